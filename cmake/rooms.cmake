@@ -1,0 +1,44 @@
+# A room is a folder under src/. Its sources become the object library `room_<folder>`, so that the
+# shared library, the static library and every test link the same objects.
+
+# Libraries from outside that a room may use. A room that is not named here uses none but fmt.
+set(TENON_USES_base PkgConfig::XXHASH)
+set(TENON_USES_text PkgConfig::UTF8PROC)
+set(TENON_USES_backends_reference Eigen3::Eigen)
+
+# tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp or *_avx512.cpp is compiled for that
+# instruction set and must be reached only through a table of kernels chosen at run time.
+function(tenon_room path)
+  string(REPLACE "/" "_" name ${path})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(room_${name} OBJECT ${sources})
+  target_include_directories(room_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
+                                                  ${PROJECT_SOURCE_DIR}/capi/include)
+  target_link_libraries(room_${name} PRIVATE tenon_flags fmt::fmt ${TENON_USES_${name}})
+  foreach(source ${sources})
+    if(source MATCHES "_avx2\\.cpp$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
+    elseif(source MATCHES "_avx512\\.cpp$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+        "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni")
+    endif()
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY TENON_ROOMS room_${name})
+endfunction()
+
+# tenon_link_rooms(TARGET ROOM...): links the objects of the rooms and what they use.
+function(tenon_link_rooms target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
+                                               ${PROJECT_SOURCE_DIR}/capi/include)
+  target_link_libraries(${target} PRIVATE tenon_flags fmt::fmt ${CMAKE_DL_LIBS})
+  foreach(path ${ARGN})
+    string(REPLACE "/" "_" name ${path})
+    if(TARGET room_${name})
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:room_${name}>)
+      target_link_libraries(${target} PRIVATE ${TENON_USES_${name}})
+    endif()
+  endforeach()
+endfunction()
