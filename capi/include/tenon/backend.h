@@ -1,0 +1,373 @@
+/* Tenon's plugin ABI: what a backend (the code that runs a model on some hardware) is written
+ * against. Plain C11, includes nothing of Tenon; a backend never links the library.
+ *
+ * Reading order: 1 conventions, 2 host services, 3 program, 4 step, 5 the backend's functions, 6 entry.
+ *
+ * A backend lives this way:
+ *   entry -> create_device -> supports? -> compile(program) -> load_rows... -> seal
+ *         -> { buffer_create (KV), run(step), wait(ticket) }* -> destroy everything in reverse order.
+ */
+#ifndef TENON_BACKEND_H
+#define TENON_BACKEND_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1. Conventions -------------------------------------------------------------------------------
+ *
+ * - Fallible functions return a tenon_status: 0 or one of the TENON_BACKEND_* codes below, whose values
+ *   equal those of tenon.h. Before returning a failure a backend passes one sentence to
+ *   tenon_host.set_error: what, where, value, limit.
+ * - No function may throw, abort, exit, or let a signal escape. Out-parameters stay untouched on failure.
+ * - Structures begin with struct_size (set by whoever fills them) or are reached with a stride given in
+ *   their parent; both only ever grow at the end. A reader uses the smaller of the two sizes it knows.
+ * - Shapes are written outermost first. All numbers are little-endian, all text UTF-8.
+ * - Unless said otherwise, pointers passed to a function are only valid until it returns.
+ */
+
+typedef int32_t tenon_status;
+
+#define TENON_BACKEND_OK 0
+#define TENON_BACKEND_FORMAT 1
+#define TENON_BACKEND_UNSUPPORTED 2
+#define TENON_BACKEND_LIMIT 3
+#define TENON_BACKEND_IO 4
+#define TENON_BACKEND_NO_MEMORY 5
+#define TENON_BACKEND_ARGUMENT 6
+#define TENON_BACKEND_CANCELLED 10
+#define TENON_BACKEND_STATE 13
+#define TENON_BACKEND_INTERNAL 14
+
+#define TENON_BACKEND_MAGIC 0x4E4E4554u /* "TENN" */
+#define TENON_BACKEND_MAJOR 1u          /* differs: refused */
+#define TENON_BACKEND_MINOR 0u          /* newer minors only add */
+
+/* Opaque objects of the backend. */
+typedef struct tenon_device tenon_device;
+typedef struct tenon_buffer tenon_buffer;
+typedef struct tenon_executable tenon_executable;
+
+/* ---- 2. Host services ----------------------------------------------------------------------------- */
+
+/* What an allocation is for; the host places and accounts for it accordingly. */
+#define TENON_MEMORY_SCRATCH 0u /* activations, packed inputs */
+#define TENON_MEMORY_WEIGHTS 1u /* large, read in every step: 2 MiB pages */
+#define TENON_MEMORY_KV 2u      /* KV cache */
+
+#define TENON_LOG_ERROR 0u
+#define TENON_LOG_WARNING 1u
+#define TENON_LOG_INFO 2u
+#define TENON_LOG_DEBUG 3u
+
+/* Work cut into phases. Every phase is run by all threads of the host's team, and no thread enters
+ * phase p + 1 before all have left phase p. A backend must not assume that two threads of one phase
+ * run at the same time: a host may run them one after another. */
+typedef struct tenon_parallel_job {
+  uint32_t struct_size;
+  uint32_t num_phases;
+  void* arg;
+  /* Runs the part of `phase` that belongs to `thread` of `num_threads`. num_threads does not change
+   * within a job. */
+  void (*run)(void* arg, uint32_t phase, uint32_t thread, uint32_t num_threads);
+  /* May be NULL. Called by one thread before each phase while the others wait; nonzero ends the job. */
+  int32_t (*before_phase)(void* arg, uint32_t phase);
+} tenon_parallel_job;
+
+/* Services of the host. The table and its functions stay valid until destroy_device returns. Every
+ * function may be called from any thread, except that `parallel` is only called from inside a call of
+ * the host (compile, load_rows, run, wait), never from inside another job, and not concurrently. */
+typedef struct tenon_host {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void* user;
+  /* size bytes, zeroed, aligned to `alignment` (a power of two, at most 2 MiB); NULL when there is no
+   * memory. `release` takes the same size. */
+  void* (*allocate)(void* user, uint64_t size, uint64_t alignment, uint32_t purpose);
+  void (*release)(void* user, void* memory, uint64_t size, uint32_t purpose);
+  void (*log)(void* user, uint32_t level, const char* text, uint64_t length);
+  /* The largest num_threads a job will see. */
+  uint32_t (*num_threads)(void* user);
+  /* Runs a job and returns when it ended: 0, or the nonzero value of before_phase. */
+  int32_t (*parallel)(void* user, const tenon_parallel_job* job);
+  /* Leaves the sentence that goes with the failure this thread is about to return. */
+  void (*set_error)(void* user, const char* text, uint64_t length);
+} tenon_host;
+
+/* ---- 3. Program -----------------------------------------------------------------------------------
+ *
+ * A program is a list of operations over slots. A slot is a two-dimensional tensor [rows, columns];
+ * the only free sizes are T, the tokens of a step, and R, the rows of it whose logits are wanted.
+ * Each activation slot is written by exactly one operation, before the operations that read it.
+ */
+
+/* Element types and block formats have the numbers of GGUF (0 f32, 1 f16, 2 q4_0, 8 q8_0, 12 q4_K, ...). */
+#define TENON_TYPE_F32 0u
+#define TENON_TYPE_F16 1u
+#define TENON_TYPE_F64 28u
+
+#define TENON_SLOT_WEIGHT 1u     /* [rows, columns] in `type`; its rows arrive through load_rows */
+#define TENON_SLOT_CONSTANT 2u   /* [rows, columns] in `type`, at `data` during compile */
+#define TENON_SLOT_ACTIVATION 3u /* [T or R, columns] f32 */
+
+#define TENON_ROWS_TOKENS 1u  /* an activation of T rows */
+#define TENON_ROWS_OUTPUTS 2u /* an activation of R rows */
+
+#define TENON_NO_SLOT 0xFFFFFFFFu
+#define TENON_NO_PLAN 0xFFFFFFFFFFFFFFFFull
+
+typedef struct tenon_slot {
+  uint32_t kind;
+  uint32_t type;
+  uint32_t row_class; /* activations: TENON_ROWS_*; else 0 */
+  uint32_t reserved;
+  uint64_t rows; /* weights and constants; 0 for activations. A vector has one row. */
+  uint64_t columns;
+  const void* data; /* constants only */
+  const char* name; /* NUL-terminated; for messages */
+  /* Memory plan of the host, in bytes from the start of an area of tenon_program.activation_bytes: slots
+   * that live at the same time do not overlap. A backend may plan for itself. TENON_NO_PLAN for slots
+   * that are no activation, and for the output slot, which is written to tenon_step.logits. */
+  uint64_t plan_offset;
+} tenon_slot;
+
+/* Operations. In brackets the shapes; T may be 0. `x` etc. are activations, W weights, C constants.
+ * All arithmetic gives, for finite inputs, a result near that of real numbers (the conformance suite
+ * states the tolerance), and a row of the result depends on that row of the inputs alone. */
+#define TENON_OP_EMBED 1u       /* (W [vocab, n])                    -> [T, n]  row t = W[tokens[t]] */
+#define TENON_OP_RMS_NORM 2u    /* (x [., n], W [1, s])              -> [., n]  params.norm; see below */
+#define TENON_OP_LAYER_NORM 3u  /* (x [., n], W [1, s], bias [1, s] or none) -> [., n]  params.norm */
+#define TENON_OP_LINEAR 4u      /* (x [., k], W [n, k], bias W [1, n] or none) -> [., n]  x W^T + bias */
+#define TENON_OP_ROPE_ANGLES 5u /* (C [1, p] f64)                    -> [T, 2p]  params.rope_angles */
+#define TENON_OP_ROPE 6u        /* (x [T, h d], angles [T, 2p])      -> [T, h d]  params.rope */
+#define TENON_OP_KV_WRITE 7u    /* (k [T, g dk], v [T, g dv])        -> nothing  params.kv */
+#define TENON_OP_ATTENTION 8u   /* (q [T, h dk], sinks W [1, h] or none) -> [T, h dv]  params.attention */
+#define TENON_OP_GLU 9u         /* (gate [., n], up [., n])          -> [., n]  act(gate) up; params.glu */
+#define TENON_OP_ADD 10u        /* (x [., n], y [., n])              -> [., n] */
+#define TENON_OP_SCALE 11u      /* (x [., n])                        -> [., n]  params.scale.factor x */
+#define TENON_OP_GATHER_ROWS 12u /* (x [T, n])                       -> [R, n]  row r = x[output_rows[r]] */
+#define TENON_OP_SOFT_CAP 13u   /* (x [., n])                        -> [., n]  cap tanh(x / cap) */
+
+#define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
+#define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
+
+#define TENON_ACTIVATION_SILU 0u      /* x / (1 + exp(-x)) */
+#define TENON_ACTIVATION_GELU_ERF 1u  /* x/2 (1 + erf(x / sqrt 2)) */
+#define TENON_ACTIVATION_GELU_TANH 2u /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+#define TENON_ACTIVATION_RELU 3u      /* max(x, 0) */
+
+/* Normalisation over segments of s consecutive columns (s = n for a whole row, s = the head size for
+ * q/k norms; s divides n; all segments share the weight):
+ *   rms_norm:   x / sqrt(mean(x^2) + epsilon) * W
+ *   layer_norm: (x - mean) / sqrt(var + epsilon) * W + bias */
+typedef struct tenon_norm_params {
+  float epsilon;
+  uint32_t segment; /* s */
+} tenon_norm_params;
+
+/* Row t = cos(a_0) m .. cos(a_{p-1}) m, sin(a_0) m .. sin(a_{p-1}) m with a_i = positions[t] C[i],
+ * reduced in f64 (a context of a million positions would lose the angle in f32). */
+typedef struct tenon_rope_angles_params {
+  float magnitude; /* m: YaRN's attention factor, else 1 */
+} tenon_rope_angles_params;
+
+/* Each head rotates its first 2p values: (a, b) -> (a cos - b sin, a sin + b cos); the rest is copied. */
+typedef struct tenon_rope_params {
+  uint32_t style;    /* TENON_ROPE_* */
+  uint32_t head_dim; /* d */
+} tenon_rope_params;
+
+/* Writes row t of k and v as position past + i of its sequence into layer `layer` of KV group `group`. */
+typedef struct tenon_kv_params {
+  uint32_t group;
+  uint32_t layer;
+} tenon_kv_params;
+
+/* Causal attention of token t of a sequence over the positions of that sequence up to its own, those
+ * that this step wrote included. Query head j reads KV head j / (heads / kv_heads).
+ *   s_i = scale q.k_i;  soft_cap > 0: s_i = soft_cap tanh(s_i / soft_cap)
+ *   window > 0: only positions > own - window
+ *   weights = softmax over i (and over the head's sink logit, whose value is zero, if given) */
+typedef struct tenon_attention_params {
+  uint32_t group;
+  uint32_t layer;
+  uint32_t heads;
+  uint32_t window;
+  float scale;
+  float soft_cap;
+} tenon_attention_params;
+
+typedef struct tenon_op {
+  uint32_t kind;   /* TENON_OP_* */
+  uint32_t output; /* slot, or TENON_NO_SLOT */
+  uint32_t num_inputs;
+  uint32_t inputs[5]; /* slots; absent ones TENON_NO_SLOT */
+  union {
+    tenon_norm_params norm;
+    tenon_rope_angles_params rope_angles;
+    tenon_rope_params rope;
+    tenon_kv_params kv;
+    tenon_attention_params attention;
+    struct {
+      uint32_t activation;
+    } glu;
+    struct {
+      float factor;
+    } scale;
+    struct {
+      float cap;
+    } soft_cap;
+    uint64_t reserved[8];
+  } params;
+} tenon_op;
+
+/* Layers whose KV cache has the same geometry and lifetime. A block holds block_tokens positions of all
+ * layers of the group; its inner layout is the backend's own (kv_block_bytes tells the size). */
+typedef struct tenon_kv_group {
+  uint32_t layers;
+  uint32_t kv_heads;  /* g */
+  uint32_t key_dim;   /* dk */
+  uint32_t value_dim; /* dv */
+  uint32_t type;      /* element type in the cache: TENON_TYPE_F32 or TENON_TYPE_F16 */
+  uint32_t block_tokens;
+} tenon_kv_group;
+
+typedef struct tenon_program {
+  uint32_t struct_size;
+  uint32_t num_slots;
+  uint32_t slot_size; /* bytes from one slot to the next */
+  uint32_t num_ops;
+  uint32_t op_size;
+  uint32_t num_groups;
+  uint32_t group_size;
+  uint32_t output;      /* slot of the logits [R, vocab] */
+  uint32_t max_tokens;  /* the largest T of a step */
+  uint32_t max_outputs; /* the largest R of a step */
+  const tenon_slot* slots;
+  const tenon_op* ops;
+  const tenon_kv_group* groups;
+  uint64_t activation_bytes; /* size of the planned area */
+} tenon_program;
+
+/* ---- 4. Step -------------------------------------------------------------------------------------- */
+
+/* Tokens [first_token, first_token + num_tokens) of the step belong to one sequence that already has
+ * `past` positions in the cache; they become positions past, past + 1, ... of it. A sequence occurs
+ * once in a step. */
+typedef struct tenon_step_sequence {
+  uint32_t first_token;
+  uint32_t num_tokens;
+  uint32_t past;
+  uint32_t reserved;
+  /* [num_groups] -> [ceil((past + num_tokens) / block_tokens)] block numbers. */
+  const uint32_t* const* block_tables;
+} tenon_step_sequence;
+
+/* Block b of a group lies in slabs[b / blocks_per_slab] at (b % blocks_per_slab) * kv_block_bytes. */
+typedef struct tenon_kv_pool {
+  tenon_buffer* const* slabs;
+  uint32_t num_slabs;
+  uint32_t blocks_per_slab;
+} tenon_kv_pool;
+
+typedef struct tenon_step {
+  uint32_t struct_size;
+  uint32_t num_tokens; /* T, at most max_tokens */
+  uint32_t num_outputs; /* R, at most max_outputs */
+  uint32_t num_sequences;
+  uint32_t sequence_size; /* bytes from one sequence to the next */
+  uint32_t num_pools;     /* = num_groups */
+  const int32_t* tokens;    /* [T], each 0 <= token < vocab */
+  const int32_t* positions; /* [T], for rope */
+  const tenon_step_sequence* sequences;
+  const tenon_kv_pool* pools;
+  const uint32_t* output_rows; /* [R], each < T */
+  float* logits;               /* [R, vocab] in host memory */
+  /* NULL, or a flag that another thread may set at any time (read it atomically): stop before the next
+   * operation and return TENON_BACKEND_CANCELLED. The logits and the positions that the step was to
+   * write are then undefined. */
+  const uint32_t* cancel;
+} tenon_step;
+
+/* ---- 5. The backend's functions ------------------------------------------------------------------- */
+
+typedef struct tenon_backend_option {
+  const char* key;
+  const char* value;
+} tenon_backend_option;
+
+typedef struct tenon_device_info {
+  uint32_t struct_size;
+  uint32_t reserved;
+  char name[64];         /* "cpu" */
+  char description[192]; /* "AMD EPYC, AVX2 kernels" */
+  uint64_t memory_total; /* bytes; 0 unknown */
+  uint64_t memory_available;
+} tenon_device_info;
+
+/* A device and what was made from it may be used from any thread, one call at a time, except that
+ * load_rows may be called concurrently for disjoint rows. */
+typedef struct tenon_backend_api {
+  uint32_t magic; /* TENON_BACKEND_MAGIC */
+  uint32_t major;
+  uint32_t minor;
+  uint32_t struct_size;
+  const char* name; /* "reference", "cpu", ... */
+
+  /* Unknown option keys are TENON_BACKEND_ARGUMENT. */
+  tenon_status (*create_device)(const tenon_host* host, const tenon_backend_option* options,
+                                uint32_t num_options, tenon_device** device);
+  void (*destroy_device)(tenon_device* device);
+  tenon_status (*describe)(tenon_device* device, tenon_device_info* info);
+
+  /* Nonzero when the device can run operation `op` of the program with the types of its slots. */
+  int32_t (*supports)(tenon_device* device, const tenon_program* program, uint32_t op);
+
+  /* Memory the host can hand to steps (KV slabs), zeroed; read, write and copy are by byte range. */
+  tenon_status (*buffer_create)(tenon_device* device, uint64_t size, uint32_t purpose,
+                                tenon_buffer** buffer);
+  void (*buffer_destroy)(tenon_buffer* buffer);
+  tenon_status (*buffer_read)(tenon_buffer* buffer, uint64_t offset, void* out, uint64_t size);
+  tenon_status (*buffer_write)(tenon_buffer* buffer, uint64_t offset, const void* in, uint64_t size);
+  tenon_status (*buffer_copy)(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
+                              uint64_t from_offset, uint64_t size);
+
+  /* Takes a program apart into whatever the device runs; keeps no pointer into it. Allocates the memory
+   * of weights and activations. */
+  tenon_status (*compile)(tenon_device* device, const tenon_program* program,
+                          tenon_executable** executable);
+  void (*destroy_executable)(tenon_executable* executable);
+
+  /* Bytes of one block of a KV group. */
+  uint64_t (*kv_block_bytes)(const tenon_executable* executable, uint32_t group);
+  /* load_rows wants first_row and num_rows (except at the end) in multiples of this. */
+  uint64_t (*row_granularity)(const tenon_executable* executable, uint32_t slot);
+  /* Rows [first_row, first_row + num_rows) of weight `slot`, as blocks of its format, row after row. */
+  tenon_status (*load_rows)(tenon_executable* executable, uint32_t slot, uint64_t first_row,
+                            uint64_t num_rows, const void* blocks, uint64_t size_bytes);
+  /* All weights are loaded; run may be called from here on. */
+  tenon_status (*seal)(tenon_executable* executable);
+
+  /* Starts a step. What the step points to stays valid until wait returns. A backend may finish the work
+   * here. One step of an executable is under way at a time. */
+  tenon_status (*run)(tenon_executable* executable, const tenon_step* step, uint64_t* ticket);
+  tenon_status (*wait)(tenon_executable* executable, uint64_t ticket);
+
+  /* Bytes the executable holds: weights, scratch. */
+  uint64_t (*memory_bytes)(const tenon_executable* executable, uint32_t purpose);
+} tenon_backend_api;
+
+/* ---- 6. Entry ---------------------------------------------------------------------------------------
+ *
+ * A plugin exports this one symbol. It is called once, with the version of the host; NULL means that the
+ * plugin cannot run here (no such device, no driver). The table lives as long as the plugin is loaded. */
+typedef const tenon_backend_api* (*tenon_backend_entry_fn)(uint32_t host_major, uint32_t host_minor);
+#define TENON_BACKEND_ENTRY "tenon_backend_entry"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TENON_BACKEND_H */

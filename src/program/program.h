@@ -1,0 +1,109 @@
+// A program: the model's forward pass as plain data, an operation list over slots, verified and with a
+// memory plan. Built once per model; what changes per step is in tenon_step. Nothing here computes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quant/formats.h"
+#include "tenon/backend.h"
+
+namespace tenon {
+
+/// Number of a slot in its program.
+enum class Slot : uint32_t {};
+inline constexpr Slot kNoSlot{TENON_NO_SLOT};
+
+/// A verified program. Immutable; owns everything its view points to.
+class Program {
+ public:
+  /// The program as a backend receives it. Valid as long as this object.
+  [[nodiscard]] const tenon_program& view() const { return view_; }
+  [[nodiscard]] std::span<const tenon_slot> slots() const { return slots_; }
+  [[nodiscard]] std::span<const tenon_op> ops() const { return ops_; }
+  [[nodiscard]] std::span<const tenon_kv_group> groups() const { return groups_; }
+
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
+ private:
+  friend class ProgramBuilder;
+  Program() = default;
+  std::vector<std::string> names_;
+  std::vector<std::vector<double>> constants_;
+  std::vector<tenon_slot> slots_;
+  std::vector<tenon_op> ops_;
+  std::vector<tenon_kv_group> groups_;
+  tenon_program view_{};
+};
+
+/// What an attention operation needs besides its query.
+struct AttentionOptions {
+  uint32_t group = 0;
+  uint32_t layer = 0;
+  uint32_t heads = 0;
+  float scale = 1.0f;
+  float soft_cap = 0.0f;  ///< 0: none
+  uint32_t window = 0;    ///< 0: full attention
+  Slot sinks = kNoSlot;
+};
+
+/// Sizes a step may have.
+struct StepLimits {
+  uint32_t max_tokens = 512;
+  uint32_t max_outputs = 512;
+};
+
+/// Builds a program one operation at a time; every call checks the shapes it is given and throws
+/// Error(Internal) naming the operation, since an architecture, not a file, calls it. Shapes are those
+/// of the operation list in tenon/backend.h.
+class ProgramBuilder {
+ public:
+  /// A weight tensor [rows, columns]; the same name gives the same slot (tied embeddings).
+  Slot weight(std::string_view name, Format format, uint64_t rows, uint64_t columns);
+  /// A constant row [1, n] of f64.
+  Slot constant(std::string_view name, std::span<const double> values);
+  /// A KV group; returns its number.
+  uint32_t kv_group(const tenon_kv_group& group);
+
+  Slot embed(Slot table);
+  /// segment 0: the whole row.
+  Slot rms_norm(Slot x, Slot weight, float epsilon, uint32_t segment = 0);
+  Slot layer_norm(Slot x, Slot weight, Slot bias, float epsilon, uint32_t segment = 0);
+  Slot linear(Slot x, Slot weight, Slot bias = kNoSlot);
+  Slot rope_angles(Slot frequencies, float magnitude);
+  Slot rope(Slot x, Slot angles, uint32_t style, uint32_t head_dim);
+  void kv_write(Slot k, Slot v, uint32_t group, uint32_t layer);
+  Slot attention(Slot q, const AttentionOptions& options);
+  Slot glu(uint32_t activation, Slot gate, Slot up);
+  Slot add(Slot x, Slot y);
+  Slot scale(Slot x, float factor);
+  Slot gather_rows(Slot x);
+  Slot soft_cap(Slot x, float cap);
+
+  /// Verifies the whole, plans the memory, and gives the program with `logits` [R, vocab] as output.
+  [[nodiscard]] Program finish(Slot logits, const StepLimits& limits) &&;
+
+ private:
+  Slot add_activation(uint32_t row_class, uint64_t columns, std::string_view name);
+  tenon_op& add_op(uint32_t kind, Slot output, std::initializer_list<Slot> inputs);
+  [[nodiscard]] const tenon_slot& at(Slot slot) const;
+
+  Program program_;
+};
+
+/// Checks a program as a backend or a test may receive it (slot numbers, kinds, shapes, each activation
+/// written once before it is read, KV layers written before attention reads them, limits). Throws
+/// Error(Internal) naming the operation by number and kind.
+void verify_program(const tenon_program& program);
+
+/// Fills plan_offset of the activations so that slots alive at the same time do not overlap, and
+/// returns the bytes of the area. Offsets are multiples of 64.
+uint64_t plan_memory(std::span<tenon_slot> slots, std::span<const tenon_op> ops, Slot output,
+                     const StepLimits& limits);
+
+}  // namespace tenon
