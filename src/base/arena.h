@@ -1,0 +1,50 @@
+// One block of memory on 2 MiB pages that hands out aligned spans and frees them all at once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/system.h"
+
+namespace tenon {
+
+/// Weights, scratch and KV pools live in arenas. The bytes start as zero. Spans stay valid until
+/// the arena goes. `allocate` may be called from several threads at once.
+class Arena {
+ public:
+  /// Maps `size_bytes` (0 is allowed) and asks for huge pages; touches nothing.
+  ///   what  names the arena in messages ("weights")
+  /// Throws NoMemory with the needed and the available bytes, also when the system would grant the
+  /// address space but lacks the memory behind it.
+  Arena(std::shared_ptr<System> system, uint64_t size_bytes, std::string what);
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  /// The next `size_bytes` at an offset that is a multiple of `alignment` (a power of two, at most
+  /// 2 MiB). Throws NoMemory naming the arena, the needed and the left bytes.
+  std::span<std::byte> allocate(uint64_t size_bytes, uint64_t alignment = 64);
+
+  [[nodiscard]] std::span<std::byte> bytes() const { return {memory_, size_bytes_}; }
+  [[nodiscard]] uint64_t size() const { return size_bytes_; }
+  [[nodiscard]] uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+
+  /// Bytes of this arena that lie on huge pages now. Grows as pages are touched; 0 when the kernel
+  /// gives none or does not tell. Reads /proc, so not for a hot path.
+  [[nodiscard]] uint64_t huge_page_bytes() const;
+
+ private:
+  std::shared_ptr<System> system_;
+  std::string what_;
+  std::byte* memory_ = nullptr;
+  uint64_t size_bytes_;
+  uint64_t mapped_bytes_ = 0;
+  std::atomic<uint64_t> used_{0};
+};
+
+}  // namespace tenon

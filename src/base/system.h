@@ -1,0 +1,96 @@
+// The operating system as the engine sees it: memory, files, threads and the clock, behind virtual
+// calls so that a test can make the N-th one fail. No policy about models or formats lives here.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tenon {
+
+/// Size of a huge page; large blocks are aligned to it.
+inline constexpr uint64_t kHugePageBytes = uint64_t{2} << 20;
+
+/// A host's own allocator. `allocate` returns null on failure. Both may be called from any thread.
+struct HostAllocator {
+  void* user = nullptr;
+  void* (*allocate)(void* user, size_t size_bytes, size_t alignment) = nullptr;
+  void (*release)(void* user, void* memory, size_t size_bytes, size_t alignment) = nullptr;
+};
+
+/// What identifies a file's contents cheaply: a change of any field means that the file changed.
+struct FileStat {
+  uint64_t size_bytes = 0;
+  int64_t modified_ns = 0;
+  uint64_t inode = 0;
+  uint64_t device = 0;
+  bool is_regular = false;
+  bool operator==(const FileStat&) const = default;
+};
+
+/// One call of this interface is one call of the operating system (or of the host's allocator),
+/// with its failure as a value: a negative errno or null. The functions further down put the
+/// engine's rules on top and throw. Injected into whatever needs it, never global; safe from any
+/// thread.
+class System {
+ public:
+  virtual ~System() = default;
+
+  /// The ordinary one.
+  static std::shared_ptr<System> real();
+  /// The ordinary one, with memory from the host. Argument when a callback is missing.
+  static std::shared_ptr<System> with_allocator(const HostAllocator& allocator);
+
+  // Memory. Zero-filled pages aligned to 2 MiB when the block is at least that large; null on
+  // failure.
+  virtual void* map_pages(uint64_t size_bytes) noexcept = 0;
+  virtual void unmap_pages(void* pages, uint64_t size_bytes) noexcept = 0;
+  /// Asks for huge pages: 0 or -errno.
+  virtual int advise_huge_pages(void* pages, uint64_t size_bytes) noexcept = 0;
+  /// Bytes of the touched pages in [pages, pages + size_bytes) that lie on huge pages, or -errno.
+  virtual int64_t huge_page_bytes(const void* pages, uint64_t size_bytes) noexcept = 0;
+  /// Uninitialised bytes; null on failure. alignment: a power of two.
+  virtual void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept = 0;
+  virtual void release(void* memory, uint64_t size_bytes, uint64_t alignment) noexcept = 0;
+  /// Bytes that can be allocated and touched without swapping, as far as the system tells; never 0.
+  virtual uint64_t available_memory() noexcept = 0;
+
+  // Files. Each returns a value >= 0 or -errno.
+  virtual int open(const char* path, int flags) noexcept = 0;
+  virtual int duplicate(int fd) noexcept = 0;
+  virtual int stat(int fd, FileStat& out) noexcept = 0;
+  virtual int64_t read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept = 0;
+  virtual int close(int fd) noexcept = 0;
+
+  // Threads and time.
+  /// Starts a thread with every signal blocked and a stack of stack_bytes: 0 or -errno.
+  virtual int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
+                           void* arg) noexcept = 0;
+  virtual void join_thread(pthread_t thread) noexcept = 0;
+  /// CPUs that this process may run on; at least 1.
+  virtual uint32_t num_usable_cpus() noexcept = 0;
+  /// Monotonic nanoseconds.
+  virtual uint64_t now_ns() noexcept = 0;
+};
+
+/// Opens a regular file for reading. Everything else (directory, FIFO, device, socket, a file made
+/// up by the kernel) is refused with Io and never blocks; the message names `path`. Returns the fd.
+int open_regular_file(System& system, const std::string& path);
+
+/// Fills `out` from `offset`, repeating interrupted and partial reads. Returns the number of bytes
+/// read, less than out.size() only at the end of the file; throws Io naming `name` on an error.
+uint64_t read_fully(System& system, int fd, uint64_t offset, std::span<std::byte> out,
+                    std::string_view name);
+
+/// The text of an errno value, without locale and without a shared buffer.
+std::string errno_text(int error);
+
+/// Throws NoMemory: "<what>: needs N bytes, about M are available".
+[[noreturn]] void fail_no_memory(System& system, std::string_view what, uint64_t needed_bytes);
+
+}  // namespace tenon
