@@ -1,0 +1,51 @@
+// The tokenizer data of a model file as plain fields, unchecked; reading files lives elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tenon {
+
+/// Index of a token in its vocabulary.
+using Token = int32_t;
+
+/// What a token is for. The values are those of `tokenizer.ggml.token_type`.
+enum class TokenType : int32_t {
+  Normal = 1,
+  Unknown = 2,      ///< stands for text the vocabulary cannot spell
+  Control = 3,      ///< structure (begin, end, roles): comes from text only when the caller asks
+  UserDefined = 4,  ///< an extra piece of text that is matched before everything else
+  Unused = 5,       ///< a place holder
+  Byte = 6,         ///< one byte, spelled `<0xNN>`
+};
+
+/// What a file says about its tokenizer, field by field. Nothing here is checked: make_tokenizer
+/// (tokenizer.h) does that and names the offending key. An empty optional means that the file is
+/// silent, and the default of the tokenizer kind holds.
+struct Vocabulary {
+  std::string model;  ///< tokenizer.ggml.model: "gpt2" (byte-level BPE), "llama" (SentencePiece)
+  std::string pre;    ///< tokenizer.ggml.pre; empty means "default"
+  std::string model_name;  ///< general.name; some published models need it (phi-3)
+
+  std::vector<std::string> tokens;  ///< tokenizer.ggml.tokens [vocab]
+  std::vector<float> scores;        ///< tokenizer.ggml.scores [vocab]; may be absent for "gpt2"
+  std::vector<TokenType> types;     ///< tokenizer.ggml.token_type [vocab]; absent = all Normal
+  std::vector<std::string> merges;  ///< tokenizer.ggml.merges, "left right", best first
+
+  std::optional<int64_t> bos;             ///< tokenizer.ggml.bos_token_id
+  std::optional<int64_t> eos;             ///< tokenizer.ggml.eos_token_id
+  std::optional<int64_t> eot;             ///< tokenizer.ggml.eot_token_id, end of turn
+  std::optional<int64_t> eom;             ///< tokenizer.ggml.eom_token_id, end of message
+  std::optional<int64_t> unknown;         ///< tokenizer.ggml.unknown_token_id
+  std::optional<int64_t> padding;         ///< tokenizer.ggml.padding_token_id
+  std::optional<int64_t> separator;       ///< tokenizer.ggml.seperator_token_id (spelled so)
+  std::vector<int64_t> extra_end_tokens;  ///< further tokens that end a generation
+
+  std::optional<bool> add_bos;           ///< tokenizer.ggml.add_bos_token
+  std::optional<bool> add_eos;           ///< tokenizer.ggml.add_eos_token
+  std::optional<bool> add_space_prefix;  ///< tokenizer.ggml.add_space_prefix
+};
+
+}  // namespace tenon
