@@ -40,7 +40,7 @@ struct Phases {
 /// with the host: our threads block them all.
 ///
 /// One run at a time: a second one meanwhile, from another thread or from inside a phase, throws
-/// State. In the child of a fork, which has no such threads, run throws State.
+/// State. In the child of a fork, which has no such threads, run() throws State.
 class ThreadTeam {
  public:
   static constexpr uint32_t kMaxThreads = 1024;

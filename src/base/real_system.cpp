@@ -1,0 +1,245 @@
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "base/system.h"
+
+namespace tenon {
+namespace {
+
+/// Reads a small file of the kernel's into `out` and ends it with a zero; false if it cannot.
+bool read_kernel_file(const char* path, std::span<char> out) noexcept {
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  size_t size = 0;
+  for (;;) {
+    const ssize_t count = ::read(fd, out.data() + size, out.size() - 1 - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    size += static_cast<size_t>(count);
+  }
+  ::close(fd);
+  out[size] = '\0';
+  return size > 0;
+}
+
+uint64_t proc_available_bytes() noexcept {
+  char text[2048];
+  if (!read_kernel_file("/proc/meminfo", text)) return 0;
+  const char* line = std::strstr(text, "MemAvailable:");
+  unsigned long long kib = 0;
+  if (line == nullptr || std::sscanf(line, "MemAvailable: %llu", &kib) != 1) return 0;
+  return uint64_t{kib} * 1024;
+}
+
+/// The limit of the control group that a container sees as its root.
+uint64_t cgroup_limit_bytes() noexcept {
+  char text[64];
+  unsigned long long bytes = 0;
+  if (read_kernel_file("/sys/fs/cgroup/memory.max", text) &&
+      std::sscanf(text, "%llu", &bytes) == 1) {
+    return bytes;
+  }
+  return std::numeric_limits<uint64_t>::max();
+}
+
+/// Sums AnonHugePages of the mappings in /proc/self/smaps that overlap [begin, end).
+int64_t sum_huge_pages(uintptr_t begin, uintptr_t end) noexcept {
+  std::FILE* file = std::fopen("/proc/self/smaps", "re");
+  if (file == nullptr) return -errno;
+  char line[512];
+  bool inside = false;
+  int64_t total = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    unsigned long long first = 0;
+    unsigned long long last = 0;
+    long long kib = 0;
+    if (std::sscanf(line, "%llx-%llx ", &first, &last) == 2) {
+      inside = first < end && last > begin;
+    } else if (inside && std::sscanf(line, "AnonHugePages: %lld", &kib) == 1) {
+      total += kib * 1024;
+    }
+  }
+  std::fclose(file);
+  // A mapping may be larger than the block: neighbours with equal rights are merged by the kernel.
+  return std::min<int64_t>(total, static_cast<int64_t>(end - begin));
+}
+
+class RealSystem : public System {
+ public:
+  void* map_pages(uint64_t size_bytes) noexcept override {
+    const bool large = size_bytes >= kHugePageBytes;
+    const uint64_t extra = large ? kHugePageBytes : 0;
+    if (size_bytes == 0 || size_bytes > SIZE_MAX - extra - page_bytes()) return nullptr;
+    const uint64_t size = round_up(size_bytes, page_bytes());
+    void* pages =
+        ::mmap(nullptr, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return nullptr;
+    // Gives back what lies before the first 2 MiB border and behind the block.
+    const auto begin = reinterpret_cast<uintptr_t>(pages);
+    const uintptr_t aligned = large ? round_up(begin, kHugePageBytes) : begin;
+    const uint64_t before = aligned - begin;
+    if (before > 0) ::munmap(pages, before);
+    if (extra > before) ::munmap(reinterpret_cast<void*>(aligned + size), extra - before);
+    return reinterpret_cast<void*>(aligned);
+  }
+
+  void unmap_pages(void* pages, uint64_t size_bytes) noexcept override {
+    if (pages != nullptr) ::munmap(pages, round_up(size_bytes, page_bytes()));
+  }
+
+  int advise_huge_pages(void* pages, uint64_t size_bytes) noexcept override {
+    return ::madvise(pages, round_up(size_bytes, page_bytes()), MADV_HUGEPAGE) == 0 ? 0 : -errno;
+  }
+
+  int64_t huge_page_bytes(const void* pages, uint64_t size_bytes) noexcept override {
+    const auto begin = reinterpret_cast<uintptr_t>(pages);
+    return sum_huge_pages(begin, begin + size_bytes);
+  }
+
+  void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept override {
+    void* memory = nullptr;
+    const uint64_t least = std::max<uint64_t>(alignment, sizeof(void*));
+    return ::posix_memalign(&memory, least, size_bytes) == 0 ? memory : nullptr;
+  }
+
+  void release(void* memory, uint64_t, uint64_t) noexcept override { std::free(memory); }
+
+  uint64_t available_memory() noexcept override {
+    uint64_t available = proc_available_bytes();
+    if (available == 0) {
+      available = static_cast<uint64_t>(std::max(1L, ::sysconf(_SC_PHYS_PAGES))) * page_bytes();
+    }
+    return std::max<uint64_t>(1, std::min(available, cgroup_limit_bytes()));
+  }
+
+  int open(const char* path, int flags) noexcept override {
+    const int fd = ::open(path, flags);
+    return fd >= 0 ? fd : -errno;
+  }
+
+  int duplicate(int fd) noexcept override {
+    const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    return copy >= 0 ? copy : -errno;
+  }
+
+  int stat(int fd, FileStat& out) noexcept override {
+    struct ::stat info;
+    if (::fstat(fd, &info) != 0) return -errno;
+    out.size_bytes = static_cast<uint64_t>(info.st_size);
+    out.modified_ns = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+    out.inode = info.st_ino;
+    out.device = info.st_dev;
+    out.is_regular = S_ISREG(info.st_mode);
+    return 0;
+  }
+
+  int64_t read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept override {
+    if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max())) return -EINVAL;
+    const uint64_t size = std::min<uint64_t>(size_bytes, SSIZE_MAX);
+    const ssize_t count = ::pread(fd, buffer, size, static_cast<off_t>(offset));
+    return count >= 0 ? count : -errno;
+  }
+
+  int close(int fd) noexcept override { return ::close(fd) == 0 ? 0 : -errno; }
+
+  int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
+                   void* arg) noexcept override {
+    pthread_attr_t attributes;
+    int error = ::pthread_attr_init(&attributes);
+    if (error != 0) return -error;
+    ::pthread_attr_setstacksize(&attributes, std::max<uint64_t>(stack_bytes, PTHREAD_STACK_MIN));
+    // A new thread inherits the mask of its creator: it never gets to run with signals open.
+    sigset_t all;
+    sigset_t saved;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &saved);
+    error = ::pthread_create(&out, &attributes, entry, arg);
+    ::pthread_sigmask(SIG_SETMASK, &saved, nullptr);
+    ::pthread_attr_destroy(&attributes);
+    return -error;
+  }
+
+  void join_thread(pthread_t thread) noexcept override { ::pthread_join(thread, nullptr); }
+
+  uint32_t num_usable_cpus() noexcept override {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    // Fails on machines with more CPUs than the set has bits; then count those that are online.
+    if (::sched_getaffinity(0, sizeof set, &set) == 0) {
+      return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
+    }
+    return static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  }
+
+  uint64_t now_ns() noexcept override {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+  }
+
+ private:
+  static uint64_t page_bytes() noexcept { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
+  static uint64_t round_up(uint64_t value, uint64_t alignment) noexcept {
+    return (value + alignment - 1) & ~(alignment - 1);
+  }
+};
+
+/// Pages and buffers come from the host's callbacks, everything else from the system.
+class HostMemorySystem : public RealSystem {
+ public:
+  explicit HostMemorySystem(const HostAllocator& allocator) : allocator_(allocator) {}
+
+  void* map_pages(uint64_t size_bytes) noexcept override {
+    void* pages = allocate(size_bytes, page_alignment(size_bytes));
+    if (pages != nullptr) std::memset(pages, 0, size_bytes);
+    return pages;
+  }
+  void unmap_pages(void* pages, uint64_t size_bytes) noexcept override {
+    if (pages != nullptr) release(pages, size_bytes, page_alignment(size_bytes));
+  }
+  // The host's memory may share pages with things that are not ours to advise about.
+  int advise_huge_pages(void*, uint64_t) noexcept override { return -ENOTSUP; }
+
+  void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept override {
+    if (size_bytes > SIZE_MAX) return nullptr;
+    return allocator_.allocate(allocator_.user, size_bytes, alignment);
+  }
+  void release(void* memory, uint64_t size_bytes, uint64_t alignment) noexcept override {
+    allocator_.release(allocator_.user, memory, size_bytes, alignment);
+  }
+  // The host decides what there is; only its refusal tells.
+  uint64_t available_memory() noexcept override { return std::numeric_limits<uint64_t>::max(); }
+
+ private:
+  static uint64_t page_alignment(uint64_t size_bytes) noexcept {
+    return size_bytes >= kHugePageBytes ? kHugePageBytes : 4096;
+  }
+  HostAllocator allocator_;
+};
+
+}  // namespace
+
+std::shared_ptr<System> System::real() { return std::make_shared<RealSystem>(); }
+
+std::shared_ptr<System> System::with_allocator(const HostAllocator& allocator) {
+  if (allocator.allocate == nullptr || allocator.release == nullptr) {
+    fail(Code::Argument, "a host allocator needs both allocate and release");
+  }
+  return std::make_shared<HostMemorySystem>(allocator);
+}
+
+}  // namespace tenon

@@ -1,0 +1,100 @@
+#include "base/system.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+
+namespace tenon {
+namespace {
+
+struct ErrnoName {
+  int value;
+  const char* text;
+};
+
+// strerror depends on the locale and some implementations share its buffer.
+constexpr ErrnoName kErrnoNames[] = {
+    {EPERM, "operation not permitted"},
+    {ENOENT, "no such file"},
+    {EIO, "input/output error"},
+    {EACCES, "permission denied"},
+    {ENOTDIR, "a part of the path is no directory"},
+    {EISDIR, "is a directory"},
+    {EINVAL, "invalid argument"},
+    {ENFILE, "too many open files in the system"},
+    {EMFILE, "too many open files"},
+    {ENOSPC, "no space left on device"},
+    {ENOMEM, "out of memory"},
+    {ELOOP, "too many symbolic links"},
+    {ENAMETOOLONG, "the name is too long"},
+    {EBADF, "bad file descriptor"},
+    {ENXIO, "no such device"},
+    {EAGAIN, "resource temporarily unavailable"},
+    {ESTALE, "stale file handle"},
+    {ETIMEDOUT, "timed out"},
+    {EINTR, "interrupted"},
+    {EROFS, "read-only file system"},
+};
+
+/// Whether a file whose size is given as 0 has contents all the same, as those in /proc do.
+bool has_hidden_contents(System& system, int fd) {
+  std::byte one;
+  return system.read_at(fd, &one, 1, 0) > 0;
+}
+
+}  // namespace
+
+std::string errno_text(int error) {
+  for (const ErrnoName& name : kErrnoNames) {
+    if (name.value == error) return name.text;
+  }
+  return fmt::format("system error {}", error);
+}
+
+void fail_no_memory(System& system, std::string_view what, uint64_t needed_bytes) {
+  fail(Code::NoMemory, "{}: needs {} bytes, about {} are available", what, needed_bytes,
+       system.available_memory());
+}
+
+int open_regular_file(System& system, const std::string& path) {
+  if (path.empty() || path.find('\0') != std::string::npos) {
+    fail(Code::Argument, "a file path must not be empty or hold a zero byte");
+  }
+  // O_NONBLOCK: opening a FIFO without a writer would wait for ever. It means nothing for the
+  // regular files that remain.
+  int fd = -EINTR;
+  while (fd == -EINTR) fd = system.open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd < 0) fail(Code::Io, "{}: cannot open: {}", path, errno_text(-fd));
+
+  FileStat stat;
+  const int error = system.stat(fd, stat);
+  if (error == 0 && stat.is_regular && (stat.size_bytes > 0 || !has_hidden_contents(system, fd))) {
+    return fd;
+  }
+  system.close(fd);
+  if (error != 0) fail(Code::Io, "{}: cannot get the file's size: {}", path, errno_text(-error));
+  fail(Code::Io, "{}: is not a regular file", path);
+}
+
+uint64_t read_fully(System& system, int fd, uint64_t offset, std::span<std::byte> out,
+                    std::string_view name) {
+  uint64_t num_read = 0;
+  while (num_read < out.size()) {
+    const int64_t count =
+        system.read_at(fd, out.data() + num_read, out.size() - num_read, offset + num_read);
+    if (count == -EINTR) continue;
+    if (count < 0) {
+      fail(Code::Io, "{}: cannot read {} bytes at {}: {}", name, out.size() - num_read,
+           offset + num_read, errno_text(static_cast<int>(-count)));
+    }
+    if (count == 0) break;
+    num_read += static_cast<uint64_t>(count);
+  }
+  return num_read;
+}
+
+}  // namespace tenon

@@ -1,0 +1,127 @@
+// A System whose N-th call fails, and which counts what is still held. For tests only.
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "base/system.h"
+
+namespace tenon {
+
+/// Passes every call on to the real system, except that call number `fail_at` (from 0, over all
+/// calls that can fail) returns its failure: null, or -error. A typical test:
+///
+///     for (uint64_t n = 0;; ++n) {
+///       auto system = std::make_shared<FaultySystem>(n);
+///       try { do_it(system); } catch (const Error&) {}
+///       EXPECT_TRUE(system->all_released());
+///       if (!system->failed()) break;  // fewer than n calls: every one has failed once
+///     }
+class FaultySystem : public System {
+ public:
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+  explicit FaultySystem(uint64_t fail_at = kNever, int error = EIO)
+      : fail_at_(fail_at), error_(error) {}
+
+  /// Number of calls so far that could have failed.
+  [[nodiscard]] uint64_t num_calls() const { return num_calls_; }
+  /// Whether the failure has happened.
+  [[nodiscard]] bool failed() const { return num_calls_ > fail_at_; }
+  /// Whether all memory, files and threads have been given back.
+  [[nodiscard]] bool all_released() const {
+    return num_blocks_ == 0 && num_files_ == 0 && num_threads_ == 0;
+  }
+  /// Makes available_memory() return this.
+  void set_available_memory(uint64_t size_bytes) { available_bytes_ = size_bytes; }
+  /// At most this many bytes are read at a time.
+  void set_longest_read(uint64_t size_bytes) { longest_read_ = size_bytes; }
+  /// Bytes read so far.
+  [[nodiscard]] uint64_t bytes_read() const { return bytes_read_; }
+
+  void* map_pages(uint64_t size_bytes) noexcept override {
+    if (fails()) return nullptr;
+    void* pages = real_->map_pages(size_bytes);
+    num_blocks_ += pages != nullptr;
+    return pages;
+  }
+  void unmap_pages(void* pages, uint64_t size_bytes) noexcept override {
+    num_blocks_ -= pages != nullptr;
+    real_->unmap_pages(pages, size_bytes);
+  }
+  int advise_huge_pages(void* pages, uint64_t size_bytes) noexcept override {
+    return fails() ? -error_ : real_->advise_huge_pages(pages, size_bytes);
+  }
+  int64_t huge_page_bytes(const void* pages, uint64_t size_bytes) noexcept override {
+    return fails() ? -error_ : real_->huge_page_bytes(pages, size_bytes);
+  }
+  void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept override {
+    if (fails()) return nullptr;
+    void* memory = real_->allocate(size_bytes, alignment);
+    num_blocks_ += memory != nullptr;
+    return memory;
+  }
+  void release(void* memory, uint64_t size_bytes, uint64_t alignment) noexcept override {
+    num_blocks_ -= memory != nullptr;
+    real_->release(memory, size_bytes, alignment);
+  }
+  uint64_t available_memory() noexcept override {
+    return available_bytes_ != 0 ? available_bytes_.load() : real_->available_memory();
+  }
+  int open(const char* path, int flags) noexcept override {
+    return opened(fails() ? -error_ : real_->open(path, flags));
+  }
+  int duplicate(int fd) noexcept override {
+    return opened(fails() ? -error_ : real_->duplicate(fd));
+  }
+  int stat(int fd, FileStat& out) noexcept override {
+    return fails() ? -error_ : real_->stat(fd, out);
+  }
+  int64_t read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept override {
+    if (fails()) return -error_;
+    const int64_t count = real_->read_at(
+        fd, buffer, size_bytes < longest_read_ ? size_bytes : longest_read_.load(), offset);
+    if (count > 0) bytes_read_ += static_cast<uint64_t>(count);
+    return count;
+  }
+  int close(int fd) noexcept override {
+    --num_files_;
+    return real_->close(fd);
+  }
+  int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
+                   void* arg) noexcept override {
+    if (fails()) return -error_;
+    const int result = real_->start_thread(out, stack_bytes, entry, arg);
+    num_threads_ += result == 0;
+    return result;
+  }
+  void join_thread(pthread_t thread) noexcept override {
+    --num_threads_;
+    real_->join_thread(thread);
+  }
+  uint32_t num_usable_cpus() noexcept override { return real_->num_usable_cpus(); }
+  uint64_t now_ns() noexcept override { return real_->now_ns(); }
+
+ private:
+  bool fails() { return num_calls_++ == fail_at_; }
+  int opened(int fd) {
+    num_files_ += fd >= 0;
+    return fd;
+  }
+
+  std::shared_ptr<System> real_ = System::real();
+  uint64_t fail_at_;
+  int error_;
+  std::atomic<uint64_t> num_calls_{0};
+  std::atomic<int64_t> num_blocks_{0};
+  std::atomic<int64_t> num_files_{0};
+  std::atomic<int64_t> num_threads_{0};
+  std::atomic<uint64_t> available_bytes_{0};
+  std::atomic<uint64_t> longest_read_{kNever};
+  std::atomic<uint64_t> bytes_read_{0};
+};
+
+}  // namespace tenon

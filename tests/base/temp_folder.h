@@ -1,0 +1,48 @@
+// A folder for temporary files, removed with all it holds at the end of its life. For tests only.
+#pragma once
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+namespace tenon {
+
+/// A fresh folder that goes, with all it holds, when this object does.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tenon-test-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path_ = pattern;
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+
+  [[nodiscard]] std::string path(const std::string& name) const { return path_ + "/" + name; }
+  /// Writes a file and returns its path.
+  [[nodiscard]] std::string write(const std::string& name, std::span<const std::byte> bytes) const {
+    std::ofstream out(path(name), std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
+    if (!out.flush()) throw std::runtime_error("cannot write " + path(name));
+    return path(name);
+  }
+  [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
+    return write(name, std::as_bytes(std::span(text)));
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tenon
