@@ -4,47 +4,91 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
+#include "quant/bf16.h"
+#include "quant/f16.h"
+#include "quant/f32.h"
+#include "quant/iq1_m.h"
+#include "quant/iq1_s.h"
+#include "quant/iq2_s.h"
+#include "quant/iq2_xs.h"
+#include "quant/iq2_xxs.h"
+#include "quant/iq3_s.h"
+#include "quant/iq3_xxs.h"
+#include "quant/iq4_nl.h"
+#include "quant/iq4_xs.h"
+#include "quant/isa.h"
+#include "quant/mxfp4.h"
+#include "quant/nvfp4.h"
+#include "quant/q1_0.h"
+#include "quant/q2_0.h"
+#include "quant/q2_k.h"
+#include "quant/q3_k.h"
+#include "quant/q4_0.h"
+#include "quant/q4_1.h"
+#include "quant/q4_k.h"
+#include "quant/q5_0.h"
+#include "quant/q5_1.h"
+#include "quant/q5_k.h"
+#include "quant/q6_k.h"
+#include "quant/q8_0.h"
+#include "quant/tq1_0.h"
+#include "quant/tq2_0.h"
+
 namespace tenon {
 
-/// Tensor formats; the values are the type ids of GGUF files (ids 4, 5, 31..33, 36..38 were removed
+// clang-format off
+/// Every format that can be a weight: enumerator, GGUF type id, name, block struct. A new format is
+/// its header and one line here; the enum and the table below follow. (A macro, because only a
+/// macro can make both the enumerator and the entry.)
+#define TENON_WEIGHT_FORMATS(X) \
+  X(F32, 0, "f32", BlockF32)              \
+  X(F16, 1, "f16", BlockF16)              \
+  X(Q4_0, 2, "q4_0", BlockQ4_0)           \
+  X(Q4_1, 3, "q4_1", BlockQ4_1)           \
+  X(Q5_0, 6, "q5_0", BlockQ5_0)           \
+  X(Q5_1, 7, "q5_1", BlockQ5_1)           \
+  X(Q8_0, 8, "q8_0", BlockQ8_0)           \
+  X(Q2_K, 10, "q2_K", BlockQ2_K)          \
+  X(Q3_K, 11, "q3_K", BlockQ3_K)          \
+  X(Q4_K, 12, "q4_K", BlockQ4_K)          \
+  X(Q5_K, 13, "q5_K", BlockQ5_K)          \
+  X(Q6_K, 14, "q6_K", BlockQ6_K)          \
+  X(IQ2_XXS, 16, "iq2_xxs", BlockIQ2_XXS) \
+  X(IQ2_XS, 17, "iq2_xs", BlockIQ2_XS)    \
+  X(IQ3_XXS, 18, "iq3_xxs", BlockIQ3_XXS) \
+  X(IQ1_S, 19, "iq1_s", BlockIQ1_S)       \
+  X(IQ4_NL, 20, "iq4_nl", BlockIQ4_NL)    \
+  X(IQ3_S, 21, "iq3_s", BlockIQ3_S)       \
+  X(IQ2_S, 22, "iq2_s", BlockIQ2_S)       \
+  X(IQ4_XS, 23, "iq4_xs", BlockIQ4_XS)    \
+  X(IQ1_M, 29, "iq1_m", BlockIQ1_M)       \
+  X(BF16, 30, "bf16", BlockBF16)          \
+  X(TQ1_0, 34, "tq1_0", BlockTQ1_0)       \
+  X(TQ2_0, 35, "tq2_0", BlockTQ2_0)       \
+  X(MXFP4, 39, "mxfp4", BlockMXFP4)       \
+  X(NVFP4, 40, "nvfp4", BlockNVFP4)       \
+  X(Q1_0, 41, "q1_0", BlockQ1_0)          \
+  X(Q2_0, 42, "q2_0", BlockQ2_0)
+
+/// Types that files may hold but that are not weights: enumerator, GGUF type id, name, bytes.
+#define TENON_STORAGE_FORMATS(X) \
+  X(I8, 24, "i8", 1)   \
+  X(I16, 25, "i16", 2) \
+  X(I32, 26, "i32", 4) \
+  X(I64, 27, "i64", 8) \
+  X(F64, 28, "f64", 8)
+// clang-format on
+
+/// Tensor formats; the values are the type ids of GGUF files (4, 5, 31..33 and 36..38 were removed
 /// from the specification and are unknown here).
 enum class Format : uint32_t {
-  F32 = 0,
-  F16 = 1,
-  Q4_0 = 2,
-  Q4_1 = 3,
-  Q5_0 = 6,
-  Q5_1 = 7,
-  Q8_0 = 8,
-  Q2_K = 10,
-  Q3_K = 11,
-  Q4_K = 12,
-  Q5_K = 13,
-  Q6_K = 14,
-  IQ2_XXS = 16,
-  IQ2_XS = 17,
-  IQ3_XXS = 18,
-  IQ1_S = 19,
-  IQ4_NL = 20,
-  IQ3_S = 21,
-  IQ2_S = 22,
-  IQ4_XS = 23,
-  I8 = 24,
-  I16 = 25,
-  I32 = 26,
-  I64 = 27,
-  F64 = 28,
-  IQ1_M = 29,
-  BF16 = 30,
-  TQ1_0 = 34,
-  TQ2_0 = 35,
-  MXFP4 = 39,
-  NVFP4 = 40,
-  Q1_0 = 41,
-  Q2_0 = 42,
+#define TENON_ENUMERATOR(enumerator, id, name, detail) enumerator = id,
+  TENON_WEIGHT_FORMATS(TENON_ENUMERATOR) TENON_STORAGE_FORMATS(TENON_ENUMERATOR)
+#undef TENON_ENUMERATOR
 };
 
 /// Decodes `values` values (a multiple of block_values) that start at `blocks` (any alignment) into
@@ -65,41 +109,48 @@ struct FormatInfo {
   bool weight;            ///< usable as a weight of a model
 };
 
+inline namespace TENON_QUANT_ISA {
+
+/// DecodeRow of a block format. Blocks are copied out one by one: file bytes need no alignment.
+template <typename Block>
+void decode_row(const void* blocks, float* out, uint64_t values) noexcept {
+  const auto* bytes = static_cast<const unsigned char*>(blocks);
+  for (uint64_t i = 0; i < values / Block::kValues; ++i) {
+    Block block;
+    std::memcpy(&block, bytes + i * sizeof(Block), sizeof(Block));
+    decode(block, out + i * Block::kValues);
+  }
+}
+
+/// EncodeRow of a block format that has an encoder.
+template <typename Block>
+void encode_row(const float* in, void* blocks, uint64_t values) noexcept {
+  auto* bytes = static_cast<unsigned char*>(blocks);
+  for (uint64_t i = 0; i < values / Block::kValues; ++i) {
+    Block block;
+    encode(in + i * Block::kValues, block);
+    std::memcpy(bytes + i * sizeof(Block), &block, sizeof(Block));
+  }
+}
+
+/// The table entry of a block format; its sizes and codecs come from its header.
+template <typename Block>
+constexpr FormatInfo weight_format(Format id, const char* name) noexcept {
+  EncodeRow encoder = nullptr;
+  if constexpr (requires(const float* in, Block& block) { encode(in, block); }) {
+    encoder = encode_row<Block>;
+  }
+  return {id, name, Block::kValues, sizeof(Block), decode_row<Block>, encoder, true};
+}
+
 inline constexpr FormatInfo kFormats[] = {
-    {Format::F32, "f32", 1, 4, nullptr, nullptr, true},
-    {Format::F16, "f16", 1, 2, nullptr, nullptr, true},
-    {Format::BF16, "bf16", 1, 2, nullptr, nullptr, true},
-    {Format::Q4_0, "q4_0", 32, 18, nullptr, nullptr, true},
-    {Format::Q4_1, "q4_1", 32, 20, nullptr, nullptr, true},
-    {Format::Q5_0, "q5_0", 32, 22, nullptr, nullptr, true},
-    {Format::Q5_1, "q5_1", 32, 24, nullptr, nullptr, true},
-    {Format::Q8_0, "q8_0", 32, 34, nullptr, nullptr, true},
-    {Format::Q2_K, "q2_K", 256, 84, nullptr, nullptr, true},
-    {Format::Q3_K, "q3_K", 256, 110, nullptr, nullptr, true},
-    {Format::Q4_K, "q4_K", 256, 144, nullptr, nullptr, true},
-    {Format::Q5_K, "q5_K", 256, 176, nullptr, nullptr, true},
-    {Format::Q6_K, "q6_K", 256, 210, nullptr, nullptr, true},
-    {Format::IQ2_XXS, "iq2_xxs", 256, 66, nullptr, nullptr, true},
-    {Format::IQ2_XS, "iq2_xs", 256, 74, nullptr, nullptr, true},
-    {Format::IQ3_XXS, "iq3_xxs", 256, 98, nullptr, nullptr, true},
-    {Format::IQ1_S, "iq1_s", 256, 50, nullptr, nullptr, true},
-    {Format::IQ4_NL, "iq4_nl", 32, 18, nullptr, nullptr, true},
-    {Format::IQ3_S, "iq3_s", 256, 110, nullptr, nullptr, true},
-    {Format::IQ2_S, "iq2_s", 256, 82, nullptr, nullptr, true},
-    {Format::IQ4_XS, "iq4_xs", 256, 136, nullptr, nullptr, true},
-    {Format::IQ1_M, "iq1_m", 256, 56, nullptr, nullptr, true},
-    {Format::TQ1_0, "tq1_0", 256, 54, nullptr, nullptr, true},
-    {Format::TQ2_0, "tq2_0", 256, 66, nullptr, nullptr, true},
-    {Format::MXFP4, "mxfp4", 32, 17, nullptr, nullptr, true},
-    {Format::NVFP4, "nvfp4", 64, 36, nullptr, nullptr, true},
-    {Format::Q1_0, "q1_0", 128, 18, nullptr, nullptr, true},
-    {Format::Q2_0, "q2_0", 64, 18, nullptr, nullptr, true},
-    // Types that files may hold but that are not weights.
-    {Format::I8, "i8", 1, 1, nullptr, nullptr, false},
-    {Format::I16, "i16", 1, 2, nullptr, nullptr, false},
-    {Format::I32, "i32", 1, 4, nullptr, nullptr, false},
-    {Format::I64, "i64", 1, 8, nullptr, nullptr, false},
-    {Format::F64, "f64", 1, 8, nullptr, nullptr, false},
+#define TENON_WEIGHT_ENTRY(enumerator, id, name, block) \
+  weight_format<block>(Format::enumerator, name),
+#define TENON_STORAGE_ENTRY(enumerator, id, name, bytes) \
+  {Format::enumerator, name, 1, bytes, nullptr, nullptr, false},
+    TENON_WEIGHT_FORMATS(TENON_WEIGHT_ENTRY) TENON_STORAGE_FORMATS(TENON_STORAGE_ENTRY)
+#undef TENON_WEIGHT_ENTRY
+#undef TENON_STORAGE_ENTRY
 };
 
 /// The format with this GGUF type id; nullptr when there is none.
@@ -134,5 +185,7 @@ constexpr std::optional<uint64_t> row_bytes(const FormatInfo& info, uint64_t val
   if (blocks > UINT64_MAX / info.block_bytes) return std::nullopt;
   return blocks * info.block_bytes;
 }
+
+}  // namespace TENON_QUANT_ISA
 
 }  // namespace tenon

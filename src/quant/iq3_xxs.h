@@ -1,0 +1,44 @@
+// Format iq3_xxs: 256 values in groups of four, each a point of a 256-point codebook with signs.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "quant/half.h"
+#include "quant/iq3_xxs_grid.h"
+#include "quant/iq_signs.h"
+
+namespace tenon {
+
+/// Layout (98 bytes):
+///   0       2                              66                                98
+///   | d f16 | qs[64]: grid index of group g| tails[32]: 32 bits per 32 values |
+/// A tail is four 7-bit sign codes (values 8k..8k+7 at bit 7k) and a 4-bit scale (bits 28..31).
+/// value = d * (scale + 1/2) / 2 * grid * sign.
+/// Source: type 18 of the GGUF specification; pinned by tests/quant/vectors_test.
+struct BlockIQ3_XXS {
+  static constexpr uint32_t kValues = 256;
+  uint16_t d;
+  uint8_t qs[64];
+  uint8_t tails[32];
+};
+static_assert(sizeof(BlockIQ3_XXS) == 98);
+
+inline namespace TENON_QUANT_ISA {
+
+inline void decode(const BlockIQ3_XXS& block, float* out) noexcept {
+  const float d = f16_to_f32(block.d);
+  for (int s = 0; s < 8; ++s) {
+    uint32_t tail = 0;
+    std::memcpy(&tail, block.tails + 4 * s, sizeof(tail));
+    const float scale = d * (0.5f + static_cast<float>(tail >> 28)) * 0.5f;
+    for (int i = 0; i < 32; ++i) {
+      const uint16_t point = kIq3XxsGrid[block.qs[8 * s + i / 4]];
+      const float level = static_cast<float>(kIq3XxsLevels[point >> (3 * (i % 4)) & 7]);
+      *out++ = with_sign(scale * level, expand_signs(tail >> (i / 8 * 7)), i % 8);
+    }
+  }
+}
+
+}  // namespace TENON_QUANT_ISA
+}  // namespace tenon

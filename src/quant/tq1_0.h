@@ -1,0 +1,47 @@
+// Format tq1_0: 256 ternary values, five to a byte, one f16 scale.
+#pragma once
+
+#include <cstdint>
+
+#include "quant/half.h"
+
+namespace tenon {
+
+/// Layout (54 bytes):
+///   0                              32                  48                  52      54
+///   | qs[0..31]: values 0..159     | qs[32..47]:       | qh[4]:            | d f16 |
+///   | 5 rows of 32                 | 5 rows of 16      | 4 rows of 4       |       |
+/// A byte holds one ternary digit of each row of its group, as the fraction byte / 256 in base 3,
+/// first row first and rounded up: digit n = floor(3 * frac(byte * 3^n / 256)).
+/// value = d * (digit - 1).
+/// Source: type 34 of the GGUF specification; pinned by tests/quant/vectors_test.
+struct BlockTQ1_0 {
+  static constexpr uint32_t kValues = 256;
+  uint8_t qs[48];
+  uint8_t qh[4];
+  uint16_t d;
+};
+static_assert(sizeof(BlockTQ1_0) == 54);
+
+inline namespace TENON_QUANT_ISA {
+
+/// One group of bytes: `rows` ternary digits of each byte, row after row; out [rows, bytes].
+inline void decode_trits(const uint8_t* packed, int bytes, int rows, float d, float* out) noexcept {
+  constexpr uint8_t kPowers[5] = {1, 3, 9, 27, 81};
+  for (int n = 0; n < rows; ++n) {
+    for (int j = 0; j < bytes; ++j) {
+      const auto fraction = static_cast<uint8_t>(packed[j] * kPowers[n]);
+      out[n * bytes + j] = static_cast<float>((fraction * 3 >> 8) - 1) * d;
+    }
+  }
+}
+
+inline void decode(const BlockTQ1_0& block, float* out) noexcept {
+  const float d = f16_to_f32(block.d);
+  decode_trits(block.qs, 32, 5, d, out);
+  decode_trits(block.qs + 32, 16, 5, d, out + 160);
+  decode_trits(block.qh, 4, 4, d, out + 240);
+}
+
+}  // namespace TENON_QUANT_ISA
+}  // namespace tenon

@@ -1,0 +1,35 @@
+// Format tq2_0: 256 ternary values in two bits each, one f16 scale.
+#pragma once
+
+#include <cstdint>
+
+#include "quant/half.h"
+
+namespace tenon {
+
+/// Layout (66 bytes):
+///   0                    64      66
+///   | qs[64]: see below  | d f16 |
+/// Each half of 128 values takes 32 bytes of qs: value 32 * k + l of the half (k 0..3, l 0..31) is
+/// bits 2k and 2k + 1 of byte l.
+/// value = d * (q - 1); q is 0..2 in practice, 3 (never written) gives 2 * d.
+/// Source: type 35 of the GGUF specification; pinned by tests/quant/vectors_test.
+struct BlockTQ2_0 {
+  static constexpr uint32_t kValues = 256;
+  uint8_t qs[64];
+  uint16_t d;
+};
+static_assert(sizeof(BlockTQ2_0) == 66);
+
+inline namespace TENON_QUANT_ISA {
+
+inline void decode(const BlockTQ2_0& block, float* out) noexcept {
+  const float d = f16_to_f32(block.d);
+  for (int i = 0; i < 256; ++i) {
+    const int q = block.qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+    out[i] = static_cast<float>(q - 1) * d;
+  }
+}
+
+}  // namespace TENON_QUANT_ISA
+}  // namespace tenon
