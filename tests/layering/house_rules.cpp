@@ -1,0 +1,262 @@
+#include "layering/house_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <utility>
+
+namespace tenon::layering {
+namespace {
+
+constexpr size_t kMaxLines = 500;
+constexpr std::string_view kPluginAbi = "tenon/backend.h";
+
+/// Functions that end the process, read the environment, write to the host's streams or change
+/// state of the whole process: none has a place inside a library.
+constexpr std::array kBannedCalls{
+    "getenv", "secure_getenv", "setenv",  "putenv",    "abort",  "exit",      "_exit",
+    "_Exit",  "quick_exit",    "atexit",  "terminate", "printf", "fprintf",   "vprintf",
+    "puts",   "fputs",         "putchar", "perror",    "signal", "sigaction", "setlocale",
+    "system", "rand",          "srand",   "longjmp",   "setjmp", "alloca",
+};
+/// The same for names that are no calls.
+constexpr std::array kBannedNames{"cout", "cerr", "clog", "regex", "iostream", "environ"};
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> heads) {
+  return std::any_of(heads.begin(), heads.end(), [&](auto head) { return text.starts_with(head); });
+}
+
+std::string_view first_folder(std::string_view path) {
+  const size_t slash = path.find('/');
+  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+}
+
+std::string_view folder_of(std::string_view path) { return path.substr(0, path.rfind('/')); }
+
+bool is_header(std::string_view path) { return path.ends_with(".h") || path.ends_with(".hpp"); }
+
+bool is_library(std::string_view path) {
+  return starts_with_any(path, {"src/", "capi/", "include/"});
+}
+
+/// Why the file at `path` must not include `name`, a header of this project; empty when it may.
+std::string refuse_include(std::string_view path, std::string_view name, const Floors& floors) {
+  const std::string_view target = first_folder(name);
+  if (path.starts_with("src/backends/")) {
+    const std::string own = std::string(folder_of(path.substr(4))) + "/";
+    if (name.starts_with(own) || name == kPluginAbi) return "";
+    if (target == "quant" && is_header(name)) return "";
+    return "a backend includes tenon/backend.h, its own folder and headers of quant only";
+  }
+  if (path.starts_with("src/")) {
+    const std::string_view room = first_folder(path.substr(4));
+    if (name == kPluginAbi && floors.may_include(room, "quant")) return "";
+    if (target == "tenon") return "the engine knows nothing of the public headers";
+    if (room == "quant" && is_header(path) && target != "quant") {
+      return "headers of quant depend on the standard library only";
+    }
+    if (!floors.may_include(room, target)) {
+      return "'" + std::string(room) + "' may include its own folder and lower floors only";
+    }
+    return "";
+  }
+  if (path == "capi/include/tenon/backend.h") return "the plugin ABI stands alone";
+  if (path.starts_with("capi/include/") && target != "tenon") {
+    return "the C header includes no engine header";
+  }
+  if (starts_with_any(path, {"include/", "examples/"}) && target != "tenon") {
+    return "only the public headers may be used here";
+  }
+  return "";
+}
+
+class Checker {
+ public:
+  Checker(const std::vector<SourceFile>& files, const Floors& floors)
+      : files_(files), floors_(floors) {
+    for (const SourceFile& file : files) by_path_.emplace(file.path, &file);
+  }
+
+  std::vector<Finding> run() {
+    for (const SourceFile& file : files_) {
+      check_size(file);
+      if (starts_with_any(file.path, {"src/", "capi/", "include/", "examples/"})) {
+        check_room(file);
+        check_includes(file);
+      }
+      if (is_library(file.path)) {
+        check_opening(file);
+        check_words(file);
+      }
+      find_cycle(file);
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  void report(const SourceFile& file, size_t line, std::string text) {
+    findings_.push_back({file.path, line, std::move(text)});
+  }
+
+  void check_size(const SourceFile& file) {
+    if (file.lines.size() > kMaxLines) {
+      report(file, 0, "has " + std::to_string(file.lines.size()) + " lines, the limit is 500");
+    }
+  }
+
+  void check_room(const SourceFile& file) {
+    if (!file.path.starts_with("src/") || file.path.starts_with("src/backends/")) return;
+    const std::string_view room = first_folder(std::string_view(file.path).substr(4));
+    if (!floors_.has(room)) report(file, 0, "lies in no room of cmake/floors.txt");
+  }
+
+  void check_opening(const SourceFile& file) {
+    if (!is_header(file.path)) return;
+    if (file.lines.empty() || !starts_with_any(file.lines[0], {"// ", "/* ", "/// "})) {
+      report(file, 1, "a header opens with a sentence on what lives here");
+    }
+  }
+
+  void check_includes(const SourceFile& file) {
+    for (const Include& include : file.includes) {
+      if (include.name.find("..") != std::string::npos) {
+        report(file, include.line, "includes through '..'");
+        continue;
+      }
+      const std::string_view target = first_folder(include.name);
+      const bool ours = floors_.has(target) || target == "tenon" || target == "backends" ||
+                        target == "capi" || !resolve(file, include).empty();
+      if (!ours && include.quoted) {
+        report(file, include.line, "\"" + include.name + "\" is no header of this project; use <>");
+      }
+      if (!ours || beside(file, include)) continue;
+      const std::string reason = refuse_include(file.path, include.name, floors_);
+      if (!reason.empty()) report(file, include.line, "includes " + include.name + ": " + reason);
+    }
+  }
+
+  void check_words(const SourceFile& file) {
+    for (size_t i = 0; i < file.code.size(); ++i) {
+      for (const std::string_view word : kBannedCalls) {
+        if (calls(file.code[i], word))
+          report(file, i + 1, std::string(word) + " has no place here");
+      }
+      for (const std::string_view word : kBannedNames) {
+        if (find_identifier(file.code[i], word) != std::string_view::npos) {
+          report(file, i + 1, std::string(word) + " has no place here");
+        }
+      }
+    }
+  }
+
+  /// Whether `code` calls the free function `word`; a member of that name is another matter.
+  static bool calls(std::string_view code, std::string_view word) {
+    for (size_t at = find_identifier(code, word); at != std::string_view::npos;
+         at = find_identifier(code, word, at + 1)) {
+      const size_t next = code.find_first_not_of(' ', at + word.size());
+      if (next == std::string_view::npos || code[next] != '(') continue;
+      const std::string_view before = code.substr(0, at);
+      if (before.ends_with('.') || before.ends_with("->")) continue;
+      if (!before.ends_with("::") || before.ends_with("std::")) return true;
+      const char last = before.size() > 2 ? before[before.size() - 3] : ' ';
+      if (last == ' ' || last == '(') return true;
+    }
+    return false;
+  }
+
+  static bool beside(const SourceFile& file, const Include& include) {
+    return include.quoted && include.name.find('/') == std::string::npos &&
+           !file.path.starts_with("capi/include/tenon/backend.h");
+  }
+
+  /// The file of this project that an include names; empty when it is none.
+  [[nodiscard]] std::string resolve(const SourceFile& file, const Include& include) const {
+    const std::string own = std::string(folder_of(file.path)) + "/" + include.name;
+    for (const std::string& path :
+         {own, "src/" + include.name, "capi/include/" + include.name, "include/" + include.name,
+          "tests/" + include.name, include.name}) {
+      if ((path != own || include.quoted) && by_path_.contains(path)) return path;
+    }
+    return "";
+  }
+
+  /// Reports each pair of headers that reach each other, at the include that closes the circle.
+  void find_cycle(const SourceFile& file) {
+    if (!visited_.insert(file.path).second) return;
+    open_.insert(file.path);
+    for (const Include& include : file.includes) {
+      const std::string next = resolve(file, include);
+      if (next.empty()) continue;
+      if (open_.contains(next)) {
+        report(file, include.line, "includes " + include.name + ": a circle of includes");
+      } else {
+        find_cycle(*by_path_.at(next));
+      }
+    }
+    open_.erase(file.path);
+  }
+
+  const std::vector<SourceFile>& files_;
+  const Floors& floors_;
+  std::map<std::string, const SourceFile*, std::less<>> by_path_;
+  std::set<std::string> visited_, open_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+Floors Floors::parse(std::string_view text) {
+  Floors floors;
+  size_t floor = 0;
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    bool any = false;
+    for (std::string room; words >> room; any = true) floors.floor_.emplace(room, floor);
+    if (any) ++floor;
+  }
+  return floors;
+}
+
+bool Floors::may_include(std::string_view room, std::string_view other) const {
+  const auto from = floor_.find(room);
+  const auto to = floor_.find(other);
+  if (from == floor_.end() || to == floor_.end()) return false;
+  return room == other || to->second < from->second;
+}
+
+std::vector<std::string> Floors::rooms() const {
+  std::vector<std::string> names;
+  for (const auto& [room, floor] : floor_) names.push_back(room);
+  return names;
+}
+
+std::vector<SourceFile> read_tree(const std::filesystem::path& root) {
+  namespace fs = std::filesystem;
+  static constexpr std::array kEndings{".h", ".hpp", ".c", ".cpp"};
+  std::vector<SourceFile> files;
+  for (const char* part : {"src", "capi", "include", "examples", "tests", "bench"}) {
+    if (!fs::exists(root / part)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / part)) {
+      const std::string ending = entry.path().extension().string();
+      if (!entry.is_regular_file() || std::ranges::find(kEndings, ending) == kEndings.end()) {
+        continue;
+      }
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::string text(std::istreambuf_iterator<char>(in), {});
+      files.push_back(scan_source(fs::relative(entry.path(), root).generic_string(), text));
+    }
+  }
+  std::ranges::sort(files, {}, &SourceFile::path);
+  return files;
+}
+
+std::vector<Finding> check_house(const std::vector<SourceFile>& files, const Floors& floors) {
+  return Checker(files, floors).run();
+}
+
+}  // namespace tenon::layering

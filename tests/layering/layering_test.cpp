@@ -1,0 +1,160 @@
+// The rules of the house hold in this tree, and each rule is shown to catch what it is for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "layering/house_rules.h"
+
+namespace tenon::layering {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kFloors = "# ground up\nbase\nquant\nfile text\nbackend\nengine\n";
+constexpr const char* kOpening = "// What lives here.\n";
+
+struct Text {
+  std::string path;
+  std::string text;
+};
+
+std::vector<Finding> check(const std::vector<Text>& texts) {
+  std::vector<SourceFile> files;
+  for (const Text& t : texts) files.push_back(scan_source(t.path, t.text));
+  return check_house(files, Floors::parse(kFloors));
+}
+
+auto finding(const std::string& path, size_t line, const std::string& text) {
+  return AllOf(Field(&Finding::path, path), Field(&Finding::line, line),
+               Field(&Finding::text, HasSubstr(text)));
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+TEST(Layering, ThisTreeKeepsTheRules) {
+  const std::filesystem::path root = TENON_SOURCE_DIR;
+  const Floors floors = Floors::parse(read(root / "cmake/floors.txt"));
+  const std::vector<SourceFile> files = read_tree(root);
+  for (const Finding& f : check_house(files, floors)) {
+    ADD_FAILURE() << f.path << ":" << f.line << ": " << f.text;
+  }
+  for (const std::string& room : floors.rooms()) {
+    const std::string head = "src/" + room + "/";
+    EXPECT_TRUE(std::ranges::any_of(files, [&](auto& f) { return f.path.starts_with(head); }))
+        << "no source was read in " << head;
+  }
+}
+
+TEST(Layering, AllowsOwnFolderAndLowerFloors) {
+  EXPECT_THAT(check({{"src/file/gguf.cpp",
+                      "#include \"file/gguf.h\"\n#include \"base/error.h\"\n"
+                      "#include \"gguf.h\"\n#include <vector>\n#include <fmt/core.h>\n"},
+                     {"src/file/gguf.h", kOpening},
+                     {"src/base/error.h", kOpening}}),
+              IsEmpty());
+}
+
+TEST(Layering, RefusesSidewaysAndUp) {
+  EXPECT_THAT(check({{"src/file/a.cpp", "\n#include \"text/b.h\"\n"}}),
+              ElementsAre(finding("src/file/a.cpp", 2, "lower floors")));
+  EXPECT_THAT(check({{"src/base/a.cpp", "#include <engine/b.h>\n"}}),
+              ElementsAre(finding("src/base/a.cpp", 1, "lower floors")));
+  EXPECT_THAT(check({{"src/file/a.cpp", "#include \"../base/b.h\"\n"}}),
+              ElementsAre(finding("src/file/a.cpp", 1, "'..'")));
+  EXPECT_THAT(check({{"src/engine/a.cpp", "#include <tenon/tenon.h>\n"}}),
+              ElementsAre(finding("src/engine/a.cpp", 1, "public headers")));
+  EXPECT_THAT(check({{"src/engine/a.cpp", "#include \"backends/cpu/b.h\"\n"}}),
+              ElementsAre(finding("src/engine/a.cpp", 1, "lower floors")));
+  EXPECT_THAT(check({{"src/cellar/a.cpp", ""}}),
+              ElementsAre(finding("src/cellar/a.cpp", 0, "no room")));
+}
+
+TEST(Layering, HeadersOfQuantStandAlone) {
+  const std::string text = std::string(kOpening) + "#include \"base/b.h\"\n";
+  EXPECT_THAT(check({{"src/quant/a.h", text}}), ElementsAre(finding("src/quant/a.h", 2, "quant")));
+  EXPECT_THAT(check({{"src/quant/a.cpp", text}}), IsEmpty());
+}
+
+TEST(Layering, BackendsSeeThePluginAbiOnly) {
+  EXPECT_THAT(check({{"src/backends/cpu/a.cpp",
+                      "#include \"tenon/backend.h\"\n#include \"backends/cpu/b.h\"\n"
+                      "#include \"quant/q4_0.h\"\n"}}),
+              IsEmpty());
+  EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"base/error.h\"\n"}}),
+              ElementsAre(finding("src/backends/cpu/a.cpp", 1, "a backend includes")));
+  EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"backends/reference/b.h\"\n"}}),
+              ElementsAre(finding("src/backends/cpu/a.cpp", 1, "a backend includes")));
+}
+
+TEST(Layering, FacesUsePublicHeadersOnly) {
+  EXPECT_THAT(check({{"examples/tenon/a.cpp",
+                      "#include <tenon/tenon.hpp>\n#include \"render.h\"\n#include <cstdio>\n"},
+                     {"examples/tenon/render.h", kOpening}}),
+              IsEmpty());
+  EXPECT_THAT(check({{"examples/tenon/a.cpp", "#include \"base/error.h\"\n"}}),
+              ElementsAre(finding("examples/tenon/a.cpp", 1, "public headers")));
+  EXPECT_THAT(check({{"include/tenon/a.hpp", std::string(kOpening) + "#include \"base/b.h\"\n"}}),
+              ElementsAre(finding("include/tenon/a.hpp", 2, "public headers")));
+  EXPECT_THAT(check({{"capi/include/tenon/backend.h",
+                      std::string(kOpening) + "#include \"tenon/tenon.h\"\n"}}),
+              ElementsAre(finding("capi/include/tenon/backend.h", 2, "stands alone")));
+  EXPECT_THAT(check({{"capi/model.cpp", "#include \"engine/a.h\"\n#include \"tenon/tenon.h\"\n"}}),
+              IsEmpty());
+}
+
+TEST(Layering, ThirdPartyHeadersStandInAngles) {
+  EXPECT_THAT(check({{"src/text/a.cpp", "#include \"utf8proc.h\"\n"}}),
+              ElementsAre(finding("src/text/a.cpp", 1, "no header of this project")));
+}
+
+TEST(Layering, RefusesCirclesOfIncludes) {
+  EXPECT_THAT(check({{"src/base/a.h", std::string(kOpening) + "#include \"base/b.h\"\n"},
+                     {"src/base/b.h", std::string(kOpening) + "\n#include \"base/a.h\"\n"}}),
+              ElementsAre(finding("src/base/b.h", 3, "circle")));
+}
+
+class BannedCode : public testing::TestWithParam<const char*> {};
+
+TEST_P(BannedCode, IsFound) {
+  EXPECT_THAT(check({{"src/base/a.cpp", std::string("\n") + GetParam() + "\n"}}),
+              ElementsAre(finding("src/base/a.cpp", 2, "no place here")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Layering, BannedCode,
+                         testing::Values("auto* v = getenv(\"X\");", "std::getenv(name);",
+                                         "::abort();", "if (bad) exit (1);", "std::regex pattern;",
+                                         "#include <iostream>", "std::cerr << 1;",
+                                         "f(::printf(\"x\"));", "std::terminate();"));
+
+TEST(Layering, SparesMembersCommentsAndLiterals) {
+  EXPECT_THAT(check({{"src/base/a.cpp",
+                      "// exit( the loop\n/* abort(\n exit( */ team.exit(1); job->abort();\n"
+                      "Team::signal(2); snprintf(b, 1, \"exit(\"); auto r = R\"(abort())\";\n"
+                      "char c = '\"'; int n = 1'000; int exit_code = 0; // abort()\n"}}),
+              IsEmpty());
+}
+
+TEST(Layering, LimitsTheLengthOfAFile) {
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "\n";
+  EXPECT_THAT(check({{"src/base/a.cpp", text}}), IsEmpty());
+  EXPECT_THAT(check({{"src/base/a.cpp", text + "\n"}}),
+              ElementsAre(finding("src/base/a.cpp", 0, "501 lines")));
+}
+
+TEST(Layering, AHeaderOpensWithASentence) {
+  EXPECT_THAT(check({{"src/base/a.h", "#pragma once\n// Late.\n"}}),
+              ElementsAre(finding("src/base/a.h", 1, "sentence")));
+}
+
+}  // namespace
+}  // namespace tenon::layering
