@@ -1,0 +1,586 @@
+/* Tenon's C interface: run language models inside your program. C11, and the only symbols that the
+ * library exports; the C++ headers (tenon/tenon.hpp) and every binding are written over it. What a
+ * backend is written against is not here but in tenon/backend.h.
+ *
+ * This file is the manual. Reading order:
+ *   1 conventions   2 the short way   3 errors, version   4 options   5 models: sources, callbacks
+ *   6 what is in a model   7 tokenizer   8 sessions   9 samplers   10 backends
+ *
+ * A whole program, without its error handling (examples/hello_c has it):
+ *
+ *   static int32_t print(void* user, const tenon_piece* piece) {
+ *     fwrite(piece->text, 1, piece->length, stdout);
+ *     return 0;
+ *   }
+ *   tenon_model* model = NULL;
+ *   tenon_session* session = NULL;
+ *   tenon_model_open("demo-q8_0.gguf", NULL, &model);
+ *   tenon_session_create(model, NULL, &session);
+ *   tenon_session_append_text(session, "Once upon a time", 16, TENON_ADD_SPECIAL);
+ *   tenon_session_generate(session, NULL, 64, print, NULL);
+ *   tenon_session_destroy(session);
+ *   tenon_model_destroy(model);
+ */
+#ifndef TENON_TENON_H
+#define TENON_TENON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define TENON_API __attribute__((visibility("default")))
+#else
+#define TENON_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* clang-format off: keeps the columns of the manual */
+/* ---- 1. Conventions ----------------------------------------------------------------------------
+ *
+ * Failure     Whatever can fail returns a tenon_status, and tenon_last_error() then says what,
+ * where, value and limit. Out-parameters stay untouched on failure. Besides what is written at a
+ * function, each may return ARGUMENT (NULL, a wrong or destroyed handle where that can be told, an
+ * invalid value), NO_MEMORY and INTERNAL. Nothing aborts the process. Handles     Opaque, made by
+ * *_create / *_open / *_load / *_fork and yours to destroy. Destroying NULL is fine. What an object
+ * needs it keeps alive: a model handle may be destroyed before its sessions. Texts       UTF-8,
+ * pointer and length in bytes; TENON_NUL_TERMINATED as a length stands for strlen. Paths and names
+ * of options are plain NUL-terminated strings. Texts that the library returns are followed by a NUL
+ * that is not counted; how long they live is written at each function. Buffers     A function that
+ * fills your buffer always reports the size it needs. If that is larger than the capacity you gave,
+ * it wrote nothing and returned OK: grow and call again. A capacity of 0 with a NULL buffer asks
+ * for the size. Structures  Begin with struct_size: set it to sizeof before every call. They only
+ * grow at the end; the library reads and writes no more than the struct_size you gave, so a program
+ * built against another version of this header keeps working. Fields you do not need are 0.
+ * Callbacks   Get back the `user` pointer that you gave. They must not throw, longjmp or destroy
+ * the object that called them, except where that is allowed by name. One that returns int32_t
+ * returns 0 to go on. Threads     Model, tokenizer: immutable, any thread. Session, sampler,
+ * options, backend list: one thread at a time (a session notices a second one: STATE).
+ * tenon_session_cancel: any thread, any time. No thread is started but those you ask for
+ * ("threads"); no signal, locale, environment variable, stdout or stderr is touched. Since 0.1,
+ * unless another version is written at a declaration.
+ */
+/* clang-format on */
+
+#define TENON_NUL_TERMINATED SIZE_MAX
+
+/* A status is TENON_OK or one of TENON_ERROR_* (3). */
+typedef int32_t tenon_status;
+
+/* Index of a token in the vocabulary of its model. */
+typedef int32_t tenon_token;
+#define TENON_NO_TOKEN (-1)
+
+typedef struct tenon_options tenon_options;
+typedef struct tenon_model tenon_model;
+typedef struct tenon_tokenizer tenon_tokenizer;
+typedef struct tenon_session tenon_session;
+typedef struct tenon_sampler tenon_sampler;
+typedef struct tenon_backends tenon_backends;
+
+/* ---- 2. The short way ----------------------------------------------------------------------- */
+
+/* Opens a model file; of a split model the first part, the others are found beside it. Reads and
+ * prepares the weights before it returns. options: NULL for the defaults.
+ * FORMAT (the file is malformed), UNSUPPORTED (an architecture or tokenizer this build does not
+ * know), IO, LIMIT. tenon_model_load (5) opens everything else and can report progress. */
+TENON_API tenon_status tenon_model_open(const char* path, const tenon_options* options,
+                                        tenon_model** model);
+TENON_API void tenon_model_destroy(tenon_model* model);
+
+/* Starts an empty text. options: NULL for the defaults. STATE for a file that holds a vocabulary
+ * only. */
+TENON_API tenon_status tenon_session_create(const tenon_model* model, const tenon_options* options,
+                                            tenon_session** session);
+TENON_API void tenon_session_destroy(tenon_session* session);
+
+/* How a text becomes tokens: flags, to be or-ed. 0 is plain text. */
+#define TENON_ADD_SPECIAL 1u   /* add the begin (and end) token where the model wants it */
+#define TENON_PARSE_SPECIAL 2u /* spelled control tokens become them: not for user input */
+
+/* Adds text to what the session has read. It is only queued: the next call that needs it computes
+ * it. LIMIT when the session's context would overflow; nothing is then added. */
+TENON_API tenon_status tenon_session_append_text(tenon_session* session, const char* text,
+                                                 size_t length, uint32_t flags);
+
+/* Why a piece is the last one. */
+#define TENON_FINISH_NONE 0       /* it is not */
+#define TENON_FINISH_END 1        /* the model drew an end token */
+#define TENON_FINISH_MAX_TOKENS 2 /* max_tokens tokens were generated */
+
+/* What one step of generation brings. Valid until the callback returns, or until the next call on
+ * the session. */
+typedef struct tenon_piece {
+  uint32_t struct_size;
+  tenon_token token;
+  int32_t finish; /* TENON_FINISH_* */
+  uint32_t reserved;
+  const char* text; /* whole UTF-8 characters: empty while one is incomplete */
+  uint64_t length;
+} tenon_piece;
+
+/* Nonzero ends the generation after this piece. */
+typedef int32_t (*tenon_piece_callback)(void* user, const tenon_piece* piece);
+
+/* Continues the text by at most max_tokens tokens (0: as many as the context holds) and hands out
+ * each one. What was generated belongs to the session's text: append and generate again for the
+ * next turn.
+ *   sampler   NULL draws with the defaults of the options (9)
+ *   on_piece  NULL throws the pieces away
+ * LIMIT when the context is full, CANCELLED after tenon_session_cancel, STATE "non-finite logits"
+ * for broken weights. Pieces handed out before a failure stay part of the text. The callback may
+ * call tenon_session_destroy on this session: it takes effect when generate returns. */
+TENON_API tenon_status tenon_session_generate(tenon_session* session, tenon_sampler* sampler,
+                                              uint64_t max_tokens, tenon_piece_callback on_piece,
+                                              void* user);
+
+/* ---- 3. Errors, version --------------------------------------------------------------------- */
+
+/* Values never change and are never reused. */
+#define TENON_OK 0
+#define TENON_ERROR_FORMAT 1      /* a file or a text is malformed */
+#define TENON_ERROR_UNSUPPORTED 2 /* well formed, but nothing this build can do */
+#define TENON_ERROR_LIMIT 3       /* larger than a stated limit */
+#define TENON_ERROR_IO 4          /* the operating system or your reader failed */
+#define TENON_ERROR_NO_MEMORY 5   /* an allocation failed or a budget is used up */
+#define TENON_ERROR_ARGUMENT 6    /* you passed something invalid */
+#define TENON_ERROR_GRAMMAR 7     /* a grammar, schema or pattern is refused */
+#define TENON_ERROR_TEMPLATE 8    /* a chat template is refused or failed */
+#define TENON_ERROR_BUSY 9        /* a bounded queue is full: try again later */
+#define TENON_ERROR_CANCELLED 10  /* you cancelled it */
+#define TENON_ERROR_DEADLINE 11   /* a deadline passed */
+#define TENON_ERROR_PLUGIN 12     /* a plugin was refused or failed */
+#define TENON_ERROR_STATE 13      /* the object cannot do this now */
+#define TENON_ERROR_INTERNAL 14   /* a defect of the library: please report it */
+
+/* "OK", "FORMAT", ...; "UNKNOWN" for other values. Lives for ever. */
+TENON_API const char* tenon_status_name(tenon_status status);
+
+/* One sentence about the latest failure on the calling thread; "" before the first. Stays valid and
+ * unchanged until another call fails on this thread or the thread ends. Never NULL. */
+TENON_API const char* tenon_last_error(void);
+
+/* The version of this header. tenon_version() tells that of the library as
+ * major * 1000000 + minor * 1000 + patch. */
+#define TENON_VERSION_MAJOR 0
+#define TENON_VERSION_MINOR 1
+#define TENON_VERSION_PATCH 0
+TENON_API uint32_t tenon_version(void);
+TENON_API const char* tenon_version_text(void); /* "0.1.0" */
+
+/* ---- 4. Options --------------------------------------------------------------------------------
+ *
+ * Typed values under string keys, checked when they are set. One set may serve several calls: each
+ * takes the keys of its scope and copies them, so the set can be changed or destroyed afterwards.
+ */
+
+TENON_API tenon_status tenon_options_create(tenon_options** options);
+TENON_API void tenon_options_destroy(tenon_options* options);
+
+/* ARGUMENT for an unknown key (the message names the nearest one), another type, or a value outside
+ * the range; the set is then unchanged. An integer is taken for a float key as well. */
+TENON_API tenon_status tenon_options_set_int(tenon_options* options, const char* key,
+                                             int64_t value);
+TENON_API tenon_status tenon_options_set_float(tenon_options* options, const char* key,
+                                               double value);
+TENON_API tenon_status tenon_options_set_bool(tenon_options* options, const char* key,
+                                              int32_t value);
+TENON_API tenon_status tenon_options_set_string(tenon_options* options, const char* key,
+                                                const char* value, size_t length);
+/* Adds one more value to a list key. set_string replaces the list by one value. */
+TENON_API tenon_status tenon_options_add_string(tenon_options* options, const char* key,
+                                                const char* value, size_t length);
+/* Reads the value from text as the type of the key asks ("8", "0.7", "true"): for command lines and
+ * configuration files. */
+TENON_API tenon_status tenon_options_parse(tenon_options* options, const char* key,
+                                           const char* value, size_t length);
+
+/* Which call takes a key. */
+#define TENON_SCOPE_MODEL 1   /* tenon_model_open, tenon_model_load, tenon_backends_create */
+#define TENON_SCOPE_SESSION 2 /* tenon_session_create */
+#define TENON_SCOPE_SAMPLER 3 /* tenon_sampler_create */
+
+#define TENON_OPTION_INT 1
+#define TENON_OPTION_FLOAT 2
+#define TENON_OPTION_BOOL 3
+#define TENON_OPTION_STRING 4
+#define TENON_OPTION_STRING_LIST 5
+
+/* One key. Its texts live for ever. */
+typedef struct tenon_option {
+  uint32_t struct_size;
+  int32_t scope; /* TENON_SCOPE_* */
+  int32_t type;  /* TENON_OPTION_* */
+  uint32_t reserved;
+  const char* name;
+  const char* doc;     /* one sentence */
+  int64_t int_minimum; /* INT and BOOL */
+  int64_t int_maximum;
+  int64_t int_default;
+  double float_minimum; /* FLOAT */
+  double float_maximum;
+  double float_default;
+  const char* string_default; /* STRING; "" for the others */
+  const char* string_choices; /* STRING: the values it takes, "f16|f32"; "" takes any */
+} tenon_option;
+
+/* The list of all keys, in a fixed order: index < tenon_option_count(). */
+TENON_API size_t tenon_option_count(void);
+TENON_API tenon_status tenon_option_info(size_t index, tenon_option* option);
+
+/* ---- 5. Models: sources and callbacks ------------------------------------------------------- */
+
+#define TENON_SOURCE_PATH 1 /* a regular file called `name` */
+#define TENON_SOURCE_FD 2   /* bytes [offset, offset + size) of an open file; size 0: to its end */
+#define TENON_SOURCE_MEMORY 3 /* `size` bytes at `data` */
+#define TENON_SOURCE_READER 4 /* `size` bytes that `read` delivers */
+
+/* Where the bytes of one file come from. Memory and readers must outlive the model; a descriptor is
+ * duplicated, so yours may be closed. */
+typedef struct tenon_source {
+  uint32_t struct_size;
+  int32_t kind;         /* TENON_SOURCE_* */
+  const char* name;     /* the path; for the others what messages call it, or NULL */
+  uint64_t name_length; /* TENON_NUL_TERMINATED is fine */
+  int32_t fd;
+  uint32_t concurrent; /* READER: nonzero when `read` may be called from several threads at once */
+  uint64_t offset;     /* FD */
+  uint64_t size;
+  const void* data;
+  /* Copies up to `size` bytes at `offset`; returns how many, 0 at the end, negative on failure. */
+  int64_t (*read)(void* user, uint64_t offset, void* buffer, uint64_t size);
+  void* user;
+} tenon_source;
+
+#define TENON_LOG_ERROR 0u
+#define TENON_LOG_WARNING 1u
+#define TENON_LOG_INFO 2u
+#define TENON_LOG_DEBUG 3u
+
+/* What the library does through you rather than by itself. A NULL function means: the library's own
+ * way, or nothing. All but `progress` are used as long as the model or one of its sessions lives,
+ * and may be called from any thread. */
+typedef struct tenon_callbacks {
+  uint32_t struct_size;
+  uint32_t log_level; /* the most detailed TENON_LOG_* wanted */
+  void* user;
+  /* One line, without a newline. */
+  void (*log)(void* user, uint32_t level, const char* text, uint64_t length);
+  /* 0 <= fraction <= 1, never falling; on the thread that loads. Nonzero ends it: CANCELLED. */
+  int32_t (*progress)(void* user, double fraction);
+  /* `size` bytes aligned to `alignment` (a power of two), or NULL. Both or neither. Serves all
+   * large blocks: weights, KV cache, scratch. */
+  void* (*allocate)(void* user, uint64_t size, uint64_t alignment);
+  void (*release)(void* user, void* memory, uint64_t size, uint64_t alignment);
+  /* Your threads instead of ours: calls task(arg, i) once for every i < num_tasks, side by side or
+   * one after another, and returns when all are done. `concurrency` tasks at most. */
+  void (*run_tasks)(void* user, uint32_t num_tasks, void (*task)(void* arg, uint32_t index),
+                    void* arg);
+  /* Monotonic nanoseconds. */
+  uint64_t (*now_ns)(void* user);
+  uint32_t concurrency;
+  uint32_t reserved;
+} tenon_callbacks;
+
+/* Opens a model from `num_sources` sources: one file, or all parts of a split one in any order.
+ * options and callbacks may be NULL. Errors as tenon_model_open, and CANCELLED. */
+TENON_API tenon_status tenon_model_load(const tenon_source* const* sources, size_t num_sources,
+                                        const tenon_options* options,
+                                        const tenon_callbacks* callbacks, tenon_model** model);
+
+/* Element types of metadata, with the numbers of GGUF. */
+#define TENON_VALUE_UINT8 0
+#define TENON_VALUE_INT8 1
+#define TENON_VALUE_UINT16 2
+#define TENON_VALUE_INT16 3
+#define TENON_VALUE_UINT32 4
+#define TENON_VALUE_INT32 5
+#define TENON_VALUE_FLOAT32 6
+#define TENON_VALUE_BOOL 7
+#define TENON_VALUE_STRING 8
+#define TENON_VALUE_ARRAY 9
+#define TENON_VALUE_UINT64 10
+#define TENON_VALUE_INT64 11
+#define TENON_VALUE_FLOAT64 12
+
+/* Puts one metadata value in place of the file's, or adds it, for models loaded with these options:
+ * ("llama.rope.freq_base", TENON_VALUE_FLOAT32, "500000"). `value` is the text of a value of
+ * `type`, which is no ARRAY. */
+TENON_API tenon_status tenon_options_override_metadata(tenon_options* options, const char* key,
+                                                       size_t key_length, int32_t type,
+                                                       const char* value, size_t value_length);
+
+/* ---- 6. What is in a model ---------------------------------------------------------------------
+ *
+ * Texts returned here live as long as the model. Counts are 0 for an invalid handle.
+ */
+
+typedef struct tenon_model_summary {
+  uint32_t struct_size;
+  uint32_t has_weights;     /* 0: a vocabulary only, or opened as one */
+  const char* architecture; /* "llama" */
+  uint64_t architecture_length;
+  const char* name; /* as the file calls it; may be empty */
+  uint64_t name_length;
+  const char* chat_template; /* the file's, or empty */
+  uint64_t chat_template_length;
+  const char* backend; /* what runs it: "cpu"; empty without weights */
+  uint64_t backend_length;
+  uint64_t parameters;      /* elements of all tensors */
+  uint64_t tensor_bytes;    /* their size in the file */
+  uint64_t trained_context; /* positions; this and the following are 0 where unknown */
+  uint64_t vocabulary;      /* tokens */
+  uint64_t layers;
+  uint64_t width;
+  uint64_t heads;
+  uint64_t kv_heads;
+  uint64_t head_dim;
+  uint64_t feed_forward;
+} tenon_model_summary;
+
+TENON_API tenon_status tenon_model_info(const tenon_model* model, tenon_model_summary* summary);
+
+/* What the model with one session takes in memory. */
+typedef struct tenon_memory {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t context;       /* positions of the session */
+  uint64_t weights_bytes; /* once per model */
+  uint64_t scratch_bytes; /* once per model */
+  uint64_t kv_bytes;      /* once per session */
+} tenon_memory;
+
+/* At `context` positions; 0 stands for what a session gets by default. Needs no weights in memory:
+ * works with the option "inspect" too. STATE for a vocabulary only. */
+TENON_API tenon_status tenon_model_memory(const tenon_model* model, uint64_t context,
+                                          tenon_memory* memory);
+
+typedef struct tenon_metadata {
+  uint32_t struct_size;
+  int32_t type;         /* TENON_VALUE_* */
+  int32_t element_type; /* of an ARRAY's elements, else = type */
+  uint32_t reserved;
+  const char* key;
+  uint64_t key_length;
+  uint64_t num_elements; /* of an ARRAY, else 1 */
+} tenon_metadata;
+
+typedef struct tenon_value {
+  uint32_t struct_size;
+  int32_t type;     /* TENON_VALUE_*, never ARRAY */
+  int64_t integer;  /* integers and BOOL; a UINT64 above INT64_MAX as its bits */
+  double number;    /* the same as a float, and floats */
+  const char* text; /* STRING, else empty */
+  uint64_t length;
+} tenon_value;
+
+/* The metadata in file order: index < count, element < num_elements (0 for a single value). */
+TENON_API size_t tenon_model_metadata_count(const tenon_model* model);
+TENON_API tenon_status tenon_model_metadata(const tenon_model* model, size_t index,
+                                            tenon_metadata* metadata);
+TENON_API tenon_status tenon_model_metadata_value(const tenon_model* model, size_t index,
+                                                  uint64_t element, tenon_value* value);
+/* The index of a key; ARGUMENT when the model has no such key. */
+TENON_API tenon_status tenon_model_find_metadata(const tenon_model* model, const char* key,
+                                                 size_t length, size_t* index);
+
+typedef struct tenon_tensor {
+  uint32_t struct_size;
+  uint32_t num_dimensions;
+  const char* name;
+  uint64_t name_length;
+  const char* format; /* "Q4_K" */
+  uint64_t format_length;
+  uint64_t shape[4]; /* outermost first; what is beyond num_dimensions is 1 */
+  uint64_t size_bytes;
+  uint64_t source; /* in which of the files */
+  uint64_t offset; /* of the first byte in it */
+} tenon_tensor;
+
+/* The tensors in file order: index < count. */
+TENON_API size_t tenon_model_tensor_count(const tenon_model* model);
+TENON_API tenon_status tenon_model_tensor(const tenon_model* model, size_t index,
+                                          tenon_tensor* tensor);
+TENON_API tenon_status tenon_model_find_tensor(const tenon_model* model, const char* name,
+                                               size_t length, size_t* index);
+
+/* ---- 7. Tokenizer --------------------------------------------------------------------------- */
+
+/* The tokenizer of a model: part of it, not to be destroyed, valid as long as the model handle. */
+TENON_API tenon_status tenon_model_tokenizer(const tenon_model* model,
+                                             const tenon_tokenizer** tokenizer);
+
+/* Text to tokens. flags: TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL. Any bytes are taken: each
+ * ill-formed part of the UTF-8 counts as U+FFFD. tokens [capacity]; see "Buffers" in 1. */
+TENON_API tenon_status tenon_tokenizer_encode(const tenon_tokenizer* tokenizer, const char* text,
+                                              size_t length, uint32_t flags, tenon_token* tokens,
+                                              size_t capacity, size_t* num_tokens);
+
+#define TENON_RENDER_SPECIAL 4u /* show control tokens by their names */
+
+/* Tokens to text. flags: TENON_RENDER_SPECIAL. The bytes of a token may be part of a character. */
+TENON_API tenon_status tenon_tokenizer_decode(const tenon_tokenizer* tokenizer,
+                                              const tenon_token* tokens, size_t num_tokens,
+                                              uint32_t flags, char* text, size_t capacity,
+                                              size_t* length);
+
+#define TENON_TOKEN_END 1u          /* generation ends here */
+#define TENON_TOKEN_CONTROL 2u      /* structure, not text */
+#define TENON_TOKEN_USER_DEFINED 4u /* an extra piece of text, matched before everything else */
+#define TENON_TOKEN_BYTE 8u         /* stands for a single byte */
+#define TENON_TOKEN_UNKNOWN 16u
+#define TENON_TOKEN_UNUSED 32u
+
+typedef struct tenon_token_details {
+  uint32_t struct_size;
+  uint32_t attributes;  /* TENON_TOKEN_*, or-ed */
+  const char* spelling; /* as the file spells it */
+  uint64_t spelling_length;
+  const char* text; /* the bytes it stands for; empty for control tokens */
+  uint64_t text_length;
+} tenon_token_details;
+
+/* Tokens are 0 .. count - 1. */
+TENON_API size_t tenon_tokenizer_count(const tenon_tokenizer* tokenizer);
+TENON_API tenon_status tenon_tokenizer_token(const tenon_tokenizer* tokenizer, tenon_token token,
+                                             tenon_token_details* details);
+/* The token that the file spells so, or TENON_NO_TOKEN. */
+TENON_API tenon_status tenon_tokenizer_find(const tenon_tokenizer* tokenizer, const char* spelling,
+                                            size_t length, tenon_token* token);
+
+#define TENON_SPECIAL_BEGIN 1
+#define TENON_SPECIAL_END 2
+#define TENON_SPECIAL_END_OF_TURN 3
+#define TENON_SPECIAL_UNKNOWN 4
+#define TENON_SPECIAL_PADDING 5
+
+/* The token in a role, or TENON_NO_TOKEN when the model has none. */
+TENON_API tenon_status tenon_tokenizer_special(const tenon_tokenizer* tokenizer, int32_t role,
+                                               tenon_token* token);
+
+/* ---- 8. Sessions -------------------------------------------------------------------------------
+ *
+ * A session is a text of tokens and what the model computed for it. Several sessions of one model
+ * may run at the same time from several threads; each gets the same answer as if it were alone.
+ */
+
+/* ARGUMENT for a token outside the vocabulary, LIMIT when the context would overflow. */
+TENON_API tenon_status tenon_session_append_tokens(tenon_session* session,
+                                                   const tenon_token* tokens, size_t num_tokens);
+
+/* Computes what is queued now instead of with the next token. progress: NULL, or called with
+ * 0 <= fraction <= 1; nonzero ends it with CANCELLED, and what was computed stays. */
+TENON_API tenon_status tenon_session_prefill(tenon_session* session,
+                                             int32_t (*progress)(void* user, double fraction),
+                                             void* user);
+
+/* Generates one token: the loop of tenon_session_generate in your hands. After FINISH_END the end
+ * token belongs to the text, and a further call goes on behind it. Errors as there. */
+TENON_API tenon_status tenon_session_next(tenon_session* session, tenon_sampler* sampler,
+                                          tenon_piece* piece);
+
+/* The logits of the next token: [*count] f32, *count = vocabulary; computes what is queued. Valid
+ * until the next call on the session. STATE for an empty text. */
+TENON_API tenon_status tenon_session_logits(tenon_session* session, const float** logits,
+                                            size_t* count);
+
+/* Appends tokens, computes them and hands out the logits behind each one: row 0 .. num_tokens - 1,
+ * in order. logits [vocabulary] f32, valid during the call. Nonzero ends it: CANCELLED. */
+typedef int32_t (*tenon_logits_callback)(void* user, uint64_t row, const float* logits,
+                                         uint64_t vocabulary);
+TENON_API tenon_status tenon_session_evaluate(tenon_session* session, const tenon_token* tokens,
+                                              size_t num_tokens, tenon_logits_callback on_logits,
+                                              void* user);
+
+/* A second session with the same text; both go on alone. Costs no computation and no memory for
+ * what they share. */
+TENON_API tenon_status tenon_session_fork(tenon_session* session, tenon_session** fork);
+
+/* Forgets everything from `position` on. ARGUMENT when the text is shorter. */
+TENON_API tenon_status tenon_session_rewind(tenon_session* session, uint64_t position);
+
+/* Tokens in the text, queued ones included; the most it can hold; the tokens themselves, valid
+ * until the next call on the session. */
+TENON_API tenon_status tenon_session_position(tenon_session* session, uint64_t* position);
+TENON_API tenon_status tenon_session_context(tenon_session* session, uint64_t* context);
+TENON_API tenon_status tenon_session_tokens(tenon_session* session, const tenon_token** tokens,
+                                            size_t* num_tokens);
+
+/* Ends the call under way on the session, or else the next one, with CANCELLED. The session can
+ * then go on from where it was. Any thread, any time, callbacks and signal handlers included. */
+TENON_API tenon_status tenon_session_cancel(tenon_session* session);
+
+typedef struct tenon_session_figures {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t prefill_tokens; /* computed in prompts, since the session was made */
+  uint64_t decode_tokens;  /* generated */
+  double prefill_seconds;
+  double decode_seconds;
+} tenon_session_figures;
+
+TENON_API tenon_status tenon_session_stats(tenon_session* session, tenon_session_figures* figures);
+
+/* ---- 9. Samplers -------------------------------------------------------------------------------
+ *
+ * A sampler turns logits into a token. Its parameters are the options of scope SAMPLER. The same
+ * seed at the same position of the same text draws the same token; equal logits go to the lower id.
+ */
+
+/* options: NULL for the defaults. */
+TENON_API tenon_status tenon_sampler_create(const tenon_options* options, tenon_sampler** sampler);
+TENON_API void tenon_sampler_destroy(tenon_sampler* sampler);
+
+/* Changes one parameter. ARGUMENT as tenon_options_set_*. */
+TENON_API tenon_status tenon_sampler_set_int(tenon_sampler* sampler, const char* name,
+                                             int64_t value);
+TENON_API tenon_status tenon_sampler_set_float(tenon_sampler* sampler, const char* name,
+                                               double value);
+
+/* Adds `bias` to the logit of a token from now on; -INFINITY forbids the token, 0 takes it back. A
+ * token outside the vocabulary is ARGUMENT when the sampler is used. */
+TENON_API tenon_status tenon_sampler_set_bias(tenon_sampler* sampler, tenon_token token,
+                                              double bias);
+
+/* Parameters and biases as they were created. */
+TENON_API tenon_status tenon_sampler_reset(tenon_sampler* sampler);
+
+/* Draws from logits of your own: [count] f32. history: the text so far, for the penalties. STATE
+ * for NaN, or when every token is forbidden. */
+TENON_API tenon_status tenon_sampler_sample(tenon_sampler* sampler, const float* logits,
+                                            size_t count, const tenon_token* history,
+                                            size_t history_length, uint64_t position,
+                                            tenon_token* token);
+
+/* ---- 10. Backends ------------------------------------------------------------------------------
+ *
+ * What can run models here: what is built in, what lies in the folder `tenon` beside the library,
+ * and the files of the option "plugin". Nowhere else is searched.
+ */
+
+typedef struct tenon_backend {
+  uint32_t struct_size;
+  tenon_status status; /* TENON_OK: usable; else why not */
+  const char* name;    /* as the option "backend" takes it */
+  uint64_t name_length;
+  const char* origin; /* "built in", or the path of the plugin */
+  uint64_t origin_length;
+  const char* description; /* of its device, or the reason for the refusal */
+  uint64_t description_length;
+} tenon_backend;
+
+/* Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list. */
+TENON_API tenon_status tenon_backends_create(const tenon_options* options,
+                                             tenon_backends** backends);
+TENON_API void tenon_backends_destroy(tenon_backends* backends);
+TENON_API size_t tenon_backends_count(const tenon_backends* backends);
+TENON_API tenon_status tenon_backends_info(const tenon_backends* backends, size_t index,
+                                           tenon_backend* backend);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TENON_TENON_H */
