@@ -1,0 +1,79 @@
+// The tokens that may still be drawn, with their logits, always in order of token id. Which of them
+// stay is decided by the sampler files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/buffer.h"
+
+namespace tenon {
+
+/// Starts as a view of the caller's logits; copies them when a sampler first changes or drops one.
+/// All memory is allocated by `assign` when the vocabulary is larger than any before.
+///
+/// Candidates never change places, so the sum over them, and with it every draw, has one order, and
+/// ties fall to the lower id without a rule of their own.
+class Candidates {
+ public:
+  explicit Candidates(std::shared_ptr<System> system) : system_(std::move(system)) {}
+
+  /// All tokens of `logits` [vocab] f32, which must outlive the use. -inf means masked. Throws
+  /// State for an empty vocabulary, NaN or +inf; NoMemory.
+  void assign(std::span<const float> logits);
+
+  [[nodiscard]] size_t size() const { return size_; }
+  [[nodiscard]] std::span<const float> logits() const { return {logits_, size_}; }
+  [[nodiscard]] int32_t id(size_t index) const {
+    return all_ ? static_cast<int32_t>(index) : ids_[index];
+  }
+
+  /// The logits, to be changed in place.
+  std::span<float> writable_logits();
+  /// The largest logit. Throws State "all tokens masked" when it is -inf.
+  [[nodiscard]] float max_logit() const;
+  /// The first candidate with the largest logit. Throws like max_logit.
+  [[nodiscard]] size_t argmax() const;
+  /// exp(logit - max_logit) of each candidate, in memory of this object, valid until the next call.
+  std::span<const float> weights();
+  /// Room for size() candidate numbers, contents undefined.
+  std::span<uint32_t> index_scratch() { return {indices_, size_}; }
+  /// Room for vocab counters, all zero; whoever uses them leaves them zero.
+  std::span<uint32_t> zeroed_counters() { return {counters_, capacity_}; }
+
+  /// Keeps the candidates i for which keep(i), in order. `keep` is asked for i = 0, 1, ... and may
+  /// read logits()[i] and what follows it, also through a span taken before.
+  template <typename Keep>
+  void keep_if(Keep keep) {
+    float* const own = writable_logits().data();
+    size_t kept = 0;
+    for (size_t i = 0; i < size_; ++i) {
+      if (!keep(i)) continue;
+      ids_[kept] = id(i);
+      own[kept] = own[i];
+      ++kept;
+    }
+    all_ = false;
+    size_ = kept;
+  }
+
+ private:
+  void reserve(size_t vocab);
+
+  std::shared_ptr<System> system_;
+  Buffer memory_;
+  size_t capacity_ = 0;
+  size_t size_ = 0;
+  bool all_ = true;                // ids are 0..size_-1, ids_ is not filled
+  const float* logits_ = nullptr;  // [size_] the caller's or own_
+  // Parts of memory_, [capacity_] each.
+  float* own_ = nullptr;
+  float* weights_ = nullptr;
+  int32_t* ids_ = nullptr;
+  uint32_t* indices_ = nullptr;
+  uint32_t* counters_ = nullptr;
+};
+
+}  // namespace tenon

@@ -1,0 +1,31 @@
+// The list of samplers, in the order in which they are applied.
+#include <iterator>
+
+#include "sampler/stage.h"
+
+namespace tenon {
+
+extern const SamplerStage kLogitBiasStage;
+extern const SamplerStage kPenaltiesStage;
+extern const SamplerStage kGreedyStage;
+extern const SamplerStage kTopKStage;
+extern const SamplerStage kTypicalStage;
+extern const SamplerStage kTopPStage;
+extern const SamplerStage kMinPStage;
+extern const SamplerStage kTemperatureStage;
+extern const SamplerStage kDrawStage;
+
+namespace {
+
+// Truncation comes before the temperature, so that top-p and its kin judge the model's own
+// distribution and the temperature only decides how to choose among what they left.
+constexpr const SamplerStage* kChain[] = {
+    &kLogitBiasStage, &kPenaltiesStage, &kGreedyStage,      &kTopKStage, &kTypicalStage,
+    &kTopPStage,      &kMinPStage,      &kTemperatureStage, &kDrawStage,
+};
+
+}  // namespace
+
+std::span<const SamplerStage* const> sampler_chain() { return kChain; }
+
+}  // namespace tenon

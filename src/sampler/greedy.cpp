@@ -1,0 +1,16 @@
+// Greedy: at temperature 0 the likeliest token is the answer, and nothing else is looked at.
+#include "sampler/stage.h"
+
+namespace tenon {
+namespace {
+
+std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
+  if (input.values.real("temperature") != 0.0) return std::nullopt;
+  return candidates.id(candidates.argmax());
+}
+
+}  // namespace
+
+extern constexpr SamplerStage kGreedyStage{"greedy", {}, apply};
+
+}  // namespace tenon

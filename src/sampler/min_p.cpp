@@ -1,0 +1,29 @@
+// Min-p: keeps the tokens that are at least p times as likely as the likeliest one.
+#include <cmath>
+
+#include "sampler/stage.h"
+
+namespace tenon {
+namespace {
+
+constexpr SamplerParameter kParameters[] = {
+    real_parameter("min_p", 0.0, 1.0, 0.05,
+                   "Keeps the tokens at least this many times as likely as the likeliest; 0 "
+                   "disables."),
+};
+
+/// Nguyen et al. 2024, "Turning Up the Heat: Min-p Sampling". In logits: l >= max + log(p).
+std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
+  const double p = input.values.real("min_p");
+  if (p <= 0.0) return std::nullopt;
+  const double limit = candidates.max_logit() + std::log(p);
+  const std::span<const float> logits = candidates.logits();
+  candidates.keep_if([logits, limit](size_t i) { return logits[i] >= limit; });
+  return std::nullopt;
+}
+
+}  // namespace
+
+extern constexpr SamplerStage kMinPStage{"min_p", kParameters, apply};
+
+}  // namespace tenon

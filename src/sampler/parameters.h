@@ -1,0 +1,36 @@
+// What a sampler parameter is: name, type, range, default and text, as data that the C ABI and the
+// command line derive their options from. The parameters themselves stand in the sampler files.
+#pragma once
+
+#include <cstdint>
+
+namespace tenon {
+
+enum class ParameterType : uint32_t { Integer, Real };
+
+/// One number; which member counts is the parameter's type.
+struct ParameterValue {
+  int64_t integer = 0;
+  double real = 0.0;
+};
+
+struct SamplerParameter {
+  const char* name;
+  ParameterType type;
+  ParameterValue minimum;
+  ParameterValue maximum;
+  ParameterValue initial;  ///< the value of a new sampler
+  const char* doc;         ///< one sentence for users, saying which value disables
+};
+
+constexpr SamplerParameter integer_parameter(const char* name, int64_t minimum, int64_t maximum,
+                                             int64_t initial, const char* doc) {
+  return {name, ParameterType::Integer, {minimum, 0.0}, {maximum, 0.0}, {initial, 0.0}, doc};
+}
+
+constexpr SamplerParameter real_parameter(const char* name, double minimum, double maximum,
+                                          double initial, const char* doc) {
+  return {name, ParameterType::Real, {0, minimum}, {0, maximum}, {0, initial}, doc};
+}
+
+}  // namespace tenon

@@ -1,0 +1,61 @@
+// A sampler: parameters, logit bias and the chain that turns logits into a token. The samplers of
+// the chain stand in files of their own; grammars and stop rules live elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/system.h"
+#include "sampler/candidates.h"
+#include "sampler/stage.h"
+
+namespace tenon {
+
+/// One thread at a time. Keeps nothing from one draw to the next: a token depends on the arguments
+/// of `sample`, the parameters and the bias only.
+class Sampler {
+ public:
+  /// A sampler with every parameter at its initial value.
+  explicit Sampler(std::shared_ptr<System> system = System::real());
+  /// The same parameters and bias, with memory of its own.
+  Sampler(const Sampler& other);
+  Sampler& operator=(const Sampler&) = delete;
+
+  /// Sets a parameter by name. Throws Argument naming parameter, value and range (NaN is in none),
+  /// or, for an unknown name, the nearest one.
+  void set(std::string_view name, int64_t value) { values_.set(name, value); }
+  void set(std::string_view name, double value) { values_.set(name, value); }
+  [[nodiscard]] const SamplerValues& values() const { return values_; }
+
+  /// Adds `bias` to the logit of `token` from now on, in place of an earlier bias; 0 removes it.
+  /// Throws Argument for a negative token, for a bias that is neither -inf (never this token) nor
+  /// in -1000..1000, and for more than kMaxLogitBias tokens. A token that the vocabulary lacks is
+  /// refused by `sample`, which sees the vocabulary first.
+  void set_logit_bias(int32_t token, float bias);
+  void clear_logit_bias() { logit_bias_.clear(); }
+  static constexpr size_t kMaxLogitBias = size_t{1} << 20;
+
+  /// Back to the state of a new sampler.
+  void reset();
+
+  /// The next token.
+  ///   logits    [vocab] f32, finite, or -inf where a token is masked
+  ///   history   [any] the tokens before, oldest first, for the penalties
+  ///   position  of the token in its sequence: with the seed the key of the draw
+  /// Ties go to the lower id. Throws State for "non-finite logits" (NaN, +inf) and "all tokens
+  /// masked"; Argument for a bias of a token that is not in the vocabulary. Allocates only when the
+  /// vocabulary is larger than in any call before.
+  int32_t sample(std::span<const float> logits, std::span<const int32_t> history,
+                 uint64_t position);
+
+ private:
+  std::shared_ptr<System> system_;
+  SamplerValues values_;
+  std::vector<LogitBias> logit_bias_;  // sorted by token
+  Candidates candidates_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,72 @@
+// The form of one sampler in the chain, and the list of all. Each sampler stands in a file of its
+// own name beside this one; to add one, write the file and name it in chain.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sampler/candidates.h"
+#include "sampler/parameters.h"
+
+namespace tenon {
+
+/// The values of all parameters of the chain, by name.
+class SamplerValues {
+ public:
+  /// Every parameter at its initial value.
+  SamplerValues();
+
+  /// The value of a parameter of the chain. Throws Internal for a name that no sampler declares.
+  [[nodiscard]] int64_t integer(std::string_view name) const;
+  [[nodiscard]] double real(std::string_view name) const;
+
+  /// Sets a parameter; an integer is taken for a real one and a whole number for an integer one.
+  /// Throws Argument naming the parameter, the value and the range, or the nearest name when there
+  /// is no such parameter.
+  void set(std::string_view name, int64_t value);
+  void set(std::string_view name, double value);
+
+ private:
+  std::vector<ParameterValue> values_;  // in the order of the chain's parameters
+};
+
+/// Added to the logit of one token; -inf forbids it.
+struct LogitBias {
+  int32_t token;
+  float bias;
+};
+
+/// What a draw depends on besides the logits.
+struct SamplerInput {
+  const SamplerValues& values;
+  std::span<const LogitBias> logit_bias;  ///< by token, no token twice
+  std::span<const int32_t> history;       ///< the tokens of the sequence so far, oldest first
+  uint64_t position;                      ///< of the token to be drawn
+};
+
+/// A sampler changes or drops candidates and returns nothing, or ends the chain with a token id.
+struct SamplerStage {
+  const char* name;
+  std::span<const SamplerParameter> parameters;
+  std::optional<int32_t> (*apply)(Candidates& candidates, const SamplerInput& input);
+};
+
+/// The samplers in the order in which they are applied. The last one always draws.
+std::span<const SamplerStage* const> sampler_chain();
+
+/// Calls visit(parameter) for each parameter of the chain, in order.
+template <typename Visit>
+void for_each_sampler_parameter(Visit visit) {
+  for (const SamplerStage* stage : sampler_chain()) {
+    for (const SamplerParameter& parameter : stage->parameters) visit(parameter);
+  }
+}
+
+/// The parameter of this name; null when there is none.
+const SamplerParameter* find_sampler_parameter(std::string_view name);
+
+}  // namespace tenon

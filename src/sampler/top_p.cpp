@@ -1,0 +1,33 @@
+// Top-p (nucleus): keeps the fewest likeliest tokens that together have probability p.
+#include "sampler/mass_cut.h"
+#include "sampler/stage.h"
+
+namespace tenon {
+namespace {
+
+constexpr SamplerParameter kParameters[] = {
+    real_parameter("top_p", 0.0, 1.0, 0.95,
+                   "Keeps the fewest likeliest tokens that together have this probability; 1 "
+                   "disables."),
+};
+
+/// Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration", section 3.1.
+std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
+  const double p = input.values.real("top_p");
+  if (p >= 1.0) return std::nullopt;
+  const std::span<const float> weights = candidates.weights();
+  double total = 0.0;
+  for (const float weight : weights) total += weight;
+  const auto before = [weights](uint32_t a, uint32_t b) {
+    return weights[a] != weights[b] ? weights[a] > weights[b] : a < b;
+  };
+  const uint32_t last = last_within_mass(candidates.index_scratch(), weights, p * total, before);
+  candidates.keep_if([before, last](size_t i) { return !before(last, static_cast<uint32_t>(i)); });
+  return std::nullopt;
+}
+
+}  // namespace
+
+extern constexpr SamplerStage kTopPStage{"top_p", kParameters, apply};
+
+}  // namespace tenon
