@@ -1,8 +1,11 @@
-// A program: the model's forward pass as plain data, an operation list over slots, verified and with a
-// memory plan. Built once per model; what changes per step is in tenon_step. Nothing here computes.
+// A program: the model's forward pass as plain data, an operation list over slots, verified and
+// with a memory plan. Built once per model; what changes per step is in tenon_step. Nothing here
+// computes.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,7 +36,7 @@ class Program {
  private:
   friend class ProgramBuilder;
   Program() = default;
-  std::vector<std::string> names_;
+  std::vector<std::unique_ptr<const std::string>> names_;  // by slot; never move in memory
   std::vector<std::vector<double>> constants_;
   std::vector<tenon_slot> slots_;
   std::vector<tenon_op> ops_;
@@ -59,8 +62,8 @@ struct StepLimits {
 };
 
 /// Builds a program one operation at a time; every call checks the shapes it is given and throws
-/// Error(Internal) naming the operation, since an architecture, not a file, calls it. Shapes are those
-/// of the operation list in tenon/backend.h.
+/// Error(Internal) naming the operation, since an architecture, not a file, calls it. Shapes are
+/// those of the operation list in tenon/backend.h.
 class ProgramBuilder {
  public:
   /// A weight tensor [rows, columns]; the same name gives the same slot (tied embeddings).
@@ -85,25 +88,34 @@ class ProgramBuilder {
   Slot gather_rows(Slot x);
   Slot soft_cap(Slot x, float cap);
 
-  /// Verifies the whole, plans the memory, and gives the program with `logits` [R, vocab] as output.
+  /// Verifies the whole, plans the memory, and gives the program with `logits` [R, vocab] as
+  /// output.
   [[nodiscard]] Program finish(Slot logits, const StepLimits& limits) &&;
 
  private:
-  Slot add_activation(uint32_t row_class, uint64_t columns, std::string_view name);
-  tenon_op& add_op(uint32_t kind, Slot output, std::initializer_list<Slot> inputs);
-  [[nodiscard]] const tenon_slot& at(Slot slot) const;
+  Slot add_slot(tenon_slot slot, std::string_view name);
+  /// Checks the operation and appends it with an output of the shape that the table of operations
+  /// gives. Trailing inputs that are absent are not counted.
+  Slot add_op(tenon_op op, std::initializer_list<Slot> inputs);
+  Slot add_norm(uint32_t kind, std::initializer_list<Slot> inputs, float epsilon, uint32_t segment);
 
   Program program_;
 };
 
-/// Checks a program as a backend or a test may receive it (slot numbers, kinds, shapes, each activation
-/// written once before it is read, KV layers written before attention reads them, limits). Throws
-/// Error(Internal) naming the operation by number and kind.
+/// Checks a program as a backend or a test may receive it (slot numbers, kinds, shapes, each
+/// activation written once before it is read, KV layers written before attention reads them,
+/// limits). Throws Error(Internal) naming the operation by number and kind.
 void verify_program(const tenon_program& program);
 
 /// Fills plan_offset of the activations so that slots alive at the same time do not overlap, and
 /// returns the bytes of the area. Offsets are multiples of 64.
 uint64_t plan_memory(std::span<tenon_slot> slots, std::span<const tenon_op> ops, Slot output,
                      const StepLimits& limits);
+
+/// Checks a step against a verified program as far as numbers can tell: counts within the limits,
+/// token ids within the embedding tables, sequences that cover the tokens without overlap, block
+/// numbers within the pools, no block twice where it would be written. Throws Error(Internal). For
+/// tests and debugging builds; costs O(tokens + blocks).
+void verify_step(const tenon_program& program, const tenon_step& step);
 
 }  // namespace tenon

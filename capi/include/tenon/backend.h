@@ -129,7 +129,8 @@ typedef struct tenon_slot {
   const char* name; /* NUL-terminated; for messages */
   /* Memory plan of the host, in bytes from the start of an area of tenon_program.activation_bytes: slots
    * that live at the same time do not overlap. A backend may plan for itself. TENON_NO_PLAN for slots
-   * that are no activation, and for the output slot, which is written to tenon_step.logits. */
+   * that are no activation, and for the output slot, which is written to tenon_step.logits and read by
+   * no operation. */
   uint64_t plan_offset;
 } tenon_slot;
 
@@ -203,7 +204,7 @@ typedef struct tenon_op {
   uint32_t kind;   /* TENON_OP_* */
   uint32_t output; /* slot, or TENON_NO_SLOT */
   uint32_t num_inputs;
-  uint32_t inputs[5]; /* slots; absent ones TENON_NO_SLOT */
+  uint32_t inputs[5]; /* slots; TENON_NO_SLOT from num_inputs on */
   union {
     tenon_norm_params norm;
     tenon_rope_angles_params rope_angles;

@@ -1,0 +1,193 @@
+#include <utility>
+
+#include "base/error.h"
+#include "program/ops.h"
+#include "program/program.h"
+
+namespace tenon {
+namespace {
+
+tenon_op op_of(uint32_t kind) {
+  tenon_op op{};
+  op.kind = kind;
+  op.output = TENON_NO_SLOT;
+  for (uint32_t& input : op.inputs) input = TENON_NO_SLOT;
+  return op;
+}
+
+tenon_slot slot_of(uint32_t kind, uint32_t type, uint64_t rows, uint64_t columns) {
+  tenon_slot slot{};
+  slot.kind = kind;
+  slot.type = type;
+  slot.rows = rows;
+  slot.columns = columns;
+  slot.plan_offset = TENON_NO_PLAN;
+  return slot;
+}
+
+uint32_t number(Slot slot) { return static_cast<uint32_t>(slot); }
+
+}  // namespace
+
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
+Slot ProgramBuilder::add_slot(tenon_slot slot, std::string_view name) {
+  program_.names_.push_back(std::make_unique<const std::string>(name));
+  slot.name = program_.names_.back()->c_str();
+  program_.slots_.push_back(slot);
+  return Slot{static_cast<uint32_t>(program_.slots_.size() - 1)};
+}
+
+Slot ProgramBuilder::add_op(tenon_op op, std::initializer_list<Slot> inputs) {
+  const auto index = static_cast<uint32_t>(program_.ops_.size());
+  OpView view{op,
+              index,
+              {},
+              Strided<tenon_kv_group>(program_.groups_.data(),
+                                      static_cast<uint32_t>(program_.groups_.size()),
+                                      sizeof(tenon_kv_group))};
+  uint32_t i = 0;
+  for (const Slot input : inputs) {
+    if (input != kNoSlot) {
+      if (number(input) >= program_.slots_.size()) {
+        fail(Code::Internal, "{}: there is no slot {}", op_label(index, op.kind), number(input));
+      }
+      op.inputs[i] = number(input);
+      op.num_inputs = i + 1;
+      view.inputs[i] = &program_.slots_[number(input)];
+    }
+    ++i;
+  }
+  const OpShape shape = check_op(view);
+  Slot output = kNoSlot;
+  if (shape.row_class != 0) {
+    tenon_slot slot = slot_of(TENON_SLOT_ACTIVATION, TENON_TYPE_F32, 0, shape.columns);
+    slot.row_class = shape.row_class;
+    output = add_slot(slot, fmt::format("{}#{}", find_op(op.kind)->name, index));
+  }
+  op.output = number(output);
+  program_.ops_.push_back(op);
+  return output;
+}
+
+Slot ProgramBuilder::weight(std::string_view name, Format format, uint64_t rows, uint64_t columns) {
+  const auto type = static_cast<uint32_t>(format);
+  for (uint32_t i = 0; i < program_.slots_.size(); ++i) {
+    const tenon_slot& slot = program_.slots_[i];
+    if (slot.kind != TENON_SLOT_WEIGHT || slot.name != name) continue;
+    if (slot.type != type || slot.rows != rows || slot.columns != columns) {
+      fail(Code::Internal, "weight \"{}\": asked for with two shapes or formats", name);
+    }
+    return Slot{i};
+  }
+  return add_slot(slot_of(TENON_SLOT_WEIGHT, type, rows, columns), name);
+}
+
+Slot ProgramBuilder::constant(std::string_view name, std::span<const double> values) {
+  program_.constants_.emplace_back(values.begin(), values.end());
+  tenon_slot slot = slot_of(TENON_SLOT_CONSTANT, TENON_TYPE_F64, 1, values.size());
+  slot.data = program_.constants_.back().data();
+  return add_slot(slot, name);
+}
+
+uint32_t ProgramBuilder::kv_group(const tenon_kv_group& group) {
+  program_.groups_.push_back(group);
+  return static_cast<uint32_t>(program_.groups_.size() - 1);
+}
+
+Slot ProgramBuilder::embed(Slot table) { return add_op(op_of(TENON_OP_EMBED), {table}); }
+
+Slot ProgramBuilder::rms_norm(Slot x, Slot weight, float epsilon, uint32_t segment) {
+  return add_norm(TENON_OP_RMS_NORM, {x, weight}, epsilon, segment);
+}
+
+Slot ProgramBuilder::layer_norm(Slot x, Slot weight, Slot bias, float epsilon, uint32_t segment) {
+  return add_norm(TENON_OP_LAYER_NORM, {x, weight, bias}, epsilon, segment);
+}
+
+Slot ProgramBuilder::add_norm(uint32_t kind, std::initializer_list<Slot> inputs, float epsilon,
+                              uint32_t segment) {
+  tenon_op op = op_of(kind);
+  const uint32_t x = number(*inputs.begin());
+  if (segment == 0 && x < program_.slots_.size()) {
+    segment = static_cast<uint32_t>(program_.slots_[x].columns);
+  }
+  op.params.norm = {epsilon, segment};
+  return add_op(op, inputs);
+}
+
+Slot ProgramBuilder::linear(Slot x, Slot weight, Slot bias) {
+  return add_op(op_of(TENON_OP_LINEAR), {x, weight, bias});
+}
+
+Slot ProgramBuilder::rope_angles(Slot frequencies, float magnitude) {
+  tenon_op op = op_of(TENON_OP_ROPE_ANGLES);
+  op.params.rope_angles = {magnitude};
+  return add_op(op, {frequencies});
+}
+
+Slot ProgramBuilder::rope(Slot x, Slot angles, uint32_t style, uint32_t head_dim) {
+  tenon_op op = op_of(TENON_OP_ROPE);
+  op.params.rope = {style, head_dim};
+  return add_op(op, {x, angles});
+}
+
+void ProgramBuilder::kv_write(Slot k, Slot v, uint32_t group, uint32_t layer) {
+  tenon_op op = op_of(TENON_OP_KV_WRITE);
+  op.params.kv = {group, layer};
+  add_op(op, {k, v});
+}
+
+Slot ProgramBuilder::attention(Slot q, const AttentionOptions& options) {
+  tenon_op op = op_of(TENON_OP_ATTENTION);
+  op.params.attention = {options.group,  options.layer, options.heads,
+                         options.window, options.scale, options.soft_cap};
+  return add_op(op, {q, options.sinks});
+}
+
+Slot ProgramBuilder::glu(uint32_t activation, Slot gate, Slot up) {
+  tenon_op op = op_of(TENON_OP_GLU);
+  op.params.glu.activation = activation;
+  return add_op(op, {gate, up});
+}
+
+Slot ProgramBuilder::add(Slot x, Slot y) { return add_op(op_of(TENON_OP_ADD), {x, y}); }
+
+Slot ProgramBuilder::scale(Slot x, float factor) {
+  tenon_op op = op_of(TENON_OP_SCALE);
+  op.params.scale.factor = factor;
+  return add_op(op, {x});
+}
+
+Slot ProgramBuilder::gather_rows(Slot x) { return add_op(op_of(TENON_OP_GATHER_ROWS), {x}); }
+
+Slot ProgramBuilder::soft_cap(Slot x, float cap) {
+  tenon_op op = op_of(TENON_OP_SOFT_CAP);
+  op.params.soft_cap.cap = cap;
+  return add_op(op, {x});
+}
+
+Program ProgramBuilder::finish(Slot logits, const StepLimits& limits) && {
+  Program program = std::move(program_);
+  tenon_program& view = program.view_;
+  view.struct_size = sizeof(tenon_program);
+  view.num_slots = static_cast<uint32_t>(program.slots_.size());
+  view.slot_size = sizeof(tenon_slot);
+  view.num_ops = static_cast<uint32_t>(program.ops_.size());
+  view.op_size = sizeof(tenon_op);
+  view.num_groups = static_cast<uint32_t>(program.groups_.size());
+  view.group_size = sizeof(tenon_kv_group);
+  view.output = number(logits);
+  view.max_tokens = limits.max_tokens;
+  view.max_outputs = limits.max_outputs;
+  view.slots = program.slots_.data();
+  view.ops = program.ops_.data();
+  view.groups = program.groups_.data();
+  verify_program(view);
+  view.activation_bytes = plan_memory(program.slots_, program.ops_, logits, limits);
+  return program;
+}
+
+}  // namespace tenon

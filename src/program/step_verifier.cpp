@@ -1,0 +1,111 @@
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "program/ops.h"
+#include "program/program.h"
+
+namespace tenon {
+namespace {
+
+template <typename... Args>
+void require(bool holds, fmt::format_string<Args...> text, Args&&... args) {
+  if (!holds) fail(Code::Internal, text, std::forward<Args>(args)...);
+}
+
+void check_header(const tenon_program& program, const tenon_step& step) {
+  require(step.struct_size >= sizeof(tenon_step), "step: struct_size {} is too small",
+          step.struct_size);
+  require(step.num_tokens <= program.max_tokens, "step: {} tokens, at most {}", step.num_tokens,
+          program.max_tokens);
+  require(step.num_outputs <= program.max_outputs, "step: {} outputs, at most {}", step.num_outputs,
+          program.max_outputs);
+  require(step.num_pools == program.num_groups, "step: {} pools for {} KV groups", step.num_pools,
+          program.num_groups);
+  require(step.num_tokens == 0 || (step.tokens != nullptr && step.positions != nullptr),
+          "step: tokens or positions are missing");
+  require(step.num_outputs == 0 || (step.output_rows != nullptr && step.logits != nullptr),
+          "step: output_rows or logits are missing");
+  require(step.num_sequences == 0 ||
+              (step.sequences != nullptr && step.sequence_size >= sizeof(tenon_step_sequence) &&
+               step.sequence_size % alignof(tenon_step_sequence) == 0),
+          "step: sequences are missing or too small");
+  require(step.num_pools == 0 || step.pools != nullptr, "step: pools are missing");
+}
+
+void check_tokens(const tenon_program& program, const tenon_step& step) {
+  const Strided<tenon_op> ops(program.ops, program.num_ops, program.op_size);
+  const Strided<tenon_slot> slots(program.slots, program.num_slots, program.slot_size);
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind != TENON_OP_EMBED) continue;
+    const uint64_t vocab = slots[ops[i].inputs[0]].rows;
+    for (uint32_t t = 0; t < step.num_tokens; ++t) {
+      const int32_t token = step.tokens[t];
+      require(token >= 0 && static_cast<uint64_t>(token) < vocab,
+              "step: token {} at {} is outside the vocabulary of {}", token, t, vocab);
+    }
+  }
+  for (uint32_t r = 0; r < step.num_outputs; ++r) {
+    require(step.output_rows[r] < step.num_tokens, "step: output row {} of {} tokens",
+            step.output_rows[r], step.num_tokens);
+  }
+}
+
+/// Every token belongs to one sequence.
+void check_cover(const tenon_step& step, const Strided<tenon_step_sequence>& sequences) {
+  std::vector<bool> covered(step.num_tokens, false);
+  uint64_t num_covered = 0;
+  for (uint32_t s = 0; s < sequences.size(); ++s) {
+    const tenon_step_sequence& sequence = sequences[s];
+    const uint64_t end = uint64_t{sequence.first_token} + sequence.num_tokens;
+    require(end <= step.num_tokens, "step: sequence {} ends at token {} of {}", s, end,
+            step.num_tokens);
+    for (uint64_t t = sequence.first_token; t < end; ++t) {
+      require(!covered[t], "step: token {} belongs to two sequences", t);
+      covered[t] = true;
+    }
+    num_covered += sequence.num_tokens;
+  }
+  require(num_covered == step.num_tokens, "step: {} of {} tokens belong to a sequence", num_covered,
+          step.num_tokens);
+}
+
+void check_blocks(const tenon_kv_group& group, uint32_t number, const tenon_step& step,
+                  const Strided<tenon_step_sequence>& sequences) {
+  const tenon_kv_pool& pool = step.pools[number];
+  const uint64_t num_blocks = uint64_t{pool.num_slabs} * pool.blocks_per_slab;
+  require(pool.num_slabs == 0 || pool.slabs != nullptr, "step: KV group {}: slabs are missing",
+          number);
+  std::set<uint32_t> written;
+  for (uint32_t s = 0; s < sequences.size(); ++s) {
+    const tenon_step_sequence& sequence = sequences[s];
+    const uint64_t positions = uint64_t{sequence.past} + sequence.num_tokens;
+    require(positions <= UINT32_MAX, "step: sequence {} has {} positions", s, positions);
+    if (sequence.num_tokens == 0) continue;
+    require(sequence.block_tables != nullptr && sequence.block_tables[number] != nullptr,
+            "step: sequence {} has no block table for KV group {}", s, number);
+    const uint64_t count = (positions + group.block_tokens - 1) / group.block_tokens;
+    for (uint64_t b = 0; b < count; ++b) {
+      const uint32_t block = sequence.block_tables[number][b];
+      require(block < num_blocks, "step: sequence {}: block {} of a pool of {}", s, block,
+              num_blocks);
+      if (b < sequence.past / group.block_tokens) continue;
+      require(written.insert(block).second, "step: block {} of KV group {} is written twice", block,
+              number);
+    }
+  }
+}
+
+}  // namespace
+
+void verify_step(const tenon_program& program, const tenon_step& step) {
+  check_header(program, step);
+  check_tokens(program, step);
+  const Strided<tenon_step_sequence> sequences(step.sequences, step.num_sequences,
+                                               step.sequence_size);
+  check_cover(step, sequences);
+  const Strided<tenon_kv_group> groups(program.groups, program.num_groups, program.group_size);
+  for (uint32_t g = 0; g < groups.size(); ++g) check_blocks(groups[g], g, step, sequences);
+}
+
+}  // namespace tenon

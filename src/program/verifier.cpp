@@ -1,0 +1,209 @@
+#include <cstddef>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/checked.h"
+#include "program/ops.h"
+#include "program/program.h"
+
+namespace tenon {
+namespace {
+
+// A model of a thousand layers has some 20,000 of each; the bound keeps a broken count from costing
+// memory.
+constexpr uint32_t kMaxEntries = 1u << 20;
+
+// What a row and a vocabulary may have at most, so that sizes in bytes stay far from 64 bits.
+constexpr uint64_t kMaxExtent = uint64_t{1} << 40;
+
+/// One pass over a program; each step relies on what the ones before it checked.
+class Verifier {
+ public:
+  explicit Verifier(const tenon_program& program)
+      : program_(program),
+        slots_(program.slots, program.num_slots, program.slot_size),
+        ops_(program.ops, program.num_ops, program.op_size),
+        groups_(program.groups, program.num_groups, program.group_size) {}
+
+  void run() {
+    check_header();
+    for (uint32_t i = 0; i < groups_.size(); ++i) check_group(i);
+    for (uint32_t i = 0; i < slots_.size(); ++i) check_slot(i);
+    written_.assign(slots_.size(), false);
+    for (uint32_t i = 0; i < ops_.size(); ++i) check_operation(i);
+    check_end();
+  }
+
+ private:
+  void check_header() const {
+    const bool sizes = program_.struct_size >= sizeof(tenon_program) &&
+                       program_.slot_size >= sizeof(tenon_slot) &&
+                       program_.op_size >= sizeof(tenon_op) &&
+                       (program_.num_groups == 0 || program_.group_size >= sizeof(tenon_kv_group));
+    if (!sizes) fail(Code::Internal, "program: a structure is smaller than this version's");
+    const bool aligned = program_.slot_size % alignof(tenon_slot) == 0 &&
+                         program_.op_size % alignof(tenon_op) == 0 &&
+                         program_.group_size % alignof(tenon_kv_group) == 0;
+    if (!aligned) fail(Code::Internal, "program: the distance of structures is not aligned");
+    for (const uint32_t count : {program_.num_slots, program_.num_ops, program_.num_groups}) {
+      if (count > kMaxEntries) {
+        fail(Code::Internal, "program: {} entries, at most {}", count, kMaxEntries);
+      }
+    }
+    if (program_.num_slots == 0 || program_.num_ops == 0) fail(Code::Internal, "program: empty");
+    const bool pointers = program_.slots != nullptr && program_.ops != nullptr &&
+                          (program_.num_groups == 0 || program_.groups != nullptr);
+    if (!pointers) fail(Code::Internal, "program: an array is missing");
+    if (program_.max_tokens == 0 || program_.max_outputs == 0) {
+      fail(Code::Internal, "program: max_tokens {} and max_outputs {} must be at least 1",
+           program_.max_tokens, program_.max_outputs);
+    }
+  }
+
+  void check_group(uint32_t index) const {
+    const tenon_kv_group& group = groups_[index];
+    const bool filled = group.layers > 0 && group.kv_heads > 0 && group.key_dim > 0 &&
+                        group.value_dim > 0 && group.block_tokens > 0;
+    if (!filled) fail(Code::Internal, "KV group {}: a size is zero", index);
+    if (group.type != TENON_TYPE_F32 && group.type != TENON_TYPE_F16) {
+      fail(Code::Internal, "KV group {}: type {} is neither f32 nor f16", index, group.type);
+    }
+  }
+
+  void check_slot(uint32_t index) const {
+    const tenon_slot& slot = slots_[index];
+    if (slot.name == nullptr) fail(Code::Internal, "slot {}: no name", index);
+    if (slot.columns == 0 || slot.columns > kMaxExtent || slot.rows > kMaxExtent) {
+      fail(Code::Internal, "slot {} (\"{}\"): [{}, {}] is outside 1..{}", index, slot.name,
+           slot.rows, slot.columns, kMaxExtent);
+    }
+    switch (slot.kind) {
+      case TENON_SLOT_WEIGHT:
+        return check_stored(index, slot, true);
+      case TENON_SLOT_CONSTANT:
+        return check_stored(index, slot, false);
+      case TENON_SLOT_ACTIVATION:
+        return check_activation(index, slot);
+      default:
+        fail(Code::Internal, "slot {} (\"{}\"): unknown kind {}", index, slot.name, slot.kind);
+    }
+  }
+
+  static void check_stored(uint32_t index, const tenon_slot& slot, bool weight) {
+    const FormatInfo* format = find_format(slot.type);
+    if (format == nullptr || (weight && !format->weight)) {
+      fail(Code::Internal, "slot {} (\"{}\"): type {} is no weight format", index, slot.name,
+           slot.type);
+    }
+    const auto bytes = row_bytes(*format, slot.columns);
+    if (slot.rows == 0 || !bytes) {
+      fail(Code::Internal, "slot {} (\"{}\"): [{}, {}] is not whole blocks of {}", index, slot.name,
+           slot.rows, slot.columns, format->name);
+    }
+    checked_mul(*bytes, slot.rows, slot.name, Code::Internal);
+    if (!weight && slot.data == nullptr) {
+      fail(Code::Internal, "slot {} (\"{}\"): a constant without data", index, slot.name);
+    }
+  }
+
+  static void check_activation(uint32_t index, const tenon_slot& slot) {
+    const bool rows = slot.row_class == TENON_ROWS_TOKENS || slot.row_class == TENON_ROWS_OUTPUTS;
+    if (!rows || slot.type != TENON_TYPE_F32) {
+      fail(Code::Internal, "slot {} (\"{}\"): an activation is [T or R, columns] f32", index,
+           slot.name);
+    }
+  }
+
+  /// The slot of an input, which must exist and, if an activation, hold something by now.
+  [[nodiscard]] const tenon_slot* input_slot(uint32_t op, uint32_t number) const {
+    if (number == TENON_NO_SLOT) return nullptr;
+    const uint32_t kind = ops_[op].kind;
+    if (number >= slots_.size()) {
+      fail(Code::Internal, "{}: there is no slot {}", op_label(op, kind), number);
+    }
+    if (number == program_.output) {
+      fail(Code::Internal, "{}: reads the output slot", op_label(op, kind));
+    }
+    const tenon_slot& slot = slots_[number];
+    if (slot.kind == TENON_SLOT_ACTIVATION && !written_[number]) {
+      fail(Code::Internal, "{}: reads \"{}\" before it is written", op_label(op, kind), slot.name);
+    }
+    return &slot;
+  }
+
+  void check_operation(uint32_t index) {
+    const tenon_op& op = ops_[index];
+    OpView view{op, index, {}, groups_};
+    for (size_t i = 0; i < view.inputs.size(); ++i) {
+      view.inputs[i] = input_slot(index, op.inputs[i]);
+    }
+    check_output(index, check_op(view));
+    check_cache(index);
+  }
+
+  void check_output(uint32_t index, const OpShape& shape) {
+    const tenon_op& op = ops_[index];
+    if (shape.row_class == 0) {
+      if (op.output == TENON_NO_SLOT) return;
+      fail(Code::Internal, "{}: has no output", op_label(index, op.kind));
+    }
+    if (op.output >= slots_.size()) {
+      fail(Code::Internal, "{}: there is no slot {}", op_label(index, op.kind), op.output);
+    }
+    const tenon_slot& slot = slots_[op.output];
+    if (slot.kind != TENON_SLOT_ACTIVATION || written_[op.output]) {
+      fail(Code::Internal, "{}: \"{}\" is no activation or is written twice",
+           op_label(index, op.kind), slot.name);
+    }
+    if (slot.row_class != shape.row_class || slot.columns != shape.columns) {
+      fail(Code::Internal, "{}: \"{}\" has {} columns in row class {}, the result has {} in {}",
+           op_label(index, op.kind), slot.name, slot.columns, slot.row_class, shape.columns,
+           shape.row_class);
+    }
+    written_[op.output] = true;
+  }
+
+  /// A layer of the cache is written once, before the attention that reads it.
+  void check_cache(uint32_t index) {
+    const tenon_op& op = ops_[index];
+    if (op.kind == TENON_OP_KV_WRITE) {
+      const auto layer = std::pair(op.params.kv.group, op.params.kv.layer);
+      if (!cached_.insert(layer).second) {
+        fail(Code::Internal, "{}: layer {} of KV group {} is written twice",
+             op_label(index, op.kind), layer.second, layer.first);
+      }
+    } else if (op.kind == TENON_OP_ATTENTION) {
+      const auto layer = std::pair(op.params.attention.group, op.params.attention.layer);
+      if (!cached_.contains(layer)) {
+        fail(Code::Internal, "{}: layer {} of KV group {} is read before it is written",
+             op_label(index, op.kind), layer.second, layer.first);
+      }
+    }
+  }
+
+  void check_end() const {
+    for (uint32_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].kind == TENON_SLOT_ACTIVATION && !written_[i]) {
+        fail(Code::Internal, "slot {} (\"{}\"): no operation writes it", i, slots_[i].name);
+      }
+    }
+    const uint32_t output = program_.output;
+    const bool logits = output < slots_.size() && slots_[output].kind == TENON_SLOT_ACTIVATION &&
+                        slots_[output].row_class == TENON_ROWS_OUTPUTS;
+    if (!logits) fail(Code::Internal, "program: the output is no activation of R rows");
+  }
+
+  const tenon_program& program_;
+  Strided<tenon_slot> slots_;
+  Strided<tenon_op> ops_;
+  Strided<tenon_kv_group> groups_;
+  std::vector<bool> written_;
+  std::set<std::pair<uint32_t, uint32_t>> cached_;
+};
+
+}  // namespace
+
+void verify_program(const tenon_program& program) { Verifier(program).run(); }
+
+}  // namespace tenon

@@ -1,0 +1,136 @@
+// The builder: what it makes, and that it refuses shapes that do not fit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "program/program.h"
+
+namespace tenon {
+namespace {
+
+using testing::HasSubstr;
+using testing::Property;
+using testing::Throws;
+
+template <typename F>
+void expect_refused(F&& call, const char* text) {
+  EXPECT_THAT(call, Throws<Error>(testing::AllOf(Property(&Error::code, Code::Internal),
+                                                 Property(&Error::what, HasSubstr(text)))));
+}
+
+const double kFrequencies[] = {1.0, 0.5};
+
+/// A one-layer decoder of width 8 with 2 heads of 4 and 1 KV head.
+Program tiny_decoder(const StepLimits& limits) {
+  ProgramBuilder b;
+  const Slot table = b.weight("embed", Format::F32, 10, 8);
+  const uint32_t group = b.kv_group({1, 1, 4, 4, TENON_TYPE_F32, 4});
+  Slot x = b.embed(table);
+  const Slot angles = b.rope_angles(b.constant("freqs", kFrequencies), 1.0f);
+  const Slot h = b.rms_norm(x, b.weight("norm", Format::F32, 1, 8), 1e-5f);
+  const Slot q = b.linear(h, b.weight("q", Format::F32, 8, 8));
+  const Slot k = b.linear(h, b.weight("k", Format::F32, 4, 8));
+  const Slot v = b.linear(h, b.weight("v", Format::F32, 4, 8));
+  b.kv_write(b.rope(k, angles, TENON_ROPE_ADJACENT, 4), v, group, 0);
+  AttentionOptions options;
+  options.heads = 2;
+  options.scale = 0.5f;
+  const Slot o = b.attention(b.rope(q, angles, TENON_ROPE_ADJACENT, 4), options);
+  x = b.add(x, o);
+  return std::move(b).finish(b.linear(b.gather_rows(x), table), limits);
+}
+
+TEST(ProgramBuilder, BuildsAVerifiedProgram) {
+  const Program program = tiny_decoder({.max_tokens = 16, .max_outputs = 3});
+  const tenon_program& view = program.view();
+  EXPECT_NO_THROW(verify_program(view));
+  EXPECT_EQ(view.num_ops, program.ops().size());
+  EXPECT_EQ(view.max_tokens, 16u);
+  EXPECT_EQ(view.max_outputs, 3u);
+  EXPECT_GT(view.activation_bytes, 0u);
+  const tenon_slot& output = program.slots()[view.output];
+  EXPECT_EQ(output.columns, 10u);
+  EXPECT_EQ(output.row_class, TENON_ROWS_OUTPUTS);
+  EXPECT_EQ(output.plan_offset, TENON_NO_PLAN);
+}
+
+TEST(ProgramBuilder, AMovedProgramKeepsItsView) {
+  Program first = tiny_decoder({});
+  const Program second = std::move(first);
+  EXPECT_NO_THROW(verify_program(second.view()));
+  EXPECT_STREQ(second.slots()[0].name, "embed");
+  EXPECT_EQ(second.view().slots, second.slots().data());
+}
+
+TEST(ProgramBuilder, SameWeightNameIsOneSlot) {
+  ProgramBuilder b;
+  const Slot first = b.weight("embed", Format::Q8_0, 10, 32);
+  EXPECT_EQ(first, b.weight("embed", Format::Q8_0, 10, 32));
+  expect_refused([&] { b.weight("embed", Format::Q8_0, 11, 32); }, "two shapes");
+}
+
+TEST(ProgramBuilder, AbsentInputsAreNotCounted) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot w = b.weight("w", Format::F32, 5, 8);
+  const Slot plain = b.linear(x, w);
+  const Slot biased = b.linear(x, w, b.weight("bias", Format::F32, 1, 5));
+  const Slot sum = b.gather_rows(b.add(plain, biased));
+  const Program program = std::move(b).finish(sum, {});
+  EXPECT_EQ(program.ops()[1].num_inputs, 2u);
+  EXPECT_EQ(program.ops()[1].inputs[2], TENON_NO_SLOT);
+  EXPECT_EQ(program.ops()[2].num_inputs, 3u);
+}
+
+TEST(ProgramBuilder, RefusesShapesThatDoNotFit) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot narrow = b.linear(x, b.weight("w4", Format::F32, 4, 8));
+  const Slot odd = b.weight("w7", Format::F32, 3, 7);
+  expect_refused([&] { b.linear(x, odd); }, "operation 2 (linear)");
+  expect_refused([&] { b.linear(x, b.weight("w", Format::F32, 3, 8), odd); }, "expected [1, 3]");
+  expect_refused([&] { b.add(x, narrow); }, "differ in columns");
+  expect_refused([&] { b.glu(TENON_ACTIVATION_SILU, x, narrow); }, "differ");
+  expect_refused([&] { b.glu(99, x, x); }, "unknown activation");
+  expect_refused([&] { b.rms_norm(x, odd, 1e-5f); }, "expected [1, 8]");
+  expect_refused([&] { b.rms_norm(x, odd, 1e-5f, 3); }, "segments of 3");
+  expect_refused([&] { b.soft_cap(x, 0.0f); }, "cap is not");
+  expect_refused([&] { b.add(x, Slot{999}); }, "no slot 999");
+  expect_refused([&] { b.embed(x); }, "wrong kind");
+  expect_refused([&] { b.add(x, b.gather_rows(x)); }, "wrong rows");
+  expect_refused([&] { b.gather_rows(b.gather_rows(x)); }, "wrong rows");
+}
+
+TEST(ProgramBuilder, RefusesRopeThatDoesNotFit) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot angles = b.rope_angles(b.constant("f", kFrequencies), 1.0f);
+  expect_refused([&] { b.rope(x, angles, 7, 4); }, "unknown style");
+  expect_refused([&] { b.rope(x, angles, TENON_ROPE_HALVES, 3); }, "heads of 3");
+  expect_refused([&] { b.rope(x, angles, TENON_ROPE_HALVES, 2); }, "do not fit a head of 2");
+}
+
+TEST(ProgramBuilder, RefusesAttentionThatDoesNotFit) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot kv = b.linear(x, b.weight("kv", Format::F32, 4, 8));
+  const uint32_t group = b.kv_group({2, 2, 2, 2, TENON_TYPE_F16, 4});
+  expect_refused([&] { b.kv_write(x, kv, group, 0); }, "the key has 8 columns");
+  expect_refused([&] { b.kv_write(kv, x, group, 0); }, "the value has 8 columns");
+  expect_refused([&] { b.kv_write(kv, kv, 5, 0); }, "group does not exist");
+  expect_refused([&] { b.kv_write(kv, kv, group, 2); }, "no such layer");
+  AttentionOptions options;
+  options.heads = 3;
+  expect_refused([&] { b.attention(x, options); }, "3 heads do not share 2 KV heads");
+  options.heads = 2;
+  expect_refused([&] { b.attention(x, options); }, "expected 2 heads of 2");
+}
+
+TEST(ProgramBuilder, FinishRefusesLogitsOfTokenRows) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  expect_refused([&] { (void)std::move(b).finish(x, {}); }, "no activation of R rows");
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,114 @@
+// verify_step: steps that would make a backend read or write where it must not are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "program/program.h"
+
+namespace tenon {
+namespace {
+
+Program sample() {
+  ProgramBuilder b;
+  const uint32_t group = b.kv_group({1, 1, 4, 4, TENON_TYPE_F32, 2});
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 4));
+  b.kv_write(x, x, group, 0);
+  AttentionOptions options;
+  options.heads = 1;
+  return std::move(b).finish(b.gather_rows(b.attention(x, options)), {.max_tokens = 8});
+}
+
+/// Two sequences: three new tokens after one, and one new token after three.
+struct Fixture {
+  Fixture() {
+    step.struct_size = sizeof(tenon_step);
+    step.num_tokens = 4;
+    step.num_outputs = 2;
+    step.num_sequences = 2;
+    step.sequence_size = sizeof(tenon_step_sequence);
+    step.num_pools = 1;
+    step.tokens = tokens;
+    step.positions = positions;
+    step.sequences = sequences;
+    step.pools = &pool;
+    step.output_rows = output_rows;
+    step.logits = logits;
+  }
+  int32_t tokens[4] = {0, 3, 1, 2};
+  int32_t positions[4] = {1, 2, 3, 3};
+  uint32_t table_a[2] = {0, 3};
+  uint32_t table_b[2] = {1, 2};
+  const uint32_t* tables_a[1] = {table_a};
+  const uint32_t* tables_b[1] = {table_b};
+  tenon_step_sequence sequences[2] = {{0, 3, 1, 0, tables_a}, {3, 1, 3, 0, tables_b}};
+  tenon_buffer* slabs[2] = {nullptr, nullptr};
+  tenon_kv_pool pool = {slabs, 2, 2};
+  uint32_t output_rows[2] = {2, 3};
+  float logits[8] = {};
+  tenon_step step{};
+};
+
+struct Damage {
+  const char* name;
+  const char* text;
+  std::function<void(Fixture&)> apply;
+};
+
+class StepDamage : public testing::TestWithParam<Damage> {};
+
+TEST_P(StepDamage, IsRefused) {
+  const Program program = sample();
+  Fixture fixture;
+  ASSERT_NO_THROW(verify_step(program.view(), fixture.step));
+  GetParam().apply(fixture);
+  try {
+    verify_step(program.view(), fixture.step);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().text));
+  }
+}
+
+const Damage kDamages[] = {
+    {"TooManyTokens", "9 tokens, at most 8", [](Fixture& f) { f.step.num_tokens = 9; }},
+    {"TooManyOutputs", "outputs, at most", [](Fixture& f) { f.step.num_outputs = 600; }},
+    {"NoPools", "0 pools for 1", [](Fixture& f) { f.step.num_pools = 0; }},
+    {"NoLogits", "logits are missing", [](Fixture& f) { f.step.logits = nullptr; }},
+    {"NegativeToken", "token -1 at 1", [](Fixture& f) { f.tokens[1] = -1; }},
+    {"TokenPastVocabulary", "token 4 at 2", [](Fixture& f) { f.tokens[2] = 4; }},
+    {"OutputRow", "output row 4", [](Fixture& f) { f.output_rows[0] = 4; }},
+    {"SequencePastEnd", "ends at token 5", [](Fixture& f) { f.sequences[1].num_tokens = 2; }},
+    {"Overlap", "two sequences", [](Fixture& f) { f.sequences[1].first_token = 2; }},
+    {"Uncovered", "3 of 4", [](Fixture& f) { f.sequences[0].num_tokens = 2; }},
+    {"BlockPastPool", "block 4 of a pool of 4", [](Fixture& f) { f.table_b[0] = 4; }},
+    {"BlockShared", "written twice", [](Fixture& f) { f.table_b[1] = 3; }},
+    {"NoTable", "no block table", [](Fixture& f) { f.tables_a[0] = nullptr; }},
+};
+
+INSTANTIATE_TEST_SUITE_P(StepVerifier, StepDamage, testing::ValuesIn(kDamages),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(StepVerifier, SharedFullBlocksAreAllowed) {
+  const Program program = sample();
+  Fixture fixture;
+  fixture.sequences[0].past = 2;
+  fixture.table_b[0] = 0;
+  uint32_t table_a[3] = {0, 3, 1};
+  fixture.tables_a[0] = table_a;
+  EXPECT_NO_THROW(verify_step(program.view(), fixture.step));
+}
+
+TEST(StepVerifier, AnEmptyStepIsAllowed) {
+  const Program program = sample();
+  tenon_step step{};
+  step.struct_size = sizeof(tenon_step);
+  step.num_pools = 1;
+  tenon_kv_pool pool{};
+  step.pools = &pool;
+  EXPECT_NO_THROW(verify_step(program.view(), step));
+}
+
+}  // namespace
+}  // namespace tenon

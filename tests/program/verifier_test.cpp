@@ -1,0 +1,127 @@
+// The verifier: every way in which a program can be broken is refused before a backend sees it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "base/error.h"
+#include "program/program.h"
+
+namespace tenon {
+namespace {
+
+/// A program whose arrays a test may damage.
+struct Editable {
+  explicit Editable(const Program& program)
+      : slots(program.slots().begin(), program.slots().end()),
+        ops(program.ops().begin(), program.ops().end()),
+        groups(program.groups().begin(), program.groups().end()),
+        view(program.view()) {
+    view.slots = slots.data();
+    view.ops = ops.data();
+    view.groups = groups.data();
+  }
+  std::vector<tenon_slot> slots;
+  std::vector<tenon_op> ops;
+  std::vector<tenon_kv_group> groups;
+  tenon_program view;
+};
+
+// Slots: 0 table, 1 embed, 2 add, 3 kv weight, 4 kv, 5 attention, 6 gathered.
+// Operations: 0 embed, 1 add, 2 linear, 3 kv_write, 4 attention, 5 gather_rows.
+Program sample() {
+  ProgramBuilder b;
+  const uint32_t group = b.kv_group({1, 2, 4, 4, TENON_TYPE_F32, 16});
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot y = b.add(x, x);
+  const Slot kv = b.linear(y, b.weight("kv", Format::F32, 8, 8));
+  b.kv_write(kv, kv, group, 0);
+  AttentionOptions options;
+  options.heads = 2;
+  const Slot out = b.attention(y, options);
+  return std::move(b).finish(b.gather_rows(out), {});
+}
+
+struct Damage {
+  const char* name;
+  const char* text;
+  std::function<void(Editable&)> apply;
+};
+
+class VerifierDamage : public testing::TestWithParam<Damage> {};
+
+TEST_P(VerifierDamage, IsRefused) {
+  const Program program = sample();
+  Editable edit(program);
+  ASSERT_NO_THROW(verify_program(edit.view));
+  GetParam().apply(edit);
+  try {
+    verify_program(edit.view);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::Internal);
+    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().text));
+  }
+}
+
+const Damage kDamages[] = {
+    {"SmallStruct", "smaller than", [](Editable& e) { e.view.struct_size = 8; }},
+    {"SmallSlots", "smaller than", [](Editable& e) { e.view.slot_size = 8; }},
+    {"UnalignedOps", "not aligned", [](Editable& e) { e.view.op_size += 1; }},
+    {"ManyOps", "at most", [](Editable& e) { e.view.num_ops = UINT32_MAX; }},
+    {"Empty", "empty", [](Editable& e) { e.view.num_ops = 0; }},
+    {"NoSlots", "missing", [](Editable& e) { e.view.slots = nullptr; }},
+    {"NoTokens", "max_tokens 0", [](Editable& e) { e.view.max_tokens = 0; }},
+    {"GroupWithoutHeads", "KV group 0", [](Editable& e) { e.groups[0].kv_heads = 0; }},
+    {"GroupType", "neither f32", [](Editable& e) { e.groups[0].type = 8; }},
+    {"SlotKind", "unknown kind 9", [](Editable& e) { e.slots[0].kind = 9; }},
+    {"WeightType", "no weight format", [](Editable& e) { e.slots[0].type = 4; }},
+    {"WeightBlocks", "whole blocks", [](Editable& e) { e.slots[0].type = 12; }},
+    {"ZeroColumns", "outside 1", [](Editable& e) { e.slots[0].columns = 0; }},
+    {"NoName", "no name", [](Editable& e) { e.slots[0].name = nullptr; }},
+    {"ActivationType", "[T or R, columns] f32", [](Editable& e) { e.slots[1].type = 1; }},
+    {"ActivationRows", "[T or R, columns] f32", [](Editable& e) { e.slots[1].row_class = 5; }},
+    {"OpKind", "operation 1: unknown kind 77", [](Editable& e) { e.ops[1].kind = 77; }},
+    {"InputNumber", "operation 1 (add): there is no slot 50",
+     [](Editable& e) { e.ops[1].inputs[0] = 50; }},
+    {"InputMissing", "inputs", [](Editable& e) { e.ops[1].inputs[1] = TENON_NO_SLOT; }},
+    {"InputUncounted", "inputs", [](Editable& e) { e.ops[1].num_inputs = 1; }},
+    {"InputTooMany", "at most", [](Editable& e) { e.ops[1].num_inputs = 5; }},
+    {"ReadBeforeWritten", "before it is written",
+     [](Editable& e) { e.ops[1].inputs[0] = e.ops[4].output; }},
+    {"OutputMissing", "there is no slot", [](Editable& e) { e.ops[1].output = TENON_NO_SLOT; }},
+    {"OutputTwice", "written twice", [](Editable& e) { e.ops[4].output = e.ops[1].output; }},
+    {"OutputIsWeight", "no activation", [](Editable& e) { e.ops[1].output = 0; }},
+    {"OutputColumns", "has 9 columns", [](Editable& e) { e.slots[e.ops[4].output].columns = 9; }},
+    {"OutputOfWrite", "has no output", [](Editable& e) { e.ops[3].output = 1; }},
+    {"CacheUnwritten", "read before it is written",
+     [](Editable& e) { std::swap(e.ops[3], e.ops[4]); }},
+    {"CacheTwice", "written twice", [](Editable& e) { e.ops[5] = e.ops[3]; }},
+    {"NotANumber", "scale is no number",
+     [](Editable& e) { e.ops[4].params.attention.scale = NAN; }},
+    {"ProgramOutput", "no activation of R rows",
+     [](Editable& e) { e.view.output = TENON_NO_SLOT; }},
+    {"ReadsOutput", "reads the output slot", [](Editable& e) { e.view.output = 1; }},
+};
+
+INSTANTIATE_TEST_SUITE_P(Verifier, VerifierDamage, testing::ValuesIn(kDamages),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Verifier, ReadsLargerStructures) {
+  const Program program = sample();
+  struct LargerOp {
+    tenon_op op;
+    uint64_t added;
+  };
+  std::vector<LargerOp> ops;
+  for (const tenon_op& op : program.ops()) ops.push_back({op, 0xFFFFFFFFFFFFFFFFull});
+  tenon_program view = program.view();
+  view.ops = &ops[0].op;
+  view.op_size = sizeof(LargerOp);
+  EXPECT_NO_THROW(verify_program(view));
+}
+
+}  // namespace
+}  // namespace tenon
