@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/fp4.h"
 #include "quant/half.h"
 
@@ -30,6 +31,31 @@ inline void decode(const BlockNVFP4& block, float* out) noexcept {
       const uint8_t pair = block.qs[8 * s + j];
       out[16 * s + j] = static_cast<float>(kFp4Doubled[pair & 15]) * d;
       out[16 * s + j + 8] = static_cast<float>(kFp4Doubled[pair >> 4]) * d;
+    }
+  }
+}
+
+/// in [64] finite. Tries the scales around peak / 6 of each sub-block and keeps the best.
+inline void encode(const float* in, BlockNVFP4& block) noexcept {
+  block = {};
+  for (int s = 0; s < 4; ++s) {
+    const float* x = in + 16 * s;
+    const float peak = signed_peak(x, 16);
+    const int centre = f32_to_ue4m3((peak < 0.0f ? -peak : peak) / 6.0f);
+    double least = -1.0;
+    for (int code = centre - 3; code <= centre + 5; ++code) {
+      if (code < 1 || code > 0x7e) continue;
+      const double error = fp4_error(x, 16, ue4m3_to_f32(static_cast<uint8_t>(code)) * 0.5f);
+      if (least < 0.0 || error < least) {
+        least = error;
+        block.d[s] = static_cast<uint8_t>(code);
+      }
+    }
+    const float step = ue4m3_to_f32(block.d[s]) * 0.5f;
+    for (int j = 0; j < 8; ++j) {
+      const int low = nearest_fp4(x[j] / step);
+      const int high = nearest_fp4(x[j + 8] / step);
+      block.qs[8 * s + j] = static_cast<uint8_t>(low | high << 4);
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/half.h"
 
 namespace tenon {
@@ -24,6 +25,17 @@ inline namespace TENON_QUANT_ISA {
 inline void decode(const BlockQ1_0& block, float* out) noexcept {
   const float d = f16_to_f32(block.d);
   for (int j = 0; j < 128; ++j) out[j] = (block.qs[j / 8] >> (j % 8) & 1) != 0 ? d : -d;
+}
+
+/// in [128] finite. The mean magnitude is the least-squares d.
+inline void encode(const float* in, BlockQ1_0& block) noexcept {
+  block = {};
+  double sum = 0.0;
+  for (int j = 0; j < 128; ++j) {
+    sum += in[j] < 0.0f ? -in[j] : in[j];
+    if (!(in[j] < 0.0f)) block.qs[j / 8] |= static_cast<uint8_t>(1 << (j % 8));
+  }
+  block.d = scale_to_f16(static_cast<float>(sum / 128.0));
 }
 
 }  // namespace TENON_QUANT_ISA

@@ -28,5 +28,16 @@ inline void decode(const BlockQ2_0& block, float* out) noexcept {
   }
 }
 
+/// in [64] finite. The scale is searched (fit.h); it is negative where the block's longer side is.
+inline void encode(const float* in, BlockQ2_0& block) noexcept {
+  block = {};
+  block.d = scale_to_f16(fit_scale<64>(in, -1, 2));
+  const float inverse = inverse_step(f16_to_f32(block.d));
+  for (int j = 0; j < 64; ++j) {
+    const int q = level_of(in[j], 0.0f, inverse, -1, 2) + 1;
+    block.qs[j / 4] |= static_cast<uint8_t>(q << (2 * (j % 4)));
+  }
+}
+
 }  // namespace TENON_QUANT_ISA
 }  // namespace tenon

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "quant/half.h"
+#include "quant/k_fit.h"
 
 namespace tenon {
 
@@ -36,6 +37,26 @@ inline void decode(const BlockQ2_K& block, float* out) noexcept {
     const int shift = s % 8 / 2 * 2;
     for (int l = 0; l < 16; ++l) {
       out[16 * s + l] = scale * static_cast<float>(qs[l] >> shift & 3) - minimum;
+    }
+  }
+}
+
+/// in [256] finite. Scales and minima are searched (k_fit.h).
+inline void encode(const float* in, BlockQ2_K& block) noexcept {
+  KScale scales[16];
+  const KBlockScales all = fit_k_affine<16, 16>(in, 3, 15, scales);
+  block = {};
+  block.d = all.d;
+  block.dmin = all.dmin;
+  for (int s = 0; s < 16; ++s) {
+    block.scales[s] = static_cast<uint8_t>(scales[s].scale | scales[s].minimum << 4);
+    const float inverse = inverse_step(f16_to_f32(all.d) * static_cast<float>(scales[s].scale));
+    const float minimum = -f16_to_f32(all.dmin) * static_cast<float>(scales[s].minimum);
+    uint8_t* qs = block.qs + s / 8 * 32 + s % 2 * 16;
+    const int shift = s % 8 / 2 * 2;
+    for (int l = 0; l < 16; ++l) {
+      const int q = level_of(in[16 * s + l], minimum, inverse, 0, 3);
+      qs[l] |= static_cast<uint8_t>(q << shift);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "quant/half.h"
+#include "quant/k_fit.h"
 
 namespace tenon {
 
@@ -45,6 +46,28 @@ inline void decode(const BlockQ3_K& block, float* out) noexcept {
       const int low = block.qs[32 * half + first + l] >> (2 * k) & 3;
       const int high = block.hmask[first + l] >> (4 * half + k) & 1;
       out[16 * s + l] = scale * static_cast<float>(low + 4 * high - 4);
+    }
+  }
+}
+
+/// in [256] finite. Scales are searched (k_fit.h).
+inline void encode(const float* in, BlockQ3_K& block) noexcept {
+  int scales[16];
+  block = {};
+  block.d = fit_k_scales<16, 16>(in, -4, 3, -32, scales);
+  const float d = f16_to_f32(block.d);
+  for (int s = 0; s < 16; ++s) {
+    const int scale = scales[s] + 32;
+    block.scales[s % 8] |= static_cast<uint8_t>((scale & 15) << (s < 8 ? 0 : 4));
+    block.scales[8 + s % 4] |= static_cast<uint8_t>(scale >> 4 << (2 * (s / 4)));
+    const float inverse = inverse_step(d * static_cast<float>(scales[s]));
+    const int half = s / 8;
+    const int k = s % 8 / 2;
+    const int first = s % 2 * 16;
+    for (int l = 0; l < 16; ++l) {
+      const int q = level_of(in[16 * s + l], 0.0f, inverse, -4, 3) + 4;
+      block.qs[32 * half + first + l] |= static_cast<uint8_t>((q & 3) << (2 * k));
+      block.hmask[first + l] |= static_cast<uint8_t>(q >> 2 << (4 * half + k));
     }
   }
 }

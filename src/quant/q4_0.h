@@ -29,5 +29,16 @@ inline void decode(const BlockQ4_0& block, float* out) noexcept {
   }
 }
 
+/// in [32] finite. The scale is searched (fit.h), so the error is below that of peak / 8.
+inline void encode(const float* in, BlockQ4_0& block) noexcept {
+  block.d = scale_to_f16(fit_scale<32>(in, -8, 7));
+  const float inverse = inverse_step(f16_to_f32(block.d));
+  for (int j = 0; j < 16; ++j) {
+    const int low = level_of(in[j], 0.0f, inverse, -8, 7) + 8;
+    const int high = level_of(in[j + 16], 0.0f, inverse, -8, 7) + 8;
+    block.qs[j] = static_cast<uint8_t>(low | high << 4);
+  }
+}
+
 }  // namespace TENON_QUANT_ISA
 }  // namespace tenon

@@ -30,5 +30,19 @@ inline void decode(const BlockQ4_1& block, float* out) noexcept {
   }
 }
 
+/// in [32] finite. Scale and minimum are searched (fit.h).
+inline void encode(const float* in, BlockQ4_1& block) noexcept {
+  const AffineFit fit = fit_affine<32>(in, 15, false);
+  block.d = scale_to_f16(fit.scale);
+  block.m = scale_to_f16(fit.minimum);
+  const float inverse = inverse_step(f16_to_f32(block.d));
+  const float minimum = f16_to_f32(block.m);
+  for (int j = 0; j < 16; ++j) {
+    const int low = level_of(in[j], minimum, inverse, 0, 15);
+    const int high = level_of(in[j + 16], minimum, inverse, 0, 15);
+    block.qs[j] = static_cast<uint8_t>(low | high << 4);
+  }
+}
+
 }  // namespace TENON_QUANT_ISA
 }  // namespace tenon

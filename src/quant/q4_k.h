@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "quant/half.h"
+#include "quant/k_fit.h"
 #include "quant/k_scales.h"
 
 namespace tenon {
@@ -37,6 +38,24 @@ inline void decode(const BlockQ4_K& block, float* out) noexcept {
     const int shift = s % 2 * 4;
     for (int l = 0; l < 32; ++l) {
       out[32 * s + l] = scale * static_cast<float>(qs[l] >> shift & 15) - minimum;
+    }
+  }
+}
+
+/// in [256] finite. Scales and minima are searched (k_fit.h).
+inline void encode(const float* in, BlockQ4_K& block) noexcept {
+  KScale scales[8];
+  const KBlockScales all = fit_k_affine<8, 32>(in, 15, 63, scales);
+  block = {};
+  block.d = all.d;
+  block.dmin = all.dmin;
+  write_k_scales(scales, block.scales);
+  for (int s = 0; s < 8; ++s) {
+    const float inverse = inverse_step(f16_to_f32(all.d) * static_cast<float>(scales[s].scale));
+    const float minimum = -f16_to_f32(all.dmin) * static_cast<float>(scales[s].minimum);
+    for (int l = 0; l < 32; ++l) {
+      const int q = level_of(in[32 * s + l], minimum, inverse, 0, 15);
+      block.qs[s / 2 * 32 + l] |= static_cast<uint8_t>(q << (s % 2 * 4));
     }
   }
 }

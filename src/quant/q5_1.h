@@ -34,5 +34,20 @@ inline void decode(const BlockQ5_1& block, float* out) noexcept {
   }
 }
 
+/// in [32] finite. Scale and minimum are searched (fit.h).
+inline void encode(const float* in, BlockQ5_1& block) noexcept {
+  const AffineFit fit = fit_affine<32>(in, 31, false);
+  block = {};
+  block.d = scale_to_f16(fit.scale);
+  block.m = scale_to_f16(fit.minimum);
+  const float inverse = inverse_step(f16_to_f32(block.d));
+  const float minimum = f16_to_f32(block.m);
+  for (int j = 0; j < 32; ++j) {
+    const int q = level_of(in[j], minimum, inverse, 0, 31);
+    block.qs[j % 16] |= static_cast<uint8_t>((q & 15) << (j / 16 * 4));
+    block.qh[j / 8] |= static_cast<uint8_t>(q >> 4 << (j % 8));
+  }
+}
+
 }  // namespace TENON_QUANT_ISA
 }  // namespace tenon

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "quant/half.h"
+#include "quant/k_fit.h"
 
 namespace tenon {
 
@@ -38,6 +39,27 @@ inline void decode(const BlockQ6_K& block, float* out) noexcept {
     for (int l = 0; l < 16; ++l) {
       const int q = (ql[l] >> (k / 2 * 4) & 15) | (qh[l] >> (2 * k) & 3) << 4;
       out[16 * s + l] = scale * static_cast<float>(q - 32);
+    }
+  }
+}
+
+/// in [256] finite. Scales are searched (k_fit.h).
+inline void encode(const float* in, BlockQ6_K& block) noexcept {
+  int scales[16];
+  block = {};
+  block.d = fit_k_scales<16, 16>(in, -32, 31, -128, scales);
+  const float d = f16_to_f32(block.d);
+  for (int s = 0; s < 16; ++s) {
+    block.scales[s] = static_cast<int8_t>(scales[s]);
+    const float inverse = inverse_step(d * static_cast<float>(scales[s]));
+    const int half = s / 8;
+    const int k = s % 8 / 2;
+    uint8_t* ql = block.ql + 64 * half + 32 * (k % 2) + s % 2 * 16;
+    uint8_t* qh = block.qh + 32 * half + s % 2 * 16;
+    for (int l = 0; l < 16; ++l) {
+      const int q = level_of(in[16 * s + l], 0.0f, inverse, -32, 31) + 32;
+      ql[l] |= static_cast<uint8_t>((q & 15) << (k / 2 * 4));
+      qh[l] |= static_cast<uint8_t>(q >> 4 << (2 * k));
     }
   }
 }

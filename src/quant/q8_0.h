@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/half.h"
 
 namespace tenon {
@@ -23,6 +24,16 @@ inline namespace TENON_QUANT_ISA {
 inline void decode(const BlockQ8_0& block, float* out) noexcept {
   const float d = f16_to_f32(block.d);
   for (int j = 0; j < 32; ++j) out[j] = static_cast<float>(block.qs[j]) * d;
+}
+
+/// in [32] finite. The peak takes level 127; at eight bits a search gains nothing.
+inline void encode(const float* in, BlockQ8_0& block) noexcept {
+  const float peak = signed_peak(in, 32);
+  block.d = scale_to_f16((peak < 0.0f ? -peak : peak) / 127.0f);
+  const float inverse = inverse_step(f16_to_f32(block.d));
+  for (int j = 0; j < 32; ++j) {
+    block.qs[j] = static_cast<int8_t>(level_of(in[j], 0.0f, inverse, -127, 127));
+  }
 }
 
 }  // namespace TENON_QUANT_ISA

@@ -43,5 +43,28 @@ inline void decode(const BlockTQ1_0& block, float* out) noexcept {
   decode_trits(block.qh, 4, 4, d, out + 240);
 }
 
+/// The inverse of decode_trits: the digits as one number of five base-3 digits (missing ones 0),
+/// scaled to 256ths and rounded up, so that the fraction never falls below the digit.
+inline void encode_trits(const float* in, int bytes, int rows, float inverse,
+                         uint8_t* packed) noexcept {
+  for (int j = 0; j < bytes; ++j) {
+    int number = 0;
+    for (int n = 0; n < 5; ++n) {
+      const int digit = n < rows ? level_of(in[n * bytes + j], 0.0f, inverse, -1, 1) + 1 : 0;
+      number = 3 * number + digit;
+    }
+    packed[j] = static_cast<uint8_t>((number * 256 + 242) / 243);
+  }
+}
+
+/// in [256] finite. The scale is searched (fit.h); exact where the values are ternary.
+inline void encode(const float* in, BlockTQ1_0& block) noexcept {
+  block.d = scale_to_f16(fit_scale<256>(in, -1, 1));
+  const float inverse = inverse_step(f16_to_f32(block.d));
+  encode_trits(in, 32, 5, inverse, block.qs);
+  encode_trits(in + 160, 16, 5, inverse, block.qs + 32);
+  encode_trits(in + 240, 4, 4, inverse, block.qh);
+}
+
 }  // namespace TENON_QUANT_ISA
 }  // namespace tenon

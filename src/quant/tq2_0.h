@@ -31,5 +31,16 @@ inline void decode(const BlockTQ2_0& block, float* out) noexcept {
   }
 }
 
+/// in [256] finite. The scale is searched (fit.h); exact where the values are ternary.
+inline void encode(const float* in, BlockTQ2_0& block) noexcept {
+  block = {};
+  block.d = scale_to_f16(fit_scale<256>(in, -1, 1));
+  const float inverse = inverse_step(f16_to_f32(block.d));
+  for (int i = 0; i < 256; ++i) {
+    const int q = level_of(in[i], 0.0f, inverse, -1, 1) + 1;
+    block.qs[i / 128 * 32 + i % 32] |= static_cast<uint8_t>(q << (i % 128 / 32 * 2));
+  }
+}
+
 }  // namespace TENON_QUANT_ISA
 }  // namespace tenon
