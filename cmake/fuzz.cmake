@@ -1,0 +1,27 @@
+# libFuzzer targets: tests/fuzz/NAME_fuzz.cpp becomes the program fuzz_NAME. Everything in such a
+# build, the rooms included, is instrumented.
+if(NOT TENON_FUZZERS)
+  return()
+endif()
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "TENON_FUZZERS needs clang: -DCMAKE_C_COMPILER=clang "
+                      "-DCMAKE_CXX_COMPILER=clang++")
+endif()
+target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined
+                       -fno-sanitize-recover=all -fno-omit-frame-pointer)
+
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+add_custom_target(fuzzers)
+foreach(source ${fuzz_sources})
+  get_filename_component(name ${source} NAME_WE)
+  string(REGEX REPLACE "_fuzz$" "" name ${name})
+  add_executable(fuzz_${name} ${source})
+  tenon_link_rooms(fuzz_${name} base quant file text)
+  target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer,address,undefined)
+  add_dependencies(fuzzers fuzz_${name})
+endforeach()
+
+# All of the engine compiled by clang, without linking it.
+get_property(rooms GLOBAL PROPERTY TENON_ROOMS)
+add_custom_target(rooms DEPENDS ${rooms})

@@ -1,0 +1,47 @@
+# The installed package: libraries, headers, program, plugin, CMake package, tenon.pc. Nothing in it
+# holds the prefix, so a copy of the tree works wherever it is put.
+if(NOT TARGET tenon_shared)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
+
+# What a program that links libtenon.a must link besides. One list serves tenon-config.cmake and
+# tenon.pc; programs that link libtenon.so need none of it.
+set(TENON_STATIC_MODULES fmt libutf8proc libxxhash)
+set(TENON_STATIC_LIBRARIES ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(REMOVE_ITEM TENON_STATIC_LIBRARIES ${CMAKE_C_IMPLICIT_LINK_LIBRARIES})
+list(PREPEND TENON_STATIC_LIBRARIES ${CMAKE_DL_LIBS})
+list(REMOVE_DUPLICATES TENON_STATIC_LIBRARIES)
+list(TRANSFORM TENON_STATIC_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE TENON_PC_PRIVATE_LIBS)
+list(JOIN TENON_PC_PRIVATE_LIBS " " TENON_PC_PRIVATE_LIBS)
+list(JOIN TENON_STATIC_MODULES ", " TENON_PC_PRIVATE_MODULES)
+
+# The plugins of this library lie in a folder of its own beside it, the only place it searches.
+set(TENON_PLUGIN_DIR ${CMAKE_INSTALL_LIBDIR}/tenon)
+
+install(TARGETS tenon_shared tenon_static
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY capi/include/tenon include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+if(TARGET tenon_reference)
+  install(TARGETS tenon_reference LIBRARY DESTINATION ${TENON_PLUGIN_DIR})
+endif()
+if(TARGET tenon_program)
+  file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(tenon_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
+  install(TARGETS tenon_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tenon)
+configure_package_config_file(cmake/tenon-config.cmake.in ${PROJECT_BINARY_DIR}/tenon-config.cmake
+  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tenon-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tenon-config.cmake
+              ${PROJECT_BINARY_DIR}/tenon-config-version.cmake DESTINATION ${package_dir})
+
+file(RELATIVE_PATH TENON_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The binary interface of a shared library against what is committed.
+#   abi.sh symbols LIBRARY SYMBOLS_FILE      exported symbols are exactly those of the list
+#   abi.sh compare LIBRARY HEADERS BASELINE  nothing in BASELINE changed; additions pass
+#   abi.sh size LIBRARY MAX_BYTES            the stripped library is no larger
+#   abi.sh renew LIBRARY HEADERS BASELINE SYMBOLS_FILE   writes both anew, after a wanted change
+# LIBRARY carries debug information. HEADERS is the folder of the public headers: a type defined
+# elsewhere is opaque and free to change.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+exported() { nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort; }
+
+# No path, line number or type number of this build, so that the same interface gives the same file.
+write_baseline() {
+  abidw --headers-dir "$2" --drop-private-types --exported-interfaces-only --no-architecture \
+    --no-corpus-path --no-comp-dir-path --no-show-locs --no-elf-needed --no-parameter-names \
+    --type-id-style hash --out-file "$3" "$1"
+  sed -i "s|path='[^']*/|path='|" "$3"
+}
+
+case $1 in
+  symbols)
+    diff <(LC_ALL=C sort "$3") <(exported "$2") \
+      || { echo "FAILED: exported symbols (>) differ from $3 (<)"; exit 1; } ;;
+  compare)
+    # Both sides are read from such files: only there are private types dropped alike. The exit
+    # status is a set of bits; 0 is the only one without any change.
+    current=$(mktemp --suffix .abi)
+    trap 'rm -f "$current"' EXIT
+    write_baseline "$2" "$3" "$current"
+    abidiff --no-architecture --no-added-syms --suppressions "$here/allowed.abignore" "$4" "$current" \
+      || { echo "FAILED: the interface of $2 changed against $4"; exit 1; } ;;
+  size)
+    stripped=$(mktemp)
+    trap 'rm -f "$stripped"' EXIT
+    strip -o "$stripped" "$2"
+    bytes=$(stat -c %s "$stripped")
+    echo "stripped: $bytes bytes, at most $3"
+    [ "$bytes" -le "$3" ] || { echo "FAILED: too large"; exit 1; } ;;
+  renew)
+    write_baseline "$2" "$3" "$4"
+    exported "$2" > "$5" ;;
+  *)
+    echo "abi.sh: unknown command '$1'" >&2
+    exit 2 ;;
+esac

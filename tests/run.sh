@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs the tests.
+#   bash tests/run.sh        the tests of the library: a few minutes on two cores
+#   bash tests/run.sh --all  everything that CI runs: also warnings as errors, packaging and ABI
+#                            tests, sanitizers, fuzzing, a build with clang
+# Ends with "N passed, N failed" and a non-zero status when anything failed.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+all=false
+case ${1:-} in
+  "") ;;
+  --all) all=true ;;
+  *) echo "usage: bash tests/run.sh [--all]" >&2; exit 2 ;;
+esac
+
+cores=$(nproc)
+started=$SECONDS
+passed=0 failed=0 skipped=0
+failures=()
+
+say() {
+  printf '\n== %s (%d min %02d s)\n' "$*" $(((SECONDS - started) / 60)) $(((SECONDS - started) % 60))
+}
+
+fail() {
+  failures+=("$1")
+  failed=$((failed + 1))
+  echo "FAILED: $1"
+}
+
+finish() {
+  say "Done"
+  for name in ${failures[@]+"${failures[@]}"}; do echo "failed: $name"; done
+  [ "$skipped" -eq 0 ] || echo "$skipped skipped: they need files that are not here"
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ]
+  exit
+}
+
+# Runs a command that counts as one check; what it prints is shown.
+check() {  # check NAME COMMAND...
+  if "${@:2}"; then passed=$((passed + 1)); else fail "$1"; return 1; fi
+}
+
+build() {  # build PRESET [CMAKE_ARGUMENT...] [-- TARGET...]
+  local preset=$1 arguments=() log
+  shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do arguments+=("$1"); shift; done
+  [ $# -gt 0 ] && shift
+  log=$(mktemp)
+  if ! cmake --preset "$preset" ${arguments[@]+"${arguments[@]}"} > "$log" 2>&1; then
+    cat "$log"
+    rm -f "$log"
+    return 1
+  fi
+  rm -f "$log"
+  # GoogleTest asks each program for its tests as part of the build.
+  "${unrandomized[@]}" cmake --build "build-$preset" -j "$cores" ${1:+--target "$@"}
+}
+
+of_report() { sed -n "s/.*\b$2=\"\([0-9]*\)\".*/\1/p" "$1" 2> /dev/null | head -n 1; }
+
+# Runs the tests of a build folder and adds them to the count.
+run_ctest() {  # run_ctest PRESET CTEST_ARGUMENT...
+  local directory=build-$1 report status count bad idle
+  report=$PWD/$directory/report.xml
+  rm -f "$report"
+  "${unrandomized[@]}" ctest --test-dir "$directory" -j "$cores" --output-on-failure --progress \
+    --no-tests=error --timeout 600 --output-junit "$report" "${@:2}"
+  status=$?
+  count=$(of_report "$report" tests) bad=$(of_report "$report" failures)
+  idle=$(of_report "$report" skipped)
+  passed=$((passed + ${count:-0} - ${bad:-0} - ${idle:-0}))
+  failed=$((failed + ${bad:-0}))
+  skipped=$((skipped + ${idle:-0}))
+  [ "${bad:-0}" -eq 0 ] || failures+=("$bad tests of the $1 build")
+  if [ "$status" -ne 0 ] && [ "${bad:-0}" -eq 0 ]; then fail "ctest of the $1 build"; fi
+}
+
+fuzz() {  # fuzz NAME SECONDS
+  local corpus log=build-fuzz/fuzz_$1.log
+  corpus=$(mktemp -d)
+  build-fuzz/bin/"fuzz_$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 \
+    -artifact_prefix=build-fuzz/ -print_final_stats=1 "$corpus" tests/fuzz/seeds/"$1" > "$log" 2>&1
+  local status=$?
+  rm -rf "$corpus"
+  if [ "$status" -eq 0 ]; then grep number_of_executed_units "$log"; else tail -n 60 "$log"; fi
+  return "$status"
+}
+
+# Sanitizers of this age do not know the widest address randomization of newer kernels.
+unrandomized=(setarch --addr-no-randomize)
+"${unrandomized[@]}" true 2> /dev/null || unrandomized=(env)
+
+say "Packages"
+packages=(g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-dev libxxhash-dev
+          libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
+if $all; then packages+=(abigail-tools binutils clang libclang-rt-14-dev); fi
+check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
+
+say "Build"
+if ! $all; then
+  check "the dev build" build dev -DTENON_WERROR=OFF || finish
+  say "Tests"
+  run_ctest dev -LE '^(consumer|abi)$'
+  finish
+fi
+
+check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON || finish
+say "Tests"
+run_ctest dev
+
+say "Address and undefined-behaviour sanitizers: build"
+if check "the asan build" build asan; then
+  say "Address and undefined-behaviour sanitizers: tests"
+  run_ctest asan
+fi
+
+say "Thread sanitizer: build"
+threaded=(base backend backends_cpu engine capi)
+if check "the tsan build" build tsan -- "${threaded[@]/#/test_}"; then
+  say "Thread sanitizer: tests"
+  run_ctest tsan -L "^($(IFS='|'; echo "${threaded[*]}"))\$"
+fi
+
+say "Fuzzing and clang: build"
+if check "the build with clang" build fuzz -- rooms fuzzers; then
+  for source in tests/fuzz/*_fuzz.cpp; do
+    name=$(basename "$source" _fuzz.cpp)
+    say "Fuzzing: $name, 20 seconds"
+    check "fuzzing $name" fuzz "$name" 20
+  done
+fi
+finish
