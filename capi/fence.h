@@ -1,0 +1,39 @@
+// The border between the engine's exceptions and the C interface's status codes: nothing thrown
+// inside gets out, and nothing that a host's callback throws gets in.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "base/error.h"
+#include "tenon/tenon.h"
+
+namespace tenon::capi {
+
+/// The status of the exception being handled; its message becomes tenon_last_error().
+tenon_status status_of_current_exception() noexcept;
+
+/// Runs `body` and turns whatever it throws into a status. Every fallible function of the C
+/// interface is one call of this.
+template <typename Body>
+tenon_status fence(Body&& body) noexcept {
+  try {
+    std::forward<Body>(body)();
+    return TENON_OK;
+  } catch (...) {
+    return status_of_current_exception();
+  }
+}
+
+/// Calls a host's function. What it throws, against the rules, becomes Argument naming `callback`:
+/// it must not unwind the engine as something that the engine takes for its own.
+template <typename Call>
+std::invoke_result_t<Call> call_host(const char* callback, Call&& call) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (...) {
+    fail(Code::Argument, "callback {} threw an exception; callbacks must return", callback);
+  }
+}
+
+}  // namespace tenon::capi

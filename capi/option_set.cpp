@@ -1,0 +1,159 @@
+#include "option_set.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "option_table.h"
+
+namespace tenon::capi {
+namespace {
+
+void check_type(const tenon_option& option, int32_t given) {
+  if (option.type == given) return;
+  fail(Code::Argument, "option \"{}\" is a {}, not a {}", option.name,
+       option_type_name(option.type), option_type_name(given));
+}
+
+void check_integer(const tenon_option& option, int64_t value) {
+  if (value >= option.int_minimum && value <= option.int_maximum) return;
+  fail(Code::Argument, "option \"{}\" is {}, not in {}..{}", option.name, value, option.int_minimum,
+       option.int_maximum);
+}
+
+void check_real(const tenon_option& option, double value) {
+  // Written so that NaN fails.
+  if (value >= option.float_minimum && value <= option.float_maximum) return;
+  fail(Code::Argument, "option \"{}\" is {}, not in {}..{}", option.name, value,
+       option.float_minimum, option.float_maximum);
+}
+
+bool is_choice(std::string_view choices, std::string_view value) {
+  while (!choices.empty()) {
+    const size_t end = choices.find('|');
+    if (choices.substr(0, end) == value) return true;
+    if (end == std::string_view::npos) return false;
+    choices.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+void check_text(const tenon_option& option, std::string_view value) {
+  const std::string_view choices = option.string_choices;
+  if (!choices.empty() && !is_choice(choices, value)) {
+    fail(Code::Argument, "option \"{}\" is \"{}\", not one of {}", option.name, value.substr(0, 64),
+         choices);
+  }
+}
+
+/// The whole of `text` as a number. Throws Argument.
+template <typename Number>
+Number parse_number(const tenon_option& option, std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    fail(Code::Argument, "option \"{}\" is \"{}\", not a {} that can be represented", option.name,
+         text.substr(0, 64), option_type_name(option.type));
+  }
+  return value;
+}
+
+bool parse_boolean(const tenon_option& option, std::string_view text) {
+  if (text == "true" || text == "1") return true;
+  if (text == "false" || text == "0") return false;
+  fail(Code::Argument, "option \"{}\" is \"{}\", not true or false", option.name,
+       text.substr(0, 64));
+}
+
+}  // namespace
+
+const OptionSet::Entry* OptionSet::find(std::string_view key) const {
+  for (const Entry& entry : entries_) {
+    if (key == entry.option.name) return &entry;
+  }
+  return nullptr;
+}
+
+void OptionSet::put(Entry entry) {
+  for (Entry& present : entries_) {
+    if (std::string_view(present.option.name) == entry.option.name) {
+      present = std::move(entry);
+      return;
+    }
+  }
+  entries_.push_back(std::move(entry));
+}
+
+void OptionSet::set_int(std::string_view key, int64_t value) {
+  const tenon_option option = find_option(key);
+  if (option.type == TENON_OPTION_FLOAT) return set_float(key, static_cast<double>(value));
+  check_type(option, TENON_OPTION_INT);
+  check_integer(option, value);
+  put({option, value, 0, {}});
+}
+
+void OptionSet::set_float(std::string_view key, double value) {
+  const tenon_option option = find_option(key);
+  check_type(option, TENON_OPTION_FLOAT);
+  check_real(option, value);
+  put({option, 0, value, {}});
+}
+
+void OptionSet::set_bool(std::string_view key, int32_t value) {
+  const tenon_option option = find_option(key);
+  check_type(option, TENON_OPTION_BOOL);
+  put({option, value != 0, 0, {}});
+}
+
+void OptionSet::set_string(std::string_view key, std::string_view value) {
+  const tenon_option option = find_option(key);
+  if (option.type != TENON_OPTION_STRING_LIST) check_type(option, TENON_OPTION_STRING);
+  check_text(option, value);
+  put({option, 0, 0, {std::string(value)}});
+}
+
+void OptionSet::add_string(std::string_view key, std::string_view value) {
+  const tenon_option option = find_option(key);
+  check_type(option, TENON_OPTION_STRING_LIST);
+  Entry entry{option, 0, 0, strings(key)};
+  entry.texts.emplace_back(value);
+  put(std::move(entry));
+}
+
+void OptionSet::parse(std::string_view key, std::string_view text) {
+  const tenon_option option = find_option(key);
+  switch (option.type) {
+    case TENON_OPTION_INT:
+      return set_int(key, parse_number<int64_t>(option, text));
+    case TENON_OPTION_FLOAT:
+      return set_float(key, parse_number<double>(option, text));
+    case TENON_OPTION_BOOL:
+      return set_bool(key, parse_boolean(option, text));
+    case TENON_OPTION_STRING:
+      return set_string(key, text);
+    default:
+      return add_string(key, text);
+  }
+}
+
+int64_t OptionSet::integer(std::string_view key) const {
+  const Entry* entry = find(key);
+  return entry != nullptr ? entry->integer : find_option(key).int_default;
+}
+
+double OptionSet::real(std::string_view key) const {
+  const Entry* entry = find(key);
+  return entry != nullptr ? entry->real : find_option(key).float_default;
+}
+
+std::string OptionSet::string(std::string_view key) const {
+  const Entry* entry = find(key);
+  return entry != nullptr ? entry->texts.front() : find_option(key).string_default;
+}
+
+std::vector<std::string> OptionSet::strings(std::string_view key) const {
+  const Entry* entry = find(key);
+  return entry != nullptr ? entry->texts : std::vector<std::string>{};
+}
+
+}  // namespace tenon::capi

@@ -1,0 +1,23 @@
+// The list of all options as data. Values that a host has set live in option_set.h.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "tenon/tenon.h"
+
+namespace tenon::capi {
+
+/// Number of options: those of models and sessions, then the parameters of the sampler chain.
+size_t num_options();
+
+/// The option at `index` < num_options(). Its texts are constants.
+tenon_option option_at(size_t index);
+
+/// The option of this name. Throws Argument naming the nearest one when there is none.
+tenon_option find_option(std::string_view name);
+
+/// "int", "float", ...
+const char* option_type_name(int32_t type);
+
+}  // namespace tenon::capi

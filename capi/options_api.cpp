@@ -1,0 +1,64 @@
+// tenon_options_*: sets of options, and tenon_option_*: the list of what there is.
+#include "fence.h"
+#include "option_set.h"
+#include "option_table.h"
+#include "values.h"
+
+using namespace tenon::capi;
+
+tenon_status tenon_options_create(tenon_options** options) {
+  return fence([&] {
+    tenon_options*& out = checked_out(options, "options");
+    out = new tenon_options;
+  });
+}
+
+void tenon_options_destroy(tenon_options* options) { delete live_or_null(options); }
+
+tenon_status tenon_options_set_int(tenon_options* options, const char* key, int64_t value) {
+  return fence([&] { checked(options).set.set_int(name_in(key, "key"), value); });
+}
+
+tenon_status tenon_options_set_float(tenon_options* options, const char* key, double value) {
+  return fence([&] { checked(options).set.set_float(name_in(key, "key"), value); });
+}
+
+tenon_status tenon_options_set_bool(tenon_options* options, const char* key, int32_t value) {
+  return fence([&] { checked(options).set.set_bool(name_in(key, "key"), value); });
+}
+
+tenon_status tenon_options_set_string(tenon_options* options, const char* key, const char* value,
+                                      size_t length) {
+  return fence([&] {
+    checked(options).set.set_string(name_in(key, "key"), text_in(value, length, "value"));
+  });
+}
+
+tenon_status tenon_options_add_string(tenon_options* options, const char* key, const char* value,
+                                      size_t length) {
+  return fence([&] {
+    checked(options).set.add_string(name_in(key, "key"), text_in(value, length, "value"));
+  });
+}
+
+tenon_status tenon_options_parse(tenon_options* options, const char* key, const char* value,
+                                 size_t length) {
+  return fence(
+      [&] { checked(options).set.parse(name_in(key, "key"), text_in(value, length, "value")); });
+}
+
+tenon_status tenon_options_override_metadata(tenon_options* options, const char* key,
+                                             size_t key_length, int32_t type, const char* value,
+                                             size_t value_length) {
+  return fence([&] {
+    auto& set = checked(options).set;
+    set.override_metadata({std::string(text_in(key, key_length, "key")), type,
+                           std::string(text_in(value, value_length, "value"))});
+  });
+}
+
+size_t tenon_option_count(void) { return num_options(); }
+
+tenon_status tenon_option_info(size_t index, tenon_option* option) {
+  return fence([&] { struct_out(option_at(index), option, "tenon_option"); });
+}

@@ -1,0 +1,17 @@
+// The object behind a sampler handle; what a sampler does lives in sampler/.
+#pragma once
+
+#include "handle.h"
+#include "option_set.h"
+#include "sampler/sampler.h"
+
+struct tenon_sampler : tenon::capi::Handle<tenon_sampler> {
+  static constexpr auto kMagic = tenon::capi::Magic::Sampler;
+  static constexpr const char* kName = "sampler";
+
+  explicit tenon_sampler(tenon::capi::OptionSet initial);
+  void reset();
+
+  tenon::capi::OptionSet options;  ///< what reset() goes back to
+  tenon::Sampler sampler;
+};

@@ -1,0 +1,103 @@
+// How texts, buffers and growing structs cross the C interface, in both directions.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "base/error.h"
+#include "tenon/tenon.h"
+
+namespace tenon::capi {
+
+/// A host's text. Throws Argument naming the parameter when it is NULL but not empty.
+inline std::string_view text_in(const char* text, uint64_t length, const char* parameter) {
+  if (text == nullptr) {
+    if (length == 0) return {};
+    fail(Code::Argument, "{} is NULL", parameter);
+  }
+  return length == TENON_NUL_TERMINATED ? std::string_view(text) : std::string_view(text, length);
+}
+
+/// A host's NUL-terminated name. Throws Argument naming the parameter when it is NULL.
+inline std::string_view name_in(const char* name, const char* parameter) {
+  if (name == nullptr) fail(Code::Argument, "{} is NULL", parameter);
+  return name;
+}
+
+/// A host's array. Throws Argument naming the parameter when it is NULL but not empty.
+template <typename T>
+std::span<const T> array_in(const T* data, size_t count, const char* parameter) {
+  if (data == nullptr && count != 0) fail(Code::Argument, "{} is NULL", parameter);
+  if (count > SIZE_MAX / 2 / sizeof(T)) {
+    fail(Code::Argument, "{}: {} elements do not fit the address space", parameter, count);
+  }
+  return {data, count};
+}
+
+/// Throws Argument for flags that are not in `known`.
+inline void check_flags(uint32_t flags, uint32_t known) {
+  if ((flags & ~known) != 0) fail(Code::Argument, "flags {:#x} are unknown", flags & ~known);
+}
+
+/// Copies a result into a host's buffer if it fits, and says how much room it needs.
+template <typename T>
+void fill_buffer(std::span<const T> result, T* buffer, size_t capacity, size_t* needed) {
+  if (needed == nullptr) fail(Code::Argument, "the place for the needed size is NULL");
+  if (buffer == nullptr && capacity != 0) {
+    fail(Code::Argument, "the buffer is NULL but its capacity is {}", capacity);
+  }
+  if (result.size() <= capacity && !result.empty()) {
+    std::memcpy(buffer, result.data(), result.size_bytes());
+  }
+  *needed = result.size();
+}
+
+/// Sizes that a struct_size may have: the first word alone is no struct, and a large one is
+/// garbage.
+inline constexpr uint32_t kMinStructSize = 8;
+inline constexpr uint32_t kMaxStructSize = 4096;
+
+/// The struct_size of a host's struct. Throws Argument naming it for NULL and impossible sizes.
+template <typename T>
+uint32_t checked_struct_size(const T* given, const char* type) {
+  if (given == nullptr) fail(Code::Argument, "{} is NULL", type);
+  const uint32_t size = given->struct_size;
+  if (size < kMinStructSize || size > kMaxStructSize) {
+    fail(Code::Argument, "{}.struct_size is {}, not in {}..{}; set it to sizeof({})", type, size,
+         kMinStructSize, kMaxStructSize, type);
+  }
+  return size;
+}
+
+/// A host's struct as this version knows it: what an older one lacks is zero; a newer one is fine
+/// as long as it leaves the fields that we do not know zero (else Unsupported).
+template <typename T>
+T struct_in(const T* given, const char* type) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const uint32_t size = checked_struct_size(given, type);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (uint32_t i = sizeof(T); i < size; ++i) {
+    if (bytes[i] != 0) {
+      fail(Code::Unsupported, "{} sets a field at byte {} that this version ({} bytes) lacks", type,
+           i, sizeof(T));
+    }
+  }
+  T known{};
+  std::memcpy(&known, given, std::min<size_t>(size, sizeof(T)));
+  return known;
+}
+
+/// Writes a struct to a host, as much of it as the host's version has.
+template <typename T>
+void struct_out(T value, T* out, const char* type) {
+  const uint32_t size = checked_struct_size(out, type);
+  value.struct_size = size;
+  std::memcpy(out, &value, std::min<size_t>(size, sizeof(T)));
+}
+
+}  // namespace tenon::capi

@@ -1,0 +1,46 @@
+// What can run models here, and why a plugin was refused.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tenon/error.hpp>
+#include <tenon/options.hpp>
+#include <vector>
+
+namespace tenon {
+inline namespace v1 {
+
+struct Backend {
+  Code status = Code::Ok;  ///< Ok: usable
+  std::string name{};
+  std::string origin{};       ///< "built in", or the path of the plugin
+  std::string description{};  ///< of its device, or why it was refused
+};
+
+/// All backends. plugins: paths to look at besides the folder `tenon` beside the library.
+inline std::vector<Backend> backends(const std::vector<std::string>& plugins = {}) {
+  struct Destroy {
+    void operator()(tenon_backends* raw) const noexcept { tenon_backends_destroy(raw); }
+  };
+  ModelOptions options;
+  options.plugins = plugins;
+  tenon_backends* raw = nullptr;
+  check(tenon_backends_create(Options(options).get(), &raw));
+  const std::unique_ptr<tenon_backends, Destroy> list(raw);
+  std::vector<Backend> result;
+  for (size_t i = 0; i < tenon_backends_count(raw); ++i) {
+    tenon_backend backend{};
+    backend.struct_size = sizeof backend;
+    check(tenon_backends_info(raw, i, &backend));
+    result.push_back({static_cast<Code>(backend.status),
+                      std::string(backend.name, backend.name_length),
+                      std::string(backend.origin, backend.origin_length),
+                      std::string(backend.description, backend.description_length)});
+  }
+  return result;
+}
+
+}  // namespace v1
+}  // namespace tenon

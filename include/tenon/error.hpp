@@ -1,0 +1,57 @@
+// Errors of the C++ interface: one exception type, and the check that every call goes through.
+#pragma once
+
+#include <tenon/tenon.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace tenon {
+// The library has classes of its own with these names; in a static link both meet. The inline
+// namespace keeps them apart, and lets a later interface stand beside this one.
+inline namespace v1 {
+
+/// Kinds of failure; tenon.h, section 3, says when each occurs.
+enum class Code : int32_t {
+  Ok = TENON_OK,
+  Format = TENON_ERROR_FORMAT,
+  Unsupported = TENON_ERROR_UNSUPPORTED,
+  Limit = TENON_ERROR_LIMIT,
+  Io = TENON_ERROR_IO,
+  NoMemory = TENON_ERROR_NO_MEMORY,
+  Argument = TENON_ERROR_ARGUMENT,
+  Grammar = TENON_ERROR_GRAMMAR,
+  Template = TENON_ERROR_TEMPLATE,
+  Busy = TENON_ERROR_BUSY,
+  Cancelled = TENON_ERROR_CANCELLED,
+  Deadline = TENON_ERROR_DEADLINE,
+  Plugin = TENON_ERROR_PLUGIN,
+  State = TENON_ERROR_STATE,
+  Internal = TENON_ERROR_INTERNAL,
+};
+
+/// What every function of this interface throws: what() says what, where, value and limit.
+class Error : public std::runtime_error {
+ public:
+  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  [[nodiscard]] Code code() const noexcept { return code_; }
+  /// "FORMAT", "NO_MEMORY", ...
+  [[nodiscard]] const char* code_name() const noexcept {
+    return tenon_status_name(static_cast<tenon_status>(code_));
+  }
+
+ private:
+  Code code_;
+};
+
+/// Throws the latest failure of this thread unless `status` is TENON_OK.
+inline void check(tenon_status status) {
+  if (status != TENON_OK) throw Error(static_cast<Code>(status), tenon_last_error());
+}
+
+/// The version of the library that is linked or loaded: "0.1.0".
+inline const char* version() noexcept { return tenon_version_text(); }
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,170 @@
+// A loaded model, where its bytes come from, and what is in it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tenon/error.hpp>
+#include <tenon/options.hpp>
+#include <tenon/tokenizer.hpp>
+#include <utility>
+#include <vector>
+
+namespace tenon {
+inline namespace v1 {
+
+/// Bytes of a model file. Memory must outlive the model.
+class Source {
+ public:
+  static Source path(std::string path) {
+    Source source(TENON_SOURCE_PATH, std::move(path));
+    return source;
+  }
+  /// Bytes [offset, offset + size) of an open file, which may be closed afterwards; size 0: to its
+  /// end. name: what messages call it.
+  static Source descriptor(int fd, uint64_t offset = 0, uint64_t size = 0,
+                           std::string name = "descriptor") {
+    Source source(TENON_SOURCE_FD, std::move(name));
+    source.raw_.fd = fd;
+    source.raw_.offset = offset;
+    source.raw_.size = size;
+    return source;
+  }
+  static Source memory(std::span<const std::byte> bytes, std::string name = "memory") {
+    Source source(TENON_SOURCE_MEMORY, std::move(name));
+    source.raw_.data = bytes.data();
+    source.raw_.size = bytes.size();
+    return source;
+  }
+
+  /// Valid as long as this object stays where it is.
+  [[nodiscard]] tenon_source raw() const noexcept {
+    tenon_source raw = raw_;
+    raw.name = name_.data();
+    raw.name_length = name_.size();
+    return raw;
+  }
+
+ private:
+  Source(int32_t kind, std::string name) : name_(std::move(name)) {
+    raw_.struct_size = sizeof raw_;
+    raw_.kind = kind;
+  }
+  std::string name_;
+  tenon_source raw_{};
+};
+
+/// A metadata value or one element of an array; `text` lives as long as the model.
+struct MetadataValue {
+  int32_t type = 0;  ///< TENON_VALUE_*
+  int64_t integer = 0;
+  double number = 0;
+  std::string_view text{};
+};
+
+/// An immutable model: any number of threads and sessions may use it. Move-only.
+class Model {
+ public:
+  /// Loads a file (of a split model the first part).
+  explicit Model(const std::string& path, const ModelOptions& options = {})
+      : Model(Source::path(path), options) {}
+  explicit Model(const Source& source, const ModelOptions& options = {})
+      : Model(std::span<const Source>(&source, 1), options) {}
+  /// All parts of a split model.
+  explicit Model(std::span<const Source> sources, const ModelOptions& options = {}) {
+    std::vector<tenon_source> raw;
+    for (const Source& source : sources) raw.push_back(source.raw());
+    std::vector<const tenon_source*> pointers;
+    for (const tenon_source& source : raw) pointers.push_back(&source);
+    Progress progress{options.progress, nullptr};
+    tenon_callbacks callbacks{};
+    callbacks.struct_size = sizeof callbacks;
+    callbacks.user = &progress;
+    if (options.progress) callbacks.progress = &Progress::call;
+    tenon_model* loaded = nullptr;
+    const tenon_status status = tenon_model_load(pointers.data(), pointers.size(),
+                                                 Options(options).get(), &callbacks, &loaded);
+    if (progress.thrown) std::rethrow_exception(progress.thrown);
+    check(status);
+    handle_.reset(loaded);
+  }
+
+  [[nodiscard]] Tokenizer tokenizer() const {
+    const tenon_tokenizer* raw = nullptr;
+    check(tenon_model_tokenizer(get(), &raw));
+    return Tokenizer(raw);
+  }
+
+  /// Architecture, sizes, chat template. Texts live as long as the model.
+  [[nodiscard]] tenon_model_summary info() const {
+    tenon_model_summary summary{};
+    summary.struct_size = sizeof summary;
+    check(tenon_model_info(get(), &summary));
+    return summary;
+  }
+  /// What the model with one session of `context` positions takes; 0: a session's default.
+  [[nodiscard]] tenon_memory memory(uint64_t context = 0) const {
+    tenon_memory memory{};
+    memory.struct_size = sizeof memory;
+    check(tenon_model_memory(get(), context, &memory));
+    return memory;
+  }
+
+  [[nodiscard]] size_t num_metadata() const noexcept { return tenon_model_metadata_count(get()); }
+  [[nodiscard]] tenon_metadata metadata(size_t index) const {
+    tenon_metadata metadata{};
+    metadata.struct_size = sizeof metadata;
+    check(tenon_model_metadata(get(), index, &metadata));
+    return metadata;
+  }
+  [[nodiscard]] MetadataValue metadata_value(size_t index, uint64_t element = 0) const {
+    tenon_value value{};
+    value.struct_size = sizeof value;
+    check(tenon_model_metadata_value(get(), index, element, &value));
+    return {value.type, value.integer, value.number, {value.text, value.length}};
+  }
+  /// Throws Argument when the model has no such key.
+  [[nodiscard]] MetadataValue metadata_value(std::string_view key, uint64_t element = 0) const {
+    size_t index = 0;
+    check(tenon_model_find_metadata(get(), key.data(), key.size(), &index));
+    return metadata_value(index, element);
+  }
+
+  [[nodiscard]] size_t num_tensors() const noexcept { return tenon_model_tensor_count(get()); }
+  [[nodiscard]] tenon_tensor tensor(size_t index) const {
+    tenon_tensor tensor{};
+    tensor.struct_size = sizeof tensor;
+    check(tenon_model_tensor(get(), index, &tensor));
+    return tensor;
+  }
+
+  [[nodiscard]] const tenon_model* get() const noexcept { return handle_.get(); }
+
+ private:
+  /// Carries an exception of the host's function around the C interface.
+  struct Progress {
+    const std::function<bool(double)>& function;
+    std::exception_ptr thrown;
+    static int32_t call(void* user, double fraction) noexcept {
+      auto* self = static_cast<Progress*>(user);
+      try {
+        return self->function(fraction) ? 0 : 1;
+      } catch (...) {
+        self->thrown = std::current_exception();
+        return 1;
+      }
+    }
+  };
+  struct Destroy {
+    void operator()(tenon_model* raw) const noexcept { tenon_model_destroy(raw); }
+  };
+  std::unique_ptr<tenon_model, Destroy> handle_;
+};
+
+}  // namespace v1
+}  // namespace tenon

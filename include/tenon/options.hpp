@@ -1,0 +1,145 @@
+// Options as structs for designated initialisers: Model("x.gguf", {.threads = 4}). What is not set
+// keeps the library's default; option_list() tells ranges, defaults and meaning of every key.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tenon/error.hpp>
+#include <vector>
+
+namespace tenon {
+inline namespace v1 {
+
+/// Keys that the structs below do not name, with their values as text: {{"slice", "256"}}.
+using ExtraOptions = std::map<std::string, std::string>;
+
+/// One metadata value in place of the file's. type: TENON_VALUE_*.
+struct MetadataOverride {
+  std::string key;
+  int32_t type = TENON_VALUE_STRING;
+  std::string value{};
+};
+
+struct ModelOptions {
+  std::optional<std::string> backend{};
+  std::optional<int64_t> threads{};
+  std::optional<std::string> cache_type{};
+  std::optional<int64_t> slice{};
+  std::optional<bool> vocabulary_only{};
+  std::optional<bool> check_weights{};
+  std::vector<std::string> plugins{};  ///< paths
+  std::vector<MetadataOverride> metadata{};
+  ExtraOptions extra{};
+
+  /// Called while loading with 0 <= fraction <= 1; false cancels. May throw.
+  std::function<bool(double fraction)> progress{};
+};
+
+struct SessionOptions {
+  std::optional<int64_t> context{};
+  ExtraOptions extra{};
+};
+
+struct SamplerOptions {
+  std::optional<double> temperature{};
+  std::optional<int64_t> top_k{};
+  std::optional<double> top_p{};
+  std::optional<double> min_p{};
+  std::optional<double> typical_p{};
+  std::optional<double> repeat_penalty{};
+  std::optional<int64_t> repeat_last_n{};
+  std::optional<double> presence_penalty{};
+  std::optional<double> frequency_penalty{};
+  std::optional<int64_t> seed{};
+  ExtraOptions extra{};
+};
+
+/// A set of options under their keys, as the C interface takes it. Move-only.
+class Options {
+ public:
+  Options() {
+    tenon_options* raw = nullptr;
+    check(tenon_options_create(&raw));
+    handle_.reset(raw);
+  }
+  explicit Options(const ModelOptions& from) : Options() {
+    set("backend", from.backend);
+    set("threads", from.threads);
+    set("cache_type", from.cache_type);
+    set("slice", from.slice);
+    set("vocabulary_only", from.vocabulary_only);
+    set("check_weights", from.check_weights);
+    for (const std::string& path : from.plugins) {
+      check(tenon_options_add_string(get(), "plugin", path.data(), path.size()));
+    }
+    for (const MetadataOverride& entry : from.metadata) {
+      check(tenon_options_override_metadata(get(), entry.key.data(), entry.key.size(), entry.type,
+                                            entry.value.data(), entry.value.size()));
+    }
+    parse(from.extra);
+  }
+  explicit Options(const SessionOptions& from) : Options() {
+    set("context", from.context);
+    parse(from.extra);
+  }
+  explicit Options(const SamplerOptions& from) : Options() {
+    set("temperature", from.temperature);
+    set("top_k", from.top_k);
+    set("top_p", from.top_p);
+    set("min_p", from.min_p);
+    set("typical_p", from.typical_p);
+    set("repeat_penalty", from.repeat_penalty);
+    set("repeat_last_n", from.repeat_last_n);
+    set("presence_penalty", from.presence_penalty);
+    set("frequency_penalty", from.frequency_penalty);
+    set("seed", from.seed);
+    parse(from.extra);
+  }
+
+  void set(const char* key, int64_t value) { check(tenon_options_set_int(get(), key, value)); }
+  void set(const char* key, double value) { check(tenon_options_set_float(get(), key, value)); }
+  void set(const char* key, bool value) { check(tenon_options_set_bool(get(), key, value)); }
+  void set(const char* key, std::string_view value) {
+    check(tenon_options_set_string(get(), key, value.data(), value.size()));
+  }
+  void set(const char* key, const char* value) { set(key, std::string_view(value)); }
+  /// Sets nothing when there is no value.
+  template <typename T>
+  void set(const char* key, const std::optional<T>& value) {
+    if (value) set(key, *value);
+  }
+  /// The value as text, read as the type of the key asks.
+  void parse(const std::string& key, std::string_view value) {
+    check(tenon_options_parse(get(), key.c_str(), value.data(), value.size()));
+  }
+  void parse(const ExtraOptions& values) {
+    for (const auto& [key, value] : values) parse(key, value);
+  }
+
+  [[nodiscard]] tenon_options* get() const noexcept { return handle_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(tenon_options* raw) const noexcept { tenon_options_destroy(raw); }
+  };
+  std::unique_ptr<tenon_options, Destroy> handle_;
+};
+
+/// Every key with its scope, type, range, default and meaning.
+inline std::vector<tenon_option> option_list() {
+  std::vector<tenon_option> list(tenon_option_count());
+  for (size_t i = 0; i < list.size(); ++i) {
+    list[i].struct_size = sizeof(tenon_option);
+    check(tenon_option_info(i, &list[i]));
+  }
+  return list;
+}
+
+}  // namespace v1
+}  // namespace tenon

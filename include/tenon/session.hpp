@@ -1,0 +1,245 @@
+// A text under way: append to it, generate more of it, read its logits, fork it, rewind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <tenon/error.hpp>
+#include <tenon/model.hpp>
+#include <tenon/options.hpp>
+#include <tenon/sampler.hpp>
+#include <tenon/tokenizer.hpp>
+#include <utility>
+
+namespace tenon {
+inline namespace v1 {
+
+/// One generated token and the text it completes: whole UTF-8 characters, possibly none. The text
+/// is valid until the next piece.
+struct Piece {
+  std::string_view text{};
+  Token token = TENON_NO_TOKEN;
+  int32_t finish = TENON_FINISH_NONE;
+
+  operator std::string_view() const noexcept { return text; }
+  template <typename Stream>
+  friend auto operator<<(Stream& stream, const Piece& piece)
+      -> decltype(stream << std::declval<std::string_view>()) {
+    return stream << piece.text;
+  }
+};
+
+struct GenerateOptions {
+  uint64_t max_tokens = 0;  ///< 0: until the model ends or the context is full
+  /// For the text given to generate(). Unset: when it is the beginning of the session.
+  std::optional<bool> add_special{};
+  bool parse_special = false;
+  SamplerOptions sampler{};
+};
+
+/// What generate() returns: an input range of pieces. Each step of the iterator generates one.
+class Generation {
+ public:
+  class Iterator {
+   public:
+    using value_type = Piece;
+    using difference_type = std::ptrdiff_t;
+    using iterator_concept = std::input_iterator_tag;
+
+    Iterator() = default;
+    explicit Iterator(Generation* owner) : owner_(owner) {}
+    const Piece& operator*() const noexcept { return owner_->piece_; }
+    const Piece* operator->() const noexcept { return &owner_->piece_; }
+    Iterator& operator++() {
+      owner_->advance();
+      return *this;
+    }
+    void operator++(int) { owner_->advance(); }
+    bool operator==(std::default_sentinel_t) const noexcept {
+      return owner_ == nullptr || owner_->done_;
+    }
+
+   private:
+    Generation* owner_ = nullptr;
+  };
+
+  /// sampler: of the caller, or null to use `own`.
+  Generation(tenon_session* session, uint64_t max_tokens, Sampler* sampler,
+             std::optional<Sampler> own = {})
+      : session_(session), left_(max_tokens), sampler_(sampler), own_(std::move(own)) {}
+
+  [[nodiscard]] Iterator begin() {
+    advance();
+    return Iterator(this);
+  }
+  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  void advance() {
+    if (left_ == 0 || piece_.finish != TENON_FINISH_NONE) {
+      done_ = true;
+      return;
+    }
+    --left_;
+    tenon_piece raw{};
+    raw.struct_size = sizeof raw;
+    Sampler* sampler = own_ ? &*own_ : sampler_;
+    check(tenon_session_next(session_, sampler != nullptr ? sampler->get() : nullptr, &raw));
+    if (left_ == 0 && raw.finish == TENON_FINISH_NONE) raw.finish = TENON_FINISH_MAX_TOKENS;
+    piece_ = {{raw.text, raw.length}, raw.token, raw.finish};
+  }
+
+  tenon_session* session_;
+  uint64_t left_;
+  Sampler* sampler_;
+  std::optional<Sampler> own_;
+  Piece piece_;
+  bool done_ = false;
+};
+
+/// Move-only; one thread at a time, but cancel() from any. The model is kept alive.
+class Session {
+ public:
+  explicit Session(const Model& model, const SessionOptions& options = {}) {
+    tenon_session* raw = nullptr;
+    check(tenon_session_create(model.get(), Options(options).get(), &raw));
+    handle_.reset(raw);
+  }
+
+  void append(std::string_view text, EncodeOptions options = {}) {
+    check(tenon_session_append_text(get(), text.data(), text.size(), flags_of(options)));
+  }
+  void append(std::span<const Token> tokens) {
+    check(tenon_session_append_tokens(get(), tokens.data(), tokens.size()));
+  }
+
+  /// Appends `text` and continues it: for (auto piece : session.generate("Once")) std::cout <<
+  /// piece;
+  [[nodiscard]] Generation generate(std::string_view text, const GenerateOptions& options = {}) {
+    append(text, {options.add_special.value_or(position() == 0), options.parse_special});
+    return generate(options);
+  }
+  /// Continues what was appended.
+  [[nodiscard]] Generation generate(const GenerateOptions& options = {}) {
+    return Generation(get(), room_for(options.max_tokens), nullptr, Sampler(options.sampler));
+  }
+  /// Continues with a sampler of the caller, which must outlive the range.
+  [[nodiscard]] Generation generate(Sampler& sampler, uint64_t max_tokens = 0) {
+    return Generation(get(), room_for(max_tokens), &sampler);
+  }
+
+  /// Computes what was appended now. progress(fraction) returns false to cancel; it may throw.
+  void prefill(const std::function<bool(double fraction)>& progress = {}) {
+    if (!progress) return check(tenon_session_prefill(get(), nullptr, nullptr));
+    Callback<bool(double)> callback{progress, nullptr};
+    callback.check(tenon_session_prefill(
+        get(),
+        [](void* user, double fraction) noexcept {
+          return static_cast<Callback<bool(double)>*>(user)->call(fraction);
+        },
+        &callback));
+  }
+
+  /// [vocabulary] f32 for the next token; valid until the next call on this session.
+  [[nodiscard]] std::span<const float> logits() {
+    const float* data = nullptr;
+    size_t count = 0;
+    check(tenon_session_logits(get(), &data, &count));
+    return {data, count};
+  }
+
+  /// Appends tokens and hands out the logits behind each: on_logits(row, [vocabulary] f32) returns
+  /// false to cancel; it may throw.
+  using OnLogits = std::function<bool(uint64_t row, std::span<const float> logits)>;
+  void evaluate(std::span<const Token> tokens, const OnLogits& on_logits) {
+    using Logits = Callback<bool(uint64_t, std::span<const float>)>;
+    Logits callback{on_logits, nullptr};
+    callback.check(tenon_session_evaluate(
+        get(), tokens.data(), tokens.size(),
+        [](void* user, uint64_t row, const float* logits, uint64_t vocabulary) noexcept {
+          return static_cast<Logits*>(user)->call(
+              row, std::span<const float>(logits, static_cast<size_t>(vocabulary)));
+        },
+        &callback));
+  }
+
+  /// A second session with the same text, sharing what was computed.
+  [[nodiscard]] Session fork() {
+    tenon_session* raw = nullptr;
+    check(tenon_session_fork(get(), &raw));
+    return Session(raw);
+  }
+  void rewind(uint64_t position) { check(tenon_session_rewind(get(), position)); }
+
+  /// Tokens in the text, and the most there can be.
+  [[nodiscard]] uint64_t position() const {
+    uint64_t position = 0;
+    check(tenon_session_position(get(), &position));
+    return position;
+  }
+  [[nodiscard]] uint64_t context() const {
+    uint64_t context = 0;
+    check(tenon_session_context(get(), &context));
+    return context;
+  }
+  /// Valid until the next call on this session.
+  [[nodiscard]] std::span<const Token> tokens() const {
+    const Token* data = nullptr;
+    size_t count = 0;
+    check(tenon_session_tokens(get(), &data, &count));
+    return {data, count};
+  }
+  [[nodiscard]] tenon_session_figures stats() const {
+    tenon_session_figures figures{};
+    figures.struct_size = sizeof figures;
+    check(tenon_session_stats(get(), &figures));
+    return figures;
+  }
+
+  /// Ends the call under way, or the next one, with Code::Cancelled. Any thread, any time.
+  void cancel() noexcept { (void)tenon_session_cancel(get()); }
+
+  [[nodiscard]] tenon_session* get() const noexcept { return handle_.get(); }
+
+ private:
+  explicit Session(tenon_session* raw) : handle_(raw) {}
+
+  /// How many tokens to generate when asked for `max_tokens`; 0 asks for what fits.
+  [[nodiscard]] uint64_t room_for(uint64_t max_tokens) const {
+    return max_tokens != 0 ? max_tokens : context() - position();
+  }
+
+  /// Carries an exception of the host's function around the C interface.
+  template <typename Signature>
+  struct Callback {
+    const std::function<Signature>& function;
+    std::exception_ptr thrown;
+
+    template <typename... Args>
+    int32_t call(Args... args) noexcept {
+      try {
+        return function(args...) ? 0 : 1;
+      } catch (...) {
+        thrown = std::current_exception();
+        return 1;
+      }
+    }
+    void check(tenon_status status) const {
+      if (thrown) std::rethrow_exception(thrown);
+      tenon::check(status);
+    }
+  };
+  struct Destroy {
+    void operator()(tenon_session* raw) const noexcept { tenon_session_destroy(raw); }
+  };
+  std::unique_ptr<tenon_session, Destroy> handle_;
+};
+
+}  // namespace v1
+}  // namespace tenon

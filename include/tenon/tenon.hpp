@@ -1,0 +1,18 @@
+// Tenon for C++20: header-only over tenon.h, so no std type crosses the library's border. This file
+// includes all of it.
+//
+//   tenon::Model model("demo-q8_0.gguf");
+//   tenon::Session session(model);
+//   for (auto piece : session.generate("Once upon a time", {.max_tokens = 64})) std::cout << piece;
+//
+// Failures are exceptions of type tenon::Error. Objects are move-only and own what they hold; the
+// rules of threads are those of tenon.h, section 1.
+#pragma once
+
+#include <tenon/backends.hpp>
+#include <tenon/error.hpp>
+#include <tenon/model.hpp>
+#include <tenon/options.hpp>
+#include <tenon/sampler.hpp>
+#include <tenon/session.hpp>
+#include <tenon/tokenizer.hpp>

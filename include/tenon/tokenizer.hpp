@@ -1,0 +1,100 @@
+// A model's tokenizer: text to tokens and back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tenon/error.hpp>
+#include <vector>
+
+namespace tenon {
+inline namespace v1 {
+
+using Token = tenon_token;
+
+struct EncodeOptions {
+  bool add_special = false;    ///< add the begin (and end) token where the model wants it
+  bool parse_special = false;  ///< spelled control tokens become them: not for user input
+};
+
+/// The flags of the C interface.
+inline uint32_t flags_of(EncodeOptions options) noexcept {
+  return (options.add_special ? TENON_ADD_SPECIAL : 0u) |
+         (options.parse_special ? TENON_PARSE_SPECIAL : 0u);
+}
+
+/// A view: valid as long as the Model it came from. Any number of threads may use it.
+class Tokenizer {
+ public:
+  explicit Tokenizer(const tenon_tokenizer* raw) noexcept : raw_(raw) {}
+
+  /// The tokens of any bytes; ill-formed UTF-8 counts as U+FFFD.
+  [[nodiscard]] std::vector<Token> encode(std::string_view text, EncodeOptions options = {}) const {
+    // A token per byte is nearly always enough, and a second call is made when it is not.
+    std::vector<Token> tokens(text.size() + 2);
+    for (;;) {
+      size_t needed = 0;
+      check(tenon_tokenizer_encode(raw_, text.data(), text.size(), flags_of(options), tokens.data(),
+                                   tokens.size(), &needed));
+      const bool fits = needed <= tokens.size();
+      tokens.resize(needed);
+      if (fits) return tokens;
+    }
+  }
+
+  /// The text of tokens, as bytes; control tokens are left out unless render_special.
+  [[nodiscard]] std::string decode(std::span<const Token> tokens,
+                                   bool render_special = false) const {
+    std::string text(tokens.size() * 8 + 16, '\0');
+    for (;;) {
+      size_t needed = 0;
+      check(tenon_tokenizer_decode(raw_, tokens.data(), tokens.size(),
+                                   render_special ? TENON_RENDER_SPECIAL : 0u, text.data(),
+                                   text.size(), &needed));
+      const bool fits = needed <= text.size();
+      text.resize(needed);
+      if (fits) return text;
+    }
+  }
+
+  /// Number of tokens.
+  [[nodiscard]] size_t size() const noexcept { return tenon_tokenizer_count(raw_); }
+
+  /// Spelling, text and attributes (TENON_TOKEN_*) of a token.
+  [[nodiscard]] tenon_token_details token(Token token) const {
+    tenon_token_details details{};
+    details.struct_size = sizeof details;
+    check(tenon_tokenizer_token(raw_, token, &details));
+    return details;
+  }
+  [[nodiscard]] bool is_end(Token id) const {
+    return (token(id).attributes & TENON_TOKEN_END) != 0;
+  }
+  [[nodiscard]] bool is_control(Token id) const {
+    return (token(id).attributes & TENON_TOKEN_CONTROL) != 0;
+  }
+
+  /// The token that the file spells so.
+  [[nodiscard]] std::optional<Token> find(std::string_view spelling) const {
+    Token found = TENON_NO_TOKEN;
+    check(tenon_tokenizer_find(raw_, spelling.data(), spelling.size(), &found));
+    return found == TENON_NO_TOKEN ? std::nullopt : std::optional<Token>(found);
+  }
+  /// The token in a role, TENON_SPECIAL_*.
+  [[nodiscard]] std::optional<Token> special(int32_t role) const {
+    Token found = TENON_NO_TOKEN;
+    check(tenon_tokenizer_special(raw_, role, &found));
+    return found == TENON_NO_TOKEN ? std::nullopt : std::optional<Token>(found);
+  }
+
+  [[nodiscard]] const tenon_tokenizer* get() const noexcept { return raw_; }
+
+ private:
+  const tenon_tokenizer* raw_;
+};
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,52 @@
+// Finds the name that a misspelt one probably means, for messages. Lists of names live elsewhere.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace tenon {
+
+/// Levenshtein distance in bytes. Takes a.size() x b.size() steps: cut off what a user can send.
+inline size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+/// Remembers the nearest of the names it is shown; the first of equally near ones.
+class NearestName {
+ public:
+  /// name: what the user wrote; only its first 64 bytes count.
+  explicit NearestName(std::string_view name) : name_(name.substr(0, 64)) {}
+
+  void consider(std::string_view candidate) {
+    const size_t distance = edit_distance(name_, candidate);
+    if (distance >= least_) return;
+    least_ = distance;
+    nearest_ = candidate;
+  }
+
+  /// What the user wrote, cut off for a message.
+  [[nodiscard]] std::string_view name() const { return name_; }
+  /// Empty when nothing was considered.
+  [[nodiscard]] std::string_view nearest() const { return nearest_; }
+
+ private:
+  std::string_view name_;
+  std::string_view nearest_;
+  size_t least_ = SIZE_MAX;
+};
+
+}  // namespace tenon
