@@ -88,7 +88,7 @@ bool ThreadTeam::run(const Phases& job) {
   phase_ = 0;
   uint32_t seen = (word_.load(std::memory_order_relaxed) + 2) & ~1u;
   publish(seen);
-  run_phases(0, seen);
+  while ((seen & 1u) == 0) seen = run_phase(0, seen);
   return completed_;
 }
 
@@ -117,30 +117,25 @@ void* ThreadTeam::worker_entry(void* arg) {
 void ThreadTeam::work(uint32_t index) {
   uint32_t seen = 1;  // the initial word: a worker is created before the first change
   for (;;) {
-    seen = wait_for_change(seen);
-    if ((seen & 1u) != 0) continue;
+    while ((seen & 1u) != 0) seen = wait_for_change(seen);
     if (stopping_) return;
-    run_phases(index, seen);
+    seen = run_phase(index, seen);
   }
 }
 
-// Runs phases as thread `index` until the word says that the run is over. `seen` is the word with
-// which the current phase was published.
-void ThreadTeam::run_phases(uint32_t index, uint32_t& seen) {
-  while ((seen & 1u) == 0) {
-    job_.phase(job_.arg, phase_, index, num_threads_);
-    if (num_arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_threads_) {
-      finish_phase(seen);
-    } else {
-      seen = wait_for_change(seen);
-    }
-  }
+// Runs the phase that was published with the word `seen` as thread `index`; returns the word that
+// says what comes next.
+uint32_t ThreadTeam::run_phase(uint32_t index, uint32_t seen) {
+  job_.phase(job_.arg, phase_, index, num_threads_);
+  const bool last_to_arrive =
+      num_arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_threads_;
+  return last_to_arrive ? finish_phase(seen) : wait_for_change(seen);
 }
 
 // The last to arrive decides what comes next while the others wait. Nobody else touches job_ or
 // phase_ until the new word is out. A worker that sleeps through the end of a run and wakes in the
 // next one finds that run's first phase, because no run gets past a phase without every worker.
-void ThreadTeam::finish_phase(uint32_t& seen) {
+uint32_t ThreadTeam::finish_phase(uint32_t seen) {
   num_arrived_.store(0, std::memory_order_relaxed);
   const bool last = phase_ + 1 == job_.num_phases;
   const bool go_on =
@@ -150,8 +145,9 @@ void ThreadTeam::finish_phase(uint32_t& seen) {
   } else {
     completed_ = last;
   }
-  seen = (seen + 2) | (go_on ? 0u : 1u);
-  publish(seen);
+  const uint32_t word = (seen + 2) | (go_on ? 0u : 1u);
+  publish(word);
+  return word;
 }
 
 void ThreadTeam::publish(uint32_t word) {

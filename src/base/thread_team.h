@@ -71,8 +71,8 @@ class ThreadTeam {
   void start_workers();
   static void* worker_entry(void* arg);
   void work(uint32_t index);
-  void run_phases(uint32_t index, uint32_t& seen);
-  void finish_phase(uint32_t& seen);
+  uint32_t run_phase(uint32_t index, uint32_t seen);
+  uint32_t finish_phase(uint32_t seen);
   void publish(uint32_t word);
   uint32_t wait_for_change(uint32_t seen);
   bool run_alone(const Phases& job);

@@ -30,14 +30,14 @@ class TempFolder {
 
   [[nodiscard]] std::string path(const std::string& name) const { return path_ + "/" + name; }
   /// Writes a file and returns its path.
-  [[nodiscard]] std::string write(const std::string& name, std::span<const std::byte> bytes) const {
+  std::string write(const std::string& name, std::span<const std::byte> bytes) const {
     std::ofstream out(path(name), std::ios::binary);
     out.write(reinterpret_cast<const char*>(bytes.data()),
               static_cast<std::streamsize>(bytes.size()));
     if (!out.flush()) throw std::runtime_error("cannot write " + path(name));
     return path(name);
   }
-  [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
+  std::string write(const std::string& name, const std::string& text) const {
     return write(name, std::as_bytes(std::span(text)));
   }
 
