@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# From a fresh Debian 12 to streamed text: installs what the build needs, builds, and lets the demo
+# model answer. Can be run again.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+echo "== Packages"
+bash cmake/install_packages.sh g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev \
+  libutf8proc-dev libxxhash-dev libcli11-dev
+
+echo "== Build (a few minutes the first time)"
+cmake --preset release > build-release.log || { cat build-release.log; exit 1; }
+rm -f build-release.log
+cmake --build build -j "$(nproc)"
+
+model=examples/models/demo-q8_0.gguf
+question="Tell me a story about a fox named Lily."
+echo
+echo "== $question"
+build/bin/tenon run "$model" --parse-special -n 200 \
+  $'<|im_start|>user\n'"$question"$'<|im_end|>\n<|im_start|>assistant\n'
+echo
+cat <<TEXT
+
+== What to try next
+  build/bin/hello_cpp $model           the program of the README
+  build/bin/tenon inspect $model       what is in a model file
+  build/bin/tenon run OTHER.gguf "Once upon a time" -n 100
+  build/bin/tenon --help
+  examples/hello_cpp, examples/hello_c             the programs to start from
+  docs/architecture.md                             how it works
+TEXT
