@@ -1,0 +1,64 @@
+// A bounds-checked cursor over a ByteSource that reads in bounded pieces as it goes: how the
+// headers of files are parsed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/buffer.h"
+#include "base/byte_reader.h"
+#include "base/byte_source.h"
+
+namespace tenon {
+
+/// The same checks and messages as ByteReader's, over at most kWindowBytes in memory at a time
+/// (sources that are in memory already are not copied). The source must outlive the reader.
+class SourceReader {
+ public:
+  /// The first piece is small, for small files; then each is twice the one before, up to
+  /// kWindowBytes.
+  static constexpr uint64_t kFirstWindowBytes = uint64_t{64} << 10;
+  static constexpr uint64_t kWindowBytes = uint64_t{1} << 20;
+
+  SourceReader(const ByteSource& source, std::shared_ptr<System> system);
+
+  [[nodiscard]] uint64_t offset() const { return window_.offset(); }
+  [[nodiscard]] uint64_t remaining() const { return source_.size() - offset(); }
+  [[nodiscard]] const std::string& name() const { return source_.name(); }
+
+  /// One little-endian value.
+  template <typename T>
+  T read(std::string_view what) {
+    fill(sizeof(T));
+    return window_.read<T>(what);
+  }
+  /// The next `size_bytes` (at most kWindowBytes), valid until the next call.
+  std::span<const std::byte> take(uint64_t size_bytes, std::string_view what);
+  /// Copies the next out.size() bytes, however many.
+  void copy(std::span<std::byte> out, std::string_view what);
+  /// Passes over bytes without reading them.
+  void skip(uint64_t size_bytes, std::string_view what);
+  /// Goes back or forth to an offset inside the source that was reached before.
+  void seek(uint64_t offset);
+
+  /// A length in bytes that the file states: Format "length exceeds the file" when it does.
+  uint64_t check_length(uint64_t length, std::string_view what) const;
+  /// A count of things of at least `min_bytes_each`: Limit when the rest of the file cannot hold
+  /// them.
+  uint64_t check_count(uint64_t count, uint64_t min_bytes_each, std::string_view what) const;
+
+ private:
+  void check_left(uint64_t size_bytes, std::string_view what) const;
+  void fill(uint64_t size_bytes);
+
+  const ByteSource& source_;
+  std::shared_ptr<System> system_;
+  Buffer buffer_;
+  ByteReader window_;
+  uint64_t next_window_bytes_ = kFirstWindowBytes;
+};
+
+}  // namespace tenon
