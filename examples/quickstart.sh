@@ -9,8 +9,7 @@ bash cmake/install_packages.sh g++ cmake ninja-build pkg-config libfmt-dev libei
   libutf8proc-dev libxxhash-dev libcli11-dev
 
 echo "== Build (a few minutes the first time)"
-cmake --preset release > build-release.log || { cat build-release.log; exit 1; }
-rm -f build-release.log
+cmake --preset release
 cmake --build build -j "$(nproc)"
 
 model=examples/models/demo-q8_0.gguf
