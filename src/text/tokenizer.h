@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/special_matcher.h"
 #include "text/vocabulary.h"
 
 namespace tenon {
@@ -31,7 +32,8 @@ struct TextPart {
 /// How tokens become text.
 struct DecodeOptions {
   bool render_special = false;  ///< show control and unknown tokens by their names
-  /// Remove the one space that encode() put before the text (SentencePiece vocabularies only).
+  /// Remove the one space that encode() put before the text, and before the text after each special
+  /// token (SentencePiece vocabularies only).
   bool strip_space_prefix = true;
 };
 
@@ -60,6 +62,11 @@ class Tokenizer {
 
   /// The text of many tokens, as bytes.
   [[nodiscard]] std::string decode(std::span<const Token> tokens, DecodeOptions options = {}) const;
+
+  /// The text of one token of a sequence. `at_start` is the state between calls: true before the
+  /// first, and kept by this function after that.
+  [[nodiscard]] std::string_view decode_next(Token token, DecodeOptions options,
+                                             bool& at_start) const;
 
   /// The token as the file spells it ("Ġthe", "▁the", "<0x0A>"). Errors as decode().
   [[nodiscard]] std::string_view spelling(Token token) const;
@@ -101,7 +108,11 @@ class Tokenizer {
   /// at_start: at the beginning of everything or after a special token.
   virtual void encode_text(std::string_view text, bool at_start, std::vector<Token>& out) const = 0;
 
+  void check(Token token) const;
+
   std::unique_ptr<const TokenTable> table_;
+  SpecialMatcher always_;          // user-defined tokens
+  SpecialMatcher with_structure_;  // and control and unknown tokens
 };
 
 /// Checks a vocabulary and builds its tokenizer. Throws Error(Format) naming the key, the index and

@@ -1,0 +1,222 @@
+#include "text/token_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include "base/error.h"
+#include "text/byte_alphabet.h"
+#include "text/quoted.h"
+
+namespace tenon {
+namespace {
+
+// Tokens that end a turn, a message or a text, by the spelling that published models give them:
+// many files name only one of theirs by key. Such a token is structure whatever type the file says.
+constexpr std::string_view kEndSpellings[] = {
+    "<|eot_id|>",    "<|eom_id|>",      "<|end_of_text|>",
+    "<|im_end|>",    "<|end|>",         "<|endoftext|>",
+    "<end_of_turn>", "<EOT>",           "<|EOT|>",
+    "<|fim_pad|>",   "<|repo_name|>",   "<|file_sep|>",
+    "<|return|>",    "<|end_of_turn|>", "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
+};
+
+// Of those, the one that becomes eot when the file names none, in order of preference.
+constexpr std::string_view kTurnEndSpellings[] = {
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|EOT|>", "<EOT>",
+};
+
+/// Checks an id from key `key`; an absent one stays absent.
+std::optional<Token> checked_id(const TokenTable& table, std::optional<int64_t> id,
+                                std::string_view key) {
+  if (!id) return std::nullopt;
+  if (!table.contains(*id)) {
+    fail(Code::Format, "tokenizer.ggml.{}: token {} is outside the vocabulary of {}", key, *id,
+         table.size());
+  }
+  return static_cast<Token>(*id);
+}
+
+std::string replaced(std::string_view text, std::string_view what, char by) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const bool found = text.substr(at).starts_with(what);
+    out.push_back(found ? by : text[at]);
+    at += found ? what.size() : 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+TokenTable::TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults)
+    : spellings_(std::move(vocabulary.tokens)),
+      scores_(std::move(vocabulary.scores)),
+      types_(std::move(vocabulary.types)),
+      index_(std::min(spellings_.size(), kMaxTokens)) {
+  check_tokens();
+  check_types(defaults.kind);
+  check_scores(defaults.kind);
+  for (uint32_t i = 0; i < spellings_.size(); ++i) {
+    // An empty spelling is a hole that no text reaches; published files have them.
+    if (spellings_[i].empty()) continue;
+    if (const auto first = index_.insert(spellings_, i)) {
+      fail(Code::Format, "tokenizer.ggml.tokens: tokens {} and {} are both {}", *first, i,
+           quoted(spellings_[i]));
+    }
+  }
+  set_special(vocabulary, defaults);
+  set_end_tokens(vocabulary);
+  set_strips_right(vocabulary.model_name);
+  set_pieces(defaults.kind);
+}
+
+std::optional<Token> TokenTable::find(std::string_view spelling) const {
+  if (spelling.empty()) return std::nullopt;
+  const auto place = index_.find(spellings_, spelling);
+  if (!place) return std::nullopt;
+  return static_cast<Token>(*place);
+}
+
+void TokenTable::check_tokens() const {
+  if (spellings_.empty()) fail(Code::Format, "tokenizer.ggml.tokens: the vocabulary is empty");
+  if (spellings_.size() > kMaxTokens) {
+    fail(Code::Limit, "tokenizer.ggml.tokens: {} tokens, the limit is {}", spellings_.size(),
+         kMaxTokens);
+  }
+  for (size_t i = 0; i < spellings_.size(); ++i) {
+    if (spellings_[i].size() > kMaxTokenBytes) {
+      fail(Code::Limit, "tokenizer.ggml.tokens: token {} has {} bytes, the limit is {}", i,
+           spellings_[i].size(), kMaxTokenBytes);
+    }
+  }
+}
+
+void TokenTable::check_types(TokenizerKind kind) {
+  const bool absent = types_.empty();
+  if (absent) assume_types(kind);
+  if (types_.size() != size()) {
+    fail(Code::Format, "tokenizer.ggml.token_type: {} entries for {} tokens", types_.size(),
+         size());
+  }
+  for (size_t i = 0; i < size(); ++i) {
+    const auto value = static_cast<int32_t>(types_[i]);
+    if (value < 1 || value > 6) {
+      fail(Code::Format, "tokenizer.ggml.token_type: token {} has type {}, known are 1 to 6", i,
+           value);
+    }
+    const bool is_byte_spelling = parse_byte_token(spellings_[i]).has_value();
+    if (types_[i] == TokenType::Byte && !is_byte_spelling) {
+      fail(Code::Format, "tokenizer.ggml.tokens: byte token {} is spelled {}, not <0xNN>", i,
+           quoted(spellings_[i]));
+    }
+    // Some converters leave byte tokens at Normal.
+    if (kind == TokenizerKind::SentencePiece && types_[i] == TokenType::Normal &&
+        is_byte_spelling) {
+      types_[i] = TokenType::Byte;
+    }
+  }
+}
+
+void TokenTable::assume_types(TokenizerKind kind) {
+  types_.assign(size(), TokenType::Normal);
+  if (kind != TokenizerKind::SentencePiece) return;
+  for (size_t i = 0; i < size(); ++i) {
+    if (spellings_[i] == "<unk>") types_[i] = TokenType::Unknown;
+    if (spellings_[i] == "<s>" || spellings_[i] == "</s>") types_[i] = TokenType::Control;
+  }
+}
+
+void TokenTable::check_scores(TokenizerKind kind) const {
+  if (scores_.empty() && kind != TokenizerKind::SentencePiece) return;
+  if (scores_.size() != size()) {
+    fail(Code::Format, "tokenizer.ggml.scores: {} entries for {} tokens", scores_.size(), size());
+  }
+  for (size_t i = 0; i < size(); ++i) {
+    if (std::isnan(scores_[i])) {
+      fail(Code::Format, "tokenizer.ggml.scores: the score of token {} is not a number", i);
+    }
+  }
+}
+
+void TokenTable::set_special(const Vocabulary& vocabulary, const TokenizerDefaults& defaults) {
+  const auto or_default = [this](std::optional<int64_t> given, std::optional<int64_t> otherwise) {
+    const bool usable =
+        otherwise && contains(*otherwise) && is_structure(static_cast<Token>(*otherwise));
+    return given || !usable ? given : otherwise;
+  };
+  bos = checked_id(*this, or_default(vocabulary.bos, defaults.bos), "bos_token_id");
+  eos = checked_id(*this, or_default(vocabulary.eos, defaults.eos), "eos_token_id");
+  eot = checked_id(*this, vocabulary.eot, "eot_token_id");
+  eom = checked_id(*this, vocabulary.eom, "eom_token_id");
+  unknown = checked_id(*this, or_default(vocabulary.unknown, defaults.unknown), "unknown_token_id");
+  padding = checked_id(*this, vocabulary.padding, "padding_token_id");
+  checked_id(*this, vocabulary.separator, "seperator_token_id");
+
+  add_bos = vocabulary.add_bos.value_or(defaults.add_bos && bos);
+  add_eos = vocabulary.add_eos.value_or(defaults.add_eos && eos);
+  add_space_prefix = vocabulary.add_space_prefix.value_or(defaults.add_space_prefix);
+  if (add_bos && !bos) {
+    fail(Code::Format, "tokenizer.ggml.add_bos_token: true, but there is no bos_token_id");
+  }
+  if (add_eos && !eos) {
+    fail(Code::Format, "tokenizer.ggml.add_eos_token: true, but there is no eos_token_id");
+  }
+}
+
+void TokenTable::set_end_tokens(const Vocabulary& vocabulary) {
+  for (const std::string_view spelling : kEndSpellings) {
+    if (const auto token = find(spelling)) {
+      types_[index(*token)] = TokenType::Control;
+      end_tokens_.push_back(*token);
+    }
+  }
+  for (const std::string_view spelling : kTurnEndSpellings) {
+    if (!eot) eot = find(spelling);
+  }
+  for (const auto& token : {eos, eot, eom}) {
+    if (token) end_tokens_.push_back(*token);
+  }
+  for (const int64_t id : vocabulary.extra_end_tokens) {
+    end_tokens_.push_back(*checked_id(*this, id, "extra end tokens"));
+  }
+  std::sort(end_tokens_.begin(), end_tokens_.end());
+  end_tokens_.erase(std::unique(end_tokens_.begin(), end_tokens_.end()), end_tokens_.end());
+}
+
+// The files do not carry the "rstrip" of Hugging Face's added tokens. Phi-3 is the one published
+// model of this kind whose prompts depend on it; it is known by its name, as in llama.cpp.
+void TokenTable::set_strips_right(std::string_view model_name) {
+  std::string name(model_name);
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  }
+  if (name.find("phi-3") == std::string::npos && name.find("phi3") == std::string::npos) return;
+  strips_right_.resize(size());
+  for (size_t i = 0; i < size(); ++i) {
+    const std::string_view text = spellings_[i];
+    const bool is_special = types_[i] == TokenType::Control || types_[i] == TokenType::Unknown ||
+                            types_[i] == TokenType::UserDefined;
+    strips_right_[i] = is_special && text != "<unk>" && text != "<s>" && text != "<|endoftext|>";
+  }
+}
+
+void TokenTable::set_pieces(TokenizerKind kind) {
+  piece_ends_.reserve(size() + 1);
+  piece_ends_.push_back(0);
+  for (size_t i = 0; i < size(); ++i) {
+    const std::string& spelling = spellings_[i];
+    const bool verbatim = types_[i] == TokenType::Control || types_[i] == TokenType::Unknown ||
+                          types_[i] == TokenType::UserDefined;
+    if (types_[i] == TokenType::Byte) {
+      pieces_.push_back(static_cast<char>(*parse_byte_token(spelling)));
+    } else if (kind == TokenizerKind::SentencePiece && types_[i] != TokenType::Control) {
+      pieces_ += replaced(spelling, kSpaceMark, ' ');
+    } else {
+      pieces_ += verbatim ? spelling : spelled_bytes(spelling);
+    }
+    piece_ends_.push_back(pieces_.size());
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,182 @@
+#include "text/tokenizer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "text/bpe_tokenizer.h"
+#include "text/quoted.h"
+#include "text/spm_tokenizer.h"
+#include "text/token_table.h"
+#include "text/utf8.h"
+
+namespace tenon {
+namespace {
+
+/// The automaton over the tokens of `table` that are matched in raw text.
+SpecialMatcher matcher_of(const TokenTable& table, bool with_structure) {
+  std::vector<SpecialMatcher::Entry> entries;
+  for (Token token = 0; table.contains(token); ++token) {
+    const bool matched = table.type(token) == TokenType::UserDefined ||
+                         (with_structure && table.is_structure(token));
+    const std::string& text = table.spelling(token);
+    if (matched && !text.empty()) entries.push_back({text, token});
+  }
+  return SpecialMatcher(entries);
+}
+
+bool is_ascii_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/// The parts of a prompt laid end to end as well-formed UTF-8.
+struct Prompt {
+  std::string owned;  // unused when the one part is well-formed already
+  std::string_view text;
+  std::vector<size_t> ends;  // [parts]
+};
+
+Prompt lay_out(std::span<const TextPart> parts) {
+  Prompt prompt;
+  if (parts.size() == 1 && utf8_valid_prefix(parts[0].text) == parts[0].text.size()) {
+    prompt.text = parts[0].text;
+    prompt.ends.push_back(prompt.text.size());
+    return prompt;
+  }
+  for (const TextPart& part : parts) {
+    utf8_append_repaired(part.text, prompt.owned);
+    prompt.ends.push_back(prompt.owned.size());
+  }
+  return prompt;
+}
+
+}  // namespace
+
+Tokenizer::Tokenizer(std::unique_ptr<const TokenTable> table)
+    : table_(std::move(table)),
+      always_(matcher_of(*table_, false)),
+      with_structure_(matcher_of(*table_, true)) {}
+
+Tokenizer::~Tokenizer() = default;
+
+std::vector<Token> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
+  const TextPart part{text, options.parse_special};
+  return encode(std::span(&part, 1), options.add_special);
+}
+
+std::vector<Token> Tokenizer::encode(std::span<const TextPart> parts, bool add_special) const {
+  size_t size_bytes = 0;
+  for (const TextPart& part : parts) {
+    if (part.text.size() > kMaxTextBytes - size_bytes) {
+      fail(Code::Limit, "text: more than {} bytes", kMaxTextBytes);
+    }
+    size_bytes += part.text.size();
+  }
+  Prompt prompt = lay_out(parts);
+  const std::string_view text = prompt.owned.empty() ? prompt.text : prompt.owned;
+
+  std::vector<Token> out;
+  if (add_special && table_->add_bos) out.push_back(*table_->bos);
+  bool at_start = true;
+  size_t plain_begin = 0;  // text before here is done
+  const auto encode_plain_to = [&](size_t end) {
+    if (end <= plain_begin) return;
+    encode_text(text.substr(plain_begin, end - plain_begin), at_start, out);
+    plain_begin = end;
+    at_start = false;
+  };
+  size_t part_begin = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const SpecialMatcher& matcher = parts[i].parse_special ? with_structure_ : always_;
+    const auto part = text.substr(part_begin, prompt.ends[i] - part_begin);
+    for (const SpecialMatcher::Found& found : matcher.find_all(part)) {
+      const size_t begin = part_begin + found.begin;
+      if (begin < plain_begin) continue;  // inside white space that belongs to the token before
+      encode_plain_to(begin);
+      out.push_back(found.token);
+      at_start = true;
+      plain_begin = begin + found.size;
+      while (table_->strips_right(found.token) && plain_begin < text.size() &&
+             is_ascii_space(text[plain_begin])) {
+        ++plain_begin;
+      }
+    }
+    part_begin = prompt.ends[i];
+  }
+  encode_plain_to(text.size());
+  if (add_special && table_->add_eos) out.push_back(*table_->eos);
+  return out;
+}
+
+void Tokenizer::check(Token token) const {
+  if (!table_->contains(token)) {
+    fail(Code::Argument, "token {} is outside the vocabulary of {}", token, table_->size());
+  }
+}
+
+std::string_view Tokenizer::decode(Token token, bool render_special) const {
+  check(token);
+  const TokenType type = table_->type(token);
+  const bool is_text =
+      type == TokenType::Normal || type == TokenType::UserDefined || type == TokenType::Byte;
+  return is_text || render_special ? table_->piece(token) : std::string_view();
+}
+
+std::string_view Tokenizer::decode_next(Token token, DecodeOptions options, bool& at_start) const {
+  std::string_view piece = decode(token, options.render_special);
+  const TokenType type = table_->type(token);
+  const bool is_special = table_->is_structure(token) || type == TokenType::UserDefined;
+  if (options.strip_space_prefix && table_->add_space_prefix && at_start && !is_special &&
+      piece.starts_with(' ')) {
+    piece.remove_prefix(1);
+  }
+  at_start = is_special;
+  return piece;
+}
+
+std::string Tokenizer::decode(std::span<const Token> tokens, DecodeOptions options) const {
+  std::string text;
+  bool at_start = true;
+  for (const Token token : tokens) text += decode_next(token, options, at_start);
+  return text;
+}
+
+std::string_view Tokenizer::spelling(Token token) const {
+  check(token);
+  return table_->spelling(token);
+}
+
+std::optional<Token> Tokenizer::find(std::string_view spelling) const {
+  return table_->find(spelling);
+}
+
+size_t Tokenizer::size() const { return table_->size(); }
+
+TokenType Tokenizer::type(Token token) const {
+  check(token);
+  return table_->type(token);
+}
+
+bool Tokenizer::is_end(Token token) const {
+  return std::binary_search(table_->end_tokens().begin(), table_->end_tokens().end(), token);
+}
+
+bool Tokenizer::is_control(Token token) const {
+  return table_->contains(token) && table_->type(token) == TokenType::Control;
+}
+
+std::span<const Token> Tokenizer::end_tokens() const { return table_->end_tokens(); }
+std::optional<Token> Tokenizer::bos() const { return table_->bos; }
+std::optional<Token> Tokenizer::eos() const { return table_->eos; }
+std::optional<Token> Tokenizer::eot() const { return table_->eot; }
+std::optional<Token> Tokenizer::unknown() const { return table_->unknown; }
+std::optional<Token> Tokenizer::padding() const { return table_->padding; }
+bool Tokenizer::adds_bos() const { return table_->add_bos; }
+bool Tokenizer::adds_eos() const { return table_->add_eos; }
+bool Tokenizer::adds_space_prefix() const { return table_->add_space_prefix; }
+
+std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary) {
+  if (vocabulary.model == "gpt2") return make_bpe_tokenizer(std::move(vocabulary));
+  if (vocabulary.model == "llama") return make_spm_tokenizer(std::move(vocabulary));
+  fail(Code::Unsupported, "tokenizer.ggml.model: unknown tokenizer {} (known: gpt2, llama)",
+       quoted(vocabulary.model));
+}
+
+}  // namespace tenon
