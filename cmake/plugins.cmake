@@ -1,0 +1,28 @@
+# A backend as a plugin: libtenon-<name>.so in <build>/lib/tenon and <libdir>/tenon.
+
+# tenon_module(TARGET NAME SOURCE...): a module libtenon-NAME.so that exports tenon_backend_entry only.
+function(tenon_module target name)
+  add_library(${target} MODULE ${ARGN})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
+                                               ${PROJECT_SOURCE_DIR}/capi/include)
+  target_link_libraries(${target} PRIVATE tenon_flags)
+  target_link_options(${target} PRIVATE
+    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map -Wl,--exclude-libs,ALL)
+  if(NOT TENON_SANITIZE)  # a sanitizer's symbols come from the program that loads the module
+    target_link_options(${target} PRIVATE -Wl,-z,defs)
+  endif()
+  set_target_properties(${target} PROPERTIES PREFIX "lib" OUTPUT_NAME "tenon-${name}"
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
+endfunction()
+
+# tenon_plugin(NAME): the objects of src/backends/NAME and src/backends/NAME/plugin/plugin.cpp as a
+# plugin. It links nothing of the library.
+function(tenon_plugin name)
+  tenon_module(tenon_plugin_${name} ${name}
+               ${PROJECT_SOURCE_DIR}/src/backends/${name}/plugin/plugin.cpp
+               $<TARGET_OBJECTS:room_backends_${name}>)
+  target_link_libraries(tenon_plugin_${name} PRIVATE fmt::fmt ${TENON_USES_backends_${name}})
+  set_target_properties(tenon_plugin_${name} PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tenon)
+  install(TARGETS tenon_plugin_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon)
+endfunction()

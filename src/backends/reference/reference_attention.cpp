@@ -1,0 +1,105 @@
+// attention: causal, over the paged cache, one query head of one token at a time (Vaswani et al.,
+// arXiv:1706.03762, section 3.2.1; sinks as in arXiv:2309.17453 with a value of zero).
+#include <algorithm>
+#include <cmath>
+
+#include "backends/reference/reference_cache.h"
+#include "backends/reference/reference_ops.h"
+#include "backends/reference/reference_step.h"
+
+namespace tenon::reference {
+namespace {
+
+/// What is the same for all heads and tokens of one attention operation.
+struct Attention {
+  const StepRun& step;
+  const tenon_attention_params& params;
+  const tenon_kv_group& group;
+  const std::vector<double>& sinks;  ///< [heads] or empty
+  Matrix query;                      ///< [T, heads x key_dim]
+  Matrix out;                        ///< [T, heads x value_dim]
+
+  /// The first position that a token at `position` attends to.
+  [[nodiscard]] uint32_t first_position(uint32_t position) const {
+    const bool all = params.window == 0 || position < params.window;
+    return all ? 0 : position - params.window + 1;
+  }
+
+  [[nodiscard]] double score(const double* q, const std::byte* row, uint64_t kv_head) const {
+    double dot = 0;
+    for (uint64_t i = 0; i < group.key_dim; ++i) {
+      dot += q[i] * load_element(row, kv_head * group.key_dim + i, group.type);
+    }
+    const double scaled = dot * params.scale;
+    const double cap = params.soft_cap;
+    return cap > 0 ? cap * std::tanh(scaled / cap) : scaled;
+  }
+
+  /// Output of head `head` for token t; scores has room for every position of the sequence.
+  void run(uint32_t t, uint32_t head, double* scores) noexcept {
+    const TokenPlace& place = step.place(t);
+    const uint32_t kv_head = head / (params.heads / group.kv_heads);
+    const double* q = query.row(t).data() + uint64_t{head} * group.key_dim;
+    const uint32_t first = first_position(place.position);
+    const uint32_t count = place.position - first + 1;
+    const auto row_at = [&](uint32_t i) {
+      return step.cache_row(*place.sequence, params.group, params.layer, first + i);
+    };
+    double highest = sinks.empty() ? -INFINITY : sinks[head];
+    for (uint32_t i = 0; i < count; ++i) {
+      scores[i] = score(q, row_at(i), kv_head);
+      highest = std::max(highest, scores[i]);
+    }
+    double sum = sinks.empty() ? 0.0 : std::exp(sinks[head] - highest);
+    for (uint32_t i = 0; i < count; ++i) sum += scores[i] = std::exp(scores[i] - highest);
+    double* result = out.row(t).data() + uint64_t{head} * group.value_dim;
+    std::fill_n(result, group.value_dim, 0.0);
+    const uint64_t values =
+        uint64_t{group.kv_heads} * group.key_dim;  // behind the keys of all heads
+    for (uint32_t i = 0; i < count; ++i) {
+      const std::byte* row = row_at(i);
+      const double weight = scores[i] / sum;
+      for (uint64_t d = 0; d < group.value_dim; ++d) {
+        const uint64_t element = values + uint64_t{kv_head} * group.value_dim + d;
+        result[d] += weight * load_element(row, element, group.type);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+bool fits_attention(const OpShape& shape) noexcept {
+  const tenon_kv_group& group = *shape.group;
+  const uint32_t heads = shape.op->params.attention.heads;
+  return is_activation(shape.inputs[0], TENON_ROWS_TOKENS) &&
+         is_activation(shape.output, TENON_ROWS_TOKENS) &&
+         (group.type == TENON_TYPE_F32 || group.type == TENON_TYPE_F16) && group.block_tokens > 0 &&
+         group.kv_heads > 0 && heads > 0 && heads % group.kv_heads == 0 &&
+         shape.inputs[0]->columns == uint64_t{heads} * group.key_dim &&
+         shape.output->columns == uint64_t{heads} * group.value_dim &&
+         is_optional_vector(shape.inputs[1], heads);
+}
+
+void run_attention(StepRun& step, const tenon_op& op) {
+  const tenon_attention_params& params = op.params.attention;
+  const std::vector<double> sinks = step.weight_vector(op.inputs[1]);
+  Attention attention{step,
+                      params,
+                      step.group(params.group),
+                      sinks,
+                      step.activation(op.inputs[0]),
+                      step.activation(op.output)};
+  const uint32_t num_tokens = step.num_rows(op.inputs[0]);
+  uint64_t longest = 0;
+  for (uint32_t t = 0; t < num_tokens; ++t) {
+    longest = std::max<uint64_t>(longest, uint64_t{step.place(t).position} + 1);
+  }
+  step.for_each(uint64_t{num_tokens} * params.heads, longest,
+                [&](uint64_t i, double* scores) noexcept {
+                  attention.run(static_cast<uint32_t>(i / params.heads),
+                                static_cast<uint32_t>(i % params.heads), scores);
+                });
+}
+
+}  // namespace tenon::reference

@@ -1,0 +1,32 @@
+// linear: every weight row is decoded once and multiplied with all rows of the input.
+#include "backends/reference/reference_ops.h"
+#include "backends/reference/reference_step.h"
+
+namespace tenon::reference {
+
+bool fits_linear(const OpShape& shape) noexcept {
+  return is_activation(shape.inputs[0]) && is_activation(shape.output) &&
+         shape.inputs[0]->row_class == shape.output->row_class &&
+         is_weight(shape.inputs[1], shape.output->columns, shape.inputs[0]->columns) &&
+         is_optional_vector(shape.inputs[2], shape.output->columns);
+}
+
+void run_linear(StepRun& step, const tenon_op& op) {
+  const Matrix in = step.activation(op.inputs[0]);
+  Matrix out = step.activation(op.output);
+  const std::vector<double> bias = step.weight_vector(op.inputs[2]);
+  if (in.rows() == 0) return;
+  step.for_each(static_cast<uint64_t>(out.cols()), static_cast<uint64_t>(in.cols()),
+                [&](uint64_t n, double* row) noexcept {
+                  step.weight_row(op.inputs[1], n, row);
+                  const ConstVector weight(row, in.cols());
+                  const auto column = static_cast<Eigen::Index>(n);
+                  const double start = bias.empty() ? 0.0 : bias[n];
+                  for (Eigen::Index t = 0; t < in.rows(); ++t) {
+                    const ConstVector x(in.row(t).data(), in.cols());
+                    out(t, column) = x.dot(weight) + start;
+                  }
+                });
+}
+
+}  // namespace tenon::reference

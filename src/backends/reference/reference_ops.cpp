@@ -1,0 +1,92 @@
+#include "backends/reference/reference_ops.h"
+
+#include <cstddef>
+
+#include "quant/formats.h"
+
+namespace tenon::reference {
+namespace {
+
+constexpr Operation kOperations[] = {
+    {TENON_OP_EMBED, "embed", fits_embed, run_embed},
+    {TENON_OP_RMS_NORM, "rms_norm", fits_norm, run_rms_norm},
+    {TENON_OP_LAYER_NORM, "layer_norm", fits_norm, run_layer_norm},
+    {TENON_OP_LINEAR, "linear", fits_linear, run_linear},
+    {TENON_OP_ROPE_ANGLES, "rope_angles", fits_rope_angles, run_rope_angles},
+    {TENON_OP_ROPE, "rope", fits_rope, run_rope},
+    {TENON_OP_KV_WRITE, "kv_write", fits_kv_write, run_kv_write},
+    {TENON_OP_ATTENTION, "attention", fits_attention, run_attention},
+    {TENON_OP_GLU, "glu", fits_glu, run_glu},
+    {TENON_OP_ADD, "add", fits_elementwise, run_add},
+    {TENON_OP_SCALE, "scale", fits_elementwise, run_scale},
+    {TENON_OP_GATHER_ROWS, "gather_rows", fits_gather_rows, run_gather_rows},
+    {TENON_OP_SOFT_CAP, "soft_cap", fits_elementwise, run_soft_cap},
+};
+
+/// Element `index` of an array whose elements may be larger than T.
+template <typename T>
+const T* element(const T* first, uint32_t stride, uint32_t index) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(first);
+  return reinterpret_cast<const T*>(bytes + uint64_t{stride} * index);
+}
+
+}  // namespace
+
+std::optional<OpShape> find_shape(const tenon_program& program, uint32_t op) noexcept {
+  if (op >= program.num_ops) return std::nullopt;
+  OpShape shape{element(program.ops, program.op_size, op), {}, nullptr, nullptr};
+  for (int i = 0; i < 5; ++i) {
+    const uint32_t input = shape.op->inputs[i];
+    if (input == TENON_NO_SLOT) continue;
+    if (input >= program.num_slots) return std::nullopt;
+    shape.inputs[i] = element(program.slots, program.slot_size, input);
+  }
+  if (shape.op->output != TENON_NO_SLOT) {
+    if (shape.op->output >= program.num_slots) return std::nullopt;
+    shape.output = element(program.slots, program.slot_size, shape.op->output);
+  }
+  const bool cached = shape.op->kind == TENON_OP_KV_WRITE || shape.op->kind == TENON_OP_ATTENTION;
+  if (cached) {  // both kinds of parameters begin with group and layer
+    const tenon_kv_params& kv = shape.op->params.kv;
+    if (kv.group >= program.num_groups) return std::nullopt;
+    shape.group = element(program.groups, program.group_size, kv.group);
+    if (kv.layer >= shape.group->layers) return std::nullopt;
+  }
+  return shape;
+}
+
+const Operation* find_operation(uint32_t kind) noexcept {
+  for (const Operation& operation : kOperations) {
+    if (operation.kind == kind) return &operation;
+  }
+  return nullptr;
+}
+
+bool fits(const OpShape& shape) noexcept {
+  const Operation* operation = find_operation(shape.op->kind);
+  return operation != nullptr && operation->fits(shape);
+}
+
+bool is_weight(const tenon_slot* slot, uint64_t rows, uint64_t columns) noexcept {
+  if (slot == nullptr || slot->kind != TENON_SLOT_WEIGHT) return false;
+  const FormatInfo* format = find_format(slot->type);
+  return format != nullptr && format->weight && format->decode_row != nullptr &&
+         slot->columns % format->block_values == 0 && slot->columns == columns && slot->rows > 0 &&
+         (rows == 0 || slot->rows == rows);
+}
+
+bool is_optional_vector(const tenon_slot* slot, uint64_t columns) noexcept {
+  return slot == nullptr || is_weight(slot, 1, columns);
+}
+
+bool is_activation(const tenon_slot* slot, uint32_t row_class) noexcept {
+  return slot != nullptr && slot->kind == TENON_SLOT_ACTIVATION && slot->type == TENON_TYPE_F32 &&
+         slot->columns > 0 && (row_class == 0 || slot->row_class == row_class);
+}
+
+bool same_shape(const tenon_slot* a, const tenon_slot* b) noexcept {
+  return is_activation(a) && is_activation(b) && a->row_class == b->row_class &&
+         a->columns == b->columns;
+}
+
+}  // namespace tenon::reference
