@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "quant/half.h"
+#include "quant/iq1_fit.h"
 #include "quant/iq1_grid.h"
-#include "quant/iq1_s.h"
 
 namespace tenon {
 
@@ -48,6 +48,36 @@ inline void decode(const BlockIQ1_M& block, float* out) noexcept {
       *out++ = scale * (static_cast<float>(kIq1Levels[point >> (2 * j) & 3]) + offset);
     }
   }
+}
+
+/// Writes the four words of scales with the nibbles of the f16 d on top.
+inline void iq1_m_write(const int* words, uint16_t d, BlockIQ1_M& block) noexcept {
+  for (int w = 0; w < 4; ++w) {
+    const int word = words[w] | (d >> (4 * w) & 15) << 12;
+    block.scales[2 * w] = static_cast<uint8_t>(word);
+    block.scales[2 * w + 1] = static_cast<uint8_t>(word >> 8);
+  }
+}
+
+/// in [256] finite. Points and scales are searched over the whole codebook (iq1_fit.h): slow.
+inline void encode(const float* in, BlockIQ1_M& block) noexcept {
+  block = {};
+  float x[256];
+  const float peak = signed_peak(in, 256);
+  if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
+  normalise(in, 256, peak, x);
+  const Iq1Fit<16> fit = fit_iq1<16, 1>(x);
+  for (int g = 0; g < 32; ++g) {
+    const int nibble = fit.codebook.point[g] >> 8 | (fit.negative[g] ? 8 : 0);
+    block.qs[g] = static_cast<uint8_t>(fit.codebook.point[g]);
+    block.qh[g / 2] |= static_cast<uint8_t>(nibble << (g % 2 * 4));
+  }
+  int words[4] = {};
+  for (int t = 0; t < 16; ++t) words[t / 4] |= fit.codebook.code[t] << (3 * (t % 4));
+  float unit[256];
+  iq1_m_write(words, 0x3c00, block);  // d = 1.0
+  decode(block, unit);
+  iq1_m_write(words, refit_d(in, unit), block);
 }
 
 }  // namespace TENON_QUANT_ISA

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "quant/half.h"
+#include "quant/iq1_fit.h"
 #include "quant/iq1_grid.h"
 
 namespace tenon {
@@ -25,9 +26,6 @@ struct BlockIQ1_S {
 };
 static_assert(sizeof(BlockIQ1_S) == 50);
 
-/// How far iq1_s and iq1_m shift the levels -1, 0, 1 up or down.
-inline constexpr float kIq1Offset = 0.125f;
-
 inline namespace TENON_QUANT_ISA {
 
 inline void decode(const BlockIQ1_S& block, float* out) noexcept {
@@ -41,6 +39,28 @@ inline void decode(const BlockIQ1_S& block, float* out) noexcept {
       *out++ = scale * (static_cast<float>(kIq1Levels[point >> (2 * j) & 3]) + offset);
     }
   }
+}
+
+/// in [256] finite. Points and scales are searched over the whole codebook (iq1_fit.h): slow.
+inline void encode(const float* in, BlockIQ1_S& block) noexcept {
+  block = {};
+  float x[256];
+  const float peak = signed_peak(in, 256);
+  if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
+  normalise(in, 256, peak, x);
+  const Iq1Fit<8> fit = fit_iq1<8, 4>(x);
+  for (int g = 0; g < 32; ++g) {
+    block.qs[g] = static_cast<uint8_t>(fit.codebook.point[g]);
+    block.qh[g / 4] |= static_cast<uint16_t>(fit.codebook.point[g] >> 8 << (3 * (g % 4)));
+  }
+  for (int s = 0; s < 8; ++s) {
+    block.qh[s] |= static_cast<uint16_t>(fit.codebook.code[s] << 12);
+    if (fit.negative[4 * s]) block.qh[s] |= 0x8000;
+  }
+  float unit[256];
+  block.d = 0x3c00;  // 1.0
+  decode(block, unit);
+  block.d = refit_d(in, unit);
 }
 
 }  // namespace TENON_QUANT_ISA

@@ -5,6 +5,7 @@
 
 #include "quant/half.h"
 #include "quant/iq2_xs_grid.h"
+#include "quant/iq_fit.h"
 #include "quant/iq_signs.h"
 
 namespace tenon {
@@ -38,6 +39,28 @@ inline void decode(const BlockIQ2_XS& block, float* out) noexcept {
       *out++ = with_sign(scale * level, signs, j);
     }
   }
+}
+
+/// in [256] finite. Points and scales are searched over the whole codebook (iq_fit.h): slow.
+inline void encode(const float* in, BlockIQ2_XS& block) noexcept {
+  block = {};
+  float x[256];
+  const float peak = signed_peak(in, 256);
+  if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
+  normalise(in, 256, peak, x);
+  uint8_t signs[32];
+  for (int g = 0; g < 32; ++g) signs[g] = take_signs(x + 8 * g, true);
+  const auto fit = fit_codebook<kIq2XsGrid, kIq2XsLevels, 8, 32, 16>(x);
+  for (int g = 0; g < 32; ++g) {
+    block.qs[g] = static_cast<uint16_t>(fit.point[g] | (signs[g] & 127) << 9);
+  }
+  for (int s = 0; s < 8; ++s) {
+    block.scales[s] = static_cast<uint8_t>(fit.code[2 * s] | fit.code[2 * s + 1] << 4);
+  }
+  float unit[256];
+  block.d = 0x3c00;  // 1.0
+  decode(block, unit);
+  block.d = refit_d(in, unit);
 }
 
 }  // namespace TENON_QUANT_ISA

@@ -5,6 +5,7 @@
 
 #include "quant/half.h"
 #include "quant/iq2_xxs_grid.h"
+#include "quant/iq_fit.h"
 #include "quant/iq_signs.h"
 
 namespace tenon {
@@ -41,6 +42,32 @@ inline void decode(const BlockIQ2_XXS& block, float* out) noexcept {
       }
     }
   }
+}
+
+/// in [256] finite. Points and scales are searched over the whole codebook (iq_fit.h): slow.
+inline void encode(const float* in, BlockIQ2_XXS& block) noexcept {
+  block = {};
+  float x[256];
+  const float peak = signed_peak(in, 256);
+  if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
+  normalise(in, 256, peak, x);
+  uint8_t signs[32];
+  for (int g = 0; g < 32; ++g) signs[g] = take_signs(x + 8 * g, true);
+  const auto fit = fit_codebook<kIq2XxsGrid, kIq2XxsLevels, 8, 32, 8>(x);
+  for (int s = 0; s < 8; ++s) {
+    uint16_t* words = block.qs + 4 * s;
+    uint32_t tail = static_cast<uint32_t>(fit.code[s]) << 28;
+    for (int g = 0; g < 4; ++g) {
+      words[g / 2] |= static_cast<uint16_t>(fit.point[4 * s + g] << (8 * (g % 2)));
+      tail |= (signs[4 * s + g] & 127u) << (7 * g);
+    }
+    words[2] = static_cast<uint16_t>(tail);
+    words[3] = static_cast<uint16_t>(tail >> 16);
+  }
+  float unit[256];
+  block.d = 0x3c00;  // 1.0
+  decode(block, unit);
+  block.d = refit_d(in, unit);
 }
 
 }  // namespace TENON_QUANT_ISA

@@ -5,6 +5,7 @@
 
 #include "quant/half.h"
 #include "quant/iq3_s_grid.h"
+#include "quant/iq_fit.h"
 #include "quant/iq_signs.h"
 
 namespace tenon {
@@ -41,6 +42,28 @@ inline void decode(const BlockIQ3_S& block, float* out) noexcept {
       *out++ = with_sign(scale * level, block.signs[g / 2], g % 2 * 4 + j);
     }
   }
+}
+
+/// in [256] finite. Points and scales are searched over the whole codebook (iq_fit.h): slow.
+inline void encode(const float* in, BlockIQ3_S& block) noexcept {
+  block = {};
+  float x[256];
+  const float peak = signed_peak(in, 256);
+  if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
+  normalise(in, 256, peak, x);
+  for (int k = 0; k < 32; ++k) block.signs[k] = take_signs(x + 8 * k, false);
+  const auto fit = fit_codebook<kIq3SGrid, kIq3SLevels, 4, 64, 8>(x);
+  for (int g = 0; g < 64; ++g) {
+    block.qs[g] = static_cast<uint8_t>(fit.point[g]);
+    block.qh[g / 8] |= static_cast<uint8_t>(fit.point[g] >> 8 << (g % 8));
+  }
+  for (int s = 0; s < 4; ++s) {
+    block.scales[s] = static_cast<uint8_t>(fit.code[2 * s] | fit.code[2 * s + 1] << 4);
+  }
+  float unit[256];
+  block.d = 0x3c00;  // 1.0
+  decode(block, unit);
+  block.d = refit_d(in, unit);
 }
 
 }  // namespace TENON_QUANT_ISA

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/half.h"
 #include "quant/iq4_values.h"
 
@@ -27,6 +28,17 @@ inline void decode(const BlockIQ4_NL& block, float* out) noexcept {
   for (int j = 0; j < 16; ++j) {
     out[j] = d * static_cast<float>(kIq4Values[block.qs[j] & 15]);
     out[j + 16] = d * static_cast<float>(kIq4Values[block.qs[j] >> 4]);
+  }
+}
+
+/// in [32] finite. The scale is searched (iq4_values.h).
+inline void encode(const float* in, BlockIQ4_NL& block) noexcept {
+  block.d = scale_to_f16(fit_iq4_scale(in));
+  const float inverse = inverse_step(f16_to_f32(block.d));
+  for (int j = 0; j < 16; ++j) {
+    const int low = nearest_iq4(in[j] * inverse);
+    const int high = nearest_iq4(in[j + 16] * inverse);
+    block.qs[j] = static_cast<uint8_t>(low | high << 4);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/half.h"
 #include "quant/iq4_values.h"
 
@@ -37,6 +38,37 @@ inline void decode(const BlockIQ4_XS& block, float* out) noexcept {
       const uint8_t pair = block.qs[16 * s + j];
       out[32 * s + j] = scale * static_cast<float>(kIq4Values[pair & 15]);
       out[32 * s + j + 16] = scale * static_cast<float>(kIq4Values[pair >> 4]);
+    }
+  }
+}
+
+/// in [256] finite. Scales of sub-blocks are searched (iq4_values.h), then rounded to the 6-bit
+/// code, of three neighbours, that loses least.
+inline void encode(const float* in, BlockIQ4_XS& block) noexcept {
+  float wanted[8];
+  for (int s = 0; s < 8; ++s) wanted[s] = fit_iq4_scale(in + 32 * s);
+  block = {};
+  block.d = scale_to_f16(signed_peak(wanted, 8) / -32.0f);
+  const float d = f16_to_f32(block.d);
+  for (int s = 0; s < 8; ++s) {
+    const float* x = in + 32 * s;
+    const int centre = level_of(wanted[s], 0.0f, inverse_step(d), -31, 30);
+    int scale = centre;
+    float least = -1.0f;
+    for (int trial = centre - 1; trial <= centre + 1; ++trial) {
+      const float error = iq4_error(x, d * static_cast<float>(trial));
+      if (least < 0.0f || error < least) {
+        least = error;
+        scale = trial;
+      }
+    }
+    block.scales_l[s / 2] |= static_cast<uint8_t>(((scale + 32) & 15) << (s % 2 * 4));
+    block.scales_h |= static_cast<uint16_t>((scale + 32) >> 4 << (2 * s));
+    const float inverse = inverse_step(d * static_cast<float>(scale));
+    for (int j = 0; j < 16; ++j) {
+      const int low = nearest_iq4(x[j] * inverse);
+      const int high = nearest_iq4(x[j + 16] * inverse);
+      block.qs[16 * s + j] = static_cast<uint8_t>(low | high << 4);
     }
   }
 }
