@@ -1,0 +1,29 @@
+// How GGUF files encode keys and values (specification of GGUF, "File Structure"). Not what they
+// mean.
+#pragma once
+
+#include <memory>
+
+#include "base/source_reader.h"
+#include "base/system.h"
+#include "file/metadata.h"
+
+namespace tenon {
+
+/// Limits on what a header may hold, far above every model there is: they bound the memory that a
+/// hostile file can ask for.
+inline constexpr uint64_t kMaxGgufKeys = 65536;
+inline constexpr uint64_t kMaxGgufKeyBytes = 65535;  // by the specification
+inline constexpr uint64_t kMaxGgufStringBytes = uint64_t{128} << 20;
+inline constexpr uint64_t kMaxGgufArrayBytes = uint64_t{1} << 30;
+
+/// A string of a GGUF file: u64 length, then bytes. Throws Format when it exceeds the file or
+/// `max_bytes`.
+std::string read_gguf_string(SourceReader& reader, uint64_t max_bytes, std::string_view what);
+
+/// Reads one key and its value and adds them. Throws Format and Unsupported naming the key. Large
+/// arrays are allocated through `system`, never more than the file holds.
+void read_gguf_key_value(SourceReader& reader, const std::shared_ptr<System>& system,
+                         uint64_t index, Metadata& out);
+
+}  // namespace tenon
