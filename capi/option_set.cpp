@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "file/metadata.h"
 #include "option_table.h"
 
 namespace tenon::capi {
@@ -39,6 +40,10 @@ bool is_choice(std::string_view choices, std::string_view value) {
 }
 
 void check_text(const tenon_option& option, std::string_view value) {
+  if (value.find('\0') != value.npos) {
+    fail(Code::Argument, "option \"{}\" holds a NUL byte", option.name);
+  }
+  if (option.name == std::string_view("override")) (void)parse_metadata_override(value);
   const std::string_view choices = option.string_choices;
   if (!choices.empty() && !is_choice(choices, value)) {
     fail(Code::Argument, "option \"{}\" is \"{}\", not one of {}", option.name, value.substr(0, 64),
@@ -115,6 +120,7 @@ void OptionSet::set_string(std::string_view key, std::string_view value) {
 void OptionSet::add_string(std::string_view key, std::string_view value) {
   const tenon_option option = find_option(key);
   check_type(option, TENON_OPTION_STRING_LIST);
+  check_text(option, value);
   Entry entry{option, 0, 0, strings(key)};
   entry.texts.emplace_back(value);
   put(std::move(entry));

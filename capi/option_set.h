@@ -11,13 +11,6 @@
 
 namespace tenon::capi {
 
-/// One metadata value that a host puts in place of a file's.
-struct MetadataText {
-  std::string key;
-  int32_t type;  ///< TENON_VALUE_*
-  std::string value;
-};
-
 /// Values under the keys of the option table. Setting checks name, type and range and throws
 /// Argument; getting a value that was not set gives the default.
 class OptionSet {
@@ -29,14 +22,12 @@ class OptionSet {
   void add_string(std::string_view key, std::string_view value);
   /// `text` as the type of the key asks; a list gets one more value.
   void parse(std::string_view key, std::string_view text);
-  void override_metadata(MetadataText entry) { overrides_.push_back(std::move(entry)); }
 
   [[nodiscard]] int64_t integer(std::string_view key) const;
   [[nodiscard]] double real(std::string_view key) const;
   [[nodiscard]] bool boolean(std::string_view key) const { return integer(key) != 0; }
   [[nodiscard]] std::string string(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> strings(std::string_view key) const;
-  [[nodiscard]] const std::vector<MetadataText>& overrides() const { return overrides_; }
 
   /// Calls visit(option, integer, real) for each number of `scope` that was set.
   template <typename Visit>
@@ -58,7 +49,6 @@ class OptionSet {
   void put(Entry entry);
 
   std::vector<Entry> entries_;  // no key twice
-  std::vector<MetadataText> overrides_;
 };
 
 }  // namespace tenon::capi

@@ -78,6 +78,8 @@ constexpr std::array kTable = {
         "Look for NaN and infinity in the weights while loading and refuse a file that has any."),
     blank(TENON_SCOPE_MODEL, TENON_OPTION_STRING_LIST, "plugin",
           "Path of a backend plugin to load besides those in the folder tenon beside the library."),
+    blank(TENON_SCOPE_MODEL, TENON_OPTION_STRING_LIST, "override",
+          "A metadata value in place of the file's: key=type:value, type int, float, bool or str."),
     integer(TENON_SCOPE_SESSION, "context", 0, kMaxContext, 0,
             "Most tokens that the session holds; 0: what the model was trained for, at most 8192."),
 };

@@ -47,16 +47,6 @@ tenon_status tenon_options_parse(tenon_options* options, const char* key, const 
       [&] { checked(options).set.parse(name_in(key, "key"), text_in(value, length, "value")); });
 }
 
-tenon_status tenon_options_override_metadata(tenon_options* options, const char* key,
-                                             size_t key_length, int32_t type, const char* value,
-                                             size_t value_length) {
-  return fence([&] {
-    auto& set = checked(options).set;
-    set.override_metadata({std::string(text_in(key, key_length, "key")), type,
-                           std::string(text_in(value, value_length, "value"))});
-  });
-}
-
 size_t tenon_option_count(void) { return num_options(); }
 
 tenon_status tenon_option_info(size_t index, tenon_option* option) {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,14 +16,7 @@ namespace tenon {
 inline namespace v1 {
 
 /// Keys that the structs below do not name, with their values as text: {{"slice", "256"}}.
-using ExtraOptions = std::map<std::string, std::string>;
-
-/// One metadata value in place of the file's. type: TENON_VALUE_*.
-struct MetadataOverride {
-  std::string key;
-  int32_t type = TENON_VALUE_STRING;
-  std::string value{};
-};
+using ExtraOptions = std::vector<std::pair<std::string, std::string>>;
 
 struct ModelOptions {
   std::optional<std::string> backend{};
@@ -33,8 +25,8 @@ struct ModelOptions {
   std::optional<int64_t> slice{};
   std::optional<bool> vocabulary_only{};
   std::optional<bool> check_weights{};
-  std::vector<std::string> plugins{};  ///< paths
-  std::vector<MetadataOverride> metadata{};
+  std::vector<std::string> plugins{};    ///< paths
+  std::vector<std::string> overrides{};  ///< metadata: "llama.rope.freq_base=float:500000"
   ExtraOptions extra{};
 
   /// Called while loading with 0 <= fraction <= 1; false cancels. May throw.
@@ -78,9 +70,8 @@ class Options {
     for (const std::string& path : from.plugins) {
       check(tenon_options_add_string(get(), "plugin", path.data(), path.size()));
     }
-    for (const MetadataOverride& entry : from.metadata) {
-      check(tenon_options_override_metadata(get(), entry.key.data(), entry.key.size(), entry.type,
-                                            entry.value.data(), entry.value.size()));
+    for (const std::string& text : from.overrides) {
+      check(tenon_options_add_string(get(), "override", text.data(), text.size()));
     }
     parse(from.extra);
   }

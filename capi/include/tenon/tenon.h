@@ -290,28 +290,6 @@ TENON_API tenon_status tenon_model_load(const tenon_source* const* sources, size
                                         const tenon_options* options,
                                         const tenon_callbacks* callbacks, tenon_model** model);
 
-/* Element types of metadata, with the numbers of GGUF. */
-#define TENON_VALUE_UINT8 0
-#define TENON_VALUE_INT8 1
-#define TENON_VALUE_UINT16 2
-#define TENON_VALUE_INT16 3
-#define TENON_VALUE_UINT32 4
-#define TENON_VALUE_INT32 5
-#define TENON_VALUE_FLOAT32 6
-#define TENON_VALUE_BOOL 7
-#define TENON_VALUE_STRING 8
-#define TENON_VALUE_ARRAY 9
-#define TENON_VALUE_UINT64 10
-#define TENON_VALUE_INT64 11
-#define TENON_VALUE_FLOAT64 12
-
-/* Puts one metadata value in place of the file's, or adds it, for models loaded with these options:
- * ("llama.rope.freq_base", TENON_VALUE_FLOAT32, "500000"). `value` is the text of a value of
- * `type`, which is no ARRAY. */
-TENON_API tenon_status tenon_options_override_metadata(tenon_options* options, const char* key,
-                                                       size_t key_length, int32_t type,
-                                                       const char* value, size_t value_length);
-
 /* ---- 6. What is in a model ---------------------------------------------------------------------
  *
  * Texts returned here live as long as the model. Counts are 0 for an invalid handle.
@@ -319,14 +297,14 @@ TENON_API tenon_status tenon_options_override_metadata(tenon_options* options, c
 
 typedef struct tenon_model_summary {
   uint32_t struct_size;
-  uint32_t has_weights;     /* 0: a vocabulary only, or opened as one */
+  uint32_t has_weights;     /* 0: the file holds a vocabulary only */
   const char* architecture; /* "llama" */
   uint64_t architecture_length;
   const char* name; /* as the file calls it; may be empty */
   uint64_t name_length;
   const char* chat_template; /* the file's, or empty */
   uint64_t chat_template_length;
-  const char* backend; /* what runs it: "cpu"; empty without weights */
+  const char* backend; /* what runs it: "cpu"; empty when no weights were read */
   uint64_t backend_length;
   uint64_t parameters;      /* elements of all tensors */
   uint64_t tensor_bytes;    /* their size in the file */
@@ -336,7 +314,8 @@ typedef struct tenon_model_summary {
   uint64_t width;
   uint64_t heads;
   uint64_t kv_heads;
-  uint64_t head_dim;
+  uint64_t key_dim;   /* of one head */
+  uint64_t value_dim; /* of one head */
   uint64_t feed_forward;
 } tenon_model_summary;
 
@@ -353,9 +332,24 @@ typedef struct tenon_memory {
 } tenon_memory;
 
 /* At `context` positions; 0 stands for what a session gets by default. Needs no weights in memory:
- * works with the option "inspect" too. STATE for a vocabulary only. */
+ * works for models opened with "vocabulary_only", too. STATE for a file that has no weights. */
 TENON_API tenon_status tenon_model_memory(const tenon_model* model, uint64_t context,
                                           tenon_memory* memory);
+
+/* Types of metadata values, with the numbers of GGUF. */
+#define TENON_VALUE_UINT8 0
+#define TENON_VALUE_INT8 1
+#define TENON_VALUE_UINT16 2
+#define TENON_VALUE_INT16 3
+#define TENON_VALUE_UINT32 4
+#define TENON_VALUE_INT32 5
+#define TENON_VALUE_FLOAT32 6
+#define TENON_VALUE_BOOL 7
+#define TENON_VALUE_STRING 8
+#define TENON_VALUE_ARRAY 9
+#define TENON_VALUE_UINT64 10
+#define TENON_VALUE_INT64 11
+#define TENON_VALUE_FLOAT64 12
 
 typedef struct tenon_metadata {
   uint32_t struct_size;
@@ -391,9 +385,8 @@ typedef struct tenon_tensor {
   uint32_t num_dimensions;
   const char* name;
   uint64_t name_length;
-  const char* format; /* "Q4_K" */
-  uint64_t format_length;
-  uint64_t shape[4]; /* outermost first; what is beyond num_dimensions is 1 */
+  const char* format; /* "q4_K" */
+  uint64_t shape[4];  /* outermost first; what is beyond num_dimensions is 1 */
   uint64_t size_bytes;
   uint64_t source; /* in which of the files */
   uint64_t offset; /* of the first byte in it */

@@ -1,0 +1,18 @@
+// The list of commands. Each adds its subcommand to the application and runs in its callback; what
+// goes wrong is thrown. Adding a command is one file, one line here and one in main.cpp.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace tenon_program {
+
+void add_run(CLI::App& app);
+void add_tokenize(CLI::App& app);
+void add_logits(CLI::App& app);
+void add_inspect(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_backends(CLI::App& app);
+
+}  // namespace tenon_program

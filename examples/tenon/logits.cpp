@@ -1,0 +1,105 @@
+// tenon logits: the logits behind every token of a list, for evaluation.
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "failure.h"
+#include "input_files.h"
+#include "option_flags.h"
+#include "terminal.h"
+
+namespace tenon_program {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "rows are written as they lie in memory");
+
+struct LogitsFlags {
+  std::string model;
+  std::string tokens_file;
+  std::string output;
+  OptionFlags model_options;
+};
+
+/// A file of f32 rows. What was written is removed unless finish() was reached.
+class LogitsFile {
+ public:
+  explicit LogitsFile(const std::string& path)
+      : path_(path), file_(std::fopen(path.c_str(), "wb")) {
+    if (file_ == nullptr) fail();
+  }
+  ~LogitsFile() {
+    if (file_ == nullptr) return;
+    std::fclose(file_);
+    std::error_code ignored;
+    // A device (/dev/null, /dev/stdout) stays.
+    if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);
+  }
+  LogitsFile(const LogitsFile&) = delete;
+  LogitsFile& operator=(const LogitsFile&) = delete;
+
+  void write(std::span<const float> row) {
+    if (std::fwrite(row.data(), sizeof(float), row.size(), file_) != row.size()) fail();
+  }
+  void finish() {
+    if (std::fflush(file_) != 0) fail();
+    std::fclose(file_);
+    file_ = nullptr;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Failure(path_ + ": writing failed: " + std::strerror(errno) +
+                  "; make room or choose another --output");
+  }
+  std::string path_;
+  std::FILE* file_;
+};
+
+void logits(const LogitsFlags& flags) {
+  const std::vector<tenon::Token> tokens = read_token_ids(flags.tokens_file);
+  if (tokens.empty()) {
+    throw Failure(flags.tokens_file + ": holds no token ids; write at least one");
+  }
+  // An evaluation should measure the model rather than the cache; the flag can say otherwise.
+  tenon::ExtraOptions extra{{"cache_type", "f32"}};
+  for (auto& value : flags.model_options.values()) extra.push_back(std::move(value));
+  ProgressBar loading("loading");
+  const tenon::Model model(flags.model, {.extra = extra, .progress = loading.callback()});
+  loading.clear();
+
+  tenon::Session session(model, {.context = static_cast<int64_t>(tokens.size())});
+  ProgressBar computing("computing");
+  LogitsFile file(flags.output);
+  session.evaluate(tokens, [&](uint64_t row, std::span<const float> values) {
+    file.write(values);
+    computing.update(static_cast<double>(row + 1) / static_cast<double>(tokens.size()));
+    return true;
+  });
+  file.finish();
+}
+
+}  // namespace
+
+void add_logits(CLI::App& app) {
+  auto flags = std::make_shared<LogitsFlags>();
+  CLI::App* command = app.add_subcommand(
+      "logits",
+      "Write the logits behind every token as little-endian f32 [tokens, vocab].\n"
+      "An evaluation tool: unlike elsewhere the KV cache is f32 unless --cache-type says f16.");
+  command->add_option("MODEL", flags->model, "GGUF file")->required();
+  command->add_option("--tokens-file", flags->tokens_file, "Token ids separated by whitespace")
+      ->required()
+      ->type_name("IDS");
+  command->add_option("--output", flags->output, "File to write")->required()->type_name("OUT");
+  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only"});
+  command->callback([flags] { logits(*flags); });
+}
+
+}  // namespace tenon_program

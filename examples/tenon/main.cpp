@@ -1,0 +1,87 @@
+// The program `tenon`: a thin layer of commands over the public interface of the library.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <tenon/tenon.hpp>
+#include <utility>
+
+#include "commands.h"
+#include "failure.h"
+
+namespace {
+
+using namespace tenon_program;
+
+/// What a user can do about a failure of the library, by its code; empty where the message says it.
+const char* advice(tenon::Code code) {
+  using tenon::Code;
+  constexpr std::array kAdvice = {
+      std::pair{Code::Format, "the file is damaged or incomplete: fetch it again"},
+      std::pair{Code::Unsupported, "a newer version may know it"},
+      std::pair{Code::Limit, "shorten the text or raise --context"},
+      std::pair{Code::Io, "check the path and the permissions"},
+      std::pair{Code::NoMemory, "choose a smaller model or a smaller --context"},
+      std::pair{Code::Argument, "see --help of the command"},
+      std::pair{Code::Plugin, "`tenon backends` lists what can be used"},
+      std::pair{Code::Internal, "this is a defect: please report it"},
+  };
+  for (const auto& [known, text] : kAdvice) {
+    if (known == code) return text;
+  }
+  return "";
+}
+
+/// One line on standard error, whatever the message contains.
+int fail_with(std::string message, int exit_code) {
+  while (!message.empty() && message.back() == '\n') message.pop_back();
+  for (char& c : message) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  std::fprintf(stderr, "tenon: %s\n", message.c_str());
+  return exit_code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Runs language models: tenon COMMAND --help tells more about a command.", "tenon");
+  app.set_version_flag("--version", std::string("tenon ") + tenon::version());
+  app.require_subcommand(1);
+  add_run(app);
+  add_tokenize(app);
+  add_logits(app);
+  add_inspect(app);
+  add_bench(app);
+  add_backends(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return fail_with(std::string(error.what()) + "; see tenon --help", 2);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A closed pipe is an error of write(), which ends the work in an orderly way.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return run(argc, argv);
+  } catch (const OutputClosed&) {
+    return 0;
+  } catch (const Failure& failure) {
+    return fail_with(failure.what(), 1);
+  } catch (const tenon::Error& error) {
+    const std::string what = advice(error.code());
+    return fail_with(error.what() + (what.empty() ? "" : "; " + what), 1);
+  } catch (const std::bad_alloc&) {
+    return fail_with("out of memory; choose a smaller model or a smaller --context", 1);
+  } catch (const std::exception& error) {
+    return fail_with(error.what(), 1);
+  }
+}

@@ -1,0 +1,80 @@
+#include "option_flags.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace tenon_program {
+namespace {
+
+std::string flag_name(std::string_view key) {
+  std::string name = "--" + std::string(key);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+/// "(default 0.8, 0..100)"
+std::string range_text(const tenon_option& option) {
+  std::ostringstream text;
+  switch (option.type) {
+    case TENON_OPTION_INT:
+      text << " (default " << option.int_default << ", " << option.int_minimum << ".."
+           << option.int_maximum << ")";
+      break;
+    case TENON_OPTION_FLOAT:
+      text << " (default " << option.float_default << ", " << option.float_minimum << ".."
+           << option.float_maximum << ")";
+      break;
+    case TENON_OPTION_STRING:
+      if (*option.string_default != '\0') text << " (default " << option.string_default << ")";
+      break;
+    default:
+      break;
+  }
+  return text.str();
+}
+
+const char* value_name(int32_t type) {
+  switch (type) {
+    case TENON_OPTION_INT:
+      return "N";
+    case TENON_OPTION_FLOAT:
+      return "X";
+    default:
+      return "TEXT";
+  }
+}
+
+}  // namespace
+
+void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
+                      std::initializer_list<std::string_view> without) {
+  for (const tenon_option& option : tenon::option_list()) {
+    if (option.scope != scope) continue;
+    if (std::find(without.begin(), without.end(), option.name) != without.end()) continue;
+    Flag& flag = flags_.emplace_back(Flag{option.name});
+    const std::string doc = option.doc + range_text(option);
+    if (option.type == TENON_OPTION_BOOL) {
+      app.add_flag(flag_name(option.name), flag.is_set, doc)->group(group);
+      continue;
+    }
+    CLI::Option* added = app.add_option(flag_name(option.name), flag.texts, doc)
+                             ->group(group)
+                             ->type_name(value_name(option.type))
+                             ->expected(1)
+                             ->allow_extra_args(false);
+    added->multi_option_policy(option.type == TENON_OPTION_STRING_LIST
+                                   ? CLI::MultiOptionPolicy::TakeAll
+                                   : CLI::MultiOptionPolicy::TakeLast);
+  }
+}
+
+tenon::ExtraOptions OptionFlags::values() const {
+  tenon::ExtraOptions values;
+  for (const Flag& flag : flags_) {
+    if (flag.is_set) values.emplace_back(flag.key, "true");
+    for (const std::string& text : flag.texts) values.emplace_back(flag.key, text);
+  }
+  return values;
+}
+
+}  // namespace tenon_program

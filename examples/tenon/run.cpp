@@ -1,0 +1,102 @@
+// tenon run: continues a text.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "commands.h"
+#include "failure.h"
+#include "input_files.h"
+#include "option_flags.h"
+#include "terminal.h"
+
+namespace tenon_program {
+namespace {
+
+struct RunFlags {
+  std::string model;
+  std::string prompt;
+  std::string file;
+  uint64_t max_tokens = 0;
+  bool no_special = false;
+  bool parse_special = false;
+  bool timings = false;
+  OptionFlags model_options;
+  OptionFlags session_options;
+  OptionFlags sampler_options;
+};
+
+double rate(uint64_t tokens, double seconds) {
+  return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+}
+
+void print_timings(double load_seconds, const tenon_session_figures& figures) {
+  std::fprintf(stderr, "load     %8.3f s\n", load_seconds);
+  std::fprintf(stderr, "prefill  %8.3f s  %6llu tokens  %9.2f tokens/s\n", figures.prefill_seconds,
+               static_cast<unsigned long long>(figures.prefill_tokens),
+               rate(figures.prefill_tokens, figures.prefill_seconds));
+  std::fprintf(stderr, "decode   %8.3f s  %6llu tokens  %9.2f tokens/s\n", figures.decode_seconds,
+               static_cast<unsigned long long>(figures.decode_tokens),
+               rate(figures.decode_tokens, figures.decode_seconds));
+}
+
+void stream(tenon::Session& session, const RunFlags& flags) {
+  const tenon::GenerateOptions generate{.max_tokens = flags.max_tokens,
+                                        .sampler = {.extra = flags.sampler_options.values()}};
+  for (const tenon::Piece& piece : session.generate(generate)) {
+    if (piece.text.empty()) continue;
+    print(piece.text);
+    flush();
+  }
+  // Exactly the text goes into a file or a pipe; a terminal gets its prompt on a new line.
+  if (stdout_is_terminal()) print("\n");
+  flush();
+}
+
+void run(const RunFlags& flags) {
+  const std::string prompt = flags.file.empty() ? flags.prompt : read_file(flags.file);
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  ProgressBar loading("loading");
+  const tenon::Model model(flags.model,
+                           {.extra = flags.model_options.values(), .progress = loading.callback()});
+  loading.clear();
+  const std::chrono::duration<double> load_time = Clock::now() - start;
+
+  tenon::Session session(model, {.extra = flags.session_options.values()});
+  session.append(prompt, {.add_special = !flags.no_special, .parse_special = flags.parse_special});
+  if (session.position() == 0) {
+    throw Failure("the prompt is empty and the model has no begin token; give it some text");
+  }
+  ProgressBar reading("reading");
+  session.prefill(reading.callback());
+  reading.clear();
+  stream(session, flags);
+  if (flags.timings) print_timings(load_time.count(), session.stats());
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = app.add_subcommand("run", "Continue a text and stream it to standard output");
+  command->add_option("MODEL", flags->model, "GGUF file")->required();
+  CLI::Option* prompt = command->add_option("PROMPT", flags->prompt, "Text to continue");
+  command->add_option("-f,--file", flags->file, "Read the text from a file (-: standard input)")
+      ->excludes(prompt);
+  command
+      ->add_option("-n,--max-tokens", flags->max_tokens,
+                   "Generate at most N tokens (default: until the model ends or the context is "
+                   "full)")
+      ->type_name("N");
+  command->add_flag("--no-special", flags->no_special, "Do not add the model's begin token");
+  command->add_flag("--parse-special", flags->parse_special,
+                    "Read spelled control tokens (such as <|im_start|>) as control tokens");
+  command->add_flag("--timings", flags->timings, "Print timings to standard error");
+  flags->sampler_options.add(*command, TENON_SCOPE_SAMPLER, "Sampler");
+  flags->session_options.add(*command, TENON_SCOPE_SESSION, "Session");
+  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only"});
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace tenon_program

@@ -1,0 +1,126 @@
+#include "terminal.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "failure.h"
+
+namespace tenon_program {
+namespace {
+
+[[noreturn]] void fail_output() {
+  const int error = errno;
+  if (error == EPIPE) throw OutputClosed();
+  throw Failure(std::string("writing to standard output failed: ") + std::strerror(error) +
+                "; make room or open it");
+}
+
+/// Bytes of the well-formed UTF-8 character at the start of `text`; 0 when there is none.
+size_t character_bytes(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead >= 0xf5 || (lead >= 0x80 && lead < 0xc2) || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+bool is_control(std::string_view character) {
+  const auto lead = static_cast<unsigned char>(character[0]);
+  // The second case: U+0080..U+009F, which some terminals obey as well.
+  return lead < 0x20 || lead == 0x7f ||
+         (lead == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0);
+}
+
+void append_escaped(std::string& out, std::string_view bytes) {
+  for (const char c : bytes) {
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else {
+      std::array<char, 8> text{};
+      std::snprintf(text.data(), text.size(), "\\x%02x", static_cast<unsigned char>(c));
+      out += text.data();
+    }
+  }
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
+}
+
+void flush() {
+  if (std::fflush(stdout) != 0) fail_output();
+}
+
+bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
+
+ProgressBar::ProgressBar(std::string label)
+    : label_(std::move(label)), enabled_(isatty(STDERR_FILENO) == 1) {}
+
+void ProgressBar::update(double fraction) {
+  if (!enabled_) return;
+  const int percent = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * 100.0);
+  if (percent == percent_) return;
+  percent_ = percent;
+  constexpr int kWidth = 30;
+  const auto filled = static_cast<size_t>(percent * kWidth / 100);
+  const std::string bar = std::string(filled, '#') + std::string(kWidth - filled, ' ');
+  std::fprintf(stderr, "\r%s [%s] %3d %%", label_.c_str(), bar.c_str(), percent);
+  std::fflush(stderr);
+}
+
+void ProgressBar::clear() {
+  if (percent_ < 0) return;
+  percent_ = -1;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+}
+
+std::function<bool(double)> ProgressBar::callback() {
+  return [this](double fraction) {
+    update(fraction);
+    return true;
+  };
+}
+
+std::string printable(std::string_view text, size_t limit) {
+  std::string out;
+  while (!text.empty()) {
+    if (out.size() >= limit) return out + "...";
+    const size_t length = character_bytes(text);
+    const std::string_view bytes = text.substr(0, std::max<size_t>(length, 1));
+    if (length == 0 || is_control(bytes)) {
+      append_escaped(out, bytes);
+    } else {
+      out += bytes;
+    }
+    text.remove_prefix(bytes.size());
+  }
+  return out;
+}
+
+std::string size_text(uint64_t bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024.0 && unit + 1 < kUnits.size()) {
+    value /= 1024.0;
+    ++unit;
+  }
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return text.data();
+}
+
+}  // namespace tenon_program
