@@ -1,0 +1,45 @@
+// The list of architectures.
+#include "arch/architectures.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tenon {
+
+extern const Architecture kLlama;
+extern const Architecture kQwen2;
+extern const Architecture kQwen3;
+
+namespace {
+
+constexpr const Architecture* kArchitectures[] = {&kLlama, &kQwen2, &kQwen3};
+
+const Architecture& find_architecture(const ModelFile& file) {
+  const std::string_view name = file.metadata().get_string("general.architecture");
+  std::string known;
+  for (const Architecture* architecture : kArchitectures) {
+    if (architecture->name == name) return *architecture;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", architecture->name);
+  }
+  fail(Code::Unsupported, "{}: architecture \"{}\" is not known; known are {}", file.name(),
+       name.substr(0, 64), known);
+}
+
+}  // namespace
+
+std::span<const Architecture* const> architectures() { return kArchitectures; }
+
+BuiltProgram build_program(const ModelFile& file, const ProgramOptions& options) {
+  const Architecture& architecture = find_architecture(file);
+  const HyperParameters model = read_hyper_parameters(file);
+  ProgramBuilder builder;
+  TensorBinder tensors(file, builder);
+  const Slot logits = architecture.build(model, options, tensors, builder);
+  std::vector<BoundTensor> bound = std::move(tensors).finish();
+  return {model, std::move(builder).finish(logits, options.limits), std::move(bound)};
+}
+
+}  // namespace tenon

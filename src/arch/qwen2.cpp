@@ -1,0 +1,23 @@
+// Qwen2 and Qwen2.5 (general.architecture "qwen2").
+#include "arch/architectures.h"
+
+namespace tenon {
+namespace {
+
+/// Yang et al. 2024: biases on queries, keys and values; a rotation's pairs are half a head apart.
+constexpr DecoderTraits kTraits{
+    .rope_style = TENON_ROPE_HALVES,
+    .qkv_bias = Presence::Required,
+    .output_bias = Presence::Optional,
+};
+
+Slot build(const HyperParameters& model, const ProgramOptions& options, TensorBinder& tensors,
+           ProgramBuilder& builder) {
+  return build_decoder(model, kTraits, options, tensors, builder);
+}
+
+}  // namespace
+
+extern constexpr Architecture kQwen2{"qwen2", build};
+
+}  // namespace tenon

@@ -1,0 +1,22 @@
+// Qwen3, dense (general.architecture "qwen3").
+#include "arch/architectures.h"
+
+namespace tenon {
+namespace {
+
+/// Yang et al. 2025: no biases, an RMS norm on every query and key head before the rotation.
+constexpr DecoderTraits kTraits{
+    .rope_style = TENON_ROPE_HALVES,
+    .qk_norm = Presence::Required,
+};
+
+Slot build(const HyperParameters& model, const ProgramOptions& options, TensorBinder& tensors,
+           ProgramBuilder& builder) {
+  return build_decoder(model, kTraits, options, tensors, builder);
+}
+
+}  // namespace
+
+extern constexpr Architecture kQwen3{"qwen3", build};
+
+}  // namespace tenon
