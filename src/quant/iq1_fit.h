@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/iq1_grid.h"
 #include "quant/iq_fit.h"
 #include "quant/isa.h"

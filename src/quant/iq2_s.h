@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/half.h"
 #include "quant/iq2_s_grid.h"
 #include "quant/iq_fit.h"

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/half.h"
 #include "quant/iq3_s_grid.h"
 #include "quant/iq_fit.h"

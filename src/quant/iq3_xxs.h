@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "quant/fit.h"
 #include "quant/half.h"
 #include "quant/iq3_xxs_grid.h"
 #include "quant/iq_fit.h"

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/half.h"
 
 namespace tenon {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/half.h"
 #include "quant/k_fit.h"
 #include "quant/k_scales.h"

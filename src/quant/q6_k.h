@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "quant/fit.h"
 #include "quant/half.h"
 #include "quant/k_fit.h"
 

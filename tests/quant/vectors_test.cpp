@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <random>
 
 #include "quant/formats.h"
 
@@ -43,6 +44,35 @@ TEST(QuantVectors, FullSetDecodesBitForBit) {
     GTEST_SKIP() << "no " << full_vectors() << ": the small set stands alone";
   }
   expect_exact_decode(full_vectors());
+}
+
+// Files are not trusted: no byte pattern may reach outside a codebook or the row (run under ASan).
+TEST(QuantVectors, AnyBytesDecodeWithoutLeavingTheRow) {
+  std::mt19937 random(7);
+  for (const FormatInfo& info : kFormats) {
+    if (info.decode_row == nullptr) continue;
+    SCOPED_TRACE(info.name);
+    for (int round = 0; round < 200; ++round) {
+      std::vector<unsigned char> block(info.block_bytes);
+      for (unsigned char& byte : block) {
+        byte = round < 2 ? static_cast<unsigned char>(round * 255)
+                         : static_cast<unsigned char>(random());
+      }
+      std::vector<float> values(info.block_values + 1, 12345.0f);
+      info.decode_row(block.data(), values.data(), info.block_values);
+      ASSERT_EQ(values.back(), 12345.0f);
+      std::vector<float> again(info.block_values);
+      info.decode_row(block.data(), again.data(), info.block_values);
+      ASSERT_EQ(std::memcmp(values.data(), again.data(), again.size() * sizeof(float)), 0);
+    }
+  }
+}
+
+TEST(QuantVectors, NoValuesTouchNothing) {
+  for (const FormatInfo& info : kFormats) {
+    if (info.decode_row != nullptr) info.decode_row(nullptr, nullptr, 0);
+    if (info.encode_row != nullptr) info.encode_row(nullptr, nullptr, 0);
+  }
 }
 
 }  // namespace
