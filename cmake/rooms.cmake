@@ -19,12 +19,18 @@ function(tenon_room path)
                                                   ${PROJECT_SOURCE_DIR}/capi/include)
   target_link_libraries(room_${name} PRIVATE tenon_flags fmt::fmt ${TENON_USES_${name}})
   foreach(source ${sources})
-    if(source MATCHES "_avx2\\.cpp$")
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
-    elseif(source MATCHES "_avx512\\.cpp$")
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
-        "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni")
+    set(options "")
+    if(source MATCHES "/kernels_[a-z0-9]+\\.cpp$" AND NOT TENON_SANITIZE)
+      list(APPEND options -O3)  # also in a build with debug info, whose default is -O2
     endif()
+    if(source MATCHES "_avx2\\.cpp$")
+      list(APPEND options -mavx2 -mfma -mf16c)
+    elseif(source MATCHES "_avx512\\.cpp$")
+      # g++ 12 warns of its own intrinsics (its bug 105593).
+      list(APPEND options -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512vl -mavx512dq
+           -mavx512vnni -Wno-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    endif()
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
   endforeach()
   set_property(GLOBAL APPEND PROPERTY TENON_ROOMS room_${name})
 endfunction()

@@ -1,0 +1,112 @@
+#include "backends/cpu/device.h"
+
+#include <array>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "quant/formats.h"
+
+namespace tenon::cpu {
+namespace {
+
+struct Variant {
+  const char* name;
+  bool (*runs_here)();
+  const Kernels& (*kernels)() noexcept;
+};
+
+#if defined(__x86_64__)
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c");
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+#endif
+
+/// Best first.
+constexpr Variant kVariants[] = {
+#if defined(__x86_64__)
+    {"avx512", has_avx512, kernels_avx512},
+    {"avx2", has_avx2, kernels_avx2},
+#endif
+    {"portable", [] { return true; }, kernels_portable},
+};
+
+const tenon_slot& slot_at(const tenon_program& program, uint32_t i) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(program.slots);
+  return *reinterpret_cast<const tenon_slot*>(bytes + static_cast<uint64_t>(program.slot_size) * i);
+}
+const tenon_kv_group& group_at(const tenon_program& program, uint32_t i) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(program.groups);
+  return *reinterpret_cast<const tenon_kv_group*>(bytes +
+                                                  static_cast<uint64_t>(program.group_size) * i);
+}
+
+bool group_supported(const tenon_program& program, uint32_t group) {
+  const tenon_kv_group& g = group_at(program, group);
+  // The score kernel takes 16 consecutive positions of one block.
+  return (g.type == TENON_TYPE_F32 || g.type == TENON_TYPE_F16) && g.block_tokens % 16 == 0;
+}
+
+}  // namespace
+
+const Kernels* choose_kernels(const std::string& name) {
+  for (const Variant& variant : kVariants) {
+    if ((name.empty() || name == variant.name) && variant.runs_here()) return &variant.kernels();
+  }
+  return nullptr;
+}
+
+std::string available_kernels() {
+  std::string names;
+  for (const Variant& variant : kVariants) {
+    if (!variant.runs_here()) continue;
+    if (!names.empty()) names += ", ";
+    names += variant.name;
+  }
+  return names;
+}
+
+std::string processor_name() {
+#if defined(__x86_64__)
+  std::array<uint32_t, 12> words{};
+  uint32_t highest = __get_cpuid_max(0x80000000u, nullptr);
+  if (highest < 0x80000004u) return "x86-64";
+  for (uint32_t i = 0; i < 3; ++i) {
+    __get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
+                &words[4 * i + 3]);
+  }
+  std::array<char, sizeof(words) + 1> text{};
+  std::memcpy(text.data(), words.data(), sizeof(words));
+  std::string name(text.data());
+  while (!name.empty() && name.back() == ' ') name.pop_back();
+  return name;
+#else
+  return "unknown processor";
+#endif
+}
+
+bool supports_op(const tenon_program& program, const tenon_op& op) {
+  if (op.kind < TENON_OP_EMBED || op.kind > TENON_OP_SOFT_CAP) return false;
+  for (uint32_t i = 0; i < op.num_inputs; ++i) {
+    if (op.inputs[i] == TENON_NO_SLOT) continue;
+    const tenon_slot& slot = slot_at(program, op.inputs[i]);
+    if (slot.kind == TENON_SLOT_CONSTANT && slot.type != TENON_TYPE_F64) return false;
+    if (slot.kind != TENON_SLOT_WEIGHT) continue;
+    const FormatInfo* format = find_format(slot.type);
+    if (format == nullptr || !format->weight || slot.columns % format->block_values != 0)
+      return false;
+  }
+  if (op.kind == TENON_OP_KV_WRITE) return group_supported(program, op.params.kv.group);
+  if (op.kind == TENON_OP_ATTENTION) return group_supported(program, op.params.attention.group);
+  return true;
+}
+
+}  // namespace tenon::cpu

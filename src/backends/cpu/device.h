@@ -1,0 +1,40 @@
+// A CPU device: the host's services and the kernels chosen for this machine; and the buffers it
+// makes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "backends/cpu/host_memory.h"
+#include "backends/cpu/kernels.h"
+#include "tenon/backend.h"
+
+/// Memory for KV slabs; the opaque type of the plugin ABI.
+struct tenon_buffer {
+  tenon::cpu::HostMemory memory;
+};
+
+namespace tenon::cpu {
+
+/// First byte of a buffer.
+inline uint8_t* buffer_data(const tenon_buffer* buffer) { return buffer->memory.data(); }
+
+/// The kernels for this machine, or those that the name asks for; NULL when the machine lacks them
+/// or there is no such name. An empty name: the best.
+const Kernels* choose_kernels(const std::string& name);
+/// The names choose_kernels would take on this machine, best first, separated by ", ".
+std::string available_kernels();
+/// The processor's own name, or the architecture.
+std::string processor_name();
+
+/// Whether this backend can run operation `op`; the slots it names exist.
+bool supports_op(const tenon_program& program, const tenon_op& op);
+
+}  // namespace tenon::cpu
+
+/// The opaque type of the plugin ABI.
+struct tenon_device {
+  const tenon_host* host;
+  const tenon::cpu::Kernels* kernels;
+};

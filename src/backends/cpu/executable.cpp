@@ -1,0 +1,314 @@
+#include "backends/cpu/executable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/cache_block.h"
+#include "backends/cpu/device.h"
+#include "backends/cpu/phase_runner.h"
+
+namespace tenon::cpu {
+namespace {
+
+/// Block addresses the tables hold before they grow: 32 blocks of 32 positions for 64 sequences, or
+/// one sequence of 65,536 positions.
+constexpr size_t kReservedBlocks = 2048;
+
+bool is_matrix_input(const tenon_op& op, uint32_t input) {
+  return (op.kind == TENON_OP_LINEAR && input == 1) || (op.kind == TENON_OP_EMBED && input == 0);
+}
+
+const tenon_op& op_at(const tenon_program& program, uint32_t i) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(program.ops);
+  return *reinterpret_cast<const tenon_op*>(bytes + static_cast<uint64_t>(program.op_size) * i);
+}
+
+/// One activation buffer in the plan of the area.
+struct Buffer {
+  uint32_t slot;
+  bool quantised;
+  uint64_t bytes;
+  int32_t first, last;  // phases
+  uint64_t offset = 0;
+};
+
+/// First fit, largest first: buffers alive in a common phase do not overlap. Returns the area's
+/// size.
+uint64_t place(std::vector<Buffer>& buffers) {
+  std::sort(buffers.begin(), buffers.end(),
+            [](const Buffer& a, const Buffer& b) { return a.bytes > b.bytes; });
+  uint64_t size = 0;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    Buffer& buffer = buffers[i];
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (size_t j = 0; j < i; ++j) {
+        const Buffer& other = buffers[j];
+        const bool together = other.first <= buffer.last && buffer.first <= other.last;
+        const bool overlap = other.offset < buffer.offset + buffer.bytes &&
+                             buffer.offset < other.offset + other.bytes;
+        if (!together || !overlap) continue;
+        buffer.offset = other.offset + other.bytes;
+        moved = true;
+      }
+    }
+    size = std::max(size, buffer.offset + buffer.bytes);
+  }
+  return size;
+}
+
+QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns) {
+  QuantRows out{};
+  out.columns = columns;
+  out.q = carver.take<int8_t>(rows * columns);
+  out.d = carver.take<float>(rows * (columns / kActivationBlock));
+  out.sums = carver.take<int32_t>(rows * (columns / kSumBlock));
+  return out;
+}
+
+}  // namespace
+
+Executable::Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program)
+    : host_(host), kernels_(kernels), plan_(build_phases(program)) {
+  const size_t num_slots = plan_.slots.size();
+  weights_.resize(num_slots);
+  constants_.resize(num_slots);
+  activations_.resize(num_slots);
+  for (size_t i = 0; i < num_slots; ++i) {
+    const tenon_slot& slot = plan_.slots[i].slot;
+    if (slot.kind != TENON_SLOT_CONSTANT) continue;
+    constants_[i].resize(slot.rows * slot.columns);
+    std::memcpy(constants_[i].data(), slot.data, constants_[i].size() * sizeof(double));
+  }
+  next_item_ = std::make_unique<std::atomic<uint32_t>[]>(plan_.phases.size());
+  allocate_weights(program);
+  allocate_activations();
+  allocate_scratch();
+  state_.token_sequence.resize(plan_.max_tokens);
+  state_.token_position.resize(plan_.max_tokens);
+  state_.blocks.resize(plan_.groups.size());
+  state_.first_block.resize(plan_.groups.size());
+  for (auto& blocks : state_.blocks) blocks.reserve(kReservedBlocks);
+  for (auto& first : state_.first_block) first.reserve(plan_.max_tokens);
+}
+
+void Executable::allocate_weights(const tenon_program& program) {
+  std::vector<bool> linear(plan_.slots.size());
+  std::vector<bool> matrix(plan_.slots.size());
+  for (uint32_t i = 0; i < program.num_ops; ++i) {
+    const tenon_op& op = op_at(program, i);
+    for (uint32_t j = 0; j < op.num_inputs; ++j) {
+      if (!is_matrix_input(op, j)) continue;
+      matrix[op.inputs[j]] = true;
+      if (op.kind == TENON_OP_LINEAR) linear[op.inputs[j]] = true;
+    }
+  }
+  const auto carve = [&](Carver& carver) {
+    for (size_t i = 0; i < plan_.slots.size(); ++i) {
+      const tenon_slot& slot = plan_.slots[i].slot;
+      if (slot.kind != TENON_SLOT_WEIGHT) continue;
+      Weight& weight = weights_[i];
+      const FormatInfo* format = find_format(slot.type);
+      if (!matrix[i]) {
+        weight.matrix = {nullptr, format, 1, slot.columns, nullptr};
+        weight.vector = carver.take<float>(slot.columns);
+        continue;
+      }
+      // Rows that are only looked up stay as they are.
+      const PanelFormat& layout = linear[i] ? panel_format(format->id) : raw_panels();
+      weight.matrix = {&layout, format, slot.rows, slot.columns, nullptr};
+      weight.matrix.data =
+          carver.take<uint8_t>(packed_bytes(layout, *format, slot.rows, slot.columns));
+    }
+  };
+  Carver sizes(nullptr);
+  carve(sizes);
+  weight_memory_ = HostMemory(host_, sizes.used(), TENON_MEMORY_WEIGHTS);
+  Carver carver(weight_memory_.data());
+  carve(carver);
+}
+
+void Executable::allocate_activations() {
+  std::vector<Buffer> buffers;
+  const auto rows_of = [&](const SlotInfo& info) -> uint64_t {
+    return info.slot.row_class == TENON_ROWS_TOKENS ? plan_.max_tokens : plan_.max_outputs;
+  };
+  for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
+    const SlotInfo& info = plan_.slots[i];
+    if (info.slot.kind != TENON_SLOT_ACTIVATION) continue;
+    const uint64_t rows = rows_of(info);
+    const int32_t last = std::max(info.first_phase, info.last_phase);
+    if (info.stored && i != plan_.output) {
+      Carver size(nullptr);
+      size.take<float>(rows * info.slot.columns);
+      buffers.push_back({i, false, size.used(), info.first_phase, last});
+    }
+    if (info.reads_quantised) {
+      Carver size(nullptr);
+      carve_quantised(size, rows, info.slot.columns);
+      buffers.push_back({i, true, size.used(), info.first_phase, last});
+    }
+  }
+  activation_memory_ = HostMemory(host_, place(buffers), TENON_MEMORY_SCRATCH);
+  for (const Buffer& buffer : buffers) {
+    const SlotInfo& info = plan_.slots[buffer.slot];
+    Carver carver(activation_memory_.data() + buffer.offset);
+    if (buffer.quantised) {
+      activations_[buffer.slot].quantised =
+          carve_quantised(carver, rows_of(info), info.slot.columns);
+    } else {
+      activations_[buffer.slot].f32 = carver.take<float>(rows_of(info) * info.slot.columns);
+    }
+  }
+}
+
+void Executable::allocate_scratch() {
+  uint64_t max_block = 0;
+  uint64_t attention_floats = 0;
+  bool glu = false;
+  for (const Phase& phase : plan_.phases) {
+    for (const LinearTask& task : phase.tasks) {
+      max_block = std::max(max_block, task.block);
+      glu = glu || task.second != TENON_NO_SLOT;
+    }
+    if (phase.kind == PhaseKind::Attention) {
+      const tenon_attention_params& params = phase.attention.params.attention;
+      const tenon_kv_group& group = plan_.groups[params.group];
+      attention_floats =
+          std::max(attention_floats,
+                   attention_scratch_floats(params.heads / group.kv_heads, group.value_dim));
+    }
+  }
+  const uint64_t max_rows = std::max(plan_.max_tokens, plan_.max_outputs);
+  scratch_.resize(std::max(1u, host_.num_threads(host_.user)));
+  const auto carve = [&](Carver& carver) {
+    for (ThreadScratch& s : scratch_) {
+      s.y = carver.take<float>(max_rows * max_block);
+      s.y2 = carver.take<float>(glu ? max_rows * max_block : 0);
+      s.tile = carver.take<float>(static_cast<uint64_t>(kTileDepth) * kFloatPanelRows);
+      s.sums = carver.take<float>(max_rows * kFloatPanelRows);
+      s.attention = carver.take<float>(attention_floats);
+    }
+  };
+  Carver sizes(nullptr);
+  carve(sizes);
+  scratch_memory_ = HostMemory(host_, sizes.used(), TENON_MEMORY_SCRATCH);
+  Carver carver(scratch_memory_.data());
+  carve(carver);
+}
+
+uint64_t Executable::kv_block_bytes(uint32_t group) const {
+  const tenon_kv_group& g = plan_.groups[group];
+  const uint64_t element = g.type == TENON_TYPE_F16 ? 2 : 4;
+  const CacheBlock shape{g.block_tokens, g.key_dim, g.value_dim};
+  return shape.elements() * element * g.kv_heads * g.layers;
+}
+
+uint64_t Executable::row_granularity(uint32_t slot) const {
+  const Weight& weight = weights_[slot];
+  return weight.vector != nullptr ? 1 : weight.matrix.layout->panel_rows;
+}
+
+const char* Executable::check_rows(const RowsToLoad& rows) const {
+  if (rows.slot >= weights_.size()) return "the slot does not exist";
+  const tenon_slot& slot = plan_.slots[rows.slot].slot;
+  if (slot.kind != TENON_SLOT_WEIGHT) return "the slot is not a weight";
+  if (rows.first_row > slot.rows || rows.num_rows > slot.rows - rows.first_row) {
+    return "the rows are outside the weight";
+  }
+  const uint64_t granularity = row_granularity(rows.slot);
+  const bool to_the_end = rows.first_row + rows.num_rows == slot.rows;
+  if (rows.first_row % granularity != 0 || (rows.num_rows % granularity != 0 && !to_the_end)) {
+    return "the rows are no multiple of row_granularity";
+  }
+  const FormatInfo* format = find_format(slot.type);
+  if (rows.size_bytes !=
+      rows.num_rows * (slot.columns / format->block_values * format->block_bytes)) {
+    return "the size does not fit the rows";
+  }
+  return nullptr;
+}
+
+void Executable::load_rows(const RowsToLoad& rows) noexcept {
+  Weight& weight = weights_[rows.slot];
+  if (weight.vector != nullptr) {
+    weight.matrix.format->decode_row(rows.blocks, weight.vector, weight.matrix.depth);
+  } else {
+    pack_rows(weight.matrix, rows.first_row, rows.num_rows, rows.blocks);
+  }
+}
+
+const char* Executable::check_step(const tenon_step& step) const {
+  if (!sealed_) return "the executable is not sealed";
+  if (step.num_tokens > plan_.max_tokens) return "the step has more tokens than max_tokens";
+  if (step.num_outputs > plan_.max_outputs) return "the step has more outputs than max_outputs";
+  if (step.num_pools != plan_.groups.size()) return "the step has not one pool per KV group";
+  return nullptr;
+}
+
+void Executable::prepare(const tenon_step& step) {
+  state_.step = &step;
+  for (size_t g = 0; g < plan_.groups.size(); ++g) {
+    state_.blocks[g].clear();
+    state_.first_block[g].clear();
+  }
+  for (uint32_t s = 0; s < step.num_sequences; ++s) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(step.sequences);
+    const auto& sequence = *reinterpret_cast<const tenon_step_sequence*>(
+        bytes + static_cast<uint64_t>(step.sequence_size) * s);
+    for (uint32_t i = 0; i < sequence.num_tokens; ++i) {
+      state_.token_sequence[sequence.first_token + i] = s;
+      state_.token_position[sequence.first_token + i] = sequence.past + i;
+    }
+    for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
+      const uint32_t block_tokens = plan_.groups[g].block_tokens;
+      const uint32_t num_blocks =
+          (sequence.past + sequence.num_tokens + block_tokens - 1) / block_tokens;
+      const tenon_kv_pool& pool = step.pools[g];
+      const uint64_t block_bytes = kv_block_bytes(g);
+      state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
+      for (uint32_t b = 0; b < num_blocks; ++b) {
+        const uint32_t block = sequence.block_tables[g][b];
+        const uint8_t* slab = buffer_data(pool.slabs[block / pool.blocks_per_slab]);
+        state_.blocks[g].push_back(slab + block % pool.blocks_per_slab * block_bytes);
+      }
+    }
+  }
+}
+
+bool Executable::run(const tenon_step& step) {
+  if (step.num_tokens == 0) return true;
+  prepare(step);
+  for (size_t p = 0; p < plan_.phases.size(); ++p)
+    next_item_[p].store(0, std::memory_order_relaxed);
+  PhaseRunner runner(*this);
+  tenon_parallel_job job{};
+  job.struct_size = sizeof(job);
+  job.num_phases = static_cast<uint32_t>(plan_.phases.size());
+  job.arg = &runner;
+  job.run = [](void* arg, uint32_t phase, uint32_t thread, uint32_t num_threads) {
+    static_cast<PhaseRunner*>(arg)->run(phase, thread, num_threads);
+  };
+  if (step.cancel != nullptr) {
+    job.before_phase = [](void* arg, uint32_t) {
+      return static_cast<PhaseRunner*>(arg)->cancelled() ? 1 : 0;
+    };
+  }
+  const int32_t stopped = host_.parallel(host_.user, &job);
+  state_.step = nullptr;
+  return stopped == 0;
+}
+
+uint64_t Executable::memory_bytes(uint32_t purpose) const {
+  switch (purpose) {
+    case TENON_MEMORY_WEIGHTS:
+      return weight_memory_.size_bytes();
+    case TENON_MEMORY_SCRATCH:
+      return activation_memory_.size_bytes() + scratch_memory_.size_bytes();
+    default:
+      return 0;
+  }
+}
+
+}  // namespace tenon::cpu

@@ -1,0 +1,196 @@
+// Row kernels: normalisation, activation quantisation, rope, gated activations, element-wise
+// operations, cache writes. Included by kernels_<isa>.cpp after vec.h.
+#pragma once
+
+#include <cmath>
+
+#include "backends/cpu/cache_block.h"
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/vec.h"
+#include "quant/half.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+/// Calls f(i, n) for each 16 lanes of n values; the last call may have fewer.
+template <typename F>
+inline void each_16(uint64_t n, F f) {
+  for (uint64_t i = 0; i < n; i += 16) f(i, n - i < 16 ? n - i : 16);
+}
+inline F32x16 load_n(const float* p, uint64_t n) { return n == 16 ? load(p) : load_part(p, n); }
+inline void store_n(float* p, F32x16 x, uint64_t n) {
+  if (n == 16) {
+    store(p, x);
+  } else {
+    store_part(p, x, n);
+  }
+}
+
+/// A block of 32 in which every value is smaller than this is stored as zeros: 127 / amax would
+/// overflow.
+constexpr float kSmallestBlockMax = 1e-30f;
+
+inline void quantise(const float* x, const QuantRows& out, uint64_t t, uint64_t first_column,
+                     uint64_t num_columns) noexcept {
+  const F32x16 zero = broadcast(0.0f);
+  for (uint64_t k = first_column; k < first_column + num_columns; k += kActivationBlock) {
+    const F32x16 a = load(x + (k - first_column));
+    const F32x16 b = load(x + (k - first_column) + 16);
+    const float largest = max_lane(max(abs(a), abs(b)));
+    // x * 0 is NaN for NaN and infinity: a broken activation must not look like a number.
+    const float broken = sum(fma(a, zero, mul(b, zero)));
+    const bool small = !(largest >= kSmallestBlockMax);
+    const F32x16 inverse = broadcast(small ? 0.0f : 127.0f / largest);
+    int8_t* q = out.q_row(t) + k;
+    store_s8(q, round_nearest(mul(a, inverse)));
+    store_s8(q + 16, round_nearest(mul(b, inverse)));
+    out.d_row(t)[k / kActivationBlock] = (small ? 0.0f : largest / 127.0f) + broken;
+    int32_t* sums = out.sums_row(t) + k / kSumBlock;
+    sums[0] = sums[1] = 0;
+    for (int i = 0; i < 16; ++i) {
+      sums[0] += q[i];
+      sums[1] += q[16 + i];
+    }
+  }
+}
+
+inline void rms_norm(const float* x, const float* weight, float epsilon, float* y,
+                     uint64_t n) noexcept {
+  F32x16 squares = broadcast(0.0f);
+  each_16(n, [&](uint64_t i, uint64_t m) {
+    const F32x16 v = load_n(x + i, m);
+    squares = fma(v, v, squares);
+  });
+  const F32x16 factor = broadcast(1.0f / std::sqrt(sum(squares) / static_cast<float>(n) + epsilon));
+  each_16(n, [&](uint64_t i, uint64_t m) {
+    store_n(y + i, mul(mul(load_n(x + i, m), factor), load_n(weight + i, m)), m);
+  });
+}
+
+inline void layer_norm(const float* x, const float* weight, const float* bias, float epsilon,
+                       float* y, uint64_t n) noexcept {
+  F32x16 total = broadcast(0.0f);
+  each_16(n, [&](uint64_t i, uint64_t m) { total = add(total, load_n(x + i, m)); });
+  const F32x16 mean = broadcast(sum(total) / static_cast<float>(n));
+  F32x16 squares = broadcast(0.0f);
+  each_16(n, [&](uint64_t i, uint64_t m) {
+    float lanes[16];
+    store(lanes, sub(load_n(x + i, m), mean));
+    const F32x16 v = load_part(lanes, m);  // the lanes past the end are no part of the sum
+    squares = fma(v, v, squares);
+  });
+  const F32x16 factor = broadcast(1.0f / std::sqrt(sum(squares) / static_cast<float>(n) + epsilon));
+  each_16(n, [&](uint64_t i, uint64_t m) {
+    const F32x16 v = mul(mul(sub(load_n(x + i, m), mean), factor), load_n(weight + i, m));
+    store_n(y + i, bias == nullptr ? v : add(v, load_n(bias + i, m)), m);
+  });
+}
+
+inline void add_rows(const float* x, const float* y, float* out, uint64_t n) noexcept {
+  each_16(n, [&](uint64_t i, uint64_t m) {
+    store_n(out + i, add(load_n(x + i, m), load_n(y + i, m)), m);
+  });
+}
+
+inline void scale_row(const float* x, float factor, float* out, uint64_t n) noexcept {
+  const F32x16 f = broadcast(factor);
+  each_16(n, [&](uint64_t i, uint64_t m) { store_n(out + i, mul(load_n(x + i, m), f), m); });
+}
+
+/// 1 - 2 / (e^2x + 1)
+inline F32x16 tanh(F32x16 x) {
+  const F32x16 one = broadcast(1.0f);
+  const F32x16 two = broadcast(2.0f);
+  return sub(one, div(two, add(exp(mul(two, x)), one)));
+}
+
+inline void soft_cap_row(const float* x, float cap, float* out, uint64_t n) noexcept {
+  const F32x16 c = broadcast(cap);
+  each_16(n, [&](uint64_t i, uint64_t m) {
+    store_n(out + i, mul(c, tanh(div(load_n(x + i, m), c))), m);
+  });
+}
+
+inline F32x16 silu(F32x16 x) { return div(x, add(broadcast(1.0f), exp(mul(x, broadcast(-1.0f))))); }
+inline F32x16 gelu_tanh(F32x16 x) {
+  const F32x16 cube = mul(mul(x, x), x);
+  const F32x16 inner = mul(broadcast(0.7978845608028654f), fma(broadcast(0.044715f), cube, x));
+  return mul(mul(broadcast(0.5f), x), add(broadcast(1.0f), tanh(inner)));
+}
+inline F32x16 gelu_erf(F32x16 x) {
+  float lanes[16];
+  store(lanes, x);
+  for (float& v : lanes) v = 0.5f * v * (1.0f + std::erf(v * 0.70710678118654752f));
+  return load(lanes);
+}
+inline F32x16 relu(F32x16 x) { return max(broadcast(0.0f), x); }
+
+template <F32x16 (*kActivation)(F32x16)>
+inline void glu_with(const float* gate, const float* up, float* out, uint64_t n) {
+  each_16(n, [&](uint64_t i, uint64_t m) {
+    store_n(out + i, mul(kActivation(load_n(gate + i, m)), load_n(up + i, m)), m);
+  });
+}
+inline void glu(uint32_t activation, const float* gate, const float* up, float* out,
+                uint64_t n) noexcept {
+  switch (activation) {
+    case TENON_ACTIVATION_SILU:
+      return glu_with<silu>(gate, up, out, n);
+    case TENON_ACTIVATION_GELU_ERF:
+      return glu_with<gelu_erf>(gate, up, out, n);
+    case TENON_ACTIVATION_GELU_TANH:
+      return glu_with<gelu_tanh>(gate, up, out, n);
+    default:
+      return glu_with<relu>(gate, up, out, n);
+  }
+}
+
+inline void rope(uint32_t style, const float* x, const float* angles, uint32_t pairs, float* y,
+                 uint32_t head_dim) noexcept {
+  const float* cosines = angles;
+  const float* sines = angles + pairs;
+  const uint32_t step = style == TENON_ROPE_ADJACENT ? 2 : 1;
+  const uint32_t second = style == TENON_ROPE_ADJACENT ? 1 : pairs;
+  for (uint32_t i = 0; i < pairs; ++i) {
+    const float a = x[step * i];
+    const float b = x[step * i + second];
+    y[step * i] = a * cosines[i] - b * sines[i];
+    y[step * i + second] = a * sines[i] + b * cosines[i];
+  }
+  for (uint32_t i = 2 * pairs; i < head_dim; ++i) y[i] = x[i];
+}
+
+/// f32 [16] as elements of the cache.
+inline void store_cache(uint16_t* p, F32x16 x) { store_f16(p, x); }
+inline void store_cache(float* p, F32x16 x) { store(p, x); }
+
+template <typename Element>
+inline void kv_write_as(const float* k, const float* v, const CacheBlock& shape, uint8_t* block,
+                        uint32_t slot) {
+  auto* keys = reinterpret_cast<Element*>(block);
+  auto* values = keys + shape.value_offset();
+  if (k != nullptr) {
+    each_16(shape.key_dim, [&](uint64_t i, uint64_t m) {
+      Element lanes[16];
+      store_cache(lanes, load_n(k + i, m));
+      for (uint64_t j = 0; j < m; ++j) keys[(i + j) * shape.token_stride() + slot] = lanes[j];
+    });
+  }
+  if (v != nullptr) {
+    Element* row = values + static_cast<uint64_t>(slot) * shape.value_stride();
+    each_16(shape.value_dim,
+            [&](uint64_t i, uint64_t m) { store_cache(row + i, load_n(v + i, m)); });
+  }
+}
+
+inline void kv_write(const float* k, const float* v, uint8_t* block, uint32_t slot,
+                     uint32_t block_tokens, uint32_t key_dim, uint32_t value_dim,
+                     uint32_t type) noexcept {
+  const CacheBlock shape{block_tokens, key_dim, value_dim};
+  if (type == TENON_TYPE_F16) {
+    kv_write_as<uint16_t>(k, v, shape, block, slot);
+  } else {
+    kv_write_as<float>(k, v, shape, block, slot);
+  }
+}
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

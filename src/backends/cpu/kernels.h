@@ -1,0 +1,135 @@
+// The table of kernels: everything of the CPU backend that is compiled per instruction set. Chosen
+// once per device; no kernel allocates, throws or knows about threads.
+//
+// Determinism: an element of a result is computed by one sequence of operations that does not
+// depend on how many rows, columns or tokens a call covers.
+#pragma once
+
+#include <cstdint>
+
+#include "tenon/backend.h"
+
+namespace tenon::cpu {
+
+/// Values that share one scale in a quantised activation row.
+inline constexpr uint32_t kActivationBlock = 32;
+/// Values that share one entry of QuantRows::sums.
+inline constexpr uint32_t kSumBlock = 16;
+/// Rows of a weight panel (panels.h).
+inline constexpr uint32_t kIntegerPanelRows = 16;
+inline constexpr uint32_t kFloatPanelRows = 32;
+/// Values of k that a float tile covers.
+inline constexpr uint32_t kTileDepth = 256;
+
+/// Activation rows quantised to 8 bits: x[t][k] ~ d[t][k / 32] * q[t][k], |q| <= 127.
+struct QuantRows {
+  int8_t* q;      ///< [rows, columns]
+  float* d;       ///< [rows, columns / 32]
+  int32_t* sums;  ///< [rows, columns / 16] sums of q
+  uint64_t columns;
+
+  [[nodiscard]] int8_t* q_row(uint64_t t) const { return q + t * columns; }
+  [[nodiscard]] float* d_row(uint64_t t) const { return d + t * (columns / kActivationBlock); }
+  [[nodiscard]] int32_t* sums_row(uint64_t t) const { return sums + t * (columns / kSumBlock); }
+};
+
+/// y[t][c - c0] = sum_k x[t][k] W[c][k] for all rows t and the weight rows c of num_panels panels;
+/// c0 is the first of them.
+struct LinearArgs {
+  const uint8_t* weights;  ///< the packed weight, panel 0
+  uint64_t panel_bytes;
+  uint64_t first_panel;
+  uint64_t num_panels;
+  uint64_t weight_rows;  ///< columns of y; the last panel may be partly empty
+  uint64_t depth;        ///< k
+  uint64_t num_rows;     ///< t
+  QuantRows quantised;   ///< integer panels read this
+  const float* x;        ///< float panels read this: [num_rows, depth]
+  float* y;              ///< [num_rows, y_stride]
+  uint64_t y_stride;     ///< at least the weight rows of the panels
+  float* tile;           ///< scratch [kTileDepth, kFloatPanelRows], for float panels
+  float* sums;           ///< scratch [num_rows, kFloatPanelRows], for float panels
+  /// Row-major blocks (kRawPanels): decodes `values` values of a row.
+  void (*decode_row)(const void* blocks, float* out, uint64_t values) noexcept;
+  uint64_t row_bytes;
+  uint32_t block_values;
+  uint32_t block_bytes;
+};
+using LinearKernel = void (*)(const LinearArgs&) noexcept;
+
+/// How a packed weight is laid out, by the kernel that reads it (panels.h draws the layouts).
+enum class PanelKind : uint32_t {
+  F32,
+  F16,
+  BF16,  // float panels
+  Raw,   // row-major blocks of any format, decoded as they are used
+  U4Half,
+  U4HalfMin,
+  U5Half,
+  U5HalfMin,
+  S8Half,
+  U4Super,
+  U5Super,
+  U6Super,  // integer panels
+  Count,
+};
+
+/// Attention of some query rows over the cache of one layer and one KV head.
+struct AttentionArgs {
+  const uint8_t* const*
+      blocks;  ///< address of each cache block's K/V area of this layer and KV head
+  uint32_t block_tokens;
+  uint32_t key_dim, value_dim;
+  uint32_t first, end;  ///< positions [first, end) are attended
+  uint32_t num_heads;   ///< query heads of this KV head: columns
+  const float* q;       ///< [num_heads, key_dim]
+  float* out;           ///< [num_heads, value_dim]
+  float scale, soft_cap;
+  const float* sinks;  ///< [num_heads] or NULL
+  float* scratch;      ///< attention_scratch_floats(...)
+};
+
+/// Positions whose softmax is taken at once: part results are merged in order at multiples of this,
+/// so that the split never depends on slices or threads.
+inline constexpr uint32_t kAttentionSpan = 256;
+constexpr uint64_t attention_scratch_floats(uint64_t num_heads, uint64_t value_dim) {
+  return num_heads * (kAttentionSpan + 2 * ((value_dim + 15) / 16 * 16) + 4);
+}
+
+struct Kernels {
+  const char* name;  ///< "avx2"
+  LinearKernel linear[static_cast<uint32_t>(PanelKind::Count)];
+
+  /// x [num_columns] -> columns from first_column on of row t of `out`; both multiples of 32.
+  void (*quantise)(const float* x, const QuantRows& out, uint64_t t, uint64_t first_column,
+                   uint64_t num_columns) noexcept;
+  /// y = x / sqrt(mean(x^2) + epsilon) * weight, [n].
+  void (*rms_norm)(const float* x, const float* weight, float epsilon, float* y,
+                   uint64_t n) noexcept;
+  /// bias may be NULL.
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon,
+                     float* y, uint64_t n) noexcept;
+  void (*add)(const float* x, const float* y, float* out, uint64_t n) noexcept;
+  void (*scale)(const float* x, float factor, float* out, uint64_t n) noexcept;
+  void (*soft_cap)(const float* x, float cap, float* out, uint64_t n) noexcept;
+  /// activation: TENON_ACTIVATION_*.
+  void (*glu)(uint32_t activation, const float* gate, const float* up, float* out,
+              uint64_t n) noexcept;
+  /// One head: x [head_dim] -> y [head_dim]; angles [2p] as TENON_OP_ROPE_ANGLES gives them.
+  void (*rope)(uint32_t style, const float* x, const float* angles, uint32_t pairs, float* y,
+               uint32_t head_dim) noexcept;
+  /// One KV head of one position into its cache block: k [key_dim] or NULL, v [value_dim] or NULL.
+  void (*kv_write)(const float* k, const float* v, uint8_t* block, uint32_t slot,
+                   uint32_t block_tokens, uint32_t key_dim, uint32_t value_dim,
+                   uint32_t type) noexcept;
+  void (*attention_f32)(const AttentionArgs&) noexcept;
+  void (*attention_f16)(const AttentionArgs&) noexcept;
+};
+
+const Kernels& kernels_portable() noexcept;
+#if defined(__x86_64__)
+const Kernels& kernels_avx2() noexcept;
+const Kernels& kernels_avx512() noexcept;
+#endif
+
+}  // namespace tenon::cpu

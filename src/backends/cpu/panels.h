@@ -1,0 +1,83 @@
+// Packed weight layouts: how the rows of a weight lie in memory for the kernels, and the functions
+// that pack rows in and read single rows back. Every layout holds exactly the information of its
+// format.
+//
+// A panel holds 16 (integer) or 32 (float) consecutive rows, interleaved, so that one vector holds
+// the same k of all rows and an output is one lane. Missing rows of the last panel are zero.
+//
+//   float panels    [depth][32] of f32, f16 or bf16
+//   integer panels  [units] of one block or super-block of the format (32 or 256 values of k):
+//
+//     Half      d f16[16]                              | quants
+//     HalfMin   d f16[16], m f16[16]                   | quants
+//     Super     d f16[16], dmin f16[16], scale u8[8][16], min u8[8][16] | quants x 8
+//     U6Super   d f16[16], scale s8[16][16]            | quants x 8
+//
+//   quants of 32 values of k, for 16 rows; group g (0..7) is k = 4g .. 4g + 3 and byte 4r + j of a
+//   64-byte vector belongs to row r, k = 4g + j:
+//     S8   8 vectors: group g
+//     U4   4 vectors: group 2i in the low nibbles, group 2i + 1 in the high ones
+//     U5   U4, then 1 vector: bit g is bit 4 of group g
+//     U6   U4, then 2 vectors: bits 2 (g % 4) and up of vector g / 4 are bits 4, 5 of group g
+//
+//   raw           the rows as they are in the file; decoded when used
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cpu/kernels.h"
+#include "quant/formats.h"
+
+namespace tenon::cpu {
+
+/// One block or super-block of one row in plain integers: value k = scale(k) * (q[k] - bias) -
+/// min(k).
+struct UnitValues {
+  uint16_t d = 0;    ///< f16
+  uint16_t min = 0;  ///< f16: m or dmin
+  uint8_t scales[16] = {};
+  uint8_t mins[8] = {};
+  uint8_t q[256] = {};
+};
+
+/// How one format is packed.
+struct PanelFormat {
+  Format format;
+  PanelKind kind;
+  uint32_t panel_rows;
+  uint32_t unit_values;  ///< values of k in a unit; 1 for float panels
+  uint32_t unit_bytes;   ///< bytes of a unit of a panel
+  /// Integer panels: takes one block of the format apart; puts it together as f32 values.
+  void (*extract)(const void* block, UnitValues& unit) noexcept;
+  void (*values)(const UnitValues& unit, float* out) noexcept;
+};
+
+/// The packed layout of a format, raw_panels() where it has none.
+const PanelFormat& panel_format(Format format) noexcept;
+
+/// Rows as they are in the file, for tables that are only looked up.
+const PanelFormat& raw_panels() noexcept;
+
+/// Bytes of one panel of `depth` values of k.
+uint64_t panel_bytes(const PanelFormat& layout, uint64_t depth) noexcept;
+/// Bytes of a packed weight [rows, depth].
+uint64_t packed_bytes(const PanelFormat& layout, const FormatInfo& format, uint64_t rows,
+                      uint64_t depth) noexcept;
+
+/// A weight [rows, depth] in packed form. Does not own the memory.
+struct PackedWeight {
+  const PanelFormat* layout = nullptr;
+  const FormatInfo* format = nullptr;
+  uint64_t rows = 0;
+  uint64_t depth = 0;
+  uint8_t* data = nullptr;
+};
+
+/// Packs rows [first_row, first_row + num_rows), first_row a multiple of panel_rows. Disjoint
+/// panels may be packed in parallel.
+void pack_rows(const PackedWeight& weight, uint64_t first_row, uint64_t num_rows,
+               const uint8_t* blocks) noexcept;
+/// Row `row` as f32 [depth], exactly as the format decodes it.
+void unpack_row(const PackedWeight& weight, uint64_t row, float* out) noexcept;
+
+}  // namespace tenon::cpu

@@ -1,0 +1,359 @@
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <numeric>
+
+#include "backends/cpu/panels.h"
+#include "backends/cpu/phases.h"
+
+namespace tenon::cpu {
+namespace {
+
+/// Wider column blocks than this are not worth a fused operation.
+constexpr uint64_t kMaxBlock = 512;
+
+/// A kv_write counts as two operations, so that keys and values can each follow their linear.
+struct Item {
+  RowOp row;
+  bool done = false;  // fused into a linear
+};
+
+bool is_linear(const tenon_op& op) { return op.kind == TENON_OP_LINEAR; }
+
+/// What one call of build_phases works on.
+class Builder {
+ public:
+  explicit Builder(const tenon_program& program);
+  PhasePlan build() &&;
+
+ private:
+  [[nodiscard]] SlotInfo& info(uint32_t slot) { return plan_.slots[slot]; }
+  [[nodiscard]] uint64_t columns(uint32_t slot) const { return plan_.slots[slot].slot.columns; }
+  [[nodiscard]] int32_t last_phase() const { return static_cast<int32_t>(plan_.phases.size()) - 1; }
+
+  [[nodiscard]] std::vector<uint32_t> reads(const Item& item) const;
+  [[nodiscard]] std::vector<size_t> consumers(uint32_t slot) const;
+  [[nodiscard]] bool integer_weight(uint32_t slot) const;
+  [[nodiscard]] bool ready_before(uint32_t slot, int32_t phase) const;
+
+  void place_linear(size_t index);
+  void place_attention(size_t index);
+  void place_rows(size_t index);
+  void need_quantised(uint32_t slot);
+
+  bool fuse_glu(LinearTask& task, uint32_t& result, size_t consumer, int32_t phase);
+  bool fuse_one(LinearTask& task, uint32_t& result, int32_t phase);
+  void finish_task(LinearTask& task, uint32_t result, int32_t phase);
+  uint64_t granularity(const RowOp& row) const;
+  Phase& phase_for_linear(const tenon_op& op);
+
+  PhasePlan plan_;
+  std::vector<Item> items_;
+};
+
+Builder::Builder(const tenon_program& program) {
+  const auto bytes = [](const auto* first, uint64_t stride, uint32_t i) {
+    return reinterpret_cast<const uint8_t*>(first) + stride * i;
+  };
+  for (uint32_t i = 0; i < program.num_slots; ++i) {
+    SlotInfo slot;
+    std::memcpy(&slot.slot, bytes(program.slots, program.slot_size, i),
+                std::min<size_t>(sizeof(slot.slot), program.slot_size));
+    plan_.slots.push_back(slot);
+  }
+  for (uint32_t i = 0; i < program.num_groups; ++i) {
+    tenon_kv_group group{};
+    std::memcpy(&group, bytes(program.groups, program.group_size, i),
+                std::min<size_t>(sizeof(group), program.group_size));
+    plan_.groups.push_back(group);
+  }
+  for (uint32_t i = 0; i < program.num_ops; ++i) {
+    Item item;
+    std::memcpy(&item.row.op, bytes(program.ops, program.op_size, i),
+                std::min<size_t>(sizeof(item.row.op), program.op_size));
+    for (uint32_t j = item.row.op.num_inputs; j < std::size(item.row.op.inputs); ++j) {
+      item.row.op.inputs[j] = TENON_NO_SLOT;
+    }
+    if (item.row.op.kind != TENON_OP_KV_WRITE) {
+      items_.push_back(item);
+      continue;
+    }
+    item.row.kind = RowKind::WriteKeys;
+    item.row.slot = item.row.op.inputs[0];
+    items_.push_back(item);
+    item.row.kind = RowKind::WriteValues;
+    item.row.slot = item.row.op.inputs[1];
+    items_.push_back(item);
+  }
+  plan_.output = program.output;
+  plan_.max_tokens = program.max_tokens;
+  plan_.max_outputs = program.max_outputs;
+}
+
+std::vector<uint32_t> Builder::reads(const Item& item) const {
+  if (item.row.kind != RowKind::Op) return {item.row.slot};
+  const tenon_op& op = item.row.op;
+  return {op.inputs, op.inputs + op.num_inputs};
+}
+
+/// Indices of the items that read a slot, an item once for each time it does.
+std::vector<size_t> Builder::consumers(uint32_t slot) const {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    for (const uint32_t input : reads(items_[i])) {
+      if (input == slot) found.push_back(i);
+    }
+  }
+  return found;
+}
+
+bool Builder::integer_weight(uint32_t slot) const {
+  const auto format = static_cast<Format>(plan_.slots[slot].slot.type);
+  return panel_format(format).panel_rows == kIntegerPanelRows;
+}
+
+/// Weights and constants always are; activations if a phase before `phase` stored them.
+bool Builder::ready_before(uint32_t slot, int32_t phase) const {
+  const SlotInfo& s = plan_.slots[slot];
+  if (s.slot.kind != TENON_SLOT_ACTIVATION) return true;
+  return s.stored && s.first_phase >= 0 && s.first_phase < phase;
+}
+
+/// Columns that belong together in a column-wise operation.
+uint64_t Builder::granularity(const RowOp& row) const {
+  switch (row.op.kind) {
+    case TENON_OP_RMS_NORM:
+    case TENON_OP_LAYER_NORM:
+      return row.op.params.norm.segment;
+    case TENON_OP_ROPE:
+      return row.op.params.rope.head_dim;
+    case TENON_OP_KV_WRITE: {
+      const tenon_kv_group& group = plan_.groups[row.op.params.kv.group];
+      return row.kind == RowKind::WriteKeys ? group.key_dim : group.value_dim;
+    }
+    default:
+      return 1;
+  }
+}
+
+/// The linear phase this operation joins, or a new one.
+Phase& Builder::phase_for_linear(const tenon_op& op) {
+  const uint32_t row_class = plan_.slots[op.output].slot.row_class;
+  if (!plan_.phases.empty()) {
+    Phase& last = plan_.phases.back();
+    if (last.kind == PhaseKind::Linear && last.input == op.inputs[0]) return last;
+  }
+  Phase phase;
+  phase.kind = PhaseKind::Linear;
+  phase.row_class = row_class;
+  phase.input = op.inputs[0];
+  plan_.phases.push_back(std::move(phase));
+  return plan_.phases.back();
+}
+
+/// gate and up as one task, if the other operand of the GLU is a linear of the same input.
+bool Builder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer, int32_t phase) {
+  const tenon_op& glu = items_[consumer].row.op;
+  const uint32_t gate = glu.inputs[0];
+  const uint32_t up = glu.inputs[1];
+  if (gate != result || up == gate || !task.chain.empty() || consumers(up).size() != 1)
+    return false;
+  for (Item& item : items_) {
+    const tenon_op& op = item.row.op;
+    if (item.done || item.row.kind != RowKind::Op || !is_linear(op) || op.output != up) continue;
+    if (op.inputs[0] != plan_.phases[static_cast<size_t>(phase)].input) return false;
+    if (integer_weight(op.inputs[1]) != integer_weight(task.weight)) return false;
+    task.second = op.inputs[1];
+    task.second_bias = op.inputs[2];
+    item.done = true;
+    task.chain.push_back(items_[consumer].row);
+    items_[consumer].done = true;
+    result = glu.output;
+    return true;
+  }
+  return false;
+}
+
+/// Moves the one reader of `result` into the task, if it works column by column on what is ready.
+bool Builder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
+  const std::vector<size_t> readers = consumers(result);
+  if (result == plan_.output || readers.size() != 1) return false;
+  Item& item = items_[readers[0]];
+  const RowOp& row = item.row;
+  if (item.done) return false;
+  if (row.kind == RowKind::Op && row.op.kind == TENON_OP_GLU) {
+    return fuse_glu(task, result, readers[0], phase);
+  }
+  switch (row.op.kind) {
+    case TENON_OP_RMS_NORM:
+    case TENON_OP_LAYER_NORM:
+    case TENON_OP_ROPE:
+    case TENON_OP_KV_WRITE:
+    case TENON_OP_ADD:
+    case TENON_OP_SCALE:
+    case TENON_OP_SOFT_CAP:
+      break;
+    default:
+      return false;
+  }
+  const uint64_t block = std::lcm(task.block, granularity(row));
+  if (block > kMaxBlock) return false;
+  if (row.op.kind != TENON_OP_KV_WRITE) {
+    for (const uint32_t input : reads(item)) {
+      if (input != result && input != TENON_NO_SLOT && !ready_before(input, phase)) return false;
+    }
+    result = row.op.output;
+  } else {
+    result = TENON_NO_SLOT;
+  }
+  task.block = block;
+  task.chain.push_back(row);
+  item.done = true;
+  return true;
+}
+
+/// Where the result of a task goes: f32 memory, the quantised form, or both.
+void Builder::finish_task(LinearTask& task, uint32_t result, int32_t phase) {
+  if (result == TENON_NO_SLOT) return;
+  bool wants_f32 = result == plan_.output;
+  bool wants_quantised = false;
+  for (const size_t i : consumers(result)) {
+    const Item& item = items_[i];
+    const bool linear = item.row.kind == RowKind::Op && is_linear(item.row.op);
+    const bool integer = linear && integer_weight(item.row.op.inputs[1]);
+    (integer ? wants_quantised : wants_f32) = true;
+  }
+  const uint64_t block = std::lcm<uint64_t>(task.block, kActivationBlock);
+  if (wants_quantised && block <= kMaxBlock) {
+    task.block = block;
+    task.quantise = result;
+    info(result).reads_quantised = true;
+  } else if (wants_quantised) {
+    wants_f32 = true;  // a row phase quantises it
+  }
+  info(result).first_phase = phase;
+  if (wants_f32) {
+    task.store = result;
+    info(result).stored = true;
+  }
+}
+
+/// Makes sure that the quantised form of an activation exists before the next phase.
+void Builder::need_quantised(uint32_t slot) {
+  SlotInfo& s = info(slot);
+  if (s.reads_quantised) return;
+  s.reads_quantised = true;
+  RowOp row;
+  row.kind = RowKind::Quantise;
+  row.slot = slot;
+  Phase* last = plan_.phases.empty() ? nullptr : &plan_.phases.back();
+  const bool same_rows = last != nullptr && last->row_class == s.slot.row_class;
+  if (same_rows && last->kind == PhaseKind::Rows) {
+    last->rows.push_back(row);
+    return;
+  }
+  if (same_rows && last->kind == PhaseKind::Attention && last->attention.output == slot) {
+    const tenon_kv_group& group = plan_.groups[last->attention.params.attention.group];
+    const uint32_t heads_together =
+        last->attention.params.attention.heads / group.kv_heads * group.value_dim;
+    if (heads_together % kActivationBlock == 0) {
+      last->quantise_attention = true;
+      return;
+    }
+  }
+  Phase phase;
+  phase.row_class = s.slot.row_class;
+  phase.rows.push_back(row);
+  plan_.phases.push_back(std::move(phase));
+}
+
+void Builder::place_linear(size_t index) {
+  const tenon_op op = items_[index].row.op;
+  if (integer_weight(op.inputs[1])) need_quantised(op.inputs[0]);
+  Phase& phase = phase_for_linear(op);
+  const int32_t number = last_phase();
+  const PanelFormat& layout = panel_format(static_cast<Format>(info(op.inputs[1]).slot.type));
+  LinearTask task;
+  task.weight = op.inputs[1];
+  task.bias = op.inputs[2];
+  task.columns = columns(op.output);
+  task.block = std::lcm<uint64_t>(layout.panel_rows, kActivationBlock);
+  uint32_t result = op.output;
+  while (result != TENON_NO_SLOT && fuse_one(task, result, number)) {
+  }
+  finish_task(task, result, number);
+  phase.tasks.push_back(std::move(task));
+  info(op.inputs[0]).last_phase = number;
+}
+
+void Builder::place_attention(size_t index) {
+  Phase phase;
+  phase.kind = PhaseKind::Attention;
+  phase.attention = items_[index].row.op;
+  SlotInfo& output = info(phase.attention.output);
+  plan_.phases.push_back(std::move(phase));
+  output.first_phase = last_phase();
+  output.stored = true;
+}
+
+void Builder::place_rows(size_t index) {
+  const RowOp& row = items_[index].row;
+  const uint32_t slot = row.kind == RowKind::Op ? row.op.output : row.slot;
+  const uint32_t row_class = info(slot).slot.row_class;
+  const bool joins = !plan_.phases.empty() && plan_.phases.back().kind == PhaseKind::Rows &&
+                     plan_.phases.back().row_class == row_class;
+  if (!joins) {
+    Phase phase;
+    phase.row_class = row_class;
+    plan_.phases.push_back(std::move(phase));
+  }
+  plan_.phases.back().rows.push_back(row);
+  if (row.kind == RowKind::Op) {
+    info(slot).first_phase = last_phase();
+    info(slot).stored = true;
+  }
+}
+
+PhasePlan Builder::build() && {
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].done) continue;
+    items_[i].done = true;
+    const RowOp& row = items_[i].row;
+    if (row.kind == RowKind::Op && is_linear(row.op)) {
+      place_linear(i);
+    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION) {
+      place_attention(i);
+    } else {
+      place_rows(i);
+    }
+  }
+  // Lifetimes: a slot is read last in the last phase that names it.
+  for (int32_t p = 0; p <= last_phase(); ++p) {
+    const Phase& phase = plan_.phases[static_cast<size_t>(p)];
+    const auto touch = [&](uint32_t slot) {
+      if (slot != TENON_NO_SLOT) info(slot).last_phase = std::max(info(slot).last_phase, p);
+    };
+    const auto touch_row = [&](const RowOp& row) {
+      touch(row.slot);
+      if (row.kind == RowKind::Quantise) return;
+      for (uint32_t i = 0; i < row.op.num_inputs; ++i) touch(row.op.inputs[i]);
+      touch(row.op.output);
+    };
+    touch(phase.input);
+    if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[0]);
+    if (phase.kind == PhaseKind::Attention) touch(phase.attention.output);
+    for (const RowOp& row : phase.rows) touch_row(row);
+    for (const LinearTask& task : phase.tasks) {
+      touch(task.store);
+      touch(task.quantise);
+      for (const RowOp& row : task.chain) touch_row(row);
+    }
+  }
+  return std::move(plan_);
+}
+
+}  // namespace
+
+PhasePlan build_phases(const tenon_program& program) { return Builder(program).build(); }
+
+}  // namespace tenon::cpu

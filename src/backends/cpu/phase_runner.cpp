@@ -1,0 +1,354 @@
+#include "backends/cpu/phase_runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/cache_block.h"
+
+namespace tenon::cpu {
+namespace {
+
+/// Activation bytes that a pass over a panel should touch, so that they stay in the second-level
+/// cache from one panel of a block to the next.
+constexpr uint64_t kActivationCacheBytes = 256 * 1024;
+/// Tokens of one KV head that a thread takes at once: their cache blocks are read while still near.
+constexpr uint32_t kAttentionTokens = 4;
+
+/// Work items a thread takes at once: large enough to stream, small enough to level a stalled core.
+uint32_t items_at_once(uint32_t num_items, uint32_t num_threads) {
+  return std::max(1u, num_items / (num_threads * 16));
+}
+
+uint32_t num_blocks(const LinearTask& task) {
+  return static_cast<uint32_t>((task.columns + task.block - 1) / task.block);
+}
+
+}  // namespace
+
+bool PhaseRunner::cancelled() const noexcept {
+  return __atomic_load_n(x_.state_.step->cancel, __ATOMIC_RELAXED) != 0;
+}
+
+uint64_t PhaseRunner::num_rows(uint32_t row_class) const noexcept {
+  const tenon_step& step = *x_.state_.step;
+  return row_class == TENON_ROWS_TOKENS ? step.num_tokens : step.num_outputs;
+}
+
+float* PhaseRunner::f32_row(uint32_t slot, uint64_t row) const noexcept {
+  float* base = slot == x_.plan_.output ? x_.state_.step->logits : x_.activations_[slot].f32;
+  return base + row * columns(slot);
+}
+
+uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
+  const auto rows = static_cast<uint32_t>(num_rows(phase.row_class));
+  if (rows == 0) return 0;
+  if (phase.kind == PhaseKind::Rows) return rows;
+  if (phase.kind == PhaseKind::Attention) {
+    const uint32_t group = phase.attention.params.attention.group;
+    return x_.plan_.groups[group].kv_heads * ((rows + kAttentionTokens - 1) / kAttentionTokens);
+  }
+  uint32_t items = 0;
+  for (const LinearTask& task : phase.tasks) items += num_blocks(task);
+  return items;
+}
+
+void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_threads) noexcept {
+  const Phase& phase = x_.plan_.phases[phase_index];
+  const uint32_t items = num_items(phase);
+  const uint32_t at_once = items_at_once(items, num_threads);
+  std::atomic<uint32_t>& next = x_.next_item_[phase_index];
+  for (;;) {
+    const uint32_t first = next.fetch_add(at_once, std::memory_order_relaxed);
+    if (first >= items) return;
+    for (uint32_t item = first; item < std::min(first + at_once, items); ++item) {
+      switch (phase.kind) {
+        case PhaseKind::Rows:
+          run_rows(phase, item);
+          break;
+        case PhaseKind::Linear:
+          run_linear(phase, item, thread);
+          break;
+        case PhaseKind::Attention:
+          run_attention(phase, item, thread);
+          break;
+      }
+    }
+  }
+}
+
+// ---- Row phases
+// ------------------------------------------------------------------------------------
+
+void PhaseRunner::quantise_row(uint32_t slot, uint64_t row) noexcept {
+  k_.quantise(f32_row(slot, row), x_.activations_[slot].quantised, row, 0, columns(slot));
+}
+
+void PhaseRunner::run_rows(const Phase& phase, uint64_t row) noexcept {
+  for (const RowOp& step : phase.rows) {
+    if (step.kind == RowKind::Quantise) {
+      quantise_row(step.slot, row);
+    } else if (step.kind == RowKind::Op) {
+      run_op(step.op, row);
+    } else {
+      const tenon_kv_group& group = x_.plan_.groups[step.op.params.kv.group];
+      write_cache(step, f32_row(step.slot, row), row, 0, group.kv_heads);
+    }
+  }
+}
+
+void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
+  const tenon_step& step = *x_.state_.step;
+  float* out = f32_row(op.output, row);
+  const uint64_t n = columns(op.output);
+  const auto input = [&](uint32_t i) { return f32_row(op.inputs[i], row); };
+  switch (op.kind) {
+    case TENON_OP_EMBED:
+      unpack_row(x_.weights_[op.inputs[0]].matrix, static_cast<uint64_t>(step.tokens[row]), out);
+      break;
+    case TENON_OP_RMS_NORM:
+    case TENON_OP_LAYER_NORM: {
+      const tenon_norm_params& p = op.params.norm;
+      for (uint64_t c = 0; c < n; c += p.segment) {
+        if (op.kind == TENON_OP_RMS_NORM) {
+          k_.rms_norm(input(0) + c, vector(op.inputs[1]), p.epsilon, out + c, p.segment);
+        } else {
+          k_.layer_norm(input(0) + c, vector(op.inputs[1]), vector(op.inputs[2]), p.epsilon,
+                        out + c, p.segment);
+        }
+      }
+      break;
+    }
+    case TENON_OP_ROPE_ANGLES: {
+      const std::vector<double>& frequencies = x_.constants_[op.inputs[0]];
+      const double magnitude = op.params.rope_angles.magnitude;
+      for (size_t i = 0; i < frequencies.size(); ++i) {
+        const double angle = step.positions[row] * frequencies[i];
+        out[i] = static_cast<float>(std::cos(angle) * magnitude);
+        out[frequencies.size() + i] = static_cast<float>(std::sin(angle) * magnitude);
+      }
+      break;
+    }
+    case TENON_OP_ROPE: {
+      const auto pairs = static_cast<uint32_t>(columns(op.inputs[1]) / 2);
+      const uint32_t d = op.params.rope.head_dim;
+      for (uint64_t c = 0; c < n; c += d) {
+        k_.rope(op.params.rope.style, input(0) + c, input(1), pairs, out + c, d);
+      }
+      break;
+    }
+    case TENON_OP_GLU:
+      k_.glu(op.params.glu.activation, input(0), input(1), out, n);
+      break;
+    case TENON_OP_ADD:
+      k_.add(input(0), input(1), out, n);
+      break;
+    case TENON_OP_SCALE:
+      k_.scale(input(0), op.params.scale.factor, out, n);
+      break;
+    case TENON_OP_SOFT_CAP:
+      k_.soft_cap(input(0), op.params.soft_cap.cap, out, n);
+      break;
+    case TENON_OP_GATHER_ROWS:
+      std::memcpy(out, f32_row(op.inputs[0], step.output_rows[row]), n * sizeof(float));
+      break;
+    default:
+      break;
+  }
+}
+
+void PhaseRunner::write_cache(const RowOp& row, const float* values, uint64_t token,
+                              uint64_t first_head, uint64_t num_heads) noexcept {
+  const tenon_kv_params& params = row.op.params.kv;
+  const tenon_kv_group& group = x_.plan_.groups[params.group];
+  const CacheBlock shape{group.block_tokens, group.key_dim, group.value_dim};
+  const uint64_t area_bytes = shape.elements() * (group.type == TENON_TYPE_F16 ? 2 : 4);
+  const bool keys = row.kind == RowKind::WriteKeys;
+  const uint64_t dim = keys ? group.key_dim : group.value_dim;
+  const uint32_t sequence = x_.state_.token_sequence[token];
+  const uint32_t position = x_.state_.token_position[token];
+  const uint8_t* block =
+      x_.state_.blocks[params.group][x_.state_.first_block[params.group][sequence] +
+                                     position / group.block_tokens];
+  for (uint64_t h = 0; h < num_heads; ++h) {
+    const float* head = values + h * dim;
+    const uint64_t area = params.layer * group.kv_heads + first_head + h;
+    k_.kv_write(keys ? head : nullptr, keys ? nullptr : head,
+                const_cast<uint8_t*>(block) + area * area_bytes, position % group.block_tokens,
+                group.block_tokens, group.key_dim, group.value_dim, group.type);
+  }
+}
+
+// ---- Linear phases
+// ---------------------------------------------------------------------------------
+
+/// y = columns of x W^T + bias for all rows of the step.
+void PhaseRunner::multiply(const Phase& phase, uint32_t weight, uint32_t bias,
+                           const ColumnBlock& block, float* y, uint32_t thread) noexcept {
+  const PackedWeight& w = x_.weights_[weight].matrix;
+  const bool integer = w.layout->panel_rows == kIntegerPanelRows;
+  LinearArgs args{};
+  args.weights = w.data;
+  args.panel_bytes = panel_bytes(*w.layout, w.depth);
+  args.first_panel = block.first / w.layout->panel_rows;
+  args.num_panels = (block.width + w.layout->panel_rows - 1) / w.layout->panel_rows;
+  args.weight_rows = w.rows;
+  args.depth = w.depth;
+  args.y_stride = block.width;
+  args.tile = x_.scratch_[thread].tile;
+  args.sums = x_.scratch_[thread].sums;
+  args.decode_row = w.format->decode_row;
+  args.row_bytes = w.depth / w.format->block_values * w.format->block_bytes;
+  args.block_values = w.format->block_values;
+  args.block_bytes = w.format->block_bytes;
+  const LinearKernel kernel = k_.linear[static_cast<uint32_t>(w.layout->kind)];
+  const uint64_t row_bytes = w.depth * (integer ? 1 : sizeof(float));
+  // Raw rows are decoded once for all tokens; other panels come from the cache again for each
+  // chunk.
+  const uint64_t chunk = w.layout->kind == PanelKind::Raw
+                             ? block.num_rows
+                             : std::max<uint64_t>(kActivationCacheBytes / row_bytes, 16);
+  for (uint64_t t = 0; t < block.num_rows; t += chunk) {
+    args.num_rows = std::min(chunk, block.num_rows - t);
+    args.y = y + t * block.width;
+    if (integer) {
+      const QuantRows& all = x_.activations_[phase.input].quantised;
+      args.quantised = {all.q_row(t), all.d_row(t), all.sums_row(t), all.columns};
+    } else {
+      args.x = f32_row(phase.input, t);
+    }
+    kernel(args);
+  }
+  if (bias == TENON_NO_SLOT) return;
+  for (uint64_t t = 0; t < block.num_rows; ++t) {
+    float* row = y + t * block.width;
+    k_.add(row, vector(bias) + block.first, row, block.width);
+  }
+}
+
+/// One operation of a task's chain, in place on the block.
+void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
+  const tenon_op& op = row.op;
+  for (uint64_t t = 0; t < block.num_rows; ++t) {
+    float* y = block.y + t * block.width;
+    switch (op.kind) {
+      case TENON_OP_KV_WRITE: {
+        const tenon_kv_group& group = x_.plan_.groups[op.params.kv.group];
+        const uint64_t dim = row.kind == RowKind::WriteKeys ? group.key_dim : group.value_dim;
+        write_cache(row, y, t, block.first / dim, block.width / dim);
+        break;
+      }
+      case TENON_OP_RMS_NORM:
+        for (uint64_t c = 0; c < block.width; c += op.params.norm.segment) {
+          k_.rms_norm(y + c, vector(op.inputs[1]), op.params.norm.epsilon, y + c,
+                      op.params.norm.segment);
+        }
+        break;
+      case TENON_OP_LAYER_NORM:
+        for (uint64_t c = 0; c < block.width; c += op.params.norm.segment) {
+          k_.layer_norm(y + c, vector(op.inputs[1]), vector(op.inputs[2]), op.params.norm.epsilon,
+                        y + c, op.params.norm.segment);
+        }
+        break;
+      case TENON_OP_ROPE: {
+        const uint32_t d = op.params.rope.head_dim;
+        const auto pairs = static_cast<uint32_t>(columns(op.inputs[1]) / 2);
+        for (uint64_t c = 0; c < block.width; c += d) {
+          k_.rope(op.params.rope.style, y + c, f32_row(op.inputs[1], t), pairs, y + c, d);
+        }
+        break;
+      }
+      case TENON_OP_GLU:
+        k_.glu(op.params.glu.activation, y, block.y2 + t * block.width, y, block.width);
+        break;
+      case TENON_OP_ADD: {
+        // The operand that is not this linear's own result has memory; the own one has none.
+        const uint32_t other = x_.plan_.slots[op.inputs[0]].stored ? op.inputs[0] : op.inputs[1];
+        k_.add(y, f32_row(other, t) + block.first, y, block.width);
+        break;
+      }
+      case TENON_OP_SCALE:
+        k_.scale(y, op.params.scale.factor, y, block.width);
+        break;
+      case TENON_OP_SOFT_CAP:
+        k_.soft_cap(y, op.params.soft_cap.cap, y, block.width);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void PhaseRunner::finish(const LinearTask& task, const ColumnBlock& block) noexcept {
+  for (uint64_t t = 0; t < block.num_rows; ++t) {
+    const float* y = block.y + t * block.width;
+    if (task.store != TENON_NO_SLOT) {
+      std::memcpy(f32_row(task.store, t) + block.first, y, block.width * sizeof(float));
+    }
+    if (task.quantise != TENON_NO_SLOT) {
+      k_.quantise(y, x_.activations_[task.quantise].quantised, t, block.first, block.width);
+    }
+  }
+}
+
+void PhaseRunner::run_linear(const Phase& phase, uint32_t item, uint32_t thread) noexcept {
+  const LinearTask* task = phase.tasks.data();
+  while (item >= num_blocks(*task)) item -= num_blocks(*task++);
+  const Executable::ThreadScratch& scratch = x_.scratch_[thread];
+  ColumnBlock block{};
+  block.first = item * task->block;
+  block.width = std::min(task->block, task->columns - block.first);
+  block.num_rows = num_rows(phase.row_class);
+  block.y = scratch.y;
+  block.y2 = scratch.y2;
+  multiply(phase, task->weight, task->bias, block, scratch.y, thread);
+  if (task->second != TENON_NO_SLOT) {
+    multiply(phase, task->second, task->second_bias, block, scratch.y2, thread);
+  }
+  for (const RowOp& row : task->chain) apply(row, block);
+  finish(*task, block);
+}
+
+// ---- Attention phases
+// ------------------------------------------------------------------------------
+
+void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept {
+  const tenon_attention_params& params = phase.attention.params.attention;
+  const tenon_kv_group& group = x_.plan_.groups[params.group];
+  const CacheBlock shape{group.block_tokens, group.key_dim, group.value_dim};
+  const uint64_t element = group.type == TENON_TYPE_F16 ? 2 : 4;
+  const uint32_t kv_head = item % group.kv_heads;
+  const uint32_t first_token = item / group.kv_heads * kAttentionTokens;
+  const auto tokens = static_cast<uint32_t>(num_rows(phase.row_class));
+  const uint32_t heads = params.heads / group.kv_heads;
+  const float* sinks = vector(phase.attention.inputs[1]);
+  for (uint32_t t = first_token; t < std::min(first_token + kAttentionTokens, tokens); ++t) {
+    const uint32_t position = x_.state_.token_position[t];
+    AttentionArgs args{};
+    args.blocks = x_.state_.blocks[params.group].data() +
+                  x_.state_.first_block[params.group][x_.state_.token_sequence[t]];
+    args.area_offset = (static_cast<uint64_t>(params.layer) * group.kv_heads + kv_head) *
+                       shape.elements() * element;
+    args.block_tokens = group.block_tokens;
+    args.key_dim = group.key_dim;
+    args.value_dim = group.value_dim;
+    args.end = position + 1;
+    args.first = params.window > 0 && args.end > params.window ? args.end - params.window : 0;
+    args.num_heads = heads;
+    args.q = f32_row(phase.attention.inputs[0], t) +
+             static_cast<uint64_t>(kv_head) * heads * group.key_dim;
+    const uint64_t out_column = static_cast<uint64_t>(kv_head) * heads * group.value_dim;
+    args.out = f32_row(phase.attention.output, t) + out_column;
+    args.scale = params.scale;
+    args.soft_cap = params.soft_cap;
+    args.sinks = sinks == nullptr ? nullptr : sinks + static_cast<uint64_t>(kv_head) * heads;
+    args.scratch = x_.scratch_[thread].attention;
+    (group.type == TENON_TYPE_F16 ? k_.attention_f16 : k_.attention_f32)(args);
+    if (phase.quantise_attention) {
+      k_.quantise(args.out, x_.activations_[phase.attention.output].quantised, t, out_column,
+                  static_cast<uint64_t>(heads) * group.value_dim);
+    }
+  }
+}
+
+}  // namespace tenon::cpu

@@ -1,0 +1,54 @@
+// Runs the phases of a step, each on all threads of the host. Made anew for every step; owns
+// nothing.
+#pragma once
+
+#include "backends/cpu/executable.h"
+
+namespace tenon::cpu {
+
+class PhaseRunner {
+ public:
+  explicit PhaseRunner(Executable& executable) : x_(executable), k_(executable.kernels_) {}
+
+  void run(uint32_t phase, uint32_t thread, uint32_t num_threads) noexcept;
+  [[nodiscard]] bool cancelled() const noexcept;
+
+ private:
+  /// Columns [first, first + width) of all rows of a linear's result, in scratch.
+  struct ColumnBlock {
+    uint64_t first;
+    uint64_t width;
+    uint64_t num_rows;
+    float* y;         // [num_rows, width]
+    const float* y2;  // [num_rows, width], the second weight's
+  };
+
+  void run_rows(const Phase& phase, uint64_t row) noexcept;
+  void run_op(const tenon_op& op, uint64_t row) noexcept;
+  void quantise_row(uint32_t slot, uint64_t row) noexcept;
+
+  void run_linear(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
+  void multiply(const Phase& phase, uint32_t weight, uint32_t bias, const ColumnBlock& block,
+                float* y, uint32_t thread) noexcept;
+  void apply(const RowOp& row, const ColumnBlock& block) noexcept;
+  void finish(const LinearTask& task, const ColumnBlock& block) noexcept;
+  void write_cache(const RowOp& row, const float* values, uint64_t token, uint64_t first_head,
+                   uint64_t num_heads) noexcept;
+
+  void run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
+
+  [[nodiscard]] uint32_t num_items(const Phase& phase) const noexcept;
+  [[nodiscard]] uint64_t num_rows(uint32_t row_class) const noexcept;
+  [[nodiscard]] float* f32_row(uint32_t slot, uint64_t row) const noexcept;
+  [[nodiscard]] uint64_t columns(uint32_t slot) const noexcept {
+    return x_.plan_.slots[slot].slot.columns;
+  }
+  [[nodiscard]] const float* vector(uint32_t slot) const noexcept {
+    return slot == TENON_NO_SLOT ? nullptr : x_.weights_[slot].vector;
+  }
+
+  Executable& x_;
+  const Kernels& k_;
+};
+
+}  // namespace tenon::cpu

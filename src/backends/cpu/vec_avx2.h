@@ -1,0 +1,199 @@
+// The vector type on AVX2, FMA and F16C: two 256-bit halves.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+struct F32x16 {
+  __m256 lo, hi;
+};
+struct I32x16 {
+  __m256i lo, hi;
+};
+struct U8x64 {
+  __m256i lo, hi;
+};
+
+inline F32x16 broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+inline F32x16 load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+inline void store(float* p, F32x16 x) {
+  _mm256_storeu_ps(p, x.lo);
+  _mm256_storeu_ps(p + 8, x.hi);
+}
+inline __m128i load_16_bytes(const void* p) {
+  return _mm_loadu_si128(static_cast<const __m128i*>(p));
+}
+inline F32x16 load_f16(const uint16_t* p) {
+  return {_mm256_cvtph_ps(load_16_bytes(p)), _mm256_cvtph_ps(load_16_bytes(p + 8))};
+}
+inline __m256 bf16_to_f32(__m128i x) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
+}
+inline F32x16 load_bf16(const uint16_t* p) {
+  return {bf16_to_f32(load_16_bytes(p)), bf16_to_f32(load_16_bytes(p + 8))};
+}
+inline void store_f16(uint16_t* p, F32x16 x) {
+  constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(x.lo, kNearest));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8), _mm256_cvtps_ph(x.hi, kNearest));
+}
+inline F32x16 load_u8_as_f32(const uint8_t* p) {
+  const __m128i x = load_16_bytes(p);
+  return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(x)),
+          _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(x, 8)))};
+}
+inline F32x16 load_s8_as_f32(const uint8_t* p) {
+  const __m128i x = load_16_bytes(p);
+  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x)),
+          _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(x, 8)))};
+}
+inline F32x16 add(F32x16 a, F32x16 b) {
+  return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)};
+}
+inline F32x16 sub(F32x16 a, F32x16 b) {
+  return {_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi)};
+}
+inline F32x16 mul(F32x16 a, F32x16 b) {
+  return {_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi)};
+}
+inline F32x16 div(F32x16 a, F32x16 b) {
+  return {_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)};
+}
+inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
+}
+inline F32x16 max(F32x16 a, F32x16 b) {
+  return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)};
+}
+// Operands swapped, so that min(NaN, b) is NaN as max(a, NaN) is.
+inline F32x16 min(F32x16 a, F32x16 b) {
+  return {_mm256_min_ps(b.lo, a.lo), _mm256_min_ps(b.hi, a.hi)};
+}
+inline F32x16 abs(F32x16 a) {
+  const __m256 sign = _mm256_set1_ps(-0.0f);
+  return {_mm256_andnot_ps(sign, a.lo), _mm256_andnot_ps(sign, a.hi)};
+}
+inline F32x16 round_nearest(F32x16 a) {
+  constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  return {_mm256_round_ps(a.lo, kNearest), _mm256_round_ps(a.hi, kNearest)};
+}
+inline F32x16 zero_where_less(F32x16 a, F32x16 b, F32x16 x) {
+  return {_mm256_andnot_ps(_mm256_cmp_ps(a.lo, b.lo, _CMP_LT_OQ), x.lo),
+          _mm256_andnot_ps(_mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ), x.hi)};
+}
+inline __m256 power_of_two(__m256 n) {
+  return _mm256_castsi256_ps(
+      _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
+}
+/// x * 2^n for integral n in -126..127; x is NaN where n is.
+inline F32x16 scale_by_power_of_two(F32x16 x, F32x16 n) {
+  return {_mm256_mul_ps(x.lo, power_of_two(n.lo)), _mm256_mul_ps(x.hi, power_of_two(n.hi))};
+}
+/// The sum of the lanes, pairwise: lanes i and i + 8, then i + 4, i + 2, i + 1.
+inline float sum(F32x16 x) {
+  const __m256 a = _mm256_add_ps(x.lo, x.hi);
+  const __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  const __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
+  return _mm_cvtss_f32(_mm_add_ss(c, _mm_shuffle_ps(c, c, 1)));
+}
+inline float max_lane(F32x16 x) {
+  const __m256 a = _mm256_max_ps(x.lo, x.hi);
+  const __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  const __m128 c = _mm_max_ps(b, _mm_movehl_ps(b, b));
+  return _mm_cvtss_f32(_mm_max_ss(c, _mm_shuffle_ps(c, c, 1)));
+}
+
+inline F32x16 to_f32(I32x16 x) { return {_mm256_cvtepi32_ps(x.lo), _mm256_cvtepi32_ps(x.hi)}; }
+/// Lanes must be in -127..127 (or NaN, which gives an unspecified byte).
+inline void store_s8(int8_t* p, F32x16 x) {
+  const __m256i words = _mm256_packs_epi32(_mm256_cvtps_epi32(x.lo), _mm256_cvtps_epi32(x.hi));
+  const __m256i ordered = _mm256_permute4x64_epi64(words, 0xD8);
+  const __m128i bytes =
+      _mm_packs_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
+}
+
+inline U8x64 load_u8(const uint8_t* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
+}
+inline U8x64 low_nibbles(U8x64 x) {
+  const __m256i mask = _mm256_set1_epi8(0x0F);
+  return {_mm256_and_si256(x.lo, mask), _mm256_and_si256(x.hi, mask)};
+}
+inline U8x64 high_nibbles(U8x64 x) {
+  return low_nibbles({_mm256_srli_epi16(x.lo, 4), _mm256_srli_epi16(x.hi, 4)});
+}
+template <int kRight, int kLeft, int kMask>
+inline __m256i or_bits_half(__m256i w, __m256i plane) {
+  const __m256i moved = _mm256_slli_epi16(_mm256_srli_epi16(plane, kRight), kLeft);
+  return _mm256_or_si256(w, _mm256_and_si256(moved, _mm256_set1_epi8(kMask)));
+}
+/// w | (((plane >> right) << left) & mask), byte by byte: takes the bits of a bit plane. The shifts
+/// cross bytes; the mask keeps only bits that did not.
+template <int kRight, int kLeft, int kMask>
+inline U8x64 or_bits(U8x64 w, U8x64 plane) {
+  return {or_bits_half<kRight, kLeft, kMask>(w.lo, plane.lo),
+          or_bits_half<kRight, kLeft, kMask>(w.hi, plane.hi)};
+}
+
+inline __m256i broadcast_4_bytes(const int8_t* a) {
+  int32_t four;
+  std::memcpy(&four, a, sizeof(four));
+  return _mm256_set1_epi32(four);
+}
+
+/// Sums of products of unsigned weights with signed activations, in 16 rows: row r gains
+/// sum_{i<4} w[4r + i] * a[i]. Collects in int16: settle() must be called before a sum can pass
+/// 32767 (weights up to 15: every 8 adds, up to 31: 4, up to 63: 2; activations are at most 127).
+struct DotU8 {
+  __m256i lo16 = _mm256_setzero_si256(), hi16 = _mm256_setzero_si256();
+  I32x16 s = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+  void add(U8x64 w, const int8_t* a) {
+    const __m256i x = broadcast_4_bytes(a);
+    lo16 = _mm256_add_epi16(lo16, _mm256_maddubs_epi16(w.lo, x));
+    hi16 = _mm256_add_epi16(hi16, _mm256_maddubs_epi16(w.hi, x));
+  }
+  void settle() {
+    const __m256i ones = _mm256_set1_epi16(1);
+    s.lo = _mm256_add_epi32(s.lo, _mm256_madd_epi16(lo16, ones));
+    s.hi = _mm256_add_epi32(s.hi, _mm256_madd_epi16(hi16, ones));
+    lo16 = hi16 = _mm256_setzero_si256();
+  }
+  [[nodiscard]] I32x16 total(int32_t start) const {
+    const __m256i x = _mm256_set1_epi32(start);
+    return {_mm256_add_epi32(s.lo, x), _mm256_add_epi32(s.hi, x)};
+  }
+};
+
+/// The same for signed weights: |w| times a with the sign of w; 128 * 127 * 2 fits int16 once.
+struct DotS8 {
+  static constexpr int32_t kBias = 0;  // what add() adds to each weight
+  I32x16 s = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+  static __m256i product(__m256i w, __m256i x) {
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+    return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  }
+  void add(U8x64 w, const int8_t* a) {
+    const __m256i x = broadcast_4_bytes(a);
+    s.lo = _mm256_add_epi32(s.lo, product(w.lo, x));
+    s.hi = _mm256_add_epi32(s.hi, product(w.hi, x));
+  }
+  void settle() {}
+  [[nodiscard]] I32x16 total(int32_t start) const {
+    const __m256i x = _mm256_set1_epi32(start);
+    return {_mm256_add_epi32(s.lo, x), _mm256_add_epi32(s.hi, x)};
+  }
+};
+
+/// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the
+/// broadcast activations fit the 16 registers.
+inline constexpr int kColumns = 4;
+/// Float kernels: 3 columns x 4 registers of sums + 4 of weights.
+inline constexpr int kFloatColumns = 3;
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,0 +1,122 @@
+// The vector type on AVX-512 (F, BW, VL, DQ) with VNNI: one 512-bit register.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+struct F32x16 {
+  __m512 v;
+};
+struct I32x16 {
+  __m512i v;
+};
+struct U8x64 {
+  __m512i v;
+};
+
+inline F32x16 broadcast(float x) { return {_mm512_set1_ps(x)}; }
+inline F32x16 load(const float* p) { return {_mm512_loadu_ps(p)}; }
+inline void store(float* p, F32x16 x) { _mm512_storeu_ps(p, x.v); }
+inline __m256i load_32_bytes(const void* p) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+}
+inline __m128i load_16_bytes(const void* p) {
+  return _mm_loadu_si128(static_cast<const __m128i*>(p));
+}
+inline F32x16 load_f16(const uint16_t* p) { return {_mm512_cvtph_ps(load_32_bytes(p))}; }
+inline F32x16 load_bf16(const uint16_t* p) {
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load_32_bytes(p)), 16))};
+}
+inline void store_f16(uint16_t* p, F32x16 x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+inline F32x16 load_u8_as_f32(const uint8_t* p) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(load_16_bytes(p)))};
+}
+inline F32x16 load_s8_as_f32(const uint8_t* p) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_16_bytes(p)))};
+}
+inline F32x16 add(F32x16 a, F32x16 b) { return {_mm512_add_ps(a.v, b.v)}; }
+inline F32x16 sub(F32x16 a, F32x16 b) { return {_mm512_sub_ps(a.v, b.v)}; }
+inline F32x16 mul(F32x16 a, F32x16 b) { return {_mm512_mul_ps(a.v, b.v)}; }
+inline F32x16 div(F32x16 a, F32x16 b) { return {_mm512_div_ps(a.v, b.v)}; }
+inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+inline F32x16 max(F32x16 a, F32x16 b) { return {_mm512_max_ps(a.v, b.v)}; }
+// Operands swapped, so that min(NaN, b) is NaN as max(a, NaN) is.
+inline F32x16 min(F32x16 a, F32x16 b) { return {_mm512_min_ps(b.v, a.v)}; }
+inline F32x16 abs(F32x16 a) { return {_mm512_abs_ps(a.v)}; }
+inline F32x16 round_nearest(F32x16 a) {
+  return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+}
+inline F32x16 zero_where_less(F32x16 a, F32x16 b, F32x16 x) {
+  return {_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_NLT_UQ), x.v)};
+}
+/// x * 2^n for integral n in -126..127; NaN where x or n is.
+inline F32x16 scale_by_power_of_two(F32x16 x, F32x16 n) { return {_mm512_scalef_ps(x.v, n.v)}; }
+/// The sum of the lanes, pairwise: lanes i and i + 8, then i + 4, i + 2, i + 1.
+inline float sum(F32x16 x) {
+  const __m256 a = _mm256_add_ps(_mm512_castps512_ps256(x.v), _mm512_extractf32x8_ps(x.v, 1));
+  const __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  const __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
+  return _mm_cvtss_f32(_mm_add_ss(c, _mm_shuffle_ps(c, c, 1)));
+}
+inline float max_lane(F32x16 x) { return _mm512_reduce_max_ps(x.v); }
+
+inline F32x16 to_f32(I32x16 x) { return {_mm512_cvtepi32_ps(x.v)}; }
+/// Lanes must be in -127..127 (or NaN, which gives an unspecified byte).
+inline void store_s8(int8_t* p, F32x16 x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x.v)));
+}
+
+inline U8x64 load_u8(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
+inline U8x64 low_nibbles(U8x64 x) { return {_mm512_and_si512(x.v, _mm512_set1_epi8(0x0F))}; }
+inline U8x64 high_nibbles(U8x64 x) { return low_nibbles({_mm512_srli_epi16(x.v, 4)}); }
+/// w | (((plane >> right) << left) & mask), byte by byte: takes the bits of a bit plane. The shifts
+/// cross bytes; the mask keeps only bits that did not.
+template <int kRight, int kLeft, int kMask>
+inline U8x64 or_bits(U8x64 w, U8x64 plane) {
+  const __m512i moved = _mm512_slli_epi16(_mm512_srli_epi16(plane.v, kRight), kLeft);
+  return {_mm512_or_si512(w.v, _mm512_and_si512(moved, _mm512_set1_epi8(kMask)))};
+}
+
+inline __m512i broadcast_4_bytes(const int8_t* a) {
+  int32_t four;
+  std::memcpy(&four, a, sizeof(four));
+  return _mm512_set1_epi32(four);
+}
+
+/// Sums of products of unsigned weights with signed activations, in 16 rows: row r gains
+/// sum_{i<4} w[4r + i] * a[i]. Exact in int32.
+struct DotU8 {
+  __m512i s = _mm512_setzero_si512();
+  void add(U8x64 w, const int8_t* a) { s = _mm512_dpbusd_epi32(s, w.v, broadcast_4_bytes(a)); }
+  void settle() {}
+  [[nodiscard]] I32x16 total(int32_t start) const {
+    return {_mm512_add_epi32(s, _mm512_set1_epi32(start))};
+  }
+};
+/// The same for signed weights, which vpdpbusd takes only with 128 added.
+struct DotS8 {
+  static constexpr int32_t kBias = 128;  // what add() adds to each weight
+  __m512i s = _mm512_setzero_si512();
+  void add(U8x64 w, const int8_t* a) {
+    const __m512i biased = _mm512_xor_si512(w.v, _mm512_set1_epi8(static_cast<char>(0x80)));
+    s = _mm512_dpbusd_epi32(s, biased, broadcast_4_bytes(a));
+  }
+  void settle() {}
+  [[nodiscard]] I32x16 total(int32_t start) const {
+    return {_mm512_add_epi32(s, _mm512_set1_epi32(start))};
+  }
+};
+
+/// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
+inline constexpr int kColumns = 8;
+/// Float kernels: 8 columns x 2 registers of sums.
+inline constexpr int kFloatColumns = 8;
+
+}  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,0 +1,183 @@
+// The vector type without intrinsics: plain loops the compiler may vectorise for any machine.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "quant/half.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+struct F32x16 {
+  float v[16];
+};
+struct I32x16 {
+  int32_t v[16];
+};
+struct U8x64 {
+  uint8_t v[64];
+};
+
+template <typename F>
+inline F32x16 each_f32(F f) {
+  F32x16 r;
+  for (int i = 0; i < 16; ++i) r.v[i] = f(i);
+  return r;
+}
+template <typename F>
+inline I32x16 each_i32(F f) {
+  I32x16 r;
+  for (int i = 0; i < 16; ++i) r.v[i] = f(i);
+  return r;
+}
+template <typename F>
+inline U8x64 each_u8(F f) {
+  U8x64 r;
+  for (int i = 0; i < 64; ++i) r.v[i] = static_cast<uint8_t>(f(i));
+  return r;
+}
+
+inline F32x16 broadcast(float x) {
+  return each_f32([=](int) { return x; });
+}
+inline F32x16 load(const float* p) {
+  F32x16 r;
+  std::memcpy(r.v, p, sizeof(r.v));
+  return r;
+}
+inline void store(float* p, F32x16 x) { std::memcpy(p, x.v, sizeof(x.v)); }
+inline F32x16 load_f16(const uint16_t* p) {
+  return each_f32([=](int i) { return f16_to_f32(p[i]); });
+}
+inline F32x16 load_bf16(const uint16_t* p) {
+  return each_f32([=](int i) { return tenon::bf16_to_f32(p[i]); });
+}
+inline void store_f16(uint16_t* p, F32x16 x) {
+  for (int i = 0; i < 16; ++i) p[i] = f32_to_f16(x.v[i]);
+}
+inline F32x16 load_u8_as_f32(const uint8_t* p) {
+  return each_f32([=](int i) { return static_cast<float>(p[i]); });
+}
+inline F32x16 load_s8_as_f32(const uint8_t* p) {
+  return each_f32([=](int i) { return static_cast<float>(static_cast<int8_t>(p[i])); });
+}
+inline F32x16 add(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return a.v[i] + b.v[i]; });
+}
+inline F32x16 sub(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return a.v[i] - b.v[i]; });
+}
+inline F32x16 mul(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return a.v[i] * b.v[i]; });
+}
+inline F32x16 div(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return a.v[i] / b.v[i]; });
+}
+// Without an FMA unit a fused multiply-add is a slow function: two roundings here.
+inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  return each_f32([&](int i) { return a.v[i] * b.v[i] + c.v[i]; });
+}
+// As maxps and minps do: the second operand where either is NaN.
+inline F32x16 max(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
+}
+inline F32x16 min(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return b.v[i] < a.v[i] ? b.v[i] : a.v[i]; });
+}
+inline F32x16 abs(F32x16 a) {
+  return each_f32([&](int i) { return std::fabs(a.v[i]); });
+}
+inline F32x16 round_nearest(F32x16 a) {
+  return each_f32([&](int i) { return std::nearbyint(a.v[i]); });
+}
+inline F32x16 zero_where_less(F32x16 a, F32x16 b, F32x16 x) {
+  return each_f32([&](int i) { return a.v[i] < b.v[i] ? 0.0f : x.v[i]; });
+}
+/// x * 2^n for integral n in -126..127; n is NaN where x is.
+inline F32x16 scale_by_power_of_two(F32x16 x, F32x16 n) {
+  return each_f32([&](int i) {
+    if (!(n.v[i] == n.v[i])) return n.v[i];
+    const int32_t bits = (static_cast<int32_t>(n.v[i]) + 127) << 23;
+    float power;
+    std::memcpy(&power, &bits, sizeof(power));
+    return x.v[i] * power;
+  });
+}
+/// The sum of the lanes, pairwise: lanes i and i + 8, then i + 4, i + 2, i + 1.
+inline float sum(F32x16 x) {
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) x.v[i] += x.v[i + width];
+  }
+  return x.v[0];
+}
+inline float max_lane(F32x16 x) {
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) x.v[i] = x.v[i] > x.v[i + width] ? x.v[i] : x.v[i + width];
+  }
+  return x.v[0];
+}
+
+inline F32x16 to_f32(I32x16 x) {
+  return each_f32([&](int i) { return static_cast<float>(x.v[i]); });
+}
+/// Lanes must be in -127..127 (or NaN, which gives an unspecified byte).
+inline void store_s8(int8_t* p, F32x16 x) {
+  for (int i = 0; i < 16; ++i) {
+    p[i] = x.v[i] >= -127.0f && x.v[i] <= 127.0f ? static_cast<int8_t>(x.v[i]) : int8_t{0};
+  }
+}
+
+inline U8x64 load_u8(const uint8_t* p) {
+  U8x64 r;
+  std::memcpy(r.v, p, sizeof(r.v));
+  return r;
+}
+inline U8x64 low_nibbles(U8x64 x) {
+  return each_u8([&](int i) { return x.v[i] & 0x0F; });
+}
+inline U8x64 high_nibbles(U8x64 x) {
+  return each_u8([&](int i) { return x.v[i] >> 4; });
+}
+/// w | ((plane >> shift) & mask) << left, byte by byte: takes the bits of a bit plane.
+template <int kRight, int kLeft, int kMask>
+inline U8x64 or_bits(U8x64 w, U8x64 plane) {
+  return each_u8([&](int i) { return w.v[i] | (((plane.v[i] >> kRight) << kLeft) & kMask); });
+}
+
+/// Sums of products of unsigned weights with signed activations, in 16 rows: row r gains
+/// sum_{i<4} w[4r + i] * a[i].
+struct DotU8 {
+  I32x16 s = {};
+  void add(U8x64 w, const int8_t* a) {
+    for (int r = 0; r < 16; ++r) {
+      for (int i = 0; i < 4; ++i) s.v[r] += static_cast<int32_t>(w.v[4 * r + i]) * a[i];
+    }
+  }
+  void settle() {}
+  [[nodiscard]] I32x16 total(int32_t start) const {
+    return each_i32([&](int i) { return s.v[i] + start; });
+  }
+};
+/// The same for signed weights.
+struct DotS8 {
+  static constexpr int32_t kBias = 0;  // what add() adds to each weight
+  I32x16 s = {};
+  void add(U8x64 w, const int8_t* a) {
+    for (int r = 0; r < 16; ++r) {
+      for (int i = 0; i < 4; ++i) {
+        s.v[r] += static_cast<int32_t>(static_cast<int8_t>(w.v[4 * r + i])) * a[i];
+      }
+    }
+  }
+  void settle() {}
+  [[nodiscard]] I32x16 total(int32_t start) const {
+    return each_i32([&](int i) { return s.v[i] + start; });
+  }
+};
+
+/// Columns a linear kernel takes at once.
+inline constexpr int kColumns = 4;
+inline constexpr int kFloatColumns = 2;
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
