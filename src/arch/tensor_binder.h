@@ -9,14 +9,9 @@
 
 #include "file/model_file.h"
 #include "program/program.h"
+#include "weights/bound_tensor.h"
 
 namespace tenon {
-
-/// A weight slot of the program and the tensor that fills it.
-struct BoundTensor {
-  Slot slot;
-  size_t tensor;  ///< number in ModelFile::tensors()
-};
 
 /// Asked by an architecture for one tensor after the other. A missing tensor gets a slot all the
 /// same, so that `finish` can name several at once.
