@@ -58,12 +58,12 @@ void check_magic(const ByteSource& source) {
   const std::string_view begin(bytes.data(), size);
   if (begin.starts_with("GGUF"sv)) return;
   if (size < 4) fail(Code::Format, "{}: ends at byte {} inside magic", source.name(), size);
+  // safetensors: the length of a JSON object as u64, then the object.
+  if (size >= 9 && begin[8] == '{' && begin.substr(5, 3) == "\0\0\0"sv) {
+    fail(Code::Unsupported, "{}: is a safetensors file, which is not supported yet", source.name());
+  }
   for (const Other& other : kOthers) {
     if (begin.starts_with(other.begins_with)) fail(other.code, "{}: {}", source.name(), other.what);
-  }
-  // safetensors: the length of a JSON object, then the object.
-  if (size >= 9 && begin[8] == '{') {
-    fail(Code::Unsupported, "{}: is a safetensors file, which is not supported yet", source.name());
   }
   fail(Code::Format, "{}: is no model file: it begins with {} (GGUF begins with 47 47 55 46)",
        source.name(), hex(begin.substr(0, 4)));
