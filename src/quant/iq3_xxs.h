@@ -34,10 +34,13 @@ inline void decode(const BlockIQ3_XXS& block, float* out) noexcept {
     uint32_t tail = 0;
     std::memcpy(&tail, block.tails + 4 * s, sizeof(tail));
     const float scale = d * (0.5f + static_cast<float>(tail >> 28)) * 0.5f;
-    for (int i = 0; i < 32; ++i) {
-      const uint16_t point = kIq3XxsGrid[block.qs[8 * s + i / 4]];
-      const float level = static_cast<float>(kIq3XxsLevels[point >> (3 * (i % 4)) & 7]);
-      *out++ = with_sign(scale * level, expand_signs(tail >> (i / 8 * 7)), i % 8);
+    for (int k = 0; k < 4; ++k) {
+      const uint8_t signs = expand_signs(tail >> (7 * k));
+      for (int j = 0; j < 8; ++j) {
+        const uint16_t point = kIq3XxsGrid[block.qs[8 * s + 2 * k + j / 4]];
+        const float level = static_cast<float>(kIq3XxsLevels[point >> (3 * (j % 4)) & 7]);
+        *out++ = with_sign(scale * level, signs, j);
+      }
     }
   }
 }

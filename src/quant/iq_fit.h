@@ -2,10 +2,10 @@
 // scales, and sub-block scales as small integers under one f16 scale. Layouts are in the headers.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "quant/fit.h"
+#include "quant/iq_signs.h"
 #include "quant/isa.h"
 
 namespace tenon {
@@ -163,7 +163,7 @@ inline uint8_t take_signs(float* x, bool even) noexcept {
     }
     if (x[j] < x[smallest]) smallest = j;
   }
-  if (even && (std::popcount(signs) & 1) != 0) {
+  if (even && odd_bits(signs) != 0) {
     signs ^= 1u << smallest;
     x[smallest] = -x[smallest];
   }

@@ -9,16 +9,24 @@
 namespace tenon {
 inline namespace TENON_QUANT_ISA {
 
+/// 1 when an odd number of the low eight bits is set. (std::popcount is a call on the x86
+/// baseline.)
+constexpr uint32_t odd_bits(uint32_t bits) noexcept {
+  const uint32_t folded = (bits ^ bits >> 4) & 15u;
+  return 0x6996u >> folded & 1u;
+}
+
 /// Signs of eight values, bit j set where value j is negative. Bits 0..6 are the code; the number
 /// of negative values in a group is always even, which gives bit 7.
 constexpr uint8_t expand_signs(uint32_t code) noexcept {
   const uint32_t low = code & 127u;
-  return static_cast<uint8_t>(low | (static_cast<uint32_t>(std::popcount(low)) & 1u) << 7);
+  return static_cast<uint8_t>(low | odd_bits(low) << 7);
 }
 
-/// value, negated where bit j of signs is set; the factor keeps a zero's sign as files' tools do.
+/// value, negated where bit j of signs is set.
 constexpr float with_sign(float value, uint8_t signs, int j) noexcept {
-  return value * ((signs >> j & 1) != 0 ? -1.0f : 1.0f);
+  const uint32_t flip = static_cast<uint32_t>(signs >> j & 1) << 31;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) ^ flip);
 }
 
 }  // namespace TENON_QUANT_ISA

@@ -68,6 +68,15 @@ TEST(QuantVectors, AnyBytesDecodeWithoutLeavingTheRow) {
   }
 }
 
+TEST(QuantVectors, SignCodesHaveAnEvenNumberOfNegatives) {
+  for (uint32_t code = 0; code < 128; ++code) {
+    const uint8_t signs = expand_signs(code);
+    EXPECT_EQ(signs & 127, code);
+    EXPECT_EQ(std::popcount(static_cast<uint32_t>(signs)) % 2, 0) << code;
+    EXPECT_EQ(odd_bits(code), static_cast<uint32_t>(std::popcount(code)) % 2) << code;
+  }
+}
+
 TEST(QuantVectors, NoValuesTouchNothing) {
   for (const FormatInfo& info : kFormats) {
     if (info.decode_row != nullptr) info.decode_row(nullptr, nullptr, 0);
