@@ -47,8 +47,9 @@ bool is_library(std::string_view path) {
 std::string refuse_include(std::string_view path, std::string_view name, const Floors& floors) {
   const std::string_view target = first_folder(name);
   if (path.starts_with("src/backends/")) {
-    const std::string own = std::string(folder_of(path.substr(4))) + "/";
-    if (name.starts_with(own) || name == kPluginAbi) return "";
+    const std::string_view backend =
+        first_folder(path.substr(std::string_view("src/backends/").size()));
+    if (name.starts_with("backends/" + std::string(backend) + "/") || name == kPluginAbi) return "";
     if (target == "quant" && is_header(name)) return "";
     return "a backend includes tenon/backend.h, its own folder and headers of quant only";
   }

@@ -87,7 +87,8 @@ TEST(Layering, HeadersOfQuantStandAlone) {
 TEST(Layering, BackendsSeeThePluginAbiOnly) {
   EXPECT_THAT(check({{"src/backends/cpu/a.cpp",
                       "#include \"tenon/backend.h\"\n#include \"backends/cpu/b.h\"\n"
-                      "#include \"quant/q4_0.h\"\n"}}),
+                      "#include \"quant/q4_0.h\"\n"},
+                     {"src/backends/cpu/plugin/a.cpp", "#include \"backends/cpu/b.h\"\n"}}),
               IsEmpty());
   EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"base/error.h\"\n"}}),
               ElementsAre(finding("src/backends/cpu/a.cpp", 1, "a backend includes")));
