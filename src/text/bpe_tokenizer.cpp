@@ -4,12 +4,13 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/byte_alphabet.h"
 #include "text/merger.h"
 #include "text/pre_tokenizer.h"
-#include "text/quoted.h"
 #include "text/token_table.h"
-#include "text/utf8.h"
+#include "text/utf8_codec.h"
+#include "text/word_cache.h"
 
 namespace tenon {
 namespace {
@@ -84,16 +85,29 @@ class BpeTokenizer final : public Tokenizer {
 
  private:
   void encode_text(std::string_view text, bool, std::vector<Token>& out) const override {
+    WordCache cache(text.size());
     std::vector<Symbol> symbols;
     split_words(pre_tokenizer_.patterns, text, [&](std::string_view word) {
-      if (pre_tokenizer_.whole_words) {
-        if (const auto token = whole_word(word)) return out.push_back(*token);
+      if (const auto known = cache.find(word)) {
+        out.insert(out.end(), known->begin(), known->end());
+        return;
       }
-      symbols.resize(word.size());
-      for (size_t i = 0; i < word.size(); ++i) symbols[i] = bytes_[static_cast<uint8_t>(word[i])];
-      merge_symbols(merges_, symbols);
-      append(symbols, out);
+      const size_t before = out.size();
+      encode_word(word, symbols, out);
+      cache.insert(word, std::span(out).subspan(before));
     });
+  }
+
+  /// `symbols` is scratch, kept from word to word.
+  void encode_word(std::string_view word, std::vector<Symbol>& symbols,
+                   std::vector<Token>& out) const {
+    if (pre_tokenizer_.whole_words) {
+      if (const auto token = whole_word(word)) return out.push_back(*token);
+    }
+    symbols.resize(word.size());
+    for (size_t i = 0; i < word.size(); ++i) symbols[i] = bytes_[static_cast<uint8_t>(word[i])];
+    merge_symbols(merges_, symbols);
+    append(symbols, out);
   }
 
   /// The token whose bytes are exactly `word`, if there is one.

@@ -1,6 +1,6 @@
 #include "text/byte_alphabet.h"
 
-#include "text/utf8.h"
+#include "text/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace tenon {
 namespace {
@@ -54,7 +55,7 @@ const PreTokenizer& pre_tokenizer_of(std::string_view name) {
     known += known.empty() ? "" : ", ";
     known += entry.name;
   }
-  fail(Code::Unsupported, "tokenizer.ggml.pre: unknown pre-tokenizer \"{}\" (known: {})", name,
+  fail(Code::Unsupported, "tokenizer.ggml.pre: unknown pre-tokenizer {} (known: {})", quoted(name),
        known);
 }
 

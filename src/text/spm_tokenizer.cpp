@@ -8,7 +8,8 @@
 #include "text/merger.h"
 #include "text/spm_merges.h"
 #include "text/token_table.h"
-#include "text/utf8.h"
+#include "text/utf8_codec.h"
+#include "text/word_cache.h"
 
 namespace tenon {
 namespace {
@@ -45,26 +46,47 @@ class SpmTokenizer final : public Tokenizer {
 
  private:
   void encode_text(std::string_view text, bool at_start, std::vector<Token>& out) const override {
-    std::vector<Symbol> word;
-    if (at_start && table().add_space_prefix) word.push_back(mark_);
-    for (size_t at = 0; at < text.size();) {
-      const CodePoint c = utf8_decode_valid(text.data() + at);
-      at += c.size;
-      const Symbol symbol = c.code == ' ' ? mark_ : merges_.characters.of(c.code);
-      const bool starts_word = symbol == mark_ && !word.empty() && word.back() != mark_;
-      if (starts_word && merges_.words_are_separate) {
-        merge_and_append(word, out);
-        word.clear();
+    WordCache cache(text.size());
+    std::vector<Symbol> symbols;
+    bool prefix = at_start && table().add_space_prefix;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = merges_.words_are_separate ? word_end(text, begin) : text.size();
+      const std::string_view word = text.substr(begin, end - begin);
+      begin = end;
+      const auto known = prefix ? std::nullopt : cache.find(word);
+      if (known) {
+        out.insert(out.end(), known->begin(), known->end());
+        continue;
       }
-      word.push_back(symbol);
+      const size_t before = out.size();
+      symbols.clear();
+      if (prefix) symbols.push_back(mark_);
+      encode_word(word, symbols, out);
+      if (!prefix) cache.insert(word, std::span(out).subspan(before));
+      prefix = false;
     }
-    merge_and_append(word, out);
   }
 
-  void merge_and_append(std::vector<Symbol>& word, std::vector<Token>& out) const {
-    merge_symbols(merges_.table, word);
+  /// The end of the word that starts at `begin`: before the next space that follows neither a space
+  /// nor a space mark. Where words are separate, no merge reaches across it.
+  static size_t word_end(std::string_view text, size_t begin) {
+    for (size_t at = text.find(' ', begin + 1); at < text.size(); at = text.find(' ', at + 1)) {
+      if (text[at - 1] != ' ' && !text.substr(0, at).ends_with(kSpaceMark)) return at;
+    }
+    return text.size();
+  }
+
+  /// `symbols`: what already stands before the word; scratch.
+  void encode_word(std::string_view word, std::vector<Symbol>& symbols,
+                   std::vector<Token>& out) const {
+    for (size_t at = 0; at < word.size();) {
+      const CodePoint c = utf8_decode_valid(word.data() + at);
+      at += c.size;
+      symbols.push_back(c.code == ' ' ? mark_ : merges_.characters.of(c.code));
+    }
+    merge_symbols(merges_.table, symbols);
     std::string spelled;
-    for (const Symbol symbol : word) {
+    for (const Symbol symbol : symbols) {
       if (symbol >= 0) {
         out.push_back(symbol);
         continue;

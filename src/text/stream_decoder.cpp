@@ -1,6 +1,6 @@
 #include "text/stream_decoder.h"
 
-#include "text/utf8.h"
+#include "text/utf8_codec.h"
 
 namespace tenon {
 

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/byte_alphabet.h"
-#include "text/quoted.h"
 
 namespace tenon {
 namespace {

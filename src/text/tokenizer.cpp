@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/bpe_tokenizer.h"
-#include "text/quoted.h"
 #include "text/spm_tokenizer.h"
 #include "text/token_table.h"
-#include "text/utf8.h"
+#include "text/utf8_codec.h"
 
 namespace tenon {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/utf8.h"
+#include "text/utf8_codec.h"
 
 #include <cstring>
 
