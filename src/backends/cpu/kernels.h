@@ -76,8 +76,8 @@ enum class PanelKind : uint32_t {
 
 /// Attention of some query rows over the cache of one layer and one KV head.
 struct AttentionArgs {
-  const uint8_t* const*
-      blocks;  ///< address of each cache block's K/V area of this layer and KV head
+  const uint8_t* const* blocks;  ///< address of each cache block of the sequence
+  uint64_t area_offset;          ///< of this layer and KV head in a block (cache_block.h), in bytes
   uint32_t block_tokens;
   uint32_t key_dim, value_dim;
   uint32_t first, end;  ///< positions [first, end) are attended

@@ -1,0 +1,175 @@
+// The linear kernels of every instruction set this machine has: near the exact product, and the
+// same bits however many rows a call covers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "backends/cpu/device.h"
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/panels.h"
+#include "quant/formats.h"
+
+namespace tenon::cpu {
+namespace {
+
+struct Problem {
+  const FormatInfo* format;
+  uint64_t rows, depth, tokens;
+  std::vector<uint8_t> packed;
+  std::vector<float> weights;  // [rows, depth]
+  std::vector<float> x;        // [tokens, depth]
+  PackedWeight weight;
+};
+
+Problem make_problem(const FormatInfo& format, uint64_t rows, uint64_t depth, uint64_t tokens) {
+  Problem p{&format, rows, depth, tokens, {}, {}, {}, {}};
+  std::mt19937 random(3);
+  std::normal_distribution<float> values;
+  const PanelFormat& layout = panel_format(format.id);
+  p.packed.resize(packed_bytes(layout, format, rows, depth) + 64);
+  p.weight = {&layout, &format, rows, depth, p.packed.data()};
+  p.weights.resize(rows * depth);
+  const uint64_t bytes = *row_bytes(format, depth);
+  std::vector<uint8_t> blocks(rows * bytes);
+  std::vector<float> row(depth);
+  for (uint64_t r = 0; r < rows; ++r) {
+    for (float& v : row) v = values(random);
+    format.encode_row(row.data(), blocks.data() + r * bytes, depth);
+    format.decode_row(blocks.data() + r * bytes, p.weights.data() + r * depth, depth);
+  }
+  pack_rows(p.weight, 0, rows, blocks.data());
+  p.x.resize(tokens * depth);
+  for (float& v : p.x) v = values(random);
+  return p;
+}
+
+/// y [tokens, rows] for tokens [first, first + count) of the problem, in one call.
+std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t first,
+                            uint64_t count) {
+  std::vector<int8_t> q(count * p.depth);
+  std::vector<float> d(count * p.depth / kActivationBlock + 1);
+  std::vector<int32_t> sums(count * p.depth / kSumBlock + 1);
+  std::vector<float> tile(kTileDepth * kFloatPanelRows), partial(count * kFloatPanelRows);
+  std::vector<float> y(count * p.rows);
+  LinearArgs args{};
+  args.weights = p.packed.data();
+  args.panel_bytes = panel_bytes(*p.weight.layout, p.depth);
+  args.num_panels = (p.rows + p.weight.layout->panel_rows - 1) / p.weight.layout->panel_rows;
+  args.weight_rows = p.rows;
+  args.depth = p.depth;
+  args.num_rows = count;
+  args.x = p.x.data() + first * p.depth;
+  args.y = y.data();
+  args.y_stride = p.rows;
+  args.tile = tile.data();
+  args.sums = partial.data();
+  args.decode_row = p.format->decode_row;
+  args.row_bytes = *row_bytes(*p.format, p.depth);
+  args.block_values = p.format->block_values;
+  args.block_bytes = p.format->block_bytes;
+  if (p.weight.layout->panel_rows == kIntegerPanelRows) {
+    args.quantised = {q.data(), d.data(), sums.data(), p.depth};
+    for (uint64_t t = 0; t < count; ++t) {
+      kernels.quantise(args.x + t * p.depth, args.quantised, t, 0, p.depth);
+    }
+  }
+  kernels.linear[static_cast<uint32_t>(p.weight.layout->kind)](args);
+  return y;
+}
+
+double relative_rmse(const Problem& p, const std::vector<float>& y) {
+  double error = 0, power = 0;
+  for (uint64_t t = 0; t < p.tokens; ++t) {
+    for (uint64_t r = 0; r < p.rows; ++r) {
+      double want = 0;
+      for (uint64_t k = 0; k < p.depth; ++k) {
+        want += static_cast<double>(p.weights[r * p.depth + k]) * p.x[t * p.depth + k];
+      }
+      error += std::pow(want - y[t * p.rows + r], 2);
+      power += want * want;
+    }
+  }
+  return std::sqrt(error / power);
+}
+
+class LinearKernel : public testing::TestWithParam<const char*> {
+ protected:
+  const Kernels* kernels_ = choose_kernels(GetParam());
+  void SetUp() override {
+    if (kernels_ == nullptr) GTEST_SKIP() << "this machine cannot run " << GetParam();
+  }
+};
+
+TEST_P(LinearKernel, IsNearTheExactProduct) {
+  for (const FormatInfo& format : kFormats) {
+    if (!format.weight || format.encode_row == nullptr) continue;
+    SCOPED_TRACE(format.name);
+    const uint64_t depth = format.block_values == 1 ? 301 : 512;
+    const Problem p = make_problem(format, 50, depth, 13);
+    const bool integer = p.weight.layout->panel_rows == kIntegerPanelRows;
+    // 8-bit activations: 1/127 of the block's maximum, uniformly rounded; floats: 301 roundings.
+    EXPECT_LT(relative_rmse(p, multiply(*kernels_, p, 0, p.tokens)), integer ? 1e-2 : 1e-6);
+  }
+}
+
+TEST_P(LinearKernel, RowsDoNotDependOnTheirNeighbours) {
+  for (const FormatInfo& format : kFormats) {
+    if (!format.weight || format.encode_row == nullptr) continue;
+    SCOPED_TRACE(format.name);
+    const uint64_t depth = format.block_values == 1 ? 301 : 512;
+    const Problem p = make_problem(format, 50, depth, 29);
+    const std::vector<float> together = multiply(*kernels_, p, 0, p.tokens);
+    for (const uint64_t count : {1u, 2u, 3u, 5u, 7u, 11u, 20u}) {
+      for (uint64_t t = 0; t + count <= p.tokens; t += count) {
+        const std::vector<float> part = multiply(*kernels_, p, t, count);
+        ASSERT_EQ(std::memcmp(part.data(), together.data() + t * p.rows, part.size() * 4), 0)
+            << count << " rows from " << t;
+      }
+    }
+  }
+}
+
+TEST_P(LinearKernel, ABrokenActivationGivesNoNumber) {
+  for (const Format id : {Format::Q4_0, Format::Q8_0, Format::Q6_K, Format::F16}) {
+    Problem p = make_problem(*find_format(id), 16, 256, 1);
+    for (const float broken : {NAN, INFINITY}) {
+      p.x[100] = broken;
+      for (const float y : multiply(*kernels_, p, 0, 1)) EXPECT_FALSE(std::isfinite(y));
+    }
+  }
+}
+
+TEST_P(LinearKernel, LargestIntegersDoNotOverflow) {
+  // Every weight and activation at its limit, signs alternating so that no sum cancels.
+  for (const Format id : {Format::Q4_0, Format::Q5_0, Format::Q8_0, Format::Q6_K, Format::Q5_K}) {
+    Problem p = make_problem(*find_format(id), 16, 256, 1);
+    const uint64_t bytes = *row_bytes(*p.format, 256);
+    std::vector<float> extreme(256);
+    for (size_t k = 0; k < 256; ++k) extreme[k] = k % 2 == 0 ? -1.0f : 1.0f;
+    std::vector<uint8_t> blocks(16 * bytes);
+    std::fill(p.packed.begin(), p.packed.end(), uint8_t{0});
+    for (uint64_t r = 0; r < 16; ++r) {
+      p.format->encode_row(extreme.data(), blocks.data() + r * bytes, 256);
+      p.format->decode_row(blocks.data() + r * bytes, p.weights.data() + r * 256, 256);
+    }
+    pack_rows(p.weight, 0, 16, blocks.data());
+    for (const float sign : {1.0f, -1.0f}) {
+      for (size_t k = 0; k < 256; ++k) p.x[k] = sign * extreme[k];
+      EXPECT_LT(relative_rmse(p, multiply(*kernels_, p, 0, 1)), 1e-3) << find_format(id)->name;
+      for (size_t k = 0; k < 256; ++k) p.x[k] = sign;
+      const std::vector<float> y = multiply(*kernels_, p, 0, 1);
+      double want = 0;
+      for (size_t k = 0; k < 256; ++k) want += static_cast<double>(sign) * p.weights[k];
+      EXPECT_NEAR(y[0], want, 1e-2) << find_format(id)->name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, LinearKernel, testing::Values("portable", "avx2", "avx512"),
+                         [](const auto& variant) { return std::string(variant.param); });
+
+}  // namespace
+}  // namespace tenon::cpu
