@@ -1,5 +1,5 @@
-# The installed package: libraries, headers, program, plugin, CMake package, tenon.pc. Nothing in it
-# holds the prefix, so a copy of the tree works wherever it is put.
+# The installed package: libraries, headers, program, CMake package, tenon.pc (plugins: plugins.cmake).
+# Nothing in it holds the prefix, so a copy of the tree works wherever it is put.
 if(NOT TARGET tenon_shared)
   return()
 endif()
@@ -16,17 +16,11 @@ list(TRANSFORM TENON_STATIC_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE TENON_PC_PRIV
 list(JOIN TENON_PC_PRIVATE_LIBS " " TENON_PC_PRIVATE_LIBS)
 list(JOIN TENON_STATIC_MODULES ", " TENON_PC_PRIVATE_MODULES)
 
-# The plugins of this library lie in a folder of its own beside it, the only place it searches.
-set(TENON_PLUGIN_DIR ${CMAKE_INSTALL_LIBDIR}/tenon)
-
 install(TARGETS tenon_shared tenon_static
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY capi/include/tenon include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-if(TARGET tenon_reference)
-  install(TARGETS tenon_reference LIBRARY DESTINATION ${TENON_PLUGIN_DIR})
-endif()
 if(TARGET tenon_program)
   file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(tenon_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 echo "== Packages"
 bash cmake/install_packages.sh g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev \
-  libutf8proc-dev libxxhash-dev libcli11-dev
+  libutf8proc-dev libxxhash-dev libcli11-dev nlohmann-json3-dev
 
 echo "== Build (a few minutes the first time)"
 cmake --preset release
