@@ -72,7 +72,7 @@ constexpr std::array kTable = {
     text(TENON_SCOPE_MODEL, "isa", "", "",
          "Instruction set of the CPU kernels: portable, avx2, ...; empty: the best of this CPU."),
     boolean(TENON_SCOPE_MODEL, "vocabulary_only",
-            "Read the metadata and the vocabulary but no weights: to tokenize and to inspect."),
+            "Read the metadata and the vocabulary only: to tokenize."),
     boolean(
         TENON_SCOPE_MODEL, "check_weights",
         "Look for NaN and infinity in the weights while loading and refuse a file that has any."),

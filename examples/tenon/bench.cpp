@@ -152,7 +152,7 @@ void add_bench(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(1, 10000));
   command->add_flag("--json", flags->json, "Print JSON with every round");
-  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only"});
+  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
   command->callback([flags] { bench(*flags); });
 }
 

@@ -212,7 +212,7 @@ void print_tensors(const tenon::Model& model) {
 }
 
 void inspect(const InspectFlags& flags) {
-  const tenon::Model model(flags.model, {.vocabulary_only = true});
+  const tenon::Model model(flags.model, {.inspect = true});
   if (flags.json) {
     print_json(model, flags);
   } else {

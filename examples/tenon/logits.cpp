@@ -98,7 +98,7 @@ void add_logits(CLI::App& app) {
       ->required()
       ->type_name("IDS");
   command->add_option("--output", flags->output, "File to write")->required()->type_name("OUT");
-  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only"});
+  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
   command->callback([flags] { logits(*flags); });
 }
 

@@ -95,7 +95,7 @@ void add_run(CLI::App& app) {
   command->add_flag("--timings", flags->timings, "Print timings to standard error");
   flags->sampler_options.add(*command, TENON_SCOPE_SAMPLER, "Sampler");
   flags->session_options.add(*command, TENON_SCOPE_SESSION, "Session");
-  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only"});
+  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
   command->callback([flags] { run(*flags); });
 }
 

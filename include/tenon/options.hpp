@@ -24,6 +24,7 @@ struct ModelOptions {
   std::optional<std::string> cache_type{};
   std::optional<int64_t> slice{};
   std::optional<bool> vocabulary_only{};
+  std::optional<bool> inspect{};
   std::optional<bool> check_weights{};
   std::vector<std::string> plugins{};    ///< paths
   std::vector<std::string> overrides{};  ///< metadata: "llama.rope.freq_base=float:500000"
@@ -66,6 +67,7 @@ class Options {
     set("cache_type", from.cache_type);
     set("slice", from.slice);
     set("vocabulary_only", from.vocabulary_only);
+    set("inspect", from.inspect);
     set("check_weights", from.check_weights);
     for (const std::string& path : from.plugins) {
       check(tenon_options_add_string(get(), "plugin", path.data(), path.size()));

@@ -297,7 +297,7 @@ TENON_API tenon_status tenon_model_load(const tenon_source* const* sources, size
 
 typedef struct tenon_model_summary {
   uint32_t struct_size;
-  uint32_t has_weights;     /* 0: the file holds a vocabulary only */
+  uint32_t has_weights;     /* 0: the file holds a vocabulary only, or was opened so */
   const char* architecture; /* "llama" */
   uint64_t architecture_length;
   const char* name; /* as the file calls it; may be empty */
@@ -332,7 +332,7 @@ typedef struct tenon_memory {
 } tenon_memory;
 
 /* At `context` positions; 0 stands for what a session gets by default. Needs no weights in memory:
- * works for models opened with "vocabulary_only", too. STATE for a file that has no weights. */
+ * works for models opened with "inspect", too. STATE for a file that has no weights. */
 TENON_API tenon_status tenon_model_memory(const tenon_model* model, uint64_t context,
                                           tenon_memory* memory);
 

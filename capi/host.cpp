@@ -1,0 +1,129 @@
+#include "host.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "fence.h"
+#include "host_clock.h"
+#include "values.h"
+
+namespace tenon::capi {
+namespace {
+
+const tenon_callbacks& callbacks_of(void* user) {
+  return *static_cast<const tenon_callbacks*>(user);
+}
+
+void write_log(void* user, int32_t level, const char* text, size_t length) {
+  const tenon_callbacks& host = callbacks_of(user);
+  try {
+    // The engine counts from debug up, the interface from error down.
+    host.log(host.user, TENON_LOG_DEBUG - static_cast<uint32_t>(level), text, length);
+  } catch (...) {  // a message is not worth more
+  }
+}
+
+void* allocate(void* user, size_t size_bytes, size_t alignment) {
+  const tenon_callbacks& host = callbacks_of(user);
+  try {
+    return host.allocate(host.user, size_bytes, alignment);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void release(void* user, void* memory, size_t size_bytes, size_t alignment) {
+  const tenon_callbacks& host = callbacks_of(user);
+  try {
+    host.release(host.user, memory, size_bytes, alignment);
+  } catch (...) {  // called by destructors, which cannot report it
+  }
+}
+
+void run_tasks(void* user, uint32_t num_tasks, void (*task)(void* arg, uint32_t index), void* arg) {
+  const tenon_callbacks& host = callbacks_of(user);
+  call_host("run_tasks", [&] { host.run_tasks(host.user, num_tasks, task, arg); });
+}
+
+int64_t read(void* user, uint64_t offset, void* buffer, uint64_t size_bytes) {
+  const auto& source = *static_cast<const tenon_source*>(user);
+  try {
+    return source.read(source.user, offset, buffer, size_bytes);
+  } catch (...) {
+    return -1;
+  }
+}
+
+std::string name_of(const tenon_source& source, const char* otherwise) {
+  if (source.name == nullptr) return otherwise;
+  return std::string(text_in(source.name, source.name_length, "tenon_source.name"));
+}
+
+}  // namespace
+
+Host::Host(const tenon_callbacks& callbacks) : callbacks_(callbacks) {
+  if ((callbacks.allocate == nullptr) != (callbacks.release == nullptr)) {
+    fail(Code::Argument, "tenon_callbacks: allocate and release go together; one is NULL");
+  }
+  if (callbacks.run_tasks != nullptr &&
+      (callbacks.concurrency < 1 || callbacks.concurrency > ThreadTeam::kMaxThreads)) {
+    fail(Code::Argument, "tenon_callbacks.concurrency is {}, not in 1..{}", callbacks.concurrency,
+         ThreadTeam::kMaxThreads);
+  }
+  if (callbacks.log_level > TENON_LOG_DEBUG) {
+    fail(Code::Argument, "tenon_callbacks.log_level is {}, not in 0..{}", callbacks.log_level,
+         TENON_LOG_DEBUG);
+  }
+}
+
+std::shared_ptr<System> Host::system() {
+  if (system_ != nullptr) return system_;
+  system_ = callbacks_.allocate == nullptr
+                ? System::real()
+                : System::with_allocator({&callbacks_, &allocate, &release});
+  if (callbacks_.now_ns != nullptr) {
+    system_ = std::make_shared<HostClock>(system_, callbacks_.user, callbacks_.now_ns);
+  }
+  return system_;
+}
+
+Log Host::log() {
+  if (callbacks_.log == nullptr) return {};
+  return {&write_log, &callbacks_, static_cast<LogLevel>(TENON_LOG_DEBUG - callbacks_.log_level)};
+}
+
+std::optional<Executor> Host::executor() {
+  if (callbacks_.run_tasks == nullptr) return std::nullopt;
+  return Executor{&callbacks_, callbacks_.concurrency, &run_tasks};
+}
+
+std::shared_ptr<const ByteSource> Host::open(const tenon_source& source) {
+  switch (source.kind) {
+    case TENON_SOURCE_PATH:
+      return ByteSource::from_path(name_of(source, ""), system());
+    case TENON_SOURCE_FD:
+      return ByteSource::from_fd(source.fd, source.offset, source.size,
+                                 name_of(source, "descriptor"), system());
+    case TENON_SOURCE_MEMORY:
+      return ByteSource::from_memory(
+          std::as_bytes(array_in(static_cast<const unsigned char*>(source.data), source.size,
+                                 "tenon_source.data")),
+          name_of(source, "memory"));
+    case TENON_SOURCE_READER:
+      if (source.read == nullptr) fail(Code::Argument, "tenon_source.read is NULL");
+      readers_.push_back(source);
+      return ByteSource::from_reader({&readers_.back(), source.size, &read, source.concurrent != 0},
+                                     name_of(source, "reader"));
+    default:
+      fail(Code::Argument, "tenon_source.kind is {}, not one of TENON_SOURCE_*", source.kind);
+  }
+}
+
+bool Host::progress(double fraction) {
+  if (callbacks_.progress == nullptr) return true;
+  shown_ = std::max(shown_, std::min(fraction, 1.0));
+  return call_host("progress", [&] { return callbacks_.progress(callbacks_.user, shown_); }) == 0;
+}
+
+}  // namespace tenon::capi

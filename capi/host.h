@@ -1,0 +1,48 @@
+// The host's callbacks as the engine takes them: log, memory, clock, threads, readers. Nothing that
+// a callback throws gets into the engine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "base/byte_source.h"
+#include "base/log.h"
+#include "base/system.h"
+#include "base/thread_team.h"
+#include "tenon/tenon.h"
+
+namespace tenon::capi {
+
+/// One host, from tenon_callbacks and tenon_source. What it hands out points into it, so every
+/// handle whose objects use it holds it, and destroys it last.
+class Host {
+ public:
+  /// Without callbacks.
+  Host() = default;
+  /// Throws Argument for callbacks that contradict each other.
+  explicit Host(const tenon_callbacks& callbacks);
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  /// The operating system, with the host's memory and clock where he gave them.
+  [[nodiscard]] std::shared_ptr<System> system();
+  [[nodiscard]] Log log();
+  /// The host's threads, if he gave any.
+  [[nodiscard]] std::optional<Executor> executor();
+  /// Opens a source. Throws Argument for a malformed one, else as ByteSource.
+  [[nodiscard]] std::shared_ptr<const ByteSource> open(const tenon_source& source);
+  /// Whether loading may go on at `fraction`. Never goes back. Throws Argument when the callback
+  /// throws.
+  [[nodiscard]] bool progress(double fraction);
+
+ private:
+  tenon_callbacks callbacks_{};
+  std::shared_ptr<System> system_;
+  std::deque<tenon_source> readers_;
+  double shown_ = 0;
+};
+
+}  // namespace tenon::capi

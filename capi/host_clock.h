@@ -1,0 +1,60 @@
+// A System whose clock is the host's; everything else goes to another System.
+#pragma once
+
+#include <memory>
+
+#include "base/system.h"
+
+namespace tenon::capi {
+
+class HostClock : public System {
+ public:
+  HostClock(std::shared_ptr<System> rest, void* user, uint64_t (*now)(void* user))
+      : rest_(std::move(rest)), user_(user), now_(now) {}
+
+  uint64_t now_ns() noexcept override {
+    try {
+      return now_(user_);
+    } catch (...) {
+      return rest_->now_ns();
+    }
+  }
+
+  void* map_pages(uint64_t size_bytes) noexcept override { return rest_->map_pages(size_bytes); }
+  void unmap_pages(void* pages, uint64_t size_bytes) noexcept override {
+    rest_->unmap_pages(pages, size_bytes);
+  }
+  int advise_huge_pages(void* pages, uint64_t size_bytes) noexcept override {
+    return rest_->advise_huge_pages(pages, size_bytes);
+  }
+  int64_t huge_page_bytes(const void* pages, uint64_t size_bytes) noexcept override {
+    return rest_->huge_page_bytes(pages, size_bytes);
+  }
+  void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept override {
+    return rest_->allocate(size_bytes, alignment);
+  }
+  void release(void* memory, uint64_t size_bytes, uint64_t alignment) noexcept override {
+    rest_->release(memory, size_bytes, alignment);
+  }
+  uint64_t available_memory() noexcept override { return rest_->available_memory(); }
+  int open(const char* path, int flags) noexcept override { return rest_->open(path, flags); }
+  int duplicate(int fd) noexcept override { return rest_->duplicate(fd); }
+  int stat(int fd, FileStat& out) noexcept override { return rest_->stat(fd, out); }
+  int64_t read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept override {
+    return rest_->read_at(fd, buffer, size_bytes, offset);
+  }
+  int close(int fd) noexcept override { return rest_->close(fd); }
+  int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
+                   void* arg) noexcept override {
+    return rest_->start_thread(out, stack_bytes, entry, arg);
+  }
+  void join_thread(pthread_t thread) noexcept override { rest_->join_thread(thread); }
+  uint32_t num_usable_cpus() noexcept override { return rest_->num_usable_cpus(); }
+
+ private:
+  std::shared_ptr<System> rest_;
+  void* user_;
+  uint64_t (*now_)(void* user);
+};
+
+}  // namespace tenon::capi

@@ -1,0 +1,138 @@
+// tenon_model_open, _load, _info, _memory, _tokenizer: loading a model and what it is.
+#include <string>
+#include <vector>
+
+#include "fence.h"
+#include "model_handle.h"
+#include "option_set.h"
+#include "values.h"
+
+using namespace tenon::capi;
+
+std::shared_ptr<tenon::Engine> tenon_model::engine() const {
+  const std::lock_guard lock(mutex_);
+  if (engine_ == nullptr) engine_ = tenon::Engine::create(model);
+  return engine_;
+}
+
+namespace {
+
+tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Host>& host) {
+  tenon::ModelOptions options;
+  options.backend = set.string("backend");
+  options.threads = static_cast<uint32_t>(set.integer("threads"));
+  options.cache_type = set.string("cache_type");
+  options.slice = static_cast<uint32_t>(set.integer("slice"));
+  options.isa = set.string("isa");
+  options.vocabulary_only = set.boolean("vocabulary_only");
+  options.inspect = set.boolean("inspect");
+  options.check_weights = set.boolean("check_weights");
+  for (const std::string& text : set.strings("override")) {
+    options.overrides.push_back(tenon::parse_metadata_override(text));
+  }
+  options.plugin_paths = set.strings("plugin");
+  options.executor = host->executor();
+  options.log = host->log();
+  options.system = host->system();
+  // A plain pointer: the model handle and its sessions hold the host.
+  options.progress = [raw = host.get()](double fraction) { return raw->progress(fraction); };
+  return options;
+}
+
+tenon_model* load(std::span<const tenon_source> sources, const tenon_options* options,
+                  std::shared_ptr<Host> host) {
+  const tenon::ModelOptions model = model_options(options_or_default(options), host);
+  if (sources.size() == 1 && sources[0].kind == TENON_SOURCE_PATH) {
+    // By path, so that the other parts of a split model are found.
+    const std::string path(
+        text_in(sources[0].name, sources[0].name_length, "the path of the source"));
+    return new tenon_model(std::move(host), tenon::Model::load(path, model));
+  }
+  std::vector<std::shared_ptr<const tenon::ByteSource>> opened;
+  for (const tenon_source& source : sources) opened.push_back(host->open(source));
+  return new tenon_model(std::move(host), tenon::Model::load(opened, model));
+}
+
+void put_text(std::string_view text, const char*& data, uint64_t& length) {
+  data = text.data() != nullptr ? text.data() : "";
+  length = text.size();
+}
+
+}  // namespace
+
+tenon_status tenon_model_open(const char* path, const tenon_options* options, tenon_model** model) {
+  return fence([&] {
+    tenon_model*& out = checked_out(model, "model");
+    tenon_source source{};
+    source.kind = TENON_SOURCE_PATH;
+    source.name = path;
+    source.name_length = name_in(path, "path").size();
+    out = load({&source, 1}, options, std::make_shared<Host>());
+  });
+}
+
+tenon_status tenon_model_load(const tenon_source* const* sources, size_t num_sources,
+                              const tenon_options* options, const tenon_callbacks* callbacks,
+                              tenon_model** model) {
+  return fence([&] {
+    tenon_model*& out = checked_out(model, "model");
+    std::vector<tenon_source> known;
+    for (const tenon_source* source : array_in(sources, num_sources, "sources")) {
+      known.push_back(struct_in(source, "tenon_source"));
+    }
+    if (known.empty()) tenon::fail(tenon::Code::Argument, "num_sources is 0; give at least one");
+    auto host = callbacks == nullptr
+                    ? std::make_shared<Host>()
+                    : std::make_shared<Host>(struct_in(callbacks, "tenon_callbacks"));
+    out = load(known, options, std::move(host));
+  });
+}
+
+void tenon_model_destroy(tenon_model* model) { delete live_or_null(model); }
+
+tenon_status tenon_model_info(const tenon_model* model, tenon_model_summary* summary) {
+  return fence([&] {
+    const tenon::Model& of_handle = *checked(model).model;
+    tenon_model_summary out{};
+    out.has_weights = of_handle.has_program() ? 1 : 0;
+    put_text(of_handle.architecture(), out.architecture, out.architecture_length);
+    put_text(of_handle.name(), out.name, out.name_length);
+    put_text(of_handle.chat_template(), out.chat_template, out.chat_template_length);
+    put_text(of_handle.backend_name(), out.backend, out.backend_length);
+    out.parameters = of_handle.num_parameters();
+    out.tensor_bytes = of_handle.file().tensor_bytes();
+    out.vocabulary = of_handle.tokenizer()->size();
+    if (of_handle.has_program()) {
+      const tenon::HyperParameters& sizes = of_handle.hyper_parameters();
+      out.trained_context = sizes.trained_context;
+      out.vocabulary = sizes.vocab;
+      out.layers = sizes.layers;
+      out.width = sizes.width;
+      out.heads = sizes.heads;
+      out.kv_heads = sizes.kv_heads;
+      out.key_dim = sizes.key_dim;
+      out.value_dim = sizes.value_dim;
+      out.feed_forward = sizes.feed_forward;
+    }
+    struct_out(out, summary, "tenon_model_summary");
+  });
+}
+
+tenon_status tenon_model_memory(const tenon_model* model, uint64_t context, tenon_memory* memory) {
+  return fence([&] {
+    const tenon::MemoryNeeds needs = checked(model).model->memory(context);
+    tenon_memory out{};
+    out.context = needs.context;
+    out.weights_bytes = needs.weights_bytes;
+    out.scratch_bytes = needs.scratch_bytes;
+    out.kv_bytes = needs.kv_bytes;
+    struct_out(out, memory, "tenon_memory");
+  });
+}
+
+tenon_status tenon_model_tokenizer(const tenon_model* model, const tenon_tokenizer** tokenizer) {
+  return fence([&] {
+    const tenon_tokenizer*& out = checked_out(tokenizer, "tokenizer");
+    out = &checked(model).tokenizer;
+  });
+}

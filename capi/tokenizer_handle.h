@@ -1,0 +1,13 @@
+// The object behind a tokenizer handle: a view into a model handle.
+#pragma once
+
+#include "handle.h"
+#include "text/tokenizer.h"
+
+struct tenon_tokenizer : tenon::capi::Handle<tenon_tokenizer> {
+  static constexpr auto kMagic = tenon::capi::Magic::Tokenizer;
+  static constexpr const char* kName = "tokenizer";
+
+  explicit tenon_tokenizer(const tenon::Tokenizer& of_model) : tokenizer(of_model) {}
+  const tenon::Tokenizer& tokenizer;
+};

@@ -1,0 +1,181 @@
+// The layout of every public struct, number by number: what is compiled into other people's
+// programs must not move. A field added at the end adds a line and changes one size.
+#include <gtest/gtest.h>
+#include <tenon/tenon.h>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace {
+
+static_assert(sizeof(void*) == 8, "the numbers below are those of 64-bit systems");
+
+#define EXPECT_FIELD(type, field, offset) \
+  EXPECT_EQ(offsetof(type, field), size_t{offset}) << #type "." #field
+
+template <typename T>
+void expect_struct(size_t size) {
+  EXPECT_EQ(sizeof(T), size);
+  EXPECT_TRUE(std::is_standard_layout_v<T>);
+  EXPECT_TRUE(std::is_trivially_copyable_v<T>);
+  EXPECT_EQ(offsetof(T, struct_size), 0u);
+}
+
+TEST(Layout, Scalars) {
+  EXPECT_TRUE((std::is_same_v<tenon_status, int32_t>));
+  EXPECT_TRUE((std::is_same_v<tenon_token, int32_t>));
+  EXPECT_EQ(TENON_NUL_TERMINATED, SIZE_MAX);
+  EXPECT_EQ(TENON_NO_TOKEN, -1);
+}
+
+TEST(Layout, StatusValues) {
+  const int32_t values[] = {TENON_OK,
+                            TENON_ERROR_FORMAT,
+                            TENON_ERROR_UNSUPPORTED,
+                            TENON_ERROR_LIMIT,
+                            TENON_ERROR_IO,
+                            TENON_ERROR_NO_MEMORY,
+                            TENON_ERROR_ARGUMENT,
+                            TENON_ERROR_GRAMMAR,
+                            TENON_ERROR_TEMPLATE,
+                            TENON_ERROR_BUSY,
+                            TENON_ERROR_CANCELLED,
+                            TENON_ERROR_DEADLINE,
+                            TENON_ERROR_PLUGIN,
+                            TENON_ERROR_STATE,
+                            TENON_ERROR_INTERNAL};
+  for (int32_t i = 0; i < 15; ++i) EXPECT_EQ(values[i], i);
+}
+
+TEST(Layout, Piece) {
+  expect_struct<tenon_piece>(32);
+  EXPECT_FIELD(tenon_piece, token, 4);
+  EXPECT_FIELD(tenon_piece, finish, 8);
+  EXPECT_FIELD(tenon_piece, text, 16);
+  EXPECT_FIELD(tenon_piece, length, 24);
+}
+
+TEST(Layout, Option) {
+  expect_struct<tenon_option>(96);
+  EXPECT_FIELD(tenon_option, scope, 4);
+  EXPECT_FIELD(tenon_option, type, 8);
+  EXPECT_FIELD(tenon_option, name, 16);
+  EXPECT_FIELD(tenon_option, doc, 24);
+  EXPECT_FIELD(tenon_option, int_minimum, 32);
+  EXPECT_FIELD(tenon_option, int_maximum, 40);
+  EXPECT_FIELD(tenon_option, int_default, 48);
+  EXPECT_FIELD(tenon_option, float_minimum, 56);
+  EXPECT_FIELD(tenon_option, float_maximum, 64);
+  EXPECT_FIELD(tenon_option, float_default, 72);
+  EXPECT_FIELD(tenon_option, string_default, 80);
+  EXPECT_FIELD(tenon_option, string_choices, 88);
+}
+
+TEST(Layout, Source) {
+  expect_struct<tenon_source>(72);
+  EXPECT_FIELD(tenon_source, kind, 4);
+  EXPECT_FIELD(tenon_source, name, 8);
+  EXPECT_FIELD(tenon_source, name_length, 16);
+  EXPECT_FIELD(tenon_source, fd, 24);
+  EXPECT_FIELD(tenon_source, concurrent, 28);
+  EXPECT_FIELD(tenon_source, offset, 32);
+  EXPECT_FIELD(tenon_source, size, 40);
+  EXPECT_FIELD(tenon_source, data, 48);
+  EXPECT_FIELD(tenon_source, read, 56);
+  EXPECT_FIELD(tenon_source, user, 64);
+}
+
+TEST(Layout, Callbacks) {
+  expect_struct<tenon_callbacks>(72);
+  EXPECT_FIELD(tenon_callbacks, log_level, 4);
+  EXPECT_FIELD(tenon_callbacks, user, 8);
+  EXPECT_FIELD(tenon_callbacks, log, 16);
+  EXPECT_FIELD(tenon_callbacks, progress, 24);
+  EXPECT_FIELD(tenon_callbacks, allocate, 32);
+  EXPECT_FIELD(tenon_callbacks, release, 40);
+  EXPECT_FIELD(tenon_callbacks, run_tasks, 48);
+  EXPECT_FIELD(tenon_callbacks, now_ns, 56);
+  EXPECT_FIELD(tenon_callbacks, concurrency, 64);
+}
+
+TEST(Layout, ModelSummary) {
+  expect_struct<tenon_model_summary>(160);
+  EXPECT_FIELD(tenon_model_summary, has_weights, 4);
+  EXPECT_FIELD(tenon_model_summary, architecture, 8);
+  EXPECT_FIELD(tenon_model_summary, name, 24);
+  EXPECT_FIELD(tenon_model_summary, chat_template, 40);
+  EXPECT_FIELD(tenon_model_summary, backend, 56);
+  EXPECT_FIELD(tenon_model_summary, parameters, 72);
+  EXPECT_FIELD(tenon_model_summary, tensor_bytes, 80);
+  EXPECT_FIELD(tenon_model_summary, trained_context, 88);
+  EXPECT_FIELD(tenon_model_summary, vocabulary, 96);
+  EXPECT_FIELD(tenon_model_summary, layers, 104);
+  EXPECT_FIELD(tenon_model_summary, width, 112);
+  EXPECT_FIELD(tenon_model_summary, heads, 120);
+  EXPECT_FIELD(tenon_model_summary, kv_heads, 128);
+  EXPECT_FIELD(tenon_model_summary, key_dim, 136);
+  EXPECT_FIELD(tenon_model_summary, value_dim, 144);
+  EXPECT_FIELD(tenon_model_summary, feed_forward, 152);
+}
+
+TEST(Layout, Memory) {
+  expect_struct<tenon_memory>(40);
+  EXPECT_FIELD(tenon_memory, context, 8);
+  EXPECT_FIELD(tenon_memory, weights_bytes, 16);
+  EXPECT_FIELD(tenon_memory, scratch_bytes, 24);
+  EXPECT_FIELD(tenon_memory, kv_bytes, 32);
+}
+
+TEST(Layout, Metadata) {
+  expect_struct<tenon_metadata>(40);
+  EXPECT_FIELD(tenon_metadata, type, 4);
+  EXPECT_FIELD(tenon_metadata, element_type, 8);
+  EXPECT_FIELD(tenon_metadata, key, 16);
+  EXPECT_FIELD(tenon_metadata, key_length, 24);
+  EXPECT_FIELD(tenon_metadata, num_elements, 32);
+  expect_struct<tenon_value>(40);
+  EXPECT_FIELD(tenon_value, type, 4);
+  EXPECT_FIELD(tenon_value, integer, 8);
+  EXPECT_FIELD(tenon_value, number, 16);
+  EXPECT_FIELD(tenon_value, text, 24);
+  EXPECT_FIELD(tenon_value, length, 32);
+}
+
+TEST(Layout, Tensor) {
+  expect_struct<tenon_tensor>(88);
+  EXPECT_FIELD(tenon_tensor, num_dimensions, 4);
+  EXPECT_FIELD(tenon_tensor, name, 8);
+  EXPECT_FIELD(tenon_tensor, name_length, 16);
+  EXPECT_FIELD(tenon_tensor, format, 24);
+  EXPECT_FIELD(tenon_tensor, shape, 32);
+  EXPECT_FIELD(tenon_tensor, size_bytes, 64);
+  EXPECT_FIELD(tenon_tensor, source, 72);
+  EXPECT_FIELD(tenon_tensor, offset, 80);
+}
+
+TEST(Layout, TokenDetails) {
+  expect_struct<tenon_token_details>(40);
+  EXPECT_FIELD(tenon_token_details, attributes, 4);
+  EXPECT_FIELD(tenon_token_details, spelling, 8);
+  EXPECT_FIELD(tenon_token_details, spelling_length, 16);
+  EXPECT_FIELD(tenon_token_details, text, 24);
+  EXPECT_FIELD(tenon_token_details, text_length, 32);
+}
+
+TEST(Layout, SessionFigures) {
+  expect_struct<tenon_session_figures>(40);
+  EXPECT_FIELD(tenon_session_figures, prefill_tokens, 8);
+  EXPECT_FIELD(tenon_session_figures, decode_tokens, 16);
+  EXPECT_FIELD(tenon_session_figures, prefill_seconds, 24);
+  EXPECT_FIELD(tenon_session_figures, decode_seconds, 32);
+}
+
+TEST(Layout, Backend) {
+  expect_struct<tenon_backend>(56);
+  EXPECT_FIELD(tenon_backend, status, 4);
+  EXPECT_FIELD(tenon_backend, name, 8);
+  EXPECT_FIELD(tenon_backend, origin, 24);
+  EXPECT_FIELD(tenon_backend, description, 40);
+}
+
+}  // namespace

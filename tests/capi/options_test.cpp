@@ -1,0 +1,228 @@
+#include <gtest/gtest.h>
+#include <tenon/tenon.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "handles.h"
+
+namespace {
+
+using namespace tenon_test;
+
+std::vector<tenon_option> all_options() {
+  std::vector<tenon_option> list(tenon_option_count());
+  for (size_t i = 0; i < list.size(); ++i) {
+    list[i].struct_size = sizeof(tenon_option);
+    EXPECT_OK(tenon_option_info(i, &list[i]));
+  }
+  return list;
+}
+
+tenon_option option_named(const std::string& name) {
+  for (const tenon_option& option : all_options()) {
+    if (option.name == name) return option;
+  }
+  ADD_FAILURE() << "no option " << name;
+  return {};
+}
+
+TEST(Options, ListIsCompleteAndConsistent) {
+  const auto list = all_options();
+  std::set<std::string> names;
+  for (const tenon_option& option : list) {
+    SCOPED_TRACE(option.name);
+    EXPECT_TRUE(names.insert(option.name).second) << "twice";
+    EXPECT_GT(std::string(option.doc).size(), 20u);
+    EXPECT_GE(option.scope, TENON_SCOPE_MODEL);
+    EXPECT_LE(option.scope, TENON_SCOPE_SAMPLER);
+    EXPECT_LE(option.int_minimum, option.int_default);
+    EXPECT_LE(option.int_default, option.int_maximum);
+    EXPECT_LE(option.float_minimum, option.float_default);
+    EXPECT_LE(option.float_default, option.float_maximum);
+    ASSERT_NE(option.string_default, nullptr);
+    ASSERT_NE(option.string_choices, nullptr);
+  }
+  for (const char* name :
+       {"backend", "threads", "cache_type", "slice", "context", "temperature", "top_k", "top_p",
+        "min_p", "typical_p", "repeat_penalty", "presence_penalty", "frequency_penalty", "seed"}) {
+    EXPECT_EQ(names.count(name), 1u) << name;
+  }
+}
+
+TEST(Options, EveryDefaultCanBeSet) {
+  const OptionsPtr options = make_options();
+  for (const tenon_option& option : all_options()) {
+    SCOPED_TRACE(option.name);
+    switch (option.type) {
+      case TENON_OPTION_INT:
+        EXPECT_OK(tenon_options_set_int(options.get(), option.name, option.int_default));
+        break;
+      case TENON_OPTION_FLOAT:
+        EXPECT_OK(tenon_options_set_float(options.get(), option.name, option.float_default));
+        break;
+      case TENON_OPTION_BOOL:
+        EXPECT_OK(tenon_options_set_bool(options.get(), option.name, 1));
+        break;
+      case TENON_OPTION_STRING:
+        EXPECT_OK(tenon_options_set_string(options.get(), option.name, option.string_default,
+                                           TENON_NUL_TERMINATED));
+        break;
+      default:
+        EXPECT_EQ(option.type, TENON_OPTION_STRING_LIST);
+    }
+  }
+}
+
+TEST(Options, RangesAreEnforcedOnBothSides) {
+  const OptionsPtr options = make_options();
+  for (const tenon_option& option : all_options()) {
+    SCOPED_TRACE(option.name);
+    if (option.type == TENON_OPTION_INT) {
+      EXPECT_OK(tenon_options_set_int(options.get(), option.name, option.int_minimum));
+      EXPECT_OK(tenon_options_set_int(options.get(), option.name, option.int_maximum));
+      expect_failure(tenon_options_set_int(options.get(), option.name, option.int_minimum - 1),
+                     TENON_ERROR_ARGUMENT, option.name);
+      if (option.int_maximum < std::numeric_limits<int64_t>::max()) {
+        expect_failure(tenon_options_set_int(options.get(), option.name, option.int_maximum + 1),
+                       TENON_ERROR_ARGUMENT, option.name);
+      }
+    }
+    if (option.type == TENON_OPTION_FLOAT) {
+      EXPECT_OK(tenon_options_set_float(options.get(), option.name, option.float_minimum));
+      EXPECT_OK(tenon_options_set_float(options.get(), option.name, option.float_maximum));
+      for (const double bad : {std::nextafter(option.float_minimum, -1e300),
+                               std::nextafter(option.float_maximum, 1e300), double{NAN},
+                               double{INFINITY}, -double{INFINITY}}) {
+        expect_failure(tenon_options_set_float(options.get(), option.name, bad),
+                       TENON_ERROR_ARGUMENT, option.name);
+      }
+    }
+  }
+}
+
+TEST(Options, UnknownKeyNamesTheNearest) {
+  const OptionsPtr options = make_options();
+  expect_failure(tenon_options_set_int(options.get(), "contxt", 8), TENON_ERROR_ARGUMENT,
+                 "\"contxt\"; the nearest name is \"context\"");
+  expect_failure(tenon_options_set_float(options.get(), "temprature", 1), TENON_ERROR_ARGUMENT,
+                 "\"temperature\"");
+  expect_failure(tenon_options_set_int(options.get(), "", 8), TENON_ERROR_ARGUMENT, "no option");
+  // A long name costs no time and is cut in the message.
+  const std::string enormous(1 << 20, 'x');
+  expect_failure(tenon_options_set_int(options.get(), enormous.c_str(), 8), TENON_ERROR_ARGUMENT,
+                 "the nearest name");
+  EXPECT_LT(std::string(tenon_last_error()).size(), 200u);
+}
+
+TEST(Options, TypesAreEnforced) {
+  const OptionsPtr options = make_options();
+  tenon_options* raw = options.get();
+  expect_failure(tenon_options_set_float(raw, "threads", 2.0), TENON_ERROR_ARGUMENT,
+                 "\"threads\" is a int, not a float");
+  expect_failure(tenon_options_set_string(raw, "threads", "2", 1), TENON_ERROR_ARGUMENT, "string");
+  expect_failure(tenon_options_set_bool(raw, "threads", 1), TENON_ERROR_ARGUMENT, "bool");
+  expect_failure(tenon_options_set_int(raw, "backend", 1), TENON_ERROR_ARGUMENT, "int");
+  expect_failure(tenon_options_set_int(raw, "check_weights", 1), TENON_ERROR_ARGUMENT, "int");
+  expect_failure(tenon_options_add_string(raw, "backend", "cpu", 3), TENON_ERROR_ARGUMENT, "list");
+  EXPECT_OK(tenon_options_set_int(raw, "temperature", 1));
+}
+
+TEST(Options, ChoicesAreEnforced) {
+  const OptionsPtr options = make_options();
+  EXPECT_OK(tenon_options_set_string(options.get(), "cache_type", "f32", 3));
+  for (const std::string bad : {"f64", "", "f16|f32", "f", "f16 "}) {
+    expect_failure(tenon_options_set_string(options.get(), "cache_type", bad.data(), bad.size()),
+                   TENON_ERROR_ARGUMENT, "not one of f16|f32");
+  }
+  EXPECT_STREQ(option_named("cache_type").string_choices, "f16|f32");
+}
+
+TEST(Options, OverridesAreCheckedWhenSet) {
+  const OptionsPtr options = make_options();
+  const std::string good = "llama.rope.freq_base=float:500000";
+  EXPECT_OK(tenon_options_add_string(options.get(), "override", good.data(), good.size()));
+  for (const std::string bad : {"", "=int:1", "key", "key=1", "key=int:x", "key=double:1"}) {
+    expect_failure(tenon_options_add_string(options.get(), "override", bad.data(), bad.size()),
+                   TENON_ERROR_ARGUMENT, "override");
+  }
+}
+
+TEST(Options, TextsAreParsedByType) {
+  const OptionsPtr options = make_options();
+  const auto parse = [&](const char* key, const std::string& text) {
+    return tenon_options_parse(options.get(), key, text.data(), text.size());
+  };
+  EXPECT_OK(parse("threads", "8"));
+  EXPECT_OK(parse("temperature", "0.7"));
+  EXPECT_OK(parse("temperature", "1"));
+  EXPECT_OK(parse("check_weights", "true"));
+  EXPECT_OK(parse("check_weights", "0"));
+  EXPECT_OK(parse("backend", "reference"));
+  EXPECT_OK(parse("plugin", "/a/b.so"));
+  for (const char* bad : {"", " 8", "8 ", "8x", "0x8", "1e1", "99999999999999999999"}) {
+    expect_failure(parse("threads", bad), TENON_ERROR_ARGUMENT, "threads");
+  }
+  for (const char* bad : {"", "warm", "1.0x", "nan", "inf", "1e999"}) {
+    expect_failure(parse("temperature", bad), TENON_ERROR_ARGUMENT, "temperature");
+  }
+  expect_failure(parse("check_weights", "yes"), TENON_ERROR_ARGUMENT, "true or false");
+  expect_failure(parse("backend", std::string("a\0b", 3)), TENON_ERROR_ARGUMENT, "NUL");
+}
+
+TEST(Options, AFailedCallChangesNothing) {
+  const OptionsPtr options = make_options();
+  EXPECT_OK(tenon_options_set_float(options.get(), "temperature", 0));
+  EXPECT_NE(tenon_options_set_float(options.get(), "temperature", -1), TENON_OK);
+  // Still 0: greedy, whatever the position.
+  tenon_sampler* raw = nullptr;
+  ASSERT_OK(tenon_sampler_create(options.get(), &raw));
+  const SamplerPtr sampler(raw);
+  const std::vector<float> logits{0.0f, 0.1f, 0.05f, 0.09f};
+  for (uint64_t position = 0; position < 50; ++position) {
+    tenon_token token = TENON_NO_TOKEN;
+    ASSERT_OK(tenon_sampler_sample(sampler.get(), logits.data(), logits.size(), nullptr, 0,
+                                   position, &token));
+    EXPECT_EQ(token, 1);
+  }
+}
+
+TEST(Errors, MessageIsOfThisThreadAndStays) {
+  const OptionsPtr options = make_options();
+  EXPECT_NE(tenon_options_set_int(options.get(), "first_thread", 1), TENON_OK);
+  const char* const message = tenon_last_error();
+  const std::string copy = message;
+  std::thread([&] {
+    EXPECT_STREQ(tenon_last_error(), "");
+    EXPECT_NE(tenon_options_set_int(options.get(), "second_thread", 1), TENON_OK);
+    EXPECT_NE(std::string(tenon_last_error()).find("second_thread"), std::string::npos);
+  }).join();
+  // A call that succeeds leaves it alone.
+  EXPECT_OK(tenon_options_set_int(options.get(), "threads", 1));
+  EXPECT_EQ(tenon_last_error(), message);
+  EXPECT_EQ(message, copy);
+}
+
+TEST(Errors, NamesOfStatuses) {
+  EXPECT_STREQ(tenon_status_name(TENON_OK), "OK");
+  EXPECT_STREQ(tenon_status_name(TENON_ERROR_NO_MEMORY), "NO_MEMORY");
+  EXPECT_STREQ(tenon_status_name(TENON_ERROR_INTERNAL), "INTERNAL");
+  for (const int32_t bad : {-1, 15, INT32_MAX, INT32_MIN}) {
+    EXPECT_STREQ(tenon_status_name(bad), "UNKNOWN");
+  }
+}
+
+TEST(Version, NumberAndTextAgree) {
+  EXPECT_EQ(tenon_version(),
+            TENON_VERSION_MAJOR * 1000000u + TENON_VERSION_MINOR * 1000u + TENON_VERSION_PATCH);
+  const std::string text = std::to_string(TENON_VERSION_MAJOR) + "." +
+                           std::to_string(TENON_VERSION_MINOR) + "." +
+                           std::to_string(TENON_VERSION_PATCH);
+  EXPECT_EQ(tenon_version_text(), text);
+}
+
+}  // namespace
