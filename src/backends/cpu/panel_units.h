@@ -82,12 +82,15 @@ inline void extract(const BlockQ5_K& block, UnitValues& unit) noexcept {
 inline void extract(const BlockQ6_K& block, UnitValues& unit) noexcept {
   unit.d = block.d;
   std::memcpy(unit.scales, block.scales, sizeof(block.scales));
-  for (int i = 0; i < 256; ++i) {
-    const int half = i / 128;
-    const int k = i % 128 / 32;
-    const int l = i % 32;
-    const int low = block.ql[64 * half + 32 * (k % 2) + l] >> (k / 2 * 4) & 15;
-    unit.q[i] = static_cast<uint8_t>(low | (block.qh[32 * half + l] >> (2 * k) & 3) << 4);
+  for (int half = 0; half < 2; ++half) {
+    for (int k = 0; k < 4; ++k) {
+      const uint8_t* low = block.ql + 64 * half + 32 * (k % 2);
+      const uint8_t* high = block.qh + 32 * half;
+      uint8_t* q = unit.q + 128 * half + 32 * k;
+      for (int l = 0; l < 32; ++l) {
+        q[l] = static_cast<uint8_t>((low[l] >> (k / 2 * 4) & 15) | (high[l] >> (2 * k) & 3) << 4);
+      }
+    }
   }
 }
 

@@ -92,41 +92,53 @@ constexpr PanelFormat kPanels[] = {
 // Rows stay as they are in the file; a panel is 32 of them.
 constexpr PanelFormat kRaw = {Format::F32, PanelKind::Raw, kFloatPanelRows, 0, 0, nullptr, nullptr};
 
-/// Byte of group g, row r, value j in 64-byte vector `vector` of a block's quants.
-constexpr uint64_t at(uint32_t vector, uint32_t row, uint32_t j) {
-  return static_cast<uint64_t>(vector) * kGroupBytes + 4 * row + j;
+/// The four values of k of group g of one row, a byte each, as one word.
+uint32_t load_word(const uint8_t* p) {
+  uint32_t word;
+  std::memcpy(&word, p, sizeof(word));
+  return word;
+}
+void store_word(uint8_t* p, uint32_t word) { std::memcpy(p, &word, sizeof(word)); }
+void or_word(uint8_t* p, uint32_t word) { store_word(p, load_word(p) | word); }
+
+/// Where the word of a row lies in 64-byte vector `vector` of a block's quants.
+constexpr uint64_t at(uint32_t vector, uint32_t row) {
+  return static_cast<uint64_t>(vector) * kGroupBytes + 4 * row;
 }
 
+constexpr uint32_t kEachNibble = 0x0F0F0F0F;
+constexpr uint32_t kEachBit = 0x01010101;
+constexpr uint32_t kEachTwoBits = 0x03030303;
+
 void put_quants(Quants kind, uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
-  for (uint32_t k = 0; k < kActivationBlock; ++k) {
-    const uint32_t group = k / 4;
-    const uint32_t j = k % 4;
+  for (uint32_t group = 0; group < 8; ++group) {
+    const uint32_t word = load_word(q + 4 * group);
     if (kind == Quants::S8) {
-      quants[at(group, row, j)] = q[k];
+      store_word(quants + at(group, row), word);
       continue;
     }
-    quants[at(group / 2, row, j)] |= static_cast<uint8_t>((q[k] & 15) << (group % 2 * 4));
-    if (kind == Quants::U5) quants[at(4, row, j)] |= static_cast<uint8_t>((q[k] >> 4) << group);
+    or_word(quants + at(group / 2, row), (word & kEachNibble) << (group % 2 * 4));
+    const uint32_t high = word >> 4;
+    if (kind == Quants::U5) or_word(quants + at(4, row), (high & kEachBit) << group);
     if (kind == Quants::U6) {
-      quants[at(4 + group / 4, row, j)] |= static_cast<uint8_t>((q[k] >> 4) << (group % 4 * 2));
+      or_word(quants + at(4 + group / 4, row), (high & kEachTwoBits) << (group % 4 * 2));
     }
   }
 }
 
 void get_quants(Quants kind, const uint8_t* quants, uint32_t row, uint8_t* q) noexcept {
-  for (uint32_t k = 0; k < kActivationBlock; ++k) {
-    const uint32_t group = k / 4;
-    const uint32_t j = k % 4;
+  for (uint32_t group = 0; group < 8; ++group) {
     if (kind == Quants::S8) {
-      q[k] = quants[at(group, row, j)];
+      store_word(q + 4 * group, load_word(quants + at(group, row)));
       continue;
     }
-    uint32_t value = quants[at(group / 2, row, j)] >> (group % 2 * 4) & 15;
-    if (kind == Quants::U5) value |= (quants[at(4, row, j)] >> group & 1u) << 4;
+    uint32_t word = load_word(quants + at(group / 2, row)) >> (group % 2 * 4) & kEachNibble;
+    if (kind == Quants::U5) word |= (load_word(quants + at(4, row)) >> group & kEachBit) << 4;
     if (kind == Quants::U6) {
-      value |= (quants[at(4 + group / 4, row, j)] >> (group % 4 * 2) & 3u) << 4;
+      const uint32_t plane = load_word(quants + at(4 + group / 4, row));
+      word |= (plane >> (group % 4 * 2) & kEachTwoBits) << 4;
     }
-    q[k] = static_cast<uint8_t>(value);
+    store_word(q + 4 * group, word);
   }
 }
 
@@ -163,13 +175,23 @@ void get_unit(const PanelFormat& layout, uint8_t* unit, uint32_t row, UnitValues
   }
 }
 
-/// A float panel is [depth][32] elements of `size` bytes.
-void put_float_row(const PackedWeight& w, uint64_t row, const uint8_t* values) noexcept {
-  const uint64_t size = w.format->block_bytes;
-  uint8_t* panel = w.data + row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
-  for (uint64_t k = 0; k < w.depth; ++k) {
-    std::memcpy(panel + (k * kFloatPanelRows + row % kFloatPanelRows) * size, values + k * size,
-                size);
+/// A float panel is [depth][32]. Rows are transposed in pieces whose panel part stays in the
+/// first-level cache.
+template <typename Element>
+void put_float_rows(const PackedWeight& w, uint64_t first_row, uint64_t num_rows,
+                    const uint8_t* blocks) noexcept {
+  constexpr uint64_t kPiece = 128;
+  uint8_t* panel = w.data + first_row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
+  for (uint64_t k0 = 0; k0 < w.depth; k0 += kPiece) {
+    const uint64_t end = k0 + kPiece < w.depth ? k0 + kPiece : w.depth;
+    for (uint64_t r = 0; r < num_rows; ++r) {
+      const uint8_t* row = blocks + r * w.depth * sizeof(Element);
+      uint8_t* column = panel + (first_row % kFloatPanelRows + r) * sizeof(Element);
+      for (uint64_t k = k0; k < end; ++k) {
+        std::memcpy(column + k * kFloatPanelRows * sizeof(Element), row + k * sizeof(Element),
+                    sizeof(Element));
+      }
+    }
   }
 }
 
@@ -183,8 +205,8 @@ void unpack_float_row(const PackedWeight& w, uint64_t row, float* out) noexcept 
 
 void put_integer_row(const PackedWeight& w, uint64_t row, const uint8_t* blocks) noexcept {
   uint8_t* panel = w.data + row / kRows * panel_bytes(*w.layout, w.depth);
+  UnitValues values;
   for (uint64_t u = 0; u < w.depth / w.layout->unit_values; ++u) {
-    UnitValues values;
     w.layout->extract(blocks + u * w.format->block_bytes, values);
     put_unit(*w.layout, panel + u * w.layout->unit_bytes, static_cast<uint32_t>(row % kRows),
              values);
@@ -193,8 +215,8 @@ void put_integer_row(const PackedWeight& w, uint64_t row, const uint8_t* blocks)
 
 void unpack_integer_row(const PackedWeight& w, uint64_t row, float* out) noexcept {
   uint8_t* panel = w.data + row / kRows * panel_bytes(*w.layout, w.depth);
+  UnitValues values;
   for (uint64_t u = 0; u < w.depth / w.layout->unit_values; ++u) {
-    UnitValues values;
     get_unit(*w.layout, panel + u * w.layout->unit_bytes, static_cast<uint32_t>(row % kRows),
              values);
     w.layout->values(values, out + u * w.layout->unit_values);
@@ -231,13 +253,21 @@ void pack_rows(const PackedWeight& weight, uint64_t first_row, uint64_t num_rows
     std::memcpy(weight.data + first_row * row_bytes, blocks, num_rows * row_bytes);
     return;
   }
-  for (uint64_t i = 0; i < num_rows; ++i) {
-    const uint8_t* row = blocks + i * row_bytes;
-    if (weight.layout->extract != nullptr) {
-      put_integer_row(weight, first_row + i, row);
-    } else {
-      put_float_row(weight, first_row + i, row);
+  if (weight.layout->extract != nullptr) {
+    for (uint64_t i = 0; i < num_rows; ++i) {
+      put_integer_row(weight, first_row + i, blocks + i * row_bytes);
     }
+    return;
+  }
+  for (uint64_t i = 0; i < num_rows;) {
+    const uint64_t left = kFloatPanelRows - (first_row + i) % kFloatPanelRows;
+    const uint64_t count = num_rows - i < left ? num_rows - i : left;
+    if (weight.layout->kind == PanelKind::F32) {
+      put_float_rows<uint32_t>(weight, first_row + i, count, blocks + i * row_bytes);
+    } else {
+      put_float_rows<uint16_t>(weight, first_row + i, count, blocks + i * row_bytes);
+    }
+    i += count;
   }
 }
 
