@@ -8,22 +8,29 @@
 namespace tenon {
 
 SourceReader::SourceReader(const ByteSource& source, std::shared_ptr<System> system)
-    : source_(source), system_(std::move(system)), window_(source.memory(), source.name()) {}
+    : source_(source),
+      system_(std::move(system)),
+      piece_(source.memory()),
+      window_(piece_, source.name()) {}
 
 // Makes the window hold the next size_bytes, or all that is left: then the reader of the window
 // says where the file ends.
 void SourceReader::fill(uint64_t size_bytes) {
   if (window_.remaining() >= size_bytes || window_.remaining() == remaining()) return;
   const uint64_t begin = offset();
-  const uint64_t wanted = std::min(std::max(size_bytes, next_window_bytes_), remaining());
-  next_window_bytes_ = std::min(next_window_bytes_ * 2, kWindowBytes);
-  if (buffer_.size() < wanted) {
-    window_ = ByteReader({}, source_.name(), begin);
-    buffer_ = Buffer(system_, wanted, source_.name());
-  }
+  const uint64_t wanted = std::min(std::max(size_bytes, next_piece_bytes_), remaining());
+  next_piece_bytes_ = std::min(next_piece_bytes_ * 2, kWindowBytes);
+  set_piece({}, begin);
+  if (buffer_.size() < wanted) buffer_ = Buffer(system_, wanted, source_.name());
   const auto bytes = buffer_.span().first(wanted);
   source_.read(begin, bytes);
-  window_ = ByteReader(bytes, source_.name(), begin);
+  set_piece(bytes, begin);
+}
+
+void SourceReader::set_piece(std::span<const std::byte> piece, uint64_t begin) {
+  piece_ = piece;
+  piece_begin_ = begin;
+  window_ = ByteReader(piece, source_.name(), begin);
 }
 
 void SourceReader::check_left(uint64_t size_bytes, std::string_view what) const {
@@ -45,6 +52,7 @@ std::span<const std::byte> SourceReader::take(uint64_t size_bytes, std::string_v
 
 void SourceReader::copy(std::span<std::byte> out, std::string_view what) {
   check_left(out.size(), what);
+  if (out.size() <= kFirstWindowBytes) fill(out.size());
   const uint64_t from_window = std::min<uint64_t>(out.size(), window_.remaining());
   if (from_window > 0) {
     std::memcpy(out.data(), window_.take(from_window, what).data(), from_window);
@@ -65,11 +73,10 @@ void SourceReader::skip(uint64_t size_bytes, std::string_view what) {
 }
 
 void SourceReader::seek(uint64_t offset) {
-  const auto memory = source_.memory();
-  if (!memory.empty()) {
-    window_ = ByteReader(memory.subspan(offset), source_.name(), offset);
+  if (offset < piece_begin_ || offset - piece_begin_ > piece_.size()) {
+    set_piece({}, offset);
   } else {
-    window_ = ByteReader({}, source_.name(), offset);
+    window_ = ByteReader(piece_.subspan(offset - piece_begin_), source_.name(), offset);
   }
 }
 
@@ -80,15 +87,6 @@ uint64_t SourceReader::check_length(uint64_t length, std::string_view what) cons
          source_.size(), what, length, offset());
   }
   return length;
-}
-
-uint64_t SourceReader::check_count(uint64_t count, uint64_t min_bytes_each,
-                                   std::string_view what) const {
-  if (count > remaining() / min_bytes_each) {
-    fail(Code::Limit, "{}: {} is {} at byte {}, but only {} bytes are left", name(), what, count,
-         offset(), remaining());
-  }
-  return count;
 }
 
 }  // namespace tenon

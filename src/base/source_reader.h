@@ -46,19 +46,20 @@ class SourceReader {
 
   /// A length in bytes that the file states: Format "length exceeds the file" when it does.
   uint64_t check_length(uint64_t length, std::string_view what) const;
-  /// A count of things of at least `min_bytes_each`: Limit when the rest of the file cannot hold
-  /// them.
-  uint64_t check_count(uint64_t count, uint64_t min_bytes_each, std::string_view what) const;
 
  private:
   void check_left(uint64_t size_bytes, std::string_view what) const;
   void fill(uint64_t size_bytes);
+  void set_piece(std::span<const std::byte> piece, uint64_t begin);
 
   const ByteSource& source_;
   std::shared_ptr<System> system_;
   Buffer buffer_;
-  ByteReader window_;
-  uint64_t next_window_bytes_ = kFirstWindowBytes;
+  std::span<const std::byte>
+      piece_;                 // of the source, in memory now: in buffer_ or the source's own
+  uint64_t piece_begin_ = 0;  // its offset in the source
+  ByteReader window_;         // from the current offset to the end of the piece
+  uint64_t next_piece_bytes_ = kFirstWindowBytes;
 };
 
 }  // namespace tenon

@@ -27,6 +27,19 @@ struct Counts {
   uint64_t keys;
 };
 
+/// Before anything is allocated for them: Limit for a count beyond any model, Format for one that
+/// the rest of the file cannot hold.
+void check_count(const SourceReader& reader, uint64_t count, uint64_t limit,
+                 uint64_t min_bytes_each, std::string_view what) {
+  if (count > limit) {
+    fail(Code::Limit, "{}: number of {} is {}, the limit is {}", reader.name(), what, count, limit);
+  }
+  if (count > reader.remaining() / min_bytes_each) {
+    fail(Code::Format, "{}: ends at byte {} inside the {} {}", reader.name(),
+         reader.offset() + reader.remaining(), count, what);
+  }
+}
+
 Counts read_counts(SourceReader& reader) {
   const auto magic = reader.read<uint32_t>("magic");
   if (magic != kMagic) {
@@ -41,15 +54,8 @@ Counts read_counts(SourceReader& reader) {
   Counts counts{};
   counts.tensors = reader.read<uint64_t>("number of tensors");
   counts.keys = reader.read<uint64_t>("number of keys");
-  reader.check_count(counts.keys, kMinKeyValueBytes, "number of keys");
-  reader.check_count(counts.tensors, kMinTensorBytes, "number of tensors");
-  if (counts.keys > kMaxGgufKeys) {
-    fail(Code::Limit, "{}: {} keys, the limit is {}", reader.name(), counts.keys, kMaxGgufKeys);
-  }
-  if (counts.tensors > kMaxGgufTensors) {
-    fail(Code::Limit, "{}: {} tensors, the limit is {}", reader.name(), counts.tensors,
-         kMaxGgufTensors);
-  }
+  check_count(reader, counts.keys, kMaxGgufKeys, kMinKeyValueBytes, "keys");
+  check_count(reader, counts.tensors, kMaxGgufTensors, kMinTensorBytes, "tensors");
   return counts;
 }
 

@@ -114,33 +114,38 @@ struct Place {
   }
 };
 
-/// A scalar as T. T: bool, an integer or a float type.
+/// Whether a value of this type can become a T. T: bool, an integer or a float type.
+template <typename T>
+bool converts(ValueType type) {
+  if constexpr (std::same_as<T, bool>) return type == ValueType::Bool;
+  if constexpr (std::is_integral_v<T>) return is_unsigned(type) || is_signed(type);
+  return is_real(type);
+}
+
+/// A scalar of a type that converts, as T; throws when it is out of range.
 template <typename T>
 T convert(const Scalar& from, const Place& place) {
   if constexpr (std::same_as<T, bool>) {
-    if (from.type == ValueType::Bool) return from.integer != 0;
+    return from.integer != 0;
   } else if constexpr (std::is_integral_v<T>) {
     if (is_unsigned(from.type)) {
       if (!std::in_range<T>(from.integer)) place.out_of_range<T>(from.integer);
       return static_cast<T>(from.integer);
     }
-    if (is_signed(from.type)) {
-      const auto value = static_cast<int64_t>(from.integer);
-      if (!std::in_range<T>(value)) place.out_of_range<T>(value);
-      return static_cast<T>(value);
-    }
-  } else if (is_real(from.type)) {
+    const auto value = static_cast<int64_t>(from.integer);
+    if (!std::in_range<T>(value)) place.out_of_range<T>(value);
+    return static_cast<T>(value);
+  } else {
     if (std::isfinite(from.real) && std::fabs(from.real) > std::numeric_limits<T>::max()) {
       place.out_of_range<T>(from.real);
     }
     return static_cast<T>(from.real);
   }
-  place.wrong_type(kExpected<T>, name_of(from.type));
 }
 
 template <typename T>
 std::vector<T> convert_array(const MetadataValue& value, const Place& place) {
-  if (value.type != ValueType::Array || value.element == ValueType::String) {
+  if (value.type != ValueType::Array || !converts<T>(value.element)) {
     place.wrong_type(fmt::format("array of {}", kExpected<T>), value.type_name());
   }
   std::vector<T> out;
@@ -148,7 +153,6 @@ std::vector<T> convert_array(const MetadataValue& value, const Place& place) {
   for (uint64_t i = 0; i < value.count; ++i) {
     out.push_back(convert<T>(element_at(value, i), place));
   }
-  if (value.count == 0) convert<T>(Scalar{value.element, 0, 0}, place);
   return out;
 }
 
@@ -179,7 +183,7 @@ T convert_value(const MetadataValue& value, const Place& place) {
   } else if constexpr (!std::is_void_v<typename ElementOf<T>::Type>) {
     return convert_array<typename ElementOf<T>::Type>(value, place);
   } else {
-    if (value.type == ValueType::Array) place.wrong_type(kExpected<T>, value.type_name());
+    if (!converts<T>(value.type)) place.wrong_type(kExpected<T>, value.type_name());
     return convert<T>(Scalar{value.type, value.integer, value.real}, place);
   }
 }
