@@ -1,0 +1,55 @@
+// Sequence: tokens and block tables kept in step.
+#include "engine/sequence.h"
+
+#include "base/error.h"
+
+namespace tenon {
+
+Sequence::Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t context)
+    : context_(context) {
+  tokens_.reserve(context);
+  tables_.reserve(pools.size());
+  for (const auto& pool : pools) tables_.emplace_back(pool, context);
+}
+
+Sequence Sequence::fork() const {
+  Sequence copy(context_);
+  copy.tokens_.reserve(context_);
+  copy.tokens_.assign(tokens_.begin(), tokens_.end());
+  copy.cached_ = cached_;
+  copy.tables_.reserve(tables_.size());
+  for (const BlockTable& table : tables_) copy.tables_.push_back(table.fork());
+  return copy;
+}
+
+void Sequence::append(std::span<const Token> tokens) {
+  if (tokens.size() > context_ - tokens_.size()) {
+    fail(Code::Limit, "tokens {} > context {}", tokens_.size() + tokens.size(), context_);
+  }
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+}
+
+void Sequence::truncate(uint64_t size) noexcept {
+  tokens_.resize(size);
+  if (size < cached_) forget_cached(size);
+}
+
+void Sequence::forget_cached(uint64_t size) noexcept {
+  cached_ = size;
+  roll_back();
+}
+
+void Sequence::prepare(uint32_t count) {
+  try {
+    for (BlockTable& table : tables_) table.prepare(cached_, count);
+  } catch (...) {
+    roll_back();
+    throw;
+  }
+}
+
+void Sequence::roll_back() noexcept {
+  for (BlockTable& table : tables_) table.truncate(cached_);
+}
+
+}  // namespace tenon

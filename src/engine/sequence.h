@@ -1,0 +1,59 @@
+// A sequence of tokens and the KV blocks computed for its beginning. Who computes, and when, is the
+// engine's business.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kv/block_table.h"
+#include "text/vocabulary.h"
+
+namespace tenon {
+
+/// The tokens [0, cached) have keys and values in the blocks; those behind are pending.
+class Sequence {
+ public:
+  /// An empty sequence with room for `context` tokens.
+  ///   pools  one for each KV group of the program
+  Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t context);
+  Sequence(Sequence&&) = default;
+
+  /// The same tokens over the same blocks.
+  [[nodiscard]] Sequence fork() const;
+
+  /// Adds pending tokens. Throws Limit "tokens N > context M".
+  void append(std::span<const Token> tokens);
+  /// Drops the tokens from `size` <= size() on.
+  void truncate(uint64_t size) noexcept;
+  /// Makes the tokens from `size` <= cached() on pending again.
+  void forget_cached(uint64_t size) noexcept;
+
+  [[nodiscard]] std::span<const Token> tokens() const { return tokens_; }
+  [[nodiscard]] uint64_t size() const { return tokens_.size(); }
+  [[nodiscard]] uint32_t context() const { return context_; }
+  [[nodiscard]] uint64_t cached() const { return cached_; }
+  [[nodiscard]] uint64_t num_pending() const { return tokens_.size() - cached_; }
+
+  // For the engine, between taking the device's turn and giving it back.
+
+  /// Makes room for the next `count` pending tokens. Throws NoMemory; nothing is then changed.
+  void prepare(uint32_t count);
+  /// The next `count` pending tokens are computed.
+  void commit(uint32_t count) noexcept { cached_ += count; }
+  /// They are not: gives their blocks back.
+  void roll_back() noexcept;
+  /// [groups] block numbers of each group.
+  [[nodiscard]] std::span<const BlockTable> tables() const { return tables_; }
+
+ private:
+  explicit Sequence(uint32_t context) : context_(context) {}
+
+  uint32_t context_;
+  std::vector<Token> tokens_;
+  uint64_t cached_ = 0;
+  std::vector<BlockTable> tables_;  // [groups]
+};
+
+}  // namespace tenon

@@ -1,0 +1,214 @@
+// Session: append, compute, draw, fork, rewind.
+#include "engine/session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace tenon {
+namespace {
+
+// Positions are int32 in a step.
+constexpr uint32_t kMaxContext = std::numeric_limits<int32_t>::max();
+
+// Logits of so many bytes are computed at once when those of every position are wanted.
+constexpr uint64_t kEvaluateBytes = uint64_t{8} << 20;
+
+uint32_t checked_context(const Model& model, const SessionOptions& options) {
+  const uint32_t context = options.context == 0 ? model.default_context() : options.context;
+  if (context > kMaxContext) {
+    fail(Code::Argument, "session: context is {}, not in 1..{}", context, kMaxContext);
+  }
+  return context;
+}
+
+}  // namespace
+
+/// Marks the session as in use for as long as it lives.
+class Session::Use {
+ public:
+  explicit Use(Session& session) : session_(session) {
+    if (session_.in_use_.exchange(true, std::memory_order_acquire)) {
+      fail(Code::State, "session: in use by another thread, or by the call that called back");
+    }
+  }
+  ~Use() { session_.in_use_.store(false, std::memory_order_release); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  Session& session_;
+};
+
+Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options)
+    : Session(engine, Sequence(engine->pools(), checked_context(engine->model(), options))) {}
+
+Session::Session(std::shared_ptr<Engine> engine, Sequence sequence)
+    : engine_(std::move(engine)),
+      sequence_(std::move(sequence)),
+      logits_(model().options().system, vocab() * sizeof(float), "logits of a session") {}
+
+Session::~Session() = default;
+
+void Session::check_tokens(std::span<const Token> tokens) const {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < 0 || static_cast<uint64_t>(tokens[i]) >= vocab()) {
+      fail(Code::Argument, "session: token {} at index {} is outside 0..{}", tokens[i], i,
+           vocab() - 1);
+    }
+  }
+}
+
+void Session::append_checked(std::span<const Token> tokens) {
+  check_tokens(tokens);
+  sequence_.append(tokens);
+  if (!tokens.empty()) last_is_generated_ = false;
+}
+
+void Session::check_cancelled() {
+  if (__atomic_exchange_n(&cancel_, 0, __ATOMIC_RELAXED) == 0) return;
+  fail(Code::Cancelled, "session: cancelled at position {}", sequence_.cached());
+}
+
+void Session::append(std::span<const Token> tokens) {
+  const Use use(*this);
+  append_checked(tokens);
+}
+
+void Session::append(std::string_view text, EncodeOptions options) {
+  const Use use(*this);
+  append_checked(model().tokenizer()->encode(text, options));
+}
+
+void Session::prefill(const std::function<bool(double)>& progress) {
+  const Use use(*this);
+  check_cancelled();
+  if (sequence_.num_pending() > 0) compute_pending(progress);
+}
+
+void Session::compute_pending(const std::function<bool(double)>& progress) {
+  const uint64_t total = sequence_.num_pending();
+  const uint64_t slice = model().program().view().max_tokens;
+  for (uint64_t left = total; left > 0; left = sequence_.num_pending()) {
+    const auto count = static_cast<uint32_t>(std::min(left, slice));
+    compute(count, count == left ? Outputs::Last : Outputs::None, logits_row());
+    const uint64_t done = total - sequence_.num_pending();
+    if (progress && !progress(static_cast<double>(done) / static_cast<double>(total))) {
+      fail(Code::Cancelled, "session: cancelled after {} of {} tokens", done, total);
+    }
+  }
+  check_finite({logits_row(), vocab()});
+  logits_position_ = sequence_.size();
+}
+
+void Session::compute(uint32_t num_tokens, Outputs outputs, float* logits) {
+  System& system = *model().options().system;
+  const uint64_t start = system.now_ns();
+  const uint64_t before = sequence_.cached();
+  const bool generated = last_is_generated_ && num_tokens == 1;
+  logits_position_ = kNoLogits;
+  try {
+    engine_->run(BatchItem{&sequence_, num_tokens, outputs, logits, &cancel_});
+  } catch (const Error& error) {
+    if (error.code() == Code::Cancelled) check_cancelled();
+    throw;
+  }
+  const uint64_t elapsed = system.now_ns() - start;
+  (generated ? stats_.decode_tokens : stats_.prefill_tokens) += sequence_.cached() - before;
+  (generated ? stats_.decode_ns : stats_.prefill_ns) += elapsed;
+}
+
+void Session::require_logits() {
+  check_cancelled();
+  if (sequence_.size() == 0) fail(Code::State, "session: there are no tokens yet");
+  if (logits_position_ == sequence_.size()) return;
+  // Behind a rewind everything may be cached and the logits gone: the last token comes again.
+  if (sequence_.num_pending() == 0) sequence_.forget_cached(sequence_.size() - 1);
+  compute_pending({});
+}
+
+Token Session::next(Sampler& sampler) {
+  const Use use(*this);
+  if (sequence_.size() >= sequence_.context()) {
+    fail(Code::Limit, "tokens {} > context {}", sequence_.size() + 1, sequence_.context());
+  }
+  require_logits();
+  const Token token = sampler.sample({logits_row(), vocab()}, sequence_.tokens(), sequence_.size());
+  sequence_.append({&token, 1});
+  last_is_generated_ = true;
+  return token;
+}
+
+std::span<const float> Session::logits() {
+  const Use use(*this);
+  require_logits();
+  return {logits_row(), vocab()};
+}
+
+void Session::evaluate(
+    std::span<const Token> tokens,
+    const std::function<bool(uint64_t row, std::span<const float> logits)>& on_logits) {
+  const Use use(*this);
+  check_cancelled();
+  if (sequence_.num_pending() > 0) compute_pending({});
+  append_checked(tokens);
+  const uint64_t row_bytes = vocab() * sizeof(float);
+  const uint64_t chunk =
+      std::clamp<uint64_t>(kEvaluateBytes / row_bytes, 1, model().program().view().max_tokens);
+  try {
+    Buffer rows(model().options().system, std::min<uint64_t>(chunk, tokens.size()) * row_bytes,
+                "logits of many positions");
+    const auto* values = reinterpret_cast<const float*>(rows.data());
+    for (uint64_t done = 0; done < tokens.size();) {
+      const auto count = static_cast<uint32_t>(std::min<uint64_t>(chunk, tokens.size() - done));
+      compute(count, Outputs::All, reinterpret_cast<float*>(rows.data()));
+      check_finite({values, count * vocab()});
+      std::memcpy(logits_row(), values + (count - 1) * vocab(), row_bytes);
+      logits_position_ = sequence_.cached();
+      for (uint32_t i = 0; i < count; ++i) {
+        if (on_logits(done + i, {values + i * vocab(), vocab()})) continue;
+        fail(Code::Cancelled, "session: cancelled after {} of {} rows", done + i + 1,
+             tokens.size());
+      }
+      done += count;
+    }
+  } catch (...) {
+    sequence_.truncate(sequence_.cached());
+    throw;
+  }
+}
+
+void Session::check_finite(std::span<const float> logits) const {
+  // Without a branch, so that it is one pass at the speed of memory. NaN compares false.
+  bool finite = true;
+  for (const float x : logits) finite &= std::abs(x) <= std::numeric_limits<float>::max();
+  if (!finite) fail(Code::State, "session: non-finite logits; the weights are broken");
+}
+
+std::unique_ptr<Session> Session::fork() {
+  const Use use(*this);
+  std::unique_ptr<Session> copy(new Session(engine_, sequence_.fork()));
+  std::memcpy(copy->logits_.data(), logits_.data(), logits_.size());
+  copy->logits_position_ = logits_position_;
+  return copy;
+}
+
+void Session::rewind(uint64_t position) {
+  const Use use(*this);
+  if (position > sequence_.size()) {
+    fail(Code::Argument, "session: cannot rewind to {}, there are {} tokens", position,
+         sequence_.size());
+  }
+  if (position < sequence_.size()) last_is_generated_ = false;
+  if (logits_position_ != kNoLogits && position < logits_position_) logits_position_ = kNoLogits;
+  sequence_.truncate(position);
+}
+
+void Session::cancel() noexcept { __atomic_store_n(&cancel_, 1, __ATOMIC_RELAXED); }
+
+}  // namespace tenon

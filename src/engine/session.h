@@ -1,0 +1,113 @@
+// A session: one text of tokens that grows by appending and generating. It is a sequence in an
+// engine; sampling rules are the sampler's, text pieces the tokenizer's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/buffer.h"
+#include "engine/engine.h"
+#include "engine/sequence.h"
+#include "sampler/sampler.h"
+#include "text/tokenizer.h"
+
+namespace tenon {
+
+struct SessionOptions {
+  uint32_t context = 0;  ///< positions at most; 0: the model's default_context()
+};
+
+/// What a session has computed since it was made.
+struct SessionStats {
+  uint64_t prefill_tokens = 0;  ///< in prompts
+  uint64_t decode_tokens = 0;   ///< one at a time, while generating
+  uint64_t prefill_ns = 0;
+  uint64_t decode_ns = 0;
+};
+
+/// One thread at a time: a second one meanwhile, or a call from inside a callback of this session,
+/// throws State. `cancel` may be called from any thread, and from a signal handler.
+///
+/// After a failure the session is usable: what was computed stays, the rest is pending as before,
+/// so that the same call may be tried again.
+class Session {
+ public:
+  /// An empty session. Throws Argument for a context beyond what positions can count; NoMemory.
+  Session(std::shared_ptr<Engine> engine, const SessionOptions& options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Queues tokens. Throws Argument for one outside the vocabulary, Limit "tokens N > context M";
+  /// nothing is then queued.
+  void append(std::span<const Token> tokens);
+  /// Queues the tokens of a text.
+  void append(std::string_view text, EncodeOptions options = {});
+
+  /// Computes what is queued.
+  ///   progress  with the computed fraction after each slice; false cancels
+  /// Throws Cancelled, NoMemory, State "non-finite logits", and what the backend reports.
+  void prefill(const std::function<bool(double fraction)>& progress = {});
+
+  /// Draws the next token and appends it: computes what is queued, the last token drawn among it.
+  /// Whether generation ends with it is the tokenizer's to say (Tokenizer::is_end); an end token is
+  /// part of the text like any other. Throws Limit when the context is full; as prefill() and
+  /// Sampler::sample.
+  Token next(Sampler& sampler);
+
+  /// The logits behind the last token, [vocab] f32; valid until the next call. Throws State when
+  /// there are no tokens; as prefill().
+  std::span<const float> logits();
+
+  /// Appends tokens, computes them and hands out the logits [vocab] behind each one, in order;
+  /// false cancels. Tokens that were not computed when it fails do not stay.
+  void evaluate(std::span<const Token> tokens,
+                const std::function<bool(uint64_t row, std::span<const float> logits)>& on_logits);
+
+  /// A session with the same text; shares the computed blocks. Statistics start at zero.
+  [[nodiscard]] std::unique_ptr<Session> fork();
+  /// Forgets everything from `position` on. Throws Argument when the text is shorter.
+  void rewind(uint64_t position);
+
+  /// Ends the call under way, or else the next one that computes, with Cancelled.
+  void cancel() noexcept;
+
+  /// Tokens in the text, queued ones included.
+  [[nodiscard]] uint64_t position() const { return sequence_.size(); }
+  [[nodiscard]] uint32_t context() const { return sequence_.context(); }
+  /// Valid until the next call that appends or rewinds.
+  [[nodiscard]] std::span<const Token> tokens() const { return sequence_.tokens(); }
+  [[nodiscard]] const SessionStats& stats() const { return stats_; }
+  [[nodiscard]] const Model& model() const { return engine_->model(); }
+  [[nodiscard]] const std::shared_ptr<Engine>& engine() const { return engine_; }
+
+ private:
+  class Use;
+  static constexpr uint64_t kNoLogits = UINT64_MAX;
+
+  Session(std::shared_ptr<Engine> engine, Sequence sequence);
+  void check_tokens(std::span<const Token> tokens) const;
+  void append_checked(std::span<const Token> tokens);
+  void check_cancelled();
+  void compute_pending(const std::function<bool(double)>& progress);
+  void compute(uint32_t num_tokens, Outputs outputs, float* logits);
+  void require_logits();
+  void check_finite(std::span<const float> logits) const;
+  [[nodiscard]] uint64_t vocab() const { return model().hyper_parameters().vocab; }
+  [[nodiscard]] float* logits_row() const { return reinterpret_cast<float*>(logits_.data()); }
+
+  std::shared_ptr<Engine> engine_;
+  Sequence sequence_;
+  Buffer logits_;                         // [vocab] f32
+  uint64_t logits_position_ = kNoLogits;  // behind how many tokens they are
+  SessionStats stats_;
+  bool last_is_generated_ = false;  // the last token came from next()
+  std::atomic<bool> in_use_{false};
+  uint32_t cancel_ = 0;  // read by steps as plain memory, so only touched by atomic operations
+};
+
+}  // namespace tenon

@@ -1,0 +1,67 @@
+// StepBuilder: from sequences to the plain arrays of tenon_step.
+#include "engine/step_builder.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tenon {
+
+StepBuilder::StepBuilder(uint32_t max_tokens, std::span<const std::shared_ptr<BlockPool>> pools)
+    : max_tokens_(max_tokens), pools_(pools.begin(), pools.end()) {
+  tokens_.reserve(max_tokens);
+  positions_.reserve(max_tokens);
+  output_rows_.reserve(max_tokens);
+  // A sequence brings a token at least.
+  sequences_.reserve(max_tokens);
+  block_tables_.reserve(max_tokens * pools.size());
+  pool_views_.reserve(pools.size());
+}
+
+void StepBuilder::clear() {
+  tokens_.clear();
+  positions_.clear();
+  output_rows_.clear();
+  sequences_.clear();
+  block_tables_.clear();
+}
+
+void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t num_outputs) {
+  const uint32_t first = this->num_tokens();
+  if (num_tokens == 0 || num_tokens > max_tokens_ - first || num_outputs > num_tokens ||
+      num_tokens > sequence.num_pending()) {
+    fail(Code::Internal, "step: {} tokens and {} outputs do not fit behind {} of {}", num_tokens,
+         num_outputs, first, max_tokens_);
+  }
+  const auto past = static_cast<uint32_t>(sequence.cached());
+  const auto pending = sequence.tokens().subspan(past, num_tokens);
+  tokens_.insert(tokens_.end(), pending.begin(), pending.end());
+  for (uint32_t i = 0; i < num_tokens; ++i) positions_.push_back(static_cast<int32_t>(past + i));
+  for (uint32_t i = num_tokens - num_outputs; i < num_tokens; ++i)
+    output_rows_.push_back(first + i);
+  // The table pointers do not move: their room was reserved.
+  const uint32_t* const* tables = block_tables_.data() + block_tables_.size();
+  for (const BlockTable& table : sequence.tables()) block_tables_.push_back(table.blocks().data());
+  sequences_.push_back({first, num_tokens, past, 0, tables});
+}
+
+const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel) {
+  pool_views_.clear();
+  for (const auto& pool : pools_) pool_views_.push_back(pool->view());
+  step_.struct_size = sizeof(step_);
+  step_.num_tokens = num_tokens();
+  step_.num_outputs = num_outputs();
+  step_.num_sequences = static_cast<uint32_t>(sequences_.size());
+  step_.sequence_size = sizeof(tenon_step_sequence);
+  step_.num_pools = static_cast<uint32_t>(pool_views_.size());
+  step_.tokens = tokens_.data();
+  step_.positions = positions_.data();
+  step_.sequences = sequences_.data();
+  step_.pools = pool_views_.data();
+  step_.output_rows = output_rows_.data();
+  step_.logits = logits;
+  step_.cancel = cancel;
+  return step_;
+}
+
+}  // namespace tenon

@@ -1,0 +1,47 @@
+// The arrays of one step, filled from slices of sequences and used again for the next. Which slices
+// go into a step is decided by the engine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/sequence.h"
+#include "kv/block_pool.h"
+#include "tenon/backend.h"
+
+namespace tenon {
+
+/// All memory is allocated by the constructor, but for the list of slabs when pools grow.
+class StepBuilder {
+ public:
+  /// Steps of up to max_tokens tokens and as many output rows.
+  StepBuilder(uint32_t max_tokens, std::span<const std::shared_ptr<BlockPool>> pools);
+
+  /// Begins an empty step.
+  void clear();
+  /// Puts the next `num_tokens` >= 1 pending tokens of a prepared sequence behind what is there;
+  /// logits are wanted for the last num_outputs of them.
+  void add(const Sequence& sequence, uint32_t num_tokens, uint32_t num_outputs);
+  /// The step; valid until the next clear() or until a sequence or a pool changes.
+  ///   logits  [num_outputs(), vocab] f32
+  [[nodiscard]] const tenon_step& finish(float* logits, const uint32_t* cancel);
+
+  [[nodiscard]] uint32_t num_tokens() const { return static_cast<uint32_t>(tokens_.size()); }
+  [[nodiscard]] uint32_t num_outputs() const { return static_cast<uint32_t>(output_rows_.size()); }
+  [[nodiscard]] uint32_t max_tokens() const { return max_tokens_; }
+
+ private:
+  uint32_t max_tokens_;
+  std::vector<std::shared_ptr<BlockPool>> pools_;
+  std::vector<int32_t> tokens_;                 // [T]
+  std::vector<int32_t> positions_;              // [T]
+  std::vector<uint32_t> output_rows_;           // [R]
+  std::vector<tenon_step_sequence> sequences_;  // [sequences]
+  std::vector<const uint32_t*> block_tables_;   // [sequences, groups]
+  std::vector<tenon_kv_pool> pool_views_;       // [groups]
+  tenon_step step_{};
+};
+
+}  // namespace tenon

@@ -1,0 +1,178 @@
+// Model: opening, joining, memory figures.
+#include "model/model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "arch/architectures.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "file/open.h"
+#include "model/runtime.h"
+#include "model/vocabulary_reader.h"
+#include "weights/loader.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint32_t kBlockTokens = 32;
+constexpr uint32_t kMaxDefaultContext = 8192;
+constexpr uint32_t kMaxSlice = 1u << 16;
+constexpr uint32_t kMaxContext = 0x7fffffff;
+
+uint32_t cache_type_of(const ModelOptions& options) {
+  if (options.cache_type == "f16") return TENON_TYPE_F16;
+  if (options.cache_type == "f32") return TENON_TYPE_F32;
+  fail(Code::Argument, "cache_type is \"{}\", not f16 or f32", options.cache_type.substr(0, 64));
+}
+
+void check_options(const ModelOptions& options) {
+  cache_type_of(options);
+  if (!(options.slice >= 1 && options.slice <= kMaxSlice)) {
+    fail(Code::Argument, "slice is {}, not in 1..{}", options.slice, kMaxSlice);
+  }
+  if (options.context > kMaxContext) {
+    fail(Code::Argument, "context is {}, not in 0..{}", options.context, kMaxContext);
+  }
+  if (options.threads > ThreadTeam::kMaxThreads) {
+    fail(Code::Argument, "threads is {}, not in 0..{}", options.threads, ThreadTeam::kMaxThreads);
+  }
+}
+
+ProgramOptions program_options(const ModelOptions& options) {
+  ProgramOptions program;
+  program.cache_type = cache_type_of(options);
+  program.block_tokens = kBlockTokens;
+  program.limits = {options.slice, options.slice};
+  return program;
+}
+
+/// Bytes of one block if it holds nothing but keys and values.
+uint64_t plain_block_bytes(const tenon_kv_group& group) {
+  const uint64_t element_bytes = group.type == TENON_TYPE_F32 ? 4 : 2;
+  const uint64_t dims = uint64_t{group.key_dim} + group.value_dim;
+  return uint64_t{group.layers} * group.kv_heads * dims * element_bytes * group.block_tokens;
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions options) {
+  check_options(options);
+  auto file = open_model_file(path, {options.system, std::move(options.overrides)});
+  std::shared_ptr<Model> model(new Model(std::move(file), std::move(options)));
+  model->build();
+  return model;
+}
+
+std::shared_ptr<const Model> Model::load(std::span<const std::shared_ptr<const ByteSource>> sources,
+                                         ModelOptions options) {
+  check_options(options);
+  auto file = open_model_file(sources, {options.system, std::move(options.overrides)});
+  std::shared_ptr<Model> model(new Model(std::move(file), std::move(options)));
+  model->build();
+  return model;
+}
+
+Model::Model(std::shared_ptr<const ModelFile> file, ModelOptions options)
+    : file_(std::move(file)), options_(std::move(options)) {}
+
+Model::~Model() = default;
+
+void Model::build() {
+  tokenizer_ = make_tokenizer(read_vocabulary(metadata()));
+  // A vocabulary-only file has no tensors at all.
+  if (options_.vocabulary_only || file_->tensors().empty()) return;
+  BuiltProgram built = build_program(*file_, program_options(options_));
+  if (tokenizer_->size() != built.model.vocab) {
+    fail(Code::Format,
+         "{}: key \"tokenizer.ggml.tokens\" has {} entries, but tensor \"token_embd.weight\" has "
+         "{} rows",
+         file_->name(), tokenizer_->size(), built.model.vocab);
+  }
+  hyper_parameters_ = built.model;
+  program_ = std::make_unique<const Program>(std::move(built.program));
+  if (!options_.inspect) load_weights(built.tensors);
+  options_.progress = {};  // its captures need not live as long as the model
+}
+
+void Model::load_weights(std::span<const BoundTensor> tensors) {
+  std::unique_ptr<Runtime> runtime = Runtime::create(*program_, options_);
+  LoadOptions load;
+  load.team = &runtime->team();
+  load.system = options_.system;
+  load.check_finite = options_.check_weights;
+  load.progress = options_.progress;
+  tenon::load_weights(*file_, tensors, *runtime, load);
+  runtime->seal();
+  runtime_ = std::move(runtime);
+}
+
+std::string_view Model::name() const {
+  return metadata().get_or<std::string_view>("general.name", "");
+}
+
+std::string_view Model::architecture() const {
+  return metadata().get_or<std::string_view>("general.architecture", "");
+}
+
+std::string_view Model::chat_template() const {
+  return metadata().get_or<std::string_view>("tokenizer.chat_template", "");
+}
+
+uint64_t Model::num_parameters() const {
+  uint64_t sum = 0;
+  for (const TensorInfo& tensor : file_->tensors()) sum += tensor.num_values();
+  return sum;
+}
+
+void Model::fail_without_program() const {
+  fail(Code::State, "{} holds a vocabulary only, or was opened for its vocabulary", file_->name());
+}
+
+const HyperParameters& Model::hyper_parameters() const {
+  if (!has_program()) fail_without_program();
+  return hyper_parameters_;
+}
+
+const Program& Model::program() const {
+  if (!has_program()) fail_without_program();
+  return *program_;
+}
+
+Runtime& Model::runtime() const {
+  if (!has_program()) fail_without_program();
+  if (!can_run()) fail(Code::State, "{} was opened for inspection, without weights", file_->name());
+  return *runtime_;
+}
+
+std::string_view Model::backend_name() const {
+  return can_run() ? runtime_->backend_name() : std::string_view();
+}
+
+uint32_t Model::default_context() const {
+  if (options_.context != 0) return options_.context;
+  return std::min(hyper_parameters().trained_context, kMaxDefaultContext);
+}
+
+MemoryNeeds Model::memory(uint64_t context) const {
+  MemoryNeeds needs;
+  needs.context = context == 0 ? default_context() : context;
+  if (needs.context > kMaxContext) {
+    fail(Code::Argument, "context is {}, not in 0..{}", needs.context, kMaxContext);
+  }
+  const std::span<const tenon_kv_group> groups = program().groups();
+  for (uint32_t group = 0; group < groups.size(); ++group) {
+    const uint64_t blocks = (needs.context + kBlockTokens - 1) / kBlockTokens;
+    const uint64_t block_bytes =
+        can_run() ? runtime_->kv_block_bytes(group) : plain_block_bytes(groups[group]);
+    needs.kv_bytes =
+        checked_add(needs.kv_bytes, checked_mul(blocks, block_bytes, "KV cache"), "KV cache");
+  }
+  needs.weights_bytes =
+      can_run() ? runtime_->memory_bytes(TENON_MEMORY_WEIGHTS) : file_->tensor_bytes();
+  needs.scratch_bytes =
+      can_run() ? runtime_->memory_bytes(TENON_MEMORY_SCRATCH) : program().view().activation_bytes;
+  return needs;
+}
+
+}  // namespace tenon

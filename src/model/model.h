@@ -1,0 +1,119 @@
+// A loaded model: file, tokenizer, program and the executable that runs it, joined and immutable.
+// What changes while text is generated (KV cache, sessions) is the engine's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arch/hyper_parameters.h"
+#include "base/byte_source.h"
+#include "base/log.h"
+#include "base/system.h"
+#include "base/thread_team.h"
+#include "file/model_file.h"
+#include "program/program.h"
+#include "text/tokenizer.h"
+#include "weights/bound_tensor.h"
+
+namespace tenon {
+
+class Runtime;
+
+/// How a model is opened. The defaults suit a program on a machine of its own.
+struct ModelOptions {
+  std::string backend = "auto";  ///< "cpu", "reference", a plugin's name; "auto": the best there is
+  uint32_t threads = 0;          ///< 0: as many as CPUs; unused with an executor
+  std::optional<Executor> executor;  ///< the host's threads instead of own ones
+  std::string cache_type = "f16";    ///< of keys and values: "f16" or "f32"
+  uint32_t context = 0;              ///< of a session by default; 0: the trained one, 8192 at most
+  uint32_t slice = 512;              ///< tokens of one step at most
+  std::string isa;               ///< force kernels: "portable", "avx2", "avx512"; empty: the best
+  bool vocabulary_only = false;  ///< neither program nor weights
+  bool inspect = false;          ///< program and memory figures, but no weights
+  bool check_weights = false;    ///< refuse NaN and infinities among the weights
+  std::vector<MetadataOverride> overrides;
+  std::vector<std::string> plugin_paths;
+  Log log;
+  /// Called while weights are loaded, on the loading thread; false cancels.
+  std::function<bool(double fraction)> progress;
+  std::shared_ptr<System> system = System::real();
+};
+
+/// Bytes that a model takes with one session. Exact once weights are loaded, else an estimate from
+/// the file's formats.
+struct MemoryNeeds {
+  uint64_t context = 0;  ///< positions of the session
+  uint64_t weights_bytes = 0;
+  uint64_t scratch_bytes = 0;
+  uint64_t kv_bytes = 0;  ///< of the session when it is full
+};
+
+/// Immutable: share freely between threads, as shared_ptr<const Model>.
+class Model {
+ public:
+  /// Opens a file by path (a split one by any of its parts). Throws what the file, the
+  /// architecture, the vocabulary and the backend throw; nothing is left behind.
+  static std::shared_ptr<const Model> load(const std::string& path, ModelOptions options = {});
+  /// The same from sources: one, or all parts of a split file. They are kept alive.
+  static std::shared_ptr<const Model> load(
+      std::span<const std::shared_ptr<const ByteSource>> sources, ModelOptions options = {});
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  [[nodiscard]] const ModelFile& file() const { return *file_; }
+  [[nodiscard]] const Metadata& metadata() const { return file_->metadata(); }
+  /// As given to load(), but for overrides and progress, which are used up.
+  [[nodiscard]] const ModelOptions& options() const { return options_; }
+  [[nodiscard]] const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
+  /// general.name, or empty.
+  [[nodiscard]] std::string_view name() const;
+  /// general.architecture, or empty.
+  [[nodiscard]] std::string_view architecture() const;
+  /// tokenizer.chat_template, or empty.
+  [[nodiscard]] std::string_view chat_template() const;
+  /// Elements of all tensors.
+  [[nodiscard]] uint64_t num_parameters() const;
+
+  /// Whether there is a program, that is, whether the file holds more than a vocabulary and was not
+  /// opened for it alone. Without one, the three that follow throw State.
+  [[nodiscard]] bool has_program() const { return program_ != nullptr; }
+  [[nodiscard]] const HyperParameters& hyper_parameters() const;
+  [[nodiscard]] const Program& program() const;
+  /// Memory at `context` positions; 0: default_context().
+  [[nodiscard]] MemoryNeeds memory(uint64_t context) const;
+
+  /// Whether the weights are loaded and sessions can be made.
+  [[nodiscard]] bool can_run() const { return runtime_ != nullptr; }
+  /// What runs the program. Throws State, saying why, when nothing does.
+  [[nodiscard]] Runtime& runtime() const;
+  /// The name of the backend in use, or empty.
+  [[nodiscard]] std::string_view backend_name() const;
+  /// Positions of a session that asks for none in particular.
+  [[nodiscard]] uint32_t default_context() const;
+  /// One step at a time: held by whoever uses runtime().
+  [[nodiscard]] std::mutex& turn() const { return turn_; }
+
+ private:
+  Model(std::shared_ptr<const ModelFile> file, ModelOptions options);
+  void build();
+  void load_weights(std::span<const BoundTensor> tensors);
+  [[noreturn]] void fail_without_program() const;
+
+  std::shared_ptr<const ModelFile> file_;
+  ModelOptions options_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  HyperParameters hyper_parameters_;
+  std::unique_ptr<const Program> program_;
+  std::unique_ptr<Runtime> runtime_;
+  mutable std::mutex turn_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,67 @@
+// The keys of a tokenizer, one after the other.
+#include "model/vocabulary_reader.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
+
+std::vector<std::string> read_strings(const Metadata& metadata, std::string_view key) {
+  const auto texts = metadata.get_or<StringArray>(key, {});
+  std::vector<std::string> out;
+  out.reserve(texts.size());
+  for (uint64_t i = 0; i < texts.size(); ++i) out.emplace_back(texts[i]);
+  return out;
+}
+
+/// Lists that go with the tokens are absent or as long.
+void check_length(const Metadata& metadata, std::string_view key, size_t length, size_t tokens) {
+  if (!metadata.contains(key) || length == tokens) return;
+  fail(Code::Format, "{}: key \"{}\" has {} entries, \"{}\" has {}", metadata.file_name(), key,
+       length, kTokens, tokens);
+}
+
+}  // namespace
+
+Vocabulary read_vocabulary(const Metadata& metadata) {
+  const auto id = [&metadata](std::string_view key) { return metadata.find<int64_t>(key); };
+  const auto flag = [&metadata](std::string_view key) { return metadata.find<bool>(key); };
+
+  Vocabulary vocabulary;
+  vocabulary.model = metadata.get_string("tokenizer.ggml.model");
+  vocabulary.pre = metadata.get_or<std::string_view>("tokenizer.ggml.pre", "");
+  vocabulary.model_name = metadata.get_or<std::string_view>("general.name", "");
+  if (!metadata.contains(kTokens)) {
+    fail(Code::Format, "{}: key \"{}\" is missing", metadata.file_name(), kTokens);
+  }
+  vocabulary.tokens = read_strings(metadata, kTokens);
+  vocabulary.merges = read_strings(metadata, "tokenizer.ggml.merges");
+  vocabulary.scores = metadata.get_or<std::vector<float>>("tokenizer.ggml.scores", {});
+  for (const int32_t type :
+       metadata.get_or<std::vector<int32_t>>("tokenizer.ggml.token_type", {})) {
+    vocabulary.types.push_back(static_cast<TokenType>(type));
+  }
+  const size_t tokens = vocabulary.tokens.size();
+  check_length(metadata, "tokenizer.ggml.scores", vocabulary.scores.size(), tokens);
+  check_length(metadata, "tokenizer.ggml.token_type", vocabulary.types.size(), tokens);
+
+  vocabulary.bos = id("tokenizer.ggml.bos_token_id");
+  vocabulary.eos = id("tokenizer.ggml.eos_token_id");
+  vocabulary.eot = id("tokenizer.ggml.eot_token_id");
+  vocabulary.eom = id("tokenizer.ggml.eom_token_id");
+  vocabulary.unknown = id("tokenizer.ggml.unknown_token_id");
+  vocabulary.padding = id("tokenizer.ggml.padding_token_id");
+  vocabulary.separator = id("tokenizer.ggml.seperator_token_id");
+  vocabulary.add_bos = flag("tokenizer.ggml.add_bos_token");
+  vocabulary.add_eos = flag("tokenizer.ggml.add_eos_token");
+  vocabulary.add_space_prefix = flag("tokenizer.ggml.add_space_prefix");
+  return vocabulary;
+}
+
+}  // namespace tenon
