@@ -1,9 +1,5 @@
 #include "backends/cpu/device.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include <array>
 #include <cstring>
 
