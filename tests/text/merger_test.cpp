@@ -1,0 +1,74 @@
+#include "text/merger.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace tenon {
+namespace {
+
+/// The definition: the leftmost pair of the lowest rank, again and again.
+std::vector<Symbol> merged_by_definition(const MergeTable& table, std::vector<Symbol> symbols) {
+  while (true) {
+    size_t best = 0;
+    Merge best_merge;
+    for (size_t i = 0; i + 1 < symbols.size(); ++i) {
+      const Merge merge = table.find(symbols[i], symbols[i + 1]);
+      if (merge.rank < best_merge.rank) {
+        best = i;
+        best_merge = merge;
+      }
+    }
+    if (best_merge.rank == Merge::kNoRank) return symbols;
+    symbols[best] = best_merge.result;
+    symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+  }
+}
+
+TEST(MergeTable, FindsWhatWasInsertedAndNothingElse) {
+  MergeTable table(3);
+  EXPECT_TRUE(table.insert(1, 2, {7, 100}));
+  EXPECT_TRUE(table.insert(2, 1, {8, 101}));
+  EXPECT_TRUE(table.insert(~5, 0, {9, 102}));
+  EXPECT_FALSE(table.insert(1, 2, {1, 1}));
+  EXPECT_EQ(table.find(1, 2).result, 100);
+  EXPECT_EQ(table.find(2, 1).rank, 8u);
+  EXPECT_EQ(table.find(~5, 0).result, 102);
+  EXPECT_EQ(table.find(0, ~5).rank, Merge::kNoRank);
+}
+
+TEST(Merger, LeavesAloneWhatDoesNotMerge) {
+  const MergeTable table(0);
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{2}, size_t{48}, size_t{49}, size_t{200}}) {
+    std::vector<Symbol> symbols(size, 3);
+    merge_symbols(table, symbols);
+    EXPECT_EQ(symbols, std::vector<Symbol>(size, 3));
+  }
+}
+
+// Ranks are drawn at random, so that merges bring up lower ranks than their own and share ranks,
+// which vocabularies of real models do not do.
+TEST(Merger, AgreesWithTheDefinitionForAnyRanks) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 400; ++round) {
+    const int letters = 2 + static_cast<int>(random() % 3);
+    const int max_rank = round % 2 == 0 ? 5 : 1000;
+    MergeTable table(60);
+    for (int i = 0; i < 60; ++i) {
+      const auto left = static_cast<Symbol>(random() % static_cast<unsigned>(letters + i));
+      const auto right = static_cast<Symbol>(random() % static_cast<unsigned>(letters + i));
+      table.insert(left, right, {static_cast<uint32_t>(random()) % max_rank, letters + i});
+    }
+    for (const size_t size : {size_t{5}, size_t{47}, size_t{48}, size_t{49}, size_t{150}}) {
+      std::vector<Symbol> symbols(size);
+      for (Symbol& s : symbols) s = static_cast<Symbol>(random() % static_cast<unsigned>(letters));
+      const std::vector<Symbol> expected = merged_by_definition(table, symbols);
+      merge_symbols(table, symbols);
+      ASSERT_EQ(symbols, expected) << "round " << round << " size " << size;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon

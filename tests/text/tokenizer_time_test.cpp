@@ -1,0 +1,78 @@
+// Ten times the text takes about ten times the time, whatever the text.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/text/small_vocabularies.h"
+#include "text/tokenizer.h"
+
+namespace tenon {
+namespace {
+
+double seconds_to_encode(const Tokenizer& tokenizer, const std::string& text) {
+  double best = 1e9;
+  for (int i = 0; i < 2; ++i) {  // the lesser of two: other programs only add
+    const auto begin = std::chrono::steady_clock::now();
+    const size_t num_tokens =
+        tokenizer.encode(text, {.add_special = true, .parse_special = true}).size();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    EXPECT_GT(num_tokens, 0u);
+    best = std::min(best, time.count());
+  }
+  return best;
+}
+
+std::string repeated(std::string_view unit, size_t bytes) {
+  std::string text;
+  while (text.size() < bytes) text += unit;
+  return text;
+}
+
+const std::vector<std::string> kUnits = {
+    "o",  "7",  " ",     "\n",         "'",          "\u0301",         "\u200F\u05D0", "\xFF",
+    "a ", " a", "\r\n ", "<|im_start", "<|im_end|>", "hello, world! ", "\u4E00",       "\u3000"};
+
+// Quadratic behaviour shows as a ratio near 100; the bound leaves room for caches and a busy
+// machine.
+void expect_linear(const Tokenizer& tokenizer, const std::string& unit) {
+  constexpr size_t kBytes = 40'000;
+  const double small = seconds_to_encode(tokenizer, repeated(unit, kBytes));
+  const double large = seconds_to_encode(tokenizer, repeated(unit, 10 * kBytes));
+  EXPECT_LT(large, 40 * small + 0.01) << "of " << unit;
+}
+
+TEST(TokenizerTime, IsLinearForEveryPreTokenizer) {
+  for (const auto* pre : {"default", "gpt-2", "llama-bpe", "qwen2", "deepseek-llm",
+                          "deepseek-coder", "falcon", "starcoder"}) {
+    SCOPED_TRACE(pre);
+    Vocabulary v = testing::small_bpe();
+    v.pre = pre;
+    const auto tokenizer = make_tokenizer(std::move(v));
+    for (const std::string& unit : kUnits) expect_linear(*tokenizer, unit);
+    // A run that ends in something else: what follows a run is where patterns look back.
+    const std::string spaces = std::string(1'000'000, ' ') + "x";
+    EXPECT_LT(seconds_to_encode(*tokenizer, spaces), 5.0);
+  }
+}
+
+TEST(TokenizerTime, IsLinearForSentencePiece) {
+  const auto tokenizer = make_tokenizer(testing::small_spm());
+  for (const std::string& unit : kUnits) expect_linear(*tokenizer, unit);
+}
+
+TEST(TokenizerTime, IsLinearInTheNumberOfSpecialTokens) {
+  Vocabulary v = testing::small_bpe();
+  for (int i = 0; i < 10'000; ++i) {
+    testing::add_token(v, "<special_" + std::to_string(i) + ">", TokenType::UserDefined);
+  }
+  const auto tokenizer = make_tokenizer(std::move(v));
+  EXPECT_LT(seconds_to_encode(*tokenizer, repeated("<special_", 1'000'000)), 5.0);
+  const auto tokens = tokenizer->encode(repeated("<special_9999>", 140'000));
+  EXPECT_EQ(tokens.size(), 10'000u);
+}
+
+}  // namespace
+}  // namespace tenon
