@@ -41,16 +41,19 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
 
 tenon_model* load(std::span<const tenon_source> sources, const tenon_options* options,
                   std::shared_ptr<Host> host) {
-  const tenon::ModelOptions model = model_options(options_or_default(options), host);
+  tenon::ModelOptions model = model_options(options_or_default(options), host);
   if (sources.size() == 1 && sources[0].kind == TENON_SOURCE_PATH) {
     // By path, so that the other parts of a split model are found.
     const std::string path(
         text_in(sources[0].name, sources[0].name_length, "the path of the source"));
-    return new tenon_model(std::move(host), tenon::Model::load(path, model));
+    if (path.find('\0') != path.npos) {
+      tenon::fail(tenon::Code::Argument, "the path of the source holds a NUL byte");
+    }
+    return new tenon_model(std::move(host), tenon::Model::load(path, std::move(model)));
   }
   std::vector<std::shared_ptr<const tenon::ByteSource>> opened;
   for (const tenon_source& source : sources) opened.push_back(host->open(source));
-  return new tenon_model(std::move(host), tenon::Model::load(opened, model));
+  return new tenon_model(std::move(host), tenon::Model::load(opened, std::move(model)));
 }
 
 void put_text(std::string_view text, const char*& data, uint64_t& length) {

@@ -210,9 +210,12 @@ class Session {
  private:
   explicit Session(tenon_session* raw) : handle_(raw) {}
 
-  /// How many tokens to generate when asked for `max_tokens`; 0 asks for what fits.
+  /// How many tokens to generate when asked for `max_tokens`; 0 asks for what fits. With no room at
+  /// all it is one, whose failure tells both numbers of the limit.
   [[nodiscard]] uint64_t room_for(uint64_t max_tokens) const {
-    return max_tokens != 0 ? max_tokens : context() - position();
+    if (max_tokens != 0) return max_tokens;
+    const uint64_t room = context() - position();
+    return room != 0 ? room : 1;
   }
 
   /// Carries an exception of the host's function around the C interface.

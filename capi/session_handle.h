@@ -1,0 +1,60 @@
+// The object behind a session handle: a session of the engine, its text pieces, and the rule that a
+// handle destroyed during a call goes when the call returns.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "engine/session.h"
+#include "handle.h"
+#include "host.h"
+#include "sampler/sampler.h"
+#include "text/stream_decoder.h"
+
+struct tenon_session : tenon::capi::Handle<tenon_session> {
+  static constexpr auto kMagic = tenon::capi::Magic::Session;
+  static constexpr const char* kName = "session";
+
+  tenon_session(std::shared_ptr<tenon::capi::Host> of_model,
+                std::unique_ptr<tenon::Session> of_engine)
+      : host(std::move(of_model)),
+        session(std::move(of_engine)),
+        decoder(*session->model().tokenizer()) {}
+
+  /// The text changed other than by generating: a character begun before is not to be continued.
+  void restart_text() { decoder = tenon::StreamDecoder(*session->model().tokenizer()); }
+  /// A sampler with the defaults, for callers who bring none.
+  tenon::Sampler& default_sampler();
+
+  std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
+  std::unique_ptr<tenon::Session> session;
+  tenon::StreamDecoder decoder;
+  std::optional<tenon::Sampler> own_sampler;
+
+  enum class Use : uint32_t { Idle, Busy, Doomed };
+  std::atomic<Use> use{Use::Idle};
+};
+
+namespace tenon::capi {
+
+/// A call on a session. While it lives, a second one is refused and a destroy is put off.
+class SessionCall {
+ public:
+  /// Throws Argument for a bad handle, State when another call is under way.
+  explicit SessionCall(tenon_session* handle);
+  ~SessionCall();
+  SessionCall(const SessionCall&) = delete;
+  SessionCall& operator=(const SessionCall&) = delete;
+
+  tenon_session* operator->() const { return session_; }
+  tenon_session& operator*() const { return *session_; }
+
+ private:
+  tenon_session* session_;
+};
+
+/// Destroys the session now, or at the end of the call under way.
+void destroy_session(tenon_session* session) noexcept;
+
+}  // namespace tenon::capi

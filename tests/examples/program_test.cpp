@@ -1,0 +1,250 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "examples/run_program.h"
+
+namespace {
+
+using namespace tenon_test;
+
+const std::string kDemo = TENON_DEMO_MODEL;
+const std::string kStories = std::string(TENON_SHARED_DIR) + "/models/stories260K-f32.gguf";
+const std::string kVocabulary = std::string(TENON_SHARED_DIR) + "/vectors/tokenizers/gpt-2.gguf";
+
+std::string chat(const std::string& question) {
+  return quoted("<|im_start|>user\n" + question + "<|im_end|>\n<|im_start|>assistant\n");
+}
+
+TEST(Program, HelpAndVersionGoToStandardOutput) {
+  EXPECT_NE(output_of("tenon --help").find("tokenize"), std::string::npos);
+  EXPECT_EQ(output_of("tenon --version").rfind("tenon 0.", 0), 0u);
+  for (const char* command : {"run", "tokenize", "logits", "inspect", "bench", "backends"}) {
+    EXPECT_GT(output_of("tenon " + std::string(command) + " --help").size(), 200u) << command;
+  }
+}
+
+TEST(Program, HelpListsTheOptionsOfTheLibrary) {
+  const std::string help = output_of("tenon run --help");
+  for (const char* flag : {"--temperature", "--top-k", "--top-p", "--min-p", "--typical-p",
+                           "--repeat-penalty", "--presence-penalty", "--frequency-penalty",
+                           "--seed", "--context", "--threads", "--backend", "--cache-type"}) {
+    EXPECT_NE(help.find(flag), std::string::npos) << flag;
+  }
+}
+
+TEST(Program, BadUseIsOneErrorLine) {
+  expect_error_line("tenon", "see tenon --help");
+  expect_error_line("tenon fly", "see tenon --help");
+  expect_error_line("tenon run", "MODEL");
+  expect_error_line("tenon run " + kDemo + " x --no-such-flag", "no-such-flag");
+  expect_error_line("tenon run " + kDemo + " x -n minus", "minus");
+  expect_error_line("tenon run " + kDemo + " x --temperature 1e9", "temperature");
+  expect_error_line("tenon run " + kDemo + " x --temperature nan", "temperature");
+  expect_error_line("tenon run " + kDemo + " x --backend gpu9000", "gpu9000");
+  expect_error_line("tenon tokenize " + kDemo, "nothing to tokenize");
+  expect_error_line("tenon bench " + kDemo + " -p 0 -n 0", "nothing to measure");
+}
+
+TEST(Program, BadFilesAreOneErrorLine) {
+  const Folder folder;
+  const std::string empty = folder.file("empty.gguf", "");
+  const std::string foreign = folder.file("foreign.gguf", std::string(4096, 'x'));
+  const std::string demo = file_content(kDemo);
+  const std::string half = folder.file("half.gguf", demo.substr(0, demo.size() / 2));
+  for (const std::string& command :
+       {std::string("run"), std::string("inspect"), std::string("bench")}) {
+    const std::string rest = command == "run" ? " hello" : "";
+    expect_error_line("tenon " + command + " /nowhere/model.gguf" + rest, "/nowhere/model.gguf");
+    expect_error_line("tenon " + command + " /tmp" + rest, "/tmp");
+    expect_error_line("tenon " + command + " " + empty + rest, "empty.gguf");
+    expect_error_line("tenon " + command + " " + foreign + rest, "foreign.gguf");
+    expect_error_line("tenon " + command + " " + half + rest, "half.gguf");
+  }
+  expect_error_line("tenon tokenize " + empty + " hello", "empty.gguf");
+}
+
+TEST(Program, RunAnswersFromTheDemoModel) {
+  const std::string answer =
+      output_of("tenon run " + kDemo + " " + chat("What is the capital of Norway?") +
+                " --parse-special --temperature 0 -n 32");
+  EXPECT_NE(answer.find("Oslo"), std::string::npos) << answer;
+  EXPECT_EQ(answer.find("<|im_end|>"), std::string::npos) << answer;
+}
+
+TEST(Program, RunStopsAtTheNumberOfTokens) {
+  const std::string few =
+      output_of("tenon run " + kDemo + " 'Once upon a time' -n 5 --temperature 0");
+  const std::string many =
+      output_of("tenon run " + kDemo + " 'Once upon a time' -n 20 --temperature 0");
+  EXPECT_LT(few.size(), many.size());
+  EXPECT_EQ(many.rfind(few, 0), 0u);
+}
+
+TEST(Program, RunRepeatsItselfWithASeed) {
+  const auto text = [](const std::string& flags) {
+    return output_of("tenon run " + kDemo + " 'Once upon a time' -n 30 --temperature 1 " + flags);
+  };
+  EXPECT_EQ(text("--seed 7"), text("--seed 7 --threads 1 --slice 3"));
+  EXPECT_NE(text("--seed 7"), text("--seed 8"));
+}
+
+TEST(Program, RunTellsTimingsOnStandardError) {
+  const Outcome outcome = run_program("tenon run " + kDemo + " Once -n 4 --timings");
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* word : {"load", "prefill", "decode", "tokens/s"}) {
+    EXPECT_NE(outcome.err.find(word), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.out.find(word), std::string::npos);
+  }
+}
+
+TEST(Program, RunRefusesATextBeyondTheContext) {
+  expect_error_line("tenon run " + kDemo + " 'Once upon a time there was a fox' --context 4",
+                    "> context 4");
+}
+
+TEST(Program, RunContinuesTheStoryExactly) {
+  if (!std::filesystem::exists(kStories)) GTEST_SKIP() << kStories << " is not there";
+  const std::string text =
+      output_of("tenon run " + kStories + " 'Once upon a time' -n 40 --temperature 0");
+  const std::string expected =
+      ", there was a little girl named Lily. She loved to play outside in the park. One day, she";
+  EXPECT_EQ(text.substr(0, expected.size()), expected.substr(0, text.size()));
+  EXPECT_GT(text.size(), 40u);
+}
+
+TEST(Program, AReaderThatLeavesEndsItQuietly) {
+  const Outcome outcome = run_program("tenon inspect " + kDemo + " --json | head -c 10");
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(outcome.out.size(), 10u);
+}
+
+TEST(Program, AFullDiskIsAnErrorLine) {
+  const Outcome outcome = run_program("tenon tokenize " + kDemo + " hello >/dev/full; echo $?");
+  EXPECT_EQ(outcome.out, "1\n");
+  EXPECT_EQ(outcome.err.rfind("tenon: writing to standard output failed", 0), 0u) << outcome.err;
+}
+
+TEST(Program, TokenizePrintsOneLine) {
+  const std::string plain = output_of("tenon tokenize " + kDemo + " 'Hello  world'");
+  EXPECT_EQ(plain.find('\n'), plain.size() - 1);
+  EXPECT_EQ(plain.find_first_not_of("0123456789 \n"), std::string::npos);
+  const Folder folder;
+  const std::string file = folder.file("text", "Hello  world");
+  EXPECT_EQ(output_of("tenon tokenize " + kDemo + " --file " + file), plain);
+  EXPECT_EQ(output_of("tenon tokenize " + kDemo + " ''"), "\n");
+}
+
+TEST(Program, TokenizeParsesSpecialTokensOnlyWhenAsked) {
+  const auto count = [](const std::string& line) {
+    return line == "\n" ? 0 : std::count(line.begin(), line.end(), ' ') + 1;
+  };
+  const std::string text = quoted("<|im_start|>");
+  EXPECT_EQ(count(output_of("tenon tokenize " + kDemo + " " + text + " --parse-special")), 1);
+  EXPECT_GT(count(output_of("tenon tokenize " + kDemo + " " + text)), 1);
+}
+
+TEST(Program, TokenizeWorksOnVocabularyOnlyFiles) {
+  if (!std::filesystem::exists(kVocabulary)) GTEST_SKIP() << kVocabulary << " is not there";
+  EXPECT_EQ(output_of("tenon tokenize " + kVocabulary + " 'Hello world'"), "15496 995\n");
+  expect_error_line("tenon run " + kVocabulary + " Hello", "vocabulary only");
+}
+
+TEST(Program, LogitsAreTokensTimesVocabularyFloats) {
+  const Folder folder;
+  const std::string ids = folder.file("ids", "1 2\t3\n4 5 ");
+  const std::string out = folder.path("logits");
+  EXPECT_EQ(output_of("tenon logits " + kDemo + " --tokens-file " + ids + " --output " + out), "");
+  const std::string bytes = file_content(out);
+  ASSERT_EQ(bytes.size(), 5u * 1024u * sizeof(float));
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  for (const float value : values) ASSERT_TRUE(std::isfinite(value));
+  // Threads and slices change no bit.
+  for (const char* flags : {"--threads 1", "--threads 3", "--slice 1", "--slice 2"}) {
+    EXPECT_EQ(output_of("tenon logits " + kDemo + " --tokens-file " + ids + " --output " + out +
+                        " " + flags),
+              "");
+    EXPECT_EQ(file_content(out), bytes) << flags;
+  }
+}
+
+TEST(Program, LogitsRefuseBadInput) {
+  const Folder folder;
+  const std::string out = folder.path("logits");
+  const auto refuse = [&](const std::string& content, const std::string& text) {
+    const std::string ids = folder.file("ids", content);
+    expect_error_line("tenon logits " + kDemo + " --tokens-file " + ids + " --output " + out, text);
+    EXPECT_FALSE(std::filesystem::exists(out)) << content;
+  };
+  refuse("", "no token ids");
+  refuse(" \n", "no token ids");
+  refuse("1 2 x 3", "\"x\" after 2 ids");
+  refuse("1 2.5", "2.5");
+  refuse("99999999999", "99999999999");
+  refuse("1 -1", "-1");
+  refuse("1 1024", "1024");
+  const std::string ids = folder.file("ids", "1");
+  expect_error_line("tenon logits " + kDemo + " --tokens-file /nowhere --output " + out,
+                    "/nowhere");
+  expect_error_line("tenon logits " + kDemo + " --tokens-file " + ids + " --output /nowhere/x",
+                    "/nowhere/x");
+}
+
+TEST(Program, InspectShowsMetadataTensorsAndMemory) {
+  const std::string text = output_of("tenon inspect " + kDemo);
+  for (const char* word : {"llama", "general.architecture", "token_embd.weight", "q8_0",
+                           "tokenizer.ggml.tokens", "Memory at a context of"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+  }
+  const std::string json = output_of("tenon inspect " + kDemo + " --json --context 512");
+  for (const char* word :
+       {"\"layers\": 4", "\"context\": 512", "\"kv_bytes\"", "\"vocabulary\": 1024"}) {
+    EXPECT_NE(json.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(Program, InspectWorksOnVocabularyOnlyFiles) {
+  if (!std::filesystem::exists(kVocabulary)) GTEST_SKIP() << kVocabulary << " is not there";
+  EXPECT_NE(output_of("tenon inspect " + kVocabulary).find("gpt-2"), std::string::npos);
+}
+
+TEST(Program, BenchMeasuresBothPhases) {
+  const std::string table = output_of("tenon bench " + kDemo + " -p 32 -n 4 -r 2");
+  EXPECT_NE(table.find("prefill"), std::string::npos);
+  EXPECT_NE(table.find("decode"), std::string::npos);
+  const std::string json = output_of("tenon bench " + kDemo + " -p 32 -n 0 -r 3 --json");
+  EXPECT_NE(json.find("median_tokens_per_second"), std::string::npos);
+  EXPECT_EQ(json.find("decode"), std::string::npos);
+}
+
+TEST(Program, BackendsListsTheBuiltInOnes) {
+  const std::string text = output_of("tenon backends");
+  EXPECT_NE(text.find("cpu"), std::string::npos);
+  EXPECT_NE(text.find("reference"), std::string::npos);
+  const Folder folder;
+  const std::string plugin = folder.file("libtenon-bad.so", "no library");
+  const std::string refused = output_of("tenon backends --plugin " + plugin);
+  EXPECT_NE(refused.find("refused"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("libtenon-bad.so"), std::string::npos) << refused;
+}
+
+TEST(Hello, BothTellAStory) {
+  const std::string c = output_of("hello_c " + kDemo);
+  const std::string cpp = output_of("hello_cpp " + kDemo);
+  EXPECT_GT(c.size(), 20u);
+  EXPECT_EQ(c, cpp);
+}
+
+TEST(Hello, CReportsWhatFailed) {
+  const Outcome outcome = run_program("hello_c /nowhere.gguf");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("/nowhere.gguf"), std::string::npos) << outcome.err;
+}
+
+}  // namespace

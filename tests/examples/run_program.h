@@ -1,0 +1,89 @@
+// Runs a program through the shell and keeps what it said; for tests only.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+namespace tenon_test {
+
+inline std::string file_content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A folder of its own, removed with the object.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "tenon_cli_XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  /// A file in it, with content.
+  std::string file(const std::string& name, const std::string& content) const {
+    std::ofstream(path_ / name, std::ios::binary) << content;
+    return path(name);
+  }
+  std::string path(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Outcome {
+  int exit_code;  ///< -1: ended by a signal
+  std::string out;
+  std::string err;
+};
+
+/// Runs build/bin/<command>; the command is a line for the shell.
+inline Outcome run_program(const std::string& command) {
+  const Folder folder;
+  const std::string line = "{ " TENON_PROGRAMS_DIR "/" + command + " ; } >" + folder.path("out") +
+                           " 2>" + folder.path("err") + " </dev/null";
+  const int status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_content(folder.path("out")),
+          file_content(folder.path("err"))};
+}
+
+/// A word for the shell.
+inline std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
+  return result + "'";
+}
+
+/// Expects success and returns standard output.
+inline std::string output_of(const std::string& command) {
+  const Outcome outcome = run_program(command);
+  EXPECT_EQ(outcome.exit_code, 0) << command << "\n" << outcome.err;
+  EXPECT_EQ(outcome.err, "") << command;
+  return outcome.out;
+}
+
+/// Expects a failure with exactly one line "tenon: ..." that contains `text`, and no output.
+inline void expect_error_line(const std::string& command, const std::string& text) {
+  const Outcome outcome = run_program(command);
+  EXPECT_GT(outcome.exit_code, 0) << command;
+  EXPECT_EQ(outcome.out, "") << command;
+  EXPECT_EQ(outcome.err.rfind("tenon: ", 0), 0u) << command << "\n" << outcome.err;
+  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << command << "\n" << outcome.err;
+  EXPECT_NE(outcome.err.find(text), std::string::npos) << command << "\n" << outcome.err;
+}
+
+}  // namespace tenon_test
