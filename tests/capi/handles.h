@@ -38,6 +38,14 @@ inline OptionsPtr make_options() {
   return OptionsPtr(options);
 }
 
+/// A struct as a caller sets it up.
+template <typename T>
+T sized() {
+  T value{};
+  value.struct_size = sizeof value;
+  return value;
+}
+
 /// The demo model with two threads.
 inline ModelPtr open_demo() {
   const OptionsPtr options = make_options();

@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+#include <tenon/tenon.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "handles.h"
+
+namespace {
+
+using namespace tenon_test;
+
+struct Backend {
+  std::string name, origin, description;
+  tenon_status status;
+};
+
+std::vector<Backend> list(const tenon_options* options) {
+  tenon_backends* raw = nullptr;
+  EXPECT_OK(tenon_backends_create(options, &raw));
+  const BackendsPtr backends(raw);
+  std::vector<Backend> result;
+  for (size_t i = 0; i < tenon_backends_count(raw); ++i) {
+    auto backend = sized<tenon_backend>();
+    EXPECT_OK(tenon_backends_info(raw, i, &backend));
+    result.push_back({{backend.name, backend.name_length},
+                      {backend.origin, backend.origin_length},
+                      {backend.description, backend.description_length},
+                      backend.status});
+  }
+  auto beyond = sized<tenon_backend>();
+  expect_failure(tenon_backends_info(raw, result.size(), &beyond), TENON_ERROR_ARGUMENT,
+                 "does not exist");
+  return result;
+}
+
+TEST(CBackends, CpuAndReferenceAreBuiltIn) {
+  const auto backends = list(nullptr);
+  for (const std::string name : {"cpu", "reference"}) {
+    const auto found = std::find_if(backends.begin(), backends.end(), [&](const Backend& backend) {
+      return backend.name == name && backend.origin == "built in";
+    });
+    ASSERT_NE(found, backends.end()) << name;
+    EXPECT_EQ(found->status, TENON_OK);
+    EXPECT_FALSE(found->description.empty());
+  }
+}
+
+TEST(CBackends, ARefusedPluginIsListedWithItsReason) {
+  char path[] = "/tmp/libtenon-capi-XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  std::ofstream(path) << "no library";
+  const OptionsPtr options = make_options();
+  ASSERT_OK(tenon_options_add_string(options.get(), "plugin", path, TENON_NUL_TERMINATED));
+  ASSERT_OK(tenon_options_add_string(options.get(), "plugin", "/nowhere.so", 11));
+  const auto backends = list(options.get());
+  std::remove(path);
+  for (const std::string& origin : {std::string(path), std::string("/nowhere.so")}) {
+    const auto found = std::find_if(backends.begin(), backends.end(), [&](const Backend& backend) {
+      return backend.origin == origin;
+    });
+    ASSERT_NE(found, backends.end()) << origin;
+    EXPECT_NE(found->status, TENON_OK);
+    EXPECT_FALSE(found->description.empty());
+  }
+  // And the others are still there.
+  EXPECT_TRUE(std::any_of(backends.begin(), backends.end(), [](const Backend& backend) {
+    return backend.name == "cpu" && backend.status == TENON_OK;
+  }));
+}
+
+TEST(CBackends, BothBuiltInOnesRunTheModelAlike) {
+  std::vector<std::vector<float>> rows;
+  for (const std::string name : {"cpu", "reference"}) {
+    const OptionsPtr options = make_options();
+    ASSERT_OK(tenon_options_set_string(options.get(), "backend", name.data(), name.size()));
+    ASSERT_OK(tenon_options_set_string(options.get(), "cache_type", "f32", 3));
+    tenon_model* raw = nullptr;
+    ASSERT_OK(tenon_model_open(TENON_DEMO_MODEL, options.get(), &raw));
+    const ModelPtr model(raw);
+    const SessionPtr session = make_session(model, 32);
+    ASSERT_OK(tenon_session_append_text(session.get(), "Once upon a time", 16, 0));
+    const float* logits = nullptr;
+    size_t count = 0;
+    ASSERT_OK(tenon_session_logits(session.get(), &logits, &count));
+    rows.emplace_back(logits, logits + count);
+  }
+  double error = 0;
+  double size = 0;
+  for (size_t i = 0; i < rows[0].size(); ++i) {
+    error += (rows[0][i] - rows[1][i]) * (rows[0][i] - rows[1][i]);
+    size += rows[1][i] * rows[1][i];
+  }
+  // 8-bit weights with quantised activations on one side.
+  EXPECT_LT(error / size, 1e-3);
+}
+
+}  // namespace

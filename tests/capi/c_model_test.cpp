@@ -1,0 +1,478 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tenon/tenon.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "handles.h"
+
+namespace {
+
+using namespace tenon_test;
+
+std::string demo_bytes() {
+  std::ifstream file(TENON_DEMO_MODEL, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+tenon_source make_source(int32_t kind) {
+  auto source = sized<tenon_source>();
+  source.kind = kind;
+  return source;
+}
+
+tenon_callbacks make_callbacks(void* user) {
+  auto callbacks = sized<tenon_callbacks>();
+  callbacks.user = user;
+  return callbacks;
+}
+
+/// Loads one source and tells what the model answers greedily, so that it was loaded right.
+std::string answer_of(const tenon_source& source, const tenon_callbacks* callbacks = nullptr) {
+  const tenon_source* sources[] = {&source};
+  tenon_model* raw = nullptr;
+  EXPECT_OK(tenon_model_load(sources, 1, nullptr, callbacks, &raw));
+  if (raw == nullptr) return "";
+  const ModelPtr model(raw);
+  const SessionPtr session = make_session(model, 128);
+  const SamplerPtr greedy = make_greedy();
+  EXPECT_OK(tenon_session_append_text(session.get(), "Once upon a time", 16, 0));
+  std::string answer;
+  EXPECT_OK(tenon_session_generate(
+      session.get(), greedy.get(), 12,
+      [](void* user, const tenon_piece* piece) {
+        static_cast<std::string*>(user)->append(piece->text, piece->length);
+        return 0;
+      },
+      &answer));
+  return answer;
+}
+
+std::string answer_of_path() {
+  tenon_source source = make_source(TENON_SOURCE_PATH);
+  source.name = TENON_DEMO_MODEL;
+  source.name_length = TENON_NUL_TERMINATED;
+  return answer_of(source);
+}
+
+TEST(Model, EverySourceGivesTheSameModel) {
+  const std::string expected = answer_of_path();
+  EXPECT_GT(expected.size(), 10u);
+  const std::string bytes = demo_bytes();
+
+  tenon_source memory = make_source(TENON_SOURCE_MEMORY);
+  memory.data = bytes.data();
+  memory.size = bytes.size();
+  EXPECT_EQ(answer_of(memory), expected);
+
+  tenon_source reader = make_source(TENON_SOURCE_READER);
+  reader.size = bytes.size();
+  reader.user = const_cast<std::string*>(&bytes);
+  reader.read = [](void* user, uint64_t offset, void* buffer, uint64_t size) {
+    const auto& all = *static_cast<const std::string*>(user);
+    // Short reads are fine.
+    const uint64_t count = std::min<uint64_t>({size, all.size() - offset, 4099});
+    std::memcpy(buffer, all.data() + offset, count);
+    return static_cast<int64_t>(count);
+  };
+  EXPECT_EQ(answer_of(reader), expected);
+
+  // In the middle of another file, whose descriptor is closed once the model is open.
+  char path[] = "/tmp/tenon_capi_XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  const std::string padded = "garbage" + bytes + "garbage";
+  ASSERT_EQ(write(fd, padded.data(), padded.size()), static_cast<ssize_t>(padded.size()));
+  tenon_source descriptor = make_source(TENON_SOURCE_FD);
+  descriptor.fd = fd;
+  descriptor.offset = 7;
+  descriptor.size = bytes.size();
+  EXPECT_EQ(answer_of(descriptor), expected);
+  close(fd);
+  unlink(path);
+}
+
+TEST(Model, BadSourcesAreRefused) {
+  const auto refuse = [](const tenon_source* source, tenon_status status, const char* text) {
+    const tenon_source* sources[] = {source};
+    tenon_model* model = nullptr;
+    expect_failure(tenon_model_load(sources, 1, nullptr, nullptr, &model), status, text);
+    EXPECT_EQ(model, nullptr);
+  };
+  refuse(nullptr, TENON_ERROR_ARGUMENT, "tenon_source is NULL");
+  tenon_source source = make_source(0);
+  refuse(&source, TENON_ERROR_ARGUMENT, "kind is 0");
+  source = make_source(TENON_SOURCE_READER);
+  source.size = 100;
+  refuse(&source, TENON_ERROR_ARGUMENT, "read is NULL");
+  source = make_source(TENON_SOURCE_MEMORY);
+  source.size = 100;
+  refuse(&source, TENON_ERROR_ARGUMENT, "data is NULL");
+  source.size = 0;
+  refuse(&source, TENON_ERROR_FORMAT, "ends at byte 0");
+  source = make_source(TENON_SOURCE_FD);
+  source.fd = -1;
+  refuse(&source, TENON_ERROR_IO, "");
+  source = make_source(TENON_SOURCE_PATH);
+  refuse(&source, TENON_ERROR_ARGUMENT, "is NULL");
+  source.name = "/nowhere\0model.gguf";
+  source.name_length = 19;
+  refuse(&source, TENON_ERROR_ARGUMENT, "NUL");
+  tenon_model* model = nullptr;
+  expect_failure(tenon_model_load(nullptr, 0, nullptr, nullptr, &model), TENON_ERROR_ARGUMENT,
+                 "num_sources is 0");
+  expect_failure(tenon_model_load(nullptr, 2, nullptr, nullptr, &model), TENON_ERROR_ARGUMENT,
+                 "sources is NULL");
+}
+
+TEST(Model, AReaderThatFailsOrThrowsIsAnIoError) {
+  for (const bool throws : {false, true}) {
+    tenon_source source = make_source(TENON_SOURCE_READER);
+    source.size = 4096;
+    source.read = throws
+        ? [](void*, uint64_t, void*, uint64_t) -> int64_t { throw std::runtime_error("host"); }
+    : [](void*, uint64_t, void*, uint64_t) -> int64_t { return -5; };
+    const tenon_source* sources[] = {&source};
+    tenon_model* model = nullptr;
+    expect_failure(tenon_model_load(sources, 1, nullptr, nullptr, &model), TENON_ERROR_IO,
+                   "reader");
+    EXPECT_EQ(model, nullptr);
+  }
+}
+
+struct Progress {
+  std::vector<double> seen;
+  double stop_at = 2;
+};
+
+int32_t record_progress(void* user, double fraction) {
+  auto* progress = static_cast<Progress*>(user);
+  progress->seen.push_back(fraction);
+  return fraction >= progress->stop_at;
+}
+
+tenon_status load_demo(const tenon_callbacks& callbacks, tenon_model** model) {
+  tenon_source source = make_source(TENON_SOURCE_PATH);
+  source.name = TENON_DEMO_MODEL;
+  source.name_length = TENON_NUL_TERMINATED;
+  const tenon_source* sources[] = {&source};
+  return tenon_model_load(sources, 1, nullptr, &callbacks, model);
+}
+
+TEST(Model, ProgressRisesToOneAndCanCancel) {
+  Progress progress;
+  tenon_callbacks callbacks = make_callbacks(&progress);
+  callbacks.progress = record_progress;
+  tenon_model* model = nullptr;
+  ASSERT_OK(load_demo(callbacks, &model));
+  tenon_model_destroy(model);
+  ASSERT_FALSE(progress.seen.empty());
+  EXPECT_TRUE(std::is_sorted(progress.seen.begin(), progress.seen.end()));
+  EXPECT_GE(progress.seen.front(), 0.0);
+  EXPECT_DOUBLE_EQ(progress.seen.back(), 1.0);
+
+  Progress cancels;
+  cancels.stop_at = 0;
+  callbacks.user = &cancels;
+  tenon_model* untouched = nullptr;
+  expect_failure(load_demo(callbacks, &untouched), TENON_ERROR_CANCELLED, "");
+  EXPECT_EQ(untouched, nullptr);
+  EXPECT_EQ(cancels.seen.size(), 1u);
+}
+
+TEST(Model, ACallbackThatThrowsIsAnArgumentError) {
+  tenon_callbacks callbacks = make_callbacks(nullptr);
+  callbacks.progress = [](void*, double) -> int32_t { throw 42; };
+  tenon_model* model = nullptr;
+  expect_failure(load_demo(callbacks, &model), TENON_ERROR_ARGUMENT, "callback progress threw");
+  EXPECT_EQ(model, nullptr);
+}
+
+TEST(Model, CallbacksThatContradictEachOtherAreRefused) {
+  tenon_model* model = nullptr;
+  tenon_callbacks callbacks = make_callbacks(nullptr);
+  callbacks.allocate = [](void*, uint64_t, uint64_t) -> void* { return nullptr; };
+  expect_failure(load_demo(callbacks, &model), TENON_ERROR_ARGUMENT, "allocate and release");
+  callbacks = make_callbacks(nullptr);
+  callbacks.run_tasks = [](void*, uint32_t, void (*)(void*, uint32_t), void*) {};
+  expect_failure(load_demo(callbacks, &model), TENON_ERROR_ARGUMENT, "concurrency is 0");
+  callbacks = make_callbacks(nullptr);
+  callbacks.log_level = 9;
+  expect_failure(load_demo(callbacks, &model), TENON_ERROR_ARGUMENT, "log_level is 9");
+  EXPECT_EQ(model, nullptr);
+}
+
+struct Heap {
+  std::atomic<uint64_t> live{0};
+  std::atomic<uint64_t> calls{0};
+  uint64_t fail_after = UINT64_MAX;
+};
+
+void* heap_allocate(void* user, uint64_t size, uint64_t alignment) {
+  auto* heap = static_cast<Heap*>(user);
+  if (heap->calls++ >= heap->fail_after) return nullptr;
+  const uint64_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(std::max<uint64_t>(alignment, sizeof(void*)),
+                                    std::max<uint64_t>(rounded, sizeof(void*)));
+  if (memory != nullptr) heap->live += size;
+  return memory;
+}
+
+void heap_release(void* user, void* memory, uint64_t size, uint64_t) {
+  static_cast<Heap*>(user)->live -= size;
+  std::free(memory);
+}
+
+TEST(Model, MemoryComesFromTheHostAndGoesBackToHim) {
+  const std::string expected = answer_of_path();
+  Heap heap;
+  tenon_callbacks callbacks = make_callbacks(&heap);
+  callbacks.allocate = heap_allocate;
+  callbacks.release = heap_release;
+  tenon_source source = make_source(TENON_SOURCE_PATH);
+  source.name = TENON_DEMO_MODEL;
+  source.name_length = TENON_NUL_TERMINATED;
+  EXPECT_EQ(answer_of(source, &callbacks), expected);
+  EXPECT_GT(heap.calls.load(), 0u);
+  EXPECT_EQ(heap.live.load(), 0u);
+
+  // Each allocation that fails while loading is NO_MEMORY and leaves nothing behind.
+  tenon_model* model = nullptr;
+  Heap counting;
+  callbacks.user = &counting;
+  ASSERT_OK(load_demo(callbacks, &model));
+  tenon_model_destroy(model);
+  const uint64_t calls = counting.calls;
+  const uint64_t stride = std::max<uint64_t>(1, calls / 40);
+  for (uint64_t n = 0; n < calls; n += stride) {
+    Heap failing;
+    failing.fail_after = n;
+    callbacks.user = &failing;
+    model = nullptr;
+    const tenon_status status = load_demo(callbacks, &model);
+    if (status == TENON_OK) {
+      tenon_model_destroy(model);  // something that could be done without
+    } else {
+      EXPECT_STREQ(tenon_status_name(status), "NO_MEMORY") << n << ": " << tenon_last_error();
+      EXPECT_EQ(model, nullptr);
+    }
+    EXPECT_EQ(failing.live.load(), 0u) << n;
+  }
+}
+
+TEST(Model, WorkRunsOnTheHostsThreads) {
+  const std::string expected = answer_of_path();
+  std::atomic<uint64_t> jobs{0};
+  tenon_callbacks callbacks = make_callbacks(&jobs);
+  callbacks.concurrency = 3;
+  callbacks.run_tasks = [](void* user, uint32_t num_tasks, void (*task)(void*, uint32_t),
+                           void* arg) {
+    ++*static_cast<std::atomic<uint64_t>*>(user);
+    std::vector<std::thread> threads;
+    for (uint32_t i = 1; i < num_tasks; ++i) threads.emplace_back(task, arg, i);
+    if (num_tasks > 0) task(arg, 0);
+    for (std::thread& thread : threads) thread.join();
+  };
+  tenon_source source = make_source(TENON_SOURCE_PATH);
+  source.name = TENON_DEMO_MODEL;
+  source.name_length = TENON_NUL_TERMINATED;
+  EXPECT_EQ(answer_of(source, &callbacks), expected);
+  EXPECT_GT(jobs.load(), 0u);
+}
+
+TEST(Model, LogGoesToTheHost) {
+  std::vector<std::string> lines;
+  tenon_callbacks callbacks = make_callbacks(&lines);
+  callbacks.log_level = TENON_LOG_DEBUG;
+  callbacks.log = [](void* user, uint32_t level, const char* text, uint64_t length) {
+    EXPECT_LE(level, TENON_LOG_DEBUG);
+    EXPECT_GT(length, 0u);
+    static_cast<std::vector<std::string>*>(user)->emplace_back(text, length);
+    throw 1;  // against the rules, and harmless
+  };
+  tenon_model* model = nullptr;
+  EXPECT_OK(load_demo(callbacks, &model));
+  tenon_model_destroy(model);
+  for (const std::string& line : lines) EXPECT_EQ(line.find('\n'), std::string::npos);
+}
+
+TEST(Model, TellsWhatItIs) {
+  const ModelPtr model = open_demo();
+  auto info = sized<tenon_model_summary>();
+  ASSERT_OK(tenon_model_info(model.get(), &info));
+  EXPECT_EQ(std::string(info.architecture, info.architecture_length), "llama");
+  EXPECT_EQ(std::string(info.backend, info.backend_length), "cpu");
+  EXPECT_NE(std::string(info.chat_template, info.chat_template_length).find("im_start"),
+            std::string::npos);
+  EXPECT_EQ(info.has_weights, 1u);
+  EXPECT_EQ(info.layers, 4u);
+  EXPECT_EQ(info.width, 256u);
+  EXPECT_EQ(info.heads, 8u);
+  EXPECT_EQ(info.kv_heads, 4u);
+  EXPECT_EQ(info.key_dim, 32u);
+  EXPECT_EQ(info.value_dim, 32u);
+  EXPECT_EQ(info.feed_forward, 512u);
+  EXPECT_EQ(info.vocabulary, 1024u);
+  EXPECT_EQ(info.trained_context, 1024u);
+  EXPECT_NEAR(static_cast<double>(info.parameters), 2.62e6, 0.02e6);
+  EXPECT_LT(info.tensor_bytes, 2825920u);
+}
+
+TEST(Model, MemoryGrowsWithTheContextAlone) {
+  const ModelPtr model = open_demo();
+  const auto memory_at = [&](uint64_t context) {
+    auto memory = sized<tenon_memory>();
+    EXPECT_OK(tenon_model_memory(model.get(), context, &memory));
+    return memory;
+  };
+  const tenon_memory small = memory_at(256);
+  const tenon_memory large = memory_at(1024);
+  EXPECT_EQ(small.context, 256u);
+  EXPECT_EQ(memory_at(0).context, 1024u);
+  EXPECT_EQ(small.weights_bytes, large.weights_bytes);
+  // Keys and values of 4 layers, 4 heads of 32, 2 bytes each.
+  EXPECT_GE(large.kv_bytes, 1024u * 4 * 4 * 32 * 2 * 2);
+  EXPECT_LE(large.kv_bytes, 2u * 1024 * 4 * 4 * 32 * 2 * 2);
+  EXPECT_EQ(large.kv_bytes, 4 * small.kv_bytes);
+}
+
+TEST(Model, MetadataByIndexAndByKey) {
+  const ModelPtr model = open_demo();
+  const auto value_of = [&](const char* key, uint64_t element) {
+    size_t index = 0;
+    EXPECT_OK(tenon_model_find_metadata(model.get(), key, TENON_NUL_TERMINATED, &index));
+    auto value = sized<tenon_value>();
+    EXPECT_OK(tenon_model_metadata_value(model.get(), index, element, &value));
+    return value;
+  };
+  const tenon_value architecture = value_of("general.architecture", 0);
+  EXPECT_EQ(architecture.type, TENON_VALUE_STRING);
+  EXPECT_EQ(std::string(architecture.text, architecture.length), "llama");
+  EXPECT_EQ(value_of("llama.block_count", 0).integer, 4);
+  EXPECT_DOUBLE_EQ(value_of("llama.block_count", 0).number, 4.0);
+  EXPECT_NEAR(value_of("llama.attention.layer_norm_rms_epsilon", 0).number, 1e-5, 1e-4);
+  const tenon_value token = value_of("tokenizer.ggml.tokens", 0);
+  EXPECT_EQ(token.type, TENON_VALUE_STRING);
+  EXPECT_GT(token.length, 0u);
+  EXPECT_EQ(value_of("tokenizer.ggml.token_type", 3).type, TENON_VALUE_INT32);
+
+  const size_t count = tenon_model_metadata_count(model.get());
+  ASSERT_GT(count, 10u);
+  for (size_t i = 0; i < count; ++i) {
+    auto entry = sized<tenon_metadata>();
+    ASSERT_OK(tenon_model_metadata(model.get(), i, &entry));
+    size_t found = 0;
+    EXPECT_OK(tenon_model_find_metadata(model.get(), entry.key, entry.key_length, &found));
+    EXPECT_EQ(found, i);
+    auto value = sized<tenon_value>();
+    if (entry.num_elements > 0) {
+      EXPECT_OK(tenon_model_metadata_value(model.get(), i, entry.num_elements - 1, &value));
+      EXPECT_EQ(value.type, entry.element_type);
+    }
+    expect_failure(tenon_model_metadata_value(model.get(), i, entry.num_elements, &value),
+                   TENON_ERROR_ARGUMENT, "has no element");
+  }
+  auto entry = sized<tenon_metadata>();
+  expect_failure(tenon_model_metadata(model.get(), count, &entry), TENON_ERROR_ARGUMENT,
+                 "does not exist");
+  size_t index = 77;
+  expect_failure(tenon_model_find_metadata(model.get(), "llama.nothing", 13, &index),
+                 TENON_ERROR_ARGUMENT, "no metadata key \"llama.nothing\"");
+  EXPECT_EQ(index, 77u);
+}
+
+TEST(Model, TensorsByIndexAndByName) {
+  const ModelPtr model = open_demo();
+  size_t index = 0;
+  ASSERT_OK(
+      tenon_model_find_tensor(model.get(), "token_embd.weight", TENON_NUL_TERMINATED, &index));
+  auto tensor = sized<tenon_tensor>();
+  ASSERT_OK(tenon_model_tensor(model.get(), index, &tensor));
+  EXPECT_STREQ(tensor.format, "q8_0");
+  EXPECT_EQ(tensor.num_dimensions, 2u);
+  EXPECT_THAT(tensor.shape, testing::ElementsAre(1024, 256, 1, 1));
+  EXPECT_EQ(tensor.size_bytes, 1024u * 256 / 32 * 34);
+  EXPECT_EQ(tensor.source, 0u);
+  const size_t count = tenon_model_tensor_count(model.get());
+  EXPECT_GT(count, 30u);
+  expect_failure(tenon_model_tensor(model.get(), count, &tensor), TENON_ERROR_ARGUMENT,
+                 "does not exist");
+  expect_failure(tenon_model_find_tensor(model.get(), "none", 4, &index), TENON_ERROR_ARGUMENT,
+                 "no tensor \"none\"");
+}
+
+TEST(Model, OverridesReplaceMetadata) {
+  const OptionsPtr options = make_options();
+  const std::string_view text = "general.name=str:something else";
+  ASSERT_OK(tenon_options_add_string(options.get(), "override", text.data(), text.size()));
+  ASSERT_OK(tenon_options_set_bool(options.get(), "vocabulary_only", 1));
+  tenon_model* raw = nullptr;
+  ASSERT_OK(tenon_model_open(TENON_DEMO_MODEL, options.get(), &raw));
+  const ModelPtr model(raw);
+  auto info = sized<tenon_model_summary>();
+  ASSERT_OK(tenon_model_info(model.get(), &info));
+  EXPECT_EQ(std::string(info.name, info.name_length), "something else");
+}
+
+TEST(Model, InspectedModelTellsMemoryButDoesNotRun) {
+  const OptionsPtr options = make_options();
+  ASSERT_OK(tenon_options_set_bool(options.get(), "inspect", 1));
+  tenon_model* raw = nullptr;
+  ASSERT_OK(tenon_model_open(TENON_DEMO_MODEL, options.get(), &raw));
+  const ModelPtr model(raw);
+  auto memory = sized<tenon_memory>();
+  EXPECT_OK(tenon_model_memory(model.get(), 512, &memory));
+  EXPECT_GT(memory.weights_bytes, 2000000u);
+  tenon_session* session = nullptr;
+  EXPECT_STREQ(tenon_status_name(tenon_session_create(model.get(), nullptr, &session)), "STATE");
+  EXPECT_EQ(session, nullptr);
+}
+
+TEST(Model, VocabularyOnlyTokenizesButDoesNotRun) {
+  const OptionsPtr options = make_options();
+  ASSERT_OK(tenon_options_set_bool(options.get(), "vocabulary_only", 1));
+  tenon_model* raw = nullptr;
+  ASSERT_OK(tenon_model_open(TENON_DEMO_MODEL, options.get(), &raw));
+  const ModelPtr model(raw);
+  const tenon_tokenizer* tokenizer = nullptr;
+  ASSERT_OK(tenon_model_tokenizer(model.get(), &tokenizer));
+  EXPECT_EQ(tenon_tokenizer_count(tokenizer), 1024u);
+  tenon_session* session = nullptr;
+  EXPECT_STREQ(tenon_status_name(tenon_session_create(model.get(), nullptr, &session)), "STATE");
+  auto memory = sized<tenon_memory>();
+  EXPECT_STREQ(tenon_status_name(tenon_model_memory(model.get(), 0, &memory)), "STATE");
+}
+
+TEST(Model, MissingFileSaysItsPath) {
+  tenon_model* model = nullptr;
+  expect_failure(tenon_model_open("/nowhere/model.gguf", nullptr, &model), TENON_ERROR_IO,
+                 "/nowhere/model.gguf");
+  expect_failure(tenon_model_open("", nullptr, &model), TENON_ERROR_IO, "");
+  EXPECT_EQ(model, nullptr);
+}
+
+TEST(Model, UnknownBackendIsNamed) {
+  const OptionsPtr options = make_options();
+  ASSERT_OK(tenon_options_set_string(options.get(), "backend", "gpu9000", 7));
+  tenon_model* model = nullptr;
+  const tenon_status status = tenon_model_open(TENON_DEMO_MODEL, options.get(), &model);
+  EXPECT_NE(status, TENON_OK);
+  EXPECT_NE(std::string(tenon_last_error()).find("gpu9000"), std::string::npos)
+      << tenon_last_error();
+  EXPECT_EQ(model, nullptr);
+}
+
+}  // namespace
