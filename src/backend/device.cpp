@@ -1,0 +1,130 @@
+#include "backend/device.h"
+
+#include "base/error.h"
+
+namespace tenon {
+namespace {
+
+/// The codes a backend may return; anything else is a defect of the backend.
+Code code_of(tenon_status status) {
+  const bool known = status > 0 && status <= static_cast<tenon_status>(Code::Internal);
+  return known ? static_cast<Code>(status) : Code::Plugin;
+}
+
+/// Calls into a backend. What it throws against the rules stops here.
+template <typename F>
+auto guarded(const char* what, F f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    fail(Code::Plugin, "backend: {}: it threw an exception", what);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Device> Device::create(Backend backend, std::unique_ptr<HostServices> host,
+                                       const Options& options) {
+  std::shared_ptr<Device> device(new Device(std::move(backend), std::move(host)));
+  std::vector<tenon_backend_option> list;
+  for (const auto& [key, value] : options) list.push_back({key.c_str(), value.c_str()});
+  device->check(guarded("create_device",
+                        [&] {
+                          return device->api().create_device(&device->host_->table(), list.data(),
+                                                             static_cast<uint32_t>(list.size()),
+                                                             &device->device_);
+                        }),
+                "create_device");
+  if (device->device_ == nullptr) {
+    fail(Code::Plugin, "backend \"{}\": create_device gave no device", device->name());
+  }
+  return device;
+}
+
+Device::~Device() {
+  if (device_ != nullptr) backend_.api->destroy_device(device_);
+}
+
+void Device::check(tenon_status status, const char* what) const {
+  if (status == TENON_BACKEND_OK) return;
+  const std::string text = host_->take_error();
+  if (!text.empty()) throw Error(code_of(status), text);
+  fail(code_of(status), "backend \"{}\": {} failed", name(), what);
+}
+
+std::string Device::description() const {
+  tenon_device_info info{};
+  info.struct_size = sizeof(info);
+  check(guarded("describe", [&] { return api().describe(device_, &info); }), "describe");
+  info.description[sizeof(info.description) - 1] = '\0';
+  return info.description;
+}
+
+uint32_t Device::first_unsupported(const tenon_program& program) const {
+  for (uint32_t op = 0; op < program.num_ops; ++op) {
+    if (api().supports(device_, &program, op) == 0) return op;
+  }
+  return program.num_ops;
+}
+
+Executable::Executable(std::shared_ptr<Device> device, const tenon_program& program)
+    : device_(std::move(device)) {
+  device_->check(
+      guarded("compile",
+              [&] { return device_->api().compile(device_->get(), &program, &executable_); }),
+      "compile");
+  if (executable_ == nullptr) {
+    fail(Code::Plugin, "backend \"{}\": compile gave no executable", device_->name());
+  }
+}
+
+Executable::~Executable() { device_->api().destroy_executable(executable_); }
+
+uint64_t Executable::kv_block_bytes(uint32_t group) const {
+  return device_->api().kv_block_bytes(executable_, group);
+}
+
+uint64_t Executable::row_granularity(uint32_t slot) const {
+  const uint64_t rows = device_->api().row_granularity(executable_, slot);
+  return rows == 0 ? 1 : rows;
+}
+
+uint64_t Executable::memory_bytes(uint32_t purpose) const {
+  return device_->api().memory_bytes(executable_, purpose);
+}
+
+void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
+                           std::span<const std::byte> blocks) {
+  device_->check(device_->api().load_rows(executable_, slot, first_row, num_rows, blocks.data(),
+                                          blocks.size()),
+                 "load_rows");
+}
+
+void Executable::seal() { device_->check(device_->api().seal(executable_), "seal"); }
+
+void Executable::run(const tenon_step& step) {
+  uint64_t ticket = 0;
+  device_->check(device_->api().run(executable_, &step, &ticket), "run");
+  device_->check(device_->api().wait(executable_, ticket), "wait");
+}
+
+tenon_buffer* Executable::create_buffer(uint64_t size_bytes, uint32_t purpose) {
+  tenon_buffer* buffer = nullptr;
+  device_->check(device_->api().buffer_create(device_->get(), size_bytes, purpose, &buffer),
+                 "buffer_create");
+  return buffer;
+}
+
+void Executable::destroy_buffer(tenon_buffer* buffer) noexcept {
+  if (buffer != nullptr) device_->api().buffer_destroy(buffer);
+}
+
+void Executable::copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
+                             uint64_t from_offset, uint64_t size_bytes) {
+  device_->check(device_->api().buffer_copy(to, to_offset, from, from_offset, size_bytes),
+                 "buffer_copy");
+}
+
+}  // namespace tenon

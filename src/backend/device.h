@@ -1,0 +1,84 @@
+// Owners of a backend's objects: device, buffer, executable. Every failure becomes an Error with
+// the backend's text. The plugin ABI itself is in tenon/backend.h.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/host_services.h"
+#include "tenon/backend.h"
+
+namespace tenon {
+
+/// A backend as the registry gives it: the table, and what keeps its code loaded.
+struct Backend {
+  const tenon_backend_api* api = nullptr;
+  std::shared_ptr<const void> library;  ///< null for built-in ones
+};
+
+/// A device of a backend, with the services it uses. Shared by what was made from it.
+class Device {
+ public:
+  using Options = std::vector<std::pair<std::string, std::string>>;
+
+  /// Throws what the backend reports, Plugin when it throws.
+  static std::shared_ptr<Device> create(Backend backend, std::unique_ptr<HostServices> host,
+                                        const Options& options);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] const tenon_backend_api& api() const { return *backend_.api; }
+  [[nodiscard]] tenon_device* get() const { return device_; }
+  [[nodiscard]] HostServices& host() const { return *host_; }
+  [[nodiscard]] std::string name() const { return backend_.api->name; }
+  /// "cpu: AMD EPYC, avx2 kernels", as the device describes itself.
+  [[nodiscard]] std::string description() const;
+  /// The number of the first operation the device cannot run, or num_ops.
+  [[nodiscard]] uint32_t first_unsupported(const tenon_program& program) const;
+  /// Throws Error for a status that is not OK: `what` says what was being done.
+  void check(tenon_status status, const char* what) const;
+
+ private:
+  Device(Backend backend, std::unique_ptr<HostServices> host)
+      : backend_(std::move(backend)), host_(std::move(host)) {}
+
+  Backend backend_;
+  std::unique_ptr<HostServices> host_;
+  tenon_device* device_ = nullptr;
+};
+
+/// A compiled program on a device. One call at a time, but for load_rows.
+class Executable {
+ public:
+  Executable(std::shared_ptr<Device> device, const tenon_program& program);
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  [[nodiscard]] Device& device() const { return *device_; }
+  [[nodiscard]] uint64_t kv_block_bytes(uint32_t group) const;
+  [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
+  [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
+  void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
+                 std::span<const std::byte> blocks);
+  void seal();
+  /// Runs a step to its end.
+  void run(const tenon_step& step);
+
+  /// Memory that steps use (KV slabs); destroy_buffer gives it back.
+  tenon_buffer* create_buffer(uint64_t size_bytes, uint32_t purpose);
+  void destroy_buffer(tenon_buffer* buffer) noexcept;
+  void copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
+                   uint64_t from_offset, uint64_t size_bytes);
+
+ private:
+  std::shared_ptr<Device> device_;
+  tenon_executable* executable_ = nullptr;
+};
+
+}  // namespace tenon

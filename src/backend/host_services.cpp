@@ -1,0 +1,121 @@
+#include "backend/host_services.h"
+
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tenon {
+namespace {
+
+/// From here on, memory comes as whole pages, which can be 2 MiB ones; below, from the allocator.
+constexpr uint64_t kPagesFrom = uint64_t{1} << 20;
+constexpr uint64_t kSmallAlignment = 64;
+/// Longest error text that is kept: a plugin's text is not trusted.
+constexpr uint64_t kMaxErrorBytes = 4096;
+
+}  // namespace
+
+HostServices::HostServices(std::shared_ptr<System> system, Log log,
+                           std::unique_ptr<ThreadTeam> team)
+    : system_(std::move(system)), log_(log), team_(std::move(team)) {
+  table_.struct_size = sizeof(table_);
+  table_.user = this;
+  table_.allocate = allocate;
+  table_.release = release;
+  table_.log = write_log;
+  table_.num_threads = num_threads;
+  table_.parallel = parallel;
+  table_.set_error = set_error;
+}
+
+std::string HostServices::take_error() {
+  const std::lock_guard lock(mutex_);
+  const auto found = errors_.find(std::this_thread::get_id());
+  if (found == errors_.end()) return {};
+  std::string text = std::move(found->second);
+  errors_.erase(found);
+  return text;
+}
+
+void* HostServices::allocate(void* user, uint64_t size, uint64_t alignment, uint32_t purpose) {
+  if (size == 0) return nullptr;
+  System& system = *self(user).system_;
+  if (size >= kPagesFrom) {
+    void* pages = system.map_pages(size);
+    if (pages != nullptr && system.advise_huge_pages(pages, size) != 0) {
+      self(user).note_huge_pages(pages, size, purpose);
+    }
+    return pages;
+  }
+  if (alignment > kSmallAlignment) return nullptr;
+  void* memory = system.allocate(size, kSmallAlignment);
+  if (memory != nullptr) std::memset(memory, 0, size);
+  return memory;
+}
+
+void HostServices::release(void* user, void* memory, uint64_t size, uint32_t) {
+  if (memory == nullptr) return;
+  System& system = *self(user).system_;
+  if (size >= kPagesFrom) {
+    system.unmap_pages(memory, size);
+  } else {
+    system.release(memory, size, kSmallAlignment);
+  }
+}
+
+void HostServices::note_huge_pages(const void*, uint64_t size, uint32_t purpose) {
+  if (purpose != TENON_MEMORY_WEIGHTS) return;
+  try {
+    log_(LogLevel::Warning, "the system gives no 2 MiB pages for {} bytes of weights: slower",
+         size);
+  } catch (...) {  // a warning must not become a failure
+  }
+}
+
+void HostServices::write_log(void* user, uint32_t level, const char* text, uint64_t length) {
+  static constexpr LogLevel kLevels[] = {LogLevel::Error, LogLevel::Warning, LogLevel::Info,
+                                         LogLevel::Debug};
+  try {
+    const LogLevel known = level < 4 ? kLevels[level] : LogLevel::Debug;
+    self(user).log_(known, "{}", std::string_view(text, length));
+  } catch (...) {  // a message that cannot be formatted is lost
+  }
+}
+
+uint32_t HostServices::num_threads(void* user) { return self(user).team_->num_threads(); }
+
+int32_t HostServices::parallel(void* user, const tenon_parallel_job* job) {
+  Phases phases;
+  phases.num_phases = job->num_phases;
+  phases.arg = const_cast<tenon_parallel_job*>(job);
+  phases.phase = [](void* arg, uint32_t phase, uint32_t thread, uint32_t threads) noexcept {
+    const auto* j = static_cast<const tenon_parallel_job*>(arg);
+    j->run(j->arg, phase, thread, threads);
+  };
+  if (job->before_phase != nullptr) {
+    phases.before_phase = [](void* arg, uint32_t phase) noexcept {
+      const auto* j = static_cast<const tenon_parallel_job*>(arg);
+      return j->before_phase(j->arg, phase) == 0;
+    };
+  }
+  try {
+    return self(user).team_->run(phases) ? 0 : 1;
+  } catch (const std::exception& error) {
+    set_error(user, error.what(), std::strlen(error.what()));
+    return -1;
+  }
+}
+
+void HostServices::set_error(void* user, const char* text, uint64_t length) {
+  HostServices& host = self(user);
+  try {
+    const std::lock_guard lock(host.mutex_);
+    host.errors_[std::this_thread::get_id()] =
+        std::string(text, length < kMaxErrorBytes ? length : kMaxErrorBytes);
+  } catch (...) {  // without memory for the text, the status alone has to do
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,49 @@
+// The host's side of the plugin ABI's service table: memory, log, threads and error texts of one
+// model's backend. Which backend it is, is not known here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/log.h"
+#include "base/system.h"
+#include "base/thread_team.h"
+#include "tenon/backend.h"
+
+namespace tenon {
+
+/// Backs one tenon_host table. Must outlive every device that was made with it.
+class HostServices {
+ public:
+  HostServices(std::shared_ptr<System> system, Log log, std::unique_ptr<ThreadTeam> team);
+  HostServices(const HostServices&) = delete;
+  HostServices& operator=(const HostServices&) = delete;
+
+  [[nodiscard]] const tenon_host& table() const { return table_; }
+  [[nodiscard]] ThreadTeam& team() { return *team_; }
+
+  /// The text the calling thread's last failure left, and forgets it.
+  std::string take_error();
+
+ private:
+  static HostServices& self(void* user) { return *static_cast<HostServices*>(user); }
+  static void* allocate(void* user, uint64_t size, uint64_t alignment, uint32_t purpose);
+  static void release(void* user, void* memory, uint64_t size, uint32_t purpose);
+  static void write_log(void* user, uint32_t level, const char* text, uint64_t length);
+  static uint32_t num_threads(void* user);
+  static int32_t parallel(void* user, const tenon_parallel_job* job);
+  static void set_error(void* user, const char* text, uint64_t length);
+  void note_huge_pages(const void* memory, uint64_t size, uint32_t purpose);
+
+  std::shared_ptr<System> system_;
+  Log log_;
+  std::unique_ptr<ThreadTeam> team_;
+  tenon_host table_{};
+  std::mutex mutex_;
+  std::map<std::thread::id, std::string> errors_;
+};
+
+}  // namespace tenon

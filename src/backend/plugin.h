@@ -1,0 +1,47 @@
+// One plugin file: the checks before it is loaded, the handshake, and why it was refused. What the
+// backend in it does is not looked at here.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/device.h"
+
+namespace tenon {
+
+/// Why a plugin is not used. Values are pinned: the C ABI hands them out.
+enum class PluginReason : int32_t {
+  None = 0,             ///< it is used
+  NotAbsolute = 1,      ///< the path is relative
+  NotFound = 2,         ///< no such file, or it cannot be read
+  NotRegular = 3,       ///< a directory, a device, a FIFO
+  UnsafeOwner = 4,      ///< owned by neither root nor the user of this process
+  Writable = 5,         ///< the file, or its directory, can be written by others
+  NotALibrary = 6,      ///< not an ELF file, or the dynamic loader refused it
+  NoEntry = 7,          ///< no symbol tenon_backend_entry
+  EntryThrew = 8,       ///< the entry threw an exception
+  Declined = 9,         ///< the entry returned NULL: it cannot run on this machine
+  WrongMagic = 10,      ///< the table is not ours
+  OtherMajor = 11,      ///< written for another major version of the plugin ABI
+  TooSmall = 12,        ///< the table is smaller than version 1.0's
+  MissingFunction = 13  ///< a function of the table is NULL
+};
+
+/// A plugin file after the attempt to load it.
+struct Plugin {
+  std::string path;
+  PluginReason reason = PluginReason::None;
+  std::string text;  ///< the reason as a sentence; empty when it is used
+  Backend backend;   ///< api is null when it was refused
+};
+
+/// Loads one plugin; never throws for what the file is (std::bad_alloc only). Keeps nothing of a
+/// refused one loaded.
+Plugin load_plugin(const std::string& path);
+
+/// The checks of a table that an entry returned; None when it can be used.
+PluginReason check_table(const tenon_backend_api* api);
+/// The reason as a sentence.
+const char* reason_text(PluginReason reason) noexcept;
+
+}  // namespace tenon

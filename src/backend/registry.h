@@ -1,0 +1,41 @@
+// The backends a program can be run on: the built-in ones and the plugins that the host named or
+// that lie beside the library. Loading one plugin file is plugin.h's.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/plugin.h"
+
+namespace tenon {
+
+/// One line of the list of backends.
+struct BackendEntry {
+  std::string name;    ///< empty for a refused plugin
+  std::string origin;  ///< "built in", or the plugin's path
+  PluginReason reason = PluginReason::None;
+  std::string text;  ///< why it was refused; empty when it can be used
+  Backend backend;
+};
+
+class BackendRegistry {
+ public:
+  /// The built-in backends, fastest first, then the plugins: first those of `plugin_paths` (files,
+  /// absolute paths), then libtenon-*.so in the folder `tenon` beside the library itself. Neither
+  /// the working directory nor the environment is searched. Refused plugins stay in the list with
+  /// their reason.
+  explicit BackendRegistry(std::span<const std::string> plugin_paths = {});
+
+  [[nodiscard]] std::span<const BackendEntry> entries() const { return entries_; }
+  /// The first usable backend of this name; Argument, naming the known ones, when there is none.
+  [[nodiscard]] const Backend& find(std::string_view name) const;
+
+ private:
+  void add_plugin(const std::string& path);
+
+  std::vector<BackendEntry> entries_;
+};
+
+}  // namespace tenon
