@@ -1,0 +1,95 @@
+#include "model/runtime.h"
+
+#include <utility>
+
+#include "backend/device.h"
+#include "backend/registry.h"
+#include "base/error.h"
+#include "model/model.h"
+
+namespace tenon {
+namespace {
+
+/// The runtime over a backend's executable.
+class BackendRuntime : public Runtime {
+ public:
+  BackendRuntime(std::shared_ptr<Device> device, const tenon_program& program)
+      : executable_(std::move(device), program) {}
+
+  [[nodiscard]] std::string_view backend_name() const override {
+    return executable_.device().api().name;
+  }
+  ThreadTeam& team() override { return executable_.device().host().team(); }
+  void seal() override { executable_.seal(); }
+  void run(const tenon_step& step) override { executable_.run(step); }
+
+  uint64_t row_granularity(Slot slot) override {
+    return executable_.row_granularity(static_cast<uint32_t>(slot));
+  }
+  void load_rows(Slot slot, uint64_t first_row, uint64_t num_rows,
+                 std::span<const std::byte> blocks) override {
+    executable_.load_rows(static_cast<uint32_t>(slot), first_row, num_rows, blocks);
+  }
+
+  [[nodiscard]] uint64_t kv_block_bytes(uint32_t group) const override {
+    return executable_.kv_block_bytes(group);
+  }
+  [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const override {
+    return executable_.memory_bytes(purpose);
+  }
+  tenon_buffer* create_buffer(uint64_t size_bytes, uint32_t purpose) override {
+    return executable_.create_buffer(size_bytes, purpose);
+  }
+  void destroy_buffer(tenon_buffer* buffer) noexcept override {
+    executable_.destroy_buffer(buffer);
+  }
+  void copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
+                   uint64_t from_offset, uint64_t size_bytes) override {
+    executable_.copy_buffer(to, to_offset, from, from_offset, size_bytes);
+  }
+
+ private:
+  Executable executable_;
+};
+
+std::unique_ptr<HostServices> make_services(const ModelOptions& options) {
+  std::unique_ptr<ThreadTeam> team;
+  if (options.executor) {
+    team = std::make_unique<ThreadTeam>(*options.executor);
+  } else {
+    const uint32_t threads =
+        options.threads > 0 ? options.threads : options.system->num_usable_cpus();
+    team = std::make_unique<ThreadTeam>(threads, options.system);
+  }
+  return std::make_unique<HostServices>(options.system, options.log, std::move(team));
+}
+
+}  // namespace
+
+std::unique_ptr<Runtime> Runtime::create(const Program& program, const ModelOptions& options) {
+  const BackendRegistry registry(options.plugin_paths);
+  const bool automatic = options.backend == "auto";
+  const std::string wanted = automatic ? "cpu" : options.backend;
+  Device::Options device_options;
+  if (!options.isa.empty()) {
+    if (wanted != "cpu") {
+      fail(Code::Argument, "option \"isa\": only the cpu backend has it, not \"{}\"", wanted);
+    }
+    device_options.emplace_back("isa", options.isa);
+  }
+  auto device = Device::create(registry.find(wanted), make_services(options), device_options);
+  const uint32_t unsupported = device->first_unsupported(program.view());
+  if (unsupported < program.view().num_ops) {
+    if (!automatic) {
+      fail(Code::Unsupported, "backend \"{}\" cannot run operation {} of the model", wanted,
+           unsupported);
+    }
+    options.log(LogLevel::Warning, "backend \"{}\" cannot run operation {}: using the reference",
+                wanted, unsupported);
+    device = Device::create(registry.find("reference"), make_services(options), {});
+  }
+  options.log(LogLevel::Info, "backend \"{}\": {}", device->name(), device->description());
+  return std::make_unique<BackendRuntime>(std::move(device), program.view());
+}
+
+}  // namespace tenon
