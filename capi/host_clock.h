@@ -44,6 +44,12 @@ class HostClock : public System {
     return rest_->read_at(fd, buffer, size_bytes, offset);
   }
   int close(int fd) noexcept override { return rest_->close(fd); }
+  void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
+    return rest_->map_file(fd, offset, size_bytes, error);
+  }
+  void unmap_file(void* pages, uint64_t size_bytes) noexcept override {
+    rest_->unmap_file(pages, size_bytes);
+  }
   int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
                    void* arg) noexcept override {
     return rest_->start_thread(out, stack_bytes, entry, arg);

@@ -22,6 +22,7 @@ class OwnedFd {
   OwnedFd& operator=(OwnedFd&&) = delete;
 
   [[nodiscard]] System& system() const { return *system_; }
+  [[nodiscard]] const std::shared_ptr<System>& shared_system() const { return system_; }
   [[nodiscard]] int get() const { return fd_; }
 
  private:
@@ -45,12 +46,23 @@ class FileSource final : public ByteSource {
   void read_checked(uint64_t offset, std::span<std::byte> out) const override {
     const uint64_t count = read_fully(fd_.system(), fd_.get(), offset_ + offset, out, name());
     // After the read: a change before or during it shows. Costs a fraction of a microsecond.
+    check_unchanged(offset, out.size(), count);
+  }
+
+  FileMapping map_checked(uint64_t offset, uint64_t size_bytes) const override {
+    FileMapping mapping(fd_.shared_system(), fd_.get(), offset_ + offset, size_bytes, name());
+    check_unchanged(offset, size_bytes, size_bytes);
+    return mapping;
+  }
+
+  /// `count` of `size` bytes at `offset` were there.
+  void check_unchanged(uint64_t offset, uint64_t size, uint64_t count) const {
     const FileStat now = stat_file(fd_, name());
-    if (count < out.size() || now != stat_) {
+    if (count < size || now != stat_) {
       fail(Code::Io,
            "{}: model file changed: {} of {} bytes read at {}; it had {} bytes when it was opened "
            "and has {} now",
-           name(), count, out.size(), offset_ + offset, stat_.size_bytes, now.size_bytes);
+           name(), count, size, offset_ + offset, stat_.size_bytes, now.size_bytes);
     }
   }
 
@@ -68,6 +80,9 @@ class MemorySource final : public ByteSource {
  private:
   void read_checked(uint64_t offset, std::span<std::byte> out) const override {
     std::memcpy(out.data(), bytes_.data() + offset, out.size());
+  }
+  FileMapping map_checked(uint64_t offset, uint64_t size_bytes) const override {
+    return FileMapping(bytes_.subspan(offset, size_bytes));
   }
   std::span<const std::byte> bytes_;
 };
@@ -134,12 +149,25 @@ std::shared_ptr<const ByteSource> ByteSource::from_reader(const HostReader& read
   return std::make_shared<ReaderSource>(reader, std::move(name));
 }
 
-void ByteSource::read(uint64_t offset, std::span<std::byte> out) const {
-  if (offset > size_bytes_ || out.size() > size_bytes_ - offset) {
-    fail(Code::Argument, "{}: {} bytes at {} lie outside its {} bytes", name_, out.size(), offset,
+void ByteSource::check_range(uint64_t offset, uint64_t size_bytes) const {
+  if (offset > size_bytes_ || size_bytes > size_bytes_ - offset) {
+    fail(Code::Argument, "{}: {} bytes at {} lie outside its {} bytes", name_, size_bytes, offset,
          size_bytes_);
   }
+}
+
+void ByteSource::read(uint64_t offset, std::span<std::byte> out) const {
+  check_range(offset, out.size());
   if (!out.empty()) read_checked(offset, out);
+}
+
+FileMapping ByteSource::map(uint64_t offset, uint64_t size_bytes) const {
+  check_range(offset, size_bytes);
+  return map_checked(offset, size_bytes);
+}
+
+FileMapping ByteSource::map_checked(uint64_t, uint64_t) const {
+  fail(Code::Unsupported, "{}: comes from a host's reader and cannot be mapped", name_);
 }
 
 }  // namespace tenon

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "base/file_mapping.h"
 #include "base/system.h"
 
 namespace tenon {
@@ -53,13 +54,21 @@ class ByteSource {
   /// the range does not lie in the source.
   void read(uint64_t offset, std::span<std::byte> out) const;
 
+  /// The bytes [offset, offset + size_bytes) in memory without a copy; see FileMapping for the
+  /// danger. Throws as read does, and Unsupported for a host's reader. A view of the caller's
+  /// memory stays his.
+  [[nodiscard]] FileMapping map(uint64_t offset, uint64_t size_bytes) const;
+
  protected:
   ByteSource(std::string name, uint64_t size_bytes)
       : name_(std::move(name)), size_bytes_(size_bytes) {}
   /// The range lies in the source.
   virtual void read_checked(uint64_t offset, std::span<std::byte> out) const = 0;
+  [[nodiscard]] virtual FileMapping map_checked(uint64_t offset, uint64_t size_bytes) const;
 
  private:
+  void check_range(uint64_t offset, uint64_t size_bytes) const;
+
   std::string name_;
   uint64_t size_bytes_;
 };

@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-/// The values are those of the C ABI.
+/// Rising with weight (the C ABI counts the other way).
 enum class LogLevel : int32_t { Debug = 0, Info = 1, Warning = 2, Error = 3 };
 
 /// A host's sink, copied into whatever logs. Without `write`, messages are not even formatted.

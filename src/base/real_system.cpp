@@ -156,6 +156,19 @@ class RealSystem : public System {
 
   int close(int fd) noexcept override { return ::close(fd) == 0 ? 0 : -errno; }
 
+  void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
+    error = -EINVAL;
+    if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max())) return nullptr;
+    void* pages =
+        ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset));
+    error = pages == MAP_FAILED ? -errno : 0;
+    return pages == MAP_FAILED ? nullptr : pages;
+  }
+
+  void unmap_file(void* pages, uint64_t size_bytes) noexcept override {
+    ::munmap(pages, size_bytes);
+  }
+
   int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
                    void* arg) noexcept override {
     pthread_attr_t attributes;

@@ -66,6 +66,9 @@ class System {
   virtual int stat(int fd, FileStat& out) noexcept = 0;
   virtual int64_t read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept = 0;
   virtual int close(int fd) noexcept = 0;
+  /// Maps bytes read-only; offset a multiple of 64 KiB. Null, and -errno in `error`, on failure.
+  virtual void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept = 0;
+  virtual void unmap_file(void* pages, uint64_t size_bytes) noexcept = 0;
 
   // Threads and time.
   /// Starts a thread with every signal blocked and a stack of stack_bytes: 0 or -errno.

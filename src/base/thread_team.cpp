@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <new>
 
 #include "base/error.h"
@@ -160,13 +161,14 @@ void ThreadTeam::publish(uint32_t word) {
 uint32_t ThreadTeam::wait_for_change(uint32_t seen) {
   uint32_t word = word_.load(std::memory_order_acquire);
   if (word == seen && spin_ns_ > 0) {
-    const uint64_t deadline = system_->now_ns() + spin_ns_;
+    // Not the host's clock: it may stand still, or be slow to ask.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(spin_ns_);
     do {
       for (int i = 0; i < kPausesPerClockRead && word == seen; ++i) {
         pause_cpu();
         word = word_.load(std::memory_order_acquire);
       }
-    } while (word == seen && system_->now_ns() < deadline);
+    } while (word == seen && std::chrono::steady_clock::now() < deadline);
   }
   while (word == seen) {
     word_.wait(seen, std::memory_order_acquire);

@@ -51,6 +51,17 @@ TEST(ByteSource, EachKindReadsTheSameBytes) {
     EXPECT_EQ(read_text(*source, 9, 1), "9") << source->name();
     EXPECT_EQ(read_text(*source, 10, 0), "") << source->name();
     expect_error(Code::Argument, HasSubstr(source->name()), [&] { read_text(*source, 9, 2); });
+    if (source->name() == "reader") {
+      expect_error(Code::Unsupported, HasSubstr("reader"),
+                   [&] { static_cast<void>(source->map(2, 3)); });
+      continue;
+    }
+    FileMapping mapping;
+    mapping = source->map(2, 3);
+    EXPECT_TRUE(std::ranges::equal(mapping.bytes(), std::as_bytes(std::span(text)).subspan(2, 3)));
+    EXPECT_TRUE(source->map(10, 0).bytes().empty());
+    expect_error(Code::Argument, HasSubstr(source->name()),
+                 [&] { static_cast<void>(source->map(9, 2)); });
     std::byte byte;
     expect_error(Code::Argument, HasSubstr(source->name()), [&] {
       source->read(~uint64_t{0}, {&byte, 1});
@@ -94,6 +105,25 @@ TEST(ByteSource, ShrunkFileIsAnError) {
     expect_error(Code::Io, AllOf(HasSubstr("a.gguf: model file changed"), HasSubstr("10000")),
                  [&] { read_text(*source, offset, 1000); });
   }
+}
+
+TEST(ByteSource, MapsAtAnyOffset) {
+  const TempFolder folder;
+  std::string text(200'000, '?');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 26 + i / 65536);
+  const auto system = std::make_shared<FaultySystem>();
+  {
+    const auto source = ByteSource::from_path(folder.write("a", text), system);
+    for (const uint64_t offset : {0u, 1u, 4096u, 65535u, 65536u, 70001u, 199'990u}) {
+      const FileMapping mapping = source->map(offset, 10);
+      EXPECT_TRUE(
+          std::ranges::equal(mapping.bytes(), std::as_bytes(std::span(text)).subspan(offset, 10)));
+    }
+    std::filesystem::resize_file(folder.path("a"), 5000);
+    expect_error(Code::Io, HasSubstr("model file changed"),
+                 [&] { static_cast<void>(source->map(0, 10)); });
+  }
+  EXPECT_TRUE(system->all_released());
 }
 
 TEST(ByteSource, RewrittenFileIsAnError) {
@@ -164,6 +194,7 @@ TEST(ByteSource, EveryFailingCallIsAnErrorAndLeaksNothing) {
         const auto source = by_path ? ByteSource::from_path(path, system)
                                     : ByteSource::from_fd(fd, 0, 0, "fd", system);
         read_text(*source, 10, 50);
+        EXPECT_EQ(source->map(10, 50).bytes().size(), 50u);
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), Code::Io);
         threw = true;

@@ -91,6 +91,17 @@ class FaultySystem : public System {
     --num_files_;
     return real_->close(fd);
   }
+  void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
+    error = -error_;
+    if (fails()) return nullptr;
+    void* pages = real_->map_file(fd, offset, size_bytes, error);
+    num_blocks_ += pages != nullptr;
+    return pages;
+  }
+  void unmap_file(void* pages, uint64_t size_bytes) noexcept override {
+    --num_blocks_;
+    real_->unmap_file(pages, size_bytes);
+  }
   int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
                    void* arg) noexcept override {
     if (fails()) return -error_;

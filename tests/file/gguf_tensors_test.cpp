@@ -153,8 +153,9 @@ TEST(GgufTensors, AcceptsAnyOrderAndGaps) {
 }
 
 TEST(GgufTensors, ErrorGivesBothNumbers) {
-  Bytes bytes = sample_gguf().finish();
-  bytes.resize(bytes.size() - 40);  // the padding, "c" and a part of the padding before it
+  const Bytes whole = sample_gguf().finish();
+  // Without the padding, "c" and a part of the padding before it.
+  const Bytes bytes(whole.begin(), whole.end() - 40);
   expect_error(Code::Format,
                AllOf(HasSubstr("test.gguf: tensor \"c\" ends at byte"),
                      HasSubstr(fmt::format("but the file has {}; the download", bytes.size()))),

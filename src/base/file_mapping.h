@@ -1,0 +1,52 @@
+// A part of a file that lies in memory without having been read: for sharing between processes. The
+// ordinary way to the bytes of a model is ByteSource::read, which copies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/system.h"
+
+namespace tenon {
+
+/// Read-only bytes of a file, or a view of memory that was there already. Move-only. If another
+/// process shortens the file, touching what is gone ends this one by SIGBUS: only for hosts that
+/// asked for mapping and vouch for the file.
+class FileMapping {
+ public:
+  FileMapping() = default;
+  /// A view of bytes that somebody else keeps alive.
+  explicit FileMapping(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  /// Maps [offset, offset + size_bytes) of `fd`, any offset. Throws Io naming `name`.
+  FileMapping(std::shared_ptr<System> system, int fd, uint64_t offset, uint64_t size_bytes,
+              std::string_view name);
+  ~FileMapping();
+  FileMapping(FileMapping&& other) noexcept { swap(other); }
+  FileMapping& operator=(FileMapping&& other) noexcept {
+    FileMapping(std::move(other)).swap(*this);
+    return *this;
+  }
+  FileMapping(const FileMapping&) = delete;
+  FileMapping& operator=(const FileMapping&) = delete;
+
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  void swap(FileMapping& other) noexcept {
+    std::swap(system_, other.system_);
+    std::swap(pages_, other.pages_);
+    std::swap(mapped_bytes_, other.mapped_bytes_);
+    std::swap(bytes_, other.bytes_);
+  }
+
+  std::shared_ptr<System> system_;
+  void* pages_ = nullptr;
+  uint64_t mapped_bytes_ = 0;
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace tenon
