@@ -73,6 +73,8 @@ constexpr std::array kTable = {
          "Instruction set of the CPU kernels: portable, avx2, ...; empty: the best of this CPU."),
     boolean(TENON_SCOPE_MODEL, "vocabulary_only",
             "Read the metadata and the vocabulary only: to tokenize."),
+    boolean(TENON_SCOPE_MODEL, "inspect",
+            "Plan the program and its memory, but load no weights: to look at a model."),
     boolean(
         TENON_SCOPE_MODEL, "check_weights",
         "Look for NaN and infinity in the weights while loading and refuse a file that has any."),
