@@ -16,6 +16,7 @@ using namespace tenon_test;
 struct Backend {
   std::string name, origin, description;
   tenon_status status;
+  int32_t reason;
 };
 
 std::vector<Backend> list(const tenon_options* options) {
@@ -29,7 +30,8 @@ std::vector<Backend> list(const tenon_options* options) {
     result.push_back({{backend.name, backend.name_length},
                       {backend.origin, backend.origin_length},
                       {backend.description, backend.description_length},
-                      backend.status});
+                      backend.status,
+                      backend.reason});
   }
   auto beyond = sized<tenon_backend>();
   expect_failure(tenon_backends_info(raw, result.size(), &beyond), TENON_ERROR_ARGUMENT,
@@ -64,7 +66,8 @@ TEST(CBackends, ARefusedPluginIsListedWithItsReason) {
       return backend.origin == origin;
     });
     ASSERT_NE(found, backends.end()) << origin;
-    EXPECT_NE(found->status, TENON_OK);
+    EXPECT_STREQ(tenon_status_name(found->status), "PLUGIN");
+    EXPECT_NE(found->reason, TENON_REFUSED_NOT);
     EXPECT_FALSE(found->description.empty());
   }
   // And the others are still there.

@@ -171,11 +171,12 @@ TEST(Layout, SessionFigures) {
 }
 
 TEST(Layout, Backend) {
-  expect_struct<tenon_backend>(56);
+  expect_struct<tenon_backend>(64);
   EXPECT_FIELD(tenon_backend, status, 4);
   EXPECT_FIELD(tenon_backend, name, 8);
   EXPECT_FIELD(tenon_backend, origin, 24);
   EXPECT_FIELD(tenon_backend, description, 40);
+  EXPECT_FIELD(tenon_backend, reason, 56);
 }
 
 }  // namespace

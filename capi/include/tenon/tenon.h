@@ -553,15 +553,33 @@ TENON_API tenon_status tenon_sampler_sample(tenon_sampler* sampler, const float*
  * and the files of the option "plugin". Nowhere else is searched.
  */
 
+/* Why a plugin is not used. */
+#define TENON_REFUSED_NOT 0               /* it is used */
+#define TENON_REFUSED_NOT_ABSOLUTE 1      /* the path is relative */
+#define TENON_REFUSED_NOT_FOUND 2         /* no such file, or it cannot be read */
+#define TENON_REFUSED_NOT_REGULAR 3       /* a directory, a device, a FIFO */
+#define TENON_REFUSED_UNSAFE_OWNER 4      /* it is neither root's nor yours */
+#define TENON_REFUSED_WRITABLE 5          /* others can write it, or its folder */
+#define TENON_REFUSED_NOT_A_LIBRARY 6     /* the dynamic loader does not take it */
+#define TENON_REFUSED_NO_ENTRY 7          /* it has no tenon_backend_entry */
+#define TENON_REFUSED_ENTRY_THREW 8       /* its entry threw an exception */
+#define TENON_REFUSED_DECLINED 9          /* it cannot run on this machine */
+#define TENON_REFUSED_WRONG_MAGIC 10      /* its table is not one of tenon/backend.h */
+#define TENON_REFUSED_OTHER_MAJOR 11      /* it is made for another plugin ABI */
+#define TENON_REFUSED_TOO_SMALL 12        /* its table is too small */
+#define TENON_REFUSED_MISSING_FUNCTION 13 /* a function of its table is NULL */
+
 typedef struct tenon_backend {
   uint32_t struct_size;
-  tenon_status status; /* TENON_OK: usable; else why not */
+  tenon_status status; /* TENON_OK: usable; PLUGIN: refused; else what its device said */
   const char* name;    /* as the option "backend" takes it */
   uint64_t name_length;
   const char* origin; /* "built in", or the path of the plugin */
   uint64_t origin_length;
   const char* description; /* of its device, or the reason for the refusal */
   uint64_t description_length;
+  int32_t reason; /* TENON_REFUSED_* */
+  uint32_t reserved;
 } tenon_backend;
 
 /* Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list. */
