@@ -62,8 +62,8 @@ QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns) {
   QuantRows out{};
   out.columns = columns;
   out.q = carver.take<int8_t>(rows * columns);
-  out.d = carver.take<float>(rows * (columns / kActivationBlock));
-  out.sums = carver.take<int32_t>(rows * (columns / kSumBlock));
+  out.d = carver.take<float>(rows * (columns / kScaleBlock));
+  out.sums = carver.take<float>(rows * (columns / kScaleBlock));
   return out;
 }
 

@@ -2,8 +2,8 @@
 // kernels_<isa>.cpp after vec.h.
 //
 // For each output and each block of 32 values of k, in order:
-//   acc = fma(float(sum q_w q_a - bias sum q_a), scale_w * d_a, acc);   [acc = fma(-min_w, d_a sum
-//   q_a, acc)]
+//   for each half h of 16:  acc = fma(float(sum q_w q_a), scale_w * d_a[h], acc)
+//   then                    acc = fma(offset_w, sum of d_a q_a, acc)          (per scale group)
 // whatever the number of columns taken at once.
 #pragma once
 
@@ -23,7 +23,7 @@ constexpr uint64_t kPrefetchBytes = 1536;
 struct U4 {
   using Dot = DotU8;
   static constexpr uint64_t kBytes = 256;
-  static constexpr int kSettleEvery = 4;  // pairs of groups: 15 x 127 x 2 x 8 = 30480
+  static constexpr int kSettleEvery = 2;  // pairs of groups; 15 x 127 x 2 x 4 fits int16
   template <int kPair>
   static void pair(const uint8_t* quants, U8x64& first, U8x64& second) {
     const U8x64 raw = load_u8(quants + 64 * kPair);
@@ -93,41 +93,42 @@ inline void add_pair(const uint8_t* quants, const int8_t* const (&q)[kCols], uin
 // ---- Scales: what a unit says besides its quants
 // -------------------------------------------------
 
-/// One f16 scale per 32 values; weights are q - kBias.
-template <int kBiasOfWeights>
+// A weight is scale * q + offset, both constant over kGroup values of k: group g of a unit.
+
+/// One f16 scale per 32 values; weights are d (q - kBias).
+template <int kBias>
 struct HalfScales {
   static constexpr uint32_t kBlocks = 1;  // of 32 values in a unit
   static constexpr uint32_t kGroup = 32;  // values with one scale
-  static constexpr int32_t kBias = kBiasOfWeights;
-  static constexpr bool kHasMin = false;
+  static constexpr bool kHasOffset = kBias != 0;
   static constexpr uint64_t kBytes = 2 * kRows;
   F32x16 d;
   explicit HalfScales(const uint8_t* unit) : d(load_f16(reinterpret_cast<const uint16_t*>(unit))) {}
   [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
-  [[nodiscard]] F32x16 negative_min(uint32_t) const { return d; }
+  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
+    return mul(scale, broadcast(static_cast<float>(-kBias)));
+  }
 };
 
 /// f16 scale and f16 offset per 32 values.
 struct HalfMinScales {
   static constexpr uint32_t kBlocks = 1;
   static constexpr uint32_t kGroup = 32;
-  static constexpr int32_t kBias = 0;
-  static constexpr bool kHasMin = true;
+  static constexpr bool kHasOffset = true;
   static constexpr uint64_t kBytes = 4 * kRows;
   F32x16 d, m;
   explicit HalfMinScales(const uint8_t* unit)
       : d(load_f16(reinterpret_cast<const uint16_t*>(unit))),
         m(load_f16(reinterpret_cast<const uint16_t*>(unit) + kRows)) {}
   [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
-  [[nodiscard]] F32x16 negative_min(uint32_t) const { return m; }
+  [[nodiscard]] F32x16 offset(uint32_t, F32x16) const { return m; }
 };
 
 /// q4_K, q5_K: 8 integer scales and minima per 256 values.
 struct SuperScales {
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = 32;
-  static constexpr int32_t kBias = 0;
-  static constexpr bool kHasMin = true;
+  static constexpr bool kHasOffset = true;
   static constexpr uint64_t kBytes = 4 * kRows + 16 * kRows;
   F32x16 d, negative_dmin;
   const uint8_t* integers;
@@ -139,17 +140,16 @@ struct SuperScales {
   [[nodiscard]] F32x16 scale(uint32_t group) const {
     return mul(d, load_u8_as_f32(integers + group * kRows));
   }
-  [[nodiscard]] F32x16 negative_min(uint32_t group) const {
+  [[nodiscard]] F32x16 offset(uint32_t group, F32x16) const {
     return mul(negative_dmin, load_u8_as_f32(integers + (8 + group) * kRows));
   }
 };
 
-/// q6_K: 16 signed integer scales per 256 values.
+/// q6_K: 16 signed integer scales per 256 values; weights are d scale (q - 32).
 struct Super6Scales {
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = 16;
-  static constexpr int32_t kBias = 32;
-  static constexpr bool kHasMin = false;
+  static constexpr bool kHasOffset = true;
   static constexpr uint64_t kBytes = 2 * kRows + 16 * kRows;
   F32x16 d;
   const uint8_t* integers;
@@ -158,18 +158,19 @@ struct Super6Scales {
   [[nodiscard]] F32x16 scale(uint32_t group) const {
     return mul(d, load_s8_as_f32(integers + group * kRows));
   }
-  [[nodiscard]] F32x16 negative_min(uint32_t) const { return d; }
+  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
+    return mul(scale, broadcast(-32.0f));
+  }
 };
 
-// ---- The kernel
-// ------------------------------------------------------------------------------------
+// ---- The kernel ------------------------------------------------------------------------------
 
 /// The activation rows of the columns taken at once.
 template <int kCols>
 struct Columns {
   const int8_t* q[kCols];
   const float* d[kCols];
-  const int32_t* sums[kCols];
+  const float* sums[kCols];
   Columns(const QuantRows& rows, uint64_t first) {
     for (int c = 0; c < kCols; ++c) {
       q[c] = rows.q_row(first + static_cast<uint64_t>(c));
@@ -179,33 +180,57 @@ struct Columns {
   }
 };
 
-/// Adds the values of k of one scale group (kFirst .. kLast - 1 in pairs of 4-groups) to the sums.
-template <typename Quants, typename Scales, int kFirstPair, int kCols>
-inline void add_group(const Scales& scales, uint32_t group, const uint8_t* quants,
-                      const Columns<kCols>& x, uint64_t block, F32x16 (&acc)[kCols]) {
-  constexpr bool kWhole = Scales::kGroup == kActivationBlock;
-  constexpr int32_t kBias = Scales::kBias + [] {
-    if constexpr (requires { Quants::Dot::kBias; }) return Quants::Dot::kBias;
-    return 0;
-  }();
+/// Adds scale * sum w q of one half of a block: 16 values of k, which share an activation scale.
+template <typename Quants, int kHalf, int kCols>
+inline void add_half(F32x16 scale, const uint8_t* quants, const Columns<kCols>& x, uint64_t block,
+                     F32x16 (&acc)[kCols]) {
   typename Quants::Dot dots[kCols];
   const uint64_t k = block * kActivationBlock;
-  add_pair<Quants, kFirstPair>(quants, x.q, k, dots);
-  add_pair<Quants, kFirstPair + 1>(quants, x.q, k, dots);
-  if constexpr (kWhole) {
-    add_pair<Quants, kFirstPair + 2>(quants, x.q, k, dots);
-    add_pair<Quants, kFirstPair + 3>(quants, x.q, k, dots);
-  }
-  const F32x16 scale = scales.scale(group);
-  const F32x16 negative_min = scales.negative_min(group);
+  add_pair<Quants, 2 * kHalf>(quants, x.q, k, dots);
+  add_pair<Quants, 2 * kHalf + 1>(quants, x.q, k, dots);
   for (int c = 0; c < kCols; ++c) {
-    int32_t sum_q = x.sums[c][2 * block + kFirstPair / 2];
-    if constexpr (kWhole) sum_q += x.sums[c][2 * block + 1];
-    const float d = x.d[c][block];
-    const F32x16 product = to_f32(dots[c].total(-kBias * sum_q));
-    acc[c] = fma(product, mul(scale, broadcast(d)), acc[c]);
-    if constexpr (Scales::kHasMin) {
-      acc[c] = fma(negative_min, broadcast(d * static_cast<float>(sum_q)), acc[c]);
+    const F32x16 d = broadcast(x.d[c][2 * block + kHalf]);
+    acc[c] = fma(to_f32(dots[c].total()), mul(scale, d), acc[c]);
+  }
+}
+
+/// What the dot product adds to each weight: 128 where the instruction wants unsigned ones.
+template <typename Dot>
+constexpr float dot_bias() {
+  if constexpr (requires { Dot::kBias; }) return static_cast<float>(Dot::kBias);
+  return 0.0f;
+}
+
+/// One block of 32 values of k.
+template <typename Quants, typename Scales, int kCols>
+inline void add_block(const Scales& scales, uint32_t b, const uint8_t* quants,
+                      const Columns<kCols>& x, uint64_t block, F32x16 (&acc)[kCols]) {
+  constexpr float kDotBias = dot_bias<typename Quants::Dot>();
+  const auto offset = [&](uint32_t group, F32x16 scale) {
+    if constexpr (kDotBias == 0.0f) return scales.offset(group, scale);
+    return fma(scale, broadcast(-kDotBias), scales.offset(group, scale));
+  };
+  if constexpr (Scales::kGroup == kActivationBlock) {
+    const F32x16 scale = scales.scale(b);
+    add_half<Quants, 0>(scale, quants, x, block, acc);
+    add_half<Quants, 1>(scale, quants, x, block, acc);
+    if constexpr (Scales::kHasOffset || kDotBias != 0.0f) {
+      const F32x16 o = offset(b, scale);
+      for (int c = 0; c < kCols; ++c) {
+        const float sum_x = x.sums[c][2 * block] + x.sums[c][2 * block + 1];
+        acc[c] = fma(o, broadcast(sum_x), acc[c]);
+      }
+    }
+  } else {
+    const F32x16 first = scales.scale(2 * b);
+    const F32x16 second = scales.scale(2 * b + 1);
+    add_half<Quants, 0>(first, quants, x, block, acc);
+    add_half<Quants, 1>(second, quants, x, block, acc);
+    const F32x16 o1 = offset(2 * b, first);
+    const F32x16 o2 = offset(2 * b + 1, second);
+    for (int c = 0; c < kCols; ++c) {
+      acc[c] = fma(o1, broadcast(x.sums[c][2 * block]), acc[c]);
+      acc[c] = fma(o2, broadcast(x.sums[c][2 * block + 1]), acc[c]);
     }
   }
 }
@@ -226,13 +251,7 @@ inline void integer_panel(const uint8_t* panel, const Columns<kCols>& x, uint64_
           __builtin_prefetch(quants + kPrefetchBytes + line);
         }
       }
-      const uint64_t block = u * Scales::kBlocks + b;
-      if constexpr (Scales::kGroup == kActivationBlock) {
-        add_group<Quants, Scales, 0>(scales, b, quants, x, block, acc);
-      } else {
-        add_group<Quants, Scales, 0>(scales, 2 * b, quants, x, block, acc);
-        add_group<Quants, Scales, 2>(scales, 2 * b + 1, quants, x, block, acc);
-      }
+      add_block<Quants>(scales, b, quants, x, u * Scales::kBlocks + b, acc);
     }
   }
 }

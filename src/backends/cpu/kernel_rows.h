@@ -25,31 +25,31 @@ inline void store_n(float* p, F32x16 x, uint64_t n) {
   }
 }
 
-/// A block of 32 in which every value is smaller than this is stored as zeros: 127 / amax would
+/// A block in which every value is smaller than this is stored as zeros: 127 / amax would
 /// overflow.
 constexpr float kSmallestBlockMax = 1e-30f;
 
+/// 16 values to q, with scale d and scaled sum.
+inline void quantise_16(const float* x, int8_t* q, float& d, float& scaled_sum) {
+  const F32x16 v = load(x);
+  const float largest = max_lane(abs(v));
+  // x * 0 is NaN for NaN and infinity: a broken activation must not look like a number.
+  const float broken = sum(mul(v, broadcast(0.0f)));
+  const bool small = !(largest >= kSmallestBlockMax);
+  store_s8(q, round_nearest(mul(v, broadcast(small ? 0.0f : 127.0f / largest))));
+  int32_t total = 0;
+  for (int i = 0; i < 16; ++i) total += q[i];
+  d = (small ? 0.0f : largest / 127.0f) + broken;
+  scaled_sum = d * static_cast<float>(total);
+}
+
 inline void quantise(const float* x, const QuantRows& out, uint64_t t, uint64_t first_column,
                      uint64_t num_columns) noexcept {
-  const F32x16 zero = broadcast(0.0f);
-  for (uint64_t k = first_column; k < first_column + num_columns; k += kActivationBlock) {
-    const F32x16 a = load(x + (k - first_column));
-    const F32x16 b = load(x + (k - first_column) + 16);
-    const float largest = max_lane(max(abs(a), abs(b)));
-    // x * 0 is NaN for NaN and infinity: a broken activation must not look like a number.
-    const float broken = sum(fma(a, zero, mul(b, zero)));
-    const bool small = !(largest >= kSmallestBlockMax);
-    const F32x16 inverse = broadcast(small ? 0.0f : 127.0f / largest);
-    int8_t* q = out.q_row(t) + k;
-    store_s8(q, round_nearest(mul(a, inverse)));
-    store_s8(q + 16, round_nearest(mul(b, inverse)));
-    out.d_row(t)[k / kActivationBlock] = (small ? 0.0f : largest / 127.0f) + broken;
-    int32_t* sums = out.sums_row(t) + k / kSumBlock;
-    sums[0] = sums[1] = 0;
-    for (int i = 0; i < 16; ++i) {
-      sums[0] += q[i];
-      sums[1] += q[16 + i];
-    }
+  static_assert(kScaleBlock == 16);
+  for (uint64_t k = first_column; k < first_column + num_columns; k += kScaleBlock) {
+    const uint64_t block = k / kScaleBlock;
+    quantise_16(x + (k - first_column), out.q_row(t) + k, out.d_row(t)[block],
+                out.sums_row(t)[block]);
   }
 }
 

@@ -164,10 +164,7 @@ struct DotU8 {
     s.hi = _mm256_add_epi32(s.hi, _mm256_madd_epi16(hi16, ones));
     lo16 = hi16 = _mm256_setzero_si256();
   }
-  [[nodiscard]] I32x16 total(int32_t start) const {
-    const __m256i x = _mm256_set1_epi32(start);
-    return {_mm256_add_epi32(s.lo, x), _mm256_add_epi32(s.hi, x)};
-  }
+  [[nodiscard]] I32x16 total() const { return s; }
 };
 
 /// The same for signed weights: |w| times a with the sign of w; 128 * 127 * 2 fits int16 once.
@@ -184,10 +181,7 @@ struct DotS8 {
     s.hi = _mm256_add_epi32(s.hi, product(w.hi, x));
   }
   void settle() {}
-  [[nodiscard]] I32x16 total(int32_t start) const {
-    const __m256i x = _mm256_set1_epi32(start);
-    return {_mm256_add_epi32(s.lo, x), _mm256_add_epi32(s.hi, x)};
-  }
+  [[nodiscard]] I32x16 total() const { return s; }
 };
 
 /// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the

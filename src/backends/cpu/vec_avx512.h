@@ -96,9 +96,7 @@ struct DotU8 {
   __m512i s = _mm512_setzero_si512();
   void add(U8x64 w, const int8_t* a) { s = _mm512_dpbusd_epi32(s, w.v, broadcast_4_bytes(a)); }
   void settle() {}
-  [[nodiscard]] I32x16 total(int32_t start) const {
-    return {_mm512_add_epi32(s, _mm512_set1_epi32(start))};
-  }
+  [[nodiscard]] I32x16 total() const { return {s}; }
 };
 /// The same for signed weights, which vpdpbusd takes only with 128 added.
 struct DotS8 {
@@ -109,9 +107,7 @@ struct DotS8 {
     s = _mm512_dpbusd_epi32(s, biased, broadcast_4_bytes(a));
   }
   void settle() {}
-  [[nodiscard]] I32x16 total(int32_t start) const {
-    return {_mm512_add_epi32(s, _mm512_set1_epi32(start))};
-  }
+  [[nodiscard]] I32x16 total() const { return {s}; }
 };
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.

@@ -155,9 +155,7 @@ struct DotU8 {
     }
   }
   void settle() {}
-  [[nodiscard]] I32x16 total(int32_t start) const {
-    return each_i32([&](int i) { return s.v[i] + start; });
-  }
+  [[nodiscard]] I32x16 total() const { return s; }
 };
 /// The same for signed weights.
 struct DotS8 {
@@ -171,9 +169,7 @@ struct DotS8 {
     }
   }
   void settle() {}
-  [[nodiscard]] I32x16 total(int32_t start) const {
-    return each_i32([&](int i) { return s.v[i] + start; });
-  }
+  [[nodiscard]] I32x16 total() const { return s; }
 };
 
 /// Columns a linear kernel takes at once.

@@ -50,8 +50,8 @@ Problem make_problem(const FormatInfo& format, uint64_t rows, uint64_t depth, ui
 std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t first,
                             uint64_t count) {
   std::vector<int8_t> q(count * p.depth);
-  std::vector<float> d(count * p.depth / kActivationBlock + 1);
-  std::vector<int32_t> sums(count * p.depth / kSumBlock + 1);
+  std::vector<float> d(count * p.depth / kScaleBlock + 1);
+  std::vector<float> sums(d.size());
   std::vector<float> tile(kTileDepth * kFloatPanelRows), partial(count * kFloatPanelRows);
   std::vector<float> y(count * p.rows);
   LinearArgs args{};
