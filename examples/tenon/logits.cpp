@@ -24,6 +24,7 @@ struct LogitsFlags {
   std::string model;
   std::string tokens_file;
   std::string output;
+  std::string cache_type = "f32";
   OptionFlags model_options;
 };
 
@@ -67,11 +68,10 @@ void logits(const LogitsFlags& flags) {
   if (tokens.empty()) {
     throw Failure(flags.tokens_file + ": holds no token ids; write at least one");
   }
-  // An evaluation should measure the model rather than the cache; the flag can say otherwise.
-  tenon::ExtraOptions extra{{"cache_type", "f32"}};
-  for (auto& value : flags.model_options.values()) extra.push_back(std::move(value));
   ProgressBar loading("loading");
-  const tenon::Model model(flags.model, {.extra = extra, .progress = loading.callback()});
+  const tenon::Model model(flags.model, {.cache_type = flags.cache_type,
+                                         .extra = flags.model_options.values(),
+                                         .progress = loading.callback()});
   loading.clear();
 
   tenon::Session session(model, {.context = static_cast<int64_t>(tokens.size())});
@@ -91,14 +91,20 @@ void add_logits(CLI::App& app) {
   auto flags = std::make_shared<LogitsFlags>();
   CLI::App* command = app.add_subcommand(
       "logits",
-      "Write the logits behind every token as little-endian f32 [tokens, vocab].\n"
-      "An evaluation tool: unlike elsewhere the KV cache is f32 unless --cache-type says f16.");
+      "Write the logits behind every token as little-endian f32 [tokens, vocab]: for evaluation");
   command->add_option("MODEL", flags->model, "GGUF file")->required();
   command->add_option("--tokens-file", flags->tokens_file, "Token ids separated by whitespace")
       ->required()
       ->type_name("IDS");
   command->add_option("--output", flags->output, "File to write")->required()->type_name("OUT");
-  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
+  // An evaluation should measure the model rather than the cache.
+  command
+      ->add_option("--cache-type", flags->cache_type,
+                   "Element type of the KV cache, f16 or f32; unlike elsewhere the default is f32, "
+                   "for an evaluation measures the model rather than its cache")
+      ->type_name("TEXT");
+  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model",
+                           {"vocabulary_only", "inspect", "cache_type"});
   command->callback([flags] { logits(*flags); });
 }
 

@@ -125,9 +125,9 @@ TEST(Model, BadSourcesAreRefused) {
   refuse(&source, TENON_ERROR_FORMAT, "ends at byte 0");
   source = make_source(TENON_SOURCE_FD);
   source.fd = -1;
-  refuse(&source, TENON_ERROR_IO, "");
+  refuse(&source, TENON_ERROR_ARGUMENT, "-1 is no file descriptor");
   source = make_source(TENON_SOURCE_PATH);
-  refuse(&source, TENON_ERROR_ARGUMENT, "is NULL");
+  refuse(&source, TENON_ERROR_ARGUMENT, "path");
   source.name = "/nowhere\0model.gguf";
   source.name_length = 19;
   refuse(&source, TENON_ERROR_ARGUMENT, "NUL");
@@ -460,7 +460,7 @@ TEST(Model, MissingFileSaysItsPath) {
   tenon_model* model = nullptr;
   expect_failure(tenon_model_open("/nowhere/model.gguf", nullptr, &model), TENON_ERROR_IO,
                  "/nowhere/model.gguf");
-  expect_failure(tenon_model_open("", nullptr, &model), TENON_ERROR_IO, "");
+  expect_failure(tenon_model_open("", nullptr, &model), TENON_ERROR_ARGUMENT, "path");
   EXPECT_EQ(model, nullptr);
 }
 
