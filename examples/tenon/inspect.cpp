@@ -149,13 +149,14 @@ void print_summary(const tenon::Model& model) {
   print_row("name", printable({info.name, info.name_length}, kShownBytes));
   print_row("parameters", std::to_string(info.parameters));
   print_row("in the file", size_text(info.tensor_bytes));
-  print_row("trained context", std::to_string(info.trained_context));
   print_row("vocabulary", std::to_string(info.vocabulary));
+  print_row("chat template", info.chat_template_length != 0 ? "yes" : "no");
+  if (info.has_weights == 0) return print("The file holds a vocabulary only.\n");
+  print_row("trained context", std::to_string(info.trained_context));
   print_row("layers", std::to_string(info.layers) + " x " + std::to_string(info.width));
   print_row("heads", std::to_string(info.heads) + " query, " + std::to_string(info.kv_heads) +
                          " KV, of " + std::to_string(info.key_dim));
   print_row("feed-forward", std::to_string(info.feed_forward));
-  print_row("chat template", info.chat_template_length != 0 ? "yes" : "no");
 }
 
 void print_memory(const tenon::Model& model, uint64_t context) {

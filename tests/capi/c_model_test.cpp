@@ -293,6 +293,82 @@ TEST(Model, WorkRunsOnTheHostsThreads) {
   EXPECT_GT(jobs.load(), 0u);
 }
 
+TEST(Model, AHostMayRunTasksOneAfterAnother) {
+  const std::string expected = answer_of_path();
+  tenon_callbacks callbacks = make_callbacks(nullptr);
+  callbacks.concurrency = 4;
+  callbacks.run_tasks = [](void*, uint32_t num_tasks, void (*task)(void*, uint32_t), void* arg) {
+    for (uint32_t i = num_tasks; i > 0; --i) task(arg, i - 1);
+  };
+  tenon_source source = make_source(TENON_SOURCE_PATH);
+  source.name = TENON_DEMO_MODEL;
+  source.name_length = TENON_NUL_TERMINATED;
+  EXPECT_EQ(answer_of(source, &callbacks), expected);
+}
+
+TEST(Model, RunTasksThatThrowsIsAnErrorAndLeavesTheModelUsable) {
+  struct Shared {
+    bool throws = false;
+  } shared;
+  tenon_callbacks callbacks = make_callbacks(&shared);
+  callbacks.concurrency = 2;
+  callbacks.run_tasks = [](void* user, uint32_t num_tasks, void (*task)(void*, uint32_t),
+                           void* arg) {
+    if (static_cast<Shared*>(user)->throws) throw 42;
+    for (uint32_t i = 0; i < num_tasks; ++i) task(arg, i);
+  };
+  tenon_model* raw = nullptr;
+  ASSERT_OK(load_demo(callbacks, &raw));
+  const ModelPtr model(raw);
+  const SessionPtr session = make_session(model, 32);
+  ASSERT_OK(tenon_session_append_text(session.get(), "Once upon a time", 16, 0));
+  shared.throws = true;
+  auto piece = sized<tenon_piece>();
+  EXPECT_NE(tenon_session_next(session.get(), nullptr, &piece), TENON_OK);
+  EXPECT_NE(std::string(tenon_last_error()), "");
+  shared.throws = false;
+  EXPECT_OK(tenon_session_next(session.get(), nullptr, &piece));
+}
+
+TEST(Model, AHostsAllocatorMayFailWhileGenerating) {
+  Heap heap;
+  tenon_callbacks callbacks = make_callbacks(&heap);
+  callbacks.allocate = heap_allocate;
+  callbacks.release = heap_release;
+  tenon_model* raw = nullptr;
+  ASSERT_OK(load_demo(callbacks, &raw));
+  {
+    const ModelPtr model(raw);
+    const SamplerPtr greedy = make_greedy();
+    uint64_t failures = 0;
+    // Each allocation from here on fails once; the same calls then succeed on the same model.
+    for (uint64_t n = 0; n < 60; ++n) {
+      heap.fail_after = heap.calls + n;
+      tenon_session* session = nullptr;
+      const auto run = [&] {
+        tenon_status status = TENON_OK;
+        if (session == nullptr) status = tenon_session_create(model.get(), nullptr, &session);
+        if (status != TENON_OK) return status;
+        uint64_t position = 0;
+        EXPECT_OK(tenon_session_position(session, &position));
+        if (position == 0) status = tenon_session_append_text(session, "Once upon", 9, 0);
+        if (status != TENON_OK) return status;
+        return tenon_session_generate(session, greedy.get(), 3, nullptr, nullptr);
+      };
+      const tenon_status status = run();
+      if (status != TENON_OK) {
+        ++failures;
+        EXPECT_STREQ(tenon_status_name(status), "NO_MEMORY") << tenon_last_error();
+      }
+      heap.fail_after = UINT64_MAX;
+      EXPECT_OK(run());
+      tenon_session_destroy(session);
+    }
+    EXPECT_GT(failures, 0u);
+  }
+  EXPECT_EQ(heap.live.load(), 0u);
+}
+
 TEST(Model, LogGoesToTheHost) {
   std::vector<std::string> lines;
   tenon_callbacks callbacks = make_callbacks(&lines);
