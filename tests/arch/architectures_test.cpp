@@ -1,0 +1,182 @@
+// From files to programs: tensors missing, extra, misshapen; the differences between architectures.
+#include "arch/architectures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "file/open.h"
+#include "tests/base/expect_error.h"
+#include "tests/engine/tiny_model.h"
+
+namespace tenon {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+BuiltProgram build(const TinyModel& tiny) {
+  return build_program(*open_model_file(tiny_source(tiny)), {});
+}
+
+uint64_t count_ops(const Program& program, uint32_t kind) {
+  return static_cast<uint64_t>(
+      std::count_if(program.ops().begin(), program.ops().end(),
+                    [kind](const tenon_op& op) { return op.kind == kind; }));
+}
+
+const tenon_op& first_op(const Program& program, uint32_t kind) {
+  return *std::find_if(program.ops().begin(), program.ops().end(),
+                       [kind](const tenon_op& op) { return op.kind == kind; });
+}
+
+TEST(Architectures, EachBuildsItsProgram) {
+  for (const Architecture* architecture : architectures()) {
+    SCOPED_TRACE(std::string(architecture->name));
+    TinyModel tiny;
+    tiny.architecture = architecture->name;
+    const BuiltProgram built = build(tiny);
+    verify_program(built.program.view());
+    EXPECT_EQ(built.tensors.size(), open_model_file(tiny_source(tiny))->tensors().size());
+    EXPECT_EQ(count_ops(built.program, TENON_OP_ATTENTION), 2u);
+    EXPECT_EQ(count_ops(built.program, TENON_OP_KV_WRITE), 2u);
+    ASSERT_EQ(built.program.groups().size(), 1u);
+    EXPECT_EQ(built.program.groups()[0].layers, 2u);
+    EXPECT_EQ(built.program.groups()[0].type, TENON_TYPE_F16);
+    const bool adjacent = tiny.architecture == "llama";
+    EXPECT_EQ(first_op(built.program, TENON_OP_ROPE).params.rope.style,
+              adjacent ? TENON_ROPE_ADJACENT : TENON_ROPE_HALVES);
+    // Two norms a layer and one at the end; qwen3 adds two for heads.
+    EXPECT_EQ(count_ops(built.program, TENON_OP_RMS_NORM), tiny.architecture == "qwen3" ? 9u : 5u);
+  }
+}
+
+TEST(Architectures, KnowsOnlyItsList) {
+  TinyModel tiny;
+  tiny.architecture = "mamba";
+  expect_error(Code::Unsupported,
+               HasSubstr("\"mamba\" is not known; known are llama, qwen2, qwen3"),
+               [&] { build(tiny); });
+}
+
+TEST(Architectures, NamesTheFirstThreeMissingTensors) {
+  TinyModel tiny;
+  tiny.left_out = {"blk.1.ffn_up.weight", "blk.0.attn_norm.weight", "blk.0.attn_q.weight",
+                   "output_norm.weight"};
+  expect_error(Code::Format,
+               AllOf(HasSubstr("4 tensors are missing: \"blk.0.attn_norm.weight\", "
+                               "\"blk.0.attn_q.weight\", \"blk.1.ffn_up.weight\" and 1 more")),
+               [&] { build(tiny); });
+  tiny.left_out = {"blk.1.ffn_up.weight"};
+  expect_error(Code::Format, AllOf(HasSubstr("\"blk.1.ffn_up.weight\""), Not(HasSubstr("more"))),
+               [&] { build(tiny); });
+}
+
+TEST(Architectures, NamesTensorsThatDoNotBelong) {
+  TinyModel tiny;
+  const std::vector<float> values(4);
+  tiny.more = [&values](GgufWriter& writer) {
+    writer.add_tensor("blk.2.attn_norm.weight", {4}, values);
+    writer.add_tensor("vision.weight", {4}, values);
+  };
+  expect_error(Code::Format,
+               AllOf(HasSubstr("2 tensors"), HasSubstr("\"blk.2.attn_norm.weight\""),
+                     HasSubstr("\"vision.weight\"")),
+               [&] { build(tiny); });
+}
+
+TEST(Architectures, SaysBothShapesWhenTheyDiffer) {
+  TinyModel tiny;
+  tiny.left_out = {"blk.0.attn_q.weight"};
+  const std::vector<float> values(96 * 64);
+  tiny.more = [&values](GgufWriter& writer) {
+    writer.add_tensor("blk.0.attn_q.weight", {64, 96}, values);
+  };
+  expect_error(
+      Code::Format,
+      AllOf(HasSubstr("\"blk.0.attn_q.weight\""), HasSubstr("[64, 96]"), HasSubstr("[96, 96]")),
+      [&] { build(tiny); });
+}
+
+TEST(Architectures, RefusesFormatsThatAreNoWeights) {
+  TinyModel tiny;
+  tiny.left_out = {"output_norm.weight"};
+  tiny.more = [](GgufWriter& writer) {
+    const std::vector<std::byte> bytes(96 * 4);
+    writer.add_tensor("output_norm.weight", {96}, Format::I32, bytes);
+  };
+  expect_error(Code::Unsupported, AllOf(HasSubstr("\"output_norm.weight\""), HasSubstr("i32")),
+               [&] { build(tiny); });
+}
+
+TEST(Architectures, UsesItsOwnOutputWhereThereIsOne) {
+  TinyModel tiny;
+  const Program tied = build(tiny).program;
+  tiny.tied = false;
+  const Program untied = build(tiny).program;
+  const auto output_weight = [](const Program& program) {
+    return std::string(program.slots()[program.ops().back().inputs[1]].name);
+  };
+  EXPECT_EQ(output_weight(tied), "token_embd.weight");
+  EXPECT_EQ(output_weight(untied), "output.weight");
+}
+
+TEST(Architectures, TakesOptionalBiasesOfLlama) {
+  TinyModel tiny;
+  const std::vector<float> values(96);
+  tiny.more = [&values](GgufWriter& writer) {
+    writer.add_tensor("blk.1.attn_q.bias", {96}, values);
+    writer.add_tensor("blk.0.attn_output.bias", {96}, values);
+    writer.add_tensor("blk.0.ffn_down.bias", {96}, values);
+  };
+  const Program program = build(tiny).program;
+  uint64_t biased = 0;
+  for (const tenon_op& op : program.ops()) {
+    biased += op.kind == TENON_OP_LINEAR && op.num_inputs == 3 ? 1 : 0;
+  }
+  EXPECT_EQ(biased, 3u);
+}
+
+TEST(Architectures, Qwen2NeedsItsBiases) {
+  TinyModel tiny;
+  tiny.architecture = "qwen2";
+  tiny.left_out = {"blk.1.attn_v.bias"};
+  expect_error(Code::Format, HasSubstr("\"blk.1.attn_v.bias\""), [&] { build(tiny); });
+}
+
+TEST(Architectures, PutsRopeDivisorsIntoTheFrequencies) {
+  TinyModel tiny;
+  std::vector<float> divisors(16, 1.0f);
+  divisors[3] = 8.0f;
+  tiny.more = [&divisors](GgufWriter& writer) {
+    writer.add_tensor("rope_freqs.weight", {16}, divisors);
+  };
+  const Program scaled = build(tiny).program;
+  const Program plain = build({}).program;
+  const auto frequencies = [](const Program& program) {
+    const tenon_op& op = first_op(program, TENON_OP_ROPE_ANGLES);
+    return static_cast<const double*>(program.slots()[op.inputs[0]].data);
+  };
+  EXPECT_EQ(frequencies(scaled)[2], frequencies(plain)[2]);
+  EXPECT_DOUBLE_EQ(frequencies(scaled)[3], frequencies(plain)[3] / 8.0);
+  for (const float bad : {0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN(),
+                          std::numeric_limits<float>::infinity()}) {
+    divisors[5] = bad;
+    expect_error(Code::Format, AllOf(HasSubstr("\"rope_freqs.weight\""), HasSubstr("value 5")),
+                 [&] { build(tiny); });
+  }
+}
+
+TEST(Architectures, WindowReachesTheAttention) {
+  OpenOptions options;
+  options.overrides.push_back({"llama.attention.sliding_window", MetadataValue::of(int64_t{16})});
+  const auto file = open_model_file(tiny_source(), std::move(options));
+  const BuiltProgram built = build_program(*file, {});
+  EXPECT_EQ(first_op(built.program, TENON_OP_ATTENTION).params.attention.window, 16u);
+}
+
+}  // namespace
+}  // namespace tenon

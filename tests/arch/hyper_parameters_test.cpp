@@ -1,0 +1,201 @@
+// Hyper-parameters: each key's range, and what keys say about each other.
+#include "arch/hyper_parameters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "file/open.h"
+#include "tests/base/expect_error.h"
+#include "tests/engine/tiny_model.h"
+
+namespace tenon {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// Reads the tiny model with `key` replaced or added.
+template <typename T>
+HyperParameters read_with(const std::string& key, T value, const TinyModel& tiny = {}) {
+  OpenOptions options;
+  if (!key.empty()) options.overrides.push_back({key, MetadataValue::of(value)});
+  return read_hyper_parameters(*open_model_file(tiny_source(tiny), std::move(options)));
+}
+
+HyperParameters read_tiny(const TinyModel& tiny = {}) { return read_with("", int64_t{0}, tiny); }
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+TEST(HyperParameters, ReadsThemAll) {
+  const HyperParameters model = read_tiny();
+  EXPECT_EQ(model.architecture, "llama");
+  EXPECT_EQ(model.layers, 2u);
+  EXPECT_EQ(model.width, 96u);
+  EXPECT_EQ(model.heads, 3u);
+  EXPECT_EQ(model.kv_heads, 1u);
+  EXPECT_EQ(model.key_dim, 32u);
+  EXPECT_EQ(model.feed_forward, 160u);
+  EXPECT_EQ(model.vocab, 300u);
+  EXPECT_EQ(model.trained_context, 256u);
+  EXPECT_EQ(model.rope.dimensions, 32u);
+  EXPECT_EQ(model.rope.scaling, RopeScaling::None);
+  EXPECT_EQ(model.window, 0u);
+}
+
+TEST(HyperParameters, DefaultsFollowTheOtherKeys) {
+  TinyModel tiny;
+  tiny.left_out = {"llama.attention.head_count_kv", "llama.attention.key_length",
+                   "llama.attention.value_length", "llama.rope.freq_base"};
+  const HyperParameters model = read_tiny(tiny);
+  EXPECT_EQ(model.kv_heads, 3u);
+  EXPECT_EQ(model.key_dim, 32u);
+  EXPECT_EQ(model.value_dim, 32u);
+  EXPECT_EQ(model.rope.theta, 10000.0);
+}
+
+TEST(HyperParameters, RefusesNumbersOutOfRange) {
+  const struct {
+    const char* key;
+    int64_t value;
+  } kCases[] = {
+      {"llama.block_count", 0},
+      {"llama.block_count", 0xffffffff},
+      {"llama.block_count", -1},
+      {"llama.block_count", int64_t{1} << 32},
+      {"llama.context_length", 0},
+      {"llama.context_length", int64_t{1} << 31},
+      {"llama.embedding_length", 0},
+      {"llama.embedding_length", 0xffffffff},
+      {"llama.feed_forward_length", 0},
+      {"llama.attention.head_count", 0},
+      {"llama.attention.head_count", 0xffffffff},
+      {"llama.attention.head_count_kv", 0},
+      {"llama.attention.head_count_kv", 6},
+      {"llama.attention.head_count_kv", 2},
+      {"llama.attention.key_length", 0},
+      {"llama.attention.key_length", 999999},
+      {"llama.attention.value_length", 0},
+      {"llama.rope.dimension_count", 0},
+      {"llama.rope.dimension_count", 31},
+      {"llama.rope.dimension_count", 34},
+      {"llama.rope.dimension_count", 999999},
+      {"llama.attention.sliding_window", -1},
+      {"llama.vocab_size", 299},
+      {"llama.vocab_size", 0},
+  };
+  for (const auto& [key, value] : kCases) {
+    SCOPED_TRACE(key);
+    SCOPED_TRACE(value);
+    expect_error(Code::Format, AllOf(HasSubstr("tiny.gguf"), HasSubstr(key)),
+                 [&] { read_with(key, value); });
+  }
+}
+
+TEST(HyperParameters, RefusesRealsOutOfRange) {
+  for (const char* key : {"llama.attention.layer_norm_rms_epsilon", "llama.rope.freq_base",
+                          "llama.rope.scaling.factor"}) {
+    for (const double value : {kNan, kInf, -kInf, -1.0, 1e300}) {
+      SCOPED_TRACE(key);
+      SCOPED_TRACE(value);
+      expect_error(Code::Format, HasSubstr(key), [&] { read_with(key, value); });
+    }
+  }
+  expect_error(Code::Format, HasSubstr("layer_norm_rms_epsilon"),
+               [] { read_with("llama.attention.layer_norm_rms_epsilon", 0.0); });
+  expect_error(Code::Format, HasSubstr("freq_base"),
+               [] { read_with("llama.rope.freq_base", 0.0); });
+}
+
+TEST(HyperParameters, RefusesWrongTypes) {
+  for (const char* key :
+       {"llama.block_count", "llama.context_length", "llama.embedding_length",
+        "llama.feed_forward_length", "llama.attention.head_count", "llama.attention.head_count_kv",
+        "llama.attention.layer_norm_rms_epsilon", "llama.rope.freq_base",
+        "llama.rope.scaling.factor", "llama.attention.sliding_window", "llama.vocab_size"}) {
+    SCOPED_TRACE(key);
+    expect_error(Code::Format, HasSubstr(key), [&] { read_with(key, std::string("32")); });
+    expect_error(Code::Format, HasSubstr(key), [&] { read_with(key, true); });
+  }
+  expect_error(Code::Format, HasSubstr("general.architecture"),
+               [] { read_with("general.architecture", int64_t{1}); });
+  expect_error(Code::Format, HasSubstr("rope.scaling.type"),
+               [] { read_with("llama.rope.scaling.type", int64_t{1}); });
+}
+
+TEST(HyperParameters, NamesMissingKeys) {
+  for (const char* key : {"general.architecture", "llama.block_count", "llama.context_length",
+                          "llama.embedding_length", "llama.feed_forward_length",
+                          "llama.attention.head_count", "llama.attention.layer_norm_rms_epsilon"}) {
+    SCOPED_TRACE(key);
+    TinyModel tiny;
+    tiny.left_out = {key};
+    expect_error(Code::Format, AllOf(HasSubstr(key), HasSubstr("missing")),
+                 [&] { read_tiny(tiny); });
+  }
+  TinyModel tiny;
+  tiny.left_out = {"token_embd.weight"};
+  expect_error(Code::Format, HasSubstr("token_embd.weight"), [&] { read_tiny(tiny); });
+}
+
+TEST(HyperParameters, WidthMustDivideWhenHeadSizesAreNotTold) {
+  TinyModel tiny;
+  tiny.left_out = {"llama.attention.key_length", "llama.attention.value_length"};
+  tiny.heads = 5;
+  expect_error(Code::Format, HasSubstr("embedding_length"), [&] { read_tiny(tiny); });
+}
+
+TEST(HyperParameters, ReadsRopeScalings) {
+  EXPECT_EQ(read_with("llama.rope.scaling.factor", 4.0).rope.scaling, RopeScaling::Linear);
+  EXPECT_EQ(read_with("llama.rope.scale_linear", 4.0).rope.scaling, RopeScaling::Linear);
+  EXPECT_EQ(read_with("llama.rope.scale_linear", 4.0).rope.factor, 4.0);
+  EXPECT_EQ(read_with("llama.rope.scaling.factor", 0.0).rope.factor, 1.0);
+  EXPECT_EQ(read_with("llama.rope.scaling.type", std::string("none")).rope.scaling,
+            RopeScaling::None);
+  TinyModel tiny;
+  tiny.more = [](GgufWriter& writer) {
+    writer.add("llama.rope.scaling.type", std::string("yarn"));
+    writer.add("llama.rope.scaling.factor", 8.0f);
+    writer.add("llama.rope.scaling.original_context_length", uint32_t{64});
+    writer.add("llama.rope.scaling.attn_factor", 0.75f);
+  };
+  const RopeParameters rope = read_tiny(tiny).rope;
+  EXPECT_EQ(rope.scaling, RopeScaling::Yarn);
+  EXPECT_EQ(rope.factor, 8.0);
+  EXPECT_EQ(rope.original_context, 64u);
+  EXPECT_EQ(rope.attention_factor, 0.75);
+  EXPECT_EQ(rope.extrapolation, 1.0);
+  tiny.more = nullptr;
+  expect_error(Code::Unsupported, HasSubstr("\"longrope\"; known are none, linear, yarn"),
+               [] { read_with("llama.rope.scaling.type", std::string("longrope")); });
+}
+
+TEST(HyperParameters, SaysWhatIsNotSupported) {
+  expect_error(Code::Unsupported, AllOf(HasSubstr("expert_count"), HasSubstr("experts")),
+               [] { read_with("llama.expert_count", int64_t{8}); });
+  EXPECT_NO_THROW(read_with("llama.expert_count", int64_t{0}));
+  expect_error(Code::Unsupported, HasSubstr("attention.causal"),
+               [] { read_with("llama.attention.causal", false); });
+}
+
+TEST(HyperParameters, TakesOneNumberForEachLayerWhenTheyAreEqual) {
+  TinyModel tiny;
+  tiny.left_out = {"llama.feed_forward_length"};
+  tiny.more = [](GgufWriter& writer) {
+    writer.add("llama.feed_forward_length", std::vector<uint32_t>{160, 160});
+  };
+  EXPECT_EQ(read_tiny(tiny).feed_forward, 160u);
+  tiny.more = [](GgufWriter& writer) {
+    writer.add("llama.feed_forward_length", std::vector<uint32_t>{160, 128});
+  };
+  expect_error(Code::Unsupported, HasSubstr("feed_forward_length"), [&] { read_tiny(tiny); });
+  tiny.more = [](GgufWriter& writer) {
+    writer.add("llama.feed_forward_length", std::vector<uint32_t>{160, 160, 160});
+  };
+  expect_error(Code::Format, HasSubstr("feed_forward_length"), [&] { read_tiny(tiny); });
+}
+
+}  // namespace
+}  // namespace tenon
