@@ -1,23 +1,19 @@
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <vector>
 
 #include "handles.h"
+#include "loading.h"
 
 namespace {
 
@@ -26,46 +22,6 @@ using namespace tenon_test;
 std::string demo_bytes() {
   std::ifstream file(TENON_DEMO_MODEL, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-tenon_source make_source(int32_t kind) {
-  auto source = sized<tenon_source>();
-  source.kind = kind;
-  return source;
-}
-
-tenon_callbacks make_callbacks(void* user) {
-  auto callbacks = sized<tenon_callbacks>();
-  callbacks.user = user;
-  return callbacks;
-}
-
-/// Loads one source and tells what the model answers greedily, so that it was loaded right.
-std::string answer_of(const tenon_source& source, const tenon_callbacks* callbacks = nullptr) {
-  const tenon_source* sources[] = {&source};
-  tenon_model* raw = nullptr;
-  EXPECT_OK(tenon_model_load(sources, 1, nullptr, callbacks, &raw));
-  if (raw == nullptr) return "";
-  const ModelPtr model(raw);
-  const SessionPtr session = make_session(model, 128);
-  const SamplerPtr greedy = make_greedy();
-  EXPECT_OK(tenon_session_append_text(session.get(), "Once upon a time", 16, 0));
-  std::string answer;
-  EXPECT_OK(tenon_session_generate(
-      session.get(), greedy.get(), 12,
-      [](void* user, const tenon_piece* piece) {
-        static_cast<std::string*>(user)->append(piece->text, piece->length);
-        return 0;
-      },
-      &answer));
-  return answer;
-}
-
-std::string answer_of_path() {
-  tenon_source source = make_source(TENON_SOURCE_PATH);
-  source.name = TENON_DEMO_MODEL;
-  source.name_length = TENON_NUL_TERMINATED;
-  return answer_of(source);
 }
 
 TEST(Model, EverySourceGivesTheSameModel) {
@@ -151,238 +107,6 @@ TEST(Model, AReaderThatFailsOrThrowsIsAnIoError) {
                    "reader");
     EXPECT_EQ(model, nullptr);
   }
-}
-
-struct Progress {
-  std::vector<double> seen;
-  double stop_at = 2;
-};
-
-int32_t record_progress(void* user, double fraction) {
-  auto* progress = static_cast<Progress*>(user);
-  progress->seen.push_back(fraction);
-  return fraction >= progress->stop_at;
-}
-
-tenon_status load_demo(const tenon_callbacks& callbacks, tenon_model** model) {
-  tenon_source source = make_source(TENON_SOURCE_PATH);
-  source.name = TENON_DEMO_MODEL;
-  source.name_length = TENON_NUL_TERMINATED;
-  const tenon_source* sources[] = {&source};
-  return tenon_model_load(sources, 1, nullptr, &callbacks, model);
-}
-
-TEST(Model, ProgressRisesToOneAndCanCancel) {
-  Progress progress;
-  tenon_callbacks callbacks = make_callbacks(&progress);
-  callbacks.progress = record_progress;
-  tenon_model* model = nullptr;
-  ASSERT_OK(load_demo(callbacks, &model));
-  tenon_model_destroy(model);
-  ASSERT_FALSE(progress.seen.empty());
-  EXPECT_TRUE(std::is_sorted(progress.seen.begin(), progress.seen.end()));
-  EXPECT_GE(progress.seen.front(), 0.0);
-  EXPECT_DOUBLE_EQ(progress.seen.back(), 1.0);
-
-  Progress cancels;
-  cancels.stop_at = 0;
-  callbacks.user = &cancels;
-  tenon_model* untouched = nullptr;
-  expect_failure(load_demo(callbacks, &untouched), TENON_ERROR_CANCELLED, "");
-  EXPECT_EQ(untouched, nullptr);
-  EXPECT_EQ(cancels.seen.size(), 1u);
-}
-
-TEST(Model, ACallbackThatThrowsIsAnArgumentError) {
-  tenon_callbacks callbacks = make_callbacks(nullptr);
-  callbacks.progress = [](void*, double) -> int32_t { throw 42; };
-  tenon_model* model = nullptr;
-  expect_failure(load_demo(callbacks, &model), TENON_ERROR_ARGUMENT, "callback progress threw");
-  EXPECT_EQ(model, nullptr);
-}
-
-TEST(Model, CallbacksThatContradictEachOtherAreRefused) {
-  tenon_model* model = nullptr;
-  tenon_callbacks callbacks = make_callbacks(nullptr);
-  callbacks.allocate = [](void*, uint64_t, uint64_t) -> void* { return nullptr; };
-  expect_failure(load_demo(callbacks, &model), TENON_ERROR_ARGUMENT, "allocate and release");
-  callbacks = make_callbacks(nullptr);
-  callbacks.run_tasks = [](void*, uint32_t, void (*)(void*, uint32_t), void*) {};
-  expect_failure(load_demo(callbacks, &model), TENON_ERROR_ARGUMENT, "concurrency is 0");
-  callbacks = make_callbacks(nullptr);
-  callbacks.log_level = 9;
-  expect_failure(load_demo(callbacks, &model), TENON_ERROR_ARGUMENT, "log_level is 9");
-  EXPECT_EQ(model, nullptr);
-}
-
-struct Heap {
-  std::atomic<uint64_t> live{0};
-  std::atomic<uint64_t> calls{0};
-  uint64_t fail_after = UINT64_MAX;
-};
-
-void* heap_allocate(void* user, uint64_t size, uint64_t alignment) {
-  auto* heap = static_cast<Heap*>(user);
-  if (heap->calls++ >= heap->fail_after) return nullptr;
-  const uint64_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(std::max<uint64_t>(alignment, sizeof(void*)),
-                                    std::max<uint64_t>(rounded, sizeof(void*)));
-  if (memory != nullptr) heap->live += size;
-  return memory;
-}
-
-void heap_release(void* user, void* memory, uint64_t size, uint64_t) {
-  static_cast<Heap*>(user)->live -= size;
-  std::free(memory);
-}
-
-TEST(Model, MemoryComesFromTheHostAndGoesBackToHim) {
-  const std::string expected = answer_of_path();
-  Heap heap;
-  tenon_callbacks callbacks = make_callbacks(&heap);
-  callbacks.allocate = heap_allocate;
-  callbacks.release = heap_release;
-  tenon_source source = make_source(TENON_SOURCE_PATH);
-  source.name = TENON_DEMO_MODEL;
-  source.name_length = TENON_NUL_TERMINATED;
-  EXPECT_EQ(answer_of(source, &callbacks), expected);
-  EXPECT_GT(heap.calls.load(), 0u);
-  EXPECT_EQ(heap.live.load(), 0u);
-
-  // Each allocation that fails while loading is NO_MEMORY and leaves nothing behind.
-  tenon_model* model = nullptr;
-  Heap counting;
-  callbacks.user = &counting;
-  ASSERT_OK(load_demo(callbacks, &model));
-  tenon_model_destroy(model);
-  const uint64_t calls = counting.calls;
-  const uint64_t stride = std::max<uint64_t>(1, calls / 40);
-  for (uint64_t n = 0; n < calls; n += stride) {
-    Heap failing;
-    failing.fail_after = n;
-    callbacks.user = &failing;
-    model = nullptr;
-    const tenon_status status = load_demo(callbacks, &model);
-    if (status == TENON_OK) {
-      tenon_model_destroy(model);  // something that could be done without
-    } else {
-      EXPECT_STREQ(tenon_status_name(status), "NO_MEMORY") << n << ": " << tenon_last_error();
-      EXPECT_EQ(model, nullptr);
-    }
-    EXPECT_EQ(failing.live.load(), 0u) << n;
-  }
-}
-
-TEST(Model, WorkRunsOnTheHostsThreads) {
-  const std::string expected = answer_of_path();
-  std::atomic<uint64_t> jobs{0};
-  tenon_callbacks callbacks = make_callbacks(&jobs);
-  callbacks.concurrency = 3;
-  callbacks.run_tasks = [](void* user, uint32_t num_tasks, void (*task)(void*, uint32_t),
-                           void* arg) {
-    ++*static_cast<std::atomic<uint64_t>*>(user);
-    std::vector<std::thread> threads;
-    for (uint32_t i = 1; i < num_tasks; ++i) threads.emplace_back(task, arg, i);
-    if (num_tasks > 0) task(arg, 0);
-    for (std::thread& thread : threads) thread.join();
-  };
-  tenon_source source = make_source(TENON_SOURCE_PATH);
-  source.name = TENON_DEMO_MODEL;
-  source.name_length = TENON_NUL_TERMINATED;
-  EXPECT_EQ(answer_of(source, &callbacks), expected);
-  EXPECT_GT(jobs.load(), 0u);
-}
-
-TEST(Model, AHostMayRunTasksOneAfterAnother) {
-  const std::string expected = answer_of_path();
-  tenon_callbacks callbacks = make_callbacks(nullptr);
-  callbacks.concurrency = 4;
-  callbacks.run_tasks = [](void*, uint32_t num_tasks, void (*task)(void*, uint32_t), void* arg) {
-    for (uint32_t i = num_tasks; i > 0; --i) task(arg, i - 1);
-  };
-  tenon_source source = make_source(TENON_SOURCE_PATH);
-  source.name = TENON_DEMO_MODEL;
-  source.name_length = TENON_NUL_TERMINATED;
-  EXPECT_EQ(answer_of(source, &callbacks), expected);
-}
-
-TEST(Model, RunTasksThatThrowsIsAnErrorAndLeavesTheModelUsable) {
-  struct Shared {
-    bool throws = false;
-  } shared;
-  tenon_callbacks callbacks = make_callbacks(&shared);
-  callbacks.concurrency = 2;
-  callbacks.run_tasks = [](void* user, uint32_t num_tasks, void (*task)(void*, uint32_t),
-                           void* arg) {
-    if (static_cast<Shared*>(user)->throws) throw 42;
-    for (uint32_t i = 0; i < num_tasks; ++i) task(arg, i);
-  };
-  tenon_model* raw = nullptr;
-  ASSERT_OK(load_demo(callbacks, &raw));
-  const ModelPtr model(raw);
-  const SessionPtr session = make_session(model, 32);
-  ASSERT_OK(tenon_session_append_text(session.get(), "Once upon a time", 16, 0));
-  shared.throws = true;
-  auto piece = sized<tenon_piece>();
-  EXPECT_NE(tenon_session_next(session.get(), nullptr, &piece), TENON_OK);
-  EXPECT_NE(std::string(tenon_last_error()), "");
-  shared.throws = false;
-  EXPECT_OK(tenon_session_next(session.get(), nullptr, &piece));
-}
-
-TEST(Model, AHostsAllocatorMayFailWhileGenerating) {
-  Heap heap;
-  tenon_callbacks callbacks = make_callbacks(&heap);
-  callbacks.allocate = heap_allocate;
-  callbacks.release = heap_release;
-  tenon_model* raw = nullptr;
-  ASSERT_OK(load_demo(callbacks, &raw));
-  {
-    const ModelPtr model(raw);
-    const SamplerPtr greedy = make_greedy();
-    uint64_t failures = 0;
-    // Each allocation from here on fails once; the same calls then succeed on the same model.
-    for (uint64_t n = 0; n < 60; ++n) {
-      heap.fail_after = heap.calls + n;
-      tenon_session* session = nullptr;
-      const auto run = [&] {
-        tenon_status status = TENON_OK;
-        if (session == nullptr) status = tenon_session_create(model.get(), nullptr, &session);
-        if (status != TENON_OK) return status;
-        uint64_t position = 0;
-        EXPECT_OK(tenon_session_position(session, &position));
-        if (position == 0) status = tenon_session_append_text(session, "Once upon", 9, 0);
-        if (status != TENON_OK) return status;
-        return tenon_session_generate(session, greedy.get(), 3, nullptr, nullptr);
-      };
-      const tenon_status status = run();
-      if (status != TENON_OK) {
-        ++failures;
-        EXPECT_STREQ(tenon_status_name(status), "NO_MEMORY") << tenon_last_error();
-      }
-      heap.fail_after = UINT64_MAX;
-      EXPECT_OK(run());
-      tenon_session_destroy(session);
-    }
-    EXPECT_GT(failures, 0u);
-  }
-  EXPECT_EQ(heap.live.load(), 0u);
-}
-
-TEST(Model, LogGoesToTheHost) {
-  std::vector<std::string> lines;
-  tenon_callbacks callbacks = make_callbacks(&lines);
-  callbacks.log_level = TENON_LOG_DEBUG;
-  callbacks.log = [](void* user, uint32_t level, const char* text, uint64_t length) {
-    EXPECT_LE(level, TENON_LOG_DEBUG);
-    EXPECT_GT(length, 0u);
-    static_cast<std::vector<std::string>*>(user)->emplace_back(text, length);
-    throw 1;  // against the rules, and harmless
-  };
-  tenon_model* model = nullptr;
-  EXPECT_OK(load_demo(callbacks, &model));
-  tenon_model_destroy(model);
-  for (const std::string& line : lines) EXPECT_EQ(line.find('\n'), std::string::npos);
 }
 
 TEST(Model, TellsWhatItIs) {

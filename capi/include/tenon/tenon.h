@@ -37,30 +37,37 @@
 extern "C" {
 #endif
 
-/* clang-format off: keeps the columns of the manual */
-/* ---- 1. Conventions ----------------------------------------------------------------------------
- *
- * Failure     Whatever can fail returns a tenon_status, and tenon_last_error() then says what,
- * where, value and limit. Out-parameters stay untouched on failure. Besides what is written at a
- * function, each may return ARGUMENT (NULL, a wrong or destroyed handle where that can be told, an
- * invalid value), NO_MEMORY and INTERNAL. Nothing aborts the process. Handles     Opaque, made by
- * *_create / *_open / *_load / *_fork and yours to destroy. Destroying NULL is fine. What an object
- * needs it keeps alive: a model handle may be destroyed before its sessions. Texts       UTF-8,
- * pointer and length in bytes; TENON_NUL_TERMINATED as a length stands for strlen. Paths and names
- * of options are plain NUL-terminated strings. Texts that the library returns are followed by a NUL
- * that is not counted; how long they live is written at each function. Buffers     A function that
- * fills your buffer always reports the size it needs. If that is larger than the capacity you gave,
- * it wrote nothing and returned OK: grow and call again. A capacity of 0 with a NULL buffer asks
- * for the size. Structures  Begin with struct_size: set it to sizeof before every call. They only
- * grow at the end; the library reads and writes no more than the struct_size you gave, so a program
- * built against another version of this header keeps working. Fields you do not need are 0.
- * Callbacks   Get back the `user` pointer that you gave. They must not throw, longjmp or destroy
- * the object that called them, except where that is allowed by name. One that returns int32_t
- * returns 0 to go on. Threads     Model, tokenizer: immutable, any thread. Session, sampler,
- * options, backend list: one thread at a time (a session notices a second one: STATE).
- * tenon_session_cancel: any thread, any time. No thread is started but those you ask for
- * ("threads"); no signal, locale, environment variable, stdout or stderr is touched. Since 0.1,
- * unless another version is written at a declaration.
+/* ---- 1. Conventions ------------------------------------------------------------------------- */
+
+/* clang-format off */
+/* Failure     Whatever can fail returns a tenon_status, and tenon_last_error() then says what,
+ *             where, value and limit. Out-parameters stay untouched on failure. Besides what is
+ *             written at a function, each may return ARGUMENT (NULL, a wrong or destroyed handle
+ *             where that can be told, an invalid value), NO_MEMORY and INTERNAL. Nothing aborts the
+ *             process.
+ * Handles     Opaque, made by *_create / *_open / *_load / *_fork and yours to destroy. Destroying
+ *             NULL is fine. What an object needs it keeps alive: a model handle may be destroyed
+ *             before its sessions.
+ * Texts       UTF-8, pointer and length in bytes; TENON_NUL_TERMINATED as a length stands for
+ *             strlen. What has no length (paths, names of options, formats) ends in a NUL; texts
+ *             that the library returns with a length do not. How long they live is written at each
+ *             function.
+ * Buffers     A function that fills your buffer always reports the size it needs. If that is larger
+ *             than the capacity you gave, it wrote nothing and returned OK: grow and call again. A
+ *             capacity of 0 with a NULL buffer asks for the size.
+ * Structures  Begin with struct_size: set it to sizeof before every call. They only grow at the
+ *             end; the library reads and writes no more than the struct_size you gave, so a program
+ *             built against another version of this header keeps working. Fields you do not need
+ *             are 0.
+ * Callbacks   Get back the `user` pointer that you gave. They must not throw or longjmp, nor call
+ *             the session that called them (STATE), except for tenon_session_cancel and
+ *             tenon_session_destroy, which takes effect when the call returns. One that returns
+ *             int32_t returns 0 to go on.
+ * Threads     Model, tokenizer: immutable, any thread. Session, sampler, options, backend list: one
+ *             thread at a time (a session notices a second one: STATE). tenon_session_cancel: any
+ *             thread, any time. No threads are started but those of the option "threads"; no signal,
+ *             locale, environment variable, stdout or stderr is touched.
+ * Since       0.1, unless another version is written at a declaration.
  */
 /* clang-format on */
 
@@ -130,8 +137,7 @@ typedef int32_t (*tenon_piece_callback)(void* user, const tenon_piece* piece);
  *   sampler   NULL draws with the defaults of the options (9)
  *   on_piece  NULL throws the pieces away
  * LIMIT when the context is full, CANCELLED after tenon_session_cancel, STATE "non-finite logits"
- * for broken weights. Pieces handed out before a failure stay part of the text. The callback may
- * call tenon_session_destroy on this session: it takes effect when generate returns. */
+ * for broken weights. Pieces handed out before a failure stay part of the text. */
 TENON_API tenon_status tenon_session_generate(tenon_session* session, tenon_sampler* sampler,
                                               uint64_t max_tokens, tenon_piece_callback on_piece,
                                               void* user);
