@@ -65,8 +65,8 @@ extern "C" {
  *             int32_t returns 0 to go on.
  * Threads     Model, tokenizer: immutable, any thread. Session, sampler, options, backend list: one
  *             thread at a time (a session notices a second one: STATE). tenon_session_cancel: any
- *             thread, any time. No threads are started but those of the option "threads"; no signal,
- *             locale, environment variable, stdout or stderr is touched.
+ *             thread, any time. No threads are started but those of the option "threads"; no
+ *             signal, locale, environment variable, stdout or stderr is touched.
  * Since       0.1, unless another version is written at a declaration.
  */
 /* clang-format on */
