@@ -1,0 +1,195 @@
+// A small random model as a GGUF file in memory, with odd widths, so that tests of the spine need
+// no file from elsewhere.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "quant/formats.h"
+#include "tests/file/gguf_writer.h"
+
+namespace tenon {
+
+/// What the model looks like; the defaults have a head count that is no power of two, a single KV
+/// head, and a different format for each matrix.
+struct TinyModel {
+  std::string architecture = "llama";
+  uint32_t layers = 2;
+  uint32_t width = 96;
+  uint32_t heads = 3;
+  uint32_t kv_heads = 1;
+  uint32_t key_dim = 32;
+  uint32_t value_dim = 32;
+  uint32_t feed_forward = 160;
+  uint32_t vocab = 300;
+  uint32_t context = 256;
+  bool tied = true;
+  std::vector<Format> formats = {Format::Q8_0, Format::F32,  Format::Q4_0,  Format::F16,
+                                 Format::Q5_1, Format::BF16, Format::IQ4_NL};
+  uint32_t seed = 1;
+  std::set<std::string> left_out;         ///< keys and tensors that are not written
+  std::function<void(GgufWriter&)> more;  ///< adds keys and tensors
+  /// Changes the values of a tensor before they are encoded.
+  std::function<void(const std::string& name, std::span<float> values)> edit;
+
+  [[nodiscard]] std::vector<std::byte> file() const;
+};
+
+/// A source over bytes that it keeps.
+class OwnedSource : public ByteSource {
+ public:
+  explicit OwnedSource(std::vector<std::byte> bytes, std::string name = "tiny.gguf")
+      : ByteSource(std::move(name), bytes.size()), bytes_(std::move(bytes)) {}
+
+ private:
+  void read_checked(uint64_t offset, std::span<std::byte> out) const override {
+    std::copy_n(bytes_.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin());
+  }
+  std::vector<std::byte> bytes_;
+};
+
+inline std::shared_ptr<const ByteSource> tiny_source(const TinyModel& model = {}) {
+  return std::make_shared<OwnedSource>(model.file());
+}
+
+namespace tiny_detail {
+
+class Writer {
+ public:
+  explicit Writer(const TinyModel& model) : model_(model), state_(model.seed) {}
+
+  std::vector<std::byte> write() {
+    write_keys();
+    write_vocabulary();
+    write_tensors();
+    if (model_.more) model_.more(writer_);
+    return writer_.finish();
+  }
+
+ private:
+  template <typename T>
+  void key(const std::string& name, const T& value) {
+    if (model_.left_out.count(name) == 0) writer_.add(name, value);
+  }
+  template <typename T>
+  void arch_key(const std::string& name, const T& value) {
+    key(model_.architecture + "." + name, value);
+  }
+
+  void write_keys() {
+    key("general.architecture", model_.architecture);
+    key("general.name", std::string("tiny"));
+    arch_key("block_count", model_.layers);
+    arch_key("context_length", model_.context);
+    arch_key("embedding_length", model_.width);
+    arch_key("feed_forward_length", model_.feed_forward);
+    arch_key("attention.head_count", model_.heads);
+    arch_key("attention.head_count_kv", model_.kv_heads);
+    arch_key("attention.key_length", model_.key_dim);
+    arch_key("attention.value_length", model_.value_dim);
+    arch_key("attention.layer_norm_rms_epsilon", 1e-5f);
+    arch_key("rope.freq_base", 10000.0f);
+  }
+
+  /// A SentencePiece vocabulary: three specials, 256 bytes, then words.
+  void write_vocabulary() {
+    std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+    std::vector<int32_t> types = {2, 3, 3};
+    for (int byte = 0; byte < 256; ++byte) {
+      constexpr char kHex[] = "0123456789ABCDEF";
+      tokens.push_back(std::string("<0x") + kHex[byte / 16] + kHex[byte % 16] + ">");
+      types.push_back(6);
+    }
+    while (tokens.size() < model_.vocab) {
+      const size_t i = tokens.size() - 259;
+      tokens.push_back(std::string(i % 2 != 0 ? "\xe2\x96\x81" : "") +
+                       static_cast<char>('a' + i / 2 % 26) + (i < 52 ? "" : std::to_string(i)));
+      types.push_back(1);
+    }
+    std::vector<float> scores(tokens.size());
+    for (size_t i = 0; i < scores.size(); ++i) scores[i] = -static_cast<float>(i);
+    key("tokenizer.ggml.model", std::string("llama"));
+    key("tokenizer.ggml.tokens", tokens);
+    key("tokenizer.ggml.scores", scores);
+    key("tokenizer.ggml.token_type", types);
+    key("tokenizer.ggml.bos_token_id", uint32_t{1});
+    key("tokenizer.ggml.eos_token_id", uint32_t{2});
+    key("tokenizer.ggml.unknown_token_id", uint32_t{0});
+  }
+
+  void write_tensors() {
+    const TinyModel& m = model_;
+    matrix("token_embd.weight", m.vocab, m.width);
+    vector("output_norm.weight", m.width, 1.0f);
+    if (!m.tied) matrix("output.weight", m.vocab, m.width);
+    for (uint32_t layer = 0; layer < m.layers; ++layer) {
+      const std::string blk = "blk." + std::to_string(layer) + ".";
+      vector(blk + "attn_norm.weight", m.width, 1.0f);
+      matrix(blk + "attn_q.weight", m.heads * m.key_dim, m.width);
+      matrix(blk + "attn_k.weight", m.kv_heads * m.key_dim, m.width);
+      matrix(blk + "attn_v.weight", m.kv_heads * m.value_dim, m.width);
+      matrix(blk + "attn_output.weight", m.width, m.heads * m.value_dim);
+      if (m.architecture == "qwen2") {
+        vector(blk + "attn_q.bias", m.heads * m.key_dim, 0.0f);
+        vector(blk + "attn_k.bias", m.kv_heads * m.key_dim, 0.0f);
+        vector(blk + "attn_v.bias", m.kv_heads * m.value_dim, 0.0f);
+      }
+      if (m.architecture == "qwen3") {
+        vector(blk + "attn_q_norm.weight", m.key_dim, 1.0f);
+        vector(blk + "attn_k_norm.weight", m.key_dim, 1.0f);
+      }
+      vector(blk + "ffn_norm.weight", m.width, 1.0f);
+      matrix(blk + "ffn_gate.weight", m.feed_forward, m.width);
+      matrix(blk + "ffn_up.weight", m.feed_forward, m.width);
+      matrix(blk + "ffn_down.weight", m.width, m.feed_forward);
+    }
+  }
+
+  void matrix(const std::string& name, uint64_t rows, uint64_t columns) {
+    if (model_.left_out.count(name) != 0) return;
+    const FormatInfo& format =
+        *find_format(model_.formats[num_matrices_++ % model_.formats.size()]);
+    std::vector<float> values(rows * columns);
+    // Keeps the activations of random layers near 1.
+    const float scale = 1.7f / std::sqrt(static_cast<float>(columns));
+    for (float& value : values) value = scale * uniform();
+    if (model_.edit) model_.edit(name, values);
+    std::vector<std::byte> bytes(rows * columns / format.block_values * format.block_bytes);
+    format.encode_row(values.data(), bytes.data(), values.size());
+    writer_.add_tensor(name, {rows, columns}, format.id, bytes);
+  }
+
+  void vector(const std::string& name, uint64_t columns, float centre) {
+    if (model_.left_out.count(name) != 0) return;
+    std::vector<float> values(columns);
+    for (float& value : values) value = centre + 0.2f * uniform();
+    if (model_.edit) model_.edit(name, values);
+    writer_.add_tensor(name, {columns}, values);
+  }
+
+  /// In [-1, 1): a linear congruential generator is random enough for weights.
+  float uniform() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<float>(static_cast<int64_t>(state_) >> 40) * 0x1p-23f;
+  }
+
+  const TinyModel& model_;
+  GgufWriter writer_;
+  uint64_t state_;
+  size_t num_matrices_ = 0;
+};
+
+}  // namespace tiny_detail
+
+inline std::vector<std::byte> TinyModel::file() const { return tiny_detail::Writer(*this).write(); }
+
+}  // namespace tenon
