@@ -1,0 +1,207 @@
+// kv_write and attention: the cache filled by earlier steps, by this one, by neighbours; heads that
+// share a KV head; windows, sinks, soft caps.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "conformance/program_runner.h"
+#include "conformance/tolerances.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr uint32_t kVocab = 67;
+
+struct Shape {
+  uint32_t heads = 4;
+  uint32_t kv_heads = 2;
+  uint32_t key_dim = 32;
+  uint32_t value_dim = 32;
+  uint32_t type = TENON_TYPE_F32;
+  uint32_t block_tokens = 32;
+  uint32_t window = 0;
+  float soft_cap = 0;
+  float scale = 0;  ///< 0: 1 / sqrt(key_dim)
+  bool sinks = false;
+  uint32_t layers = 1;
+};
+
+void PrintTo(const Shape& s, std::ostream* out) {
+  *out << s.heads << "/" << s.kv_heads << " heads of " << s.key_dim << ", " << s.value_dim
+       << (s.type == TENON_TYPE_F16 ? " f16" : " f32") << ", blocks of " << s.block_tokens
+       << ", window " << s.window << ", cap " << s.soft_cap << (s.sinks ? ", sinks" : "");
+}
+
+/// Attention over keys and values that are rows of tables, so that both backends write the same
+/// bits to their caches. With several layers, the results are added up.
+Program program_of(const Shape& s, uint32_t max_tokens) {
+  ProgramBuilder b;
+  const uint32_t group =
+      b.kv_group({s.layers, s.kv_heads, s.key_dim, s.value_dim, s.type, s.block_tokens});
+  const auto rows = [&](const std::string& name, uint32_t heads, uint32_t dim) {
+    return b.embed(b.weight("table_" + name, Format::F32, kVocab, uint64_t{heads} * dim));
+  };
+  Slot sum = kNoSlot;
+  for (uint32_t layer = 0; layer < s.layers; ++layer) {
+    const std::string number = std::to_string(layer);
+    b.kv_write(rows("k" + number, s.kv_heads, s.key_dim),
+               rows("v" + number, s.kv_heads, s.value_dim), group, layer);
+    AttentionOptions options;
+    options.group = group;
+    options.layer = layer;
+    options.heads = s.heads;
+    options.scale = s.scale != 0 ? s.scale : 1 / std::sqrt(static_cast<float>(s.key_dim));
+    options.soft_cap = s.soft_cap;
+    options.window = s.window;
+    if (s.sinks) options.sinks = b.weight("sinks" + number, Format::F32, 1, s.heads);
+    const Slot out = b.attention(rows("q" + number, s.heads, s.key_dim), options);
+    sum = sum == kNoSlot ? out : b.add(sum, out);
+  }
+  return std::move(b).finish(b.gather_rows(sum), {max_tokens, max_tokens});
+}
+
+void check(const Shape& shape, const std::vector<StepPlan>& steps) {
+  SCOPED_TRACE(testing::PrintToString(shape));
+  uint32_t max_tokens = 1;
+  uint32_t positions = 0;
+  for (const StepPlan& step : steps) {
+    uint32_t count = 0;
+    for (const Part& part : step.parts) count += static_cast<uint32_t>(part.tokens.size());
+    max_tokens = std::max(max_tokens, count);
+    positions += count;
+  }
+  expect_like_reference(program_of(shape, max_tokens), steps, kFloatTolerance,
+                        {.host = {}, .max_positions = positions + 256});
+}
+
+/// Steps of one sequence with these many tokens.
+std::vector<StepPlan> growing(std::initializer_list<uint32_t> counts) {
+  std::vector<StepPlan> steps;
+  uint32_t first = 0;
+  for (const uint32_t count : counts) {
+    steps.push_back({{{0, tokens(count, kVocab, first)}}});
+    first += 5 * count + 1;
+  }
+  return steps;
+}
+
+/// Pasts 0, 1, 2, an odd one, around block edges.
+std::vector<StepPlan> block_edges() { return growing({1, 1, 5, 8, 1, 1, 15, 1, 1, 0, 32, 7}); }
+
+constexpr uint32_t kCacheTypes[] = {TENON_TYPE_F32, TENON_TYPE_F16};
+
+TEST(Attention, HeadsAndDimensions) {
+  for (Shape s :
+       {Shape{1, 1, 1, 1}, Shape{2, 1, 3, 5}, Shape{5, 1, 32, 32}, Shape{6, 3, 48, 48},
+        Shape{4, 2, 80, 80}, Shape{1, 1, 96, 96}, Shape{3, 3, 64, 64}, Shape{8, 1, 128, 128},
+        Shape{7, 1, 17, 33}, Shape{4, 4, 96, 64}, Shape{4, 2, 40, 96}, Shape{2, 2, 256, 256}}) {
+    for (s.type = TENON_TYPE_F32; s.type <= TENON_TYPE_F16; ++s.type) {
+      for (const uint32_t block_tokens : {16, 32}) {
+        s.block_tokens = block_tokens;
+        check(s, block_edges());
+      }
+    }
+  }
+}
+
+TEST(Attention, LongPasts) {
+  for (const uint32_t type : kCacheTypes) {
+    for (const uint32_t block_tokens : {16, 32, 64}) {
+      Shape s{3, 1, 48, 48, type, block_tokens};
+      check(s, growing({251, 1, 3, 1, 1, 1, 257, 1, 4, 6}));
+    }
+  }
+}
+
+TEST(Attention, Windows) {
+  for (const uint32_t type : kCacheTypes) {
+    for (const uint32_t window : {1, 2, 15, 16, 17, 32, 70, 256, 300}) {
+      Shape s{6, 3, 32, 32, type, 16, window};
+      check(s, block_edges());
+      check(s, growing({250, 1, 20, 1, 260}));
+    }
+  }
+}
+
+TEST(Attention, SinksAndSoftCaps) {
+  for (const uint32_t type : kCacheTypes) {
+    for (const uint32_t window : {0, 20}) {
+      for (const float cap : {0.0f, 0.5f, 30.0f}) {
+        Shape s{6, 2, 48, 48, type, 32, window, cap};
+        s.sinks = true;
+        check(s, block_edges());
+        s.sinks = false;
+        s.scale = 1;  // scores of some units: the weights differ much
+        check(s, growing({40, 1, 255}));
+      }
+    }
+  }
+}
+
+TEST(Attention, LargeScoresDoNotOverflow) {
+  Shape s{4, 2, 64, 64};
+  s.scale = 50;  // scores around 400: e^x has no f32
+  check(s, growing({33, 1, 300}));
+}
+
+TEST(Attention, LayersOfAGroupAreApart) {
+  for (const uint32_t type : kCacheTypes) {
+    Shape s{4, 2, 24, 40, type, 16};
+    s.layers = 3;
+    check(s, block_edges());
+  }
+}
+
+TEST(Attention, SequencesOfAllPhasesInOneStep) {
+  for (const uint32_t type : kCacheTypes) {
+    Shape s{6, 3, 48, 48, type, 16};
+    std::vector<StepPlan> steps;
+    steps.push_back({{{0, tokens(37, kVocab)}, {1, tokens(1, kVocab, 9)}}});
+    steps.push_back({{{2, tokens(270, kVocab)}, {0, tokens(1, kVocab, 3)}}});
+    steps.push_back({{{1, tokens(15, kVocab, 5)},
+                      {3, tokens(1, kVocab)},
+                      {0, tokens(1, kVocab, 40)},
+                      {2, tokens(1, kVocab, 41)},
+                      {4, tokens(64, kVocab, 13)}}});
+    steps.push_back({{{4, tokens(1, kVocab)}, {2, tokens(3, kVocab)}, {1, tokens(1, kVocab)}}});
+    check(s, steps);
+  }
+}
+
+TEST(Attention, TwoGroupsWithTheirOwnGeometry) {
+  ProgramBuilder b;
+  const uint32_t full = b.kv_group({1, 2, 32, 32, TENON_TYPE_F16, 32});
+  const uint32_t window = b.kv_group({1, 1, 48, 64, TENON_TYPE_F32, 16});
+  const auto rows = [&](const char* name, uint64_t width) {
+    return b.embed(b.weight(name, Format::F32, kVocab, width));
+  };
+  b.kv_write(rows("table_k0", 64), rows("table_v0", 64), full, 0);
+  b.kv_write(rows("table_k1", 48), rows("table_v1", 64), window, 0);
+  AttentionOptions options;
+  options.group = full;
+  options.heads = 4;
+  options.scale = 0.2f;
+  const Slot first = b.attention(rows("table_q0", 128), options);
+  options.group = window;
+  options.heads = 2;
+  options.window = 11;
+  const Slot second = b.attention(rows("table_q1", 96), options);
+  const Slot out = b.gather_rows(b.add(first, second));
+  const std::vector<StepPlan> steps = block_edges();
+  expect_like_reference(std::move(b).finish(out, {32, 32}), steps, kFloatTolerance);
+}
+
+TEST(Attention, AfterARewindOldPositionsAreGone) {
+  const Program program = program_of({4, 2, 32, 32}, 40);
+  Runner fresh(target(), program);
+  Runner rewound(target(), program);
+  fresh.run({{{0, tokens(10, kVocab)}}});
+  rewound.run({{{0, tokens(40, kVocab)}}});
+  rewound.rewind(0, 10);
+  const StepPlan next{{{0, tokens(3, kVocab, 50)}}};
+  EXPECT_EQ(rewound.run(next), fresh.run(next));
+}
+
+}  // namespace
+}  // namespace tenon::conformance

@@ -1,0 +1,71 @@
+// test_conformance [--backend NAME | --plugin PATH] [--isa NAME]: runs the suite on a built-in
+// backend (default cpu) or a plugin. Leaves with 77 where this machine cannot run it.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+
+#include "backend/plugin.h"
+#include "backend/registry.h"
+#include "base/error.h"
+#include "conformance/target.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kSkipped = 77;
+
+Backend load(const std::string& path) {
+  const Plugin plugin = load_plugin(path);
+  if (plugin.reason != PluginReason::None) {
+    fail(Code::Plugin, "{}: {}", path, plugin.text);
+  }
+  return plugin.backend;
+}
+
+/// Reads the command line; throws Error for what it cannot use.
+Target parse(int argc, char** argv) {
+  std::string name = "cpu";
+  std::string plugin;
+  Target chosen;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string key = argv[i];
+    const std::string value = argv[i + 1];
+    if (key == "--backend") {
+      name = value;
+    } else if (key == "--plugin") {
+      plugin = value;
+    } else if (key == "--isa") {
+      chosen.options.emplace_back("isa", value);
+    } else {
+      fail(Code::Argument, "unknown argument {}", key);
+    }
+  }
+  chosen.backend = plugin.empty() ? BackendRegistry().find(name) : load(plugin);
+  return chosen;
+}
+
+int run(int argc, char** argv) {
+  try {
+    set_target(parse(argc, argv));
+  } catch (const Error& error) {
+    std::fprintf(stderr, "test_conformance: %s\n", error.what());
+    return kUsage;
+  }
+  try {
+    std::printf("on %s\n", make_device(target())->description().c_str());
+  } catch (const Error& error) {
+    std::fprintf(stderr, "test_conformance: %s\n", error.what());
+    return kSkipped;
+  }
+  return RUN_ALL_TESTS();
+}
+
+}  // namespace
+}  // namespace tenon::conformance
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  return tenon::conformance::run(argc, argv);
+}

@@ -1,0 +1,227 @@
+// Operations in the combinations that a backend may run as one: the same results as one by one.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "conformance/program_runner.h"
+#include "conformance/tolerances.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr uint32_t kVocab = 67;
+constexpr uint64_t kWidth = 96;
+
+/// Shorthand for building a pattern on x [T, 96].
+struct Pattern {
+  ProgramBuilder b;
+  Format format;
+
+  Slot x() { return table("table_x", kWidth); }
+  Slot table(const char* name, uint64_t width) {
+    return b.embed(b.weight(name, Format::F32, kVocab, width));
+  }
+  Slot linear(Slot input, const char* name, uint64_t rows, Format own, uint64_t columns = kWidth) {
+    return b.linear(input, b.weight(name, own, rows, columns));
+  }
+  Slot linear(Slot input, const char* name, uint64_t rows = kWidth) {
+    return linear(input, name, rows, format);
+  }
+  Slot with_bias(Slot input, const char* name, uint64_t rows = kWidth) {
+    const std::string bias = std::string(name) + ".bias";
+    return b.linear(input, b.weight(name, format, rows, kWidth),
+                    b.weight(bias, Format::F32, 1, rows));
+  }
+  Slot vector(const char* name, uint64_t width = kWidth) {
+    return b.weight(name, Format::F32, 1, width);
+  }
+};
+
+struct Case {
+  const char* name;
+  std::function<Slot(Pattern& p)> make;  ///< gives [T, .]
+};
+
+const Case kCases[] = {
+    {"LinearTwice", [](Pattern& p) { return p.linear(p.linear(p.x(), "a"), "c"); }},
+    {"ResultReadTwice",
+     [](Pattern& p) {
+       const Slot y = p.linear(p.x(), "a");
+       return p.b.add(p.linear(y, "c"), y);
+     }},
+    {"ResultAddedToItself",
+     [](Pattern& p) {
+       const Slot y = p.linear(p.x(), "a");
+       return p.b.add(y, y);
+     }},
+    {"ResidualOnTheRight",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       return p.b.add(p.with_bias(x, "a"), x);
+     }},
+    {"ResidualOnTheLeft",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       return p.b.add(x, p.with_bias(x, "a"));
+     }},
+    {"SumOfTwoLinears",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot y = p.linear(x, "a");
+       return p.b.add(y, p.linear(x, "c"));
+     }},
+    {"SumOfLinearsOfDifferentInputs",
+     [](Pattern& p) {
+       const Slot y = p.linear(p.x(), "a");
+       return p.b.add(y, p.linear(p.table("table_y", kWidth), "c"));
+     }},
+    {"EverythingColumnwise",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot y = p.b.scale(p.with_bias(x, "a"), 0.7f);
+       return p.b.scale(p.b.add(x, p.b.soft_cap(y, 1.5f)), -1.5f);
+     }},
+    {"WholeRowNorm",
+     [](Pattern& p) {
+       const Slot y = p.b.rms_norm(p.with_bias(p.x(), "a"), p.vector("n"), 1e-5f);
+       return p.b.layer_norm(p.linear(y, "c"), p.vector("m"), p.vector("m.bias"), 1e-5f);
+     }},
+    {"HeadNormAndRope",
+     [](Pattern& p) {
+       const Slot angles =
+           p.b.rope_angles(p.b.constant("f", std::vector{1.0, 0.3, 0.1, 0.03}), 1.1f);
+       const Slot q = p.b.rms_norm(p.with_bias(p.x(), "a", 80), p.vector("n", 16), 1e-5f, 16);
+       return p.b.rope(q, angles, TENON_ROPE_HALVES, 16);
+     }},
+    {"AnglesAfterTheLinear",
+     [](Pattern& p) {
+       const Slot q = p.linear(p.x(), "a");
+       const Slot angles = p.b.rope_angles(p.b.constant("f", std::vector{1.0, 0.1}), 1);
+       return p.b.rope(q, angles, TENON_ROPE_ADJACENT, 12);
+     }},
+    {"WideHeads",
+     [](Pattern& p) {
+       const Slot angles = p.b.rope_angles(p.b.constant("f", std::vector{1.0, 0.1}), 1);
+       const Slot q = p.b.rope(p.linear(p.x(), "a", 1300), angles, TENON_ROPE_HALVES, 650);
+       return p.b.rms_norm(q, p.vector("n", 325), 1e-5f, 325);
+     }},
+    {"GateThenUp",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot gate = p.with_bias(x, "gate", 160);
+       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.with_bias(x, "up", 160));
+     }},
+    {"UpThenGate",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot up = p.linear(x, "up", 160);
+       return p.b.glu(TENON_ACTIVATION_GELU_TANH, p.linear(x, "gate", 160), up);
+     }},
+    {"GateAndUpOfTwoFormats",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot gate = p.linear(x, "gate", 70, Format::Q5_1);
+       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(x, "up", 70));
+     }},
+    {"GateInFloat",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot gate = p.linear(x, "gate", 70, Format::F16);
+       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(x, "up", 70));
+     }},
+    {"UpInFloat",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot gate = p.linear(x, "gate", 70);
+       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(x, "up", 70, Format::BF16));
+     }},
+    {"GateAndUpOfDifferentInputs",
+     [](Pattern& p) {
+       const Slot gate = p.linear(p.x(), "gate");
+       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(p.table("table_y", kWidth), "up"));
+     }},
+    {"UpReadTwice",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot gate = p.linear(x, "gate");
+       const Slot up = p.linear(x, "up");
+       return p.b.add(p.b.glu(TENON_ACTIVATION_RELU, gate, up), up);
+     }},
+    {"GateScaledFirst",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot gate = p.b.scale(p.linear(x, "gate"), 2);
+       return p.b.glu(TENON_ACTIVATION_GELU_ERF, gate, p.linear(x, "up"));
+     }},
+    {"GateIsUp",
+     [](Pattern& p) {
+       const Slot y = p.linear(p.x(), "a");
+       return p.b.glu(TENON_ACTIVATION_SILU, y, y);
+     }},
+    {"UpIsNoLinear",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       return p.b.glu(TENON_ACTIVATION_SILU, p.linear(x, "gate"), x);
+     }},
+    {"GluDownResidual",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot n = p.b.rms_norm(x, p.vector("n"), 1e-5f);
+       const Slot gate = p.linear(n, "gate", 160);
+       const Slot h = p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(n, "up", 160));
+       return p.b.add(x, p.linear(h, "down", kWidth, p.format, 160));
+     }},
+    {"SameInputInTwoFormats",
+     [](Pattern& p) {
+       const Slot x = p.b.rms_norm(p.x(), p.vector("n"), 1e-5f);
+       const Slot y = p.linear(x, "a", kWidth, Format::F32);
+       const Slot z = p.linear(x, "c", kWidth, Format::IQ4_NL);
+       return p.b.add(p.b.add(y, z), p.linear(x, "d"));
+     }},
+    {"TableIsAlsoAWeight",
+     [](Pattern& p) {
+       const Slot table = p.b.weight("table_x", p.format, kVocab, kWidth);
+       return p.b.linear(p.b.embed(table), table);
+     }},
+    {"ResultNobodyReads",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       p.linear(x, "unread");
+       p.b.scale(x, 2);
+       return p.linear(x, "a");
+     }},
+};
+
+class Fusion : public testing::TestWithParam<std::tuple<const Case*, Format>> {};
+
+TEST_P(Fusion, AgreesWithOneByOne) {
+  const auto& [pattern_case, format] = GetParam();
+  Pattern pattern{{}, format};
+  const Slot out = pattern.b.gather_rows(pattern_case->make(pattern));
+  const Program program = std::move(pattern.b).finish(out, {40, 40});
+  const std::vector<StepPlan> steps = {one_sequence(1, kVocab), one_sequence(0, kVocab),
+                                       one_sequence(40, kVocab), one_sequence(3, kVocab)};
+  // The cases that name a quantised format themselves are quantised whatever `format` is.
+  const std::string name = pattern_case->name;
+  const bool mixed = name == "GateAndUpOfTwoFormats" || name == "SameInputInTwoFormats";
+  const bool floats = format == Format::F32 && !mixed;
+  // Two quantised linears in a row, and a product of two, add their errors.
+  expect_like_reference(program, steps, floats ? kFloatTolerance : 2 * kQuantisedTolerance);
+}
+
+std::vector<const Case*> all_cases() {
+  std::vector<const Case*> cases;
+  for (const Case& one : kCases) cases.push_back(&one);
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Patterns, Fusion,
+                         testing::Combine(testing::ValuesIn(all_cases()),
+                                          testing::Values(Format::F32, Format::Q8_0,
+                                                          Format::IQ4_NL)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)->name) + "_" +
+                                  find_format(std::get<1>(test.param))->name;
+                         });
+
+}  // namespace
+}  // namespace tenon::conformance

@@ -1,0 +1,202 @@
+#include "conformance/program_runner.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "quant/formats.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr uint32_t kBlocksPerSlab = 3;  // sequences cross slabs early
+
+uint32_t seed_of(std::string_view name) {
+  uint32_t seed = 2166136261u;
+  for (const char c : name) seed = (seed ^ static_cast<unsigned char>(c)) * 16777619u;
+  return seed;
+}
+
+}  // namespace
+
+std::vector<int32_t> tokens(uint32_t count, uint32_t vocab, uint32_t first) {
+  std::vector<int32_t> list(count);
+  for (uint32_t i = 0; i < count; ++i) list[i] = static_cast<int32_t>((first + i) % vocab);
+  return list;
+}
+
+StepPlan one_sequence(uint32_t count, uint32_t vocab) { return {{{0, tokens(count, vocab)}}}; }
+
+std::vector<float> random_values(std::string_view name, uint64_t count) {
+  std::mt19937 random(seed_of(name));
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+std::vector<std::byte> random_blocks(const tenon_slot& slot) {
+  const FormatInfo& format = *find_format(slot.type);
+  std::vector<float> values = random_values(slot.name, slot.rows * slot.columns);
+  if (slot.rows > 1 && !std::string_view(slot.name).starts_with("table")) {
+    const float scale = 1.0f / std::sqrt(static_cast<float>(slot.columns));
+    for (float& value : values) value *= scale;
+  }
+  std::vector<std::byte> blocks(slot.rows * *row_bytes(format, slot.columns));
+  format.encode_row(values.data(), blocks.data(), values.size());
+  return blocks;
+}
+
+Runner::Runner(const Target& target, const Program& program, const RunnerOptions& options)
+    : program_(program.view()),
+      executable_(std::make_unique<Executable>(make_device(target, options.host), program.view())) {
+  load_weights();
+  executable_->seal();
+  try {
+    make_pools(options.max_positions);
+  } catch (...) {
+    for (Pool& pool : pools_) {
+      for (tenon_buffer* slab : pool.slabs) executable_->destroy_buffer(slab);
+    }
+    throw;
+  }
+}
+
+Runner::~Runner() {
+  for (Pool& pool : pools_) {
+    for (tenon_buffer* slab : pool.slabs) executable_->destroy_buffer(slab);
+  }
+}
+
+void Runner::load_weights() {
+  for (uint32_t i = 0; i < program_.num_slots; ++i) {
+    const tenon_slot& slot = program_.slots[i];
+    if (slot.kind != TENON_SLOT_WEIGHT) continue;
+    const std::vector<std::byte> blocks = random_blocks(slot);
+    const uint64_t row_bytes = blocks.size() / slot.rows;
+    // Two calls where the granularity allows, the second half first: order must not matter.
+    const uint64_t granularity = executable_->row_granularity(i);
+    const uint64_t middle = slot.rows / 2 / granularity * granularity;
+    const auto part = std::span(blocks).subspan(middle * row_bytes);
+    executable_->load_rows(i, middle, slot.rows - middle, part);
+    if (middle == 0) continue;
+    executable_->load_rows(i, 0, middle, std::span(blocks).first(middle * row_bytes));
+  }
+}
+
+void Runner::make_pools(uint32_t max_positions) {
+  pools_.resize(program_.num_groups);
+  for (uint32_t g = 0; g < program_.num_groups; ++g) {
+    // Sequences end inside a block: a few more than the positions need.
+    const uint32_t num_blocks = max_positions / program_.groups[g].block_tokens + 8;
+    const uint32_t num_slabs = (num_blocks + kBlocksPerSlab - 1) / kBlocksPerSlab;
+    const uint64_t slab_bytes = executable_->kv_block_bytes(g) * kBlocksPerSlab;
+    // What an ended sequence leaves may be anything, also NaN: nobody may see it.
+    const std::vector<std::byte> garbage(slab_bytes, std::byte{0xFF});
+    for (uint32_t s = 0; s < num_slabs; ++s) {
+      tenon_buffer* slab = executable_->create_buffer(slab_bytes, TENON_MEMORY_KV);
+      pools_[g].slabs.push_back(slab);
+      Device& device = executable_->device();
+      device.check(device.api().buffer_write(slab, 0, garbage.data(), slab_bytes), "buffer_write");
+    }
+    // Neighbours in a sequence are none in memory.
+    pools_[g].free.resize(uint64_t{num_slabs} * kBlocksPerSlab);
+    std::iota(pools_[g].free.begin(), pools_[g].free.end(), 0u);
+    std::shuffle(pools_[g].free.begin(), pools_[g].free.end(), std::mt19937(7));
+  }
+}
+
+void Runner::grow(Sequence& sequence, uint32_t positions) {
+  sequence.blocks.resize(program_.num_groups);
+  for (uint32_t g = 0; g < program_.num_groups; ++g) {
+    while (sequence.blocks[g].size() * program_.groups[g].block_tokens < positions) {
+      sequence.blocks[g].push_back(pools_[g].free.back());
+      pools_[g].free.pop_back();
+    }
+  }
+}
+
+std::vector<float> Runner::run(const StepPlan& plan) {
+  std::vector<int32_t> all_tokens;
+  std::vector<int32_t> positions;
+  std::vector<std::vector<const uint32_t*>> tables(plan.parts.size());
+  std::vector<tenon_step_sequence> list;
+  for (size_t p = 0; p < plan.parts.size(); ++p) {
+    const Part& part = plan.parts[p];
+    const auto count = static_cast<uint32_t>(part.tokens.size());
+    Sequence& sequence = sequences_[part.sequence];
+    grow(sequence, sequence.past + count);
+    for (const auto& blocks : sequence.blocks) tables[p].push_back(blocks.data());
+    list.push_back(
+        {static_cast<uint32_t>(all_tokens.size()), count, sequence.past, 0, tables[p].data()});
+    for (uint32_t i = 0; i < count; ++i) {
+      all_tokens.push_back(part.tokens[i]);
+      positions.push_back(static_cast<int32_t>(sequence.past + i));
+    }
+  }
+  std::vector<uint32_t> rows(all_tokens.size());
+  std::iota(rows.begin(), rows.end(), 0u);
+  if (plan.rows) rows = *plan.rows;
+  std::vector<tenon_kv_pool> pools;
+  for (const Pool& pool : pools_) {
+    pools.push_back({pool.slabs.data(), static_cast<uint32_t>(pool.slabs.size()), kBlocksPerSlab});
+  }
+  std::vector<float> logits(rows.size() * program_.slots[program_.output].columns, -12345.0f);
+  tenon_step step{};
+  step.struct_size = sizeof(step);
+  step.num_tokens = static_cast<uint32_t>(all_tokens.size());
+  step.num_outputs = static_cast<uint32_t>(rows.size());
+  step.num_sequences = static_cast<uint32_t>(list.size());
+  step.sequence_size = sizeof(tenon_step_sequence);
+  step.num_pools = program_.num_groups;
+  step.tokens = all_tokens.data();
+  step.positions = positions.data();
+  step.sequences = list.data();
+  step.pools = pools.data();
+  step.output_rows = rows.data();
+  step.logits = logits.data();
+  step.cancel = plan.cancel;
+  verify_step(program_, step);
+  executable_->run(step);
+  for (const Part& part : plan.parts) {
+    sequences_[part.sequence].past += static_cast<uint32_t>(part.tokens.size());
+  }
+  return logits;
+}
+
+void Deviation::add(std::span<const float> result, std::span<const float> expected) {
+  if (result.size() != expected.size()) difference_ = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < std::min(result.size(), expected.size()); ++i) {
+    const double d = double{result[i]} - double{expected[i]};
+    difference_ += d * d;
+    size_ += double{expected[i]} * double{expected[i]};
+  }
+}
+
+double Deviation::relative_rmse() const {
+  if (difference_ == 0) return 0;
+  const double error = std::sqrt(difference_ / size_);
+  return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
+}
+
+void expect_like_reference(const Program& program, std::span<const StepPlan> steps,
+                           double tolerance, const RunnerOptions& options) {
+  static std::map<std::string, double> worst_of;  // by test
+  Runner tested(target(), program, options);
+  Runner expected(reference(), program, {.host = {}, .max_positions = options.max_positions});
+  Deviation deviation;
+  for (const StepPlan& step : steps) deviation.add(tested.run(step), expected.run(step));
+  const double error = deviation.relative_rmse();
+  EXPECT_LE(error, tolerance);
+  const testing::TestInfo& info = *testing::UnitTest::GetInstance()->current_test_info();
+  double& worst = worst_of[std::string(info.test_suite_name()) + "." + info.name()];
+  worst = std::max(worst, error);
+  testing::Test::RecordProperty("relative_rmse", fmt::format("{:.2e}", worst));
+}
+
+}  // namespace tenon::conformance

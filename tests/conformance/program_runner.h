@@ -1,0 +1,106 @@
+// Programs with random weights, and steps of them on one backend with KV memory of their own. Says
+// nothing about which results are right.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/target.h"
+#include "program/program.h"
+
+namespace tenon::conformance {
+
+/// Tokens that a step adds to a sequence.
+struct Part {
+  uint32_t sequence;
+  std::vector<int32_t> tokens;
+};
+
+/// A step: tokens of sequences side by side.
+struct StepPlan {
+  std::vector<Part> parts;
+  /// Rows whose logits are wanted; absent: all, in order.
+  std::optional<std::vector<uint32_t>> rows = {};
+  const uint32_t* cancel = nullptr;
+};
+
+/// `count` tokens 0, 1, ... starting over at `vocab`.
+std::vector<int32_t> tokens(uint32_t count, uint32_t vocab, uint32_t first = 0);
+/// A step of one sequence with tokens 0..count-1.
+StepPlan one_sequence(uint32_t count, uint32_t vocab);
+
+/// Standard normal values that depend on `name` only.
+std::vector<float> random_values(std::string_view name, uint64_t count);
+/// The rows of a weight slot as blocks of its format, random, the same for every backend. Vectors
+/// and slots named "table..." are standard normal; the others are smaller by sqrt(columns), so that
+/// x W^T has the size of x.
+std::vector<std::byte> random_blocks(const tenon_slot& slot);
+
+/// What the runner has besides the program.
+struct RunnerOptions {
+  Host host;
+  uint32_t max_positions = 128;  ///< of all sequences together, per KV group
+};
+
+/// A program compiled and loaded on a device; sequences grow from step to step.
+class Runner {
+ public:
+  Runner(const Target& target, const Program& program, const RunnerOptions& options = {});
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  /// Runs a step; returns the logits [R, vocab]. Throws what the backend reports; the sequences
+  /// then stay as they were.
+  std::vector<float> run(const StepPlan& plan);
+  /// Takes back the last positions of a sequence.
+  void rewind(uint32_t sequence, uint32_t past) { sequences_[sequence].past = past; }
+  [[nodiscard]] Executable& executable() { return *executable_; }
+
+ private:
+  struct Sequence {
+    uint32_t past = 0;
+    std::vector<std::vector<uint32_t>> blocks;  // [groups][...]
+  };
+  struct Pool {
+    std::vector<tenon_buffer*> slabs;
+    std::vector<uint32_t> free;  // block numbers
+  };
+
+  void load_weights();
+  void make_pools(uint32_t max_positions);
+  void grow(Sequence& sequence, uint32_t positions);
+
+  const tenon_program& program_;
+  std::unique_ptr<Executable> executable_;
+  std::vector<Pool> pools_;
+  std::map<uint32_t, Sequence> sequences_;
+};
+
+/// Relative RMSE over everything added: sqrt(sum (result - expected)^2 / sum expected^2). Infinite
+/// when sizes differ, a value is no number, or all expected are zero and a result is not. Over all
+/// steps of a case at once, since a single value near zero says nothing.
+class Deviation {
+ public:
+  void add(std::span<const float> result, std::span<const float> expected);
+  [[nodiscard]] double relative_rmse() const;
+
+ private:
+  double difference_ = 0;
+  double size_ = 0;
+};
+
+/// Runs the steps on the backend under test and on the reference, and expects the logits within
+/// `tolerance` (relative RMSE over all steps). The worst figure of a test becomes a property of it
+/// (--gtest_output=xml shows it).
+void expect_like_reference(const Program& program, std::span<const StepPlan> steps,
+                           double tolerance, const RunnerOptions& options = {});
+
+}  // namespace tenon::conformance

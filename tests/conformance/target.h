@@ -1,0 +1,35 @@
+// The backend under test, as the command line of test_conformance names it, and the one it is
+// compared with.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/device.h"
+#include "base/system.h"
+#include "base/thread_team.h"
+
+namespace tenon::conformance {
+
+/// A backend and the options its devices are made with.
+struct Target {
+  Backend backend;
+  Device::Options options;
+};
+
+/// The backend under test.
+const Target& target();
+void set_target(Target target);
+/// The linked-in reference backend.
+const Target& reference();
+
+/// What a device works with.
+struct Host {
+  uint32_t threads = 2;
+  const Executor* executor = nullptr;  ///< instead of own threads
+  std::shared_ptr<System> system = System::real();
+};
+
+std::shared_ptr<Device> make_device(const Target& target, const Host& host = {});
+
+}  // namespace tenon::conformance
