@@ -119,8 +119,8 @@ class Session {
     check(tenon_session_append_tokens(get(), tokens.data(), tokens.size()));
   }
 
-  /// Appends `text` and continues it: for (auto piece : session.generate("Once")) std::cout <<
-  /// piece;
+  /// Appends `text` and continues it:
+  ///   for (auto piece : session.generate("Once upon a time")) std::cout << piece;
   [[nodiscard]] Generation generate(std::string_view text, const GenerateOptions& options = {}) {
     append(text, {options.add_special.value_or(position() == 0), options.parse_special});
     return generate(options);
