@@ -81,8 +81,12 @@ with_cmake cpp static tenon::tenon -DTENON_STATIC=ON
 
 # The moved program finds the moved library, and the plugin beside it.
 if "$prefix/bin/tenon" backends > "$work/backends.txt"; then
-  grep -q "$library_dir/tenon/libtenon-reference.so" "$work/backends.txt" \
-    || { cat "$work/backends.txt"; echo "FAILED: the installed plugin was not found"; exit 1; }
+  plugin=$(grep -o '/.*/libtenon-reference\.so' "$work/backends.txt" || true)
+  if [ "$(realpath -m "$plugin")" != "$(realpath "$library_dir")/tenon/libtenon-reference.so" ]; then
+    cat "$work/backends.txt"
+    echo "FAILED: the installed plugin was not found"
+    exit 1
+  fi
 else
   echo "FAILED: the installed program does not run"
   exit 1
