@@ -87,21 +87,28 @@ void HostServices::write_log(void* user, uint32_t level, const char* text, uint6
 uint32_t HostServices::num_threads(void* user) { return self(user).team_->num_threads(); }
 
 int32_t HostServices::parallel(void* user, const tenon_parallel_job* job) {
+  struct Run {
+    const tenon_parallel_job* job;
+    int32_t stopped;  // written before a phase, while the other threads wait
+  };
+  Run run{job, 0};
   Phases phases;
   phases.num_phases = job->num_phases;
-  phases.arg = const_cast<tenon_parallel_job*>(job);
+  phases.arg = &run;
   phases.phase = [](void* arg, uint32_t phase, uint32_t thread, uint32_t threads) noexcept {
-    const auto* j = static_cast<const tenon_parallel_job*>(arg);
-    j->run(j->arg, phase, thread, threads);
+    const tenon_parallel_job& j = *static_cast<const Run*>(arg)->job;
+    j.run(j.arg, phase, thread, threads);
   };
   if (job->before_phase != nullptr) {
     phases.before_phase = [](void* arg, uint32_t phase) noexcept {
-      const auto* j = static_cast<const tenon_parallel_job*>(arg);
-      return j->before_phase(j->arg, phase) == 0;
+      auto* r = static_cast<Run*>(arg);
+      r->stopped = r->job->before_phase(r->job->arg, phase);
+      return r->stopped == 0;
     };
   }
   try {
-    return self(user).team_->run(phases) ? 0 : 1;
+    self(user).team_->run(phases);
+    return run.stopped;
   } catch (const std::exception& error) {
     set_error(user, error.what(), std::strlen(error.what()));
     return -1;
