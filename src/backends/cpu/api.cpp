@@ -94,37 +94,48 @@ int32_t supports(tenon_device*, const tenon_program* program, uint32_t op) {
 tenon_status buffer_create(tenon_device* device, uint64_t size, uint32_t purpose,
                            tenon_buffer** buffer) {
   return fence(device->host, "cpu backend: buffer_create failed", [&] {
-    *buffer = new tenon_buffer{HostMemory(*device->host, size, purpose)};
+    *buffer = new tenon_buffer{device->host, HostMemory(*device->host, size, purpose)};
     return TENON_BACKEND_OK;
   });
 }
 
 void buffer_destroy(tenon_buffer* buffer) { delete buffer; }
 
-bool inside(const tenon_buffer* buffer, uint64_t offset, uint64_t size) {
+/// OK, or ARGUMENT when the buffer has no bytes [offset, offset + size).
+tenon_status check_range(const tenon_buffer* buffer, uint64_t offset, uint64_t size) {
   const uint64_t total = buffer->memory.size_bytes();
-  return offset <= total && size <= total - offset;
+  if (offset <= total && size <= total - offset) return TENON_BACKEND_OK;
+  return fence(buffer->host, "cpu backend: outside the buffer", [&] {
+    return report(buffer->host, TENON_BACKEND_ARGUMENT,
+                  std::to_string(size) + " bytes at " + std::to_string(offset) +
+                      " of a buffer of " + std::to_string(total));
+  });
 }
 
 tenon_status buffer_read(tenon_buffer* buffer, uint64_t offset, void* out, uint64_t size) {
-  if (!inside(buffer, offset, size)) return TENON_BACKEND_ARGUMENT;
-  std::memcpy(out, buffer_data(buffer) + offset, size);
-  return TENON_BACKEND_OK;
+  const tenon_status status = check_range(buffer, offset, size);
+  if (status == TENON_BACKEND_OK && size > 0) {
+    std::memcpy(out, buffer_data(buffer) + offset, size);
+  }
+  return status;
 }
 
 tenon_status buffer_write(tenon_buffer* buffer, uint64_t offset, const void* in, uint64_t size) {
-  if (!inside(buffer, offset, size)) return TENON_BACKEND_ARGUMENT;
-  std::memcpy(buffer_data(buffer) + offset, in, size);
-  return TENON_BACKEND_OK;
+  const tenon_status status = check_range(buffer, offset, size);
+  if (status == TENON_BACKEND_OK && size > 0) {
+    std::memcpy(buffer_data(buffer) + offset, in, size);
+  }
+  return status;
 }
 
 tenon_status buffer_copy(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
                          uint64_t from_offset, uint64_t size) {
-  if (!inside(to, to_offset, size) || !inside(from, from_offset, size)) {
-    return TENON_BACKEND_ARGUMENT;
+  tenon_status status = check_range(to, to_offset, size);
+  if (status == TENON_BACKEND_OK) status = check_range(from, from_offset, size);
+  if (status == TENON_BACKEND_OK && size > 0) {
+    std::memmove(buffer_data(to) + to_offset, buffer_data(from) + from_offset, size);
   }
-  std::memmove(buffer_data(to) + to_offset, buffer_data(from) + from_offset, size);
-  return TENON_BACKEND_OK;
+  return status;
 }
 
 tenon_status compile(tenon_device* device, const tenon_program* program,
@@ -171,11 +182,18 @@ tenon_status seal(tenon_executable* executable) {
 
 tenon_status run(tenon_executable* executable, const tenon_step* step, uint64_t* ticket) {
   return fence(executable->host, "cpu backend: run failed", [&]() -> tenon_status {
+    if (!executable->executable.sealed()) {
+      return report(executable->host, TENON_BACKEND_STATE, "run: the executable is not sealed");
+    }
     if (const char* problem = executable->executable.check_step(*step); problem != nullptr) {
       return report(executable->host, TENON_BACKEND_ARGUMENT, std::string("run: ") + problem);
     }
-    if (!executable->executable.run(*step)) {
+    const int32_t stopped = executable->executable.run(*step);
+    if (stopped == TENON_BACKEND_CANCELLED) {
       return report(executable->host, TENON_BACKEND_CANCELLED, "the step was cancelled");
+    }
+    if (stopped != 0) {
+      return report(executable->host, TENON_BACKEND_INTERNAL, "the host did not run the step");
     }
     *ticket = 0;
     return TENON_BACKEND_OK;

@@ -12,6 +12,7 @@
 
 /// Memory for KV slabs; the opaque type of the plugin ABI.
 struct tenon_buffer {
+  const tenon_host* host;
   tenon::cpu::HostMemory memory;
 };
 

@@ -217,6 +217,7 @@ const char* Executable::check_rows(const RowsToLoad& rows) const {
   if (rows.first_row > slot.rows || rows.num_rows > slot.rows - rows.first_row) {
     return "the rows are outside the weight";
   }
+  if (rows.num_rows == 0) return rows.size_bytes == 0 ? nullptr : "the size does not fit the rows";
   const uint64_t granularity = row_granularity(rows.slot);
   const bool to_the_end = rows.first_row + rows.num_rows == slot.rows;
   if (rows.first_row % granularity != 0 || (rows.num_rows % granularity != 0 && !to_the_end)) {
@@ -231,6 +232,7 @@ const char* Executable::check_rows(const RowsToLoad& rows) const {
 }
 
 void Executable::load_rows(const RowsToLoad& rows) noexcept {
+  if (rows.num_rows == 0) return;
   Weight& weight = weights_[rows.slot];
   if (weight.vector != nullptr) {
     weight.matrix.format->decode_row(rows.blocks, weight.vector, weight.matrix.depth);
@@ -240,7 +242,6 @@ void Executable::load_rows(const RowsToLoad& rows) noexcept {
 }
 
 const char* Executable::check_step(const tenon_step& step) const {
-  if (!sealed_) return "the executable is not sealed";
   if (step.num_tokens > plan_.max_tokens) return "the step has more tokens than max_tokens";
   if (step.num_outputs > plan_.max_outputs) return "the step has more outputs than max_outputs";
   if (step.num_pools != plan_.groups.size()) return "the step has not one pool per KV group";
@@ -277,8 +278,8 @@ void Executable::prepare(const tenon_step& step) {
   }
 }
 
-bool Executable::run(const tenon_step& step) {
-  if (step.num_tokens == 0) return true;
+int32_t Executable::run(const tenon_step& step) {
+  if (step.num_tokens == 0) return 0;
   prepare(step);
   for (size_t p = 0; p < plan_.phases.size(); ++p)
     next_item_[p].store(0, std::memory_order_relaxed);
@@ -292,12 +293,12 @@ bool Executable::run(const tenon_step& step) {
   };
   if (step.cancel != nullptr) {
     job.before_phase = [](void* arg, uint32_t) {
-      return static_cast<PhaseRunner*>(arg)->cancelled() ? 1 : 0;
+      return static_cast<PhaseRunner*>(arg)->cancelled() ? TENON_BACKEND_CANCELLED : 0;
     };
   }
   const int32_t stopped = host_.parallel(host_.user, &job);
   state_.step = nullptr;
-  return stopped == 0;
+  return stopped;
 }
 
 uint64_t Executable::memory_bytes(uint32_t purpose) const {

@@ -38,9 +38,10 @@ class Executable {
 
   /// NULL, or what is wrong with the step.
   [[nodiscard]] const char* check_step(const tenon_step& step) const;
-  /// Runs a step that passed check_step; false when it was cancelled. May throw std::bad_alloc
-  /// while the block address tables grow to a longer context than seen before.
-  bool run(const tenon_step& step);
+  /// Runs a step that passed check_step, sealed: 0, TENON_BACKEND_CANCELLED, or what the host gave
+  /// when its threads did not run the step. May throw std::bad_alloc while the block address tables
+  /// grow to a longer context than seen before.
+  int32_t run(const tenon_step& step);
 
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
 
