@@ -16,6 +16,12 @@ namespace {
 
 constexpr uint32_t kBlocksPerSlab = 3;  // sequences cross slabs early
 
+/// A sequence as a later version of the host may pass it: with members that this one has not.
+struct LaterSequence {
+  tenon_step_sequence known;
+  uint64_t later[2];
+};
+
 uint32_t seed_of(std::string_view name) {
   uint32_t seed = 2166136261u;
   for (const char c : name) seed = (seed ^ static_cast<unsigned char>(c)) * 16777619u;
@@ -52,9 +58,11 @@ std::vector<std::byte> random_blocks(const tenon_slot& slot) {
   return blocks;
 }
 
-Runner::Runner(const Target& target, const Program& program, const RunnerOptions& options)
-    : program_(program.view()),
-      executable_(std::make_unique<Executable>(make_device(target, options.host), program.view())) {
+Runner::Runner(const Target& target, const tenon_program& program, const RunnerOptions& options)
+    : program_(program),
+      slots_(program.slots, program.num_slots, program.slot_size),
+      groups_(program.groups, program.num_groups, program.group_size),
+      executable_(std::make_unique<Executable>(make_device(target, options.host), program)) {
   load_weights();
   executable_->seal();
   try {
@@ -75,7 +83,7 @@ Runner::~Runner() {
 
 void Runner::load_weights() {
   for (uint32_t i = 0; i < program_.num_slots; ++i) {
-    const tenon_slot& slot = program_.slots[i];
+    const tenon_slot& slot = slots_[i];
     if (slot.kind != TENON_SLOT_WEIGHT) continue;
     const std::vector<std::byte> blocks = random_blocks(slot);
     const uint64_t row_bytes = blocks.size() / slot.rows;
@@ -93,7 +101,7 @@ void Runner::make_pools(uint32_t max_positions) {
   pools_.resize(program_.num_groups);
   for (uint32_t g = 0; g < program_.num_groups; ++g) {
     // Sequences end inside a block: a few more than the positions need.
-    const uint32_t num_blocks = max_positions / program_.groups[g].block_tokens + 8;
+    const uint32_t num_blocks = max_positions / groups_[g].block_tokens + 8;
     const uint32_t num_slabs = (num_blocks + kBlocksPerSlab - 1) / kBlocksPerSlab;
     const uint64_t slab_bytes = executable_->kv_block_bytes(g) * kBlocksPerSlab;
     // What an ended sequence leaves may be anything, also NaN: nobody may see it.
@@ -114,7 +122,7 @@ void Runner::make_pools(uint32_t max_positions) {
 void Runner::grow(Sequence& sequence, uint32_t positions) {
   sequence.blocks.resize(program_.num_groups);
   for (uint32_t g = 0; g < program_.num_groups; ++g) {
-    while (sequence.blocks[g].size() * program_.groups[g].block_tokens < positions) {
+    while (sequence.blocks[g].size() * groups_[g].block_tokens < positions) {
       sequence.blocks[g].push_back(pools_[g].free.back());
       pools_[g].free.pop_back();
     }
@@ -125,7 +133,7 @@ std::vector<float> Runner::run(const StepPlan& plan) {
   std::vector<int32_t> all_tokens;
   std::vector<int32_t> positions;
   std::vector<std::vector<const uint32_t*>> tables(plan.parts.size());
-  std::vector<tenon_step_sequence> list;
+  std::vector<LaterSequence> list;
   for (size_t p = 0; p < plan.parts.size(); ++p) {
     const Part& part = plan.parts[p];
     const auto count = static_cast<uint32_t>(part.tokens.size());
@@ -133,7 +141,8 @@ std::vector<float> Runner::run(const StepPlan& plan) {
     grow(sequence, sequence.past + count);
     for (const auto& blocks : sequence.blocks) tables[p].push_back(blocks.data());
     list.push_back(
-        {static_cast<uint32_t>(all_tokens.size()), count, sequence.past, 0, tables[p].data()});
+        {{static_cast<uint32_t>(all_tokens.size()), count, sequence.past, 0, tables[p].data()},
+         {~uint64_t{0}, ~uint64_t{0}}});
     for (uint32_t i = 0; i < count; ++i) {
       all_tokens.push_back(part.tokens[i]);
       positions.push_back(static_cast<int32_t>(sequence.past + i));
@@ -146,17 +155,17 @@ std::vector<float> Runner::run(const StepPlan& plan) {
   for (const Pool& pool : pools_) {
     pools.push_back({pool.slabs.data(), static_cast<uint32_t>(pool.slabs.size()), kBlocksPerSlab});
   }
-  std::vector<float> logits(rows.size() * program_.slots[program_.output].columns, -12345.0f);
+  std::vector<float> logits(rows.size() * slots_[program_.output].columns, -12345.0f);
   tenon_step step{};
   step.struct_size = sizeof(step);
   step.num_tokens = static_cast<uint32_t>(all_tokens.size());
   step.num_outputs = static_cast<uint32_t>(rows.size());
   step.num_sequences = static_cast<uint32_t>(list.size());
-  step.sequence_size = sizeof(tenon_step_sequence);
+  step.sequence_size = sizeof(LaterSequence);
   step.num_pools = program_.num_groups;
   step.tokens = all_tokens.data();
   step.positions = positions.data();
-  step.sequences = list.data();
+  step.sequences = list.empty() ? nullptr : &list.front().known;
   step.pools = pools.data();
   step.output_rows = rows.data();
   step.logits = logits.data();

@@ -2,7 +2,6 @@
 // nothing about which results are right.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include "conformance/target.h"
 #include "program/program.h"
+#include "program/strided.h"
 
 namespace tenon::conformance {
 
@@ -52,7 +52,9 @@ struct RunnerOptions {
 /// A program compiled and loaded on a device; sequences grow from step to step.
 class Runner {
  public:
-  Runner(const Target& target, const Program& program, const RunnerOptions& options = {});
+  Runner(const Target& target, const tenon_program& program, const RunnerOptions& options = {});
+  Runner(const Target& target, const Program& program, const RunnerOptions& options = {})
+      : Runner(target, program.view(), options) {}
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -78,7 +80,9 @@ class Runner {
   void make_pools(uint32_t max_positions);
   void grow(Sequence& sequence, uint32_t positions);
 
-  const tenon_program& program_;
+  const tenon_program program_;
+  const Strided<tenon_slot> slots_;
+  const Strided<tenon_kv_group> groups_;
   std::unique_ptr<Executable> executable_;
   std::vector<Pool> pools_;
   std::map<uint32_t, Sequence> sequences_;

@@ -1,0 +1,40 @@
+// Small decoders as the architectures build them, in every geometry that a test asks for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "program/program.h"
+#include "quant/formats.h"
+
+namespace tenon::conformance {
+
+struct MiniModel {
+  uint32_t layers = 2;
+  uint32_t width = 96;
+  uint32_t heads = 6;
+  uint32_t kv_heads = 3;
+  uint32_t key_dim = 48;
+  uint32_t value_dim = 48;
+  uint32_t feed_forward = 160;
+  uint32_t vocab = 67;
+  uint32_t rope_pairs = 0;  ///< 0: all of key_dim
+  uint32_t rope_style = TENON_ROPE_ADJACENT;
+  uint32_t activation = TENON_ACTIVATION_SILU;
+  uint32_t cache_type = TENON_TYPE_F32;
+  uint32_t block_tokens = 32;
+  uint32_t window = 0;  ///< of every second layer, in a group of its own
+  bool biases = false;
+  bool head_norms = false;
+  bool up_first = false;
+  float soft_cap = 0;
+  uint32_t max_tokens = 64;
+  /// Formats of the matrices, taken in turn; the embedding and the logits share the first.
+  std::vector<Format> formats = {Format::F32};
+};
+
+/// norm, q, k, v, head norms, rope, kv_write, attention, output, residual, norm, gate, up, glu,
+/// down, residual; per layer. Then the wanted rows, norm, logits.
+Program build(const MiniModel& model);
+
+}  // namespace tenon::conformance
