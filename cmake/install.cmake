@@ -36,6 +36,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tenon-config.cmake
               ${PROJECT_BINARY_DIR}/tenon-config-version.cmake DESTINATION ${package_dir})
 
 file(RELATIVE_PATH TENON_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" TENON_PC_PREFIX ${TENON_PC_PREFIX})
 configure_file(cmake/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
