@@ -11,6 +11,7 @@ namespace tenon {
 namespace {
 
 constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
+constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 
 std::vector<std::string> read_strings(const Metadata& metadata, std::string_view key) {
   const auto texts = metadata.get_or<StringArray>(key, {});
@@ -41,7 +42,10 @@ Vocabulary read_vocabulary(const Metadata& metadata) {
     fail(Code::Format, "{}: key \"{}\" is missing", metadata.file_name(), kTokens);
   }
   vocabulary.tokens = read_strings(metadata, kTokens);
-  vocabulary.merges = read_strings(metadata, "tokenizer.ggml.merges");
+  if (vocabulary.model == "gpt2" && !metadata.contains(kMerges)) {
+    fail(Code::Format, "{}: key \"{}\" is missing", metadata.file_name(), kMerges);
+  }
+  vocabulary.merges = read_strings(metadata, kMerges);
   vocabulary.scores = metadata.get_or<std::vector<float>>("tokenizer.ggml.scores", {});
   for (const int32_t type :
        metadata.get_or<std::vector<int32_t>>("tokenizer.ggml.token_type", {})) {
