@@ -46,9 +46,9 @@ class Session::Use {
 };
 
 Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options)
-    : Session(engine, Sequence(engine->pools(), checked_context(engine->model(), options))) {}
+    : Session(Sequence(engine->pools(), checked_context(engine->model(), options)), engine) {}
 
-Session::Session(std::shared_ptr<Engine> engine, Sequence sequence)
+Session::Session(Sequence sequence, std::shared_ptr<Engine> engine)
     : engine_(std::move(engine)),
       sequence_(std::move(sequence)),
       logits_(model().options().system, vocab() * sizeof(float), "logits of a session") {}
@@ -192,7 +192,7 @@ void Session::check_finite(std::span<const float> logits) const {
 
 std::unique_ptr<Session> Session::fork() {
   const Use use(*this);
-  std::unique_ptr<Session> copy(new Session(engine_, sequence_.fork()));
+  std::unique_ptr<Session> copy(new Session(sequence_.fork(), engine_));
   std::memcpy(copy->logits_.data(), logits_.data(), logits_.size());
   copy->logits_position_ = logits_position_;
   return copy;

@@ -89,7 +89,7 @@ class Session {
   class Use;
   static constexpr uint64_t kNoLogits = UINT64_MAX;
 
-  Session(std::shared_ptr<Engine> engine, Sequence sequence);
+  Session(Sequence sequence, std::shared_ptr<Engine> engine);
   void check_tokens(std::span<const Token> tokens) const;
   void append_checked(std::span<const Token> tokens);
   void check_cancelled();
