@@ -1,0 +1,206 @@
+// The promise that the bits of a sequence's logits depend on its tokens alone: not on neighbours,
+// slices, threads, who runs them, or how the cache came to be.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "tests/engine/tiny_engine.h"
+
+namespace tenon {
+namespace {
+
+/// More than four blocks of the cache, and a part of one.
+constexpr uint32_t kLength = 150;
+constexpr uint32_t kContext = 256;
+
+struct Subject {
+  std::string name;
+  TinyModel tiny;
+  std::string cache_type = "f16";
+};
+
+TinyModel with_formats(std::vector<Format> formats) {
+  TinyModel tiny;
+  tiny.formats = std::move(formats);
+  return tiny;
+}
+
+TinyModel k_mixed() {
+  TinyModel tiny = with_formats({Format::Q4_K, Format::Q6_K, Format::Q4_K, Format::Q5_K,
+                                 Format::Q8_0, Format::Q3_K, Format::Q2_K});
+  tiny.width = tiny.feed_forward = 256;
+  tiny.heads = 4;
+  tiny.kv_heads = 2;
+  tiny.key_dim = tiny.value_dim = 64;
+  return tiny;
+}
+
+TinyModel qwen3() {
+  TinyModel tiny;
+  tiny.architecture = "qwen3";
+  tiny.tied = false;
+  return tiny;
+}
+
+std::vector<Subject> subjects() {
+  return {{"float", with_formats({Format::F32, Format::F16, Format::BF16}), "f32"},
+          {"q8_0", with_formats({Format::Q8_0})},
+          {"k_mixed", k_mixed()},
+          {"qwen3", qwen3()}};
+}
+
+class Invariance : public testing::TestWithParam<Subject> {
+ protected:
+  /// One thread, all at once, nobody beside it.
+  void SetUp() override {
+    auto session = make_session(options(1));
+    expected_ = evaluate_all(*session, tokens_);
+    ASSERT_EQ(expected_.size(), size_t{kLength} * vocab_);
+  }
+
+  static ModelOptions options(uint32_t threads, uint32_t slice = 512) {
+    ModelOptions options;
+    options.threads = threads;
+    options.slice = slice;
+    options.cache_type = GetParam().cache_type;
+    return options;
+  }
+  static std::shared_ptr<Engine> make_engine(ModelOptions options) {
+    return tiny_engine(GetParam().tiny, std::move(options));
+  }
+  static std::unique_ptr<Session> make_session(ModelOptions options) {
+    return std::make_unique<Session>(make_engine(std::move(options)), SessionOptions{kContext});
+  }
+  /// The logits behind the first `count` tokens.
+  [[nodiscard]] std::span<const float> expected(uint32_t count = kLength) const {
+    return std::span(expected_).first(size_t{count} * vocab_);
+  }
+  [[nodiscard]] std::span<const float> expected_row(uint32_t row) const {
+    return std::span(expected_).subspan(size_t{row} * vocab_, vocab_);
+  }
+
+  const uint32_t vocab_ = GetParam().tiny.vocab;
+  const std::vector<Token> tokens_ = make_tokens(kLength);
+  std::vector<float> expected_;  // [kLength, vocab]
+};
+
+TEST_P(Invariance, ThreadsChangeNoBit) {
+  for (const uint32_t threads : {2u, 3u, 5u}) {
+    EXPECT_TRUE(same_bits(evaluate_all(*make_session(options(threads)), tokens_), expected()))
+        << threads << " threads";
+  }
+}
+
+TEST_P(Invariance, SlicesChangeNoBit) {
+  for (const uint32_t slice : {1u, 7u, 48u}) {
+    EXPECT_TRUE(same_bits(evaluate_all(*make_session(options(2, slice)), tokens_), expected()))
+        << "slices of " << slice;
+  }
+}
+
+TEST_P(Invariance, AHostsExecutorChangesNoBit) {
+  for (const uint32_t concurrency : {1u, 4u}) {
+    ModelOptions on_host = options(0);
+    on_host.executor = Executor{nullptr, concurrency,
+                                [](void*, uint32_t n, void (*task)(void*, uint32_t), void* arg) {
+                                  for (uint32_t i = n; i > 0; --i) task(arg, i - 1);
+                                }};
+    EXPECT_TRUE(same_bits(evaluate_all(*make_session(std::move(on_host)), tokens_), expected()))
+        << concurrency << " tasks, one after another, last first";
+  }
+}
+
+/// A sequence and how much of it goes into each step.
+struct Lane {
+  Lane(Engine& engine, std::vector<Token> text)
+      : sequence(engine.pools(), kContext),
+        logits(text.size() * engine.model().hyper_parameters().vocab) {
+    sequence.append(text);
+  }
+  BatchItem next(uint32_t count) {
+    count = static_cast<uint32_t>(std::min<uint64_t>(count, sequence.num_pending()));
+    const size_t vocab = logits.size() / sequence.size();
+    return {&sequence, count, Outputs::All, logits.data() + sequence.cached() * vocab, nullptr};
+  }
+  Sequence sequence;
+  std::vector<float> logits;  // [tokens, vocab]
+};
+
+TEST_P(Invariance, NeighboursChangeNoBit) {
+  for (uint32_t neighbours = 1; neighbours <= 4; ++neighbours) {
+    const auto engine = make_engine(options(2));
+    std::deque<Lane> lanes;
+    const uint32_t place = neighbours / 2;
+    for (uint32_t i = 0; i <= neighbours; ++i) {
+      lanes.emplace_back(*engine, i == place ? tokens_ : make_tokens(11 + 37 * i, 100 + i));
+    }
+    const auto counts = make_tokens(1000, neighbours, 40);
+    for (size_t step = 0; lanes[place].sequence.num_pending() > 0; ++step) {
+      std::vector<BatchItem> items;
+      for (size_t i = 0; i < lanes.size(); ++i) {
+        const auto count = static_cast<uint32_t>(counts[(step * lanes.size() + i) % 1000]);
+        // Often a single token: a sequence that generates.
+        items.push_back(lanes[i].next(count > 25 ? 1 : count));
+      }
+      engine->run(items);
+    }
+    EXPECT_TRUE(same_bits(lanes[place].logits, expected())) << neighbours << " neighbours";
+  }
+}
+
+TEST_P(Invariance, StepsFilledByManySequencesChangeNoBit) {
+  // The tokens of all do not fit into one step, so the engine cuts them.
+  const auto engine = make_engine(options(2, 64));
+  std::deque<Lane> lanes;
+  for (uint32_t i = 0; i < 4; ++i) lanes.emplace_back(*engine, make_tokens(60 + i, 7 + i));
+  lanes.emplace_front(*engine, tokens_);
+  lanes.emplace_back(*engine, tokens_);
+  std::vector<BatchItem> items;
+  for (Lane& lane : lanes) items.push_back(lane.next(kLength));
+  engine->run(items);
+  EXPECT_TRUE(same_bits(lanes.front().logits, expected()));
+  EXPECT_TRUE(same_bits(lanes.back().logits, expected()));
+}
+
+TEST_P(Invariance, TokenByTokenChangesNoBit) {
+  const auto session = make_session(options(2));
+  for (uint32_t i = 0; i < 70; ++i) {
+    session->append(std::span(tokens_).subspan(i, 1));
+    ASSERT_TRUE(same_bits(last_logits(*session), expected_row(i))) << "token " << i;
+  }
+}
+
+TEST_P(Invariance, ForksChangeNoBit) {
+  for (const uint32_t at : {1u, 32u, 45u, 64u, 149u}) {
+    const auto session = make_session(options(2));
+    const std::span<const Token> all(tokens_);
+    evaluate_all(*session, all.first(at));
+    const auto copy = session->fork();
+    // The original writes into the shared block first.
+    evaluate_all(*session, make_tokens(kLength - at, 99));
+    EXPECT_TRUE(same_bits(last_logits(*copy), expected_row(at - 1))) << "fork at " << at;
+    evaluate_all(*copy, all.subspan(at));
+    EXPECT_TRUE(same_bits(last_logits(*copy), expected_row(kLength - 1))) << "fork at " << at;
+  }
+}
+
+TEST_P(Invariance, RewindAndAppendChangeNoBit) {
+  const auto session = make_session(options(2));
+  for (const uint32_t at : {140u, 65u, 64u, 31u, 1u, 0u}) {
+    session->rewind(0);
+    evaluate_all(*session, std::span(tokens_).first(at));
+    evaluate_all(*session, make_tokens(kContext - at, 55));
+    session->rewind(at);
+    const std::vector<float> rest = evaluate_all(*session, std::span(tokens_).subspan(at));
+    EXPECT_TRUE(same_bits(rest, std::span(expected_).subspan(size_t{at} * vocab_)))
+        << "rewound to " << at;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Invariance, testing::ValuesIn(subjects()),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace tenon

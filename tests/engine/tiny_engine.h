@@ -1,0 +1,82 @@
+// Loaded tiny models, their engines and sessions, and logits to compare. For tests only.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/session.h"
+#include "model/model.h"
+#include "tests/engine/tiny_model.h"
+
+namespace tenon {
+
+inline std::shared_ptr<const Model> load_source(std::shared_ptr<const ByteSource> source,
+                                                ModelOptions options = {}) {
+  return Model::load(std::span(&source, 1), std::move(options));
+}
+
+inline std::shared_ptr<const Model> load_tiny(const TinyModel& tiny = {},
+                                              ModelOptions options = {}) {
+  if (options.threads == 0) options.threads = 2;
+  return load_source(tiny_source(tiny), std::move(options));
+}
+
+inline std::shared_ptr<Engine> tiny_engine(const TinyModel& tiny = {}, ModelOptions options = {},
+                                           EngineOptions engine = {}) {
+  return Engine::create(load_tiny(tiny, std::move(options)), engine);
+}
+
+/// Tokens without a pattern, all in a vocabulary of `vocab`.
+inline std::vector<Token> make_tokens(uint32_t count, uint32_t seed = 1, uint32_t vocab = 300) {
+  std::vector<Token> tokens;
+  uint32_t state = seed * 2654435761u + 1;
+  for (uint32_t i = 0; i < count; ++i) {
+    state = state * 1664525u + 1013904223u;
+    tokens.push_back(static_cast<Token>((state >> 8) % vocab));
+  }
+  return tokens;
+}
+
+/// Logits [tokens, vocab] behind each of `tokens`, which the session appends.
+inline std::vector<float> evaluate_all(Session& session, std::span<const Token> tokens) {
+  std::vector<float> all;
+  session.evaluate(tokens, [&all](uint64_t, std::span<const float> row) {
+    all.insert(all.end(), row.begin(), row.end());
+    return true;
+  });
+  return all;
+}
+
+/// The logits behind the last token, copied.
+inline std::vector<float> last_logits(Session& session) {
+  const std::span<const float> row = session.logits();
+  return {row.begin(), row.end()};
+}
+
+/// Whether both hold the same bits.
+inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+/// A sampler that takes the most likely token.
+inline Sampler greedy_sampler() {
+  Sampler sampler;
+  sampler.set("temperature", 0.0);
+  return sampler;
+}
+
+/// `count` tokens of greedy text, appended to the session.
+inline std::vector<Token> generate(Session& session, uint32_t count) {
+  Sampler sampler = greedy_sampler();
+  std::vector<Token> out;
+  while (out.size() < count) out.push_back(session.next(sampler));
+  return out;
+}
+
+}  // namespace tenon
