@@ -4,39 +4,18 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/nearest_name.h"
 #include "sampler/stage.h"
 
 namespace tenon {
 namespace {
 
-/// Levenshtein distance; names are short.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 [[noreturn]] void fail_unknown(std::string_view name) {
-  const std::string_view shown = name.substr(0, 64);
-  std::string_view nearest;
-  size_t least = SIZE_MAX;
-  for_each_sampler_parameter([&](const SamplerParameter& parameter) {
-    const size_t distance = edit_distance(shown, parameter.name);
-    if (distance < least) {
-      least = distance;
-      nearest = parameter.name;
-    }
-  });
-  fail(Code::Argument, "sampler: no parameter \"{}\"; the nearest name is \"{}\"", shown, nearest);
+  NearestName known(name);
+  for_each_sampler_parameter(
+      [&](const SamplerParameter& parameter) { known.consider(parameter.name); });
+  fail(Code::Argument, "sampler: no parameter \"{}\"; the nearest name is \"{}\"", known.name(),
+       known.nearest());
 }
 
 /// Number of the parameter in the order of the chain, and the parameter; null when unknown.
