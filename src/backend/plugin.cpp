@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +40,32 @@ bool unsafe_directory(const std::string& path) {
   return (info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0;
 }
 
+/// Fills `out` from an offset of the file; false when the file ends before.
+template <typename T>
+bool read_at(int fd, uint64_t offset, T& out) {
+  return ::pread(fd, &out, sizeof(out), static_cast<off_t>(offset)) ==
+         static_cast<ssize_t>(sizeof(out));
+}
+
+/// Whether the file is an ELF library with all it says to load. The dynamic loader does not look:
+/// the process dies at the first page that a copy broken off in the middle lacks.
+bool whole_library(int fd, uint64_t size) {
+  ElfW(Ehdr) header{};
+  if (!read_at(fd, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  if (header.e_type != ET_DYN || header.e_phentsize != sizeof(ElfW(Phdr))) return false;
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
+    ElfW(Phdr) segment{};
+    uint64_t offset = 0;
+    if (__builtin_add_overflow(header.e_phoff, i * sizeof(segment), &offset) || offset > size ||
+        !read_at(fd, offset, segment)) {
+      return false;
+    }
+    if (segment.p_type != PT_LOAD && segment.p_type != PT_DYNAMIC) continue;
+    if (segment.p_offset > size || segment.p_filesz > size - segment.p_offset) return false;
+  }
+  return true;
+}
+
 /// What can be told before any code of the file runs.
 PluginReason check_file(const std::string& path) {
   if (path.empty() || path.front() != '/') return PluginReason::NotAbsolute;
@@ -48,10 +75,7 @@ PluginReason check_file(const std::string& path) {
   if (!S_ISREG(info.st_mode)) return PluginReason::NotRegular;
   if (info.st_uid != 0 && info.st_uid != ::geteuid()) return PluginReason::UnsafeOwner;
   if (writable_by_others(info) || unsafe_directory(path)) return PluginReason::Writable;
-  static constexpr char kElf[] = {0x7F, 'E', 'L', 'F'};
-  char magic[sizeof(kElf)];
-  if (::pread(file.fd(), magic, sizeof(magic), 0) != static_cast<ssize_t>(sizeof(magic)) ||
-      std::memcmp(magic, kElf, sizeof(kElf)) != 0) {
+  if (!whole_library(file.fd(), static_cast<uint64_t>(info.st_size))) {
     return PluginReason::NotALibrary;
   }
   return PluginReason::None;
@@ -136,11 +160,14 @@ Plugin load_plugin(const std::string& path) {
       std::shared_ptr<const void>(handle, [](const void* h) { ::dlclose(const_cast<void*>(h)); });
   const auto entry = reinterpret_cast<tenon_backend_entry_fn>(::dlsym(handle, TENON_BACKEND_ENTRY));
   if (entry == nullptr) return refuse(std::move(plugin), PluginReason::NoEntry);
+  // What it throws may be code of the plugin's: it must be gone before the plugin is.
+  bool threw = false;
   try {
     plugin.backend.api = entry(TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR);
   } catch (...) {
-    return refuse(std::move(plugin), PluginReason::EntryThrew);
+    threw = true;
   }
+  if (threw) return refuse(std::move(plugin), PluginReason::EntryThrew);
   if (const PluginReason reason = check_table(plugin.backend.api); reason != PluginReason::None) {
     return refuse(std::move(plugin), reason);
   }
