@@ -12,6 +12,12 @@ namespace {
 /// From here on, memory comes as whole pages, which can be 2 MiB ones; below, from the allocator.
 constexpr uint64_t kPagesFrom = uint64_t{1} << 20;
 constexpr uint64_t kSmallAlignment = 64;
+constexpr uint64_t kPageAlignment = 4096;
+/// What a block of this size is aligned to without asking.
+constexpr uint64_t usual_alignment(uint64_t size) {
+  if (size >= kHugePageBytes) return kHugePageBytes;
+  return size >= kPagesFrom ? kPageAlignment : kSmallAlignment;
+}
 /// Longest error text that is kept: a plugin's text is not trusted.
 constexpr uint64_t kMaxErrorBytes = 4096;
 
@@ -40,8 +46,9 @@ std::string HostServices::take_error() {
 }
 
 void* HostServices::allocate(void* user, uint64_t size, uint64_t alignment, uint32_t purpose) {
-  if (size == 0) return nullptr;
+  if (size == 0 || alignment > kHugePageBytes) return nullptr;
   System& system = *self(user).system_;
+  if (alignment > usual_alignment(size)) return self(user).allocate_aligned(size, alignment);
   if (size >= kPagesFrom) {
     void* pages = system.map_pages(size);
     if (pages != nullptr && system.advise_huge_pages(pages, size) != 0) {
@@ -49,20 +56,42 @@ void* HostServices::allocate(void* user, uint64_t size, uint64_t alignment, uint
     }
     return pages;
   }
-  if (alignment > kSmallAlignment) return nullptr;
   void* memory = system.allocate(size, kSmallAlignment);
   if (memory != nullptr) std::memset(memory, 0, size);
   return memory;
 }
 
 void HostServices::release(void* user, void* memory, uint64_t size, uint32_t) {
-  if (memory == nullptr) return;
+  if (memory == nullptr || self(user).release_aligned(memory, size)) return;
   System& system = *self(user).system_;
   if (size >= kPagesFrom) {
     system.unmap_pages(memory, size);
   } else {
     system.release(memory, size, kSmallAlignment);
   }
+}
+
+void* HostServices::allocate_aligned(uint64_t size, uint64_t alignment) {
+  void* memory = system_->allocate(size, alignment);
+  if (memory == nullptr) return nullptr;
+  try {
+    const std::lock_guard lock(mutex_);
+    alignments_[memory] = alignment;
+  } catch (...) {
+    system_->release(memory, size, alignment);
+    return nullptr;
+  }
+  std::memset(memory, 0, size);
+  return memory;
+}
+
+bool HostServices::release_aligned(void* memory, uint64_t size) {
+  const std::lock_guard lock(mutex_);
+  const auto found = alignments_.find(memory);
+  if (found == alignments_.end()) return false;
+  system_->release(memory, size, found->second);
+  alignments_.erase(found);
+  return true;
 }
 
 void HostServices::note_huge_pages(const void*, uint64_t size, uint32_t purpose) {

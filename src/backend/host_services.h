@@ -36,6 +36,9 @@ class HostServices {
   static uint32_t num_threads(void* user);
   static int32_t parallel(void* user, const tenon_parallel_job* job);
   static void set_error(void* user, const char* text, uint64_t length);
+  /// Blocks with a larger alignment than usual, which `release` is not told.
+  void* allocate_aligned(uint64_t size, uint64_t alignment);
+  bool release_aligned(void* memory, uint64_t size);
   void note_huge_pages(const void* memory, uint64_t size, uint32_t purpose);
 
   std::shared_ptr<System> system_;
@@ -44,6 +47,7 @@ class HostServices {
   tenon_host table_{};
   std::mutex mutex_;
   std::map<std::thread::id, std::string> errors_;
+  std::map<const void*, uint64_t> alignments_;
 };
 
 }  // namespace tenon
