@@ -1,0 +1,14 @@
+// Fails with a status that no version knows, and without a sentence.
+#include "tests/backend/plugins/stub_table.h"
+
+namespace {
+constexpr tenon_backend_api kApi = [] {
+  tenon_backend_api api = tenon::stub_table();
+  api.create_device = [](const tenon_host*, const tenon_backend_option*, uint32_t, tenon_device**) {
+    return tenon_status{-77};
+  };
+  return api;
+}();
+}  // namespace
+
+TENON_TEST_ENTRY(uint32_t, uint32_t) { return &kApi; }
