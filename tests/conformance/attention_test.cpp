@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 
-#include "conformance/program_runner.h"
-#include "conformance/tolerances.h"
+#include "tests/conformance/program_runner.h"
+#include "tests/conformance/tolerances.h"
 
 namespace tenon::conformance {
 namespace {

@@ -8,7 +8,7 @@
 #include "backend/plugin.h"
 #include "backend/registry.h"
 #include "base/error.h"
-#include "conformance/target.h"
+#include "tests/conformance/target.h"
 
 namespace tenon::conformance {
 namespace {

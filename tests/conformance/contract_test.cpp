@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/expect_error.h"
-#include "base/faulty_system.h"
-#include "conformance/mini_model.h"
-#include "conformance/program_runner.h"
 #include "quant/formats.h"
+#include "tests/base/expect_error.h"
+#include "tests/base/faulty_system.h"
+#include "tests/conformance/mini_model.h"
+#include "tests/conformance/program_runner.h"
 
 namespace tenon::conformance {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "conformance/program_runner.h"
-#include "conformance/tolerances.h"
+#include "tests/conformance/program_runner.h"
+#include "tests/conformance/tolerances.h"
 
 namespace tenon::conformance {
 namespace {

@@ -1,4 +1,4 @@
-#include "conformance/mini_model.h"
+#include "tests/conformance/mini_model.h"
 
 #include <cmath>
 

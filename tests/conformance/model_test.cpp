@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "conformance/mini_model.h"
-#include "conformance/program_runner.h"
-#include "conformance/tolerances.h"
+#include "tests/conformance/mini_model.h"
+#include "tests/conformance/program_runner.h"
+#include "tests/conformance/tolerances.h"
 
 namespace tenon::conformance {
 namespace {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <functional>
 
-#include "conformance/program_runner.h"
-#include "conformance/tolerances.h"
 #include "quant/formats.h"
+#include "tests/conformance/program_runner.h"
+#include "tests/conformance/tolerances.h"
 
 namespace tenon::conformance {
 namespace {

@@ -1,4 +1,4 @@
-#include "conformance/program_runner.h"
+#include "tests/conformance/program_runner.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/target.h"
 #include "program/program.h"
 #include "program/strided.h"
+#include "tests/conformance/target.h"
 
 namespace tenon::conformance {
 

@@ -1,4 +1,4 @@
-#include "conformance/target.h"
+#include "tests/conformance/target.h"
 
 #include <utility>
 
