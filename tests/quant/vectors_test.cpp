@@ -13,7 +13,7 @@ namespace {
 
 void expect_exact_decode(const std::filesystem::path& folder) {
   const std::vector<TypeLine> types = read_types(folder);
-  ASSERT_EQ(types.size(), 27u) << folder;
+  ASSERT_GE(types.size(), 27u) << folder;
   for (const TypeLine& type : types) {
     SCOPED_TRACE(type.name);
     const FormatInfo* info = find_format(type.id);
