@@ -1,6 +1,7 @@
 # The installed package: libraries, headers, program, CMake package, tenon.pc (plugins: plugins.cmake).
 # Nothing in it holds the prefix, so a copy of the tree works wherever it is put.
-if(NOT TARGET tenon_shared)
+option(TENON_INSTALL "Install the package" ${PROJECT_IS_TOP_LEVEL})
+if(NOT TENON_INSTALL OR NOT TARGET tenon_shared)
   return()
 endif()
 include(CMakePackageConfigHelpers)
