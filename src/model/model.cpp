@@ -54,6 +54,16 @@ uint64_t plain_block_bytes(const tenon_kv_group& group) {
   return uint64_t{group.layers} * group.kv_heads * dims * element_bytes * group.block_tokens;
 }
 
+/// The tokenizer of a file. What is wrong with a vocabulary is said with the file's name before it.
+std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file) {
+  Vocabulary vocabulary = read_vocabulary(file.metadata());
+  try {
+    return make_tokenizer(std::move(vocabulary));
+  } catch (const Error& error) {
+    fail(error.code(), "{}: {}", file.name(), error.what());
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions options) {
@@ -79,7 +89,7 @@ Model::Model(std::shared_ptr<const ModelFile> file, ModelOptions options)
 Model::~Model() = default;
 
 void Model::build() {
-  tokenizer_ = make_tokenizer(read_vocabulary(metadata()));
+  tokenizer_ = read_tokenizer(*file_);
   // A vocabulary-only file has no tensors at all.
   if (options_.vocabulary_only || file_->tensors().empty()) return;
   BuiltProgram built = build_program(*file_, program_options(options_));
