@@ -45,7 +45,8 @@ typedef int32_t tenon_status;
 #define TENON_BACKEND_MAJOR 1u          /* differs: refused */
 #define TENON_BACKEND_MINOR 0u          /* newer minors only add */
 
-/* Opaque objects of the backend. */
+/* Opaque objects of the backend. One that is also linked in beside others (not only loaded as a plugin)
+ * casts types of its own to these and does not define them, so that no two definitions meet. */
 typedef struct tenon_device tenon_device;
 typedef struct tenon_buffer tenon_buffer;
 typedef struct tenon_executable tenon_executable;
