@@ -197,7 +197,8 @@ void expect_like_reference(const Program& program, std::span<const StepPlan> ste
                            double tolerance, const RunnerOptions& options) {
   static std::map<std::string, double> worst_of;  // by test
   Runner tested(target(), program, options);
-  Runner expected(reference(), program, {.host = {}, .max_positions = options.max_positions});
+  Runner expected(reference(), program,
+                  {.host = {.threads = 1}, .max_positions = options.max_positions});
   Deviation deviation;
   for (const StepPlan& step : steps) deviation.add(tested.run(step), expected.run(step));
   const double error = deviation.relative_rmse();
