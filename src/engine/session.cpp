@@ -185,9 +185,9 @@ void Session::evaluate(
 
 void Session::check_finite(std::span<const float> logits) const {
   // Without a branch, so that it is one pass at the speed of memory. NaN compares false.
-  bool finite = true;
-  for (const float x : logits) finite &= std::abs(x) <= std::numeric_limits<float>::max();
-  if (!finite) fail(Code::State, "session: non-finite logits; the weights are broken");
+  uint32_t bad = 0;
+  for (const float x : logits) bad |= std::abs(x) <= std::numeric_limits<float>::max() ? 0u : 1u;
+  if (bad != 0) fail(Code::State, "session: non-finite logits; the weights are broken");
 }
 
 std::unique_ptr<Session> Session::fork() {

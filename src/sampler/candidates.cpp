@@ -13,17 +13,26 @@ namespace {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
-/// The largest of n >= 0 values, none of them NaN; -inf for none. Eight lanes, since one chain of
-/// maxima would wait four cycles for each value.
-float largest(const float* x, size_t n) {
-  float lanes[8];
-  std::fill_n(lanes, 8, kMasked);
+// As many values as are looked at side by side: one chain of maxima would wait four cycles for
+// each.
+constexpr size_t kLanes = 16;
+
+/// The largest of the values; -inf for none. `bad` is set when one is NaN or +inf.
+float largest(std::span<const float> values, bool& bad) {
+  float max[kLanes];
+  uint32_t wrong[kLanes] = {};  // whole words, so that the loop becomes vector instructions
+  std::fill_n(max, kLanes, kMasked);
+  const auto look = [&max, &wrong](float x, size_t lane) {
+    max[lane] = max[lane] < x ? x : max[lane];
+    wrong[lane] |= x <= std::numeric_limits<float>::max() ? 0u : 1u;
+  };
   size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (size_t lane = 0; lane < 8; ++lane) lanes[lane] = std::max(lanes[lane], x[i + lane]);
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) look(values[i + lane], lane);
   }
-  for (; i < n; ++i) lanes[0] = std::max(lanes[0], x[i]);
-  return *std::max_element(lanes, lanes + 8);
+  for (; i < values.size(); ++i) look(values[i], 0);
+  bad = std::any_of(wrong, wrong + kLanes, [](uint32_t word) { return word != 0; });
+  return *std::max_element(max, max + kLanes);
 }
 
 }  // namespace
@@ -53,9 +62,10 @@ void Candidates::reserve(size_t vocab) {
 
 void Candidates::assign(std::span<const float> logits) {
   if (logits.empty()) fail(Code::State, "sampler: no logits");
-  bool finite = true;
-  for (const float x : logits) finite &= x <= std::numeric_limits<float>::max();
-  if (!finite) fail(Code::State, "sampler: non-finite logits");
+  bool bad = false;
+  max_ = largest(logits, bad);
+  max_is_known_ = true;
+  if (bad) fail(Code::State, "sampler: non-finite logits");
   reserve(logits.size());
   logits_ = logits.data();
   size_ = logits.size();
@@ -63,6 +73,7 @@ void Candidates::assign(std::span<const float> logits) {
 }
 
 std::span<float> Candidates::writable_logits() {
+  max_is_known_ = false;
   if (logits_ != own_) {
     std::memcpy(own_, logits_, size_ * sizeof(float));
     logits_ = own_;
@@ -71,9 +82,25 @@ std::span<float> Candidates::writable_logits() {
 }
 
 float Candidates::max_logit() const {
-  const float max = largest(logits_, size_);
-  if (max == kMasked) fail(Code::State, "sampler: all tokens masked");
-  return max;
+  if (!max_is_known_) {
+    bool bad = false;
+    max_ = largest(logits(), bad);
+    max_is_known_ = true;
+  }
+  if (max_ == kMasked) fail(Code::State, "sampler: all tokens masked");
+  return max_;
+}
+
+void Candidates::keep_only(std::span<const uint32_t> ascending) {
+  // Never writes behind what is still to be read, for the numbers rise.
+  for (size_t i = 0; i < ascending.size(); ++i) {
+    ids_[i] = id(ascending[i]);
+    own_[i] = logits_[ascending[i]];
+  }
+  logits_ = own_;
+  all_ = false;
+  size_ = ascending.size();
+  max_is_known_ = false;
 }
 
 size_t Candidates::argmax() const {

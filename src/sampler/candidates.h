@@ -59,6 +59,9 @@ class Candidates {
     size_ = kept;
   }
 
+  /// Keeps the candidates of these numbers.
+  void keep_only(std::span<const uint32_t> ascending);
+
  private:
   void reserve(size_t vocab);
 
@@ -66,7 +69,9 @@ class Candidates {
   Buffer memory_;
   size_t capacity_ = 0;
   size_t size_ = 0;
-  bool all_ = true;                // ids are 0..size_-1, ids_ is not filled
+  bool all_ = true;  // ids are 0..size_-1, ids_ is not filled
+  mutable bool max_is_known_ = false;
+  mutable float max_ = 0.0f;
   const float* logits_ = nullptr;  // [size_] the caller's or own_
   // Parts of memory_, [capacity_] each.
   float* own_ = nullptr;

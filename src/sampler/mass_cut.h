@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 
 namespace tenon {
@@ -17,7 +16,6 @@ namespace tenon {
 template <typename Before>
 uint32_t last_within_mass(std::span<uint32_t> indices, std::span<const float> weights, double mass,
                           Before before) {
-  std::iota(indices.begin(), indices.end(), 0u);
   size_t low = 0;                // everything before `low` is kept
   size_t high = indices.size();  // the cut is in (low, high]
   double mass_before_low = 0.0;

@@ -24,24 +24,24 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   const auto before = [logits](uint32_t a, uint32_t b) {
     return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
   };
-  std::iota(indices.begin(), indices.end(), 0u);
-  const auto kept = indices.first(k);
+  const std::span<uint32_t> kept = indices.first(k);
   if (k <= kHeapLimit) {
+    std::iota(kept.begin(), kept.end(), 0u);
     std::make_heap(kept.begin(), kept.end(), before);  // the last of the kept is in front
-    for (const uint32_t index : indices.subspan(k)) {
-      if (!before(index, kept.front())) continue;
+    float threshold = logits[kept.front()];
+    for (size_t i = k; i < logits.size(); ++i) {
+      if (logits[i] <= threshold) continue;  // equal ones have the higher id
       std::pop_heap(kept.begin(), kept.end(), before);
-      kept.back() = index;
+      kept.back() = static_cast<uint32_t>(i);
       std::push_heap(kept.begin(), kept.end(), before);
+      threshold = logits[kept.front()];
     }
   } else {
+    std::iota(indices.begin(), indices.end(), 0u);
     std::nth_element(indices.begin(), kept.end() - 1, indices.end(), before);
   }
-  const uint32_t last = k <= kHeapLimit ? kept.front() : kept.back();
-  const float threshold = logits[last];
-  candidates.keep_if([logits, last, threshold](size_t i) {
-    return logits[i] > threshold || (logits[i] == threshold && i <= last);
-  });
+  std::sort(kept.begin(), kept.end());
+  candidates.keep_only(kept);
   return std::nullopt;
 }
 

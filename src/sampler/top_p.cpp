@@ -21,7 +21,16 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   const auto before = [weights](uint32_t a, uint32_t b) {
     return weights[a] != weights[b] ? weights[a] > weights[b] : a < b;
   };
-  const uint32_t last = last_within_mass(candidates.index_scratch(), weights, p * total, before);
+  // All tokens below this weight together are lighter than what top-p leaves out, so the cut is
+  // among the others: few, where a model knows what it wants to say.
+  const double least = (1.0 - p) * total / static_cast<double>(weights.size());
+  const std::span<uint32_t> indices = candidates.index_scratch();
+  size_t num_heavy = 0;
+  for (uint32_t i = 0; i < weights.size(); ++i) {
+    indices[num_heavy] = i;
+    num_heavy += weights[i] >= least ? 1 : 0;
+  }
+  const uint32_t last = last_within_mass(indices.first(num_heavy), weights, p * total, before);
   candidates.keep_if([before, last](size_t i) { return !before(last, static_cast<uint32_t>(i)); });
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 // Locally typical sampling: keeps the tokens whose surprise is nearest to the expected surprise.
 #include <cmath>
+#include <numeric>
 
 #include "sampler/mass_cut.h"
 #include "sampler/stage.h"
@@ -34,7 +35,9 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
     const double deviation_b = deviation(b);
     return deviation_a != deviation_b ? deviation_a < deviation_b : a < b;
   };
-  const uint32_t last = last_within_mass(candidates.index_scratch(), weights, p * total, before);
+  const std::span<uint32_t> indices = candidates.index_scratch();
+  std::iota(indices.begin(), indices.end(), 0u);
+  const uint32_t last = last_within_mass(indices, weights, p * total, before);
   candidates.keep_if([before, last](size_t i) { return !before(last, static_cast<uint32_t>(i)); });
   return std::nullopt;
 }

@@ -193,6 +193,7 @@ TEST(MassCut, HandlesOneAndAllAndEqualWeights) {
   const auto by_number = [](uint32_t a, uint32_t b) { return a < b; };
   for (const size_t n : {1u, 2u, 3u, 64u, 65u}) {
     std::vector<uint32_t> indices(n);
+    std::iota(indices.rbegin(), indices.rend(), 0u);
     const std::vector<float> weights(n, 1.0f);
     for (size_t count = 1; count <= n; ++count) {
       EXPECT_EQ(last_within_mass(indices, weights, static_cast<double>(count), by_number),
