@@ -11,18 +11,6 @@ Code code_of(tenon_status status) {
   return known ? static_cast<Code>(status) : Code::Plugin;
 }
 
-/// Calls into a backend. What it throws against the rules stops here.
-template <typename F>
-auto guarded(const char* what, F f) -> decltype(f()) {
-  try {
-    return f();
-  } catch (const Error&) {
-    throw;
-  } catch (...) {
-    fail(Code::Plugin, "backend: {}: it threw an exception", what);
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<Device> Device::create(Backend backend, std::unique_ptr<HostServices> host,
@@ -57,24 +45,22 @@ void Device::check(tenon_status status, const char* what) const {
 std::string Device::description() const {
   tenon_device_info info{};
   info.struct_size = sizeof(info);
-  check(guarded("describe", [&] { return api().describe(device_, &info); }), "describe");
+  call("describe", [&] { return api().describe(device_, &info); });
   info.description[sizeof(info.description) - 1] = '\0';
   return info.description;
 }
 
 uint32_t Device::first_unsupported(const tenon_program& program) const {
   for (uint32_t op = 0; op < program.num_ops; ++op) {
-    if (api().supports(device_, &program, op) == 0) return op;
+    if (guarded("supports", [&] { return api().supports(device_, &program, op); }) == 0) return op;
   }
   return program.num_ops;
 }
 
 Executable::Executable(std::shared_ptr<Device> device, const tenon_program& program)
     : device_(std::move(device)) {
-  device_->check(
-      guarded("compile",
-              [&] { return device_->api().compile(device_->get(), &program, &executable_); }),
-      "compile");
+  device_->call("compile",
+                [&] { return device_->api().compile(device_->get(), &program, &executable_); });
   if (executable_ == nullptr) {
     fail(Code::Plugin, "backend \"{}\": compile gave no executable", device_->name());
   }
@@ -83,37 +69,43 @@ Executable::Executable(std::shared_ptr<Device> device, const tenon_program& prog
 Executable::~Executable() { device_->api().destroy_executable(executable_); }
 
 uint64_t Executable::kv_block_bytes(uint32_t group) const {
-  return device_->api().kv_block_bytes(executable_, group);
+  return guarded("kv_block_bytes",
+                 [&] { return device_->api().kv_block_bytes(executable_, group); });
 }
 
 uint64_t Executable::row_granularity(uint32_t slot) const {
-  const uint64_t rows = device_->api().row_granularity(executable_, slot);
+  const uint64_t rows =
+      guarded("row_granularity", [&] { return device_->api().row_granularity(executable_, slot); });
   return rows == 0 ? 1 : rows;
 }
 
 uint64_t Executable::memory_bytes(uint32_t purpose) const {
-  return device_->api().memory_bytes(executable_, purpose);
+  return guarded("memory_bytes", [&] { return device_->api().memory_bytes(executable_, purpose); });
 }
 
 void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
                            std::span<const std::byte> blocks) {
-  device_->check(device_->api().load_rows(executable_, slot, first_row, num_rows, blocks.data(),
-                                          blocks.size()),
-                 "load_rows");
+  device_->call("load_rows", [&] {
+    return device_->api().load_rows(executable_, slot, first_row, num_rows, blocks.data(),
+                                    blocks.size());
+  });
 }
 
-void Executable::seal() { device_->check(device_->api().seal(executable_), "seal"); }
+void Executable::seal() {
+  device_->call("seal", [&] { return device_->api().seal(executable_); });
+}
 
 void Executable::run(const tenon_step& step) {
   uint64_t ticket = 0;
-  device_->check(device_->api().run(executable_, &step, &ticket), "run");
-  device_->check(device_->api().wait(executable_, ticket), "wait");
+  device_->call("run", [&] { return device_->api().run(executable_, &step, &ticket); });
+  device_->call("wait", [&] { return device_->api().wait(executable_, ticket); });
 }
 
 tenon_buffer* Executable::create_buffer(uint64_t size_bytes, uint32_t purpose) {
   tenon_buffer* buffer = nullptr;
-  device_->check(device_->api().buffer_create(device_->get(), size_bytes, purpose, &buffer),
-                 "buffer_create");
+  device_->call("buffer_create", [&] {
+    return device_->api().buffer_create(device_->get(), size_bytes, purpose, &buffer);
+  });
   return buffer;
 }
 
@@ -123,8 +115,9 @@ void Executable::destroy_buffer(tenon_buffer* buffer) noexcept {
 
 void Executable::copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
                              uint64_t from_offset, uint64_t size_bytes) {
-  device_->check(device_->api().buffer_copy(to, to_offset, from, from_offset, size_bytes),
-                 "buffer_copy");
+  device_->call("buffer_copy", [&] {
+    return device_->api().buffer_copy(to, to_offset, from, from_offset, size_bytes);
+  });
 }
 
 }  // namespace tenon

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/host_services.h"
+#include "base/error.h"
 #include "tenon/backend.h"
 
 namespace tenon {
@@ -19,6 +20,18 @@ struct Backend {
   const tenon_backend_api* api = nullptr;
   std::shared_ptr<const void> library;  ///< null for built-in ones
 };
+
+/// Calls into a backend. What it throws against the rules stops here.
+template <typename Function>
+auto guarded(const char* what, Function function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    fail(Code::Plugin, "backend: {}: it threw an exception", what);
+  }
+}
 
 /// A device of a backend, with the services it uses. Shared by what was made from it.
 class Device {
@@ -42,6 +55,11 @@ class Device {
   [[nodiscard]] uint32_t first_unsupported(const tenon_program& program) const;
   /// Throws Error for a status that is not OK: `what` says what was being done.
   void check(tenon_status status, const char* what) const;
+  /// Calls a fallible function of the backend and checks its status.
+  template <typename Function>
+  void call(const char* what, Function function) const {
+    check(guarded(what, function), what);
+  }
 
  private:
   Device(Backend backend, std::unique_ptr<HostServices> host)
