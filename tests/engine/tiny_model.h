@@ -36,6 +36,8 @@ struct TinyModel {
   std::vector<Format> formats = {Format::Q8_0, Format::F32,  Format::Q4_0,  Format::F16,
                                  Format::Q5_1, Format::BF16, Format::IQ4_NL};
   uint32_t seed = 1;
+  /// Matrices repeat their first so many rows: the encoders of some formats search for seconds.
+  uint32_t distinct_rows = UINT32_MAX;
   std::set<std::string> left_out;         ///< keys and tensors that are not written
   std::function<void(GgufWriter&)> more;  ///< adds keys and tensors
   /// Changes the values of a tensor before they are encoded.
@@ -163,8 +165,13 @@ class Writer {
     const float scale = 1.7f / std::sqrt(static_cast<float>(columns));
     for (float& value : values) value = scale * uniform();
     if (model_.edit) model_.edit(name, values);
-    std::vector<std::byte> bytes(rows * columns / format.block_values * format.block_bytes);
-    format.encode_row(values.data(), bytes.data(), values.size());
+    const uint64_t row_bytes = columns / format.block_values * format.block_bytes;
+    const uint64_t distinct = std::min<uint64_t>(rows, model_.distinct_rows);
+    std::vector<std::byte> bytes(rows * row_bytes);
+    format.encode_row(values.data(), bytes.data(), distinct * columns);
+    for (size_t i = distinct * row_bytes; i < bytes.size(); ++i) {
+      bytes[i] = bytes[i - distinct * row_bytes];
+    }
     writer_.add_tensor(name, {rows, columns}, format.id, bytes);
   }
 

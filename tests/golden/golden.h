@@ -1,0 +1,73 @@
+// Files with known answers and the measures of how near logits come to them. For tests only.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tenon::golden {
+
+/// A path in the folder of vectors that lies beside the project.
+inline std::string shared_path(const std::string& name) {
+  return std::string(TENON_SHARED_DIR) + "/" + name;
+}
+
+/// Ends the test, saying so, where a file of that folder is absent.
+#define TENON_SKIP_WITHOUT(path) \
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << (path) << " is absent"
+
+inline std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Little-endian f32 values.
+inline std::vector<float> read_floats(const std::string& path) {
+  const std::string bytes = read_text(path);
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::copy_n(bytes.data(), values.size() * sizeof(float), reinterpret_cast<char*>(values.data()));
+  return values;
+}
+
+/// Root of the mean square difference, as a part of that of `expected`.
+inline double relative_rmse(std::span<const float> actual, std::span<const float> expected) {
+  double error = 0;
+  double power = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    error += std::pow(double{actual[i]} - expected[i], 2);
+    power += std::pow(double{expected[i]}, 2);
+  }
+  return std::sqrt(error / power);
+}
+
+/// Logarithms of the softmax of a row.
+inline std::vector<double> log_softmax(std::span<const float> logits) {
+  const double max = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float x : logits) sum += std::exp(x - max);
+  std::vector<double> out;
+  for (const float x : logits) out.push_back(x - max - std::log(sum));
+  return out;
+}
+
+/// Kullback-Leibler divergence of the distributions of `actual` from those of `expected`, both
+/// [rows, columns], in nats and averaged over rows.
+inline double mean_kl(std::span<const float> actual, std::span<const float> expected,
+                      size_t columns) {
+  double sum = 0;
+  const size_t rows = expected.size() / columns;
+  for (size_t row = 0; row < rows; ++row) {
+    const std::vector<double> p = log_softmax(expected.subspan(row * columns, columns));
+    const std::vector<double> q = log_softmax(actual.subspan(row * columns, columns));
+    for (size_t i = 0; i < columns; ++i) sum += std::exp(p[i]) * (p[i] - q[i]);
+  }
+  return sum / static_cast<double>(rows);
+}
+
+}  // namespace tenon::golden
