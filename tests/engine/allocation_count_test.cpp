@@ -12,21 +12,29 @@ namespace {
 
 std::atomic<uint64_t> num_allocations{0};
 
-void* allocate(size_t size) {
+void* allocate(size_t size) noexcept {
   ++num_allocations;
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
+  return std::malloc(size == 0 ? 1 : size);
+}
+
+void* allocate_or_throw(size_t size) {
+  if (void* memory = allocate(size)) return memory;
+  throw std::bad_alloc();
 }
 
 }  // namespace
 
-void* operator new(size_t size) { return allocate(size); }
-void* operator new[](size_t size) { return allocate(size); }
+// Every form, so that a sanitizer sees none of its own paired with one of these.
+void* operator new(size_t size) { return allocate_or_throw(size); }
+void* operator new[](size_t size) { return allocate_or_throw(size); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
+void* operator new[](size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 
 namespace tenon {
 namespace {
