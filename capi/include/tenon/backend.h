@@ -79,7 +79,7 @@ typedef struct tenon_parallel_job {
 
 /* Services of the host. The table and its functions stay valid until destroy_device returns. Every
  * function may be called from any thread, except that `parallel` is only called from inside a call of
- * the host (compile, load_rows, run, wait), never from inside another job, and not concurrently. */
+ * the host (compile, seal, run, wait; not load_rows), never from inside another job, and not concurrently. */
 typedef struct tenon_host {
   uint32_t struct_size;
   uint32_t reserved;
