@@ -79,7 +79,8 @@ typedef struct tenon_parallel_job {
 
 /* Services of the host. The table and its functions stay valid until destroy_device returns. Every
  * function may be called from any thread, except that `parallel` is only called from inside a call of
- * the host (compile, seal, run, wait; not load_rows), never from inside another job, and not concurrently. */
+ * the host (compile, seal, run or wait; load_rows itself is called from jobs), never from inside
+ * another job, and not concurrently. */
 typedef struct tenon_host {
   uint32_t struct_size;
   uint32_t reserved;
