@@ -24,6 +24,9 @@ struct CloseFile {
   throw Failure(path + ": " + std::strerror(errno) + "; check the path and the permissions");
 }
 
+// Far above any prompt and any list of ids. Devices and pipes may never end.
+constexpr size_t kMaxBytes = size_t{256} << 20;
+
 constexpr std::string_view kWhitespace = " \t\r\n\f\v";
 
 }  // namespace
@@ -36,6 +39,10 @@ std::string read_file(const std::string& path) {
   std::string content;
   std::array<char, 65536> buffer;
   while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+    if (count > kMaxBytes - content.size()) {
+      throw Failure(path + ": holds more than " + std::to_string(kMaxBytes) +
+                    " bytes; give a shorter text");
+    }
     content.append(buffer.data(), count);
   }
   if (std::ferror(file.get()) != 0) fail_reading(path);

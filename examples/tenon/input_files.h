@@ -7,7 +7,8 @@
 
 namespace tenon_program {
 
-/// All bytes of a file, or of standard input for "-". Throws Failure naming it.
+/// All bytes of a file, or of standard input for "-". Throws Failure naming it, also for one that
+/// goes on after 256 MiB.
 std::string read_file(const std::string& path);
 
 /// Whitespace-separated token ids. Throws Failure naming the file and what is no id.

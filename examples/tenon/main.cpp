@@ -22,7 +22,7 @@ const char* advice(tenon::Code code) {
   constexpr std::array kAdvice = {
       std::pair{Code::Format, "the file is damaged or incomplete: fetch it again"},
       std::pair{Code::Unsupported, "a newer version may know it"},
-      std::pair{Code::Limit, "shorten the text or raise --context"},
+      std::pair{Code::Limit, "where a text is too long, shorten it or raise --context"},
       std::pair{Code::Io, "check the path and the permissions"},
       std::pair{Code::NoMemory, "choose a smaller model or a smaller --context"},
       std::pair{Code::Argument, "see --help of the command"},

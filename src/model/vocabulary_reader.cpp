@@ -13,8 +13,16 @@ namespace {
 constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 
+// Four times the largest published vocabulary. In memory an entry takes several times the 8 bytes
+// that it may have in the file, so a file must not choose the number.
+constexpr uint64_t kMaxEntries = 1u << 20;
+
 std::vector<std::string> read_strings(const Metadata& metadata, std::string_view key) {
   const auto texts = metadata.get_or<StringArray>(key, {});
+  if (texts.size() > kMaxEntries) {
+    fail(Code::Limit, "{}: key \"{}\" has {} entries, the limit is {}", metadata.file_name(), key,
+         texts.size(), kMaxEntries);
+  }
   std::vector<std::string> out;
   out.reserve(texts.size());
   for (uint64_t i = 0; i < texts.size(); ++i) out.emplace_back(texts[i]);
@@ -47,10 +55,9 @@ Vocabulary read_vocabulary(const Metadata& metadata) {
   }
   vocabulary.merges = read_strings(metadata, kMerges);
   vocabulary.scores = metadata.get_or<std::vector<float>>("tokenizer.ggml.scores", {});
-  for (const int32_t type :
-       metadata.get_or<std::vector<int32_t>>("tokenizer.ggml.token_type", {})) {
-    vocabulary.types.push_back(static_cast<TokenType>(type));
-  }
+  const auto types = metadata.get_or<std::vector<int32_t>>("tokenizer.ggml.token_type", {});
+  vocabulary.types.reserve(types.size());
+  for (const int32_t type : types) vocabulary.types.push_back(static_cast<TokenType>(type));
   const size_t tokens = vocabulary.tokens.size();
   check_length(metadata, "tokenizer.ggml.scores", vocabulary.scores.size(), tokens);
   check_length(metadata, "tokenizer.ggml.token_type", vocabulary.types.size(), tokens);

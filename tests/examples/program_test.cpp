@@ -196,6 +196,14 @@ TEST(Program, LogitsRefuseBadInput) {
                     "/nowhere/x");
 }
 
+TEST(Program, RefusesTextsWithoutEnd) {
+  const std::string too_long = "/dev/zero: holds more than 268435456 bytes";
+  expect_error_line("tenon tokenize " + kDemo + " -f /dev/zero", too_long);
+  expect_error_line("tenon run " + kDemo + " -f /dev/zero", too_long);
+  expect_error_line("tenon logits " + kDemo + " --tokens-file /dev/zero --output /dev/null",
+                    too_long);
+}
+
 TEST(Program, InspectShowsMetadataTensorsAndMemory) {
   const std::string text = output_of("tenon inspect " + kDemo);
   for (const char* word : {"llama", "general.architecture", "token_embd.weight", "q8_0",
