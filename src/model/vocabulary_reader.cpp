@@ -29,11 +29,13 @@ std::vector<std::string> read_strings(const Metadata& metadata, std::string_view
   return out;
 }
 
-/// Lists that go with the tokens are absent or as long.
-void check_length(const Metadata& metadata, std::string_view key, size_t length, size_t tokens) {
-  if (!metadata.contains(key) || length == tokens) return;
+/// Lists that go with the tokens are absent or as long. Looks at the file's value, before anything
+/// is allocated for a copy of it.
+void check_length(const Metadata& metadata, std::string_view key, size_t tokens) {
+  const MetadataValue* value = metadata.find_value(key);
+  if (value == nullptr || value->type != ValueType::Array || value->count == tokens) return;
   fail(Code::Format, "{}: key \"{}\" has {} entries, \"{}\" has {}", metadata.file_name(), key,
-       length, kTokens, tokens);
+       value->count, kTokens, tokens);
 }
 
 }  // namespace
@@ -54,13 +56,12 @@ Vocabulary read_vocabulary(const Metadata& metadata) {
     fail(Code::Format, "{}: key \"{}\" is missing", metadata.file_name(), kMerges);
   }
   vocabulary.merges = read_strings(metadata, kMerges);
+  check_length(metadata, "tokenizer.ggml.scores", vocabulary.tokens.size());
+  check_length(metadata, "tokenizer.ggml.token_type", vocabulary.tokens.size());
   vocabulary.scores = metadata.get_or<std::vector<float>>("tokenizer.ggml.scores", {});
   const auto types = metadata.get_or<std::vector<int32_t>>("tokenizer.ggml.token_type", {});
   vocabulary.types.reserve(types.size());
   for (const int32_t type : types) vocabulary.types.push_back(static_cast<TokenType>(type));
-  const size_t tokens = vocabulary.tokens.size();
-  check_length(metadata, "tokenizer.ggml.scores", vocabulary.scores.size(), tokens);
-  check_length(metadata, "tokenizer.ggml.token_type", vocabulary.types.size(), tokens);
 
   vocabulary.bos = id("tokenizer.ggml.bos_token_id");
   vocabulary.eos = id("tokenizer.ggml.eos_token_id");
