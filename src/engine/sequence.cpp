@@ -1,20 +1,29 @@
 // Sequence: tokens and block tables kept in step.
 #include "engine/sequence.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tenon {
+namespace {
+
+/// Room that is made at once: within it no token costs an allocation, and a context of two billion
+/// does not cost gigabytes before the first one.
+constexpr uint32_t kReservedTokens = 1u << 17;
+
+}  // namespace
 
 Sequence::Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t context)
     : context_(context) {
-  tokens_.reserve(context);
+  tokens_.reserve(std::min(context, kReservedTokens));
   tables_.reserve(pools.size());
   for (const auto& pool : pools) tables_.emplace_back(pool, context);
 }
 
 Sequence Sequence::fork() const {
   Sequence copy(context_);
-  copy.tokens_.reserve(context_);
+  copy.tokens_.reserve(std::min(context_, kReservedTokens));
   copy.tokens_.assign(tokens_.begin(), tokens_.end());
   copy.cached_ = cached_;
   copy.tables_.reserve(tables_.size());

@@ -1,6 +1,7 @@
 // BlockTable: prepare, truncate, fork.
 #include "kv/block_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -12,11 +13,14 @@ uint64_t blocks_for(uint64_t positions, uint32_t block_tokens) {
   return positions / block_tokens + (positions % block_tokens != 0 ? 1 : 0);
 }
 
+/// Positions that get room in the table at once; a table for more grows.
+constexpr uint64_t kReservedPositions = uint64_t{1} << 17;
+
 }  // namespace
 
 BlockTable::BlockTable(std::shared_ptr<BlockPool> pool, uint64_t max_positions)
     : pool_(std::move(pool)), max_positions_(max_positions) {
-  blocks_.reserve(blocks_for(max_positions, pool_->block_tokens()));
+  blocks_.reserve(blocks_for(std::min(max_positions, kReservedPositions), pool_->block_tokens()));
 }
 
 BlockTable::~BlockTable() { truncate(0); }
@@ -28,6 +32,7 @@ BlockTable::BlockTable(BlockTable&& other) noexcept
 
 BlockTable BlockTable::fork() const {
   BlockTable copy(pool_, max_positions_);
+  copy.blocks_.reserve(blocks_.size());  // no block may be held without a place in the table
   for (const uint32_t block : blocks_) {
     pool_->retain(block);
     copy.blocks_.push_back(block);
@@ -57,6 +62,7 @@ void BlockTable::prepare(uint64_t past, uint64_t count) {
   }
   const uint64_t needed = blocks_for(past + count, block_tokens);
   try {
+    if (needed > blocks_.capacity()) blocks_.reserve(std::max(needed, 2 * blocks_.capacity()));
     while (blocks_.size() < needed) blocks_.push_back(pool_->allocate());
   } catch (...) {
     truncate(past);
