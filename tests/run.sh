@@ -118,7 +118,7 @@ if check "the asan build" build asan; then
 fi
 
 say "Thread sanitizer: build"
-threaded=(base backend backends_cpu engine capi)
+threaded=(base backend engine capi)
 if check "the tsan build" build tsan -- "${threaded[@]/#/test_}"; then
   say "Thread sanitizer: tests"
   run_ctest tsan -L "^($(IFS='|'; echo "${threaded[*]}"))\$"
