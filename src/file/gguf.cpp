@@ -159,14 +159,14 @@ void place_tensors(const ByteSource& source, uint64_t data_begin, std::span<Tens
   }
 }
 
-/// The data may end with its last tensor or with the padding that the specification wants behind
-/// it; a file that ends inside the padding has been cut.
-void check_padding(const ByteSource& source, uint64_t header_end, uint64_t alignment,
+/// Every tensor is followed by padding up to the alignment, the last one too. A file of metadata
+/// alone may end with it.
+void check_padding(const ByteSource& source, uint64_t alignment,
                    std::span<const TensorInfo> tensors) {
-  uint64_t end = header_end;
+  uint64_t end = 0;
   for (const TensorInfo& tensor : tensors) end = std::max(end, tensor.offset + tensor.bytes);
   const uint64_t padded = checked_align_up(end, alignment, source.name());
-  if (source.size() > end && source.size() < padded) {
+  if (source.size() < padded) {
     fail(Code::Format,
          "{}: ends at byte {} inside the padding up to {}; the download is probably incomplete",
          source.name(), source.size(), padded);
@@ -193,7 +193,7 @@ GgufContents read_gguf(const ByteSource& source, const std::shared_ptr<System>& 
   contents.header_bytes = reader.offset();
   place_tensors(source, checked_align_up(reader.offset(), alignment, source.name()),
                 contents.tensors);
-  check_padding(source, contents.header_bytes, alignment, contents.tensors);
+  check_padding(source, alignment, contents.tensors);
   return contents;
 }
 

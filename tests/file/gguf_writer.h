@@ -108,8 +108,6 @@ class GgufWriter {
   std::optional<uint64_t> num_keys;
   /// Of the data; a file that sets another than 32 must also say so: add("general.alignment", ...).
   uint64_t alignment = 32;
-  /// Whether the file ends with padding behind its last tensor.
-  bool pad_end = true;
 
   /// The file. May be called again after changes.
   [[nodiscard]] std::vector<std::byte> finish() const {
@@ -130,7 +128,7 @@ class GgufWriter {
       out.pad_to(alignment);
       out.put_bytes(tensor.bytes);
     }
-    if (pad_end && !tensors_.empty()) out.pad_to(alignment);
+    if (!tensors_.empty()) out.pad_to(alignment);
     return out.bytes();
   }
 
