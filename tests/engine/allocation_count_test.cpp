@@ -1,51 +1,14 @@
 // No memory is allocated for a token while text is generated: this program counts operator new.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "tests/base/counted_new.h"
 #include "tests/base/faulty_system.h"
 #include "tests/engine/tiny_engine.h"
 
-namespace {
-
-std::atomic<uint64_t> num_allocations{0};
-
-void* allocate(size_t size) noexcept {
-  ++num_allocations;
-  return std::malloc(size == 0 ? 1 : size);
-}
-
-void* allocate_or_throw(size_t size) {
-  if (void* memory = allocate(size)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-// Every form, so that a sanitizer sees none of its own paired with one of these.
-[[gnu::noinline]] void* operator new(size_t size) { return allocate_or_throw(size); }
-[[gnu::noinline]] void* operator new[](size_t size) { return allocate_or_throw(size); }
-[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size);
-}
-[[gnu::noinline]] void* operator new[](size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-
 namespace tenon {
 namespace {
+
+using counted_new::num_allocations;
 
 TEST(TokenPath, AllocatesNothing) {
   const auto system = std::make_shared<FaultySystem>();

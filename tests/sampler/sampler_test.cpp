@@ -4,39 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <limits>
 #include <map>
-#include <new>
 
 #include "base/error.h"
-
-namespace {
-
-thread_local uint64_t num_allocations = 0;
-
-}  // namespace
-
-// Counted, so that a test can see that a draw allocates nothing. Not inlined, or the compiler sees
-// malloc and delete meet and warns.
-[[gnu::noinline]] void* operator new(size_t size) {
-  ++num_allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  ++num_allocations;
-  return std::malloc(size == 0 ? 1 : size);
-}
-[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#include "tests/base/counted_new.h"
 
 namespace tenon {
 namespace {
 
+using counted_new::num_allocations;
 using testing::HasSubstr;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -1,47 +1,13 @@
 // No failed allocation, of the host or of operator new, crashes the reference backend or leaks.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "tests/backends/reference/reference_runner.h"
-
-namespace {
-// The allocations that operator new still grants; negative: all. Only calls of the backend count
-// down.
-int64_t allocations_left = -1;
-
-void* allocate(std::size_t size) {
-  if (allocations_left == 0) return nullptr;
-  if (allocations_left > 0) --allocations_left;
-  return std::malloc(size == 0 ? 1 : size);
-}
-}  // namespace
-
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  if (void* memory = allocate(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new[](std::size_t size) { return operator new(size); }
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size);
-}
-[[gnu::noinline]] void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
+#include "tests/base/counted_new.h"
 
 namespace tenon::testing_reference {
 namespace {
+
+using counted_new::allocations_left;
 
 Program sample() {
   ProgramBuilder b;

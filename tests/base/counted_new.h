@@ -1,0 +1,68 @@
+// operator new of a test program, which counts and can be told to fail. It defines the operators
+// themselves: include it in one file of a program, never in a library.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace tenon::counted_new {
+
+/// Calls that were granted, of all threads.
+inline std::atomic<uint64_t> num_allocations{0};
+/// Of these, the ones not yet given back.
+inline std::atomic<int64_t> num_held{0};
+/// Calls on this thread that are still granted; negative: all.
+inline thread_local int64_t allocations_left = -1;
+
+inline void* allocate(std::size_t size) noexcept {
+  if (allocations_left == 0) return nullptr;
+  if (allocations_left > 0) --allocations_left;
+  void* memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) return nullptr;
+  ++num_allocations;
+  ++num_held;
+  return memory;
+}
+
+inline void release(void* memory) noexcept {
+  if (memory == nullptr) return;
+  --num_held;
+  std::free(memory);
+}
+
+}  // namespace tenon::counted_new
+
+// Every form that the standard library pairs, so that a sanitizer sees none of its own among them.
+// Not inlined, or the compiler sees malloc and delete meet and warns.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  if (void* memory = tenon::counted_new::allocate(size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new[](std::size_t size) { return operator new(size); }
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return tenon::counted_new::allocate(size);
+}
+[[gnu::noinline]] void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return tenon::counted_new::allocate(size);
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  tenon::counted_new::release(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory) noexcept {
+  tenon::counted_new::release(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  tenon::counted_new::release(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept {
+  tenon::counted_new::release(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  tenon::counted_new::release(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  tenon::counted_new::release(memory);
+}
