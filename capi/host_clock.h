@@ -50,6 +50,14 @@ class HostClock : public System {
   void unmap_file(void* pages, uint64_t size_bytes) noexcept override {
     rest_->unmap_file(pages, size_bytes);
   }
+  int list_directory(const char* path, void (*visit)(void* user, const char* name),
+                     void* user) override {
+    return rest_->list_directory(path, visit, user);
+  }
+  void* load_library(const char* path, const char*& error) noexcept override {
+    return rest_->load_library(path, error);
+  }
+  void unload_library(void* library) noexcept override { rest_->unload_library(library); }
   int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
                    void* arg) noexcept override {
     return rest_->start_thread(out, stack_bytes, entry, arg);

@@ -8,56 +8,54 @@
 
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 namespace tenon {
 namespace {
 
-/// A file descriptor, closed at the end.
+/// A file descriptor, closed at the end; -errno when it could not be opened.
 class File {
  public:
-  explicit File(const char* path)
-      : fd_(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}  // a FIFO must not hang us
+  File(System& system, const char* path, int flags)
+      : system_(system), fd_(system.open(path, flags | O_CLOEXEC)) {}
   ~File() {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0) system_.close(fd_);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
-  [[nodiscard]] int fd() const { return fd_; }
+
+  /// False when it is not open or the system refuses.
+  bool stat(FileStat& out) const { return fd_ >= 0 && system_.stat(fd_, out) == 0; }
+  /// Fills `out` from an offset; false when the file ends before.
+  template <typename T>
+  bool read_at(uint64_t offset, T& out) const {
+    return system_.read_at(fd_, &out, sizeof(out), offset) == static_cast<int64_t>(sizeof(out));
+  }
 
  private:
+  System& system_;
   int fd_;
 };
 
-bool writable_by_others(const struct stat& info) {
-  return (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-}
-
-/// A directory that everyone may write to is safe only if it protects each owner's files (sticky).
-bool unsafe_directory(const std::string& path) {
-  struct stat info {};
-  const std::string directory = path.substr(0, path.rfind('/') + 1);
-  if (::stat(directory.c_str(), &info) != 0) return true;
-  return (info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0;
-}
-
-/// Fills `out` from an offset of the file; false when the file ends before.
-template <typename T>
-bool read_at(int fd, uint64_t offset, T& out) {
-  return ::pread(fd, &out, sizeof(out), static_cast<off_t>(offset)) ==
-         static_cast<ssize_t>(sizeof(out));
+/// A directory that others may write to is safe only if it protects each owner's files (sticky).
+bool unsafe_directory(System& system, const std::string& path) {
+  const File directory(system, path.substr(0, path.rfind('/') + 1).c_str(), O_PATH | O_DIRECTORY);
+  FileStat info;
+  if (!directory.stat(info)) return true;
+  return (info.mode & S_IWOTH) != 0 && (info.mode & S_ISVTX) == 0;
 }
 
 /// Whether the file is an ELF library with all it says to load. The dynamic loader does not look:
 /// the process dies at the first page that a copy broken off in the middle lacks.
-bool whole_library(int fd, uint64_t size) {
+bool whole_library(const File& file, uint64_t size) {
   ElfW(Ehdr) header{};
-  if (!read_at(fd, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  if (!file.read_at(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
   if (header.e_type != ET_DYN || header.e_phentsize != sizeof(ElfW(Phdr))) return false;
   for (uint64_t i = 0; i < header.e_phnum; ++i) {
     ElfW(Phdr) segment{};
     uint64_t offset = 0;
     if (__builtin_add_overflow(header.e_phoff, i * sizeof(segment), &offset) || offset > size ||
-        !read_at(fd, offset, segment)) {
+        !file.read_at(offset, segment)) {
       return false;
     }
     if (segment.p_type != PT_LOAD && segment.p_type != PT_DYNAMIC) continue;
@@ -67,17 +65,17 @@ bool whole_library(int fd, uint64_t size) {
 }
 
 /// What can be told before any code of the file runs.
-PluginReason check_file(const std::string& path) {
+PluginReason check_file(const std::string& path, System& system) {
   if (path.empty() || path.front() != '/') return PluginReason::NotAbsolute;
-  const File file(path.c_str());
-  struct stat info {};
-  if (file.fd() < 0 || ::fstat(file.fd(), &info) != 0) return PluginReason::NotFound;
-  if (!S_ISREG(info.st_mode)) return PluginReason::NotRegular;
-  if (info.st_uid != 0 && info.st_uid != ::geteuid()) return PluginReason::UnsafeOwner;
-  if (writable_by_others(info) || unsafe_directory(path)) return PluginReason::Writable;
-  if (!whole_library(file.fd(), static_cast<uint64_t>(info.st_size))) {
-    return PluginReason::NotALibrary;
+  const File file(system, path.c_str(), O_RDONLY | O_NONBLOCK);  // a FIFO must not hang us
+  FileStat info;
+  if (!file.stat(info)) return PluginReason::NotFound;
+  if (!info.is_regular) return PluginReason::NotRegular;
+  if (info.owner != 0 && info.owner != ::geteuid()) return PluginReason::UnsafeOwner;
+  if ((info.mode & (S_IWGRP | S_IWOTH)) != 0 || unsafe_directory(system, path)) {
+    return PluginReason::Writable;
   }
+  if (!whole_library(file, info.size_bytes)) return PluginReason::NotALibrary;
   return PluginReason::None;
 }
 
@@ -145,19 +143,20 @@ PluginReason check_table(const tenon_backend_api* api) {
   return complete ? PluginReason::None : PluginReason::MissingFunction;
 }
 
-Plugin load_plugin(const std::string& path) {
+Plugin load_plugin(const std::string& path, std::shared_ptr<System> system) {
   Plugin plugin;
   plugin.path = path;
-  if (const PluginReason reason = check_file(path); reason != PluginReason::None) {
+  if (const PluginReason reason = check_file(path, *system); reason != PluginReason::None) {
     return refuse(std::move(plugin), reason);
   }
-  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const char* error = nullptr;
+  void* handle = system->load_library(path.c_str(), error);
   if (handle == nullptr) {
-    const char* detail = ::dlerror();
-    return refuse(std::move(plugin), PluginReason::NotALibrary, detail == nullptr ? "" : detail);
+    return refuse(std::move(plugin), PluginReason::NotALibrary, error == nullptr ? "" : error);
   }
-  plugin.backend.library =
-      std::shared_ptr<const void>(handle, [](const void* h) { ::dlclose(const_cast<void*>(h)); });
+  plugin.backend.library = std::shared_ptr<const void>(handle, [system](const void* library) {
+    system->unload_library(const_cast<void*>(library));
+  });
   const auto entry = reinterpret_cast<tenon_backend_entry_fn>(::dlsym(handle, TENON_BACKEND_ENTRY));
   if (entry == nullptr) return refuse(std::move(plugin), PluginReason::NoEntry);
   // What it throws may be code of the plugin's: it must be gone before the plugin is.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend/device.h"
+#include "base/system.h"
 
 namespace tenon {
 
@@ -37,7 +38,7 @@ struct Plugin {
 
 /// Loads one plugin; never throws for what the file is (std::bad_alloc only). Keeps nothing of a
 /// refused one loaded.
-Plugin load_plugin(const std::string& path);
+Plugin load_plugin(const std::string& path, std::shared_ptr<System> system = System::real());
 
 /// The checks of a table that an entry returned; None when it can be used.
 PluginReason check_table(const tenon_backend_api* api);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <system_error>
+#include <utility>
 
 #include "base/error.h"
 
@@ -21,42 +21,51 @@ constexpr tenon_backend_entry_fn kBuiltIn[] = {
     tenon_reference_backend_entry,
 };
 
-/// libtenon-*.so in `tenon/` beside the file this code was loaded from, sorted by name.
-std::vector<std::string> plugins_beside_us() {
-  std::vector<std::string> paths;
+/// The folder `tenon/` beside the file this code was loaded from; empty where that is not known.
+std::string folder_beside_us() {
   Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&plugins_beside_us), &info) == 0 ||
+  if (::dladdr(reinterpret_cast<const void*>(&folder_beside_us), &info) == 0 ||
       info.dli_fname == nullptr || info.dli_fname[0] != '/') {
-    return paths;
+    return {};
   }
-  const auto folder = std::filesystem::path(info.dli_fname).parent_path() / "tenon";
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (name.starts_with("libtenon-") && name.ends_with(".so"))
-      paths.push_back(it->path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
+  return (std::filesystem::path(info.dli_fname).parent_path() / "tenon/").string();
+}
+
+/// libtenon-*.so in that folder, sorted by name; none when it cannot be read.
+std::vector<std::string> plugins_beside_us(System& system) {
+  const std::string folder = folder_beside_us();
+  if (folder.empty()) return {};
+  std::vector<std::string> names;
+  system.list_directory(
+      folder.c_str(),
+      [](void* user, const char* entry) {
+        const std::string_view name = entry;
+        if (!name.starts_with("libtenon-") || !name.ends_with(".so")) return;
+        static_cast<std::vector<std::string>*>(user)->emplace_back(name);
+      },
+      &names);
+  std::sort(names.begin(), names.end());
+  for (std::string& name : names) name.insert(0, folder);
+  return names;
 }
 
 }  // namespace
 
-BackendRegistry::BackendRegistry(std::span<const std::string> plugin_paths) {
+BackendRegistry::BackendRegistry(std::span<const std::string> plugin_paths,
+                                 std::shared_ptr<System> system) {
   for (const tenon_backend_entry_fn entry : kBuiltIn) {
     const tenon_backend_api* api = entry(TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR);
     if (check_table(api) != PluginReason::None) continue;
     entries_.push_back({api->name, "built in", PluginReason::None, "", {api, nullptr}});
   }
-  for (const std::string& path : plugin_paths) add_plugin(path);
-  for (const std::string& path : plugins_beside_us()) add_plugin(path);
+  for (const std::string& path : plugin_paths) add_plugin(path, system);
+  for (const std::string& path : plugins_beside_us(*system)) add_plugin(path, system);
 }
 
-void BackendRegistry::add_plugin(const std::string& path) {
+void BackendRegistry::add_plugin(const std::string& path, const std::shared_ptr<System>& system) {
   const auto same = [&](const BackendEntry& entry) { return entry.origin == path; };
   if (std::any_of(entries_.begin(), entries_.end(), same)) return;
-  Plugin plugin = load_plugin(path);
+  Plugin plugin = load_plugin(path, system);
   const char* name = plugin.backend.api == nullptr ? "" : plugin.backend.api->name;
   entries_.push_back({name, path, plugin.reason, plugin.text, std::move(plugin.backend)});
 }

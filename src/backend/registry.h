@@ -26,14 +26,15 @@ class BackendRegistry {
   /// absolute paths), then libtenon-*.so in the folder `tenon` beside the library itself. Neither
   /// the working directory nor the environment is searched. Refused plugins stay in the list with
   /// their reason.
-  explicit BackendRegistry(std::span<const std::string> plugin_paths = {});
+  explicit BackendRegistry(std::span<const std::string> plugin_paths = {},
+                           std::shared_ptr<System> system = System::real());
 
   [[nodiscard]] std::span<const BackendEntry> entries() const { return entries_; }
   /// The first usable backend of this name; Argument, naming the known ones, when there is none.
   [[nodiscard]] const Backend& find(std::string_view name) const;
 
  private:
-  void add_plugin(const std::string& path);
+  void add_plugin(const std::string& path, const std::shared_ptr<System>& system);
 
   std::vector<BackendEntry> entries_;
 };

@@ -30,7 +30,7 @@ class OwnedFd {
   int fd_;
 };
 
-FileStat stat_file(const OwnedFd& fd, const std::string& name) {
+FileIdentity stat_file(const OwnedFd& fd, const std::string& name) {
   FileStat stat;
   const int error = fd.system().stat(fd.get(), stat);
   if (error != 0) fail(Code::Io, "{}: cannot get the file's size: {}", name, errno_text(-error));
@@ -39,7 +39,7 @@ FileStat stat_file(const OwnedFd& fd, const std::string& name) {
 
 class FileSource final : public ByteSource {
  public:
-  FileSource(OwnedFd fd, std::string name, const FileStat& stat, uint64_t offset, uint64_t size)
+  FileSource(OwnedFd fd, std::string name, const FileIdentity& stat, uint64_t offset, uint64_t size)
       : ByteSource(std::move(name), size), fd_(std::move(fd)), stat_(stat), offset_(offset) {}
 
  private:
@@ -57,7 +57,7 @@ class FileSource final : public ByteSource {
 
   /// `count` of `size` bytes at `offset` were there.
   void check_unchanged(uint64_t offset, uint64_t size, uint64_t count) const {
-    const FileStat now = stat_file(fd_, name());
+    const FileIdentity now = stat_file(fd_, name());
     if (count < size || now != stat_) {
       fail(Code::Io,
            "{}: model file changed: {} of {} bytes read at {}; it had {} bytes when it was opened "
@@ -67,7 +67,7 @@ class FileSource final : public ByteSource {
   }
 
   OwnedFd fd_;
-  FileStat stat_;
+  FileIdentity stat_;
   uint64_t offset_;
 };
 
@@ -117,7 +117,7 @@ std::shared_ptr<const ByteSource> ByteSource::from_path(const std::string& path,
                                                         std::shared_ptr<System> system) {
   const int number = open_regular_file(*system, path);
   OwnedFd fd(std::move(system), number);
-  const FileStat stat = stat_file(fd, path);
+  const FileIdentity stat = stat_file(fd, path);
   return std::make_shared<FileSource>(std::move(fd), path, stat, 0, stat.size_bytes);
 }
 
@@ -128,7 +128,7 @@ std::shared_ptr<const ByteSource> ByteSource::from_fd(int fd, uint64_t offset, u
   const int number = system->duplicate(fd);
   if (number < 0) fail(Code::Io, "{}: cannot use descriptor {}: {}", name, fd, errno_text(-number));
   OwnedFd copy(std::move(system), number);
-  const FileStat stat = stat_file(copy, name);
+  const FileIdentity stat = stat_file(copy, name);
   if (!stat.is_regular) fail(Code::Io, "{}: is not a regular file", name);
   if (offset > stat.size_bytes || size_bytes > stat.size_bytes - offset) {
     fail(Code::Argument, "{}: {} bytes at {} lie outside the file's {} bytes", name, size_bytes,

@@ -1,3 +1,5 @@
+#include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 
 #include "base/error.h"
 #include "base/system.h"
@@ -144,6 +147,8 @@ class RealSystem : public System {
     out.inode = info.st_ino;
     out.device = info.st_dev;
     out.is_regular = S_ISREG(info.st_mode);
+    out.owner = info.st_uid;
+    out.mode = info.st_mode & 07777u;
     return 0;
   }
 
@@ -168,6 +173,26 @@ class RealSystem : public System {
   void unmap_file(void* pages, uint64_t size_bytes) noexcept override {
     ::munmap(pages, size_bytes);
   }
+
+  int list_directory(const char* path, void (*visit)(void* user, const char* name),
+                     void* user) override {
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path), ::closedir);
+    if (directory == nullptr) return -errno;
+    for (;;) {
+      errno = 0;
+      const dirent* entry = ::readdir(directory.get());
+      if (entry == nullptr) return -errno;
+      visit(user, entry->d_name);
+    }
+  }
+
+  void* load_library(const char* path, const char*& error) noexcept override {
+    void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    error = library == nullptr ? ::dlerror() : nullptr;
+    return library;
+  }
+
+  void unload_library(void* library) noexcept override { ::dlclose(library); }
 
   int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
                    void* arg) noexcept override {

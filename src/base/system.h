@@ -24,13 +24,19 @@ struct HostAllocator {
 };
 
 /// What identifies a file's contents cheaply: a change of any field means that the file changed.
-struct FileStat {
+struct FileIdentity {
   uint64_t size_bytes = 0;
   int64_t modified_ns = 0;
   uint64_t inode = 0;
   uint64_t device = 0;
   bool is_regular = false;
-  bool operator==(const FileStat&) const = default;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+/// A file's identity and who may write it.
+struct FileStat : FileIdentity {
+  uint32_t owner = 0;  ///< user id
+  uint32_t mode = 0;   ///< permission bits, as of chmod
 };
 
 /// One call of this interface is one call of the operating system (or of the host's allocator),
@@ -69,6 +75,13 @@ class System {
   /// Maps bytes read-only; offset a multiple of 64 KiB. Null, and -errno in `error`, on failure.
   virtual void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept = 0;
   virtual void unmap_file(void* pages, uint64_t size_bytes) noexcept = 0;
+  /// Calls visit(user, name) for each entry of a directory, in no order: 0 or -errno.
+  virtual int list_directory(const char* path, void (*visit)(void* user, const char* name),
+                             void* user) = 0;
+  /// Loads a library with all its symbols resolved, kept to itself. Null, and the dynamic loader's
+  /// text in `error` (until the thread's next call), on failure.
+  virtual void* load_library(const char* path, const char*& error) noexcept = 0;
+  virtual void unload_library(void* library) noexcept = 0;
 
   // Threads and time.
   /// Starts a thread with every signal blocked and a stack of stack_bytes: 0 or -errno.

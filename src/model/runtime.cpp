@@ -67,7 +67,11 @@ std::unique_ptr<HostServices> make_services(const ModelOptions& options) {
 }  // namespace
 
 std::unique_ptr<Runtime> Runtime::create(const Program& program, const ModelOptions& options) {
-  const BackendRegistry registry(options.plugin_paths);
+  const BackendRegistry registry(options.plugin_paths, options.system);
+  for (const BackendEntry& entry : registry.entries()) {
+    if (entry.reason == PluginReason::None) continue;
+    options.log(LogLevel::Warning, "plugin {} is not used: {}", entry.origin, entry.text);
+  }
   const bool automatic = options.backend == "auto";
   const std::string wanted = automatic ? "cpu" : options.backend;
   Device::Options device_options;

@@ -11,6 +11,7 @@
 
 #include "backend/registry.h"
 #include "tests/base/expect_error.h"
+#include "tests/base/faulty_system.h"
 #include "tests/base/temp_folder.h"
 
 namespace tenon {
@@ -247,6 +248,43 @@ TEST(Registry, AnUnknownNameIsAnArgumentErrorThatListsTheKnown) {
   const BackendRegistry registry(paths);
   for (const char* name : {"gpu", ""}) {
     expect_error(Code::Argument, HasSubstr("cpu, reference"), [&] { (void)registry.find(name); });
+  }
+}
+
+// ---- The system under it fails ------------------------------------------------------------------
+
+TEST(PluginFile, EachCallOfTheSystemMayFail) {
+  const TempFolder folder;
+  const std::string path = copy_of(TENON_REFERENCE_PLUGIN, folder.path("libtenon-reference.so"));
+  uint64_t n = 0;
+  for (;; ++n) {
+    const auto system = std::make_shared<FaultySystem>(n);
+    {
+      const Plugin plugin = load_plugin(path, system);
+      if (system->failed()) {
+        EXPECT_NE(plugin.reason, PluginReason::None) << "call " << n;
+        EXPECT_NE(plugin.text, "") << "call " << n;
+        EXPECT_EQ(plugin.backend.api, nullptr) << "call " << n;
+      } else {
+        EXPECT_EQ(plugin.reason, PluginReason::None) << plugin.text;
+      }
+    }
+    EXPECT_TRUE(system->all_released()) << "call " << n;
+    if (!system->failed()) break;
+  }
+  EXPECT_GE(n, 6u);  // open and stat of file and folder, reads of its headers, the load
+}
+
+TEST(Registry, GoesOnWithTheBuiltInOnesWhenNothingCanBeRead) {
+  const TempFolder folder;
+  const std::vector<std::string> paths = {
+      copy_of(TENON_REFERENCE_PLUGIN, folder.path("libtenon-reference.so"))};
+  for (uint64_t n = 0;; ++n) {
+    const auto system = std::make_shared<FaultySystem>(n);
+    const BackendRegistry registry(paths, system);
+    EXPECT_EQ(registry.entries()[0].name, "cpu");
+    EXPECT_EQ(registry.entries()[0].reason, PluginReason::None);
+    if (!system->failed()) break;
   }
 }
 

@@ -31,9 +31,9 @@ class FaultySystem : public System {
   [[nodiscard]] uint64_t num_calls() const { return num_calls_; }
   /// Whether the failure has happened.
   [[nodiscard]] bool failed() const { return num_calls_ > fail_at_; }
-  /// Whether all memory, files and threads have been given back.
+  /// Whether all memory, files, libraries and threads have been given back.
   [[nodiscard]] bool all_released() const {
-    return num_blocks_ == 0 && num_files_ == 0 && num_threads_ == 0;
+    return num_blocks_ == 0 && num_files_ == 0 && num_threads_ == 0 && num_libraries_ == 0;
   }
   /// Makes available_memory() return this.
   void set_available_memory(uint64_t size_bytes) { available_bytes_ = size_bytes; }
@@ -102,6 +102,21 @@ class FaultySystem : public System {
     --num_blocks_;
     real_->unmap_file(pages, size_bytes);
   }
+  int list_directory(const char* path, void (*visit)(void* user, const char* name),
+                     void* user) override {
+    return fails() ? -error_ : real_->list_directory(path, visit, user);
+  }
+  void* load_library(const char* path, const char*& error) noexcept override {
+    error = "it was made to fail";
+    if (fails()) return nullptr;
+    void* library = real_->load_library(path, error);
+    num_libraries_ += library != nullptr;
+    return library;
+  }
+  void unload_library(void* library) noexcept override {
+    --num_libraries_;
+    real_->unload_library(library);
+  }
   int start_thread(pthread_t& out, uint64_t stack_bytes, void* (*entry)(void*),
                    void* arg) noexcept override {
     if (fails()) return -error_;
@@ -130,6 +145,7 @@ class FaultySystem : public System {
   std::atomic<int64_t> num_blocks_{0};
   std::atomic<int64_t> num_files_{0};
   std::atomic<int64_t> num_threads_{0};
+  std::atomic<int64_t> num_libraries_{0};
   std::atomic<uint64_t> available_bytes_{0};
   std::atomic<uint64_t> longest_read_{kNever};
   std::atomic<uint64_t> bytes_read_{0};
