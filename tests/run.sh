@@ -101,13 +101,13 @@ check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || f
 
 say "Build"
 if ! $all; then
-  check "the dev build" build dev -DTENON_WERROR=OFF || finish
+  check "the dev build" build dev -DTENON_WERROR=OFF -DTENON_UNITY=ON || finish
   say "Tests"
   run_ctest dev -LE '^(consumer|abi)$'
   finish
 fi
 
-check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON || finish
+check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON -DTENON_UNITY=OFF || finish
 say "Tests"
 run_ctest dev
 
