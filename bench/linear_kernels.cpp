@@ -1,10 +1,18 @@
-// The linear kernels of one core: multiply-accumulates and bytes of weights per second, by format,
-// instruction set and number of activation rows. 1 row is decode, 128 rows are prefill.
+// The linear kernels: multiply-accumulates and bytes of weights per second, by format, instruction
+// set and number of activation rows.
+//
+//   core/ISA/FORMAT/ROWS    one core, weights in the second-level cache: 1 row is decode, 128 rows
+//                           are prefill
+//   memory/ISA/FORMAT       decode by two cores, each with its half of 256 MiB of weights
 //
 //   cmake -S . -B build-bench -G Ninja -DTENON_BENCH=ON && ninja -C build-bench
-//   bench_linear_kernels build-bench/bin/bench_linear_kernels --benchmark_filter=q4_0
+//   bench_linear_kernels build-bench/bin/bench_linear_kernels --benchmark_filter=core/avx2/q4_0
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 
+#include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,69 +26,119 @@ namespace tenon::cpu {
 namespace {
 
 constexpr uint64_t kDepth = 2048;
-constexpr uint64_t kWeightRows = 1024;
+constexpr uint64_t kCoreRows = 1024;
+constexpr uint64_t kMemoryBytes = 256 << 20;
+constexpr uint64_t kHugePage = 2 << 20;
 
-/// A random weight [kWeightRows, kDepth] in packed form. All pages are written: untouched ones
-/// would be one page of zeros in the cache.
+struct Free {
+  void operator()(uint8_t* p) const { std::free(p); }
+};
+
+/// A random weight [rows, kDepth] in packed form, on large pages. All pages are written: untouched
+/// ones would be one page of zeros in the cache.
 struct Weight {
-  explicit Weight(const FormatInfo& format) : layout(panel_format(format.id)) {
-    const uint64_t bytes = *row_bytes(format, kDepth);
-    packed.resize(packed_bytes(layout, format, kWeightRows, kDepth));
-    // One panel of encoded rows, packed again and again: encoders are slow.
+  Weight(const FormatInfo& format, uint64_t weight_rows)
+      : layout(panel_format(format.id)), rows(weight_rows) {
+    // One panel of encoded rows, copied again and again: encoders are slow.
+    const uint64_t row_size = *row_bytes(format, kDepth);
     std::mt19937 random(1);
     std::normal_distribution<float> values;
     std::vector<float> row(kDepth);
-    std::vector<uint8_t> blocks(layout.panel_rows * bytes);
+    std::vector<uint8_t> blocks(layout.panel_rows * row_size);
     for (uint32_t r = 0; r < layout.panel_rows; ++r) {
       for (float& v : row) v = values(random);
-      format.encode_row(row.data(), blocks.data() + r * bytes, kDepth);
+      format.encode_row(row.data(), blocks.data() + r * row_size, kDepth);
     }
-    const PackedWeight weight{&layout, &format, kWeightRows, kDepth, packed.data()};
-    for (uint64_t r = 0; r < kWeightRows; r += layout.panel_rows) {
-      pack_rows(weight, r, layout.panel_rows, blocks.data());
+    const uint64_t panel = packed_bytes(layout, format, layout.panel_rows, kDepth);
+    bytes = packed_bytes(layout, format, rows, kDepth);
+    packed.reset(static_cast<uint8_t*>(
+        std::aligned_alloc(kHugePage, (bytes + kHugePage) / kHugePage * kHugePage)));
+    madvise(packed.get(), bytes, MADV_HUGEPAGE);
+    const PackedWeight weight{&layout, &format, layout.panel_rows, kDepth, packed.get()};
+    std::memset(packed.get(), 0, panel);
+    pack_rows(weight, 0, layout.panel_rows, blocks.data());
+    for (uint64_t p = panel; p < bytes; p += panel) {
+      std::memcpy(packed.get() + p, packed.get(), panel);
     }
   }
   const PanelFormat& layout;
-  std::vector<uint8_t> packed;
+  uint64_t rows, bytes = 0;
+  std::unique_ptr<uint8_t, Free> packed;
 };
 
-void run(benchmark::State& state, const Kernels& kernels, const FormatInfo& format) {
-  const auto rows = static_cast<uint64_t>(state.range(0));
-  const Weight weight(format);
-  std::vector<float> x(rows * kDepth, 0.5f), y(rows * kWeightRows);
-  std::vector<float> tile(kTileDepth * kFloatPanelRows), sums(rows * kFloatPanelRows);
-  std::vector<int8_t> q(x.size());
-  std::vector<float> d(x.size() / kScaleBlock), scaled_sums(d.size());
+/// The activations and results of one thread.
+struct Problem {
+  Problem(const Kernels& kernels, const FormatInfo& format, const Weight& weight, uint64_t rows)
+      : x(rows * kDepth, 0.5f),
+        y(rows * weight.rows),
+        tile(kTileDepth * kFloatPanelRows),
+        partial(rows * kFloatPanelRows),
+        d(x.size() / kScaleBlock),
+        scaled_sums(d.size()),
+        q(x.size()) {
+    args.weights = weight.packed.get();
+    args.panel_bytes = panel_bytes(weight.layout, kDepth);
+    args.num_panels = weight.rows / weight.layout.panel_rows;
+    args.weight_rows = weight.rows;
+    args.depth = kDepth;
+    args.num_rows = rows;
+    args.quantised = {q.data(), d.data(), scaled_sums.data(), kDepth};
+    args.x = x.data();
+    args.y = y.data();
+    args.y_stride = weight.rows;
+    args.tile = tile.data();
+    args.sums = partial.data();
+    args.decode_row = format.decode_row;
+    args.row_bytes = *row_bytes(format, kDepth);
+    args.block_values = format.block_values;
+    args.block_bytes = format.block_bytes;
+    for (uint64_t t = 0; t < rows; ++t) {
+      kernels.quantise(x.data() + t * kDepth, args.quantised, t, 0, kDepth);
+    }
+  }
   LinearArgs args{};
-  args.weights = weight.packed.data();
-  args.panel_bytes = panel_bytes(weight.layout, kDepth);
-  args.num_panels = kWeightRows / weight.layout.panel_rows;
-  args.weight_rows = kWeightRows;
-  args.depth = kDepth;
-  args.num_rows = rows;
-  args.quantised = {q.data(), d.data(), scaled_sums.data(), kDepth};
-  args.x = x.data();
-  args.y = y.data();
-  args.y_stride = kWeightRows;
-  args.tile = tile.data();
-  args.sums = sums.data();
-  args.decode_row = format.decode_row;
-  args.row_bytes = *row_bytes(format, kDepth);
-  args.block_values = format.block_values;
-  args.block_bytes = format.block_bytes;
-  for (uint64_t t = 0; t < rows; ++t) {
-    kernels.quantise(x.data() + t * kDepth, args.quantised, t, 0, kDepth);
-  }
+  std::vector<float> x, y, tile, partial, d, scaled_sums;
+  std::vector<int8_t> q;
+};
+
+benchmark::Counter rate(uint64_t per_iteration) {
+  return {static_cast<double>(per_iteration), benchmark::Counter::kIsIterationInvariantRate};
+}
+
+void run_core(benchmark::State& state, const Kernels& kernels, const FormatInfo& format) {
+  const auto rows = static_cast<uint64_t>(state.range(0));
+  const Weight weight(format, kCoreRows);
+  Problem problem(kernels, format, weight, rows);
   for (auto _ : state) {
-    kernels.linear[static_cast<uint32_t>(weight.layout.kind)](args);
-    benchmark::DoNotOptimize(y.data());
+    kernels.linear[static_cast<uint32_t>(weight.layout.kind)](problem.args);
+    benchmark::DoNotOptimize(problem.y.data());
   }
-  const auto rate = [&](uint64_t per_iteration) {
-    return benchmark::Counter(static_cast<double>(per_iteration),
-                              benchmark::Counter::kIsIterationInvariantRate);
-  };
-  state.counters["MAC/s"] = rate(rows * kWeightRows * kDepth);
-  state.counters["bytes/s"] = rate(weight.packed.size());
+  state.counters["MAC/s"] = rate(rows * kCoreRows * kDepth);
+  state.counters["bytes/s"] = rate(weight.bytes);
+}
+
+void run_memory(benchmark::State& state, const Kernels& kernels, const FormatInfo& format,
+                std::unique_ptr<Weight>& shared) {
+  const auto threads = static_cast<uint64_t>(state.threads());
+  const PanelFormat& layout = panel_format(format.id);
+  const uint64_t panel = packed_bytes(layout, format, layout.panel_rows, kDepth);
+  const uint64_t panels = kMemoryBytes / panel / threads;
+  if (state.thread_index() == 0) {
+    shared = std::make_unique<Weight>(format, panels * threads * layout.panel_rows);
+  }
+  std::unique_ptr<Problem> problem;
+  for (auto _ : state) {
+    if (problem == nullptr) {  // the weight is there once all threads have begun
+      state.PauseTiming();
+      problem = std::make_unique<Problem>(kernels, format, *shared, 1);
+      problem->args.first_panel = static_cast<uint64_t>(state.thread_index()) * panels;
+      problem->args.num_panels = panels;
+      state.ResumeTiming();
+    }
+    kernels.linear[static_cast<uint32_t>(layout.kind)](problem->args);
+    benchmark::DoNotOptimize(problem->y.data());
+  }
+  state.counters["bytes/s"] = rate(panels * panel);
 }
 
 }  // namespace
@@ -88,20 +146,25 @@ void run(benchmark::State& state, const Kernels& kernels, const FormatInfo& form
 
 int main(int argc, char** argv) {
   using namespace tenon;
+  static std::unique_ptr<cpu::Weight> shared;
   for (const char* isa : {"portable", "avx2", "avx512"}) {
     const cpu::Kernels* kernels = cpu::choose_kernels(isa);
     if (kernels == nullptr) continue;
     for (const FormatInfo& format : kFormats) {
-      // Without a kernel of its own a format is decoded: one of them stands for all.
-      const bool packed = cpu::panel_format(format.id).kind != cpu::PanelKind::Raw;
-      if (!packed && format.id != Format::IQ4_XS) continue;
+      if (!format.weight) continue;
       const std::string name = std::string(isa) + "/" + format.name;
       benchmark::RegisterBenchmark(
-          name.c_str(),
-          [kernels, &format](benchmark::State& state) { cpu::run(state, *kernels, format); })
+          ("core/" + name).c_str(),
+          [kernels, &format](benchmark::State& state) { cpu::run_core(state, *kernels, format); })
           ->Arg(1)
           ->Arg(8)
           ->Arg(128);
+      benchmark::RegisterBenchmark(("memory/" + name).c_str(),
+                                   [kernels, &format](benchmark::State& state) {
+                                     cpu::run_memory(state, *kernels, format, shared);
+                                   })
+          ->Threads(2)
+          ->UseRealTime();
     }
   }
   benchmark::Initialize(&argc, argv);

@@ -7,6 +7,8 @@
 #include "backends/cpu/kernel_integer.h"
 #include "backends/cpu/kernel_rows.h"
 #include "backends/cpu/kernels.h"
+#include "backends/cpu/unit_codebooks.h"
+#include "backends/cpu/unit_integers.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
@@ -28,6 +30,23 @@ constexpr Kernels kernel_table(const char* name) {
   linear(PanelKind::U4Super) = linear_integer<U4, SuperScales>;
   linear(PanelKind::U5Super) = linear_integer<U5, SuperScales>;
   linear(PanelKind::U6Super) = linear_integer<U6, Super6Scales>;
+  linear(PanelKind::U1Half) = linear_tiled<Q1Unit>;
+  linear(PanelKind::U2Half) = linear_tiled<Q2Unit>;
+  linear(PanelKind::U2Half256) = linear_tiled<Tq2Unit>;
+  linear(PanelKind::U2Super) = linear_tiled<Super2Unit>;
+  linear(PanelKind::U3Super) = linear_tiled<Q3SuperUnit>;
+  linear(PanelKind::Trits) = linear_tiled<TritUnit>;
+  linear(PanelKind::Table4Half) = linear_tiled<Iq4NlUnit>;
+  linear(PanelKind::Table4Super) = linear_tiled<Iq4XsUnit>;
+  linear(PanelKind::Fp4) = linear_tiled<Mxfp4Unit>;
+  linear(PanelKind::Fp4Quarter) = linear_tiled<Nvfp4Unit>;
+  linear(PanelKind::Iq1S) = linear_tiled<Iq1SUnit>;
+  linear(PanelKind::Iq1M) = linear_tiled<Iq1MUnit>;
+  linear(PanelKind::Iq2Xxs) = linear_tiled<Iq2XxsUnit>;
+  linear(PanelKind::Iq2Xs) = linear_tiled<Iq2XsUnit>;
+  linear(PanelKind::Iq2S) = linear_tiled<Iq2SUnit>;
+  linear(PanelKind::Iq3Xxs) = linear_tiled<Iq3XxsUnit>;
+  linear(PanelKind::Iq3S) = linear_tiled<Iq3SUnit>;
   table.quantise = quantise;
   table.rms_norm = rms_norm;
   table.layer_norm = layer_norm;

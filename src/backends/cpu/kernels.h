@@ -50,8 +50,8 @@ struct LinearArgs {
   const float* x;        ///< float panels read this: [num_rows, depth]
   float* y;              ///< [num_rows, y_stride]
   uint64_t y_stride;     ///< at least the weight rows of the panels
-  float* tile;           ///< scratch [kTileDepth, kFloatPanelRows], for float panels
-  float* sums;           ///< scratch [num_rows, kFloatPanelRows], for float panels
+  float* tile;           ///< scratch [kTileDepth, kFloatPanelRows]
+  float* sums;           ///< scratch [num_rows, kFloatPanelRows]
   /// Row-major blocks (kRawPanels): decodes `values` values of a row.
   void (*decode_row)(const void* blocks, float* out, uint64_t values) noexcept;
   uint64_t row_bytes;
@@ -73,9 +73,31 @@ enum class PanelKind : uint32_t {
   S8Half,
   U4Super,
   U5Super,
-  U6Super,  // integer panels
+  U6Super,
+  U1Half,
+  U2Half,
+  U2Half256,
+  U2Super,
+  U3Super,
+  Trits,
+  Table4Half,
+  Table4Super,
+  Fp4,
+  Fp4Quarter,
+  Iq1S,
+  Iq1M,
+  Iq2Xxs,
+  Iq2Xs,
+  Iq2S,
+  Iq3Xxs,
+  Iq3S,  // integer panels
   Count,
 };
+
+/// Whether the kernel unpacks a panel once for all rows of a call, so that calls should cover many.
+constexpr bool unpacks_once(PanelKind kind) {
+  return kind == PanelKind::Raw || (kind >= PanelKind::U1Half && kind < PanelKind::Count);
+}
 
 /// Attention of some query rows over the cache of one layer and one KV head.
 struct AttentionArgs {

@@ -7,7 +7,15 @@
 
 #include "backends/cpu/panels.h"
 #include "quant/half.h"
+#include "quant/iq4_nl.h"
+#include "quant/iq4_xs.h"
 #include "quant/k_scales.h"
+#include "quant/mxfp4.h"
+#include "quant/nvfp4.h"
+#include "quant/q1_0.h"
+#include "quant/q2_0.h"
+#include "quant/q2_k.h"
+#include "quant/q3_k.h"
 #include "quant/q4_0.h"
 #include "quant/q4_1.h"
 #include "quant/q4_k.h"
@@ -16,6 +24,8 @@
 #include "quant/q5_k.h"
 #include "quant/q6_k.h"
 #include "quant/q8_0.h"
+#include "quant/tq1_0.h"
+#include "quant/tq2_0.h"
 
 namespace tenon::cpu {
 namespace {
@@ -94,6 +104,72 @@ inline void extract(const BlockQ6_K& block, UnitValues& unit) noexcept {
   }
 }
 
+inline void extract(const BlockQ1_0& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  for (int k = 0; k < 128; ++k) unit.q[k] = block.qs[k / 8] >> (k % 8) & 1;
+}
+inline void extract(const BlockQ2_0& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  for (int k = 0; k < 64; ++k) unit.q[k] = block.qs[k / 4] >> (2 * (k % 4)) & 3;
+}
+/// 256 values of two bits: 32 bytes for each 128, value 32 i + l in bits 2 i and up of byte l.
+inline void pairs_of_bits(const uint8_t* qs, uint8_t* q) noexcept {
+  for (int k = 0; k < 256; ++k) q[k] = qs[k / 128 * 32 + k % 32] >> (k % 128 / 32 * 2) & 3;
+}
+inline void extract(const BlockTQ2_0& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  pairs_of_bits(block.qs, unit.q);
+}
+inline void extract(const BlockTQ1_0& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  float digits[256];
+  decode_trits(block.qs, 32, 5, 1.0f, digits);
+  decode_trits(block.qs + 32, 16, 5, 1.0f, digits + 160);
+  decode_trits(block.qh, 4, 4, 1.0f, digits + 240);
+  for (int k = 0; k < 256; ++k) unit.q[k] = static_cast<uint8_t>(digits[k] + 1.0f);
+}
+inline void extract(const BlockQ2_K& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  unit.min = block.dmin;
+  std::memcpy(unit.scales, block.scales, sizeof(block.scales));
+  pairs_of_bits(block.qs, unit.q);
+}
+inline void extract(const BlockQ3_K& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  for (int s = 0; s < 16; ++s) unit.scales[s] = static_cast<uint8_t>(q3_k_scale(block, s) - 32);
+  pairs_of_bits(block.qs, unit.q);
+  for (int k = 0; k < 256; ++k) {
+    unit.q[k] |= static_cast<uint8_t>((block.hmask[k % 32] >> (k / 32) & 1) << 2);
+  }
+}
+inline void extract(const BlockIQ4_NL& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  nibbles_of_32(block.qs, unit.q);
+}
+inline void extract(const BlockIQ4_XS& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  for (int s = 0; s < 8; ++s) {
+    const int low = block.scales_l[s / 2] >> (s % 2 * 4) & 15;
+    const int high = block.scales_h >> (2 * s) & 3;
+    unit.scales[s] = static_cast<uint8_t>((low | high << 4) - 32);
+    nibbles_of_32(block.qs + 16 * s, unit.q + 32 * s);
+  }
+}
+inline void extract(const BlockMXFP4& block, UnitValues& unit) noexcept {
+  unit.scales[0] = block.e;
+  nibbles_of_32(block.qs, unit.q);
+}
+inline void extract(const BlockNVFP4& block, UnitValues& unit) noexcept {
+  for (int s = 0; s < 4; ++s) {
+    // One code reads as 0; kernels take all seven bits for a number.
+    unit.scales[s] = block.d[s] == 0x7f ? uint8_t{0} : block.d[s] & 0x7f;
+    for (int j = 0; j < 8; ++j) {
+      unit.q[16 * s + j] = block.qs[8 * s + j] & 15;
+      unit.q[16 * s + j + 8] = block.qs[8 * s + j] >> 4;
+    }
+  }
+}
+
 /// value = (q - bias) * d: q4_0, q5_0.
 template <int kBias>
 void values_half(const UnitValues& unit, float* out) noexcept {
@@ -126,6 +202,58 @@ inline void values_super6(const UnitValues& unit, float* out) noexcept {
   for (int k = 0; k < 256; ++k) {
     const float scale = d * static_cast<float>(static_cast<int8_t>(unit.scales[k / 16]));
     out[k] = scale * static_cast<float>(unit.q[k] - 32);
+  }
+}
+
+/// value = (q - 1) * d: q2_0, tq1_0, tq2_0.
+template <int kCount>
+void values_from_minus_1(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  for (int k = 0; k < kCount; ++k) out[k] = static_cast<float>(unit.q[k] - 1) * d;
+}
+/// value = d or -d: q1_0.
+inline void values_sign(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  for (int k = 0; k < 128; ++k) out[k] = unit.q[k] != 0 ? d : -d;
+}
+/// value = d * scale * q - dmin * minimum: q2_K.
+inline void values_super2(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  const float dmin = f16_to_f32(unit.min);
+  for (int k = 0; k < 256; ++k) {
+    const float scale = d * static_cast<float>(unit.scales[k / 16] & 15);
+    const float minimum = dmin * static_cast<float>(unit.scales[k / 16] >> 4);
+    out[k] = scale * static_cast<float>(unit.q[k]) - minimum;
+  }
+}
+/// value = d * scale * (q - 4): q3_K.
+inline void values_super3(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  for (int k = 0; k < 256; ++k) {
+    const float scale = d * static_cast<float>(static_cast<int8_t>(unit.scales[k / 16]));
+    out[k] = scale * static_cast<float>(unit.q[k] - 4);
+  }
+}
+inline void values_iq4_nl(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  for (int k = 0; k < 32; ++k) out[k] = d * static_cast<float>(kIq4Values[unit.q[k]]);
+}
+inline void values_iq4_xs(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  for (int k = 0; k < 256; ++k) {
+    const float scale = d * static_cast<float>(static_cast<int8_t>(unit.scales[k / 32]));
+    out[k] = scale * static_cast<float>(kIq4Values[unit.q[k]]);
+  }
+}
+inline void values_mxfp4(const UnitValues& unit, float* out) noexcept {
+  const float d = e8m0_half_to_f32(unit.scales[0]);
+  for (int k = 0; k < 32; ++k) out[k] = static_cast<float>(kFp4Doubled[unit.q[k]]) * d;
+}
+inline void values_nvfp4(const UnitValues& unit, float* out) noexcept {
+  for (int k = 0; k < 64; ++k) {
+    // With the top bit set no code reads as NaN or 0x7f.
+    const float d = ue4m3_to_f32(unit.scales[k / 16] | 0x80) * 0.5f;
+    out[k] = static_cast<float>(kFp4Doubled[unit.q[k]]) * d;
   }
 }
 

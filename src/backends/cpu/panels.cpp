@@ -1,7 +1,10 @@
 #include "backends/cpu/panels.h"
 
 #include <cstring>
+#include <iterator>
 
+#include "backends/cpu/panel_codebooks.h"
+#include "backends/cpu/panel_trits.h"
 #include "backends/cpu/panel_units.h"
 
 namespace tenon::cpu {
@@ -10,56 +13,79 @@ namespace {
 constexpr uint32_t kRows = kIntegerPanelRows;
 constexpr uint32_t kGroupBytes = 64;  // one group of 4 values of k in 16 rows
 
-enum class Quants { S8, U4, U5, U6 };
+enum class Quants { S8, U1, U2, U3, U4, U5, U6, Trits };
 
 /// Where the parts of a unit of an integer panel lie.
 struct UnitShape {
   Quants quants;
-  uint32_t halves;       // f16[16] vectors at the start
-  uint32_t scale_bytes;  // u8[16] vectors after them, in bytes
-  uint32_t blocks;       // 32-value blocks
+  uint32_t halves;  // f16[16] vectors at the start: d, min
+  uint32_t scales;  // u8[16] vectors after them
+  uint32_t mins;    // u8[16] vectors after those
+  uint32_t blocks;  // 32-value blocks
 };
 
 constexpr uint32_t quant_bytes(Quants quants) {
   switch (quants) {
-    case Quants::S8:
-      return 8 * kGroupBytes;
+    case Quants::U1:
+      return kGroupBytes;
+    case Quants::U2:
+      return 2 * kGroupBytes;
+    case Quants::U3:
+      return 3 * kGroupBytes;
     case Quants::U4:
       return 4 * kGroupBytes;
     case Quants::U5:
       return 5 * kGroupBytes;
     case Quants::U6:
       return 6 * kGroupBytes;
+    case Quants::S8:
+      return 8 * kGroupBytes;
+    case Quants::Trits:
+      return 13 * kGroupBytes;  // 8 blocks
   }
   return 0;
 }
 
+struct KindShape {
+  PanelKind kind;
+  UnitShape shape;
+};
+constexpr KindShape kShapes[] = {
+    {PanelKind::U4Half, {Quants::U4, 1, 0, 0, 1}},
+    {PanelKind::U4HalfMin, {Quants::U4, 2, 0, 0, 1}},
+    {PanelKind::U5Half, {Quants::U5, 1, 0, 0, 1}},
+    {PanelKind::U5HalfMin, {Quants::U5, 2, 0, 0, 1}},
+    {PanelKind::S8Half, {Quants::S8, 1, 0, 0, 1}},
+    {PanelKind::U4Super, {Quants::U4, 2, 8, 8, 8}},
+    {PanelKind::U5Super, {Quants::U5, 2, 8, 8, 8}},
+    {PanelKind::U6Super, {Quants::U6, 1, 16, 0, 8}},
+    {PanelKind::U1Half, {Quants::U1, 1, 0, 0, 4}},
+    {PanelKind::U2Half, {Quants::U2, 1, 0, 0, 2}},
+    {PanelKind::U2Half256, {Quants::U2, 1, 0, 0, 8}},
+    {PanelKind::U2Super, {Quants::U2, 2, 16, 0, 8}},
+    {PanelKind::U3Super, {Quants::U3, 1, 16, 0, 8}},
+    {PanelKind::Trits, {Quants::Trits, 1, 0, 0, 1}},
+    {PanelKind::Table4Half, {Quants::U4, 1, 0, 0, 1}},
+    {PanelKind::Table4Super, {Quants::U4, 1, 8, 0, 8}},
+    {PanelKind::Fp4, {Quants::U4, 0, 1, 0, 1}},
+    {PanelKind::Fp4Quarter, {Quants::U4, 0, 4, 0, 2}},
+};
+
 constexpr UnitShape unit_shape(PanelKind kind) {
-  switch (kind) {
-    case PanelKind::U4Half:
-      return {Quants::U4, 1, 0, 1};
-    case PanelKind::U4HalfMin:
-      return {Quants::U4, 2, 0, 1};
-    case PanelKind::U5Half:
-      return {Quants::U5, 1, 0, 1};
-    case PanelKind::U5HalfMin:
-      return {Quants::U5, 2, 0, 1};
-    case PanelKind::S8Half:
-      return {Quants::S8, 1, 0, 1};
-    case PanelKind::U4Super:
-      return {Quants::U4, 2, 16 * kRows, 8};
-    case PanelKind::U5Super:
-      return {Quants::U5, 2, 16 * kRows, 8};
-    case PanelKind::U6Super:
-      return {Quants::U6, 1, 16 * kRows, 8};
-    default:
-      return {Quants::U4, 0, 0, 0};
+  for (const KindShape& entry : kShapes) {
+    if (entry.kind == kind) return entry.shape;
   }
+  return {Quants::U4, 0, 0, 0, 0};
 }
 
+/// Where the scale bytes and the quants of a unit begin.
+constexpr uint32_t scales_offset(const UnitShape& shape) { return shape.halves * kRows * 2; }
+constexpr uint32_t quants_offset(const UnitShape& shape) {
+  return scales_offset(shape) + (shape.scales + shape.mins) * kRows;
+}
 constexpr uint32_t unit_bytes(PanelKind kind) {
   const UnitShape shape = unit_shape(kind);
-  return shape.halves * kRows * 2 + shape.scale_bytes + shape.blocks * quant_bytes(shape.quants);
+  return quants_offset(shape) + shape.blocks * quant_bytes(shape.quants);
 }
 
 template <typename Block>
@@ -87,6 +113,23 @@ constexpr PanelFormat kPanels[] = {
     integer_panel<BlockQ4_K>(Format::Q4_K, PanelKind::U4Super, values_super),
     integer_panel<BlockQ5_K>(Format::Q5_K, PanelKind::U5Super, values_super),
     integer_panel<BlockQ6_K>(Format::Q6_K, PanelKind::U6Super, values_super6),
+    integer_panel<BlockQ1_0>(Format::Q1_0, PanelKind::U1Half, values_sign),
+    integer_panel<BlockQ2_0>(Format::Q2_0, PanelKind::U2Half, values_from_minus_1<64>),
+    integer_panel<BlockTQ2_0>(Format::TQ2_0, PanelKind::U2Half256, values_from_minus_1<256>),
+    integer_panel<BlockTQ1_0>(Format::TQ1_0, PanelKind::Trits, values_from_minus_1<256>),
+    integer_panel<BlockQ2_K>(Format::Q2_K, PanelKind::U2Super, values_super2),
+    integer_panel<BlockQ3_K>(Format::Q3_K, PanelKind::U3Super, values_super3),
+    integer_panel<BlockIQ4_NL>(Format::IQ4_NL, PanelKind::Table4Half, values_iq4_nl),
+    integer_panel<BlockIQ4_XS>(Format::IQ4_XS, PanelKind::Table4Super, values_iq4_xs),
+    integer_panel<BlockMXFP4>(Format::MXFP4, PanelKind::Fp4, values_mxfp4),
+    integer_panel<BlockNVFP4>(Format::NVFP4, PanelKind::Fp4Quarter, values_nvfp4),
+    codebook_panel<BlockIQ1_S, RowIq1S>(Format::IQ1_S, PanelKind::Iq1S),
+    codebook_panel<BlockIQ1_M, RowIq1M>(Format::IQ1_M, PanelKind::Iq1M),
+    codebook_panel<BlockIQ2_XXS, RowIq2Xxs>(Format::IQ2_XXS, PanelKind::Iq2Xxs),
+    codebook_panel<BlockIQ2_XS, RowIq2Xs>(Format::IQ2_XS, PanelKind::Iq2Xs),
+    codebook_panel<BlockIQ2_S, RowIq2S>(Format::IQ2_S, PanelKind::Iq2S),
+    codebook_panel<BlockIQ3_XXS, RowIq3Xxs>(Format::IQ3_XXS, PanelKind::Iq3Xxs),
+    codebook_panel<BlockIQ3_S, RowIq3S>(Format::IQ3_S, PanelKind::Iq3S),
 };
 
 // Rows stay as they are in the file; a panel is 32 of them.
@@ -117,6 +160,15 @@ void put_quants(Quants kind, uint8_t* quants, uint32_t row, const uint8_t* q) no
       store_word(quants + at(group, row), word);
       continue;
     }
+    if (kind == Quants::U1) {
+      or_word(quants + at(0, row), (word & kEachBit) << group);
+      continue;
+    }
+    if (kind == Quants::U2 || kind == Quants::U3) {
+      or_word(quants + at(group / 4, row), (word & kEachTwoBits) << (group % 4 * 2));
+      if (kind == Quants::U3) or_word(quants + at(2, row), (word >> 2 & kEachBit) << group);
+      continue;
+    }
     or_word(quants + at(group / 2, row), (word & kEachNibble) << (group % 2 * 4));
     const uint32_t high = word >> 4;
     if (kind == Quants::U5) or_word(quants + at(4, row), (high & kEachBit) << group);
@@ -132,6 +184,16 @@ void get_quants(Quants kind, const uint8_t* quants, uint32_t row, uint8_t* q) no
       store_word(q + 4 * group, load_word(quants + at(group, row)));
       continue;
     }
+    if (kind == Quants::U1) {
+      store_word(q + 4 * group, load_word(quants + at(0, row)) >> group & kEachBit);
+      continue;
+    }
+    if (kind == Quants::U2 || kind == Quants::U3) {
+      uint32_t low = load_word(quants + at(group / 4, row)) >> (group % 4 * 2) & kEachTwoBits;
+      if (kind == Quants::U3) low |= (load_word(quants + at(2, row)) >> group & kEachBit) << 2;
+      store_word(q + 4 * group, low);
+      continue;
+    }
     uint32_t word = load_word(quants + at(group / 2, row)) >> (group % 2 * 4) & kEachNibble;
     if (kind == Quants::U5) word |= (load_word(quants + at(4, row)) >> group & kEachBit) << 4;
     if (kind == Quants::U6) {
@@ -142,36 +204,71 @@ void get_quants(Quants kind, const uint8_t* quants, uint32_t row, uint8_t* q) no
   }
 }
 
-uint8_t* part_quants(const UnitShape& shape, uint8_t* unit, uint32_t block) {
-  return unit + shape.halves * kRows * 2 + shape.scale_bytes + block * quant_bytes(shape.quants);
+/// The k of group 0 of a digit of a vector of the Trits layout; the others follow.
+uint32_t trit_place(uint32_t vector, uint32_t digit) {
+  if (vector < 8) return digit * 32 + 4 * vector;
+  if (vector == 12) return 7 * 32 + 16 + 4 * digit;
+  if (digit == 4) return 7 * 32 + 4 * (vector - 8);
+  return (5 + digit / 2) * 32 + 16 * (digit % 2) + 4 * (vector - 8);
+}
+
+void put_trits(uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
+  for (uint32_t vector = 0; vector < 13; ++vector) {
+    for (uint32_t j = 0; j < 4; ++j) {
+      uint32_t number = 0;
+      for (uint32_t digit = 0; digit < 5; ++digit) {
+        const bool used = vector < 12 || digit < 4;
+        number = 3 * number + (used ? q[trit_place(vector, digit) + j] : 0);
+      }
+      quants[at(vector, row) + j] = kTritCodes.code[number];
+    }
+  }
+}
+
+void get_trits(const uint8_t* quants, uint32_t row, uint8_t* q) noexcept {
+  for (uint32_t vector = 0; vector < 13; ++vector) {
+    for (uint32_t j = 0; j < 4; ++j) {
+      uint8_t code = quants[at(vector, row) + j];
+      for (uint32_t digit = 0; digit < (vector < 12 ? 5u : 4u); ++digit) {
+        q[trit_place(vector, digit) + j] = trit_of(code);
+        code = static_cast<uint8_t>(3 * code);
+      }
+    }
+  }
 }
 
 void put_unit(const PanelFormat& layout, uint8_t* unit, uint32_t row,
               const UnitValues& values) noexcept {
   const UnitShape shape = unit_shape(layout.kind);
-  std::memcpy(unit + 2 * row, &values.d, 2);
+  if (shape.halves > 0) std::memcpy(unit + 2 * row, &values.d, 2);
   if (shape.halves == 2) std::memcpy(unit + 2 * (kRows + row), &values.min, 2);
-  uint8_t* scales = unit + shape.halves * kRows * 2;
-  for (uint32_t s = 0; s < shape.scale_bytes / kRows; ++s) {
-    const bool minimum = shape.halves == 2 && s >= 8;
-    scales[s * kRows + row] = minimum ? values.mins[s - 8] : values.scales[s];
-  }
+  uint8_t* bytes = unit + scales_offset(shape) + row;
+  for (uint32_t s = 0; s < shape.scales; ++s) bytes[s * kRows] = values.scales[s];
+  for (uint32_t s = 0; s < shape.mins; ++s) bytes[(shape.scales + s) * kRows] = values.mins[s];
+  uint8_t* quants = unit + quants_offset(shape);
+  if (shape.quants == Quants::Trits) return put_trits(quants, row, values.q);
   for (uint32_t b = 0; b < shape.blocks; ++b) {
-    put_quants(shape.quants, part_quants(shape, unit, b), row, values.q + b * kActivationBlock);
+    put_quants(shape.quants, quants + b * quant_bytes(shape.quants), row,
+               values.q + b * kActivationBlock);
   }
 }
 
 void get_unit(const PanelFormat& layout, uint8_t* unit, uint32_t row, UnitValues& values) noexcept {
   const UnitShape shape = unit_shape(layout.kind);
-  std::memcpy(&values.d, unit + 2 * row, 2);
+  if (shape.halves > 0) std::memcpy(&values.d, unit + 2 * row, 2);
   if (shape.halves == 2) std::memcpy(&values.min, unit + 2 * (kRows + row), 2);
-  const uint8_t* scales = unit + shape.halves * kRows * 2;
-  for (uint32_t s = 0; s < shape.scale_bytes / kRows; ++s) {
-    const bool minimum = shape.halves == 2 && s >= 8;
-    (minimum ? values.mins[s - 8] : values.scales[s]) = scales[s * kRows + row];
+  const uint8_t* bytes = unit + scales_offset(shape) + row;
+  for (uint32_t s = 0; s < shape.scales && s < std::size(values.scales); ++s) {
+    values.scales[s] = bytes[s * kRows];
   }
+  for (uint32_t s = 0; s < shape.mins && s < std::size(values.mins); ++s) {
+    values.mins[s] = bytes[(shape.scales + s) * kRows];
+  }
+  const uint8_t* quants = unit + quants_offset(shape);
+  if (shape.quants == Quants::Trits) return get_trits(quants, row, values.q);
   for (uint32_t b = 0; b < shape.blocks; ++b) {
-    get_quants(shape.quants, part_quants(shape, unit, b), row, values.q + b * kActivationBlock);
+    get_quants(shape.quants, quants + b * quant_bytes(shape.quants), row,
+               values.q + b * kActivationBlock);
   }
 }
 
@@ -207,6 +304,11 @@ void put_integer_row(const PackedWeight& w, uint64_t row, const uint8_t* blocks)
   uint8_t* panel = w.data + row / kRows * panel_bytes(*w.layout, w.depth);
   UnitValues values;
   for (uint64_t u = 0; u < w.depth / w.layout->unit_values; ++u) {
+    if (w.layout->put != nullptr) {
+      w.layout->put(blocks + u * w.format->block_bytes, panel + u * w.layout->unit_bytes,
+                    static_cast<uint32_t>(row % kRows));
+      continue;
+    }
     w.layout->extract(blocks + u * w.format->block_bytes, values);
     put_unit(*w.layout, panel + u * w.layout->unit_bytes, static_cast<uint32_t>(row % kRows),
              values);
@@ -217,6 +319,12 @@ void unpack_integer_row(const PackedWeight& w, uint64_t row, float* out) noexcep
   uint8_t* panel = w.data + row / kRows * panel_bytes(*w.layout, w.depth);
   UnitValues values;
   for (uint64_t u = 0; u < w.depth / w.layout->unit_values; ++u) {
+    if (w.layout->get != nullptr) {
+      uint8_t block[kLargestCodebookBlock];
+      w.layout->get(panel + u * w.layout->unit_bytes, static_cast<uint32_t>(row % kRows), block);
+      w.format->decode_row(block, out + u * w.layout->unit_values, w.layout->unit_values);
+      continue;
+    }
     get_unit(*w.layout, panel + u * w.layout->unit_bytes, static_cast<uint32_t>(row % kRows),
              values);
     w.layout->values(values, out + u * w.layout->unit_values);
@@ -253,7 +361,7 @@ void pack_rows(const PackedWeight& weight, uint64_t first_row, uint64_t num_rows
     std::memcpy(weight.data + first_row * row_bytes, blocks, num_rows * row_bytes);
     return;
   }
-  if (weight.layout->extract != nullptr) {
+  if (weight.layout->panel_rows == kIntegerPanelRows) {
     for (uint64_t i = 0; i < num_rows; ++i) {
       put_integer_row(weight, first_row + i, blocks + i * row_bytes);
     }
@@ -276,7 +384,7 @@ void unpack_row(const PackedWeight& weight, uint64_t row, float* out) noexcept {
     const uint64_t row_bytes =
         weight.depth / weight.format->block_values * weight.format->block_bytes;
     weight.format->decode_row(weight.data + row * row_bytes, out, weight.depth);
-  } else if (weight.layout->extract != nullptr) {
+  } else if (weight.layout->panel_rows == kIntegerPanelRows) {
     unpack_integer_row(weight, row, out);
   } else {
     unpack_float_row(weight, row, out);

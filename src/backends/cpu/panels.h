@@ -12,10 +12,22 @@
 //     HalfMin   d f16[16], m f16[16]                   | quants
 //     Super     d f16[16], dmin f16[16], scale u8[8][16], min u8[8][16] | quants x 8
 //     U6Super   d f16[16], scale s8[16][16]            | quants x 8
+//     Table4Half, Table4Super (d f16[16], scale s8[8][16]), Fp4 (e u8[16]), Fp4Quarter
+//               (d u8[4][16] | quants x 2): U4 quants, which are indices of a table
+//     U1Half    d f16[16] | quants x 4       U2Half  d f16[16] | quants x 2    U2Half256  x 8
+//     U2Super   d f16[16], dmin f16[16], nibbles (low scale, high min) u8[16][16] | quants x 8
+//     U3Super   d f16[16], scale s8[16][16]            | quants x 8
+//     Trits     d f16[16] | 13 vectors of bytes of five ternary digits (panel_trits.h): digit b of
+//               vector g is group g of block b for b < 5; then digits 0..3 of vectors 8..11 are
+//               blocks 5 and 6, their digits 4 and those of vector 12 block 7
+//     Iq*       panel_codebooks.h
 //
 //   quants of 32 values of k, for 16 rows; group g (0..7) is k = 4g .. 4g + 3 and byte 4r + j of a
 //   64-byte vector belongs to row r, k = 4g + j:
 //     S8   8 vectors: group g
+//     U1   1 vector: bit g is group g
+//     U2   2 vectors: bits 2 (g % 4) and up of vector g / 4 are group g
+//     U3   U2, then 1 vector: bit g is bit 2 of group g
 //     U4   4 vectors: group 2i in the low nibbles, group 2i + 1 in the high ones
 //     U5   U4, then 1 vector: bit g is bit 4 of group g
 //     U6   U4, then 2 vectors: bits 2 (g % 4) and up of vector g / 4 are bits 4, 5 of group g
@@ -50,6 +62,10 @@ struct PanelFormat {
   /// Integer panels: takes one block of the format apart; puts it together as f32 values.
   void (*extract)(const void* block, UnitValues& unit) noexcept;
   void (*values)(const UnitValues& unit, float* out) noexcept;
+  /// Codebook panels: put a block into its row of a unit (all bits of which are overwritten); read
+  /// it back, as it was.
+  void (*put)(const void* block, uint8_t* unit, uint32_t row) noexcept = nullptr;
+  void (*get)(const uint8_t* unit, uint32_t row, void* block) noexcept = nullptr;
 };
 
 /// The packed layout of a format, raw_panels() where it has none.

@@ -203,9 +203,8 @@ void PhaseRunner::multiply(const Phase& phase, uint32_t weight, uint32_t bias,
   args.block_bytes = w.format->block_bytes;
   const LinearKernel kernel = k_.linear[static_cast<uint32_t>(w.layout->kind)];
   const uint64_t row_bytes = w.depth * (integer ? 1 : sizeof(float));
-  // Raw rows are decoded once for all tokens; other panels come from the cache again for each
-  // chunk.
-  const uint64_t chunk = w.layout->kind == PanelKind::Raw
+  // Panels that are read as they are come from the cache again for each chunk of tokens.
+  const uint64_t chunk = unpacks_once(w.layout->kind)
                              ? block.num_rows
                              : std::max<uint64_t>(kActivationCacheBytes / row_bytes, 16);
   for (uint64_t t = 0; t < block.num_rows; t += chunk) {

@@ -17,6 +17,10 @@ struct I32x16 {
 struct U8x64 {
   __m256i lo, hi;
 };
+/// A table for lookup().
+struct alignas(16) Bytes16 {
+  uint8_t v[16];
+};
 
 inline F32x16 broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
 inline F32x16 load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
@@ -141,6 +145,87 @@ inline U8x64 or_bits(U8x64 w, U8x64 plane) {
           or_bits_half<kRight, kLeft, kMask>(w.hi, plane.hi)};
 }
 
+inline void store_u8(uint8_t* p, U8x64 x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.lo);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), x.hi);
+}
+/// (x >> kRight) & kMask, byte by byte; kMask keeps no bits of the neighbour.
+template <int kRight, int kMask>
+inline U8x64 bits(U8x64 x) {
+  static_assert(kMask <= 0xFF >> kRight);
+  const __m256i mask = _mm256_set1_epi8(static_cast<char>(kMask));
+  return {_mm256_and_si256(_mm256_srli_epi16(x.lo, kRight), mask),
+          _mm256_and_si256(_mm256_srli_epi16(x.hi, kRight), mask)};
+}
+/// The entry of a table of 16 for each byte, 0..15.
+inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
+  const __m256i entries = _mm256_broadcastsi128_si256(load_16_bytes(table.v));
+  return {_mm256_shuffle_epi8(entries, codes.lo), _mm256_shuffle_epi8(entries, codes.hi)};
+}
+
+inline I32x16 as_i32(U8x64 x) { return {x.lo, x.hi}; }
+inline U8x64 as_u8(I32x16 x) { return {x.lo, x.hi}; }
+inline F32x16 as_f32(I32x16 x) { return {_mm256_castsi256_ps(x.lo), _mm256_castsi256_ps(x.hi)}; }
+inline I32x16 load_u8_as_i32(const uint8_t* p) {
+  const __m128i x = load_16_bytes(p);
+  return {_mm256_cvtepu8_epi32(x), _mm256_cvtepu8_epi32(_mm_srli_si128(x, 8))};
+}
+inline I32x16 load_u16_as_i32(const uint8_t* p) {
+  return {_mm256_cvtepu16_epi32(load_16_bytes(p)), _mm256_cvtepu16_epi32(load_16_bytes(p + 16))};
+}
+inline I32x16 broadcast_i32(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
+inline I32x16 add(I32x16 a, I32x16 b) {
+  return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
+}
+inline I32x16 bit_and(I32x16 a, I32x16 b) {
+  return {_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)};
+}
+inline I32x16 bit_or(I32x16 a, I32x16 b) {
+  return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
+}
+inline I32x16 bit_xor(I32x16 a, I32x16 b) {
+  return {_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)};
+}
+/// Shifts in zeros; n is 0..31.
+inline I32x16 shift_left(I32x16 x, int n) {
+  return {_mm256_slli_epi32(x.lo, n), _mm256_slli_epi32(x.hi, n)};
+}
+inline I32x16 shift_right(I32x16 x, int n) {
+  return {_mm256_srli_epi32(x.lo, n), _mm256_srli_epi32(x.hi, n)};
+}
+/// table[index] for each lane, as four bytes of its row.
+inline U8x64 gather(const uint32_t* table, I32x16 index) {
+  const auto* base = reinterpret_cast<const int*>(table);
+  return {_mm256_i32gather_epi32(base, index.lo, 4), _mm256_i32gather_epi32(base, index.hi, 4)};
+}
+/// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
+inline F32x16 load_ue4m3_half(const uint8_t* p) {
+  const __m256i halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load_16_bytes(p)), 7);
+  const F32x16 x = {_mm256_cvtph_ps(_mm256_castsi256_si128(halves)),
+                    _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1))};
+  return mul(x, broadcast(128.0f));
+}
+
+/// The next ternary digit of each byte, times kTritUnit, and the byte without it (panel_trits.h).
+inline constexpr int kTritUnit = 1;
+inline __m256i trit_half(__m256i x) {
+  const __m256i half = _mm256_avg_epu8(x, _mm256_setzero_si256());
+  const __m256i scaled = _mm256_add_epi8(_mm256_avg_epu8(x, half), _mm256_set1_epi8(-1));
+  return _mm256_and_si256(_mm256_srli_epi16(scaled, 6), _mm256_set1_epi8(3));
+}
+inline U8x64 trit(U8x64 x) { return {trit_half(x.lo), trit_half(x.hi)}; }
+inline U8x64 next_trit(U8x64 x) {
+  return {_mm256_add_epi8(x.lo, _mm256_add_epi8(x.lo, x.lo)),
+          _mm256_add_epi8(x.hi, _mm256_add_epi8(x.hi, x.hi))};
+}
+
+/// Vectors that DotU8 may add before settle(), for weights up to `largest`, so that no int16
+/// overflows.
+constexpr int settle_every(int largest) {
+  const int adds = 32767 / (largest * 127 * 2);
+  return adds >= 4 ? 4 : adds >= 2 ? 2 : 1;
+}
+
 inline __m256i broadcast_4_bytes(const int8_t* a) {
   int32_t four;
   std::memcpy(&four, a, sizeof(four));
@@ -183,6 +268,10 @@ struct DotS8 {
   void settle() {}
   [[nodiscard]] I32x16 total() const { return s; }
 };
+
+/// The dot product for weights that need all eight bits: takes w + kBias as the bytes of w.
+using DotWide = DotS8;
+inline constexpr int kWideBias = 0;
 
 /// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the
 /// broadcast activations fit the 16 registers.

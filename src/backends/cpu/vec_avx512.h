@@ -17,6 +17,10 @@ struct I32x16 {
 struct U8x64 {
   __m512i v;
 };
+/// A table for lookup().
+struct alignas(16) Bytes16 {
+  uint8_t v[16];
+};
 
 inline F32x16 broadcast(float x) { return {_mm512_set1_ps(x)}; }
 inline F32x16 load(const float* p) { return {_mm512_loadu_ps(p)}; }
@@ -84,6 +88,57 @@ inline U8x64 or_bits(U8x64 w, U8x64 plane) {
   return {_mm512_or_si512(w.v, _mm512_and_si512(moved, _mm512_set1_epi8(kMask)))};
 }
 
+inline void store_u8(uint8_t* p, U8x64 x) { _mm512_storeu_si512(p, x.v); }
+/// (x >> kRight) & kMask, byte by byte; kMask keeps no bits of the neighbour.
+template <int kRight, int kMask>
+inline U8x64 bits(U8x64 x) {
+  static_assert(kMask <= 0xFF >> kRight);
+  return {
+      _mm512_and_si512(_mm512_srli_epi16(x.v, kRight), _mm512_set1_epi8(static_cast<char>(kMask)))};
+}
+/// The entry of a table of 16 for each byte, 0..15.
+inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
+  return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_16_bytes(table.v)), codes.v)};
+}
+
+inline I32x16 as_i32(U8x64 x) { return {x.v}; }
+inline U8x64 as_u8(I32x16 x) { return {x.v}; }
+inline F32x16 as_f32(I32x16 x) { return {_mm512_castsi512_ps(x.v)}; }
+inline I32x16 load_u8_as_i32(const uint8_t* p) { return {_mm512_cvtepu8_epi32(load_16_bytes(p))}; }
+inline I32x16 load_u16_as_i32(const uint8_t* p) {
+  return {_mm512_cvtepu16_epi32(load_32_bytes(p))};
+}
+inline I32x16 broadcast_i32(int32_t x) { return {_mm512_set1_epi32(x)}; }
+inline I32x16 add(I32x16 a, I32x16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
+inline I32x16 bit_and(I32x16 a, I32x16 b) { return {_mm512_and_si512(a.v, b.v)}; }
+inline I32x16 bit_or(I32x16 a, I32x16 b) { return {_mm512_or_si512(a.v, b.v)}; }
+inline I32x16 bit_xor(I32x16 a, I32x16 b) { return {_mm512_xor_si512(a.v, b.v)}; }
+/// Shifts in zeros; n is 0..31.
+inline I32x16 shift_left(I32x16 x, unsigned n) { return {_mm512_slli_epi32(x.v, n)}; }
+inline I32x16 shift_right(I32x16 x, unsigned n) { return {_mm512_srli_epi32(x.v, n)}; }
+/// table[index] for each lane, as four bytes of its row.
+inline U8x64 gather(const uint32_t* table, I32x16 index) {
+  return {_mm512_i32gather_epi32(index.v, table, 4)};
+}
+/// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
+inline F32x16 load_ue4m3_half(const uint8_t* p) {
+  const __m256i halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load_16_bytes(p)), 7);
+  return mul({_mm512_cvtph_ps(halves)}, broadcast(128.0f));
+}
+
+/// The next ternary digit of each byte, times kTritUnit, and the byte without it (panel_trits.h).
+/// int32 sums have room for 64 times the digit, which saves the shift.
+inline constexpr int kTritUnit = 64;
+inline U8x64 trit(U8x64 x) {
+  const __m512i half = _mm512_avg_epu8(x.v, _mm512_setzero_si512());
+  const __m512i scaled = _mm512_add_epi8(_mm512_avg_epu8(x.v, half), _mm512_set1_epi8(-1));
+  return {_mm512_and_si512(scaled, _mm512_set1_epi8(static_cast<char>(0xC0)))};
+}
+inline U8x64 next_trit(U8x64 x) { return {_mm512_add_epi8(x.v, _mm512_add_epi8(x.v, x.v))}; }
+
+/// Vectors that DotU8 may add before settle(), for weights up to `largest`.
+constexpr int settle_every(int) { return 4; }
+
 inline __m512i broadcast_4_bytes(const int8_t* a) {
   int32_t four;
   std::memcpy(&four, a, sizeof(four));
@@ -109,6 +164,10 @@ struct DotS8 {
   void settle() {}
   [[nodiscard]] I32x16 total() const { return {s}; }
 };
+
+/// The dot product for weights that need all eight bits: takes w + kBias as the bytes of w.
+using DotWide = DotU8;
+inline constexpr int kWideBias = 128;
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
 inline constexpr int kColumns = 8;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backends/cpu/panel_trits.h"
 #include "quant/half.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -17,6 +18,10 @@ struct I32x16 {
 };
 struct U8x64 {
   uint8_t v[64];
+};
+/// A table for lookup().
+struct alignas(16) Bytes16 {
+  uint8_t v[16];
 };
 
 template <typename F>
@@ -145,6 +150,83 @@ inline U8x64 or_bits(U8x64 w, U8x64 plane) {
   return each_u8([&](int i) { return w.v[i] | (((plane.v[i] >> kRight) << kLeft) & kMask); });
 }
 
+inline void store_u8(uint8_t* p, U8x64 x) { std::memcpy(p, x.v, sizeof(x.v)); }
+/// (x >> kRight) & kMask, byte by byte.
+template <int kRight, int kMask>
+inline U8x64 bits(U8x64 x) {
+  return each_u8([&](int i) { return x.v[i] >> kRight & kMask; });
+}
+/// The entry of a table of 16 for each byte, 0..15.
+inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
+  return each_u8([&](int i) { return table.v[codes.v[i]]; });
+}
+
+inline I32x16 as_i32(U8x64 x) {
+  I32x16 r;
+  std::memcpy(r.v, x.v, sizeof(r.v));
+  return r;
+}
+inline U8x64 as_u8(I32x16 x) {
+  U8x64 r;
+  std::memcpy(r.v, x.v, sizeof(r.v));
+  return r;
+}
+inline F32x16 as_f32(I32x16 x) {
+  F32x16 r;
+  std::memcpy(r.v, x.v, sizeof(r.v));
+  return r;
+}
+inline I32x16 load_u8_as_i32(const uint8_t* p) {
+  return each_i32([=](int i) { return p[i]; });
+}
+inline I32x16 load_u16_as_i32(const uint8_t* p) {
+  uint16_t words[16];
+  std::memcpy(words, p, sizeof(words));
+  return each_i32([&](int i) { return words[i]; });
+}
+inline I32x16 broadcast_i32(int32_t x) {
+  return each_i32([=](int) { return x; });
+}
+inline I32x16 add(I32x16 a, I32x16 b) {
+  return each_i32([&](int i) { return a.v[i] + b.v[i]; });
+}
+inline I32x16 bit_and(I32x16 a, I32x16 b) {
+  return each_i32([&](int i) { return a.v[i] & b.v[i]; });
+}
+inline I32x16 bit_or(I32x16 a, I32x16 b) {
+  return each_i32([&](int i) { return a.v[i] | b.v[i]; });
+}
+inline I32x16 bit_xor(I32x16 a, I32x16 b) {
+  return each_i32([&](int i) { return a.v[i] ^ b.v[i]; });
+}
+/// Shifts in zeros; n is 0..31.
+inline I32x16 shift_left(I32x16 x, int n) {
+  return each_i32([&](int i) { return static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) << n); });
+}
+inline I32x16 shift_right(I32x16 x, int n) {
+  return each_i32([&](int i) { return static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) >> n); });
+}
+/// table[index] for each lane, as four bytes of its row.
+inline U8x64 gather(const uint32_t* table, I32x16 index) {
+  return as_u8(each_i32([&](int i) { return static_cast<int32_t>(table[index.v[i]]); }));
+}
+/// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480.
+inline F32x16 load_ue4m3_half(const uint8_t* p) {
+  return each_f32([=](int i) { return f16_to_f32(static_cast<uint16_t>(p[i] << 7)) * 128.0f; });
+}
+
+/// The next ternary digit of each byte, times kTritUnit, and the byte without it (panel_trits.h).
+inline constexpr int kTritUnit = 1;
+inline U8x64 trit(U8x64 x) {
+  return each_u8([&](int i) { return trit_of(x.v[i]); });
+}
+inline U8x64 next_trit(U8x64 x) {
+  return each_u8([&](int i) { return 3 * x.v[i]; });
+}
+
+/// Vectors that DotU8 may add before settle(), for weights up to `largest`.
+constexpr int settle_every(int) { return 4; }
+
 /// Sums of products of unsigned weights with signed activations, in 16 rows: row r gains
 /// sum_{i<4} w[4r + i] * a[i].
 struct DotU8 {
@@ -171,6 +253,10 @@ struct DotS8 {
   void settle() {}
   [[nodiscard]] I32x16 total() const { return s; }
 };
+
+/// The dot product for weights that need all eight bits: takes w + kBias as the bytes of w.
+using DotWide = DotS8;
+inline constexpr int kWideBias = 0;
 
 /// Columns a linear kernel takes at once.
 inline constexpr int kColumns = 4;

@@ -21,8 +21,15 @@ std::vector<uint8_t> encoded_rows(const FormatInfo& format, uint64_t rows, uint6
   std::normal_distribution<float> values;
   std::vector<float> row(depth);
   for (uint64_t r = 0; r < rows; ++r) {
+    uint8_t* place = blocks.data() + r * *row_bytes(format, depth);
+    // Some encoders are slow: rows past the fifth repeat the first ones.
+    if (r >= 5) {
+      std::memcpy(place, blocks.data() + r % 5 * *row_bytes(format, depth),
+                  *row_bytes(format, depth));
+      continue;
+    }
     for (float& v : row) v = values(random);
-    format.encode_row(row.data(), blocks.data() + r * *row_bytes(format, depth), depth);
+    format.encode_row(row.data(), place, depth);
   }
   return blocks;
 }

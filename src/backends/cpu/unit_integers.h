@@ -1,0 +1,255 @@
+// How kernels read units whose weights are small integers or entries of a table of 16
+// (kernel_tiled.h says what a unit type offers, panels.h how the bytes lie). Included by
+// kernels_<isa>.cpp after vec.h.
+#pragma once
+
+#include <utility>
+
+#include "backends/cpu/kernel_tiled.h"
+#include "quant/fp4.h"
+#include "quant/iq4_values.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+template <typename F, int... kIndex>
+inline void each_index(F f, std::integer_sequence<int, kIndex...>) {
+  (f(std::integral_constant<int, kIndex>()), ...);
+}
+/// f(0), ..., f(kCount - 1) with compile-time constants.
+template <int kCount, typename F>
+inline void each_index(F f) {
+  each_index(f, std::make_integer_sequence<int, kCount>());
+}
+
+// ---- Bytes of 32 values of k -------------------------------------------------------------------
+
+constexpr Bytes16 table_of(const int8_t (&values)[16], int bias) {
+  Bytes16 table{};
+  for (int i = 0; i < 16; ++i) table.v[i] = static_cast<uint8_t>(values[i] + bias);
+  return table;
+}
+inline constexpr Bytes16 kIq4Table = table_of(kIq4Values, kWideBias);
+inline constexpr int kFp4Bias = 12;
+inline constexpr Bytes16 kFp4Table = table_of(kFp4Doubled, kFp4Bias);
+
+/// 4-bit codes of a table.
+template <const Bytes16& kTable>
+struct Coded4 {
+  static constexpr uint64_t kBytes = 256;
+  template <typename Use>
+  static void each(const uint8_t* quants, Use use) {
+    each_index<4>([&](auto i) {
+      const U8x64 raw = load_u8(quants + 64 * i);
+      use(std::integral_constant<int, 2 * i>(), lookup(low_nibbles(raw), kTable));
+      use(std::integral_constant<int, 2 * i + 1>(), lookup(high_nibbles(raw), kTable));
+    });
+  }
+};
+struct Plain2 {
+  static constexpr uint64_t kBytes = 128;
+  template <typename Use>
+  static void each(const uint8_t* quants, Use use) {
+    each_index<8>([&](auto g) { use(g, bits<g % 4 * 2, 3>(load_u8(quants + 64 * (g / 4)))); });
+  }
+};
+struct Plain3 {
+  static constexpr uint64_t kBytes = 192;
+  template <typename Use>
+  static void each(const uint8_t* quants, Use use) {
+    const U8x64 third = load_u8(quants + 128);
+    each_index<8>([&](auto g) {
+      const U8x64 low = bits<g % 4 * 2, 3>(load_u8(quants + 64 * (g / 4)));
+      use(g, or_bits<(g > 2 ? g - 2 : 0), (g < 2 ? 2 - g : 0), 4>(low, third));
+    });
+  }
+};
+/// Bits that stand for 0 and 2.
+struct Signs1 {
+  static constexpr uint64_t kBytes = 64;
+  template <typename Use>
+  static void each(const uint8_t* quants, Use use) {
+    const U8x64 plane = load_u8(quants);
+    const U8x64 none = bits<0, 0>(plane);
+    each_index<8>(
+        [&](auto g) { use(g, or_bits<(g > 1 ? g - 1 : 0), (g < 1 ? 1 : 0), 2>(none, plane)); });
+  }
+};
+
+// ---- Units -------------------------------------------------------------------------------------
+
+inline F32x16 half_vector(const uint8_t* unit, uint32_t index) {
+  return load_f16(reinterpret_cast<const uint16_t*>(unit) + index * kRows);
+}
+
+/// One f16 scale, weights d * (byte - bias): iq4_nl, q1_0, q2_0, tq2_0.
+template <typename Bytes, typename WeightsOf, int kBias, uint32_t kNumBlocks>
+struct HalfUnit {
+  using Weights = WeightsOf;
+  static constexpr uint32_t kBlocks = kNumBlocks;
+  static constexpr uint32_t kGroup = 32;
+  static constexpr uint64_t kBytes = 2 * kRows + kBlocks * Bytes::kBytes;
+  const uint8_t* quants;
+  F32x16 d;
+  explicit HalfUnit(const uint8_t* unit) : quants(unit + 2 * kRows), d(half_vector(unit, 0)) {}
+  [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
+  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
+    return mul(scale, broadcast(static_cast<float>(-kBias)));
+  }
+  template <typename Use>
+  void each(uint32_t b, Use use) const {
+    Bytes::each(quants + b * Bytes::kBytes, use);
+  }
+};
+
+/// f16 d and a signed byte for each group, weights d * scale * (byte - bias): iq4_xs, q3_K.
+template <typename Bytes, typename WeightsOf, int kBias, uint32_t kGroupValues>
+struct SuperUnit {
+  using Weights = WeightsOf;
+  static constexpr uint32_t kBlocks = 8;
+  static constexpr uint32_t kGroup = kGroupValues;
+  static constexpr uint64_t kHead = (2 + 256 / kGroup) * kRows;
+  static constexpr uint64_t kBytes = kHead + kBlocks * Bytes::kBytes;
+  const uint8_t* bytes;
+  F32x16 d;
+  explicit SuperUnit(const uint8_t* unit) : bytes(unit), d(half_vector(unit, 0)) {}
+  [[nodiscard]] F32x16 scale(uint32_t group) const {
+    return mul(d, load_s8_as_f32(bytes + (2 + group) * kRows));
+  }
+  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
+    return mul(scale, broadcast(static_cast<float>(-kBias)));
+  }
+  template <typename Use>
+  void each(uint32_t b, Use use) const {
+    Bytes::each(bytes + kHead + b * Bytes::kBytes, use);
+  }
+};
+
+/// q2_K: f16 d and dmin, a byte of two nibbles for each 16 values: weights
+/// d * low * byte - dmin * high.
+struct Super2Unit {
+  using Weights = Unsigned<3>;
+  static constexpr uint32_t kBlocks = 8;
+  static constexpr uint32_t kGroup = 16;
+  static constexpr uint64_t kHead = 20 * kRows;
+  static constexpr uint64_t kBytes = kHead + kBlocks * Plain2::kBytes;
+  const uint8_t* bytes;
+  F32x16 d, negative_dmin;
+  explicit Super2Unit(const uint8_t* unit)
+      : bytes(unit),
+        d(half_vector(unit, 0)),
+        negative_dmin(mul(half_vector(unit, 1), broadcast(-1.0f))) {}
+  [[nodiscard]] F32x16 scale(uint32_t group) const {
+    const I32x16 both = load_u8_as_i32(bytes + (4 + group) * kRows);
+    return mul(d, to_f32(bit_and(both, broadcast_i32(15))));
+  }
+  [[nodiscard]] F32x16 offset(uint32_t group, F32x16) const {
+    const I32x16 both = load_u8_as_i32(bytes + (4 + group) * kRows);
+    return mul(negative_dmin, to_f32(shift_right(both, 4)));
+  }
+  template <typename Use>
+  void each(uint32_t b, Use use) const {
+    Plain2::each(bytes + kHead + b * Plain2::kBytes, use);
+  }
+};
+
+/// 2^(code - 128) (quant/half.h): the product of two powers that are normal numbers.
+inline F32x16 load_e8m0_half(const uint8_t* p) {
+  const I32x16 code = load_u8_as_i32(p);
+  const I32x16 first = shift_right(code, 1);
+  const I32x16 second = shift_right(add(code, broadcast_i32(1)), 1);
+  const auto power = [](I32x16 n) {
+    return as_f32(shift_left(add(n, broadcast_i32(127 - 64)), 23));
+  };
+  return mul(power(first), power(second));
+}
+
+/// mxfp4: one e8m0 scale per 32 values.
+struct Mxfp4Unit {
+  using Weights = Unsigned<2 * kFp4Bias>;
+  static constexpr uint32_t kBlocks = 1;
+  static constexpr uint32_t kGroup = 32;
+  static constexpr uint64_t kBytes = kRows + Coded4<kFp4Table>::kBytes;
+  const uint8_t* bytes;
+  explicit Mxfp4Unit(const uint8_t* unit) : bytes(unit) {}
+  [[nodiscard]] F32x16 scale(uint32_t) const { return load_e8m0_half(bytes); }
+  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
+    return mul(scale, broadcast(static_cast<float>(-kFp4Bias)));
+  }
+  template <typename Use>
+  void each(uint32_t, Use use) const {
+    Coded4<kFp4Table>::each(bytes + kRows, use);
+  }
+};
+
+/// nvfp4: one ue4m3 scale per 16 values, 64 values in a unit.
+struct Nvfp4Unit {
+  using Weights = Unsigned<2 * kFp4Bias>;
+  static constexpr uint32_t kBlocks = 2;
+  static constexpr uint32_t kGroup = 16;
+  static constexpr uint64_t kHead = 4 * kRows;
+  static constexpr uint64_t kBytes = kHead + kBlocks * Coded4<kFp4Table>::kBytes;
+  const uint8_t* bytes;
+  explicit Nvfp4Unit(const uint8_t* unit) : bytes(unit) {}
+  [[nodiscard]] F32x16 scale(uint32_t group) const {
+    return load_ue4m3_half(bytes + group * kRows);
+  }
+  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
+    return mul(scale, broadcast(static_cast<float>(-kFp4Bias)));
+  }
+  template <typename Use>
+  void each(uint32_t b, Use use) const {
+    Coded4<kFp4Table>::each(bytes + kHead + b * Coded4<kFp4Table>::kBytes, use);
+  }
+};
+
+/// tq1_0: one f16 scale, five ternary digits in a byte. Blocks 0..4 are the digits of vectors 0..7,
+/// blocks 5 and 6 the first four of vectors 8..11, block 7 what is left of them and vector 12.
+struct TritUnit {
+  using Weights = Unsigned<2 * kTritUnit>;
+  static constexpr uint32_t kBlocks = 8;
+  static constexpr uint32_t kGroup = 32;
+  static constexpr uint64_t kBytes = 2 * kRows + 13 * 64;
+  const uint8_t* quants;
+  F32x16 d;
+  U8x64 rest[8];
+  explicit TritUnit(const uint8_t* unit)
+      : quants(unit + 2 * kRows),
+        d(mul(half_vector(unit, 0), broadcast(1.0f / static_cast<float>(kTritUnit)))) {
+    for (int i = 0; i < 8; ++i) rest[i] = load_u8(quants + 64 * i);
+  }
+  [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
+  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
+    return mul(scale, broadcast(static_cast<float>(-kTritUnit)));
+  }
+  template <int kGroup, typename Use>
+  void take(int i, Use use) {
+    use(std::integral_constant<int, kGroup>(), trit(rest[i]));
+    rest[i] = next_trit(rest[i]);
+  }
+  template <typename Use>
+  void each(uint32_t b, Use use) {
+    if (b < 5) {
+      each_index<8>([&](auto g) { take<g>(g, use); });
+      return;
+    }
+    if (b == 5) {
+      for (int i = 0; i < 4; ++i) rest[i] = load_u8(quants + 64 * (8 + i));
+    }
+    if (b < 7) {
+      each_index<8>([&](auto g) { take<g>(g % 4, use); });
+      return;
+    }
+    each_index<4>([&](auto g) { take<g>(g, use); });
+    rest[0] = load_u8(quants + 64 * 12);
+    each_index<4>([&](auto g) { take<g + 4>(0, use); });
+  }
+};
+
+using Iq4NlUnit = HalfUnit<Coded4<kIq4Table>, Wide, kWideBias, 1>;
+using Iq4XsUnit = SuperUnit<Coded4<kIq4Table>, Wide, kWideBias, 32>;
+using Q1Unit = HalfUnit<Signs1, Unsigned<2>, 1, 4>;
+using Q2Unit = HalfUnit<Plain2, Unsigned<3>, 1, 2>;
+using Tq2Unit = HalfUnit<Plain2, Unsigned<3>, 1, 8>;
+using Q3SuperUnit = SuperUnit<Plain3, Unsigned<7>, 4, 16>;
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
