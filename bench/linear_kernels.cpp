@@ -138,7 +138,10 @@ void run_memory(benchmark::State& state, const Kernels& kernels, const FormatInf
     kernels.linear[static_cast<uint32_t>(layout.kind)](problem->args);
     benchmark::DoNotOptimize(problem->y.data());
   }
-  state.counters["bytes/s"] = rate(panels * panel);
+  // Counters of threads are added up; a rate per iteration would count the iterations of all.
+  state.counters["bytes/s"] = {
+      static_cast<double>(state.iterations()) * static_cast<double>(panels * panel),
+      benchmark::Counter::kIsRate};
 }
 
 }  // namespace

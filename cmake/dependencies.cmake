@@ -1,4 +1,8 @@
 # Third-party libraries, all from Debian's packages; docs/decisions says why each is here.
+if(CMAKE_CROSSCOMPILING)
+  include(cross_dependencies)
+  return()
+endif()
 find_package(fmt REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 find_package(PkgConfig REQUIRED)

@@ -9,11 +9,17 @@ set(TENON_USES_backends_reference Eigen3::Eigen)
 # Rooms whose files all define the same local names, as entries of one list do.
 set(TENON_NO_UNITY arch sampler)
 
-# tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp or *_avx512.cpp is compiled for that
-# instruction set and must be reached only through a table of kernels chosen at run time.
+# tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp, *_avx512.cpp or *_neon.cpp is compiled
+# for that instruction set and must be reached only through a table of kernels chosen at run time.
 function(tenon_room path)
   string(REPLACE "/" "_" name ${path})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  # Instruction sets of other machines.
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    list(FILTER sources EXCLUDE REGEX "_(avx2|avx512[a-z]*|amx)\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "_neon\\.cpp$")
+  endif()
   if(NOT sources)
     return()
   endif()
@@ -32,6 +38,9 @@ function(tenon_room path)
       # g++ 12 warns of its own intrinsics (its bug 105593).
       list(APPEND options -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512vl -mavx512dq
            -mavx512vnni -Wno-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    endif()
+    if(source MATCHES "_neon\\.cpp$")
+      list(APPEND options -march=armv8.2-a+dotprod)
     endif()
     if(options)
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")

@@ -5,6 +5,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 #include "quant/formats.h"
@@ -34,11 +36,21 @@ bool has_avx512() {
 }
 #endif
 
+#if defined(__aarch64__)
+/// Linux tells programs what the processor has. (HWCAP_ASIMDDP of <asm/hwcap.h>.)
+bool has_dot_product() {
+  constexpr unsigned long kDotProduct = 1ul << 20;
+  return (getauxval(AT_HWCAP) & kDotProduct) != 0;
+}
+#endif
+
 /// Best first.
 constexpr Variant kVariants[] = {
 #if defined(__x86_64__)
     {"avx512", has_avx512, kernels_avx512},
     {"avx2", has_avx2, kernels_avx2},
+#elif defined(__aarch64__)
+    {"neon", has_dot_product, kernels_neon},
 #endif
     {"portable", [] { return true; }, kernels_portable},
 };

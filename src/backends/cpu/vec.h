@@ -14,6 +14,8 @@
 #include "backends/cpu/vec_avx512.h"
 #elif defined(__AVX2__)
 #include "backends/cpu/vec_avx2.h"
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
+#include "backends/cpu/vec_neon.h"
 #else
 #include "backends/cpu/vec_portable.h"
 #endif

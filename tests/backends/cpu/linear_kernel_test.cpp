@@ -208,7 +208,7 @@ TEST_P(LinearKernel, LargestIntegersDoNotOverflow) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, LinearKernel, testing::Values("portable", "avx2", "avx512"),
+INSTANTIATE_TEST_SUITE_P(Isa, LinearKernel, testing::Values("portable", "avx2", "avx512", "neon"),
                          [](const auto& variant) { return std::string(variant.param); });
 
 }  // namespace

@@ -1,0 +1,275 @@
+// The vector type on Advanced SIMD with the dot product instructions (Armv8.2 and later): four
+// 128-bit registers.
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+struct F32x16 {
+  float32x4_t v[4];
+};
+struct I32x16 {
+  int32x4_t v[4];
+};
+struct U8x64 {
+  uint8x16_t v[4];
+};
+/// A table for lookup().
+struct alignas(16) Bytes16 {
+  uint8_t v[16];
+};
+
+template <typename F>
+inline F32x16 each_f32(F f) {
+  return {{f(0), f(1), f(2), f(3)}};
+}
+template <typename F>
+inline I32x16 each_i32(F f) {
+  return {{f(0), f(1), f(2), f(3)}};
+}
+template <typename F>
+inline U8x64 each_u8(F f) {
+  return {{f(0), f(1), f(2), f(3)}};
+}
+
+inline F32x16 broadcast(float x) {
+  return each_f32([=](int) { return vdupq_n_f32(x); });
+}
+inline F32x16 load(const float* p) {
+  return each_f32([=](int i) { return vld1q_f32(p + 4 * i); });
+}
+inline void store(float* p, F32x16 x) {
+  for (int i = 0; i < 4; ++i) vst1q_f32(p + 4 * i, x.v[i]);
+}
+inline F32x16 load_f16(const uint16_t* p) {
+  return each_f32([=](int i) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * i))); });
+}
+inline F32x16 load_bf16(const uint16_t* p) {
+  return each_f32(
+      [=](int i) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p + 4 * i), 16)); });
+}
+inline void store_f16(uint16_t* p, F32x16 x) {
+  for (int i = 0; i < 4; ++i) vst1_u16(p + 4 * i, vreinterpret_u16_f16(vcvt_f16_f32(x.v[i])));
+}
+inline I32x16 load_u8_as_i32(const uint8_t* p) {
+  const uint8x16_t x = vld1q_u8(p);
+  const uint16x8_t low = vmovl_u8(vget_low_u8(x));
+  const uint16x8_t high = vmovl_u8(vget_high_u8(x));
+  return {{vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low))),
+           vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(low))),
+           vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))),
+           vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(high)))}};
+}
+inline I32x16 load_u16_as_i32(const uint8_t* p) {
+  return each_i32([=](int i) {
+    return vreinterpretq_s32_u32(vmovl_u16(vreinterpret_u16_u8(vld1_u8(p + 8 * i))));
+  });
+}
+inline F32x16 to_f32(I32x16 x) {
+  return each_f32([&](int i) { return vcvtq_f32_s32(x.v[i]); });
+}
+inline F32x16 load_u8_as_f32(const uint8_t* p) { return to_f32(load_u8_as_i32(p)); }
+inline F32x16 load_s8_as_f32(const uint8_t* p) {
+  const int8x16_t x = vreinterpretq_s8_u8(vld1q_u8(p));
+  const int16x8_t low = vmovl_s8(vget_low_s8(x));
+  const int16x8_t high = vmovl_s8(vget_high_s8(x));
+  return to_f32({{vmovl_s16(vget_low_s16(low)), vmovl_s16(vget_high_s16(low)),
+                  vmovl_s16(vget_low_s16(high)), vmovl_s16(vget_high_s16(high))}});
+}
+inline F32x16 add(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return vaddq_f32(a.v[i], b.v[i]); });
+}
+inline F32x16 sub(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return vsubq_f32(a.v[i], b.v[i]); });
+}
+inline F32x16 mul(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return vmulq_f32(a.v[i], b.v[i]); });
+}
+inline F32x16 div(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return vdivq_f32(a.v[i], b.v[i]); });
+}
+inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  return each_f32([&](int i) { return vfmaq_f32(c.v[i], a.v[i], b.v[i]); });
+}
+// NaN where either is NaN.
+inline F32x16 max(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return vmaxq_f32(a.v[i], b.v[i]); });
+}
+inline F32x16 min(F32x16 a, F32x16 b) {
+  return each_f32([&](int i) { return vminq_f32(a.v[i], b.v[i]); });
+}
+inline F32x16 abs(F32x16 a) {
+  return each_f32([&](int i) { return vabsq_f32(a.v[i]); });
+}
+inline F32x16 round_nearest(F32x16 a) {
+  return each_f32([&](int i) { return vrndnq_f32(a.v[i]); });
+}
+inline F32x16 zero_where_less(F32x16 a, F32x16 b, F32x16 x) {
+  return each_f32([&](int i) {
+    return vreinterpretq_f32_u32(
+        vbicq_u32(vreinterpretq_u32_f32(x.v[i]), vcltq_f32(a.v[i], b.v[i])));
+  });
+}
+/// x * 2^n for integral n in -126..127; x is NaN where n is.
+inline F32x16 scale_by_power_of_two(F32x16 x, F32x16 n) {
+  return each_f32([&](int i) {
+    const int32x4_t exponent = vaddq_s32(vcvtq_s32_f32(n.v[i]), vdupq_n_s32(127));
+    return vmulq_f32(x.v[i], vreinterpretq_f32_s32(vshlq_n_s32(exponent, 23)));
+  });
+}
+/// The sum of the lanes, pairwise: lanes i and i + 8, then i + 4, i + 2, i + 1.
+inline float sum(F32x16 x) {
+  const float32x4_t a = vaddq_f32(vaddq_f32(x.v[0], x.v[2]), vaddq_f32(x.v[1], x.v[3]));
+  const float32x2_t b = vadd_f32(vget_low_f32(a), vget_high_f32(a));
+  return vget_lane_f32(b, 0) + vget_lane_f32(b, 1);
+}
+inline float max_lane(F32x16 x) {
+  return vmaxvq_f32(vmaxq_f32(vmaxq_f32(x.v[0], x.v[1]), vmaxq_f32(x.v[2], x.v[3])));
+}
+/// Lanes must be in -127..127 (or NaN, which gives an unspecified byte).
+inline void store_s8(int8_t* p, F32x16 x) {
+  const auto words = [&](int i) { return vqmovn_s32(vcvtq_s32_f32(x.v[i])); };
+  vst1_s8(p, vqmovn_s16(vcombine_s16(words(0), words(1))));
+  vst1_s8(p + 8, vqmovn_s16(vcombine_s16(words(2), words(3))));
+}
+
+inline U8x64 load_u8(const uint8_t* p) {
+  return each_u8([=](int i) { return vld1q_u8(p + 16 * i); });
+}
+inline void store_u8(uint8_t* p, U8x64 x) {
+  for (int i = 0; i < 4; ++i) vst1q_u8(p + 16 * i, x.v[i]);
+}
+inline U8x64 low_nibbles(U8x64 x) {
+  return each_u8([&](int i) { return vandq_u8(x.v[i], vdupq_n_u8(0x0F)); });
+}
+inline U8x64 high_nibbles(U8x64 x) {
+  return each_u8([&](int i) { return vshrq_n_u8(x.v[i], 4); });
+}
+template <int kRight>
+inline uint8x16_t shift_right_bytes(uint8x16_t x) {
+  if constexpr (kRight == 0) {
+    return x;
+  } else {
+    return vshrq_n_u8(x, kRight);
+  }
+}
+/// w | (((plane >> right) << left) & mask), byte by byte: takes the bits of a bit plane.
+template <int kRight, int kLeft, int kMask>
+inline U8x64 or_bits(U8x64 w, U8x64 plane) {
+  return each_u8([&](int i) {
+    const uint8x16_t moved = vshlq_n_u8(shift_right_bytes<kRight>(plane.v[i]), kLeft);
+    return vorrq_u8(w.v[i], vandq_u8(moved, vdupq_n_u8(kMask)));
+  });
+}
+/// (x >> kRight) & kMask, byte by byte.
+template <int kRight, int kMask>
+inline U8x64 bits(U8x64 x) {
+  return each_u8(
+      [&](int i) { return vandq_u8(shift_right_bytes<kRight>(x.v[i]), vdupq_n_u8(kMask)); });
+}
+/// The entry of a table of 16 for each byte, 0..15.
+inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
+  const uint8x16_t entries = vld1q_u8(table.v);
+  return each_u8([&](int i) { return vqtbl1q_u8(entries, codes.v[i]); });
+}
+
+inline I32x16 as_i32(U8x64 x) {
+  return each_i32([&](int i) { return vreinterpretq_s32_u8(x.v[i]); });
+}
+inline U8x64 as_u8(I32x16 x) {
+  return each_u8([&](int i) { return vreinterpretq_u8_s32(x.v[i]); });
+}
+inline F32x16 as_f32(I32x16 x) {
+  return each_f32([&](int i) { return vreinterpretq_f32_s32(x.v[i]); });
+}
+inline I32x16 broadcast_i32(int32_t x) {
+  return each_i32([=](int) { return vdupq_n_s32(x); });
+}
+inline I32x16 add(I32x16 a, I32x16 b) {
+  return each_i32([&](int i) { return vaddq_s32(a.v[i], b.v[i]); });
+}
+inline I32x16 bit_and(I32x16 a, I32x16 b) {
+  return each_i32([&](int i) { return vandq_s32(a.v[i], b.v[i]); });
+}
+inline I32x16 bit_or(I32x16 a, I32x16 b) {
+  return each_i32([&](int i) { return vorrq_s32(a.v[i], b.v[i]); });
+}
+inline I32x16 bit_xor(I32x16 a, I32x16 b) {
+  return each_i32([&](int i) { return veorq_s32(a.v[i], b.v[i]); });
+}
+/// Shifts in zeros; n is 0..31.
+inline I32x16 shift_left(I32x16 x, int n) {
+  return each_i32([&](int i) { return vshlq_s32(x.v[i], vdupq_n_s32(n)); });
+}
+inline I32x16 shift_right(I32x16 x, int n) {
+  return each_i32([&](int i) {
+    return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(x.v[i]), vdupq_n_s32(-n)));
+  });
+}
+/// table[index] for each lane, as four bytes of its row.
+inline U8x64 gather(const uint32_t* table, I32x16 index) {
+  uint32_t lanes[16];
+  for (int i = 0; i < 4; ++i) vst1q_s32(reinterpret_cast<int32_t*>(lanes) + 4 * i, index.v[i]);
+  for (uint32_t& lane : lanes) lane = table[lane];
+  return each_u8([&](int i) { return vreinterpretq_u8_u32(vld1q_u32(lanes + 4 * i)); });
+}
+/// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
+inline F32x16 load_ue4m3_half(const uint8_t* p) {
+  return each_f32([=](int i) {
+    const uint32x4_t codes = {p[4 * i], p[4 * i + 1], p[4 * i + 2], p[4 * i + 3]};
+    const float16x4_t halves = vreinterpret_f16_u16(vshl_n_u16(vmovn_u32(codes), 7));
+    return vmulq_f32(vcvt_f32_f16(halves), vdupq_n_f32(128.0f));
+  });
+}
+
+/// The next ternary digit of each byte, times kTritUnit, and the byte without it (panel_trits.h).
+inline constexpr int kTritUnit = 1;
+inline U8x64 trit(U8x64 x) {
+  return each_u8([&](int i) {
+    const uint8x16_t half = vrhaddq_u8(x.v[i], vdupq_n_u8(0));
+    const uint8x16_t scaled = vsubq_u8(vrhaddq_u8(x.v[i], half), vdupq_n_u8(1));
+    return vshrq_n_u8(scaled, 6);
+  });
+}
+inline U8x64 next_trit(U8x64 x) {
+  return each_u8([&](int i) { return vaddq_u8(x.v[i], vaddq_u8(x.v[i], x.v[i])); });
+}
+
+/// Vectors that DotU8 may add before settle(), for weights up to `largest`.
+constexpr int settle_every(int) { return 4; }
+
+inline int8x16_t broadcast_4_bytes(const int8_t* a) {
+  int32_t four;
+  std::memcpy(&four, a, sizeof(four));
+  return vreinterpretq_s8_s32(vdupq_n_s32(four));
+}
+
+/// Sums of products of signed weights with signed activations, in 16 rows: row r gains
+/// sum_{i<4} w[4r + i] * a[i]. Exact in int32.
+struct DotS8 {
+  static constexpr int32_t kBias = 0;  // what add() adds to each weight
+  I32x16 s = {{vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0)}};
+  void add(U8x64 w, const int8_t* a) {
+    const int8x16_t x = broadcast_4_bytes(a);
+    for (int i = 0; i < 4; ++i) s.v[i] = vdotq_s32(s.v[i], vreinterpretq_s8_u8(w.v[i]), x);
+  }
+  void settle() {}
+  [[nodiscard]] I32x16 total() const { return s; }
+};
+/// The same for unsigned weights. None is above 127: where eight bits are needed they are signed.
+using DotU8 = DotS8;
+
+/// The dot product for weights that need all eight bits: takes w + kBias as the bytes of w.
+using DotWide = DotS8;
+inline constexpr int kWideBias = 0;
+
+/// Columns a linear kernel takes at once: 4 columns x 4 registers of sums, 4 of weights.
+inline constexpr int kColumns = 4;
+/// Float kernels: 2 columns x 8 registers of sums, 8 of weights.
+inline constexpr int kFloatColumns = 2;
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
