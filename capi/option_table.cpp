@@ -63,8 +63,10 @@ constexpr std::array kTable = {
          "What runs the model: auto, cpu, reference or the name of a plugin."),
     integer(TENON_SCOPE_MODEL, "threads", 0, ThreadTeam::kMaxThreads, 0,
             "Threads that compute, the caller's included; 0: as many as the process has CPUs."),
-    text(TENON_SCOPE_MODEL, "cache_type", "f16", "f16|f32",
-         "Element type of the KV cache: f16 takes half the memory, f32 is for exact evaluation."),
+    text(TENON_SCOPE_MODEL, "cache_type", "f16", "f16|f32|int8|q4",
+         "Type of the KV cache: f16; f32 for exact evaluation; int8 takes half the memory of f16, "
+         "q4 a "
+         "quarter, both with one scale per position and head."),
     integer(
         TENON_SCOPE_MODEL, "slice", 1, 65536, 512,
         "Tokens of a prompt that are computed in one step; more is faster and takes more scratch "

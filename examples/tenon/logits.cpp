@@ -100,7 +100,7 @@ void add_logits(CLI::App& app) {
   // An evaluation should measure the model rather than the cache.
   command
       ->add_option("--cache-type", flags->cache_type,
-                   "Element type of the KV cache, f16 or f32; unlike elsewhere the default is f32, "
+                   "Type of the KV cache, as for run; unlike elsewhere the default is f32, "
                    "for an evaluation measures the model rather than its cache")
       ->type_name("TEXT");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model",

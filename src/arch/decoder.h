@@ -27,7 +27,7 @@ struct DecoderTraits {
 
 /// What the program shall look like beyond the model itself.
 struct ProgramOptions {
-  uint32_t cache_type = TENON_TYPE_F16;  ///< TENON_TYPE_F16 or TENON_TYPE_F32
+  uint32_t cache_type = TENON_TYPE_F16;  ///< as tenon_kv_group.type
   uint32_t block_tokens = 32;            ///< positions in a KV block
   StepLimits limits;
 };

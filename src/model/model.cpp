@@ -10,6 +10,7 @@
 #include "file/open.h"
 #include "model/runtime.h"
 #include "model/vocabulary_reader.h"
+#include "program/cache_types.h"
 #include "weights/loader.h"
 
 namespace tenon {
@@ -21,9 +22,10 @@ constexpr uint32_t kMaxSlice = 1u << 16;
 constexpr uint32_t kMaxContext = 0x7fffffff;
 
 uint32_t cache_type_of(const ModelOptions& options) {
-  if (options.cache_type == "f16") return TENON_TYPE_F16;
-  if (options.cache_type == "f32") return TENON_TYPE_F32;
-  fail(Code::Argument, "cache_type is \"{}\", not f16 or f32", options.cache_type.substr(0, 64));
+  const CacheTypeInfo* info = find_cache_type(options.cache_type);
+  if (info != nullptr) return info->type;
+  fail(Code::Argument, "cache_type is \"{}\", not one of {}", options.cache_type.substr(0, 64),
+       cache_type_names(", "));
 }
 
 void check_options(const ModelOptions& options) {
@@ -49,9 +51,10 @@ ProgramOptions program_options(const ModelOptions& options) {
 
 /// Bytes of one block if it holds nothing but keys and values.
 uint64_t plain_block_bytes(const tenon_kv_group& group) {
-  const uint64_t element_bytes = group.type == TENON_TYPE_F32 ? 4 : 2;
+  const CacheTypeInfo& type = *find_cache_type(group.type);
   const uint64_t dims = uint64_t{group.key_dim} + group.value_dim;
-  return uint64_t{group.layers} * group.kv_heads * dims * element_bytes * group.block_tokens;
+  const uint64_t head_bytes = dims * type.bits / 8 + 2 * type.head_bytes;
+  return uint64_t{group.layers} * group.kv_heads * head_bytes * group.block_tokens;
 }
 
 /// The tokenizer of a file. What is wrong with a vocabulary is said with the file's name before it.

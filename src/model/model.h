@@ -31,7 +31,7 @@ struct ModelOptions {
   std::string backend = "auto";  ///< "cpu", "reference", a plugin's name; "auto": the best there is
   uint32_t threads = 0;          ///< 0: as many as CPUs; unused with an executor
   std::optional<Executor> executor;  ///< the host's threads instead of own ones
-  std::string cache_type = "f16";    ///< of keys and values: "f16" or "f32"
+  std::string cache_type = "f16";    ///< a name of kCacheTypes
   uint32_t context = 0;              ///< of a session by default; 0: the trained one, 8192 at most
   uint32_t slice = 512;              ///< tokens of one step at most
   std::string isa;               ///< force kernels: "portable", "avx2", "avx512"; empty: the best

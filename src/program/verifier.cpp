@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "program/cache_types.h"
 #include "program/ops.h"
 #include "program/program.h"
 
@@ -66,8 +67,9 @@ class Verifier {
     const bool filled = group.layers > 0 && group.kv_heads > 0 && group.key_dim > 0 &&
                         group.value_dim > 0 && group.block_tokens > 0;
     if (!filled) fail(Code::Internal, "KV group {}: a size is zero", index);
-    if (group.type != TENON_TYPE_F32 && group.type != TENON_TYPE_F16) {
-      fail(Code::Internal, "KV group {}: type {} is neither f32 nor f16", index, group.type);
+    if (find_cache_type(group.type) == nullptr) {
+      fail(Code::Internal, "KV group {}: type {} is none of {}", index, group.type,
+           cache_type_names(", "));
     }
   }
 

@@ -137,9 +137,9 @@ TEST(Options, ChoicesAreEnforced) {
   EXPECT_OK(tenon_options_set_string(options.get(), "cache_type", "f32", 3));
   for (const std::string bad : {"f64", "", "f16|f32", "f", "f16 "}) {
     expect_failure(tenon_options_set_string(options.get(), "cache_type", bad.data(), bad.size()),
-                   TENON_ERROR_ARGUMENT, "not one of f16|f32");
+                   TENON_ERROR_ARGUMENT, "not one of f16|f32|int8|q4");
   }
-  EXPECT_STREQ(option_named("cache_type").string_choices, "f16|f32");
+  EXPECT_STREQ(option_named("cache_type").string_choices, "f16|f32|int8|q4");
 }
 
 TEST(Options, OverridesAreCheckedWhenSet) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "program/cache_types.h"
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
 
@@ -29,7 +30,7 @@ struct Shape {
 
 void PrintTo(const Shape& s, std::ostream* out) {
   *out << s.heads << "/" << s.kv_heads << " heads of " << s.key_dim << ", " << s.value_dim
-       << (s.type == TENON_TYPE_F16 ? " f16" : " f32") << ", blocks of " << s.block_tokens
+       << " " << find_cache_type(s.type)->name << ", blocks of " << s.block_tokens
        << ", window " << s.window << ", cap " << s.soft_cap << (s.sinks ? ", sinks" : "");
 }
 
@@ -89,14 +90,15 @@ std::vector<StepPlan> growing(std::initializer_list<uint32_t> counts) {
 /// Pasts 0, 1, 2, an odd one, around block edges.
 std::vector<StepPlan> block_edges() { return growing({1, 1, 5, 8, 1, 1, 15, 1, 1, 0, 32, 7}); }
 
-constexpr uint32_t kCacheTypes[] = {TENON_TYPE_F32, TENON_TYPE_F16};
+constexpr uint32_t kTypes[] = {TENON_TYPE_F32, TENON_TYPE_F16, TENON_CACHE_INT8, TENON_CACHE_Q4};
 
 TEST(Attention, HeadsAndDimensions) {
   for (Shape s :
        {Shape{1, 1, 1, 1}, Shape{2, 1, 3, 5}, Shape{5, 1, 32, 32}, Shape{6, 3, 48, 48},
         Shape{4, 2, 80, 80}, Shape{1, 1, 96, 96}, Shape{3, 3, 64, 64}, Shape{8, 1, 128, 128},
         Shape{7, 1, 17, 33}, Shape{4, 4, 96, 64}, Shape{4, 2, 40, 96}, Shape{2, 2, 256, 256}}) {
-    for (s.type = TENON_TYPE_F32; s.type <= TENON_TYPE_F16; ++s.type) {
+    for (const uint32_t type : kTypes) {
+      s.type = type;
       for (const uint32_t block_tokens : {16, 32}) {
         s.block_tokens = block_tokens;
         check(s, block_edges());
@@ -106,7 +108,7 @@ TEST(Attention, HeadsAndDimensions) {
 }
 
 TEST(Attention, LongPasts) {
-  for (const uint32_t type : kCacheTypes) {
+  for (const uint32_t type : kTypes) {
     for (const uint32_t block_tokens : {16, 32, 64}) {
       Shape s{3, 1, 48, 48, type, block_tokens};
       check(s, growing({251, 1, 3, 1, 1, 1, 257, 1, 4, 6}));
@@ -115,7 +117,7 @@ TEST(Attention, LongPasts) {
 }
 
 TEST(Attention, Windows) {
-  for (const uint32_t type : kCacheTypes) {
+  for (const uint32_t type : kTypes) {
     for (const uint32_t window : {1, 2, 15, 16, 17, 32, 70, 256, 300}) {
       Shape s{6, 3, 32, 32, type, 16, window};
       check(s, block_edges());
@@ -125,7 +127,7 @@ TEST(Attention, Windows) {
 }
 
 TEST(Attention, SinksAndSoftCaps) {
-  for (const uint32_t type : kCacheTypes) {
+  for (const uint32_t type : kTypes) {
     for (const uint32_t window : {0, 20}) {
       for (const float cap : {0.0f, 0.5f, 30.0f}) {
         Shape s{6, 2, 48, 48, type, 32, window, cap};
@@ -146,7 +148,7 @@ TEST(Attention, LargeScoresDoNotOverflow) {
 }
 
 TEST(Attention, LayersOfAGroupAreApart) {
-  for (const uint32_t type : kCacheTypes) {
+  for (const uint32_t type : kTypes) {
     Shape s{4, 2, 24, 40, type, 16};
     s.layers = 3;
     check(s, block_edges());
@@ -154,7 +156,7 @@ TEST(Attention, LayersOfAGroupAreApart) {
 }
 
 TEST(Attention, SequencesOfAllPhasesInOneStep) {
-  for (const uint32_t type : kCacheTypes) {
+  for (const uint32_t type : kTypes) {
     Shape s{6, 3, 48, 48, type, 16};
     std::vector<StepPlan> steps;
     steps.push_back({{{0, tokens(37, kVocab)}, {1, tokens(1, kVocab, 9)}}});

@@ -149,7 +149,11 @@ std::vector<MiniModel> models_of_bits() {
   set(odd, {6, 6, 48, 48});
   odd.formats = {Format::Q5_1};
   odd.up_first = true;
-  return {f32, odd, mixed()};
+  MiniModel int8 = odd;
+  int8.cache_type = TENON_CACHE_INT8;
+  MiniModel q4 = odd;
+  q4.cache_type = TENON_CACHE_Q4;
+  return {f32, odd, mixed(), int8, q4};
 }
 
 class SameBits : public testing::TestWithParam<size_t> {
@@ -204,21 +208,58 @@ TEST_P(SameBits, WhateverRowsAreWanted) {
   }
 }
 
-TEST(SameBitsOfALongSequence, InSlices) {
-  // Longer than a span of attention, and more rows than the activations of one pass.
-  constexpr uint32_t kLong = 690;
+// Longer than two spans of attention, and more rows than the activations of one pass.
+constexpr uint32_t kLong = 690;
+
+MiniModel long_model(uint32_t cache_type) {
   MiniModel model;
   model.layers = 1;
   model.feed_forward = 416;
   model.max_tokens = kLong;
   model.formats = {Format::F32, Format::Q8_0};
-  const Program program = build(model);
-  const RunnerOptions options{.host = {}, .max_positions = kLong};
-  const std::vector<float> whole = in_slices(program, kLong, options, kLong);
-  EXPECT_EQ(in_slices(program, 257, options, kLong), whole);
+  model.cache_type = cache_type;
+  return model;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, SameBits, testing::Values(0, 1, 2));
+TEST(SameBitsOfALongSequence, InSlices) {
+  for (const uint32_t type : {TENON_TYPE_F32, TENON_TYPE_F16, TENON_CACHE_INT8, TENON_CACHE_Q4}) {
+    SCOPED_TRACE(type);
+    const Program program = build(long_model(type));
+    const RunnerOptions options{.host = {}, .max_positions = kLong};
+    const std::vector<float> whole = in_slices(program, kLong, options, kLong);
+    EXPECT_EQ(in_slices(program, 257, options, kLong), whole);
+    EXPECT_EQ(in_slices(program, 30, options, kLong), whole);
+  }
+}
+
+TEST(SameBitsOfALongSequence, WhenItsPositionsAreCutBetweenThreads) {
+  for (const uint32_t type : {TENON_TYPE_F16, TENON_CACHE_Q4}) {
+    SCOPED_TRACE(type);
+    const Program program = build(long_model(type));
+    const uint32_t vocab = static_cast<uint32_t>(program.slots()[program.view().output].columns);
+    const std::vector<float> whole =
+        in_slices(program, kLong, {.host = {.threads = 1}, .max_positions = kLong}, kLong);
+    for (const uint32_t threads : {1, 2, 5}) {
+      SCOPED_TRACE(threads);
+      // A token, and a few, behind a long past: less work than threads, but for the positions.
+      Runner runner(target(), program, {.host = {.threads = threads}, .max_positions = kLong + 64});
+      runner.run({{{0, tokens(kLong - 8, vocab)}, {1, tokens(1, vocab)}}});
+      uint32_t at = kLong - 8;
+      for (const uint32_t count : {1, 1, 5, 1}) {
+        StepPlan step{{{0, tokens(count, vocab, at)}, {1, tokens(1, vocab, at)}}};
+        step.rows = {count - 1};
+        at += count;
+        const std::vector<float> logits = runner.run(step);
+        ASSERT_EQ(logits.size(), vocab);
+        EXPECT_EQ(std::memcmp(logits.data(), whole.data() + uint64_t{at - 1} * vocab,
+                              vocab * sizeof(float)),
+                  0);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SameBits, testing::Values(0, 1, 2, 3, 4));
 
 }  // namespace
 }  // namespace tenon::conformance

@@ -48,7 +48,9 @@ std::vector<Subject> subjects() {
   return {{"float", with_formats({Format::F32, Format::F16, Format::BF16}), "f32"},
           {"q8_0", with_formats({Format::Q8_0})},
           {"k_mixed", k_mixed()},
-          {"qwen3", qwen3()}};
+          {"qwen3", qwen3()},
+          {"int8_cache", with_formats({Format::Q8_0}), "int8"},
+          {"q4_cache", with_formats({Format::Q8_0}), "q4"}};
 }
 
 class Invariance : public testing::TestWithParam<Subject> {

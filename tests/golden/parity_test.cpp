@@ -105,6 +105,15 @@ INSTANTIATE_TEST_SUITE_P(Models, ParityOf, testing::ValuesIn(kModels), [](const 
   return name;
 });
 
+TEST(Parity, QuantisedCachesStayNearTheF32Cache) {
+  TENON_SKIP_WITHOUT(folder());
+  // Measured: 2e-7, 4.2e-4, 9.5e-2. A random model feels its cache more than a trained one.
+  const std::vector<float> exact = logits_of("llama-f32", "cpu", "f32");
+  EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", "f16"), exact, kVocab), 1e-6);
+  EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", "int8"), exact, kVocab), 6e-4);
+  EXPECT_LE(mean_kl(logits_of("llama-f32", "cpu", "q4"), exact, kVocab), 1.3e-1);
+}
+
 TEST(Parity, EveryModelOfTheFolderHasABound) {
   TENON_SKIP_WITHOUT(folder());
   std::vector<std::string> bounded;

@@ -109,6 +109,13 @@ typedef struct tenon_host {
 #define TENON_TYPE_F32 0u
 #define TENON_TYPE_F16 1u
 #define TENON_TYPE_F64 28u
+/* Types of the KV cache alone. Every key and every value of a position and KV head has one f16 scale d.
+ *   int8  x ~ d l, l in -127..127: d = max |x| / 127, l = round(x / d)
+ *   q4    y ~ d (2 c - 15), c in 0..15: y is x after an orthonormal Walsh-Hadamard transform (of the
+ *         largest power of two in the head's size, then of the rest), d = max |y| / 15
+ * Rounding is to nearest, ties to even; src/quant/cache_row.h is the definition to the bit. */
+#define TENON_CACHE_INT8 256u
+#define TENON_CACHE_Q4 257u
 
 #define TENON_SLOT_WEIGHT 1u     /* [rows, columns] in `type`; its rows arrive through load_rows */
 #define TENON_SLOT_CONSTANT 2u   /* [rows, columns] in `type`, at `data` during compile */
@@ -233,7 +240,7 @@ typedef struct tenon_kv_group {
   uint32_t kv_heads;  /* g */
   uint32_t key_dim;   /* dk */
   uint32_t value_dim; /* dv */
-  uint32_t type;      /* element type in the cache: TENON_TYPE_F32 or TENON_TYPE_F16 */
+  uint32_t type;      /* in the cache: TENON_TYPE_F32, TENON_TYPE_F16, TENON_CACHE_INT8, TENON_CACHE_Q4 */
   uint32_t block_tokens;
 } tenon_kv_group;
 

@@ -1,29 +1,95 @@
 // The layout of a KV cache block in this backend. Nothing here computes on it.
 //
 //   block of a group   [layers][kv_heads] areas
-//   area               keys [key_dim][token_stride], values [block_tokens][value_stride]
+//   area               keys    [key_rows][block_tokens] elements
+//                      values  [block_tokens][value_stride] elements
+//                      scales  of keys and of values [block_tokens] each, f16: int8 and q4 only
 //
 // Keys lie with the positions innermost, so that a vector of keys is 16 positions of one dimension,
-// and values with the dimensions innermost: the kernels read both without shuffling. Strides are
-// rounded up to whole vectors.
+// and values with the dimensions innermost: the kernels read both without shuffling. Two 4-bit
+// elements share a byte: key row r holds dimension r in the low halves and r + key_rows in the high
+// ones; 16 bytes of values hold dimensions i..i+15 low and i+16..i+31 high.
 #pragma once
 
 #include <cstdint>
 
+#include "tenon/backend.h"
+
 namespace tenon::cpu {
 
-/// One layer and KV head of a block, in elements.
+/// Element types of the cache, as kernel tables index them.
+enum class CacheType : uint32_t { F32, F16, Int8, Q4, Count };
+
+/// Count when the type is none of ours.
+constexpr CacheType cache_type(uint32_t type) {
+  switch (type) {
+    case TENON_TYPE_F32:
+      return CacheType::F32;
+    case TENON_TYPE_F16:
+      return CacheType::F16;
+    case TENON_CACHE_INT8:
+      return CacheType::Int8;
+    case TENON_CACHE_Q4:
+      return CacheType::Q4;
+    default:
+      return CacheType::Count;
+  }
+}
+
+/// One layer and KV head of a block.
 struct CacheBlock {
-  uint32_t block_tokens;
+  uint32_t block_tokens;  ///< a multiple of 16
   uint32_t key_dim;
   uint32_t value_dim;
+  CacheType type;
 
-  static constexpr uint64_t whole_vectors(uint64_t n) { return (n + 15) / 16 * 16; }
-  [[nodiscard]] constexpr uint64_t token_stride() const { return whole_vectors(block_tokens); }
-  [[nodiscard]] constexpr uint64_t value_stride() const { return whole_vectors(value_dim); }
-  [[nodiscard]] constexpr uint64_t value_offset() const { return key_dim * token_stride(); }
-  [[nodiscard]] constexpr uint64_t elements() const {
-    return value_offset() + block_tokens * value_stride();
+  explicit constexpr CacheBlock(const tenon_kv_group& group)
+      : block_tokens(group.block_tokens),
+        key_dim(group.key_dim),
+        value_dim(group.value_dim),
+        type(cache_type(group.type)) {}
+
+  static constexpr uint64_t round_up(uint64_t n, uint64_t unit) {
+    return (n + unit - 1) / unit * unit;
+  }
+  [[nodiscard]] constexpr bool scaled() const {
+    return type == CacheType::Int8 || type == CacheType::Q4;
+  }
+  /// Bytes of n elements.
+  [[nodiscard]] constexpr uint64_t bytes(uint64_t n) const {
+    switch (type) {
+      case CacheType::F32:
+        return 4 * n;
+      case CacheType::F16:
+        return 2 * n;
+      case CacheType::Int8:
+        return n;
+      default:
+        return n / 2;
+    }
+  }
+  /// Dimensions that share a row of keys, or vectors of dimensions that share bytes of values.
+  [[nodiscard]] constexpr uint32_t parts() const { return type == CacheType::Q4 ? 2 : 1; }
+  [[nodiscard]] constexpr uint64_t key_rows() const { return (key_dim + parts() - 1) / parts(); }
+  [[nodiscard]] constexpr uint64_t key_row_bytes() const {
+    return bytes(uint64_t{block_tokens} * parts());
+  }
+  [[nodiscard]] constexpr uint64_t value_stride() const {
+    return round_up(value_dim, uint64_t{16} * parts());
+  }
+  [[nodiscard]] constexpr uint64_t value_row_bytes() const { return bytes(value_stride()); }
+
+  [[nodiscard]] constexpr uint64_t value_offset() const { return key_rows() * key_row_bytes(); }
+  [[nodiscard]] constexpr uint64_t key_scale_offset() const {
+    return value_offset() + block_tokens * value_row_bytes();
+  }
+  [[nodiscard]] constexpr uint64_t value_scale_offset() const {
+    return key_scale_offset() + block_tokens * sizeof(uint16_t);
+  }
+  /// From one area to the next: whole cache lines.
+  [[nodiscard]] constexpr uint64_t area_bytes() const {
+    const uint64_t scales = scaled() ? 2 * block_tokens * sizeof(uint16_t) : 0;
+    return round_up(key_scale_offset() + scales, 64);
   }
 };
 

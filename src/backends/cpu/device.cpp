@@ -9,6 +9,8 @@
 #include <sys/auxv.h>
 #endif
 
+#include "backends/cpu/cache_block.h"
+#include "quant/cache_row.h"
 #include "quant/formats.h"
 
 namespace tenon::cpu {
@@ -67,8 +69,11 @@ const tenon_kv_group& group_at(const tenon_program& program, uint32_t i) {
 
 bool group_supported(const tenon_program& program, uint32_t group) {
   const tenon_kv_group& g = group_at(program, group);
+  const CacheType type = cache_type(g.type);
+  const bool short_rows = g.key_dim <= kMaxCacheRow && g.value_dim <= kMaxCacheRow;
   // The score kernel takes 16 consecutive positions of one block.
-  return (g.type == TENON_TYPE_F32 || g.type == TENON_TYPE_F16) && g.block_tokens % 16 == 0;
+  return type != CacheType::Count && g.block_tokens % 16 == 0 &&
+         (short_rows || type == CacheType::F32 || type == CacheType::F16);
 }
 
 }  // namespace

@@ -14,6 +14,9 @@ namespace {
 /// one sequence of 65,536 positions.
 constexpr size_t kReservedBlocks = 2048;
 
+/// Context that one sequence may have before the memory of part results grows.
+constexpr uint64_t kReservedContext = 8192;
+
 bool is_matrix_input(const tenon_op& op, uint32_t input) {
   return (op.kind == TENON_OP_LINEAR && input == 1) || (op.kind == TENON_OP_EMBED && input == 0);
 }
@@ -84,6 +87,7 @@ Executable::Executable(const tenon_host& host, const Kernels& kernels, const ten
   next_item_ = std::make_unique<std::atomic<uint32_t>[]>(plan_.phases.size());
   allocate_weights(program);
   allocate_activations();
+  make_attention_plans();
   allocate_scratch();
   state_.token_sequence.resize(plan_.max_tokens);
   state_.token_position.resize(plan_.max_tokens);
@@ -163,6 +167,36 @@ void Executable::allocate_activations() {
   }
 }
 
+void Executable::make_attention_plans() {
+  const uint32_t num_threads = host_.num_threads(host_.user);
+  uint64_t part_floats = 0;
+  for (Phase& phase : plan_.phases) {
+    if (phase.kind != PhaseKind::Attention) continue;
+    const tenon_attention_params& params = phase.attention.params.attention;
+    const AttentionShape shape(params, plan_.groups[params.group]);
+    const auto same =
+        std::find_if(attention_plans_.begin(), attention_plans_.end(),
+                     [&](const AttentionPlan& plan) { return plan.shape().same_work(shape); });
+    phase.attention_plan = static_cast<uint32_t>(same - attention_plans_.begin());
+    if (same != attention_plans_.end()) continue;
+    attention_plans_.emplace_back(shape, plan_.max_tokens, num_threads);
+    if (num_threads == 1) continue;
+    part_floats =
+        std::max(part_floats, attention_plans_.back().part_floats_of_context(kReservedContext));
+  }
+  attention_parts_ = HostMemory(host_, part_floats * sizeof(float), TENON_MEMORY_SCRATCH);
+}
+
+void Executable::prepare_attention(const tenon_step& step) {
+  for (AttentionPlan& plan : attention_plans_) {
+    plan.build(step, state_.token_position);
+    const uint64_t needed = plan.total_part_floats() * sizeof(float);
+    if (needed <= attention_parts_.size_bytes()) continue;
+    attention_parts_ = HostMemory();
+    attention_parts_ = HostMemory(host_, needed + needed / 2, TENON_MEMORY_SCRATCH);
+  }
+}
+
 void Executable::allocate_scratch() {
   uint64_t max_block = 0;
   uint64_t attention_floats = 0;
@@ -173,11 +207,9 @@ void Executable::allocate_scratch() {
       glu = glu || task.second != TENON_NO_SLOT;
     }
     if (phase.kind == PhaseKind::Attention) {
-      const tenon_attention_params& params = phase.attention.params.attention;
-      const tenon_kv_group& group = plan_.groups[params.group];
-      attention_floats =
-          std::max(attention_floats,
-                   attention_scratch_floats(params.heads / group.kv_heads, group.value_dim));
+      const AttentionShape& shape = attention_plans_[phase.attention_plan].shape();
+      const uint64_t columns = uint64_t{shape.max_tile_tokens()} * shape.heads;
+      attention_floats = std::max(attention_floats, attention_scratch_floats(columns, shape.block));
     }
   }
   const uint64_t max_rows = std::max(plan_.max_tokens, plan_.max_outputs);
@@ -200,9 +232,7 @@ void Executable::allocate_scratch() {
 
 uint64_t Executable::kv_block_bytes(uint32_t group) const {
   const tenon_kv_group& g = plan_.groups[group];
-  const uint64_t element = g.type == TENON_TYPE_F16 ? 2 : 4;
-  const CacheBlock shape{g.block_tokens, g.key_dim, g.value_dim};
-  return shape.elements() * element * g.kv_heads * g.layers;
+  return CacheBlock(g).area_bytes() * g.kv_heads * g.layers;
 }
 
 uint64_t Executable::row_granularity(uint32_t slot) const {
@@ -281,6 +311,7 @@ void Executable::prepare(const tenon_step& step) {
 int32_t Executable::run(const tenon_step& step) {
   if (step.num_tokens == 0) return 0;
   prepare(step);
+  prepare_attention(step);
   for (size_t p = 0; p < plan_.phases.size(); ++p)
     next_item_[p].store(0, std::memory_order_relaxed);
   PhaseRunner runner(*this);
@@ -306,7 +337,8 @@ uint64_t Executable::memory_bytes(uint32_t purpose) const {
     case TENON_MEMORY_WEIGHTS:
       return weight_memory_.size_bytes();
     case TENON_MEMORY_SCRATCH:
-      return activation_memory_.size_bytes() + scratch_memory_.size_bytes();
+      return activation_memory_.size_bytes() + scratch_memory_.size_bytes() +
+             attention_parts_.size_bytes();
     default:
       return 0;
   }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/cpu/attention_plan.h"
 #include "backends/cpu/host_memory.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/panels.h"
@@ -77,7 +78,9 @@ class Executable {
   void allocate_weights(const tenon_program& program);
   void allocate_activations();
   void allocate_scratch();
+  void make_attention_plans();
   void prepare(const tenon_step& step);
+  void prepare_attention(const tenon_step& step);
 
   const tenon_host& host_;
   const Kernels& kernels_;
@@ -87,6 +90,8 @@ class Executable {
   std::vector<Activation> activations_;                 // by slot
   std::vector<ThreadScratch> scratch_;                  // by thread
   std::unique_ptr<std::atomic<uint32_t>[]> next_item_;  // by phase
+  std::vector<AttentionPlan> attention_plans_;
+  HostMemory attention_parts_;  // of one attention phase: part results where a tile is cut
   HostMemory weight_memory_;
   HostMemory activation_memory_;
   HostMemory scratch_memory_;

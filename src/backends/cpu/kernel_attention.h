@@ -1,191 +1,411 @@
-// Attention of one token over one KV head's cache, for all query heads of that KV head at once, so
-// that keys and values are read once. Included by kernels_<isa>.cpp after kernel_rows.h.
+// Attention of a tile of tokens over one KV head's cache. Included by kernels_<isa>.cpp after
+// kernel_attention_tiles.h.
 //
-// The positions are cut at multiples of kAttentionSpan. Each span gives (maximum, sum, weighted
-// values) on its own, and the spans are merged in order: what a position contributes never depends
-// on slices, threads or neighbours.
+// All query heads of the KV head times all tokens of the tile are columns, so that keys and values
+// are read once for all of them. The positions are cut at multiples of kAttentionSpan. Each span
+// gives (maximum, sum, weighted values) on its own, and the spans are merged in order: what a
+// position contributes never depends on tiles, slices, threads or neighbours.
 #pragma once
 
-#include "backends/cpu/cache_block.h"
-#include "backends/cpu/kernel_rows.h"
-#include "backends/cpu/kernels.h"
-#include "backends/cpu/vec.h"
+#include <utility>
+
+#include "backends/cpu/kernel_attention_tiles.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
+/// The scores are kept in units of ln 2, so that the softmax needs 2^x only.
+constexpr float kLog2E = 1.44269504088896341f;
 constexpr float kNegativeInfinity = -__builtin_inff();
 
-inline F32x16 load_cache(const float* p) { return load(p); }
-inline F32x16 load_cache(const uint16_t* p) { return load_f16(p); }
+/// The arrays of one call, carved from its scratch.
+struct AttentionScratch {
+  float* q;             // [columns, key_dim], scaled, in the blocks that for_columns gives
+  float* scores;        // [columns, kAttentionSpan], then the weights
+  float* keys;          // [kAttentionSpan / 32, key_dim, 32], converted
+  float* values;        // [kAttentionSpan, value_stride], converted
+  float* key_scales;    // [kAttentionSpan]
+  float* value_scales;  // [kAttentionSpan]
+  AttentionPart part;   // of one span
+  AttentionPart state;  // of all spans so far
+};
 
-inline float exp_of(float x) {
-  float lanes[16];
-  store(lanes, exp(broadcast(x)));
-  return lanes[0];
+inline AttentionScratch carve(const AttentionArgs& a) {
+  const uint64_t columns = a.columns();
+  const uint64_t stride = a.shape.value_stride();
+  float* next = a.scratch;
+  const auto take = [&next](uint64_t floats) {
+    return std::exchange(next, next + CacheBlock::round_up(floats, 16));
+  };
+  AttentionScratch s{};
+  s.q = take(columns * a.shape.key_dim);
+  s.scores = take(columns * kAttentionSpan);
+  s.key_scales = take(kAttentionSpan);
+  s.value_scales = take(kAttentionSpan);
+  s.part = attention_part(take(attention_part_floats(columns, stride)), columns);
+  s.state = attention_part(take(attention_part_floats(columns, stride)), columns);
+  s.keys = take(uint64_t{kAttentionSpan} * a.shape.key_dim);
+  s.values = take(uint64_t{kAttentionSpan} * stride);
+  return s;
 }
 
-/// One span of positions and the part results over it.
+/// One span of positions and who attends to what of it.
 struct Span {
-  uint32_t start;       // multiple of kAttentionSpan
-  uint32_t first, end;  // attended positions
+  uint32_t start;                     // multiple of kAttentionSpan
+  uint32_t first_token, end_token;    // of the tile: those that attend to some of it
+  uint32_t first, end;                // positions that any of them attends to
+  uint32_t common_first, common_end;  // positions that all of them attend to, if any
 };
 
-/// scores[h][p - start] for 16 positions of a block from `position` on and kHeads heads.
-template <typename Element, int kHeads>
-inline void score_16(const AttentionArgs& a, const Element* keys, uint64_t token_stride,
-                     uint32_t head, float* scores) {
-  F32x16 acc[kHeads];
-  for (F32x16& x : acc) x = broadcast(0.0f);
-  const float* q = a.q + static_cast<uint64_t>(head) * a.key_dim;
-  for (uint32_t d = 0; d < a.key_dim; ++d) {
-    const F32x16 k = load_cache(keys + d * token_stride);
-    for (int h = 0; h < kHeads; ++h) {
-      acc[h] = fma(k, broadcast(q[static_cast<uint32_t>(h) * a.key_dim + d]), acc[h]);
-    }
-  }
-  for (int h = 0; h < kHeads; ++h) {
-    F32x16 s = mul(acc[h], broadcast(a.scale));
-    if (a.soft_cap > 0.0f) {
-      const F32x16 cap = broadcast(a.soft_cap);
-      s = mul(cap, tanh(div(s, cap)));
-    }
-    store(scores + (head + static_cast<uint32_t>(h)) * kAttentionSpan, s);
-  }
+/// Positions [first, end) that token t of the tile attends to.
+struct Range {
+  uint32_t first, end;
+};
+inline Range range_of(const AttentionArgs& a, uint32_t token) {
+  const uint32_t end = a.position + token + 1;
+  return {a.window > 0 && end > a.window ? end - a.window : 0, end};
+}
+inline Range range_in(const AttentionArgs& a, const Span& span, uint32_t token) {
+  const Range all = range_of(a, token);
+  const uint32_t end = span.start + kAttentionSpan;
+  return {all.first > span.start ? all.first : span.start, all.end < end ? all.end : end};
 }
 
-/// Scores of all heads over the span; positions that are not attended get minus infinity.
-template <typename Element>
-inline void score_span(const AttentionArgs& a, const CacheBlock& shape, const Span& span,
-                       float* scores) {
-  const uint64_t stride = shape.token_stride();
+inline Span span_at(const AttentionArgs& a, uint32_t start) {
+  Span s{};
+  s.start = start;
+  s.end_token = a.num_tokens;
+  while (s.first_token < a.num_tokens && range_of(a, s.first_token).end <= start) ++s.first_token;
+  while (s.end_token > s.first_token &&
+         range_of(a, s.end_token - 1).first >= start + kAttentionSpan) {
+    --s.end_token;
+  }
+  if (s.first_token == s.end_token) return s;
+  const Range oldest = range_in(a, s, s.first_token);
+  const Range newest = range_in(a, s, s.end_token - 1);
+  s.first = oldest.first;
+  s.end = newest.end;
+  s.common_first = newest.first;
+  s.common_end = oldest.end > newest.first ? oldest.end : newest.first;
+  return s;
+}
+
+/// A position's area in the cache.
+inline const uint8_t* area_of(const AttentionArgs& a, uint32_t position) {
+  return a.blocks[position / a.shape.block_tokens] + a.area_offset;
+}
+
+/// Queries, scaled (and rotated where keys are), in the order in which the score kernels read them.
+template <typename Cache, int kMaxColumns>
+inline void pack_queries(const AttentionArgs& a, float* packed) {
+  const uint32_t dim = a.shape.key_dim;
+  const float factor = a.soft_cap > 0.0f ? a.scale : a.scale * kLog2E;
+  for_columns<kMaxColumns>(0, a.columns(), [&](auto size, uint32_t first) {
+    float* block = packed + uint64_t{first} * dim;
+    for (uint32_t c = 0; c < size.value; ++c) {
+      const uint32_t token = (first + c) / a.heads;
+      const float* q = a.q + token * a.q_stride + uint64_t{(first + c) % a.heads} * dim;
+      float rotated[kMaxCacheRow];
+      if constexpr (Cache::kType == CacheType::Q4) {
+        std::memcpy(rotated, q, dim * sizeof(float));
+        rotate_row(rotated, dim);
+        q = rotated;
+      }
+      for (uint32_t d = 0; d < dim; ++d) block[d * size.value + c] = q[d] * factor;
+    }
+  });
+}
+
+/// Scales of the span's positions as f32.
+inline void load_scales(const AttentionArgs& a, const Span& span, uint64_t offset, float* scales) {
   for (uint32_t p = span.first / 16 * 16; p < span.end; p += 16) {
-    // 16 consecutive positions lie in one block: block_tokens is a multiple of 16 (compile checks).
-    const auto* block =
-        reinterpret_cast<const Element*>(a.blocks[p / a.block_tokens] + a.area_offset);
-    const Element* keys = block + p % a.block_tokens;
-    float* out = scores + (p - span.start);
-    uint32_t h = 0;
-    for (; h + 4 <= a.num_heads; h += 4) score_16<Element, 4>(a, keys, stride, h, out);
-    for (; h + 2 <= a.num_heads; h += 2) score_16<Element, 2>(a, keys, stride, h, out);
-    for (; h < a.num_heads; ++h) score_16<Element, 1>(a, keys, stride, h, out);
-    for (uint32_t i = 0; i < 16; ++i) {
-      if (p + i >= span.first && p + i < span.end) continue;
-      for (h = 0; h < a.num_heads; ++h) out[h * kAttentionSpan + i] = kNegativeInfinity;
+    const uint8_t* area = area_of(a, p) + offset + p % a.shape.block_tokens * sizeof(uint16_t);
+    store(scales + (p - span.start), load_f16(reinterpret_cast<const uint16_t*>(area)));
+  }
+}
+
+/// scale (and soft cap) of the kernels' sums.
+inline ScoreFinish finish_of(const AttentionArgs& a, const float* key_scales) {
+  return {a.shape.scaled() ? key_scales : nullptr, a.soft_cap, a.soft_cap * kLog2E};
+}
+
+/// Scores of all columns, straight from the cache: for a few columns.
+template <typename Cache>
+inline void score_direct(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
+  constexpr uint32_t kWidth = 16 * kAttentionVectors;
+  const CacheBlock& shape = a.shape;
+  for (uint32_t p = span.first / kWidth * kWidth; p < span.end; p += kWidth) {
+    const uint8_t* area = area_of(a, p);
+    // The next block of keys; behind the last one, the values this span starts with.
+    const uint32_t next = p / shape.block_tokens * shape.block_tokens + shape.block_tokens;
+    const KeyTile keys{
+        area + p % shape.block_tokens / 16 * Cache::kVectorBytes, shape.key_row_bytes(),
+        shape.key_rows(), shape.key_dim,
+        next < span.end ? area_of(a, next) : area_of(a, span.first) + shape.value_offset()};
+    const uint32_t at = p - span.start;
+    const ScoreFinish finish = finish_of(a, s.key_scales + at);
+    for_columns<kDirectColumns>(0, a.columns(), [&](auto size, uint32_t c) {
+      score<Cache, kAttentionVectors, size.value>(keys, s.q + uint64_t{c} * shape.key_dim, finish,
+                                                  s.scores + uint64_t{c} * kAttentionSpan + at);
+    });
+  }
+}
+
+/// The same from converted keys: for many columns.
+inline void score_converted(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
+  constexpr uint32_t kWidth = 16 * kAttentionVectors;
+  const uint64_t dim = a.shape.key_dim;
+  const uint32_t first_column = span.first_token * a.heads;
+  const uint32_t end_column = span.end_token * a.heads;
+  for (uint32_t p = span.first / kWidth * kWidth; p < span.end; p += kWidth) {
+    const uint32_t at = p - span.start;
+    const float* rows = s.keys + at / 32 * 32 * dim + at % 32;
+    const auto* bytes = reinterpret_cast<const uint8_t*>(rows);
+    const KeyTile keys{bytes, 32 * sizeof(float), dim, dim, bytes};
+    const ScoreFinish finish = finish_of(a, s.key_scales + at);
+    for_columns<kAttentionColumns>(0, a.columns(), [&](auto size, uint32_t c) {
+      if (c + size.value <= first_column || c >= end_column) return;
+      score<CacheF32, kAttentionVectors, size.value>(keys, s.q + c * dim, finish,
+                                                     s.scores + uint64_t{c} * kAttentionSpan + at);
+    });
+  }
+}
+
+/// Keys and values of the span as f32.
+template <typename Cache, int kPart>
+inline void convert_part(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
+  const CacheBlock& shape = a.shape;
+  const uint64_t first_dim = kPart * shape.key_rows();
+  const uint64_t rows = kPart + 1 == Cache::kParts ? shape.key_dim - first_dim : shape.key_rows();
+  const uint64_t stride = shape.value_stride();
+  for (uint32_t p = span.first / 16 * 16; p < span.end; p += 16) {
+    const uint32_t at = p - span.start;
+    const uint32_t slot = p % shape.block_tokens;
+    const uint8_t* area = area_of(a, p);
+    const uint8_t* keys = area + slot / 16 * Cache::kVectorBytes;
+    float* to = s.keys + at / 32 * 32 * shape.key_dim + at % 32 + first_dim * 32;
+    for (uint64_t r = 0; r < rows; ++r) {
+      store(to + r * 32, Cache::template load_16<kPart>(keys + r * shape.key_row_bytes()));
     }
-  }
-}
-
-/// Turns scores into weights e^(s - max) and returns (max, sum) of a head.
-struct Softmax {
-  float max;
-  float sum;
-};
-inline Softmax weigh_span(const Span& span, float* scores) {
-  const uint32_t begin = span.first / 16 * 16 - span.start;
-  const uint32_t end = span.end - span.start;
-  F32x16 largest = broadcast(kNegativeInfinity);
-  for (uint32_t i = begin; i < end; i += 16) largest = max(load(scores + i), largest);
-  const float top = max_lane(largest);
-  F32x16 total = broadcast(0.0f);
-  for (uint32_t i = begin; i < end; i += 16) {
-    const F32x16 w = exp(sub(load(scores + i), broadcast(top)));
-    store(scores + i, w);
-    total = add(total, w);
-  }
-  return {top, sum(total)};
-}
-
-/// out[h] = sum_p weight[h][p] value[p] for kHeads heads and 16 dimensions from `dim` on.
-template <typename Element, int kHeads>
-inline void add_values_16(const AttentionArgs& a, const CacheBlock& shape, const Span& span,
-                          const float* weights, uint32_t head, uint32_t dim, float* out) {
-  F32x16 acc[kHeads];
-  for (F32x16& x : acc) x = broadcast(0.0f);
-  for (uint32_t p = span.first; p < span.end;) {
-    const uint32_t offset = p % a.block_tokens;
-    const uint32_t left = a.block_tokens - offset;
-    const uint32_t count = span.end - p < left ? span.end - p : left;
-    const auto* values =
-        reinterpret_cast<const Element*>(a.blocks[p / a.block_tokens] + a.area_offset) +
-        shape.value_offset() + offset * shape.value_stride() + dim;
-    const float* w = weights + (p - span.start);
-    for (uint32_t i = 0; i < count; ++i) {
-      const F32x16 v = load_cache(values + i * shape.value_stride());
-      for (int h = 0; h < kHeads; ++h) {
-        const float weight = w[(head + static_cast<uint32_t>(h)) * kAttentionSpan + i];
-        acc[h] = fma(v, broadcast(weight), acc[h]);
+    const uint8_t* values = area + shape.value_offset() + slot * shape.value_row_bytes();
+    for (uint32_t i = 0; i < 16; ++i) {
+      float* row = s.values + (at + i) * stride;
+      const uint8_t* from = values + i * shape.value_row_bytes();
+      for (uint64_t d = 16 * kPart; d < stride; d += 16 * Cache::kParts) {
+        store(row + d, Cache::template load_16<kPart>(from));
+        from += Cache::kVectorBytes;
       }
     }
-    p += count;
-  }
-  for (int h = 0; h < kHeads; ++h) {
-    store(out + (head + static_cast<uint32_t>(h)) * shape.value_stride() + dim, acc[h]);
   }
 }
+template <typename Cache>
+inline void convert(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
+  convert_part<Cache, 0>(a, span, s);
+  if constexpr (Cache::kParts == 2) convert_part<Cache, 1>(a, span, s);
+}
 
-template <typename Element>
-inline void add_values(const AttentionArgs& a, const CacheBlock& shape, const Span& span,
-                       const float* weights, float* out) {
-  for (uint32_t dim = 0; dim < a.value_dim; dim += 16) {
-    uint32_t h = 0;
-    for (; h + 4 <= a.num_heads; h += 4) {
-      add_values_16<Element, 4>(a, shape, span, weights, h, dim, out);
+/// Scores of a column into weights 2^(s - max), times the values' scales; the rest of the part.
+inline void weigh(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
+                  AttentionPart& part) {
+  for (uint32_t t = span.first_token; t < span.end_token; ++t) {
+    const Range range = range_in(a, span, t);
+    const uint32_t first = range.first - span.start;
+    const uint32_t end = range.end - span.start;
+    for (uint32_t c = t * a.heads; c < (t + 1) * a.heads; ++c) {
+      float* scores = s.scores + uint64_t{c} * kAttentionSpan;
+      for (uint32_t i = first / 16 * 16; i < first; ++i) scores[i] = kNegativeInfinity;
+      for (uint32_t i = end; i % 16 != 0; ++i) scores[i] = kNegativeInfinity;
+      const Softmax softmax = soften(scores + first / 16 * 16, (end + 15) / 16 - first / 16,
+                                     a.shape.scaled() ? s.value_scales + first / 16 * 16 : nullptr);
+      part.max[c] = softmax.max;
+      part.sum[c] = softmax.sum;
     }
-    for (; h < a.num_heads; ++h) {
-      add_values_16<Element, 1>(a, shape, span, weights, h, dim, out);
-    }
   }
 }
 
-/// Running result of one head: weighted values of all spans so far, relative to `softmax.max`.
-inline void merge(Softmax& into, float* values, const Softmax& part, const float* part_values,
-                  uint64_t n) {
-  const float top = into.max > part.max ? into.max : part.max;
-  const float keep = into.sum == 0.0f ? 0.0f : exp_of(into.max - top);
-  const float gain = exp_of(part.max - top);
-  into = {top, into.sum * keep + part.sum * gain};
-  for (uint64_t i = 0; i < n; i += 16) {
-    const F32x16 kept = mul(load(values + i), broadcast(keep));
-    store(values + i, fma(load(part_values + i), broadcast(gain), kept));
-  }
-}
-
-/// Scratch, in floats: scores [num_heads][kAttentionSpan], part values and results
-/// [num_heads][value_stride] each, state [num_heads][2].
-template <typename Element>
-void attention(const AttentionArgs& a) noexcept {
-  const CacheBlock shape{a.block_tokens, a.key_dim, a.value_dim};
+/// Adds weight times value over positions [first, end) to columns [column, column + count).
+template <typename Cache>
+inline void add_direct(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
+                       const AttentionPart& part, Range range, uint32_t column, uint32_t count) {
+  const CacheBlock& shape = a.shape;
   const uint64_t stride = shape.value_stride();
-  float* scores = a.scratch;
-  float* part = scores + static_cast<uint64_t>(a.num_heads) * kAttentionSpan;
-  float* result = part + a.num_heads * stride;
-  auto* state = reinterpret_cast<Softmax*>(result + a.num_heads * stride);
-  std::memset(result, 0, a.num_heads * stride * sizeof(float));
-  for (uint32_t h = 0; h < a.num_heads; ++h) state[h] = {kNegativeInfinity, 0.0f};
+  for (uint32_t p = range.first; p < range.end;) {
+    const uint32_t slot = p % shape.block_tokens;
+    const uint32_t left = shape.block_tokens - slot;
+    const uint32_t n = range.end - p < left ? range.end - p : left;
+    const uint8_t* rows = area_of(a, p) + shape.value_offset() + slot * shape.value_row_bytes();
+    // The next block of values; behind the last one, the keys of the next span.
+    const uint8_t* ahead = rows;
+    if (p + n < a.position + a.num_tokens) {
+      ahead = area_of(a, p + n) + (p + n < range.end ? shape.value_offset() : 0);
+    }
+    const ValueTile values{rows, shape.value_row_bytes(), n, ahead};
+    const float* weights = s.scores + uint64_t{column} * kAttentionSpan + (p - span.start);
+    add_values<Cache>(values, weights, part.values + column * stride, stride, count);
+    p += n;
+  }
+}
 
-  for (uint32_t start = a.first / kAttentionSpan * kAttentionSpan; start < a.end;
-       start += kAttentionSpan) {
-    const Span span{start, start > a.first ? start : a.first,
-                    a.end < start + kAttentionSpan ? a.end : start + kAttentionSpan};
-    Softmax* parts = state + a.num_heads;
-    score_span<Element>(a, shape, span, scores);
-    for (uint32_t h = 0; h < a.num_heads; ++h) {
-      parts[h] = weigh_span(span, scores + h * kAttentionSpan);
+inline void add_converted(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
+                          const AttentionPart& part, Range range, uint32_t column, uint32_t count) {
+  constexpr uint32_t kRows = 64;  // 16 KiB of values for heads of 64: they stay in the first cache
+  const uint64_t stride = a.shape.value_stride();
+  for (uint32_t p = range.first; p < range.end; p += kRows) {
+    const uint32_t at = p - span.start;
+    const auto* rows = reinterpret_cast<const uint8_t*>(s.values + at * stride);
+    const ValueTile values{rows, stride * sizeof(float),
+                           range.end - p < kRows ? range.end - p : kRows, rows};
+    add_values<CacheF32>(values, s.scores + uint64_t{column} * kAttentionSpan + at,
+                         part.values + column * stride, stride, count);
+  }
+}
+
+/// Weighted values of a span: the positions of all tokens together, those of some token by token,
+/// each column in the order of positions.
+template <typename Add>
+inline void add_span(const AttentionArgs& a, const Span& span, const AttentionPart& part, Add add) {
+  const uint64_t stride = a.shape.value_stride();
+  const uint32_t columns = (span.end_token - span.first_token) * a.heads;
+  const uint32_t first_column = span.first_token * a.heads;
+  std::memset(part.values + first_column * stride, 0, columns * stride * sizeof(float));
+  const auto each_token = [&](auto clip) {
+    for (uint32_t t = span.first_token; t < span.end_token; ++t) {
+      const Range range = clip(range_in(a, span, t));
+      if (range.first < range.end) add(range, t * a.heads, a.heads);
     }
-    add_values<Element>(a, shape, span, scores, part);
-    for (uint32_t h = 0; h < a.num_heads; ++h) {
-      merge(state[h], result + h * stride, parts[h], part + h * stride, stride);
+  };
+  each_token([&](Range r) {
+    return Range{r.first, r.end < span.common_first ? r.end : span.common_first};
+  });
+  if (span.common_first < span.common_end) {
+    add(Range{span.common_first, span.common_end}, first_column, columns);
+  }
+  each_token([&](Range r) {
+    return Range{r.first > span.common_end ? r.first : span.common_end, r.end};
+  });
+}
+
+/// (maximum, sum, weighted values) of a span; a column with sum 0 attends to nothing of it.
+template <typename Cache>
+inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, bool direct,
+                        uint32_t start, AttentionPart part) {
+  const Span span = span_at(a, start);
+  std::memset(part.sum, 0, a.columns() * sizeof(float));
+  if (span.first_token == span.end_token) return;
+  if (a.shape.scaled()) {
+    load_scales(a, span, a.shape.key_scale_offset(), s.key_scales);
+    load_scales(a, span, a.shape.value_scale_offset(), s.value_scales);
+  }
+  if (direct) {
+    score_direct<Cache>(a, span, s);
+    weigh(a, span, s, part);
+    add_span(a, span, part, [&](Range range, uint32_t column, uint32_t count) {
+      add_direct<Cache>(a, span, s, part, range, column, count);
+    });
+  } else {
+    convert<Cache>(a, span, s);
+    score_converted(a, span, s);
+    weigh(a, span, s, part);
+    add_span(a, span, part, [&](Range range, uint32_t column, uint32_t count) {
+      add_converted(a, span, s, part, range, column, count);
+    });
+  }
+}
+
+/// The result of all spans so far, and the next one. Sum 0: nothing yet.
+inline void merge(uint32_t columns, uint64_t stride, AttentionPart state, AttentionPart part) {
+  for (uint32_t first = 0; first < columns; first += 16) {
+    float keep[16], gain[16], top[16];
+    const F32x16 largest = max(load(state.max + first), load(part.max + first));
+    store(top, largest);
+    store(keep, exp2(sub(load(state.max + first), largest)));
+    store(gain, exp2(sub(load(part.max + first), largest)));
+    for (uint32_t c = first; c < columns && c < first + 16; ++c) {
+      const uint32_t i = c - first;
+      if (part.sum[c] == 0.0f) continue;
+      float* into = state.values + c * stride;
+      const float* from = part.values + c * stride;
+      if (state.sum[c] == 0.0f) {
+        state.max[c] = part.max[c];
+        state.sum[c] = part.sum[c];
+        std::memcpy(into, from, stride * sizeof(float));
+        continue;
+      }
+      state.max[c] = top[i];
+      state.sum[c] = state.sum[c] * keep[i] + part.sum[c] * gain[i];
+      for (uint64_t d = 0; d < stride; d += 16) {
+        const F32x16 kept = mul(load(into + d), broadcast(keep[i]));
+        store(into + d, fma(load(from + d), broadcast(gain[i]), kept));
+      }
     }
   }
-  for (uint32_t h = 0; h < a.num_heads; ++h) {
+}
+
+/// The sinks' share, the division by the sum, and the way back from rotated values.
+inline void finish(const AttentionArgs& a, AttentionPart state) {
+  const uint64_t stride = a.shape.value_stride();
+  for (uint32_t c = 0; c < a.columns(); ++c) {
+    float* values = state.values + c * stride;
+    float sum = state.sum[c];
+    float keep = 1.0f;
     if (a.sinks != nullptr) {
-      const float top = state[h].max > a.sinks[h] ? state[h].max : a.sinks[h];
-      const float keep = exp_of(state[h].max - top);
-      state[h].sum = state[h].sum * keep + exp_of(a.sinks[h] - top);
-      scale_row(result + h * stride, keep, result + h * stride, stride);
+      const float sink = a.sinks[c % a.heads] * kLog2E;
+      const float top = state.max[c] > sink ? state.max[c] : sink;
+      keep = exp2_of(state.max[c] - top);
+      sum = sum * keep + exp2_of(sink - top);
     }
-    scale_row(result + h * stride, 1.0f / state[h].sum, a.out + h * a.value_dim, a.value_dim);
+    if (a.shape.type == CacheType::Q4) rotate_row(values, a.shape.value_dim);
+    float* out = a.out + c / a.heads * a.out_stride + uint64_t{c % a.heads} * a.shape.value_dim;
+    scale_row(values, keep / sum, out, a.shape.value_dim);
   }
+}
+
+inline void clear_state(const AttentionArgs& a, AttentionPart state) {
+  for (uint32_t c = 0; c < a.columns(); ++c) {
+    state.max[c] = kNegativeInfinity;
+    state.sum[c] = 0.0f;
+  }
+}
+
+template <typename Cache>
+void attention(const AttentionArgs& a) noexcept {
+  const AttentionScratch s = carve(a);
+  // Converting pays from the third block of columns on. A block of positions may be too small for
+  // the kernels' vectors.
+  const bool direct =
+      a.columns() <= kDirectColumns && a.shape.block_tokens % (16 * kAttentionVectors) == 0;
+  if (direct) {
+    pack_queries<Cache, kDirectColumns>(a, s.q);
+  } else {
+    pack_queries<Cache, kAttentionColumns>(a, s.q);
+  }
+  const uint64_t stride = a.shape.value_stride();
+  if (a.parts != nullptr) {
+    float* next = a.parts;
+    for (uint32_t span = a.first_span; span < a.end_span; ++span) {
+      attend_span<Cache>(a, s, direct, span * kAttentionSpan, attention_part(next, a.columns()));
+      next += attention_part_floats(a.columns(), stride);
+    }
+    return;
+  }
+  clear_state(a, s.state);
+  for (uint32_t span = a.first_span; span < a.end_span; ++span) {
+    attend_span<Cache>(a, s, direct, span * kAttentionSpan, s.part);
+    merge(a.columns(), stride, s.state, s.part);
+  }
+  finish(a, s.state);
+}
+
+/// The parts of all spans, made by calls of attention, into the result.
+inline void attention_merge(const AttentionArgs& a) noexcept {
+  const AttentionScratch s = carve(a);
+  const uint64_t stride = a.shape.value_stride();
+  clear_state(a, s.state);
+  float* next = a.parts;
+  for (uint32_t span = a.first_span; span < a.end_span; ++span) {
+    merge(a.columns(), stride, s.state, attention_part(next, a.columns()));
+    next += attention_part_floats(a.columns(), stride);
+  }
+  finish(a, s.state);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,10 +1,9 @@
 // Row kernels: normalisation, activation quantisation, rope, gated activations, element-wise
-// operations, cache writes. Included by kernels_<isa>.cpp after vec.h.
+// operations. Included by kernels_<isa>.cpp after vec.h.
 #pragma once
 
 #include <cmath>
 
-#include "backends/cpu/cache_block.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/vec.h"
 #include "quant/half.h"
@@ -157,40 +156,6 @@ inline void rope(uint32_t style, const float* x, const float* angles, uint32_t p
     y[step * i + second] = a * sines[i] + b * cosines[i];
   }
   for (uint32_t i = 2 * pairs; i < head_dim; ++i) y[i] = x[i];
-}
-
-/// f32 [16] as elements of the cache.
-inline void store_cache(uint16_t* p, F32x16 x) { store_f16(p, x); }
-inline void store_cache(float* p, F32x16 x) { store(p, x); }
-
-template <typename Element>
-inline void kv_write_as(const float* k, const float* v, const CacheBlock& shape, uint8_t* block,
-                        uint32_t slot) {
-  auto* keys = reinterpret_cast<Element*>(block);
-  auto* values = keys + shape.value_offset();
-  if (k != nullptr) {
-    each_16(shape.key_dim, [&](uint64_t i, uint64_t m) {
-      Element lanes[16];
-      store_cache(lanes, load_n(k + i, m));
-      for (uint64_t j = 0; j < m; ++j) keys[(i + j) * shape.token_stride() + slot] = lanes[j];
-    });
-  }
-  if (v != nullptr) {
-    Element* row = values + static_cast<uint64_t>(slot) * shape.value_stride();
-    each_16(shape.value_dim,
-            [&](uint64_t i, uint64_t m) { store_cache(row + i, load_n(v + i, m)); });
-  }
-}
-
-inline void kv_write(const float* k, const float* v, uint8_t* block, uint32_t slot,
-                     uint32_t block_tokens, uint32_t key_dim, uint32_t value_dim,
-                     uint32_t type) noexcept {
-  const CacheBlock shape{block_tokens, key_dim, value_dim};
-  if (type == TENON_TYPE_F16) {
-    kv_write_as<uint16_t>(k, v, shape, block, slot);
-  } else {
-    kv_write_as<float>(k, v, shape, block, slot);
-  }
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

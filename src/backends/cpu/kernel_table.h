@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cpu/kernel_attention.h"
+#include "backends/cpu/kernel_cache.h"
 #include "backends/cpu/kernel_float.h"
 #include "backends/cpu/kernel_integer.h"
 #include "backends/cpu/kernel_rows.h"
@@ -56,8 +57,14 @@ constexpr Kernels kernel_table(const char* name) {
   table.glu = glu;
   table.rope = rope;
   table.kv_write = kv_write;
-  table.attention_f32 = attention<float>;
-  table.attention_f16 = attention<uint16_t>;
+  const auto attend = [&table](CacheType type) -> auto& {
+    return table.attention[static_cast<uint32_t>(type)];
+  };
+  attend(CacheType::F32) = attention<CacheF32>;
+  attend(CacheType::F16) = attention<CacheF16>;
+  attend(CacheType::Int8) = attention<CacheInt8>;
+  attend(CacheType::Q4) = attention<CacheQ4>;
+  table.attention_merge = attention_merge;
   return table;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/cache_block.h"
 #include "tenon/backend.h"
 
 namespace tenon::cpu {
@@ -99,26 +100,53 @@ constexpr bool unpacks_once(PanelKind kind) {
   return kind == PanelKind::Raw || (kind >= PanelKind::U1Half && kind < PanelKind::Count);
 }
 
-/// Attention of some query rows over the cache of one layer and one KV head.
-struct AttentionArgs {
-  const uint8_t* const* blocks;  ///< address of each cache block of the sequence
-  uint64_t area_offset;          ///< of this layer and KV head in a block (cache_block.h), in bytes
-  uint32_t block_tokens;
-  uint32_t key_dim, value_dim;
-  uint32_t first, end;  ///< positions [first, end) are attended
-  uint32_t num_heads;   ///< query heads of this KV head: columns
-  const float* q;       ///< [num_heads, key_dim]
-  float* out;           ///< [num_heads, value_dim]
-  float scale, soft_cap;
-  const float* sinks;  ///< [num_heads] or NULL
-  float* scratch;      ///< attention_scratch_floats(...)
-};
-
 /// Positions whose softmax is taken at once: part results are merged in order at multiples of this,
 /// so that the split never depends on slices or threads.
 inline constexpr uint32_t kAttentionSpan = 256;
-constexpr uint64_t attention_scratch_floats(uint64_t num_heads, uint64_t value_dim) {
-  return num_heads * (kAttentionSpan + 2 * ((value_dim + 15) / 16 * 16) + 4);
+
+/// Attention of consecutive tokens of a sequence over the cache of one layer and one KV head. Query
+/// heads times tokens are the columns: column t * heads + h.
+struct AttentionArgs {
+  const uint8_t* const* blocks;  ///< address of each cache block of the sequence
+  uint64_t area_offset;          ///< of this layer and KV head in a block (cache_block.h), in bytes
+  CacheBlock shape;
+  uint32_t num_tokens;
+  uint32_t position;              ///< of the first token
+  uint32_t window;                ///< 0: none
+  uint32_t heads;                 ///< query heads of this KV head
+  uint32_t first_span, end_span;  ///< positions in units of kAttentionSpan
+  const float* q;                 ///< [num_tokens, heads, key_dim], q_stride from token to token
+  uint64_t q_stride;
+  float* out;  ///< [num_tokens, heads, value_dim], out_stride from token to token
+  uint64_t out_stride;
+  float scale, soft_cap;
+  const float* sinks;  ///< [heads] or NULL
+  /// NULL: the spans are all there are, and the result goes to `out`. Else a part for each span,
+  /// for attention_merge.
+  float* parts;
+  float* scratch;  ///< attention_scratch_floats(...)
+
+  [[nodiscard]] uint32_t columns() const { return num_tokens * heads; }
+};
+
+/// What one span gives: for each column the largest score, the sum of weights (0: no position is
+/// attended) and the weighted values [columns, value_stride].
+struct AttentionPart {
+  float* max;
+  float* sum;
+  float* values;
+};
+constexpr uint64_t attention_part_floats(uint64_t columns, uint64_t value_stride) {
+  return 2 * CacheBlock::round_up(columns, 16) + columns * value_stride;
+}
+constexpr AttentionPart attention_part(float* memory, uint64_t columns) {
+  const uint64_t rounded = CacheBlock::round_up(columns, 16);
+  return {memory, memory + rounded, memory + 2 * rounded};
+}
+constexpr uint64_t attention_scratch_floats(uint64_t columns, const CacheBlock& shape) {
+  const uint64_t stride = shape.value_stride();
+  return columns * (shape.key_dim + kAttentionSpan) + 2 * attention_part_floats(columns, stride) +
+         kAttentionSpan * (2 + shape.key_dim + stride) + 8 * uint64_t{16};
 }
 
 struct Kernels {
@@ -143,12 +171,12 @@ struct Kernels {
   /// One head: x [head_dim] -> y [head_dim]; angles [2p] as TENON_OP_ROPE_ANGLES gives them.
   void (*rope)(uint32_t style, const float* x, const float* angles, uint32_t pairs, float* y,
                uint32_t head_dim) noexcept;
-  /// One KV head of one position into its cache block: k [key_dim] or NULL, v [value_dim] or NULL.
-  void (*kv_write)(const float* k, const float* v, uint8_t* block, uint32_t slot,
-                   uint32_t block_tokens, uint32_t key_dim, uint32_t value_dim,
-                   uint32_t type) noexcept;
-  void (*attention_f32)(const AttentionArgs&) noexcept;
-  void (*attention_f16)(const AttentionArgs&) noexcept;
+  /// One KV head of one position into its area of a cache block: k [key_dim] or NULL, v [value_dim]
+  /// or NULL.
+  void (*kv_write)(const float* k, const float* v, const CacheBlock& shape, uint8_t* area,
+                   uint32_t slot) noexcept;
+  void (*attention[static_cast<uint32_t>(CacheType::Count)])(const AttentionArgs&) noexcept;
+  void (*attention_merge)(const AttentionArgs&) noexcept;
 };
 
 const Kernels& kernels_portable() noexcept;

@@ -12,8 +12,6 @@ namespace {
 /// Activation bytes that a pass over a panel should touch, so that they stay in the second-level
 /// cache from one panel of a block to the next.
 constexpr uint64_t kActivationCacheBytes = 256 * 1024;
-/// Tokens of one KV head that a thread takes at once: their cache blocks are read while still near.
-constexpr uint32_t kAttentionTokens = 4;
 
 /// Work items a thread takes at once: large enough to stream, small enough to level a stalled core.
 uint32_t items_at_once(uint32_t num_items, uint32_t num_threads) {
@@ -45,8 +43,7 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
   if (rows == 0) return 0;
   if (phase.kind == PhaseKind::Rows) return rows;
   if (phase.kind == PhaseKind::Attention) {
-    const uint32_t group = phase.attention.params.attention.group;
-    return x_.plan_.groups[group].kv_heads * ((rows + kAttentionTokens - 1) / kAttentionTokens);
+    return x_.attention_plans_[phase.attention_plan].num_items();
   }
   uint32_t items = 0;
   for (const LinearTask& task : phase.tasks) items += num_blocks(task);
@@ -56,7 +53,9 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
 void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_threads) noexcept {
   const Phase& phase = x_.plan_.phases[phase_index];
   const uint32_t items = num_items(phase);
-  const uint32_t at_once = items_at_once(items, num_threads);
+  // The items of attention are large, and not of one size.
+  const uint32_t at_once =
+      phase.kind == PhaseKind::Attention ? 1 : items_at_once(items, num_threads);
   std::atomic<uint32_t>& next = x_.next_item_[phase_index];
   for (;;) {
     const uint32_t first = next.fetch_add(at_once, std::memory_order_relaxed);
@@ -161,8 +160,7 @@ void PhaseRunner::write_cache(const RowOp& row, const float* values, uint64_t to
                               uint64_t first_head, uint64_t num_heads) noexcept {
   const tenon_kv_params& params = row.op.params.kv;
   const tenon_kv_group& group = x_.plan_.groups[params.group];
-  const CacheBlock shape{group.block_tokens, group.key_dim, group.value_dim};
-  const uint64_t area_bytes = shape.elements() * (group.type == TENON_TYPE_F16 ? 2 : 4);
+  const CacheBlock shape(group);
   const bool keys = row.kind == RowKind::WriteKeys;
   const uint64_t dim = keys ? group.key_dim : group.value_dim;
   const uint32_t sequence = x_.state_.token_sequence[token];
@@ -173,9 +171,9 @@ void PhaseRunner::write_cache(const RowOp& row, const float* values, uint64_t to
   for (uint64_t h = 0; h < num_heads; ++h) {
     const float* head = values + h * dim;
     const uint64_t area = params.layer * group.kv_heads + first_head + h;
-    k_.kv_write(keys ? head : nullptr, keys ? nullptr : head,
-                const_cast<uint8_t*>(block) + area * area_bytes, position % group.block_tokens,
-                group.block_tokens, group.key_dim, group.value_dim, group.type);
+    k_.kv_write(keys ? head : nullptr, keys ? nullptr : head, shape,
+                const_cast<uint8_t*>(block) + area * shape.area_bytes(),
+                position % group.block_tokens);
   }
 }
 
@@ -306,48 +304,6 @@ void PhaseRunner::run_linear(const Phase& phase, uint32_t item, uint32_t thread)
   }
   for (const RowOp& row : task->chain) apply(row, block);
   finish(*task, block);
-}
-
-// ---- Attention phases
-// ------------------------------------------------------------------------------
-
-void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept {
-  const tenon_attention_params& params = phase.attention.params.attention;
-  const tenon_kv_group& group = x_.plan_.groups[params.group];
-  const CacheBlock shape{group.block_tokens, group.key_dim, group.value_dim};
-  const uint64_t element = group.type == TENON_TYPE_F16 ? 2 : 4;
-  const uint32_t kv_head = item % group.kv_heads;
-  const uint32_t first_token = item / group.kv_heads * kAttentionTokens;
-  const auto tokens = static_cast<uint32_t>(num_rows(phase.row_class));
-  const uint32_t heads = params.heads / group.kv_heads;
-  const float* sinks = vector(phase.attention.inputs[1]);
-  for (uint32_t t = first_token; t < std::min(first_token + kAttentionTokens, tokens); ++t) {
-    const uint32_t position = x_.state_.token_position[t];
-    AttentionArgs args{};
-    args.blocks = x_.state_.blocks[params.group].data() +
-                  x_.state_.first_block[params.group][x_.state_.token_sequence[t]];
-    args.area_offset = (static_cast<uint64_t>(params.layer) * group.kv_heads + kv_head) *
-                       shape.elements() * element;
-    args.block_tokens = group.block_tokens;
-    args.key_dim = group.key_dim;
-    args.value_dim = group.value_dim;
-    args.end = position + 1;
-    args.first = params.window > 0 && args.end > params.window ? args.end - params.window : 0;
-    args.num_heads = heads;
-    args.q = f32_row(phase.attention.inputs[0], t) +
-             static_cast<uint64_t>(kv_head) * heads * group.key_dim;
-    const uint64_t out_column = static_cast<uint64_t>(kv_head) * heads * group.value_dim;
-    args.out = f32_row(phase.attention.output, t) + out_column;
-    args.scale = params.scale;
-    args.soft_cap = params.soft_cap;
-    args.sinks = sinks == nullptr ? nullptr : sinks + static_cast<uint64_t>(kv_head) * heads;
-    args.scratch = x_.scratch_[thread].attention;
-    (group.type == TENON_TYPE_F16 ? k_.attention_f16 : k_.attention_f32)(args);
-    if (phase.quantise_attention) {
-      k_.quantise(args.out, x_.activations_[phase.attention.output].quantised, t, out_column,
-                  static_cast<uint64_t>(heads) * group.value_dim);
-    }
-  }
 }
 
 }  // namespace tenon::cpu

@@ -6,7 +6,7 @@
 //   everything
 //                    that can be done column-wise (bias, head norm, rope, cache write, gate,
 //                    residual, quantisation) before it leaves the core
-//   attention phase  a token and a KV head at a time
+//   attention phase  a tile of tokens and a KV head at a time, or a piece of its positions
 //
 // A transformer layer is six or seven phases: norm | q, k, v, rope, cache | attention | output,
 // residual | norm | gate, up, activation | down, residual.
@@ -52,6 +52,7 @@ struct Phase {
   std::vector<LinearTask> tasks;    ///< Linear
   tenon_op attention{};             ///< Attention
   bool quantise_attention = false;  ///< quantise the output, head by head
+  uint32_t attention_plan = 0;      ///< Attention: which plan of the step cuts it into work
 };
 
 /// What is known of a slot at compile time.

@@ -55,6 +55,16 @@ inline F32x16 load_s8_as_f32(const uint8_t* p) {
   return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x)),
           _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(x, 8)))};
 }
+/// 2 c - 15 for the codes c in the low (0) or high (1) halves of 16 bytes.
+template <int kHalf>
+inline F32x16 load_q4_levels(const uint8_t* p) {
+  const __m128i codes =
+      _mm_and_si128(_mm_srli_epi16(load_16_bytes(p), 4 * kHalf), _mm_set1_epi8(0x0F));
+  const __m128i levels = _mm_shuffle_epi8(
+      _mm_setr_epi8(-15, -13, -11, -9, -7, -5, -3, -1, 1, 3, 5, 7, 9, 11, 13, 15), codes);
+  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(levels)),
+          _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(levels, 8)))};
+}
 inline F32x16 add(F32x16 a, F32x16 b) {
   return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)};
 }
@@ -278,5 +288,14 @@ inline constexpr int kWideBias = 0;
 inline constexpr int kColumns = 4;
 /// Float kernels: 3 columns x 4 registers of sums + 4 of weights.
 inline constexpr int kFloatColumns = 3;
+
+/// Attention: vectors of positions (of dimensions) x columns: 12 registers of sums, 2 of keys
+/// (values), one broadcast; and the columns up to which keys and values are read straight from the
+/// cache.
+inline constexpr int kAttentionVectors = 1;
+inline constexpr int kAttentionColumns = 6;
+inline constexpr int kValueVectors = 1;
+inline constexpr int kValueColumns = 6;
+inline constexpr int kDirectColumns = 6;
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -45,6 +45,15 @@ inline F32x16 load_u8_as_f32(const uint8_t* p) {
 inline F32x16 load_s8_as_f32(const uint8_t* p) {
   return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_16_bytes(p)))};
 }
+/// 2 c - 15 for the codes c in the low (0) or high (1) halves of 16 bytes.
+template <int kHalf>
+inline F32x16 load_q4_levels(const uint8_t* p) {
+  const __m512 levels =
+      _mm512_setr_ps(-15, -13, -11, -9, -7, -5, -3, -1, 1, 3, 5, 7, 9, 11, 13, 15);
+  // The lookup takes the low 4 bits of each lane.
+  return {_mm512_permutexvar_ps(
+      _mm512_srli_epi32(_mm512_cvtepu8_epi32(load_16_bytes(p)), 4 * kHalf), levels)};
+}
 inline F32x16 add(F32x16 a, F32x16 b) { return {_mm512_add_ps(a.v, b.v)}; }
 inline F32x16 sub(F32x16 a, F32x16 b) { return {_mm512_sub_ps(a.v, b.v)}; }
 inline F32x16 mul(F32x16 a, F32x16 b) { return {_mm512_mul_ps(a.v, b.v)}; }
@@ -173,5 +182,14 @@ inline constexpr int kWideBias = 128;
 inline constexpr int kColumns = 8;
 /// Float kernels: 8 columns x 2 registers of sums.
 inline constexpr int kFloatColumns = 8;
+
+/// Attention: vectors of positions x columns of the score kernels (24 sums, 2 vectors of keys, one
+/// broadcast), vectors of dimensions x columns of the value kernels (24, 4, one), and the columns
+/// up to which keys and values are read straight from the cache.
+inline constexpr int kAttentionVectors = 2;
+inline constexpr int kAttentionColumns = 12;
+inline constexpr int kValueVectors = 4;
+inline constexpr int kValueColumns = 6;
+inline constexpr int kDirectColumns = 8;
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

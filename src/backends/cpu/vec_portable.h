@@ -67,6 +67,11 @@ inline F32x16 load_u8_as_f32(const uint8_t* p) {
 inline F32x16 load_s8_as_f32(const uint8_t* p) {
   return each_f32([=](int i) { return static_cast<float>(static_cast<int8_t>(p[i])); });
 }
+/// 2 c - 15 for the codes c in the low (0) or high (1) halves of 16 bytes.
+template <int kHalf>
+inline F32x16 load_q4_levels(const uint8_t* p) {
+  return each_f32([=](int i) { return static_cast<float>(2 * ((p[i] >> (4 * kHalf)) & 15) - 15); });
+}
 inline F32x16 add(F32x16 a, F32x16 b) {
   return each_f32([&](int i) { return a.v[i] + b.v[i]; });
 }
@@ -261,5 +266,13 @@ inline constexpr int kWideBias = 0;
 /// Columns a linear kernel takes at once.
 inline constexpr int kColumns = 4;
 inline constexpr int kFloatColumns = 2;
+
+/// Attention: vectors and columns of the score and value kernels, and the columns up to which keys
+/// and values are read straight from the cache.
+inline constexpr int kAttentionVectors = 1;
+inline constexpr int kAttentionColumns = 4;
+inline constexpr int kValueVectors = 1;
+inline constexpr int kValueColumns = 4;
+inline constexpr int kDirectColumns = 4;
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

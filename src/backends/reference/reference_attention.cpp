@@ -25,44 +25,43 @@ struct Attention {
     return all ? 0 : position - params.window + 1;
   }
 
-  [[nodiscard]] double score(const double* q, const std::byte* row, uint64_t kv_head) const {
+  [[nodiscard]] double score(const double* q, const double* k) const {
     double dot = 0;
-    for (uint64_t i = 0; i < group.key_dim; ++i) {
-      dot += q[i] * load_element(row, kv_head * group.key_dim + i, group.type);
-    }
+    for (uint64_t i = 0; i < group.key_dim; ++i) dot += q[i] * k[i];
     const double scaled = dot * params.scale;
     const double cap = params.soft_cap;
     return cap > 0 ? cap * std::tanh(scaled / cap) : scaled;
   }
 
-  /// Output of head `head` for token t; scores has room for every position of the sequence.
-  void run(uint32_t t, uint32_t head, double* scores) noexcept {
+  /// Output of head `head` for token t.
+  ///   scores  room for every position of the sequence
+  ///   row     room for a key and for a value
+  void run(uint32_t t, uint32_t head, double* scores, double* row) noexcept {
     const TokenPlace& place = step.place(t);
-    const uint32_t kv_head = head / (params.heads / group.kv_heads);
+    const uint64_t kv_head = head / (params.heads / group.kv_heads);
     const double* q = query.row(t).data() + uint64_t{head} * group.key_dim;
     const uint32_t first = first_position(place.position);
     const uint32_t count = place.position - first + 1;
+    const uint64_t key_bytes = cache_head_bytes(group.type, group.key_dim);
+    const uint64_t value_bytes = cache_head_bytes(group.type, group.value_dim);
     const auto row_at = [&](uint32_t i) {
       return step.cache_row(*place.sequence, params.group, params.layer, first + i);
     };
     double highest = sinks.empty() ? -INFINITY : sinks[head];
     for (uint32_t i = 0; i < count; ++i) {
-      scores[i] = score(q, row_at(i), kv_head);
+      load_head(row_at(i) + kv_head * key_bytes, group.type, group.key_dim, row);
+      scores[i] = score(q, row);
       highest = std::max(highest, scores[i]);
     }
     double sum = sinks.empty() ? 0.0 : std::exp(sinks[head] - highest);
     for (uint32_t i = 0; i < count; ++i) sum += scores[i] = std::exp(scores[i] - highest);
     double* result = out.row(t).data() + uint64_t{head} * group.value_dim;
     std::fill_n(result, group.value_dim, 0.0);
-    const uint64_t values =
-        uint64_t{group.kv_heads} * group.key_dim;  // behind the keys of all heads
+    const uint64_t values = group.kv_heads * key_bytes;  // behind the keys of all heads
     for (uint32_t i = 0; i < count; ++i) {
-      const std::byte* row = row_at(i);
+      load_head(row_at(i) + values + kv_head * value_bytes, group.type, group.value_dim, row);
       const double weight = scores[i] / sum;
-      for (uint64_t d = 0; d < group.value_dim; ++d) {
-        const uint64_t element = values + uint64_t{kv_head} * group.value_dim + d;
-        result[d] += weight * load_element(row, element, group.type);
-      }
+      for (uint64_t d = 0; d < group.value_dim; ++d) result[d] += weight * row[d];
     }
   }
 };
@@ -74,8 +73,8 @@ bool fits_attention(const OpShape& shape) noexcept {
   const uint32_t heads = shape.op->params.attention.heads;
   return is_activation(shape.inputs[0], TENON_ROWS_TOKENS) &&
          is_activation(shape.output, TENON_ROWS_TOKENS) &&
-         (group.type == TENON_TYPE_F32 || group.type == TENON_TYPE_F16) && group.block_tokens > 0 &&
-         group.kv_heads > 0 && heads > 0 && heads % group.kv_heads == 0 &&
+         fits_cache(group.type, std::max(group.key_dim, group.value_dim)) &&
+         group.block_tokens > 0 && group.kv_heads > 0 && heads > 0 && heads % group.kv_heads == 0 &&
          shape.inputs[0]->columns == uint64_t{heads} * group.key_dim &&
          shape.output->columns == uint64_t{heads} * group.value_dim &&
          is_optional_vector(shape.inputs[1], heads);
@@ -95,11 +94,13 @@ void run_attention(StepRun& step, const tenon_op& op) {
   for (uint32_t t = 0; t < num_tokens; ++t) {
     longest = std::max<uint64_t>(longest, uint64_t{step.place(t).position} + 1);
   }
-  step.for_each(uint64_t{num_tokens} * params.heads, longest,
-                [&](uint64_t i, double* scores) noexcept {
-                  attention.run(static_cast<uint32_t>(i / params.heads),
-                                static_cast<uint32_t>(i % params.heads), scores);
-                });
+  const tenon_kv_group& group = attention.group;
+  step.for_each(
+      uint64_t{num_tokens} * params.heads, longest + std::max(group.key_dim, group.value_dim),
+      [&](uint64_t i, double* scratch) noexcept {
+        attention.run(static_cast<uint32_t>(i / params.heads),
+                      static_cast<uint32_t>(i % params.heads), scratch, scratch + longest);
+      });
 }
 
 }  // namespace tenon::reference

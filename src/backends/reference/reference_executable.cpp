@@ -142,10 +142,10 @@ double* Executable::activation(uint32_t slot) const {
 
 uint64_t Executable::kv_block_bytes(uint32_t group) const {
   const tenon_kv_group& info = groups_[group];
-  const uint64_t values =
-      multiply(info.kv_heads, uint64_t{info.key_dim} + info.value_dim, "KV block");
+  const uint64_t head =
+      cache_head_bytes(info.type, info.key_dim) + cache_head_bytes(info.type, info.value_dim);
   const uint64_t rows = multiply(info.layers, info.block_tokens, "KV block");
-  return multiply(multiply(values, rows, "KV block"), cache_element_bytes(info.type), "KV block");
+  return multiply(multiply(info.kv_heads, head, "KV block"), rows, "KV block");
 }
 
 void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,

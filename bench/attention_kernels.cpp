@@ -1,0 +1,123 @@
+// The attention kernels of one core: multiply-accumulates and bytes of cache per second, by cache
+// type, instruction set, tokens in the tile and context. 1 token is decode (4 query heads of 64 per
+// KV head, as in llama-1b), 32 tokens are a tile of prefill.
+//
+//   cmake -S . -B build-bench -G Ninja -DTENON_BENCH=ON && ninja -C build-bench
+//   bench_attention_kernels build-bench/bin/bench_attention_kernels --benchmark_filter=avx512/f16
+#include <benchmark/benchmark.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/cache_block.h"
+#include "backends/cpu/device.h"
+#include "backends/cpu/kernels.h"
+
+namespace tenon::cpu {
+namespace {
+
+constexpr uint32_t kDim = 64;
+constexpr uint32_t kHeads = 4;
+constexpr uint32_t kBlockTokens = 32;
+/// Areas of a block (layers times KV heads) that take turns, so that decode reads memory.
+constexpr uint32_t kAreas = 64;
+
+struct NamedType {
+  const char* name;
+  uint32_t type;
+};
+constexpr NamedType kTypes[] = {{"f32", TENON_TYPE_F32},
+                                {"f16", TENON_TYPE_F16},
+                                {"int8", TENON_CACHE_INT8},
+                                {"q4", TENON_CACHE_Q4}};
+
+/// A cache of `context` random positions.
+struct Cache {
+  Cache(const Kernels& kernels, const CacheBlock& shape, uint32_t context)
+      : bytes(shape.area_bytes() * kAreas * (context / kBlockTokens)) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> values;
+    std::vector<float> row(kDim);
+    for (uint32_t b = 0; b < context / kBlockTokens; ++b) {
+      blocks.push_back(bytes.data() + b * shape.area_bytes() * kAreas);
+    }
+    for (uint32_t p = 0; p < context; ++p) {
+      for (float& v : row) v = values(random);
+      for (uint32_t area = 0; area < kAreas; ++area) {
+        uint8_t* at = const_cast<uint8_t*>(blocks[p / kBlockTokens]) + area * shape.area_bytes();
+        kernels.kv_write(row.data(), row.data(), shape, at, p % kBlockTokens);
+      }
+    }
+  }
+  std::vector<uint8_t> bytes;
+  std::vector<const uint8_t*> blocks;
+};
+
+void run(benchmark::State& state, const Kernels& kernels, uint32_t type) {
+  const auto tokens = static_cast<uint32_t>(state.range(0));
+  const auto context = static_cast<uint32_t>(state.range(1));
+  const CacheBlock shape(tenon_kv_group{1, 1, kDim, kDim, type, kBlockTokens});
+  const Cache cache(kernels, shape, context);
+  std::mt19937 random(2);
+  std::normal_distribution<float> values;
+  std::vector<float> q(uint64_t{tokens} * kHeads * kDim);
+  std::vector<float> out(q.size());
+  std::vector<float> scratch(attention_scratch_floats(uint64_t{tokens} * kHeads, shape) + 16);
+  for (float& v : q) v = values(random);
+  AttentionArgs args{.blocks = cache.blocks.data(),
+                     .area_offset = 0,
+                     .shape = shape,
+                     .num_tokens = tokens,
+                     .position = context - tokens,
+                     .window = 0,
+                     .heads = kHeads,
+                     .first_span = 0,
+                     .end_span = (context + kAttentionSpan - 1) / kAttentionSpan,
+                     .q = q.data(),
+                     .q_stride = kHeads * kDim,
+                     .out = out.data(),
+                     .out_stride = kHeads * kDim,
+                     .scale = 0.125f,
+                     .soft_cap = 0.0f,
+                     .sinks = nullptr,
+                     .parts = nullptr,
+                     .scratch = scratch.data()};
+  uint64_t area = 0;
+  for (auto _ : state) {
+    args.area_offset = area * shape.area_bytes();
+    area = (area + 1) % kAreas;
+    kernels.attention[static_cast<uint32_t>(shape.type)](args);
+    benchmark::DoNotOptimize(out.data());
+  }
+  const auto rate = [](double per_iteration) {
+    return benchmark::Counter(per_iteration, benchmark::Counter::kIsIterationInvariantRate);
+  };
+  state.counters["MAC/s"] = rate(2.0 * kDim * kHeads * tokens * (context - tokens / 2.0));
+  state.counters["bytes/s"] =
+      rate(static_cast<double>(shape.area_bytes()) * context / kBlockTokens);
+}
+
+}  // namespace
+}  // namespace tenon::cpu
+
+int main(int argc, char** argv) {
+  using namespace tenon;
+  for (const char* isa : {"portable", "avx2", "avx512"}) {
+    const cpu::Kernels* kernels = cpu::choose_kernels(isa);
+    if (kernels == nullptr) continue;
+    for (const cpu::NamedType& type : cpu::kTypes) {
+      const std::string name = std::string(isa) + "/" + type.name;
+      benchmark::RegisterBenchmark(
+          name.c_str(),
+          [kernels, &type](benchmark::State& state) { cpu::run(state, *kernels, type.type); })
+          ->Args({1, 512})
+          ->Args({1, 4096})
+          ->Args({32, 512})
+          ->Args({32, 4096});
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

@@ -1,0 +1,65 @@
+// The attention phase of a PhaseRunner: from work items to calls of the attention kernels.
+#include "backends/cpu/attention_plan.h"
+#include "backends/cpu/phase_runner.h"
+
+namespace tenon::cpu {
+
+void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept {
+  const tenon_attention_params& params = phase.attention.params.attention;
+  AttentionPlan& plan = x_.attention_plans_[phase.attention_plan];
+  const AttentionShape& shape = plan.shape();
+  const AttentionPiece& piece = plan.piece(item);
+  const AttentionTile& tile = plan.tile(piece);
+  const uint32_t kv_head = item % shape.kv_heads;
+  const uint32_t query = phase.attention.inputs[0];
+  const float* sinks = vector(phase.attention.inputs[1]);
+  const uint64_t area = static_cast<uint64_t>(params.layer) * shape.kv_heads + kv_head;
+  const uint64_t first_head = static_cast<uint64_t>(kv_head) * shape.heads;
+  const uint64_t out_column = first_head * shape.block.value_dim;
+  const uint32_t token = tile.first_token;
+
+  AttentionArgs args{
+      .blocks = x_.state_.blocks[shape.group].data() +
+                x_.state_.first_block[shape.group][x_.state_.token_sequence[token]],
+      .area_offset = area * shape.block.area_bytes(),
+      .shape = shape.block,
+      .num_tokens = tile.num_tokens,
+      .position = x_.state_.token_position[token],
+      .window = shape.window,
+      .heads = shape.heads,
+      .first_span = piece.first_span,
+      .end_span = piece.end_span,
+      .q = f32_row(query, token) + first_head * shape.block.key_dim,
+      .q_stride = columns(query),
+      .out = f32_row(phase.attention.output, token) + out_column,
+      .out_stride = columns(phase.attention.output),
+      .scale = params.scale,
+      .soft_cap = params.soft_cap,
+      .sinks = sinks == nullptr ? nullptr : sinks + first_head,
+      .parts = nullptr,
+      .scratch = x_.scratch_[thread].attention,
+  };
+  float* parts = nullptr;
+  if (tile.num_pieces > 1) {
+    parts = reinterpret_cast<float*>(x_.attention_parts_.data()) + tile.parts +
+            kv_head * plan.part_floats(tile);
+    args.parts = parts + (piece.first_span - tile.first_span) *
+                             attention_part_floats(args.columns(), shape.block.value_stride());
+  }
+  k_.attention[static_cast<uint32_t>(shape.block.type)](args);
+  // Whoever finishes a tile's last piece merges all of them, in order.
+  if (!plan.finish_piece(tile, kv_head)) return;
+  if (tile.num_pieces > 1) {
+    args.parts = parts;
+    args.first_span = tile.first_span;
+    args.end_span = tile.end_span;
+    k_.attention_merge(args);
+  }
+  if (!phase.quantise_attention) return;
+  for (uint32_t t = 0; t < tile.num_tokens; ++t) {
+    k_.quantise(args.out + t * args.out_stride, x_.activations_[phase.attention.output].quantised,
+                token + t, out_column, static_cast<uint64_t>(shape.heads) * shape.block.value_dim);
+  }
+}
+
+}  // namespace tenon::cpu

@@ -1,0 +1,92 @@
+// How the attention of one step is cut into work: tiles of tokens, and pieces of a tile's positions
+// where tiles alone would not keep all threads busy. Says who computes what, never what comes out.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backends/cpu/kernels.h"
+#include "tenon/backend.h"
+
+namespace tenon::cpu {
+
+/// What the attention operations that share a plan have in common.
+struct AttentionShape {
+  uint32_t group;
+  uint32_t kv_heads;
+  uint32_t heads;  ///< query heads of one KV head
+  uint32_t window;
+  CacheBlock block;
+
+  AttentionShape(const tenon_attention_params& params, const tenon_kv_group& kv)
+      : group(params.group),
+        kv_heads(kv.kv_heads),
+        heads(params.heads / kv.kv_heads),
+        window(params.window),
+        block(kv) {}
+  [[nodiscard]] bool same_work(const AttentionShape& other) const {
+    return group == other.group && heads == other.heads && window == other.window;
+  }
+  /// Tokens of a tile, at most.
+  [[nodiscard]] uint32_t max_tile_tokens() const;
+};
+
+/// Consecutive tokens of one sequence: the columns of one run of the kernel.
+struct AttentionTile {
+  uint32_t first_token, num_tokens;
+  uint32_t first_span, end_span;
+  uint32_t num_pieces;  ///< 1: the kernel gives the result itself
+  uint32_t split = 0;   ///< which of the tiles with several pieces this is
+  uint64_t parts = 0;   ///< where its parts begin, in floats
+};
+/// Work item of a KV head: some spans of a tile.
+struct AttentionPiece {
+  uint32_t tile;
+  uint32_t first_span, end_span;
+};
+
+class AttentionPlan {
+ public:
+  /// Room for steps of max_tokens tokens, so that build() rarely allocates.
+  AttentionPlan(const AttentionShape& shape, uint32_t max_tokens, uint32_t num_threads);
+
+  /// positions [T] of the step's tokens in their sequences. May throw std::bad_alloc.
+  void build(const tenon_step& step, const std::vector<uint32_t>& positions);
+
+  [[nodiscard]] const AttentionShape& shape() const { return shape_; }
+  [[nodiscard]] uint32_t num_items() const {
+    return static_cast<uint32_t>(pieces_.size()) * shape_.kv_heads;
+  }
+  [[nodiscard]] const AttentionPiece& piece(uint32_t item) const {
+    return pieces_[item / shape_.kv_heads];
+  }
+  [[nodiscard]] const AttentionTile& tile(const AttentionPiece& piece) const {
+    return tiles_[piece.tile];
+  }
+  /// Floats from the parts of one KV head to those of the next.
+  [[nodiscard]] uint64_t part_floats(const AttentionTile& tile) const;
+  /// Floats that the parts of the step take, and those of one sequence of `positions`.
+  [[nodiscard]] uint64_t total_part_floats() const { return total_part_floats_; }
+  [[nodiscard]] uint64_t part_floats_of_context(uint64_t positions) const;
+
+  /// Counts a finished piece of a KV head; true for the last one of its tile.
+  [[nodiscard]] bool finish_piece(const AttentionTile& tile, uint32_t kv_head) noexcept;
+
+ private:
+  [[nodiscard]] uint32_t tile_tokens(const tenon_step& step) const;
+  [[nodiscard]] uint64_t cost(const AttentionTile& tile) const;
+  void cut_tiles(const tenon_step& step, const std::vector<uint32_t>& positions);
+  void cut_pieces();
+
+  AttentionShape shape_;
+  uint32_t num_threads_;
+  std::vector<AttentionTile> tiles_;
+  std::vector<AttentionPiece> pieces_;
+  uint64_t total_part_floats_ = 0;
+  uint32_t num_finished_size_ = 0;
+  std::unique_ptr<std::atomic<uint32_t>[]> num_finished_;  // [tiles with pieces, kv_heads]
+};
+
+}  // namespace tenon::cpu

@@ -1,0 +1,50 @@
+// The types that a KV cache can have, by the names users give them. How a value is stored is the
+// backends' (quant/cache_row.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tenon/backend.h"
+
+namespace tenon {
+
+struct CacheTypeInfo {
+  std::string_view name;
+  uint32_t type;        ///< tenon_kv_group.type
+  uint32_t bits;        ///< of a value
+  uint32_t head_bytes;  ///< besides the values, for each key and each value of a position and head
+};
+inline constexpr CacheTypeInfo kCacheTypes[] = {
+    {"f16", TENON_TYPE_F16, 16, 0},
+    {"f32", TENON_TYPE_F32, 32, 0},
+    {"int8", TENON_CACHE_INT8, 8, 2},
+    {"q4", TENON_CACHE_Q4, 4, 2},
+};
+
+/// NULL when there is no such type.
+constexpr const CacheTypeInfo* find_cache_type(std::string_view name) {
+  for (const CacheTypeInfo& info : kCacheTypes) {
+    if (info.name == name) return &info;
+  }
+  return nullptr;
+}
+constexpr const CacheTypeInfo* find_cache_type(uint32_t type) {
+  for (const CacheTypeInfo& info : kCacheTypes) {
+    if (info.type == type) return &info;
+  }
+  return nullptr;
+}
+
+/// The names with `separator` between them.
+inline std::string cache_type_names(std::string_view separator) {
+  std::string names;
+  for (const CacheTypeInfo& info : kCacheTypes) {
+    if (!names.empty()) names += separator;
+    names += info.name;
+  }
+  return names;
+}
+
+}  // namespace tenon

@@ -1,0 +1,100 @@
+// How a head's key or value becomes 8 or 4 bits in a KV cache: one scale for the whole row, and for
+// 4 bits a rotation first. Shared by the backends, so that all of them store the same values; where
+// the bytes lie is each backend's own.
+#pragma once
+
+#include <cstdint>
+
+#include "quant/half.h"
+#include "quant/isa.h"
+
+namespace tenon {
+
+/// Largest head that can be stored in 8 or 4 bits: rows are rotated in a buffer on the stack.
+inline constexpr uint32_t kMaxCacheRow = 1024;
+
+inline namespace TENON_QUANT_ISA {
+
+/// Walsh-Hadamard transform, orthonormal and its own inverse, of x [n] in place. Where n is no
+/// power of two, of the largest such part and then of the rest. An outlier of one dimension is
+/// spread over all (QuaRot, arXiv:2404.00456), and q.k = (Hq).(Hk).
+template <typename Real>
+inline void rotate_row(Real* x, uint64_t n) noexcept {
+  while (n > 0) {
+    uint64_t size = 1;
+    while (size * 2 <= n) size *= 2;
+    for (uint64_t half = size / 2; half > 0; half /= 2) {
+      for (uint64_t i = 0; i < size; i += 2 * half) {
+        for (uint64_t j = i; j < i + half; ++j) {
+          const Real a = x[j];
+          const Real b = x[j + half];
+          x[j] = a + b;
+          x[j + half] = a - b;
+        }
+      }
+    }
+    Real factor = 1;  // 1 / sqrt(size)
+    uint64_t left = size;
+    for (; left >= 4; left /= 4) factor /= 2;
+    if (left == 2) factor *= static_cast<Real>(0.70710678118654752440);
+    for (uint64_t j = 0; j < size; ++j) x[j] *= factor;
+    x += size;
+    n -= size;
+  }
+}
+
+/// The scale of a row whose largest magnitude gets level `top`, as f16. A row with NaN or infinity
+/// has a scale of NaN or infinity: a broken value must not look like a number.
+inline uint16_t cache_scale(const float* x, uint64_t n, float top) noexcept {
+  float largest = 0.0f;
+  float broken = 0.0f;
+  for (uint64_t i = 0; i < n; ++i) {
+    const float magnitude = x[i] < 0.0f ? -x[i] : x[i];
+    largest = magnitude > largest ? magnitude : largest;
+    broken += x[i] * 0.0f;
+  }
+  return f32_to_f16(largest / top + broken);
+}
+
+/// x / scale, rounded to nearest (even) and kept in [-limit, limit]; 0 for scales that have no
+/// inverse.
+inline float cache_inverse(uint16_t scale) noexcept {
+  const float d = f16_to_f32(scale);
+  return d > 0.0f && d <= 65504.0f ? 1.0f / d : 0.0f;
+}
+inline float cache_level(float x, float inverse, float limit) noexcept {
+  float level = x * inverse;
+  level = level < limit ? level : limit;
+  level = level > -limit ? level : -limit;
+  constexpr float kRound = 12582912.0f;  // 1.5 x 2^23: adding it leaves no bits behind the point
+  return (level + kRound) - kRound;
+}
+
+/// 8 bits: x ~ scale * levels[i], levels in -127..127. Returns the scale as f16.
+inline uint16_t encode_row_int8(const float* x, uint64_t n, int8_t* levels) noexcept {
+  const uint16_t scale = cache_scale(x, n, 127.0f);
+  const float inverse = cache_inverse(scale);
+  for (uint64_t i = 0; i < n; ++i) {
+    levels[i] =
+        inverse == 0.0f ? int8_t{0} : static_cast<int8_t>(cache_level(x[i], inverse, 127.0f));
+  }
+  return scale;
+}
+
+/// 4 bits: x, rotated, ~ scale * (2 codes[i] - 15), codes in 0..15; there is no level for zero,
+/// which rotated values rarely are. Rotates x [n] in place; returns the scale as f16.
+inline uint16_t encode_row_q4(float* x, uint64_t n, uint8_t* codes) noexcept {
+  rotate_row(x, n);
+  const uint16_t scale = cache_scale(x, n, 15.0f);
+  const float inverse = cache_inverse(scale) * 0.5f;
+  for (uint64_t i = 0; i < n; ++i) {
+    // Levels -8..7 stand for -15..15 in steps of two.
+    const float level = inverse == 0.0f ? 0.0f : cache_level(x[i] * inverse - 0.5f, 1.0f, 8.0f);
+    codes[i] = static_cast<uint8_t>((level < 7.0f ? level : 7.0f) + 8.0f);
+  }
+  return scale;
+}
+inline float q4_level(uint8_t code) noexcept { return 2.0f * static_cast<float>(code) - 15.0f; }
+
+}  // namespace TENON_QUANT_ISA
+}  // namespace tenon

@@ -1,0 +1,120 @@
+// How attention is cut into work: every position of every token once, pieces only where they help.
+#include "backends/cpu/attention_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <vector>
+
+namespace tenon::cpu {
+namespace {
+
+constexpr uint32_t kMaxTokens = 512;
+
+struct Sequence {
+  uint32_t past, count;
+};
+
+AttentionShape shape_of(uint32_t kv_heads, uint32_t group_heads, uint32_t window = 0) {
+  tenon_attention_params params{};
+  params.heads = kv_heads * group_heads;
+  params.window = window;
+  return {params, tenon_kv_group{1, kv_heads, 64, 64, TENON_TYPE_F16, 32}};
+}
+
+/// The plan of a step, checked: tiles cover the tokens in order, the pieces of a tile its spans.
+AttentionPlan plan_of(const AttentionShape& shape, const std::vector<Sequence>& sequences,
+                      uint32_t threads) {
+  AttentionPlan plan(shape, kMaxTokens, threads);
+  std::vector<tenon_step_sequence> parts;
+  std::vector<uint32_t> positions;
+  for (const Sequence& s : sequences) {
+    parts.push_back({static_cast<uint32_t>(positions.size()), s.count, s.past, 0, nullptr});
+    for (uint32_t i = 0; i < s.count; ++i) positions.push_back(s.past + i);
+  }
+  tenon_step step{};
+  step.num_tokens = static_cast<uint32_t>(positions.size());
+  step.num_sequences = static_cast<uint32_t>(parts.size());
+  step.sequence_size = sizeof(tenon_step_sequence);
+  step.sequences = parts.data();
+  plan.build(step, positions);
+
+  std::map<uint32_t, std::set<uint32_t>> spans_of;  // by token
+  EXPECT_EQ(plan.num_items() % shape.kv_heads, 0u);
+  for (uint32_t item = 0; item < plan.num_items(); item += shape.kv_heads) {
+    const AttentionPiece& piece = plan.piece(item);
+    const AttentionTile& tile = plan.tile(piece);
+    EXPECT_LT(piece.first_span, piece.end_span);
+    EXPECT_LE(tile.num_tokens, shape.max_tile_tokens());
+    for (uint32_t t = tile.first_token; t < tile.first_token + tile.num_tokens; ++t) {
+      for (uint32_t s = piece.first_span; s < piece.end_span; ++s) {
+        EXPECT_TRUE(spans_of[t].insert(s).second) << "token " << t << ", span " << s;
+      }
+    }
+  }
+  EXPECT_EQ(spans_of.size(), positions.size());
+  for (const auto& [token, spans] : spans_of) {
+    const uint32_t position = positions[token];
+    const uint32_t first =
+        shape.window > 0 && position >= shape.window ? position - shape.window + 1 : 0;
+    for (uint32_t s = first / kAttentionSpan; s <= position / kAttentionSpan; ++s) {
+      EXPECT_EQ(spans.count(s), 1u) << "token " << token << ", span " << s;
+    }
+  }
+  return plan;
+}
+
+TEST(AttentionPlan, CoversEveryPositionOnce) {
+  for (const uint32_t threads : {1, 2, 7, 64}) {
+    for (const uint32_t window : {0, 1, 300}) {
+      plan_of(shape_of(1, 1, window), {{0, 1}}, threads);
+      plan_of(shape_of(8, 4, window), {{0, 512}}, threads);
+      plan_of(shape_of(1, 71, window), {{255, 3}, {100000, 1}, {0, 1}, {1000, 100}}, threads);
+      plan_of(shape_of(2, 7, window), {{8191, 1}}, threads);
+    }
+  }
+}
+
+TEST(AttentionPlan, OneThreadNeedsNoPieces) {
+  EXPECT_EQ(plan_of(shape_of(1, 8), {{100000, 1}}, 1).num_items(), 1u);
+}
+
+TEST(AttentionPlan, ALongSequenceIsCutForManyThreads) {
+  const AttentionPlan plan = plan_of(shape_of(1, 8), {{100000, 1}}, 4);
+  EXPECT_GE(plan.num_items(), 16u);
+  EXPECT_GT(plan.total_part_floats(), 0u);
+}
+
+TEST(AttentionPlan, AShortSequenceBesideALongOneStaysWhole) {
+  const AttentionPlan plan = plan_of(shape_of(2, 4), {{300, 1}, {50000, 1}, {500, 1}}, 4);
+  for (uint32_t item = 0; item < plan.num_items(); ++item) {
+    const AttentionTile& tile = plan.tile(plan.piece(item));
+    EXPECT_EQ(tile.num_pieces > 1, tile.first_token == 1) << item;
+  }
+}
+
+TEST(AttentionPlan, PromptsAreNotCut) {
+  EXPECT_EQ(plan_of(shape_of(8, 4), {{7680, 512}}, 2).total_part_floats(), 0u);
+}
+
+TEST(AttentionPlan, WindowsSkipWhatIsBehindThem) {
+  const AttentionPlan plan = plan_of(shape_of(1, 1, 100), {{10000, 1}}, 1);
+  ASSERT_EQ(plan.num_items(), 1u);
+  EXPECT_EQ(plan.piece(0).end_span - plan.piece(0).first_span, 2u);
+}
+
+TEST(AttentionPlan, TheLastPieceOfATileIsToldSo) {
+  AttentionPlan plan = plan_of(shape_of(2, 4), {{50000, 1}}, 4);
+  const AttentionTile& tile = plan.tile(plan.piece(0));
+  ASSERT_GT(tile.num_pieces, 1u);
+  for (int layer = 0; layer < 2; ++layer) {
+    for (uint32_t head = 0; head < 2; ++head) {
+      for (uint32_t i = 1; i < tile.num_pieces; ++i) EXPECT_FALSE(plan.finish_piece(tile, head));
+      EXPECT_TRUE(plan.finish_piece(tile, head));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::cpu
