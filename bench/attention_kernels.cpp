@@ -35,12 +35,12 @@ constexpr NamedType kTypes[] = {{"f32", TENON_TYPE_F32},
 /// A cache of `context` random positions.
 struct Cache {
   Cache(const Kernels& kernels, const CacheBlock& shape, uint32_t context)
-      : bytes(shape.area_bytes() * kAreas * (context / kBlockTokens)) {
+      : bytes(shape.block_bytes(kAreas) * (context / kBlockTokens)) {
     std::mt19937 random(1);
     std::normal_distribution<float> values;
     std::vector<float> row(kDim);
     for (uint32_t b = 0; b < context / kBlockTokens; ++b) {
-      blocks.push_back(bytes.data() + b * shape.area_bytes() * kAreas);
+      blocks.push_back(bytes.data() + b * shape.block_bytes(kAreas));
     }
     for (uint32_t p = 0; p < context; ++p) {
       for (float& v : row) v = values(random);

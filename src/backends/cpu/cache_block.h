@@ -91,6 +91,13 @@ struct CacheBlock {
     const uint64_t scales = scaled() ? 2 * block_tokens * sizeof(uint16_t) : 0;
     return round_up(key_scale_offset() + scales, 64);
   }
+  /// From one block to the next. Large blocks are an area longer than what they hold: at a distance
+  /// of a power of two, which is common, the areas of one head would compete for the same few sets
+  /// of the caches.
+  [[nodiscard]] constexpr uint64_t block_bytes(uint64_t areas) const {
+    constexpr uint64_t kManyAreas = 64;
+    return area_bytes() * (areas >= kManyAreas ? areas + 1 : areas);
+  }
 };
 
 }  // namespace tenon::cpu

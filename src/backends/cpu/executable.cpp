@@ -232,7 +232,7 @@ void Executable::allocate_scratch() {
 
 uint64_t Executable::kv_block_bytes(uint32_t group) const {
   const tenon_kv_group& g = plan_.groups[group];
-  return CacheBlock(g).area_bytes() * g.kv_heads * g.layers;
+  return CacheBlock(g).block_bytes(uint64_t{g.kv_heads} * g.layers);
 }
 
 uint64_t Executable::row_granularity(uint32_t slot) const {
@@ -327,7 +327,8 @@ int32_t Executable::run(const tenon_step& step) {
       return static_cast<PhaseRunner*>(arg)->cancelled() ? TENON_BACKEND_CANCELLED : 0;
     };
   }
-  const int32_t stopped = host_.parallel(host_.user, &job);
+  int32_t stopped = host_.parallel(host_.user, &job);
+  if (stopped == 0 && runner.cancelled()) stopped = TENON_BACKEND_CANCELLED;
   state_.step = nullptr;
   return stopped;
 }

@@ -1,100 +1,20 @@
-// Attention of a tile of tokens over one KV head's cache. Included by kernels_<isa>.cpp after
-// kernel_attention_tiles.h.
+// Attention of a tile of tokens over one KV head's cache. Included by
+// kernels_<isa>.cpp after kernel_attention_tiles.h.
 //
-// All query heads of the KV head times all tokens of the tile are columns, so that keys and values
-// are read once for all of them. The positions are cut at multiples of kAttentionSpan. Each span
-// gives (maximum, sum, weighted values) on its own, and the spans are merged in order: what a
-// position contributes never depends on tiles, slices, threads or neighbours.
+// All query heads of the KV head times all tokens of the tile are columns, so
+// that keys and values are read once for all of them. The positions are cut at
+// multiples of kAttentionSpan. Each span gives (maximum, sum, weighted values)
+// on its own, and the spans are merged in order: what a position contributes
+// never depends on tiles, slices, threads or neighbours.
 #pragma once
 
-#include <utility>
-
+#include "backends/cpu/kernel_attention_span.h"
 #include "backends/cpu/kernel_attention_tiles.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// The scores are kept in units of ln 2, so that the softmax needs 2^x only.
-constexpr float kLog2E = 1.44269504088896341f;
-constexpr float kNegativeInfinity = -__builtin_inff();
-
-/// The arrays of one call, carved from its scratch.
-struct AttentionScratch {
-  float* q;             // [columns, key_dim], scaled, in the blocks that for_columns gives
-  float* scores;        // [columns, kAttentionSpan], then the weights
-  float* keys;          // [kAttentionSpan / 32, key_dim, 32], converted
-  float* values;        // [kAttentionSpan, value_stride], converted
-  float* key_scales;    // [kAttentionSpan]
-  float* value_scales;  // [kAttentionSpan]
-  AttentionPart part;   // of one span
-  AttentionPart state;  // of all spans so far
-};
-
-inline AttentionScratch carve(const AttentionArgs& a) {
-  const uint64_t columns = a.columns();
-  const uint64_t stride = a.shape.value_stride();
-  float* next = a.scratch;
-  const auto take = [&next](uint64_t floats) {
-    return std::exchange(next, next + CacheBlock::round_up(floats, 16));
-  };
-  AttentionScratch s{};
-  s.q = take(columns * a.shape.key_dim);
-  s.scores = take(columns * kAttentionSpan);
-  s.key_scales = take(kAttentionSpan);
-  s.value_scales = take(kAttentionSpan);
-  s.part = attention_part(take(attention_part_floats(columns, stride)), columns);
-  s.state = attention_part(take(attention_part_floats(columns, stride)), columns);
-  s.keys = take(uint64_t{kAttentionSpan} * a.shape.key_dim);
-  s.values = take(uint64_t{kAttentionSpan} * stride);
-  return s;
-}
-
-/// One span of positions and who attends to what of it.
-struct Span {
-  uint32_t start;                     // multiple of kAttentionSpan
-  uint32_t first_token, end_token;    // of the tile: those that attend to some of it
-  uint32_t first, end;                // positions that any of them attends to
-  uint32_t common_first, common_end;  // positions that all of them attend to, if any
-};
-
-/// Positions [first, end) that token t of the tile attends to.
-struct Range {
-  uint32_t first, end;
-};
-inline Range range_of(const AttentionArgs& a, uint32_t token) {
-  const uint32_t end = a.position + token + 1;
-  return {a.window > 0 && end > a.window ? end - a.window : 0, end};
-}
-inline Range range_in(const AttentionArgs& a, const Span& span, uint32_t token) {
-  const Range all = range_of(a, token);
-  const uint32_t end = span.start + kAttentionSpan;
-  return {all.first > span.start ? all.first : span.start, all.end < end ? all.end : end};
-}
-
-inline Span span_at(const AttentionArgs& a, uint32_t start) {
-  Span s{};
-  s.start = start;
-  s.end_token = a.num_tokens;
-  while (s.first_token < a.num_tokens && range_of(a, s.first_token).end <= start) ++s.first_token;
-  while (s.end_token > s.first_token &&
-         range_of(a, s.end_token - 1).first >= start + kAttentionSpan) {
-    --s.end_token;
-  }
-  if (s.first_token == s.end_token) return s;
-  const Range oldest = range_in(a, s, s.first_token);
-  const Range newest = range_in(a, s, s.end_token - 1);
-  s.first = oldest.first;
-  s.end = newest.end;
-  s.common_first = newest.first;
-  s.common_end = oldest.end > newest.first ? oldest.end : newest.first;
-  return s;
-}
-
-/// A position's area in the cache.
-inline const uint8_t* area_of(const AttentionArgs& a, uint32_t position) {
-  return a.blocks[position / a.shape.block_tokens] + a.area_offset;
-}
-
-/// Queries, scaled (and rotated where keys are), in the order in which the score kernels read them.
+/// Queries, scaled (and rotated where keys are), in the order in which the
+/// score kernels read them.
 template <typename Cache, int kMaxColumns>
 inline void pack_queries(const AttentionArgs& a, float* packed) {
   const uint32_t dim = a.shape.key_dim;
@@ -128,6 +48,24 @@ inline ScoreFinish finish_of(const AttentionArgs& a, const float* key_scales) {
   return {a.shape.scaled() ? key_scales : nullptr, a.soft_cap, a.soft_cap * kLog2E};
 }
 
+/// What to prefetch while the block of `position` is read (first the keys of a
+/// span, then its values): what will be read two blocks later, about the time
+/// that memory takes to answer.
+inline const uint8_t* ahead_of_keys(const AttentionArgs& a, const Span& span, uint32_t position) {
+  const uint32_t tokens = a.shape.block_tokens;
+  const uint32_t next = position / tokens * tokens + 2 * tokens;
+  if (next < span.end) return area_of(a, next);
+  const uint32_t first = span.first / tokens * tokens;
+  const uint32_t behind = first + (next - (span.end + tokens - 1) / tokens * tokens);
+  return area_of(a, behind < span.end ? behind : first) + a.shape.value_offset();
+}
+inline const uint8_t* ahead_of_values(const AttentionArgs& a, const Span& span, uint32_t position) {
+  const uint32_t tokens = a.shape.block_tokens;
+  const uint32_t next = position / tokens * tokens + 2 * tokens;
+  if (next < span.end) return area_of(a, next) + a.shape.value_offset();
+  return area_of(a, next < a.position + a.num_tokens ? next : position);
+}
+
 /// Scores of all columns, straight from the cache: for a few columns.
 template <typename Cache>
 inline void score_direct(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
@@ -135,12 +73,9 @@ inline void score_direct(const AttentionArgs& a, const Span& span, const Attenti
   const CacheBlock& shape = a.shape;
   for (uint32_t p = span.first / kWidth * kWidth; p < span.end; p += kWidth) {
     const uint8_t* area = area_of(a, p);
-    // The next block of keys; behind the last one, the values this span starts with.
-    const uint32_t next = p / shape.block_tokens * shape.block_tokens + shape.block_tokens;
-    const KeyTile keys{
-        area + p % shape.block_tokens / 16 * Cache::kVectorBytes, shape.key_row_bytes(),
-        shape.key_rows(), shape.key_dim,
-        next < span.end ? area_of(a, next) : area_of(a, span.first) + shape.value_offset()};
+    const KeyTile keys{area + p % shape.block_tokens / 16 * Cache::kVectorBytes,
+                       shape.key_row_bytes(), shape.key_rows(), shape.key_dim,
+                       ahead_of_keys(a, span, p)};
     const uint32_t at = p - span.start;
     const ScoreFinish finish = finish_of(a, s.key_scales + at);
     for_columns<kDirectColumns>(0, a.columns(), [&](auto size, uint32_t c) {
@@ -150,20 +85,50 @@ inline void score_direct(const AttentionArgs& a, const Span& span, const Attenti
   }
 }
 
+/// Prefetches the cache blocks of the next span, some lines at a time.
+class NextSpan {
+ public:
+  explicit NextSpan(const AttentionArgs& a) : a_(a) {}
+  /// The block that begins a span behind `position`, if one does, comes next,
+  /// in `steps` steps.
+  void select(uint32_t position, uint32_t steps) {
+    const uint32_t next = position + kAttentionSpan;
+    line_ = end_ = nullptr;
+    if (next % a_.shape.block_tokens != 0 || next >= a_.position + a_.num_tokens) return;
+    line_ = area_of(a_, next);
+    end_ = line_ + a_.shape.area_bytes();
+    lines_at_once_ = static_cast<uint32_t>(a_.shape.area_bytes() / 64 / (steps + 1)) + 1;
+  }
+  void step() {
+    for (uint32_t i = 0; i < lines_at_once_ && line_ < end_; ++i, line_ += 64) {
+      __builtin_prefetch(line_, 0, 2);
+    }
+  }
+
+ private:
+  const AttentionArgs& a_;
+  const uint8_t* line_ = nullptr;
+  const uint8_t* end_ = nullptr;
+  uint32_t lines_at_once_ = 0;
+};
+
 /// The same from converted keys: for many columns.
 inline void score_converted(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
   constexpr uint32_t kWidth = 16 * kAttentionVectors;
   const uint64_t dim = a.shape.key_dim;
   const uint32_t first_column = span.first_token * a.heads;
   const uint32_t end_column = span.end_token * a.heads;
+  NextSpan next(a);
   for (uint32_t p = span.first / kWidth * kWidth; p < span.end; p += kWidth) {
     const uint32_t at = p - span.start;
     const float* rows = s.keys + at / 32 * 32 * dim + at % 32;
     const auto* bytes = reinterpret_cast<const uint8_t*>(rows);
     const KeyTile keys{bytes, 32 * sizeof(float), dim, dim, bytes};
     const ScoreFinish finish = finish_of(a, s.key_scales + at);
+    next.select(p, a.columns() / kAttentionColumns);
     for_columns<kAttentionColumns>(0, a.columns(), [&](auto size, uint32_t c) {
       if (c + size.value <= first_column || c >= end_column) return;
+      next.step();
       score<CacheF32, kAttentionVectors, size.value>(keys, s.q + c * dim, finish,
                                                      s.scores + uint64_t{c} * kAttentionSpan + at);
     });
@@ -203,7 +168,8 @@ inline void convert(const AttentionArgs& a, const Span& span, const AttentionScr
   if constexpr (Cache::kParts == 2) convert_part<Cache, 1>(a, span, s);
 }
 
-/// Scores of a column into weights 2^(s - max), times the values' scales; the rest of the part.
+/// Scores of a column into weights 2^(s - max), times the values' scales; the
+/// rest of the part.
 inline void weigh(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
                   AttentionPart& part) {
   for (uint32_t t = span.first_token; t < span.end_token; ++t) {
@@ -222,7 +188,8 @@ inline void weigh(const AttentionArgs& a, const Span& span, const AttentionScrat
   }
 }
 
-/// Adds weight times value over positions [first, end) to columns [column, column + count).
+/// Adds weight times value over positions [first, end) to columns [column,
+/// column + count).
 template <typename Cache>
 inline void add_direct(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
                        const AttentionPart& part, Range range, uint32_t column, uint32_t count) {
@@ -233,12 +200,7 @@ inline void add_direct(const AttentionArgs& a, const Span& span, const Attention
     const uint32_t left = shape.block_tokens - slot;
     const uint32_t n = range.end - p < left ? range.end - p : left;
     const uint8_t* rows = area_of(a, p) + shape.value_offset() + slot * shape.value_row_bytes();
-    // The next block of values; behind the last one, the keys of the next span.
-    const uint8_t* ahead = rows;
-    if (p + n < a.position + a.num_tokens) {
-      ahead = area_of(a, p + n) + (p + n < range.end ? shape.value_offset() : 0);
-    }
-    const ValueTile values{rows, shape.value_row_bytes(), n, ahead};
+    const ValueTile values{rows, shape.value_row_bytes(), n, ahead_of_values(a, span, p)};
     const float* weights = s.scores + uint64_t{column} * kAttentionSpan + (p - span.start);
     add_values<Cache>(values, weights, part.values + column * stride, stride, count);
     p += n;
@@ -259,8 +221,8 @@ inline void add_converted(const AttentionArgs& a, const Span& span, const Attent
   }
 }
 
-/// Weighted values of a span: the positions of all tokens together, those of some token by token,
-/// each column in the order of positions.
+/// Weighted values of a span: the positions of all tokens together, those of
+/// some token by token, each column in the order of positions.
 template <typename Add>
 inline void add_span(const AttentionArgs& a, const Span& span, const AttentionPart& part, Add add) {
   const uint64_t stride = a.shape.value_stride();
@@ -284,7 +246,8 @@ inline void add_span(const AttentionArgs& a, const Span& span, const AttentionPa
   });
 }
 
-/// (maximum, sum, weighted values) of a span; a column with sum 0 attends to nothing of it.
+/// (maximum, sum, weighted values) of a span; a column with sum 0 attends to
+/// nothing of it.
 template <typename Cache>
 inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, bool direct,
                         uint32_t start, AttentionPart part) {
@@ -340,7 +303,8 @@ inline void merge(uint32_t columns, uint64_t stride, AttentionPart state, Attent
   }
 }
 
-/// The sinks' share, the division by the sum, and the way back from rotated values.
+/// The sinks' share, the division by the sum, and the way back from rotated
+/// values.
 inline void finish(const AttentionArgs& a, AttentionPart state) {
   const uint64_t stride = a.shape.value_stride();
   for (uint32_t c = 0; c < a.columns(); ++c) {
@@ -369,8 +333,8 @@ inline void clear_state(const AttentionArgs& a, AttentionPart state) {
 template <typename Cache>
 void attention(const AttentionArgs& a) noexcept {
   const AttentionScratch s = carve(a);
-  // Converting pays from the third block of columns on. A block of positions may be too small for
-  // the kernels' vectors.
+  // Converting pays from the third block of columns on. A block of positions
+  // may be too small for the kernels' vectors.
   const bool direct =
       a.columns() <= kDirectColumns && a.shape.block_tokens % (16 * kAttentionVectors) == 0;
   if (direct) {

@@ -24,8 +24,12 @@ uint32_t num_blocks(const LinearTask& task) {
 
 }  // namespace
 
-bool PhaseRunner::cancelled() const noexcept {
-  return __atomic_load_n(x_.state_.step->cancel, __ATOMIC_RELAXED) != 0;
+bool PhaseRunner::cancelled() noexcept {
+  const uint32_t* flag = x_.state_.step->cancel;
+  if (flag != nullptr && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0) {
+    cancelled_.store(true, std::memory_order_relaxed);
+  }
+  return cancelled_.load(std::memory_order_relaxed);
 }
 
 uint64_t PhaseRunner::num_rows(uint32_t row_class) const noexcept {
@@ -57,7 +61,8 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
   const uint32_t at_once =
       phase.kind == PhaseKind::Attention ? 1 : items_at_once(items, num_threads);
   std::atomic<uint32_t>& next = x_.next_item_[phase_index];
-  for (;;) {
+  // A phase of a long prompt takes tenths of a second: a cancel is not left waiting for its end.
+  while (!cancelled()) {
     const uint32_t first = next.fetch_add(at_once, std::memory_order_relaxed);
     if (first >= items) return;
     for (uint32_t item = first; item < std::min(first + at_once, items); ++item) {

@@ -11,7 +11,8 @@ class PhaseRunner {
   explicit PhaseRunner(Executable& executable) : x_(executable), k_(executable.kernels_) {}
 
   void run(uint32_t phase, uint32_t thread, uint32_t num_threads) noexcept;
-  [[nodiscard]] bool cancelled() const noexcept;
+  /// Whether the step's flag was seen set, now or before: work may then be missing.
+  [[nodiscard]] bool cancelled() noexcept;
 
  private:
   /// Columns [first, first + width) of all rows of a linear's result, in scratch.
@@ -49,6 +50,7 @@ class PhaseRunner {
 
   Executable& x_;
   const Kernels& k_;
+  std::atomic<bool> cancelled_{false};
 };
 
 }  // namespace tenon::cpu
