@@ -1,11 +1,10 @@
-// Attention of a tile of tokens over one KV head's cache. Included by
-// kernels_<isa>.cpp after kernel_attention_tiles.h.
+// Attention of a tile of tokens over one KV head's cache. Included by kernels_<isa>.cpp after
+// kernel_attention_tiles.h.
 //
-// All query heads of the KV head times all tokens of the tile are columns, so
-// that keys and values are read once for all of them. The positions are cut at
-// multiples of kAttentionSpan. Each span gives (maximum, sum, weighted values)
-// on its own, and the spans are merged in order: what a position contributes
-// never depends on tiles, slices, threads or neighbours.
+// All query heads of the KV head times all tokens of the tile are columns, so that keys and values
+// are read once for all of them. The positions are cut at multiples of kAttentionSpan. Each span
+// gives (maximum, sum, weighted values) on its own, and the spans are merged in order: what a
+// position contributes never depends on tiles, slices, threads or neighbours.
 #pragma once
 
 #include "backends/cpu/kernel_attention_span.h"
@@ -13,8 +12,7 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// Queries, scaled (and rotated where keys are), in the order in which the
-/// score kernels read them.
+/// Queries, scaled (and rotated where keys are), in the order in which the score kernels read them.
 template <typename Cache, int kMaxColumns>
 inline void pack_queries(const AttentionArgs& a, float* packed) {
   const uint32_t dim = a.shape.key_dim;
@@ -48,9 +46,8 @@ inline ScoreFinish finish_of(const AttentionArgs& a, const float* key_scales) {
   return {a.shape.scaled() ? key_scales : nullptr, a.soft_cap, a.soft_cap * kLog2E};
 }
 
-/// What to prefetch while the block of `position` is read (first the keys of a
-/// span, then its values): what will be read two blocks later, about the time
-/// that memory takes to answer.
+/// What to prefetch while the block of `position` is read (first the keys of a span, then its
+/// values): what will be read two blocks later, about the time that memory takes to answer.
 inline const uint8_t* ahead_of_keys(const AttentionArgs& a, const Span& span, uint32_t position) {
   const uint32_t tokens = a.shape.block_tokens;
   const uint32_t next = position / tokens * tokens + 2 * tokens;
@@ -89,8 +86,7 @@ inline void score_direct(const AttentionArgs& a, const Span& span, const Attenti
 class NextSpan {
  public:
   explicit NextSpan(const AttentionArgs& a) : a_(a) {}
-  /// The block that begins a span behind `position`, if one does, comes next,
-  /// in `steps` steps.
+  /// The block that begins a span behind `position`, if one does, comes next, in `steps` steps.
   void select(uint32_t position, uint32_t steps) {
     const uint32_t next = position + kAttentionSpan;
     line_ = end_ = nullptr;
@@ -168,8 +164,7 @@ inline void convert(const AttentionArgs& a, const Span& span, const AttentionScr
   if constexpr (Cache::kParts == 2) convert_part<Cache, 1>(a, span, s);
 }
 
-/// Scores of a column into weights 2^(s - max), times the values' scales; the
-/// rest of the part.
+/// Scores of a column into weights 2^(s - max), times the values' scales; the rest of the part.
 inline void weigh(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
                   AttentionPart& part) {
   for (uint32_t t = span.first_token; t < span.end_token; ++t) {
@@ -188,8 +183,7 @@ inline void weigh(const AttentionArgs& a, const Span& span, const AttentionScrat
   }
 }
 
-/// Adds weight times value over positions [first, end) to columns [column,
-/// column + count).
+/// Adds weight times value over positions [first, end) to columns [column, column + count).
 template <typename Cache>
 inline void add_direct(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
                        const AttentionPart& part, Range range, uint32_t column, uint32_t count) {
@@ -221,8 +215,8 @@ inline void add_converted(const AttentionArgs& a, const Span& span, const Attent
   }
 }
 
-/// Weighted values of a span: the positions of all tokens together, those of
-/// some token by token, each column in the order of positions.
+/// Weighted values of a span: the positions of all tokens together, those of some token by token,
+/// each column in the order of positions.
 template <typename Add>
 inline void add_span(const AttentionArgs& a, const Span& span, const AttentionPart& part, Add add) {
   const uint64_t stride = a.shape.value_stride();
@@ -246,8 +240,7 @@ inline void add_span(const AttentionArgs& a, const Span& span, const AttentionPa
   });
 }
 
-/// (maximum, sum, weighted values) of a span; a column with sum 0 attends to
-/// nothing of it.
+/// (maximum, sum, weighted values) of a span; a column with sum 0 attends to nothing of it.
 template <typename Cache>
 inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, bool direct,
                         uint32_t start, AttentionPart part) {
@@ -303,8 +296,7 @@ inline void merge(uint32_t columns, uint64_t stride, AttentionPart state, Attent
   }
 }
 
-/// The sinks' share, the division by the sum, and the way back from rotated
-/// values.
+/// The sinks' share, the division by the sum, and the way back from rotated values.
 inline void finish(const AttentionArgs& a, AttentionPart state) {
   const uint64_t stride = a.shape.value_stride();
   for (uint32_t c = 0; c < a.columns(); ++c) {
@@ -333,8 +325,8 @@ inline void clear_state(const AttentionArgs& a, AttentionPart state) {
 template <typename Cache>
 void attention(const AttentionArgs& a) noexcept {
   const AttentionScratch s = carve(a);
-  // Converting pays from the third block of columns on. A block of positions
-  // may be too small for the kernels' vectors.
+  // For a few columns converting costs more than it saves. A block of positions may be too small for
+  // the kernels' vectors.
   const bool direct =
       a.columns() <= kDirectColumns && a.shape.block_tokens % (16 * kAttentionVectors) == 0;
   if (direct) {

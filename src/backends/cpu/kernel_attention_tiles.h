@@ -1,10 +1,8 @@
-// The inner loops of attention: scores of some columns with 16 or 32 positions,
-// the softmax of a row, weighted sums of values. Included by kernels_<isa>.cpp
-// after kernel_cache.h.
+// The inner loops of attention: scores of some columns with 16 or 32 positions, the softmax of a
+// row, weighted sums of values. Included by kernels_<isa>.cpp after kernel_cache.h.
 //
-// Each score is one chain of fused multiply-adds over the dimensions, each sum
-// of values one over the positions, whatever the number of columns, vectors or
-// rows of a call.
+// Each score is one chain of fused multiply-adds over the dimensions, each sum of values one over
+// the positions, whatever the number of columns, vectors or rows of a call.
 #pragma once
 
 #include <type_traits>
@@ -16,8 +14,8 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// Calls f(size, first) with size a compile-time constant of at most kMax for
-/// consecutive blocks of columns [begin, end).
+/// Calls f(size, first) with size a compile-time constant of at most kMax for consecutive blocks of
+/// columns [begin, end).
 template <int kMax, typename F>
 inline void for_columns(uint32_t begin, uint32_t end, F f) {
   uint32_t c = begin;
@@ -32,9 +30,8 @@ inline void for_columns(uint32_t begin, uint32_t end, F f) {
   for (; c < end; ++c) f(std::integral_constant<uint32_t, 1>{}, c);
 }
 
-/// 2^x for x <= 0, on 16 lanes: 2^n 2^r with |r| <= 1/2 and a polynomial of
-/// degree 5 (interpolated at Chebyshev nodes, |relative error| < 2.1e-7). 0
-/// below -126; 1 at 0; NaN in, NaN out.
+/// 2^x for x <= 0, on 16 lanes: 2^n 2^r with |r| <= 1/2 and a polynomial of degree 5 (interpolated
+/// at Chebyshev nodes, |relative error| < 2.1e-7). 0 below -126; 1 at 0; NaN in, NaN out.
 inline F32x16 exp2(F32x16 x) {
   const F32x16 lowest = broadcast(-126.0f);
   const F32x16 clamped = max(lowest, x);  // max(a, NaN) is NaN: see max
@@ -130,8 +127,8 @@ struct Softmax {
   float max;
   float sum;
 };
-/// Scores [16 * vectors] of a column into weights 2^(s - max), in the end times
-/// value_scales, if any.
+/// Scores [16 * vectors] of a column into weights 2^(s - max), in the end times value_scales, if
+/// any.
 inline Softmax soften(float* scores, uint32_t vectors, const float* value_scales) {
   F32x16 largest = load(scores);
   for (uint32_t i = 1; i < vectors; ++i) largest = max(load(scores + 16 * i), largest);
@@ -153,8 +150,7 @@ struct ValueTile {
   const uint8_t* ahead;
 };
 
-/// out[c][d] += sum_p weights[c][p] value[p][d] for kCols columns and 16 *
-/// kVecs dimensions.
+/// out[c][d] += sum_p weights[c][p] value[p][d] for kCols columns and 16 * kVecs dimensions.
 template <typename Cache, int kVecs, int kPart, int kCols>
 inline void add_values_tile(const ValueTile& tile, const float* weights, float* out,
                             uint64_t stride) {
@@ -194,8 +190,7 @@ inline void add_values_tile(const ValueTile& tile, const float* weights, float* 
   }
 }
 
-/// Dimensions 16 * kVecs at a time from vector `at` on, for all columns;
-/// returns the next vector.
+/// Dimensions 16 * kVecs at a time from vector `at` on, for all columns; returns the next vector.
 template <typename Cache, int kVecs, int kPart>
 inline void add_values_block(const ValueTile& tile, uint64_t at, const float* weights, float* out,
                              uint64_t stride, uint32_t columns) {
