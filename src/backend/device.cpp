@@ -120,4 +120,16 @@ void Executable::copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_b
   });
 }
 
+void Executable::read_buffer(tenon_buffer* buffer, uint64_t offset, void* out,
+                             uint64_t size_bytes) {
+  device_->call("buffer_read",
+                [&] { return device_->api().buffer_read(buffer, offset, out, size_bytes); });
+}
+
+void Executable::write_buffer(tenon_buffer* buffer, uint64_t offset, const void* in,
+                              uint64_t size_bytes) {
+  device_->call("buffer_write",
+                [&] { return device_->api().buffer_write(buffer, offset, in, size_bytes); });
+}
+
 }  // namespace tenon

@@ -93,6 +93,8 @@ class Executable {
   void destroy_buffer(tenon_buffer* buffer) noexcept;
   void copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
                    uint64_t from_offset, uint64_t size_bytes);
+  void read_buffer(tenon_buffer* buffer, uint64_t offset, void* out, uint64_t size_bytes);
+  void write_buffer(tenon_buffer* buffer, uint64_t offset, const void* in, uint64_t size_bytes);
 
  private:
   std::shared_ptr<Device> device_;

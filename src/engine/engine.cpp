@@ -1,10 +1,9 @@
-// The engine: a queue of requests, and steps driven by the threads that wait for them.
+// The engine: making it, queueing, waiting, and who drives. Steps are in engine_step.cpp.
 #include "engine/engine.h"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -25,37 +24,70 @@ class DeviceSlabs : public SlabMemory {
             uint64_t size_bytes) override {
     runtime_.copy_buffer(to, to_offset, from, from_offset, size_bytes);
   }
+  void read(tenon_buffer* slab, uint64_t offset, void* out, uint64_t size_bytes) override {
+    runtime_.read_buffer(slab, offset, out, size_bytes);
+  }
+  void write(tenon_buffer* slab, uint64_t offset, const void* in, uint64_t size_bytes) override {
+    runtime_.write_buffer(slab, offset, in, size_bytes);
+  }
 
  private:
   Runtime& runtime_;
 };
 
+uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
+  const uint32_t most = model.program().view().max_tokens;
+  return options.step_tokens == 0 ? most : std::min(options.step_tokens, most);
+}
+
+SchedulerOptions scheduler_options(const Model& model, const EngineOptions& options) {
+  SchedulerOptions scheduler;
+  scheduler.step_tokens = step_tokens_of(model, options);
+  scheduler.max_running = std::max(options.max_running, 1u);
+  scheduler.max_queued = options.max_queued;
+  scheduler.max_queued_tokens = options.max_queued_tokens;
+  scheduler.ageing_ns = options.ageing_ns;
+  return scheduler;
+}
+
 bool is_set(const uint32_t* flag) {
-  return flag != nullptr && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
+  return flag != nullptr && __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
 }
 
 }  // namespace
 
 std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
                                        const EngineOptions& options) {
+  (void)model->runtime();  // throws when there is none
   return std::shared_ptr<Engine>(new Engine(std::move(model), options));
 }
 
 Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     : model_(std::move(model)),
+      options_(options),
+      system_(*model_->options().system),
       slab_memory_(std::make_unique<DeviceSlabs>(model_->runtime())),
+      budget_(std::make_shared<KvBudget>(options.cache_bytes)),
       vocab_(model_->hyper_parameters().vocab),
-      owner_pid_(::getpid()) {
+      owner_pid_(::getpid()),
+      scheduler_(scheduler_options(*model_, options)),
+      tuner_(options.decode_stretch, step_tokens_of(*model_, options)),
+      step_limit_(step_tokens_of(*model_, options)) {
   const std::span<const tenon_kv_group> groups = model_->program().groups();
   for (uint32_t group = 0; group < groups.size(); ++group) {
     BlockPoolOptions pool;
     pool.block_bytes = model_->runtime().kv_block_bytes(group);
     pool.block_tokens = groups[group].block_tokens;
-    pool.budget_bytes = options.cache_bytes / groups.size();
+    pool.budget = budget_;
     pools_.push_back(std::make_shared<BlockPool>(*slab_memory_, pool));
+  }
+  if (options.prefix_cache) {
+    const uint64_t seed = system_.now_ns() * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(owner_pid_);
+    index_ = std::make_unique<PrefixIndex>(pools_, seed);
   }
   const uint32_t max_tokens = model_->program().view().max_tokens;
   slices_.reserve(max_tokens);
+  computing_.reserve(2 * max_tokens);
   builder_ = std::make_unique<StepBuilder>(max_tokens, pools_);
 }
 
@@ -67,162 +99,292 @@ void Engine::check_process() const {
   }
 }
 
-void Engine::run(const BatchItem& item) { run(std::span(&item, 1)); }
+Hash128 Engine::root_of(std::string_view salt) const {
+  return index_ != nullptr ? index_->root(salt) : Hash128{};
+}
 
-void Engine::run(std::span<const BatchItem> items) {
+// ---- Items of waiting threads -------------------------------------------------------------------
+
+uint64_t Engine::run(const BatchItem& item) { return run(std::span(&item, 1)); }
+
+uint64_t Engine::run(std::span<const BatchItem> items) {
   check_process();
   // One request needs no allocation: that is how every token of a session comes here.
   Request one;
   std::vector<Request> many(items.size() > 1 ? items.size() : 0);
   const std::span<Request> requests =
       items.size() > 1 ? std::span<Request>(many) : std::span<Request>(&one, items.size());
-  std::unique_lock lock(mutex_);
+  Wake own;
+  Lock lock(mutex_);
+  uint64_t num_reused = 0;
+  for (size_t i = 0; i < items.size(); ++i) enqueue(requests[i], items[i]);
   for (size_t i = 0; i < items.size(); ++i) {
-    requests[i].item = items[i];
-    if (items[i].num_tokens == 0) continue;
-    enqueue(requests[i]);
-  }
-  for (const Request& request : requests) {
-    if (request.item.num_tokens != 0) drive_until(request, lock);
+    Request& request = requests[i];
+    Wake& wake = items[i].control != nullptr ? items[i].control->wake : own;
+    wait_until(lock, wake, &request, UINT64_MAX, [&request] { return request.ended; });
+    num_reused += request.num_reused;
   }
   for (const Request& request : requests) {
     if (request.failure) std::rethrow_exception(request.failure);
   }
+  return num_reused;
 }
 
-void Engine::enqueue(Request& request) {
-  Request** at = &first_;
-  while (*at != nullptr) at = &(*at)->next;
-  *at = &request;
+void Engine::enqueue(Request& request, const BatchItem& item) {
+  request.sequence = item.sequence;
+  request.end = item.sequence->cached() + item.num_tokens;
+  request.outputs = item.outputs;
+  request.outputs_from = item.sequence->cached();
+  request.logits = item.logits;
+  request.cancel = item.cancel;
+  request.control = item.control;
+  request.priority = item.priority;
+  request.num_left = item.num_tokens;
+  if (item.num_tokens == 0) {
+    request.ended = true;
+    return;
+  }
+  try {
+    request.client = &scheduler_.client(item.client, item.weight);
+    scheduler_.add(request, system_.now_ns());
+  } catch (...) {
+    request.failure = std::current_exception();
+    request.ended = true;
+  }
 }
 
-void Engine::drive_until(const Request& request, std::unique_lock<std::mutex>& lock) {
-  while (!request.ended) {
-    if (driven_) {
-      changed_.wait(lock);
+// ---- Waiting and driving ------------------------------------------------------------------------
+
+template <typename Done>
+bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done) {
+  bool in_time = true;
+  while (!done()) {
+    if (request != nullptr) end_if_stopped(*request);
+    if (done()) break;
+    if (!driving_ && !scheduler_.empty()) {
+      drive(lock);
+      tell_hosts(lock);
       continue;
     }
-    driven_ = true;
-    pick_slices();
-    lock.unlock();
-    run_step();
-    lock.lock();
-    settle_slices();
-    remove_ended();
-    driven_ = false;
-    changed_.notify_all();
+    if (until_ns != UINT64_MAX && system_.now_ns() >= until_ns) {
+      in_time = false;
+      break;
+    }
+    uint64_t wake_ns = until_ns;
+    if (request != nullptr) wake_ns = std::min(wake_ns, request->deadline_ns);
+    sleep(lock, wake, request == nullptr, wake_ns);
   }
+  tell_hosts(lock);
+  hand_over(lock);
+  return in_time;
 }
 
-void Engine::pick_slices() {
-  slices_.clear();
-  // Sequences that generate go first, so that a long prompt beside them costs each token one slice
-  // and not the whole prompt; prompts share what is left, oldest first.
-  for (Request* request = first_; request != nullptr; request = request->next) {
-    if (request->num_left() == 1) pick_slice(*request);
+void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
+  Waiter waiter{&wake, serves, nullptr, last_waiter_};
+  (last_waiter_ != nullptr ? last_waiter_->next : first_waiter_) = &waiter;
+  last_waiter_ = &waiter;
+  uint64_t timeout_ns = Wake::kForever;
+  if (until_ns != UINT64_MAX) {
+    const uint64_t now = system_.now_ns();
+    // Never nothing: a deadline that has passed waits for the step to notice.
+    timeout_ns = until_ns > now ? until_ns - now : 1'000'000;
   }
-  for (Request* request = first_; request != nullptr; request = request->next) {
-    if (request->num_left() != 1) pick_slice(*request);
+  lock.unlock();
+  wake.wait(timeout_ns);
+  lock.lock();
+  (waiter.previous != nullptr ? waiter.previous->next : first_waiter_) = waiter.next;
+  (waiter.next != nullptr ? waiter.next->previous : last_waiter_) = waiter.previous;
+}
+
+void Engine::hand_over(Lock& lock) {
+  if (driving_ || scheduler_.empty()) return;
+  if (first_waiter_ != nullptr) return first_waiter_->wake->post();
+  if (executor_.post == nullptr || posted_ != nullptr) return;
+  posted_ = shared_from_this();
+  const DriveExecutor executor = executor_;
+  lock.unlock();
+  executor.post(executor.user, &Engine::drive_task, this);
+  lock.lock();
+}
+
+void Engine::end_if_stopped(Request& request) {
+  if (request.ended) return;
+  const bool cancelled = is_set(request.cancel);
+  if (!cancelled && (request.deadline_ns == UINT64_MAX || system_.now_ns() < request.deadline_ns)) {
+    return;
   }
-}
-
-void Engine::pick_slice(Request& request) {
-  uint32_t room = builder_->max_tokens();
-  for (const Slice& slice : slices_) room -= slice.num_tokens;
-  const uint32_t count = std::min(request.num_left(), room);
-  if (count == 0) return;
-  uint32_t outputs = 0;
-  if (request.item.outputs == Outputs::All) outputs = count;
-  if (request.item.outputs == Outputs::Last && count == request.num_left()) outputs = 1;
-  slices_.push_back({&request, count, outputs, nullptr});
-}
-
-float* Engine::Request::logits_at(uint64_t vocab) const {
-  return item.outputs == Outputs::All ? item.logits + num_done * vocab : item.logits;
-}
-
-void Engine::run_step() noexcept {
-  const std::scoped_lock turn(model_->turn());
-  const uint32_t num_prepared = prepare_slices();
-  if (num_prepared == 0) return;
+  if (request.in_step) {
+    stop_step();
+    return;
+  }
   try {
-    compute(num_prepared);
+    if (cancelled) fail(Code::Cancelled, "cancelled");
+    fail(Code::Deadline, "the deadline of the request passed");
   } catch (...) {
-    for (Slice& slice : slices_) {
-      if (!slice.failure) slice.failure = std::current_exception();
+    end(request, std::current_exception());
+  }
+}
+
+bool Engine::step() {
+  check_process();
+  Lock lock(mutex_);
+  if (driving_ || scheduler_.empty()) return false;
+  drive(lock);
+  tell_hosts(lock);
+  hand_over(lock);
+  return true;
+}
+
+void Engine::serve() {
+  check_process();
+  Wake wake;
+  Lock lock(mutex_);
+  while (!stopped_) {
+    // Comes back after each step, so that hosts hear of their tokens.
+    if (!driving_ && !scheduler_.empty()) {
+      drive(lock);
+      tell_hosts(lock);
+      continue;
     }
+    sleep(lock, wake, true, UINT64_MAX);
+  }
+  hand_over(lock);
+}
+
+void Engine::stop() {
+  const std::scoped_lock lock(mutex_);
+  stopped_ = true;
+  for (Waiter* waiter = first_waiter_; waiter != nullptr; waiter = waiter->next) {
+    if (waiter->serves) waiter->wake->post();
   }
 }
 
-uint32_t Engine::prepare_slices() {
-  uint32_t num_prepared = 0;
-  for (Slice& slice : slices_) {
-    try {
-      if (is_set(slice.request->item.cancel)) fail(Code::Cancelled, "cancelled");
-      slice.request->item.sequence->prepare(slice.num_tokens);
-      ++num_prepared;
-    } catch (...) {
-      slice.failure = std::current_exception();  // the others of the step go on
-    }
-  }
-  return num_prepared;
+void Engine::set_executor(const DriveExecutor& executor) {
+  Lock lock(mutex_);
+  executor_ = executor;
+  hand_over(lock);
 }
 
-void Engine::compute(uint32_t num_prepared) {
-  builder_->clear();
-  for (const Slice& slice : slices_) {
-    if (slice.failure) continue;
-    builder_->add(*slice.request->item.sequence, slice.num_tokens, slice.num_outputs);
-    if (num_prepared == 1) return compute_alone(slice);
+void Engine::drive_task(void* arg) {
+  auto* engine = static_cast<Engine*>(arg);
+  Lock lock(engine->mutex_);
+  const std::shared_ptr<Engine> self = std::exchange(engine->posted_, nullptr);
+  while (!engine->driving_ && !engine->scheduler_.empty()) {
+    engine->drive(lock);
+    engine->tell_hosts(lock);
   }
-  const uint64_t needed = builder_->num_outputs() * vocab_ * sizeof(float);
-  if (logits_.size() < needed) {
-    logits_ = Buffer(model_->options().system, needed, "logits of a batch");
-  }
-  // One request may not stop the others, so a cancel waits for the end of the step.
-  model_->runtime().run(builder_->finish(reinterpret_cast<float*>(logits_.data()), nullptr));
-  hand_out_logits();
+  lock.unlock();
 }
 
-void Engine::compute_alone(const Slice& slice) {
-  // Logits in place, and the request's own flag stops the step between operations.
-  const Request& request = *slice.request;
-  model_->runtime().run(builder_->finish(request.logits_at(vocab_), request.item.cancel));
-}
-
-void Engine::hand_out_logits() const {
-  const auto* row = reinterpret_cast<const float*>(logits_.data());
-  for (const Slice& slice : slices_) {
-    if (slice.failure || slice.num_outputs == 0) continue;
-    const uint64_t values = slice.num_outputs * vocab_;
-    std::memcpy(slice.request->logits_at(vocab_), row, values * sizeof(float));
-    row += values;
+void Engine::tell_hosts(Lock& lock) {
+  while (!to_tell_.empty()) {
+    const std::shared_ptr<Generation> generation = std::move(to_tell_.back());
+    to_tell_.pop_back();
+    lock.unlock();
+    generation->options.notify(generation->options.user);
+    lock.lock();
   }
 }
 
-void Engine::settle_slices() {
-  for (Slice& slice : slices_) {
-    Request& request = *slice.request;
-    if (slice.failure) {
-      request.item.sequence->roll_back();
-      request.failure = std::move(slice.failure);
-      request.ended = true;
-    } else {
-      request.item.sequence->commit(slice.num_tokens);
-      request.num_done += slice.num_tokens;
-      request.ended = request.num_left() == 0;
-    }
+// ---- Generations --------------------------------------------------------------------------------
+
+void Engine::submit(const std::shared_ptr<Generation>& generation) {
+  check_process();
+  Lock lock(mutex_);
+  Generation& added = *generation;
+  added.submitted_ns = system_.now_ns();
+  if (added.options.timeout_ns != 0) {
+    added.deadline_ns = added.submitted_ns > UINT64_MAX - added.options.timeout_ns
+                            ? UINT64_MAX
+                            : added.submitted_ns + added.options.timeout_ns;
   }
+  Sequence& sequence = *added.sequence;
+  // The logits behind the last token are wanted, so it is computed, again if need be.
+  if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
+  added.end = sequence.size();
+  added.num_left = sequence.num_pending();
+  added.reuse.prompt_tokens = sequence.size();
+  added.reuse.reused_tokens = sequence.cached();
+  added.client = &scheduler_.client(added.options.client, added.options.weight);
+  to_tell_.reserve(scheduler_.num_running() + scheduler_.num_waiting() + 1);
+  try {
+    scheduler_.add(added, added.submitted_ns);
+  } catch (const Error&) {
+    ++metrics_.busy_total;
+    throw;
+  }
+  added.self = generation;
+  ++metrics_.submitted_total;
+  hand_over(lock);
 }
 
-void Engine::remove_ended() {
-  for (Request** at = &first_; *at != nullptr;) {
-    if ((*at)->ended) {
-      *at = (*at)->next;
-    } else {
-      at = &(*at)->next;
-    }
+bool Engine::wait(Generation& generation, uint64_t timeout_ns) {
+  check_process();
+  Lock lock(mutex_);
+  const uint64_t now = system_.now_ns();
+  const uint64_t until_ns = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+  const bool in_time =
+      wait_until(lock, generation.call->wake, &generation, until_ns, [&generation] {
+        return generation.ended || generation.num_fetched < generation.tokens.size();
+      });
+  return in_time;
+}
+
+Engine::Fetched Engine::fetch(Generation& generation) {
+  const std::scoped_lock lock(mutex_);
+  Fetched fetched;
+  if (generation.num_fetched < generation.tokens.size()) {
+    fetched.has_token = true;
+    fetched.token = generation.tokens[generation.num_fetched++];
+    const bool last = generation.ended && generation.num_fetched == generation.tokens.size();
+    if (last) fetched.finish = generation.finish;
+  } else if (generation.ended) {
+    fetched.ended = true;
+    fetched.finish = generation.finish;
+    fetched.failure = generation.failure;
   }
+  return fetched;
+}
+
+ReuseReport Engine::report(const Generation& generation) const {
+  const std::scoped_lock lock(mutex_);
+  return generation.reuse;
+}
+
+void Engine::cancel(Generation& generation) {
+  Lock lock(mutex_);
+  if (generation.ended) return;
+  __atomic_store_n(&generation.call->cancel, 1, __ATOMIC_SEQ_CST);
+  end_if_stopped(generation);
+  generation.call->wake.post();
+  tell_hosts(lock);
+}
+
+void Engine::withdraw(Generation& generation) {
+  Lock lock(mutex_);
+  if (generation.ended) return;
+  __atomic_store_n(&generation.call->cancel, 1, __ATOMIC_SEQ_CST);
+  Wake wake;
+  generation.withdrawn = &wake;
+  wait_until(lock, wake, &generation, UINT64_MAX, [&generation] { return generation.ended; });
+  generation.withdrawn = nullptr;
+}
+
+EngineMetrics Engine::metrics() const {
+  const std::scoped_lock lock(mutex_);
+  EngineMetrics now = metrics_;
+  now.waiting = scheduler_.num_waiting();
+  now.waiting_tokens = scheduler_.num_queued_tokens();
+  now.running = scheduler_.num_running();
+  now.preempted_total = scheduler_.num_preempted();
+  now.kv_limit_bytes = budget_->limit_bytes();
+  now.kv_held_bytes = budget_->used_bytes();
+  for (const auto& pool : pools_) {
+    now.kv_used_bytes += pool->num_used() * pool->block_bytes();
+    now.kv_shared_bytes += pool->num_idle() * pool->block_bytes();
+  }
+  if (index_ != nullptr) now.prefix_evicted_total = index_->num_evicted();
+  return now;
 }
 
 }  // namespace tenon

@@ -1,114 +1,219 @@
 // The engine of one model: KV pools, the queue of requests and the steps that serve them. Sessions
-// are its users; the arithmetic is the backend's.
+// are its users; who goes first is the scheduler's, the arithmetic the backend's business.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/buffer.h"
+#include "engine/metrics.h"
+#include "engine/request.h"
+#include "engine/scheduler.h"
 #include "engine/sequence.h"
+#include "engine/slice_tuner.h"
 #include "engine/step_builder.h"
 #include "kv/block_pool.h"
+#include "kv/prefix_index.h"
 #include "model/model.h"
 
 namespace tenon {
 
 struct EngineOptions {
   uint64_t cache_bytes = UINT64_MAX;  ///< hard budget of the KV pools together
+  uint32_t step_tokens = 0;           ///< of a step at most; 0: the model's slice
+  uint32_t max_running = 256;         ///< requests that have begun and not ended
+  uint64_t max_queued = UINT64_MAX;   ///< generations that have not begun
+  uint64_t max_queued_tokens = UINT64_MAX;
+  uint64_t ageing_ns = 2'000'000'000;  ///< without a token for so long: one priority more
+  double decode_stretch = 1.4;         ///< what prompts may make of the time of a decode step
+  bool prefix_cache = false;           ///< share equal beginnings of texts
 };
-
-/// Which logits a request wants.
-enum class Outputs : uint32_t { None, Last, All };
 
 /// The next `num_tokens` pending tokens of a sequence are to be computed.
 struct BatchItem {
   Sequence* sequence = nullptr;
-  uint32_t num_tokens = 0;
+  uint64_t num_tokens = 0;
   Outputs outputs = Outputs::None;
   float* logits = nullptr;  ///< [1 or num_tokens, vocab]; null for None
-  /// A flag that any thread may set to stop the item: see tenon_step.cancel. Null: none.
+  /// A flag that any thread may set to stop the item. Null: none.
   const uint32_t* cancel = nullptr;
+  /// Of the session, so that its cancel reaches into steps. Null: none.
+  CallControl* control = nullptr;
+  int32_t priority = 0;
+  std::string_view client{};
+  double weight = 1;
+};
+
+/// Lets a host's own threads drive: `post` has task(arg) called once, soon, on some thread.
+struct DriveExecutor {
+  void (*post)(void* user, void (*task)(void* arg), void* arg) = nullptr;
+  void* user = nullptr;
 };
 
 /// Any thread. Waiting callers drive it: one of them runs a step for as many requests as fit, the
-/// others sleep until theirs are done. No allocation while a step is built and run, once the pools
-/// have their slabs.
-class Engine {
+/// others sleep until theirs are done. docs/engine.md tells the whole. No allocation while a step is
+/// built and run, once pools, lists and the prefix index have grown to what is used.
+class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
  public:
   /// Throws State when the model cannot run ("model.gguf holds a vocabulary only"); NoMemory.
   static std::shared_ptr<Engine> create(std::shared_ptr<const Model> model,
                                         const EngineOptions& options = {});
-  ~Engine();
+  ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] const Model& model() const { return *model_; }
   [[nodiscard]] const std::shared_ptr<const Model>& shared_model() const { return model_; }
   [[nodiscard]] std::span<const std::shared_ptr<BlockPool>> pools() const { return pools_; }
+  /// Of the texts under a salt, for Sequence.
+  [[nodiscard]] Hash128 root_of(std::string_view salt) const;
 
   /// Computes one item, together with whatever else is waiting; returns when it is done. A sequence
   /// may be in one item at a time. Throws Cancelled, NoMemory and what the backend reports: the
-  /// tokens of finished slices then stay computed, the rest of the item is pending as before. State
-  /// in the child of a fork.
-  void run(const BatchItem& item);
+  /// tokens of finished slices then stay computed (unless others needed the memory), the rest of
+  /// the item is pending as before. State in the child of a fork.
+  uint64_t run(const BatchItem& item);
 
   /// Computes all items in as few steps as they fit into: how tests put many sequences in one step.
-  /// The first failure is thrown when all have ended.
-  void run(std::span<const BatchItem> items);
+  /// The first failure is thrown when all have ended. Returns how many tokens were not computed but
+  /// taken from others.
+  uint64_t run(std::span<const BatchItem> items);
+
+  /// Queues a generation. Throws Busy; nothing is then queued.
+  void submit(const std::shared_ptr<Generation>& generation);
+  /// Returns when there is a token to fetch or it has ended: true, or false after timeout_ns. The
+  /// caller drives meanwhile if nobody else does.
+  bool wait(Generation& generation, uint64_t timeout_ns);
+  /// The next token, if there is one.
+  struct Fetched {
+    bool has_token = false;
+    bool ended = false;  ///< and there is nothing more to fetch
+    Token token = 0;
+    Finish finish = Finish::None;  ///< of the last token
+    std::exception_ptr failure;    ///< with ended: why it ended early
+  };
+  Fetched fetch(Generation& generation);
+  [[nodiscard]] ReuseReport report(const Generation& generation) const;
+  /// Ends it with Cancelled, unless it has ended.
+  void cancel(Generation& generation);
+  /// The same, and waits until the engine has let go of it.
+  void withdraw(Generation& generation);
+
+  /// One step, if there is work and nobody else drives; whether there was.
+  bool step();
+  /// Drives until stop(), sleeping while there is no work.
+  void serve();
+  void stop();
+  /// From now on work that nobody drives is driven by tasks on the host's executor.
+  void set_executor(const DriveExecutor& executor);
+
+  /// A flag of a request in the step under way was set. Any thread, and signal handlers.
+  void stop_step() noexcept { __atomic_store_n(&step_stop_, 1, __ATOMIC_SEQ_CST); }
+
+  /// Calls use() with the device's turn: for reading and writing blocks between steps.
+  template <typename Use>
+  void with_device(Use use) {
+    const std::scoped_lock turn(model_->turn());
+    use();
+  }
+
+  [[nodiscard]] EngineMetrics metrics() const;
 
  private:
-  /// An item on its way, in the hands of the thread that waits for it.
-  struct Request {
-    BatchItem item;
-    uint32_t num_done = 0;
-    bool ended = false;
-    std::exception_ptr failure;
-    Request* next = nullptr;
-    [[nodiscard]] uint32_t num_left() const { return item.num_tokens - num_done; }
-    [[nodiscard]] float* logits_at(uint64_t vocab) const;
-  };
   /// The part of a request that goes into a step.
   struct Slice {
     Request* request;
     uint32_t num_tokens;
     uint32_t num_outputs;
+    uint32_t first_output;  // in the step
+    Token drawn;
     std::exception_ptr failure;
   };
+  /// A thread that sleeps and could drive.
+  struct Waiter {
+    Wake* wake;
+    bool serves;
+    Waiter* next;
+    Waiter* previous;
+  };
+  using Lock = std::unique_lock<std::mutex>;
 
   Engine(std::shared_ptr<const Model> model, const EngineOptions& options);
   void check_process() const;
-  void enqueue(Request& request);
-  void drive_until(const Request& request, std::unique_lock<std::mutex>& lock);
-  void pick_slices();
-  void pick_slice(Request& request);
+  void enqueue(Request& request, const BatchItem& item);
+  template <typename Done>
+  bool wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done);
+  void sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns);
+  void end_if_stopped(Request& request);
+  void hand_over(Lock& lock);
+  static void drive_task(void* arg);
+  void tell_hosts(Lock& lock);
+
+  // engine_step.cpp; the driving thread only.
+  void drive(Lock& lock);
+  bool build_step() noexcept;
+  void fill_step(uint64_t now_ns);
   void run_step() noexcept;
-  uint32_t prepare_slices();
-  void compute(uint32_t num_prepared);
-  void compute_alone(const Slice& slice);
-  void hand_out_logits() const;
-  void settle_slices();
-  void remove_ended();
+  void compute();
+  void hand_out_logits();
+  void draw_tokens() noexcept;
+  void draw(Slice& slice) noexcept;
+  void settle();
+  void settle_slice(Slice& slice, bool stopped);
+  void take_token(Generation& generation, Token token);
+  void share_blocks(Request& request, uint64_t cached_before);
+  void end(Request& request, std::exception_ptr failure) noexcept;
+
+  // engine_memory.cpp: what the scheduler asks.
+  bool refresh(Work& work) override;
+  Room reserve(Work& work, uint32_t num_tokens) override;
+  bool fits(const Work& work) override;
+  bool holds(const Work& work) override;
+  void drop(Work& work) noexcept override;
+  void refuse(Work& work) noexcept override;
+  void reuse_blocks(Request& request, std::span<const Hash128> keys);
+  void note_being_computed(Request& request, uint32_t num_tokens);
+  [[nodiscard]] bool is_being_computed(Hash128 key) const;
 
   std::shared_ptr<const Model> model_;
+  EngineOptions options_;
+  System& system_;
   std::unique_ptr<SlabMemory> slab_memory_;
+  std::shared_ptr<KvBudget> budget_;
   std::vector<std::shared_ptr<BlockPool>> pools_;  // [groups]
+  std::unique_ptr<PrefixIndex> index_;             // or null
   uint64_t vocab_;
   int owner_pid_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool driven_ = false;       // a thread is running a step
-  Request* first_ = nullptr;  // the queue, oldest first
+  mutable std::mutex mutex_;
+  Scheduler scheduler_;
+  SliceTuner tuner_;
+  EngineMetrics metrics_;
+  bool driving_ = false;  // a thread is about a step
+  bool stopped_ = false;  // serve() is to return
+  Waiter* first_waiter_ = nullptr;
+  Waiter* last_waiter_ = nullptr;
+  DriveExecutor executor_;
+  std::shared_ptr<Engine> posted_;  // itself, while a task is posted
+  std::vector<std::shared_ptr<Generation>> to_tell_;
+  uint32_t step_limit_;  // tokens; smaller after stopped steps
 
   // The step under way; belongs to the driving thread.
-  std::vector<Slice> slices_;  // capacity max_tokens
+  std::vector<Slice> slices_;      // capacity: tokens of a step
+  std::vector<Hash128> computing_;  // keys of the blocks that the step's prompts are about
   std::unique_ptr<StepBuilder> builder_;
   Buffer logits_;  // [R, vocab] f32, grown on demand
+  uint64_t step_ns_ = 0;
+  bool step_was_stopped_ = false;
+  uint32_t step_stop_ = 0;  // read by the backend; only touched by atomic operations
 };
+
+/// Throws State "non-finite logits" when there is a NaN or an infinity.
+void check_finite(std::span<const float> logits);
 
 }  // namespace tenon

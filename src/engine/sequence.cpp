@@ -14,15 +14,17 @@ constexpr uint32_t kReservedTokens = 1u << 17;
 
 }  // namespace
 
-Sequence::Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t context)
-    : context_(context) {
+Sequence::Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t context,
+                   Hash128 root)
+    : context_(context), root_(root) {
   tokens_.reserve(std::min(context, kReservedTokens));
   tables_.reserve(pools.size());
   for (const auto& pool : pools) tables_.emplace_back(pool, context);
 }
 
 Sequence Sequence::fork() const {
-  Sequence copy(context_);
+  Sequence copy(context_, root_);
+  copy.keys_ = keys_;
   copy.tokens_.reserve(std::min(context_, kReservedTokens));
   copy.tokens_.assign(tokens_.begin(), tokens_.end());
   copy.cached_ = cached_;
@@ -40,6 +42,10 @@ void Sequence::append(std::span<const Token> tokens) {
 
 void Sequence::truncate(uint64_t size) noexcept {
   tokens_.resize(size);
+  if (!tables_.empty()) {
+    const uint64_t full = size / tables_.front().pool().block_tokens();
+    if (full < keys_.size()) keys_.resize(full);
+  }
   if (size < cached_) forget_cached(size);
 }
 
@@ -59,6 +65,25 @@ void Sequence::prepare(uint32_t count) {
 
 void Sequence::roll_back() noexcept {
   for (BlockTable& table : tables_) table.truncate(cached_);
+}
+
+std::span<const Hash128> Sequence::keys(const PrefixIndex& index, uint64_t count) {
+  const uint32_t block_tokens = index.block_tokens();
+  if (keys_.capacity() < count) {
+    keys_.reserve(std::max<uint64_t>(count, std::min(context_, kReservedTokens) / block_tokens));
+  }
+  while (keys_.size() < count) {
+    const Hash128 before = keys_.empty() ? root_ : keys_.back();
+    keys_.push_back(
+        index.key(before, tokens().subspan(keys_.size() * block_tokens, block_tokens)));
+  }
+  return std::span(keys_).first(count);
+}
+
+void Sequence::adopt(uint64_t index, std::span<const uint32_t> blocks) {
+  for (size_t group = 0; group < tables_.size(); ++group) {
+    tables_[group].adopt(index, blocks[group]);
+  }
 }
 
 }  // namespace tenon

@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "base/hash.h"
 #include "kv/block_table.h"
+#include "kv/prefix_index.h"
 #include "text/vocabulary.h"
 
 namespace tenon {
@@ -17,7 +19,9 @@ class Sequence {
  public:
   /// An empty sequence with room for `context` tokens.
   ///   pools  one for each KV group of the program
-  Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t context);
+  ///   root   of the texts that it may share blocks with (PrefixIndex::root)
+  Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t context,
+           Hash128 root = {});
   Sequence(Sequence&&) = default;
 
   /// The same tokens over the same blocks.
@@ -47,10 +51,20 @@ class Sequence {
   /// [groups] block numbers of each group.
   [[nodiscard]] std::span<const BlockTable> tables() const { return tables_; }
 
+  /// The keys of the first `count` full blocks of the text. Throws std::bad_alloc.
+  std::span<const Hash128> keys(const PrefixIndex& index, uint64_t count);
+  [[nodiscard]] Hash128 root() const { return root_; }
+  /// Takes computed blocks [groups] of the same text as number `index`.
+  void adopt(uint64_t index, std::span<const uint32_t> blocks);
+  /// The blocks adopted hold the positions up to here.
+  void set_cached(uint64_t size) noexcept { cached_ = size; }
+
  private:
-  explicit Sequence(uint32_t context) : context_(context) {}
+  Sequence(uint32_t context, Hash128 root) : context_(context), root_(root) {}
 
   uint32_t context_;
+  Hash128 root_;
+  std::vector<Hash128> keys_;  // of the first so many full blocks, as far as they were wanted
   std::vector<Token> tokens_;
   uint64_t cached_ = 0;
   std::vector<BlockTable> tables_;  // [groups]

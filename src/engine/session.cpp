@@ -33,27 +33,38 @@ uint32_t checked_context(const Model& model, const SessionOptions& options) {
 class Session::Use {
  public:
   explicit Use(Session& session) : session_(session) {
-    if (session_.in_use_.exchange(true, std::memory_order_acquire)) {
+    if (session_.control_->in_use.exchange(true, std::memory_order_acquire)) {
       fail(Code::State, "session: in use by another thread, or by the call that called back");
     }
   }
-  ~Use() { session_.in_use_.store(false, std::memory_order_release); }
+  ~Use() {
+    if (!kept_) session_.control_->in_use.store(false, std::memory_order_release);
+  }
+  /// Somebody else ends the use.
+  void keep() { kept_ = true; }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
 
  private:
   Session& session_;
+  bool kept_ = false;
 };
 
 Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options)
-    : Session(Sequence(engine->pools(), checked_context(engine->model(), options)), engine) {}
+    : Session(Sequence(engine->pools(), checked_context(engine->model(), options),
+                       engine->root_of(options.salt)),
+              engine, options) {}
 
-Session::Session(Sequence sequence, std::shared_ptr<Engine> engine)
+Session::Session(Sequence sequence, std::shared_ptr<Engine> engine, SessionOptions options)
     : engine_(std::move(engine)),
       sequence_(std::move(sequence)),
-      logits_(model().options().system, vocab() * sizeof(float), "logits of a session") {}
+      logits_(model().options().system, vocab() * sizeof(float), "logits of a session"),
+      options_(std::move(options)),
+      control_(std::make_shared<CallControl>()) {}
 
-Session::~Session() = default;
+Session::~Session() {
+  if (generation_ != nullptr) engine_->withdraw(*generation_);
+}
 
 void Session::check_tokens(std::span<const Token> tokens) const {
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -71,7 +82,7 @@ void Session::append_checked(std::span<const Token> tokens) {
 }
 
 void Session::check_cancelled() {
-  if (__atomic_exchange_n(&cancel_, 0, __ATOMIC_RELAXED) == 0) return;
+  if (__atomic_exchange_n(&control_->cancel, 0, __ATOMIC_SEQ_CST) == 0) return;
   fail(Code::Cancelled, "session: cancelled at position {}", sequence_.cached());
 }
 
@@ -93,9 +104,10 @@ void Session::prefill(const std::function<bool(double)>& progress) {
 
 void Session::compute_pending(const std::function<bool(double)>& progress) {
   const uint64_t total = sequence_.num_pending();
-  const uint64_t slice = model().program().view().max_tokens;
+  // Slice by slice only for the sake of progress; the engine cuts what is more than a step.
+  const uint64_t slice = progress ? model().program().view().max_tokens : total;
   for (uint64_t left = total; left > 0; left = sequence_.num_pending()) {
-    const auto count = static_cast<uint32_t>(std::min(left, slice));
+    const uint64_t count = std::min(left, slice);
     compute(count, count == left ? Outputs::Last : Outputs::None, logits_row());
     const uint64_t done = total - sequence_.num_pending();
     if (progress && !progress(static_cast<double>(done) / static_cast<double>(total))) {
@@ -106,20 +118,24 @@ void Session::compute_pending(const std::function<bool(double)>& progress) {
   logits_position_ = sequence_.size();
 }
 
-void Session::compute(uint32_t num_tokens, Outputs outputs, float* logits) {
+void Session::compute(uint64_t num_tokens, Outputs outputs, float* logits) {
   System& system = *model().options().system;
   const uint64_t start = system.now_ns();
   const uint64_t before = sequence_.cached();
+  uint64_t num_reused = 0;
   const bool generated = last_is_generated_ && num_tokens == 1;
   logits_position_ = kNoLogits;
   try {
-    engine_->run(BatchItem{&sequence_, num_tokens, outputs, logits, &cancel_});
+    num_reused = engine_->run(BatchItem{&sequence_, num_tokens, outputs, logits,
+                                        &control_->cancel, control_.get(), options_.priority,
+                                        options_.client, options_.weight});
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) check_cancelled();
     throw;
   }
   const uint64_t elapsed = system.now_ns() - start;
-  (generated ? stats_.decode_tokens : stats_.prefill_tokens) += sequence_.cached() - before;
+  (generated ? stats_.decode_tokens : stats_.prefill_tokens) +=
+      sequence_.cached() - before - num_reused;
   (generated ? stats_.decode_ns : stats_.prefill_ns) += elapsed;
 }
 
@@ -157,6 +173,7 @@ void Session::evaluate(
   check_cancelled();
   if (sequence_.num_pending() > 0) compute_pending({});
   append_checked(tokens);
+  uint64_t kept = sequence_.size() - tokens.size();
   const uint64_t row_bytes = vocab() * sizeof(float);
   const uint64_t chunk =
       std::clamp<uint64_t>(kEvaluateBytes / row_bytes, 1, model().program().view().max_tokens);
@@ -169,7 +186,7 @@ void Session::evaluate(
       compute(count, Outputs::All, reinterpret_cast<float*>(rows.data()));
       check_finite({values, count * vocab()});
       std::memcpy(logits_row(), values + (count - 1) * vocab(), row_bytes);
-      logits_position_ = sequence_.cached();
+      logits_position_ = kept = sequence_.cached();
       for (uint32_t i = 0; i < count; ++i) {
         if (on_logits(done + i, {values + i * vocab(), vocab()})) continue;
         fail(Code::Cancelled, "session: cancelled after {} of {} rows", done + i + 1,
@@ -178,21 +195,32 @@ void Session::evaluate(
       done += count;
     }
   } catch (...) {
-    sequence_.truncate(sequence_.cached());
+    // Less may be cached: others may have needed the memory.
+    sequence_.truncate(std::max(kept, sequence_.cached()));
     throw;
   }
 }
 
-void Session::check_finite(std::span<const float> logits) const {
-  // Without a branch, so that it is one pass at the speed of memory. NaN compares false.
-  uint32_t bad = 0;
-  for (const float x : logits) bad |= std::abs(x) <= std::numeric_limits<float>::max() ? 0u : 1u;
-  if (bad != 0) fail(Code::State, "session: non-finite logits; the weights are broken");
+std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
+                                            const GenerationOptions& options) {
+  Use use(*this);
+  check_cancelled();
+  if (sequence_.size() == 0) fail(Code::State, "session: there are no tokens yet");
+  if (sequence_.size() >= sequence_.context()) {
+    fail(Code::Limit, "tokens {} > context {}", sequence_.size() + 1, sequence_.context());
+  }
+  auto generation = std::make_shared<Generation>(sequence_, control_, sampler, options);
+  logits_position_ = kNoLogits;
+  last_is_generated_ = true;
+  engine_->submit(generation);
+  use.keep();
+  generation_ = generation;
+  return generation;
 }
 
 std::unique_ptr<Session> Session::fork() {
   const Use use(*this);
-  std::unique_ptr<Session> copy(new Session(sequence_.fork(), engine_));
+  std::unique_ptr<Session> copy(new Session(sequence_.fork(), engine_, options_));
   std::memcpy(copy->logits_.data(), logits_.data(), logits_.size());
   copy->logits_position_ = logits_position_;
   return copy;
@@ -209,6 +237,10 @@ void Session::rewind(uint64_t position) {
   sequence_.truncate(position);
 }
 
-void Session::cancel() noexcept { __atomic_store_n(&cancel_, 1, __ATOMIC_RELAXED); }
+void Session::cancel() noexcept {
+  __atomic_store_n(&control_->cancel, 1, __ATOMIC_SEQ_CST);
+  if (control_->in_step.load() != 0) engine_->stop_step();
+  control_->wake.post();
+}
 
 }  // namespace tenon

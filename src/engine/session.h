@@ -2,11 +2,11 @@
 // engine; sampling rules are the sampler's, text pieces the tokenizer's.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/buffer.h"
@@ -19,11 +19,17 @@ namespace tenon {
 
 struct SessionOptions {
   uint32_t context = 0;  ///< positions at most; 0: the model's default_context()
+  /// Computed blocks are shared with sessions of the same salt only.
+  std::string salt{};
+  /// Rank and share of the session's calls; a generation may have others.
+  int32_t priority = 0;
+  std::string client{};
+  double weight = 1;
 };
 
 /// What a session has computed since it was made.
 struct SessionStats {
-  uint64_t prefill_tokens = 0;  ///< in prompts
+  uint64_t prefill_tokens = 0;  ///< in prompts, but for what others had computed
   uint64_t decode_tokens = 0;   ///< one at a time, while generating
   uint64_t prefill_ns = 0;
   uint64_t decode_ns = 0;
@@ -68,12 +74,17 @@ class Session {
   void evaluate(std::span<const Token> tokens,
                 const std::function<bool(uint64_t row, std::span<const float> logits)>& on_logits);
 
+  /// Queues a generation that continues the text, what is queued first, with the rules and limits
+  /// given. The session is in use until it has ended; cancel() ends it. Throws Busy when the
+  /// engine's queue is full, Limit when the context is, State without tokens.
+  std::shared_ptr<Generation> submit(const Sampler& sampler, const GenerationOptions& options);
+
   /// A session with the same text; shares the computed blocks. Statistics start at zero.
   [[nodiscard]] std::unique_ptr<Session> fork();
   /// Forgets everything from `position` on. Throws Argument when the text is shorter.
   void rewind(uint64_t position);
 
-  /// Ends the call under way, or else the next one that computes, with Cancelled.
+  /// Ends the call or generation under way, or else the next one that computes, with Cancelled.
   void cancel() noexcept;
 
   /// Tokens in the text, queued ones included.
@@ -81,6 +92,8 @@ class Session {
   [[nodiscard]] uint32_t context() const { return sequence_.context(); }
   /// Valid until the next call that appends or rewinds.
   [[nodiscard]] std::span<const Token> tokens() const { return sequence_.tokens(); }
+  /// A call or a generation is under way: nothing but cancel() may be called.
+  [[nodiscard]] bool in_use() const { return control_->in_use.load(std::memory_order_acquire); }
   [[nodiscard]] const SessionStats& stats() const { return stats_; }
   [[nodiscard]] const Model& model() const { return engine_->model(); }
   [[nodiscard]] const std::shared_ptr<Engine>& engine() const { return engine_; }
@@ -89,14 +102,13 @@ class Session {
   class Use;
   static constexpr uint64_t kNoLogits = UINT64_MAX;
 
-  Session(Sequence sequence, std::shared_ptr<Engine> engine);
+  Session(Sequence sequence, std::shared_ptr<Engine> engine, SessionOptions options);
   void check_tokens(std::span<const Token> tokens) const;
   void append_checked(std::span<const Token> tokens);
   void check_cancelled();
   void compute_pending(const std::function<bool(double)>& progress);
-  void compute(uint32_t num_tokens, Outputs outputs, float* logits);
+  void compute(uint64_t num_tokens, Outputs outputs, float* logits);
   void require_logits();
-  void check_finite(std::span<const float> logits) const;
   [[nodiscard]] uint64_t vocab() const { return model().hyper_parameters().vocab; }
   [[nodiscard]] float* logits_row() const { return reinterpret_cast<float*>(logits_.data()); }
 
@@ -106,8 +118,9 @@ class Session {
   uint64_t logits_position_ = kNoLogits;  // behind how many tokens they are
   SessionStats stats_;
   bool last_is_generated_ = false;  // the last token came from next()
-  std::atomic<bool> in_use_{false};
-  uint32_t cancel_ = 0;  // read by steps as plain memory, so only touched by atomic operations
+  SessionOptions options_;
+  std::shared_ptr<CallControl> control_;
+  std::shared_ptr<Generation> generation_;  // the latest
 };
 
 }  // namespace tenon

@@ -70,6 +70,32 @@ void BlockTable::prepare(uint64_t past, uint64_t count) {
   }
 }
 
+uint64_t BlockTable::num_needed(uint64_t past, uint64_t count) const {
+  if (count == 0) return 0;
+  const uint32_t block_tokens = pool_->block_tokens();
+  const uint64_t kept = blocks_for(past, block_tokens);
+  const bool copies =
+      past % block_tokens != 0 && kept <= blocks_.size() && pool_->references(blocks_[kept - 1]) > 1;
+  return blocks_for(past + count, block_tokens) - kept + (copies ? 1 : 0);
+}
+
+void BlockTable::adopt(uint64_t index, uint32_t block) {
+  if (index > blocks_.size()) {
+    fail(Code::Internal, "block table: block {} adopted, {} are held", index, blocks_.size());
+  }
+  if (index < blocks_.size()) {
+    if (blocks_[index] == block) return;
+    pool_->retain(block);
+    pool_->release(std::exchange(blocks_[index], block));
+    return;
+  }
+  if (blocks_.size() == blocks_.capacity()) {
+    blocks_.reserve(std::max<uint64_t>(16, 2 * blocks_.capacity()));
+  }
+  pool_->retain(block);
+  blocks_.push_back(block);
+}
+
 void BlockTable::truncate(uint64_t positions) noexcept {
   const uint64_t kept = blocks_for(positions, pool_->block_tokens());
   while (blocks_.size() > kept) {

@@ -32,11 +32,19 @@ class BlockTable {
   /// `past` are as they were.
   void prepare(uint64_t past, uint64_t count);
 
+  /// Blocks that prepare(past, count) would allocate.
+  [[nodiscard]] uint64_t num_needed(uint64_t past, uint64_t count) const;
+
+  /// Takes a block that is full already as number `index`, in place of the one there, or as the
+  /// first that the table lacks. Throws std::bad_alloc.
+  void adopt(uint64_t index, uint32_t block);
+
   /// Gives up the blocks that only hold positions from `positions` on.
   void truncate(uint64_t positions) noexcept;
 
   /// The block numbers. Valid until the next prepare or truncate.
   [[nodiscard]] std::span<const uint32_t> blocks() const { return blocks_; }
+  [[nodiscard]] BlockPool& pool() const { return *pool_; }
 
  private:
   std::shared_ptr<BlockPool> pool_;

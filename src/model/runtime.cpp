@@ -19,6 +19,9 @@ class BackendRuntime : public Runtime {
   [[nodiscard]] std::string_view backend_name() const override {
     return executable_.device().api().name;
   }
+  [[nodiscard]] std::string description() const override {
+    return executable_.device().description();
+  }
   ThreadTeam& team() override { return executable_.device().host().team(); }
   void seal() override { executable_.seal(); }
   void run(const tenon_step& step) override { executable_.run(step); }
@@ -46,6 +49,14 @@ class BackendRuntime : public Runtime {
   void copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
                    uint64_t from_offset, uint64_t size_bytes) override {
     executable_.copy_buffer(to, to_offset, from, from_offset, size_bytes);
+  }
+  void read_buffer(tenon_buffer* buffer, uint64_t offset, void* out,
+                   uint64_t size_bytes) override {
+    executable_.read_buffer(buffer, offset, out, size_bytes);
+  }
+  void write_buffer(tenon_buffer* buffer, uint64_t offset, const void* in,
+                    uint64_t size_bytes) override {
+    executable_.write_buffer(buffer, offset, in, size_bytes);
   }
 
  private:

@@ -25,6 +25,8 @@ class Runtime : public WeightSink {
   ~Runtime() override = default;
 
   [[nodiscard]] virtual std::string_view backend_name() const = 0;
+  /// "AMD EPYC, avx2 kernels": what the bits of a result may depend on.
+  [[nodiscard]] virtual std::string description() const = 0;
   /// The threads that steps run on; idle between steps.
   virtual ThreadTeam& team() = 0;
   /// All weights are loaded; steps may run.
@@ -39,6 +41,10 @@ class Runtime : public WeightSink {
   virtual void destroy_buffer(tenon_buffer* buffer) noexcept = 0;
   virtual void copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
                            uint64_t from_offset, uint64_t size_bytes) = 0;
+  virtual void read_buffer(tenon_buffer* buffer, uint64_t offset, void* out,
+                           uint64_t size_bytes) = 0;
+  virtual void write_buffer(tenon_buffer* buffer, uint64_t offset, const void* in,
+                            uint64_t size_bytes) = 0;
 };
 
 }  // namespace tenon

@@ -31,6 +31,12 @@ class FakeSlabs : public SlabMemory {
     std::memcpy(&bytes(to).at(to_offset), &bytes(from).at(from_offset), size_bytes);
     (void)bytes(to).at(to_offset + size_bytes - 1);
   }
+  void read(tenon_buffer* slab, uint64_t offset, void* out, uint64_t size_bytes) override {
+    std::memcpy(out, &bytes(slab).at(offset), size_bytes);
+  }
+  void write(tenon_buffer* slab, uint64_t offset, const void* in, uint64_t size_bytes) override {
+    std::memcpy(&bytes(slab).at(offset), in, size_bytes);
+  }
   static std::vector<std::byte>& bytes(const tenon_buffer* slab) {
     return *reinterpret_cast<std::vector<std::byte>*>(const_cast<tenon_buffer*>(slab));
   }

@@ -1,0 +1,292 @@
+// One step of the engine: what goes into it, running it, drawing, and what comes of it.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "model/runtime.h"
+
+namespace tenon {
+namespace {
+
+/// The smallest limit that a storm of cancels can push steps down to.
+constexpr uint32_t kLeastStepTokens = 8;
+
+bool is_set(const uint32_t* flag) {
+  return flag != nullptr && __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
+}
+
+}  // namespace
+
+void check_finite(std::span<const float> logits) {
+  // Without a branch, so that it is one pass at the speed of memory. NaN compares false.
+  uint32_t bad = 0;
+  for (const float x : logits) bad |= std::abs(x) <= std::numeric_limits<float>::max() ? 0u : 1u;
+  if (bad != 0) fail(Code::State, "session: non-finite logits; the weights are broken");
+}
+
+void Engine::drive(Lock& lock) {
+  driving_ = true;
+  lock.unlock();
+  {
+    const std::scoped_lock turn(model_->turn());
+    lock.lock();
+    const bool any = build_step();
+    lock.unlock();
+    if (any) run_step();
+  }
+  lock.lock();
+  settle();
+  driving_ = false;
+}
+
+bool Engine::build_step() noexcept {
+  const uint64_t start = system_.now_ns();
+  slices_.clear();
+  computing_.clear();
+  builder_->clear();
+  __atomic_store_n(&step_stop_, 0, __ATOMIC_SEQ_CST);
+  step_was_stopped_ = false;
+  step_ns_ = 0;
+  bool built = true;
+  try {
+    fill_step(start);
+  } catch (...) {
+    built = false;
+    for (Slice& slice : slices_) slice.failure = std::current_exception();
+  }
+  metrics_.schedule_seconds_total += static_cast<double>(system_.now_ns() - start) * 1e-9;
+  return built && !slices_.empty();
+}
+
+void Engine::fill_step(uint64_t now_ns) {
+  scheduler_.for_each([this](Work& work) { end_if_stopped(static_cast<Request&>(work)); });
+  const auto picks = scheduler_.pick(now_ns, step_limit_, tuner_.beside_tokens(), *this);
+  for (const Pick& pick : picks) {
+    auto& request = static_cast<Request&>(*pick.work);
+    const uint32_t outputs = request.num_outputs(pick.num_tokens);
+    slices_.push_back({&request, pick.num_tokens, outputs, builder_->num_outputs(), 0, nullptr});
+    builder_->add(*request.sequence, pick.num_tokens, outputs);
+    request.in_step = true;
+    if (request.control != nullptr) request.control->in_step.store(1);
+  }
+  // A cancel sees that the request is in the step, or is seen here.
+  for (const Slice& slice : slices_) {
+    if (is_set(slice.request->cancel)) stop_step();
+  }
+}
+
+void Engine::run_step() noexcept {
+  const uint64_t start = system_.now_ns();
+  try {
+    compute();
+    draw_tokens();
+  } catch (const Error& error) {
+    step_was_stopped_ = error.code() == Code::Cancelled && is_set(&step_stop_);
+    for (Slice& slice : slices_) {
+      if (!step_was_stopped_) slice.failure = std::current_exception();
+    }
+  } catch (...) {
+    for (Slice& slice : slices_) slice.failure = std::current_exception();
+  }
+  step_ns_ = system_.now_ns() - start;
+}
+
+void Engine::compute() {
+  // The logits of one request go where they are wanted, without a copy.
+  if (slices_.size() == 1 && slices_[0].request->generation == nullptr) {
+    float* logits = slices_[0].request->logits_at(vocab_);
+    model_->runtime().run(builder_->finish(logits, &step_stop_));
+    return;
+  }
+  const uint64_t needed = builder_->num_outputs() * vocab_ * sizeof(float);
+  if (logits_.size() < needed) {
+    logits_ = Buffer(model_->options().system, needed, "logits of a batch");
+  }
+  model_->runtime().run(builder_->finish(reinterpret_cast<float*>(logits_.data()), &step_stop_));
+  hand_out_logits();
+}
+
+void Engine::hand_out_logits() {
+  const auto* rows = reinterpret_cast<const float*>(logits_.data());
+  for (const Slice& slice : slices_) {
+    if (slice.num_outputs == 0 || slice.request->generation != nullptr) continue;
+    std::memcpy(slice.request->logits_at(vocab_), rows + slice.first_output * vocab_,
+                slice.num_outputs * vocab_ * sizeof(float));
+  }
+}
+
+// ---- Drawing ------------------------------------------------------------------------------------
+
+void Engine::draw(Slice& slice) noexcept {
+  try {
+    Generation& generation = *slice.request->generation;
+    const std::span<const float> row(
+        reinterpret_cast<const float*>(logits_.data()) + slice.first_output * vocab_, vocab_);
+    check_finite(row);
+    const Sequence& sequence = *generation.sequence;
+    slice.drawn = generation.sampler.sample(row, sequence.tokens(), sequence.size());
+  } catch (...) {
+    slice.failure = std::current_exception();
+  }
+}
+
+void Engine::draw_tokens() noexcept {
+  uint32_t num_draws = 0;
+  Slice* only = nullptr;
+  for (Slice& slice : slices_) {
+    if (slice.request->generation == nullptr || slice.num_outputs == 0) continue;
+    ++num_draws;
+    only = &slice;
+  }
+  if (num_draws == 0) return;
+  if (num_draws == 1) return draw(*only);
+  Phases job;
+  job.num_phases = 1;
+  job.arg = this;
+  job.phase = [](void* arg, uint32_t, uint32_t thread, uint32_t num_threads) noexcept {
+    auto& engine = *static_cast<Engine*>(arg);
+    for (size_t i = thread; i < engine.slices_.size(); i += num_threads) {
+      Slice& slice = engine.slices_[i];
+      if (slice.request->generation != nullptr && slice.num_outputs != 0) engine.draw(slice);
+    }
+  };
+  try {
+    model_->runtime().team().run(job);
+  } catch (...) {
+    for (Slice& slice : slices_) {
+      if (slice.request->generation != nullptr) slice.failure = std::current_exception();
+    }
+  }
+}
+
+// ---- What comes of it ---------------------------------------------------------------------------
+
+void Engine::settle() {
+  if (slices_.empty()) return;
+  const uint64_t start = system_.now_ns();
+  ++metrics_.steps_total;
+  metrics_.step_seconds_total += static_cast<double>(step_ns_) * 1e-9;
+  const uint32_t most = builder_->max_tokens();
+  if (step_was_stopped_) {
+    ++metrics_.steps_stopped_total;
+    scheduler_.take_back();
+    step_limit_ = std::max(step_limit_ / 2, std::min(kLeastStepTokens, most));
+  } else {
+    step_limit_ = std::min(2 * step_limit_, most);
+    uint32_t decodes = 0;
+    uint32_t prompts = 0;
+    for (const Slice& slice : slices_) {
+      (slice.num_tokens == 1 ? decodes : prompts) += slice.num_tokens;
+    }
+    tuner_.observe(decodes, prompts, step_ns_);
+    metrics_.decode_tokens_total += decodes;
+    metrics_.prompt_tokens_total += prompts;
+  }
+  for (Slice& slice : slices_) settle_slice(slice, step_was_stopped_);
+  slices_.clear();
+  metrics_.schedule_seconds_total += static_cast<double>(system_.now_ns() - start) * 1e-9;
+}
+
+void Engine::settle_slice(Slice& slice, bool stopped) {
+  Request& request = *slice.request;
+  request.in_step = false;
+  if (request.control != nullptr) request.control->in_step.store(0);
+  if (stopped || slice.failure) {
+    request.sequence->roll_back();
+    if (slice.failure) return end(request, std::move(slice.failure));
+    return end_if_stopped(request);  // or it goes again
+  }
+  const uint64_t before = request.sequence->cached();
+  request.sequence->commit(slice.num_tokens);
+  request.num_left -= slice.num_tokens;
+  try {
+    if (index_ != nullptr) share_blocks(request, before);
+    if (request.num_left > 0) return;
+    if (request.generation == nullptr) return end(request, nullptr);
+    take_token(*request.generation, slice.drawn);
+  } catch (...) {
+    end(request, std::current_exception());
+  }
+}
+
+void Engine::share_blocks(Request& request, uint64_t cached_before) {
+  Sequence& sequence = *request.sequence;
+  const uint32_t block_tokens = index_->block_tokens();
+  const uint64_t first = cached_before / block_tokens;
+  const uint64_t full = sequence.cached() / block_tokens;
+  if (first == full) return;
+  const std::span<const Hash128> keys = sequence.keys(*index_, full);
+  std::array<uint32_t, 16> blocks{};
+  const size_t num_groups = sequence.tables().size();
+  if (num_groups > blocks.size()) return;
+  for (uint64_t i = first; i < full; ++i) {
+    for (size_t group = 0; group < num_groups; ++group) {
+      blocks[group] = sequence.tables()[group].blocks()[i];
+    }
+    const auto shared = index_->insert(
+        i == 0 ? sequence.root() : keys[i - 1], keys[i], i == 0,
+        sequence.tokens().subspan(i * block_tokens, block_tokens), {blocks.data(), num_groups});
+    // Somebody else was first with the same text: its bits are the same, its block serves both.
+    if (!shared.empty()) sequence.adopt(i, shared);
+  }
+}
+
+void Engine::take_token(Generation& generation, Token token) {
+  generation.tokens.push_back(token);
+  generation.sequence->append({&token, 1});
+  const uint64_t now = system_.now_ns();
+  if (generation.first_token_ns == 0) {
+    generation.first_token_ns = now;
+    metrics_.first_token.add(now - generation.submitted_ns);
+  } else {
+    metrics_.token_gap.add(now - generation.latest_token_ns);
+  }
+  generation.latest_token_ns = now;
+  ++metrics_.generated_tokens_total;
+  if (!generation.options.ignore_end && model_->tokenizer()->is_end(token)) {
+    generation.finish = Finish::End;
+  } else if (--generation.tokens_left == 0) {
+    generation.finish = Finish::MaxTokens;
+  }
+  if (generation.finish != Finish::None) return end(generation, nullptr);
+  generation.end = generation.sequence->size();
+  generation.num_left = 1;
+  generation.control->wake.post();
+  if (generation.options.notify != nullptr) to_tell_.push_back(generation.self);
+}
+
+void Engine::end(Request& request, std::exception_ptr failure) noexcept {
+  scheduler_.remove(request);
+  request.failure = std::move(failure);
+  request.ended = true;
+  if (request.control != nullptr) request.control->wake.post();
+  if (request.generation == nullptr) return;
+  Generation& generation = *request.generation;
+  const std::shared_ptr<Generation> self = std::move(generation.self);
+  metrics_.whole_request.add(system_.now_ns() - generation.submitted_ns);
+  uint64_t* counter = &metrics_.finished_total;
+  if (generation.failure) {
+    counter = &metrics_.failed_total;
+    try {
+      std::rethrow_exception(generation.failure);
+    } catch (const Error& error) {
+      if (error.code() == Code::Cancelled) {
+        counter = &metrics_.cancelled_total;
+        // The flag was for this call.
+        __atomic_store_n(&generation.call->cancel, 0, __ATOMIC_SEQ_CST);
+      }
+      if (error.code() == Code::Deadline) counter = &metrics_.expired_total;
+    } catch (...) {
+    }
+  }
+  ++*counter;
+  if (generation.withdrawn != nullptr) generation.withdrawn->post();
+  generation.call->in_use.store(false, std::memory_order_release);
+  if (generation.options.notify != nullptr && self != nullptr) to_tell_.push_back(self);
+}
+
+}  // namespace tenon

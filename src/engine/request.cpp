@@ -1,0 +1,46 @@
+#include "engine/request.h"
+
+#include <algorithm>
+
+namespace tenon {
+namespace {
+
+/// Drawn tokens that get room at once.
+constexpr uint64_t kReservedTokens = 4096;
+
+}  // namespace
+
+uint32_t Request::num_outputs(uint32_t num_tokens) const {
+  const uint64_t from = sequence->cached();
+  const uint64_t to = from + num_tokens;
+  if (outputs == Outputs::Last) return to == end ? 1 : 0;
+  if (outputs == Outputs::None || to <= outputs_from) return 0;
+  return static_cast<uint32_t>(to - std::max(from, outputs_from));
+}
+
+float* Request::logits_at(uint64_t vocab) const {
+  if (outputs != Outputs::All) return logits;
+  return logits + (std::max(sequence->cached(), outputs_from) - outputs_from) * vocab;
+}
+
+uint64_t Request::reuse_limit() const {
+  if (outputs == Outputs::All) return outputs_from;
+  return outputs == Outputs::Last && end > 0 ? end - 1 : end;
+}
+
+Generation::Generation(Sequence& of_session, std::shared_ptr<CallControl> shared,
+                       const Sampler& draws, const GenerationOptions& limits)
+    : options(limits), call(std::move(shared)), sampler(draws) {
+  sequence = &of_session;
+  control = call.get();
+  cancel = &call->cancel;
+  generation = this;
+  outputs = Outputs::Last;
+  priority = options.priority;
+  bounded = true;
+  const uint64_t room = of_session.context() - of_session.size();
+  tokens_left = options.max_tokens == 0 ? room : std::min(options.max_tokens, room);
+  tokens.reserve(std::min(tokens_left, kReservedTokens));
+}
+
+}  // namespace tenon

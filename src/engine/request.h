@@ -1,0 +1,108 @@
+// A request: a sequence, how far it is to be computed, and what is wanted of it. Who goes first is
+// the scheduler's choice, the computing the engine's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/wake.h"
+#include "engine/scheduler.h"
+#include "engine/sequence.h"
+#include "sampler/sampler.h"
+
+namespace tenon {
+
+class Generation;
+
+/// Which logits a request wants.
+enum class Outputs : uint32_t { None, Last, All };
+
+/// What reaches into a call under way on a session, from any thread. Shared by the session and its
+/// generation.
+struct CallControl {
+  /// Set to end the call under way or the next one. Read by steps as plain memory, so only touched
+  /// by atomic operations.
+  uint32_t cancel = 0;
+  std::atomic<uint32_t> in_step{0};  ///< the step under way has tokens of it
+  std::atomic<bool> in_use{false};   ///< a call is under way
+  Wake wake;                         ///< of the thread that waits for it
+};
+
+/// In the hands of the engine until it has ended; all of it under the engine's lock, but for what
+/// the driving thread reads during a step.
+struct Request : Work {
+  Sequence* sequence = nullptr;
+  uint64_t end = 0;           ///< tokens that are to be computed
+  uint64_t outputs_from = 0;  ///< All: the first whose logits are wanted
+  Outputs outputs = Outputs::None;
+  float* logits = nullptr;  ///< [1 or end - outputs_from, vocab]; null for None and generations
+  const uint32_t* cancel = nullptr;
+  CallControl* control = nullptr;
+  uint64_t deadline_ns = UINT64_MAX;
+  Generation* generation = nullptr;
+
+  bool ended = false;
+  bool in_step = false;
+  std::exception_ptr failure;
+  uint64_t num_reused = 0;  ///< tokens that others had computed
+  uint64_t seen_version = UINT64_MAX;  ///< of the prefix index when it was looked at
+
+  /// Logits that a slice of the next tokens brings, and where they go.
+  [[nodiscard]] uint32_t num_outputs(uint32_t num_tokens) const;
+  [[nodiscard]] float* logits_at(uint64_t vocab) const;
+  /// Whole blocks up to here may come from others: what is behind must be computed for its logits.
+  [[nodiscard]] uint64_t reuse_limit() const;
+};
+
+/// Limits and rank of a generation.
+struct GenerationOptions {
+  uint64_t max_tokens = 0;  ///< 0: as many as the context holds
+  uint64_t timeout_ns = 0;  ///< from submit to the end; 0: none
+  int32_t priority = 0;     ///< higher runs first
+  std::string client;
+  double weight = 1;        ///< of the client's share
+  bool ignore_end = false;  ///< an end token is one like any other
+  /// Called by the thread that drives when there is a token or the end; must not call the engine.
+  void (*notify)(void* user) = nullptr;
+  void* user = nullptr;
+};
+
+/// How a generation came to its end.
+enum class Finish : int32_t { None = 0, End = 1, MaxTokens = 2 };
+
+/// What a request found of its prompt.
+struct ReuseReport {
+  uint64_t prompt_tokens = 0;
+  uint64_t reused_tokens = 0;  ///< computed before: in the session, or by others
+  PrefixMiss miss;             ///< why not more
+};
+
+/// A request that draws its own tokens. Made by Session::submit; any thread may ask, one at a time
+/// may fetch.
+class Generation : public Request {
+ public:
+  Generation(Sequence& of_session, std::shared_ptr<CallControl> shared, const Sampler& draws,
+             const GenerationOptions& limits);
+
+  GenerationOptions options;
+  std::shared_ptr<CallControl> call;
+  Sampler sampler;
+  std::vector<Token> tokens;    ///< drawn so far
+  uint64_t num_fetched = 0;     ///< of these
+  uint64_t tokens_left = 0;
+  Finish finish = Finish::None;
+  ReuseReport reuse;
+  bool explained = false;
+  uint64_t submitted_ns = 0;
+  uint64_t first_token_ns = 0;
+  uint64_t latest_token_ns = 0;
+  Wake* withdrawn = nullptr;  ///< of a thread that waits for its end, besides the one that fetches
+  /// Keeps it alive while the engine has it.
+  std::shared_ptr<Generation> self;
+};
+
+}  // namespace tenon

@@ -1,0 +1,279 @@
+// Scheduler: the order of requests and the picking of slices. docs/engine.md tells the rules.
+#include "engine/scheduler.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+#include "base/error.h"
+
+namespace tenon {
+namespace {
+
+/// Idle clients are kept so that what they had counts when they come back; no more than this.
+constexpr size_t kMaxIdleClients = 4096;
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerOptions& options) : options_(options) {
+  picks_.reserve(options_.step_tokens);
+  decodes_.reserve(std::min(options_.step_tokens, 1024u));
+}
+
+Scheduler::~Scheduler() { assert(empty()); }
+
+Client& Scheduler::client(std::string_view key, double weight) {
+  auto at = clients_.find(key);
+  if (at == clients_.end()) {
+    if (clients_.size() >= kMaxIdleClients) forget_idle_clients();
+    at = clients_.try_emplace(std::string(key)).first;
+  }
+  at->second.weight = weight;
+  return at->second;
+}
+
+void Scheduler::forget_idle_clients() {
+  std::erase_if(clients_, [](const auto& entry) { return entry.second.num_works == 0; });
+}
+
+void Scheduler::add(Work& work, uint64_t now_ns) {
+  if (work.bounded) {
+    if (num_queued_ >= options_.max_queued) {
+      fail(Code::Busy, "engine: {} requests are waiting, the limit is {}", num_queued_,
+           options_.max_queued);
+    }
+    if (work.num_left > options_.max_queued_tokens - queued_tokens_) {
+      fail(Code::Busy, "engine: {} tokens are waiting, {} more pass the limit of {}",
+           queued_tokens_, work.num_left, options_.max_queued_tokens);
+    }
+  }
+  // So that a pick need not allocate.
+  if (decodes_.capacity() <= num_works_) decodes_.reserve(2 * num_works_ + 16);
+  Client& client = *work.client;
+  Client::Class& of_priority = client.classes[work.priority];
+  if (client.num_works++ == 0) client.served = std::max(client.served, served_floor_);
+  if (of_priority.num_works++ == 0) of_priority = {&client, work.priority, 1, now_ns};
+  work.class_ = &of_priority;
+  work.arrival_ = ++num_arrived_;
+  work.place_ = Work::Place::Waiting;
+  work.begun_ = false;
+  work.looked_at_ = 0;
+  if (work.bounded) {
+    ++num_queued_;
+    queued_tokens_ += work.queued_left_ = work.num_left;
+  }
+  work.previous_ = last_;
+  work.next_ = nullptr;
+  (last_ != nullptr ? last_->next_ : first_) = &work;
+  last_ = &work;
+  ++num_works_;
+}
+
+void Scheduler::remove(Work& work) noexcept {
+  if (work.place_ == Work::Place::Out) return;
+  if (work.place_ == Work::Place::Running) --num_running_;
+  if (work.bounded && !work.begun_) {
+    --num_queued_;
+    queued_tokens_ -= work.queued_left_;
+  }
+  (work.previous_ != nullptr ? work.previous_->next_ : first_) = work.next_;
+  (work.next_ != nullptr ? work.next_->previous_ : last_) = work.previous_;
+  --num_works_;
+  work.place_ = Work::Place::Out;
+  Client& client = *work.client;
+  // The default class of a client stays: single tokens come and go without an allocation.
+  if (--work.class_->num_works == 0 && work.priority != 0) client.classes.erase(work.priority);
+  --client.num_works;
+  std::erase_if(picks_, [&work](const Pick& pick) { return pick.work == &work; });
+}
+
+int64_t Scheduler::level(const Work& work) const {
+  const uint64_t since = work.class_->last_served_ns;
+  const uint64_t waited_ns = now_ns_ > since ? now_ns_ - since : 0;
+  const uint64_t aged = options_.ageing_ns == 0 ? 0 : waited_ns / options_.ageing_ns;
+  return work.priority + static_cast<int64_t>(std::min<uint64_t>(aged, 4 * kMaxPriority));
+}
+
+bool Scheduler::goes_before(const Work& a, const Work& b) const {
+  const int64_t level_a = level(a);
+  const int64_t level_b = level(b);
+  if (level_a != level_b) return level_a > level_b;
+  if (a.client != b.client && a.client->served != b.client->served) {
+    return a.client->served < b.client->served;
+  }
+  return a.arrival_ < b.arrival_;
+}
+
+bool Scheduler::ranks_below(const Work& a, const Work& b) {
+  if (a.priority != b.priority) return a.priority < b.priority;
+  return a.arrival_ > b.arrival_;
+}
+
+std::span<const Pick> Scheduler::pick(uint64_t now_ns, uint32_t step_tokens,
+                                      uint32_t beside_tokens, WorkMemory& memory) {
+  memory_ = &memory;
+  now_ns_ = now_ns;
+  room_ = std::min(step_tokens, options_.step_tokens);
+  picks_.clear();
+  ++num_picks_;
+  double floor = std::numeric_limits<double>::infinity();
+  for (const Work* work = first_; work != nullptr; work = work->next_) {
+    floor = std::min(floor, work->client->served);
+  }
+  if (first_ != nullptr) served_floor_ = std::max(served_floor_, floor);
+  const uint64_t num_works = num_works_;
+  pick_decodes();
+  pick_prompts(beside_tokens);
+  if (picks_.empty() && num_works_ == num_works && first_ != nullptr) pick_against_the_order();
+  return picks_;
+}
+
+void Scheduler::pick_against_the_order() {
+  // Those that have begun wait for memory of one that may not begin before they end.
+  Work* best = nullptr;
+  for (Work* work = first_; work != nullptr; work = work->next_) {
+    if (work->num_left == 0) continue;
+    const bool runs = work->place_ == Work::Place::Running;
+    const bool best_runs = best != nullptr && best->place_ == Work::Place::Running;
+    if (best == nullptr || (runs != best_runs ? runs : ranks_below(*best, *work))) best = work;
+  }
+  if (best == nullptr) return;
+  against_the_order_ = true;
+  memory_->refresh(*best);
+  try_pick(*best, static_cast<uint32_t>(std::min<uint64_t>(best->num_left, room_)));
+  against_the_order_ = false;
+}
+
+void Scheduler::pick_decodes() {
+  decodes_.clear();
+  for (Work* work = first_; work != nullptr; work = work->next_) {
+    if (work->num_left == 1) decodes_.push_back(work);
+  }
+  std::sort(decodes_.begin(), decodes_.end(),
+            [this](const Work* a, const Work* b) { return goes_before(*a, *b); });
+  for (Work* work : decodes_) {
+    if (room_ == 0) return;
+    work->looked_at_ = num_picks_;
+    // One may have been preempted for another.
+    if (work->num_left == 1 && may_begin(*work)) try_pick(*work, 1);
+  }
+}
+
+void Scheduler::pick_prompts(uint32_t beside_tokens) {
+  if (!picks_.empty()) room_ = std::min(room_, std::max(beside_tokens, 1u));
+  while (room_ > 0) {
+    Work* work = next_prompt();
+    if (work == nullptr) return;
+    work->looked_at_ = num_picks_;
+    if (!memory_->refresh(*work) || !may_begin(*work)) continue;
+    const auto num_tokens = static_cast<uint32_t>(std::min<uint64_t>(work->num_left, room_));
+    if (num_tokens > 0) try_pick(*work, num_tokens);
+  }
+}
+
+Work* Scheduler::next_prompt() const {
+  Work* best = nullptr;
+  for (Work* work = first_; work != nullptr; work = work->next_) {
+    if (work->looked_at_ == num_picks_) continue;
+    if (best == nullptr || goes_before(*work, *best)) best = work;
+  }
+  return best;
+}
+
+bool Scheduler::may_begin(const Work& work) {
+  if (work.place_ == Work::Place::Running) return true;
+  if (num_running_ >= options_.max_running) return false;
+  if (memory_->fits(work)) return true;
+  // Beginning what does not fit would only make it and the others preempt each other in turn. But
+  // it may be what others have to give way to, or have nobody to wait for.
+  bool others = false;
+  for (const Work* other = first_; other != nullptr; other = other->next_) {
+    if (other == &work || other->place_ != Work::Place::Running || !memory_->holds(*other)) continue;
+    if (other->priority < work.priority) return true;
+    others = true;
+  }
+  return !others;
+}
+
+bool Scheduler::try_pick(Work& work, uint32_t num_tokens) {
+  for (;;) {
+    const WorkMemory::Room room = memory_->reserve(work, num_tokens);
+    if (room == WorkMemory::Room::Reserved) {
+      begin(work);
+      picks_.push_back({&work, num_tokens});
+      room_ -= num_tokens;
+      charge(work, num_tokens);
+      return true;
+    }
+    if (room == WorkMemory::Room::None) {
+      if (Work* victim = find_victim(work); victim != nullptr) {
+        preempt(*victim);
+        continue;
+      }
+      // Whoever ranks above it will end, or be preempted by one above that.
+      if (others_hold(work)) return false;
+    }
+    remove(work);
+    memory_->refuse(work);
+    return false;
+  }
+}
+
+Work* Scheduler::find_victim(const Work& work) {
+  Work* lowest = nullptr;
+  for (Work* other = first_; other != nullptr; other = other->next_) {
+    if (other == &work || !memory_->holds(*other)) continue;
+    if (!against_the_order_ && !ranks_below(*other, work)) continue;
+    if (lowest == nullptr || ranks_below(*other, *lowest)) lowest = other;
+  }
+  return lowest;
+}
+
+bool Scheduler::others_hold(const Work& work) {
+  for (const Work* other = first_; other != nullptr; other = other->next_) {
+    if (other != &work && memory_->holds(*other)) return true;
+  }
+  return false;
+}
+
+void Scheduler::preempt(Work& work) noexcept {
+  for (const Pick& pick : picks_) {
+    if (pick.work == &work) {
+      refund(pick);
+      room_ += pick.num_tokens;
+    }
+  }
+  std::erase_if(picks_, [&work](const Pick& pick) { return pick.work == &work; });
+  if (work.place_ == Work::Place::Running) --num_running_;
+  work.place_ = Work::Place::Waiting;
+  work.looked_at_ = num_picks_;  // not in this step
+  ++num_preempted_;
+  memory_->drop(work);
+}
+
+void Scheduler::begin(Work& work) noexcept {
+  if (work.place_ == Work::Place::Running) return;
+  work.place_ = Work::Place::Running;
+  ++num_running_;
+  if (work.begun_) return;
+  work.begun_ = true;
+  if (work.bounded) {
+    --num_queued_;
+    queued_tokens_ -= work.queued_left_;
+  }
+}
+
+void Scheduler::charge(const Work& work, uint32_t num_tokens) noexcept {
+  work.client->served += num_tokens / work.client->weight;
+  work.class_->last_served_ns = now_ns_;
+}
+
+void Scheduler::refund(const Pick& pick) noexcept {
+  pick.work->client->served -= pick.num_tokens / pick.work->client->weight;
+}
+
+void Scheduler::take_back() noexcept {
+  for (const Pick& pick : picks_) refund(pick);
+}
+
+}  // namespace tenon

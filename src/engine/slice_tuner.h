@@ -1,0 +1,50 @@
+// How many tokens of prompts may go into a step beside decodes so that it stays short: a running
+// estimate from the times of the steps. What goes into a step is the scheduler's choice.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tenon {
+
+/// Not thread-safe.
+class SliceTuner {
+ public:
+  /// stretch: how many times as long as one without a prompt a step may take, more than 1.
+  SliceTuner(double stretch, uint32_t step_tokens) : stretch_(stretch), step_tokens_(step_tokens) {}
+
+  /// A step was computed.
+  void observe(uint32_t decode_tokens, uint32_t prompt_tokens, uint64_t ns) {
+    const auto time = static_cast<double>(ns);
+    if (prompt_tokens == 0) {
+      if (decode_tokens > 0) blend(decode_ns_, time);
+    } else if (decode_tokens == 0) {
+      // Alone a prompt runs at its best rate; short ones tell more about the fixed cost.
+      if (prompt_tokens >= 32) blend(token_ns_, time / prompt_tokens);
+    } else if (decode_ns_ > 0 && time > decode_ns_) {
+      blend(token_ns_, (time - decode_ns_) / prompt_tokens);
+    }
+  }
+
+  /// Tokens of prompts that may go beside decodes.
+  [[nodiscard]] uint32_t beside_tokens() const {
+    if (decode_ns_ == 0 || token_ns_ == 0) return std::min(kFirst, step_tokens_);
+    const double fits = (stretch_ - 1) * decode_ns_ / token_ns_;
+    return std::clamp(static_cast<uint32_t>(std::min(fits, 65536.0)), std::min(kLeast, step_tokens_),
+                      step_tokens_);
+  }
+
+ private:
+  static constexpr uint32_t kFirst = 16;  ///< before anything is known
+  static constexpr uint32_t kLeast = 4;   ///< so that a prompt gets there in the end
+  static void blend(double& value, double seen) {
+    value = value == 0 ? seen : value + 0.2 * (seen - value);
+  }
+
+  double stretch_;
+  uint32_t step_tokens_;
+  double decode_ns_ = 0;  // of a step with decodes only
+  double token_ns_ = 0;   // of a prompt's token
+};
+
+}  // namespace tenon
