@@ -18,6 +18,8 @@ enum class Magic : uint32_t {
   Session = 0x73657374u,
   Sampler = 0x706d7374u,
   Backends = 0x736b6274u,
+  Engine = 0x676e6574u,
+  Request = 0x71657274u,
 };
 
 /// Base of the structs behind the handles. Derived says which magic word is its own in kMagic and

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "base/thread_team.h"
+#include "engine/scheduler.h"
 #include "sampler/stage.h"
 
 namespace tenon::capi {
@@ -42,9 +43,11 @@ constexpr tenon_option real(int32_t scope, const char* name, double minimum, dou
   return option;
 }
 
-constexpr tenon_option boolean(int32_t scope, const char* name, const char* doc) {
+constexpr tenon_option boolean(int32_t scope, const char* name, const char* doc,
+                               bool initial = false) {
   tenon_option option = blank(scope, TENON_OPTION_BOOL, name, doc);
   option.int_maximum = 1;
+  option.int_default = initial ? 1 : 0;
   return option;
 }
 
@@ -56,6 +59,7 @@ constexpr tenon_option text(int32_t scope, const char* name, const char* initial
   return option;
 }
 
+constexpr int64_t kMaxPriority = Scheduler::kMaxPriority;
 constexpr int64_t kMaxContext = std::numeric_limits<int32_t>::max();
 
 constexpr std::array kTable = {
@@ -86,6 +90,30 @@ constexpr std::array kTable = {
           "A metadata value in place of the file's: key=type:value, type int, float, bool or str."),
     integer(TENON_SCOPE_SESSION, "context", 0, kMaxContext, 0,
             "Most tokens that the session holds; 0: what the model was trained for, at most 8192."),
+    text(TENON_SCOPE_SESSION, "salt", "", "",
+         "What the session computes is reused by sessions with the same salt only."),
+    integer(TENON_SCOPE_SESSION, "priority", -kMaxPriority, kMaxPriority, 0,
+            "Rank of the session's calls in its engine: higher runs first."),
+    text(TENON_SCOPE_SESSION, "client", "", "",
+         "Key under which the session's calls get their fair share of the engine."),
+    real(TENON_SCOPE_SESSION, "weight", 0.001, 1000, 1,
+         "Share of the client: one with weight 3 gets three tokens for one of weight 1."),
+    integer(TENON_SCOPE_ENGINE, "cache_bytes", 0, std::numeric_limits<int64_t>::max(), 0,
+            "Memory of the KV cache of all sessions, never exceeded; 0: a quarter of what is free."),
+    integer(TENON_SCOPE_ENGINE, "step_tokens", 0, 65536, 0,
+            "Tokens in a step at most; 0, or more than it: the model's option slice."),
+    integer(TENON_SCOPE_ENGINE, "running", 1, 65536, 64,
+            "Requests that may have begun and not ended; the others wait in the queue."),
+    integer(TENON_SCOPE_ENGINE, "queue", 0, std::numeric_limits<int64_t>::max(), 1024,
+            "Requests that may wait to begin; one more is BUSY."),
+    integer(TENON_SCOPE_ENGINE, "queue_tokens", 0, std::numeric_limits<int64_t>::max(), 0,
+            "Prompt tokens of the requests that wait to begin, at most; 0: any."),
+    real(TENON_SCOPE_ENGINE, "ageing", 0, 86400, 2,
+         "Seconds without a token that raise a client's priority by one; 0: never."),
+    real(TENON_SCOPE_ENGINE, "decode_stretch", 1.01, 1000, 1.4,
+         "How many times as long a step of single tokens may take with prompts beside them."),
+    boolean(TENON_SCOPE_ENGINE, "prefix_cache",
+            "Compute equal beginnings of texts once and keep them while there is room.", true),
 };
 
 tenon_option from_parameter(const SamplerParameter& parameter) {

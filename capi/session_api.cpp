@@ -17,8 +17,10 @@ tenon_piece draw(tenon_session& session, tenon::Sampler& sampler) {
   const tenon::Tokenizer& tokenizer = *session.session->model().tokenizer();
   tenon_piece piece{};
   piece.struct_size = sizeof piece;
+  session.follow_text();
   piece.token = session.session->next(sampler);
   std::string_view text = session.decoder.push(piece.token);
+  session.decoded = session.session->position();
   if (tokenizer.is_end(piece.token)) {
     piece.finish = TENON_FINISH_END;
     // An end token has no text of its own; what is left is a character that will never be whole.
@@ -35,6 +37,16 @@ tenon::Sampler& sampler_for(tenon_session& session, tenon_sampler* given) {
 
 }  // namespace
 
+tenon::SessionOptions tenon::capi::session_options(const OptionSet& set) {
+  tenon::SessionOptions options;
+  options.context = static_cast<uint32_t>(set.integer("context"));
+  options.salt = set.string("salt");
+  options.priority = static_cast<int32_t>(set.integer("priority"));
+  options.client = set.string("client");
+  options.weight = set.real("weight");
+  return options;
+}
+
 tenon_status tenon_session_create(const tenon_model* model, const tenon_options* options,
                                   tenon_session** session) {
   return fence([&] {
@@ -43,7 +55,7 @@ tenon_status tenon_session_create(const tenon_model* model, const tenon_options*
     const OptionSet set = options_or_default(options);
     auto created = std::make_unique<tenon::Session>(
         of_handle.engine(),
-        tenon::SessionOptions{.context = static_cast<uint32_t>(set.integer("context"))});
+        session_options(set));
     out = new tenon_session(of_handle.host, std::move(created));
   });
 }
@@ -145,6 +157,7 @@ tenon_status tenon_session_fork(tenon_session* session, tenon_session** fork) {
     tenon_session*& out = checked_out(fork, "fork");
     auto copy = std::make_unique<tenon_session>(call->host, call->session->fork());
     copy->decoder = call->decoder;
+    copy->decoded = call->decoded;
     out = copy.release();
   });
 }

@@ -7,6 +7,11 @@ tenon::Sampler& tenon_session::default_sampler() {
   return *own_sampler;
 }
 
+void tenon_session::follow_text() {
+  const auto tokens = session->tokens();
+  for (; decoded < tokens.size(); ++decoded) (void)decoder.push(tokens[decoded]);
+}
+
 namespace tenon::capi {
 
 using Use = tenon_session::Use;
@@ -17,9 +22,16 @@ SessionCall::SessionCall(tenon_session* handle) : session_(&checked(handle)) {
     fail(Code::State,
          "the session is in use by another call; only cancel and destroy may interrupt");
   }
+  if (session_->session->in_use()) {
+    release();
+    fail(Code::State,
+         "the session is in use by a request; only cancel and destroy may interrupt");
+  }
 }
 
-SessionCall::~SessionCall() {
+SessionCall::~SessionCall() { release(); }
+
+void SessionCall::release() noexcept {
   Use expected = Use::Busy;
   if (!session_->use.compare_exchange_strong(expected, Use::Idle)) delete session_;
 }

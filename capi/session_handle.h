@@ -9,6 +9,7 @@
 #include "engine/session.h"
 #include "handle.h"
 #include "host.h"
+#include "option_set.h"
 #include "sampler/sampler.h"
 #include "text/stream_decoder.h"
 
@@ -23,13 +24,19 @@ struct tenon_session : tenon::capi::Handle<tenon_session> {
         decoder(*session->model().tokenizer()) {}
 
   /// The text changed other than by generating: a character begun before is not to be continued.
-  void restart_text() { decoder = tenon::StreamDecoder(*session->model().tokenizer()); }
+  void restart_text() {
+    decoder = tenon::StreamDecoder(*session->model().tokenizer());
+    decoded = session->position();
+  }
+  /// Catches up with what a request generated.
+  void follow_text();
   /// A sampler with the defaults, for callers who bring none.
   tenon::Sampler& default_sampler();
 
   std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
   std::unique_ptr<tenon::Session> session;
   tenon::StreamDecoder decoder;
+  uint64_t decoded = 0;  ///< tokens of the text that the decoder has seen
   std::optional<tenon::Sampler> own_sampler;
 
   enum class Use : uint32_t { Idle, Busy, Doomed };
@@ -51,8 +58,13 @@ class SessionCall {
   tenon_session& operator*() const { return *session_; }
 
  private:
+  void release() noexcept;
+
   tenon_session* session_;
 };
+
+/// The options of scope SESSION.
+tenon::SessionOptions session_options(const OptionSet& set);
 
 /// Destroys the session now, or at the end of the call under way.
 void destroy_session(tenon_session* session) noexcept;

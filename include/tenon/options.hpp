@@ -36,6 +36,22 @@ struct ModelOptions {
 
 struct SessionOptions {
   std::optional<int64_t> context{};
+  std::optional<std::string> salt{};
+  std::optional<int64_t> priority{};
+  std::optional<std::string> client{};
+  std::optional<double> weight{};
+  ExtraOptions extra{};
+};
+
+struct EngineOptions {
+  std::optional<int64_t> cache_bytes{};
+  std::optional<int64_t> step_tokens{};
+  std::optional<int64_t> running{};
+  std::optional<int64_t> queue{};
+  std::optional<int64_t> queue_tokens{};
+  std::optional<double> ageing{};
+  std::optional<double> decode_stretch{};
+  std::optional<bool> prefix_cache{};
   ExtraOptions extra{};
 };
 
@@ -79,6 +95,21 @@ class Options {
   }
   explicit Options(const SessionOptions& from) : Options() {
     set("context", from.context);
+    set("salt", from.salt);
+    set("priority", from.priority);
+    set("client", from.client);
+    set("weight", from.weight);
+    parse(from.extra);
+  }
+  explicit Options(const EngineOptions& from) : Options() {
+    set("cache_bytes", from.cache_bytes);
+    set("step_tokens", from.step_tokens);
+    set("running", from.running);
+    set("queue", from.queue);
+    set("queue_tokens", from.queue_tokens);
+    set("ageing", from.ageing);
+    set("decode_stretch", from.decode_stretch);
+    set("prefix_cache", from.prefix_cache);
     parse(from.extra);
   }
   explicit Options(const SamplerOptions& from) : Options() {

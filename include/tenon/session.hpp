@@ -112,6 +112,9 @@ class Session {
     handle_.reset(raw);
   }
 
+  /// Takes a handle of the C interface over.
+  [[nodiscard]] static Session adopt(tenon_session* raw) noexcept { return Session(raw); }
+
   void append(std::string_view text, EncodeOptions options = {}) {
     check(tenon_session_append_text(get(), text.data(), text.size(), flags_of(options)));
   }

@@ -38,6 +38,7 @@ void Engine::reuse_blocks(Request& request, std::span<const Hash128> keys) {
   const uint32_t block_tokens = index_->block_tokens();
   const uint64_t first = sequence.cached() / block_tokens;
   uint64_t found = 0;
+  bool adopted = false;
   // From the very first block, so that all that is before a block has been compared.
   for (; found < keys.size(); ++found) {
     const Hash128 before = found == 0 ? sequence.root() : keys[found - 1];
@@ -46,6 +47,7 @@ void Engine::reuse_blocks(Request& request, std::span<const Hash128> keys) {
     if (blocks.empty()) break;
     if (found < first) continue;
     sequence.adopt(found, blocks);
+    adopted = true;
     const uint64_t cached = (found + 1) * block_tokens;
     request.num_reused += cached - sequence.cached();
     metrics_.reused_tokens_total += cached - sequence.cached();
@@ -59,15 +61,13 @@ void Engine::reuse_blocks(Request& request, std::span<const Hash128> keys) {
   request.seen_version = index_->version();
   Generation* generation = request.generation;
   if (generation == nullptr || found < first) return;
-  // The latest miss counts: what others compute meanwhile is no miss.
-  if (found == keys.size()) {
-    generation->reuse.miss = {};
-  } else if (!generation->explained || generation->reuse.miss.position / block_tokens < found) {
-    const Hash128 before = found == 0 ? sequence.root() : keys[found - 1];
-    const auto tokens = sequence.tokens().subspan(found * block_tokens, block_tokens);
-    generation->reuse.miss = index_->explain(before, keys[found], tokens, found);
-    generation->explained = true;
-  }
+  if (generation->explained && !adopted) return;
+  generation->explained = true;
+  generation->reuse.miss = {};
+  if (found == keys.size()) return;
+  const Hash128 before = found == 0 ? sequence.root() : keys[found - 1];
+  const auto tokens = sequence.tokens().subspan(found * block_tokens, block_tokens);
+  generation->reuse.miss = index_->explain(before, keys[found], tokens, found);
 }
 
 WorkMemory::Room Engine::reserve(Work& work, uint32_t num_tokens) {
@@ -77,8 +77,8 @@ WorkMemory::Room Engine::reserve(Work& work, uint32_t num_tokens) {
     const uint64_t needed = table.num_needed(sequence.cached(), num_tokens);
     BlockPool& pool = table.pool();
     const uint32_t block_tokens = pool.block_tokens();
-    const uint64_t total = (sequence.cached() + num_tokens + block_tokens - 1) / block_tokens;
-    if (total > pool.max_blocks()) return Room::Never;
+    // Said before a long prompt has pushed everybody else out.
+    if (request.end > pool.max_blocks() * block_tokens) return Room::Never;
     while (pool.num_available() < needed) {
       if (index_ == nullptr || !index_->evict()) return Room::None;
     }

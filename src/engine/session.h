@@ -94,6 +94,7 @@ class Session {
   [[nodiscard]] std::span<const Token> tokens() const { return sequence_.tokens(); }
   /// A call or a generation is under way: nothing but cancel() may be called.
   [[nodiscard]] bool in_use() const { return control_->in_use.load(std::memory_order_acquire); }
+  [[nodiscard]] const SessionOptions& options() const { return options_; }
   [[nodiscard]] const SessionStats& stats() const { return stats_; }
   [[nodiscard]] const Model& model() const { return engine_->model(); }
   [[nodiscard]] const std::shared_ptr<Engine>& engine() const { return engine_; }

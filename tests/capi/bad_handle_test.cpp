@@ -27,6 +27,8 @@ class EveryCall {
     auto* session = static_cast<tenon_session*>(handle_);
     auto* sampler = static_cast<tenon_sampler*>(handle_);
     auto* backends = static_cast<tenon_backends*>(handle_);
+    auto* engine = static_cast<tenon_engine*>(handle_);
+    auto* request = static_cast<tenon_request*>(handle_);
     return {
         {"options_set_int", [=] { return tenon_options_set_int(options, "threads", 1); }},
         {"options_set_float", [=] { return tenon_options_set_float(options, "top_p", 1); }},
@@ -82,6 +84,22 @@ class EveryCall {
         {"sampler_reset", [=] { return tenon_sampler_reset(sampler); }},
         {"sampler_sample",
          [=, this] { return tenon_sampler_sample(sampler, &one_, 1, nullptr, 0, 0, &token_); }},
+        {"session_submit",
+         [=, this] { return tenon_session_submit(session, &submission_, &request_); }},
+        {"engine_create", [=, this] { return tenon_engine_create(model, nullptr, &engine_); }},
+        {"engine_open_session",
+         [=, this] { return tenon_engine_open_session(engine, nullptr, &session_); }},
+        {"engine_step", [=, this] { return tenon_engine_step(engine, &worked_); }},
+        {"engine_run", [=] { return tenon_engine_run(engine); }},
+        {"engine_stop", [=] { return tenon_engine_stop(engine); }},
+        {"engine_set_executor",
+         [=] { return tenon_engine_set_executor(engine, nullptr, nullptr); }},
+        {"engine_metrics", [=, this] { return tenon_engine_metrics(engine, &metrics_); }},
+        {"engine_metrics_text",
+         [=, this] { return tenon_engine_metrics_text(engine, nullptr, 0, &size_); }},
+        {"request_wait", [=, this] { return tenon_request_wait(request, 0, &piece_); }},
+        {"request_cancel", [=] { return tenon_request_cancel(request); }},
+        {"request_report", [=, this] { return tenon_request_report(request, &report_); }},
         {"backends_info", [=, this] { return tenon_backends_info(backends, 0, &backend_); }},
     };
   }
@@ -92,6 +110,9 @@ class EveryCall {
     EXPECT_EQ(token_, 77);
     EXPECT_EQ(tokenizer_, nullptr);
     EXPECT_EQ(session_, nullptr);
+    EXPECT_EQ(engine_, nullptr);
+    EXPECT_EQ(request_, nullptr);
+    EXPECT_EQ(worked_, 77);
     EXPECT_EQ(logits_, &one_);
     EXPECT_EQ(tokens_, &token_);
     EXPECT_EQ(piece_.token, 0);
@@ -107,6 +128,12 @@ class EveryCall {
   tenon_token token_ = 77;
   const tenon_tokenizer* tokenizer_ = nullptr;
   tenon_session* session_ = nullptr;
+  tenon_engine* engine_ = nullptr;
+  tenon_request* request_ = nullptr;
+  int32_t worked_ = 77;
+  tenon_submission submission_ = sized<tenon_submission>();
+  tenon_engine_figures metrics_ = sized<tenon_engine_figures>();
+  tenon_request_figures report_ = sized<tenon_request_figures>();
   const float* logits_ = &one_;
   const tenon_token* tokens_ = &token_;
   tenon_model_summary summary_ = sized<tenon_model_summary>();
@@ -156,6 +183,8 @@ TEST(BadHandle, DestroyAndCountTakeAnything) {
   tenon_session_destroy(nullptr);
   tenon_sampler_destroy(nullptr);
   tenon_backends_destroy(nullptr);
+  tenon_engine_destroy(nullptr);
+  tenon_request_destroy(nullptr);
   EXPECT_EQ(tenon_model_metadata_count(nullptr), 0u);
   EXPECT_EQ(tenon_model_tensor_count(nullptr), 0u);
   EXPECT_EQ(tenon_tokenizer_count(nullptr), 0u);

@@ -179,4 +179,36 @@ TEST(Layout, Backend) {
   EXPECT_FIELD(tenon_backend, reason, 56);
 }
 
+TEST(Layout, Engines) {
+  expect_struct<tenon_submission>(112);
+  EXPECT_FIELD(tenon_submission, flags, 4);
+  EXPECT_FIELD(tenon_submission, text, 8);
+  EXPECT_FIELD(tenon_submission, text_length, 16);
+  EXPECT_FIELD(tenon_submission, tokens, 24);
+  EXPECT_FIELD(tenon_submission, num_tokens, 32);
+  EXPECT_FIELD(tenon_submission, sampler, 40);
+  EXPECT_FIELD(tenon_submission, max_tokens, 48);
+  EXPECT_FIELD(tenon_submission, timeout_seconds, 56);
+  EXPECT_FIELD(tenon_submission, priority, 64);
+  EXPECT_FIELD(tenon_submission, has_priority, 68);
+  EXPECT_FIELD(tenon_submission, client, 72);
+  EXPECT_FIELD(tenon_submission, client_length, 80);
+  EXPECT_FIELD(tenon_submission, weight, 88);
+  EXPECT_FIELD(tenon_submission, notify, 96);
+  EXPECT_FIELD(tenon_submission, user, 104);
+  expect_struct<tenon_request_figures>(32);
+  EXPECT_FIELD(tenon_request_figures, reuse_miss, 4);
+  EXPECT_FIELD(tenon_request_figures, prompt_tokens, 8);
+  EXPECT_FIELD(tenon_request_figures, reused_tokens, 16);
+  EXPECT_FIELD(tenon_request_figures, miss_position, 24);
+  expect_struct<tenon_engine_figures>(184);
+  EXPECT_FIELD(tenon_engine_figures, waiting, 8);
+  EXPECT_FIELD(tenon_engine_figures, preempted, 80);
+  EXPECT_FIELD(tenon_engine_figures, kv_limit_bytes, 88);
+  EXPECT_FIELD(tenon_engine_figures, steps, 120);
+  EXPECT_FIELD(tenon_engine_figures, generated_tokens, 160);
+  EXPECT_FIELD(tenon_engine_figures, step_seconds, 168);
+  EXPECT_FIELD(tenon_engine_figures, schedule_seconds, 176);
+}
+
 }  // namespace

@@ -16,11 +16,15 @@ struct Destroy {
   void operator()(tenon_session* handle) const { tenon_session_destroy(handle); }
   void operator()(tenon_sampler* handle) const { tenon_sampler_destroy(handle); }
   void operator()(tenon_backends* handle) const { tenon_backends_destroy(handle); }
+  void operator()(tenon_engine* handle) const { tenon_engine_destroy(handle); }
+  void operator()(tenon_request* handle) const { tenon_request_destroy(handle); }
 };
 using OptionsPtr = std::unique_ptr<tenon_options, Destroy>;
 using ModelPtr = std::unique_ptr<tenon_model, Destroy>;
 using SessionPtr = std::unique_ptr<tenon_session, Destroy>;
 using SamplerPtr = std::unique_ptr<tenon_sampler, Destroy>;
+using EnginePtr = std::unique_ptr<tenon_engine, Destroy>;
+using RequestPtr = std::unique_ptr<tenon_request, Destroy>;
 using BackendsPtr = std::unique_ptr<tenon_backends, Destroy>;
 
 /// Expects a status and, in tenon_last_error(), a text.

@@ -296,7 +296,8 @@ typedef struct tenon_step {
   const uint32_t* output_rows; /* [R], each < T */
   float* logits;               /* [R, vocab] in host memory */
   /* NULL, or a flag that another thread may set at any time (read it atomically): stop before the next
-   * operation and return TENON_BACKEND_CANCELLED. The logits and the positions that the step was to
+   * operation, or in the middle of a long one (a few milliseconds are long), and return
+   * TENON_BACKEND_CANCELLED. The logits and the positions that the step was to
    * write are then undefined. */
   const uint32_t* cancel;
 } tenon_step;

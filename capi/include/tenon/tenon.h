@@ -4,7 +4,7 @@
  *
  * This file is the manual. Reading order:
  *   1 conventions   2 the short way   3 errors, version   4 options   5 models: sources, callbacks
- *   6 what is in a model   7 tokenizer   8 sessions   9 samplers   10 backends
+ *   6 what is in a model   7 tokenizer   8 sessions   9 samplers   10 backends   11 engines
  *
  * A whole program, without its error handling (examples/hello_c has it):
  *
@@ -63,9 +63,9 @@ extern "C" {
  *             the session that called them (STATE), except for tenon_session_cancel and
  *             tenon_session_destroy, which takes effect when the call returns. One that returns
  *             int32_t returns 0 to go on.
- * Threads     Model, tokenizer: immutable, any thread. Session, sampler, options, backend list: one
- *             thread at a time (a session notices a second one: STATE). tenon_session_cancel: any
- *             thread, any time. No threads are started but those of the option "threads"; no
+ * Threads     Model, tokenizer: immutable, any thread. Engine: any thread. Session, request, sampler,
+ *             options, backend list: one thread at a time (a session notices a second one: STATE).
+ *             tenon_session_cancel, tenon_request_cancel: any thread, any time. No threads are started but those of the option "threads"; no
  *             signal, locale, environment variable, stdout or stderr is touched.
  * Since       0.1, unless another version is written at a declaration.
  */
@@ -86,6 +86,8 @@ typedef struct tenon_tokenizer tenon_tokenizer;
 typedef struct tenon_session tenon_session;
 typedef struct tenon_sampler tenon_sampler;
 typedef struct tenon_backends tenon_backends;
+typedef struct tenon_engine tenon_engine;
+typedef struct tenon_request tenon_request;
 
 /* ---- 2. The short way ----------------------------------------------------------------------- */
 
@@ -205,8 +207,9 @@ TENON_API tenon_status tenon_options_parse(tenon_options* options, const char* k
 
 /* Which call takes a key. */
 #define TENON_SCOPE_MODEL 1   /* tenon_model_open, tenon_model_load, tenon_backends_create */
-#define TENON_SCOPE_SESSION 2 /* tenon_session_create */
+#define TENON_SCOPE_SESSION 2 /* tenon_session_create, tenon_engine_open_session */
 #define TENON_SCOPE_SAMPLER 3 /* tenon_sampler_create */
+#define TENON_SCOPE_ENGINE 4  /* tenon_engine_create */
 
 #define TENON_OPTION_INT 1
 #define TENON_OPTION_FLOAT 2
@@ -595,6 +598,149 @@ TENON_API void tenon_backends_destroy(tenon_backends* backends);
 TENON_API size_t tenon_backends_count(const tenon_backends* backends);
 TENON_API tenon_status tenon_backends_info(const tenon_backends* backends, size_t index,
                                            tenon_backend* backend);
+
+/* ---- 11. Engines -------------------------------------------------------------------------------
+ *
+ * An engine serves many sessions of one model: a queue, a scheduler that puts the tokens of many of
+ * them into each step, and a KV cache with a budget that is never exceeded. Sessions made by
+ * tenon_session_create are in an engine of the model's own, without limits; these are for servers.
+ * docs/engine.md tells how it works and what is promised.
+ *
+ *   tenon_engine_create(model, options, &engine);
+ *   tenon_engine_open_session(engine, NULL, &session);
+ *   tenon_session_submit(session, &submission, &request);
+ *   while (tenon_request_wait(request, -1, &piece) == TENON_OK && piece.finish == 0) ...
+ *
+ * The engine starts no thread. It computes in the calls that wait: tenon_request_wait and the calls
+ * of section 8, each for all. A host that only polls lends it a thread (tenon_engine_run), calls
+ * tenon_engine_step now and then, or names an executor.
+ */
+
+/* options: scope ENGINE; NULL for the defaults. STATE when the model has no weights. */
+TENON_API tenon_status tenon_engine_create(const tenon_model* model, const tenon_options* options,
+                                           tenon_engine** engine);
+/* Ends tenon_engine_run. What is under way in sessions of the engine goes on. */
+TENON_API void tenon_engine_destroy(tenon_engine* engine);
+
+/* As tenon_session_create, in this engine. Options of scope SESSION: "salt" keeps what the session
+ * computes from being reused under another salt (and from being guessed by timing); "priority",
+ * "client" and "weight" are those of its calls and of requests that name none. */
+TENON_API tenon_status tenon_engine_open_session(tenon_engine* engine,
+                                                 const tenon_options* options,
+                                                 tenon_session** session);
+
+#define TENON_IGNORE_END 8u /* an end token is a token like any other */
+
+/* What is to be done. Only read during tenon_session_submit. */
+typedef struct tenon_submission {
+  uint32_t struct_size;
+  uint32_t flags;    /* TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL for the text; TENON_IGNORE_END */
+  const char* text;  /* is appended to the session first; may be NULL */
+  uint64_t text_length;
+  const tenon_token* tokens; /* are appended behind the text; may be NULL */
+  uint64_t num_tokens;
+  const tenon_sampler* sampler; /* its parameters are copied; NULL: the defaults */
+  uint64_t max_tokens;          /* 0: as many as the context holds */
+  double timeout_seconds;       /* from now to the end: DEADLINE; 0: none */
+  int32_t priority;             /* higher runs first; -1000..1000 */
+  uint32_t has_priority;        /* 0: that of the session */
+  const char* client; /* requests of one key share what its weight gives; NULL: the session's */
+  uint64_t client_length;
+  double weight; /* of the client, 0.001..1000; 0: the session's */
+  /* Called when there is a piece or the end, on a thread that drives. It must not call the engine
+   * or one of its sessions or requests: it is for waking whoever will. May be NULL. */
+  void (*notify)(void* user);
+  void* user;
+} tenon_submission;
+
+/* Queues the generation of a continuation. Until it has ended the session refuses other calls
+ * (STATE) but cancel and destroy, which ends it. What was generated belongs to the session's text.
+ * BUSY when the queue of the engine is full, LIMIT when the context is; nothing is then appended. */
+TENON_API tenon_status tenon_session_submit(tenon_session* session,
+                                            const tenon_submission* submission,
+                                            tenon_request** request);
+/* Cancels it unless it has ended. */
+TENON_API void tenon_request_destroy(tenon_request* request);
+
+/* The next piece; its text is valid until the next call on the request. The last piece has a
+ * `finish`; behind it further calls give a piece without a token and with the same finish. A request
+ * that ended early returns, after the pieces that were there, its error: CANCELLED, DEADLINE,
+ * NO_MEMORY, what the backend said.
+ *   timeout_seconds  how long to wait; then the piece has TENON_NO_TOKEN and finish 0. 0 does not
+ *                    wait and does not compute; negative waits for ever. */
+TENON_API tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,
+                                          tenon_piece* piece);
+
+/* Ends the request with CANCELLED, within a few milliseconds even in the middle of a long prompt;
+ * the session can then go on from where it was. Nothing happens to one that has ended. Any thread. */
+TENON_API tenon_status tenon_request_cancel(tenon_request* request);
+
+/* Why not more of a prompt was reused. */
+#define TENON_REUSE_NO_MISS 0        /* all that could be was, or nothing like it was ever there */
+#define TENON_REUSE_DIFFERENT_TEXT 1 /* what is there goes on otherwise */
+#define TENON_REUSE_EVICTED 2        /* it was there, and its memory was needed */
+#define TENON_REUSE_OTHER_SALT 3     /* it is there under another salt */
+
+typedef struct tenon_request_figures {
+  uint32_t struct_size;
+  int32_t reuse_miss;      /* TENON_REUSE_* */
+  uint64_t prompt_tokens;  /* of the session's text when it was submitted */
+  uint64_t reused_tokens;  /* of these computed before, in the session or by others */
+  uint64_t miss_position;  /* with a miss: the first position that is not there */
+} tenon_request_figures;
+
+TENON_API tenon_status tenon_request_report(tenon_request* request,
+                                            tenon_request_figures* figures);
+
+/* Computes one step, if there is work and no other thread is at it; *worked tells. Never waits for
+ * work. */
+TENON_API tenon_status tenon_engine_step(tenon_engine* engine, int32_t* worked);
+
+/* Computes whatever comes, and sleeps between, until tenon_engine_stop or tenon_engine_destroy: for
+ * a thread that the host gives to the engine. */
+TENON_API tenon_status tenon_engine_run(tenon_engine* engine);
+/* Makes the calls of tenon_engine_run return, those under way and those to come. */
+TENON_API tenon_status tenon_engine_stop(tenon_engine* engine);
+
+/* From now on work that no call waits for is computed by the host's executor: `post` has task(arg)
+ * called once, soon, on any thread; the call returns when there is no more to do. post == NULL ends
+ * that; a task posted before is still to be called. */
+TENON_API tenon_status tenon_engine_set_executor(
+    tenon_engine* engine, void (*post)(void* user, void (*task)(void* arg), void* arg), void* user);
+
+/* Totals are since the engine was made, the rest is as it is now. */
+typedef struct tenon_engine_figures {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t waiting; /* requests in the queue, and prompt tokens of those that have not begun */
+  uint64_t waiting_tokens;
+  uint64_t running; /* requests that have begun */
+  uint64_t submitted;
+  uint64_t finished;
+  uint64_t cancelled;
+  uint64_t expired; /* ended by their deadline */
+  uint64_t failed;
+  uint64_t busy; /* refused */
+  uint64_t preempted;
+  uint64_t kv_limit_bytes;
+  uint64_t kv_held_bytes;   /* memory of the cache */
+  uint64_t kv_used_bytes;   /* of this in blocks of sessions and shared beginnings */
+  uint64_t kv_shared_bytes; /* of this held for reuse alone */
+  uint64_t steps;
+  uint64_t steps_stopped; /* by a cancel, and computed again for the others */
+  uint64_t prompt_tokens; /* computed in slices of prompts */
+  uint64_t decode_tokens; /* computed one at a time */
+  uint64_t reused_tokens;
+  uint64_t generated_tokens;
+  double step_seconds;     /* in the backend */
+  double schedule_seconds; /* choosing, preparing and settling steps */
+} tenon_engine_figures;
+
+TENON_API tenon_status tenon_engine_metrics(tenon_engine* engine, tenon_engine_figures* figures);
+/* The same and histograms (time to first token, between tokens, of whole requests) as text for
+ * Prometheus, version 0.0.4. See "Buffers" in 1. */
+TENON_API tenon_status tenon_engine_metrics_text(tenon_engine* engine, char* text,
+                                                 size_t capacity, size_t* length);
 
 #ifdef __cplusplus
 }

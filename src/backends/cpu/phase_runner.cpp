@@ -62,10 +62,11 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
       phase.kind == PhaseKind::Attention ? 1 : items_at_once(items, num_threads);
   std::atomic<uint32_t>& next = x_.next_item_[phase_index];
   // A phase of a long prompt takes tenths of a second: a cancel is not left waiting for its end.
-  while (!cancelled()) {
+  for (;;) {
     const uint32_t first = next.fetch_add(at_once, std::memory_order_relaxed);
     if (first >= items) return;
     for (uint32_t item = first; item < std::min(first + at_once, items); ++item) {
+      if (cancelled()) return;
       switch (phase.kind) {
         case PhaseKind::Rows:
           run_rows(phase, item);

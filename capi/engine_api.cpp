@@ -1,0 +1,125 @@
+// tenon_engine_*: engines that many sessions share.
+#include <string>
+
+#include "engine_handle.h"
+#include "fence.h"
+#include "model_handle.h"
+#include "option_set.h"
+#include "session_handle.h"
+#include "values.h"
+
+using namespace tenon::capi;
+
+namespace {
+
+uint64_t unless_zero(int64_t value) {
+  return value == 0 ? UINT64_MAX : static_cast<uint64_t>(value);
+}
+
+tenon::EngineOptions engine_options(const OptionSet& set, tenon::System& system) {
+  tenon::EngineOptions options;
+  options.cache_bytes = static_cast<uint64_t>(set.integer("cache_bytes"));
+  if (options.cache_bytes == 0) options.cache_bytes = system.available_memory() / 4;
+  options.step_tokens = static_cast<uint32_t>(set.integer("step_tokens"));
+  options.max_running = static_cast<uint32_t>(set.integer("running"));
+  options.max_queued = static_cast<uint64_t>(set.integer("queue"));
+  options.max_queued_tokens = unless_zero(set.integer("queue_tokens"));
+  options.ageing_ns = static_cast<uint64_t>(set.real("ageing") * 1e9);
+  options.decode_stretch = set.real("decode_stretch");
+  options.prefix_cache = set.boolean("prefix_cache");
+  return options;
+}
+
+tenon_engine_figures figures_of(const tenon::EngineMetrics& metrics) {
+  tenon_engine_figures out{};
+  out.waiting = metrics.waiting;
+  out.waiting_tokens = metrics.waiting_tokens;
+  out.running = metrics.running;
+  out.submitted = metrics.submitted_total;
+  out.finished = metrics.finished_total;
+  out.cancelled = metrics.cancelled_total;
+  out.expired = metrics.expired_total;
+  out.failed = metrics.failed_total;
+  out.busy = metrics.busy_total;
+  out.preempted = metrics.preempted_total;
+  out.kv_limit_bytes = metrics.kv_limit_bytes;
+  out.kv_held_bytes = metrics.kv_held_bytes;
+  out.kv_used_bytes = metrics.kv_used_bytes;
+  out.kv_shared_bytes = metrics.kv_shared_bytes;
+  out.steps = metrics.steps_total;
+  out.steps_stopped = metrics.steps_stopped_total;
+  out.prompt_tokens = metrics.prompt_tokens_total;
+  out.decode_tokens = metrics.decode_tokens_total;
+  out.reused_tokens = metrics.reused_tokens_total;
+  out.generated_tokens = metrics.generated_tokens_total;
+  out.step_seconds = metrics.step_seconds_total;
+  out.schedule_seconds = metrics.schedule_seconds_total;
+  return out;
+}
+
+}  // namespace
+
+tenon_status tenon_engine_create(const tenon_model* model, const tenon_options* options,
+                                 tenon_engine** engine) {
+  return fence([&] {
+    tenon_engine*& out = checked_out(engine, "engine");
+    const tenon_model& of_handle = checked(model);
+    const auto made =
+        engine_options(options_or_default(options), *of_handle.model->options().system);
+    out = new tenon_engine(of_handle.host, tenon::Engine::create(of_handle.model, made));
+  });
+}
+
+void tenon_engine_destroy(tenon_engine* engine) { delete live_or_null(engine); }
+
+tenon_status tenon_engine_open_session(tenon_engine* engine, const tenon_options* options,
+                                       tenon_session** session) {
+  return fence([&] {
+    tenon_session*& out = checked_out(session, "session");
+    const tenon_engine& of_handle = checked(engine);
+    auto opened = std::make_unique<tenon::Session>(of_handle.engine,
+                                                   session_options(options_or_default(options)));
+    out = new tenon_session(of_handle.host, std::move(opened));
+  });
+}
+
+tenon_status tenon_engine_step(tenon_engine* engine, int32_t* worked) {
+  return fence([&] {
+    int32_t& out = checked_out(worked, "worked");
+    // Kept alive: another thread may destroy the handle meanwhile.
+    const std::shared_ptr<tenon::Engine> used = checked(engine).engine;
+    out = used->step() ? 1 : 0;
+  });
+}
+
+tenon_status tenon_engine_run(tenon_engine* engine) {
+  return fence([&] {
+    const std::shared_ptr<Host> host = checked(engine).host;
+    const std::shared_ptr<tenon::Engine> used = checked(engine).engine;
+    used->serve();
+  });
+}
+
+tenon_status tenon_engine_stop(tenon_engine* engine) {
+  return fence([&] { checked(engine).engine->stop(); });
+}
+
+tenon_status tenon_engine_set_executor(tenon_engine* engine,
+                                       void (*post)(void* user, void (*task)(void* arg), void* arg),
+                                       void* user) {
+  return fence([&] { checked(engine).engine->set_executor({post, user}); });
+}
+
+tenon_status tenon_engine_metrics(tenon_engine* engine, tenon_engine_figures* figures) {
+  return fence([&] {
+    struct_out(figures_of(checked(engine).engine->metrics()), figures, "tenon_engine_figures");
+  });
+}
+
+tenon_status tenon_engine_metrics_text(tenon_engine* engine, char* text, size_t capacity,
+                                       size_t* length) {
+  return fence([&] {
+    const std::string all = tenon::prometheus_text(checked(engine).engine->metrics());
+    fill_buffer(std::span<const char>(all), text, capacity, length);
+  });
+}

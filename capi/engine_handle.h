@@ -1,0 +1,38 @@
+// The objects behind engine and request handles; the engine itself lives in engine/.
+#pragma once
+
+#include <memory>
+
+#include "engine/engine.h"
+#include "handle.h"
+#include "host.h"
+#include "text/stream_decoder.h"
+
+struct tenon_engine : tenon::capi::Handle<tenon_engine> {
+  static constexpr auto kMagic = tenon::capi::Magic::Engine;
+  static constexpr const char* kName = "engine";
+
+  tenon_engine(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Engine> made)
+      : host(std::move(of_model)), engine(std::move(made)) {}
+  ~tenon_engine() { engine->stop(); }
+
+  std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
+  std::shared_ptr<tenon::Engine> engine;
+};
+
+struct tenon_request : tenon::capi::Handle<tenon_request> {
+  static constexpr auto kMagic = tenon::capi::Magic::Request;
+  static constexpr const char* kName = "request";
+
+  tenon_request(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Engine> of,
+                tenon::StreamDecoder from)
+      : host(std::move(of_model)), engine(std::move(of)), decoder(std::move(from)) {}
+  ~tenon_request() {
+    if (generation != nullptr) engine->cancel(*generation);
+  }
+
+  std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
+  std::shared_ptr<tenon::Engine> engine;
+  std::shared_ptr<tenon::Generation> generation;  ///< null until it is queued
+  tenon::StreamDecoder decoder;
+};

@@ -1,0 +1,143 @@
+// tenon_session_submit and tenon_request_*: generations that go on by themselves.
+#include <cmath>
+
+#include "engine_handle.h"
+#include "fence.h"
+#include "sampler_handle.h"
+#include "session_handle.h"
+#include "values.h"
+
+using namespace tenon::capi;
+
+namespace {
+
+constexpr double kMaxSeconds = 1e9;
+
+uint64_t nanoseconds(double seconds, const char* what) {
+  // Written so that NaN fails.
+  if (!(seconds >= 0 && seconds <= kMaxSeconds)) {
+    tenon::fail(tenon::Code::Argument, "{} is {}, not in 0..{}", what, seconds, kMaxSeconds);
+  }
+  return static_cast<uint64_t>(seconds * 1e9);
+}
+
+tenon::GenerationOptions generation_options(const tenon_submission& given,
+                                            const tenon::SessionOptions& of_session) {
+  tenon::GenerationOptions options;
+  options.max_tokens = given.max_tokens;
+  options.timeout_ns = nanoseconds(given.timeout_seconds, "timeout_seconds");
+  if (given.timeout_seconds > 0 && options.timeout_ns == 0) options.timeout_ns = 1;
+  options.priority = given.has_priority != 0 ? given.priority : of_session.priority;
+  if (options.priority < -tenon::Scheduler::kMaxPriority ||
+      options.priority > tenon::Scheduler::kMaxPriority) {
+    tenon::fail(tenon::Code::Argument, "priority is {}, not in {}..{}", options.priority,
+                -tenon::Scheduler::kMaxPriority, tenon::Scheduler::kMaxPriority);
+  }
+  options.client = given.client == nullptr
+                       ? of_session.client
+                       : std::string(text_in(given.client, given.client_length, "client"));
+  options.weight = given.weight == 0 ? of_session.weight : given.weight;
+  if (!(options.weight >= 0.001 && options.weight <= 1000)) {
+    tenon::fail(tenon::Code::Argument, "weight is {}, not in 0.001..1000", options.weight);
+  }
+  options.ignore_end = (given.flags & TENON_IGNORE_END) != 0;
+  options.notify = given.notify;
+  options.user = given.user;
+  return options;
+}
+
+/// Appends what a submission brings; throws with nothing appended.
+void append(tenon::Session& session, const tenon_submission& given) {
+  const uint64_t before = session.position();
+  try {
+    if (given.text != nullptr) {
+      session.append(text_in(given.text, given.text_length, "text"),
+                     {.add_special = (given.flags & TENON_ADD_SPECIAL) != 0,
+                      .parse_special = (given.flags & TENON_PARSE_SPECIAL) != 0});
+    }
+    session.append(array_in(given.tokens, given.num_tokens, "tokens"));
+  } catch (...) {
+    session.rewind(before);
+    throw;
+  }
+}
+
+}  // namespace
+
+tenon_status tenon_session_submit(tenon_session* session, const tenon_submission* submission,
+                                  tenon_request** request) {
+  return fence([&] {
+    const SessionCall call(session);
+    tenon_request*& out = checked_out(request, "request");
+    const tenon_submission given = struct_in(submission, "tenon_submission");
+    check_flags(given.flags, TENON_ADD_SPECIAL | TENON_PARSE_SPECIAL | TENON_IGNORE_END);
+    const auto options = generation_options(given, call->session->options());
+    tenon::Session& text = *call->session;
+    const tenon::Sampler* draws =
+        given.sampler != nullptr ? &checked(given.sampler).sampler : &call->default_sampler();
+    const uint64_t before = text.position();
+    append(text, given);
+    if (text.position() != before) call->restart_text();
+    try {
+      // Made first, so that nothing can fail once it is queued.
+      auto made = std::make_unique<tenon_request>(call->host, text.engine(), call->decoder);
+      made->generation = text.submit(*draws, options);
+      out = made.release();
+    } catch (...) {
+      text.rewind(before);
+      call->restart_text();
+      throw;
+    }
+  });
+}
+
+void tenon_request_destroy(tenon_request* request) { delete live_or_null(request); }
+
+tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,
+                                tenon_piece* piece) {
+  return fence([&] {
+    tenon_request& waited = checked(request);
+    (void)checked_struct_size(piece, "tenon_piece");
+    tenon::Engine& engine = *waited.engine;
+    if (timeout_seconds != 0) {
+      const bool forever = timeout_seconds < 0;
+      engine.wait(*waited.generation,
+                  forever ? UINT64_MAX : nanoseconds(timeout_seconds, "timeout_seconds"));
+    }
+    const tenon::Engine::Fetched fetched = engine.fetch(*waited.generation);
+    if (fetched.failure) std::rethrow_exception(fetched.failure);
+    tenon_piece out{};
+    out.token = TENON_NO_TOKEN;
+    out.finish = static_cast<int32_t>(fetched.finish);
+    std::string_view text;
+    if (fetched.has_token) {
+      out.token = fetched.token;
+      text = waited.decoder.push(fetched.token);
+      // An end token has no text of its own; what is left is a character that will never be whole.
+      if (out.finish == TENON_FINISH_END && text.empty()) text = waited.decoder.finish();
+    }
+    out.text = text.data() != nullptr ? text.data() : "";
+    out.length = text.size();
+    struct_out(out, piece, "tenon_piece");
+  });
+}
+
+tenon_status tenon_request_cancel(tenon_request* request) {
+  return fence([&] {
+    tenon_request& cancelled = checked(request);
+    cancelled.engine->cancel(*cancelled.generation);
+  });
+}
+
+tenon_status tenon_request_report(tenon_request* request, tenon_request_figures* figures) {
+  return fence([&] {
+    tenon_request& asked = checked(request);
+    const tenon::ReuseReport report = asked.engine->report(*asked.generation);
+    tenon_request_figures out{};
+    out.reuse_miss = static_cast<int32_t>(report.miss.cause);
+    out.prompt_tokens = report.prompt_tokens;
+    out.reused_tokens = report.reused_tokens;
+    out.miss_position = report.miss.position;
+    struct_out(out, figures, "tenon_request_figures");
+  });
+}

@@ -1,0 +1,163 @@
+// An engine that many sessions share, and requests that generate by themselves: for servers and
+// programs with many texts. A program with one text needs Session alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tenon/error.hpp>
+#include <tenon/model.hpp>
+#include <tenon/options.hpp>
+#include <tenon/sampler.hpp>
+#include <tenon/session.hpp>
+#include <tenon/tokenizer.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// What is to be done; tenon.h, section 11, tells the meaning of each.
+struct Submission {
+  std::string_view text{};
+  std::span<const Token> tokens{};
+  bool add_special = false;  ///< for the text
+  bool parse_special = false;
+  bool ignore_end = false;
+  const Sampler* sampler = nullptr;  ///< null: the defaults
+  uint64_t max_tokens = 0;
+  double timeout_seconds = 0;         ///< 0: none
+  std::optional<int32_t> priority{};  ///< higher runs first
+  std::optional<std::string_view> client{};
+  double weight = 0;
+  void (*notify)(void* user) = nullptr;
+  void* user = nullptr;
+};
+
+/// A generation under way. Move-only; one thread at a time, but cancel() from any. Cancelled when
+/// destroyed.
+class Request {
+ public:
+  explicit Request(tenon_request* raw) : handle_(raw) {}
+
+  /// Waits for the next piece, which is valid until the next call; nullopt at the end. Throws
+  /// tenon::Error when the request ended early: Cancelled, Deadline, ...
+  std::optional<Piece> next() {
+    const Piece piece = wait(-1);
+    if (piece.token == TENON_NO_TOKEN) return std::nullopt;
+    return piece;
+  }
+  /// The next piece if there is one by then; without a token: not yet (finish 0), or the end.
+  Piece wait(double timeout_seconds) {
+    tenon_piece raw{};
+    raw.struct_size = sizeof raw;
+    check(tenon_request_wait(get(), timeout_seconds, &raw));
+    return {{raw.text, static_cast<size_t>(raw.length)}, raw.token, raw.finish};
+  }
+  /// wait(0): neither waits nor computes.
+  Piece poll() { return wait(0); }
+
+  void cancel() noexcept { (void)tenon_request_cancel(get()); }
+
+  /// How much of the prompt was reused, and why not more.
+  [[nodiscard]] tenon_request_figures report() const {
+    tenon_request_figures figures{};
+    figures.struct_size = sizeof figures;
+    check(tenon_request_report(get(), &figures));
+    return figures;
+  }
+
+  [[nodiscard]] tenon_request* get() const noexcept { return handle_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(tenon_request* raw) const noexcept { tenon_request_destroy(raw); }
+  };
+  std::unique_ptr<tenon_request, Destroy> handle_;
+};
+
+/// Continues a session's text behind what the submission appends.
+inline Request submit(Session& session, const Submission& what) {
+  tenon_submission raw{};
+  raw.struct_size = sizeof raw;
+  raw.flags = flags_of({what.add_special, what.parse_special}) |
+              (what.ignore_end ? TENON_IGNORE_END : 0u);
+  raw.text = what.text.data();
+  raw.text_length = what.text.size();
+  raw.tokens = what.tokens.data();
+  raw.num_tokens = what.tokens.size();
+  raw.sampler = what.sampler != nullptr ? what.sampler->get() : nullptr;
+  raw.max_tokens = what.max_tokens;
+  raw.timeout_seconds = what.timeout_seconds;
+  raw.priority = what.priority.value_or(0);
+  raw.has_priority = what.priority ? 1 : 0;
+  // An empty key is one as well, so it must not be NULL.
+  if (what.client) raw.client = what.client->empty() ? "" : what.client->data();
+  raw.client_length = what.client ? what.client->size() : 0;
+  raw.weight = what.weight;
+  raw.notify = what.notify;
+  raw.user = what.user;
+  tenon_request* request = nullptr;
+  check(tenon_session_submit(session.get(), &raw, &request));
+  return Request(request);
+}
+
+/// Move-only; any thread. Sessions keep what they need of it alive.
+class Engine {
+ public:
+  explicit Engine(const Model& model, const EngineOptions& options = {}) {
+    tenon_engine* raw = nullptr;
+    check(tenon_engine_create(model.get(), Options(options).get(), &raw));
+    handle_.reset(raw);
+  }
+
+  [[nodiscard]] Session open_session(const SessionOptions& options = {}) {
+    tenon_session* raw = nullptr;
+    check(tenon_engine_open_session(get(), Options(options).get(), &raw));
+    return Session::adopt(raw);
+  }
+
+  /// One step if there is work and nobody is at it; whether there was.
+  bool step() {
+    int32_t worked = 0;
+    check(tenon_engine_step(get(), &worked));
+    return worked != 0;
+  }
+  /// Drives until stop(): for a thread of the host's.
+  void run() { check(tenon_engine_run(get())); }
+  void stop() noexcept { (void)tenon_engine_stop(get()); }
+  void set_executor(void (*post)(void* user, void (*task)(void* arg), void* arg), void* user) {
+    check(tenon_engine_set_executor(get(), post, user));
+  }
+
+  [[nodiscard]] tenon_engine_figures metrics() const {
+    tenon_engine_figures figures{};
+    figures.struct_size = sizeof figures;
+    check(tenon_engine_metrics(get(), &figures));
+    return figures;
+  }
+  /// For Prometheus.
+  [[nodiscard]] std::string metrics_text() const {
+    std::string text(16384, '\0');
+    for (;;) {
+      size_t needed = 0;
+      check(tenon_engine_metrics_text(get(), text.data(), text.size(), &needed));
+      const bool fits = needed <= text.size();
+      text.resize(needed);
+      if (fits) return text;
+    }
+  }
+
+  [[nodiscard]] tenon_engine* get() const noexcept { return handle_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(tenon_engine* raw) const noexcept { tenon_engine_destroy(raw); }
+  };
+  std::unique_ptr<tenon_engine, Destroy> handle_;
+};
+
+}  // namespace v1
+}  // namespace tenon

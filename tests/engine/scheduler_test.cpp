@@ -1,0 +1,337 @@
+// The scheduler with memory and work that a test makes up: order, shares, bounds, preemption.
+#include "engine/scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+
+#include "tests/base/expect_error.h"
+
+namespace tenon {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+/// A request of so many prompt tokens and then so many single ones.
+struct Job : Work {
+  uint64_t total = 0;   // tokens to compute in all
+  uint64_t prompt = 0;  // of these at first
+  uint64_t done = 0;
+  uint64_t blocks = 0;
+  bool refused = false;
+  bool waits = false;
+};
+
+/// Blocks of 10 tokens.
+class FakeMemory : public WorkMemory {
+ public:
+  explicit FakeMemory(uint64_t blocks = 1000000) : free_(blocks), all_(blocks) {}
+  bool refresh(Work& work) override { return !job(work).waits; }
+  Room reserve(Work& work, uint32_t num_tokens) override {
+    const uint64_t needed = (job(work).done + num_tokens + 9) / 10 - job(work).blocks;
+    if (job(work).blocks + needed > all_) return Room::Never;
+    if (needed > free_) return Room::None;
+    free_ -= needed;
+    job(work).blocks += needed;
+    return Room::Reserved;
+  }
+  bool fits(const Work& work) override {
+    const Job& of = static_cast<const Job&>(work);
+    return (of.done + of.num_left + 9) / 10 - of.blocks <= free_;
+  }
+  bool holds(const Work& work) override { return static_cast<const Job&>(work).blocks > 0; }
+  void drop(Work& work) noexcept override {
+    give_back(job(work));
+    job(work).num_left += job(work).done;
+    job(work).done = 0;
+    ++num_drops;
+  }
+  void refuse(Work& work) noexcept override {
+    give_back(job(work));
+    job(work).refused = true;
+  }
+  void give_back(Job& of) noexcept {
+    free_ += of.blocks;
+    of.blocks = 0;
+  }
+  [[nodiscard]] uint64_t free() const { return free_; }
+  uint64_t num_drops = 0;
+
+ private:
+  static Job& job(Work& work) { return static_cast<Job&>(work); }
+  uint64_t free_;
+  uint64_t all_;
+};
+
+/// A scheduler, its memory, and an executor that computes by counting.
+struct Rig {
+  explicit Rig(const SchedulerOptions& options, uint64_t blocks = 1000000)
+      : scheduler(options), memory(blocks) {}
+  ~Rig() {
+    for (Job& job : jobs) scheduler.remove(job);
+  }
+  Job& add(uint64_t prompt, uint64_t decodes = 0, std::string_view client = "",
+           double weight = 1, int32_t priority = 0) {
+    Job& job = jobs.emplace_back();
+    job.client = &scheduler.client(client, weight);
+    job.priority = priority;
+    job.num_left = job.prompt = prompt;
+    job.total = prompt + decodes;
+    job.bounded = true;
+    try {
+      scheduler.add(job, now);
+    } catch (...) {
+      jobs.pop_back();
+      throw;
+    }
+    return job;
+  }
+  /// One step; the picks as (job, tokens).
+  std::vector<std::pair<const Work*, uint32_t>> step(uint32_t beside = 1000) {
+    std::vector<std::pair<const Work*, uint32_t>> out;
+    std::vector<Pick> picks;
+    for (const Pick& pick : scheduler.pick(now, 1000, beside, memory)) picks.push_back(pick);
+    for (const Pick& pick : picks) {
+      Job& job = static_cast<Job&>(*pick.work);
+      out.emplace_back(pick.work, pick.num_tokens);
+      tokens[job.client] += pick.num_tokens;
+      job.done += pick.num_tokens;
+      job.num_left -= pick.num_tokens;
+      if (job.num_left > 0) continue;
+      if (job.done >= job.total) {
+        scheduler.remove(job);
+        memory.give_back(job);
+      } else {
+        job.num_left = 1;
+      }
+    }
+    now += kSecond / 100;
+    return out;
+  }
+  using Picks = std::vector<std::pair<const Work*, uint32_t>>;
+
+  Scheduler scheduler;
+  FakeMemory memory;
+  std::deque<Job> jobs;
+  std::map<const Client*, uint64_t> tokens;
+  uint64_t now = kSecond;
+};
+
+SchedulerOptions with(uint32_t step_tokens, uint32_t running = 1000) {
+  SchedulerOptions options;
+  options.step_tokens = step_tokens;
+  options.max_running = running;
+  return options;
+}
+
+TEST(Scheduler, HasNothingToDoWhenEmpty) {
+  Rig rig(with(10));
+  EXPECT_TRUE(rig.step().empty());
+}
+
+TEST(Scheduler, PutsDecodesBeforePromptsAndCutsThose) {
+  Rig rig(with(10));
+  Job& prompt = rig.add(100);
+  Job& a = rig.add(1, 5);
+  Job& b = rig.add(1, 5);
+  EXPECT_EQ(rig.step(), (Rig::Picks{{&a, 1}, {&b, 1}, {&prompt, 8}}));
+  EXPECT_EQ(rig.step(3), (Rig::Picks{{&a, 1}, {&b, 1}, {&prompt, 3}}));
+  EXPECT_EQ(rig.step(0), (Rig::Picks{{&a, 1}, {&b, 1}, {&prompt, 1}})) << "never nothing at all";
+}
+
+TEST(Scheduler, FillsAStepWithSeveralPromptsOldestFirst) {
+  Rig rig(with(10));
+  Job& a = rig.add(4);
+  Job& b = rig.add(4);
+  Job& c = rig.add(4);
+  EXPECT_EQ(rig.step(), (Rig::Picks{{&a, 4}, {&b, 4}, {&c, 2}}));
+}
+
+TEST(Scheduler, RunsHigherPrioritiesFirst) {
+  Rig rig(with(10));
+  Job& low = rig.add(20, 0, "", 1, -1);
+  Job& high = rig.add(20, 0, "", 1, 3);
+  EXPECT_EQ(rig.step(), (Rig::Picks{{&high, 10}}));
+  EXPECT_EQ(rig.step(), (Rig::Picks{{&high, 10}}));
+  EXPECT_EQ(rig.step(), (Rig::Picks{{&low, 10}}));
+}
+
+TEST(Scheduler, AgesWhatIsNeverServed) {
+  SchedulerOptions options = with(10, 1);
+  options.ageing_ns = kSecond;
+  Rig rig(options);
+  Job& low = rig.add(10, 0, "", 1, 0);
+  for (int i = 0; i < 100; ++i) rig.add(10, 0, "", 1, 2);
+  uint64_t steps = 0;
+  while (low.done == 0 && steps < 1000) {
+    rig.step();
+    rig.add(10, 0, "", 1, 2);
+    ++steps;
+  }
+  EXPECT_NEAR(static_cast<double>(steps), 200, 5) << "two priorities, a second each, 100 steps a second";
+}
+
+TEST(Scheduler, WithoutAgeingLowPrioritiesWait) {
+  SchedulerOptions options = with(10, 1);
+  options.ageing_ns = 0;
+  Rig rig(options);
+  Job& low = rig.add(10, 0, "", 1, 0);
+  for (int i = 0; i < 500; ++i) {
+    rig.add(10, 0, "", 1, 1);
+    rig.step();
+  }
+  EXPECT_EQ(low.done, 0u);
+}
+
+/// Tokens of clients a and b, weighted 3:1, who always have `waiting` requests each.
+double share(const SchedulerOptions& options, uint64_t prompt, uint64_t decodes) {
+  Rig rig(options);
+  const Client* a = &rig.scheduler.client("a", 3);
+  const Client* b = &rig.scheduler.client("b", 1);
+  for (int step = 0; step < 4000; ++step) {
+    while (a->num_works < 40) rig.add(prompt, decodes, "a", 3);
+    while (b->num_works < 40) rig.add(prompt, decodes, "b", 1);
+    rig.step(20);
+    while (!rig.jobs.empty() && rig.jobs.front().place() == Work::Place::Out) rig.jobs.pop_front();
+  }
+  return static_cast<double>(rig.tokens[a]) / static_cast<double>(rig.tokens[b]);
+}
+
+TEST(Scheduler, SharesByWeight) {
+  EXPECT_NEAR(share(with(64), 100, 0), 3, 0.15) << "prompts";
+  EXPECT_NEAR(share(with(64, 16), 1, 50), 3, 0.15) << "answers";
+  EXPECT_NEAR(share(with(64, 16), 80, 20), 3, 0.15) << "both";
+  EXPECT_NEAR(share(with(16, 64), 1, 50), 3, 0.15) << "more that decode than a step holds";
+}
+
+TEST(Scheduler, GivesNoCreditForHavingBeenAway) {
+  Rig rig(with(10));
+  rig.add(2000, 0, "a");
+  for (int i = 0; i < 100; ++i) rig.step();
+  Job& back = rig.add(1000, 0, "b");
+  uint64_t of_b = 0;
+  for (int i = 0; i < 20; ++i) {
+    for (const auto& [work, count] : rig.step()) of_b += work == &back ? count : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(of_b), 100, 20) << "half of 20 steps";
+}
+
+TEST(Scheduler, BoundsTheQueueByRequestsAndTokens) {
+  SchedulerOptions options = with(10, 1);
+  options.max_queued = 2;
+  options.max_queued_tokens = 50;
+  Rig rig(options);
+  rig.add(20);
+  expect_error(Code::Busy, HasSubstr("limit of 50"), [&] { rig.add(31); });
+  rig.add(30);
+  expect_error(Code::Busy, HasSubstr("the limit is 2"), [&] { rig.add(0); });
+  EXPECT_EQ(rig.scheduler.num_queued(), 2u);
+  rig.step();  // one has begun
+  EXPECT_EQ(rig.scheduler.num_queued(), 1u);
+  EXPECT_EQ(rig.scheduler.num_queued_tokens(), 30u);
+  rig.add(20);
+}
+
+TEST(Scheduler, LetsNoMoreBeginThanMayRun) {
+  Rig rig(with(100, 2));
+  for (int i = 0; i < 5; ++i) rig.add(10, 5);
+  EXPECT_EQ(rig.step().size(), 2u);
+  EXPECT_EQ(rig.scheduler.num_running(), 2u);
+  EXPECT_EQ(rig.scheduler.num_waiting(), 3u);
+}
+
+TEST(Scheduler, PreemptsTheYoungestOfTheLowestAndLosesNothing) {
+  Rig rig(with(100), 10);
+  Job& old = rig.add(40, 40);
+  Job& young = rig.add(40, 40);
+  for (int i = 0; i < 300 && rig.scheduler.num_running() + rig.scheduler.num_waiting() > 0; ++i) {
+    rig.step();
+    if (young.done < 40 && old.done < 80 && rig.memory.num_drops > 0) {
+      EXPECT_GT(old.done, 40u) << "the older one goes on";
+    }
+  }
+  EXPECT_EQ(old.done, 80u);
+  EXPECT_EQ(young.done, 80u);
+  EXPECT_GE(rig.memory.num_drops, 1u);
+  EXPECT_LE(rig.memory.num_drops, 2u) << "no to and fro";
+  EXPECT_EQ(rig.memory.free(), 10u);
+}
+
+TEST(Scheduler, LetsHighPrioritiesTakeBlocksFromLowOnes) {
+  Rig rig(with(100), 6);
+  Job& low = rig.add(40, 10);
+  rig.step();
+  Job& high = rig.add(40, 10, "", 1, 1);
+  const auto picks = rig.step();
+  EXPECT_EQ(picks.back(), (std::pair<const Work*, uint32_t>{&high, 40}));
+  EXPECT_EQ(low.blocks, 0u);
+  for (int i = 0; i < 40; ++i) rig.step();
+  EXPECT_EQ(high.done, 50u);
+  EXPECT_EQ(low.done, 50u);
+}
+
+TEST(Scheduler, RefusesWhatCanNeverFit) {
+  Rig rig(with(1000), 5);
+  Job& big = rig.add(60);
+  Job& small = rig.add(20);
+  rig.step();
+  EXPECT_TRUE(big.refused);
+  EXPECT_EQ(small.done, 20u);
+}
+
+TEST(Scheduler, PutsOffWhatOthersAreComputing) {
+  Rig rig(with(100));
+  Job& first = rig.add(30);
+  Job& same = rig.add(30);
+  same.waits = true;
+  EXPECT_EQ(rig.step(), (Rig::Picks{{&first, 30}}));
+  same.waits = false;
+  EXPECT_EQ(rig.step(), (Rig::Picks{{&same, 30}}));
+}
+
+TEST(Scheduler, TakesBackWhatWasNotComputed) {
+  Rig rig(with(10));
+  Job& job = rig.add(100, 0, "a");
+  rig.scheduler.pick(rig.now, 1000, 1000, rig.memory);
+  EXPECT_EQ(job.client->served, 10);
+  rig.scheduler.take_back();
+  EXPECT_EQ(job.client->served, 0);
+}
+
+/// Whatever is thrown at it, everything ends, blocks come back, and a pick with work does something.
+TEST(Scheduler, ComesToAnEndWithRandomWork) {
+  uint32_t state = 7;
+  const auto random = [&state](uint32_t below) {
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % below;
+  };
+  for (int round = 0; round < 60; ++round) {
+    SchedulerOptions options = with(1 + random(40), 1 + random(8));
+    Rig rig(options, 8 + random(30));
+    uint32_t to_come = 40;
+    for (int step = 0; step < 100000; ++step) {
+      if (to_come > 0 && random(3) == 0) {
+        const char* clients[] = {"a", "b", "c"};
+        rig.add(1 + random(70), random(60), clients[random(3)], 1 + random(3),
+                static_cast<int32_t>(random(3)));
+        --to_come;
+      }
+      const uint64_t refused_before =
+          static_cast<uint64_t>(std::ranges::count_if(rig.jobs, &Job::refused));
+      const bool had_work = !rig.scheduler.empty();
+      const auto picks = rig.step(1 + random(20));
+      const uint64_t refused =
+          static_cast<uint64_t>(std::ranges::count_if(rig.jobs, &Job::refused));
+      ASSERT_TRUE(!had_work || !picks.empty() || refused > refused_before) << round;
+      if (to_come == 0 && rig.scheduler.empty()) break;
+    }
+    for (const Job& job : rig.jobs) ASSERT_TRUE(job.refused || job.done == job.total) << round;
+  }
+}
+
+}  // namespace
+}  // namespace tenon
