@@ -31,5 +31,92 @@ TEST(TokenPath, AllocatesNothing) {
   EXPECT_GT(before, 0u) << "the counter counts";
 }
 
+// ---- Memory that is refused ---------------------------------------------------------------------
+
+/// Create, submit, step, fork and draw; everything is given back at the end.
+std::vector<Token> answer(const std::shared_ptr<const Model>& model) {
+  EngineOptions options;
+  options.prefix_cache = true;
+  const auto engine = Engine::create(model, options);
+  Session session(engine, SessionOptions{128});
+  session.append(make_tokens(40));
+  GenerationOptions limits;
+  limits.max_tokens = 3;
+  limits.client = "a client whose key is no short one";
+  limits.ignore_end = true;
+  const auto generation = session.submit(greedy_sampler(), limits);
+  std::vector<Token> tokens;
+  for (;;) {
+    engine->wait(*generation, UINT64_MAX);
+    const Engine::Fetched fetched = engine->fetch(*generation);
+    if (fetched.failure) std::rethrow_exception(fetched.failure);
+    if (fetched.ended) break;
+    tokens.push_back(fetched.token);
+  }
+  const auto fork = session.fork();
+  for (const Token token : generate(*fork, 2)) tokens.push_back(token);
+  return tokens;
+}
+
+/// What it answers, or nothing when memory was refused.
+std::vector<Token> answer_or_nothing(const std::shared_ptr<const Model>& model) {
+  try {
+    return answer(model);
+  } catch (const std::bad_alloc&) {
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::NoMemory) << error.what();
+  }
+  return {};
+}
+
+TEST(RefusedMemory, OfOperatorNewIsAnErrorAndLeavesNothing) {
+  ModelOptions options;
+  options.threads = 1;
+  const auto model = load_tiny({}, std::move(options));
+  const std::vector<Token> expected = answer(model);
+  for (int64_t granted = 0;; ++granted) {
+    const int64_t held = counted_new::num_held;
+    bool all_granted = false;
+    {
+      counted_new::allocations_left = granted;
+      const std::vector<Token> tokens = answer_or_nothing(model);
+      all_granted = counted_new::allocations_left > 0;
+      counted_new::allocations_left = -1;
+      // Where it is no loss a refusal is passed over.
+      EXPECT_TRUE(tokens.empty() || tokens == expected) << granted;
+    }
+    ASSERT_EQ(counted_new::num_held - held, 0) << granted;
+    ASSERT_LT(granted, 5000);
+    if (all_granted) break;
+    if (granted % 16 != 0) continue;
+    ASSERT_EQ(answer(model), expected) << granted;
+  }
+}
+
+TEST(RefusedMemory, OfTheSystemIsAnErrorAndTheNextRequestIsFine) {
+  const auto load = [](const std::shared_ptr<FaultySystem>& system) {
+    ModelOptions options;
+    options.threads = 1;
+    options.system = system;
+    return load_tiny({}, std::move(options));
+  };
+  auto system = std::make_shared<FaultySystem>();
+  auto model = load(system);
+  const uint64_t first = system->num_calls();
+  const std::vector<Token> expected = answer(model);
+  const uint64_t last = system->num_calls();
+  ASSERT_GT(last, first);
+  for (uint64_t n = first; n < last; ++n) {
+    system = std::make_shared<FaultySystem>(n);
+    model = load(system);
+    const std::vector<Token> tokens = answer_or_nothing(model);
+    EXPECT_TRUE(system->failed());
+    EXPECT_TRUE(tokens.empty() || tokens == expected) << n;
+    EXPECT_EQ(answer(model), expected) << n;
+    model.reset();
+    EXPECT_TRUE(system->all_released()) << n;
+  }
+}
+
 }  // namespace
 }  // namespace tenon
