@@ -29,6 +29,24 @@ std::vector<std::string> read_strings(const Metadata& metadata, std::string_view
   return out;
 }
 
+/// An array of u8 or i8 as bytes; empty where the key is missing.
+std::string read_bytes(const Metadata& metadata, std::string_view key) {
+  const MetadataValue* value = metadata.find_value(key);
+  if (value == nullptr) return {};
+  if (value->count > kMaxEntries) {
+    fail(Code::Limit, "{}: key \"{}\" has {} entries, the limit is {}", metadata.file_name(), key,
+         value->count, kMaxEntries);
+  }
+  std::string bytes;
+  for (const int32_t byte : metadata.get<std::vector<int32_t>>(key)) {
+    if (byte < -128 || byte > 255) {
+      fail(Code::Format, "{}: key \"{}\": {} is no byte", metadata.file_name(), key, byte);
+    }
+    bytes.push_back(static_cast<char>(byte));
+  }
+  return bytes;
+}
+
 /// Lists that go with the tokens are absent or as long. Looks at the file's value, before anything
 /// is allocated for a copy of it.
 void check_length(const Metadata& metadata, std::string_view key, size_t tokens) {
@@ -52,7 +70,8 @@ Vocabulary read_vocabulary(const Metadata& metadata) {
     fail(Code::Format, "{}: key \"{}\" is missing", metadata.file_name(), kTokens);
   }
   vocabulary.tokens = read_strings(metadata, kTokens);
-  if (vocabulary.model == "gpt2" && !metadata.contains(kMerges)) {
+  const bool merges = vocabulary.model == "gpt2" || vocabulary.model == "gemma4";
+  if (merges && !metadata.contains(kMerges)) {
     fail(Code::Format, "{}: key \"{}\" is missing", metadata.file_name(), kMerges);
   }
   vocabulary.merges = read_strings(metadata, kMerges);
@@ -72,7 +91,15 @@ Vocabulary read_vocabulary(const Metadata& metadata) {
   vocabulary.separator = id("tokenizer.ggml.seperator_token_id");
   vocabulary.add_bos = flag("tokenizer.ggml.add_bos_token");
   vocabulary.add_eos = flag("tokenizer.ggml.add_eos_token");
+  vocabulary.add_sep = flag("tokenizer.ggml.add_sep_token");
   vocabulary.add_space_prefix = flag("tokenizer.ggml.add_space_prefix");
+
+  vocabulary.charsmap = read_bytes(metadata, "tokenizer.ggml.precompiled_charsmap");
+  vocabulary.remove_extra_spaces = flag("tokenizer.ggml.remove_extra_whitespaces");
+  vocabulary.escape_spaces = flag("tokenizer.ggml.escape_whitespaces");
+  vocabulary.space_as_suffix = flag("tokenizer.ggml.treat_whitespace_as_suffix");
+  vocabulary.lowercase = flag("tokenizer.ggml.normalizer.lowercase");
+  vocabulary.strip_accents = flag("tokenizer.ggml.normalizer.strip_accents");
   return vocabulary;
 }
 

@@ -4,8 +4,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/utf8.h"
 #include "text/byte_alphabet.h"
+#include "text/char_bpe_tokenizer.h"
+#include "text/merge_list.h"
 #include "text/merger.h"
 #include "text/pre_tokenizer.h"
 #include "text/token_table.h"
@@ -14,47 +15,6 @@
 
 namespace tenon {
 namespace {
-
-/// The token named by `half` of merge `i`.
-Token merge_token(const TokenTable& table, size_t i, std::string_view text, const char* what) {
-  const auto token = table.find(text);
-  if (!token) {
-    fail(Code::Format, "tokenizer.ggml.merges: merge {}: its {} {} is not in the vocabulary", i,
-         what, quoted(text));
-  }
-  return *token;
-}
-
-/// Published vocabularies have every half and every result of a merge, and no merge twice; a list
-/// that does not would cut text in ways its model never saw.
-MergeTable read_merges(const TokenTable& table, const std::vector<std::string>& merges) {
-  if (merges.size() >= Merge::kNoRank) {
-    fail(Code::Limit, "tokenizer.ggml.merges: {} merges, the limit is {}", merges.size(),
-         Merge::kNoRank - 1);
-  }
-  MergeTable out(merges.size());
-  std::string joined;
-  for (size_t i = 0; i < merges.size(); ++i) {
-    const std::string_view merge = merges[i];
-    const size_t space = merge.find(' ');
-    if (space == 0 || space >= merge.size() - 1) {
-      fail(Code::Format, "tokenizer.ggml.merges: merge {} is {}, not two tokens and a space", i,
-           quoted(merge));
-    }
-    const std::string_view left = merge.substr(0, space);
-    const std::string_view right = merge.substr(space + 1);
-    joined.assign(left).append(right);
-    const Token left_token = merge_token(table, i, left, "left half");
-    const Token right_token = merge_token(table, i, right, "right half");
-    const Token result = merge_token(table, i, joined, "result");
-    // Plain text must never turn into a control token.
-    if (table.is_structure(result)) continue;
-    if (!out.insert(left_token, right_token, {static_cast<uint32_t>(i), result})) {
-      fail(Code::Format, "tokenizer.ggml.merges: merge {} ({}) is there twice", i, quoted(merge));
-    }
-  }
-  return out;
-}
 
 /// The symbol of each byte: its token, or ~byte. Published vocabularies lack bytes that their
 /// training text never had (falcon has no U+0003, starcoder no 0xF1), but never all.
@@ -80,21 +40,21 @@ class BpeTokenizer final : public Tokenizer {
                const std::vector<std::string>& merges)
       : Tokenizer(std::move(token_table)),
         pre_tokenizer_(pre_tokenizer),
+        patterns_(compile_patterns(pre_tokenizer.patterns)),
         bytes_(byte_symbols(table())),
         merges_(read_merges(table(), merges)) {}
 
  private:
   void encode_text(std::string_view text, bool, std::vector<Token>& out) const override {
-    WordCache cache(text.size());
+    WordCachePool::Loan cache(caches_);
     std::vector<Symbol> symbols;
-    split_words(pre_tokenizer_.patterns, text, [&](std::string_view word) {
-      if (const auto known = cache.find(word)) {
-        out.insert(out.end(), known->begin(), known->end());
-        return;
-      }
+    out.reserve(out.size() + text.size() / 4);
+    Splitter splitter(patterns_);
+    splitter.split(text, [&](std::string_view word) {
+      if (cache->append(word, out)) return;
       const size_t before = out.size();
       encode_word(word, symbols, out);
-      cache.insert(word, std::span(out).subspan(before));
+      cache->insert(word, std::span(out).subspan(before));
     });
   }
 
@@ -132,14 +92,19 @@ class BpeTokenizer final : public Tokenizer {
   }
 
   const PreTokenizer& pre_tokenizer_;
+  std::vector<Pattern> patterns_;
   std::array<Symbol, 256> bytes_;
   MergeTable merges_;
+  mutable WordCachePool caches_;
 };
 
 }  // namespace
 
 std::unique_ptr<const Tokenizer> make_bpe_tokenizer(Vocabulary vocabulary) {
   const PreTokenizer& pre_tokenizer = pre_tokenizer_of(vocabulary.pre);
+  if (pre_tokenizer.characters) {
+    return make_char_bpe_tokenizer(std::move(vocabulary), pre_tokenizer);
+  }
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::ByteLevel;
   defaults.add_bos = pre_tokenizer.add_bos;

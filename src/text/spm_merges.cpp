@@ -104,16 +104,6 @@ struct NewMerge {
 
 }  // namespace
 
-void CharSymbols::set(uint32_t code, Symbol symbol) {
-  uint16_t& page = pages_[code / kPage];
-  if (page == 0) {
-    page = static_cast<uint16_t>(cells_.size() / kPage);
-    const uint32_t first = code / kPage * kPage;
-    for (uint32_t i = 0; i < kPage; ++i) cells_.push_back(~static_cast<Symbol>(first + i));
-  }
-  cells_[page * kPage + code % kPage] = symbol;
-}
-
 SpmMerges make_spm_merges(const TokenTable& table) {
   const std::vector<std::string> texts = mergeable_texts(table);
   CharSymbols characters;

@@ -4,28 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "text/char_symbols.h"
 #include "text/merge_table.h"
 #include "text/token_table.h"
 
 namespace tenon {
-
-/// The symbol that each single character starts as: its token, or ~code when it has none.
-class CharSymbols {
- public:
-  CharSymbols() : pages_(kCodePoints / kPage, 0), cells_(kPage) {}
-
-  void set(uint32_t code, Symbol symbol);
-  [[nodiscard]] Symbol of(uint32_t code) const {
-    const uint16_t page = pages_[code / kPage];
-    return page == 0 ? ~static_cast<Symbol>(code) : cells_[page * kPage + code % kPage];
-  }
-
- private:
-  static constexpr uint32_t kCodePoints = 0x110000;
-  static constexpr uint32_t kPage = 256;
-  std::vector<uint16_t> pages_;  // [code / kPage] number of the page in cells_; 0: no tokens there
-  std::vector<Symbol> cells_;    // [pages, kPage]
-};
 
 struct SpmMerges {
   CharSymbols characters;

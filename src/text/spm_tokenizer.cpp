@@ -46,23 +46,19 @@ class SpmTokenizer final : public Tokenizer {
 
  private:
   void encode_text(std::string_view text, bool at_start, std::vector<Token>& out) const override {
-    WordCache cache(text.size());
+    WordCachePool::Loan cache(caches_);
     std::vector<Symbol> symbols;
     bool prefix = at_start && table().add_space_prefix;
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = merges_.words_are_separate ? word_end(text, begin) : text.size();
       const std::string_view word = text.substr(begin, end - begin);
       begin = end;
-      const auto known = prefix ? std::nullopt : cache.find(word);
-      if (known) {
-        out.insert(out.end(), known->begin(), known->end());
-        continue;
-      }
+      if (!prefix && cache->append(word, out)) continue;
       const size_t before = out.size();
       symbols.clear();
       if (prefix) symbols.push_back(mark_);
       encode_word(word, symbols, out);
-      if (!prefix) cache.insert(word, std::span(out).subspan(before));
+      if (!prefix) cache->insert(word, std::span(out).subspan(before));
       prefix = false;
     }
   }
@@ -100,6 +96,7 @@ class SpmTokenizer final : public Tokenizer {
   std::array<Token, 256> bytes_;
   SpmMerges merges_;
   Symbol mark_;  // what a space becomes
+  mutable WordCachePool caches_;
 };
 
 }  // namespace

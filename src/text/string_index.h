@@ -11,27 +11,29 @@
 
 namespace tenon {
 
-/// An open-addressed index over strings that the caller keeps: 8 bytes per string, no copies.
+/// An open-addressed index over strings that the caller keeps: 16 bytes or more per string, no
+/// copies.
 class StringIndex {
  public:
   /// Room for `count` strings, below 2^31.
   explicit StringIndex(size_t count) {
     size_t slots = 16;
     while (slots < 2 * count) slots *= 2;
-    slots_.assign(slots, kFree);
+    slots_.resize(slots);
   }
 
   /// Enters strings[place]. Returns the place that already holds an equal string, if one does.
   std::optional<uint32_t> insert(const std::vector<std::string>& strings, uint32_t place) {
-    uint32_t& slot = slots_[find_slot(strings, strings[place])];
-    if (slot != kFree) return slot;
-    slot = place;
+    const size_t hash = hash_of(strings[place]);
+    Slot& slot = slots_[find_slot(strings, strings[place], hash)];
+    if (slot.place != kFree) return slot.place;
+    slot = {place, tag_of(hash)};
     return std::nullopt;
   }
 
   [[nodiscard]] std::optional<uint32_t> find(const std::vector<std::string>& strings,
                                              std::string_view text) const {
-    const uint32_t place = slots_[find_slot(strings, text)];
+    const uint32_t place = slots_[find_slot(strings, text, hash_of(text))].place;
     if (place == kFree) return std::nullopt;
     return place;
   }
@@ -39,15 +41,27 @@ class StringIndex {
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
 
-  [[nodiscard]] size_t find_slot(const std::vector<std::string>& strings,
-                                 std::string_view text) const {
+  struct Slot {
+    uint32_t place = kFree;
+    uint32_t tag = 0;  // of the hash, so that other strings are hardly ever looked at
+  };
+
+  static size_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
+  static uint32_t tag_of(size_t hash) { return static_cast<uint32_t>(hash >> 32); }
+
+  [[nodiscard]] size_t find_slot(const std::vector<std::string>& strings, std::string_view text,
+                                 size_t hash) const {
     const size_t mask = slots_.size() - 1;
-    size_t slot = std::hash<std::string_view>{}(text)&mask;
-    while (slots_[slot] != kFree && strings[slots_[slot]] != text) slot = (slot + 1) & mask;
-    return slot;
+    const uint32_t tag = tag_of(hash);
+    size_t at = hash & mask;
+    while (slots_[at].place != kFree &&
+           (slots_[at].tag != tag || strings[slots_[at].place] != text)) {
+      at = (at + 1) & mask;
+    }
+    return at;
   }
 
-  std::vector<uint32_t> slots_;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace tenon

@@ -46,6 +46,60 @@ std::string replaced(std::string_view text, std::string_view what, char by) {
   return out;
 }
 
+/// Whether spellings have U+2581 for a space.
+bool marks_spaces(TokenizerKind kind) {
+  return kind != TokenizerKind::ByteLevel && kind != TokenizerKind::Escaped;
+}
+
+bool has_byte_tokens(TokenizerKind kind) {
+  return marks_spaces(kind) && kind != TokenizerKind::WordPiece;
+}
+
+bool needs_scores(TokenizerKind kind) {
+  return kind == TokenizerKind::SentencePiece || kind == TokenizerKind::Unigram;
+}
+
+struct TypedSpelling {
+  std::string_view spelling;
+  TokenType type;
+};
+
+// What structure is called where a file gives no types.
+constexpr TypedSpelling kSentencePieceTypes[] = {
+    {"<unk>", TokenType::Unknown}, {"<s>", TokenType::Control}, {"</s>", TokenType::Control}};
+constexpr TypedSpelling kWordPieceTypes[] = {{"[UNK]", TokenType::Unknown},
+                                             {"[CLS]", TokenType::Control},
+                                             {"[SEP]", TokenType::Control},
+                                             {"[PAD]", TokenType::Control},
+                                             {"[MASK]", TokenType::Control}};
+
+/// The bytes of a spelling with \\t, \\n, \\r, \\xNN and backslash before anything else.
+std::string unescaped(std::string_view spelling) {
+  const auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+  };
+  std::string bytes;
+  for (size_t i = 0; i < spelling.size(); ++i) {
+    if (spelling[i] != '\\' || i + 1 == spelling.size()) {
+      bytes.push_back(spelling[i]);
+      continue;
+    }
+    const char c = spelling[++i];
+    const bool is_hex = c == 'x' && i + 2 < spelling.size() && digit(spelling[i + 1]) >= 0 &&
+                        digit(spelling[i + 2]) >= 0;
+    if (is_hex) {
+      bytes.push_back(static_cast<char>(digit(spelling[i + 1]) * 16 + digit(spelling[i + 2])));
+      i += 2;
+    } else {
+      bytes.push_back(c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 TokenTable::TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults)
@@ -110,8 +164,7 @@ void TokenTable::check_types(TokenizerKind kind) {
            quoted(spellings_[i]));
     }
     // Some converters leave byte tokens at Normal.
-    if (kind == TokenizerKind::SentencePiece && types_[i] == TokenType::Normal &&
-        is_byte_spelling) {
+    if (has_byte_tokens(kind) && types_[i] == TokenType::Normal && is_byte_spelling) {
       types_[i] = TokenType::Byte;
     }
   }
@@ -119,15 +172,18 @@ void TokenTable::check_types(TokenizerKind kind) {
 
 void TokenTable::assume_types(TokenizerKind kind) {
   types_.assign(size(), TokenType::Normal);
-  if (kind != TokenizerKind::SentencePiece) return;
+  std::span<const TypedSpelling> known;
+  if (has_byte_tokens(kind)) known = kSentencePieceTypes;
+  if (kind == TokenizerKind::WordPiece) known = kWordPieceTypes;
   for (size_t i = 0; i < size(); ++i) {
-    if (spellings_[i] == "<unk>") types_[i] = TokenType::Unknown;
-    if (spellings_[i] == "<s>" || spellings_[i] == "</s>") types_[i] = TokenType::Control;
+    for (const TypedSpelling& entry : known) {
+      if (spellings_[i] == entry.spelling) types_[i] = entry.type;
+    }
   }
 }
 
 void TokenTable::check_scores(TokenizerKind kind) const {
-  if (scores_.empty() && kind != TokenizerKind::SentencePiece) return;
+  if (scores_.empty() && !needs_scores(kind)) return;
   if (scores_.size() != size()) {
     fail(Code::Format, "tokenizer.ggml.scores: {} entries for {} tokens", scores_.size(), size());
   }
@@ -209,8 +265,10 @@ void TokenTable::set_pieces(TokenizerKind kind) {
                           types_[i] == TokenType::UserDefined;
     if (types_[i] == TokenType::Byte) {
       pieces_.push_back(static_cast<char>(*parse_byte_token(spelling)));
-    } else if (kind == TokenizerKind::SentencePiece && types_[i] != TokenType::Control) {
+    } else if (marks_spaces(kind) && types_[i] != TokenType::Control) {
       pieces_ += replaced(spelling, kSpaceMark, ' ');
+    } else if (kind == TokenizerKind::Escaped && !verbatim) {
+      pieces_ += unescaped(spelling);
     } else {
       pieces_ += verbatim ? spelling : spelled_bytes(spelling);
     }

@@ -19,6 +19,10 @@ namespace tenon {
 enum class TokenizerKind {
   ByteLevel,      ///< "gpt2": spelled in the byte alphabet
   SentencePiece,  ///< "llama": spaces spelled as U+2581, `<0xNN>` byte tokens
+  Characters,     ///< "gpt2" of that spelling, with merges
+  Unigram,        ///< "t5": the same spelling
+  WordPiece,      ///< "bert": a piece that begins a word begins with U+2581
+  Escaped,        ///< "rwkv": bytes, with backslash escapes
 };
 
 /// The key's meaning where the file is silent.

@@ -5,9 +5,12 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/bpe_tokenizer.h"
+#include "text/rwkv_tokenizer.h"
 #include "text/spm_tokenizer.h"
 #include "text/token_table.h"
+#include "text/unigram_tokenizer.h"
 #include "text/utf8_codec.h"
+#include "text/wordpiece_tokenizer.h"
 
 namespace tenon {
 namespace {
@@ -173,10 +176,25 @@ bool Tokenizer::adds_eos() const { return table_->add_eos; }
 bool Tokenizer::adds_space_prefix() const { return table_->add_space_prefix; }
 
 std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary) {
-  if (vocabulary.model == "gpt2") return make_bpe_tokenizer(std::move(vocabulary));
-  if (vocabulary.model == "llama") return make_spm_tokenizer(std::move(vocabulary));
-  fail(Code::Unsupported, "tokenizer.ggml.model: unknown tokenizer {} (known: gpt2, llama)",
-       quoted(vocabulary.model));
+  struct Maker {
+    std::string_view model;
+    std::unique_ptr<const Tokenizer> (*make)(Vocabulary);
+  };
+  constexpr Maker kMakers[] = {
+      {"gpt2", make_bpe_tokenizer},       {"llama", make_spm_tokenizer},
+      {"bert", make_wordpiece_tokenizer}, {"t5", make_unigram_tokenizer},
+      {"rwkv", make_rwkv_tokenizer},      {"hybriddna", make_bpe_tokenizer},
+      {"gemma4", make_bpe_tokenizer},     {"whitespace", make_bpe_tokenizer},
+  };
+  if (vocabulary.model == "gemma4") vocabulary.pre = "gemma4";
+  std::string known;
+  for (const Maker& maker : kMakers) {
+    if (maker.model == vocabulary.model) return maker.make(std::move(vocabulary));
+    known += known.empty() ? "" : ", ";
+    known += maker.model;
+  }
+  fail(Code::Unsupported, "tokenizer.ggml.model: unknown tokenizer {} (known: {})",
+       quoted(vocabulary.model), known);
 }
 
 }  // namespace tenon

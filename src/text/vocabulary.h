@@ -25,8 +25,10 @@ enum class TokenType : int32_t {
 /// (tokenizer.h) does that and names the offending key. An empty optional means that the file is
 /// silent, and the default of the tokenizer kind holds.
 struct Vocabulary {
-  std::string model;  ///< tokenizer.ggml.model: "gpt2" (byte-level BPE), "llama" (SentencePiece)
-  std::string pre;    ///< tokenizer.ggml.pre; empty means "default"
+  /// tokenizer.ggml.model: "gpt2" (byte-level BPE), "llama" (SentencePiece), "bert" (WordPiece),
+  /// "t5" (Unigram), "rwkv"
+  std::string model;
+  std::string pre;         ///< tokenizer.ggml.pre; empty means "default"
   std::string model_name;  ///< general.name; some published models need it (phi-3)
 
   std::vector<std::string> tokens;  ///< tokenizer.ggml.tokens [vocab]
@@ -45,7 +47,18 @@ struct Vocabulary {
 
   std::optional<bool> add_bos;           ///< tokenizer.ggml.add_bos_token
   std::optional<bool> add_eos;           ///< tokenizer.ggml.add_eos_token
+  std::optional<bool> add_sep;           ///< tokenizer.ggml.add_sep_token
   std::optional<bool> add_space_prefix;  ///< tokenizer.ggml.add_space_prefix
+
+  // How "t5" normalizes a text.
+  std::string charsmap;                     ///< tokenizer.ggml.precompiled_charsmap, as bytes
+  std::optional<bool> remove_extra_spaces;  ///< tokenizer.ggml.remove_extra_whitespaces
+  std::optional<bool> escape_spaces;        ///< tokenizer.ggml.escape_whitespaces
+  std::optional<bool> space_as_suffix;      ///< tokenizer.ggml.treat_whitespace_as_suffix
+
+  // How "bert" does.
+  std::optional<bool> lowercase;      ///< tokenizer.ggml.normalizer.lowercase
+  std::optional<bool> strip_accents;  ///< tokenizer.ggml.normalizer.strip_accents
 };
 
 }  // namespace tenon

@@ -1,69 +1,149 @@
-// Remembers the tokens of words met lately in one text, because language repeats its words.
+// Remembers the tokens of words met lately, because language repeats its words.
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <optional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "text/vocabulary.h"
 
 namespace tenon {
 
-/// A small direct-mapped table from words to their tokens. It belongs to one call of encode(), so
-/// that tokenizers stay immutable.
+/// A table of fixed size from words to their tokens, two words to a cache line. One thread at a
+/// time.
 class WordCache {
  public:
-  /// For a text of that many bytes: a short one gets no table, for which clearing it would not pay.
-  explicit WordCache(size_t text_bytes) {
-    if (text_bytes >= kWorthwhileBytes) entries_.resize(kEntries);
-  }
+  WordCache() : lines_(kLines) {}
 
-  /// The tokens of `word` if it is remembered. Valid until the next insert().
-  [[nodiscard]] std::optional<std::span<const Token>> find(std::string_view word) const {
-    if (entries_.empty() || word.size() > kMaxWordBytes) return std::nullopt;
-    const Entry& entry = entries_[place(word)];
-    if (entry.size != word.size() ||
-        std::memcmp(entry.word.data(), word.data(), word.size()) != 0) {
-      return std::nullopt;
+  /// Appends the tokens of `word` (not empty) to `out` if it is remembered.
+  bool append(std::string_view word, std::vector<Token>& out) const {
+    if (word.size() > kMaxWordBytes) return false;
+    const Key key = key_of(word);
+    const Line& line = lines_[place(key)];
+    for (const Entry& entry : line.entries) {
+      if (entry.first != key.first || entry.last != key.last || entry.size != key.size) continue;
+      const size_t size = out.size();
+      out.resize(size + entry.num_tokens);
+      for (uint32_t i = 0; i < entry.num_tokens; ++i) out[size + i] = entry.tokens[i];
+      return true;
     }
-    return std::span(entry.tokens.data(), entry.num_tokens);
+    return false;
   }
 
-  /// Remembers a word (not empty) in place of another, if both it and its tokens are few enough.
+  /// Remembers a word in place of the older of two others, if both it and its tokens are few
+  /// enough.
   void insert(std::string_view word, std::span<const Token> tokens) {
-    if (entries_.empty() || word.size() > kMaxWordBytes || tokens.size() > kMaxTokens) return;
-    Entry& entry = entries_[place(word)];
-    entry.size = static_cast<uint8_t>(word.size());
-    entry.num_tokens = static_cast<uint8_t>(tokens.size());
-    std::memcpy(entry.word.data(), word.data(), word.size());
-    std::copy(tokens.begin(), tokens.end(), entry.tokens.begin());
+    if (word.size() > kMaxWordBytes || tokens.size() > kMaxTokens) return;
+    const Key key = key_of(word);
+    Line& line = lines_[place(key)];
+    line.entries[1] = line.entries[0];
+    Entry& entry = line.entries[0];
+    entry.first = key.first;
+    entry.last = key.last;
+    entry.size = key.size;
+    entry.num_tokens = static_cast<uint16_t>(tokens.size());
+    std::copy(tokens.begin(), tokens.end(), entry.tokens);
   }
 
  private:
-  static constexpr size_t kWorthwhileBytes = 2048;
-  static constexpr size_t kEntries = 8192;  // 512 KiB: about half of a core's L2 cache
-  static constexpr size_t kMaxWordBytes = 22;
-  static constexpr size_t kMaxTokens = 10;
+  static constexpr size_t kLines = 16384;  // 1 MiB: about half of a core's L2 cache
+  static constexpr size_t kMaxWordBytes = 16;
+  static constexpr size_t kMaxTokens = 3;
 
-  struct alignas(64) Entry {  // one cache line
-    uint8_t size = 0;         // bytes of the word; 0: free
-    uint8_t num_tokens = 0;
-    std::array<char, kMaxWordBytes> word{};
-    std::array<Token, kMaxTokens> tokens{};
+  /// The bytes of a word: its first eight and its last eight, which may overlap.
+  struct Key {
+    uint64_t first = 0;
+    uint64_t last = 0;
+    uint16_t size = 0;  // 0: none
   };
-  static_assert(sizeof(Entry) == 64);
+  struct Entry {
+    uint64_t first = 0;
+    uint64_t last = 0;
+    uint16_t size = 0;
+    uint16_t num_tokens = 0;
+    Token tokens[kMaxTokens] = {};
+  };
+  static_assert(sizeof(Entry) == 32);
+  struct alignas(64) Line {
+    Entry entries[2];
+  };
 
-  static size_t place(std::string_view word) {
-    return std::hash<std::string_view>{}(word) % kEntries;
+  template <typename Word>
+  static Word load(const char* from) {
+    Word word;
+    std::memcpy(&word, from, sizeof word);
+    return word;
   }
 
-  std::vector<Entry> entries_;
+  static Key key_of(std::string_view word) {
+    const char* const data = word.data();
+    const auto size = static_cast<uint16_t>(word.size());
+    if (size >= 8) return {load<uint64_t>(data), load<uint64_t>(data + size - 8), size};
+    if (size >= 4) return {load<uint32_t>(data), load<uint32_t>(data + size - 4), size};
+    if (size >= 2) return {load<uint16_t>(data), load<uint16_t>(data + size - 2), size};
+    return {load<uint8_t>(data), 0, size};
+  }
+
+  [[nodiscard]] size_t place(const Key& key) const {
+    uint64_t hash = (key.first + key.size) * 0x9E3779B97F4A7C15u;
+    hash = (hash ^ hash >> 32 ^ key.last) * 0xD6E8FEB86659FD93u;
+    return (hash ^ hash >> 29) * 0x9E3779B97F4A7C15u >> kShift;
+  }
+
+  static constexpr int kShift = 64 - std::countr_zero(kLines);
+  std::vector<Line> lines_;
+};
+
+/// Lends caches to calls of encode(), so that what one call learnt serves the next and tokenizers
+/// stay immutable to the eye. As many are kept as were in use at once, four at most.
+class WordCachePool {
+ public:
+  /// Holds a cache for as long as it lives.
+  class Loan {
+   public:
+    explicit Loan(WordCachePool& pool) : pool_(pool), cache_(pool.take()) {}
+    ~Loan() { pool_.give_back(std::move(cache_)); }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    WordCache* operator->() { return cache_.get(); }
+
+   private:
+    WordCachePool& pool_;
+    std::unique_ptr<WordCache> cache_;
+  };
+
+ private:
+  static constexpr size_t kKept = 4;
+
+  std::unique_ptr<WordCache> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        auto cache = std::move(free_.back());
+        free_.pop_back();
+        return cache;
+      }
+    }
+    return std::make_unique<WordCache>();
+  }
+  void give_back(std::unique_ptr<WordCache> cache) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (free_.size() < free_.capacity()) free_.push_back(std::move(cache));
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<WordCache>> free_ = [] {
+    std::vector<std::unique_ptr<WordCache>> room;
+    room.reserve(kKept);  // so that giving back never allocates
+    return room;
+  }();
 };
 
 }  // namespace tenon

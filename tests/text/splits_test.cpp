@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -19,8 +20,9 @@ using Words = std::vector<std::string>;
 
 Words split(std::string_view name, std::string_view text) {
   Words words;
-  split_words(pre_tokenizer_of(name).patterns, text,
-              [&words](std::string_view word) { words.emplace_back(word); });
+  const std::vector<Pattern> patterns = compile_patterns(pre_tokenizer_of(name).patterns);
+  Splitter splitter(patterns);
+  splitter.split(text, [&words](std::string_view word) { words.emplace_back(word); });
   return words;
 }
 
@@ -106,14 +108,14 @@ TEST(PreTokenizer, DeepseekCoderIsolatesDigits) {
   EXPECT_EQ(split("deepseek-coder", " \u00C4pfel"), Words{" \u00C4pfel"});
 }
 
-TEST(PreTokenizer, UnknownNameIsUnsupportedAndListsTheKnown) {
+TEST(PreTokenizer, UnknownNameIsUnsupportedAndTheNearestIsNamed) {
   try {
-    pre_tokenizer_of("no-such");
+    pre_tokenizer_of("lama-bpe");
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::Unsupported);
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("\"no-such\""));
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("llama-bpe, "));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("\"lama-bpe\""));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("\"llama-bpe\""));
   }
 }
 
@@ -125,10 +127,12 @@ std::string from_hex(std::string_view hex) {
   return bytes;
 }
 
-TEST(PreTokenizer, AgreesWithAnotherRegexEngine) {
-  std::ifstream in(std::filesystem::path(TENON_TEST_DATA_DIR) / "text" / "splits.txt");
+/// Compares with the words in a file, cut both by backtracking and by the table.
+void expect_words_of(const std::string& file, size_t names, int texts_per_name) {
+  std::ifstream in(std::filesystem::path(TENON_TEST_DATA_DIR) / "text" / file);
   ASSERT_TRUE(in);
   std::map<std::string, int> checked;
+  std::map<std::string, std::vector<Pattern>> compiled;
   for (std::string line; std::getline(in, line);) {
     std::istringstream fields(line);
     std::string name;
@@ -139,11 +143,34 @@ TEST(PreTokenizer, AgreesWithAnotherRegexEngine) {
       expected.push_back(from_hex(hex));
       text += expected.back();
     }
-    EXPECT_EQ(split(name, text), expected) << line;
+    const auto [place, is_new] = compiled.try_emplace(name);
+    if (is_new) place->second = compile_patterns(pre_tokenizer_of(name).patterns);
+    for (const bool by_table : {false, true}) {
+      Words words;
+      Splitter splitter(place->second);
+      splitter.always_use_tables(by_table);
+      splitter.split(text, [&words](std::string_view word) { words.emplace_back(word); });
+      EXPECT_EQ(words, expected) << line << (by_table ? " by table" : "");
+    }
     ++checked[name];
   }
-  EXPECT_EQ(checked.size(), 8u);
-  for (const auto& [name, count] : checked) EXPECT_EQ(count, 120) << name;
+  EXPECT_EQ(checked.size(), names);
+  for (const auto& [name, count] : checked) EXPECT_EQ(count, texts_per_name) << name;
+}
+
+TEST(PreTokenizer, AgreesWithAnotherRegexEngine) {
+  expect_words_of("splits.txt", 8, 120);
+  expect_words_of("more_splits.txt", 20, 60);
+}
+
+TEST(PreTokenizer, EveryNameCompiles) {
+  EXPECT_GE(pre_tokenizers().size(), 80u);
+  std::set<std::string_view> names;
+  for (const PreTokenizer& entry : pre_tokenizers()) {
+    EXPECT_TRUE(names.insert(entry.name).second) << entry.name << " is there twice";
+    EXPECT_EQ(&pre_tokenizer_of(entry.name), &entry);
+    EXPECT_NO_THROW(compile_patterns(entry.patterns)) << entry.name;
+  }
 }
 
 }  // namespace

@@ -84,4 +84,5 @@ def main():
                 out.write(name + "\t" + " ".join(w.encode().hex() for w in words) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

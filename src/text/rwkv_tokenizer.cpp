@@ -1,0 +1,55 @@
+#include "text/rwkv_tokenizer.h"
+
+#include <string>
+
+#include "text/byte_trie.h"
+#include "text/token_table.h"
+
+namespace tenon {
+namespace {
+
+class RwkvTokenizer final : public Tokenizer {
+ public:
+  explicit RwkvTokenizer(std::unique_ptr<const TokenTable> token_table)
+      : Tokenizer(std::move(token_table)) {
+    for (Token token = 0; table().contains(token); ++token) {
+      const std::string_view text = table().piece(token);
+      if (!table().is_structure(token) && !text.empty()) tokens_.insert(text, token);
+    }
+  }
+
+ private:
+  void encode_text(std::string_view text, bool, std::vector<Token>& out) const override {
+    for (size_t at = 0; at < text.size();) {
+      Token best = ByteTrie::kNoValue;
+      size_t best_end = at + 1;
+      uint32_t node = ByteTrie::kRoot;
+      for (size_t end = at; end < text.size();) {
+        node = tokens_.child(node, static_cast<uint8_t>(text[end++]));
+        if (node == ByteTrie::kNone) break;
+        if (tokens_.value(node) == ByteTrie::kNoValue) continue;
+        best = tokens_.value(node);
+        best_end = end;
+      }
+      if (best != ByteTrie::kNoValue) {
+        out.push_back(best);
+      } else if (table().unknown) {
+        out.push_back(*table().unknown);
+      }
+      at = best_end;
+    }
+  }
+
+  ByteTrie tokens_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Tokenizer> make_rwkv_tokenizer(Vocabulary vocabulary) {
+  TokenizerDefaults defaults;
+  defaults.kind = TokenizerKind::Escaped;
+  return std::make_unique<RwkvTokenizer>(
+      std::make_unique<TokenTable>(std::move(vocabulary), defaults));
+}
+
+}  // namespace tenon

@@ -1,0 +1,46 @@
+#include "text/sentencepiece_normalizer.h"
+
+#include "text/token_table.h"
+#include "text/utf8_codec.h"
+
+namespace tenon {
+
+std::string SentencePieceNormalizer::normalize(std::string_view text, bool at_start) const {
+  const std::string_view space = options_.escape_spaces ? kSpaceMark : std::string_view(" ");
+  std::string out;
+  out.reserve(text.size() + text.size() / 4 + 4);
+  const bool prefix = options_.add_prefix && at_start;
+  if (prefix && !options_.space_as_suffix) out += space;
+  bool after_space = options_.remove_extra_spaces;  // and the next space is one too many
+  bool any = false;
+  for (size_t at = 0; at < text.size();) {
+    std::string_view piece;
+    if (const auto replaced = map_.find(text.substr(at))) {
+      piece = replaced->text;
+      at += replaced->size;
+    } else {
+      const uint32_t size = utf8_decode_valid(text.data() + at).size;
+      piece = text.substr(at, size);
+      at += size;
+    }
+    for (const char c : piece) {
+      if (c == ' ' && after_space) continue;
+      if (c == ' ') {
+        out += space;
+      } else {
+        out.push_back(c);
+        any = true;
+      }
+      after_space = c == ' ' && options_.remove_extra_spaces;
+    }
+  }
+  if (!options_.remove_extra_spaces) any = any || !text.empty();
+  if (!any) return {};
+  if (options_.remove_extra_spaces) {
+    while (std::string_view(out).ends_with(space)) out.resize(out.size() - space.size());
+  }
+  if (prefix && options_.space_as_suffix) out += space;
+  return out;
+}
+
+}  // namespace tenon
