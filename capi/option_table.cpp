@@ -88,6 +88,8 @@ constexpr std::array kTable = {
           "Path of a backend plugin to load besides those in the folder tenon beside the library."),
     blank(TENON_SCOPE_MODEL, TENON_OPTION_STRING_LIST, "override",
           "A metadata value in place of the file's: key=type:value, type int, float, bool or str."),
+    blank(TENON_SCOPE_SAMPLER, TENON_OPTION_STRING_LIST, "stop",
+          "Generation ends before this text, of which nothing is handed out."),
     integer(TENON_SCOPE_SESSION, "context", 0, kMaxContext, 0,
             "Most tokens that the session holds; 0: what the model was trained for, at most 8192."),
     text(TENON_SCOPE_SESSION, "salt", "", "",

@@ -1,14 +1,32 @@
 // tenon_sampler_*.
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "fence.h"
+#include "sampler/logprobs.h"
 #include "sampler_handle.h"
+#include "tokenizer_handle.h"
 #include "values.h"
 
 using namespace tenon::capi;
 
-tenon_sampler::tenon_sampler(OptionSet initial) : options(std::move(initial)) { reset(); }
+namespace {
+
+// More than any model has ends.
+constexpr size_t kMaxStopTokens = 1000;
+
+}  // namespace
+
+tenon_sampler::tenon_sampler(OptionSet initial) : options(std::move(initial)) {
+  const std::vector<std::string> texts = options.strings("stop");
+  if (!texts.empty()) stops = std::make_shared<const tenon::StopStrings>(texts);
+  reset();
+}
 
 void tenon_sampler::reset() {
   sampler.reset();
+  stop_tokens.clear();
   options.for_each_number(TENON_SCOPE_SAMPLER,
                           [this](const tenon_option& option, int64_t integer, double real) {
                             if (option.type == TENON_OPTION_INT) sampler.set(option.name, integer);
@@ -35,6 +53,59 @@ tenon_status tenon_sampler_set_float(tenon_sampler* sampler, const char* name, d
 
 tenon_status tenon_sampler_set_bias(tenon_sampler* sampler, tenon_token token, double bias) {
   return fence([&] { checked(sampler).sampler.set_logit_bias(token, static_cast<float>(bias)); });
+}
+
+tenon_status tenon_sampler_add_stop_token(tenon_sampler* sampler, tenon_token token) {
+  return fence([&] {
+    std::vector<tenon::Token>& tokens = checked(sampler).stop_tokens;
+    if (token < 0) tenon::fail(tenon::Code::Argument, "sampler: stop token {}", token);
+    const auto at = std::lower_bound(tokens.begin(), tokens.end(), token);
+    if (at != tokens.end() && *at == token) return;
+    if (tokens.size() >= kMaxStopTokens) {
+      tenon::fail(tenon::Code::Limit, "sampler: more than {} stop tokens", kMaxStopTokens);
+    }
+    tokens.insert(at, token);
+  });
+}
+
+tenon_status tenon_sampler_add_dry_breaker(tenon_sampler* sampler, const tenon_tokenizer* tokenizer,
+                                           const char* text, size_t length) {
+  return fence([&] {
+    tenon::Sampler& of_handle = checked(sampler).sampler;
+    const tenon::Tokenizer& vocabulary = checked(tokenizer).tokenizer;
+    const std::string_view wanted = text_in(text, length, "text");
+    if (wanted.empty()) tenon::fail(tenon::Code::Argument, "sampler: an empty DRY breaker");
+    for (size_t i = 0; i < vocabulary.size(); ++i) {
+      const auto token = static_cast<tenon::Token>(i);
+      if (vocabulary.decode(token, true).find(wanted) == std::string_view::npos) continue;
+      of_handle.add_dry_breaker(token);
+    }
+  });
+}
+
+tenon_status tenon_logprobs(const float* logits, size_t count, const tenon_token* tokens,
+                            size_t num_tokens, float* logprobs, tenon_token* top_tokens,
+                            float* top_logprobs, size_t num_top) {
+  return fence([&] {
+    if (num_tokens > 0 && logprobs == nullptr) {
+      tenon::fail(tenon::Code::Argument, "logprobs is NULL");
+    }
+    if (num_top > 0 && (top_tokens == nullptr || top_logprobs == nullptr)) {
+      tenon::fail(tenon::Code::Argument, "top_tokens or top_logprobs is NULL");
+    }
+    // Out-parameters stay untouched on failure, so the top is found elsewhere first.
+    std::vector<tenon_token> best(std::min(num_top, count));
+    std::vector<float> best_logprobs(best.size());
+    if (num_top > count) {
+      tenon::fail(tenon::Code::Argument, "the top {} of {} tokens", num_top, count);
+    }
+    std::vector<float> of_tokens(num_tokens);
+    tenon::logprobs_of(array_in(logits, count, "logits"), array_in(tokens, num_tokens, "tokens"),
+                       of_tokens, best, best_logprobs);
+    std::copy(of_tokens.begin(), of_tokens.end(), logprobs);
+    std::copy(best.begin(), best.end(), top_tokens);
+    std::copy(best_logprobs.begin(), best_logprobs.end(), top_logprobs);
+  });
 }
 
 tenon_status tenon_sampler_reset(tenon_sampler* sampler) {

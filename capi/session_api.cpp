@@ -12,27 +12,66 @@ using namespace tenon::capi;
 
 namespace {
 
+/// What a call draws with: the caller's sampler, or the defaults.
+struct Draws {
+  tenon::Sampler* sampler;
+  const tenon_sampler* rules;  ///< stops; null: none
+};
+
+Draws draws_of(tenon_session& session, tenon_sampler* given) {
+  if (given == nullptr) return {&session.default_sampler(), nullptr};
+  tenon_sampler& live = checked(given);
+  return {&live.sampler, &live};
+}
+
+void set_text(tenon_piece& piece, std::string_view text) {
+  piece.text = text.data() != nullptr ? text.data() : "";
+  piece.length = text.size();
+}
+
 /// One step of generation.
-tenon_piece draw(tenon_session& session, tenon::Sampler& sampler) {
+tenon_piece draw(tenon_session& session, const Draws& draws) {
   const tenon::Tokenizer& tokenizer = *session.session->model().tokenizer();
+  const auto min_tokens = static_cast<uint64_t>(draws.sampler->values().integer("min_tokens"));
+  const bool may_end = session.num_generated >= min_tokens;
+  session.forbidden.clear();
+  if (!may_end) {
+    const auto ends = tokenizer.end_tokens();
+    session.forbidden.assign(ends.begin(), ends.end());
+    if (draws.rules != nullptr) {
+      session.forbidden.insert(session.forbidden.end(), draws.rules->stop_tokens.begin(),
+                               draws.rules->stop_tokens.end());
+    }
+  }
   tenon_piece piece{};
   piece.struct_size = sizeof piece;
   session.follow_text();
-  piece.token = session.session->next(sampler);
+  piece.token = session.session->next(*draws.sampler, session.forbidden);
+  ++session.num_generated;
   std::string_view text = session.decoder.push(piece.token);
   session.decoded = session.session->position();
-  if (tokenizer.is_end(piece.token)) {
+  if (draws.rules != nullptr && std::binary_search(draws.rules->stop_tokens.begin(),
+                                                   draws.rules->stop_tokens.end(), piece.token)) {
+    piece.finish = TENON_FINISH_STOP;
+    text = {};
+  } else if (tokenizer.is_end(piece.token)) {
     piece.finish = TENON_FINISH_END;
     // An end token has no text of its own; what is left is a character that will never be whole.
     if (text.empty()) text = session.decoder.finish();
   }
-  piece.text = text.data() != nullptr ? text.data() : "";
-  piece.length = text.size();
+  const auto stops = draws.rules != nullptr && may_end ? draws.rules->stops : nullptr;
+  if (session.stops.stops() != stops) session.stops.restart(stops);
+  const tenon::StopStream::Shown shown = session.stops.push(text);
+  text = shown.text;
+  if (shown.stopped) {
+    piece.finish = TENON_FINISH_STOP;
+    session.decoder = tenon::StreamDecoder(tokenizer);
+  } else if (piece.finish != TENON_FINISH_NONE && stops != nullptr) {
+    session.tail.assign(text).append(session.stops.finish());
+    text = session.tail;
+  }
+  set_text(piece, text);
   return piece;
-}
-
-tenon::Sampler& sampler_for(tenon_session& session, tenon_sampler* given) {
-  return given != nullptr ? checked(given).sampler : session.default_sampler();
 }
 
 }  // namespace
@@ -102,7 +141,7 @@ tenon_status tenon_session_next(tenon_session* session, tenon_sampler* sampler,
     const SessionCall call(session);
     // Checked before anything is drawn.
     (void)checked_struct_size(piece, "tenon_piece");
-    struct_out(draw(*call, sampler_for(*call, sampler)), piece, "tenon_piece");
+    struct_out(draw(*call, draws_of(*call, sampler)), piece, "tenon_piece");
   });
 }
 
@@ -111,17 +150,44 @@ tenon_status tenon_session_generate(tenon_session* session, tenon_sampler* sampl
                                     void* user) {
   return fence([&] {
     const SessionCall call(session);
-    tenon::Sampler& draws = sampler_for(*call, sampler);
+    const Draws draws = draws_of(*call, sampler);
     const uint64_t room = call->session->context() - call->session->position();
     // With no room at all the first draw tells both numbers of the limit.
     const uint64_t limit = max_tokens != 0 ? max_tokens : std::max<uint64_t>(room, 1);
     for (uint64_t i = 1; i <= limit; ++i) {
       tenon_piece piece = draw(*call, draws);
-      if (i == limit && piece.finish == TENON_FINISH_NONE) piece.finish = TENON_FINISH_MAX_TOKENS;
+      if (i == limit && piece.finish == TENON_FINISH_NONE) {
+        piece.finish = TENON_FINISH_MAX_TOKENS;
+        call->tail.assign(piece.text, piece.length).append(call->stops.finish());
+        set_text(piece, call->tail);
+      }
       const bool stop =
           on_piece != nullptr && call_host("on_piece", [&] { return on_piece(user, &piece); }) != 0;
       if (stop || piece.finish != TENON_FINISH_NONE) return;
     }
+  });
+}
+
+tenon_status tenon_session_take_held(tenon_session* session, const char** text, size_t* length) {
+  return fence([&] {
+    const SessionCall call(session);
+    const char*& data = checked_out(text, "text");
+    size_t& size = checked_out(length, "length");
+    const std::string_view held = call->stops.finish();
+    data = held.empty() ? "" : held.data();
+    size = held.size();
+  });
+}
+
+tenon_status tenon_session_drawn_logits(tenon_session* session, const float** logits,
+                                        size_t* count) {
+  return fence([&] {
+    const SessionCall call(session);
+    const float*& data = checked_out(logits, "logits");
+    size_t& size = checked_out(count, "count");
+    const std::span<const float> values = call->session->drawn_logits();
+    data = values.data();
+    size = values.size();
   });
 }
 
@@ -158,6 +224,8 @@ tenon_status tenon_session_fork(tenon_session* session, tenon_session** fork) {
     auto copy = std::make_unique<tenon_session>(call->host, call->session->fork());
     copy->decoder = call->decoder;
     copy->decoded = call->decoded;
+    copy->stops = call->stops;
+    copy->num_generated = call->num_generated;
     out = copy.release();
   });
 }

@@ -5,12 +5,15 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "engine/session.h"
 #include "handle.h"
 #include "host.h"
 #include "option_set.h"
 #include "sampler/sampler.h"
+#include "sampler/stop_strings.h"
 #include "text/stream_decoder.h"
 
 struct tenon_session : tenon::capi::Handle<tenon_session> {
@@ -27,6 +30,8 @@ struct tenon_session : tenon::capi::Handle<tenon_session> {
   void restart_text() {
     decoder = tenon::StreamDecoder(*session->model().tokenizer());
     decoded = session->position();
+    stops.restart(nullptr);
+    num_generated = 0;
   }
   /// Catches up with what a request generated.
   void follow_text();
@@ -37,6 +42,10 @@ struct tenon_session : tenon::capi::Handle<tenon_session> {
   std::unique_ptr<tenon::Session> session;
   tenon::StreamDecoder decoder;
   uint64_t decoded = 0;  ///< tokens of the text that the decoder has seen
+  tenon::StopStream stops;     ///< what may not be shown yet
+  uint64_t num_generated = 0;  ///< tokens since the text last changed other than by generating
+  std::string tail;            ///< the text of a last piece
+  std::vector<tenon::Token> forbidden;  ///< end and stop tokens, while too few were generated
   std::optional<tenon::Sampler> own_sampler;
 
   enum class Use : uint32_t { Idle, Busy, Doomed };

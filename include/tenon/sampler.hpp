@@ -26,7 +26,13 @@ class Sampler {
   void set(const char* name, double value) { check(tenon_sampler_set_float(get(), name, value)); }
   /// Adds `bias` to the logit of a token; -infinity forbids it, 0 takes the bias back.
   void set_bias(Token token, double bias) { check(tenon_sampler_set_bias(get(), token, bias)); }
-  /// Parameters and biases as they were created.
+  /// Generation ends with this token, whose text is not handed out.
+  void add_stop_token(Token token) { check(tenon_sampler_add_stop_token(get(), token)); }
+  /// Repetitions that DRY looks for end at tokens whose text holds `text`.
+  void add_dry_breaker(const Tokenizer& tokenizer, std::string_view text) {
+    check(tenon_sampler_add_dry_breaker(get(), tokenizer.get(), text.data(), text.size()));
+  }
+  /// Parameters, biases, breakers and stop tokens as they were created.
   void reset() { check(tenon_sampler_reset(get())); }
 
   /// Draws from logits [vocabulary] f32. history: the text so far.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tenon/error.hpp>
 #include <tenon/model.hpp>
@@ -91,8 +92,15 @@ class Generation {
     raw.struct_size = sizeof raw;
     Sampler* sampler = own_ ? &*own_ : sampler_;
     check(tenon_session_next(session_, sampler != nullptr ? sampler->get() : nullptr, &raw));
-    if (left_ == 0 && raw.finish == TENON_FINISH_NONE) raw.finish = TENON_FINISH_MAX_TOKENS;
     piece_ = {{raw.text, raw.length}, raw.token, raw.finish};
+    if (left_ != 0 || raw.finish != TENON_FINISH_NONE) return;
+    // The last piece: what was held back for fear of a stop belongs to it.
+    last_.assign(raw.text, raw.length);
+    const char* held = nullptr;
+    size_t length = 0;
+    check(tenon_session_take_held(session_, &held, &length));
+    last_.append(held, length);
+    piece_ = {last_, raw.token, TENON_FINISH_MAX_TOKENS};
   }
 
   tenon_session* session_;
@@ -100,6 +108,7 @@ class Generation {
   Sampler* sampler_;
   std::optional<Sampler> own_;
   Piece piece_;
+  std::string last_;
   bool done_ = false;
 };
 

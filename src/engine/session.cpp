@@ -148,16 +148,25 @@ void Session::require_logits() {
   compute_pending({});
 }
 
-Token Session::next(Sampler& sampler) {
+Token Session::next(Sampler& sampler, std::span<const Token> forbidden) {
   const Use use(*this);
   if (sequence_.size() >= sequence_.context()) {
     fail(Code::Limit, "tokens {} > context {}", sequence_.size() + 1, sequence_.context());
   }
   require_logits();
-  const Token token = sampler.sample({logits_row(), vocab()}, sequence_.tokens(), sequence_.size());
+  const Token token = sampler.sample({logits_row(), vocab()}, sequence_.tokens(), sequence_.size(),
+                                     forbidden);
   sequence_.append({&token, 1});
   last_is_generated_ = true;
   return token;
+}
+
+std::span<const float> Session::drawn_logits() {
+  const Use use(*this);
+  const bool drawn = last_is_generated_ && logits_position_ != kNoLogits &&
+                     logits_position_ + 1 == sequence_.size();
+  if (!drawn) fail(Code::State, "session: the last token was not drawn, or its logits are gone");
+  return {logits_row(), vocab()};
 }
 
 std::span<const float> Session::logits() {

@@ -63,7 +63,11 @@ class Session {
   /// Whether generation ends with it is the tokenizer's to say (Tokenizer::is_end); an end token is
   /// part of the text like any other. Throws Limit when the context is full; as prefill() and
   /// Sampler::sample.
-  Token next(Sampler& sampler);
+  ///   forbidden  tokens that may not be drawn this time
+  Token next(Sampler& sampler, std::span<const Token> forbidden = {});
+  /// The logits that the last token was drawn from, [vocab] f32; valid until the next call. Throws
+  /// State when the last token was not drawn by next().
+  std::span<const float> drawn_logits();
 
   /// The logits behind the last token, [vocab] f32; valid until the next call. Throws State when
   /// there are no tokens; as prefill().

@@ -7,12 +7,17 @@ namespace tenon {
 
 extern const SamplerStage kLogitBiasStage;
 extern const SamplerStage kPenaltiesStage;
+extern const SamplerStage kDryStage;
 extern const SamplerStage kGreedyStage;
+extern const SamplerStage kMirostatStage;
+extern const SamplerStage kTopNSigmaStage;
 extern const SamplerStage kTopKStage;
 extern const SamplerStage kTypicalStage;
 extern const SamplerStage kTopPStage;
 extern const SamplerStage kMinPStage;
+extern const SamplerStage kXtcStage;
 extern const SamplerStage kTemperatureStage;
+extern const SamplerStage kAdaptivePStage;
 extern const SamplerStage kDrawStage;
 
 namespace {
@@ -20,8 +25,9 @@ namespace {
 // Truncation comes before the temperature, so that top-p and its kin judge the model's own
 // distribution and the temperature only decides how to choose among what they left.
 constexpr const SamplerStage* kChain[] = {
-    &kLogitBiasStage, &kPenaltiesStage, &kGreedyStage,      &kTopKStage, &kTypicalStage,
-    &kTopPStage,      &kMinPStage,      &kTemperatureStage, &kDrawStage,
+    &kLogitBiasStage, &kPenaltiesStage,   &kDryStage,       &kGreedyStage, &kMirostatStage,
+    &kTopNSigmaStage, &kTopKStage,        &kTypicalStage,   &kTopPStage,   &kMinPStage,
+    &kXtcStage,       &kTemperatureStage, &kAdaptivePStage, &kDrawStage,
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The draw: one of the tokens that are left, by their probabilities.
 #include <limits>
 
+#include "sampler/choose.h"
 #include "sampler/philox.h"
 #include "sampler/stage.h"
 
@@ -17,18 +18,8 @@ constexpr SamplerParameter kParameters[] = {
 /// and the position alone.
 std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
   const std::span<const float> weights = candidates.weights();
-  double total = 0.0;
-  for (const float weight : weights) total += weight;
   const auto seed = static_cast<uint64_t>(input.values.integer("seed"));
-  const double target = uniform_at(seed, input.position) * total;
-  double sum = 0.0;
-  size_t chosen = 0;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (weights[i] <= 0.0f) continue;
-    chosen = i;
-    sum += weights[i];
-    if (sum > target) break;
-  }
+  const size_t chosen = drawn_candidate(weights, sum_of(weights), uniform_at(seed, input.position));
   return candidates.id(chosen);
 }
 

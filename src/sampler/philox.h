@@ -26,10 +26,11 @@ constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
 }
 
 /// A number in [0, 1) with 53 random bits, for the draw at `position` of a sequence with `seed`.
-constexpr double uniform_at(uint64_t seed, uint64_t position) {
-  const auto words =
-      philox4x32({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), 0, 0},
-                 {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+/// stream: another one for each use at the same position.
+constexpr double uniform_at(uint64_t seed, uint64_t position, uint32_t stream = 0) {
+  const auto words = philox4x32(
+      {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), stream, 0},
+      {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   const uint64_t bits = (uint64_t{words[1]} << 32 | words[0]) >> 11;
   return static_cast<double>(bits) * 0x1p-53;
 }

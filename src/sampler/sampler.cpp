@@ -21,6 +21,8 @@ Sampler::Sampler(const Sampler& other)
     : system_(other.system_),
       values_(other.values_),
       logit_bias_(other.logit_bias_),
+      dry_breakers_(other.dry_breakers_),
+      memory_(other.memory_),
       candidates_(system_) {}
 
 void Sampler::set_logit_bias(int32_t token, float bias) {
@@ -48,13 +50,26 @@ void Sampler::set_logit_bias(int32_t token, float bias) {
 void Sampler::reset() {
   values_ = SamplerValues();
   logit_bias_.clear();
+  dry_breakers_.clear();
+  forget();
+}
+
+void Sampler::add_dry_breaker(int32_t token) {
+  if (token < 0) fail(Code::Argument, "sampler: a DRY breaker is token {}", token);
+  const auto at = std::lower_bound(dry_breakers_.begin(), dry_breakers_.end(), token);
+  if (at != dry_breakers_.end() && *at == token) return;
+  if (dry_breakers_.size() >= kMaxLogitBias) {
+    fail(Code::Argument, "sampler: more than {} DRY breakers", kMaxLogitBias);
+  }
+  dry_breakers_.insert(at, token);
 }
 
 int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
-                        uint64_t position) {
+                        uint64_t position, std::span<const int32_t> forbidden) {
   const ScopedFpEnv environment;
   candidates_.assign(logits);
-  const SamplerInput input{values_, logit_bias_, history, position};
+  const SamplerInput input{values_,       logit_bias_, history,  position,
+                           dry_breakers_, &memory_,    forbidden};
   for (const SamplerStage* stage : sampler_chain()) {
     if (const auto token = stage->apply(candidates_, input)) return *token;
   }

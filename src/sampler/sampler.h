@@ -14,13 +14,14 @@
 
 namespace tenon {
 
-/// One thread at a time. Keeps nothing from one draw to the next: a token depends on the arguments
-/// of `sample`, the parameters and the bias only.
+/// One thread at a time. Mirostat and adaptive-p steer by what they drew before; without them
+/// nothing is kept from one draw to the next, and a token depends on the arguments of `sample`, the
+/// parameters, the bias and the breakers only.
 class Sampler {
  public:
   /// A sampler with every parameter at its initial value.
   explicit Sampler(std::shared_ptr<System> system = System::real());
-  /// The same parameters and bias, with memory of its own.
+  /// The same parameters, bias, breakers and memory of earlier draws, from here on its own.
   Sampler(const Sampler& other);
   Sampler& operator=(const Sampler&) = delete;
 
@@ -38,6 +39,14 @@ class Sampler {
   void clear_logit_bias() { logit_bias_.clear(); }
   static constexpr size_t kMaxLogitBias = size_t{1} << 20;
 
+  /// Repetitions that DRY looks for do not reach across this token. Throws Argument for a negative
+  /// token and for more than kMaxLogitBias of them.
+  void add_dry_breaker(int32_t token);
+  void clear_dry_breakers() { dry_breakers_.clear(); }
+
+  /// Forgets earlier draws.
+  void forget() { memory_ = {}; }
+
   /// Back to the state of a new sampler.
   void reset();
 
@@ -48,13 +57,16 @@ class Sampler {
   /// Ties go to the lower id. Throws State for "non-finite logits" (NaN, +inf) and "all tokens
   /// masked"; Argument for a bias of a token that is not in the vocabulary. Allocates only when the
   /// vocabulary is larger than in any call before.
-  int32_t sample(std::span<const float> logits, std::span<const int32_t> history,
-                 uint64_t position);
+  ///   forbidden  tokens of the vocabulary that may not be drawn this time
+  int32_t sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t position,
+                 std::span<const int32_t> forbidden = {});
 
  private:
   std::shared_ptr<System> system_;
   SamplerValues values_;
   std::vector<LogitBias> logit_bias_;  // sorted by token
+  std::vector<int32_t> dry_breakers_;  // sorted
+  SamplerMemory memory_;
   Candidates candidates_;
 };
 

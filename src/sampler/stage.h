@@ -40,12 +40,22 @@ struct LogitBias {
   float bias;
 };
 
+/// What the samplers that steer themselves keep from one draw to the next.
+struct SamplerMemory {
+  std::optional<double> mirostat_surprise;  ///< the bound of surprise, in bits
+  double adaptive_sum = 0.0;     ///< of the probabilities of drawn tokens, older ones decayed
+  double adaptive_weight = 0.0;  ///< of that sum; 0 before the first draw
+};
+
 /// What a draw depends on besides the logits.
 struct SamplerInput {
   const SamplerValues& values;
-  std::span<const LogitBias> logit_bias;  ///< by token, no token twice
-  std::span<const int32_t> history;       ///< the tokens of the sequence so far, oldest first
-  uint64_t position;                      ///< of the token to be drawn
+  std::span<const LogitBias> logit_bias;       ///< by token, no token twice
+  std::span<const int32_t> history;            ///< the tokens of the sequence so far, oldest first
+  uint64_t position;                           ///< of the token to be drawn
+  std::span<const int32_t> dry_breakers = {};  ///< tokens that end a repetition, ascending
+  SamplerMemory* memory = nullptr;             ///< null: every draw is the first
+  std::span<const int32_t> forbidden = {};     ///< tokens that this draw may not give
 };
 
 /// A sampler changes or drops candidates and returns nothing, or ends the chain with a token id.

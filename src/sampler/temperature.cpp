@@ -1,4 +1,8 @@
-// Temperature: flattens (above 1) or sharpens (below 1) what is left.
+// Temperature: flattens (above 1) or sharpens (below 1) what is left; it may follow the entropy.
+#include <algorithm>
+#include <cmath>
+
+#include "sampler/choose.h"
 #include "sampler/stage.h"
 
 namespace tenon {
@@ -7,16 +11,39 @@ namespace {
 constexpr SamplerParameter kParameters[] = {
     real_parameter("temperature", 0.0, 100.0, 0.8,
                    "Divides the logits; 1 leaves them alone, 0 always takes the likeliest token."),
+    real_parameter(
+        "dynatemp_range", 0.0, 100.0, 0.0,
+        "The temperature moves by so much around its value, low where the model is sure; "
+        "0 disables."),
+    real_parameter("dynatemp_exponent", 0.01, 10.0, 1.0,
+                   "How the entropy, between 0 and 1, becomes the temperature between its bounds."),
 };
 
-std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
-  const double temperature = input.values.real("temperature");
-  if (temperature == 1.0) return std::nullopt;
-  // Relative to the maximum, so that a tiny temperature overflows to -inf, never to +inf or NaN.
-  const double max = candidates.max_logit();
-  for (float& logit : candidates.writable_logits()) {
-    logit = logit == max ? 0.0f : static_cast<float>((logit - max) / temperature);
+// A temperature of 0 would be no distribution.
+constexpr double kLeastTemperature = 1e-6;
+
+/// Entropy of the candidates over the largest that so many can have, in [0, 1].
+double relative_entropy(Candidates& candidates) {
+  const std::span<const float> weights = candidates.weights();
+  const double total = sum_of(weights);
+  double entropy = 0.0;
+  for (const float weight : weights) {
+    if (weight > 0.0f) entropy -= weight / total * std::log(weight / total);
   }
+  return std::clamp(entropy / std::log(static_cast<double>(weights.size())), 0.0, 1.0);
+}
+
+std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
+  double temperature = input.values.real("temperature");
+  const double range = input.values.real("dynatemp_range");
+  if (range > 0.0 && candidates.size() > 1) {
+    const double low = std::max(temperature - range, 0.0);
+    const double high = temperature + range;
+    const double power =
+        std::pow(relative_entropy(candidates), input.values.real("dynatemp_exponent"));
+    temperature = std::max(low + (high - low) * power, kLeastTemperature);
+  }
+  divide_by_temperature(candidates, temperature);
   return std::nullopt;
 }
 

@@ -108,7 +108,7 @@ TEST(Sampler, ParametersHaveUniqueNamesDocsAndInitialValuesInRange) {
       sampler.set(parameter.name, parameter.initial.integer);
     }
   });
-  EXPECT_EQ(find_sampler_parameter("mirostat"), nullptr);
+  EXPECT_EQ(find_sampler_parameter("no_such"), nullptr);
   EXPECT_NE(find_sampler_parameter("seed"), nullptr);
 }
 

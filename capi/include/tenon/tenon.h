@@ -118,6 +118,7 @@ TENON_API tenon_status tenon_session_append_text(tenon_session* session, const c
 #define TENON_FINISH_NONE 0       /* it is not */
 #define TENON_FINISH_END 1        /* the model drew an end token */
 #define TENON_FINISH_MAX_TOKENS 2 /* max_tokens tokens were generated */
+#define TENON_FINISH_STOP 3       /* a stop text or stop token came (9) */
 
 /* What one step of generation brings. Valid until the callback returns, or until the next call on
  * the session. */
@@ -126,7 +127,7 @@ typedef struct tenon_piece {
   tenon_token token;
   int32_t finish; /* TENON_FINISH_* */
   uint32_t reserved;
-  const char* text; /* whole UTF-8 characters: empty while one is incomplete */
+  const char* text; /* whole UTF-8 characters: empty while one is incomplete or may begin a stop */
   uint64_t length;
 } tenon_piece;
 
@@ -483,6 +484,17 @@ TENON_API tenon_status tenon_session_prefill(tenon_session* session,
 TENON_API tenon_status tenon_session_next(tenon_session* session, tenon_sampler* sampler,
                                           tenon_piece* piece);
 
+/* What is held back because it may begin a text of the option "stop": for loops of tenon_session_next
+ * that end before the model does. It is then handed out. Valid until the next call on the
+ * session. */
+TENON_API tenon_status tenon_session_take_held(tenon_session* session, const char** text,
+                                               size_t* length);
+
+/* The logits that the last token was drawn from: [*count] f32, valid until the next call on the
+ * session; for tenon_logprobs. STATE when the last token was not drawn, or after a fork. */
+TENON_API tenon_status tenon_session_drawn_logits(tenon_session* session, const float** logits,
+                                                  size_t* count);
+
 /* The logits of the next token: [*count] f32, *count = vocabulary; computes what is queued. Valid
  * until the next call on the session. STATE for an empty text. */
 TENON_API tenon_status tenon_session_logits(tenon_session* session, const float** logits,
@@ -546,7 +558,27 @@ TENON_API tenon_status tenon_sampler_set_float(tenon_sampler* sampler, const cha
 TENON_API tenon_status tenon_sampler_set_bias(tenon_sampler* sampler, tenon_token token,
                                               double bias);
 
-/* Parameters and biases as they were created. */
+/* Generation ends with this token (TENON_FINISH_STOP), whose text is not handed out. LIMIT beyond
+ * 1000 tokens. Texts that end it are the option "stop". */
+TENON_API tenon_status tenon_sampler_add_stop_token(tenon_sampler* sampler, tenon_token token);
+
+/* Repetitions that the parameters dry_* look for end at every token whose text holds this one, such
+ * as a line break. */
+TENON_API tenon_status tenon_sampler_add_dry_breaker(tenon_sampler* sampler,
+                                                     const tenon_tokenizer* tokenizer,
+                                                     const char* text, size_t length);
+
+/* Natural logarithms of probabilities under logits [count] f32, as a model left them: those of
+ * tokens [num_tokens] go to logprobs [num_tokens], and the num_top likeliest, likeliest first, to
+ * top_tokens [num_top] and top_logprobs [num_top]. For a drawn token the logits come from
+ * tenon_session_drawn_logits, for a prompt from tenon_session_evaluate, whose row i is about the
+ * token behind row i. ARGUMENT for a token or num_top outside the vocabulary, STATE for NaN. Any
+ * thread. */
+TENON_API tenon_status tenon_logprobs(const float* logits, size_t count, const tenon_token* tokens,
+                                      size_t num_tokens, float* logprobs, tenon_token* top_tokens,
+                                      float* top_logprobs, size_t num_top);
+
+/* Parameters, biases, breakers and stop tokens as they were created; earlier draws are forgotten. */
 TENON_API tenon_status tenon_sampler_reset(tenon_sampler* sampler);
 
 /* Draws from logits of your own: [count] f32. history: the text so far, for the penalties. STATE

@@ -1,0 +1,90 @@
+// DRY (don't repeat yourself): lowers tokens that would go on with a repetition of what was said.
+#include <algorithm>
+#include <cmath>
+
+#include "sampler/stage.h"
+
+namespace tenon {
+namespace {
+
+constexpr SamplerParameter kParameters[] = {
+    real_parameter("dry_multiplier", 0.0, 100.0, 0.0,
+                   "Subtracted, times a power of dry_base, from the logit of a token that would "
+                   "lengthen a repetition; 0 disables."),
+    real_parameter("dry_base", 1.0, 10.0, 1.75,
+                   "The penalty grows by this factor with each token that a repetition is longer."),
+    integer_parameter("dry_allowed_length", 1, 2147483647, 2,
+                      "Repetitions shorter than so many tokens are not penalised."),
+    integer_parameter("dry_last_n", -1, 2147483647, -1,
+                      "How many of the last tokens repetitions are looked for in; -1 means as many "
+                      "as the vocabulary has."),
+};
+
+constexpr double kMaxPenalty = 1e30;
+
+/// As its author defines it (p-e-w, text-generation-webui, pull request 5677). With r the recent
+/// tokens from the last to the first, what repeats the end of the text is the common beginning of r
+/// and of r from i on: the Z function of r, in linear time.
+void lower_repetitions(Candidates& candidates, const SamplerInput& input,
+                       std::span<const int32_t> recent) {
+  const auto allowed = static_cast<size_t>(input.values.integer("dry_allowed_length"));
+  const size_t n = recent.size();
+  const auto r = [recent, n](size_t i) { return recent[n - 1 - i]; };
+  // A breaker ends what can be repeated.
+  size_t longest = n;
+  for (size_t i = 0; i < n && longest == n; ++i) {
+    if (std::binary_search(input.dry_breakers.begin(), input.dry_breakers.end(), r(i))) longest = i;
+  }
+  if (longest < allowed) return;
+
+  const std::span<float> logits = candidates.writable_logits();
+  const std::span<uint32_t> z = candidates.index_scratch();          // [n]
+  const std::span<uint32_t> lengths = candidates.zeroed_counters();  // by token, the longest
+  const auto counted = [&](int32_t token) {
+    return token >= 0 && static_cast<size_t>(token) < logits.size();
+  };
+  size_t left = 0;
+  size_t right = 0;
+  for (size_t i = 1; i < n; ++i) {
+    size_t length = i < right ? std::min<size_t>(right - i, z[i - left]) : 0;
+    while (i + length < n && r(length) == r(i + length)) ++length;
+    z[i] = static_cast<uint32_t>(length);
+    if (i + length > right) {
+      left = i;
+      right = i + length;
+    }
+    const size_t repeated = std::min(length, longest);
+    const int32_t token = r(i - 1);
+    if (repeated < allowed || !counted(token)) continue;
+    uint32_t& known = lengths[static_cast<size_t>(token)];
+    known = std::max(known, static_cast<uint32_t>(repeated));
+  }
+  const double multiplier = input.values.real("dry_multiplier");
+  const double base = input.values.real("dry_base");
+  for (const int32_t token : recent) {
+    if (!counted(token)) continue;
+    uint32_t& length = lengths[static_cast<size_t>(token)];
+    if (length == 0) continue;
+    const double power = std::pow(base, static_cast<double>(length - allowed));
+    logits[static_cast<size_t>(token)] -=
+        static_cast<float>(std::min(multiplier * power, kMaxPenalty));
+    length = 0;
+  }
+}
+
+std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
+  if (input.values.real("dry_multiplier") == 0.0) return std::nullopt;
+  // The scratch has room for one number per token of the vocabulary.
+  size_t last_n = candidates.size();
+  const int64_t wanted = input.values.integer("dry_last_n");
+  if (wanted >= 0) last_n = std::min(last_n, static_cast<size_t>(wanted));
+  const auto recent = input.history.last(std::min(input.history.size(), last_n));
+  if (recent.size() > 1) lower_repetitions(candidates, input, recent);
+  return std::nullopt;
+}
+
+}  // namespace
+
+extern constexpr SamplerStage kDryStage{"dry", kParameters, apply};
+
+}  // namespace tenon

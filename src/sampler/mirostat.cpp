@@ -1,0 +1,106 @@
+// Mirostat: keeps as many tokens as hold the surprise of the text near a target, and draws. It
+// takes the place of what follows it in the chain.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sampler/choose.h"
+#include "sampler/philox.h"
+#include "sampler/stage.h"
+
+namespace tenon {
+namespace {
+
+constexpr SamplerParameter kParameters[] = {
+    integer_parameter("mirostat", 0, 2, 0,
+                      "Version of Mirostat, which then decides instead of top_k, top_p and the "
+                      "like; 0 disables."),
+    real_parameter("mirostat_tau", 0.0, 100.0, 5.0, "Surprise of a token to aim at, in bits."),
+    real_parameter("mirostat_eta", 0.0, 1.0, 0.1, "How fast Mirostat corrects itself."),
+};
+
+// The tokens from which version 1 estimates the exponent of the distribution.
+constexpr size_t kEstimatedFrom = 100;
+
+/// Basu et al. 2021, "Mirostat: A Neural Text Decoding Algorithm that Directly Controls
+/// Perplexity", algorithm 1: the number of tokens to keep.
+size_t tokens_of_version_1(Candidates& candidates, double surprise, double vocab) {
+  const std::span<const float> weights = candidates.weights();
+  const std::span<uint32_t> indices = candidates.index_scratch();
+  const auto before = [weights](uint32_t a, uint32_t b) {
+    return weights[a] != weights[b] ? weights[a] > weights[b] : a < b;
+  };
+  const size_t m = std::min(kEstimatedFrom, weights.size());
+  std::iota(indices.begin(), indices.end(), 0u);
+  std::partial_sort(indices.begin(), indices.begin() + static_cast<ptrdiff_t>(m), indices.end(),
+                    before);
+  double products = 0.0;
+  double squares = 0.0;
+  for (size_t i = 0; i + 1 < m; ++i) {
+    const double t = std::log(static_cast<double>(i + 2) / static_cast<double>(i + 1));
+    if (weights[indices[i + 1]] <= 0.0f) break;
+    products += t * std::log(double{weights[indices[i]]} / weights[indices[i + 1]]);
+    squares += t * t;
+  }
+  const double exponent = products / squares;
+  const double epsilon = exponent - 1.0;
+  const double k =
+      std::pow(epsilon * std::exp2(surprise) / (1.0 - std::pow(vocab, -epsilon)), 1.0 / exponent);
+  if (!(k >= 1.0)) return std::isnan(k) ? weights.size() : 1;
+  return k < static_cast<double>(weights.size()) ? static_cast<size_t>(k) : weights.size();
+}
+
+void keep_likeliest(Candidates& candidates, size_t k) {
+  if (k >= candidates.size()) return;
+  const std::span<const float> logits = candidates.logits();
+  const std::span<uint32_t> indices = candidates.index_scratch();
+  std::iota(indices.begin(), indices.end(), 0u);
+  const auto before = [logits](uint32_t a, uint32_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  };
+  std::nth_element(indices.begin(), indices.begin() + static_cast<ptrdiff_t>(k - 1), indices.end(),
+                   before);
+  std::sort(indices.begin(), indices.begin() + static_cast<ptrdiff_t>(k));
+  candidates.keep_only(indices.first(k));
+}
+
+/// Version 2 (algorithm 2 of the same): tokens of more surprise than the bound go; one stays.
+void keep_below_surprise(Candidates& candidates, double surprise) {
+  const std::span<const float> weights = candidates.weights();
+  const double least = std::exp2(-surprise) * sum_of(weights);
+  const float largest = *std::max_element(weights.begin(), weights.end());
+  candidates.keep_if(
+      [weights, least, largest](size_t i) { return weights[i] >= least || weights[i] == largest; });
+}
+
+std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
+  const int64_t version = input.values.integer("mirostat");
+  if (version == 0) return std::nullopt;
+  const double tau = input.values.real("mirostat_tau");
+  double surprise = 2.0 * tau;
+  if (input.memory != nullptr) surprise = input.memory->mirostat_surprise.value_or(surprise);
+
+  const auto vocab = static_cast<double>(candidates.size());
+  divide_by_temperature(candidates, input.values.real("temperature"));
+  if (version == 1) {
+    keep_likeliest(candidates, tokens_of_version_1(candidates, surprise, vocab));
+  } else {
+    keep_below_surprise(candidates, surprise);
+  }
+  const std::span<const float> weights = candidates.weights();
+  const double total = sum_of(weights);
+  const auto seed = static_cast<uint64_t>(input.values.integer("seed"));
+  const size_t chosen = drawn_candidate(weights, total, uniform_at(seed, input.position));
+  const double observed = -std::log2(weights[chosen] / total);
+  if (input.memory != nullptr) {
+    input.memory->mirostat_surprise =
+        surprise - input.values.real("mirostat_eta") * (observed - tau);
+  }
+  return candidates.id(chosen);
+}
+
+}  // namespace
+
+extern constexpr SamplerStage kMirostatStage{"mirostat", kParameters, apply};
+
+}  // namespace tenon

@@ -1,0 +1,47 @@
+// Top-n-sigma: keeps the tokens whose logits are within n standard deviations of the largest.
+#include <cmath>
+#include <limits>
+
+#include "sampler/stage.h"
+
+namespace tenon {
+namespace {
+
+constexpr SamplerParameter kParameters[] = {
+    real_parameter("top_n_sigma", 0.0, 100.0, 0.0,
+                   "Keeps the tokens whose logits are within so many standard deviations of the "
+                   "largest; 0 disables."),
+};
+
+/// Tang et al. 2024, "Top-n-sigma: Not All Logits Are You Need", algorithm 1. Masked tokens are not
+/// counted.
+std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
+  const double n = input.values.real("top_n_sigma");
+  if (n == 0.0) return std::nullopt;
+  constexpr float kMasked = -std::numeric_limits<float>::infinity();
+  const double max = candidates.max_logit();
+  const std::span<const float> logits = candidates.logits();
+  double sum = 0.0;
+  size_t count = 0;
+  for (const float logit : logits) {
+    if (logit == kMasked) continue;
+    sum += logit - max;
+    ++count;
+  }
+  const double mean = sum / static_cast<double>(count);
+  double squares = 0.0;
+  for (const float logit : logits) {
+    if (logit == kMasked) continue;
+    const double deviation = logit - max - mean;
+    squares += deviation * deviation;
+  }
+  const double threshold = -n * std::sqrt(squares / static_cast<double>(count));
+  candidates.keep_if([logits, max, threshold](size_t i) { return logits[i] - max >= threshold; });
+  return std::nullopt;
+}
+
+}  // namespace
+
+extern constexpr SamplerStage kTopNSigmaStage{"top_n_sigma", kParameters, apply};
+
+}  // namespace tenon

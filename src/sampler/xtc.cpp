@@ -1,0 +1,48 @@
+// XTC (exclude top choices): now and then drops the likeliest tokens, where several are likely.
+#include "sampler/choose.h"
+#include "sampler/philox.h"
+#include "sampler/stage.h"
+
+namespace tenon {
+namespace {
+
+constexpr SamplerParameter kParameters[] = {
+    real_parameter("xtc_probability", 0.0, 1.0, 0.0,
+                   "How often the likeliest tokens are excluded where several reach xtc_threshold; "
+                   "0 disables."),
+    real_parameter(
+        "xtc_threshold", 0.0, 1.0, 0.1,
+        "The probability from which a token counts as a top choice; above 0.5 disables."),
+};
+
+// A stream of random numbers beside that of the draw.
+constexpr uint32_t kStream = 1;
+
+/// As its author defines it (p-e-w, text-generation-webui, pull request 6335): of the tokens at or
+/// above the threshold, the least likely stays. Ties: the higher id counts as less likely.
+std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) {
+  const double probability = input.values.real("xtc_probability");
+  const double threshold = input.values.real("xtc_threshold");
+  if (probability == 0.0 || threshold > 0.5 || candidates.size() < 2) return std::nullopt;
+  const auto seed = static_cast<uint64_t>(input.values.integer("seed"));
+  if (uniform_at(seed, input.position, kStream) >= probability) return std::nullopt;
+  const std::span<const float> weights = candidates.weights();
+  const double least = threshold * sum_of(weights);
+  size_t num_top = 0;
+  size_t last_top = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] < least) continue;
+    if (num_top == 0 || weights[i] <= weights[last_top]) last_top = i;
+    ++num_top;
+  }
+  if (num_top < 2) return std::nullopt;
+  candidates.keep_if(
+      [weights, least, last_top](size_t i) { return i == last_top || weights[i] < least; });
+  return std::nullopt;
+}
+
+}  // namespace
+
+extern constexpr SamplerStage kXtcStage{"xtc", kParameters, apply};
+
+}  // namespace tenon
