@@ -20,6 +20,8 @@ enum class Magic : uint32_t {
   Backends = 0x736b6274u,
   Engine = 0x676e6574u,
   Request = 0x71657274u,
+  Grammar = 0x6d726774u,
+  GrammarCache = 0x63726774u,
 };
 
 /// Base of the structs behind the handles. Derived says which magic word is its own in kMagic and

@@ -4,6 +4,7 @@
 # Libraries from outside that a room may use. A room that is not named here uses none but fmt.
 set(TENON_USES_base PkgConfig::XXHASH)
 set(TENON_USES_text PkgConfig::UTF8PROC)
+set(TENON_USES_text_grammar PkgConfig::UTF8PROC)
 set(TENON_USES_backends_reference Eigen3::Eigen)
 
 # Rooms whose files all define the same local names, as entries of one list do.

@@ -14,5 +14,6 @@ void add_logits(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_backends(CLI::App& app);
+void add_grammar(CLI::App& app);
 
 }  // namespace tenon_program

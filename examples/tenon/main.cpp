@@ -55,6 +55,7 @@ int run(int argc, char** argv) {
   add_inspect(app);
   add_bench(app);
   add_backends(app);
+  add_grammar(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -74,6 +75,8 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (const OutputClosed&) {
     return 0;
+  } catch (const Ending& ending) {
+    return fail_with(ending.what(), ending.exit_code());
   } catch (const Failure& failure) {
     return fail_with(failure.what(), 1);
   } catch (const tenon::Error& error) {

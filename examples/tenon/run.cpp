@@ -21,6 +21,9 @@ struct RunFlags {
   bool no_special = false;
   bool parse_special = false;
   bool timings = false;
+  std::string json_schema;
+  std::string gbnf;
+  std::string regex;
   OptionFlags model_options;
   OptionFlags session_options;
   OptionFlags sampler_options;
@@ -40,10 +43,20 @@ void print_timings(double load_seconds, const tenon_session_figures& figures) {
                rate(figures.decode_tokens, figures.decode_seconds));
 }
 
-void stream(tenon::Session& session, const RunFlags& flags) {
-  const tenon::GenerateOptions generate{.max_tokens = flags.max_tokens,
-                                        .sampler = {.extra = flags.sampler_options.values()}};
-  for (const tenon::Piece& piece : session.generate(generate)) {
+/// Attaches the grammar that the flags name.
+void set_grammar(tenon::Sampler& sampler, const tenon::Model& model, const RunFlags& flags) {
+  const auto set = [&](const tenon::Grammar& grammar) {
+    sampler.set_grammar(grammar, model.tokenizer());
+  };
+  if (!flags.json_schema.empty()) set(tenon::Grammar::json_schema(read_file(flags.json_schema)));
+  if (!flags.gbnf.empty()) set(tenon::Grammar::gbnf(read_file(flags.gbnf)));
+  if (!flags.regex.empty()) set(tenon::Grammar::regex(flags.regex));
+}
+
+void stream(tenon::Session& session, const tenon::Model& model, const RunFlags& flags) {
+  tenon::Sampler sampler(tenon::SamplerOptions{.extra = flags.sampler_options.values()});
+  set_grammar(sampler, model, flags);
+  for (const tenon::Piece& piece : session.generate(sampler, flags.max_tokens)) {
     if (piece.text.empty()) continue;
     print(piece.text);
     flush();
@@ -71,7 +84,7 @@ void run(const RunFlags& flags) {
   ProgressBar reading("reading");
   session.prefill(reading.callback());
   reading.clear();
-  stream(session, flags);
+  stream(session, model, flags);
   if (flags.timings) print_timings(load_time.count(), session.stats());
 }
 
@@ -92,6 +105,11 @@ void add_run(CLI::App& app) {
   command->add_flag("--no-special", flags->no_special, "Do not add the model's begin token");
   command->add_flag("--parse-special", flags->parse_special,
                     "Read spelled control tokens (such as <|im_start|>) as control tokens");
+  CLI::Option_group* grammar = command->add_option_group("Grammar", "what the text must be");
+  grammar->add_option("--json-schema", flags->json_schema, "A document of this JSON Schema (file)");
+  grammar->add_option("--gbnf", flags->gbnf, "A text of this GBNF grammar (file)");
+  grammar->add_option("--regex", flags->regex, "A match of this regular expression");
+  grammar->require_option(0, 1);
   command->add_flag("--timings", flags->timings, "Print timings to standard error");
   flags->sampler_options.add(*command, TENON_SCOPE_SAMPLER, "Sampler");
   flags->session_options.add(*command, TENON_SCOPE_SESSION, "Session");

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <tenon/error.hpp>
+#include <tenon/grammar.hpp>
 #include <tenon/options.hpp>
 #include <tenon/tokenizer.hpp>
 
@@ -32,7 +33,19 @@ class Sampler {
   void add_dry_breaker(const Tokenizer& tokenizer, std::string_view text) {
     check(tenon_sampler_add_dry_breaker(get(), tokenizer.get(), text.data(), text.size()));
   }
-  /// Parameters, biases, breakers and stop tokens as they were created.
+  /// Draws only tokens that continue a text of the grammar, from its beginning.
+  void set_grammar(const Grammar& grammar, const Tokenizer& tokenizer) {
+    check(tenon_sampler_set_grammar(get(), grammar.get(), tokenizer.get()));
+    has_grammar_ = true;
+  }
+  void clear_grammar() {
+    check(tenon_sampler_set_grammar(get(), nullptr, nullptr));
+    has_grammar_ = false;
+  }
+  [[nodiscard]] bool has_grammar() const noexcept { return has_grammar_; }
+  /// With a grammar: how many tokens may still be drawn; the text is complete before that.
+  void set_token_limit(uint64_t tokens) { check(tenon_sampler_set_token_limit(get(), tokens)); }
+  /// Parameters, biases, breakers and stop tokens as they were created; a grammar from its beginning.
   void reset() { check(tenon_sampler_reset(get())); }
 
   /// Draws from logits [vocabulary] f32. history: the text so far.
@@ -51,6 +64,7 @@ class Sampler {
     void operator()(tenon_sampler* raw) const noexcept { tenon_sampler_destroy(raw); }
   };
   std::unique_ptr<tenon_sampler, Destroy> handle_;
+  bool has_grammar_ = false;
 };
 
 }  // namespace v1

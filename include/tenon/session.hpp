@@ -76,6 +76,8 @@ class Generation {
       : session_(session), left_(max_tokens), sampler_(sampler), own_(std::move(own)) {}
 
   [[nodiscard]] Iterator begin() {
+    Sampler* const sampler = own_ ? &*own_ : sampler_;
+    if (sampler != nullptr && sampler->has_grammar()) sampler->set_token_limit(left_);
     advance();
     return Iterator(this);
   }

@@ -12,6 +12,7 @@
 #include <tenon/backends.hpp>
 #include <tenon/engine.hpp>
 #include <tenon/error.hpp>
+#include <tenon/grammar.hpp>
 #include <tenon/model.hpp>
 #include <tenon/options.hpp>
 #include <tenon/sampler.hpp>

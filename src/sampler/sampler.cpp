@@ -2,6 +2,7 @@
 #include "sampler/sampler.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "base/error.h"
@@ -11,6 +12,22 @@ namespace tenon {
 namespace {
 
 constexpr float kMaxBias = 1000.0f;
+
+bool in_mask(std::span<const uint64_t> mask, size_t token) {
+  return token / 64 < mask.size() && (mask[token / 64] >> (token % 64) & 1) != 0;
+}
+
+/// Whether the mask has a token that is not forbidden.
+bool leaves_any(std::span<const uint64_t> mask, std::span<const int32_t> forbidden) {
+  uint64_t count = 0;
+  for (const uint64_t word : mask) count += static_cast<uint64_t>(std::popcount(word));
+  for (size_t i = 0; i < forbidden.size(); ++i) {
+    const auto rest = forbidden.subspan(i + 1);
+    const bool again = std::find(rest.begin(), rest.end(), forbidden[i]) != rest.end();
+    if (!again && in_mask(mask, static_cast<size_t>(forbidden[i]))) --count;
+  }
+  return count > 0;
+}
 
 }  // namespace
 
@@ -23,7 +40,8 @@ Sampler::Sampler(const Sampler& other)
       logit_bias_(other.logit_bias_),
       dry_breakers_(other.dry_breakers_),
       memory_(other.memory_),
-      candidates_(system_) {}
+      candidates_(system_),
+      grammar_(other.grammar_ ? std::make_unique<GrammarMatcher>(*other.grammar_) : nullptr) {}
 
 void Sampler::set_logit_bias(int32_t token, float bias) {
   const bool forbids = bias == -std::numeric_limits<float>::infinity();
@@ -52,6 +70,7 @@ void Sampler::reset() {
   logit_bias_.clear();
   dry_breakers_.clear();
   forget();
+  if (grammar_) grammar_->restart();
 }
 
 void Sampler::add_dry_breaker(int32_t token) {
@@ -64,16 +83,47 @@ void Sampler::add_dry_breaker(int32_t token) {
   dry_breakers_.insert(at, token);
 }
 
-int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
-                        uint64_t position, std::span<const int32_t> forbidden) {
-  const ScopedFpEnv environment;
+int32_t Sampler::run_chain(std::span<const float> logits, const SamplerInput& input,
+                           std::span<const uint64_t> mask) {
   candidates_.assign(logits);
-  const SamplerInput input{values_,       logit_bias_, history,  position,
-                           dry_breakers_, &memory_,    forbidden};
+  if (!mask.empty()) {
+    const std::span<float> own = candidates_.writable_logits();
+    for (size_t token = 0; token < own.size(); ++token) {
+      if (!in_mask(mask, token)) own[token] = -std::numeric_limits<float>::infinity();
+    }
+  }
   for (const SamplerStage* stage : sampler_chain()) {
     if (const auto token = stage->apply(candidates_, input)) return *token;
   }
   fail(Code::Internal, "sampler: the chain ended without a token");
+}
+
+int32_t Sampler::sample_within_grammar(std::span<const float> logits, SamplerInput input) {
+  // Most tokens that a model likes are allowed: a mask is built only for the others. A second draw
+  // has a number of its own, for the first one's is known to lie on a refused token.
+  constexpr uint64_t kSecondDraw = uint64_t{1} << 63, kThirdDraw = uint64_t{1} << 62;
+  const uint64_t position = input.position;
+  const SamplerMemory before = memory_;
+  int32_t token = run_chain(logits, input, {});
+  for (const bool exact : {false, true}) {
+    if (grammar_->allows(token)) break;
+    memory_ = before;
+    const std::span<const uint64_t> mask = grammar_->mask(exact);
+    // A text that can only end here ends, whatever the caller forbids.
+    if (!leaves_any(mask, input.forbidden)) input.forbidden = {};
+    input.position = position | (exact ? kThirdDraw : kSecondDraw);
+    token = run_chain(logits, input, mask);
+  }
+  grammar_->accept(token);
+  return token;
+}
+
+int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
+                        uint64_t position, std::span<const int32_t> forbidden) {
+  const ScopedFpEnv environment;
+  const SamplerInput input{values_,       logit_bias_, history,  position,
+                           dry_breakers_, &memory_,    forbidden};
+  return grammar_ ? sample_within_grammar(logits, input) : run_chain(logits, input, {});
 }
 
 }  // namespace tenon

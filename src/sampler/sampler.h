@@ -11,12 +11,13 @@
 #include "base/system.h"
 #include "sampler/candidates.h"
 #include "sampler/stage.h"
+#include "text/grammar/matcher.h"
 
 namespace tenon {
 
-/// One thread at a time. Mirostat and adaptive-p steer by what they drew before; without them
-/// nothing is kept from one draw to the next, and a token depends on the arguments of `sample`, the
-/// parameters, the bias and the breakers only.
+/// One thread at a time. Mirostat and adaptive-p steer by what they drew before, and a grammar knows
+/// how far its text is; without them nothing is kept from one draw to the next, and a token depends
+/// on the arguments of `sample`, the parameters, the bias and the breakers only.
 class Sampler {
  public:
   /// A sampler with every parameter at its initial value.
@@ -50,6 +51,12 @@ class Sampler {
   /// Back to the state of a new sampler.
   void reset();
 
+  /// From now on only tokens that the matcher allows are drawn; each one that is drawn it takes.
+  /// Null: any token.
+  void set_grammar(std::unique_ptr<GrammarMatcher> matcher) { grammar_ = std::move(matcher); }
+  /// Null when there is none.
+  [[nodiscard]] GrammarMatcher* grammar() const { return grammar_.get(); }
+
   /// The next token.
   ///   logits    [vocab] f32, finite, or -inf where a token is masked
   ///   history   [any] the tokens before, oldest first, for the penalties
@@ -62,12 +69,17 @@ class Sampler {
                  std::span<const int32_t> forbidden = {});
 
  private:
+  int32_t run_chain(std::span<const float> logits, const SamplerInput& input,
+                    std::span<const uint64_t> mask);
+  int32_t sample_within_grammar(std::span<const float> logits, SamplerInput input);
+
   std::shared_ptr<System> system_;
   SamplerValues values_;
   std::vector<LogitBias> logit_bias_;  // sorted by token
   std::vector<int32_t> dry_breakers_;  // sorted
   SamplerMemory memory_;
   Candidates candidates_;
+  std::unique_ptr<GrammarMatcher> grammar_;
 };
 
 }  // namespace tenon

@@ -5,6 +5,7 @@
  * This file is the manual. Reading order:
  *   1 conventions   2 the short way   3 errors, version   4 options   5 models: sources, callbacks
  *   6 what is in a model   7 tokenizer   8 sessions   9 samplers   10 backends   11 engines
+ *   12 grammars
  *
  * A whole program, without its error handling (examples/hello_c has it):
  *
@@ -63,9 +64,10 @@ extern "C" {
  *             the session that called them (STATE), except for tenon_session_cancel and
  *             tenon_session_destroy, which takes effect when the call returns. One that returns
  *             int32_t returns 0 to go on.
- * Threads     Model, tokenizer: immutable, any thread. Engine: any thread. Session, request, sampler,
- *             options, backend list: one thread at a time (a session notices a second one: STATE).
- *             tenon_session_cancel, tenon_request_cancel: any thread, any time. No threads are started but those of the option "threads"; no
+ * Threads     Model, tokenizer, grammar: immutable, any thread. Engine: any thread. Session, request,
+ *             sampler, options, backend list: one thread at a time (a session notices a second one:
+ *             STATE). tenon_session_cancel, tenon_request_cancel: any thread, any time. No threads
+ *             are started but those of the option "threads"; no
  *             signal, locale, environment variable, stdout or stderr is touched.
  * Since       0.1, unless another version is written at a declaration.
  */
@@ -88,6 +90,8 @@ typedef struct tenon_sampler tenon_sampler;
 typedef struct tenon_backends tenon_backends;
 typedef struct tenon_engine tenon_engine;
 typedef struct tenon_request tenon_request;
+typedef struct tenon_grammar tenon_grammar;
+typedef struct tenon_grammar_cache tenon_grammar_cache;
 
 /* ---- 2. The short way ----------------------------------------------------------------------- */
 
@@ -773,6 +777,55 @@ TENON_API tenon_status tenon_engine_metrics(tenon_engine* engine, tenon_engine_f
  * Prometheus, version 0.0.4. See "Buffers" in 1. */
 TENON_API tenon_status tenon_engine_metrics_text(tenon_engine* engine, char* text,
                                                  size_t capacity, size_t* length);
+
+/* ---- 12. Grammars ------------------------------------------------------------------------------
+ *
+ * A grammar says which texts may be generated: attached to a sampler (tenon_sampler_set_grammar) it
+ * lets no other token through, and whatever the model wants, the text becomes complete before the
+ * token limit. docs/structured-output.md lists what of each notation is supported.
+ */
+
+#define TENON_GRAMMAR_JSON_SCHEMA 1 /* a JSON Schema, draft 2020-12: the text is a valid document */
+#define TENON_GRAMMAR_GBNF 2        /* rules in GBNF: the text is one of `root` */
+#define TENON_GRAMMAR_REGEX 3       /* a regular expression: the whole text is one match */
+#define TENON_GRAMMAR_CHOICES 4     /* a JSON array of strings: the text is one of them */
+
+/* Compiles a grammar, or refuses it when that takes too much. kind: TENON_GRAMMAR_*.
+ * GRAMMAR when the text is malformed, impossible, too large or uses what is not supported; the
+ * message says where (line, JSON pointer, byte) and why. */
+TENON_API tenon_status tenon_grammar_create(int32_t kind, const char* text, size_t length,
+                                            tenon_grammar** grammar);
+TENON_API void tenon_grammar_destroy(tenon_grammar* grammar);
+
+/* *accepted becomes 1 when `text` is a complete text of the grammar, else 0. LIMIT for a grammar so
+ * ambiguous that thousands of ways to read the text are open at once. */
+TENON_API tenon_status tenon_grammar_accepts(const tenon_grammar* grammar, const char* text,
+                                             size_t length, int32_t* accepted);
+
+/* Grammars used again and again, from texts that come with requests: the ones used last are kept, up
+ * to `limit_bytes`. Any thread. */
+TENON_API tenon_status tenon_grammar_cache_create(uint64_t limit_bytes,
+                                                  tenon_grammar_cache** cache);
+TENON_API void tenon_grammar_cache_destroy(tenon_grammar_cache* cache);
+/* As tenon_grammar_create, but compiles only what the cache does not hold. The grammar is yours to
+ * destroy and may outlive the cache. */
+TENON_API tenon_status tenon_grammar_cache_get(tenon_grammar_cache* cache, int32_t kind,
+                                               const char* text, size_t length,
+                                               tenon_grammar** grammar);
+
+/* From now on the sampler draws only tokens that continue a text of the grammar, from its beginning;
+ * each token that it draws belongs to that text, and an end token comes when it is complete.
+ * tenon_sampler_reset goes back to the beginning of the text. grammar NULL: any token again. The
+ * sampler keeps what it needs of both. The first use with a tokenizer sorts its vocabulary.
+ *   tokenizer   of the model whose logits are drawn from
+ * GRAMMAR "no token can follow" when the vocabulary cannot spell any text of the grammar. */
+TENON_API tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler,
+                                                 const tenon_grammar* grammar,
+                                                 const tenon_tokenizer* tokenizer);
+
+/* How many tokens may still be drawn: when they run out, the shortest way to a complete text is
+ * taken. tenon_session_generate does this itself. STATE without a grammar. */
+TENON_API tenon_status tenon_sampler_set_token_limit(tenon_sampler* sampler, uint64_t tokens);
 
 #ifdef __cplusplus
 }

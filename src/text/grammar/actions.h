@@ -1,0 +1,50 @@
+// What a rule remembers while it is being matched, besides its state: a number (items, characters)
+// or the set of properties that an object has so far; and the actions that read and change it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tenon::grammar {
+
+inline constexpr uint32_t kNoObject = UINT32_MAX;
+/// Of a count that has no upper end.
+inline constexpr uint32_t kUnlimited = UINT32_MAX;
+
+enum class ActionKind : uint8_t {
+  CountUp,  ///< number < limit, then one more; stays at `keep`, from where on all are alike
+  AtLeast,  ///< number >= limit
+  Take,     ///< property `property` comes (kOther: one without a name), if it may
+  Close,    ///< nothing is missing
+};
+
+struct Action {
+  ActionKind kind = ActionKind::CountUp;
+  uint32_t limit = 0;
+  uint32_t keep = kUnlimited;
+  uint32_t object = kNoObject;
+  uint32_t property = 0;
+};
+
+/// Number of a property that has none: an additional one.
+inline constexpr uint32_t kOther = UINT32_MAX;
+
+/// The rules of one object about which properties it has; not about their values.
+struct ObjectSpec {
+  struct Property {
+    bool required = false;
+    uint32_t key_bytes = 0;                 ///< of the key with its quotes, when shortest
+    std::vector<uint32_t> needs = {};       ///< properties that must be there if this one is, all
+    uint32_t cost_bytes = 0;                ///< key, colon, shortest value, comma
+  };
+  std::vector<Property> properties;
+  bool others = false;  ///< there may be properties without a number
+  uint32_t minimum = 0;
+  uint32_t maximum = kUnlimited;
+
+  /// Whether every beginning of a key can go on whatever the object has so far.
+  [[nodiscard]] bool always_open() const { return others && maximum == kUnlimited; }
+  [[nodiscard]] bool counts() const { return minimum > 0 || maximum != kUnlimited; }
+};
+
+}  // namespace tenon::grammar

@@ -1,0 +1,283 @@
+#include "text/grammar/automaton.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "text/grammar/words_map.h"
+
+namespace tenon::grammar {
+Automaton::Automaton(const Net& net) : actions_(net.actions()), objects_(net.objects) {
+  add_rules(net);
+  refuse_left_recursion(net);
+  finish(net.budget());
+}
+
+void Automaton::add_rules(const Net& net) {
+  // Rules are numbered anew in the order in which they are met.
+  std::vector<uint32_t> number(net.rules().size(), kDead), order;
+  const auto number_of = [&](uint32_t rule) {
+    if (number[rule] == kDead) {
+      number[rule] = static_cast<uint32_t>(order.size());
+      order.push_back(rule);
+    }
+    return number[rule];
+  };
+  (void)number_of(0);
+  range_begin_ = special_begin_ = {0, 0};
+  flags_ = {0};
+  rule_of_ = {0};
+  for (size_t r = 0; r < order.size(); ++r) {
+    const NetRule& rule = net.rules()[order[r]];
+    const Subsets subsets = make_deterministic(net, rule.start, rule.final);
+    const auto first = static_cast<uint32_t>(rule_of_.size());
+    rules_.push_back({.start = first + subsets.dfa.start,
+                      .object = rule.object,
+                      .counts = rule.counts});
+    states_of_.emplace_back();
+    places_.push_back(rule.place);
+    for (uint32_t s = 0; s < subsets.dfa.size(); ++s) {
+      for (ByteRange range : subsets.dfa.of(s)) {
+        range.to += first;
+        ranges_.push_back(range);
+      }
+      for (Special special : subsets.specials[s]) {
+        special.to += first;
+        if (special.kind == EdgeKind::Call) special.data = number_of(special.data);
+        specials_.push_back(special);
+      }
+      range_begin_.push_back(static_cast<uint32_t>(ranges_.size()));
+      special_begin_.push_back(static_cast<uint32_t>(specials_.size()));
+      flags_.push_back(subsets.dfa.label[s] != 0 ? kFinal : 0);
+      rule_of_.push_back(static_cast<uint32_t>(r));
+      states_of_[r].push_back(first + s);
+    }
+  }
+}
+
+void Automaton::refuse_left_recursion(const Net& net) const {
+  const size_t n = rules_.size();
+  std::vector<bool> nullable(n, false);
+  std::vector<std::vector<uint32_t>> first(n);  // rules that a rule may begin with
+  const auto walk = [&](uint32_t r, bool collect) {
+    std::vector<uint32_t> todo{rules_[r].start};
+    std::vector<uint32_t> seen = todo;
+    bool empty = false;
+    while (!todo.empty()) {
+      const uint32_t s = todo.back();
+      todo.pop_back();
+      if (is_final(s)) empty = true;
+      for (const Special& special : specials(s)) {
+        const bool call = special.kind == EdgeKind::Call;
+        if (call && collect) first[r].push_back(special.data);
+        if (call && !nullable[special.data]) continue;
+        if (std::find(seen.begin(), seen.end(), special.to) != seen.end()) continue;
+        seen.push_back(special.to);
+        todo.push_back(special.to);
+        net.budget().spend(seen.size());
+      }
+    }
+    return empty;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t r = 0; r < n; ++r) {
+      if (!nullable[r] && walk(r, false)) nullable[r] = changed = true;
+      net.budget().spend(1);
+    }
+  }
+  for (uint32_t r = 0; r < n; ++r) (void)walk(r, true);
+  // Depth first with the path marked: 1 on the path, 2 done.
+  std::vector<uint8_t> mark(n, 0);
+  for (uint32_t root = 0; root < n; ++root) {
+    std::vector<std::pair<uint32_t, size_t>> path;
+    if (mark[root] == 0) path.emplace_back(root, 0), mark[root] = 1;
+    while (!path.empty()) {
+      auto& [r, i] = path.back();
+      if (i == first[r].size()) {
+        mark[r] = 2;
+        path.pop_back();
+        continue;
+      }
+      const uint32_t next = first[r][i++];
+      if (mark[next] == 1) {
+        net.budget().set_place(places_[next]);
+        net.budget().refuse("left recursion: the rule can begin with itself");
+      }
+      if (mark[next] == 0) path.emplace_back(next, 0), mark[next] = 1;
+    }
+  }
+}
+
+void Automaton::finish(Budget& budget) {
+  remove_dead_ends(budget);
+  measure(budget);
+  find_ahead(budget);
+  make_table(budget);
+}
+
+void Automaton::remove_dead_ends(Budget& budget) {
+  const uint32_t n = num_states();
+  // Backwards from the ends of rules; a call is passed once its rule is known to end.
+  std::vector<uint32_t> in_begin(n + 1, 0), in;
+  const auto for_each_edge = [&](auto visit) {
+    for (uint32_t s = 1; s < n; ++s) {
+      for (const ByteRange& range : ranges(s)) visit(s, range.to);
+      for (const Special& special : specials(s)) {
+        if (special.kind != EdgeKind::Call) visit(s, special.to);
+      }
+    }
+  };
+  for_each_edge([&](uint32_t, uint32_t to) { ++in_begin[to]; });
+  uint32_t sum = 0;
+  for (uint32_t& begin : in_begin) sum += std::exchange(begin, sum);
+  in.resize(sum);
+  std::vector<uint32_t> fill = in_begin;
+  for_each_edge([&](uint32_t from, uint32_t to) { in[fill[to]++] = from; });
+  struct Call {
+    uint32_t from, to;
+  };
+  std::vector<std::vector<Call>> calls_of(rules_.size());   // by callee
+  std::vector<std::vector<uint32_t>> calls_to(n);           // by return state: callers' edges
+  std::vector<std::pair<uint32_t, uint32_t>> calls;         // from, rule
+  for (uint32_t s = 1; s < n; ++s) {
+    for (const Special& special : specials(s)) {
+      if (special.kind != EdgeKind::Call) continue;
+      calls_of[special.data].push_back({s, special.to});
+      calls_to[special.to].push_back(static_cast<uint32_t>(calls.size()));
+      calls.emplace_back(s, special.data);
+    }
+  }
+  budget.spend(in.size() + calls.size() + n);
+  std::vector<bool> alive(n, false), ends(rules_.size(), false);
+  std::vector<uint32_t> work;
+  const auto mark = [&](uint32_t s) {
+    if (alive[s]) return;
+    alive[s] = true;
+    work.push_back(s);
+  };
+  for (uint32_t s = 1; s < n; ++s) {
+    if (is_final(s)) mark(s);
+  }
+  while (!work.empty()) {
+    const uint32_t s = work.back();
+    work.pop_back();
+    for (uint32_t i = in_begin[s]; i < in_begin[s + 1]; ++i) mark(in[i]);
+    for (const uint32_t call : calls_to[s]) {
+      if (ends[calls[call].second]) mark(calls[call].first);
+    }
+    const uint32_t rule = rule_of_[s];
+    if (s == rules_[rule].start && !ends[rule]) {
+      ends[rule] = true;
+      for (const Call& call : calls_of[rule]) {
+        if (alive[call.to]) mark(call.from);
+      }
+    }
+  }
+  if (!ends[0]) budget.refuse("no token can follow: no text is ever complete");
+  // Edges into dead ends go.
+  std::vector<ByteRange> kept_ranges;
+  std::vector<Special> kept_specials;
+  std::vector<uint32_t> new_range_begin{0, 0}, new_special_begin{0, 0};
+  for (uint32_t s = 1; s < n; ++s) {
+    for (const ByteRange& range : ranges(s)) {
+      if (alive[s] && alive[range.to]) kept_ranges.push_back(range);
+    }
+    for (const Special& special : specials(s)) {
+      const bool dead_call = special.kind == EdgeKind::Call && !ends[special.data];
+      if (alive[s] && alive[special.to] && !dead_call) kept_specials.push_back(special);
+    }
+    new_range_begin.push_back(static_cast<uint32_t>(kept_ranges.size()));
+    new_special_begin.push_back(static_cast<uint32_t>(kept_specials.size()));
+    flags_[s] = static_cast<uint8_t>((flags_[s] & kFinal) |
+                                     (new_range_begin[s] != new_range_begin[s + 1] ? kBytes : 0));
+  }
+  ranges_ = std::move(kept_ranges);
+  specials_ = std::move(kept_specials);
+  range_begin_ = std::move(new_range_begin);
+  special_begin_ = std::move(new_special_begin);
+  for (uint32_t s = 1; s < n; ++s) {
+    const bool stops = !has_bytes(s) && specials(s).empty() && is_final(s);
+    if (stops) flags_[s] |= kReturns;
+  }
+}
+
+void Automaton::make_table(Budget& budget) {
+  // Bytes that lead to the same place from everywhere are one class.
+  bool bounds[257] = {};
+  for (const ByteRange& range : ranges_) bounds[range.low] = bounds[range.high + 1] = true;
+  std::vector<uint8_t> firsts;
+  std::array<uint32_t, 256> interval{};
+  for (uint32_t b = 0; b < 256; ++b) {
+    if (b == 0 || bounds[b]) firsts.push_back(static_cast<uint8_t>(b));
+    interval[b] = static_cast<uint32_t>(firsts.size() - 1);
+  }
+  const uint32_t n = num_states();
+  const auto width = static_cast<uint32_t>(firsts.size());
+  if (uint64_t{n} * width * 4 > Budget::kMaxTableBytes) {
+    budget.refuse("tables of {} states are larger than {} MiB", n, Budget::kMaxTableBytes >> 20);
+  }
+  budget.spend(uint64_t{n} * width / 16);
+  // Columns as sequences of (state, target), so that empty ones cost nothing.
+  std::vector<std::vector<uint32_t>> columns(width);
+  for (uint32_t s = 1; s < n; ++s) {
+    for (const ByteRange& range : ranges(s)) {
+      for (uint32_t i = interval[range.low]; i <= interval[range.high]; ++i) {
+        columns[i].push_back(s);
+        columns[i].push_back(range.to);
+      }
+    }
+  }
+  WordsMap distinct;
+  std::vector<uint32_t> class_of_interval(width);
+  for (uint32_t i = 0; i < width; ++i) class_of_interval[i] = distinct.id_of(columns[i]);
+  num_classes_ = static_cast<uint32_t>(distinct.size());
+  byte_of_.assign(num_classes_, 0);
+  class_size_.assign(num_classes_, 0);
+  for (uint32_t b = 256; b-- > 0;) {
+    class_of_[b] = static_cast<uint8_t>(class_of_interval[interval[b]]);
+    byte_of_[class_of_[b]] = static_cast<uint8_t>(b);
+    ++class_size_[class_of_[b]];
+  }
+  next_.assign(size_t{n} * num_classes_, 0);
+  for (uint32_t c = 0; c < num_classes_; ++c) {
+    const auto column = distinct.words(c);
+    for (size_t i = 0; i < column.size(); i += 2) {
+      next_[size_t{column[i]} * num_classes_ + c] = column[i + 1];
+    }
+  }
+}
+
+Automaton Automaton::restricted_to(const ByteSet& allowed) const {
+  Automaton result = *this;
+  std::vector<ByteRange> kept;
+  std::vector<uint32_t> begin{0, 0};
+  for (uint32_t s = 1; s < num_states(); ++s) {
+    for (const ByteRange& range : ranges(s)) {
+      for (uint32_t b = range.low; b <= range.high; ++b) {
+        if (!allowed[b]) continue;
+        const auto byte = static_cast<uint8_t>(b);
+        if (kept.size() > begin.back() && kept.back().high + 1 == byte &&
+            kept.back().to == range.to) {
+          kept.back().high = byte;
+        } else {
+          kept.push_back({byte, byte, range.to});
+        }
+      }
+    }
+    begin.push_back(static_cast<uint32_t>(kept.size()));
+  }
+  result.ranges_ = std::move(kept);
+  result.range_begin_ = std::move(begin);
+  Budget budget;
+  result.finish(budget);
+  return result;
+}
+
+size_t Automaton::size_bytes() const {
+  return next_.capacity() * 4 + ranges_.capacity() * sizeof(ByteRange) +
+         specials_.capacity() * sizeof(Special) + ahead_.capacity() * sizeof(Ahead) +
+         num_states() * size_t{22} + actions_.capacity() * sizeof(Action) +
+         objects_.capacity() * sizeof(ObjectSpec) + sizeof(Automaton);
+}
+
+}  // namespace tenon::grammar

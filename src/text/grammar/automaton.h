@@ -1,0 +1,119 @@
+// A compiled grammar: tables over bytes with calls between rules, and for each state how far the
+// nearest end is. Immutable; what is being matched lives in machine.h.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "text/grammar/dfa.h"
+
+namespace tenon::grammar {
+
+/// Farther than any text that a grammar asks for.
+inline constexpr uint32_t kFar = 1'000'000'000;
+
+using ByteSet = std::bitset<256>;
+
+/// State 0 is dead. The register of a rule is described by `RuleInfo`.
+class Automaton {
+ public:
+  struct RuleInfo {
+    uint32_t start = 0;
+    uint32_t object = kNoObject;
+    bool counts = false;
+    uint32_t shortest = kFar;   ///< bytes of its shortest text
+    uint32_t unit_bytes = 0;    ///< a counting rule: what one more takes at most
+    uint32_t at_least = 0;      ///< a counting rule: how many there must be
+  };
+  /// An action that counts or takes, `distance` bytes ahead with no other of its kind before.
+  struct Ahead {
+    uint32_t action;
+    uint32_t distance;
+    uint32_t rest;  ///< bytes behind it to the end of the rule, as base()
+  };
+
+  /// Compiles rule 0 and what it reaches. Throws Error(Grammar) for left recursion, and when no
+  /// text is complete.
+  explicit Automaton(const Net& net);
+
+  /// The same grammar without the bytes that are not in `allowed`. Throws Error(Grammar) "no token
+  /// can follow" when no text is left.
+  [[nodiscard]] Automaton restricted_to(const ByteSet& allowed) const;
+
+  [[nodiscard]] uint32_t num_states() const { return static_cast<uint32_t>(rule_of_.size()); }
+  [[nodiscard]] uint32_t num_classes() const { return num_classes_; }
+  [[nodiscard]] uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
+  [[nodiscard]] uint8_t byte_of(uint32_t byte_class) const { return byte_of_[byte_class]; }
+  /// How many bytes a class has.
+  [[nodiscard]] uint32_t class_size(uint32_t byte_class) const { return class_size_[byte_class]; }
+  [[nodiscard]] uint32_t next(uint32_t state, uint32_t byte_class) const {
+    return next_[size_t{state} * num_classes_ + byte_class];
+  }
+  [[nodiscard]] std::span<const Special> specials(uint32_t state) const {
+    return slice(specials_, special_begin_, state);
+  }
+  [[nodiscard]] const Special& special(uint32_t index) const { return specials_[index]; }
+  [[nodiscard]] uint32_t index_of(const Special& special) const {
+    return static_cast<uint32_t>(&special - specials_.data());
+  }
+  [[nodiscard]] std::span<const Ahead> ahead(uint32_t state) const {
+    return slice(ahead_, ahead_begin_, state);
+  }
+  [[nodiscard]] bool is_final(uint32_t state) const { return (flags_[state] & kFinal) != 0; }
+  [[nodiscard]] bool has_bytes(uint32_t state) const { return (flags_[state] & kBytes) != 0; }
+  /// Whether a caller that returns here has nothing left to do in its own rule.
+  [[nodiscard]] bool only_returns(uint32_t state) const { return (flags_[state] & kReturns) != 0; }
+  /// Whether the state is alive only when one of ahead() is allowed.
+  [[nodiscard]] bool is_guarded(uint32_t state) const { return (flags_[state] & kGuarded) != 0; }
+  /// Bytes to the end of the rule when nothing is counted or taken any more; kFar: not possible.
+  [[nodiscard]] uint32_t base(uint32_t state) const { return base_[state]; }
+  [[nodiscard]] uint32_t rule_of(uint32_t state) const { return rule_of_[state]; }
+  [[nodiscard]] const RuleInfo& rule(uint32_t index) const { return rules_[index]; }
+  [[nodiscard]] const Action& action(uint32_t index) const { return actions_[index]; }
+  [[nodiscard]] const ObjectSpec& object(uint32_t index) const { return objects_[index]; }
+  [[nodiscard]] size_t size_bytes() const;
+
+ private:
+  static constexpr uint8_t kFinal = 1, kBytes = 2, kReturns = 4, kGuarded = 8;
+
+  template <typename T>
+  static std::span<const T> slice(const std::vector<T>& all, const std::vector<uint32_t>& begin,
+                                  uint32_t state) {
+    return std::span(all).subspan(begin[state], begin[state + 1] - begin[state]);
+  }
+  [[nodiscard]] std::span<const ByteRange> ranges(uint32_t state) const {
+    return slice(ranges_, range_begin_, state);
+  }
+  void add_rules(const Net& net);
+  void refuse_left_recursion(const Net& net) const;
+  void finish(Budget& budget);
+  void remove_dead_ends(Budget& budget);
+  void measure(Budget& budget);
+  void measure_rule(uint32_t rule);
+  [[nodiscard]] uint32_t shortest_of(const RuleInfo& rule) const;
+  void find_ahead(Budget& budget);
+  void make_table(Budget& budget);
+
+  uint32_t num_classes_ = 0;
+  std::array<uint8_t, 256> class_of_{};
+  std::vector<uint8_t> byte_of_;
+  std::vector<uint32_t> class_size_;
+  std::vector<uint32_t> next_;                      // [states, classes]
+  std::vector<uint32_t> range_begin_, special_begin_, ahead_begin_;  // [states + 1]
+  std::vector<ByteRange> ranges_;
+  std::vector<Special> specials_;
+  std::vector<Ahead> ahead_;
+  std::vector<uint8_t> flags_;      // [states]
+  std::vector<uint32_t> base_;      // [states]
+  std::vector<uint32_t> rule_of_;   // [states]
+  std::vector<RuleInfo> rules_;
+  std::vector<std::vector<uint32_t>> states_of_;  // [rules]
+  std::vector<std::string> places_;               // [rules]
+  std::vector<Action> actions_;
+  std::vector<ObjectSpec> objects_;
+};
+
+}  // namespace tenon::grammar

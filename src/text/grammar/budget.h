@@ -1,0 +1,54 @@
+// What compiling one grammar may cost: work, nodes and bytes are counted, so that the same input is
+// refused on every machine alike. Run-time limits live elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tenon::grammar {
+
+/// One per compilation. The limits keep a compilation within 250 ms and 64 MB (grammar_limits_test).
+class Budget {
+ public:
+  static constexpr uint64_t kMaxWork = 6'000'000;
+  static constexpr uint64_t kMaxNodes = 300'000;
+  static constexpr uint64_t kMaxStates = 100'000;
+  static constexpr uint64_t kMaxTableBytes = uint64_t{24} << 20;
+  static constexpr uint32_t kMaxDepth = 200;
+
+  /// What is being compiled, for messages: "line 3", "/properties/a".
+  void set_place(std::string place) { place_ = std::move(place); }
+  [[nodiscard]] const std::string& place() const { return place_; }
+
+  /// Counts elementary steps.
+  void spend(uint64_t work) {
+    work_ += work;
+    if (work_ > kMaxWork) refuse("too much work to compile");
+  }
+  void add_nodes(uint64_t count) {
+    nodes_ += count;
+    if (nodes_ > kMaxNodes) refuse("larger than {} nodes when written out", kMaxNodes);
+  }
+  void add_states(uint64_t count) {
+    states_ += count;
+    if (states_ > kMaxStates) refuse("more than {} states", kMaxStates);
+  }
+  /// Throws Error(Grammar) with the place in front.
+  template <typename... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
+    const std::string what = fmt::format(text, std::forward<Args>(args)...);
+    if (place_.empty()) throw Error(Code::Grammar, "grammar: " + what);
+    throw Error(Code::Grammar, "grammar: " + place_ + ": " + what);
+  }
+
+ private:
+  uint64_t work_ = 0;
+  uint64_t nodes_ = 0;
+  uint64_t states_ = 0;
+  std::string place_;
+};
+
+}  // namespace tenon::grammar

@@ -1,0 +1,84 @@
+// Deterministic automata over the bytes of a text: built from a network without calls, combined,
+// minimised. Labels tell texts of several kinds apart.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "text/grammar/net.h"
+
+namespace tenon::grammar {
+
+inline constexpr uint32_t kDead = UINT32_MAX;
+
+struct ByteRange {
+  uint8_t low;
+  uint8_t high;
+  uint32_t to;
+  bool operator==(const ByteRange&) const = default;
+};
+
+/// A byte without a range leads nowhere.
+struct Dfa {
+  std::vector<uint32_t> begin{0};  ///< [states + 1] into ranges
+  std::vector<ByteRange> ranges;   ///< of a state: ascending, disjoint
+  std::vector<uint32_t> label;     ///< [states] 0: no text ends here
+  uint32_t start = 0;
+
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(label.size()); }
+  [[nodiscard]] std::span<const ByteRange> of(uint32_t state) const {
+    return std::span(ranges).subspan(begin[state], begin[state + 1] - begin[state]);
+  }
+  /// The state behind a byte; kDead when there is none, or for kDead.
+  [[nodiscard]] uint32_t step(uint32_t state, uint8_t byte) const;
+  /// The label of a whole text.
+  [[nodiscard]] uint32_t run(std::string_view text) const;
+  /// Whether no text has a label (of a trimmed automaton).
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  /// Length of the shortest text with a label; kDead when there is none.
+  [[nodiscard]] uint32_t shortest() const;
+};
+
+/// A call or an action on the way.
+struct Special {
+  EdgeKind kind;
+  uint32_t data;
+  uint32_t to;
+  auto operator<=>(const Special&) const = default;
+};
+
+/// A network made deterministic: a Dfa, with label 1 for the end, and the calls and actions of each
+/// state.
+struct Subsets {
+  Dfa dfa;
+  std::vector<std::vector<Special>> specials;  ///< [states]
+};
+Subsets make_deterministic(const Net& net, uint32_t start, uint32_t final);
+
+/// States that reach no label go; of small automata equal states become one.
+Dfa minimise(const Dfa& dfa, Budget& budget);
+
+/// Runs automata side by side. `label` is asked with the labels of all of them, 0 for one that came
+/// to its end before; texts that the first does not follow are left out. Minimised.
+Dfa combine(std::span<const Dfa* const> parts,
+            const std::function<uint32_t(std::span<const uint32_t>)>& label, Budget& budget);
+
+/// Any well-formed UTF-8.
+Dfa any_text(Budget& budget);
+/// Texts in both; in a but not in b; in either.
+Dfa both(const Dfa& a, const Dfa& b, Budget& budget);
+Dfa without(const Dfa& a, const Dfa& b, Budget& budget);
+Dfa either(const Dfa& a, const Dfa& b, Budget& budget);
+/// The given texts; the i-th has label i + 1, or 1 with `same_label`.
+Dfa of_texts(std::span<const std::string> texts, bool same_label, Budget& budget);
+/// Texts of minimum..maximum characters.
+Dfa of_length(uint64_t minimum, uint64_t maximum, Budget& budget);
+
+/// Puts a Dfa into a network: from `from` to `to(label)` for every text with a label.
+void add_dfa(Net& net, const Dfa& dfa, uint32_t from,
+             const std::function<uint32_t(uint32_t label)>& to);
+
+}  // namespace tenon::grammar

@@ -1,0 +1,110 @@
+#include "text/grammar/expr.h"
+
+#include "text/utf8_codec.h"
+
+namespace tenon::grammar {
+namespace {
+
+uint64_t saturating_add(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+
+uint64_t saturating_mul(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/// How often a repetition is written out.
+uint64_t copies(const Expr& repeat) {
+  if (repeat.maximum == Expr::kForever) return saturating_add(repeat.minimum, 1);
+  return repeat.maximum;
+}
+
+class Writer {
+ public:
+  Writer(Net& net, bool lines) : net_(net), lines_(lines) {}
+
+  void add(const Expr& expr, uint32_t from, uint32_t to) {
+    switch (expr.kind) {
+      case Expr::Kind::Empty:
+        net_.add_epsilon(from, to);
+        return;
+      case Expr::Kind::Chars:
+        add_code_points(net_, expr.chars, from, to);
+        return;
+      case Expr::Kind::Sequence:
+        for (size_t i = 0; i < expr.children.size(); ++i) {
+          const uint32_t next = i + 1 < expr.children.size() ? net_.add_node() : to;
+          add(expr.children[i], from, next);
+          from = next;
+        }
+        if (expr.children.empty()) net_.add_epsilon(from, to);
+        return;
+      case Expr::Kind::Choice:
+        for (const Expr& child : expr.children) add(child, from, to);
+        return;
+      case Expr::Kind::Repeat:
+        add_repeat(expr, from, to);
+        return;
+      case Expr::Kind::Rule:
+        net_.add_call(from, expr.rule, to);
+        return;
+      case Expr::Kind::Begin:
+        net_.add_edge(from, {.kind = EdgeKind::Begin, .to = to});
+        return;
+      case Expr::Kind::End:
+        net_.add_edge(from, {.kind = EdgeKind::End, .to = to});
+        return;
+    }
+  }
+
+ private:
+  void add_repeat(const Expr& expr, uint32_t from, uint32_t to) {
+    const Expr& child = expr.children[0];
+    const uint64_t size = saturating_mul(saturating_add(written_size(child), 1), copies(expr));
+    if (size > Budget::kMaxNodes) {
+      if (lines_) net_.budget().set_place(fmt::format("line {}", expr.line));
+      net_.budget().refuse("a repetition of {} times is larger than {} nodes when written out",
+                           copies(expr), Budget::kMaxNodes);
+    }
+    uint32_t node = net_.add_node();
+    net_.add_epsilon(from, node);
+    for (uint64_t i = 0; i < copies(expr); ++i) {
+      if (i >= expr.minimum) net_.add_epsilon(node, to);
+      const bool loops = expr.maximum == Expr::kForever && i == expr.minimum;
+      const uint32_t next = loops ? node : net_.add_node();
+      add(child, node, next);
+      node = next;
+    }
+    if (expr.maximum != Expr::kForever) net_.add_epsilon(node, to);
+  }
+
+  Net& net_;
+  bool lines_;
+};
+
+}  // namespace
+
+Expr Expr::text(std::string_view utf8, uint32_t line) {
+  Expr result{.kind = Kind::Sequence, .line = line};
+  while (!utf8.empty()) {
+    const Utf8Unit unit = utf8_unit(utf8);
+    result.children.push_back(
+        {.kind = Kind::Chars, .line = line, .chars = CodePoints::of(unit.code, unit.code)});
+    utf8.remove_prefix(unit.size);
+  }
+  return result;
+}
+
+uint64_t written_size(const Expr& expr) {
+  if (expr.kind == Expr::Kind::Chars) return 1 + expr.chars.ranges().size();
+  uint64_t sum = 1;
+  for (const Expr& child : expr.children) {
+    sum = saturating_add(sum, saturating_add(written_size(child), 1));
+  }
+  return expr.kind == Expr::Kind::Repeat ? saturating_mul(sum, copies(expr)) : sum;
+}
+
+void add_expr(Net& net, const Expr& expr, uint32_t from, uint32_t to, bool lines) {
+  Writer(net, lines).add(expr, from, to);
+}
+
+}  // namespace tenon::grammar

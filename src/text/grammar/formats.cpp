@@ -1,0 +1,150 @@
+#include "text/grammar/formats.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace tenon::grammar {
+namespace {
+
+std::string date() {
+  // Month by month; 29 February in years that 4 divides, but 100 only with 400.
+  const std::string leap = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|"
+                           "(?:[02468][048]|[13579][26])00)";
+  return "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|"
+         "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|" +
+         leap + "-02-29)";
+}
+
+/// Leap seconds come at 23:59:60 UTC: with every offset, at the local time that this is.
+std::string leap_seconds() {
+  std::string result;
+  for (int offset = -23 * 60 - 59; offset <= 23 * 60 + 59; ++offset) {
+    const int local = (23 * 60 + 59 + offset + 2 * 1440) % 1440;
+    const int away = offset < 0 ? -offset : offset;
+    result += fmt::format("|{:02}:{:02}:60(?:\\.[0-9]+)?{}{:02}:{:02}", local / 60, local % 60,
+                          offset < 0 ? "-" : "\\+", away / 60, away % 60);
+    if (offset == 0) result += "|23:59:60(?:\\.[0-9]+)?(?:[Zz]|-00:00)";
+  }
+  return result;
+}
+
+std::string time() {
+  const std::string hour = "(?:[01][0-9]|2[0-3])";
+  return "(?:" + hour + ":[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?(?:[Zz]|[+-]" + hour +
+         ":[0-5][0-9])" + leap_seconds() + ")";
+}
+
+std::string duration() {
+  const std::string in_time = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)";
+  return "P(?:[0-9]+W|(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)(?:" +
+         in_time + ")?|" + in_time + ")";
+}
+
+// 253 characters at most are left to maxLength; a label has 63. "xn--" and other labels with two
+// hyphens at the third place would need IDNA's tables: they are left out.
+constexpr const char* kLabel =
+    "(?:[A-Za-z0-9](?:[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9]|"
+    "[A-Za-z0-9-][A-Za-z0-9](?:[A-Za-z0-9-]{0,60}[A-Za-z0-9])?|"
+    "[A-Za-z0-9]-(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,58}[A-Za-z0-9])?)|"
+    "-[A-Za-z0-9](?:[A-Za-z0-9-]{0,59}[A-Za-z0-9])?)?)";
+
+std::string hostname() { return fmt::format("{0}(?:\\.{0})*", kLabel); }
+
+std::string ipv4() {
+  const std::string byte = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+  return fmt::format("{0}(?:\\.{0}){{3}}", byte);
+}
+
+std::string ipv6() {
+  const std::string h = "[0-9A-Fa-f]{1,4}";
+  const std::string last = fmt::format("(?:{0}:{0}|{1})", h, ipv4());
+  std::string all = fmt::format("(?:{0}:){{6}}{1}", h, last);
+  for (int before = 0; before <= 7; ++before) {
+    // `before` groups, "::", and as many behind it as leave one out at least.
+    const std::string head = before == 0 ? "" : fmt::format("{0}(?::{0}){{{1}}}", h, before - 1);
+    const int room = 7 - before;
+    std::string tail = "(?:)";
+    if (room >= 1) tail += fmt::format("|{0}(?::{0}){{0,{1}}}", h, room - 1);
+    if (room >= 2) tail += fmt::format("|(?:{0}:){{0,{1}}}{2}", h, room - 2, ipv4());
+    all += fmt::format("|{}::(?:{})", head, tail);
+  }
+  return "(?:" + all + ")";
+}
+
+std::string email() {
+  const std::string atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+";
+  return fmt::format(
+      "(?:{0}(?:\\.{0})*|\"(?:[ !#-\\[\\]-~]|\\\\[ -~])*\")@(?:{1}|\\[(?:{2}|IPv6:{3})\\])", atom,
+      hostname(), ipv4(), ipv6());
+}
+
+std::string uri(bool relative_too) {
+  const std::string coded = "%[0-9A-Fa-f]{2}";
+  const std::string pchar = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|" + coded + ")";
+  const std::string no_colon = "(?:[A-Za-z0-9._~!$&'()*+,;=@-]|" + coded + ")";
+  const std::string user = "(?:[A-Za-z0-9._~!$&'()*+,;=:-]|" + coded + ")*@";
+  const std::string name = "(?:[A-Za-z0-9._~!$&'()*+,;=-]|" + coded + ")*";
+  const std::string host = fmt::format(
+      "(?:\\[(?:{}|[Vv][0-9A-Fa-f]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\\]|{})", ipv6(), name);
+  const std::string authority =
+      fmt::format("//(?:{})?{}(?::[0-9]*)?(?:/{}*)*", user, host, pchar);
+  const std::string rooted = fmt::format("/(?:{0}+(?:/{0}*)*)?", pchar);
+  const std::string rootless = fmt::format("{0}+(?:/{0}*)*", pchar);
+  const std::string tail = fmt::format("(?:\\?(?:{0}|[/?])*)?(?:#(?:{0}|[/?])*)?", pchar);
+  std::string all = fmt::format("[A-Za-z][A-Za-z0-9+.-]*:(?:{}|{}|{}|){}", authority, rooted,
+                                rootless, tail);
+  if (relative_too) {
+    all += fmt::format("|(?:{}|{}|{}+(?:/{}*)*|){}", authority, rooted, no_colon, pchar, tail);
+  }
+  return "(?:" + all + ")";
+}
+
+struct Format {
+  std::string_view name;
+  std::string (*pattern)();
+};
+
+constexpr std::array kFormats = {
+    Format{"date", date},
+    Format{"time", time},
+    Format{"date-time", [] { return date() + "[Tt]" + time(); }},
+    Format{"duration", duration},
+    Format{"email", email},
+    Format{"hostname", hostname},
+    Format{"ipv4", ipv4},
+    Format{"ipv6", ipv6},
+    Format{"uri", [] { return uri(false); }},
+    Format{"uri-reference", [] { return uri(true); }},
+    Format{"uuid",
+           [] {
+             return std::string("[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-"
+                                "[0-9A-Fa-f]{12}");
+           }},
+    Format{"json-pointer", [] { return std::string("(?:/(?:[^~/]|~[01])*)*"); }},
+    Format{"relative-json-pointer",
+           [] { return std::string("(?:0|[1-9][0-9]*)(?:#|(?:/(?:[^~/]|~[01])*)*)"); }},
+};
+
+constexpr std::array kUnsupported = {
+    std::string_view("idn-email"),    std::string_view("idn-hostname"),
+    std::string_view("iri"),          std::string_view("iri-reference"),
+    std::string_view("uri-template"), std::string_view("regex"),
+    std::string_view("ecmascript-regex")};
+
+}  // namespace
+
+FormatKind find_format(std::string_view name, std::string& pattern) {
+  for (const Format& format : kFormats) {
+    if (format.name != name) continue;
+    // "." and [^...] take line ends here, as in no other pattern.
+    pattern = "(?s:" + format.pattern() + ")";
+    return FormatKind::Supported;
+  }
+  for (const std::string_view other : kUnsupported) {
+    if (other == name) return FormatKind::Unsupported;
+  }
+  return FormatKind::Unknown;
+}
+
+}  // namespace tenon::grammar

@@ -1,0 +1,140 @@
+#include "text/grammar/grammar.h"
+
+#include <algorithm>
+
+#include "text/grammar/gbnf.h"
+#include "text/grammar/json_value.h"
+#include "text/grammar/machine.h"
+#include "text/grammar/regex.h"
+#include "text/grammar/schema.h"
+#include "text/utf8_codec.h"
+
+namespace tenon {
+
+using namespace grammar;
+
+namespace {
+
+constexpr size_t kMaxChoices = 50'000;
+
+void read_choices(std::span<const std::string> choices, Net& net) {
+  Budget& budget = net.budget();
+  if (choices.empty()) budget.refuse("there are no choices: no token can follow");
+  if (choices.size() > kMaxChoices) budget.refuse("more than {} choices", kMaxChoices);
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (utf8_valid_prefix(choices[i]) == choices[i].size()) continue;
+    budget.refuse("choice {} is not UTF-8", i);
+  }
+  (void)net.add_rule("");
+  const uint32_t final = net.rule(0).final;
+  add_dfa(net, of_texts(choices, true, budget), net.rule(0).start,
+          [final](uint32_t) { return final; });
+}
+
+void read_choice_list(std::string_view text, Net& net) {
+  const JsonDocument document(text, net.budget());
+  const JsonValue& root = document.root();
+  std::vector<std::string> choices;
+  if (root.kind != JsonValue::Kind::Array) net.budget().refuse("a choice list is a JSON array");
+  for (const JsonValue& item : root.items) {
+    if (item.kind != JsonValue::Kind::String) {
+      net.budget().refuse("choice {} is no string", choices.size());
+    }
+    choices.push_back(item.text);
+  }
+  read_choices(choices, net);
+}
+
+void read_regex(std::string_view text, Net& net) {
+  (void)net.add_rule("");
+  const uint32_t final = net.rule(0).final;
+  add_dfa(net, regex_dfa(text, false, net.budget()), net.rule(0).start,
+          [final](uint32_t) { return final; });
+}
+
+}  // namespace
+
+std::shared_ptr<const Grammar> Grammar::compile(GrammarKind kind, std::string_view text) {
+  Budget budget;
+  Net net(budget);
+  switch (kind) {
+    case GrammarKind::JsonSchema:
+      read_schema(text, net);
+      break;
+    case GrammarKind::Gbnf:
+      read_gbnf(text, net);
+      break;
+    case GrammarKind::Regex:
+      read_regex(text, net);
+      break;
+    case GrammarKind::Choices:
+      read_choice_list(text, net);
+      break;
+    default:
+      fail(Code::Argument, "grammar: kind {} is none of 1..4", static_cast<uint32_t>(kind));
+  }
+  return std::shared_ptr<const Grammar>(new Grammar(std::make_shared<const Automaton>(net), kind));
+}
+
+std::shared_ptr<const Grammar> Grammar::of_choices(std::span<const std::string> choices) {
+  Budget budget;
+  Net net(budget);
+  read_choices(choices, net);
+  return std::shared_ptr<const Grammar>(new Grammar(std::make_shared<const Automaton>(net), GrammarKind::Choices));
+}
+
+bool Grammar::accepts(std::string_view text) const {
+  constexpr size_t kMachineBytes = size_t{32} << 20;
+  constexpr size_t kCheckEvery = 4096;
+  if (kind_ == GrammarKind::JsonSchema) {
+    // A generation has none around the document, but it makes no document wrong.
+    constexpr std::string_view kSpace = " \t\r\n";
+    text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+    text = text.substr(0, text.find_last_not_of(kSpace) + 1);
+  }
+  Machine machine(automaton_);
+  Config config = machine.start();
+  for (size_t i = 0; i < text.size() && config != kNowhere; ++i) {
+    config = machine.step(config, static_cast<uint8_t>(text[i]));
+    if (i % kCheckEvery == 0 && machine.size_bytes() > kMachineBytes) machine.collect({&config, 1});
+  }
+  return config != kNowhere && machine.accepts(config);
+}
+
+std::shared_ptr<const Grammar> GrammarCache::compile(GrammarKind kind, std::string_view text) {
+  const Hash128 key = hash_bytes(std::as_bytes(std::span(text)), static_cast<uint64_t>(kind));
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_key_.find(key);
+    if (found != by_key_.end() && found->second->text == text && found->second->kind == kind) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return found->second->grammar;
+    }
+  }
+  // Not under the lock: others go on meanwhile.
+  auto grammar = Grammar::compile(kind, text);
+  const size_t bytes = grammar->size_bytes() + text.size() + sizeof(Entry);
+  const std::lock_guard lock(mutex_);
+  if (bytes > limit_bytes_ || by_key_.contains(key)) return grammar;
+  while (bytes_ + bytes > limit_bytes_) {
+    bytes_ -= entries_.back().bytes;
+    by_key_.erase(entries_.back().key);
+    entries_.pop_back();
+  }
+  entries_.push_front({key, std::string(text), kind, grammar, bytes});
+  by_key_.emplace(key, entries_.begin());
+  bytes_ += bytes;
+  return grammar;
+}
+
+size_t GrammarCache::size_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+size_t GrammarCache::num_grammars() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace tenon

@@ -1,0 +1,76 @@
+// A compiled grammar, from whichever notation it came, and the cache of those in use. What is being
+// matched lives in matcher.h.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/hash.h"
+#include "text/grammar/automaton.h"
+
+namespace tenon {
+
+/// The notations that a grammar may be written in.
+enum class GrammarKind : uint32_t {
+  JsonSchema = 1,  ///< draft 2020-12: docs/structured-output.md lists what is supported
+  Gbnf = 2,
+  Regex = 3,    ///< the whole text is one match
+  Choices = 4,  ///< a JSON array of strings: the whole text is one of them
+};
+
+/// Immutable: share freely between threads.
+class Grammar {
+ public:
+  /// Throws Error(Grammar) saying what is refused and where: a line, a JSON pointer or a byte.
+  static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text);
+  /// The whole text is one of `choices`. Errors as compile().
+  static std::shared_ptr<const Grammar> of_choices(std::span<const std::string> choices);
+
+  /// Whether `text` is a complete text of the grammar; around JSON there may be white space.
+  [[nodiscard]] bool accepts(std::string_view text) const;
+
+  [[nodiscard]] const std::shared_ptr<const grammar::Automaton>& automaton() const {
+    return automaton_;
+  }
+  [[nodiscard]] size_t size_bytes() const { return automaton_->size_bytes(); }
+
+ private:
+  Grammar(std::shared_ptr<const grammar::Automaton> automaton, GrammarKind kind)
+      : automaton_(std::move(automaton)), kind_(kind) {}
+  std::shared_ptr<const grammar::Automaton> automaton_;
+  GrammarKind kind_;
+};
+
+/// The grammars used last, up to a number of bytes: the same text is compiled once. Any thread.
+class GrammarCache {
+ public:
+  explicit GrammarCache(size_t limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  /// As Grammar::compile. Failures are not remembered.
+  std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text);
+
+  [[nodiscard]] size_t size_bytes() const;
+  [[nodiscard]] size_t num_grammars() const;
+
+ private:
+  struct Entry {
+    Hash128 key;
+    std::string text;  // equal hashes are no proof
+    GrammarKind kind;
+    std::shared_ptr<const Grammar> grammar;
+    size_t bytes;
+  };
+  const size_t limit_bytes_;
+  mutable std::mutex mutex_;
+  size_t bytes_ = 0;
+  std::list<Entry> entries_;  // used last in front
+  std::map<Hash128, std::list<Entry>::iterator> by_key_;
+};
+
+}  // namespace tenon

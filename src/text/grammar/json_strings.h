@@ -1,0 +1,25 @@
+// How texts are written as JSON strings: an automaton over the characters of a text becomes edges
+// over the bytes of all its spellings, raw and with escapes.
+#pragma once
+
+#include <functional>
+
+#include "text/grammar/dfa.h"
+
+namespace tenon::grammar {
+
+struct JsonStringOptions {
+  /// Passed behind each character; null: nothing is.
+  const Action* each = nullptr;
+  const Action* closing = nullptr;  ///< before the closing quote
+};
+
+/// From `from`, behind the opening quote, over the rest of each string whose text has a label in
+/// `texts`, the closing quote included, to the node `to(label)`.
+void add_json_strings(Net& net, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
+                      const std::function<uint32_t(uint32_t label)>& to);
+
+/// Bytes of the shortest spelling of a text, quotes included.
+uint32_t shortest_spelling(std::string_view text);
+
+}  // namespace tenon::grammar

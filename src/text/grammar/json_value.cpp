@@ -1,0 +1,103 @@
+#include "text/grammar/json_value.h"
+
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+namespace tenon::grammar {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Builds the tree; `false` stops the reader.
+class Builder : public nlohmann::json_sax<Json> {
+ public:
+  explicit Builder(JsonValue& root) : root_(root) {}
+  std::string failure;
+
+  bool null() override { return add({}); }
+  bool boolean(bool value) override {
+    return add({.kind = value ? JsonValue::Kind::True : JsonValue::Kind::False});
+  }
+  bool number_integer(int64_t value) override { return number(std::to_string(value)); }
+  bool number_unsigned(uint64_t value) override { return number(std::to_string(value)); }
+  bool number_float(double /*value*/, const std::string& text) override { return number(text); }
+  bool string(std::string& value) override {
+    return add({.kind = JsonValue::Kind::String, .text = std::move(value)});
+  }
+  bool binary(binary_t& /*value*/) override { return false; }
+  bool start_object(size_t /*size*/) override { return open({.kind = JsonValue::Kind::Object}); }
+  bool start_array(size_t /*size*/) override { return open({.kind = JsonValue::Kind::Array}); }
+  bool key(std::string& name) override {
+    if (!names_.back().insert(name).second) {
+      failure = "an object has the member \"" + name.substr(0, 60) + "\" twice";
+      return false;
+    }
+    open_.back()->members.emplace_back(std::move(name), JsonValue());
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(size_t position, const std::string& /*token*/,
+                   const Json::exception& /*error*/) override {
+    if (failure.empty()) failure = "not JSON at byte " + std::to_string(position);
+    return false;
+  }
+
+ private:
+  bool number(std::string text) {
+    return add({.kind = JsonValue::Kind::Number, .text = std::move(text)});
+  }
+
+  JsonValue* put(JsonValue value) {
+    if (++count_ > JsonDocument::kMaxValues) {
+      failure = "more than " + std::to_string(JsonDocument::kMaxValues) + " values";
+      return nullptr;
+    }
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    JsonValue& parent = *open_.back();
+    if (parent.kind == JsonValue::Kind::Array) {
+      parent.items.push_back(std::move(value));
+      return &parent.items.back();
+    }
+    parent.members.back().second = std::move(value);
+    return &parent.members.back().second;
+  }
+  bool add(JsonValue value) { return put(std::move(value)) != nullptr; }
+
+  bool open(JsonValue value) {
+    if (open_.size() >= JsonDocument::kMaxDepth) {
+      failure = "nested deeper than " + std::to_string(JsonDocument::kMaxDepth);
+      return false;
+    }
+    // A value is put where it stays: its parent takes no other before it is closed.
+    JsonValue* const at = put(std::move(value));
+    if (at == nullptr) return false;
+    open_.push_back(at);
+    names_.emplace_back();
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    names_.pop_back();
+    return true;
+  }
+
+  JsonValue& root_;
+  std::vector<JsonValue*> open_;
+  std::vector<std::unordered_set<std::string>> names_;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+JsonDocument::JsonDocument(std::string_view text, Budget& budget) {
+  if (text.size() > kMaxBytes) budget.refuse("larger than {} bytes", kMaxBytes);
+  Builder builder(root_);
+  if (Json::sax_parse(text.begin(), text.end(), &builder)) return;
+  budget.refuse("{}", builder.failure.empty() ? "not JSON" : builder.failure);
+}
+
+}  // namespace tenon::grammar

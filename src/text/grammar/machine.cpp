@@ -1,0 +1,268 @@
+#include "text/grammar/machine.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tenon::grammar {
+namespace {
+
+uint32_t add_far(uint64_t a, uint64_t b) {
+  return static_cast<uint32_t>(std::min<uint64_t>(a + b, kFar));
+}
+
+}  // namespace
+
+Machine::Machine(std::shared_ptr<const Automaton> automaton)
+    : automaton_(std::move(automaton)), num_classes_(automaton_->num_classes()) {
+  reset();
+  begin_closure();
+  const Automaton::RuleInfo& rule = automaton_->rule(0);
+  visit(rule.start, initial_register(rule), kRoot);
+  run_closure();
+  start_ = intern();
+}
+
+void Machine::reset() {
+  configs_.clear();
+  frames_.clear();
+  sets_.clear();
+  distances_.clear();
+  frame_distances_.clear();
+  steps_.clear();
+  const uint32_t root[] = {0, 0, 0}, escape[] = {0, 0, 1};
+  (void)frames_.id_of(root);
+  (void)frames_.id_of(escape);
+  frame_distances_ = {0, 0};
+  begin_closure();
+  (void)intern();  // kNowhere
+  steps_.assign(num_classes_, kNowhere);
+}
+
+Machine::Item Machine::item(Config config, size_t index) const {
+  const auto words = configs_.words(config).subspan(1 + index * 3, 3);
+  return {words[0], words[1], words[2]};
+}
+
+void Machine::begin_closure() {
+  if (visited_.size() > 0) visited_.clear();
+  todo_.clear();
+  found_.clear();
+  header_ = 0;
+}
+
+void Machine::visit(uint32_t state, uint32_t reg, uint32_t frame) {
+  const uint32_t words[] = {state, reg, frame};
+  bool is_new = false;
+  (void)visited_.id_of(words, &is_new);
+  if (!is_new) return;
+  if (visited_.size() > kMaxItems) {
+    fail(Code::Limit, "grammar: more than {} ways to read the text are open; make it less ambiguous",
+         kMaxItems);
+  }
+  todo_.push_back({state, reg, frame});
+}
+
+void Machine::run_closure() {
+  while (!todo_.empty()) {
+    const Item item = todo_.back();
+    todo_.pop_back();
+    expand(item);
+  }
+}
+
+void Machine::expand(const Item& item) {
+  const auto [state, reg, frame] = item;
+  if (automaton_->is_guarded(state)) {
+    if (reg == kUnknownRegister) {
+      header_ |= kConditional;
+    } else {
+      uint32_t ignored = 0;
+      const auto ahead = automaton_->ahead(state);
+      const bool alive = std::any_of(ahead.begin(), ahead.end(), [&](const auto& next) {
+        return apply(automaton_->action(next.action), reg, ignored);
+      });
+      if (!alive) return;
+    }
+  }
+  if (automaton_->has_bytes(state)) found_.push_back(item);
+  for (const Special& special : automaton_->specials(state)) {
+    if (special.kind == EdgeKind::Call) {
+      const Automaton::RuleInfo& rule = automaton_->rule(special.data);
+      const uint32_t below =
+          automaton_->only_returns(special.to) ? frame : frame_of(special.to, reg, frame);
+      visit(rule.start, initial_register(rule), below);
+    } else if (reg == kUnknownRegister) {
+      found_.push_back({kExit | automaton_->index_of(special), 0, 0});
+      header_ |= kHasExits;
+    } else {
+      uint32_t next = 0;
+      if (apply(automaton_->action(special.data), reg, next)) visit(special.to, next, frame);
+    }
+  }
+  if (!automaton_->is_final(state)) return;
+  if (frame == kRoot) {
+    header_ |= kAccepts;
+  } else if (frame == kEscape) {
+    found_.push_back({kPop, 0, 0});
+    header_ |= kHasExits;
+  } else {
+    const auto words = frames_.words(frame);
+    visit(words[0], words[1], words[2]);
+  }
+}
+
+Config Machine::intern() {
+  std::sort(found_.begin(), found_.end(), [](const Item& a, const Item& b) {
+    return std::tie(a.state, a.reg, a.frame) < std::tie(b.state, b.reg, b.frame);
+  });
+  words_.assign(1, header_);
+  for (size_t i = 0; i < found_.size(); ++i) {
+    const Item& item = found_[i];
+    const bool twice = i > 0 && item.state == found_[i - 1].state && item.reg == found_[i - 1].reg &&
+                       item.frame == found_[i - 1].frame;
+    if (!twice) words_.insert(words_.end(), {item.state, item.reg, item.frame});
+  }
+  bool is_new = false;
+  const Config id = configs_.id_of(words_, &is_new);
+  if (!is_new) return id;
+  uint32_t least = (header_ & kAccepts) != 0 ? 0 : kFar;
+  for (const Item& item : found_) {
+    if ((item.state & kExit) != 0) continue;
+    least = std::min(least, add_far(cost(item.state, item.reg), frame_distances_[item.frame]));
+  }
+  distances_.push_back(least);
+  steps_.resize(configs_.size() * num_classes_, kUnknown);
+  return id;
+}
+
+Config Machine::compute_step(Config from, uint32_t byte_class) {
+  begin_closure();
+  const size_t count = num_items(from);
+  for (size_t i = 0; i < count; ++i) {
+    const Item at = item(from, i);
+    if ((at.state & kExit) != 0) continue;
+    const uint32_t next = automaton_->next(at.state, byte_class);
+    if (next != 0) visit(next, at.reg, at.frame);
+  }
+  run_closure();
+  const Config to = intern();
+  steps_[size_t{from} * num_classes_ + byte_class] = to;
+  return to;
+}
+
+Config Machine::local(uint32_t state) {
+  // Not closed over: the state's own calls and exits are items of their own.
+  begin_closure();
+  if (automaton_->is_guarded(state)) header_ |= kConditional;
+  found_.push_back({state, kUnknownRegister, kEscape});
+  return intern();
+}
+
+Config Machine::only(const Item& item) {
+  begin_closure();
+  found_.push_back(item);
+  return intern();
+}
+
+Config Machine::leave(const Item& item, uint32_t exit) {
+  begin_closure();
+  if (exit == kPop) {
+    if (item.frame == kRoot) {
+      header_ |= kAccepts;
+    } else {
+      const auto words = frames_.words(item.frame);
+      visit(words[0], words[1], words[2]);
+    }
+  } else {
+    const Special& special = automaton_->special(exit & ~kExit);
+    uint32_t next = 0;
+    if (apply(automaton_->action(special.data), item.reg, next)) {
+      visit(special.to, next, item.frame);
+    }
+  }
+  run_closure();
+  return intern();
+}
+
+uint32_t Machine::frame_of(uint32_t state, uint32_t reg, uint32_t parent) {
+  const uint32_t words[] = {state, reg, parent};
+  bool is_new = false;
+  const uint32_t id = frames_.id_of(words, &is_new);
+  if (is_new) {
+    frame_distances_.push_back(add_far(cost(state, reg), frame_distances_[parent]));
+  }
+  return id;
+}
+
+uint32_t Machine::cost(uint32_t state, uint32_t reg) {
+  const Automaton::RuleInfo& rule = automaton_->rule(automaton_->rule_of(state));
+  const bool known = reg != kUnknownRegister;
+  const uint32_t base = automaton_->base(state);
+  if (base < kFar) return add_far(base, known ? owed(rule, reg) : 0);
+  uint32_t least = kFar;
+  for (const Automaton::Ahead& ahead : automaton_->ahead(state)) {
+    uint32_t next = reg;
+    if (known && !apply(automaton_->action(ahead.action), reg, next)) continue;
+    const uint64_t way = uint64_t{ahead.distance} + ahead.rest;
+    if (way >= least) continue;
+    least = std::min(least, add_far(way, known ? owed(rule, next) : 0));
+  }
+  return least;
+}
+
+size_t Machine::size_bytes() const {
+  return configs_.size_bytes() + frames_.size_bytes() + sets_.size_bytes() +
+         (distances_.capacity() + frame_distances_.capacity() + steps_.capacity()) * 4;
+}
+
+void Machine::collect(std::span<Config> keep) {
+  struct Kept {
+    uint32_t header;
+    std::vector<Item> items;
+  };
+  std::vector<Kept> kept(keep.size() + 1);
+  std::vector<bool> needed(frames_.size(), false);
+  const auto save = [&](Config config, Kept& to) {
+    to.header = header(config);
+    for (size_t i = 0; i < num_items(config); ++i) {
+      to.items.push_back(item(config, i));
+      if ((to.items.back().state & kExit) == 0) needed[to.items.back().frame] = true;
+    }
+  };
+  for (size_t i = 0; i < keep.size(); ++i) save(keep[i], kept[i]);
+  save(start_, kept.back());
+  // A frame has a higher number than the one below it.
+  const WordsMap old_frames = frames_, old_sets = sets_;
+  for (auto f = static_cast<uint32_t>(needed.size()); f-- > 2;) {
+    if (needed[f]) needed[old_frames.words(f)[2]] = true;
+  }
+  reset();
+  const auto new_register = [&](uint32_t state, uint32_t reg) {
+    const Automaton::RuleInfo& rule = automaton_->rule(automaton_->rule_of(state));
+    if (rule.object == kNoObject || reg == kUnknownRegister) return reg;
+    return sets_.id_of(old_sets.words(reg));
+  };
+  std::vector<uint32_t> new_frame(needed.size(), 0);
+  new_frame[kEscape] = kEscape;
+  for (uint32_t f = 2; f < needed.size(); ++f) {
+    if (!needed[f]) continue;
+    const auto words = old_frames.words(f);
+    new_frame[f] = frame_of(words[0], new_register(words[0], words[1]), new_frame[words[2]]);
+  }
+  const auto restore = [&](const Kept& from) {
+    begin_closure();
+    header_ = from.header;
+    for (Item item : from.items) {
+      if ((item.state & kExit) == 0) {
+        item.reg = new_register(item.state, item.reg);
+        item.frame = new_frame[item.frame];
+      }
+      found_.push_back(item);
+    }
+    return intern();
+  };
+  for (size_t i = 0; i < keep.size(); ++i) keep[i] = restore(kept[i]);
+  start_ = restore(kept.back());
+}
+
+}  // namespace tenon::grammar

@@ -1,0 +1,112 @@
+// What a grammar can be in the middle of, after some bytes: all ways of reading them at once, as
+// numbered configurations that are met again and again. Tokens are not known here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "text/grammar/automaton.h"
+#include "text/grammar/words_map.h"
+
+namespace tenon::grammar {
+
+/// Number of a configuration of one machine; kNowhere when no text goes on so.
+using Config = uint32_t;
+inline constexpr Config kNowhere = 0;
+
+/// One thread at a time. Remembers every step, so that the second time is a look into a table.
+///
+/// A configuration is a set of items (state, register, stack). Stacks are chains of frames that are
+/// shared, so a configuration costs its items. A *local* configuration knows one state of a rule but
+/// neither its register nor its stack; where these matter it has an *exit*.
+class Machine {
+ public:
+  explicit Machine(std::shared_ptr<const Automaton> automaton);
+
+  /// Before the first byte.
+  [[nodiscard]] Config start() const { return start_; }
+  /// Throws Error(Limit) for a grammar so ambiguous that kMaxItems ways are open at once.
+  Config step(Config from, uint8_t byte) { return step_class(from, automaton_->class_of(byte)); }
+  Config step_class(Config from, uint32_t byte_class) {
+    const Config known = steps_[size_t{from} * num_classes_ + byte_class];
+    return known != kUnknown ? known : compute_step(from, byte_class);
+  }
+  /// Whether the bytes so far are a complete text.
+  [[nodiscard]] bool accepts(Config config) const { return (header(config) & kAccepts) != 0; }
+  /// Bytes to the nearest complete text.
+  [[nodiscard]] uint32_t distance(Config config) const { return distances_[config]; }
+
+  struct Item {
+    uint32_t state;  ///< or kExit | number of a special edge, or kPop
+    uint32_t reg;
+    uint32_t frame;
+  };
+  static constexpr uint32_t kExit = uint32_t{1} << 31;
+  static constexpr uint32_t kPop = UINT32_MAX;
+  static constexpr uint32_t kUnknownRegister = UINT32_MAX;
+  [[nodiscard]] size_t num_items(Config config) const {
+    return (configs_.words(config).size() - 1) / 3;
+  }
+  [[nodiscard]] Item item(Config config, size_t index) const;
+
+  /// The local configuration of a state.
+  Config local(uint32_t state);
+  /// Whether a local configuration is alive only if the register allows it.
+  [[nodiscard]] bool is_conditional(Config config) const {
+    return (header(config) & kConditional) != 0;
+  }
+  [[nodiscard]] bool has_exits(Config config) const { return (header(config) & kHasExits) != 0; }
+  /// Where `item` of a real configuration comes out by an exit of its state's local configuration.
+  Config leave(const Item& item, uint32_t exit);
+  /// A configuration of one item alone.
+  Config only(const Item& item);
+
+  [[nodiscard]] const Automaton& automaton() const { return *automaton_; }
+  [[nodiscard]] size_t size_bytes() const;
+  /// Forgets all configurations but those in `keep`, which get new numbers.
+  void collect(std::span<Config> keep);
+
+  static constexpr size_t kMaxItems = 4096;
+
+ private:
+  static constexpr uint32_t kUnknown = UINT32_MAX;
+  static constexpr uint32_t kRoot = 0;    // frame below the first rule
+  static constexpr uint32_t kEscape = 1;  // frame below a local configuration
+  static constexpr uint32_t kAccepts = 1, kConditional = 2, kHasExits = 4;
+
+  [[nodiscard]] uint32_t header(Config config) const { return configs_.words(config)[0]; }
+  void reset();
+  void begin_closure();
+  void visit(uint32_t state, uint32_t reg, uint32_t frame);
+  void run_closure();
+  void expand(const Item& item);
+  Config intern();
+  Config compute_step(Config from, uint32_t byte_class);
+  uint32_t frame_of(uint32_t state, uint32_t reg, uint32_t parent);
+  uint32_t initial_register(const Automaton::RuleInfo& rule);
+  bool apply(const Action& action, uint32_t reg, uint32_t& result);
+  bool take(const Action& action, uint32_t reg, uint32_t& result);
+  bool is_complete(const ObjectSpec& object, uint32_t reg) const;
+  [[nodiscard]] uint32_t owed(const Automaton::RuleInfo& rule, uint32_t reg) const;
+  uint32_t cost(uint32_t state, uint32_t reg);
+
+  std::shared_ptr<const Automaton> automaton_;
+  uint32_t num_classes_;
+  Config start_ = kNowhere;
+  WordsMap configs_;  // [header, items of three words, sorted]
+  WordsMap frames_;   // [state, register, parent]
+  WordsMap sets_;     // [count, bits...]: registers of objects
+  std::vector<uint32_t> distances_;        // [configs]
+  std::vector<uint32_t> frame_distances_;  // [frames]
+  std::vector<Config> steps_;              // [configs, classes]
+
+  // The closure under way.
+  WordsMap visited_;
+  std::vector<Item> todo_, found_;
+  std::vector<uint32_t> words_, set_words_;
+  uint32_t header_ = 0;
+};
+
+}  // namespace tenon::grammar

@@ -1,0 +1,146 @@
+#include "text/grammar/matcher.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tenon {
+
+using namespace grammar;
+
+namespace {
+
+constexpr size_t kMachineBytes = size_t{48} << 20;
+// The longest stretch without a choice that is looked for at once.
+constexpr size_t kMaxForced = 4096;
+
+}  // namespace
+
+GrammarMatcher::GrammarMatcher(std::shared_ptr<const TokenMasks> masks)
+    : masks_(std::move(masks)), machine_(masks_->automaton()), config_(machine_.start()) {
+  past_.reserve(kHistory);
+  mask_.resize((tokens().size() + 63) / 64);
+}
+
+void GrammarMatcher::copy(const GrammarMatcher& other) {
+  machine_ = other.machine_;
+  config_ = other.config_;
+  ended_ = other.ended_;
+  tokens_left_ = other.tokens_left_;
+  past_ = other.past_;
+}
+
+void GrammarMatcher::restart() {
+  config_ = machine_.start();
+  ended_ = false;
+  tokens_left_ = kUnlimitedTokens;
+  past_.clear();
+}
+
+Config GrammarMatcher::after(Token token) {
+  Config at = config_;
+  for (const char c : tokens().text(token)) {
+    at = machine_.step(at, static_cast<uint8_t>(c));
+    if (at == kNowhere) break;
+  }
+  return at;
+}
+
+bool GrammarMatcher::allows(Token token) {
+  if (token < 0 || static_cast<size_t>(token) >= tokens().size() || ended_) return false;
+  if (tokens().is_end(token)) return is_complete();
+  if (tokens().text(token).empty()) return false;
+  const Config next = after(token);
+  if (next == kNowhere) return false;
+  if (tokens_left_ == kUnlimitedTokens) return true;
+  const uint64_t far = machine_.distance(next);
+  // When not even the shortest way fits any more, it is still the one to take.
+  return far + 1 <= tokens_left_ || far < machine_.distance(config_);
+}
+
+void GrammarMatcher::accept(Token token) {
+  const bool known = token >= 0 && static_cast<size_t>(token) < tokens().size();
+  const bool end = known && tokens().is_end(token);
+  const Config next = !known || ended_ || end || tokens().text(token).empty() ? kNowhere
+                                                                             : after(token);
+  if ((end && !is_complete()) || (!end && next == kNowhere)) {
+    fail(Code::State, "grammar: token {} cannot follow", token);
+  }
+  if (past_.size() == kHistory) past_.erase(past_.begin());
+  past_.push_back({config_, ended_, tokens_left_});
+  if (end) {
+    ended_ = true;
+  } else {
+    config_ = next;
+  }
+  if (tokens_left_ != kUnlimitedTokens && tokens_left_ > 0) --tokens_left_;
+  if (machine_.size_bytes() > kMachineBytes) collect();
+}
+
+void GrammarMatcher::collect() {
+  std::vector<Config> keep{config_};
+  for (const Past& past : past_) keep.push_back(past.config);
+  machine_.collect(keep);
+  config_ = keep[0];
+  for (size_t i = 0; i < past_.size(); ++i) past_[i].config = keep[i + 1];
+}
+
+void GrammarMatcher::roll_back(size_t count) {
+  if (count == 0) return;
+  if (count > past_.size()) {
+    fail(Code::Argument, "grammar: cannot take back {} tokens, {} are remembered", count,
+         past_.size());
+  }
+  const Past& past = past_[past_.size() - count];
+  config_ = past.config;
+  ended_ = past.ended;
+  tokens_left_ = past.tokens_left;
+  past_.resize(past_.size() - count);
+}
+
+std::span<const uint64_t> GrammarMatcher::mask(bool exact) {
+  std::fill(mask_.begin(), mask_.end(), 0);
+  const auto set = [this](Token token) {
+    mask_[static_cast<size_t>(token) / 64] |= uint64_t{1} << (static_cast<size_t>(token) % 64);
+  };
+  if (ended_) {
+    for (const Token token : tokens().end_tokens()) set(token);
+    return mask_;
+  }
+  if (!exact || tokens_left_ == kUnlimitedTokens) {
+    masks_->add_allowed(machine_, config_, mask_);
+  } else {
+    const uint64_t now = machine_.distance(config_);
+    const uint64_t within = tokens_left_ == 0 ? 0 : tokens_left_ - 1;
+    const uint64_t reach = std::max(within, now == 0 ? 0 : now - 1);
+    masks_->add_reaching(machine_, config_,
+                         static_cast<uint32_t>(std::min<uint64_t>(reach, kFar)), mask_);
+  }
+  if (is_complete()) {
+    for (const Token token : tokens().end_tokens()) set(token);
+  }
+  return mask_;
+}
+
+std::string GrammarMatcher::forced_text() {
+  std::string text;
+  const Automaton& automaton = machine_.automaton();
+  Config at = config_;
+  while (!ended_ && text.size() < kMaxForced && !machine_.accepts(at)) {
+    Config only = kNowhere;
+    uint32_t byte_class = 0, ways = 0;
+    for (uint32_t c = 0; c < automaton.num_classes() && ways < 2; ++c) {
+      const Config next = machine_.step_class(at, c);
+      if (next == kNowhere) continue;
+      ways += automaton.class_size(c);
+      only = next;
+      byte_class = c;
+    }
+    if (ways != 1) break;
+    text += static_cast<char>(automaton.byte_of(byte_class));
+    at = only;
+  }
+  return text;
+}
+
+}  // namespace tenon

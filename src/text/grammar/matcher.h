@@ -1,0 +1,74 @@
+// One generation under a grammar, token by token: what may come next, and the shortest way to the
+// end when the tokens run out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "text/grammar/token_masks.h"
+
+namespace tenon {
+
+/// One thread at a time; copies are independent.
+class GrammarMatcher {
+ public:
+  explicit GrammarMatcher(std::shared_ptr<const grammar::TokenMasks> masks);
+  GrammarMatcher(const GrammarMatcher& other) : GrammarMatcher(other.masks_) { copy(other); }
+  GrammarMatcher& operator=(const GrammarMatcher&) = delete;
+
+  /// Back to the beginning, without a token limit.
+  void restart();
+  /// At most so many tokens may still come; the text is then complete whatever happens before.
+  void set_token_limit(uint64_t tokens) { tokens_left_ = tokens; }
+  [[nodiscard]] uint64_t token_limit() const { return tokens_left_; }
+  static constexpr uint64_t kUnlimitedTokens = UINT64_MAX;
+
+  /// Whether `token` may come next: it fits the grammar and leaves a way to the end within the
+  /// token limit. Not for ids outside the vocabulary, nor for control tokens that end nothing.
+  [[nodiscard]] bool allows(Token token);
+  /// Takes a token. Throws Error(State) for one that is not allowed by the grammar.
+  void accept(Token token);
+  /// Takes back the last `tokens` tokens; at most kHistory. Throws Error(Argument) beyond.
+  void roll_back(size_t tokens);
+  static constexpr size_t kHistory = 256;
+
+  /// All tokens that may come next, a bit each: [(vocab + 63) / 64] words, valid until the next
+  /// call. `exact` keeps to the token limit in every case; without it tokens may be among them that
+  /// allows() refuses.
+  std::span<const uint64_t> mask(bool exact);
+
+  /// Whether the text so far is complete.
+  [[nodiscard]] bool is_complete() const { return machine_.accepts(config_); }
+  /// Whether nothing but an end token can follow.
+  [[nodiscard]] bool is_ended() const { return ended_ || is_closed(config_); }
+  /// The bytes that must come next, as far as there is no choice.
+  [[nodiscard]] std::string forced_text();
+  [[nodiscard]] const grammar::TokenSet& tokens() const { return masks_->tokens(); }
+
+ private:
+  [[nodiscard]] bool is_closed(grammar::Config config) const {
+    return machine_.num_items(config) == 0;
+  }
+  grammar::Config after(Token token);
+  void copy(const GrammarMatcher& other);
+  void collect();
+
+  std::shared_ptr<const grammar::TokenMasks> masks_;
+  grammar::Machine machine_;
+  grammar::Config config_;
+  bool ended_ = false;  // an end token was taken
+  uint64_t tokens_left_ = kUnlimitedTokens;
+  struct Past {
+    grammar::Config config;
+    bool ended;
+    uint64_t tokens_left;
+  };
+  std::vector<Past> past_;  // oldest first, at most kHistory
+  std::vector<uint64_t> mask_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,369 @@
+#include "text/grammar/regex.h"
+
+#include <array>
+
+#include "text/utf8_codec.h"
+
+namespace tenon::grammar {
+namespace {
+
+constexpr uint64_t kMaxRepeat = 100'000;
+constexpr size_t kMaxPattern = size_t{1} << 20;
+
+struct Escape {
+  char letter;
+  uint32_t code;
+};
+constexpr std::array kEscapes = {Escape{'n', '\n'}, Escape{'r', '\r'}, Escape{'t', '\t'},
+                                 Escape{'f', '\f'}, Escape{'v', '\v'}, Escape{'0', 0}};
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+class Parser {
+ public:
+  Parser(std::string_view pattern, Budget& budget) : text_(pattern), budget_(budget) {}
+
+  Expr parse() {
+    if (text_.size() > kMaxPattern) refuse("is longer than 1 MiB");
+    if (utf8_valid_prefix(text_) != text_.size()) refuse("is not UTF-8");
+    Expr result = choice(0);
+    if (at_ < text_.size()) refuse("has a ) without a (");
+    return result;
+  }
+
+ private:
+  template <typename... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
+    budget_.refuse("pattern, byte {}: {}", at_, fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  [[nodiscard]] bool done() const { return at_ >= text_.size(); }
+  [[nodiscard]] char peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+  bool take(std::string_view word) {
+    if (!text_.substr(at_).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  Expr choice(uint32_t depth) {
+    if (depth > Budget::kMaxDepth) refuse("groups are nested deeper than {}", Budget::kMaxDepth);
+    Expr result{.kind = Expr::Kind::Choice};
+    do {
+      result.children.push_back(sequence(depth));
+    } while (take("|"));
+    return result.children.size() == 1 ? std::move(result.children[0]) : std::move(result);
+  }
+
+  Expr sequence(uint32_t depth) {
+    Expr result{.kind = Expr::Kind::Sequence};
+    while (!done() && peek() != '|' && peek() != ')') {
+      Expr item = atom(depth);
+      repeat(item);
+      budget_.spend(1);
+      result.children.push_back(std::move(item));
+    }
+    return result;
+  }
+
+  Expr chars(CodePoints set) const {
+    return {.kind = Expr::Kind::Chars, .chars = any_case_ ? set.any_case() : std::move(set)};
+  }
+
+  Expr atom(uint32_t depth) {
+    const char c = peek();
+    switch (c) {
+      case '(':
+        return group(depth);
+      case '[':
+        return chars(bracket());
+      case '.': {
+        ++at_;
+        CodePoints set;
+        if (!dot_all_) {
+          set.add('\n', '\n');
+          set.add('\r', '\r');
+          set.add(0x2028, 0x2029);
+        }
+        return {.kind = Expr::Kind::Chars, .chars = set.inverse()};
+      }
+      case '^':
+        ++at_;
+        return {.kind = Expr::Kind::Begin};
+      case '$':
+        ++at_;
+        return {.kind = Expr::Kind::End};
+      case '*':
+      case '+':
+      case '?':
+        refuse("{} has nothing to repeat", c);
+      case '{':
+      case '}':
+      case ']':
+        if (c == '{' && is_bounds()) refuse("{{ has nothing to repeat");
+        break;
+      case '\\':
+        return chars(escape(false));
+      default:
+        break;
+    }
+    const uint32_t code = next_char();
+    return chars(CodePoints::of(code, code));
+  }
+
+  uint32_t next_char() {
+    const Utf8Unit unit = utf8_unit(text_.substr(at_));
+    at_ += unit.size;
+    last_char_ = unit.code;
+    return unit.code;
+  }
+
+  Expr group(uint32_t depth) {
+    ++at_;
+    const bool case_before = any_case_, dot_before = dot_all_;
+    if (peek() == '?') {
+      ++at_;
+      if (take("=") || take("!") || take("<=") || take("<!")) refuse("lookaround is not supported");
+      if (take("<") || take("P<")) {
+        while (!done() && peek() != '>') ++at_;
+        if (!take(">")) refuse("the name of a group does not end");
+      } else if (flags()) {
+        return {.kind = Expr::Kind::Empty};  // (?i): for the rest of the group around it
+      }
+    }
+    Expr result = choice(depth + 1);
+    if (!take(")")) refuse("a ( is not closed");
+    any_case_ = case_before;
+    dot_all_ = dot_before;
+    return result;
+  }
+
+  /// Flags of a group up to ":" or, then true, up to ")".
+  bool flags() {
+    bool on = true;
+    for (;;) {
+      if (take(":")) return false;
+      if (take(")")) return true;
+      if (take("-")) {
+        on = false;
+      } else if (take("i")) {
+        any_case_ = on;
+      } else if (take("s")) {
+        dot_all_ = on;
+      } else {
+        refuse("unknown kind of group");
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_bounds() const {
+    size_t i = at_ + 1;
+    size_t digits = 0;
+    while (i < text_.size() && (text_[i] >= '0' && text_[i] <= '9')) ++i, ++digits;
+    if (digits == 0) return false;
+    if (i < text_.size() && text_[i] == ',') ++i;
+    while (i < text_.size() && (text_[i] >= '0' && text_[i] <= '9')) ++i;
+    return i < text_.size() && text_[i] == '}';
+  }
+
+  uint64_t number() {
+    uint64_t value = 0;
+    while (peek() >= '0' && peek() <= '9') {
+      value = value * 10 + static_cast<uint64_t>(text_[at_++] - '0');
+      if (value > kMaxRepeat) refuse("repeats more than {} times", kMaxRepeat);
+    }
+    return value;
+  }
+
+  void repeat(Expr& item) {
+    for (uint32_t times = 0;; ++times) {
+      uint64_t minimum = 0, maximum = Expr::kForever;
+      if (take("*")) {
+      } else if (take("+")) {
+        minimum = 1;
+      } else if (take("?")) {
+        maximum = 1;
+      } else if (peek() == '{' && is_bounds()) {
+        ++at_;
+        minimum = maximum = number();
+        if (take(",")) maximum = peek() == '}' ? Expr::kForever : number();
+        ++at_;
+        if (maximum < minimum) refuse("repeats {} to {} times", minimum, maximum);
+      } else {
+        return;
+      }
+      if (times > 0) refuse("a repetition is repeated");
+      (void)take("?");  // lazy or greedy, the texts are the same
+      Expr child = std::move(item);
+      item = {.kind = Expr::Kind::Repeat, .minimum = minimum, .maximum = maximum};
+      item.children.push_back(std::move(child));
+    }
+  }
+
+  CodePoints escape(bool in_class) {
+    ++at_;
+    if (done()) refuse("ends in a backslash");
+    const char c = text_[at_];
+    const auto simple = [this](uint32_t code) {
+      ++at_;
+      last_char_ = code;
+      is_char_ = true;
+      return CodePoints::of(code, code);
+    };
+    is_char_ = false;
+    if (c == 'b' && in_class) return simple(8);
+    if (c == '0' && peek(1) >= '0' && peek(1) <= '9') refuse("octal escapes are not supported");
+    for (const Escape& known : kEscapes) {
+      if (c == known.letter) return simple(known.code);
+    }
+    if (c == 'd' || c == 'w' || c == 's' || c == 'D' || c == 'W' || c == 'S') {
+      ++at_;
+      const bool inverted = c < 'a';
+      const CodePoints set = CodePoints::escape_class(inverted ? static_cast<char>(c + 32) : c);
+      return inverted ? set.inverse() : set;
+    }
+    if (c == 'p' || c == 'P') return property(c == 'P');
+    if (c == 'u' || c == 'x') return simple_hex(c == 'u');
+    if (c == 'c') {
+      const char letter = static_cast<char>(peek(1) | 0x20);
+      if (letter < 'a' || letter > 'z') refuse("\\c stands before no letter");
+      ++at_;
+      return simple(static_cast<uint32_t>(letter) & 31);
+    }
+    if (c == 'b' || c == 'B') refuse("word boundaries are not supported");
+    if ((c >= '1' && c <= '9') || c == 'k') refuse("back references are not supported");
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) refuse("unknown escape \\{}", c);
+    is_char_ = true;
+    const uint32_t code = next_char();
+    return CodePoints::of(code, code);
+  }
+
+  CodePoints simple_hex(bool four) {
+    ++at_;
+    uint32_t code = hex(four ? 4 : 2);
+    if (code >= 0xD800 && code < 0xDC00 && take("\\u")) {
+      const uint32_t low = hex(4);
+      if (low < 0xDC00 || low > 0xDFFF) refuse("half of a surrogate pair");
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    is_char_ = true;
+    last_char_ = code;
+    return CodePoints::of(code, code);
+  }
+
+  uint32_t hex(int digits) {
+    uint32_t code = 0;
+    if (digits == 4 && take("{")) {
+      while (!take("}")) {
+        const int value = hex_value(peek());
+        if (value < 0 || code > kLastCodePoint) refuse("bad \\u{{...}}");
+        code = code * 16 + static_cast<uint32_t>(value);
+        ++at_;
+      }
+      if (code > kLastCodePoint) refuse("a character beyond U+10FFFF");
+      return code;
+    }
+    for (int i = 0; i < digits; ++i, ++at_) {
+      const int value = hex_value(peek());
+      if (value < 0) refuse("an escape needs {} hexadecimal digits", digits);
+      code = code * 16 + static_cast<uint32_t>(value);
+    }
+    return code;
+  }
+
+  CodePoints property(bool inverted) {
+    ++at_;
+    if (!take("{")) refuse("\\p needs a name in braces");
+    const size_t end = text_.find('}', at_);
+    if (end == std::string_view::npos) refuse("\\p{{ is not closed");
+    const std::string_view name = text_.substr(at_, end - at_);
+    CodePoints set;
+    if (!CodePoints::property(name, set)) {
+      refuse("unknown property \"{}\"", name.substr(0, 40));
+    }
+    budget_.spend(100'000);  // a walk over all characters
+    at_ = end + 1;
+    return inverted ? set.inverse() : set;
+  }
+
+  CodePoints bracket() {
+    ++at_;
+    const bool inverted = take("^");
+    CodePoints set;
+    while (peek() != ']' || done()) {
+      if (done()) refuse("a [ is not closed");
+      const auto one = [this] {
+        is_char_ = true;
+        if (peek() == '\\') return escape(true);
+        const uint32_t code = next_char();
+        return CodePoints::of(code, code);
+      };
+      const CodePoints first = one();
+      const bool first_is_char = is_char_;
+      const uint32_t low = last_char_;
+      if (peek() != '-' || peek(1) == ']' || at_ + 1 >= text_.size()) {
+        set.add(first);
+        continue;
+      }
+      ++at_;
+      const CodePoints last = one();
+      if (!first_is_char || !is_char_) {  // [\w-x]: three things
+        set.add(first);
+        set.add('-', '-');
+        set.add(last);
+        continue;
+      }
+      if (last_char_ < low) refuse("a range of characters runs backwards");
+      set.add(low, last_char_);
+      budget_.spend(1);
+    }
+    ++at_;
+    if (any_case_) set = set.any_case();
+    return inverted ? set.inverse() : set;
+  }
+
+  std::string_view text_;
+  Budget& budget_;
+  size_t at_ = 0;
+  uint32_t last_char_ = 0;
+  bool is_char_ = true;  // the last escape stood for one character, last_char_
+  bool any_case_ = false;
+  bool dot_all_ = false;
+};
+
+}  // namespace
+
+Expr parse_regex(std::string_view pattern, Budget& budget) {
+  return Parser(pattern, budget).parse();
+}
+
+Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget) {
+  const Expr expr = parse_regex(pattern, budget);
+  Net net(budget);
+  const uint32_t start = net.add_node(), from = net.add_node(), to = net.add_node(),
+                 final = net.add_node();
+  // A match may begin behind any characters and be followed by any.
+  net.add_epsilon(start, from);
+  net.add_epsilon(to, final);
+  if (search) {
+    const CodePoints all = CodePoints::all();
+    const uint32_t later = net.add_node();
+    add_code_points(net, all, start, later);
+    add_code_points(net, all, later, later);
+    net.add_epsilon(later, from);
+    const uint32_t rest = net.add_node();
+    net.add_epsilon(to, rest);
+    add_code_points(net, all, rest, rest);
+    net.add_epsilon(rest, final);
+  }
+  add_expr(net, expr, from, to, false);
+  return minimise(make_deterministic(net, start, final).dfa, budget);
+}
+
+}  // namespace tenon::grammar

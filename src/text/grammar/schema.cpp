@@ -1,0 +1,299 @@
+// Writes a planned schema down as a network: a rule for each subschema, string, array and object.
+#include "text/grammar/schema.h"
+
+#include <algorithm>
+#include <map>
+
+#include "text/grammar/json_strings.h"
+#include "text/grammar/schema_plan.h"
+
+namespace tenon::grammar {
+namespace {
+
+class SchemaWriter {
+ public:
+  SchemaWriter(SchemaPlan& plan, Net& net) : plan_(plan), net_(net) {}
+
+  void run() {
+    (void)rule_of(0);
+    for (size_t i = 0; i < todo_.size(); ++i) write_node(todo_[i]);
+  }
+
+ private:
+  uint32_t rule_of(NodeId node) {
+    const auto [at, is_new] = rules_.try_emplace(node, 0);
+    if (is_new) {
+      at->second = net_.add_rule("");
+      todo_.push_back(node);
+    }
+    return at->second;
+  }
+
+  [[nodiscard]] bool is_possible(NodeId node) const {
+    return node != kNoNode && plan_.nodes()[node].possible;
+  }
+
+  void write_node(NodeId id) {
+    const PlanNode& node = plan_.nodes()[id];
+    plan_.shapes().set_place(node.key);
+    const uint32_t start = net_.rule(rules_[id]).start, final = net_.rule(rules_[id]).final;
+    for (const Part& part : node.parts) {
+      if (!part.possible) continue;
+      switch (part.type) {
+        case JsonType::Null:
+          net_.add_epsilon(net_.add_text(start, "null"), final);
+          break;
+        case JsonType::Boolean:
+          if (part.shape.may_be_true) net_.add_epsilon(net_.add_text(start, "true"), final);
+          if (part.shape.may_be_false) net_.add_epsilon(net_.add_text(start, "false"), final);
+          break;
+        case JsonType::Number:
+          add_dfa(net_, *part.texts, start, [final](uint32_t) { return final; });
+          break;
+        case JsonType::String:
+          net_.add_call(start, string_rule(part), final);
+          break;
+        case JsonType::Array:
+          net_.add_call(start, array_rule(part), final);
+          break;
+        case JsonType::Object:
+          net_.add_call(start, object_rule(part), final);
+          break;
+      }
+    }
+  }
+
+  /// A loop over white space at a node.
+  void add_space(uint32_t node) {
+    for (const char c : {' ', '\t', '\n', '\r'}) {
+      net_.add_bytes(node, static_cast<uint8_t>(c), static_cast<uint8_t>(c), node);
+    }
+  }
+  uint32_t add_spaced_node() {
+    const uint32_t node = net_.add_node();
+    add_space(node);
+    return node;
+  }
+  void add_byte(uint32_t from, char c, uint32_t to) {
+    net_.add_bytes(from, static_cast<uint8_t>(c), static_cast<uint8_t>(c), to);
+  }
+
+  uint32_t string_rule(const Part& part) {
+    const StringShape& shape = part.shape.string;
+    const auto key = std::tuple{part.texts.get(), part.texts ? 0 : shape.minimum,
+                                part.texts ? 0 : shape.maximum};
+    const auto [at, is_new] = strings_.try_emplace(key, 0);
+    if (!is_new) return at->second;
+    const uint32_t rule = at->second = net_.add_rule("");
+    const uint32_t inside = net_.add_node();
+    const uint32_t final = net_.rule(rule).final;
+    add_byte(net_.rule(rule).start, '"', inside);
+    if (part.texts) {
+      add_json_strings(net_, *part.texts, inside, {}, [final](uint32_t) { return final; });
+      return rule;
+    }
+    const auto minimum = static_cast<uint32_t>(shape.minimum);
+    const bool open = shape.maximum >= kUnlimited;
+    const Action count{.kind = ActionKind::CountUp,
+                       .limit = open ? kUnlimited : static_cast<uint32_t>(shape.maximum),
+                       .keep = open ? minimum : kUnlimited};
+    const Action enough{.kind = ActionKind::AtLeast, .limit = minimum};
+    net_.rule(rule).counts = true;
+    const Dfa all = any_text(net_.budget());
+    add_json_strings(net_, all, inside, {.each = &count, .closing = &enough},
+                     [final](uint32_t) { return final; });
+    return rule;
+  }
+
+  uint32_t array_rule(const Part& part) {
+    const ArrayShape& shape = part.shape.array;
+    const uint32_t rule = net_.add_rule("");
+    const uint32_t final = net_.rule(rule).final;
+    const size_t prefix = shape.prefix.size();
+    uint64_t maximum = shape.maximum;
+    for (size_t i = 0; i <= prefix; ++i) {
+      const auto& of_set = part.elements[i];
+      const bool some = std::any_of(of_set.begin(), of_set.end(),
+                                    [this](NodeId node) { return is_possible(node); });
+      if (!some) maximum = std::min<uint64_t>(maximum, i);
+    }
+    if (shape.unique && maximum > 1) {
+      net_.budget().refuse("uniqueItems is not supported for arrays of more than one item");
+    }
+    const bool counts = shape.minimum > 0 || maximum != UINT64_MAX;
+    net_.rule(rule).counts = counts;
+    const uint32_t open = add_spaced_node(), close = net_.add_node();
+    add_byte(net_.rule(rule).start, '[', open);
+    add_byte(close, ']', final);
+    const Action enough{.kind = ActionKind::AtLeast, .limit = static_cast<uint32_t>(shape.minimum)};
+    using Counts = std::vector<uint64_t>;
+    using Place = std::pair<size_t, Counts>;  // elements so far, up to the prefix; contains
+    std::map<Place, uint32_t> known;          // the node behind them
+    std::vector<Place> todo;
+    const auto node_of = [&](const Place& place) {
+      const auto [at, is_new] = known.try_emplace(place, 0);
+      if (is_new) {
+        at->second = place.first == 0 && todo.empty() ? open : add_spaced_node();
+        todo.push_back(place);
+      }
+      return at->second;
+    };
+    (void)node_of({0, Counts(shape.contains.size(), 0)});
+    // Behind the prefix the first place is that of the array's start when there is no prefix: it
+    // must not be met again, for no comma stands there.
+    for (size_t t = 0; t < todo.size(); ++t) {
+      const auto [index, counts_so_far] = todo[t];
+      const uint32_t here = known[todo[t]];
+      bool closes = true;
+      for (size_t j = 0; j < shape.contains.size(); ++j) {
+        closes &= counts_so_far[j] >= shape.contains[j].minimum;
+      }
+      if (closes && shape.minimum > 0) net_.add_act(here, enough, close);
+      if (closes && shape.minimum == 0) net_.add_epsilon(here, close);
+      uint32_t before = here;
+      if (t > 0) {
+        before = add_spaced_node();
+        add_byte(here, ',', before);
+      }
+      const auto& of_set = part.elements[std::min(index, prefix)];
+      for (size_t set = 0; set < of_set.size(); ++set) {
+        if (!is_possible(of_set[set])) continue;
+        Counts after = counts_so_far;
+        bool fits = true;
+        uint64_t missing = 0;
+        for (size_t j = 0; j < after.size(); ++j) {
+          if ((set >> j & 1) != 0) {
+            fits &= after[j] < shape.contains[j].maximum;
+            after[j] = std::min(after[j] + 1, contains_cap(shape.contains[j]));
+          }
+          missing += shape.contains[j].minimum - std::min(after[j], shape.contains[j].minimum);
+        }
+        if (!fits || (maximum != UINT64_MAX && missing >= maximum)) continue;
+        uint32_t from = before;
+        if (counts) {
+          from = net_.add_node();
+          const bool endless = maximum >= kUnlimited;
+          net_.add_act(before,
+                       {.kind = ActionKind::CountUp,
+                        .limit = endless ? kUnlimited : static_cast<uint32_t>(maximum - missing),
+                        .keep = endless ? static_cast<uint32_t>(shape.minimum) : kUnlimited},
+                       from);
+        }
+        // One more than the prefix stands for all longer ones.
+        net_.add_call(from, rule_of(of_set[set]),
+                      node_of({std::min(index + 1, prefix + 1), std::move(after)}));
+      }
+    }
+    return rule;
+  }
+
+  uint32_t object_rule(const Part& part) {
+    const uint32_t rule = net_.add_rule("");
+    const auto object = static_cast<uint32_t>(net_.objects.size());
+    net_.rule(rule).object = object;
+    net_.objects.push_back(describe(part));
+    const uint32_t final = net_.rule(rule).final;
+    const uint32_t open = add_spaced_node(), more = add_spaced_node(), key = net_.add_node(),
+                   behind = add_spaced_node(), close = net_.add_node();
+    add_byte(net_.rule(rule).start, '{', open);
+    add_byte(open, '"', key);
+    add_byte(behind, ',', more);
+    add_byte(more, '"', key);
+    for (const uint32_t node : {open, behind}) {
+      net_.add_act(node, {.kind = ActionKind::Close, .object = object}, close);
+    }
+    add_byte(close, '}', final);
+    // Keys of classes that have no value come no further than their quote.
+    Dfa keys = part.keys;
+    for (uint32_t& label : keys.label) {
+      if (label != 0 && !is_possible(part.classes[label - 1].value)) label = 0;
+    }
+    keys = minimise(keys, net_.budget());
+    std::map<uint32_t, uint32_t> quoted;
+    add_json_strings(net_, keys, key, {}, [&](uint32_t label) {
+      const auto [at, is_new] = quoted.try_emplace(label, 0);
+      if (!is_new) return at->second;
+      at->second = net_.add_node();
+      const Part::KeyClass& kind = part.classes[label - 1];
+      const uint32_t colon = add_spaced_node(), value = add_spaced_node();
+      const uint32_t property = kind.name ? property_of(part, *kind.name) : kOther;
+      net_.add_act(at->second,
+                   {.kind = ActionKind::Take, .object = object, .property = property}, colon);
+      add_byte(colon, ':', value);
+      net_.add_call(value, rule_of(kind.value), behind);
+      return at->second;
+    });
+    return rule;
+  }
+
+  /// Properties are numbered in the order of the classes with names that are possible.
+  uint32_t property_of(const Part& part, const std::string& name) const {
+    uint32_t number = 0;
+    for (const Part::KeyClass& kind : part.classes) {
+      if (!kind.name || !is_possible(kind.value)) continue;
+      if (*kind.name == name) return number;
+      ++number;
+    }
+    return kOther;
+  }
+
+  ObjectSpec describe(const Part& part) const {
+    const ObjectShape& shape = part.shape.object;
+    constexpr uint64_t kMost = 1'000'000;
+    ObjectSpec spec;
+    spec.minimum = static_cast<uint32_t>(std::min(shape.minimum, kMost));
+    spec.maximum = shape.maximum > kMost ? kUnlimited : static_cast<uint32_t>(shape.maximum);
+    if (spec.minimum <= shape.required.size()) spec.minimum = 0;
+    for (const Part::KeyClass& kind : part.classes) {
+      if (!is_possible(kind.value)) continue;
+      if (!kind.name) {
+        spec.others = true;
+        continue;
+      }
+      spec.properties.push_back({.required = shape.required.contains(*kind.name),
+                                 .key_bytes = shortest_spelling(*kind.name)});
+      std::set<std::string> wanted{*kind.name};
+      for (bool grows = true; grows;) {
+        grows = false;
+        for (const auto& [name, needed] : shape.needs) {
+          if (!wanted.contains(name)) continue;
+          for (const std::string& other : needed) grows = wanted.insert(other).second || grows;
+        }
+      }
+      for (const std::string& other : wanted) {
+        if (other == *kind.name) continue;
+        spec.properties.back().needs.push_back(property_of(part, other));
+      }
+    }
+    if (!shape.needs.empty() && spec.minimum > 0 && spec.maximum != kUnlimited) {
+      net_.budget().refuse(
+          "dependentRequired with minProperties and maxProperties is not supported");
+    }
+    // A property whose needs cannot be had never comes: its own required bit makes it wait for ever.
+    for (auto& property : spec.properties) {
+      for (const uint32_t needed : property.needs) {
+        if (needed == kOther) {
+          net_.budget().refuse("dependentRequired names a property that cannot be there");
+        }
+      }
+    }
+    return spec;
+  }
+
+  SchemaPlan& plan_;
+  Net& net_;
+  std::map<NodeId, uint32_t> rules_;
+  std::vector<NodeId> todo_;
+  std::map<std::tuple<const Dfa*, uint64_t, uint64_t>, uint32_t> strings_;
+};
+
+}  // namespace
+
+void read_schema(std::string_view text, Net& net) {
+  const JsonDocument document(text, net.budget());
+  SchemaPlan plan(document.root(), net.budget());
+  SchemaWriter(plan, net).run();
+  net.budget().set_place("");
+}
+
+}  // namespace tenon::grammar

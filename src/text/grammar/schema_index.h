@@ -1,0 +1,49 @@
+// Where the subschemas of a document are and what references name; no reference leaves the
+// document.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "text/grammar/json_value.h"
+
+namespace tenon::grammar {
+
+class SchemaIndex {
+ public:
+  /// Walks all subschemas. Throws Error(Grammar) for a dialect that is not JSON Schema's own.
+  SchemaIndex(const JsonValue& root, Budget& budget);
+
+  /// The schema that `reference`, in `schema`, names. Throws Error(Grammar) for what is not in the
+  /// document. `dynamic`: by $dynamicRef, which is refused where the way there could matter.
+  const JsonValue& resolve(const JsonValue& schema, const std::string& reference, bool dynamic);
+
+  /// The JSON pointer of a value in the document, as a URI fragment: "#/properties/a".
+  [[nodiscard]] std::string pointer_to(const JsonValue& value) const;
+  /// Makes that the place of messages.
+  void set_place(const JsonValue& value) const { budget_.set_place(pointer_to(value)); }
+
+ private:
+  struct Anchor {
+    const JsonValue* schema;
+    bool dynamic;
+  };
+  struct Resource {
+    std::string uri;
+    const JsonValue* root;
+    std::map<std::string, Anchor, std::less<>> anchors;
+  };
+  void walk(const JsonValue& schema, size_t resource);
+  const JsonValue* follow(const JsonValue* from, std::string_view pointer) const;
+  size_t enter(const JsonValue& schema, size_t resource);
+
+  const JsonValue& root_;
+  Budget& budget_;
+  std::vector<Resource> resources_;
+  std::map<std::string, size_t, std::less<>> by_uri_;
+  std::unordered_map<const JsonValue*, size_t> resource_of_;  // of schemas with references
+};
+
+}  // namespace tenon::grammar

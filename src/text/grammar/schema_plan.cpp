@@ -1,0 +1,278 @@
+#include "text/grammar/schema_plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "text/grammar/words_map.h"
+
+namespace tenon::grammar {
+namespace {
+
+constexpr size_t kMaxPlanNodes = 20'000;
+constexpr size_t kMaxContains = 2;
+constexpr size_t kMaxPatterns = 24;
+
+}  // namespace
+
+uint64_t contains_cap(const ArrayShape::Contains& contains) {
+  return contains.maximum == UINT64_MAX ? contains.minimum : contains.maximum;
+}
+
+SchemaPlan::SchemaPlan(const JsonValue& root, Budget& budget)
+    : budget_(budget),
+      shapes_(root, budget),
+      any_text_(std::make_shared<const Dfa>(any_text(budget))) {
+  (void)node_of(shapes_.only(root, false));
+  for (NodeId node = 0; node < nodes_.size(); ++node) expand(node);
+  find_possible();
+  if (nodes_.empty() || !nodes_[0].possible) {
+    budget.set_place("#");
+    budget.refuse("the schema is contradictory: no value is valid, so no token can follow");
+  }
+}
+
+NodeId SchemaPlan::node_of(const Conjunction& all) {
+  if (!all.empty() && all.front() == SchemaShapes::kNever) return kNoNode;
+  const auto [at, is_new] = numbers_.try_emplace(all, static_cast<NodeId>(nodes_.size()));
+  if (is_new) {
+    if (nodes_.size() >= kMaxPlanNodes) budget_.refuse("more than {} subschemas", kMaxPlanNodes);
+    nodes_.push_back({.key = all});
+  }
+  return at->second;
+}
+
+void SchemaPlan::expand(NodeId node) {
+  const Conjunction key = nodes_[node].key;
+  shapes_.set_place(key);
+  std::vector<Part> parts;
+  for (const JsonType type : kJsonTypes) {
+    for (Shape& shape : shapes_.shapes(key, type)) {
+      shapes_.set_place(key);
+      Part part{.type = type, .shape = std::move(shape)};
+      if (type == JsonType::Number) {
+        part.texts = std::make_shared<const Dfa>(number_texts(part.shape.number, budget_));
+      } else if (type == JsonType::String) {
+        plan_string(part);
+      } else if (type == JsonType::Array) {
+        plan_array(part);
+      } else if (type == JsonType::Object) {
+        plan_object(part);
+      }
+      parts.push_back(std::move(part));
+    }
+  }
+  nodes_[node].parts = std::move(parts);
+}
+
+void SchemaPlan::plan_string(Part& part) {
+  const StringShape& shape = part.shape.string;
+  const bool counted = shape.minimum > 0 || shape.maximum != UINT64_MAX;
+  if (!shape.texts) {
+    if (!counted) part.texts = any_text_;
+    return;
+  }
+  part.texts = shape.texts;
+  if (counted) {
+    part.texts = std::make_shared<const Dfa>(
+        both(*shape.texts, of_length(shape.minimum, shape.maximum, budget_), budget_));
+  }
+}
+
+void SchemaPlan::plan_array(Part& part) {
+  const ArrayShape& shape = part.shape.array;
+  const size_t sets = size_t{1} << shape.contains.size();
+  if (shape.contains.size() > kMaxContains) {
+    budget_.refuse("more than {} contains together are not supported", kMaxContains);
+  }
+  if (shape.contains.size() > 1 && shape.maximum != UINT64_MAX) {
+    budget_.refuse("several contains with maxItems are not supported");
+  }
+  for (size_t i = 0; i <= shape.prefix.size(); ++i) {
+    std::vector<NodeId> of_set;
+    for (size_t set = 0; set < sets; ++set) {
+      Conjunction all = shape.element(i);
+      for (size_t j = 0; j < shape.contains.size(); ++j) {
+        const ArrayShape::Contains& contains = shape.contains[j];
+        if ((set >> j & 1) != 0) {
+          all = meet(all, {contains.what});
+        } else if (contains.maximum != UINT64_MAX) {
+          all = meet(all, {contains.what_not});
+        }
+      }
+      of_set.push_back(node_of(all));
+    }
+    part.elements.push_back(std::move(of_set));
+  }
+}
+
+void SchemaPlan::plan_object(Part& part) {
+  const ObjectShape& shape = part.shape.object;
+  std::set<std::string> names = shape.required;
+  std::vector<const Dfa*> patterns;
+  for (const ObjectShape::Clause& clause : shape.clauses) {
+    for (const auto& [name, value] : clause.named) names.insert(name);
+    for (const auto& [texts, value] : clause.patterns) {
+      if (std::find(patterns.begin(), patterns.end(), texts.get()) == patterns.end()) {
+        patterns.push_back(texts.get());
+      }
+    }
+  }
+  for (const auto& [name, needed] : shape.needs) {
+    names.insert(name);
+    names.insert(needed.begin(), needed.end());
+  }
+  if (patterns.size() > kMaxPatterns) {
+    budget_.refuse("more than {} patterns of properties together", kMaxPatterns);
+  }
+  // What propertyNames allows, as strings.
+  Dfa allowed = *any_text_;
+  if (!shape.names.empty()) {
+    Conjunction all;
+    for (const SubId id : shape.names) all = meet(all, {id});
+    Dfa some;
+    for (const Shape& name : shapes_.shapes(all, JsonType::String)) {
+      Part text{.type = JsonType::String, .shape = name};
+      plan_string(text);
+      const Dfa one = text.texts ? *text.texts
+                                 : of_length(name.string.minimum, name.string.maximum, budget_);
+      some = either(some, one, budget_);
+    }
+    allowed = std::move(some);
+  }
+  const std::vector<std::string> list(names.begin(), names.end());
+  const Dfa literal = of_texts(list, false, budget_);
+  std::vector<const Dfa*> all{&allowed, &literal};
+  all.insert(all.end(), patterns.begin(), patterns.end());
+  WordsMap kinds;  // the name, then the patterns that match
+  std::vector<uint32_t> kind;
+  part.keys = combine(
+      all,
+      [&](std::span<const uint32_t> labels) -> uint32_t {
+        if (labels[0] == 0) return 0;
+        kind.assign(1, labels[1]);
+        for (size_t i = 2; i < labels.size(); ++i) kind.push_back(labels[i] != 0 ? 1 : 0);
+        return kinds.id_of(kind) + 1;
+      },
+      budget_);
+  for (uint32_t k = 0; k < kinds.size(); ++k) {
+    const auto words = kinds.words(k);
+    Part::KeyClass result;
+    if (words[0] != 0) result.name = list[words[0] - 1];
+    Conjunction value;
+    for (const ObjectShape::Clause& clause : shape.clauses) {
+      bool matched = false;
+      if (result.name) {
+        const auto found = clause.named.find(*result.name);
+        matched = found != clause.named.end();
+        if (matched) value = meet(value, found->second);
+      }
+      for (const auto& [texts, of_pattern] : clause.patterns) {
+        const auto at = std::find(patterns.begin(), patterns.end(), texts.get());
+        if (words[1 + static_cast<size_t>(at - patterns.begin())] == 0) continue;
+        matched = true;
+        value = meet(value, of_pattern);
+      }
+      if (!matched && clause.additional) value = meet(value, *clause.additional);
+    }
+    result.value = node_of(value);
+    part.classes.push_back(std::move(result));
+  }
+}
+
+void SchemaPlan::find_possible() {
+  // Upwards from what needs nothing below it, until nothing changes.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (NodeId n = static_cast<NodeId>(nodes_.size()); n-- > 0;) {
+      PlanNode& node = nodes_[n];
+      for (Part& part : node.parts) {
+        budget_.spend(1 + part.classes.size());
+        if (part.possible) continue;
+        switch (part.type) {
+          case JsonType::Null:
+          case JsonType::Boolean:
+            part.possible = true;
+            break;
+          case JsonType::Number:
+          case JsonType::String:
+            part.possible = !part.texts || !part.texts->empty();
+            break;
+          case JsonType::Array:
+            part.possible = array_is_possible(part);
+            break;
+          case JsonType::Object:
+            part.possible = object_is_possible(part);
+            break;
+        }
+        if (part.possible && !node.possible) node.possible = changed = true;
+        changed = changed || part.possible;
+      }
+    }
+  }
+}
+
+bool SchemaPlan::array_is_possible(Part& part) const {
+  const ArrayShape& shape = part.shape.array;
+  // Which counts of `contains` can be had at which length; behind the prefix lengths are alike.
+  using Counts = std::vector<uint64_t>;
+  std::set<Counts> now{Counts(shape.contains.size(), 0)};
+  const uint64_t prefix = shape.prefix.size();
+  uint64_t needed = 0;
+  for (const auto& contains : shape.contains) needed += contains_cap(contains);
+  const uint64_t last = std::min(shape.maximum, std::max(prefix, shape.minimum) + needed + 1);
+  for (uint64_t length = 0;; ++length) {
+    for (const Counts& counts : now) {
+      bool enough = length >= shape.minimum;
+      for (size_t j = 0; j < counts.size(); ++j) enough &= counts[j] >= shape.contains[j].minimum;
+      if (enough) return true;
+    }
+    if (length >= last) return false;
+    std::set<Counts> next;
+    const auto& of_set = part.elements[std::min(length, prefix)];
+    for (const Counts& counts : now) {
+      for (size_t set = 0; set < of_set.size(); ++set) {
+        if (!is_possible(of_set[set])) continue;
+        Counts after = counts;
+        bool fits = true;
+        for (size_t j = 0; j < after.size(); ++j) {
+          if ((set >> j & 1) == 0) continue;
+          fits &= after[j] < shape.contains[j].maximum;
+          after[j] = std::min(after[j] + 1, contains_cap(shape.contains[j]));
+        }
+        if (fits) next.insert(after);
+      }
+    }
+    if (next.empty()) return false;
+    // Elements all alike and nothing to find: the length can grow as it likes.
+    if (length >= prefix && shape.contains.empty()) return true;
+    now = std::move(next);
+  }
+}
+
+bool SchemaPlan::object_is_possible(const Part& part) const {
+  const ObjectShape& shape = part.shape.object;
+  std::set<std::string> possible;
+  bool others = false;
+  for (const Part::KeyClass& kind : part.classes) {
+    if (!is_possible(kind.value)) continue;
+    if (kind.name) {
+      possible.insert(*kind.name);
+    } else {
+      others = true;
+    }
+  }
+  std::set<std::string> wanted = shape.required;
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const auto& [name, needed] : shape.needs) {
+      if (!wanted.contains(name)) continue;
+      for (const std::string& other : needed) grows = wanted.insert(other).second || grows;
+    }
+  }
+  for (const std::string& name : wanted) {
+    if (!possible.contains(name)) return false;
+  }
+  return wanted.size() <= shape.maximum && (others || possible.size() >= shape.minimum);
+}
+
+}  // namespace tenon::grammar

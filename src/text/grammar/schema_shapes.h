@@ -1,0 +1,93 @@
+// A schema as alternatives: for each type of value, the shapes of which a valid one must have one.
+// Every keyword and its negation is turned into shapes here, exactly, or refused.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "text/grammar/schema_index.h"
+#include "text/grammar/shapes.h"
+
+namespace tenon::grammar {
+
+class SchemaShapes {
+ public:
+  SchemaShapes(const JsonValue& root, Budget& budget);
+
+  /// The number of a schema, of a constant, or of their negation. 0 is satisfied by no value.
+  SubId id_of(const JsonValue& schema, bool negated, bool constant = false);
+  /// The conjunction of one; empty for what any value satisfies.
+  Conjunction only(const JsonValue& schema, bool negated, bool constant = false);
+  SubId negation(SubId id);
+  static constexpr SubId kNever = 0;
+
+  /// The shapes of one type that satisfy all of a conjunction.
+  Shapes shapes(const Conjunction& all, JsonType type);
+  /// Sets the place of messages to the first schema of a conjunction.
+  void set_place(const Conjunction& all);
+  [[nodiscard]] Budget& budget() const { return budget_; }
+
+ private:
+  struct Sub {
+    const JsonValue* value;
+    bool negated;
+    bool constant;
+    auto operator<=>(const Sub&) const = default;
+  };
+  /// What is asked of a schema: shapes of one type, of it or its negation; `exact` when it matters
+  /// which branches are taken, for unevaluated*.
+  struct Ask {
+    JsonType type;
+    bool negated;
+    bool exact;
+  };
+
+  Shapes of_sub(SubId id, JsonType type);
+  Shapes of_schema(const JsonValue& schema, Ask ask);
+  Shapes compute(const JsonValue& schema, Ask ask);
+  Shapes of_constant(const JsonValue& value, JsonType type, bool negated);
+  Shapes of_enum(const JsonValue& values, JsonType type, bool negated);
+  Shapes strings_among(const std::vector<std::string>& texts, bool negated);
+  Shapes of_type(const JsonValue& value, JsonType type, bool negated);
+  Shapes of_combination(const JsonValue& schema, const std::string& key, const JsonValue& value,
+                        Ask ask);
+  Shapes any_of(const JsonValue& list, Ask ask);
+  Shapes one_of(const JsonValue& list, Ask ask);
+  Shapes conditional(const JsonValue& schema, Ask ask);
+  Shapes of_numbers(const std::string& key, const JsonValue& value, bool negated);
+  Shapes of_strings(const std::string& key, const JsonValue& value, bool negated);
+  Shapes of_items(const JsonValue& schema, bool negated);
+  Shapes of_contains(const JsonValue& schema, bool negated);
+  Shapes of_properties(const JsonValue& schema, bool negated);
+  Shapes of_dependent(const JsonValue& value, bool schemas, Ask ask);
+  Shapes of_counts(const std::string& key, const JsonValue& value, JsonType type, bool negated);
+  void add_unevaluated(const JsonValue& schema, JsonType type, Shapes& shapes);
+  bool are_disjoint(const JsonValue& a, const JsonValue& b);
+  bool is_plainly_empty(const Conjunction& all, uint32_t depth);
+
+  Shapes both(const Shapes& a, const Shapes& b, JsonType type);
+  void check_size(const Shapes& shapes) const;
+  std::shared_ptr<const Dfa> pattern(const std::string& text);
+  uint64_t whole_number(const JsonValue& value);
+  Decimal number(const JsonValue& value);
+  const JsonValue& schema_in(const JsonValue& value);
+
+  const JsonValue never_{.kind = JsonValue::Kind::False};
+  Budget& budget_;
+  SchemaIndex index_;
+  std::vector<Sub> subs_;
+  std::map<Sub, SubId> numbers_;
+  struct Key {
+    const JsonValue* schema;
+    JsonType type;
+    bool negated, exact;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, Shapes> known_;
+  std::vector<Key> open_;  // being computed: a reference back is a circle
+  std::map<std::string, std::shared_ptr<const Dfa>> patterns_;
+};
+
+}  // namespace tenon::grammar

@@ -1,0 +1,100 @@
+// What one alternative of a schema says about values of one type, in a form that two of them can be
+// met in: the conjunction of two shapes is a shape or empty.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "text/grammar/decimal.h"
+#include "text/grammar/dfa.h"
+
+namespace tenon::grammar {
+
+enum class JsonType : uint8_t { Null, Boolean, Number, String, Array, Object };
+inline constexpr std::array kJsonTypes = {JsonType::Null,   JsonType::Boolean, JsonType::Number,
+                                          JsonType::String, JsonType::Array,   JsonType::Object};
+
+/// A subschema, or its negation, by number; a value must satisfy all of a conjunction. Empty: any
+/// value. Ascending, no number twice.
+using SubId = uint32_t;
+using Conjunction = std::vector<SubId>;
+Conjunction meet(const Conjunction& a, const Conjunction& b);
+
+struct NumberShape {
+  struct Bound {
+    Decimal value;
+    bool exclusive;
+  };
+  std::optional<Bound> lower, upper;
+  bool integer = false;      ///< must be one
+  bool not_integer = false;  ///< must not be one
+  std::vector<Decimal> multiples, not_multiples;
+};
+
+struct StringShape {
+  std::shared_ptr<const Dfa> texts;  ///< null: any
+  uint64_t minimum = 0;              ///< characters
+  uint64_t maximum = UINT64_MAX;
+};
+
+struct ArrayShape {
+  /// Elements that satisfy `what`, how many there are.
+  struct Contains {
+    SubId what;
+    SubId what_not;
+    uint64_t minimum;
+    uint64_t maximum;
+  };
+  std::vector<Conjunction> prefix;
+  Conjunction items;  ///< of those behind the prefix
+  uint64_t minimum = 0;
+  uint64_t maximum = UINT64_MAX;
+  std::vector<Contains> contains;
+  bool unique = false;
+  uint64_t evaluated = 0;  ///< so many elements, from the first, were looked at by a subschema
+
+  [[nodiscard]] const Conjunction& element(uint64_t index) const {
+    return index < prefix.size() ? prefix[index] : items;
+  }
+};
+
+struct ObjectShape {
+  /// What one schema object says: a property that neither is named nor matches a pattern is an
+  /// additional one.
+  struct Clause {
+    std::map<std::string, Conjunction> named;
+    std::vector<std::pair<std::shared_ptr<const Dfa>, Conjunction>> patterns;
+    std::optional<Conjunction> additional;
+    bool evaluates = true;  ///< counts for unevaluatedProperties
+  };
+  std::vector<Clause> clauses;
+  std::set<std::string> required;
+  std::map<std::string, std::set<std::string>> needs;
+  std::vector<SubId> names;  ///< schemas of the names, as strings
+  uint64_t minimum = 0;
+  uint64_t maximum = UINT64_MAX;
+};
+
+/// A shape of one type; the members of the other types are at their defaults.
+struct Shape {
+  bool may_be_true = true, may_be_false = true;
+  NumberShape number = {};
+  StringShape string = {};
+  ArrayShape array = {};
+  ObjectShape object = {};
+};
+using Shapes = std::vector<Shape>;
+
+/// Values in both; nothing when that is plainly impossible.
+std::optional<Shape> meet(const Shape& a, const Shape& b, JsonType type, Budget& budget);
+
+/// The texts of the numbers of a shape. Empty when there are none.
+Dfa number_texts(const NumberShape& shape, Budget& budget);
+
+}  // namespace tenon::grammar

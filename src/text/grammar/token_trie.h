@@ -1,0 +1,89 @@
+// The texts of a vocabulary's tokens as one tree, for walks that try many tokens at once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/grammar/automaton.h"
+#include "text/grammar/machine.h"
+#include "text/tokenizer.h"
+
+namespace tenon::grammar {
+
+/// Tokens in the order of their texts; nodes in the order of a walk that goes down first.
+class TokenTrie {
+ public:
+  struct Entry {
+    std::string_view text;
+    Token token;
+  };
+  TokenTrie() = default;
+  /// Sorts the entries; the texts are not kept.
+  explicit TokenTrie(std::vector<Entry> entries);
+
+  struct Node {
+    uint32_t end;     ///< behind the last node below this one
+    uint32_t tokens;  ///< the first of its own tokens; they end where the next node's begin
+    uint32_t depth;   ///< bytes before it
+    uint8_t byte;     ///< that leads to it
+  };
+  /// Tokens with an empty text.
+  [[nodiscard]] std::span<const Token> at_root() const {
+    return std::span(tokens_).first(root_tokens_);
+  }
+  [[nodiscard]] std::span<const Node> nodes() const { return nodes_; }
+  [[nodiscard]] std::span<const Token> tokens(size_t node) const {
+    const uint32_t begin = nodes_[node].tokens;
+    return std::span(tokens_).subspan(begin, first_token(node + 1) - begin);
+  }
+  /// The number of the first token at or below node `node`, or behind all for the last.
+  [[nodiscard]] uint32_t first_token(size_t node) const {
+    return node < nodes_.size() ? nodes_[node].tokens : static_cast<uint32_t>(tokens_.size());
+  }
+  [[nodiscard]] Token token(uint32_t number) const { return tokens_[number]; }
+  [[nodiscard]] uint32_t longest() const { return longest_; }
+  [[nodiscard]] size_t size_bytes() const {
+    return nodes_.capacity() * sizeof(Node) + tokens_.capacity() * sizeof(Token);
+  }
+
+ private:
+  std::vector<Node> nodes_;
+  std::vector<Token> tokens_;
+  uint32_t root_tokens_ = 0;
+  uint32_t longest_ = 0;
+};
+
+/// What masks need to know of a vocabulary. Immutable: share it between grammars.
+class TokenSet {
+ public:
+  explicit TokenSet(const Tokenizer& tokenizer);
+  /// The same from texts; tokens with an empty text are control tokens.
+  TokenSet(std::span<const std::string_view> texts, std::span<const Token> end_tokens);
+
+  [[nodiscard]] size_t size() const { return texts_.size(); }
+  [[nodiscard]] std::string_view text(Token token) const {
+    return texts_[static_cast<size_t>(token)];
+  }
+  [[nodiscard]] bool is_end(Token token) const;
+  [[nodiscard]] std::span<const Token> end_tokens() const { return end_tokens_; }
+  [[nodiscard]] const TokenTrie& all() const { return all_; }
+  /// Without the plain ones: those of whole characters that a JSON string takes as they are.
+  [[nodiscard]] const TokenTrie& special() const { return special_; }
+  [[nodiscard]] std::span<const uint64_t> plain() const { return plain_; }  ///< a bit each
+  /// Bytes that a token of its own stands for.
+  [[nodiscard]] const ByteSet& bytes() const { return bytes_; }
+
+ private:
+  void build();
+  std::vector<std::string_view> texts_;  // into owned_
+  std::vector<std::string> owned_;
+  std::vector<Token> end_tokens_;
+  TokenTrie all_, special_;
+  std::vector<uint64_t> plain_;
+  ByteSet bytes_;
+};
+
+}  // namespace tenon::grammar

@@ -1,0 +1,77 @@
+// Numbers for sequences of words: equal sequences get the same number, new ones the next.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tenon::grammar {
+
+/// Open addressing; the sequences lie end to end in one vector.
+class WordsMap {
+ public:
+  WordsMap() : slots_(64, 0) {}
+
+  /// The number of a sequence; `is_new` tells whether it was added.
+  uint32_t id_of(std::span<const uint32_t> words, bool* is_new = nullptr) {
+    if ((size() + 1) * 2 > slots_.size()) grow();
+    size_t at = hash(words) & (slots_.size() - 1);
+    for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
+      const uint32_t id = slots_[at] - 1;
+      if (equal(this->words(id), words)) {
+        if (is_new != nullptr) *is_new = false;
+        return id;
+      }
+    }
+    if (is_new != nullptr) *is_new = true;
+    slots_[at] = static_cast<uint32_t>(size()) + 1;
+    words_.insert(words_.end(), words.begin(), words.end());
+    ends_.push_back(words_.size());
+    return slots_[at] - 1;
+  }
+  /// Valid until the next id_of.
+  [[nodiscard]] std::span<const uint32_t> words(uint32_t id) const {
+    const size_t begin = id == 0 ? 0 : ends_[id - 1];
+    return std::span(words_).subspan(begin, ends_[id] - begin);
+  }
+  [[nodiscard]] size_t size() const { return ends_.size(); }
+  [[nodiscard]] size_t size_bytes() const {
+    return slots_.capacity() * 4 + words_.capacity() * 4 + ends_.capacity() * 8;
+  }
+  void clear() {
+    slots_.assign(64, 0);
+    words_.clear();
+    ends_.clear();
+  }
+
+ private:
+  static bool equal(std::span<const uint32_t> a, std::span<const uint32_t> b) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (a[i] != b[i]) return false;
+    }
+    return true;
+  }
+  static uint64_t hash(std::span<const uint32_t> words) {
+    uint64_t h = words.size() + 0x9E3779B97F4A7C15u;
+    for (const uint32_t word : words) {
+      h = (h ^ word) * 0xFF51AFD7ED558CCDu;
+      h ^= h >> 32;
+    }
+    return h;
+  }
+  void grow() {
+    slots_.assign(slots_.size() * 2, 0);
+    for (uint32_t id = 0; id < size(); ++id) {
+      size_t at = hash(words(id)) & (slots_.size() - 1);
+      while (slots_[at] != 0) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = id + 1;
+    }
+  }
+
+  std::vector<uint32_t> slots_;  // number + 1; 0 is free
+  std::vector<uint32_t> words_;
+  std::vector<size_t> ends_;
+};
+
+}  // namespace tenon::grammar

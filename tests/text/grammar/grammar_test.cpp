@@ -1,0 +1,171 @@
+// Grammars of all notations: what they accept, and what is refused, with its place.
+#include "text/grammar/grammar.h"
+
+#include <gtest/gtest.h>
+
+#include "base/expect_error.h"
+
+namespace tenon {
+namespace {
+
+std::shared_ptr<const Grammar> gbnf(std::string_view text) {
+  return Grammar::compile(GrammarKind::Gbnf, text);
+}
+std::shared_ptr<const Grammar> regex(std::string_view text) {
+  return Grammar::compile(GrammarKind::Regex, text);
+}
+std::shared_ptr<const Grammar> schema(std::string_view text) {
+  return Grammar::compile(GrammarKind::JsonSchema, text);
+}
+
+/// The message with which a grammar is refused.
+std::string refusal(GrammarKind kind, std::string_view text) {
+  try {
+    (void)Grammar::compile(kind, text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::Grammar) << error.what();
+    return error.what();
+  }
+  return "accepted";
+}
+
+void expect_refused(GrammarKind kind, std::string_view text, std::string_view part) {
+  EXPECT_NE(refusal(kind, text).find(part), std::string::npos)
+      << text.substr(0, 80) << "\n" << refusal(kind, text);
+}
+
+TEST(Gbnf, MatchesWholeTexts) {
+  const auto list = gbnf("root ::= (\"- \" item)+ # a list\nitem ::= [^\\n]{1,5} \"\\n\"\n");
+  EXPECT_TRUE(list->accepts("- one\n- two\n"));
+  EXPECT_FALSE(list->accepts(""));
+  EXPECT_FALSE(list->accepts("- one"));
+  EXPECT_FALSE(list->accepts("- longer\n"));
+  EXPECT_TRUE(list->accepts("- \u3042\u3042\u3042\u3042\u3042\n"));
+  EXPECT_FALSE(list->accepts("- \xE3\x81\n"));
+}
+
+TEST(Gbnf, RecursesAndIsAmbiguous) {
+  const auto nested = gbnf("root ::= \"(\" root \")\" | \"x\"");
+  EXPECT_TRUE(nested->accepts("((((x))))"));
+  EXPECT_FALSE(nested->accepts("((x)"));
+  EXPECT_TRUE(nested->accepts(std::string(20000, '(') + "x" + std::string(20000, ')')));
+  const auto sum = gbnf("root ::= t (\"+\" t)*\nt ::= [0-9]+ | \"(\" root \")\" | [0-9]* \"y\"");
+  EXPECT_TRUE(sum->accepts("1+(2+33)+4y"));
+  EXPECT_FALSE(sum->accepts("1+(2+33"));
+}
+
+TEST(Gbnf, RefusesWithTheLine) {
+  const auto kind = GrammarKind::Gbnf;
+  expect_refused(kind, "", "root");
+  expect_refused(kind, "root ::= a\n", "line 1: unknown rule \"a\"");
+  expect_refused(kind, "root ::= \"a\"\n\nb ::= c", "line 3: unknown rule \"c\"");
+  expect_refused(kind, "root ::= \"a\" | root \"b\"", "line 1: left recursion");
+  expect_refused(kind, "root ::= a\na ::= b? a \"x\"\nb ::= \"b\"", "line 2: left recursion");
+  expect_refused(kind, "root ::= ( [x]* )*", "line 1: a repetition without end");
+  expect_refused(kind, "root ::= a\na ::= \"x\" a", "no token can follow");
+  expect_refused(kind, "root ::= (((\"a\"){1,1999}){1,1999}){1,1999}", "line 1");
+  expect_refused(kind, "root ::= " + std::string(60000, '('), "nested deeper");
+  expect_refused(kind, "root ::= \"a", "line 1: a string is not closed");
+  expect_refused(kind, "root ::= <think>", "tokens");
+  expect_refused(kind, "root ::= \"a\"\nroot ::= \"b\"", "line 2: rule \"root\" is defined again");
+  std::string many = "root ::= \"a\"\n";
+  for (int i = 0; i < 30000; ++i) many += "r" + std::to_string(i) + " ::= \"a\"\n";
+  expect_refused(kind, many, "more than 20000 rules");
+}
+
+TEST(RegexGrammar, MatchesTheWholeText) {
+  EXPECT_TRUE(regex("(a+)+b")->accepts("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"));
+  EXPECT_FALSE(regex("(a+)+b")->accepts(std::string(5000, 'a')));
+  EXPECT_TRUE(regex("^\\d{3}-\\d{2}$")->accepts("123-45"));
+  EXPECT_FALSE(regex("\\d{3}-\\d{2}")->accepts("x123-45"));
+  EXPECT_TRUE(regex("(?i)straSSe|\\p{Lu}\\p{Ll}*")->accepts("STRASSE"));
+  EXPECT_TRUE(regex("\\p{Lu}\\p{Ll}*")->accepts("\u00C9t\u00E9"));
+  EXPECT_FALSE(regex("\\p{Lu}\\p{Ll}*")->accepts("\u00E9t\u00E9"));
+  EXPECT_TRUE(regex("[^a]")->accepts("\U0001F600"));
+  EXPECT_TRUE(regex("")->accepts(""));
+}
+
+TEST(RegexGrammar, RefusesWhatIsNotRegular) {
+  const auto kind = GrammarKind::Regex;
+  expect_refused(kind, "(a", "not closed");
+  expect_refused(kind, "a)", ") without a (");
+  expect_refused(kind, "[b-a]", "backwards");
+  expect_refused(kind, "^?*", "repetition is repeated");
+  expect_refused(kind, "*a", "nothing to repeat");
+  expect_refused(kind, "(?=a)b", "lookaround");
+  expect_refused(kind, "(a)\\1", "back references");
+  expect_refused(kind, "((a{1,1999}){1,1999}){1,1999}", "nodes");
+  expect_refused(kind, "(a|b)*a(a|b){30}", "");
+  expect_refused(kind, std::string(60000, '('), "nested deeper");
+  expect_refused(kind, "\\p{Nothing}", "unknown property");
+}
+
+TEST(Choices, AreExact) {
+  const auto colours = Grammar::compile(GrammarKind::Choices, R"(["red","green","reddish"])");
+  EXPECT_TRUE(colours->accepts("red"));
+  EXPECT_TRUE(colours->accepts("reddish"));
+  EXPECT_FALSE(colours->accepts("redd"));
+  expect_refused(GrammarKind::Choices, "[]", "no token can follow");
+  expect_refused(GrammarKind::Choices, "[1]", "no string");
+}
+
+TEST(SchemaGrammar, TakesPropertiesInAnyOrderOnce) {
+  const auto person = schema(R"({"type":"object","properties":{"name":{"type":"string"},
+    "age":{"type":"integer","minimum":0}},"required":["name","age"],"additionalProperties":false})");
+  EXPECT_TRUE(person->accepts(R"({"name":"x","age":3})"));
+  EXPECT_TRUE(person->accepts(" {\n \"age\" : 0.0 , \"n\\u0061me\":\"\\ud83d\\ude00\"}\n"));
+  EXPECT_FALSE(person->accepts(R"({"name":"x"})"));
+  EXPECT_FALSE(person->accepts(R"({"name":"x","age":-1})"));
+  EXPECT_FALSE(person->accepts(R"({"name":"x","age":3,"name":"y"})"));
+  EXPECT_FALSE(person->accepts(R"({"name":"x","age":3,"more":1})"));
+  EXPECT_FALSE(person->accepts(R"({"name":"x","age":3,})"));
+}
+
+TEST(SchemaGrammar, CountsItemsAndCharacters) {
+  const auto list = schema(
+      R"({"type":"array","items":{"type":"string","minLength":1,"maxLength":3},
+          "minItems":2,"maxItems":3})");
+  EXPECT_TRUE(list->accepts(R"(["a","bcd"])"));
+  EXPECT_TRUE(list->accepts("[\"\u3042\\u3042\\n\",\"b\", \"c\"]"));
+  EXPECT_FALSE(list->accepts(R"(["a"])"));
+  EXPECT_FALSE(list->accepts(R"(["a","b","c","d"])"));
+  EXPECT_FALSE(list->accepts(R"(["","b"])"));
+  EXPECT_FALSE(list->accepts(R"(["abcd","b"])"));
+}
+
+TEST(SchemaGrammar, RefusesWithThePointer) {
+  const auto kind = GrammarKind::JsonSchema;
+  expect_refused(kind, "{", "not JSON");
+  expect_refused(kind, "[]", "a schema is an object");
+  expect_refused(kind, R"({"properties":{"a":{"type":"zzz"}}})", "#/properties/a/type");
+  expect_refused(kind, R"({"$ref":"#"})", "refers to itself");
+  expect_refused(kind, R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},
+    "$ref":"#/$defs/a"})", "refers to itself");
+  expect_refused(kind, R"({"$ref":"#/$defs/none"})", "names nothing");
+  expect_refused(kind, R"({"$ref":"http://example.com/x"})", "out of the document");
+  expect_refused(kind, R"({"type":"string","minLength":1000000000000000000})", "#/minLength");
+  expect_refused(kind, R"({"type":"integer","minimum":3,"maximum":2})", "contradictory");
+  expect_refused(kind, R"({"items":{"pattern":"(a"}})", "#/items/pattern");
+  expect_refused(kind, R"({"type":"array","uniqueItems":true})", "uniqueItems");
+  expect_refused(kind, "false", "contradictory");
+  std::string values = "{\"enum\":[0";
+  for (int i = 1; i < 100000; ++i) values += "," + std::to_string(i);
+  expect_refused(kind, values + "]}", "enum");
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += "{\"items\":";
+  expect_refused(kind, deep, "nested deeper");
+}
+
+TEST(GrammarCache, KeepsWhatWasUsedLast) {
+  const size_t one = schema("{\"type\":\"null\"}")->size_bytes();
+  GrammarCache cache(one * 3);
+  const auto first = cache.compile(GrammarKind::Regex, "a");
+  EXPECT_EQ(cache.compile(GrammarKind::Regex, "a"), first);
+  EXPECT_NE(cache.compile(GrammarKind::Gbnf, "root ::= \"a\""), first);
+  for (int i = 0; i < 20; ++i) (void)cache.compile(GrammarKind::Regex, std::to_string(i));
+  EXPECT_LE(cache.size_bytes(), one * 3);
+  EXPECT_THROW((void)cache.compile(GrammarKind::Regex, "("), Error);
+}
+
+}  // namespace
+}  // namespace tenon
