@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -20,8 +21,12 @@ class Budget {
   static constexpr uint32_t kMaxDepth = 200;
 
   /// What is being compiled, for messages: "line 3", "/properties/a".
-  void set_place(std::string place) { place_ = std::move(place); }
-  [[nodiscard]] const std::string& place() const { return place_; }
+  void set_place(std::string place) {
+    place_ = std::move(place);
+    find_place_ = nullptr;
+  }
+  /// The same for a place that is looked for only when a message needs it.
+  void set_place(std::function<std::string()> find) { find_place_ = std::move(find); }
 
   /// Counts elementary steps.
   void spend(uint64_t work) {
@@ -40,8 +45,9 @@ class Budget {
   template <typename... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
     const std::string what = fmt::format(text, std::forward<Args>(args)...);
-    if (place_.empty()) throw Error(Code::Grammar, "grammar: " + what);
-    throw Error(Code::Grammar, "grammar: " + place_ + ": " + what);
+    const std::string place = find_place_ ? find_place_() : place_;
+    if (place.empty()) throw Error(Code::Grammar, "grammar: " + what);
+    throw Error(Code::Grammar, "grammar: " + place + ": " + what);
   }
 
  private:
@@ -49,6 +55,7 @@ class Budget {
   uint64_t nodes_ = 0;
   uint64_t states_ = 0;
   std::string place_;
+  std::function<std::string()> find_place_;
 };
 
 }  // namespace tenon::grammar

@@ -23,7 +23,9 @@ class SchemaIndex {
   /// The JSON pointer of a value in the document, as a URI fragment: "#/properties/a".
   [[nodiscard]] std::string pointer_to(const JsonValue& value) const;
   /// Makes that the place of messages.
-  void set_place(const JsonValue& value) const { budget_.set_place(pointer_to(value)); }
+  void set_place(const JsonValue& value) const {
+    budget_.set_place([this, &value] { return pointer_to(value); });
+  }
 
  private:
   struct Anchor {
