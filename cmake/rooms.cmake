@@ -4,11 +4,15 @@
 # Libraries from outside that a room may use. A room that is not named here uses none but fmt.
 set(TENON_USES_base PkgConfig::XXHASH)
 set(TENON_USES_text PkgConfig::UTF8PROC)
-set(TENON_USES_text_grammar PkgConfig::UTF8PROC)
+set(TENON_USES_text_grammar PkgConfig::UTF8PROC nlohmann_json::nlohmann_json)
+set(TENON_USES_text_template PkgConfig::UTF8PROC nlohmann_json::nlohmann_json)
 set(TENON_USES_backends_reference Eigen3::Eigen)
 
+# The rooms within the room of text.
+set(TENON_TEXT_ROOMS text text/grammar text/template text/chat_formats text/chat)
+
 # Rooms whose files all define the same local names, as entries of one list do.
-set(TENON_NO_UNITY arch sampler text/grammar)
+set(TENON_NO_UNITY arch sampler text/grammar text/template text/chat_formats text/chat)
 
 # tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp, *_avx512.cpp or *_neon.cpp is compiled
 # for that instruction set and must be reached only through a table of kernels chosen at run time.

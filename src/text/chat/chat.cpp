@@ -1,0 +1,166 @@
+#include "text/chat/chat.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/chat/conversation.h"
+#include "text/template/jinja_strftime.h"
+#include "text/template/json_values.h"
+
+namespace tenon {
+namespace {
+
+const ChatFormat& format_of(const ChatOptions& options) {
+  if (options.format == "auto") return detect_chat_format(options.source);
+  if (const ChatFormat* known = find_chat_format(options.format)) return *known;
+  std::string names = "auto";
+  for (const ChatFormat* format : chat_formats()) names += ", " + std::string(format->name);
+  fail(Code::Argument, "chat format {} is none of {}", quoted(options.format), names);
+}
+
+constexpr std::string_view kNeedle = "cZ7needle";
+
+}  // namespace
+
+std::vector<TextPart> ChatPrompt::parts() const {
+  std::vector<TextPart> parts;
+  for (const jinja::Text::Span& span : text.spans()) {
+    parts.push_back({text.view().substr(span.begin, span.end - span.begin), !span.foreign});
+  }
+  return parts;
+}
+
+Chat::Chat(ChatOptions options, const Tokenizer* tokenizer)
+    : options_(std::move(options)),
+      template_(options_.source, options_.source_name),
+      format_(&format_of(options_)),
+      tokenizer_(tokenizer) {
+  if (options_.adapt) probe();
+}
+
+bool Chat::probe_shows(std::string_view messages, std::string_view wanted,
+                       std::string_view unwanted) const {
+  ChatTemplate::Variables variables = special_tokens();
+  variables.emplace_back("messages", jinja::value_from_json(messages, "probe"));
+  variables.emplace_back("add_generation_prompt", jinja::Value::boolean(false));
+  try {
+    const jinja::Text text =
+        render_template(std::move(variables), jinja::CalendarTime{.year = 2026});
+    return text.view().find(wanted) != std::string_view::npos &&
+           text.view().find(unwanted) == std::string_view::npos;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void Chat::probe() {
+  const bool takes_text =
+      probe_shows(R"([{"role":"user","content":"cZ7needle"}])", kNeedle, "\x01");
+  const bool takes_parts = probe_shows(
+      R"([{"role":"user","content":[{"type":"text","text":"cZ7needle"}]}])", kNeedle, "'text'");
+  joins_parts_ = takes_text && !takes_parts;
+  const auto call = [](std::string_view arguments) {
+    return fmt::format(
+        R"([{{"role":"user","content":"q"}},{{"role":"assistant","content":"","tool_calls":[)"
+        R"({{"id":"abcdef123","type":"function","function":{{"name":"f","arguments":{}}}}}]}}])",
+        arguments);
+  };
+  // A template that puts the arguments through tojson shows a string in quotes.
+  const bool takes_object = probe_shows(call(R"({"cZ7needle":1})"), kNeedle, "'cZ7needle'");
+  const bool takes_string = probe_shows(call(R"("{\"cZ7needle\": 1}")"), kNeedle, "\\\"");
+  keeps_arguments_ = takes_string && !takes_object;
+}
+
+ChatTemplate::Variables Chat::special_tokens() const {
+  ChatTemplate::Variables out;
+  const auto add = [&](const char* name, std::optional<Token> token, bool always) {
+    if (!token && !always) return;
+    std::string spelling;
+    if (token) spelling = tokenizer_->spelling(*token);
+    out.emplace_back(name, jinja::Value::string(jinja::Text(std::move(spelling))));
+  };
+  if (tokenizer_ == nullptr) {
+    add("bos_token", {}, true);
+    add("eos_token", {}, true);
+    return out;
+  }
+  const std::optional<Token> end = tokenizer_->eot() ? tokenizer_->eot() : tokenizer_->eos();
+  add("bos_token", tokenizer_->bos(), true);
+  add("eos_token", tokenizer_->eos() ? tokenizer_->eos() : end, true);
+  add("unk_token", tokenizer_->unknown(), false);
+  add("pad_token", tokenizer_->padding(), false);
+  return out;
+}
+
+jinja::Text Chat::render_template(ChatTemplate::Variables variables,
+                                  std::optional<jinja::CalendarTime> now) const {
+  jinja::Limits limits;
+  limits.time_ns = options_.time_ms * 1'000'000;
+  limits.now_ns = options_.now_ns;
+  return template_.render(std::move(variables), limits, now);
+}
+
+ChatPrompt Chat::render(std::string_view conversation) const {
+  Conversation given = read_conversation(
+      conversation, {.join_parts = joins_parts_,
+                     .parse_arguments = options_.adapt && !keeps_arguments_});
+  ChatTemplate::Variables variables = special_tokens();
+  for (auto& entry : given.variables) {
+    std::erase_if(variables, [&](const auto& known) { return known.first == entry.first; });
+    variables.push_back(std::move(entry));
+  }
+  ChatPrompt prompt;
+  prompt.has_tools = given.has_tools;
+  prompt.types = std::move(given.types);
+  prompt.text = render_template(std::move(variables), given.now);
+  return prompt;
+}
+
+std::vector<Token> Chat::encode(const ChatPrompt& prompt) const {
+  if (tokenizer_ == nullptr) fail(Code::State, "the chat was made without a model: no tokens");
+  const std::vector<TextPart> parts = prompt.parts();
+  std::vector<Token> tokens = tokenizer_->encode(parts, true);
+  // A template writes the begin token itself, or leaves it to the tokenizer.
+  const std::optional<Token> bos = tokenizer_->bos();
+  if (bos && tokens.size() >= 2 && tokens[0] == *bos && tokens[1] == *bos) {
+    tokens.erase(tokens.begin());
+  }
+  if (tokenizer_->adds_eos() && tokenizer_->eos() && !tokens.empty() &&
+      tokens.back() == *tokenizer_->eos()) {
+    tokens.pop_back();
+  }
+  return tokens;
+}
+
+ReplyParser Chat::make_parser(const ChatPrompt& prompt) const {
+  return ReplyParser(*format_, prompt.text.view(), prompt.has_tools, prompt.types);
+}
+
+std::string message_json(const ReplyMessage& message) {
+  std::string out = R"({"role": "assistant", "content": )";
+  if (message.content.empty() && !message.calls.empty()) out += "null";
+  else append_json_string(message.content, out);
+  if (!message.reasoning.empty()) {
+    out += R"(, "reasoning_content": )";
+    append_json_string(message.reasoning, out);
+  }
+  if (!message.calls.empty()) {
+    out += R"(, "tool_calls": [)";
+    for (const ReplyCall& call : message.calls) {
+      if (&call != &message.calls.front()) out += ", ";
+      out += R"({"id": )";
+      append_json_string(call.id, out);
+      out += R"(, "type": "function", "function": {"name": )";
+      append_json_string(call.name, out);
+      out += R"(, "arguments": )";
+      append_json_string(call.arguments, out);
+      out += "}}";
+    }
+    out += ']';
+  }
+  return out + '}';
+}
+
+}  // namespace tenon

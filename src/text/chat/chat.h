@@ -1,0 +1,77 @@
+// A conversation to a prompt, and an answer to a message: the template, the family of the model and
+// what a host says in JSON, joined.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/chat_formats/reply_parser.h"
+#include "text/template/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace tenon {
+
+struct ChatOptions {
+  std::string source{};         ///< of the template
+  std::string source_name{};    ///< what messages call it
+  std::string format = "auto";  ///< a family of chat_format.h, or "auto": by the template
+  /// Content and arguments in the form that the template expects, where the host's is another.
+  bool adapt = true;
+  uint64_t time_ms = 100;  ///< for one rendering
+  std::function<uint64_t()> now_ns{};
+};
+
+/// A rendered conversation.
+struct ChatPrompt {
+  jinja::Text text;
+  bool has_tools = false;
+  ToolTypes types;
+
+  /// The text as the tokenizer takes it: what came from outside spells no control tokens.
+  [[nodiscard]] std::vector<TextPart> parts() const;
+};
+
+/// Immutable after construction, so any number of threads may use it.
+class Chat {
+ public:
+  /// tokenizer: null where prompts are not to become tokens; must outlive the chat. Throws
+  /// Error(Template) for a bad template, Error(Argument) for an unknown format.
+  Chat(ChatOptions options, const Tokenizer* tokenizer);
+
+  /// conversation: a JSON object, see tenon.h. Throws Error(Argument) for a malformed one,
+  /// Error(Template) when the template fails.
+  [[nodiscard]] ChatPrompt render(std::string_view conversation) const;
+  /// The tokens of a prompt. Throws Error(State) without a tokenizer.
+  [[nodiscard]] std::vector<Token> encode(const ChatPrompt& prompt) const;
+  [[nodiscard]] ReplyParser make_parser(const ChatPrompt& prompt) const;
+
+  [[nodiscard]] const ChatFormat& format() const { return *format_; }
+  [[nodiscard]] const ChatTemplate& chat_template() const { return template_; }
+  [[nodiscard]] const Tokenizer* tokenizer() const { return tokenizer_; }
+
+ private:
+  [[nodiscard]] jinja::Text render_template(ChatTemplate::Variables variables,
+                                            std::optional<jinja::CalendarTime> now) const;
+  [[nodiscard]] ChatTemplate::Variables special_tokens() const;
+  void probe();
+  [[nodiscard]] bool probe_shows(std::string_view messages, std::string_view wanted,
+                                 std::string_view unwanted) const;
+
+  ChatOptions options_;
+  ChatTemplate template_;
+  const ChatFormat* format_;
+  const Tokenizer* tokenizer_;
+  // What the template makes of the forms that a host may use.
+  bool joins_parts_ = false;      ///< lists of parts are printed as Python prints them
+  bool keeps_arguments_ = false;  ///< arguments must stay the string that they are
+};
+
+/// A message as JSON: {"role": "assistant", "content": ..., "reasoning_content": ...,
+/// "tool_calls": [...]}, as a conversation takes it back.
+std::string message_json(const ReplyMessage& message);
+
+}  // namespace tenon

@@ -1,0 +1,204 @@
+#include "text/chat/conversation.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/template/jinja_strftime.h"
+#include "text/template/json_values.h"
+
+namespace tenon {
+namespace {
+
+using jinja::Kind;
+using jinja::Text;
+using jinja::Value;
+using Entries = std::vector<std::pair<Value, Value>>;
+
+std::string_view text_at(const Value& object, std::string_view key) {
+  const Value* found = object.is(Kind::Dict) ? object.entries().find(key) : nullptr;
+  return found != nullptr && found->is(Kind::String) ? found->text().view() : std::string_view();
+}
+
+const Value* member(const Value* object, std::string_view key) {
+  return object != nullptr && object->is(Kind::Dict) ? object->entries().find(key) : nullptr;
+}
+
+/// The dict with another value at a key.
+Value with(const Value& dict, std::string_view key, const Value& value) {
+  Entries entries = dict.entries().entries;
+  for (auto& entry : entries) {
+    if (entry.first.is(Kind::String) && entry.first.text().view() == key) entry.second = value;
+  }
+  return Value::dict(std::move(entries));
+}
+
+/// The texts of a list of parts, if there is nothing else in it.
+std::optional<Value> joined(const Value& content) {
+  if (!content.is(Kind::List)) return std::nullopt;
+  Text out;
+  for (const Value& part : content.items().values) {
+    const Value* text = member(&part, "text");
+    if (text_at(part, "type") != "text" || text == nullptr || !text->is(Kind::String)) {
+      return std::nullopt;
+    }
+    if (!out.empty()) out.append("\n", false);
+    out.append(text->text());
+  }
+  return Value::string(std::move(out));
+}
+
+Value with_parsed_arguments(const Value& calls) {
+  std::vector<Value> out;
+  for (const Value& call : calls.items().values) {
+    const Value* function = member(&call, "function");
+    const Value* arguments = member(function, "arguments");
+    if (arguments == nullptr || !arguments->is(Kind::String)) {
+      out.push_back(call);
+      continue;
+    }
+    try {
+      const Value parsed = jinja::value_from_json(arguments->text().view(), "arguments");
+      const bool is_object = parsed.is(Kind::Dict);
+      out.push_back(is_object ? with(call, "function", with(*function, "arguments", parsed)) : call);
+    } catch (const Error&) {
+      out.push_back(call);  // what a model wrote need not be JSON
+    }
+  }
+  return Value::sequence(Kind::List, std::move(out));
+}
+
+Value adapted(const Value& message, const ConversationForm& form) {
+  Value out = message;
+  const Value* content = member(&message, "content");
+  if (form.join_parts && content != nullptr) {
+    if (const std::optional<Value> text = joined(*content)) out = with(out, "content", *text);
+  }
+  const Value* calls = member(&message, "tool_calls");
+  if (form.parse_arguments && calls != nullptr && calls->is(Kind::List)) {
+    out = with(out, "tool_calls", with_parsed_arguments(*calls));
+  }
+  return out;
+}
+
+Value checked_messages(const Value& messages, const ConversationForm& form) {
+  if (!messages.is(Kind::List)) fail(Code::Argument, "conversation: \"messages\" is no list");
+  std::vector<Value> out;
+  for (const Value& message : messages.items().values) {
+    if (!message.is(Kind::Dict)) {
+      fail(Code::Argument, "conversation: message {} is no object", out.size());
+    }
+    if (text_at(message, "role").empty()) {
+      fail(Code::Argument, "conversation: message {} has no \"role\"", out.size());
+    }
+    out.push_back(adapted(message, form));
+  }
+  return Value::sequence(Kind::List, std::move(out));
+}
+
+const Value* function_of(const Value& tool) {
+  const Value* function = member(&tool, "function");
+  return function != nullptr ? function : &tool;
+}
+
+/// What the choice leaves of the tools.
+Value chosen_tools(const Value& tools, const Value* choice) {
+  if (choice == nullptr || choice->is(Kind::None)) return tools;
+  if (choice->is(Kind::String)) {
+    const std::string_view word = choice->text().view();
+    if (word == "none") return Value::sequence(Kind::List, {});
+    if (word == "auto" || word == "required") return tools;
+    fail(Code::Argument, "conversation: \"tool_choice\" is {}, not auto, none, required or a tool",
+         quoted(word));
+  }
+  const std::string_view name = text_at(*function_of(*choice), "name");
+  std::vector<Value> out;
+  for (const Value& tool : tools.items().values) {
+    if (!name.empty() && text_at(*function_of(tool), "name") == name) out.push_back(tool);
+  }
+  if (out.empty()) {
+    fail(Code::Argument, "conversation: \"tool_choice\" names {}, which is none of the tools",
+         quoted(name));
+  }
+  return Value::sequence(Kind::List, std::move(out));
+}
+
+ToolTypes types_of(const Value& tools) {
+  ToolTypes types;
+  for (const Value& tool : tools.items().values) {
+    const Value* function = function_of(tool);
+    const Value* properties = member(member(function, "parameters"), "properties");
+    if (properties == nullptr || !properties->is(Kind::Dict)) continue;
+    auto& of_tool = types.is_string[std::string(text_at(*function, "name"))];
+    for (const auto& [name, schema] : properties->entries().entries) {
+      const std::string_view type = text_at(schema, "type");
+      if (!type.empty()) of_tool[name.text().bytes()] = type == "string";
+    }
+  }
+  return types;
+}
+
+jinja::CalendarTime time_of(const Value& now) {
+  if (!now.is(Kind::String)) fail(Code::Argument, "conversation: \"now\" is no text");
+  const auto time = jinja::parse_time(now.text().view());
+  if (!time) {
+    fail(Code::Argument, "conversation: \"now\" is {}, not a time like 2026-01-02T03:04:05",
+         quoted(now.text().view()));
+  }
+  return *time;
+}
+
+/// Names of tokens come from the model, whoever repeats them.
+bool is_token_name(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames{"bos_token", "eos_token", "unk_token",
+                                                   "pad_token"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+}  // namespace
+
+Conversation read_conversation(std::string_view json, const ConversationForm& form) {
+  const Value given = jinja::value_from_json(json, "conversation");
+  if (!given.is(Kind::Dict)) fail(Code::Argument, "conversation: no JSON object");
+  const Value* messages = member(&given, "messages");
+  if (messages == nullptr) fail(Code::Argument, "conversation: \"messages\" is missing");
+
+  Conversation out;
+  out.variables.emplace_back("add_generation_prompt", Value::boolean(true));
+  const auto set = [&out](std::string_view name, Value value) {
+    for (auto& [known, old] : out.variables) {
+      if (known != name) continue;
+      old = std::move(value);
+      return;
+    }
+    out.variables.emplace_back(std::string(name), std::move(value));
+  };
+  set("messages", checked_messages(*messages, form));
+  const Value* choice = member(&given, "tool_choice");
+  for (const auto& [key, value] : given.entries().entries) {
+    const std::string_view name = key.text().view();
+    if (name == "messages") continue;
+    if (name == "now") {
+      if (!value.is(Kind::None)) out.now = time_of(value);
+    } else if (name == "tools") {
+      if (value.is(Kind::None)) continue;
+      if (!value.is(Kind::List)) fail(Code::Argument, "conversation: \"tools\" is no list");
+      const Value tools = chosen_tools(value, choice);
+      out.has_tools = !tools.items().values.empty();
+      out.types = types_of(tools);
+      if (out.has_tools || choice == nullptr) set("tools", tools);
+    } else if (name == "variables" && value.is(Kind::Dict)) {
+      for (const auto& [variable, held] : value.entries().entries) {
+        set(variable.text().view(), held);
+      }
+    } else if (is_token_name(name) && value.is(Kind::String)) {
+      set(name, Value::string(Text(value.text().bytes())));
+    } else {
+      set(name, value);
+    }
+  }
+  return out;
+}
+
+}  // namespace tenon

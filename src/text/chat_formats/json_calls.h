@@ -1,0 +1,66 @@
+// Calls as JSON objects with the name inside: {"name": "f", "arguments": {...}}, alone, in an array
+// or one after the other. Hermes, Qwen, Llama, Mistral, Granite, MiniMax M1, ...
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "text/chat_formats/json_scan.h"
+#include "text/chat_formats/reply_stream.h"
+
+namespace tenon {
+
+struct JsonCallLayout {
+  std::string_view close{};  ///< behind the calls; "" for none
+  bool must_close = false;   ///< without it the call is broken, unless the answer ends
+  bool key_is_name = false;  ///< {"f": {...}}
+};
+
+/// One object: used by JsonCalls, and by grammars that find objects elsewhere.
+class JsonCallObject {
+ public:
+  explicit JsonCallObject(bool key_is_name = false) : key_is_name_(key_is_name) {}
+  void begin();
+  CallGrammar::Step step(ReplyInput& in, CallOutput& out);
+
+ private:
+  enum class State : uint8_t { Open, Key, Colon, Value, Name, Id, Arguments, Skipped, Comma };
+  CallGrammar::Step key(ReplyInput& in);
+  CallGrammar::Step text(ReplyInput& in, CallOutput& out);
+  CallGrammar::Step value(ReplyInput& in);
+  CallGrammar::Step arguments(ReplyInput& in, CallOutput& out);
+  CallGrammar::Step close(CallOutput& out);
+  void announce(CallOutput& out);
+
+  bool key_is_name_;
+  State state_ = State::Open;
+  bool first_ = true;
+  std::string key_, name_, id_, held_;
+  bool announced_ = false;
+  bool has_name_ = false, has_arguments_ = false, is_text_ = false;
+  JsonScan scan_;
+};
+
+/// A JSON string at the start of the rest, when all of it is there.
+CallGrammar::Step read_json_string(ReplyInput& in, std::string& out);
+/// Copies the arguments of a call as far as they are there; Again when they are whole.
+CallGrammar::Step copy_json(ReplyInput& in, JsonScan& scan, std::string& out);
+
+class JsonCalls : public CallGrammar {
+ public:
+  explicit JsonCalls(JsonCallLayout layout) : layout_(layout), object_(layout.key_is_name) {}
+  void begin(size_t opener) override;
+  Step step(ReplyInput& in, CallOutput& out) override;
+
+ private:
+  enum class State : uint8_t { First, Object, Next, Close };
+  JsonCallLayout layout_;
+  JsonCallObject object_;
+  State state_ = State::First;
+  bool in_array_ = false;
+  bool any_ = false;
+};
+
+}  // namespace tenon

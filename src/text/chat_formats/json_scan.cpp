@@ -1,0 +1,188 @@
+#include "text/chat_formats/json_scan.h"
+
+#include <fmt/core.h>
+
+#include "text/utf8_codec.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kMaxDepth = 128;
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'f');
+}
+bool is_number_byte(char c) {
+  return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+}
+
+}  // namespace
+
+JsonScan::State JsonScan::value(char c) {
+  if (c == '"') {
+    place_ = Place::String;
+    is_key_ = false;
+  } else if (c == '{' || c == '[') {
+    if (open_.size() >= kMaxDepth) return State::Bad;
+    open_.push_back(c);
+    place_ = c == '{' ? Place::FirstKey : Place::FirstItem;
+  } else if (c == '-' || (c >= '0' && c <= '9')) {
+    place_ = Place::Number;
+  } else if (c == 't' || c == 'f' || c == 'n') {
+    place_ = Place::Word;
+    word_ = c == 't' ? "rue" : c == 'f' ? "alse" : "ull";
+  } else {
+    return State::Bad;
+  }
+  return State::Inside;
+}
+
+JsonScan::State JsonScan::after_value() {
+  place_ = Place::AfterValue;
+  return open_.empty() ? State::Complete : State::Inside;
+}
+
+JsonScan::State JsonScan::feed(char c) {
+  switch (place_) {
+    case Place::String:
+      if (c == '\\') place_ = Place::Escape;
+      if (c != '"') return State::Inside;
+      if (!is_key_) return after_value();
+      place_ = Place::Colon;
+      return State::Inside;
+    case Place::Escape:
+      if (std::string_view("\"\\/bfnrtu").find(c) == std::string_view::npos) return State::Bad;
+      place_ = c == 'u' ? Place::Unicode : Place::String;
+      digits_ = 0;
+      return State::Inside;
+    case Place::Unicode:
+      if (!is_hex(c)) return State::Bad;
+      if (++digits_ == 4) place_ = Place::String;
+      return State::Inside;
+    case Place::Word:
+      if (c != word_.front()) return State::Bad;
+      word_.remove_prefix(1);
+      return word_.empty() ? after_value() : State::Inside;
+    case Place::Number:
+      if (is_number_byte(c)) return State::Inside;
+      if (after_value() == State::Complete) {
+        took_last_ = false;
+        return State::Complete;
+      }
+      break;
+    default:
+      break;
+  }
+  if (is_space(c)) return State::Inside;
+  switch (place_) {
+    case Place::FirstItem:
+      if (c == ']') {
+        open_.pop_back();
+        return after_value();
+      }
+      return value(c);
+    case Place::Value:
+      return value(c);
+    case Place::FirstKey:
+    case Place::Key:
+      if (c == '"') {
+        place_ = Place::String;
+        is_key_ = true;
+        return State::Inside;
+      }
+      if (c != '}' || place_ == Place::Key) return State::Bad;
+      open_.pop_back();
+      return after_value();
+    case Place::Colon:
+      if (c != ':') return State::Bad;
+      place_ = Place::Value;
+      return State::Inside;
+    case Place::AfterValue:
+      if (open_.empty()) return State::Bad;
+      if (c == ',') {
+        place_ = open_.back() == '{' ? Place::Key : Place::Value;
+        return State::Inside;
+      }
+      if (c != (open_.back() == '{' ? '}' : ']')) return State::Bad;
+      open_.pop_back();
+      return after_value();
+    default:
+      return State::Bad;
+  }
+}
+
+void append_json_escaped(std::string_view text, std::string& out) {
+  constexpr std::string_view kEscaped = "\"\\\n\r\t\b\f";
+  constexpr std::string_view kLetters = "\"\\nrtbf";
+  for (const char c : text) {
+    if (const size_t at = kEscaped.find(c); at != kEscaped.npos) {
+      out += '\\';
+      out += kLetters[at];
+    } else if (static_cast<uint8_t>(c) < 0x20) {
+      out += fmt::format("\\u{:04x}", static_cast<uint8_t>(c));
+    } else {
+      out += c;
+    }
+  }
+}
+
+void append_json_string(std::string_view text, std::string& out) {
+  out += '"';
+  append_json_escaped(text, out);
+  out += '"';
+}
+
+std::optional<std::string> json_string_text(std::string_view json) {
+  if (json.size() < 2 || json.front() != '"' || json.back() != '"') return std::nullopt;
+  json = json.substr(1, json.size() - 2);
+  const auto code_at = [&](size_t at) -> std::optional<uint32_t> {
+    if (at + 4 > json.size()) return std::nullopt;
+    uint32_t code = 0;
+    for (const char c : json.substr(at, 4)) {
+      if (!is_hex(c)) return std::nullopt;
+      code = code * 16 + static_cast<uint32_t>(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
+    }
+    return code;
+  };
+  std::string out;
+  for (size_t at = 0; at < json.size(); ++at) {
+    if (json[at] == '"') return std::nullopt;
+    if (json[at] != '\\') {
+      out += json[at];
+      continue;
+    }
+    if (++at >= json.size()) return std::nullopt;
+    constexpr std::string_view kLetters = "\"\\/bfnrt";
+    constexpr std::string_view kBytes = "\"\\/\b\f\n\r\t";
+    if (const size_t known = kLetters.find(json[at]); known != kLetters.npos) {
+      out += kBytes[known];
+      continue;
+    }
+    std::optional<uint32_t> code = json[at] == 'u' ? code_at(at + 1) : std::nullopt;
+    if (!code) return std::nullopt;
+    at += 4;
+    if (*code >= 0xD800 && *code < 0xDC00 && json.substr(at + 1).starts_with("\\u")) {
+      const std::optional<uint32_t> low = code_at(at + 3);
+      if (low && *low >= 0xDC00 && *low < 0xE000) {
+        code = 0x10000 + ((*code - 0xD800) << 10) + (*low - 0xDC00);
+        at += 6;
+      }
+    }
+    utf8_append(*code >= 0xD800 && *code < 0xE000 ? kReplacementCharacter : *code, out);
+  }
+  return out;
+}
+
+bool is_json(std::string_view text) {
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  JsonScan scan;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const JsonScan::State state = scan.feed(text[i]);
+    if (state == JsonScan::State::Bad) return false;
+    if (state == JsonScan::State::Complete) return scan.took_last() && i + 1 == text.size();
+  }
+  return scan.may_end();
+}
+
+}  // namespace tenon

@@ -1,0 +1,38 @@
+// MiniMax M2:
+//   <minimax:tool_call>\n<invoke name="f">\n<parameter name="key">value</parameter>\n</invoke>\n
+//   </minimax:tool_call>
+// and M1, with one JSON object a line:
+//   <tool_calls>\n{"name": "f", "arguments": {...}}\n</tool_calls>
+#include "text/chat_formats/chat_format.h"
+#include "text/chat_formats/json_calls.h"
+#include "text/chat_formats/tagged_calls.h"
+
+namespace tenon {
+
+extern constexpr ChatFormat kMiniMaxM2Format{
+    .name = "minimax-m2",
+    .detected_by = {{{"<minimax:tool_call>"}, {"minimax:tool_call", "<invoke name="}}},
+    .call_openers = {"<minimax:tool_call>"},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<TaggedCalls>(
+          TaggedCallLayout{.call_open = "<invoke name=\"",
+                           .name_end = "\">",
+                           .key_open = "<parameter name=\"",
+                           .key_close = "\">",
+                           .value_close = "</parameter>",
+                           .call_close = "</invoke>",
+                           .section_close = "</minimax:tool_call>"});
+    },
+};
+
+extern constexpr ChatFormat kMiniMaxM1Format{
+    .name = "minimax-m1",
+    .detected_by = {{{"<tool_calls>", "</tool_calls>", "<beginning_of_sentence>"}}},
+    .call_openers = {"<tool_calls>"},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<JsonCalls>(
+          JsonCallLayout{.close = "</tool_calls>", .must_close = true});
+    },
+};
+
+}  // namespace tenon

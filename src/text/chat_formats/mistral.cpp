@@ -1,0 +1,22 @@
+// Mistral, the older version and the newer one:
+//   [TOOL_CALLS][{"name": "f", "arguments": {...}, "id": "..."}]
+//   [TOOL_CALLS]f[CALL_ID]123456789[ARGS]{...}
+#include "text/chat_formats/chat_format.h"
+#include "text/chat_formats/named_calls.h"
+
+namespace tenon {
+
+extern constexpr ChatFormat kMistralFormat{
+    .name = "mistral",
+    .detected_by = {{{"[TOOL_CALLS]"}, {"[INST]", "[AVAILABLE_TOOLS]"}}},
+    .think = {"[THINK]", "[/THINK]"},
+    .call_openers = {"[TOOL_CALLS]"},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<NamedCalls>(NamedCallLayout{.name_end = "[ARGS]",
+                                                          .id_open = "[CALL_ID]",
+                                                          .next_call = "[TOOL_CALLS]",
+                                                          .or_json = true});
+    },
+};
+
+}  // namespace tenon

@@ -1,0 +1,42 @@
+// Qwen3-Coder and those that took it over; the outer tag is sometimes left out by the model:
+//   <tool_call>\n<function=f>\n<parameter=key>\nvalue\n</parameter>\n</function>\n</tool_call>
+#include "text/chat_formats/chat_format.h"
+#include "text/chat_formats/tagged_calls.h"
+
+namespace tenon {
+namespace {
+
+constexpr TaggedCallLayout layout(std::string_view section_close) {
+  return {.call_open = "<function=",
+          .name_end = ">",
+          .key_open = "<parameter=",
+          .key_close = ">",
+          .value_close = "</parameter>",
+          .call_close = "</function>",
+          .section_close = section_close,
+          .trims_lines = true};
+}
+
+}  // namespace
+
+extern constexpr ChatFormat kQwen3CoderFormat{
+    .name = "qwen3-coder",
+    .detected_by = {{{"<tool_call>", "<function=", "<parameter="}}},
+    .call_openers = {"<tool_call>", "<function="},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<TaggedCalls>(layout("</tool_call>"), 1);
+    },
+};
+
+// ByteDance Seed: the same within another tag.
+extern constexpr ChatFormat kSeedFormat{
+    .name = "seed",
+    .detected_by = {{{"<seed:tool_call>"}}},
+    .think = {"<seed:think>", "</seed:think>"},
+    .call_openers = {"<seed:tool_call>", "<function="},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<TaggedCalls>(layout("</seed:tool_call>"), 1);
+    },
+};
+
+}  // namespace tenon

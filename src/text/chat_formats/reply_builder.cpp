@@ -1,0 +1,88 @@
+#include "text/chat_formats/reply_builder.h"
+
+#include <fmt/core.h>
+
+namespace tenon {
+namespace {
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+}  // namespace
+
+void ReplyBuilder::send(const ReplyDelta& delta) const {
+  if (sink_ != nullptr && *sink_) (*sink_)(delta);
+}
+
+void ReplyBuilder::add(ReplyDelta::Kind kind, std::string& part, std::string_view text) {
+  if (part.empty()) {
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  }
+  size_t solid = text.size();
+  while (solid > 0 && is_space(text[solid - 1])) --solid;
+  if (solid == 0) {
+    space_ += text;
+    return;
+  }
+  std::string piece = std::move(space_);
+  space_.assign(text.substr(solid));
+  piece += text.substr(0, solid);
+  part += piece;
+  send({.kind = kind, .text = piece});
+}
+
+void ReplyBuilder::content(std::string_view text) {
+  add(ReplyDelta::Kind::Content, message_.content, text);
+}
+
+void ReplyBuilder::reasoning(std::string_view text) {
+  add(ReplyDelta::Kind::Reasoning, message_.reasoning, text);
+}
+
+void ReplyBuilder::finish() {
+  if (space_.empty() || message_.content.empty()) return;
+  message_.content += space_;
+  send({.kind = ReplyDelta::Kind::Content, .text = space_});
+  space_.clear();
+}
+
+void ReplyBuilder::begin_call(std::string_view name, std::string_view id) {
+  ReplyCall call;
+  call.id = id.empty() ? fmt::format("call_{}", num_calls_) : std::string(id);
+  call.name = name;
+  message_.calls.push_back(std::move(call));
+  in_call_ = true;
+  send({.kind = ReplyDelta::Kind::CallBegin,
+        .call = num_calls_++,
+        .text = message_.calls.back().name,
+        .id = message_.calls.back().id});
+}
+
+void ReplyBuilder::arguments(std::string_view json) {
+  if (json.empty() || !in_call_) return;
+  message_.calls.back().arguments += json;
+  send({.kind = ReplyDelta::Kind::CallArguments, .call = num_calls_ - 1, .text = json});
+}
+
+void ReplyBuilder::end_call() {
+  in_call_ = false;
+  space_.clear();
+  in_.forget();
+  send({.kind = ReplyDelta::Kind::CallEnd, .call = num_calls_ - 1});
+}
+
+void ReplyBuilder::retract() {
+  if (!in_call_) return;
+  in_call_ = false;
+  message_.calls.pop_back();
+  send({.kind = ReplyDelta::Kind::CallRetract, .call = num_calls_ - 1});
+}
+
+CallOutput::Typed ReplyBuilder::type_of(std::string_view tool, std::string_view parameter) const {
+  const auto known = types_.is_string.find(tool);
+  if (known == types_.is_string.end()) return Typed::Unknown;
+  const auto type = known->second.find(parameter);
+  if (type == known->second.end()) return Typed::Unknown;
+  return type->second ? Typed::String : Typed::Other;
+}
+
+}  // namespace tenon

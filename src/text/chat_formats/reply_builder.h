@@ -1,0 +1,79 @@
+// What an answer amounts to so far: content, reasoning and calls, each handed on as it grows.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/chat_formats/reply_stream.h"
+
+namespace tenon {
+
+struct ReplyCall {
+  std::string id;
+  std::string name;
+  std::string arguments;  ///< JSON
+};
+
+/// An answer taken apart.
+struct ReplyMessage {
+  std::string content;
+  std::string reasoning;
+  std::vector<ReplyCall> calls;
+};
+
+/// Which parameters of which tools are strings.
+struct ToolTypes {
+  std::map<std::string, std::map<std::string, bool, std::less<>>, std::less<>> is_string;
+};
+
+class ReplyBuilder : public CallOutput {
+ public:
+  ReplyBuilder(ReplyInput& in, ToolTypes types) : in_(in), types_(std::move(types)) {}
+
+  /// Where deltas go until the next call of this; may be null.
+  void set_sink(const ReplySink* sink) { sink_ = sink; }
+  [[nodiscard]] const ReplyMessage& message() const { return message_; }
+
+  /// White space at the begin of a part, and before a call, is not handed on.
+  void content(std::string_view text);
+  void reasoning(std::string_view text);
+  /// What follows is no longer reasoning, or content: white space held back is dropped.
+  void end_part() { space_.clear(); }
+  /// White space held back is content after all.
+  void finish();
+  /// The call under way, if any, turned out broken.
+  void retract();
+
+  void begin_call(std::string_view name, std::string_view id) override;
+  void arguments(std::string_view json) override;
+  void end_call() override;
+  [[nodiscard]] Typed type_of(std::string_view tool, std::string_view parameter) const override;
+
+ private:
+  void add(ReplyDelta::Kind kind, std::string& part, std::string_view text);
+  void send(const ReplyDelta& delta) const;
+
+  ReplyInput& in_;
+  ToolTypes types_;
+  const ReplySink* sink_ = nullptr;
+  ReplyMessage message_;
+  std::string space_;  // at the end of the part: handed on when something follows
+  size_t num_calls_ = 0;  // retracted ones included, so that numbers are never used again
+  bool in_call_ = false;
+};
+
+/// Reads a whole answer.
+class ReplyLayout {
+ public:
+  virtual ~ReplyLayout() = default;
+  /// The end of the prompt, which may have begun the answer.
+  virtual void start(std::string_view prompt_end) = 0;
+  /// Reads as far as it can; all of it when the input is at its end.
+  virtual void read(ReplyInput& in, ReplyBuilder& out) = 0;
+};
+
+}  // namespace tenon

@@ -1,0 +1,170 @@
+#include "text/chat_formats/reply_parser.h"
+
+#include <array>
+
+namespace tenon {
+namespace {
+
+// How much of the end of a prompt can matter.
+constexpr size_t kPromptEnd = 256;
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+std::string_view without_space(std::string_view text) {
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+MarkedReply::MarkedReply(const ChatFormat& format, bool reads_calls)
+    : format_(format), reads_calls_(reads_calls && format.make_calls != nullptr) {
+  if (reads_calls_) {
+    calls_ = format.make_calls();
+    for (const std::string_view opener : format.call_openers) {
+      if (!opener.empty()) markers_.push_back(opener);
+    }
+  }
+  num_openers_ = markers_.size();
+  for (const std::string_view mark : format.dropped) {
+    if (!mark.empty()) markers_.push_back(mark);
+  }
+  num_dropped_ = markers_.size() - num_openers_;
+}
+
+void MarkedReply::start(std::string_view prompt_end) {
+  if (format_.think.open.empty()) {
+    state_ = State::Content;
+    return;
+  }
+  const std::string_view end = without_space(prompt_end);
+  const std::string_view open = without_space(format_.think.open);
+  if (end.ends_with(open)) state_ = State::Reasoning;
+}
+
+void MarkedReply::read(ReplyInput& in, ReplyBuilder& out) {
+  while (step(in, out)) {
+  }
+}
+
+bool MarkedReply::step(ReplyInput& in, ReplyBuilder& out) {
+  switch (state_) {
+    case State::Start:
+      return step_start(in, out);
+    case State::Reasoning:
+      return step_reasoning(in, out);
+    case State::Content:
+      return step_content(in, out);
+    case State::Call:
+      return step_call(in, out);
+  }
+  return false;
+}
+
+bool MarkedReply::step_start(ReplyInput& in, ReplyBuilder&) {
+  in.skip_space();
+  if (in.rest().empty() && !in.at_end) return false;
+  const ReplyInput::Match match = in.match(format_.think.open);
+  if (match == ReplyInput::Match::Partly) return false;
+  if (match == ReplyInput::Match::Yes) {
+    in.skip(format_.think.open.size());
+    state_ = State::Reasoning;
+  } else {
+    state_ = State::Content;
+  }
+  in.forget();
+  return true;
+}
+
+bool MarkedReply::step_reasoning(ReplyInput& in, ReplyBuilder& out) {
+  const std::array markers{format_.think.close};
+  const ReplyInput::Found found = in.find(markers);
+  out.reasoning(in.rest().substr(0, found.at));
+  in.skip(found.at);
+  const bool closed = found.which == 0;
+  if (closed) {
+    in.skip(markers[0].size());
+    out.end_part();
+    state_ = State::Content;
+  }
+  in.forget();
+  return closed;
+}
+
+bool MarkedReply::step_content(ReplyInput& in, ReplyBuilder& out) {
+  if (reads_calls_ && format_.bare_json && !any_content_) {
+    in.skip_space();
+    if (in.rest().empty()) return false;
+    any_content_ = true;
+    if (in.rest()[0] == '{') {
+      in.forget();
+      calls_->begin(num_openers_);
+      state_ = State::Call;
+      return true;
+    }
+  }
+  const ReplyInput::Found found = in.find(markers_);
+  out.content(in.rest().substr(0, found.at));
+  in.skip(found.at);
+  in.forget();
+  if (found.which == markers_.size()) return false;
+  in.skip(markers_[found.which].size());
+  if (found.which >= num_openers_) {
+    in.forget();
+    return true;
+  }
+  calls_->begin(found.which);
+  state_ = State::Call;
+  return true;
+}
+
+bool MarkedReply::step_call(ReplyInput& in, ReplyBuilder& out) {
+  switch (calls_->step(in, out)) {
+    case CallGrammar::Step::More:
+      return false;
+    case CallGrammar::Step::Again:
+      return true;
+    case CallGrammar::Step::Done:
+      in.forget();
+      break;
+    case CallGrammar::Step::Broken:
+      out.retract();
+      out.content(in.read());
+      in.forget();
+      break;
+  }
+  any_content_ = true;
+  state_ = State::Content;
+  return true;
+}
+
+ReplyParser::ReplyParser(const ChatFormat& format, std::string_view prompt_end, bool reads_calls,
+                         ToolTypes types)
+    : builder_(input_, std::move(types)) {
+  if (format.make_layout != nullptr) {
+    layout_ = format.make_layout();
+  } else {
+    layout_ = std::make_unique<MarkedReply>(format, reads_calls);
+  }
+  if (prompt_end.size() > kPromptEnd) prompt_end.remove_prefix(prompt_end.size() - kPromptEnd);
+  layout_->start(prompt_end);
+}
+
+void ReplyParser::push(std::string_view text, const ReplySink& sink) {
+  if (input_.at_end) return;
+  builder_.set_sink(&sink);
+  input_.append(text);
+  layout_->read(input_, builder_);
+  builder_.set_sink(nullptr);
+}
+
+void ReplyParser::finish(const ReplySink& sink) {
+  if (input_.at_end) return;
+  builder_.set_sink(&sink);
+  input_.at_end = true;
+  layout_->read(input_, builder_);
+  builder_.finish();
+  builder_.set_sink(nullptr);
+}
+
+}  // namespace tenon

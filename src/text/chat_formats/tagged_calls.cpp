@@ -1,0 +1,187 @@
+#include "text/chat_formats/tagged_calls.h"
+
+#include <algorithm>
+#include <array>
+
+#include "text/chat_formats/json_scan.h"
+
+namespace tenon {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+void TaggedCalls::begin(size_t opener) {
+  no_section_ = opener == late_opener_;
+  state_ = no_section_ || layout_.call_open.empty() ? State::Name : State::Open;
+}
+
+CallGrammar::Step TaggedCalls::step(ReplyInput& in, CallOutput& out) {
+  const auto expect = [&](std::string_view text, State next) {
+    in.skip_space();
+    if (in.rest().empty() && !in.at_end) return Step::More;
+    const ReplyInput::Match match = in.match(text);
+    if (match == ReplyInput::Match::Partly) return Step::More;
+    if (match == ReplyInput::Match::No) return Step::Broken;
+    in.skip(text.size());
+    state_ = next;
+    return Step::Again;
+  };
+  switch (state_) {
+    case State::Open:
+      return expect(layout_.call_open, State::Name);
+    case State::Name:
+      return name(in, out);
+    case State::Parameter:
+      return parameter(in, out);
+    case State::Key:
+      return key(in, out);
+    case State::ValueOpen:
+      return expect(layout_.value_open, State::ValueStart);
+    case State::ValueStart:
+      if (layout_.trims_lines) {
+        if (in.rest().empty()) return in.at_end ? Step::Broken : Step::More;
+        if (in.rest()[0] == '\n') in.skip(1);
+      }
+      state_ = State::Value;
+      return Step::Again;
+    case State::Value:
+      return value(in, out);
+    case State::Next:
+      return next(in);
+  }
+  return Step::Broken;
+}
+
+CallGrammar::Step TaggedCalls::name(ReplyInput& in, CallOutput& out) {
+  const std::array markers{layout_.name_end.empty() ? layout_.key_open : layout_.name_end,
+                           layout_.name_end.empty() ? layout_.call_close : std::string_view()};
+  const ReplyInput::Found found = in.find(markers);
+  if (found.at > kMaxCallName) return Step::Broken;
+  if (found.which == markers.size()) return in.at_end ? Step::Broken : Step::More;
+  name_ = trimmed(in.rest().substr(0, found.at));
+  const bool odd = name_.empty() || name_.find_first_of("\n<>{}\"") != name_.npos;
+  if (odd) return Step::Broken;
+  in.skip(found.at);
+  if (!layout_.name_end.empty()) in.skip(layout_.name_end.size());
+  out.begin_call(name_, "");
+  any_parameter_ = false;
+  state_ = State::Parameter;
+  return Step::Again;
+}
+
+CallGrammar::Step TaggedCalls::parameter(ReplyInput& in, CallOutput& out) {
+  in.skip_space();
+  bool may_come = in.rest().empty() && !in.at_end;
+  const ReplyInput::Match is_key = in.match(layout_.key_open);
+  const ReplyInput::Match is_end = in.match(layout_.call_close);
+  if (!in.rest().empty() && is_key == ReplyInput::Match::Yes) {
+    in.skip(layout_.key_open.size());
+    state_ = State::Key;
+    return Step::Again;
+  }
+  if (!in.rest().empty() && is_end == ReplyInput::Match::Yes) {
+    in.skip(layout_.call_close.size());
+    out.arguments(any_parameter_ ? "}" : "{}");
+    out.end_call();
+    state_ = State::Next;
+    return Step::Again;
+  }
+  may_come |= is_key == ReplyInput::Match::Partly || is_end == ReplyInput::Match::Partly;
+  return may_come && !in.at_end ? Step::More : Step::Broken;
+}
+
+CallGrammar::Step TaggedCalls::key(ReplyInput& in, CallOutput& out) {
+  const std::array markers{layout_.key_close};
+  const ReplyInput::Found found = in.find(markers);
+  if (found.at > kMaxCallName) return Step::Broken;
+  if (found.which != 0) return in.at_end ? Step::Broken : Step::More;
+  std::string_view key = trimmed(in.rest().substr(0, found.at));
+  CallOutput::Typed type = CallOutput::Typed::Unknown;
+  if (layout_.key_has_type) {
+    const size_t quote = key.find('"');
+    if (quote != key.npos) {
+      const bool is_string = key.find("\"true", quote + 1) != key.npos;
+      type = is_string ? CallOutput::Typed::String : CallOutput::Typed::Other;
+      key = key.substr(0, quote);
+    }
+  }
+  if (key.empty()) return Step::Broken;
+  if (type == CallOutput::Typed::Unknown) type = out.type_of(name_, key);
+  typed_ = type != CallOutput::Typed::Unknown;
+  is_string_ = type == CallOutput::Typed::String;
+  std::string json(any_parameter_ ? ", " : "{");
+  append_json_string(key, json);
+  json += is_string_ ? ": \"" : ": ";
+  out.arguments(json);
+  any_parameter_ = true;
+  held_.clear();
+  in.skip(found.at + markers[0].size());
+  state_ = layout_.value_open.empty() ? State::ValueStart : State::ValueOpen;
+  return Step::Again;
+}
+
+CallGrammar::Step TaggedCalls::value(ReplyInput& in, CallOutput& out) {
+  const std::array markers{layout_.value_close};
+  const ReplyInput::Found found = in.find(markers);
+  const bool whole = found.which == 0;
+  std::string_view text = in.rest().substr(0, found.at);
+  if (is_string_) {
+    // A line break at the very end is the tag's: kept back until it is known.
+    const size_t kept = layout_.trims_lines && text.ends_with('\n') ? 1 : 0;
+    if (!whole) text.remove_suffix(kept);
+    std::string json;
+    append_json_escaped(whole ? text.substr(0, text.size() - kept) : text, json);
+    if (whole) json += '"';
+    out.arguments(json);
+  } else {
+    held_ += text;
+  }
+  in.skip(text.size());
+  if (!whole) return in.at_end ? Step::Broken : Step::More;
+  in.skip(markers[0].size());
+  if (!is_string_) {
+    std::string_view plain = held_;
+    if (layout_.trims_lines && plain.ends_with('\n')) plain.remove_suffix(1);
+    const std::string_view json = trimmed(plain);
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kPython{
+        {{"True", "true"}, {"False", "false"}, {"None", "null"}}};
+    const auto python = std::find_if(kPython.begin(), kPython.end(),
+                                     [&](const auto& word) { return word.first == json; });
+    std::string text_json;
+    if (typed_ && python != kPython.end()) text_json = python->second;
+    else if (is_json(json)) text_json = json;
+    else append_json_string(plain, text_json);
+    out.arguments(text_json);
+  }
+  state_ = State::Parameter;
+  return Step::Again;
+}
+
+CallGrammar::Step TaggedCalls::next(ReplyInput& in) {
+  const bool may_close = !layout_.section_close.empty();
+  const std::string_view again = layout_.section_close.empty() ? "" : layout_.call_open;
+  if (!may_close) return Step::Done;
+  in.skip_space();
+  if (in.rest().empty()) return in.at_end ? Step::Done : Step::More;
+  bool may_come = false;
+  for (const std::string_view marker : {again, layout_.section_close}) {
+    if (marker.empty()) continue;
+    const ReplyInput::Match match = in.match(marker);
+    may_come |= match == ReplyInput::Match::Partly;
+    if (match != ReplyInput::Match::Yes) continue;
+    in.skip(marker.size());
+    if (marker == layout_.section_close) return Step::Done;
+    state_ = State::Name;
+    return Step::Again;
+  }
+  return may_come ? Step::More : Step::Done;
+}
+
+}  // namespace tenon

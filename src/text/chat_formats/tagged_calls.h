@@ -1,0 +1,54 @@
+// Calls as tags, one per parameter, with values that are no JSON by themselves: Qwen3-Coder, GLM,
+// MiniMax M2, DeepSeek V3.2.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "text/chat_formats/reply_stream.h"
+
+namespace tenon {
+
+struct TaggedCallLayout {
+  std::string_view call_open{};   ///< before the name; "" when the name follows the opener at once
+  std::string_view name_end{};    ///< behind the name; "" when the next tag ends it
+  std::string_view key_open{};    ///< before the name of a parameter
+  std::string_view key_close{};   ///< behind it
+  std::string_view value_open{};  ///< before the value; "" when it follows key_close
+  std::string_view value_close{};
+  std::string_view call_close{};
+  std::string_view section_close{};  ///< behind the calls; "" when call_close ends it all
+  /// `KEY" string="true|false` as the name of a parameter says whether the value is a string.
+  bool key_has_type = false;
+  /// The line breaks directly inside the value's tags do not belong to it.
+  bool trims_lines = false;
+};
+
+class TaggedCalls : public CallGrammar {
+ public:
+  /// late_opener: the number of the opener behind which the name comes at once, as if call_open had
+  /// been read.
+  explicit TaggedCalls(const TaggedCallLayout& layout, size_t late_opener = SIZE_MAX)
+      : layout_(layout), late_opener_(late_opener) {}
+  void begin(size_t opener) override;
+  Step step(ReplyInput& in, CallOutput& out) override;
+
+ private:
+  enum class State : uint8_t { Open, Name, Parameter, Key, ValueOpen, ValueStart, Value, Next };
+  Step name(ReplyInput& in, CallOutput& out);
+  Step parameter(ReplyInput& in, CallOutput& out);
+  Step key(ReplyInput& in, CallOutput& out);
+  Step value(ReplyInput& in, CallOutput& out);
+  Step next(ReplyInput& in);
+
+  TaggedCallLayout layout_;
+  size_t late_opener_;
+  State state_ = State::Open;
+  std::string name_, held_;
+  bool is_string_ = false;  // the value goes out as it comes in
+  bool typed_ = false;      // by its tag or the tools; else the text decides
+  bool any_parameter_ = false;
+  bool no_section_ = false;
+};
+
+}  // namespace tenon

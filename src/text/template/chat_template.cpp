@@ -1,0 +1,32 @@
+#include "text/template/chat_template.h"
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/template/jinja_parser.h"
+
+namespace tenon {
+
+ChatTemplate::ChatTemplate(std::string source, std::string name)
+    : source_(std::move(source)), name_(std::move(name)) {
+  if (!is_utf8(source_)) fail(Code::Template, "{}: line 1: the source is no UTF-8", name_);
+  try {
+    syntax_ = std::make_unique<const jinja::Syntax>(jinja::parse(source_));
+  } catch (const Error& error) {
+    fail(error.code(), "{}: {}", name_, error.what());
+  } catch (const jinja::Failure& failure) {
+    fail(Code::Template, "{}: line 1: {}", name_, failure.what());
+  }
+}
+
+jinja::Text ChatTemplate::render(Variables variables, const jinja::Limits& limits,
+                                 std::optional<jinja::CalendarTime> now) const {
+  jinja::Budget budget(limits);
+  jinja::Interpreter interpreter(*syntax_, std::move(variables), budget, now);
+  try {
+    return interpreter.run();
+  } catch (const jinja::Failure& failure) {
+    fail(Code::Template, "{}: line {}: {}", name_, interpreter.line(), failure.what());
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,34 @@
+// Python's operators on the values of a template: truth, comparison, arithmetic, iteration.
+#pragma once
+
+#include "text/template/jinja_syntax.h"
+#include "text/template/jinja_value.h"
+
+namespace tenon::jinja {
+
+bool truth(const Value& value);
+bool equal(const Value& a, const Value& b);
+/// Negative, zero or positive. Throws Failure for types that have no order between them.
+int order(const Value& a, const Value& b, std::string_view op = "<");
+/// `item in container`
+bool contains(const Value& container, const Value& item, Budget& budget);
+Value binary(Op op, const Value& a, const Value& b, Budget& budget);
+Value negative(const Value& value);
+
+/// What a loop over the value visits. A generator is used up by it.
+std::vector<Value> iterate(const Value& value, Budget& budget);
+/// len()
+size_t length(const Value& value);
+
+/// container[key] without the fallback to attributes; Absent when there is nothing.
+Value lookup(const Value& container, const Value& key, Budget& budget);
+/// container[begin:stop:step]; None or Absent where nothing is given.
+Value slice(const Value& container, const Value& begin, const Value& stop, const Value& step,
+            Budget& budget);
+
+/// Throws Failure with the message of an undefined value, if it is one.
+void require_defined(const Value& value);
+/// An integer argument. Throws Failure naming the type for anything else.
+int64_t integer_of(const Value& value);
+
+}  // namespace tenon::jinja

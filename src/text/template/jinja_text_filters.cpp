@@ -1,0 +1,237 @@
+// Filters that make strings.
+#include <algorithm>
+#include <array>
+
+#include "text/template/jinja_builtins.h"
+#include "text/template/jinja_characters.h"
+#include "text/template/jinja_format.h"
+#include "text/template/jinja_interpreter.h"
+#include "text/template/jinja_operators.h"
+#include "text/template/jinja_printf.h"
+#include "text/template/jinja_text_tools.h"
+#include "text/utf8_codec.h"
+
+namespace tenon::jinja {
+namespace {
+
+using Args = std::span<const Value>;
+
+bool given(const Value& value) { return !value.is(Kind::Absent) && !value.is(Kind::None); }
+
+Text soft(Interpreter& jinja, const Value& self) {
+  Text text = to_text(self, jinja.budget());
+  jinja.budget().spend(text.size() / 4);
+  return text;
+}
+
+Value to_upper_case(Interpreter& jinja, const Value& self, Args) {
+  return jinja.string(upper(soft(jinja, self)));
+}
+Value to_lower_case(Interpreter& jinja, const Value& self, Args) {
+  return jinja.string(lower(soft(jinja, self)));
+}
+Value capitalize(Interpreter& jinja, const Value& self, Args) {
+  return jinja.string(capitalized(soft(jinja, self)));
+}
+
+Value title(Interpreter& jinja, const Value& self, Args) {
+  // A word begins behind these; elsewhere letters are lower case.
+  bool begins = true;
+  return jinja.string(mapped(soft(jinja, self), [&begins](uint32_t code, bool) {
+    const uint32_t out = begins ? to_upper(code) : to_lower(code);
+    begins = is_space(code) || code == '-' || code == '(' || code == '{' || code == '[' ||
+             code == '<';
+    return out;
+  }));
+}
+
+Value trim(Interpreter& jinja, const Value& self, Args args) {
+  return jinja.string(stripped(soft(jinja, self), args[0], true, true));
+}
+
+Value replace(Interpreter& jinja, const Value& self, Args args) {
+  const int64_t count = given(args[2]) ? integer_of(args[2]) : -1;
+  return jinja.string(replaced(soft(jinja, self), to_text(args[0], jinja.budget()),
+                               to_text(args[1], jinja.budget()), count, jinja.budget()));
+}
+
+Value string(Interpreter& jinja, const Value& self, Args) {
+  if (self.is(Kind::String)) return self;
+  return jinja.string(to_text(self, jinja.budget()));
+}
+
+Value escape(Interpreter& jinja, const Value& self, Args) {
+  Text text = soft(jinja, self);
+  constexpr std::array<std::pair<const char*, const char*>, 5> kEntities{
+      {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"'", "&#39;"}, {"\"", "&#34;"}}};
+  for (const auto& [from, to] : kEntities) {
+    text = replaced(text, Text(from), Text(to), -1, jinja.budget());
+  }
+  return jinja.string(std::move(text));
+}
+
+Value indent(Interpreter& jinja, const Value& self, Args args) {
+  Text margin;
+  if (args[0].is(Kind::String)) {
+    margin = args[0].text();
+  } else {
+    const int64_t width = args[0].is(Kind::Absent) ? 4 : integer_of(args[0]);
+    margin = padded(Text(), width, Align::Left, Text(" "), jinja.budget());
+  }
+  Text text = soft(jinja, self);
+  text.append("\n", false);
+  const std::vector<Text> lines = lines_of(text, false);
+  const bool blank = truth(args[2]);
+  Text out;
+  if (truth(args[1])) out.append(margin);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i != 0) out.append("\n", false);
+    jinja.budget().check_size(out.size() + margin.size() + lines[i].size());
+    jinja.budget().spend_bytes(margin.size() + lines[i].size());
+    if (i != 0 && (blank || !lines[i].empty())) out.append(margin);
+    out.append(lines[i]);
+  }
+  return jinja.string(std::move(out));
+}
+
+Value truncate(Interpreter& jinja, const Value& self, Args args) {
+  const Text text = soft(jinja, self);
+  const int64_t limit = args[0].is(Kind::Absent) ? 255 : integer_of(args[0]);
+  const Text end = args[2].is(Kind::Absent) ? Text("...") : text_of(args[2]);
+  const int64_t leeway = given(args[3]) ? integer_of(args[3]) : 5;
+  const auto size = static_cast<int64_t>(count_characters(text.view()));
+  const auto end_size = static_cast<int64_t>(count_characters(end.view()));
+  if (limit < end_size) raise("expected length >= {}, got {}", end_size, limit);
+  if (leeway < 0) raise("expected leeway >= 0, got {}", leeway);
+  if (size <= limit || size - limit <= leeway) return jinja.string(text);
+  Text out = text.slice(0, character_offset(text.view(), static_cast<size_t>(limit - end_size)));
+  if (!truth(args[1])) {
+    const size_t space = out.view().rfind(' ');
+    if (space != std::string_view::npos) out = out.slice(0, space);
+  }
+  out.append(end);
+  return jinja.string(std::move(out));
+}
+
+Value wordcount(Interpreter& jinja, const Value& self, Args) {
+  const Text text = soft(jinja, self);
+  int64_t words = 0;
+  bool inside = false;
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint c = utf8_decode_valid(text.view().data() + at);
+    const bool is_word = is_alpha(c.code) || is_numeric(c.code) || c.code == '_';
+    words += is_word && !inside ? 1 : 0;
+    inside = is_word;
+    at += c.size;
+  }
+  return Value::integer(words);
+}
+
+Value center(Interpreter& jinja, const Value& self, Args args) {
+  const int64_t width = args[0].is(Kind::Absent) ? 80 : integer_of(args[0]);
+  return jinja.string(padded(soft(jinja, self), width, Align::Center, Text(" "), jinja.budget()));
+}
+
+Value striptags(Interpreter& jinja, const Value& self, Args) {
+  const Text text = soft(jinja, self);
+  Text out;
+  size_t done = 0;
+  for (size_t open; (open = text.view().find('<', done)) != std::string_view::npos;) {
+    const bool is_comment = text.view().substr(open).starts_with("<!--");
+    const size_t close = text.view().find(is_comment ? "-->" : ">", open);
+    if (close == std::string_view::npos) break;
+    out.append(text, done, open);
+    done = close + (is_comment ? 3 : 1);
+  }
+  out.append(text, done, text.size());
+  // Runs of white space become one space.
+  Text joined;
+  for (size_t at = leading_space(out.view()); at < out.size();) {
+    size_t end = at;
+    while (end < out.size()) {
+      const CodePoint c = utf8_decode_valid(out.view().data() + end);
+      if (is_space(c.code)) break;
+      end += c.size;
+    }
+    if (!joined.empty()) joined.append(" ", false);
+    joined.append(out, at, end);
+    at = end + leading_space(out.view().substr(end));
+  }
+  return jinja.string(std::move(joined));
+}
+
+Value urlencode(Interpreter& jinja, const Value& self, Args) {
+  if (!self.is(Kind::String)) raise("urlencode takes a string, not {}", type_name(self));
+  constexpr std::string_view kKept = "_.-~/";
+  std::string out;
+  jinja.budget().spend_bytes(self.text().size());
+  for (const char c : self.text().view()) {
+    const bool kept = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+                      kKept.find(c) != kKept.npos;
+    if (kept) out += c;
+    else out += fmt::format("%{:02X}", static_cast<uint8_t>(c));
+  }
+  return jinja.string(std::move(out), self.text().has_foreign());
+}
+
+Value format(Interpreter& jinja, const Value& self, Args args) {
+  const Value& named = args.back();
+  if (args.size() > 1 && truth(named)) {
+    raise("can't handle positional and keyword arguments at the same time");
+  }
+  std::vector<Value> positional(args.begin(), args.end() - 1);
+  const Value values = truth(named) ? named : jinja.list(std::move(positional), Kind::Tuple);
+  return jinja.string(printf_text(soft(jinja, self), values, jinja.budget()));
+}
+
+Value tojson(Interpreter& jinja, const Value& self, Args args) {
+  JsonStyle style;
+  style.ensure_ascii = truth(args[0]);
+  if (given(args[1])) {
+    style.one_line = false;
+    style.item_separator.assign(1, ',');
+    if (args[1].is(Kind::String)) {
+      style.indent = args[1].text().bytes();
+    } else {
+      const int64_t width = std::max<int64_t>(integer_of(args[1]), 0);
+      if (width > 1024) raise("an indent of {}, the limit is 1024", width);
+      style.indent.assign(static_cast<size_t>(width), ' ');
+    }
+  }
+  if (given(args[2])) {
+    const std::vector<Value> separators = iterate(args[2], jinja.budget());
+    if (separators.size() != 2) raise("separators must be two strings");
+    style.item_separator = text_of(separators[0]).bytes();
+    style.key_separator = text_of(separators[1]).bytes();
+  }
+  style.sort_keys = truth(args[3]);
+  return jinja.string(to_json(self, style, jinja.budget()));
+}
+
+constexpr std::array kFilters = {
+    Builtin{"upper", "", 0, to_upper_case},
+    Builtin{"lower", "", 0, to_lower_case},
+    Builtin{"capitalize", "", 0, capitalize},
+    Builtin{"title", "", 0, title},
+    Builtin{"trim", "chars", 0, trim},
+    Builtin{"replace", "old,new,count", 2, replace},
+    Builtin{"string", "", 0, string},
+    Builtin{"safe", "", 0, string},
+    Builtin{"escape", "", 0, escape},
+    Builtin{"e", "", 0, escape},
+    Builtin{"forceescape", "", 0, escape},
+    Builtin{"indent", "width,first,blank", 0, indent},
+    Builtin{"truncate", "length,killwords,end,leeway", 0, truncate},
+    Builtin{"wordcount", "", 0, wordcount},
+    Builtin{"center", "width", 0, center},
+    Builtin{"striptags", "", 0, striptags},
+    Builtin{"urlencode", "", 0, urlencode},
+    Builtin{"format", "*,**", 0, format},
+    Builtin{"tojson", "ensure_ascii,indent,separators,sort_keys", 0, tojson},
+};
+
+}  // namespace
+
+std::span<const Builtin> text_filters() { return kFilters; }
+
+}  // namespace tenon::jinja

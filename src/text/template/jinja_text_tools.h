@@ -1,0 +1,31 @@
+// What the string methods and the string filters share; every result keeps the marks of its bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "text/template/jinja_value.h"
+
+namespace tenon::jinja {
+
+/// Without white space at the ends, or without the characters of `chars` (None: white space).
+Text stripped(const Text& text, const Value& chars, bool left, bool right);
+/// `count` replacements at most; negative: all.
+Text replaced(const Text& text, const Text& from, const Text& to, int64_t count, Budget& budget);
+/// Each character through `change`, which is told whether a letter stands before it.
+Text mapped(const Text& text, const std::function<uint32_t(uint32_t code, bool after_letter)>& change);
+Text upper(const Text& text);
+Text lower(const Text& text);
+/// The first character upper case, the others lower case.
+Text capitalized(const Text& text);
+std::vector<Text> lines_of(const Text& text, bool keep_ends);
+/// In the middle of `width` characters: `left` of the fill before it, the others behind.
+enum class Align : uint8_t { Left, Right, Center };
+Text padded(const Text& text, int64_t width, Align align, const Text& fill, Budget& budget);
+/// An argument that must be a string. Throws Failure naming the type.
+const Text& text_of(const Value& value);
+
+}  // namespace tenon::jinja

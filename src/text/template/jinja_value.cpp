@@ -1,0 +1,168 @@
+#include "text/template/jinja_value.h"
+
+#include <algorithm>
+
+#include "text/template/jinja_operators.h"
+
+namespace tenon::jinja {
+namespace {
+
+constexpr size_t kIndexedEntries = 16;
+// Other keys than strings are searched one by one.
+constexpr size_t kMaxPlainKeys = 4096;
+
+}  // namespace
+
+Extent extent_of(const Value& value) {
+  if (value.is(Kind::Dict)) return value.entries().extent;
+  if (value.is_sequence()) return value.items().extent;
+  if (value.is(Kind::Method)) {
+    Extent extent = extent_of(static_cast<const MethodObject&>(*value.pointer()).self);
+    ++extent.depth;
+    return extent;
+  }
+  return {.depth = 0, .foreign = value.is(Kind::String) && value.text().has_foreign()};
+}
+
+void Extent::include(const Value& child) {
+  const Extent of_child = extent_of(child);
+  depth = std::max(depth, of_child.depth + 1);
+  weight += of_child.weight;
+  foreign |= of_child.foreign;
+  if (depth > kMaxValueDepth) raise("values nest deeper than {}", kMaxValueDepth);
+  if (weight > kMaxValueWeight) raise("a list or dict holds more than {} values", kMaxValueWeight);
+}
+
+Value Value::undefined(std::string message) {
+  auto object = std::make_shared<UndefinedObject>();
+  object->message = std::move(message);
+  return Value::object(Kind::Undefined, std::move(object));
+}
+
+Value Value::string(Text text, Budget* budget) {
+  auto object = std::make_shared<StringObject>();
+  if (budget != nullptr) {
+    budget->check_size(text.size());
+    object->charge(budget, text.size() + 64);
+  }
+  object->text = std::move(text);
+  return Value::object(Kind::String, std::move(object));
+}
+
+Value Value::sequence(Kind kind, std::vector<Value> items, Budget* budget) {
+  auto object = std::make_shared<Sequence>();
+  object->charge(budget, items.size() * sizeof(Value) + 64);
+  for (const Value& item : items) object->extent.include(item);
+  if (kind == Kind::Tuple) object->type = "tuple";
+  if (kind == Kind::Generator) object->type = "generator";
+  object->values = std::move(items);
+  return Value::object(kind, std::move(object));
+}
+
+Value Value::dict(std::vector<std::pair<Value, Value>> entries, Budget* budget) {
+  auto object = std::make_shared<Dict>();
+  object->charge(budget, entries.size() * 3 * sizeof(Value) + 64);
+  object->entries.reserve(entries.size());
+  size_t plain_keys = 0;
+  for (auto& [key, value] : entries) {
+    object->extent.include(key);
+    object->extent.include(value);
+    if (!key.is(Kind::String) && ++plain_keys > kMaxPlainKeys) {
+      raise("a dict holds more than {} keys that are no strings", kMaxPlainKeys);
+    }
+    const Value* known = object->find(key);
+    if (known != nullptr) {  // the last value counts, at the place of the first
+      *const_cast<Value*>(known) = std::move(value);
+      continue;
+    }
+    object->entries.emplace_back(std::move(key), std::move(value));
+    const auto add = [&](size_t i) {
+      const Value& name = object->entries[i].first;
+      if (name.is(Kind::String)) object->index.emplace(name.text().view(), i);
+    };
+    if (object->entries.size() == kIndexedEntries) {
+      for (size_t i = 0; i < kIndexedEntries; ++i) add(i);
+    } else if (object->entries.size() > kIndexedEntries) {
+      add(object->entries.size() - 1);
+    }
+  }
+  return Value::object(Kind::Dict, std::move(object));
+}
+
+Value Value::object(Kind kind, std::shared_ptr<Object> object) {
+  Value out(kind);
+  out.object_ = std::move(object);
+  return out;
+}
+
+Value Value::function(const Builtin* builtin) {
+  Value out(Kind::Function);
+  out.builtin_ = builtin;
+  return out;
+}
+
+const Text& Value::text() const { return static_cast<const StringObject&>(*object_).text; }
+const Sequence& Value::items() const { return static_cast<const Sequence&>(*object_); }
+const Dict& Value::entries() const { return static_cast<const Dict&>(*object_); }
+Namespace& Value::name_space() const { return static_cast<Namespace&>(*object_); }
+
+std::string Value::undefined_message() const {
+  if (object_ == nullptr) return "the value is undefined";
+  return static_cast<const UndefinedObject&>(*object_).message;
+}
+
+const Value* Dict::find(std::string_view key) const {
+  if (!index.empty()) {
+    const auto at = index.find(key);
+    return at == index.end() ? nullptr : &entries[at->second].second;
+  }
+  for (const auto& [name, value] : entries) {
+    if (name.is(Kind::String) && name.text().view() == key) return &value;
+  }
+  return nullptr;
+}
+
+const Value* Dict::find(const Value& key) const {
+  if (key.is(Kind::String)) return find(key.text().view());
+  for (const auto& [name, value] : entries) {
+    if (equal(name, key)) return &value;
+  }
+  return nullptr;
+}
+
+std::string_view type_name(const Value& value) {
+  switch (value.kind()) {
+    case Kind::Absent:
+    case Kind::Undefined:
+      return "Undefined";
+    case Kind::None:
+      return "NoneType";
+    case Kind::Bool:
+      return "bool";
+    case Kind::Int:
+      return "int";
+    case Kind::Float:
+      return "float";
+    case Kind::String:
+      return "str";
+    case Kind::List:
+    case Kind::Tuple:
+    case Kind::View:
+    case Kind::Generator:
+      return value.items().type;
+    case Kind::Dict:
+      return "dict";
+    case Kind::Namespace:
+      return "Namespace";
+    case Kind::Macro:
+      return "Macro";
+    case Kind::Loop:
+      return "LoopContext";
+    case Kind::Method:
+    case Kind::Function:
+      return "function";
+  }
+  return "object";
+}
+
+}  // namespace tenon::jinja

@@ -1,0 +1,179 @@
+// The values of a template: those of Python that templates see. What can be done with them lives in
+// jinja_operators.h and the tables of jinja_builtins.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "text/template/jinja_budget.h"
+#include "text/template/jinja_text.h"
+
+namespace tenon::jinja {
+
+enum class Kind : uint8_t {
+  Absent,  ///< an argument that was not given; no value of a template
+  Undefined,
+  None,
+  Bool,
+  Int,
+  Float,
+  String,
+  List,
+  Tuple,
+  View,       ///< dict.items() and the like: a sequence without indices
+  Generator,  ///< what map, select, ... return: can be iterated once, has no length
+  Dict,
+  Namespace,
+  Macro,
+  Loop,
+  Method,    ///< a method and its object
+  Function,  ///< a global function
+};
+
+struct Object;
+struct Sequence;
+struct Dict;
+struct Namespace;
+struct Builtin;
+struct MethodObject;
+class Value;
+
+/// Cheap to copy. Strings, lists and dicts are immutable and shared.
+class Value {
+ public:
+  Value() = default;  // Undefined
+  static Value absent() { return Value(Kind::Absent); }
+  static Value none() { return Value(Kind::None); }
+  static Value undefined(std::string message);
+  static Value boolean(bool value) {
+    Value out(Kind::Bool);
+    out.integer_ = value ? 1 : 0;
+    return out;
+  }
+  static Value integer(int64_t value) {
+    Value out(Kind::Int);
+    out.integer_ = value;
+    return out;
+  }
+  static Value real(double value) {
+    Value out(Kind::Float);
+    out.real_ = value;
+    return out;
+  }
+  /// budget: what the bytes count against; null for values that come from outside.
+  static Value string(Text text, Budget* budget = nullptr);
+  static Value sequence(Kind kind, std::vector<Value> items, Budget* budget = nullptr);
+  static Value dict(std::vector<std::pair<Value, Value>> entries, Budget* budget = nullptr);
+  static Value object(Kind kind, std::shared_ptr<Object> object);
+  static Value function(const Builtin* builtin);
+
+  [[nodiscard]] Kind kind() const { return kind_; }
+  [[nodiscard]] bool is(Kind kind) const { return kind_ == kind; }
+  [[nodiscard]] bool is_number() const {
+    return kind_ == Kind::Bool || kind_ == Kind::Int || kind_ == Kind::Float;
+  }
+  [[nodiscard]] bool is_integral() const { return kind_ == Kind::Bool || kind_ == Kind::Int; }
+  /// A list, tuple, view or generator.
+  [[nodiscard]] bool is_sequence() const { return kind_ >= Kind::List && kind_ <= Kind::Generator; }
+  /// Of a Bool or Int.
+  [[nodiscard]] int64_t as_integer() const { return integer_; }
+  /// Of any number.
+  [[nodiscard]] double as_real() const {
+    return kind_ == Kind::Float ? real_ : static_cast<double>(integer_);
+  }
+  [[nodiscard]] const Text& text() const;
+  [[nodiscard]] const Sequence& items() const;
+  [[nodiscard]] const Dict& entries() const;
+  [[nodiscard]] Namespace& name_space() const;
+  [[nodiscard]] const Builtin& builtin() const { return *builtin_; }
+  [[nodiscard]] const std::shared_ptr<Object>& pointer() const { return object_; }
+  /// What to say when an undefined value is used.
+  [[nodiscard]] std::string undefined_message() const;
+
+ private:
+  explicit Value(Kind kind) : kind_(kind) {}
+
+  Kind kind_ = Kind::Undefined;
+  union {
+    int64_t integer_ = 0;
+    double real_;
+    const Builtin* builtin_;
+  };
+  std::shared_ptr<Object> object_;
+};
+
+/// What values point to. Gives back what it held when it goes.
+struct Object {
+  Object() = default;
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+  virtual ~Object() {
+    if (budget != nullptr) budget->release(bytes);
+  }
+  void charge(Budget* to, size_t amount) {
+    if (to == nullptr) return;
+    to->hold(amount);
+    budget = to;
+    bytes += amount;
+  }
+  Budget* budget = nullptr;
+  size_t bytes = 0;
+};
+
+struct StringObject : Object {
+  Text text;
+};
+
+struct UndefinedObject : Object {
+  std::string message;
+};
+
+/// What is known of a list or dict with all that it holds.
+struct Extent {
+  uint32_t depth = 1;
+  uint32_t weight = 1;   ///< values in it, shared ones counted as often as they are met
+  bool foreign = false;  ///< some text in it is
+  /// Throws Failure when the values nest too deep, or are too many to walk through.
+  void include(const Value& child);
+};
+
+struct Sequence : Object {
+  std::vector<Value> values;
+  Extent extent;
+  std::string_view type = "list";  ///< for messages
+  mutable bool used = false;       ///< a generator that was iterated
+};
+
+struct Dict : Object {
+  std::vector<std::pair<Value, Value>> entries;  ///< in order of insertion, keys unique
+  Extent extent;
+  /// Large ones only: string keys to places.
+  std::unordered_map<std::string_view, size_t> index;
+
+  [[nodiscard]] const Value* find(std::string_view key) const;
+  [[nodiscard]] const Value* find(const Value& key) const;
+};
+
+struct Namespace : Object {
+  std::vector<std::pair<std::string, Value>> attributes;
+};
+
+struct MethodObject : Object {
+  Value self;
+  const Builtin* builtin = nullptr;  ///< null: one that changes its object, which is refused
+  std::string name;
+};
+
+Extent extent_of(const Value& value);
+
+/// What Python calls the type: "str", "NoneType".
+std::string_view type_name(const Value& value);
+
+}  // namespace tenon::jinja

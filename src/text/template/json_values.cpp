@@ -1,0 +1,108 @@
+#include "text/template/json_values.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace tenon::jinja {
+namespace {
+
+constexpr std::array<std::string_view, 10> kRoles{"user",  "assistant", "system",   "developer",
+                                                  "tool",  "function",  "ipython",  "model",
+                                                  "tools", "tool_response"};
+
+class Builder : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit Builder(std::string_view what) : what_(what) {}
+
+  bool null() override { return add(Value::none()); }
+  bool boolean(bool value) override { return add(Value::boolean(value)); }
+  bool number_integer(number_integer_t value) override { return add(Value::integer(value)); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (value > INT64_MAX) fail(Code::Argument, "{}: {} does not fit 64 bits", what_, value);
+    return add(Value::integer(static_cast<int64_t>(value)));
+  }
+  bool number_float(number_float_t value, const string_t& text) override {
+    if (text.find_first_of(".eE") == text.npos) {
+      fail(Code::Argument, "{}: {} does not fit 64 bits", what_, text.substr(0, 40));
+    }
+    return add(Value::real(value));
+  }
+  bool string(string_t& value) override {
+    const bool is_role =
+        !open_.empty() && open_.back().is_dict && open_.back().key == "role" &&
+        std::find(kRoles.begin(), kRoles.end(), value) != kRoles.end();
+    return add(Value::string(Text(std::move(value), !is_role)));
+  }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(true); }
+  bool key(string_t& name) override {
+    open_.back().key = std::move(name);
+    return true;
+  }
+  bool end_object() override {
+    Value value = Value::dict(std::move(open_.back().entries));
+    open_.pop_back();
+    return add(std::move(value));
+  }
+  bool start_array(std::size_t) override { return open(false); }
+  bool end_array() override {
+    Value value = Value::sequence(Kind::List, std::move(open_.back().items));
+    open_.pop_back();
+    return add(std::move(value));
+  }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    fail(Code::Argument, "{}: no JSON at byte {}", what_, position);
+  }
+
+  [[nodiscard]] Value take() { return std::move(result_); }
+
+ private:
+  struct Open {
+    bool is_dict;
+    std::string key{};
+    std::vector<std::pair<Value, Value>> entries{};
+    std::vector<Value> items{};
+  };
+
+  bool open(bool is_dict) {
+    if (open_.size() + 1 >= kMaxValueDepth) {
+      fail(Code::Argument, "{}: nests deeper than {}", what_, kMaxValueDepth);
+    }
+    open_.push_back({.is_dict = is_dict});
+    return true;
+  }
+
+  bool add(Value value) {
+    if (open_.empty()) {
+      result_ = std::move(value);
+    } else if (open_.back().is_dict) {
+      open_.back().entries.emplace_back(Value::string(Text(open_.back().key, true)),
+                                        std::move(value));
+    } else {
+      open_.back().items.push_back(std::move(value));
+    }
+    return true;
+  }
+
+  std::string_view what_;
+  std::vector<Open> open_;
+  Value result_;
+};
+
+}  // namespace
+
+Value value_from_json(std::string_view json, std::string_view what) {
+  Builder builder(what);
+  try {
+    (void)nlohmann::json::sax_parse(json.begin(), json.end(), &builder);
+  } catch (const Failure& failure) {
+    fail(Code::Argument, "{}: {}", what, failure.what());
+  }
+  return builder.take();
+}
+
+}  // namespace tenon::jinja

@@ -1,0 +1,275 @@
+// Answers of every family taken apart, in one piece and in every other way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/core.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "text/chat_formats/reply_parser.h"
+
+namespace tenon {
+namespace {
+
+/// "reasoning | content | name#id(arguments) name#id(arguments)"
+std::string shown(const ReplyMessage& message) {
+  std::string out = message.reasoning + " | " + message.content + " |";
+  for (const ReplyCall& call : message.calls) {
+    out += fmt::format(" {}#{}({})", call.name, call.id, call.arguments);
+  }
+  return out;
+}
+
+/// Puts deltas together again, as a host does.
+struct Collected {
+  ReplyMessage message;
+  std::vector<size_t> numbers;
+
+  void take(const ReplyDelta& delta) {
+    switch (delta.kind) {
+      case ReplyDelta::Kind::Content:
+        message.content += delta.text;
+        return;
+      case ReplyDelta::Kind::Reasoning:
+        message.reasoning += delta.text;
+        return;
+      case ReplyDelta::Kind::CallBegin:
+        message.calls.push_back({std::string(delta.id), std::string(delta.text), ""});
+        numbers.push_back(delta.call);
+        return;
+      case ReplyDelta::Kind::CallArguments:
+        EXPECT_EQ(delta.call, numbers.back());
+        message.calls.back().arguments += delta.text;
+        return;
+      case ReplyDelta::Kind::CallEnd:
+        EXPECT_EQ(delta.call, numbers.back());
+        return;
+      case ReplyDelta::Kind::CallRetract:
+        EXPECT_EQ(delta.call, numbers.back());
+        message.calls.pop_back();
+        numbers.pop_back();
+        return;
+    }
+  }
+};
+
+struct Case {
+  const char* format;
+  const char* text;
+  const char* expected;
+  const char* prompt_end = "";
+};
+
+ToolTypes types() {
+  ToolTypes types;
+  types.is_string["f"] = {{"s", true}, {"n", false}};
+  return types;
+}
+
+std::string parsed(const Case& c, const std::vector<size_t>& cuts) {
+  ReplyParser parser(*find_chat_format(c.format), c.prompt_end, true, types());
+  Collected collected;
+  const ReplySink sink = [&](const ReplyDelta& delta) { collected.take(delta); };
+  const std::string_view text = c.text;
+  size_t begin = 0;
+  for (const size_t cut : cuts) {
+    parser.push(text.substr(begin, cut - begin), sink);
+    begin = cut;
+  }
+  parser.push(text.substr(begin), sink);
+  parser.finish(sink);
+  EXPECT_EQ(shown(collected.message), shown(parser.message())) << c.text;
+  return shown(parser.message());
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> kCases = {
+      {"plain", "Hello <tool_call> {\"name\": 1}", " | Hello <tool_call> {\"name\": 1} |"},
+      {"plain", "", " |  |"},
+      {"plain", "a \n", " | a \n |"},
+      {"hermes", "Hi!", " | Hi! |"},
+      {"hermes", "<think>\nwell\n</think>\n\nHi", "well | Hi |"},
+      {"hermes", "well</think>\n\nHi", "well | Hi |", "<|im_start|>assistant\n<think>\n"},
+      {"hermes", "still thinking", "still thinking |  |", "<think>\n"},
+      {"hermes",
+       "Sure.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": [1, \"}\"]}}\n</tool_call>",
+       " | Sure. | f#call_0({\"a\": [1, \"}\"]})"},
+      {"hermes",
+       "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>\n<tool_call>\n{\"name\": "
+       "\"g\", \"arguments\": {\"x\": null}}\n</tool_call>",
+       " |  | f#call_0({}) g#call_1({\"x\": null})"},
+      {"hermes", "<tool_call>{\"arguments\": {\"a\": 1}, \"name\": \"f\"}</tool_call>",
+       " |  | f#call_0({\"a\": 1})"},
+      {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": \"{\\\"a\\\": 1}\"}</tool_call>",
+       " |  | f#call_0({\"a\": 1})"},
+      {"hermes", "<tool_call>{\"name\": \"f\"}</tool_call>", " |  | f#call_0({})"},
+      {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"x\ny\"}}</tool_call>",
+       " |  | f#call_0({\"a\": \"x\\ny\"})"},
+      {"hermes", "a<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": oops}}</tool_call>b",
+       " | a<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": oops}}</tool_call>b |"},
+      {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1",
+       " | <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1 |"},
+      {"hermes", "<tool_call>no json</tool_call> end",
+       " | <tool_call>no json</tool_call> end |"},
+      {"hermes", "1 < 2 <tool", " | 1 < 2 <tool |"},
+      {"qwen3-coder",
+       "ok\n<tool_call>\n<function=f>\n<parameter=s>\nline\n2\n</parameter>\n<parameter=n>\n5\n"
+       "</parameter>\n</function>\n</tool_call>",
+       " | ok | f#call_0({\"s\": \"line\\n2\", \"n\": 5})"},
+      {"qwen3-coder", "<function=f>\n<parameter=x>\nTrue\n</parameter>\n</function>",
+       " |  | f#call_0({\"x\": \"True\"})"},
+      {"qwen3-coder", "<tool_call>\n<function=f>\n</function>\n</tool_call>", " |  | f#call_0({})"},
+      {"qwen3-coder", "<tool_call>\n<function=f>\n<parameter=s>\nab",
+       " | <tool_call>\n<function=f>\n<parameter=s>\nab |"},
+      {"glm",
+       "<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>5</arg_value>\n<arg_key>q</arg_key>\n"
+       "<arg_value>[1]</arg_value>\n</tool_call>",
+       " |  | f#call_0({\"s\": \"5\", \"q\": [1]})"},
+      {"glm", "<tool_call>f</tool_call><tool_call>g</tool_call>",
+       " |  | f#call_0({}) g#call_1({})"},
+      {"minimax-m2",
+       "<think>hm</think><minimax:tool_call>\n<invoke name=\"f\">\n<parameter "
+       "name=\"n\">7</parameter>\n</invoke>\n<invoke name=\"g\">\n</invoke>\n</minimax:tool_call>",
+       "hm |  | f#call_0({\"n\": 7}) g#call_1({})"},
+      {"minimax-m1",
+       "<tool_calls>\n{\"name\": \"f\", \"arguments\": {}}\n{\"name\": \"g\", \"arguments\": "
+       "{}}\n</tool_calls>",
+       " |  | f#call_0({}) g#call_1({})"},
+      {"llama3", "{\"name\": \"f\", \"parameters\": {\"a\": 1}}", " |  | f#call_0({\"a\": 1})"},
+      {"llama3",
+       "{\"type\": \"function\", \"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", "
+       "\"parameters\": {}}",
+       " |  | f#call_0({}) g#call_1({})"},
+      {"llama3", "{\"answer\": 42}", " | {\"answer\": 42} |"},
+      {"llama3", "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}", " |  | f#call_0({})"},
+      {"llama3", "<|python_tag|>print(\"x\")\n1",
+       " |  | python#call_0({\"code\": \"print(\\\"x\\\")\\n1\"})"},
+      {"llama3", "<function=f>{\"a\": 1}</function>", " |  | f#call_0({\"a\": 1})"},
+      {"mistral", "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}, \"id\": \"abcdef123\"}]",
+       " |  | f#abcdef123({})"},
+      {"mistral",
+       "[TOOL_CALLS] [{\"id\": \"abcdef123\", \"name\": \"f\", \"arguments\": {\"a\": 1}}, "
+       "{\"name\": \"g\", \"arguments\": {}}]",
+       " |  | f#abcdef123({\"a\": 1}) g#call_1({})"},
+      {"mistral", "Hm.[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[CALL_ID]xyz[ARGS]{}",
+       " | Hm. | f#call_0({\"a\": 1}) g#xyz({})"},
+      {"mistral", "[THINK]hm[/THINK]Yes.", "hm | Yes. |"},
+      {"deepseek-v3",
+       "Let me.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n"
+       "{\"a\": 1}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json"
+       "\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+       " | Let me. | f#call_0({\"a\": 1}) g#call_1({})"},
+      {"deepseek-v3.1",
+       "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": 1}<｜tool▁call▁end｜>"
+       "<｜tool▁calls▁end｜>",
+       " |  | f#call_0({\"a\": 1})"},
+      {"deepseek-v3.2",
+       "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"x\" "
+       "string=\"true\">5</｜DSML｜parameter>\n<｜DSML｜parameter name=\"y\" "
+       "string=\"false\">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+       " |  | f#call_0({\"x\": \"5\", \"y\": 5})"},
+      {"kimi-k2",
+       "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>"
+       "{\"a\": 1}<|tool_call_end|><|tool_calls_section_end|>",
+       " |  | f#functions.f:0({\"a\": 1})"},
+      {"granite-3", "<|tool_call|>[{\"name\": \"f\", \"arguments\": {}}]", " |  | f#call_0({})"},
+      {"granite-3", "<think>a</think><response>b</response>", "a | b |"},
+      {"apertus", "<|tools_prefix|>[{\"f\": {\"a\": 1}}, {\"g\": {}}]<|tools_suffix|>",
+       " |  | f#call_0({\"a\": 1}) g#call_1({})"},
+      {"command-r",
+       "<|START_THINKING|>p<|END_THINKING|><|START_ACTION|>[{\"tool_call_id\": \"0\", "
+       "\"tool_name\": \"f\", \"parameters\": {}}]<|END_ACTION|>",
+       "p |  | f#0({})"},
+      {"nemotron", "<TOOLCALL>[{\"name\": \"f\", \"arguments\": {}}]</TOOLCALL>",
+       " |  | f#call_0({})"},
+      {"gemma",
+       "<start_function_call>call:f{s:<escape>a\"b{<escape>,n:3,l:[1,<escape>x<escape>],b:true}"
+       "<end_function_call>",
+       " |  | f#call_0({\"s\": \"a\\\"b{\", \"n\": 3, \"l\": [1, \"x\"], \"b\": true})"},
+      {"gemma-4", "<|tool_call>call:f{q:<|\"|>x<|\"|>}<tool_call|>",
+       " |  | f#call_0({\"q\": \"x\"})"},
+      {"gemma-4", "<|channel>thought\nhm<channel|>Yes", "hm | Yes |"},
+      {"harmony",
+       "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Hi"
+       "<|return|>",
+       "hm | Hi |"},
+      {"harmony",
+       "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary "
+       "to=functions.f <|constrain|>json<|message|>{\"a\": 1}<|call|>",
+       "hm |  | f#call_0({\"a\": 1})"},
+      {"harmony", "<|start|>assistant to=functions.f<|channel|>commentary<|message|>{}",
+       " |  | f#call_0({})"},
+      {"harmony", "just text", " | just text |"},
+  };
+  return kCases;
+}
+
+TEST(ReplyParser, TakesAnswersApart) {
+  for (const Case& c : cases()) EXPECT_EQ(parsed(c, {}), c.expected) << c.format << ": " << c.text;
+}
+
+TEST(ReplyParser, PiecesDoNotMatter) {
+  std::mt19937 random(7);
+  for (const Case& c : cases()) {
+    const size_t size = std::string_view(c.text).size();
+    std::vector<size_t> all;
+    for (size_t i = 1; i < size; ++i) {
+      all.push_back(i);
+      EXPECT_EQ(parsed(c, {i}), c.expected) << c.format << " cut at " << i << ": " << c.text;
+    }
+    EXPECT_EQ(parsed(c, all), c.expected) << c.format << " byte by byte: " << c.text;
+    for (int round = 0; round < 5; ++round) {
+      std::vector<size_t> some;
+      for (const size_t i : all) {
+        if (random() % 4 == 0) some.push_back(i);
+      }
+      EXPECT_EQ(parsed(c, some), c.expected) << c.format << ": " << c.text;
+    }
+  }
+}
+
+TEST(ReplyParser, WithoutToolsCallsAreText) {
+  ReplyParser parser(*find_chat_format("hermes"), "", false);
+  parser.push("<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>");
+  parser.finish();
+  EXPECT_EQ(shown(parser.message()),
+            " | <tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call> |");
+}
+
+TEST(ReplyParser, ArgumentsComeWhileTheyAreWritten) {
+  ReplyParser parser(*find_chat_format("hermes"), "", true);
+  std::vector<std::string> arguments;
+  const ReplySink sink = [&](const ReplyDelta& delta) {
+    if (delta.kind == ReplyDelta::Kind::CallArguments) arguments.emplace_back(delta.text);
+  };
+  parser.push("<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"on", sink);
+  EXPECT_THAT(arguments, testing::ElementsAre("{\"a\": \"on"));
+  parser.push("ce\"}}", sink);
+  EXPECT_THAT(arguments, testing::ElementsAre("{\"a\": \"on", "ce\"}"));
+}
+
+TEST(ReplyParser, EveryFamilyIsInTheTableOnce) {
+  for (const ChatFormat* format : chat_formats()) {
+    EXPECT_EQ(find_chat_format(format->name), format);
+  }
+  EXPECT_EQ(find_chat_format("nosuch"), nullptr);
+  EXPECT_EQ(detect_chat_format("{{ x }}").name, "plain");
+  EXPECT_EQ(detect_chat_format("<tool_call>").name, "hermes");
+  EXPECT_EQ(detect_chat_format("<tool_call><function=<parameter=").name, "qwen3-coder");
+}
+
+TEST(ReplyParser, LongAnswersTakeProportionalWork) {
+  ReplyParser parser(*find_chat_format("hermes"), "", true);
+  parser.push("<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"");
+  for (int i = 0; i < 200'000; ++i) parser.push("<tool");
+  parser.push("\"}}</tool_call>");
+  for (int i = 0; i < 200'000; ++i) parser.push("<tool");
+  parser.finish();
+  EXPECT_EQ(parser.message().calls.size(), 1u);
+  EXPECT_EQ(parser.message().content.size(), 1'000'000u);
+}
+
+}  // namespace
+}  // namespace tenon
