@@ -44,6 +44,14 @@ class HostClock : public System {
     return rest_->read_at(fd, buffer, size_bytes, offset);
   }
   int close(int fd) noexcept override { return rest_->close(fd); }
+  int create(const char* path) noexcept override { return rest_->create(path); }
+  int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
+                   uint64_t offset) noexcept override {
+    return rest_->write_at(fd, buffer, size_bytes, offset);
+  }
+  int sync(int fd) noexcept override { return rest_->sync(fd); }
+  int rename(const char* from, const char* to) noexcept override { return rest_->rename(from, to); }
+  int remove(const char* path) noexcept override { return rest_->remove(path); }
   void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
     return rest_->map_file(fd, offset, size_bytes, error);
   }

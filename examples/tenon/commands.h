@@ -13,6 +13,7 @@ void add_tokenize(CLI::App& app);
 void add_logits(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_make_model(CLI::App& app);
 void add_backends(CLI::App& app);
 void add_grammar(CLI::App& app);
 

@@ -54,6 +54,7 @@ int run(int argc, char** argv) {
   add_logits(app);
   add_inspect(app);
   add_bench(app);
+  add_make_model(app);
   add_backends(app);
   add_grammar(app);
   try {

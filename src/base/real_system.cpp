@@ -161,6 +161,27 @@ class RealSystem : public System {
 
   int close(int fd) noexcept override { return ::close(fd) == 0 ? 0 : -errno; }
 
+  int create(const char* path) noexcept override {
+    const int fd = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+    return fd >= 0 ? fd : -errno;
+  }
+
+  int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
+                   uint64_t offset) noexcept override {
+    if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max())) return -EFBIG;
+    const uint64_t size = std::min<uint64_t>(size_bytes, SSIZE_MAX);
+    const ssize_t count = ::pwrite(fd, buffer, size, static_cast<off_t>(offset));
+    return count >= 0 ? count : -errno;
+  }
+
+  int sync(int fd) noexcept override { return ::fsync(fd) == 0 ? 0 : -errno; }
+
+  int rename(const char* from, const char* to) noexcept override {
+    return ::rename(from, to) == 0 ? 0 : -errno;
+  }
+
+  int remove(const char* path) noexcept override { return ::unlink(path) == 0 ? 0 : -errno; }
+
   void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
     error = -EINVAL;
     if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max())) return nullptr;

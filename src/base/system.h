@@ -72,6 +72,14 @@ class System {
   virtual int stat(int fd, FileStat& out) noexcept = 0;
   virtual int64_t read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept = 0;
   virtual int close(int fd) noexcept = 0;
+  /// Creates a file that must not exist yet and opens it for writing.
+  virtual int create(const char* path) noexcept = 0;
+  virtual int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
+                           uint64_t offset) noexcept = 0;
+  /// Returns when what was written (or, of a folder, its entries) is on the disk.
+  virtual int sync(int fd) noexcept = 0;
+  virtual int rename(const char* from, const char* to) noexcept = 0;
+  virtual int remove(const char* path) noexcept = 0;
   /// Maps bytes read-only; offset a multiple of 64 KiB. Null, and -errno in `error`, on failure.
   virtual void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept = 0;
   virtual void unmap_file(void* pages, uint64_t size_bytes) noexcept = 0;

@@ -39,6 +39,8 @@ class FaultySystem : public System {
   void set_available_memory(uint64_t size_bytes) { available_bytes_ = size_bytes; }
   /// At most this many bytes are read at a time.
   void set_longest_read(uint64_t size_bytes) { longest_read_ = size_bytes; }
+  /// At most this many bytes are written at a time.
+  void set_longest_write(uint64_t size_bytes) { longest_write_ = size_bytes; }
   /// Bytes read so far.
   [[nodiscard]] uint64_t bytes_read() const { return bytes_read_; }
 
@@ -91,6 +93,21 @@ class FaultySystem : public System {
     --num_files_;
     return real_->close(fd);
   }
+  int create(const char* path) noexcept override {
+    return opened(fails() ? -error_ : real_->create(path));
+  }
+  int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
+                   uint64_t offset) noexcept override {
+    if (fails()) return -error_;
+    const uint64_t most = longest_write_;
+    return real_->write_at(fd, buffer, size_bytes < most ? size_bytes : most, offset);
+  }
+  int sync(int fd) noexcept override { return fails() ? -error_ : real_->sync(fd); }
+  int rename(const char* from, const char* to) noexcept override {
+    return fails() ? -error_ : real_->rename(from, to);
+  }
+  // Cleaning up is not made to fail: nothing could be done about it.
+  int remove(const char* path) noexcept override { return real_->remove(path); }
   void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
     error = -error_;
     if (fails()) return nullptr;
@@ -148,6 +165,7 @@ class FaultySystem : public System {
   std::atomic<int64_t> num_libraries_{0};
   std::atomic<uint64_t> available_bytes_{0};
   std::atomic<uint64_t> longest_read_{kNever};
+  std::atomic<uint64_t> longest_write_{kNever};
   std::atomic<uint64_t> bytes_read_{0};
 };
 

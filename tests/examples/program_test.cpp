@@ -222,6 +222,18 @@ TEST(Program, InspectWorksOnVocabularyOnlyFiles) {
   EXPECT_NE(output_of("tenon inspect " + kVocabulary).find("gpt-2"), std::string::npos);
 }
 
+TEST(Program, MakeModelWritesAModelThatRuns) {
+  const Folder folder;
+  const std::string path = folder.path("tiny.gguf");
+  EXPECT_EQ(output_of("tenon make-model tiny Q4_K_M " + path).rfind(path + ": ", 0), 0u);
+  EXPECT_NE(output_of("tenon inspect " + path).find("random tiny Q4_K_M 0"), std::string::npos);
+  EXPECT_NE(output_of("tenon run " + path + " 'the cat' -n 3"), "");
+  expect_error_line("tenon make-model huge q4_0 " + path, "no model shape \"huge\"");
+  expect_error_line("tenon make-model tiny q4_9 " + path, "nearest name is \"q4_0\"");
+  expect_error_line("tenon make-model tiny q4_0 /nowhere/x", "/nowhere/x: cannot create");
+  expect_error_line("tenon make-model tiny q4_0 /dev/null", "/dev/null: is not a regular file");
+}
+
 TEST(Program, BenchMeasuresBothPhases) {
   const std::string table = output_of("tenon bench " + kDemo + " -p 32 -n 4 -r 2");
   EXPECT_NE(table.find("prefill"), std::string::npos);

@@ -5,7 +5,7 @@
  * This file is the manual. Reading order:
  *   1 conventions   2 the short way   3 errors, version   4 options   5 models: sources, callbacks
  *   6 what is in a model   7 tokenizer   8 sessions   9 samplers   10 backends   11 engines
- *   12 grammars
+ *   12 grammars   13 random models
  *
  * A whole program, without its error handling (examples/hello_c has it):
  *
@@ -826,6 +826,31 @@ TENON_API tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler,
 /* How many tokens may still be drawn: when they run out, the shortest way to a complete text is
  * taken. tenon_session_generate does this itself. STATE without a grammar. */
 TENON_API tenon_status tenon_sampler_set_token_limit(tenon_sampler* sampler, uint64_t tokens);
+
+/* ---- 13. Random models -------------------------------------------------------------------------
+ *
+ * Model files with random weights: to measure a machine or to test a program without a download.
+ * What they say makes no sense, but their shape, their sizes and so their speed are those of the
+ * published models they are named after.
+ */
+
+/* The names of shapes ("llama-1b") and of weight formats ("q4_0", and mixes of several: "Q4_K_M"),
+ * in a fixed order; NULL behind the last. They live for ever. */
+TENON_API const char* tenon_random_model_shape(size_t index);
+TENON_API const char* tenon_random_model_format(size_t index);
+
+/* Writes a GGUF file with a vocabulary of the right size. Equal shape, format and seed give equal
+ * bytes. Matrices are in `format`; norms and biases in f32; the output matrix (and an embedding that
+ * serves as one) of quantised formats in one of more bits, as is usual: q6_K, for the smallest q5_K.
+ * Where the blocks of a format do not fit the rows of a matrix, a format of smaller blocks stands
+ * in. The file appears under its name complete or not at all and replaces a regular file there; some
+ * megabytes of memory are enough for any shape.
+ *   progress  NULL, or called with 0 <= fraction <= 1 on this thread; nonzero ends it: CANCELLED
+ * ARGUMENT for an unknown shape or format (the message names the nearest), IO. Any thread. */
+TENON_API tenon_status tenon_random_model_write(const char* path, const char* shape,
+                                                const char* format, uint64_t seed,
+                                                int32_t (*progress)(void* user, double fraction),
+                                                void* user);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,37 @@
+// tenon_random_model_*.
+#include "fence.h"
+#include "model/random_model.h"
+#include "model/random_shapes.h"
+#include "values.h"
+
+using namespace tenon::capi;
+
+const char* tenon_random_model_shape(size_t index) {
+  const auto shapes = tenon::random_shapes();
+  return index < shapes.size() ? shapes[index].name : nullptr;
+}
+
+const char* tenon_random_model_format(size_t index) {
+  for (const tenon::FormatInfo& info : tenon::kFormats) {
+    if (info.encode_row == nullptr || !info.weight) continue;
+    if (index-- == 0) return info.name;
+  }
+  const auto mixes = tenon::weight_mixes();
+  return index < mixes.size() ? mixes[index].name : nullptr;
+}
+
+tenon_status tenon_random_model_write(const char* path, const char* shape, const char* format,
+                                      uint64_t seed,
+                                      int32_t (*progress)(void* user, double fraction),
+                                      void* user) {
+  return fence([&] {
+    tenon::RandomModelOptions options{seed, {}};
+    if (progress != nullptr) {
+      options.progress = [progress, user](double fraction) {
+        return call_host("progress", [&] { return progress(user, fraction); }) == 0;
+      };
+    }
+    tenon::write_random_model(tenon::System::real(), std::string(name_in(path, "path")),
+                              name_in(shape, "shape"), name_in(format, "format"), options);
+  });
+}

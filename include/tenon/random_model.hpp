@@ -1,0 +1,58 @@
+// Model files with random weights of known shapes: to measure and to test without a download.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <string>
+#include <tenon/error.hpp>
+#include <vector>
+
+namespace tenon {
+inline namespace v1 {
+
+struct RandomModelOptions {
+  uint64_t seed = 0;
+  /// Returns false to cancel; it may throw.
+  std::function<bool(double fraction)> progress{};
+};
+
+/// Writes `path`; tenon.h, section 11, says what.
+inline void write_random_model(const std::string& path, const std::string& shape,
+                               const std::string& format, const RandomModelOptions& options = {}) {
+  struct Progress {
+    const std::function<bool(double)>& function;
+    std::exception_ptr thrown;
+
+    static int32_t call(void* user, double fraction) noexcept {
+      auto* self = static_cast<Progress*>(user);
+      try {
+        return self->function(fraction) ? 0 : 1;
+      } catch (...) {
+        self->thrown = std::current_exception();
+        return 1;
+      }
+    }
+  };
+  Progress progress{options.progress, nullptr};
+  const tenon_status status =
+      tenon_random_model_write(path.c_str(), shape.c_str(), format.c_str(), options.seed,
+                               options.progress ? &Progress::call : nullptr, &progress);
+  if (progress.thrown) std::rethrow_exception(progress.thrown);
+  check(status);
+}
+
+inline std::vector<std::string> random_model_shapes() {
+  std::vector<std::string> names;
+  while (const char* name = tenon_random_model_shape(names.size())) names.emplace_back(name);
+  return names;
+}
+
+inline std::vector<std::string> random_model_formats() {
+  std::vector<std::string> names;
+  while (const char* name = tenon_random_model_format(names.size())) names.emplace_back(name);
+  return names;
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,48 @@
+// A file that appears under its name complete or not at all. What is written is the caller's
+// business.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/system.h"
+
+namespace tenon {
+
+/// Bytes go to a temporary file beside `path`; commit() brings them to the disk and gives them the
+/// name, replacing a regular file that has it. Without commit() nothing remains. Move-free; one
+/// thread.
+class AtomicFile {
+ public:
+  /// Throws Argument for an empty path, Io naming it when the folder takes no file or when `path`
+  /// is something else than a regular file.
+  AtomicFile(std::shared_ptr<System> system, std::string path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  /// Appends. Throws Io naming the file, what was asked and the reason ("no space left on device").
+  void write(std::span<const std::byte> bytes);
+  /// Bytes written so far.
+  [[nodiscard]] uint64_t size() const { return size_bytes_; }
+  /// Once, at the end. Throws Io; the old file is then still there.
+  void commit();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  void check_target();
+  void create();
+  void sync_folder() noexcept;
+
+  std::shared_ptr<System> system_;
+  std::string path_;
+  std::string unfinished_;  ///< path of the temporary file; empty when there is none
+  int fd_ = -1;
+  uint64_t size_bytes_ = 0;
+};
+
+}  // namespace tenon

@@ -1,0 +1,48 @@
+#include "model/random_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tenon {
+namespace {
+
+// Values that are copied at once: at least the largest block, and enough to make a draw cheap.
+constexpr uint64_t kRunValues = 256;
+
+}  // namespace
+
+float SplitMix::normal() {
+  constexpr int64_t kMean = 4 * 65535;         // of eight numbers in 0..65535
+  constexpr float kInverseDeviation = 1.0f / 53509.9f;  // sqrt(8 * (65536^2 - 1) / 12)
+  int64_t sum = 0;
+  for (int half = 0; half < 2; ++half) {
+    const uint64_t bits = next();
+    for (int shift = 0; shift < 64; shift += 16) sum += static_cast<int64_t>(bits >> shift & 0xffff);
+  }
+  return static_cast<float>(sum - kMean) * kInverseDeviation;
+}
+
+RandomBlocks::RandomBlocks(const FormatInfo& format, float deviation, uint64_t num_runs, uint64_t seed)
+    : block_bytes_(format.block_bytes),
+      run_bytes_(kRunValues / format.block_values * format.block_bytes),
+      num_starts_((num_runs - 1) * kRunValues / format.block_values + 1),
+      bank_(num_runs * run_bytes_) {
+  SplitMix random(seed);
+  float values[kRunValues];
+  for (uint64_t run = 0; run < num_runs; ++run) {
+    for (float& value : values) value = random.normal() * deviation;
+    format.encode_row(values, bank_.data() + run * run_bytes_, kRunValues);
+  }
+}
+
+void RandomBlocks::fill(SplitMix& random, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    // The high bits, scaled: no division. num_starts_ is far below 2^32.
+    const uint64_t start = (random.next() >> 32) * num_starts_ >> 32;
+    const uint64_t bytes = std::min<uint64_t>(run_bytes_, out.size());
+    std::memcpy(out.data(), bank_.data() + start * block_bytes_, bytes);
+    out = out.subspan(bytes);
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,117 @@
+#include "base/atomic_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/error.h"
+#include "tests/base/expect_error.h"
+#include "tests/base/faulty_system.h"
+#include "tests/base/temp_folder.h"
+
+namespace tenon {
+namespace {
+
+using testing::HasSubstr;
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+size_t num_files(const std::string& folder) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+}
+
+TEST(AtomicFile, AppearsCompleteAtCommit) {
+  const TempFolder folder;
+  const std::string path = folder.path("out");
+  {
+    AtomicFile file(System::real(), path);
+    file.write(bytes_of("one "));
+    file.write({});
+    file.write(bytes_of("two"));
+    EXPECT_EQ(file.size(), 7u);
+    EXPECT_FALSE(std::filesystem::exists(path));
+    file.commit();
+  }
+  EXPECT_EQ(content(path), "one two");
+  EXPECT_EQ(num_files(folder.path("")), 1u);
+}
+
+TEST(AtomicFile, LeavesNothingWithoutCommit) {
+  const TempFolder folder;
+  const std::string path = folder.write("out", std::string("old"));
+  {
+    AtomicFile file(System::real(), path);
+    file.write(bytes_of("new"));
+  }
+  EXPECT_EQ(content(path), "old");
+  EXPECT_EQ(num_files(folder.path("")), 1u);
+}
+
+TEST(AtomicFile, ReplacesAFile) {
+  const TempFolder folder;
+  const std::string path = folder.write("out", std::string("a longer old content"));
+  AtomicFile file(System::real(), path);
+  file.write(bytes_of("new"));
+  file.commit();
+  EXPECT_EQ(content(path), "new");
+}
+
+TEST(AtomicFile, RefusesWhatIsNoFile) {
+  const TempFolder folder;
+  const auto open = [](const std::string& path) { AtomicFile file(System::real(), path); };
+  expect_error(Code::Argument, HasSubstr("must not be empty"), [&] { open(""); });
+  expect_error(Code::Io, HasSubstr("/dev/null: is not a regular file"), [&] { open("/dev/null"); });
+  expect_error(Code::Io, HasSubstr("is not a regular file"), [&] { open(folder.path("")); });
+  expect_error(Code::Io, HasSubstr("/nowhere/out: cannot create: no such file"), [&] { open("/nowhere/out"); });
+  const std::string fifo = folder.path("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  expect_error(Code::Io, HasSubstr("is not a regular file"), [&] { open(fifo); });
+}
+
+TEST(AtomicFile, EveryFailureKeepsTheOldFile) {
+  const TempFolder folder;
+  const std::string path = folder.write("out", std::string("old"));
+  for (uint64_t n = 0;; ++n) {
+    auto system = std::make_shared<FaultySystem>(n, ENOSPC);
+    bool saved = false;
+    try {
+      AtomicFile file(system, path);
+      file.write(bytes_of("new"));
+      file.commit();
+      saved = true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::Io);
+      EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("no space left"), std::string::npos);
+    }
+    EXPECT_TRUE(system->all_released());
+    EXPECT_EQ(num_files(folder.path("")), 1u);
+    EXPECT_EQ(content(path), saved ? "new" : "old");
+    if (!system->failed()) break;
+    folder.write("out", std::string("old"));
+  }
+}
+
+TEST(AtomicFile, GoesOnAfterShortWrites) {
+  const TempFolder folder;
+  auto system = std::make_shared<FaultySystem>();
+  system->set_longest_write(3);
+  AtomicFile file(system, folder.path("out"));
+  file.write(bytes_of("0123456789"));
+  file.commit();
+  EXPECT_EQ(content(folder.path("out")), "0123456789");
+}
+
+}  // namespace
+}  // namespace tenon

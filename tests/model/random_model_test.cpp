@@ -1,0 +1,151 @@
+// Random models: that they load, make sense as numbers, and are the same twice.
+#include "model/random_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "model/random_shapes.h"
+#include "model/random_vocabulary.h"
+#include "tests/base/expect_error.h"
+#include "tests/base/faulty_system.h"
+#include "tests/base/temp_folder.h"
+#include "tests/engine/tiny_engine.h"
+
+namespace tenon {
+namespace {
+
+using testing::HasSubstr;
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> all_formats() {
+  std::vector<std::string> names;
+  for (const FormatInfo& info : kFormats) {
+    if (info.weight) names.emplace_back(info.name);
+  }
+  for (const WeightMix& mix : weight_mixes()) names.emplace_back(mix.name);
+  return names;
+}
+
+TEST(RandomModel, RunsInEveryFormatWithSaneLogits) {
+  const TempFolder folder;
+  const std::string path = folder.path("m.gguf");
+  for (const std::string& format : all_formats()) {
+    SCOPED_TRACE(format);
+    write_random_model(System::real(), path, "tiny", format);
+    ModelOptions options;
+    options.threads = 1;
+    Session session(Engine::create(Model::load(path, std::move(options))));
+    session.append(make_tokens(5, 1, 512));
+    double square = 0;
+    std::set<float> values;
+    for (const float logit : session.logits()) {
+      ASSERT_TRUE(std::isfinite(logit));
+      square += double(logit) * logit / 512;
+      values.insert(logit);
+    }
+    EXPECT_GT(std::sqrt(square), 0.5);
+    EXPECT_LT(std::sqrt(square), 8.0);
+    EXPECT_GT(values.size(), 400u);
+  }
+}
+
+TEST(RandomModel, DependsOnNothingButShapeFormatAndSeed) {
+  const TempFolder folder;
+  const auto bytes = [&](const char* format, uint64_t seed) {
+    write_random_model(System::real(), folder.path("m"), "tiny", format, {seed, {}});
+    return content(folder.path("m"));
+  };
+  const std::string first = bytes("Q4_K_M", 1);
+  EXPECT_EQ(bytes("q4_k_m", 1), first);
+  EXPECT_NE(bytes("Q4_K_M", 2), first);
+  EXPECT_GT(first.size(), 400000u);
+}
+
+TEST(RandomModel, TokenizesText) {
+  const TempFolder folder;
+  write_random_model(System::real(), folder.path("m"), "tiny", "q8_0");
+  const auto model = Model::load(folder.path("m"), {});
+  const Tokenizer& tokenizer = *model->tokenizer();
+  const std::vector<Token> tokens = tokenizer.encode("the \xc3\xa9t\xc3\xa9\n", {});
+  EXPECT_LT(tokens.size(), 9u);
+  EXPECT_EQ(tokenizer.decode(tokens, {}), "the \xc3\xa9t\xc3\xa9\n");
+}
+
+TEST(RandomModel, FormatsFollowTheRulesOfTheMix) {
+  const WeightMix medium = find_weight_mix("Q4_K_M");
+  EXPECT_EQ(layer_format(medium, "ffn_down", 0, 16, 8192), Format::Q6_K);
+  EXPECT_EQ(layer_format(medium, "ffn_down", 2, 16, 8192), Format::Q4_K);
+  EXPECT_EQ(layer_format(medium, "attn_v", 4, 16, 2048), Format::Q6_K);
+  EXPECT_EQ(layer_format(medium, "attn_v", 15, 16, 2048), Format::Q6_K);
+  EXPECT_EQ(layer_format(medium, "attn_q", 0, 16, 2048), Format::Q4_K);
+  EXPECT_EQ(output_format(medium, 2048), Format::Q6_K);
+  EXPECT_EQ(output_format(medium, 896), Format::Q8_0);
+  EXPECT_EQ(layer_format(medium, "attn_q", 0, 16, 896), Format::Q5_0);
+  EXPECT_EQ(layer_format(find_weight_mix("iq3_s"), "attn_q", 0, 16, 896), Format::IQ4_NL);
+  EXPECT_EQ(layer_format(find_weight_mix("tq1_0"), "attn_q", 0, 16, 100), Format::F16);
+  EXPECT_EQ(output_format(find_weight_mix("bf16"), 2048), Format::BF16);
+  EXPECT_EQ(output_format(find_weight_mix("iq1_s"), 2048), Format::Q5_K);
+}
+
+TEST(RandomModel, EveryPublishedShapeIsWhole) {
+  for (const RandomShape& shape : random_shapes()) {
+    SCOPED_TRACE(shape.name);
+    EXPECT_EQ(shape.heads % shape.kv_heads, 0u);
+    EXPECT_GE(make_random_vocabulary(shape.vocab).tokens.size(), shape.vocab);
+  }
+}
+
+TEST(RandomModel, RefusesUnknownNames) {
+  const TempFolder folder;
+  const auto write = [&](const char* shape, const char* format) {
+    write_random_model(System::real(), folder.path("m"), shape, format);
+  };
+  expect_error(Code::Argument, HasSubstr("nearest name is \"llama-1b\""),
+               [&] { write("lama-1b", "q4_0"); });
+  expect_error(Code::Argument, HasSubstr("nearest name is \"q4_0\""),
+               [&] { write("tiny", "q4-0"); });
+  expect_error(Code::Argument, HasSubstr("no weight format \"i32\""), [&] { write("tiny", "i32"); });
+  EXPECT_FALSE(std::filesystem::exists(folder.path("m")));
+}
+
+TEST(RandomModel, CancelledOrFailedItLeavesTheOldFile) {
+  const TempFolder folder;
+  const std::string path = folder.write("m", std::string("old"));
+  const auto write = [&](const std::shared_ptr<System>& system, const RandomModelOptions& options) {
+    write_random_model(system, path, "tiny", "q8_0", options);
+  };
+  expect_error(Code::Cancelled, HasSubstr("cancelled"), [&] {
+    write(System::real(), {0, [](double fraction) { return fraction < 0.5; }});
+  });
+  for (uint64_t n = 0; n < 12; ++n) {
+    auto system = std::make_shared<FaultySystem>(n, ENOSPC);
+    EXPECT_THROW(write(system, {}), Error) << n;
+    EXPECT_TRUE(system->all_released()) << n;
+  }
+  EXPECT_EQ(content(path), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path("")), {}), 1);
+}
+
+TEST(RandomVocabulary, HoldsDistinctTokensAndTheirMerges) {
+  const RandomVocabulary vocabulary = make_random_vocabulary(20000);
+  ASSERT_EQ(vocabulary.tokens.size(), 20000u);
+  EXPECT_EQ(vocabulary.types.size(), 20000u);
+  EXPECT_EQ(vocabulary.merges.size(), 20000u - 258);
+  EXPECT_EQ(std::set(vocabulary.tokens.begin(), vocabulary.tokens.end()).size(), 20000u);
+  EXPECT_EQ(make_random_vocabulary(258).merges.size(), 0u);
+  expect_error(Code::Argument, HasSubstr("not in 258"), [] { (void)make_random_vocabulary(257); });
+  expect_error(Code::Argument, HasSubstr("1000000"), [] { (void)make_random_vocabulary(1000000); });
+}
+
+}  // namespace
+}  // namespace tenon
