@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "fence.h"
+#include "model/runtime.h"
 #include "model_handle.h"
 #include "option_set.h"
 #include "values.h"
@@ -130,6 +131,22 @@ tenon_status tenon_model_memory(const tenon_model* model, uint64_t context, teno
     out.scratch_bytes = needs.scratch_bytes;
     out.kv_bytes = needs.kv_bytes;
     struct_out(out, memory, "tenon_memory");
+  });
+}
+
+tenon_status tenon_model_execution(const tenon_model* model, tenon_execution* execution) {
+  return fence([&] {
+    const tenon::Model& of_handle = *checked(model).model;
+    tenon::Runtime& runtime = of_handle.runtime();
+    const tenon::StepWork work = of_handle.step_work();
+    tenon_execution out{};
+    out.threads = runtime.team().num_threads();
+    put_text(of_handle.description(), out.device, out.device_length);
+    out.huge_page_bytes = runtime.huge_page_bytes();
+    out.step_bytes = work.weight_bytes;
+    out.token_multiplications = work.token_multiplications;
+    out.output_multiplications = work.output_multiplications;
+    struct_out(out, execution, "tenon_execution");
   });
 }
 

@@ -115,6 +115,14 @@ class Model {
     return memory;
   }
 
+  /// How the model runs here, and what its speed is measured against.
+  [[nodiscard]] tenon_execution execution() const {
+    tenon_execution execution{};
+    execution.struct_size = sizeof execution;
+    check(tenon_model_execution(get(), &execution));
+    return execution;
+  }
+
   [[nodiscard]] size_t num_metadata() const noexcept { return tenon_model_metadata_count(get()); }
   [[nodiscard]] tenon_metadata metadata(size_t index) const {
     tenon_metadata metadata{};

@@ -49,13 +49,7 @@ void* HostServices::allocate(void* user, uint64_t size, uint64_t alignment, uint
   if (size == 0 || alignment > kHugePageBytes) return nullptr;
   System& system = *self(user).system_;
   if (alignment > usual_alignment(size)) return self(user).allocate_aligned(size, alignment);
-  if (size >= kPagesFrom) {
-    void* pages = system.map_pages(size);
-    if (pages != nullptr && system.advise_huge_pages(pages, size) != 0) {
-      self(user).note_huge_pages(pages, size, purpose);
-    }
-    return pages;
-  }
+  if (size >= kPagesFrom) return self(user).allocate_pages(size, purpose);
   void* memory = system.allocate(size, kSmallAlignment);
   if (memory != nullptr) std::memset(memory, 0, size);
   return memory;
@@ -65,6 +59,8 @@ void HostServices::release(void* user, void* memory, uint64_t size, uint32_t) {
   if (memory == nullptr || self(user).release_aligned(memory, size)) return;
   System& system = *self(user).system_;
   if (size >= kPagesFrom) {
+    const std::lock_guard lock(self(user).mutex_);
+    self(user).pages_.erase(memory);
     system.unmap_pages(memory, size);
   } else {
     system.release(memory, size, kSmallAlignment);
@@ -94,7 +90,33 @@ bool HostServices::release_aligned(void* memory, uint64_t size) {
   return true;
 }
 
-void HostServices::note_huge_pages(const void*, uint64_t size, uint32_t purpose) {
+void* HostServices::allocate_pages(uint64_t size, uint32_t purpose) {
+  void* pages = system_->map_pages(size);
+  if (pages == nullptr) return nullptr;
+  try {
+    const std::lock_guard lock(mutex_);
+    pages_[pages] = {size, purpose};
+  } catch (...) {
+    system_->unmap_pages(pages, size);
+    return nullptr;
+  }
+  if (system_->advise_huge_pages(pages, size) != 0) warn_of_small_pages(size, purpose);
+  return pages;
+}
+
+HostServices::PageUse HostServices::page_use(uint32_t purpose) {
+  const std::lock_guard lock(mutex_);
+  PageUse use;
+  for (const auto& [memory, pages] : pages_) {
+    if (pages.purpose != purpose) continue;
+    use.bytes += pages.size;
+    const int64_t huge = system_->huge_page_bytes(memory, pages.size);
+    if (huge > 0) use.huge_bytes += static_cast<uint64_t>(huge);
+  }
+  return use;
+}
+
+void HostServices::warn_of_small_pages(uint64_t size, uint32_t purpose) {
   if (purpose != TENON_MEMORY_WEIGHTS) return;
   try {
     log_(LogLevel::Warning, "the system gives no 2 MiB pages for {} bytes of weights: slower",

@@ -25,6 +25,13 @@ class HostServices {
   [[nodiscard]] const tenon_host& table() const { return table_; }
   [[nodiscard]] ThreadTeam& team() { return *team_; }
 
+  /// Bytes of the large blocks held for `purpose`, and how many of them lie on 2 MiB pages.
+  struct PageUse {
+    uint64_t bytes = 0;
+    uint64_t huge_bytes = 0;
+  };
+  [[nodiscard]] PageUse page_use(uint32_t purpose);
+
   /// The text the calling thread's last failure left, and forgets it.
   std::string take_error();
 
@@ -39,7 +46,8 @@ class HostServices {
   /// Blocks with a larger alignment than usual, which `release` is not told.
   void* allocate_aligned(uint64_t size, uint64_t alignment);
   bool release_aligned(void* memory, uint64_t size);
-  void note_huge_pages(const void* memory, uint64_t size, uint32_t purpose);
+  void* allocate_pages(uint64_t size, uint32_t purpose);
+  void warn_of_small_pages(uint64_t size, uint32_t purpose);
 
   std::shared_ptr<System> system_;
   Log log_;
@@ -48,6 +56,11 @@ class HostServices {
   std::mutex mutex_;
   std::map<std::thread::id, std::string> errors_;
   std::map<const void*, uint64_t> alignments_;
+  struct Pages {
+    uint64_t size;
+    uint32_t purpose;
+  };
+  std::map<const void*, Pages> pages_;
 };
 
 }  // namespace tenon

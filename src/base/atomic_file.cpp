@@ -75,7 +75,8 @@ void AtomicFile::commit() {
   error = system_->close(std::exchange(fd_, -1));
   if (error != 0) fail(Code::Io, "{}: cannot close: {}", path_, errno_text(-error));
   error = system_->rename(unfinished_.c_str(), path_.c_str());
-  if (error != 0) fail(Code::Io, "{}: cannot give the file its name: {}", path_, errno_text(-error));
+  if (error != 0)
+    fail(Code::Io, "{}: cannot give the file its name: {}", path_, errno_text(-error));
   unfinished_.clear();
   sync_folder();
 }

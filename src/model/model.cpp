@@ -117,6 +117,7 @@ void Model::load_weights(std::span<const BoundTensor> tensors) {
   load.progress = options_.progress;
   tenon::load_weights(*file_, tensors, *runtime, load);
   runtime->seal();
+  device_description_ = runtime->description();
   runtime_ = std::move(runtime);
 }
 
@@ -160,6 +161,20 @@ Runtime& Model::runtime() const {
 
 std::string_view Model::backend_name() const {
   return can_run() ? runtime_->backend_name() : std::string_view();
+}
+
+StepWork Model::step_work() const {
+  const Program& plan = program();
+  StepWork work;
+  for (const tenon_op& op : plan.ops()) {
+    if (op.kind != TENON_OP_LINEAR) continue;
+    const tenon_slot& weight = plan.slots()[op.inputs[1]];
+    const bool every_token = plan.slots()[op.output].row_class == TENON_ROWS_TOKENS;
+    (every_token ? work.token_multiplications : work.output_multiplications) +=
+        weight.rows * weight.columns;
+    work.weight_bytes += weight.rows * *row_bytes(*find_format(weight.type), weight.columns);
+  }
+  return work;
 }
 
 uint32_t Model::default_context() const {

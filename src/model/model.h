@@ -55,6 +55,13 @@ struct MemoryNeeds {
   uint64_t kv_bytes = 0;  ///< of the session when it is full
 };
 
+/// What a step costs in the matrices of the program: the figures that speeds are measured against.
+struct StepWork {
+  uint64_t token_multiplications = 0;   ///< for each token
+  uint64_t output_multiplications = 0;  ///< more for each row whose logits are wanted
+  uint64_t weight_bytes = 0;            ///< of the file's formats, read once in each step
+};
+
 /// Immutable: share freely between threads, as shared_ptr<const Model>.
 class Model {
  public:
@@ -94,6 +101,9 @@ class Model {
   [[nodiscard]] bool can_run() const { return runtime_ != nullptr; }
   /// What runs the program. Throws State, saying why, when nothing does.
   [[nodiscard]] Runtime& runtime() const;
+  [[nodiscard]] StepWork step_work() const;
+  /// What the device in use says about itself; empty when nothing runs the model.
+  [[nodiscard]] std::string_view description() const { return device_description_; }
   /// The name of the backend in use, or empty.
   [[nodiscard]] std::string_view backend_name() const;
   /// Positions of a session that asks for none in particular.
@@ -113,6 +123,7 @@ class Model {
   HyperParameters hyper_parameters_;
   std::unique_ptr<const Program> program_;
   std::unique_ptr<Runtime> runtime_;
+  std::string device_description_;
   mutable std::mutex turn_;
 };
 

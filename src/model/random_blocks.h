@@ -31,17 +31,16 @@ class SplitMix {
 
 class RandomBlocks {
  public:
-  /// A bank of 256 * `num_runs` values of mean 0 and the given standard deviation. The format has
-  /// an encoder.
-  RandomBlocks(const FormatInfo& format, float deviation, uint64_t num_runs, uint64_t seed);
+  /// Values of mean 0 and the given standard deviation. The format has an encoder.
+  RandomBlocks(const FormatInfo& format, float deviation, uint64_t seed);
 
   /// Fills `out`, whole blocks, with blocks of the bank that `random` chooses.
   void fill(SplitMix& random, std::span<std::byte> out) const;
 
  private:
   uint32_t block_bytes_;
-  uint64_t run_bytes_;      // what is copied at once
-  uint64_t num_starts_;     // blocks at which a run may start
+  uint64_t run_bytes_;   // what is copied at once
+  uint64_t num_starts_;  // blocks at which a run may start
   std::vector<std::byte> bank_;
 };
 

@@ -19,11 +19,6 @@
 namespace tenon {
 namespace {
 
-// Banks of random blocks: so large that equal runs are rare among the rows of a matrix. The slowest
-// encoder takes about a second for the largest bank.
-constexpr uint64_t kMinRuns = 32;
-constexpr uint64_t kMaxRuns = 256;
-
 constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
 // Of the logits: their spread is about that of a trained model's.
 constexpr double kLogitDeviation = 2.0;
@@ -76,8 +71,8 @@ class RandomTensors {
     add_matrix(layer, "attn_v", kv_width, s.width);
     add_matrix(layer, "attn_output", s.width, query_width);
     if (s.qkv_bias) {
-      for (const auto& [name, rows] : {std::pair{"attn_q", query_width}, {"attn_k", kv_width},
-                                       {"attn_v", kv_width}}) {
+      for (const auto& [name, rows] :
+           {std::pair{"attn_q", query_width}, {"attn_k", kv_width}, {"attn_v", kv_width}}) {
         add(block + name + ".bias", {rows}, Format::F32, 0.1f);
       }
     }
@@ -130,12 +125,8 @@ void add_vocabulary(uint32_t size, GgufOutput& out) {
 
 class Writer {
  public:
-  Writer(const std::shared_ptr<System>& system, const RandomShape& shape, GgufOutput& out,
-         const RandomModelOptions& options)
-      : out_(out),
-        options_(options),
-        num_runs_(std::clamp<uint64_t>(shape.width / 8, kMinRuns, kMaxRuns)),
-        chunk_(system, kChunkBytes, "a chunk of random weights") {}
+  Writer(const std::shared_ptr<System>& system, GgufOutput& out, const RandomModelOptions& options)
+      : out_(out), options_(options), chunk_(system, kChunkBytes, "a chunk of random weights") {}
 
   void write(const RandomTensor& tensor) {
     // By name, so that a tensor does not depend on those before it.
@@ -163,16 +154,15 @@ class Writer {
   const RandomBlocks& bank_of(const FormatInfo& format, float deviation) {
     const auto place = banks_.find({format.id, deviation});
     if (place != banks_.end()) return place->second;
-    return banks_
-        .try_emplace({format.id, deviation}, format, deviation, num_runs_, options_.seed)
+    return banks_.try_emplace({format.id, deviation}, format, deviation, options_.seed)
         .first->second;
   }
 
   void put(std::span<const std::byte> bytes) {
     out_.write(bytes);
     written_ += bytes.size();
-    const double fraction =
-        static_cast<double>(written_) / static_cast<double>(std::max<uint64_t>(1, out_.tensor_bytes()));
+    const double fraction = static_cast<double>(written_) /
+                            static_cast<double>(std::max<uint64_t>(1, out_.tensor_bytes()));
     if (options_.progress && !options_.progress(fraction)) {
       fail(Code::Cancelled, "writing the random model was cancelled");
     }
@@ -180,7 +170,6 @@ class Writer {
 
   GgufOutput& out_;
   const RandomModelOptions& options_;
-  uint64_t num_runs_;
   Buffer chunk_;
   uint64_t written_ = 0;
   std::map<std::pair<Format, float>, RandomBlocks> banks_;
@@ -201,7 +190,7 @@ void write_random_model(const std::shared_ptr<System>& system, const std::string
     out.add_tensor(tensor.name, tensor.shape, tensor.format);
   }
   out.begin();
-  Writer writer(system, shape, out, options);
+  Writer writer(system, out, options);
   for (const RandomTensor& tensor : tensors.all()) writer.write(tensor);
   out.commit();
 }

@@ -22,6 +22,9 @@ class BackendRuntime : public Runtime {
   [[nodiscard]] std::string description() const override {
     return executable_.device().description();
   }
+  uint64_t huge_page_bytes() override {
+    return executable_.device().host().page_use(TENON_MEMORY_WEIGHTS).huge_bytes;
+  }
   ThreadTeam& team() override { return executable_.device().host().team(); }
   void seal() override { executable_.seal(); }
   void run(const tenon_step& step) override { executable_.run(step); }

@@ -25,8 +25,10 @@ class Runtime : public WeightSink {
   ~Runtime() override = default;
 
   [[nodiscard]] virtual std::string_view backend_name() const = 0;
-  /// "AMD EPYC, avx2 kernels": what the bits of a result may depend on.
+  /// What the device says about itself ("AMD EPYC, avx2 kernels"): what the bits of a result may depend on.
   [[nodiscard]] virtual std::string description() const = 0;
+  /// Bytes of weights that lie on 2 MiB pages of this machine's memory.
+  [[nodiscard]] virtual uint64_t huge_page_bytes() = 0;
   /// The threads that steps run on; idle between steps.
   virtual ThreadTeam& team() = 0;
   /// All weights are loaded; steps may run.

@@ -52,6 +52,19 @@ TEST(HostServices, ALongErrorTextIsCut) {
   EXPECT_EQ(host->take_error(), std::string(4096, 'x'));
 }
 
+TEST(HostServices, TellsTheLargeBlocksOfAPurpose) {
+  const auto host = services(1);
+  const tenon_host& table = host->table();
+  void* weights = table.allocate(table.user, 4 * kMiB, 64, TENON_MEMORY_WEIGHTS);
+  void* scratch = table.allocate(table.user, 3 * kMiB, 64, TENON_MEMORY_SCRATCH);
+  EXPECT_EQ(host->page_use(TENON_MEMORY_WEIGHTS).bytes, 4 * kMiB);
+  EXPECT_LE(host->page_use(TENON_MEMORY_WEIGHTS).huge_bytes, 4 * kMiB);
+  EXPECT_EQ(host->page_use(TENON_MEMORY_SCRATCH).bytes, 3 * kMiB);
+  table.release(table.user, weights, 4 * kMiB, TENON_MEMORY_WEIGHTS);
+  EXPECT_EQ(host->page_use(TENON_MEMORY_WEIGHTS).bytes, 0u);
+  table.release(table.user, scratch, 3 * kMiB, TENON_MEMORY_SCRATCH);
+}
+
 TEST(HostServices, MemoryIsZeroedAndAligned) {
   auto system = std::make_shared<FaultySystem>();
   const auto host = services(1, system);

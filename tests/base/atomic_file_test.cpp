@@ -73,7 +73,8 @@ TEST(AtomicFile, RefusesWhatIsNoFile) {
   expect_error(Code::Argument, HasSubstr("must not be empty"), [&] { open(""); });
   expect_error(Code::Io, HasSubstr("/dev/null: is not a regular file"), [&] { open("/dev/null"); });
   expect_error(Code::Io, HasSubstr("is not a regular file"), [&] { open(folder.path("")); });
-  expect_error(Code::Io, HasSubstr("/nowhere/out: cannot create: no such file"), [&] { open("/nowhere/out"); });
+  expect_error(Code::Io, HasSubstr("/nowhere/out: cannot create: no such file"),
+               [&] { open("/nowhere/out"); });
   const std::string fifo = folder.path("fifo");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   expect_error(Code::Io, HasSubstr("is not a regular file"), [&] { open(fifo); });

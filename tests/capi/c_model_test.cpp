@@ -131,6 +131,21 @@ TEST(Model, TellsWhatItIs) {
   EXPECT_LT(info.tensor_bytes, 2825920u);
 }
 
+TEST(Model, TellsHowItRuns) {
+  const ModelPtr model = open_demo();
+  auto how = sized<tenon_execution>();
+  ASSERT_OK(tenon_model_execution(model.get(), &how));
+  EXPECT_GE(how.threads, 1u);
+  EXPECT_NE(std::string(how.device, how.device_length).find("kernels"), std::string::npos);
+  auto info = sized<tenon_model_summary>();
+  EXPECT_OK(tenon_model_info(model.get(), &info));
+  EXPECT_GT(how.token_multiplications, info.parameters / 2);
+  EXPECT_LE(how.token_multiplications + how.output_multiplications, info.parameters);
+  EXPECT_LE(how.step_bytes, info.tensor_bytes);
+  EXPECT_GT(how.step_bytes, info.tensor_bytes / 2);
+  EXPECT_LE(how.huge_page_bytes, uint64_t{1} << 30);
+}
+
 TEST(Model, MemoryGrowsWithTheContextAlone) {
   const ModelPtr model = open_demo();
   const auto memory_at = [&](uint64_t context) {
@@ -236,6 +251,8 @@ TEST(Model, InspectedModelTellsMemoryButDoesNotRun) {
   auto memory = sized<tenon_memory>();
   EXPECT_OK(tenon_model_memory(model.get(), 512, &memory));
   EXPECT_GT(memory.weights_bytes, 2000000u);
+  auto how = sized<tenon_execution>();
+  EXPECT_STREQ(tenon_status_name(tenon_model_execution(model.get(), &how)), "STATE");
   tenon_session* session = nullptr;
   EXPECT_STREQ(tenon_status_name(tenon_session_create(model.get(), nullptr, &session)), "STATE");
   EXPECT_EQ(session, nullptr);

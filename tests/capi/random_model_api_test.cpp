@@ -6,7 +6,7 @@
 #include <string>
 #include <tenon/tenon.hpp>
 
-#include "tests/base/temp_folder.h"
+#include "base/temp_folder.h"
 
 namespace {
 
@@ -51,8 +51,7 @@ TEST(RandomModelApi, SaysWhatIsWrong) {
   const auto cancel = [](void*, double) -> int32_t { return 1; };
   EXPECT_EQ(tenon_random_model_write(path.c_str(), "tiny", "q4_0", 0, cancel, nullptr),
             TENON_ERROR_CANCELLED);
-  EXPECT_THROW(tenon::write_random_model(path, "tiny", "q4_0",
-                                         {.progress = [](double) -> bool {
+  EXPECT_THROW(tenon::write_random_model(path, "tiny", "q4_0", {.progress = [](double) -> bool {
                                            throw std::out_of_range("mine");
                                          }}),
                std::out_of_range);

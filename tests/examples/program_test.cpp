@@ -236,11 +236,40 @@ TEST(Program, MakeModelWritesAModelThatRuns) {
 
 TEST(Program, BenchMeasuresBothPhases) {
   const std::string table = output_of("tenon bench " + kDemo + " -p 32 -n 4 -r 2");
-  EXPECT_NE(table.find("prefill"), std::string::npos);
-  EXPECT_NE(table.find("decode"), std::string::npos);
+  for (const char* word : {"prefill", "decode", "MAC/cycle", "GB/s", "llama", "q8_0", "GHz"}) {
+    EXPECT_NE(table.find(word), std::string::npos) << word << "\n" << table;
+  }
   const std::string json = output_of("tenon bench " + kDemo + " -p 32 -n 0 -r 3 --json");
   EXPECT_NE(json.find("median_tokens_per_second"), std::string::npos);
   EXPECT_EQ(json.find("decode"), std::string::npos);
+}
+
+TEST(Program, BenchMeasuresEveryCombinationOfItsLists) {
+  const std::string json = output_of("tenon bench " + kDemo +
+                                     " -p 8,16 -n 2 --sequences 1,3 --depth 0,5 -t 1 -r 1 --json"
+                                     " --cache-type f16,f32");
+  const auto count = [&](const std::string& word) {
+    size_t found = 0;
+    for (size_t at = 0; (at = json.find(word, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("\"phase\": \"prefill\""), 8u);
+  EXPECT_EQ(count("\"phase\": \"decode\""), 8u);
+  EXPECT_EQ(count("\"sequences\": 3"), 4u);
+  EXPECT_EQ(count("\"depth\": 5"), 8u);
+  EXPECT_EQ(count("\"cache_type\": \"f32\""), 9u);
+  EXPECT_EQ(count("\"fraction_of_stream_read\""), 4u);
+  for (const char* key : {"active_parameters", "bytes_per_token", "engine_version", "device",
+                          "weights_on_2mib_pages_bytes", "peak_memory_bytes", "p99"}) {
+    EXPECT_NE(json.find(key), std::string::npos) << key;
+  }
+}
+
+TEST(Program, BenchRefusesWhatItCannotMeasure) {
+  expect_error_line("tenon bench " + kDemo + " -p 8 --sequences 0", "sequences");
+  expect_error_line("tenon bench " + kDemo + " -p 8,x", "x");
+  expect_error_line("tenon bench " + kDemo + " -p 8 --cache-type f99", "f99");
+  expect_error_line("tenon bench " + kDemo + " -p 8 -t many", "many");
 }
 
 TEST(Program, BackendsListsTheBuiltInOnes) {

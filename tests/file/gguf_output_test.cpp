@@ -66,12 +66,17 @@ TEST(GgufOutput, RefusesWhatNoFileCanHold) {
   const auto add = [&out](std::vector<uint64_t> shape, Format format) {
     out.add_tensor("t", shape, format);
   };
-  expect_error(Code::Argument, HasSubstr("whole blocks of 32"), [&] { add({4, 31}, Format::Q4_0); });
+  expect_error(Code::Argument, HasSubstr("whole blocks of 32"), [&] {
+    add({4, 31}, Format::Q4_0);
+  });
   expect_error(Code::Argument, HasSubstr("0 dimensions"), [&] { add({}, Format::F32); });
-  expect_error(Code::Argument, HasSubstr("5 dimensions"), [&] { add({1, 1, 1, 1, 1}, Format::F32); });
+  expect_error(Code::Argument, HasSubstr("5 dimensions"), [&] {
+    add({1, 1, 1, 1, 1}, Format::F32);
+  });
   expect_error(Code::Argument, HasSubstr("rows of 0"), [&] { add({4, 0}, Format::F32); });
-  expect_error(Code::Argument, HasSubstr("overflows"),
-               [&] { add({uint64_t{1} << 40, uint64_t{1} << 40}, Format::F32); });
+  expect_error(Code::Argument, HasSubstr("overflows"), [&] {
+    add({uint64_t{1} << 40, uint64_t{1} << 40}, Format::F32);
+  });
   expect_error(Code::Argument, HasSubstr("cannot be written"), [&] {
     out.add_tensor(std::string(65, 'n'), std::vector<uint64_t>{1}, Format::F32);
   });

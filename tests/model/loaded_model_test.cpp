@@ -51,6 +51,13 @@ TEST(Model, SaysWhatItIs) {
   EXPECT_TRUE(model->can_run());
   const uint64_t layer = 96 * 2 + 2 * 96 * 96 + 2 * 32 * 96 + 3 * 160 * 96;
   EXPECT_EQ(model->num_parameters(), 300 * 96 + 96 + 2 * layer);
+  // Behind the queries, keys and values of the last layer only the rows of logits go on.
+  const uint64_t attended = 96 * 96 + 2 * 32 * 96;
+  const uint64_t rest = 96 * 96 + 3 * 160 * 96;
+  EXPECT_EQ(model->step_work().token_multiplications, 2 * attended + rest);
+  EXPECT_EQ(model->step_work().output_multiplications, rest + 300 * 96);
+  EXPECT_EQ(model->step_work().weight_bytes, 4 * (2 * attended + 2 * rest + 300 * 96));
+  EXPECT_THAT(std::string(model->device_description()), HasSubstr("kernels"));
 }
 
 TEST(Model, CapsTheContextNobodyAskedFor) {

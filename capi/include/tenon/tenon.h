@@ -350,6 +350,23 @@ typedef struct tenon_memory {
 TENON_API tenon_status tenon_model_memory(const tenon_model* model, uint64_t context,
                                           tenon_memory* memory);
 
+/* How the model runs here, and what speeds are measured against: decoding reads step_bytes for each
+ * step, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R *
+ * output_multiplications times, attention apart. */
+typedef struct tenon_execution {
+  uint32_t struct_size;
+  uint32_t threads;   /* that compute, the caller's included */
+  const char* device; /* as the backend describes it: "AMD EPYC, avx2 kernels" */
+  uint64_t device_length;
+  uint64_t huge_page_bytes; /* of the weights in memory, those on 2 MiB pages */
+  uint64_t step_bytes;      /* of the matrices, in the formats of the file */
+  uint64_t token_multiplications;
+  uint64_t output_multiplications;
+} tenon_execution;
+
+/* STATE for a model whose weights were not loaded. */
+TENON_API tenon_status tenon_model_execution(const tenon_model* model, tenon_execution* execution);
+
 /* Types of metadata values, with the numbers of GGUF. */
 #define TENON_VALUE_UINT8 0
 #define TENON_VALUE_INT8 1

@@ -1,0 +1,113 @@
+// The kernels between the matrices, one row at a time: RMS norm, rope, gated activation and the
+// quantisation of activations, by instruction set and width. What a decoded token passes about a
+// hundred times.
+//
+//   build-bench/bin/bench_row_kernels --benchmark_filter=avx2/rms_norm
+#include <benchmark/benchmark.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/device.h"
+#include "backends/cpu/kernels.h"
+#include "tenon/backend.h"
+
+namespace tenon::cpu {
+namespace {
+
+constexpr uint32_t kHeadDim = 64;
+
+/// Values around 1 without a pattern; untouched pages and denormals would mislead.
+std::vector<float> values(uint64_t count) {
+  std::vector<float> out(count);
+  uint32_t state = 1;
+  for (float& v : out) {
+    state = state * 1664525u + 1013904223u;
+    v = static_cast<float>(state >> 8) * 0x1p-23f - 1.0f;
+  }
+  return out;
+}
+
+void report(benchmark::State& state, uint64_t width) {
+  state.counters["values/s"] =
+      benchmark::Counter(static_cast<double>(width), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void rms_norm(benchmark::State& state, const Kernels& kernels) {
+  const auto width = static_cast<uint64_t>(state.range(0));
+  const std::vector<float> x = values(width), weight = values(width);
+  std::vector<float> y(width);
+  for (auto _ : state) {
+    kernels.rms_norm(x.data(), weight.data(), 1e-5f, y.data(), width);
+    benchmark::DoNotOptimize(y.data());
+    benchmark::ClobberMemory();
+  }
+  report(state, width);
+}
+
+void rope(benchmark::State& state, const Kernels& kernels, uint32_t style) {
+  const auto width = static_cast<uint64_t>(state.range(0));
+  const std::vector<float> x = values(width), angles = values(kHeadDim);
+  std::vector<float> y(width);
+  for (auto _ : state) {
+    for (uint64_t head = 0; head + kHeadDim <= width; head += kHeadDim) {
+      kernels.rope(style, x.data() + head, angles.data(), kHeadDim / 2, y.data() + head, kHeadDim);
+    }
+    benchmark::DoNotOptimize(y.data());
+    benchmark::ClobberMemory();
+  }
+  report(state, width);
+}
+
+void glu(benchmark::State& state, const Kernels& kernels) {
+  const auto width = static_cast<uint64_t>(state.range(0));
+  const std::vector<float> gate = values(width), up = values(width);
+  std::vector<float> y(width);
+  for (auto _ : state) {
+    kernels.glu(TENON_ACTIVATION_SILU, gate.data(), up.data(), y.data(), width);
+    benchmark::DoNotOptimize(y.data());
+    benchmark::ClobberMemory();
+  }
+  report(state, width);
+}
+
+void quantise(benchmark::State& state, const Kernels& kernels) {
+  const auto width = static_cast<uint64_t>(state.range(0));
+  const std::vector<float> x = values(width);
+  std::vector<int8_t> q(width);
+  std::vector<float> d(width / kScaleBlock), sums(d.size());
+  const QuantRows out{q.data(), d.data(), sums.data(), width};
+  for (auto _ : state) {
+    kernels.quantise(x.data(), out, 0, 0, width);
+    benchmark::DoNotOptimize(q.data());
+    benchmark::ClobberMemory();
+  }
+  report(state, width);
+}
+
+}  // namespace
+}  // namespace tenon::cpu
+
+int main(int argc, char** argv) {
+  using namespace tenon;
+  for (const char* isa : {"portable", "avx2", "avx512"}) {
+    const cpu::Kernels* kernels = cpu::choose_kernels(isa);
+    if (kernels == nullptr) continue;
+    const auto add = [&](const char* name, std::function<void(benchmark::State&)> run) {
+      benchmark::RegisterBenchmark((std::string(isa) + "/" + name).c_str(), std::move(run))
+          ->Arg(2048)
+          ->Arg(8192);
+    };
+    add("rms_norm", [kernels](benchmark::State& s) { cpu::rms_norm(s, *kernels); });
+    add("rope_adjacent",
+        [kernels](benchmark::State& s) { cpu::rope(s, *kernels, TENON_ROPE_ADJACENT); });
+    add("rope_halves",
+        [kernels](benchmark::State& s) { cpu::rope(s, *kernels, TENON_ROPE_HALVES); });
+    add("glu", [kernels](benchmark::State& s) { cpu::glu(s, *kernels); });
+    add("quantise", [kernels](benchmark::State& s) { cpu::quantise(s, *kernels); });
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

@@ -1,0 +1,151 @@
+#include "bench_machine.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "failure.h"
+
+namespace tenon_program {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kHugePage = size_t{2} << 20;
+// Four times the largest last-level cache of a common server part's slice; less would be measured
+// in the cache.
+constexpr size_t kStreamBytes = size_t{512} << 20;
+constexpr int kPasses = 5;
+
+/// Zero-filled memory on 2 MiB pages where the system gives them.
+class HugeBlock {
+ public:
+  explicit HugeBlock(size_t size) : size_(size + kHugePage) {
+    void* pages = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw Failure("no memory to measure the stream read; free 512 MiB");
+    base_ = static_cast<char*>(pages);
+    (void)madvise(base_, size_, MADV_HUGEPAGE);
+  }
+  ~HugeBlock() { munmap(base_, size_); }
+  HugeBlock(const HugeBlock&) = delete;
+  HugeBlock& operator=(const HugeBlock&) = delete;
+  [[nodiscard]] char* data() const {
+    const auto at = reinterpret_cast<uintptr_t>(base_);
+    return base_ + (kHugePage - at % kHugePage) % kHugePage;
+  }
+
+ private:
+  char* base_;
+  size_t size_;
+};
+
+/// The sum of the words in [data, data + size): eight vectors of 32 bytes at a time, so that the
+/// loop waits for memory and nothing else.
+uint64_t read_all(const char* data, size_t size) {
+  using Vector [[gnu::vector_size(32), gnu::may_alias]] = uint64_t;
+  Vector sums[8] = {};
+  for (size_t at = 0; at + 256 <= size; at += 256) {
+    __builtin_prefetch(data + at + 2048);
+    __builtin_prefetch(data + at + 2048 + 64);
+    __builtin_prefetch(data + at + 2048 + 128);
+    __builtin_prefetch(data + at + 2048 + 192);
+    for (int i = 0; i < 8; ++i) sums[i] += *reinterpret_cast<const Vector*>(data + at + 32 * i);
+  }
+  uint64_t sum = 0;
+  for (const Vector& v : sums) sum += v[0] + v[1] + v[2] + v[3];
+  return sum;
+}
+
+/// Calls work(i) on `threads` threads at once.
+template <typename Work>
+void on_threads(uint32_t threads, Work work) {
+  std::vector<std::thread> others;
+  for (uint32_t i = 1; i < threads; ++i) others.emplace_back(work, i);
+  work(0u);
+  for (std::thread& other : others) other.join();
+}
+
+}  // namespace
+
+double stream_read_rate(uint32_t threads) {
+  const HugeBlock block(kStreamBytes);
+  const size_t share = kStreamBytes / threads / 4096 * 4096;
+  std::vector<uint64_t> sums(threads);
+  double best = 0;
+  // Pass 0 writes every page: untouched ones are all the same page of zeros.
+  for (int pass = 0; pass <= kPasses; ++pass) {
+    const auto start = Clock::now();
+    on_threads(threads, [&](uint32_t i) {
+      char* mine = block.data() + i * share;
+      if (pass == 0) {
+        std::memset(mine, static_cast<int>(i + 1), share);
+      } else {
+        sums[i] += read_all(mine, share);
+      }
+    });
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (pass > 0) best = std::max(best, static_cast<double>(share * threads) / seconds);
+  }
+  // The sums must look used.
+  volatile uint64_t sink = 0;
+  for (const uint64_t sum : sums) sink = sink + sum;
+  return best;
+}
+
+double core_frequency() {
+#if defined(__x86_64__) || defined(__aarch64__)
+  constexpr int64_t kAdditions = 16;
+  constexpr int64_t kRounds = 1'000'000;
+  double best = 0;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    uint64_t x = 1;
+    const auto start = Clock::now();
+    for (int64_t i = 0; i < kRounds; ++i) {
+#if defined(__x86_64__)
+#define TENON_ADD "add %1, %0\n\t"
+#else
+#define TENON_ADD "add %0, %0, %1\n\t"
+#endif
+      // Registers, not constants: processors fold chains of additions of constants.
+      asm volatile(
+          TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD
+              TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD TENON_ADD
+          : "+r"(x)
+          : "r"(i)
+          : "cc");
+#undef TENON_ADD
+    }
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    best = std::max(best, static_cast<double>(kAdditions * kRounds) / seconds);
+  }
+  return best;
+#else
+  return 0;
+#endif
+}
+
+void PeakMemory::restart() {
+  // Documented in proc(5): 5 sets the peak to what is held now.
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+uint64_t PeakMemory::bytes() const {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    unsigned long long kib = 0;
+    if (std::sscanf(line.c_str(), "VmHWM: %llu", &kib) == 1) return uint64_t{kib} * 1024;
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace tenon_program

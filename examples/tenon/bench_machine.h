@@ -1,0 +1,25 @@
+// What a speed is measured against: the machine's own figures, taken by this program itself.
+#pragma once
+
+#include <cstdint>
+
+namespace tenon_program {
+
+/// Bytes per second that `threads` threads read together from memory in one sequential stream each:
+/// the best of several passes over a block that no cache holds, on 2 MiB pages where the system
+/// gives them. Takes about a quarter of a second.
+double stream_read_rate(uint32_t threads);
+
+/// Cycles per second of one core while it computes, from a chain of additions that each take a
+/// cycle. 0 where this processor's additions are not known to.
+double core_frequency();
+
+/// Most bytes of memory that this process held since restart(), or since it began where the system
+/// cannot start again.
+class PeakMemory {
+ public:
+  void restart();
+  [[nodiscard]] uint64_t bytes() const;
+};
+
+}  // namespace tenon_program

@@ -1,0 +1,44 @@
+// How the results of `tenon bench` are shown: a table for people, JSON for programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tenon/tenon.hpp>
+#include <vector>
+
+#include "bench_cells.h"
+
+namespace tenon_program {
+
+/// The cells measured with one loading of the model.
+struct BenchRun {
+  std::string cache_type;
+  tenon_execution execution{};  ///< its texts are not to be used: the model is gone
+  std::string device;
+  uint64_t kv_bytes_per_token = 0;
+  double load_seconds = 0;
+  double frequency = 0;  ///< cycles per second of a core; 0: unknown
+  std::vector<BenchResult> results;
+};
+
+/// What holds for all runs.
+struct BenchReport {
+  std::string path;
+  std::string name;
+  std::string architecture;
+  std::string backend;
+  std::string formats;  ///< "q4_K 73 %, q6_K 27 %": of the bytes
+  std::string options;  ///< as they were given
+  uint64_t parameters = 0;
+  uint64_t tensor_bytes = 0;
+  uint64_t repetitions = 0;
+  std::vector<BenchRun> runs;
+};
+
+/// Fills what a loaded model says about itself.
+void describe_model(const tenon::Model& model, BenchReport& report, BenchRun& run);
+
+std::string bench_table(const BenchReport& report);
+std::string bench_json(const BenchReport& report);
+
+}  // namespace tenon_program
