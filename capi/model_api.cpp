@@ -141,7 +141,7 @@ tenon_status tenon_model_execution(const tenon_model* model, tenon_execution* ex
     const tenon::StepWork work = of_handle.step_work();
     tenon_execution out{};
     out.threads = runtime.team().num_threads();
-    put_text(of_handle.description(), out.device, out.device_length);
+    put_text(of_handle.device_description(), out.device, out.device_length);
     out.huge_page_bytes = runtime.huge_page_bytes();
     out.step_bytes = work.weight_bytes;
     out.token_multiplications = work.token_multiplications;

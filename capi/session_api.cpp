@@ -154,7 +154,9 @@ tenon_status tenon_session_generate(tenon_session* session, tenon_sampler* sampl
     const uint64_t room = call->session->context() - call->session->position();
     // With no room at all the first draw tells both numbers of the limit.
     const uint64_t limit = max_tokens != 0 ? max_tokens : std::max<uint64_t>(room, 1);
-    if (draws.grammar() != nullptr) draws.grammar()->set_token_limit(std::min(limit, room));
+    if (tenon::GrammarMatcher* grammar = draws.sampler->grammar(); grammar != nullptr) {
+      grammar->set_token_limit(std::min(limit, room));
+    }
     for (uint64_t i = 1; i <= limit; ++i) {
       tenon_piece piece = draw(*call, draws);
       if (i == limit && piece.finish == TENON_FINISH_NONE) {

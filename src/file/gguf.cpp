@@ -15,7 +15,6 @@
 namespace tenon {
 namespace {
 
-constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
 
 // The smallest key with its value: length, one byte of key, type, one byte of value.
 constexpr uint64_t kMinKeyValueBytes = 8 + 1 + 4 + 1;
@@ -42,7 +41,7 @@ void check_count(const SourceReader& reader, uint64_t count, uint64_t limit,
 
 Counts read_counts(SourceReader& reader) {
   const auto magic = reader.read<uint32_t>("magic");
-  if (magic != kMagic) {
+  if (magic != kGgufMagic) {
     fail(Code::Format, "{}: magic is 0x{:08x}, not that of GGUF", reader.name(), magic);
   }
   const auto version = reader.read<uint32_t>("version");

@@ -13,6 +13,7 @@
 
 namespace tenon {
 
+inline constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
 /// Far above every model there is; bounds the memory that a hostile file can ask for.
 inline constexpr uint64_t kMaxGgufTensors = 262144;
 inline constexpr uint64_t kMaxGgufTensorNameBytes = 64;  // by the specification

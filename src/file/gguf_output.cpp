@@ -12,7 +12,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
 constexpr uint32_t kVersion = 3;
 
 template <typename T>
@@ -107,7 +106,7 @@ void GgufOutput::pad() {
 
 void GgufOutput::begin() {
   std::vector<std::byte> header;
-  put(header, kMagic);
+  put(header, kGgufMagic);
   put(header, kVersion);
   put<uint64_t>(header, tensors_.size());
   put<uint64_t>(header, num_keys_);

@@ -103,7 +103,7 @@ class Model {
   [[nodiscard]] Runtime& runtime() const;
   [[nodiscard]] StepWork step_work() const;
   /// What the device in use says about itself; empty when nothing runs the model.
-  [[nodiscard]] std::string_view description() const { return device_description_; }
+  [[nodiscard]] std::string_view device_description() const { return device_description_; }
   /// The name of the backend in use, or empty.
   [[nodiscard]] std::string_view backend_name() const;
   /// Positions of a session that asks for none in particular.

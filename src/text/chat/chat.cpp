@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/chat/conversation.h"
+#include "text/chat_formats/json_scan.h"
 #include "text/template/jinja_strftime.h"
 #include "text/template/json_values.h"
 
