@@ -32,6 +32,21 @@ constexpr NamedType kTypes[] = {{"f32", TENON_TYPE_F32},
                                 {"int8", TENON_CACHE_INT8},
                                 {"q4", TENON_CACHE_Q4}};
 
+/// Zeroed memory at the start of a cache line, as the backend has it.
+class Lines {
+ public:
+  explicit Lines(uint64_t size_bytes) : memory_(size_bytes + kLine) {
+    const auto address = reinterpret_cast<uintptr_t>(memory_.data());
+    data_ = memory_.data() + (kLine - address % kLine);
+  }
+  [[nodiscard]] uint8_t* data() const { return data_; }
+
+ private:
+  static constexpr uint64_t kLine = 64;
+  std::vector<uint8_t> memory_;
+  uint8_t* data_;
+};
+
 /// A cache of `context` random positions.
 struct Cache {
   Cache(const Kernels& kernels, const CacheBlock& shape, uint32_t context)
@@ -50,7 +65,7 @@ struct Cache {
       }
     }
   }
-  std::vector<uint8_t> bytes;
+  Lines bytes;
   std::vector<const uint8_t*> blocks;
 };
 
@@ -63,7 +78,7 @@ void run(benchmark::State& state, const Kernels& kernels, uint32_t type) {
   std::normal_distribution<float> values;
   std::vector<float> q(uint64_t{tokens} * kHeads * kDim);
   std::vector<float> out(q.size());
-  std::vector<float> scratch(attention_scratch_floats(uint64_t{tokens} * kHeads, shape) + 16);
+  const Lines scratch(attention_scratch_floats(uint64_t{tokens} * kHeads, shape) * sizeof(float));
   for (float& v : q) v = values(random);
   AttentionArgs args{.blocks = cache.blocks.data(),
                      .area_offset = 0,
@@ -82,7 +97,7 @@ void run(benchmark::State& state, const Kernels& kernels, uint32_t type) {
                      .soft_cap = 0.0f,
                      .sinks = nullptr,
                      .parts = nullptr,
-                     .scratch = scratch.data()};
+                     .scratch = reinterpret_cast<float*>(scratch.data())};
   uint64_t area = 0;
   for (auto _ : state) {
     args.area_offset = area * shape.area_bytes();
