@@ -52,7 +52,10 @@ void Engine::reuse_blocks(Request& request, std::span<const Hash128> keys) {
     request.num_reused += cached - sequence.cached();
     metrics_.reused_tokens_total += cached - sequence.cached();
     if (request.generation != nullptr) {
-      request.generation->reuse.reused_tokens += cached - sequence.cached();
+      // A preempted request finds its own blocks again.
+      ReuseReport& reuse = request.generation->reuse;
+      reuse.reused_tokens =
+          std::min(reuse.prompt_tokens, reuse.reused_tokens + cached - sequence.cached());
     }
     sequence.set_cached(cached);
   }
@@ -131,6 +134,7 @@ void Engine::drop(Work& work) noexcept {
 
 void Engine::refuse(Work& work) noexcept {
   Request& request = request_of(work);
+  request.sequence->roll_back();
   std::exception_ptr failure = std::exchange(request.failure, nullptr);
   if (!failure) {
     try {

@@ -134,8 +134,10 @@ void Session::compute(uint64_t num_tokens, Outputs outputs, float* logits) {
     throw;
   }
   const uint64_t elapsed = system.now_ns() - start;
+  // What was preempted meanwhile may have found its own blocks again.
+  const uint64_t advanced = sequence_.cached() - before;
   (generated ? stats_.decode_tokens : stats_.prefill_tokens) +=
-      sequence_.cached() - before - num_reused;
+      advanced - std::min(advanced, num_reused);
   (generated ? stats_.decode_ns : stats_.prefill_ns) += elapsed;
 }
 
