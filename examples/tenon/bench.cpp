@@ -53,7 +53,8 @@ std::string option_default(std::string_view name) {
 
 /// Loads the model and measures all cells with it.
 BenchRun run_once(const BenchFlags& flags, const std::vector<BenchCell>& cells,
-                  const tenon::ExtraOptions& options, BenchReport& report) {
+                  const tenon::ExtraOptions& options, RecentStreamRate& stream,
+                  BenchReport& report) {
   PeakMemory peak;
   peak.restart();
   BenchRun run;
@@ -73,8 +74,7 @@ BenchRun run_once(const BenchFlags& flags, const std::vector<BenchCell>& cells,
     run.results.push_back(run_cell(model, cells[i], flags.repetitions, progress));
     BenchResult& result = run.results.back();
     result.peak_bytes = peak.bytes();
-    // In the same minute, since what the memory gives changes with the neighbours.
-    if (result.cell.decode) result.stream_rate = stream_read_rate(run.execution.threads);
+    if (result.cell.decode) result.stream_rate = stream.get(run.execution.threads);
     peak.restart();
   }
   return run;
@@ -91,13 +91,14 @@ void bench(const BenchFlags& flags) {
   for (const auto& [key, value] : flags.model_options.values()) {
     report.options += (report.options.empty() ? "" : " ") + key + "=" + value;
   }
+  RecentStreamRate stream;
   const std::vector<std::string> unset{""};
   for (const std::string& cache_type : flags.cache_types.empty() ? unset : flags.cache_types) {
     for (const std::string& threads : flags.threads.empty() ? unset : flags.threads) {
       tenon::ExtraOptions options = flags.model_options.values();
       if (!cache_type.empty()) options.emplace_back("cache_type", cache_type);
       if (!threads.empty()) options.emplace_back("threads", threads);
-      BenchRun run = run_once(flags, cells, options, report);
+      BenchRun run = run_once(flags, cells, options, stream, report);
       run.cache_type = cache_type.empty() ? option_default("cache_type") : cache_type;
       report.runs.push_back(std::move(run));
     }

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,9 +21,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kHugePage = size_t{2} << 20;
-// Four times the largest last-level cache of a common server part's slice; less would be measured
-// in the cache.
-constexpr size_t kStreamBytes = size_t{512} << 20;
+// A block of less than twice the last cache would be measured in the cache.
+constexpr size_t kLeastBlock = size_t{256} << 20;
+constexpr size_t kLargestBlock = size_t{1} << 30;
 constexpr int kPasses = 5;
 
 /// Zero-filled memory on 2 MiB pages where the system gives them.
@@ -30,7 +31,7 @@ class HugeBlock {
  public:
   explicit HugeBlock(size_t size) : size_(size + kHugePage) {
     void* pages = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) throw Failure("no memory to measure the stream read; free 512 MiB");
+    if (pages == MAP_FAILED) throw Failure("no memory to measure the stream read; free 1 GiB");
     base_ = static_cast<char*>(pages);
     (void)madvise(base_, size_, MADV_HUGEPAGE);
   }
@@ -64,6 +65,11 @@ uint64_t read_all(const char* data, size_t size) {
   return sum;
 }
 
+size_t block_bytes() {
+  const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return std::clamp(2 * static_cast<size_t>(std::max(cache, 0L)), kLeastBlock, kLargestBlock);
+}
+
 /// Calls work(i) on `threads` threads at once.
 template <typename Work>
 void on_threads(uint32_t threads, Work work) {
@@ -76,8 +82,9 @@ void on_threads(uint32_t threads, Work work) {
 }  // namespace
 
 double stream_read_rate(uint32_t threads) {
-  const HugeBlock block(kStreamBytes);
-  const size_t share = kStreamBytes / threads / 4096 * 4096;
+  const size_t size = block_bytes();
+  const HugeBlock block(size);
+  const size_t share = size / threads / 4096 * 4096;
   std::vector<uint64_t> sums(threads);
   double best = 0;
   // Pass 0 writes every page: untouched ones are all the same page of zeros.
@@ -98,6 +105,16 @@ double stream_read_rate(uint32_t threads) {
   volatile uint64_t sink = 0;
   for (const uint64_t sum : sums) sink = sink + sum;
   return best;
+}
+
+double RecentStreamRate::get(uint32_t threads) {
+  constexpr std::chrono::seconds kFresh(30);
+  if (rate_ == 0 || threads != threads_ || Clock::now() - when_ > kFresh) {
+    rate_ = stream_read_rate(threads);
+    threads_ = threads;
+    when_ = Clock::now();
+  }
+  return rate_;
 }
 
 double core_frequency() {

@@ -1,14 +1,27 @@
 // What a speed is measured against: the machine's own figures, taken by this program itself.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 namespace tenon_program {
 
 /// Bytes per second that `threads` threads read together from memory in one sequential stream each:
 /// the best of several passes over a block that no cache holds, on 2 MiB pages where the system
-/// gives them. Takes about a quarter of a second.
+/// gives them. Takes some tenths of a second.
 double stream_read_rate(uint32_t threads);
+
+/// stream_read_rate() of the last half minute: what the memory gives changes with the neighbours,
+/// and measuring it more often would take longer than what it is for.
+class RecentStreamRate {
+ public:
+  double get(uint32_t threads);
+
+ private:
+  double rate_ = 0;
+  uint32_t threads_ = 0;
+  std::chrono::steady_clock::time_point when_{};
+};
 
 /// Cycles per second of one core while it computes, from a chain of additions that each take a
 /// cycle. 0 where this processor's additions are not known to.

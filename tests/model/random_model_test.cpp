@@ -77,7 +77,7 @@ TEST(RandomModel, TokenizesText) {
   const auto model = Model::load(folder.path("m"), {});
   const Tokenizer& tokenizer = *model->tokenizer();
   const std::vector<Token> tokens = tokenizer.encode("the \xc3\xa9t\xc3\xa9\n", {});
-  EXPECT_LT(tokens.size(), 9u);
+  EXPECT_LT(tokens.size(), 10u);  // of 10 bytes: there are merges
   EXPECT_EQ(tokenizer.decode(tokens, {}), "the \xc3\xa9t\xc3\xa9\n");
 }
 
