@@ -22,6 +22,8 @@ enum class Magic : uint32_t {
   Request = 0x71657274u,
   Grammar = 0x6d726774u,
   GrammarCache = 0x63726774u,
+  Chat = 0x74686374u,
+  ChatReply = 0x70726374u,
 };
 
 /// Base of the structs behind the handles. Derived says which magic word is its own in kMagic and

@@ -116,6 +116,16 @@ constexpr std::array kTable = {
          "How many times as long a step of single tokens may take with prompts beside them."),
     boolean(TENON_SCOPE_ENGINE, "prefix_cache",
             "Compute equal beginnings of texts once and keep them while there is room.", true),
+    text(TENON_SCOPE_CHAT, "template", "", "", "Source of the chat template; empty: the model's."),
+    text(TENON_SCOPE_CHAT, "template_name", "", "",
+         "Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one."),
+    text(TENON_SCOPE_CHAT, "chat_format", "auto", "",
+         "How the model writes its answers: a family such as hermes, llama3 or harmony; auto: by "
+         "the template."),
+    boolean(TENON_SCOPE_CHAT, "template_raw",
+            "Hand messages to the template as they are, without adapting parts and arguments."),
+    integer(TENON_SCOPE_CHAT, "template_time_ms", 1, 600000, 100,
+            "Longest time that a template may run, in milliseconds."),
 };
 
 tenon_option from_parameter(const SamplerParameter& parameter) {

@@ -16,12 +16,12 @@ model=examples/models/demo-q8_0.gguf
 question="Tell me a story about a fox named Lily."
 echo
 echo "== $question"
-build/bin/tenon run "$model" --parse-special -n 200 \
-  $'<|im_start|>user\n'"$question"$'<|im_end|>\n<|im_start|>assistant\n'
+build/bin/tenon chat "$model" -n 200 --message "$question"
 echo
 cat <<TEXT
 
 == What to try next
+  build/bin/tenon chat $model          talk with it
   build/bin/hello_cpp $model           the program of the README
   build/bin/tenon inspect $model       what is in a model file
   build/bin/tenon run OTHER.gguf "Once upon a time" -n 100

@@ -16,5 +16,7 @@ void add_bench(CLI::App& app);
 void add_make_model(CLI::App& app);
 void add_backends(CLI::App& app);
 void add_grammar(CLI::App& app);
+void add_render(CLI::App& app);
+void add_chat(CLI::App& app);
 
 }  // namespace tenon_program

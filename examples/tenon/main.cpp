@@ -57,6 +57,8 @@ int run(int argc, char** argv) {
   add_make_model(app);
   add_backends(app);
   add_grammar(app);
+  add_render(app);
+  add_chat(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

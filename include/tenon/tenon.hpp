@@ -10,6 +10,7 @@
 #pragma once
 
 #include <tenon/backends.hpp>
+#include <tenon/chat.hpp>
 #include <tenon/engine.hpp>
 #include <tenon/error.hpp>
 #include <tenon/grammar.hpp>

@@ -39,7 +39,7 @@ TEST(Options, ListIsCompleteAndConsistent) {
     EXPECT_TRUE(names.insert(option.name).second) << "twice";
     EXPECT_GT(std::string(option.doc).size(), 20u);
     EXPECT_GE(option.scope, TENON_SCOPE_MODEL);
-    EXPECT_LE(option.scope, TENON_SCOPE_ENGINE);
+    EXPECT_LE(option.scope, TENON_SCOPE_CHAT);
     EXPECT_LE(option.int_minimum, option.int_default);
     EXPECT_LE(option.int_default, option.int_maximum);
     EXPECT_LE(option.float_minimum, option.float_default);

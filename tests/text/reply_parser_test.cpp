@@ -1,14 +1,13 @@
 // Answers of every family taken apart, in one piece and in every other way.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "text/chat_formats/reply_parser.h"
 
 #include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 #include <vector>
-
-#include "text/chat_formats/reply_parser.h"
 
 namespace tenon {
 namespace {
@@ -111,8 +110,7 @@ const std::vector<Case>& cases() {
        " | a<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": oops}}</tool_call>b |"},
       {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1",
        " | <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1 |"},
-      {"hermes", "<tool_call>no json</tool_call> end",
-       " | <tool_call>no json</tool_call> end |"},
+      {"hermes", "<tool_call>no json</tool_call> end", " | <tool_call>no json</tool_call> end |"},
       {"hermes", "1 < 2 <tool", " | 1 < 2 <tool |"},
       {"qwen3-coder",
        "ok\n<tool_call>\n<function=f>\n<parameter=s>\nline\n2\n</parameter>\n<parameter=n>\n5\n"

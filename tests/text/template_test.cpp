@@ -1,4 +1,5 @@
-// The template language: recorded results of Jinja2, limits, and which bytes are the template's own.
+// The template language: recorded results of Jinja2, limits, and which bytes are the template's
+// own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -82,8 +83,9 @@ TEST(Template, StopsWhatDoesNotEnd) {
   uint64_t clock = 0;
   Limits limits;
   limits.now_ns = [&clock] { return clock += 50'000; };  // per look
-  const std::string loops = "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}"
-                            "{% endfor %}";
+  const std::string loops =
+      "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}"
+      "{% endfor %}";
   EXPECT_THAT(error_of(loops, limits), testing::HasSubstr("more than 100 ms"));
   EXPECT_THAT(error_of(loops), testing::HasSubstr("steps"));
   EXPECT_THAT(error_of("{{ range(10**9) }}"), testing::HasSubstr("Range too big"));
@@ -164,8 +166,7 @@ TEST(Template, KnowsWhichBytesAreForeign) {
   EXPECT_EQ(marked("{{ m.content|tojson }}!", m), "[\" <a><b> \"]!");
   EXPECT_EQ(marked("{{ {'k': m} }}", m), "[{'k': {'role': 'user', 'content': ' <a><b> '}}]");
   EXPECT_EQ(marked("{% set x %}<{{ m.content }}>{% endset %}{{ x }}", m), "<[ <a><b> ]>");
-  EXPECT_EQ(marked("{% macro f(c) %}<{{ c }}>{% endmacro %}{{ f(m.content) }}", m),
-            "<[ <a><b> ]>");
+  EXPECT_EQ(marked("{% macro f(c) %}<{{ c }}>{% endmacro %}{{ f(m.content) }}", m), "<[ <a><b> ]>");
   EXPECT_EQ(marked("{% for c in m.content %}{{ c }}{% endfor %}", m), "[ <a><b> ]");
   EXPECT_EQ(marked("{% for k in m %}{{ k }},{% endfor %}", m), "[role],[content],");
   // Known roles may be part of a mark; others not.

@@ -49,8 +49,8 @@ void check_case(const ChatTemplate& chat, const Value& file, const Value& conver
   } catch (const Error& caught) {
     EXPECT_EQ(caught.code(), Code::Template) << caught.what();
     EXPECT_NE(error, "") << caught.what();
-    EXPECT_NE(std::string(caught.what()).find(error), std::string::npos)
-        << caught.what() << "\n" << error;
+    EXPECT_NE(std::string(caught.what()).find(error), std::string::npos) << caught.what() << "\n"
+                                                                         << error;
   }
 }
 
@@ -61,7 +61,8 @@ TEST(TemplateVectors, RenderAsJinja2) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".jinja") continue;
     SCOPED_TRACE(entry.path().filename());
-    const std::filesystem::path cases = std::filesystem::path(entry.path()).replace_extension("json");
+    const std::filesystem::path cases =
+        std::filesystem::path(entry.path()).replace_extension("json");
     const Value file = jinja::value_from_json(content_of(cases), "cases");
     const ChatTemplate chat(content_of(entry.path()), entry.path().filename().string());
     for (const Value& one : file.entries().find("cases")->items().values) {

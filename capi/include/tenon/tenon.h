@@ -5,7 +5,7 @@
  * This file is the manual. Reading order:
  *   1 conventions   2 the short way   3 errors, version   4 options   5 models: sources, callbacks
  *   6 what is in a model   7 tokenizer   8 sessions   9 samplers   10 backends   11 engines
- *   12 grammars   13 random models
+ *   12 grammars   13 random models   14 chats
  *
  * A whole program, without its error handling (examples/hello_c has it):
  *
@@ -92,6 +92,8 @@ typedef struct tenon_engine tenon_engine;
 typedef struct tenon_request tenon_request;
 typedef struct tenon_grammar tenon_grammar;
 typedef struct tenon_grammar_cache tenon_grammar_cache;
+typedef struct tenon_chat tenon_chat;
+typedef struct tenon_chat_reply tenon_chat_reply;
 
 /* ---- 2. The short way ----------------------------------------------------------------------- */
 
@@ -215,6 +217,7 @@ TENON_API tenon_status tenon_options_parse(tenon_options* options, const char* k
 #define TENON_SCOPE_SESSION 2 /* tenon_session_create, tenon_engine_open_session */
 #define TENON_SCOPE_SAMPLER 3 /* tenon_sampler_create */
 #define TENON_SCOPE_ENGINE 4  /* tenon_engine_create */
+#define TENON_SCOPE_CHAT 5    /* tenon_chat_create */
 
 #define TENON_OPTION_INT 1
 #define TENON_OPTION_FLOAT 2
@@ -868,6 +871,91 @@ TENON_API tenon_status tenon_random_model_write(const char* path, const char* sh
                                                 const char* format, uint64_t seed,
                                                 int32_t (*progress)(void* user, double fraction),
                                                 void* user);
+
+/* ---- 14. Chats ---------------------------------------------------------------------------------
+ *
+ * A chat turns a conversation into the prompt that its model was trained on, by the template in the
+ * model or one of yours, and takes the model's answer apart: content, reasoning, tool calls. What
+ * stands in messages, tools and variables never becomes a control token, whatever it spells.
+ *
+ * A conversation is a JSON object:
+ *   messages               [{"role": "user", "content": "..."}, ...]; content may be a list of parts,
+ *                          {"type": "text", "text": "..."}; "tool_calls" and "tool" messages as in
+ *                          the answers that tenon_chat_reply_message makes
+ *   tools                  [{"type": "function", "function": {"name", "description", "parameters"}}]
+ *   tool_choice            "auto", "required", "none" (the model sees no tools) or {"type":
+ *                          "function", "function": {"name": ...}} (it sees this one only)
+ *   add_generation_prompt  true unless given: the prompt ends where the answer begins
+ *   now                    local time, "2026-01-02T03:04:05", for templates that tell the date
+ *   variables              an object whose members become variables of the template
+ *   enable_thinking, ...   every other member becomes a variable, too
+ * Chats are immutable: any thread. A reply: one thread at a time.
+ */
+
+/* model: whose template and tokenizer are used; NULL with the option "template", for text only.
+ * options: NULL, or of scope CHAT. TEMPLATE (line and reason) for a bad template, STATE when the
+ * model has none. */
+TENON_API tenon_status tenon_chat_create(const tenon_model* model, const tenon_options* options,
+                                         tenon_chat** chat);
+TENON_API void tenon_chat_destroy(tenon_chat* chat);
+
+/* The family by which answers are read: "hermes", "plain", ... Lives for ever. */
+TENON_API tenon_status tenon_chat_format(const tenon_chat* chat, const char** name);
+
+/* The prompt as text; see "Buffers" in 1. TEMPLATE where the template raises an error, runs longer
+ * than the option "template_time_ms", or writes more than 16 MB. */
+TENON_API tenon_status tenon_chat_render(const tenon_chat* chat, const char* conversation,
+                                         size_t length, char* text, size_t capacity,
+                                         size_t* needed);
+
+/* The prompt as tokens, begin token included: for tenon_session_append_tokens. */
+TENON_API tenon_status tenon_chat_encode(const tenon_chat* chat, const char* conversation,
+                                         size_t length, tenon_token* tokens, size_t capacity,
+                                         size_t* num_tokens);
+
+#define TENON_CHAT_CONTENT 1
+#define TENON_CHAT_REASONING 2
+#define TENON_CHAT_CALL_BEGIN 3 /* text: the name of the tool; id */
+#define TENON_CHAT_ARGUMENTS 4  /* more of the call's JSON */
+#define TENON_CHAT_CALL_END 5
+#define TENON_CHAT_CALL_RETRACT 6 /* the call was broken: forget it; its text follows as content */
+
+/* A piece of an answer. Valid until the callback returns. */
+typedef struct tenon_chat_delta {
+  uint32_t struct_size;
+  int32_t kind;     /* TENON_CHAT_* */
+  uint64_t call;    /* number of the call, of the CALL and ARGUMENTS kinds */
+  const char* text; /* whole characters */
+  uint64_t length;
+  const char* id; /* CALL_BEGIN: as the model wrote it, or made up */
+  uint64_t id_length;
+} tenon_chat_delta;
+
+typedef void (*tenon_chat_callback)(void* user, const tenon_chat_delta* delta);
+
+/* Begins to read the answer to a conversation. */
+TENON_API tenon_status tenon_chat_reply_create(const tenon_chat* chat, const char* conversation,
+                                               size_t length, tenon_chat_reply** reply);
+TENON_API void tenon_chat_reply_destroy(tenon_chat_reply* reply);
+
+/* Takes the next token of the answer, or text in any pieces (with the control tokens as text), and
+ * hands out what it amounts to. on_delta may be NULL. The pieces do not matter: the same text gives
+ * the same answer. STATE for tokens when the chat has no model. */
+TENON_API tenon_status tenon_chat_reply_push_token(tenon_chat_reply* reply, tenon_token token,
+                                                   tenon_chat_callback on_delta, void* user);
+TENON_API tenon_status tenon_chat_reply_push_text(tenon_chat_reply* reply, const char* text,
+                                                  size_t length, tenon_chat_callback on_delta,
+                                                  void* user);
+
+/* The answer is complete. A call that is not becomes content. */
+TENON_API tenon_status tenon_chat_reply_finish(tenon_chat_reply* reply,
+                                               tenon_chat_callback on_delta, void* user);
+
+/* The answer so far as a message: {"role": "assistant", "content", "reasoning_content",
+ * "tool_calls"}, to be put behind the conversation's messages. Valid until the next call on the
+ * reply. */
+TENON_API tenon_status tenon_chat_reply_message(tenon_chat_reply* reply, const char** json,
+                                                size_t* length);
 
 #ifdef __cplusplus
 }

@@ -105,8 +105,8 @@ jinja::Text Chat::render_template(ChatTemplate::Variables variables,
 
 ChatPrompt Chat::render(std::string_view conversation) const {
   Conversation given = read_conversation(
-      conversation, {.join_parts = joins_parts_,
-                     .parse_arguments = options_.adapt && !keeps_arguments_});
+      conversation,
+      {.join_parts = joins_parts_, .parse_arguments = options_.adapt && !keeps_arguments_});
   ChatTemplate::Variables variables = special_tokens();
   for (auto& entry : given.variables) {
     std::erase_if(variables, [&](const auto& known) { return known.first == entry.first; });
@@ -141,8 +141,10 @@ ReplyParser Chat::make_parser(const ChatPrompt& prompt) const {
 
 std::string message_json(const ReplyMessage& message) {
   std::string out = R"({"role": "assistant", "content": )";
-  if (message.content.empty() && !message.calls.empty()) out += "null";
-  else append_json_string(message.content, out);
+  if (message.content.empty() && !message.calls.empty())
+    out += "null";
+  else
+    append_json_string(message.content, out);
   if (!message.reasoning.empty()) {
     out += R"(, "reasoning_content": )";
     append_json_string(message.reasoning, out);

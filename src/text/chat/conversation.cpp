@@ -61,7 +61,8 @@ Value with_parsed_arguments(const Value& calls) {
     try {
       const Value parsed = jinja::value_from_json(arguments->text().view(), "arguments");
       const bool is_object = parsed.is(Kind::Dict);
-      out.push_back(is_object ? with(call, "function", with(*function, "arguments", parsed)) : call);
+      out.push_back(is_object ? with(call, "function", with(*function, "arguments", parsed))
+                              : call);
     } catch (const Error&) {
       out.push_back(call);  // what a model wrote need not be JSON
     }

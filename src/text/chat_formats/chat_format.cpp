@@ -15,11 +15,11 @@ constexpr ChatFormat kPlainFormat{.name = "plain", .think = {}};
 
 // In the order of detection: what is told by rarer marks comes first.
 constexpr std::array<const ChatFormat*, 21> kFormats{
-    &kPlainFormat,        &kHarmonyFormat,    &kKimiFormat,        &kDeepSeekDsmlFormat,
-    &kDeepSeekV3Format,   &kDeepSeekV31Format, &kMiniMaxM2Format,  &kMiniMaxM1Format,
-    &kMistralFormat,      &kGemma4Format,     &kGemmaFormat,       &kApertusFormat,
-    &kCommandFormat,      &kNemotronFormat,   &kSeedFormat,        &kQwen3CoderFormat,
-    &kGlmFormat,          &kGranite3Format,   &kHermesFormat,      &kLlama3Format,
+    &kPlainFormat,      &kHarmonyFormat,     &kKimiFormat,      &kDeepSeekDsmlFormat,
+    &kDeepSeekV3Format, &kDeepSeekV31Format, &kMiniMaxM2Format, &kMiniMaxM1Format,
+    &kMistralFormat,    &kGemma4Format,      &kGemmaFormat,     &kApertusFormat,
+    &kCommandFormat,    &kNemotronFormat,    &kSeedFormat,      &kQwen3CoderFormat,
+    &kGlmFormat,        &kGranite3Format,    &kHermesFormat,    &kLlama3Format,
     &kReasoningFormat};
 
 bool contains_all(std::string_view source, std::span<const std::string_view> texts) {
@@ -34,8 +34,9 @@ bool contains_all(std::string_view source, std::span<const std::string_view> tex
 std::span<const ChatFormat* const> chat_formats() { return kFormats; }
 
 const ChatFormat* find_chat_format(std::string_view name) {
-  const auto found = std::find_if(kFormats.begin(), kFormats.end(),
-                                  [name](const ChatFormat* format) { return format->name == name; });
+  const auto found =
+      std::find_if(kFormats.begin(), kFormats.end(),
+                   [name](const ChatFormat* format) { return format->name == name; });
   return found == kFormats.end() ? nullptr : *found;
 }
 

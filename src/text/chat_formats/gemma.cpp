@@ -90,8 +90,10 @@ class GemmaCalls : public CallGrammar {
     while (word.ends_with(' ')) word.remove_suffix(1);
     std::string json;
     const bool is_value = c != ':' && is_json(word);
-    if (is_value) json = word;
-    else if (!word.empty()) append_json_string(word, json);
+    if (is_value)
+      json = word;
+    else if (!word.empty())
+      append_json_string(word, json);
     word_.clear();
     json += c;
     if (c == ',' || c == ':') json += ' ';

@@ -74,8 +74,9 @@ class HarmonyReply : public ReplyLayout {
     }
     in.forget();
     const size_t channel = header.find("<|channel|>");
-    const std::string_view what =
-        channel == header.npos ? std::string_view(header) : std::string_view(header).substr(channel + 11);
+    const std::string_view what = channel == header.npos
+                                      ? std::string_view(header)
+                                      : std::string_view(header).substr(channel + 11);
     state_ = what.find("analysis") != what.npos ? State::Reasoning : State::Content;
     return true;
   }
@@ -83,8 +84,10 @@ class HarmonyReply : public ReplyLayout {
   bool body(ReplyInput& in, ReplyBuilder& out) {
     const ReplyInput::Found found = in.find(kEnds);
     const std::string_view text = in.rest().substr(0, found.at);
-    if (state_ == State::Reasoning) out.reasoning(text);
-    else out.content(text);
+    if (state_ == State::Reasoning)
+      out.reasoning(text);
+    else
+      out.content(text);
     in.skip(found.at);
     in.forget();
     if (found.which == kEnds.size()) return false;

@@ -48,8 +48,10 @@ Step copy_json(ReplyInput& in, JsonScan& scan, std::string& out) {
     const bool belongs = state != JsonScan::State::Complete || scan.took_last();
     if (belongs) {
       // Models write line breaks into strings as they are.
-      if (scan.in_string() && static_cast<uint8_t>(c) < 0x20) append_json_escaped({&c, 1}, out);
-      else out += c;
+      if (scan.in_string() && static_cast<uint8_t>(c) < 0x20)
+        append_json_escaped({&c, 1}, out);
+      else
+        out += c;
     }
     if (state == JsonScan::State::Complete) {
       in.skip(i + (belongs ? 1 : 0));
@@ -243,8 +245,10 @@ Step JsonCalls::step(ReplyInput& in, CallOutput& out) {
       in.skip_space();
       const auto match = in.match(layout_.close);
       if (match == ReplyInput::Match::Partly) return Step::More;
-      if (match == ReplyInput::Match::Yes) in.skip(layout_.close.size());
-      else if (layout_.must_close && !in.at_end) return Step::Broken;
+      if (match == ReplyInput::Match::Yes)
+        in.skip(layout_.close.size());
+      else if (layout_.must_close && !in.at_end)
+        return Step::Broken;
       return Step::Done;
     }
   }

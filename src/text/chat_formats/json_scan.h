@@ -18,13 +18,25 @@ class JsonScan {
   /// number at top level, which no byte of its own ends: then it does not (see took_last).
   State feed(char c);
   [[nodiscard]] bool took_last() const { return took_last_; }
-  [[nodiscard]] bool in_string() const { return place_ == Place::String || place_ == Place::Escape || place_ == Place::Unicode; }
+  [[nodiscard]] bool in_string() const {
+    return place_ == Place::String || place_ == Place::Escape || place_ == Place::Unicode;
+  }
   /// Whether the text may end here: a number at top level.
   [[nodiscard]] bool may_end() const { return place_ == Place::Number && open_.empty(); }
 
  private:
   enum class Place : uint8_t {
-    Value, FirstItem, FirstKey, Key, Colon, AfterValue, String, Escape, Unicode, Number, Word
+    Value,
+    FirstItem,
+    FirstKey,
+    Key,
+    Colon,
+    AfterValue,
+    String,
+    Escape,
+    Unicode,
+    Number,
+    Word
   };
 
   State value(char c);

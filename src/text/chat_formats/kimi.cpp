@@ -25,11 +25,12 @@ extern constexpr ChatFormat kKimiFormat{
     .detected_by = {{{"<|tool_calls_section_begin|>"}}},
     .call_openers = {"<|tool_calls_section_begin|>"},
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
-      return std::make_unique<NamedCalls>(NamedCallLayout{.call_open = "<|tool_call_begin|>",
-                                                          .name_end = "<|tool_call_argument_begin|>",
-                                                          .call_close = "<|tool_call_end|>",
-                                                          .section_close = "<|tool_calls_section_end|>",
-                                                          .split_name = split_name});
+      return std::make_unique<NamedCalls>(
+          NamedCallLayout{.call_open = "<|tool_call_begin|>",
+                          .name_end = "<|tool_call_argument_begin|>",
+                          .call_close = "<|tool_call_end|>",
+                          .section_close = "<|tool_calls_section_end|>",
+                          .split_name = split_name});
     },
 };
 

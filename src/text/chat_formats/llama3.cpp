@@ -48,8 +48,8 @@ class Llama3Calls : public CallGrammar {
   }
 
   JsonCalls plain_{JsonCallLayout{}};
-  NamedCalls named_{NamedCallLayout{
-      .name_end = ">", .call_close = "</function>", .next_call = "<function="}};
+  NamedCalls named_{
+      NamedCallLayout{.name_end = ">", .call_close = "</function>", .next_call = "<function="}};
   bool is_named_ = false, is_python_ = false, is_code_ = false, is_decided_ = false;
 };
 

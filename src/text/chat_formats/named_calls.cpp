@@ -49,8 +49,7 @@ CallGrammar::Step NamedCalls::step(ReplyInput& in, CallOutput& out) {
         state_ = layout_.kind_end.empty() ? State::Name : State::Kind;
         return Step::Again;
       }
-      return literal(in, layout_.call_open,
-                     layout_.kind_end.empty() ? State::Name : State::Kind);
+      return literal(in, layout_.call_open, layout_.kind_end.empty() ? State::Name : State::Kind);
     case State::Kind: {
       const std::array markers{layout_.kind_end};
       const ReplyInput::Found found = in.find(markers);
@@ -138,8 +137,7 @@ void NamedCalls::announce(CallOutput& out, std::string_view raw, std::string_vie
 
 CallGrammar::Step NamedCalls::next(ReplyInput& in) {
   in.skip_space();
-  const std::string_view again =
-      layout_.next_call.empty() ? layout_.call_open : layout_.next_call;
+  const std::string_view again = layout_.next_call.empty() ? layout_.call_open : layout_.next_call;
   bool may_come = in.rest().empty() && !in.at_end;
   for (const std::string_view marker : {again, layout_.section_close}) {
     if (marker.empty()) continue;

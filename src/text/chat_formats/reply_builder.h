@@ -61,7 +61,7 @@ class ReplyBuilder : public CallOutput {
   ToolTypes types_;
   const ReplySink* sink_ = nullptr;
   ReplyMessage message_;
-  std::string space_;  // at the end of the part: handed on when something follows
+  std::string space_;     // at the end of the part: handed on when something follows
   size_t num_calls_ = 0;  // retracted ones included, so that numbers are never used again
   bool in_call_ = false;
 };

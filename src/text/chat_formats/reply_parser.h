@@ -42,6 +42,8 @@ class ReplyParser {
   /// false when the model was given no tools; then everything is content.
   ReplyParser(const ChatFormat& format, std::string_view prompt_end, bool reads_calls,
               ToolTypes types = {});
+  ReplyParser(const ReplyParser&) = delete;  // its parts point to each other
+  ReplyParser& operator=(const ReplyParser&) = delete;
 
   void push(std::string_view text, const ReplySink& sink = {});
   /// The answer is complete. What is left of a call becomes content.

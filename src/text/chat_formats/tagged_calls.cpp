@@ -155,9 +155,12 @@ CallGrammar::Step TaggedCalls::value(ReplyInput& in, CallOutput& out) {
     const auto python = std::find_if(kPython.begin(), kPython.end(),
                                      [&](const auto& word) { return word.first == json; });
     std::string text_json;
-    if (typed_ && python != kPython.end()) text_json = python->second;
-    else if (is_json(json)) text_json = json;
-    else append_json_string(plain, text_json);
+    if (typed_ && python != kPython.end())
+      text_json = python->second;
+    else if (is_json(json))
+      text_json = json;
+    else
+      append_json_string(plain, text_json);
     out.arguments(text_json);
   }
   state_ = State::Parameter;

@@ -24,12 +24,12 @@ template <typename... Args>
 }
 
 struct Limits {
-  size_t output_bytes = size_t{16} << 20;   ///< of the rendered text, and of any one string
-  size_t memory_bytes = size_t{64} << 20;   ///< of the values that a template holds at a time
-  uint64_t steps = 20'000'000;              ///< operations; long strings count as several
-  uint64_t time_ns = 100'000'000;           ///< from the start of the rendering
-  uint32_t depth = 400;                     ///< nested statements, expressions and calls
-  std::function<uint64_t()> now_ns{};       ///< monotonic; none: time is not limited
+  size_t output_bytes = size_t{16} << 20;  ///< of the rendered text, and of any one string
+  size_t memory_bytes = size_t{64} << 20;  ///< of the values that a template holds at a time
+  uint64_t steps = 20'000'000;             ///< operations; long strings count as several
+  uint64_t time_ns = 100'000'000;          ///< from the start of the rendering
+  uint32_t depth = 400;                    ///< nested statements, expressions and calls
+  std::function<uint64_t()> now_ns{};      ///< monotonic; none: time is not limited
 };
 
 /// How deep lists and dicts may nest.

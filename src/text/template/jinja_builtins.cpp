@@ -68,9 +68,12 @@ std::vector<Value> bind(const Builtin& builtin, CallArguments given) {
     const size_t comma = std::min(rest.find(','), rest.size());
     const std::string_view name = rest.substr(0, comma);
     rest.remove_prefix(std::min(comma + 1, rest.size()));
-    if (name == "*") takes_more = true;
-    else if (name == "**") takes_named = true;
-    else names.push_back(name);
+    if (name == "*")
+      takes_more = true;
+    else if (name == "**")
+      takes_named = true;
+    else
+      names.push_back(name);
   }
   if (given.positional.size() > names.size() && !takes_more) {
     raise("{}() takes at most {} argument(s), {} given", builtin.name, names.size(),

@@ -83,8 +83,8 @@ Value changed(Interpreter&, const Value& self, Args args) {
 }
 
 constexpr std::array kDictMethods = {
-    Builtin{"items", "", 0, items},     Builtin{"keys", "", 0, keys},
-    Builtin{"values", "", 0, values},   Builtin{"get", "key,default", 1, get},
+    Builtin{"items", "", 0, items},   Builtin{"keys", "", 0, keys},
+    Builtin{"values", "", 0, values}, Builtin{"get", "key,default", 1, get},
     Builtin{"copy", "", 0, copy},
 };
 constexpr std::array kSequenceMethods = {

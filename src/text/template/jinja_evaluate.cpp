@@ -286,9 +286,9 @@ Value Interpreter::item(const Value& value, const Value& key) {
   Value found = lookup(value, key, budget_);
   if (!found.is(Kind::Absent)) return found;
   if (key.is(Kind::String)) return attribute(value, key.text().bytes());
-  return Value::undefined(fmt::format("'{} object' has no element {}", type_name(value),
-                                      key.is(Kind::Int) ? std::to_string(key.as_integer())
-                                                        : std::string(type_name(key))));
+  return Value::undefined(fmt::format(
+      "'{} object' has no element {}", type_name(value),
+      key.is(Kind::Int) ? std::to_string(key.as_integer()) : std::string(type_name(key))));
 }
 
 Value Interpreter::loop_attribute(const LoopObject& loop, std::string_view name) {
@@ -315,8 +315,7 @@ Value Interpreter::loop_attribute(const LoopObject& loop, std::string_view name)
 }
 
 Value Interpreter::evaluate_filter(const Expr& expr) {
-  const Value input =
-      expr.children[0] == nullptr ? *piped_value_ : evaluate(*expr.children[0]);
+  const Value input = expr.children[0] == nullptr ? *piped_value_ : evaluate(*expr.children[0]);
   CallArguments given = arguments(expr.arguments);
   line_ = expr.line;
   if (expr.builtin == nullptr) raise("no filter named '{}'", expr.text);

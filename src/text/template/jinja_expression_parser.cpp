@@ -21,10 +21,8 @@ constexpr std::array<Spelling, 6> kComparisons{{{"==", Op::Equal},
                                                 {"<=", Op::LessEqual},
                                                 {">", Op::Greater},
                                                 {">=", Op::GreaterEqual}}};
-constexpr std::array<Spelling, 4> kProducts{{{"*", Op::Multiply},
-                                             {"/", Op::Divide},
-                                             {"//", Op::FloorDivide},
-                                             {"%", Op::Modulo}}};
+constexpr std::array<Spelling, 4> kProducts{
+    {{"*", Op::Multiply}, {"/", Op::Divide}, {"//", Op::FloorDivide}, {"%", Op::Modulo}}};
 constexpr std::array<Spelling, 2> kSums{{{"+", Op::Add}, {"-", Op::Subtract}}};
 
 template <typename Table>
@@ -183,8 +181,8 @@ const Expr* ExpressionParser::unary(bool with_filters) {
   if (tokens_.is_operator("-") || tokens_.is_operator("+")) {
     const Nesting nesting(*this);
     const Token& sign = tokens_.take();
-    expr = make(sign.text == "-" ? ExprKind::Negative : ExprKind::Positive, sign.line,
-                {unary(false)});
+    expr =
+        make(sign.text == "-" ? ExprKind::Negative : ExprKind::Positive, sign.line, {unary(false)});
   } else {
     expr = primary();
   }

@@ -177,9 +177,8 @@ class JsonWriter {
     for (const auto& entry : value.entries) entries.push_back(&entry);
     if (style_.sort_keys) {
       budget_.spend(entries.size() * 8);
-      std::stable_sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) {
-        return order(a->first, b->first) < 0;
-      });
+      std::stable_sort(entries.begin(), entries.end(),
+                       [](const auto* a, const auto* b) { return order(a->first, b->first) < 0; });
     }
     out += '{';
     ++depth_;
@@ -208,8 +207,8 @@ std::string real_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   std::array<char, 64> buffer{};
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                 std::chars_format::scientific);
   const std::string_view text(buffer.data(), static_cast<size_t>(end.ptr - buffer.data()));
   const size_t mark = text.find('e');
   int exponent = 0;

@@ -45,9 +45,8 @@ class Interpreter::Level {
   Scope* own_;
 };
 
-Interpreter::Interpreter(const Syntax& syntax,
-                         std::vector<std::pair<std::string, Value>> variables, Budget& budget,
-                         std::optional<CalendarTime> now)
+Interpreter::Interpreter(const Syntax& syntax, std::vector<std::pair<std::string, Value>> variables,
+                         Budget& budget, std::optional<CalendarTime> now)
     : syntax_(syntax), budget_(budget), now_(now) {
   scope_ = open_scope(nullptr);
   for (auto& [name, value] : variables) {
@@ -125,8 +124,8 @@ Interpreter::Flow Interpreter::run_statement(const Stmt& statement, Text& out) {
       run_call_block(statement, out);
       return Flow::Next;
     case StmtKind::FilterBlock:
-      append(out, to_text(apply_filters(*statement.expr, string(captured(statement.body))),
-                          budget_));
+      append(out,
+             to_text(apply_filters(*statement.expr, string(captured(statement.body))), budget_));
       return Flow::Next;
     case StmtKind::With:
       return run_with(statement, out);
@@ -267,7 +266,8 @@ void Interpreter::assign(const Target& target, const Value& value) {
     return;
   }
   if (target.attribute.empty()) return set(target.name, value);
-  const Value owner = evaluate_name(Expr{.kind = ExprKind::Name, .line = line_, .name = target.name});
+  const Value owner =
+      evaluate_name(Expr{.kind = ExprKind::Name, .line = line_, .name = target.name});
   if (!owner.is(Kind::Namespace)) raise("cannot assign attribute on non-namespace object");
   for (auto& [name, old] : owner.name_space().attributes) {
     if (name == target.attribute) {

@@ -236,10 +236,9 @@ class Lexer {
       const size_t more = digits(at_ + 2, radix_digit);
       if (more != 0) size = 2 + more;
     } else {
-      const size_t fraction =
-          at_ + size < source_.size() && source_[at_ + size] == '.'
-              ? digits(at_ + size + 1, is_ascii_digit)
-              : 0;
+      const size_t fraction = at_ + size < source_.size() && source_[at_ + size] == '.'
+                                  ? digits(at_ + size + 1, is_ascii_digit)
+                                  : 0;
       if (fraction != 0) size += 1 + fraction;
       const size_t power = exponent(at_ + size);
       size += power;
@@ -295,8 +294,8 @@ class Lexer {
         if (!is_ascii_digit(digit) && !(lower >= 'a' && lower <= 'f')) {
           fail_here("the escape \\{} needs {} hexadecimal digits", c, size);
         }
-        code = code * 16 + static_cast<uint32_t>(is_ascii_digit(digit) ? digit - '0'
-                                                                       : lower - 'a' + 10);
+        code = code * 16 +
+               static_cast<uint32_t>(is_ascii_digit(digit) ? digit - '0' : lower - 'a' + 10);
       }
       if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
         fail_here("the escape \\{} is no character", c);

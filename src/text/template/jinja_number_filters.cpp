@@ -27,7 +27,9 @@ std::string number_word(const Text& text) {
   std::string word = stripped(text, Value::none(), true, true).bytes();
   std::string out;
   for (size_t i = 0; i < word.size(); ++i) {
-    const auto digit = [&](size_t at) { return at < word.size() && std::isalnum(static_cast<unsigned char>(word[at])) != 0; };
+    const auto digit = [&](size_t at) {
+      return at < word.size() && std::isalnum(static_cast<unsigned char>(word[at])) != 0;
+    };
     if (word[i] == '_' && i > 0 && digit(i - 1) && digit(i + 1)) continue;
     out += word[i];
   }
@@ -152,7 +154,8 @@ Value filesizeformat(Interpreter& jinja, const Value& self, Args args) {
     unit *= base;
     if (bytes >= unit && i + 1 < kLetters.size()) continue;
     const char letter = i == 0 && !binary ? 'k' : kLetters[i];
-    return jinja.string(fmt::format("{:.1f} {}{}", base * bytes / unit, letter, binary ? "iB" : "B"));
+    return jinja.string(
+        fmt::format("{:.1f} {}{}", base * bytes / unit, letter, binary ? "iB" : "B"));
   }
 }
 

@@ -185,8 +185,8 @@ Value slice_text(const Text& text, const Value& begin, const Value& stop, const 
   if (steps.step == 1) {
     if (steps.begin >= steps.stop) return Value::string(Text(), &budget);
     const size_t from = character_offset(text.view(), static_cast<size_t>(steps.begin));
-    const size_t more = character_offset(text.view().substr(from),
-                                         static_cast<size_t>(steps.stop - steps.begin));
+    const size_t more =
+        character_offset(text.view().substr(from), static_cast<size_t>(steps.stop - steps.begin));
     return Value::string(text.slice(from, from + more), &budget);
   }
   std::vector<size_t> offsets;

@@ -21,8 +21,8 @@ constexpr int kMaxPrecision = 200;
 /// One conversion: "%-08.3f" or "{:<8.3f}".
 struct Spec {
   char type = 0;
-  char sign = 0;       // '+', ' ' or 0
-  bool zero = false;   // pad with zeros behind the sign
+  char sign = 0;      // '+', ' ' or 0
+  bool zero = false;  // pad with zeros behind the sign
   bool alternate = false;
   bool commas = false;
   std::optional<Align> align{};
@@ -77,7 +77,12 @@ std::string real_digits(double value, const Spec& spec) {
 }
 
 std::string integer_digits(uint64_t value, const Spec& spec) {
-  const char* prefix = !spec.alternate ? "" : spec.type == 'o' ? "0o" : spec.type == 'b' ? "0b" : spec.type == 'x' ? "0x" : spec.type == 'X' ? "0X" : "";
+  const char* prefix = !spec.alternate    ? ""
+                       : spec.type == 'o' ? "0o"
+                       : spec.type == 'b' ? "0b"
+                       : spec.type == 'x' ? "0x"
+                       : spec.type == 'X' ? "0X"
+                                          : "";
   switch (spec.type) {
     case 'x':
       return fmt::format("{}{:x}", prefix, value);
@@ -107,9 +112,9 @@ Text padded_number(bool is_negative, std::string digits, const Spec& spec, Budge
 
 Text number_text(const Value& value, const Spec& spec, Budget& budget) {
   constexpr std::string_view kRealTypes = "eEfFgG%";
-  const bool as_real = value.is(Kind::Float) ? spec.type != 'd' && spec.type != 'i'
-                                             : kRealTypes.find(spec.type) != kRealTypes.npos &&
-                                                   spec.type != 0;
+  const bool as_real = value.is(Kind::Float)
+                           ? spec.type != 'd' && spec.type != 'i'
+                           : kRealTypes.find(spec.type) != kRealTypes.npos && spec.type != 0;
   if (as_real) {
     const double real = value.as_real();
     return padded_number(std::signbit(real) && !std::isnan(real),
@@ -182,15 +187,21 @@ class Printf {
     }
     for (; at < view_.size(); ++at) {
       const char c = view_[at];
-      if (c == '-') spec.align = Align::Left;
-      else if (c == '+' || (c == ' ' && spec.sign == 0)) spec.sign = c;
-      else if (c == '0') spec.zero = true;
-      else if (c == '#') spec.alternate = true;
-      else if (c != ' ') break;
+      if (c == '-')
+        spec.align = Align::Left;
+      else if (c == '+' || (c == ' ' && spec.sign == 0))
+        spec.sign = c;
+      else if (c == '0')
+        spec.zero = true;
+      else if (c == '#')
+        spec.alternate = true;
+      else if (c != ' ')
+        break;
     }
     if (spec.align) spec.zero = false;
     spec.width = read_number(view_, at);
-    if (at < view_.size() && view_[at] == '.') spec.precision = static_cast<int>(read_number(view_, ++at));
+    if (at < view_.size() && view_[at] == '.')
+      spec.precision = static_cast<int>(read_number(view_, ++at));
     if (at >= view_.size()) raise("incomplete format");
     spec.type = view_[at++];
     if (spec.type == '%') return out_.append("%", false);
@@ -244,7 +255,11 @@ class Format {
  public:
   Format(Interpreter& jinja, const Text& format, std::span<const Value> positional,
          const Value& named)
-      : jinja_(jinja), format_(format), view_(format.view()), positional_(positional), named_(named) {}
+      : jinja_(jinja),
+        format_(format),
+        view_(format.view()),
+        positional_(positional),
+        named_(named) {}
 
   Text run() {
     for (size_t at = 0; at < view_.size();) {
@@ -339,9 +354,12 @@ class Format {
       }
     }
     const auto skip = [&](char c) { return at < text.size() && text[at] == c && ++at != 0; };
-    if (skip('+')) spec.sign = '+';
-    else if (skip(' ')) spec.sign = ' ';
-    else (void)skip('-');
+    if (skip('+'))
+      spec.sign = '+';
+    else if (skip(' '))
+      spec.sign = ' ';
+    else
+      (void)skip('-');
     spec.alternate = skip('#');
     if (skip('0') && !spec.align) spec.zero = true;
     spec.width = read_number(text, at);

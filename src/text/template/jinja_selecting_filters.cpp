@@ -31,9 +31,12 @@ Value map(Interpreter& jinja, const Value& self, Args args) {
     Value attribute = Value::absent();
     Value otherwise = Value::absent();
     for (const auto& [name, value] : given.named) {
-      if (name == "attribute") attribute = value;
-      else if (name == "default") otherwise = value;
-      else raise("Unexpected keyword argument '{}'", name);
+      if (name == "attribute")
+        attribute = value;
+      else if (name == "default")
+        otherwise = value;
+      else
+        raise("Unexpected keyword argument '{}'", name);
     }
     if (attribute.is(Kind::Absent)) raise("map requires a filter argument");
     const ItemPath path(attribute, otherwise);

@@ -238,8 +238,8 @@ Value groupby(Interpreter& jinja, const Value& self, Args args) {
     for (; i < all.size() && equal(all[i].key[0], all[begin].key[0]); ++i) {
       members.push_back(all[i].value);
     }
-    Value group = jinja.list({path.of(jinja, members[0]), jinja.list(std::move(members))},
-                             Kind::Tuple);
+    Value group =
+        jinja.list({path.of(jinja, members[0]), jinja.list(std::move(members))}, Kind::Tuple);
     static_cast<Sequence&>(*group.pointer()).type = kGroupType;
     out.push_back(std::move(group));
   }
@@ -254,8 +254,8 @@ Value otherwise(Interpreter& jinja, const Value& self, Args args) {
 Value attr(Interpreter& jinja, const Value& self, Args args) {
   // Methods and attributes only, never the entries of a dict.
   if (self.is(Kind::Dict) && find_method(self, text_of(args[0]).view()) == nullptr) {
-    return Value::undefined(fmt::format("'dict object' has no attribute '{}'",
-                                        text_of(args[0]).view()));
+    return Value::undefined(
+        fmt::format("'dict object' has no attribute '{}'", text_of(args[0]).view()));
   }
   return jinja.attribute(self, text_of(args[0]).bytes());
 }

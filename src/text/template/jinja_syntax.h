@@ -42,8 +42,21 @@ enum class ExprKind : uint8_t {
 };
 
 enum class Op : uint8_t {
-  Add, Subtract, Multiply, Divide, FloorDivide, Modulo, Power,  // of Binary
-  Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, In, NotIn,  // of Compare
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  FloorDivide,
+  Modulo,
+  Power,  // of Binary
+  Equal,
+  NotEqual,
+  Less,
+  LessEqual,
+  Greater,
+  GreaterEqual,
+  In,
+  NotIn,  // of Compare
 };
 
 struct Arguments {
@@ -85,17 +98,17 @@ struct Signature {
 using Block = std::vector<const Stmt*>;
 
 enum class StmtKind : uint8_t {
-  Data,       ///< constant
-  Output,     ///< expr
-  If,         ///< branches; a null condition is else
-  For,        ///< target in expr [if condition]: body, else otherwise
-  Set,        ///< target = expr
-  SetBlock,   ///< target = expr(body) where expr is a chain of filters, or null
-  Macro,      ///< signature, body
-  CallBlock,  ///< expr (a Call) with signature and body as caller
+  Data,         ///< constant
+  Output,       ///< expr
+  If,           ///< branches; a null condition is else
+  For,          ///< target in expr [if condition]: body, else otherwise
+  Set,          ///< target = expr
+  SetBlock,     ///< target = expr(body) where expr is a chain of filters, or null
+  Macro,        ///< signature, body
+  CallBlock,    ///< expr (a Call) with signature and body as caller
   FilterBlock,  ///< expr (a chain of filters) over body
-  With,       ///< targets = values: body
-  Scope,      ///< body
+  With,         ///< targets = values: body
+  Scope,        ///< body
   Break,
   Continue,
 };

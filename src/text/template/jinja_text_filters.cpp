@@ -39,8 +39,8 @@ Value title(Interpreter& jinja, const Value& self, Args) {
   bool begins = true;
   return jinja.string(mapped(soft(jinja, self), [&begins](uint32_t code, bool) {
     const uint32_t out = begins ? to_upper(code) : to_lower(code);
-    begins = is_space(code) || code == '-' || code == '(' || code == '{' || code == '[' ||
-             code == '<';
+    begins =
+        is_space(code) || code == '-' || code == '(' || code == '{' || code == '[' || code == '<';
     return out;
   }));
 }
@@ -168,8 +168,10 @@ Value urlencode(Interpreter& jinja, const Value& self, Args) {
   for (const char c : self.text().view()) {
     const bool kept = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
                       kKept.find(c) != kKept.npos;
-    if (kept) out += c;
-    else out += fmt::format("%{:02X}", static_cast<uint8_t>(c));
+    if (kept)
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<uint8_t>(c));
   }
   return jinja.string(std::move(out), self.text().has_foreign());
 }

@@ -58,7 +58,8 @@ Value endswith(Interpreter& jinja, const Value& self, Args args) {
 
 int64_t place_of(const Part& part, size_t found) {
   if (found == std::string_view::npos) return -1;
-  return static_cast<int64_t>(part.characters_before + count_characters(part.text.substr(0, found)));
+  return static_cast<int64_t>(part.characters_before +
+                              count_characters(part.text.substr(0, found)));
 }
 Value find(Interpreter& jinja, const Value& self, Args args) {
   const Part part = part_of(jinja, self, args[1], args[2]);

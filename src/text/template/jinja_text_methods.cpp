@@ -125,8 +125,8 @@ Value splitlines(Interpreter& jinja, const Value& self, Args args) {
 }
 
 Value replace(Interpreter& jinja, const Value& self, Args args) {
-  return jinja.string(replaced(self.text(), text_of(args[0]), text_of(args[1]), limit_of(args[2]),
-                               jinja.budget()));
+  return jinja.string(
+      replaced(self.text(), text_of(args[0]), text_of(args[1]), limit_of(args[2]), jinja.budget()));
 }
 
 Value to_upper_case(Interpreter& jinja, const Value& self, Args) {

@@ -16,7 +16,8 @@ Text stripped(const Text& text, const Value& chars, bool left, bool right);
 /// `count` replacements at most; negative: all.
 Text replaced(const Text& text, const Text& from, const Text& to, int64_t count, Budget& budget);
 /// Each character through `change`, which is told whether a letter stands before it.
-Text mapped(const Text& text, const std::function<uint32_t(uint32_t code, bool after_letter)>& change);
+Text mapped(const Text& text,
+            const std::function<uint32_t(uint32_t code, bool after_letter)>& change);
 Text upper(const Text& text);
 Text lower(const Text& text);
 /// The first character upper case, the others lower case.

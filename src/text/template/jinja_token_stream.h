@@ -16,7 +16,9 @@ class TokenStream {
   explicit TokenStream(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
   [[nodiscard]] const Token& now() const { return tokens_[at_]; }
-  [[nodiscard]] const Token& ahead() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
+  [[nodiscard]] const Token& ahead() const {
+    return tokens_[std::min(at_ + 1, tokens_.size() - 1)];
+  }
   const Token& take() { return at_ + 1 < tokens_.size() ? tokens_[at_++] : tokens_[at_]; }
 
   [[nodiscard]] bool is(TokenKind kind) const { return now().kind == kind; }

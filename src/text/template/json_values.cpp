@@ -9,8 +9,8 @@
 namespace tenon::jinja {
 namespace {
 
-constexpr std::array<std::string_view, 10> kRoles{"user",  "assistant", "system",   "developer",
-                                                  "tool",  "function",  "ipython",  "model",
+constexpr std::array<std::string_view, 10> kRoles{"user",  "assistant",    "system",  "developer",
+                                                  "tool",  "function",     "ipython", "model",
                                                   "tools", "tool_response"};
 
 class Builder : public nlohmann::json_sax<nlohmann::json> {
@@ -31,9 +31,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return add(Value::real(value));
   }
   bool string(string_t& value) override {
-    const bool is_role =
-        !open_.empty() && open_.back().is_dict && open_.back().key == "role" &&
-        std::find(kRoles.begin(), kRoles.end(), value) != kRoles.end();
+    const bool is_role = !open_.empty() && open_.back().is_dict && open_.back().key == "role" &&
+                         std::find(kRoles.begin(), kRoles.end(), value) != kRoles.end();
     return add(Value::string(Text(std::move(value), !is_role)));
   }
   bool binary(binary_t&) override { return false; }

@@ -1,0 +1,179 @@
+// tenon_chat_*.
+#include <string>
+#include <vector>
+
+#include "base/utf8.h"
+#include "chat_handle.h"
+#include "fence.h"
+#include "model_handle.h"
+#include "option_set.h"
+#include "text/utf8_codec.h"
+#include "values.h"
+
+using namespace tenon::capi;
+
+namespace {
+
+/// The template that the options ask for: given, by its name in the model, or the model's own.
+void choose_template(const OptionSet& set, const tenon::Model* model, tenon::ChatOptions& out) {
+  out.source = set.string("template");
+  out.source_name = "template";
+  if (!out.source.empty()) return;
+  if (model == nullptr) {
+    tenon::fail(tenon::Code::Argument, "give a model, or the option \"template\"");
+  }
+  std::string key = "tokenizer.chat_template";
+  const std::string name = set.string("template_name");
+  if (!name.empty()) key += "." + name;
+  out.source = model->metadata().get_or<std::string_view>(key, "");
+  out.source_name = key;
+  if (out.source.empty()) {
+    tenon::fail(tenon::Code::State,
+                "{}: there is no chat template \"{}\"; give one as the option \"template\"",
+                model->file().name(), key);
+  }
+}
+
+void send(const tenon::ReplyDelta& delta, tenon_chat_callback on_delta, void* user) {
+  tenon_chat_delta out{};
+  out.struct_size = sizeof out;
+  out.kind = static_cast<int32_t>(delta.kind) + TENON_CHAT_CONTENT;
+  out.call = delta.call;
+  out.text = delta.text.data() != nullptr ? delta.text.data() : "";
+  out.length = delta.text.size();
+  out.id = delta.id.data() != nullptr ? delta.id.data() : "";
+  out.id_length = delta.id.size();
+  call_host("on_delta", [&] { on_delta(user, &out); });
+}
+
+tenon::ReplySink sink_to(tenon_chat_callback on_delta, void* user) {
+  if (on_delta == nullptr) return {};
+  return [on_delta, user](const tenon::ReplyDelta& delta) { send(delta, on_delta, user); };
+}
+
+/// Hands on whole characters; what is ill-formed becomes U+FFFD.
+void push_text(tenon_chat_reply& reply, std::string_view text, bool at_end,
+               const tenon::ReplySink& sink) {
+  reply.bytes += text;
+  const size_t whole = tenon::utf8_valid_prefix(reply.bytes);
+  const std::string_view rest = std::string_view(reply.bytes).substr(whole);
+  const bool waits =
+      !at_end && !rest.empty() && tenon::utf8_unit(rest).kind == tenon::Utf8Unit::Unfinished;
+  std::string ready = reply.bytes.substr(0, whole);
+  if (!waits) tenon::utf8_append_repaired(rest, ready);
+  reply.bytes = waits ? std::string(rest) : std::string();
+  if (!ready.empty()) reply.parser.push(ready, sink);
+}
+
+}  // namespace
+
+tenon_chat_reply::tenon_chat_reply(const tenon_chat& from, const tenon::ChatPrompt& prompt)
+    : host(from.host), model(from.model), chat(from.chat), parser(chat->make_parser(prompt)) {}
+
+tenon_status tenon_chat_create(const tenon_model* model, const tenon_options* options,
+                               tenon_chat** chat) {
+  return fence([&] {
+    tenon_chat*& out = checked_out(chat, "chat");
+    std::shared_ptr<Host> host;
+    std::shared_ptr<const tenon::Model> of_tokenizer;
+    if (model != nullptr) {
+      const tenon_model& handle = checked(model);
+      host = handle.host;
+      of_tokenizer = handle.model;
+    }
+    const OptionSet set = options_or_default(options);
+    tenon::ChatOptions from;
+    choose_template(set, of_tokenizer.get(), from);
+    from.format = set.string("chat_format");
+    from.adapt = !set.boolean("template_raw");
+    from.time_ms = static_cast<uint64_t>(set.integer("template_time_ms"));
+    const std::shared_ptr<tenon::System> system =
+        host != nullptr ? host->system() : std::make_shared<Host>()->system();
+    from.now_ns = [system] { return system->now_ns(); };
+    out = new tenon_chat(std::move(host), std::move(of_tokenizer), std::move(from));
+  });
+}
+
+void tenon_chat_destroy(tenon_chat* chat) { delete live_or_null(chat); }
+
+tenon_status tenon_chat_format(const tenon_chat* chat, const char** name) {
+  return fence([&] {
+    const char*& out = checked_out(name, "name");
+    out = checked(chat).chat->format().name.data();
+  });
+}
+
+tenon_status tenon_chat_render(const tenon_chat* chat, const char* conversation, size_t length,
+                               char* text, size_t capacity, size_t* needed) {
+  return fence([&] {
+    const tenon::ChatPrompt prompt =
+        checked(chat).chat->render(text_in(conversation, length, "conversation"));
+    fill_buffer(std::span<const char>(prompt.text.bytes()), text, capacity, needed);
+  });
+}
+
+tenon_status tenon_chat_encode(const tenon_chat* chat, const char* conversation, size_t length,
+                               tenon_token* tokens, size_t capacity, size_t* num_tokens) {
+  return fence([&] {
+    const tenon::Chat& of_handle = *checked(chat).chat;
+    const tenon::ChatPrompt prompt =
+        of_handle.render(text_in(conversation, length, "conversation"));
+    const std::vector<tenon::Token> result = of_handle.encode(prompt);
+    fill_buffer(std::span<const tenon_token>(result), tokens, capacity, num_tokens);
+  });
+}
+
+tenon_status tenon_chat_reply_create(const tenon_chat* chat, const char* conversation,
+                                     size_t length, tenon_chat_reply** reply) {
+  return fence([&] {
+    tenon_chat_reply*& out = checked_out(reply, "reply");
+    const tenon_chat& of_handle = checked(chat);
+    out = new tenon_chat_reply(
+        of_handle, of_handle.chat->render(text_in(conversation, length, "conversation")));
+  });
+}
+
+void tenon_chat_reply_destroy(tenon_chat_reply* reply) { delete live_or_null(reply); }
+
+tenon_status tenon_chat_reply_push_text(tenon_chat_reply* reply, const char* text, size_t length,
+                                        tenon_chat_callback on_delta, void* user) {
+  return fence([&] {
+    push_text(checked(reply), text_in(text, length, "text"), false, sink_to(on_delta, user));
+  });
+}
+
+tenon_status tenon_chat_reply_push_token(tenon_chat_reply* reply, tenon_token token,
+                                         tenon_chat_callback on_delta, void* user) {
+  return fence([&] {
+    tenon_chat_reply& of_handle = checked(reply);
+    const tenon::Tokenizer* tokenizer = of_handle.chat->tokenizer();
+    if (tokenizer == nullptr) {
+      tenon::fail(tenon::Code::State, "the chat was made without a model: push text");
+    }
+    // Control tokens are marks of the format; one that ends the answer is no part of it.
+    const std::string_view text = tokenizer->decode(token, true);
+    if (tokenizer->is_end(token)) return;
+    push_text(of_handle, text, false, sink_to(on_delta, user));
+  });
+}
+
+tenon_status tenon_chat_reply_finish(tenon_chat_reply* reply, tenon_chat_callback on_delta,
+                                     void* user) {
+  return fence([&] {
+    tenon_chat_reply& of_handle = checked(reply);
+    const tenon::ReplySink sink = sink_to(on_delta, user);
+    push_text(of_handle, "", true, sink);
+    of_handle.parser.finish(sink);
+  });
+}
+
+tenon_status tenon_chat_reply_message(tenon_chat_reply* reply, const char** json, size_t* length) {
+  return fence([&] {
+    const char*& data = checked_out(json, "json");
+    size_t& size = checked_out(length, "length");
+    tenon_chat_reply& of_handle = checked(reply);
+    of_handle.json = tenon::message_json(of_handle.parser.message());
+    data = of_handle.json.c_str();
+    size = of_handle.json.size();
+  });
+}

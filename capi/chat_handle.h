@@ -1,0 +1,40 @@
+// The objects behind the chat handles; what a chat is lives in text/chat.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "handle.h"
+#include "host.h"
+#include "model/model.h"
+#include "text/chat/chat.h"
+
+struct tenon_chat : tenon::capi::Handle<tenon_chat> {
+  static constexpr auto kMagic = tenon::capi::Magic::Chat;
+  static constexpr const char* kName = "chat";
+
+  tenon_chat(std::shared_ptr<tenon::capi::Host> of_model,
+             std::shared_ptr<const tenon::Model> of_tokenizer, tenon::ChatOptions options)
+      : host(std::move(of_model)),
+        model(std::move(of_tokenizer)),
+        chat(std::make_shared<tenon::Chat>(
+            std::move(options), model != nullptr ? model->tokenizer().get() : nullptr)) {}
+
+  std::shared_ptr<tenon::capi::Host> host;  ///< null without a model
+  std::shared_ptr<const tenon::Model> model;
+  std::shared_ptr<const tenon::Chat> chat;
+};
+
+struct tenon_chat_reply : tenon::capi::Handle<tenon_chat_reply> {
+  static constexpr auto kMagic = tenon::capi::Magic::ChatReply;
+  static constexpr const char* kName = "chat reply";
+
+  tenon_chat_reply(const tenon_chat& from, const tenon::ChatPrompt& prompt);
+
+  std::shared_ptr<tenon::capi::Host> host;
+  std::shared_ptr<const tenon::Model> model;
+  std::shared_ptr<const tenon::Chat> chat;
+  tenon::ReplyParser parser;
+  std::string bytes;  ///< of the last character, until it is whole
+  std::string json;   ///< what tenon_chat_reply_message handed out
+};

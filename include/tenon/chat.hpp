@@ -1,0 +1,192 @@
+// Conversations: messages to a prompt, and the model's answer to content, reasoning and tool calls.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tenon/error.hpp>
+#include <tenon/model.hpp>
+#include <tenon/options.hpp>
+#include <tenon/session.hpp>
+#include <tenon/tokenizer.hpp>
+#include <vector>
+
+namespace tenon {
+inline namespace v1 {
+
+struct ChatOptions {
+  std::optional<std::string> chat_template{};  ///< source; unset: the model's
+  std::optional<std::string> template_name{};  ///< tokenizer.chat_template.NAME of the model
+  std::optional<std::string> format{};         ///< how answers are written; unset: by the template
+  std::optional<bool> raw{};                   ///< no adaptation of parts and arguments
+  ExtraOptions extra{};
+};
+
+/// A piece of an answer; the texts are valid until the callback returns.
+struct ChatDelta {
+  int32_t kind = TENON_CHAT_CONTENT;  ///< TENON_CHAT_*
+  uint64_t call = 0;
+  std::string_view text{};
+  std::string_view id{};
+};
+
+/// Reads one answer. Move-only; one thread at a time. Callbacks may throw: the exception comes out
+/// when the piece is read.
+class ChatReply {
+ public:
+  using OnDelta = std::function<void(const ChatDelta&)>;
+
+  explicit ChatReply(tenon_chat_reply* raw) : handle_(raw) {}
+
+  void push(Token token, const OnDelta& on_delta = {}) {
+    run(on_delta, [&](tenon_chat_callback call, void* user) {
+      return tenon_chat_reply_push_token(handle_.get(), token, call, user);
+    });
+  }
+  void push(std::string_view text, const OnDelta& on_delta = {}) {
+    run(on_delta, [&](tenon_chat_callback call, void* user) {
+      return tenon_chat_reply_push_text(handle_.get(), text.data(), text.size(), call, user);
+    });
+  }
+  void finish(const OnDelta& on_delta = {}) {
+    run(on_delta, [&](tenon_chat_callback call, void* user) {
+      return tenon_chat_reply_finish(handle_.get(), call, user);
+    });
+  }
+  /// The answer so far, as a message of a conversation.
+  [[nodiscard]] std::string message() {
+    const char* json = nullptr;
+    size_t length = 0;
+    check(tenon_chat_reply_message(handle_.get(), &json, &length));
+    return {json, length};
+  }
+
+ private:
+  struct Carrier {
+    const OnDelta& function;
+    std::exception_ptr thrown;
+  };
+
+  template <typename Call>
+  void run(const OnDelta& on_delta, Call call) {
+    if (!on_delta) return check(call(nullptr, nullptr));
+    Carrier carrier{on_delta, nullptr};
+    const tenon_status status = call(
+        [](void* user, const tenon_chat_delta* delta) noexcept {
+          auto& into = *static_cast<Carrier*>(user);
+          if (into.thrown) return;
+          try {
+            into.function({delta->kind,
+                           delta->call,
+                           {delta->text, static_cast<size_t>(delta->length)},
+                           {delta->id, static_cast<size_t>(delta->id_length)}});
+          } catch (...) {
+            into.thrown = std::current_exception();
+          }
+        },
+        &carrier);
+    if (carrier.thrown) std::rethrow_exception(carrier.thrown);
+    check(status);
+  }
+
+  struct Destroy {
+    void operator()(tenon_chat_reply* raw) const noexcept { tenon_chat_reply_destroy(raw); }
+  };
+  std::unique_ptr<tenon_chat_reply, Destroy> handle_;
+};
+
+/// The template of a model and how its answers are read. Conversations are JSON, as tenon.h (11)
+/// describes. Move-only; any number of threads may use it.
+class Chat {
+ public:
+  explicit Chat(const Model& model, const ChatOptions& options = {}) : Chat(model.get(), options) {}
+  /// Without a model: text only. options.chat_template must be set.
+  explicit Chat(const ChatOptions& options) : Chat(nullptr, options) {}
+
+  /// The prompt as text.
+  [[nodiscard]] std::string render(std::string_view conversation) const {
+    std::string text;
+    for (;;) {
+      size_t needed = 0;
+      check(tenon_chat_render(get(), conversation.data(), conversation.size(), text.data(),
+                              text.size(), &needed));
+      const bool fits = needed <= text.size();
+      text.resize(needed);
+      if (fits) return text;
+    }
+  }
+  /// The prompt as tokens.
+  [[nodiscard]] std::vector<Token> encode(std::string_view conversation) const {
+    std::vector<Token> tokens(conversation.size() + 256);
+    for (;;) {
+      size_t needed = 0;
+      check(tenon_chat_encode(get(), conversation.data(), conversation.size(), tokens.data(),
+                              tokens.size(), &needed));
+      const bool fits = needed <= tokens.size();
+      tokens.resize(needed);
+      if (fits) return tokens;
+    }
+  }
+  /// Reads the answer to a conversation.
+  [[nodiscard]] ChatReply reply(std::string_view conversation) const {
+    tenon_chat_reply* raw = nullptr;
+    check(tenon_chat_reply_create(get(), conversation.data(), conversation.size(), &raw));
+    return ChatReply(raw);
+  }
+
+  /// Generates the answer to a conversation in `session` and returns it as a message. What the
+  /// session holds of the prompt already is not computed again.
+  std::string answer(Session& session, std::string_view conversation,
+                     const ChatReply::OnDelta& on_delta = {},
+                     const GenerateOptions& options = {}) const {
+    ChatReply reading = reply(conversation);
+    advance(session, encode(conversation));
+    for (const Piece& piece : session.generate(options)) reading.push(piece.token, on_delta);
+    reading.finish(on_delta);
+    return reading.message();
+  }
+
+  /// Makes the session's text these tokens, keeping what it has of their beginning.
+  static void advance(Session& session, std::span<const Token> tokens) {
+    const std::span<const Token> held = session.tokens();
+    size_t same = 0;
+    while (same < held.size() && same + 1 < tokens.size() && held[same] == tokens[same]) ++same;
+    if (same < held.size()) session.rewind(same);
+    session.append(tokens.subspan(same));
+  }
+
+  /// The family by which answers are read.
+  [[nodiscard]] std::string_view format() const {
+    const char* name = nullptr;
+    check(tenon_chat_format(get(), &name));
+    return name;
+  }
+
+  [[nodiscard]] tenon_chat* get() const noexcept { return handle_.get(); }
+
+ private:
+  Chat(const tenon_model* model, const ChatOptions& from) {
+    Options options;
+    options.set("template", from.chat_template);
+    options.set("template_name", from.template_name);
+    options.set("chat_format", from.format);
+    options.set("template_raw", from.raw);
+    options.parse(from.extra);
+    tenon_chat* raw = nullptr;
+    check(tenon_chat_create(model, options.get(), &raw));
+    handle_.reset(raw);
+  }
+
+  struct Destroy {
+    void operator()(tenon_chat* raw) const noexcept { tenon_chat_destroy(raw); }
+  };
+  std::unique_ptr<tenon_chat, Destroy> handle_;
+};
+
+}  // namespace v1
+}  // namespace tenon

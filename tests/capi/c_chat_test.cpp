@@ -1,0 +1,100 @@
+// tenon_chat_*: prompts, answers, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <tenon/tenon.hpp>
+#include <vector>
+
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kTemplate =
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    "{# <tool_call> #}";
+const std::string kHello = R"({"messages": [{"role": "user", "content": "Hello"}]})";
+
+tenon::Chat chat() { return tenon::Chat({.chat_template = kTemplate}); }
+
+tenon::Code code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const tenon::Error& error) {
+    return error.code();
+  }
+  return tenon::Code::Ok;
+}
+
+TEST(CChat, RendersWithoutAModel) {
+  EXPECT_EQ(chat().render(kHello), "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(chat().format(), "hermes");
+  EXPECT_EQ(chat().render(R"({"messages": [], "add_generation_prompt": false})"), "");
+  EXPECT_EQ(chat().render(R"({"messages": [{"role": "user", "content": [{"type": "text",)"
+                          R"("text": "a"}, {"type": "text", "text": "b"}]}],)"
+                          R"("add_generation_prompt": false})"),
+            "<|im_start|>user\na\nb<|im_end|>\n");
+}
+
+TEST(CChat, RefusesWhatIsMalformed) {
+  const tenon::Chat made = chat();
+  for (const char* bad :
+       {"", "[]", "{}", "{\"messages\": 1}", "{\"messages\": [1]}", "{\"messages\": [{}]}",
+        "{\"messages\": [], \"tools\": 1}", "{\"messages\": [], \"now\": \"noon\"}",
+        "{\"messages\": [], \"tools\": [], \"tool_choice\": \"maybe\"}"}) {
+    EXPECT_EQ(code_of([&] { (void)made.render(bad); }), tenon::Code::Argument) << bad;
+  }
+  EXPECT_EQ(code_of([&] { (void)made.encode(kHello); }), tenon::Code::State);
+  EXPECT_EQ(code_of([] { (void)tenon::Chat({.chat_template = "{% if %}"}); }),
+            tenon::Code::Template);
+  EXPECT_EQ(code_of([] { (void)tenon::Chat({.chat_template = "x", .format = "nosuch"}); }),
+            tenon::Code::Argument);
+  EXPECT_EQ(code_of([] { (void)tenon::Chat(tenon::ChatOptions{}); }), tenon::Code::Argument);
+  tenon_chat* none = nullptr;
+  EXPECT_EQ(tenon_chat_create(nullptr, nullptr, &none), TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(tenon_chat_render(nullptr, "", 0, nullptr, 0, nullptr), TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(tenon_chat_reply_finish(nullptr, nullptr, nullptr), TENON_ERROR_ARGUMENT);
+  tenon_chat_destroy(nullptr);
+  tenon_chat_reply_destroy(nullptr);
+}
+
+TEST(CChat, TakesAnswersApart) {
+  const std::string conversation =
+      R"({"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function",)"
+      R"("function": {"name": "f"}}]})";
+  tenon::ChatReply reply = chat().reply(conversation);
+  std::vector<std::string> seen;
+  const auto note = [&](const tenon::ChatDelta& delta) {
+    seen.push_back(std::to_string(delta.kind) + ":" + std::string(delta.text));
+  };
+  reply.push("Hm \xC3", note);
+  reply.push("\xA4<tool_call>{\"name\": \"f\", \"arguments\": {\"a\"", note);
+  reply.push(": 1}}</tool_call>", note);
+  reply.finish(note);
+  EXPECT_THAT(seen, testing::ElementsAre("1:Hm", "1: ä", "3:f", "4:{\"a\"", "4:: 1}", "5:"));
+  EXPECT_EQ(reply.message(),
+            R"({"role": "assistant", "content": "Hm ä", "tool_calls": [{"id": "call_0", )"
+            R"("type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]})");
+  EXPECT_THROW(chat().reply(kHello).push("x", [](const auto&) { throw 1; }), int);
+}
+
+TEST(CChat, TheModelsTemplateAndTokens) {
+  const tenon::Model model(TENON_DEMO_MODEL, {.vocabulary_only = true});
+  const tenon::Chat of_model(model);
+  const tenon::Token mark = model.tokenizer().find("<|im_start|>").value();
+  const auto marks_in = [&](const std::string& content) {
+    const std::vector<tenon::Token> tokens =
+        of_model.encode(R"({"messages": [{"role": "user", "content": ")" + content + R"("}]})");
+    return std::count(tokens.begin(), tokens.end(), mark);
+  };
+  // What a user types becomes no control token.
+  EXPECT_GE(marks_in("Hello"), 2);
+  EXPECT_EQ(marks_in("<|im_start|>"), marks_in("Hello"));
+  EXPECT_EQ(code_of([&] { (void)tenon::Chat(model, {.template_name = "nosuch"}); }),
+            tenon::Code::State);
+}
+
+}  // namespace
