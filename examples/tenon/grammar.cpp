@@ -29,7 +29,7 @@ tenon::Grammar compile(const GrammarFlags& flags) {
   }
   if (!flags.gbnf.empty()) return tenon::Grammar::gbnf(read_file(flags.gbnf));
   if (!flags.choices.empty()) return tenon::Grammar::choices(read_file(flags.choices));
-  return tenon::Grammar::regex(flags.regex);
+  return tenon::Grammar::regular_expression(flags.regex);
 }
 
 void check_text(const GrammarFlags& flags) {

@@ -50,7 +50,7 @@ void set_grammar(tenon::Sampler& sampler, const tenon::Model& model, const RunFl
   };
   if (!flags.json_schema.empty()) set(tenon::Grammar::json_schema(read_file(flags.json_schema)));
   if (!flags.gbnf.empty()) set(tenon::Grammar::gbnf(read_file(flags.gbnf)));
-  if (!flags.regex.empty()) set(tenon::Grammar::regex(flags.regex));
+  if (!flags.regex.empty()) set(tenon::Grammar::regular_expression(flags.regex));
 }
 
 void stream(tenon::Session& session, const tenon::Model& model, const RunFlags& flags) {

@@ -18,7 +18,7 @@ class Grammar {
   [[nodiscard]] static Grammar gbnf(std::string_view text) {
     return Grammar(TENON_GRAMMAR_GBNF, text);
   }
-  [[nodiscard]] static Grammar regex(std::string_view text) {
+  [[nodiscard]] static Grammar regular_expression(std::string_view text) {
     return Grammar(TENON_GRAMMAR_REGEX, text);
   }
   /// A JSON array of strings.

@@ -60,7 +60,9 @@ TEST(Template, DoesWhatJinja2Did) {
     try {
       const std::string text = ChatTemplate(source, "T").render(variables, {}, now).bytes();
       EXPECT_TRUE(expected.is(Kind::String)) << source << "\nrendered " << text;
-      if (expected.is(Kind::String)) EXPECT_EQ(text, expected.text().bytes()) << source;
+      if (expected.is(Kind::String)) {
+        EXPECT_EQ(text, expected.text().bytes()) << source;
+      }
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::Template) << source;
       EXPECT_TRUE(expected.is(Kind::None)) << source << "\n" << error.what();

@@ -169,10 +169,10 @@ Step JsonCallObject::text(ReplyInput& in, CallOutput&) {
 Step JsonCallObject::arguments(ReplyInput& in, CallOutput& out) {
   const bool skipped = state_ == State::Skipped;
   std::string passed;
-  const Step step = copy_json(in, scan_, skipped || is_text_ || !has_name_ ? held_ : passed);
+  const Step step = copy_json(in, scan_, skipped || holds_arguments() ? held_ : passed);
   if (skipped) {
     held_.clear();
-  } else if (has_name_ && !is_text_) {
+  } else if (!holds_arguments()) {
     announce(out);
     out.arguments(passed);
   }

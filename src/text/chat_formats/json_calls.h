@@ -16,12 +16,14 @@ struct JsonCallLayout {
   std::string_view close{};  ///< behind the calls; "" for none
   bool must_close = false;   ///< without it the call is broken, unless the answer ends
   bool key_is_name = false;  ///< {"f": {...}}
+  bool id_is_last = false;   ///< behind the arguments, which wait for it
 };
 
 /// One object: used by JsonCalls, and by grammars that find objects elsewhere.
 class JsonCallObject {
  public:
-  explicit JsonCallObject(bool key_is_name = false) : key_is_name_(key_is_name) {}
+  explicit JsonCallObject(bool key_is_name = false, bool id_is_last = false)
+      : key_is_name_(key_is_name), id_is_last_(id_is_last) {}
   void begin();
   CallGrammar::Step step(ReplyInput& in, CallOutput& out);
 
@@ -34,7 +36,13 @@ class JsonCallObject {
   CallGrammar::Step close(CallOutput& out);
   void announce(CallOutput& out);
 
+  /// Arguments are handed out as they come: not before the name, the id, or all of their text.
+  [[nodiscard]] bool holds_arguments() const {
+    return is_text_ || !has_name_ || (id_is_last_ && id_.empty());
+  }
+
   bool key_is_name_;
+  bool id_is_last_;
   State state_ = State::Open;
   bool first_ = true;
   std::string key_, name_, id_, held_;
@@ -50,7 +58,8 @@ CallGrammar::Step copy_json(ReplyInput& in, JsonScan& scan, std::string& out);
 
 class JsonCalls : public CallGrammar {
  public:
-  explicit JsonCalls(JsonCallLayout layout) : layout_(layout), object_(layout.key_is_name) {}
+  explicit JsonCalls(JsonCallLayout layout)
+      : layout_(layout), object_(layout.key_is_name, layout.id_is_last) {}
   void begin(size_t opener) override;
   Step step(ReplyInput& in, CallOutput& out) override;
 

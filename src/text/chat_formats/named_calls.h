@@ -31,7 +31,7 @@ struct NamedCallLayout {
 
 class NamedCalls : public CallGrammar {
  public:
-  explicit NamedCalls(const NamedCallLayout& layout) : layout_(layout), plain_({}) {}
+  explicit NamedCalls(const NamedCallLayout& layout) : layout_(layout), plain_({.id_is_last = true}) {}
   void begin(size_t opener) override;
   Step step(ReplyInput& in, CallOutput& out) override;
 

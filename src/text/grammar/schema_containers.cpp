@@ -208,6 +208,9 @@ Shapes SchemaShapes::of_dependent(const JsonValue& value, bool schemas, Ask ask)
 void SchemaShapes::add_unevaluated(const JsonValue& schema, JsonType type, Shapes& shapes) {
   const JsonValue* const properties = schema.find("unevaluatedProperties");
   const JsonValue* const items = schema.find("unevaluatedItems");
+  if ((properties != nullptr || items != nullptr) && schema.find("not") != nullptr) {
+    budget_.refuse("unevaluatedItems or unevaluatedProperties beside not is not supported");
+  }
   for (Shape& shape : shapes) {
     if (type == JsonType::Object && properties != nullptr) {
       // What some clause has looked at is free here, the rest is not.

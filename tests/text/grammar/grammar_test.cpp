@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/expect_error.h"
+#include "tests/base/expect_error.h"
 
 namespace tenon {
 namespace {
