@@ -100,7 +100,7 @@ class ChatReply {
   std::unique_ptr<tenon_chat_reply, Destroy> handle_;
 };
 
-/// The template of a model and how its answers are read. Conversations are JSON, as tenon.h (11)
+/// The template of a model and how its answers are read. Conversations are JSON, as tenon.h (14)
 /// describes. Move-only; any number of threads may use it.
 class Chat {
  public:

@@ -9,7 +9,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Immutable, move-only; any thread. tenon.h, section 11.
+/// Immutable, move-only; any thread. tenon.h, section 12.
 class Grammar {
  public:
   [[nodiscard]] static Grammar json_schema(std::string_view text) {

@@ -17,7 +17,7 @@ struct RandomModelOptions {
   std::function<bool(double fraction)> progress{};
 };
 
-/// Writes `path`; tenon.h, section 11, says what.
+/// Writes `path`; tenon.h, section 13, says what.
 inline void write_random_model(const std::string& path, const std::string& shape,
                                const std::string& format, const RandomModelOptions& options = {}) {
   struct Progress {

@@ -56,8 +56,8 @@ void Machine::visit(uint32_t state, uint32_t reg, uint32_t frame) {
   (void)visited_.id_of(words, &is_new);
   if (!is_new) return;
   if (visited_.size() > kMaxItems) {
-    fail(Code::Limit, "grammar: more than {} ways to read the text are open; make it less ambiguous",
-         kMaxItems);
+    fail(Code::Limit,
+         "grammar: more than {} ways to read the text are open; make it less ambiguous", kMaxItems);
   }
   todo_.push_back({state, reg, frame});
 }
@@ -79,7 +79,7 @@ void Machine::expand(const Item& item) {
       uint32_t ignored = 0;
       const auto ahead = automaton_->ahead(state);
       const bool alive = std::any_of(ahead.begin(), ahead.end(), [&](const auto& next) {
-        return apply(automaton_->action(next.action), reg, ignored);
+        return apply(automaton_->action(next.action), item.reg, ignored);
       });
       if (!alive) return;
     }
@@ -118,8 +118,8 @@ Config Machine::intern() {
   words_.assign(1, header_);
   for (size_t i = 0; i < found_.size(); ++i) {
     const Item& item = found_[i];
-    const bool twice = i > 0 && item.state == found_[i - 1].state && item.reg == found_[i - 1].reg &&
-                       item.frame == found_[i - 1].frame;
+    const bool twice = i > 0 && item.state == found_[i - 1].state &&
+                       item.reg == found_[i - 1].reg && item.frame == found_[i - 1].frame;
     if (!twice) words_.insert(words_.end(), {item.state, item.reg, item.frame});
   }
   bool is_new = false;
