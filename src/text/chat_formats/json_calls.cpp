@@ -44,7 +44,10 @@ Step copy_json(ReplyInput& in, JsonScan& scan, std::string& out) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const JsonScan::State state = scan.feed(c);
-    if (state == JsonScan::State::Bad) return Step::Broken;
+    if (state == JsonScan::State::Bad) {
+      in.skip(i);  // what earlier pieces held was skipped, too
+      return Step::Broken;
+    }
     const bool belongs = state != JsonScan::State::Complete || scan.took_last();
     if (belongs) {
       // Models write line breaks into strings as they are.

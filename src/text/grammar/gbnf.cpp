@@ -166,6 +166,7 @@ class Parser {
 
   /// A character or an escape, inside quotes or brackets.
   uint32_t character() {
+    if (done()) refuse("the text ends inside quotes or brackets");
     if (peek() == '\n') refuse("a newline inside quotes or brackets");
     if (!take("\\")) {
       const Utf8Unit unit = utf8_unit(text_.substr(at_));
