@@ -15,10 +15,6 @@ namespace {
 /// The smallest limit that a storm of cancels can push steps down to.
 constexpr uint32_t kLeastStepTokens = 8;
 
-bool is_set(const uint32_t* flag) {
-  return flag != nullptr && __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
-}
-
 }  // namespace
 
 void check_finite(std::span<const float> logits) {

@@ -18,6 +18,11 @@ namespace tenon {
 
 class Generation;
 
+/// Whether a flag that another thread may set is set; null: never.
+inline bool is_set(const uint32_t* flag) {
+  return flag != nullptr && __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
+}
+
 /// Which logits a request wants.
 enum class Outputs : uint32_t { None, Last, All };
 
@@ -48,7 +53,7 @@ struct Request : Work {
   bool ended = false;
   bool in_step = false;
   std::exception_ptr failure;
-  uint64_t num_reused = 0;  ///< tokens that others had computed
+  uint64_t num_reused = 0;             ///< tokens that others had computed
   uint64_t seen_version = UINT64_MAX;  ///< of the prefix index when it was looked at
 
   /// Logits that a slice of the next tokens brings, and where they go.
@@ -91,8 +96,8 @@ class Generation : public Request {
   GenerationOptions options;
   std::shared_ptr<CallControl> call;
   Sampler sampler;
-  std::vector<Token> tokens;    ///< drawn so far
-  uint64_t num_fetched = 0;     ///< of these
+  std::vector<Token> tokens;  ///< drawn so far
+  uint64_t num_fetched = 0;   ///< of these
   uint64_t tokens_left = 0;
   Finish finish = Finish::None;
   ReuseReport reuse;
