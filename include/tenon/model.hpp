@@ -3,14 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tenon/error.hpp>
 #include <tenon/options.hpp>
+#include <tenon/progress.hpp>
 #include <tenon/tokenizer.hpp>
 #include <utility>
 #include <vector>
@@ -81,16 +80,15 @@ class Model {
     for (const Source& source : sources) raw.push_back(source.raw());
     std::vector<const tenon_source*> pointers;
     for (const tenon_source& source : raw) pointers.push_back(&source);
-    Progress progress{options.progress, nullptr};
+    detail::Progress progress{options.progress};
     tenon_callbacks callbacks{};
     callbacks.struct_size = sizeof callbacks;
     callbacks.user = &progress;
-    if (options.progress) callbacks.progress = &Progress::call;
+    if (options.progress) callbacks.progress = &detail::Progress::call;
     tenon_model* loaded = nullptr;
     const tenon_status status = tenon_model_load(pointers.data(), pointers.size(),
                                                  Options(options).get(), &callbacks, &loaded);
-    if (progress.thrown) std::rethrow_exception(progress.thrown);
-    check(status);
+    progress.check(status);
     handle_.reset(loaded);
   }
 
@@ -154,20 +152,6 @@ class Model {
   [[nodiscard]] const tenon_model* get() const noexcept { return handle_.get(); }
 
  private:
-  /// Carries an exception of the host's function around the C interface.
-  struct Progress {
-    const std::function<bool(double)>& function;
-    std::exception_ptr thrown;
-    static int32_t call(void* user, double fraction) noexcept {
-      auto* self = static_cast<Progress*>(user);
-      try {
-        return self->function(fraction) ? 0 : 1;
-      } catch (...) {
-        self->thrown = std::current_exception();
-        return 1;
-      }
-    }
-  };
   struct Destroy {
     void operator()(tenon_model* raw) const noexcept { tenon_model_destroy(raw); }
   };

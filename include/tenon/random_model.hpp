@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <string>
 #include <tenon/error.hpp>
+#include <tenon/progress.hpp>
 #include <vector>
 
 namespace tenon {
@@ -20,26 +20,11 @@ struct RandomModelOptions {
 /// Writes `path`; tenon.h, section 13, says what.
 inline void write_random_model(const std::string& path, const std::string& shape,
                                const std::string& format, const RandomModelOptions& options = {}) {
-  struct Progress {
-    const std::function<bool(double)>& function;
-    std::exception_ptr thrown;
-
-    static int32_t call(void* user, double fraction) noexcept {
-      auto* self = static_cast<Progress*>(user);
-      try {
-        return self->function(fraction) ? 0 : 1;
-      } catch (...) {
-        self->thrown = std::current_exception();
-        return 1;
-      }
-    }
-  };
-  Progress progress{options.progress, nullptr};
+  detail::Progress progress{options.progress};
   const tenon_status status =
       tenon_random_model_write(path.c_str(), shape.c_str(), format.c_str(), options.seed,
-                               options.progress ? &Progress::call : nullptr, &progress);
-  if (progress.thrown) std::rethrow_exception(progress.thrown);
-  check(status);
+                               options.progress ? &detail::Progress::call : nullptr, &progress);
+  progress.check(status);
 }
 
 inline std::vector<std::string> random_model_shapes() {
