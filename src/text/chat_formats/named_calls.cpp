@@ -3,17 +3,6 @@
 #include <array>
 
 namespace tenon {
-namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-}  // namespace
-
 void NamedCalls::begin(size_t opener) {
   state_ = layout_.or_json ? State::First : State::Open;
   plain_.begin(opener);

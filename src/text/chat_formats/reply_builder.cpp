@@ -3,22 +3,13 @@
 #include <fmt/core.h>
 
 namespace tenon {
-namespace {
-
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-}  // namespace
-
 void ReplyBuilder::send(const ReplyDelta& delta) const {
   if (sink_ != nullptr && *sink_) (*sink_)(delta);
 }
 
 void ReplyBuilder::add(ReplyDelta::Kind kind, std::string& part, std::string_view text) {
-  if (part.empty()) {
-    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  }
-  size_t solid = text.size();
-  while (solid > 0 && is_space(text[solid - 1])) --solid;
+  if (part.empty()) text = without_space_before(text);
+  const size_t solid = without_space_behind(text).size();
   if (solid == 0) {
     space_ += text;
     return;

@@ -8,13 +8,6 @@ namespace {
 // How much of the end of a prompt can matter.
 constexpr size_t kPromptEnd = 256;
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-std::string_view without_space(std::string_view text) {
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 MarkedReply::MarkedReply(const ChatFormat& format, bool reads_calls)
@@ -37,8 +30,8 @@ void MarkedReply::start(std::string_view prompt_end) {
     state_ = State::Content;
     return;
   }
-  const std::string_view end = without_space(prompt_end);
-  const std::string_view open = without_space(format_.think.open);
+  const std::string_view end = without_space_behind(prompt_end);
+  const std::string_view open = without_space_behind(format_.think.open);
   if (end.ends_with(open)) state_ = State::Reasoning;
 }
 

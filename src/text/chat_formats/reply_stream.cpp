@@ -15,9 +15,7 @@ void ReplyInput::append(std::string_view text) {
 }
 
 void ReplyInput::skip_space() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || (text_[at_] >= '\t' && text_[at_] <= '\r'))) {
-    ++at_;
-  }
+  while (at_ < text_.size() && is_reply_space(text_[at_])) ++at_;
 }
 
 ReplyInput::Match ReplyInput::match(std::string_view literal) const {

@@ -11,6 +11,22 @@
 
 namespace tenon {
 
+/// What counts as space around the parts of an answer: that of ASCII.
+constexpr bool is_reply_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/// Without the space at the begin, at the end, at both.
+constexpr std::string_view without_space_before(std::string_view text) {
+  while (!text.empty() && is_reply_space(text.front())) text.remove_prefix(1);
+  return text;
+}
+constexpr std::string_view without_space_behind(std::string_view text) {
+  while (!text.empty() && is_reply_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+constexpr std::string_view trimmed(std::string_view text) {
+  return without_space_behind(without_space_before(text));
+}
+
 /// A piece of an answer.
 struct ReplyDelta {
   enum class Kind : uint8_t {

@@ -6,17 +6,6 @@
 #include "text/chat_formats/json_scan.h"
 
 namespace tenon {
-namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-}  // namespace
-
 void TaggedCalls::begin(size_t opener) {
   no_section_ = opener == late_opener_;
   state_ = no_section_ || layout_.call_open.empty() ? State::Name : State::Open;
