@@ -9,53 +9,14 @@
 #include <thread>
 #include <vector>
 
-#include "handles.h"
+#include "demo_session.h"
 
 namespace {
 
 using namespace tenon_test;
 
-constexpr const char* kQuestion =
-    "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n<|im_start|>assistant\n";
-
-/// What the callback of generate saw.
-struct Seen {
-  std::string text;
-  std::vector<tenon_token> tokens;
-  std::vector<int32_t> finishes;
-  size_t stop_after = SIZE_MAX;
-};
-
-int32_t record(void* user, const tenon_piece* piece) {
-  auto* seen = static_cast<Seen*>(user);
-  EXPECT_EQ(piece->struct_size, sizeof(tenon_piece));
-  seen->text.append(piece->text, piece->length);
-  seen->tokens.push_back(piece->token);
-  seen->finishes.push_back(piece->finish);
-  return seen->tokens.size() >= seen->stop_after;
-}
-
-class CSession : public testing::Test {
+class CSession : public DemoSession {
  protected:
-  static void SetUpTestSuite() { model_ = new ModelPtr(open_demo()); }
-  static void TearDownTestSuite() {
-    delete model_;
-    model_ = nullptr;
-  }
-
-  SessionPtr session(const std::string& text = "", int64_t context = 256) {
-    SessionPtr result = make_session(*model_, context);
-    EXPECT_OK(
-        tenon_session_append_text(result.get(), text.data(), text.size(), TENON_PARSE_SPECIAL));
-    return result;
-  }
-
-  Seen generate(const SessionPtr& of, uint64_t max_tokens) {
-    Seen seen;
-    EXPECT_OK(tenon_session_generate(of.get(), greedy_.get(), max_tokens, record, &seen));
-    return seen;
-  }
-
   static uint64_t position(const SessionPtr& of) {
     uint64_t value = 0;
     EXPECT_OK(tenon_session_position(of.get(), &value));
@@ -68,11 +29,7 @@ class CSession : public testing::Test {
     EXPECT_OK(tenon_session_logits(of.get(), &data, &count));
     return {data, data + count};
   }
-
-  static ModelPtr* model_;
-  SamplerPtr greedy_ = make_greedy();
 };
-ModelPtr* CSession::model_ = nullptr;
 
 TEST_F(CSession, AnswersAndEndsWithTheTurn) {
   const SessionPtr s = session(kQuestion);
