@@ -67,6 +67,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
       vocab_(model_->hyper_parameters().vocab),
       owner_pid_(::getpid()),
       scheduler_(scheduler_options(*model_, options)),
+      idle_(model_->program().groups().size()),
       tuner_(options.decode_stretch, step_tokens_of(*model_, options)),
       step_limit_(step_tokens_of(*model_, options)) {
   const std::span<const tenon_kv_group> groups = model_->program().groups();
@@ -112,37 +113,42 @@ uint64_t Engine::run(std::span<const BatchItem> items) {
       items.size() > 1 ? std::span<Request>(many) : std::span<Request>(&one, items.size());
   Wake own;
   Lock lock(mutex_);
-  uint64_t num_reused = 0;
-  for (size_t i = 0; i < items.size(); ++i) enqueue(requests[i], items[i]);
+  uint64_t num_computed = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    enqueue(requests[i], items[i]);
+    num_computed += requests[i].num_left;
+  }
   for (size_t i = 0; i < items.size(); ++i) {
     Request& request = requests[i];
     Wake& wake = items[i].control != nullptr ? items[i].control->wake : own;
     wait_until(lock, wake, &request, UINT64_MAX, [&request] { return request.ended; });
-    num_reused += request.num_reused;
+    // What was preempted meanwhile may have found its own blocks again.
+    num_computed -= std::min(num_computed, request.num_reused);
   }
   for (const Request& request : requests) {
     if (request.failure) std::rethrow_exception(request.failure);
   }
-  return num_reused;
+  return num_computed;
 }
 
 void Engine::enqueue(Request& request, const BatchItem& item) {
   request.sequence = item.sequence;
-  request.end = item.sequence->cached() + item.num_tokens;
+  request.end = item.end;
   request.outputs = item.outputs;
-  request.outputs_from = item.sequence->cached();
+  request.outputs_from = item.begin;
   request.logits = item.logits;
   request.cancel = item.cancel;
   request.control = item.control;
   request.priority = item.priority;
-  request.num_left = item.num_tokens;
-  if (item.num_tokens == 0) {
+  request.num_left = item.end - std::min(item.end, item.sequence->cached());
+  if (request.num_left == 0) {
     request.ended = true;
     return;
   }
   try {
     request.client = &scheduler_.client(item.client, item.weight);
     scheduler_.add(request, system_.now_ns());
+    if (request.control != nullptr) idle_.remove(request.control->idle);
   } catch (...) {
     request.failure = std::current_exception();
     request.ended = true;
@@ -295,18 +301,24 @@ void Engine::submit(const std::shared_ptr<Generation>& generation) {
                             : added.submitted_ns + added.options.timeout_ns;
   }
   Sequence& sequence = *added.sequence;
+  idle_.remove(added.control->idle);
   // The logits behind the last token are wanted, so it is computed, again if need be.
   if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
   added.end = sequence.size();
   added.num_left = sequence.num_pending();
   added.reuse.prompt_tokens = sequence.size();
   added.reuse.reused_tokens = sequence.cached();
-  added.client = &scheduler_.client(added.options.client, added.options.weight);
-  to_tell_.reserve(scheduler_.num_running() + scheduler_.num_waiting() + 1);
+  added.lost = sequence.lost();
   try {
+    added.client = &scheduler_.client(added.options.client, added.options.weight);
+    to_tell_.reserve(scheduler_.num_running() + scheduler_.num_waiting() + 1);
     scheduler_.add(added, added.submitted_ns);
-  } catch (const Error&) {
-    ++metrics_.busy_total;
+  } catch (const Error& error) {
+    if (error.code() == Code::Busy) ++metrics_.busy_total;
+    idle_.add(added.control->idle);
+    throw;
+  } catch (...) {
+    idle_.add(added.control->idle);
     throw;
   }
   added.self = generation;
@@ -344,7 +356,11 @@ Engine::Fetched Engine::fetch(Generation& generation) {
 
 ReuseReport Engine::report(const Generation& generation) const {
   const std::scoped_lock lock(mutex_);
-  return generation.reuse;
+  ReuseReport report = generation.reuse;
+  if (report.reused_tokens < std::min(generation.lost.positions, report.prompt_tokens)) {
+    report.miss = {generation.lost.cause, report.reused_tokens};
+  }
+  return report;
 }
 
 void Engine::cancel(Generation& generation) {
@@ -380,6 +396,7 @@ EngineMetrics Engine::metrics() const {
     now.kv_shared_bytes += pool->num_idle() * pool->block_bytes();
   }
   if (index_ != nullptr) now.prefix_evicted_total = index_->num_evicted();
+  now.idle_blocks_taken_total = idle_.num_taken();
   return now;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "engine/idle_sequences.h"
 #include "engine/metrics.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
@@ -34,12 +35,13 @@ struct EngineOptions {
   bool prefix_cache = false;           ///< share equal beginnings of texts
 };
 
-/// The next `num_tokens` pending tokens of a sequence are to be computed.
+/// The tokens [begin, end) of a sequence are to be computed, and those before them that are not.
 struct BatchItem {
   Sequence* sequence = nullptr;
-  uint64_t num_tokens = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
   Outputs outputs = Outputs::None;
-  float* logits = nullptr;  ///< [1 or num_tokens, vocab]; null for None
+  float* logits = nullptr;  ///< [1 or end - begin, vocab]; null for None
   /// A flag that any thread may set to stop the item. Null: none.
   const uint32_t* cancel = nullptr;
   /// Of the session, so that its cancel reaches into steps. Null: none.
@@ -76,13 +78,30 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   /// Computes one item, together with whatever else is waiting; returns when it is done. A sequence
   /// may be in one item at a time. Throws Cancelled, NoMemory and what the backend reports: the
   /// tokens of finished slices then stay computed (unless others needed the memory), the rest of
-  /// the item is pending as before. State in the child of a fork.
+  /// the item is pending as before. State in the child of a fork. Returns how many tokens became
+  /// computed other than by taking them from others.
   uint64_t run(const BatchItem& item);
 
   /// Computes all items in as few steps as they fit into: how tests put many sequences in one step.
-  /// The first failure is thrown when all have ended. Returns how many tokens were not computed but
-  /// taken from others.
+  /// The first failure is thrown when all have ended.
   uint64_t run(std::span<const BatchItem> items);
+
+  /// Calls use() while nobody takes blocks of the session's sequence: each look at what of it is
+  /// computed, and each change of it, between requests. It must be short and not call the engine.
+  template <typename Use>
+  auto with_sequence(CallControl& session, Use use) {
+    const std::scoped_lock lock(mutex_);
+    const IdleSequences::Away away(idle_, session.idle);
+    return use();
+  }
+  /// The same for the sequences of two sessions.
+  template <typename Use>
+  auto with_sequences(CallControl& one, CallControl& other, Use use) {
+    const std::scoped_lock lock(mutex_);
+    const IdleSequences::Away away(idle_, one.idle);
+    const IdleSequences::Away too(idle_, other.idle);
+    return use();
+  }
 
   /// Queues a generation. Throws Busy; nothing is then queued.
   void submit(const std::shared_ptr<Generation>& generation);
@@ -172,6 +191,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   // engine_memory.cpp: what the scheduler asks.
   bool refresh(Work& work) override;
   Room reserve(Work& work, uint32_t num_tokens) override;
+  bool make_room(const Sequence& sequence, uint64_t num_tokens);
   bool fits(const Work& work) override;
   bool holds(const Work& work) override;
   void drop(Work& work) noexcept override;
@@ -192,6 +212,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
 
   mutable std::mutex mutex_;
   Scheduler scheduler_;
+  IdleSequences idle_;
   SliceTuner tuner_;
   EngineMetrics metrics_;
   bool driving_ = false;  // a thread is about a step

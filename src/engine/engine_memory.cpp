@@ -73,19 +73,26 @@ void Engine::reuse_blocks(Request& request, std::span<const Hash128> keys) {
   generation->reuse.miss = index_->explain(before, keys[found], tokens, found);
 }
 
+bool Engine::make_room(const Sequence& sequence, uint64_t num_tokens) {
+  for (const BlockTable& table : sequence.tables()) {
+    while (table.pool().num_available() < table.num_needed(sequence.cached(), num_tokens)) {
+      // First what no text has, then what no request has.
+      if (index_ != nullptr && index_->evict()) continue;
+      if (!idle_.take_block()) return false;
+    }
+  }
+  return true;
+}
+
 WorkMemory::Room Engine::reserve(Work& work, uint32_t num_tokens) {
   Request& request = request_of(work);
   Sequence& sequence = *request.sequence;
   for (const BlockTable& table : sequence.tables()) {
-    const uint64_t needed = table.num_needed(sequence.cached(), num_tokens);
-    BlockPool& pool = table.pool();
-    const uint32_t block_tokens = pool.block_tokens();
     // Said before a long prompt has pushed everybody else out.
-    if (request.end > pool.max_blocks() * block_tokens) return Room::Never;
-    while (pool.num_available() < needed) {
-      if (index_ == nullptr || !index_->evict()) return Room::None;
-    }
+    const BlockPool& pool = table.pool();
+    if (request.end > pool.max_blocks() * pool.block_tokens()) return Room::Never;
   }
+  if (!make_room(sequence, num_tokens)) return Room::None;
   try {
     sequence.prepare(num_tokens);
     if (index_ != nullptr && request.num_left > 1) note_being_computed(request, num_tokens);
@@ -110,10 +117,11 @@ void Engine::note_being_computed(Request& request, uint32_t num_tokens) {
 bool Engine::fits(const Work& work) {
   const Request& request = request_of(work);
   const Sequence& sequence = *request.sequence;
-  for (const BlockTable& table : sequence.tables()) {
-    const BlockPool& pool = table.pool();
-    const uint64_t needed = table.num_needed(sequence.cached(), request.num_left);
-    if (needed > pool.num_available() + pool.num_idle()) return false;
+  for (size_t group = 0; group < pools_.size(); ++group) {
+    const BlockPool& pool = *pools_[group];
+    const uint64_t needed =
+        sequence.tables()[group].num_needed(sequence.cached(), request.num_left);
+    if (needed > pool.num_available() + pool.num_idle() + idle_.num_blocks(group)) return false;
   }
   return true;
 }
@@ -127,7 +135,7 @@ bool Engine::holds(const Work& work) {
 
 void Engine::drop(Work& work) noexcept {
   Request& request = request_of(work);
-  request.sequence->forget_cached(0);
+  request.sequence->lose(0);
   request.num_left = request.end;
   request.seen_version = UINT64_MAX;
 }

@@ -259,7 +259,10 @@ void Engine::end(Request& request, std::exception_ptr failure) noexcept {
   scheduler_.remove(request);
   request.failure = std::move(failure);
   request.ended = true;
-  if (request.control != nullptr) request.control->wake.post();
+  if (request.control != nullptr) {
+    idle_.add(request.control->idle);
+    request.control->wake.post();
+  }
   if (request.generation == nullptr) return;
   Generation& generation = *request.generation;
   const std::shared_ptr<Generation> self = std::move(generation.self);

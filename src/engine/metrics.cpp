@@ -38,6 +38,8 @@ constexpr Line kLines[] = {
      &EngineMetrics::kv_shared_bytes},
     {"prefix_evicted_blocks_total", "counter", "Blocks evicted from the prefix index",
      &EngineMetrics::prefix_evicted_total},
+    {"idle_blocks_taken_total", "counter", "Blocks taken from sessions between two calls",
+     &EngineMetrics::idle_blocks_taken_total},
     {"steps_total", "counter", "Steps", &EngineMetrics::steps_total},
     {"steps_stopped_total", "counter", "Steps stopped by a cancel",
      &EngineMetrics::steps_stopped_total},

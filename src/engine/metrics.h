@@ -37,6 +37,7 @@ struct EngineMetrics {
   uint64_t kv_used_bytes = 0;     ///< blocks of sequences and of the prefix index
   uint64_t kv_shared_bytes = 0;   ///< of these, what only the prefix index holds
   uint64_t prefix_evicted_total = 0;  ///< blocks
+  uint64_t idle_blocks_taken_total = 0;  ///< from sessions between two calls
 
   uint64_t steps_total = 0;
   uint64_t steps_stopped_total = 0;  ///< by a cancel, and tried again for the others

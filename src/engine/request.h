@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/wake.h"
+#include "engine/idle_sequences.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
 #include "sampler/sampler.h"
@@ -35,6 +36,7 @@ struct CallControl {
   std::atomic<uint32_t> in_step{0};  ///< the step under way has tokens of it
   std::atomic<bool> in_use{false};   ///< a call is under way
   Wake wake;                         ///< of the thread that waits for it
+  IdleSequences::Entry idle;         ///< of the session's sequence, while the engine does not have it
 };
 
 /// In the hands of the engine until it has ended; all of it under the engine's lock, but for what
@@ -101,6 +103,7 @@ class Generation : public Request {
   uint64_t tokens_left = 0;
   Finish finish = Finish::None;
   ReuseReport reuse;
+  Sequence::Lost lost;  ///< when it was submitted
   bool explained = false;
   uint64_t submitted_ns = 0;
   uint64_t first_token_ns = 0;

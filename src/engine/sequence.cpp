@@ -2,6 +2,7 @@
 #include "engine/sequence.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -28,6 +29,7 @@ Sequence Sequence::fork() const {
   copy.tokens_.reserve(std::min(context_, kReservedTokens));
   copy.tokens_.assign(tokens_.begin(), tokens_.end());
   copy.cached_ = cached_;
+  copy.lost_ = lost_;
   copy.tables_.reserve(tables_.size());
   for (const BlockTable& table : tables_) copy.tables_.push_back(table.fork());
   return copy;
@@ -46,12 +48,34 @@ void Sequence::truncate(uint64_t size) noexcept {
     const uint64_t full = size / tables_.front().pool().block_tokens();
     if (full < keys_.size()) keys_.resize(full);
   }
+  lost_.positions = std::min(lost_.positions, size);
   if (size < cached_) forget_cached(size);
 }
 
 void Sequence::forget_cached(uint64_t size) noexcept {
   cached_ = size;
   roll_back();
+}
+
+void Sequence::lose(uint64_t size) noexcept {
+  lost_ = {std::max(lost_.positions, cached_), PrefixMiss::Cause::Evicted};
+  forget_cached(size);
+}
+
+void Sequence::lose_block() noexcept {
+  const uint32_t block_tokens = tables_.front().pool().block_tokens();
+  const uint64_t num_blocks = tables_.front().blocks().size();
+  lose(num_blocks == 0 ? 0 : std::min(cached_, (num_blocks - 1) * block_tokens));
+}
+
+void Sequence::swap(Sequence& other) noexcept {
+  std::swap(context_, other.context_);
+  std::swap(root_, other.root_);
+  keys_.swap(other.keys_);
+  tokens_.swap(other.tokens_);
+  std::swap(cached_, other.cached_);
+  std::swap(lost_, other.lost_);
+  tables_.swap(other.tables_);
 }
 
 void Sequence::prepare(uint32_t count) {

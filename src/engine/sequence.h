@@ -33,19 +33,31 @@ class Sequence {
   void truncate(uint64_t size) noexcept;
   /// Makes the tokens from `size` <= cached() on pending again.
   void forget_cached(uint64_t size) noexcept;
+  /// The same because others need the memory.
+  void lose(uint64_t size) noexcept;
+  /// Loses what the last block holds. There is one.
+  void lose_block() noexcept;
+  void swap(Sequence& other) noexcept;
 
   [[nodiscard]] std::span<const Token> tokens() const { return tokens_; }
   [[nodiscard]] uint64_t size() const { return tokens_.size(); }
   [[nodiscard]] uint32_t context() const { return context_; }
   [[nodiscard]] uint64_t cached() const { return cached_; }
   [[nodiscard]] uint64_t num_pending() const { return tokens_.size() - cached_; }
+  /// What was computed before and is so no more, until it is computed again.
+  struct Lost {
+    uint64_t positions = 0;  ///< [0, positions)
+    PrefixMiss::Cause cause = PrefixMiss::Cause::None;
+  };
+  [[nodiscard]] const Lost& lost() const { return lost_; }
+  void set_lost(const Lost& lost) noexcept { lost_ = lost; }
 
   // For the engine, between taking the device's turn and giving it back.
 
   /// Makes room for the next `count` pending tokens. Throws NoMemory; nothing is then changed.
   void prepare(uint32_t count);
   /// The next `count` pending tokens are computed.
-  void commit(uint32_t count) noexcept { cached_ += count; }
+  void commit(uint32_t count) noexcept { set_cached(cached_ + count); }
   /// They are not: gives their blocks back.
   void roll_back() noexcept;
   /// [groups] block numbers of each group.
@@ -57,7 +69,10 @@ class Sequence {
   /// Takes computed blocks [groups] of the same text as number `index`.
   void adopt(uint64_t index, std::span<const uint32_t> blocks);
   /// The blocks adopted hold the positions up to here.
-  void set_cached(uint64_t size) noexcept { cached_ = size; }
+  void set_cached(uint64_t size) noexcept {
+    cached_ = size;
+    if (cached_ >= lost_.positions) lost_ = {};
+  }
 
  private:
   Sequence(uint32_t context, Hash128 root) : context_(context), root_(root) {}
@@ -67,6 +82,7 @@ class Sequence {
   std::vector<Hash128> keys_;  // of the first so many full blocks, as far as they were wanted
   std::vector<Token> tokens_;
   uint64_t cached_ = 0;
+  Lost lost_;
   std::vector<BlockTable> tables_;  // [groups]
 };
 

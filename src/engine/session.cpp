@@ -51,19 +51,25 @@ class Session::Use {
 };
 
 Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options)
-    : Session(Sequence(engine->pools(), checked_context(engine->model(), options),
-                       engine->root_of(options.salt)),
-              engine, options) {}
-
-Session::Session(Sequence sequence, std::shared_ptr<Engine> engine, SessionOptions options)
     : engine_(std::move(engine)),
-      sequence_(std::move(sequence)),
+      sequence_(engine_->pools(), checked_context(model(), options),
+                engine_->root_of(options.salt)),
       logits_(model().options().system, vocab() * sizeof(float), "logits of a session"),
-      options_(std::move(options)),
-      control_(std::make_shared<CallControl>()) {}
+      options_(options),
+      control_(std::make_shared<CallControl>()) {
+  control_->idle.sequence = &sequence_;
+}
 
 Session::~Session() {
   if (generation_ != nullptr) engine_->withdraw(*generation_);
+  engine_->with_sequence(*control_, [this] {
+    sequence_.truncate(0);
+    control_->idle.sequence = nullptr;
+  });
+}
+
+uint64_t Session::num_pending() {
+  return engine_->with_sequence(*control_, [this] { return sequence_.num_pending(); });
 }
 
 void Session::check_tokens(std::span<const Token> tokens) const {
@@ -83,7 +89,7 @@ void Session::append_checked(std::span<const Token> tokens) {
 
 void Session::check_cancelled() {
   if (__atomic_exchange_n(&control_->cancel, 0, __ATOMIC_SEQ_CST) == 0) return;
-  fail(Code::Cancelled, "session: cancelled at position {}", sequence_.cached());
+  fail(Code::Cancelled, "session: cancelled at position {}", sequence_.size() - num_pending());
 }
 
 void Session::append(std::span<const Token> tokens) {
@@ -99,45 +105,42 @@ void Session::append(std::string_view text, EncodeOptions options) {
 void Session::prefill(const std::function<bool(double)>& progress) {
   const Use use(*this);
   check_cancelled();
-  if (sequence_.num_pending() > 0) compute_pending(progress);
+  if (num_pending() > 0) compute_pending(progress);
 }
 
 void Session::compute_pending(const std::function<bool(double)>& progress) {
-  const uint64_t total = sequence_.num_pending();
+  const uint64_t size = sequence_.size();
+  const uint64_t total = num_pending();
   // Slice by slice only for the sake of progress; the engine cuts what is more than a step.
   const uint64_t slice = progress ? model().program().view().max_tokens : total;
-  for (uint64_t left = total; left > 0; left = sequence_.num_pending()) {
-    const uint64_t count = std::min(left, slice);
-    compute(count, count == left ? Outputs::Last : Outputs::None, logits_row());
-    const uint64_t done = total - sequence_.num_pending();
+  for (uint64_t end = size - total; end < size;) {
+    end += std::min(slice, size - end);
+    compute(end, end, end == size ? Outputs::Last : Outputs::None, logits_row());
+    const uint64_t done = total - (size - end);
     if (progress && !progress(static_cast<double>(done) / static_cast<double>(total))) {
       fail(Code::Cancelled, "session: cancelled after {} of {} tokens", done, total);
     }
   }
   check_finite({logits_row(), vocab()});
-  logits_position_ = sequence_.size();
+  logits_position_ = size;
 }
 
-void Session::compute(uint64_t num_tokens, Outputs outputs, float* logits) {
+void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logits) {
   System& system = *model().options().system;
   const uint64_t start = system.now_ns();
-  const uint64_t before = sequence_.cached();
-  uint64_t num_reused = 0;
-  const bool generated = last_is_generated_ && num_tokens == 1;
+  const bool generated = last_is_generated_ && num_pending() == 1;
+  uint64_t num_computed = 0;
   logits_position_ = kNoLogits;
   try {
-    num_reused = engine_->run(BatchItem{&sequence_, num_tokens, outputs, logits,
-                                        &control_->cancel, control_.get(), options_.priority,
-                                        options_.client, options_.weight});
+    num_computed = engine_->run(BatchItem{&sequence_, begin, end, outputs, logits,
+                                          &control_->cancel, control_.get(), options_.priority,
+                                          options_.client, options_.weight});
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) check_cancelled();
     throw;
   }
   const uint64_t elapsed = system.now_ns() - start;
-  // What was preempted meanwhile may have found its own blocks again.
-  const uint64_t advanced = sequence_.cached() - before;
-  (generated ? stats_.decode_tokens : stats_.prefill_tokens) +=
-      advanced - std::min(advanced, num_reused);
+  (generated ? stats_.decode_tokens : stats_.prefill_tokens) += num_computed;
   (generated ? stats_.decode_ns : stats_.prefill_ns) += elapsed;
 }
 
@@ -146,7 +149,9 @@ void Session::require_logits() {
   if (sequence_.size() == 0) fail(Code::State, "session: there are no tokens yet");
   if (logits_position_ == sequence_.size()) return;
   // Behind a rewind everything may be cached and the logits gone: the last token comes again.
-  if (sequence_.num_pending() == 0) sequence_.forget_cached(sequence_.size() - 1);
+  engine_->with_sequence(*control_, [this] {
+    if (sequence_.num_pending() == 0) sequence_.forget_cached(sequence_.size() - 1);
+  });
   compute_pending({});
 }
 
@@ -182,9 +187,10 @@ void Session::evaluate(
     const std::function<bool(uint64_t row, std::span<const float> logits)>& on_logits) {
   const Use use(*this);
   check_cancelled();
-  if (sequence_.num_pending() > 0) compute_pending({});
+  if (num_pending() > 0) compute_pending({});
   append_checked(tokens);
-  uint64_t kept = sequence_.size() - tokens.size();
+  const uint64_t begin = sequence_.size() - tokens.size();
+  uint64_t kept = begin;
   const uint64_t row_bytes = vocab() * sizeof(float);
   const uint64_t chunk =
       std::clamp<uint64_t>(kEvaluateBytes / row_bytes, 1, model().program().view().max_tokens);
@@ -194,10 +200,11 @@ void Session::evaluate(
     const auto* values = reinterpret_cast<const float*>(rows.data());
     for (uint64_t done = 0; done < tokens.size();) {
       const auto count = static_cast<uint32_t>(std::min<uint64_t>(chunk, tokens.size() - done));
-      compute(count, Outputs::All, reinterpret_cast<float*>(rows.data()));
+      compute(begin + done, begin + done + count, Outputs::All,
+              reinterpret_cast<float*>(rows.data()));
       check_finite({values, count * vocab()});
       std::memcpy(logits_row(), values + (count - 1) * vocab(), row_bytes);
-      logits_position_ = kept = sequence_.cached();
+      logits_position_ = kept = begin + done + count;
       for (uint32_t i = 0; i < count; ++i) {
         if (on_logits(done + i, {values + i * vocab(), vocab()})) continue;
         fail(Code::Cancelled, "session: cancelled after {} of {} rows", done + i + 1,
@@ -206,8 +213,10 @@ void Session::evaluate(
       done += count;
     }
   } catch (...) {
-    // Less may be cached: others may have needed the memory.
-    sequence_.truncate(std::max(kept, sequence_.cached()));
+    // What was computed of a chunk stays, too.
+    engine_->with_sequence(*control_, [&] {
+      sequence_.truncate(std::max(kept, sequence_.cached()));
+    });
     throw;
   }
 }
@@ -231,7 +240,13 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
 
 std::unique_ptr<Session> Session::fork() {
   const Use use(*this);
-  std::unique_ptr<Session> copy(new Session(sequence_.fork(), engine_, options_));
+  SessionOptions same = options_;
+  same.context = sequence_.context();
+  auto copy = std::make_unique<Session>(engine_, same);
+  engine_->with_sequences(*control_, *copy->control_, [&] {
+    Sequence text = sequence_.fork();
+    copy->sequence_.swap(text);
+  });
   std::memcpy(copy->logits_.data(), logits_.data(), logits_.size());
   copy->logits_position_ = logits_position_;
   return copy;
@@ -245,7 +260,7 @@ void Session::rewind(uint64_t position) {
   }
   if (position < sequence_.size()) last_is_generated_ = false;
   if (logits_position_ != kNoLogits && position < logits_position_) logits_position_ = kNoLogits;
-  sequence_.truncate(position);
+  engine_->with_sequence(*control_, [&] { sequence_.truncate(position); });
 }
 
 void Session::cancel() noexcept {

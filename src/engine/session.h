@@ -107,12 +107,12 @@ class Session {
   class Use;
   static constexpr uint64_t kNoLogits = UINT64_MAX;
 
-  Session(Sequence sequence, std::shared_ptr<Engine> engine, SessionOptions options);
   void check_tokens(std::span<const Token> tokens) const;
   void append_checked(std::span<const Token> tokens);
   void check_cancelled();
   void compute_pending(const std::function<bool(double)>& progress);
-  void compute(uint64_t num_tokens, Outputs outputs, float* logits);
+  void compute(uint64_t begin, uint64_t end, Outputs outputs, float* logits);
+  [[nodiscard]] uint64_t num_pending();
   void require_logits();
   [[nodiscard]] uint64_t vocab() const { return model().hyper_parameters().vocab; }
   [[nodiscard]] float* logits_row() const { return reinterpret_cast<float*>(logits_.data()); }

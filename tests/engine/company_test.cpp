@@ -106,7 +106,7 @@ class Company : public testing::Test {
     options.step_tokens = 1 + random.below(64);
     options.max_running = 1 + random.below(32);
     // From barely enough for one request to plenty.
-    options.cache_bytes = block * (7 + (random.below(3) == 0 ? 200 : random.below(24)));
+    options.cache_bytes = block * (7 + (random.below(3) == 0 ? 200 : random.below(8)));
     options.prefix_cache = random.below(4) != 0;
     options.decode_stretch = 1.1 + random.below(40);
     return options;
@@ -160,26 +160,14 @@ class Company : public testing::Test {
       if (fetched.has_token) one.tokens.push_back(fetched.token);
       if (!fetched.ended) continue;
       const Answer& answer = *expected[one.index];
+      // Each request fits the budget alone, so none may fail.
       if (fetched.failure) {
-        try {
-          std::rethrow_exception(fetched.failure);
-        } catch (const Error& error) {
-          // Idle sessions of this test can hold what is left: that is said, and nothing else.
-          ASSERT_EQ(error.code(), Code::NoMemory) << error.what();
-        }
-        ASSERT_LE(one.tokens.size(), answer.tokens.size());
-        ASSERT_TRUE(std::equal(one.tokens.begin(), one.tokens.end(), answer.tokens.begin()));
-        ++num_failed_;
-      } else {
-        ASSERT_EQ(one.tokens, answer.tokens) << "request " << one.index;
-        if (random.below(4) == 0) {
-          try {
-            ASSERT_TRUE(same_bits(one.session->logits(), answer.logits)) << one.index;
-            ++num_compared_;
-          } catch (const Error& error) {
-            ASSERT_EQ(error.code(), Code::NoMemory) << error.what();
-          }
-        }
+        ASSERT_NO_THROW(std::rethrow_exception(fetched.failure)) << "request " << one.index;
+      }
+      ASSERT_EQ(one.tokens, answer.tokens) << "request " << one.index;
+      if (random.below(4) == 0) {
+        ASSERT_TRUE(same_bits(one.session->logits(), answer.logits)) << one.index;
+        ++num_compared_;
       }
       going.erase(going.begin() + static_cast<ptrdiff_t>(at));
     }
@@ -188,6 +176,7 @@ class Company : public testing::Test {
   void run(uint32_t rounds, uint32_t requests, uint64_t seed) {
     Random random(seed);
     uint64_t preempted = 0;
+    uint64_t taken = 0;
     uint64_t reused = 0;
     uint64_t stopped = 0;
     for (uint32_t round = 0; round < rounds && !HasFatalFailure(); ++round) {
@@ -211,26 +200,25 @@ class Company : public testing::Test {
       EXPECT_EQ(metrics.waiting + metrics.running, 0u);
       EXPECT_EQ(metrics.kv_used_bytes, metrics.kv_shared_bytes) << "only the index holds blocks";
       preempted += metrics.preempted_total;
+      taken += metrics.idle_blocks_taken_total;
       reused += metrics.reused_tokens_total;
       stopped += metrics.steps_stopped_total;
     }
     // The test means something only if these happened.
     EXPECT_GT(preempted, 0u);
+    EXPECT_GT(taken, 0u);
     EXPECT_GT(reused, 0u);
     EXPECT_GT(num_compared_, rounds * requests / 20);
-    // An answer that nobody has fetched keeps its blocks, and the smallest budgets are for one.
-    EXPECT_LT(num_failed_, rounds * requests / 4);
     RecordProperty("preempted", static_cast<int>(preempted));
+    RecordProperty("idle_blocks_taken", static_cast<int>(taken));
     RecordProperty("reused_tokens", static_cast<int>(reused));
     RecordProperty("steps_stopped", static_cast<int>(stopped));
-    RecordProperty("failed", static_cast<int>(num_failed_.load()));
   }
 
   std::map<uint32_t, std::shared_ptr<const Model>> models_;
   std::shared_ptr<Engine> plain_;
   std::map<Question, Answer> alone_;
   std::atomic<uint64_t> num_compared_{0};
-  std::atomic<uint64_t> num_failed_{0};
 };
 
 TEST_F(Company, ChangesNoAnswer) { run(8, 40, 1); }

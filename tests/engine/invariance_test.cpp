@@ -124,7 +124,8 @@ struct Lane {
   BatchItem next(uint32_t count) {
     count = static_cast<uint32_t>(std::min<uint64_t>(count, sequence.num_pending()));
     const size_t vocab = logits.size() / sequence.size();
-    return {&sequence, count, Outputs::All, logits.data() + sequence.cached() * vocab, nullptr};
+    const uint64_t begin = sequence.cached();
+    return {&sequence, begin, begin + count, Outputs::All, logits.data() + sequence.cached() * vocab, nullptr};
   }
   Sequence sequence;
   std::vector<float> logits;  // [tokens, vocab]

@@ -1,0 +1,65 @@
+// Sequences of sessions that nobody computes for at the moment: between two calls, or in a callback.
+// What they have computed can be taken when others need the memory; who needs it is the engine's
+// business.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/sequence.h"
+
+namespace tenon {
+
+/// In order of use. Not thread-safe: the engine's lock guards the list and the blocks of what is in
+/// it.
+class IdleSequences {
+ public:
+  /// The place of a sequence in the list; kept by the sequence's owner. While it is listed nobody
+  /// else may touch the blocks of the sequence.
+  struct Entry {
+    Sequence* sequence = nullptr;  ///< null: is never listed
+    Entry* newer = nullptr;
+    Entry* older = nullptr;
+    bool listed = false;
+  };
+
+  /// Takes an entry out of the list for as long as this lives.
+  class Away {
+   public:
+    Away(IdleSequences& idle, Entry& entry) : idle_(idle), entry_(entry) { idle_.remove(entry_); }
+    ~Away() { idle_.add(entry_); }
+    Away(const Away&) = delete;
+    Away& operator=(const Away&) = delete;
+
+   private:
+    IdleSequences& idle_;
+    Entry& entry_;
+  };
+
+  explicit IdleSequences(size_t num_groups) : num_blocks_(num_groups) {}
+
+  /// From now on it is the one used last. One without blocks is not listed.
+  void add(Entry& entry) noexcept;
+  /// Nothing happens to one that is not in the list.
+  void remove(Entry& entry) noexcept;
+
+  /// Has the sequence used longest ago give up its last block; it will be computed again. False:
+  /// nobody here has one.
+  bool take_block() noexcept;
+
+  /// Blocks of a group that they hold together; one that is shared counts for each.
+  [[nodiscard]] uint64_t num_blocks(size_t group) const { return num_blocks_[group]; }
+  /// How often a block was taken.
+  [[nodiscard]] uint64_t num_taken() const { return num_taken_; }
+
+ private:
+  void unlink(Entry& entry) noexcept;
+
+  Entry* newest_ = nullptr;
+  Entry* oldest_ = nullptr;
+  std::vector<uint64_t> num_blocks_;  // [groups]
+  uint64_t num_taken_ = 0;
+};
+
+}  // namespace tenon
