@@ -1,5 +1,5 @@
 // tenon bench: prefill and decode speed of a model on this machine, beside the machine's own
-// limits.
+// limits; or, with --clients, what a load of many requests gets.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -10,6 +10,9 @@
 #include "bench_report.h"
 #include "commands.h"
 #include "failure.h"
+#include "format_text.h"
+#include "load_report.h"
+#include "load_run.h"
 #include "option_flags.h"
 #include "terminal.h"
 
@@ -27,6 +30,11 @@ struct BenchFlags {
   uint64_t repetitions = 5;
   bool json = false;
   OptionFlags model_options;
+  // With --clients, a load:
+  LoadOptions load;
+  std::string prompt_tokens{"128"};
+  std::string output_tokens{"64"};
+  OptionFlags engine_options;
 };
 
 std::vector<BenchCell> cells_of(const BenchFlags& flags) {
@@ -51,21 +59,27 @@ std::string option_default(std::string_view name) {
   return "";
 }
 
-/// Loads the model and measures all cells with it.
-BenchRun run_once(const BenchFlags& flags, const std::vector<BenchCell>& cells,
-                  const tenon::ExtraOptions& options, RecentStreamRate& stream,
-                  BenchReport& report) {
-  PeakMemory peak;
-  peak.restart();
-  BenchRun run;
+tenon::Model load_model(const BenchFlags& flags, const tenon::ExtraOptions& options,
+                        BenchReport& report, BenchRun& run) {
+  PeakMemory().restart();
   const auto start = std::chrono::steady_clock::now();
   ProgressBar loading("loading");
-  const tenon::Model model(flags.model, {.extra = options, .progress = loading.callback()});
+  tenon::Model model(flags.model, {.extra = options, .progress = loading.callback()});
   run.load_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   loading.clear();
   describe_model(model, report, run);
   run.frequency = core_frequency();
+  return model;
+}
+
+/// Loads the model and measures all cells with it.
+BenchRun run_once(const BenchFlags& flags, const std::vector<BenchCell>& cells,
+                  const tenon::ExtraOptions& options, RecentStreamRate& stream,
+                  BenchReport& report) {
+  BenchRun run;
+  const tenon::Model model = load_model(flags, options, report, run);
+  PeakMemory peak;
   ProgressBar measuring("measuring");
   for (size_t i = 0; i < cells.size(); ++i) {
     const auto progress = [&](double fraction) {
@@ -80,31 +94,87 @@ BenchRun run_once(const BenchFlags& flags, const std::vector<BenchCell>& cells,
   return run;
 }
 
-void bench(const BenchFlags& flags) {
+BenchReport new_report(const BenchFlags& flags) {
+  BenchReport report;
+  report.path = flags.model;
+  report.repetitions = flags.repetitions;
+  const auto add = [&](const OptionFlags& options) {
+    for (const auto& [key, value] : options.values()) {
+      report.options += (report.options.empty() ? "" : " ") + key + "=" + value;
+    }
+  };
+  add(flags.model_options);
+  add(flags.engine_options);
+  return report;
+}
+
+/// What runs with one loading of the model differ in; empty: the default.
+struct Variant {
+  std::string cache_type;
+  std::string threads;
+
+  [[nodiscard]] tenon::ExtraOptions options(const BenchFlags& flags) const {
+    tenon::ExtraOptions options = flags.model_options.values();
+    if (!cache_type.empty()) options.emplace_back("cache_type", cache_type);
+    if (!threads.empty()) options.emplace_back("threads", threads);
+    return options;
+  }
+  void describe(BenchRun& run) const {
+    run.cache_type = cache_type.empty() ? option_default("cache_type") : cache_type;
+  }
+};
+
+std::vector<Variant> variants_of(const BenchFlags& flags) {
+  const std::vector<std::string> unset{""};
+  std::vector<Variant> variants;
+  for (const std::string& cache_type : flags.cache_types.empty() ? unset : flags.cache_types) {
+    for (const std::string& threads : flags.threads.empty() ? unset : flags.threads) {
+      variants.push_back({cache_type, threads});
+    }
+  }
+  return variants;
+}
+
+void bench_speed(const BenchFlags& flags) {
   const std::vector<BenchCell> cells = cells_of(flags);
   if (cells.empty()) {
     throw Failure("there is nothing to measure; give one of -p and -n at least 1");
   }
-  BenchReport report;
-  report.path = flags.model;
-  report.repetitions = flags.repetitions;
-  for (const auto& [key, value] : flags.model_options.values()) {
-    report.options += (report.options.empty() ? "" : " ") + key + "=" + value;
+  if (!flags.engine_options.values().empty()) {
+    throw Failure("options of the engine are for a load; give --clients as well");
   }
+  BenchReport report = new_report(flags);
   RecentStreamRate stream;
-  const std::vector<std::string> unset{""};
-  for (const std::string& cache_type : flags.cache_types.empty() ? unset : flags.cache_types) {
-    for (const std::string& threads : flags.threads.empty() ? unset : flags.threads) {
-      tenon::ExtraOptions options = flags.model_options.values();
-      if (!cache_type.empty()) options.emplace_back("cache_type", cache_type);
-      if (!threads.empty()) options.emplace_back("threads", threads);
-      BenchRun run = run_once(flags, cells, options, stream, report);
-      run.cache_type = cache_type.empty() ? option_default("cache_type") : cache_type;
-      report.runs.push_back(std::move(run));
-    }
+  for (const Variant& variant : variants_of(flags)) {
+    BenchRun run = run_once(flags, cells, variant.options(flags), stream, report);
+    variant.describe(run);
+    report.runs.push_back(std::move(run));
   }
   print(flags.json ? bench_json(report) : bench_table(report));
   flush();
+}
+
+void bench_load(const BenchFlags& flags) {
+  LoadOptions load = flags.load;
+  load.prompt_tokens = Distribution(flags.prompt_tokens);
+  load.output_tokens = Distribution(flags.output_tokens);
+  load.engine = flags.engine_options.values();
+  const std::vector<Variant> variants = variants_of(flags);
+  if (variants.size() != 1) {
+    throw Failure("a load runs with one --cache-type and one --threads; give one of each");
+  }
+  BenchReport report = new_report(flags);
+  BenchRun run;
+  const tenon::Model model = load_model(flags, variants[0].options(flags), report, run);
+  variants[0].describe(run);
+  ProgressBar progress("measuring");
+  const LoadResult result =
+      run_load(model, load, [&](double fraction) { progress.update(fraction); });
+  progress.clear();
+  report.runs.push_back(std::move(run));
+  print(flags.json ? load_json(report, load, result) : load_table(report, load, result));
+  flush();
+  if (const std::string fault = load_fault(result); !fault.empty()) throw Failure(fault);
 }
 
 void add_list(CLI::App& app, const char* flag, std::vector<uint64_t>& into, uint64_t least,
@@ -115,12 +185,56 @@ void add_list(CLI::App& app, const char* flag, std::vector<uint64_t>& into, uint
       ->check(CLI::Range(least, most));
 }
 
+/// CLI::Range takes NaN for a number within.
+CLI::Validator within(double least, double most) {
+  const std::string range = format_text("%g..%g", least, most);
+  return CLI::Validator(
+      [=](const std::string& text) -> std::string {
+        double value = 0;
+        const bool read = CLI::detail::lexical_cast(text, value);
+        return read && value >= least && value <= most ? "" : text + " is not in " + range;
+      },
+      range);
+}
+
+/// The flags of a load, which say nothing to the measuring of speed, and the other way round.
+void add_load(CLI::App& app, const std::shared_ptr<BenchFlags>& flags,
+              std::initializer_list<const char*> of_speed) {
+  LoadOptions& load = flags->load;
+  CLI::Option* clients =
+      app.add_option("--clients", load.clients, "Run a load of N clients instead")
+          ->type_name("N")
+          ->check(CLI::Range(1, 1 << 20));
+  const auto add = [&](const char* flag, auto& into, const char* type, const std::string& doc) {
+    return app.add_option(flag, into, doc)->type_name(type)->group("Load")->needs(clients);
+  };
+  clients->group("Load");
+  add("--rate", load.rate, "R",
+      "Requests per second of all clients, arriving at random (Poisson); 0: each client asks again "
+      "when it has its answer (default 0)")
+      ->check(within(0, 1e6));
+  add("--prompt-tokens", flags->prompt_tokens, "DIST",
+      "Lengths of prompts (default 128): " + Distribution::forms());
+  add("--output-tokens", flags->output_tokens, "DIST", "Lengths of answers (default 64)");
+  add("--shared-prefix", load.shared_prefix, "F",
+      "Fraction of each prompt that all begin with (default 0)")
+      ->check(within(0, 1));
+  add("--duration", load.seconds, "S", "Seconds to measure (default 60)")->check(within(0.1, 1e6));
+  add("--warmup", load.warmup_seconds, "S", "Seconds of load before that (default 0)")
+      ->check(within(0, 1e6));
+  add("--seed", load.seed, "N", "Another seed, other requests (default 0)");
+  for (const char* flag : of_speed) app.get_option(flag)->excludes(clients);
+  flags->engine_options.add(app, TENON_SCOPE_ENGINE, "Engine");
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app) {
   auto flags = std::make_shared<BenchFlags>();
-  CLI::App* command = app.add_subcommand(
-      "bench", "Measure prefill and decode speed. Lists (512,2048) measure every combination");
+  CLI::App* command = app.add_subcommand("bench",
+                                         "Measure prefill and decode speed; lists (512,2048) "
+                                         "measure every combination. With --clients: "
+                                         "measure what a load of many requests gets");
   command->add_option("MODEL", flags->model, "GGUF file")->required();
   constexpr uint64_t kMost = 1 << 24;
   add_list(*command, "-p,--prompt", flags->prompts, 0, kMost, "Tokens to prefill (default 512)");
@@ -139,10 +253,13 @@ void add_bench(CLI::App& app) {
   command->add_option("-r,--repetitions", flags->repetitions, "Rounds to measure (default 5)")
       ->type_name("N")
       ->check(CLI::Range(1, 10000));
-  command->add_flag("--json", flags->json, "Print JSON with every round");
+  command->add_flag("--json", flags->json, "Print JSON with every round, or every look at memory");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model",
                            {"vocabulary_only", "inspect", "cache_type", "threads"});
-  command->callback([flags] { bench(*flags); });
+  add_load(*command, flags, {"--prompt", "--generate", "--sequences", "--depth", "--repetitions"});
+  const CLI::Option* clients = command->get_option("--clients");
+  command->callback(
+      [flags, clients] { clients->count() > 0 ? bench_load(*flags) : bench_speed(*flags); });
 }
 
 }  // namespace tenon_program

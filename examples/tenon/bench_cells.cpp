@@ -7,6 +7,8 @@
 #include <exception>
 #include <thread>
 
+#include "random.h"
+
 namespace tenon_program {
 namespace {
 
@@ -16,14 +18,9 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Ids spread over the vocabulary: speed does not depend on which, only that they differ.
-std::vector<tenon::Token> spread_tokens(uint64_t count, uint64_t vocabulary, uint64_t seed) {
+std::vector<tenon::Token> some_tokens(uint64_t count, const tenon::Model& model, uint64_t seed) {
   std::vector<tenon::Token> tokens(count);
-  uint64_t state = seed + 1;
-  for (tenon::Token& token : tokens) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    token = static_cast<tenon::Token>((state >> 33) % vocabulary);
-  }
+  spread_tokens(tokens, model.info().vocabulary, seed);
   return tokens;
 }
 
@@ -31,7 +28,7 @@ std::vector<tenon::Token> spread_tokens(uint64_t count, uint64_t vocabulary, uin
 tenon::Session session_at(const tenon::Model& model, uint64_t depth, uint64_t room, uint64_t seed) {
   tenon::Session session(model, {.context = static_cast<int64_t>(depth + room)});
   if (depth != 0) {
-    session.append(spread_tokens(depth, model.info().vocabulary, seed));
+    session.append(some_tokens(depth, model, seed));
     session.prefill();
   }
   return session;
@@ -44,8 +41,7 @@ void draw(tenon::Session& session, tenon::Sampler& sampler) {
 void run_prefill(const tenon::Model& model, uint64_t repetitions, BenchResult& result,
                  const std::function<void(double)>& progress) {
   const BenchCell& cell = result.cell;
-  const std::vector<tenon::Token> prompt =
-      spread_tokens(cell.tokens, model.info().vocabulary, cell.depth + 7);
+  const std::vector<tenon::Token> prompt = some_tokens(cell.tokens, model, cell.depth + 7);
   tenon::Session session = session_at(model, cell.depth, cell.tokens + 1, 0);
   tenon::Sampler greedy({.temperature = 0.0});
   for (uint64_t round = 0; round <= repetitions; ++round) {

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -147,6 +148,15 @@ double core_frequency() {
 #else
   return 0;
 #endif
+}
+
+uint64_t resident_bytes() {
+  unsigned long long size = 0;
+  unsigned long long resident = 0;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/self/statm", "r"),
+                                                             std::fclose);
+  if (!file || std::fscanf(file.get(), "%llu %llu", &size, &resident) != 2) return 0;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 void PeakMemory::restart() {

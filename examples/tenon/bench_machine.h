@@ -27,6 +27,9 @@ class RecentStreamRate {
 /// cycle. 0 where this processor's additions are not known to.
 double core_frequency();
 
+/// Bytes of memory that this process holds now; 0 where the system does not tell.
+uint64_t resident_bytes();
+
 /// Most bytes of memory that this process held since restart(), or since it began where the system
 /// cannot start again.
 class PeakMemory {

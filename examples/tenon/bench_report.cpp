@@ -1,29 +1,18 @@
 #include "bench_report.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "format_text.h"
 #include "terminal.h"
 
 namespace tenon_program {
 namespace {
 
 using nlohmann::ordered_json;
-
-[[gnu::format(printf, 1, 2)]] std::string format_text(const char* format, ...) {
-  std::array<char, 512> text{};
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text.data(), text.size(), format, arguments);
-  va_end(arguments);
-  return text.data();
-}
 
 std::string formats_of(const tenon::Model& model) {
   std::map<std::string, uint64_t> bytes;
@@ -141,7 +130,7 @@ void describe_model(const tenon::Model& model, BenchReport& report, BenchRun& ru
   run.kv_bytes_per_token = model.memory(kPositions).kv_bytes / kPositions;
 }
 
-std::string bench_table(const BenchReport& report) {
+std::string model_lines(const BenchReport& report) {
   std::string text = "model    " + printable(report.path, 200) + "\n";
   text += format_text("         %s, %.2f billion parameters, %s, %s\n", report.architecture.c_str(),
                       static_cast<double>(report.parameters) / 1e9, report.formats.c_str(),
@@ -152,10 +141,15 @@ std::string bench_table(const BenchReport& report) {
     const double huge = static_cast<double>(run.execution.huge_page_bytes);
     text += format_text("device   %s, %u threads, %.2f GHz, cache %s\n", run.device.c_str(),
                         run.execution.threads, run.frequency / 1e9, run.cache_type.c_str());
-    text += format_text("         loaded in %.2f s, %s of weights on 2 MiB pages, peak %s\n",
-                        run.load_seconds, size_text(static_cast<uint64_t>(huge)).c_str(),
-                        size_text(peak_bytes(run)).c_str());
+    text += format_text("         loaded in %.2f s, %s of weights on 2 MiB pages", run.load_seconds,
+                        size_text(static_cast<uint64_t>(huge)).c_str());
+    text += (run.results.empty() ? "" : ", peak " + size_text(peak_bytes(run))) + "\n";
   }
+  return text;
+}
+
+std::string bench_table(const BenchReport& report) {
+  std::string text = model_lines(report);
   text +=
       "\nphase   tokens  seq  depth cache thr  tokens/s     least      most   p50 ms    p95 ms    "
       "p99 ms  of the limit\n";
@@ -167,7 +161,7 @@ std::string bench_table(const BenchReport& report) {
          "all sequences)\n";
 }
 
-std::string bench_json(const BenchReport& report) {
+ordered_json model_json(const BenchReport& report) {
   ordered_json json = {
       {"model", report.path},
       {"name", report.name},
@@ -179,9 +173,14 @@ std::string bench_json(const BenchReport& report) {
       {"engine_version", tenon::version()},
       {"backend", report.backend},
       {"options", report.options},
-      {"repetitions", report.repetitions},
-      {"runs", ordered_json::array()},
   };
+  return json;
+}
+
+std::string bench_json(const BenchReport& report) {
+  ordered_json json = model_json(report);
+  json["repetitions"] = report.repetitions;
+  json["runs"] = ordered_json::array();
   for (const BenchRun& run : report.runs) {
     const tenon_execution& how = run.execution;
     ordered_json one = {
@@ -200,6 +199,10 @@ std::string bench_json(const BenchReport& report) {
     for (const BenchResult& result : run.results) one["cells"].push_back(cell_json(run, result));
     json["runs"].push_back(std::move(one));
   }
+  return json_text(json);
+}
+
+std::string json_text(const ordered_json& json) {
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

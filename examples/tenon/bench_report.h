@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <tenon/tenon.hpp>
 #include <vector>
@@ -37,6 +38,12 @@ struct BenchReport {
 
 /// Fills what a loaded model says about itself.
 void describe_model(const tenon::Model& model, BenchReport& report, BenchRun& run);
+
+/// What ran, for the head of every report.
+std::string model_lines(const BenchReport& report);
+nlohmann::ordered_json model_json(const BenchReport& report);
+/// Indented; ill-formed UTF-8 of a file's names becomes U+FFFD.
+std::string json_text(const nlohmann::ordered_json& json);
 
 std::string bench_table(const BenchReport& report);
 std::string bench_json(const BenchReport& report);

@@ -54,7 +54,11 @@ void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
     Flag& flag = flags_.emplace_back(Flag{option.name});
     const std::string doc = option.doc + range_text(option);
     if (option.type == TENON_OPTION_BOOL) {
-      app.add_flag(flag_name(option.name), flag.is_set, doc)->group(group);
+      // One that is on by default has a flag to turn it off.
+      flag.value = option.int_default == 0 ? "true" : "false";
+      const std::string name =
+          flag_name(option.name).insert(2, option.int_default == 0 ? "" : "no-");
+      app.add_flag(name, flag.is_set, (option.int_default == 0 ? "" : "Not: ") + doc)->group(group);
       continue;
     }
     CLI::Option* added = app.add_option(flag_name(option.name), flag.texts, doc)
@@ -71,7 +75,7 @@ void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
 tenon::ExtraOptions OptionFlags::values() const {
   tenon::ExtraOptions values;
   for (const Flag& flag : flags_) {
-    if (flag.is_set) values.emplace_back(flag.key, "true");
+    if (flag.is_set) values.emplace_back(flag.key, flag.value);
     for (const std::string& text : flag.texts) values.emplace_back(flag.key, text);
   }
   return values;

@@ -26,7 +26,8 @@ class OptionFlags {
   struct Flag {
     std::string key;
     std::vector<std::string> texts{};
-    bool is_set = false;  ///< of a flag without a value
+    bool is_set = false;  ///< of a flag without a value, which stands for this one:
+    std::string value{};
   };
   std::deque<Flag> flags_;  // CLI11 keeps references
 };
