@@ -5,7 +5,9 @@
 #include "base/utf8.h"
 #include "chat_handle.h"
 #include "fence.h"
+#include "grammar_handle.h"
 #include "model_handle.h"
+#include "sampler_handle.h"
 #include "option_set.h"
 #include "text/utf8_codec.h"
 #include "values.h"
@@ -86,6 +88,7 @@ tenon_status tenon_chat_create(const tenon_model* model, const tenon_options* op
     choose_template(set, of_tokenizer.get(), from);
     from.format = set.string("chat_format");
     from.adapt = !set.boolean("template_raw");
+    from.constrain_calls = set.boolean("constrain_calls");
     from.time_ms = static_cast<uint64_t>(set.integer("template_time_ms"));
     const std::shared_ptr<tenon::System> system =
         host != nullptr ? host->system() : std::make_shared<Host>()->system();
@@ -120,6 +123,34 @@ tenon_status tenon_chat_encode(const tenon_chat* chat, const char* conversation,
         of_handle.render(text_in(conversation, length, "conversation"));
     const std::vector<tenon::Token> result = of_handle.encode(prompt);
     fill_buffer(std::span<const tenon_token>(result), tokens, capacity, num_tokens);
+  });
+}
+
+tenon_status tenon_chat_grammar(const tenon_chat* chat, const char* conversation, size_t length,
+                                tenon_grammar** grammar) {
+  return fence([&] {
+    tenon_grammar*& out = checked_out(grammar, "grammar");
+    const tenon::Chat& of_handle = *checked(chat).chat;
+    auto made = of_handle.answer_grammar(
+        of_handle.render(text_in(conversation, length, "conversation")));
+    out = made != nullptr ? new tenon_grammar(std::move(made)) : nullptr;
+  });
+}
+
+tenon_status tenon_chat_constrain(const tenon_chat* chat, const char* conversation, size_t length,
+                                  tenon_sampler* sampler, int32_t* constrained) {
+  return fence([&] {
+    const tenon_chat& of_handle = checked(chat);
+    tenon::Sampler& draws = checked(sampler).sampler;
+    if (of_handle.masks == nullptr) {
+      tenon::fail(tenon::Code::State, "the chat was made without a model: no tokens");
+    }
+    const auto made = of_handle.chat->answer_grammar(
+        of_handle.chat->render(text_in(conversation, length, "conversation")));
+    draws.set_grammar(made == nullptr ? nullptr
+                                      : std::make_unique<tenon::GrammarMatcher>(
+                                            of_handle.masks->of(made)));
+    if (constrained != nullptr) *constrained = made != nullptr ? 1 : 0;
   });
 }
 

@@ -8,6 +8,7 @@
 #include "host.h"
 #include "model/model.h"
 #include "text/chat/chat.h"
+#include "text/grammar/mask_cache.h"
 
 struct tenon_chat : tenon::capi::Handle<tenon_chat> {
   static constexpr auto kMagic = tenon::capi::Magic::Chat;
@@ -18,11 +19,15 @@ struct tenon_chat : tenon::capi::Handle<tenon_chat> {
       : host(std::move(of_model)),
         model(std::move(of_tokenizer)),
         chat(std::make_shared<tenon::Chat>(
-            std::move(options), model != nullptr ? model->tokenizer().get() : nullptr)) {}
+            std::move(options), model != nullptr ? model->tokenizer().get() : nullptr)),
+        masks(model != nullptr
+                  ? std::make_unique<tenon::grammar::MaskCache>(*model->tokenizer())
+                  : nullptr) {}
 
   std::shared_ptr<tenon::capi::Host> host;  ///< null without a model
   std::shared_ptr<const tenon::Model> model;
   std::shared_ptr<const tenon::Chat> chat;
+  std::unique_ptr<tenon::grammar::MaskCache> masks;  ///< null without a model
 };
 
 struct tenon_chat_reply : tenon::capi::Handle<tenon_chat_reply> {

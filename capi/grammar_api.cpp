@@ -1,4 +1,4 @@
-// tenon_grammar_*.
+// tenon_grammar_* and tenon_matcher_*.
 #include "fence.h"
 #include "grammar_handle.h"
 #include "sampler_handle.h"
@@ -49,8 +49,7 @@ tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler, const tenon_gramm
   return fence([&] {
     tenon::Sampler& of_handle = checked(sampler).sampler;
     if (grammar == nullptr) return of_handle.set_grammar(nullptr);
-    auto masks = std::make_shared<const tenon::grammar::TokenMasks>(
-        checked(grammar).grammar, checked(tokenizer).token_set());
+    auto masks = checked(tokenizer).masks->of(checked(grammar).grammar);
     of_handle.set_grammar(std::make_unique<tenon::GrammarMatcher>(std::move(masks)));
   });
 }
@@ -60,5 +59,85 @@ tenon_status tenon_sampler_set_token_limit(tenon_sampler* sampler, uint64_t toke
     tenon::GrammarMatcher* const matcher = checked(sampler).sampler.grammar();
     if (matcher == nullptr) tenon::fail(tenon::Code::State, "the sampler has no grammar");
     matcher->set_token_limit(tokens);
+  });
+}
+
+tenon_status tenon_matcher_create(const tenon_grammar* grammar, const tenon_tokenizer* tokenizer,
+                                  tenon_matcher** matcher) {
+  return fence([&] {
+    tenon_matcher*& out = checked_out(matcher, "matcher");
+    const tenon_grammar& of_handle = checked(grammar);
+    out = new tenon_matcher(checked(tokenizer).masks->of(of_handle.grammar));
+  });
+}
+
+void tenon_matcher_destroy(tenon_matcher* matcher) { delete live_or_null(matcher); }
+
+tenon_status tenon_matcher_fork(tenon_matcher* matcher, tenon_matcher** fork) {
+  return fence([&] {
+    const tenon_matcher& from = checked(matcher);
+    tenon_matcher*& out = checked_out(fork, "fork");
+    out = new tenon_matcher(from.matcher);
+  });
+}
+
+tenon_status tenon_matcher_reset(tenon_matcher* matcher) {
+  return fence([&] { checked(matcher).matcher.restart(); });
+}
+
+tenon_status tenon_matcher_set_token_limit(tenon_matcher* matcher, uint64_t tokens) {
+  return fence([&] { checked(matcher).matcher.set_token_limit(tokens); });
+}
+
+tenon_status tenon_matcher_allows(tenon_matcher* matcher, tenon_token token, int32_t* allowed) {
+  return fence([&] {
+    tenon::GrammarMatcher& of_handle = checked(matcher).matcher;
+    checked_out(allowed, "allowed") = of_handle.allows(token) ? 1 : 0;
+  });
+}
+
+tenon_status tenon_matcher_mask(tenon_matcher* matcher, uint64_t* words, size_t capacity,
+                                size_t* num_words) {
+  return fence([&] {
+    tenon::GrammarMatcher& of_handle = checked(matcher).matcher;
+    const size_t needed = of_handle.mask_words();
+    if (capacity < needed) {  // the size is asked for: nothing is worked out
+      checked_out(num_words, "num_words") = needed;
+      return;
+    }
+    fill_buffer(of_handle.mask(true), words, capacity, num_words);
+  });
+}
+
+tenon_status tenon_matcher_accept_token(tenon_matcher* matcher, tenon_token token) {
+  return fence([&] { checked(matcher).matcher.accept(token); });
+}
+
+tenon_status tenon_matcher_accept_text(tenon_matcher* matcher, const char* text, size_t length,
+                                       int32_t* accepted) {
+  return fence([&] {
+    tenon::GrammarMatcher& of_handle = checked(matcher).matcher;
+    int32_t& out = checked_out(accepted, "accepted");
+    out = of_handle.accept_text(text_in(text, length, "text")) ? 1 : 0;
+  });
+}
+
+tenon_status tenon_matcher_roll_back(tenon_matcher* matcher, size_t num_tokens) {
+  return fence([&] { checked(matcher).matcher.roll_back(num_tokens); });
+}
+
+tenon_status tenon_matcher_state(tenon_matcher* matcher, int32_t* complete, int32_t* ended) {
+  return fence([&] {
+    const tenon::GrammarMatcher& of_handle = checked(matcher).matcher;
+    if (complete != nullptr) *complete = of_handle.is_complete() ? 1 : 0;
+    if (ended != nullptr) *ended = of_handle.is_ended() ? 1 : 0;
+  });
+}
+
+tenon_status tenon_matcher_forced_text(tenon_matcher* matcher, char* text, size_t capacity,
+                                       size_t* length) {
+  return fence([&] {
+    const std::string forced = checked(matcher).matcher.forced_text();
+    fill_buffer(std::span<const char>(forced), text, capacity, length);
   });
 }

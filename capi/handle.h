@@ -22,6 +22,7 @@ enum class Magic : uint32_t {
   Request = 0x71657274u,
   Grammar = 0x6d726774u,
   GrammarCache = 0x63726774u,
+  Matcher = 0x74616d74u,
   Chat = 0x74686374u,
   ChatReply = 0x70726374u,
 };

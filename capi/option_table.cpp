@@ -124,6 +124,8 @@ constexpr std::array kTable = {
          "the template."),
     boolean(TENON_SCOPE_CHAT, "template_raw",
             "Hand messages to the template as they are, without adapting parts and arguments."),
+    boolean(TENON_SCOPE_CHAT, "constrain_calls",
+            "Where the model may call tools, keep its calls to the tools' schemas.", true),
     integer(TENON_SCOPE_CHAT, "template_time_ms", 1, 600000, 100,
             "Longest time that a template may run, in milliseconds."),
 };

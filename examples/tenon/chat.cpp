@@ -23,6 +23,8 @@ struct ChatFlags {
   std::string model;
   std::string system;
   std::string tools;
+  std::string tool_choice;
+  std::string json_schema;
   std::string message;
   bool has_message = false;
   bool no_thinking = false;
@@ -52,13 +54,13 @@ class Conversation {
  public:
   explicit Conversation(const ChatFlags& flags) : flags_(flags) {
     if (!flags.system.empty()) add("system", flags.system);
-    if (flags.tools.empty()) return;
-    try {
-      tools_ = Json::parse(read_file(flags.tools));
-    } catch (const Json::exception& error) {
-      throw Failure(flags.tools + ": " + error.what());
+    if (!flags.tools.empty()) {
+      tools_ = parsed(flags.tools);
+      if (!tools_.is_array()) throw Failure(flags.tools + ": holds no JSON list of tools");
     }
-    if (!tools_.is_array()) throw Failure(flags.tools + ": holds no JSON list of tools");
+    if (!flags.json_schema.empty()) {
+      format_ = {{"type", "json_schema"}, {"json_schema", {{"schema", parsed(flags.json_schema)}}}};
+    }
   }
 
   void add(const char* role, const std::string& content) {
@@ -79,15 +81,32 @@ class Conversation {
   [[nodiscard]] std::string json() const {
     Json out{{"messages", messages_}, {"now", local_time()}};
     if (!tools_.is_null()) out["tools"] = tools_;
+    if (!flags_.tool_choice.empty()) out["tool_choice"] = choice();
+    if (!format_.is_null()) out["response_format"] = format_;
     if (flags_.no_thinking) out["enable_thinking"] = false;
     return out.dump();
   }
   [[nodiscard]] std::string history() const { return messages_.dump(2) + "\n"; }
 
  private:
+  static Json parsed(const std::string& path) {
+    try {
+      return Json::parse(read_file(path));
+    } catch (const Json::exception& error) {
+      throw Failure(path + ": " + error.what());
+    }
+  }
+  /// A word of the interface, or the name of a tool.
+  [[nodiscard]] Json choice() const {
+    const std::string& word = flags_.tool_choice;
+    if (word == "auto" || word == "required" || word == "none") return word;
+    return {{"type", "function"}, {"function", {{"name", word}}}};
+  }
+
   const ChatFlags& flags_;
   Json messages_ = Json::array();
   Json tools_;
+  Json format_;
 };
 
 /// Shows an answer as it comes in; tool calls on lines of their own.
@@ -142,13 +161,14 @@ void answer(const tenon::Chat& chat, tenon::Session& session, Conversation& conv
             const ChatFlags& flags) {
   const std::string json = conversation.json();
   tenon::ChatReply reply = chat.reply(json);
+  tenon::Sampler sampler(tenon::SamplerOptions{.extra = flags.sampler_options.values()});
+  chat.constrain(sampler, json);
   tenon::Chat::advance(session, chat.encode(json));
   Display display;
   const auto show = [&display](const tenon::ChatDelta& delta) { display.show(delta); };
   answering = session.get();
   try {
-    for (const tenon::Piece& piece : session.generate({.max_tokens = flags.max_tokens,
-                                     .sampler = {.extra = flags.sampler_options.values()}})) {
+    for (const tenon::Piece& piece : session.generate(sampler, flags.max_tokens)) {
       reply.push(piece.token, show);
     }
   } catch (const tenon::Error& error) {
@@ -229,6 +249,10 @@ void add_chat(CLI::App& app) {
   command->add_option("MODEL", flags->model, "GGUF file")->required();
   command->add_option("--system", flags->system, "What the model is told first");
   command->add_option("--tools", flags->tools, "JSON file with a list of tools");
+  command->add_option("--tool-choice", flags->tool_choice,
+                      "auto, required, none, or the name of the tool to call");
+  command->add_option("--json-schema", flags->json_schema,
+                      "JSON Schema file that the answers obey (draft 2020-12)");
   CLI::Option* message =
       command->add_option("--message", flags->message, "Answer this one message and exit");
   command->add_flag("--no-thinking", flags->no_thinking, "Set enable_thinking to false");

@@ -10,8 +10,10 @@
 #include <string>
 #include <string_view>
 #include <tenon/error.hpp>
+#include <tenon/grammar.hpp>
 #include <tenon/model.hpp>
 #include <tenon/options.hpp>
+#include <tenon/sampler.hpp>
 #include <tenon/session.hpp>
 #include <tenon/tokenizer.hpp>
 #include <vector>
@@ -132,6 +134,13 @@ class Chat {
       if (fits) return tokens;
     }
   }
+  /// What the answer may be; nothing when it may be anything.
+  [[nodiscard]] std::optional<Grammar> grammar(std::string_view conversation) const {
+    tenon_grammar* raw = nullptr;
+    check(tenon_chat_grammar(get(), conversation.data(), conversation.size(), &raw));
+    if (raw == nullptr) return std::nullopt;
+    return Grammar::adopt(raw);
+  }
   /// Reads the answer to a conversation.
   [[nodiscard]] ChatReply reply(std::string_view conversation) const {
     tenon_chat_reply* raw = nullptr;
@@ -139,14 +148,23 @@ class Chat {
     return ChatReply(raw);
   }
 
-  /// Generates the answer to a conversation in `session` and returns it as a message. What the
-  /// session holds of the prompt already is not computed again.
+  /// Makes the sampler draw only what the answer may be; false when that is anything.
+  bool constrain(Sampler& sampler, std::string_view conversation) const {
+    return sampler.set_grammar_of(get(), conversation);
+  }
+
+  /// Generates the answer to a conversation in `session`, as constrain() says, and returns it as a
+  /// message. What the session holds of the prompt already is not computed again.
   std::string answer(Session& session, std::string_view conversation,
                      const ChatReply::OnDelta& on_delta = {},
                      const GenerateOptions& options = {}) const {
     ChatReply reading = reply(conversation);
+    Sampler sampler(options.sampler);
+    constrain(sampler, conversation);
     advance(session, encode(conversation));
-    for (const Piece& piece : session.generate(options)) reading.push(piece.token, on_delta);
+    for (const Piece& piece : session.generate(sampler, options.max_tokens)) {
+      reading.push(piece.token, on_delta);
+    }
     reading.finish(on_delta);
     return reading.message();
   }

@@ -1,10 +1,16 @@
-// Which texts may be generated: JSON schemas, GBNF, regular expressions, lists of choices.
+// Which texts may be generated: JSON schemas, GBNF, regular expressions, lists of choices; and for
+// loops that draw by themselves, where such a text has come to.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <tenon/error.hpp>
+#include <tenon/tokenizer.hpp>
+#include <vector>
 
 namespace tenon {
 inline namespace v1 {
@@ -26,6 +32,9 @@ class Grammar {
     return Grammar(TENON_GRAMMAR_CHOICES, text);
   }
 
+  /// Takes a handle of the C interface over.
+  [[nodiscard]] static Grammar adopt(tenon_grammar* raw) noexcept { return Grammar(raw); }
+
   /// Whether `text` is complete and allowed.
   [[nodiscard]] bool accepts(std::string_view text) const {
     int32_t accepted = 0;
@@ -36,6 +45,7 @@ class Grammar {
   [[nodiscard]] tenon_grammar* get() const noexcept { return handle_.get(); }
 
  private:
+  explicit Grammar(tenon_grammar* raw) noexcept : handle_(raw) {}
   Grammar(int32_t kind, std::string_view text) {
     tenon_grammar* raw = nullptr;
     check(tenon_grammar_create(kind, text.data(), text.size(), &raw));
@@ -45,6 +55,123 @@ class Grammar {
     void operator()(tenon_grammar* raw) const noexcept { tenon_grammar_destroy(raw); }
   };
   std::unique_ptr<tenon_grammar, Destroy> handle_;
+};
+
+/// The grammars used last, compiled once, up to a number of bytes. Move-only; any thread.
+class GrammarCache {
+ public:
+  explicit GrammarCache(uint64_t limit_bytes) {
+    tenon_grammar_cache* raw = nullptr;
+    check(tenon_grammar_cache_create(limit_bytes, &raw));
+    handle_.reset(raw);
+  }
+
+  [[nodiscard]] Grammar json_schema(std::string_view text) {
+    return get(TENON_GRAMMAR_JSON_SCHEMA, text);
+  }
+  [[nodiscard]] Grammar gbnf(std::string_view text) { return get(TENON_GRAMMAR_GBNF, text); }
+  [[nodiscard]] Grammar regular_expression(std::string_view text) {
+    return get(TENON_GRAMMAR_REGEX, text);
+  }
+  [[nodiscard]] Grammar choices(std::string_view text) {
+    return get(TENON_GRAMMAR_CHOICES, text);
+  }
+
+ private:
+  Grammar get(int32_t kind, std::string_view text) {
+    tenon_grammar* raw = nullptr;
+    check(tenon_grammar_cache_get(handle_.get(), kind, text.data(), text.size(), &raw));
+    return Grammar::adopt(raw);
+  }
+  struct Destroy {
+    void operator()(tenon_grammar_cache* raw) const noexcept { tenon_grammar_cache_destroy(raw); }
+  };
+  std::unique_ptr<tenon_grammar_cache, Destroy> handle_;
+};
+
+/// A text under a grammar, token by token, for loops that draw by themselves. Move-only; one thread
+/// at a time.
+class Matcher {
+ public:
+  Matcher(const Grammar& grammar, const Tokenizer& tokenizer) {
+    tenon_matcher* raw = nullptr;
+    check(tenon_matcher_create(grammar.get(), tokenizer.get(), &raw));
+    handle_.reset(raw);
+  }
+
+  /// A second one at the same place.
+  [[nodiscard]] Matcher fork() const {
+    tenon_matcher* raw = nullptr;
+    check(tenon_matcher_fork(get(), &raw));
+    return Matcher(raw);
+  }
+  void reset() { check(tenon_matcher_reset(get())); }
+  /// At most so many tokens may still come; the text is complete before that.
+  void set_token_limit(uint64_t tokens) { check(tenon_matcher_set_token_limit(get(), tokens)); }
+
+  [[nodiscard]] bool allows(Token token) {
+    int32_t allowed = 0;
+    check(tenon_matcher_allows(get(), token, &allowed));
+    return allowed != 0;
+  }
+  /// Token t is bit t % 64 of element t / 64.
+  [[nodiscard]] std::vector<uint64_t> mask() {
+    size_t needed = 0;
+    check(tenon_matcher_mask(get(), nullptr, 0, &needed));
+    std::vector<uint64_t> words(needed);
+    mask(words);
+    return words;
+  }
+  /// The same into a buffer that has room for all tokens.
+  void mask(std::span<uint64_t> words) {
+    size_t needed = 0;
+    check(tenon_matcher_mask(get(), words.data(), words.size(), &needed));
+    if (needed > words.size()) throw Error(Code::Argument, "the buffer of the mask is too small");
+  }
+
+  /// Throws Error(State) for a token that cannot follow.
+  void accept(Token token) { check(tenon_matcher_accept_token(get(), token)); }
+  /// False when the grammar does not go on so; nothing is then taken.
+  [[nodiscard]] bool accept(std::string_view text) {
+    int32_t accepted = 0;
+    check(tenon_matcher_accept_text(get(), text.data(), text.size(), &accepted));
+    return accepted != 0;
+  }
+  /// Takes the last tokens back, at most 256.
+  void roll_back(size_t num_tokens) { check(tenon_matcher_roll_back(get(), num_tokens)); }
+
+  /// Whether the text so far is one of the grammar.
+  [[nodiscard]] bool is_complete() const {
+    int32_t complete = 0;
+    check(tenon_matcher_state(get(), &complete, nullptr));
+    return complete != 0;
+  }
+  /// Whether nothing but an end token can follow.
+  [[nodiscard]] bool is_ended() const {
+    int32_t ended = 0;
+    check(tenon_matcher_state(get(), nullptr, &ended));
+    return ended != 0;
+  }
+  /// The text that must come next, as far as there is no choice.
+  [[nodiscard]] std::string forced_text() const {
+    std::string text;
+    for (;;) {
+      size_t needed = 0;
+      check(tenon_matcher_forced_text(get(), text.data(), text.size(), &needed));
+      const bool fits = needed <= text.size();
+      text.resize(needed);
+      if (fits) return text;
+    }
+  }
+
+  [[nodiscard]] tenon_matcher* get() const noexcept { return handle_.get(); }
+
+ private:
+  explicit Matcher(tenon_matcher* raw) noexcept : handle_(raw) {}
+  struct Destroy {
+    void operator()(tenon_matcher* raw) const noexcept { tenon_matcher_destroy(raw); }
+  };
+  std::unique_ptr<tenon_matcher, Destroy> handle_;
 };
 
 }  // namespace v1

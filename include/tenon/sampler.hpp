@@ -1,13 +1,15 @@
-// Turns logits into a token.
+// Turns logits into a token, and into the probabilities of tokens.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <tenon/error.hpp>
 #include <tenon/grammar.hpp>
 #include <tenon/options.hpp>
 #include <tenon/tokenizer.hpp>
+#include <vector>
 
 namespace tenon {
 inline namespace v1 {
@@ -38,6 +40,15 @@ class Sampler {
     check(tenon_sampler_set_grammar(get(), grammar.get(), tokenizer.get()));
     has_grammar_ = true;
   }
+  /// Draws only what the answer to a conversation may be; false when that is anything. Chat::constrain
+  /// (chat.hpp) calls this.
+  bool set_grammar_of(const tenon_chat* chat, std::string_view conversation) {
+    int32_t constrained = 0;
+    check(tenon_chat_constrain(chat, conversation.data(), conversation.size(), get(),
+                               &constrained));
+    has_grammar_ = constrained != 0;
+    return has_grammar_;
+  }
   void clear_grammar() {
     check(tenon_sampler_set_grammar(get(), nullptr, nullptr));
     has_grammar_ = false;
@@ -66,6 +77,36 @@ class Sampler {
   std::unique_ptr<tenon_sampler, Destroy> handle_;
   bool has_grammar_ = false;
 };
+
+/// A token and the natural logarithm of its probability.
+struct TokenLogprob {
+  Token token = TENON_NO_TOKEN;
+  float logprob = 0;
+};
+
+/// Of chosen tokens, in their order, under logits [vocabulary] f32 as a model left them: from
+/// Session::drawn_logits() for a drawn token, from Session::evaluate() for a prompt.
+[[nodiscard]] inline std::vector<TokenLogprob> logprobs(std::span<const float> logits,
+                                                        std::span<const Token> tokens) {
+  std::vector<float> values(tokens.size());
+  check(tenon_logprobs(logits.data(), logits.size(), tokens.data(), tokens.size(), values.data(),
+                       nullptr, nullptr, 0));
+  std::vector<TokenLogprob> result;
+  for (size_t i = 0; i < tokens.size(); ++i) result.push_back({tokens[i], values[i]});
+  return result;
+}
+
+/// Of the `count` likeliest tokens, likeliest first.
+[[nodiscard]] inline std::vector<TokenLogprob> top_logprobs(std::span<const float> logits,
+                                                            size_t count) {
+  std::vector<Token> tokens(count);
+  std::vector<float> values(count);
+  check(tenon_logprobs(logits.data(), logits.size(), nullptr, 0, nullptr, tokens.data(),
+                       values.data(), count));
+  std::vector<TokenLogprob> result;
+  for (size_t i = 0; i < count; ++i) result.push_back({tokens[i], values[i]});
+  return result;
+}
 
 }  // namespace v1
 }  // namespace tenon

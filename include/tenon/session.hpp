@@ -168,6 +168,15 @@ class Session {
     return {data, count};
   }
 
+  /// The logits that the last token was drawn from, [vocabulary] f32; valid until the next call on
+  /// this session. Throws Error(State) when the last token was not drawn.
+  [[nodiscard]] std::span<const float> drawn_logits() {
+    const float* data = nullptr;
+    size_t count = 0;
+    check(tenon_session_drawn_logits(get(), &data, &count));
+    return {data, count};
+  }
+
   /// Appends tokens and hands out the logits behind each: on_logits(row, [vocabulary] f32) returns
   /// false to cancel; it may throw.
   using OnLogits = std::function<bool(uint64_t row, std::span<const float> logits)>;

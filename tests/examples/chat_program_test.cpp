@@ -1,7 +1,11 @@
 // tenon render, tenon chat, and the examples that chat.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <string>
+#include <vector>
 
 #include "examples/run_program.h"
 
@@ -61,8 +65,131 @@ TEST(ChatProgram, KeepsAHistoryThatCanBeUndoneAndSaved) {
   EXPECT_NE(outcome.out.find("/undo"), std::string::npos);
 }
 
+TEST(ChatProgram, AnswersObeyASchema) {
+  const Folder folder;
+  const std::string schema = folder.file(
+      "schema.json", R"({"type": "object", "properties": {"city": {"enum": ["Oslo", "Rome"]},)"
+                     R"("n": {"type": "integer", "minimum": 3, "maximum": 9}},)"
+                     R"("required": ["city", "n"], "additionalProperties": false})");
+  const std::string answer = folder.path("answer.json");
+  const Outcome outcome = run_program("tenon chat " + kDemo + " --message 'Hello' --json-schema " +
+                                      schema + " --temperature 0 > " + answer);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(output_of("tenon grammar --json-schema " + schema + " --accepts " + answer), "");
+  // Each answer of a conversation is one.
+  const std::string input = folder.file("in", "Hello\nWhat is the capital of France?\n");
+  const std::string two = output_of("tenon chat " + kDemo + " --json-schema " + schema + " < " + input);
+  size_t documents = 0;
+  for (size_t at = two.find("\"city\""); at != two.npos; at = two.find("\"city\"", at + 1)) {
+    ++documents;
+  }
+  EXPECT_EQ(documents, 2u) << two;
+}
+
+TEST(ChatProgram, CallsObeyTheSchemasOfTheTools) {
+  const Folder folder;
+  const std::string tools = folder.file(
+      "tools.json", R"([{"type": "function", "function": {"name": "get_weather", "parameters": {)"
+                    R"("type": "object", "properties": {"city": {"enum": ["Bonn", "Paris"]}},)"
+                    R"("required": ["city"], "additionalProperties": false}}}])");
+  const std::string command = "tenon chat " + kDemo + " --temperature 0 --tools " + tools;
+  // The model was never trained on these two; what it may say decides.
+  const std::string called = output_of(command + " --message 'What is the weather in Lima?'");
+  EXPECT_EQ(called.rfind("[get_weather {", 0), 0u) << called;
+  EXPECT_TRUE(called.find("Bonn") != called.npos || called.find("Paris") != called.npos) << called;
+  const std::string text = output_of(command + " --message 'What is the capital of Norway?'");
+  EXPECT_NE(text.find("Oslo"), text.npos) << text;
+  const std::string required = output_of(
+      command + " --tool-choice required --message 'What is the capital of Norway?'");
+  EXPECT_EQ(required.rfind("[get_weather {", 0), 0u) << required;
+  expect_error_line(command + " --tool-choice nosuch --message x", "nosuch");
+}
+
+/// A program whose input and output are pipes of the test's.
+class Piped {
+ public:
+  explicit Piped(std::vector<std::string> command) {
+    int in[2], out[2];
+    EXPECT_EQ(pipe(in) | pipe(out), 0);
+    child_ = fork();
+    if (child_ == 0) {
+      dup2(in[0], 0);
+      dup2(out[1], 1);
+      for (const int fd : {in[0], in[1], out[0], out[1]}) close(fd);
+      std::vector<char*> words;
+      for (std::string& word : command) words.push_back(word.data());
+      words.push_back(nullptr);
+      execv(words[0], words.data());
+      _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    in_ = in[1];
+    out_ = out[0];
+  }
+  ~Piped() {
+    if (child_ > 0) kill(child_, SIGKILL);
+    close(in_);
+    close(out_);
+  }
+
+  void write(const std::string& text) {
+    EXPECT_EQ(::write(in_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  /// Reads until `text` came; false at the end of the output.
+  bool read_until(const std::string& text) {
+    for (;;) {
+      if (read_.find(text, from_) != read_.npos) {
+        from_ = read_.find(text, from_) + text.size();
+        return true;
+      }
+      char piece[4096];
+      const ssize_t count = ::read(out_, piece, sizeof piece);
+      if (count <= 0) return false;
+      read_.append(piece, static_cast<size_t>(count));
+    }
+  }
+  void interrupt() { kill(child_, SIGINT); }
+  int wait() {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    child_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  [[nodiscard]] const std::string& output() const { return read_; }
+
+ private:
+  pid_t child_ = -1;
+  int in_ = -1, out_ = -1;
+  std::string read_;
+  size_t from_ = 0;
+};
+
+TEST(ChatProgram, CtrlCStopsTheAnswerAndNotTheProgram) {
+  // An answer of hours, but for the signal.
+  Piped chat({TENON_PROGRAMS_DIR "/tenon", "chat", kDemo, "--min-tokens", "1000000", "--context",
+              "1000000"});
+  chat.write("What is the capital of Norway?\n");
+  ASSERT_TRUE(chat.read_until("Oslo"));
+  chat.interrupt();
+  chat.write("/history\n");
+  ASSERT_TRUE(chat.read_until("\"role\": \"assistant\"")) << "the history holds what was said";
+  chat.write("/undo\n");
+  ASSERT_TRUE(chat.read_until("forgotten"));
+  // At the prompt it ends a line and nothing else.
+  chat.interrupt();
+  chat.write("/history\n");
+  ASSERT_TRUE(chat.read_until("[]"));
+  chat.write("/quit\n");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
 TEST(ChatProgram, RefusesBadFiles) {
   const Folder folder;
+  const std::string schema = folder.file("schema.json", R"({"type": "zzz"})");
+  expect_error_line("tenon chat " + kDemo + " --message x --json-schema " + schema, "zzz");
+  const std::string no_json = folder.file("no.json", "{");
+  expect_error_line("tenon chat " + kDemo + " --message x --json-schema " + no_json, "no.json");
   const std::string tools = folder.file("tools.json", "{}");
   expect_error_line("tenon chat " + kDemo + " --message x --tools " + tools, "tools.json");
   expect_error_line("tenon chat /nowhere.gguf --message x", "/nowhere.gguf");

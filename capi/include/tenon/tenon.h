@@ -65,7 +65,7 @@ extern "C" {
  *             tenon_session_destroy, which takes effect when the call returns. One that returns
  *             int32_t returns 0 to go on.
  * Threads     Model, tokenizer, grammar: immutable, any thread. Engine: any thread. Session, request,
- *             sampler, options, backend list: one thread at a time (a session notices a second one:
+ *             sampler, matcher, options, backend list: one thread at a time (a session notices a second one:
  *             STATE). tenon_session_cancel, tenon_request_cancel: any thread, any time. No threads
  *             are started but those of the option "threads"; no
  *             signal, locale, environment variable, stdout or stderr is touched.
@@ -92,6 +92,7 @@ typedef struct tenon_engine tenon_engine;
 typedef struct tenon_request tenon_request;
 typedef struct tenon_grammar tenon_grammar;
 typedef struct tenon_grammar_cache tenon_grammar_cache;
+typedef struct tenon_matcher tenon_matcher;
 typedef struct tenon_chat tenon_chat;
 typedef struct tenon_chat_reply tenon_chat_reply;
 
@@ -847,6 +848,47 @@ TENON_API tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler,
  * taken. tenon_session_generate does this itself. STATE without a grammar. */
 TENON_API tenon_status tenon_sampler_set_token_limit(tenon_sampler* sampler, uint64_t tokens);
 
+/* For loops that draw by themselves: where a text of the grammar has come to, and what may follow.
+ * One thread at a time. Errors as tenon_sampler_set_grammar. */
+TENON_API tenon_status tenon_matcher_create(const tenon_grammar* grammar,
+                                            const tenon_tokenizer* tokenizer,
+                                            tenon_matcher** matcher);
+TENON_API void tenon_matcher_destroy(tenon_matcher* matcher);
+/* A second one at the same place; both go on alone. */
+TENON_API tenon_status tenon_matcher_fork(tenon_matcher* matcher, tenon_matcher** fork);
+/* Back to the beginning of the text, without a token limit. */
+TENON_API tenon_status tenon_matcher_reset(tenon_matcher* matcher);
+
+/* At most so many tokens may still come, an end token included: what is allowed from now on leaves
+ * a way to a complete text within them. */
+TENON_API tenon_status tenon_matcher_set_token_limit(tenon_matcher* matcher, uint64_t tokens);
+
+/* *allowed becomes 1 when `token` may come next, else 0: much cheaper than a mask. An end token may
+ * come when the text is complete. */
+TENON_API tenon_status tenon_matcher_allows(tenon_matcher* matcher, tenon_token token,
+                                            int32_t* allowed);
+/* All tokens that may come next, token t as bit t % 64 of words[t / 64]; words [capacity], see
+ * "Buffers" in 1: (vocabulary + 63) / 64 of them. */
+TENON_API tenon_status tenon_matcher_mask(tenon_matcher* matcher, uint64_t* words, size_t capacity,
+                                          size_t* num_words);
+
+/* Takes the next token. STATE for one that cannot follow; nothing is then taken. */
+TENON_API tenon_status tenon_matcher_accept_token(tenon_matcher* matcher, tenon_token token);
+/* Takes text; *accepted becomes 1, or 0 when the grammar does not go on so, and nothing is taken.
+ * Counts as one token. */
+TENON_API tenon_status tenon_matcher_accept_text(tenon_matcher* matcher, const char* text,
+                                                 size_t length, int32_t* accepted);
+/* Takes the last tokens back; ARGUMENT for more than there were, or more than the last 256. */
+TENON_API tenon_status tenon_matcher_roll_back(tenon_matcher* matcher, size_t num_tokens);
+
+/* *complete: 1 when the text so far is one of the grammar. *ended: 1 when nothing can follow but an
+ * end token, or one came. Either may be NULL. */
+TENON_API tenon_status tenon_matcher_state(tenon_matcher* matcher, int32_t* complete,
+                                           int32_t* ended);
+/* The text that must come next, as far as there is no choice; often empty. See "Buffers" in 1. */
+TENON_API tenon_status tenon_matcher_forced_text(tenon_matcher* matcher, char* text,
+                                                 size_t capacity, size_t* length);
+
 /* ---- 13. Random models -------------------------------------------------------------------------
  *
  * Model files with random weights: to measure a machine or to test a program without a download.
@@ -885,6 +927,9 @@ TENON_API tenon_status tenon_random_model_write(const char* path, const char* sh
  *   tools                  [{"type": "function", "function": {"name", "description", "parameters"}}]
  *   tool_choice            "auto", "required", "none" (the model sees no tools) or {"type":
  *                          "function", "function": {"name": ...}} (it sees this one only)
+ *   parallel_tool_calls    false: one call an answer
+ *   response_format        {"type": "json_schema", "json_schema": {"schema": {...}}} or {"type":
+ *                          "json_object"}; like the two before only tenon_chat_grammar minds it
  *   add_generation_prompt  true unless given: the prompt ends where the answer begins
  *   now                    local time, "2026-01-02T03:04:05", for templates that tell the date
  *   variables              an object whose members become variables of the template
@@ -912,6 +957,20 @@ TENON_API tenon_status tenon_chat_render(const tenon_chat* chat, const char* con
 TENON_API tenon_status tenon_chat_encode(const tenon_chat* chat, const char* conversation,
                                          size_t length, tenon_token* tokens, size_t capacity,
                                          size_t* num_tokens);
+
+/* What the answer may be, for tenon_sampler_set_grammar: behind the reasoning that the family has,
+ * content by the response_format, or calls of the tools by the schemas of their parameters. With
+ * tool_choice "auto" text is free until a call begins; "required" or a tool named: a call must come.
+ * *grammar becomes NULL when any answer may come. Yours to destroy; equal ones are compiled once.
+ * GRAMMAR (tool, JSON pointer) for a schema that is refused, UNSUPPORTED when a call must come and
+ * the family's calls have no grammar. The option "constrain_calls" leaves "auto" free. */
+TENON_API tenon_status tenon_chat_grammar(const tenon_chat* chat, const char* conversation,
+                                          size_t length, tenon_grammar** grammar);
+/* tenon_chat_grammar and tenon_sampler_set_grammar in one, with the tokenizer of the chat's model;
+ * *constrained, which may be NULL, becomes 0 when any answer may come: any token is then drawn. */
+TENON_API tenon_status tenon_chat_constrain(const tenon_chat* chat, const char* conversation,
+                                            size_t length, tenon_sampler* sampler,
+                                            int32_t* constrained);
 
 #define TENON_CHAT_CONTENT 1
 #define TENON_CHAT_REASONING 2

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/chat/answer_grammar.h"
 #include "text/chat/conversation.h"
 #include "text/chat_formats/json_scan.h"
 #include "text/template/jinja_strftime.h"
@@ -39,6 +40,7 @@ Chat::Chat(ChatOptions options, const Tokenizer* tokenizer)
       format_(&format_of(options_)),
       tokenizer_(tokenizer) {
   if (options_.adapt) probe();
+  if (tokenizer_ != nullptr) marks_ = marks_of(*format_, *tokenizer_);
 }
 
 bool Chat::probe_shows(std::string_view messages, std::string_view wanted,
@@ -115,6 +117,7 @@ ChatPrompt Chat::render(std::string_view conversation) const {
   ChatPrompt prompt;
   prompt.has_tools = given.has_tools;
   prompt.types = std::move(given.types);
+  prompt.rules = std::move(given.rules);
   prompt.text = render_template(std::move(variables), given.now);
   return prompt;
 }
@@ -133,6 +136,34 @@ std::vector<Token> Chat::encode(const ChatPrompt& prompt) const {
     tokens.pop_back();
   }
   return tokens;
+}
+
+std::shared_ptr<const Grammar> Chat::answer_grammar(const ChatPrompt& prompt) const {
+  using Calls = AnswerRules::Calls;
+  AnswerRules rules = prompt.rules;
+  const CallShape* shape = call_shape_of(*format_, options_.source);
+  if (rules.calls == Calls::Required && shape == nullptr) {
+    fail(Code::Unsupported, "chat format {} has no grammar of calls: tool_choice can only be auto",
+         format_->name);
+  }
+  // Content by a schema leaves no room for calls that need not come.
+  const bool left_out = shape == nullptr || rules.schema || !options_.constrain_calls;
+  if (rules.calls == Calls::Allowed && left_out) rules.calls = Calls::None;
+  if (rules.calls == Calls::Required) rules.schema.reset();
+  if (rules.calls == Calls::None && !rules.schema) return nullptr;
+  const AnswerBegin begin = begin_of_answer(*format_, options_.source, prompt.text.view());
+  std::string key = fmt::format("{} {} {}", static_cast<int>(begin), static_cast<int>(rules.calls),
+                                rules.parallel_calls);
+  if (rules.schema) key += json_of(*rules.schema);
+  if (rules.calls != Calls::None) {
+    for (const OfferedTool& tool : rules.tools) {
+      append_json_string(tool.name, key);
+      if (tool.parameters.is(jinja::Kind::Dict)) key += json_of(tool.parameters);
+    }
+  }
+  return grammars_.get(GrammarKind::Written, key, [&] {
+    return tenon::answer_grammar({*format_, shape, begin}, rules, marks_);
+  });
 }
 
 ReplyParser Chat::make_parser(const ChatPrompt& prompt) const {

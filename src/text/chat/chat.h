@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "text/chat/conversation.h"
 #include "text/chat_formats/reply_parser.h"
+#include "text/grammar/grammar.h"
 #include "text/template/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -21,6 +23,7 @@ struct ChatOptions {
   std::string format = "auto";  ///< a family of chat_format.h, or "auto": by the template
   /// Content and arguments in the form that the template expects, where the host's is another.
   bool adapt = true;
+  bool constrain_calls = true;  ///< calls are part of answer_grammar() where they may, not must, come
   uint64_t time_ms = 100;  ///< for one rendering
   std::function<uint64_t()> now_ns{};
 };
@@ -30,12 +33,13 @@ struct ChatPrompt {
   jinja::Text text;
   bool has_tools = false;
   ToolTypes types;
+  AnswerRules rules;
 
   /// The text as the tokenizer takes it: what came from outside spells no control tokens.
   [[nodiscard]] std::vector<TextPart> parts() const;
 };
 
-/// Immutable after construction, so any number of threads may use it.
+/// Does not change what it does after construction, so any number of threads may use it.
 class Chat {
  public:
   /// tokenizer: null where prompts are not to become tokens; must outlive the chat. Throws
@@ -49,11 +53,18 @@ class Chat {
   [[nodiscard]] std::vector<Token> encode(const ChatPrompt& prompt) const;
   [[nodiscard]] ReplyParser make_parser(const ChatPrompt& prompt) const;
 
+  /// What the answer may be; null when that is anything. Remembers the grammars made last. Throws
+  /// Error(Unsupported) when calls are required of a family without a shape of calls; errors as
+  /// answer_grammar of answer_grammar.h.
+  [[nodiscard]] std::shared_ptr<const Grammar> answer_grammar(const ChatPrompt& prompt) const;
+
   [[nodiscard]] const ChatFormat& format() const { return *format_; }
   [[nodiscard]] const ChatTemplate& chat_template() const { return template_; }
   [[nodiscard]] const Tokenizer* tokenizer() const { return tokenizer_; }
 
  private:
+  static constexpr size_t kGrammarBytes = size_t{32} << 20;
+
   [[nodiscard]] jinja::Text render_template(ChatTemplate::Variables variables,
                                             std::optional<jinja::CalendarTime> now) const;
   [[nodiscard]] ChatTemplate::Variables special_tokens() const;
@@ -68,6 +79,8 @@ class Chat {
   // What the template makes of the forms that a host may use.
   bool joins_parts_ = false;      ///< lists of parts are printed as Python prints them
   bool keeps_arguments_ = false;  ///< arguments must stay the string that they are
+  std::vector<std::string> marks_;  ///< control tokens that the family's marks spell
+  mutable GrammarCache grammars_{kGrammarBytes};
 };
 
 /// A message as JSON: {"role": "assistant", "content": ..., "reasoning_content": ...,

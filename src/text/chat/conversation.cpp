@@ -140,6 +140,38 @@ ToolTypes types_of(const Value& tools) {
   return types;
 }
 
+std::vector<OfferedTool> offered(const Value& tools) {
+  std::vector<OfferedTool> out;
+  for (const Value& tool : tools.items().values) {
+    const Value* function = function_of(tool);
+    const Value* parameters = member(function, "parameters");
+    out.push_back({std::string(text_at(*function, "name")),
+                   parameters != nullptr ? *parameters : Value()});
+  }
+  return out;
+}
+
+/// {"type": "json_schema", "json_schema": {"schema": {...}}}, "json_object" or "text".
+std::optional<Value> schema_of(const Value& format) {
+  if (format.is(Kind::None)) return std::nullopt;
+  const std::string_view type = text_at(format, "type");
+  if (type == "text") return std::nullopt;
+  if (type == "json_object") {
+    return jinja::value_from_json(R"({"type": "object"})", "response_format");
+  }
+  if (type != "json_schema") {
+    fail(Code::Argument,
+         "conversation: \"response_format\" has the type {}, not text, json_object or json_schema",
+         quoted(type));
+  }
+  const Value* of_name = member(&format, "json_schema");
+  const Value* schema = member(of_name != nullptr ? of_name : &format, "schema");
+  if (schema == nullptr) {
+    fail(Code::Argument, "conversation: \"response_format\" has no \"schema\"");
+  }
+  return *schema;
+}
+
 jinja::CalendarTime time_of(const Value& now) {
   if (!now.is(Kind::String)) fail(Code::Argument, "conversation: \"now\" is no text");
   const auto time = jinja::parse_time(now.text().view());
@@ -188,7 +220,15 @@ Conversation read_conversation(std::string_view json, const ConversationForm& fo
       const Value tools = chosen_tools(value, choice);
       out.has_tools = !tools.items().values.empty();
       out.types = types_of(tools);
+      out.rules.tools = offered(tools);
+      const bool may_choose = choice == nullptr || choice->is(Kind::None) ||
+                              (choice->is(Kind::String) && choice->text().view() == "auto");
+      if (out.has_tools) {
+        out.rules.calls = may_choose ? AnswerRules::Calls::Allowed : AnswerRules::Calls::Required;
+      }
       if (out.has_tools || choice == nullptr) set("tools", tools);
+    } else if (name == "response_format") {
+      out.rules.schema = schema_of(value);
     } else if (name == "variables" && value.is(Kind::Dict)) {
       for (const auto& [variable, held] : value.entries().entries) {
         set(variable.text().view(), held);
@@ -196,6 +236,9 @@ Conversation read_conversation(std::string_view json, const ConversationForm& fo
     } else if (is_token_name(name) && value.is(Kind::String)) {
       set(name, Value::string(Text(value.text().bytes())));
     } else {
+      if (name == "parallel_tool_calls" && value.is(Kind::Bool)) {
+        out.rules.parallel_calls = value.as_integer() != 0;
+      }
       set(name, value);
     }
   }

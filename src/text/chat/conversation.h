@@ -1,8 +1,11 @@
 // What a host says in JSON, read into the variables of a template.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "text/chat_formats/reply_builder.h"
 #include "text/template/chat_template.h"
@@ -14,11 +17,28 @@ struct ConversationForm {
   bool parse_arguments = false;  ///< arguments of calls that are JSON in a string become objects
 };
 
+/// A function that the model may call.
+struct OfferedTool {
+  std::string name;
+  jinja::Value parameters;  ///< a JSON Schema; undefined for none
+};
+
+/// What the host asks of the answer.
+struct AnswerRules {
+  enum class Calls : uint8_t { None, Allowed, Required };
+  Calls calls = Calls::None;
+  bool parallel_calls = true;
+  std::vector<OfferedTool> tools;
+  /// The answer is JSON by this schema.
+  std::optional<jinja::Value> schema;
+};
+
 struct Conversation {
   ChatTemplate::Variables variables;
   std::optional<jinja::CalendarTime> now;
   bool has_tools = false;
   ToolTypes types;
+  AnswerRules rules;
 };
 
 /// Throws Error(Argument) naming the key for what is malformed.

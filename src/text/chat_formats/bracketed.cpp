@@ -17,6 +17,11 @@ extern constexpr ChatFormat kApertusFormat{
       return std::make_unique<JsonCalls>(
           JsonCallLayout{.close = "<|tools_suffix|>", .must_close = true, .key_is_name = true});
     },
+    .shapes = {{{.call = "{\"$name\": $arguments}",
+                 .trigger = "<|tools_prefix|>",
+                 .open = "<|tools_prefix|>[",
+                 .separator = ", ",
+                 .close = "]<|tools_suffix|>"}}},
 };
 
 extern constexpr ChatFormat kCommandFormat{
@@ -29,6 +34,12 @@ extern constexpr ChatFormat kCommandFormat{
       return std::make_unique<JsonCalls>(
           JsonCallLayout{.close = "<|END_ACTION|>", .must_close = true});
     },
+    .shapes = {{{.call = "{\"tool_call_id\": \"$number\", \"tool_name\": \"$name\", "
+                         "\"parameters\": $arguments}",
+                 .trigger = "<|START_ACTION|>",
+                 .open = "<|START_ACTION|>[\n    ",
+                 .separator = ",\n    ",
+                 .close = "\n]<|END_ACTION|>"}}},
 };
 
 extern constexpr ChatFormat kNemotronFormat{
@@ -39,6 +50,11 @@ extern constexpr ChatFormat kNemotronFormat{
       return std::make_unique<JsonCalls>(
           JsonCallLayout{.close = "</TOOLCALL>", .must_close = true});
     },
+    .shapes = {{{.call = "{\"name\": \"$name\", \"arguments\": $arguments}",
+                 .trigger = "<TOOLCALL>",
+                 .open = "<TOOLCALL>[",
+                 .separator = ", ",
+                 .close = "]</TOOLCALL>"}}},
 };
 
 }  // namespace tenon

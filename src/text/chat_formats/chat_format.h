@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "text/chat_formats/call_shape.h"
 #include "text/chat_formats/reply_builder.h"
 #include "text/chat_formats/reply_stream.h"
 
@@ -29,6 +30,11 @@ struct ChatFormat {
   /// Marks without a meaning for the reader, dropped from the answer.
   std::array<std::string_view, 4> dropped{};
   std::unique_ptr<CallGrammar> (*make_calls)() = nullptr;
+  /// How calls are written when a grammar is to keep the model to them; the first that fits the
+  /// template counts. None: calls of the family are not constrained.
+  std::array<CallShape, 2> shapes{};
+  /// What stands before an answer that is no call.
+  std::string_view content_open{};
   /// For families whose answers are laid out otherwise altogether; the marks above are unused then.
   std::unique_ptr<ReplyLayout> (*make_layout)() = nullptr;
 };

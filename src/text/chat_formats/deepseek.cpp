@@ -9,6 +9,20 @@
 #include "text/chat_formats/tagged_calls.h"
 
 namespace tenon {
+namespace {
+
+constexpr CallShape dsml_shape(std::string_view when, std::string_view open,
+                               std::string_view close) {
+  return {.call = "<｜DSML｜invoke name=\"$name\">\n$parameters</｜DSML｜invoke>\n",
+          .trigger = open.substr(0, open.size() - 1),
+          .when = when,
+          .open = open,
+          .close = close,
+          .parameter = "<｜DSML｜parameter name=\"$key\" string=\"$type\">$value"
+                       "</｜DSML｜parameter>\n"};
+}
+
+}  // namespace
 
 extern constexpr ChatFormat kDeepSeekV3Format{
     .name = "deepseek-v3",
@@ -21,6 +35,12 @@ extern constexpr ChatFormat kDeepSeekV3Format{
                                                           .call_close = "```<｜tool▁call▁end｜>",
                                                           .section_close = "<｜tool▁calls▁end｜>"});
     },
+    .shapes = {{{.call = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$arguments\n"
+                         "```<｜tool▁call▁end｜>",
+                 .trigger = "<｜tool▁calls▁begin｜>",
+                 .open = "<｜tool▁calls▁begin｜>",
+                 .separator = "\n",
+                 .close = "<｜tool▁calls▁end｜>"}}},
 };
 
 extern constexpr ChatFormat kDeepSeekV31Format{
@@ -33,6 +53,10 @@ extern constexpr ChatFormat kDeepSeekV31Format{
                                                           .call_close = "<｜tool▁call▁end｜>",
                                                           .section_close = "<｜tool▁calls▁end｜>"});
     },
+    .shapes = {{{.call = "<｜tool▁call▁begin｜>$name<｜tool▁sep｜>$arguments<｜tool▁call▁end｜>",
+                 .trigger = "<｜tool▁calls▁begin｜>",
+                 .open = "<｜tool▁calls▁begin｜>",
+                 .close = "<｜tool▁calls▁end｜>"}}},
 };
 
 extern constexpr ChatFormat kDeepSeekDsmlFormat{
@@ -51,6 +75,9 @@ extern constexpr ChatFormat kDeepSeekDsmlFormat{
                            .section_close = "</｜DSML｜function_calls>",
                            .key_has_type = true});
     },
+    .shapes = {{dsml_shape("function_calls", "<｜DSML｜function_calls>\n",
+                           "</｜DSML｜function_calls>"),
+                dsml_shape("", "<｜DSML｜tool_calls>\n", "</｜DSML｜tool_calls>")}},
 };
 
 }  // namespace tenon

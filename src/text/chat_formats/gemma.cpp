@@ -141,6 +141,11 @@ extern constexpr ChatFormat kGemmaFormat{
       return std::make_unique<GemmaCalls>("<escape>", "<start_function_call>",
                                           "<end_function_call>");
     },
+    .shapes = {{{.call = "<start_function_call>call:$name{$parameters}<end_function_call>",
+                 .trigger = "<start_function_call>",
+                 .parameter = "$key:$value",
+                 .parameter_separator = ",",
+                 .quote = "<escape>"}}},
 };
 
 extern constexpr ChatFormat kGemma4Format{
@@ -151,6 +156,11 @@ extern constexpr ChatFormat kGemma4Format{
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
       return std::make_unique<GemmaCalls>("<|\"|>", "<|tool_call>", "<tool_call|>");
     },
+    .shapes = {{{.call = "<|tool_call>call:$name{$parameters}<tool_call|>",
+                 .trigger = "<|tool_call>",
+                 .parameter = "$key:$value",
+                 .parameter_separator = ",",
+                 .quote = "<|\"|>"}}},
 };
 
 }  // namespace tenon

@@ -16,6 +16,9 @@ extern constexpr ChatFormat kGlmFormat{
                                                             .value_close = "</arg_value>",
                                                             .call_close = "</tool_call>"});
     },
+    .shapes = {{{.call = "<tool_call>$name$parameters</tool_call>",
+                 .trigger = "<tool_call>",
+                 .parameter = "<arg_key>$key</arg_key><arg_value>$value</arg_value>"}}},
 };
 
 }  // namespace tenon

@@ -12,6 +12,11 @@ extern constexpr ChatFormat kGranite3Format{
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
       return std::make_unique<JsonCalls>(JsonCallLayout{});
     },
+    .shapes = {{{.call = "{\"name\": \"$name\", \"arguments\": $arguments}",
+                 .trigger = "<|tool_call|>",
+                 .open = "<|tool_call|>[",
+                 .separator = ", ",
+                 .close = "]"}}},
 };
 
 }  // namespace tenon

@@ -136,6 +136,12 @@ class HarmonyReply : public ReplyLayout {
 extern constexpr ChatFormat kHarmonyFormat{
     .name = "harmony",
     .detected_by = {{{"<|channel|>", "<|message|>", "<|start|>"}}},
+    .think = {"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"},
+    .shapes = {{{.call = "<|channel|>commentary to=functions.$name <|constrain|>json<|message|>"
+                         "$arguments",
+                 .trigger = " to=functions.",
+                 .single = true}}},
+    .content_open = "<|channel|>final<|message|>",
     .make_layout = []() -> std::unique_ptr<ReplyLayout> {
       return std::make_unique<HarmonyReply>();
     },

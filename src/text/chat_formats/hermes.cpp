@@ -13,6 +13,10 @@ extern constexpr ChatFormat kHermesFormat{
       return std::make_unique<JsonCalls>(
           JsonCallLayout{.close = "</tool_call>", .must_close = true});
     },
+    .shapes = {{{.call = "<tool_call>\n{\"name\": \"$name\", \"arguments\": $arguments}\n"
+                         "</tool_call>",
+                 .trigger = "<tool_call>",
+                 .separator = "\n"}}},
 };
 
 }  // namespace tenon

@@ -32,6 +32,11 @@ extern constexpr ChatFormat kKimiFormat{
                           .section_close = "<|tool_calls_section_end|>",
                           .split_name = split_name});
     },
+    .shapes = {{{.call = "<|tool_call_begin|>functions.$name:$number<|tool_call_argument_begin|>"
+                         "$arguments<|tool_call_end|>",
+                 .trigger = "<|tool_calls_section_begin|>",
+                 .open = "<|tool_calls_section_begin|>",
+                 .close = "<|tool_calls_section_end|>"}}},
 };
 
 }  // namespace tenon

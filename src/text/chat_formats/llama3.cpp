@@ -61,6 +61,10 @@ extern constexpr ChatFormat kLlama3Format{
     .call_openers = {"<|python_tag|>", "<function="},
     .bare_json = true,
     .make_calls = []() -> std::unique_ptr<CallGrammar> { return std::make_unique<Llama3Calls>(); },
+    .shapes = {{{.call = "{\"name\": \"$name\", \"parameters\": $arguments}",
+                 .trigger = "{\"name\"",
+                 .only_at_start = true,
+                 .single = true}}},
 };
 
 }  // namespace tenon

@@ -23,6 +23,11 @@ extern constexpr ChatFormat kMiniMaxM2Format{
                            .call_close = "</invoke>",
                            .section_close = "</minimax:tool_call>"});
     },
+    .shapes = {{{.call = "<invoke name=\"$name\">\n$parameters</invoke>\n",
+                 .trigger = "<minimax:tool_call>",
+                 .open = "<minimax:tool_call>\n",
+                 .close = "</minimax:tool_call>",
+                 .parameter = "<parameter name=\"$key\">$value</parameter>\n"}}},
 };
 
 extern constexpr ChatFormat kMiniMaxM1Format{
@@ -33,6 +38,11 @@ extern constexpr ChatFormat kMiniMaxM1Format{
       return std::make_unique<JsonCalls>(
           JsonCallLayout{.close = "</tool_calls>", .must_close = true});
     },
+    .shapes = {{{.call = "{\"name\": \"$name\", \"arguments\": $arguments}",
+                 .trigger = "<tool_calls>",
+                 .open = "<tool_calls>\n",
+                 .separator = "\n",
+                 .close = "\n</tool_calls>"}}},
 };
 
 }  // namespace tenon

@@ -17,6 +17,14 @@ extern constexpr ChatFormat kMistralFormat{
                                                           .next_call = "[TOOL_CALLS]",
                                                           .or_json = true});
     },
+    .shapes = {{{.call = "[TOOL_CALLS]$name[ARGS]$arguments",
+                 .trigger = "[TOOL_CALLS]",
+                 .when = "[ARGS]"},
+                {.call = "{\"name\": \"$name\", \"arguments\": $arguments}",
+                 .trigger = "[TOOL_CALLS]",
+                 .open = "[TOOL_CALLS][",
+                 .separator = ", ",
+                 .close = "]"}}},
 };
 
 }  // namespace tenon

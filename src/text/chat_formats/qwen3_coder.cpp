@@ -17,6 +17,13 @@ constexpr TaggedCallLayout layout(std::string_view section_close) {
           .trims_lines = true};
 }
 
+constexpr CallShape shape(std::string_view trigger, std::string_view call) {
+  return {.call = call,
+          .trigger = trigger,
+          .separator = "\n",
+          .parameter = "<parameter=$key>\n$value\n</parameter>\n"};
+}
+
 }  // namespace
 
 extern constexpr ChatFormat kQwen3CoderFormat{
@@ -26,6 +33,8 @@ extern constexpr ChatFormat kQwen3CoderFormat{
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
       return std::make_unique<TaggedCalls>(layout("</tool_call>"), 1);
     },
+    .shapes = {{shape("<tool_call>", "<tool_call>\n<function=$name>\n$parameters</function>\n"
+                                     "</tool_call>")}},
 };
 
 // ByteDance Seed: the same within another tag.
@@ -37,6 +46,8 @@ extern constexpr ChatFormat kSeedFormat{
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
       return std::make_unique<TaggedCalls>(layout("</seed:tool_call>"), 1);
     },
+    .shapes = {{shape("<seed:tool_call>", "<seed:tool_call>\n<function=$name>\n$parameters"
+                                          "</function>\n</seed:tool_call>")}},
 };
 
 }  // namespace tenon

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "text/grammar/control_bytes.h"
 #include "text/grammar/gbnf.h"
 #include "text/grammar/json_value.h"
 #include "text/grammar/machine.h"
@@ -83,7 +84,30 @@ std::shared_ptr<const Grammar> Grammar::of_choices(std::span<const std::string> 
   return std::shared_ptr<const Grammar>(new Grammar(std::make_shared<const Automaton>(net), GrammarKind::Choices));
 }
 
+std::shared_ptr<const Grammar> Grammar::written_by(const std::function<void(Net&)>& write,
+                                                   std::vector<std::string> marks) {
+  if (marks.size() > kMaxMarks) {
+    fail(Code::Internal, "grammar: {} control tokens, at most {}", marks.size(), kMaxMarks);
+  }
+  Budget budget;
+  Net net(budget);
+  (void)net.add_rule("");
+  write(net);
+  auto grammar = std::shared_ptr<Grammar>(
+      new Grammar(std::make_shared<const Automaton>(net), GrammarKind::Written));
+  grammar->marks_ = std::move(marks);
+  return grammar;
+}
+
 bool Grammar::accepts(std::string_view text) const {
+  std::string marked(marks_.empty() ? std::string_view() : text);
+  for (size_t i = 0; i < marks_.size(); ++i) {
+    const std::string byte(1, static_cast<char>(mark_byte(i)));
+    for (size_t at = marked.find(marks_[i]); at != marked.npos; at = marked.find(marks_[i], at)) {
+      marked.replace(at, marks_[i].size(), byte);
+    }
+  }
+  if (!marks_.empty()) text = marked;
   constexpr size_t kMachineBytes = size_t{32} << 20;
   constexpr size_t kCheckEvery = 4096;
   if (kind_ == GrammarKind::JsonSchema) {
@@ -101,7 +125,9 @@ bool Grammar::accepts(std::string_view text) const {
   return config != kNowhere && machine.accepts(config);
 }
 
-std::shared_ptr<const Grammar> GrammarCache::compile(GrammarKind kind, std::string_view text) {
+std::shared_ptr<const Grammar> GrammarCache::get(
+    GrammarKind kind, std::string_view text,
+    const std::function<std::shared_ptr<const Grammar>()>& make) {
   const Hash128 key = hash_bytes(std::as_bytes(std::span(text)), static_cast<uint64_t>(kind));
   {
     const std::lock_guard lock(mutex_);
@@ -112,7 +138,7 @@ std::shared_ptr<const Grammar> GrammarCache::compile(GrammarKind kind, std::stri
     }
   }
   // Not under the lock: others go on meanwhile.
-  auto grammar = Grammar::compile(kind, text);
+  auto grammar = make();
   const size_t bytes = grammar->size_bytes() + text.size() + sizeof(Entry);
   const std::lock_guard lock(mutex_);
   if (bytes > limit_bytes_ || by_key_.contains(key)) return grammar;

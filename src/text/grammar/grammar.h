@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/hash.h"
 #include "text/grammar/automaton.h"
@@ -22,6 +24,7 @@ enum class GrammarKind : uint32_t {
   Gbnf = 2,
   Regex = 3,    ///< the whole text is one match
   Choices = 4,  ///< a JSON array of strings: the whole text is one of them
+  Written = 5,  ///< no notation: made by Grammar::written_by
 };
 
 /// Immutable: share freely between threads.
@@ -32,12 +35,18 @@ class Grammar {
   /// The whole text is one of `choices`. Errors as compile().
   static std::shared_ptr<const Grammar> of_choices(std::span<const std::string> choices);
 
+  /// The grammar that `write` writes down. marks: control tokens in it, as a vocabulary spells
+  /// them; the i-th is one byte in the network (control_bytes.h). Errors as compile().
+  static std::shared_ptr<const Grammar> written_by(const std::function<void(grammar::Net&)>& write,
+                                                   std::vector<std::string> marks);
+
   /// Whether `text` is a complete text of the grammar; around JSON there may be white space.
   [[nodiscard]] bool accepts(std::string_view text) const;
 
   [[nodiscard]] const std::shared_ptr<const grammar::Automaton>& automaton() const {
     return automaton_;
   }
+  [[nodiscard]] const std::vector<std::string>& marks() const { return marks_; }
   [[nodiscard]] size_t size_bytes() const { return automaton_->size_bytes(); }
 
  private:
@@ -45,6 +54,7 @@ class Grammar {
       : automaton_(std::move(automaton)), kind_(kind) {}
   std::shared_ptr<const grammar::Automaton> automaton_;
   GrammarKind kind_;
+  std::vector<std::string> marks_;
 };
 
 /// The grammars used last, up to a number of bytes: the same text is compiled once. Any thread.
@@ -53,7 +63,12 @@ class GrammarCache {
   explicit GrammarCache(size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
   /// As Grammar::compile. Failures are not remembered.
-  std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text);
+  std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text) {
+    return get(kind, text, [kind, text] { return Grammar::compile(kind, text); });
+  }
+  /// What `make` makes of `text`, unless it is there.
+  std::shared_ptr<const Grammar> get(GrammarKind kind, std::string_view text,
+                                     const std::function<std::shared_ptr<const Grammar>()>& make);
 
   [[nodiscard]] size_t size_bytes() const;
   [[nodiscard]] size_t num_grammars() const;

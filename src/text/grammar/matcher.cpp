@@ -37,9 +37,9 @@ void GrammarMatcher::restart() {
   past_.clear();
 }
 
-Config GrammarMatcher::after(Token token) {
+Config GrammarMatcher::after(std::string_view text) {
   Config at = config_;
-  for (const char c : tokens().text(token)) {
+  for (const char c : text) {
     at = machine_.step(at, static_cast<uint8_t>(c));
     if (at == kNowhere) break;
   }
@@ -49,8 +49,9 @@ Config GrammarMatcher::after(Token token) {
 bool GrammarMatcher::allows(Token token) {
   if (token < 0 || static_cast<size_t>(token) >= tokens().size() || ended_) return false;
   if (tokens().is_end(token)) return is_complete();
-  if (tokens().text(token).empty()) return false;
-  const Config next = after(token);
+  const std::string_view text = tokens().text(token);
+  if (text.empty()) return false;
+  const Config next = after(text);
   if (next == kNowhere) return false;
   if (tokens_left_ == kUnlimitedTokens) return true;
   const uint64_t far = machine_.distance(next);
@@ -62,10 +63,21 @@ void GrammarMatcher::accept(Token token) {
   const bool known = token >= 0 && static_cast<size_t>(token) < tokens().size();
   const bool end = known && tokens().is_end(token);
   const Config next = !known || ended_ || end || tokens().text(token).empty() ? kNowhere
-                                                                             : after(token);
+                                                                             : after(tokens().text(token));
   if ((end && !is_complete()) || (!end && next == kNowhere)) {
     fail(Code::State, "grammar: token {} cannot follow", token);
   }
+  take(next, end);
+}
+
+bool GrammarMatcher::accept_text(std::string_view text) {
+  const Config next = ended_ ? kNowhere : after(text);
+  if (next == kNowhere) return false;
+  take(next, false);
+  return true;
+}
+
+void GrammarMatcher::take(Config next, bool end) {
   if (past_.size() == kHistory) past_.erase(past_.begin());
   past_.push_back({config_, ended_, tokens_left_});
   if (end) {

@@ -32,6 +32,8 @@ class GrammarMatcher {
   [[nodiscard]] bool allows(Token token);
   /// Takes a token. Throws Error(State) for one that is not allowed by the grammar.
   void accept(Token token);
+  /// Takes text as if it were one token. False when the grammar does not go on so: nothing is taken.
+  bool accept_text(std::string_view text);
   /// Takes back the last `tokens` tokens; at most kHistory. Throws Error(Argument) beyond.
   void roll_back(size_t tokens);
   static constexpr size_t kHistory = 256;
@@ -40,6 +42,7 @@ class GrammarMatcher {
   /// call. `exact` keeps to the token limit in every case; without it tokens may be among them that
   /// allows() refuses.
   std::span<const uint64_t> mask(bool exact);
+  [[nodiscard]] size_t mask_words() const { return mask_.size(); }
 
   /// Whether the text so far is complete.
   [[nodiscard]] bool is_complete() const { return machine_.accepts(config_); }
@@ -53,7 +56,8 @@ class GrammarMatcher {
   [[nodiscard]] bool is_closed(grammar::Config config) const {
     return machine_.num_items(config) == 0;
   }
-  grammar::Config after(Token token);
+  grammar::Config after(std::string_view text);
+  void take(grammar::Config next, bool end);
   void copy(const GrammarMatcher& other);
   void collect();
 

@@ -14,9 +14,10 @@ class SchemaWriter {
  public:
   SchemaWriter(SchemaPlan& plan, Net& net) : plan_(plan), net_(net) {}
 
-  void run() {
-    (void)rule_of(0);
+  uint32_t run() {
+    const uint32_t root = rule_of(0);
     for (size_t i = 0; i < todo_.size(); ++i) write_node(todo_[i]);
+    return root;
   }
 
  private:
@@ -289,11 +290,14 @@ class SchemaWriter {
 
 }  // namespace
 
-void read_schema(std::string_view text, Net& net) {
+uint32_t add_schema(std::string_view text, Net& net) {
   const JsonDocument document(text, net.budget());
   SchemaPlan plan(document.root(), net.budget());
-  SchemaWriter(plan, net).run();
+  const uint32_t rule = SchemaWriter(plan, net).run();
   net.budget().set_place("");
+  return rule;
 }
+
+void read_schema(std::string_view text, Net& net) { (void)add_schema(text, net); }
 
 }  // namespace tenon::grammar

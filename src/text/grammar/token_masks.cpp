@@ -44,14 +44,19 @@ size_t TokenMasks::StateMask::size_bytes() const {
   return sum;
 }
 
-TokenMasks::TokenMasks(std::shared_ptr<const Grammar> grammar,
+TokenMasks::TokenMasks(const std::shared_ptr<const Grammar>& grammar,
                        std::shared_ptr<const TokenSet> tokens)
-    : grammar_(std::move(grammar)), tokens_(std::move(tokens)), automaton_(grammar_->automaton()) {
+    : tokens_(std::move(tokens)), automaton_(grammar->automaton()) {
   // A byte without a token of its own could leave a text that cannot be spelled to its end.
   if (!tokens_->bytes().all()) {
     automaton_ =
         std::make_shared<const Automaton>(automaton_->restricted_to(tokens_->bytes()));
   }
+}
+
+size_t TokenMasks::size_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return cached_bytes_;
 }
 
 void TokenMasks::add_reaching(Machine& machine, Config config, uint32_t reach,

@@ -20,10 +20,12 @@ using MaskWords = std::span<uint64_t>;
 class TokenMasks {
  public:
   /// Throws Error(Grammar) "no token can follow" when the vocabulary cannot spell any text.
-  TokenMasks(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenSet> tokens);
+  TokenMasks(const std::shared_ptr<const Grammar>& grammar, std::shared_ptr<const TokenSet> tokens);
 
   [[nodiscard]] const std::shared_ptr<const Automaton>& automaton() const { return automaton_; }
   [[nodiscard]] const TokenSet& tokens() const { return *tokens_; }
+  /// Of what was worked out so far.
+  [[nodiscard]] size_t size_bytes() const;
 
   /// Sets the bits of all tokens that may follow a configuration. mask [(vocab + 63) / 64] zero.
   void add_allowed(Machine& machine, Config config, MaskWords mask) const;
@@ -51,7 +53,6 @@ class TokenMasks {
   StateMask compute(Machine& machine, uint32_t state) const;
   static bool takes_plain_text(Machine& machine, Config config);
 
-  std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const TokenSet> tokens_;
   std::shared_ptr<const Automaton> automaton_;
   mutable std::mutex mutex_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "text/grammar/control_bytes.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::grammar {
@@ -45,12 +46,22 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
   for (const uint32_t node : open) nodes_[node].end = static_cast<uint32_t>(nodes_.size());
 }
 
-TokenSet::TokenSet(const Tokenizer& tokenizer)
+TokenSet::TokenSet(const Tokenizer& tokenizer, std::span<const std::string> marks)
     : end_tokens_(tokenizer.end_tokens().begin(), tokenizer.end_tokens().end()) {
   // Copied: a sampler may outlive the model.
   owned_.reserve(tokenizer.size());
   for (size_t i = 0; i < tokenizer.size(); ++i) {
-    owned_.emplace_back(tokenizer.decode(static_cast<Token>(i)));
+    const auto token = static_cast<Token>(i);
+    std::string& text = owned_.emplace_back(tokenizer.decode(token));
+    if (marks.empty()) continue;
+    if (tokenizer.is_control(token)) {
+      const auto mark = std::find(marks.begin(), marks.end(), tokenizer.spelling(token));
+      const bool other = mark == marks.end();
+      text = static_cast<char>(
+          other ? kOtherMarkByte : mark_byte(static_cast<size_t>(mark - marks.begin())));
+    } else if (text.size() == 1 && static_cast<uint8_t>(text[0]) >= kFirstMarkByte) {
+      text.clear();  // a byte that no text has would pass for a mark
+    }
   }
   texts_.assign(owned_.begin(), owned_.end());
   build();

@@ -59,7 +59,8 @@ class TokenTrie {
 /// What masks need to know of a vocabulary. Immutable: share it between grammars.
 class TokenSet {
  public:
-  explicit TokenSet(const Tokenizer& tokenizer);
+  /// marks: of a grammar; with them every control token gets a byte for a text (control_bytes.h).
+  explicit TokenSet(const Tokenizer& tokenizer, std::span<const std::string> marks = {});
   /// The same from texts; tokens with an empty text are control tokens.
   TokenSet(std::span<const std::string_view> texts, std::span<const Token> end_tokens);
 

@@ -1,0 +1,44 @@
+// The masks of the grammars in use with one tokenizer, shared by all generations under them.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "text/grammar/token_masks.h"
+
+namespace tenon::grammar {
+
+/// Any thread. The masks of the grammars used last are kept, up to kMaxGrammars and kMaxBytes,
+/// while their grammars live.
+class MaskCache {
+ public:
+  /// The tokenizer must outlive the cache, but need not outlive what of() returns.
+  explicit MaskCache(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  /// Throws Error(Grammar) "no token can follow" when the vocabulary cannot spell any text.
+  std::shared_ptr<const TokenMasks> of(const std::shared_ptr<const Grammar>& grammar);
+
+  static constexpr size_t kMaxGrammars = 64;
+  static constexpr size_t kMaxBytes = size_t{128} << 20;
+
+ private:
+  std::shared_ptr<const TokenSet> token_set(const std::vector<std::string>& marks);
+
+  struct Entry {
+    std::weak_ptr<const Grammar> grammar;
+    std::shared_ptr<const TokenMasks> masks;
+  };
+  struct Vocabulary {
+    std::vector<std::string> marks;
+    std::shared_ptr<const TokenSet> tokens;
+  };
+  const Tokenizer& tokenizer_;
+  std::mutex mutex_;
+  std::list<Entry> entries_;            // used last in front
+  std::list<Vocabulary> vocabularies_;  // used last in front
+};
+
+}  // namespace tenon::grammar

@@ -1,0 +1,219 @@
+// Grammars of answers: whatever they let through is read as calls that obey the tools' schemas.
+#include "text/chat/answer_grammar.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/error.h"
+#include "text/chat/chat.h"
+#include "text/grammar/matcher.h"
+
+namespace tenon {
+namespace {
+
+using grammar::TokenMasks;
+using grammar::TokenSet;
+
+constexpr const char* kWeather = R"({"type": "object", "properties": {
+    "city": {"type": "string"}, "unit": {"type": "string", "enum": ["c", "f"]},
+    "days": {"type": "integer", "minimum": 1, "maximum": 9}, "exact": {"type": "boolean"}},
+    "required": ["city", "days"], "additionalProperties": false})";
+constexpr const char* kNothing =
+    R"({"type": "object", "properties": {}, "additionalProperties": false})";
+
+std::string conversation(const std::string& more = "") {
+  return R"({"messages": [], "tools": [{"type": "function", "function": {"name": "get_weather",)"
+         R"("parameters": )" +
+         std::string(kWeather) + R"(}}, {"type": "function", "function": {"name": "stop",)" +
+         R"("parameters": )" + kNothing + "}}]" + more + "}";
+}
+const std::string kRequired = R"(, "tool_choice": "required")";
+
+/// The end of the prompt is what matters of a template here.
+Chat chat_of(std::string_view format, const std::string& prompt = "") {
+  return Chat({.source = "{% if add_generation_prompt %}" + prompt + "{% endif %}{# [ARGS] #}",
+               .source_name = "t",
+               .format = std::string(format),
+               .adapt = false},
+              nullptr);
+}
+
+std::shared_ptr<const Grammar> grammar_of(const Chat& chat, const std::string& given) {
+  return chat.answer_grammar(chat.render(given));
+}
+
+bool accepts(const Chat& chat, const std::string& given, const std::string& text) {
+  return grammar_of(chat, given)->accepts(text);
+}
+
+/// Printable bytes and a few words, so that ways are short. Token 0 ends.
+std::shared_ptr<const TokenSet> vocabulary() {
+  std::vector<std::string> texts{"", "\n", "get_weather", "<", ">"};
+  for (int b = 0x20; b < 0x7F; ++b) texts.push_back(std::string(1, static_cast<char>(b)));
+  for (int b = 0x80; b < 0x100; ++b) texts.push_back(std::string(1, static_cast<char>(b)));
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  return std::make_shared<const TokenSet>(views, std::vector<Token>{0});
+}
+
+/// A text of the grammar, made of random tokens. None beyond ASCII, unless nothing else fits.
+std::string random_text(const std::shared_ptr<const Grammar>& grammar,
+                        const std::shared_ptr<const TokenSet>& tokens, uint32_t seed) {
+  GrammarMatcher matcher(std::make_shared<const TokenMasks>(grammar, tokens));
+  matcher.set_token_limit(700);
+  std::mt19937 random(seed);
+  std::string text;
+  while (!matcher.is_ended()) {
+    const auto mask = matcher.mask(true);
+    std::vector<Token> plain, all;
+    for (size_t t = 0; t < tokens->size(); ++t) {
+      if ((mask[t / 64] >> (t % 64) & 1) == 0) continue;
+      const auto token = static_cast<Token>(t);
+      all.push_back(token);
+      const std::string_view bytes = tokens->text(token);
+      if (bytes.empty() || static_cast<uint8_t>(bytes[0]) < 0x80) plain.push_back(token);
+    }
+    const std::vector<Token>& from = plain.empty() ? all : plain;
+    if (from.empty()) throw std::runtime_error("a dead end behind " + text);
+    const Token token = from[random() % from.size()];
+    matcher.accept(token);
+    text += tokens->text(token);
+  }
+  return text;
+}
+
+const std::vector<std::string> kFamilies = {
+    "hermes",        "apertus",    "command-r",     "nemotron",   "deepseek-v3",
+    "deepseek-v3.1", "kimi-k2",    "deepseek-v3.2", "glm",        "granite-3",
+    "llama3",        "minimax-m2", "mistral",       "minimax-m1", "qwen3-coder",
+    "seed",          "gemma",      "gemma-4",       "harmony"};
+
+TEST(AnswerGrammar, WhatIsRequiredIsReadAsCallsThatObeyTheSchema) {
+  const auto arguments = Grammar::compile(GrammarKind::JsonSchema, kWeather);
+  const auto tokens = vocabulary();
+  for (const std::string& family : kFamilies) {
+    const Chat chat = chat_of(family);
+    const ChatPrompt prompt = chat.render(conversation(kRequired));
+    const auto grammar = chat.answer_grammar(prompt);
+    ASSERT_NE(grammar, nullptr) << family;
+    for (uint32_t seed = 0; seed < 4; ++seed) {
+      const std::string text = random_text(grammar, tokens, seed);
+      ReplyParser parser = chat.make_parser(prompt);
+      parser.push(text);
+      parser.finish();
+      const ReplyMessage& message = parser.message();
+      ASSERT_FALSE(message.calls.empty()) << family << ": " << text;
+      EXPECT_EQ(message.content, "") << family << ": " << text;
+      for (const ReplyCall& call : message.calls) {
+        if (call.name == "stop") {
+          EXPECT_EQ(call.arguments.substr(0, 1), "{") << family << ": " << text;
+          continue;
+        }
+        EXPECT_EQ(call.name, "get_weather") << family << ": " << text;
+        EXPECT_TRUE(arguments->accepts(call.arguments)) << family << ": " << call.arguments;
+      }
+    }
+  }
+}
+
+TEST(AnswerGrammar, FreeTextUntilACallBegins) {
+  const Chat hermes = chat_of("hermes");
+  const std::string call =
+      "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Rome\", \"days\": 2}}\n"
+      "</tool_call>";
+  for (const char* text : {"", "Hello", "a < b <tool <tool_", "\xC3\xA4"}) {
+    EXPECT_TRUE(accepts(hermes, conversation(), text)) << text;
+    EXPECT_TRUE(accepts(hermes, conversation(), text + call)) << text;
+    EXPECT_FALSE(accepts(hermes, conversation(kRequired), text)) << text;
+  }
+  EXPECT_TRUE(accepts(hermes, conversation(), call + "\n" + call));
+  EXPECT_FALSE(
+      accepts(hermes, conversation(R"(, "parallel_tool_calls": false)"), call + "\n" + call));
+  EXPECT_TRUE(accepts(hermes, conversation(kRequired), call));
+  for (const char* text :
+       {"<tool_call>", "<<tool_call>x", "Well <tool_call>\n{\"name\": \"other\"",
+        "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": 1}}"}) {
+    EXPECT_FALSE(accepts(hermes, conversation(), text)) << text;
+    EXPECT_FALSE(accepts(hermes, conversation(), text + std::string("\n</tool_call>"))) << text;
+  }
+  const std::string named =
+      R"(, "tool_choice": {"type": "function", "function": {"name": "stop"}})";
+  EXPECT_FALSE(accepts(hermes, conversation(named), call));
+  EXPECT_TRUE(accepts(hermes, conversation(named),
+                      "<tool_call>\n{\"name\": \"stop\", \"arguments\": {}}\n</tool_call>"));
+  EXPECT_EQ(grammar_of(hermes, conversation(R"(, "tool_choice": "none")")), nullptr);
+  EXPECT_EQ(grammar_of(hermes, R"({"messages": []})"), nullptr);
+}
+
+TEST(AnswerGrammar, OneThatIsOnlyMeantAtTheBegin) {
+  const Chat llama = chat_of("llama3");
+  const std::string call = "{\"name\": \"stop\", \"parameters\": {}}";
+  EXPECT_TRUE(accepts(llama, conversation(), call));
+  EXPECT_TRUE(accepts(llama, conversation(), "As JSON: {\"name\": 1}"));
+  EXPECT_TRUE(accepts(llama, conversation(), "{\"names\": 1}"));
+  EXPECT_FALSE(accepts(llama, conversation(), "{\"name\": 1}"));
+  EXPECT_FALSE(accepts(llama, conversation(), "\n{\"name\": 1}"));
+}
+
+TEST(AnswerGrammar, ReasoningComesFirst) {
+  const std::string call = "<tool_call>\n{\"name\": \"stop\", \"arguments\": {}}\n</tool_call>";
+  const std::string doubt = "I could write <tool_call> now.";
+  // The prompt has opened it.
+  const Chat opened = chat_of("hermes", "<think>\n");
+  EXPECT_TRUE(accepts(opened, conversation(kRequired), doubt + "</think>\n\n" + call));
+  EXPECT_FALSE(accepts(opened, conversation(kRequired), call));
+  EXPECT_TRUE(accepts(opened, conversation(), doubt));
+  EXPECT_TRUE(accepts(opened, conversation(), doubt + "</think>Fine."));
+  EXPECT_FALSE(accepts(opened, conversation(), doubt + "</think>" + doubt));
+  // The prompt has closed it.
+  const Chat closed = chat_of("hermes", "<think>\n\n</think>\n\n");
+  EXPECT_TRUE(accepts(closed, conversation(kRequired), call));
+  EXPECT_FALSE(accepts(closed, conversation(), doubt));
+  // The model opens it, or not.
+  const Chat own = chat_of("hermes", "{# <think> #}");
+  for (const std::string& before : {std::string(), "<think>" + doubt + "</think>\n"}) {
+    EXPECT_TRUE(accepts(own, conversation(kRequired), before + call)) << before;
+    EXPECT_TRUE(accepts(own, conversation(), before + "Fine." + call)) << before;
+    EXPECT_FALSE(accepts(own, conversation(), before + doubt)) << before;
+  }
+  // A schema for what comes behind it.
+  const std::string schema = R"({"messages": [], "response_format": {"type": "json_schema",
+      "json_schema": {"schema": {"type": "integer"}}}})";
+  EXPECT_TRUE(accepts(opened, schema, "Hm.</think>\n12"));
+  EXPECT_FALSE(accepts(opened, schema, "12"));
+  EXPECT_TRUE(accepts(closed, schema, "12"));
+  EXPECT_FALSE(accepts(closed, schema, "twelve"));
+  EXPECT_TRUE(accepts(chat_of("harmony"), schema, "<|channel|>final<|message|>12"));
+  EXPECT_TRUE(accepts(chat_of("harmony"), schema,
+                      "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant"
+                      "<|channel|>final<|message|>12"));
+}
+
+TEST(AnswerGrammar, RefusesWithTheToolAndThePlace) {
+  const auto message_of = [](const std::string& format, const std::string& given) {
+    try {
+      const Chat chat = chat_of(format);
+      (void)grammar_of(chat, given);
+    } catch (const Error& error) {
+      return std::string(code_name(error.code())) + " " + error.what();
+    }
+    return std::string("accepted");
+  };
+  const std::string head = R"({"messages": [], "tools": [{"function": {"name": ")";
+  EXPECT_THAT(
+      message_of("hermes", head + R"(f", "parameters": {"properties": {"a": {"type": "z"}}}}}]})"),
+      testing::AllOf(testing::StartsWith("GRAMMAR"), testing::HasSubstr("\"f\""),
+                     testing::HasSubstr("/properties/a")));
+  EXPECT_THAT(message_of("hermes", head + R"(a\"b"}}]})"), testing::StartsWith("ARGUMENT"));
+  EXPECT_THAT(message_of("plain", conversation(kRequired)), testing::StartsWith("UNSUPPORTED"));
+  EXPECT_EQ(message_of("plain", conversation()), "accepted");
+  EXPECT_THAT(message_of("hermes", R"({"messages": [], "response_format": {"type": "xml"}})"),
+              testing::StartsWith("ARGUMENT"));
+  EXPECT_THAT(
+      message_of("hermes", R"({"messages": [], "response_format": {"type": "json_schema"}})"),
+      testing::HasSubstr("schema"));
+}
+
+}  // namespace
+}  // namespace tenon
