@@ -54,6 +54,7 @@ tenon_engine_figures figures_of(const tenon::EngineMetrics& metrics) {
   out.generated_tokens = metrics.generated_tokens_total;
   out.step_seconds = metrics.step_seconds_total;
   out.schedule_seconds = metrics.schedule_seconds_total;
+  out.idle_blocks_taken = metrics.idle_blocks_taken_total;
   return out;
 }
 

@@ -6,7 +6,6 @@
 #include "engine/engine.h"
 #include "handle.h"
 #include "host.h"
-#include "text/stream_decoder.h"
 
 struct tenon_engine : tenon::capi::Handle<tenon_engine> {
   static constexpr auto kMagic = tenon::capi::Magic::Engine;
@@ -24,9 +23,8 @@ struct tenon_request : tenon::capi::Handle<tenon_request> {
   static constexpr auto kMagic = tenon::capi::Magic::Request;
   static constexpr const char* kName = "request";
 
-  tenon_request(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Engine> of,
-                tenon::StreamDecoder from)
-      : host(std::move(of_model)), engine(std::move(of)), decoder(std::move(from)) {}
+  tenon_request(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Engine> of)
+      : host(std::move(of_model)), engine(std::move(of)) {}
   ~tenon_request() {
     if (generation != nullptr) engine->cancel(*generation);
   }
@@ -34,5 +32,4 @@ struct tenon_request : tenon::capi::Handle<tenon_request> {
   std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
   std::shared_ptr<tenon::Engine> engine;
   std::shared_ptr<tenon::Generation> generation;  ///< null until it is queued
-  tenon::StreamDecoder decoder;
 };

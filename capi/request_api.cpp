@@ -40,7 +40,10 @@ tenon::GenerationOptions generation_options(const tenon_submission& given,
   if (!(options.weight >= 0.001 && options.weight <= 1000)) {
     tenon::fail(tenon::Code::Argument, "weight is {}, not in 0.001..1000", options.weight);
   }
-  options.ignore_end = (given.flags & TENON_IGNORE_END) != 0;
+  if (given.sampler != nullptr) options.ends = checked(given.sampler).ends;
+  options.ends.ignore_end = (given.flags & TENON_IGNORE_END) != 0;
+  options.logprobs = (given.flags & TENON_LOGPROBS) != 0;
+  options.num_top = given.num_top;
   options.notify = given.notify;
   options.user = given.user;
   return options;
@@ -70,22 +73,20 @@ tenon_status tenon_session_submit(tenon_session* session, const tenon_submission
     const SessionCall call(session);
     tenon_request*& out = checked_out(request, "request");
     const tenon_submission given = struct_in(submission, "tenon_submission");
-    check_flags(given.flags, TENON_ADD_SPECIAL | TENON_PARSE_SPECIAL | TENON_IGNORE_END);
+    check_flags(given.flags, TENON_ADD_SPECIAL | TENON_PARSE_SPECIAL | TENON_IGNORE_END | TENON_LOGPROBS);
     const auto options = generation_options(given, call->session->options());
     tenon::Session& text = *call->session;
     const tenon::Sampler* draws =
         given.sampler != nullptr ? &checked(given.sampler).sampler : &call->default_sampler();
     const uint64_t before = text.position();
     append(text, given);
-    if (text.position() != before) call->restart_text();
     try {
       // Made first, so that nothing can fail once it is queued.
-      auto made = std::make_unique<tenon_request>(call->host, text.engine(), call->decoder);
+      auto made = std::make_unique<tenon_request>(call->host, text.engine());
       made->generation = text.submit(*draws, options);
       out = made.release();
     } catch (...) {
-      text.rewind(before);
-      call->restart_text();
+      if (text.position() != before) text.rewind(before);
       throw;
     }
   });
@@ -109,16 +110,21 @@ tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,
     tenon_piece out{};
     out.token = TENON_NO_TOKEN;
     out.finish = static_cast<int32_t>(fetched.finish);
-    std::string_view text;
-    if (fetched.has_token) {
-      out.token = fetched.token;
-      text = waited.decoder.push(fetched.token);
-      // An end token has no text of its own; what is left is a character that will never be whole.
-      if (out.finish == TENON_FINISH_END && text.empty()) text = waited.decoder.finish();
-    }
-    out.text = text.data() != nullptr ? text.data() : "";
-    out.length = text.size();
+    if (fetched.has_token) out.token = fetched.token;
+    out.text = fetched.text.data() != nullptr ? fetched.text.data() : "";
+    out.length = fetched.text.size();
     struct_out(out, piece, "tenon_piece");
+  });
+}
+
+tenon_status tenon_request_logprobs(tenon_request* request, float* logprob,
+                                    tenon_token* top_tokens, float* top_logprobs, size_t num_top) {
+  return fence([&] {
+    tenon_request& asked = checked(request);
+    float& out = checked_out(logprob, "logprob");
+    const auto tokens = array_out(top_tokens, num_top, "top_tokens");
+    const auto values = array_out(top_logprobs, num_top, "top_logprobs");
+    asked.engine->logprobs(*asked.generation, out, tokens, values);
   });
 }
 

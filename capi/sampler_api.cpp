@@ -20,13 +20,13 @@ constexpr size_t kMaxStopTokens = 1000;
 
 tenon_sampler::tenon_sampler(OptionSet initial) : options(std::move(initial)) {
   const std::vector<std::string> texts = options.strings("stop");
-  if (!texts.empty()) stops = std::make_shared<const tenon::StopStrings>(texts);
+  if (!texts.empty()) ends.stops = std::make_shared<const tenon::StopStrings>(texts);
   reset();
 }
 
 void tenon_sampler::reset() {
   sampler.reset();
-  stop_tokens.clear();
+  ends.stop_tokens.clear();
   options.for_each_number(TENON_SCOPE_SAMPLER,
                           [this](const tenon_option& option, int64_t integer, double real) {
                             if (option.type == TENON_OPTION_INT) sampler.set(option.name, integer);
@@ -57,7 +57,7 @@ tenon_status tenon_sampler_set_bias(tenon_sampler* sampler, tenon_token token, d
 
 tenon_status tenon_sampler_add_stop_token(tenon_sampler* sampler, tenon_token token) {
   return fence([&] {
-    std::vector<tenon::Token>& tokens = checked(sampler).stop_tokens;
+    std::vector<tenon::Token>& tokens = checked(sampler).ends.stop_tokens;
     if (token < 0) tenon::fail(tenon::Code::Argument, "sampler: stop token {}", token);
     const auto at = std::lower_bound(tokens.begin(), tokens.end(), token);
     if (at != tokens.end() && *at == token) return;

@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "engine/answer_text.h"
 #include "handle.h"
 #include "option_set.h"
 #include "sampler/sampler.h"
-#include "sampler/stop_strings.h"
 #include "text/vocabulary.h"
 
 struct tenon_sampler : tenon::capi::Handle<tenon_sampler> {
@@ -19,6 +19,5 @@ struct tenon_sampler : tenon::capi::Handle<tenon_sampler> {
 
   tenon::capi::OptionSet options;  ///< what reset() goes back to
   tenon::Sampler sampler;
-  std::shared_ptr<const tenon::StopStrings> stops;  ///< null: none
-  std::vector<tenon::Token> stop_tokens;            ///< ascending
+  tenon::EndRules ends;  ///< but for min_tokens, which is the sampler's
 };

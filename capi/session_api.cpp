@@ -1,6 +1,9 @@
 // tenon_session_*.
 #include <algorithm>
+#include <cstring>
 
+#include "base/atomic_file.h"
+#include "base/byte_source.h"
 #include "fence.h"
 #include "model_handle.h"
 #include "option_set.h"
@@ -13,65 +16,51 @@ using namespace tenon::capi;
 namespace {
 
 /// What a call draws with: the caller's sampler, or the defaults.
-struct Draws {
-  tenon::Sampler* sampler;
-  const tenon_sampler* rules;  ///< stops; null: none
+class Draws {
+ public:
+  Draws(tenon_session& session, tenon_sampler* given)
+      : session_(*session.session),
+        sampler_(given == nullptr ? session.default_sampler() : checked(given).sampler),
+        ends_(given == nullptr ? no_rules_ : given->ends) {
+    ends_.min_tokens = static_cast<uint64_t>(sampler_.values().integer("min_tokens"));
+  }
+  Draws(const Draws&) = delete;
+  Draws& operator=(const Draws&) = delete;
+
+  [[nodiscard]] tenon::Sampler& sampler() const { return sampler_; }
+
+  /// One step of generation; the last one allowed shows what is held back.
+  tenon_piece next(bool is_last = false) {
+    tenon::Session::Piece drawn = session_.next_piece(sampler_, ends_);
+    if (is_last && drawn.finish == tenon::Finish::None) {
+      drawn.finish = tenon::Finish::MaxTokens;
+      drawn.text = session_.last_text(drawn.text);
+    }
+    tenon_piece piece{};
+    piece.struct_size = sizeof piece;
+    piece.token = drawn.token;
+    piece.finish = static_cast<int32_t>(drawn.finish);
+    piece.text = drawn.text.data() != nullptr ? drawn.text.data() : "";
+    piece.length = drawn.text.size();
+    return piece;
+  }
+
+ private:
+  tenon::Session& session_;
+  tenon::Sampler& sampler_;
+  tenon::EndRules no_rules_;
+  tenon::EndRules& ends_;
 };
 
-Draws draws_of(tenon_session& session, tenon_sampler* given) {
-  if (given == nullptr) return {&session.default_sampler(), nullptr};
-  tenon_sampler& live = checked(given);
-  return {&live.sampler, &live};
-}
+static_assert(static_cast<int32_t>(tenon::Finish::End) == TENON_FINISH_END);
+static_assert(static_cast<int32_t>(tenon::Finish::MaxTokens) == TENON_FINISH_MAX_TOKENS);
+static_assert(static_cast<int32_t>(tenon::Finish::Stop) == TENON_FINISH_STOP);
 
-void set_text(tenon_piece& piece, std::string_view text) {
-  piece.text = text.data() != nullptr ? text.data() : "";
-  piece.length = text.size();
-}
+std::string path_in(const char* path) { return std::string(name_in(path, "path")); }
 
-/// One step of generation.
-tenon_piece draw(tenon_session& session, const Draws& draws) {
-  const tenon::Tokenizer& tokenizer = *session.session->model().tokenizer();
-  const auto min_tokens = static_cast<uint64_t>(draws.sampler->values().integer("min_tokens"));
-  const bool may_end = session.num_generated >= min_tokens;
-  session.forbidden.clear();
-  if (!may_end) {
-    const auto ends = tokenizer.end_tokens();
-    session.forbidden.assign(ends.begin(), ends.end());
-    if (draws.rules != nullptr) {
-      session.forbidden.insert(session.forbidden.end(), draws.rules->stop_tokens.begin(),
-                               draws.rules->stop_tokens.end());
-    }
-  }
-  tenon_piece piece{};
-  piece.struct_size = sizeof piece;
-  session.follow_text();
-  piece.token = session.session->next(*draws.sampler, session.forbidden);
-  ++session.num_generated;
-  std::string_view text = session.decoder.push(piece.token);
-  session.decoded = session.session->position();
-  if (draws.rules != nullptr && std::binary_search(draws.rules->stop_tokens.begin(),
-                                                   draws.rules->stop_tokens.end(), piece.token)) {
-    piece.finish = TENON_FINISH_STOP;
-    text = {};
-  } else if (tokenizer.is_end(piece.token)) {
-    piece.finish = TENON_FINISH_END;
-    // An end token has no text of its own; what is left is a character that will never be whole.
-    if (text.empty()) text = session.decoder.finish();
-  }
-  const auto stops = draws.rules != nullptr && may_end ? draws.rules->stops : nullptr;
-  if (session.stops.stops() != stops) session.stops.restart(stops);
-  const tenon::StopStream::Shown shown = session.stops.push(text);
-  text = shown.text;
-  if (shown.stopped) {
-    piece.finish = TENON_FINISH_STOP;
-    session.decoder = tenon::StreamDecoder(tokenizer);
-  } else if (piece.finish != TENON_FINISH_NONE && stops != nullptr) {
-    session.tail.assign(text).append(session.stops.finish());
-    text = session.tail;
-  }
-  set_text(piece, text);
-  return piece;
+void restore(tenon_session& session, const tenon::ByteSource& source, uint32_t flags) {
+  check_flags(flags, TENON_RESTORE_TEXT);
+  session.session->restore(source, (flags & TENON_RESTORE_TEXT) != 0);
 }
 
 }  // namespace
@@ -111,7 +100,6 @@ tenon_status tenon_session_append_text(tenon_session* session, const char* text,
     call->session->append(text_in(text, length, "text"),
                           {.add_special = (flags & TENON_ADD_SPECIAL) != 0,
                            .parse_special = (flags & TENON_PARSE_SPECIAL) != 0});
-    call->restart_text();
   });
 }
 
@@ -120,7 +108,6 @@ tenon_status tenon_session_append_tokens(tenon_session* session, const tenon_tok
   return fence([&] {
     const SessionCall call(session);
     call->session->append(array_in(tokens, num_tokens, "tokens"));
-    call->restart_text();
   });
 }
 
@@ -141,7 +128,7 @@ tenon_status tenon_session_next(tenon_session* session, tenon_sampler* sampler,
     const SessionCall call(session);
     // Checked before anything is drawn.
     (void)checked_struct_size(piece, "tenon_piece");
-    struct_out(draw(*call, draws_of(*call, sampler)), piece, "tenon_piece");
+    struct_out(Draws(*call, sampler).next(), piece, "tenon_piece");
   });
 }
 
@@ -150,20 +137,15 @@ tenon_status tenon_session_generate(tenon_session* session, tenon_sampler* sampl
                                     void* user) {
   return fence([&] {
     const SessionCall call(session);
-    const Draws draws = draws_of(*call, sampler);
+    Draws draws(*call, sampler);
     const uint64_t room = call->session->context() - call->session->position();
     // With no room at all the first draw tells both numbers of the limit.
     const uint64_t limit = max_tokens != 0 ? max_tokens : std::max<uint64_t>(room, 1);
-    if (tenon::GrammarMatcher* grammar = draws.sampler->grammar(); grammar != nullptr) {
+    if (tenon::GrammarMatcher* grammar = draws.sampler().grammar(); grammar != nullptr) {
       grammar->set_token_limit(std::min(limit, room));
     }
     for (uint64_t i = 1; i <= limit; ++i) {
-      tenon_piece piece = draw(*call, draws);
-      if (i == limit && piece.finish == TENON_FINISH_NONE) {
-        piece.finish = TENON_FINISH_MAX_TOKENS;
-        call->tail.assign(piece.text, piece.length).append(call->stops.finish());
-        set_text(piece, call->tail);
-      }
+      const tenon_piece piece = draws.next(i == limit);
       const bool stop =
           on_piece != nullptr && call_host("on_piece", [&] { return on_piece(user, &piece); }) != 0;
       if (stop || piece.finish != TENON_FINISH_NONE) return;
@@ -176,7 +158,7 @@ tenon_status tenon_session_take_held(tenon_session* session, const char** text, 
     const SessionCall call(session);
     const char*& data = checked_out(text, "text");
     size_t& size = checked_out(length, "length");
-    const std::string_view held = call->stops.finish();
+    const std::string_view held = call->session->take_held();
     data = held.empty() ? "" : held.data();
     size = held.size();
   });
@@ -216,7 +198,6 @@ tenon_status tenon_session_evaluate(tenon_session* session, const tenon_token* t
           return call_host("on_logits",
                            [&] { return on_logits(user, row, logits.data(), logits.size()); }) == 0;
         });
-    call->restart_text();
   });
 }
 
@@ -224,12 +205,7 @@ tenon_status tenon_session_fork(tenon_session* session, tenon_session** fork) {
   return fence([&] {
     const SessionCall call(session);
     tenon_session*& out = checked_out(fork, "fork");
-    auto copy = std::make_unique<tenon_session>(call->host, call->session->fork());
-    copy->decoder = call->decoder;
-    copy->decoded = call->decoded;
-    copy->stops = call->stops;
-    copy->num_generated = call->num_generated;
-    out = copy.release();
+    out = std::make_unique<tenon_session>(call->host, call->session->fork()).release();
   });
 }
 
@@ -237,7 +213,56 @@ tenon_status tenon_session_rewind(tenon_session* session, uint64_t position) {
   return fence([&] {
     const SessionCall call(session);
     call->session->rewind(position);
-    call->restart_text();
+  });
+}
+
+tenon_status tenon_session_save(tenon_session* session, const char* path) {
+  return fence([&] {
+    const SessionCall call(session);
+    tenon::AtomicFile file(call->session->model().options().system, path_in(path));
+    call->session->save([&file](std::span<const std::byte> bytes) { file.write(bytes); });
+    file.commit();
+  });
+}
+
+tenon_status tenon_session_save_buffer(tenon_session* session, void* buffer, size_t capacity,
+                                       size_t* size) {
+  return fence([&] {
+    const SessionCall call(session);
+    size_t& out = checked_out(size, "size");
+    if (buffer == nullptr && capacity != 0) {
+      tenon::fail(tenon::Code::Argument, "the buffer is NULL but its capacity is {}", capacity);
+    }
+    const uint64_t needed = call->session->snapshot_bytes();
+    if (needed > capacity) {
+      out = needed;
+      return;
+    }
+    auto* bytes = static_cast<std::byte*>(buffer);
+    size_t written = 0;
+    call->session->save([&](std::span<const std::byte> part) {
+      std::memcpy(bytes + written, part.data(), part.size());
+      written += part.size();
+    });
+    out = written;
+  });
+}
+
+tenon_status tenon_session_restore(tenon_session* session, const char* path, uint32_t flags) {
+  return fence([&] {
+    const SessionCall call(session);
+    const auto source =
+        tenon::ByteSource::from_path(path_in(path), call->session->model().options().system);
+    restore(*call, *source, flags);
+  });
+}
+
+tenon_status tenon_session_restore_buffer(tenon_session* session, const void* data, size_t size,
+                                          uint32_t flags) {
+  return fence([&] {
+    const SessionCall call(session);
+    const auto bytes = array_in(static_cast<const std::byte*>(data), size, "data");
+    restore(*call, *tenon::ByteSource::from_memory(bytes, "snapshot"), flags);
   });
 }
 

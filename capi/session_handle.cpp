@@ -7,11 +7,6 @@ tenon::Sampler& tenon_session::default_sampler() {
   return *own_sampler;
 }
 
-void tenon_session::follow_text() {
-  const auto tokens = session->tokens();
-  for (; decoded < tokens.size(); ++decoded) (void)decoder.push(tokens[decoded]);
-}
-
 namespace tenon::capi {
 
 using Use = tenon_session::Use;

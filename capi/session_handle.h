@@ -1,20 +1,16 @@
-// The object behind a session handle: a session of the engine, its text pieces, and the rule that a
+// The object behind a session handle: a session of the engine, and the rule that a
 // handle destroyed during a call goes when the call returns.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "engine/session.h"
 #include "handle.h"
 #include "host.h"
 #include "option_set.h"
 #include "sampler/sampler.h"
-#include "sampler/stop_strings.h"
-#include "text/stream_decoder.h"
 
 struct tenon_session : tenon::capi::Handle<tenon_session> {
   static constexpr auto kMagic = tenon::capi::Magic::Session;
@@ -22,30 +18,13 @@ struct tenon_session : tenon::capi::Handle<tenon_session> {
 
   tenon_session(std::shared_ptr<tenon::capi::Host> of_model,
                 std::unique_ptr<tenon::Session> of_engine)
-      : host(std::move(of_model)),
-        session(std::move(of_engine)),
-        decoder(*session->model().tokenizer()) {}
+      : host(std::move(of_model)), session(std::move(of_engine)) {}
 
-  /// The text changed other than by generating: a character begun before is not to be continued.
-  void restart_text() {
-    decoder = tenon::StreamDecoder(*session->model().tokenizer());
-    decoded = session->position();
-    stops.restart(nullptr);
-    num_generated = 0;
-  }
-  /// Catches up with what a request generated.
-  void follow_text();
   /// A sampler with the defaults, for callers who bring none.
   tenon::Sampler& default_sampler();
 
   std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
   std::unique_ptr<tenon::Session> session;
-  tenon::StreamDecoder decoder;
-  uint64_t decoded = 0;  ///< tokens of the text that the decoder has seen
-  tenon::StopStream stops;     ///< what may not be shown yet
-  uint64_t num_generated = 0;  ///< tokens since the text last changed other than by generating
-  std::string tail;            ///< the text of a last piece
-  std::vector<tenon::Token> forbidden;  ///< end and stop tokens, while too few were generated
   std::optional<tenon::Sampler> own_sampler;
 
   enum class Use : uint32_t { Idle, Busy, Doomed };

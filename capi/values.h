@@ -39,6 +39,13 @@ std::span<const T> array_in(const T* data, size_t count, const char* parameter) 
   return {data, count};
 }
 
+/// The same for an array that is filled.
+template <typename T>
+std::span<T> array_out(T* data, size_t count, const char* parameter) {
+  const std::span<const T> checked = array_in(static_cast<const T*>(data), count, parameter);
+  return {data, checked.size()};
+}
+
 /// Throws Argument for flags that are not in `known`.
 inline void check_flags(uint32_t flags, uint32_t known) {
   if ((flags & ~known) != 0) fail(Code::Argument, "flags {:#x} are unknown", flags & ~known);

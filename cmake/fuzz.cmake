@@ -10,13 +10,17 @@ endif()
 target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined
                        -fno-sanitize-recover=all -fno-omit-frame-pointer)
 
+# Rooms that a target needs besides those that read files and texts.
+set(TENON_FUZZ_ROOMS_snapshot program backend weights arch kv sampler model engine
+    backends/reference backends/cpu)
+
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
 add_custom_target(fuzzers)
 foreach(source ${fuzz_sources})
   get_filename_component(name ${source} NAME_WE)
   string(REGEX REPLACE "_fuzz$" "" name ${name})
   add_executable(fuzz_${name} ${source})
-  tenon_link_rooms(fuzz_${name} base quant file ${TENON_TEXT_ROOMS})
+  tenon_link_rooms(fuzz_${name} base quant file ${TENON_TEXT_ROOMS} ${TENON_FUZZ_ROOMS_${name}})
   target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer,address,undefined)
   add_dependencies(fuzzers fuzz_${name})

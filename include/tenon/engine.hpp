@@ -26,6 +26,8 @@ struct Submission {
   bool add_special = false;  ///< for the text
   bool parse_special = false;
   bool ignore_end = false;
+  bool logprobs = false;  ///< for Request::logprobs
+  uint32_t num_top = 0;   ///< and of so many likeliest tokens
   const Sampler* sampler = nullptr;  ///< null: the defaults
   uint64_t max_tokens = 0;
   double timeout_seconds = 0;         ///< 0: none
@@ -59,6 +61,17 @@ class Request {
   /// wait(0): neither waits nor computes.
   Piece poll() { return wait(0); }
 
+  /// Of the token that came last; the likeliest tokens go to `top_tokens` and `top_logprobs`.
+  float logprobs(std::span<Token> top_tokens = {}, std::span<float> top_logprobs = {}) {
+    if (top_tokens.size() != top_logprobs.size()) {
+      throw Error(Code::Argument, "top_tokens and top_logprobs differ in size");
+    }
+    float logprob = 0;
+    check(tenon_request_logprobs(get(), &logprob, top_tokens.data(), top_logprobs.data(),
+                                 top_tokens.size()));
+    return logprob;
+  }
+
   void cancel() noexcept { (void)tenon_request_cancel(get()); }
 
   /// How much of the prompt was reused, and why not more.
@@ -83,7 +96,8 @@ inline Request submit(Session& session, const Submission& what) {
   tenon_submission raw{};
   raw.struct_size = sizeof raw;
   raw.flags = flags_of({what.add_special, what.parse_special}) |
-              (what.ignore_end ? TENON_IGNORE_END : 0u);
+              (what.ignore_end ? TENON_IGNORE_END : 0u) | (what.logprobs ? TENON_LOGPROBS : 0u);
+  raw.num_top = what.num_top;
   raw.text = what.text.data();
   raw.text_length = what.text.size();
   raw.tokens = what.tokens.data();

@@ -17,6 +17,7 @@
 #include <tenon/sampler.hpp>
 #include <tenon/tokenizer.hpp>
 #include <utility>
+#include <vector>
 
 namespace tenon {
 inline namespace v1 {
@@ -199,6 +200,29 @@ class Session {
     return Session(raw);
   }
   void rewind(uint64_t position) { check(tenon_session_rewind(get(), position)); }
+
+  /// To a file, which appears complete or not at all, or to bytes.
+  void save(const std::string& path) { check(tenon_session_save(get(), path.c_str())); }
+  [[nodiscard]] std::vector<std::byte> save() {
+    std::vector<std::byte> bytes;
+    for (;;) {
+      size_t needed = 0;
+      check(tenon_session_save_buffer(get(), bytes.data(), bytes.size(), &needed));
+      const bool fits = needed <= bytes.size();
+      bytes.resize(needed);
+      if (fits) return bytes;
+    }
+  }
+  /// Puts what was saved in place of the text. text_only_if_cache_differs: then all of it is
+  /// computed again, where it is otherwise refused.
+  void restore(const std::string& path, bool text_only_if_cache_differs = false) {
+    check(tenon_session_restore(get(), path.c_str(),
+                                text_only_if_cache_differs ? TENON_RESTORE_TEXT : 0u));
+  }
+  void restore(std::span<const std::byte> saved, bool text_only_if_cache_differs = false) {
+    check(tenon_session_restore_buffer(get(), saved.data(), saved.size(),
+                                       text_only_if_cache_differs ? TENON_RESTORE_TEXT : 0u));
+  }
 
   /// Tokens in the text, and the most there can be.
   [[nodiscard]] uint64_t position() const {

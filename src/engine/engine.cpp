@@ -342,8 +342,12 @@ Engine::Fetched Engine::fetch(Generation& generation) {
   const std::scoped_lock lock(mutex_);
   Fetched fetched;
   if (generation.num_fetched < generation.tokens.size()) {
+    const uint64_t index = generation.num_fetched++;
+    const uint64_t begin = index == 0 ? 0 : generation.text_ends[index - 1];
     fetched.has_token = true;
-    fetched.token = generation.tokens[generation.num_fetched++];
+    fetched.token = generation.tokens[index];
+    generation.piece.assign(generation.text, begin, generation.text_ends[index] - begin);
+    fetched.text = generation.piece;
     const bool last = generation.ended && generation.num_fetched == generation.tokens.size();
     if (last) fetched.finish = generation.finish;
   } else if (generation.ended) {
@@ -352,6 +356,13 @@ Engine::Fetched Engine::fetch(Generation& generation) {
     fetched.failure = generation.failure;
   }
   return fetched;
+}
+
+void Engine::logprobs(const Generation& generation, float& logprob, std::span<Token> top_tokens,
+                      std::span<float> top_logprobs) const {
+  const std::scoped_lock lock(mutex_);
+  if (generation.num_fetched == 0) fail(Code::State, "request: no token was fetched yet");
+  generation.logprobs.get(generation.num_fetched - 1, logprob, top_tokens, top_logprobs);
 }
 
 ReuseReport Engine::report(const Generation& generation) const {

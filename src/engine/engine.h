@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
 #include "engine/slice_tuner.h"
+#include "engine/snapshot.h"
 #include "engine/step_builder.h"
 #include "kv/block_pool.h"
 #include "kv/prefix_index.h"
@@ -115,8 +117,12 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
     Token token = 0;
     Finish finish = Finish::None;  ///< of the last token
     std::exception_ptr failure;    ///< with ended: why it ended early
+    std::string_view text{};       ///< what the token shows; valid until the next fetch
   };
   Fetched fetch(Generation& generation);
+  /// Of the token fetched last. Throws State when there is none or they were not asked for.
+  void logprobs(const Generation& generation, float& logprob, std::span<Token> top_tokens,
+                std::span<float> top_logprobs) const;
   [[nodiscard]] ReuseReport report(const Generation& generation) const;
   /// Ends it with Cancelled, unless it has ended.
   void cancel(Generation& generation);
@@ -134,12 +140,18 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   /// A flag of a request in the step under way was set. Any thread, and signal handlers.
   void stop_step() noexcept { __atomic_store_n(&step_stop_, 1, __ATOMIC_SEQ_CST); }
 
-  /// Calls use() with the device's turn: for reading and writing blocks between steps.
-  template <typename Use>
-  void with_device(Use use) {
-    const std::scoped_lock turn(model_->turn());
-    use();
-  }
+  // A row of blocks holds the same positions of each KV group, one block behind the other.
+  /// Positions in a row. Throws Unsupported when the groups differ in that.
+  [[nodiscard]] uint32_t row_tokens() const;
+  [[nodiscard]] uint64_t row_bytes() const;
+  /// Copies row `index` of a sequence between requests, [row_bytes()]; false when not all of it is
+  /// computed (any more).
+  bool read_row(const Sequence& sequence, uint64_t index, std::span<std::byte> out);
+  /// Adds row `index` to what is computed of the session's sequence; false when something before it
+  /// is not (any more), or when there is no room without taking it from requests.
+  bool write_row(CallControl& session, uint64_t index, std::span<const std::byte> values);
+  /// Of the model; found out when it is first asked for. Throws Io.
+  const SnapshotIdentity& snapshot_identity();
 
   [[nodiscard]] EngineMetrics metrics() const;
 
@@ -207,6 +219,8 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   std::shared_ptr<KvBudget> budget_;
   std::vector<std::shared_ptr<BlockPool>> pools_;  // [groups]
   std::unique_ptr<PrefixIndex> index_;             // or null
+  std::mutex identity_mutex_;
+  std::optional<SnapshotIdentity> identity_;
   uint64_t vocab_;
   int owner_pid_;
 

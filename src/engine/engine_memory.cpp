@@ -157,4 +157,61 @@ void Engine::refuse(Work& work) noexcept {
   end(request, std::move(failure));
 }
 
+// ---- Rows of blocks, for snapshots --------------------------------------------------------------
+
+uint32_t Engine::row_tokens() const {
+  const uint32_t block_tokens = pools_.front()->block_tokens();
+  for (const auto& pool : pools_) {
+    if (pool->block_tokens() == block_tokens) continue;
+    fail(Code::Unsupported, "KV groups with blocks of {} and of {} positions", block_tokens,
+         pool->block_tokens());
+  }
+  return block_tokens;
+}
+
+uint64_t Engine::row_bytes() const {
+  uint64_t size = 0;
+  for (const auto& pool : pools_) size += pool->block_bytes();
+  return size;
+}
+
+bool Engine::read_row(const Sequence& sequence, uint64_t index, std::span<std::byte> out) {
+  // Blocks are taken from idle sequences by whoever has the turn.
+  const std::scoped_lock turn(model_->turn());
+  if (sequence.cached() / row_tokens() <= index) return false;
+  for (const BlockTable& table : sequence.tables()) {
+    table.pool().read(table.blocks()[index], out.data());
+    out = out.subspan(table.pool().block_bytes());
+  }
+  return true;
+}
+
+bool Engine::write_row(CallControl& session, uint64_t index, std::span<const std::byte> values) {
+  const std::scoped_lock turn(model_->turn());
+  const std::scoped_lock lock(mutex_);
+  const IdleSequences::Away away(idle_, session.idle);
+  Sequence& sequence = *session.idle.sequence;
+  const uint32_t count = row_tokens();
+  if (sequence.cached() != index * count || !make_room(sequence, count)) return false;
+  sequence.prepare(count);
+  try {
+    for (const BlockTable& table : sequence.tables()) {
+      table.pool().write(table.blocks()[index], values.data());
+      values = values.subspan(table.pool().block_bytes());
+    }
+  } catch (...) {
+    sequence.roll_back();
+    throw;
+  }
+  sequence.commit(count);
+  sequence.set_foreign(sequence.cached());
+  return true;
+}
+
+const SnapshotIdentity& Engine::snapshot_identity() {
+  const std::scoped_lock lock(identity_mutex_);
+  if (!identity_) identity_ = tenon::snapshot_identity(*model_);
+  return *identity_;
+}
+
 }  // namespace tenon

@@ -124,7 +124,9 @@ void Engine::draw(Slice& slice) noexcept {
         reinterpret_cast<const float*>(logits_.data()) + slice.first_output * vocab_, vocab_);
     check_finite(row);
     const Sequence& sequence = *generation.sequence;
-    slice.drawn = generation.sampler.sample(row, sequence.tokens(), sequence.size());
+    slice.drawn = generation.sampler.sample(row, sequence.tokens(), sequence.size(),
+                                            generation.answer.forbidden(generation.options.ends));
+    generation.logprobs.note(row, slice.drawn);
   } catch (...) {
     slice.failure = std::current_exception();
   }
@@ -211,6 +213,7 @@ void Engine::settle_slice(Slice& slice, bool stopped) {
 
 void Engine::share_blocks(Request& request, uint64_t cached_before) {
   Sequence& sequence = *request.sequence;
+  if (sequence.has_foreign()) return;
   const uint32_t block_tokens = index_->block_tokens();
   const uint64_t first = cached_before / block_tokens;
   const uint64_t full = sequence.cached() / block_tokens;
@@ -232,8 +235,16 @@ void Engine::share_blocks(Request& request, uint64_t cached_before) {
 }
 
 void Engine::take_token(Generation& generation, Token token) {
-  generation.tokens.push_back(token);
   generation.sequence->append({&token, 1});
+  AnswerText::Shown shown = generation.answer.push(token, generation.options.ends);
+  if (--generation.tokens_left == 0 && shown.finish == Finish::None) {
+    shown = {generation.answer.with_held(shown.text), Finish::MaxTokens};
+  }
+  generation.text.append(shown.text);
+  generation.text_ends.push_back(generation.text.size());
+  generation.logprobs.keep();
+  generation.tokens.push_back(token);
+  generation.finish = shown.finish;
   const uint64_t now = system_.now_ns();
   if (generation.first_token_ns == 0) {
     generation.first_token_ns = now;
@@ -243,11 +254,6 @@ void Engine::take_token(Generation& generation, Token token) {
   }
   generation.latest_token_ns = now;
   ++metrics_.generated_tokens_total;
-  if (!generation.options.ignore_end && model_->tokenizer()->is_end(token)) {
-    generation.finish = Finish::End;
-  } else if (--generation.tokens_left == 0) {
-    generation.finish = Finish::MaxTokens;
-  }
   if (generation.finish != Finish::None) return end(generation, nullptr);
   generation.end = generation.sequence->size();
   generation.num_left = 1;

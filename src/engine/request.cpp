@@ -5,8 +5,9 @@
 namespace tenon {
 namespace {
 
-/// Drawn tokens that get room at once.
+/// Drawn tokens that get room at once, and bytes of text for each.
 constexpr uint64_t kReservedTokens = 4096;
+constexpr uint64_t kReservedText = 8;
 
 }  // namespace
 
@@ -28,9 +29,14 @@ uint64_t Request::reuse_limit() const {
   return outputs == Outputs::Last && end > 0 ? end - 1 : end;
 }
 
-Generation::Generation(Sequence& of_session, std::shared_ptr<CallControl> shared,
-                       const Sampler& draws, const GenerationOptions& limits)
-    : options(limits), call(std::move(shared)), sampler(draws) {
+Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
+                       std::shared_ptr<CallControl> shared, const Sampler& draws,
+                       const GenerationOptions& limits, uint64_t vocab)
+    : options(limits),
+      call(std::move(shared)),
+      sampler(draws),
+      answer(end_of_text),
+      logprobs(limits.logprobs, limits.num_top, vocab) {
   sequence = &of_session;
   control = call.get();
   cancel = &call->cancel;
@@ -40,7 +46,15 @@ Generation::Generation(Sequence& of_session, std::shared_ptr<CallControl> shared
   bounded = true;
   const uint64_t room = of_session.context() - of_session.size();
   tokens_left = options.max_tokens == 0 ? room : std::min(options.max_tokens, room);
-  tokens.reserve(std::min(tokens_left, kReservedTokens));
+  const uint64_t reserved = std::min(tokens_left, kReservedTokens);
+  tokens.reserve(reserved);
+  text_ends.reserve(reserved);
+  text.reserve(reserved * kReservedText);
+  logprobs.reserve(reserved);
+  options.ends.min_tokens = static_cast<uint64_t>(sampler.values().integer("min_tokens"));
+  if (GrammarMatcher* grammar = sampler.grammar(); grammar != nullptr) {
+    grammar->set_token_limit(tokens_left);
+  }
 }
 
 }  // namespace tenon

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/wake.h"
+#include "engine/answer_text.h"
+#include "engine/drawn_logprobs.h"
 #include "engine/idle_sequences.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
@@ -72,14 +74,13 @@ struct GenerationOptions {
   int32_t priority = 0;     ///< higher runs first
   std::string client;
   double weight = 1;        ///< of the client's share
-  bool ignore_end = false;  ///< an end token is one like any other
+  EndRules ends;            ///< but for min_tokens, which is the sampler's
+  bool logprobs = false;    ///< log-probabilities of the tokens drawn
+  uint32_t num_top = 0;     ///< and of so many likeliest ones
   /// Called by the thread that drives when there is a token or the end; must not call the engine.
   void (*notify)(void* user) = nullptr;
   void* user = nullptr;
 };
-
-/// How a generation came to its end.
-enum class Finish : int32_t { None = 0, End = 1, MaxTokens = 2 };
 
 /// What a request found of its prompt.
 struct ReuseReport {
@@ -92,13 +93,20 @@ struct ReuseReport {
 /// may fetch.
 class Generation : public Request {
  public:
-  Generation(Sequence& of_session, std::shared_ptr<CallControl> shared, const Sampler& draws,
-             const GenerationOptions& limits);
+  /// Throws Argument for more likeliest tokens than there are.
+  ///   of_session, end_of_text  outlive it as long as it has not ended
+  Generation(Sequence& of_session, AnswerText& end_of_text, std::shared_ptr<CallControl> shared,
+             const Sampler& draws, const GenerationOptions& limits, uint64_t vocab);
 
   GenerationOptions options;
   std::shared_ptr<CallControl> call;
   Sampler sampler;
-  std::vector<Token> tokens;  ///< drawn so far
+  AnswerText& answer;
+  std::vector<Token> tokens;        ///< drawn so far
+  std::string text;                 ///< of all of them, as it may be shown
+  std::vector<uint64_t> text_ends;  ///< [tokens] where in it the piece of each ends
+  DrawnLogprobs logprobs;
+  std::string piece;                ///< the text fetched last
   uint64_t num_fetched = 0;   ///< of these
   uint64_t tokens_left = 0;
   Finish finish = Finish::None;

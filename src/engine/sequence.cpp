@@ -30,6 +30,7 @@ Sequence Sequence::fork() const {
   copy.tokens_.assign(tokens_.begin(), tokens_.end());
   copy.cached_ = cached_;
   copy.lost_ = lost_;
+  copy.foreign_ = foreign_;
   copy.tables_.reserve(tables_.size());
   for (const BlockTable& table : tables_) copy.tables_.push_back(table.fork());
   return copy;
@@ -54,6 +55,7 @@ void Sequence::truncate(uint64_t size) noexcept {
 
 void Sequence::forget_cached(uint64_t size) noexcept {
   cached_ = size;
+  foreign_ = std::min(foreign_, size);
   roll_back();
 }
 
@@ -75,6 +77,7 @@ void Sequence::swap(Sequence& other) noexcept {
   tokens_.swap(other.tokens_);
   std::swap(cached_, other.cached_);
   std::swap(lost_, other.lost_);
+  std::swap(foreign_, other.foreign_);
   tables_.swap(other.tables_);
 }
 

@@ -68,6 +68,10 @@ class Sequence {
   [[nodiscard]] Hash128 root() const { return root_; }
   /// Takes computed blocks [groups] of the same text as number `index`.
   void adopt(uint64_t index, std::span<const uint32_t> blocks);
+  /// The values of the positions up to here, which were not computed in this engine, must not reach
+  /// other sequences: they are as good as whoever brought them.
+  void set_foreign(uint64_t size) noexcept { foreign_ = size; }
+  [[nodiscard]] bool has_foreign() const { return foreign_ > 0; }
   /// The blocks adopted hold the positions up to here.
   void set_cached(uint64_t size) noexcept {
     cached_ = size;
@@ -83,6 +87,7 @@ class Sequence {
   std::vector<Token> tokens_;
   uint64_t cached_ = 0;
   Lost lost_;
+  uint64_t foreign_ = 0;
   std::vector<BlockTable> tables_;  // [groups]
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/session_use.h"
 
 namespace tenon {
 namespace {
@@ -29,32 +30,12 @@ uint32_t checked_context(const Model& model, const SessionOptions& options) {
 
 }  // namespace
 
-/// Marks the session as in use for as long as it lives.
-class Session::Use {
- public:
-  explicit Use(Session& session) : session_(session) {
-    if (session_.control_->in_use.exchange(true, std::memory_order_acquire)) {
-      fail(Code::State, "session: in use by another thread, or by the call that called back");
-    }
-  }
-  ~Use() {
-    if (!kept_) session_.control_->in_use.store(false, std::memory_order_release);
-  }
-  /// Somebody else ends the use.
-  void keep() { kept_ = true; }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
- private:
-  Session& session_;
-  bool kept_ = false;
-};
-
 Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options)
     : engine_(std::move(engine)),
       sequence_(engine_->pools(), checked_context(model(), options),
                 engine_->root_of(options.salt)),
       logits_(model().options().system, vocab() * sizeof(float), "logits of a session"),
+      answer_(*model().tokenizer()),
       options_(options),
       control_(std::make_shared<CallControl>()) {
   control_->idle.sequence = &sequence_;
@@ -84,7 +65,9 @@ void Session::check_tokens(std::span<const Token> tokens) const {
 void Session::append_checked(std::span<const Token> tokens) {
   check_tokens(tokens);
   sequence_.append(tokens);
-  if (!tokens.empty()) last_is_generated_ = false;
+  if (tokens.empty()) return;
+  last_is_generated_ = false;
+  answer_.restart(sequence_.size());
 }
 
 void Session::check_cancelled() {
@@ -157,6 +140,23 @@ void Session::require_logits() {
 
 Token Session::next(Sampler& sampler, std::span<const Token> forbidden) {
   const Use use(*this);
+  return draw(sampler, forbidden);
+}
+
+Session::Piece Session::next_piece(Sampler& sampler, const EndRules& rules) {
+  const Use use(*this);
+  answer_.follow(sequence_.tokens());
+  const Token token = draw(sampler, answer_.forbidden(rules));
+  const AnswerText::Shown shown = answer_.push(token, rules);
+  return {token, shown.finish, shown.text};
+}
+
+std::string_view Session::take_held() {
+  const Use use(*this);
+  return answer_.take_held();
+}
+
+Token Session::draw(Sampler& sampler, std::span<const Token> forbidden) {
   if (sequence_.size() >= sequence_.context()) {
     fail(Code::Limit, "tokens {} > context {}", sequence_.size() + 1, sequence_.context());
   }
@@ -217,6 +217,7 @@ void Session::evaluate(
     engine_->with_sequence(*control_, [&] {
       sequence_.truncate(std::max(kept, sequence_.cached()));
     });
+    answer_.restart(sequence_.size());
     throw;
   }
 }
@@ -229,7 +230,9 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
   if (sequence_.size() >= sequence_.context()) {
     fail(Code::Limit, "tokens {} > context {}", sequence_.size() + 1, sequence_.context());
   }
-  auto generation = std::make_shared<Generation>(sequence_, control_, sampler, options);
+  answer_.follow(sequence_.tokens());
+  auto generation =
+      std::make_shared<Generation>(sequence_, answer_, control_, sampler, options, vocab());
   logits_position_ = kNoLogits;
   last_is_generated_ = true;
   engine_->submit(generation);
@@ -238,11 +241,16 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
   return generation;
 }
 
-std::unique_ptr<Session> Session::fork() {
-  const Use use(*this);
+std::unique_ptr<Session> Session::empty_like() const {
   SessionOptions same = options_;
   same.context = sequence_.context();
-  auto copy = std::make_unique<Session>(engine_, same);
+  return std::make_unique<Session>(engine_, same);
+}
+
+std::unique_ptr<Session> Session::fork() {
+  const Use use(*this);
+  std::unique_ptr<Session> copy = empty_like();
+  copy->answer_ = answer_;
   engine_->with_sequences(*control_, *copy->control_, [&] {
     Sequence text = sequence_.fork();
     copy->sequence_.swap(text);
@@ -261,6 +269,7 @@ void Session::rewind(uint64_t position) {
   if (position < sequence_.size()) last_is_generated_ = false;
   if (logits_position_ != kNoLogits && position < logits_position_) logits_position_ = kNoLogits;
   engine_->with_sequence(*control_, [&] { sequence_.truncate(position); });
+  answer_.restart(position);
 }
 
 void Session::cancel() noexcept {

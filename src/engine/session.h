@@ -10,8 +10,11 @@
 #include <string_view>
 
 #include "base/buffer.h"
+#include "base/byte_source.h"
+#include "engine/answer_text.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
+#include "engine/snapshot.h"
 #include "sampler/sampler.h"
 #include "text/tokenizer.h"
 
@@ -65,6 +68,17 @@ class Session {
   /// Sampler::sample.
   ///   forbidden  tokens that may not be drawn this time
   Token next(Sampler& sampler, std::span<const Token> forbidden = {});
+  /// next() as an answer that ends by rules. Its text is valid until the next call.
+  struct Piece {
+    Token token = 0;
+    Finish finish = Finish::None;
+    std::string_view text;
+  };
+  Piece next_piece(Sampler& sampler, const EndRules& rules);
+  /// The text of the latest piece as the last one: with what was held back.
+  std::string_view last_text(std::string_view text) { return answer_.with_held(text); }
+  std::string_view take_held();
+
   /// The logits that the last token was drawn from, [vocab] f32; valid until the next call. Throws
   /// State when the last token was not drawn by next().
   std::span<const float> drawn_logits();
@@ -85,6 +99,17 @@ class Session {
 
   /// A session with the same text; shares the computed blocks. Statistics start at zero.
   [[nodiscard]] std::unique_ptr<Session> fork();
+  /// Hands the text and what was computed for it to a sink, piece by piece. What is held back for a
+  /// stop, and the sampler, are not part of it. Throws Io, NoMemory, what the sink throws.
+  void save(const SnapshotSink& sink);
+  /// Bytes that save() writes at most, until the text changes.
+  uint64_t snapshot_bytes();
+  /// Puts what was saved in place of the text, which stays as it was when that fails. Throws Format
+  /// for what is damaged or was made with another model or cache, Limit for more tokens than the
+  /// context, Io, NoMemory. What finds no room in the cache is computed again when it is needed.
+  ///   text_only_if_cache_differs  then the text is taken and all of it computed again
+  void restore(const ByteSource& source, bool text_only_if_cache_differs = false);
+
   /// Forgets everything from `position` on. Throws Argument when the text is shorter.
   void rewind(uint64_t position);
 
@@ -107,6 +132,9 @@ class Session {
   class Use;
   static constexpr uint64_t kNoLogits = UINT64_MAX;
 
+  [[nodiscard]] std::unique_ptr<Session> empty_like() const;
+  SnapshotHeader snapshot_header();
+  Token draw(Sampler& sampler, std::span<const Token> forbidden);
   void check_tokens(std::span<const Token> tokens) const;
   void append_checked(std::span<const Token> tokens);
   void check_cancelled();
@@ -122,6 +150,7 @@ class Session {
   Buffer logits_;                         // [vocab] f32
   uint64_t logits_position_ = kNoLogits;  // behind how many tokens they are
   SessionStats stats_;
+  AnswerText answer_;
   bool last_is_generated_ = false;  // the last token came from next()
   SessionOptions options_;
   std::shared_ptr<CallControl> control_;

@@ -21,6 +21,7 @@ struct PrefixMiss {
     DifferentText,  ///< the text goes on otherwise
     Evicted,        ///< it was there, and its memory was needed
     Salt,           ///< it is there under another salt
+    CacheType,      ///< it was computed with another type of cache
   };
   Cause cause = Cause::None;
   uint64_t position = 0;  ///< the first that is not there

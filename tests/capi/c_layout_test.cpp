@@ -180,7 +180,7 @@ TEST(Layout, Backend) {
 }
 
 TEST(Layout, Engines) {
-  expect_struct<tenon_submission>(112);
+  expect_struct<tenon_submission>(120);
   EXPECT_FIELD(tenon_submission, flags, 4);
   EXPECT_FIELD(tenon_submission, text, 8);
   EXPECT_FIELD(tenon_submission, text_length, 16);
@@ -196,12 +196,13 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_submission, weight, 88);
   EXPECT_FIELD(tenon_submission, notify, 96);
   EXPECT_FIELD(tenon_submission, user, 104);
+  EXPECT_FIELD(tenon_submission, num_top, 112);
   expect_struct<tenon_request_figures>(32);
   EXPECT_FIELD(tenon_request_figures, reuse_miss, 4);
   EXPECT_FIELD(tenon_request_figures, prompt_tokens, 8);
   EXPECT_FIELD(tenon_request_figures, reused_tokens, 16);
   EXPECT_FIELD(tenon_request_figures, miss_position, 24);
-  expect_struct<tenon_engine_figures>(184);
+  expect_struct<tenon_engine_figures>(192);
   EXPECT_FIELD(tenon_engine_figures, waiting, 8);
   EXPECT_FIELD(tenon_engine_figures, preempted, 80);
   EXPECT_FIELD(tenon_engine_figures, kv_limit_bytes, 88);
@@ -209,6 +210,7 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_engine_figures, generated_tokens, 160);
   EXPECT_FIELD(tenon_engine_figures, step_seconds, 168);
   EXPECT_FIELD(tenon_engine_figures, schedule_seconds, 176);
+  EXPECT_FIELD(tenon_engine_figures, idle_blocks_taken, 184);
 }
 
 }  // namespace

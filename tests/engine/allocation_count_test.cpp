@@ -1,8 +1,10 @@
 // No memory is allocated for a token while text is generated: this program counts operator new.
 #include <gtest/gtest.h>
 
+#include "base/atomic_file.h"
 #include "tests/base/counted_new.h"
 #include "tests/base/faulty_system.h"
+#include "tests/base/temp_folder.h"
 #include "tests/engine/tiny_engine.h"
 
 namespace tenon {
@@ -33,8 +35,8 @@ TEST(TokenPath, AllocatesNothing) {
 
 // ---- Memory that is refused ---------------------------------------------------------------------
 
-/// Create, submit, step, fork and draw; everything is given back at the end.
-std::vector<Token> answer(const std::shared_ptr<const Model>& model) {
+/// Create, submit, step, fork, draw, save and restore; everything is given back at the end.
+std::vector<Token> answer(const std::shared_ptr<const Model>& model, const std::string& path) {
   EngineOptions options;
   options.prefix_cache = true;
   const auto engine = Engine::create(model, options);
@@ -43,7 +45,9 @@ std::vector<Token> answer(const std::shared_ptr<const Model>& model) {
   GenerationOptions limits;
   limits.max_tokens = 3;
   limits.client = "a client whose key is no short one";
-  limits.ignore_end = true;
+  limits.num_top = 2;
+  limits.ends.stops = std::make_shared<const StopStrings>(std::vector<std::string>{"never said"});
+  limits.ends.ignore_end = true;
   const auto generation = session.submit(greedy_sampler(), limits);
   std::vector<Token> tokens;
   for (;;) {
@@ -55,16 +59,23 @@ std::vector<Token> answer(const std::shared_ptr<const Model>& model) {
   }
   const auto fork = session.fork();
   for (const Token token : generate(*fork, 2)) tokens.push_back(token);
+  AtomicFile file(model->options().system, path);
+  fork->save([&file](std::span<const std::byte> part) { file.write(part); });
+  file.commit();
+  Session restored(engine, SessionOptions{128});
+  restored.restore(*ByteSource::from_path(path, model->options().system));
+  for (const Token token : generate(restored, 2)) tokens.push_back(token);
   return tokens;
 }
 
-/// What it answers, or nothing when memory was refused.
-std::vector<Token> answer_or_nothing(const std::shared_ptr<const Model>& model) {
+/// What it answers, or nothing when memory or a file was refused.
+std::vector<Token> answer_or_nothing(const std::shared_ptr<const Model>& model,
+                                     const std::string& path) {
   try {
-    return answer(model);
+    return answer(model, path);
   } catch (const std::bad_alloc&) {
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::NoMemory) << error.what();
+    EXPECT_TRUE(error.code() == Code::NoMemory || error.code() == Code::Io) << error.what();
   }
   return {};
 }
@@ -73,13 +84,15 @@ TEST(RefusedMemory, OfOperatorNewIsAnErrorAndLeavesNothing) {
   ModelOptions options;
   options.threads = 1;
   const auto model = load_tiny({}, std::move(options));
-  const std::vector<Token> expected = answer(model);
+  const TempFolder folder;
+  const std::string path = folder.path("session");
+  const std::vector<Token> expected = answer(model, path);
   for (int64_t granted = 0;; ++granted) {
     const int64_t held = counted_new::num_held;
     bool all_granted = false;
     {
       counted_new::allocations_left = granted;
-      const std::vector<Token> tokens = answer_or_nothing(model);
+      const std::vector<Token> tokens = answer_or_nothing(model, path);
       all_granted = counted_new::allocations_left > 0;
       counted_new::allocations_left = -1;
       // Where it is no loss a refusal is passed over.
@@ -89,7 +102,7 @@ TEST(RefusedMemory, OfOperatorNewIsAnErrorAndLeavesNothing) {
     ASSERT_LT(granted, 5000);
     if (all_granted) break;
     if (granted % 16 != 0) continue;
-    ASSERT_EQ(answer(model), expected) << granted;
+    ASSERT_EQ(answer(model, path), expected) << granted;
   }
 }
 
@@ -100,19 +113,21 @@ TEST(RefusedMemory, OfTheSystemIsAnErrorAndTheNextRequestIsFine) {
     options.system = system;
     return load_tiny({}, std::move(options));
   };
+  const TempFolder folder;
+  const std::string path = folder.path("session");
   auto system = std::make_shared<FaultySystem>();
   auto model = load(system);
   const uint64_t first = system->num_calls();
-  const std::vector<Token> expected = answer(model);
+  const std::vector<Token> expected = answer(model, path);
   const uint64_t last = system->num_calls();
   ASSERT_GT(last, first);
   for (uint64_t n = first; n < last; ++n) {
     system = std::make_shared<FaultySystem>(n);
     model = load(system);
-    const std::vector<Token> tokens = answer_or_nothing(model);
+    const std::vector<Token> tokens = answer_or_nothing(model, path);
     EXPECT_TRUE(system->failed());
     EXPECT_TRUE(tokens.empty() || tokens == expected) << n;
-    EXPECT_EQ(answer(model), expected) << n;
+    EXPECT_EQ(answer(model, path), expected) << n;
     model.reset();
     EXPECT_TRUE(system->all_released()) << n;
   }

@@ -68,7 +68,7 @@ TEST(Bar, DISABLED_PromptBesideDecodes) {
   std::vector<std::unique_ptr<Session>> sessions;
   std::vector<std::shared_ptr<Generation>> generations;
   GenerationOptions limits;
-  limits.ignore_end = true;
+  limits.ends.ignore_end = true;
   for (uint32_t i = 0; i < 8; ++i) {
     sessions.push_back(std::make_unique<Session>(engine, SessionOptions{4096}));
     sessions.back()->append(make_tokens(16, i));

@@ -140,7 +140,7 @@ class Company : public testing::Test {
         options.priority = static_cast<int32_t>(random.below(3));
         options.client = random.below(2) == 0 ? "a" : "b";
         options.weight = 1 + random.below(3);
-        options.ignore_end = true;
+        options.ends.ignore_end = true;
         started.generation = started.session->submit(question.sampler(), options);
         if (random.below(12) == 0) {  // given up and asked again
           if (random.below(2) == 0) engine->step();

@@ -29,7 +29,7 @@ GenerationOptions limits(uint64_t max_tokens, int32_t priority = 0) {
   GenerationOptions options;
   options.max_tokens = max_tokens;
   options.priority = priority;
-  options.ignore_end = true;
+  options.ends.ignore_end = true;
   return options;
 }
 

@@ -102,7 +102,7 @@ TEST_F(Idle, ReportWhatWasTakenFromThem) {
   over(small, make_tokens(60, 2));
   GenerationOptions options;
   options.max_tokens = 2;
-  options.ignore_end = true;
+  options.ends.ignore_end = true;
   const auto generation = session->submit(greedy_sampler(), options);
   while (!generation->ended) small->step();
   const ReuseReport report = small->report(*generation);

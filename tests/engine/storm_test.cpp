@@ -37,6 +37,14 @@ class Weather {
     if (below(3) == 0) session.prefill();
     const std::unique_ptr<Session> fork = below(3) == 0 ? session.fork() : nullptr;
     Session& used = fork != nullptr ? *fork : session;
+    if (below(3) == 0) {
+      saved_.clear();
+      used.save([this](std::span<const std::byte> part) {
+        saved_.insert(saved_.end(), part.begin(), part.end());
+      });
+      if (below(2) == 0) session.rewind(below(2));
+      session.restore(*ByteSource::from_memory(saved_, "snapshot"));
+    }
     GenerationOptions options;
     options.max_tokens = 1 + below(8);
     options.priority = static_cast<int32_t>(below(3));
@@ -61,6 +69,7 @@ class Weather {
 
   std::shared_ptr<Engine> engine_;
   uint32_t state_;
+  std::vector<std::byte> saved_;
   Sampler greedy_ = greedy_sampler();
 };
 

@@ -540,6 +540,26 @@ TENON_API tenon_status tenon_session_fork(tenon_session* session, tenon_session*
 /* Forgets everything from `position` on. ARGUMENT when the text is shorter. */
 TENON_API tenon_status tenon_session_rewind(tenon_session* session, uint64_t position);
 
+/* Saves the session, its text and what was computed for it, to a file or to your buffer ("Buffers" in
+ * 1; the size can be smaller at the next call). A file appears under its name complete or not at all
+ * and replaces a regular file there; when saving fails the old one is as it was. The sampler and text
+ * held back (tenon_session_take_held) are not part of it. IO. */
+TENON_API tenon_status tenon_session_save(tenon_session* session, const char* path);
+TENON_API tenon_status tenon_session_save_buffer(tenon_session* session, void* buffer,
+                                                 size_t capacity, size_t* size);
+
+#define TENON_RESTORE_TEXT 32u /* if only the cache differs: take the text, compute all of it again */
+
+/* Puts a saved session in place of the session's text; it goes on bit by bit as the saved one would
+ * have. When it fails the session is as it was. flags: 0 or TENON_RESTORE_TEXT. FORMAT, naming the
+ * difference, for what is damaged, of another version, or made with another model, backend, device or
+ * cache; LIMIT when the text is longer than the session's context; IO. A file is only as trustworthy
+ * as whoever could write it: what comes from one is never shared with other sessions. */
+TENON_API tenon_status tenon_session_restore(tenon_session* session, const char* path,
+                                             uint32_t flags);
+TENON_API tenon_status tenon_session_restore_buffer(tenon_session* session, const void* data,
+                                                    size_t size, uint32_t flags);
+
 /* Tokens in the text, queued ones included; the most it can hold; the tokens themselves, valid
  * until the next call on the session. */
 TENON_API tenon_status tenon_session_position(tenon_session* session, uint64_t* position);
@@ -687,16 +707,17 @@ TENON_API tenon_status tenon_engine_open_session(tenon_engine* engine,
                                                  tenon_session** session);
 
 #define TENON_IGNORE_END 8u /* an end token is a token like any other */
+#define TENON_LOGPROBS 16u  /* keep log-probabilities for tenon_request_logprobs */
 
 /* What is to be done. Only read during tenon_session_submit. */
 typedef struct tenon_submission {
   uint32_t struct_size;
-  uint32_t flags;    /* TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL for the text; TENON_IGNORE_END */
+  uint32_t flags;    /* TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL for the text; IGNORE_END, LOGPROBS */
   const char* text;  /* is appended to the session first; may be NULL */
   uint64_t text_length;
   const tenon_token* tokens; /* are appended behind the text; may be NULL */
   uint64_t num_tokens;
-  const tenon_sampler* sampler; /* its parameters are copied; NULL: the defaults */
+  const tenon_sampler* sampler; /* parameters, stops, grammar are copied; NULL: the defaults */
   uint64_t max_tokens;          /* 0: as many as the context holds */
   double timeout_seconds;       /* from now to the end: DEADLINE; 0: none */
   int32_t priority;             /* higher runs first; -1000..1000 */
@@ -708,6 +729,8 @@ typedef struct tenon_submission {
    * or one of its sessions or requests: it is for waking whoever will. May be NULL. */
   void (*notify)(void* user);
   void* user;
+  uint32_t num_top; /* as with LOGPROBS, and those of the so many likeliest tokens; at most 1000 */
+  uint32_t reserved;
 } tenon_submission;
 
 /* Queues the generation of a continuation. Until it has ended the session refuses other calls
@@ -728,6 +751,14 @@ TENON_API void tenon_request_destroy(tenon_request* request);
 TENON_API tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,
                                           tenon_piece* piece);
 
+/* The natural logarithm of the probability of the token that the request handed out last, under the
+ * logits as the model left them, and the num_top likeliest tokens, likeliest first: top_tokens
+ * [num_top], top_logprobs [num_top]; as tenon_logprobs. STATE before the first token, or when the
+ * request was submitted without; ARGUMENT for a num_top beyond that of the submission. */
+TENON_API tenon_status tenon_request_logprobs(tenon_request* request, float* logprob,
+                                              tenon_token* top_tokens, float* top_logprobs,
+                                              size_t num_top);
+
 /* Ends the request with CANCELLED, within a few milliseconds even in the middle of a long prompt;
  * the session can then go on from where it was. Nothing happens to one that has ended. Any thread. */
 TENON_API tenon_status tenon_request_cancel(tenon_request* request);
@@ -737,6 +768,7 @@ TENON_API tenon_status tenon_request_cancel(tenon_request* request);
 #define TENON_REUSE_DIFFERENT_TEXT 1 /* what is there goes on otherwise */
 #define TENON_REUSE_EVICTED 2        /* it was there, and its memory was needed */
 #define TENON_REUSE_OTHER_SALT 3     /* it is there under another salt */
+#define TENON_REUSE_CACHE_TYPE 4     /* it was computed for another cache: TENON_RESTORE_TEXT */
 
 typedef struct tenon_request_figures {
   uint32_t struct_size;
@@ -791,6 +823,7 @@ typedef struct tenon_engine_figures {
   uint64_t generated_tokens;
   double step_seconds;     /* in the backend */
   double schedule_seconds; /* choosing, preparing and settling steps */
+  uint64_t idle_blocks_taken; /* from sessions between two calls, to be computed again */
 } tenon_engine_figures;
 
 TENON_API tenon_status tenon_engine_metrics(tenon_engine* engine, tenon_engine_figures* figures);

@@ -1,0 +1,30 @@
+// The guard of every call on a session.
+#pragma once
+
+#include "base/error.h"
+#include "engine/session.h"
+
+namespace tenon {
+
+/// Marks the session as in use for as long as it lives.
+class Session::Use {
+ public:
+  explicit Use(Session& session) : session_(session) {
+    if (session_.control_->in_use.exchange(true, std::memory_order_acquire)) {
+      fail(Code::State, "session: in use by another thread, or by the call that called back");
+    }
+  }
+  ~Use() {
+    if (!kept_) session_.control_->in_use.store(false, std::memory_order_release);
+  }
+  /// Somebody else ends the use.
+  void keep() { kept_ = true; }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  Session& session_;
+  bool kept_ = false;
+};
+
+}  // namespace tenon

@@ -1,0 +1,56 @@
+// A session as bytes: its tokens and what was computed for them. Where the bytes lie is the caller's
+// business; Session::save and Session::restore write and read them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "base/hash.h"
+#include "model/model.h"
+
+namespace tenon {
+
+/// What must be the same where a snapshot is made and where it goes on.
+struct SnapshotIdentity {
+  /// Of the metadata (as overridden), the directory of tensors and 512 bytes of each tensor.
+  Hash128 model;
+  /// Backend, device, type and geometry of the cache, as text for messages.
+  std::string cache;
+};
+
+/// Reads the samples of the tensors: throws Io.
+SnapshotIdentity snapshot_identity(const Model& model);
+
+/// A snapshot, little-endian:
+///   0   "TENONSES"
+///   8   u32 version, 1
+///   12  u32 0x01020304, to tell the order of bytes
+///   16  u128 SnapshotIdentity::model, low half first
+///   32  u64 tokens
+///   40  u64 of these generated since the text last changed otherwise
+///   48  u64 bytes of a block of each KV group together
+///   56  u32 positions in a block
+///   60  u32 bytes of SnapshotIdentity::cache, which follows
+/// then the tokens, i32; then full blocks from the first on, block after block, of each KV group;
+/// then the XXH3-128 of all that is before. Only full blocks: what is behind them is computed again,
+/// and nothing of others that may lie in the rest of a block gets out.
+struct SnapshotHeader {
+  static constexpr uint64_t kFixedBytes = 64;
+  static constexpr uint64_t kMaxCacheText = 4096;
+  static constexpr uint32_t kVersion = 1;
+
+  Hash128 model;
+  uint64_t num_tokens = 0;
+  uint64_t num_generated = 0;
+  uint64_t block_bytes = 0;
+  uint32_t block_tokens = 0;
+  std::string cache;
+};
+
+/// Takes the bytes of a snapshot piece by piece; what it throws ends the saving.
+using SnapshotSink = std::function<void(std::span<const std::byte>)>;
+
+}  // namespace tenon
