@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "fence.h"
+#include "host.h"
+#include "model/tokenizer_file.h"
 #include "tokenizer_handle.h"
 #include "values.h"
 
@@ -46,6 +48,28 @@ std::optional<tenon::Token> token_in_role(const tenon::Tokenizer& tokenizer, int
 }
 
 }  // namespace
+
+tenon_status tenon_tokenizer_open(const char* path, tenon_tokenizer** tokenizer) {
+  return fence([&] {
+    tenon_tokenizer*& out = checked_out(tokenizer, "tokenizer");
+    const std::string name(name_in(path, "path"));
+    out = new tenon_tokenizer(tenon::load_tokenizer(name, tenon::System::real()));
+  });
+}
+
+tenon_status tenon_tokenizer_load(const tenon_source* source, tenon_tokenizer** tokenizer) {
+  return fence([&] {
+    tenon_tokenizer*& out = checked_out(tokenizer, "tokenizer");
+    const tenon_source known = struct_in(source, "tenon_source");
+    Host host;
+    out = new tenon_tokenizer(tenon::load_tokenizer(host.open(known), host.system()));
+  });
+}
+
+void tenon_tokenizer_destroy(tenon_tokenizer* tokenizer) {
+  const tenon_tokenizer* live = live_or_null(tokenizer);
+  if (live != nullptr && live->owned != nullptr) delete live;  // a model's lives as long as it
+}
 
 tenon_status tenon_tokenizer_encode(const tenon_tokenizer* tokenizer, const char* text,
                                     size_t length, uint32_t flags, tenon_token* tokens,

@@ -1,4 +1,4 @@
-// The object behind a tokenizer handle: a view into a model handle.
+// The object behind a tokenizer handle: a view into a model handle, or a tokenizer of its own.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,12 @@ struct tenon_tokenizer : tenon::capi::Handle<tenon_tokenizer> {
 
   explicit tenon_tokenizer(const tenon::Tokenizer& of_model)
       : tokenizer(of_model), masks(std::make_unique<tenon::grammar::MaskCache>(of_model)) {}
+  explicit tenon_tokenizer(std::unique_ptr<const tenon::Tokenizer> own)
+      : owned(std::move(own)),
+        tokenizer(*owned),
+        masks(std::make_unique<tenon::grammar::MaskCache>(*owned)) {}
+
+  const std::unique_ptr<const tenon::Tokenizer> owned = nullptr;  ///< null for a model's
   const tenon::Tokenizer& tokenizer;
   /// What grammars need of the vocabulary; any thread.
   std::unique_ptr<tenon::grammar::MaskCache> masks;

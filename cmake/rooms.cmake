@@ -5,11 +5,12 @@
 set(TENON_USES_base PkgConfig::XXHASH)
 set(TENON_USES_text PkgConfig::UTF8PROC)
 set(TENON_USES_text_grammar PkgConfig::UTF8PROC nlohmann_json::nlohmann_json)
+set(TENON_USES_text_tokenizer_json PkgConfig::UTF8PROC nlohmann_json::nlohmann_json)
 set(TENON_USES_text_template PkgConfig::UTF8PROC nlohmann_json::nlohmann_json)
 set(TENON_USES_backends_reference Eigen3::Eigen)
 
 # The rooms within the room of text.
-set(TENON_TEXT_ROOMS text text/grammar text/template text/chat_formats text/chat)
+set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/chat_formats text/chat)
 
 # Rooms whose files all define the same local names, as entries of one list do.
 set(TENON_NO_UNITY arch sampler engine text/grammar text/template text/chat_formats text/chat)

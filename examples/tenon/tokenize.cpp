@@ -26,8 +26,8 @@ void tokenize(const TokenizeFlags& flags) {
     throw Failure("there is nothing to tokenize; give a TEXT or --file");
   }
   const std::string text = flags.has_text ? flags.text : read_file(flags.file);
-  const tenon::Model model(flags.model, {.vocabulary_only = true});
-  const std::vector<tenon::Token> tokens = model.tokenizer().encode(
+  const tenon::TokenizerFile file(flags.model);
+  const std::vector<tenon::Token> tokens = file.tokenizer().encode(
       text, {.add_special = flags.add_special, .parse_special = flags.parse_special});
   std::string line;
   for (const tenon::Token token : tokens) {
@@ -44,7 +44,7 @@ void add_tokenize(CLI::App& app) {
   auto flags = std::make_shared<TokenizeFlags>();
   CLI::App* command = app.add_subcommand(
       "tokenize", "Print the token ids of a text on one line (needs a vocabulary only)");
-  command->add_option("MODEL", flags->model, "GGUF file")->required();
+  command->add_option("MODEL", flags->model, "GGUF file or tokenizer.json")->required();
   CLI::Option* text = command->add_option("TEXT", flags->text, "Text to tokenize");
   command->add_option("-f,--file", flags->file, "Read the text from a file (-: standard input)")
       ->excludes(text);

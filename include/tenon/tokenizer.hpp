@@ -1,8 +1,9 @@
-// A model's tokenizer: text to tokens and back.
+// Tokenizers, of a model or of a file by itself: text to tokens and back.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,7 +27,7 @@ inline uint32_t flags_of(EncodeOptions options) noexcept {
          (options.parse_special ? TENON_PARSE_SPECIAL : 0u);
 }
 
-/// A view: valid as long as the Model it came from. Any number of threads may use it.
+/// A view: valid as long as the Model or TokenizerFile it came from. Any number of threads may use it.
 class Tokenizer {
  public:
   explicit Tokenizer(const tenon_tokenizer* raw) noexcept : raw_(raw) {}
@@ -94,6 +95,37 @@ class Tokenizer {
 
  private:
   const tenon_tokenizer* raw_;
+};
+
+/// A tokenizer without a model: of a Hugging Face tokenizer.json, or of the vocabulary of a model
+/// file. Immutable, move-only; any thread.
+class TokenizerFile {
+ public:
+  explicit TokenizerFile(const std::string& path) {
+    tenon_tokenizer* raw = nullptr;
+    check(tenon_tokenizer_open(path.c_str(), &raw));
+    handle_.reset(raw);
+  }
+  /// The same from memory, which need not live longer than the call.
+  [[nodiscard]] static TokenizerFile from_memory(std::span<const std::byte> bytes) {
+    tenon_source source{};
+    source.struct_size = sizeof source;
+    source.kind = TENON_SOURCE_MEMORY;
+    source.data = bytes.data();
+    source.size = bytes.size();
+    tenon_tokenizer* raw = nullptr;
+    check(tenon_tokenizer_load(&source, &raw));
+    return TokenizerFile(raw);
+  }
+
+  [[nodiscard]] Tokenizer tokenizer() const noexcept { return Tokenizer(handle_.get()); }
+
+ private:
+  explicit TokenizerFile(tenon_tokenizer* raw) : handle_(raw) {}
+  struct Destroy {
+    void operator()(tenon_tokenizer* raw) const noexcept { tenon_tokenizer_destroy(raw); }
+  };
+  std::unique_ptr<tenon_tokenizer, Destroy> handle_;
 };
 
 }  // namespace v1

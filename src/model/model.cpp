@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "file/open.h"
 #include "model/runtime.h"
-#include "model/vocabulary_reader.h"
+#include "model/tokenizer_file.h"
 #include "program/cache_types.h"
 #include "weights/loader.h"
 
@@ -55,16 +55,6 @@ uint64_t plain_block_bytes(const tenon_kv_group& group) {
   const uint64_t dims = uint64_t{group.key_dim} + group.value_dim;
   const uint64_t head_bytes = dims * type.bits / 8 + 2 * type.head_bytes;
   return uint64_t{group.layers} * group.kv_heads * head_bytes * group.block_tokens;
-}
-
-/// The tokenizer of a file. What is wrong with a vocabulary is said with the file's name before it.
-std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file) {
-  Vocabulary vocabulary = read_vocabulary(file.metadata());
-  try {
-    return make_tokenizer(std::move(vocabulary));
-  } catch (const Error& error) {
-    fail(error.code(), "{}: {}", file.name(), error.what());
-  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <utf8proc.h>
 
+#include "text/unicode_forms.h"
 #include "text/utf8_codec.h"
 
 namespace tenon {
@@ -58,18 +59,9 @@ bool is_punctuation(uint32_t code) {
   return of_code >= UTF8PROC_CATEGORY_PC && of_code <= UTF8PROC_CATEGORY_PO;
 }
 
-void append_lower(uint32_t code, std::string& out) {
-  constexpr uint32_t kDottedCapitalI = 0x130;  // the one capital with two small characters
-  if (code == kDottedCapitalI) {
-    out += "i\u0307";
-  } else {
-    utf8_append(static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code))), out);
-  }
-}
-
 void append_normalized(uint32_t code, const BertOptions& options, std::string& out) {
   if (options.lowercase) {
-    append_lower(code, out);
+    append_lowercase(code, out);
   } else {
     utf8_append(code, out);
   }

@@ -45,7 +45,7 @@ class BpeTokenizer final : public Tokenizer {
         merges_(read_merges(table(), merges)) {}
 
  private:
-  void encode_text(std::string_view text, bool, std::vector<Token>& out) const override {
+  void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
     WordCachePool::Loan cache(caches_);
     std::vector<Symbol> symbols;
     out.reserve(out.size() + text.size() / 4);

@@ -40,6 +40,13 @@ std::optional<uint8_t> letter_to_byte(uint32_t code) noexcept {
   return kAlphabet.bytes[code];
 }
 
+std::string byte_letters(std::string_view bytes) {
+  std::string letters;
+  letters.reserve(bytes.size() + bytes.size() / 4);
+  for (const char byte : bytes) utf8_append(byte_to_letter(static_cast<uint8_t>(byte)), letters);
+  return letters;
+}
+
 std::string spelled_bytes(std::string_view spelling) {
   std::string bytes;
   while (!spelling.empty()) {

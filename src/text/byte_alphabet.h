@@ -16,6 +16,9 @@ uint32_t byte_to_letter(uint8_t byte) noexcept;
 /// The byte that the character `code` stands for, if any.
 std::optional<uint8_t> letter_to_byte(uint32_t code) noexcept;
 
+/// `bytes` as their letters.
+std::string byte_letters(std::string_view bytes);
+
 /// The bytes that `spelling` stands for. Characters outside the alphabet stand for their own UTF-8,
 /// ill-formed bytes for themselves.
 std::string spelled_bytes(std::string_view spelling);

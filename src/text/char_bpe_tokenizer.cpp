@@ -32,7 +32,7 @@ class CharBpeTokenizer final : public Tokenizer {
   }
 
  private:
-  void encode_text(std::string_view text, bool, std::vector<Token>& out) const override {
+  void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
     std::vector<Symbol> symbols;
     Splitter splitter(patterns_);
     splitter.split(text, [&](std::string_view word) {

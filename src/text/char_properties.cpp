@@ -188,6 +188,10 @@ CharSet word_set() {
       .united(of_ranges(kEnclosedLetters));
 }
 
+CharSet token_word_set() {
+  return word_set().united(CharSet::of_range(0x200C, 0x200D));
+}
+
 CharSet newline_set() { return CharSet::of('\n'); }
 
 std::optional<CharSet> property_set(std::string_view name) {

@@ -16,6 +16,8 @@ std::optional<CharSet> property_set(std::string_view name);
 CharSet digit_set();    ///< \d: category Nd
 CharSet space_set();    ///< \s: White_Space
 CharSet word_set();     ///< \w: letters, marks, decimal digits, connectors
+/// \w as Unicode's UTS 18 has it: word_set() and what joins letters.
+CharSet token_word_set();
 CharSet newline_set();  ///< what . and line anchors stop at: U+000A
 
 }  // namespace tenon

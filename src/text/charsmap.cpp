@@ -35,6 +35,14 @@ CharsMap::CharsMap(std::string_view bytes, std::string_view where) {
 }
 
 std::optional<CharsMap::Replacement> CharsMap::find(std::string_view text) const {
+  return walk(text, true);
+}
+
+std::optional<CharsMap::Replacement> CharsMap::find_shortest(std::string_view text) const {
+  return walk(text, false);
+}
+
+std::optional<CharsMap::Replacement> CharsMap::walk(std::string_view text, bool longest) const {
   if (units_.empty()) return std::nullopt;
   std::optional<Replacement> found;
   size_t at = offset_of(units_[0]);
@@ -49,6 +57,7 @@ std::optional<CharsMap::Replacement> CharsMap::find(std::string_view text) const
     const uint32_t place = value_of(units_[at]);
     if (place >= replacements_.size()) break;
     found = Replacement{replacements_.c_str() + place, i + 1};
+    if (!longest) break;
   }
   return found;
 }

@@ -27,8 +27,12 @@ class CharsMap {
   /// What replaces the longest sequence of the table at the start of `text`; nothing if none is
   /// there. `text` is well-formed UTF-8.
   [[nodiscard]] std::optional<Replacement> find(std::string_view text) const;
+  /// The same of the shortest sequence.
+  [[nodiscard]] std::optional<Replacement> find_shortest(std::string_view text) const;
 
  private:
+  [[nodiscard]] std::optional<Replacement> walk(std::string_view text, bool longest) const;
+
   std::vector<uint32_t> units_;
   std::string replacements_;
 };

@@ -41,7 +41,7 @@ MergeTable read_merges(const TokenTable& table, const std::vector<std::string>& 
     const Token right_token = merge_token(table, i, right, "right half");
     const Token result = merge_token(table, i, joined, "result");
     // Plain text must never turn into a control token.
-    if (table.is_structure(result)) continue;
+    if (table.is_reserved(result)) continue;
     if (!out.insert(left_token, right_token, {static_cast<uint32_t>(i), result})) {
       fail(Code::Format, "tokenizer.ggml.merges: merge {} ({}) is there twice", i, quoted(merge));
     }

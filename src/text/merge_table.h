@@ -39,6 +39,11 @@ class MergeTable {
     return true;
   }
 
+  /// Enters a merge in place of the one that the pair has.
+  void replace(Symbol left, Symbol right, Merge merge) {
+    slots_[find_slot(left, right)] = {left, right, merge};
+  }
+
   /// The merge of a pair; rank kNoRank when there is none.
   [[nodiscard]] Merge find(Symbol left, Symbol right) const {
     return slots_[find_slot(left, right)].merge;

@@ -14,12 +14,12 @@ class RwkvTokenizer final : public Tokenizer {
       : Tokenizer(std::move(token_table)) {
     for (Token token = 0; table().contains(token); ++token) {
       const std::string_view text = table().piece(token);
-      if (!table().is_structure(token) && !text.empty()) tokens_.insert(text, token);
+      if (!table().is_reserved(token) && !text.empty()) tokens_.insert(text, token);
     }
   }
 
  private:
-  void encode_text(std::string_view text, bool, std::vector<Token>& out) const override {
+  void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
     for (size_t at = 0; at < text.size();) {
       Token best = ByteTrie::kNoValue;
       size_t best_end = at + 1;

@@ -45,10 +45,10 @@ class SpmTokenizer final : public Tokenizer {
         mark_(merges_.characters.of(kSpaceMarkCode)) {}
 
  private:
-  void encode_text(std::string_view text, bool at_start, std::vector<Token>& out) const override {
+  void encode_text(std::string_view text, Place place, std::vector<Token>& out) const override {
     WordCachePool::Loan cache(caches_);
     std::vector<Symbol> symbols;
-    bool prefix = at_start && table().add_space_prefix;
+    bool prefix = place.at_start && table().add_space_prefix;
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = merges_.words_are_separate ? word_end(text, begin) : text.size();
       const std::string_view word = text.substr(begin, end - begin);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -24,6 +25,13 @@ constexpr std::string_view kEndSpellings[] = {
 constexpr std::string_view kTurnEndSpellings[] = {
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|EOT|>", "<EOT>",
 };
+
+// Elements of HTML that vocabularies have as user-defined tokens. They are text.
+constexpr std::string_view kHtmlElements[] = {
+    "a",  "b",  "blockquote", "body", "br",   "caption", "code",   "div", "em",    "h1",
+    "h2", "h3", "h4",         "h5",   "h6",   "head",    "hr",     "html", "i",    "img",
+    "li", "ol", "p",          "pre",  "s",    "span",    "strong", "sub", "sup",   "table",
+    "td", "th", "tr",         "u",    "ul",   "tbody",   "tfoot",  "thead"};
 
 /// Checks an id from key `key`; an absent one stays absent.
 std::optional<Token> checked_id(const TokenTable& table, std::optional<int64_t> id,
@@ -48,7 +56,8 @@ std::string replaced(std::string_view text, std::string_view what, char by) {
 
 /// Whether spellings have U+2581 for a space.
 bool marks_spaces(TokenizerKind kind) {
-  return kind != TokenizerKind::ByteLevel && kind != TokenizerKind::Escaped;
+  return kind != TokenizerKind::ByteLevel && kind != TokenizerKind::Escaped &&
+         kind != TokenizerKind::Listed;
 }
 
 bool has_byte_tokens(TokenizerKind kind) {
@@ -102,10 +111,23 @@ std::string unescaped(std::string_view spelling) {
 
 }  // namespace
 
+bool is_mark(std::string_view spelling) {
+  const bool angles = spelling.starts_with('<') && spelling.ends_with('>');
+  const bool brackets = spelling.starts_with('[') && spelling.ends_with(']');
+  if (spelling.size() < 3 || !(angles || brackets)) return false;
+  std::string_view name = spelling.substr(1, spelling.size() - 2);
+  if (name.starts_with('/')) name.remove_prefix(1);
+  return !angles ||
+         std::find(std::begin(kHtmlElements), std::end(kHtmlElements), name) ==
+             std::end(kHtmlElements);
+}
+
 TokenTable::TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults)
     : spellings_(std::move(vocabulary.tokens)),
       scores_(std::move(vocabulary.scores)),
       types_(std::move(vocabulary.types)),
+      first_pieces_(std::move(vocabulary.first_pieces)),
+      matching_(std::move(vocabulary.matching)),
       index_(std::min(spellings_.size(), kMaxTokens)) {
   check_tokens();
   check_types(defaults.kind);
@@ -119,9 +141,10 @@ TokenTable::TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults)
     }
   }
   set_special(vocabulary, defaults);
-  set_end_tokens(vocabulary);
+  set_end_tokens(vocabulary, defaults.kind);
+  set_tokens_around(vocabulary);
   set_strips_right(vocabulary.model_name);
-  set_pieces(defaults.kind);
+  set_pieces(defaults.kind, vocabulary);
 }
 
 std::optional<Token> TokenTable::find(std::string_view spelling) const {
@@ -219,15 +242,21 @@ void TokenTable::set_special(const Vocabulary& vocabulary, const TokenizerDefaul
   }
 }
 
-void TokenTable::set_end_tokens(const Vocabulary& vocabulary) {
+void TokenTable::set_end_tokens(const Vocabulary& vocabulary, TokenizerKind kind) {
+  // A tokenizer.json says of each token what it is, so one that it calls text stays text.
+  const auto may_end = [&](Token token) {
+    return kind != TokenizerKind::Listed || type(token) != TokenType::Normal;
+  };
   for (const std::string_view spelling : kEndSpellings) {
-    if (const auto token = find(spelling)) {
+    const auto token = find(spelling);
+    if (token && may_end(*token)) {
       types_[index(*token)] = TokenType::Control;
       end_tokens_.push_back(*token);
     }
   }
   for (const std::string_view spelling : kTurnEndSpellings) {
-    if (!eot) eot = find(spelling);
+    const auto token = find(spelling);
+    if (!eot && token && may_end(*token)) eot = token;
   }
   for (const auto& token : {eos, eot, eom}) {
     if (token) end_tokens_.push_back(*token);
@@ -239,6 +268,17 @@ void TokenTable::set_end_tokens(const Vocabulary& vocabulary) {
   end_tokens_.erase(std::unique(end_tokens_.begin(), end_tokens_.end()), end_tokens_.end());
 }
 
+void TokenTable::set_tokens_around(const Vocabulary& vocabulary) {
+  if (add_bos) tokens_before.push_back(*bos);
+  if (add_eos) tokens_behind.push_back(*eos);
+  for (const int64_t id : vocabulary.tokens_before) {
+    tokens_before.push_back(*checked_id(*this, id, "tokens before a text"));
+  }
+  for (const int64_t id : vocabulary.tokens_behind) {
+    tokens_behind.push_back(*checked_id(*this, id, "tokens behind a text"));
+  }
+}
+
 // The files do not carry the "rstrip" of Hugging Face's added tokens. Phi-3 is the one published
 // model of this kind whose prompts depend on it; it is known by its name, as in llama.cpp.
 void TokenTable::set_strips_right(std::string_view model_name) {
@@ -247,23 +287,26 @@ void TokenTable::set_strips_right(std::string_view model_name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
   }
   if (name.find("phi-3") == std::string::npos && name.find("phi3") == std::string::npos) return;
-  strips_right_.resize(size());
+  matching_.resize(size());
   for (size_t i = 0; i < size(); ++i) {
     const std::string_view text = spellings_[i];
     const bool is_special = types_[i] == TokenType::Control || types_[i] == TokenType::Unknown ||
                             types_[i] == TokenType::UserDefined;
-    strips_right_[i] = is_special && text != "<unk>" && text != "<s>" && text != "<|endoftext|>";
+    const bool strips = text != "<unk>" && text != "<s>" && text != "<|endoftext|>";
+    if (is_special && strips) matching_[i] |= kStripsRight;
   }
 }
 
-void TokenTable::set_pieces(TokenizerKind kind) {
+void TokenTable::set_pieces(TokenizerKind kind, const Vocabulary& vocabulary) {
   piece_ends_.reserve(size() + 1);
   piece_ends_.push_back(0);
   for (size_t i = 0; i < size(); ++i) {
     const std::string& spelling = spellings_[i];
     const bool verbatim = types_[i] == TokenType::Control || types_[i] == TokenType::Unknown ||
                           types_[i] == TokenType::UserDefined;
-    if (types_[i] == TokenType::Byte) {
+    if (kind == TokenizerKind::Listed) {
+      pieces_ += vocabulary.pieces[i];
+    } else if (types_[i] == TokenType::Byte) {
       pieces_.push_back(static_cast<char>(*parse_byte_token(spelling)));
     } else if (marks_spaces(kind) && types_[i] != TokenType::Control) {
       pieces_ += replaced(spelling, kSpaceMark, ' ');

@@ -23,6 +23,7 @@ enum class TokenizerKind {
   Unigram,        ///< "t5": the same spelling
   WordPiece,      ///< "bert": a piece that begins a word begins with U+2581
   Escaped,        ///< "rwkv": bytes, with backslash escapes
+  Listed,         ///< tokenizer.json: Vocabulary::pieces says what each token stands for
 };
 
 /// The key's meaning where the file is silent.
@@ -39,6 +40,10 @@ struct TokenizerDefaults {
 /// U+2581, which stands for a space in SentencePiece vocabularies.
 inline constexpr std::string_view kSpaceMark = "\u2581";
 inline constexpr uint32_t kSpaceMarkCode = 0x2581;
+
+/// Whether a user-defined token is a mark, that is, spelled <...> or [...] and no HTML. Models take
+/// such tokens for structure (<tool_call>, [INST]), whatever type a file gives them.
+bool is_mark(std::string_view spelling);
 
 /// Immutable after construction; any number of threads may read it.
 class TokenTable {
@@ -63,13 +68,24 @@ class TokenTable {
   [[nodiscard]] float score(Token token) const {
     return scores_.empty() ? 0 : scores_[index(token)];
   }
-  /// Whether white space after the token in a prompt belongs to it and is dropped.
-  [[nodiscard]] bool strips_right(Token token) const {
-    return !strips_right_.empty() && strips_right_[index(token)];
+  /// The same at the start of a text.
+  [[nodiscard]] std::string_view first_piece(Token token) const {
+    return first_pieces_.empty() ? piece(token) : std::string_view(first_pieces_[index(token)]);
   }
-  /// Control and Unknown: comes from text only when the caller asks.
+  /// Whether first_piece() differs anywhere.
+  [[nodiscard]] bool has_first_pieces() const { return !first_pieces_.empty(); }
+  /// TokenMatching bits.
+  [[nodiscard]] uint8_t matching(Token token) const {
+    return matching_.empty() ? 0 : matching_[index(token)];
+  }
+  /// Control and Unknown.
   [[nodiscard]] bool is_structure(Token token) const {
     return type(token) == TokenType::Control || type(token) == TokenType::Unknown;
+  }
+  /// Comes from text only when the caller asks: structure, and user-defined tokens that are marks.
+  [[nodiscard]] bool is_reserved(Token token) const {
+    return is_structure(token) ||
+           (type(token) == TokenType::UserDefined && is_mark(spelling(token)));
   }
 
   /// Ascending, each once.
@@ -79,6 +95,8 @@ class TokenTable {
   bool add_bos = false;
   bool add_eos = false;
   bool add_space_prefix = false;
+  std::vector<Token> tokens_before;  ///< what goes before a text where special tokens are added
+  std::vector<Token> tokens_behind;
 
   /// Longest spelling, in bytes. Published vocabularies reach 1,024.
   static constexpr size_t kMaxTokenBytes = 65536;
@@ -91,17 +109,19 @@ class TokenTable {
   void assume_types(TokenizerKind kind);  // for a file that gives none
   void check_scores(TokenizerKind kind) const;
   void set_special(const Vocabulary& vocabulary, const TokenizerDefaults& defaults);
-  void set_end_tokens(const Vocabulary& vocabulary);
+  void set_end_tokens(const Vocabulary& vocabulary, TokenizerKind kind);
+  void set_tokens_around(const Vocabulary& vocabulary);
   void set_strips_right(std::string_view model_name);
-  void set_pieces(TokenizerKind kind);
+  void set_pieces(TokenizerKind kind, const Vocabulary& vocabulary);
 
   std::vector<std::string> spellings_;
   std::vector<float> scores_;
   std::vector<TokenType> types_;
+  std::vector<std::string> first_pieces_;  // empty: as pieces_
+  std::vector<uint8_t> matching_;          // empty: 0
   StringIndex index_;
   std::string pieces_;                // all pieces, end to end
   std::vector<uint64_t> piece_ends_;  // [size() + 1]; piece i is [i], [i + 1]
-  std::vector<bool> strips_right_;    // empty: none does
   std::vector<Token> end_tokens_;
 };
 

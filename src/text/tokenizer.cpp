@@ -15,19 +15,13 @@
 namespace tenon {
 namespace {
 
-/// The automaton over the tokens of `table` that are matched in raw text.
-SpecialMatcher matcher_of(const TokenTable& table, bool with_structure) {
-  std::vector<SpecialMatcher::Entry> entries;
+bool has_normalized_structure(const TokenTable& table) {
   for (Token token = 0; table.contains(token); ++token) {
-    const bool matched = table.type(token) == TokenType::UserDefined ||
-                         (with_structure && table.is_structure(token));
-    const std::string& text = table.spelling(token);
-    if (matched && !text.empty()) entries.push_back({text, token});
+    const bool normalized = (table.matching(token) & kInNormalizedText) != 0;
+    if (normalized && table.is_reserved(token)) return true;
   }
-  return SpecialMatcher(entries);
+  return false;
 }
-
-bool is_ascii_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /// The parts of a prompt laid end to end as well-formed UTF-8.
 struct Prompt {
@@ -55,9 +49,25 @@ Prompt lay_out(std::span<const TextPart> parts) {
 Tokenizer::Tokenizer(std::unique_ptr<const TokenTable> table)
     : table_(std::move(table)),
       always_(matcher_of(*table_, false)),
-      with_structure_(matcher_of(*table_, true)) {}
+      with_structure_(matcher_of(*table_, true)),
+      cuts_at_rights_(has_normalized_structure(*table_)) {}
 
 Tokenizer::~Tokenizer() = default;
+
+bool Tokenizer::is_matched(const TokenTable& table, Token token, bool parse_special) {
+  if (table.spelling(token).empty()) return false;
+  if (table.is_reserved(token)) return parse_special;
+  return table.type(token) == TokenType::UserDefined;
+}
+
+SpecialMatcher Tokenizer::matcher_of(const TokenTable& table, bool parse_special) {
+  std::vector<SpecialMatcher::Entry> entries;
+  for (Token token = 0; table.contains(token); ++token) {
+    if ((table.matching(token) & kInNormalizedText) != 0) continue;
+    if (is_matched(table, token, parse_special)) entries.push_back({table.spelling(token), token});
+  }
+  return SpecialMatcher(entries);
+}
 
 std::vector<Token> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
   const TextPart part{text, options.parse_special};
@@ -76,35 +86,34 @@ std::vector<Token> Tokenizer::encode(std::span<const TextPart> parts, bool add_s
   const std::string_view text = prompt.owned.empty() ? prompt.text : prompt.owned;
 
   std::vector<Token> out;
-  if (add_special && table_->add_bos) out.push_back(*table_->bos);
+  if (add_special) out = table_->tokens_before;
   bool at_start = true;
-  size_t plain_begin = 0;  // text before here is done
-  const auto encode_plain_to = [&](size_t end) {
-    if (end <= plain_begin) return;
-    encode_text(text.substr(plain_begin, end - plain_begin), at_start, out);
-    plain_begin = end;
+  bool may_spell = true;  // all parts of the text that is not done yet may spell control tokens
+  TokenCuts cuts(*table_, surroundings_, text);
+  const auto on_text = [&](size_t begin, size_t end) {
+    encode_text(text.substr(begin, end - begin), {at_start, begin == 0, may_spell}, out);
     at_start = false;
   };
   size_t part_begin = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const SpecialMatcher& matcher = parts[i].parse_special ? with_structure_ : always_;
-    const auto part = text.substr(part_begin, prompt.ends[i] - part_begin);
-    for (const SpecialMatcher::Found& found : matcher.find_all(part)) {
-      const size_t begin = part_begin + found.begin;
-      if (begin < plain_begin) continue;  // inside white space that belongs to the token before
-      encode_plain_to(begin);
-      out.push_back(found.token);
-      at_start = true;
-      plain_begin = begin + found.size;
-      while (table_->strips_right(found.token) && plain_begin < text.size() &&
-             is_ascii_space(text[plain_begin])) {
-        ++plain_begin;
-      }
+    const bool may = parts[i].parse_special;
+    if (cuts_at_rights_ && i > 0 && may != parts[i - 1].parse_special) {
+      cuts.finish(part_begin, on_text);
+      may_spell = may;
     }
+    may_spell = may_spell && may;
+    cuts.cut(may ? with_structure_ : always_, part_begin, prompt.ends[i], on_text,
+             [&](Token token) {
+               out.push_back(token);
+               at_start = true;
+               may_spell = may;
+             });
     part_begin = prompt.ends[i];
   }
-  encode_plain_to(text.size());
-  if (add_special && table_->add_eos) out.push_back(*table_->eos);
+  cuts.finish(text.size(), on_text);
+  if (add_special) {
+    out.insert(out.end(), table_->tokens_behind.begin(), table_->tokens_behind.end());
+  }
   return out;
 }
 
@@ -116,14 +125,24 @@ void Tokenizer::check(Token token) const {
 
 std::string_view Tokenizer::decode(Token token, bool render_special) const {
   check(token);
+  return shows(token, render_special) ? table_->piece(token) : std::string_view();
+}
+
+bool Tokenizer::shows(Token token, bool render_special) const {
   const TokenType type = table_->type(token);
-  const bool is_text =
-      type == TokenType::Normal || type == TokenType::UserDefined || type == TokenType::Byte;
-  return is_text || render_special ? table_->piece(token) : std::string_view();
+  return render_special || type == TokenType::Normal || type == TokenType::UserDefined ||
+         type == TokenType::Byte;
 }
 
 std::string_view Tokenizer::decode_next(Token token, DecodeOptions options, bool& at_start) const {
   std::string_view piece = decode(token, options.render_special);
+  if (table_->has_first_pieces()) {
+    if (at_start && options.strip_space_prefix && !piece.empty()) {
+      piece = table_->first_piece(token);
+    }
+    at_start = at_start && !shows(token, options.render_special);
+    return piece;
+  }
   const TokenType type = table_->type(token);
   const bool is_special = table_->is_structure(token) || type == TokenType::UserDefined;
   if (options.strip_space_prefix && table_->add_space_prefix && at_start && !is_special &&
@@ -171,8 +190,8 @@ std::optional<Token> Tokenizer::eos() const { return table_->eos; }
 std::optional<Token> Tokenizer::eot() const { return table_->eot; }
 std::optional<Token> Tokenizer::unknown() const { return table_->unknown; }
 std::optional<Token> Tokenizer::padding() const { return table_->padding; }
-bool Tokenizer::adds_bos() const { return table_->add_bos; }
-bool Tokenizer::adds_eos() const { return table_->add_eos; }
+bool Tokenizer::adds_bos() const { return !table_->tokens_before.empty(); }
+bool Tokenizer::adds_eos() const { return !table_->tokens_behind.empty(); }
 bool Tokenizer::adds_space_prefix() const { return table_->add_space_prefix; }
 
 std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "text/special_matcher.h"
+#include "text/token_cuts.h"
 #include "text/vocabulary.h"
 
 namespace tenon {
@@ -22,8 +23,8 @@ struct EncodeOptions {
   bool parse_special = false;  ///< text that spells a control token becomes that token
 };
 
-/// A piece of a prompt and whether it may spell control tokens: true for a chat template's own
-/// text, false for what a person typed.
+/// A piece of a prompt and whether it may spell control tokens and marks: true for a chat template's
+/// own text, false for what a person typed.
 struct TextPart {
   std::string_view text;
   bool parse_special = false;
@@ -48,8 +49,8 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  /// The tokens of `text`. User-defined tokens are always recognised, control tokens only with
-  /// parse_special. Throws Error(Limit) for a text beyond kMaxTextBytes.
+  /// The tokens of `text`. User-defined tokens that are text are always recognised; control tokens,
+  /// and user-defined ones that are marks such as <tool_call>, only with parse_special. Throws Error(Limit) for a text beyond kMaxTextBytes.
   [[nodiscard]] std::vector<Token> encode(std::string_view text, EncodeOptions options = {}) const;
 
   /// The tokens of the parts laid end to end, each with its own right to spell control tokens.
@@ -100,19 +101,33 @@ class Tokenizer {
   static constexpr size_t kMaxTextBytes = size_t{1} << 30;
 
  protected:
+  /// Where a stretch of text lies.
+  struct Place {
+    bool at_start;       ///< at the beginning of everything or after a special token
+    bool at_text_begin;  ///< at the beginning of everything
+    bool parse_special;  ///< all of it may spell control tokens
+  };
+
   explicit Tokenizer(std::unique_ptr<const TokenTable> table);
   [[nodiscard]] const TokenTable& table() const { return *table_; }
+  [[nodiscard]] const TokenSurroundings& surroundings() const { return surroundings_; }
+
+  /// Whether a token is matched in text before anything else.
+  static bool is_matched(const TokenTable& table, Token token, bool parse_special);
 
  private:
   /// Appends the tokens of `text`: well-formed UTF-8, not empty, without special tokens.
-  /// at_start: at the beginning of everything or after a special token.
-  virtual void encode_text(std::string_view text, bool at_start, std::vector<Token>& out) const = 0;
+  virtual void encode_text(std::string_view text, Place place, std::vector<Token>& out) const = 0;
 
+  static SpecialMatcher matcher_of(const TokenTable& table, bool parse_special);
   void check(Token token) const;
+  [[nodiscard]] bool shows(Token token, bool render_special) const;
 
   std::unique_ptr<const TokenTable> table_;
-  SpecialMatcher always_;          // user-defined tokens
-  SpecialMatcher with_structure_;  // and control and unknown tokens
+  TokenSurroundings surroundings_;
+  SpecialMatcher always_;          // user-defined tokens that are text
+  SpecialMatcher with_structure_;  // and marks, control and unknown tokens
+  bool cuts_at_rights_;            // what may spell control tokens is tokenized apart
 };
 
 /// Checks a vocabulary and builds its tokenizer. Throws Error(Format) naming the key, the index and

@@ -21,6 +21,14 @@ enum class TokenType : int32_t {
   Byte = 6,         ///< one byte, spelled `<0xNN>`
 };
 
+/// How a token that is matched in raw text is matched there: bits of Vocabulary::matching.
+enum TokenMatching : uint8_t {
+  kStripsLeft = 1,       ///< white space before it belongs to it and is dropped
+  kStripsRight = 2,      ///< and white space behind it
+  kSingleWord = 4,       ///< only where no letter, digit or mark stands beside it
+  kInNormalizedText = 8  ///< in what normalizing makes of the text, not in the text itself
+};
+
 /// What a file says about its tokenizer, field by field. Nothing here is checked: make_tokenizer
 /// (tokenizer.h) does that and names the offending key. An empty optional means that the file is
 /// silent, and the default of the tokenizer kind holds.
@@ -59,6 +67,13 @@ struct Vocabulary {
   // How "bert" does.
   std::optional<bool> lowercase;      ///< tokenizer.ggml.normalizer.lowercase
   std::optional<bool> strip_accents;  ///< tokenizer.ggml.normalizer.strip_accents
+
+  // What a tokenizer.json says beyond a model file. Lists are empty or [vocab].
+  std::vector<uint8_t> matching;          ///< TokenMatching bits
+  std::vector<std::string> pieces;        ///< the bytes that each token stands for
+  std::vector<std::string> first_pieces;  ///< and at the start of a text, where that differs
+  std::vector<int64_t> tokens_before;     ///< what goes before a text, in place of add_bos
+  std::vector<int64_t> tokens_behind;     ///< and behind it, in place of add_eos
 };
 
 }  // namespace tenon

@@ -22,7 +22,7 @@ class WordPieceTokenizer final : public Tokenizer {
       : Tokenizer(std::move(token_table)), options_(options) {
     for (Token token = 0; table().contains(token); ++token) {
       const std::string& text = table().spelling(token);
-      if (!table().is_structure(token) && !text.empty()) pieces_.insert(text, token);
+      if (!table().is_reserved(token) && !text.empty()) pieces_.insert(text, token);
     }
     if (!table().unknown) {
       fail(Code::Format, "tokenizer.ggml.unknown_token_id: missing, and WordPiece needs it");
@@ -30,7 +30,7 @@ class WordPieceTokenizer final : public Tokenizer {
   }
 
  private:
-  void encode_text(std::string_view text, bool, std::vector<Token>& out) const override {
+  void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
     const std::string normalized = bert_normalized(text, options_);
     WordCachePool::Loan cache(caches_);
     split_bert_words(normalized, [&](std::string_view word) {

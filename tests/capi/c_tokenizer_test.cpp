@@ -133,4 +133,54 @@ TEST_F(Tokenizer, IdsOutsideTheVocabularyAreRefused) {
   }
 }
 
+TEST(TokenizerFile, OpensTheVocabularyOfAModelFile) {
+  tenon_tokenizer* opened = nullptr;
+  ASSERT_OK(tenon_tokenizer_open(TENON_DEMO_MODEL, &opened));
+  EXPECT_GT(tenon_tokenizer_count(opened), 256u);
+  tenon_tokenizer_destroy(opened);
+  tenon_tokenizer_destroy(nullptr);
+}
+
+TEST(TokenizerFile, ReadsATokenizerJsonFromMemory) {
+  std::string json =
+      R"({"pre_tokenizer": {"type": "WhitespaceSplit"}, "model": {"type": "WordLevel",)"
+      R"( "unk_token": "?", "vocab": {"?": 0, "hello": 1, "world": 2}}})";
+  tenon_source source{};
+  source.struct_size = sizeof source;
+  source.kind = TENON_SOURCE_MEMORY;
+  source.data = json.data();
+  source.size = json.size();
+  tenon_tokenizer* opened = nullptr;
+  ASSERT_OK(tenon_tokenizer_load(&source, &opened));
+  json.assign(json.size(), 'x');  // not used after the call
+  tenon_token tokens[4] = {};
+  size_t count = 0;
+  ASSERT_OK(tenon_tokenizer_encode(opened, "world hello!", 12, 0, tokens, 4, &count));
+  ASSERT_EQ(count, 2u);
+  EXPECT_EQ(tokens[0], 2);
+  EXPECT_EQ(tokens[1], 0);
+  tenon_tokenizer_destroy(opened);
+}
+
+TEST(TokenizerFile, RefusesOtherFilesAndLeavesTheResultAlone) {
+  tenon_tokenizer* opened = nullptr;
+  EXPECT_EQ(tenon_tokenizer_open("/nonexistent/tokenizer.json", &opened), TENON_ERROR_IO);
+  EXPECT_EQ(tenon_tokenizer_open(nullptr, &opened), TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(tenon_tokenizer_open(TENON_DEMO_MODEL, nullptr), TENON_ERROR_ARGUMENT);
+  const std::string json = R"({"model": {"type": "Nameless"}})";
+  tenon_source source{};
+  source.struct_size = sizeof source;
+  source.kind = TENON_SOURCE_MEMORY;
+  source.data = json.data();
+  source.size = json.size();
+  EXPECT_EQ(tenon_tokenizer_load(&source, &opened), TENON_ERROR_FORMAT);
+  EXPECT_EQ(tenon_tokenizer_load(nullptr, &opened), TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(opened, nullptr);
+}
+
+TEST_F(Tokenizer, OfAModelIsNotDestroyedByItself) {
+  tenon_tokenizer_destroy(const_cast<tenon_tokenizer*>(tokenizer_));
+  EXPECT_FALSE(encode("still here").empty());
+}
+
 }  // namespace

@@ -98,6 +98,8 @@ TEST(Cpp, TokenizerRoundTrip) {
   EXPECT_TRUE(tokenizer.is_end(*end));
   EXPECT_TRUE(tokenizer.is_control(*end));
   EXPECT_FALSE(tokenizer.find("no such token").has_value());
+  const tenon::TokenizerFile alone(TENON_DEMO_MODEL);
+  EXPECT_EQ(alone.tokenizer().encode(text), tokenizer.encode(text));
   EXPECT_EQ(tokenizer.size(), 1024u);
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("")), "");
 }

@@ -69,9 +69,30 @@ TEST(BpeTokenizer, MergesNeverMakeAControlToken) {
   }
 }
 
-TEST(BpeTokenizer, UserDefinedTokensAreAlwaysFound) {
+TEST(BpeTokenizer, UserDefinedTokensAreFoundUnlessTheyAreMarks) {
+  Vocabulary v = small_bpe();
+  testing::add_token(v, "    ", TokenType::UserDefined);
+  testing::add_token(v, "<b>", TokenType::UserDefined);
+  testing::add_token(v, "[INST]", TokenType::UserDefined);
+  EXPECT_EQ(encode(v, "he    <b>o"), ids(v, {"he", "    ", "<b>", "o"}));
+  const EncodeOptions parse{.parse_special = true};
+  EXPECT_EQ(encode(v, "he<tool>llo", parse), ids(v, {"he", "<tool>", "ll", "o"}));
+  EXPECT_EQ(encode(v, "[INST]", parse), ids(v, {"[INST]"}));
+  for (const char* mark : {"<tool>", "[INST]"}) {
+    const auto tokens = encode(v, mark);
+    EXPECT_GT(tokens.size(), 1u) << mark;
+    EXPECT_EQ(make_tokenizer(v)->decode(tokens), mark);
+  }
+}
+
+TEST(BpeTokenizer, ATypedMarkStaysTextBesideOneOfTheTemplate) {
   const Vocabulary v = small_bpe();
-  EXPECT_EQ(encode(v, "he<tool>llo"), ids(v, {"he", "<tool>", "ll", "o"}));
+  const auto tokenizer = make_tokenizer(v);
+  const std::vector<TextPart> parts = {{"<tool>", true}, {"<tool>", false}};
+  auto expected = ids(v, {"<tool>"});
+  const auto typed = tokenizer->encode("<tool>");
+  expected.insert(expected.end(), typed.begin(), typed.end());
+  EXPECT_EQ(tokenizer->encode(parts, false), expected);
 }
 
 TEST(BpeTokenizer, EachPartHasItsOwnRightToControlTokens) {

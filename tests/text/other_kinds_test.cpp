@@ -74,7 +74,7 @@ TEST(Unigram, TakesTheBestCutAndOneUnknownForARun) {
   EXPECT_EQ(encode(v, "ab"), ids(v, {"\u2581ab"}));
   EXPECT_EQ(encode(v, "abab", {.add_special = true}), ids(v, {"\u2581", "abab", "</s>"}));
   EXPECT_EQ(encode(v, "a\u4E2D\u6587b"), ids(v, {"\u2581", "a", "<unk>", "b"}));
-  EXPECT_EQ(encode(v, "a<mask>b"), ids(v, {"\u2581", "a", "<mask>", "\u2581", "b"}));
+  EXPECT_EQ(encode(v, "a<mask>b", {.parse_special = true}), ids(v, {"\u2581", "a", "<mask>", "\u2581", "b"}));
   EXPECT_EQ(encode(v, "</s>").front(), ids(v, {"\u2581"})[0]);
   EXPECT_TRUE(encode(v, "").empty());
 }

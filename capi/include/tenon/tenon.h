@@ -440,7 +440,19 @@ TENON_API tenon_status tenon_model_find_tensor(const tenon_model* model, const c
 TENON_API tenon_status tenon_model_tokenizer(const tenon_model* model,
                                              const tenon_tokenizer** tokenizer);
 
-/* Text to tokens. flags: TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL. Any bytes are taken: each
+/* A tokenizer of its own, without a model: of a Hugging Face tokenizer.json, or of the vocabulary of
+ * a model file; the first bytes tell which it is. It can do what a model's can.
+ * FORMAT (the file is malformed), UNSUPPORTED (naming a part this build does not know), IO, LIMIT.
+ * The fields "truncation" and "padding" of a tokenizer.json are not applied. */
+TENON_API tenon_status tenon_tokenizer_open(const char* path, tenon_tokenizer** tokenizer);
+/* The same from any source, which is not used after the call. */
+TENON_API tenon_status tenon_tokenizer_load(const tenon_source* source,
+                                            tenon_tokenizer** tokenizer);
+/* Does nothing for the tokenizer of a model. */
+TENON_API void tenon_tokenizer_destroy(tenon_tokenizer* tokenizer);
+
+/* Text to tokens. Control tokens, and user-defined ones that are marks (<tool_call>, [INST]), are
+ * found in the text only with TENON_PARSE_SPECIAL. flags: TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL. Any bytes are taken: each
  * ill-formed part of the UTF-8 counts as U+FFFD. tokens [capacity]; see "Buffers" in 1. */
 TENON_API tenon_status tenon_tokenizer_encode(const tenon_tokenizer* tokenizer, const char* text,
                                               size_t length, uint32_t flags, tenon_token* tokens,

@@ -1,0 +1,62 @@
+#include "model/tokenizer_file.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "base/error.h"
+#include "file/open.h"
+#include "model/vocabulary_reader.h"
+#include "text/tokenizer_json/json_tokenizer.h"
+
+namespace tenon {
+namespace {
+
+// A tokenizer.json may begin with white space.
+constexpr size_t kSniffedBytes = 64;
+// The largest published one has 33 MB.
+constexpr uint64_t kMaxJsonFileBytes = uint64_t{256} << 20;
+
+std::string read_start(const ByteSource& source, size_t size_bytes) {
+  std::string bytes(size_bytes, '\0');
+  source.read(0, std::as_writable_bytes(std::span(bytes)));
+  return bytes;
+}
+
+/// The tokenizer of a source that is JSON; null for any other.
+std::unique_ptr<const Tokenizer> try_json(const ByteSource& source) {
+  const auto sniffed = static_cast<size_t>(std::min<uint64_t>(source.size(), kSniffedBytes));
+  if (!looks_like_json(read_start(source, sniffed))) return nullptr;
+  if (source.size() > kMaxJsonFileBytes) {
+    fail(Code::Limit, "{}: {} bytes of JSON, the limit is {}", source.name(), source.size(),
+         kMaxJsonFileBytes);
+  }
+  return make_json_tokenizer(read_start(source, static_cast<size_t>(source.size())),
+                             source.name());
+}
+
+}  // namespace
+
+std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file) {
+  Vocabulary vocabulary = read_vocabulary(file.metadata());
+  try {
+    return make_tokenizer(std::move(vocabulary));
+  } catch (const Error& error) {
+    fail(error.code(), "{}: {}", file.name(), error.what());
+  }
+}
+
+std::unique_ptr<const Tokenizer> load_tokenizer(const std::string& path,
+                                                const std::shared_ptr<System>& system) {
+  if (auto tokenizer = try_json(*ByteSource::from_path(path, system))) return tokenizer;
+  return read_tokenizer(*open_model_file(path, {system, {}}));  // by path, for its other parts
+}
+
+std::unique_ptr<const Tokenizer> load_tokenizer(const std::shared_ptr<const ByteSource>& source,
+                                                const std::shared_ptr<System>& system) {
+  if (auto tokenizer = try_json(*source)) return tokenizer;
+  return read_tokenizer(*open_model_file(source, {system, {}}));
+}
+
+}  // namespace tenon

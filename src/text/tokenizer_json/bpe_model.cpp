@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/byte_alphabet.h"
+#include "text/merger.h"
+#include "text/token_table.h"
+#include "text/tokenizer_json/word_model.h"
+#include "text/utf8_codec.h"
+
+namespace tenon::tokenizer_json {
+namespace {
+
+struct MergeText {
+  std::string_view left;
+  std::string_view right;
+};
+
+/// A merge as files have it: "left right" or ["left", "right"].
+MergeText merge_text(const Json& entry, const JsonField& merges, size_t number) {
+  if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
+    return {entry[0].get_ref<const std::string&>(), entry[1].get_ref<const std::string&>()};
+  }
+  if (entry.is_string()) {
+    const std::string_view text = entry.get_ref<const std::string&>();
+    const size_t space = text.find(' ');
+    if (space != std::string_view::npos && text.find(' ', space + 1) == std::string_view::npos) {
+      return {text.substr(0, space), text.substr(space + 1)};
+    }
+  }
+  fail(Code::Format, "{}[{}]: not two tokens", merges.where(), number);
+}
+
+bool has_space_mark_inside(std::string_view text) {
+  size_t at = 0;
+  while (text.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
+  return text.find(kSpaceMark, at) != std::string_view::npos;
+}
+
+class BpeModel final : public WordModel {
+ public:
+  BpeModel(const JsonField& model, const ModelParts& parts)
+      : finder_(parts.finder),
+        as_bytes_(parts.as_bytes),
+        prefix_(model.at("continuing_subword_prefix").text_or("")),
+        suffix_(model.at("end_of_word_suffix").text_or("")),
+        fuses_unknown_(model.at("fuse_unk").flag_or(false)),
+        takes_whole_words_(model.at("ignore_merges").flag_or(false)),
+        is_special_(parts.is_special),
+        merges_(model.at("merges").array().size()) {
+    const JsonField dropout = model.at("dropout");
+    if (!dropout.is_null() && !(dropout.value().is_number() && dropout.value() == 0)) {
+      dropout.unsupported("a dropout of");
+    }
+    if (parts.vocabulary.has_byte_tokens) read_byte_tokens();
+    if (as_bytes_) read_byte_letters();
+    read_unknown(model.at("unk_token"));
+    read_merges(model.at("merges"));
+  }
+
+  [[nodiscard]] bool takes_bytes() const override { return as_bytes_; }
+  [[nodiscard]] bool words_are_separate() const override { return words_are_separate_; }
+
+  void encode(std::string_view word, WordScratch& scratch, std::vector<Token>& out) const override {
+    if (takes_whole_words_) {
+      const Token whole = whole_word(word, scratch);
+      if (whole != TokenFinder::kNone) return out.push_back(whole);
+    }
+    scratch.symbols.clear();
+    if (as_bytes_) {
+      start_bytes(word, scratch.symbols);
+    } else {
+      start_characters(word, scratch);
+    }
+    merge_symbols(merges_, scratch.symbols);
+    out.insert(out.end(), scratch.symbols.begin(), scratch.symbols.end());
+  }
+
+ private:
+  /// Characters that the vocabulary lacks become the unknown token where there is one, a run of
+  /// them one token where the file says so.
+  class Unknowns {
+   public:
+    Unknowns(const BpeModel& model, std::vector<Symbol>& symbols)
+        : model_(model), symbols_(symbols) {}
+    void add() {
+      if (model_.unknown_ == TokenFinder::kNone) return;
+      if (waits_ && !model_.fuses_unknown_) symbols_.push_back(model_.unknown_);
+      waits_ = true;
+    }
+    void flush() {
+      if (waits_) symbols_.push_back(model_.unknown_);
+      waits_ = false;
+    }
+
+   private:
+    const BpeModel& model_;
+    std::vector<Symbol>& symbols_;
+    bool waits_ = false;
+  };
+
+  void start_bytes(std::string_view word, std::vector<Symbol>& symbols) const {
+    Unknowns unknowns(*this, symbols);
+    for (const char c : word) {
+      const Symbol symbol = letters_[static_cast<uint8_t>(c)];
+      if (symbol == TokenFinder::kNone) {
+        unknowns.add();
+        continue;
+      }
+      unknowns.flush();
+      symbols.push_back(symbol);
+    }
+    unknowns.flush();
+  }
+
+  void start_characters(std::string_view word, WordScratch& scratch) const {
+    Unknowns unknowns(*this, scratch.symbols);
+    for (size_t at = 0; at < word.size();) {
+      const uint32_t size = utf8_decode_valid(word.data() + at).size;
+      std::string_view spelling = word.substr(at, size);
+      const bool inside = at > 0 && !prefix_.empty();
+      const bool last = at + size == word.size() && !suffix_.empty();
+      if (inside || last) {
+        scratch.text = inside ? prefix_ : "";
+        scratch.text += spelling;
+        if (last) scratch.text += suffix_;
+        spelling = scratch.text;
+      }
+      at += size;
+      const Token token = find_text(spelling);
+      if (token != TokenFinder::kNone) {
+        unknowns.flush();
+        scratch.symbols.push_back(token);
+      } else if (!append_byte_tokens(spelling, scratch.symbols)) {
+        unknowns.add();
+      }
+    }
+    unknowns.flush();
+  }
+
+  /// All bytes of a character as their tokens; false, with none, where one is missing.
+  bool append_byte_tokens(std::string_view bytes, std::vector<Symbol>& symbols) const {
+    if (byte_tokens_.empty()) return false;
+    const size_t before = symbols.size();
+    for (const char byte : bytes) {
+      const Token token = byte_tokens_[static_cast<uint8_t>(byte)];
+      if (token == TokenFinder::kNone) {
+        symbols.resize(before);
+        return false;
+      }
+      symbols.push_back(token);
+    }
+    return true;
+  }
+
+  Token whole_word(std::string_view word, WordScratch& scratch) const {
+    if (word.size() > TokenTable::kMaxTokenBytes) return TokenFinder::kNone;
+    if (!as_bytes_) return find_text(word);
+    scratch.text.clear();
+    for (const char c : word) utf8_append(byte_to_letter(static_cast<uint8_t>(c)), scratch.text);
+    return find_text(scratch.text);
+  }
+
+  /// The token spelled so, unless plain text must not become it.
+  [[nodiscard]] Token find_text(std::string_view spelling) const {
+    const Token token = finder_.find(spelling);
+    const bool usable = token != TokenFinder::kNone && !is_special_[static_cast<size_t>(token)];
+    return usable ? token : TokenFinder::kNone;
+  }
+
+  /// Files name unknown tokens that do not exist where no text needs one.
+  void read_unknown(const JsonField& field) {
+    if (field.is_null()) return;
+    unknown_ = finder_.find(field.text());
+    const bool knows_all =
+        as_bytes_ && std::find(letters_.begin(), letters_.end(), TokenFinder::kNone) ==
+                         letters_.end();
+    if (unknown_ == TokenFinder::kNone && !field.text().empty() && !knows_all) {
+      fail(Code::Format, "{}: {} is not in the vocabulary", field.where(), tenon::quoted(field.text()));
+    }
+  }
+
+  void read_byte_tokens() {
+    for (int byte = 0; byte < 256; ++byte) {
+      byte_tokens_.push_back(finder_.find(fmt::format("<0x{:02X}>", byte)));
+    }
+  }
+
+  void read_byte_letters() {
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string letter;
+      utf8_append(byte_to_letter(static_cast<uint8_t>(byte)), letter);
+      letters_[static_cast<size_t>(byte)] = find_text(letter);
+    }
+  }
+
+  void read_merges(const JsonField& field) {
+    words_are_separate_ = !takes_whole_words_ && finder_.find(kSpaceMark) != TokenFinder::kNone &&
+                          prefix_.empty() && suffix_.empty();
+    uint32_t rank = 0;
+    std::string joined;
+    for (const Json& entry : field.array()) {
+      // The first line of the file that some lists were made from.
+      if (entry.is_string() && entry.get_ref<const std::string&>().starts_with("#version")) {
+        continue;
+      }
+      const MergeText merge = merge_text(entry, field, rank);
+      if (!merge.right.starts_with(prefix_)) {
+        fail(Code::Format, "{}[{}]: {} does not begin with {}", field.where(), rank,
+             tenon::quoted(merge.right), tenon::quoted(prefix_));
+      }
+      joined.assign(merge.left).append(merge.right.substr(prefix_.size()));
+      const Token left = merge_token(field, rank, merge.left);
+      const Token right = merge_token(field, rank, merge.right);
+      const Token result = merge_token(field, rank, joined);
+      // Plain text must never turn into a control token.
+      if (!is_special_[static_cast<size_t>(result)]) merges_.replace(left, right, {rank, result});
+      words_are_separate_ = words_are_separate_ && !has_space_mark_inside(joined);
+      ++rank;
+    }
+  }
+
+  Token merge_token(const JsonField& field, uint32_t rank, std::string_view spelling) const {
+    const Token token = finder_.find(spelling);
+    if (token == TokenFinder::kNone) {
+      fail(Code::Format, "{}[{}]: {} is not in the vocabulary", field.where(), rank,
+           tenon::quoted(spelling));
+    }
+    return token;
+  }
+
+  const TokenFinder& finder_;
+  bool as_bytes_;
+  std::string prefix_;
+  std::string suffix_;
+  bool fuses_unknown_;
+  bool takes_whole_words_;
+  bool words_are_separate_ = false;
+  std::vector<bool> is_special_;  // [vocab]
+  Token unknown_ = TokenFinder::kNone;
+  std::vector<Token> byte_tokens_;       // [256], or empty
+  std::array<Symbol, 256> letters_{};    // where words come as bytes
+  MergeTable merges_;
+};
+
+}  // namespace
+
+std::unique_ptr<const WordModel> make_bpe_model(const JsonField& model, const ModelParts& parts) {
+  return std::make_unique<BpeModel>(model, parts);
+}
+
+}  // namespace tenon::tokenizer_json

@@ -1,0 +1,252 @@
+#include "text/tokenizer_json/json_tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/byte_alphabet.h"
+#include "text/token_table.h"
+#include "text/tokenizer_json/added_tokens.h"
+#include "text/tokenizer_json/normalizer.h"
+#include "text/tokenizer_json/token_pieces.h"
+#include "text/tokenizer_json/word_model.h"
+#include "text/tokenizer_json/word_splitter.h"
+#include "text/word_cache.h"
+
+namespace tenon {
+namespace tokenizer_json {
+namespace {
+
+/// What a JsonTokenizer consists of beside its table.
+struct Machinery {
+  Normalizer normalizer;
+  std::vector<SplitStage> stages;
+  std::unique_ptr<const ModelVocabulary> vocabulary;
+  std::unique_ptr<const TokenFinder> finder;
+  std::unique_ptr<const WordModel> model;
+};
+
+class JsonTokenizer final : public Tokenizer {
+ public:
+  JsonTokenizer(std::unique_ptr<const TokenTable> token_table, Machinery machinery)
+      : Tokenizer(std::move(token_table)),
+        machinery_(std::move(machinery)),
+        always_(normalized_matcher(false)),
+        with_structure_(normalized_matcher(true)) {}
+
+ private:
+  /// What one call of encode_text uses.
+  struct Work {
+    explicit Work(const JsonTokenizer& tokenizer)
+        : cache(tokenizer.caches_), splitter(tokenizer.machinery_.stages) {}
+    WordCachePool::Loan cache;
+    WordSplitter splitter;
+    WordScratch scratch = {};
+  };
+
+  /// The automaton over the tokens that are matched in normalized text.
+  [[nodiscard]] SpecialMatcher normalized_matcher(bool parse_special) const {
+    std::vector<std::string> texts;
+    std::vector<Token> tokens;
+    for (Token token = 0; table().contains(token); ++token) {
+      if ((table().matching(token) & kInNormalizedText) == 0) continue;
+      if (!is_matched(table(), token, parse_special)) continue;
+      std::string text = machinery_.normalizer.apply(table().spelling(token));
+      if (text.empty()) continue;
+      texts.push_back(std::move(text));
+      tokens.push_back(token);
+    }
+    std::vector<SpecialMatcher::Entry> entries;
+    for (size_t i = 0; i < texts.size(); ++i) entries.push_back({texts[i], tokens[i]});
+    return SpecialMatcher(entries);
+  }
+
+  void encode_text(std::string_view text, Place place, std::vector<Token>& out) const override {
+    Work work(*this);
+    std::string normalized;
+    if (!machinery_.normalizer.empty()) {
+      normalized = machinery_.normalizer.apply(text);
+      text = normalized;
+    }
+    const auto on_text = [&](size_t begin, size_t end) {
+      encode_words(text.substr(begin, end - begin), place.at_text_begin && begin == 0, work, out);
+    };
+    TokenCuts cuts(table(), surroundings(), text);
+    cuts.cut(place.parse_special ? with_structure_ : always_, 0, text.size(), on_text,
+             [&out](Token token) { out.push_back(token); });
+    cuts.finish(text.size(), on_text);
+  }
+
+  void encode_words(std::string_view text, bool at_begin, Work& work,
+                    std::vector<Token>& out) const {
+    const bool separate = machinery_.model->words_are_separate();
+    work.splitter.split(text, at_begin, [&](std::string_view word) {
+      for (size_t begin = 0; begin < word.size();) {
+        const size_t end = separate ? mark_behind(word, begin) : word.size();
+        encode_word(word.substr(begin, end - begin), work, out);
+        begin = end;
+      }
+    });
+  }
+
+  /// The next U+2581 that follows another character.
+  static size_t mark_behind(std::string_view text, size_t begin) {
+    for (size_t at = text.find(kSpaceMark, begin + 1); at < text.size();
+         at = text.find(kSpaceMark, at + 1)) {
+      if (!text.substr(0, at).ends_with(kSpaceMark)) return at;
+    }
+    return text.size();
+  }
+
+  void encode_word(std::string_view word, Work& work, std::vector<Token>& out) const {
+    if (work.cache->append(word, out)) return;
+    const size_t before = out.size();
+    machinery_.model->encode(word, work.scratch, out);
+    work.cache->insert(word, std::span(out).subspan(before));
+  }
+
+  Machinery machinery_;
+  SpecialMatcher always_;          // matched in normalized text
+  SpecialMatcher with_structure_;  // and these where special tokens may be spelled
+  mutable WordCachePool caches_;
+};
+
+// The tokens in a role, by the spelling that published files give them: a tokenizer.json does not
+// say which they are.
+constexpr std::array<std::string_view, 5> kBeginSpellings{
+    "<s>", "<bos>", "<|begin_of_text|>", "<\uFF5Cbegin\u2581of\u2581sentence\uFF5C>", "[CLS]"};
+constexpr std::array<std::string_view, 6> kEndSpellings{
+    "</s>",  "<eos>", "<|endoftext|>", "<|end_of_text|>",
+    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>", "[SEP]"};
+constexpr std::array<std::string_view, 4> kPaddingSpellings{"<pad>", "[PAD]", "<|pad|>", "<PAD>"};
+
+std::optional<int64_t> find_special(const std::vector<AddedToken>& added,
+                                    std::span<const std::string_view> spellings) {
+  for (const std::string_view spelling : spellings) {
+    for (const AddedToken& token : added) {
+      if (token.is_special && token.content == spelling) return token.id;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> unknown_of_model(const JsonField& model, const TokenFinder& finder) {
+  const JsonField id = model.at("unk_id");
+  if (!id.is_null()) return static_cast<int64_t>(id.number() & INT64_MAX);
+  const JsonField spelling = model.at("unk_token");
+  if (spelling.is_null()) return std::nullopt;
+  const Token token = finder.find(spelling.text());
+  return token == TokenFinder::kNone ? std::nullopt : std::optional<int64_t>(token);
+}
+
+/// Puts the added tokens into the vocabulary.
+void place_added(const std::vector<AddedToken>& added, const JsonField& where, Vocabulary& out) {
+  for (const AddedToken& token : added) {
+    const auto id = static_cast<size_t>(token.id);
+    if (out.tokens.size() <= id) out.tokens.resize(id + 1);
+    if (!out.tokens[id].empty() && out.tokens[id] != token.content) {
+      fail(Code::Format, "{}: {} and {} both have the id {}", where.where(),
+           tenon::quoted(out.tokens[id]), tenon::quoted(token.content), id);
+    }
+    out.tokens[id] = token.content;
+  }
+  out.types.assign(out.tokens.size(), TokenType::Normal);
+  out.matching.assign(out.tokens.size(), 0);
+  for (const AddedToken& token : added) {
+    const auto id = static_cast<size_t>(token.id);
+    out.types[id] = token.is_special ? TokenType::Control : TokenType::UserDefined;
+    out.matching[id] = token.matching;
+  }
+}
+
+void set_types_of_model(bool has_byte_tokens, Vocabulary& out) {
+  for (size_t id = 0; has_byte_tokens && id < out.tokens.size(); ++id) {
+    const bool is_byte = parse_byte_token(out.tokens[id]).has_value();
+    if (out.types[id] == TokenType::Normal && is_byte) out.types[id] = TokenType::Byte;
+  }
+  if (!out.unknown || static_cast<size_t>(*out.unknown) >= out.types.size()) return;
+  TokenType& unknown = out.types[static_cast<size_t>(*out.unknown)];
+  if (unknown == TokenType::Control) unknown = TokenType::Unknown;
+}
+
+void set_pieces(const Decoder& decoder, const std::vector<AddedToken>& added, Vocabulary& out) {
+  std::vector<bool> is_added(out.tokens.size(), false);
+  for (const AddedToken& token : added) is_added[static_cast<size_t>(token.id)] = true;
+  bool differ = false;
+  for (size_t id = 0; id < out.tokens.size(); ++id) {
+    // Added tokens are text already, whatever the decoder would make of their letters.
+    const bool as_is = is_added[id] && decoder.is_byte_level();
+    out.pieces.push_back(as_is ? out.tokens[id] : decoder.piece(out.tokens[id]));
+    out.first_pieces.push_back(as_is ? out.tokens[id] : decoder.first_piece(out.tokens[id]));
+    differ = differ || out.pieces.back() != out.first_pieces.back();
+  }
+  if (!differ) out.first_pieces.clear();
+}
+
+std::unique_ptr<const Tokenizer> make(const JsonField& root) {
+  Machinery machinery;
+  const JsonField model = root.at("model");
+  machinery.normalizer = Normalizer(root.at("normalizer"));
+  machinery.stages = read_split_stages(root.at("pre_tokenizer"));
+  machinery.vocabulary = std::make_unique<ModelVocabulary>(read_model_vocabulary(model));
+  machinery.finder = std::make_unique<TokenFinder>(machinery.vocabulary->tokens);
+
+  Vocabulary out;
+  out.model = "tokenizer.json";
+  out.tokens = machinery.vocabulary->tokens;
+  const std::vector<AddedToken> added =
+      read_added_tokens(root.at("added_tokens"), *machinery.vocabulary);
+  place_added(added, root.at("added_tokens"), out);
+  std::vector<bool> is_special(out.tokens.size(), false);
+  for (const AddedToken& token : added) {
+    is_special[static_cast<size_t>(token.id)] = token.is_special || is_mark(token.content);
+  }
+
+  // Words as bytes save the way over their letters and back.
+  const bool as_bytes = model_type(model) == "BPE" && !machinery.stages.empty() &&
+                        machinery.stages.back().kind == SplitStage::Letters &&
+                        !machinery.vocabulary->has_byte_tokens &&
+                        model.at("continuing_subword_prefix").text_or("").empty() &&
+                        model.at("end_of_word_suffix").text_or("").empty();
+  if (as_bytes) machinery.stages.pop_back();
+  machinery.model = make_word_model(
+      model, {*machinery.vocabulary, *machinery.finder, is_special, as_bytes});
+
+  const TokensAround around = read_tokens_around(root.at("post_processor"));
+  out.tokens_before = around.before;
+  out.tokens_behind = around.behind;
+  out.bos = around.before.empty() ? find_special(added, kBeginSpellings) : around.before.front();
+  out.eos = around.behind.empty() ? find_special(added, kEndSpellings) : around.behind.front();
+  out.padding = find_special(added, kPaddingSpellings);
+  out.unknown = unknown_of_model(model, *machinery.finder);
+  set_types_of_model(machinery.vocabulary->has_byte_tokens, out);
+  set_pieces(Decoder(root.at("decoder")), added, out);
+
+  TokenizerDefaults defaults;
+  defaults.kind = TokenizerKind::Listed;
+  return std::make_unique<JsonTokenizer>(std::make_unique<TokenTable>(std::move(out), defaults),
+                                         std::move(machinery));
+}
+
+}  // namespace
+}  // namespace tokenizer_json
+
+std::unique_ptr<const Tokenizer> make_json_tokenizer(std::string_view json, std::string_view name) {
+  const tokenizer_json::Json tree = tokenizer_json::parse_json(json, name);
+  try {
+    return tokenizer_json::make({tree, std::string(name)});
+  } catch (const Error& error) {
+    const std::string_view text = error.what();
+    if (text.starts_with(name)) throw;
+    fail(error.code(), "{}: {}", name, text);
+  }
+}
+
+bool looks_like_json(std::string_view beginning) {
+  const size_t first = beginning.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && beginning[first] == '{';
+}
+
+}  // namespace tenon

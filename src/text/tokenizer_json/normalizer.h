@@ -1,0 +1,41 @@
+// What a tokenizer.json does to a text before it is cut into words: "normalizer".
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer_json/json_field.h"
+
+namespace tenon::tokenizer_json {
+
+/// One step. Immutable; linear time.
+class NormalizerStep {
+ public:
+  virtual ~NormalizerStep() = default;
+  /// text: well-formed UTF-8, and so is what comes out.
+  [[nodiscard]] virtual std::string apply(std::string_view text) const = 0;
+};
+
+/// All steps, one after another.
+class Normalizer {
+ public:
+  /// No steps.
+  Normalizer() = default;
+  /// Errors as JsonField; Unsupported names a type that is not known, or what a pattern has that is
+  /// not.
+  explicit Normalizer(const JsonField& field);
+
+  [[nodiscard]] bool empty() const { return steps_.empty(); }
+  /// Throws Error(Limit) for a text that grows beyond kMaxBytes.
+  [[nodiscard]] std::string apply(std::string_view text) const;
+
+  static constexpr size_t kMaxBytes = size_t{1} << 31;
+
+ private:
+  void add(const JsonField& field);
+  std::vector<std::unique_ptr<const NormalizerStep>> steps_;
+};
+
+}  // namespace tenon::tokenizer_json

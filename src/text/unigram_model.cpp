@@ -1,0 +1,96 @@
+#include "text/unigram_model.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "text/utf8_codec.h"
+
+namespace tenon {
+namespace {
+
+// What a character that no piece covers costs beyond the least likely piece (SentencePiece's
+// kUnkPenalty).
+constexpr double kUnknownPenalty = 10.0;
+
+}  // namespace
+
+void UnigramModel::add_piece(std::string_view text, Token token, double score) {
+  trie_.insert(text, static_cast<int32_t>(pieces_.size()));
+  pieces_.push_back({token, static_cast<uint32_t>(text.size()), score});
+  longest_ = std::max(longest_, text.size());
+}
+
+void UnigramModel::set_byte(uint8_t byte, Token token) {
+  num_bytes_ += bytes_[byte] == kUnknownMark ? 1 : 0;
+  bytes_[byte] = token;
+}
+
+void UnigramModel::finish(double least, std::optional<Token> unknown) {
+  unknown_score_ = least - kUnknownPenalty;
+  unknown_ = unknown;
+  falls_back_to_bytes_ = num_bytes_ == bytes_.size();
+}
+
+// Viterbi. Scores are kept for as many positions as a piece is long, the choice at each position in
+// one number.
+void UnigramModel::append_best_path(std::string_view text, std::vector<Token>& out) const {
+  constexpr double kUnreached = -std::numeric_limits<double>::infinity();
+  const size_t ring = longest_ + 5;  // a character of four bytes may be unknown
+  std::vector<double> scores(ring, kUnreached);
+  std::vector<int32_t> last(text.size() + 1, kUnknownMark);  // the piece that ends there
+  scores[0] = 0.0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t char_end = begin + utf8_decode_valid(text.data() + begin).size;
+    const double score = scores[begin % ring];
+    bool covered = false;
+    uint32_t node = ByteTrie::kRoot;
+    for (size_t end = begin; end < text.size();) {
+      node = trie_.child(node, static_cast<uint8_t>(text[end++]));
+      if (node == ByteTrie::kNone) break;
+      const int32_t number = trie_.value(node);
+      if (number == ByteTrie::kNoValue) continue;
+      covered = covered || end == char_end;
+      const double challenge = score + pieces_[static_cast<size_t>(number)].score;
+      if (challenge > scores[end % ring]) {
+        scores[end % ring] = challenge;
+        last[end] = number;
+      }
+    }
+    if (!covered && score + unknown_score_ > scores[char_end % ring]) {
+      scores[char_end % ring] = score + unknown_score_;
+      last[char_end] = kUnknownMark;
+    }
+    for (; begin < char_end; ++begin) scores[begin % ring] = kUnreached;
+  }
+  append_backwards(text, last, out);
+}
+
+void UnigramModel::append_backwards(std::string_view text, const std::vector<int32_t>& last,
+                                    std::vector<Token>& out) const {
+  const size_t before = out.size();
+  bool unknown_follows = false;
+  for (size_t end = text.size(); end > 0;) {
+    const int32_t number = last[end];
+    if (number != kUnknownMark) {
+      const Piece& piece = pieces_[static_cast<size_t>(number)];
+      out.push_back(piece.token);
+      end -= piece.size_bytes;
+      unknown_follows = false;
+      continue;
+    }
+    size_t begin = end - 1;
+    while ((static_cast<uint8_t>(text[begin]) & 0xC0) == 0x80) --begin;
+    if (falls_back_to_bytes_) {
+      for (size_t i = end; i > begin; --i) {
+        out.push_back(bytes_[static_cast<uint8_t>(text[i - 1])]);
+      }
+    } else if (!unknown_follows && unknown_) {  // a run of unknown characters is one token
+      out.push_back(*unknown_);
+    }
+    unknown_follows = true;
+    end = begin;
+  }
+  std::reverse(out.begin() + static_cast<ptrdiff_t>(before), out.end());
+}
+
+}  // namespace tenon

@@ -1,0 +1,57 @@
+// The cut of a text into pieces whose scores sum highest: Unigram, without anything around it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "text/byte_trie.h"
+#include "text/vocabulary.h"
+
+namespace tenon {
+
+/// A character that no piece covers becomes its byte tokens where all 256 are there, else (a run of
+/// them as one) the unknown token. Immutable once filled.
+class UnigramModel {
+ public:
+  UnigramModel() { bytes_.fill(kUnknownMark); }
+
+  /// Enters a piece that text may become. score: a number.
+  void add_piece(std::string_view text, Token token, double score);
+  void set_byte(uint8_t byte, Token token);
+  /// least: the score of the least likely piece; an unknown character costs more than that.
+  void finish(double least, std::optional<Token> unknown);
+
+  /// Whether every character can become tokens.
+  [[nodiscard]] bool is_complete() const { return falls_back_to_bytes_ || unknown_.has_value(); }
+
+  /// Appends the tokens of `text`, well-formed UTF-8. What cannot become tokens becomes none. Linear
+  /// time: bytes of the text times those of the longest piece at worst.
+  void append_best_path(std::string_view text, std::vector<Token>& out) const;
+
+ private:
+  static constexpr Token kUnknownMark = -1;
+
+  /// A piece as the trie numbers it.
+  struct Piece {
+    Token token;
+    uint32_t size_bytes;
+    double score;
+  };
+
+  void append_backwards(std::string_view text, const std::vector<int32_t>& last,
+                        std::vector<Token>& out) const;
+
+  ByteTrie trie_;
+  std::vector<Piece> pieces_;  // what the values of the trie are indices into
+  size_t longest_ = 0;         // piece, in bytes
+  double unknown_score_ = 0;
+  std::optional<Token> unknown_;
+  std::array<Token, 256> bytes_{};
+  size_t num_bytes_ = 0;
+  bool falls_back_to_bytes_ = false;
+};
+
+}  // namespace tenon

@@ -1,0 +1,261 @@
+// tokenizer.json: the ids that the published library gives, and what is refused.
+#include "text/tokenizer_json/json_tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/text/gguf_vocabulary.h"
+
+namespace tenon {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+json read_json(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return json::parse(in);
+}
+
+std::unique_ptr<const Tokenizer> make(const json& document) {
+  return make_json_tokenizer(document.dump(), "t.json");
+}
+
+TEST(TokenizerJson, GivesTheIdsAndTextsOfThePublishedLibrary) {
+  const json cases = read_json(fs::path(TENON_TEST_DATA_DIR) / "text" / "tokenizer_json.json");
+  ASSERT_GE(cases.size(), 25u);
+  for (const json& entry : cases) {
+    SCOPED_TRACE(entry["name"].get<std::string>());
+    const auto tokenizer = make(entry["tokenizer"]);
+    for (const json& recorded : entry["recorded"]) {
+      const auto text = recorded["text"].get<std::string>();
+      const auto plain = recorded["plain"].get<std::vector<Token>>();
+      EXPECT_EQ(tokenizer->encode(text, {.parse_special = true}), plain) << text;
+      EXPECT_EQ(tokenizer->encode(text, {.add_special = true, .parse_special = true}),
+                recorded["whole"].get<std::vector<Token>>())
+          << text;
+      if (recorded["decoded"].is_null()) continue;
+      EXPECT_EQ(tokenizer->decode(plain), recorded["decoded"].get<std::string>()) << text;
+    }
+  }
+}
+
+/// The tokenizer.json of a byte-level vocabulary of a model file.
+json from_gguf(const Vocabulary& v) {
+  json vocab = json::object();
+  for (size_t i = 0; i < v.tokens.size(); ++i) vocab[v.tokens[i]] = i;
+  return {{"added_tokens", json::array()},
+          {"normalizer", nullptr},
+          {"pre_tokenizer",
+           {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}}},
+          {"decoder", {{"type", "ByteLevel"}}},
+          {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", v.merges}}}};
+}
+
+TEST(TokenizerJson, AgreesWithTheSameVocabularyInAModelFile) {
+  const fs::path path = fs::path(TENON_SHARED_DIR) / "vectors" / "tokenizers" / "gpt-2.gguf";
+  if (!fs::exists(path)) GTEST_SKIP() << "no vectors at " << path;
+  const Vocabulary v = testing::read_gguf_vocabulary(path);
+  const auto of_file = make_tokenizer(v);
+  const auto of_json = make(from_gguf(v));
+  std::ifstream in(fs::path(path).replace_extension(".inp"), std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  const auto tokens = of_json->encode(text);
+  EXPECT_EQ(tokens, of_file->encode(text));
+  EXPECT_EQ(of_json->decode(tokens), text);
+}
+
+json small() {
+  return json::parse(R"({"added_tokens": [
+      {"id": 4, "content": "</s>", "special": true, "normalized": false},
+      {"id": 5, "content": "<call>", "special": false, "normalized": false}],
+    "normalizer": null, "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null,
+    "decoder": null,
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "<unk>": 3}, "unk_token": "<unk>",
+              "merges": ["a b"]}})");
+}
+
+TEST(TokenizerJson, TypedTextBecomesNeitherSpecialTokensNorMarks) {
+  const auto tokenizer = make(small());
+  using Tokens = std::vector<Token>;
+  EXPECT_EQ(tokenizer->encode("ab</s>", {.parse_special = true}), (Tokens{2, 4}));
+  EXPECT_EQ(tokenizer->encode("ab<call>", {.parse_special = true}), (Tokens{2, 5}));
+  EXPECT_THAT(tokenizer->encode("ab</s><call>"), ::testing::Each(::testing::Le(3)));
+  EXPECT_EQ(tokenizer->eos(), 4);
+  EXPECT_TRUE(tokenizer->is_end(4));
+  EXPECT_TRUE(tokenizer->is_control(4));
+  EXPECT_EQ(tokenizer->type(5), TokenType::UserDefined);
+}
+
+TEST(TokenizerJson, ASpecialTokenOfNormalizedTextIsCutOutByPart) {
+  json document = small();
+  document["added_tokens"][0]["normalized"] = true;
+  document["normalizer"] = {{"type", "Lowercase"}};
+  const auto tokenizer = make(document);
+  const std::vector<TextPart> parts = {{"AB</S>", true}, {"ab</s>", false}};
+  const auto tokens = tokenizer->encode(parts, false);
+  EXPECT_EQ(std::vector<Token>(tokens.begin(), tokens.begin() + 3), (std::vector<Token>{2, 4, 2}));
+  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), 4), 1);
+}
+
+struct Refusal {
+  const char* name;
+  std::function<void(json&)> change;
+  Code code;
+  const char* message;
+};
+
+const std::vector<Refusal>& refusals() {
+  static const std::vector<Refusal> list = {
+      {"no model", [](json& j) { j.erase("model"); }, Code::Format, "t.json.model"},
+      {"no vocabulary", [](json& j) { j["model"].erase("vocab"); }, Code::Format,
+       "t.json.model.vocab: expected an object, found nothing"},
+      {"empty vocabulary",
+       [](json& j) {
+         j["model"]["vocab"] = json::object();
+         j["model"]["merges"] = json::array();
+         j["model"].erase("unk_token");
+         j["added_tokens"] = json::array();
+       },
+       Code::Format, "empty"},
+      {"id huge", [](json& j) { j["model"]["vocab"]["x"] = uint64_t{1} << 40; }, Code::Limit,
+       "1099511627776"},
+      {"id negative", [](json& j) { j["model"]["vocab"]["x"] = -1; }, Code::Format, "\"x\""},
+      {"id twice", [](json& j) { j["model"]["vocab"]["x"] = 0; }, Code::Format, "both have the id"},
+      {"model type", [](json& j) { j["model"]["type"] = "BPE2"; }, Code::Unsupported, "\"BPE2\""},
+      {"dropout", [](json& j) { j["model"]["dropout"] = 0.5; }, Code::Unsupported, "dropout"},
+      {"merge of one", [](json& j) { j["model"]["merges"][0] = "ab"; }, Code::Format, "merges[0]"},
+      {"merge of three", [](json& j) { j["model"]["merges"][0] = "a b c"; }, Code::Format,
+       "merges[0]"},
+      {"merge of unknown", [](json& j) { j["model"]["merges"][0] = "a c"; }, Code::Format,
+       "\"c\" is not in the vocabulary"},
+      {"merge of numbers", [](json& j) { j["model"]["merges"][0] = {1, 2}; }, Code::Format,
+       "merges[0]"},
+      {"unknown token", [](json& j) { j["model"]["unk_token"] = "?"; }, Code::Format, "unk_token"},
+      {"normalizer", [](json& j) { j["normalizer"] = {{"type", "Rot13"}}; }, Code::Unsupported,
+       "normalizer \"Rot13\""},
+      {"normalizer in a list",
+       [](json& j) {
+         j["normalizer"] = {{"type", "Sequence"}, {"normalizers", {{{"type", "Rot13"}}}}};
+       },
+       Code::Unsupported, "normalizers[0].type"},
+      {"charsmap",
+       [](json& j) {
+         j["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "!"}};
+       },
+       Code::Format, "precompiled_charsmap"},
+      {"charsmap cut",
+       [](json& j) {
+         j["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}};
+       },
+       Code::Format, "precompiled_charsmap"},
+      {"pre-tokenizer", [](json& j) { j["pre_tokenizer"] = {{"type", "UnicodeScripts"}}; },
+       Code::Unsupported, "UnicodeScripts"},
+      {"pattern",
+       [](json& j) {
+         j["pre_tokenizer"] = {
+             {"type", "Split"}, {"pattern", {{"Regex", "("}}}, {"behavior", "Isolated"}};
+       },
+       Code::Format, "pattern"},
+      {"pattern not regular",
+       [](json& j) {
+         j["pre_tokenizer"] = {
+             {"type", "Split"}, {"pattern", {{"Regex", "(a)\\1"}}}, {"behavior", "Isolated"}};
+       },
+       Code::Unsupported, "back reference"},
+      {"behavior",
+       [](json& j) {
+         j["pre_tokenizer"] = {
+             {"type", "Split"}, {"pattern", {{"Regex", "a"}}}, {"behavior", "Eaten"}};
+       },
+       Code::Format, "behavior"},
+      {"processor", [](json& j) { j["post_processor"] = {{"type", "Bow"}}; }, Code::Unsupported,
+       "post-processor \"Bow\""},
+      {"template without the text",
+       [](json& j) {
+         j["post_processor"] = {{"type", "TemplateProcessing"},
+                                {"single", json::array()},
+                                {"special_tokens", json::object()}};
+       },
+       Code::Unsupported, "template"},
+      {"template of an unknown id",
+       [](json& j) {
+         j["post_processor"] = {
+             {"type", "BertProcessing"}, {"cls", {"x", 99}}, {"sep", {"y", 0}}};
+       },
+       Code::Format, "99"},
+      {"decoder", [](json& j) { j["decoder"] = {{"type", "CTC"}}; }, Code::Unsupported, "CTC"},
+      {"added token without content", [](json& j) { j["added_tokens"][0].erase("content"); },
+       Code::Format, "added_tokens[0].content"},
+      {"flag of another type", [](json& j) { j["added_tokens"][0]["lstrip"] = 1; }, Code::Format,
+       "lstrip: expected true or false"},
+      {"no scores",
+       [](json& j) {
+         j["model"] = {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", {"a", "b"}}};
+       },
+       Code::Format, "vocab[0]"},
+      {"unknown id outside",
+       [](json& j) {
+         j["model"] = json::parse(R"({"type": "Unigram", "unk_id": 7, "vocab": [["a", -1.5]]})");
+       },
+       Code::Format, "unk_id"},
+  };
+  return list;
+}
+
+TEST(TokenizerJson, RefusesByName) {
+  ASSERT_NO_THROW(make(small()));
+  for (const Refusal& refusal : refusals()) {
+    SCOPED_TRACE(refusal.name);
+    json document = small();
+    refusal.change(document);
+    try {
+      make(document);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), refusal.code) << error.what();
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(refusal.message));
+      EXPECT_THAT(error.what(), ::testing::StartsWith("t.json"));
+    }
+  }
+}
+
+Code code_of(const std::string& text) {
+  try {
+    make_json_tokenizer(text, "t.json");
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return Code::Ok;
+}
+
+TEST(TokenizerJson, RefusesWhatIsNoJsonAndWhatIsTooDeep) {
+  const std::string whole = small().dump();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_EQ(code_of(whole.substr(0, size)), Code::Format) << size;
+  }
+  EXPECT_EQ(code_of(std::string(100'000, '[')), Code::Limit);
+  std::string deep = "{\"a\":";
+  for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";
+  EXPECT_EQ(code_of(deep), Code::Limit);
+  EXPECT_EQ(code_of("[]"), Code::Format);
+  EXPECT_EQ(code_of("{\"model\": \"\xFF\"}"), Code::Format);
+}
+
+TEST(TokenizerJson, IsToldFromAModelFile) {
+  EXPECT_TRUE(looks_like_json(" \n{"));
+  EXPECT_FALSE(looks_like_json("GGUF"));
+  EXPECT_FALSE(looks_like_json(""));
+}
+
+}  // namespace
+}  // namespace tenon
