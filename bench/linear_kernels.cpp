@@ -27,6 +27,7 @@ namespace {
 
 constexpr uint64_t kDepth = 2048;
 constexpr uint64_t kCoreRows = 1024;
+constexpr uint64_t kRowsAtOnce = 128;  // of the weight, in a call
 constexpr uint64_t kMemoryBytes = 256 << 20;
 constexpr uint64_t kHugePage = 2 << 20;
 
@@ -69,25 +70,22 @@ struct Weight {
 /// The activations and results of one thread.
 struct Problem {
   Problem(const Kernels& kernels, const FormatInfo& format, const Weight& weight, uint64_t rows)
-      : x(rows * kDepth, 0.5f),
-        y(rows * weight.rows),
-        tile(kTileDepth * kFloatPanelRows),
-        partial(rows * kFloatPanelRows),
-        d(x.size() / kScaleBlock),
-        scaled_sums(d.size()),
-        q(x.size()) {
+      : x(rows * kDepth, 0.5f), y(rows * weight.rows) {
     args.weights = weight.packed.get();
     args.panel_bytes = panel_bytes(weight.layout, kDepth);
     args.num_panels = weight.rows / weight.layout.panel_rows;
     args.weight_rows = weight.rows;
     args.depth = kDepth;
     args.num_rows = rows;
-    args.quantised = {q.data(), d.data(), scaled_sums.data(), kDepth};
+    args.quantised.num_rows = rows;
+    make_quant_rows(args.quantised, rows, kDepth, [&](auto*& array, uint64_t count) {
+      array = take<std::remove_reference_t<decltype(*array)>>(count);
+    });
     args.x = x.data();
     args.y = y.data();
     args.y_stride = weight.rows;
-    args.tile = tile.data();
-    args.sums = partial.data();
+    args.tile = take<float>(kTileDepth * kFloatPanelRows);
+    args.sums = take<float>(linear_sums(kRowsAtOnce, rows));
     args.decode_row = format.decode_row;
     args.row_bytes = *row_bytes(format, kDepth);
     args.block_values = format.block_values;
@@ -96,9 +94,17 @@ struct Problem {
       kernels.quantise(x.data() + t * kDepth, args.quantised, t, 0, kDepth);
     }
   }
+  /// Memory as the backend aligns it.
+  template <typename T>
+  T* take(uint64_t count) {
+    const uint64_t bytes = (count * sizeof(T) + 63) / 64 * 64;
+    memory.emplace_back(static_cast<uint8_t*>(std::aligned_alloc(64, bytes)));
+    std::memset(memory.back().get(), 0, bytes);
+    return reinterpret_cast<T*>(memory.back().get());
+  }
   LinearArgs args{};
-  std::vector<float> x, y, tile, partial, d, scaled_sums;
-  std::vector<int8_t> q;
+  std::vector<float> x, y;
+  std::vector<std::unique_ptr<uint8_t, Free>> memory;
 };
 
 benchmark::Counter rate(uint64_t per_iteration) {
@@ -109,8 +115,14 @@ void run_core(benchmark::State& state, const Kernels& kernels, const FormatInfo&
   const auto rows = static_cast<uint64_t>(state.range(0));
   const Weight weight(format, kCoreRows);
   Problem problem(kernels, format, weight, rows);
+  const uint64_t panels = kRowsAtOnce / weight.layout.panel_rows;
+  problem.args.num_panels = panels;
   for (auto _ : state) {
-    kernels.linear[static_cast<uint32_t>(weight.layout.kind)](problem.args);
+    for (uint64_t row = 0; row < kCoreRows; row += kRowsAtOnce) {
+      problem.args.first_panel = row / weight.layout.panel_rows;
+      problem.args.y = problem.y.data() + row;
+      kernels.linear[static_cast<uint32_t>(weight.layout.kind)](problem.args);
+    }
     benchmark::DoNotOptimize(problem.y.data());
   }
   state.counters["MAC/s"] = rate(rows * kCoreRows * kDepth);

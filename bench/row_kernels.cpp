@@ -75,12 +75,16 @@ void glu(benchmark::State& state, const Kernels& kernels) {
 void quantise(benchmark::State& state, const Kernels& kernels) {
   const auto width = static_cast<uint64_t>(state.range(0));
   const std::vector<float> x = values(width);
-  std::vector<int8_t> q(width);
-  std::vector<float> d(width / kScaleBlock), sums(d.size());
-  const QuantRows out{q.data(), d.data(), sums.data(), width};
+  std::vector<std::vector<float>> memory;
+  QuantRows out{};
+  out.num_rows = 1;
+  make_quant_rows(out, 1, width, [&](auto*& array, uint64_t count) {
+    memory.emplace_back(count * sizeof(*array) / sizeof(float));
+    array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(memory.back().data());
+  });
   for (auto _ : state) {
     kernels.quantise(x.data(), out, 0, 0, width);
-    benchmark::DoNotOptimize(q.data());
+    benchmark::DoNotOptimize(out.q);
     benchmark::ClobberMemory();
   }
   report(state, width);

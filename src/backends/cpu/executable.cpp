@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "backends/cpu/cache_block.h"
 #include "backends/cpu/device.h"
@@ -63,10 +64,9 @@ uint64_t place(std::vector<Buffer>& buffers) {
 
 QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns) {
   QuantRows out{};
-  out.columns = columns;
-  out.q = carver.take<int8_t>(rows * columns);
-  out.d = carver.take<float>(rows * (columns / kScaleBlock));
-  out.sums = carver.take<float>(rows * (columns / kScaleBlock));
+  make_quant_rows(out, rows, columns, [&](auto*& array, uint64_t count) {
+    array = carver.take<std::remove_reference_t<decltype(*array)>>(count);
+  });
   return out;
 }
 
@@ -203,7 +203,7 @@ void Executable::allocate_scratch() {
   bool glu = false;
   for (const Phase& phase : plan_.phases) {
     for (const LinearTask& task : phase.tasks) {
-      max_block = std::max(max_block, task.block);
+      max_block = std::max(max_block, max_width(task));
       glu = glu || task.second != TENON_NO_SLOT;
     }
     if (phase.kind == PhaseKind::Attention) {
@@ -219,7 +219,7 @@ void Executable::allocate_scratch() {
       s.y = carver.take<float>(max_rows * max_block);
       s.y2 = carver.take<float>(glu ? max_rows * max_block : 0);
       s.tile = carver.take<float>(static_cast<uint64_t>(kTileDepth) * kFloatPanelRows);
-      s.sums = carver.take<float>(max_rows * kFloatPanelRows);
+      s.sums = carver.take<float>(linear_sums(max_block, max_rows));
       s.attention = carver.take<float>(attention_floats);
     }
   };
@@ -280,6 +280,10 @@ const char* Executable::check_step(const tenon_step& step) const {
 
 void Executable::prepare(const tenon_step& step) {
   state_.step = &step;
+  for (size_t slot = 0; slot < activations_.size(); ++slot) {
+    const bool tokens = plan_.slots[slot].slot.row_class == TENON_ROWS_TOKENS;
+    activations_[slot].quantised.num_rows = tokens ? step.num_tokens : step.num_outputs;
+  }
   for (size_t g = 0; g < plan_.groups.size(); ++g) {
     state_.blocks[g].clear();
     state_.first_block[g].clear();

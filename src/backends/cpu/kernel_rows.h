@@ -28,27 +28,65 @@ inline void store_n(float* p, F32x16 x, uint64_t n) {
 /// overflow.
 constexpr float kSmallestBlockMax = 1e-30f;
 
-/// 16 values to q, with scale d and scaled sum.
-inline void quantise_16(const float* x, int8_t* q, float& d, float& scaled_sum) {
-  const F32x16 v = load(x);
-  const float largest = max_lane(abs(v));
-  // x * 0 is NaN for NaN and infinity: a broken activation must not look like a number.
-  const float broken = sum(mul(v, broadcast(0.0f)));
-  const bool small = !(largest >= kSmallestBlockMax);
-  store_s8(q, round_nearest(mul(v, broadcast(small ? 0.0f : 127.0f / largest))));
-  int32_t total = 0;
-  for (int i = 0; i < 16; ++i) total += q[i];
-  d = (small ? 0.0f : largest / 127.0f) + broken;
-  scaled_sum = d * static_cast<float>(total);
-}
+/// 16 values as bytes; `sum` is of the bytes, scale * q of the values. A broken activation (NaN or
+/// infinity) must not look like a number: its scale is broken.
+struct Quantised16 {
+  int8_t q[16];
+  int32_t sum;
+  float scale;
+  explicit Quantised16(const float* x) {
+    const F32x16 v = load(x);
+    const float largest = max_magnitude(v);
+    const bool small = largest < kSmallestBlockMax;
+    store_s8(q, round_nearest(mul(v, broadcast(small ? 0.0f : 127.0f / largest))));
+    sum = sum_s8(q);
+    scale = small ? 0.0f : largest * (1.0f / 127.0f);
+  }
+};
+
+/// Which forms of its activations a step of so many rows reads (linear_units).
+inline bool reads_single_rows(uint64_t num_rows) { return num_rows <= kCheapDirectRows; }
+inline bool reads_row_groups(uint64_t num_rows) { return num_rows > 1; }
 
 inline void quantise(const float* x, const QuantRows& out, uint64_t t, uint64_t first_column,
                      uint64_t num_columns) noexcept {
-  static_assert(kScaleBlock == 16);
-  for (uint64_t k = first_column; k < first_column + num_columns; k += kScaleBlock) {
-    const uint64_t block = k / kScaleBlock;
-    quantise_16(x + (k - first_column), out.q_row(t) + k, out.d_row(t)[block],
-                out.sums_row(t)[block]);
+  static_assert(2 * kScaleBlock == kActivationBlock && kScaleBlock == 16);
+  const bool single = reads_single_rows(out.num_rows);
+  const bool grouped = reads_row_groups(out.num_rows);
+  const uint64_t row_scales = t * (out.columns / kScaleBlock);
+  uint8_t* const group_biased = out.group_biased + out.in_group(t, 4, 4);
+  int8_t* const group_q = out.group_q + out.in_group(t, 4, 4);
+  const uint64_t group_scales = out.in_group(t, kScaleBlock);
+  float block_sum = 0;
+  for (uint64_t i = 0; i < num_columns; i += kScaleBlock) {
+    const uint64_t k = first_column + i;
+    const uint64_t scale = k / kScaleBlock;
+    const bool second = scale % 2 != 0;
+    const Quantised16 values(x + i);
+    const float sum = values.scale * static_cast<float>(values.sum);
+    block_sum = second ? block_sum + sum : sum;
+    if (single) {
+      std::memcpy(out.q + t * out.columns + k, values.q, sizeof(values.q));
+      out.d[row_scales + scale] = values.scale;
+      out.totals[row_scales + scale] = values.sum;
+      out.sums[row_scales + scale] = sum;
+      if (second) out.block_sums[(row_scales + scale) / 2] = block_sum;
+    }
+    if (grouped) {
+      for (uint64_t j = 0; j < kScaleBlock; j += 4) {
+        const uint64_t at = (k + j) * kRowGroup;
+        uint32_t four;
+        std::memcpy(&four, values.q + j, 4);
+        if constexpr (kSweepsSigned) std::memcpy(group_q + at, &four, 4);
+        four ^= 0x80808080u;  // + 128
+        if constexpr (kSweepsBiased) std::memcpy(group_biased + at, &four, 4);
+      }
+      out.group_d[group_scales + scale * kRowGroup] = values.scale;
+      out.group_sums[group_scales + scale * kRowGroup] = sum;
+      if (second) {
+        out.group_block_sums[out.in_group(t, kActivationBlock) + scale / 2 * kRowGroup] = block_sum;
+      }
+    }
   }
 }
 

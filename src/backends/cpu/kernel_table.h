@@ -5,8 +5,8 @@
 #include "backends/cpu/kernel_attention.h"
 #include "backends/cpu/kernel_cache.h"
 #include "backends/cpu/kernel_float.h"
-#include "backends/cpu/kernel_integer.h"
 #include "backends/cpu/kernel_rows.h"
+#include "backends/cpu/kernel_tiled.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/unit_codebooks.h"
 #include "backends/cpu/unit_integers.h"
@@ -23,31 +23,31 @@ constexpr Kernels kernel_table(const char* name) {
   linear(PanelKind::F16) = linear_float<FromF16>;
   linear(PanelKind::BF16) = linear_float<FromBf16>;
   linear(PanelKind::Raw) = linear_raw;
-  linear(PanelKind::U4Half) = linear_integer<U4, HalfScales<8>>;
-  linear(PanelKind::U4HalfMin) = linear_integer<U4, HalfMinScales>;
-  linear(PanelKind::U5Half) = linear_integer<U5, HalfScales<16>>;
-  linear(PanelKind::U5HalfMin) = linear_integer<U5, HalfMinScales>;
-  linear(PanelKind::S8Half) = linear_integer<S8, HalfScales<0>>;
-  linear(PanelKind::U4Super) = linear_integer<U4, SuperScales>;
-  linear(PanelKind::U5Super) = linear_integer<U5, SuperScales>;
-  linear(PanelKind::U6Super) = linear_integer<U6, Super6Scales>;
-  linear(PanelKind::U1Half) = linear_tiled<Q1Unit>;
-  linear(PanelKind::U2Half) = linear_tiled<Q2Unit>;
-  linear(PanelKind::U2Half256) = linear_tiled<Tq2Unit>;
-  linear(PanelKind::U2Super) = linear_tiled<Super2Unit>;
-  linear(PanelKind::U3Super) = linear_tiled<Q3SuperUnit>;
-  linear(PanelKind::Trits) = linear_tiled<TritUnit>;
-  linear(PanelKind::Table4Half) = linear_tiled<Iq4NlUnit>;
-  linear(PanelKind::Table4Super) = linear_tiled<Iq4XsUnit>;
-  linear(PanelKind::Fp4) = linear_tiled<Mxfp4Unit>;
-  linear(PanelKind::Fp4Quarter) = linear_tiled<Nvfp4Unit>;
-  linear(PanelKind::Iq1S) = linear_tiled<Iq1SUnit>;
-  linear(PanelKind::Iq1M) = linear_tiled<Iq1MUnit>;
-  linear(PanelKind::Iq2Xxs) = linear_tiled<Iq2XxsUnit>;
-  linear(PanelKind::Iq2Xs) = linear_tiled<Iq2XsUnit>;
-  linear(PanelKind::Iq2S) = linear_tiled<Iq2SUnit>;
-  linear(PanelKind::Iq3Xxs) = linear_tiled<Iq3XxsUnit>;
-  linear(PanelKind::Iq3S) = linear_tiled<Iq3SUnit>;
+  linear(PanelKind::U4Half) = linear_units<Q4HalfUnit>;
+  linear(PanelKind::U4HalfMin) = linear_units<Q4HalfMinUnit>;
+  linear(PanelKind::U5Half) = linear_units<Q5HalfUnit>;
+  linear(PanelKind::U5HalfMin) = linear_units<Q5HalfMinUnit>;
+  linear(PanelKind::S8Half) = linear_units<Q8HalfUnit>;
+  linear(PanelKind::U4Super) = linear_units<Q4SuperUnit>;
+  linear(PanelKind::U5Super) = linear_units<Q5SuperUnit>;
+  linear(PanelKind::U6Super) = linear_units<Q6SuperUnit>;
+  linear(PanelKind::U1Half) = linear_units<Q1Unit>;
+  linear(PanelKind::U2Half) = linear_units<Q2Unit>;
+  linear(PanelKind::U2Half256) = linear_units<Tq2Unit>;
+  linear(PanelKind::U2Super) = linear_units<Super2Unit>;
+  linear(PanelKind::U3Super) = linear_units<Q3SuperUnit>;
+  linear(PanelKind::Trits) = linear_units<TritUnit>;
+  linear(PanelKind::Table4Half) = linear_units<Iq4NlUnit>;
+  linear(PanelKind::Table4Super) = linear_units<Iq4XsUnit>;
+  linear(PanelKind::Fp4) = linear_units<Mxfp4Unit>;
+  linear(PanelKind::Fp4Quarter) = linear_units<Nvfp4Unit>;
+  linear(PanelKind::Iq1S) = linear_units<Iq1SUnit>;
+  linear(PanelKind::Iq1M) = linear_units<Iq1MUnit>;
+  linear(PanelKind::Iq2Xxs) = linear_units<Iq2XxsUnit>;
+  linear(PanelKind::Iq2Xs) = linear_units<Iq2XsUnit>;
+  linear(PanelKind::Iq2S) = linear_units<Iq2SUnit>;
+  linear(PanelKind::Iq3Xxs) = linear_units<Iq3XxsUnit>;
+  linear(PanelKind::Iq3S) = linear_units<Iq3SUnit>;
   table.quantise = quantise;
   table.rms_norm = rms_norm;
   table.layer_norm = layer_norm;

@@ -1,111 +1,42 @@
-// Linear kernels over integer panels whose weights take more than a shift to unpack. One activation
-// row is multiplied in registers; for more, 256 values of k of a panel are unpacked once into a
-// tile of bytes, and all activation rows sweep over it. Included by kernels_<isa>.cpp after vec.h.
+// Linear kernels over integer panels for many activation rows: 256 values of k of a panel are
+// unpacked once into a tile of signed bytes, and all activation rows sweep over it. The tile stays
+// in the first-level cache, and the sweep is the same code for all formats whose sums need the same
+// room. Included by kernels_<isa>.cpp after vec.h.
 //
-// A unit type (unit_integers.h, unit_codebooks.h) reads one unit of a panel (panels.h):
-//   Weights        what its bytes are: Unsigned<largest> or Wide
-//   kBlocks        blocks of 32 values of k in a unit
-//   kGroup         values of k with one scale: 16 or 32
-//   kBytes         of a unit
-//   scale(group)   f32[16] of the rows; offset(group, scale): what a weight is besides scale * byte
-//   each(b, use)   calls use(g, bytes) for groups g = 0..7 of 4 values of k of block b, in order
-//
-// For each output and each block of 32 values of k, in order, with one row and with many:
-//   for each half h of 16:  acc = fma(float(sum q_w q_a), scale_w * d_a[h], acc)
-//   then                    acc = fma(offset_w, sum of d_a q_a, acc)          (per scale group)
+// kernel_integer.h has the arithmetic. Where the dot products of an instruction set want one side
+// unsigned, the sweep reads q + 128, and its sums start at -128 times the sum of the weights, which
+// the tile keeps: the integers are the same.
 #pragma once
-
-#include <type_traits>
 
 #include "backends/cpu/kernel_integer.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// Bytes 0..kLargest.
-template <int kLargest>
-struct Unsigned {
-  using Dot = DotU8;
-  static constexpr int kSettleEvery = settle_every(kLargest);
-};
-/// Any value of eight bits, as w + kWideBias.
-struct Wide {
-  using Dot = DotWide;
-  static constexpr int kSettleEvery = 4;  // settles by itself
-};
-/// What the weights of a sweep differ by: all formats with the same share its code.
-template <typename D, int kEvery>
+/// What the sweeps of units differ by.
+template <typename D, int kEvery, uint32_t kGroupValues, bool kWithOffset>
 struct Sums {
   using Dot = D;
   static constexpr int kSettleEvery = kEvery;
+  static constexpr uint32_t kGroup = kGroupValues;
+  static constexpr bool kHasOffset = kWithOffset;
 };
-template <typename Weights>
-using SumsOf = Sums<typename Weights::Dot, Weights::kSettleEvery>;
-
-/// The scales and offsets of one block, by half; with one group both halves have the same.
-struct BlockScales {
-  F32x16 scale[2], offset[2];
-};
-
-/// Adds one block to the sums of one activation row.
-template <uint32_t kGroup>
-inline F32x16 add_scaled(F32x16 acc, const I32x16 (&dots)[2], const BlockScales& w, const float* d,
-                         const float* sums) {
-  acc = fma(to_f32(dots[0]), mul(w.scale[0], broadcast(d[0])), acc);
-  acc = fma(to_f32(dots[1]), mul(w.scale[1], broadcast(d[1])), acc);
-  if constexpr (kGroup == kActivationBlock) {
-    return fma(w.offset[0], broadcast(sums[0] + sums[1]), acc);
-  } else {
-    acc = fma(w.offset[0], broadcast(sums[0]), acc);
-    return fma(w.offset[1], broadcast(sums[1]), acc);
-  }
-}
-
 template <typename Unit>
-inline BlockScales block_scales(const Unit& unit, uint32_t b) {
-  BlockScales w;
-  if constexpr (Unit::kGroup == kActivationBlock) {
-    w.scale[0] = w.scale[1] = unit.scale(b);
-    w.offset[0] = w.offset[1] = unit.offset(b, w.scale[0]);
-  } else {
-    for (uint32_t h = 0; h < 2; ++h) {
-      w.scale[h] = unit.scale(2 * b + h);
-      w.offset[h] = unit.offset(2 * b + h, w.scale[h]);
-    }
-  }
-  return w;
-}
-
-/// One panel against one activation row.
-template <typename Unit>
-inline F32x16 one_row(const uint8_t* panel, const int8_t* q, const float* d, const float* sums,
-                      uint64_t depth) {
+constexpr auto sums_of() {
   using Weights = typename Unit::Weights;
-  constexpr uint64_t kBlockBytes = Unit::kBytes / Unit::kBlocks;
-  F32x16 acc = broadcast(0.0f);
-  for (uint64_t k = 0; k < depth; panel += Unit::kBytes) {
-    Unit unit(panel);
-    for (uint32_t b = 0; b < Unit::kBlocks; ++b, k += kActivationBlock) {
-      for (uint64_t line = 0; line < kBlockBytes; line += 64) {
-        __builtin_prefetch(panel + b * kBlockBytes + kPrefetchBytes + line);
-      }
-      typename Weights::Dot dots[2];
-      unit.each(b, [&](auto g, U8x64 w) {
-        typename Weights::Dot& dot = dots[g / 4];
-        dot.add(w, q + k + 4 * g);
-        if constexpr ((g + 1) % Weights::kSettleEvery == 0) dot.settle();
-      });
-      const I32x16 totals[2] = {dots[0].total(), dots[1].total()};
-      const uint64_t s = k / kScaleBlock;
-      acc = add_scaled<Unit::kGroup>(acc, totals, block_scales(unit, b), d + s, sums + s);
-    }
+  if constexpr (std::is_same_v<Weights, Wide>) {
+    return Sums<TileDotWide, 4, Unit::kGroup, Unit::kHasOffset>();
+  } else {
+    constexpr int kAbove = Weights::kLargest - Unit::kBias;
+    constexpr int kLargest = kAbove > Unit::kBias ? kAbove : Unit::kBias;
+    return Sums<TileDot, tile_settle_every(kLargest), Unit::kGroup, Unit::kHasOffset>();
   }
-  return acc;
 }
 
 /// One block of a tile.
 struct TileBlock {
-  uint8_t bytes[8][64];  // group of 4 values of k; byte 4r + j is row r, k = 4g + j
-  float scale[2][16];    // half, row
+  uint8_t bytes[8][64];  // group of 4 values of k; signed byte 4r + j is row r, k = 4g + j
+  int32_t start[2][16];  // half, row: what the sums of dot products begin with
+  float scale[2][16];
   float offset[2][16];
 };
 constexpr uint32_t kTileBlocks = kTileDepth / kActivationBlock;
@@ -113,10 +44,13 @@ static_assert(sizeof(TileBlock) * kTileBlocks <= kTileDepth * kFloatPanelRows * 
 
 template <typename Unit>
 inline void unpack_unit(const uint8_t* bytes, TileBlock* tile) {
+  using Dot = typename decltype(sums_of<Unit>())::Dot;
+  constexpr uint64_t kBlockBytes = Unit::kBytes / Unit::kBlocks;
+  static constexpr uint8_t kBias[4] = {128, 128, 128, 128};
   Unit unit(bytes);
   for (uint32_t b = 0; b < Unit::kBlocks; ++b, ++tile) {
-    for (uint64_t line = 0; line < Unit::kBytes / Unit::kBlocks; line += 64) {
-      __builtin_prefetch(bytes + (b + Unit::kBlocks) * (Unit::kBytes / Unit::kBlocks) + line);
+    for (uint64_t line = 0; line < kBlockBytes; line += 64) {
+      __builtin_prefetch(bytes + (b + Unit::kBlocks) * kBlockBytes + line);
     }
     // Scales first: the other way round g++ 12 at -O3 loses all stores of the portable iq1_s.
     const BlockScales w = block_scales(unit, b);
@@ -124,100 +58,132 @@ inline void unpack_unit(const uint8_t* bytes, TileBlock* tile) {
       store(tile->scale[h], w.scale[h]);
       store(tile->offset[h], w.offset[h]);
     }
-    unit.each(b, [&](auto g, U8x64 bytes_of_group) { store_u8(tile->bytes[g], bytes_of_group); });
+    Dot sums[2];
+    unit.each(b, [&](auto g, U8x64 unsigned_bytes) {
+      const U8x64 weights =
+          Unit::kBias == 0 ? unsigned_bytes : subtract(unsigned_bytes, Unit::kBias);
+      store_u8(tile->bytes[g], weights);
+      if constexpr (std::is_unsigned_v<typename Dot::Activation>) {
+        sums[g / 4].add(weights, kBias);
+        sums[g / 4].settle();
+      }
+    });
+    for (int h = 0; h < 2; ++h) store_i32(tile->start[h], negative(sums[h].total()));
   }
 }
 
 /// Adds num_blocks blocks of a tile, of which the first is `block` of the activations, to the sums
-/// [kCols, 16] of the columns.
-template <typename Sums, uint32_t kGroup, int kCols>
-inline void sweep(const TileBlock* tile, const Columns<kCols>& x, uint64_t block,
+/// [kCols, 16] of rows [t, t + kCols), which are of one group.
+template <typename S, int kCols>
+inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint64_t block,
                   uint64_t num_blocks, float* partial) {
+  using Dot = typename S::Dot;
+  const typename Dot::Activation* q;
+  if constexpr (std::is_signed_v<typename Dot::Activation>) {
+    q = rows.group_q;
+  } else {
+    q = rows.group_biased;
+  }
+  constexpr uint64_t kBlockBytes = uint64_t{kActivationBlock} * kRowGroup;
+  q += rows.in_group(t, 4, 4) + block * kBlockBytes;
+  const float* d = rows.group_d + rows.in_group(t, kScaleBlock) + 2 * block * kRowGroup;
+  const float* sums = rows.group_sums + rows.in_group(t, kScaleBlock) + 2 * block * kRowGroup;
+  const float* block_sums =
+      rows.group_block_sums + rows.in_group(t, kActivationBlock) + block * kRowGroup;
+  // Constant indices: with loops g++ keeps the sums in memory around the blocks.
   F32x16 acc[kCols];
-  for (int c = 0; c < kCols; ++c) acc[c] = load(partial + c * kRows);
-  for (uint64_t end = block + num_blocks; block < end; ++block, ++tile) {
+  each_index<kCols>([&](auto c) { acc[c] = load(partial + c * static_cast<int>(kRows)); });
+  for (uint64_t b = 0; b < num_blocks; ++b, ++tile) {
     const BlockScales w = {{load(tile->scale[0]), load(tile->scale[1])},
                            {load(tile->offset[0]), load(tile->offset[1])}};
-    for (int h = 0; h < 2; ++h) {
-      typename Sums::Dot dots[kCols];
+    F32x16 first[kCols];
+    const auto half = [&](auto h) {
+      Dot dots[kCols];
+      const I32x16 start = load_i32(tile->start[h]);
+      for (int c = 0; c < kCols; ++c) dots[c] = Dot(start);
       for (int g = 0; g < 4; ++g) {
         const U8x64 bytes = load_u8(tile->bytes[4 * h + g]);
         for (int c = 0; c < kCols; ++c) {
-          dots[c].add(bytes, x.q[c] + block * kActivationBlock + 16 * h + 4 * g);
-          if ((g + 1) % Sums::kSettleEvery == 0) dots[c].settle();
+          dots[c].add(bytes, q + (4 * h + g) * 4 * static_cast<int>(kRowGroup) + 4 * c);
+          if ((g + 1) % S::kSettleEvery == 0) dots[c].settle();
         }
       }
       for (int c = 0; c < kCols; ++c) {
-        acc[c] =
-            fma(to_f32(dots[c].total()), mul(w.scale[h], broadcast(x.d[c][2 * block + h])), acc[c]);
+        add_half<S::kGroup, h>(dots[c].total(), d[h * static_cast<int>(kRowGroup) + c], w, first[c],
+                               acc[c]);
       }
-    }
-    for (int c = 0; c < kCols; ++c) {
-      const float* sums = x.sums[c] + 2 * block;
-      if constexpr (kGroup == kActivationBlock) {
-        acc[c] = fma(w.offset[0], broadcast(sums[0] + sums[1]), acc[c]);
-      } else {
-        acc[c] = fma(w.offset[0], broadcast(sums[0]), acc[c]);
-        acc[c] = fma(w.offset[1], broadcast(sums[1]), acc[c]);
+    };
+    half(std::integral_constant<int, 0>());
+    half(std::integral_constant<int, 1>());
+    if constexpr (S::kHasOffset) {
+      for (int c = 0; c < kCols; ++c) {
+        acc[c] = add_offsets<S::kGroup>(w, sums[c], sums[kRowGroup + c], block_sums[c], acc[c]);
       }
+      sums += 2 * kRowGroup;
+      block_sums += kRowGroup;
     }
+    q += kBlockBytes;
+    d += 2 * kRowGroup;
   }
-  for (int c = 0; c < kCols; ++c) store(partial + c * kRows, acc[c]);
+  each_index<kCols>([&](auto c) { store(partial + c * static_cast<int>(kRows), acc[c]); });
 }
 
-/// All activation rows against blocks [block, block + num_blocks), which are in the tile.
-template <typename Sums, uint32_t kGroup>
+/// All activation rows against blocks [block, block + num_blocks), which are in the tile; sums
+/// [num_rows, 16].
+template <typename S>
 __attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t block,
-                                          uint64_t num_blocks) {
+                                          uint64_t num_blocks, float* sums) {
   const auto* tile = reinterpret_cast<const TileBlock*>(args.tile);
   uint64_t t = 0;
   const auto columns = [&](auto count) {
     constexpr int kCols = decltype(count)::value;
     for (; t + kCols <= args.num_rows; t += kCols) {
-      sweep<Sums, kGroup, kCols>(tile, Columns<kCols>(args.quantised, t), block, num_blocks,
-                                 args.sums + t * kRows);
+      sweep<S, kCols>(tile, args.quantised, t, block, num_blocks, sums + t * kRows);
     }
   };
-  columns(std::integral_constant<int, kColumns>());
-  if constexpr (kColumns > 4) columns(std::integral_constant<int, 4>());
+  static_assert(kRowGroup % kTileColumns == 0);
+  columns(std::integral_constant<int, kTileColumns>());
+  if constexpr (kTileColumns > 4) columns(std::integral_constant<int, 4>());
   columns(std::integral_constant<int, 2>());
   columns(std::integral_constant<int, 1>());
 }
 
-inline void store_column(const LinearArgs& args, uint64_t panel, uint64_t t, F32x16 sums) {
-  const uint64_t first = panel * kRows;
-  const uint64_t valid = args.weight_rows - first < kRows ? args.weight_rows - first : kRows;
-  float* y = args.y + t * args.y_stride + first - args.first_panel * kRows;
-  if (valid == kRows) {
-    store(y, sums);
-  } else {
-    store_part(y, sums, valid);
+/// All panels of a call against all activation rows, tile after tile: the activations of 256 values
+/// of k stay in the second-level cache from panel to panel. args.sums is [panel, row, 16].
+template <typename Unit>
+inline void tiled_panels(const LinearArgs& args) {
+  auto* tile = reinterpret_cast<TileBlock*>(args.tile);
+  const uint64_t blocks = args.depth / kActivationBlock;
+  const uint64_t panel_sums = args.num_rows * kRows;
+  for (uint64_t i = 0; i < args.num_panels * panel_sums; i += kRows) {
+    store(args.sums + i, broadcast(0.0f));
+  }
+  for (uint64_t block = 0; block < blocks; block += kTileBlocks) {
+    const uint64_t count = blocks - block < kTileBlocks ? blocks - block : kTileBlocks;
+    for (uint64_t p = 0; p < args.num_panels; ++p) {
+      const uint8_t* units = args.weights + (args.first_panel + p) * args.panel_bytes +
+                             block / Unit::kBlocks * Unit::kBytes;
+      for (uint64_t b = 0; b < count; b += Unit::kBlocks, units += Unit::kBytes) {
+        unpack_unit<Unit>(units, tile + b);
+      }
+      sweep_rows<decltype(sums_of<Unit>())>(args, block, count, args.sums + p * panel_sums);
+    }
+  }
+  for (uint64_t p = 0; p < args.num_panels; ++p) {
+    for (uint64_t t = 0; t < args.num_rows; ++t) {
+      store_column(args, args.first_panel + p, t, load(args.sums + p * panel_sums + t * kRows));
+    }
   }
 }
 
+/// Activation rows are read one by one or in groups, as their number says (reads_single_rows,
+/// reads_row_groups).
 template <typename Unit>
-void linear_tiled(const LinearArgs& args) noexcept {
+void linear_units(const LinearArgs& args) noexcept {
+  constexpr uint64_t kDirectRows = Unit::kCheap ? kCheapDirectRows : 1;
+  if (args.num_rows > kDirectRows) return tiled_panels<Unit>(args);
   for (uint64_t p = args.first_panel; p < args.first_panel + args.num_panels; ++p) {
-    const uint8_t* panel = args.weights + p * args.panel_bytes;
-    const QuantRows& x = args.quantised;
-    if (args.num_rows == 1) {
-      store_column(args, p, 0,
-                   one_row<Unit>(panel, x.q_row(0), x.d_row(0), x.sums_row(0), args.depth));
-      continue;
-    }
-    for (uint64_t i = 0; i < args.num_rows; ++i) store(args.sums + i * kRows, broadcast(0.0f));
-    auto* tile = reinterpret_cast<TileBlock*>(args.tile);
-    const uint64_t blocks = args.depth / kActivationBlock;
-    for (uint64_t block = 0; block < blocks; block += kTileBlocks) {
-      const uint64_t count = blocks - block < kTileBlocks ? blocks - block : kTileBlocks;
-      for (uint64_t b = 0; b < count; b += Unit::kBlocks, panel += Unit::kBytes) {
-        unpack_unit<Unit>(panel, tile + b);
-      }
-      sweep_rows<SumsOf<typename Unit::Weights>, Unit::kGroup>(args, block, count);
-    }
-    for (uint64_t t = 0; t < args.num_rows; ++t) {
-      store_column(args, p, t, load(args.sums + t * kRows));
-    }
+    direct_panel<Unit>(args, p);
   }
 }
 

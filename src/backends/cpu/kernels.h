@@ -25,17 +25,51 @@ inline constexpr uint32_t kFloatPanelRows = 32;
 /// Values of k that a float tile covers.
 inline constexpr uint32_t kTileDepth = 256;
 
-/// Activation rows quantised to 8 bits: x[t][k] ~ d[t][k / 16] q[t][k], |q| <= 127.
-struct QuantRows {
-  int8_t* q;    ///< [rows, columns]
-  float* d;     ///< [rows, columns / 16]
-  float* sums;  ///< [rows, columns / 16] d times the sum of q
-  uint64_t columns;
+/// Activation rows that lie interleaved where many of them sweep over a tile of weights: one
+/// pointer reaches all of them.
+inline constexpr uint32_t kRowGroup = 8;
 
-  [[nodiscard]] int8_t* q_row(uint64_t t) const { return q + t * columns; }
-  [[nodiscard]] float* d_row(uint64_t t) const { return d + t * (columns / kScaleBlock); }
-  [[nodiscard]] float* sums_row(uint64_t t) const { return sums + t * (columns / kScaleBlock); }
+/// Activation rows quantised to 8 bits: x[t][k] ~ d[t][k / 16] q[t][k], |q| <= 127. Row after row,
+/// and in groups of rows, where g is t / 8 and i is t % 8; `num_rows` decides which of the two the
+/// kernels of a device write and read.
+struct QuantRows {
+  uint64_t num_rows;  ///< of the step
+  uint64_t columns;
+  int8_t* q;          ///< [rows, columns]
+  float* d;           ///< [rows, columns / 16]
+  int32_t* totals;    ///< [rows, columns / 16] sum of q
+  float* sums;        ///< [rows, columns / 16] d times the sum of q
+  float* block_sums;  ///< [rows, columns / 32] sum of two sums
+
+  int8_t* group_q;          ///< [g, columns / 4, i, 4]
+  uint8_t* group_biased;    ///< [g, columns / 4, i, 4] q + 128
+  float* group_d;           ///< [g, columns / 16, i]
+  float* group_sums;        ///< [g, columns / 16, i]
+  float* group_block_sums;  ///< [g, columns / 32, i]
+
+  /// Where row t has its values of an array of groups that has one entry of `size` elements for
+  /// `values` columns.
+  [[nodiscard]] uint64_t in_group(uint64_t t, uint64_t values, uint64_t size = 1) const {
+    return (t / kRowGroup * (columns / values) * kRowGroup + t % kRowGroup) * size;
+  }
 };
+
+/// Gives the arrays of `rows` rows; take(T*&, count) makes one of them.
+template <typename Take>
+void make_quant_rows(QuantRows& out, uint64_t rows, uint64_t columns, Take take) {
+  const uint64_t grouped = (rows + kRowGroup - 1) / kRowGroup * kRowGroup;
+  out.columns = columns;
+  take(out.q, rows * columns);
+  take(out.d, rows * (columns / kScaleBlock));
+  take(out.totals, rows * (columns / kScaleBlock));
+  take(out.sums, rows * (columns / kScaleBlock));
+  take(out.block_sums, rows * (columns / kActivationBlock));
+  take(out.group_q, grouped * columns);
+  take(out.group_biased, grouped * columns);
+  take(out.group_d, grouped * (columns / kScaleBlock));
+  take(out.group_sums, grouped * (columns / kScaleBlock));
+  take(out.group_block_sums, grouped * (columns / kActivationBlock));
+}
 
 /// y[t][c - c0] = sum_k x[t][k] W[c][k] for all rows t and the weight rows c of num_panels panels;
 /// c0 is the first of them.
@@ -52,13 +86,17 @@ struct LinearArgs {
   float* y;              ///< [num_rows, y_stride]
   uint64_t y_stride;     ///< at least the weight rows of the panels
   float* tile;           ///< scratch [kTileDepth, kFloatPanelRows]
-  float* sums;           ///< scratch [num_rows, kFloatPanelRows]
+  float* sums;           ///< scratch, linear_sums(rows of the panels, num_rows)
   /// Row-major blocks (kRawPanels): decodes `values` values of a row.
   void (*decode_row)(const void* blocks, float* out, uint64_t values) noexcept;
   uint64_t row_bytes;
   uint32_t block_values;
   uint32_t block_bytes;
 };
+/// Elements of LinearArgs::sums for that many panel rows and activation rows.
+constexpr uint64_t linear_sums(uint64_t panel_rows, uint64_t num_rows) {
+  return num_rows * (panel_rows > kFloatPanelRows ? panel_rows : kFloatPanelRows);
+}
 using LinearKernel = void (*)(const LinearArgs&) noexcept;
 
 /// How a packed weight is laid out, by the kernel that reads it (panels.h draws the layouts).
@@ -94,11 +132,6 @@ enum class PanelKind : uint32_t {
   Iq3S,  // integer panels
   Count,
 };
-
-/// Whether the kernel unpacks a panel once for all rows of a call, so that calls should cover many.
-constexpr bool unpacks_once(PanelKind kind) {
-  return kind == PanelKind::Raw || (kind >= PanelKind::U1Half && kind < PanelKind::Count);
-}
 
 /// Positions whose softmax is taken at once: part results are merged in order at multiples of this,
 /// so that the split never depends on slices or threads.

@@ -63,19 +63,20 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
   std::atomic<uint32_t>& next = x_.next_item_[phase_index];
   // A phase of a long prompt takes tenths of a second: a cancel is not left waiting for its end.
   for (;;) {
-    const uint32_t first = next.fetch_add(at_once, std::memory_order_relaxed);
-    if (first >= items) return;
-    for (uint32_t item = first; item < std::min(first + at_once, items); ++item) {
+    uint32_t item = next.fetch_add(at_once, std::memory_order_relaxed);
+    const uint32_t end = std::min(item + at_once, items);
+    if (item >= items) return;
+    while (item < end) {
       if (cancelled()) return;
       switch (phase.kind) {
         case PhaseKind::Rows:
-          run_rows(phase, item);
+          run_rows(phase, item++);
           break;
         case PhaseKind::Linear:
-          run_linear(phase, item, thread);
+          item += run_linear(phase, item, end - item, thread);
           break;
         case PhaseKind::Attention:
-          run_attention(phase, item, thread);
+          run_attention(phase, item++, thread);
           break;
       }
     }
@@ -206,17 +207,16 @@ void PhaseRunner::multiply(const Phase& phase, uint32_t weight, uint32_t bias,
   args.block_values = w.format->block_values;
   args.block_bytes = w.format->block_bytes;
   const LinearKernel kernel = k_.linear[static_cast<uint32_t>(w.layout->kind)];
-  const uint64_t row_bytes = w.depth * (integer ? 1 : sizeof(float));
-  // Panels that are read as they are come from the cache again for each chunk of tokens.
-  const uint64_t chunk = unpacks_once(w.layout->kind)
-                             ? block.num_rows
-                             : std::max<uint64_t>(kActivationCacheBytes / row_bytes, 16);
+  // Float panels come from the cache again for each chunk of tokens; the others are unpacked once.
+  const bool reread = !integer && w.layout->kind != PanelKind::Raw;
+  const uint64_t chunk =
+      reread ? std::max<uint64_t>(kActivationCacheBytes / (w.depth * sizeof(float)), 16)
+             : block.num_rows;
   for (uint64_t t = 0; t < block.num_rows; t += chunk) {
     args.num_rows = std::min(chunk, block.num_rows - t);
     args.y = y + t * block.width;
     if (integer) {
-      const QuantRows& all = x_.activations_[phase.input].quantised;
-      args.quantised = {all.q_row(t), all.d_row(t), all.sums_row(t), all.columns};
+      args.quantised = x_.activations_[phase.input].quantised;
     } else {
       args.x = f32_row(phase.input, t);
     }
@@ -294,13 +294,16 @@ void PhaseRunner::finish(const LinearTask& task, const ColumnBlock& block) noexc
   }
 }
 
-void PhaseRunner::run_linear(const Phase& phase, uint32_t item, uint32_t thread) noexcept {
+uint32_t PhaseRunner::run_linear(const Phase& phase, uint32_t item, uint32_t most,
+                                 uint32_t thread) noexcept {
   const LinearTask* task = phase.tasks.data();
   while (item >= num_blocks(*task)) item -= num_blocks(*task++);
   const Executable::ThreadScratch& scratch = x_.scratch_[thread];
+  const uint32_t count = std::min(
+      {most, num_blocks(*task) - item, static_cast<uint32_t>(max_width(*task) / task->block)});
   ColumnBlock block{};
   block.first = item * task->block;
-  block.width = std::min(task->block, task->columns - block.first);
+  block.width = std::min(count * task->block, task->columns - block.first);
   block.num_rows = num_rows(phase.row_class);
   block.y = scratch.y;
   block.y2 = scratch.y2;
@@ -310,6 +313,7 @@ void PhaseRunner::run_linear(const Phase& phase, uint32_t item, uint32_t thread)
   }
   for (const RowOp& row : task->chain) apply(row, block);
   finish(*task, block);
+  return count;
 }
 
 }  // namespace tenon::cpu

@@ -28,7 +28,8 @@ class PhaseRunner {
   void run_op(const tenon_op& op, uint64_t row) noexcept;
   void quantise_row(uint32_t slot, uint64_t row) noexcept;
 
-  void run_linear(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
+  /// Work items from `item` on, `most` at most; returns how many.
+  uint32_t run_linear(const Phase& phase, uint32_t item, uint32_t most, uint32_t thread) noexcept;
   void multiply(const Phase& phase, uint32_t weight, uint32_t bias, const ColumnBlock& block,
                 float* y, uint32_t thread) noexcept;
   void apply(const RowOp& row, const ColumnBlock& block) noexcept;

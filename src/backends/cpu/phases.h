@@ -42,6 +42,14 @@ struct LinearTask {
   uint64_t block = 0;                 ///< columns of one work item
 };
 
+/// Columns that neighbouring work items of one thread are joined to, so that each read of the
+/// activations of a long prompt serves several panels.
+inline constexpr uint64_t kJoinedColumns = 128;
+/// Of the blocks that go through a task at once.
+constexpr uint64_t max_width(const LinearTask& task) {
+  return task.block < kJoinedColumns ? kJoinedColumns / task.block * task.block : task.block;
+}
+
 enum class PhaseKind : uint32_t { Rows, Linear, Attention };
 
 struct Phase {

@@ -1,4 +1,4 @@
-// How kernels read units of the codebook formats (kernel_tiled.h says what a unit type offers,
+// How kernels read units of the codebook formats (kernel_integer.h says what a unit type offers,
 // panel_codebooks.h how the bytes lie). Included by kernels_<isa>.cpp after vec.h.
 //
 // A point is looked up for 16 rows at once; its levels and the signs make codes of four bits, and
@@ -81,16 +81,16 @@ inline void use_eight(U8x64 points, U8x64 plane, Use use) {
 }
 
 /// What all units of 256 values with an f16 d have: d * kStep is the scale of scale code 0.
-template <int kBias>
+template <int kByteBias>
 struct CodebookUnit {
+  static constexpr int kBias = kByteBias;
+  static constexpr bool kHasOffset = false;
+  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 8;
   const uint8_t* bytes;
   F32x16 d;
   CodebookUnit(const uint8_t* unit, float step)
       : bytes(unit), d(mul(half_vector(unit, 0), broadcast(step))) {}
-  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
-    return mul(scale, broadcast(static_cast<float>(-kBias)));
-  }
 };
 
 // ---- iq2 ---------------------------------------------------------------------------------------
@@ -217,6 +217,9 @@ struct Iq3SUnit : CodebookUnit<kIq3SBias> {
 
 struct Iq1SUnit {
   using Weights = Unsigned<2>;
+  static constexpr int kBias = 0;
+  static constexpr bool kHasOffset = true;
+  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kHead = 18 * kRows;
@@ -255,6 +258,9 @@ inline constexpr Bytes16 kIq1MTable = {{2, 10, 18, 0, 0, 8, 16}};
 
 struct Iq1MUnit {
   using Weights = Unsigned<2 * kIq1MBias>;
+  static constexpr int kBias = kIq1MBias;
+  static constexpr bool kHasOffset = false;
+  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = 16;
   static constexpr uint64_t kHead = 24 * kRows;
@@ -278,9 +284,6 @@ struct Iq1MUnit {
     const I32x16 code =
         bit_and(shift_right(word, static_cast<int>(3 * (group % 4))), broadcast_i32(7));
     return mul(d, odd_scale(code));
-  }
-  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
-    return mul(scale, broadcast(static_cast<float>(-kIq1MBias)));
   }
   template <typename Use>
   void each(uint32_t b, Use use) const {

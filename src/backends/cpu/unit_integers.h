@@ -1,25 +1,13 @@
 // How kernels read units whose weights are small integers or entries of a table of 16
-// (kernel_tiled.h says what a unit type offers, panels.h how the bytes lie). Included by
+// (kernel_integer.h says what a unit type offers, panels.h how the bytes lie). Included by
 // kernels_<isa>.cpp after vec.h.
 #pragma once
 
-#include <utility>
-
-#include "backends/cpu/kernel_tiled.h"
+#include "backends/cpu/kernel_integer.h"
 #include "quant/fp4.h"
 #include "quant/iq4_values.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
-
-template <typename F, int... kIndex>
-inline void each_index(F f, std::integer_sequence<int, kIndex...>) {
-  (f(std::integral_constant<int, kIndex>()), ...);
-}
-/// f(0), ..., f(kCount - 1) with compile-time constants.
-template <int kCount, typename F>
-inline void each_index(F f) {
-  each_index(f, std::make_integer_sequence<int, kCount>());
-}
 
 // ---- Bytes of 32 values of k -------------------------------------------------------------------
 
@@ -32,9 +20,58 @@ inline constexpr Bytes16 kIq4Table = table_of(kIq4Values, kWideBias);
 inline constexpr int kFp4Bias = 12;
 inline constexpr Bytes16 kFp4Table = table_of(kFp4Doubled, kFp4Bias);
 
+/// 4 vectors of nibbles, group 2i low and 2i + 1 high.
+struct Plain4 {
+  static constexpr bool kCheap = true;
+  static constexpr uint64_t kBytes = 256;
+  template <typename Use>
+  static void each(const uint8_t* quants, Use use) {
+    each_index<4>([&](auto i) {
+      const U8x64 raw = load_u8(quants + 64 * i);
+      use(std::integral_constant<int, 2 * i>(), low_nibbles(raw));
+      use(std::integral_constant<int, 2 * i + 1>(), high_nibbles(raw));
+    });
+  }
+};
+/// Plain4 and a plane whose bit g belongs to group g.
+struct Plain5 {
+  static constexpr bool kCheap = true;
+  static constexpr uint64_t kBytes = 320;
+  template <typename Use>
+  static void each(const uint8_t* quants, Use use) {
+    const U8x64 plane = load_u8(quants + 256);
+    Plain4::each(quants, [&](auto g, U8x64 low) {
+      use(g, or_bits<(g > 4 ? g - 4 : 0), (g < 4 ? 4 - g : 0), 16>(low, plane));
+    });
+  }
+};
+/// Plain4 and two planes with two bits for each of four groups: the first and second group of a
+/// pair are two bits apart.
+struct Plain6 {
+  static constexpr bool kCheap = true;
+  static constexpr uint64_t kBytes = 384;
+  template <typename Use>
+  static void each(const uint8_t* quants, Use use) {
+    Plain4::each(quants, [&](auto g, U8x64 low) {
+      constexpr int kBit = g % 4 * 2;
+      const U8x64 plane = load_u8(quants + 256 + 64 * (g / 4));
+      use(g, or_bits<(kBit > 4 ? kBit - 4 : 0), (kBit < 4 ? 4 - kBit : 0), 0x30>(low, plane));
+    });
+  }
+};
+/// Signed bytes.
+struct Signed8 {
+  static constexpr bool kCheap = true;
+  static constexpr uint64_t kBytes = 512;
+  template <typename Use>
+  static void each(const uint8_t* quants, Use use) {
+    each_index<8>([&](auto g) { use(g, wide_bytes(load_u8(quants + 64 * g))); });
+  }
+};
 /// 4-bit codes of a table.
 template <const Bytes16& kTable>
 struct Coded4 {
+  static constexpr bool kCheap = false;
   static constexpr uint64_t kBytes = 256;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -46,6 +83,7 @@ struct Coded4 {
   }
 };
 struct Plain2 {
+  static constexpr bool kCheap = false;
   static constexpr uint64_t kBytes = 128;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -53,6 +91,7 @@ struct Plain2 {
   }
 };
 struct Plain3 {
+  static constexpr bool kCheap = false;
   static constexpr uint64_t kBytes = 192;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -65,6 +104,7 @@ struct Plain3 {
 };
 /// Bits that stand for 0 and 2.
 struct Signs1 {
+  static constexpr bool kCheap = false;
   static constexpr uint64_t kBytes = 64;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -81,10 +121,13 @@ inline F32x16 half_vector(const uint8_t* unit, uint32_t index) {
   return load_f16(reinterpret_cast<const uint16_t*>(unit) + index * kRows);
 }
 
-/// One f16 scale, weights d * (byte - bias): iq4_nl, q1_0, q2_0, tq2_0.
-template <typename Bytes, typename WeightsOf, int kBias, uint32_t kNumBlocks>
+/// One f16 scale, weights d * (byte - bias): q4_0, q5_0, q8_0, iq4_nl, q1_0, q2_0, tq2_0.
+template <typename Bytes, typename WeightsOf, int kByteBias, uint32_t kNumBlocks>
 struct HalfUnit {
   using Weights = WeightsOf;
+  static constexpr int kBias = kByteBias;
+  static constexpr bool kHasOffset = false;
+  static constexpr bool kCheap = Bytes::kCheap;
   static constexpr uint32_t kBlocks = kNumBlocks;
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kBytes = 2 * kRows + kBlocks * Bytes::kBytes;
@@ -92,19 +135,19 @@ struct HalfUnit {
   F32x16 d;
   explicit HalfUnit(const uint8_t* unit) : quants(unit + 2 * kRows), d(half_vector(unit, 0)) {}
   [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
-  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
-    return mul(scale, broadcast(static_cast<float>(-kBias)));
-  }
   template <typename Use>
   void each(uint32_t b, Use use) const {
     Bytes::each(quants + b * Bytes::kBytes, use);
   }
 };
 
-/// f16 d and a signed byte for each group, weights d * scale * (byte - bias): iq4_xs, q3_K.
-template <typename Bytes, typename WeightsOf, int kBias, uint32_t kGroupValues>
+/// f16 d and a signed byte for each group, weights d * scale * (byte - bias): q6_K, iq4_xs, q3_K.
+template <typename Bytes, typename WeightsOf, int kByteBias, uint32_t kGroupValues>
 struct SuperUnit {
   using Weights = WeightsOf;
+  static constexpr int kBias = kByteBias;
+  static constexpr bool kHasOffset = false;
+  static constexpr bool kCheap = Bytes::kCheap;
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = kGroupValues;
   static constexpr uint64_t kHead = (2 + 256 / kGroup) * kRows;
@@ -115,8 +158,59 @@ struct SuperUnit {
   [[nodiscard]] F32x16 scale(uint32_t group) const {
     return mul(d, load_s8_as_f32(bytes + (2 + group) * kRows));
   }
+  template <typename Use>
+  void each(uint32_t b, Use use) const {
+    Bytes::each(bytes + kHead + b * Bytes::kBytes, use);
+  }
+};
+
+/// f16 scale and f16 offset: q4_1, q5_1. A bias keeps the bytes of a tile small.
+template <typename Bytes, typename WeightsOf, int kByteBias>
+struct HalfMinUnit {
+  using Weights = WeightsOf;
+  static constexpr int kBias = kByteBias;
+  static constexpr bool kHasOffset = true;
+  static constexpr bool kCheap = Bytes::kCheap;
+  static constexpr uint32_t kBlocks = 1;
+  static constexpr uint32_t kGroup = 32;
+  static constexpr uint64_t kBytes = 4 * kRows + Bytes::kBytes;
+  const uint8_t* quants;
+  F32x16 d, m;
+  explicit HalfMinUnit(const uint8_t* unit)
+      : quants(unit + 4 * kRows), d(half_vector(unit, 0)), m(half_vector(unit, 1)) {}
+  [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
   [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
-    return mul(scale, broadcast(static_cast<float>(-kBias)));
+    return fma(scale, broadcast(static_cast<float>(kBias)), m);
+  }
+  template <typename Use>
+  void each(uint32_t, Use use) const {
+    Bytes::each(quants, use);
+  }
+};
+
+/// f16 d and dmin, 8 integer scales and minima: q4_K, q5_K.
+template <typename Bytes, typename WeightsOf, int kByteBias>
+struct SuperMinUnit {
+  using Weights = WeightsOf;
+  static constexpr int kBias = kByteBias;
+  static constexpr bool kHasOffset = true;
+  static constexpr bool kCheap = Bytes::kCheap;
+  static constexpr uint32_t kBlocks = 8;
+  static constexpr uint32_t kGroup = 32;
+  static constexpr uint64_t kHead = 20 * kRows;
+  static constexpr uint64_t kBytes = kHead + kBlocks * Bytes::kBytes;
+  const uint8_t* bytes;
+  F32x16 d, negative_dmin;
+  explicit SuperMinUnit(const uint8_t* unit)
+      : bytes(unit),
+        d(half_vector(unit, 0)),
+        negative_dmin(mul(half_vector(unit, 1), broadcast(-1.0f))) {}
+  [[nodiscard]] F32x16 scale(uint32_t group) const {
+    return mul(d, load_u8_as_f32(bytes + (4 + group) * kRows));
+  }
+  [[nodiscard]] F32x16 offset(uint32_t group, F32x16 scale) const {
+    const F32x16 minimum = mul(negative_dmin, load_u8_as_f32(bytes + (12 + group) * kRows));
+    return kBias == 0 ? minimum : fma(scale, broadcast(static_cast<float>(kBias)), minimum);
   }
   template <typename Use>
   void each(uint32_t b, Use use) const {
@@ -128,6 +222,9 @@ struct SuperUnit {
 /// d * low * byte - dmin * high.
 struct Super2Unit {
   using Weights = Unsigned<3>;
+  static constexpr int kBias = 0;
+  static constexpr bool kHasOffset = true;
+  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = 16;
   static constexpr uint64_t kHead = 20 * kRows;
@@ -166,15 +263,15 @@ inline F32x16 load_e8m0_half(const uint8_t* p) {
 /// mxfp4: one e8m0 scale per 32 values.
 struct Mxfp4Unit {
   using Weights = Unsigned<2 * kFp4Bias>;
+  static constexpr int kBias = kFp4Bias;
+  static constexpr bool kHasOffset = false;
+  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 1;
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kBytes = kRows + Coded4<kFp4Table>::kBytes;
   const uint8_t* bytes;
   explicit Mxfp4Unit(const uint8_t* unit) : bytes(unit) {}
   [[nodiscard]] F32x16 scale(uint32_t) const { return load_e8m0_half(bytes); }
-  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
-    return mul(scale, broadcast(static_cast<float>(-kFp4Bias)));
-  }
   template <typename Use>
   void each(uint32_t, Use use) const {
     Coded4<kFp4Table>::each(bytes + kRows, use);
@@ -184,6 +281,9 @@ struct Mxfp4Unit {
 /// nvfp4: one ue4m3 scale per 16 values, 64 values in a unit.
 struct Nvfp4Unit {
   using Weights = Unsigned<2 * kFp4Bias>;
+  static constexpr int kBias = kFp4Bias;
+  static constexpr bool kHasOffset = false;
+  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 2;
   static constexpr uint32_t kGroup = 16;
   static constexpr uint64_t kHead = 4 * kRows;
@@ -192,9 +292,6 @@ struct Nvfp4Unit {
   explicit Nvfp4Unit(const uint8_t* unit) : bytes(unit) {}
   [[nodiscard]] F32x16 scale(uint32_t group) const {
     return load_ue4m3_half(bytes + group * kRows);
-  }
-  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
-    return mul(scale, broadcast(static_cast<float>(-kFp4Bias)));
   }
   template <typename Use>
   void each(uint32_t b, Use use) const {
@@ -206,6 +303,9 @@ struct Nvfp4Unit {
 /// blocks 5 and 6 the first four of vectors 8..11, block 7 what is left of them and vector 12.
 struct TritUnit {
   using Weights = Unsigned<2 * kTritUnit>;
+  static constexpr int kBias = kTritUnit;
+  static constexpr bool kHasOffset = false;
+  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kBytes = 2 * kRows + 13 * 64;
@@ -218,9 +318,6 @@ struct TritUnit {
     for (int i = 0; i < 8; ++i) rest[i] = load_u8(quants + 64 * i);
   }
   [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
-  [[nodiscard]] F32x16 offset(uint32_t, F32x16 scale) const {
-    return mul(scale, broadcast(static_cast<float>(-kTritUnit)));
-  }
   template <int kGroup, typename Use>
   void take(int i, Use use) {
     use(std::integral_constant<int, kGroup>(), trit(rest[i]));
@@ -245,6 +342,14 @@ struct TritUnit {
   }
 };
 
+using Q4HalfUnit = HalfUnit<Plain4, Unsigned<15>, 8, 1>;
+using Q4HalfMinUnit = HalfMinUnit<Plain4, Unsigned<15>, 0>;
+using Q5HalfUnit = HalfUnit<Plain5, Unsigned<31>, 16, 1>;
+using Q5HalfMinUnit = HalfMinUnit<Plain5, Unsigned<31>, 16>;
+using Q8HalfUnit = HalfUnit<Signed8, Wide, kWideBias, 1>;
+using Q4SuperUnit = SuperMinUnit<Plain4, Unsigned<15>, 0>;
+using Q5SuperUnit = SuperMinUnit<Plain5, Unsigned<31>, 16>;
+using Q6SuperUnit = SuperUnit<Plain6, Unsigned<63>, 32, 16>;
 using Iq4NlUnit = HalfUnit<Coded4<kIq4Table>, Wide, kWideBias, 1>;
 using Iq4XsUnit = SuperUnit<Coded4<kIq4Table>, Wide, kWideBias, 32>;
 using Q1Unit = HalfUnit<Signs1, Unsigned<2>, 1, 4>;

@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -114,6 +115,17 @@ inline float sum(F32x16 x) {
   const __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
   return _mm_cvtss_f32(_mm_add_ss(c, _mm_shuffle_ps(c, c, 1)));
 }
+/// The largest magnitude of the lanes; infinity or NaN where one is.
+inline float max_magnitude(F32x16 x) {
+  // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
+  const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
+  const __m256i a = _mm256_max_epu32(_mm256_and_si256(_mm256_castps_si256(x.lo), mask),
+                                     _mm256_and_si256(_mm256_castps_si256(x.hi), mask));
+  __m128i b = _mm_max_epu32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+  b = _mm_max_epu32(b, _mm_shuffle_epi32(b, 0x4E));
+  b = _mm_max_epu32(b, _mm_shuffle_epi32(b, 0xB1));
+  return std::bit_cast<float>(_mm_cvtsi128_si32(b));
+}
 inline float max_lane(F32x16 x) {
   const __m256 a = _mm256_max_ps(x.lo, x.hi);
   const __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -129,6 +141,13 @@ inline void store_s8(int8_t* p, F32x16 x) {
   const __m128i bytes =
       _mm_packs_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
+}
+
+/// The sum of 16 bytes.
+inline int32_t sum_s8(const int8_t* p) {
+  const __m128i biased = _mm_xor_si128(load_16_bytes(p), _mm_set1_epi8(static_cast<char>(0x80)));
+  const __m128i sums = _mm_sad_epu8(biased, _mm_setzero_si128());
+  return _mm_cvtsi128_si32(sums) + _mm_extract_epi16(sums, 4) - 16 * 128;
 }
 
 inline U8x64 load_u8(const uint8_t* p) {
@@ -229,29 +248,39 @@ inline U8x64 next_trit(U8x64 x) {
           _mm256_add_epi8(x.hi, _mm256_add_epi8(x.hi, x.hi))};
 }
 
-/// Vectors that DotU8 may add before settle(), for weights up to `largest`, so that no int16
-/// overflows.
-constexpr int settle_every(int largest) {
-  const int adds = 32767 / (largest * 127 * 2);
-  return adds >= 4 ? 4 : adds >= 2 ? 2 : 1;
+/// Byte by byte, modulo 256.
+inline U8x64 subtract(U8x64 x, int y) {
+  const __m256i bytes = _mm256_set1_epi8(static_cast<char>(y));
+  return {_mm256_sub_epi8(x.lo, bytes), _mm256_sub_epi8(x.hi, bytes)};
+}
+inline I32x16 load_i32(const int32_t* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 8))};
+}
+inline void store_i32(int32_t* p, I32x16 x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.lo);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), x.hi);
+}
+inline I32x16 negative(I32x16 x) {
+  const __m256i zero = _mm256_setzero_si256();
+  return {_mm256_sub_epi32(zero, x.lo), _mm256_sub_epi32(zero, x.hi)};
 }
 
-inline __m256i broadcast_4_bytes(const int8_t* a) {
+inline __m256i broadcast_4_bytes(const void* a) {
   int32_t four;
   std::memcpy(&four, a, sizeof(four));
   return _mm256_set1_epi32(four);
 }
 
-/// Sums of products of unsigned weights with signed activations, in 16 rows: row r gains
-/// sum_{i<4} w[4r + i] * a[i]. Collects in int16: settle() must be called before a sum can pass
-/// 32767 (weights up to 15: every 8 adds, up to 31: 4, up to 63: 2; activations are at most 127).
-struct DotU8 {
+/// Sums of pairs of products, collected in int16 and widened by settle(), which must be called
+/// before a sum can pass 32767.
+struct NarrowSums {
   __m256i lo16 = _mm256_setzero_si256(), hi16 = _mm256_setzero_si256();
-  I32x16 s = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-  void add(U8x64 w, const int8_t* a) {
-    const __m256i x = broadcast_4_bytes(a);
-    lo16 = _mm256_add_epi16(lo16, _mm256_maddubs_epi16(w.lo, x));
-    hi16 = _mm256_add_epi16(hi16, _mm256_maddubs_epi16(w.hi, x));
+  I32x16 s;
+  explicit NarrowSums(I32x16 start) : s(start) {}
+  void add(__m256i lo, __m256i hi) {
+    lo16 = _mm256_add_epi16(lo16, lo);
+    hi16 = _mm256_add_epi16(hi16, hi);
   }
   void settle() {
     const __m256i ones = _mm256_set1_epi16(1);
@@ -261,11 +290,30 @@ struct DotU8 {
   }
   [[nodiscard]] I32x16 total() const { return s; }
 };
+/// How many sums of two products of at most `product` fit int16: of 1, 2 and 4 the most.
+constexpr int narrow_adds(int product) {
+  const int adds = 32767 / (2 * product);
+  return adds >= 4 ? 4 : adds >= 2 ? 2 : 1;
+}
 
-/// The same for signed weights: |w| times a with the sign of w; 128 * 127 * 2 fits int16 once.
+/// `start` and the sums of products of unsigned weights with signed activations, in 16 rows: row r
+/// gains sum_{i<4} w[4r + i] * a[i]. settle() after every settle_every(largest weight) adds.
+struct DotU8 : NarrowSums {
+  explicit DotU8(int32_t start = 0) : NarrowSums(broadcast_i32(start)) {}
+  void add(U8x64 w, const int8_t* a) {
+    const __m256i x = broadcast_4_bytes(a);
+    NarrowSums::add(_mm256_maddubs_epi16(w.lo, x), _mm256_maddubs_epi16(w.hi, x));
+  }
+};
+constexpr int settle_every(int largest) { return narrow_adds(largest * 127); }
+
+/// The same for signed weights and activations: |w| times a with the sign of w; 128 * 127 * 2 fits
+/// int16 once.
 struct DotS8 {
-  static constexpr int32_t kBias = 0;  // what add() adds to each weight
-  I32x16 s = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+  using Activation = int8_t;
+  I32x16 s;
+  explicit DotS8(int32_t start = 0) : s(broadcast_i32(start)) {}
+  explicit DotS8(I32x16 start) : s(start) {}
   static __m256i product(__m256i w, __m256i x) {
     const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
     return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
@@ -279,13 +327,34 @@ struct DotS8 {
   [[nodiscard]] I32x16 total() const { return s; }
 };
 
-/// The dot product for weights that need all eight bits: takes w + kBias as the bytes of w.
+/// The dot product for weights that need all eight bits: takes w + kWideBias.
 using DotWide = DotS8;
 inline constexpr int kWideBias = 0;
+/// Signed bytes as DotWide takes them.
+inline U8x64 wide_bytes(U8x64 x) { return x; }
+
+/// What a sweep over a tile adds up: signed weights and unsigned activations, and for weights that
+/// need all eight bits signed ones.
+struct TileDot : NarrowSums {
+  using Activation = uint8_t;
+  explicit TileDot(I32x16 start = broadcast_i32(0)) : NarrowSums(start) {}
+  void add(U8x64 w, const uint8_t* a) {
+    const __m256i x = broadcast_4_bytes(a);
+    NarrowSums::add(_mm256_maddubs_epi16(x, w.lo), _mm256_maddubs_epi16(x, w.hi));
+  }
+};
+using TileDotWide = DotS8;
+inline constexpr bool kSweepsSigned = true;
+inline constexpr bool kSweepsBiased = true;
+constexpr int tile_settle_every(int largest) { return narrow_adds(largest * 255); }
 
 /// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the
 /// broadcast activations fit the 16 registers.
 inline constexpr int kColumns = 4;
+inline constexpr int kTileColumns = 4;
+/// Activation rows up to which weights that a shift and a mask unpack are unpacked again for each
+/// kColumns of them.
+inline constexpr int kCheapDirectRows = 12;
 /// Float kernels: 3 columns x 4 registers of sums + 4 of weights.
 inline constexpr int kFloatColumns = 3;
 

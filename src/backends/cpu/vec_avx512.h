@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -78,12 +79,25 @@ inline float sum(F32x16 x) {
   const __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
   return _mm_cvtss_f32(_mm_add_ss(c, _mm_shuffle_ps(c, c, 1)));
 }
+/// The largest magnitude of the lanes; infinity or NaN where one is.
+inline float max_magnitude(F32x16 x) {
+  // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
+  const __m512i bits = _mm512_and_si512(_mm512_castps_si512(x.v), _mm512_set1_epi32(0x7FFFFFFF));
+  return std::bit_cast<float>(_mm512_reduce_max_epu32(bits));
+}
 inline float max_lane(F32x16 x) { return _mm512_reduce_max_ps(x.v); }
 
 inline F32x16 to_f32(I32x16 x) { return {_mm512_cvtepi32_ps(x.v)}; }
 /// Lanes must be in -127..127 (or NaN, which gives an unspecified byte).
 inline void store_s8(int8_t* p, F32x16 x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x.v)));
+}
+
+/// The sum of 16 bytes.
+inline int32_t sum_s8(const int8_t* p) {
+  const __m128i biased = _mm_xor_si128(load_16_bytes(p), _mm_set1_epi8(static_cast<char>(0x80)));
+  const __m128i sums = _mm_sad_epu8(biased, _mm_setzero_si128());
+  return _mm_cvtsi128_si32(sums) + _mm_extract_epi16(sums, 4) - 16 * 128;
 }
 
 inline U8x64 load_u8(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
@@ -148,38 +162,59 @@ inline U8x64 next_trit(U8x64 x) { return {_mm512_add_epi8(x.v, _mm512_add_epi8(x
 /// Vectors that DotU8 may add before settle(), for weights up to `largest`.
 constexpr int settle_every(int) { return 4; }
 
-inline __m512i broadcast_4_bytes(const int8_t* a) {
+inline __m512i broadcast_4_bytes(const void* a) {
   int32_t four;
   std::memcpy(&four, a, sizeof(four));
   return _mm512_set1_epi32(four);
 }
 
-/// Sums of products of unsigned weights with signed activations, in 16 rows: row r gains
-/// sum_{i<4} w[4r + i] * a[i]. Exact in int32.
+/// Byte by byte, modulo 256.
+inline U8x64 subtract(U8x64 x, int y) {
+  return {_mm512_sub_epi8(x.v, _mm512_set1_epi8(static_cast<char>(y)))};
+}
+inline I32x16 load_i32(const int32_t* p) { return {_mm512_loadu_si512(p)}; }
+inline void store_i32(int32_t* p, I32x16 x) { _mm512_storeu_si512(p, x.v); }
+inline I32x16 negative(I32x16 x) { return {_mm512_sub_epi32(_mm512_setzero_si512(), x.v)}; }
+
+/// `start` and the sums of products of unsigned weights with signed activations, in 16 rows: row r
+/// gains sum_{i<4} w[4r + i] * a[i]. Exact in int32.
 struct DotU8 {
-  __m512i s = _mm512_setzero_si512();
+  __m512i s;
+  explicit DotU8(int32_t start = 0) : s(_mm512_set1_epi32(start)) {}
   void add(U8x64 w, const int8_t* a) { s = _mm512_dpbusd_epi32(s, w.v, broadcast_4_bytes(a)); }
   void settle() {}
   [[nodiscard]] I32x16 total() const { return {s}; }
 };
-/// The same for signed weights, which vpdpbusd takes only with 128 added.
-struct DotS8 {
-  static constexpr int32_t kBias = 128;  // what add() adds to each weight
-  __m512i s = _mm512_setzero_si512();
-  void add(U8x64 w, const int8_t* a) {
-    const __m512i biased = _mm512_xor_si512(w.v, _mm512_set1_epi8(static_cast<char>(0x80)));
-    s = _mm512_dpbusd_epi32(s, biased, broadcast_4_bytes(a));
-  }
+
+/// The dot product for weights that need all eight bits: takes w + kWideBias.
+using DotWide = DotU8;
+inline constexpr int kWideBias = 128;
+/// Signed bytes as DotWide takes them.
+inline U8x64 wide_bytes(U8x64 x) {
+  return {_mm512_xor_si512(x.v, _mm512_set1_epi8(static_cast<char>(0x80)))};
+}
+
+/// The same sums for signed weights and unsigned activations: what a sweep over a tile adds up.
+struct TileDot {
+  using Activation = uint8_t;
+  __m512i s;
+  TileDot() : s(_mm512_setzero_si512()) {}
+  explicit TileDot(I32x16 start) : s(start.v) {}
+  void add(U8x64 w, const uint8_t* a) { s = _mm512_dpbusd_epi32(s, broadcast_4_bytes(a), w.v); }
   void settle() {}
   [[nodiscard]] I32x16 total() const { return {s}; }
 };
-
-/// The dot product for weights that need all eight bits: takes w + kBias as the bytes of w.
-using DotWide = DotU8;
-inline constexpr int kWideBias = 128;
+using TileDotWide = TileDot;
+inline constexpr bool kSweepsSigned = false;
+inline constexpr bool kSweepsBiased = true;
+constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
 inline constexpr int kColumns = 8;
+inline constexpr int kTileColumns = 8;
+/// Activation rows up to which weights that a shift and a mask unpack are unpacked again for each
+/// kColumns of them.
+inline constexpr int kCheapDirectRows = 24;
 /// Float kernels: 8 columns x 2 registers of sums.
 inline constexpr int kFloatColumns = 8;
 

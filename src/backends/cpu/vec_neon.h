@@ -4,6 +4,7 @@
 
 #include <arm_neon.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -80,6 +81,19 @@ inline F32x16 load_s8_as_f32(const uint8_t* p) {
   return to_f32({{vmovl_s16(vget_low_s16(low)), vmovl_s16(vget_high_s16(low)),
                   vmovl_s16(vget_low_s16(high)), vmovl_s16(vget_high_s16(high))}});
 }
+/// 2 c - 15 for the codes c in the low (0) or high (1) halves of 16 bytes.
+template <int kHalf>
+inline F32x16 load_q4_levels(const uint8_t* p) {
+  const uint8x16_t bytes = vld1q_u8(p);
+  const uint8x16_t codes = kHalf == 0 ? vandq_u8(bytes, vdupq_n_u8(15)) : vshrq_n_u8(bytes, 4);
+  const int8x16_t doubled = vreinterpretq_s8_u8(vaddq_u8(codes, codes));
+  const int8x16_t levels = vsubq_s8(doubled, vdupq_n_s8(15));
+  const int16x8_t halves[2] = {vmovl_s8(vget_low_s8(levels)), vmovl_s8(vget_high_s8(levels))};
+  return each_f32([&](int i) {
+    const int16x8_t half = halves[i / 2];
+    return vcvtq_f32_s32(vmovl_s16(i % 2 == 0 ? vget_low_s16(half) : vget_high_s16(half)));
+  });
+}
 inline F32x16 add(F32x16 a, F32x16 b) {
   return each_f32([&](int i) { return vaddq_f32(a.v[i], b.v[i]); });
 }
@@ -127,6 +141,13 @@ inline float sum(F32x16 x) {
   const float32x2_t b = vadd_f32(vget_low_f32(a), vget_high_f32(a));
   return vget_lane_f32(b, 0) + vget_lane_f32(b, 1);
 }
+/// The largest magnitude of the lanes; infinity or NaN where one is.
+inline float max_magnitude(F32x16 x) {
+  // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
+  const auto bits = [&](int i) { return vreinterpretq_u32_f32(vabsq_f32(x.v[i])); };
+  const uint32x4_t a = vmaxq_u32(vmaxq_u32(bits(0), bits(1)), vmaxq_u32(bits(2), bits(3)));
+  return std::bit_cast<float>(vmaxvq_u32(a));
+}
 inline float max_lane(F32x16 x) {
   return vmaxvq_f32(vmaxq_f32(vmaxq_f32(x.v[0], x.v[1]), vmaxq_f32(x.v[2], x.v[3])));
 }
@@ -136,6 +157,9 @@ inline void store_s8(int8_t* p, F32x16 x) {
   vst1_s8(p, vqmovn_s16(vcombine_s16(words(0), words(1))));
   vst1_s8(p + 8, vqmovn_s16(vcombine_s16(words(2), words(3))));
 }
+
+/// The sum of 16 bytes.
+inline int32_t sum_s8(const int8_t* p) { return vaddlvq_s8(vld1q_s8(p)); }
 
 inline U8x64 load_u8(const uint8_t* p) {
   return each_u8([=](int i) { return vld1q_u8(p + 16 * i); });
@@ -239,8 +263,19 @@ inline U8x64 next_trit(U8x64 x) {
   return each_u8([&](int i) { return vaddq_u8(x.v[i], vaddq_u8(x.v[i], x.v[i])); });
 }
 
-/// Vectors that DotU8 may add before settle(), for weights up to `largest`.
-constexpr int settle_every(int) { return 4; }
+/// Byte by byte, modulo 256.
+inline U8x64 subtract(U8x64 x, int y) {
+  return each_u8([&](int i) { return vsubq_u8(x.v[i], vdupq_n_u8(static_cast<uint8_t>(y))); });
+}
+inline I32x16 load_i32(const int32_t* p) {
+  return each_i32([=](int i) { return vld1q_s32(p + 4 * i); });
+}
+inline void store_i32(int32_t* p, I32x16 x) {
+  for (int i = 0; i < 4; ++i) vst1q_s32(p + 4 * i, x.v[i]);
+}
+inline I32x16 negative(I32x16 x) {
+  return each_i32([&](int i) { return vnegq_s32(x.v[i]); });
+}
 
 inline int8x16_t broadcast_4_bytes(const int8_t* a) {
   int32_t four;
@@ -248,11 +283,13 @@ inline int8x16_t broadcast_4_bytes(const int8_t* a) {
   return vreinterpretq_s8_s32(vdupq_n_s32(four));
 }
 
-/// Sums of products of signed weights with signed activations, in 16 rows: row r gains
-/// sum_{i<4} w[4r + i] * a[i]. Exact in int32.
+/// `start` and the sums of products of signed weights with signed activations, in 16 rows: row r
+/// gains sum_{i<4} w[4r + i] * a[i]. Exact in int32.
 struct DotS8 {
-  static constexpr int32_t kBias = 0;  // what add() adds to each weight
-  I32x16 s = {{vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0)}};
+  using Activation = int8_t;
+  I32x16 s;
+  explicit DotS8(int32_t start = 0) : s(broadcast_i32(start)) {}
+  explicit DotS8(I32x16 start) : s(start) {}
   void add(U8x64 w, const int8_t* a) {
     const int8x16_t x = broadcast_4_bytes(a);
     for (int i = 0; i < 4; ++i) s.v[i] = vdotq_s32(s.v[i], vreinterpretq_s8_u8(w.v[i]), x);
@@ -262,14 +299,36 @@ struct DotS8 {
 };
 /// The same for unsigned weights. None is above 127: where eight bits are needed they are signed.
 using DotU8 = DotS8;
+constexpr int settle_every(int) { return 4; }
 
-/// The dot product for weights that need all eight bits: takes w + kBias as the bytes of w.
+/// The dot product for weights that need all eight bits: takes w + kWideBias.
 using DotWide = DotS8;
 inline constexpr int kWideBias = 0;
+/// Signed bytes as DotWide takes them.
+inline U8x64 wide_bytes(U8x64 x) { return x; }
+
+/// What a sweep over a tile adds up.
+using TileDot = DotS8;
+using TileDotWide = DotS8;
+inline constexpr bool kSweepsSigned = true;
+inline constexpr bool kSweepsBiased = false;
+constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once: 4 columns x 4 registers of sums, 4 of weights.
 inline constexpr int kColumns = 4;
+inline constexpr int kTileColumns = 4;
+/// Activation rows up to which weights that a shift and a mask unpack are unpacked again for each
+/// kColumns of them.
+inline constexpr int kCheapDirectRows = 12;
 /// Float kernels: 2 columns x 8 registers of sums, 8 of weights.
 inline constexpr int kFloatColumns = 2;
+
+/// Attention: vectors and columns of the score and value kernels (16 registers of sums, 4 of keys
+/// or values), and the columns up to which keys and values are read straight from the cache.
+inline constexpr int kAttentionVectors = 1;
+inline constexpr int kAttentionColumns = 4;
+inline constexpr int kValueVectors = 1;
+inline constexpr int kValueColumns = 4;
+inline constexpr int kDirectColumns = 4;
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

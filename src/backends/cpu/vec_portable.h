@@ -1,6 +1,7 @@
 // The vector type without intrinsics: plain loops the compiler may vectorise for any machine.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -121,6 +122,16 @@ inline float sum(F32x16 x) {
   }
   return x.v[0];
 }
+/// The largest magnitude of the lanes; infinity or NaN where one is.
+inline float max_magnitude(F32x16 x) {
+  // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
+  uint32_t largest = 0;
+  for (const float lane : x.v) {
+    const uint32_t bits = std::bit_cast<uint32_t>(lane) & 0x7FFFFFFFu;
+    largest = bits > largest ? bits : largest;
+  }
+  return std::bit_cast<float>(largest);
+}
 inline float max_lane(F32x16 x) {
   for (int width = 8; width > 0; width /= 2) {
     for (int i = 0; i < width; ++i) x.v[i] = x.v[i] > x.v[i + width] ? x.v[i] : x.v[i + width];
@@ -136,6 +147,13 @@ inline void store_s8(int8_t* p, F32x16 x) {
   for (int i = 0; i < 16; ++i) {
     p[i] = x.v[i] >= -127.0f && x.v[i] <= 127.0f ? static_cast<int8_t>(x.v[i]) : int8_t{0};
   }
+}
+
+/// The sum of 16 bytes.
+inline int32_t sum_s8(const int8_t* p) {
+  int32_t sum = 0;
+  for (int i = 0; i < 16; ++i) sum += p[i];
+  return sum;
 }
 
 inline U8x64 load_u8(const uint8_t* p) {
@@ -229,42 +247,60 @@ inline U8x64 next_trit(U8x64 x) {
   return each_u8([&](int i) { return 3 * x.v[i]; });
 }
 
-/// Vectors that DotU8 may add before settle(), for weights up to `largest`.
-constexpr int settle_every(int) { return 4; }
+/// Byte by byte, modulo 256.
+inline U8x64 subtract(U8x64 x, int y) {
+  return each_u8([&](int i) { return x.v[i] - y; });
+}
+inline I32x16 load_i32(const int32_t* p) {
+  I32x16 r;
+  std::memcpy(r.v, p, sizeof(r.v));
+  return r;
+}
+inline void store_i32(int32_t* p, I32x16 x) { std::memcpy(p, x.v, sizeof(x.v)); }
+inline I32x16 negative(I32x16 x) {
+  return each_i32([&](int i) { return -x.v[i]; });
+}
 
-/// Sums of products of unsigned weights with signed activations, in 16 rows: row r gains
+/// `start` and the sums of products of weights with signed activations, in 16 rows: row r gains
 /// sum_{i<4} w[4r + i] * a[i].
-struct DotU8 {
-  I32x16 s = {};
-  void add(U8x64 w, const int8_t* a) {
-    for (int r = 0; r < 16; ++r) {
-      for (int i = 0; i < 4; ++i) s.v[r] += static_cast<int32_t>(w.v[4 * r + i]) * a[i];
-    }
-  }
-  void settle() {}
-  [[nodiscard]] I32x16 total() const { return s; }
-};
-/// The same for signed weights.
-struct DotS8 {
-  static constexpr int32_t kBias = 0;  // what add() adds to each weight
-  I32x16 s = {};
+template <typename Byte>
+struct Dot {
+  using Activation = int8_t;
+  I32x16 s;
+  explicit Dot(int32_t start = 0) : s(broadcast_i32(start)) {}
+  explicit Dot(I32x16 start) : s(start) {}
   void add(U8x64 w, const int8_t* a) {
     for (int r = 0; r < 16; ++r) {
       for (int i = 0; i < 4; ++i) {
-        s.v[r] += static_cast<int32_t>(static_cast<int8_t>(w.v[4 * r + i])) * a[i];
+        s.v[r] += static_cast<int32_t>(static_cast<Byte>(w.v[4 * r + i])) * a[i];
       }
     }
   }
   void settle() {}
   [[nodiscard]] I32x16 total() const { return s; }
 };
+using DotU8 = Dot<uint8_t>;
+constexpr int settle_every(int) { return 4; }
 
-/// The dot product for weights that need all eight bits: takes w + kBias as the bytes of w.
-using DotWide = DotS8;
+/// The dot product for weights that need all eight bits: takes w + kWideBias.
+using DotWide = Dot<int8_t>;
 inline constexpr int kWideBias = 0;
+/// Signed bytes as DotWide takes them.
+inline U8x64 wide_bytes(U8x64 x) { return x; }
+
+/// What a sweep over a tile adds up: signed weights.
+using TileDot = Dot<int8_t>;
+using TileDotWide = TileDot;
+inline constexpr bool kSweepsSigned = true;
+inline constexpr bool kSweepsBiased = false;
+constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once.
 inline constexpr int kColumns = 4;
+inline constexpr int kTileColumns = 4;
+/// Activation rows up to which weights that a shift and a mask unpack are unpacked again for each
+/// kColumns of them.
+inline constexpr int kCheapDirectRows = 12;
 inline constexpr int kFloatColumns = 2;
 
 /// Attention: vectors and columns of the score and value kernels, and the columns up to which keys

@@ -54,10 +54,9 @@ Problem make_problem(const FormatInfo& format, uint64_t rows, uint64_t depth, ui
 /// y [tokens, rows] for tokens [first, first + count) of the problem, in one call.
 std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t first,
                             uint64_t count) {
-  std::vector<int8_t> q(count * p.depth);
-  std::vector<float> d(count * p.depth / kScaleBlock + 1);
-  std::vector<float> sums(d.size());
-  std::vector<float> tile(kTileDepth * kFloatPanelRows), partial(count * kFloatPanelRows);
+  std::vector<std::vector<float>> quantised;
+  std::vector<float> tile(kTileDepth * kFloatPanelRows);
+  std::vector<float> sums(linear_sums(p.rows + kIntegerPanelRows, count));
   std::vector<float> y(count * p.rows);
   LinearArgs args{};
   args.weights = p.packed.data();
@@ -70,13 +69,17 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
   args.y = y.data();
   args.y_stride = p.rows;
   args.tile = tile.data();
-  args.sums = partial.data();
+  args.sums = sums.data();
   args.decode_row = p.format->decode_row;
   args.row_bytes = *row_bytes(*p.format, p.depth);
   args.block_values = p.format->block_values;
   args.block_bytes = p.format->block_bytes;
   if (p.weight.layout->panel_rows == kIntegerPanelRows) {
-    args.quantised = {q.data(), d.data(), sums.data(), p.depth};
+    args.quantised.num_rows = count;
+    make_quant_rows(args.quantised, count, p.depth, [&](auto*& array, uint64_t size) {
+      quantised.emplace_back(size * sizeof(*array) / sizeof(float));
+      array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(quantised.back().data());
+    });
     for (uint64_t t = 0; t < count; ++t) {
       kernels.quantise(args.x + t * p.depth, args.quantised, t, 0, p.depth);
     }
@@ -184,7 +187,8 @@ TEST_P(LinearKernel, LargestIntegersDoNotOverflow) {
   for (const FormatInfo& format : kFormats) {
     if (!format.weight || format.block_values == 1) continue;
     const Format id = format.id;
-    Problem p = make_problem(*find_format(id), 16, 256, 1);
+    constexpr uint64_t kTokens = 30;  // enough for the kernels that unpack a panel once
+    Problem p = make_problem(*find_format(id), 16, 256, kTokens);
     const uint64_t bytes = *row_bytes(*p.format, 256);
     std::vector<float> extreme(256);
     for (size_t k = 0; k < 256; ++k) extreme[k] = k % 2 == 0 ? -1.0f : 1.0f;
@@ -197,13 +201,15 @@ TEST_P(LinearKernel, LargestIntegersDoNotOverflow) {
     }
     pack_rows(p.weight, 0, 16, blocks.data());
     for (const float sign : {1.0f, -1.0f}) {
-      for (size_t k = 0; k < 256; ++k) p.x[k] = sign * extreme[k];
-      EXPECT_LT(relative_rmse(p, multiply(*kernels_, p, 0, 1)), 1e-3) << find_format(id)->name;
-      for (size_t k = 0; k < 256; ++k) p.x[k] = sign;
-      const std::vector<float> y = multiply(*kernels_, p, 0, 1);
+      for (size_t k = 0; k < p.x.size(); ++k) p.x[k] = sign * extreme[k % 256];
+      EXPECT_LT(relative_rmse(p, multiply(*kernels_, p, 0, kTokens)), 1e-3) << p.format->name;
+      std::fill(p.x.begin(), p.x.end(), sign);
       double want = 0;
       for (size_t k = 0; k < 256; ++k) want += static_cast<double>(sign) * p.weights[k];
-      EXPECT_NEAR(y[0], want, 1e-2) << find_format(id)->name;
+      for (const uint64_t tokens : {uint64_t{1}, kTokens}) {
+        const std::vector<float> y = multiply(*kernels_, p, 0, tokens);
+        EXPECT_NEAR(y[(tokens - 1) * p.rows], want, 1e-2) << p.format->name << " x " << tokens;
+      }
     }
   }
 }
