@@ -36,6 +36,7 @@ class PatternCompiler {
     emit(tree_.root);
     add({});
     order_table();
+    if (!out_.loops_on_nothing_) out_.dfa_ = PatternDfa(out_.table_, out_.sets_);
   }
 
  private:

@@ -37,7 +37,12 @@ uint32_t PatternSearch::before(uint32_t at) const {
 
 bool PatternSearch::next(PatternMatch& match) {
   const auto size = static_cast<uint32_t>(text_.size());
+  const PatternDfa& dfa = pattern_->dfa_;
   while (at_ <= size) {
+    while (!dfa.empty() && at_ < size && static_cast<uint8_t>(text_[at_]) < 128 &&
+           !dfa.may_begin(static_cast<uint8_t>(text_[at_]))) {
+      ++at_;
+    }
     const uint32_t begin = at_;
     const uint32_t end = match_at(begin);
     const bool found = end != kNone && (end > begin || begin != last_end_);
@@ -53,6 +58,12 @@ bool PatternSearch::next(PatternMatch& match) {
 uint32_t PatternSearch::match_at(uint32_t at) {
   if (steps_left_ < 0 && !has_table_) fill_table(at);
   if (has_table_) return ends_[at - table_from_];
+  if (!pattern_->dfa_.empty()) {
+    uint32_t stop = at;
+    const uint32_t end = pattern_->dfa_.match(text_, at, stop);
+    steps_left_ -= stop - at;
+    if (end != PatternDfa::kUnknown) return end;
+  }
   uint64_t branches = pattern_->empty_starts_;
   if (at < text_.size()) {
     const auto byte = static_cast<uint8_t>(text_[at]);

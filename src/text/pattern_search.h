@@ -20,7 +20,8 @@ struct PatternMatch {
 /// A search through one text at a time; memory is kept from text to text. The pattern and the text
 /// must outlive it.
 ///
-/// It backtracks, which is quick where patterns are used as intended. When that has taken more than
+/// Matches among ASCII characters come from the states of the pattern, where it has some. Elsewhere
+/// it backtracks, which is quick where patterns are used as intended. When that has taken more than
 /// a fixed number of steps per byte of the text, a table over the rest of it (position by position
 /// from its end, the match that begins there) answers instead: steps of the pattern times bytes at
 /// the very worst.

@@ -61,6 +61,8 @@ std::vector<SpecialMatcher::Found> SpecialMatcher::find_all(std::string_view tex
   if (empty()) return found;
   uint32_t state = 0;
   for (size_t i = text.size(); i-- > 0;) {
+    // Most characters end no string.
+    if (state == 0 && from_root_[static_cast<uint8_t>(text[i])] == 0) continue;
     state = next_state(state, static_cast<uint8_t>(text[i]));
     if (states_[state].size > 0) {
       found.push_back({static_cast<uint32_t>(i), states_[state].size, states_[state].token});

@@ -29,9 +29,7 @@ class WordCache {
     const Line& line = lines_[place(key)];
     for (const Entry& entry : line.entries) {
       if (entry.first != key.first || entry.last != key.last || entry.size != key.size) continue;
-      const size_t size = out.size();
-      out.resize(size + entry.num_tokens);
-      for (uint32_t i = 0; i < entry.num_tokens; ++i) out[size + i] = entry.tokens[i];
+      for (uint32_t i = 0; i < entry.num_tokens; ++i) out.push_back(entry.tokens[i]);
       return true;
     }
     return false;

@@ -268,6 +268,9 @@ void Normalizer::add(const JsonField& field) {
       std::find_if(std::begin(kStepTypes), std::end(kStepTypes),
                    [&](const StepType& of_list) { return of_list.name == type.text(); });
   if (known == std::end(kStepTypes)) type.unsupported("normalizer");
+  if (steps_.size() >= kMaxSteps) {
+    fail(Code::Limit, "{}: more than {} steps", field.where(), kMaxSteps);
+  }
   steps_.push_back(known->make(field));
 }
 

@@ -32,6 +32,7 @@ class Normalizer {
   [[nodiscard]] std::string apply(std::string_view text) const;
 
   static constexpr size_t kMaxBytes = size_t{1} << 31;
+  static constexpr size_t kMaxSteps = 64;  // published files have up to seven
 
  private:
   void add(const JsonField& field);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/error.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::tokenizer_json {
@@ -133,6 +134,9 @@ constexpr StageType kStageTypes[] = {
 
 void add_stages(const JsonField& field, Stages& out) {
   const JsonField type = field.at("type");
+  if (out.size() >= kMaxSplitStages) {
+    fail(Code::Limit, "{}: more than {} steps", field.where(), kMaxSplitStages);
+  }
   if (type.text() == "Sequence") {
     for (const JsonField& part : field.at("pretokenizers").items()) add_stages(part, out);
     return;

@@ -38,6 +38,10 @@ struct SplitStage {
   std::string mark = {};
 };
 
+/// The most there may be: a word goes through all of them on the stack. Published files have up to
+/// nine.
+inline constexpr size_t kMaxSplitStages = 64;
+
 /// The stages of the field "pre_tokenizer", which may be null. Errors as JsonField; Unsupported
 /// names a type that is not known.
 std::vector<SplitStage> read_split_stages(const JsonField& field);
