@@ -30,6 +30,7 @@ struct BenchFlags {
   uint64_t repetitions = 5;
   bool json = false;
   OptionFlags model_options;
+  tenon::Log log = warnings();
   // With --clients, a load:
   LoadOptions load;
   std::string prompt_tokens{"128"};
@@ -64,7 +65,8 @@ tenon::Model load_model(const BenchFlags& flags, const tenon::ExtraOptions& opti
   PeakMemory().restart();
   const auto start = std::chrono::steady_clock::now();
   ProgressBar loading("loading");
-  tenon::Model model(flags.model, {.extra = options, .progress = loading.callback()});
+  tenon::Model model(flags.model,
+                     {.extra = options, .progress = loading.callback(), .log = &flags.log});
   run.load_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   loading.clear();

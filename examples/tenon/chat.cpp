@@ -204,8 +204,10 @@ bool command(const std::string& line, Conversation& conversation) {
 void run(const ChatFlags& flags) {
   Conversation conversation(flags);
   ProgressBar loading("loading");
-  const tenon::Model model(flags.model,
-                           {.extra = flags.model_options.values(), .progress = loading.callback()});
+  const tenon::Log log = warnings();
+  const tenon::Model model(
+      flags.model,
+      {.extra = flags.model_options.values(), .progress = loading.callback(), .log = &log});
   loading.clear();
   const tenon::Chat chat(model, {.extra = flags.chat_options.values()});
   tenon::Session session(model, {.extra = flags.session_options.values()});

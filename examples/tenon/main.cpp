@@ -55,6 +55,7 @@ int run(int argc, char** argv) {
   add_inspect(app);
   add_bench(app);
   add_make_model(app);
+  add_plan(app);
   add_backends(app);
   add_grammar(app);
   add_render(app);

@@ -71,8 +71,10 @@ void run(const RunFlags& flags) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   ProgressBar loading("loading");
-  const tenon::Model model(flags.model,
-                           {.extra = flags.model_options.values(), .progress = loading.callback()});
+  const tenon::Log log = warnings();
+  const tenon::Model model(
+      flags.model,
+      {.extra = flags.model_options.values(), .progress = loading.callback(), .log = &log});
   loading.clear();
   const std::chrono::duration<double> load_time = Clock::now() - start;
 

@@ -94,6 +94,13 @@ std::function<bool(double)> ProgressBar::callback() {
   };
 }
 
+tenon::Log warnings() {
+  return {[](uint32_t level, std::string_view line) {
+    const char* const kind = level == TENON_LOG_ERROR ? "error" : "warning";
+    std::fprintf(stderr, "tenon: %s: %s\n", kind, printable(line, 1000).c_str());
+  }};
+}
+
 std::string printable(std::string_view text, size_t limit) {
   std::string out;
   while (!text.empty()) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <tenon/tenon.hpp>
 
 namespace tenon_program {
 
@@ -33,6 +34,10 @@ class ProgressBar {
   bool enabled_;
   int percent_ = -1;
 };
+
+/// Shows what the library warns of on standard error, a line each. Must outlive the models that it
+/// is given to.
+tenon::Log warnings();
 
 /// The text with control characters and ill-formed UTF-8 escaped, so that a model file cannot
 /// command the terminal; cut after `limit` bytes, with an ellipsis.

@@ -81,10 +81,15 @@ class Model {
     std::vector<const tenon_source*> pointers;
     for (const tenon_source& source : raw) pointers.push_back(&source);
     detail::Progress progress{options.progress};
+    const detail::LoadingProgress loading(progress);
     tenon_callbacks callbacks{};
     callbacks.struct_size = sizeof callbacks;
-    callbacks.user = &progress;
-    if (options.progress) callbacks.progress = &detail::Progress::call;
+    if (options.progress) callbacks.progress = &detail::LoadingProgress::call;
+    if (options.log != nullptr) {
+      callbacks.user = const_cast<Log*>(options.log);  // is only handed back
+      callbacks.log_level = options.log->level;
+      callbacks.log = &detail::write_log;
+    }
     tenon_model* loaded = nullptr;
     const tenon_status status = tenon_model_load(pointers.data(), pointers.size(),
                                                  Options(options).get(), &callbacks, &loaded);

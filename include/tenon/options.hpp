@@ -18,6 +18,12 @@ inline namespace v1 {
 /// Keys that the structs below do not name, with their values as text: {{"slice", "256"}}.
 using ExtraOptions = std::vector<std::pair<std::string, std::string>>;
 
+/// Receives what the library has to say, one line at a time, from any thread.
+struct Log {
+  std::function<void(uint32_t level, std::string_view line)> write;
+  uint32_t level = TENON_LOG_WARNING;  ///< the most detailed TENON_LOG_* wanted
+};
+
 struct ModelOptions {
   std::optional<std::string> backend{};
   std::optional<int64_t> threads{};
@@ -32,6 +38,8 @@ struct ModelOptions {
 
   /// Called while loading with 0 <= fraction <= 1; false cancels. May throw.
   std::function<bool(double fraction)> progress{};
+  /// Must outlive the model and everything made from it. What it throws is lost.
+  const Log* log = nullptr;
 };
 
 struct SessionOptions {

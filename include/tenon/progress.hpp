@@ -1,11 +1,13 @@
-// Carries a program's progress function, and what it throws, through the C interface. For the other
-// headers, not for programs.
+// Carries a program's progress and log functions, and what they throw, through the C interface. For
+// the other headers, not for programs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <tenon/error.hpp>
+#include <tenon/options.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -31,6 +33,35 @@ struct Progress {
     v1::check(status);
   }
 };
+
+/// The progress of the loading under way on this thread. A model's callbacks have one `user` for
+/// all, and the log's must live longer than a loading.
+class LoadingProgress {
+ public:
+  explicit LoadingProgress(Progress& progress) : outer_(current()) { current() = &progress; }
+  ~LoadingProgress() { current() = outer_; }
+  LoadingProgress(const LoadingProgress&) = delete;
+  LoadingProgress& operator=(const LoadingProgress&) = delete;
+
+  static int32_t call(void*, double fraction) noexcept {
+    return Progress::call(current(), fraction);
+  }
+
+ private:
+  static Progress*& current() noexcept {
+    thread_local Progress* current = nullptr;
+    return current;
+  }
+  Progress* outer_;  // of a loading whose progress function loads another model
+};
+
+/// The log of a host as the C interface calls it.
+inline void write_log(void* user, uint32_t level, const char* text, uint64_t length) noexcept {
+  try {
+    static_cast<const Log*>(user)->write(level, {text, static_cast<size_t>(length)});
+  } catch (...) {  // a message must not become a failure
+  }
+}
 
 }  // namespace detail
 }  // namespace v1

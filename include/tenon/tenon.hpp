@@ -16,6 +16,7 @@
 #include <tenon/grammar.hpp>
 #include <tenon/model.hpp>
 #include <tenon/options.hpp>
+#include <tenon/plan.hpp>
 #include <tenon/random_model.hpp>
 #include <tenon/sampler.hpp>
 #include <tenon/session.hpp>

@@ -17,8 +17,7 @@ namespace {
 
 constexpr const Architecture* kArchitectures[] = {&kLlama, &kQwen2, &kQwen3};
 
-const Architecture& find_architecture(const ModelFile& file) {
-  const std::string_view name = file.metadata().get_string("general.architecture");
+const Architecture& find_architecture(const ModelFile& file, std::string_view name) {
   std::string known;
   for (const Architecture* architecture : kArchitectures) {
     if (architecture->name == name) return *architecture;
@@ -33,8 +32,14 @@ const Architecture& find_architecture(const ModelFile& file) {
 std::span<const Architecture* const> architectures() { return kArchitectures; }
 
 BuiltProgram build_program(const ModelFile& file, const ProgramOptions& options) {
-  const Architecture& architecture = find_architecture(file);
-  const HyperParameters model = read_hyper_parameters(file);
+  // First: what numbers there are is up to the architecture.
+  (void)find_architecture(file, file.metadata().get_string("general.architecture"));
+  return build_program(file, read_hyper_parameters(file), options);
+}
+
+BuiltProgram build_program(const ModelFile& file, const HyperParameters& model,
+                           const ProgramOptions& options) {
+  const Architecture& architecture = find_architecture(file, model.architecture);
   ProgramBuilder builder;
   TensorBinder tensors(file, builder);
   const Slot logits = architecture.build(model, options, tensors, builder);

@@ -35,5 +35,8 @@ struct BuiltProgram {
 /// Reads no weights but rope divisors. Throws Unsupported naming the architecture and the known
 /// ones; else as read_hyper_parameters and TensorBinder.
 BuiltProgram build_program(const ModelFile& file, const ProgramOptions& options);
+/// The same with numbers of the caller's in place of the file's.
+BuiltProgram build_program(const ModelFile& file, const HyperParameters& model,
+                           const ProgramOptions& options);
 
 }  // namespace tenon

@@ -18,6 +18,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/reserving_system.h"
 #include "base/system.h"
 
 namespace tenon {
@@ -88,8 +89,8 @@ class RealSystem : public System {
     const uint64_t extra = large ? kHugePageBytes : 0;
     if (size_bytes == 0 || size_bytes > SIZE_MAX - extra - page_bytes()) return nullptr;
     const uint64_t size = round_up(size_bytes, page_bytes());
-    void* pages =
-        ::mmap(nullptr, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* pages = ::mmap(nullptr, size + extra, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | map_flags(), -1, 0);
     if (pages == MAP_FAILED) return nullptr;
     // Gives back what lies before the first 2 MiB border and behind the block.
     const auto begin = reinterpret_cast<uintptr_t>(pages);
@@ -250,6 +251,10 @@ class RealSystem : public System {
     return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
   }
 
+ protected:
+  /// More flags for map_pages.
+  [[nodiscard]] virtual int map_flags() const noexcept { return 0; }
+
  private:
   static uint64_t page_bytes() noexcept { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
   static uint64_t round_up(uint64_t value, uint64_t alignment) noexcept {
@@ -290,7 +295,22 @@ class HostMemorySystem : public RealSystem {
   HostAllocator allocator_;
 };
 
+class ReservingSystem : public RealSystem {
+ protected:
+  [[nodiscard]] int map_flags() const noexcept override { return MAP_NORESERVE; }
+};
+
 }  // namespace
+
+std::shared_ptr<System> reserving_system() { return std::make_shared<ReservingSystem>(); }
+
+uint64_t resident_memory() noexcept {
+  char text[128];
+  unsigned long long pages = 0;
+  if (!read_kernel_file("/proc/self/statm", text)) return 0;
+  if (std::sscanf(text, "%*u %llu", &pages) != 1) return 0;
+  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
 
 std::shared_ptr<System> System::real() { return std::make_shared<RealSystem>(); }
 

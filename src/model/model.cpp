@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "file/open.h"
+#include "model/program_facts.h"
 #include "model/runtime.h"
 #include "model/tokenizer_file.h"
 #include "program/cache_types.h"
@@ -41,14 +42,6 @@ void check_options(const ModelOptions& options) {
   }
 }
 
-ProgramOptions program_options(const ModelOptions& options) {
-  ProgramOptions program;
-  program.cache_type = cache_type_of(options);
-  program.block_tokens = kBlockTokens;
-  program.limits = {options.slice, options.slice};
-  return program;
-}
-
 /// Bytes of one block if it holds nothing but keys and values.
 uint64_t plain_block_bytes(const tenon_kv_group& group) {
   const CacheTypeInfo& type = *find_cache_type(group.type);
@@ -58,6 +51,27 @@ uint64_t plain_block_bytes(const tenon_kv_group& group) {
 }
 
 }  // namespace
+
+ProgramOptions program_options(const ModelOptions& options) {
+  ProgramOptions program;
+  program.cache_type = cache_type_of(options);
+  program.block_tokens = kBlockTokens;
+  program.limits = {options.slice, options.slice};
+  return program;
+}
+
+ModelOptions runtime_options(const ModelOptions& options) {
+  ModelOptions copy;
+  copy.backend = options.backend;
+  copy.threads = options.threads;
+  copy.executor = options.executor;
+  copy.cache_type = options.cache_type;
+  copy.slice = options.slice;
+  copy.isa = options.isa;
+  copy.plugin_paths = options.plugin_paths;
+  copy.system = options.system;
+  return copy;
+}
 
 std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions options) {
   check_options(options);
@@ -153,19 +167,32 @@ std::string_view Model::backend_name() const {
   return can_run() ? runtime_->backend_name() : std::string_view();
 }
 
-StepWork Model::step_work() const {
-  const Program& plan = program();
+StepWork Model::step_work() const { return tenon::step_work(program()); }
+
+StepWork step_work(const Program& program) {
   StepWork work;
-  for (const tenon_op& op : plan.ops()) {
+  for (const tenon_op& op : program.ops()) {
     if (op.kind != TENON_OP_LINEAR) continue;
-    const tenon_slot& weight = plan.slots()[op.inputs[1]];
-    const bool every_token = plan.slots()[op.output].row_class == TENON_ROWS_TOKENS;
+    const tenon_slot& weight = program.slots()[op.inputs[1]];
+    const bool every_token = program.slots()[op.output].row_class == TENON_ROWS_TOKENS;
     (every_token ? work.token_multiplications : work.output_multiplications) +=
         weight.rows * weight.columns;
     work.weight_bytes += weight.rows * *row_bytes(*find_format(weight.type), weight.columns);
   }
   return work;
 }
+
+uint64_t attention_multiplications(const Program& program) {
+  uint64_t sum = 0;
+  for (const tenon_op& op : program.ops()) {
+    if (op.kind != TENON_OP_ATTENTION) continue;
+    const tenon_kv_group& group = program.groups()[op.params.attention.group];
+    sum += op.params.attention.heads * (uint64_t{group.key_dim} + group.value_dim);
+  }
+  return sum;
+}
+
+uint64_t loading_bytes_per_thread() { return LoadOptions{}.chunk_bytes; }
 
 uint32_t Model::default_context() const {
   if (options_.context != 0) return options_.context;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "sampler/candidates_memory.h"
 
 namespace tenon {
 namespace {
@@ -39,11 +40,10 @@ float largest(std::span<const float> values, bool& bad) {
 
 void Candidates::reserve(size_t vocab) {
   if (vocab <= capacity_) return;
-  constexpr size_t kArrays = 5;
   if (vocab > size_t{std::numeric_limits<int32_t>::max()}) {
     fail(Code::Limit, "sampler: {} logits are more than token ids", vocab);
   }
-  Buffer memory(system_, vocab * kArrays * sizeof(float), "sampler candidates");
+  Buffer memory(system_, candidates_bytes(vocab), "sampler candidates");
   memory_ = std::move(memory);
   std::byte* next = memory_.data();
   const auto take = [&next, vocab] {

@@ -213,4 +213,23 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_engine_figures, idle_blocks_taken, 184);
 }
 
+TEST(Layout, Planning) {
+  expect_struct<tenon_hardware>(112);
+  EXPECT_FIELD(tenon_hardware, threads, 4);
+  EXPECT_FIELD(tenon_hardware, memory_bytes, 8);
+  EXPECT_FIELD(tenon_hardware, process_bytes, 16);
+  EXPECT_FIELD(tenon_hardware, decode_bytes_per_second, 24);
+  EXPECT_FIELD(tenon_hardware, prefill_multiplications_per_second, 88);
+  EXPECT_FIELD(tenon_hardware, cache_bytes_per_second, 96);
+  EXPECT_FIELD(tenon_hardware, attention_multiplications_per_second, 104);
+  expect_struct<tenon_plan_figures>(112);
+  EXPECT_FIELD(tenon_plan_figures, fits, 4);
+  EXPECT_FIELD(tenon_plan_figures, context, 8);
+  EXPECT_FIELD(tenon_plan_figures, process_bytes, 24);
+  EXPECT_FIELD(tenon_plan_figures, total_bytes, 64);
+  EXPECT_FIELD(tenon_plan_figures, max_context, 72);
+  EXPECT_FIELD(tenon_plan_figures, fitting_cache_type, 88);
+  EXPECT_FIELD(tenon_plan_figures, decode_tokens_per_second, 104);
+}
+
 }  // namespace

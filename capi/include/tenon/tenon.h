@@ -5,7 +5,7 @@
  * This file is the manual. Reading order:
  *   1 conventions   2 the short way   3 errors, version   4 options   5 models: sources, callbacks
  *   6 what is in a model   7 tokenizer   8 sessions   9 samplers   10 backends   11 engines
- *   12 grammars   13 random models   14 chats
+ *   12 grammars   13 random models   14 chats   15 planning
  *
  * A whole program, without its error handling (examples/hello_c has it):
  *
@@ -1060,6 +1060,68 @@ TENON_API tenon_status tenon_chat_reply_finish(tenon_chat_reply* reply,
  * reply. */
 TENON_API tenon_status tenon_chat_reply_message(tenon_chat_reply* reply, const char** json,
                                                 size_t* length);
+
+/* ---- 15. Planning ------------------------------------------------------------------------------
+ *
+ * What a model will take and how fast it will be, before its weights are read:
+ *
+ *   tenon_options_set_bool(options, "inspect", 1);     with "cache_type", "threads", ... as wanted
+ *   tenon_model_open("model.gguf", options, &model);   reads the header and the vocabulary
+ *   tenon_measure_hardware(model, TENON_MEASURE_SPEED, &hardware);
+ *   tenon_plan(model, 8192, 4, &hardware, &plan);
+ */
+
+/* A machine as planning sees it. Fill it in yourself, or have it measured. Speeds are those of all
+ * threads together; 0: not known, and nothing is predicted from it. */
+typedef struct tenon_hardware {
+  uint32_t struct_size;
+  uint32_t threads;       /* that compute; at least 1 */
+  uint64_t memory_bytes;  /* that the process may take, what it holds now included */
+  uint64_t process_bytes; /* what it holds besides weights, cache and what computing takes */
+  /* Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128 sequences get
+   * through in a second: the first is the bandwidth of the memory as far as the kernels use it. */
+  double decode_bytes_per_second[8];
+  double prefill_multiplications_per_second;   /* in the matrices, while a prompt is computed */
+  double cache_bytes_per_second;               /* that attention reads of the cache in decoding */
+  double attention_multiplications_per_second; /* of attention, while a prompt is computed */
+} tenon_hardware;
+
+#define TENON_MEASURE_SPEED 1u
+
+/* Finds out about this machine, for this model and its options. Memory and threads cost nothing;
+ * process_bytes is what the process holds at this moment, the model's header and vocabulary
+ * included. With TENON_MEASURE_SPEED the speeds, too: some of the model's layers run with made-up
+ * weights, for seconds and in up to 1.5 GiB of memory. flags: 0 or TENON_MEASURE_SPEED.
+ * STATE for a file that holds a vocabulary only, NO_MEMORY. Any thread. */
+TENON_API tenon_status tenon_measure_hardware(const tenon_model* model, uint32_t flags,
+                                              tenon_hardware* hardware);
+
+typedef struct tenon_plan_figures {
+  uint32_t struct_size;
+  uint32_t fits;       /* total_bytes is no more than the hardware's memory_bytes */
+  uint64_t context;    /* as asked for; of 0, what a session gets by default */
+  uint64_t sessions;
+  uint64_t process_bytes; /* the following add up to total_bytes, but for the short peak of loading */
+  uint64_t weights_bytes; /* as they are stored for computing */
+  uint64_t scratch_bytes; /* activations, work memory of the threads, logits of a step */
+  uint64_t kv_bytes;      /* of all sessions with full contexts: the least "cache_bytes" for them */
+  uint64_t session_bytes; /* of one session: its part of the cache, logits, text, sampler */
+  uint64_t total_bytes;   /* what the process holds at its peak */
+  /* What fits, with all else as it is; 0 or "" where nothing does. */
+  uint64_t max_context;
+  uint64_t max_sessions;
+  const char* fitting_cache_type; /* the one of most bits, at most the model's; lives for ever */
+  /* When all contexts are full; 0 where the hardware's speeds are not known. */
+  double prefill_tokens_per_second; /* of a prompt as long as the context, from its beginning */
+  double decode_tokens_per_second;  /* of all sessions together */
+} tenon_plan_figures;
+
+/* A pure function: equal arguments, equal plans; no weights are read and nothing is measured.
+ * model: its header is enough ("inspect"); its options say cache_type, slice and backend.
+ * context, sessions: 0 for the default context, and for one.
+ * ARGUMENT for sizes that cannot be, STATE for a file that holds a vocabulary only. Any thread. */
+TENON_API tenon_status tenon_plan(const tenon_model* model, uint64_t context, uint64_t sessions,
+                                  const tenon_hardware* hardware, tenon_plan_figures* plan);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,168 @@
+// tenon plan: what a model will take and how fast it will be, before it is loaded; or, with
+// --measure, loading it and measuring both.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tenon/tenon.hpp>
+
+#include "bench_report.h"
+#include "commands.h"
+#include "failure.h"
+#include "format_text.h"
+#include "option_flags.h"
+#include "plan_check.h"
+#include "terminal.h"
+
+namespace tenon_program {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct PlanFlags {
+  std::string model;
+  uint64_t context = 0;
+  uint64_t sessions = 1;
+  uint64_t memory_bytes = 0;
+  bool no_speed = false;
+  bool measure = false;
+  bool json = false;
+  OptionFlags model_options;
+};
+
+ordered_json hardware_json(const tenon_hardware& hardware) {
+  ordered_json json = {{"threads", hardware.threads},
+                       {"memory_bytes", hardware.memory_bytes},
+                       {"process_bytes", hardware.process_bytes}};
+  for (const double rate : hardware.decode_bytes_per_second) {
+    json["decode_bytes_per_second"].push_back(rate);
+  }
+  json["prefill_multiplications_per_second"] = hardware.prefill_multiplications_per_second;
+  json["cache_bytes_per_second"] = hardware.cache_bytes_per_second;
+  json["attention_multiplications_per_second"] = hardware.attention_multiplications_per_second;
+  return json;
+}
+
+ordered_json plan_json(const tenon_plan_figures& plan, const tenon_hardware& hardware) {
+  return {{"context", plan.context},
+          {"sessions", plan.sessions},
+          {"process_bytes", plan.process_bytes},
+          {"weights_bytes", plan.weights_bytes},
+          {"scratch_bytes", plan.scratch_bytes},
+          {"kv_bytes", plan.kv_bytes},
+          {"session_bytes", plan.session_bytes},
+          {"total_bytes", plan.total_bytes},
+          {"fits", plan.fits != 0},
+          {"max_context", plan.max_context},
+          {"max_sessions", plan.max_sessions},
+          {"fitting_cache_type", plan.fitting_cache_type},
+          {"prefill_tokens_per_second", plan.prefill_tokens_per_second},
+          {"decode_tokens_per_second", plan.decode_tokens_per_second},
+          {"hardware", hardware_json(hardware)}};
+}
+
+std::string row(const char* title, uint64_t bytes, const std::string& remark = "") {
+  return format_text("%-16s %12s%s%s\n", title, size_text(bytes).c_str(),
+                     remark.empty() ? "" : "  ", remark.c_str());
+}
+
+/// What to change, one line each; empty where nothing helps.
+std::string advice(const tenon_plan_figures& plan) {
+  std::string text;
+  if (plan.max_context != 0) {
+    text += format_text("  --context %llu\n", static_cast<unsigned long long>(plan.max_context));
+  }
+  if (plan.max_sessions != 0) {
+    text += format_text("  --sessions %llu\n", static_cast<unsigned long long>(plan.max_sessions));
+  }
+  if (*plan.fitting_cache_type != '\0') {
+    text += std::string("  --cache-type ") + plan.fitting_cache_type + "\n";
+  }
+  return text;
+}
+
+std::string plan_text(const tenon_plan_figures& plan, const tenon_hardware& hardware) {
+  std::string text = format_text("%llu sessions of %llu positions, %u threads\n\n",
+                                 static_cast<unsigned long long>(plan.sessions),
+                                 static_cast<unsigned long long>(plan.context), hardware.threads);
+  text += row("process", plan.process_bytes, "header, vocabulary, program");
+  text += row("weights", plan.weights_bytes);
+  text += row("scratch", plan.scratch_bytes);
+  text += row("sessions", plan.session_bytes * plan.sessions,
+              size_text(plan.session_bytes) + " each; " + size_text(plan.kv_bytes) +
+                  " of it cache (--cache-bytes " + std::to_string(plan.kv_bytes) + ")");
+  text += row("peak", plan.total_bytes, "of " + size_text(hardware.memory_bytes));
+  if (plan.fits != 0) {
+    text += format_text("\nfits; so do %llu positions, or %llu sessions\n",
+                        static_cast<unsigned long long>(plan.max_context),
+                        static_cast<unsigned long long>(plan.max_sessions));
+  } else {
+    const std::string changes = advice(plan);
+    text += changes.empty() ? "\ndoes not fit, whatever the context: choose a smaller model\n"
+                            : "\ndoes not fit; one of these would\n" + changes;
+  }
+  if (plan.decode_tokens_per_second > 0) {
+    text += format_text(
+        "\nprefill %.1f tokens/s over the whole context, decode %.1f tokens/s behind it%s\n",
+        plan.prefill_tokens_per_second, plan.decode_tokens_per_second,
+        plan.sessions > 1 ? ", all sessions together" : "");
+  }
+  return text;
+}
+
+void make_plan(const PlanFlags& flags) {
+  const tenon::Model model(flags.model, {.inspect = true, .extra = flags.model_options.values()});
+  tenon_hardware hardware = tenon::measure_hardware(model, !flags.no_speed);
+  if (flags.memory_bytes != 0) hardware.memory_bytes = flags.memory_bytes;
+  const tenon_plan_figures plan =
+      tenon::plan(model, hardware, {.context = flags.context, .sessions = flags.sessions});
+  print(flags.json ? json_text(plan_json(plan, hardware)) : plan_text(plan, hardware));
+  flush();
+}
+
+void measure(const PlanFlags& flags) {
+  const PlanCheck check =
+      check_plan(flags.model, flags.model_options.values(), flags.context, flags.sessions);
+  const ordered_json json = {{"context", check.context},
+                             {"sessions", flags.sessions},
+                             {"peak_bytes", check.peak_bytes},
+                             {"prefill_tokens_per_second", check.prefill_tokens_per_second},
+                             {"decode_tokens_per_second", check.decode_tokens_per_second}};
+  print(flags.json
+            ? json_text(json)
+            : row("peak", check.peak_bytes) +
+                  format_text("\nprefill %.1f tokens/s, decode %.1f tokens/s\n",
+                              check.prefill_tokens_per_second, check.decode_tokens_per_second));
+  flush();
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  auto flags = std::make_shared<PlanFlags>();
+  CLI::App* command = app.add_subcommand(
+      "plan", "Tell what a model will take in memory and how fast it will be, without loading it");
+  command->add_option("MODEL", flags->model, "GGUF file")->required();
+  command
+      ->add_option("--context", flags->context, "Positions of each session (default: a session's)")
+      ->type_name("N");
+  command->add_option("--sessions", flags->sessions, "Sessions with full contexts (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 20));
+  CLI::Option* memory = command
+                            ->add_option("--memory", flags->memory_bytes,
+                                         "Bytes that the process may take (default: what is free)")
+                            ->type_name("N");
+  CLI::Option* no_speed = command->add_flag("--no-speed", flags->no_speed,
+                                            "Do not measure the machine: memory only, at once");
+  command
+      ->add_flag("--measure", flags->measure,
+                 "Load the model, fill the contexts and measure instead: what the plan predicts")
+      ->excludes(memory)
+      ->excludes(no_speed);
+  command->add_flag("--json", flags->json, "Print JSON");
+  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
+  command->callback([flags] { flags->measure ? measure(*flags) : make_plan(*flags); });
+}
+
+}  // namespace tenon_program

@@ -1,0 +1,70 @@
+#include "plan_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "bench_machine.h"
+#include "random.h"
+#include "terminal.h"
+
+namespace tenon_program {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Tokens that each session decodes at the end of its context.
+constexpr uint64_t kDecoded = 32;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+PlanCheck check_plan(const std::string& path, const tenon::ExtraOptions& options, uint64_t context,
+                     uint64_t sessions) {
+  const tenon::Log log = warnings();
+  const tenon::Model model(path, {.extra = options, .log = &log});
+  tenon::Engine engine(model, {.prefix_cache = false});
+  const tenon::Sampler greedy({.temperature = 0.0});
+  std::vector<tenon::Session> texts;
+  for (uint64_t i = 0; i < sessions; ++i) {
+    texts.push_back(engine.open_session({.context = static_cast<int64_t>(context)}));
+  }
+  PlanCheck check;
+  check.context = texts[0].context();
+  const uint64_t decoded = std::min(kDecoded, check.context - 1);
+  std::vector<tenon::Token> prompt(check.context - decoded);
+  auto start = Clock::now();
+  for (uint64_t i = 0; i < sessions; ++i) {
+    spread_tokens(prompt, model.info().vocabulary, i);
+    texts[i].append(prompt);
+    texts[i].prefill();
+  }
+  check.prefill_tokens_per_second =
+      static_cast<double>(sessions * prompt.size()) / seconds_since(start);
+  std::vector<tenon::Request> requests;
+  for (tenon::Session& text : texts) {
+    tenon::Submission what;
+    what.ignore_end = true;
+    what.sampler = &greedy;
+    what.max_tokens = decoded;
+    requests.push_back(tenon::submit(text, what));
+  }
+  // The first step computes the last token of each prompt again; the clock starts behind it.
+  for (tenon::Request& request : requests) (void)request.next();
+  start = Clock::now();
+  const uint64_t before = engine.metrics().generated_tokens;
+  for (tenon::Request& request : requests) {
+    while (request.wait(-1).finish == TENON_FINISH_NONE) {
+    }
+  }
+  const uint64_t tokens = engine.metrics().generated_tokens - before;
+  check.decode_tokens_per_second = static_cast<double>(tokens) / seconds_since(start);
+  check.peak_bytes = PeakMemory().bytes();
+  return check;
+}
+
+}  // namespace tenon_program

@@ -1,0 +1,167 @@
+#include "plan/hardware.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/reserving_system.h"
+#include "engine/device_slabs.h"
+#include "engine/sequence.h"
+#include "engine/step_builder.h"
+#include "kv/block_pool.h"
+#include "model/program_facts.h"
+#include "model/runtime.h"
+#include "plan/probe_model.h"
+#include "weights/loader.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint32_t kMostSequences = 1u << (kNumDecodeSizes - 1);
+/// Of a prompt: more would take longer to measure and not be faster per token.
+constexpr uint32_t kPromptTokens = 128;
+/// Positions before what is computed, when attention is measured.
+constexpr uint32_t kDepth = 4096;
+constexpr int kRounds = 3;
+
+/// The steps of a probe: its executable, its cache and the sequences in it.
+class Probe {
+ public:
+  Probe(const Model& model, const ModelOptions& options)
+      : system_(options.system),
+        probe_(make_probe_model(model, affordable_bytes(), kMostSequences)),
+        runtime_(Runtime::create(program(), options)),
+        slabs_(*runtime_) {
+    LoadOptions load;
+    load.team = &runtime_->team();
+    load.system = system_;
+    load_weights(*probe_.file, probe_.built.tensors, *runtime_, load);
+    runtime_->seal();
+    for (uint32_t group = 0; group < program().groups().size(); ++group) {
+      BlockPoolOptions pool;
+      pool.block_bytes = runtime_->kv_block_bytes(group);
+      pool.block_tokens = program().groups()[group].block_tokens;
+      pools_.push_back(std::make_shared<BlockPool>(slabs_, pool));
+    }
+    logits_ = Buffer(system_, kMostSequences * probe_.built.model.vocab * sizeof(float),
+                     "logits of a probe");
+    builder_ = std::make_unique<StepBuilder>(program().view().max_tokens, pools_);
+  }
+
+  [[nodiscard]] const Program& program() const { return probe_.built.program; }
+
+  /// What the cache holds for one position, in all layers.
+  [[nodiscard]] double cache_bytes_per_position() const {
+    double bytes = 0;
+    for (const auto& pool : pools_) {
+      bytes += static_cast<double>(pool->block_bytes()) / pool->block_tokens();
+    }
+    return bytes;
+  }
+
+  /// Seconds of a step of `count` sequences that compute `tokens` each behind `depth` others; the
+  /// median of some rounds.
+  double step_seconds(uint32_t count, uint32_t tokens, uint32_t depth) {
+    std::vector<Sequence> sequences;
+    for (uint32_t i = 0; i < count; ++i) sequences.push_back(sequence_at(depth, tokens, i));
+    builder_->clear();
+    for (Sequence& sequence : sequences) {
+      sequence.prepare(tokens);
+      builder_->add(sequence, tokens, 1);
+    }
+    const tenon_step& step = builder_->finish(reinterpret_cast<float*>(logits_.data()), nullptr);
+    std::vector<uint64_t> times;
+    for (int round = 0; round <= kRounds; ++round) {
+      const uint64_t start = system_->now_ns();
+      runtime_->run(step);
+      if (round > 0) times.push_back(system_->now_ns() - start);
+    }
+    std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
+    return static_cast<double>(times[kRounds / 2]) * 1e-9;
+  }
+
+ private:
+  [[nodiscard]] uint64_t affordable_bytes() const {
+    return std::min(kProbeBytes, system_->available_memory() / 2);
+  }
+
+  /// A sequence whose first `depth` positions hold something in the cache.
+  Sequence sequence_at(uint32_t depth, uint32_t tokens, uint32_t number) {
+    Sequence sequence(pools_, depth + tokens);
+    std::vector<Token> text(depth + tokens);
+    for (uint32_t i = 0; i < text.size(); ++i) {
+      text[i] =
+          static_cast<Token>((uint64_t{i} * 7919 + number * 104729) % probe_.built.model.vocab);
+    }
+    sequence.append(text);
+    if (depth == 0) return sequence;
+    sequence.prepare(depth);
+    sequence.commit(depth);
+    for (const BlockTable& table : sequence.tables()) {
+      // An ordinary small number in every type of cache; untouched pages would all be one.
+      const std::vector<std::byte> filled(table.pool().block_bytes(), std::byte{0x11});
+      for (const uint32_t block : table.blocks()) table.pool().write(block, filled.data());
+    }
+    return sequence;
+  }
+
+  std::shared_ptr<System> system_;
+  ProbeModel probe_;
+  std::unique_ptr<Runtime> runtime_;
+  DeviceSlabs slabs_;
+  std::vector<std::shared_ptr<BlockPool>> pools_;
+  Buffer logits_;
+  std::unique_ptr<StepBuilder> builder_;
+};
+
+/// 0 for what was too short to be measured.
+double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
+
+ModelOptions probe_options(const Model& model) {
+  ModelOptions options = runtime_options(model.options());
+  options.slice = kMostSequences;
+  return options;
+}
+
+}  // namespace
+
+Hardware measure_memory(const Model& model) {
+  const ModelOptions& options = model.options();
+  Hardware hardware;
+  hardware.threads = options.executor       ? options.executor->concurrency
+                     : options.threads != 0 ? options.threads
+                                            : options.system->num_usable_cpus();
+  hardware.process_bytes = resident_memory();
+  const uint64_t available = options.system->available_memory();
+  hardware.memory_bytes = available + std::min(hardware.process_bytes, UINT64_MAX - available);
+  return hardware;
+}
+
+Hardware measure_hardware(const Model& model) {
+  Hardware hardware = measure_memory(model);
+  Probe probe(model, probe_options(model));
+  const StepWork work = step_work(probe.program());
+  const auto bytes = static_cast<double>(work.weight_bytes);
+  double single = 0;
+  for (uint32_t i = 0; i < kNumDecodeSizes; ++i) {
+    const double seconds = probe.step_seconds(1u << i, 1, 0);
+    if (i == 0) single = seconds;
+    hardware.decode_bytes_per_second[i] = rate(bytes, seconds);
+  }
+  const double deep = probe.step_seconds(1, 1, kDepth);
+  hardware.cache_bytes_per_second = rate(kDepth * probe.cache_bytes_per_position(), deep - single);
+  const double prompt = probe.step_seconds(1, kPromptTokens, 0);
+  hardware.prefill_multiplications_per_second = rate(
+      static_cast<double>(kPromptTokens * work.token_multiplications + work.output_multiplications),
+      prompt);
+  const double deep_prompt = probe.step_seconds(1, kPromptTokens, kDepth);
+  hardware.attention_multiplications_per_second =
+      rate(static_cast<double>(uint64_t{kPromptTokens} * kDepth *
+                               attention_multiplications(probe.program())),
+           deep_prompt - prompt);
+  return hardware;
+}
+
+}  // namespace tenon

@@ -1,0 +1,196 @@
+#include "plan/planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arch/architectures.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/reserving_system.h"
+#include "model/program_facts.h"
+#include "model/runtime.h"
+#include "program/cache_types.h"
+#include "sampler/candidates_memory.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint64_t kMaxContext = std::numeric_limits<int32_t>::max();
+constexpr uint64_t kMaxSessions = uint64_t{1} << 20;
+
+/// What a model takes with one type of cache. The backend's sizes are its own: it compiles the
+/// program into memory that is address space only.
+class Needs {
+ public:
+  Needs(const Model& model, std::string_view cache_type, const Hardware& hardware)
+      : vocab_(model.hyper_parameters().vocab),
+        threads_(hardware.threads),
+        process_bytes_(hardware.process_bytes) {
+    ModelOptions options = runtime_options(model.options());
+    options.cache_type = cache_type;
+    options.threads = hardware.threads;
+    options.system = reserving_system();
+    slice_ = options.slice;
+    const BuiltProgram built = build_program(model.file(), program_options(options));
+    const std::unique_ptr<Runtime> runtime = Runtime::create(built.program, options);
+    weights_bytes_ = runtime->memory_bytes(TENON_MEMORY_WEIGHTS);
+    backend_scratch_bytes_ = runtime->memory_bytes(TENON_MEMORY_SCRATCH);
+    for (uint32_t group = 0; group < built.program.groups().size(); ++group) {
+      groups_.push_back(
+          {runtime->kv_block_bytes(group), built.program.groups()[group].block_tokens});
+    }
+  }
+
+  [[nodiscard]] uint64_t weights_bytes() const { return weights_bytes_; }
+  [[nodiscard]] uint64_t kv_bytes_per_session(uint64_t context) const {
+    uint64_t bytes = 0;
+    for (const Group& group : groups_) {
+      const uint64_t blocks = (context + group.block_tokens - 1) / group.block_tokens;
+      bytes = checked_add(bytes, checked_mul(blocks, group.block_bytes, "KV cache"), "KV cache");
+    }
+    return bytes;
+  }
+  /// Cache bytes that attention reads for a token behind `context` others.
+  [[nodiscard]] double cache_read_bytes(uint64_t context) const {
+    double bytes = 0;
+    for (const Group& group : groups_) {
+      bytes += static_cast<double>(group.block_bytes) / group.block_tokens *
+               static_cast<double>(context);
+    }
+    return bytes;
+  }
+  [[nodiscard]] uint64_t session_bytes(uint64_t context) const {
+    const uint64_t logits = vocab_ * sizeof(float);
+    const uint64_t text = context * sizeof(int32_t);
+    return checked_add(kv_bytes_per_session(context), logits + text + candidates_bytes(vocab_),
+                       "session");
+  }
+  [[nodiscard]] uint64_t scratch_bytes(uint64_t sessions) const {
+    const uint64_t rows = std::min<uint64_t>(sessions, slice_);
+    return backend_scratch_bytes_ + rows * vocab_ * sizeof(float);
+  }
+  /// At its peak: while weights are loaded, or when everything is full.
+  [[nodiscard]] uint64_t total_bytes(uint64_t context, uint64_t sessions) const {
+    const uint64_t loading = loading_bytes_per_thread() * threads_;
+    const uint64_t full = checked_add(
+        scratch_bytes(sessions), checked_mul(sessions, session_bytes(context), "sessions"), "plan");
+    return checked_add(process_bytes_ + weights_bytes_, std::max(loading, full), "plan");
+  }
+
+ private:
+  struct Group {
+    uint64_t block_bytes;
+    uint32_t block_tokens;
+  };
+  uint64_t vocab_;
+  uint32_t threads_;
+  uint64_t process_bytes_;
+  uint32_t slice_ = 0;
+  uint64_t weights_bytes_ = 0;
+  uint64_t backend_scratch_bytes_ = 0;
+  std::vector<Group> groups_;
+};
+
+/// The largest n in 1..most for which fits(n), which is true up to some n; 0 when there is none.
+template <typename Fits>
+uint64_t largest(uint64_t most, Fits fits) {
+  uint64_t low = 0;
+  for (uint64_t high = most; low < high;) {
+    const uint64_t middle = high - (high - low) / 2;
+    fits(middle) ? low = middle : high = middle - 1;
+  }
+  return low;
+}
+
+/// Of the types that fit, the one of most bits, but no more than the model was opened with.
+std::string_view fitting_cache_type(const Model& model, const Plan& plan,
+                                    const Hardware& hardware) {
+  const CacheTypeInfo& own = *find_cache_type(model.options().cache_type);
+  const CacheTypeInfo* best = nullptr;
+  for (const CacheTypeInfo& type : kCacheTypes) {
+    if (type.bits > own.bits || (best != nullptr && type.bits <= best->bits)) continue;
+    const Needs needs(model, type.name, hardware);
+    if (needs.total_bytes(plan.context, plan.sessions) <= hardware.memory_bytes) best = &type;
+  }
+  return best != nullptr ? best->name : std::string_view();
+}
+
+/// Between the sizes that were measured, on a line over the logarithm of the size; beyond them the
+/// time grows with the sequences. Bytes per second.
+double decode_rate(const Hardware& hardware, uint64_t sessions) {
+  const double size = std::log2(static_cast<double>(sessions));
+  const auto last = static_cast<double>(kNumDecodeSizes - 1);
+  const auto& rates = hardware.decode_bytes_per_second;
+  if (size >= last) return rates.back() * std::exp2(last - size);
+  const auto index = static_cast<size_t>(size);
+  const double part = size - std::floor(size);
+  // Times, not rates, are what grows about evenly.
+  if (rates[index] <= 0 || rates[index + 1] <= 0) return 0;
+  return 1 / ((1 - part) / rates[index] + part / rates[index + 1]);
+}
+
+double decode_speed(const Model& model, const Needs& needs, const Plan& plan,
+                    const Hardware& hardware) {
+  const double matrices = decode_rate(hardware, plan.sessions);
+  if (matrices <= 0) return 0;
+  const double cache = static_cast<double>(plan.sessions) * needs.cache_read_bytes(plan.context);
+  const double reading =
+      hardware.cache_bytes_per_second > 0 ? cache / hardware.cache_bytes_per_second : 0;
+  const double seconds = static_cast<double>(model.step_work().weight_bytes) / matrices + reading;
+  return static_cast<double>(plan.sessions) / seconds;
+}
+
+double prefill_speed(const Model& model, const Plan& plan, const Hardware& hardware) {
+  if (hardware.prefill_multiplications_per_second <= 0) return 0;
+  const auto context = static_cast<double>(plan.context);
+  const double matrices = static_cast<double>(model.step_work().token_multiplications) /
+                          hardware.prefill_multiplications_per_second;
+  // A token sees half of the context in the mean.
+  const double seen = static_cast<double>(attention_multiplications(model.program())) * context / 2;
+  const double attention = hardware.attention_multiplications_per_second > 0
+                               ? seen / hardware.attention_multiplications_per_second
+                               : 0;
+  return 1 / (matrices + attention);
+}
+
+}  // namespace
+
+Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& hardware) {
+  Plan plan;
+  plan.context = request.context == 0 ? model.default_context() : request.context;
+  plan.sessions = std::max<uint64_t>(1, request.sessions);
+  plan.threads = hardware.threads;
+  if (plan.context > kMaxContext) {
+    fail(Code::Argument, "plan: context is {}, not in 0..{}", plan.context, kMaxContext);
+  }
+  if (plan.sessions > kMaxSessions) {
+    fail(Code::Argument, "plan: sessions is {}, not in 0..{}", plan.sessions, kMaxSessions);
+  }
+  if (hardware.threads == 0 || hardware.threads > ThreadTeam::kMaxThreads) {
+    fail(Code::Argument, "plan: threads is {}, not in 1..{}", hardware.threads,
+         ThreadTeam::kMaxThreads);
+  }
+  const Needs needs(model, model.options().cache_type, hardware);
+  const auto fits = [&](uint64_t context, uint64_t sessions) {
+    return needs.total_bytes(context, sessions) <= hardware.memory_bytes;
+  };
+  plan.process_bytes = hardware.process_bytes;
+  plan.weights_bytes = needs.weights_bytes();
+  plan.scratch_bytes = needs.scratch_bytes(plan.sessions);
+  plan.session_bytes = needs.session_bytes(plan.context);
+  plan.kv_bytes = checked_mul(plan.sessions, needs.kv_bytes_per_session(plan.context), "KV cache");
+  plan.total_bytes = needs.total_bytes(plan.context, plan.sessions);
+  plan.fits = fits(plan.context, plan.sessions);
+  plan.max_context = largest(kMaxContext, [&](uint64_t n) { return fits(n, plan.sessions); });
+  plan.max_sessions = largest(kMaxSessions, [&](uint64_t n) { return fits(plan.context, n); });
+  plan.fitting_cache_type = fitting_cache_type(model, plan, hardware);
+  plan.decode_tokens_per_second = decode_speed(model, needs, plan, hardware);
+  plan.prefill_tokens_per_second = prefill_speed(model, plan, hardware);
+  return plan;
+}
+
+}  // namespace tenon

@@ -1,0 +1,46 @@
+// What a model will take on a machine before it is loaded: memory by kind, whether it fits and what
+// would, and how fast it will be. Reads no weights and measures nothing: all it knows of the
+// machine is in Hardware.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "model/model.h"
+#include "plan/hardware.h"
+
+namespace tenon {
+
+/// What the model shall serve; 0 stands for the model's default context and one session.
+struct PlanRequest {
+  uint64_t context = 0;  ///< positions of each session
+  uint64_t sessions = 0;
+};
+
+struct Plan {
+  uint64_t context = 0;
+  uint64_t sessions = 0;
+  uint32_t threads = 0;
+  // Memory by kind, in bytes.
+  uint64_t process_bytes = 0;
+  uint64_t weights_bytes = 0;  ///< as the backend stores them
+  uint64_t scratch_bytes = 0;  ///< activations, work memory of threads, logits of a step
+  uint64_t kv_bytes = 0;       ///< of all sessions with full contexts: the least budget for them
+  uint64_t session_bytes = 0;  ///< of one session: its cache, logits, text and sampler
+  uint64_t total_bytes = 0;    ///< the peak of the process
+  bool fits = false;
+  // Each of these alone makes it fit; 0 or empty where nothing does.
+  uint64_t max_context = 0;             ///< with as many sessions
+  uint64_t max_sessions = 0;            ///< with the same context
+  std::string_view fitting_cache_type;  ///< the one of most bits; the model's own when it fits
+  // With full contexts; 0 when the hardware's speeds are not known.
+  double prefill_tokens_per_second = 0;  ///< of a prompt that fills the context, mean
+  double decode_tokens_per_second = 0;   ///< of all sessions together
+};
+
+/// A pure function: of the model's header, of how it was opened (cache_type, threads, slice,
+/// backend; "inspect" is enough) and of the hardware. Throws State for a file that holds a
+/// vocabulary only, Argument for a context that no session can have, and what compiling throws.
+Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& hardware);
+
+}  // namespace tenon

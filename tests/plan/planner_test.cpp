@@ -1,0 +1,214 @@
+#include "plan/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "model/runtime.h"
+#include "tests/engine/tiny_engine.h"
+
+namespace tenon {
+namespace {
+
+/// A tiny model of which only the header can be read.
+class HeaderSource : public ByteSource {
+ public:
+  explicit HeaderSource(std::vector<std::byte> bytes)
+      : ByteSource("header.gguf", bytes.size()), bytes_(std::move(bytes)) {}
+  /// How far it was read.
+  [[nodiscard]] uint64_t end() const { return end_; }
+
+ private:
+  void read_checked(uint64_t offset, std::span<std::byte> out) const override {
+    uint64_t end = end_;
+    while (end < offset + out.size() && !end_.compare_exchange_weak(end, offset + out.size())) {
+    }
+    std::copy_n(bytes_.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin());
+  }
+  std::vector<std::byte> bytes_;
+  mutable std::atomic<uint64_t> end_{0};
+};
+
+std::shared_ptr<const Model> header_of(const TinyModel& tiny = {}, ModelOptions options = {}) {
+  options.inspect = true;
+  return load_tiny(tiny, std::move(options));
+}
+
+/// A machine of round numbers.
+Hardware machine(uint64_t memory_bytes = uint64_t{1} << 40) {
+  Hardware hardware;
+  hardware.threads = 2;
+  hardware.memory_bytes = memory_bytes;
+  hardware.process_bytes = 1'000'000;
+  return hardware;
+}
+
+template <typename Call>
+void expect_error(Code code, const std::string& text, Call call) {
+  try {
+    call();
+    ADD_FAILURE() << "did not throw: " << text;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code);
+    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+  }
+}
+
+TEST(Planner, RefusesWhatCannotBe) {
+  const auto model = header_of();
+  expect_error(Code::Argument, "context is 2147483648", [&] {
+    make_plan(*model, {uint64_t{1} << 31, 1}, machine());
+  });
+  expect_error(Code::Argument, "sessions is 1048577", [&] {
+    make_plan(*model, {64, (uint64_t{1} << 20) + 1}, machine());
+  });
+  Hardware none = machine();
+  none.threads = 0;
+  expect_error(Code::Argument, "threads is 0", [&] { make_plan(*model, {}, none); });
+  none.threads = 5000;
+  expect_error(Code::Argument, "threads is 5000", [&] { make_plan(*model, {}, none); });
+  ModelOptions vocabulary;
+  vocabulary.vocabulary_only = true;
+  const auto words = load_tiny({}, std::move(vocabulary));
+  expect_error(Code::State, "vocabulary only", [&] { make_plan(*words, {}, machine()); });
+  expect_error(Code::State, "vocabulary only", [&] { measure_hardware(*words); });
+}
+
+TEST(Planner, ReadsTheHeaderOnly) {
+  const auto source = std::make_shared<HeaderSource>(TinyModel{}.file());
+  ModelOptions options;
+  options.inspect = true;
+  const auto model = load_source(source, std::move(options));
+  make_plan(*model, {64, 2}, machine());
+  measure_memory(*model);
+  uint64_t first = source->size();
+  for (const TensorInfo& tensor : model->file().tensors()) first = std::min(first, tensor.offset);
+  // Headers are read in pieces of 64 KiB.
+  constexpr uint64_t kPiece = 65536;
+  ASSERT_GT(source->size(), first + 2 * kPiece);
+  EXPECT_LE(source->end(), first + kPiece);
+}
+
+TEST(Planner, SizesAreThoseOfTheLoadedModel) {
+  for (const char* backend : {"cpu", "reference"}) {
+    for (const char* cache_type : {"f16", "f32", "int8", "q4"}) {
+      const auto options = [&] {
+        ModelOptions made;
+        made.backend = backend;
+        made.cache_type = cache_type;
+        made.slice = 48;
+        return made;
+      };
+      const auto loaded = load_tiny({}, options());
+      const Plan plan = make_plan(*header_of({}, options()), {70, 3}, machine());
+      const Runtime& runtime = loaded->runtime();
+      EXPECT_EQ(plan.weights_bytes, runtime.memory_bytes(TENON_MEMORY_WEIGHTS)) << backend;
+      // Three blocks of 32 positions for each of three sessions.
+      EXPECT_EQ(plan.kv_bytes, 9 * runtime.kv_block_bytes(0)) << backend << " " << cache_type;
+      // And the logits of a step of three.
+      EXPECT_EQ(plan.scratch_bytes, runtime.memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * 4);
+      // Loaded or not, the plan is the same.
+      EXPECT_EQ(make_plan(*loaded, {70, 3}, machine()).total_bytes, plan.total_bytes);
+    }
+  }
+}
+
+TEST(Planner, KindsAddUp) {
+  const auto model = header_of();
+  // Enough sessions that the memory of loading is less than theirs.
+  const Plan plan = make_plan(*model, {250, 200}, machine());
+  EXPECT_EQ(plan.context, 250u);
+  EXPECT_EQ(plan.process_bytes, 1'000'000u);
+  EXPECT_EQ(plan.total_bytes, plan.process_bytes + plan.weights_bytes + plan.scratch_bytes +
+                                  200 * plan.session_bytes);
+  EXPECT_GT(plan.session_bytes, plan.kv_bytes / 200);
+  EXPECT_TRUE(plan.fits);
+  EXPECT_EQ(plan.fitting_cache_type, "f16");
+  const Plan usual = make_plan(*model, {}, machine());
+  EXPECT_EQ(usual.context, 256u);  // what it was trained for
+  EXPECT_EQ(usual.sessions, 1u);
+  EXPECT_EQ(usual.decode_tokens_per_second, 0);
+}
+
+TEST(Planner, SaysWhatWouldFit) {
+  const auto model = header_of();
+  const PlanRequest wanted{4096, 40};
+  const uint64_t all = make_plan(*model, wanted, machine()).total_bytes;
+  const Hardware small = machine(all * 2 / 3);
+  const Plan plan = make_plan(*model, wanted, small);
+  EXPECT_FALSE(plan.fits);
+  ASSERT_GT(plan.max_context, 0u);
+  EXPECT_TRUE(make_plan(*model, {plan.max_context, 40}, small).fits);
+  EXPECT_FALSE(make_plan(*model, {plan.max_context + 1, 40}, small).fits);
+  ASSERT_GT(plan.max_sessions, 0u);
+  EXPECT_TRUE(make_plan(*model, {4096, plan.max_sessions}, small).fits);
+  EXPECT_FALSE(make_plan(*model, {4096, plan.max_sessions + 1}, small).fits);
+  ASSERT_EQ(plan.fitting_cache_type, "int8");
+  ModelOptions other;
+  other.cache_type = "int8";
+  EXPECT_TRUE(make_plan(*header_of({}, std::move(other)), wanted, small).fits);
+  EXPECT_TRUE(make_plan(*model, wanted, machine(all)).fits);
+  EXPECT_FALSE(make_plan(*model, wanted, machine(all - 1)).fits);
+}
+
+TEST(Planner, SaysWhenNothingFits) {
+  const Plan plan = make_plan(*header_of(), {64, 1}, machine(2'000'000));
+  EXPECT_FALSE(plan.fits);
+  EXPECT_EQ(plan.max_context, 0u);
+  EXPECT_EQ(plan.max_sessions, 0u);
+  EXPECT_EQ(plan.fitting_cache_type, "");
+}
+
+TEST(Planner, SpeedsFollowFromTheMachine) {
+  const auto model = header_of();
+  const auto bytes = static_cast<double>(model->step_work().weight_bytes);
+  Hardware hardware = machine();
+  // A step of one sequence takes 10 ms, of two 12, of four 16.
+  hardware.decode_bytes_per_second = {bytes / 0.010, bytes / 0.012, bytes / 0.016, bytes / 0.024,
+                                      bytes / 0.040, bytes / 0.072, bytes / 0.136, bytes / 0.264};
+  const auto decode = [&](uint64_t sessions) {
+    return make_plan(*model, {96, sessions}, hardware).decode_tokens_per_second;
+  };
+  EXPECT_NEAR(decode(1), 1 / 0.010, 1e-6);
+  EXPECT_NEAR(decode(2), 2 / 0.012, 1e-6);
+  EXPECT_GT(decode(3), 3 / 0.016);
+  EXPECT_LT(decode(3), 3 / 0.012);
+  EXPECT_NEAR(decode(256), 128 / 0.264, 1e-6);
+  // Three blocks of cache in another 10 ms.
+  const Plan plan = make_plan(*model, {96, 1}, hardware);
+  hardware.cache_bytes_per_second = static_cast<double>(plan.kv_bytes) / 0.010;
+  EXPECT_NEAR(decode(1), 1 / 0.020, 1e-6);
+  const auto multiplications = static_cast<double>(model->step_work().token_multiplications);
+  hardware.prefill_multiplications_per_second = multiplications * 1000;
+  EXPECT_NEAR(make_plan(*model, {96, 1}, hardware).prefill_tokens_per_second, 1000, 1e-6);
+  // Two layers of three heads: 32 for the score of a key, 32 for its value. A token sees 48 of
+  // them.
+  hardware.attention_multiplications_per_second = 2 * 3 * 64 * 48 * 1000;
+  EXPECT_NEAR(make_plan(*model, {96, 1}, hardware).prefill_tokens_per_second, 500, 1e-6);
+}
+
+TEST(Hardware, IsMeasuredWithTheKernelsOfTheModel) {
+  TinyModel tiny;
+  tiny.layers = 3;
+  const auto model = header_of(tiny);
+  const Hardware memory = measure_memory(*model);
+  EXPECT_EQ(memory.threads, 2u);
+  EXPECT_GT(memory.process_bytes, uint64_t{1} << 20);
+  EXPECT_GT(memory.memory_bytes, memory.process_bytes);
+  EXPECT_EQ(memory.prefill_multiplications_per_second, 0);
+  const Hardware hardware = measure_hardware(*model);
+  for (const double rate : hardware.decode_bytes_per_second) {
+    EXPECT_GT(rate, 0);
+    EXPECT_TRUE(std::isfinite(rate));
+  }
+  EXPECT_GT(hardware.prefill_multiplications_per_second, 0);
+  EXPECT_GT(make_plan(*model, {}, hardware).decode_tokens_per_second, 0);
+}
+
+}  // namespace
+}  // namespace tenon

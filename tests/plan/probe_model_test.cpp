@@ -1,0 +1,83 @@
+#include "plan/probe_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/engine/tiny_engine.h"
+
+namespace tenon {
+namespace {
+
+std::shared_ptr<const Model> header_of(const TinyModel& tiny) {
+  ModelOptions options;
+  options.inspect = true;
+  return load_tiny(tiny, std::move(options));
+}
+
+TEST(ProbeModel, TakesAsManyLayersAsFit) {
+  TinyModel tiny;
+  tiny.layers = 6;
+  const auto model = header_of(tiny);
+  EXPECT_EQ(make_probe_model(*model, 0, 8).built.model.layers, 1u);
+  EXPECT_EQ(make_probe_model(*model, 1 << 30, 8).built.model.layers, 6u);
+  const uint32_t some =
+      make_probe_model(*model, model->file().tensor_bytes() / 2, 8).built.model.layers;
+  EXPECT_GT(some, 1u);
+  EXPECT_LT(some, 6u);
+}
+
+TEST(ProbeModel, LayersComeEvenlyFromAll) {
+  TinyModel tiny;
+  tiny.layers = 4;
+  const auto model = header_of(tiny);
+  const uint64_t two = [&] {
+    uint64_t bytes = 0;
+    for (const TensorInfo& tensor : model->file().tensors()) {
+      const bool dropped = tensor.name.starts_with("blk.1.") || tensor.name.starts_with("blk.3.");
+      if (!dropped) bytes += tensor.bytes;
+    }
+    return bytes;
+  }();
+  const ProbeModel probe = make_probe_model(*model, two, 8);
+  ASSERT_EQ(probe.built.model.layers, 2u);
+  // The formats of a tiny model change from matrix to matrix: they tell where one came from.
+  const auto format_of = [](const ModelFile& file, const std::string& name) {
+    const TensorInfo* tensor = file.find(name);
+    EXPECT_NE(tensor, nullptr) << name;
+    return tensor == nullptr ? Format::F32 : tensor->format;
+  };
+  for (const char* rest : {".attn_q.weight", ".ffn_down.weight"}) {
+    EXPECT_EQ(format_of(*probe.file, "blk.0" + std::string(rest)),
+              format_of(model->file(), "blk.0" + std::string(rest)));
+    EXPECT_EQ(format_of(*probe.file, "blk.1" + std::string(rest)),
+              format_of(model->file(), "blk.2" + std::string(rest)));
+  }
+  EXPECT_EQ(probe.file->find("blk.2.attn_q.weight"), nullptr);
+}
+
+TEST(ProbeModel, WeightsAreMadeUpAndFinite) {
+  const auto model = header_of({});
+  const ProbeModel probe = make_probe_model(*model, 1 << 30, 8);
+  for (const TensorInfo& tensor : probe.file->tensors()) {
+    std::vector<std::byte> bytes(tensor.bytes);
+    probe.file->read(tensor, 0, bytes);
+    std::vector<float> values(tensor.num_values());
+    find_format(tensor.format)->decode_row(bytes.data(), values.data(), values.size());
+    const bool vector = tensor.num_values() == tensor.row_values();
+    double sum = 0;
+    for (const float value : values) {
+      ASSERT_TRUE(std::isfinite(value)) << tensor.name;
+      if (vector && tensor.format == Format::F32) {
+        ASSERT_EQ(value, 1.0f) << tensor.name;
+      }
+      sum += std::abs(value);
+    }
+    EXPECT_GT(sum, 0) << tensor.name;
+  }
+}
+
+}  // namespace
+}  // namespace tenon
