@@ -159,8 +159,17 @@ void Scheduler::pick_decodes() {
   }
 }
 
+uint32_t Scheduler::filled(uint32_t beside_tokens) const {
+  const auto decodes = static_cast<uint32_t>(picks_.size());
+  const uint32_t tile = std::max(options_.tile_tokens, 1u);
+  const uint32_t wanted = std::min(decodes + beside_tokens, options_.step_tokens);
+  uint32_t total = (wanted + tile / 2) / tile * tile;
+  if (total <= decodes) total += tile;
+  return total - decodes;
+}
+
 void Scheduler::pick_prompts(uint32_t beside_tokens) {
-  if (!picks_.empty()) room_ = std::min(room_, std::max(beside_tokens, 1u));
+  if (!picks_.empty()) room_ = std::min(room_, filled(beside_tokens));
   while (room_ > 0) {
     Work* work = next_prompt();
     if (work == nullptr) return;

@@ -78,6 +78,7 @@ class WorkMemory {
 
 struct SchedulerOptions {
   uint32_t step_tokens = 512;          ///< in a step at most
+  uint32_t tile_tokens = 1;            ///< a step is best filled to a multiple of so many
   uint32_t max_running = 256;          ///< requests that have begun and not ended
   uint64_t max_queued = UINT64_MAX;    ///< bounded requests that have not begun
   uint64_t max_queued_tokens = UINT64_MAX;
@@ -111,7 +112,8 @@ class Scheduler {
   /// The slices of the next step, decodes first, as far as `memory` has room. Requests that it
   /// refuses are out. Empty when there is nothing to do; otherwise something is picked or refused.
   ///   step_tokens    at most, but no more than the option
-  ///   beside_tokens  of prompts at most, when there are decodes
+  ///   beside_tokens  of prompts, when there are decodes: so many, or what fills tiles, whichever is
+  ///                  nearest
   std::span<const Pick> pick(uint64_t now_ns, uint32_t step_tokens, uint32_t beside_tokens,
                              WorkMemory& memory);
   /// The latest picks were not computed: their clients owe nothing for them.
@@ -139,6 +141,7 @@ class Scheduler {
   [[nodiscard]] static bool ranks_below(const Work& a, const Work& b);
   void pick_decodes();
   void pick_prompts(uint32_t beside_tokens);
+  [[nodiscard]] uint32_t filled(uint32_t beside_tokens) const;
   void pick_against_the_order();
   Work* next_prompt() const;
   bool may_begin(const Work& work);

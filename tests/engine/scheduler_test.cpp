@@ -143,6 +143,28 @@ TEST(Scheduler, PutsDecodesBeforePromptsAndCutsThose) {
   EXPECT_EQ(rig.step(0), (Rig::Picks{{&a, 1}, {&b, 1}, {&prompt, 1}})) << "never nothing at all";
 }
 
+TEST(Scheduler, FillsTilesBesideDecodes) {
+  SchedulerOptions options = with(40);
+  options.tile_tokens = 8;
+  Rig rig(options);
+  Job& prompt = rig.add(1000);
+  std::vector<Job*> decodes;
+  for (int i = 0; i < 5; ++i) decodes.push_back(&rig.add(1, 100));
+  rig.step();
+  const auto slice = [&](uint32_t beside) {
+    for (const auto& [work, tokens] : rig.step(beside)) {
+      if (work == &prompt) return tokens;
+    }
+    return 0u;
+  };
+  EXPECT_EQ(slice(0), 3u) << "what is left of the tile of the decodes";
+  EXPECT_EQ(slice(4), 3u);
+  EXPECT_EQ(slice(8), 11u);
+  EXPECT_EQ(slice(14), 11u);
+  EXPECT_EQ(slice(15), 19u);
+  EXPECT_EQ(slice(1000), 35u) << "no more than a step";
+}
+
 TEST(Scheduler, FillsAStepWithSeveralPromptsOldestFirst) {
   Rig rig(with(10));
   Job& a = rig.add(4);
