@@ -15,7 +15,7 @@ constexpr uint64_t kActivationCacheBytes = 256 * 1024;
 
 /// Work items a thread takes at once: large enough to stream, small enough to level a stalled core.
 uint32_t items_at_once(uint32_t num_items, uint32_t num_threads) {
-  return std::max(1u, num_items / (num_threads * 16));
+  return std::max(1u, num_items / (num_threads * 8));
 }
 
 uint32_t num_blocks(const LinearTask& task) {
