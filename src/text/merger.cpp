@@ -13,9 +13,10 @@ namespace {
 // Up to here a scan for the lowest rank beats the queue; an English word has about five symbols.
 constexpr size_t kShort = 48;
 
-void merge_short(const MergeTable& table, std::vector<Symbol>& symbols) {
+uint64_t merge_short(const MergeTable& table, std::vector<Symbol>& symbols) {
   std::array<Merge, kShort> merges;  // merges[i]: of symbols i and i + 1
   size_t size = symbols.size();
+  uint64_t work = size;
   for (size_t i = 0; i + 1 < size; ++i) merges[i] = table.find(symbols[i], symbols[i + 1]);
   while (size > 1) {
     size_t best = 0;
@@ -25,12 +26,14 @@ void merge_short(const MergeTable& table, std::vector<Symbol>& symbols) {
     if (merges[best].rank == Merge::kNoRank) break;
     symbols[best] = merges[best].result;
     --size;
+    work += size;
     for (size_t i = best + 1; i < size; ++i) symbols[i] = symbols[i + 1];
     for (size_t i = best + 1; i + 1 < size; ++i) merges[i] = merges[i + 1];
     if (best > 0) merges[best - 1] = table.find(symbols[best - 1], symbols[best]);
     if (best + 1 < size) merges[best] = table.find(symbols[best], symbols[best + 1]);
   }
   symbols.resize(size);
+  return work;
 }
 
 /// Positions at which a pair of one rank may start, lowest first. What comes before the first pop
@@ -80,7 +83,7 @@ class LongMerge {
     }
   }
 
-  void run() {
+  uint64_t run() {
     const auto size = static_cast<uint32_t>(symbols_.size());
     for (uint32_t i = 0; i + 1 < size; ++i) enqueue(i);
     while (!ranks_.empty()) {
@@ -95,6 +98,7 @@ class LongMerge {
       }
     }
     compact();
+    return work_;
   }
 
  private:
@@ -102,6 +106,7 @@ class LongMerge {
 
   /// Notes the pair at `position` if it merges.
   void enqueue(uint32_t position) {
+    ++work_;
     const Merge merge = table_.find(symbols_[position], symbols_[next_[position]]);
     if (merge.rank == Merge::kNoRank) return;
     if (recent_ == nullptr || recent_rank_ != merge.rank) {
@@ -117,6 +122,7 @@ class LongMerge {
     if (next_[left] == left) return;  // merged into its left neighbour meanwhile
     const uint32_t right = next_[left];
     if (right == kNone) return;
+    ++work_;
     const Merge merge = table_.find(symbols_[left], symbols_[right]);
     if (merge.rank != rank) return;
     symbols_[left] = merge.result;
@@ -141,14 +147,24 @@ class LongMerge {
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ranks_;
   PositionQueue* recent_ = nullptr;  // the queue of recent_rank_: neighbours often share a rank
   uint32_t recent_rank_ = 0;
+  uint64_t work_ = 0;
 };
+
+/// Whether any two neighbours merge.
+bool any_merges(const MergeTable& table, const std::vector<Symbol>& symbols) {
+  for (size_t i = 0; i + 1 < symbols.size(); ++i) {
+    if (table.find(symbols[i], symbols[i + 1]).rank != Merge::kNoRank) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
-void merge_symbols(const MergeTable& table, std::vector<Symbol>& symbols) {
-  if (symbols.size() < 2) return;
+uint64_t merge_symbols(const MergeTable& table, std::vector<Symbol>& symbols) {
+  if (symbols.size() < 2) return 0;
   if (symbols.size() <= kShort) return merge_short(table, symbols);
-  LongMerge(table, symbols).run();
+  if (!any_merges(table, symbols)) return symbols.size();
+  return LongMerge(table, symbols).run();
 }
 
 }  // namespace tenon

@@ -20,6 +20,7 @@ void PatternSearch::begin(std::string_view text) {
   last_end_ = kNone;
   has_table_ = false;
   steps_left_ = kStepsAtStart + kStepsPerByte * static_cast<int64_t>(text.size());
+  work_ = steps_left_;
   if (table_always_ || pattern_->loops_on_nothing_) fill_table(0);
 }
 

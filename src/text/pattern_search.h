@@ -37,6 +37,9 @@ class PatternSearch {
   /// another match.
   bool next(PatternMatch& match);
 
+  /// Steps taken in the present text, a measure of the work; those of the table do not count.
+  [[nodiscard]] int64_t work() const { return work_ - steps_left_; }
+
   /// For tests: answer with the table from the start.
   void always_use_table(bool value) { table_always_ = value; }
 
@@ -69,6 +72,7 @@ class PatternSearch {
   uint32_t at_ = 0;
   uint32_t last_end_ = kNone;
   int64_t steps_left_ = 0;
+  int64_t work_ = 0;  // steps_left_ at the beginning
   std::vector<Choice> choices_;
   bool table_always_ = false;
   bool has_table_ = false;

@@ -75,6 +75,7 @@ class SpmTokenizer final : public Tokenizer {
   /// `symbols`: what already stands before the word; scratch.
   void encode_word(std::string_view word, std::vector<Symbol>& symbols,
                    std::vector<Token>& out) const {
+    if (word.size() > symbols.capacity()) symbols.reserve(word.size() + 1);
     for (size_t at = 0; at < word.size();) {
       const CodePoint c = utf8_decode_valid(word.data() + at);
       at += c.size;

@@ -70,5 +70,48 @@ TEST(Merger, AgreesWithTheDefinitionForAnyRanks) {
   }
 }
 
+/// Pairs looked at while `size` symbols of a pattern merge.
+uint64_t work_for(const MergeTable& table, const std::vector<Symbol>& pattern, size_t size) {
+  std::vector<Symbol> symbols(size);
+  for (size_t i = 0; i < size; ++i) symbols[i] = pattern[i % pattern.size()];
+  return merge_symbols(table, symbols);
+}
+
+void expect_linear_work(const MergeTable& table, const std::vector<Symbol>& pattern) {
+  constexpr size_t kSize = 3'000;
+  const uint64_t small = work_for(table, pattern, kSize);
+  const uint64_t large = work_for(table, pattern, 10 * kSize);
+  EXPECT_GE(small, kSize);
+  EXPECT_LE(large, 11 * small);
+  EXPECT_LE(large, 10 * 8 * kSize);
+}
+
+TEST(Merger, LooksAtPairsInProportionToTheSymbols) {
+  for (const bool rising : {true, false}) {  // falling: each merge makes way for one that goes first
+    MergeTable doubling(20);
+    MergeTable growing(20);
+    for (Symbol i = 0; i < 20; ++i) {
+      const auto rank = static_cast<uint32_t>(rising ? i : 20 - i);
+      doubling.insert(i, i, {rank, i + 1});
+      growing.insert(i, 0, {rank, i + 1});
+    }
+    expect_linear_work(doubling, {0});
+    expect_linear_work(growing, {0});
+    expect_linear_work(growing, {0, 0, 7});
+    expect_linear_work(growing, {0, 1});
+  }
+  expect_linear_work(MergeTable(0), {3});
+  std::mt19937 random(11);
+  for (int round = 0; round < 20; ++round) {
+    MergeTable table(60);
+    for (int i = 0; i < 60; ++i) {
+      table.insert(static_cast<Symbol>(random() % static_cast<unsigned>(3 + i)),
+                   static_cast<Symbol>(random() % static_cast<unsigned>(3 + i)),
+                   {static_cast<uint32_t>(random()) % 1000, 3 + i});
+    }
+    expect_linear_work(table, {0, 1, 2, 0, 0, 1});
+  }
+}
+
 }  // namespace
 }  // namespace tenon
