@@ -28,7 +28,6 @@ PlanCheck check_plan(const std::string& path, const tenon::ExtraOptions& options
   const tenon::Log log = warnings();
   const tenon::Model model(path, {.extra = options, .log = &log});
   tenon::Engine engine(model, {.prefix_cache = false});
-  const tenon::Sampler greedy({.temperature = 0.0});
   std::vector<tenon::Session> texts;
   for (uint64_t i = 0; i < sessions; ++i) {
     texts.push_back(engine.open_session({.context = static_cast<int64_t>(context)}));
@@ -49,7 +48,6 @@ PlanCheck check_plan(const std::string& path, const tenon::ExtraOptions& options
   for (tenon::Session& text : texts) {
     tenon::Submission what;
     what.ignore_end = true;
-    what.sampler = &greedy;
     what.max_tokens = decoded;
     requests.push_back(tenon::submit(text, what));
   }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/buffer.h"
@@ -14,6 +16,7 @@
 #include "model/program_facts.h"
 #include "model/runtime.h"
 #include "plan/probe_model.h"
+#include "sampler/sampler.h"
 #include "weights/loader.h"
 
 namespace tenon {
@@ -61,8 +64,8 @@ class Probe {
     return bytes;
   }
 
-  /// Seconds of a step of `count` sequences that compute `tokens` each behind `depth` others; the
-  /// median of some rounds.
+  /// Seconds of a step of `count` sequences that compute `tokens` each behind `depth` others and
+  /// draw one, with the default sampler; the median of some rounds.
   double step_seconds(uint32_t count, uint32_t tokens, uint32_t depth) {
     std::vector<Sequence> sequences;
     for (uint32_t i = 0; i < count; ++i) sequences.push_back(sequence_at(depth, tokens, i));
@@ -76,6 +79,7 @@ class Probe {
     for (int round = 0; round <= kRounds; ++round) {
       const uint64_t start = system_->now_ns();
       runtime_->run(step);
+      draw_tokens(sequences);
       if (round > 0) times.push_back(system_->now_ns() - start);
     }
     std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
@@ -83,6 +87,31 @@ class Probe {
   }
 
  private:
+  /// As the engine does: side by side.
+  void draw_tokens(std::span<const Sequence> sequences) {
+    while (samplers_.size() < sequences.size()) samplers_.emplace_back(system_);
+    struct Draws {
+      Probe* probe;
+      std::span<const Sequence> sequences;
+    } draws{this, sequences};
+    Phases job;
+    job.num_phases = 1;
+    job.arg = &draws;
+    job.phase = [](void* arg, uint32_t, uint32_t thread, uint32_t num_threads) noexcept {
+      const auto& [probe, all] = *static_cast<const Draws*>(arg);
+      for (size_t i = thread; i < all.size(); i += num_threads) probe->draw(i, all[i]);
+    };
+    runtime_->team().run(job);
+  }
+  void draw(size_t number, const Sequence& sequence) noexcept {
+    const uint64_t vocab = probe_.built.model.vocab;
+    const auto* logits = reinterpret_cast<const float*>(logits_.data()) + number * vocab;
+    try {
+      (void)samplers_[number].sample({logits, vocab}, sequence.tokens(), sequence.size());
+    } catch (...) {  // what is drawn does not matter
+    }
+  }
+
   [[nodiscard]] uint64_t affordable_bytes() const {
     return std::min(kProbeBytes, system_->available_memory() / 2);
   }
@@ -114,6 +143,7 @@ class Probe {
   std::vector<std::shared_ptr<BlockPool>> pools_;
   Buffer logits_;
   std::unique_ptr<StepBuilder> builder_;
+  std::deque<Sampler> samplers_;  // of each sequence
 };
 
 /// 0 for what was too short to be measured.

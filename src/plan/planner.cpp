@@ -66,8 +66,8 @@ class Needs {
   [[nodiscard]] uint64_t session_bytes(uint64_t context) const {
     const uint64_t logits = vocab_ * sizeof(float);
     const uint64_t text = context * sizeof(int32_t);
-    return checked_add(kv_bytes_per_session(context), logits + text + candidates_bytes(vocab_),
-                       "session");
+    return checked_add(kv_bytes_per_session(context),
+                       logits + text + least_candidates_bytes(vocab_), "session");
   }
   [[nodiscard]] uint64_t scratch_bytes(uint64_t sessions) const {
     const uint64_t rows = std::min<uint64_t>(sessions, slice_);
