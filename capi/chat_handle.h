@@ -21,7 +21,7 @@ struct tenon_chat : tenon::capi::Handle<tenon_chat> {
         chat(std::make_shared<tenon::Chat>(
             std::move(options), model != nullptr ? model->tokenizer().get() : nullptr)),
         masks(model != nullptr
-                  ? std::make_unique<tenon::grammar::MaskCache>(*model->tokenizer())
+                  ? std::make_unique<tenon::grammar::MaskCache>(model->tokenizer())
                   : nullptr) {}
 
   std::shared_ptr<tenon::capi::Host> host;  ///< null without a model

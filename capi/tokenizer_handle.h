@@ -11,14 +11,15 @@ struct tenon_tokenizer : tenon::capi::Handle<tenon_tokenizer> {
   static constexpr auto kMagic = tenon::capi::Magic::Tokenizer;
   static constexpr const char* kName = "tokenizer";
 
-  explicit tenon_tokenizer(const tenon::Tokenizer& of_model)
-      : tokenizer(of_model), masks(std::make_unique<tenon::grammar::MaskCache>(of_model)) {}
+  /// Of a model, and destroyed with it.
+  explicit tenon_tokenizer(const std::shared_ptr<const tenon::Tokenizer>& of_model)
+      : tokenizer(*of_model), masks(std::make_unique<tenon::grammar::MaskCache>(of_model)) {}
   explicit tenon_tokenizer(std::unique_ptr<const tenon::Tokenizer> own)
       : owned(std::move(own)),
         tokenizer(*owned),
-        masks(std::make_unique<tenon::grammar::MaskCache>(*owned)) {}
+        masks(std::make_unique<tenon::grammar::MaskCache>(owned)) {}
 
-  const std::unique_ptr<const tenon::Tokenizer> owned = nullptr;  ///< null for a model's
+  const std::shared_ptr<const tenon::Tokenizer> owned = nullptr;  ///< null for a model's
   const tenon::Tokenizer& tokenizer;
   /// What grammars need of the vocabulary; any thread.
   std::unique_ptr<tenon::grammar::MaskCache> masks;

@@ -149,6 +149,54 @@ class Session {
     return Generation(get(), room_for(max_tokens), &sampler);
   }
 
+  /// One of several answers to the same text.
+  struct Candidate {
+    std::string text;
+    std::vector<Token> tokens;
+    int32_t finish = TENON_FINISH_NONE;
+    double logprob = 0;  ///< of the drawn tokens, summed up
+  };
+  struct BestOf {
+    std::vector<Candidate> candidates;
+    uint32_t best = 0;  ///< with it the session's text goes on
+  };
+  /// Continues what was appended `count` times, with one seed after the other, and keeps the likeliest.
+  BestOf best_of(Sampler& sampler, uint32_t count, uint64_t max_tokens = 0) {
+    BestOf result;
+    const std::function<bool(const tenon_candidate&)> keep = [&](const tenon_candidate& one) {
+      result.candidates.push_back({std::string(one.text, static_cast<size_t>(one.length)),
+                                   {one.tokens, one.tokens + one.num_tokens},
+                                   one.finish,
+                                   one.logprob});
+      return true;
+    };
+    Callback<bool(const tenon_candidate&)> callback{keep, nullptr};
+    callback.check(tenon_session_best_of(
+        get(), sampler.get(), count, max_tokens,
+        [](void* user, const tenon_candidate* one) noexcept {
+          return static_cast<Callback<bool(const tenon_candidate&)>*>(user)
+              ->call<const tenon_candidate&>(*one);
+        },
+        &callback, &result.best));
+    return result;
+  }
+
+  /// Appends tokens, and tells for each how likely it was behind those before it; the first of a session
+  /// has 0. For prompts.
+  std::vector<TokenLogprob> append_with_logprobs(std::span<const Token> tokens) {
+    std::vector<TokenLogprob> result;
+    if (tokens.empty()) return result;
+    result.push_back({tokens[0], 0});
+    if (position() > 0) result = logprobs(logits(), tokens.first(1));
+    evaluate(tokens, [&](uint64_t row, std::span<const float> of_next) {
+      if (row + 1 < tokens.size()) {
+        result.push_back(logprobs(of_next, tokens.subspan(static_cast<size_t>(row) + 1, 1)).front());
+      }
+      return true;
+    });
+    return result;
+  }
+
   /// Computes what was appended now. progress(fraction) returns false to cancel; it may throw.
   void prefill(const std::function<bool(double fraction)>& progress = {}) {
     if (!progress) return check(tenon_session_prefill(get(), nullptr, nullptr));

@@ -160,6 +160,13 @@ Token Session::draw(Sampler& sampler, std::span<const Token> forbidden) {
   if (sequence_.size() >= sequence_.context()) {
     fail(Code::Limit, "tokens {} > context {}", sequence_.size() + 1, sequence_.context());
   }
+  // Where a grammar leaves no choice, tokens gather and are computed in one slice before a draw.
+  if (const auto token = sequence_.size() > 0 ? sampler.forced(forbidden) : std::nullopt) {
+    check_cancelled();
+    sequence_.append({&*token, 1});
+    last_is_generated_ = true;
+    return *token;
+  }
   require_logits();
   const Token token = sampler.sample({logits_row(), vocab()}, sequence_.tokens(), sequence_.size(),
                                      forbidden);
@@ -170,9 +177,9 @@ Token Session::draw(Sampler& sampler, std::span<const Token> forbidden) {
 
 std::span<const float> Session::drawn_logits() {
   const Use use(*this);
-  const bool drawn = last_is_generated_ && logits_position_ != kNoLogits &&
-                     logits_position_ + 1 == sequence_.size();
-  if (!drawn) fail(Code::State, "session: the last token was not drawn, or its logits are gone");
+  if (!has_drawn_logits()) {
+    fail(Code::State, "session: the last token was not drawn, or its logits are gone");
+  }
   return {logits_row(), vocab()};
 }
 

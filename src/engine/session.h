@@ -82,6 +82,10 @@ class Session {
   /// The logits that the last token was drawn from, [vocab] f32; valid until the next call. Throws
   /// State when the last token was not drawn by next().
   std::span<const float> drawn_logits();
+  [[nodiscard]] bool has_drawn_logits() const {
+    return last_is_generated_ && logits_position_ != kNoLogits &&
+           logits_position_ + 1 == sequence_.size();
+  }
 
   /// The logits behind the last token, [vocab] f32; valid until the next call. Throws State when
   /// there are no tokens; as prefill().

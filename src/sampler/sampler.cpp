@@ -118,8 +118,26 @@ int32_t Sampler::sample_within_grammar(std::span<const float> logits, SamplerInp
   return token;
 }
 
+std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden) {
+  if (grammar_ == nullptr) return std::nullopt;
+  const std::optional<int32_t> token = grammar_->forced_token();
+  if (!token) return std::nullopt;
+  const auto bias = std::lower_bound(
+      logit_bias_.begin(), logit_bias_.end(), *token,
+      [](const LogitBias& entry, int32_t id) { return entry.token < id; });
+  const bool biased = bias != logit_bias_.end() && bias->token == *token;
+  // What a caller says of the token counts: it is drawn, or another spelling in its place.
+  if (biased || std::find(forbidden.begin(), forbidden.end(), *token) != forbidden.end()) {
+    grammar_->drop_forced();
+    return std::nullopt;
+  }
+  grammar_->accept(*token);
+  return token;
+}
+
 int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
                         uint64_t position, std::span<const int32_t> forbidden) {
+  if (const std::optional<int32_t> token = forced(forbidden)) return *token;
   const ScopedFpEnv environment;
   const SamplerInput input{values_,       logit_bias_, history,  position,
                            dry_breakers_, &memory_,    forbidden};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,10 @@ class Sampler {
   void set_grammar(std::unique_ptr<GrammarMatcher> matcher) { grammar_ = std::move(matcher); }
   /// Null when there is none.
   [[nodiscard]] GrammarMatcher* grammar() const { return grammar_.get(); }
+
+  /// The next token where a grammar leaves no choice: known without logits, and taken. Nothing when
+  /// it is to be drawn. sample() gives the same token.
+  std::optional<int32_t> forced(std::span<const int32_t> forbidden = {});
 
   /// The next token.
   ///   logits    [vocab] f32, finite, or -inf where a token is masked

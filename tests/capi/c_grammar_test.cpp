@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <limits>
+#include <optional>
+#include <string>
 #include <tenon/tenon.hpp>
 #include <vector>
 
@@ -126,6 +130,69 @@ TEST(CMatcher, RefusesWhatIsNoHandle) {
   EXPECT_EQ(size, 7u);
 }
 
+TEST(ForcedText, ComesWithoutDrawsAndAsTheTokenizerSpellsIt) {
+  const tenon::Model demo(TENON_DEMO_MODEL);
+  const std::string text = "The capital of Norway is called Oslo";
+  const tenon::Grammar grammar = tenon::Grammar::choices("[\"" + text + "\"]");
+  const auto session_of = [&] {
+    tenon::Session session(demo);
+    session.append("Once");
+    return session;
+  };
+  tenon::Sampler sampler(tenon::SamplerOptions{.temperature = 0});
+  sampler.set_grammar(grammar, demo.tokenizer());
+  tenon::Session session = session_of();
+  std::string seen;
+  uint64_t pieces = 0;
+  for (const auto& piece : session.generate(sampler, 100)) {
+    seen += piece.text;
+    ++pieces;
+  }
+  EXPECT_EQ(seen, text);
+  const std::vector<tenon::Token> spelled = demo.tokenizer().encode(text);
+  EXPECT_EQ(pieces, spelled.size() + 1);
+  const auto tokens = session.tokens();
+  EXPECT_TRUE(std::equal(spelled.begin(), spelled.end(),
+                         tokens.end() - static_cast<std::ptrdiff_t>(pieces)));
+  // All but the end token were known beforehand, and came in one slice.
+  EXPECT_LE(session.stats().decode_tokens, 1u);
+
+  // A request says the same; a token that is forbidden is spelled otherwise.
+  tenon::Session other = session_of();
+  sampler.reset();
+  tenon::Request request = tenon::submit(other, {.sampler = &sampler, .max_tokens = 100});
+  std::string of_request;
+  while (const auto piece = request.next()) of_request += piece->text;
+  EXPECT_EQ(of_request, text);
+  sampler.reset();
+  sampler.set_bias(spelled[1], -std::numeric_limits<double>::infinity());
+  tenon::Session third = session_of();
+  std::string without;
+  for (const auto& piece : third.generate(sampler, 100)) {
+    EXPECT_NE(piece.token, spelled[1]);
+    without += piece.text;
+  }
+  EXPECT_EQ(without, text);
+}
+
+TEST(ForcedText, LeavesRoomForTheEnd) {
+  const tenon::Model demo(TENON_DEMO_MODEL);
+  tenon::Sampler sampler(tenon::SamplerOptions{.temperature = 0});
+  sampler.set_grammar(tenon::Grammar::json_schema(R"({"type":"object","properties":{
+      "temperature_in_celsius":{"type":"integer"},"description_of_the_sky":{"type":"string"}},
+      "required":["temperature_in_celsius","description_of_the_sky"],
+      "additionalProperties":false})"),
+                      demo.tokenizer());
+  for (const uint64_t limit : {40u, 70u}) {
+    tenon::Session session(demo);
+    session.append("Once");
+    sampler.reset();
+    std::string text;
+    for (const auto& piece : session.generate(sampler, limit)) text += piece.text;
+    EXPECT_EQ(text.back(), '}') << text;
+  }
+}
+
 TEST(Logprobs, OfChosenAndOfTheLikeliest) {
   const std::vector<float> logits{0, 2, 1, 2};
   const std::vector<tenon::Token> chosen{2, 1};
@@ -138,6 +205,60 @@ TEST(Logprobs, OfChosenAndOfTheLikeliest) {
   EXPECT_EQ(top[1].token, 3);
   EXPECT_EQ(top[2].token, 2);
   EXPECT_EQ(code_of([&] { (void)tenon::top_logprobs(logits, 5); }), tenon::Code::Argument);
+}
+
+TEST(BestOf, KeepsTheLikeliest) {
+  const tenon::Model demo(TENON_DEMO_MODEL);
+  tenon::Session session(demo);
+  session.append("<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n<|im_start|>assistant\n",
+                 {.parse_special = true});
+  const uint64_t prompt = session.position();
+  tenon::Sampler sampler(tenon::SamplerOptions{
+      .temperature = 30, .top_k = 0, .top_p = 1.0, .min_p = 0.0, .seed = 3});
+  const tenon::Session::BestOf some = session.best_of(sampler, 4, 12);
+  ASSERT_EQ(some.candidates.size(), 4u);
+  double best = -1e9;
+  for (const auto& one : some.candidates) {
+    EXPECT_LT(one.logprob, 0);
+    EXPECT_LE(one.tokens.size(), 12u);
+    best = std::max(best, one.logprob / static_cast<double>(one.tokens.size()));
+  }
+  const auto& chosen = some.candidates[some.best];
+  EXPECT_EQ(chosen.logprob / static_cast<double>(chosen.tokens.size()), best);
+  EXPECT_NE(some.candidates[0].tokens, some.candidates[1].tokens);
+  const auto tokens = session.tokens();
+  EXPECT_TRUE(std::equal(chosen.tokens.begin(), chosen.tokens.end(),
+                         tokens.begin() + static_cast<std::ptrdiff_t>(prompt), tokens.end()));
+  // The sums are those of the logits behind each token.
+  session.rewind(prompt);
+  const auto again = session.append_with_logprobs(chosen.tokens);
+  double sum = 0;
+  for (const auto& one : again) sum += one.logprob;
+  EXPECT_NEAR(sum, chosen.logprob, 1e-3);
+  // An answer of its own is drawn as if alone.
+  session.rewind(prompt);
+  tenon::Sampler alone(tenon::SamplerOptions{
+      .temperature = 30, .top_k = 0, .top_p = 1.0, .min_p = 0.0, .seed = 4});
+  std::vector<tenon::Token> drawn;
+  for (const auto& piece : session.generate(alone, 12)) drawn.push_back(piece.token);
+  EXPECT_EQ(drawn, some.candidates[1].tokens);
+  EXPECT_EQ(code_of([&] { (void)session.best_of(sampler, 0); }), tenon::Code::Limit);
+  EXPECT_EQ(code_of([&] { (void)session.best_of(sampler, 129); }), tenon::Code::Limit);
+}
+
+TEST(PromptLogprobs, OfAText) {
+  const tenon::Model demo(TENON_DEMO_MODEL);
+  tenon::Session session(demo);
+  const std::vector<tenon::Token> tokens = demo.tokenizer().encode("The capital of Norway is Oslo");
+  const auto all = session.append_with_logprobs(tokens);
+  ASSERT_EQ(all.size(), tokens.size());
+  EXPECT_EQ(all[0].logprob, 0);
+  tenon::Session other(demo);
+  other.append(std::span(tokens).first(tokens.size() - 1));
+  EXPECT_EQ(tenon::logprobs(other.logits(), std::span(tokens).last(1)).front().logprob,
+            all.back().logprob);
+  const auto last = other.append_with_logprobs(std::span(tokens).last(1));
+  EXPECT_EQ(last.front().logprob, all.back().logprob);
 }
 
 }  // namespace

@@ -521,6 +521,30 @@ TENON_API tenon_status tenon_session_prefill(tenon_session* session,
 TENON_API tenon_status tenon_session_next(tenon_session* session, tenon_sampler* sampler,
                                           tenon_piece* piece);
 
+/* One of several answers to the same text. Valid until the callback returns. */
+typedef struct tenon_candidate {
+  uint32_t struct_size;
+  int32_t finish; /* TENON_FINISH_* of its last token */
+  const tenon_token* tokens;
+  uint64_t num_tokens;
+  const char* text;
+  uint64_t length;
+  double logprob; /* natural logarithms of the probabilities of the drawn tokens, summed up */
+} tenon_candidate;
+
+/* Nonzero: no more answers. */
+typedef int32_t (*tenon_candidate_callback)(void* user, const tenon_candidate* candidate);
+
+/* Continues the text `count` times (1..128, else LIMIT), each time from where it is now, with the seed
+ * of the sampler, the next one, ..., and hands out each answer. The session's text then goes on with
+ * the one whose drawn tokens are the likeliest on average; *best, which may be NULL, becomes its
+ * number. The sampler is not changed. Other arguments and errors as tenon_session_generate; after an
+ * error the text is as it was. */
+TENON_API tenon_status tenon_session_best_of(tenon_session* session, tenon_sampler* sampler,
+                                             uint32_t count, uint64_t max_tokens,
+                                             tenon_candidate_callback on_candidate, void* user,
+                                             uint32_t* best);
+
 /* What is held back because it may begin a text of the option "stop": for loops of tenon_session_next
  * that end before the model does. It is then handed out. Valid until the next call on the
  * session. */
@@ -528,7 +552,8 @@ TENON_API tenon_status tenon_session_take_held(tenon_session* session, const cha
                                                size_t* length);
 
 /* The logits that the last token was drawn from: [*count] f32, valid until the next call on the
- * session; for tenon_logprobs. STATE when the last token was not drawn, or after a fork. */
+ * session; for tenon_logprobs. STATE when the last token was not drawn (or a grammar
+ * left no choice), or after a fork. */
 TENON_API tenon_status tenon_session_drawn_logits(tenon_session* session, const float** logits,
                                                   size_t* count);
 

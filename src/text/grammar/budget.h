@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/stack_room.h"
 
 namespace tenon::grammar {
 
@@ -27,6 +28,11 @@ class Budget {
   }
   /// The same for a place that is looked for only when a message needs it.
   void set_place(std::function<std::string()> find) { find_place_ = std::move(find); }
+
+  /// For functions that call themselves: deeper than kMaxDepth, or than the thread's stack allows.
+  [[nodiscard]] bool is_too_deep(size_t depth, size_t limit = kMaxDepth) const {
+    return depth > limit || stack_.is_used_up();
+  }
 
   /// Counts elementary steps.
   void spend(uint64_t work) {
@@ -54,6 +60,7 @@ class Budget {
   uint64_t work_ = 0;
   uint64_t nodes_ = 0;
   uint64_t states_ = 0;
+  StackRoom stack_;
   std::string place_;
   std::function<std::string()> find_place_;
 };

@@ -125,7 +125,9 @@ class Parser {
   }
 
   Expr choice(uint32_t depth) {
-    if (depth > Budget::kMaxDepth) refuse("groups are nested deeper than {}", Budget::kMaxDepth);
+    if (budget_.is_too_deep(depth)) {
+      refuse("groups are nested deeper than {}, or than the stack allows", Budget::kMaxDepth);
+    }
     Expr result{.kind = Expr::Kind::Choice, .line = line_};
     do {
       space(true);

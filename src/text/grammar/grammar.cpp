@@ -6,6 +6,7 @@
 #include "text/grammar/gbnf.h"
 #include "text/grammar/json_value.h"
 #include "text/grammar/machine.h"
+#include "text/grammar/plain_json.h"
 #include "text/grammar/regex.h"
 #include "text/grammar/schema.h"
 #include "text/utf8_codec.h"
@@ -81,7 +82,8 @@ std::shared_ptr<const Grammar> Grammar::of_choices(std::span<const std::string> 
   Budget budget;
   Net net(budget);
   read_choices(choices, net);
-  return std::shared_ptr<const Grammar>(new Grammar(std::make_shared<const Automaton>(net), GrammarKind::Choices));
+  return std::shared_ptr<const Grammar>(
+      new Grammar(std::make_shared<const Automaton>(net), GrammarKind::Choices));
 }
 
 std::shared_ptr<const Grammar> Grammar::written_by(const std::function<void(Net&)>& write,
@@ -109,18 +111,17 @@ bool Grammar::accepts(std::string_view text) const {
   }
   if (!marks_.empty()) text = marked;
   constexpr size_t kMachineBytes = size_t{32} << 20;
-  constexpr size_t kCheckEvery = 4096;
-  if (kind_ == GrammarKind::JsonSchema) {
-    // A generation has none around the document, but it makes no document wrong.
-    constexpr std::string_view kSpace = " \t\r\n";
-    text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
-    text = text.substr(0, text.find_last_not_of(kSpace) + 1);
-  }
   Machine machine(automaton_);
   Config config = machine.start();
-  for (size_t i = 0; i < text.size() && config != kNowhere; ++i) {
-    config = machine.step(config, static_cast<uint8_t>(text[i]));
-    if (i % kCheckEvery == 0 && machine.size_bytes() > kMachineBytes) machine.collect({&config, 1});
+  const auto read = [&](std::string_view piece) {
+    for (const char c : piece) config = machine.step(config, static_cast<uint8_t>(c));
+    if (machine.size_bytes() > kMachineBytes) machine.collect({&config, 1});
+    return config != kNowhere;
+  };
+  if (kind_ == GrammarKind::JsonSchema) return plain_json(text, read) && machine.accepts(config);
+  constexpr size_t kPiece = 4096;
+  while (!text.empty() && read(text.substr(0, kPiece))) {
+    text.remove_prefix(std::min(text.size(), kPiece));
   }
   return config != kNowhere && machine.accepts(config);
 }

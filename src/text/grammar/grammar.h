@@ -31,6 +31,7 @@ enum class GrammarKind : uint32_t {
 class Grammar {
  public:
   /// Throws Error(Grammar) saying what is refused and where: a line, a JSON pointer or a byte.
+  /// A schema's documents are generated with the white space and the escapes that are usual.
   static std::shared_ptr<const Grammar> compile(GrammarKind kind, std::string_view text);
   /// The whole text is one of `choices`. Errors as compile().
   static std::shared_ptr<const Grammar> of_choices(std::span<const std::string> choices);
@@ -40,7 +41,8 @@ class Grammar {
   static std::shared_ptr<const Grammar> written_by(const std::function<void(grammar::Net&)>& write,
                                                    std::vector<std::string> marks);
 
-  /// Whether `text` is a complete text of the grammar; around JSON there may be white space.
+  /// Whether `text` is a complete text of the grammar; of a schema: a valid document, however its
+  /// values are written.
   [[nodiscard]] bool accepts(std::string_view text) const;
 
   [[nodiscard]] const std::shared_ptr<const grammar::Automaton>& automaton() const {

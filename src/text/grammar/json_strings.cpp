@@ -111,7 +111,17 @@ class Writer {
     }
   }
 
+  void add_needed_escapes(uint32_t state, uint32_t node) {
+    for (uint32_t code = 0; code < 0x80; ++code) {
+      const uint32_t to = texts_.step(state, static_cast<uint8_t>(code));
+      if (to == kDead || (code >= 0x20 && code != '"' && code != '\\')) continue;
+      const uint32_t end = net_.add_text(node, shortest_escape(static_cast<char>(code)));
+      net_.add_epsilon(end, arrives(to));
+    }
+  }
+
   void add_escapes(uint32_t state, uint32_t node) {
+    if (options_.needed_escapes) return add_needed_escapes(state, node);
     const uint32_t escape = net_.add_node();
     net_.add_bytes(node, '\\', '\\', escape);
     for (const ShortEscape& known : kShortEscapes) {
@@ -250,6 +260,15 @@ class Writer {
 void add_json_strings(Net& net, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
                       const std::function<uint32_t(uint32_t label)>& to) {
   Writer(net, texts, options).run(from, to);
+}
+
+std::string shortest_escape(char code) {
+  for (const ShortEscape& known : kShortEscapes) {
+    if (known.code == code) return {'\\', known.letter};
+  }
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto value = static_cast<uint8_t>(code);
+  return {'\\', 'u', '0', '0', kDigits[value >> 4], kDigits[value & 15]};
 }
 
 uint32_t shortest_spelling(std::string_view text) {

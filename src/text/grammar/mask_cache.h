@@ -15,8 +15,8 @@ namespace tenon::grammar {
 /// while their grammars live.
 class MaskCache {
  public:
-  /// The tokenizer must outlive the cache, but need not outlive what of() returns.
-  explicit MaskCache(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  explicit MaskCache(std::shared_ptr<const Tokenizer> tokenizer)
+      : tokenizer_(std::move(tokenizer)) {}
 
   /// Throws Error(Grammar) "no token can follow" when the vocabulary cannot spell any text.
   std::shared_ptr<const TokenMasks> of(const std::shared_ptr<const Grammar>& grammar);
@@ -35,7 +35,7 @@ class MaskCache {
     std::vector<std::string> marks;
     std::shared_ptr<const TokenSet> tokens;
   };
-  const Tokenizer& tokenizer_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
   std::mutex mutex_;
   std::list<Entry> entries_;            // used last in front
   std::list<Vocabulary> vocabularies_;  // used last in front

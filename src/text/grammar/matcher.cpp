@@ -28,6 +28,7 @@ void GrammarMatcher::copy(const GrammarMatcher& other) {
   ended_ = other.ended_;
   tokens_left_ = other.tokens_left_;
   past_ = other.past_;
+  forced_ = other.forced_;
 }
 
 void GrammarMatcher::restart() {
@@ -35,6 +36,7 @@ void GrammarMatcher::restart() {
   ended_ = false;
   tokens_left_ = kUnlimitedTokens;
   past_.clear();
+  forced_.clear();
 }
 
 Config GrammarMatcher::after(std::string_view text) {
@@ -67,10 +69,15 @@ void GrammarMatcher::accept(Token token) {
   if ((end && !is_complete()) || (!end && next == kNowhere)) {
     fail(Code::State, "grammar: token {} cannot follow", token);
   }
+  if (!forced_.empty() && forced_.back() == token)
+    forced_.pop_back();
+  else
+    forced_.clear();
   take(next, end);
 }
 
 bool GrammarMatcher::accept_text(std::string_view text) {
+  forced_.clear();
   const Config next = ended_ ? kNowhere : after(text);
   if (next == kNowhere) return false;
   take(next, false);
@@ -78,6 +85,7 @@ bool GrammarMatcher::accept_text(std::string_view text) {
 }
 
 void GrammarMatcher::take(Config next, bool end) {
+  looked_at_ = kNowhere;
   if (past_.size() == kHistory) past_.erase(past_.begin());
   past_.push_back({config_, ended_, tokens_left_});
   if (end) {
@@ -95,6 +103,7 @@ void GrammarMatcher::collect() {
   machine_.collect(keep);
   config_ = keep[0];
   for (size_t i = 0; i < past_.size(); ++i) past_[i].config = keep[i + 1];
+  looked_at_ = kNowhere;
 }
 
 void GrammarMatcher::roll_back(size_t count) {
@@ -108,6 +117,8 @@ void GrammarMatcher::roll_back(size_t count) {
   ended_ = past.ended;
   tokens_left_ = past.tokens_left;
   past_.resize(past_.size() - count);
+  forced_.clear();
+  looked_at_ = kNowhere;
 }
 
 std::span<const uint64_t> GrammarMatcher::mask(bool exact) {
@@ -134,10 +145,31 @@ std::span<const uint64_t> GrammarMatcher::mask(bool exact) {
   return mask_;
 }
 
+std::optional<Token> GrammarMatcher::forced_token() {
+  // A stretch of fewer bytes is as quickly drawn.
+  constexpr size_t kLeast = 3;
+  if (forced_.empty() && looked_at_ != config_) {
+    looked_at_ = config_;
+    Config behind = config_;
+    const std::string text = forced_text(behind);
+    if (text.size() >= kLeast) forced_ = tokens().spell(text);
+    if (!forced_.empty() && !is_closed(behind)) forced_.pop_back();
+    std::reverse(forced_.begin(), forced_.end());
+  }
+  if (forced_.empty()) return std::nullopt;
+  if (allows(forced_.back())) return forced_.back();
+  forced_.clear();
+  return std::nullopt;
+}
+
 std::string GrammarMatcher::forced_text() {
+  Config at = config_;
+  return forced_text(at);
+}
+
+std::string GrammarMatcher::forced_text(Config& at) {
   std::string text;
   const Automaton& automaton = machine_.automaton();
-  Config at = config_;
   while (!ended_ && text.size() < kMaxForced && !machine_.accepts(at)) {
     Config only = kNowhere;
     uint32_t byte_class = 0, ways = 0;

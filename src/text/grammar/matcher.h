@@ -50,6 +50,11 @@ class GrammarMatcher {
   [[nodiscard]] bool is_ended() const { return ended_ || is_closed(config_); }
   /// The bytes that must come next, as far as there is no choice.
   [[nodiscard]] std::string forced_text();
+  /// The next token of a stretch without a choice, as the tokenizer spells it; nothing when the next
+  /// token is to be drawn. The last token of a stretch is drawn, for it may go on beyond it.
+  [[nodiscard]] std::optional<Token> forced_token();
+  /// Has the rest of the stretch drawn.
+  void drop_forced() { forced_.clear(); }
   [[nodiscard]] const grammar::TokenSet& tokens() const { return masks_->tokens(); }
 
  private:
@@ -58,6 +63,8 @@ class GrammarMatcher {
   }
   grammar::Config after(std::string_view text);
   void take(grammar::Config next, bool end);
+  /// The same from `at` on, which becomes the place behind.
+  std::string forced_text(grammar::Config& at);
   void copy(const GrammarMatcher& other);
   void collect();
 
@@ -73,6 +80,8 @@ class GrammarMatcher {
   };
   std::vector<Past> past_;  // oldest first, at most kHistory
   std::vector<uint64_t> mask_;
+  std::vector<Token> forced_;  // of the stretch under way, the next one last
+  grammar::Config looked_at_ = grammar::kNowhere;  // where no stretch was found
 };
 
 }  // namespace tenon

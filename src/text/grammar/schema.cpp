@@ -64,16 +64,28 @@ class SchemaWriter {
     }
   }
 
-  /// A loop over white space at a node.
-  void add_space(uint32_t node) {
-    for (const char c : {' ', '\t', '\n', '\r'}) {
-      net_.add_bytes(node, static_cast<uint8_t>(c), static_cast<uint8_t>(c), node);
+  /// Where white space may stand, and what programs write there. Documents that are checked come
+  /// without any (plain_json.h).
+  enum class Place : uint8_t {
+    BehindBracket,  ///< or a comma, or before a closing one: a space, or a line's end and indentation
+    BehindColon,    ///< a space
+  };
+  /// Two nodes with white space of a place between them.
+  struct Spaced {
+    uint32_t from, to;
+  };
+  Spaced add_space(Place place) {
+    const uint32_t from = net_.add_node();
+    const uint32_t to = net_.add_node();
+    net_.add_epsilon(from, to);
+    add_byte(from, ' ', to);
+    if (place == Place::BehindBracket) {
+      const uint32_t line = net_.add_node();
+      add_byte(from, '\n', line);
+      add_byte(line, ' ', line);
+      net_.add_epsilon(line, to);
     }
-  }
-  uint32_t add_spaced_node() {
-    const uint32_t node = net_.add_node();
-    add_space(node);
-    return node;
+    return {from, to};
   }
   void add_byte(uint32_t from, char c, uint32_t to) {
     net_.add_bytes(from, static_cast<uint8_t>(c), static_cast<uint8_t>(c), to);
@@ -90,7 +102,8 @@ class SchemaWriter {
     const uint32_t final = net_.rule(rule).final;
     add_byte(net_.rule(rule).start, '"', inside);
     if (part.texts) {
-      add_json_strings(net_, *part.texts, inside, {}, [final](uint32_t) { return final; });
+      add_json_strings(net_, *part.texts, inside, {.needed_escapes = true},
+                       [final](uint32_t) { return final; });
       return rule;
     }
     const auto minimum = static_cast<uint32_t>(shape.minimum);
@@ -123,18 +136,19 @@ class SchemaWriter {
     }
     const bool counts = shape.minimum > 0 || maximum != UINT64_MAX;
     net_.rule(rule).counts = counts;
-    const uint32_t open = add_spaced_node(), close = net_.add_node();
-    add_byte(net_.rule(rule).start, '[', open);
+    const Spaced opened = add_space(Place::BehindBracket);
+    const uint32_t close = net_.add_node();
+    add_byte(net_.rule(rule).start, '[', opened.from);
     add_byte(close, ']', final);
     const Action enough{.kind = ActionKind::AtLeast, .limit = static_cast<uint32_t>(shape.minimum)};
     using Counts = std::vector<uint64_t>;
-    using Place = std::pair<size_t, Counts>;  // elements so far, up to the prefix; contains
-    std::map<Place, uint32_t> known;          // the node behind them
-    std::vector<Place> todo;
-    const auto node_of = [&](const Place& place) {
+    using Behind = std::pair<size_t, Counts>;  // elements so far, up to the prefix; contains
+    std::map<Behind, uint32_t> known;          // the node behind them
+    std::vector<Behind> todo;
+    const auto node_of = [&](const Behind& place) {
       const auto [at, is_new] = known.try_emplace(place, 0);
       if (is_new) {
-        at->second = place.first == 0 && todo.empty() ? open : add_spaced_node();
+        at->second = place.first == 0 && todo.empty() ? opened.to : net_.add_node();
         todo.push_back(place);
       }
       return at->second;
@@ -149,13 +163,17 @@ class SchemaWriter {
       for (size_t j = 0; j < shape.contains.size(); ++j) {
         closes &= counts_so_far[j] >= shape.contains[j].minimum;
       }
-      if (closes && shape.minimum > 0) net_.add_act(here, enough, close);
-      if (closes && shape.minimum == 0) net_.add_epsilon(here, close);
-      uint32_t before = here;
+      uint32_t before = here, ends = close;
       if (t > 0) {
-        before = add_spaced_node();
-        add_byte(here, ',', before);
+        const Spaced end = add_space(Place::BehindBracket), next = add_space(Place::BehindBracket);
+        net_.add_epsilon(end.to, close);
+        ends = end.from;
+        before = next.to;
+        add_byte(here, ',', next.from);
       }
+      // Whether it may end is asked before the white space, which must lead somewhere.
+      if (closes && shape.minimum > 0) net_.add_act(here, enough, ends);
+      if (closes && shape.minimum == 0) net_.add_epsilon(here, ends);
       const auto& of_set = part.elements[std::min(index, prefix)];
       for (size_t set = 0; set < of_set.size(); ++set) {
         if (!is_possible(of_set[set])) continue;
@@ -194,15 +212,18 @@ class SchemaWriter {
     net_.rule(rule).object = object;
     net_.objects.push_back(describe(part));
     const uint32_t final = net_.rule(rule).final;
-    const uint32_t open = add_spaced_node(), more = add_spaced_node(), key = net_.add_node(),
-                   behind = add_spaced_node(), close = net_.add_node();
-    add_byte(net_.rule(rule).start, '{', open);
-    add_byte(open, '"', key);
-    add_byte(behind, ',', more);
-    add_byte(more, '"', key);
-    for (const uint32_t node : {open, behind}) {
-      net_.add_act(node, {.kind = ActionKind::Close, .object = object}, close);
-    }
+    const Spaced open = add_space(Place::BehindBracket), more = add_space(Place::BehindBracket),
+                 last = add_space(Place::BehindBracket);
+    const uint32_t key = net_.add_node(), behind = net_.add_node(), close = net_.add_node();
+    add_byte(net_.rule(rule).start, '{', open.from);
+    add_byte(open.to, '"', key);
+    add_byte(behind, ',', more.from);
+    add_byte(more.to, '"', key);
+    // Whether it may end is asked before the white space, which must lead somewhere.
+    const Action ends{.kind = ActionKind::Close, .object = object};
+    net_.add_act(open.to, ends, close);
+    net_.add_act(behind, ends, last.from);
+    net_.add_epsilon(last.to, close);
     add_byte(close, '}', final);
     // Keys of classes that have no value come no further than their quote.
     Dfa keys = part.keys;
@@ -211,17 +232,18 @@ class SchemaWriter {
     }
     keys = minimise(keys, net_.budget());
     std::map<uint32_t, uint32_t> quoted;
-    add_json_strings(net_, keys, key, {}, [&](uint32_t label) {
+    add_json_strings(net_, keys, key, {.needed_escapes = true}, [&](uint32_t label) {
       const auto [at, is_new] = quoted.try_emplace(label, 0);
       if (!is_new) return at->second;
       at->second = net_.add_node();
       const Part::KeyClass& kind = part.classes[label - 1];
-      const uint32_t colon = add_spaced_node(), value = add_spaced_node();
+      const Spaced value = add_space(Place::BehindColon);
+      const uint32_t colon = net_.add_node();
       const uint32_t property = kind.name ? property_of(part, *kind.name) : kOther;
       net_.add_act(at->second,
                    {.kind = ActionKind::Take, .object = object, .property = property}, colon);
-      add_byte(colon, ':', value);
-      net_.add_call(value, rule_of(kind.value), behind);
+      add_byte(colon, ':', value.from);
+      net_.add_call(value.to, rule_of(kind.value), behind);
       return at->second;
     });
     return rule;

@@ -104,7 +104,9 @@ Shapes SchemaShapes::of_schema(const JsonValue& schema, Ask ask) {
     index_.set_place(schema);
     budget_.refuse("the schema refers to itself without a step into the value");
   }
-  if (open_.size() > kMaxOpen) budget_.refuse("schemas are nested deeper than {}", kMaxOpen);
+  if (budget_.is_too_deep(open_.size(), kMaxOpen)) {
+    budget_.refuse("schemas are nested deeper than {}, or than the stack allows", kMaxOpen);
+  }
   open_.push_back(key);
   Shapes result = compute(schema, ask);
   open_.pop_back();

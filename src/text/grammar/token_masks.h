@@ -52,11 +52,19 @@ class TokenMasks {
   std::shared_ptr<const StateMask> mask_of(Machine& machine, uint32_t state) const;
   StateMask compute(Machine& machine, uint32_t state) const;
   static bool takes_plain_text(Machine& machine, Config config);
+  /// The state behind any one plain character; 0 when that depends on the character.
+  uint32_t behind_character(uint32_t state) const;
+  /// Adds what may follow `item` when that is a matter of counting; else false.
+  bool add_counted(Machine& machine, const Machine::Item& item, MaskWords mask) const;
+  const TokenTrie& trie() const;
 
   std::shared_ptr<const TokenSet> tokens_;
   std::shared_ptr<const Automaton> automaton_;
+  mutable std::once_flag trie_made_;
+  mutable TokenTrie trie_;  // of all tokens, their bytes taken for those of the automaton's classes
   mutable std::mutex mutex_;
   mutable size_t cached_bytes_ = 0;
+  mutable std::unordered_map<uint32_t, uint32_t> behind_character_;
   mutable std::unordered_map<uint32_t, std::shared_ptr<const StateMask>> cache_;
 };
 

@@ -8,11 +8,15 @@
 namespace tenon::grammar {
 namespace {
 
-bool is_plain(std::string_view text) {
+/// Characters of a text that JSON strings take as they are; 0 when there are others, or too many.
+size_t plain_characters(std::string_view text) {
+  size_t count = 0;
   for (const char c : text) {
-    if (static_cast<uint8_t>(c) < 0x20 || c == '"' || c == '\\') return false;
+    const auto byte = static_cast<uint8_t>(c);
+    if (byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7F) return 0;
+    count += (byte & 0xC0) != 0x80 ? 1 : 0;
   }
-  return utf8_valid_prefix(text) == text.size();
+  return utf8_valid_prefix(text) == text.size() && count <= TokenSet::kMaxPlain ? count : 0;
 }
 
 }  // namespace
@@ -46,19 +50,74 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
   for (const uint32_t node : open) nodes_[node].end = static_cast<uint32_t>(nodes_.size());
 }
 
-TokenSet::TokenSet(const Tokenizer& tokenizer, std::span<const std::string> marks)
-    : end_tokens_(tokenizer.end_tokens().begin(), tokenizer.end_tokens().end()) {
-  // Copied: a sampler may outlive the model.
-  owned_.reserve(tokenizer.size());
-  for (size_t i = 0; i < tokenizer.size(); ++i) {
+TokenTrie TokenTrie::mapped(const std::array<uint8_t, 256>& to) const {
+  struct Merged {
+    uint32_t first_child, sibling;  // 0: none
+    uint32_t num_tokens;
+    uint8_t byte;
+  };
+  std::vector<Merged> merged{{}};
+  std::vector<uint32_t> merged_of(nodes_.size());
+  std::vector<uint32_t> path(longest_ + 1, 0);  // the merged node before each depth
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    const uint8_t byte = to[nodes_[n].byte];
+    const uint32_t parent = path[nodes_[n].depth];
+    uint32_t child = merged[parent].first_child;
+    while (child != 0 && merged[child].byte != byte) child = merged[child].sibling;
+    if (child == 0) {
+      child = static_cast<uint32_t>(merged.size());
+      merged.push_back({0, merged[parent].first_child, 0, byte});
+      merged[parent].first_child = child;
+    }
+    merged[child].num_tokens += static_cast<uint32_t>(tokens(n).size());
+    path[nodes_[n].depth + 1] = child;
+    merged_of[n] = child;
+  }
+  TokenTrie result;
+  result.longest_ = longest_;
+  result.root_tokens_ = root_tokens_;
+  result.nodes_.reserve(merged.size() - 1);
+  std::vector<uint32_t> next_token(merged.size());  // where its tokens go
+  auto num_tokens = root_tokens_;
+  std::vector<std::pair<uint32_t, uint32_t>> open;  // merged node, its number in the result
+  for (uint32_t at = merged[0].first_child; at != 0 || !open.empty();) {
+    if (at == 0) {  // all below the last one are there
+      const auto [done, number] = open.back();
+      open.pop_back();
+      result.nodes_[number].end = static_cast<uint32_t>(result.nodes_.size());
+      at = merged[done].sibling;
+      continue;
+    }
+    const auto number = static_cast<uint32_t>(result.nodes_.size());
+    result.nodes_.push_back(
+        {0, num_tokens, static_cast<uint32_t>(open.size()), merged[at].byte});
+    next_token[at] = num_tokens;
+    num_tokens += merged[at].num_tokens;
+    open.emplace_back(at, number);
+    at = merged[at].first_child;
+  }
+  result.tokens_.resize(tokens_.size());
+  std::copy_n(tokens_.begin(), root_tokens_, result.tokens_.begin());
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    for (const Token token : tokens(n)) result.tokens_[next_token[merged_of[n]]++] = token;
+  }
+  return result;
+}
+
+TokenSet::TokenSet(std::shared_ptr<const Tokenizer> tokenizer, std::span<const std::string> marks)
+    : tokenizer_(std::move(tokenizer)),
+      marks_(marks.size(), 0),
+      end_tokens_(tokenizer_->end_tokens().begin(), tokenizer_->end_tokens().end()) {
+  owned_.reserve(tokenizer_->size());
+  for (size_t i = 0; i < tokenizer_->size(); ++i) {
     const auto token = static_cast<Token>(i);
-    std::string& text = owned_.emplace_back(tokenizer.decode(token));
+    std::string& text = owned_.emplace_back(tokenizer_->decode(token));
     if (marks.empty()) continue;
-    if (tokenizer.is_control(token)) {
-      const auto mark = std::find(marks.begin(), marks.end(), tokenizer.spelling(token));
-      const bool other = mark == marks.end();
-      text = static_cast<char>(
-          other ? kOtherMarkByte : mark_byte(static_cast<size_t>(mark - marks.begin())));
+    if (tokenizer_->is_control(token)) {
+      const auto found = std::find(marks.begin(), marks.end(), tokenizer_->spelling(token));
+      const auto mark = static_cast<size_t>(found - marks.begin());
+      if (mark < marks.size()) marks_[mark] = token;
+      text = static_cast<char>(mark < marks.size() ? mark_byte(mark) : kOtherMarkByte);
     } else if (text.size() == 1 && static_cast<uint8_t>(text[0]) >= kFirstMarkByte) {
       text.clear();  // a byte that no text has would pass for a mark
     }
@@ -75,7 +134,7 @@ TokenSet::TokenSet(std::span<const std::string_view> texts, std::span<const Toke
 
 void TokenSet::build() {
   std::vector<TokenTrie::Entry> all, special;
-  plain_.assign((texts_.size() + 63) / 64, 0);
+  for (auto& mask : plain_up_to_) mask.assign((texts_.size() + 63) / 64, 0);
   for (size_t i = 0; i < texts_.size(); ++i) {
     const auto token = static_cast<Token>(i);
     // An end token may have a text; it ends the generation all the same.
@@ -84,14 +143,57 @@ void TokenSet::build() {
     if (text.empty()) continue;
     if (text.size() == 1) bytes_.set(static_cast<uint8_t>(text[0]));
     all.push_back({text, token});
-    if (is_plain(text)) {
-      plain_[i / 64] |= uint64_t{1} << (i % 64);
+    if (const size_t count = plain_characters(text); count > 0) {
+      plain_up_to_[count][i / 64] |= uint64_t{1} << (i % 64);
     } else {
       special.push_back({text, token});
     }
   }
+  for (size_t n = 1; n <= kMaxPlain; ++n) {
+    for (size_t w = 0; w < plain_up_to_[n].size(); ++w) plain_up_to_[n][w] |= plain_up_to_[n - 1][w];
+  }
   all_ = TokenTrie(std::move(all));
   special_ = TokenTrie(std::move(special));
+}
+
+bool TokenSet::append_spelled(std::string_view text, std::vector<Token>& out) const {
+  // The second time behind a line break, which is then left out: a text that begins anew would get a
+  // space before it from some tokenizers.
+  for (const std::string_view before : {"", "\n"}) {
+    const std::vector<Token> tokens = tokenizer_->encode(std::string(before) + std::string(text));
+    size_t first = 0;
+    for (bool open = !before.empty(); open && first < tokens.size();) {
+      open = !texts_[static_cast<size_t>(tokens[first++])].ends_with(before);
+    }
+    std::string_view rest = text;
+    bool same = true;
+    for (size_t i = first; i < tokens.size() && same; ++i) {
+      const std::string_view piece = texts_[static_cast<size_t>(tokens[i])];
+      same = !piece.empty() && rest.starts_with(piece);
+      if (same) rest.remove_prefix(piece.size());
+    }
+    if (!same || !rest.empty()) continue;
+    out.insert(out.end(), tokens.begin() + static_cast<std::ptrdiff_t>(first), tokens.end());
+    return true;
+  }
+  return false;
+}
+
+std::vector<Token> TokenSet::spell(std::string_view text) const {
+  std::vector<Token> out;
+  if (tokenizer_ == nullptr) return out;
+  while (!text.empty()) {
+    size_t plain = 0;
+    while (plain < text.size() && static_cast<uint8_t>(text[plain]) < kFirstMarkByte) ++plain;
+    if (plain > 0 && !append_spelled(text.substr(0, plain), out)) return {};
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const auto mark = static_cast<size_t>(static_cast<uint8_t>(text[0]) - kFirstMarkByte);
+    if (mark >= marks_.size()) return {};
+    out.push_back(marks_[mark]);
+    text.remove_prefix(1);
+  }
+  return out;
 }
 
 bool TokenSet::is_end(Token token) const {

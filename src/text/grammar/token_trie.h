@@ -1,7 +1,10 @@
 // The texts of a vocabulary's tokens as one tree, for walks that try many tokens at once.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +33,10 @@ class TokenTrie {
     uint32_t depth;   ///< bytes before it
     uint8_t byte;     ///< that leads to it
   };
+  /// The same tokens with every byte b of their texts taken for to[b]: texts that become alike share
+  /// their nodes.
+  [[nodiscard]] TokenTrie mapped(const std::array<uint8_t, 256>& to) const;
+
   /// Tokens with an empty text.
   [[nodiscard]] std::span<const Token> at_root() const {
     return std::span(tokens_).first(root_tokens_);
@@ -60,7 +67,8 @@ class TokenTrie {
 class TokenSet {
  public:
   /// marks: of a grammar; with them every control token gets a byte for a text (control_bytes.h).
-  explicit TokenSet(const Tokenizer& tokenizer, std::span<const std::string> marks = {});
+  explicit TokenSet(std::shared_ptr<const Tokenizer> tokenizer,
+                    std::span<const std::string> marks = {});
   /// The same from texts; tokens with an empty text are control tokens.
   TokenSet(std::span<const std::string_view> texts, std::span<const Token> end_tokens);
 
@@ -73,17 +81,29 @@ class TokenSet {
   [[nodiscard]] const TokenTrie& all() const { return all_; }
   /// Without the plain ones: those of whole characters that a JSON string takes as they are.
   [[nodiscard]] const TokenTrie& special() const { return special_; }
-  [[nodiscard]] std::span<const uint64_t> plain() const { return plain_; }  ///< a bit each
+  [[nodiscard]] std::span<const uint64_t> plain() const { return plain_up_to_.back(); }  ///< a bit each
+  /// Of the plain tokens, those of at most so many characters.
+  [[nodiscard]] std::span<const uint64_t> plain(size_t characters) const {
+    return plain_up_to_[std::min(characters, kMaxPlain)];
+  }
+  static constexpr size_t kMaxPlain = 24;  ///< longer tokens are not called plain
+  /// The tokens that the tokenizer makes of a text within others, control tokens being bytes as above;
+  /// empty when it cannot spell just that, or there is none.
+  [[nodiscard]] std::vector<Token> spell(std::string_view text) const;
   /// Bytes that a token of its own stands for.
   [[nodiscard]] const ByteSet& bytes() const { return bytes_; }
 
  private:
   void build();
-  std::vector<std::string_view> texts_;  // into owned_
+  bool append_spelled(std::string_view text, std::vector<Token>& out) const;
+
+  std::shared_ptr<const Tokenizer> tokenizer_;  // or null
+  std::vector<Token> marks_;                    // the tokens of the marks
+  std::vector<std::string_view> texts_;         // into owned_
   std::vector<std::string> owned_;
   std::vector<Token> end_tokens_;
   TokenTrie all_, special_;
-  std::vector<uint64_t> plain_;
+  std::array<std::vector<uint64_t>, kMaxPlain + 1> plain_up_to_;
   ByteSet bytes_;
 };
 

@@ -17,7 +17,7 @@ Value Interpreter::evaluate(const Expr& expr) {
     default:
       break;
   }
-  if (depth_ >= budget_.limits().depth) raise("nested deeper than {}", budget_.limits().depth);
+  check_depth();
   budget_.spend();
   ++depth_;
   // Not restored on failure: nobody catches one and goes on.

@@ -36,8 +36,8 @@ const Spelling* find(const Table& table, const TokenStream& tokens) {
 }  // namespace
 
 ExpressionParser::Nesting::Nesting(ExpressionParser& parser) : parser_(parser) {
-  if (parser.depth_ >= kMaxSyntaxDepth) {
-    parser.tokens_.fail_here("nested deeper than {}", kMaxSyntaxDepth);
+  if (parser.depth_ >= kMaxSyntaxDepth || parser.stack_.is_used_up()) {
+    parser.tokens_.fail_here("nested deeper than {}, or than the stack allows", kMaxSyntaxDepth);
   }
   ++parser_.depth_;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/stack_room.h"
 #include "text/template/jinja_syntax.h"
 #include "text/template/jinja_token_stream.h"
 
@@ -69,6 +70,7 @@ class ExpressionParser {
   Syntax& out_;
   std::map<std::string, NameId, std::less<>> ids_;
   uint32_t depth_ = 0;
+  StackRoom stack_;
   std::vector<const Expr*> unknown_;  // filters and tests, outside of branches so far
 };
 

@@ -11,9 +11,7 @@ namespace tenon::jinja {
 class Interpreter::Depth {
  public:
   explicit Depth(Interpreter& of) : of_(of) {
-    if (of_.depth_ >= of_.budget_.limits().depth) {
-      raise("nested deeper than {}", of_.budget_.limits().depth);
-    }
+    of_.check_depth();
     ++of_.depth_;
     of_.budget_.spend();
   }

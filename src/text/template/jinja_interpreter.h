@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stack_room.h"
 #include "text/template/jinja_budget.h"
 #include "text/template/jinja_builtins.h"
 #include "text/template/jinja_syntax.h"
@@ -125,7 +126,13 @@ class Interpreter {
   std::vector<Scope*> free_scopes_;
   Scope* scope_ = nullptr;
   const Value* piped_value_ = nullptr;  // what flows into the chain of a filter block
+  void check_depth() const {
+    if (depth_ < budget_.limits().depth && !stack_.is_used_up()) return;
+    raise("nested deeper than {}, or than the stack allows", budget_.limits().depth);
+  }
+
   uint32_t depth_ = 0;
+  StackRoom stack_;
   uint32_t line_ = 1;
 
   friend Value make_namespace(Interpreter& jinja, std::vector<std::pair<std::string, Value>> from);

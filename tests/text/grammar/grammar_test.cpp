@@ -121,6 +121,40 @@ TEST(SchemaGrammar, TakesPropertiesInAnyOrderOnce) {
   EXPECT_FALSE(person->accepts(R"({"name":"x","age":3,})"));
 }
 
+TEST(SchemaGrammar, AcceptsValuesHoweverTheyAreWritten) {
+  const auto number = schema(R"({"type":"number","minimum":0.5,"exclusiveMaximum":1500,
+      "multipleOf":0.25})");
+  for (const char* text : {"1e3", "5e-1", "0.05E+1", "1.25e2", "1499750e-3", "100e0", "1.49975e+003"}) {
+    EXPECT_TRUE(number->accepts(text)) << text;
+  }
+  for (const char* text : {"1e4", "1.5e3", "4e-1", "51e-2", "-1e1", "1e", "1e+", "01e2", "1.e2", ".5e1",
+                           "1e2e3", "1e9999999999", "--1e1", "1e-99999"}) {
+    EXPECT_FALSE(number->accepts(text)) << text;
+  }
+  const auto whole = schema(R"({"type":"integer","minimum":-20})");
+  for (const char* text : {"1.5e1", "150e-1", "-2e1", "0e-5", "1e308", "12e0", "1.50e+2"}) {
+    EXPECT_TRUE(whole->accepts(text)) << text;
+  }
+  for (const char* text : {"1.5e0", "15e-1", "-3e1", "1e-1"}) {
+    EXPECT_FALSE(whole->accepts(text)) << text;
+  }
+  const auto list = schema(R"({"type":"array","items":{"enum":["a/\"b",10]}})");
+  for (const char* text : {" [ \"a/\\\"b\"\t,\r\n10 ]\n", R"(["\u0061\/\u0022b",1e1])", "[100e-1]", "[ ]"}) {
+    EXPECT_TRUE(list->accepts(text)) << text;
+  }
+  for (const char* text : {"[10 10]", "[1 0]", "[10,]", "10", "[10] 10", R"(["a/b"])", "[10\v]", ""}) {
+    EXPECT_FALSE(list->accepts(text)) << text;
+  }
+  const auto any = schema("{}");
+  for (const char* text : {R"("\ud83d\ude00")", R"("\\u0041")", R"({"a" : [ true , null ] })", "-0.0e-0"}) {
+    EXPECT_TRUE(any->accepts(text)) << text;
+  }
+  for (const char* text : {R"("\ud83d")", R"("\ude00\ud83d")", R"("\x41")", R"("\u00g0")", "\"a", "\"a\\",
+                           "tr ue", "{\"a\" \"b\"}", "\"\n\"", "nul", "[1 2]", "\"\\u12"}) {
+    EXPECT_FALSE(any->accepts(text)) << text;
+  }
+}
+
 TEST(SchemaGrammar, CountsItemsAndCharacters) {
   const auto list = schema(
       R"({"type":"array","items":{"type":"string","minLength":1,"maxLength":3},

@@ -1,0 +1,15 @@
+// A JSON document as grammars write it: the same values without needless white space, escapes and
+// exponents. Whether it is a document at all is the grammar's to say.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+namespace tenon::grammar {
+
+/// Hands on the text in pieces until `sink` returns false; then false. What is no JSON goes on as
+/// it is. Numbers with an exponent beyond kMaxExponent do, too.
+bool plain_json(std::string_view text, const std::function<bool(std::string_view)>& sink);
+inline constexpr int kMaxExponent = 2000;
+
+}  // namespace tenon::grammar
