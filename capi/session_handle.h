@@ -1,5 +1,5 @@
-// The object behind a session handle: a session of the engine, and the rule that a
-// handle destroyed during a call goes when the call returns.
+// The object behind a session handle: a session of the engine, and the rule that a handle destroyed
+// during a call goes when the call returns.
 #pragma once
 
 #include <atomic>

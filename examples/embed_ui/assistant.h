@@ -1,5 +1,5 @@
-// A chat with a model for a program that must not wait: a thread of its own loads and computes, every
-// function here returns at once.
+// A chat with a model for a program that must not wait: a thread of its own loads and computes,
+// every function here returns at once.
 #pragma once
 
 #include <algorithm>

@@ -48,8 +48,7 @@ class ChatWindow {
     while (XPending(display_) > 0 && !finished) {
       XEvent event;
       XNextEvent(display_, &event);
-      if (event.type == ClientMessage &&
-          static_cast<Atom>(event.xclient.data.l[0]) == closes_) {
+      if (event.type == ClientMessage && static_cast<Atom>(event.xclient.data.l[0]) == closes_) {
         closed_ = true;
       }
       if (event.type == KeyPress) finished = press(event.xkey);

@@ -50,7 +50,8 @@ class FrameTimes {
  public:
   void tick() {
     const auto now = Clock::now();
-    if (num_frames_++ > 0) ms_.push_back(std::chrono::duration<double, std::milli>(now - last_).count());
+    if (num_frames_++ > 0)
+      ms_.push_back(std::chrono::duration<double, std::milli>(now - last_).count());
     last_ = now;
   }
   void print() {

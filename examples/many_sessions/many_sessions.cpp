@@ -1,5 +1,5 @@
-// Many conversations with one model in one process: an engine with a cache of a fixed size, a thread
-// lent to it, and requests of two clients of whom one has paid for three times the share.
+// Many conversations with one model in one process: an engine with a cache of a fixed size, a
+// thread lent to it, and requests of two clients of whom one has paid for three times the share.
 //   many_sessions MODEL [SESSIONS]
 #include <exception>
 #include <iostream>

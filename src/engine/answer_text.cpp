@@ -4,8 +4,7 @@
 
 namespace tenon {
 
-AnswerText::AnswerText(const Tokenizer& tokenizer)
-    : tokenizer_(&tokenizer), decoder_(tokenizer) {}
+AnswerText::AnswerText(const Tokenizer& tokenizer) : tokenizer_(&tokenizer), decoder_(tokenizer) {}
 
 void AnswerText::restart(uint64_t position) {
   decoder_ = StreamDecoder(*tokenizer_);

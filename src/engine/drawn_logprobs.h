@@ -42,8 +42,8 @@ class DrawnLogprobs {
     kept_top_logprobs_.insert(kept_top_logprobs_.end(), top_logprobs_.begin(), top_logprobs_.end());
   }
 
-  /// Those of token number `index`; top_tokens and top_logprobs [at most num_top]. Throws State when
-  /// they were not asked for, Argument for more than were.
+  /// Those of token number `index`; top_tokens and top_logprobs [at most num_top]. Throws State
+  /// when they were not asked for, Argument for more than were.
   void get(uint64_t index, float& logprob, std::span<Token> top_tokens,
            std::span<float> top_logprobs) const {
     if (!wanted_) fail(Code::State, "request: submitted without log-probabilities");

@@ -1,6 +1,6 @@
-// Sequences of sessions that nobody computes for at the moment: between two calls, or in a callback.
-// What they have computed can be taken when others need the memory; who needs it is the engine's
-// business.
+// Sequences of sessions that nobody computes for at the moment: between two calls, or in a
+// callback. What they have computed can be taken when others need the memory; who needs it is the
+// engine's business.
 #pragma once
 
 #include <cstdint>

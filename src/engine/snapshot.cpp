@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view kMagic = "TENONSES";
 constexpr uint32_t kByteOrder = 0x01020304;
-constexpr uint64_t kSampleBytes = 256;         // at two places of each tensor
+constexpr uint64_t kSampleBytes = 256;               // at two places of each tensor
 constexpr uint64_t kPieceBytes = uint64_t{1} << 18;  // of tokens read at a time
 constexpr uint64_t kSumBytes = 16;
 
@@ -40,9 +40,9 @@ void add_metadata(Hasher& hasher, const Metadata& metadata) {
   for (const Metadata::Entry& entry : metadata.entries()) {
     const MetadataValue& value = entry.value;
     add_text(hasher, entry.key);
-    for (const uint64_t number :
-         {uint64_t{static_cast<uint32_t>(value.type)}, uint64_t{static_cast<uint32_t>(value.element)},
-          value.count, value.integer, std::bit_cast<uint64_t>(value.real)}) {
+    for (const uint64_t number : {uint64_t{static_cast<uint32_t>(value.type)},
+                                  uint64_t{static_cast<uint32_t>(value.element)}, value.count,
+                                  value.integer, std::bit_cast<uint64_t>(value.real)}) {
       add_number(hasher, number);
     }
     add_text(hasher, value.text);
@@ -65,16 +65,15 @@ void add_tensors(Hasher& hasher, const ModelFile& file) {
 }
 
 std::string cache_text(const Model& model) {
-  std::string text =
-      fmt::format("{}, {}", model.backend_name(), model.runtime().description());
+  std::string text = fmt::format("{}, {}", model.backend_name(), model.runtime().description());
   const auto groups = model.program().groups();
   for (uint32_t i = 0; i < groups.size(); ++i) {
     const tenon_kv_group& group = groups[i];
     const CacheTypeInfo* type = find_cache_type(group.type);
-    fmt::format_to(std::back_inserter(text), "; {} cache of {} layers, {} heads of {} + {}, {} bytes for {}",
-                   type != nullptr ? type->name : "unknown", group.layers, group.kv_heads,
-                   group.key_dim, group.value_dim, model.runtime().kv_block_bytes(i),
-                   group.block_tokens);
+    fmt::format_to(
+        std::back_inserter(text), "; {} cache of {} layers, {} heads of {} + {}, {} bytes for {}",
+        type != nullptr ? type->name : "unknown", group.layers, group.kv_heads, group.key_dim,
+        group.value_dim, model.runtime().kv_block_bytes(i), group.block_tokens);
   }
   return text;
 }
@@ -190,7 +189,8 @@ SnapshotHeader read_header(SummingReader& reader, const std::string& name) {
 /// How many blocks follow the tokens. Throws Format where the numbers do not fit together.
 uint64_t checked_blocks(const SnapshotHeader& header, const SummingReader& reader,
                         const std::string& name) {
-  const uint64_t tokens_bytes = checked_mul(header.num_tokens, sizeof(Token), "tokens of a snapshot");
+  const uint64_t tokens_bytes =
+      checked_mul(header.num_tokens, sizeof(Token), "tokens of a snapshot");
   const uint64_t behind = checked_add(tokens_bytes, kSumBytes, "tokens of a snapshot");
   if (behind > reader.left()) {
     fail(Code::Format, "{}: {} tokens do not fit the {} bytes that are left", name,
@@ -246,7 +246,8 @@ void Session::save(const SnapshotSink& sink) {
   SummingWriter writer(sink);
   writer.write(header_bytes(header));
   writer.write(std::as_bytes(sequence_.tokens()));
-  // Others may take blocks meanwhile, the last ones first: what was read by then is a snapshot, too.
+  // Others may take blocks meanwhile, the last ones first: what was read by then is a snapshot,
+  // too.
   for (uint64_t i = 0; engine_->read_row(sequence_, i, row.span()); ++i) writer.write(row.span());
   writer.finish();
 }
@@ -266,7 +267,8 @@ void Session::restore(const ByteSource& source, bool text_only_if_cache_differs)
                           header.block_tokens == engine_->row_tokens();
   if (!same_cache && !text_only_if_cache_differs) {
     fail(Code::Format, "{}: a snapshot of another cache: {}, this one is {}", name,
-         quoted(header.cache, SnapshotHeader::kMaxCacheText), quoted(identity.cache, SnapshotHeader::kMaxCacheText));
+         quoted(header.cache, SnapshotHeader::kMaxCacheText),
+         quoted(identity.cache, SnapshotHeader::kMaxCacheText));
   }
   const uint64_t num_blocks = checked_blocks(header, reader, name);
 
@@ -287,7 +289,8 @@ void Session::restore(const ByteSource& source, bool text_only_if_cache_differs)
     left -= piece.size();
   }
   // Blocks for which there is no room, or not any more, are computed again when they are needed.
-  const uint64_t row_bytes = same_cache ? header.block_bytes : std::min(header.block_bytes, kPieceBytes);
+  const uint64_t row_bytes =
+      same_cache ? header.block_bytes : std::min(header.block_bytes, kPieceBytes);
   Buffer row(model().options().system, num_blocks == 0 ? 0 : row_bytes, "block of a snapshot");
   for (uint64_t left = num_blocks * header.block_bytes; left > 0;) {
     const auto part = row.span().first(std::min(left, row.size()));

@@ -1,5 +1,5 @@
-// A session as bytes: its tokens and what was computed for them. Where the bytes lie is the caller's
-// business; Session::save and Session::restore write and read them.
+// A session as bytes: its tokens and what was computed for them. Where the bytes lie is the
+// caller's business; Session::save and Session::restore write and read them.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ SnapshotIdentity snapshot_identity(const Model& model);
 ///   56  u32 positions in a block
 ///   60  u32 bytes of SnapshotIdentity::cache, which follows
 /// then the tokens, i32; then full blocks from the first on, block after block, of each KV group;
-/// then the XXH3-128 of all that is before. Only full blocks: what is behind them is computed again,
-/// and nothing of others that may lie in the rest of a block gets out.
+/// then the XXH3-128 of all that is before. Only full blocks: what is behind them is computed
+/// again, and nothing of others that may lie in the rest of a block gets out.
 struct SnapshotHeader {
   static constexpr uint64_t kFixedBytes = 64;
   static constexpr uint64_t kMaxCacheText = 4096;

@@ -1,9 +1,9 @@
 // Stops, least numbers of tokens and log-probabilities of requests are those of session calls.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
-#include <tenon/tenon.hpp>
 
 #include <string>
+#include <tenon/tenon.hpp>
 #include <vector>
 
 #include "demo_session.h"
@@ -159,7 +159,8 @@ TEST_F(CRequestStops, InCpp) {
   tenon::Session session = engine.open_session({.context = 256});
   const tenon::Sampler greedy({.temperature = 0});
   tenon::Request request = tenon::submit(
-      session, {.text = "Once upon", .logprobs = true, .num_top = 2, .sampler = &greedy, .max_tokens = 2});
+      session,
+      {.text = "Once upon", .logprobs = true, .num_top = 2, .sampler = &greedy, .max_tokens = 2});
   const auto piece = request.next();
   ASSERT_TRUE(piece);
   tenon::Token top[2];

@@ -1,12 +1,12 @@
 // Sessions saved to files and buffers and restored, over the C interface and in C++.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
-#include <tenon/tenon.hpp>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tenon/tenon.hpp>
 #include <vector>
 
 #include "demo_session.h"
@@ -68,7 +68,8 @@ TEST_F(CSnapshots, ThatCannotBeAreRefused) {
   expect_failure(tenon_session_restore_buffer(of.get(), bytes.data(), bytes.size(), 1),
                  TENON_ERROR_ARGUMENT, "flags");
   expect_failure(tenon_session_restore(of.get(), nullptr, 0), TENON_ERROR_ARGUMENT, "path");
-  expect_failure(tenon_session_restore(of.get(), "/nowhere/session", 0), TENON_ERROR_IO, "/nowhere");
+  expect_failure(tenon_session_restore(of.get(), "/nowhere/session", 0), TENON_ERROR_IO,
+                 "/nowhere");
   expect_failure(tenon_session_save(of.get(), "/nowhere/session"), TENON_ERROR_IO, "/nowhere");
   expect_failure(tenon_session_save(of.get(), "/dev/null"), TENON_ERROR_IO, "regular");
   expect_failure(tenon_session_save(of.get(), ""), TENON_ERROR_ARGUMENT, "path");

@@ -55,7 +55,8 @@ TEST_F(Idle, LoseTheirEndsFirstAndNoMoreThanIsNeeded) {
   EXPECT_EQ(small->metrics().idle_blocks_taken_total, 1u);
   const uint64_t before = first->stats().prefill_tokens;
   first->prefill();
-  EXPECT_EQ(first->stats().prefill_tokens - before, 90u - 64u) << "what is left is not computed again";
+  EXPECT_EQ(first->stats().prefill_tokens - before, 90u - 64u)
+      << "what is left is not computed again";
   EXPECT_EQ(generate(*first, 4), alone(make_tokens(90, 1), 4));
 }
 
@@ -89,7 +90,8 @@ TEST_F(Idle, AreSessionsInACallback) {
   uint32_t others = 0;
   session.evaluate(text, [&](uint64_t row, std::span<const float> logits) {
     rows.insert(rows.end(), logits.begin(), logits.end());
-    if (row % 40 == 0) others += static_cast<uint32_t>(generate(*over(small, make_tokens(99, 5)), 1).size());
+    if (row % 40 == 0)
+      others += static_cast<uint32_t>(generate(*over(small, make_tokens(99, 5)), 1).size());
     return true;
   });
   EXPECT_EQ(others, 3u);

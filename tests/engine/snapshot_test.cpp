@@ -20,9 +20,8 @@ using Bytes = std::vector<std::byte>;
 
 Bytes save(Session& session) {
   Bytes out;
-  session.save([&out](std::span<const std::byte> part) {
-    out.insert(out.end(), part.begin(), part.end());
-  });
+  session.save(
+      [&out](std::span<const std::byte> part) { out.insert(out.end(), part.begin(), part.end()); });
   EXPECT_LE(out.size(), session.snapshot_bytes());
   return out;
 }
@@ -68,7 +67,8 @@ class Snapshots : public testing::Test {
 };
 
 TEST_F(Snapshots, GoOnBitByBit) {
-  for (const auto& engine : {engine_, Engine::create(model_), Engine::create(load_tiny(shallow()))}) {
+  for (const auto& engine :
+       {engine_, Engine::create(model_), Engine::create(load_tiny(shallow()))}) {
     const auto copy = original(engine_);
     Session restored(engine, SessionOptions{128});
     restored.append(make_tokens(5, 3));  // is replaced
@@ -148,9 +148,8 @@ TEST_F(Snapshots, WithNumbersThatContradictEachOtherAreRefused) {
                [&] { restore(session, with(12, 0x04030201, 4)); });
   const size_t first_token = 64 + snapshot_identity(*model_).cache.size();
   for (const int32_t token : {-1, 300, INT32_MIN}) {
-    expect_error(Code::Format, HasSubstr(std::to_string(token)), [&] {
-      restore(session, with(first_token, static_cast<uint32_t>(token), 4));
-    });
+    expect_error(Code::Format, HasSubstr(std::to_string(token)),
+                 [&] { restore(session, with(first_token, static_cast<uint32_t>(token), 4)); });
   }
   EXPECT_EQ(session.position(), 0u);
 }
