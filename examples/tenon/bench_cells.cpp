@@ -1,12 +1,11 @@
 #include "bench_cells.h"
 
 #include <algorithm>
-#include <barrier>
 #include <chrono>
 #include <cmath>
-#include <exception>
-#include <thread>
+#include <optional>
 
+#include "failure.h"
 #include "random.h"
 
 namespace tenon_program {
@@ -59,71 +58,48 @@ void run_prefill(const tenon::Model& model, uint64_t repetitions, BenchResult& r
   }
 }
 
-/// One sequence of a decode cell, on a thread of its own.
+/// One sequence of a decode cell.
 struct Sequence {
   tenon::Session session;
-  tenon::Sampler sampler;
-  std::vector<double> seconds;  ///< of each token of a round
-  std::exception_ptr failure;
-
-  void generate(uint64_t tokens) {
-    seconds.clear();
-    auto last = Clock::now();
-    for (uint64_t i = 0; i < tokens; ++i) {
-      draw(session, sampler);
-      (void)session.logits();  // the step of this token
-      const auto now = Clock::now();
-      seconds.push_back(std::chrono::duration<double>(now - last).count());
-      last = now;
-    }
-  }
+  std::optional<tenon::Request> request{};
+  Clock::time_point last{};
 };
 
+/// All sequences generate together, as requests of the model's engine: every step has a token of
+/// each.
 void run_decode(const tenon::Model& model, uint64_t repetitions, BenchResult& result,
                 const std::function<void(double)>& progress) {
   const BenchCell& cell = result.cell;
-  // A text has at least one token to go on from.
-  const uint64_t depth = std::max<uint64_t>(cell.depth, 1);
+  const tenon::Sampler greedy({.temperature = 0.0});
   std::vector<Sequence> sequences;
   for (uint64_t i = 0; i < cell.sequences; ++i) {
-    sequences.push_back({session_at(model, depth, cell.tokens + 1, i),
-                         tenon::Sampler({.temperature = 0.0}),
-                         {},
-                         nullptr});
+    sequences.push_back({session_at(model, cell.depth, cell.tokens + 1, i)});
   }
   for (uint64_t round = 0; round <= repetitions; ++round) {
-    for (Sequence& sequence : sequences) {
-      sequence.session.rewind(depth);
-      (void)sequence.session.logits();
+    for (Sequence& sequence : sequences) sequence.session.rewind(cell.depth);
+    const auto start = Clock::now();
+    for (uint64_t i = 0; i < cell.sequences; ++i) {
+      const std::vector<tenon::Token> first = some_tokens(1, model, i + 1);
+      sequences[i].request = tenon::submit(
+          sequences[i].session,
+          {.tokens = first, .ignore_end = true, .sampler = &greedy, .max_tokens = cell.tokens});
+      sequences[i].last = start;
     }
-    // The clock starts when all threads are there.
-    Clock::time_point start;
-    std::barrier ready(static_cast<std::ptrdiff_t>(cell.sequences),
-                       [&start]() noexcept { start = Clock::now(); });
-    const auto work = [&](Sequence& sequence) {
-      ready.arrive_and_wait();
-      try {
-        sequence.generate(cell.tokens);
-      } catch (...) {
-        sequence.failure = std::current_exception();
+    for (uint64_t token = 0; token < cell.tokens; ++token) {
+      for (Sequence& sequence : sequences) {
+        if (!sequence.request->next()) throw Failure("a sequence ended before its last token");
+        const auto now = Clock::now();
+        if (round != 0) {
+          result.per_token.push_back(std::chrono::duration<double>(now - sequence.last).count());
+        }
+        sequence.last = now;
       }
-    };
-    std::vector<std::thread> others;
-    for (size_t i = 1; i < sequences.size(); ++i) {
-      others.emplace_back(work, std::ref(sequences[i]));
     }
-    work(sequences[0]);
-    for (std::thread& other : others) other.join();
     const double seconds = seconds_since(start);
-    for (const Sequence& sequence : sequences) {
-      if (sequence.failure) std::rethrow_exception(sequence.failure);
-    }
+    for (Sequence& sequence : sequences) sequence.request.reset();
     progress(static_cast<double>(round + 1) / static_cast<double>(repetitions + 1));
-    if (round == 0) continue;
-    result.rates.push_back(static_cast<double>(cell.tokens * cell.sequences) / seconds);
-    for (const Sequence& sequence : sequences) {
-      result.per_token.insert(result.per_token.end(), sequence.seconds.begin(),
-                              sequence.seconds.end());
+    if (round != 0) {
+      result.rates.push_back(static_cast<double>(cell.tokens * cell.sequences) / seconds);
     }
   }
 }

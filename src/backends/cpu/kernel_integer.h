@@ -90,9 +90,11 @@ struct Columns {
   const float* sums[kCols];
   const float* block_sums[kCols];
   const int32_t* totals[kCols];
+  /// Columns behind the last row read that one again.
   Columns(const QuantRows& rows, uint64_t first) {
     for (int c = 0; c < kCols; ++c) {
-      const uint64_t t = first + static_cast<uint64_t>(c);
+      const uint64_t row = first + static_cast<uint64_t>(c);
+      const uint64_t t = row < rows.num_rows ? row : rows.num_rows - 1;
       const uint64_t scales = t * (rows.columns / kScaleBlock);
       q[c] = rows.q + t * rows.columns;
       d[c] = rows.d + scales;
@@ -183,23 +185,31 @@ inline void direct_columns(const LinearArgs& args, uint64_t p, uint64_t t) {
       add_block<kCols>(unit, b, x, block, acc);
     }
   }
-  for (int c = 0; c < kCols; ++c) store_column(args, p, t + static_cast<uint64_t>(c), acc[c]);
+  for (uint64_t c = 0; c < kCols && t + c < args.num_rows; ++c)
+    store_column(args, p, t + c, acc[c]);
 }
 
-/// One panel against all activation rows, a few at a time.
+/// One panel against all activation rows, a few at a time: in as few passes over the panel as it
+/// takes, as unpacking costs more than a column that is not needed.
 template <typename Unit>
 inline void direct_panel(const LinearArgs& args, uint64_t p) {
-  uint64_t t = 0;
-  const auto columns = [&](auto count) {
-    constexpr int kCols = decltype(count)::value;
-    for (; t + kCols <= args.num_rows; t += kCols) direct_columns<Unit, kCols>(args, p, t);
+  const auto columns = [&](auto count, uint64_t t) {
+    direct_columns<Unit, decltype(count)::value>(args, p, t);
   };
-  if constexpr (Unit::kCheap) {
-    columns(std::integral_constant<int, kColumns>());
-    if constexpr (kColumns > 4) columns(std::integral_constant<int, 4>());
-    columns(std::integral_constant<int, 2>());
+  for (uint64_t t = 0; t < args.num_rows; t += Unit::kCheap ? kColumns : 1) {
+    const uint64_t left = args.num_rows - t;
+    if (!Unit::kCheap || left == 1) {
+      columns(std::integral_constant<int, 1>(), t);
+    } else if constexpr (Unit::kCheap) {
+      if (left <= 2) {
+        columns(std::integral_constant<int, 2>(), t);
+      } else if (left <= 4) {
+        columns(std::integral_constant<int, 4>(), t);
+      } else {
+        columns(std::integral_constant<int, kColumns>(), t);
+      }
+    }
   }
-  columns(std::integral_constant<int, 1>());
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA
