@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bash cmake/install_packages.sh g++-aarch64-linux-gnu qemu-user cmake ninja-build googletest \
-  libfmt-dev libeigen3-dev libxxhash-dev
+  libfmt-dev libeigen3-dev libxxhash-dev nlohmann-json3-dev
 cmake -S . -B build-aarch64 -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake \
   -DCMAKE_BUILD_TYPE=Release -DTENON_TESTS=ON -DTENON_EXAMPLES=OFF -DTENON_INSTALL=OFF \
   -DTENON_UNITY=ON

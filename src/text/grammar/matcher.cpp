@@ -152,8 +152,9 @@ std::optional<Token> GrammarMatcher::forced_token() {
     looked_at_ = config_;
     Config behind = config_;
     const std::string text = forced_text(behind);
-    if (text.size() >= kLeast) forced_ = tokens().spell(text);
-    if (!forced_.empty() && !is_closed(behind)) forced_.pop_back();
+    if (text.size() >= kLeast) {
+      forced_ = is_closed(behind) ? tokens().spell(text) : tokens().spell_beginning(text);
+    }
     std::reverse(forced_.begin(), forced_.end());
   }
   if (forced_.empty()) return std::nullopt;

@@ -51,7 +51,7 @@ class GrammarMatcher {
   /// The bytes that must come next, as far as there is no choice.
   [[nodiscard]] std::string forced_text();
   /// The next token of a stretch without a choice, as the tokenizer spells it; nothing when the next
-  /// token is to be drawn. The last token of a stretch is drawn, for it may go on beyond it.
+  /// token is to be drawn. The end of a stretch is drawn, for a token may go on beyond it.
   [[nodiscard]] std::optional<Token> forced_token();
   /// Has the rest of the stretch drawn.
   void drop_forced() { forced_.clear(); }

@@ -89,8 +89,7 @@ TokenTrie TokenTrie::mapped(const std::array<uint8_t, 256>& to) const {
       continue;
     }
     const auto number = static_cast<uint32_t>(result.nodes_.size());
-    result.nodes_.push_back(
-        {0, num_tokens, static_cast<uint32_t>(open.size()), merged[at].byte});
+    result.nodes_.push_back({0, num_tokens, static_cast<uint32_t>(open.size()), merged[at].byte});
     next_token[at] = num_tokens;
     num_tokens += merged[at].num_tokens;
     open.emplace_back(at, number);
@@ -150,15 +149,26 @@ void TokenSet::build() {
     }
   }
   for (size_t n = 1; n <= kMaxPlain; ++n) {
-    for (size_t w = 0; w < plain_up_to_[n].size(); ++w) plain_up_to_[n][w] |= plain_up_to_[n - 1][w];
+    for (size_t w = 0; w < plain_up_to_[n].size(); ++w)
+      plain_up_to_[n][w] |= plain_up_to_[n - 1][w];
   }
   all_ = TokenTrie(std::move(all));
   special_ = TokenTrie(std::move(special));
 }
 
+bool TokenTrie::goes_beyond(std::string_view text) const {
+  size_t node = 0, end = nodes_.size();
+  for (const char c : text) {
+    while (node < end && nodes_[node].byte != static_cast<uint8_t>(c)) node = nodes_[node].end;
+    if (node >= end) return false;
+    end = nodes_[node++].end;
+  }
+  return node < end;
+}
+
 bool TokenSet::append_spelled(std::string_view text, std::vector<Token>& out) const {
-  // The second time behind a line break, which is then left out: a text that begins anew would get a
-  // space before it from some tokenizers.
+  // The second time behind a line break, which is then left out: a text that begins anew would get
+  // a space before it from some tokenizers.
   for (const std::string_view before : {"", "\n"}) {
     const std::vector<Token> tokens = tokenizer_->encode(std::string(before) + std::string(text));
     size_t first = 0;
@@ -177,6 +187,19 @@ bool TokenSet::append_spelled(std::string_view text, std::vector<Token>& out) co
     return true;
   }
   return false;
+}
+
+std::vector<Token> TokenSet::spell_beginning(std::string_view text) const {
+  size_t safe = text.size() > all_.longest() ? text.size() - all_.longest() : 0;
+  while (safe < text.size() && !all_.goes_beyond(text.substr(safe))) ++safe;
+  std::vector<Token> tokens = spell(text);
+  size_t kept = 0;
+  for (size_t bytes = 0; kept < tokens.size(); ++kept) {
+    bytes += texts_[static_cast<size_t>(tokens[kept])].size();
+    if (bytes > safe) break;
+  }
+  tokens.resize(kept);
+  return tokens;
 }
 
 std::vector<Token> TokenSet::spell(std::string_view text) const {

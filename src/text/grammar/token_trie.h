@@ -50,6 +50,8 @@ class TokenTrie {
   [[nodiscard]] uint32_t first_token(size_t node) const {
     return node < nodes_.size() ? nodes_[node].tokens : static_cast<uint32_t>(tokens_.size());
   }
+  /// Whether a token begins with this text and is longer.
+  [[nodiscard]] bool goes_beyond(std::string_view text) const;
   [[nodiscard]] Token token(uint32_t number) const { return tokens_[number]; }
   [[nodiscard]] uint32_t longest() const { return longest_; }
   [[nodiscard]] size_t size_bytes() const {
@@ -90,6 +92,9 @@ class TokenSet {
   /// The tokens that the tokenizer makes of a text within others, control tokens being bytes as above;
   /// empty when it cannot spell just that, or there is none.
   [[nodiscard]] std::vector<Token> spell(std::string_view text) const;
+  /// The same for a text that something else will follow: without the tokens that might be cut
+  /// differently then, as some token reaches from there beyond the end.
+  [[nodiscard]] std::vector<Token> spell_beginning(std::string_view text) const;
   /// Bytes that a token of its own stands for.
   [[nodiscard]] const ByteSet& bytes() const { return bytes_; }
 

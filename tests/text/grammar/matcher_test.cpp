@@ -19,9 +19,11 @@ constexpr Token kEnd = 0;
 std::shared_ptr<const TokenSet> vocabulary() {
   std::vector<std::string> texts{""};
   for (int b = 0; b < 256; ++b) texts.push_back(std::string(1, static_cast<char>(b)));
-  for (const char* text : {"{\"", "\":", "\": ", "\",", "\", \"", "\"}", "}}", "\"]", "],", "12", "1.5",
-                           "true", "null,", "na", "name", "name\"", "name\": \"", "age", "ag", "the ",
-                           " a", "\u3042", "\xE3\x81", "\\u00", "\\n", ", ", "[[", "[]", "aaaa", "ab"}) {
+  for (const char* text :
+       {"{\"",        "\":", "\": ", "\",",  "\", \"", "\"}",    "}}",       "\"]",
+        "],",         "12",  "1.5",  "true", "null,",  "na",     "name",     "name\"",
+        "name\": \"", "age", "ag",   "the ", " a",     "\u3042", "\xE3\x81", "\\u00",
+        "\\n",        ", ",  "[[",   "[]",   "aaaa",   "ab"}) {
     texts.emplace_back(text);
   }
   const std::vector<std::string_view> views(texts.begin(), texts.end());
@@ -52,8 +54,10 @@ const Case kCases[] = {
     {GrammarKind::Choices, R"(["name","names","age"])"},
     {GrammarKind::JsonSchema, "{}"},
     {GrammarKind::JsonSchema, R"({"type":"string","minLength":3,"maxLength":7})"},
-    {GrammarKind::JsonSchema, R"({"type":"array","items":{"type":"string","minLength":4},"maxItems":3})"},
-    {GrammarKind::Gbnf, "root ::= \"\\\"\" [^\"\\\\\\x7F\\x00-\\x1F]* \"\\\"\" | . [a-z] .{2,5} [0-9]"},
+    {GrammarKind::JsonSchema,
+     R"({"type":"array","items":{"type":"string","minLength":4},"maxItems":3})"},
+    {GrammarKind::Gbnf,
+     "root ::= \"\\\"\" [^\"\\\\\\x7F\\x00-\\x1F]* \"\\\"\" | . [a-z] .{2,5} [0-9]"},
     {GrammarKind::Regex, "(.|\\n){2,9}x?"},
     {GrammarKind::JsonSchema,
      R"({"type":"object","properties":{"name":{"type":"string","maxLength":6},"nam":{"type":"null"},
@@ -129,6 +133,16 @@ TEST(Matcher, TakesTokensBack) {
 TEST(Matcher, KnowsForcedText) {
   GrammarMatcher matcher = matcher_of(GrammarKind::Choices, R"(["north-east","north-west"])");
   EXPECT_EQ(matcher.forced_text(), "north-");
+}
+
+TEST(Matcher, KnowsWhichTextsATokenGoesBeyond) {
+  const grammar::TokenTrie& all = vocabulary()->all();
+  EXPECT_TRUE(all.goes_beyond("{"));       // {"
+  EXPECT_TRUE(all.goes_beyond("name\""));  // name": "
+  EXPECT_TRUE(all.goes_beyond("null"));    // null,
+  EXPECT_FALSE(all.goes_beyond("null,"));
+  EXPECT_FALSE(all.goes_beyond("nul,"));
+  EXPECT_FALSE(all.goes_beyond("z"));
 }
 
 TEST(Matcher, RefusesAVocabularyThatCannotSpellIt) {
