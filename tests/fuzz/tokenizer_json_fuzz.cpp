@@ -9,25 +9,17 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tests/fuzz/tokenizer_checks.h"
 #include "text/stream_decoder.h"
 #include "text/tokenizer_json/json_tokenizer.h"
 
 namespace tenon {
 namespace {
 
-void require(bool condition) {
-  if (!condition) __builtin_trap();
-}
-
 void check_round(const Tokenizer& tokenizer, std::string_view text, EncodeOptions options) {
-  const std::vector<Token> tokens = tokenizer.encode(text, options);
+  const std::vector<Token> tokens = checked_encode(tokenizer, text, options);
   StreamDecoder stream(tokenizer);
-  for (const Token token : tokens) {
-    require(token >= 0 && static_cast<size_t>(token) < tokenizer.size());
-    const bool may_be_control = options.add_special || options.parse_special;
-    require(may_be_control || !tokenizer.is_control(token) || token == tokenizer.unknown());
-    (void)stream.push(token);
-  }
+  for (const Token token : tokens) (void)stream.push(token);
   (void)stream.finish();
   (void)tokenizer.decode(tokens);
   (void)tokenizer.decode(tokens, {.render_special = true});
@@ -42,9 +34,7 @@ void run(std::string_view input) {
   const auto tokenizer = make_json_tokenizer(json, "input");
   check_round(*tokenizer, text, {});
   check_round(*tokenizer, text, {.add_special = true, .parse_special = true});
-  const std::vector<TextPart> parts = {{text.substr(0, text.size() / 2), true},
-                                       {text.substr(text.size() / 2), false}};
-  (void)tokenizer->encode(parts, true);
+  encode_in_parts(*tokenizer, text);
 }
 
 }  // namespace

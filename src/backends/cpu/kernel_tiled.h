@@ -141,9 +141,9 @@ __attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t block
       sweep<S, kCols>(tile, args.quantised, t, block, num_blocks, sums + t * kRows);
     }
   };
-  static_assert(kRowGroup % kTileColumns == 0);
-  columns(std::integral_constant<int, kTileColumns>());
-  if constexpr (kTileColumns > 4) columns(std::integral_constant<int, 4>());
+  static_assert(kRowGroup % kColumns == 0);
+  columns(std::integral_constant<int, kColumns>());
+  if constexpr (kColumns > 4) columns(std::integral_constant<int, 4>());
   columns(std::integral_constant<int, 2>());
   columns(std::integral_constant<int, 1>());
 }

@@ -16,8 +16,7 @@ namespace tenon::cpu {
 /// format.
 inline constexpr uint32_t kActivationBlock = 32;
 /// Values that share one scale in a quantised activation row. 16 rather than 32 takes a quarter off
-/// the divergence of the logits (tests/golden), for a fifth of the AVX-512 and none of the AVX2
-/// speed.
+/// the divergence of the logits (tests/golden).
 inline constexpr uint32_t kScaleBlock = 16;
 /// Rows of a weight panel (panels.h).
 inline constexpr uint32_t kIntegerPanelRows = 16;

@@ -351,7 +351,6 @@ constexpr int tile_settle_every(int largest) { return narrow_adds(largest * 255)
 /// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the
 /// broadcast activations fit the 16 registers.
 inline constexpr int kColumns = 4;
-inline constexpr int kTileColumns = 4;
 /// Activation rows up to which weights that a shift and a mask unpack are unpacked again for each
 /// kColumns of them.
 inline constexpr int kCheapDirectRows = 12;

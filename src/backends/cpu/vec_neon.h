@@ -316,7 +316,6 @@ constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once: 4 columns x 4 registers of sums, 4 of weights.
 inline constexpr int kColumns = 4;
-inline constexpr int kTileColumns = 4;
 /// Activation rows up to which weights that a shift and a mask unpack are unpacked again for each
 /// kColumns of them.
 inline constexpr int kCheapDirectRows = 12;
