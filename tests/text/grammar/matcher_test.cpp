@@ -136,7 +136,8 @@ TEST(Matcher, KnowsForcedText) {
 }
 
 TEST(Matcher, KnowsWhichTextsATokenGoesBeyond) {
-  const grammar::TokenTrie& all = vocabulary()->all();
+  const std::shared_ptr<const TokenSet> tokens = vocabulary();
+  const grammar::TokenTrie& all = tokens->all();
   EXPECT_TRUE(all.goes_beyond("{"));       // {"
   EXPECT_TRUE(all.goes_beyond("name\""));  // name": "
   EXPECT_TRUE(all.goes_beyond("null"));    // null,
