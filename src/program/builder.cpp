@@ -169,6 +169,31 @@ Slot ProgramBuilder::soft_cap(Slot x, float cap) {
   return add_op(op, {x});
 }
 
+Slot ProgramBuilder::moe_route(Slot logits, const RouteOptions& options) {
+  tenon_op op = op_of(TENON_OP_MOE_ROUTE);
+  op.params.moe_route = {options.used, options.softmax, options.scale};
+  return add_op(op, {logits});
+}
+
+Slot ProgramBuilder::moe_linear(Slot x, Slot routes, Slot weight, uint32_t experts) {
+  return add_moe_linear({x, routes, weight}, {experts, 0});
+}
+
+Slot ProgramBuilder::moe_linear_sum(Slot x, Slot routes, Slot weight, uint32_t experts) {
+  return add_moe_linear({x, routes, weight}, {experts, 1});
+}
+
+Slot ProgramBuilder::add_moe_linear(std::initializer_list<Slot> inputs,
+                                    const tenon_moe_linear_params& params) {
+  tenon_op op = op_of(TENON_OP_MOE_LINEAR);
+  op.params.moe_linear = params;
+  return add_op(op, inputs);
+}
+
+Slot ProgramBuilder::sigmoid_gate(Slot x, Slot gate) {
+  return add_op(op_of(TENON_OP_SIGMOID_GATE), {x, gate});
+}
+
 Program ProgramBuilder::finish(Slot logits, const StepLimits& limits) && {
   Program program = std::move(program_);
   tenon_program& view = program.view_;

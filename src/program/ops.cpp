@@ -125,6 +125,44 @@ uint64_t soft_cap_columns(const OpView& view) {
   return columns_of(view, 0);
 }
 
+/// A route's row holds a number and a weight for each chosen expert.
+uint64_t moe_route_columns(const OpView& view) {
+  const tenon_moe_route_params& route = view.op.params.moe_route;
+  const uint64_t experts = columns_of(view, 0);
+  require(experts <= kMaxExperts, view,
+          fmt::format("{} experts, at most {}", experts, kMaxExperts));
+  require(route.used >= 1 && route.used <= experts, view,
+          fmt::format("{} of {} experts are used", route.used, experts));
+  require(route.softmax <= TENON_MOE_SOFTMAX_CHOSEN, view, "unknown softmax");
+  require(std::isfinite(route.scale), view, "scale is no number");
+  return 2 * uint64_t{route.used};
+}
+
+uint64_t moe_linear_columns(const OpView& view) {
+  const tenon_moe_linear_params& moe = view.op.params.moe_linear;
+  const tenon_slot& weight = *view.inputs[2];
+  const uint64_t routes = columns_of(view, 1);
+  require(moe.experts >= 1 && moe.experts <= kMaxExperts && weight.rows % moe.experts == 0, view,
+          fmt::format("\"{}\" has {} rows, which {} experts do not share evenly", weight.name,
+                      weight.rows, moe.experts));
+  require(moe.sum <= 1, view, "sum is neither 0 nor 1");
+  require(routes % 2 == 0 && routes / 2 <= moe.experts, view,
+          fmt::format("{} columns are no routes to {} experts", routes, moe.experts));
+  const uint64_t used = routes / 2;
+  const uint64_t columns = columns_of(view, 0);
+  require(columns == weight.columns || columns == used * weight.columns, view,
+          fmt::format("\"{}\" has {} columns, its input has {}, not 1 or {} times as many",
+                      weight.name, weight.columns, columns, used));
+  const uint64_t rows = weight.rows / moe.experts;
+  return moe.sum == 1 ? rows : used * rows;
+}
+
+uint64_t sigmoid_gate_columns(const OpView& view) {
+  require(columns_of(view, 1) == 1, view,
+          fmt::format("the gate has {} columns, not 1", columns_of(view, 1)));
+  return columns_of(view, 0);
+}
+
 constexpr OpInfo kOps[] = {
     {TENON_OP_EMBED, "embed", "W", RowRule::Tokens, embed_columns},
     {TENON_OP_RMS_NORM, "rms_norm", "xW", RowRule::LikeInput, norm_columns},
@@ -139,6 +177,9 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_SCALE, "scale", "x", RowRule::LikeInput, scale_columns},
     {TENON_OP_GATHER_ROWS, "gather_rows", "t", RowRule::Outputs, same_columns},
     {TENON_OP_SOFT_CAP, "soft_cap", "x", RowRule::LikeInput, soft_cap_columns},
+    {TENON_OP_MOE_ROUTE, "moe_route", "x", RowRule::LikeInput, moe_route_columns},
+    {TENON_OP_MOE_LINEAR, "moe_linear", "xxW", RowRule::LikeInput, moe_linear_columns},
+    {TENON_OP_SIGMOID_GATE, "sigmoid_gate", "xx", RowRule::LikeInput, sigmoid_gate_columns},
 };
 
 /// What slot kind a letter of OpInfo::inputs stands for.

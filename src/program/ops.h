@@ -12,6 +12,9 @@
 
 namespace tenon {
 
+/// Of a route: their numbers are exact as floats.
+inline constexpr uint64_t kMaxExperts = 65536;
+
 /// How many rows the output of an operation has.
 enum class RowRule { Tokens, Outputs, LikeInput, NoOutput };
 

@@ -55,6 +55,13 @@ struct AttentionOptions {
   Slot sinks = kNoSlot;
 };
 
+/// How a moe_route chooses among experts.
+struct RouteOptions {
+  uint32_t used = 1;
+  uint32_t softmax = TENON_MOE_SOFTMAX_CHOSEN;
+  float scale = 1.0f;
+};
+
 /// Sizes a step may have.
 struct StepLimits {
   uint32_t max_tokens = 512;
@@ -87,6 +94,13 @@ class ProgramBuilder {
   Slot scale(Slot x, float factor);
   Slot gather_rows(Slot x);
   Slot soft_cap(Slot x, float cap);
+  Slot moe_route(Slot logits, const RouteOptions& options);
+  /// weight [experts * n, .]: what each chosen expert makes of x, side by side.
+  Slot moe_linear(Slot x, Slot routes, Slot weight, uint32_t experts);
+  /// The same, weighted and added up.
+  Slot moe_linear_sum(Slot x, Slot routes, Slot weight, uint32_t experts);
+  /// gate [., 1].
+  Slot sigmoid_gate(Slot x, Slot gate);
 
   /// Verifies the whole, plans the memory, and gives the program with `logits` [R, vocab] as
   /// output.
@@ -97,6 +111,7 @@ class ProgramBuilder {
   /// Checks the operation and appends it with an output of the shape that the table of operations
   /// gives. Trailing inputs that are absent are not counted.
   Slot add_op(tenon_op op, std::initializer_list<Slot> inputs);
+  Slot add_moe_linear(std::initializer_list<Slot> inputs, const tenon_moe_linear_params& params);
   Slot add_norm(uint32_t kind, std::initializer_list<Slot> inputs, float epsilon, uint32_t segment);
 
   Program program_;

@@ -1,4 +1,5 @@
 #include <cstddef>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -142,6 +143,7 @@ class Verifier {
     }
     check_output(index, check_op(view));
     check_cache(index);
+    check_routes(index);
   }
 
   void check_output(uint32_t index, const OpShape& shape) {
@@ -184,6 +186,23 @@ class Verifier {
     }
   }
 
+  /// The numbers of experts that a moe_linear reads come from a moe_route over as many experts.
+  void check_routes(uint32_t index) {
+    const tenon_op& op = ops_[index];
+    if (op.kind == TENON_OP_MOE_ROUTE) {
+      routes_[op.output] = slots_[op.inputs[0]].columns;
+    } else if (op.kind == TENON_OP_MOE_LINEAR) {
+      const auto route = routes_.find(op.inputs[1]);
+      if (route == routes_.end()) {
+        fail(Code::Internal, "{}: \"{}\" is no result of moe_route", op_label(index, op.kind),
+             slots_[op.inputs[1]].name);
+      }
+      if (route->second == op.params.moe_linear.experts) return;
+      fail(Code::Internal, "{}: {} experts, but \"{}\" is a route to {}", op_label(index, op.kind),
+           op.params.moe_linear.experts, slots_[op.inputs[1]].name, route->second);
+    }
+  }
+
   void check_end() const {
     for (uint32_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i].kind == TENON_SLOT_ACTIVATION && !written_[i]) {
@@ -202,6 +221,7 @@ class Verifier {
   Strided<tenon_kv_group> groups_;
   std::vector<bool> written_;
   std::set<std::pair<uint32_t, uint32_t>> cached_;
+  std::map<uint32_t, uint64_t> routes_;  // output of a moe_route -> experts
 };
 
 }  // namespace

@@ -71,7 +71,28 @@ class ModelBuilder {
     return linear(b_.attention(q, options), "output", m_.width, uint64_t{m_.heads} * m_.value_dim);
   }
 
-  Slot feed_forward(Slot x) {
+  Slot feed_forward(Slot x) { return m_.experts == 0 ? dense(x) : b_.add(mixture(x), shared(x)); }
+
+  Slot mixture(Slot x) {
+    const auto weight = [&](const char* name, uint64_t rows, uint64_t columns) {
+      const Format format = m_.formats[next_format_++ % m_.formats.size()];
+      return b_.weight(prefix_ + name, format, m_.experts * rows, columns);
+    };
+    const Slot router = b_.weight(prefix_ + "router", Format::F32, m_.experts, m_.width);
+    const Slot routes = b_.moe_route(b_.linear(x, router), {.used = 2});
+    const Slot gate =
+        b_.moe_linear(x, routes, weight("gates", m_.feed_forward, m_.width), m_.experts);
+    const Slot up = b_.moe_linear(x, routes, weight("ups", m_.feed_forward, m_.width), m_.experts);
+    return b_.moe_linear_sum(b_.glu(m_.activation, gate, up), routes,
+                             weight("downs", m_.width, m_.feed_forward), m_.experts);
+  }
+
+  Slot shared(Slot x) {
+    const Slot gate = b_.linear(x, b_.weight(prefix_ + "shared_gate", Format::F32, 1, m_.width));
+    return b_.sigmoid_gate(dense(x), gate);
+  }
+
+  Slot dense(Slot x) {
     const Slot first = linear(x, m_.up_first ? "up" : "gate", m_.feed_forward, m_.width);
     const Slot second = linear(x, m_.up_first ? "gate" : "up", m_.feed_forward, m_.width);
     const Slot h =

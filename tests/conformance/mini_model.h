@@ -28,6 +28,7 @@ struct MiniModel {
   bool head_norms = false;
   bool up_first = false;
   float soft_cap = 0;
+  uint32_t experts = 0;  ///< 0: none; else two of them, each of feed_forward, and a shared one
   uint32_t max_tokens = 64;
   /// Formats of the matrices, taken in turn; the embedding and the logits share the first.
   std::vector<Format> formats = {Format::F32};

@@ -55,6 +55,15 @@ TEST(Model, InFloat) {
   }
 }
 
+TEST(Model, OfExpertsInFloat) {
+  for (const uint32_t experts : {2, 5, 32}) {
+    MiniModel model;
+    model.experts = experts;
+    model.feed_forward = experts == 5 ? 70 : 96;
+    check(model, kFloatTolerance);
+  }
+}
+
 TEST(Model, WithAHalfPrecisionCache) {
   for (const Geometry& geometry : kGeometries) {
     MiniModel model;
@@ -153,7 +162,14 @@ std::vector<MiniModel> models_of_bits() {
   int8.cache_type = TENON_CACHE_INT8;
   MiniModel q4 = odd;
   q4.cache_type = TENON_CACHE_Q4;
-  return {f32, odd, mixed(), int8, q4};
+  // Rows of an expert that are no whole panels; then every layout of a matrix.
+  MiniModel experts;
+  experts.experts = 5;
+  experts.feed_forward = 70;
+  MiniModel mixed_experts = mixed();
+  mixed_experts.experts = 4;
+  mixed_experts.layers = 1;
+  return {f32, odd, mixed(), int8, q4, experts, mixed_experts};
 }
 
 class SameBits : public testing::TestWithParam<size_t> {
@@ -259,7 +275,7 @@ TEST(SameBitsOfALongSequence, WhenItsPositionsAreCutBetweenThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, SameBits, testing::Values(0, 1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Models, SameBits, testing::Range<size_t>(0, 7));
 
 }  // namespace
 }  // namespace tenon::conformance

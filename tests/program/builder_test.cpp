@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "program/program.h"
 
@@ -124,6 +126,42 @@ TEST(ProgramBuilder, RefusesAttentionThatDoesNotFit) {
   expect_refused([&] { b.attention(x, options); }, "3 heads do not share 2 KV heads");
   options.heads = 2;
   expect_refused([&] { b.attention(x, options); }, "expected 2 heads of 2");
+}
+
+TEST(ProgramBuilder, GivesMixturesOfExpertsTheirShapes) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot routes = b.moe_route(b.linear(x, b.weight("router", Format::F32, 5, 8)), {.used = 3});
+  const Slot each = b.moe_linear(x, routes, b.weight("w", Format::F32, 5 * 6, 8), 5);
+  const Slot sum = b.moe_linear_sum(each, routes, b.weight("v", Format::F32, 5 * 7, 6), 5);
+  const Slot gated = b.sigmoid_gate(sum, b.linear(x, b.weight("g", Format::F32, 1, 8)));
+  const Program program = std::move(b).finish(b.gather_rows(gated), {});
+  const auto columns = [&](Slot slot) {
+    return program.slots()[static_cast<uint32_t>(slot)].columns;
+  };
+  EXPECT_EQ(columns(routes), 6u);
+  EXPECT_EQ(columns(each), 18u);
+  EXPECT_EQ(columns(sum), 7u);
+  EXPECT_EQ(columns(gated), 7u);
+}
+
+TEST(ProgramBuilder, RefusesMixturesOfExpertsThatDoNotFit) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot wide = b.linear(x, b.weight("wide", Format::F32, 65537, 8));
+  expect_refused([&] { b.moe_route(x, {.used = 0}); }, "0 of 8 experts");
+  expect_refused([&] { b.moe_route(x, {.used = 9}); }, "9 of 8 experts");
+  expect_refused([&] { b.moe_route(wide, {.used = 1}); }, "at most 65536");
+  expect_refused([&] { b.moe_route(x, {1, 2, 1.0f}); }, "unknown softmax");
+  expect_refused([&] { b.moe_route(x, {1, 0, NAN}); }, "scale is no number");
+  const Slot routes = b.moe_route(x, {.used = 2});
+  const Slot weight = b.weight("w", Format::F32, 24, 8);
+  expect_refused([&] { b.moe_linear(x, routes, weight, 0); }, "0 experts do not share");
+  expect_refused([&] { b.moe_linear(x, routes, weight, 7); }, "7 experts do not share");
+  expect_refused([&] { b.moe_linear(x, routes, weight, 1); }, "no routes to 1 experts");
+  expect_refused([&] { b.moe_linear(wide, routes, weight, 8); }, "not 1 or 2 times");
+  expect_refused([&] { b.moe_linear(x, weight, weight, 8); }, "wrong kind");
+  expect_refused([&] { b.sigmoid_gate(x, x); }, "the gate has 8 columns");
 }
 
 TEST(ProgramBuilder, FinishRefusesLogitsOfTokenRows) {

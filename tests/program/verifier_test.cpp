@@ -109,6 +109,24 @@ const Damage kDamages[] = {
 INSTANTIATE_TEST_SUITE_P(Verifier, VerifierDamage, testing::ValuesIn(kDamages),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST(Verifier, RoutesComeFromAMoeRouteOfAsManyExperts) {
+  const auto verify = [](uint32_t experts, bool routed) {
+    ProgramBuilder b;
+    const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+    const Slot routes = b.moe_route(x, {.used = 2});
+    const Slot numbers = routed ? routes : b.scale(routes, 1.0f);
+    const Slot y = b.moe_linear(x, numbers, b.weight("w", Format::F32, 24, 8), experts);
+    (void)std::move(b).finish(b.gather_rows(y), {});
+  };
+  EXPECT_NO_THROW(verify(8, true));
+  const auto refused = [&](uint32_t experts, bool routed, const char* text) {
+    EXPECT_THAT([&] { verify(experts, routed); },
+                testing::Throws<Error>(testing::Property(&Error::what, testing::HasSubstr(text))));
+  };
+  refused(6, true, "operation 2 (moe_linear): 6 experts, but \"moe_route#1\" is a route to 8");
+  refused(8, false, "\"scale#2\" is no result of moe_route");
+}
+
 TEST(Verifier, ReadsLargerStructures) {
   const Program program = sample();
   struct LargerOp {

@@ -43,7 +43,7 @@ typedef int32_t tenon_status;
 
 #define TENON_BACKEND_MAGIC 0x4E4E4554u /* "TENN" */
 #define TENON_BACKEND_MAJOR 1u          /* differs: refused */
-#define TENON_BACKEND_MINOR 0u          /* newer minors only add */
+#define TENON_BACKEND_MINOR 1u          /* newer minors only add; 1: the operations from MOE_ROUTE on */
 
 /* Opaque objects of the backend. One that is also linked in beside others (not only loaded as a plugin)
  * casts types of its own to these and does not define them, so that no two definitions meet. */
@@ -159,6 +159,10 @@ typedef struct tenon_slot {
 #define TENON_OP_SCALE 11u      /* (x [., n])                        -> [., n]  params.scale.factor x */
 #define TENON_OP_GATHER_ROWS 12u /* (x [T, n])                       -> [R, n]  row r = x[output_rows[r]] */
 #define TENON_OP_SOFT_CAP 13u   /* (x [., n])                        -> [., n]  cap tanh(x / cap) */
+#define TENON_OP_MOE_ROUTE 14u  /* (logits [., e])                   -> [., 2u]  params.moe_route */
+#define TENON_OP_MOE_LINEAR 15u /* (x [., k] or [., u k], routes [., 2u], W [e n, k])
+                                                                  -> [., u n] or [., n]  params.moe_linear */
+#define TENON_OP_SIGMOID_GATE 16u /* (x [., n], g [., 1])            -> [., n]  x / (1 + exp(-g)) */
 
 #define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
 #define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
@@ -209,6 +213,29 @@ typedef struct tenon_attention_params {
   float soft_cap;
 } tenon_attention_params;
 
+/* What the weights of the chosen experts add up from. */
+#define TENON_MOE_SOFTMAX_ALL 0u    /* softmax over all logits; the weights of the chosen stay below 1 */
+#define TENON_MOE_SOFTMAX_CHOSEN 1u /* softmax over the logits of the chosen; the weights sum to 1 */
+
+/* Chooses for each row the u experts of the largest logits, the largest first and of equal ones the lower
+ * number first. Row = their numbers i_0 .. i_{u-1} (0 .. e - 1, as floats), then their weights
+ * w_0 .. w_{u-1}, which are `scale` times the softmax. 1 <= u <= e <= 65536. */
+typedef struct tenon_moe_route_params {
+  uint32_t used; /* u */
+  uint32_t softmax; /* TENON_MOE_SOFTMAX_* */
+  float scale;
+} tenon_moe_route_params;
+
+/* A linear whose weight is chosen row by row: W holds e matrices [n, k], the first expert's first, and
+ * `routes` is the output of a moe_route of e experts. With x_j the whole row of x, or its part
+ * [j k, (j + 1) k) where x has u k columns, and y_j = x_j W_{i_j}^T:
+ *   sum 0: the row is y_0 .. y_{u-1}, u n columns
+ *   sum 1: the row is w_0 y_0 + .. + w_{u-1} y_{u-1}, n columns */
+typedef struct tenon_moe_linear_params {
+  uint32_t experts; /* e */
+  uint32_t sum;     /* 0 or 1 */
+} tenon_moe_linear_params;
+
 typedef struct tenon_op {
   uint32_t kind;   /* TENON_OP_* */
   uint32_t output; /* slot, or TENON_NO_SLOT */
@@ -220,6 +247,8 @@ typedef struct tenon_op {
     tenon_rope_params rope;
     tenon_kv_params kv;
     tenon_attention_params attention;
+    tenon_moe_route_params moe_route;
+    tenon_moe_linear_params moe_linear;
     struct {
       uint32_t activation;
     } glu;

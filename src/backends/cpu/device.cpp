@@ -76,6 +76,21 @@ bool group_supported(const tenon_program& program, uint32_t group) {
          (short_rows || type == CacheType::F32 || type == CacheType::F16);
 }
 
+/// Whether all who read the weight of a moe_linear see the same number of experts in it, as its
+/// panels depend on that.
+bool expert_weight_supported(const tenon_program& program, const tenon_op& op) {
+  for (uint32_t i = 0; i < program.num_ops; ++i) {
+    const tenon_op& other = op_at(program, i);
+    for (uint32_t j = 0; j < other.num_inputs; ++j) {
+      if (other.inputs[j] != op.inputs[2]) continue;
+      const bool same = other.kind == TENON_OP_MOE_LINEAR && j == 2 &&
+                        other.params.moe_linear.experts == op.params.moe_linear.experts;
+      if (!same) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 const Kernels* choose_kernels(const std::string& name) {
@@ -115,7 +130,7 @@ std::string processor_name() {
 }
 
 bool supports_op(const tenon_program& program, const tenon_op& op) {
-  if (op.kind < TENON_OP_EMBED || op.kind > TENON_OP_SOFT_CAP) return false;
+  if (op.kind < TENON_OP_EMBED || op.kind > TENON_OP_SIGMOID_GATE) return false;
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
     if (op.inputs[i] == TENON_NO_SLOT) continue;
     const tenon_slot& slot = slot_at(program, op.inputs[i]);
@@ -127,6 +142,7 @@ bool supports_op(const tenon_program& program, const tenon_op& op) {
   }
   if (op.kind == TENON_OP_KV_WRITE) return group_supported(program, op.params.kv.group);
   if (op.kind == TENON_OP_ATTENTION) return group_supported(program, op.params.attention.group);
+  if (op.kind == TENON_OP_MOE_LINEAR) return expert_weight_supported(program, op);
   return true;
 }
 

@@ -29,6 +29,12 @@ std::string available_kernels();
 /// The processor's own name, or the architecture.
 std::string processor_name();
 
+/// Operation `i`, which exists.
+inline const tenon_op& op_at(const tenon_program& program, uint32_t i) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(program.ops);
+  return *reinterpret_cast<const tenon_op*>(bytes + static_cast<uint64_t>(program.op_size) * i);
+}
+
 /// Whether this backend can run operation `op`; the slots it names exist.
 bool supports_op(const tenon_program& program, const tenon_op& op);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <type_traits>
 
 #include "backends/cpu/cache_block.h"
@@ -19,18 +20,13 @@ constexpr size_t kReservedBlocks = 2048;
 constexpr uint64_t kReservedContext = 8192;
 
 bool is_matrix_input(const tenon_op& op, uint32_t input) {
-  return (op.kind == TENON_OP_LINEAR && input == 1) || (op.kind == TENON_OP_EMBED && input == 0);
+  return (op.kind == TENON_OP_LINEAR && input == 1) || (op.kind == TENON_OP_EMBED && input == 0) ||
+         (op.kind == TENON_OP_MOE_LINEAR && input == 2);
 }
 
-const tenon_op& op_at(const tenon_program& program, uint32_t i) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(program.ops);
-  return *reinterpret_cast<const tenon_op*>(bytes + static_cast<uint64_t>(program.op_size) * i);
-}
-
-/// One activation buffer in the plan of the area.
+/// A piece of memory in the plan of the area of activations.
 struct Buffer {
-  uint32_t slot;
-  bool quantised;
+  std::function<void(Carver&)> carve;
   uint64_t bytes;
   int32_t first, last;  // phases
   uint64_t offset = 0;
@@ -100,12 +96,14 @@ Executable::Executable(const tenon_host& host, const Kernels& kernels, const ten
 void Executable::allocate_weights(const tenon_program& program) {
   std::vector<bool> linear(plan_.slots.size());
   std::vector<bool> matrix(plan_.slots.size());
+  std::vector<uint32_t> experts(plan_.slots.size(), 1);
   for (uint32_t i = 0; i < program.num_ops; ++i) {
     const tenon_op& op = op_at(program, i);
     for (uint32_t j = 0; j < op.num_inputs; ++j) {
       if (!is_matrix_input(op, j)) continue;
       matrix[op.inputs[j]] = true;
-      if (op.kind == TENON_OP_LINEAR) linear[op.inputs[j]] = true;
+      if (op.kind != TENON_OP_EMBED) linear[op.inputs[j]] = true;
+      if (op.kind == TENON_OP_MOE_LINEAR) experts[op.inputs[j]] = op.params.moe_linear.experts;
     }
   }
   const auto carve = [&](Carver& carver) {
@@ -121,9 +119,10 @@ void Executable::allocate_weights(const tenon_program& program) {
       }
       // Rows that are only looked up stay as they are.
       const PanelFormat& layout = linear[i] ? panel_format(format->id) : raw_panels();
-      weight.matrix = {&layout, format, slot.rows, slot.columns, nullptr};
-      weight.matrix.data =
-          carver.take<uint8_t>(packed_bytes(layout, *format, slot.rows, slot.columns));
+      const uint64_t rows = slot.rows / experts[i];
+      weight.matrix = {&layout, format, rows, slot.columns, nullptr};
+      weight.expert_bytes = packed_bytes(layout, *format, rows, slot.columns);
+      weight.matrix.data = carver.take<uint8_t>(experts[i] * weight.expert_bytes);
     }
   };
   Carver sizes(nullptr);
@@ -135,35 +134,46 @@ void Executable::allocate_weights(const tenon_program& program) {
 
 void Executable::allocate_activations() {
   std::vector<Buffer> buffers;
-  const auto rows_of = [&](const SlotInfo& info) -> uint64_t {
-    return info.slot.row_class == TENON_ROWS_TOKENS ? plan_.max_tokens : plan_.max_outputs;
+  const auto rows_of = [&](uint32_t slot) -> uint64_t {
+    const bool tokens = plan_.slots[slot].slot.row_class == TENON_ROWS_TOKENS;
+    return tokens ? plan_.max_tokens : plan_.max_outputs;
+  };
+  const auto add = [&](int32_t first, int32_t last, std::function<void(Carver&)> carve) {
+    Carver size(nullptr);
+    carve(size);
+    buffers.push_back({std::move(carve), size.used(), first, std::max(first, last)});
+  };
+  const auto add_forms = [&](int32_t first, int32_t last, Activation& to, uint64_t rows,
+                             uint64_t columns, bool floats, bool quantised) {
+    if (floats) {
+      add(first, last, [=, &to](Carver& c) { to.f32 = c.take<float>(rows * columns); });
+    }
+    if (!quantised) return;
+    add(first, last, [=, &to](Carver& c) { to.quantised = carve_quantised(c, rows, columns); });
   };
   for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
     const SlotInfo& info = plan_.slots[i];
     if (info.slot.kind != TENON_SLOT_ACTIVATION) continue;
-    const uint64_t rows = rows_of(info);
-    const int32_t last = std::max(info.first_phase, info.last_phase);
-    if (info.stored && i != plan_.output) {
-      Carver size(nullptr);
-      size.take<float>(rows * info.slot.columns);
-      buffers.push_back({i, false, size.used(), info.first_phase, last});
-    }
-    if (info.reads_quantised) {
-      Carver size(nullptr);
-      carve_quantised(size, rows, info.slot.columns);
-      buffers.push_back({i, true, size.used(), info.first_phase, last});
-    }
+    add_forms(info.first_phase, info.last_phase, activations_[i], rows_of(i), info.slot.columns,
+              info.stored && i != plan_.output, info.reads_quantised);
+  }
+  for (const RouteInfo& route : plan_.routes) {
+    expert_plans_.emplace_back(route.experts, route.used, rows_of(route.slot));
+  }
+  for (uint32_t i = 0; i < plan_.routes.size(); ++i) {
+    const SlotInfo& info = plan_.slots[plan_.routes[i].slot];
+    add(info.first_phase, info.last_phase, [this, i](Carver& c) { expert_plans_[i].carve(c); });
+  }
+  gathered_.resize(plan_.gathered.size());
+  for (uint32_t i = 0; i < plan_.gathered.size(); ++i) {
+    const GatheredRows& rows = plan_.gathered[i];
+    add_forms(rows.first_phase, rows.last_phase, gathered_[i],
+              expert_plans_[rows.route].max_places(), rows.columns, rows.floats, rows.quantised);
   }
   activation_memory_ = HostMemory(host_, place(buffers), TENON_MEMORY_SCRATCH);
   for (const Buffer& buffer : buffers) {
-    const SlotInfo& info = plan_.slots[buffer.slot];
     Carver carver(activation_memory_.data() + buffer.offset);
-    if (buffer.quantised) {
-      activations_[buffer.slot].quantised =
-          carve_quantised(carver, rows_of(info), info.slot.columns);
-    } else {
-      activations_[buffer.slot].f32 = carver.take<float>(rows_of(info) * info.slot.columns);
-    }
+    buffer.carve(carver);
   }
 }
 
@@ -206,6 +216,10 @@ void Executable::allocate_scratch() {
       max_block = std::max(max_block, max_width(task));
       glu = glu || task.second != TENON_NO_SLOT;
     }
+    for (const ExpertTask& task : phase.experts) {
+      max_block = std::max(max_block, joined_width(task.block));
+      glu = glu || task.second != TENON_NO_SLOT;
+    }
     if (phase.kind == PhaseKind::Attention) {
       const AttentionShape& shape = attention_plans_[phase.attention_plan].shape();
       const uint64_t columns = uint64_t{shape.max_tile_tokens()} * shape.heads;
@@ -237,7 +251,11 @@ uint64_t Executable::kv_block_bytes(uint32_t group) const {
 
 uint64_t Executable::row_granularity(uint32_t slot) const {
   const Weight& weight = weights_[slot];
-  return weight.vector != nullptr ? 1 : weight.matrix.layout->panel_rows;
+  if (weight.vector != nullptr) return 1;
+  // The panels of an expert begin anew: rows come in whole panels, or in whole experts.
+  const uint64_t panel_rows = weight.matrix.layout->panel_rows;
+  const bool several = weight.matrix.rows != plan_.slots[slot].slot.rows;
+  return several && weight.matrix.rows % panel_rows != 0 ? weight.matrix.rows : panel_rows;
 }
 
 const char* Executable::check_rows(const RowsToLoad& rows) const {
@@ -267,7 +285,19 @@ void Executable::load_rows(const RowsToLoad& rows) noexcept {
   if (weight.vector != nullptr) {
     weight.matrix.format->decode_row(rows.blocks, weight.vector, weight.matrix.depth);
   } else {
-    pack_rows(weight.matrix, rows.first_row, rows.num_rows, rows.blocks);
+    pack(weight, rows);
+  }
+}
+
+/// Rows of several experts may come at once.
+void Executable::pack(const Weight& weight, const RowsToLoad& rows) const noexcept {
+  const uint64_t row_bytes = rows.size_bytes / rows.num_rows;
+  for (uint64_t i = 0; i < rows.num_rows;) {
+    const uint64_t first = (rows.first_row + i) % weight.matrix.rows;
+    const uint64_t count = std::min(rows.num_rows - i, weight.matrix.rows - first);
+    pack_rows(weight.expert((rows.first_row + i) / weight.matrix.rows), first, count,
+              rows.blocks + i * row_bytes);
+    i += count;
   }
 }
 
@@ -284,6 +314,7 @@ void Executable::prepare(const tenon_step& step) {
     const bool tokens = plan_.slots[slot].slot.row_class == TENON_ROWS_TOKENS;
     activations_[slot].quantised.num_rows = tokens ? step.num_tokens : step.num_outputs;
   }
+  for (ExpertPlan& plan : expert_plans_) plan.clear();
   for (size_t g = 0; g < plan_.groups.size(); ++g) {
     state_.blocks[g].clear();
     state_.first_block[g].clear();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cpu/attention_plan.h"
+#include "backends/cpu/expert_plan.h"
 #include "backends/cpu/host_memory.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/panels.h"
@@ -51,8 +52,14 @@ class Executable {
 
   /// A weight matrix in packed form, or a vector (norm weight, bias, sinks) as f32.
   struct Weight {
-    PackedWeight matrix;
+    PackedWeight matrix;      // of the first expert, where there are several
     float* vector = nullptr;  // [columns]
+    uint64_t expert_bytes = 0;
+    [[nodiscard]] PackedWeight expert(uint64_t number) const {
+      PackedWeight weight = matrix;
+      weight.data += number * expert_bytes;
+      return weight;
+    }
   };
   /// An activation.
   struct Activation {
@@ -79,6 +86,7 @@ class Executable {
   void allocate_activations();
   void allocate_scratch();
   void make_attention_plans();
+  void pack(const Weight& weight, const RowsToLoad& rows) const noexcept;
   void prepare(const tenon_step& step);
   void prepare_attention(const tenon_step& step);
 
@@ -88,6 +96,8 @@ class Executable {
   std::vector<Weight> weights_;                         // by slot
   std::vector<std::vector<double>> constants_;          // by slot
   std::vector<Activation> activations_;                 // by slot
+  std::vector<ExpertPlan> expert_plans_;                // by route
+  std::vector<Activation> gathered_;                    // as PhasePlan::gathered
   std::vector<ThreadScratch> scratch_;                  // by thread
   std::unique_ptr<std::atomic<uint32_t>[]> next_item_;  // by phase
   std::vector<AttentionPlan> attention_plans_;

@@ -1,10 +1,9 @@
+#include "backends/cpu/phase_builder.h"
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <numeric>
-
-#include "backends/cpu/panels.h"
-#include "backends/cpu/phases.h"
 
 namespace tenon::cpu {
 namespace {
@@ -12,46 +11,11 @@ namespace {
 /// Wider column blocks than this are not worth a fused operation.
 constexpr uint64_t kMaxBlock = 512;
 
-/// A kv_write counts as two operations, so that keys and values can each follow their linear.
-struct Item {
-  RowOp row;
-  bool done = false;  // fused into a linear
-};
-
 bool is_linear(const tenon_op& op) { return op.kind == TENON_OP_LINEAR; }
 
-/// What one call of build_phases works on.
-class Builder {
- public:
-  explicit Builder(const tenon_program& program);
-  PhasePlan build() &&;
+}  // namespace
 
- private:
-  [[nodiscard]] SlotInfo& info(uint32_t slot) { return plan_.slots[slot]; }
-  [[nodiscard]] uint64_t columns(uint32_t slot) const { return plan_.slots[slot].slot.columns; }
-  [[nodiscard]] int32_t last_phase() const { return static_cast<int32_t>(plan_.phases.size()) - 1; }
-
-  [[nodiscard]] std::vector<uint32_t> reads(const Item& item) const;
-  [[nodiscard]] std::vector<size_t> consumers(uint32_t slot) const;
-  [[nodiscard]] bool integer_weight(uint32_t slot) const;
-  [[nodiscard]] bool ready_before(uint32_t slot, int32_t phase) const;
-
-  void place_linear(size_t index);
-  void place_attention(size_t index);
-  void place_rows(size_t index);
-  void need_quantised(uint32_t slot);
-
-  bool fuse_glu(LinearTask& task, uint32_t& result, size_t consumer, int32_t phase);
-  bool fuse_one(LinearTask& task, uint32_t& result, int32_t phase);
-  void finish_task(LinearTask& task, uint32_t result, int32_t phase);
-  uint64_t granularity(const RowOp& row) const;
-  Phase& phase_for_linear(const tenon_op& op);
-
-  PhasePlan plan_;
-  std::vector<Item> items_;
-};
-
-Builder::Builder(const tenon_program& program) {
+PhaseBuilder::PhaseBuilder(const tenon_program& program) {
   const auto bytes = [](const auto* first, uint64_t stride, uint32_t i) {
     return reinterpret_cast<const uint8_t*>(first) + stride * i;
   };
@@ -74,6 +38,10 @@ Builder::Builder(const tenon_program& program) {
     for (uint32_t j = item.row.op.num_inputs; j < std::size(item.row.op.inputs); ++j) {
       item.row.op.inputs[j] = TENON_NO_SLOT;
     }
+    if (item.row.op.kind == TENON_OP_MOE_LINEAR && item.row.op.params.moe_linear.sum == 1) {
+      add_expert_sum(item.row.op);
+      continue;
+    }
     if (item.row.op.kind != TENON_OP_KV_WRITE) {
       items_.push_back(item);
       continue;
@@ -90,14 +58,14 @@ Builder::Builder(const tenon_program& program) {
   plan_.max_outputs = program.max_outputs;
 }
 
-std::vector<uint32_t> Builder::reads(const Item& item) const {
+std::vector<uint32_t> PhaseBuilder::reads(const Item& item) const {
   if (item.row.kind != RowKind::Op) return {item.row.slot};
   const tenon_op& op = item.row.op;
   return {op.inputs, op.inputs + op.num_inputs};
 }
 
 /// Indices of the items that read a slot, an item once for each time it does.
-std::vector<size_t> Builder::consumers(uint32_t slot) const {
+std::vector<size_t> PhaseBuilder::consumers(uint32_t slot) const {
   std::vector<size_t> found;
   for (size_t i = 0; i < items_.size(); ++i) {
     for (const uint32_t input : reads(items_[i])) {
@@ -107,20 +75,20 @@ std::vector<size_t> Builder::consumers(uint32_t slot) const {
   return found;
 }
 
-bool Builder::integer_weight(uint32_t slot) const {
+bool PhaseBuilder::integer_weight(uint32_t slot) const {
   const auto format = static_cast<Format>(plan_.slots[slot].slot.type);
   return panel_format(format).panel_rows == kIntegerPanelRows;
 }
 
 /// Weights and constants always are; activations if a phase before `phase` stored them.
-bool Builder::ready_before(uint32_t slot, int32_t phase) const {
+bool PhaseBuilder::ready_before(uint32_t slot, int32_t phase) const {
   const SlotInfo& s = plan_.slots[slot];
   if (s.slot.kind != TENON_SLOT_ACTIVATION) return true;
   return s.stored && s.first_phase >= 0 && s.first_phase < phase;
 }
 
 /// Columns that belong together in a column-wise operation.
-uint64_t Builder::granularity(const RowOp& row) const {
+uint64_t PhaseBuilder::granularity(const RowOp& row) const {
   switch (row.op.kind) {
     case TENON_OP_RMS_NORM:
     case TENON_OP_LAYER_NORM:
@@ -137,7 +105,7 @@ uint64_t Builder::granularity(const RowOp& row) const {
 }
 
 /// The linear phase this operation joins, or a new one.
-Phase& Builder::phase_for_linear(const tenon_op& op) {
+Phase& PhaseBuilder::phase_for_linear(const tenon_op& op) {
   const uint32_t row_class = plan_.slots[op.output].slot.row_class;
   if (!plan_.phases.empty()) {
     Phase& last = plan_.phases.back();
@@ -152,7 +120,7 @@ Phase& Builder::phase_for_linear(const tenon_op& op) {
 }
 
 /// gate and up as one task, if the other operand of the GLU is a linear of the same input.
-bool Builder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer, int32_t phase) {
+bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer, int32_t phase) {
   const tenon_op& glu = items_[consumer].row.op;
   const uint32_t gate = glu.inputs[0];
   const uint32_t up = glu.inputs[1];
@@ -175,7 +143,7 @@ bool Builder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer, int3
 }
 
 /// Moves the one reader of `result` into the task, if it works column by column on what is ready.
-bool Builder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
+bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
   const std::vector<size_t> readers = consumers(result);
   if (result == plan_.output || readers.size() != 1) return false;
   Item& item = items_[readers[0]];
@@ -192,6 +160,9 @@ bool Builder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
     case TENON_OP_ADD:
     case TENON_OP_SCALE:
     case TENON_OP_SOFT_CAP:
+      break;
+    case TENON_OP_SIGMOID_GATE:
+      if (row.op.inputs[0] != result) return false;
       break;
     default:
       return false;
@@ -213,7 +184,7 @@ bool Builder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
 }
 
 /// Where the result of a task goes: f32 memory, the quantised form, or both.
-void Builder::finish_task(LinearTask& task, uint32_t result, int32_t phase) {
+void PhaseBuilder::finish_task(LinearTask& task, uint32_t result, int32_t phase) {
   if (result == TENON_NO_SLOT) return;
   bool wants_f32 = result == plan_.output;
   bool wants_quantised = false;
@@ -239,7 +210,7 @@ void Builder::finish_task(LinearTask& task, uint32_t result, int32_t phase) {
 }
 
 /// Makes sure that the quantised form of an activation exists before the next phase.
-void Builder::need_quantised(uint32_t slot) {
+void PhaseBuilder::need_quantised(uint32_t slot) {
   SlotInfo& s = info(slot);
   if (s.reads_quantised) return;
   s.reads_quantised = true;
@@ -267,7 +238,7 @@ void Builder::need_quantised(uint32_t slot) {
   plan_.phases.push_back(std::move(phase));
 }
 
-void Builder::place_linear(size_t index) {
+void PhaseBuilder::place_linear(size_t index) {
   const tenon_op op = items_[index].row.op;
   if (integer_weight(op.inputs[1])) need_quantised(op.inputs[0]);
   Phase& phase = phase_for_linear(op);
@@ -286,7 +257,7 @@ void Builder::place_linear(size_t index) {
   info(op.inputs[0]).last_phase = number;
 }
 
-void Builder::place_attention(size_t index) {
+void PhaseBuilder::place_attention(size_t index) {
   Phase phase;
   phase.kind = PhaseKind::Attention;
   phase.attention = items_[index].row.op;
@@ -296,7 +267,7 @@ void Builder::place_attention(size_t index) {
   output.stored = true;
 }
 
-void Builder::place_rows(size_t index) {
+void PhaseBuilder::place_rows(size_t index) {
   const RowOp& row = items_[index].row;
   const uint32_t slot = row.kind == RowKind::Op ? row.op.output : row.slot;
   const uint32_t row_class = info(slot).slot.row_class;
@@ -314,20 +285,8 @@ void Builder::place_rows(size_t index) {
   }
 }
 
-PhasePlan Builder::build() && {
-  for (size_t i = 0; i < items_.size(); ++i) {
-    if (items_[i].done) continue;
-    items_[i].done = true;
-    const RowOp& row = items_[i].row;
-    if (row.kind == RowKind::Op && is_linear(row.op)) {
-      place_linear(i);
-    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION) {
-      place_attention(i);
-    } else {
-      place_rows(i);
-    }
-  }
-  // Lifetimes: a slot is read last in the last phase that names it.
+/// A slot is read last in the last phase that names it.
+void PhaseBuilder::find_lifetimes() {
   for (int32_t p = 0; p <= last_phase(); ++p) {
     const Phase& phase = plan_.phases[static_cast<size_t>(p)];
     const auto touch = [&](uint32_t slot) {
@@ -343,17 +302,41 @@ PhasePlan Builder::build() && {
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[0]);
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.output);
     for (const RowOp& row : phase.rows) touch_row(row);
+    if (phase.kind == PhaseKind::Experts) touch(plan_.routes[phase.route].slot);
+    if (phase.kind == PhaseKind::Gather) {
+      touch(plan_.routes[phase.route].slot);
+      touch(plan_.gathered[phase.gathered].source);
+    }
+    for (const ExpertTask& task : phase.experts) touch(task.store);
     for (const LinearTask& task : phase.tasks) {
       touch(task.store);
       touch(task.quantise);
       for (const RowOp& row : task.chain) touch_row(row);
     }
   }
+}
+
+PhasePlan PhaseBuilder::build() && {
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].done) continue;
+    items_[i].done = true;
+    const RowOp& row = items_[i].row;
+    if (row.kind == RowKind::Op && is_linear(row.op)) {
+      place_linear(i);
+    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION) {
+      place_attention(i);
+    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_MOE_ROUTE) {
+      place_route(i);
+    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_MOE_LINEAR) {
+      place_experts(i);
+    } else {
+      place_rows(i);
+    }
+  }
+  find_lifetimes();
   return std::move(plan_);
 }
 
-}  // namespace
-
-PhasePlan build_phases(const tenon_program& program) { return Builder(program).build(); }
+PhasePlan build_phases(const tenon_program& program) { return PhaseBuilder(program).build(); }
 
 }  // namespace tenon::cpu

@@ -18,6 +18,8 @@ uint32_t items_at_once(uint32_t num_items, uint32_t num_threads) {
   return std::max(1u, num_items / (num_threads * 8));
 }
 
+float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+
 uint32_t num_blocks(const LinearTask& task) {
   return static_cast<uint32_t>((task.columns + task.block - 1) / task.block);
 }
@@ -49,6 +51,8 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
   if (phase.kind == PhaseKind::Attention) {
     return x_.attention_plans_[phase.attention_plan].num_items();
   }
+  if (phase.kind == PhaseKind::Route) return rows;
+  if (phase.kind != PhaseKind::Linear) return num_expert_items(phase);
   uint32_t items = 0;
   for (const LinearTask& task : phase.tasks) items += num_blocks(task);
   return items;
@@ -77,6 +81,15 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
           break;
         case PhaseKind::Attention:
           run_attention(phase, item++, thread);
+          break;
+        case PhaseKind::Route:
+          run_route(phase, item++);
+          break;
+        case PhaseKind::Gather:
+          run_gather(phase, item++);
+          break;
+        case PhaseKind::Experts:
+          item += run_experts(phase, item, end - item, thread);
           break;
       }
     }
@@ -155,6 +168,12 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
     case TENON_OP_SOFT_CAP:
       k_.soft_cap(input(0), op.params.soft_cap.cap, out, n);
       break;
+    case TENON_OP_SIGMOID_GATE:
+      k_.scale(input(0), sigmoid(*input(1)), out, n);
+      break;
+    case kOpSumParts:
+      sum_parts(op, row);
+      break;
     case TENON_OP_GATHER_ROWS:
       std::memcpy(out, f32_row(op.inputs[0], step.output_rows[row]), n * sizeof(float));
       break;
@@ -187,10 +206,9 @@ void PhaseRunner::write_cache(const RowOp& row, const float* values, uint64_t to
 // ---- Linear phases
 // ---------------------------------------------------------------------------------
 
-/// y = columns of x W^T + bias for all rows of the step.
-void PhaseRunner::multiply(const Phase& phase, uint32_t weight, uint32_t bias,
+/// y = columns of x W^T for all rows of the input.
+void PhaseRunner::multiply(const PackedWeight& w, const LinearInput& input,
                            const ColumnBlock& block, float* y, uint32_t thread) noexcept {
-  const PackedWeight& w = x_.weights_[weight].matrix;
   const bool integer = w.layout->panel_rows == kIntegerPanelRows;
   LinearArgs args{};
   args.weights = w.data;
@@ -216,12 +234,15 @@ void PhaseRunner::multiply(const Phase& phase, uint32_t weight, uint32_t bias,
     args.num_rows = std::min(chunk, block.num_rows - t);
     args.y = y + t * block.width;
     if (integer) {
-      args.quantised = x_.activations_[phase.input].quantised;
+      args.quantised = input.quantised;
     } else {
-      args.x = f32_row(phase.input, t);
+      args.x = input.f32 + t * w.depth;
     }
     kernel(args);
   }
+}
+
+void PhaseRunner::add_bias(uint32_t bias, const ColumnBlock& block, float* y) noexcept {
   if (bias == TENON_NO_SLOT) return;
   for (uint64_t t = 0; t < block.num_rows; ++t) {
     float* row = y + t * block.width;
@@ -276,6 +297,9 @@ void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
       case TENON_OP_SOFT_CAP:
         k_.soft_cap(y, op.params.soft_cap.cap, y, block.width);
         break;
+      case TENON_OP_SIGMOID_GATE:
+        k_.scale(y, sigmoid(*f32_row(op.inputs[1], t)), y, block.width);
+        break;
       default:
         break;
     }
@@ -307,9 +331,12 @@ uint32_t PhaseRunner::run_linear(const Phase& phase, uint32_t item, uint32_t mos
   block.num_rows = num_rows(phase.row_class);
   block.y = scratch.y;
   block.y2 = scratch.y2;
-  multiply(phase, task->weight, task->bias, block, scratch.y, thread);
+  const LinearInput input{x_.activations_[phase.input].quantised, f32_row(phase.input, 0)};
+  multiply(x_.weights_[task->weight].matrix, input, block, scratch.y, thread);
+  add_bias(task->bias, block, scratch.y);
   if (task->second != TENON_NO_SLOT) {
-    multiply(phase, task->second, task->second_bias, block, scratch.y2, thread);
+    multiply(x_.weights_[task->second].matrix, input, block, scratch.y2, thread);
+    add_bias(task->second_bias, block, scratch.y2);
   }
   for (const RowOp& row : task->chain) apply(row, block);
   finish(*task, block);

@@ -24,20 +24,37 @@ class PhaseRunner {
     const float* y2;  // [num_rows, width], the second weight's
   };
 
+  /// The rows that a weight is multiplied with, in the forms that somebody reads.
+  struct LinearInput {
+    QuantRows quantised;
+    const float* f32;  // [num_rows, depth]
+  };
+
   void run_rows(const Phase& phase, uint64_t row) noexcept;
   void run_op(const tenon_op& op, uint64_t row) noexcept;
   void quantise_row(uint32_t slot, uint64_t row) noexcept;
 
   /// Work items from `item` on, `most` at most; returns how many.
   uint32_t run_linear(const Phase& phase, uint32_t item, uint32_t most, uint32_t thread) noexcept;
-  void multiply(const Phase& phase, uint32_t weight, uint32_t bias, const ColumnBlock& block,
+  void multiply(const PackedWeight& weight, const LinearInput& input, const ColumnBlock& block,
                 float* y, uint32_t thread) noexcept;
+  void add_bias(uint32_t bias, const ColumnBlock& block, float* y) noexcept;
   void apply(const RowOp& row, const ColumnBlock& block) noexcept;
   void finish(const LinearTask& task, const ColumnBlock& block) noexcept;
   void write_cache(const RowOp& row, const float* values, uint64_t token, uint64_t first_head,
                    uint64_t num_heads) noexcept;
 
   void run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
+
+  void run_route(const Phase& phase, uint64_t row) noexcept;
+  void run_gather(const Phase& phase, uint32_t item) noexcept;
+  /// As run_linear.
+  uint32_t run_experts(const Phase& phase, uint32_t item, uint32_t most, uint32_t thread) noexcept;
+  void finish_experts(const Phase& phase, const ExpertTask& task, const ExpertRows& expert,
+                      const ColumnBlock& block) noexcept;
+  void sum_parts(const tenon_op& op, uint64_t row) noexcept;
+  [[nodiscard]] uint32_t num_expert_items(const Phase& phase) const noexcept;
+  [[nodiscard]] bool one_row_for_all(const Phase& phase) const noexcept;
 
   [[nodiscard]] uint32_t num_items(const Phase& phase) const noexcept;
   [[nodiscard]] uint64_t num_rows(uint32_t row_class) const noexcept;

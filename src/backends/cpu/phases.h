@@ -7,9 +7,13 @@
 //                    that can be done column-wise (bias, head norm, rope, cache write, gate,
 //                    residual, quantisation) before it leaves the core
 //   attention phase  a tile of tokens and a KV head at a time, or a piece of its positions
+//   route phase      chooses experts row by row; the last row sorts all of them by expert
+//   gather phase     the activations that experts read, in the order of the experts
+//   experts phase    an expert and a block of its output columns at a time
 //
 // A transformer layer is six or seven phases: norm | q, k, v, rope, cache | attention | output,
-// residual | norm | gate, up, activation | down, residual.
+// residual | norm | gate, up, activation | down, residual. With experts, those behind the second
+// norm are: router | route | gather | gate, up, activation | down | sum, residual, next norm.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +22,10 @@
 #include "tenon/backend.h"
 
 namespace tenon::cpu {
+
+/// Our own kind of operation: the sum of a row's parts, (parts [., u n]) -> [., n]. Of a
+/// moe_linear, whose parts are written weighted.
+inline constexpr uint32_t kOpSumParts = 0x80000001u;
 
 /// An operation on rows of slots. kv_write is split in its two halves; quantise is ours.
 enum class RowKind : uint32_t { Op, WriteKeys, WriteValues, Quantise };
@@ -46,21 +54,61 @@ struct LinearTask {
 /// activations of a long prompt serves several panels.
 inline constexpr uint64_t kJoinedColumns = 128;
 /// Of the blocks that go through a task at once.
-constexpr uint64_t max_width(const LinearTask& task) {
-  return task.block < kJoinedColumns ? kJoinedColumns / task.block * task.block : task.block;
+constexpr uint64_t joined_width(uint64_t block) {
+  return block < kJoinedColumns ? kJoinedColumns / block * block : block;
 }
+constexpr uint64_t max_width(const LinearTask& task) { return joined_width(task.block); }
 
-enum class PhaseKind : uint32_t { Rows, Linear, Attention };
+/// A moe_linear. A pair is a row and one of its u chosen experts, number row * u + place among
+/// them; results of pairs lie as the slots [., u n] of a program have them. With `second`, the
+/// results of two weights go through the gated activation.
+struct ExpertTask {
+  uint32_t weight = TENON_NO_SLOT;
+  uint32_t second = TENON_NO_SLOT;  ///< weight of the `up` half of a GLU
+  uint32_t activation = 0;          ///< of the GLU
+  bool weighted = false;            ///< results are multiplied by the route's weight
+  uint32_t store = TENON_NO_SLOT;   ///< slot the results are written to, if anyone reads it
+  uint32_t keep = kNoGathered;      ///< or the gathered rows that they become
+  uint64_t columns = 0;             ///< of the result of one expert
+  uint64_t block = 0;               ///< columns of one work item
+
+  static constexpr uint32_t kNoGathered = 0xFFFFFFFFu;
+};
+
+/// A moe_route: whose rows are sorted by expert.
+struct RouteInfo {
+  uint32_t slot = TENON_NO_SLOT;
+  uint32_t experts = 0;
+  uint32_t used = 0;
+};
+
+/// Activations of pairs in the order of their experts, each expert's beginning at a multiple of
+/// kRowGroup rows.
+struct GatheredRows {
+  uint32_t source = TENON_NO_SLOT;
+  uint32_t route = 0;      ///< number among PhasePlan::routes
+  uint64_t columns = 0;    ///< of a pair
+  bool by_row = false;     ///< all pairs of a row read the same: the source has `columns` columns
+  bool quantised = false;  ///< some expert reads the 8-bit form
+  bool floats = false;     ///< some expert reads the f32 form
+  int32_t first_phase = -1;
+  int32_t last_phase = -1;
+};
+
+enum class PhaseKind : uint32_t { Rows, Linear, Attention, Route, Gather, Experts };
 
 struct Phase {
   PhaseKind kind = PhaseKind::Rows;
   uint32_t row_class = TENON_ROWS_TOKENS;
-  std::vector<RowOp> rows;          ///< Rows; after an attention: Quantise only
+  std::vector<RowOp> rows;          ///< Rows, Route; after an attention: Quantise only
   uint32_t input = TENON_NO_SLOT;   ///< Linear
   std::vector<LinearTask> tasks;    ///< Linear
   tenon_op attention{};             ///< Attention
   bool quantise_attention = false;  ///< quantise the output, head by head
   uint32_t attention_plan = 0;      ///< Attention: which plan of the step cuts it into work
+  uint32_t route = 0;               ///< Route, Gather, Experts: number among PhasePlan::routes
+  uint32_t gathered = 0;            ///< Gather, Experts: number among PhasePlan::gathered
+  std::vector<ExpertTask> experts;  ///< Experts
 };
 
 /// What is known of a slot at compile time.
@@ -77,6 +125,8 @@ struct PhasePlan {
   std::vector<SlotInfo> slots;
   std::vector<tenon_kv_group> groups;
   std::vector<Phase> phases;
+  std::vector<RouteInfo> routes;
+  std::vector<GatheredRows> gathered;
   uint32_t output = TENON_NO_SLOT;
   uint32_t max_tokens = 0;
   uint32_t max_outputs = 0;

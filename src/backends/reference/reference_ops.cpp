@@ -21,6 +21,9 @@ constexpr Operation kOperations[] = {
     {TENON_OP_SCALE, "scale", fits_elementwise, run_scale},
     {TENON_OP_GATHER_ROWS, "gather_rows", fits_gather_rows, run_gather_rows},
     {TENON_OP_SOFT_CAP, "soft_cap", fits_elementwise, run_soft_cap},
+    {TENON_OP_MOE_ROUTE, "moe_route", fits_moe_route, run_moe_route},
+    {TENON_OP_MOE_LINEAR, "moe_linear", fits_moe_linear, run_moe_linear},
+    {TENON_OP_SIGMOID_GATE, "sigmoid_gate", fits_sigmoid_gate, run_sigmoid_gate},
 };
 
 /// Element `index` of an array whose elements may be larger than T.

@@ -59,6 +59,9 @@ bool fits_attention(const OpShape& shape) noexcept;
 bool fits_glu(const OpShape& shape) noexcept;
 bool fits_elementwise(const OpShape& shape) noexcept;
 bool fits_gather_rows(const OpShape& shape) noexcept;
+bool fits_moe_route(const OpShape& shape) noexcept;
+bool fits_moe_linear(const OpShape& shape) noexcept;
+bool fits_sigmoid_gate(const OpShape& shape) noexcept;
 
 void run_embed(StepRun& step, const tenon_op& op);
 void run_rms_norm(StepRun& step, const tenon_op& op);
@@ -73,5 +76,8 @@ void run_add(StepRun& step, const tenon_op& op);
 void run_scale(StepRun& step, const tenon_op& op);
 void run_gather_rows(StepRun& step, const tenon_op& op);
 void run_soft_cap(StepRun& step, const tenon_op& op);
+void run_moe_route(StepRun& step, const tenon_op& op);
+void run_moe_linear(StepRun& step, const tenon_op& op);
+void run_sigmoid_gate(StepRun& step, const tenon_op& op);
 
 }  // namespace tenon::reference

@@ -1,0 +1,276 @@
+// Mixtures of experts: choosing, multiplying with what was chosen, and both in the combinations
+// that a backend may run as one.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "quant/formats.h"
+#include "tests/conformance/program_runner.h"
+#include "tests/conformance/tolerances.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr uint32_t kVocab = 67;
+constexpr uint64_t kWidth = 96;
+constexpr StepLimits kLimits{65, 70};
+
+std::vector<StepPlan> all_counts() {
+  std::vector<StepPlan> steps;
+  for (const uint32_t count : {0u, 1u, 2u, 7u, 65u}) steps.push_back(one_sequence(count, kVocab));
+  return steps;
+}
+
+/// Shorthand for a mixture of `experts` experts on x [T, 96], or on rows that were gathered.
+struct Mixture {
+  ProgramBuilder b;
+  uint32_t experts = 5;
+  uint32_t used = 2;
+  bool gathered = false;
+  Format format = Format::F32;
+
+  Slot table(const char* name, uint64_t width) {
+    const Slot x = b.embed(b.weight(name, Format::F32, kVocab, width));
+    return gathered ? b.gather_rows(x) : x;
+  }
+  Slot x() { return table("table_x", kWidth); }
+  /// By logits of the same size as a router's.
+  Slot routes(const char* name = "table_logits") {
+    return b.moe_route(table(name, experts), {.used = used});
+  }
+  Slot weight(const char* name, uint64_t rows, uint64_t columns, Format own) {
+    return b.weight(name, own, experts * rows, columns);
+  }
+  Slot each(Slot input, Slot route, const char* name, uint64_t rows, uint64_t columns = kWidth) {
+    return b.moe_linear(input, route, weight(name, rows, columns, format), experts);
+  }
+  Slot sum(Slot input, Slot route, const char* name, uint64_t rows, uint64_t columns = kWidth) {
+    return b.moe_linear_sum(input, route, weight(name, rows, columns, format), experts);
+  }
+};
+
+void check(Mixture setup, double tolerance, const std::function<Slot(Mixture& m)>& make) {
+  for (const bool gathered : {false, true}) {
+    SCOPED_TRACE(testing::Message()
+                 << setup.used << " of " << setup.experts << " experts, "
+                 << find_format(setup.format)->name << (gathered ? ", gathered" : ""));
+    Mixture m{{}, setup.experts, setup.used, gathered, setup.format};
+    Slot out = make(m);
+    if (!gathered) out = m.b.gather_rows(out);
+    expect_like_reference(std::move(m.b).finish(out, kLimits), all_counts(), tolerance);
+  }
+}
+
+TEST(MoeRoute, ChoosesTheLargest) {
+  for (const uint32_t experts : {1, 2, 7, 32, 33, 128}) {
+    for (const uint32_t used : {1u, 2u, 8u, experts}) {
+      if (used > experts) continue;
+      for (const uint32_t softmax : {TENON_MOE_SOFTMAX_ALL, TENON_MOE_SOFTMAX_CHOSEN}) {
+        check({{}, experts, used}, kFloatTolerance, [&](Mixture& m) {
+          return m.b.moe_route(m.table("table_logits", experts), {used, softmax, 2.5f});
+        });
+      }
+    }
+  }
+}
+
+TEST(MoeRoute, TakesTheLowerNumberOfEqualOnes) {
+  check({{}, 9, 4}, kFloatTolerance, [&](Mixture& m) {
+    return m.b.moe_route(m.b.scale(m.table("table_logits", 9), 0.0f), {4});
+  });
+}
+
+TEST(MoeRoute, OfLargeLogits) {
+  check({{}, 9, 4}, kFloatTolerance, [&](Mixture& m) {
+    return m.b.moe_route(m.b.scale(m.table("table_logits", 9), 1e4f),
+                         {4, TENON_MOE_SOFTMAX_ALL, 1.0f});
+  });
+}
+
+class MoeLinear : public testing::TestWithParam<Format> {
+ protected:
+  [[nodiscard]] double tolerance() const {
+    return find_format(GetParam())->block_values == 1 ? kFloatTolerance : kQuantisedTolerance;
+  }
+  [[nodiscard]] Mixture setup(uint32_t experts, uint32_t used) const {
+    return {{}, experts, used, false, GetParam()};
+  }
+  /// Columns that are whole blocks.
+  [[nodiscard]] uint64_t width() const {
+    return find_format(GetParam())->block_values == 256 ? 256 : kWidth;
+  }
+};
+
+TEST_P(MoeLinear, GivesEachExpertsResult) {
+  // 33: the panels of the experts are not those of the whole weight.
+  for (const uint64_t rows : {1, 33, 64}) {
+    check(setup(5, 2), tolerance(), [&](Mixture& m) {
+      return m.each(m.table("table_x", width()), m.routes(), "w", rows, width());
+    });
+  }
+}
+
+TEST_P(MoeLinear, AddsThemUp) {
+  for (const uint32_t experts : {1, 3, 8}) {
+    for (const uint32_t used : {1u, 3u}) {
+      if (used > experts) continue;
+      check(setup(experts, used), tolerance(), [&](Mixture& m) {
+        return m.sum(m.table("table_x", width()), m.routes(), "w", 40, width());
+      });
+    }
+  }
+}
+
+TEST_P(MoeLinear, OfAPartForEachExpert) {
+  check(setup(5, 3), tolerance(), [&](Mixture& m) {
+    return m.sum(m.table("table_x", 3 * width()), m.routes(), "w", 40, width());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, MoeLinear,
+                         testing::Values(Format::F32, Format::F16, Format::BF16, Format::Q8_0,
+                                         Format::Q4_0, Format::Q4_K, Format::Q6_K, Format::IQ4_NL),
+                         [](const auto& test) {
+                           return std::string(find_format(test.param)->name);
+                         });
+
+struct Case {
+  const char* name;
+  std::function<Slot(Mixture& m)> make;
+};
+
+constexpr uint64_t kHidden = 160;
+
+const Case kCases[] = {
+    {"GateUpDown",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Slot routes = m.routes();
+       const Slot gate = m.each(x, routes, "gate", kHidden);
+       const Slot h = m.b.glu(TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", kHidden));
+       return m.b.add(x, m.sum(h, routes, "down", kWidth, kHidden));
+     }},
+    {"UpThenGate",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Slot routes = m.routes();
+       const Slot up = m.each(x, routes, "up", kHidden);
+       const Slot gate = m.each(x, routes, "gate", kHidden);
+       const Slot h = m.b.glu(TENON_ACTIVATION_GELU_TANH, gate, up);
+       return m.b.add(m.sum(h, routes, "down", kWidth, kHidden), x);
+     }},
+    {"GateInFloat",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Slot routes = m.routes();
+       const Slot gate =
+           m.b.moe_linear(x, routes, m.weight("gate", kHidden, kWidth, Format::F16), m.experts);
+       const Slot h = m.b.glu(TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", kHidden));
+       return m.sum(h, routes, "down", kWidth, kHidden);
+     }},
+    {"DownInFloat",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Slot routes = m.routes();
+       const Slot gate = m.each(x, routes, "gate", 70);
+       const Slot h = m.b.glu(TENON_ACTIVATION_RELU, gate, m.each(x, routes, "up", 70));
+       const Slot down = m.weight("down", kWidth, 70, Format::BF16);
+       return m.b.moe_linear_sum(h, routes, down, m.experts);
+     }},
+    {"GluIsTheResult",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Slot routes = m.routes();
+       const Slot gate = m.each(x, routes, "gate", 70);
+       return m.b.glu(TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", 70));
+     }},
+    {"GateIsUp",
+     [](Mixture& m) {
+       const Slot y = m.each(m.x(), m.routes(), "w", 70);
+       return m.b.glu(TENON_ACTIVATION_SILU, y, y);
+     }},
+    {"HiddenReadTwice",
+     [](Mixture& m) {
+       const Slot routes = m.routes();
+       const Slot h = m.each(m.x(), routes, "w", kHidden);
+       return m.b.add(m.sum(h, routes, "a", kWidth, kHidden),
+                      m.sum(h, routes, "c", kWidth, kHidden));
+     }},
+    {"HiddenReadByOthers",
+     [](Mixture& m) {
+       const Slot routes = m.routes();
+       const Slot h = m.b.scale(m.each(m.x(), routes, "w", kHidden), 0.5f);
+       return m.b.add(m.sum(h, routes, "a", kWidth, kHidden),
+                      m.b.linear(h, m.b.weight("c", m.format, kWidth, 2 * kHidden)));
+     }},
+    {"TwoRoutes",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Slot routes = m.routes();
+       const Slot others = m.routes("table_others");
+       const Slot h = m.each(x, routes, "w", kHidden);
+       const Slot y = m.each(x, others, "w", kHidden);
+       return m.b.add(m.sum(h, others, "a", kWidth, kHidden),
+                      m.sum(y, others, "a", kWidth, kHidden));
+     }},
+    {"HiddenTakenWhole",
+     [](Mixture& m) {
+       const Slot routes = m.routes();
+       const Slot h = m.each(m.x(), routes, "w", 80);
+       return m.sum(h, routes, "a", kWidth, 160);
+     }},
+    {"Chained",
+     [](Mixture& m) {
+       const Slot routes = m.routes();
+       const Slot y = m.sum(m.x(), routes, "a", kWidth);
+       return m.sum(y, routes, "c", kWidth);
+     }},
+    {"RoutesOfALinear",
+     [](Mixture& m) {
+       const Slot x = m.b.rms_norm(m.x(), m.b.weight("n", Format::F32, 1, kWidth), 1e-5f);
+       const Slot router = m.b.weight("router", Format::F32, m.experts, kWidth);
+       const Slot routes = m.b.moe_route(m.b.linear(x, router), {.used = 3});
+       return m.sum(x, routes, "w", kWidth);
+     }},
+    {"ResultNobodyReads",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Slot routes = m.routes();
+       m.each(x, routes, "unread", 33);
+       m.sum(x, routes, "unread too", 33);
+       return m.sum(x, routes, "w", kWidth);
+     }},
+    {"GatedByASigmoid",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Slot gate = m.b.linear(x, m.b.weight("gate", Format::F32, 1, kWidth));
+       const Slot y = m.b.sigmoid_gate(m.b.linear(x, m.b.weight("w", m.format, 70, kWidth)), gate);
+       const Slot z = m.b.linear(x, m.b.weight("gates", m.format, 1, kWidth));
+       return m.b.sigmoid_gate(m.b.sigmoid_gate(y, z), m.b.sigmoid_gate(z, gate));
+     }},
+};
+
+class MoeFusion : public testing::TestWithParam<std::tuple<const Case*, Format>> {};
+
+TEST_P(MoeFusion, AgreesWithOneByOne) {
+  const auto& [one, format] = GetParam();
+  const bool floats = format == Format::F32;
+  // Three quantised linears one after another add their errors.
+  check({{}, 5, 2, false, format}, floats ? kFloatTolerance : 2 * kQuantisedTolerance, one->make);
+}
+
+std::vector<const Case*> all_cases() {
+  std::vector<const Case*> cases;
+  for (const Case& one : kCases) cases.push_back(&one);
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Patterns, MoeFusion,
+                         testing::Combine(testing::ValuesIn(all_cases()),
+                                          testing::Values(Format::F32, Format::Q8_0)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)->name) + "_" +
+                                  find_format(std::get<1>(test.param))->name;
+                         });
+
+}  // namespace
+}  // namespace tenon::conformance
