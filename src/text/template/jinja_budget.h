@@ -65,6 +65,8 @@ class Budget {
   void release(size_t bytes) noexcept { held_ -= bytes; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
 
+  uint32_t shown_namespaces = 0;  ///< that are being written out, one inside the other
+
  private:
   void check() {
     next_check_ = steps_ + 1024;

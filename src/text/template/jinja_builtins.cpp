@@ -43,10 +43,12 @@ const Builtin* find_method(const Value& self, std::string_view name) {
       return find_in(dict_methods(), name);
     case Kind::List:
     case Kind::Tuple:
-      if (self.is(Kind::Tuple) && name == "copy") return nullptr;
+      if (name == "copy" && (self.is(Kind::Tuple) || self.items().is_range)) return nullptr;
       return find_in(sequence_methods(), name);
     case Kind::Loop:
       return find_in(loop_methods(), name);
+    case Kind::Cycler:
+      return find_in(cycler_methods(), name);
     default:
       return nullptr;
   }
@@ -56,7 +58,8 @@ bool is_changing_method(const Value& self, std::string_view name) {
   const auto has = [&](const auto& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  return (self.is(Kind::List) && has(kListChanges)) || (self.is(Kind::Dict) && has(kDictChanges));
+  return (self.is(Kind::List) && !self.items().is_range && has(kListChanges)) ||
+         (self.is(Kind::Dict) && has(kDictChanges));
 }
 
 std::vector<Value> bind(const Builtin& builtin, CallArguments given) {
@@ -64,6 +67,7 @@ std::vector<Value> bind(const Builtin& builtin, CallArguments given) {
   std::string_view rest = builtin.parameters;
   bool takes_more = false;
   bool takes_named = false;
+  size_t num_unnamed = 0;
   while (!rest.empty()) {
     const size_t comma = std::min(rest.find(','), rest.size());
     const std::string_view name = rest.substr(0, comma);
@@ -72,6 +76,8 @@ std::vector<Value> bind(const Builtin& builtin, CallArguments given) {
       takes_more = true;
     else if (name == "**")
       takes_named = true;
+    else if (name == "/")
+      num_unnamed = names.size();
     else
       names.push_back(name);
   }
@@ -84,7 +90,8 @@ std::vector<Value> bind(const Builtin& builtin, CallArguments given) {
   if (out.size() < names.size()) out.resize(names.size(), Value::absent());
   std::vector<std::pair<Value, Value>> unknown;
   for (auto& [name, value] : given.named) {
-    const auto known = std::find(names.begin(), names.end(), name);
+    const auto known =
+        std::find(names.begin() + static_cast<std::ptrdiff_t>(num_unnamed), names.end(), name);
     if (known == names.end()) {
       if (!takes_named) raise("{}() got an unexpected keyword argument '{}'", builtin.name, name);
       unknown.emplace_back(Value::string(Text(name)), std::move(value));

@@ -20,8 +20,9 @@ using Native = Value (*)(Interpreter& jinja, const Value& self, std::span<const 
 
 struct Builtin {
   std::string_view name;
-  /// Names with commas between them. "*" at the end takes further positional arguments, "**" gives
-  /// the further named ones as a dict in the last place.
+  /// Names with commas between them; those before "/" are never named by the caller. "*" at the end
+  /// takes further positional arguments, "**" gives the further named ones as a dict in the last
+  /// place.
   std::string_view parameters;
   uint32_t required;  ///< how many of the parameters must be given
   Native run;
@@ -55,6 +56,7 @@ std::span<const Builtin> text_inquiries();
 std::span<const Builtin> dict_methods();
 std::span<const Builtin> sequence_methods();
 std::span<const Builtin> loop_methods();
+std::span<const Builtin> cycler_methods();
 std::span<const Builtin> globals();
 
 }  // namespace tenon::jinja

@@ -21,6 +21,10 @@ bool is_title(uint32_t code);
 bool is_printable(uint32_t code);
 uint32_t to_upper(uint32_t code);
 uint32_t to_lower(uint32_t code);
+/// The whole mapping: one character may become several.
+void append_upper(uint32_t code, std::string& out);
+void append_lower(uint32_t code, std::string& out);
+void append_title(uint32_t code, std::string& out);
 
 /// The number of characters in well-formed UTF-8.
 size_t count_characters(std::string_view text);

@@ -39,9 +39,7 @@ Value values(Interpreter& jinja, const Value& self, Args) {
 }
 
 Value get(Interpreter&, const Value& self, Args args) {
-  if (args[0].is(Kind::List) || args[0].is(Kind::Dict)) {
-    raise("unhashable type: '{}'", type_name(args[0]));
-  }
+  require_hashable(args[0]);
   const Value* found = self.entries().find(args[0]);
   if (found != nullptr) return *found;
   return args[1].is(Kind::Absent) ? Value::none() : args[1];
@@ -82,19 +80,32 @@ Value changed(Interpreter&, const Value& self, Args args) {
   return Value::boolean(!same);
 }
 
+Value next(Interpreter&, const Value& self, Args) {
+  const Sequence& cycler = self.items();
+  return cycler.values[std::exchange(cycler.at, (cycler.at + 1) % cycler.values.size())];
+}
+Value reset(Interpreter&, const Value& self, Args) {
+  self.items().at = 0;
+  return Value::none();
+}
+
 constexpr std::array kDictMethods = {
     Builtin{"items", "", 0, items},   Builtin{"keys", "", 0, keys},
-    Builtin{"values", "", 0, values}, Builtin{"get", "key,default", 1, get},
+    Builtin{"values", "", 0, values}, Builtin{"get", "key,default,/", 1, get},
     Builtin{"copy", "", 0, copy},
 };
 constexpr std::array kSequenceMethods = {
-    Builtin{"count", "value", 1, count},
-    Builtin{"index", "value", 1, index},
+    Builtin{"count", "value,/", 1, count},
+    Builtin{"index", "value,/", 1, index},
     Builtin{"copy", "", 0, copy},
 };
 constexpr std::array kLoopMethods = {
     Builtin{"cycle", "*", 0, cycle},
     Builtin{"changed", "*", 0, changed},
+};
+constexpr std::array kCyclerMethods = {
+    Builtin{"next", "", 0, next},
+    Builtin{"reset", "", 0, reset},
 };
 
 }  // namespace
@@ -102,5 +113,6 @@ constexpr std::array kLoopMethods = {
 std::span<const Builtin> dict_methods() { return kDictMethods; }
 std::span<const Builtin> sequence_methods() { return kSequenceMethods; }
 std::span<const Builtin> loop_methods() { return kLoopMethods; }
+std::span<const Builtin> cycler_methods() { return kCyclerMethods; }
 
 }  // namespace tenon::jinja

@@ -170,7 +170,7 @@ Value Interpreter::evaluate_dict(const Expr& expr) {
   std::vector<std::pair<Value, Value>> entries;
   for (size_t i = 0; i < expr.children.size(); i += 2) {
     Value key = evaluate(*expr.children[i]);
-    if (key.is(Kind::List) || key.is(Kind::Dict)) raise("unhashable type: '{}'", type_name(key));
+    require_hashable(key);
     entries.emplace_back(std::move(key), evaluate(*expr.children[i + 1]));
   }
   return Value::dict(std::move(entries), &budget_);
@@ -192,9 +192,7 @@ Value Interpreter::evaluate_slice(const Expr& expr) {
   const Value stop = part(2);
   const Value step = part(3);
   line_ = expr.line;
-  Value result = slice(container, begin, stop, step, budget_);
-  if (!result.is(Kind::Absent)) return result;
-  return Value::undefined(fmt::format("'{}' object has no slices", type_name(container)));
+  return slice(container, begin, stop, step, budget_);
 }
 
 CallArguments Interpreter::arguments(const Arguments& from) {
@@ -240,6 +238,10 @@ Value Interpreter::call(const Value& callee, CallArguments given) {
       return call_macro(static_cast<const MacroObject&>(*callee.pointer()), std::move(given));
     case Kind::Loop:
       return call_loop(static_cast<const LoopObject&>(*callee.pointer()), std::move(given));
+    case Kind::Joiner:
+      if (!given.positional.empty() || !given.named.empty()) raise("a joiner takes no arguments");
+      if (!std::exchange(callee.items().used, true)) return string(Text());
+      return callee.items().values[0];
     case Kind::Undefined:
       raise("{}", callee.undefined_message());
     default:
@@ -257,6 +259,9 @@ Value Interpreter::attribute(const Value& value, const std::string& name) {
   if (value.is(Kind::Loop)) {
     Value found = loop_attribute(static_cast<const LoopObject&>(*value.pointer()), name);
     if (!found.is(Kind::Absent)) return found;
+  }
+  if (value.is(Kind::Cycler) && name == "current") {
+    return value.items().values[value.items().at];
   }
   if (value.is(Kind::Macro) && name == "name") {
     return string(static_cast<const MacroObject&>(*value.pointer()).signature->name);

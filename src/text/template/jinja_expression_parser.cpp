@@ -413,7 +413,7 @@ const Expr* ExpressionParser::filters(const Expr* input, bool starts_inline) {
     if (!starts_inline) tokens_.take();
     starts_inline = false;
     Expr* filter = make(ExprKind::Filter, tokens_.now().line, {expr});
-    filter->text = tokens_.expect_any_name();
+    filter->text = dotted_name();
     filter->builtin = find_filter(filter->text);
     if (filter->builtin == nullptr && !in_branch) unknown_.push_back(filter);
     if (tokens_.is_operator("(")) filter->arguments = arguments();
@@ -422,11 +422,17 @@ const Expr* ExpressionParser::filters(const Expr* input, bool starts_inline) {
   return expr;
 }
 
+std::string ExpressionParser::dotted_name() {
+  std::string name = tokens_.expect_any_name();
+  while (tokens_.skip_operator(".")) name += "." + tokens_.expect_any_name();
+  return name;
+}
+
 const Expr* ExpressionParser::test(const Expr* expr) {
   tokens_.take();
   const bool is_negated = tokens_.skip_name("not");
   Expr* result = make(ExprKind::Test, tokens_.now().line, {expr});
-  result->text = tokens_.expect_any_name();
+  result->text = dotted_name();
   result->builtin = find_test(result->text);
   if (result->builtin == nullptr && !in_branch) unknown_.push_back(result);
   const bool is_word = tokens_.is_name("else") || tokens_.is_name("or") || tokens_.is_name("and");

@@ -65,6 +65,8 @@ class ExpressionParser {
   const Expr* call(const Expr* expr);
   const Expr* test(const Expr* expr);
   Arguments arguments();
+  /// Of a filter or test; those of Jinja2 have no dots, but a name may.
+  std::string dotted_name();
 
   TokenStream& tokens_;
   Syntax& out_;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "text/template/jinja_characters.h"
+#include "text/template/jinja_interpreter.h"
 #include "text/template/jinja_operators.h"
 #include "text/utf8_codec.h"
 
@@ -27,12 +28,8 @@ void append_string_repr(std::string_view text, std::string& out) {
       out += c.code == '\n' ? "\\n" : c.code == '\r' ? "\\r" : "\\t";
     } else if (is_printable(c.code)) {
       out += bytes;
-    } else if (c.code < 0x100) {
-      out += fmt::format("\\x{:02x}", c.code);
-    } else if (c.code < 0x10000) {
-      out += fmt::format("\\u{:04x}", c.code);
     } else {
-      out += fmt::format("\\U{:08x}", c.code);
+      append_escaped(c.code, out);
     }
   }
   out += quote;
@@ -45,6 +42,45 @@ void append_items(const std::vector<Value>& values, std::string& out, Budget& bu
     first = false;
     append_repr(value, out, budget);
   }
+}
+
+void append_range(const Sequence& range, std::string& out) {
+  const auto& [begin, end, step] = range.range;
+  out += fmt::format("range({}, {}", begin, end);
+  out += step == 1 ? ")" : fmt::format(", {})", step);
+}
+
+/// Namespaces in namespaces are shown so deep; they may hold one another.
+constexpr uint32_t kMaxShownNamespaces = 4;
+
+void append_namespace(const Namespace& space, std::string& out, Budget& budget) {
+  if (space.shown) {
+    out += "<Namespace {...}>";
+    return;
+  }
+  struct Shown {
+    const Namespace& space;
+    Budget& budget;
+    Shown(const Namespace& s, Budget& b) : space(s), budget(b) {
+      if (++budget.shown_namespaces > kMaxShownNamespaces)
+        raise("namespaces nest too deep to be shown");
+      space.shown = true;
+    }
+    ~Shown() {
+      space.shown = false;
+      --budget.shown_namespaces;
+    }
+  } const shown{space, budget};
+  out += "<Namespace {";
+  bool first = true;
+  for (const auto& [name, held] : space.attributes) {
+    if (!first) out += ", ";
+    first = false;
+    append_string_repr(name, out);
+    out += ": ";
+    append_repr(held, out, budget);
+  }
+  out += "}>";
 }
 
 class JsonWriter {
@@ -71,6 +107,7 @@ class JsonWriter {
         return string(value.text().view());
       case Kind::List:
       case Kind::Tuple:
+        if (value.items().is_range) raise("Object of type range is not JSON serializable");
         return list(value.items().values);
       case Kind::Dict:
         return dict(value.entries());
@@ -112,8 +149,6 @@ class JsonWriter {
     if (code < 0x20) {
       out += fmt::format("\\u{:04x}", code);
     } else if (!style_.ensure_ascii || code < 0x7F) {
-      out += bytes;
-    } else if (code == 0x7F) {
       out += bytes;
     } else if (code < 0x10000) {
       out += fmt::format("\\u{:04x}", code);
@@ -203,6 +238,15 @@ class JsonWriter {
 
 }  // namespace
 
+void append_escaped(uint32_t code, std::string& out) {
+  if (code < 0x100)
+    out += fmt::format("\\x{:02x}", code);
+  else if (code < 0x10000)
+    out += fmt::format("\\u{:04x}", code);
+  else
+    out += fmt::format("\\U{:08x}", code);
+}
+
 std::string real_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -249,6 +293,7 @@ void append_repr(const Value& value, std::string& out, Budget& budget) {
       budget.spend_bytes(value.text().size());
       return append_string_repr(value.text().view(), out);
     case Kind::List:
+      if (value.items().is_range) return append_range(value.items(), out);
       out += '[';
       append_items(value.items().values, out, budget);
       out += ']';
@@ -275,6 +320,18 @@ void append_repr(const Value& value, std::string& out, Budget& budget) {
         append_repr(item, out, budget);
       }
       out += '}';
+      return;
+    }
+    case Kind::Namespace:
+      return append_namespace(value.name_space(), out, budget);
+    case Kind::Macro: {
+      const Signature& signature = *static_cast<const MacroObject&>(*value.pointer()).signature;
+      out += "<Macro ";
+      if (signature.name == kCallerName)
+        out += "anonymous";
+      else
+        append_string_repr(signature.name, out);
+      out += '>';
       return;
     }
     default:

@@ -11,6 +11,8 @@ namespace tenon::jinja {
 Text to_text(const Value& value, Budget& budget);
 /// repr(value), appended.
 void append_repr(const Value& value, std::string& out, Budget& budget);
+/// "\\x7f", "\\u20ac" or "\\U0001f600".
+void append_escaped(uint32_t code, std::string& out);
 /// repr of a float: the shortest digits that read back as the same number.
 std::string real_text(double value);
 /// Whether any text inside the value is foreign.

@@ -31,7 +31,17 @@ Value range(Interpreter& jinja, const Value&, Args args) {
     out.push_back(Value::integer(at));
     if (__builtin_add_overflow(at, step, &at)) break;
   }
-  return jinja.list(std::move(out));
+  return range_of(std::move(out), {begin, end, step}, jinja.budget());
+}
+
+Value cycler(Interpreter& jinja, const Value&, Args args) {
+  if (args.empty()) raise("at least one item has to be provided");
+  return jinja.list({args.begin(), args.end()}, Kind::Cycler);
+}
+
+Value joiner(Interpreter& jinja, const Value&, Args args) {
+  Value separator = args[0].is(Kind::Absent) ? jinja.string(std::string(", ")) : args[0];
+  return jinja.list({std::move(separator)}, Kind::Joiner);
 }
 
 Value dict(Interpreter& jinja, const Value&, Args args) {
@@ -39,12 +49,11 @@ Value dict(Interpreter& jinja, const Value&, Args args) {
   if (args[0].is(Kind::Dict)) {
     entries = args[0].entries().entries;
   } else if (!args[0].is(Kind::Absent)) {
+    require_defined(args[0]);
     for (const Value& pair : iterate(args[0], jinja.budget())) {
       std::vector<Value> parts = iterate(pair, jinja.budget());
       if (parts.size() != 2) raise("dictionary update sequence element has no length 2");
-      if (parts[0].is(Kind::List) || parts[0].is(Kind::Dict)) {
-        raise("unhashable type: '{}'", type_name(parts[0]));
-      }
+      require_hashable(parts[0]);
       entries.emplace_back(std::move(parts[0]), std::move(parts[1]));
     }
   }
@@ -72,6 +81,8 @@ Value strftime_now(Interpreter& jinja, const Value&, Args args) {
 
 constexpr std::array kGlobals = {
     Builtin{"range", "start,stop,step", 1, range},
+    Builtin{"cycler", "*", 0, cycler},
+    Builtin{"joiner", "sep", 0, joiner},
     Builtin{"dict", "mapping,**", 0, dict},
     Builtin{"namespace", "mapping,**", 0, new_namespace},
     Builtin{"raise_exception", "message", 1, raise_exception},

@@ -131,6 +131,8 @@ Interpreter::Flow Interpreter::run_statement(const Stmt& statement, Text& out) {
       const Level level(*this);
       return run_block(statement.body, out);
     }
+    case StmtKind::Load:
+      raise("{} needs other templates, and there are none", statement.constant.text().view());
     case StmtKind::Break:
       return Flow::Break;
     case StmtKind::Continue:
@@ -188,15 +190,19 @@ void Interpreter::run_loop(const Stmt& statement, std::vector<Value> items, uint
     }
   } const end{*loop};
   const auto loop_name = std::find(syntax_.names.begin(), syntax_.names.end(), "loop");
+  bool any_ended = false;
   for (; loop->at < loop->items.size(); ++loop->at) {
     const Level level(*this);
     if (loop_name != syntax_.names.end()) {
       set(static_cast<NameId>(loop_name - syntax_.names.begin()), handle);
     }
     assign(statement.target, loop->items[loop->at]);
-    if (run_block(statement.body, out) == Flow::Break) break;
+    const Flow flow = run_block(statement.body, out);
+    any_ended |= flow == Flow::Next;
+    if (flow == Flow::Break) break;
   }
-  if (loop->items.empty()) {
+  // As in Jinja2: a round that break or continue leaves counts as none.
+  if (!any_ended) {
     const Level level(*this);
     (void)run_block(statement.otherwise, out);
   }

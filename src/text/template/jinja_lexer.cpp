@@ -148,6 +148,7 @@ class Lexer {
   }
 
   void comment() {
+    if (at_ == source_.size()) return;  // "{#" as the last thing is nothing
     const size_t end = source_.find("#}", at_);
     if (end == source_.npos) fail_here("missing end of comment tag");
     const size_t sign = end > at_ && (source_[end - 1] == '-' || source_[end - 1] == '+') ? 1 : 0;

@@ -89,7 +89,7 @@ Value to_integer(Interpreter&, const Value& self, Args args) {
     value = parsed_integer(self.text(), base);
     if (!value) {
       const std::optional<double> real = parsed_real(self.text());
-      if (real) value = truncated(*real);
+      if (real && !std::isinf(*real)) value = truncated(*real);
     }
   } else if (self.is(Kind::Float)) {
     value = truncated(self.as_real());
@@ -139,15 +139,18 @@ Value round(Interpreter& jinja, const Value& self, Args args) {
   const double scale = std::pow(10.0, static_cast<double>(digits));
   const double scaled = self.as_real() * scale;
   (void)jinja;
-  return Value::real((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
+  const double whole = method == "ceil" ? std::ceil(scaled) : std::floor(scaled);
+  return Value::real(whole == 0 ? 0.0 : whole / scale);  // never -0.0
 }
 
 Value filesizeformat(Interpreter& jinja, const Value& self, Args args) {
-  const double bytes = to_real(jinja, self, std::array{Value::absent()}).as_real();
+  const Value number = to_real(jinja, self, std::array{Value::none()});
+  if (number.is(Kind::None)) raise("'{}' is not the size of a file", type_name(self));
+  const double bytes = number.as_real();
   const bool binary = truth(args[0]);
   const double base = binary ? 1024 : 1000;
   if (bytes == 1) return jinja.string(std::string("1 Byte"));
-  if (bytes < base) return jinja.string(fmt::format("{:.0f} Bytes", std::trunc(bytes)));
+  if (bytes < base) return jinja.string(fmt::format("{:.0f} Bytes", std::trunc(bytes) + 0.0));
   constexpr std::string_view kLetters = "KMGTPEZY";
   double unit = base;
   for (size_t i = 0;; ++i) {

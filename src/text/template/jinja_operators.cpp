@@ -43,6 +43,14 @@ int64_t power(int64_t base, int64_t exponent) {
   return result;
 }
 
+/// a / b as precise as a double can be.
+double ratio(int64_t a, int64_t b) {
+  constexpr int64_t kExact = int64_t{1} << 53;
+  const auto fits = [](int64_t value) { return value >= -kExact && value <= kExact; };
+  if (fits(a) && fits(b)) return static_cast<double>(a) / static_cast<double>(b);
+  return static_cast<double>(static_cast<long double>(a) / static_cast<long double>(b));
+}
+
 Value integers(Op op, int64_t a, int64_t b) {
   int64_t out = 0;
   switch (op) {
@@ -57,7 +65,7 @@ Value integers(Op op, int64_t a, int64_t b) {
       return Value::integer(out);
     case Op::Divide:
       if (b == 0) raise("division by zero");
-      return Value::real(static_cast<double>(a) / static_cast<double>(b));
+      return Value::real(ratio(a, b));
     case Op::FloorDivide:
       return Value::integer(floor_divide(a, b));
     case Op::Modulo:
@@ -77,6 +85,14 @@ double real_modulo(double a, double b) {
   return (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+double real_floor_divide(double a, double b) {
+  const double rest = real_modulo(a, b);
+  const double quotient = (a - rest) / b;
+  if (quotient == 0) return std::copysign(0.0, a / b);
+  const double whole = std::floor(quotient);
+  return quotient - whole > 0.5 ? whole + 1 : whole;
+}
+
 Value reals(Op op, double a, double b) {
   const bool divides = op == Op::Divide || op == Op::FloorDivide || op == Op::Modulo;
   if (divides && b == 0) {
@@ -94,7 +110,7 @@ Value reals(Op op, double a, double b) {
     case Op::Divide:
       return Value::real(a / b);
     case Op::FloorDivide:
-      return Value::real(std::floor((a - real_modulo(a, b)) / b + 0.5));
+      return Value::real(real_floor_divide(a, b));
     case Op::Modulo:
       return Value::real(real_modulo(a, b));
     default: {
@@ -128,7 +144,10 @@ Value repeated(const Value& what, int64_t times, Budget& budget) {
   return Value::sequence(what.kind(), std::move(out), &budget);
 }
 
+bool is_range(const Value& value) { return value.is(Kind::List) && value.items().is_range; }
 bool is_list_or_tuple(const Value& value) { return value.is(Kind::List) || value.is(Kind::Tuple); }
+/// What can be added, multiplied and ordered.
+bool is_joinable(const Value& value) { return is_list_or_tuple(value) && !is_range(value); }
 
 template <typename T>
 int sign(const T& a, const T& b) {
@@ -208,6 +227,13 @@ void require_defined(const Value& value) {
   if (value.is(Kind::Undefined)) raise("{}", value.undefined_message());
 }
 
+void require_hashable(const Value& value) {
+  const bool is_list = (value.is(Kind::List) && !is_range(value)) || value.is(Kind::View);
+  if (is_list || value.is(Kind::Dict)) raise("unhashable type: '{}'", type_name(value));
+  if (!value.is(Kind::Tuple)) return;
+  for (const Value& item : value.items().values) require_hashable(item);
+}
+
 int64_t integer_of(const Value& value) {
   require_defined(value);
   if (!value.is_integral()) {
@@ -252,6 +278,7 @@ bool equal(const Value& a, const Value& b) {
     case Kind::List:
     case Kind::Tuple:
     case Kind::View:
+      if (is_range(a) != is_range(b)) return false;
       return a.pointer() == b.pointer() || equal_items(a.items().values, b.items().values);
     case Kind::Dict:
       return a.pointer() == b.pointer() || equal_dicts(a.entries(), b.entries());
@@ -271,7 +298,7 @@ int order(const Value& a, const Value& b, std::string_view op) {
   if (a.is_integral() && b.is_integral()) return sign(a.as_integer(), b.as_integer());
   if (a.is_number() && b.is_number()) return sign(a.as_real(), b.as_real());
   if (a.is(Kind::String) && b.is(Kind::String)) return a.text().view().compare(b.text().view());
-  if (a.kind() == b.kind() && is_list_or_tuple(a)) {
+  if (a.kind() == b.kind() && is_joinable(a) && is_joinable(b)) {
     const std::vector<Value>& left = a.items().values;
     const std::vector<Value>& right = b.items().values;
     for (size_t i = 0; i < std::min(left.size(), right.size()); ++i) {
@@ -293,15 +320,14 @@ bool contains(const Value& container, const Value& item, Budget& budget) {
       budget.spend_bytes(container.text().size());
       return container.text().view().find(item.text().view()) != std::string_view::npos;
     case Kind::Dict:
-      if (item.is(Kind::List) || item.is(Kind::Dict)) {
-        raise("unhashable type: '{}'", type_name(item));
-      }
+      require_hashable(item);
       budget.spend();
       return container.entries().find(item) != nullptr;
     case Kind::List:
     case Kind::Tuple:
     case Kind::View:
     case Kind::Generator:
+      if (type_name(container) == "dict_keys") require_hashable(item);
       for (const Value& value : iterate(container, budget)) {
         budget.spend(1 + std::min(extent_of(value).weight, extent_of(item).weight) / 4);
         if (equal(value, item)) return true;
@@ -328,7 +354,7 @@ Value binary(Op op, const Value& a, const Value& b, Budget& budget) {
       out.append(b.text());
       return Value::string(std::move(out), &budget);
     }
-    if (a.kind() == b.kind() && is_list_or_tuple(a)) {
+    if (a.kind() == b.kind() && is_joinable(a) && is_joinable(b)) {
       std::vector<Value> out = a.items().values;
       budget.spend(out.size() + b.items().values.size());
       out.insert(out.end(), b.items().values.begin(), b.items().values.end());
@@ -336,7 +362,7 @@ Value binary(Op op, const Value& a, const Value& b, Budget& budget) {
     }
   }
   if (op == Op::Multiply) {
-    const auto repeats = [](const Value& v) { return v.is(Kind::String) || is_list_or_tuple(v); };
+    const auto repeats = [](const Value& v) { return v.is(Kind::String) || is_joinable(v); };
     if (repeats(a) && b.is_integral()) return repeated(a, b.as_integer(), budget);
     if (repeats(b) && a.is_integral()) return repeated(b, a.as_integer(), budget);
   }
@@ -349,6 +375,15 @@ Value negative(const Value& value) {
   if (!value.is_integral()) raise("bad operand type for unary -: '{}'", type_name(value));
   if (value.as_integer() == INT64_MIN) raise_overflow();
   return Value::integer(-value.as_integer());
+}
+
+Value range_of(std::vector<Value> values, std::array<int64_t, 3> bounds, Budget& budget) {
+  Value out = Value::sequence(Kind::List, std::move(values), &budget);
+  auto& range = static_cast<Sequence&>(*out.pointer());
+  range.type = "range";
+  range.is_range = true;
+  range.range = bounds;
+  return out;
 }
 
 std::vector<Value> iterate(const Value& value, Budget& budget) {
@@ -429,16 +464,28 @@ Value lookup(const Value& container, const Value& key, Budget& budget) {
 Value slice(const Value& container, const Value& begin, const Value& stop, const Value& step,
             Budget& budget) {
   if (container.is(Kind::String)) return slice_text(container.text(), begin, stop, step, budget);
-  if (!is_list_or_tuple(container)) {
-    require_defined(container);
-    return Value::absent();
-  }
+  require_defined(container);
+  if (container.is(Kind::Dict)) raise("unhashable type: 'slice'");
+  if (!is_list_or_tuple(container)) raise("'{}' object is not subscriptable", type_name(container));
   const std::vector<Value>& values = container.items().values;
   const Steps steps = steps_of(values.size(), begin, stop, step);
   std::vector<Value> out;
   for (int64_t at = steps.begin; steps.goes_on(at); at += steps.step) {
     budget.spend();
     out.push_back(values[static_cast<size_t>(at)]);
+  }
+  if (is_range(container)) {
+    const int64_t begin_at = container.items().range[0];
+    const int64_t step_by = container.items().range[2];
+    const auto times = [step = step_by](int64_t count) {  // wraps where nothing can be shown
+      return static_cast<int64_t>(static_cast<uint64_t>(step) * static_cast<uint64_t>(count));
+    };
+    const auto place = [&](int64_t index) {
+      return static_cast<int64_t>(static_cast<uint64_t>(begin_at) +
+                                  static_cast<uint64_t>(times(index)));
+    };
+    return range_of(std::move(out), {place(steps.begin), place(steps.stop), times(steps.step)},
+                    budget);
   }
   return Value::sequence(container.kind(), std::move(out), &budget);
 }

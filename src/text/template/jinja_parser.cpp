@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <set>
 #include <utility>
 
 #include "text/template/jinja_expression_parser.h"
@@ -28,7 +29,7 @@ class Parser {
     std::string_view name;
     Method parse;
   };
-  static const std::array<Tag, 13> kTags;
+  static const std::array<Tag, 17> kTags;
 
   Stmt* make(StmtKind kind, uint32_t line) {
     return &out_.statements.emplace_back(Stmt{.kind = kind, .line = line});
@@ -148,7 +149,7 @@ class Parser {
 
   void parse_call(Stmt& out) {
     out.kind = StmtKind::CallBlock;
-    out.signature.name = "caller";
+    out.signature.name = kCallerName;
     if (tokens_.is_operator("(")) signature(out.signature);
     out.expr = expressions_.expression();
     if (out.expr->kind != ExprKind::Call) tokens_.fail_here("expected a call");
@@ -183,6 +184,7 @@ class Parser {
 
   void parse_block(Stmt& out) {
     const std::string name = tokens_.expect_any_name();
+    if (!blocks_.insert(name).second) tokens_.fail_here("block {} defined twice", quoted(name, 40));
     (void)tokens_.skip_name("scoped");
     if (tokens_.is_name("required")) tokens_.fail_here("required blocks are not supported");
     out.body = scoped_body("endblock");
@@ -192,6 +194,42 @@ class Parser {
   void parse_print(Stmt& out) {
     out.kind = StmtKind::Output;
     out.expr = expressions_.tuple();
+  }
+
+  void load(Stmt& out, const char* tag) {
+    out.kind = StmtKind::Load;
+    out.constant = Value::string(Text(tag));
+    (void)expressions_.expression();
+  }
+  void with_context() {
+    const bool is_word = tokens_.is_name("with") || tokens_.is_name("without");
+    if (!is_word || tokens_.ahead().text != "context") return;
+    tokens_.take();
+    tokens_.take();
+  }
+
+  void parse_include(Stmt& out) {
+    load(out, "include");
+    if (tokens_.skip_name("ignore")) tokens_.expect_name("missing");
+    with_context();
+  }
+  void parse_extends(Stmt& out) { load(out, "extends"); }
+  void parse_import(Stmt& out) {
+    load(out, "import");
+    tokens_.expect_name("as");
+    (void)target_part(false);
+    with_context();
+  }
+  void parse_from(Stmt& out) {
+    load(out, "from");
+    tokens_.expect_name("import");
+    do {
+      with_context();
+      if (tokens_.is(TokenKind::BlockEnd)) break;
+      (void)target_part(false);
+      if (tokens_.skip_name("as")) (void)target_part(false);
+      with_context();
+    } while (tokens_.skip_operator(","));
   }
 
   void parse_break(Stmt& out) {
@@ -282,9 +320,10 @@ class Parser {
   Syntax& out_;
   ExpressionParser expressions_;
   uint32_t loops_ = 0;
+  std::set<std::string, std::less<>> blocks_;
 };
 
-const std::array<Parser::Tag, 13> Parser::kTags{{{"if", &Parser::parse_if},
+const std::array<Parser::Tag, 17> Parser::kTags{{{"if", &Parser::parse_if},
                                                  {"for", &Parser::parse_for},
                                                  {"set", &Parser::parse_set},
                                                  {"macro", &Parser::parse_macro},
@@ -296,7 +335,11 @@ const std::array<Parser::Tag, 13> Parser::kTags{{{"if", &Parser::parse_if},
                                                  {"block", &Parser::parse_block},
                                                  {"print", &Parser::parse_print},
                                                  {"break", &Parser::parse_break},
-                                                 {"continue", &Parser::parse_continue}}};
+                                                 {"continue", &Parser::parse_continue},
+                                                 {"include", &Parser::parse_include},
+                                                 {"extends", &Parser::parse_extends},
+                                                 {"import", &Parser::parse_import},
+                                                 {"from", &Parser::parse_from}}};
 
 }  // namespace
 

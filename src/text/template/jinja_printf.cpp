@@ -1,144 +1,37 @@
 #include "text/template/jinja_printf.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "text/template/jinja_characters.h"
 #include "text/template/jinja_format.h"
+#include "text/template/jinja_format_spec.h"
 #include "text/template/jinja_interpreter.h"
 #include "text/template/jinja_operators.h"
-#include "text/template/jinja_text_tools.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::jinja {
 namespace {
 
-constexpr int64_t kMaxWidth = 1 << 20;
-constexpr int kMaxPrecision = 200;
+using Align = FormatSpec::Align;
 
-/// One conversion: "%-08.3f" or "{:<8.3f}".
-struct Spec {
-  char type = 0;
-  char sign = 0;      // '+', ' ' or 0
-  bool zero = false;  // pad with zeros behind the sign
-  bool alternate = false;
-  bool commas = false;
-  std::optional<Align> align{};
-  Text fill{" "};
-  int64_t width = 0;
-  int precision = -1;
-};
-
-bool is_digit_byte(char c) { return c >= '0' && c <= '9'; }
-
-int64_t read_number(std::string_view text, size_t& at) {
-  int64_t value = 0;
-  while (at < text.size() && is_digit_byte(text[at])) {
-    value = std::min(value * 10 + (text[at++] - '0'), kMaxWidth + 1);
-  }
-  if (value > kMaxWidth) raise("a width of more than {}", kMaxWidth);
-  return value;
-}
-
-std::string with_commas(const std::string& digits) {
-  const size_t end = std::min(digits.find_first_not_of("0123456789"), digits.size());
+/// repr(value); ascii: with escapes for what is not ASCII.
+Text repr_text(const Value& value, bool ascii, Budget& budget) {
+  std::string text;
+  append_repr(value, text, budget);
+  if (!ascii) return Text(std::move(text), has_foreign(value));
   std::string out;
-  for (size_t i = 0; i < end; ++i) {
-    if (i != 0 && (end - i) % 3 == 0) out += ',';
-    out += digits[i];
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint c = utf8_decode_valid(text.data() + at);
+    if (c.code < 0x80)
+      out += text[at];
+    else
+      append_escaped(c.code, out);
+    at += c.size;
   }
-  return out + digits.substr(end);
-}
-
-std::string real_digits(double value, const Spec& spec) {
-  const int precision = spec.precision < 0 ? 6 : std::min(spec.precision, kMaxPrecision);
-  switch (spec.type) {
-    case 'e':
-      return fmt::format("{:.{}e}", value, precision);
-    case 'E':
-      return fmt::format("{:.{}E}", value, precision);
-    case 'g':
-      return fmt::format("{:.{}g}", value, precision);
-    case 'G':
-      return fmt::format("{:.{}G}", value, precision);
-    case '%':
-      return fmt::format("{:.{}f}%", value * 100, precision);
-    case 0: {
-      if (spec.precision < 0) return real_text(value);
-      std::string text = fmt::format("{:.{}g}", value, std::max(precision, 1));
-      if (text.find_first_of(".en") == text.npos) text += ".0";
-      return text;
-    }
-    default:
-      return fmt::format("{:.{}f}", value, precision);
-  }
-}
-
-std::string integer_digits(uint64_t value, const Spec& spec) {
-  const char* prefix = !spec.alternate    ? ""
-                       : spec.type == 'o' ? "0o"
-                       : spec.type == 'b' ? "0b"
-                       : spec.type == 'x' ? "0x"
-                       : spec.type == 'X' ? "0X"
-                                          : "";
-  switch (spec.type) {
-    case 'x':
-      return fmt::format("{}{:x}", prefix, value);
-    case 'X':
-      return fmt::format("{}{:X}", prefix, value);
-    case 'o':
-      return fmt::format("{}{:o}", prefix, value);
-    case 'b':
-      return fmt::format("{}{:b}", prefix, value);
-    default:
-      return fmt::format("{}", value);
-  }
-}
-
-Text padded_number(bool is_negative, std::string digits, const Spec& spec, Budget& budget) {
-  if (spec.commas) digits = with_commas(digits);
-  const std::string sign = is_negative ? "-" : spec.sign != 0 ? std::string(1, spec.sign) : "";
-  if (spec.zero) {
-    const int64_t width = spec.width - static_cast<int64_t>(sign.size());
-    Text out(sign);
-    out.append(padded(Text(std::move(digits)), width, Align::Right, Text("0"), budget));
-    return out;
-  }
-  return padded(Text(sign + digits), spec.width, spec.align.value_or(Align::Right), spec.fill,
-                budget);
-}
-
-Text number_text(const Value& value, const Spec& spec, Budget& budget) {
-  constexpr std::string_view kRealTypes = "eEfFgG%";
-  const bool as_real = value.is(Kind::Float)
-                           ? spec.type != 'd' && spec.type != 'i'
-                           : kRealTypes.find(spec.type) != kRealTypes.npos && spec.type != 0;
-  if (as_real) {
-    const double real = value.as_real();
-    return padded_number(std::signbit(real) && !std::isnan(real),
-                         real_digits(std::isnan(real) ? real : std::fabs(real), spec), spec,
-                         budget);
-  }
-  int64_t integer = 0;
-  if (value.is(Kind::Float)) {
-    const double real = std::trunc(value.as_real());
-    if (!(std::fabs(real) < 9.2e18)) raise("cannot convert the float to an integer of 64 bits");
-    integer = static_cast<int64_t>(real);
-  } else {
-    integer = value.as_integer();
-  }
-  const uint64_t magnitude =
-      integer < 0 ? uint64_t{0} - static_cast<uint64_t>(integer) : static_cast<uint64_t>(integer);
-  return padded_number(integer < 0, integer_digits(magnitude, spec), spec, budget);
-}
-
-Text string_text(Text text, const Spec& spec, Budget& budget) {
-  if (spec.precision >= 0) {
-    text = text.slice(0, character_offset(text.view(), static_cast<size_t>(spec.precision)));
-  }
-  return padded(text, spec.width, spec.align.value_or(Align::Left), spec.fill, budget);
+  budget.check_size(out.size());
+  return Text(std::move(out), has_foreign(value));
 }
 
 class Printf {
@@ -155,9 +48,10 @@ class Printf {
       budget_.check_size(out_.size());
     }
     const bool all_used = next_ >= (values_.is(Kind::Tuple) ? values_.items().values.size() : 1);
-    if (!all_used && !values_.is(Kind::Dict) && !(values_.is(Kind::List) && next_ == 0)) {
-      raise("not all arguments converted during string formatting");
-    }
+    // What has items may go unused as long as none was asked for by its place.
+    const bool may_stay = values_.is(Kind::Dict) ||
+                          (next_ == 0 && (values_.is(Kind::List) || values_.is(Kind::Undefined)));
+    if (!all_used && !may_stay) raise("not all arguments converted during string formatting");
     return std::move(out_);
   }
 
@@ -171,9 +65,26 @@ class Printf {
     return values_;
   }
 
+  /// A width or a precision: digits, or '*' for an argument.
+  int64_t number_at(size_t& at) {
+    if (at >= view_.size() || view_[at] != '*') return read_number(view_, at);
+    ++at;
+    const Value value = next();
+    if (!value.is_integral()) raise("* wants int");
+    const int64_t number = value.as_integer();
+    if (number > kMaxFormatWidth || number < -kMaxFormatWidth) {
+      raise("a width of more than {}", kMaxFormatWidth);
+    }
+    return number;
+  }
+
   void conversion(size_t& at) {
     ++at;
-    Spec spec;
+    if (at < view_.size() && view_[at] == '%') {
+      ++at;
+      return out_.append("%", false);
+    }
+    FormatSpec spec;
     std::optional<Value> named;
     if (at < view_.size() && view_[at] == '(') {
       const size_t end = view_.find(')', at);
@@ -185,6 +96,7 @@ class Printf {
       named = *found;
       at = end + 1;
     }
+    bool zero = false;
     for (; at < view_.size(); ++at) {
       const char c = view_[at];
       if (c == '-')
@@ -192,55 +104,99 @@ class Printf {
       else if (c == '+' || (c == ' ' && spec.sign == 0))
         spec.sign = c;
       else if (c == '0')
-        spec.zero = true;
+        zero = true;
       else if (c == '#')
         spec.alternate = true;
       else if (c != ' ')
         break;
     }
-    if (spec.align) spec.zero = false;
-    spec.width = read_number(view_, at);
-    if (at < view_.size() && view_[at] == '.')
-      spec.precision = static_cast<int>(read_number(view_, ++at));
+    spec.width = number_at(at);
+    if (spec.width < 0) {
+      spec.align = Align::Left;
+      spec.width = -spec.width;
+    }
+    if (at < view_.size() && view_[at] == '.') {
+      spec.precision = static_cast<int>(std::max<int64_t>(number_at(++at), 0));
+    }
+    if (at < view_.size() && (view_[at] == 'l' || view_[at] == 'h' || view_[at] == 'L')) ++at;
     if (at >= view_.size()) raise("incomplete format");
     spec.type = view_[at++];
-    if (spec.type == '%') return out_.append("%", false);
     const Value value = named ? *named : next();
+    if (zero && !spec.align) {
+      spec.fill = Text("0");
+      spec.align = Align::BehindSign;
+    }
+    out_.append(converted(value, std::move(spec)));
+  }
+
+  Text converted(const Value& value, FormatSpec spec) {
     switch (spec.type) {
       case 's':
-        spec.align = spec.align.value_or(Align::Right);
-        return out_.append(string_text(to_text(value, budget_), spec, budget_));
+        return cut(to_text(value, budget_), std::move(spec));
       case 'r':
-      case 'a': {
-        std::string text;
-        append_repr(value, text, budget_);
-        spec.align = spec.align.value_or(Align::Right);
-        return out_.append(string_text(Text(std::move(text), has_foreign(value)), spec, budget_));
-      }
+      case 'a':
+        return cut(repr_text(value, spec.type == 'a', budget_), std::move(spec));
       case 'c':
-        if (value.is(Kind::String)) return out_.append(string_text(value.text(), spec, budget_));
-        raise("%c requires a character");
+        spec.precision = -1;
+        return cut(character(value), std::move(spec));
       case 'd':
       case 'i':
       case 'u':
       case 'x':
       case 'X':
       case 'o':
+        spec.least_digits = std::exchange(spec.precision, -1);
+        return integer_text(integer(value, spec.type), spec, budget_);
       case 'e':
       case 'E':
       case 'f':
       case 'F':
       case 'g':
       case 'G':
-        require_defined(value);
-        if (!value.is_number()) {
-          raise("%{} format: a number is required, not {}", spec.type, type_name(value));
-        }
-        if (spec.type == 'i' || spec.type == 'u') spec.type = 'd';
-        return out_.append(number_text(value, spec, budget_));
+        require_number(value, spec.type);
+        return real_text(value.as_real(), spec, budget_);
       default:
         raise("unsupported format character '{}'", spec.type);
     }
+  }
+
+  Text cut(const Text& text, FormatSpec spec) {
+    if (spec.align == Align::BehindSign) {  // zeros are for numbers
+      spec.align = Align::Right;
+      spec.fill = Text(" ");
+    }
+    const size_t end = spec.precision < 0
+                           ? text.size()
+                           : character_offset(text.view(), static_cast<size_t>(spec.precision));
+    return aligned_text(text.slice(0, end), spec, Align::Right, budget_);
+  }
+
+  static Text character(const Value& value) {
+    if (value.is(Kind::String) && count_characters(value.text().view()) == 1) return value.text();
+    if (!value.is_integral()) raise("%c requires int or char");
+    const int64_t code = value.as_integer();
+    if (code < 0 || code > 0x10FFFF) raise("%c arg not in range(0x110000)");
+    if (code >= 0xD800 && code < 0xE000) raise("the code {} is no character", code);
+    std::string bytes;
+    utf8_append(static_cast<uint32_t>(code), bytes);
+    return Text(std::move(bytes));
+  }
+
+  static void require_number(const Value& value, char type) {
+    require_defined(value);
+    if (value.is_number()) return;
+    raise("%{} format: a number is required, not {}", type, type_name(value));
+  }
+
+  static int64_t integer(const Value& value, char type) {
+    require_number(value, type);
+    if (value.is_integral()) return value.as_integer();
+    if (type == 'x' || type == 'X' || type == 'o') {
+      raise("%{} format: an integer is required, not float", type);
+    }
+    const double real = std::trunc(value.as_real());
+    if (!(std::fabs(real) < 9.2e18)) raise("cannot convert the float to an integer of 64 bits");
+    return static_cast<int64_t>(real);
   }
 
   const Text& format_;
@@ -252,6 +208,8 @@ class Printf {
 };
 
 class Format {
+  enum class Numbering : uint8_t { None, Manual, Automatic };
+
  public:
   Format(Interpreter& jinja, const Text& format, std::span<const Value> positional,
          const Value& named)
@@ -282,31 +240,58 @@ class Format {
 
  private:
   size_t field(size_t at) {
-    const size_t end = view_.find('}', at);
-    if (end == view_.npos) raise("expected '}}' before end of string");
+    const size_t end = end_of_field(at);
     const std::string_view body = view_.substr(at, end - at);
     const size_t colon = std::min(body.find(':'), body.size());
     const size_t bang = std::min(body.substr(0, colon).find('!'), colon);
     Value value = lookup_field(body.substr(0, bang));
     const std::string_view conversion = body.substr(bang, colon - bang);
-    if (conversion == "!r") {
-      std::string text;
-      append_repr(value, text, jinja_.budget());
-      value = jinja_.string(std::move(text), has_foreign(value));
+    if (conversion == "!r" || conversion == "!a") {
+      value = jinja_.string(repr_text(value, conversion == "!a", jinja_.budget()));
     } else if (conversion == "!s") {
       value = jinja_.string(to_text(value, jinja_.budget()));
     } else if (!conversion.empty()) {
       raise("unknown conversion {}", conversion);
     }
-    apply(value, colon < body.size() ? body.substr(colon + 1) : std::string_view());
+    const std::string_view spec = colon < body.size() ? body.substr(colon + 1) : std::string_view();
+    // Fields inside it are replaced first.
+    out_.append(formatted(value, filled(spec), jinja_.budget()));
     return end + 1;
+  }
+
+  /// The place of the '}' that ends the field which begins at `at`.
+  [[nodiscard]] size_t end_of_field(size_t at) const {
+    for (size_t open = 1; at < view_.size(); ++at) {
+      if (view_[at] == '{') ++open;
+      if (view_[at] == '}' && --open == 0) return at;
+    }
+    raise("expected '}}' before end of string");
+  }
+
+  std::string filled(std::string_view spec) {
+    if (spec.find('{') == spec.npos) return std::string(spec);
+    if (is_inner_) raise("Max string recursion exceeded");
+    const Text inner{std::string(spec)};
+    Format format(jinja_, inner, positional_, named_);
+    format.is_inner_ = true;
+    format.next_ = next_;
+    format.numbered_ = numbered_;
+    std::string out = format.run().bytes();
+    next_ = format.next_;
+    return out;
   }
 
   Value lookup_field(std::string_view path) {
     const size_t end = std::min(path.find_first_of(".["), path.size());
     const std::string_view first = path.substr(0, end);
     Value value;
-    if (first.empty() || is_digit_byte(first[0])) {
+    const bool is_place = !first.empty() && first.find_first_not_of("0123456789") == first.npos;
+    if (first.empty() || is_place) {
+      const Numbering wanted = is_place ? Numbering::Manual : Numbering::Automatic;
+      if (numbered_ != Numbering::None && numbered_ != wanted) {
+        raise("cannot switch between manual and automatic field numbering");
+      }
+      numbered_ = wanted;
       size_t at = 0;
       const size_t place = first.empty() ? next_++ : static_cast<size_t>(read_number(first, at));
       if (place >= positional_.size()) {
@@ -321,60 +306,20 @@ class Format {
     path.remove_prefix(end);
     while (!path.empty()) {
       const bool is_item = path[0] == '[';
+      if (!is_item && path[0] != '.')
+        raise("Only '.' or '[' may follow ']' in format field specifier");
       const size_t stop = std::min(path.find_first_of(is_item ? "]" : ".[", 1), path.size());
+      if (is_item && stop == path.size()) raise("Missing ']' in format string");
       const std::string name(path.substr(1, stop - 1));
       size_t at = 0;
-      const bool is_number = !name.empty() && is_digit_byte(name[0]);
+      if (name.empty()) raise("Empty attribute in format string");
+      const bool is_number = name.find_first_not_of("0123456789") == name.npos;
       value = !is_item    ? jinja_.attribute(value, name)
               : is_number ? jinja_.item(value, Value::integer(read_number(name, at)))
                           : jinja_.item(value, jinja_.string(name));
       path.remove_prefix(std::min(stop + (is_item ? 1 : 0), path.size()));
     }
     return value;
-  }
-
-  void apply(const Value& value, std::string_view text) {
-    Spec spec;
-    size_t at = 0;
-    const auto align_of = [](char c) -> std::optional<Align> {
-      if (c == '<') return Align::Left;
-      if (c == '>') return Align::Right;
-      if (c == '^') return Align::Center;
-      return std::nullopt;
-    };
-    if (!text.empty()) {
-      const size_t size = utf8_decode_valid(text.data()).size;
-      if (size < text.size() && align_of(text[size])) {
-        spec.fill = Text(std::string(text.substr(0, size)));
-        spec.align = align_of(text[size]);
-        at = size + 1;
-      } else if (align_of(text[0])) {
-        spec.align = align_of(text[0]);
-        at = 1;
-      }
-    }
-    const auto skip = [&](char c) { return at < text.size() && text[at] == c && ++at != 0; };
-    if (skip('+'))
-      spec.sign = '+';
-    else if (skip(' '))
-      spec.sign = ' ';
-    else
-      (void)skip('-');
-    spec.alternate = skip('#');
-    if (skip('0') && !spec.align) spec.zero = true;
-    spec.width = read_number(text, at);
-    spec.commas = skip(',');
-    if (skip('.')) spec.precision = static_cast<int>(read_number(text, at));
-    if (at < text.size()) spec.type = text[at++];
-    if (at != text.size()) raise("Invalid format specifier");
-    const bool bool_as_text = value.is(Kind::Bool) && spec.type == 0;
-    if (value.is_number() && spec.type != 's' && !bool_as_text) {
-      return out_.append(number_text(value, spec, jinja_.budget()));
-    }
-    if (spec.type != 0 && spec.type != 's') {
-      raise("Unknown format code '{}' for object of type '{}'", spec.type, type_name(value));
-    }
-    out_.append(string_text(to_text(value, jinja_.budget()), spec, jinja_.budget()));
   }
 
   Interpreter& jinja_;
@@ -384,6 +329,8 @@ class Format {
   const Value& named_;
   Text out_;
   size_t next_ = 0;
+  Numbering numbered_ = Numbering::None;
+  bool is_inner_ = false;
 };
 
 }  // namespace

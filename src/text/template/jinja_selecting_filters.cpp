@@ -26,6 +26,7 @@ CallArguments passed_on(Args args, size_t from) {
 
 Value map(Interpreter& jinja, const Value& self, Args args) {
   std::vector<Value> out;
+  if (!truth(self)) return jinja.list({}, Kind::Generator);  // None and 0, too
   CallArguments given = passed_on(args, 0);
   if (given.positional.empty()) {
     Value attribute = Value::absent();
@@ -54,6 +55,7 @@ Value map(Interpreter& jinja, const Value& self, Args args) {
 }
 
 Value chosen(Interpreter& jinja, const Value& self, Args args, bool by_attribute, bool wanted) {
+  if (!truth(self)) return jinja.list({}, Kind::Generator);  // None and 0, too
   CallArguments given = passed_on(args, 0);
   const auto take = [&given] {
     Value value = given.positional[0];

@@ -68,14 +68,16 @@ Value folded(const Value& value, bool case_sensitive) {
 }
 
 struct Keyed {
-  std::vector<Value> key;
+  std::vector<Value> key;  // one, or what compares like a list
   Value value;
 };
 
 /// Sorts as sorted(key=..., reverse=...): stable in both directions.
-void sort_keyed(Interpreter& jinja, std::vector<Keyed>& all, bool reverse) {
-  const auto less = [&jinja](const Keyed& a, const Keyed& b) {
+enum class Keys : uint8_t { One, List };
+void sort_keyed(Interpreter& jinja, std::vector<Keyed>& all, Keys keys, bool reverse) {
+  const auto less = [&jinja, keys](const Keyed& a, const Keyed& b) {
     jinja.budget().spend();
+    if (keys == Keys::One) return order(a.key[0], b.key[0]) < 0;
     for (size_t i = 0; i < a.key.size(); ++i) {
       if (!equal(a.key[i], b.key[i])) return order(a.key[i], b.key[i]) < 0;
     }
@@ -98,7 +100,7 @@ Value sort(Interpreter& jinja, const Value& self, Args args) {
     keyed.value = std::move(item);
     all.push_back(std::move(keyed));
   }
-  sort_keyed(jinja, all, truth(args[0]));
+  sort_keyed(jinja, all, Keys::List, truth(args[0]));
   std::vector<Value> out;
   for (Keyed& keyed : all) out.push_back(std::move(keyed.value));
   return jinja.list(std::move(out));
@@ -114,7 +116,7 @@ Value dictsort(Interpreter& jinja, const Value& self, Args args) {
     all.push_back({{folded(by == "key" ? key : value, truth(args[0]))},
                    jinja.list({key, value}, Kind::Tuple)});
   }
-  sort_keyed(jinja, all, truth(args[2]));
+  sort_keyed(jinja, all, Keys::One, truth(args[2]));
   std::vector<Value> out;
   for (Keyed& keyed : all) out.push_back(std::move(keyed.value));
   return jinja.list(std::move(out));
@@ -138,7 +140,7 @@ Value unique(Interpreter& jinja, const Value& self, Args args) {
   std::vector<Value> keys;
   for (Value& item : iterate(self, jinja.budget())) {
     Value key = folded(path.of(jinja, item), case_sensitive);
-    if (key.is(Kind::List) || key.is(Kind::Dict)) raise("unhashable type: '{}'", type_name(key));
+    require_hashable(key);
     jinja.budget().spend(1 + keys.size());
     if (std::any_of(keys.begin(), keys.end(), [&](const Value& k) { return equal(k, key); })) {
       continue;
@@ -185,17 +187,18 @@ Value sum(Interpreter& jinja, const Value& self, Args args) {
 
 Value batch(Interpreter& jinja, const Value& self, Args args) {
   const int64_t size = integer_of(args[0]);
-  if (size < 1 || size > (1 << 20)) raise("batches of {}", size);
+  if (size > (1 << 20)) raise("batches of {}", size);
   std::vector<Value> out;
   std::vector<Value> part;
   for (Value& item : iterate(self, jinja.budget())) {
-    if (part.size() == static_cast<size_t>(size)) {
+    if (static_cast<int64_t>(part.size()) == size) {
       out.push_back(jinja.list(std::exchange(part, {})));
     }
     part.push_back(std::move(item));
   }
   if (!part.empty()) {
-    if (given(args[1])) part.resize(static_cast<size_t>(size), args[1]);
+    const bool is_short = static_cast<int64_t>(part.size()) < size;
+    if (given(args[1]) && is_short) part.resize(static_cast<size_t>(size), args[1]);
     out.push_back(jinja.list(std::move(part)));
   }
   return jinja.list(std::move(out), Kind::Generator);
@@ -203,8 +206,10 @@ Value batch(Interpreter& jinja, const Value& self, Args args) {
 
 Value columns(Interpreter& jinja, const Value& self, Args args) {
   const int64_t count = integer_of(args[0]);
-  if (count < 1 || count > (1 << 20)) raise("{} slices", count);
+  if (count > (1 << 20)) raise("{} slices", count);
   const std::vector<Value> all = iterate(self, jinja.budget());
+  if (count == 0) raise("integer division or modulo by zero");
+  if (count < 0) return jinja.list({}, Kind::Generator);
   const size_t num_slices = static_cast<size_t>(count);
   const size_t each = all.size() / num_slices;
   const size_t longer = all.size() % num_slices;
@@ -230,7 +235,7 @@ Value groupby(Interpreter& jinja, const Value& self, Args args) {
     Value key = folded(path.of(jinja, item), case_sensitive);
     all.push_back({{std::move(key)}, std::move(item)});
   }
-  sort_keyed(jinja, all, false);
+  sort_keyed(jinja, all, Keys::One, false);
   std::vector<Value> out;
   for (size_t i = 0; i < all.size();) {
     std::vector<Value> members;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,9 @@ enum class Op : uint8_t {
   NotIn,  // of Compare
 };
 
+/// What the body of a call block is called.
+inline constexpr std::string_view kCallerName = "caller";
+
 struct Arguments {
   std::vector<const Expr*> positional;
   std::vector<std::pair<std::string, const Expr*>> named;
@@ -109,6 +113,7 @@ enum class StmtKind : uint8_t {
   FilterBlock,  ///< expr (a chain of filters) over body
   With,         ///< targets = values: body
   Scope,        ///< body
+  Load,         ///< the tag constant, which loads another template: fails when it runs
   Break,
   Continue,
 };

@@ -80,10 +80,12 @@ Value is_upper(Interpreter& jinja, const Value& self, Args) {
 }
 
 Value is_filter(Interpreter&, const Value& self, Args) {
-  return Value::boolean(find_filter(text_of(self).view()) != nullptr);
+  require_hashable(self);
+  return Value::boolean(self.is(Kind::String) && find_filter(self.text().view()) != nullptr);
 }
 Value is_test(Interpreter&, const Value& self, Args) {
-  return Value::boolean(find_test(text_of(self).view()) != nullptr);
+  require_hashable(self);
+  return Value::boolean(self.is(Kind::String) && find_test(self.text().view()) != nullptr);
 }
 
 Value eq(Interpreter& jinja, const Value& self, Args args) {
@@ -121,7 +123,8 @@ constexpr std::array kTests = {
     Builtin{"sequence", "", 0, sequence},
     Builtin{"iterable", "", 0, iterable},
     Builtin{"callable", "", 0,
-            is_of_kind<Kind::Macro, Kind::Method, Kind::Function, Kind::Undefined, Kind::Loop>},
+            is_of_kind<Kind::Macro, Kind::Method, Kind::Function, Kind::Undefined, Kind::Loop,
+                       Kind::Joiner>},
     Builtin{"escaped", "", 0, never},
     Builtin{"odd", "", 0, odd},
     Builtin{"even", "", 0, even},

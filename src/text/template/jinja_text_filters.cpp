@@ -37,11 +37,13 @@ Value capitalize(Interpreter& jinja, const Value& self, Args) {
 Value title(Interpreter& jinja, const Value& self, Args) {
   // A word begins behind these; elsewhere letters are lower case.
   bool begins = true;
-  return jinja.string(mapped(soft(jinja, self), [&begins](uint32_t code, bool) {
-    const uint32_t out = begins ? to_upper(code) : to_lower(code);
+  return jinja.string(mapped(soft(jinja, self), [&begins](uint32_t code, bool, std::string& out) {
+    if (begins)
+      append_upper(code, out);
+    else
+      append_lower(code, out);
     begins =
         is_space(code) || code == '-' || code == '(' || code == '{' || code == '[' || code == '<';
-    return out;
   }));
 }
 
@@ -60,14 +62,18 @@ Value string(Interpreter& jinja, const Value& self, Args) {
   return jinja.string(to_text(self, jinja.budget()));
 }
 
-Value escape(Interpreter& jinja, const Value& self, Args) {
+Text escaped(Interpreter& jinja, const Value& self) {
   Text text = soft(jinja, self);
   constexpr std::array<std::pair<const char*, const char*>, 5> kEntities{
       {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"'", "&#39;"}, {"\"", "&#34;"}}};
   for (const auto& [from, to] : kEntities) {
     text = replaced(text, Text(from), Text(to), -1, jinja.budget());
   }
-  return jinja.string(std::move(text));
+  return text;
+}
+
+Value escape(Interpreter& jinja, const Value& self, Args) {
+  return jinja.string(escaped(jinja, self));
 }
 
 Value indent(Interpreter& jinja, const Value& self, Args args) {
@@ -78,7 +84,8 @@ Value indent(Interpreter& jinja, const Value& self, Args args) {
     const int64_t width = args[0].is(Kind::Absent) ? 4 : integer_of(args[0]);
     margin = padded(Text(), width, Align::Left, Text(" "), jinja.budget());
   }
-  Text text = soft(jinja, self);
+  Text text = text_of(self);
+  jinja.budget().spend(text.size() / 4);
   text.append("\n", false);
   const std::vector<Text> lines = lines_of(text, false);
   const bool blank = truth(args[2]);
@@ -95,15 +102,15 @@ Value indent(Interpreter& jinja, const Value& self, Args args) {
 }
 
 Value truncate(Interpreter& jinja, const Value& self, Args args) {
-  const Text text = soft(jinja, self);
   const int64_t limit = args[0].is(Kind::Absent) ? 255 : integer_of(args[0]);
   const Text end = args[2].is(Kind::Absent) ? Text("...") : text_of(args[2]);
   const int64_t leeway = given(args[3]) ? integer_of(args[3]) : 5;
-  const auto size = static_cast<int64_t>(count_characters(text.view()));
+  const auto size = static_cast<int64_t>(length(self));
   const auto end_size = static_cast<int64_t>(count_characters(end.view()));
   if (limit < end_size) raise("expected length >= {}, got {}", end_size, limit);
   if (leeway < 0) raise("expected leeway >= 0, got {}", leeway);
-  if (size <= limit || size - limit <= leeway) return jinja.string(text);
+  if (size <= limit || size - limit <= leeway) return self;
+  const Text& text = text_of(self);
   Text out = text.slice(0, character_offset(text.view(), static_cast<size_t>(limit - end_size)));
   if (!truth(args[1])) {
     const size_t space = out.view().rfind(' ');
@@ -160,20 +167,68 @@ Value striptags(Interpreter& jinja, const Value& self, Args) {
   return jinja.string(std::move(joined));
 }
 
-Value urlencode(Interpreter& jinja, const Value& self, Args) {
-  if (!self.is(Kind::String)) raise("urlencode takes a string, not {}", type_name(self));
-  constexpr std::string_view kKept = "_.-~/";
+/// in_query: "/" is written as %2F and a space as "+".
+Text url_quoted(Interpreter& jinja, const Value& value, bool in_query) {
+  const Text text = soft(jinja, value);
+  const std::string_view kept_marks = in_query ? "_.-~" : "_.-~/";
   std::string out;
-  jinja.budget().spend_bytes(self.text().size());
-  for (const char c : self.text().view()) {
+  for (const char c : text.view()) {
     const bool kept = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
-                      kKept.find(c) != kKept.npos;
+                      kept_marks.find(c) != kept_marks.npos;
     if (kept)
       out += c;
+    else if (in_query && c == ' ')
+      out += '+';
     else
       out += fmt::format("%{:02X}", static_cast<uint8_t>(c));
   }
-  return jinja.string(std::move(out), self.text().has_foreign());
+  return Text(std::move(out), text.has_foreign());
+}
+
+Value urlencode(Interpreter& jinja, const Value& self, Args) {
+  const bool has_pairs = self.is_sequence() || self.is(Kind::Dict) || self.is(Kind::Undefined);
+  if (!has_pairs) return jinja.string(url_quoted(jinja, self, false));
+  Text out;
+  const auto add = [&](const Value& name, const Value& value) {
+    if (!out.empty()) out.append("&", false);
+    out.append(url_quoted(jinja, name, true));
+    out.append("=", false);
+    out.append(url_quoted(jinja, value, true));
+    jinja.budget().check_size(out.size());
+  };
+  if (self.is(Kind::Dict)) {
+    for (const auto& [name, value] : self.entries().entries) add(name, value);
+    return jinja.string(std::move(out));
+  }
+  for (const Value& pair : iterate(self, jinja.budget())) {
+    const std::vector<Value> parts = iterate(pair, jinja.budget());
+    if (parts.size() != 2) raise("{} values to unpack, expected 2", parts.size());
+    add(parts[0], parts[1]);
+  }
+  return jinja.string(std::move(out));
+}
+
+/// An entry of a dict as name="value"; None and undefined values are left out.
+Value xmlattr(Interpreter& jinja, const Value& self, Args args) {
+  require_defined(self);
+  if (!self.is(Kind::Dict)) raise("'{}' object has no attribute 'items'", type_name(self));
+  Text out;
+  for (const auto& [name, value] : self.entries().entries) {
+    if (value.is(Kind::None) || value.is(Kind::Undefined)) continue;
+    if (text_of(name).view().find_first_of(" \t\n\f\r/>=") != std::string_view::npos) {
+      raise("Invalid character in attribute name: {}", name.text().view());
+    }
+    if (!out.empty()) out.append(" ", false);
+    out.append(escaped(jinja, name));
+    out.append("=\"", false);
+    out.append(escaped(jinja, value));
+    out.append("\"", false);
+    jinja.budget().check_size(out.size());
+  }
+  const bool has_space = args[0].is(Kind::Absent) || truth(args[0]);
+  Text spaced(has_space && !out.empty() ? " " : "");
+  spaced.append(out);
+  return jinja.string(std::move(spaced));
 }
 
 Value format(Interpreter& jinja, const Value& self, Args args) {
@@ -228,6 +283,7 @@ constexpr std::array kFilters = {
     Builtin{"center", "width", 0, center},
     Builtin{"striptags", "", 0, striptags},
     Builtin{"urlencode", "", 0, urlencode},
+    Builtin{"xmlattr", "autospace", 0, xmlattr},
     Builtin{"format", "*,**", 0, format},
     Builtin{"tojson", "ensure_ascii,indent,separators,sort_keys", 0, tojson},
 };

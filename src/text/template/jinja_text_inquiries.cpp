@@ -18,6 +18,7 @@ using Args = std::span<const Value>;
 struct Part {
   std::string_view text;
   size_t characters_before;
+  bool is_nowhere = false;  ///< begins behind its end: not even nothing is found there
 };
 
 Part part_of(Interpreter& jinja, const Value& self, const Value& begin, const Value& end) {
@@ -28,11 +29,12 @@ Part part_of(Interpreter& jinja, const Value& self, const Value& begin, const Va
   const auto count = static_cast<int64_t>(count_characters(view));
   const auto place = [&](const Value& value, int64_t otherwise) {
     if (!given(value)) return otherwise;
-    const int64_t index = std::clamp(integer_of(value), -count, count);
+    const int64_t index = std::clamp(integer_of(value), -count, count + 1);
     return index < 0 ? index + count : index;
   };
   const int64_t from = place(begin, 0);
-  const int64_t to = std::max(from, place(end, count));
+  const int64_t to = std::min(place(end, count), count);
+  if (from > to) return {.text = {}, .characters_before = 0, .is_nowhere = true};
   const size_t first = character_offset(view, static_cast<size_t>(from));
   const size_t size = character_offset(view.substr(first), static_cast<size_t>(to - from));
   return {view.substr(first, size), static_cast<size_t>(from)};
@@ -47,17 +49,19 @@ bool matches(const Value& what, const std::function<bool(std::string_view)>& tes
 
 Value startswith(Interpreter& jinja, const Value& self, Args args) {
   const Part part = part_of(jinja, self, args[1], args[2]);
-  return Value::boolean(
-      matches(args[0], [&](std::string_view text) { return part.text.starts_with(text); }));
+  return Value::boolean(matches(args[0], [&](std::string_view text) {
+    return !part.is_nowhere && part.text.starts_with(text);
+  }));
 }
 Value endswith(Interpreter& jinja, const Value& self, Args args) {
   const Part part = part_of(jinja, self, args[1], args[2]);
-  return Value::boolean(
-      matches(args[0], [&](std::string_view text) { return part.text.ends_with(text); }));
+  return Value::boolean(matches(args[0], [&](std::string_view text) {
+    return !part.is_nowhere && part.text.ends_with(text);
+  }));
 }
 
 int64_t place_of(const Part& part, size_t found) {
-  if (found == std::string_view::npos) return -1;
+  if (found == std::string_view::npos || part.is_nowhere) return -1;
   return static_cast<int64_t>(part.characters_before +
                               count_characters(part.text.substr(0, found)));
 }
@@ -83,6 +87,7 @@ Value rindex(Interpreter& jinja, const Value& self, Args args) {
 Value count(Interpreter& jinja, const Value& self, Args args) {
   const Part part = part_of(jinja, self, args[1], args[2]);
   const std::string_view what = text_of(args[0]).view();
+  if (part.is_nowhere) return Value::integer(0);
   if (what.empty()) return Value::integer(static_cast<int64_t>(count_characters(part.text)) + 1);
   int64_t times = 0;
   for (size_t at = part.text.find(what); at != std::string_view::npos;
@@ -149,27 +154,28 @@ Value isidentifier(Interpreter&, const Value& self, Args) {
   return Value::boolean(!view.empty());
 }
 
-Value isascii(Interpreter& jinja, const Value& self, Args args) {
+template <bool (*IsOfKind)(uint32_t)>
+Value none_is_other(Interpreter& jinja, const Value& self, Args args) {
   if (self.text().empty()) return Value::boolean(true);
-  return all_are<is_ascii>(jinja, self, args);
+  return all_are<IsOfKind>(jinja, self, args);
 }
 
 constexpr std::array kMethods = {
-    Builtin{"startswith", "prefix,start,end", 1, startswith},
-    Builtin{"endswith", "suffix,start,end", 1, endswith},
-    Builtin{"find", "sub,start,end", 1, find},
-    Builtin{"rfind", "sub,start,end", 1, rfind},
-    Builtin{"index", "sub,start,end", 1, index},
-    Builtin{"rindex", "sub,start,end", 1, rindex},
-    Builtin{"count", "sub,start,end", 1, count},
+    Builtin{"startswith", "prefix,start,end,/", 1, startswith},
+    Builtin{"endswith", "suffix,start,end,/", 1, endswith},
+    Builtin{"find", "sub,start,end,/", 1, find},
+    Builtin{"rfind", "sub,start,end,/", 1, rfind},
+    Builtin{"index", "sub,start,end,/", 1, index},
+    Builtin{"rindex", "sub,start,end,/", 1, rindex},
+    Builtin{"count", "sub,start,end,/", 1, count},
     Builtin{"isdigit", "", 0, all_are<is_digit>},
     Builtin{"isdecimal", "", 0, all_are<is_decimal>},
     Builtin{"isnumeric", "", 0, all_are<is_numeric>},
     Builtin{"isalpha", "", 0, all_are<is_alpha>},
     Builtin{"isalnum", "", 0, all_are<is_alnum>},
     Builtin{"isspace", "", 0, all_are<is_space>},
-    Builtin{"isprintable", "", 0, all_are<is_printable>},
-    Builtin{"isascii", "", 0, isascii},
+    Builtin{"isprintable", "", 0, none_is_other<is_printable>},
+    Builtin{"isascii", "", 0, none_is_other<is_ascii>},
     Builtin{"isupper", "", 0, one_case<is_upper, is_lower>},
     Builtin{"islower", "", 0, one_case<is_lower, is_upper>},
     Builtin{"istitle", "", 0, istitle},

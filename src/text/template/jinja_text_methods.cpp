@@ -143,15 +143,42 @@ Value capitalize(Interpreter& jinja, const Value& self, Args) {
 }
 Value title(Interpreter& jinja, const Value& self, Args) {
   jinja.budget().spend(self.text().size() / 4);
-  return jinja.string(mapped(self.text(), [](uint32_t code, bool after_letter) {
-    return after_letter ? to_lower(code) : to_upper(code);
+  return jinja.string(mapped(self.text(), [](uint32_t code, bool after_letter, std::string& out) {
+    if (after_letter)
+      append_lower(code, out);
+    else
+      append_title(code, out);
   }));
 }
 Value swapcase(Interpreter& jinja, const Value& self, Args) {
   jinja.budget().spend(self.text().size() / 4);
-  return jinja.string(mapped(self.text(), [](uint32_t code, bool) {
-    return is_upper(code) ? to_lower(code) : to_upper(code);
+  return jinja.string(mapped(self.text(), [](uint32_t code, bool, std::string& out) {
+    if (is_upper(code))
+      append_lower(code, out);
+    else
+      append_upper(code, out);
   }));
+}
+
+Value expandtabs(Interpreter& jinja, const Value& self, Args args) {
+  const int64_t size = args[0].is(Kind::Absent) ? 8 : integer_of(args[0]);
+  Text out;
+  int64_t column = 0;
+  const std::string_view view = self.text().view();
+  for (size_t at = 0; at < view.size();) {
+    const size_t next = at + utf8_decode_valid(view.data() + at).size;
+    if (view[at] == '\t') {
+      const int64_t spaces = size > 0 ? size - column % size : 0;
+      out.append(padded(Text(), spaces, Align::Left, Text(" "), jinja.budget()));
+      column += spaces;
+    } else {
+      out.append(self.text(), at, next);
+      column = view[at] == '\n' || view[at] == '\r' ? 0 : column + 1;
+    }
+    jinja.budget().check_size(out.size());
+    at = next;
+  }
+  return jinja.string(std::move(out));
 }
 
 Value join(Interpreter& jinja, const Value& self, Args args) {
@@ -232,9 +259,9 @@ Value removesuffix(Interpreter& jinja, const Value& self, Args args) {
 }
 
 constexpr std::array kMethods = {
-    Builtin{"strip", "chars", 0, strip},
-    Builtin{"lstrip", "chars", 0, lstrip},
-    Builtin{"rstrip", "chars", 0, rstrip},
+    Builtin{"strip", "chars,/", 0, strip},
+    Builtin{"lstrip", "chars,/", 0, lstrip},
+    Builtin{"rstrip", "chars,/", 0, rstrip},
     Builtin{"split", "sep,maxsplit", 0, split},
     Builtin{"rsplit", "sep,maxsplit", 0, rsplit},
     Builtin{"splitlines", "keepends", 0, splitlines},
@@ -245,16 +272,17 @@ constexpr std::array kMethods = {
     Builtin{"capitalize", "", 0, capitalize},
     Builtin{"title", "", 0, title},
     Builtin{"swapcase", "", 0, swapcase},
-    Builtin{"join", "iterable", 1, join},
+    Builtin{"expandtabs", "tabsize", 0, expandtabs},
+    Builtin{"join", "iterable,/", 1, join},
     Builtin{"format", "*,**", 0, format},
-    Builtin{"center", "width,fillchar", 1, center},
-    Builtin{"ljust", "width,fillchar", 1, ljust},
-    Builtin{"rjust", "width,fillchar", 1, rjust},
-    Builtin{"zfill", "width", 1, zfill},
-    Builtin{"partition", "sep", 1, partition},
-    Builtin{"rpartition", "sep", 1, rpartition},
-    Builtin{"removeprefix", "prefix", 1, removeprefix},
-    Builtin{"removesuffix", "suffix", 1, removesuffix},
+    Builtin{"center", "width,fillchar,/", 1, center},
+    Builtin{"ljust", "width,fillchar,/", 1, ljust},
+    Builtin{"rjust", "width,fillchar,/", 1, rjust},
+    Builtin{"zfill", "width,/", 1, zfill},
+    Builtin{"partition", "sep,/", 1, partition},
+    Builtin{"rpartition", "sep,/", 1, rpartition},
+    Builtin{"removeprefix", "prefix,/", 1, removeprefix},
+    Builtin{"removesuffix", "suffix,/", 1, removesuffix},
 };
 
 }  // namespace

@@ -91,7 +91,7 @@ Text replaced(const Text& text, const Text& from, const Text& to, int64_t count,
 }
 
 Text mapped(const Text& text,
-            const std::function<uint32_t(uint32_t code, bool after_letter)>& change) {
+            const std::function<void(uint32_t code, bool after_letter, std::string& out)>& append) {
   Text out;
   bool after_letter = false;
   std::string bytes;
@@ -99,7 +99,7 @@ Text mapped(const Text& text,
     bytes.clear();
     for (size_t at = span.begin; at < span.end;) {
       const CodePoint c = utf8_decode_valid(text.view().data() + at);
-      utf8_append(change(c.code, after_letter), bytes);
+      append(c.code, after_letter, bytes);
       after_letter = is_upper(c.code) || is_lower(c.code) || is_title(c.code);
       at += c.size;
     }
@@ -109,26 +109,17 @@ Text mapped(const Text& text,
 }
 
 Text upper(const Text& text) {
-  if (text.view().find("ß") == std::string_view::npos) {
-    return mapped(text, [](uint32_t code, bool) { return to_upper(code); });
-  }
-  Text out;
-  size_t done = 0;
-  for (size_t at; (at = text.view().find("ß", done)) != std::string_view::npos; done = at + 2) {
-    out.append(upper(text.slice(done, at)));
-    out.append("SS", text.slice(at, at + 2).has_foreign());
-  }
-  out.append(upper(text.slice(done, text.size())));
-  return out;
+  return mapped(text, [](uint32_t code, bool, std::string& out) { append_upper(code, out); });
 }
 
 Text lower(const Text& text) {
-  return mapped(text, [](uint32_t code, bool) { return to_lower(code); });
+  return mapped(text, [](uint32_t code, bool, std::string& out) { append_lower(code, out); });
 }
 
 Text capitalized(const Text& text) {
   const size_t first = character_offset(text.view(), 1);
-  Text out = upper(text.slice(0, first));
+  Text out = mapped(text.slice(0, first),
+                    [](uint32_t code, bool, std::string& bytes) { append_title(code, bytes); });
   out.append(lower(text.slice(first, text.size())));
   return out;
 }

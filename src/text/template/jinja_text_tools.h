@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,12 +16,12 @@ namespace tenon::jinja {
 Text stripped(const Text& text, const Value& chars, bool left, bool right);
 /// `count` replacements at most; negative: all.
 Text replaced(const Text& text, const Text& from, const Text& to, int64_t count, Budget& budget);
-/// Each character through `change`, which is told whether a letter stands before it.
+/// What `append` writes for each character; it is told whether a letter stands before it.
 Text mapped(const Text& text,
-            const std::function<uint32_t(uint32_t code, bool after_letter)>& change);
+            const std::function<void(uint32_t code, bool after_letter, std::string& out)>& append);
 Text upper(const Text& text);
 Text lower(const Text& text);
-/// The first character upper case, the others lower case.
+/// The first character title case, the others lower case.
 Text capitalized(const Text& text);
 std::vector<Text> lines_of(const Text& text, bool keep_ends);
 /// In the middle of `width` characters: `left` of the fill before it, the others behind.

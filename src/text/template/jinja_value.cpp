@@ -15,12 +15,15 @@ constexpr size_t kMaxPlainKeys = 4096;
 
 Extent extent_of(const Value& value) {
   if (value.is(Kind::Dict)) return value.entries().extent;
-  if (value.is_sequence()) return value.items().extent;
+  const bool has_items = value.is_sequence() || value.is(Kind::Cycler) || value.is(Kind::Joiner);
+  if (has_items) return value.items().extent;
   if (value.is(Kind::Method)) {
     Extent extent = extent_of(static_cast<const MethodObject&>(*value.pointer()).self);
     ++extent.depth;
     return extent;
   }
+  // What namespaces hold may change: they count as foreign.
+  if (value.is(Kind::Namespace)) return {.depth = 0, .foreign = true};
   return {.depth = 0, .foreign = value.is(Kind::String) && value.text().has_foreign()};
 }
 
@@ -55,6 +58,8 @@ Value Value::sequence(Kind kind, std::vector<Value> items, Budget* budget) {
   for (const Value& item : items) object->extent.include(item);
   if (kind == Kind::Tuple) object->type = "tuple";
   if (kind == Kind::Generator) object->type = "generator";
+  if (kind == Kind::Cycler) object->type = "Cycler";
+  if (kind == Kind::Joiner) object->type = "Joiner";
   object->values = std::move(items);
   return Value::object(kind, std::move(object));
 }
@@ -149,6 +154,8 @@ std::string_view type_name(const Value& value) {
     case Kind::Tuple:
     case Kind::View:
     case Kind::Generator:
+    case Kind::Cycler:
+    case Kind::Joiner:
       return value.items().type;
     case Kind::Dict:
       return "dict";

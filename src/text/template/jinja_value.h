@@ -2,6 +2,7 @@
 // jinja_operators.h and the tables of jinja_builtins.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,6 +36,8 @@ enum class Kind : uint8_t {
   Loop,
   Method,    ///< a method and its object
   Function,  ///< a global function
+  Cycler,    ///< what cycler() returns: items in turn
+  Joiner,    ///< what joiner() returns: its only item, but for the first time
 };
 
 struct Object;
@@ -148,7 +151,10 @@ struct Sequence : Object {
   std::vector<Value> values;
   Extent extent;
   std::string_view type = "list";  ///< for messages
-  mutable bool used = false;       ///< a generator that was iterated
+  mutable bool used = false;       ///< a generator that was iterated, a joiner that was called
+  mutable size_t at = 0;           ///< of a cycler
+  bool is_range = false;           ///< a list that range() made: nothing can be added to it
+  std::array<int64_t, 3> range{};  ///< its begin, end and step
 };
 
 struct Dict : Object {
@@ -163,6 +169,7 @@ struct Dict : Object {
 
 struct Namespace : Object {
   std::vector<std::pair<std::string, Value>> attributes;
+  mutable bool shown = false;  ///< while it is written out: it may hold itself
 };
 
 struct MethodObject : Object {

@@ -1,0 +1,43 @@
+// How one value is laid out in a formatted string: "%-08.3f" and "{:<8.3f}". Where the values come
+// from lives in jinja_printf.cpp.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "text/template/jinja_value.h"
+
+namespace tenon::jinja {
+
+/// Widths and precisions beyond these are refused.
+inline constexpr int64_t kMaxFormatWidth = 1 << 20;
+inline constexpr int kMaxPrecision = 200;
+
+struct FormatSpec {
+  enum class Align : uint8_t { Left, Right, Center, BehindSign };
+
+  char type = 0;
+  char sign = 0;                  // '+', ' ' or 0
+  char grouping = 0;              // ',' or '_' between digits
+  bool alternate = false;         // '#'
+  bool no_negative_zero = false;  // 'z'
+  std::optional<Align> align{};
+  Text fill{" "};
+  int64_t width = 0;
+  int precision = -1;
+  int64_t least_digits = 0;  ///< of an integer: zeros go before shorter ones
+};
+
+/// Digits from `at` on, which moves behind them. Throws Failure beyond kMaxFormatWidth.
+int64_t read_number(std::string_view text, size_t& at);
+
+/// Type 'd' (or 'b', 'o', 'x', 'X') for integers, one of "eEfFgG%" or 0 (repr) for floats.
+Text integer_text(int64_t value, const FormatSpec& spec, Budget& budget);
+Text real_text(double value, const FormatSpec& spec, Budget& budget);
+/// Cut to the precision and padded; `standard`: where there is no alignment.
+Text aligned_text(Text text, const FormatSpec& spec, FormatSpec::Align standard, Budget& budget);
+
+/// format(value, text): the language behind the colon of "{:...}".
+Text formatted(const Value& value, std::string_view text, Budget& budget);
+
+}  // namespace tenon::jinja
