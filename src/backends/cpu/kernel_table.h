@@ -43,9 +43,8 @@ constexpr Kernels kernel_table(const char* name) {
   linear(PanelKind::Fp4Quarter) = linear_units<Nvfp4Unit>;
   linear(PanelKind::Iq1S) = linear_units<Iq1SUnit>;
   linear(PanelKind::Iq1M) = linear_units<Iq1MUnit>;
-  linear(PanelKind::Iq2Xxs) = linear_units<Iq2XxsUnit>;
-  linear(PanelKind::Iq2Xs) = linear_units<Iq2XsUnit>;
-  linear(PanelKind::Iq2S) = linear_units<Iq2SUnit>;
+  linear(PanelKind::Iq2Xxs) = linear_units<Iq2Unit<32>>;
+  linear(PanelKind::Iq2) = linear_units<Iq2Unit<16>>;
   linear(PanelKind::Iq3Xxs) = linear_units<Iq3XxsUnit>;
   linear(PanelKind::Iq3S) = linear_units<Iq3SUnit>;
   table.quantise = quantise;

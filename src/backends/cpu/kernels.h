@@ -125,8 +125,7 @@ enum class PanelKind : uint32_t {
   Iq1S,
   Iq1M,
   Iq2Xxs,
-  Iq2Xs,
-  Iq2S,
+  Iq2,
   Iq3Xxs,
   Iq3S,  // integer panels
   Count,

@@ -7,6 +7,13 @@
 
 #include "backends/cpu/panels.h"
 #include "quant/half.h"
+#include "quant/iq1_m.h"
+#include "quant/iq1_s.h"
+#include "quant/iq2_s.h"
+#include "quant/iq2_xs.h"
+#include "quant/iq2_xxs.h"
+#include "quant/iq3_s.h"
+#include "quant/iq3_xxs.h"
 #include "quant/iq4_nl.h"
 #include "quant/iq4_xs.h"
 #include "quant/k_scales.h"
@@ -142,6 +149,105 @@ inline void extract(const BlockQ3_K& block, UnitValues& unit) noexcept {
     unit.q[k] |= static_cast<uint8_t>((block.hmask[k % 32] >> (k / 32) & 1) << 2);
   }
 }
+/// Eight levels of two bits.
+inline void put_levels(uint16_t point, uint8_t* q) noexcept {
+  for (int j = 0; j < 8; ++j) q[j] = point >> (2 * j) & 3;
+}
+inline void extract(const BlockIQ1_S& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  for (int s = 0; s < 8; ++s) {
+    const int word = block.qh[s];
+    if (s % 2 == 0) unit.scales[s / 2] = 0;
+    unit.scales[s / 2] |= static_cast<uint8_t>(word >> 12 << (s % 2 * 4));
+    for (int g = 0; g < 4; ++g) {
+      put_levels(kIq1Grid[block.qs[4 * s + g] | (word >> (3 * g) & 7) << 8],
+                 unit.q + 32 * s + 8 * g);
+    }
+  }
+}
+inline void extract(const BlockIQ1_M& block, UnitValues& unit) noexcept {
+  unit.d = 0;
+  for (int w = 0; w < 4; ++w) {
+    const int word = iq1_m_word(block, w);
+    unit.d |= static_cast<uint16_t>(word >> 12 << (4 * w));
+    unit.scales[2 * w] = static_cast<uint8_t>((word & 7) | (word >> 3 & 7) << 4);
+    unit.scales[2 * w + 1] = static_cast<uint8_t>((word >> 6 & 7) | (word >> 9 & 7) << 4);
+    unit.mins[w] = 0;
+  }
+  for (int g = 0; g < 32; ++g) {
+    const int nibble = block.qh[g / 2] >> (g % 2 * 4) & 15;
+    unit.mins[g / 8] |= static_cast<uint8_t>(nibble >> 3 << (g % 8));
+    put_levels(kIq1Grid[block.qs[g] | (nibble & 7) << 8], unit.q + 8 * g);
+  }
+}
+/// Levels of a point of eight values with the signs in bit 2.
+inline void put_signed_levels(uint16_t point, uint8_t signs, uint8_t* q) noexcept {
+  for (int j = 0; j < 8; ++j) {
+    q[j] = static_cast<uint8_t>((point >> (2 * j) & 3) | (signs >> j & 1) << 2);
+  }
+}
+inline void extract(const BlockIQ2_XXS& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  for (int s = 0; s < 8; ++s) {
+    const uint16_t* words = block.qs + 4 * s;
+    const uint32_t tail = words[2] | static_cast<uint32_t>(words[3]) << 16;
+    if (s % 2 == 0) unit.scales[s / 2] = 0;
+    unit.scales[s / 2] |= static_cast<uint8_t>(tail >> 28 << (s % 2 * 4));
+    for (int g = 0; g < 4; ++g) {
+      put_signed_levels(kIq2XxsGrid[words[g / 2] >> (8 * (g % 2)) & 255],
+                        expand_signs(tail >> (7 * g)), unit.q + 32 * s + 8 * g);
+    }
+  }
+}
+inline void extract(const BlockIQ2_XS& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  std::memcpy(unit.scales, block.scales, sizeof(block.scales));
+  for (int g = 0; g < 32; ++g) {
+    put_signed_levels(kIq2XsGrid[block.qs[g] & 511], expand_signs(block.qs[g] >> 9),
+                      unit.q + 8 * g);
+  }
+}
+inline void extract(const BlockIQ2_S& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  std::memcpy(unit.scales, block.scales, sizeof(block.scales));
+  for (int g = 0; g < 32; ++g) {
+    const int high = block.qh[g / 4] >> (2 * (g % 4)) & 3;
+    put_signed_levels(kIq2SGrid[block.qs[g] | high << 8], block.signs[g], unit.q + 8 * g);
+  }
+}
+/// Levels of two points of four values with the signs in bit 3.
+template <size_t kPoints>
+void signed_levels(const uint16_t (&grid)[kPoints], const uint32_t (&points)[2], uint8_t signs,
+                   uint8_t* q) noexcept {
+  for (int j = 0; j < 8; ++j) {
+    const int level = grid[points[j / 4]] >> (3 * (j % 4)) & 7;
+    q[j] = static_cast<uint8_t>(level | (signs >> j & 1) << 3);
+  }
+}
+inline void extract(const BlockIQ3_XXS& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  for (int s = 0; s < 8; ++s) {
+    uint32_t tail = 0;
+    std::memcpy(&tail, block.tails + 4 * s, sizeof(tail));
+    if (s % 2 == 0) unit.scales[s / 2] = 0;
+    unit.scales[s / 2] |= static_cast<uint8_t>(tail >> 28 << (s % 2 * 4));
+    for (int k = 0; k < 4; ++k) {
+      const uint8_t* points = block.qs + 8 * s + 2 * k;
+      signed_levels(kIq3XxsGrid, {points[0], points[1]}, expand_signs(tail >> (7 * k)),
+                    unit.q + 32 * s + 8 * k);
+    }
+  }
+}
+inline void extract(const BlockIQ3_S& block, UnitValues& unit) noexcept {
+  unit.d = block.d;
+  std::memcpy(unit.scales, block.scales, sizeof(block.scales));
+  for (int k = 0; k < 32; ++k) {
+    const uint32_t high = block.qh[k / 4] >> (k % 4 * 2) & 3u;
+    signed_levels(kIq3SGrid,
+                  {block.qs[2 * k] | (high & 1) << 8, block.qs[2 * k + 1] | (high >> 1) << 8},
+                  block.signs[k], unit.q + 8 * k);
+  }
+}
 inline void extract(const BlockIQ4_NL& block, UnitValues& unit) noexcept {
   unit.d = block.d;
   nibbles_of_32(block.qs, unit.q);
@@ -232,6 +338,64 @@ inline void values_super3(const UnitValues& unit, float* out) noexcept {
   for (int k = 0; k < 256; ++k) {
     const float scale = d * static_cast<float>(static_cast<int8_t>(unit.scales[k / 16]));
     out[k] = scale * static_cast<float>(unit.q[k] - 4);
+  }
+}
+inline int nibble_of(const uint8_t* bytes, int index) noexcept {
+  return bytes[index / 2] >> (index % 2 * 4) & 15;
+}
+/// value = d * (2 * scale + 1) * (q - 1 + offset): iq1_s, iq1_m.
+inline void values_iq1_s(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  for (int k = 0; k < 256; ++k) {
+    const int code = nibble_of(unit.scales, k / 32);
+    const float scale = d * static_cast<float>(2 * (code & 7) + 1);
+    const float offset = (code & 8) != 0 ? -kIq1Offset : kIq1Offset;
+    out[k] = scale * (static_cast<float>(unit.q[k] - 1) + offset);
+  }
+}
+inline void values_iq1_m(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  for (int k = 0; k < 256; ++k) {
+    const float scale = d * static_cast<float>(2 * nibble_of(unit.scales, k / 16) + 1);
+    const bool negative = (unit.mins[k / 64] >> (k / 8 % 8) & 1) != 0;
+    out[k] = scale * (static_cast<float>(unit.q[k] - 1) + (negative ? -kIq1Offset : kIq1Offset));
+  }
+}
+/// scale * level with the sign in bit kSignBit.
+template <int kSignBit>
+float signed_level(const int8_t* levels, uint8_t code, float scale) noexcept {
+  const float value = scale * static_cast<float>(levels[code & ((1 << kSignBit) - 1)]);
+  return with_sign(value, code, kSignBit);
+}
+template <int kGroup>
+void values_iq2_of(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  for (int k = 0; k < 256; ++k) {
+    const int nibble = nibble_of(unit.scales, k / kGroup);
+    const float scale = d * (0.5f + static_cast<float>(nibble)) * 0.25f;
+    out[k] = signed_level<2>(kIq2SLevels, unit.q[k], scale);
+  }
+}
+inline void values_iq2_xxs(const UnitValues& unit, float* out) noexcept {
+  values_iq2_of<32>(unit, out);
+}
+inline void values_iq2(const UnitValues& unit, float* out) noexcept {
+  values_iq2_of<16>(unit, out);
+}
+inline void values_iq3_xxs(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  for (int k = 0; k < 256; ++k) {
+    const int nibble = nibble_of(unit.scales, k / 32);
+    const float scale = d * (0.5f + static_cast<float>(nibble)) * 0.5f;
+    out[k] = signed_level<3>(kIq3XxsLevels, unit.q[k], scale);
+  }
+}
+inline void values_iq3_s(const UnitValues& unit, float* out) noexcept {
+  const float d = f16_to_f32(unit.d);
+  for (int k = 0; k < 256; ++k) {
+    const int nibble = nibble_of(unit.scales, k / 32);
+    const float scale = d * static_cast<float>(1 + 2 * nibble);
+    out[k] = signed_level<3>(kIq3SLevels, unit.q[k], scale);
   }
 }
 inline void values_iq4_nl(const UnitValues& unit, float* out) noexcept {

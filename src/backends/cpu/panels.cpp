@@ -3,7 +3,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "backends/cpu/panel_codebooks.h"
 #include "backends/cpu/panel_trits.h"
 #include "backends/cpu/panel_units.h"
 
@@ -67,6 +66,12 @@ constexpr KindShape kShapes[] = {
     {PanelKind::Trits, {Quants::Trits, 1, 0, 0, 1}},
     {PanelKind::Table4Half, {Quants::U4, 1, 0, 0, 1}},
     {PanelKind::Table4Super, {Quants::U4, 1, 8, 0, 8}},
+    {PanelKind::Iq1S, {Quants::U2, 1, 4, 0, 8}},
+    {PanelKind::Iq1M, {Quants::U2, 1, 8, 4, 8}},
+    {PanelKind::Iq2Xxs, {Quants::U3, 1, 4, 0, 8}},
+    {PanelKind::Iq2, {Quants::U3, 1, 8, 0, 8}},
+    {PanelKind::Iq3Xxs, {Quants::U4, 1, 4, 0, 8}},
+    {PanelKind::Iq3S, {Quants::U4, 1, 4, 0, 8}},
     {PanelKind::Fp4, {Quants::U4, 0, 1, 0, 1}},
     {PanelKind::Fp4Quarter, {Quants::U4, 0, 4, 0, 2}},
 };
@@ -123,13 +128,13 @@ constexpr PanelFormat kPanels[] = {
     integer_panel<BlockIQ4_XS>(Format::IQ4_XS, PanelKind::Table4Super, values_iq4_xs),
     integer_panel<BlockMXFP4>(Format::MXFP4, PanelKind::Fp4, values_mxfp4),
     integer_panel<BlockNVFP4>(Format::NVFP4, PanelKind::Fp4Quarter, values_nvfp4),
-    codebook_panel<BlockIQ1_S, RowIq1S>(Format::IQ1_S, PanelKind::Iq1S),
-    codebook_panel<BlockIQ1_M, RowIq1M>(Format::IQ1_M, PanelKind::Iq1M),
-    codebook_panel<BlockIQ2_XXS, RowIq2Xxs>(Format::IQ2_XXS, PanelKind::Iq2Xxs),
-    codebook_panel<BlockIQ2_XS, RowIq2Xs>(Format::IQ2_XS, PanelKind::Iq2Xs),
-    codebook_panel<BlockIQ2_S, RowIq2S>(Format::IQ2_S, PanelKind::Iq2S),
-    codebook_panel<BlockIQ3_XXS, RowIq3Xxs>(Format::IQ3_XXS, PanelKind::Iq3Xxs),
-    codebook_panel<BlockIQ3_S, RowIq3S>(Format::IQ3_S, PanelKind::Iq3S),
+    integer_panel<BlockIQ2_XXS>(Format::IQ2_XXS, PanelKind::Iq2Xxs, values_iq2_xxs),
+    integer_panel<BlockIQ2_XS>(Format::IQ2_XS, PanelKind::Iq2, values_iq2),
+    integer_panel<BlockIQ2_S>(Format::IQ2_S, PanelKind::Iq2, values_iq2),
+    integer_panel<BlockIQ3_XXS>(Format::IQ3_XXS, PanelKind::Iq3Xxs, values_iq3_xxs),
+    integer_panel<BlockIQ3_S>(Format::IQ3_S, PanelKind::Iq3S, values_iq3_s),
+    integer_panel<BlockIQ1_S>(Format::IQ1_S, PanelKind::Iq1S, values_iq1_s),
+    integer_panel<BlockIQ1_M>(Format::IQ1_M, PanelKind::Iq1M, values_iq1_m),
 };
 
 // Rows stay as they are in the file; a panel is 32 of them.
@@ -152,6 +157,7 @@ constexpr uint64_t at(uint32_t vector, uint32_t row) {
 constexpr uint32_t kEachNibble = 0x0F0F0F0F;
 constexpr uint32_t kEachBit = 0x01010101;
 constexpr uint32_t kEachTwoBits = 0x03030303;
+constexpr uint32_t kEachThreeBits = 0x07070707;
 
 void put_quants(Quants kind, uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
   for (uint32_t group = 0; group < 8; ++group) {
@@ -164,9 +170,17 @@ void put_quants(Quants kind, uint8_t* quants, uint32_t row, const uint8_t* q) no
       or_word(quants + at(0, row), (word & kEachBit) << group);
       continue;
     }
-    if (kind == Quants::U2 || kind == Quants::U3) {
+    if (kind == Quants::U2) {
       or_word(quants + at(group / 4, row), (word & kEachTwoBits) << (group % 4 * 2));
-      if (kind == Quants::U3) or_word(quants + at(2, row), (word >> 2 & kEachBit) << group);
+      continue;
+    }
+    if (kind == Quants::U3) {
+      if (group < 6) {
+        or_word(quants + at(group / 2, row), (word & kEachThreeBits) << (group % 2 * 3));
+      } else {
+        or_word(quants + at(group - 6, row), (word & kEachTwoBits) << 6);
+        or_word(quants + at(2, row), (word >> 2 & kEachBit) << group);
+      }
       continue;
     }
     or_word(quants + at(group / 2, row), (word & kEachNibble) << (group % 2 * 4));
@@ -188,10 +202,20 @@ void get_quants(Quants kind, const uint8_t* quants, uint32_t row, uint8_t* q) no
       store_word(q + 4 * group, load_word(quants + at(0, row)) >> group & kEachBit);
       continue;
     }
-    if (kind == Quants::U2 || kind == Quants::U3) {
-      uint32_t low = load_word(quants + at(group / 4, row)) >> (group % 4 * 2) & kEachTwoBits;
-      if (kind == Quants::U3) low |= (load_word(quants + at(2, row)) >> group & kEachBit) << 2;
-      store_word(q + 4 * group, low);
+    if (kind == Quants::U2) {
+      store_word(q + 4 * group,
+                 load_word(quants + at(group / 4, row)) >> (group % 4 * 2) & kEachTwoBits);
+      continue;
+    }
+    if (kind == Quants::U3) {
+      if (group < 6) {
+        store_word(q + 4 * group,
+                   load_word(quants + at(group / 2, row)) >> (group % 2 * 3) & kEachThreeBits);
+      } else {
+        const uint32_t low = load_word(quants + at(group - 6, row)) >> 6 & kEachTwoBits;
+        const uint32_t high = load_word(quants + at(2, row)) >> group & kEachBit;
+        store_word(q + 4 * group, low | high << 2);
+      }
       continue;
     }
     uint32_t word = load_word(quants + at(group / 2, row)) >> (group % 2 * 4) & kEachNibble;
@@ -304,11 +328,6 @@ void put_integer_row(const PackedWeight& w, uint64_t row, const uint8_t* blocks)
   uint8_t* panel = w.data + row / kRows * panel_bytes(*w.layout, w.depth);
   UnitValues values;
   for (uint64_t u = 0; u < w.depth / w.layout->unit_values; ++u) {
-    if (w.layout->put != nullptr) {
-      w.layout->put(blocks + u * w.format->block_bytes, panel + u * w.layout->unit_bytes,
-                    static_cast<uint32_t>(row % kRows));
-      continue;
-    }
     w.layout->extract(blocks + u * w.format->block_bytes, values);
     put_unit(*w.layout, panel + u * w.layout->unit_bytes, static_cast<uint32_t>(row % kRows),
              values);
@@ -319,12 +338,6 @@ void unpack_integer_row(const PackedWeight& w, uint64_t row, float* out) noexcep
   uint8_t* panel = w.data + row / kRows * panel_bytes(*w.layout, w.depth);
   UnitValues values;
   for (uint64_t u = 0; u < w.depth / w.layout->unit_values; ++u) {
-    if (w.layout->get != nullptr) {
-      uint8_t block[kLargestCodebookBlock];
-      w.layout->get(panel + u * w.layout->unit_bytes, static_cast<uint32_t>(row % kRows), block);
-      w.format->decode_row(block, out + u * w.layout->unit_values, w.layout->unit_values);
-      continue;
-    }
     get_unit(*w.layout, panel + u * w.layout->unit_bytes, static_cast<uint32_t>(row % kRows),
              values);
     w.layout->values(values, out + u * w.layout->unit_values);

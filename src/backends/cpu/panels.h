@@ -20,14 +20,22 @@
 //     Trits     d f16[16] | 13 vectors of bytes of five ternary digits (panel_trits.h): digit b of
 //               vector g is group g of block b for b < 5; then digits 0..3 of vectors 8..11 are
 //               blocks 5 and 6, their digits 4 and those of vector 12 block 7
-//     Iq*       panel_codebooks.h
+//     codebooks: not the indices of points but their levels, so that nothing is looked up in tables
+//     that do not fit a register. Of two nibbles in a byte the low one is the first.
+//     Iq1S      d f16[16], nibbles u8[4][16] (scale, bit 3: the eighth is taken away) | U2 x 8
+//     Iq1M      d f16[16], scale nibbles u8[8][16], nibbles u8[4][16] (bit g: the eighth of values
+//               8g to 8g + 7 is taken away) | U2 x 8
+//     Iq2Xxs    d f16[16], scale nibbles u8[4][16] | U3 x 8: level with the sign in bit 2
+//     Iq2       d f16[16], scale nibbles u8[8][16] | U3 x 8: the same
+//     Iq3Xxs, Iq3S  d f16[16], scale nibbles u8[4][16] | U4 x 8: level with the sign in bit 3
 //
 //   quants of 32 values of k, for 16 rows; group g (0..7) is k = 4g .. 4g + 3 and byte 4r + j of a
 //   64-byte vector belongs to row r, k = 4g + j:
 //     S8   8 vectors: group g
 //     U1   1 vector: bit g is group g
 //     U2   2 vectors: bits 2 (g % 4) and up of vector g / 4 are group g
-//     U3   U2, then 1 vector: bit g is bit 2 of group g
+//     U3   3 vectors: bits 3 (g % 2) and up of vector g / 2 are group g < 6; bits 6 and up of
+//          vector g - 6 and bit g of vector 2 are groups 6 and 7
 //     U4   4 vectors: group 2i in the low nibbles, group 2i + 1 in the high ones
 //     U5   U4, then 1 vector: bit g is bit 4 of group g
 //     U6   U4, then 2 vectors: bits 2 (g % 4) and up of vector g / 4 are bits 4, 5 of group g
@@ -62,10 +70,6 @@ struct PanelFormat {
   /// Integer panels: takes one block of the format apart; puts it together as f32 values.
   void (*extract)(const void* block, UnitValues& unit) noexcept;
   void (*values)(const UnitValues& unit, float* out) noexcept;
-  /// Codebook panels: put a block into its row of a unit (all bits of which are overwritten); read
-  /// it back, as it was.
-  void (*put)(const void* block, uint8_t* unit, uint32_t row) noexcept = nullptr;
-  void (*get)(const uint8_t* unit, uint32_t row, void* block) noexcept = nullptr;
 };
 
 /// The packed layout of a format, raw_panels() where it has none.

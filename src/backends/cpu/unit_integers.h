@@ -87,19 +87,20 @@ struct Plain2 {
   static constexpr uint64_t kBytes = 128;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
-    each_index<8>([&](auto g) { use(g, bits<g % 4 * 2, 3>(load_u8(quants + 64 * (g / 4)))); });
+    const U8x64 raw[2] = {load_u8(quants), load_u8(quants + 64)};
+    each_index<8>([&](auto g) { use(g, bits<g % 4 * 2, 3>(raw[g / 4])); });
   }
 };
+/// Two codes of three bits in each of three vectors, two more in the bits that are left.
 struct Plain3 {
   static constexpr bool kCheap = false;
   static constexpr uint64_t kBytes = 192;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
-    const U8x64 third = load_u8(quants + 128);
-    each_index<8>([&](auto g) {
-      const U8x64 low = bits<g % 4 * 2, 3>(load_u8(quants + 64 * (g / 4)));
-      use(g, or_bits<(g > 2 ? g - 2 : 0), (g < 2 ? 2 - g : 0), 4>(low, third));
-    });
+    const U8x64 raw[3] = {load_u8(quants), load_u8(quants + 64), load_u8(quants + 128)};
+    each_index<6>([&](auto g) { use(g, bits<g % 2 * 3, 7>(raw[g / 2])); });
+    use(std::integral_constant<int, 6>(), or_bits<4, 0, 4>(bits<6, 3>(raw[0]), raw[2]));
+    use(std::integral_constant<int, 7>(), or_bits<5, 0, 4>(bits<6, 3>(raw[1]), raw[2]));
   }
 };
 /// Bits that stand for 0 and 2.

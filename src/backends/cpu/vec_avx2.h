@@ -222,11 +222,6 @@ inline I32x16 shift_left(I32x16 x, int n) {
 inline I32x16 shift_right(I32x16 x, int n) {
   return {_mm256_srli_epi32(x.lo, n), _mm256_srli_epi32(x.hi, n)};
 }
-/// table[index] for each lane, as four bytes of its row.
-inline U8x64 gather(const uint32_t* table, I32x16 index) {
-  const auto* base = reinterpret_cast<const int*>(table);
-  return {_mm256_i32gather_epi32(base, index.lo, 4), _mm256_i32gather_epi32(base, index.hi, 4)};
-}
 /// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   const __m256i halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load_16_bytes(p)), 7);

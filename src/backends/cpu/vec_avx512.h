@@ -100,7 +100,13 @@ inline int32_t sum_s8(const int8_t* p) {
   return _mm_cvtsi128_si32(sums) + _mm_extract_epi16(sums, 4) - 16 * 128;
 }
 
-inline U8x64 load_u8(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
+/// Loaded once: g++ would fold the load into each of several uses, and loads are what the units
+/// that unpack many codes from a vector are short of.
+inline U8x64 load_u8(const uint8_t* p) {
+  __m512i x = _mm512_loadu_si512(p);
+  asm("" : "+v"(x));
+  return {x};
+}
 inline U8x64 low_nibbles(U8x64 x) { return {_mm512_and_si512(x.v, _mm512_set1_epi8(0x0F))}; }
 inline U8x64 high_nibbles(U8x64 x) { return low_nibbles({_mm512_srli_epi16(x.v, 4)}); }
 /// w | (((plane >> right) << left) & mask), byte by byte: takes the bits of a bit plane. The shifts
@@ -139,10 +145,6 @@ inline I32x16 bit_xor(I32x16 a, I32x16 b) { return {_mm512_xor_si512(a.v, b.v)};
 /// Shifts in zeros; n is 0..31.
 inline I32x16 shift_left(I32x16 x, unsigned n) { return {_mm512_slli_epi32(x.v, n)}; }
 inline I32x16 shift_right(I32x16 x, unsigned n) { return {_mm512_srli_epi32(x.v, n)}; }
-/// table[index] for each lane, as four bytes of its row.
-inline U8x64 gather(const uint32_t* table, I32x16 index) {
-  return {_mm512_i32gather_epi32(index.v, table, 4)};
-}
 /// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   const __m256i halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load_16_bytes(p)), 7);

@@ -234,13 +234,6 @@ inline I32x16 shift_right(I32x16 x, int n) {
     return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(x.v[i]), vdupq_n_s32(-n)));
   });
 }
-/// table[index] for each lane, as four bytes of its row.
-inline U8x64 gather(const uint32_t* table, I32x16 index) {
-  uint32_t lanes[16];
-  for (int i = 0; i < 4; ++i) vst1q_s32(reinterpret_cast<int32_t*>(lanes) + 4 * i, index.v[i]);
-  for (uint32_t& lane : lanes) lane = table[lane];
-  return each_u8([&](int i) { return vreinterpretq_u8_u32(vld1q_u32(lanes + 4 * i)); });
-}
 /// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return each_f32([=](int i) {

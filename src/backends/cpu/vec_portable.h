@@ -229,10 +229,6 @@ inline I32x16 shift_left(I32x16 x, int n) {
 inline I32x16 shift_right(I32x16 x, int n) {
   return each_i32([&](int i) { return static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) >> n); });
 }
-/// table[index] for each lane, as four bytes of its row.
-inline U8x64 gather(const uint32_t* table, I32x16 index) {
-  return as_u8(each_i32([&](int i) { return static_cast<int32_t>(table[index.v[i]]); }));
-}
 /// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return each_f32([=](int i) { return f16_to_f32(static_cast<uint16_t>(p[i] << 7)) * 128.0f; });
