@@ -20,6 +20,7 @@ struct Architecture {
   /// Asks for its tensors, adds its operations, returns the logits [R, vocab].
   Slot (*build)(const HyperParameters& model, const ProgramOptions& options, TensorBinder& tensors,
                 ProgramBuilder& builder);
+  Presence experts = Presence::Absent;  ///< whether its feed-forward is a mixture of them
 };
 
 /// All of them, in the order of the list.

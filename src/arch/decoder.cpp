@@ -81,11 +81,48 @@ class Decoder {
 
   Slot build_feed_forward(Slot x, uint32_t layer) {
     const Slot normed = norm(x, layer, "ffn_norm", model_.width, 0);
+    if (model_.experts.count > 0) return build_experts(normed, layer);
     const Presence bias = traits_.feed_forward_bias;
     const Slot gate = linear(normed, layer, "ffn_gate", model_.feed_forward, model_.width, bias);
     const Slot up = linear(normed, layer, "ffn_up", model_.feed_forward, model_.width, bias);
     const Slot hidden = builder_.glu(TENON_ACTIVATION_SILU, gate, up);
     return linear(hidden, layer, "ffn_down", model_.width, model_.feed_forward, bias);
+  }
+
+  /// normed [., width] -> what the chosen experts of each row make of it, [., width].
+  Slot build_experts(Slot normed, uint32_t layer) {
+    const ExpertParameters& experts = model_.experts;
+    const Slot shared = traits_.shared_expert ? build_shared_expert(normed, layer) : kNoSlot;
+    const Slot logits =
+        linear(normed, layer, "ffn_gate_inp", experts.count, model_.width, Presence::Absent);
+    const bool normalised = experts.normalised.value_or(traits_.experts_normalised);
+    const Slot routes = builder_.moe_route(
+        logits, {experts.used, normalised ? TENON_MOE_SOFTMAX_CHOSEN : TENON_MOE_SOFTMAX_ALL,
+                 experts.scale});
+    const auto weight = [&](std::string_view name, uint64_t rows, uint64_t columns) {
+      return tensors_.expert_matrices(fmt::format("blk.{}.{}.weight", layer, name), experts.count,
+                                      rows, columns);
+    };
+    const Slot gate = builder_.moe_linear(
+        normed, routes, weight("ffn_gate_exps", experts.feed_forward, model_.width), experts.count);
+    const Slot up = builder_.moe_linear(
+        normed, routes, weight("ffn_up_exps", experts.feed_forward, model_.width), experts.count);
+    const Slot sum = builder_.moe_linear_sum(
+        builder_.glu(TENON_ACTIVATION_SILU, gate, up), routes,
+        weight("ffn_down_exps", model_.width, experts.feed_forward), experts.count);
+    return shared == kNoSlot ? sum : builder_.add(sum, shared);
+  }
+
+  Slot build_shared_expert(Slot normed, uint32_t layer) {
+    const uint64_t columns = model_.experts.shared_feed_forward;
+    const Slot gate =
+        linear(normed, layer, "ffn_gate_shexp", columns, model_.width, Presence::Absent);
+    const Slot up = linear(normed, layer, "ffn_up_shexp", columns, model_.width, Presence::Absent);
+    const Slot hidden = builder_.glu(TENON_ACTIVATION_SILU, gate, up);
+    const Slot share =
+        linear(normed, layer, "ffn_gate_inp_shexp", 1, model_.width, Presence::Absent);
+    return builder_.sigmoid_gate(
+        linear(hidden, layer, "ffn_down_shexp", model_.width, columns, Presence::Absent), share);
   }
 
   /// RMS norm over whole rows (segment 0) or over segments of the size of its weight.

@@ -23,6 +23,9 @@ struct DecoderTraits {
   Presence attention_output_bias = Presence::Absent;
   Presence feed_forward_bias = Presence::Absent;  ///< of gate, up and down
   Presence output_bias = Presence::Absent;
+  /// Whether the weights of a token's experts sum to 1, where the file does not say it.
+  bool experts_normalised = true;
+  bool shared_expert = false;  ///< beside the chosen ones, with a gate of its own
 };
 
 /// What the program shall look like beyond the model itself.

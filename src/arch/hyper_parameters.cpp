@@ -19,6 +19,7 @@ constexpr uint32_t kMaxHeads = 1u << 14;
 constexpr uint32_t kMaxHeadDim = 1u << 14;
 constexpr uint32_t kMaxVocab = 1u << 24;
 constexpr uint32_t kMaxPositions = 0x7fffffff;
+constexpr uint32_t kMaxExperts = 4096;
 
 /// The keys of one architecture: reads "<architecture>.<name>" and checks the range.
 class Keys {
@@ -69,8 +70,8 @@ class Keys {
     return metadata_.get_or<std::string_view>(key(name), fallback);
   }
   [[nodiscard]] bool contains(std::string_view name) const { return metadata_.contains(key(name)); }
-  [[nodiscard]] bool flag_or(std::string_view name, bool fallback) const {
-    return metadata_.get_or<bool>(key(name), fallback);
+  [[nodiscard]] std::optional<bool> flag(std::string_view name) const {
+    return metadata_.find<bool>(key(name));
   }
   [[nodiscard]] const std::string& file_name() const { return metadata_.file_name(); }
 
@@ -171,12 +172,40 @@ void read_rope(const Keys& keys, HyperParameters& model) {
   rope.extrapolation = extrapolation < 0.0 ? 1.0 : extrapolation;
 }
 
-void refuse_unsupported(const Keys& keys) {
-  if (keys.count_or("expert_count", 0, 0, 0xffffffffu) > 0) {
-    fail(Code::Unsupported, "{}: key \"{}\" is above 0: mixtures of experts are not supported yet",
-         keys.file_name(), keys.key("expert_count"));
+/// expert_gating_func: how the weights of experts come from the router's logits.
+void read_gating(const Keys& keys, ExpertParameters& experts) {
+  constexpr uint32_t kSoftmax = 1, kSoftmaxOfChosen = 3;  // as llama.cpp counts them
+  const uint32_t gating = keys.count_or("expert_gating_func", kSoftmax, 0, 0xffffffffu);
+  if (gating == kSoftmaxOfChosen) {
+    experts.normalised = true;
+  } else if (gating > kSoftmax) {
+    fail(Code::Unsupported,
+         "{}: key \"{}\" is {}; known are 1 (softmax), 3 (softmax of the chosen)", keys.file_name(),
+         keys.key("expert_gating_func"), gating);
   }
-  if (!keys.flag_or("attention.causal", true)) {
+}
+
+void read_experts(const Keys& keys, HyperParameters& model) {
+  ExpertParameters& experts = model.experts;
+  experts.count = keys.count_or("expert_count", 0, 0, kMaxExperts);
+  if (experts.count == 0) return;
+  experts.used = keys.count("expert_used_count", 1, kMaxExperts);
+  if (experts.used > experts.count) {
+    fail(Code::Format, "{}: key \"{}\" is {}, more than the {} experts of \"{}\"", keys.file_name(),
+         keys.key("expert_used_count"), experts.used, experts.count, keys.key("expert_count"));
+  }
+  experts.feed_forward =
+      keys.count_or("expert_feed_forward_length", model.feed_forward, 1, kMaxWidth);
+  experts.shared_feed_forward =
+      keys.count_or("expert_shared_feed_forward_length", model.feed_forward, 1, kMaxWidth);
+  experts.normalised = keys.flag("expert_weights_norm");
+  read_gating(keys, experts);
+  experts.scale = static_cast<float>(keys.number("expert_weights_scale", 1.0, 0.0, 1e6));
+  if (experts.scale == 0.0f) experts.scale = 1.0f;  // occurs, and means that nothing is scaled
+}
+
+void refuse_unsupported(const Keys& keys) {
+  if (!keys.flag("attention.causal").value_or(true)) {
     fail(Code::Unsupported, "{}: key \"{}\" is false: only causal models are supported",
          keys.file_name(), keys.key("attention.causal"));
   }
@@ -201,6 +230,7 @@ HyperParameters read_hyper_parameters(const ModelFile& file) {
       static_cast<float>(keys.number("attention.layer_norm_rms_epsilon", std::nullopt, 1e-12, 1.0));
   model.window = keys.count_or("attention.sliding_window", 0, 0, kMaxPositions);
   read_rope(keys, model);
+  read_experts(keys, model);
   return model;
 }
 

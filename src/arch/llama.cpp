@@ -1,4 +1,5 @@
-// Llama 1 to 3, Mistral and the many models that share their shape (general.architecture "llama").
+// Llama 1 to 3, Mistral, Mixtral (with experts) and the many models that share their shape
+// (general.architecture "llama").
 #include "arch/architectures.h"
 
 namespace tenon {
@@ -20,6 +21,6 @@ Slot build(const HyperParameters& model, const ProgramOptions& options, TensorBi
 
 }  // namespace
 
-extern constexpr Architecture kLlama{"llama", build};
+extern constexpr Architecture kLlama{"llama", build, Presence::Optional};
 
 }  // namespace tenon

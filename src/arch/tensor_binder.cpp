@@ -48,6 +48,17 @@ Slot TensorBinder::matrix(std::string_view name, uint64_t rows, uint64_t columns
   return builder_.weight(name, Format::F32, rows, columns);
 }
 
+Slot TensorBinder::expert_matrices(std::string_view name, uint64_t experts, uint64_t rows,
+                                   uint64_t columns) {
+  const TensorInfo* found = file_.find(name);
+  // Outermost dimensions of 1 may be left out.
+  if (found != nullptr && experts > 1 && (found->rank != 3 || found->shape[0] != experts)) {
+    fail(Code::Format, "{}: tensor \"{}\" is {}, but the hyper-parameters ask for [{}, {}, {}]",
+         file_.name(), name, found->text(), experts, rows, columns);
+  }
+  return matrix(name, experts * rows, columns);
+}
+
 Slot TensorBinder::optional_matrix(std::string_view name, uint64_t rows, uint64_t columns) {
   const TensorInfo* found = file_.find(name);
   if (found == nullptr) return kNoSlot;

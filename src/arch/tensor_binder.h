@@ -24,6 +24,9 @@ class TensorBinder {
   Slot matrix(std::string_view name, uint64_t rows, uint64_t columns);
   /// The same for a vector [columns].
   Slot vector(std::string_view name, uint64_t columns) { return matrix(name, 1, columns); }
+  /// A matrix for each of `experts`, [experts, rows, columns] in the file, as one weight
+  /// [experts * rows, columns].
+  Slot expert_matrices(std::string_view name, uint64_t experts, uint64_t rows, uint64_t columns);
   /// kNoSlot when the file has no such tensor.
   Slot optional_matrix(std::string_view name, uint64_t rows, uint64_t columns);
   Slot optional_vector(std::string_view name, uint64_t columns) {

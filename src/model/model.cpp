@@ -50,6 +50,11 @@ uint64_t plain_block_bytes(const tenon_kv_group& group) {
   return uint64_t{group.layers} * group.kv_heads * head_bytes * group.block_tokens;
 }
 
+/// Of a moe_linear: a row of routes holds a number and a weight for each.
+uint64_t num_used_experts(const Program& program, const tenon_op& op) {
+  return program.slots()[op.inputs[1]].columns / 2;
+}
+
 }  // namespace
 
 ProgramOptions program_options(const ModelOptions& options) {
@@ -172,12 +177,15 @@ StepWork Model::step_work() const { return tenon::step_work(program()); }
 StepWork step_work(const Program& program) {
   StepWork work;
   for (const tenon_op& op : program.ops()) {
-    if (op.kind != TENON_OP_LINEAR) continue;
-    const tenon_slot& weight = program.slots()[op.inputs[1]];
+    const bool experts = op.kind == TENON_OP_MOE_LINEAR;
+    if (op.kind != TENON_OP_LINEAR && !experts) continue;
+    const tenon_slot& weight = program.slots()[op.inputs[experts ? 2 : 1]];
+    uint64_t rows = weight.rows;
+    if (experts) rows = rows / op.params.moe_linear.experts * num_used_experts(program, op);
     const bool every_token = program.slots()[op.output].row_class == TENON_ROWS_TOKENS;
     (every_token ? work.token_multiplications : work.output_multiplications) +=
-        weight.rows * weight.columns;
-    work.weight_bytes += weight.rows * *row_bytes(*find_format(weight.type), weight.columns);
+        rows * weight.columns;
+    work.weight_bytes += rows * *row_bytes(*find_format(weight.type), weight.columns);
   }
   return work;
 }

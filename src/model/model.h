@@ -56,6 +56,7 @@ struct MemoryNeeds {
 };
 
 /// What a step costs in the matrices of the program: the figures that speeds are measured against.
+/// Of experts, those count that one token uses.
 struct StepWork {
   uint64_t token_multiplications = 0;   ///< for each token
   uint64_t output_multiplications = 0;  ///< more for each row whose logits are wanted

@@ -53,11 +53,18 @@ class RandomTensors {
   void add_norm(const std::string& name, uint64_t columns) {
     tensors_.push_back({name + ".weight", {columns}, Format::F32, 0.1f, 1.0f});
   }
-  /// A matrix that keeps the size of what it multiplies.
+  /// Keeps the size of what it is multiplied with.
+  static float even_deviation(uint64_t columns) {
+    return static_cast<float>(1.0 / std::sqrt(static_cast<double>(columns)));
+  }
   void add_matrix(uint32_t layer, std::string_view name, uint64_t rows, uint64_t columns) {
     add(fmt::format("blk.{}.{}.weight", layer, name), {rows, columns},
-        layer_format(mix_, name, layer, shape_.layers, columns),
-        static_cast<float>(1.0 / std::sqrt(static_cast<double>(columns))));
+        layer_format(mix_, name, layer, shape_.layers, columns), even_deviation(columns));
+  }
+  /// In the format that a dense layer's matrix of this name has.
+  void add_expert_matrices(uint32_t layer, std::string_view name, uint64_t rows, uint64_t columns) {
+    add(fmt::format("blk.{}.{}_exps.weight", layer, name), {shape_.experts, rows, columns},
+        layer_format(mix_, name, layer, shape_.layers, columns), even_deviation(columns));
   }
 
   void add_layer(uint32_t layer) {
@@ -81,6 +88,15 @@ class RandomTensors {
       add_norm(block + "attn_k_norm", s.head_dim);
     }
     add_norm(block + "ffn_norm", s.width);
+    if (s.experts > 0) {
+      // Routers stay in f32, whatever the mix.
+      add(block + "ffn_gate_inp.weight", {s.experts, s.width}, Format::F32,
+          even_deviation(s.width));
+      add_expert_matrices(layer, "ffn_gate", s.expert_feed_forward, s.width);
+      add_expert_matrices(layer, "ffn_up", s.expert_feed_forward, s.width);
+      add_expert_matrices(layer, "ffn_down", s.width, s.expert_feed_forward);
+      return;
+    }
     add_matrix(layer, "ffn_gate", s.feed_forward, s.width);
     add_matrix(layer, "ffn_up", s.feed_forward, s.width);
     add_matrix(layer, "ffn_down", s.width, s.feed_forward);
@@ -109,6 +125,10 @@ void add_keys(const RandomShape& shape, const WeightMix& mix, uint64_t seed, Ggu
   out.add(key("rope.dimension_count"), shape.head_dim);
   out.add(key("rope.freq_base"), shape.rope_theta);
   out.add(key("vocab_size"), shape.vocab);
+  if (shape.experts == 0) return;
+  out.add(key("expert_count"), shape.experts);
+  out.add(key("expert_used_count"), shape.experts_used);
+  out.add(key("expert_feed_forward_length"), shape.expert_feed_forward);
 }
 
 void add_vocabulary(uint32_t size, GgufOutput& out) {
@@ -134,7 +154,8 @@ class Writer {
     if (tensor.shape.size() == 1) return write_vector(tensor, random);
     const FormatInfo& format = *find_format(tensor.format);
     const RandomBlocks& bank = bank_of(format, tensor.deviation);
-    uint64_t left = *row_bytes(format, tensor.shape[1]) * tensor.shape[0];
+    uint64_t left = *row_bytes(format, tensor.shape.back());
+    for (size_t i = 0; i + 1 < tensor.shape.size(); ++i) left *= tensor.shape[i];
     const uint64_t most = kChunkBytes / format.block_bytes * format.block_bytes;
     while (left != 0) {
       const std::span<std::byte> piece = chunk_.span().first(std::min(left, most));

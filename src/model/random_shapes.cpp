@@ -19,6 +19,10 @@ constexpr std::array kShapes = {
     RandomShape{"llama-8b",     "llama", 32, 4096, 32, 8, 128, 14336, 128256, 131072, 500000.0f,  false, false, false},
     RandomShape{"qwen2.5-0.5b", "qwen2", 24,  896, 14, 2,  64,  4864, 151936,  32768, 1000000.0f, true,  false, true},
     RandomShape{"qwen3-0.6b",   "qwen3", 28, 1024, 16, 8, 128,  3072, 151936,  40960, 1000000.0f, true,  true,  false},
+    //                                                                                          experts: all, used, ff
+    RandomShape{"tiny-moe",     "qwen3moe",  2,  256,  4, 2,  64,   512,    512,   4096, 10000.0f,   true,  true, false, 8, 2, 256},
+    RandomShape{"moe-1b-a300m", "qwen3moe", 16, 1024, 16, 4, 128,  3072, 151936,  40960, 1000000.0f, true,  true, false, 32, 4, 512},
+    RandomShape{"qwen3-30b-a3b", "qwen3moe", 48, 2048, 32, 4, 128, 6144, 151936,  40960, 1000000.0f, false, true, false, 128, 8, 768},
 };
 
 constexpr MixRule kQ3KM[] = {{"attn_v", MixLayers::FirstTwo, Format::Q5_K},

@@ -10,8 +10,9 @@
 
 namespace tenon {
 
-/// The numbers of a decoder. Every shape is that of published models, but `tiny`, which is for
-/// tests.
+/// The numbers of a decoder. The shapes are those of published models, but for `tiny` and
+/// `tiny-moe`, which are for tests, and `moe-1b-a300m`, a mixture of experts of the size of
+/// llama-1b.
 struct RandomShape {
   const char* name;
   const char* architecture;  ///< general.architecture
@@ -27,6 +28,10 @@ struct RandomShape {
   bool tied;      ///< the output uses the embedding
   bool qk_norm;   ///< RMS norms on query and key heads
   bool qkv_bias;  ///< biases on queries, keys and values
+  // A mixture of experts in every layer, if there are any.
+  uint32_t experts = 0;
+  uint32_t experts_used = 0;  ///< by each token
+  uint32_t expert_feed_forward = 0;
 };
 
 std::span<const RandomShape> random_shapes() noexcept;

@@ -6,6 +6,7 @@
 #include "backend/registry.h"
 #include "base/error.h"
 #include "model/model.h"
+#include "program/ops.h"
 
 namespace tenon {
 namespace {
@@ -98,12 +99,12 @@ std::unique_ptr<Runtime> Runtime::create(const Program& program, const ModelOpti
   auto device = Device::create(registry.find(wanted), make_services(options), device_options);
   const uint32_t unsupported = device->first_unsupported(program.view());
   if (unsupported < program.view().num_ops) {
+    const std::string operation = op_label(unsupported, program.ops()[unsupported].kind);
     if (!automatic) {
-      fail(Code::Unsupported, "backend \"{}\" cannot run operation {} of the model", wanted,
-           unsupported);
+      fail(Code::Unsupported, "backend \"{}\" cannot run {} of the model", wanted, operation);
     }
-    options.log(LogLevel::Warning, "backend \"{}\" cannot run operation {}: using the reference",
-                wanted, unsupported);
+    options.log(LogLevel::Warning, "backend \"{}\" cannot run {}: using the reference", wanted,
+                operation);
     device = Device::create(registry.find("reference"), make_services(options), {});
   }
   options.log(LogLevel::Info, "backend \"{}\": {}", device->name(), device->description());

@@ -50,16 +50,23 @@ TEST(Architectures, EachBuildsItsProgram) {
     EXPECT_EQ(first_op(built.program, TENON_OP_ROPE).params.rope.style,
               adjacent ? TENON_ROPE_ADJACENT : TENON_ROPE_HALVES);
     // Two norms a layer and one at the end; qwen3 adds two for heads.
-    EXPECT_EQ(count_ops(built.program, TENON_OP_RMS_NORM), tiny.architecture == "qwen3" ? 9u : 5u);
+    const bool head_norms = tiny.architecture.starts_with("qwen3");
+    EXPECT_EQ(count_ops(built.program, TENON_OP_RMS_NORM), head_norms ? 9u : 5u);
+    const bool experts = tiny.num_experts() > 0;
+    EXPECT_EQ(count_ops(built.program, TENON_OP_MOE_ROUTE), experts ? 2u : 0u);
+    EXPECT_EQ(count_ops(built.program, TENON_OP_MOE_LINEAR), experts ? 6u : 0u);
+    EXPECT_EQ(count_ops(built.program, TENON_OP_SIGMOID_GATE),
+              tiny.architecture == "qwen2moe" ? 2u : 0u);
   }
 }
 
 TEST(Architectures, KnowsOnlyItsList) {
   TinyModel tiny;
   tiny.architecture = "mamba";
-  expect_error(Code::Unsupported,
-               HasSubstr("\"mamba\" is not known; known are llama, qwen2, qwen3"),
-               [&] { build(tiny); });
+  expect_error(
+      Code::Unsupported,
+      HasSubstr("\"mamba\" is not known; known are llama, qwen2, qwen2moe, qwen3, qwen3moe"),
+      [&] { build(tiny); });
 }
 
 TEST(Architectures, NamesTheFirstThreeMissingTensors) {
@@ -145,6 +152,92 @@ TEST(Architectures, Qwen2NeedsItsBiases) {
   tiny.architecture = "qwen2";
   tiny.left_out = {"blk.1.attn_v.bias"};
   expect_error(Code::Format, HasSubstr("\"blk.1.attn_v.bias\""), [&] { build(tiny); });
+}
+
+/// The first moe_route of a tiny model of experts with `key` replaced or added.
+template <typename T>
+tenon_moe_route_params route_with(const TinyModel& tiny, const std::string& key, T value) {
+  OpenOptions options;
+  if (!key.empty()) {
+    options.overrides.push_back({tiny.architecture + "." + key, MetadataValue::of(value)});
+  }
+  const auto file = open_model_file(tiny_source(tiny), std::move(options));
+  return first_op(build_program(*file, {}).program, TENON_OP_MOE_ROUTE).params.moe_route;
+}
+
+TEST(Architectures, ExpertsAreWeighedAsTheArchitectureOrTheFileSays) {
+  TinyModel tiny;
+  tiny.experts = 4;
+  for (const char* name : {"llama", "qwen3moe", "qwen2moe"}) {
+    SCOPED_TRACE(name);
+    tiny.architecture = name;
+    const bool over_all = tiny.architecture == "qwen2moe";
+    const auto told = route_with(tiny, "", 0.0);
+    EXPECT_EQ(told.used, 2u);
+    EXPECT_EQ(told.scale, 1.0f);
+    EXPECT_EQ(told.softmax, over_all ? TENON_MOE_SOFTMAX_ALL : TENON_MOE_SOFTMAX_CHOSEN);
+    const auto softmax = [&](const char* key, auto value) {
+      return route_with(tiny, key, value).softmax;
+    };
+    EXPECT_EQ(softmax("expert_weights_norm", true), TENON_MOE_SOFTMAX_CHOSEN);
+    EXPECT_EQ(softmax("expert_weights_norm", false), TENON_MOE_SOFTMAX_ALL);
+    EXPECT_EQ(softmax("expert_gating_func", int64_t{3}), TENON_MOE_SOFTMAX_CHOSEN);
+    EXPECT_EQ(route_with(tiny, "expert_weights_scale", 2.5).scale, 2.5f);
+    EXPECT_EQ(route_with(tiny, "expert_weights_scale", 0.0).scale, 1.0f);
+  }
+}
+
+TEST(Architectures, OnlySomeHaveExperts) {
+  TinyModel tiny;
+  tiny.experts = 4;
+  for (const char* name : {"qwen2", "qwen3"}) {
+    tiny.architecture = name;
+    expect_error(Code::Unsupported, AllOf(HasSubstr("expert_count"), HasSubstr("has no experts")),
+                 [&] { build(tiny); });
+  }
+  tiny.architecture = "qwen3moe";
+  tiny.left_out = {"qwen3moe.expert_count"};
+  expect_error(Code::Format, AllOf(HasSubstr("\"qwen3moe.expert_count\" is 0 or missing")),
+               [&] { build(tiny); });
+}
+
+TEST(Architectures, ExpertsWithoutTheirTensors) {
+  TinyModel tiny;
+  tiny.architecture = "qwen2moe";
+  tiny.left_out = {"blk.1.ffn_gate_inp.weight", "blk.0.ffn_up_exps.weight",
+                   "blk.0.ffn_gate_inp_shexp.weight"};
+  expect_error(Code::Format,
+               AllOf(HasSubstr("3 tensors are missing"), HasSubstr("\"blk.0.ffn_up_exps.weight\""),
+                     HasSubstr("\"blk.0.ffn_gate_inp_shexp.weight\""),
+                     HasSubstr("\"blk.1.ffn_gate_inp.weight\"")),
+               [&] { build(tiny); });
+}
+
+TEST(Architectures, ExpertsOfAnotherShape) {
+  struct Shape {
+    const char* name;
+    std::vector<uint64_t> shape;
+    const char* asked;
+  };
+  const Shape kShapes[] = {
+      {"blk.0.ffn_gate_inp.weight", {4, 96}, "ask for [5, 96]"},
+      {"blk.0.ffn_gate_inp.weight", {5, 95}, "ask for [5, 96]"},
+      {"blk.0.ffn_up_exps.weight", {4, 160, 96}, "ask for [5, 160, 96]"},
+      {"blk.0.ffn_up_exps.weight", {160, 5, 96}, "ask for [5, 160, 96]"},
+      {"blk.0.ffn_up_exps.weight", {800, 96}, "ask for [5, 160, 96]"},
+      {"blk.0.ffn_down_exps.weight", {5, 160, 96}, "ask for [480, 160]"},
+  };
+  for (const Shape& one : kShapes) {
+    TinyModel tiny;
+    tiny.architecture = "qwen3moe";
+    tiny.left_out = {one.name};
+    uint64_t count = 1;
+    for (const uint64_t size : one.shape) count *= size;
+    const std::vector<float> values(count);
+    tiny.more = [&](GgufWriter& writer) { writer.add_tensor(one.name, one.shape, values); };
+    expect_error(Code::Format, AllOf(HasSubstr(one.name), HasSubstr(one.asked)),
+                 [&] { build(tiny); });
+  }
 }
 
 TEST(Architectures, PutsRopeDivisorsIntoTheFrequencies) {

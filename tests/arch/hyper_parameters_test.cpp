@@ -173,11 +173,56 @@ TEST(HyperParameters, ReadsRopeScalings) {
 }
 
 TEST(HyperParameters, SaysWhatIsNotSupported) {
-  expect_error(Code::Unsupported, AllOf(HasSubstr("expert_count"), HasSubstr("experts")),
-               [] { read_with("llama.expert_count", int64_t{8}); });
-  EXPECT_NO_THROW(read_with("llama.expert_count", int64_t{0}));
   expect_error(Code::Unsupported, HasSubstr("attention.causal"),
                [] { read_with("llama.attention.causal", false); });
+}
+
+TEST(HyperParameters, ReadsExperts) {
+  EXPECT_EQ(read_with("llama.expert_count", int64_t{0}).experts.count, 0u);
+  TinyModel tiny;
+  tiny.experts = 4;
+  tiny.left_out = {"llama.expert_feed_forward_length", "llama.expert_shared_feed_forward_length"};
+  const ExpertParameters experts = read_tiny(tiny).experts;
+  EXPECT_EQ(experts.count, 4u);
+  EXPECT_EQ(experts.used, 2u);
+  EXPECT_EQ(experts.feed_forward, 160u);
+  EXPECT_EQ(experts.shared_feed_forward, 160u);
+  EXPECT_EQ(experts.normalised, std::nullopt);
+  EXPECT_EQ(experts.scale, 1.0f);
+}
+
+TEST(HyperParameters, RefusesExpertsOutOfRange) {
+  TinyModel tiny;
+  tiny.experts = 4;
+  const auto refused = [&](const char* key, auto value) {
+    SCOPED_TRACE(testing::Message() << key << " " << value);
+    expect_error(Code::Format, AllOf(HasSubstr("tiny.gguf"), HasSubstr(key)),
+                 [&] { read_with(std::string("llama.") + key, value, tiny); });
+  };
+  for (const int64_t count : {int64_t{-1}, int64_t{1}, int64_t{4097}, int64_t{0xffffffff}}) {
+    refused("expert_count", count);
+  }
+  for (const int64_t used : {int64_t{-1}, int64_t{0}, int64_t{5}, int64_t{0xffffffff}}) {
+    refused("expert_used_count", used);
+  }
+  for (const int64_t length : {int64_t{0}, int64_t{0xffffffff}}) {
+    refused("expert_feed_forward_length", length);
+    refused("expert_shared_feed_forward_length", length);
+  }
+  for (const double scale : {kNan, kInf, -1.0, 1e300}) refused("expert_weights_scale", scale);
+  refused("expert_weights_norm", std::string("true"));
+  refused("expert_gating_func", std::string("1"));
+  refused("expert_count", std::string("4"));
+  tiny.left_out = {"llama.expert_used_count"};
+  expect_error(Code::Format, AllOf(HasSubstr("expert_used_count"), HasSubstr("missing")),
+               [&] { read_tiny(tiny); });
+}
+
+TEST(HyperParameters, SaysWhichWaysToChooseExpertsAreKnown) {
+  TinyModel tiny;
+  tiny.experts = 4;
+  expect_error(Code::Unsupported, AllOf(HasSubstr("expert_gating_func\" is 2"), HasSubstr("known")),
+               [&] { read_with("llama.expert_gating_func", int64_t{2}, tiny); });
 }
 
 TEST(HyperParameters, TakesOneNumberForEachLayerWhenTheyAreEqual) {

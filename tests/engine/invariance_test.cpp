@@ -44,11 +44,22 @@ TinyModel qwen3() {
   return tiny;
 }
 
+TinyModel experts(const char* architecture, std::vector<Format> formats) {
+  TinyModel tiny = with_formats(std::move(formats));
+  tiny.architecture = architecture;
+  tiny.feed_forward = 64;
+  tiny.experts = 9;
+  tiny.experts_used = 3;
+  return tiny;
+}
+
 std::vector<Subject> subjects() {
   return {{"float", with_formats({Format::F32, Format::F16, Format::BF16}), "f32"},
           {"q8_0", with_formats({Format::Q8_0})},
           {"k_mixed", k_mixed()},
           {"qwen3", qwen3()},
+          {"qwen3moe", experts("qwen3moe", {Format::Q4_0, Format::F16, Format::Q8_0})},
+          {"qwen2moe", experts("qwen2moe", {Format::Q5_1, Format::Q4_0})},
           {"int8_cache", with_formats({Format::Q8_0}), "int8"},
           {"q4_cache", with_formats({Format::Q8_0}), "q4"}};
 }

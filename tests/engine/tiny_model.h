@@ -30,6 +30,8 @@ struct TinyModel {
   uint32_t key_dim = 32;
   uint32_t value_dim = 32;
   uint32_t feed_forward = 160;
+  uint32_t experts = 0;  ///< 0: none, but five in an architecture that must have them
+  uint32_t experts_used = 2;
   uint32_t vocab = 300;
   uint32_t context = 256;
   bool tied = true;
@@ -44,6 +46,9 @@ struct TinyModel {
   std::function<void(const std::string& name, std::span<float> values)> edit;
 
   [[nodiscard]] std::vector<std::byte> file() const;
+  [[nodiscard]] uint32_t num_experts() const {
+    return experts == 0 && architecture.ends_with("moe") ? 5 : experts;
+  }
 };
 
 /// A source over bytes that it keeps.
@@ -100,6 +105,11 @@ class Writer {
     arch_key("attention.value_length", model_.value_dim);
     arch_key("attention.layer_norm_rms_epsilon", 1e-5f);
     arch_key("rope.freq_base", 10000.0f);
+    if (model_.num_experts() == 0) return;
+    arch_key("expert_count", model_.num_experts());
+    arch_key("expert_used_count", model_.experts_used);
+    arch_key("expert_feed_forward_length", model_.feed_forward);
+    arch_key("expert_shared_feed_forward_length", model_.feed_forward);
   }
 
   /// A SentencePiece vocabulary: three specials, 256 bytes, then words.
@@ -140,23 +150,53 @@ class Writer {
       matrix(blk + "attn_k.weight", m.kv_heads * m.key_dim, m.width);
       matrix(blk + "attn_v.weight", m.kv_heads * m.value_dim, m.width);
       matrix(blk + "attn_output.weight", m.width, m.heads * m.value_dim);
-      if (m.architecture == "qwen2") {
+      if (m.architecture.starts_with("qwen2")) {
         vector(blk + "attn_q.bias", m.heads * m.key_dim, 0.0f);
         vector(blk + "attn_k.bias", m.kv_heads * m.key_dim, 0.0f);
         vector(blk + "attn_v.bias", m.kv_heads * m.value_dim, 0.0f);
       }
-      if (m.architecture == "qwen3") {
+      if (m.architecture.starts_with("qwen3")) {
         vector(blk + "attn_q_norm.weight", m.key_dim, 1.0f);
         vector(blk + "attn_k_norm.weight", m.key_dim, 1.0f);
       }
       vector(blk + "ffn_norm.weight", m.width, 1.0f);
+      if (m.num_experts() > 0) {
+        experts(blk);
+        continue;
+      }
       matrix(blk + "ffn_gate.weight", m.feed_forward, m.width);
       matrix(blk + "ffn_up.weight", m.feed_forward, m.width);
       matrix(blk + "ffn_down.weight", m.width, m.feed_forward);
     }
   }
 
-  void matrix(const std::string& name, uint64_t rows, uint64_t columns) {
+  void experts(const std::string& blk) {
+    const TinyModel& m = model_;
+    const uint64_t count = m.num_experts();
+    router(blk + "ffn_gate_inp.weight", count);
+    matrix(blk + "ffn_gate_exps.weight", m.feed_forward, m.width, count);
+    matrix(blk + "ffn_up_exps.weight", m.feed_forward, m.width, count);
+    matrix(blk + "ffn_down_exps.weight", m.width, m.feed_forward, count);
+    if (m.architecture != "qwen2moe") return;
+    vector(blk + "ffn_gate_inp_shexp.weight", m.width, 0.0f);
+    matrix(blk + "ffn_gate_shexp.weight", m.feed_forward, m.width);
+    matrix(blk + "ffn_up_shexp.weight", m.feed_forward, m.width);
+    matrix(blk + "ffn_down_shexp.weight", m.width, m.feed_forward);
+  }
+
+  /// [experts, width] f32, as files have it.
+  void router(const std::string& name, uint64_t num_experts) {
+    if (model_.left_out.count(name) != 0) return;
+    std::vector<float> values(num_experts * model_.width);
+    for (float& value : values) value = uniform() / std::sqrt(static_cast<float>(model_.width) / 8);
+    if (model_.edit) model_.edit(name, values);
+    writer_.add_tensor(name, {num_experts, model_.width}, values);
+  }
+
+  /// [rows, columns], or [experts, rows, columns].
+  void matrix(const std::string& name, uint64_t rows_of_one, uint64_t columns,
+              uint64_t num_experts = 0) {
+    const uint64_t rows = rows_of_one * std::max<uint64_t>(1, num_experts);
     if (model_.left_out.count(name) != 0) return;
     const FormatInfo& format =
         *find_format(model_.formats[num_matrices_++ % model_.formats.size()]);
@@ -172,7 +212,9 @@ class Writer {
     for (size_t i = distinct * row_bytes; i < bytes.size(); ++i) {
       bytes[i] = bytes[i - distinct * row_bytes];
     }
-    writer_.add_tensor(name, {rows, columns}, format.id, bytes);
+    std::vector<uint64_t> shape = {rows_of_one, columns};
+    if (num_experts != 0) shape.insert(shape.begin(), num_experts);
+    writer_.add_tensor(name, shape, format.id, bytes);
   }
 
   void vector(const std::string& name, uint64_t columns, float centre) {

@@ -88,6 +88,58 @@ TEST(Formats, MixedInOneFile) {
   }
 }
 
+/// A model whose values depend on their tensor's name alone, the same for every expert and for the
+/// matrix of a dense model.
+TinyModel named_values(uint32_t experts, Format format) {
+  TinyModel tiny;
+  tiny.experts = experts;
+  tiny.experts_used = experts;
+  tiny.formats = {format};
+  tiny.edit = [experts](std::string name, std::span<float> values) {
+    const size_t suffix = name.find("_exps");
+    const size_t count = suffix == std::string::npos ? values.size() : values.size() / experts;
+    if (suffix != std::string::npos) name.erase(suffix, 5);
+    uint64_t state = std::hash<std::string>()(name);
+    for (size_t i = 0; i < values.size(); ++i) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      const float uniform = static_cast<float>(static_cast<int64_t>(state) >> 40) * 0x1p-23f;
+      const bool norm = values.size() == 96;
+      values[i] = i >= count ? values[i - count] : (norm ? 1.0f : 0.0f) + 0.15f * uniform;
+    }
+  };
+  return tiny;
+}
+
+TEST(Formats, OneExpertOfOneIsADenseModel) {
+  for (const Format format : {Format::F32, Format::F16, Format::Q8_0, Format::Q4_1}) {
+    SCOPED_TRACE(find_format(format)->name);
+    const std::vector<float> dense = logits_of(tiny_source(named_values(0, format)), "cpu");
+    EXPECT_TRUE(same_bits(logits_of(tiny_source(named_values(1, format)), "cpu"), dense));
+  }
+}
+
+TEST(Formats, ExpertsThatAreEqualAreADenseModel) {
+  const std::vector<float> dense = logits_of(tiny_source(named_values(0, Format::F32)), "cpu");
+  const auto file = tiny_source(named_values(4, Format::F32));
+  for (const char* backend : {"cpu", "reference"}) {
+    EXPECT_LE(relative_rmse(logits_of(file, backend), dense), kMaxFloatRmse) << backend;
+  }
+}
+
+TEST(Formats, OfExperts) {
+  for (const char* architecture : {"llama", "qwen2moe", "qwen3moe"}) {
+    for (const Format format : {Format::F32, Format::BF16}) {
+      SCOPED_TRACE(architecture);
+      TinyModel tiny;
+      tiny.architecture = architecture;
+      tiny.experts = 8;
+      tiny.experts_used = 3;
+      tiny.formats = {format};
+      expect_like_reference(tiny, kMaxFloatRmse);
+    }
+  }
+}
+
 TEST(Formats, OfSmallBlocksRunAtOddWidths) {
   for (const FormatInfo& format : weight_formats()) {
     TinyModel tiny;

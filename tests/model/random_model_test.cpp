@@ -59,6 +59,29 @@ TEST(RandomModel, RunsInEveryFormatWithSaneLogits) {
   }
 }
 
+TEST(RandomModel, OfExpertsRunsWithTheCountsOfItsShape) {
+  const TempFolder folder;
+  const std::string path = folder.path("m.gguf");
+  for (const char* format : {"q4_k_m", "bf16", "iq4_nl"}) {
+    SCOPED_TRACE(format);
+    write_random_model(System::real(), path, "tiny-moe", format);
+    const auto model = Model::load(path, {});
+    // Layers of attention 4 x 64 x 256 and 2 x 2 x 64 x 256, router, experts 3 x 256 x 256.
+    const uint64_t layer = 196608 + 8 * 256;
+    const uint64_t matrices = 2 * layer + 512 * 256;
+    const uint64_t norms = 2 * (2 * 256 + 2 * 64) + 256;
+    EXPECT_EQ(model->num_parameters(), matrices + norms + 2 * 8 * 196608);
+    const StepWork work = model->step_work();
+    EXPECT_EQ(work.token_multiplications + work.output_multiplications, matrices + 2 * 2 * 196608);
+    Session session(Engine::create(model));
+    session.append(make_tokens(5, 1, 512));
+    double square = 0;
+    for (const float logit : session.logits()) square += double(logit) * logit / 512;
+    EXPECT_GT(std::sqrt(square), 0.5);
+    EXPECT_LT(std::sqrt(square), 8.0);
+  }
+}
+
 TEST(RandomModel, DependsOnNothingButShapeFormatAndSeed) {
   const TempFolder folder;
   const auto bytes = [&](const char* format, uint64_t seed) {

@@ -1,4 +1,4 @@
-// moe_route, moe_linear, sigmoid_gate: mixtures of experts, token after token.
+// moe_route, moe_linear, sigmoid_gate: mixtures of experts.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -40,6 +40,11 @@ std::vector<double> softmax(const Matrix& logits, Eigen::Index t,
   for (double& weight : weights) weight /= sum;
   return weights;
 }
+
+/// An expert is the j-th that row t chose.
+struct Choice {
+  Eigen::Index t, j;
+};
 
 }  // namespace
 
@@ -105,24 +110,29 @@ void run_moe_linear(StepRun& step, const tenon_op& op) {
   const uint64_t rows = step.slot(op.inputs[2]).rows / moe.experts;
   const Eigen::Index used = routes.cols() / 2;
   const bool parts = in.cols() != depth;
-  if (moe.sum == 1) out.setZero();
+  std::vector<std::vector<Choice>> choices(moe.experts);
   for (Eigen::Index t = 0; t < out.rows(); ++t) {
     for (Eigen::Index j = 0; j < used; ++j) {
-      const uint64_t first = expert_number(routes(t, j), moe.experts) * rows;
-      const ConstVector x(in.row(t).data() + (parts ? j * depth : 0), depth);
-      const double weight = routes(t, used + j);
-      step.for_each(rows, static_cast<uint64_t>(depth), [&](uint64_t n, double* row) noexcept {
-        step.weight_row(op.inputs[2], first + n, row);
+      choices[expert_number(routes(t, j), moe.experts)].push_back({t, j});
+    }
+  }
+  if (moe.sum == 1) out.setZero();
+  step.for_each(rows, static_cast<uint64_t>(depth), [&](uint64_t n, double* row) noexcept {
+    const auto column = static_cast<Eigen::Index>(n);
+    for (uint64_t expert = 0; expert < moe.experts; ++expert) {
+      if (choices[expert].empty()) continue;
+      step.weight_row(op.inputs[2], expert * rows + n, row);
+      for (const auto& [t, j] : choices[expert]) {
+        const ConstVector x(in.row(t).data() + (parts ? j * depth : 0), depth);
         const double y = x.dot(ConstVector(row, depth));
-        const auto column = static_cast<Eigen::Index>(n);
         if (moe.sum == 1) {
-          out(t, column) += weight * y;
+          out(t, column) += routes(t, used + j) * y;
         } else {
           out(t, j * static_cast<Eigen::Index>(rows) + column) = y;
         }
-      });
+      }
     }
-  }
+  });
 }
 
 void run_sigmoid_gate(StepRun& step, const tenon_op& op) {
