@@ -38,17 +38,18 @@ Candidate generate(tenon::Session& session, const tenon::Sampler& from, tenon::E
   const uint64_t room = session.context() - session.position();
   // With no room at all the first draw tells both numbers of the limit.
   const uint64_t limit = max_tokens != 0 ? max_tokens : std::max<uint64_t>(room, 1);
-  if (sampler.grammar() != nullptr) sampler.grammar()->set_token_limit(std::min(limit, room));
+  sampler.set_token_limit(std::min(limit, room));
   Candidate made;
   for (uint64_t i = 1; i <= limit && made.finish == tenon::Finish::None; ++i) {
+    ends.tokens_left = limit - (i - 1);
     tenon::Session::Piece piece = session.next_piece(sampler, ends);
     if (i == limit && piece.finish == tenon::Finish::None) {
       piece = {piece.token, tenon::Finish::MaxTokens, session.last_text(piece.text)};
     }
-    made.tokens.push_back(piece.token);
+    if (piece.token >= 0) made.tokens.push_back(piece.token);
     made.text += piece.text;
     made.finish = piece.finish;
-    if (!session.has_drawn_logits()) continue;  // a grammar left no choice
+    if (piece.token < 0 || !session.has_drawn_logits()) continue;  // a grammar left no choice
     float logprob = 0;
     tenon::logprobs_of(session.drawn_logits(), {&piece.token, 1}, {&logprob, 1}, {}, {});
     made.logprob += logprob;

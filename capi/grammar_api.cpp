@@ -56,9 +56,9 @@ tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler, const tenon_gramm
 
 tenon_status tenon_sampler_set_token_limit(tenon_sampler* sampler, uint64_t tokens) {
   return fence([&] {
-    tenon::GrammarMatcher* const matcher = checked(sampler).sampler.grammar();
-    if (matcher == nullptr) tenon::fail(tenon::Code::State, "the sampler has no grammar");
-    matcher->set_token_limit(tokens);
+    tenon_sampler& limited = checked(sampler);
+    limited.sampler.set_token_limit(tokens);
+    limited.ends.tokens_left = tokens == 0 ? UINT64_MAX : tokens;
   });
 }
 

@@ -90,6 +90,11 @@ constexpr std::array kTable = {
           "A metadata value in place of the file's: key=type:value, type int, float, bool or str."),
     blank(TENON_SCOPE_SAMPLER, TENON_OPTION_STRING_LIST, "stop",
           "Generation ends before this text, of which nothing is handed out."),
+    blank(TENON_SCOPE_SAMPLER, TENON_OPTION_STRING_LIST, "banned_strings",
+          "This text is never generated: another way is taken from where it would begin. At most 1000 "
+          "texts of 128 bytes."),
+    boolean(TENON_SCOPE_SAMPLER, "banned_ignore_case",
+            "banned_strings are meant in capital and small letters alike (of ASCII)."),
     integer(TENON_SCOPE_SESSION, "context", 0, kMaxContext, 0,
             "Most tokens that the session holds; 0: what the model was trained for, at most 8192."),
     text(TENON_SCOPE_SESSION, "salt", "", "",

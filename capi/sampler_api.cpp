@@ -21,12 +21,18 @@ constexpr size_t kMaxStopTokens = 1000;
 tenon_sampler::tenon_sampler(OptionSet initial) : options(std::move(initial)) {
   const std::vector<std::string> texts = options.strings("stop");
   if (!texts.empty()) ends.stops = std::make_shared<const tenon::StopStrings>(texts);
+  const std::vector<std::string> banned = options.strings("banned_strings");
+  if (!banned.empty()) {
+    ends.banned =
+        std::make_shared<const tenon::BannedTexts>(banned, options.boolean("banned_ignore_case"));
+  }
   reset();
 }
 
 void tenon_sampler::reset() {
   sampler.reset();
   ends.stop_tokens.clear();
+  ends.tokens_left = UINT64_MAX;
   options.for_each_number(TENON_SCOPE_SAMPLER,
                           [this](const tenon_option& option, int64_t integer, double real) {
                             if (option.type == TENON_OPTION_INT) sampler.set(option.name, integer);
@@ -120,4 +126,8 @@ tenon_status tenon_sampler_sample(tenon_sampler* sampler, const float* logits, s
     out = checked(sampler).sampler.sample(array_in(logits, count, "logits"),
                                           array_in(history, history_length, "history"), position);
   });
+}
+
+tenon_status tenon_sampler_roll_back(tenon_sampler* sampler, size_t num_draws) {
+  return fence([&] { checked(sampler).sampler.roll_back(num_draws); });
 }

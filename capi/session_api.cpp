@@ -24,14 +24,24 @@ class Draws {
         ends_(given == nullptr ? no_rules_ : given->ends) {
     ends_.min_tokens = static_cast<uint64_t>(sampler_.values().integer("min_tokens"));
   }
+  ~Draws() {
+    if (is_limited_) ends_.tokens_left = UINT64_MAX;
+  }
   Draws(const Draws&) = delete;
   Draws& operator=(const Draws&) = delete;
 
-  [[nodiscard]] tenon::Sampler& sampler() const { return sampler_; }
+  /// So many tokens follow at most.
+  void limit(uint64_t tokens, uint64_t room) {
+    sampler_.set_token_limit(std::min(tokens, room));
+    ends_.tokens_left = tokens;
+    is_limited_ = true;
+  }
 
   /// One step of generation; the last one allowed shows what is held back.
   tenon_piece next(bool is_last = false) {
     tenon::Session::Piece drawn = session_.next_piece(sampler_, ends_);
+    // A limit that is used up counts no longer.
+    if (ends_.tokens_left != UINT64_MAX && --ends_.tokens_left == 0) ends_.tokens_left = UINT64_MAX;
     if (is_last && drawn.finish == tenon::Finish::None) {
       drawn.finish = tenon::Finish::MaxTokens;
       drawn.text = session_.last_text(drawn.text);
@@ -50,11 +60,13 @@ class Draws {
   tenon::Sampler& sampler_;
   tenon::EndRules no_rules_;
   tenon::EndRules& ends_;
+  bool is_limited_ = false;
 };
 
 static_assert(static_cast<int32_t>(tenon::Finish::End) == TENON_FINISH_END);
 static_assert(static_cast<int32_t>(tenon::Finish::MaxTokens) == TENON_FINISH_MAX_TOKENS);
 static_assert(static_cast<int32_t>(tenon::Finish::Stop) == TENON_FINISH_STOP);
+static_assert(static_cast<int32_t>(tenon::Finish::Banned) == TENON_FINISH_BANNED);
 
 std::string path_in(const char* path) { return std::string(name_in(path, "path")); }
 
@@ -141,9 +153,7 @@ tenon_status tenon_session_generate(tenon_session* session, tenon_sampler* sampl
     const uint64_t room = call->session->context() - call->session->position();
     // With no room at all the first draw tells both numbers of the limit.
     const uint64_t limit = max_tokens != 0 ? max_tokens : std::max<uint64_t>(room, 1);
-    if (tenon::GrammarMatcher* grammar = draws.sampler().grammar(); grammar != nullptr) {
-      grammar->set_token_limit(std::min(limit, room));
-    }
+    draws.limit(limit, room);
     for (uint64_t i = 1; i <= limit; ++i) {
       const tenon_piece piece = draws.next(i == limit);
       const bool stop =

@@ -169,7 +169,7 @@ void answer(const tenon::Chat& chat, tenon::Session& session, Conversation& conv
   answering = session.get();
   try {
     for (const tenon::Piece& piece : session.generate(sampler, flags.max_tokens)) {
-      reply.push(piece.token, show);
+      if (piece.token != TENON_NO_TOKEN) reply.push(piece.token, show);
     }
   } catch (const tenon::Error& error) {
     answering = nullptr;

@@ -12,6 +12,9 @@ std::string flag_name(std::string_view key) {
   return name;
 }
 
+/// A shorter flag for the same, or "".
+std::string short_flag(std::string_view key) { return key == "banned_strings" ? ",--ban" : ""; }
+
 /// "(default 0.8, 0..100)"
 std::string range_text(const tenon_option& option) {
   std::ostringstream text;
@@ -61,7 +64,8 @@ void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
       app.add_flag(name, flag.is_set, (option.int_default == 0 ? "" : "Not: ") + doc)->group(group);
       continue;
     }
-    CLI::Option* added = app.add_option(flag_name(option.name), flag.texts, doc)
+    const std::string names = flag_name(option.name) + short_flag(option.name);
+    CLI::Option* added = app.add_option(names, flag.texts, doc)
                              ->group(group)
                              ->type_name(value_name(option.type))
                              ->expected(1)

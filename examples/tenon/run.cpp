@@ -56,7 +56,9 @@ void set_grammar(tenon::Sampler& sampler, const tenon::Model& model, const RunFl
 void stream(tenon::Session& session, const tenon::Model& model, const RunFlags& flags) {
   tenon::Sampler sampler(tenon::SamplerOptions{.extra = flags.sampler_options.values()});
   set_grammar(sampler, model, flags);
+  bool all_banned = false;
   for (const tenon::Piece& piece : session.generate(sampler, flags.max_tokens)) {
+    all_banned = piece.finish == TENON_FINISH_BANNED;
     if (piece.text.empty()) continue;
     print(piece.text);
     flush();
@@ -64,6 +66,7 @@ void stream(tenon::Session& session, const tenon::Model& model, const RunFlags& 
   // Exactly the text goes into a file or a pipe; a terminal gets its prompt on a new line.
   if (stdout_is_terminal()) print("\n");
   flush();
+  if (all_banned) std::fputs("tenon: ended early: all that could follow is banned\n", stderr);
 }
 
 void run(const RunFlags& flags) {

@@ -163,7 +163,7 @@ class Chat {
     constrain(sampler, conversation);
     advance(session, encode(conversation));
     for (const Piece& piece : session.generate(sampler, options.max_tokens)) {
-      reading.push(piece.token, on_delta);
+      if (piece.token != TENON_NO_TOKEN) reading.push(piece.token, on_delta);
     }
     reading.finish(on_delta);
     return reading.message();

@@ -74,6 +74,9 @@ struct SamplerOptions {
   std::optional<double> presence_penalty{};
   std::optional<double> frequency_penalty{};
   std::optional<int64_t> seed{};
+  std::vector<std::string> stop{};            ///< texts that end an answer
+  std::vector<std::string> banned_strings{};  ///< texts that are never generated
+  std::optional<bool> banned_ignore_case{};
   ExtraOptions extra{};
 };
 
@@ -93,12 +96,8 @@ class Options {
     set("vocabulary_only", from.vocabulary_only);
     set("inspect", from.inspect);
     set("check_weights", from.check_weights);
-    for (const std::string& path : from.plugins) {
-      check(tenon_options_add_string(get(), "plugin", path.data(), path.size()));
-    }
-    for (const std::string& text : from.overrides) {
-      check(tenon_options_add_string(get(), "override", text.data(), text.size()));
-    }
+    for (const std::string& path : from.plugins) add("plugin", path);
+    for (const std::string& text : from.overrides) add("override", text);
     parse(from.extra);
   }
   explicit Options(const SessionOptions& from) : Options() {
@@ -131,6 +130,9 @@ class Options {
     set("presence_penalty", from.presence_penalty);
     set("frequency_penalty", from.frequency_penalty);
     set("seed", from.seed);
+    for (const std::string& text : from.stop) add("stop", text);
+    for (const std::string& text : from.banned_strings) add("banned_strings", text);
+    set("banned_ignore_case", from.banned_ignore_case);
     parse(from.extra);
   }
 
@@ -141,6 +143,10 @@ class Options {
     check(tenon_options_set_string(get(), key, value.data(), value.size()));
   }
   void set(const char* key, const char* value) { set(key, std::string_view(value)); }
+  /// One more value of a list.
+  void add(const char* key, std::string_view value) {
+    check(tenon_options_add_string(get(), key, value.data(), value.size()));
+  }
   /// Sets nothing when there is no value.
   template <typename T>
   void set(const char* key, const std::optional<T>& value) {

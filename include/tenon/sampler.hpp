@@ -54,7 +54,8 @@ class Sampler {
     has_grammar_ = false;
   }
   [[nodiscard]] bool has_grammar() const noexcept { return has_grammar_; }
-  /// With a grammar: how many tokens may still be drawn; the text is complete before that.
+  /// How many tokens may still be drawn: a grammar's text is complete before that, and nobody looks
+  /// further ahead for banned strings.
   void set_token_limit(uint64_t tokens) { check(tenon_sampler_set_token_limit(get(), tokens)); }
   /// Parameters, biases, breakers and stop tokens as they were created; a grammar from its beginning.
   void reset() { check(tenon_sampler_reset(get())); }
@@ -67,6 +68,9 @@ class Sampler {
                                position, &token));
     return token;
   }
+
+  /// Takes the last draws back, at most 256, for loops that draw by themselves.
+  void roll_back(size_t num_draws) { check(tenon_sampler_roll_back(get(), num_draws)); }
 
   [[nodiscard]] tenon_sampler* get() const noexcept { return handle_.get(); }
 

@@ -23,7 +23,7 @@ namespace tenon {
 inline namespace v1 {
 
 /// One generated token and the text it completes: whole UTF-8 characters, possibly none. The text
-/// is valid until the next piece.
+/// is valid until the next piece. A last piece may be without a token (TENON_FINISH_BANNED).
 struct Piece {
   std::string_view text{};
   Token token = TENON_NO_TOKEN;
@@ -78,7 +78,7 @@ class Generation {
 
   [[nodiscard]] Iterator begin() {
     Sampler* const sampler = own_ ? &*own_ : sampler_;
-    if (sampler != nullptr && sampler->has_grammar()) sampler->set_token_limit(left_);
+    if (sampler != nullptr) sampler->set_token_limit(left_);
     advance();
     return Iterator(this);
   }

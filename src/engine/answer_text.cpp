@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/utf8_codec.h"
+
 namespace tenon {
 
 AnswerText::AnswerText(const Tokenizer& tokenizer) : tokenizer_(&tokenizer), decoder_(tokenizer) {}
@@ -10,6 +12,7 @@ void AnswerText::restart(uint64_t position) {
   decoder_ = StreamDecoder(*tokenizer_);
   position_ = position;
   stream_.restart(nullptr);
+  watch_.restart(nullptr);
   num_generated_ = 0;
 }
 
@@ -45,6 +48,12 @@ AnswerText::Shown AnswerText::push(Token token, const EndRules& rules) {
     shown.finish = Finish::End;
     // An end token has no text of its own; what is left is a character that will never be whole.
     if (shown.text.empty()) shown.text = decoder_.finish();
+  }
+  if (watch_.texts() != rules.banned) watch_.restart(rules.banned);
+  if (rules.banned != nullptr) {
+    if (!shown.text.empty()) shown.first_character = utf8_unit(shown.text).size;
+    shown.banned_from = watch_.push(shown.text);
+    if (shown.banned_from) return shown;
   }
   const auto& stops = may_end ? rules.stops : nullptr;
   if (stream_.stops() != stops) stream_.restart(stops);

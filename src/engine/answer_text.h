@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sampler/banned_texts.h"
 #include "sampler/stop_strings.h"
 #include "text/stream_decoder.h"
 #include "text/tokenizer.h"
@@ -16,14 +18,17 @@
 namespace tenon {
 
 /// How a generation came to its end; the numbers are those of the C interface.
-enum class Finish : int32_t { None = 0, End = 1, MaxTokens = 2, Stop = 3 };
+enum class Finish : int32_t { None = 0, End = 1, MaxTokens = 2, Stop = 3, Banned = 4 };
 
-/// What ends an answer besides its length.
+/// What ends an answer, and what may not be in it.
 struct EndRules {
-  std::shared_ptr<const StopStrings> stops;  ///< null: none
-  std::vector<Token> stop_tokens;            ///< ascending
-  uint64_t min_tokens = 0;                   ///< nothing ends it before
-  bool ignore_end = false;                   ///< an end token is one like any other
+  std::shared_ptr<const StopStrings> stops;   ///< null: none
+  std::vector<Token> stop_tokens;             ///< ascending
+  uint64_t min_tokens = 0;                    ///< nothing ends it before
+  bool ignore_end = false;                    ///< an end token is one like any other
+  std::shared_ptr<const BannedTexts> banned;  ///< null: none; HeldTokens keeps to it
+  /// Nobody looks further ahead for banned texts: session calls only, a generation has its limit.
+  uint64_t tokens_left = UINT64_MAX;
 };
 
 /// The answer at the end of a session's text. One thread at a time.
@@ -46,6 +51,9 @@ class AnswerText {
   struct Shown {
     std::string_view text;  ///< whole characters, and nothing of a stop; valid until the next call
     Finish finish = Finish::None;
+    /// Where a banned text begins, in bytes of the answer: the token may not stay.
+    std::optional<uint64_t> banned_from{};
+    uint64_t first_character = 0;  ///< bytes of the first one that the token completes, if any
   };
   /// The next token of the answer.
   Shown push(Token token, const EndRules& rules);
@@ -56,11 +64,16 @@ class AnswerText {
   std::string_view take_held() { return stream_.finish(); }
 
   [[nodiscard]] uint64_t num_generated() const { return num_generated_; }
+  /// With banned texts: the answer as far as its characters are whole.
+  [[nodiscard]] const BanWatch& watch() const { return watch_; }
+  /// The last token ended within a character.
+  [[nodiscard]] bool is_in_character() const { return decoder_.holds_partial(); }
 
  private:
   const Tokenizer* tokenizer_;
   StreamDecoder decoder_;
   StopStream stream_;
+  BanWatch watch_;
   uint64_t position_ = 0;       // tokens of the text that the decoder has seen
   uint64_t num_generated_ = 0;  // since the text last changed otherwise
   std::string tail_;

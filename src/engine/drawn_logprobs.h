@@ -42,6 +42,14 @@ class DrawnLogprobs {
     kept_top_logprobs_.insert(kept_top_logprobs_.end(), top_logprobs_.begin(), top_logprobs_.end());
   }
 
+  /// The tokens from number `index` on were taken back.
+  void take_back(uint64_t index) {
+    if (!wanted_) return;
+    kept_.resize(index);
+    kept_tops_.resize(index * num_top_);
+    kept_top_logprobs_.resize(index * num_top_);
+  }
+
   /// Those of token number `index`; top_tokens and top_logprobs [at most num_top]. Throws State
   /// when they were not asked for, Argument for more than were.
   void get(uint64_t index, float& logprob, std::span<Token> top_tokens,

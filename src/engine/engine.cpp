@@ -337,6 +337,11 @@ Engine::Fetched Engine::fetch(Generation& generation) {
     fetched.ended = true;
     fetched.finish = generation.finish;
     fetched.failure = generation.failure;
+    if (std::exchange(generation.has_tail, false)) {
+      const uint64_t begin = generation.text_ends.empty() ? 0 : generation.text_ends.back();
+      generation.piece.assign(generation.text, begin);
+      fetched.text = generation.piece;
+    }
   }
   return fetched;
 }

@@ -163,6 +163,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
     uint32_t num_outputs;
     uint32_t first_output;  // in the step
     Token drawn;
+    HeldTokens::Drawn outcome;  // with banned texts
     std::exception_ptr failure;
   };
   /// A thread that sleeps and could drive.
@@ -197,6 +198,9 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   void settle();
   void settle_slice(Slice& slice, bool stopped);
   void take_token(Generation& generation, Token token);
+  void take_held(Generation& generation, HeldTokens::Drawn outcome);
+  void hand_out(Generation& generation, Token token, AnswerText::Shown shown);
+  void go_on(Generation& generation, bool has_new);
   void share_blocks(Request& request, uint64_t cached_before);
   void end(Request& request, std::exception_ptr failure) noexcept;
 

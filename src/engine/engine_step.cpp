@@ -64,7 +64,8 @@ void Engine::fill_step(uint64_t now_ns) {
   for (const Pick& pick : picks) {
     auto& request = static_cast<Request&>(*pick.work);
     const uint32_t outputs = request.num_outputs(pick.num_tokens);
-    slices_.push_back({&request, pick.num_tokens, outputs, builder_->num_outputs(), 0, nullptr});
+    slices_.push_back({&request, pick.num_tokens, outputs, builder_->num_outputs(), 0,
+                       HeldTokens::Drawn::Taken, nullptr});
     builder_->add(*request.sequence, pick.num_tokens, outputs);
     request.in_step = true;
     if (request.control != nullptr) request.control->in_step.store(1);
@@ -124,8 +125,15 @@ void Engine::draw(Slice& slice) noexcept {
         reinterpret_cast<const float*>(logits_.data()) + slice.first_output * vocab_, vocab_);
     check_finite(row);
     const Sequence& sequence = *generation.sequence;
+    const EndRules& ends = generation.options.ends;
+    if (ends.banned != nullptr) {
+      slice.outcome = generation.held.draw(row, sequence.tokens(), generation.tokens_left,
+                                           generation.sampler, generation.answer, ends);
+      if (slice.outcome != HeldTokens::Drawn::Taken) return;
+      return generation.logprobs.note(row, generation.held.back().token);
+    }
     slice.drawn = generation.sampler.sample(row, sequence.tokens(), sequence.size(),
-                                            generation.answer.forbidden(generation.options.ends));
+                                            generation.answer.forbidden(ends));
     generation.logprobs.note(row, slice.drawn);
   } catch (...) {
     slice.failure = std::current_exception();
@@ -205,7 +213,9 @@ void Engine::settle_slice(Slice& slice, bool stopped) {
     if (index_ != nullptr) share_blocks(request, before);
     if (request.num_left > 0) return;
     if (request.generation == nullptr) return end(request, nullptr);
-    take_token(*request.generation, slice.drawn);
+    Generation& generation = *request.generation;
+    if (generation.options.ends.banned != nullptr) return take_held(generation, slice.outcome);
+    take_token(generation, slice.drawn);
   } catch (...) {
     end(request, std::current_exception());
   }
@@ -236,13 +246,44 @@ void Engine::share_blocks(Request& request, uint64_t cached_before) {
 
 void Engine::take_token(Generation& generation, Token token) {
   generation.sequence->append({&token, 1});
-  AnswerText::Shown shown = generation.answer.push(token, generation.options.ends);
+  const AnswerText::Shown shown = generation.answer.push(token, generation.options.ends);
+  generation.logprobs.keep();
+  hand_out(generation, token, shown);
+  go_on(generation, true);
+}
+
+void Engine::take_held(Generation& generation, HeldTokens::Drawn outcome) {
+  HeldTokens& held = generation.held;
+  Sequence& sequence = *generation.sequence;
+  if (outcome == HeldTokens::Drawn::Taken) {
+    sequence.append({&held.back().token, 1});
+    generation.logprobs.keep();
+  } else {
+    sequence.truncate(held.end());
+    generation.logprobs.take_back(generation.tokens.size() + held.size());
+  }
+  const bool any = held.num_released() > 0;
+  for (; held.num_released() > 0; held.pop_front()) {
+    AnswerText::Shown shown{held.front().text, held.front().finish};
+    if (shown.finish == Finish::Banned) shown.text = generation.answer.with_held(shown.text);
+    hand_out(generation, held.front().token, shown);
+  }
+  if (outcome == HeldTokens::Drawn::Exhausted && generation.finish == Finish::None) {
+    generation.finish = Finish::Banned;
+    generation.text.append(generation.answer.take_held());
+    // When the last token has been fetched, text held back for a stop comes by itself.
+    generation.has_tail = generation.num_fetched == generation.tokens.size();
+    if (!generation.has_tail) generation.text_ends.back() = generation.text.size();
+  }
+  go_on(generation, any);
+}
+
+void Engine::hand_out(Generation& generation, Token token, AnswerText::Shown shown) {
   if (--generation.tokens_left == 0 && shown.finish == Finish::None) {
     shown = {generation.answer.with_held(shown.text), Finish::MaxTokens};
   }
   generation.text.append(shown.text);
   generation.text_ends.push_back(generation.text.size());
-  generation.logprobs.keep();
   generation.tokens.push_back(token);
   generation.finish = shown.finish;
   const uint64_t now = system_.now_ns();
@@ -254,9 +295,16 @@ void Engine::take_token(Generation& generation, Token token) {
   }
   generation.latest_token_ns = now;
   ++metrics_.generated_tokens_total;
+}
+
+void Engine::go_on(Generation& generation, bool has_new) {
   if (generation.finish != Finish::None) return end(generation, nullptr);
-  generation.end = generation.sequence->size();
-  generation.num_left = 1;
+  Sequence& sequence = *generation.sequence;
+  // Behind tokens taken back the logits of the last one are wanted once more.
+  if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
+  generation.end = sequence.size();
+  generation.num_left = sequence.num_pending();
+  if (!has_new) return;
   generation.control->wake.post();
   if (generation.options.notify != nullptr) to_tell_.push_back(generation.self);
 }
@@ -265,6 +313,12 @@ void Engine::end(Request& request, std::exception_ptr failure) noexcept {
   scheduler_.remove(request);
   request.failure = std::move(failure);
   request.ended = true;
+  if (request.generation != nullptr && !request.generation->held.is_fresh()) {
+    // What nobody was to see yet is no part of the text.
+    HeldTokens& held = request.generation->held;
+    request.sequence->truncate(std::min(request.sequence->size(), held.begin()));
+    held.drop(request.generation->answer);
+  }
   if (request.control != nullptr) {
     idle_.add(request.control->idle);
     request.control->wake.post();

@@ -52,9 +52,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
   text.reserve(reserved * kReservedText);
   logprobs.reserve(reserved);
   options.ends.min_tokens = static_cast<uint64_t>(sampler.values().integer("min_tokens"));
-  if (GrammarMatcher* grammar = sampler.grammar(); grammar != nullptr) {
-    grammar->set_token_limit(tokens_left);
-  }
+  sampler.set_token_limit(tokens_left);
 }
 
 }  // namespace tenon

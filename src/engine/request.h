@@ -12,6 +12,7 @@
 #include "base/wake.h"
 #include "engine/answer_text.h"
 #include "engine/drawn_logprobs.h"
+#include "engine/held_tokens.h"
 #include "engine/idle_sequences.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
@@ -102,11 +103,13 @@ class Generation : public Request {
   std::shared_ptr<CallControl> call;
   Sampler sampler;
   AnswerText& answer;
-  std::vector<Token> tokens;        ///< drawn so far
+  HeldTokens held;                  ///< with banned texts: drawn, and behind `tokens`
+  std::vector<Token> tokens;        ///< drawn so far, and not to be taken back
   std::string text;                 ///< of all of them, as it may be shown
   std::vector<uint64_t> text_ends;  ///< [tokens] where in it the piece of each ends
   DrawnLogprobs logprobs;
   std::string piece;                ///< the text fetched last
+  bool has_tail = false;            ///< text behind the last token is still to be fetched
   uint64_t num_fetched = 0;   ///< of these
   uint64_t tokens_left = 0;
   Finish finish = Finish::None;

@@ -144,11 +144,82 @@ Token Session::next(Sampler& sampler, std::span<const Token> forbidden) {
 }
 
 Session::Piece Session::next_piece(Sampler& sampler, const EndRules& rules) {
-  const Use use(*this);
-  answer_.follow(sequence_.tokens());
-  const Token token = draw(sampler, answer_.forbidden(rules));
-  const AnswerText::Shown shown = answer_.push(token, rules);
-  return {token, shown.finish, shown.text};
+  const Use use(*this, Use::Held::Keep);
+  if (rules.banned == nullptr) {
+    drop_held();
+    answer_.follow(sequence_.tokens());
+    const Token token = draw(sampler, answer_.forbidden(rules));
+    const AnswerText::Shown shown = answer_.push(token, rules);
+    return {token, shown.finish, shown.text};
+  }
+  if (held_for_ != rules.banned || held_version_ != sampler.version()) drop_held();
+  held_for_ = rules.banned;
+  if (held_.size() == 0) answer_.follow(sequence_.tokens());
+  // For the time of this call the sampler goes to the end of what is drawn.
+  held_.draw_again(sampler);
+  try {
+    while (!draw_ahead(sampler, rules)) {
+    }
+  } catch (...) {
+    sampler.roll_back(held_.size());
+    held_version_ = sampler.version();
+    throw;
+  }
+  sampler.roll_back(held_.size() - std::min<size_t>(held_.size(), 1));
+  held_version_ = sampler.version();
+  return hand_out();
+}
+
+bool Session::draw_ahead(Sampler& sampler, const EndRules& rules) {
+  const uint64_t left = std::max<uint64_t>(rules.tokens_left, 1);
+  const uint64_t room = std::min<uint64_t>(left, sequence_.context() - position());
+  if (held_.size() >= room) held_.release_all();
+  if (held_.num_released() > 0) return true;
+  check_room();
+  check_cancelled();
+  HeldTokens::Drawn drawn;
+  if (const auto forced = sampler.forced(held_.forbidden(answer_, rules))) {
+    drawn = held_.push(*forced, false, sequence_.size(), room, sampler, answer_, rules);
+  } else {
+    require_logits();
+    drawn = held_.draw({logits_row(), vocab()}, sequence_.tokens(), room, sampler, answer_, rules);
+  }
+  if (drawn != HeldTokens::Drawn::Taken) {
+    cut(held_.end());
+    return drawn == HeldTokens::Drawn::Exhausted;
+  }
+  try {
+    sequence_.append({&held_.back().token, 1});
+  } catch (...) {
+    held_.pop(sampler, answer_);
+    throw;
+  }
+  last_is_generated_ = true;
+  return held_.num_released() > 0;
+}
+
+Session::Piece Session::hand_out() {
+  last_is_drawn_ = false;
+  if (held_.size() == 0) return {-1, Finish::Banned, answer_.take_held()};
+  const HeldTokens::Entry& front = held_.front();
+  held_text_.assign(front.text);
+  Piece piece{front.token, front.finish, held_text_};
+  if (piece.finish == Finish::Banned) piece.text = answer_.with_held(held_text_);
+  last_is_drawn_ = front.was_drawn;
+  held_.pop_front();
+  return piece;
+}
+
+void Session::cut(uint64_t size) {
+  if (logits_position_ != kNoLogits && size < logits_position_) logits_position_ = kNoLogits;
+  engine_->with_sequence(*control_, [&] { sequence_.truncate(size); });
+}
+
+void Session::drop_held() {
+  last_is_drawn_ = false;
+  if (held_.is_fresh()) return;
+  cut(position());
+  held_.drop(answer_);
 }
 
 std::string_view Session::take_held() {
@@ -156,10 +227,13 @@ std::string_view Session::take_held() {
   return answer_.take_held();
 }
 
+void Session::check_room() const {
+  if (sequence_.size() < sequence_.context()) return;
+  fail(Code::Limit, "tokens {} > context {}", sequence_.size() + 1, sequence_.context());
+}
+
 Token Session::draw(Sampler& sampler, std::span<const Token> forbidden) {
-  if (sequence_.size() >= sequence_.context()) {
-    fail(Code::Limit, "tokens {} > context {}", sequence_.size() + 1, sequence_.context());
-  }
+  check_room();
   // Where a grammar leaves no choice, tokens gather and are computed in one slice before a draw.
   if (const auto token = sequence_.size() > 0 ? sampler.forced(forbidden) : std::nullopt) {
     check_cancelled();
@@ -176,9 +250,19 @@ Token Session::draw(Sampler& sampler, std::span<const Token> forbidden) {
 }
 
 std::span<const float> Session::drawn_logits() {
-  const Use use(*this);
+  const Use use(*this, Use::Held::Keep);
   if (!has_drawn_logits()) {
     fail(Code::State, "session: the last token was not drawn, or its logits are gone");
+  }
+  if (!has_logits_of(position())) {
+    // Those of tokens drawn ahead are in their place: they are computed once more.
+    const uint64_t end = position() - 1;
+    engine_->with_sequence(*control_, [&] {
+      if (sequence_.cached() >= end) sequence_.forget_cached(end - 1);
+    });
+    compute(end, end, Outputs::Last, logits_row());
+    check_finite({logits_row(), vocab()});
+    logits_position_ = end;
   }
   return {logits_row(), vocab()};
 }
@@ -238,6 +322,7 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
     fail(Code::Limit, "tokens {} > context {}", sequence_.size() + 1, sequence_.context());
   }
   answer_.follow(sequence_.tokens());
+  last_is_drawn_ = false;
   auto generation =
       std::make_shared<Generation>(sequence_, answer_, control_, sampler, options, vocab());
   logits_position_ = kNoLogits;
@@ -274,8 +359,7 @@ void Session::rewind(uint64_t position) {
          sequence_.size());
   }
   if (position < sequence_.size()) last_is_generated_ = false;
-  if (logits_position_ != kNoLogits && position < logits_position_) logits_position_ = kNoLogits;
-  engine_->with_sequence(*control_, [&] { sequence_.truncate(position); });
+  cut(position);
   answer_.restart(position);
 }
 

@@ -13,6 +13,7 @@
 #include "base/byte_source.h"
 #include "engine/answer_text.h"
 #include "engine/engine.h"
+#include "engine/held_tokens.h"
 #include "engine/sequence.h"
 #include "engine/snapshot.h"
 #include "sampler/sampler.h"
@@ -68,9 +69,11 @@ class Session {
   /// Sampler::sample.
   ///   forbidden  tokens that may not be drawn this time
   Token next(Sampler& sampler, std::span<const Token> forbidden = {});
-  /// next() as an answer that ends by rules. Its text is valid until the next call.
+  /// next() as an answer that ends by rules. Its text is valid until the next call. With banned
+  /// texts, tokens are drawn further ahead than they are handed out: the session's text has those
+  /// that were handed out, and the sampler stands behind them when the call returns.
   struct Piece {
-    Token token = 0;
+    Token token = 0;  ///< negative: there is none, all that could come is banned
     Finish finish = Finish::None;
     std::string_view text;
   };
@@ -83,8 +86,7 @@ class Session {
   /// State when the last token was not drawn by next().
   std::span<const float> drawn_logits();
   [[nodiscard]] bool has_drawn_logits() const {
-    return last_is_generated_ && logits_position_ != kNoLogits &&
-           logits_position_ + 1 == sequence_.size();
+    return last_is_drawn_ || (last_is_generated_ && has_logits_of(position()));
   }
 
   /// The logits behind the last token, [vocab] f32; valid until the next call. Throws State when
@@ -121,10 +123,12 @@ class Session {
   void cancel() noexcept;
 
   /// Tokens in the text, queued ones included.
-  [[nodiscard]] uint64_t position() const { return sequence_.size(); }
+  [[nodiscard]] uint64_t position() const { return sequence_.size() - held_.size(); }
   [[nodiscard]] uint32_t context() const { return sequence_.context(); }
   /// Valid until the next call that appends or rewinds.
-  [[nodiscard]] std::span<const Token> tokens() const { return sequence_.tokens(); }
+  [[nodiscard]] std::span<const Token> tokens() const {
+    return sequence_.tokens().first(position());
+  }
   /// A call or a generation is under way: nothing but cancel() may be called.
   [[nodiscard]] bool in_use() const { return control_->in_use.load(std::memory_order_acquire); }
   [[nodiscard]] const SessionOptions& options() const { return options_; }
@@ -139,6 +143,16 @@ class Session {
   [[nodiscard]] std::unique_ptr<Session> empty_like() const;
   SnapshotHeader snapshot_header();
   Token draw(Sampler& sampler, std::span<const Token> forbidden);
+  /// One token more; whether there is something to hand out.
+  bool draw_ahead(Sampler& sampler, const EndRules& rules);
+  Piece hand_out();
+  void cut(uint64_t size);
+  void drop_held();
+  void check_room() const;
+  /// The logits are those that the last of `position` tokens was drawn from.
+  [[nodiscard]] bool has_logits_of(uint64_t position) const {
+    return logits_position_ != kNoLogits && logits_position_ + 1 == position;
+  }
   void check_tokens(std::span<const Token> tokens) const;
   void append_checked(std::span<const Token> tokens);
   void check_cancelled();
@@ -156,6 +170,12 @@ class Session {
   SessionStats stats_;
   AnswerText answer_;
   bool last_is_generated_ = false;  // the last token came from next()
+  // With banned texts: what is drawn and not handed out, by which sampler, under which rules.
+  HeldTokens held_;
+  std::shared_ptr<const BannedTexts> held_for_;
+  uint64_t held_version_ = 0;
+  bool last_is_drawn_ = false;  // the last token handed out was, before those held
+  std::string held_text_;       // of the piece handed out
   SessionOptions options_;
   std::shared_ptr<CallControl> control_;
   std::shared_ptr<Generation> generation_;  // the latest

@@ -9,10 +9,12 @@ namespace tenon {
 /// Marks the session as in use for as long as it lives.
 class Session::Use {
  public:
-  explicit Use(Session& session) : session_(session) {
+  enum class Held { Drop, Keep };  // tokens that were drawn ahead
+  explicit Use(Session& session, Held held = Held::Drop) : session_(session) {
     if (session_.control_->in_use.exchange(true, std::memory_order_acquire)) {
       fail(Code::State, "session: in use by another thread, or by the call that called back");
     }
+    if (held == Held::Drop) session.drop_held();
   }
   ~Use() {
     if (!kept_) session_.control_->in_use.store(false, std::memory_order_release);

@@ -40,6 +40,9 @@ Sampler::Sampler(const Sampler& other)
       logit_bias_(other.logit_bias_),
       dry_breakers_(other.dry_breakers_),
       memory_(other.memory_),
+      past_(other.past_),
+      num_draws_(other.num_draws_),
+      num_remembered_(other.num_remembered_),
       candidates_(system_),
       grammar_(other.grammar_ ? std::make_unique<GrammarMatcher>(*other.grammar_) : nullptr) {}
 
@@ -50,6 +53,7 @@ void Sampler::set_logit_bias(int32_t token, float bias) {
          bias, -kMaxBias, kMaxBias);
   }
   if (token < 0) fail(Code::Argument, "sampler: logit_bias names token {}", token);
+  ++version_;
   const auto at =
       std::lower_bound(logit_bias_.begin(), logit_bias_.end(), token,
                        [](const LogitBias& entry, int32_t id) { return entry.token < id; });
@@ -73,10 +77,54 @@ void Sampler::reset() {
   if (grammar_) grammar_->restart();
 }
 
+void Sampler::forget() {
+  memory_ = {};
+  num_remembered_ = 0;
+  ++version_;
+}
+
+void Sampler::set_grammar(std::unique_ptr<GrammarMatcher> matcher) {
+  grammar_ = std::move(matcher);
+  num_remembered_ = 0;
+  ++version_;
+}
+
+void Sampler::set_token_limit(uint64_t tokens) {
+  if (grammar_ == nullptr) return;
+  grammar_->set_token_limit(tokens);
+  ++version_;
+}
+
+void Sampler::remember(const SamplerMemory& before) noexcept {
+  past_[num_draws_++ % kHistory] = before;
+  num_remembered_ = std::min(num_remembered_ + 1, kHistory);
+  ++version_;
+}
+
+void Sampler::roll_back(size_t num_draws) {
+  if (num_draws > num_remembered_) {
+    fail(Code::Argument, "sampler: cannot take back {} draws, {} are remembered", num_draws,
+         num_remembered_);
+  }
+  if (num_draws == 0) return;
+  if (grammar_) grammar_->roll_back(num_draws);
+  num_draws_ -= num_draws;
+  num_remembered_ -= num_draws;
+  memory_ = past_[num_draws_ % kHistory];
+  ++version_;
+}
+
+void Sampler::draw_again(int32_t token, const SamplerMemory& memory) {
+  if (grammar_) grammar_->accept(token);
+  remember(memory_);
+  memory_ = memory;
+}
+
 void Sampler::add_dry_breaker(int32_t token) {
   if (token < 0) fail(Code::Argument, "sampler: a DRY breaker is token {}", token);
   const auto at = std::lower_bound(dry_breakers_.begin(), dry_breakers_.end(), token);
   if (at != dry_breakers_.end() && *at == token) return;
+  ++version_;
   if (dry_breakers_.size() >= kMaxLogitBias) {
     fail(Code::Argument, "sampler: more than {} DRY breakers", kMaxLogitBias);
   }
@@ -122,9 +170,9 @@ std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden) {
   if (grammar_ == nullptr) return std::nullopt;
   const std::optional<int32_t> token = grammar_->forced_token();
   if (!token) return std::nullopt;
-  const auto bias = std::lower_bound(
-      logit_bias_.begin(), logit_bias_.end(), *token,
-      [](const LogitBias& entry, int32_t id) { return entry.token < id; });
+  const auto bias =
+      std::lower_bound(logit_bias_.begin(), logit_bias_.end(), *token,
+                       [](const LogitBias& entry, int32_t id) { return entry.token < id; });
   const bool biased = bias != logit_bias_.end() && bias->token == *token;
   // What a caller says of the token counts: it is drawn, or another spelling in its place.
   if (biased || std::find(forbidden.begin(), forbidden.end(), *token) != forbidden.end()) {
@@ -132,6 +180,7 @@ std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden) {
     return std::nullopt;
   }
   grammar_->accept(*token);
+  remember(memory_);
   return token;
 }
 
@@ -141,7 +190,11 @@ int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> 
   const ScopedFpEnv environment;
   const SamplerInput input{values_,       logit_bias_, history,  position,
                            dry_breakers_, &memory_,    forbidden};
-  return grammar_ ? sample_within_grammar(logits, input) : run_chain(logits, input, {});
+  const SamplerMemory before = memory_;
+  const int32_t token =
+      grammar_ ? sample_within_grammar(logits, input) : run_chain(logits, input, {});
+  remember(before);
+  return token;
 }
 
 }  // namespace tenon

@@ -2,6 +2,7 @@
 // the chain stand in files of their own; grammars and stop rules live elsewhere.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,9 +17,9 @@
 
 namespace tenon {
 
-/// One thread at a time. Mirostat and adaptive-p steer by what they drew before, and a grammar knows
-/// how far its text is; without them nothing is kept from one draw to the next, and a token depends
-/// on the arguments of `sample`, the parameters, the bias and the breakers only.
+/// One thread at a time. Mirostat and adaptive-p steer by what they drew before, and a grammar
+/// knows how far its text is; without them nothing is kept from one draw to the next, and a token
+/// depends on the arguments of `sample`, the parameters, the bias and the breakers only.
 class Sampler {
  public:
   /// A sampler with every parameter at its initial value.
@@ -29,8 +30,14 @@ class Sampler {
 
   /// Sets a parameter by name. Throws Argument naming parameter, value and range (NaN is in none),
   /// or, for an unknown name, the nearest one.
-  void set(std::string_view name, int64_t value) { values_.set(name, value); }
-  void set(std::string_view name, double value) { values_.set(name, value); }
+  void set(std::string_view name, int64_t value) {
+    values_.set(name, value);
+    ++version_;
+  }
+  void set(std::string_view name, double value) {
+    values_.set(name, value);
+    ++version_;
+  }
   [[nodiscard]] const SamplerValues& values() const { return values_; }
 
   /// Adds `bias` to the logit of `token` from now on, in place of an earlier bias; 0 removes it.
@@ -38,25 +45,46 @@ class Sampler {
   /// in -1000..1000, and for more than kMaxLogitBias tokens. A token that the vocabulary lacks is
   /// refused by `sample`, which sees the vocabulary first.
   void set_logit_bias(int32_t token, float bias);
-  void clear_logit_bias() { logit_bias_.clear(); }
+  void clear_logit_bias() {
+    logit_bias_.clear();
+    ++version_;
+  }
   static constexpr size_t kMaxLogitBias = size_t{1} << 20;
 
   /// Repetitions that DRY looks for do not reach across this token. Throws Argument for a negative
   /// token and for more than kMaxLogitBias of them.
   void add_dry_breaker(int32_t token);
-  void clear_dry_breakers() { dry_breakers_.clear(); }
+  void clear_dry_breakers() {
+    dry_breakers_.clear();
+    ++version_;
+  }
 
   /// Forgets earlier draws.
-  void forget() { memory_ = {}; }
+  void forget();
 
   /// Back to the state of a new sampler.
   void reset();
 
   /// From now on only tokens that the matcher allows are drawn; each one that is drawn it takes.
   /// Null: any token.
-  void set_grammar(std::unique_ptr<GrammarMatcher> matcher) { grammar_ = std::move(matcher); }
+  void set_grammar(std::unique_ptr<GrammarMatcher> matcher);
   /// Null when there is none.
-  [[nodiscard]] GrammarMatcher* grammar() const { return grammar_.get(); }
+  [[nodiscard]] const GrammarMatcher* grammar() const { return grammar_.get(); }
+  /// With a grammar: at most so many tokens may still come.
+  void set_token_limit(uint64_t tokens);
+
+  /// Takes the last draws back: what the next one depends on is as it was before them, but for the
+  /// parameters. Throws Argument for more than there were since forget(), reset() or set_grammar(),
+  /// and for more than the last kHistory.
+  void roll_back(size_t num_draws);
+  static constexpr size_t kHistory = GrammarMatcher::kHistory;
+  /// What the samplers that steer themselves keep.
+  [[nodiscard]] const SamplerMemory& memory() const { return memory_; }
+  /// Draws again what was drawn before: `token`, which left `memory`. Throws State when the grammar
+  /// does not go on so.
+  void draw_again(int32_t token, const SamplerMemory& memory);
+  /// Another number after each call that may change what is drawn next.
+  [[nodiscard]] uint64_t version() const { return version_; }
 
   /// The next token where a grammar leaves no choice: known without logits, and taken. Nothing when
   /// it is to be drawn. sample() gives the same token.
@@ -77,12 +105,17 @@ class Sampler {
   int32_t run_chain(std::span<const float> logits, const SamplerInput& input,
                     std::span<const uint64_t> mask);
   int32_t sample_within_grammar(std::span<const float> logits, SamplerInput input);
+  void remember(const SamplerMemory& before) noexcept;
 
   std::shared_ptr<System> system_;
   SamplerValues values_;
   std::vector<LogitBias> logit_bias_;  // sorted by token
   std::vector<int32_t> dry_breakers_;  // sorted
   SamplerMemory memory_;
+  std::array<SamplerMemory, kHistory> past_;  // before draw number n: at n % kHistory
+  uint64_t num_draws_ = 0;
+  size_t num_remembered_ = 0;  // of the last of them
+  uint64_t version_ = 0;
   Candidates candidates_;
   std::unique_ptr<GrammarMatcher> grammar_;
 };

@@ -6,35 +6,16 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "sampler/text_set.h"
 
 namespace tenon {
 
-/// The texts, as an automaton (Aho and Corasick 1975); immutable.
-class StopStrings {
+/// The texts; immutable.
+class StopStrings : public TextSet {
  public:
-  static constexpr size_t kMaxStrings = 1000;
-  static constexpr size_t kMaxBytes = 65536;
-
-  /// Throws Argument for an empty text or one that is no UTF-8, Limit beyond kMaxStrings or
-  /// kMaxBytes together.
-  explicit StopStrings(std::span<const std::string> texts);
-
- private:
-  friend class StopStream;
-
-  struct State {
-    uint32_t fallback = 0;  // the longest other beginning that the text also ends in
-    uint32_t depth = 0;     // bytes of the beginning that the text ends in
-    uint32_t match = 0;     // bytes of the longest stop that ends here; 0: none
-    uint32_t first_child = 0;
-    uint32_t sibling = 0;
-    uint8_t byte = 0;
-  };
-  [[nodiscard]] uint32_t child(uint32_t state, uint8_t byte) const;
-  [[nodiscard]] uint32_t next(uint32_t state, uint8_t byte) const;
-
-  std::vector<State> states_{1};
+  /// Throws as TextSet.
+  explicit StopStrings(std::span<const std::string> texts) : TextSet(texts, {.name = "stop"}) {}
 };
 
 /// One text on its way to the reader. One thread at a time.

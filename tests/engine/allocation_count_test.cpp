@@ -47,6 +47,9 @@ std::vector<Token> answer(const std::shared_ptr<const Model>& model, const std::
   limits.client = "a client whose key is no short one";
   limits.num_top = 2;
   limits.ends.stops = std::make_shared<const StopStrings>(std::vector<std::string>{"never said"});
+  // Half a character, as a model of random weights draws them: the answer goes back now and then.
+  limits.ends.banned =
+      std::make_shared<const BannedTexts>(std::vector<std::string>{"\xef\xbf\xbd", "never drawn"});
   limits.ends.ignore_end = true;
   const auto generation = session.submit(greedy_sampler(), limits);
   std::vector<Token> tokens;

@@ -126,13 +126,14 @@ TENON_API tenon_status tenon_session_append_text(tenon_session* session, const c
 #define TENON_FINISH_END 1        /* the model drew an end token */
 #define TENON_FINISH_MAX_TOKENS 2 /* max_tokens tokens were generated */
 #define TENON_FINISH_STOP 3       /* a stop text or stop token came (9) */
+#define TENON_FINISH_BANNED 4     /* nothing was found to go on with but banned_strings (9) */
 
 /* What one step of generation brings. Valid until the callback returns, or until the next call on
  * the session. */
 typedef struct tenon_piece {
   uint32_t struct_size;
-  tenon_token token;
-  int32_t finish; /* TENON_FINISH_* */
+  tenon_token token; /* TENON_NO_TOKEN: only with FINISH_BANNED, when the last one had gone */
+  int32_t finish;    /* TENON_FINISH_* */
   uint32_t reserved;
   const char* text; /* whole UTF-8 characters: empty while one is incomplete or may begin a stop */
   uint64_t length;
@@ -546,8 +547,9 @@ TENON_API tenon_status tenon_session_best_of(tenon_session* session, tenon_sampl
                                              uint32_t* best);
 
 /* What is held back because it may begin a text of the option "stop": for loops of tenon_session_next
- * that end before the model does. It is then handed out. Valid until the next call on the
- * session. */
+ * that end before the model does. It is then handed out. Valid until the next call on the session.
+ * Tokens that banned_strings (9) keep back are no part of it: they were drawn ahead, are not in the
+ * session's text yet, and any call but tenon_session_next drops them. */
 TENON_API tenon_status tenon_session_take_held(tenon_session* session, const char** text,
                                                size_t* length);
 
@@ -635,6 +637,18 @@ TENON_API tenon_status tenon_sampler_set_int(tenon_sampler* sampler, const char*
 TENON_API tenon_status tenon_sampler_set_float(tenon_sampler* sampler, const char* name,
                                                double value);
 
+/* Texts that may not be generated are the option "banned_strings" ("banned_ignore_case": of letters
+ * of ASCII, capital or small). When the text comes to hold one, it goes back to the token in which
+ * that begins, and another token is drawn there; the penalties, the grammar and what mirostat and
+ * adaptive-p remember go back with it. Only generated text counts, not the prompt. Tokens whose
+ * text may still become a banned one are handed out later than they are drawn, so nothing is ever
+ * withdrawn; with the last token allowed (max_tokens, tenon_sampler_set_token_limit) all go. A ban
+ * comes before a stop. Where 256 ways in a row lead to banned texts, or a grammar allows nothing
+ * else, the answer ends with TENON_FINISH_BANNED before them. At most 1000 texts of 128 bytes each:
+ * LIMIT; ARGUMENT for an empty one.
+ * A loop that draws by itself (tenon_sampler_sample) finds such texts itself, and goes back with
+ * tenon_sampler_roll_back, tenon_matcher_roll_back and tenon_session_rewind. */
+
 /* Adds `bias` to the logit of a token from now on; -INFINITY forbids the token, 0 takes it back. A
  * token outside the vocabulary is ARGUMENT when the sampler is used. */
 TENON_API tenon_status tenon_sampler_set_bias(tenon_sampler* sampler, tenon_token token,
@@ -669,6 +683,12 @@ TENON_API tenon_status tenon_sampler_sample(tenon_sampler* sampler, const float*
                                             size_t count, const tenon_token* history,
                                             size_t history_length, uint64_t position,
                                             tenon_token* token);
+
+/* Takes the last draws back, at most 256: the next one is made as the first of them was. What the
+ * penalties see is the history given. For another token in its place forbid that one
+ * (tenon_sampler_set_bias) and give another `position`, which is the key of the random number.
+ * ARGUMENT for more draws than there were since the sampler was made or reset or got a grammar. */
+TENON_API tenon_status tenon_sampler_roll_back(tenon_sampler* sampler, size_t num_draws);
 
 /* ---- 10. Backends ------------------------------------------------------------------------------
  *
@@ -914,8 +934,9 @@ TENON_API tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler,
                                                  const tenon_grammar* grammar,
                                                  const tenon_tokenizer* tokenizer);
 
-/* How many tokens may still be drawn: when they run out, the shortest way to a complete text is
- * taken. tenon_session_generate does this itself. STATE without a grammar. */
+/* How many tokens may still be drawn: when they run out, the shortest way to a complete text of the
+ * grammar is taken; and nobody looks further ahead for banned_strings. tenon_session_generate does
+ * this itself. */
 TENON_API tenon_status tenon_sampler_set_token_limit(tenon_sampler* sampler, uint64_t tokens);
 
 /* For loops that draw by themselves: where a text of the grammar has come to, and what may follow.
