@@ -24,6 +24,7 @@ struct PlanFlags {
   uint64_t context = 0;
   uint64_t sessions = 1;
   uint64_t memory_bytes = 0;
+  uint64_t process_bytes = 0;
   bool no_speed = false;
   bool measure = false;
   bool json = false;
@@ -114,6 +115,7 @@ void make_plan(const PlanFlags& flags) {
   const tenon::Model model(flags.model, {.inspect = true, .extra = flags.model_options.values()});
   tenon_hardware hardware = tenon::measure_hardware(model, !flags.no_speed);
   if (flags.memory_bytes != 0) hardware.memory_bytes = flags.memory_bytes;
+  if (flags.process_bytes != 0) hardware.process_bytes = flags.process_bytes;
   const tenon_plan_figures plan =
       tenon::plan(model, hardware, {.context = flags.context, .sessions = flags.sessions});
   print(flags.json ? json_text(plan_json(plan, hardware)) : plan_text(plan, hardware));
@@ -153,12 +155,18 @@ void add_plan(CLI::App& app) {
                             ->add_option("--memory", flags->memory_bytes,
                                          "Bytes that the process may take (default: what is free)")
                             ->type_name("N");
+  CLI::Option* process =
+      command
+          ->add_option("--process-bytes", flags->process_bytes,
+                       "Bytes that the program holds besides (default: what this one does)")
+          ->type_name("N");
   CLI::Option* no_speed = command->add_flag("--no-speed", flags->no_speed,
                                             "Do not measure the machine: memory only, at once");
   command
       ->add_flag("--measure", flags->measure,
                  "Load the model, fill the contexts and measure instead: what the plan predicts")
       ->excludes(memory)
+      ->excludes(process)
       ->excludes(no_speed);
   command->add_flag("--json", flags->json, "Print JSON");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
