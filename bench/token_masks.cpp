@@ -1,12 +1,12 @@
-// The time of token masks with a vocabulary of 128,000 tokens: documents of several grammars made of
-// random allowed tokens, with the mask of every token built and the drawn token checked, as for a
-// model whose every first draw is refused.
+// The time of grammars with a vocabulary of 128,000 tokens, over whole documents made of random
+// allowed tokens: of each mask, and of each token of a generation where one draw in ten is refused.
 //
 //   cmake -S . -B build-bench -G Ninja -DTENON_BENCH=ON && ninja -C build-bench bench_token_masks
-//   build-bench/bin/bench_token_masks [VOCABULARY.gguf]
+//   build-bench/bin/bench_token_masks [VOCABULARY.gguf...]
 //
-// A smaller vocabulary of a file is filled up with made-up words; without a file all are.
+// Vocabularies of files are joined until there are so many tokens, and filled up with made-up words.
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <random>
@@ -25,19 +25,19 @@ constexpr int kDocuments = 20;
 constexpr uint64_t kTokens = 300;
 
 /// Bytes, then words of letters with and without a space, numbers, and JSON's punctuation joined.
-std::shared_ptr<const grammar::TokenSet> vocabulary(const char* path) {
+std::shared_ptr<const grammar::TokenSet> vocabulary(std::span<char*> paths) {
   std::mt19937 random(1);
   std::set<std::string> seen;
   std::vector<std::string> texts{""};
   const auto add = [&](const std::string& text) {
     if (seen.insert(text).second) texts.push_back(text);
   };
-  if (path != nullptr) {
+  for (const char* path : paths) {
     const auto tokenizer = make_tokenizer(testing::read_gguf_vocabulary(path));
     for (size_t i = 0; i < tokenizer->size() && texts.size() < kVocabulary; ++i) {
       add(std::string(tokenizer->decode(static_cast<Token>(i))));
     }
-    std::printf("%zu tokens of %s\n", texts.size(), path);
+    std::printf("%zu tokens with %s\n", texts.size(), path);
   }
   for (int b = 0; b < 256; ++b) add(std::string(1, static_cast<char>(b)));
   const std::vector<std::string> marks = {"\"", "\":", "\",", "\"}", "{\"", "[\"", "\"]", ": \"",
@@ -96,6 +96,20 @@ num   ::= [0-9]+ ws
 ws    ::= [ \t\n]*
 )gbnf"},
     {"pattern of words", GrammarKind::Regex, R"(([A-Z][a-z]{2,12}(, [a-z]{1,10}){0,20}\. ){1,40})"},
+    {"GBNF of prose", GrammarKind::Gbnf, R"gbnf(
+root ::= sentence (" " sentence)*
+sentence ::= word ((", " | " ") word)* [.!?]
+word ::= [A-Za-z]+ ("'" [a-z]+)?
+)gbnf"},
+    {"schema of a long text", GrammarKind::JsonSchema,
+     R"({"type":"string","pattern":"^[a-z ,.]*$","maxLength":1500})"},
+    {"schema of few names", GrammarKind::JsonSchema, R"({"type":"object","maxProperties":8,
+      "additionalProperties":{"type":["string","number"],"maxLength":30}})"},
+    {"schema of formats", GrammarKind::JsonSchema, R"({"type":"object","properties":{
+      "id":{"format":"uuid","type":"string"},"mail":{"format":"email","type":"string"},
+      "at":{"format":"date-time","type":"string"},"from":{"format":"ipv4","type":"string"},
+      "link":{"format":"uri","type":"string"},"price":{"type":"number","multipleOf":0.01,"minimum":0}},
+      "required":["id","mail","at","from","link","price"],"additionalProperties":false})"},
     {"pattern of addresses", GrammarKind::Regex,
      R"((\w+@\w+\.(com|org|net)|https?://[a-z0-9./?=_-]+|\+\d{2} \d{3,10})(\n(\w+@\w+\.(com|org)|\d+))*)"},
 };
@@ -111,56 +125,82 @@ void timed(Times& times, Action action) {
 
 std::vector<Token> tokens_of(std::span<const uint64_t> mask) {
   std::vector<Token> tokens;
-  for (size_t t = 0; t < mask.size() * 64; ++t) {
-    if ((mask[t / 64] >> (t % 64) & 1) != 0) tokens.push_back(static_cast<Token>(t));
+  for (size_t w = 0; w < mask.size(); ++w) {
+    for (uint64_t bits = mask[w]; bits != 0; bits &= bits - 1) {
+      tokens.push_back(static_cast<Token>(w * 64 + static_cast<size_t>(std::countr_zero(bits))));
+    }
   }
   return tokens;
 }
 
-void report(const char* name, const char* what, Times& times) {
+void report(const char* what, Times& times) {
+  if (times.empty()) return;
   std::sort(times.begin(), times.end());
   double sum = 0;
   for (const double t : times) sum += t;
-  std::printf("  %-22s %-6s mean %7.1f us  p50 %7.1f  p99 %8.1f  max %8.1f  (%zu)\n", name, what,
+  std::printf("  %-24s mean %7.1f us  p50 %7.1f  p99 %8.1f  max %8.1f  (%zu)\n", what,
               sum / static_cast<double>(times.size()), times[times.size() / 2],
               times[times.size() * 99 / 100], times.back(), times.size());
 }
 
+/// A random token that may follow, with the times of the masks that it takes.
+Token next_token(GrammarMatcher& matcher, std::mt19937& random, Times* mask_us, Times* exact_us) {
+  Times none;
+  timed(mask_us != nullptr ? *mask_us : none, [&] { (void)matcher.mask(false); });
+  std::vector<Token> allowed = tokens_of(matcher.mask(false));
+  const Token token = allowed[random() % allowed.size()];
+  if (matcher.allows(token)) return token;  // else too far from the end for the tokens left
+  timed(exact_us != nullptr ? *exact_us : none, [&] { (void)matcher.mask(true); });
+  allowed = tokens_of(matcher.mask(true));
+  return allowed[random() % allowed.size()];
+}
+
 void run(const Case& test, const std::shared_ptr<const grammar::TokenSet>& tokens) {
-  Times compile_us, mask_us, exact_us, check_us, first_us;
+  Times compile_us, bind_us, mask_us, first_us, exact_us, token_us;
   std::shared_ptr<const Grammar> grammar;
+  std::shared_ptr<const grammar::TokenMasks> masks;
   timed(compile_us, [&] { grammar = Grammar::compile(test.kind, test.text); });
-  const auto masks = std::make_shared<const grammar::TokenMasks>(grammar, tokens);
-  std::printf("%s: %u states, compiled in %.1f ms\n", test.name,
-              grammar->automaton()->num_states(), compile_us[0] / 1000);
+  timed(bind_us, [&] { masks = std::make_shared<const grammar::TokenMasks>(grammar, tokens); });
+  std::printf("%s: %u states, compiled in %.1f ms, bound in %.1f ms\n", test.name,
+              grammar->automaton()->num_states(), compile_us[0] / 1000, bind_us[0] / 1000);
   std::mt19937 random(2);
+  std::vector<std::vector<Token>> documents;
   for (int document = 0; document < kDocuments; ++document) {
     GrammarMatcher matcher(masks);
     matcher.set_token_limit(kTokens);
-    for (uint64_t i = 0; i < kTokens && !matcher.is_ended(); ++i) {
-      std::vector<Token> allowed;
-      timed(document == 0 ? first_us : mask_us, [&] { (void)matcher.mask(false); });
-      allowed = tokens_of(matcher.mask(false));
-      Token token = allowed[random() % allowed.size()];
-      bool fits = false;
-      timed(check_us, [&] { fits = matcher.allows(token); });
-      if (!fits) {  // too far from the end for the tokens that are left
-        timed(exact_us, [&] { (void)matcher.mask(true); });
-        allowed = tokens_of(matcher.mask(true));
-        token = allowed[random() % allowed.size()];
-      }
-      matcher.accept(token);
+    documents.emplace_back();
+    while (documents.back().size() < kTokens && !matcher.is_ended()) {
+      const size_t before = mask_us.size();
+      documents.back().push_back(next_token(matcher, random, &mask_us, &exact_us));
+      if (document == 0) first_us.push_back(mask_us[before]);
+      matcher.accept(documents.back().back());
     }
   }
-  report("first document", "mask", first_us);
-  report("the others", "mask", mask_us);
-  if (!exact_us.empty()) report("near the token limit", "mask", exact_us);
-  report("all", "check", check_us);
+  // The same documents once more, under a new binding, as a sampler takes them.
+  masks = std::make_shared<const grammar::TokenMasks>(grammar, tokens);
+  for (const std::vector<Token>& document : documents) {
+    GrammarMatcher matcher(masks);
+    matcher.set_token_limit(kTokens);
+    for (const Token token : document) {
+      const bool refused = random() % 10 == 0;
+      timed(token_us, [&] {
+        if (refused || !matcher.allows(token)) {
+          (void)matcher.mask(false);
+          if (!matcher.allows(token)) (void)matcher.mask(true);
+        }
+        matcher.accept(token);
+      });
+    }
+  }
+  report("masks, first document", first_us);
+  report("masks, all", mask_us);
+  report("masks near the limit", exact_us);
+  report("tokens, 1 in 10 refused", token_us);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto tokens = vocabulary(argc > 1 ? argv[1] : nullptr);
+  const auto tokens = vocabulary(std::span(argv + 1, static_cast<size_t>(argc - 1)));
   for (const Case& test : kCases) run(test, tokens);
 }

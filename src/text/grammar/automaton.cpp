@@ -276,7 +276,7 @@ Automaton Automaton::restricted_to(const ByteSet& allowed) const {
 size_t Automaton::size_bytes() const {
   return next_.capacity() * 4 + ranges_.capacity() * sizeof(ByteRange) +
          specials_.capacity() * sizeof(Special) + ahead_.capacity() * sizeof(Ahead) +
-         num_states() * size_t{22} + actions_.capacity() * sizeof(Action) +
+         num_states() * size_t{26} + actions_.capacity() * sizeof(Action) +
          objects_.capacity() * sizeof(ObjectSpec) + sizeof(Automaton);
 }
 

@@ -55,6 +55,8 @@ class Automaton {
   [[nodiscard]] std::span<const Special> specials(uint32_t state) const {
     return slice(specials_, special_begin_, state);
   }
+  [[nodiscard]] uint32_t num_rules() const { return static_cast<uint32_t>(rules_.size()); }
+  [[nodiscard]] uint32_t num_specials() const { return static_cast<uint32_t>(specials_.size()); }
   [[nodiscard]] const Special& special(uint32_t index) const { return specials_[index]; }
   [[nodiscard]] uint32_t index_of(const Special& special) const {
     return static_cast<uint32_t>(&special - specials_.data());
@@ -67,7 +69,10 @@ class Automaton {
   /// Whether a caller that returns here has nothing left to do in its own rule.
   [[nodiscard]] bool only_returns(uint32_t state) const { return (flags_[state] & kReturns) != 0; }
   /// Whether the state is alive only when one of ahead() is allowed.
-  [[nodiscard]] bool is_guarded(uint32_t state) const { return (flags_[state] & kGuarded) != 0; }
+  [[nodiscard]] bool is_guarded(uint32_t state) const { return guard_[state] != 0; }
+  /// Equal for states with the same actions in ahead(): all alive or none, with one register. 0: not
+  /// guarded.
+  [[nodiscard]] uint32_t guard(uint32_t state) const { return guard_[state]; }
   /// Bytes to the end of the rule when nothing is counted or taken any more; kFar: not possible.
   [[nodiscard]] uint32_t base(uint32_t state) const { return base_[state]; }
   [[nodiscard]] uint32_t rule_of(uint32_t state) const { return rule_of_[state]; }
@@ -77,7 +82,7 @@ class Automaton {
   [[nodiscard]] size_t size_bytes() const;
 
  private:
-  static constexpr uint8_t kFinal = 1, kBytes = 2, kReturns = 4, kGuarded = 8;
+  static constexpr uint8_t kFinal = 1, kBytes = 2, kReturns = 4;
 
   template <typename T>
   static std::span<const T> slice(const std::vector<T>& all, const std::vector<uint32_t>& begin,
@@ -107,6 +112,7 @@ class Automaton {
   std::vector<Special> specials_;
   std::vector<Ahead> ahead_;
   std::vector<uint8_t> flags_;      // [states]
+  std::vector<uint32_t> guard_;     // [states]
   std::vector<uint32_t> base_;      // [states]
   std::vector<uint32_t> rule_of_;   // [states]
   std::vector<RuleInfo> rules_;

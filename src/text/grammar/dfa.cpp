@@ -5,12 +5,16 @@
 #include <unordered_map>
 
 #include "text/grammar/code_points.h"
+#include "text/grammar/refine.h"
 #include "text/grammar/words_map.h"
 
 namespace tenon::grammar {
 namespace {
 
-constexpr uint32_t kMinimiseLimit = 3000;
+// Larger automata keep their equal states, for minimising them takes longer than it saves.
+constexpr uint32_t kMinimiseLimit = 20'000;
+
+static_assert(kDead == kNoGroup);
 
 /// Appends a state with these ranges; neighbours that lead to the same state become one.
 void add_state(Dfa& dfa, std::span<const ByteRange> ranges, uint32_t label) {
@@ -67,10 +71,11 @@ Dfa minimise(const Dfa& dfa, Budget& budget) {
   Dfa out;
   if (n == 0) return out;
   // Which states reach a label: backwards over the edges.
-  std::vector<std::vector<uint32_t>> back(n);
-  for (uint32_t s = 0; s < n; ++s) {
-    for (const ByteRange& range : dfa.of(s)) back[range.to].push_back(s);
-  }
+  const Predecessors back(n, [&](auto visit) {
+    for (uint32_t s = 0; s < n; ++s) {
+      for (const ByteRange& range : dfa.of(s)) visit(s, range.to);
+    }
+  });
   budget.spend(dfa.ranges.size() + n);
   std::vector<uint32_t> group(n, kDead), work;
   for (uint32_t s = 0; s < n; ++s) {
@@ -81,26 +86,28 @@ Dfa minimise(const Dfa& dfa, Budget& budget) {
   while (!work.empty()) {
     const uint32_t s = work.back();
     work.pop_back();
-    for (const uint32_t before : back[s]) {
+    for (uint32_t i = back.begin[s]; i < back.begin[s + 1]; ++i) {
+      const uint32_t before = back.from[i];
       if (group[before] != kDead) continue;
       group[before] = 0;
       work.push_back(before);
     }
   }
   if (group[dfa.start] == kDead) return out;
-  // Moore: states stay together while their labels and the groups behind their bytes are equal.
+  // States stay together while their labels and the groups behind their bytes are equal.
   uint32_t num_groups = 0;
-  std::vector<uint32_t> key;
-  const bool merge = n <= kMinimiseLimit;
-  for (uint32_t last = 0; merge; last = num_groups) {
-    WordsMap seen;
-    std::vector<uint32_t> next(n, kDead);
+  if (n <= kMinimiseLimit) {
+    WordsMap labels;
     for (uint32_t s = 0; s < n; ++s) {
-      if (group[s] == kDead) continue;
-      key.assign({group[s], dfa.label[s]});
+      const uint32_t label[] = {dfa.label[s]};
+      if (group[s] != kDead) group[s] = labels.id_of(label);
+    }
+    num_groups = static_cast<uint32_t>(labels.size());
+    const auto row = [&](uint32_t s, std::vector<uint32_t>& key) {
+      const size_t first = key.size();
       for (const ByteRange& range : dfa.of(s)) {
         if (group[range.to] == kDead) continue;
-        const bool joins = key.size() > 2 && key.back() == group[range.to] &&
+        const bool joins = key.size() > first && key.back() == group[range.to] &&
                            (key[key.size() - 2] & 0xFF) + 1 == range.low;
         if (joins) {
           key[key.size() - 2] = (key[key.size() - 2] & ~0xFFu) | range.high;
@@ -109,14 +116,12 @@ Dfa minimise(const Dfa& dfa, Budget& budget) {
           key.push_back(group[range.to]);
         }
       }
-      budget.spend(key.size());
-      next[s] = seen.id_of(key);
-    }
-    group = std::move(next);
-    num_groups = static_cast<uint32_t>(seen.size());
-    if (num_groups == last) break;
-  }
-  if (!merge) {
+    };
+    (void)refine(group, num_groups, back, kAllRounds, row, [&](size_t words) {
+      budget.spend(words);
+      return true;
+    });
+  } else {
     for (uint32_t s = 0; s < n; ++s) {
       if (group[s] != kDead) group[s] = num_groups++;
     }
@@ -186,18 +191,21 @@ Dfa any_text(Budget& budget) {
 
 Dfa both(const Dfa& a, const Dfa& b, Budget& budget) {
   const Dfa* const parts[] = {&a, &b};
-  return combine(parts, [](auto labels) { return labels[0] && labels[1] ? 1u : 0u; }, budget);
+  return combine(
+      parts, [](auto labels) { return labels[0] && labels[1] ? 1u : 0u; }, budget);
 }
 
 Dfa without(const Dfa& a, const Dfa& b, Budget& budget) {
   const Dfa* const parts[] = {&a, &b};
-  return combine(parts, [](auto labels) { return labels[0] && !labels[1] ? 1u : 0u; }, budget);
+  return combine(
+      parts, [](auto labels) { return labels[0] && !labels[1] ? 1u : 0u; }, budget);
 }
 
 Dfa either(const Dfa& a, const Dfa& b, Budget& budget) {
   const Dfa all = any_text(budget);
   const Dfa* const parts[] = {&all, &a, &b};
-  return combine(parts, [](auto labels) { return labels[1] || labels[2] ? 1u : 0u; }, budget);
+  return combine(
+      parts, [](auto labels) { return labels[1] || labels[2] ? 1u : 0u; }, budget);
 }
 
 Dfa of_texts(std::span<const std::string> texts, bool same_label, Budget& budget) {

@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "text/grammar/automaton.h"
+#include "text/grammar/words_map.h"
 
 namespace tenon::grammar {
 namespace {
@@ -102,12 +103,14 @@ uint32_t Automaton::shortest_of(const RuleInfo& rule) const {
   if (rule.object != kNoObject) {
     const ObjectSpec& object = objects_[rule.object];
     uint32_t required = 0;
+    const uint32_t empty = sum;
     for (const auto& property : object.properties) {
       if (!property.required) continue;
       ++required;
       sum = add_far(sum, property.cost_bytes);
     }
     if (object.minimum > required) sum = add_far(sum, mul_far(object.minimum - required, 64));
+    if (sum > empty && sum < kFar) --sum;  // the first needs no comma
   }
   return add_far(sum, mul_far(rule.at_least, rule.unit_bytes));
 }
@@ -116,6 +119,9 @@ uint32_t Automaton::shortest_of(const RuleInfo& rule) const {
 void Automaton::find_ahead(Budget& budget) {
   ahead_.clear();
   ahead_begin_ = {0, 0};
+  guard_.assign(num_states(), 0);
+  WordsMap guards;
+  std::vector<uint32_t> guard;
   std::vector<uint32_t> distance(num_states(), kFar), touched;
   using Entry = std::pair<uint32_t, uint32_t>;
   for (uint32_t s = 1; s < num_states(); ++s) {
@@ -153,7 +159,18 @@ void Automaton::find_ahead(Budget& budget) {
       }
       for (const uint32_t state : touched) distance[state] = kFar;
       touched.clear();
-      flags_[s] |= kGuarded;
+      const auto always = [&](const Ahead& next) {
+        const Action& action = actions_[next.action];
+        if (action.kind == ActionKind::CountUp) return action.limit == kUnlimited;
+        return action.property == kOther && objects_[action.object].always_open();
+      };
+      const auto first = ahead_.begin() + ahead_begin_.back();
+      if (std::none_of(first, ahead_.end(), always)) {
+        guard.clear();
+        for (auto next = first; next != ahead_.end(); ++next) guard.push_back(next->action);
+        std::sort(guard.begin(), guard.end());
+        guard_[s] = guards.id_of(guard) + 1;
+      }
     }
     ahead_begin_.push_back(static_cast<uint32_t>(ahead_.size()));
   }

@@ -14,6 +14,11 @@ uint32_t add_far(uint64_t a, uint64_t b) {
 
 Machine::Machine(std::shared_ptr<const Automaton> automaton)
     : automaton_(std::move(automaton)), num_classes_(automaton_->num_classes()) {
+  for (uint32_t b = 0; b < 256; ++b) {
+    const auto byte = static_cast<uint8_t>(b);
+    class_of_[b] = automaton_->class_of(byte);
+    kinds_of_class_[class_of_[b]] |= byte_kind(byte);
+  }
   reset();
   begin_closure();
   const Automaton::RuleInfo& rule = automaton_->rule(0);
@@ -26,6 +31,8 @@ void Machine::reset() {
   configs_.clear();
   frames_.clear();
   sets_.clear();
+  kinds_.clear();
+  loops_.clear();
   distances_.clear();
   frame_distances_.clear();
   steps_.clear();
@@ -74,7 +81,7 @@ void Machine::expand(const Item& item) {
   const auto [state, reg, frame] = item;
   if (automaton_->is_guarded(state)) {
     if (reg == kUnknownRegister) {
-      header_ |= kConditional;
+      add_guard(state);
     } else {
       uint32_t ignored = 0;
       const auto ahead = automaton_->ahead(state);
@@ -111,10 +118,22 @@ void Machine::expand(const Item& item) {
   }
 }
 
+void Machine::add_guard(uint32_t state) {
+  const uint32_t guard = automaton_->guard(state);
+  if (guard == 0) return;
+  const uint32_t known = header_ / kGuard;
+  header_ = known == 0 || known == guard ? header_ | kConditional | guard * kGuard
+                                         : header_ | kSeveral * kGuard;
+}
+
 Config Machine::intern() {
   std::sort(found_.begin(), found_.end(), [](const Item& a, const Item& b) {
     return std::tie(a.state, a.reg, a.frame) < std::tie(b.state, b.reg, b.frame);
   });
+  if (std::any_of(found_.begin(), found_.end(),
+                  [](const Item& item) { return (item.state & kExit) == 0; })) {
+    header_ |= kHasStates;
+  }
   words_.assign(1, header_);
   for (size_t i = 0; i < found_.size(); ++i) {
     const Item& item = found_[i];
@@ -130,6 +149,8 @@ Config Machine::intern() {
     if ((item.state & kExit) != 0) continue;
     least = std::min(least, add_far(cost(item.state, item.reg), frame_distances_[item.frame]));
   }
+  kinds_.push_back(static_cast<uint8_t>(header_));
+  loops_.push_back(kUnknownLoops);
   distances_.push_back(least);
   steps_.resize(configs_.size() * num_classes_, kUnknown);
   return id;
@@ -150,10 +171,18 @@ Config Machine::compute_step(Config from, uint32_t byte_class) {
   return to;
 }
 
+uint16_t Machine::compute_loops(Config config) {
+  uint8_t leaving = kBeyondAscii;  // a byte of a character does not lead back
+  for (uint32_t c = 0; c < num_classes_; ++c) {
+    if (step_class(config, c) != config) leaving |= kinds_of_class_[c];
+  }
+  return loops_[config] = static_cast<uint8_t>(~leaving);
+}
+
 Config Machine::local(uint32_t state) {
   // Not closed over: the state's own calls and exits are items of their own.
   begin_closure();
-  if (automaton_->is_guarded(state)) header_ |= kConditional;
+  add_guard(state);
   found_.push_back({state, kUnknownRegister, kEscape});
   return intern();
 }
@@ -212,7 +241,8 @@ uint32_t Machine::cost(uint32_t state, uint32_t reg) {
 
 size_t Machine::size_bytes() const {
   return configs_.size_bytes() + frames_.size_bytes() + sets_.size_bytes() +
-         (distances_.capacity() + frame_distances_.capacity() + steps_.capacity()) * 4;
+         (distances_.capacity() + frame_distances_.capacity() + steps_.capacity()) * 4 +
+         kinds_.capacity() + loops_.capacity() * 2;
 }
 
 void Machine::collect(std::span<Config> keep) {

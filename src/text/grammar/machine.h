@@ -2,12 +2,14 @@
 // numbered configurations that are met again and again. Tokens are not known here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "text/grammar/automaton.h"
+#include "text/grammar/byte_kinds.h"
 #include "text/grammar/words_map.h"
 
 namespace tenon::grammar {
@@ -19,8 +21,8 @@ inline constexpr Config kNowhere = 0;
 /// One thread at a time. Remembers every step, so that the second time is a look into a table.
 ///
 /// A configuration is a set of items (state, register, stack). Stacks are chains of frames that are
-/// shared, so a configuration costs its items. A *local* configuration knows one state of a rule but
-/// neither its register nor its stack; where these matter it has an *exit*.
+/// shared, so a configuration costs its items. A *local* configuration knows one state of a rule
+/// but neither its register nor its stack; where these matter it has an *exit*.
 class Machine {
  public:
   explicit Machine(std::shared_ptr<const Automaton> automaton);
@@ -28,13 +30,13 @@ class Machine {
   /// Before the first byte.
   [[nodiscard]] Config start() const { return start_; }
   /// Throws Error(Limit) for a grammar so ambiguous that kMaxItems ways are open at once.
-  Config step(Config from, uint8_t byte) { return step_class(from, automaton_->class_of(byte)); }
+  Config step(Config from, uint8_t byte) { return step_class(from, class_of_[byte]); }
   Config step_class(Config from, uint32_t byte_class) {
     const Config known = steps_[size_t{from} * num_classes_ + byte_class];
     return known != kUnknown ? known : compute_step(from, byte_class);
   }
   /// Whether the bytes so far are a complete text.
-  [[nodiscard]] bool accepts(Config config) const { return (header(config) & kAccepts) != 0; }
+  [[nodiscard]] bool accepts(Config config) const { return (kinds_[config] & kAccepts) != 0; }
   /// Bytes to the nearest complete text.
   [[nodiscard]] uint32_t distance(Config config) const { return distances_[config]; }
 
@@ -55,9 +57,21 @@ class Machine {
   Config local(uint32_t state);
   /// Whether a local configuration is alive only if the register allows it.
   [[nodiscard]] bool is_conditional(Config config) const {
-    return (header(config) & kConditional) != 0;
+    return (kinds_[config] & kConditional) != 0;
   }
-  [[nodiscard]] bool has_exits(Config config) const { return (header(config) & kHasExits) != 0; }
+  /// Of a conditional one: with the same condition as `other`, whatever the register is.
+  [[nodiscard]] bool has_condition_of(Config config, Config other) const {
+    const uint32_t guard = header(config) / kGuard;
+    return guard == header(other) / kGuard && guard != kSeveral;
+  }
+  /// The kinds of bytes (byte_kinds.h) of which every one leads back to the configuration.
+  uint8_t loops(Config config) {
+    return static_cast<uint8_t>(loops_[config] != kUnknownLoops ? loops_[config]
+                                                                : compute_loops(config));
+  }
+  /// Whether it has items that are exits, and others.
+  [[nodiscard]] bool has_exits(Config config) const { return (kinds_[config] & kHasExits) != 0; }
+  [[nodiscard]] bool has_states(Config config) const { return (kinds_[config] & kHasStates) != 0; }
   /// Where `item` of a real configuration comes out by an exit of its state's local configuration.
   Config leave(const Item& item, uint32_t exit);
   /// A configuration of one item alone.
@@ -74,7 +88,9 @@ class Machine {
   static constexpr uint32_t kUnknown = UINT32_MAX;
   static constexpr uint32_t kRoot = 0;    // frame below the first rule
   static constexpr uint32_t kEscape = 1;  // frame below a local configuration
-  static constexpr uint32_t kAccepts = 1, kConditional = 2, kHasExits = 4;
+  static constexpr uint32_t kAccepts = 1, kConditional = 2, kHasExits = 4, kHasStates = 8;
+  static constexpr uint32_t kGuard = 256;  // header / kGuard: what guards a local configuration
+  static constexpr uint32_t kSeveral = UINT32_MAX / kGuard;
 
   [[nodiscard]] uint32_t header(Config config) const { return configs_.words(config)[0]; }
   void reset();
@@ -82,8 +98,10 @@ class Machine {
   void visit(uint32_t state, uint32_t reg, uint32_t frame);
   void run_closure();
   void expand(const Item& item);
+  void add_guard(uint32_t state);
   Config intern();
   Config compute_step(Config from, uint32_t byte_class);
+  uint16_t compute_loops(Config config);
   uint32_t frame_of(uint32_t state, uint32_t reg, uint32_t parent);
   uint32_t initial_register(const Automaton::RuleInfo& rule);
   bool apply(const Action& action, uint32_t reg, uint32_t& result);
@@ -94,10 +112,14 @@ class Machine {
 
   std::shared_ptr<const Automaton> automaton_;
   uint32_t num_classes_;
+  std::array<uint8_t, 256> class_of_, kinds_of_class_{};
   Config start_ = kNowhere;
-  WordsMap configs_;  // [header, items of three words, sorted]
-  WordsMap frames_;   // [state, register, parent]
-  WordsMap sets_;     // [count, bits...]: registers of objects
+  WordsMap configs_;            // [header, items of three words, sorted]
+  WordsMap frames_;             // [state, register, parent]
+  WordsMap sets_;               // [count, bits...]: registers of objects
+  std::vector<uint8_t> kinds_;  // [configs] the header
+  static constexpr uint16_t kUnknownLoops = UINT16_MAX;
+  std::vector<uint16_t> loops_;            // [configs]
   std::vector<uint32_t> distances_;        // [configs]
   std::vector<uint32_t> frame_distances_;  // [frames]
   std::vector<Config> steps_;              // [configs, classes]

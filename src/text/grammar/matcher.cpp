@@ -56,16 +56,30 @@ bool GrammarMatcher::allows(Token token) {
   const Config next = after(text);
   if (next == kNowhere) return false;
   if (tokens_left_ == kUnlimitedTokens) return true;
-  const uint64_t far = machine_.distance(next);
-  // When not even the shortest way fits any more, it is still the one to take.
-  return far + 1 <= tokens_left_ || far < machine_.distance(config_);
+  if (!is_short_of_tokens()) return machine_.distance(next) < tokens_left_;
+  if (step_from_ != config_) {
+    longest_step_ = masks_->add_longest_steps(machine_, config_, {});
+    step_from_ = config_;
+  }
+  return text.size() == longest_step_ && gets_nearer(text);
+}
+
+bool GrammarMatcher::gets_nearer(std::string_view text) {
+  Config at = config_;
+  for (const char c : text) {
+    const Config next = machine_.step(at, static_cast<uint8_t>(c));
+    if (machine_.distance(next) >= machine_.distance(at)) return false;
+    at = next;
+  }
+  return true;
 }
 
 void GrammarMatcher::accept(Token token) {
   const bool known = token >= 0 && static_cast<size_t>(token) < tokens().size();
   const bool end = known && tokens().is_end(token);
-  const Config next = !known || ended_ || end || tokens().text(token).empty() ? kNowhere
-                                                                             : after(tokens().text(token));
+  const Config next = !known || ended_ || end || tokens().text(token).empty()
+                          ? kNowhere
+                          : after(tokens().text(token));
   if ((end && !is_complete()) || (!end && next == kNowhere)) {
     fail(Code::State, "grammar: token {} cannot follow", token);
   }
@@ -103,7 +117,7 @@ void GrammarMatcher::collect() {
   machine_.collect(keep);
   config_ = keep[0];
   for (size_t i = 0; i < past_.size(); ++i) past_[i].config = keep[i + 1];
-  looked_at_ = kNowhere;
+  looked_at_ = step_from_ = kNowhere;
 }
 
 void GrammarMatcher::roll_back(size_t count) {
@@ -131,13 +145,12 @@ std::span<const uint64_t> GrammarMatcher::mask(bool exact) {
     return mask_;
   }
   if (!exact || tokens_left_ == kUnlimitedTokens) {
-    masks_->add_allowed(machine_, config_, mask_);
-  } else {
-    const uint64_t now = machine_.distance(config_);
-    const uint64_t within = tokens_left_ == 0 ? 0 : tokens_left_ - 1;
-    const uint64_t reach = std::max(within, now == 0 ? 0 : now - 1);
-    masks_->add_reaching(machine_, config_,
-                         static_cast<uint32_t>(std::min<uint64_t>(reach, kFar)), mask_);
+    masks_->add_allowed(machine_, config_, kFar, mask_);
+  } else if (is_short_of_tokens()) {
+    (void)masks_->add_longest_steps(machine_, config_, mask_);
+  } else if (tokens_left_ > 0) {
+    const uint64_t reach = std::min<uint64_t>(tokens_left_ - 1, kFar);
+    masks_->add_allowed(machine_, config_, static_cast<uint32_t>(reach), mask_);
   }
   if (is_complete()) {
     for (const Token token : tokens().end_tokens()) set(token);

@@ -22,7 +22,9 @@ class GrammarMatcher {
 
   /// Back to the beginning, without a token limit.
   void restart();
-  /// At most so many tokens may still come; the text is then complete whatever happens before.
+  /// At most so many tokens may still come. The text is then complete whatever happens before, if it
+  /// can be completed with as many bytes; else the longest steps of a shortest way are taken, until
+  /// it can.
   void set_token_limit(uint64_t tokens) { tokens_left_ = tokens; }
   [[nodiscard]] uint64_t token_limit() const { return tokens_left_; }
   static constexpr uint64_t kUnlimitedTokens = UINT64_MAX;
@@ -44,6 +46,8 @@ class GrammarMatcher {
   std::span<const uint64_t> mask(bool exact);
   [[nodiscard]] size_t mask_words() const { return mask_.size(); }
 
+  /// Bytes of the shortest text that completes the one so far; at most a little more.
+  [[nodiscard]] uint64_t shortest_bytes() const { return machine_.distance(config_); }
   /// Whether the text so far is complete.
   [[nodiscard]] bool is_complete() const { return machine_.accepts(config_); }
   /// Whether nothing but an end token can follow.
@@ -63,6 +67,12 @@ class GrammarMatcher {
   }
   grammar::Config after(std::string_view text);
   void take(grammar::Config next, bool end);
+  /// Whether the end comes nearer with every byte of a text that may follow.
+  bool gets_nearer(std::string_view text);
+  /// Whether there are fewer tokens left than the shortest text has bytes.
+  [[nodiscard]] bool is_short_of_tokens() const {
+    return tokens_left_ < machine_.distance(config_);
+  }
   /// The same from `at` on, which becomes the place behind.
   std::string forced_text(grammar::Config& at);
   void copy(const GrammarMatcher& other);
@@ -82,6 +92,8 @@ class GrammarMatcher {
   std::vector<uint64_t> mask_;
   std::vector<Token> forced_;  // of the stretch under way, the next one last
   grammar::Config looked_at_ = grammar::kNowhere;  // where no stretch was found
+  grammar::Config step_from_ = grammar::kNowhere;  // where longest_step_ was looked for
+  size_t longest_step_ = 0;
 };
 
 }  // namespace tenon

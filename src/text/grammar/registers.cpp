@@ -69,6 +69,8 @@ bool Machine::take(const Action& action, uint32_t reg, uint32_t& result) {
       if (count > object.maximum) return false;
     }
   }
+  // A property that is not counted is there all the same: the next one needs a comma.
+  if (action.property == kOther) set_words_[0] = std::max(set_words_[0], 1u);
   result = sets_.id_of(set_words_);
   return true;
 }
@@ -92,6 +94,9 @@ uint32_t Machine::owed(const Automaton::RuleInfo& rule, uint32_t reg) const {
       ++count;
     });
     if (count < object.minimum) sum += (object.minimum - count) * uint64_t{64};
+    // Each has a comma in its cost, which the first does not need.
+    const bool first = std::all_of(set.begin(), set.end(), [](uint32_t word) { return word == 0; });
+    if (first && sum > 0) --sum;
   } else if (rule.counts && reg < rule.at_least) {
     sum = uint64_t{rule.at_least - reg} * rule.unit_bytes;
   }

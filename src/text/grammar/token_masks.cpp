@@ -1,100 +1,188 @@
 #include "text/grammar/token_masks.h"
 
 #include <algorithm>
-#include <map>
+#include <tuple>
 
 namespace tenon::grammar {
 namespace {
 
-// Beyond so many texts left to try a state is not worth a table.
-constexpr size_t kMaxRest = 400'000;
+// With more nodes than that to go on from, all tokens are tried instead.
+constexpr size_t kMaxEntrances = 20'000;
 
 void set_bit(MaskWords mask, Token token) {
   const auto t = static_cast<size_t>(token);
   mask[t / 64] |= uint64_t{1} << (t % 64);
 }
 
-/// Walks a tree of tokens from a configuration. visit(node, configuration) for each node that is
-/// alive; what is below a dead one is left out.
-template <typename Visit>
-void walk(Machine& machine, const TokenTrie& trie, Config from, std::vector<Config>& path,
-          Visit visit) {
-  path.resize(trie.longest() + 1);
-  path[0] = from;
-  const auto nodes = trie.nodes();
-  for (size_t n = 0; n < nodes.size();) {
-    const TokenTrie::Node& node = nodes[n];
-    const Config next = machine.step(path[node.depth], node.byte);
-    path[node.depth + 1] = next;
-    if (next == kNowhere) {
-      n = node.end;
-      continue;
-    }
-    visit(n, next);
-    ++n;
+/// Whether all tokens below a node lead back to `at`, by the kinds of their bytes; for few nodes
+/// the question is not worth it.
+bool loops_below(Machine& machine, const TokenTrie& tree, size_t node, Config at) {
+  constexpr size_t kWorthIt = 16;
+  const TokenTrie::Node& top = tree.nodes()[node];
+  return top.end - node >= kWorthIt && (top.below & ~machine.loops(at)) == 0;
+}
+
+/// Whether a token goes on below a node with one of these bytes.
+bool goes_on_with(const TokenTrie& tree, size_t node, const FollowBytes::Bytes& bytes) {
+  const auto nodes = tree.nodes();
+  if ((nodes[node].below & bytes.kinds) == 0) return false;
+  for (size_t n = node + 1; n < nodes[node].end; n = nodes[n].end) {
+    if (bytes.set[nodes[n].byte]) return true;
   }
+  return false;
+}
+
+std::shared_ptr<const Automaton> spelled_with(const std::shared_ptr<const Automaton>& automaton,
+                                              const TokenSet& tokens) {
+  // A byte without a token of its own could leave a text that cannot be spelled to its end.
+  if (tokens.bytes().all()) return automaton;
+  return std::make_shared<const Automaton>(automaton->restricted_to(tokens.bytes()));
 }
 
 }  // namespace
 
+/// Tries the tokens of a tree one after another and puts those that fit into a mask.
+class TokenMasks::Walker {
+ public:
+  Walker(Machine& of, uint32_t reach, MaskWords mask) : machine(of), reach_(reach), mask_(mask) {}
+
+  /// Whether any distance will do.
+  [[nodiscard]] bool reaches_all() const { return reach_ >= kFar; }
+  [[nodiscard]] bool reaches(Config config) const {
+    return reaches_all() || machine.distance(config) <= reach_;
+  }
+  void add(std::span<const Token> tokens) {
+    for (const Token token : tokens) set_bit(mask_, token);
+  }
+  /// The bits that are in `words` and, with it, not in `but`.
+  void add(std::span<const uint64_t> words, std::span<const uint64_t> but = {}) {
+    for (size_t w = 0; w < words.size(); ++w) {
+      mask_[w] |= but.empty() ? words[w] : words[w] & ~but[w];
+    }
+  }
+  /// All tokens of a tree.
+  void walk(const TokenTrie& tree, Config from) { walk(tree, 0, tree.nodes().size(), from); }
+  /// The tokens that end at a node or go on behind it, where it was come to with `at`.
+  void walk_on(const TokenTrie& tree, size_t node, Config at) {
+    if (reaches(at)) add(tree.tokens(node));
+    walk(tree, node + 1, tree.nodes()[node].end, at);
+  }
+
+  Machine& machine;
+
+ private:
+  void walk(const TokenTrie& tree, size_t first, size_t last, Config from) {
+    if (first == last) return;
+    path_.resize(std::max<size_t>(path_.size(), tree.longest() + 1));
+    const auto nodes = tree.nodes();
+    path_[nodes[first].depth] = from;
+    for (size_t n = first; n < last;) {
+      const TokenTrie::Node& node = nodes[n];
+      const Config next = machine.step(path_[node.depth], node.byte);
+      if (next == kNowhere) {
+        n = node.end;
+        continue;
+      }
+      if (next == path_[node.depth] && loops_below(machine, tree, n, next)) {
+        if (reaches(next)) add(tree.tokens(n, node.end));
+        n = node.end;
+        continue;
+      }
+      path_[node.depth + 1] = next;
+      const auto own = tree.tokens(n);
+      if (!own.empty() && reaches(next)) add(own);
+      ++n;
+    }
+  }
+
+  uint32_t reach_;
+  MaskWords mask_;
+  std::vector<Config> path_;  // by depth
+};
+
 size_t TokenMasks::StateMask::size_bytes() const {
-  size_t sum = sizeof(StateMask) + bits.capacity() * 8 + list.capacity() * 4 +
-               conditional.size_bytes();
-  for (const Exit& exit : exits) sum += sizeof(Exit) + exit.rest.size_bytes();
-  return sum;
+  return sizeof(StateMask) + bits.capacity() * 8 + list.capacity() * 4 +
+         entrances.capacity() * sizeof(Entrance) + doubts.capacity() * (sizeof(Doubt) + 32);
 }
 
 TokenMasks::TokenMasks(const std::shared_ptr<const Grammar>& grammar,
                        std::shared_ptr<const TokenSet> tokens)
-    : tokens_(std::move(tokens)), automaton_(grammar->automaton()) {
-  // A byte without a token of its own could leave a text that cannot be spelled to its end.
-  if (!tokens_->bytes().all()) {
-    automaton_ =
-        std::make_shared<const Automaton>(automaton_->restricted_to(tokens_->bytes()));
-  }
-}
+    : tokens_(std::move(tokens)),
+      automaton_(spelled_with(grammar->automaton(), *tokens_)),
+      follow_(*automaton_),
+      alike_(*automaton_, TokenSet::kLong) {}
 
 size_t TokenMasks::size_bytes() const {
   const std::lock_guard lock(mutex_);
   return cached_bytes_;
 }
 
-void TokenMasks::add_reaching(Machine& machine, Config config, uint32_t reach,
-                              MaskWords mask) const {
-  std::vector<Config> path;
-  walk(machine, trie(), config, path, [&](size_t n, Config at) {
-    const auto own = trie().tokens(n);
-    if (own.empty() || machine.distance(at) > reach) return;
-    for (const Token token : own) set_bit(mask, token);
-  });
-}
-
-void TokenMasks::add_allowed(Machine& machine, Config config, MaskWords mask) const {
-  std::vector<Config> path;
-  const auto add_walk = [&](const TokenTrie& trie, Config from) {
-    walk(machine, trie, from, path, [&](size_t n, Config) {
-      for (const Token token : trie.tokens(n)) set_bit(mask, token);
-    });
-  };
+void TokenMasks::add_allowed(Machine& machine, Config config, uint32_t reach,
+                             MaskWords mask) const {
+  Walker walker(machine, reach, mask);
   const size_t count = machine.num_items(config);
   for (size_t i = 0; i < count; ++i) {
     const Machine::Item item = machine.item(config, i);
-    if (add_counted(machine, item, mask)) continue;
-    const auto known = mask_of(machine, item.state);
-    if (known->unbounded) {
-      add_walk(trie(), machine.only(item));
+    if (add_plain(walker, item)) continue;
+    if (reach < kFar) {
+      walker.walk(tokens_->all(), machine.only(item));
+    } else {
+      add_state(walker, item);
+    }
+  }
+}
+
+size_t TokenMasks::add_longest_steps(Machine& machine, Config config, MaskWords mask) const {
+  const TokenTrie& tree = tokens_->all();
+  const auto nodes = tree.nodes();
+  std::vector<Config> path(tree.longest() + 1);
+  path[0] = config;
+  size_t longest = 0;
+  std::vector<size_t> ends;  // nodes of tokens of that length
+  for (size_t n = 0; n < nodes.size();) {
+    const TokenTrie::Node& node = nodes[n];
+    const Config from = path[node.depth], next = machine.step(from, node.byte);
+    if (next == kNowhere || machine.distance(next) >= machine.distance(from)) {
+      n = node.end;
       continue;
     }
-    for (size_t w = 0; w < known->bits.size(); ++w) mask[w] |= known->bits[w];
-    for (const Token token : known->list) set_bit(mask, token);
-    for (const StateMask::Exit& exit : known->exits) {
-      const Config out = machine.leave(item, exit.exit);
-      if (out == kNowhere) continue;
-      for (const Token token : exit.rest.at_root()) set_bit(mask, token);
-      add_walk(exit.rest, out);
+    path[node.depth + 1] = next;
+    if (!tree.tokens(n).empty() && node.depth + 1 >= longest) {
+      if (node.depth + 1 > longest) ends.clear();
+      longest = node.depth + 1;
+      ends.push_back(n);
     }
-    if (!known->conditional.nodes().empty()) add_walk(known->conditional, machine.only(item));
+    ++n;
   }
+  for (const size_t n : ends) {
+    for (const Token token : tree.tokens(n)) {
+      if (!mask.empty()) set_bit(mask, token);
+    }
+  }
+  return longest;
+}
+
+void TokenMasks::add_state(Walker& walker, const Machine::Item& item) const {
+  const uint32_t state = alike_.first[item.state];
+  const auto known = mask_of(walker.machine, state);
+  const Config start = walker.machine.only(item);
+  if (known->unbounded) return walker.walk(tokens_->all(), start);
+  walker.add(known->bits);
+  walker.add(known->list);
+  Config out = kNowhere;
+  for (size_t i = 0; i < known->entrances.size(); ++i) {
+    const StateMask::Entrance& entrance = known->entrances[i];
+    if (i == 0 || entrance.exit != known->entrances[i - 1].exit) {
+      out = walker.machine.leave(item, entrance.exit);
+    }
+    if (out != kNowhere) walker.walk_on(*known->tree, entrance.node, out);
+  }
+  for (const StateMask::Doubt& doubt : known->doubts) {
+    Config at = start;
+    for (const char c : doubt.text) at = walker.machine.step(at, static_cast<uint8_t>(c));
+    if (at != kNowhere) walker.walk_on(*known->tree, doubt.node, at);
+  }
+  if (alike_.shared[state] && !alike_.exact) walker.walk(tokens_->long_ones(), start);
 }
 
 std::shared_ptr<const TokenMasks::StateMask> TokenMasks::mask_of(Machine& machine,
@@ -108,7 +196,7 @@ std::shared_ptr<const TokenMasks::StateMask> TokenMasks::mask_of(Machine& machin
   const std::lock_guard lock(mutex_);
   if (cached_bytes_ + mask->size_bytes() > kCacheBytes) {
     cache_.clear();
-    cached_bytes_ = trie_.size_bytes();
+    cached_bytes_ = 0;
   }
   if (cache_.emplace(state, mask).second) cached_bytes_ += mask->size_bytes();
   return mask;
@@ -161,129 +249,124 @@ uint32_t TokenMasks::behind_character(uint32_t state) const {
     }
     return true;
   };
-  for (uint32_t b = 0x20; b < 0x7F && behind != 0; ++b) {
-    if (b != '"' && b != '\\' && step(state, b) != behind) behind = 0;
+  bool alike = true;
+  for (uint32_t b = 0x20; b < 0x7F && alike; ++b) {
+    if (b != '"' && b != '\\') alike = step(state, b) == behind;
   }
-  for (uint32_t b = 0xC2; b <= 0xF4 && behind != 0; ++b) {
+  for (uint32_t b = 0xC2; b <= 0xF4 && alike; ++b) {
     const uint32_t next = step(state, b);
-    if (next == 0 || !leads(leads, next, b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3)) behind = 0;
+    alike = (next == 0) == (behind == 0) && (next == 0 || leads(leads, next,
+                                                                b < 0xE0   ? 1
+                                                                : b < 0xF0 ? 2
+                                                                           : 3));
   }
+  if (!alike) behind = kDepends;
   const std::lock_guard lock(mutex_);
   behind_character_.emplace(state, behind);
   return behind;
 }
 
-/// Strings that count their characters: what a token of plain ones does depends on their number only.
-bool TokenMasks::add_counted(Machine& machine, const Machine::Item& item, MaskWords mask) const {
+/// Where every plain character leads to the same state, with the item's register and stack: adds
+/// all tokens by the number of plain characters that they begin with. Else false.
+bool TokenMasks::add_plain(Walker& walker, const Machine::Item& item) const {
+  Machine& machine = walker.machine;
   const uint32_t first = behind_character(item.state);
-  if (first == 0 || first == item.state) return false;
-  const Config start = machine.only(item);
+  // A loop that asks nothing of the register has a mask of its own.
+  const bool loops = first == item.state && !automaton_->is_guarded(first);
+  if (first == 0 || first == kDepends || (loops && walker.reaches_all())) return false;
+  std::array<Config, TokenSet::kMaxPlain + 1> behind;  // so many characters
+  behind[0] = machine.only(item);
   size_t most = 0;
-  for (Config at = start; most < TokenSet::kMaxPlain; ++most) {
-    const Config next = machine.step(at, 'a');
+  for (; most < TokenSet::kMaxPlain; ++most) {
+    const Config next = machine.step(behind[most], 'a');
     if (next == kNowhere) break;
-    // A count that matters no more.
-    if (next == at) most = TokenSet::kMaxPlain - 1;
-    for (size_t i = 0; i < machine.num_items(next); ++i) {
-      if (behind_character(machine.item(next, i).state) == 0) return false;
+    for (size_t i = 0; next != behind[most] && i < machine.num_items(next); ++i) {
+      if (behind_character(machine.item(next, i).state) == kDepends) return false;
     }
-    at = next;
+    behind[most + 1] = next;
   }
-  const auto plain = tokens_->plain(most);
-  for (size_t w = 0; w < plain.size(); ++w) mask[w] |= plain[w];
-  std::vector<Config> path;
-  walk(machine, tokens_->special(), start, path, [&](size_t n, Config) {
-    for (const Token token : tokens_->special().tokens(n)) set_bit(mask, token);
-  });
+  if (most == TokenSet::kMaxPlain && behind[most] == behind[0]) {
+    if (walker.reaches(behind[0])) walker.add(tokens_->plain());
+    walker.walk(tokens_->behind_any_plain(), behind[0]);
+    return true;
+  }
+  for (size_t n = 0; n <= most; ++n) {
+    walker.walk(tokens_->behind_plain(n), behind[n]);
+    // Neighbours that are as good are added at once.
+    const bool good = walker.reaches(behind[n]);
+    if (good && (n == most || !walker.reaches(behind[n + 1]))) {
+      size_t from = n;
+      while (from > 0 && walker.reaches(behind[from - 1])) --from;
+      walker.add(tokens_->plain(n), from > 0 ? tokens_->plain(from - 1) : tokens_->plain(0));
+    }
+  }
   return true;
 }
 
-const TokenTrie& TokenMasks::trie() const {
-  // With many classes few texts become alike.
-  constexpr uint32_t kMaxClasses = 64;
-  if (automaton_->num_classes() > kMaxClasses) return tokens_->all();
-  std::call_once(trie_made_, [this] {
-    std::array<uint8_t, 256> to{};
-    for (uint32_t b = 0; b < 256; ++b) {
-      to[b] = automaton_->byte_of(automaton_->class_of(static_cast<uint8_t>(b)));
-    }
-    trie_ = tokens_->all().mapped(to);
-    const std::lock_guard lock(mutex_);
-    cached_bytes_ += trie_.size_bytes();
-  });
-  return trie_;
+const FollowBytes::Bytes& TokenMasks::behind(uint32_t exit, uint32_t rule) const {
+  return exit == Machine::kPop ? follow_.behind_rule(rule)
+                               : follow_.behind_action(exit & ~Machine::kExit);
 }
 
 TokenMasks::StateMask TokenMasks::compute(Machine& machine, uint32_t state) const {
   StateMask result;
   const Config start = machine.local(state);
+  const bool plain = takes_plain_text(machine, start);
+  const TokenTrie& tree = plain ? tokens_->behind_any_plain() : tokens_->all();
+  const bool bounded = alike_.shared[state] && !alike_.exact;
+  const uint32_t rule = automaton_->rule_of(state);
   std::vector<Token> accepted;
-  std::vector<uint64_t> bits((tokens_->size() + 63) / 64, 0);
-  const bool plain = !machine.is_conditional(start) && takes_plain_text(machine, start);
-  if (plain) bits.assign(tokens_->plain().begin(), tokens_->plain().end());
-  const TokenTrie& tokens = plain ? tokens_->special() : trie();
-  std::map<uint32_t, std::vector<TokenTrie::Entry>> rests;
-  std::vector<TokenTrie::Entry> conditional;
-  size_t num_rests = 0;
-  // Exits on the way to the node at hand: bytes before it, and which.
-  std::vector<std::pair<uint32_t, uint32_t>> open;
-  std::vector<Config> path(tokens.longest() + 1);
-  std::vector<uint8_t> doubtful(tokens.longest() + 1);
+  std::vector<Config> path(tree.longest() + 1);
+  std::string text(tree.longest(), '\0');
   path[0] = start;
-  doubtful[0] = machine.is_conditional(start) ? 1 : 0;
-  const auto add_rests = [&](Token token) {
-    const std::string_view text = tokens_->text(token);
-    for (const auto& [depth, exit] : open) rests[exit].push_back({text.substr(depth), token});
-    num_rests += open.size();
-  };
-  const auto nodes = tokens.nodes();
-  for (size_t n = 0; n < nodes.size() && num_rests < kMaxRest;) {
+  const auto nodes = tree.nodes();
+  for (size_t n = 0; n < nodes.size();) {
     const TokenTrie::Node& node = nodes[n];
-    while (!open.empty() && open.back().first > node.depth) open.pop_back();
     const Config next = machine.step(path[node.depth], node.byte);
-    if (next == kNowhere) {
-      if (!open.empty()) {
-        const uint32_t last = tokens.first_token(node.end);
-        for (uint32_t t = node.tokens; t < last; ++t) add_rests(tokens.token(t));
-      }
+    if (next == kNowhere || (bounded && node.depth >= TokenSet::kLong)) {
       n = node.end;
       continue;
     }
     path[node.depth + 1] = next;
-    doubtful[node.depth + 1] =
-        doubtful[node.depth] != 0 || machine.is_conditional(next) ? 1 : 0;
-    bool inside = false;
-    const size_t count = machine.num_items(next);
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t at = machine.item(next, i).state;
-      const bool leaves = at == Machine::kPop || (at & Machine::kExit) != 0;
-      if (leaves) {
-        open.emplace_back(node.depth + 1, at);
-      } else {
-        inside = true;
-      }
+    text[node.depth] = static_cast<char>(node.byte);
+    // The condition of the start holds, or the state would not be there.
+    if (machine.is_conditional(next) && !machine.has_condition_of(next, start)) {
+      result.doubts.push_back({static_cast<uint32_t>(n), text.substr(0, node.depth + 1)});
+      n = node.end;
+      continue;
     }
-    for (const Token token : tokens.tokens(n)) {
-      if (inside && doubtful[node.depth + 1] == 0) {
-        accepted.push_back(token);
-        continue;
-      }
-      if (inside) conditional.push_back({tokens_->text(token), token});
-      if (!inside || !open.empty()) add_rests(token);
+    const auto own = tree.tokens(n);
+    const bool inside = machine.has_states(next);
+    uint8_t leaving = 0;  // kinds of bytes that can follow the exits
+    for (size_t i = 0; machine.has_exits(next) && i < machine.num_items(next); ++i) {
+      const uint32_t exit = machine.item(next, i).state;
+      if ((exit & Machine::kExit) == 0) continue;
+      const FollowBytes::Bytes& follow = behind(exit, rule);
+      leaving |= follow.kinds;
+      if ((inside || own.empty()) && !goes_on_with(tree, n, follow)) continue;
+      result.entrances.push_back({exit, static_cast<uint32_t>(n)});
     }
-    ++n;
+    const bool alike = inside && !bounded && next == path[node.depth] &&
+                       (node.below & leaving) == 0 && loops_below(machine, tree, n, next);
+    if (inside) {
+      const auto all = alike ? tree.tokens(n, node.end) : own;
+      accepted.insert(accepted.end(), all.begin(), all.end());
+    }
+    n = inside && !alike ? n + 1 : node.end;
   }
-  if (num_rests >= kMaxRest) {
+  if (result.entrances.size() + result.doubts.size() > kMaxEntrances) {
+    result = {};
     result.unbounded = true;
     return result;
   }
-  for (auto& [exit, entries] : rests) {
-    result.exits.push_back({exit, TokenTrie(std::move(entries))});
-  }
-  result.conditional = TokenTrie(std::move(conditional));
+  result.tree = &tree;
+  std::sort(result.entrances.begin(), result.entrances.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.exit, a.node) < std::tie(b.exit, b.node);
+  });
   if (plain || accepted.size() > tokens_->size() / 64) {
-    for (const Token token : accepted) set_bit(bits, token);
-    result.bits = std::move(bits);
+    result.bits.assign((tokens_->size() + 63) / 64, 0);
+    if (plain) result.bits.assign(tokens_->plain().begin(), tokens_->plain().end());
+    for (const Token token : accepted) set_bit(result.bits, token);
   } else {
     result.list = std::move(accepted);
   }

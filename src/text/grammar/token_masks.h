@@ -5,9 +5,12 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "text/grammar/alike_states.h"
+#include "text/grammar/follow.h"
 #include "text/grammar/grammar.h"
 #include "text/grammar/machine.h"
 #include "text/grammar/token_trie.h"
@@ -27,41 +30,55 @@ class TokenMasks {
   /// Of what was worked out so far.
   [[nodiscard]] size_t size_bytes() const;
 
-  /// Sets the bits of all tokens that may follow a configuration. mask [(vocab + 63) / 64] zero.
-  void add_allowed(Machine& machine, Config config, MaskWords mask) const;
-  /// The same, but only tokens behind which the text can be completed with `reach` bytes.
-  void add_reaching(Machine& machine, Config config, uint32_t reach, MaskWords mask) const;
+  /// Sets the bits of all tokens that may follow a configuration and behind which the text can be
+  /// completed with `reach` bytes; kFar: any. mask [(vocab + 63) / 64] zero.
+  void add_allowed(Machine& machine, Config config, uint32_t reach, MaskWords mask) const;
+
+  /// Of the tokens that come nearer to the end with every byte: sets the bits of the longest and
+  /// returns how many bytes they have. mask: as above, or empty.
+  size_t add_longest_steps(Machine& machine, Config config, MaskWords mask) const;
 
   static constexpr size_t kCacheBytes = size_t{64} << 20;
 
  private:
-  /// What one state lets through, whatever its register and stack are; and the texts left to try
-  /// where they matter.
+  /// What one state lets through, whatever its register and stack are; and the nodes of a tree of
+  /// tokens where they matter.
   struct StateMask {
+    /// An exit at a node: the walk goes on below it from where the exit leads.
+    struct Entrance {
+      uint32_t exit;
+      uint32_t node;
+    };
+    /// A node that is alive only if the register allows it.
+    struct Doubt {
+      uint32_t node;
+      std::string text;  ///< up to the node
+    };
     std::vector<uint64_t> bits;  // empty: `list`
     std::vector<Token> list;
-    struct Exit {
-      uint32_t exit;
-      TokenTrie rest;
-    };
-    std::vector<Exit> exits;
-    TokenTrie conditional;
-    bool unbounded = false;  // nothing could be worked out: all tokens are to be tried
+    const TokenTrie* tree = nullptr;
+    std::vector<Entrance> entrances;  // by exit
+    std::vector<Doubt> doubts;
+    bool unbounded = false;  // not worth keeping: all tokens are to be tried
     [[nodiscard]] size_t size_bytes() const;
   };
+  class Walker;
   std::shared_ptr<const StateMask> mask_of(Machine& machine, uint32_t state) const;
   StateMask compute(Machine& machine, uint32_t state) const;
+  /// What can follow an exit of a state of `rule`.
+  [[nodiscard]] const FollowBytes::Bytes& behind(uint32_t exit, uint32_t rule) const;
   static bool takes_plain_text(Machine& machine, Config config);
-  /// The state behind any one plain character; 0 when that depends on the character.
+  /// The state behind any one plain character, 0 when none is taken; kDepends: not the same for
+  /// all.
+  static constexpr uint32_t kDepends = UINT32_MAX;
   uint32_t behind_character(uint32_t state) const;
-  /// Adds what may follow `item` when that is a matter of counting; else false.
-  bool add_counted(Machine& machine, const Machine::Item& item, MaskWords mask) const;
-  const TokenTrie& trie() const;
+  bool add_plain(Walker& walker, const Machine::Item& item) const;
+  void add_state(Walker& walker, const Machine::Item& item) const;
 
   std::shared_ptr<const TokenSet> tokens_;
   std::shared_ptr<const Automaton> automaton_;
-  mutable std::once_flag trie_made_;
-  mutable TokenTrie trie_;  // of all tokens, their bytes taken for those of the automaton's classes
+  FollowBytes follow_;
+  AlikeStates alike_;
   mutable std::mutex mutex_;
   mutable size_t cached_bytes_ = 0;
   mutable std::unordered_map<uint32_t, uint32_t> behind_character_;

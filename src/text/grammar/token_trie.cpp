@@ -8,15 +8,21 @@
 namespace tenon::grammar {
 namespace {
 
-/// Characters of a text that JSON strings take as they are; 0 when there are others, or too many.
-size_t plain_characters(std::string_view text) {
-  size_t count = 0;
-  for (const char c : text) {
-    const auto byte = static_cast<uint8_t>(c);
-    if (byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7F) return 0;
-    count += (byte & 0xC0) != 0x80 ? 1 : 0;
+/// How far a text is of whole characters that JSON strings take as they are.
+struct PlainBeginning {
+  size_t bytes = 0;
+  size_t characters = 0;
+};
+PlainBeginning plain_beginning(std::string_view text) {
+  PlainBeginning plain;
+  const size_t valid = utf8_valid_prefix(text);
+  while (plain.bytes < valid) {
+    const auto byte = static_cast<uint8_t>(text[plain.bytes]);
+    if (byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7F) break;
+    plain.bytes += byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    ++plain.characters;
   }
-  return utf8_valid_prefix(text) == text.size() && count <= TokenSet::kMaxPlain ? count : 0;
+  return plain;
 }
 
 }  // namespace
@@ -26,6 +32,12 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
     return a.text != b.text ? a.text < b.text : a.token < b.token;
   });
   std::vector<uint32_t> open;  // nodes from the root to the last one
+  const auto close = [&] {
+    Node& node = nodes_[open.back()];
+    node.end = static_cast<uint32_t>(nodes_.size());
+    open.pop_back();
+    if (!open.empty()) nodes_[open.back()].below |= node.below | byte_kind(node.byte);
+  };
   std::string_view last;
   for (const Entry& entry : entries) {
     size_t common = 0;
@@ -33,74 +45,18 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
            last[common] == entry.text[common]) {
       ++common;
     }
-    while (open.size() > common) {
-      nodes_[open.back()].end = static_cast<uint32_t>(nodes_.size());
-      open.pop_back();
-    }
+    while (open.size() > common) close();
     for (size_t i = common; i < entry.text.size(); ++i) {
       open.push_back(static_cast<uint32_t>(nodes_.size()));
       nodes_.push_back({0, static_cast<uint32_t>(tokens_.size()), static_cast<uint32_t>(i),
-                        static_cast<uint8_t>(entry.text[i])});
+                        static_cast<uint8_t>(entry.text[i]), 0});
     }
     tokens_.push_back(entry.token);
     if (entry.text.empty()) ++root_tokens_;
     longest_ = std::max(longest_, static_cast<uint32_t>(entry.text.size()));
     last = entry.text;
   }
-  for (const uint32_t node : open) nodes_[node].end = static_cast<uint32_t>(nodes_.size());
-}
-
-TokenTrie TokenTrie::mapped(const std::array<uint8_t, 256>& to) const {
-  struct Merged {
-    uint32_t first_child, sibling;  // 0: none
-    uint32_t num_tokens;
-    uint8_t byte;
-  };
-  std::vector<Merged> merged{{}};
-  std::vector<uint32_t> merged_of(nodes_.size());
-  std::vector<uint32_t> path(longest_ + 1, 0);  // the merged node before each depth
-  for (size_t n = 0; n < nodes_.size(); ++n) {
-    const uint8_t byte = to[nodes_[n].byte];
-    const uint32_t parent = path[nodes_[n].depth];
-    uint32_t child = merged[parent].first_child;
-    while (child != 0 && merged[child].byte != byte) child = merged[child].sibling;
-    if (child == 0) {
-      child = static_cast<uint32_t>(merged.size());
-      merged.push_back({0, merged[parent].first_child, 0, byte});
-      merged[parent].first_child = child;
-    }
-    merged[child].num_tokens += static_cast<uint32_t>(tokens(n).size());
-    path[nodes_[n].depth + 1] = child;
-    merged_of[n] = child;
-  }
-  TokenTrie result;
-  result.longest_ = longest_;
-  result.root_tokens_ = root_tokens_;
-  result.nodes_.reserve(merged.size() - 1);
-  std::vector<uint32_t> next_token(merged.size());  // where its tokens go
-  auto num_tokens = root_tokens_;
-  std::vector<std::pair<uint32_t, uint32_t>> open;  // merged node, its number in the result
-  for (uint32_t at = merged[0].first_child; at != 0 || !open.empty();) {
-    if (at == 0) {  // all below the last one are there
-      const auto [done, number] = open.back();
-      open.pop_back();
-      result.nodes_[number].end = static_cast<uint32_t>(result.nodes_.size());
-      at = merged[done].sibling;
-      continue;
-    }
-    const auto number = static_cast<uint32_t>(result.nodes_.size());
-    result.nodes_.push_back({0, num_tokens, static_cast<uint32_t>(open.size()), merged[at].byte});
-    next_token[at] = num_tokens;
-    num_tokens += merged[at].num_tokens;
-    open.emplace_back(at, number);
-    at = merged[at].first_child;
-  }
-  result.tokens_.resize(tokens_.size());
-  std::copy_n(tokens_.begin(), root_tokens_, result.tokens_.begin());
-  for (size_t n = 0; n < nodes_.size(); ++n) {
-    for (const Token token : tokens(n)) result.tokens_[next_token[merged_of[n]]++] = token;
-  }
-  return result;
+  while (!open.empty()) close();
 }
 
 TokenSet::TokenSet(std::shared_ptr<const Tokenizer> tokenizer, std::span<const std::string> marks)
@@ -132,7 +88,8 @@ TokenSet::TokenSet(std::span<const std::string_view> texts, std::span<const Toke
 }
 
 void TokenSet::build() {
-  std::vector<TokenTrie::Entry> all, special;
+  std::vector<TokenTrie::Entry> all, longer, behind_any;
+  std::array<std::vector<TokenTrie::Entry>, kMaxPlain + 1> behind;
   for (auto& mask : plain_up_to_) mask.assign((texts_.size() + 63) / 64, 0);
   for (size_t i = 0; i < texts_.size(); ++i) {
     const auto token = static_cast<Token>(i);
@@ -142,10 +99,18 @@ void TokenSet::build() {
     if (text.empty()) continue;
     if (text.size() == 1) bytes_.set(static_cast<uint8_t>(text[0]));
     all.push_back({text, token});
-    if (const size_t count = plain_characters(text); count > 0) {
-      plain_up_to_[count][i / 64] |= uint64_t{1} << (i % 64);
+    PlainBeginning plain;
+    if (text.size() > kLong) {
+      longer.push_back({text, token});
     } else {
-      special.push_back({text, token});
+      plain = plain_beginning(text);
+    }
+    if (plain.characters > kMaxPlain) plain = {};
+    if (plain.bytes == text.size()) {
+      plain_up_to_[plain.characters][i / 64] |= uint64_t{1} << (i % 64);
+    } else {
+      behind[plain.characters].push_back({text.substr(plain.bytes), token});
+      behind_any.push_back(behind[plain.characters].back());
     }
   }
   for (size_t n = 1; n <= kMaxPlain; ++n) {
@@ -153,7 +118,9 @@ void TokenSet::build() {
       plain_up_to_[n][w] |= plain_up_to_[n - 1][w];
   }
   all_ = TokenTrie(std::move(all));
-  special_ = TokenTrie(std::move(special));
+  long_ = TokenTrie(std::move(longer));
+  behind_any_plain_ = TokenTrie(std::move(behind_any));
+  for (size_t n = 0; n <= kMaxPlain; ++n) behind_plain_[n] = TokenTrie(std::move(behind[n]));
 }
 
 bool TokenTrie::goes_beyond(std::string_view text) const {

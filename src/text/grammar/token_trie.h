@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "text/grammar/automaton.h"
+#include "text/grammar/byte_kinds.h"
 #include "text/grammar/machine.h"
 #include "text/tokenizer.h"
 
@@ -32,11 +33,8 @@ class TokenTrie {
     uint32_t tokens;  ///< the first of its own tokens; they end where the next node's begin
     uint32_t depth;   ///< bytes before it
     uint8_t byte;     ///< that leads to it
+    uint8_t below;    ///< kinds of the bytes below it (byte_kind), a bit each
   };
-  /// The same tokens with every byte b of their texts taken for to[b]: texts that become alike share
-  /// their nodes.
-  [[nodiscard]] TokenTrie mapped(const std::array<uint8_t, 256>& to) const;
-
   /// Tokens with an empty text.
   [[nodiscard]] std::span<const Token> at_root() const {
     return std::span(tokens_).first(root_tokens_);
@@ -49,6 +47,11 @@ class TokenTrie {
   /// The number of the first token at or below node `node`, or behind all for the last.
   [[nodiscard]] uint32_t first_token(size_t node) const {
     return node < nodes_.size() ? nodes_[node].tokens : static_cast<uint32_t>(tokens_.size());
+  }
+  /// All tokens at nodes first..last - 1.
+  [[nodiscard]] std::span<const Token> tokens(size_t first, size_t last) const {
+    const uint32_t begin = first_token(first);
+    return std::span(tokens_).subspan(begin, first_token(last) - begin);
   }
   /// Whether a token begins with this text and is longer.
   [[nodiscard]] bool goes_beyond(std::string_view text) const;
@@ -81,16 +84,26 @@ class TokenSet {
   [[nodiscard]] bool is_end(Token token) const;
   [[nodiscard]] std::span<const Token> end_tokens() const { return end_tokens_; }
   [[nodiscard]] const TokenTrie& all() const { return all_; }
-  /// Without the plain ones: those of whole characters that a JSON string takes as they are.
-  [[nodiscard]] const TokenTrie& special() const { return special_; }
-  [[nodiscard]] std::span<const uint64_t> plain() const { return plain_up_to_.back(); }  ///< a bit each
-  /// Of the plain tokens, those of at most so many characters.
-  [[nodiscard]] std::span<const uint64_t> plain(size_t characters) const {
+  /// Those of more than kLong bytes.
+  [[nodiscard]] const TokenTrie& long_ones() const { return long_; }
+  static constexpr size_t kLong = 32;
+
+  /// Plain tokens: whole characters that a JSON string takes as they are, at most kMaxPlain of them
+  /// and kLong bytes. Of these, those of at most so many characters, a bit each.
+  [[nodiscard]] std::span<const uint64_t> plain(size_t characters = kMaxPlain) const {
     return plain_up_to_[std::min(characters, kMaxPlain)];
   }
-  static constexpr size_t kMaxPlain = 24;  ///< longer tokens are not called plain
-  /// The tokens that the tokenizer makes of a text within others, control tokens being bytes as above;
-  /// empty when it cannot spell just that, or there is none.
+  static constexpr size_t kMaxPlain = 24;
+  /// All others, by what is left of them behind `characters` plain characters, as far as these go.
+  /// Tokens of more than kLong bytes are all left.
+  [[nodiscard]] const TokenTrie& behind_plain(size_t characters) const {
+    return behind_plain_[characters];
+  }
+  /// The same, however many characters there are before.
+  [[nodiscard]] const TokenTrie& behind_any_plain() const { return behind_any_plain_; }
+
+  /// The tokens that the tokenizer makes of a text within others, control tokens being bytes as
+  /// above; empty when it cannot spell just that, or there is none.
   [[nodiscard]] std::vector<Token> spell(std::string_view text) const;
   /// The same for a text that something else will follow: without the tokens that might be cut
   /// differently then, as some token reaches from there beyond the end.
@@ -107,8 +120,9 @@ class TokenSet {
   std::vector<std::string_view> texts_;         // into owned_
   std::vector<std::string> owned_;
   std::vector<Token> end_tokens_;
-  TokenTrie all_, special_;
+  TokenTrie all_, long_, behind_any_plain_;
   std::array<std::vector<uint64_t>, kMaxPlain + 1> plain_up_to_;
+  std::array<TokenTrie, kMaxPlain + 1> behind_plain_;
   ByteSet bytes_;
 };
 

@@ -26,6 +26,14 @@ std::shared_ptr<const TokenSet> vocabulary() {
         "\\n",        ", ",  "[[",   "[]",   "aaaa",   "ab"}) {
     texts.emplace_back(text);
   }
+  // Lengths at which masks change their ways.
+  for (const size_t length : {9u, 24u, 25u, 32u, 33u, 40u}) texts.emplace_back(length, 'b');
+  texts.push_back(std::string(30, 'b') + "\",");
+  for (const char* word : {"abab", "abc ", "ab cd", "baba", "cdcd", " cd", "ab, ", "a.", "aab", "abba", "bb",
+                           "bbc", "bcb", "bca", "cab", "cc ", "caa", "ccc", "cba"}) {
+    texts.emplace_back(word);  // enough below one node to be taken at once
+  }
+  texts.emplace_back("\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042");
   const std::vector<std::string_view> views(texts.begin(), texts.end());
   return std::make_shared<const TokenSet>(views, std::vector<Token>{kEnd});
 }
@@ -59,6 +67,14 @@ const Case kCases[] = {
     {GrammarKind::Gbnf,
      "root ::= \"\\\"\" [^\"\\\\\\x7F\\x00-\\x1F]* \"\\\"\" | . [a-z] .{2,5} [0-9]"},
     {GrammarKind::Regex, "(.|\\n){2,9}x?"},
+    {GrammarKind::Regex, "[a-z]{2,70}(, [a-z ]{1,40}){0,9}\\."},
+    {GrammarKind::Regex, "[a-z ]+(,[a-z ]*)*[.]?"},
+    {GrammarKind::Gbnf,
+     "root ::= s (\" \" s)*\ns ::= word ((\", \" | \" \") word)* [.!]\nword ::= [a-z]+"},
+    {GrammarKind::JsonSchema, R"({"type":"string","pattern":"^[a-z ,.]*$","maxLength":90})"},
+    {GrammarKind::JsonSchema, R"({"type":"array","items":{"type":"string"},"minItems":1})"},
+    {GrammarKind::JsonSchema,
+     R"({"type":"object","maxProperties":2,"additionalProperties":{"type":"null"}})"},
     {GrammarKind::JsonSchema,
      R"({"type":"object","properties":{"name":{"type":"string","maxLength":6},"nam":{"type":"null"},
       "age":{"type":"integer","minimum":5,"maximum":130}},"required":["name","age"],

@@ -1,0 +1,199 @@
+// However random the tokens, a text is complete before the tokens run out: random grammars of every
+// notation, with token limits from the smallest that has room upward.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "text/grammar/matcher.h"
+
+namespace tenon {
+namespace {
+
+using grammar::TokenMasks;
+using grammar::TokenSet;
+
+constexpr Token kEnd = 0;
+
+/// Bytes and pieces of JSON; token 0 ends.
+std::shared_ptr<const TokenSet> vocabulary() {
+  std::vector<std::string> texts{""};
+  for (int b = 0; b < 256; ++b) texts.push_back(std::string(1, static_cast<char>(b)));
+  for (const char* text :
+       {"{\"",  "\":", "\",\"", "\"}",     "\"]", "],",  "[[", "}}",  "12",    ".5",    "true",
+        "null", "na",  "name",  "name\":", "ab",  "abc", "  ", "\\n", "\\u00", "\u3042"}) {
+    texts.emplace_back(text);
+  }
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  return std::make_shared<const TokenSet>(views, std::vector<Token>{kEnd});
+}
+
+class Random {
+ public:
+  explicit Random(uint32_t seed) : random_(seed) {}
+  uint32_t below(uint32_t n) { return random_() % n; }
+  bool coin() { return below(2) == 0; }
+
+  std::string pattern(int depth) {
+    switch (below(depth <= 0 ? 3 : 6)) {
+      case 0:
+        return "[a-c]";
+      case 1:
+        return coin() ? "name" : "\\d";
+      case 2:
+        return "x";
+      case 3:
+        return "(" + pattern(depth - 1) + "|" + pattern(depth - 1) + ")";
+      case 4: {
+        const uint32_t least = below(4);
+        return "(" + pattern(depth - 1) + "){" + std::to_string(least) + "," +
+               std::to_string(least + below(9)) + "}";
+      }
+      default:
+        return pattern(depth - 1) + pattern(depth - 1);
+    }
+  }
+
+  std::string gbnf() {
+    std::string text = "root ::= " + body(2) + "\n";
+    for (const char* rule : {"r0", "r1", "r2"}) {
+      // The last alternative ends every recursion; what comes before begins with a letter.
+      text += std::string(rule) + " ::= \"" + std::string(1, static_cast<char>('a' + below(3))) +
+              "\" " + body(2) + " | \"z\"\n";
+    }
+    return text;
+  }
+
+  std::string schema(int depth) {
+    const auto number = [&](uint32_t n) { return std::to_string(below(n)); };
+    switch (below(depth <= 0 ? 5 : 8)) {
+      case 0: {
+        const uint32_t least = below(6);
+        return R"({"type":"string","minLength":)" + std::to_string(least) + R"(,"maxLength":)" +
+               std::to_string(least + below(20)) + "}";
+      }
+      case 1:
+        return R"({"type":"integer","minimum":)" + number(300) + "}";
+      case 2:
+        return R"({"enum":["name",null,)" + number(99) + R"(,{"a":[)" + number(9) + "]}]}";
+      case 3:
+        return R"({"type":"string","pattern":"^)" + std::string(coin() ? "[a-c]{2,5}" : "(ab)*x+") +
+               "$\"}";
+      case 4:
+        return coin() ? R"({"type":["boolean","null"]})" : R"({"type":"number"})";
+      case 5:
+        return R"({"type":"array","items":)" + schema(depth - 1) + R"(,"minItems":)" + number(3) +
+               R"(,"maxItems":)" + std::to_string(2 + below(4)) + "}";
+      case 6:
+        return R"({"anyOf":[)" + schema(depth - 1) + "," + schema(depth - 1) + "]}";
+      default: {
+        std::string properties, required;
+        for (const char* name : {"name", "na", "b"}) {
+          if (!properties.empty()) properties += ",";
+          properties += "\"" + std::string(name) + "\":" + schema(depth - 1);
+          if (coin()) required += (required.empty() ? "\"" : ",\"") + std::string(name) + "\"";
+        }
+        return R"({"type":"object","properties":{)" + properties + R"(},"required":[)" + required +
+               "]" + (coin() ? R"(,"additionalProperties":false})" : "}");
+      }
+    }
+  }
+
+ private:
+  std::string body(int depth) {
+    switch (below(depth <= 0 ? 3 : 6)) {
+      case 0:
+        return "[a-f0-9]";
+      case 1:
+        return "\"name\"";
+      case 2:
+        return "r" + std::to_string(below(3));
+      case 3:
+        return "(" + body(depth - 1) + " | " + body(depth - 1) + ")";
+      case 4:
+        return "(" + body(depth - 1) + "){" + std::to_string(below(3)) + "," +
+               std::to_string(3 + below(4)) + "}";
+      default:
+        return body(depth - 1) + " " + body(depth - 1);
+    }
+  }
+  std::mt19937 random_;
+};
+
+/// Draws up to `limit` random tokens that the matcher allows.
+std::string generate(GrammarMatcher& matcher, uint64_t limit, Random& random) {
+  matcher.restart();
+  matcher.set_token_limit(limit);
+  std::string text;
+  for (uint64_t i = 0; i < limit && !matcher.is_ended(); ++i) {
+    // As a sampler does: a token is tried first, and a mask is made when it is refused.
+    auto token = static_cast<Token>(random.below(static_cast<uint32_t>(matcher.tokens().size())));
+    if (token == kEnd || !matcher.allows(token)) {
+      std::vector<Token> allowed;
+      const auto mask = matcher.mask(true);
+      for (size_t t = 0; t < matcher.tokens().size(); ++t) {
+        if ((mask[t / 64] >> (t % 64) & 1) != 0) allowed.push_back(static_cast<Token>(t));
+      }
+      if (allowed.empty()) break;
+      token = allowed[random.below(static_cast<uint32_t>(allowed.size()))];
+      EXPECT_TRUE(matcher.allows(token)) << token;
+    }
+    matcher.accept(token);
+    if (token == kEnd) break;
+    text += matcher.tokens().text(token);
+  }
+  return text;
+}
+
+void expect_complete(GrammarKind kind, const std::string& source, Random& random) {
+  const auto compiled = Grammar::compile(kind, source);
+  static const auto kTokens = vocabulary();
+  const auto masks = std::make_shared<const TokenMasks>(compiled, kTokens);
+  GrammarMatcher matcher(masks);
+  const uint64_t least = matcher.shortest_bytes();
+  for (const uint64_t limit : {least, least + 1, least + 2, least + 5, least + 30}) {
+    const std::string text = generate(matcher, limit, random);
+    ASSERT_TRUE(compiled->accepts(text)) << source << "\n" << limit << " tokens: " << text;
+  }
+}
+
+TEST(TokenLimit, LeavesRoomToCompleteSchemas) {
+  Random random(1);
+  for (int i = 0; i < 60; ++i) expect_complete(GrammarKind::JsonSchema, random.schema(3), random);
+}
+
+TEST(TokenLimit, LeavesRoomToCompletePatterns) {
+  Random random(2);
+  for (int i = 0; i < 60; ++i) expect_complete(GrammarKind::Regex, random.pattern(4), random);
+}
+
+TEST(TokenLimit, LeavesRoomToCompleteRules) {
+  Random random(3);
+  for (int i = 0; i < 60; ++i) expect_complete(GrammarKind::Gbnf, random.gbnf(), random);
+}
+
+TEST(TokenLimit, LeavesRoomToCompleteChoices) {
+  Random random(4);
+  for (int i = 0; i < 20; ++i) {
+    std::string list;
+    for (uint32_t n = 1 + random.below(5); n > 0; --n) {
+      list += (list.empty() ? "[\"" : ",\"") + std::string(random.below(30), 'a') +
+              (random.coin() ? "name" : "b") + "\"";
+    }
+    expect_complete(GrammarKind::Choices, list + "]", random);
+  }
+}
+
+TEST(TokenLimit, BelowTheBytesTakesTheLongestSteps) {
+  static const auto kTokens = vocabulary();
+  const auto compiled = Grammar::compile(
+      GrammarKind::JsonSchema,
+      R"({"type":"object","properties":{"name":{"const":"name"}},"required":["name"]})");
+  GrammarMatcher matcher(std::make_shared<const TokenMasks>(compiled, kTokens));
+  ASSERT_EQ(matcher.shortest_bytes(), std::string_view(R"({"name":"name"})").size());
+  Random random(5);
+  // {" name": " name "}
+  EXPECT_EQ(generate(matcher, 5, random), R"({"name":"name"})");
+}
+
+}  // namespace
+}  // namespace tenon
