@@ -1,11 +1,17 @@
 // How fast texts become tokens: bench_tokenizers TEXT VOCABULARY.gguf[:PRE]... [flags of Google
 // Benchmark]. With :PRE the byte-level BPE of the vocabulary is used with that pre-tokenizer.
+// bench_tokenizers --growth=BYTES VOCABULARY.gguf[:PRE]...: how much longer texts of hostile kinds
+// take that are ten times as long as BYTES.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/text/gguf_vocabulary.h"
@@ -31,6 +37,64 @@ std::unique_ptr<const Tokenizer> load(std::string argument) {
   return make_tokenizer(std::move(vocabulary));
 }
 
+/// Texts that are hard on tokenizers: a unit again and again, or characters that a seed draws.
+struct Kind {
+  const char* name;
+  std::vector<std::string> units;
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> kKinds = {
+      {"one letter", {"o"}},
+      {"spaces", {" "}},
+      {"line ends", {"\n"}},
+      {"one digit", {"7"}},
+      {"digits", {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}},
+      {"letters", {"e", "t", "a", "o", "i", "n", "s", "h", "r", "d", "l", "u"}},
+      {"punctuation", {".", ",", "!", "?", "-", "'"}},
+      {"Chinese", {"\u7684", "\u4E00", "\u662F", "\u5728", "\u4E0D", "\u4E86", "\u6709"}},
+      {"one Chinese", {"\u4E00"}},
+      {"families", {"\U0001F468\u200D\U0001F469\u200D\U0001F467\u200D\U0001F466"}},
+      {"marks", {"\u0301"}},
+      {"right to left", {"\u200F\u05D0"}},
+      {"no letters", {"\x01", "\x7F"}},
+      {"half marks", {"<|im_start"}},
+      {"words", {"the ", "quick ", "brown ", "fox, ", "jumps! "}},
+  };
+  return kKinds;
+}
+
+std::string text_of(const Kind& kind, size_t bytes) {
+  std::string text;
+  text.reserve(bytes + 32);
+  uint32_t state = 1;
+  while (text.size() < bytes) {
+    state = state * 1664525 + 1013904223;
+    text += kind.units[(state >> 16) % kind.units.size()];
+  }
+  return text;
+}
+
+double best_seconds(const Tokenizer& tokenizer, const std::string& text, int rounds) {
+  double best = 1e9;
+  for (int i = 0; i < rounds; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    benchmark::DoNotOptimize(tokenizer.encode(text).size());
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    best = std::min(best, taken.count());
+  }
+  return best;
+}
+
+void show_growth(const Tokenizer& tokenizer, const char* name, size_t bytes) {
+  for (const Kind& kind : kinds()) {
+    const double small = best_seconds(tokenizer, text_of(kind, bytes), 5);
+    const double large = best_seconds(tokenizer, text_of(kind, 10 * bytes), 3);
+    std::printf("%-40s %-14s %8.2f ms %9.2f ms  %5.1f times  %6.1f MB/s\n", name, kind.name,
+                small * 1e3, large * 1e3, large / small, static_cast<double>(bytes) * 1e-5 / large);
+  }
+}
+
 void encode(benchmark::State& state, const Tokenizer& tokenizer, const std::string& text) {
   size_t tokens = 0;
   for (auto _ : state) {
@@ -46,6 +110,12 @@ void encode(benchmark::State& state, const Tokenizer& tokenizer, const std::stri
 }  // namespace tenon
 
 int main(int argc, char** argv) {
+  constexpr std::string_view kGrowth = "--growth=";
+  if (argc > 2 && std::string_view(argv[1]).starts_with(kGrowth)) {
+    const size_t bytes = std::stoul(argv[1] + kGrowth.size());
+    for (int i = 2; i < argc; ++i) tenon::show_growth(*tenon::load(argv[i]), argv[i], bytes);
+    return 0;
+  }
   benchmark::Initialize(&argc, argv);
   if (argc < 3) {
     std::fputs("bench_tokenizers TEXT VOCABULARY.gguf[:PRE]...\n", stderr);

@@ -1,14 +1,17 @@
 #include "text/bpe_tokenizer.h"
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 #include "base/error.h"
 #include "text/byte_alphabet.h"
 #include "text/char_bpe_tokenizer.h"
 #include "text/merge_list.h"
-#include "text/merger.h"
+#include "text/piece_merge.h"
 #include "text/pre_tokenizer.h"
+#include "text/token_room.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
 #include "text/word_cache.h"
@@ -48,26 +51,46 @@ class BpeTokenizer final : public Tokenizer {
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
     WordCachePool::Loan cache(caches_);
     std::vector<Symbol> symbols;
-    out.reserve(out.size() + text.size() / 4);
+    TokenRoom room(out, text.size());
     Splitter splitter(patterns_);
     splitter.split(text, [&](std::string_view word) {
+      const auto begin = static_cast<size_t>(word.data() - text.data());
+      room.need(kWordRoom, begin);
       if (cache->append(word, out)) return;
       const size_t before = out.size();
-      encode_word(word, symbols, out);
+      encode_word(word, begin, symbols, room, out);
       cache->insert(word, std::span(out).subspan(before));
     });
   }
 
-  /// `symbols` is scratch, kept from word to word.
-  void encode_word(std::string_view word, std::vector<Symbol>& symbols,
-                   std::vector<Token>& out) const {
+  static constexpr size_t kWordRoom = 16;  // tokens of a word that is not long
+
+  /// begin: of the word in the text. `symbols` is scratch, kept from word to word.
+  void encode_word(std::string_view word, size_t begin, std::vector<Symbol>& symbols,
+                   TokenRoom& room, std::vector<Token>& out) const {
     if (pre_tokenizer_.whole_words) {
       if (const auto token = whole_word(word)) return out.push_back(*token);
     }
-    symbols.resize(word.size());
-    for (size_t i = 0; i < word.size(); ++i) symbols[i] = bytes_[static_cast<uint8_t>(word[i])];
-    merge_symbols(merges_, symbols);
-    append(symbols, out);
+    struct Bytes {
+      const std::array<Symbol, 256>& symbols;
+      std::string_view word;
+      size_t at = 0;
+      bool next(std::vector<Symbol>& into, size_t count) {
+        const size_t before = into.size();
+        count = std::min(count, word.size() - at);
+        into.resize(before + count);
+        for (size_t i = 0; i < count; ++i) {
+          into[before + i] = symbols[static_cast<uint8_t>(word[at + i])];
+        }
+        at += count;
+        return at < word.size();
+      }
+      void rewind() { at = 0; }
+    } source{bytes_, word};
+    merge_word(merges_, source, word.size(), symbols, out, [&](std::span<const Symbol> merged) {
+      room.need(merged.size(), begin + source.at);
+      append(merged, out);
+    });
   }
 
   /// The token whose bytes are exactly `word`, if there is one.
@@ -81,7 +104,7 @@ class BpeTokenizer final : public Tokenizer {
 
   /// A byte that the vocabulary cannot spell becomes the unknown token where there is one and else
   /// nothing, as in the tokenizers that the vocabularies come from.
-  void append(const std::vector<Symbol>& symbols, std::vector<Token>& out) const {
+  void append(std::span<const Symbol> symbols, std::vector<Token>& out) const {
     for (const Symbol symbol : symbols) {
       if (symbol >= 0) {
         out.push_back(symbol);

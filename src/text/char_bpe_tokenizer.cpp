@@ -1,12 +1,14 @@
 #include "text/char_bpe_tokenizer.h"
 
 #include <array>
+#include <span>
 #include <string>
 
 #include "text/byte_alphabet.h"
 #include "text/char_symbols.h"
 #include "text/merge_list.h"
-#include "text/merger.h"
+#include "text/piece_merge.h"
+#include "text/token_room.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
 
@@ -34,6 +36,7 @@ class CharBpeTokenizer final : public Tokenizer {
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
     std::vector<Symbol> symbols;
+    TokenRoom room(out, text.size());
     Splitter splitter(patterns_);
     splitter.split(text, [&](std::string_view word) {
       // A run of line breaks is one token where there is one for its length: merges do not lead
@@ -42,31 +45,41 @@ class CharBpeTokenizer final : public Tokenizer {
         const auto token = table().find(word);
         if (token && !table().is_structure(*token)) return out.push_back(*token);
       }
-      encode_word(word, symbols, out);
+      encode_word(word, static_cast<size_t>(word.data() - text.data()), symbols, room, out);
     });
   }
 
-  void encode_word(std::string_view word, std::vector<Symbol>& symbols,
-                   std::vector<Token>& out) const {
-    symbols.clear();
-    for (size_t at = 0; at < word.size();) {
-      const CodePoint c = utf8_decode_valid(word.data() + at);
-      at += c.size;
-      symbols.push_back(characters_.of(c.code == ' ' ? kSpaceMarkCode : c.code));
-    }
-    merge_symbols(merges_, symbols);
+  /// begin: of the word in the text. `symbols` is scratch.
+  void encode_word(std::string_view word, size_t begin, std::vector<Symbol>& symbols,
+                   TokenRoom& room, std::vector<Token>& out) const {
+    struct Characters {
+      const CharSymbols& symbols;
+      std::string_view word;
+      size_t at = 0;
+      bool next(std::vector<Symbol>& into, size_t count) {
+        for (; count > 0 && at < word.size(); --count) {
+          const CodePoint c = utf8_decode_valid(word.data() + at);
+          at += c.size;
+          into.push_back(symbols.of(c.code == ' ' ? kSpaceMarkCode : c.code));
+        }
+        return at < word.size();
+      }
+      void rewind() { at = 0; }
+    } source{characters_, word};
     std::string spelled;
-    for (const Symbol symbol : symbols) {
-      if (symbol >= 0) {
-        out.push_back(symbol);
-        continue;
-      }
-      spelled.clear();
-      utf8_append(static_cast<uint32_t>(~symbol), spelled);
-      for (const char c : spelled) {
-        const Token byte = bytes_[static_cast<uint8_t>(c)];
-        if (byte >= 0) out.push_back(byte);
-      }
+    merge_word(merges_, source, word.size(), symbols, out, [&](std::span<const Symbol> merged) {
+      room.need(merged.size(), begin + source.at);
+      for (const Symbol symbol : merged) append(symbol, spelled, out);
+    });
+  }
+
+  void append(Symbol symbol, std::string& spelled, std::vector<Token>& out) const {
+    if (symbol >= 0) return out.push_back(symbol);
+    spelled.clear();
+    utf8_append(static_cast<uint32_t>(~symbol), spelled);
+    for (const char c : spelled) {
+      const Token byte = bytes_[static_cast<uint8_t>(c)];
+      if (byte >= 0) out.push_back(byte);
     }
   }
 

@@ -1,12 +1,15 @@
 #include "text/spm_tokenizer.h"
 
 #include <array>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "text/byte_alphabet.h"
-#include "text/merger.h"
+#include "text/piece_merge.h"
 #include "text/spm_merges.h"
+#include "text/token_room.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
 #include "text/word_cache.h"
@@ -48,16 +51,16 @@ class SpmTokenizer final : public Tokenizer {
   void encode_text(std::string_view text, Place place, std::vector<Token>& out) const override {
     WordCachePool::Loan cache(caches_);
     std::vector<Symbol> symbols;
+    TokenRoom room(out, text.size());
     bool prefix = place.at_start && table().add_space_prefix;
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = merges_.words_are_separate ? word_end(text, begin) : text.size();
       const std::string_view word = text.substr(begin, end - begin);
-      begin = end;
+      room.need(kWordRoom, begin);
+      const size_t word_begin = std::exchange(begin, end);
       if (!prefix && cache->append(word, out)) continue;
       const size_t before = out.size();
-      symbols.clear();
-      if (prefix) symbols.push_back(mark_);
-      encode_word(word, symbols, out);
+      encode_word(word, word_begin, prefix, symbols, room, out);
       if (!prefix) cache->insert(word, std::span(out).subspan(before));
       prefix = false;
     }
@@ -72,26 +75,41 @@ class SpmTokenizer final : public Tokenizer {
     return text.size();
   }
 
-  /// `symbols`: what already stands before the word; scratch.
-  void encode_word(std::string_view word, std::vector<Symbol>& symbols,
-                   std::vector<Token>& out) const {
-    if (word.size() > symbols.capacity()) symbols.reserve(word.size() + 1);
-    for (size_t at = 0; at < word.size();) {
-      const CodePoint c = utf8_decode_valid(word.data() + at);
-      at += c.size;
-      symbols.push_back(c.code == ' ' ? mark_ : merges_.characters.of(c.code));
-    }
-    merge_symbols(merges_.table, symbols);
-    std::string spelled;
-    for (const Symbol symbol : symbols) {
-      if (symbol >= 0) {
-        out.push_back(symbol);
-        continue;
+  static constexpr size_t kWordRoom = 16;  // tokens of a word that is not long
+
+  /// begin: of the word in the text. prefix: a space stands before it. `symbols` is scratch.
+  void encode_word(std::string_view word, size_t begin, bool prefix, std::vector<Symbol>& symbols,
+                   TokenRoom& room, std::vector<Token>& out) const {
+    struct Characters {
+      const CharSymbols& symbols;
+      Symbol mark;
+      bool prefix;
+      std::string_view word;
+      size_t at = 0;
+      bool next(std::vector<Symbol>& into, size_t count) {
+        if (at == 0 && prefix) into.push_back(mark);
+        for (; count > 0 && at < word.size(); --count) {
+          const CodePoint c = utf8_decode_valid(word.data() + at);
+          at += c.size;
+          into.push_back(c.code == ' ' ? mark : symbols.of(c.code));
+        }
+        return at < word.size();
       }
-      spelled.clear();
-      utf8_append(static_cast<uint32_t>(~symbol), spelled);
-      for (const char byte : spelled) out.push_back(bytes_[static_cast<uint8_t>(byte)]);
-    }
+      void rewind() { at = 0; }
+    } source{merges_.characters, mark_, prefix, word};
+    std::string spelled;
+    merge_word(merges_.table, source, word.size(), symbols, out,
+               [&](std::span<const Symbol> merged) {
+                 room.need(merged.size(), begin + source.at);
+                 for (const Symbol symbol : merged) append(symbol, spelled, out);
+               });
+  }
+
+  void append(Symbol symbol, std::string& spelled, std::vector<Token>& out) const {
+    if (symbol >= 0) return out.push_back(symbol);
+    spelled.clear();
+    utf8_append(static_cast<uint32_t>(~symbol), spelled);
+    for (const char byte : spelled) out.push_back(bytes_[static_cast<uint8_t>(byte)]);
   }
 
   std::array<Token, 256> bytes_;

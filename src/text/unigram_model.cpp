@@ -32,14 +32,31 @@ void UnigramModel::finish(double least, std::optional<Token> unknown) {
 }
 
 // Viterbi. Scores are kept for as many positions as a piece is long, the choice at each position in
-// one number.
+// one number, and that only until all ways that may still win agree on what lies before.
 void UnigramModel::append_best_path(std::string_view text, std::vector<Token>& out) const {
   constexpr double kUnreached = -std::numeric_limits<double>::infinity();
+  constexpr size_t kStride = 16384;  // bytes between looks for agreement
   const size_t ring = longest_ + 5;  // a character of four bytes may be unknown
   std::vector<double> scores(ring, kUnreached);
-  std::vector<int32_t> last(text.size() + 1, kUnknownMark);  // the piece that ends there
+  size_t done = 0;            // bytes whose tokens are in `out`
+  std::vector<int32_t> last;  // [text - done] the piece that ends there
+  size_t look_at = kStride;
   scores[0] = 0.0;
   for (size_t begin = 0; begin < text.size();) {
+    if (begin >= look_at) {
+      std::vector<size_t> open;  // where ways end that may still win
+      for (size_t end = begin; end < begin + ring && end <= text.size(); ++end) {
+        if (scores[end % ring] != kUnreached) open.push_back(end - done);
+      }
+      const size_t agreed = common_end(text.substr(done), last, std::move(open));
+      append_backwards(text.substr(done, agreed), last, out);
+      last.erase(last.begin(), last.begin() + static_cast<ptrdiff_t>(agreed));
+      done += agreed;
+      look_at = begin + std::max(kStride, begin - done);
+    }
+    if (begin - done + ring >= last.size()) {
+      last.resize(std::max(kStride + 2 * ring, 2 * (begin - done + ring)), kUnknownMark);
+    }
     const size_t char_end = begin + utf8_decode_valid(text.data() + begin).size;
     const double score = scores[begin % ring];
     bool covered = false;
@@ -53,16 +70,41 @@ void UnigramModel::append_best_path(std::string_view text, std::vector<Token>& o
       const double challenge = score + pieces_[static_cast<size_t>(number)].score;
       if (challenge > scores[end % ring]) {
         scores[end % ring] = challenge;
-        last[end] = number;
+        last[end - done] = number;
       }
     }
     if (!covered && score + unknown_score_ > scores[char_end % ring]) {
       scores[char_end % ring] = score + unknown_score_;
-      last[char_end] = kUnknownMark;
+      last[char_end - done] = kUnknownMark;
     }
     for (; begin < char_end; ++begin) scores[begin % ring] = kUnreached;
   }
-  append_backwards(text, last, out);
+  append_backwards(text.substr(done), last, out);
+}
+
+size_t UnigramModel::begin_of_last(std::string_view text, const std::vector<int32_t>& last,
+                                   size_t end) const {
+  if (last[end] != kUnknownMark) return end - pieces_[static_cast<size_t>(last[end])].size_bytes;
+  --end;
+  while ((static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  return end;
+}
+
+size_t UnigramModel::common_end(std::string_view text, const std::vector<int32_t>& last,
+                                std::vector<size_t> open) const {
+  std::make_heap(open.begin(), open.end());
+  for (;;) {  // the furthest way goes back by a piece until all have met
+    const size_t furthest = open.front();
+    while (!open.empty() && open.front() == furthest) {
+      std::pop_heap(open.begin(), open.end());
+      open.pop_back();
+    }
+    // A run of unknown characters is one token, so it is not cut.
+    const bool met = open.empty() && (furthest == 0 || last[furthest] != kUnknownMark);
+    if (met || furthest == 0) return furthest;
+    open.push_back(begin_of_last(text, last, furthest));
+    std::push_heap(open.begin(), open.end());
+  }
 }
 
 void UnigramModel::append_backwards(std::string_view text, const std::vector<int32_t>& last,
@@ -78,8 +120,7 @@ void UnigramModel::append_backwards(std::string_view text, const std::vector<int
       unknown_follows = false;
       continue;
     }
-    size_t begin = end - 1;
-    while ((static_cast<uint8_t>(text[begin]) & 0xC0) == 0x80) --begin;
+    const size_t begin = begin_of_last(text, last, end);
     if (falls_back_to_bytes_) {
       for (size_t i = end; i > begin; --i) {
         out.push_back(bytes_[static_cast<uint8_t>(text[i - 1])]);

@@ -27,8 +27,8 @@ class UnigramModel {
   /// Whether every character can become tokens.
   [[nodiscard]] bool is_complete() const { return falls_back_to_bytes_ || unknown_.has_value(); }
 
-  /// Appends the tokens of `text`, well-formed UTF-8. What cannot become tokens becomes none. Linear
-  /// time: bytes of the text times those of the longest piece at worst.
+  /// Appends the tokens of `text`, well-formed UTF-8. What cannot become tokens becomes none.
+  /// Linear time: bytes of the text times those of the longest piece at worst.
   void append_best_path(std::string_view text, std::vector<Token>& out) const;
 
  private:
@@ -41,8 +41,16 @@ class UnigramModel {
     double score;
   };
 
+  // last: [text] which piece ends behind each byte.
   void append_backwards(std::string_view text, const std::vector<int32_t>& last,
                         std::vector<Token>& out) const;
+  /// Where the piece begins that ends at `end`.
+  [[nodiscard]] size_t begin_of_last(std::string_view text, const std::vector<int32_t>& last,
+                                     size_t end) const;
+  /// The last place that the ways to all of `open` pass, and where no run of unknown characters is
+  /// cut.
+  [[nodiscard]] size_t common_end(std::string_view text, const std::vector<int32_t>& last,
+                                  std::vector<size_t> open) const;
 
   ByteTrie trie_;
   std::vector<Piece> pieces_;  // what the values of the trie are indices into

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
+#include <span>
 #include <vector>
+
+#include "text/piece_merge.h"
 
 namespace tenon {
 namespace {
@@ -70,6 +74,88 @@ TEST(Merger, AgreesWithTheDefinitionForAnyRanks) {
   }
 }
 
+/// Gives out symbols a few at a time.
+struct Source {
+  std::vector<Symbol> symbols;
+  size_t at = 0;
+  bool next(std::vector<Symbol>& into, size_t count) {
+    count = std::min(count, symbols.size() - at);
+    const auto begin = symbols.begin() + static_cast<std::ptrdiff_t>(at);
+    into.insert(into.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
+    at += count;
+    return at < symbols.size();
+  }
+  void rewind() { at = 0; }
+};
+
+std::optional<std::vector<Symbol>> merged_in_pieces(const MergeTable& table,
+                                                    const std::vector<Symbol>& symbols,
+                                                    size_t piece) {
+  Source source{symbols};
+  std::vector<Symbol> out;
+  PieceMerge merge(table, piece);
+  const bool fits = merge.run(
+      [&](auto& into, size_t count) { return source.next(into, count); },
+      [&](std::span<const Symbol> merged) { out.insert(out.end(), merged.begin(), merged.end()); });
+  return fits ? std::optional(out) : std::nullopt;
+}
+
+TEST(Merger, MergesInPiecesAsAtOnce) {
+  std::mt19937 random(11);
+  int in_pieces = 0;
+  for (int round = 0; round < 300; ++round) {
+    const int letters = 1 + static_cast<int>(random() % 4);
+    const int max_rank = round % 3 == 0 ? 5 : 1000;
+    const int num_merges = 2 + static_cast<int>(random() % 60);
+    MergeTable table(static_cast<size_t>(num_merges));
+    for (int i = 0; i < num_merges; ++i) {
+      const auto left = static_cast<Symbol>(random() % static_cast<unsigned>(letters + i));
+      const auto right = static_cast<Symbol>(random() % static_cast<unsigned>(letters + i));
+      const bool in_order = round % 2 == 0;  // as in vocabularies of real models
+      const auto rank = in_order
+                            ? static_cast<uint32_t>(i)
+                            : static_cast<uint32_t>(random()) % static_cast<uint32_t>(max_rank);
+      table.insert(left, right, {rank, letters + i});
+    }
+    for (const size_t size : {size_t{65}, size_t{200}, size_t{2000}}) {
+      std::vector<Symbol> symbols(size);
+      for (Symbol& s : symbols) s = static_cast<Symbol>(random() % static_cast<unsigned>(letters));
+      std::vector<Symbol> expected = symbols;
+      merge_symbols(table, expected);
+      const std::optional<std::vector<Symbol>> pieces = merged_in_pieces(table, symbols, 64);
+      if (!pieces) continue;
+      ++in_pieces;
+      ASSERT_EQ(*pieces, expected) << "round " << round << " size " << size;
+    }
+  }
+  EXPECT_GT(in_pieces, 300);
+}
+
+// Each symbol pairs up with the next one only if that has not paired up with its own next one,
+// which goes first: what a piece becomes depends on the end of the sequence.
+TEST(Merger, LeapsWhereTheEndDecidesEverything) {
+  constexpr Symbol kLetters = 40'000;
+  MergeTable table(kLetters);
+  for (Symbol i = 0; i + 1 < kLetters; ++i) {
+    table.insert(i, i + 1, {static_cast<uint32_t>(kLetters - i), kLetters + i});
+  }
+  for (const Symbol size : {kLetters, kLetters - 1}) {
+    Source source;
+    for (Symbol i = 0; i < size; ++i) source.symbols.push_back(i);
+    std::vector<Symbol> expected = source.symbols;
+    merge_symbols(table, expected);
+    EXPECT_EQ(merged_in_pieces(table, source.symbols, 1024).has_value(), size % 2 == 0);
+    std::vector<Token> out{-7};
+    std::vector<Symbol> scratch;
+    merge_word(table, source, source.symbols.size(), scratch, out,
+               [&out](std::span<const Symbol> merged) {
+                 out.insert(out.end(), merged.begin(), merged.end());
+               });
+    expected.insert(expected.begin(), -7);
+    EXPECT_EQ(out, expected) << size;
+  }
+}
+
 /// Pairs looked at while `size` symbols of a pattern merge.
 uint64_t work_for(const MergeTable& table, const std::vector<Symbol>& pattern, size_t size) {
   std::vector<Symbol> symbols(size);
@@ -87,7 +173,8 @@ void expect_linear_work(const MergeTable& table, const std::vector<Symbol>& patt
 }
 
 TEST(Merger, LooksAtPairsInProportionToTheSymbols) {
-  for (const bool rising : {true, false}) {  // falling: each merge makes way for one that goes first
+  for (const bool rising :
+       {true, false}) {  // falling: each merge makes way for one that goes first
     MergeTable doubling(20);
     MergeTable growing(20);
     for (Symbol i = 0; i < 20; ++i) {

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/byte_alphabet.h"
-#include "text/merger.h"
+#include "text/piece_merge.h"
 #include "text/token_table.h"
 #include "text/tokenizer_json/word_model.h"
 #include "text/utf8_codec.h"
@@ -67,14 +68,25 @@ class BpeModel final : public WordModel {
       const Token whole = whole_word(word, scratch);
       if (whole != TokenFinder::kNone) return out.push_back(whole);
     }
-    scratch.symbols.clear();
-    if (as_bytes_) {
-      start_bytes(word, scratch.symbols);
-    } else {
-      start_characters(word, scratch);
-    }
-    merge_symbols(merges_, scratch.symbols);
-    out.insert(out.end(), scratch.symbols.begin(), scratch.symbols.end());
+    struct AllAtOnce {
+      const BpeModel& model;
+      std::string_view word;
+      WordScratch& scratch;
+      bool next(std::vector<Symbol>& into, size_t) {
+        if (model.as_bytes_) {
+          model.start_bytes(word, into);
+        } else {
+          model.start_characters(word, scratch.text, into);
+        }
+        return false;
+      }
+      void rewind() {}
+    } source{*this, word, scratch};
+    // A character has a symbol per byte at most.
+    merge_word(merges_, source, word.size(), scratch.symbols, out,
+               [&out](std::span<const Symbol> merged) {
+                 out.insert(out.end(), merged.begin(), merged.end());
+               });
   }
 
  private:
@@ -114,25 +126,27 @@ class BpeModel final : public WordModel {
     unknowns.flush();
   }
 
-  void start_characters(std::string_view word, WordScratch& scratch) const {
-    Unknowns unknowns(*this, scratch.symbols);
+  /// text: scratch.
+  void start_characters(std::string_view word, std::string& text,
+                        std::vector<Symbol>& symbols) const {
+    Unknowns unknowns(*this, symbols);
     for (size_t at = 0; at < word.size();) {
       const uint32_t size = utf8_decode_valid(word.data() + at).size;
       std::string_view spelling = word.substr(at, size);
       const bool inside = at > 0 && !prefix_.empty();
       const bool last = at + size == word.size() && !suffix_.empty();
       if (inside || last) {
-        scratch.text = inside ? prefix_ : "";
-        scratch.text += spelling;
-        if (last) scratch.text += suffix_;
-        spelling = scratch.text;
+        text = inside ? prefix_ : "";
+        text += spelling;
+        if (last) text += suffix_;
+        spelling = text;
       }
       at += size;
       const Token token = find_text(spelling);
       if (token != TokenFinder::kNone) {
         unknowns.flush();
-        scratch.symbols.push_back(token);
-      } else if (!append_byte_tokens(spelling, scratch.symbols)) {
+        symbols.push_back(token);
+      } else if (!append_byte_tokens(spelling, symbols)) {
         unknowns.add();
       }
     }
@@ -173,11 +187,11 @@ class BpeModel final : public WordModel {
   void read_unknown(const JsonField& field) {
     if (field.is_null()) return;
     unknown_ = finder_.find(field.text());
-    const bool knows_all =
-        as_bytes_ && std::find(letters_.begin(), letters_.end(), TokenFinder::kNone) ==
-                         letters_.end();
+    const bool knows_all = as_bytes_ && std::find(letters_.begin(), letters_.end(),
+                                                  TokenFinder::kNone) == letters_.end();
     if (unknown_ == TokenFinder::kNone && !field.text().empty() && !knows_all) {
-      fail(Code::Format, "{}: {} is not in the vocabulary", field.where(), tenon::quoted(field.text()));
+      fail(Code::Format, "{}: {} is not in the vocabulary", field.where(),
+           tenon::quoted(field.text()));
     }
   }
 
@@ -239,8 +253,8 @@ class BpeModel final : public WordModel {
   bool words_are_separate_ = false;
   std::vector<bool> is_special_;  // [vocab]
   Token unknown_ = TokenFinder::kNone;
-  std::vector<Token> byte_tokens_;       // [256], or empty
-  std::array<Symbol, 256> letters_{};    // where words come as bytes
+  std::vector<Token> byte_tokens_;     // [256], or empty
+  std::array<Symbol, 256> letters_{};  // where words come as bytes
   MergeTable merges_;
 };
 

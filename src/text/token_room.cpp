@@ -1,0 +1,42 @@
+#include "text/token_room.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/system.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kFirst = 16384;  // tokens before the first estimate
+constexpr size_t kPageBytes = 4096;
+constexpr size_t kLargeBytes = size_t{4} << 20;
+
+/// A fault for each 4 KiB takes as long as tokenizing what the page holds; huge pages take few.
+void ask_for_huge_pages(std::vector<Token>& tokens) {
+  const size_t bytes = tokens.capacity() * sizeof(Token);
+  if (bytes < kLargeBytes) return;
+  auto* const data = reinterpret_cast<std::byte*>(tokens.data());
+  const size_t skipped = (kPageBytes - reinterpret_cast<uintptr_t>(data) % kPageBytes) % kPageBytes;
+  (void)System::real()->advise_huge_pages(data + skipped,
+                                          (bytes - skipped) / kPageBytes * kPageBytes);
+}
+
+}  // namespace
+
+void TokenRoom::grow(size_t count, size_t done_bytes) {
+  const size_t made = out_.size() - begin_;
+  size_t rest = std::min(text_bytes_ - std::min(done_bytes, text_bytes_), kFirst);
+  if (made >= kFirst / 2 && done_bytes > 0) {
+    // A fifth more than the text had so far.
+    const double per_byte = 1.2 * static_cast<double>(made) / static_cast<double>(done_bytes);
+    rest = static_cast<size_t>(
+        per_byte * static_cast<double>(text_bytes_ - std::min(done_bytes, text_bytes_)));
+  }
+  // Never by less than half, so that a text which changes its ways is not copied again and again.
+  const size_t wanted = std::max(count + rest, out_.capacity() / 2);
+  out_.reserve(out_.size() + wanted);
+  ask_for_huge_pages(out_);
+}
+
+}  // namespace tenon

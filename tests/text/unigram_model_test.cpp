@@ -1,0 +1,88 @@
+// Long texts are cut where all ways agree; the answer is that of the whole text.
+#include "text/unigram_model.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tenon {
+namespace {
+
+struct Entry {
+  std::string text;
+  double score;
+};
+
+/// The definition, for ASCII: the best sum of scores, a run of unknown characters as one token.
+std::vector<Token> best_by_definition(const std::vector<Entry>& pieces, double unknown_score,
+                                      const std::string& text) {
+  constexpr double kUnreached = -std::numeric_limits<double>::infinity();
+  std::vector<double> scores(text.size() + 1, kUnreached);
+  std::vector<int> last(text.size() + 1, -1);
+  scores[0] = 0;
+  for (size_t begin = 0; begin < text.size(); ++begin) {
+    bool covered = false;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (text.compare(begin, pieces[i].text.size(), pieces[i].text) != 0) continue;
+      const size_t end = begin + pieces[i].text.size();
+      covered = covered || end == begin + 1;
+      if (scores[begin] + pieces[i].score > scores[end]) {
+        scores[end] = scores[begin] + pieces[i].score;
+        last[end] = static_cast<int>(i);
+      }
+    }
+    if (!covered && scores[begin] + unknown_score > scores[begin + 1]) {
+      scores[begin + 1] = scores[begin] + unknown_score;
+      last[begin + 1] = -1;
+    }
+  }
+  std::vector<Token> reversed;
+  bool after_unknown = false;
+  for (size_t end = text.size(); end > 0;) {
+    const bool unknown = last[end] < 0;
+    if (!unknown || !after_unknown) reversed.push_back(unknown ? 0 : last[end] + 1);
+    end -= unknown ? 1 : pieces[static_cast<size_t>(last[end])].text.size();
+    after_unknown = unknown;
+  }
+  return {reversed.rbegin(), reversed.rend()};
+}
+
+TEST(UnigramModel, CutsLongTextsWhereNothingChanges) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 6; ++round) {
+    // Longest first, as the trie meets the shorter ones first: scores never tie.
+    std::vector<Entry> pieces;
+    for (int i = 0; i < 40; ++i) {
+      std::string text;
+      const size_t size = 1 + random() % 6;
+      while (text.size() < size) text += static_cast<char>('a' + random() % 3);
+      bool known = false;
+      for (const Entry& other : pieces) known = known || other.text == text;
+      if (!known) pieces.push_back({text, -1.0 - static_cast<double>(random() % 100000) / 7919});
+    }
+    UnigramModel model;
+    double least = 0;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      model.add_piece(pieces[i].text, static_cast<Token>(i + 1), pieces[i].score);
+      least = std::min(least, pieces[i].score);
+    }
+    model.finish(least, 0);
+    std::string text;
+    const bool repeats = round == 0;
+    while (text.size() < 100'000) {
+      text += repeats ? 'a' : static_cast<char>('a' + random() % (round % 2 == 0 ? 3 : 4));
+    }
+    if (round == 1) text.replace(20'000, 50'000, std::string(50'000, '?'));  // one unknown token
+    std::vector<Token> tokens{-7};
+    model.append_best_path(text, tokens);
+    std::vector<Token> expected = best_by_definition(pieces, least - 10.0, text);
+    expected.insert(expected.begin(), -7);
+    ASSERT_EQ(tokens, expected) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace tenon
