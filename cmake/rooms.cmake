@@ -15,8 +15,9 @@ set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/ch
 # Rooms whose files all define the same local names, as entries of one list do.
 set(TENON_NO_UNITY arch sampler engine text/grammar text/template text/chat_formats text/chat)
 
-# tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp, *_avx512.cpp or *_neon.cpp is compiled
-# for that instruction set and must be reached only through a table of kernels chosen at run time.
+# tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp, *_avx512.cpp, *_neon.cpp or
+# *_neon_i8mm.cpp is compiled for that instruction set and must be reached only through a table of
+# kernels chosen at run time.
 function(tenon_room path)
   string(REPLACE "/" "_" name ${path})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
@@ -24,7 +25,7 @@ function(tenon_room path)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
     list(FILTER sources EXCLUDE REGEX "_(avx2|avx512[a-z]*|amx)\\.cpp$")
   else()
-    list(FILTER sources EXCLUDE REGEX "_neon\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "_neon(_i8mm)?\\.cpp$")
   endif()
   if(NOT sources)
     return()
@@ -35,7 +36,7 @@ function(tenon_room path)
   target_link_libraries(room_${name} PRIVATE tenon_flags fmt::fmt ${TENON_USES_${name}})
   foreach(source ${sources})
     set(options "")
-    if(source MATCHES "/kernels_[a-z0-9]+\\.cpp$" AND NOT TENON_SANITIZE)
+    if(source MATCHES "/kernels_[a-z0-9_]+\\.cpp$" AND NOT TENON_SANITIZE)
       list(APPEND options -O3)  # also in a build with debug info, whose default is -O2
     endif()
     if(source MATCHES "_avx2\\.cpp$")
@@ -47,6 +48,8 @@ function(tenon_room path)
     endif()
     if(source MATCHES "_neon\\.cpp$")
       list(APPEND options -march=armv8.2-a+dotprod)
+    elseif(source MATCHES "_neon_i8mm\\.cpp$")
+      list(APPEND options -march=armv8.2-a+dotprod+i8mm)
     endif()
     if(options)
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")

@@ -13,6 +13,8 @@ cmake --build build-aarch64 -j "$(nproc)" --target test_backends_cpu test_confor
 
 run() { qemu-aarch64 -L /usr/aarch64-linux-gnu "$@"; }
 run build-aarch64/bin/test_backends_cpu
-run build-aarch64/bin/test_conformance --backend cpu --isa neon
+for isa in neon neon_i8mm; do
+  run build-aarch64/bin/test_conformance --backend cpu --isa "$isa"
+done
 # A processor without the dot product instructions takes the portable kernels.
 run -cpu cortex-a53 build-aarch64/bin/test_backends_cpu --gtest_filter='*IsNear*'

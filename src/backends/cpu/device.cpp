@@ -44,6 +44,11 @@ bool has_dot_product() {
   constexpr unsigned long kDotProduct = 1ul << 20;
   return (getauxval(AT_HWCAP) & kDotProduct) != 0;
 }
+/// (HWCAP2_I8MM.)
+bool has_i8mm() {
+  constexpr unsigned long kI8mm = 1ul << 13;
+  return has_dot_product() && (getauxval(AT_HWCAP2) & kI8mm) != 0;
+}
 #endif
 
 /// Best first.
@@ -52,6 +57,7 @@ constexpr Variant kVariants[] = {
     {"avx512", has_avx512, kernels_avx512},
     {"avx2", has_avx2, kernels_avx2},
 #elif defined(__aarch64__)
+    {"neon_i8mm", has_i8mm, kernels_neon_i8mm},
     {"neon", has_dot_product, kernels_neon},
 #endif
     {"portable", [] { return true; }, kernels_portable},

@@ -12,6 +12,13 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
+/// Whether a block of a tile has eight values of k of two rows side by side, for instructions that
+/// multiply matrices.
+template <typename Dot>
+constexpr bool kPairsOfRows = requires {
+  Dot::kPairsOfRows;
+};
+
 /// What the sweeps of units differ by.
 template <typename D, int kEvery, uint32_t kGroupValues, bool kWithOffset>
 struct Sums {
@@ -62,7 +69,11 @@ inline void unpack_unit(const uint8_t* bytes, TileBlock* tile) {
     unit.each(b, [&](auto g, U8x64 unsigned_bytes) {
       const U8x64 weights =
           Unit::kBias == 0 ? unsigned_bytes : subtract(unsigned_bytes, Unit::kBias);
-      store_u8(tile->bytes[g], weights);
+      if constexpr (kPairsOfRows<Dot>) {
+        Dot::template store_group<g>(tile->bytes, weights);
+      } else {
+        store_u8(tile->bytes[g], weights);
+      }
       if constexpr (std::is_unsigned_v<typename Dot::Activation>) {
         sums[g / 4].add(weights, kBias);
         sums[g / 4].settle();
@@ -98,19 +109,27 @@ inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint
                            {load(tile->offset[0]), load(tile->offset[1])}};
     F32x16 first[kCols];
     const auto half = [&](auto h) {
-      Dot dots[kCols];
       const I32x16 start = load_i32(tile->start[h]);
-      for (int c = 0; c < kCols; ++c) dots[c] = Dot(start);
-      for (int g = 0; g < 4; ++g) {
-        const U8x64 bytes = load_u8(tile->bytes[4 * h + g]);
-        for (int c = 0; c < kCols; ++c) {
-          dots[c].add(bytes, q + (4 * h + g) * 4 * static_cast<int>(kRowGroup) + 4 * c);
-          if ((g + 1) % S::kSettleEvery == 0) dots[c].settle();
-        }
-      }
-      for (int c = 0; c < kCols; ++c) {
-        add_half<S::kGroup, h>(dots[c].total(), d[h * static_cast<int>(kRowGroup) + c], w, first[c],
+      const auto add_column = [&](int c, I32x16 sums_of_half) {
+        add_half<S::kGroup, h>(sums_of_half, d[h * static_cast<int>(kRowGroup) + c], w, first[c],
                                acc[c]);
+      };
+      if constexpr (kPairsOfRows<Dot>) {
+        constexpr int kStride = 4 * static_cast<int>(kRowGroup);
+        I32x16 sums_of_half[kCols];
+        Dot::half(tile->bytes[4 * h], q + 4 * h * kStride, kStride, start, sums_of_half);
+        for (int c = 0; c < kCols; ++c) add_column(c, sums_of_half[c]);
+      } else {
+        Dot dots[kCols];
+        for (int c = 0; c < kCols; ++c) dots[c] = Dot(start);
+        for (int g = 0; g < 4; ++g) {
+          const U8x64 bytes = load_u8(tile->bytes[4 * h + g]);
+          for (int c = 0; c < kCols; ++c) {
+            dots[c].add(bytes, q + (4 * h + g) * 4 * static_cast<int>(kRowGroup) + 4 * c);
+            if ((g + 1) % S::kSettleEvery == 0) dots[c].settle();
+          }
+        }
+        for (int c = 0; c < kCols; ++c) add_column(c, dots[c].total());
       }
     };
     half(std::integral_constant<int, 0>());

@@ -216,6 +216,7 @@ const Kernels& kernels_avx2() noexcept;
 const Kernels& kernels_avx512() noexcept;
 #elif defined(__aarch64__)
 const Kernels& kernels_neon() noexcept;
+const Kernels& kernels_neon_i8mm() noexcept;
 #endif
 
 }  // namespace tenon::cpu

@@ -149,10 +149,29 @@ inline void extract(const BlockQ3_K& block, UnitValues& unit) noexcept {
     unit.q[k] |= static_cast<uint8_t>((block.hmask[k % 32] >> (k / 32) & 1) << 2);
   }
 }
-/// Eight levels of two bits.
-inline void put_levels(uint16_t point, uint8_t* q) noexcept {
-  for (int j = 0; j < 8; ++j) q[j] = point >> (2 * j) & 3;
+/// The eight levels of two bits of a point as bytes, value 0 lowest.
+constexpr uint64_t level_bytes(uint16_t point) noexcept {
+  uint64_t x = point;
+  x = (x | x << 24) & 0x000000FF000000FF;
+  x = (x | x << 12) & 0x000F000F000F000F;
+  return (x | x << 6) & 0x0303030303030303;
 }
+/// The four levels of three bits of a point as bytes.
+constexpr uint64_t four_level_bytes(uint16_t point) noexcept {
+  const uint64_t x = point;
+  return (x & 7) | (x & 7 << 3) << 5 | (x & 7 << 6) << 10 | (x & 7 << 9) << 15;
+}
+/// Bit j as bit 0 of byte j.
+constexpr uint64_t bit_bytes(uint8_t bits) noexcept {
+  uint64_t x = bits;
+  x = (x | x << 28) & 0x0000000F0000000F;
+  x = (x | x << 14) & 0x0003000300030003;
+  return (x | x << 7) & 0x0101010101010101;
+}
+inline void put_eight(uint64_t bytes, uint8_t* q) noexcept {
+  std::memcpy(q, &bytes, sizeof(bytes));
+}
+
 inline void extract(const BlockIQ1_S& block, UnitValues& unit) noexcept {
   unit.d = block.d;
   for (int s = 0; s < 8; ++s) {
@@ -160,8 +179,8 @@ inline void extract(const BlockIQ1_S& block, UnitValues& unit) noexcept {
     if (s % 2 == 0) unit.scales[s / 2] = 0;
     unit.scales[s / 2] |= static_cast<uint8_t>(word >> 12 << (s % 2 * 4));
     for (int g = 0; g < 4; ++g) {
-      put_levels(kIq1Grid[block.qs[4 * s + g] | (word >> (3 * g) & 7) << 8],
-                 unit.q + 32 * s + 8 * g);
+      put_eight(level_bytes(kIq1Grid[block.qs[4 * s + g] | (word >> (3 * g) & 7) << 8]),
+                unit.q + 32 * s + 8 * g);
     }
   }
 }
@@ -176,15 +195,13 @@ inline void extract(const BlockIQ1_M& block, UnitValues& unit) noexcept {
   }
   for (int g = 0; g < 32; ++g) {
     const int nibble = block.qh[g / 2] >> (g % 2 * 4) & 15;
-    unit.mins[g / 8] |= static_cast<uint8_t>(nibble >> 3 << (g % 8));
-    put_levels(kIq1Grid[block.qs[g] | (nibble & 7) << 8], unit.q + 8 * g);
+    unit.mins[g / 8] |= static_cast<uint8_t>((nibble >> 3 ^ 1) << (g % 8));
+    put_eight(level_bytes(kIq1Grid[block.qs[g] | (nibble & 7) << 8]), unit.q + 8 * g);
   }
 }
 /// Levels of a point of eight values with the signs in bit 2.
 inline void put_signed_levels(uint16_t point, uint8_t signs, uint8_t* q) noexcept {
-  for (int j = 0; j < 8; ++j) {
-    q[j] = static_cast<uint8_t>((point >> (2 * j) & 3) | (signs >> j & 1) << 2);
-  }
+  put_eight(level_bytes(point) | bit_bytes(signs) << 2, q);
 }
 inline void extract(const BlockIQ2_XXS& block, UnitValues& unit) noexcept {
   unit.d = block.d;
@@ -216,13 +233,8 @@ inline void extract(const BlockIQ2_S& block, UnitValues& unit) noexcept {
   }
 }
 /// Levels of two points of four values with the signs in bit 3.
-template <size_t kPoints>
-void signed_levels(const uint16_t (&grid)[kPoints], const uint32_t (&points)[2], uint8_t signs,
-                   uint8_t* q) noexcept {
-  for (int j = 0; j < 8; ++j) {
-    const int level = grid[points[j / 4]] >> (3 * (j % 4)) & 7;
-    q[j] = static_cast<uint8_t>(level | (signs >> j & 1) << 3);
-  }
+inline void put_signed_levels(uint16_t first, uint16_t second, uint8_t signs, uint8_t* q) noexcept {
+  put_eight(four_level_bytes(first) | four_level_bytes(second) << 32 | bit_bytes(signs) << 3, q);
 }
 inline void extract(const BlockIQ3_XXS& block, UnitValues& unit) noexcept {
   unit.d = block.d;
@@ -233,8 +245,8 @@ inline void extract(const BlockIQ3_XXS& block, UnitValues& unit) noexcept {
     unit.scales[s / 2] |= static_cast<uint8_t>(tail >> 28 << (s % 2 * 4));
     for (int k = 0; k < 4; ++k) {
       const uint8_t* points = block.qs + 8 * s + 2 * k;
-      signed_levels(kIq3XxsGrid, {points[0], points[1]}, expand_signs(tail >> (7 * k)),
-                    unit.q + 32 * s + 8 * k);
+      put_signed_levels(kIq3XxsGrid[points[0]], kIq3XxsGrid[points[1]],
+                        expand_signs(tail >> (7 * k)), unit.q + 32 * s + 8 * k);
     }
   }
 }
@@ -243,9 +255,9 @@ inline void extract(const BlockIQ3_S& block, UnitValues& unit) noexcept {
   std::memcpy(unit.scales, block.scales, sizeof(block.scales));
   for (int k = 0; k < 32; ++k) {
     const uint32_t high = block.qh[k / 4] >> (k % 4 * 2) & 3u;
-    signed_levels(kIq3SGrid,
-                  {block.qs[2 * k] | (high & 1) << 8, block.qs[2 * k + 1] | (high >> 1) << 8},
-                  block.signs[k], unit.q + 8 * k);
+    put_signed_levels(kIq3SGrid[block.qs[2 * k] | (high & 1) << 8],
+                      kIq3SGrid[block.qs[2 * k + 1] | (high >> 1) << 8], block.signs[k],
+                      unit.q + 8 * k);
   }
 }
 inline void extract(const BlockIQ4_NL& block, UnitValues& unit) noexcept {
@@ -357,8 +369,8 @@ inline void values_iq1_m(const UnitValues& unit, float* out) noexcept {
   const float d = f16_to_f32(unit.d);
   for (int k = 0; k < 256; ++k) {
     const float scale = d * static_cast<float>(2 * nibble_of(unit.scales, k / 16) + 1);
-    const bool negative = (unit.mins[k / 64] >> (k / 8 % 8) & 1) != 0;
-    out[k] = scale * (static_cast<float>(unit.q[k] - 1) + (negative ? -kIq1Offset : kIq1Offset));
+    const bool added = (unit.mins[k / 64] >> (k / 8 % 8) & 1) != 0;
+    out[k] = scale * (static_cast<float>(unit.q[k] - 1) + (added ? kIq1Offset : -kIq1Offset));
   }
 }
 /// scale * level with the sign in bit kSignBit.

@@ -159,22 +159,23 @@ constexpr uint32_t kEachBit = 0x01010101;
 constexpr uint32_t kEachTwoBits = 0x03030303;
 constexpr uint32_t kEachThreeBits = 0x07070707;
 
-void put_quants(Quants kind, uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
+template <Quants kKind>
+void put_quants_of(uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
   for (uint32_t group = 0; group < 8; ++group) {
     const uint32_t word = load_word(q + 4 * group);
-    if (kind == Quants::S8) {
+    if (kKind == Quants::S8) {
       store_word(quants + at(group, row), word);
       continue;
     }
-    if (kind == Quants::U1) {
+    if (kKind == Quants::U1) {
       or_word(quants + at(0, row), (word & kEachBit) << group);
       continue;
     }
-    if (kind == Quants::U2) {
+    if (kKind == Quants::U2) {
       or_word(quants + at(group / 4, row), (word & kEachTwoBits) << (group % 4 * 2));
       continue;
     }
-    if (kind == Quants::U3) {
+    if (kKind == Quants::U3) {
       if (group < 6) {
         or_word(quants + at(group / 2, row), (word & kEachThreeBits) << (group % 2 * 3));
       } else {
@@ -185,10 +186,32 @@ void put_quants(Quants kind, uint8_t* quants, uint32_t row, const uint8_t* q) no
     }
     or_word(quants + at(group / 2, row), (word & kEachNibble) << (group % 2 * 4));
     const uint32_t high = word >> 4;
-    if (kind == Quants::U5) or_word(quants + at(4, row), (high & kEachBit) << group);
-    if (kind == Quants::U6) {
+    if (kKind == Quants::U5) or_word(quants + at(4, row), (high & kEachBit) << group);
+    if (kKind == Quants::U6) {
       or_word(quants + at(4 + group / 4, row), (high & kEachTwoBits) << (group % 4 * 2));
     }
+  }
+}
+
+/// One loop for each kind: rows are packed at the rate at which the file is read.
+void put_quants(Quants kind, uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
+  switch (kind) {
+    case Quants::U1:
+      return put_quants_of<Quants::U1>(quants, row, q);
+    case Quants::U2:
+      return put_quants_of<Quants::U2>(quants, row, q);
+    case Quants::U3:
+      return put_quants_of<Quants::U3>(quants, row, q);
+    case Quants::U4:
+      return put_quants_of<Quants::U4>(quants, row, q);
+    case Quants::U5:
+      return put_quants_of<Quants::U5>(quants, row, q);
+    case Quants::U6:
+      return put_quants_of<Quants::U6>(quants, row, q);
+    case Quants::S8:
+      return put_quants_of<Quants::S8>(quants, row, q);
+    case Quants::Trits:
+      return;  // put_trits
   }
 }
 

@@ -24,7 +24,7 @@
 //     that do not fit a register. Of two nibbles in a byte the low one is the first.
 //     Iq1S      d f16[16], nibbles u8[4][16] (scale, bit 3: the eighth is taken away) | U2 x 8
 //     Iq1M      d f16[16], scale nibbles u8[8][16], nibbles u8[4][16] (bit g: the eighth of values
-//               8g to 8g + 7 is taken away) | U2 x 8
+//               8g to 8g + 7 is added) | U2 x 8
 //     Iq2Xxs    d f16[16], scale nibbles u8[4][16] | U3 x 8: level with the sign in bit 2
 //     Iq2       d f16[16], scale nibbles u8[8][16] | U3 x 8: the same
 //     Iq3Xxs, Iq3S  d f16[16], scale nibbles u8[4][16] | U4 x 8: level with the sign in bit 3

@@ -139,8 +139,9 @@ struct Iq1MUnit : CodebookUnit<kIq1MBias> {
   [[nodiscard]] F32x16 scale(uint32_t group) const { return scale_of(nibble_at(group)); }
   template <typename Use>
   void each(uint32_t b, Use use) const {
-    // Bits 0..3 of each byte of a row: where the eighth is added.
-    I32x16 plane = bit_xor(nibble(bytes + (10 + b / 2) * kRows, b % 2), broadcast_i32(15));
+    // Bits 0..3 of each byte of a row: where the eighth is added. What is above them is masked.
+    I32x16 plane =
+        shift_right(load_u8_as_i32(bytes + (10 + b / 2) * kRows), static_cast<int>(4 * (b % 2)));
     plane = bit_or(plane, shift_left(plane, 8));
     plane = bit_or(plane, shift_left(plane, 16));
     const U8x64 none = as_u8(broadcast_i32(0));

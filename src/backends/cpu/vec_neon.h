@@ -1,5 +1,5 @@
 // The vector type on Advanced SIMD with the dot product instructions (Armv8.2 and later): four
-// 128-bit registers.
+// 128-bit registers. With the matrix instructions (i8mm), tiles have a layout of their own.
 #pragma once
 
 #include <arm_neon.h>
@@ -290,6 +290,74 @@ struct DotS8 {
   void settle() {}
   [[nodiscard]] I32x16 total() const { return s; }
 };
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+/// The same for tiles, with the matrix instructions: a vector of weights has eight values of k of
+/// two rows, one of activations those of two columns, and the products are a matrix of 2 x 2 sums.
+struct DotPairs : DotS8 {
+  static constexpr bool kPairsOfRows = true;
+  using DotS8::DotS8;
+
+  /// Puts group kG of 4 values of k into its place of a block of a tile; groups come in order. Of
+  /// two groups, vector p has the eight values of row 2p, then those of row 2p + 1.
+  template <int kG>
+  static void store_group(uint8_t (&bytes)[8][64], U8x64 weights) {
+    store_u8(bytes[kG], weights);
+    if constexpr (kG % 2 == 1) {
+      const U8x64 even = load_u8(bytes[kG - 1]);
+      uint8_t* p = bytes[kG - 1];
+      for (int i = 0; i < 4; ++i) {
+        const uint32x4_t first = vreinterpretq_u32_u8(even.v[i]);
+        const uint32x4_t second = vreinterpretq_u32_u8(weights.v[i]);
+        vst1q_u8(p + 32 * i, vreinterpretq_u8_u32(vzip1q_u32(first, second)));
+        vst1q_u8(p + 32 * i + 16, vreinterpretq_u8_u32(vzip2q_u32(first, second)));
+      }
+    }
+  }
+
+  /// `start` and the sums of products of half a block, 16 values of k, in kCols columns. Groups of
+  /// activations are `stride` bytes apart, with four bytes of each column side by side.
+  template <int kCols>
+  static void half(const uint8_t* weights, const int8_t* q, int stride, I32x16 start,
+                   I32x16 (&sums)[kCols]) {
+    constexpr int kColumnPairs = (kCols + 1) / 2;
+    int32x4_t s[8][kColumnPairs];  // row pair, column pair: row by row
+    for (int p = 0; p < 8; ++p) {
+      const int32x4_t rows = start.v[p / 2];
+      for (int c = 0; c < kColumnPairs; ++c) {
+        s[p][c] = p % 2 == 0 ? vzip1q_s32(rows, rows) : vzip2q_s32(rows, rows);
+      }
+    }
+    for (int i = 0; i < 2; ++i, q += 2 * stride) {
+      const int32x4_t first = load_columns<kCols>(q), second = load_columns<kCols>(q + stride);
+      int8x16_t x[2] = {vreinterpretq_s8_s32(vzip1q_s32(first, second)),
+                        vreinterpretq_s8_s32(vzip2q_s32(first, second))};
+      for (int p = 0; p < 8; ++p) {
+        const int8x16_t w = vreinterpretq_s8_u8(vld1q_u8(weights + 128 * i + 16 * p));
+        for (int c = 0; c < kColumnPairs; ++c) s[p][c] = vmmlaq_s32(s[p][c], w, x[c]);
+      }
+    }
+    for (int c = 0; c < kCols; ++c) {
+      sums[c] = each_i32([&](int v) {
+        const int32x4_t a = s[2 * v][c / 2], b = s[2 * v + 1][c / 2];
+        return c % 2 == 0 ? vuzp1q_s32(a, b) : vuzp2q_s32(a, b);
+      });
+    }
+  }
+
+ private:
+  /// Four bytes of each of kCols columns; a single column twice.
+  template <int kCols>
+  static int32x4_t load_columns(const int8_t* q) {
+    static_assert(kCols == 1 || kCols == 2 || kCols == 4);
+    if constexpr (kCols == 4) return vreinterpretq_s32_s8(vld1q_s8(q));
+    if constexpr (kCols == 2) {
+      const int32x2_t two = vreinterpret_s32_s8(vld1_s8(q));
+      return vcombine_s32(two, two);
+    }
+    return vreinterpretq_s32_s8(broadcast_4_bytes(q));
+  }
+};
+#endif
 /// The same for unsigned weights. None is above 127: where eight bits are needed they are signed.
 using DotU8 = DotS8;
 constexpr int settle_every(int) { return 4; }
@@ -301,8 +369,12 @@ inline constexpr int kWideBias = 0;
 inline U8x64 wide_bytes(U8x64 x) { return x; }
 
 /// What a sweep over a tile adds up.
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+using TileDot = DotPairs;
+#else
 using TileDot = DotS8;
-using TileDotWide = DotS8;
+#endif
+using TileDotWide = TileDot;
 inline constexpr bool kSweepsSigned = true;
 inline constexpr bool kSweepsBiased = false;
 constexpr int tile_settle_every(int) { return 4; }

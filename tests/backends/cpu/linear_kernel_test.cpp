@@ -214,7 +214,8 @@ TEST_P(LinearKernel, LargestIntegersDoNotOverflow) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, LinearKernel, testing::Values("portable", "avx2", "avx512", "neon"),
+INSTANTIATE_TEST_SUITE_P(Isa, LinearKernel,
+                         testing::Values("portable", "avx2", "avx512", "neon", "neon_i8mm"),
                          [](const auto& variant) { return std::string(variant.param); });
 
 }  // namespace
