@@ -95,7 +95,7 @@ void quantise(benchmark::State& state, const Kernels& kernels) {
 
 int main(int argc, char** argv) {
   using namespace tenon;
-  for (const char* isa : {"portable", "avx2", "avx512"}) {
+  for (const char* isa : {"portable", "avx2", "avx512", "neon", "neon_i8mm"}) {
     const cpu::Kernels* kernels = cpu::choose_kernels(isa);
     if (kernels == nullptr) continue;
     const auto add = [&](const char* name, std::function<void(benchmark::State&)> run) {

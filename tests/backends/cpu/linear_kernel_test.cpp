@@ -214,6 +214,17 @@ TEST_P(LinearKernel, LargestIntegersDoNotOverflow) {
   }
 }
 
+TEST(LinearKernels, MatrixInstructionsGiveTheSameBits) {
+  const Kernels* plain = choose_kernels("neon");
+  const Kernels* matrix = choose_kernels("neon_i8mm");
+  if (plain == nullptr || matrix == nullptr) GTEST_SKIP() << "this machine has no i8mm";
+  for (const FormatInfo& format : kFormats) {
+    if (!format.weight || format.block_values == 1) continue;
+    const Problem p = make_problem(format, 50, 512, 29);  // groups of 4, and one column
+    EXPECT_EQ(multiply(*plain, p, 0, p.tokens), multiply(*matrix, p, 0, p.tokens)) << format.name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, LinearKernel,
                          testing::Values("portable", "avx2", "avx512", "neon", "neon_i8mm"),
                          [](const auto& variant) { return std::string(variant.param); });
