@@ -12,10 +12,12 @@
 
 namespace tenon::grammar {
 
-/// One per compilation. The limits keep a compilation within 250 ms and 64 MB (grammar_limits_test).
+/// One per compilation. The limits keep a compilation within 250 ms and 64 MB
+/// (grammar_limits_test).
 class Budget {
  public:
   static constexpr uint64_t kMaxWork = 6'000'000;
+  static constexpr uint64_t kMaxParts = 150'000;
   static constexpr uint64_t kMaxNodes = 300'000;
   static constexpr uint64_t kMaxStates = 100'000;
   static constexpr uint64_t kMaxTableBytes = uint64_t{24} << 20;
@@ -39,6 +41,11 @@ class Budget {
     work_ += work;
     if (work_ > kMaxWork) refuse("too much work to compile");
   }
+  /// Of the tree of a pattern: characters, sets, groups.
+  void add_parts(uint64_t count) {
+    parts_ += count;
+    if (parts_ > kMaxParts) refuse("more than {} parts", kMaxParts);
+  }
   void add_nodes(uint64_t count) {
     nodes_ += count;
     if (nodes_ > kMaxNodes) refuse("larger than {} nodes when written out", kMaxNodes);
@@ -58,6 +65,7 @@ class Budget {
 
  private:
   uint64_t work_ = 0;
+  uint64_t parts_ = 0;
   uint64_t nodes_ = 0;
   uint64_t states_ = 0;
   StackRoom stack_;

@@ -124,6 +124,11 @@ class Parser {
     rule.expr = std::move(expr);
   }
 
+  void add_part() {
+    budget_.set_place([this] { return fmt::format("line {}", line_); });
+    budget_.add_parts(1);
+  }
+
   Expr choice(uint32_t depth) {
     if (budget_.is_too_deep(depth)) {
       refuse("groups are nested deeper than {}, or than the stack allows", Budget::kMaxDepth);
@@ -131,6 +136,7 @@ class Parser {
     Expr result{.kind = Expr::Kind::Choice, .line = line_};
     do {
       space(true);
+      add_part();
       result.children.push_back(sequence(depth));
     } while (take("|"));
     return result.children.size() == 1 ? std::move(result.children[0]) : std::move(result);
@@ -142,7 +148,7 @@ class Parser {
       std::optional<Expr> item = element(depth);
       if (!item) return result;
       repeat(*item);
-      budget_.spend(1);
+      add_part();
       result.children.push_back(std::move(*item));
     }
   }
@@ -224,6 +230,7 @@ class Parser {
     while (!take("\"")) {
       if (done()) refuse("a string is not closed");
       const uint32_t code = character();
+      add_part();
       result.children.push_back(
           {.kind = Expr::Kind::Chars, .line = line_, .chars = CodePoints::of(code, code)});
     }

@@ -14,6 +14,21 @@ class Builder : public nlohmann::json_sax<Json> {
   explicit Builder(JsonValue& root) : root_(root) {}
   std::string failure;
 
+  /// Where it stopped, as a JSON pointer; of deep places the beginning.
+  [[nodiscard]] std::string pointer() const {
+    constexpr size_t kShown = 100;
+    std::string path = "#";
+    for (const JsonValue* at : open_) {
+      if (path.size() > kShown) return path + "/...";
+      if (at->kind == JsonValue::Kind::Array) {
+        path += "/" + std::to_string(at->items.size());
+      } else if (!at->members.empty()) {
+        path += "/" + at->members.back().first.substr(0, kShown);
+      }
+    }
+    return path;
+  }
+
   bool null() override { return add({}); }
   bool boolean(bool value) override {
     return add({.kind = value ? JsonValue::Kind::True : JsonValue::Kind::False});
@@ -97,6 +112,7 @@ JsonDocument::JsonDocument(std::string_view text, Budget& budget) {
   if (text.size() > kMaxBytes) budget.refuse("larger than {} bytes", kMaxBytes);
   Builder builder(root_);
   if (Json::sax_parse(text.begin(), text.end(), &builder)) return;
+  budget.set_place(builder.pointer());
   budget.refuse("{}", builder.failure.empty() ? "not JSON" : builder.failure);
 }
 

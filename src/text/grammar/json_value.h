@@ -37,7 +37,7 @@ class JsonDocument {
   [[nodiscard]] const JsonValue& root() const { return root_; }
 
   static constexpr size_t kMaxBytes = size_t{16} << 20;
-  static constexpr size_t kMaxValues = 400'000;
+  static constexpr size_t kMaxValues = 200'000;
   static constexpr size_t kMaxDepth = 128;
 
  private:

@@ -58,6 +58,7 @@ class Parser {
     }
     Expr result{.kind = Expr::Kind::Choice};
     do {
+      budget_.add_parts(1);
       result.children.push_back(sequence(depth));
     } while (take("|"));
     return result.children.size() == 1 ? std::move(result.children[0]) : std::move(result);
@@ -68,7 +69,7 @@ class Parser {
     while (!done() && peek() != '|' && peek() != ')') {
       Expr item = atom(depth);
       repeat(item);
-      budget_.spend(1);
+      budget_.add_parts(1);
       result.children.push_back(std::move(item));
     }
     return result;
@@ -201,6 +202,9 @@ class Parser {
         return;
       }
       if (times > 0) refuse("a repetition is repeated");
+      if (item.kind == Expr::Kind::Begin || item.kind == Expr::Kind::End) {
+        refuse("a repetition behind ^ or $ has nothing to repeat");
+      }
       (void)take("?");  // lazy or greedy, the texts are the same
       Expr child = std::move(item);
       item = {.kind = Expr::Kind::Repeat, .minimum = minimum, .maximum = maximum};

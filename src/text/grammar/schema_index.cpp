@@ -6,6 +6,8 @@
 namespace tenon::grammar {
 namespace {
 
+constexpr size_t kMaxSchemas = 20'000;
+
 /// How a keyword holds subschemas.
 enum class Holds { One, List, Named };
 struct Applicator {
@@ -170,6 +172,10 @@ size_t SchemaIndex::enter(const JsonValue& schema, size_t resource) {
 void SchemaIndex::walk(const JsonValue& schema, size_t resource) {
   if (schema.kind != JsonValue::Kind::Object) return;
   budget_.spend(1 + schema.members.size());
+  if (++num_schemas_ > kMaxSchemas) {
+    set_place(schema);
+    budget_.refuse("more than {} subschemas", kMaxSchemas);
+  }
   resource = enter(schema, resource);
   for (const bool dynamic : {false, true}) {
     const JsonValue* const anchor = schema.find(dynamic ? "$dynamicAnchor" : "$anchor");
@@ -205,6 +211,7 @@ const JsonValue* SchemaIndex::follow(const JsonValue* from, std::string_view poi
       const size_t index = number ? std::stoul(token) : SIZE_MAX;
       from = index < from->items.size() ? &from->items[index] : nullptr;
     } else {
+      budget_.spend(from->members.size() / 8);
       from = from->find(token);
     }
   }

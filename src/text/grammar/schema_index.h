@@ -42,6 +42,7 @@ class SchemaIndex {
   size_t enter(const JsonValue& schema, size_t resource);
 
   const JsonValue& root_;
+  size_t num_schemas_ = 0;
   Budget& budget_;
   std::vector<Resource> resources_;
   std::map<std::string, size_t, std::less<>> by_uri_;

@@ -1,0 +1,182 @@
+// Hostile grammars, schemas and patterns: each is refused with the named error and its place, or
+// compiled, within 250 ms of one processor and 64 MB.
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <fstream>
+#include <functional>
+
+#include "base/error.h"
+#include "text/grammar/grammar.h"
+
+namespace tenon {
+namespace {
+
+// Sanitizers take ten times as long and keep freed memory.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMeasures = false;
+#else
+constexpr bool kMeasures = true;
+#endif
+
+/// Most memory of the process since the last call of forget_peak; 0 where it is not told.
+size_t peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != "VmHWM:") continue;
+    size_t kib = 0;
+    status >> kib;
+    return kib * 1024;
+  }
+  return 0;
+}
+void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+std::string repeated(std::string_view text, size_t times) {
+  std::string result;
+  for (size_t i = 0; i < times; ++i) result += text;
+  return result;
+}
+
+/// What `make` gives for 0..count - 1, joined.
+std::string listed(size_t count, const char* between,
+                   const std::function<std::string(size_t)>& make) {
+  std::string result;
+  for (size_t i = 0; i < count; ++i) result += (i > 0 ? between : "") + make(i);
+  return result;
+}
+
+/// The message of a refusal; empty when it compiles.
+std::string compile(GrammarKind kind, const std::string& text) {
+  try {
+    (void)Grammar::compile(kind, text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::Grammar) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+/// part: of the message of the refusal; empty for what must compile.
+void expect(GrammarKind kind, const std::string& text, std::string_view part) {
+  const std::string shown = text.substr(0, 60);
+  double seconds = 0;
+  size_t bytes = 0;
+  // The least of three: what else the machine does is no matter of ours.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    forget_peak();
+    const size_t before = peak_bytes();
+    const std::clock_t start = std::clock();
+    const std::string message = compile(kind, text);
+    seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    bytes = peak_bytes() - before;
+    if (part.empty()) {
+      EXPECT_EQ(message, "") << shown;
+    } else {
+      EXPECT_NE(message.find(part), std::string::npos) << shown << "\n" << message;
+    }
+    if (seconds <= 0.25) break;
+  }
+  if (!kMeasures) return;
+  EXPECT_LE(seconds, 0.25) << shown;
+  EXPECT_LE(bytes, size_t{64} << 20) << shown;
+}
+
+TEST(GrammarLimits, Gbnf) {
+  const auto kind = GrammarKind::Gbnf;
+  expect(kind, "root ::= " + repeated("(", 60'000), "line 1: groups are nested deeper");
+  expect(kind, "root ::= root \"a\" | \"b\"", "line 1: left recursion");
+  expect(kind, "root ::= \"x\"\nb ::= \"b\"? c\nc ::= b", "");  // not reached
+  expect(kind, "root ::= b\nb ::= \"b\"? c\nc ::= b | \"c\"", "left recursion");
+  expect(kind, "root ::= ( [x]* )*", "line 1: a repetition without end");
+  expect(kind, "root ::= (((\"a\"){1,1999}){1,1999}){1,1999}",
+         "line 1: a repetition of 1999 times");
+  expect(kind, "root ::= \"x\"\na ::= b", "line 2: unknown rule \"b\"");
+  const auto rule = [](size_t i) { return "r" + std::to_string(i) + " ::= \"a\"\n"; };
+  expect(kind, "root ::= \"a\"\n" + listed(400'000, "", rule), "line 20001: more than 20000 rules");
+  expect(kind, "root ::= \"a\"\n" + listed(1'000'000, "", rule), "line 1: the text is larger");
+  expect(kind, "root ::= \"" + repeated("a", 500'000) + "\"", "line 1: more than 150000 parts");
+  expect(kind, "root ::= \"a\"\n\nb ::= " + repeated("\"b\"?", 200'000),
+         "line 3: more than 150000 parts");
+}
+
+TEST(GrammarLimits, Patterns) {
+  const auto kind = GrammarKind::Regex;
+  expect(kind, "(a+)+b", "");
+  expect(kind, "((a{1,1999}){1,1999}){1,1999}", "a repetition of 1999 times");
+  expect(kind, "(a|b)*a(a|b){30}", "states");
+  expect(kind, "(a?b?c?d?){400}", "too much work");
+  expect(kind, ".{0,99999}", "nodes when written out");
+  expect(kind, repeated("(", 60'000), "byte 201: groups are nested deeper");
+  expect(kind, repeated("a", 500'000), "more than 150000 parts");
+  expect(kind, repeated("()", 250'000), "more than 150000 parts");
+  expect(kind, repeated("a", size_t{50} << 20), "longer than 1 MiB");
+  expect(kind, listed(100'000, "|", [](size_t i) { return std::to_string(i); }), "150000 parts");
+  expect(kind, "^?[0-9]$", "byte 2: a repetition behind ^ or $ has nothing to repeat");
+  expect(kind, "a{4,2}", "byte");
+  expect(kind, "a{1,99999999999999999999}", "byte");
+}
+
+TEST(GrammarLimits, SchemaReferences) {
+  const auto kind = GrammarKind::JsonSchema;
+  expect(kind, R"({"$ref":"#"})", "#: the schema refers to itself");
+  expect(kind, R"({"items":{"$defs":{"a":{"$ref":"#/items/$defs/b"},"b":{"$ref":"#/items/$defs/a"}},
+    "$ref":"#/items/$defs/a"}})",
+         "#/items/$defs/a: the schema refers to itself");
+  expect(kind, R"({"items":{"$ref":"http://example.com/x"}})", "#/items: reference");
+  expect(kind, R"({"properties":{"a":{"$ref":"#/$defs/none"}}})", "#/properties/a: reference");
+  const auto other = [](size_t i) {
+    return "{\"$ref\":\"#/$defs/d" + std::to_string(i % 3000) + "\"}";
+  };
+  expect(kind,
+         R"({"$ref":"#/$defs/d0","$defs":{)" +
+             listed(3000, ",",
+                    [&](size_t i) {
+                      return "\"d" + std::to_string(i) + R"(":{"properties":{"a":)" + other(i + 1) +
+                             R"(,"b":)" + other(i * 7) + "}}";
+                    }) +
+             "}}",
+         "too much work");
+}
+
+TEST(GrammarLimits, SchemaSizes) {
+  const auto kind = GrammarKind::JsonSchema;
+  expect(kind, repeated("{\"items\":", 100'000), "#/items/items");
+  expect(kind, repeated("{\"items\":", 100'000), "nested deeper than 128");
+  const auto number = [](size_t i) { return std::to_string(i); };
+  expect(kind, "{\"items\":{\"enum\":[" + listed(1'000'000, ",", number) + "]}}",
+         "#/items/enum/199997: more than 200000 values");
+  expect(kind, "{\"items\":{\"enum\":[" + listed(30'000, ",", number) + "]}}", "#/items/enum");
+  expect(kind,
+         "{\"enum\":[" +
+             listed(20'000, ",", [](size_t i) { return "\"v" + std::to_string(i) + "\""; }) + "]}",
+         "");
+  expect(kind, R"({"items":{"minLength":1000000000000000000}})", "#/items/minLength: minLength is");
+  expect(kind, R"({"properties":{"a":{"type":"array","minItems":1e18}}})",
+         "#/properties/a/minItems");
+  expect(kind, R"({"type":"integer","minimum":3,"maximum":2})", "#: the schema is contradictory");
+  expect(kind, R"({"required":["a"],"type":"object","properties":{"a":false}})", "contradictory");
+  expect(kind, R"({"items":{"pattern":"(a"}})", "#/items/pattern: pattern, byte 2");
+  expect(kind, R"({"items":{"pattern":")" + repeated("a", 500'000) + "\"}}",
+         "#/items/pattern: more than");
+  expect(kind, R"({"const":")" + repeated("x", 10'000'000) + "\"}", "nodes");
+  expect(kind,
+         R"({"properties":{)" +
+             listed(90'000, ",",
+                    [](size_t i) { return "\"p" + std::to_string(i) + "\":{\"type\":\"null\"}"; }) +
+             "}}",
+         "#/properties/p19999: more than 20000 subschemas");
+  expect(kind, R"({"items":{"type":"zzz"}})", "#/items/type");
+}
+
+TEST(GrammarLimits, Choices) {
+  const auto kind = GrammarKind::Choices;
+  const auto choice = [](size_t i) { return "\"c" + std::to_string(i) + "\""; };
+  expect(kind, "[" + listed(1'000'000, ",", choice) + "]", "more than 200000 values");
+  expect(kind, "[" + listed(60'000, ",", choice) + "]", "more than 50000 choices");
+  expect(kind, "[" + listed(50'000, ",", choice) + "]", "");
+  expect(kind, "[\"" + repeated("x", 10'000'000) + "\"]", "nodes");
+}
+
+}  // namespace
+}  // namespace tenon
