@@ -115,7 +115,7 @@ class BpeTokenizer final : public Tokenizer {
   }
 
   const PreTokenizer& pre_tokenizer_;
-  std::vector<Pattern> patterns_;
+  SplitPatterns patterns_;
   std::array<Symbol, 256> bytes_;
   MergeTable merges_;
   mutable WordCachePool caches_;

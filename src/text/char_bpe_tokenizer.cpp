@@ -83,7 +83,7 @@ class CharBpeTokenizer final : public Tokenizer {
     }
   }
 
-  std::vector<Pattern> patterns_;
+  SplitPatterns patterns_;
   MergeTable merges_;
   CharSymbols characters_;
   std::array<Token, 256> bytes_{};

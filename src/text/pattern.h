@@ -23,6 +23,13 @@ class Pattern {
 
   static constexpr size_t kMaxSteps = 16384;
 
+  /// Whether a match may begin with a character whose first byte is this one.
+  [[nodiscard]] bool may_begin(uint8_t byte) const {
+    if (empty_starts_ != 0 || loops_on_nothing_) return true;
+    if (byte >= 128) return wide_starts_ != 0;
+    return dfa_.empty() ? ascii_starts_[byte] != 0 : dfa_.may_begin(byte);
+  }
+
  private:
   friend class PatternSearch;
   friend class PatternCompiler;

@@ -247,8 +247,16 @@ const PreTokenizer& pre_tokenizer_of(std::string_view name) {
        quoted(name), std::size(kPreTokenizers), nearest.nearest());
 }
 
-std::vector<Pattern> compile_patterns(std::span<const std::string_view> patterns) {
-  return {patterns.begin(), patterns.end()};
+SplitPatterns compile_patterns(std::span<const std::string_view> patterns) {
+  SplitPatterns out{.patterns = {patterns.begin(), patterns.end()}};
+  for (size_t i = 0; i < out.patterns.size(); ++i) {
+    const auto bit = static_cast<uint8_t>(1u << std::min<size_t>(i, 7));
+    for (size_t byte = 0; byte < out.beginnings.size(); ++byte) {
+      const bool may = out.patterns[i].may_begin(static_cast<uint8_t>(byte));
+      out.beginnings[byte] |= may ? bit : uint8_t{0};
+    }
+  }
+  return out;
 }
 
 }  // namespace tenon

@@ -20,7 +20,7 @@ using Words = std::vector<std::string>;
 
 Words split(std::string_view name, std::string_view text) {
   Words words;
-  const std::vector<Pattern> patterns = compile_patterns(pre_tokenizer_of(name).patterns);
+  const SplitPatterns patterns = compile_patterns(pre_tokenizer_of(name).patterns);
   Splitter splitter(patterns);
   splitter.split(text, [&words](std::string_view word) { words.emplace_back(word); });
   return words;
@@ -132,7 +132,7 @@ void expect_words_of(const std::string& file, size_t names, int texts_per_name) 
   std::ifstream in(std::filesystem::path(TENON_TEST_DATA_DIR) / "text" / file);
   ASSERT_TRUE(in);
   std::map<std::string, int> checked;
-  std::map<std::string, std::vector<Pattern>> compiled;
+  std::map<std::string, SplitPatterns> compiled;
   for (std::string line; std::getline(in, line);) {
     std::istringstream fields(line);
     std::string name;
