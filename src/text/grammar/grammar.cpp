@@ -110,12 +110,22 @@ bool Grammar::accepts(std::string_view text) const {
     }
   }
   if (!marks_.empty()) text = marked;
-  constexpr size_t kMachineBytes = size_t{32} << 20;
+  // What is kept alive grows with the depth of the text: to look for the rest whenever memory has
+  // doubled keeps the time linear.
+  constexpr size_t kMachineBytes = size_t{32} << 20, kMostBytes = size_t{256} << 20;
+  size_t collect_at = kMachineBytes;
   Machine machine(automaton_);
   Config config = machine.start();
   const auto read = [&](std::string_view piece) {
     for (const char c : piece) config = machine.step(config, static_cast<uint8_t>(c));
-    if (machine.size_bytes() > kMachineBytes) machine.collect({&config, 1});
+    if (machine.size_bytes() > collect_at) {
+      machine.collect({&config, 1});
+      collect_at = std::max(collect_at, 2 * machine.size_bytes());
+      if (collect_at > kMostBytes) {
+        fail(Code::Limit, "grammar: the text nests too deep: {} MiB to remember",
+             machine.size_bytes() >> 20);
+      }
+    }
     return config != kNowhere;
   };
   if (kind_ == GrammarKind::JsonSchema) return plain_json(text, read) && machine.accepts(config);

@@ -10,7 +10,6 @@ using namespace grammar;
 
 namespace {
 
-constexpr size_t kMachineBytes = size_t{48} << 20;
 // The longest stretch without a choice that is looked for at once.
 constexpr size_t kMaxForced = 4096;
 
@@ -108,7 +107,7 @@ void GrammarMatcher::take(Config next, bool end) {
     config_ = next;
   }
   if (tokens_left_ != kUnlimitedTokens && tokens_left_ > 0) --tokens_left_;
-  if (machine_.size_bytes() > kMachineBytes) collect();
+  if (machine_.size_bytes() > collect_at_) collect();
 }
 
 void GrammarMatcher::collect() {
@@ -118,6 +117,8 @@ void GrammarMatcher::collect() {
   config_ = keep[0];
   for (size_t i = 0; i < past_.size(); ++i) past_[i].config = keep[i + 1];
   looked_at_ = step_from_ = kNowhere;
+  // Doubled, so that a text that keeps much alive is not looked through at each token.
+  collect_at_ = std::max(kMachineBytes, 2 * machine_.size_bytes());
 }
 
 void GrammarMatcher::roll_back(size_t count) {

@@ -94,6 +94,8 @@ class GrammarMatcher {
   grammar::Config looked_at_ = grammar::kNowhere;  // where no stretch was found
   grammar::Config step_from_ = grammar::kNowhere;  // where longest_step_ was looked for
   size_t longest_step_ = 0;
+  static constexpr size_t kMachineBytes = size_t{48} << 20;
+  size_t collect_at_ = kMachineBytes;  // bytes of the machine at which it is looked through
 };
 
 }  // namespace tenon
