@@ -1,5 +1,7 @@
 // tenon_engine_*: engines that many sessions share.
+#include <algorithm>
 #include <string>
+#include <tuple>
 
 #include "engine_handle.h"
 #include "fence.h"
@@ -30,6 +32,13 @@ tenon::EngineOptions engine_options(const OptionSet& set, tenon::System& system)
   return options;
 }
 
+void fill(const tenon::Histogram& from, uint64_t (&counts)[TENON_HISTOGRAM_COUNTS],
+          double& seconds) {
+  static_assert(std::tuple_size_v<decltype(from.counts)> == TENON_HISTOGRAM_COUNTS);
+  std::copy(from.counts.begin(), from.counts.end(), counts);
+  seconds = from.sum;
+}
+
 tenon_engine_figures figures_of(const tenon::EngineMetrics& metrics) {
   tenon_engine_figures out{};
   out.waiting = metrics.waiting;
@@ -55,6 +64,10 @@ tenon_engine_figures figures_of(const tenon::EngineMetrics& metrics) {
   out.step_seconds = metrics.step_seconds_total;
   out.schedule_seconds = metrics.schedule_seconds_total;
   out.idle_blocks_taken = metrics.idle_blocks_taken_total;
+  out.prefix_evicted = metrics.prefix_evicted_total;
+  fill(metrics.first_token, out.first_token_counts, out.first_token_seconds);
+  fill(metrics.token_gap, out.token_gap_counts, out.token_gap_seconds);
+  fill(metrics.whole_request, out.request_counts, out.request_seconds);
   return out;
 }
 

@@ -42,8 +42,9 @@ tenon::GenerationOptions generation_options(const tenon_submission& given,
   }
   if (given.sampler != nullptr) options.ends = checked(given.sampler).ends;
   options.ends.ignore_end = (given.flags & TENON_IGNORE_END) != 0;
-  options.logprobs = (given.flags & TENON_LOGPROBS) != 0;
-  options.num_top = given.num_top;
+  const auto chosen = array_in(given.logprob_tokens, given.num_logprob_tokens, "logprob_tokens");
+  options.logprobs = {(given.flags & TENON_LOGPROBS) != 0, given.num_top,
+                      {chosen.begin(), chosen.end()}};
   options.notify = given.notify;
   options.user = given.user;
   return options;
@@ -125,6 +126,13 @@ tenon_status tenon_request_logprobs(tenon_request* request, float* logprob,
     const auto tokens = array_out(top_tokens, num_top, "top_tokens");
     const auto values = array_out(top_logprobs, num_top, "top_logprobs");
     asked.engine->logprobs(*asked.generation, out, tokens, values);
+  });
+}
+
+tenon_status tenon_request_logprobs_of(tenon_request* request, float* logprobs, size_t count) {
+  return fence([&] {
+    tenon_request& asked = checked(request);
+    asked.engine->chosen_logprobs(*asked.generation, array_out(logprobs, count, "logprobs"));
   });
 }
 

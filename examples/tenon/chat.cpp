@@ -10,7 +10,7 @@
 
 #include "commands.h"
 #include "failure.h"
-#include "input_files.h"
+#include "json_files.h"
 #include "option_flags.h"
 #include "terminal.h"
 
@@ -55,11 +55,11 @@ class Conversation {
   explicit Conversation(const ChatFlags& flags) : flags_(flags) {
     if (!flags.system.empty()) add("system", flags.system);
     if (!flags.tools.empty()) {
-      tools_ = parsed(flags.tools);
+      tools_ = read_json(flags.tools);
       if (!tools_.is_array()) throw Failure(flags.tools + ": holds no JSON list of tools");
     }
     if (!flags.json_schema.empty()) {
-      format_ = {{"type", "json_schema"}, {"json_schema", {{"schema", parsed(flags.json_schema)}}}};
+      format_ = {{"type", "json_schema"}, {"json_schema", {{"schema", read_json(flags.json_schema)}}}};
     }
   }
 
@@ -84,18 +84,11 @@ class Conversation {
     if (!flags_.tool_choice.empty()) out["tool_choice"] = choice();
     if (!format_.is_null()) out["response_format"] = format_;
     if (flags_.no_thinking) out["enable_thinking"] = false;
-    return out.dump();
+    return json_line(out);
   }
-  [[nodiscard]] std::string history() const { return messages_.dump(2) + "\n"; }
+  [[nodiscard]] std::string history() const { return json_line(messages_, 2) + "\n"; }
 
  private:
-  static Json parsed(const std::string& path) {
-    try {
-      return Json::parse(read_file(path));
-    } catch (const Json::exception& error) {
-      throw Failure(path + ": " + error.what());
-    }
-  }
   /// A word of the interface, or the name of a tool.
   [[nodiscard]] Json choice() const {
     const std::string& word = flags_.tool_choice;
@@ -167,9 +160,11 @@ void answer(const tenon::Chat& chat, tenon::Session& session, Conversation& conv
   Display display;
   const auto show = [&display](const tenon::ChatDelta& delta) { display.show(delta); };
   answering = session.get();
+  bool all_banned = false;
   try {
     for (const tenon::Piece& piece : session.generate(sampler, flags.max_tokens)) {
       if (piece.token != TENON_NO_TOKEN) reply.push(piece.token, show);
+      all_banned = piece.finish == TENON_FINISH_BANNED;
     }
   } catch (const tenon::Error& error) {
     answering = nullptr;
@@ -178,6 +173,7 @@ void answer(const tenon::Chat& chat, tenon::Session& session, Conversation& conv
   answering = nullptr;
   reply.finish(show);
   display.end();
+  if (all_banned) warn_all_banned();
   conversation.add(reply.message());
 }
 
@@ -237,7 +233,13 @@ void run(const ChatFlags& flags) {
       continue;
     }
     conversation.add("user", line);
-    answer(chat, session, conversation, flags);
+    try {
+      answer(chat, session, conversation, flags);
+    } catch (const tenon::Error& error) {
+      // A question too many must not cost the conversation.
+      std::fprintf(stderr, "tenon: %s; the question is forgotten\n", error.what());
+      (void)conversation.undo();
+    }
   }
   if (prompts) print("\n");
   flush();
@@ -259,7 +261,8 @@ void add_chat(CLI::App& app) {
       command->add_option("--message", flags->message, "Answer this one message and exit");
   command->add_flag("--no-thinking", flags->no_thinking, "Set enable_thinking to false");
   command->add_option("-n,--max-tokens", flags->max_tokens, "Longest answer in tokens")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Range(INT64_C(0), INT64_MAX));
   flags->sampler_options.add(*command, TENON_SCOPE_SAMPLER, "Sampler");
   flags->session_options.add(*command, TENON_SCOPE_SESSION, "Session");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});

@@ -1,7 +1,6 @@
 // tenon grammar: whether a text is one of a grammar.
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <optional>
 #include <string>
 #include <tenon/tenon.hpp>
 
@@ -13,7 +12,8 @@ namespace tenon_program {
 namespace {
 
 constexpr int kRejected = 1;
-constexpr int kRefused = 2;
+// The grammar is refused, or something cannot be read.
+constexpr int kNoVerdict = 2;
 
 struct GrammarFlags {
   std::string json_schema;
@@ -32,15 +32,19 @@ tenon::Grammar compile(const GrammarFlags& flags) {
   return tenon::Grammar::regular_expression(flags.regex);
 }
 
-void check_text(const GrammarFlags& flags) {
-  const std::string text = read_file(flags.accepts);
-  std::optional<tenon::Grammar> grammar;
+bool accepts(const GrammarFlags& flags) {
   try {
-    grammar = compile(flags);
+    const std::string text = read_file(flags.accepts);
+    return compile(flags).accepts(text);
   } catch (const tenon::Error& error) {
-    throw Ending(kRefused, error.what());
+    throw Ending(kNoVerdict, error.what());
+  } catch (const Failure& failure) {
+    throw Ending(kNoVerdict, failure.what());
   }
-  if (!grammar->accepts(text)) throw Ending(kRejected, flags.accepts + ": rejected");
+}
+
+void check_text(const GrammarFlags& flags) {
+  if (!accepts(flags)) throw Ending(kRejected, flags.accepts + ": rejected");
 }
 
 }  // namespace
@@ -49,7 +53,7 @@ void add_grammar(CLI::App& app) {
   auto flags = std::make_shared<GrammarFlags>();
   CLI::App* command = app.add_subcommand(
       "grammar", "Tell whether a text is one of a grammar: exit code 0 accepted, 1 rejected, 2 the "
-                 "grammar is refused");
+                 "grammar is refused or a file cannot be read");
   CLI::Option_group* kinds = command->add_option_group("Grammar", "one of");
   kinds->add_option("--json-schema", flags->json_schema, "JSON Schema file (draft 2020-12)");
   kinds->add_option("--gbnf", flags->gbnf, "GBNF file");

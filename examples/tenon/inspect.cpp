@@ -235,7 +235,8 @@ void add_inspect(CLI::App& app) {
   command
       ->add_option("--context", flags->context,
                    "Context to compute the memory for (default: a session's)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Range(INT64_C(0), INT64_MAX));
   command->add_flag("--json", flags->json, "Print everything as JSON, arrays in full");
   command->callback([flags] { inspect(*flags); });
 }

@@ -45,7 +45,8 @@ void add_make_model(CLI::App& app) {
   command->add_option("FORMAT", flags->format, joined(tenon::random_model_formats()))->required();
   command->add_option("OUT", flags->path, "GGUF file to write")->required();
   command->add_option("--seed", flags->seed, "Another seed, other weights (default 0)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Range(INT64_C(0), INT64_MAX));
   command->callback([flags] { make_model(*flags); });
 }
 

@@ -147,19 +147,22 @@ void add_plan(CLI::App& app) {
   command->add_option("MODEL", flags->model, "GGUF file")->required();
   command
       ->add_option("--context", flags->context, "Positions of each session (default: a session's)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Range(INT64_C(0), INT64_MAX));
   command->add_option("--sessions", flags->sessions, "Sessions with full contexts (default 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 20));
   CLI::Option* memory = command
                             ->add_option("--memory", flags->memory_bytes,
                                          "Bytes that the process may take (default: what is free)")
-                            ->type_name("N");
+                            ->type_name("N")
+      ->check(CLI::Range(INT64_C(0), INT64_MAX));
   CLI::Option* process =
       command
           ->add_option("--process-bytes", flags->process_bytes,
                        "Bytes that the program holds besides (default: what this one does)")
-          ->type_name("N");
+          ->type_name("N")
+      ->check(CLI::Range(INT64_C(0), INT64_MAX));
   CLI::Option* no_speed = command->add_flag("--no-speed", flags->no_speed,
                                             "Do not measure the machine: memory only, at once");
   command

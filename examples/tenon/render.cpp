@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "input_files.h"
+#include "json_files.h"
 #include "terminal.h"
 
 namespace tenon_program {
@@ -26,18 +27,15 @@ struct RenderFlags {
 /// The conversation of a case file: the file itself, or one of its list `cases` by name, with what
 /// stands beside the list.
 std::string conversation_of(const RenderFlags& flags) {
-  const std::string text = read_file(flags.file);
-  Json file;
-  try {
-    file = Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw Failure(flags.file + ": " + error.what());
-  }
+  Json file = read_json(flags.file);
   if (!file.is_object()) throw Failure(flags.file + ": holds no JSON object");
   if (file.contains("cases") && !file.contains("messages")) {
     Json found;
+    if (!file["cases"].is_array()) throw Failure(flags.file + ": \"cases\" is no list");
     for (const Json& one : file["cases"]) {
-      if (flags.name.empty() || one.value("name", "") == flags.name) {
+      if (!one.is_object()) continue;
+      const Json name = one.value("name", Json(""));
+      if (flags.name.empty() || name == flags.name) {
         found = one;
         break;
       }
@@ -49,7 +47,7 @@ std::string conversation_of(const RenderFlags& flags) {
     file = std::move(found);
   }
   for (const char* key : {"name", "expected", "error"}) file.erase(key);
-  return file.dump();
+  return json_line(file);
 }
 
 bool is_model(const std::string& path) {

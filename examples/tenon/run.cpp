@@ -66,7 +66,7 @@ void stream(tenon::Session& session, const tenon::Model& model, const RunFlags& 
   // Exactly the text goes into a file or a pipe; a terminal gets its prompt on a new line.
   if (stdout_is_terminal()) print("\n");
   flush();
-  if (all_banned) std::fputs("tenon: ended early: all that could follow is banned\n", stderr);
+  if (all_banned) warn_all_banned();
 }
 
 void run(const RunFlags& flags) {
@@ -106,7 +106,8 @@ void add_run(CLI::App& app) {
       ->add_option("-n,--max-tokens", flags->max_tokens,
                    "Generate at most N tokens (default: until the model ends or the context is "
                    "full)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::Range(INT64_C(0), INT64_MAX));
   command->add_flag("--no-special", flags->no_special, "Do not add the model's begin token");
   command->add_flag("--parse-special", flags->parse_special,
                     "Read spelled control tokens (such as <|im_start|>) as control tokens");

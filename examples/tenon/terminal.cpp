@@ -130,4 +130,8 @@ std::string size_text(uint64_t bytes) {
   return text.data();
 }
 
+void warn_all_banned() {
+  std::fputs("tenon: ended early: all that could follow is banned\n", stderr);
+}
+
 }  // namespace tenon_program

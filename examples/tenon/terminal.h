@@ -39,6 +39,9 @@ class ProgressBar {
 /// is given to.
 tenon::Log warnings();
 
+/// Says that an answer ended with TENON_FINISH_BANNED.
+void warn_all_banned();
+
 /// The text with control characters and ill-formed UTF-8 escaped, so that a model file cannot
 /// command the terminal; cut after `limit` bytes, with an ellipsis.
 std::string printable(std::string_view text, size_t limit);

@@ -28,6 +28,7 @@ struct Submission {
   bool ignore_end = false;
   bool logprobs = false;  ///< for Request::logprobs
   uint32_t num_top = 0;   ///< and of so many likeliest tokens
+  std::span<const Token> logprob_tokens{};  ///< and of these, for Request::logprobs_of
   const Sampler* sampler = nullptr;  ///< null: the defaults
   uint64_t max_tokens = 0;
   double timeout_seconds = 0;         ///< 0: none
@@ -72,6 +73,11 @@ class Request {
     return logprob;
   }
 
+  /// Of the first of the submission's logprob_tokens, where the token that came last was drawn.
+  void logprobs_of(std::span<float> logprobs) {
+    check(tenon_request_logprobs_of(get(), logprobs.data(), logprobs.size()));
+  }
+
   void cancel() noexcept { (void)tenon_request_cancel(get()); }
 
   /// How much of the prompt was reused, and why not more.
@@ -98,6 +104,8 @@ inline Request submit(Session& session, const Submission& what) {
   raw.flags = flags_of({what.add_special, what.parse_special}) |
               (what.ignore_end ? TENON_IGNORE_END : 0u) | (what.logprobs ? TENON_LOGPROBS : 0u);
   raw.num_top = what.num_top;
+  raw.logprob_tokens = what.logprob_tokens.data();
+  raw.num_logprob_tokens = what.logprob_tokens.size();
   raw.text = what.text.data();
   raw.text_length = what.text.size();
   raw.tokens = what.tokens.data();

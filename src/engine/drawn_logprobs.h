@@ -15,37 +15,57 @@ namespace tenon {
 /// note() comes from the thread that draws, the rest from who has the engine's lock.
 class DrawnLogprobs {
  public:
-  /// Throws Argument when num_top is more than vocab or kMaxTop.
-  DrawnLogprobs(bool wanted, uint32_t num_top, uint64_t vocab)
-      : wanted_(wanted || num_top > 0), num_top_(num_top), tops_(num_top), top_logprobs_(num_top) {
+  /// What is wanted: of the token drawn, of so many likeliest ones, and of these.
+  struct Wanted {
+    bool of_drawn = false;
+    uint32_t num_top = 0;
+    std::vector<Token> tokens{};
+  };
+  /// Throws Argument for more than the vocabulary or kMaxTop, and for tokens outside it.
+  DrawnLogprobs(const Wanted& wanted, uint64_t vocab)
+      : wanted_(wanted.of_drawn || wanted.num_top > 0 || !wanted.tokens.empty()),
+        num_top_(wanted.num_top),
+        tokens_(1),
+        logprobs_(1 + wanted.tokens.size()),
+        tops_(num_top_),
+        top_logprobs_(num_top_) {
     const uint64_t most = std::min<uint64_t>(vocab, kMaxTop);
-    if (num_top > most) fail(Code::Argument, "num_top is {}, not in 0..{}", num_top, most);
+    if (num_top_ > most) fail(Code::Argument, "num_top is {}, not in 0..{}", num_top_, most);
+    if (wanted.tokens.size() > kMaxTop) {
+      fail(Code::Argument, "num_logprob_tokens is {}, not in 0..{}", wanted.tokens.size(), kMaxTop);
+    }
+    for (const Token token : wanted.tokens) {
+      if (token >= 0 && static_cast<uint64_t>(token) < vocab) continue;
+      fail(Code::Argument, "logprob_tokens: {} is outside the vocabulary of {}", token, vocab);
+    }
+    tokens_.insert(tokens_.end(), wanted.tokens.begin(), wanted.tokens.end());
   }
   static constexpr uint32_t kMaxTop = 1000;
 
   void reserve(uint64_t num_tokens) {
     if (!wanted_) return;
-    kept_.reserve(num_tokens);
+    kept_.reserve(num_tokens * logprobs_.size());
     kept_tops_.reserve(num_tokens * num_top_);
     kept_top_logprobs_.reserve(num_tokens * num_top_);
   }
 
   /// `token` was drawn from logits [vocab].
   void note(std::span<const float> logits, Token token) {
-    if (wanted_) logprobs_of(logits, {&token, 1}, {&logprob_, 1}, tops_, top_logprobs_);
+    if (!wanted_) return;
+    tokens_[0] = token;
+    logprobs_of(logits, tokens_, logprobs_, tops_, top_logprobs_);
   }
   /// The token noted is the next one.
   void keep() {
     if (!wanted_) return;
-    kept_.push_back(logprob_);
+    kept_.insert(kept_.end(), logprobs_.begin(), logprobs_.end());
     kept_tops_.insert(kept_tops_.end(), tops_.begin(), tops_.end());
     kept_top_logprobs_.insert(kept_top_logprobs_.end(), top_logprobs_.begin(), top_logprobs_.end());
   }
-
   /// The tokens from number `index` on were taken back.
   void take_back(uint64_t index) {
     if (!wanted_) return;
-    kept_.resize(index);
+    kept_.resize(index * logprobs_.size());
     kept_tops_.resize(index * num_top_);
     kept_top_logprobs_.resize(index * num_top_);
   }
@@ -54,25 +74,40 @@ class DrawnLogprobs {
   /// when they were not asked for, Argument for more than were.
   void get(uint64_t index, float& logprob, std::span<Token> top_tokens,
            std::span<float> top_logprobs) const {
-    if (!wanted_) fail(Code::State, "request: submitted without log-probabilities");
+    check_wanted();
     if (top_tokens.size() > num_top_) {
       fail(Code::Argument, "request: the {} likeliest tokens, {} were asked for at submit",
            top_tokens.size(), num_top_);
     }
-    logprob = kept_[index];
+    logprob = kept_[index * logprobs_.size()];
     const auto first = static_cast<ptrdiff_t>(index * num_top_);
     std::copy_n(kept_tops_.begin() + first, top_tokens.size(), top_tokens.begin());
     std::copy_n(kept_top_logprobs_.begin() + first, top_logprobs.size(), top_logprobs.begin());
   }
+  /// Of the first of the chosen tokens where token number `index` was drawn.
+  void get_chosen(uint64_t index, std::span<float> logprobs) const {
+    check_wanted();
+    if (logprobs.size() >= logprobs_.size()) {
+      fail(Code::Argument, "request: {} tokens, {} were named at submit", logprobs.size(),
+           logprobs_.size() - 1);
+    }
+    const auto first = static_cast<ptrdiff_t>(index * logprobs_.size() + 1);
+    std::copy_n(kept_.begin() + first, logprobs.size(), logprobs.begin());
+  }
 
  private:
+  void check_wanted() const {
+    if (!wanted_) fail(Code::State, "request: submitted without log-probabilities");
+  }
+
   bool wanted_;
   uint32_t num_top_;
-  float logprob_ = 0;
+  std::vector<Token> tokens_;  // the one drawn, then the chosen ones
+  std::vector<float> logprobs_;
   std::vector<Token> tops_;  // [num_top]
   std::vector<float> top_logprobs_;
-  std::vector<float> kept_;       // [tokens]
-  std::vector<Token> kept_tops_;  // [tokens, num_top]
+  std::vector<float> kept_;       // [tokens drawn, tokens_]
+  std::vector<Token> kept_tops_;  // [tokens drawn, num_top]
   std::vector<float> kept_top_logprobs_;
 };
 

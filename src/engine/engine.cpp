@@ -353,6 +353,12 @@ void Engine::logprobs(const Generation& generation, float& logprob, std::span<To
   generation.logprobs.get(generation.num_fetched - 1, logprob, top_tokens, top_logprobs);
 }
 
+void Engine::chosen_logprobs(const Generation& generation, std::span<float> logprobs) const {
+  const std::scoped_lock lock(mutex_);
+  if (generation.num_fetched == 0) fail(Code::State, "request: no token was fetched yet");
+  generation.logprobs.get_chosen(generation.num_fetched - 1, logprobs);
+}
+
 ReuseReport Engine::report(const Generation& generation) const {
   const std::scoped_lock lock(mutex_);
   ReuseReport report = generation.reuse;

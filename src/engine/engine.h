@@ -123,6 +123,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   /// Of the token fetched last. Throws State when there is none or they were not asked for.
   void logprobs(const Generation& generation, float& logprob, std::span<Token> top_tokens,
                 std::span<float> top_logprobs) const;
+  void chosen_logprobs(const Generation& generation, std::span<float> logprobs) const;
   [[nodiscard]] ReuseReport report(const Generation& generation) const;
   /// Ends it with Cancelled, unless it has ended.
   void cancel(Generation& generation);

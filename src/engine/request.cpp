@@ -36,7 +36,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
       call(std::move(shared)),
       sampler(draws),
       answer(end_of_text),
-      logprobs(limits.logprobs, limits.num_top, vocab) {
+      logprobs(limits.logprobs, vocab) {
   sequence = &of_session;
   control = call.get();
   cancel = &call->cancel;

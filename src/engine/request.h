@@ -76,8 +76,7 @@ struct GenerationOptions {
   std::string client;
   double weight = 1;        ///< of the client's share
   EndRules ends;            ///< but for min_tokens, which is the sampler's
-  bool logprobs = false;    ///< log-probabilities of the tokens drawn
-  uint32_t num_top = 0;     ///< and of so many likeliest ones
+  DrawnLogprobs::Wanted logprobs;
   /// Called by the thread that drives when there is a token or the end; must not call the engine.
   void (*notify)(void* user) = nullptr;
   void* user = nullptr;

@@ -4,6 +4,7 @@
 #include <tenon/tenon.hpp>
 
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <thread>
 
@@ -109,6 +110,14 @@ TEST_F(Engines, ServeManySessionsFromALentThread) {
   EXPECT_EQ(figures.finished, 8u);
   EXPECT_EQ(figures.generated_tokens, 96u);
   EXPECT_EQ(figures.kv_limit_bytes, 32u << 20);
+  const auto sum = [](const uint64_t (&counts)[TENON_HISTOGRAM_COUNTS]) {
+    return std::accumulate(std::begin(counts), std::end(counts), uint64_t{0});
+  };
+  EXPECT_EQ(sum(figures.first_token_counts), 8u);
+  EXPECT_EQ(sum(figures.token_gap_counts), 96u - 8u);
+  EXPECT_EQ(sum(figures.request_counts), 8u);
+  EXPECT_GT(figures.first_token_seconds, 0);
+  EXPECT_GE(figures.request_seconds, figures.first_token_seconds);
   ASSERT_OK(tenon_engine_stop(engine.get()));
   server.join();
   size_t length = 0;

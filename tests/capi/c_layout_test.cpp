@@ -180,7 +180,7 @@ TEST(Layout, Backend) {
 }
 
 TEST(Layout, Engines) {
-  expect_struct<tenon_submission>(120);
+  expect_struct<tenon_submission>(136);
   EXPECT_FIELD(tenon_submission, flags, 4);
   EXPECT_FIELD(tenon_submission, text, 8);
   EXPECT_FIELD(tenon_submission, text_length, 16);
@@ -197,12 +197,14 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_submission, notify, 96);
   EXPECT_FIELD(tenon_submission, user, 104);
   EXPECT_FIELD(tenon_submission, num_top, 112);
+  EXPECT_FIELD(tenon_submission, logprob_tokens, 120);
+  EXPECT_FIELD(tenon_submission, num_logprob_tokens, 128);
   expect_struct<tenon_request_figures>(32);
   EXPECT_FIELD(tenon_request_figures, reuse_miss, 4);
   EXPECT_FIELD(tenon_request_figures, prompt_tokens, 8);
   EXPECT_FIELD(tenon_request_figures, reused_tokens, 16);
   EXPECT_FIELD(tenon_request_figures, miss_position, 24);
-  expect_struct<tenon_engine_figures>(192);
+  expect_struct<tenon_engine_figures>(632);
   EXPECT_FIELD(tenon_engine_figures, waiting, 8);
   EXPECT_FIELD(tenon_engine_figures, preempted, 80);
   EXPECT_FIELD(tenon_engine_figures, kv_limit_bytes, 88);
@@ -211,6 +213,12 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_engine_figures, step_seconds, 168);
   EXPECT_FIELD(tenon_engine_figures, schedule_seconds, 176);
   EXPECT_FIELD(tenon_engine_figures, idle_blocks_taken, 184);
+  EXPECT_FIELD(tenon_engine_figures, prefix_evicted, 192);
+  EXPECT_FIELD(tenon_engine_figures, first_token_counts, 200);
+  EXPECT_FIELD(tenon_engine_figures, token_gap_counts, 336);
+  EXPECT_FIELD(tenon_engine_figures, request_counts, 472);
+  EXPECT_FIELD(tenon_engine_figures, first_token_seconds, 608);
+  EXPECT_FIELD(tenon_engine_figures, request_seconds, 624);
 }
 
 TEST(Layout, Planning) {

@@ -139,6 +139,48 @@ TEST_F(CRequestStops, LogprobsAreThoseOfTheLogits) {
                  TENON_ERROR_ARGUMENT, "logprob");
 }
 
+TEST_F(CRequestStops, LogprobsOfChosenTokens) {
+  const SessionPtr of = session();
+  tenon_submission what = submission(greedy_, 3);
+  const tenon_token chosen[] = {7, 300, 7};
+  what.logprob_tokens = chosen;
+  what.num_logprob_tokens = 3;
+  const RequestPtr request = submit(of, what);
+  const SessionPtr by_hand = session(kQuestion);
+  float values[4];
+  expect_failure(tenon_request_logprobs_of(request.get(), values, 3), TENON_ERROR_STATE,
+                 "no token");
+  for (int i = 0; i < 3; ++i) {
+    auto piece = sized<tenon_piece>();
+    ASSERT_OK(tenon_request_wait(request.get(), -1, &piece));
+    ASSERT_OK(tenon_request_logprobs_of(request.get(), values, 3));
+    float drawn = 0;
+    ASSERT_OK(tenon_request_logprobs(request.get(), &drawn, nullptr, nullptr, 0));
+    ASSERT_OK(tenon_session_next(by_hand.get(), greedy_.get(), &piece));
+    const float* logits = nullptr;
+    size_t count = 0;
+    ASSERT_OK(tenon_session_drawn_logits(by_hand.get(), &logits, &count));
+    const tenon_token tokens[] = {7, 300, 7, piece.token};
+    float expected[4];
+    ASSERT_OK(tenon_logprobs(logits, count, tokens, 4, expected, nullptr, nullptr, 0));
+    for (int k = 0; k < 3; ++k) EXPECT_EQ(values[k], expected[k]);
+    EXPECT_EQ(drawn, expected[3]);
+  }
+  EXPECT_OK(tenon_request_logprobs_of(request.get(), values, 1));
+  expect_failure(tenon_request_logprobs_of(request.get(), values, 4), TENON_ERROR_ARGUMENT,
+                 "3 were named");
+  tenon_request* refused = nullptr;
+  const tenon_token outside[] = {1 << 30};
+  what.logprob_tokens = outside;
+  what.num_logprob_tokens = 1;
+  expect_failure(tenon_session_submit(session().get(), &what, &refused), TENON_ERROR_ARGUMENT,
+                 "outside the vocabulary");
+  what.num_logprob_tokens = 1001;
+  what.logprob_tokens = nullptr;
+  expect_failure(tenon_session_submit(session().get(), &what, &refused), TENON_ERROR_ARGUMENT,
+                 "logprob_tokens is NULL");
+}
+
 TEST_F(CRequestStops, LogprobsMustBeAskedFor) {
   const SessionPtr of = session();
   tenon_submission what = submission(greedy_, 1);

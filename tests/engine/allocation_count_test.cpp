@@ -45,7 +45,7 @@ std::vector<Token> answer(const std::shared_ptr<const Model>& model, const std::
   GenerationOptions limits;
   limits.max_tokens = 3;
   limits.client = "a client whose key is no short one";
-  limits.num_top = 2;
+  limits.logprobs.num_top = 2;
   limits.ends.stops = std::make_shared<const StopStrings>(std::vector<std::string>{"never said"});
   // Half a character, as a model of random weights draws them: the answer goes back now and then.
   limits.ends.banned =

@@ -193,7 +193,7 @@ TEST_F(Banned, LeaveTheLogprobsOfWhatWasDrawn) {
   session.append(prompt);
   GenerationOptions options;
   options.max_tokens = kCount + 8;
-  options.num_top = 1;
+  options.logprobs.num_top = 1;
   options.ends = ends;
   const auto generation = session.submit(sampler(1), options);
   const std::vector<Piece> pieces = finish(*session.engine(), *generation);

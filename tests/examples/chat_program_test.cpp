@@ -41,6 +41,50 @@ TEST(Render, ErrorsAreOneLine) {
   expect_error_line("tenon render /nowhere --case " + conversation, "/nowhere");
 }
 
+TEST(Render, OddCasesAreOneLineToo) {
+  const Folder folder;
+  const std::string source = folder.file("t.jinja", "{{ messages }}");
+  const std::pair<std::string, const char*> cases[] = {
+      {R"({"cases": 3})", "no list"},
+      {R"({"cases": [1, {"name": 5}]})", "no case"},
+      {R"({"messages": )" + std::string(2'000'000, '[') + "}", "nested deeper than 512"},
+      {R"({"messages": "\xff"})", "t.json"},
+      {"[]", "no JSON object"},
+  };
+  for (const auto& [text, error] : cases) {
+    const std::string file = folder.file("t.json", text);
+    expect_error_line("tenon render " + source + " --case " + file + " --name x", error);
+  }
+}
+
+TEST(ChatProgram, RefusesOddArgumentsInOneLine) {
+  const Folder folder;
+  const std::string deep = folder.file("deep", std::string(2'000'000, '['));
+  const std::string chat = "tenon chat " + kDemo + " --message Hi ";
+  expect_error_line(chat + "--tools " + deep, "nested deeper than 512");
+  expect_error_line(chat + "--json-schema " + deep, "nested deeper than 512");
+  expect_error_line(chat + "--tools /nowhere", "/nowhere");
+  EXPECT_NE(run_program(chat + "-n -3").exit_code, 0);
+  EXPECT_NE(run_program("tenon run " + kDemo + " Hi -n -3").exit_code, 0);
+  // A byte that is no UTF-8 is a character that nobody knows.
+  EXPECT_EQ(run_program(chat.substr(0, chat.size() - 3) + "\"$(printf 'a\\377b')\" -n 2").exit_code,
+            0);
+}
+
+TEST(ChatProgram, OutlivesAQuestionTooLong) {
+  const Folder folder;
+  std::string words;
+  for (int i = 0; i < 200; ++i) words += "word ";
+  const std::string input = folder.file("in", words + "\nHi\n/history\n");
+  const Outcome outcome =
+      run_program("tenon chat " + kDemo + " --context 64 --temperature 0 -n 8 < " + input);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find("> context 64; the question is forgotten"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(outcome.out.find("word word"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\"content\": \"Hi\""), std::string::npos) << outcome.out;
+}
+
 TEST(ChatProgram, AnswersOneMessage) {
   const std::string answer = output_of("tenon chat " + kDemo +
                                        " --message 'What is the capital of Norway?' "

@@ -30,6 +30,20 @@ TEST(GrammarCommand, ExitCodeTellsTheAnswer) {
   EXPECT_NE(refused.err.find("#/properties/a/type"), std::string::npos) << refused.err;
 }
 
+TEST(GrammarCommand, WhatCannotBeReadIsNotRejected) {
+  const Folder folder;
+  const std::string number = folder.file("number", "12");
+  const std::string any = folder.file("any", "true");
+  EXPECT_EQ(run_program("tenon grammar --json-schema /nowhere --accepts " + number).exit_code, 2);
+  EXPECT_EQ(run_program("tenon grammar --regex a --accepts /nowhere").exit_code, 2);
+  EXPECT_EQ(run_program("tenon grammar --regex a --accepts " + folder.path("")).exit_code, 2);
+  // Ever deeper: an answer, or how deep is too deep, and neither after hours.
+  const std::string deep = folder.file("deep", std::string(100'000, '['));
+  EXPECT_EQ(run_program("tenon grammar --json-schema " + any + " --accepts " + deep).exit_code, 1);
+  const std::string deeper = folder.file("deeper", std::string(2'000'000, '['));
+  EXPECT_EQ(run_program("tenon grammar --json-schema " + any + " --accepts " + deeper).exit_code, 2);
+}
+
 TEST(GrammarCommand, RunObeysTheSchemaWhateverTheTokenLimit) {
   const Folder folder;
   const std::string schema = folder.file(

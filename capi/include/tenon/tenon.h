@@ -788,6 +788,8 @@ typedef struct tenon_submission {
   void* user;
   uint32_t num_top; /* as with LOGPROBS, and those of the so many likeliest tokens; at most 1000 */
   uint32_t reserved;
+  const tenon_token* logprob_tokens; /* as with LOGPROBS, and those of these; at most 1000 */
+  uint64_t num_logprob_tokens;
 } tenon_submission;
 
 /* Queues the generation of a continuation. Until it has ended the session refuses other calls
@@ -815,6 +817,11 @@ TENON_API tenon_status tenon_request_wait(tenon_request* request, double timeout
 TENON_API tenon_status tenon_request_logprobs(tenon_request* request, float* logprob,
                                               tenon_token* top_tokens, float* top_logprobs,
                                               size_t num_top);
+
+/* The same of the first `count` of the submission's logprob_tokens, each where the token handed out
+ * last was drawn: logprobs [count]. */
+TENON_API tenon_status tenon_request_logprobs_of(tenon_request* request, float* logprobs,
+                                                 size_t count);
 
 /* Ends the request with CANCELLED, within a few milliseconds even in the middle of a long prompt;
  * the session can then go on from where it was. Nothing happens to one that has ended. Any thread. */
@@ -854,6 +861,10 @@ TENON_API tenon_status tenon_engine_stop(tenon_engine* engine);
 TENON_API tenon_status tenon_engine_set_executor(
     tenon_engine* engine, void (*post)(void* user, void (*task)(void* arg), void* arg), void* user);
 
+/* How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50,
+ * 100 s and above, each without those before it. */
+#define TENON_HISTOGRAM_COUNTS 17
+
 /* Totals are since the engine was made, the rest is as it is now. */
 typedef struct tenon_engine_figures {
   uint32_t struct_size;
@@ -881,6 +892,13 @@ typedef struct tenon_engine_figures {
   double step_seconds;     /* in the backend */
   double schedule_seconds; /* choosing, preparing and settling steps */
   uint64_t idle_blocks_taken; /* from sessions between two calls, to be computed again */
+  uint64_t prefix_evicted;    /* blocks of shared beginnings that were given up for others */
+  uint64_t first_token_counts[TENON_HISTOGRAM_COUNTS]; /* of requests: from submit */
+  uint64_t token_gap_counts[TENON_HISTOGRAM_COUNTS];   /* between tokens */
+  uint64_t request_counts[TENON_HISTOGRAM_COUNTS];     /* from submit to the end */
+  double first_token_seconds;                          /* the sums of these durations */
+  double token_gap_seconds;
+  double request_seconds;
 } tenon_engine_figures;
 
 TENON_API tenon_status tenon_engine_metrics(tenon_engine* engine, tenon_engine_figures* figures);
@@ -909,7 +927,8 @@ TENON_API tenon_status tenon_grammar_create(int32_t kind, const char* text, size
 TENON_API void tenon_grammar_destroy(tenon_grammar* grammar);
 
 /* *accepted becomes 1 when `text` is a complete text of the grammar, else 0. LIMIT for a grammar so
- * ambiguous that thousands of ways to read the text are open at once. */
+ * ambiguous that thousands of ways to read the text are open at once, and for a text nested so deep
+ * that 128 MiB would not hold its place. */
 TENON_API tenon_status tenon_grammar_accepts(const tenon_grammar* grammar, const char* text,
                                              size_t length, int32_t* accepted);
 

@@ -1,0 +1,30 @@
+#include "json_files.h"
+
+#include "failure.h"
+#include "input_files.h"
+
+namespace tenon_program {
+
+using Json = nlohmann::ordered_json;
+
+Json read_json(const std::string& path) {
+  constexpr int kMaxDepth = 512;
+  const std::string text = read_file(path);
+  const auto shallow = [&path](int depth, Json::parse_event_t, const Json&) {
+    if (depth > kMaxDepth) {
+      throw Failure(path + ": nested deeper than " + std::to_string(kMaxDepth));
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, shallow);
+  } catch (const Json::exception& error) {
+    throw Failure(path + ": " + error.what());
+  }
+}
+
+std::string json_line(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tenon_program

@@ -1,0 +1,16 @@
+// Reads JSON files that commands take.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace tenon_program {
+
+/// The content of a file, "-" for standard input. Throws Failure naming it: not JSON, or nested
+/// deeper than anything that makes sense (and than the stack bears).
+nlohmann::ordered_json read_json(const std::string& path);
+
+/// As text; what is no UTF-8 becomes U+FFFD, as in everything that a user types.
+std::string json_line(const nlohmann::ordered_json& json, int indent = -1);
+
+}  // namespace tenon_program
