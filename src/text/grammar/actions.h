@@ -2,6 +2,7 @@
 // or the set of properties that an object has so far; and the actions that read and change it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -39,11 +40,25 @@ struct ObjectSpec {
   };
   std::vector<Property> properties;
   bool others = false;  ///< there may be properties without a number
+  uint32_t other_bytes = 0;  ///< what such a one takes, as cost_bytes
   uint32_t minimum = 0;
   uint32_t maximum = kUnlimited;
 
   /// Whether every beginning of a key can go on whatever the object has so far.
   [[nodiscard]] bool always_open() const { return others && maximum == kUnlimited; }
+  /// What `count` more properties take, the cheapest ones for which wanted(property) is true.
+  template <typename Wanted>
+  [[nodiscard]] uint64_t cheapest_bytes(uint64_t count, Wanted wanted) const {
+    std::vector<uint32_t> costs;
+    for (uint32_t p = 0; p < properties.size(); ++p) {
+      const uint32_t cost = properties[p].cost_bytes;
+      if (wanted(p) && !(others && cost >= other_bytes)) costs.push_back(cost);
+    }
+    std::sort(costs.begin(), costs.end());
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count && i < costs.size(); ++i) sum += costs[i];
+    return count > costs.size() ? sum + (count - costs.size()) * uint64_t{other_bytes} : sum;
+  }
   [[nodiscard]] bool counts() const { return minimum > 0 || maximum != kUnlimited; }
 };
 

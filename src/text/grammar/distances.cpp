@@ -83,7 +83,10 @@ void Automaton::measure(Budget& budget) {
             rule.unit_bytes = std::max(rule.unit_bytes, base_[special.to]);
           } else if (action.kind == ActionKind::AtLeast) {
             rule.at_least = std::max(rule.at_least, action.limit);
-          } else if (action.kind == ActionKind::Take && action.property != kOther) {
+          } else if (action.kind == ActionKind::Take && action.property == kOther) {
+            // Its name may be any: more bytes than names take that are asked for.
+            objects_[rule.object].other_bytes = add_far(64, base_[special.to]);
+          } else if (action.kind == ActionKind::Take) {
             auto& property = objects_[rule.object].properties[action.property];
             property.cost_bytes = add_far(property.key_bytes, base_[special.to]);
           }
@@ -109,7 +112,12 @@ uint32_t Automaton::shortest_of(const RuleInfo& rule) const {
       ++required;
       sum = add_far(sum, property.cost_bytes);
     }
-    if (object.minimum > required) sum = add_far(sum, mul_far(object.minimum - required, 64));
+    if (object.minimum > required) {
+      const uint64_t more = object.cheapest_bytes(
+          object.minimum - required,
+          [&](uint32_t property) { return !object.properties[property].required; });
+      sum = add_far(sum, static_cast<uint32_t>(std::min<uint64_t>(more, kFar)));
+    }
     if (sum > empty && sum < kFar) --sum;  // the first needs no comma
   }
   return add_far(sum, mul_far(rule.at_least, rule.unit_bytes));

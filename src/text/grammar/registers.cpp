@@ -93,7 +93,11 @@ uint32_t Machine::owed(const Automaton::RuleInfo& rule, uint32_t reg) const {
       sum += object.properties[property].cost_bytes;
       ++count;
     });
-    if (count < object.minimum) sum += (object.minimum - count) * uint64_t{64};
+    if (count < object.minimum) {
+      sum += object.cheapest_bytes(object.minimum - count, [&](uint32_t property) {
+        return !has(set, property) && !object.properties[property].required;
+      });
+    }
     // Each has a comma in its cost, which the first does not need.
     const bool first = std::all_of(set.begin(), set.end(), [](uint32_t word) { return word == 0; });
     if (first && sum > 0) --sum;

@@ -183,6 +183,19 @@ TEST(TokenLimit, LeavesRoomToCompleteChoices) {
   }
 }
 
+TEST(TokenLimit, CountsPropertiesThatAreNotRequired) {
+  Random random(6);
+  const std::string text(100, 'x');
+  const std::string dear = R"({"const":")" + text + "\"}";
+  const std::string open = R"({"type":"object","minProperties":2,"properties":{"a":)" + dear +
+                           R"(,"b":)" + dear + R"(,"c":{"$ref":"#"}})";
+  for (int i = 0; i < 20; ++i) {
+    expect_complete(GrammarKind::JsonSchema, open + R"(,"additionalProperties":false})", random);
+    expect_complete(GrammarKind::JsonSchema, open + R"(,"additionalProperties":)" + dear + "}",
+                    random);
+  }
+}
+
 TEST(TokenLimit, BelowTheBytesTakesTheLongestSteps) {
   static const auto kTokens = vocabulary();
   const auto compiled = Grammar::compile(
