@@ -117,6 +117,8 @@ tenon_status tenon_model_info(const tenon_model* model, tenon_model_summary* sum
       out.key_dim = sizes.key_dim;
       out.value_dim = sizes.value_dim;
       out.feed_forward = sizes.feed_forward;
+      out.experts = sizes.experts.count;
+      out.experts_used = sizes.experts.used;
     }
     struct_out(out, summary, "tenon_model_summary");
   });

@@ -34,6 +34,11 @@ std::string formats_of(const tenon::Model& model) {
   return text;
 }
 
+/// That a token is multiplied with: the embedding is only looked up.
+uint64_t active_parameters(const BenchRun& run) {
+  return run.execution.token_multiplications + run.execution.output_multiplications;
+}
+
 /// Bytes that decoding a token reads: the weights, and the cache half-way through the cell.
 double bytes_per_token(const BenchRun& run, const BenchCell& cell) {
   const uint64_t context = cell.depth + cell.tokens / 2;
@@ -132,8 +137,10 @@ void describe_model(const tenon::Model& model, BenchReport& report, BenchRun& ru
 
 std::string model_lines(const BenchReport& report) {
   std::string text = "model    " + printable(report.path, 200) + "\n";
-  text += format_text("         %s, %.2f billion parameters, %s, %s\n", report.architecture.c_str(),
-                      static_cast<double>(report.parameters) / 1e9, report.formats.c_str(),
+  const uint64_t active = report.runs.empty() ? 0 : active_parameters(report.runs.front());
+  text += format_text("         %s, %.2f billion parameters (%.2f active), %s, %s\n",
+                      report.architecture.c_str(), static_cast<double>(report.parameters) / 1e9,
+                      static_cast<double>(active) / 1e9, report.formats.c_str(),
                       size_text(report.tensor_bytes).c_str());
   text += "engine   tenon " + std::string(tenon::version()) + ", backend " + report.backend;
   text += (report.options.empty() ? "" : ", " + report.options) + "\n";
@@ -187,7 +194,7 @@ std::string bench_json(const BenchReport& report) {
         {"device", run.device},
         {"threads", how.threads},
         {"cache_type", run.cache_type},
-        {"active_parameters", how.token_multiplications + how.output_multiplications},
+        {"active_parameters", active_parameters(run)},
         {"bytes_per_token", how.step_bytes},
         {"cache_bytes_per_token", run.kv_bytes_per_token},
         {"weights_on_2mib_pages_bytes", how.huge_page_bytes},

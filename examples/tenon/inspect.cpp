@@ -120,6 +120,8 @@ void print_json(const tenon::Model& model, const InspectFlags& flags) {
       {"key_dim", info.key_dim},
       {"value_dim", info.value_dim},
       {"feed_forward", info.feed_forward},
+      {"experts", info.experts},
+      {"experts_used", info.experts_used},
       {"chat_template", info.chat_template_length != 0},
   };
   if (info.has_weights != 0) {
@@ -157,6 +159,9 @@ void print_summary(const tenon::Model& model) {
   print_row("heads", std::to_string(info.heads) + " query, " + std::to_string(info.kv_heads) +
                          " KV, of " + std::to_string(info.key_dim));
   print_row("feed-forward", std::to_string(info.feed_forward));
+  if (info.experts == 0) return;
+  print_row("experts", std::to_string(info.experts) + ", of which a token uses " +
+                           std::to_string(info.experts_used));
 }
 
 void print_memory(const tenon::Model& model, uint64_t context) {

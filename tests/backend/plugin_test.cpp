@@ -10,6 +10,7 @@
 #include <set>
 
 #include "backend/registry.h"
+#include "program/program.h"
 #include "tests/base/expect_error.h"
 #include "tests/base/faulty_system.h"
 #include "tests/base/temp_folder.h"
@@ -154,6 +155,19 @@ TEST(PluginTable, ALaterMinorVersionIsUsed) {
   EXPECT_EQ(plugin.reason, PluginReason::None) << plugin.text;
   EXPECT_STREQ(plugin.backend.api->name, "stub");
   EXPECT_EQ(plugin.text, "");
+}
+
+TEST(PluginTable, AnOlderOneRefusesOperationsThatCameAfterIt) {
+  const TempFolder folder;
+  const Plugin plugin = load_plugin(copy_of(hostile("older_minor"), folder.path("x.so")));
+  ASSERT_EQ(plugin.reason, PluginReason::None) << plugin.text;
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot sum = b.add(x, b.rms_norm(x, b.weight("n", Format::F32, 1, 8), 1e-5f));
+  const Slot routes = b.moe_route(sum, {.used = 2});
+  const Slot y = b.moe_linear_sum(x, routes, b.weight("w", Format::F32, 64, 8), 8);
+  const Program program = std::move(b).finish(b.gather_rows(y), {});
+  EXPECT_EQ(device_of(plugin.backend)->first_unsupported(program.view()), 3u);
 }
 
 // ---- What a loaded plugin does ------------------------------------------------------------------

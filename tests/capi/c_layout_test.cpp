@@ -99,7 +99,7 @@ TEST(Layout, Callbacks) {
 }
 
 TEST(Layout, ModelSummary) {
-  expect_struct<tenon_model_summary>(160);
+  expect_struct<tenon_model_summary>(176);
   EXPECT_FIELD(tenon_model_summary, has_weights, 4);
   EXPECT_FIELD(tenon_model_summary, architecture, 8);
   EXPECT_FIELD(tenon_model_summary, name, 24);
@@ -116,6 +116,8 @@ TEST(Layout, ModelSummary) {
   EXPECT_FIELD(tenon_model_summary, key_dim, 136);
   EXPECT_FIELD(tenon_model_summary, value_dim, 144);
   EXPECT_FIELD(tenon_model_summary, feed_forward, 152);
+  EXPECT_FIELD(tenon_model_summary, experts, 160);
+  EXPECT_FIELD(tenon_model_summary, experts_used, 168);
 }
 
 TEST(Layout, Memory) {

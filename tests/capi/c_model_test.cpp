@@ -125,6 +125,7 @@ TEST(Model, TellsWhatItIs) {
   EXPECT_EQ(info.key_dim, 32u);
   EXPECT_EQ(info.value_dim, 32u);
   EXPECT_EQ(info.feed_forward, 512u);
+  EXPECT_EQ(info.experts, 0u);
   EXPECT_EQ(info.vocabulary, 1024u);
   EXPECT_EQ(info.trained_context, 1024u);
   EXPECT_NEAR(static_cast<double>(info.parameters), 2.62e6, 0.02e6);

@@ -34,6 +34,16 @@ TEST(RandomModelApi, WritesAModel) {
   EXPECT_EQ(model.info().vocabulary, 512u);
 }
 
+TEST(RandomModelApi, WritesAMixtureOfExperts) {
+  const tenon::TempFolder folder;
+  tenon::write_random_model(folder.path("m"), "tiny-moe", "q8_0");
+  const tenon::Model model(folder.path("m"), {.threads = 1});
+  EXPECT_EQ(model.info().experts, 8u);
+  EXPECT_EQ(model.info().experts_used, 2u);
+  const tenon_execution how = model.execution();
+  EXPECT_LT(how.token_multiplications + how.output_multiplications, model.info().parameters / 2);
+}
+
 TEST(RandomModelApi, SaysWhatIsWrong) {
   const tenon::TempFolder folder;
   const std::string path = folder.path("m");

@@ -127,15 +127,19 @@ TEST(Formats, ExpertsThatAreEqualAreADenseModel) {
 }
 
 TEST(Formats, OfExperts) {
+  // A close choice between two experts may fall the other way where activations are rounded:
+  // measured 1.5 %, and 8 % where one did.
+  constexpr double kMaxChoiceRmse = 0.12;
   for (const char* architecture : {"llama", "qwen2moe", "qwen3moe"}) {
-    for (const Format format : {Format::F32, Format::BF16}) {
+    for (const Format format : {Format::F32, Format::BF16, Format::Q8_0, Format::Q4_0}) {
       SCOPED_TRACE(architecture);
       TinyModel tiny;
       tiny.architecture = architecture;
       tiny.experts = 8;
       tiny.experts_used = 3;
       tiny.formats = {format};
-      expect_like_reference(tiny, kMaxFloatRmse);
+      const bool exact = max_rmse(format) == kMaxFloatRmse;
+      expect_like_reference(tiny, exact ? kMaxFloatRmse : kMaxChoiceRmse);
     }
   }
 }

@@ -118,6 +118,31 @@ TEST(Planner, SizesAreThoseOfTheLoadedModel) {
   }
 }
 
+TEST(Planner, AllExpertsTakeMemoryThoseOfATokenTakeTime) {
+  TinyModel tiny;
+  tiny.architecture = "qwen3moe";
+  tiny.formats = {Format::Q8_0};
+  const auto plan_of = [&](uint32_t experts) {
+    tiny.experts = experts;
+    return make_plan(*header_of(tiny), {70, 3}, machine());
+  };
+  const auto work_of = [&](uint32_t experts) {
+    tiny.experts = experts;
+    return header_of(tiny)->step_work();
+  };
+  const uint64_t expert = 3 * 160 * 96;
+  const uint64_t router_rows = 12 * 96;  // of two layers each
+  EXPECT_GE(plan_of(16).weights_bytes - plan_of(4).weights_bytes, 2 * 12 * expert);
+  EXPECT_EQ(work_of(16).weight_bytes - work_of(4).weight_bytes, 2 * 4 * router_rows);
+  EXPECT_EQ(work_of(16).token_multiplications - work_of(4).token_multiplications, router_rows);
+  tiny.experts = 16;
+  ModelOptions options;
+  options.threads = 2;
+  const auto loaded = load_tiny(tiny, std::move(options));
+  EXPECT_EQ(plan_of(16).scratch_bytes,
+            loaded->runtime().memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * 4);
+}
+
 TEST(Planner, KindsAddUp) {
   const auto model = header_of();
   // Enough sessions that the memory of loading is less than theirs.

@@ -336,6 +336,8 @@ typedef struct tenon_model_summary {
   uint64_t key_dim;   /* of one head */
   uint64_t value_dim; /* of one head */
   uint64_t feed_forward;
+  uint64_t experts;      /* of a layer; 0: it is no mixture of experts. Since 0.1 */
+  uint64_t experts_used; /* by each token */
 } tenon_model_summary;
 
 TENON_API tenon_status tenon_model_info(const tenon_model* model, tenon_model_summary* summary);
@@ -357,7 +359,8 @@ TENON_API tenon_status tenon_model_memory(const tenon_model* model, uint64_t con
 
 /* How the model runs here, and what speeds are measured against: decoding reads step_bytes for each
  * step, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R *
- * output_multiplications times, attention apart. */
+ * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so
+ * token_multiplications + output_multiplications are the active parameters. */
 typedef struct tenon_execution {
   uint32_t struct_size;
   uint32_t threads;   /* that compute, the caller's included */
