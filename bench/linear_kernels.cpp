@@ -134,7 +134,9 @@ void run_memory(benchmark::State& state, const Kernels& kernels, const FormatInf
   const auto threads = static_cast<uint64_t>(state.threads());
   const PanelFormat& layout = panel_format(format.id);
   const uint64_t panel = packed_bytes(layout, format, layout.panel_rows, kDepth);
-  const uint64_t panels = kMemoryBytes / panel / threads;
+  const auto rows = static_cast<uint64_t>(state.range(0));
+  const uint64_t at_once = kRowsAtOnce / layout.panel_rows;
+  const uint64_t panels = kMemoryBytes / panel / threads / at_once * at_once;
   if (state.thread_index() == 0) {
     shared = std::make_unique<Weight>(format, panels * threads * layout.panel_rows);
   }
@@ -142,12 +144,16 @@ void run_memory(benchmark::State& state, const Kernels& kernels, const FormatInf
   for (auto _ : state) {
     if (problem == nullptr) {  // the weight is there once all threads have begun
       state.PauseTiming();
-      problem = std::make_unique<Problem>(kernels, format, *shared, 1);
-      problem->args.first_panel = static_cast<uint64_t>(state.thread_index()) * panels;
-      problem->args.num_panels = panels;
+      problem = std::make_unique<Problem>(kernels, format, *shared, rows);
+      problem->args.num_panels = at_once;
+      problem->args.y_stride = kRowsAtOnce;
       state.ResumeTiming();
     }
-    kernels.linear[static_cast<uint32_t>(layout.kind)](problem->args);
+    const uint64_t first = static_cast<uint64_t>(state.thread_index()) * panels;
+    for (uint64_t p = first; p < first + panels; p += at_once) {
+      problem->args.first_panel = p;
+      kernels.linear[static_cast<uint32_t>(layout.kind)](problem->args);
+    }
     benchmark::DoNotOptimize(problem->y.data());
   }
   // Counters of threads are added up; a rate per iteration would count the iterations of all.
@@ -173,11 +179,15 @@ int main(int argc, char** argv) {
           [kernels, &format](benchmark::State& state) { cpu::run_core(state, *kernels, format); })
           ->Arg(1)
           ->Arg(8)
+          ->Arg(16)
           ->Arg(128);
       benchmark::RegisterBenchmark(("memory/" + name).c_str(),
                                    [kernels, &format](benchmark::State& state) {
                                      cpu::run_memory(state, *kernels, format, shared);
                                    })
+          ->Arg(1)
+          ->Arg(8)
+          ->Arg(16)
           ->Threads(2)
           ->UseRealTime();
     }

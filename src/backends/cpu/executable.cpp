@@ -226,7 +226,7 @@ void Executable::allocate_scratch() {
       attention_floats = std::max(attention_floats, attention_scratch_floats(columns, shape.block));
     }
   }
-  const uint64_t max_rows = std::max(plan_.max_tokens, plan_.max_outputs);
+  const uint64_t max_rows = this->max_rows();
   scratch_.resize(std::max(1u, host_.num_threads(host_.user)));
   const auto carve = [&](Carver& carver) {
     for (ThreadScratch& s : scratch_) {

@@ -2,6 +2,7 @@
 // the running of a step. Kernels and layouts are elsewhere (kernels.h, panels.h).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -49,6 +50,11 @@ class Executable {
 
  private:
   friend class PhaseRunner;
+
+  /// Of any step.
+  [[nodiscard]] uint64_t max_rows() const {
+    return std::max<uint64_t>(plan_.max_tokens, plan_.max_outputs);
+  }
 
   /// A weight matrix in packed form, or a vector (norm weight, bias, sinks) as f32.
   struct Weight {

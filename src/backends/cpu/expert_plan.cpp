@@ -55,15 +55,11 @@ QuantRows rows_from(const QuantRows& rows, uint64_t place, uint64_t num_rows) no
   const uint64_t values = place * rows.columns;
   view.num_rows = num_rows;
   view.q += values;
-  view.d += values / kScaleBlock;
-  view.totals += values / kScaleBlock;
-  view.sums += values / kScaleBlock;
-  view.block_sums += values / kActivationBlock;
-  view.group_q += values;
-  view.group_biased += values;
-  view.group_d += values / kScaleBlock;
-  view.group_sums += values / kScaleBlock;
-  view.group_block_sums += values / kActivationBlock;
+  view.biased += values;
+  view.d += values / kActivationBlock;
+  view.sums += values / kActivationBlock;
+  view.half_sums += values / kHalfBlock;
+  view.totals += values / kHalfBlock;
   return view;
 }
 

@@ -1,11 +1,10 @@
 // Linear kernels over integer panels: 8-bit activations against weights of up to 8 bits. What a
 // unit of a panel offers, the arithmetic of a block, and the kernel that multiplies weights as it
-// unpacks them. Included by kernels_<isa>.cpp after vec.h.
+// unpacks them, for few activation rows. Included by kernels_<isa>.cpp after vec.h.
 //
 // A unit type (unit_integers.h, unit_codebooks.h) reads one unit of a panel (panels.h):
 //   Weights        what its bytes are: Unsigned<largest> or Wide
 //   kBias          a weight is scale * (byte - kBias), plus offset where kHasOffset
-//   kCheap         unpacking takes a shift and a mask: done again for each few activation rows
 //   kBlocks        blocks of 32 values of k in a unit
 //   kGroup         values of k with one scale: 16 or 32
 //   kBytes         of a unit
@@ -13,11 +12,11 @@
 //   each(b, use)   calls use(g, bytes) for groups g = 0..7 of 4 values of k of block b, in order
 //
 // For each output and each block of 32 values of k, in order, however many rows a call covers:
-//   one scale:   acc = fma(scale, fma(d[1], dot[1], d[0] * dot[0]), acc)
-//   two scales:  acc = fma(scale[h], d[h] * dot[h], acc) for each half h of 16
-//   offsets:     acc = fma(offset, sum of d q, acc)                       (per scale)
-// where dot[h] is the sum of (byte - kBias) q of the half, exact in integers, and d[h] the half's
-// activation scale.
+//   one scale:   acc = fma(dot, d * scale, acc)
+//   two scales:  acc = fma(d, fma(scale[1], dot[1], scale[0] * dot[0]), acc)
+//   offsets:     acc = fma(offset, d * sum of q, acc)                     (per scale)
+// where dot is the sum of (byte - kBias) q over the values of the scale, exact in integers, and d
+// the block's activation scale.
 #pragma once
 
 #include <type_traits>
@@ -56,103 +55,55 @@ struct Wide {
   static constexpr int kSettleEvery = 4;  // settles by itself
 };
 
-/// The scales and offsets of one block, by half; with one scale both halves have the same.
-struct BlockScales {
-  F32x16 scale[2], offset[2];
+/// What the sums of a kernel are made of.
+template <typename D, int kEvery, uint32_t kGroup, bool kWithOffset>
+struct Sums {
+  using Dot = D;
+  static constexpr int kScales = kActivationBlock / kGroup;  ///< of a block
+  static constexpr int kGroups = 8 / kScales;                ///< of 4 values of k, per scale
+  /// Vectors added between settle() calls.
+  static constexpr int kSettleEvery = kEvery < kGroups ? kEvery : kGroups;
+  static constexpr bool kHasOffset = kWithOffset;
 };
 
-template <typename Unit>
-inline BlockScales block_scales(const Unit& unit, uint32_t b) {
-  constexpr bool kOneScale = Unit::kGroup == kActivationBlock;
-  BlockScales w;
-  for (uint32_t h = 0; h < 2; ++h) {
-    if (kOneScale && h == 1) {
-      w.scale[1] = w.scale[0];
-      w.offset[1] = w.offset[0];
-      break;
-    }
-    const uint32_t group = kOneScale ? b : 2 * b + h;
+/// The scales and offsets of one block.
+template <typename S>
+struct BlockScales {
+  F32x16 scale[S::kScales], offset[S::kScales];
+};
+
+template <typename S, typename Unit>
+inline BlockScales<S> block_scales(const Unit& unit, uint32_t b) {
+  BlockScales<S> w;
+  for (uint32_t h = 0; h < S::kScales; ++h) {
+    const uint32_t group = S::kScales * b + h;
     w.scale[h] = unit.scale(group);
-    if constexpr (Unit::kHasOffset) {
-      w.offset[h] = unit.offset(group, w.scale[h]);
-    } else {
-      w.offset[h] = broadcast(0.0f);
-    }
+    if constexpr (S::kHasOffset) w.offset[h] = unit.offset(group, w.scale[h]);
   }
   return w;
 }
 
-/// The activation rows of the columns taken at once.
-template <int kCols>
-struct Columns {
-  const int8_t* q[kCols];
-  const float* d[kCols];
-  const float* sums[kCols];
-  const float* block_sums[kCols];
-  const int32_t* totals[kCols];
-  /// Columns behind the last row read that one again.
-  Columns(const QuantRows& rows, uint64_t first) {
-    for (int c = 0; c < kCols; ++c) {
-      const uint64_t row = first + static_cast<uint64_t>(c);
-      const uint64_t t = row < rows.num_rows ? row : rows.num_rows - 1;
-      const uint64_t scales = t * (rows.columns / kScaleBlock);
-      q[c] = rows.q + t * rows.columns;
-      d[c] = rows.d + scales;
-      sums[c] = rows.sums + scales;
-      block_sums[c] = rows.block_sums + scales / 2;
-      totals[c] = rows.totals + scales;
-    }
-  }
-};
-
-/// Adds the dot products of half kHalf of a block. `first` keeps what half 0 leaves for half 1.
-template <uint32_t kGroup, int kHalf>
-inline void add_half(I32x16 dots, float d, const BlockScales& w, F32x16& first, F32x16& acc) {
-  if constexpr (kGroup == kScaleBlock) {
-    acc = fma(w.scale[kHalf], mul(to_f32(dots), broadcast(d)), acc);
-  } else if constexpr (kHalf == 0) {
-    first = mul(to_f32(dots), broadcast(d));
+/// Adds the dot products of scale kScale of a block. `both` keeps those of the first of two.
+template <typename S, int kScale>
+inline void add_dots(I32x16 dots, float d, const BlockScales<S>& w, F32x16& both, F32x16& acc) {
+  if constexpr (S::kScales == 1) {
+    acc = fma(to_f32(dots), mul(broadcast(d), w.scale[0]), acc);
+  } else if constexpr (kScale == 0) {
+    both = mul(w.scale[0], to_f32(dots));
   } else {
-    acc = fma(w.scale[0], fma(to_f32(dots), broadcast(d), first), acc);
+    acc = fma(broadcast(d), fma(w.scale[1], to_f32(dots), both), acc);
   }
 }
 
-/// Adds the offsets of a block.
-template <uint32_t kGroup>
-inline F32x16 add_offsets(const BlockScales& w, float first_sum, float second_sum, float block_sum,
-                          F32x16 acc) {
-  if constexpr (kGroup == kActivationBlock) return fma(w.offset[0], broadcast(block_sum), acc);
-  acc = fma(w.offset[0], broadcast(first_sum), acc);
-  return fma(w.offset[1], broadcast(second_sum), acc);
-}
-
-/// Adds the block of which `unit` has the weights to the sums of kCols activation rows.
-template <int kCols, typename Unit>
-inline void add_block(Unit& unit, uint32_t b, const Columns<kCols>& x, uint64_t block,
-                      F32x16 (&acc)[kCols]) {
-  using Weights = typename Unit::Weights;
-  const BlockScales w = block_scales(unit, b);
-  typename Weights::Dot dots[kCols];
-  F32x16 first[kCols];
-  unit.each(b, [&](auto g, U8x64 bytes) {
-    constexpr int kHalf = g / 4;
-    for (int c = 0; c < kCols; ++c) {
-      if constexpr (g % 4 == 0) {
-        dots[c] = typename Weights::Dot(-Unit::kBias * x.totals[c][2 * block + kHalf]);
-      }
-      dots[c].add(bytes, x.q[c] + block * kActivationBlock + 4 * g);
-      if constexpr ((g + 1) % Weights::kSettleEvery == 0) dots[c].settle();
-      if constexpr (g % 4 == 3) {
-        add_half<Unit::kGroup, kHalf>(dots[c].total(), x.d[c][2 * block + kHalf], w, first[c],
-                                      acc[c]);
-      }
-    }
-  });
-  if constexpr (Unit::kHasOffset) {
-    for (int c = 0; c < kCols; ++c) {
-      const float* sums = x.sums[c] + 2 * block;
-      acc[c] = add_offsets<Unit::kGroup>(w, sums[0], sums[1], x.block_sums[c][block], acc[c]);
-    }
+/// Adds the offsets of a block; the half sums of a row are `step` apart.
+template <typename S>
+inline F32x16 add_offsets(const BlockScales<S>& w, const float* sums, const float* half_sums,
+                          uint64_t step, F32x16 acc) {
+  if constexpr (S::kScales == 1) {
+    return fma(w.offset[0], broadcast(*sums), acc);
+  } else {
+    acc = fma(w.offset[0], broadcast(half_sums[0]), acc);
+    return fma(w.offset[1], broadcast(half_sums[step]), acc);
   }
 }
 
@@ -167,48 +118,84 @@ inline void store_column(const LinearArgs& args, uint64_t panel, uint64_t t, F32
   }
 }
 
-/// One panel against activation rows [t, t + kCols).
+/// One panel against all activation rows, of which there are up to kCols; what lies behind the last
+/// row is multiplied too, and not stored.
 template <typename Unit, int kCols>
-inline void direct_columns(const LinearArgs& args, uint64_t p, uint64_t t) {
+inline void direct_panel(const LinearArgs& args, uint64_t p) {
+  using Weights = typename Unit::Weights;
+  using S = Sums<typename Weights::Dot, Weights::kSettleEvery, Unit::kGroup, Unit::kHasOffset>;
   constexpr uint64_t kBlockBytes = Unit::kBytes / Unit::kBlocks;
+  constexpr int kTogether = kCols == 1 ? 1 : kRowGroup;
   const uint8_t* panel = args.weights + p * args.panel_bytes;
-  const Columns<kCols> x(args.quantised, t);
-  F32x16 acc[kCols];
-  for (F32x16& a : acc) a = broadcast(0.0f);
+  const int8_t* q = args.quantised.q;
+  const float* d = args.quantised.d;
+  const float* sums = args.quantised.sums;
+  const float* half_sums = args.quantised.half_sums;
+  const int32_t* totals = args.quantised.totals;
   const uint64_t blocks = args.depth / kActivationBlock;
+  F32x16 acc[kCols];
+  each_index<kCols>([&](auto c) { acc[c] = broadcast(0.0f); });
   for (uint64_t block = 0; block < blocks; panel += Unit::kBytes) {
     Unit unit(panel);
     for (uint32_t b = 0; b < Unit::kBlocks; ++b, ++block) {
       for (uint64_t line = 0; line < kBlockBytes; line += 64) {
         __builtin_prefetch(panel + b * kBlockBytes + kPrefetchBytes + line);
       }
-      add_block<kCols>(unit, b, x, block, acc);
+      const BlockScales<S> w = block_scales<S>(unit, b);
+      F32x16 both[kCols];
+      typename S::Dot dots[kCols];
+      unit.each(b, [&](auto g, U8x64 bytes) {
+        constexpr int kScale = g / S::kGroups;
+        if constexpr (g % S::kGroups == 0) {
+          int32_t starts[kCols];
+          for (int c = 0; c < kCols; ++c) {
+            const int32_t* half = totals + c;
+            const int32_t total =
+                S::kScales == 1 ? half[0] + half[kTogether] : half[kScale * kTogether];
+            starts[c] = -Unit::kBias * total;
+          }
+          each_index<kCols>([&](auto c) { dots[c] = typename S::Dot(starts[c]); });
+        }
+        each_index<kCols>([&](auto c) {
+          dots[c].add(bytes, q + 4 * (g * kTogether + c));
+          if constexpr ((g + 1) % S::kSettleEvery == 0) dots[c].settle();
+          if constexpr ((g + 1) % S::kGroups == 0) {
+            add_dots<S, kScale>(dots[c].total(), d[c], w, both[c], acc[c]);
+          }
+        });
+      });
+      if constexpr (S::kHasOffset) {
+        each_index<kCols>([&](auto c) {
+          acc[c] = add_offsets<S>(w, sums + c, half_sums + c, kTogether, acc[c]);
+        });
+      }
+      q += kActivationBlock * kTogether;
+      d += kTogether;
+      sums += kTogether;
+      half_sums += 2 * kTogether;
+      totals += 2 * kTogether;
     }
   }
-  for (uint64_t c = 0; c < kCols && t + c < args.num_rows; ++c)
-    store_column(args, p, t + c, acc[c]);
+  for (uint64_t c = 0; c < kCols && c < args.num_rows; ++c) store_column(args, p, c, acc[c]);
 }
 
-/// One panel against all activation rows, a few at a time: in as few passes over the panel as it
-/// takes, as unpacking costs more than a column that is not needed.
+template <typename Unit, int kCols>
+inline void direct_panels(const LinearArgs& args) {
+  for (uint64_t p = 0; p < args.num_panels; ++p) {
+    direct_panel<Unit, kCols>(args, args.first_panel + p);
+  }
+}
+
+/// All panels against few activation rows (reads_directly).
 template <typename Unit>
-inline void direct_panel(const LinearArgs& args, uint64_t p) {
-  const auto columns = [&](auto count, uint64_t t) {
-    direct_columns<Unit, decltype(count)::value>(args, p, t);
-  };
-  for (uint64_t t = 0; t < args.num_rows; t += Unit::kCheap ? kColumns : 1) {
-    const uint64_t left = args.num_rows - t;
-    if (!Unit::kCheap || left == 1) {
-      columns(std::integral_constant<int, 1>(), t);
-    } else if constexpr (Unit::kCheap) {
-      if (left <= 2) {
-        columns(std::integral_constant<int, 2>(), t);
-      } else if (left <= 4) {
-        columns(std::integral_constant<int, 4>(), t);
-      } else {
-        columns(std::integral_constant<int, kColumns>(), t);
-      }
-    }
+inline void direct_rows(const LinearArgs& args) {
+  static_assert(kColumns == 4 || kColumns == 8);
+  if (args.num_rows == 1) {
+    direct_panels<Unit, 1>(args);
+  } else if (args.num_rows <= 4) {
+    direct_panels<Unit, 4>(args);
+  } else if constexpr (kColumns > 4) {
+    direct_panels<Unit, kColumns>(args);
   }
 }
 

@@ -28,64 +28,72 @@ inline void store_n(float* p, F32x16 x, uint64_t n) {
 /// overflow.
 constexpr float kSmallestBlockMax = 1e-30f;
 
-/// 16 values as bytes; `sum` is of the bytes, scale * q of the values. A broken activation (NaN or
+/// The bytes that the largest value of a block may become. The block's scale follows, and with it
+/// the errors of the other values.
+constexpr float kLargestBytes[] = {127, 126, 125, 124};
+
+/// A block of values as bytes, which scale times byte stands for. A broken activation (NaN or
 /// infinity) must not look like a number: its scale is broken.
-struct Quantised16 {
-  int8_t q[16];
-  int32_t sum;
+struct QuantisedBlock {
+  int8_t q[kActivationBlock];
+  int32_t totals[2];  ///< of the bytes of each half
   float scale;
-  explicit Quantised16(const float* x) {
-    const F32x16 v = load(x);
-    const float largest = max_magnitude(v);
+  explicit QuantisedBlock(const float* x) {
+    const F32x16 values[2] = {load(x), load(x + 16)};
+    const float halves[2] = {max_magnitude(values[0]), max_magnitude(values[1])};
+    const float largest = halves[0] > halves[1] || halves[0] != halves[0] ? halves[0] : halves[1];
     const bool small = largest < kSmallestBlockMax;
-    store_s8(q, round_nearest(mul(v, broadcast(small ? 0.0f : 127.0f / largest))));
-    sum = sum_s8(q);
-    scale = small ? 0.0f : largest * (1.0f / 127.0f);
+    float inverse = 0, least_error = 0;
+    scale = 0;
+    for (const float byte : kLargestBytes) {
+      if (small) break;
+      const float candidate = byte / largest;
+      F32x16 squares = broadcast(0.0f);
+      for (const F32x16 v : values) {
+        const F32x16 scaled = mul(v, broadcast(candidate));
+        const F32x16 error = sub(scaled, round_nearest(scaled));
+        squares = fma(error, error, squares);
+      }
+      const float error = sum(squares) / (byte * byte);
+      if (byte != kLargestBytes[0] && !(error < least_error)) continue;
+      least_error = error;
+      inverse = candidate;
+      scale = largest / byte;
+    }
+    for (int h = 0; h < 2; ++h) {
+      store_s8(q + 16 * h, round_nearest(mul(values[h], broadcast(inverse))));
+      totals[h] = sum_s8(q + 16 * h);
+    }
   }
 };
 
-/// Which forms of its activations a step of so many rows reads (linear_units).
-inline bool reads_single_rows(uint64_t num_rows) { return num_rows <= kCheapDirectRows; }
-inline bool reads_row_groups(uint64_t num_rows) { return num_rows > 1; }
+/// Whether so many rows are multiplied directly (kernel_integer.h), else by tiles (kernel_tiled.h).
+inline bool reads_directly(uint64_t num_rows) { return num_rows <= kColumns; }
 
 inline void quantise(const float* x, const QuantRows& out, uint64_t t, uint64_t first_column,
                      uint64_t num_columns) noexcept {
-  static_assert(2 * kScaleBlock == kActivationBlock && kScaleBlock == 16);
-  const bool single = reads_single_rows(out.num_rows);
-  const bool grouped = reads_row_groups(out.num_rows);
-  const uint64_t row_scales = t * (out.columns / kScaleBlock);
-  uint8_t* const group_biased = out.group_biased + out.in_group(t, 4, 4);
-  int8_t* const group_q = out.group_q + out.in_group(t, 4, 4);
-  const uint64_t group_scales = out.in_group(t, kScaleBlock);
-  float block_sum = 0;
-  for (uint64_t i = 0; i < num_columns; i += kScaleBlock) {
+  const uint64_t together = out.together();
+  const bool directly = reads_directly(out.num_rows);
+  const uint64_t row = out.row(t, 4, 4);
+  for (uint64_t i = 0; i < num_columns; i += kActivationBlock) {
     const uint64_t k = first_column + i;
-    const uint64_t scale = k / kScaleBlock;
-    const bool second = scale % 2 != 0;
-    const Quantised16 values(x + i);
-    const float sum = values.scale * static_cast<float>(values.sum);
-    block_sum = second ? block_sum + sum : sum;
-    if (single) {
-      std::memcpy(out.q + t * out.columns + k, values.q, sizeof(values.q));
-      out.d[row_scales + scale] = values.scale;
-      out.totals[row_scales + scale] = values.sum;
-      out.sums[row_scales + scale] = sum;
-      if (second) out.block_sums[(row_scales + scale) / 2] = block_sum;
+    const QuantisedBlock block(x + i);
+    const uint64_t half = out.row(t, kHalfBlock) + k / kHalfBlock * together;
+    const uint64_t whole = out.row(t, kActivationBlock) + k / kActivationBlock * together;
+    const int32_t total = block.totals[0] + block.totals[1];
+    out.d[whole] = block.scale;
+    out.sums[whole] = block.scale * static_cast<float>(total);
+    for (int h = 0; h < 2; ++h) {
+      out.half_sums[half + h * together] = block.scale * static_cast<float>(block.totals[h]);
+      out.totals[half + h * together] = block.totals[h];
     }
-    if (grouped) {
-      for (uint64_t j = 0; j < kScaleBlock; j += 4) {
-        const uint64_t at = (k + j) * kRowGroup;
-        uint32_t four;
-        std::memcpy(&four, values.q + j, 4);
-        if constexpr (kSweepsSigned) std::memcpy(group_q + at, &four, 4);
-        four ^= 0x80808080u;  // + 128
-        if constexpr (kSweepsBiased) std::memcpy(group_biased + at, &four, 4);
-      }
-      out.group_d[group_scales + scale * kRowGroup] = values.scale;
-      out.group_sums[group_scales + scale * kRowGroup] = sum;
-      if (second) {
-        out.group_block_sums[out.in_group(t, kActivationBlock) + scale / 2 * kRowGroup] = block_sum;
-      }
+    for (uint64_t j = 0; j < kActivationBlock; j += 4) {
+      const uint64_t at = row + (k + j) * together;
+      uint32_t four;
+      std::memcpy(&four, block.q + j, 4);
+      if (kSweepsSigned || directly) std::memcpy(out.q + at, &four, 4);
+      four ^= 0x80808080u;  // + 128
+      if (kSweepsBiased && !directly) std::memcpy(out.biased + at, &four, 4);
     }
   }
 }

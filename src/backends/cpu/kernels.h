@@ -12,62 +12,54 @@
 
 namespace tenon::cpu {
 
-/// Columns of quantised activations come in multiples of this: the smallest block of an integer
-/// format.
+/// Values of a quantised activation row that share one scale: the smallest block of an integer
+/// format. Rows are multiples of it.
 inline constexpr uint32_t kActivationBlock = 32;
-/// Values that share one scale in a quantised activation row. 16 rather than 32 takes a quarter off
-/// the divergence of the logits (tests/golden).
-inline constexpr uint32_t kScaleBlock = 16;
+/// Values of which the sum is kept beside, for weights with a scale for each half of a block.
+inline constexpr uint32_t kHalfBlock = kActivationBlock / 2;
 /// Rows of a weight panel (panels.h).
 inline constexpr uint32_t kIntegerPanelRows = 16;
 inline constexpr uint32_t kFloatPanelRows = 32;
 /// Values of k that a float tile covers.
 inline constexpr uint32_t kTileDepth = 256;
 
-/// Activation rows that lie interleaved where many of them sweep over a tile of weights: one
-/// pointer reaches all of them.
+/// Activation rows that lie interleaved when there is more than one: a pointer reaches all columns
+/// of a sweep.
 inline constexpr uint32_t kRowGroup = 8;
 
-/// Activation rows quantised to 8 bits: x[t][k] ~ d[t][k / 16] q[t][k], |q| <= 127. Row after row,
-/// and in groups of rows, where g is t / 8 and i is t % 8; `num_rows` decides which of the two the
-/// kernels of a device write and read.
+/// Activation rows quantised to 8 bits: x[t][k] ~ d[t][k / 32] q[t][k], |q| <= 127. They lie in
+/// groups of rows, where g is t / 8 and i is t % 8; a single row lies alone (i is 0).
 struct QuantRows {
   uint64_t num_rows;  ///< of the step
   uint64_t columns;
-  int8_t* q;          ///< [rows, columns]
-  float* d;           ///< [rows, columns / 16]
-  int32_t* totals;    ///< [rows, columns / 16] sum of q
-  float* sums;        ///< [rows, columns / 16] d times the sum of q
-  float* block_sums;  ///< [rows, columns / 32] sum of two sums
+  int8_t* q;         ///< [g, columns / 4, i, 4]
+  uint8_t* biased;   ///< [g, columns / 4, i, 4] q + 128
+  float* d;          ///< [g, columns / 32, i]
+  float* sums;       ///< [g, columns / 32, i] d times the sum of q
+  float* half_sums;  ///< [g, columns / 16, i] d times the sum of q
+  int32_t* totals;   ///< [g, columns / 16, i] sum of q
 
-  int8_t* group_q;          ///< [g, columns / 4, i, 4]
-  uint8_t* group_biased;    ///< [g, columns / 4, i, 4] q + 128
-  float* group_d;           ///< [g, columns / 16, i]
-  float* group_sums;        ///< [g, columns / 16, i]
-  float* group_block_sums;  ///< [g, columns / 32, i]
-
-  /// Where row t has its values of an array of groups that has one entry of `size` elements for
-  /// `values` columns.
-  [[nodiscard]] uint64_t in_group(uint64_t t, uint64_t values, uint64_t size = 1) const {
-    return (t / kRowGroup * (columns / values) * kRowGroup + t % kRowGroup) * size;
+  /// Rows from one entry of a row to its next.
+  [[nodiscard]] uint64_t together() const { return num_rows == 1 ? 1 : kRowGroup; }
+  /// Where row t has its values of an array that has one entry of `size` elements for `values`
+  /// columns.
+  [[nodiscard]] uint64_t row(uint64_t t, uint64_t values, uint64_t size = 1) const {
+    const uint64_t group = t / together() * (columns / values) * together();
+    return (group + t % together()) * size;
   }
 };
 
-/// Gives the arrays of `rows` rows; take(T*&, count) makes one of them.
+/// Gives the arrays of up to `rows` rows; take(T*&, count) makes one of them.
 template <typename Take>
 void make_quant_rows(QuantRows& out, uint64_t rows, uint64_t columns, Take take) {
-  const uint64_t grouped = (rows + kRowGroup - 1) / kRowGroup * kRowGroup;
+  const uint64_t grouped = rows == 1 ? 1 : (rows + kRowGroup - 1) / kRowGroup * kRowGroup;
   out.columns = columns;
-  take(out.q, rows * columns);
-  take(out.d, rows * (columns / kScaleBlock));
-  take(out.totals, rows * (columns / kScaleBlock));
-  take(out.sums, rows * (columns / kScaleBlock));
-  take(out.block_sums, rows * (columns / kActivationBlock));
-  take(out.group_q, grouped * columns);
-  take(out.group_biased, grouped * columns);
-  take(out.group_d, grouped * (columns / kScaleBlock));
-  take(out.group_sums, grouped * (columns / kScaleBlock));
-  take(out.group_block_sums, grouped * (columns / kActivationBlock));
+  take(out.q, grouped * columns);
+  take(out.biased, grouped * columns);
+  take(out.d, grouped * (columns / kActivationBlock));
+  take(out.sums, grouped * (columns / kActivationBlock));
+  take(out.half_sums, grouped * (columns / kHalfBlock));
+  take(out.totals, grouped * (columns / kHalfBlock));
 }
 
 /// y[t][c - c0] = sum_k x[t][k] W[c][k] for all rows t and the weight rows c of num_panels panels;

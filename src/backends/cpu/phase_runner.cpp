@@ -323,12 +323,14 @@ uint32_t PhaseRunner::run_linear(const Phase& phase, uint32_t item, uint32_t mos
   const LinearTask* task = phase.tasks.data();
   while (item >= num_blocks(*task)) item -= num_blocks(*task++);
   const Executable::ThreadScratch& scratch = x_.scratch_[thread];
-  const uint32_t count = std::min(
-      {most, num_blocks(*task) - item, static_cast<uint32_t>(max_width(*task) / task->block)});
+  const uint64_t rows = num_rows(phase.row_class);
+  const uint64_t joined = max_width(*task, rows, x_.max_rows()) / task->block;
+  const auto count =
+      static_cast<uint32_t>(std::min<uint64_t>({most, num_blocks(*task) - item, joined}));
   ColumnBlock block{};
   block.first = item * task->block;
   block.width = std::min(count * task->block, task->columns - block.first);
-  block.num_rows = num_rows(phase.row_class);
+  block.num_rows = rows;
   block.y = scratch.y;
   block.y2 = scratch.y2;
   const LinearInput input{x_.activations_[phase.input].quantised, f32_row(phase.input, 0)};

@@ -50,14 +50,19 @@ struct LinearTask {
   uint64_t block = 0;                 ///< columns of one work item
 };
 
-/// Columns that neighbouring work items of one thread are joined to, so that each read of the
-/// activations of a long prompt serves several panels.
+/// Columns that neighbouring work items of one thread are joined to in a step of the most rows, so
+/// that each read of the activations of a long prompt serves several panels.
 inline constexpr uint64_t kJoinedColumns = 128;
-/// Of the blocks that go through a task at once.
+/// Of the blocks that go through a task at once then.
 constexpr uint64_t joined_width(uint64_t block) {
   return block < kJoinedColumns ? kJoinedColumns / block * block : block;
 }
 constexpr uint64_t max_width(const LinearTask& task) { return joined_width(task.block); }
+/// The same in a step of fewer rows, whose results take as much room: few rows read weights as fast
+/// as memory gives them, in runs as long as can be.
+constexpr uint64_t max_width(const LinearTask& task, uint64_t num_rows, uint64_t max_rows) {
+  return max_width(task) * max_rows / num_rows / task.block * task.block;
+}
 
 /// A moe_linear. A pair is a row and one of its u chosen experts, number row * u + place among
 /// them; results of pairs lie as the slots [., u n] of a program have them. With `second`, the

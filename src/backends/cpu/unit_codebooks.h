@@ -37,7 +37,6 @@ template <int kByteBias>
 struct CodebookUnit {
   static constexpr int kBias = kByteBias;
   static constexpr bool kHasOffset = false;
-  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 8;
   const uint8_t* bytes;
   F32x16 step, double_step;

@@ -22,7 +22,6 @@ inline constexpr Bytes16 kFp4Table = table_of(kFp4Doubled, kFp4Bias);
 
 /// 4 vectors of nibbles, group 2i low and 2i + 1 high.
 struct Plain4 {
-  static constexpr bool kCheap = true;
   static constexpr uint64_t kBytes = 256;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -35,7 +34,6 @@ struct Plain4 {
 };
 /// Plain4 and a plane whose bit g belongs to group g.
 struct Plain5 {
-  static constexpr bool kCheap = true;
   static constexpr uint64_t kBytes = 320;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -48,7 +46,6 @@ struct Plain5 {
 /// Plain4 and two planes with two bits for each of four groups: the first and second group of a
 /// pair are two bits apart.
 struct Plain6 {
-  static constexpr bool kCheap = true;
   static constexpr uint64_t kBytes = 384;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -61,7 +58,6 @@ struct Plain6 {
 };
 /// Signed bytes.
 struct Signed8 {
-  static constexpr bool kCheap = true;
   static constexpr uint64_t kBytes = 512;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -71,7 +67,6 @@ struct Signed8 {
 /// 4-bit codes of a table.
 template <const Bytes16& kTable>
 struct Coded4 {
-  static constexpr bool kCheap = false;
   static constexpr uint64_t kBytes = 256;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -83,7 +78,6 @@ struct Coded4 {
   }
 };
 struct Plain2 {
-  static constexpr bool kCheap = false;
   static constexpr uint64_t kBytes = 128;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -93,7 +87,6 @@ struct Plain2 {
 };
 /// Two codes of three bits in each of three vectors, two more in the bits that are left.
 struct Plain3 {
-  static constexpr bool kCheap = false;
   static constexpr uint64_t kBytes = 192;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -105,7 +98,6 @@ struct Plain3 {
 };
 /// Bits that stand for 0 and 2.
 struct Signs1 {
-  static constexpr bool kCheap = false;
   static constexpr uint64_t kBytes = 64;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
@@ -128,7 +120,6 @@ struct HalfUnit {
   using Weights = WeightsOf;
   static constexpr int kBias = kByteBias;
   static constexpr bool kHasOffset = false;
-  static constexpr bool kCheap = Bytes::kCheap;
   static constexpr uint32_t kBlocks = kNumBlocks;
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kBytes = 2 * kRows + kBlocks * Bytes::kBytes;
@@ -148,7 +139,6 @@ struct SuperUnit {
   using Weights = WeightsOf;
   static constexpr int kBias = kByteBias;
   static constexpr bool kHasOffset = false;
-  static constexpr bool kCheap = Bytes::kCheap;
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = kGroupValues;
   static constexpr uint64_t kHead = (2 + 256 / kGroup) * kRows;
@@ -171,7 +161,6 @@ struct HalfMinUnit {
   using Weights = WeightsOf;
   static constexpr int kBias = kByteBias;
   static constexpr bool kHasOffset = true;
-  static constexpr bool kCheap = Bytes::kCheap;
   static constexpr uint32_t kBlocks = 1;
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kBytes = 4 * kRows + Bytes::kBytes;
@@ -195,7 +184,6 @@ struct SuperMinUnit {
   using Weights = WeightsOf;
   static constexpr int kBias = kByteBias;
   static constexpr bool kHasOffset = true;
-  static constexpr bool kCheap = Bytes::kCheap;
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kHead = 20 * kRows;
@@ -225,7 +213,6 @@ struct Super2Unit {
   using Weights = Unsigned<3>;
   static constexpr int kBias = 0;
   static constexpr bool kHasOffset = true;
-  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = 16;
   static constexpr uint64_t kHead = 20 * kRows;
@@ -266,7 +253,6 @@ struct Mxfp4Unit {
   using Weights = Unsigned<2 * kFp4Bias>;
   static constexpr int kBias = kFp4Bias;
   static constexpr bool kHasOffset = false;
-  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 1;
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kBytes = kRows + Coded4<kFp4Table>::kBytes;
@@ -284,7 +270,6 @@ struct Nvfp4Unit {
   using Weights = Unsigned<2 * kFp4Bias>;
   static constexpr int kBias = kFp4Bias;
   static constexpr bool kHasOffset = false;
-  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 2;
   static constexpr uint32_t kGroup = 16;
   static constexpr uint64_t kHead = 4 * kRows;
@@ -306,7 +291,6 @@ struct TritUnit {
   using Weights = Unsigned<2 * kTritUnit>;
   static constexpr int kBias = kTritUnit;
   static constexpr bool kHasOffset = false;
-  static constexpr bool kCheap = false;
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kBytes = 2 * kRows + 13 * 64;

@@ -285,10 +285,10 @@ struct NarrowSums {
   }
   [[nodiscard]] I32x16 total() const { return s; }
 };
-/// How many sums of two products of at most `product` fit int16: of 1, 2 and 4 the most.
+/// How many sums of two products of at most `product` fit int16: of 1, 2, 4 and 8 the most.
 constexpr int narrow_adds(int product) {
   const int adds = 32767 / (2 * product);
-  return adds >= 4 ? 4 : adds >= 2 ? 2 : 1;
+  return adds >= 8 ? 8 : adds >= 4 ? 4 : adds >= 2 ? 2 : 1;
 }
 
 /// `start` and the sums of products of unsigned weights with signed activations, in 16 rows: row r
@@ -346,9 +346,6 @@ constexpr int tile_settle_every(int largest) { return narrow_adds(largest * 255)
 /// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the
 /// broadcast activations fit the 16 registers.
 inline constexpr int kColumns = 4;
-/// Activation rows up to which weights that a shift and a mask unpack are unpacked again for each
-/// kColumns of them.
-inline constexpr int kCheapDirectRows = 12;
 /// Float kernels: 3 columns x 4 registers of sums + 4 of weights.
 inline constexpr int kFloatColumns = 3;
 

@@ -213,9 +213,6 @@ constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
 inline constexpr int kColumns = 8;
-/// Activation rows up to which weights that a shift and a mask unpack are unpacked again for each
-/// kColumns of them.
-inline constexpr int kCheapDirectRows = 24;
 /// Float kernels: 8 columns x 2 registers of sums.
 inline constexpr int kFloatColumns = 8;
 

@@ -314,10 +314,10 @@ struct DotPairs : DotS8 {
     }
   }
 
-  /// `start` and the sums of products of half a block, 16 values of k, in kCols columns. Groups of
-  /// activations are `stride` bytes apart, with four bytes of each column side by side.
-  template <int kCols>
-  static void half(const uint8_t* weights, const int8_t* q, int stride, I32x16 start,
+  /// `start` and the sums of products of kGroups groups of 4 values of k, in kCols columns. Groups
+  /// of activations are `stride` bytes apart, with four bytes of each column side by side.
+  template <int kGroups, int kCols>
+  static void multiply(const uint8_t* weights, const int8_t* q, int stride, I32x16 start,
                    I32x16 (&sums)[kCols]) {
     constexpr int kColumnPairs = (kCols + 1) / 2;
     int32x4_t s[8][kColumnPairs];  // row pair, column pair: row by row
@@ -327,7 +327,7 @@ struct DotPairs : DotS8 {
         s[p][c] = p % 2 == 0 ? vzip1q_s32(rows, rows) : vzip2q_s32(rows, rows);
       }
     }
-    for (int i = 0; i < 2; ++i, q += 2 * stride) {
+    for (int i = 0; i < kGroups / 2; ++i, q += 2 * stride) {
       const int32x4_t first = load_columns<kCols>(q), second = load_columns<kCols>(q + stride);
       int8x16_t x[2] = {vreinterpretq_s8_s32(vzip1q_s32(first, second)),
                         vreinterpretq_s8_s32(vzip2q_s32(first, second))};
@@ -381,9 +381,6 @@ constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once: 4 columns x 4 registers of sums, 4 of weights.
 inline constexpr int kColumns = 4;
-/// Activation rows up to which weights that a shift and a mask unpack are unpacked again for each
-/// kColumns of them.
-inline constexpr int kCheapDirectRows = 12;
 /// Float kernels: 2 columns x 8 registers of sums, 8 of weights.
 inline constexpr int kFloatColumns = 2;
 

@@ -293,9 +293,6 @@ constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once.
 inline constexpr int kColumns = 4;
-/// Activation rows up to which weights that a shift and a mask unpack are unpacked again for each
-/// kColumns of them.
-inline constexpr int kCheapDirectRows = 12;
 inline constexpr int kFloatColumns = 2;
 
 /// Attention: vectors and columns of the score and value kernels, and the columns up to which keys
