@@ -2,6 +2,8 @@
 // operations. Included by kernels_<isa>.cpp after vec.h.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "backends/cpu/kernels.h"
@@ -30,7 +32,7 @@ constexpr float kSmallestBlockMax = 1e-30f;
 
 /// The bytes that the largest value of a block may become. The block's scale follows, and with it
 /// the errors of the other values.
-constexpr float kLargestBytes[] = {127, 126, 125, 124};
+constexpr float kLargestBytes[4] = {127, 126, 125, 124};
 
 /// A block of values as bytes, which scale times byte stands for. A broken activation (NaN or
 /// infinity) must not look like a number: its scale is broken.
@@ -40,28 +42,30 @@ struct QuantisedBlock {
   float scale;
   explicit QuantisedBlock(const float* x) {
     const F32x16 values[2] = {load(x), load(x + 16)};
-    const float halves[2] = {max_magnitude(values[0]), max_magnitude(values[1])};
-    const float largest = halves[0] > halves[1] || halves[0] != halves[0] ? halves[0] : halves[1];
+    // As integers magnitudes have the order of the numbers, NaN being above all.
+    const auto bits = [](float f) { return std::bit_cast<uint32_t>(f); };
+    const float largest = std::bit_cast<float>(
+        std::max(bits(max_magnitude(values[0])), bits(max_magnitude(values[1]))));
     const bool small = largest < kSmallestBlockMax;
-    float inverse = 0, least_error = 0;
-    scale = 0;
-    for (const float byte : kLargestBytes) {
-      if (small) break;
-      const float candidate = byte / largest;
+    const float inverse = small ? 0.0f : 1.0f / largest;
+    // The least of the errors, with its number in the last bits: no branch that nobody can predict.
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < 4; ++i) {
+      const F32x16 factor = broadcast(kLargestBytes[i] * inverse);
       F32x16 squares = broadcast(0.0f);
       for (const F32x16 v : values) {
-        const F32x16 scaled = mul(v, broadcast(candidate));
+        const F32x16 scaled = mul(v, factor);
         const F32x16 error = sub(scaled, round_nearest(scaled));
         squares = fma(error, error, squares);
       }
-      const float error = sum(squares) / (byte * byte);
-      if (byte != kLargestBytes[0] && !(error < least_error)) continue;
-      least_error = error;
-      inverse = candidate;
-      scale = largest / byte;
+      const float error = sum(squares) * (1 / (kLargestBytes[i] * kLargestBytes[i]));
+      least = std::min(least, (bits(error) & ~3u) | i);
     }
+    const float byte = kLargestBytes[least & 3];
+    scale = small ? 0.0f : largest / byte;
+    const F32x16 factor = broadcast(byte * inverse);
     for (int h = 0; h < 2; ++h) {
-      store_s8(q + 16 * h, round_nearest(mul(values[h], broadcast(inverse))));
+      store_s8(q + 16 * h, round_nearest(mul(values[h], factor)));
       totals[h] = sum_s8(q + 16 * h);
     }
   }
