@@ -133,6 +133,9 @@ inline void direct_panel(const LinearArgs& args, uint64_t p) {
   const float* half_sums = args.quantised.half_sums;
   const int32_t* totals = args.quantised.totals;
   const uint64_t blocks = args.depth / kActivationBlock;
+  // Behind the last row there may be anything: its totals are masked, so that no sum overflows.
+  uint32_t there[kCols];
+  for (uint64_t c = 0; c < kCols; ++c) there[c] = c < args.num_rows ? ~0u : 0;
   F32x16 acc[kCols];
   each_index<kCols>([&](auto c) { acc[c] = broadcast(0.0f); });
   for (uint64_t block = 0; block < blocks; panel += Unit::kBytes) {
@@ -149,10 +152,12 @@ inline void direct_panel(const LinearArgs& args, uint64_t p) {
         if constexpr (g % S::kGroups == 0) {
           int32_t starts[kCols];
           for (int c = 0; c < kCols; ++c) {
-            const int32_t* half = totals + c;
-            const int32_t total =
-                S::kScales == 1 ? half[0] + half[kTogether] : half[kScale * kTogether];
-            starts[c] = -Unit::kBias * total;
+            const auto half = [&](int h) {
+              return static_cast<uint32_t>(totals[c + h * kTogether]);
+            };
+            const uint32_t total = S::kScales == 1 ? half(0) + half(1) : half(kScale);
+            starts[c] =
+                static_cast<int32_t>(static_cast<uint32_t>(-Unit::kBias) * total & there[c]);
           }
           each_index<kCols>([&](auto c) { dots[c] = typename S::Dot(starts[c]); });
         }
