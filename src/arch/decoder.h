@@ -38,5 +38,11 @@ struct ProgramOptions {
 /// Builds the operations and returns the logits [R, vocab]. Errors as TensorBinder.
 Slot build_decoder(const HyperParameters& model, const DecoderTraits& traits,
                    const ProgramOptions& options, TensorBinder& tensors, ProgramBuilder& builder);
+/// The same as a function of the architecture that has these traits.
+template <const DecoderTraits& kTraits>
+Slot build_decoder(const HyperParameters& model, const ProgramOptions& options,
+                   TensorBinder& tensors, ProgramBuilder& builder) {
+  return build_decoder(model, kTraits, options, tensors, builder);
+}
 
 }  // namespace tenon

@@ -14,13 +14,8 @@ constexpr DecoderTraits kTraits{
     .feed_forward_bias = Presence::Optional,
 };
 
-Slot build(const HyperParameters& model, const ProgramOptions& options, TensorBinder& tensors,
-           ProgramBuilder& builder) {
-  return build_decoder(model, kTraits, options, tensors, builder);
-}
-
 }  // namespace
 
-extern constexpr Architecture kLlama{"llama", build, Presence::Optional};
+extern constexpr Architecture kLlama{"llama", build_decoder<kTraits>, Presence::Optional};
 
 }  // namespace tenon

@@ -11,13 +11,8 @@ constexpr DecoderTraits kTraits{
     .output_bias = Presence::Optional,
 };
 
-Slot build(const HyperParameters& model, const ProgramOptions& options, TensorBinder& tensors,
-           ProgramBuilder& builder) {
-  return build_decoder(model, kTraits, options, tensors, builder);
-}
-
 }  // namespace
 
-extern constexpr Architecture kQwen2{"qwen2", build};
+extern constexpr Architecture kQwen2{"qwen2", build_decoder<kTraits>};
 
 }  // namespace tenon

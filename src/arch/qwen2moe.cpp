@@ -13,13 +13,8 @@ constexpr DecoderTraits kTraits{
     .shared_expert = true,
 };
 
-Slot build(const HyperParameters& model, const ProgramOptions& options, TensorBinder& tensors,
-           ProgramBuilder& builder) {
-  return build_decoder(model, kTraits, options, tensors, builder);
-}
-
 }  // namespace
 
-extern constexpr Architecture kQwen2Moe{"qwen2moe", build, Presence::Required};
+extern constexpr Architecture kQwen2Moe{"qwen2moe", build_decoder<kTraits>, Presence::Required};
 
 }  // namespace tenon

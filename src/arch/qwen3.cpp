@@ -10,13 +10,8 @@ constexpr DecoderTraits kTraits{
     .qk_norm = Presence::Required,
 };
 
-Slot build(const HyperParameters& model, const ProgramOptions& options, TensorBinder& tensors,
-           ProgramBuilder& builder) {
-  return build_decoder(model, kTraits, options, tensors, builder);
-}
-
 }  // namespace
 
-extern constexpr Architecture kQwen3{"qwen3", build};
+extern constexpr Architecture kQwen3{"qwen3", build_decoder<kTraits>};
 
 }  // namespace tenon
