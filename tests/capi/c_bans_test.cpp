@@ -1,23 +1,17 @@
 // The option banned_strings through every face: calls, callbacks, ranges, requests.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <tenon/tenon.hpp>
 #include <vector>
 
+#include "code_of.h"
+
 namespace {
 
-constexpr const char* kPrompt = "Once upon a time";
+using tenon_test::code_of;
 
-tenon::Code code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const tenon::Error& error) {
-    return error.code();
-  }
-  return tenon::Code::Ok;
-}
+constexpr const char* kPrompt = "Once upon a time";
 
 class CBans : public testing::Test {
  protected:

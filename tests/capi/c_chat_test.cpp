@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <tenon/tenon.hpp>
 #include <vector>
 
+#include "code_of.h"
+
 namespace {
+
+using tenon_test::code_of;
 
 using testing::HasSubstr;
 
@@ -19,15 +22,6 @@ const std::string kTemplate =
 const std::string kHello = R"({"messages": [{"role": "user", "content": "Hello"}]})";
 
 tenon::Chat chat() { return tenon::Chat({.chat_template = kTemplate}); }
-
-tenon::Code code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const tenon::Error& error) {
-    return error.code();
-  }
-  return tenon::Code::Ok;
-}
 
 TEST(CChat, RendersWithoutAModel) {
   EXPECT_EQ(chat().render(kHello), "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n");

@@ -3,23 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <tenon/tenon.hpp>
 #include <vector>
 
+#include "code_of.h"
+
 namespace {
 
-tenon::Code code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const tenon::Error& error) {
-    return error.code();
-  }
-  return tenon::Code::Ok;
-}
+using tenon_test::code_of;
 
 const tenon::Model& model() {
   static const tenon::Model loaded(TENON_DEMO_MODEL, {.vocabulary_only = true});

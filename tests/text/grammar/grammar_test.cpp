@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/base/expect_error.h"
+#include "tests/text/grammar/refusal.h"
 
 namespace tenon {
 namespace {
@@ -16,17 +17,6 @@ std::shared_ptr<const Grammar> regex(std::string_view text) {
 }
 std::shared_ptr<const Grammar> schema(std::string_view text) {
   return Grammar::compile(GrammarKind::JsonSchema, text);
-}
-
-/// The message with which a grammar is refused.
-std::string refusal(GrammarKind kind, std::string_view text) {
-  try {
-    (void)Grammar::compile(kind, text);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::Grammar) << error.what();
-    return error.what();
-  }
-  return "accepted";
 }
 
 void expect_refused(GrammarKind kind, std::string_view text, std::string_view part) {

@@ -1,0 +1,19 @@
+// The code of the error that an action throws through the C++ headers.
+#pragma once
+
+#include <functional>
+#include <tenon/tenon.hpp>
+
+namespace tenon_test {
+
+/// Ok where it throws none.
+inline tenon::Code code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const tenon::Error& error) {
+    return error.code();
+  }
+  return tenon::Code::Ok;
+}
+
+}  // namespace tenon_test
