@@ -73,8 +73,8 @@ inline void unpack_unit(const uint8_t* bytes, TileBlock* tile) {
   }
 }
 
-/// Weights that the next tile is made of. A sweep asks the cache for them bit by bit, so that
-/// memory works while it computes.
+/// Weights that the next tile is made of. A sweep asks the cache for them little by little,
+/// so that memory works while it computes.
 struct NextTile {
   const uint8_t* bytes;
   uint64_t block_bytes;  ///< asked for with each block of this tile

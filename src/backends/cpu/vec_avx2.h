@@ -88,10 +88,6 @@ inline F32x16 max(F32x16 a, F32x16 b) {
 inline F32x16 min(F32x16 a, F32x16 b) {
   return {_mm256_min_ps(b.lo, a.lo), _mm256_min_ps(b.hi, a.hi)};
 }
-inline F32x16 abs(F32x16 a) {
-  const __m256 sign = _mm256_set1_ps(-0.0f);
-  return {_mm256_andnot_ps(sign, a.lo), _mm256_andnot_ps(sign, a.hi)};
-}
 inline F32x16 round_nearest(F32x16 a) {
   constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
   return {_mm256_round_ps(a.lo, kNearest), _mm256_round_ps(a.hi, kNearest)};
@@ -192,15 +188,11 @@ inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return {_mm256_shuffle_epi8(entries, codes.lo), _mm256_shuffle_epi8(entries, codes.hi)};
 }
 
-inline I32x16 as_i32(U8x64 x) { return {x.lo, x.hi}; }
 inline U8x64 as_u8(I32x16 x) { return {x.lo, x.hi}; }
 inline F32x16 as_f32(I32x16 x) { return {_mm256_castsi256_ps(x.lo), _mm256_castsi256_ps(x.hi)}; }
 inline I32x16 load_u8_as_i32(const uint8_t* p) {
   const __m128i x = load_16_bytes(p);
   return {_mm256_cvtepu8_epi32(x), _mm256_cvtepu8_epi32(_mm_srli_si128(x, 8))};
-}
-inline I32x16 load_u16_as_i32(const uint8_t* p) {
-  return {_mm256_cvtepu16_epi32(load_16_bytes(p)), _mm256_cvtepu16_epi32(load_16_bytes(p + 16))};
 }
 inline I32x16 broadcast_i32(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
 inline I32x16 add(I32x16 a, I32x16 b) {
@@ -211,9 +203,6 @@ inline I32x16 bit_and(I32x16 a, I32x16 b) {
 }
 inline I32x16 bit_or(I32x16 a, I32x16 b) {
   return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
-}
-inline I32x16 bit_xor(I32x16 a, I32x16 b) {
-  return {_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)};
 }
 /// Shifts in zeros; n is 0..31.
 inline I32x16 shift_left(I32x16 x, int n) {

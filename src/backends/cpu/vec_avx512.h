@@ -63,7 +63,6 @@ inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) { return {_mm512_fmadd_ps(a.v, b
 inline F32x16 max(F32x16 a, F32x16 b) { return {_mm512_max_ps(a.v, b.v)}; }
 // Operands swapped, so that min(NaN, b) is NaN as max(a, NaN) is.
 inline F32x16 min(F32x16 a, F32x16 b) { return {_mm512_min_ps(b.v, a.v)}; }
-inline F32x16 abs(F32x16 a) { return {_mm512_abs_ps(a.v)}; }
 inline F32x16 round_nearest(F32x16 a) {
   return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
 }
@@ -130,18 +129,13 @@ inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_16_bytes(table.v)), codes.v)};
 }
 
-inline I32x16 as_i32(U8x64 x) { return {x.v}; }
 inline U8x64 as_u8(I32x16 x) { return {x.v}; }
 inline F32x16 as_f32(I32x16 x) { return {_mm512_castsi512_ps(x.v)}; }
 inline I32x16 load_u8_as_i32(const uint8_t* p) { return {_mm512_cvtepu8_epi32(load_16_bytes(p))}; }
-inline I32x16 load_u16_as_i32(const uint8_t* p) {
-  return {_mm512_cvtepu16_epi32(load_32_bytes(p))};
-}
 inline I32x16 broadcast_i32(int32_t x) { return {_mm512_set1_epi32(x)}; }
 inline I32x16 add(I32x16 a, I32x16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
 inline I32x16 bit_and(I32x16 a, I32x16 b) { return {_mm512_and_si512(a.v, b.v)}; }
 inline I32x16 bit_or(I32x16 a, I32x16 b) { return {_mm512_or_si512(a.v, b.v)}; }
-inline I32x16 bit_xor(I32x16 a, I32x16 b) { return {_mm512_xor_si512(a.v, b.v)}; }
 /// Shifts in zeros; n is 0..31.
 inline I32x16 shift_left(I32x16 x, unsigned n) { return {_mm512_slli_epi32(x.v, n)}; }
 inline I32x16 shift_right(I32x16 x, unsigned n) { return {_mm512_srli_epi32(x.v, n)}; }

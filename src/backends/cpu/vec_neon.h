@@ -65,11 +65,6 @@ inline I32x16 load_u8_as_i32(const uint8_t* p) {
            vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))),
            vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(high)))}};
 }
-inline I32x16 load_u16_as_i32(const uint8_t* p) {
-  return each_i32([=](int i) {
-    return vreinterpretq_s32_u32(vmovl_u16(vreinterpret_u16_u8(vld1_u8(p + 8 * i))));
-  });
-}
 inline F32x16 to_f32(I32x16 x) {
   return each_f32([&](int i) { return vcvtq_f32_s32(x.v[i]); });
 }
@@ -115,9 +110,6 @@ inline F32x16 max(F32x16 a, F32x16 b) {
 }
 inline F32x16 min(F32x16 a, F32x16 b) {
   return each_f32([&](int i) { return vminq_f32(a.v[i], b.v[i]); });
-}
-inline F32x16 abs(F32x16 a) {
-  return each_f32([&](int i) { return vabsq_f32(a.v[i]); });
 }
 inline F32x16 round_nearest(F32x16 a) {
   return each_f32([&](int i) { return vrndnq_f32(a.v[i]); });
@@ -201,9 +193,6 @@ inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return each_u8([&](int i) { return vqtbl1q_u8(entries, codes.v[i]); });
 }
 
-inline I32x16 as_i32(U8x64 x) {
-  return each_i32([&](int i) { return vreinterpretq_s32_u8(x.v[i]); });
-}
 inline U8x64 as_u8(I32x16 x) {
   return each_u8([&](int i) { return vreinterpretq_u8_s32(x.v[i]); });
 }
@@ -221,9 +210,6 @@ inline I32x16 bit_and(I32x16 a, I32x16 b) {
 }
 inline I32x16 bit_or(I32x16 a, I32x16 b) {
   return each_i32([&](int i) { return vorrq_s32(a.v[i], b.v[i]); });
-}
-inline I32x16 bit_xor(I32x16 a, I32x16 b) {
-  return each_i32([&](int i) { return veorq_s32(a.v[i], b.v[i]); });
 }
 /// Shifts in zeros; n is 0..31.
 inline I32x16 shift_left(I32x16 x, int n) {

@@ -96,9 +96,6 @@ inline F32x16 max(F32x16 a, F32x16 b) {
 inline F32x16 min(F32x16 a, F32x16 b) {
   return each_f32([&](int i) { return b.v[i] < a.v[i] ? b.v[i] : a.v[i]; });
 }
-inline F32x16 abs(F32x16 a) {
-  return each_f32([&](int i) { return std::fabs(a.v[i]); });
-}
 inline F32x16 round_nearest(F32x16 a) {
   return each_f32([&](int i) { return std::nearbyint(a.v[i]); });
 }
@@ -184,11 +181,6 @@ inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return each_u8([&](int i) { return table.v[codes.v[i]]; });
 }
 
-inline I32x16 as_i32(U8x64 x) {
-  I32x16 r;
-  std::memcpy(r.v, x.v, sizeof(r.v));
-  return r;
-}
 inline U8x64 as_u8(I32x16 x) {
   U8x64 r;
   std::memcpy(r.v, x.v, sizeof(r.v));
@@ -202,11 +194,6 @@ inline F32x16 as_f32(I32x16 x) {
 inline I32x16 load_u8_as_i32(const uint8_t* p) {
   return each_i32([=](int i) { return p[i]; });
 }
-inline I32x16 load_u16_as_i32(const uint8_t* p) {
-  uint16_t words[16];
-  std::memcpy(words, p, sizeof(words));
-  return each_i32([&](int i) { return words[i]; });
-}
 inline I32x16 broadcast_i32(int32_t x) {
   return each_i32([=](int) { return x; });
 }
@@ -218,9 +205,6 @@ inline I32x16 bit_and(I32x16 a, I32x16 b) {
 }
 inline I32x16 bit_or(I32x16 a, I32x16 b) {
   return each_i32([&](int i) { return a.v[i] | b.v[i]; });
-}
-inline I32x16 bit_xor(I32x16 a, I32x16 b) {
-  return each_i32([&](int i) { return a.v[i] ^ b.v[i]; });
 }
 /// Shifts in zeros; n is 0..31.
 inline I32x16 shift_left(I32x16 x, int n) {
