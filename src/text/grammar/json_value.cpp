@@ -53,8 +53,13 @@ class Builder : public nlohmann::json_sax<Json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool parse_error(size_t position, const std::string& /*token*/,
-                   const Json::exception& /*error*/) override {
-    if (failure.empty()) failure = "not JSON at byte " + std::to_string(position);
+                   const Json::exception& error) override {
+    constexpr int kNumberOverflow = 406;  // nlohmann-json's
+    if (failure.empty()) {
+      failure = error.id == kNumberOverflow ? "a number beyond the range of a double, before byte "
+                                            : "not JSON at byte ";
+      failure += std::to_string(position);
+    }
     return false;
   }
 

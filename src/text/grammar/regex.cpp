@@ -1,7 +1,9 @@
 #include "text/grammar/regex.h"
 
 #include <array>
+#include <vector>
 
+#include "text/grammar/expr.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::grammar {
@@ -24,9 +26,17 @@ int hex_value(char c) {
   return -1;
 }
 
+/// What the text from the pattern's beginning on must begin with, or must not.
+struct Lookahead {
+  Expr what;
+  bool negative;
+};
+
 class Parser {
  public:
-  Parser(std::string_view pattern, Budget& budget) : text_(pattern), budget_(budget) {}
+  /// `anchored`: every match begins where the text does.
+  Parser(std::string_view pattern, bool anchored, Budget& budget)
+      : text_(pattern), anchored_(anchored), budget_(budget) {}
 
   Expr parse() {
     if (text_.size() > kMaxPattern) refuse("is longer than 1 MiB");
@@ -35,6 +45,7 @@ class Parser {
     if (at_ < text_.size()) refuse("has a ) without a (");
     return result;
   }
+  [[nodiscard]] const std::vector<Lookahead>& lookaheads() const { return lookaheads_; }
 
  private:
   template <typename... Args>
@@ -61,18 +72,41 @@ class Parser {
       budget_.add_parts(1);
       result.children.push_back(sequence(depth));
     } while (take("|"));
+    if (depth == 0 && result.children.size() > 1 && !lookaheads_.empty()) {
+      refuse("lookahead in one of several alternatives is not supported");
+    }
     return result.children.size() == 1 ? std::move(result.children[0]) : std::move(result);
   }
 
   Expr sequence(uint32_t depth) {
     Expr result{.kind = Expr::Kind::Sequence};
+    bool at_begin = depth == 0;  // nothing but ^ and lookaheads so far
+    bool anchored = anchored_;
     while (!done() && peek() != '|' && peek() != ')') {
+      if (at_begin && anchored && (take("(?=") || take("(?!"))) {
+        lookahead(text_[at_ - 1] == '!');
+        continue;
+      }
+      at_begin = at_begin && peek() == '^';
+      anchored = anchored || peek() == '^';
       Expr item = atom(depth);
       repeat(item);
       budget_.add_parts(1);
       result.children.push_back(std::move(item));
     }
     return result;
+  }
+
+  void lookahead(bool negative) {
+    const bool case_before = any_case_, dot_before = dot_all_;
+    Expr what = choice(1);
+    if (!take(")")) refuse("a ( is not closed");
+    any_case_ = case_before;
+    dot_all_ = dot_before;
+    if (peek() == '*' || peek() == '+' || peek() == '?' || (peek() == '{' && is_bounds())) {
+      refuse("a repetition behind a lookahead has nothing to repeat");
+    }
+    lookaheads_.push_back({std::move(what), negative});
   }
 
   Expr chars(CodePoints set) const {
@@ -132,7 +166,9 @@ class Parser {
     const bool case_before = any_case_, dot_before = dot_all_;
     if (peek() == '?') {
       ++at_;
-      if (take("=") || take("!") || take("<=") || take("<!")) refuse("lookaround is not supported");
+      if (take("=") || take("!") || take("<=") || take("<!")) {
+        refuse("lookaround is not supported but for lookahead at the beginning of the text");
+      }
       if (take("<") || take("P<")) {
         while (!done() && peek() != '>') ++at_;
         if (!take(">")) refuse("the name of a group does not end");
@@ -335,34 +371,35 @@ class Parser {
   }
 
   std::string_view text_;
+  bool anchored_;
   Budget& budget_;
   size_t at_ = 0;
+  std::vector<Lookahead> lookaheads_;
   uint32_t last_char_ = 0;
   bool is_char_ = true;  // the last escape stood for one character, last_char_
   bool any_case_ = false;
   bool dot_all_ = false;
 };
 
-}  // namespace
-
-Expr parse_regex(std::string_view pattern, Budget& budget) {
-  return Parser(pattern, budget).parse();
-}
-
-Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget) {
-  const Expr expr = parse_regex(pattern, budget);
+/// Where matches of an expression lie in the texts.
+struct Within {
+  bool any_before;
+  bool any_behind;
+};
+Dfa texts_with(const Expr& expr, Within within, Budget& budget) {
   Net net(budget);
   const uint32_t start = net.add_node(), from = net.add_node(), to = net.add_node(),
                  final = net.add_node();
-  // A match may begin behind any characters and be followed by any.
   net.add_epsilon(start, from);
   net.add_epsilon(to, final);
-  if (search) {
-    const CodePoints all = CodePoints::all();
+  const CodePoints all = CodePoints::all();
+  if (within.any_before) {
     const uint32_t later = net.add_node();
     add_code_points(net, all, start, later);
     add_code_points(net, all, later, later);
     net.add_epsilon(later, from);
+  }
+  if (within.any_behind) {
     const uint32_t rest = net.add_node();
     net.add_epsilon(to, rest);
     add_code_points(net, all, rest, rest);
@@ -370,6 +407,19 @@ Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget) {
   }
   add_expr(net, expr, from, to, false);
   return minimise(make_deterministic(net, start, final).dfa, budget);
+}
+
+}  // namespace
+
+Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget) {
+  Parser parser(pattern, !search, budget);
+  const Expr expr = parser.parse();
+  Dfa result = texts_with(expr, {.any_before = search, .any_behind = search}, budget);
+  for (const Lookahead& ahead : parser.lookaheads()) {
+    const Dfa met = texts_with(ahead.what, {.any_before = false, .any_behind = true}, budget);
+    result = ahead.negative ? without(result, met, budget) : both(result, met, budget);
+  }
+  return result;
 }
 
 }  // namespace tenon::grammar

@@ -1,18 +1,16 @@
 // Regular expressions (the regular part of ECMA-262 with the flag u) into automata. There is no
-// backtracking, so no lookaround, back reference or word boundary: they are refused.
+// backtracking, so no back reference, word boundary or lookaround: they are refused, but for
+// lookahead at the beginning of the text, which is one automaton more that must hold.
 #pragma once
 
 #include <string_view>
 
 #include "text/grammar/dfa.h"
-#include "text/grammar/expr.h"
 
 namespace tenon::grammar {
 
-/// Throws Error(Grammar) naming the place in the budget and the byte of the pattern.
-Expr parse_regex(std::string_view pattern, Budget& budget);
-
-/// The texts that contain a match (`search`, as JSON Schema wants) or are one.
+/// The texts that contain a match (`search`, as JSON Schema wants) or are one. Throws Error(Grammar)
+/// naming the place in the budget and the byte of the pattern.
 Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget);
 
 }  // namespace tenon::grammar

@@ -131,10 +131,19 @@ class SchemaWriter {
                                     [this](NodeId node) { return is_possible(node); });
       if (!some) maximum = std::min<uint64_t>(maximum, i);
     }
-    if (shape.unique && maximum > 1) {
-      net_.budget().refuse("uniqueItems is not supported for arrays of more than one item");
+    if (shape.unique && maximum > 1) return unique_array_rule(part);
+    // With `contains` each length is a place of its own, else the register counts.
+    const bool bounded = shape.minimum > 0 || maximum != UINT64_MAX;
+    const bool counts = bounded && shape.contains.empty();
+    uint64_t last = prefix;
+    if (bounded && !counts) {
+      last = std::max<uint64_t>({last, shape.minimum, maximum == UINT64_MAX ? 0 : maximum});
+      constexpr uint64_t kMostPlaces = 10'000;
+      if (last > kMostPlaces) {
+        net_.budget().refuse("contains with minItems or maxItems above {} is not supported",
+                             kMostPlaces);
+      }
     }
-    const bool counts = shape.minimum > 0 || maximum != UINT64_MAX;
     net_.rule(rule).counts = counts;
     const Spaced opened = add_space(Place::BehindBracket);
     const uint32_t close = net_.add_node();
@@ -142,7 +151,7 @@ class SchemaWriter {
     add_byte(close, ']', final);
     const Action enough{.kind = ActionKind::AtLeast, .limit = static_cast<uint32_t>(shape.minimum)};
     using Counts = std::vector<uint64_t>;
-    using Behind = std::pair<size_t, Counts>;  // elements so far, up to the prefix; contains
+    using Behind = std::pair<uint64_t, Counts>;  // elements so far, up to `last`; contains
     std::map<Behind, uint32_t> known;          // the node behind them
     std::vector<Behind> todo;
     const auto node_of = [&](const Behind& place) {
@@ -159,7 +168,7 @@ class SchemaWriter {
     for (size_t t = 0; t < todo.size(); ++t) {
       const auto [index, counts_so_far] = todo[t];
       const uint32_t here = known[todo[t]];
-      bool closes = true;
+      bool closes = counts || index >= shape.minimum;
       for (size_t j = 0; j < shape.contains.size(); ++j) {
         closes &= counts_so_far[j] >= shape.contains[j].minimum;
       }
@@ -172,37 +181,90 @@ class SchemaWriter {
         add_byte(here, ',', next.from);
       }
       // Whether it may end is asked before the white space, which must lead somewhere.
-      if (closes && shape.minimum > 0) net_.add_act(here, enough, ends);
-      if (closes && shape.minimum == 0) net_.add_epsilon(here, ends);
-      const auto& of_set = part.elements[std::min(index, prefix)];
+      const bool asks = counts && shape.minimum > 0;
+      if (closes && asks) net_.add_act(here, enough, ends);
+      if (closes && !asks) net_.add_epsilon(here, ends);
+      if (index >= maximum) continue;
+      const auto& of_set = part.elements[std::min<uint64_t>(index, prefix)];
       for (size_t set = 0; set < of_set.size(); ++set) {
         if (!is_possible(of_set[set])) continue;
         Counts after = counts_so_far;
         bool fits = true;
-        uint64_t missing = 0;
         for (size_t j = 0; j < after.size(); ++j) {
-          if ((set >> j & 1) != 0) {
-            fits &= after[j] < shape.contains[j].maximum;
-            after[j] = std::min(after[j] + 1, contains_cap(shape.contains[j]));
-          }
-          missing += shape.contains[j].minimum - std::min(after[j], shape.contains[j].minimum);
+          if ((set >> j & 1) == 0) continue;
+          fits &= after[j] < shape.contains[j].maximum;
+          after[j] = std::min(after[j] + 1, contains_cap(shape.contains[j]));
         }
-        if (!fits || (maximum != UINT64_MAX && missing >= maximum)) continue;
+        if (!fits) continue;
         uint32_t from = before;
         if (counts) {
           from = net_.add_node();
           const bool endless = maximum >= kUnlimited;
           net_.add_act(before,
                        {.kind = ActionKind::CountUp,
-                        .limit = endless ? kUnlimited : static_cast<uint32_t>(maximum - missing),
+                        .limit = endless ? kUnlimited : static_cast<uint32_t>(maximum),
                         .keep = endless ? static_cast<uint32_t>(shape.minimum) : kUnlimited},
                        from);
         }
-        // One more than the prefix stands for all longer ones.
+        // One more than the last that matters stands for all longer ones.
         net_.add_call(from, rule_of(of_set[set]),
-                      node_of({std::min(index + 1, prefix + 1), std::move(after)}));
+                      node_of({std::min(index + 1, last + 1), std::move(after)}));
       }
     }
+    return rule;
+  }
+
+  /// An array of few different values: which it has is remembered as properties are of an object.
+  uint32_t unique_array_rule(const Part& part) {
+    if (!part.values) {
+      net_.budget().refuse(
+          "uniqueItems is supported for items of at most {} values (enum, const, booleans, short "
+          "ranges of integers) and without prefixItems and contains",
+          kMaxFewValues);
+    }
+    const FewValues& values = *part.values;
+    const ArrayShape& shape = part.shape.array;
+    ObjectSpec spec;
+    spec.minimum = static_cast<uint32_t>(shape.minimum);
+    spec.maximum = static_cast<uint32_t>(std::min<uint64_t>(shape.maximum, values.size()));
+    const uint32_t rule = net_.add_rule("");
+    const auto object = static_cast<uint32_t>(net_.objects.size());
+    net_.rule(rule).object = object;
+    const Spaced open = add_space(Place::BehindBracket), more = add_space(Place::BehindBracket),
+                 last = add_space(Place::BehindBracket);
+    const uint32_t value = net_.add_node(), quoted = net_.add_node(), behind = net_.add_node(),
+                   close = net_.add_node();
+    add_byte(net_.rule(rule).start, '[', open.from);
+    net_.add_epsilon(open.to, value);
+    add_byte(behind, ',', more.from);
+    net_.add_epsilon(more.to, value);
+    // Whether it may end is asked before the white space, which must lead somewhere.
+    const Action ends{.kind = ActionKind::Close, .object = object};
+    net_.add_act(open.to, ends, close);
+    net_.add_act(behind, ends, last.from);
+    net_.add_epsilon(last.to, close);
+    add_byte(close, ']', net_.rule(rule).final);
+    const auto taken = [&](uint32_t bytes) {
+      const uint32_t node = net_.add_node();
+      const auto property = static_cast<uint32_t>(spec.properties.size());
+      spec.properties.push_back({.key_bytes = bytes});
+      net_.add_act(node, {.kind = ActionKind::Take, .object = object, .property = property},
+                   behind);
+      return node;
+    };
+    std::vector<uint32_t> behind_string;
+    for (const std::string& text : values.strings) {
+      behind_string.push_back(taken(shortest_spelling(text)));
+    }
+    if (!values.strings.empty()) add_byte(value, '"', quoted);
+    add_json_strings(net_, of_texts(values.strings, false, net_.budget()), quoted,
+                     {.needed_escapes = true},
+                     [&](uint32_t label) { return behind_string[label - 1]; });
+    for (const Dfa& texts : values.others) {
+      const uint32_t node = taken(texts.shortest());
+      add_dfa(net_, texts, value, [node](uint32_t) { return node; });
+    }
+    net_.objects.push_back(std::move(spec));
     return rule;
   }
 

@@ -6,8 +6,13 @@
 namespace tenon::grammar {
 
 Shapes SchemaShapes::of_items(const JsonValue& schema, bool negated) {
-  const JsonValue* const prefix = schema.find("prefixItems");
-  const JsonValue* const items = schema.find("items");
+  const JsonValue* prefix = schema.find("prefixItems");
+  const JsonValue* items = schema.find("items");
+  // As drafts before 2020-12 write it; a list is nothing else in this one.
+  if (items != nullptr && items->kind == JsonValue::Kind::Array && prefix == nullptr) {
+    prefix = items->items.empty() ? nullptr : items;
+    items = schema.find("additionalItems");
+  }
   if (prefix != nullptr && (prefix->kind != JsonValue::Kind::Array || prefix->items.empty())) {
     index_.set_place(*prefix);
     budget_.refuse("prefixItems is a list of schemas that is not empty");
@@ -156,7 +161,7 @@ Shapes SchemaShapes::of_properties(const JsonValue& schema, bool negated) {
   return result;
 }
 
-Shapes SchemaShapes::of_dependent(const JsonValue& value, bool schemas, Ask ask) {
+Shapes SchemaShapes::of_dependent(const std::string& key, const JsonValue& value, Ask ask) {
   if (value.kind != JsonValue::Kind::Object) {
     index_.set_place(value);
     budget_.refuse("dependencies are an object");
@@ -177,14 +182,20 @@ Shapes SchemaShapes::of_dependent(const JsonValue& value, bool schemas, Ask ask)
   Shapes result;
   if (!ask.negated) result.push_back({});
   for (const auto& [name, member] : value.members) {
+    // The older `dependencies` holds both.
+    const bool names = member.kind == JsonValue::Kind::Array && key != "dependentSchemas";
     Shapes one;
-    if (schemas) {
+    if (!names && key != "dependentRequired") {
       if (!ask.negated) one.push_back(with(name, false));
       const Shapes then = both({with(name, true)}, of_schema(member, ask), JsonType::Object);
       one.insert(one.end(), then.begin(), then.end());
     } else {
       Shape needs;
       for (const JsonValue& needed : member.items) {
+        if (needed.kind != JsonValue::Kind::String) {
+          index_.set_place(needed);
+          budget_.refuse("{} lists names", key);
+        }
         if (ask.negated) {
           const Shapes wrong =
               both({with(name, true)}, {with(needed.text, false)}, JsonType::Object);

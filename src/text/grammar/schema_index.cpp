@@ -14,13 +14,15 @@ struct Applicator {
   std::string_view keyword;
   Holds holds;
 };
-constexpr std::array kApplicators = {Applicator{"additionalProperties", Holds::One},
+constexpr std::array kApplicators = {Applicator{"additionalItems", Holds::One},
+                                     Applicator{"additionalProperties", Holds::One},
                                      Applicator{"allOf", Holds::List},
                                      Applicator{"anyOf", Holds::List},
                                      Applicator{"contains", Holds::One},
                                      Applicator{"contentSchema", Holds::One},
                                      Applicator{"$defs", Holds::Named},
                                      Applicator{"definitions", Holds::Named},
+                                     Applicator{"dependencies", Holds::Named},
                                      Applicator{"dependentSchemas", Holds::Named},
                                      Applicator{"else", Holds::One},
                                      Applicator{"if", Holds::One},
@@ -189,8 +191,10 @@ void SchemaIndex::walk(const JsonValue& schema, size_t resource) {
   for (const Applicator& applicator : kApplicators) {
     const JsonValue* const held = schema.find(applicator.keyword);
     if (held == nullptr) continue;
-    if (applicator.holds == Holds::One) walk(*held, resource);
-    if (applicator.holds == Holds::List) {
+    // Drafts before 2020-12 have a list of schemas as `items`.
+    const bool list = applicator.holds == Holds::One && held->kind == JsonValue::Kind::Array;
+    if (applicator.holds == Holds::One && !list) walk(*held, resource);
+    if (applicator.holds == Holds::List || list) {
       for (const JsonValue& item : held->items) walk(item, resource);
     }
     if (applicator.holds == Holds::Named) {

@@ -24,6 +24,7 @@ SchemaPlan::SchemaPlan(const JsonValue& root, Budget& budget)
       any_text_(std::make_shared<const Dfa>(any_text(budget))) {
   (void)node_of(shapes_.only(root, false));
   for (NodeId node = 0; node < nodes_.size(); ++node) expand(node);
+  list_unique();
   find_possible();
   if (nodes_.empty() || !nodes_[0].possible) {
     budget.set_place("#");
@@ -84,9 +85,6 @@ void SchemaPlan::plan_array(Part& part) {
   if (shape.contains.size() > kMaxContains) {
     budget_.refuse("more than {} contains together are not supported", kMaxContains);
   }
-  if (shape.contains.size() > 1 && shape.maximum != UINT64_MAX) {
-    budget_.refuse("several contains with maxItems are not supported");
-  }
   for (size_t i = 0; i <= shape.prefix.size(); ++i) {
     std::vector<NodeId> of_set;
     for (size_t set = 0; set < sets; ++set) {
@@ -102,6 +100,17 @@ void SchemaPlan::plan_array(Part& part) {
       of_set.push_back(node_of(all));
     }
     part.elements.push_back(std::move(of_set));
+  }
+}
+
+void SchemaPlan::list_unique() {
+  for (PlanNode& node : nodes_) {
+    for (Part& part : node.parts) {
+      const ArrayShape& shape = part.shape.array;
+      if (!shape.unique || !shape.prefix.empty() || !shape.contains.empty()) continue;
+      const NodeId item = part.elements[0][0];
+      part.values = item == kNoNode ? FewValues() : few_values(nodes_[item], budget_);
+    }
   }
 }
 
@@ -213,6 +222,7 @@ void SchemaPlan::find_possible() {
 
 bool SchemaPlan::array_is_possible(Part& part) const {
   const ArrayShape& shape = part.shape.array;
+  if (part.values && part.values->size() < shape.minimum) return false;
   // Which counts of `contains` can be had at which length; behind the prefix lengths are alike.
   using Counts = std::vector<uint64_t>;
   std::set<Counts> now{Counts(shape.contains.size(), 0)};

@@ -15,6 +15,13 @@ namespace tenon::grammar {
 using NodeId = uint32_t;
 inline constexpr NodeId kNoNode = UINT32_MAX;
 
+/// Values that can be listed.
+struct FewValues {
+  std::vector<std::string> strings;  ///< what they say
+  std::vector<Dfa> others;           ///< the texts of each: null, a boolean, a number
+  [[nodiscard]] size_t size() const { return strings.size() + others.size(); }
+};
+
 /// One shape with its children.
 struct Part {
   JsonType type = JsonType::Null;
@@ -26,6 +33,9 @@ struct Part {
   /// Array: elements[i][s]: the element at i (the last: all behind the prefix) that satisfies the
   /// set s of the shape's `contains`.
   std::vector<std::vector<NodeId>> elements = {};
+
+  /// Array with uniqueItems: its elements' values, where they are known to be few.
+  std::optional<FewValues> values = {};
 
   /// Object: keys by class, and what a property of the class must be.
   struct KeyClass {
@@ -55,6 +65,7 @@ class SchemaPlan {
   void plan_string(Part& part);
   void plan_array(Part& part);
   void plan_object(Part& part);
+  void list_unique();
   void find_possible();
   [[nodiscard]] bool is_possible(NodeId node) const {
     return node != kNoNode && nodes_[node].possible;
@@ -69,6 +80,10 @@ class SchemaPlan {
   std::map<NodeId, std::vector<size_t>> waiting_;
   std::shared_ptr<const Dfa> any_text_;
 };
+
+/// The values of a node; nothing when they may be more than kMaxFewValues, or arrays or objects.
+std::optional<FewValues> few_values(const PlanNode& node, Budget& budget);
+inline constexpr size_t kMaxFewValues = 256;
 
 /// Of an array's `contains`: beyond this count all numbers are alike.
 uint64_t contains_cap(const ArrayShape::Contains& contains);

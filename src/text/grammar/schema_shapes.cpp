@@ -11,10 +11,6 @@ constexpr size_t kMaxShapes = 512;
 constexpr size_t kMaxExact = 6;
 constexpr size_t kMaxOpen = 150;
 
-constexpr std::array kUnsupported = {std::string_view("$recursiveRef"),
-                                     std::string_view("dependencies"),
-                                     std::string_view("additionalItems")};
-
 }  // namespace
 
 SchemaShapes::SchemaShapes(const JsonValue& root, Budget& budget)
@@ -137,7 +133,7 @@ Shapes SchemaShapes::compute(const JsonValue& schema, Ask ask) {
   bool items = false, contains = false, properties = false, condition = false;
   for (const auto& [key, value] : schema.members) {
     budget_.spend(50);
-    if (std::find(kUnsupported.begin(), kUnsupported.end(), key) != kUnsupported.end()) {
+    if (key == "$recursiveRef") {
       index_.set_place(value);
       budget_.refuse("{} is not supported", key);
     }
@@ -187,8 +183,8 @@ Shapes SchemaShapes::compute(const JsonValue& schema, Ask ask) {
                 key == "additionalProperties" || key == "propertyNames")) {
       if (once(properties)) add(of_properties(schema, negated));
     } else if (type == JsonType::Object &&
-               (key == "dependentRequired" || key == "dependentSchemas")) {
-      add(of_dependent(value, key == "dependentSchemas", ask));
+               (key == "dependentRequired" || key == "dependentSchemas" || key == "dependencies")) {
+      add(of_dependent(key, value, ask));
     }
   }
   if (unevaluated) add_unevaluated(schema, type, result);

@@ -61,7 +61,7 @@ class SchemaShapes {
   Shapes of_items(const JsonValue& schema, bool negated);
   Shapes of_contains(const JsonValue& schema, bool negated);
   Shapes of_properties(const JsonValue& schema, bool negated);
-  Shapes of_dependent(const JsonValue& value, bool schemas, Ask ask);
+  Shapes of_dependent(const std::string& key, const JsonValue& value, Ask ask);
   Shapes of_counts(const std::string& key, const JsonValue& value, JsonType type, bool negated);
   void add_unevaluated(const JsonValue& schema, JsonType type, Shapes& shapes);
   bool are_disjoint(const JsonValue& a, const JsonValue& b);

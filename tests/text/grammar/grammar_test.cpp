@@ -82,7 +82,9 @@ TEST(RegexGrammar, RefusesWhatIsNotRegular) {
   expect_refused(kind, "[b-a]", "backwards");
   expect_refused(kind, "a?*", "repetition is repeated");
   expect_refused(kind, "*a", "nothing to repeat");
-  expect_refused(kind, "(?=a)b", "lookaround");
+  expect_refused(kind, "a(?=b)", "lookaround");
+  expect_refused(kind, "(?=a)*b", "nothing to repeat");
+  expect_refused(kind, "(?=a)b|c", "alternatives");
   expect_refused(kind, "(a)\\1", "back references");
   expect_refused(kind, "((a{1,1999}){1,1999}){1,1999}", "nodes");
   expect_refused(kind, "(a|b)*a(a|b){30}", "");
@@ -157,6 +159,61 @@ TEST(SchemaGrammar, CountsItemsAndCharacters) {
   EXPECT_FALSE(list->accepts(R"(["abcd","b"])"));
 }
 
+TEST(SchemaGrammar, KnowsWhichOfFewItemsThereAre) {
+  const auto few = schema(
+      R"({"items":{"anyOf":[{"enum":["a","b",1,null]},{"type":"boolean"}]},"type":"array",
+          "uniqueItems":true,"minItems":1})");
+  EXPECT_TRUE(few->accepts(R"(["b",1,null,true,"a"])"));
+  EXPECT_TRUE(few->accepts("[true,1]"));
+  EXPECT_FALSE(few->accepts("[]"));
+  EXPECT_FALSE(few->accepts("[1,1.0]"));
+  EXPECT_FALSE(few->accepts(R"(["a","b","a"])"));
+  EXPECT_FALSE(few->accepts(R"(["a","\u0061"])"));
+  const auto digits = schema(
+      R"({"items":{"type":"integer","minimum":-1,"maximum":10},"type":"array","uniqueItems":true,
+          "maxItems":3})");
+  EXPECT_TRUE(digits->accepts("[]"));
+  EXPECT_TRUE(digits->accepts("[1,10,0]"));
+  EXPECT_FALSE(digits->accepts("[0,-0.0]"));
+  EXPECT_FALSE(digits->accepts("[1,2,3,4]"));
+}
+
+TEST(SchemaGrammar, CountsWhatIsContained) {
+  // The array cannot end without an element: its rule has a shortest text all the same.
+  const auto inside = schema(
+      R"({"properties":{"k":{"type":"array","minItems":1,"maxItems":3,"contains":{"type":"null"},
+          "minContains":2}}})");
+  EXPECT_TRUE(inside->accepts(R"({"k":[null,1,null]})"));
+  EXPECT_FALSE(inside->accepts(R"({"k":[1,null,1]})"));
+  EXPECT_FALSE(inside->accepts(R"({"k":[null,1,1,null]})"));
+}
+
+TEST(SchemaGrammar, ReadsWhatOlderDraftsSay) {
+  const auto pair = schema(
+      R"({"type":"array","items":[{"type":"integer"},{"type":"string"}],"additionalItems":false})");
+  EXPECT_TRUE(pair->accepts(R"([1,"a"])"));
+  EXPECT_FALSE(pair->accepts(R"(["a"])"));
+  EXPECT_FALSE(pair->accepts(R"([1,"a",2])"));
+  const auto needs = schema(R"({"dependencies":{"a":["b"],"c":{"required":["d"]}}})");
+  EXPECT_TRUE(needs->accepts(R"({"a":1,"b":2})"));
+  EXPECT_FALSE(needs->accepts(R"({"a":1})"));
+  EXPECT_FALSE(needs->accepts(R"({"c":1})"));
+}
+
+TEST(SchemaGrammar, LooksAheadAtTheBeginning) {
+  // What pydantic writes for decimal numbers.
+  const auto decimal = schema(R"({"type":"string","pattern":"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$"})");
+  EXPECT_TRUE(decimal->accepts(R"("-.5")"));
+  EXPECT_FALSE(decimal->accepts(R"("+")"));
+  const auto password = schema(R"({"type":"string","pattern":"^(?=.*[A-Z])(?=.*\\d)[A-Za-z\\d]{4,}$"})");
+  EXPECT_TRUE(password->accepts(R"("abC1")"));
+  EXPECT_FALSE(password->accepts(R"("abc1")"));
+  EXPECT_FALSE(password->accepts(R"("aC1")"));
+  const auto word = regex("(?!cat)[a-z]{3,4}");
+  EXPECT_TRUE(word->accepts("cab"));
+  EXPECT_FALSE(word->accepts("cats"));
+}
+
 TEST(SchemaGrammar, RefusesWithThePointer) {
   const auto kind = GrammarKind::JsonSchema;
   expect_refused(kind, "{", "not JSON");
@@ -171,6 +228,9 @@ TEST(SchemaGrammar, RefusesWithThePointer) {
   expect_refused(kind, R"({"type":"integer","minimum":3,"maximum":2})", "contradictory");
   expect_refused(kind, R"({"items":{"pattern":"(a"}})", "#/items/pattern");
   expect_refused(kind, R"({"type":"array","uniqueItems":true})", "uniqueItems");
+  expect_refused(kind, R"({"items":{"type":"boolean"},"type":"array","uniqueItems":true,
+    "minItems":3})", "contradictory");
+  expect_refused(kind, R"({"items":{"minimum":1e400}})", "beyond the range of a double");
   expect_refused(kind, "false", "contradictory");
   std::string values = "{\"enum\":[0";
   for (int i = 1; i < 100000; ++i) values += "," + std::to_string(i);

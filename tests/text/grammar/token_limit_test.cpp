@@ -196,6 +196,23 @@ TEST(TokenLimit, CountsPropertiesThatAreNotRequired) {
   }
 }
 
+TEST(TokenLimit, KnowsWhatArraysMustHold) {
+  Random random(7);
+  const std::string arrays[] = {
+      R"({"items":{"enum":["name",12,1,null,"na"]},"uniqueItems":true,"minItems":3})",
+      R"({"minItems":2,"maxItems":4,"contains":{"const":"name"},"minContains":2})"};
+  for (const std::string& array : arrays) {
+    const std::string typed = R"({"type":"array",)" + array.substr(1);
+    for (int i = 0; i < 10; ++i) {
+      expect_complete(GrammarKind::JsonSchema, typed, random);
+      expect_complete(GrammarKind::JsonSchema,
+                      R"({"type":"object","properties":{"b":)" + typed +
+                          R"(},"required":["b"],"additionalProperties":false})",
+                      random);
+    }
+  }
+}
+
 TEST(TokenLimit, BelowTheBytesTakesTheLongestSteps) {
   static const auto kTokens = vocabulary();
   const auto compiled = Grammar::compile(
