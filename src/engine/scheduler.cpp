@@ -13,6 +13,10 @@ namespace {
 /// Idle clients are kept so that what they had counts when they come back; no more than this.
 constexpr size_t kMaxIdleClients = 4096;
 
+/// So many requests are put off in a step, for they do not fit or others are computing the same;
+/// then nobody else begins in it: with thousands in the queue the looking would outlast the step.
+constexpr uint32_t kMaxPutOff = 32;
+
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options) : options_(options) {
@@ -87,17 +91,15 @@ void Scheduler::remove(Work& work) noexcept {
   std::erase_if(picks_, [&work](const Pick& pick) { return pick.work == &work; });
 }
 
-int64_t Scheduler::level(const Work& work) const {
-  const uint64_t since = work.class_->last_served_ns;
+int64_t Scheduler::aged(const Client::Class& of_priority) const {
+  const uint64_t since = of_priority.last_served_ns;
   const uint64_t waited_ns = now_ns_ > since ? now_ns_ - since : 0;
-  const uint64_t aged = options_.ageing_ns == 0 ? 0 : waited_ns / options_.ageing_ns;
-  return work.priority + static_cast<int64_t>(std::min<uint64_t>(aged, 4 * kMaxPriority));
+  const uint64_t levels = options_.ageing_ns == 0 ? 0 : waited_ns / options_.ageing_ns;
+  return of_priority.priority + static_cast<int64_t>(std::min<uint64_t>(levels, 4 * kMaxPriority));
 }
 
-bool Scheduler::goes_before(const Work& a, const Work& b) const {
-  const int64_t level_a = level(a);
-  const int64_t level_b = level(b);
-  if (level_a != level_b) return level_a > level_b;
+bool Scheduler::goes_before(const Work& a, const Work& b) {
+  if (a.class_->level != b.class_->level) return a.class_->level > b.class_->level;
   if (a.client != b.client && a.client->served != b.client->served) {
     return a.client->served < b.client->served;
   }
@@ -116,9 +118,11 @@ std::span<const Pick> Scheduler::pick(uint64_t now_ns, uint32_t step_tokens,
   room_ = std::min(step_tokens, options_.step_tokens);
   picks_.clear();
   ++num_picks_;
+  num_put_off_ = 0;
   double floor = std::numeric_limits<double>::infinity();
   for (const Work* work = first_; work != nullptr; work = work->next_) {
     floor = std::min(floor, work->client->served);
+    work->class_->level = aged(*work->class_);
   }
   if (first_ != nullptr) served_floor_ = std::max(served_floor_, floor);
   const uint64_t num_works = num_works_;
@@ -150,7 +154,7 @@ void Scheduler::pick_decodes() {
     if (work->num_left == 1) decodes_.push_back(work);
   }
   std::sort(decodes_.begin(), decodes_.end(),
-            [this](const Work* a, const Work* b) { return goes_before(*a, *b); });
+            [](const Work* a, const Work* b) { return goes_before(*a, *b); });
   for (Work* work : decodes_) {
     if (room_ == 0) return;
     work->looked_at_ = num_picks_;
@@ -174,16 +178,24 @@ void Scheduler::pick_prompts(uint32_t beside_tokens) {
     Work* work = next_prompt();
     if (work == nullptr) return;
     work->looked_at_ = num_picks_;
-    if (!memory_->refresh(*work) || !may_begin(*work)) continue;
+    if (!memory_->refresh(*work) || !may_begin(*work)) {
+      ++num_put_off_;
+      continue;
+    }
     const auto num_tokens = static_cast<uint32_t>(std::min<uint64_t>(work->num_left, room_));
     if (num_tokens > 0) try_pick(*work, num_tokens);
   }
+}
+
+bool Scheduler::lets_begin() const {
+  return num_running_ < options_.max_running && num_put_off_ < kMaxPutOff;
 }
 
 Work* Scheduler::next_prompt() const {
   Work* best = nullptr;
   for (Work* work = first_; work != nullptr; work = work->next_) {
     if (work->looked_at_ == num_picks_) continue;
+    if (work->place_ == Work::Place::Waiting && !lets_begin()) continue;
     if (best == nullptr || goes_before(*work, *best)) best = work;
   }
   return best;
@@ -191,13 +203,16 @@ Work* Scheduler::next_prompt() const {
 
 bool Scheduler::may_begin(const Work& work) {
   if (work.place_ == Work::Place::Running) return true;
-  if (num_running_ >= options_.max_running) return false;
+  if (!lets_begin()) return false;
   if (memory_->fits(work)) return true;
   // Beginning what does not fit would only make it and the others preempt each other in turn. But
   // it may be what others have to give way to, or have nobody to wait for.
   bool others = false;
-  for (const Work* other = first_; other != nullptr; other = other->next_) {
-    if (other == &work || other->place_ != Work::Place::Running || !memory_->holds(*other)) continue;
+  uint64_t num_to_see = num_running_;
+  for (const Work* other = first_; other != nullptr && num_to_see > 0; other = other->next_) {
+    if (other->place_ != Work::Place::Running) continue;
+    --num_to_see;
+    if (!memory_->holds(*other)) continue;
     if (other->priority < work.priority) return true;
     others = true;
   }
@@ -275,6 +290,7 @@ void Scheduler::begin(Work& work) noexcept {
 void Scheduler::charge(const Work& work, uint32_t num_tokens) noexcept {
   work.client->served += num_tokens / work.client->weight;
   work.class_->last_served_ns = now_ns_;
+  work.class_->level = work.priority;
 }
 
 void Scheduler::refund(const Pick& pick) noexcept {

@@ -25,6 +25,7 @@ struct Client {
     int32_t priority = 0;
     uint64_t num_works = 0;
     uint64_t last_served_ns = 0;  ///< or when the first request came
+    int64_t level = 0;            ///< the priority as aged, in the pick under way
   };
   std::map<int32_t, Class> classes;  ///< by priority; empty ones are removed
 };
@@ -136,14 +137,15 @@ class Scheduler {
   }
 
  private:
-  [[nodiscard]] int64_t level(const Work& work) const;
-  [[nodiscard]] bool goes_before(const Work& a, const Work& b) const;
+  [[nodiscard]] int64_t aged(const Client::Class& of_priority) const;
+  [[nodiscard]] static bool goes_before(const Work& a, const Work& b);
   [[nodiscard]] static bool ranks_below(const Work& a, const Work& b);
   void pick_decodes();
   void pick_prompts(uint32_t beside_tokens);
   [[nodiscard]] uint32_t filled(uint32_t beside_tokens) const;
   void pick_against_the_order();
   Work* next_prompt() const;
+  [[nodiscard]] bool lets_begin() const;
   bool may_begin(const Work& work);
   bool try_pick(Work& work, uint32_t num_tokens);
   Work* find_victim(const Work& work);
@@ -170,6 +172,7 @@ class Scheduler {
   WorkMemory* memory_ = nullptr;
   uint64_t now_ns_ = 0;
   uint64_t num_picks_ = 0;
+  uint32_t num_put_off_ = 0;
   uint32_t room_ = 0;
   bool against_the_order_ = false;
   std::vector<Pick> picks_;

@@ -30,7 +30,10 @@ struct Job : Work {
 class FakeMemory : public WorkMemory {
  public:
   explicit FakeMemory(uint64_t blocks = 1000000) : free_(blocks), all_(blocks) {}
-  bool refresh(Work& work) override { return !job(work).waits; }
+  bool refresh(Work& work) override {
+    ++num_looks;
+    return !job(work).waits;
+  }
   Room reserve(Work& work, uint32_t num_tokens) override {
     const uint64_t needed = (job(work).done + num_tokens + 9) / 10 - job(work).blocks;
     if (job(work).blocks + needed > all_) return Room::Never;
@@ -60,6 +63,7 @@ class FakeMemory : public WorkMemory {
   }
   [[nodiscard]] uint64_t free() const { return free_; }
   uint64_t num_drops = 0;
+  uint64_t num_looks = 0;  // at prompts
 
  private:
   static Job& job(Work& work) { return static_cast<Job&>(work); }
@@ -264,6 +268,24 @@ TEST(Scheduler, LetsNoMoreBeginThanMayRun) {
   EXPECT_EQ(rig.step().size(), 2u);
   EXPECT_EQ(rig.scheduler.num_running(), 2u);
   EXPECT_EQ(rig.scheduler.num_waiting(), 3u);
+}
+
+TEST(Scheduler, LooksAtFewOfALongQueue) {
+  Rig full(with(100, 2));
+  for (int i = 0; i < 1000; ++i) full.add(10, 50);
+  full.step();
+  full.memory.num_looks = 0;
+  EXPECT_EQ(full.step().size(), 2u);
+  EXPECT_EQ(full.memory.num_looks, 0u) << "nobody may begin";
+
+  Rig tight(with(100), 60);
+  const Job& running = tight.add(500, 5);
+  tight.step();
+  // They would go first, and do not fit beside the one that runs.
+  for (int i = 0; i < 1000; ++i) tight.add(550, 5, "other");
+  tight.memory.num_looks = 0;
+  EXPECT_EQ(tight.step(), (Rig::Picks{{&running, 100}}));
+  EXPECT_LT(tight.memory.num_looks, 50u);
 }
 
 TEST(Scheduler, PreemptsTheYoungestOfTheLowestAndLosesNothing) {
