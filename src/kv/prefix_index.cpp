@@ -217,12 +217,16 @@ PrefixMiss PrefixIndex::explain(Hash128 before, Hash128 key, std::span<const Tok
     longest = std::max<uint64_t>(longest, static_cast<uint64_t>(differs.in2 - tokens.begin()));
     sibling = entries_[sibling].next_sibling;
   }
-  miss.position += longest;
-  if (num_before == 0 && longest == 0) {
+  if (num_before == 0) {
+    // A token or two in common, as the one that begins every text, are no reason.
     const Hash128 text = first_text(tokens);
     const Seen& seen = seen_[text.low % kRemembered];
-    if (seen.text == text && seen.root != before) miss.cause = PrefixMiss::Cause::Salt;
+    if (seen.text == text && seen.root != before) {
+      miss.cause = PrefixMiss::Cause::Salt;
+      return miss;
+    }
   }
+  miss.position += longest;
   return miss;
 }
 

@@ -140,6 +140,11 @@ TEST_F(PrefixIndexes, SayWhyNotMore) {
   EXPECT_EQ(explain(other, 1).position, 6u);
   EXPECT_EQ(explain(text(0, 3), 2).cause, Cause::None) << "it only goes on";
   EXPECT_EQ(explain(text(0, 2), 0, "salt").cause, Cause::Salt);
+  other = text(0, 2);
+  other[3] = 99;
+  insert(other, "salt");
+  EXPECT_EQ(explain(text(0, 2), 0, "salt").cause, Cause::Salt) << "for all that they begin alike";
+  EXPECT_EQ(explain(text(0, 2), 0, "salt").position, 0u);
   index_.evict();
   EXPECT_EQ(explain(text(0, 2), 1).cause, Cause::Evicted);
   EXPECT_EQ(explain(text(0, 2), 1).position, 4u);
