@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "arch/architectures.h"
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/reserving_system.h"
 #include "model/program_facts.h"
@@ -21,6 +20,17 @@ namespace {
 
 constexpr uint64_t kMaxContext = std::numeric_limits<int32_t>::max();
 constexpr uint64_t kMaxSessions = uint64_t{1} << 20;
+
+/// More than 64 bits count: no memory is that large, so it fits nowhere.
+constexpr uint64_t kTooMuch = UINT64_MAX;
+uint64_t sum(uint64_t a, uint64_t b) {
+  uint64_t result = 0;
+  return __builtin_add_overflow(a, b, &result) ? kTooMuch : result;
+}
+uint64_t product(uint64_t a, uint64_t b) {
+  uint64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? kTooMuch : result;
+}
 
 /// What a model takes with one type of cache. The backend's sizes are its own: it compiles the
 /// program into memory that is address space only.
@@ -50,7 +60,7 @@ class Needs {
     uint64_t bytes = 0;
     for (const Group& group : groups_) {
       const uint64_t blocks = (context + group.block_tokens - 1) / group.block_tokens;
-      bytes = checked_add(bytes, checked_mul(blocks, group.block_bytes, "KV cache"), "KV cache");
+      bytes = sum(bytes, product(blocks, group.block_bytes));
     }
     return bytes;
   }
@@ -66,8 +76,7 @@ class Needs {
   [[nodiscard]] uint64_t session_bytes(uint64_t context) const {
     const uint64_t logits = vocab_ * sizeof(float);
     const uint64_t text = context * sizeof(int32_t);
-    return checked_add(kv_bytes_per_session(context),
-                       logits + text + least_candidates_bytes(vocab_), "session");
+    return sum(kv_bytes_per_session(context), logits + text + least_candidates_bytes(vocab_));
   }
   [[nodiscard]] uint64_t scratch_bytes(uint64_t sessions) const {
     const uint64_t rows = std::min<uint64_t>(sessions, slice_);
@@ -76,9 +85,8 @@ class Needs {
   /// At its peak: while weights are loaded, or when everything is full.
   [[nodiscard]] uint64_t total_bytes(uint64_t context, uint64_t sessions) const {
     const uint64_t loading = loading_bytes_per_thread() * threads_;
-    const uint64_t full = checked_add(
-        scratch_bytes(sessions), checked_mul(sessions, session_bytes(context), "sessions"), "plan");
-    return checked_add(process_bytes_ + weights_bytes_, std::max(loading, full), "plan");
+    const uint64_t full = sum(scratch_bytes(sessions), product(sessions, session_bytes(context)));
+    return sum(sum(process_bytes_, weights_bytes_), std::max(loading, full));
   }
 
  private:
@@ -94,6 +102,20 @@ class Needs {
   uint64_t backend_scratch_bytes_ = 0;
   std::vector<Group> groups_;
 };
+
+void check_speeds(const Hardware& hardware) {
+  const auto check = [](double speed, const char* what) {
+    // Written so that NaN fails.
+    if (speed >= 0 && std::isfinite(speed)) return;
+    fail(Code::Argument, "plan: {} is {}, not 0 or a positive number", what, speed);
+  };
+  for (const double speed : hardware.decode_bytes_per_second) {
+    check(speed, "decode_bytes_per_second");
+  }
+  check(hardware.prefill_multiplications_per_second, "prefill_multiplications_per_second");
+  check(hardware.cache_bytes_per_second, "cache_bytes_per_second");
+  check(hardware.attention_multiplications_per_second, "attention_multiplications_per_second");
+}
 
 /// The largest n in 1..most for which fits(n), which is true up to some n; 0 when there is none.
 template <typename Fits>
@@ -174,16 +196,22 @@ Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& h
     fail(Code::Argument, "plan: threads is {}, not in 1..{}", hardware.threads,
          ThreadTeam::kMaxThreads);
   }
+  check_speeds(hardware);
   const Needs needs(model, model.options().cache_type, hardware);
+  plan.total_bytes = needs.total_bytes(plan.context, plan.sessions);
+  if (plan.total_bytes == kTooMuch) {
+    fail(Code::Argument, "plan: {} sessions of {} positions beside {} bytes pass 2^64 bytes",
+         plan.sessions, plan.context, hardware.process_bytes);
+  }
   const auto fits = [&](uint64_t context, uint64_t sessions) {
-    return needs.total_bytes(context, sessions) <= hardware.memory_bytes;
+    const uint64_t total = needs.total_bytes(context, sessions);
+    return total != kTooMuch && total <= hardware.memory_bytes;
   };
   plan.process_bytes = hardware.process_bytes;
   plan.weights_bytes = needs.weights_bytes();
   plan.scratch_bytes = needs.scratch_bytes(plan.sessions);
   plan.session_bytes = needs.session_bytes(plan.context);
-  plan.kv_bytes = checked_mul(plan.sessions, needs.kv_bytes_per_session(plan.context), "KV cache");
-  plan.total_bytes = needs.total_bytes(plan.context, plan.sessions);
+  plan.kv_bytes = product(plan.sessions, needs.kv_bytes_per_session(plan.context));
   plan.fits = fits(plan.context, plan.sessions);
   plan.max_context = largest(kMaxContext, [&](uint64_t n) { return fits(n, plan.sessions); });
   plan.max_sessions = largest(kMaxSessions, [&](uint64_t n) { return fits(plan.context, n); });

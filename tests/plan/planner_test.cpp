@@ -72,11 +72,39 @@ TEST(Planner, RefusesWhatCannotBe) {
   expect_error(Code::Argument, "threads is 0", [&] { make_plan(*model, {}, none); });
   none.threads = 5000;
   expect_error(Code::Argument, "threads is 5000", [&] { make_plan(*model, {}, none); });
+  Hardware full = machine();
+  full.process_bytes = UINT64_MAX;
+  expect_error(Code::Argument, "pass 2^64 bytes", [&] { make_plan(*model, {}, full); });
+  for (const double speed : {-1.0, std::nan(""), HUGE_VAL}) {
+    Hardware odd = machine();
+    odd.decode_bytes_per_second[7] = speed;
+    expect_error(Code::Argument, "decode_bytes_per_second is", [&] { make_plan(*model, {}, odd); });
+    odd = machine();
+    odd.cache_bytes_per_second = speed;
+    expect_error(Code::Argument, "cache_bytes_per_second is", [&] { make_plan(*model, {}, odd); });
+  }
   ModelOptions vocabulary;
   vocabulary.vocabulary_only = true;
   const auto words = load_tiny({}, std::move(vocabulary));
   expect_error(Code::State, "vocabulary only", [&] { make_plan(*words, {}, machine()); });
   expect_error(Code::State, "vocabulary only", [&] { measure_hardware(*words); });
+}
+
+TEST(Planner, LooksForWhatFitsBeyondWhat64BitsCount) {
+  // The longest context times the most sessions times the bytes of a position is more.
+  TinyModel large;
+  large.layers = 8;
+  large.heads = large.kv_heads = 16;
+  large.key_dim = large.value_dim = 128;
+  large.width = 64;
+  const auto model = header_of(large);
+  const Plan plan = make_plan(*model, {64, uint64_t{1} << 20}, machine(UINT64_MAX));
+  EXPECT_TRUE(plan.fits);
+  EXPECT_GE(plan.max_context, 64u);
+  EXPECT_LT(plan.max_context, uint64_t{1} << 31);
+  expect_error(Code::Argument, "pass 2^64 bytes", [&] {
+    make_plan(*model, {(uint64_t{1} << 31) - 1, uint64_t{1} << 20}, machine(UINT64_MAX));
+  });
 }
 
 TEST(Planner, ReadsTheHeaderOnly) {
