@@ -49,7 +49,8 @@ class Request {
   /// tenon::Error when the request ended early: Cancelled, Deadline, ...
   std::optional<Piece> next() {
     const Piece piece = wait(-1);
-    if (piece.token == TENON_NO_TOKEN) return std::nullopt;
+    // Text without a token may come at the end: TENON_FINISH_BANNED.
+    if (piece.token == TENON_NO_TOKEN && piece.text.empty()) return std::nullopt;
     return piece;
   }
   /// The next piece if there is one by then; without a token: not yet (finish 0), or the end.
