@@ -39,6 +39,9 @@ constexpr Text kQwen2[] = {TENON_ANY_CASE_ENDINGS "|" TENON_LETTER_WORDS
 constexpr Text kQwen35[] = {
     TENON_ANY_CASE_ENDINGS
     R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)" TENON_SPACES};
+// As qwen2 without the English endings: Turkish words keep theirs.
+constexpr Text kUfakzeka[] = {TENON_LETTER_WORDS R"(|\p{N}|)" TENON_SIGNS_TO_LINE_END
+                                                 "|" TENON_SPACES};
 constexpr Text kStarcoder[] = {R"(\p{N})", TENON_GPT2};
 constexpr Text kFalcon[] = {R"([\p{P}\$\+<=>\^~\|`]+)", TENON_GPT2, R"([0-9][0-9][0-9])"};
 // For files that name none, written before the key existed. The reading is that of llama.cpp, which
@@ -76,6 +79,11 @@ constexpr Text kDeepseekCoder[] = {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)",
                                    R"([\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+)", R"(\p{N})"};
 constexpr Text kDeepseekV3[] = {R"(\p{N}{1,3})", R"([\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+)",
                                 TENON_SIGN_AND_MARK_WORDS};
+constexpr Text kSpark25[] = {R"(\p{N}{1,3})", R"([\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+)",
+                             TENON_ASCII_SIGN_WORDS
+                             R"(|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+|[\r\n])"
+                             R"(|\s+(?!\S)|\s+)",
+                             R"(\p{N})"};
 constexpr Text kYoutu[] = {
     R"([\x{AC00}-\x{D7A3}\x{3131}-\x{318E}]+|[\x{FF01}\x{2026}\x{201C}\x{201D}\x{2018}\x{2019})"
     R"(\x{2014}\x{FF1A}\x{FF1B}\x{FF0C}\x{3001}-\x{303F}\x{FE30}-\x{FE4F}]+|[\x{3105}-\x{312F}])"
@@ -186,11 +194,14 @@ constexpr PreTokenizer kPreTokenizers[] = {
     entry("solar-open", kQwen2),
     entry("grok-2", kQwen2),
     entry("qwen35", kQwen35),
+    entry("ufakzeka", kUfakzeka),
     entry("deepseek-llm", kDeepseekLlm),
     entry("deepseek-coder", kDeepseekCoder),
     entry("deepseek-v3", kDeepseekV3),
     entry("hunyuan-dense", kDeepseekV3),
     entry("joyai-llm", kDeepseekV3),
+    entry("hy_v4", kDeepseekV3),
+    entry("spark2_5", kSpark25),
     entry("youtu", kYoutu, kWhole),
     entry("falcon", kFalcon),
     entry("starcoder", kStarcoder),

@@ -108,6 +108,16 @@ TEST(PreTokenizer, DeepseekCoderIsolatesDigits) {
   EXPECT_EQ(split("deepseek-coder", " \u00C4pfel"), Words{" \u00C4pfel"});
 }
 
+TEST(PreTokenizer, Spark25IsolatesDigitsAndLineEnds) {
+  EXPECT_EQ(split("spark2_5", "a 123\n\n b!!\n"),
+            (Words{"a", " ", "1", "2", "3", "\n", "\n", " b", "!!", "\n"}));
+}
+
+TEST(PreTokenizer, UfakzekaLeavesEndingsWhole) {
+  EXPECT_EQ(split("ufakzeka", "Ali'den 12"), (Words{"Ali", "'den", " ", "1", "2"}));
+  EXPECT_EQ(split("qwen2", "Ali'den"), (Words{"Ali", "'d", "en"}));
+}
+
 TEST(PreTokenizer, UnknownNameIsUnsupportedAndTheNearestIsNamed) {
   try {
     pre_tokenizer_of("lama-bpe");
