@@ -29,6 +29,14 @@ class ByteTrie {
   [[nodiscard]] uint32_t child(uint32_t node, uint8_t byte) const {
     return node == kRoot ? from_root_[byte] : edges_[slot_of(node, byte)].child;
   }
+  /// The value of a string, or kNoValue.
+  [[nodiscard]] int32_t find(std::string_view text) const {
+    uint32_t node = kRoot;
+    for (size_t i = 0; i < text.size() && node != kNone; ++i) {
+      node = child(node, static_cast<uint8_t>(text[i]));
+    }
+    return node == kNone ? kNoValue : values_[node];
+  }
   /// The value of the string that leads to `node`, or kNoValue.
   [[nodiscard]] int32_t value(uint32_t node) const { return values_[node]; }
 

@@ -57,15 +57,17 @@ std::string replaced(std::string_view text, std::string_view what, char by) {
 /// Whether spellings have U+2581 for a space.
 bool marks_spaces(TokenizerKind kind) {
   return kind != TokenizerKind::ByteLevel && kind != TokenizerKind::Escaped &&
-         kind != TokenizerKind::Listed;
+         kind != TokenizerKind::Plain && kind != TokenizerKind::Listed;
 }
 
 bool has_byte_tokens(TokenizerKind kind) {
-  return marks_spaces(kind) && kind != TokenizerKind::WordPiece;
+  return kind == TokenizerKind::Plain ||
+         (marks_spaces(kind) && kind != TokenizerKind::WordPiece);
 }
 
 bool needs_scores(TokenizerKind kind) {
-  return kind == TokenizerKind::SentencePiece || kind == TokenizerKind::Unigram;
+  return kind == TokenizerKind::SentencePiece || kind == TokenizerKind::Unigram ||
+         kind == TokenizerKind::Plain;
 }
 
 struct TypedSpelling {
@@ -303,7 +305,7 @@ void TokenTable::set_pieces(TokenizerKind kind, const Vocabulary& vocabulary) {
   for (size_t i = 0; i < size(); ++i) {
     const std::string& spelling = spellings_[i];
     const bool verbatim = types_[i] == TokenType::Control || types_[i] == TokenType::Unknown ||
-                          types_[i] == TokenType::UserDefined;
+                          types_[i] == TokenType::UserDefined || kind == TokenizerKind::Plain;
     if (kind == TokenizerKind::Listed) {
       pieces_ += vocabulary.pieces[i];
     } else if (types_[i] == TokenType::Byte) {

@@ -23,6 +23,7 @@ enum class TokenizerKind {
   Unigram,        ///< "t5": the same spelling
   WordPiece,      ///< "bert": a piece that begins a word begins with U+2581
   Escaped,        ///< "rwkv": bytes, with backslash escapes
+  Plain,          ///< "plamo2": as the text itself, `<0xNN>` byte tokens
   Listed,         ///< tokenizer.json: Vocabulary::pieces says what each token stands for
 };
 

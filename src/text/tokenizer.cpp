@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/bpe_tokenizer.h"
+#include "text/plamo2_tokenizer.h"
 #include "text/rwkv_tokenizer.h"
 #include "text/spm_tokenizer.h"
 #include "text/token_table.h"
@@ -204,6 +205,7 @@ std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary) {
       {"bert", make_wordpiece_tokenizer}, {"t5", make_unigram_tokenizer},
       {"rwkv", make_rwkv_tokenizer},      {"hybriddna", make_bpe_tokenizer},
       {"gemma4", make_bpe_tokenizer},     {"whitespace", make_bpe_tokenizer},
+      {"plamo2", make_plamo2_tokenizer},
   };
   if (vocabulary.model == "gemma4") vocabulary.pre = "gemma4";
   std::string known;

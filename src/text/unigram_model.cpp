@@ -25,10 +25,11 @@ void UnigramModel::set_byte(uint8_t byte, Token token) {
   bytes_[byte] = token;
 }
 
-void UnigramModel::finish(double least, std::optional<Token> unknown) {
-  unknown_score_ = least - kUnknownPenalty;
-  unknown_ = unknown;
-  falls_back_to_bytes_ = num_bytes_ == bytes_.size();
+double UnigramModel::unknown_score_below(double least) { return least - kUnknownPenalty; }
+
+void UnigramModel::set_unknown(double score, std::optional<Token> token) {
+  unknown_score_ = score;
+  unknown_ = token;
 }
 
 // Viterbi. Scores are kept for as many positions as a piece is long, the choice at each position in
@@ -100,7 +101,7 @@ size_t UnigramModel::common_end(std::string_view text, const std::vector<int32_t
       open.pop_back();
     }
     // A run of unknown characters is one token, so it is not cut.
-    const bool met = open.empty() && (furthest == 0 || last[furthest] != kUnknownMark);
+    const bool met = open.empty() && (furthest == 0 || !is_unknown(last[furthest]));
     if (met || furthest == 0) return furthest;
     open.push_back(begin_of_last(text, last, furthest));
     std::push_heap(open.begin(), open.end());
@@ -110,28 +111,35 @@ size_t UnigramModel::common_end(std::string_view text, const std::vector<int32_t
 void UnigramModel::append_backwards(std::string_view text, const std::vector<int32_t>& last,
                                     std::vector<Token>& out) const {
   const size_t before = out.size();
-  bool unknown_follows = false;
+  size_t run_end = 0;  // of unknown characters that are not in `out` yet; 0: there are none
   for (size_t end = text.size(); end > 0;) {
     const int32_t number = last[end];
-    if (number != kUnknownMark) {
-      const Piece& piece = pieces_[static_cast<size_t>(number)];
-      out.push_back(piece.token);
-      end -= piece.size_bytes;
-      unknown_follows = false;
+    const size_t begin = begin_of_last(text, last, end);
+    if (is_unknown(number)) {
+      if (run_end == 0) run_end = end;
+      end = begin;
       continue;
     }
-    const size_t begin = begin_of_last(text, last, end);
-    if (falls_back_to_bytes_) {
-      for (size_t i = end; i > begin; --i) {
-        out.push_back(bytes_[static_cast<uint8_t>(text[i - 1])]);
-      }
-    } else if (!unknown_follows && unknown_) {  // a run of unknown characters is one token
-      out.push_back(*unknown_);
-    }
-    unknown_follows = true;
+    if (run_end > 0) append_unknown_backwards(text.substr(end, run_end - end), out);
+    run_end = 0;
+    out.push_back(pieces_[static_cast<size_t>(number)].token);
     end = begin;
   }
+  if (run_end > 0) append_unknown_backwards(text.substr(0, run_end), out);
   std::reverse(out.begin() + static_cast<ptrdiff_t>(before), out.end());
+}
+
+void UnigramModel::append_unknown_backwards(std::string_view run, std::vector<Token>& out) const {
+  const int32_t whole = run.size() <= longest_ ? trie_.find(run) : ByteTrie::kNoValue;
+  if (whole != ByteTrie::kNoValue) return out.push_back(pieces_[static_cast<size_t>(whole)].token);
+  const size_t before = out.size();
+  for (size_t i = run.size(); i-- > 0;) {
+    out.push_back(bytes_[static_cast<uint8_t>(run[i])]);
+    if (out.back() != kUnknownMark) continue;
+    out.resize(before);  // a byte has no token
+    if (unknown_) out.push_back(*unknown_);
+    return;
+  }
 }
 
 }  // namespace tenon

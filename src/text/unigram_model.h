@@ -12,8 +12,9 @@
 
 namespace tenon {
 
-/// A character that no piece covers becomes its byte tokens where all 256 are there, else (a run of
-/// them as one) the unknown token. Immutable once filled.
+/// Characters that no piece covers, in a row, become their byte tokens where all of these are there,
+/// else one unknown token. A piece that is the unknown token counts as such a character. Immutable
+/// once filled.
 class UnigramModel {
  public:
   UnigramModel() { bytes_.fill(kUnknownMark); }
@@ -21,11 +22,15 @@ class UnigramModel {
   /// Enters a piece that text may become. score: a number.
   void add_piece(std::string_view text, Token token, double score);
   void set_byte(uint8_t byte, Token token);
-  /// least: the score of the least likely piece; an unknown character costs more than that.
-  void finish(double least, std::optional<Token> unknown);
+  /// What an unknown character costs where `least` is the score of the least likely piece.
+  static double unknown_score_below(double least);
+  /// score: of an unknown character. token: what a run of them becomes, if anything.
+  void set_unknown(double score, std::optional<Token> token = std::nullopt);
 
   /// Whether every character can become tokens.
-  [[nodiscard]] bool is_complete() const { return falls_back_to_bytes_ || unknown_.has_value(); }
+  [[nodiscard]] bool is_complete() const {
+    return num_bytes_ == bytes_.size() || unknown_.has_value();
+  }
 
   /// Appends the tokens of `text`, well-formed UTF-8. What cannot become tokens becomes none.
   /// Linear time: bytes of the text times those of the longest piece at worst.
@@ -44,6 +49,12 @@ class UnigramModel {
   // last: [text] which piece ends behind each byte.
   void append_backwards(std::string_view text, const std::vector<int32_t>& last,
                         std::vector<Token>& out) const;
+  /// Whether what a number of `last` stands for is unknown.
+  [[nodiscard]] bool is_unknown(int32_t number) const {
+    return number == kUnknownMark || pieces_[static_cast<size_t>(number)].token == unknown_;
+  }
+  /// Appends what a run of unknown characters becomes, the last token first.
+  void append_unknown_backwards(std::string_view run, std::vector<Token>& out) const;
   /// Where the piece begins that ends at `end`.
   [[nodiscard]] size_t begin_of_last(std::string_view text, const std::vector<int32_t>& last,
                                      size_t end) const;
@@ -59,7 +70,6 @@ class UnigramModel {
   std::optional<Token> unknown_;
   std::array<Token, 256> bytes_{};
   size_t num_bytes_ = 0;
-  bool falls_back_to_bytes_ = false;
 };
 
 }  // namespace tenon

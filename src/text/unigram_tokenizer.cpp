@@ -29,7 +29,7 @@ class UnigramTokenizer final : public Tokenizer {
       if (!in_text || text.empty() || table().is_reserved(token)) continue;
       model_.add_piece(text, token, type == TokenType::UserDefined ? 0.0 : table().score(token));
     }
-    model_.finish(least, table().unknown);
+    model_.set_unknown(UnigramModel::unknown_score_below(least), table().unknown);
     if (!model_.is_complete()) {
       fail(Code::Format, "tokenizer.ggml.unknown_token_id: missing, and there are no byte tokens");
     }

@@ -34,7 +34,7 @@ enum TokenMatching : uint8_t {
 /// silent, and the default of the tokenizer kind holds.
 struct Vocabulary {
   /// tokenizer.ggml.model: "gpt2" (byte-level BPE), "llama" (SentencePiece), "bert" (WordPiece),
-  /// "t5" (Unigram), "rwkv"
+  /// "t5" (Unigram), "rwkv", "plamo2"
   std::string model;
   std::string pre;         ///< tokenizer.ggml.pre; empty means "default"
   std::string model_name;  ///< general.name; some published models need it (phi-3)

@@ -1,6 +1,8 @@
-// RWKV, BPE over characters, and the edges of Unigram and WordPiece.
+// RWKV, PLaMo 2, BPE over characters, and the edges of Unigram and WordPiece.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -133,6 +135,80 @@ TEST(CharBpe, MergesCharactersAndKeepsLinesApart) {
   EXPECT_EQ(encode(v, "\u00E9\u4E2D"), ids(v, {"\u00E9", "<0xE4>", "<0xB8>", "<0xAD>"}));
   const auto tokenizer = make_tokenizer(v);
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(" ab \u4E2D\n")), " ab \u4E2D\n");
+}
+
+/// Tokens of small integer scores, so that many cuts cost the same.
+Vocabulary small_plamo2(std::mt19937& random) {
+  Vocabulary v;
+  v.model = "plamo2";
+  add_token(v, "<|plamo:unk|>", TokenType::Unknown);
+  for (int byte = 0; byte < 256; ++byte) {
+    add_token(v, fmt::format("<0x{:02X}>", byte), TokenType::Byte);
+  }
+  constexpr std::string_view kCharacters[] = {"a", "b", "\u00E9", "\u4E2D"};
+  for (int i = 0; i < 24; ++i) {
+    std::string text;
+    for (uint32_t size = 1 + random() % 4; size > 0; --size) text += kCharacters[random() % 4];
+    if (std::find(v.tokens.begin(), v.tokens.end(), text) != v.tokens.end()) continue;
+    add_token(v, text, TokenType::Normal, -static_cast<float>(1 + random() % 3));
+  }
+  return v;
+}
+
+/// The definition: from the end, at each character the token with the best sum behind it, the
+/// longest of several; the bytes of a character that begins none.
+std::vector<Token> best_from_the_end(const Vocabulary& v, const std::string& text) {
+  std::vector<double> sums(text.size() + 1, 0);
+  std::vector<Token> first(text.size(), -1);
+  std::vector<size_t> ends(text.size(), 0);
+  for (size_t at = text.size(); at-- > 0;) {
+    if ((static_cast<uint8_t>(text[at]) & 0xC0) == 0x80) continue;
+    size_t char_end = at + 1;
+    while (char_end < text.size() && (static_cast<uint8_t>(text[char_end]) & 0xC0) == 0x80) ++char_end;
+    sums[at] = sums[char_end] - 1000;
+    ends[at] = char_end;
+    for (size_t token = 257; token < v.tokens.size(); ++token) {
+      const std::string& piece = v.tokens[token];
+      if (text.compare(at, piece.size(), piece) != 0) continue;
+      const size_t end = at + piece.size();
+      const double sum = sums[end] + double{v.scores[token]};
+      if (sum < sums[at] || (sum == sums[at] && end < ends[at])) continue;
+      sums[at] = sum;
+      ends[at] = end;
+      first[at] = static_cast<Token>(token);
+    }
+  }
+  std::vector<Token> out;
+  for (size_t at = 0; at < text.size(); at = ends[at]) {
+    if (first[at] >= 0) {
+      out.push_back(first[at]);
+      continue;
+    }
+    for (size_t i = at; i < ends[at]; ++i) out.push_back(1 + static_cast<uint8_t>(text[i]));
+  }
+  return out;
+}
+
+TEST(Plamo2, TakesTheBestCutFromTheEndAndOfEqualOnesTheLongestToken) {
+  std::mt19937 random(3);
+  constexpr std::string_view kCharacters[] = {"a", "b", "\u00E9", "\u4E2D", "x", "\U0001F600"};
+  for (int round = 0; round < 40; ++round) {
+    const Vocabulary v = small_plamo2(random);
+    const auto tokenizer = make_tokenizer(v);
+    std::string text;
+    for (int i = 0; i < 60; ++i) text += kCharacters[random() % 6];
+    const std::vector<Token> tokens = tokenizer->encode(text);
+    EXPECT_EQ(tokens, best_from_the_end(v, text)) << text;
+    EXPECT_EQ(tokenizer->decode(tokens), text);
+  }
+}
+
+TEST(Plamo2, NeedsEveryByte) {
+  std::mt19937 random(3);
+  Vocabulary v = small_plamo2(random);
+  v.tokens[7] = "lost";
+  v.types[7] = TokenType::Normal;
+  EXPECT_EQ(code_of(v), Code::Format);
 }
 
 TEST(Rwkv, TakesTheLongestTokenAndUnescapesSpellings) {

@@ -69,7 +69,7 @@ TEST(UnigramModel, CutsLongTextsWhereNothingChanges) {
       model.add_piece(pieces[i].text, static_cast<Token>(i + 1), pieces[i].score);
       least = std::min(least, pieces[i].score);
     }
-    model.finish(least, 0);
+    model.set_unknown(UnigramModel::unknown_score_below(least), 0);
     std::string text;
     const bool repeats = round == 0;
     while (text.size() < 100'000) {

@@ -48,7 +48,7 @@ class UnigramWords final : public WordModel {
       if (field.number() >= id) field.expected("an id in the vocabulary");
       unknown = static_cast<Token>(field.number());
     }
-    model_.finish(least, unknown);
+    model_.set_unknown(UnigramModel::unknown_score_below(least), unknown);
     if (!model_.is_complete()) field.expected("an id, as there are no byte tokens");
   }
 
