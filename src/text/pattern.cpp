@@ -16,7 +16,7 @@ class PatternCompiler {
 
   void run() {
     out_.sets_ = tree_.sets;
-    out_.words_ = word_set();
+    out_.words_ = bare_word_set();
     const PatternNode& root = tree_.nodes[tree_.root];
     std::vector<uint32_t> branches{tree_.root};
     if (root.kind == PatternNode::Choice && root.children.size() <= Pattern::kMaxBranches) {

@@ -269,6 +269,8 @@ class Parser {
         unsupported("an escape that is not known");
       default:
         if (c >= '1' && c <= '9') unsupported("a back reference");
+        if (c == 'w') return add_set(bare_word_set());
+        if (c == 'W') return add_set(bare_word_set().complement());
         if (const auto set = class_escape(c)) return add_set(*set);
         return add_set(literal(code_escape(c)));
     }
@@ -437,7 +439,7 @@ class Parser {
     std::string_view name = source_.substr(begin, end - begin);
     const bool negated = name.starts_with('^');
     if (negated) name.remove_prefix(1);
-    const auto set = property_set(name);
+    const auto set = bracket_set(name);
     if (!set) unsupported("an unknown [:name:]");
     at_ = end + 2;
     return negated ? set->complement() : *set;

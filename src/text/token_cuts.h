@@ -75,9 +75,10 @@ class TokenCuts {
       const uint8_t matching = table_.matching(found.token);
       if ((matching & kSingleWord) != 0 && !surroundings_.stand_alone(text_, from, to)) continue;
       if ((matching & kStripsLeft) != 0) {
-        from = surroundings_.spaces_before(text_, std::min(done_, from), from);
+        from = std::max(surroundings_.spaces_before(text_, std::min(done_, from), from), done_);
       }
       if ((matching & kStripsRight) != 0) to = spaces_behind(to);
+      if (to <= from) continue;  // the token before took all of it
       if (from > done_) on_text(done_, from);
       on_token(found.token);
       done_ = to;

@@ -135,6 +135,7 @@ DecoderPointer decode_wordpiece(const JsonField& field) {
 
 /// The published one leaves out the space behind the last word of a text.
 DecoderPointer decode_bpe(const JsonField& field) {
+  if (field.at("suffix").text().empty()) field.at("suffix").unsupported("a suffix of");
   return step([suffix = field.at("suffix").text()](DecodedToken& token) {
     replace_all(token.text, suffix, " ");
   });

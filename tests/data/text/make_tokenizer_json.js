@@ -146,6 +146,21 @@ for (const behavior of ['Removed', 'Isolated', 'MergedWithPrevious', 'MergedWith
 }
 cases['punctuation in a row'] = {model: bpe(),
   pre_tokenizer: {type: 'Punctuation', behavior: 'Contiguous'}};
+cases['unigram, the unknown token as text'] = {model: unigram()};
+cases['unigram with some bytes'] = {
+  model: unigram({byte_fallback: true,
+                  vocab: [['a', -3], ['▁', -2], ['<unk>', -4], ['th', -3],
+                          ...byteTokens.filter((b, i) => i % 3 && i < 240).map(b => [b, -9])]}),
+  decoder: {type: 'ByteFallback'}};
+cases['tokens that take the spaces of others'] = {model: bpe({fuse_unk: true}),
+  added_tokens: [added(50, ' ', {special: false}), added(51, '12', {rstrip: true}),
+                 added(52, '\n', {rstrip: true, lstrip: true, special: false})]};
+for (const pattern of ['\\w+', '[\\w]+', '\\b', '[[:punct:]]', '\\p{Punct}', '[[:alpha:]]+', '\\p{Lower}+',
+                       '[[:upper:]]', '[[:alnum:]]+', '\\W']) {
+  cases[`pieces of ${pattern}`] = {model: bpe({byte_fallback: true}, byteTokens),
+    pre_tokenizer: sequence(split(regex(pattern), 'Isolated'),
+                            {...metaspace, replacement: '_', split: false})};
+}
 cases['replaced by a pattern'] = {model: bpe({}, [' ']), pre_tokenizer: {type: 'WhitespaceSplit'},
   normalizer: normalizers({type: 'Replace', pattern: regex('[0-9]+'), content: '12'},
                           {type: 'NFKD'}, {type: 'Strip', strip_left: true, strip_right: false})};
@@ -154,7 +169,8 @@ const texts = ['', ' ', 'the hello', '  the  hello. ', 'hello,world! 12 1234', '
   'a\u0301é e\u0301 É', '中文 the', '<s>the</s> <mask> a', ' <r>  a', 'hell hello hell', '<|end|>the',
   '<call>a', '[CLS]hello[SEP]', 'thetheunk hello123', 'thinging anders', 'a\n\n\nb\t c\r\n', '▁the ▁a',
   'ﬁ ½ Ⅷ', '😀 a😀😀', 'x <x>a', 'A_b-c', '..!?', 'ab abab', 'q\u0307\u0323', 'the\u200bhello',
-  'hellohellohello', 'go her GOER'];
+  'hellohellohello', 'go her GOER',
+  'a<unk>😀b th<unk>', '<unk>', 'the  12  the', 'x½y² aⅧbⓐ ªǅ$+` é▁', 'a\u0345b\u0300c HELL'];
 
 (async () => {
   const out = [];
