@@ -84,10 +84,11 @@ std::string random_text(const std::shared_ptr<const Grammar>& grammar,
 }
 
 const std::vector<std::string> kFamilies = {
-    "hermes",        "apertus",    "command-r",     "nemotron",   "deepseek-v3",
-    "deepseek-v3.1", "kimi-k2",    "deepseek-v3.2", "glm",        "granite-3",
-    "llama3",        "minimax-m2", "mistral",       "minimax-m1", "qwen3-coder",
-    "seed",          "gemma",      "gemma-4",       "harmony"};
+    "hermes",  "apertus",       "command-r",   "nemotron",    "deepseek-v3",   "deepseek-v3.1",
+    "kimi-k2", "deepseek-v3.2", "glm",         "granite-3",   "llama3",        "minimax-m2",
+    "mistral", "minimax-m1",    "qwen3-coder", "seed",        "gemma",         "gemma-4",
+    "harmony", "lfm2",          "olmo-3",      "llama4",      "phi-4",         "apriel",
+    "hunyuan", "firefunction",  "gigachat",    "functionary", "command-r-plus"};
 
 TEST(AnswerGrammar, WhatIsRequiredIsReadAsCallsThatObeyTheSchema) {
   const auto arguments = Grammar::compile(GrammarKind::JsonSchema, kWeather);
@@ -115,6 +116,81 @@ TEST(AnswerGrammar, WhatIsRequiredIsReadAsCallsThatObeyTheSchema) {
       }
     }
   }
+}
+
+// Parameters of every kind: what is no string, what may be one, lists and objects within.
+constexpr const char* kMixed = R"({"type": "object", "properties": {
+    "note": {"type": ["string", "null"]}, "size": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+    "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2},
+    "mode": {"enum": ["1", "2"]}, "level": {"enum": [1, null]},
+    "when": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]},
+    "near": {"$ref": "#/$defs/place"}},
+    "required": ["note", "size", "tags", "mode", "level", "when", "near"],
+    "additionalProperties": false, "$defs": {"place": {"type": "object", "properties": {
+    "sea": {"type": "boolean"}, "name": {"type": "string"}, "in": {"$ref": "#/$defs/place"}},
+    "required": ["sea"], "additionalProperties": false}}})";
+
+TEST(AnswerGrammar, ParametersOfEveryKindObeyTheSchema) {
+  const auto arguments = Grammar::compile(GrammarKind::JsonSchema, kMixed);
+  const auto tokens = vocabulary();
+  const std::string given = R"({"messages": [], "tool_choice": "required", "parallel_tool_calls": )"
+                            R"(false, "tools": [{"function": {"name": "get", "parameters": )" +
+                            std::string(kMixed) + "}}]}";
+  for (const std::string& family :
+       std::vector<std::string>{"hermes", "qwen3-coder", "glm", "minimax-m2", "seed", "lfm2",
+                                "deepseek-v3.2", "gemma", "gemma-4"}) {
+    const Chat chat = chat_of(family);
+    const ChatPrompt prompt = chat.render(given);
+    const auto grammar = chat.answer_grammar(prompt);
+    for (uint32_t seed = 0; seed < 3; ++seed) {
+      const std::string text = random_text(grammar, tokens, seed);
+      ReplyParser parser = chat.make_parser(prompt);
+      parser.push(text);
+      parser.finish();
+      ASSERT_EQ(parser.message().calls.size(), 1u) << family << ": " << text;
+      EXPECT_TRUE(arguments->accepts(parser.message().calls[0].arguments))
+          << family << ": " << text << "\n"
+          << parser.message().calls[0].arguments;
+    }
+  }
+}
+
+TEST(AnswerGrammar, LineBreaksOfAFamilyMayBeLeftOut) {
+  const std::string call = "{\"name\": \"stop\", \"arguments\": {}}";
+  for (const std::string& text : std::vector<std::string>{
+           "<tool_call>\n" + call + "\n</tool_call>\n", "<tool_call>" + call + "</tool_call>"}) {
+    EXPECT_TRUE(accepts(chat_of("hermes"), conversation(kRequired), text)) << text;
+  }
+  EXPECT_TRUE(accepts(chat_of("glm"), conversation(kRequired), "<tool_call>stop</tool_call>"));
+  EXPECT_TRUE(accepts(chat_of("glm"), conversation(kRequired), "<tool_call>stop\n</tool_call>"));
+}
+
+TEST(AnswerGrammar, CallsMayEndTheReasoning) {
+  const Chat chat = chat_of("qwen3-coder", "<think>\n");
+  const std::string call = "<function=stop>\n</function>\n</tool_call>";
+  for (const std::string& more : {kRequired, std::string()}) {
+    EXPECT_TRUE(accepts(chat, conversation(more), "hm\n<tool_call>\n" + call));
+    EXPECT_TRUE(accepts(chat, conversation(more), "hm</think>\n<tool_call>\n" + call));
+    EXPECT_FALSE(accepts(chat, conversation(more), "hm <tool_call> no</think>"));
+  }
+  // Without the outer tag.
+  EXPECT_TRUE(accepts(chat, conversation(), "hm</think>\n" + call));
+  EXPECT_FALSE(accepts(chat, conversation(), "hm</think>\n<function=other>\n</function>"));
+}
+
+TEST(AnswerGrammar, IdsAreWrittenWhereTheTemplateReadsThem) {
+  const auto mistral = [](const std::string& mark) {
+    return Chat({.source = "{# [TOOL_CALLS] " + mark + " #}", .source_name = "t", .adapt = false},
+                nullptr);
+  };
+  EXPECT_TRUE(accepts(mistral("[ARGS][CALL_ID]"), conversation(kRequired),
+                      "[TOOL_CALLS]stop[CALL_ID]aB3456789[ARGS]{}"));
+  EXPECT_FALSE(accepts(mistral("[ARGS][CALL_ID]"), conversation(kRequired),
+                       "[TOOL_CALLS]stop[CALL_ID]a[ARGS]{}"));
+  EXPECT_TRUE(accepts(mistral("[ARGS]"), conversation(kRequired), "[TOOL_CALLS]stop[ARGS]{}"));
+  EXPECT_TRUE(accepts(mistral(""), conversation(kRequired),
+                      "[TOOL_CALLS][{\"name\": \"stop\", \"arguments\": {}, \"id\": "
+                      "\"abcdefgh0\"}]"));
 }
 
 TEST(AnswerGrammar, FreeTextUntilACallBegins) {

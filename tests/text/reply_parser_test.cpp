@@ -63,7 +63,11 @@ struct Case {
 
 ToolTypes types() {
   ToolTypes types;
-  types.is_string["f"] = {{"s", true}, {"n", false}};
+  types.kinds["f"] = {{"s", kStringKind},
+                      {"n", kIntegerKind},
+                      {"m", kStringKind | kNullKind},
+                      {"l", kStringKind | kIntegerKind | kListKind}};
+  types.kinds["g"] = {};
   return types;
 }
 
@@ -150,9 +154,9 @@ const std::vector<Case>& cases() {
       {"mistral",
        "[TOOL_CALLS] [{\"id\": \"abcdef123\", \"name\": \"f\", \"arguments\": {\"a\": 1}}, "
        "{\"name\": \"g\", \"arguments\": {}}]",
-       " |  | f#abcdef123({\"a\": 1}) g#call_1({})"},
+       " |  | f#abcdef123({\"a\": 1}) g#call00001({})"},
       {"mistral", "Hm.[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[CALL_ID]xyz[ARGS]{}",
-       " | Hm. | f#call_0({\"a\": 1}) g#xyz({})"},
+       " | Hm. | f#call00000({\"a\": 1}) g#xyz({})"},
       {"mistral", "[THINK]hm[/THINK]Yes.", "hm | Yes. |"},
       {"deepseek-v3",
        "Let me.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n"
@@ -200,6 +204,82 @@ const std::vector<Case>& cases() {
       {"harmony", "<|start|>assistant to=functions.f<|channel|>commentary<|message|>{}",
        " |  | f#call_0({})"},
       {"harmony", "just text", " | just text |"},
+      // What is no number is a string, and one of JSON only if it is one.
+      {"qwen3-coder",
+       "<function=f><parameter=x>2024-01-15</parameter><parameter=y>007</parameter><parameter=z>"
+       "-1.5e+3</parameter><parameter=u>1.</parameter></function>",
+       " |  | f#call_0({\"x\": \"2024-01-15\", \"y\": \"007\", \"z\": -1.5e+3, \"u\": \"1.\"})"},
+      {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1-2}}</tool_call>",
+       " | <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1-2}}</tool_call> |"},
+      // Parameters that may be one thing or another.
+      {"qwen3-coder",
+       "<function=f><parameter=m>5</parameter></function><function=f><parameter=m>null</parameter>"
+       "</function>",
+       " |  | f#call_0({\"m\": \"5\"}) f#call_1({\"m\": null})"},
+      {"glm",
+       "<tool_call>f<arg_key>l</arg_key><arg_value>[1]</arg_value></"
+       "tool_call><tool_call>f<arg_key>l"
+       "</arg_key><arg_value>{}</arg_value></tool_call><tool_call>f<arg_key>l</arg_key><arg_value>"
+       "1.5</arg_value></tool_call>",
+       " |  | f#call_0({\"l\": [1]}) f#call_1({\"l\": \"{}\"}) f#call_2({\"l\": \"1.5\"})"},
+      {"seed",
+       "<seed:tool_call><function=f><parameter=s>a\n</parameter></function></seed:tool_call>",
+       " |  | f#call_0({\"s\": \"a\\n\"})"},
+      // Calls before the reasoning was closed, and what looks like one.
+      {"qwen3-coder", "So:\n<tool_call><function=g></function></tool_call>",
+       "So: |  | g#call_0({})", "<think>\n"},
+      {"qwen3-coder", "Like <tool_call> here</think>Hi", "Like <tool_call> here | Hi |", "<think>"},
+      {"kimi-k2",
+       "<think>hm<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_begin|>"
+       "functions.g:1<|tool_call_argument_begin|>{\"a\": 1}",
+       "hm |  | f#functions.f:0({}) g#functions.g:1({\"a\": 1})"},
+      {"mistral", "[THINK]a [TOOL_CALLS]g[ARGS]{} b[/THINK]c", "a [TOOL_CALLS]g[ARGS]{} b | c |"},
+      {"gemma-4", "<|channel>thought<channel|>Hi<|channel>thought\n<channel|><channel|>",
+       " | Hi |"},
+      // Calls in Python.
+      {"lfm2",
+       "Ok.<|tool_call_start|>[f(a=1, s='it\\'s \"x\"', b=True, c=None), "
+       "a.g(l=[1, (2., .5), {'k': -3, 1: \"\"\"d\"e\nf\"\"\"},])]<|tool_call_end|>",
+       " | Ok. | f#call_0({\"a\": 1, \"s\": \"it's \\\"x\\\"\", \"b\": true, \"c\": null}) "
+       "a.g#call_1({\"l\": [1, [2.0, 0.5], {\"k\": -3, \"1\": \"d\\\"e\\nf\"}]})"},
+      {"lfm2", "<|tool_call_start|>[f(s=\"\\x41\\u00e4\\ud83d\\ude00\\q\\n\", t='', u=+1_000)]",
+       " |  | f#call_0({\"s\": \"A\xC3\xA4\xF0\x9F\x98\x80\\\\q\\n\", \"t\": \"\", \"u\": 1000})"},
+      {"lfm2", "<|tool_call_start|>[f(a=b)]<|tool_call_end|>",
+       " | <|tool_call_start|>[f(a=b)]<|tool_call_end|> |"},
+      {"lfm2", "<|tool_call_start|>[g(), f(a=", " | , f(a= | g#call_0({})"},
+      {"olmo-3", "<function_calls>\nf(a=\"x\")\ng()\n</function_calls>",
+       " |  | f#call_0({\"a\": \"x\"}) g#call_1({})"},
+      {"llama3", "[f(a=\"x\"), g()]", " |  | f#call_0({\"a\": \"x\"}) g#call_1({})"},
+      {"llama3", "[link](url) [f(a=1)]", " | [link](url) [f(a=1)] |"},
+      {"llama3", "[no_tool(a=1)]", " | [no_tool(a=1)] |"},
+      {"llama3", "<|python_tag|>brave_search.call(query=\"a b\")",
+       " |  | brave_search#call_0({\"query\": \"a b\"})"},
+      {"llama3", "<|python_tag|>x = f.call(1)",
+       " |  | python#call_0({\"code\": \"x = f.call(1)\"})"},
+      {"llama4", "<|python_start|>[f(a=1)]<|python_end|>", " |  | f#call_0({\"a\": 1})"},
+      {"llama4", "<|python_start|>print(1)<|python_end|>Done",
+       " | Done | python#call_0({\"code\": \"print(1)\"})"},
+      // Others.
+      {"functionary", "all\nHi >> you>>>f\n{\"a\": 1}>>>g\n{}",
+       " | Hi >> you | f#call_0({\"a\": 1}) g#call_1({})", ">>>"},
+      {"functionary", "f\n{\"a\": 1", " | f\n{\"a\": 1 |", ">>>"},
+      {"functionary", "all", " |  |", ">>>"},
+      {"functionary", ">>>all\nHi", " | Hi |"},
+      {"command-r-plus",
+       "Action: ```json\n[\n    {\n        \"tool_name\": \"f\",\n        \"parameters\": {}\n    "
+       "}\n"
+       "]\n```",
+       " |  | f#call_0({})"},
+      {"phi-4", "<|tool_call|>[{\"name\": \"f\", \"arguments\": {}}]<|/tool_call|>",
+       " |  | f#call_0({})"},
+      {"firefunction", " functools[{\"name\": \"f\", \"arguments\": {}}]", " |  | f#call_0({})"},
+      {"apriel",
+       "hm\n[BEGIN FINAL RESPONSE]\nHi <tool_calls>[{\"name\": \"f\", \"arguments\": {}, \"id\": "
+       "\"7\"}]</tool_calls>",
+       "hm | Hi | f#call_0({})", "Here are my reasoning steps:\n"},
+      {"hunyuan", "<think>\nhm\n</think>\n<answer>\nHi\n</answer>", "hm | Hi |"},
+      {"gigachat", "Hi<|function_call|>{\"name\": \"f\", \"arguments\": {\"a\": 1}}",
+       " | Hi | f#call_0({\"a\": 1})"},
   };
   return kCases;
 }
@@ -226,6 +306,20 @@ TEST(ReplyParser, PiecesDoNotMatter) {
       EXPECT_EQ(parsed(c, some), c.expected) << c.format << ": " << c.text;
     }
   }
+}
+
+TEST(ReplyParser, MadeUpIdsGoOnInAConversation) {
+  const auto ids = [](const char* format, const char* text) {
+    ReplyParser parser(*find_chat_format(format), "", true, {}, 3);
+    parser.push(text);
+    parser.finish();
+    std::string out;
+    for (const ReplyCall& call : parser.message().calls) out += call.id + " ";
+    return out;
+  };
+  EXPECT_EQ(ids("glm", "<tool_call>f</tool_call><tool_call>g</tool_call>"), "call_3 call_4 ");
+  EXPECT_EQ(ids("mistral", "[TOOL_CALLS]f[ARGS]{}[TOOL_CALLS]g[CALL_ID]abcdefghi[ARGS]{}"),
+            "call00003 abcdefghi ");
 }
 
 TEST(ReplyParser, WithoutToolsCallsAreText) {

@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/chat/bare_json.h"
 #include "text/chat/free_text.h"
+#include "text/chat/parameter_kinds.h"
+#include "text/chat/parameter_order.h"
 #include "text/grammar/control_bytes.h"
 #include "text/grammar/schema.h"
 #include "text/template/jinja_format.h"
@@ -25,14 +29,6 @@ constexpr uint8_t kHighestTextByte = grammar::kFirstMarkByte - 1;
 constexpr uint8_t kHighestByte = 0xFF;
 // Between reasoning and what comes then.
 constexpr size_t kMostSpace = 4;
-
-const Value* member_of(const Value& object, std::string_view key) {
-  return object.is(Kind::Dict) ? object.entries().find(key) : nullptr;
-}
-
-std::string_view text_of(const Value* value) {
-  return value != nullptr && value->is(Kind::String) ? value->text().view() : std::string_view();
-}
 
 std::vector<std::string_view> texts_of(const ChatFormat& format) {
   std::vector<std::string_view> texts{format.think.open, format.think.close, format.content_open};
@@ -66,7 +62,8 @@ class AnswerWriter {
       if (shape_.begin != AnswerBegin::Reasoning) net_.add_epsilon(start, content);
       if (shape_.begin != AnswerBegin::Content) {
         const bool opened = shape_.begin == AnswerBegin::Reasoning;
-        const std::array stops{FreeTextStop{spelled(think.close), content}};
+        std::vector<FreeTextStop> stops{{spelled(think.close), content}};
+        if (ends_reasoning()) add_triggers(final, stops);
         const uint32_t inside = opened ? start : literal(start, think.open);
         add_free_text(net_, inside, stops, kHighestByte);
         content = space(content);
@@ -79,21 +76,22 @@ class AnswerWriter {
       return;
     }
     // Free text, which may end anywhere, until a call begins.
-    const uint32_t called = net_.add_node();
-    const FreeTextStop trigger{spelled(shape_.calls->trigger), called, shape_.calls->only_at_start};
-    calls(called, behind_trigger(), final);
+    std::vector<FreeTextStop> triggers;
+    add_triggers(final, triggers);
     if (shape_.begin == AnswerBegin::Content) {
-      add_free_text(net_, start, std::array{trigger}, kHighestByte, final);
+      add_free_text(net_, start, triggers, kHighestByte, final);
       return;
     }
     const uint32_t inside = shape_.begin == AnswerBegin::Reasoning ? start : net_.add_node();
     const uint32_t content = net_.add_node();
-    const FreeTextStop closed{spelled(think.close), content};
-    add_free_text(net_, inside, std::array{closed}, kHighestByte, final);
-    add_free_text(net_, content, std::array{trigger}, kHighestByte, final);
+    std::vector<FreeTextStop> stops;
+    if (ends_reasoning()) stops = triggers;
+    stops.push_back({spelled(think.close), content});
+    add_free_text(net_, inside, stops, kHighestByte, final);
+    add_free_text(net_, content, triggers, kHighestByte, final);
     if (shape_.begin == AnswerBegin::Reasoning) return;
-    const FreeTextStop opened{spelled(without_space_behind(think.open)), inside, true};
-    add_free_text(net_, start, std::array{opened, trigger}, kHighestByte, final);
+    triggers.push_back({spelled(without_space_behind(think.open)), inside, true});
+    add_free_text(net_, start, triggers, kHighestByte, final);
   }
 
  private:
@@ -120,6 +118,23 @@ class AnswerWriter {
   uint32_t literal(uint32_t from, std::string_view text) {
     return text.empty() ? from : net_.add_text(from, spelled(text));
   }
+  /// A piece of a shape, whose line breaks may be left out, with what indents the next line: models
+  /// of one family differ there.
+  uint32_t loose(uint32_t from, std::string_view text) {
+    if (shape_.calls->exact) return literal(from, text);
+    while (!text.empty()) {
+      const size_t line = std::min(text.find('\n'), text.size());
+      from = literal(from, text.substr(0, line));
+      text.remove_prefix(line);
+      const size_t space = text.size() - without_space_before(text).size();
+      if (space == 0) continue;
+      const uint32_t behind = net_.add_text(from, text.substr(0, space));
+      net_.add_epsilon(from, behind);
+      from = behind;
+      text.remove_prefix(space);
+    }
+    return from;
+  }
   uint32_t space(uint32_t from) {
     for (size_t i = 0; i < kMostSpace; ++i) {
       const uint32_t next = net_.add_node();
@@ -136,7 +151,7 @@ class AnswerWriter {
   uint32_t filled(uint32_t from, std::string_view text, const Place& fill) {
     for (;;) {
       const size_t dollar = text.find('$');
-      from = literal(from, text.substr(0, dollar));
+      from = loose(from, text.substr(0, dollar));
       if (dollar == text.npos) return from;
       size_t end = dollar + 1;
       while (end < text.size() && text[end] >= 'a' && text[end] <= 'z') ++end;
@@ -154,10 +169,26 @@ class AnswerWriter {
     }
   }
 
-  /// Bytes of open and call that stand before what follows the trigger.
-  [[nodiscard]] size_t behind_trigger() const {
-    const std::string before = std::string(shape_.calls->open) + std::string(shape_.calls->call);
-    return before.find(shape_.calls->trigger) + shape_.calls->trigger.size();
+  [[nodiscard]] bool ends_reasoning() const {
+    return shape_.format.calls_end_reasoning && rules_.calls != AnswerRules::Calls::None;
+  }
+
+  /// What begins calls in free text: the trigger, and other openers of the family that stand in the
+  /// shape, for models that leave out what stands before them.
+  void add_triggers(uint32_t final, std::vector<FreeTextStop>& stops) {
+    const CallShape& shape = *shape_.calls;
+    const std::string before = std::string(shape.open) + std::string(shape.call);
+    const auto add = [&](std::string_view mark) {
+      const size_t at = before.find(mark);
+      if (mark.empty() || at == before.npos) return;
+      const uint32_t called = net_.add_node();
+      calls(called, at + mark.size(), final);
+      stops.push_back({spelled(mark), called, shape.only_at_start});
+    };
+    add(shape.trigger);
+    for (const std::string_view opener : shape_.format.call_openers) {
+      if (shape.trigger.find(opener) == shape.trigger.npos) add(opener);
+    }
   }
 
   /// The calls behind `from`, without their first `skipped` bytes.
@@ -166,25 +197,33 @@ class AnswerWriter {
     const uint32_t next = net_.add_node(), behind = net_.add_node();
     std::string_view first = calls.call;
     if (skipped <= calls.open.size()) {
-      from = literal(from, calls.open.substr(skipped));
+      from = loose(from, calls.open.substr(skipped));
     } else {
       first.remove_prefix(skipped - calls.open.size());
     }
     for (const OfferedTool& tool : rules_.tools) {
       check_name(tool);
-      const uint32_t arguments = calls.parameter.empty()
-                                     ? schema_rule(fmt::format("tool {}", quoted(tool.name)),
-                                                   arguments_schema(tool.parameters))
-                                     : 0;
+      const uint32_t arguments = arguments_rule(tool);
       net_.add_epsilon(call(from, first, tool, arguments), behind);
       if (!calls.single && rules_.parallel_calls) {
         net_.add_epsilon(call(next, calls.call, tool, arguments), behind);
       }
     }
     if (!calls.single && rules_.parallel_calls) {
-      net_.add_epsilon(literal(behind, calls.separator), next);
+      net_.add_epsilon(loose(behind, calls.separator), next);
     }
-    net_.add_epsilon(literal(behind, calls.close), final);
+    net_.add_epsilon(loose(behind, std::string(calls.close) + "\n"), final);
+  }
+
+  /// Of the arguments as JSON; any number for shapes that have none.
+  uint32_t arguments_rule(const OfferedTool& tool) {
+    if (shape_.calls->call.find("$arguments") == std::string_view::npos) return 0;
+    const auto known = arguments_.find(&tool);
+    if (known != arguments_.end()) return known->second;
+    const uint32_t rule =
+        schema_rule(fmt::format("tool {}", quoted(tool.name)), arguments_schema(tool.parameters));
+    arguments_.emplace(&tool, rule);
+    return rule;
   }
 
   static void check_name(const OfferedTool& tool) {
@@ -194,14 +233,27 @@ class AnswerWriter {
   }
 
   uint32_t call(uint32_t from, std::string_view text, const OfferedTool& tool, uint32_t arguments) {
-    return filled(from, text, [&](std::string_view name, uint32_t at, std::string_view& rest) {
+    return filled(from, text, [&](std::string_view name, uint32_t at, std::string_view&) {
       if (name == "name") return net_.add_text(at, tool.name);
       if (name == "number") return number(at);
-      if (name == "parameters") return parameters(at, tool, rest);
+      if (name == "id") return id(at);
+      if (name == "parameters") return parameters(at, tool);
       const uint32_t behind = net_.add_node();
       net_.add_call(at, arguments, behind);
       return behind;
     });
+  }
+
+  uint32_t id(uint32_t from) {
+    constexpr std::array<std::string_view, 3> kRanges{"09", "AZ", "az"};
+    for (int i = 0; i < 9; ++i) {
+      const uint32_t next = net_.add_node();
+      for (const std::string_view range : kRanges) {
+        net_.add_bytes(from, static_cast<uint8_t>(range[0]), static_cast<uint8_t>(range[1]), next);
+      }
+      from = next;
+    }
+    return from;
   }
 
   uint32_t number(uint32_t from) {
@@ -213,75 +265,51 @@ class AnswerWriter {
     return behind;
   }
 
-  /// Parameters in the order of the schema, each at most once, the required ones always.
-  uint32_t parameters(uint32_t from, const OfferedTool& tool, std::string_view& rest) {
+  uint32_t parameters(uint32_t from, const OfferedTool& tool) {
     const CallShape& calls = *shape_.calls;
-    const Value* properties = member_of(tool.parameters, "properties");
-    if (properties == nullptr || !properties->is(Kind::Dict)) return from;
-    const Value* required = member_of(tool.parameters, "required");
-    const auto is_required = [&](std::string_view key) {
-      if (required == nullptr || !required->is(Kind::List)) return false;
-      const auto& names = required->items().values;
-      return std::any_of(names.begin(), names.end(),
-                         [&](const Value& name) { return text_of(&name) == key; });
-    };
-    if (!calls.quote.empty() && has_nested(*properties)) return any_text(from, rest);
-    uint32_t none = from, some = net_.add_node();  // whether one was written already
-    for (const auto& [key, schema] : properties->entries().entries) {
-      const std::string_view name = key.text().view();
-      const uint32_t begin = net_.add_node(), done = net_.add_node();
-      net_.add_epsilon(none, begin);
-      net_.add_epsilon(literal(some, calls.parameter_separator), begin);
-      net_.add_epsilon(parameter(begin, tool, name, schema), done);
-      if (is_required(name)) {
-        none = net_.add_node();  // not reached
-      } else {
-        const uint32_t skipped = net_.add_node();
-        net_.add_epsilon(none, skipped);
-        net_.add_epsilon(some, done);
-        none = skipped;
-      }
-      some = done;
+    if (!calls.quote.empty()) {
+      BareJson values(net_, spelled(calls.quote), kHighestTextByte, tool.parameters,
+                      [&](const std::string& schema) {
+                        return schema_rule(fmt::format("tool {}", quoted(tool.name)), schema);
+                      });
+      return values.members(from, tool.parameters);
     }
-    net_.add_epsilon(none, some);
-    return some;
+    return add_parameters(net_, from, tool.parameters, spelled(calls.parameter_separator),
+                          [&](uint32_t at, std::string_view key, const Value& schema) {
+                            return parameter(at, tool, key, schema);
+                          });
   }
 
-  /// Whether a parameter is a list or an object, which a format with quotes of its own writes in
-  /// its own way.
-  static bool has_nested(const Value& properties) {
-    const auto& entries = properties.entries().entries;
-    return std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
-      const std::string_view type = text_of(member_of(entry.second, "type"));
-      constexpr std::array<std::string_view, 5> kScalars{"string", "number", "integer", "boolean",
-                                                         "null"};
-      return std::find(kScalars.begin(), kScalars.end(), type) == kScalars.end();
-    });
-  }
-
-  /// Text up to the first tag behind it, which is taken along; or up to `quote`.
-  uint32_t any_text(uint32_t from, std::string_view& rest, std::string_view quote = {}) {
-    std::string_view tag = quote;
-    if (quote.empty()) {
-      rest = without_space_before(rest);
-      tag = rest.substr(0, std::min(rest.find('>'), rest.size() - 1) + 1);
-      rest.remove_prefix(tag.size());
-    }
+  /// Text up to the first tag behind it, which is taken along.
+  uint32_t any_text(uint32_t from, std::string_view& rest) {
+    rest = without_space_before(rest);
+    const std::string tag = first_tag(rest);
+    rest.remove_prefix(tag.size());
     const uint32_t behind = net_.add_node();
     add_free_text(net_, from, std::array{FreeTextStop{spelled(tag), behind}}, kHighestTextByte);
     return behind;
   }
+  static std::string first_tag(std::string_view rest) {
+    rest = without_space_before(rest);
+    return std::string(rest.substr(0, std::min(rest.find('>'), rest.size() - 1) + 1));
+  }
 
   uint32_t parameter(uint32_t from, const OfferedTool& tool, std::string_view key,
-                     const Value& schema) {
-    const std::string_view type = text_of(member_of(schema, "type"));
-    const bool is_text = type == "string" || type.empty();
+                     const Value& given) {
+    const bool odd = key.empty() || key.find_first_of("\"\\<>{}()=, \n\r\t") != key.npos;
+    if (odd) {
+      fail(Code::Argument, "conversation: tool {} has a parameter with the name {}",
+           quoted(tool.name), quoted(key));
+    }
+    const Value& schema = resolved_schema(given, tool.parameters);
+    const JsonKinds kinds = kinds_of_schema(schema, tool.parameters);
+    const bool is_text = !shape_.calls->json_strings && (kinds & kStringKind) != 0;
     return filled(from, shape_.calls->parameter,
                   [&](std::string_view name, uint32_t at, std::string_view& rest) {
                     if (name == "key") return net_.add_text(at, key);
                     if (name == "type") return literal(at, is_text ? "true" : "false");
                     if (!is_text) return json_value(at, tool, key, schema);
-                    return string_value(at, schema, rest);
+                    return text_value(at, schema, kinds, rest);
                   });
   }
 
@@ -302,28 +330,49 @@ class AnswerWriter {
     return behind;
   }
 
-  uint32_t string_value(uint32_t from, const Value& schema, std::string_view& rest) {
-    const std::string_view quote = shape_.calls->quote;
-    std::vector<std::string_view> choices;
+  /// A value that may be a string, as it is.
+  uint32_t text_value(uint32_t from, const Value& schema, JsonKinds kinds, std::string_view& rest) {
+    std::vector<const Value*> choices;
     if (const Value* given = member_of(schema, "enum"); given && given->is(Kind::List)) {
-      for (const Value& choice : given->items().values) choices.push_back(text_of(&choice));
-    } else if (const Value* only = member_of(schema, "const"); only && only->is(Kind::String)) {
-      choices.push_back(text_of(only));
+      for (const Value& choice : given->items().values) choices.push_back(&choice);
+    } else if (const Value* only = member_of(schema, "const")) {
+      choices.push_back(only);
     }
     if (!choices.empty()) {
       const uint32_t behind = net_.add_node();
-      for (const std::string_view choice : choices) {
-        net_.add_epsilon(literal(net_.add_text(literal(from, quote), choice), quote), behind);
+      for (const Value* choice : choices) {
+        const bool is_text = choice->is(Kind::String);
+        if (!is_text && tells_types()) continue;
+        const std::string text = is_text ? std::string(text_of(choice)) : json_of(*choice);
+        net_.add_epsilon(net_.add_text(from, text), behind);
       }
       return behind;
     }
-    return any_text(literal(from, quote), rest, quote);
+    // What may also be a list or an object is written as a string: what reads like one of those
+    // need not obey the schema.
+    const bool ambiguous = kinds != kAnyKind && (kinds & (kListKind | kObjectKind)) != 0;
+    if (ambiguous && !tells_types()) {
+      const uint32_t begun = net_.add_node();
+      const std::string begins_otherwise = "{[ \t\n\v\f\r" + first_tag(rest).substr(0, 1);
+      for (uint32_t byte = 0; byte <= kHighestTextByte; ++byte) {
+        const auto one = static_cast<uint8_t>(byte);
+        const bool other = begins_otherwise.find(static_cast<char>(one)) != std::string::npos;
+        if (!other) net_.add_bytes(from, one, one, begun);
+      }
+      from = begun;
+    }
+    return any_text(from, rest);
+  }
+  /// Whether the tag of a parameter tells strings from other values.
+  [[nodiscard]] bool tells_types() const {
+    return shape_.calls->parameter.find("$type") != std::string_view::npos;
   }
 
   Net& net_;
   const AnswerShape& shape_;
   const AnswerRules& rules_;
   std::span<const std::string> marks_;
+  std::map<const OfferedTool*, uint32_t> arguments_;
 };
 
 }  // namespace

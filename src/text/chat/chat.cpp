@@ -116,6 +116,7 @@ ChatPrompt Chat::render(std::string_view conversation) const {
   }
   ChatPrompt prompt;
   prompt.has_tools = given.has_tools;
+  prompt.num_calls = given.num_calls;
   prompt.types = std::move(given.types);
   prompt.rules = std::move(given.rules);
   prompt.text = render_template(std::move(variables), given.now);
@@ -167,7 +168,8 @@ std::shared_ptr<const Grammar> Chat::answer_grammar(const ChatPrompt& prompt) co
 }
 
 ReplyParser Chat::make_parser(const ChatPrompt& prompt) const {
-  return ReplyParser(*format_, prompt.text.view(), prompt.has_tools, prompt.types);
+  return ReplyParser(*format_, prompt.text.view(), prompt.has_tools, prompt.types,
+                     prompt.num_calls);
 }
 
 std::string message_json(const ReplyMessage& message) {

@@ -23,7 +23,8 @@ struct ChatOptions {
   std::string format = "auto";  ///< a family of chat_format.h, or "auto": by the template
   /// Content and arguments in the form that the template expects, where the host's is another.
   bool adapt = true;
-  bool constrain_calls = true;  ///< calls are part of answer_grammar() where they may, not must, come
+  bool constrain_calls =
+      true;                ///< calls are part of answer_grammar() where they may, not must, come
   uint64_t time_ms = 100;  ///< for one rendering
   std::function<uint64_t()> now_ns{};
 };
@@ -32,6 +33,7 @@ struct ChatOptions {
 struct ChatPrompt {
   jinja::Text text;
   bool has_tools = false;
+  size_t num_calls = 0;  ///< that the conversation has already
   ToolTypes types;
   AnswerRules rules;
 
@@ -77,8 +79,8 @@ class Chat {
   const ChatFormat* format_;
   const Tokenizer* tokenizer_;
   // What the template makes of the forms that a host may use.
-  bool joins_parts_ = false;      ///< lists of parts are printed as Python prints them
-  bool keeps_arguments_ = false;  ///< arguments must stay the string that they are
+  bool joins_parts_ = false;        ///< lists of parts are printed as Python prints them
+  bool keeps_arguments_ = false;    ///< arguments must stay the string that they are
   std::vector<std::string> marks_;  ///< control tokens that the family's marks spell
   mutable GrammarCache grammars_{kGrammarBytes};
 };

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/chat/parameter_kinds.h"
 #include "text/template/jinja_strftime.h"
 #include "text/template/json_values.h"
 
@@ -98,6 +99,15 @@ Value checked_messages(const Value& messages, const ConversationForm& form) {
   return Value::sequence(Kind::List, std::move(out));
 }
 
+size_t count_calls(const Value& messages) {
+  size_t count = 0;
+  for (const Value& message : messages.items().values) {
+    const Value* calls = member(&message, "tool_calls");
+    if (calls != nullptr && calls->is(Kind::List)) count += calls->items().values.size();
+  }
+  return count;
+}
+
 const Value* function_of(const Value& tool) {
   const Value* function = member(&tool, "function");
   return function != nullptr ? function : &tool;
@@ -129,12 +139,12 @@ ToolTypes types_of(const Value& tools) {
   ToolTypes types;
   for (const Value& tool : tools.items().values) {
     const Value* function = function_of(tool);
-    const Value* properties = member(member(function, "parameters"), "properties");
+    auto& of_tool = types.kinds[std::string(text_at(*function, "name"))];
+    const Value* parameters = member(function, "parameters");
+    const Value* properties = member(parameters, "properties");
     if (properties == nullptr || !properties->is(Kind::Dict)) continue;
-    auto& of_tool = types.is_string[std::string(text_at(*function, "name"))];
     for (const auto& [name, schema] : properties->entries().entries) {
-      const std::string_view type = text_at(schema, "type");
-      if (!type.empty()) of_tool[name.text().bytes()] = type == "string";
+      of_tool[name.text().bytes()] = kinds_of_schema(schema, *parameters);
     }
   }
   return types;
@@ -145,8 +155,8 @@ std::vector<OfferedTool> offered(const Value& tools) {
   for (const Value& tool : tools.items().values) {
     const Value* function = function_of(tool);
     const Value* parameters = member(function, "parameters");
-    out.push_back({std::string(text_at(*function, "name")),
-                   parameters != nullptr ? *parameters : Value()});
+    out.push_back(
+        {std::string(text_at(*function, "name")), parameters != nullptr ? *parameters : Value()});
   }
   return out;
 }
@@ -207,7 +217,9 @@ Conversation read_conversation(std::string_view json, const ConversationForm& fo
     }
     out.variables.emplace_back(std::string(name), std::move(value));
   };
-  set("messages", checked_messages(*messages, form));
+  const Value checked = checked_messages(*messages, form);
+  out.num_calls = count_calls(checked);
+  set("messages", checked);
   const Value* choice = member(&given, "tool_choice");
   for (const auto& [key, value] : given.entries().entries) {
     const std::string_view name = key.text().view();

@@ -37,6 +37,7 @@ struct Conversation {
   ChatTemplate::Variables variables;
   std::optional<jinja::CalendarTime> now;
   bool has_tools = false;
+  size_t num_calls = 0;  ///< in the messages
   ToolTypes types;
   AnswerRules rules;
 };

@@ -2,7 +2,12 @@
 //   Apertus         <|tools_prefix|>[{"f": {...}}]<|tools_suffix|>
 //   Command R7B, A  <|START_ACTION|>[{"tool_call_id": "0", "tool_name": "f", "parameters": {...}}]
 //                   <|END_ACTION|>
+//   Command R+      Action: ```json\n[{"tool_name": "f", "parameters": {...}}]\n```
 //   Nemotron Nano   <TOOLCALL>[{"name": "f", "arguments": {...}}]</TOOLCALL>
+//   Phi 4           <|tool_call|>[{"name": "f", "arguments": {...}}]<|/tool_call|>
+//   Firefunction    functools[{"name": "f", "arguments": {...}}]
+//   Apriel, Hunyuan <tool_calls>[{"name": "f", "arguments": {...}}]</tool_calls>
+//   GigaChat        <|function_call|>{"name": "f", "arguments": {...}}
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/json_calls.h"
 
@@ -55,6 +60,104 @@ extern constexpr ChatFormat kNemotronFormat{
                  .open = "<TOOLCALL>[",
                  .separator = ", ",
                  .close = "]</TOOLCALL>"}}},
+};
+
+extern constexpr ChatFormat kCommandPlusFormat{
+    .name = "command-r-plus",
+    .detected_by = {{{"Action:", "\"tool_name\"", "<|CHATBOT_TOKEN|>"}}},
+    .think = {},
+    .call_openers = {"Action:\n```json", "Action: ```json"},
+    .dropped = {"<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<JsonCalls>(JsonCallLayout{.close = "```", .must_close = true});
+    },
+    .shapes = {{{.call = "    {\n        \"tool_name\": \"$name\",\n        \"parameters\": "
+                         "$arguments\n    }",
+                 .trigger = "Action: ```json",
+                 .open = "Action: ```json\n[\n",
+                 .separator = ",\n",
+                 .close = "\n]\n```"}}},
+};
+
+extern constexpr ChatFormat kPhi4Format{
+    .name = "phi-4",
+    .detected_by = {{{"<|tool|>", "<|/tool|>"}, {"<|/tool_call|>"}}},
+    .call_openers = {"<|tool_call|>", "functools"},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<JsonCalls>(JsonCallLayout{.close = "<|/tool_call|>"});
+    },
+    .shapes = {{{.call = "{\"name\": \"$name\", \"arguments\": $arguments}",
+                 .trigger = "<|tool_call|>",
+                 .open = "<|tool_call|>[",
+                 .separator = ", ",
+                 .close = "]<|/tool_call|>"}}},
+};
+
+extern constexpr ChatFormat kFirefunctionFormat{
+    .name = "firefunction",
+    .detected_by = {{{"functools["}}},
+    .think = {},
+    .call_openers = {"functools"},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<JsonCalls>(JsonCallLayout{});
+    },
+    .shapes = {{{.call = "{\"name\": \"$name\", \"arguments\": $arguments}",
+                 .trigger = "functools[",
+                 .open = "functools[",
+                 .separator = ", ",
+                 .close = "]"}}},
+};
+
+extern constexpr ChatFormat kAprielFormat{
+    .name = "apriel",
+    .detected_by = {{{"<tool_calls>[", "</tool_calls>"}}},
+    .think = {"Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
+    .call_openers = {"<tool_calls>"},
+    .dropped = {"[END FINAL RESPONSE]"},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<JsonCalls>(
+          JsonCallLayout{.close = "</tool_calls>", .must_close = true});
+    },
+    .shapes = {{{.call = "{\"name\": \"$name\", \"arguments\": $arguments}",
+                 .trigger = "<tool_calls>",
+                 .open = "<tool_calls>[",
+                 .separator = ", ",
+                 .close = "]</tool_calls>"}}},
+};
+
+extern constexpr ChatFormat kHunyuanFormat{
+    .name = "hunyuan",
+    .detected_by = {{{"<tool_calls>", "</tool_calls>"}, {"<answer>", "</answer>", "<think>"}}},
+    .call_openers = {"<tool_calls>"},
+    .dropped = {"<answer>\n", "\n</answer>", "<answer>", "</answer>"},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<JsonCalls>(
+          JsonCallLayout{.close = "</tool_calls>", .must_close = true});
+    },
+    .shapes = {{{.call = "{\"name\": \"$name\", \"arguments\": $arguments}",
+                 .trigger = "<tool_calls>",
+                 .open = "<tool_calls>[",
+                 .separator = ", ",
+                 .close = "]</tool_calls>"}}},
+};
+
+extern constexpr ChatFormat kGigaChatFormat{
+    .name = "gigachat",
+    .detected_by = {{{"<|function_call|>"}, {"function call", "<|role_sep|>"}}},
+    .think = {},
+    .call_openers = {"<|function_call|>", "<|message_sep|>\n\nfunction call<|role_sep|>",
+                     "function call<|role_sep|>"},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<JsonCalls>(JsonCallLayout{});
+    },
+    .shapes = {{{.call = "<|function_call|>{\"name\": \"$name\", \"arguments\": $arguments}",
+                 .trigger = "<|function_call|>",
+                 .when = "<|function_call|>",
+                 .single = true},
+                {.call = "function call<|role_sep|>\n{\"name\": \"$name\", \"arguments\": "
+                         "$arguments}",
+                 .trigger = "function call<|role_sep|>",
+                 .single = true}}},
 };
 
 }  // namespace tenon

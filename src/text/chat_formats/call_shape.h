@@ -6,8 +6,9 @@
 
 namespace tenon {
 
-/// A call is `call` with its places filled in: $name; $number, a number of the model's own;
-/// $arguments, JSON by the schema of the tool; or $parameters, a `parameter` for each of them.
+/// A call is `call` with its places filled in: $name; $number, a number of the model's own; $id,
+/// nine letters and digits of its own; $arguments, JSON by the schema of the tool; or $parameters,
+/// a `parameter` for each of them.
 struct CallShape {
   std::string_view call{};
   /// In free text, a call begins with these last bytes of what stands before its first place.
@@ -19,9 +20,11 @@ struct CallShape {
   /// $key; $type, whether it is a "true" string; $value: strings as they are, the rest as JSON.
   std::string_view parameter{};
   std::string_view parameter_separator{};
-  std::string_view quote{};    ///< around values that are strings
+  bool json_strings = false;   ///< $value is JSON for strings, too
+  std::string_view quote{};    ///< around strings: $parameters are as bare_json.h has them
   bool only_at_start = false;  ///< a trigger further on is text
   bool single = false;         ///< one call an answer
+  bool exact = false;          ///< its line breaks must be there; else they may
 };
 
 }  // namespace tenon

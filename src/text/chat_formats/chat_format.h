@@ -25,14 +25,18 @@ struct ChatFormat {
   ThinkMarks think{"<think>", "</think>"};
   /// What stands before calls.
   std::array<std::string_view, 3> call_openers{};
-  /// Calls may also be the whole answer, without an opener, when it begins with '{'.
-  bool bare_json = false;
+  /// Calls may also be the whole answer, without an opener, when it begins with one of these.
+  std::string_view bare_begins{};
+  /// Calls that come before the reasoning was closed end it.
+  bool calls_end_reasoning = false;
   /// Marks without a meaning for the reader, dropped from the answer.
-  std::array<std::string_view, 4> dropped{};
+  std::array<std::string_view, 5> dropped{};
   std::unique_ptr<CallGrammar> (*make_calls)() = nullptr;
+  /// Ids that are made up have nine letters and digits, as the templates demand.
+  bool ids_of_nine = false;
   /// How calls are written when a grammar is to keep the model to them; the first that fits the
   /// template counts. None: calls of the family are not constrained.
-  std::array<CallShape, 2> shapes{};
+  std::array<CallShape, 3> shapes{};
   /// What stands before an answer that is no call.
   std::string_view content_open{};
   /// For families whose answers are laid out otherwise altogether; the marks above are unused then.

@@ -18,8 +18,9 @@ constexpr CallShape dsml_shape(std::string_view when, std::string_view open,
           .when = when,
           .open = open,
           .close = close,
-          .parameter = "<｜DSML｜parameter name=\"$key\" string=\"$type\">$value"
-                       "</｜DSML｜parameter>\n"};
+          .parameter =
+              "<｜DSML｜parameter name=\"$key\" string=\"$type\">$value"
+              "</｜DSML｜parameter>\n"};
 }
 
 }  // namespace
@@ -63,6 +64,7 @@ extern constexpr ChatFormat kDeepSeekDsmlFormat{
     .name = "deepseek-v3.2",
     .detected_by = {{{"DSML"}}},
     .call_openers = {"<｜DSML｜function_calls>", "<｜DSML｜tool_calls>"},
+    .calls_end_reasoning = true,
     .dropped = {"</｜DSML｜function_calls>", "</｜DSML｜tool_calls>"},
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
       return std::make_unique<TaggedCalls>(

@@ -143,8 +143,6 @@ extern constexpr ChatFormat kGemmaFormat{
     },
     .shapes = {{{.call = "<start_function_call>call:$name{$parameters}<end_function_call>",
                  .trigger = "<start_function_call>",
-                 .parameter = "$key:$value",
-                 .parameter_separator = ",",
                  .quote = "<escape>"}}},
 };
 
@@ -153,13 +151,13 @@ extern constexpr ChatFormat kGemma4Format{
     .detected_by = {{{"<|tool_call>", "<|channel>"}, {"<|tool_call>", "<tool_call|>"}}},
     .think = {"<|channel>thought\n", "<channel|>"},
     .call_openers = {"<|tool_call>"},
+    .dropped = {"<|channel>thought\n<channel|>", "<|channel>thought<channel|>", "<|channel>",
+                "<channel|>"},
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
       return std::make_unique<GemmaCalls>("<|\"|>", "<|tool_call>", "<tool_call|>");
     },
     .shapes = {{{.call = "<|tool_call>call:$name{$parameters}<tool_call|>",
                  .trigger = "<|tool_call>",
-                 .parameter = "$key:$value",
-                 .parameter_separator = ",",
                  .quote = "<|\"|>"}}},
 };
 

@@ -1,4 +1,4 @@
-// GLM 4.5 and later:
+// GLM 4.5 and later, which leave out the line breaks from 4.7 on:
 //   <tool_call>f\n<arg_key>key</arg_key>\n<arg_value>value</arg_value>\n</tool_call>
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/tagged_calls.h"
@@ -16,9 +16,10 @@ extern constexpr ChatFormat kGlmFormat{
                                                             .value_close = "</arg_value>",
                                                             .call_close = "</tool_call>"});
     },
-    .shapes = {{{.call = "<tool_call>$name$parameters</tool_call>",
+    .shapes = {{{.call = "<tool_call>$name\n$parameters</tool_call>",
                  .trigger = "<tool_call>",
-                 .parameter = "<arg_key>$key</arg_key><arg_value>$value</arg_value>"}}},
+                 .separator = "\n",
+                 .parameter = "<arg_key>$key</arg_key>\n<arg_value>$value</arg_value>\n"}}},
 };
 
 }  // namespace tenon

@@ -11,9 +11,7 @@ constexpr size_t kMaxDepth = 128;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_hex(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'f'); }
-bool is_number_byte(char c) {
-  return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -25,8 +23,9 @@ JsonScan::State JsonScan::value(char c) {
     if (open_.size() >= kMaxDepth) return State::Bad;
     open_.push_back(c);
     place_ = c == '{' ? Place::FirstKey : Place::FirstItem;
-  } else if (c == '-' || (c >= '0' && c <= '9')) {
+  } else if (c == '-' || is_digit(c)) {
     place_ = Place::Number;
+    number_ = c == '-' ? Number::Minus : c == '0' ? Number::Zero : Number::Whole;
   } else if (c == 't' || c == 'f' || c == 'n') {
     place_ = Place::Word;
     word_ = c == 't' ? "rue" : c == 'f' ? "alse" : "ull";
@@ -39,6 +38,35 @@ JsonScan::State JsonScan::value(char c) {
 JsonScan::State JsonScan::after_value() {
   place_ = Place::AfterValue;
   return open_.empty() ? State::Complete : State::Inside;
+}
+
+bool JsonScan::grow_number(char c) {
+  const bool digit = is_digit(c), e = (c | 32) == 'e';
+  switch (number_) {
+    case Number::Minus:
+      number_ = c == '0' ? Number::Zero : Number::Whole;
+      return digit;
+    case Number::Zero:
+    case Number::Whole:
+      if (digit) return number_ == Number::Whole;
+      number_ = c == '.' ? Number::Point : Number::E;
+      return c == '.' || e;
+    case Number::Point:
+      number_ = Number::Fraction;
+      return digit;
+    case Number::Fraction:
+      if (e) number_ = Number::E;
+      return digit || e;
+    case Number::E:
+      number_ = digit ? Number::Exponent : Number::Sign;
+      return digit || c == '+' || c == '-';
+    case Number::Sign:
+      number_ = Number::Exponent;
+      return digit;
+    case Number::Exponent:
+      return digit;
+  }
+  return false;
 }
 
 JsonScan::State JsonScan::feed(char c) {
@@ -62,13 +90,16 @@ JsonScan::State JsonScan::feed(char c) {
       if (c != word_.front()) return State::Bad;
       word_.remove_prefix(1);
       return word_.empty() ? after_value() : State::Inside;
-    case Place::Number:
-      if (is_number_byte(c)) return State::Inside;
+    case Place::Number: {
+      const bool whole = is_number();
+      if (grow_number(c)) return State::Inside;
+      if (!whole) return State::Bad;
       if (after_value() == State::Complete) {
         took_last_ = false;
         return State::Complete;
       }
       break;
+    }
     default:
       break;
   }

@@ -22,7 +22,9 @@ class JsonScan {
     return place_ == Place::String || place_ == Place::Escape || place_ == Place::Unicode;
   }
   /// Whether the text may end here: a number at top level.
-  [[nodiscard]] bool may_end() const { return place_ == Place::Number && open_.empty(); }
+  [[nodiscard]] bool may_end() const {
+    return place_ == Place::Number && open_.empty() && is_number();
+  }
 
  private:
   enum class Place : uint8_t {
@@ -39,10 +41,20 @@ class JsonScan {
     Word
   };
 
+  /// How far a number has come; it may end behind Zero, Whole, Fraction and Exponent.
+  enum class Number : uint8_t { Minus, Zero, Whole, Point, Fraction, E, Sign, Exponent };
+
   State value(char c);
   State after_value();
+  /// Whether the byte carries the number on.
+  bool grow_number(char c);
+  [[nodiscard]] bool is_number() const {
+    return number_ == Number::Zero || number_ == Number::Whole || number_ == Number::Fraction ||
+           number_ == Number::Exponent;
+  }
 
   Place place_ = Place::Value;
+  Number number_ = Number::Minus;
   std::vector<char> open_;  // '{' or '['
   bool is_key_ = false;
   bool took_last_ = true;

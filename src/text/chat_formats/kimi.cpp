@@ -23,13 +23,16 @@ CallName split_name(std::string_view raw) {
 extern constexpr ChatFormat kKimiFormat{
     .name = "kimi-k2",
     .detected_by = {{{"<|tool_calls_section_begin|>"}}},
-    .call_openers = {"<|tool_calls_section_begin|>"},
+    .call_openers = {"<|tool_calls_section_begin|>", "<|tool_call_begin|>"},
+    .calls_end_reasoning = true,
+    .dropped = {"<|tool_calls_section_end|>"},
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
       return std::make_unique<NamedCalls>(
           NamedCallLayout{.call_open = "<|tool_call_begin|>",
                           .name_end = "<|tool_call_argument_begin|>",
                           .call_close = "<|tool_call_end|>",
                           .section_close = "<|tool_calls_section_end|>",
+                          .late_opener = 1,
                           .split_name = split_name});
     },
     .shapes = {{{.call = "<|tool_call_begin|>functions.$name:$number<|tool_call_argument_begin|>"

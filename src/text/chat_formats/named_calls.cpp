@@ -5,6 +5,7 @@
 namespace tenon {
 void NamedCalls::begin(size_t opener) {
   state_ = layout_.or_json ? State::First : State::Open;
+  if (opener == layout_.late_opener) state_ = layout_.kind_end.empty() ? State::Name : State::Kind;
   plain_.begin(opener);
 }
 
@@ -72,8 +73,13 @@ CallGrammar::Step NamedCalls::step(ReplyInput& in, CallOutput& out) {
         return Step::Again;
       }
       in.skip_space();
+      // Behind whole arguments the close may be missing.
       const bool ended = in.at_end && in.rest().empty();
-      const Step step = ended ? Step::Again : literal(in, layout_.call_close, State::Next);
+      const ReplyInput::Match again =
+          layout_.call_open.empty() ? ReplyInput::Match::No : in.match(layout_.call_open);
+      if (again == ReplyInput::Match::Partly) return Step::More;
+      const bool left_out = ended || again == ReplyInput::Match::Yes;
+      const Step step = left_out ? Step::Again : literal(in, layout_.call_close, State::Next);
       if (step != Step::Again) return step;
       out.end_call();
       state_ = State::Next;

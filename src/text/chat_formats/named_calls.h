@@ -24,6 +24,8 @@ struct NamedCallLayout {
   std::string_view call_close{};     ///< behind the arguments
   std::string_view next_call{};      ///< begins another call in place of call_open
   std::string_view section_close{};  ///< behind all calls
+  /// The number of the opener that is call_open itself: models leave out what stands around calls.
+  size_t late_opener = SIZE_MAX;
   CallName (*split_name)(std::string_view raw) = nullptr;
   /// Where the opener is followed by '[' or '{', the calls are plain JSON objects.
   bool or_json = false;
@@ -31,7 +33,8 @@ struct NamedCallLayout {
 
 class NamedCalls : public CallGrammar {
  public:
-  explicit NamedCalls(const NamedCallLayout& layout) : layout_(layout), plain_({.id_is_last = true}) {}
+  explicit NamedCalls(const NamedCallLayout& layout)
+      : layout_(layout), plain_({.id_is_last = true}) {}
   void begin(size_t opener) override;
   Step step(ReplyInput& in, CallOutput& out) override;
 

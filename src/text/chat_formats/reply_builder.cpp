@@ -38,7 +38,12 @@ void ReplyBuilder::finish() {
 
 void ReplyBuilder::begin_call(std::string_view name, std::string_view id) {
   ReplyCall call;
-  call.id = id.empty() ? fmt::format("call_{}", num_calls_) : std::string(id);
+  call.id = id;
+  if (id.empty()) {
+    const size_t number = ids_.first + num_calls_;
+    call.id =
+        ids_.nine ? fmt::format("call{:05}", number % 100'000) : fmt::format("call_{}", number);
+  }
   call.name = name;
   message_.calls.push_back(std::move(call));
   in_call_ = true;
@@ -68,12 +73,15 @@ void ReplyBuilder::retract() {
   send({.kind = ReplyDelta::Kind::CallRetract, .call = num_calls_ - 1});
 }
 
-CallOutput::Typed ReplyBuilder::type_of(std::string_view tool, std::string_view parameter) const {
-  const auto known = types_.is_string.find(tool);
-  if (known == types_.is_string.end()) return Typed::Unknown;
-  const auto type = known->second.find(parameter);
-  if (type == known->second.end()) return Typed::Unknown;
-  return type->second ? Typed::String : Typed::Other;
+JsonKinds ReplyBuilder::kinds_of(std::string_view tool, std::string_view parameter) const {
+  const auto known = types_.kinds.find(tool);
+  if (known == types_.kinds.end()) return kAnyKind;
+  const auto kinds = known->second.find(parameter);
+  return kinds == known->second.end() ? kAnyKind : kinds->second;
+}
+
+bool ReplyBuilder::offers(std::string_view tool) const {
+  return types_.kinds.empty() || types_.kinds.find(tool) != types_.kinds.end();
 }
 
 }  // namespace tenon

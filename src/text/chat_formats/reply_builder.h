@@ -25,14 +25,21 @@ struct ReplyMessage {
   std::vector<ReplyCall> calls;
 };
 
-/// Which parameters of which tools are strings.
+/// What the parameters of the tools may be. Every tool has an entry.
 struct ToolTypes {
-  std::map<std::string, std::map<std::string, bool, std::less<>>, std::less<>> is_string;
+  std::map<std::string, std::map<std::string, JsonKinds, std::less<>>, std::less<>> kinds;
+};
+
+/// The numbers that made-up ids begin with, and how they are written.
+struct CallIds {
+  size_t first = 0;   ///< calls that the conversation has already
+  bool nine = false;  ///< nine letters and digits: "call00000" in place of "call_0"
 };
 
 class ReplyBuilder : public CallOutput {
  public:
-  ReplyBuilder(ReplyInput& in, ToolTypes types) : in_(in), types_(std::move(types)) {}
+  ReplyBuilder(ReplyInput& in, ToolTypes types, CallIds ids)
+      : in_(in), types_(std::move(types)), ids_(ids) {}
 
   /// Where deltas go until the next call of this; may be null.
   void set_sink(const ReplySink* sink) { sink_ = sink; }
@@ -51,7 +58,9 @@ class ReplyBuilder : public CallOutput {
   void begin_call(std::string_view name, std::string_view id) override;
   void arguments(std::string_view json) override;
   void end_call() override;
-  [[nodiscard]] Typed type_of(std::string_view tool, std::string_view parameter) const override;
+  [[nodiscard]] JsonKinds kinds_of(std::string_view tool,
+                                   std::string_view parameter) const override;
+  [[nodiscard]] bool offers(std::string_view tool) const override;
 
  private:
   void add(ReplyDelta::Kind kind, std::string& part, std::string_view text);
@@ -59,6 +68,7 @@ class ReplyBuilder : public CallOutput {
 
   ReplyInput& in_;
   ToolTypes types_;
+  CallIds ids_;
   const ReplySink* sink_ = nullptr;
   ReplyMessage message_;
   std::string space_;     // at the end of the part: handed on when something follows

@@ -22,7 +22,11 @@ MarkedReply::MarkedReply(const ChatFormat& format, bool reads_calls)
   for (const std::string_view mark : format.dropped) {
     if (!mark.empty()) markers_.push_back(mark);
   }
-  num_dropped_ = markers_.size() - num_openers_;
+  think_markers_.push_back(format.think.close);
+  if (format.calls_end_reasoning) {
+    think_markers_.insert(think_markers_.end(), markers_.begin(),
+                          markers_.begin() + static_cast<std::ptrdiff_t>(num_openers_));
+  }
 }
 
 void MarkedReply::start(std::string_view prompt_end) {
@@ -70,26 +74,30 @@ bool MarkedReply::step_start(ReplyInput& in, ReplyBuilder&) {
 }
 
 bool MarkedReply::step_reasoning(ReplyInput& in, ReplyBuilder& out) {
-  const std::array markers{format_.think.close};
-  const ReplyInput::Found found = in.find(markers);
+  const ReplyInput::Found found = in.find(think_markers_);
   out.reasoning(in.rest().substr(0, found.at));
   in.skip(found.at);
-  const bool closed = found.which == 0;
-  if (closed) {
-    in.skip(markers[0].size());
+  in.forget();
+  if (found.which == think_markers_.size()) return false;
+  in.skip(think_markers_[found.which].size());
+  if (found.which == 0) {
+    in.forget();
     out.end_part();
     state_ = State::Content;
+    return true;
   }
-  in.forget();
-  return closed;
+  is_reasoning_ = true;
+  calls_->begin(found.which - 1);
+  state_ = State::Call;
+  return true;
 }
 
 bool MarkedReply::step_content(ReplyInput& in, ReplyBuilder& out) {
-  if (reads_calls_ && format_.bare_json && !any_content_) {
+  if (reads_calls_ && !format_.bare_begins.empty() && !any_content_) {
     in.skip_space();
     if (in.rest().empty()) return false;
     any_content_ = true;
-    if (in.rest()[0] == '{') {
+    if (format_.bare_begins.find(in.rest()[0]) != std::string_view::npos) {
       in.forget();
       calls_->begin(num_openers_);
       state_ = State::Call;
@@ -119,21 +127,28 @@ bool MarkedReply::step_call(ReplyInput& in, ReplyBuilder& out) {
       return true;
     case CallGrammar::Step::Done:
       in.forget();
+      state_ = State::Content;
       break;
     case CallGrammar::Step::Broken:
       out.retract();
-      out.content(in.read());
+      if (is_reasoning_) {
+        out.reasoning(in.read());
+        state_ = State::Reasoning;
+      } else {
+        out.content(in.read());
+        state_ = State::Content;
+      }
       in.forget();
       break;
   }
   any_content_ = true;
-  state_ = State::Content;
+  is_reasoning_ = false;
   return true;
 }
 
 ReplyParser::ReplyParser(const ChatFormat& format, std::string_view prompt_end, bool reads_calls,
-                         ToolTypes types)
-    : builder_(input_, std::move(types)) {
+                         ToolTypes types, size_t first_id)
+    : builder_(input_, std::move(types), {.first = first_id, .nine = format.ids_of_nine}) {
   if (format.make_layout != nullptr) {
     layout_ = format.make_layout();
   } else {

@@ -28,10 +28,11 @@ class MarkedReply : public ReplyLayout {
   bool reads_calls_;
   State state_ = State::Start;
   bool any_content_ = false;
+  bool is_reasoning_ = false;  // a call under way began in the reasoning
   std::unique_ptr<CallGrammar> calls_;
-  std::vector<std::string_view> markers_;  // openers, dropped marks, the opening of reasoning
+  std::vector<std::string_view> markers_;        // openers, then dropped marks
+  std::vector<std::string_view> think_markers_;  // of the reasoning: its end, then openers
   size_t num_openers_ = 0;
-  size_t num_dropped_ = 0;
 };
 
 /// The same text in whatever pieces gives the same message. Work and memory are in proportion to
@@ -39,9 +40,10 @@ class MarkedReply : public ReplyLayout {
 class ReplyParser {
  public:
   /// prompt_end: the last part of the prompt, which may have opened the reasoning. reads_calls:
-  /// false when the model was given no tools; then everything is content.
+  /// false when the model was given no tools; then everything is content. first_id: the number of
+  /// the first id that is made up.
   ReplyParser(const ChatFormat& format, std::string_view prompt_end, bool reads_calls,
-              ToolTypes types = {});
+              ToolTypes types = {}, size_t first_id = 0);
   ReplyParser(const ReplyParser&) = delete;  // its parts point to each other
   ReplyParser& operator=(const ReplyParser&) = delete;
 

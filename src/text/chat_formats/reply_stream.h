@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/chat_formats/json_kinds.h"
+
 namespace tenon {
 
 /// What counts as space around the parts of an answer: that of ASCII.
@@ -85,10 +87,11 @@ class CallOutput {
   virtual void arguments(std::string_view json) = 0;
   /// The call is whole: what was read for it is forgotten.
   virtual void end_call() = 0;
-  /// Whether the parameter is a string by the tools that the model was given; Unknown when they do
-  /// not say.
-  enum class Typed : uint8_t { Unknown, String, Other };
-  [[nodiscard]] virtual Typed type_of(std::string_view tool, std::string_view parameter) const = 0;
+  /// What a parameter may be by the tools that the model was given; kAnyKind when they do not say.
+  [[nodiscard]] virtual JsonKinds kinds_of(std::string_view tool,
+                                           std::string_view parameter) const = 0;
+  /// Whether the model was given a tool of that name; true when no tools are known.
+  [[nodiscard]] virtual bool offers(std::string_view tool) const = 0;
 };
 
 /// Reads the calls behind an opening marker.

@@ -6,6 +6,29 @@
 #include "text/chat_formats/json_scan.h"
 
 namespace tenon {
+namespace {
+
+/// A value that need not be a string, as JSON: what its parameter can be decides, then the text.
+std::string value_json(std::string_view text, JsonKinds kinds) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kPython{
+      {{"True", "true"}, {"False", "false"}, {"None", "null"}}};
+  std::string_view json = trimmed(text);
+  for (const auto& [word, meaning] : kPython) {
+    const bool meant = kinds != kAnyKind && (kinds & kind_of_json(meaning)) != 0;
+    if (meant && json == word) json = meaning;
+  }
+  // A parameter that may be a string and something else is that only if it reads like it. Strings
+  // stand as they are, but where nothing is known of the parameter.
+  const JsonKinds read = kinds == kAnyKind ? kAnyKind : kinds & ~kStringKind;
+  const bool may_be_json = (kinds & kStringKind) == 0 || (kind_of_json(json) & read) != 0;
+  if (may_be_json && is_json(json)) return std::string(json);
+  std::string out;
+  append_json_string(text, out);
+  return out;
+}
+
+}  // namespace
+
 void TaggedCalls::begin(size_t opener) {
   no_section_ = opener == late_opener_;
   state_ = no_section_ || layout_.call_open.empty() ? State::Name : State::Open;
@@ -92,19 +115,18 @@ CallGrammar::Step TaggedCalls::key(ReplyInput& in, CallOutput& out) {
   if (found.at > kMaxCallName) return Step::Broken;
   if (found.which != 0) return in.at_end ? Step::Broken : Step::More;
   std::string_view key = trimmed(in.rest().substr(0, found.at));
-  CallOutput::Typed type = CallOutput::Typed::Unknown;
+  JsonKinds told = 0;  // by the tag
   if (layout_.key_has_type) {
     const size_t quote = key.find('"');
     if (quote != key.npos) {
       const bool is_string = key.find("\"true", quote + 1) != key.npos;
-      type = is_string ? CallOutput::Typed::String : CallOutput::Typed::Other;
+      told = is_string ? kStringKind : kAnyKind;
       key = key.substr(0, quote);
     }
   }
   if (key.empty()) return Step::Broken;
-  if (type == CallOutput::Typed::Unknown) type = out.type_of(name_, key);
-  typed_ = type != CallOutput::Typed::Unknown;
-  is_string_ = type == CallOutput::Typed::String;
+  kinds_ = told != 0 ? told : out.kinds_of(name_, key);
+  is_string_ = kinds_ == kStringKind;
   std::string json(any_parameter_ ? ", " : "{");
   append_json_string(key, json);
   json += is_string_ ? ": \"" : ": ";
@@ -138,18 +160,7 @@ CallGrammar::Step TaggedCalls::value(ReplyInput& in, CallOutput& out) {
   if (!is_string_) {
     std::string_view plain = held_;
     if (layout_.trims_lines && plain.ends_with('\n')) plain.remove_suffix(1);
-    const std::string_view json = trimmed(plain);
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kPython{
-        {{"True", "true"}, {"False", "false"}, {"None", "null"}}};
-    const auto python = std::find_if(kPython.begin(), kPython.end(),
-                                     [&](const auto& word) { return word.first == json; });
-    std::string text_json;
-    if (typed_ && python != kPython.end())
-      text_json = python->second;
-    else if (is_json(json))
-      text_json = json;
-    else
-      append_json_string(plain, text_json);
+    const std::string text_json = value_json(plain, kinds_);
     out.arguments(text_json);
   }
   state_ = State::Parameter;

@@ -45,8 +45,8 @@ class TaggedCalls : public CallGrammar {
   size_t late_opener_;
   State state_ = State::Open;
   std::string name_, held_;
-  bool is_string_ = false;  // the value goes out as it comes in
-  bool typed_ = false;      // by its tag or the tools; else the text decides
+  JsonKinds kinds_ = kAnyKind;  // what the value may be
+  bool is_string_ = false;      // only a string: it goes out as it comes in
   bool any_parameter_ = false;
   bool no_section_ = false;
 };

@@ -1,0 +1,49 @@
+// Parameters one behind the other, as a piece of a network: which come and which may be left out.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "text/chat/parameter_kinds.h"
+#include "text/grammar/net.h"
+
+namespace tenon {
+
+/// Adds the properties of an object's schema in its order, each at most once, the required ones
+/// always, `separator` between two. write(from, key, schema) adds one and returns the node behind
+/// it. Returns the node behind all.
+template <typename Write>
+uint32_t add_parameters(grammar::Net& net, uint32_t from, const jinja::Value& schema,
+                        std::string_view separator, Write write) {
+  const jinja::Value* properties = member_of(schema, "properties");
+  if (properties == nullptr || !properties->is(jinja::Kind::Dict)) return from;
+  const jinja::Value* required = member_of(schema, "required");
+  const auto is_required = [&](std::string_view key) {
+    if (required == nullptr || !required->is(jinja::Kind::List)) return false;
+    const auto& names = required->items().values;
+    return std::any_of(names.begin(), names.end(),
+                       [&](const jinja::Value& name) { return text_of(&name) == key; });
+  };
+  uint32_t none = from, some = net.add_node();  // whether one was written already
+  for (const auto& [key, value] : properties->entries().entries) {
+    const std::string_view name = key.text().view();
+    const uint32_t begin = net.add_node(), done = net.add_node();
+    net.add_epsilon(none, begin);
+    net.add_epsilon(separator.empty() ? some : net.add_text(some, separator), begin);
+    net.add_epsilon(write(begin, name, value), done);
+    if (is_required(name)) {
+      none = net.add_node();  // not reached
+    } else {
+      const uint32_t skipped = net.add_node();
+      net.add_epsilon(none, skipped);
+      net.add_epsilon(some, done);
+      none = skipped;
+    }
+    some = done;
+  }
+  net.add_epsilon(none, some);
+  return some;
+}
+
+}  // namespace tenon

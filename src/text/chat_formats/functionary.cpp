@@ -1,0 +1,122 @@
+// Functionary v3.2: messages to whoever is named, behind one another; the prompt writes the first
+// mark.
+//   all\ntext>>>f\n{...}>>>g\n{...}
+#include <array>
+
+#include "text/chat_formats/chat_format.h"
+#include "text/chat_formats/json_calls.h"
+#include "text/chat_formats/json_scan.h"
+
+namespace tenon {
+namespace {
+
+constexpr std::string_view kMark = ">>>";
+constexpr std::string_view kEveryone = "all";
+
+class FunctionaryReply : public ReplyLayout {
+ public:
+  void start(std::string_view) override {}
+
+  void read(ReplyInput& in, ReplyBuilder& out) override {
+    while (step(in, out)) {
+    }
+  }
+
+ private:
+  enum class State : uint8_t { Recipient, Content, Call, Behind };
+
+  bool step(ReplyInput& in, ReplyBuilder& out) {
+    switch (state_) {
+      case State::Recipient:
+        return recipient(in, out);
+      case State::Content:
+        return content(in, out);
+      case State::Call:
+        return call(in, out);
+      case State::Behind:
+        return behind(in);
+    }
+    return false;
+  }
+
+  bool recipient(ReplyInput& in, ReplyBuilder& out) {
+    const ReplyInput::Match mark = in.match(kMark);  // where the prompt has not written it
+    if (mark == ReplyInput::Match::Partly) return false;
+    if (mark == ReplyInput::Match::Yes) in.skip(kMark.size());
+    const std::array ends{std::string_view("\n")};
+    const ReplyInput::Found found = in.find(ends);
+    const std::string_view name = trimmed(in.rest().substr(0, found.at));
+    if (found.which != 0) {
+      if (in.at_end && name == kEveryone) in.skip(in.rest().size());
+      if (!in.at_end && found.at <= kMaxCallName) return false;
+      state_ = State::Content;
+      return true;
+    }
+    state_ = State::Content;
+    if (name == kEveryone) {
+      in.skip(found.at + 1);
+      in.forget();
+    } else if (!name.empty() && name.find_first_of(" {}\"<>") == name.npos && out.offers(name)) {
+      out.begin_call(name, "");
+      in.skip(found.at + 1);
+      scan_ = JsonScan();
+      state_ = State::Call;
+    }
+    return true;
+  }
+
+  bool content(ReplyInput& in, ReplyBuilder& out) {
+    const std::array marks{kMark};
+    const ReplyInput::Found found = in.find(marks);
+    out.content(in.rest().substr(0, found.at));
+    in.skip(found.at);
+    in.forget();
+    if (found.which != 0) return false;
+    in.skip(kMark.size());
+    state_ = State::Recipient;
+    return true;
+  }
+
+  bool call(ReplyInput& in, ReplyBuilder& out) {
+    std::string json;
+    const CallGrammar::Step step = copy_json(in, scan_, json);
+    out.arguments(json);
+    if (step == CallGrammar::Step::More) return false;
+    if (step == CallGrammar::Step::Again) {
+      out.end_call();
+      state_ = State::Behind;
+      return true;
+    }
+    out.retract();
+    out.content(in.read());
+    in.forget();
+    state_ = State::Content;
+    return true;
+  }
+
+  bool behind(ReplyInput& in) {
+    in.skip_space();
+    if (in.rest().empty()) return false;
+    in.forget();
+    state_ = State::Content;
+    return true;
+  }
+
+  State state_ = State::Recipient;
+  JsonScan scan_;
+};
+
+}  // namespace
+
+extern constexpr ChatFormat kFunctionaryFormat{
+    .name = "functionary",
+    .detected_by = {{{">>>all", "<|start_header_id|>"}, {">>>${recipient}"}}},
+    .think = {},
+    .shapes = {{{.call = "$name\n$arguments", .separator = ">>>", .exact = true}}},
+    .content_open = "all\n",
+    .make_layout = []() -> std::unique_ptr<ReplyLayout> {
+      return std::make_unique<FunctionaryReply>();
+    },
+};
+
+}  // namespace tenon

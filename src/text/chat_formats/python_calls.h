@@ -1,0 +1,41 @@
+// Calls as Python writes them: [f(a=1, b="x"), g()]. LFM2, Llama 3.2 and 4, Olmo 3; also one call
+// alone, name.call(a=1), of the tools that Llama 3.1 knows by itself.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "text/chat_formats/python_scan.h"
+#include "text/chat_formats/reply_stream.h"
+
+namespace tenon {
+
+struct PythonCallLayout {
+  std::string_view close{};   ///< behind the calls
+  std::string_view method{};  ///< behind the name of the tool
+  bool listed = true;         ///< the calls stand in brackets
+  bool only_offered = false;  ///< what is no tool of the conversation is no call
+};
+
+class PythonCalls : public CallGrammar {
+ public:
+  explicit PythonCalls(PythonCallLayout layout) : layout_(layout) {}
+  void begin(size_t opener) override;
+  Step step(ReplyInput& in, CallOutput& out) override;
+
+ private:
+  enum class State : uint8_t { Open, Name, Argument, Value, AfterValue, Next, Close };
+  Step name(ReplyInput& in, CallOutput& out);
+  Step argument(ReplyInput& in, CallOutput& out);
+  Step value(ReplyInput& in, CallOutput& out);
+  Step next(ReplyInput& in);
+  Step close(ReplyInput& in);
+  void end_call(CallOutput& out);
+
+  PythonCallLayout layout_;
+  State state_ = State::Open;
+  PythonScan scan_;
+  bool any_argument_ = false;
+};
+
+}  // namespace tenon

@@ -1,0 +1,59 @@
+// A literal of Python as it comes in from a model, byte by byte, and the JSON that it means.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tenon {
+
+class PythonScan {
+ public:
+  enum class State : uint8_t { Inside, Complete, Bad };
+
+  /// Takes the next byte and appends what became known of the JSON. Complete: the byte ended the
+  /// value and belongs to it, except behind numbers and words, which no byte of their own ends:
+  /// then it does not (see took_last).
+  State feed(char c, std::string& json);
+  [[nodiscard]] bool took_last() const { return took_last_; }
+
+ private:
+  enum class Place : uint8_t {
+    Value,
+    FirstItem,  // or the end of the list
+    Key,
+    FirstKey,
+    Colon,
+    AfterValue,
+    Quote,      // behind the first quote of a string
+    TwoQuotes,  // behind two: an empty string, or the begin of a long one
+    String,
+    EndQuotes,  // behind quotes that may end a long string
+    Escape,
+    Digits,  // of an escape
+    Word
+  };
+
+  State value(char c, std::string& json);
+  State after_value();
+  State string(char c, std::string& json);
+  State end_string(std::string& json);
+  State escape(char c, std::string& json);
+  State end_word(std::string& json);
+  void put(uint32_t code, std::string& json);
+
+  Place place_ = Place::Value;
+  std::vector<char> open_;  // '[', '(' or '{'
+  bool is_key_ = false;
+  bool has_comma_ = false;  // behind an item; what follows may be the end
+  bool took_last_ = true;
+  char quote_ = 0;
+  bool is_long_ = false;  // between three quotes each
+  uint32_t num_quotes_ = 0;
+  uint32_t digits_left_ = 0;
+  uint32_t code_ = 0;
+  uint32_t high_ = 0;  // the first half of a pair of surrogates
+  std::string word_;
+};
+
+}  // namespace tenon
