@@ -1,38 +1,25 @@
-// Five ternary digits in a byte, in the code that the kernels take apart without multiplying.
+// Ten ternary digits in a 16-bit word, in the code that the kernels take apart by multiplying.
 #pragma once
 
 #include <cstdint>
 
 namespace tenon::cpu {
 
-/// The first digit of a code, 0..2; the code of the others is 3 * code mod 256. With
-/// avg(a, b) = (a + b + 1) / 2 this is floor(3 * code / 256) but for a few codes, which are not
-/// used.
-constexpr uint8_t trit_of(uint8_t code) noexcept {
-  const int half = (code + 1) / 2;
-  return static_cast<uint8_t>((code + half + 1) / 2 - 1) >> 6;
+/// A word is five digits of base 9, each of which is two ternary ones. For a word w digit n is
+/// (w * 9^n mod 2^16) * 9 / 2^16, rounded down.
+inline constexpr uint32_t kTritWords = 59049;  // 9^5
+
+/// The word of a number below kTritWords, whose highest digit is digit 0: the fraction number / 9^5,
+/// rounded up, so that no product falls below its digit.
+constexpr uint16_t trit_word(uint32_t number) noexcept {
+  return static_cast<uint16_t>((number * 65536ull + kTritWords - 1) / kTritWords);
 }
 
-struct TritCodes {
-  uint8_t code[243] = {};  ///< by the number that the five digits are in base 3, first digit first
-};
-
-constexpr TritCodes make_trit_codes() noexcept {
-  TritCodes codes;
-  for (int byte = 255; byte >= 0; --byte) {
-    int number = 0;
-    bool valid = true;
-    auto rest = static_cast<uint8_t>(byte);
-    for (int n = 0; n < 5; ++n) {
-      const int digit = trit_of(rest);
-      valid = valid && digit <= 2;
-      number = 3 * number + digit;
-      rest = static_cast<uint8_t>(3 * rest);
-    }
-    if (valid) codes.code[number] = static_cast<uint8_t>(byte);
-  }
-  return codes;
+/// Takes the next digit of base 9 off a word.
+constexpr uint32_t next_trit_pair(uint16_t& word) noexcept {
+  const uint32_t product = word * 9u;
+  word = static_cast<uint16_t>(product);
+  return product >> 16;
 }
-inline constexpr TritCodes kTritCodes = make_trit_codes();
 
 }  // namespace tenon::cpu

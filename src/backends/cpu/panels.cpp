@@ -251,34 +251,43 @@ void get_quants(Quants kind, const uint8_t* quants, uint32_t row, uint8_t* q) no
   }
 }
 
-/// The k of group 0 of a digit of a vector of the Trits layout; the others follow.
-uint32_t trit_place(uint32_t vector, uint32_t digit) {
-  if (vector < 8) return digit * 32 + 4 * vector;
-  if (vector == 12) return 7 * 32 + 16 + 4 * digit;
-  if (digit == 4) return 7 * 32 + 4 * (vector - 8);
-  return (5 + digit / 2) * 32 + 16 * (digit % 2) + 4 * (vector - 8);
+/// The k of the first ternary digit of digit `digit` of a word of the Trits layout; the second is
+/// four values behind it.
+uint32_t trit_place(uint32_t vector, uint32_t half, uint32_t digit) {
+  if (vector == 12) return 7 * 32 + 16 + 8 * (digit / 2) + 2 * half + digit % 2;
+  const uint32_t pair = vector / 2;
+  const uint32_t at_byte = 2 * half + vector % 2;
+  if (pair < 4) return 32 * digit + 8 * pair + at_byte;
+  return 5 * 32 + 8 * (2 * digit + pair - 4) + at_byte;
 }
+constexpr uint32_t trit_digits(uint32_t vector) { return vector < 12 ? 5 : 4; }
 
 void put_trits(uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
   for (uint32_t vector = 0; vector < 13; ++vector) {
-    for (uint32_t j = 0; j < 4; ++j) {
+    for (uint32_t half = 0; half < 2; ++half) {
       uint32_t number = 0;
       for (uint32_t digit = 0; digit < 5; ++digit) {
-        const bool used = vector < 12 || digit < 4;
-        number = 3 * number + (used ? q[trit_place(vector, digit) + j] : 0);
+        number *= 9;
+        if (digit >= trit_digits(vector)) continue;
+        const uint8_t* first = q + trit_place(vector, half, digit);
+        number += 3u * first[0] + first[4];
       }
-      quants[at(vector, row) + j] = kTritCodes.code[number];
+      const uint16_t word = trit_word(number);
+      std::memcpy(quants + at(vector, row) + 2 * half, &word, sizeof(word));
     }
   }
 }
 
 void get_trits(const uint8_t* quants, uint32_t row, uint8_t* q) noexcept {
   for (uint32_t vector = 0; vector < 13; ++vector) {
-    for (uint32_t j = 0; j < 4; ++j) {
-      uint8_t code = quants[at(vector, row) + j];
-      for (uint32_t digit = 0; digit < (vector < 12 ? 5u : 4u); ++digit) {
-        q[trit_place(vector, digit) + j] = trit_of(code);
-        code = static_cast<uint8_t>(3 * code);
+    for (uint32_t half = 0; half < 2; ++half) {
+      uint16_t word = 0;
+      std::memcpy(&word, quants + at(vector, row) + 2 * half, sizeof(word));
+      for (uint32_t digit = 0; digit < trit_digits(vector); ++digit) {
+        const uint32_t both = next_trit_pair(word);
+        uint8_t* first = q + trit_place(vector, half, digit);
+        first[0] = static_cast<uint8_t>(both / 3);
+        first[4] = static_cast<uint8_t>(both % 3);
       }
     }
   }

@@ -17,9 +17,11 @@
 //     U1Half    d f16[16] | quants x 4       U2Half  d f16[16] | quants x 2    U2Half256  x 8
 //     U2Super   d f16[16], dmin f16[16], nibbles (low scale, high min) u8[16][16] | quants x 8
 //     U3Super   d f16[16], scale s8[16][16]            | quants x 8
-//     Trits     d f16[16] | 13 vectors of bytes of five ternary digits (panel_trits.h): digit b of
-//               vector g is group g of block b for b < 5; then digits 0..3 of vectors 8..11 are
-//               blocks 5 and 6, their digits 4 and those of vector 12 block 7
+//     Trits     d f16[16] | 13 vectors of words of five digits of base 9, each two ternary digits
+//               four values of k apart (panel_trits.h). Even bytes of a group are in vector 2p, odd
+//               ones in 2p + 1: for p < 4 digit b is groups 2p and 2p + 1 of block b, for p = 4 and
+//               5 digits in turn are two groups each of blocks 5, 6 and half of 7. In vector 12
+//               digits 0 and 1 (even and odd bytes), then 2 and 3, are the rest of block 7
 //     codebooks: not the indices of points but their levels, so that nothing is looked up in tables
 //     that do not fit a register. Of two nibbles in a byte the low one is the first.
 //     Iq1S      d f16[16], nibbles u8[4][16] (scale, bit 3: the eighth is taken away) | U2 x 8

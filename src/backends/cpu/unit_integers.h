@@ -285,45 +285,48 @@ struct Nvfp4Unit {
   }
 };
 
-/// tq1_0: one f16 scale, five ternary digits in a byte. Blocks 0..4 are the digits of vectors 0..7,
-/// blocks 5 and 6 the first four of vectors 8..11, block 7 what is left of them and vector 12.
+/// Digits of base 9 as their two ternary ones.
+inline constexpr Bytes16 kFirstTrit = {{0, 0, 0, 1, 1, 1, 2, 2, 2}};
+inline constexpr Bytes16 kSecondTrit = {{0, 1, 2, 0, 1, 2, 0, 1, 2}};
+
+/// tq1_0: one f16 scale, ternary digits in words of ten.
 struct TritUnit {
-  using Weights = Unsigned<2 * kTritUnit>;
-  static constexpr int kBias = kTritUnit;
+  using Weights = Unsigned<2>;
+  static constexpr int kBias = 1;
   static constexpr bool kHasOffset = false;
   static constexpr uint32_t kBlocks = 8;
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kBytes = 2 * kRows + 13 * 64;
   const uint8_t* quants;
   F32x16 d;
-  U8x64 rest[8];
-  explicit TritUnit(const uint8_t* unit)
-      : quants(unit + 2 * kRows),
-        d(mul(half_vector(unit, 0), broadcast(1.0f / static_cast<float>(kTritUnit)))) {
-    for (int i = 0; i < 8; ++i) rest[i] = load_u8(quants + 64 * i);
-  }
+  explicit TritUnit(const uint8_t* unit) : quants(unit + 2 * kRows), d(half_vector(unit, 0)) {}
   [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
-  template <int kGroup, typename Use>
-  void take(int i, Use use) {
-    use(std::integral_constant<int, kGroup>(), trit(rest[i]));
-    rest[i] = next_trit(rest[i]);
+  static constexpr uint16_t kPowers[] = {1, 9, 81, 729, 6561};
+  /// Groups kFirst and kFirst + 1: digit `digit` of the words of pair `pair` of vectors.
+  template <int kFirst, typename Use>
+  void two_groups(uint32_t pair, uint32_t digit, Use use) const {
+    const U8x64 even = load_u8(quants + 128 * pair);
+    const U8x64 odd = load_u8(quants + 128 * pair + 64);
+    use_two<kFirst>(base9_digits(even, kPowers[digit], odd, kPowers[digit]), use);
+  }
+  template <int kFirst, typename Use>
+  static void use_two(U8x64 digits, Use use) {
+    use(std::integral_constant<int, kFirst>(), lookup(digits, kFirstTrit));
+    use(std::integral_constant<int, kFirst + 1>(), lookup(digits, kSecondTrit));
   }
   template <typename Use>
-  void each(uint32_t b, Use use) {
+  void each(uint32_t b, Use use) const {
     if (b < 5) {
-      each_index<8>([&](auto g) { take<g>(g, use); });
-      return;
+      each_index<4>([&](auto i) { two_groups<2 * i>(i, b, use); });
+    } else if (b < 7) {
+      each_index<4>([&](auto i) { two_groups<2 * i>(4 + i % 2, 2 * (b - 5) + i / 2, use); });
+    } else {
+      two_groups<0>(4, 4, use);
+      two_groups<2>(5, 4, use);
+      const U8x64 last = load_u8(quants + 12 * 64);
+      use_two<4>(base9_digits(last, kPowers[0], last, kPowers[1]), use);
+      use_two<6>(base9_digits(last, kPowers[2], last, kPowers[3]), use);
     }
-    if (b == 5) {
-      for (int i = 0; i < 4; ++i) rest[i] = load_u8(quants + 64 * (8 + i));
-    }
-    if (b < 7) {
-      each_index<8>([&](auto g) { take<g>(g % 4, use); });
-      return;
-    }
-    each_index<4>([&](auto g) { take<g>(g, use); });
-    rest[0] = load_u8(quants + 64 * 12);
-    each_index<4>([&](auto g) { take<g + 4>(0, use); });
   }
 };
 

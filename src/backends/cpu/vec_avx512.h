@@ -145,15 +145,19 @@ inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return mul({_mm512_cvtph_ps(halves)}, broadcast(128.0f));
 }
 
-/// The next ternary digit of each byte, times kTritUnit, and the byte without it (panel_trits.h).
-/// int32 sums have room for 64 times the digit, which saves the shift.
-inline constexpr int kTritUnit = 64;
-inline U8x64 trit(U8x64 x) {
-  const __m512i half = _mm512_avg_epu8(x.v, _mm512_setzero_si512());
-  const __m512i scaled = _mm512_add_epi8(_mm512_avg_epu8(x.v, half), _mm512_set1_epi8(-1));
-  return {_mm512_and_si512(scaled, _mm512_set1_epi8(static_cast<char>(0xC0)))};
+/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd bytes
+/// that of `odd` (panel_trits.h).
+inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t odd_power) {
+  const __m512i low = _mm512_mulhi_epu16(
+      _mm512_mullo_epi16(even.v, _mm512_set1_epi16(static_cast<short>(even_power))),
+      _mm512_set1_epi16(9));
+  const __m512i high = _mm512_mulhi_epu16(
+      _mm512_mullo_epi16(odd.v, _mm512_set1_epi16(static_cast<short>(odd_power))),
+      _mm512_set1_epi16(9 << 8));
+  constexpr int kOrAnd = 0xF8;  // a | (b & c)
+  return {_mm512_ternarylogic_epi32(low, high, _mm512_set1_epi16(static_cast<short>(0xFF00)),
+                                    kOrAnd)};
 }
-inline U8x64 next_trit(U8x64 x) { return {_mm512_add_epi8(x.v, _mm512_add_epi8(x.v, x.v))}; }
 
 /// Vectors that DotU8 may add before settle(), for weights up to `largest`.
 constexpr int settle_every(int) { return 4; }

@@ -229,17 +229,20 @@ inline F32x16 load_ue4m3_half(const uint8_t* p) {
   });
 }
 
-/// The next ternary digit of each byte, times kTritUnit, and the byte without it (panel_trits.h).
-inline constexpr int kTritUnit = 1;
-inline U8x64 trit(U8x64 x) {
-  return each_u8([&](int i) {
-    const uint8x16_t half = vrhaddq_u8(x.v[i], vdupq_n_u8(0));
-    const uint8x16_t scaled = vsubq_u8(vrhaddq_u8(x.v[i], half), vdupq_n_u8(1));
-    return vshrq_n_u8(scaled, 6);
-  });
+/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd bytes
+/// that of `odd` (panel_trits.h).
+inline uint16x8_t high_product(uint16x8_t x, uint16_t y) {
+  const uint32x4_t low = vmull_n_u16(vget_low_u16(x), y);
+  const uint32x4_t high = vmull_high_n_u16(x, y);
+  return vuzp2q_u16(vreinterpretq_u16_u32(low), vreinterpretq_u16_u32(high));
 }
-inline U8x64 next_trit(U8x64 x) {
-  return each_u8([&](int i) { return vaddq_u8(x.v[i], vaddq_u8(x.v[i], x.v[i])); });
+inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t odd_power) {
+  return each_u8([&](int i) {
+    const uint16x8_t first = vmulq_n_u16(vreinterpretq_u16_u8(even.v[i]), even_power);
+    const uint16x8_t second = vmulq_n_u16(vreinterpretq_u16_u8(odd.v[i]), odd_power);
+    const uint16x8_t low = high_product(first, 9);
+    return vreinterpretq_u8_u16(vsliq_n_u16(low, high_product(second, 9), 8));
+  });
 }
 
 /// Byte by byte, modulo 256.

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/cpu/panel_trits.h"
 #include "quant/half.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -218,13 +217,20 @@ inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return each_f32([=](int i) { return f16_to_f32(static_cast<uint16_t>(p[i] << 7)) * 128.0f; });
 }
 
-/// The next ternary digit of each byte, times kTritUnit, and the byte without it (panel_trits.h).
-inline constexpr int kTritUnit = 1;
-inline U8x64 trit(U8x64 x) {
-  return each_u8([&](int i) { return trit_of(x.v[i]); });
-}
-inline U8x64 next_trit(U8x64 x) {
-  return each_u8([&](int i) { return 3 * x.v[i]; });
+/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd bytes
+/// that of `odd` (panel_trits.h).
+inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t odd_power) {
+  const auto digit = [](const U8x64& words, int i, uint32_t power) {
+    uint16_t word;
+    std::memcpy(&word, words.v + 2 * i, sizeof(word));
+    return static_cast<uint16_t>(word * power) * 9u >> 16;
+  };
+  U8x64 r;
+  for (int i = 0; i < 32; ++i) {
+    const uint32_t both = digit(even, i, even_power) | digit(odd, i, odd_power) << 8;
+    std::memcpy(r.v + 2 * i, &both, 2);  // little-endian, as the files are
+  }
+  return r;
 }
 
 /// Byte by byte, modulo 256.
