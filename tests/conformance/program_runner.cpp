@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -46,15 +47,49 @@ std::vector<float> random_values(std::string_view name, uint64_t count) {
   return values;
 }
 
+namespace {
+
+/// Different blocks of a bank: prime, so that rows a panel apart differ. Encoders that search a
+/// codebook take milliseconds for a block, tens of them under sanitizers.
+constexpr uint64_t kBankBlocks = 23;
+
+/// Encoded normal values times 2^-halvings; made once.
+const std::vector<std::byte>& bank_of(const FormatInfo& format, int halvings) {
+  static std::map<std::pair<Format, int>, std::vector<std::byte>> banks;
+  std::vector<std::byte>& bank = banks[{format.id, halvings}];
+  if (bank.empty()) {
+    std::vector<float> values = random_values(format.name, kBankBlocks * format.block_values);
+    for (float& value : values) value = std::ldexp(value, -halvings);
+    bank.resize(kBankBlocks * format.block_bytes);
+    format.encode_row(values.data(), bank.data(), values.size());
+  }
+  return bank;
+}
+
+}  // namespace
+
 std::vector<std::byte> random_blocks(const tenon_slot& slot) {
   const FormatInfo& format = *find_format(slot.type);
-  std::vector<float> values = random_values(slot.name, slot.rows * slot.columns);
-  if (slot.rows > 1 && !std::string_view(slot.name).starts_with("table")) {
-    const float scale = 1.0f / std::sqrt(static_cast<float>(slot.columns));
-    for (float& value : values) value *= scale;
-  }
+  const bool small = slot.rows > 1 && !std::string_view(slot.name).starts_with("table");
   std::vector<std::byte> blocks(slot.rows * *row_bytes(format, slot.columns));
-  format.encode_row(values.data(), blocks.data(), values.size());
+  if (format.block_values == 1) {
+    std::vector<float> values = random_values(slot.name, slot.rows * slot.columns);
+    const float scale = small ? 1.0f / std::sqrt(static_cast<float>(slot.columns)) : 1.0f;
+    for (float& value : values) value *= scale;
+    format.encode_row(values.data(), blocks.data(), values.size());
+    return blocks;
+  }
+  const int halvings = small ? static_cast<int>(std::bit_width(slot.columns)) / 2 : 0;
+  const std::vector<std::byte>& bank = bank_of(format, halvings);
+  // Weights of other names take the blocks in another order.
+  const uint64_t seed = seed_of(slot.name);
+  const uint64_t step = 1 + seed % (kBankBlocks - 1);
+  uint64_t place = seed / kBankBlocks % kBankBlocks;
+  for (uint64_t at = 0; at < blocks.size(); at += format.block_bytes) {
+    std::copy_n(bank.begin() + static_cast<ptrdiff_t>(place * format.block_bytes),
+                format.block_bytes, blocks.begin() + static_cast<ptrdiff_t>(at));
+    place = (place + step) % kBankBlocks;
+  }
   return blocks;
 }
 

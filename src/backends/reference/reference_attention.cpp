@@ -1,5 +1,6 @@
-// attention: causal, over the paged cache, one query head of one token at a time (Vaswani et al.,
-// arXiv:1706.03762, section 3.2.1; sinks as in arXiv:2309.17453 with a value of zero).
+// attention: causal, over the paged cache, one token at a time and the query heads that share a KV
+// head (Vaswani et al., arXiv:1706.03762, section 3.2.1; sinks as in arXiv:2309.17453 with a value
+// of zero).
 #include <algorithm>
 #include <cmath>
 
@@ -33,13 +34,15 @@ struct Attention {
     return cap > 0 ? cap * std::tanh(scaled / cap) : scaled;
   }
 
-  /// Output of head `head` for token t.
-  ///   scores  room for every position of the sequence
+  /// Outputs of the query heads of KV head `kv_head` for token t.
+  ///   scores  room for every position of the sequence and query head of the KV head
   ///   row     room for a key and for a value
-  void run(uint32_t t, uint32_t head, double* scores, double* row) noexcept {
+  void run(uint32_t t, uint64_t kv_head, double* scores, double* row) noexcept {
     const TokenPlace& place = step.place(t);
-    const uint64_t kv_head = head / (params.heads / group.kv_heads);
-    const double* q = query.row(t).data() + uint64_t{head} * group.key_dim;
+    const uint64_t heads = params.heads / group.kv_heads;
+    const uint64_t first_head = kv_head * heads;
+    const double* queries = query.row(t).data() + first_head * group.key_dim;
+    double* results = out.row(t).data() + first_head * group.value_dim;
     const uint32_t first = first_position(place.position);
     const uint32_t count = place.position - first + 1;
     const uint64_t key_bytes = cache_head_bytes(group.type, group.key_dim);
@@ -47,22 +50,32 @@ struct Attention {
     const auto row_at = [&](uint32_t i) {
       return step.cache_row(*place.sequence, params.group, params.layer, first + i);
     };
-    double highest = sinks.empty() ? -INFINITY : sinks[head];
     for (uint32_t i = 0; i < count; ++i) {
       load_head(row_at(i) + kv_head * key_bytes, group.type, group.key_dim, row);
-      scores[i] = score(q, row);
-      highest = std::max(highest, scores[i]);
+      for (uint64_t h = 0; h < heads; ++h) {
+        scores[h * count + i] = score(queries + h * group.key_dim, row);
+      }
     }
-    double sum = sinks.empty() ? 0.0 : std::exp(sinks[head] - highest);
-    for (uint32_t i = 0; i < count; ++i) sum += scores[i] = std::exp(scores[i] - highest);
-    double* result = out.row(t).data() + uint64_t{head} * group.value_dim;
-    std::fill_n(result, group.value_dim, 0.0);
+    for (uint64_t h = 0; h < heads; ++h) softmax(first_head + h, scores + h * count, count);
+    std::fill_n(results, heads * group.value_dim, 0.0);
     const uint64_t values = group.kv_heads * key_bytes;  // behind the keys of all heads
     for (uint32_t i = 0; i < count; ++i) {
       load_head(row_at(i) + values + kv_head * value_bytes, group.type, group.value_dim, row);
-      const double weight = scores[i] / sum;
-      for (uint64_t d = 0; d < group.value_dim; ++d) result[d] += weight * row[d];
+      for (uint64_t h = 0; h < heads; ++h) {
+        const double weight = scores[h * count + i];
+        double* result = results + h * group.value_dim;
+        for (uint64_t d = 0; d < group.value_dim; ++d) result[d] += weight * row[d];
+      }
     }
+  }
+
+  /// Scores of a query head to weights, in place.
+  void softmax(uint64_t head, double* scores, uint32_t count) const noexcept {
+    double highest = sinks.empty() ? -INFINITY : sinks[head];
+    for (uint32_t i = 0; i < count; ++i) highest = std::max(highest, scores[i]);
+    double sum = sinks.empty() ? 0.0 : std::exp(sinks[head] - highest);
+    for (uint32_t i = 0; i < count; ++i) sum += scores[i] = std::exp(scores[i] - highest);
+    for (uint32_t i = 0; i < count; ++i) scores[i] /= sum;
   }
 };
 
@@ -95,12 +108,13 @@ void run_attention(StepRun& step, const tenon_op& op) {
     longest = std::max<uint64_t>(longest, uint64_t{step.place(t).position} + 1);
   }
   const tenon_kv_group& group = attention.group;
-  step.for_each(
-      uint64_t{num_tokens} * params.heads, longest + std::max(group.key_dim, group.value_dim),
-      [&](uint64_t i, double* scratch) noexcept {
-        attention.run(static_cast<uint32_t>(i / params.heads),
-                      static_cast<uint32_t>(i % params.heads), scratch, scratch + longest);
-      });
+  const uint64_t scores = longest * (params.heads / group.kv_heads);
+  step.for_each(uint64_t{num_tokens} * group.kv_heads,
+                scores + std::max(group.key_dim, group.value_dim),
+                [&](uint64_t i, double* scratch) noexcept {
+                  attention.run(static_cast<uint32_t>(i / group.kv_heads), i % group.kv_heads,
+                                scratch, scratch + scores);
+                });
 }
 
 }  // namespace tenon::reference
