@@ -39,8 +39,8 @@ StepPlan one_sequence(uint32_t count, uint32_t vocab);
 /// Standard normal values that depend on `name` only.
 std::vector<float> random_values(std::string_view name, uint64_t count);
 /// The rows of a weight slot as blocks of its format, random, the same for every backend. Vectors
-/// and slots named "table..." are standard normal; the others are smaller by about sqrt(columns), so
-/// that x W^T has the size of x.
+/// and slots named "table..." are standard normal; the others are smaller by about sqrt(columns),
+/// so that x W^T has the size of x.
 std::vector<std::byte> random_blocks(const tenon_slot& slot);
 
 /// What the runner has besides the program.

@@ -9,8 +9,8 @@ namespace tenon::cpu {
 /// (w * 9^n mod 2^16) * 9 / 2^16, rounded down.
 inline constexpr uint32_t kTritWords = 59049;  // 9^5
 
-/// The word of a number below kTritWords, whose highest digit is digit 0: the fraction number / 9^5,
-/// rounded up, so that no product falls below its digit.
+/// The word of a number below kTritWords, whose highest digit is digit 0: the fraction number /
+/// 9^5, rounded up, so that no product falls below its digit.
 constexpr uint16_t trit_word(uint32_t number) noexcept {
   return static_cast<uint16_t>((number * 65536ull + kTritWords - 1) / kTritWords);
 }

@@ -219,13 +219,15 @@ inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return mul(x, broadcast(128.0f));
 }
 
-/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd bytes
-/// that of `odd` (panel_trits.h).
+/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd
+/// bytes that of `odd` (panel_trits.h).
 inline __m256i base9_half(__m256i even, __m256i even_power, __m256i odd, __m256i odd_power) {
-  const __m256i low = _mm256_mulhi_epu16(_mm256_mullo_epi16(even, even_power), _mm256_set1_epi16(9));
+  const __m256i low =
+      _mm256_mulhi_epu16(_mm256_mullo_epi16(even, even_power), _mm256_set1_epi16(9));
   const __m256i high =
       _mm256_mulhi_epu16(_mm256_mullo_epi16(odd, odd_power), _mm256_set1_epi16(9 << 8));
-  return _mm256_or_si256(low, _mm256_and_si256(high, _mm256_set1_epi16(static_cast<short>(0xFF00))));
+  return _mm256_or_si256(low,
+                         _mm256_and_si256(high, _mm256_set1_epi16(static_cast<short>(0xFF00))));
 }
 inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t odd_power) {
   const __m256i first = _mm256_set1_epi16(static_cast<short>(even_power));

@@ -145,8 +145,8 @@ inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return mul({_mm512_cvtph_ps(halves)}, broadcast(128.0f));
 }
 
-/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd bytes
-/// that of `odd` (panel_trits.h).
+/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd
+/// bytes that of `odd` (panel_trits.h).
 inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t odd_power) {
   const __m512i low = _mm512_mulhi_epu16(
       _mm512_mullo_epi16(even.v, _mm512_set1_epi16(static_cast<short>(even_power))),
@@ -155,8 +155,8 @@ inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t o
       _mm512_mullo_epi16(odd.v, _mm512_set1_epi16(static_cast<short>(odd_power))),
       _mm512_set1_epi16(9 << 8));
   constexpr int kOrAnd = 0xF8;  // a | (b & c)
-  return {_mm512_ternarylogic_epi32(low, high, _mm512_set1_epi16(static_cast<short>(0xFF00)),
-                                    kOrAnd)};
+  return {
+      _mm512_ternarylogic_epi32(low, high, _mm512_set1_epi16(static_cast<short>(0xFF00)), kOrAnd)};
 }
 
 /// Vectors that DotU8 may add before settle(), for weights up to `largest`.

@@ -229,8 +229,8 @@ inline F32x16 load_ue4m3_half(const uint8_t* p) {
   });
 }
 
-/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd bytes
-/// that of `odd` (panel_trits.h).
+/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd
+/// bytes that of `odd` (panel_trits.h).
 inline uint16x8_t high_product(uint16x8_t x, uint16_t y) {
   const uint32x4_t low = vmull_n_u16(vget_low_u16(x), y);
   const uint32x4_t high = vmull_high_n_u16(x, y);
@@ -307,7 +307,7 @@ struct DotPairs : DotS8 {
   /// of activations are `stride` bytes apart, with four bytes of each column side by side.
   template <int kGroups, int kCols>
   static void multiply(const uint8_t* weights, const int8_t* q, int stride, I32x16 start,
-                   I32x16 (&sums)[kCols]) {
+                       I32x16 (&sums)[kCols]) {
     constexpr int kColumnPairs = (kCols + 1) / 2;
     int32x4_t s[8][kColumnPairs];  // row pair, column pair: row by row
     for (int p = 0; p < 8; ++p) {

@@ -217,8 +217,8 @@ inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return each_f32([=](int i) { return f16_to_f32(static_cast<uint16_t>(p[i] << 7)) * 128.0f; });
 }
 
-/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd bytes
-/// that of `odd` (panel_trits.h).
+/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd
+/// bytes that of `odd` (panel_trits.h).
 inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t odd_power) {
   const auto digit = [](const U8x64& words, int i, uint32_t power) {
     uint16_t word;
