@@ -45,25 +45,65 @@ class BpeTokenizer final : public Tokenizer {
         pre_tokenizer_(pre_tokenizer),
         patterns_(compile_patterns(pre_tokenizer.patterns)),
         bytes_(byte_symbols(table())),
-        merges_(read_merges(table(), merges)) {}
+        merges_(read_merges(table(), merges)) {
+    for (Token token = 0; table().contains(token); ++token) {
+      const std::string_view text = table().piece(token);
+      for (size_t at = text.find(' ', 1); at < text.size(); at = text.find(' ', at + 1)) {
+        joins_space_[static_cast<uint8_t>(text[at - 1])] = 1;
+      }
+    }
+  }
 
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
     WordCachePool::Loan cache(caches_);
     std::vector<Symbol> symbols;
     TokenRoom room(out, text.size());
-    Splitter splitter(patterns_);
-    splitter.split(text, [&](std::string_view word) {
-      const auto begin = static_cast<size_t>(word.data() - text.data());
-      room.need(kWordRoom, begin);
-      if (cache->append(word, out)) return;
-      const size_t before = out.size();
-      encode_word(word, begin, symbols, room, out);
-      cache->insert(word, std::span(out).subspan(before));
-    });
+    struct Words {
+      const BpeTokenizer& tokenizer;
+      const char* text_begin;
+      WordCachePool::Loan& cache;
+      std::vector<Symbol>& symbols;
+      TokenRoom& room;
+      std::vector<Token>& out;
+
+      void operator()(std::string_view word) {
+        if (recall(0, word)) return;
+        for (size_t begin = 0; begin < word.size();) {
+          const size_t end = tokenizer.cut_behind(word, begin);
+          const std::string_view part = word.substr(begin, end - begin);
+          begin = end;
+          if (part.size() < word.size() && recall(0, part)) continue;
+          const size_t before = out.size();
+          tokenizer.encode_word(part, begin_of(part), symbols, room, out);
+          remember(0, part, before);
+        }
+      }
+      bool recall(size_t level, std::string_view piece) {
+        room.need(kWordRoom, begin_of(piece));
+        return cache->append(piece, out, level);
+      }
+      [[nodiscard]] size_t mark() const { return out.size(); }
+      void remember(size_t level, std::string_view piece, size_t before) {
+        cache->insert(piece, std::span(out).subspan(before), level);
+      }
+      [[nodiscard]] size_t begin_of(std::string_view piece) const {
+        return static_cast<size_t>(piece.data() - text_begin);
+      }
+    } words{*this, text.data(), cache, symbols, room, out};
+    Splitter(patterns_).split(text, words);
   }
 
   static constexpr size_t kWordRoom = 16;  // tokens of a word that is not long
+
+  /// Where the part of a word that begins at `begin` may end: before a space that no token has behind
+  /// that byte, so that no merge reaches across. For patterns that leave spaces inside words.
+  [[nodiscard]] size_t cut_behind(std::string_view word, size_t begin) const {
+    for (size_t at = word.find(' ', begin + 1); at < word.size(); at = word.find(' ', at + 1)) {
+      if (joins_space_[static_cast<uint8_t>(word[at - 1])] == 0) return at;
+    }
+    return word.size();
+  }
 
   /// begin: of the word in the text. `symbols` is scratch, kept from word to word.
   void encode_word(std::string_view word, size_t begin, std::vector<Symbol>& symbols,
@@ -118,6 +158,7 @@ class BpeTokenizer final : public Tokenizer {
   SplitPatterns patterns_;
   std::array<Symbol, 256> bytes_;
   MergeTable merges_;
+  std::array<uint8_t, 256> joins_space_{};  // 1: some token has a space behind this byte
   mutable WordCachePool caches_;
 };
 

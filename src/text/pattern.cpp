@@ -37,6 +37,7 @@ class PatternCompiler {
     add({});
     order_table();
     if (!out_.loops_on_nothing_) out_.dfa_ = PatternDfa(out_.table_, out_.sets_);
+    mark_begins();
   }
 
  private:
@@ -267,9 +268,13 @@ class PatternCompiler {
     }
   }
 
-  /// What can come first from step `from` on; nothing when it may match without a character, or
-  /// look around first.
+  /// What must come first from step `from` on, be it only looked at; nothing when it may match
+  /// without a character, or look around otherwise first.
   [[nodiscard]] First first_of(uint32_t from) const {
+    const PatternStep& first_step = out_.quick_[from];
+    if (first_step.op == PatternStep::Look && !first_step.negated && !first_step.behind) {
+      return first_of(from + 1);
+    }
     CharSet set;
     std::vector<uint32_t> open{from};
     std::vector<bool> seen(out_.quick_.size(), false);
@@ -310,6 +315,19 @@ class PatternCompiler {
       }
       if (!first || first->has_wide()) out_.wide_starts_ |= bit;
       if (!first) out_.empty_starts_ |= bit;
+    }
+  }
+
+  void mark_begins() {
+    for (size_t byte = 0; byte < out_.begins_.size(); ++byte) {
+      bool begins = out_.may_be_empty();
+      if (byte >= 128) {
+        begins = begins || out_.wide_starts_ != 0;
+      } else {
+        begins = begins || (out_.dfa_.empty() ? out_.ascii_starts_[byte] != 0
+                                              : out_.dfa_.may_begin(static_cast<uint8_t>(byte)));
+      }
+      out_.begins_[byte] = begins ? 1 : 0;
     }
   }
 

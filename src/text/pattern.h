@@ -24,11 +24,9 @@ class Pattern {
   static constexpr size_t kMaxSteps = 16384;
 
   /// Whether a match may begin with a character whose first byte is this one.
-  [[nodiscard]] bool may_begin(uint8_t byte) const {
-    if (empty_starts_ != 0 || loops_on_nothing_) return true;
-    if (byte >= 128) return wide_starts_ != 0;
-    return dfa_.empty() ? ascii_starts_[byte] != 0 : dfa_.may_begin(byte);
-  }
+  [[nodiscard]] bool may_begin(uint8_t byte) const { return begins_[byte] != 0; }
+  /// Whether it may match where no particular character follows, as at the end of the text.
+  [[nodiscard]] bool may_be_empty() const { return empty_starts_ != 0 || loops_on_nothing_; }
 
  private:
   friend class PatternSearch;
@@ -42,10 +40,11 @@ class Pattern {
   std::vector<uint32_t> branches_;            // where the alternatives begin in quick_
   std::array<uint64_t, 128> ascii_starts_{};  // bit i: branch i may begin with the character
   uint64_t wide_starts_ = 0;           // the same for all others, and for the end of the text
-  uint64_t empty_starts_ = 0;          // branches that may match nothing
+  uint64_t empty_starts_ = 0;          // branches that need no character there
   bool loops_on_nothing_ = false;      // quick_ might not end: the table is for all
   std::vector<PatternStep> table_;     // from step 0
   PatternDfa dfa_;                     // may be empty
+  std::array<uint8_t, 256> begins_{};  // 1: a match may begin with this byte
   std::vector<uint32_t> table_order_;  // steps such that those that consume nothing come later
                                        // than those they lead to
 };

@@ -38,13 +38,12 @@ uint32_t PatternSearch::before(uint32_t at) const {
 
 bool PatternSearch::next(PatternMatch& match) {
   const auto size = static_cast<uint32_t>(text_.size());
-  const PatternDfa& dfa = pattern_->dfa_;
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(text_.data());
+  const uint8_t* const begins = pattern_->begins_.data();
   while (at_ <= size) {
-    while (!dfa.empty() && at_ < size && static_cast<uint8_t>(text_[at_]) < 128 &&
-           !dfa.may_begin(static_cast<uint8_t>(text_[at_]))) {
-      ++at_;
-    }
-    const uint32_t begin = at_;
+    uint32_t begin = at_;
+    while (begin < size && begins[bytes[begin]] == 0) ++begin;
+    if (begin == size && !pattern_->may_be_empty()) return false;
     const uint32_t end = match_at(begin);
     const bool found = end != kNone && (end > begin || begin != last_end_);
     at_ = found && end > begin ? end : after(begin);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -40,6 +42,14 @@ struct SplitPatterns {
 };
 SplitPatterns compile_patterns(std::span<const std::string_view> patterns);
 
+/// Takes words, and remembers what became of the pieces that patterns have yet to cut.
+template <typename Sink>
+concept RemembersPieces = requires(Sink sink, size_t level, std::string_view piece, size_t mark) {
+  { sink.recall(level, piece) } -> std::same_as<bool>;
+  { sink.mark() } -> std::same_as<size_t>;
+  sink.remember(level, piece, mark);
+};
+
 /// Cuts texts into words; scratch for one thread. The patterns must outlive it.
 class Splitter {
  public:
@@ -48,7 +58,10 @@ class Splitter {
         beginnings_(patterns.beginnings) {}
 
   /// Calls sink(word) for the words of `text` (well-formed UTF-8), in order; together they are the
-  /// text. Linear time for a given pre-tokenizer.
+  /// text. Linear time for a given pre-tokenizer. What a piece becomes behind the first `level`
+  /// patterns depends on nothing else, so a sink may remember it: where recall(level, piece) is true,
+  /// it has dealt with the piece; remember(level, piece, mark) follows the words of one that it did
+  /// not know, mark being what mark() said before them.
   template <typename Sink>
   void split(std::string_view text, Sink&& sink) {
     if (!text.empty()) split_from(0, kAll, text, sink);
@@ -65,8 +78,14 @@ class Splitter {
 
   /// The patterns that may match somewhere in a piece, as bits. Most words know one.
   [[nodiscard]] uint8_t patterns_in(std::string_view text) const {
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
     uint8_t in = 0;
-    for (const char byte : text) in |= beginnings_[static_cast<uint8_t>(byte)];
+    size_t at = 0;
+    for (; at + 4 <= text.size(); at += 4) {  // so that loads do not wait for each other
+      in |= beginnings_[bytes[at]] | beginnings_[bytes[at + 1]] | beginnings_[bytes[at + 2]] |
+            beginnings_[bytes[at + 3]];
+    }
+    for (; at < text.size(); ++at) in |= beginnings_[bytes[at]];
     return in;
   }
 
@@ -74,23 +93,36 @@ class Splitter {
   template <typename Sink>
   void split_piece(size_t level, std::string_view text, Sink& sink) {
     if (level == searches_.size()) return sink(text);
-    split_from(level, skips_ ? patterns_in(text) : kAll, text, sink);
+    const uint8_t may_match = skips_ ? patterns_in(text) : kAll;
+    if constexpr (RemembersPieces<Sink>) {
+      if ((may_match >> std::min<size_t>(level, 7)) == 0) return sink(text);
+      if (sink.recall(level, text)) return;
+      const size_t mark = sink.mark();
+      split_from(level, may_match, text, sink);
+      sink.remember(level, text, mark);
+    } else {
+      split_from(level, may_match, text, sink);
+    }
   }
 
   template <typename Sink>
   void split_from(size_t level, uint8_t may_match, std::string_view text, Sink& sink) {
-    while (level < searches_.size() && (may_match >> std::min<size_t>(level, 7) & 1) == 0) ++level;
-    if (level == searches_.size()) return sink(text);
+    PatternMatch match;
+    for (;; ++level) {
+      if (level == searches_.size()) return sink(text);
+      if ((may_match >> std::min<size_t>(level, 7) & 1) == 0) continue;
+      searches_[level].begin(text);
+      if (searches_[level].next(match)) break;
+    }
     PatternSearch& search = searches_[level];
-    search.begin(text);
     size_t at = 0;
-    for (PatternMatch match; search.next(match);) {
+    do {
       if (match.begin > at) split_piece(level + 1, text.substr(at, match.begin - at), sink);
       if (match.end > match.begin) {
         split_piece(level + 1, text.substr(match.begin, match.end - match.begin), sink);
       }
       at = match.end;
-    }
+    } while (search.next(match));
     if (at < text.size()) split_piece(level + 1, text.substr(at), sink);
   }
 

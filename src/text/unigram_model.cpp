@@ -55,8 +55,10 @@ void UnigramModel::append_best_path(std::string_view text, std::vector<Token>& o
       done += agreed;
       look_at = begin + std::max(kStride, begin - done);
     }
-    if (begin - done + ring >= last.size()) {
-      last.resize(std::max(kStride + 2 * ring, 2 * (begin - done + ring)), kUnknownMark);
+    const size_t left = text.size() - done;
+    const size_t needed = std::min(begin - done + ring, left) + 1;
+    if (last.size() < needed) {
+      last.resize(std::min(std::max(kStride + 2 * ring, 2 * needed), left + 1), kUnknownMark);
     }
     const size_t char_end = begin + utf8_decode_valid(text.data() + begin).size;
     const double score = scores[begin % ring];

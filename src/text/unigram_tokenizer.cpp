@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
 
 #include "base/error.h"
 #include "text/byte_alphabet.h"
 #include "text/sentencepiece_normalizer.h"
+#include "text/space_marks.h"
 #include "text/token_table.h"
 #include "text/unigram_model.h"
+#include "text/word_cache.h"
 
 namespace tenon {
 namespace {
@@ -18,6 +21,8 @@ class UnigramTokenizer final : public Tokenizer {
   UnigramTokenizer(std::unique_ptr<const TokenTable> token_table,
                    SentencePieceNormalizer normalizer)
       : Tokenizer(std::move(token_table)), normalizer_(std::move(normalizer)) {
+    bool knows_mark = false;
+    bool crosses_words = false;
     double least = std::numeric_limits<double>::max();
     for (Token token = 0; table().contains(token); ++token) {
       const std::string& text = table().spelling(token);
@@ -27,8 +32,11 @@ class UnigramTokenizer final : public Tokenizer {
       const bool in_text = type == TokenType::Normal || type == TokenType::UserDefined ||
                            type == TokenType::Unused;
       if (!in_text || text.empty() || table().is_reserved(token)) continue;
+      knows_mark = knows_mark || (text == kSpaceMark && token != table().unknown);
+      crosses_words = crosses_words || has_space_mark_inside(text);
       model_.add_piece(text, token, type == TokenType::UserDefined ? 0.0 : table().score(token));
     }
+    words_are_separate_ = knows_mark && !crosses_words;
     model_.set_unknown(UnigramModel::unknown_score_below(least), table().unknown);
     if (!model_.is_complete()) {
       fail(Code::Format, "tokenizer.ggml.unknown_token_id: missing, and there are no byte tokens");
@@ -37,11 +45,26 @@ class UnigramTokenizer final : public Tokenizer {
 
  private:
   void encode_text(std::string_view text, Place place, std::vector<Token>& out) const override {
-    model_.append_best_path(normalizer_.normalize(text, place.at_start), out);
+    const std::string normalized = normalizer_.normalize(text, place.at_start);
+    if (!words_are_separate_) return model_.append_best_path(normalized, out);
+    WordCachePool::Loan cache(caches_);
+    for (size_t begin = 0; begin < normalized.size();) {
+      const size_t end = mark_behind(normalized, begin);
+      const std::string_view word = std::string_view(normalized).substr(begin, end - begin);
+      begin = end;
+      if (cache->append(word, out)) continue;
+      const size_t before = out.size();
+      model_.append_best_path(word, out);
+      cache->insert(word, std::span(out).subspan(before));
+    }
   }
 
   SentencePieceNormalizer normalizer_;
   UnigramModel model_;
+  /// No piece reaches into another word, and what begins one is known: the best cut of a text is that
+  /// of its words.
+  bool words_are_separate_ = false;
+  mutable WordCachePool caches_;
 };
 
 }  // namespace

@@ -22,10 +22,11 @@ class WordCache {
  public:
   WordCache() : lines_(kLines) {}
 
-  /// Appends the tokens of `word` (not empty) to `out` if it is remembered.
-  bool append(std::string_view word, std::vector<Token>& out) const {
+  /// Appends the tokens of `word` (not empty) to `out` if it is remembered. kind: below 256; words
+  /// of different kinds do not know each other.
+  bool append(std::string_view word, std::vector<Token>& out, size_t kind = 0) const {
     if (word.size() > kMaxWordBytes) return false;
-    const Key key = key_of(word);
+    const Key key = key_of(word, kind);
     const Line& line = lines_[place(key)];
     for (const Entry& entry : line.entries) {
       if (entry.first != key.first || entry.last != key.last || entry.size != key.size) continue;
@@ -37,9 +38,9 @@ class WordCache {
 
   /// Remembers a word in place of the older of two others, if both it and its tokens are few
   /// enough.
-  void insert(std::string_view word, std::span<const Token> tokens) {
+  void insert(std::string_view word, std::span<const Token> tokens, size_t kind = 0) {
     if (word.size() > kMaxWordBytes || tokens.size() > kMaxTokens) return;
-    const Key key = key_of(word);
+    const Key key = key_of(word, kind);
     Line& line = lines_[place(key)];
     line.entries[1] = line.entries[0];
     Entry& entry = line.entries[0];
@@ -59,7 +60,7 @@ class WordCache {
   struct Key {
     uint64_t first = 0;
     uint64_t last = 0;
-    uint16_t size = 0;  // 0: none
+    uint16_t size = 0;  // and its kind in the upper byte; 0: none
   };
   struct Entry {
     uint64_t first = 0;
@@ -80,13 +81,14 @@ class WordCache {
     return word;
   }
 
-  static Key key_of(std::string_view word) {
+  static Key key_of(std::string_view word, size_t kind) {
     const char* const data = word.data();
-    const auto size = static_cast<uint16_t>(word.size());
-    if (size >= 8) return {load<uint64_t>(data), load<uint64_t>(data + size - 8), size};
-    if (size >= 4) return {load<uint32_t>(data), load<uint32_t>(data + size - 4), size};
-    if (size >= 2) return {load<uint16_t>(data), load<uint16_t>(data + size - 2), size};
-    return {load<uint8_t>(data), 0, size};
+    const size_t size = word.size();
+    const auto tag = static_cast<uint16_t>(kind << 8 | size);
+    if (size >= 8) return {load<uint64_t>(data), load<uint64_t>(data + size - 8), tag};
+    if (size >= 4) return {load<uint32_t>(data), load<uint32_t>(data + size - 4), tag};
+    if (size >= 2) return {load<uint16_t>(data), load<uint16_t>(data + size - 2), tag};
+    return {load<uint8_t>(data), 0, tag};
   }
 
   [[nodiscard]] size_t place(const Key& key) const {

@@ -1,11 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "tests/text/small_vocabularies.h"
+#include "text/pre_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace tenon {
@@ -192,6 +196,51 @@ TEST(BpeTokenizer, IdsOutsideTheVocabularyAreArgumentErrors) {
     }
     EXPECT_THROW((void)tokenizer->type(token), Error);
     EXPECT_THROW((void)tokenizer->spelling(token), Error);
+  }
+}
+
+/// The tokens of a word by the definition of BPE: again and again the leftmost pair of the best rank.
+void append_by_definition(const Vocabulary& v, std::string_view word, std::vector<Token>& out) {
+  std::vector<std::string> parts;
+  for (const char c : word) {
+    utf8_append(byte_to_letter(static_cast<uint8_t>(c)), parts.emplace_back());
+  }
+  for (size_t rank = 0; rank < v.merges.size();) {
+    size_t at = 0;
+    while (at + 1 < parts.size() && parts[at] + " " + parts[at + 1] != v.merges[rank]) ++at;
+    if (at + 1 >= parts.size()) {
+      ++rank;
+      continue;
+    }
+    parts[at] += parts[at + 1];
+    parts.erase(parts.begin() + static_cast<ptrdiff_t>(at) + 1);
+    rank = 0;
+  }
+  for (const std::string& part : parts) {
+    const auto place = std::find(v.tokens.begin(), v.tokens.end(), part);
+    out.push_back(static_cast<Token>(place - v.tokens.begin()));
+  }
+}
+
+TEST(BpeTokenizer, PiecesThatAreRememberedOrCutBecomeWhatTheirWordsDo) {
+  constexpr std::string_view kUnits[] = {"hello", " hello", "he", " ", "  ", "12", "1234", "\n",
+                                         ".",     "!?",     "o",  "l", "x ", "\u00E9"};
+  std::mt19937 random(4);
+  // In the second vocabulary a token reaches over a space, so words are not cut there.
+  for (Vocabulary v : {small_bpe(), small_bpe({"h e", "o \u0120", "l l", "he ll", "\u0120 he"})}) {
+    for (const char* name : {"deepseek-llm", "chameleon", "superbpe", "exaone-moe", "falcon"}) {
+      v.pre = name;
+      const auto tokenizer = make_tokenizer(v);
+      const SplitPatterns patterns = compile_patterns(pre_tokenizer_of(name).patterns);
+      for (int round = 0; round < 8; ++round) {
+        std::string text;
+        for (int i = 0; i < 60; ++i) text += kUnits[random() % std::size(kUnits)];
+        std::vector<Token> expected;
+        Splitter(patterns).split(
+            text, [&](std::string_view word) { append_by_definition(v, word, expected); });
+        EXPECT_EQ(tokenizer->encode(text), expected) << name << ": " << text;
+      }
+    }
   }
 }
 

@@ -90,6 +90,19 @@ TEST(Unigram, SpellsUnknownsInBytesWhereItCan) {
   EXPECT_EQ(make_tokenizer(v)->decode(encode(v, "a\u00E9b")), "a\u00E9b");
 }
 
+TEST(Unigram, WordsCutApartAreThoseOfTheWholeText) {
+  Vocabulary v = small_unigram();
+  const std::string text = "ab abab  ba\u4E2D \u4E2D\u6587 abababab a b aab baabaab abbabbaba ab";
+  const std::vector<Token> apart = encode(v, text);
+  // Scores as low as this win nowhere, but a piece that reaches into another word is there.
+  add_token(v, "b\u2581a", TokenType::Normal, -50.0f);
+  EXPECT_EQ(encode(v, text), apart);
+  EXPECT_EQ(make_tokenizer(v)->decode(encode(v, "ab abab  ba")), "ab abab  ba");
+  // One that is likely is found.
+  v.scores.back() = -0.5f;
+  EXPECT_EQ(encode(v, "b a"), ids(v, {"\u2581", "b\u2581a"}));
+}
+
 TEST(Unigram, RefusesBrokenTablesAndScores) {
   Vocabulary v = small_unigram();
   v.scores.pop_back();

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "text/byte_alphabet.h"
 #include "text/piece_merge.h"
+#include "text/space_marks.h"
 #include "text/token_table.h"
 #include "text/tokenizer_json/word_model.h"
 #include "text/utf8_codec.h"
@@ -31,12 +32,6 @@ MergeText merge_text(const Json& entry, const JsonField& merges, size_t number) 
     }
   }
   fail(Code::Format, "{}[{}]: not two tokens", merges.where(), number);
-}
-
-bool has_space_mark_inside(std::string_view text) {
-  size_t at = 0;
-  while (text.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
-  return text.find(kSpaceMark, at) != std::string_view::npos;
 }
 
 class BpeModel final : public WordModel {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/byte_alphabet.h"
+#include "text/space_marks.h"
 #include "text/token_table.h"
 #include "text/tokenizer_json/added_tokens.h"
 #include "text/tokenizer_json/normalizer.h"
@@ -89,15 +90,6 @@ class JsonTokenizer final : public Tokenizer {
         begin = end;
       }
     });
-  }
-
-  /// The next U+2581 that follows another character.
-  static size_t mark_behind(std::string_view text, size_t begin) {
-    for (size_t at = text.find(kSpaceMark, begin + 1); at < text.size();
-         at = text.find(kSpaceMark, at + 1)) {
-      if (!text.substr(0, at).ends_with(kSpaceMark)) return at;
-    }
-    return text.size();
   }
 
   void encode_word(std::string_view word, Work& work, std::vector<Token>& out) const {
