@@ -129,6 +129,16 @@ struct Iq1SUnit : CodebookUnit<0> {
 /// Eight times the weight as bytes: 8 level + 2, but 8 level for a negative eighth.
 inline constexpr int kIq1MBias = 9;
 
+/// Twice bit kBit of a nibble.
+template <int kBit>
+inline constexpr Bytes16 kTwoOfBit = [] {
+  Bytes16 table{};
+  for (int nibble = 0; nibble < 16; ++nibble) {
+    table.v[nibble] = static_cast<uint8_t>((nibble >> kBit & 1) * 2);
+  }
+  return table;
+}();
+
 struct Iq1MUnit : CodebookUnit<kIq1MBias> {
   using Weights = Unsigned<2 * kIq1MBias>;
   static constexpr uint32_t kGroup = 16;
@@ -138,15 +148,11 @@ struct Iq1MUnit : CodebookUnit<kIq1MBias> {
   [[nodiscard]] F32x16 scale(uint32_t group) const { return scale_of(nibble_at(group)); }
   template <typename Use>
   void each(uint32_t b, Use use) const {
-    // Bits 0..3 of each byte of a row: where the eighth is added. What is above them is masked.
-    I32x16 plane =
-        shift_right(load_u8_as_i32(bytes + (10 + b / 2) * kRows), static_cast<int>(4 * (b % 2)));
-    plane = bit_or(plane, shift_left(plane, 8));
-    plane = bit_or(plane, shift_left(plane, 16));
-    const U8x64 none = as_u8(broadcast_i32(0));
+    const U8x64 both = load_for_rows(bytes + (10 + b / 2) * kRows);
+    const U8x64 added = b % 2 == 0 ? low_nibbles(both) : high_nibbles(both);
     const uint8_t* quants = bytes + kHead + b * Plain2::kBytes;
     each_index<4>([&](auto i) {
-      const U8x64 eighth = or_bits<(i > 1 ? i - 1 : 0), (i < 1 ? 1 : 0), 2>(none, as_u8(plane));
+      const U8x64 eighth = lookup(added, kTwoOfBit<i>);
       const U8x64 levels = load_u8(quants + 64 * (i / 2));
       constexpr int kFirst = i % 2 * 4;  // bit of group 2i, to bit 3
       use(std::integral_constant<int, 2 * i>(),

@@ -188,7 +188,13 @@ inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return {_mm256_shuffle_epi8(entries, codes.lo), _mm256_shuffle_epi8(entries, codes.hi)};
 }
 
-inline U8x64 as_u8(I32x16 x) { return {x.lo, x.hi}; }
+/// A byte per row for each of its four bytes.
+inline U8x64 load_for_rows(const uint8_t* p) {
+  const __m256i x = _mm256_broadcastsi128_si256(load_16_bytes(p));
+  const U8x64 rows = load_u8(kRowOfByte.v);
+  return {_mm256_shuffle_epi8(x, rows.lo), _mm256_shuffle_epi8(x, rows.hi)};
+}
+
 inline F32x16 as_f32(I32x16 x) { return {_mm256_castsi256_ps(x.lo), _mm256_castsi256_ps(x.hi)}; }
 inline I32x16 load_u8_as_i32(const uint8_t* p) {
   const __m128i x = load_16_bytes(p);

@@ -129,7 +129,12 @@ inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_16_bytes(table.v)), codes.v)};
 }
 
-inline U8x64 as_u8(I32x16 x) { return {x.v}; }
+/// A byte per row for each of its four bytes.
+inline U8x64 load_for_rows(const uint8_t* p) {
+  return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_16_bytes(p)),
+                              _mm512_load_si512(kRowOfByte.v))};
+}
+
 inline F32x16 as_f32(I32x16 x) { return {_mm512_castsi512_ps(x.v)}; }
 inline I32x16 load_u8_as_i32(const uint8_t* p) { return {_mm512_cvtepu8_epi32(load_16_bytes(p))}; }
 inline I32x16 broadcast_i32(int32_t x) { return {_mm512_set1_epi32(x)}; }

@@ -193,9 +193,12 @@ inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return each_u8([&](int i) { return vqtbl1q_u8(entries, codes.v[i]); });
 }
 
-inline U8x64 as_u8(I32x16 x) {
-  return each_u8([&](int i) { return vreinterpretq_u8_s32(x.v[i]); });
+/// A byte per row for each of its four bytes.
+inline U8x64 load_for_rows(const uint8_t* p) {
+  const uint8x16_t x = vld1q_u8(p);
+  return each_u8([=](int i) { return vqtbl1q_u8(x, vld1q_u8(kRowOfByte.v + 16 * i)); });
 }
+
 inline F32x16 as_f32(I32x16 x) {
   return each_f32([&](int i) { return vreinterpretq_f32_s32(x.v[i]); });
 }

@@ -180,11 +180,11 @@ inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return each_u8([&](int i) { return table.v[codes.v[i]]; });
 }
 
-inline U8x64 as_u8(I32x16 x) {
-  U8x64 r;
-  std::memcpy(r.v, x.v, sizeof(r.v));
-  return r;
+/// A byte per row for each of its four bytes.
+inline U8x64 load_for_rows(const uint8_t* p) {
+  return each_u8([=](int i) { return p[kRowOfByte.v[i]]; });
 }
+
 inline F32x16 as_f32(I32x16 x) {
   F32x16 r;
   std::memcpy(r.v, x.v, sizeof(r.v));
