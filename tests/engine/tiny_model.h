@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/byte_source.h"
@@ -38,7 +40,8 @@ struct TinyModel {
   std::vector<Format> formats = {Format::Q8_0, Format::F32,  Format::Q4_0,  Format::F16,
                                  Format::Q5_1, Format::BF16, Format::IQ4_NL};
   uint32_t seed = 1;
-  /// Matrices repeat their first so many rows: the encoders of some formats search for seconds.
+  /// Matrices of a format and width share so many rows, each of them in another order: the encoders
+  /// of some formats search for seconds.
   uint32_t distinct_rows = UINT32_MAX;
   std::set<std::string> left_out;         ///< keys and tensors that are not written
   std::function<void(GgufWriter&)> more;  ///< adds keys and tensors
@@ -206,11 +209,20 @@ class Writer {
     for (float& value : values) value = scale * uniform();
     if (model_.edit) model_.edit(name, values);
     const uint64_t row_bytes = columns / format.block_values * format.block_bytes;
-    const uint64_t distinct = std::min<uint64_t>(rows, model_.distinct_rows);
     std::vector<std::byte> bytes(rows * row_bytes);
-    format.encode_row(values.data(), bytes.data(), distinct * columns);
-    for (size_t i = distinct * row_bytes; i < bytes.size(); ++i) {
-      bytes[i] = bytes[i - distinct * row_bytes];
+    if (rows <= model_.distinct_rows) {
+      format.encode_row(values.data(), bytes.data(), values.size());
+    } else {
+      std::vector<std::byte>& bank = banks_[{format.id, columns}];
+      if (bank.empty()) {
+        bank.resize(model_.distinct_rows * row_bytes);
+        format.encode_row(values.data(), bank.data(), model_.distinct_rows * columns);
+      }
+      for (uint64_t r = 0; r < rows; ++r) {
+        const uint64_t from = (r * (num_matrices_ % 7 + 1) + num_matrices_) % model_.distinct_rows;
+        std::copy_n(bank.begin() + static_cast<ptrdiff_t>(from * row_bytes), row_bytes,
+                    bytes.begin() + static_cast<ptrdiff_t>(r * row_bytes));
+      }
     }
     std::vector<uint64_t> shape = {rows_of_one, columns};
     if (num_experts != 0) shape.insert(shape.begin(), num_experts);
@@ -235,6 +247,7 @@ class Writer {
   GgufWriter writer_;
   uint64_t state_;
   size_t num_matrices_ = 0;
+  std::map<std::pair<Format, uint64_t>, std::vector<std::byte>> banks_;
 };
 
 }  // namespace tiny_detail

@@ -266,7 +266,7 @@ TEST(ModelMemory, IsWhatItTakes) {
   tiny.heads = 8;
   tiny.kv_heads = 4;
   tiny.key_dim = tiny.value_dim = 64;
-  tiny.layers = 6;
+  tiny.layers = 2;
   for (const char* backend : {"cpu", "reference"}) {
     SCOPED_TRACE(backend);
     const auto system = std::make_shared<WeighingSystem>();
