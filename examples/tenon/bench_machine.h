@@ -7,8 +7,9 @@
 namespace tenon_program {
 
 /// Bytes per second that `threads` threads read together from memory in one sequential stream each:
-/// the best of several passes over a block that no cache holds, on 2 MiB pages where the system
-/// gives them. Takes some tenths of a second.
+/// the median of several passes over a block that no cache holds, on 2 MiB pages where the system
+/// gives them. A pass takes about as long as a token of a model of that size, so that what disturbs
+/// the machine disturbs both alike. Takes some tenths of a second.
 double stream_read_rate(uint32_t threads);
 
 /// stream_read_rate() of the last half minute: what the memory gives changes with the neighbours,

@@ -45,10 +45,11 @@ double bytes_per_token(const BenchRun& run, const BenchCell& cell) {
   return static_cast<double>(run.execution.step_bytes + run.kv_bytes_per_token * context);
 }
 
-/// Of what the memory could deliver; 0 for what is not bound by it.
+/// What the median token reads, of what memory delivers in that time; 0 for what is not bound by it.
 double stream_fraction(const BenchRun& run, const BenchResult& result) {
   if (!result.cell.decode || result.cell.sequences != 1 || result.stream_rate == 0) return 0;
-  return percentile(result.rates, 0.5) * bytes_per_token(run, result.cell) / result.stream_rate;
+  const double token_seconds = percentile(result.per_token, 0.5);
+  return bytes_per_token(run, result.cell) / token_seconds / result.stream_rate;
 }
 
 /// Multiply-accumulates of the matrices per cycle and thread; 0 where the clock is unknown.

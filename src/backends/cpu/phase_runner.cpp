@@ -13,9 +13,12 @@ namespace {
 /// cache from one panel of a block to the next.
 constexpr uint64_t kActivationCacheBytes = 256 * 1024;
 
-/// Work items a thread takes at once: large enough to stream, small enough to level a stalled core.
-uint32_t items_at_once(uint32_t num_items, uint32_t num_threads) {
-  return std::max(1u, num_items / (num_threads * 8));
+/// Work items that a thread takes at once, from `item` on: a long run of weights for each thread at
+/// first, because every start of a run costs memory some microseconds, then shares of the rest, so
+/// that all arrive within an item's time of each other even when a core was stalled.
+uint32_t items_at_once(uint32_t item, uint32_t num_items, uint32_t num_threads) {
+  const uint32_t run = num_items / num_threads * 7 / 8;
+  return item < run * num_threads ? run : std::max(1u, (num_items - item) / num_threads);
 }
 
 float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
@@ -61,15 +64,15 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
 void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_threads) noexcept {
   const Phase& phase = x_.plan_.phases[phase_index];
   const uint32_t items = num_items(phase);
-  // The items of attention are large, and not of one size.
-  const uint32_t at_once =
-      phase.kind == PhaseKind::Attention ? 1 : items_at_once(items, num_threads);
   std::atomic<uint32_t>& next = x_.next_item_[phase_index];
+  uint32_t item = next.load(std::memory_order_relaxed);
   // A phase of a long prompt takes tenths of a second: a cancel is not left waiting for its end.
-  for (;;) {
-    uint32_t item = next.fetch_add(at_once, std::memory_order_relaxed);
-    const uint32_t end = std::min(item + at_once, items);
-    if (item >= items) return;
+  while (item < items) {
+    // The items of attention are large, and not of one size.
+    const uint32_t at_once =
+        phase.kind == PhaseKind::Attention ? 1 : items_at_once(item, items, num_threads);
+    const uint32_t end = item + at_once;
+    if (!next.compare_exchange_weak(item, end, std::memory_order_relaxed)) continue;
     while (item < end) {
       if (cancelled()) return;
       switch (phase.kind) {
@@ -93,6 +96,7 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
           break;
       }
     }
+    item = next.load(std::memory_order_relaxed);
   }
 }
 
