@@ -51,9 +51,9 @@ class Executable {
  private:
   friend class PhaseRunner;
 
-  /// Of any step.
+  /// Of any step, in whole groups.
   [[nodiscard]] uint64_t max_rows() const {
-    return std::max<uint64_t>(plan_.max_tokens, plan_.max_outputs);
+    return grouped_rows(std::max<uint64_t>(plan_.max_tokens, plan_.max_outputs));
   }
 
   /// A weight matrix in packed form, or a vector (norm weight, bias, sinks) as f32.
@@ -76,7 +76,7 @@ class Executable {
     float* y = nullptr;     // [max_rows, max_block]
     float* y2 = nullptr;    // the same, for the second weight of a GLU
     float* tile = nullptr;  // [kTileDepth, kFloatPanelRows]
-    float* sums = nullptr;  // [max_rows, kFloatPanelRows]
+    float* sums = nullptr;  // linear_sums(max_block, max_rows)
     float* attention = nullptr;
   };
   /// What a step adds: where each token is and where the cache blocks are.

@@ -42,6 +42,20 @@ inline void each_index(F f) {
   each_index(f, std::make_integer_sequence<int, kCount>());
 }
 
+/// Calls use(columns) with the number of columns that multiplies `rows` rows, or the first of them,
+/// in the least time.
+template <typename Use>
+inline void columns_for(uint64_t rows, Use use) {
+  static_assert(kColumns == 4 || kColumns == 8);
+  if constexpr (kColumns == 8) {
+    if (rows > 6) return use(std::integral_constant<int, 8>());
+    if (rows > 4) return use(std::integral_constant<int, 6>());
+  }
+  if (rows > 2) return use(std::integral_constant<int, 4>());
+  if (rows == 2) return use(std::integral_constant<int, 2>());
+  use(std::integral_constant<int, 1>());
+}
+
 /// Bytes 0..largest.
 template <int kLargestByte>
 struct Unsigned {
@@ -184,24 +198,15 @@ inline void direct_panel(const LinearArgs& args, uint64_t p) {
   for (uint64_t c = 0; c < kCols && c < args.num_rows; ++c) store_column(args, p, c, acc[c]);
 }
 
-template <typename Unit, int kCols>
-inline void direct_panels(const LinearArgs& args) {
-  for (uint64_t p = 0; p < args.num_panels; ++p) {
-    direct_panel<Unit, kCols>(args, args.first_panel + p);
-  }
-}
-
 /// All panels against few activation rows (reads_directly).
 template <typename Unit>
 inline void direct_rows(const LinearArgs& args) {
-  static_assert(kColumns == 4 || kColumns == 8);
-  if (args.num_rows == 1) {
-    direct_panels<Unit, 1>(args);
-  } else if (args.num_rows <= 4) {
-    direct_panels<Unit, 4>(args);
-  } else if constexpr (kColumns > 4) {
-    direct_panels<Unit, kColumns>(args);
-  }
+  const auto all_panels = [&](auto columns) {
+    for (uint64_t p = 0; p < args.num_panels; ++p) {
+      direct_panel<Unit, decltype(columns)::value>(args, args.first_panel + p);
+    }
+  };
+  columns_for(args.num_rows, all_panels);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -149,24 +149,21 @@ inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint
 }
 
 /// All activation rows against blocks [block, block + num_blocks), which are in the tile; sums
-/// [num_rows, 16].
+/// [grouped rows, 16]. The last sweep may go over more rows than there are: one that is wider takes
+/// less time than several narrow ones.
 template <typename S>
 __attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t block,
                                           uint64_t num_blocks, NextTile next, float* sums) {
   const auto* tile = reinterpret_cast<const TileBlock*>(args.tile);
-  uint64_t t = 0;
-  const auto columns = [&](auto count) {
-    constexpr int kCols = decltype(count)::value;
-    for (; t + kCols <= args.num_rows; t += kCols) {
-      sweep<S, kCols>(tile, args.quantised, t, block, num_blocks, next, sums + t * kRows);
-      next.block_bytes = 0;
-    }
-  };
   static_assert(kRowGroup % kColumns == 0);
-  columns(std::integral_constant<int, kColumns>());
-  if constexpr (kColumns > 4) columns(std::integral_constant<int, 4>());
-  columns(std::integral_constant<int, 2>());
-  columns(std::integral_constant<int, 1>());
+  for (uint64_t t = 0; t < args.num_rows;) {
+    columns_for(args.num_rows - t, [&](auto count) {
+      constexpr int kCols = decltype(count)::value;
+      sweep<S, kCols>(tile, args.quantised, t, block, num_blocks, next, sums + t * kRows);
+      t += kCols;
+    });
+    next.block_bytes = 0;
+  }
 }
 
 /// Bytes of activations that a run over a panel sweeps: they stay in the second-level cache from
@@ -176,12 +173,12 @@ constexpr uint64_t kRunBytes = 128 * 1024;
 constexpr uint64_t kSweepPrefetchBytes = 2048;
 
 /// All panels of a call against all activation rows. Panels are read in runs along k: the fewer
-/// rows, the longer the runs, as memory likes them. args.sums is [panel, row, 16].
+/// rows, the longer the runs, as memory likes them. args.sums is [panel, grouped row, 16].
 template <typename Unit>
 inline void tiled_panels(const LinearArgs& args) {
   auto* tile = reinterpret_cast<TileBlock*>(args.tile);
   const uint64_t blocks = args.depth / kActivationBlock;
-  const uint64_t panel_sums = args.num_rows * kRows;
+  const uint64_t panel_sums = grouped_rows(args.num_rows) * kRows;
   for (uint64_t i = 0; i < args.num_panels * panel_sums; i += kRows) {
     store(args.sums + i, broadcast(0.0f));
   }

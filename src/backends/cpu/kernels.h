@@ -26,6 +26,11 @@ inline constexpr uint32_t kTileDepth = 256;
 /// Activation rows that lie interleaved when there is more than one: a pointer reaches all columns
 /// of a sweep.
 inline constexpr uint32_t kRowGroup = 8;
+/// Rows of whole groups that hold so many; a single row lies alone. Sweeps go over the rows that
+/// only fill a group, too: what they read and write is there, and nobody looks at it.
+constexpr uint64_t grouped_rows(uint64_t rows) {
+  return rows == 1 ? 1 : (rows + kRowGroup - 1) / kRowGroup * kRowGroup;
+}
 
 /// Activation rows quantised to 8 bits: x[t][k] ~ d[t][k / 32] q[t][k], |q| <= 127. They lie in
 /// groups of rows, where g is t / 8 and i is t % 8; a single row lies alone (i is 0).
@@ -52,7 +57,7 @@ struct QuantRows {
 /// Gives the arrays of up to `rows` rows; take(T*&, count) makes one of them.
 template <typename Take>
 void make_quant_rows(QuantRows& out, uint64_t rows, uint64_t columns, Take take) {
-  const uint64_t grouped = rows == 1 ? 1 : (rows + kRowGroup - 1) / kRowGroup * kRowGroup;
+  const uint64_t grouped = grouped_rows(rows);
   out.columns = columns;
   take(out.q, grouped * columns);
   take(out.biased, grouped * columns);
@@ -86,7 +91,7 @@ struct LinearArgs {
 };
 /// Elements of LinearArgs::sums for that many panel rows and activation rows.
 constexpr uint64_t linear_sums(uint64_t panel_rows, uint64_t num_rows) {
-  return num_rows * (panel_rows > kFloatPanelRows ? panel_rows : kFloatPanelRows);
+  return grouped_rows(num_rows) * (panel_rows > kFloatPanelRows ? panel_rows : kFloatPanelRows);
 }
 using LinearKernel = void (*)(const LinearArgs&) noexcept;
 

@@ -328,7 +328,7 @@ uint32_t PhaseRunner::run_linear(const Phase& phase, uint32_t item, uint32_t mos
   while (item >= num_blocks(*task)) item -= num_blocks(*task++);
   const Executable::ThreadScratch& scratch = x_.scratch_[thread];
   const uint64_t rows = num_rows(phase.row_class);
-  const uint64_t joined = max_width(*task, rows, x_.max_rows()) / task->block;
+  const uint64_t joined = max_width(*task, grouped_rows(rows), x_.max_rows()) / task->block;
   const auto count =
       static_cast<uint32_t>(std::min<uint64_t>({most, num_blocks(*task) - item, joined}));
   ColumnBlock block{};

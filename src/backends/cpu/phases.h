@@ -59,7 +59,7 @@ constexpr uint64_t joined_width(uint64_t block) {
 }
 constexpr uint64_t max_width(const LinearTask& task) { return joined_width(task.block); }
 /// The same in a step of fewer rows, whose results take as much room: few rows read weights as fast
-/// as memory gives them, in runs as long as can be.
+/// as memory gives them, in runs as long as can be. Both counts are of grouped rows.
 constexpr uint64_t max_width(const LinearTask& task, uint64_t num_rows, uint64_t max_rows) {
   return max_width(task) * max_rows / num_rows / task.block * task.block;
 }
