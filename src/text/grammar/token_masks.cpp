@@ -110,7 +110,8 @@ TokenMasks::TokenMasks(const std::shared_ptr<const Grammar>& grammar,
     : tokens_(std::move(tokens)),
       automaton_(spelled_with(grammar->automaton(), *tokens_)),
       follow_(*automaton_),
-      alike_(*automaton_, TokenSet::kLong) {}
+      alike_(*automaton_, TokenSet::kLong),
+      short_alike_(*automaton_, TokenSet::kMiddle) {}
 
 size_t TokenMasks::size_bytes() const {
   const std::lock_guard lock(mutex_);
@@ -164,41 +165,52 @@ size_t TokenMasks::add_longest_steps(Machine& machine, Config config, MaskWords 
 
 void TokenMasks::add_state(Walker& walker, const Machine::Item& item) const {
   const uint32_t state = alike_.first[item.state];
-  const auto known = mask_of(walker.machine, state);
-  const Config start = walker.machine.only(item);
-  if (known->unbounded) return walker.walk(tokens_->all(), start);
-  walker.add(known->bits);
-  walker.add(known->list);
-  Config out = kNowhere;
-  for (size_t i = 0; i < known->entrances.size(); ++i) {
-    const StateMask::Entrance& entrance = known->entrances[i];
-    if (i == 0 || entrance.exit != known->entrances[i - 1].exit) {
-      out = walker.machine.leave(item, entrance.exit);
-    }
-    if (out != kNowhere) walker.walk_on(*known->tree, entrance.node, out);
+  const uint32_t near = short_alike_.first[state];
+  if (short_alike_.shared[near] && !short_alike_.exact) {
+    add_mask(walker, item, *mask_of(walker.machine, near, Part::Short));
+    add_mask(walker, item, *mask_of(walker.machine, state, Part::Middle));
+  } else {
+    add_mask(walker, item, *mask_of(walker.machine, state, Part::All));
+    if (!alike_.shared[state] || alike_.exact) return;
   }
-  for (const StateMask::Doubt& doubt : known->doubts) {
-    Config at = start;
-    for (const char c : doubt.text) at = walker.machine.step(at, static_cast<uint8_t>(c));
-    if (at != kNowhere) walker.walk_on(*known->tree, doubt.node, at);
-  }
-  if (alike_.shared[state] && !alike_.exact) walker.walk(tokens_->long_ones(), start);
+  walker.walk(tokens_->long_ones(), walker.machine.only(item));
 }
 
-std::shared_ptr<const TokenMasks::StateMask> TokenMasks::mask_of(Machine& machine,
-                                                                 uint32_t state) const {
+void TokenMasks::add_mask(Walker& walker, const Machine::Item& item, const StateMask& known) const {
+  const Config start = walker.machine.only(item);
+  if (known.unbounded) return walker.walk(tokens_->all(), start);
+  walker.add(known.bits);
+  walker.add(known.list);
+  Config out = kNowhere;
+  for (size_t i = 0; i < known.entrances.size(); ++i) {
+    const StateMask::Entrance& entrance = known.entrances[i];
+    if (i == 0 || entrance.exit != known.entrances[i - 1].exit) {
+      out = walker.machine.leave(item, entrance.exit);
+    }
+    if (out != kNowhere) walker.walk_on(*known.tree, entrance.node, out);
+  }
+  for (const StateMask::Doubt& doubt : known.doubts) {
+    Config at = start;
+    for (const char c : doubt.text) at = walker.machine.step(at, static_cast<uint8_t>(c));
+    if (at != kNowhere) walker.walk_on(*known.tree, doubt.node, at);
+  }
+}
+
+std::shared_ptr<const TokenMasks::StateMask> TokenMasks::mask_of(Machine& machine, uint32_t state,
+                                                                 Part part) const {
+  const uint64_t key = uint64_t{state} << 2 | static_cast<uint64_t>(part);
   {
     const std::lock_guard lock(mutex_);
-    const auto found = cache_.find(state);
+    const auto found = cache_.find(key);
     if (found != cache_.end()) return found->second;
   }
-  auto mask = std::make_shared<const StateMask>(compute(machine, state));
+  auto mask = std::make_shared<const StateMask>(compute(machine, state, part));
   const std::lock_guard lock(mutex_);
   if (cached_bytes_ + mask->size_bytes() > kCacheBytes) {
     cache_.clear();
     cached_bytes_ = 0;
   }
-  if (cache_.emplace(state, mask).second) cached_bytes_ += mask->size_bytes();
+  if (cache_.emplace(key, mask).second) cached_bytes_ += mask->size_bytes();
   return mask;
 }
 
@@ -308,12 +320,15 @@ const FollowBytes::Bytes& TokenMasks::behind(uint32_t exit, uint32_t rule) const
                                : follow_.behind_action(exit & ~Machine::kExit);
 }
 
-TokenMasks::StateMask TokenMasks::compute(Machine& machine, uint32_t state) const {
+TokenMasks::StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const {
   StateMask result;
   const Config start = machine.local(state);
-  const bool plain = takes_plain_text(machine, start);
-  const TokenTrie& tree = plain ? tokens_->behind_any_plain() : tokens_->all();
-  const bool bounded = alike_.shared[state] && !alike_.exact;
+  const bool plain = part == Part::All && takes_plain_text(machine, start);
+  const TokenTrie& tree = part == Part::Middle ? tokens_->middle_ones()
+                          : plain              ? tokens_->behind_any_plain()
+                                               : tokens_->all();
+  const bool bounded = part == Part::Short || (alike_.shared[state] && !alike_.exact);
+  const size_t longest = part == Part::Short ? TokenSet::kMiddle : TokenSet::kLong;
   const uint32_t rule = automaton_->rule_of(state);
   std::vector<Token> accepted;
   std::vector<Config> path(tree.longest() + 1);
@@ -323,7 +338,7 @@ TokenMasks::StateMask TokenMasks::compute(Machine& machine, uint32_t state) cons
   for (size_t n = 0; n < nodes.size();) {
     const TokenTrie::Node& node = nodes[n];
     const Config next = machine.step(path[node.depth], node.byte);
-    if (next == kNowhere || (bounded && node.depth >= TokenSet::kLong)) {
+    if (next == kNowhere || (bounded && node.depth >= longest)) {
       n = node.end;
       continue;
     }

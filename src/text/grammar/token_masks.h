@@ -63,8 +63,11 @@ class TokenMasks {
     [[nodiscard]] size_t size_bytes() const;
   };
   class Walker;
-  std::shared_ptr<const StateMask> mask_of(Machine& machine, uint32_t state) const;
-  StateMask compute(Machine& machine, uint32_t state) const;
+  /// Which tokens a mask is about. Many states let the same short tokens through: near the end of a
+  /// counted text they differ in longer ones alone, which are few.
+  enum class Part : uint8_t { All, Short, Middle };
+  std::shared_ptr<const StateMask> mask_of(Machine& machine, uint32_t state, Part part) const;
+  StateMask compute(Machine& machine, uint32_t state, Part part) const;
   /// What can follow an exit of a state of `rule`.
   [[nodiscard]] const FollowBytes::Bytes& behind(uint32_t exit, uint32_t rule) const;
   static bool takes_plain_text(Machine& machine, Config config);
@@ -74,15 +77,17 @@ class TokenMasks {
   uint32_t behind_character(uint32_t state) const;
   bool add_plain(Walker& walker, const Machine::Item& item) const;
   void add_state(Walker& walker, const Machine::Item& item) const;
+  void add_mask(Walker& walker, const Machine::Item& item, const StateMask& known) const;
 
   std::shared_ptr<const TokenSet> tokens_;
   std::shared_ptr<const Automaton> automaton_;
   FollowBytes follow_;
-  AlikeStates alike_;
+  AlikeStates alike_;        // by texts of up to kLong bytes
+  AlikeStates short_alike_;  // by texts of up to kMiddle bytes
   mutable std::mutex mutex_;
   mutable size_t cached_bytes_ = 0;
   mutable std::unordered_map<uint32_t, uint32_t> behind_character_;
-  mutable std::unordered_map<uint32_t, std::shared_ptr<const StateMask>> cache_;
+  mutable std::unordered_map<uint64_t, std::shared_ptr<const StateMask>> cache_;  // state, part
 };
 
 }  // namespace tenon::grammar

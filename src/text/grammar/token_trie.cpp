@@ -88,7 +88,7 @@ TokenSet::TokenSet(std::span<const std::string_view> texts, std::span<const Toke
 }
 
 void TokenSet::build() {
-  std::vector<TokenTrie::Entry> all, longer, behind_any;
+  std::vector<TokenTrie::Entry> all, longer, middle, behind_any;
   std::array<std::vector<TokenTrie::Entry>, kMaxPlain + 1> behind;
   for (auto& mask : plain_up_to_) mask.assign((texts_.size() + 63) / 64, 0);
   for (size_t i = 0; i < texts_.size(); ++i) {
@@ -103,6 +103,7 @@ void TokenSet::build() {
     if (text.size() > kLong) {
       longer.push_back({text, token});
     } else {
+      if (text.size() > kMiddle) middle.push_back({text, token});
       plain = plain_beginning(text);
     }
     if (plain.characters > kMaxPlain) plain = {};
@@ -119,6 +120,7 @@ void TokenSet::build() {
   }
   all_ = TokenTrie(std::move(all));
   long_ = TokenTrie(std::move(longer));
+  middle_ = TokenTrie(std::move(middle));
   behind_any_plain_ = TokenTrie(std::move(behind_any));
   for (size_t n = 0; n <= kMaxPlain; ++n) behind_plain_[n] = TokenTrie(std::move(behind[n]));
 }

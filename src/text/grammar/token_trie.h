@@ -84,9 +84,11 @@ class TokenSet {
   [[nodiscard]] bool is_end(Token token) const;
   [[nodiscard]] std::span<const Token> end_tokens() const { return end_tokens_; }
   [[nodiscard]] const TokenTrie& all() const { return all_; }
-  /// Those of more than kLong bytes.
+  /// Those of more than kLong bytes, and of more than kMiddle up to kLong.
   [[nodiscard]] const TokenTrie& long_ones() const { return long_; }
+  [[nodiscard]] const TokenTrie& middle_ones() const { return middle_; }
   static constexpr size_t kLong = 32;
+  static constexpr size_t kMiddle = 12;
 
   /// Plain tokens: whole characters that a JSON string takes as they are, at most kMaxPlain of them
   /// and kLong bytes. Of these, those of at most so many characters, a bit each.
@@ -120,7 +122,7 @@ class TokenSet {
   std::vector<std::string_view> texts_;         // into owned_
   std::vector<std::string> owned_;
   std::vector<Token> end_tokens_;
-  TokenTrie all_, long_, behind_any_plain_;
+  TokenTrie all_, long_, middle_, behind_any_plain_;
   std::array<std::vector<uint64_t>, kMaxPlain + 1> plain_up_to_;
   std::array<TokenTrie, kMaxPlain + 1> behind_plain_;
   ByteSet bytes_;
