@@ -25,6 +25,7 @@ struct Action {
   uint32_t keep = kUnlimited;
   uint32_t object = kNoObject;
   uint32_t property = 0;
+  uint32_t name_kind = 0;  ///< Take of kOther: the kind of the name
 };
 
 /// Number of a property that has none: an additional one.
@@ -43,6 +44,9 @@ struct ObjectSpec {
   uint32_t other_bytes = 0;  ///< what such a one takes, as cost_bytes
   uint32_t minimum = 0;
   uint32_t maximum = kUnlimited;
+  /// Names without a number are not remembered; by so many kinds of them some are known to be
+  /// different all the same, which is what the minimum asks for. 0: it is met without.
+  uint32_t name_kinds = 0;
 
   /// Whether every beginning of a key can go on whatever the object has so far.
   [[nodiscard]] bool always_open() const { return others && maximum == kUnlimited; }

@@ -2,6 +2,7 @@
 // nearest end is. Immutable; what is being matched lives in machine.h.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bitset>
 #include <cstdint>
@@ -79,6 +80,11 @@ class Automaton {
   [[nodiscard]] const RuleInfo& rule(uint32_t index) const { return rules_[index]; }
   [[nodiscard]] const Action& action(uint32_t index) const { return actions_[index]; }
   [[nodiscard]] const ObjectSpec& object(uint32_t index) const { return objects_[index]; }
+  /// Whether some object has name_kinds.
+  [[nodiscard]] bool has_name_kinds() const {
+    return std::any_of(objects_.begin(), objects_.end(),
+                       [](const ObjectSpec& object) { return object.name_kinds > 0; });
+  }
   [[nodiscard]] size_t size_bytes() const;
 
  private:

@@ -12,8 +12,10 @@ uint32_t add_far(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-Machine::Machine(std::shared_ptr<const Automaton> automaton)
-    : automaton_(std::move(automaton)), num_classes_(automaton_->num_classes()) {
+Machine::Machine(std::shared_ptr<const Automaton> automaton, bool names_differ)
+    : automaton_(std::move(automaton)),
+      names_differ_(names_differ),
+      num_classes_(automaton_->num_classes()) {
   for (uint32_t b = 0; b < 256; ++b) {
     const auto byte = static_cast<uint8_t>(b);
     class_of_[b] = automaton_->class_of(byte);

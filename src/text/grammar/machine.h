@@ -25,7 +25,8 @@ inline constexpr Config kNowhere = 0;
 /// but neither its register nor its stack; where these matter it has an *exit*.
 class Machine {
  public:
-  explicit Machine(std::shared_ptr<const Automaton> automaton);
+  /// names_differ: no object of the text has a name twice, so that each counts.
+  explicit Machine(std::shared_ptr<const Automaton> automaton, bool names_differ = false);
 
   /// Before the first byte.
   [[nodiscard]] Config start() const { return start_; }
@@ -107,10 +108,13 @@ class Machine {
   bool apply(const Action& action, uint32_t reg, uint32_t& result);
   bool take(const Action& action, uint32_t reg, uint32_t& result);
   bool is_complete(const ObjectSpec& object, uint32_t reg) const;
+  [[nodiscard]] uint32_t num_different(const ObjectSpec& object,
+                                       std::span<const uint32_t> set) const;
   [[nodiscard]] uint32_t owed(const Automaton::RuleInfo& rule, uint32_t reg) const;
   uint32_t cost(uint32_t state, uint32_t reg);
 
   std::shared_ptr<const Automaton> automaton_;
+  bool names_differ_;
   uint32_t num_classes_;
   std::array<uint8_t, 256> class_of_, kinds_of_class_{};
   Config start_ = kNowhere;

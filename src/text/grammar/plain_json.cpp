@@ -1,8 +1,12 @@
 #include "text/grammar/plain_json.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "text/grammar/json_strings.h"
 #include "text/utf8_codec.h"
@@ -95,6 +99,29 @@ std::string without_exponent(std::string_view text) {
   return out;
 }
 
+/// The names of the objects that are open.
+class OpenNames {
+ public:
+  /// Takes a piece of plain JSON: a mark, a string or another word. False for a name that the object
+  /// has.
+  bool take(std::string_view piece) {
+    const char c = piece[0];
+    if (c == '"') {
+      return !std::exchange(name_next_, false) || open_.back()->emplace(piece).second;
+    }
+    if (c == '{') open_.push_back(std::make_unique<Names>());
+    if (c == '[') open_.emplace_back();
+    if ((c == '}' || c == ']') && !open_.empty()) open_.pop_back();
+    name_next_ = (c == '{' || c == ',') && !open_.empty() && open_.back() != nullptr;
+    return true;
+  }
+
+ private:
+  using Names = std::unordered_set<std::string>;
+  std::vector<std::unique_ptr<Names>> open_;  // null for an array
+  bool name_next_ = false;
+};
+
 }  // namespace
 
 bool plain_json(std::string_view text, const std::function<bool(std::string_view)>& sink) {
@@ -138,6 +165,11 @@ bool plain_json(std::string_view text, const std::function<bool(std::string_view
     }
   }
   return true;
+}
+
+bool repeats_a_name(std::string_view text) {
+  OpenNames names;
+  return !plain_json(text, [&](std::string_view piece) { return names.take(piece); });
 }
 
 }  // namespace tenon::grammar

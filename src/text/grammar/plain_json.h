@@ -12,4 +12,7 @@ namespace tenon::grammar {
 bool plain_json(std::string_view text, const std::function<bool(std::string_view)>& sink);
 inline constexpr int kMaxExponent = 2000;
 
+/// Whether an object of the document has a name twice.
+bool repeats_a_name(std::string_view text);
+
 }  // namespace tenon::grammar

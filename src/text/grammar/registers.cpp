@@ -1,5 +1,6 @@
 // The registers of a machine: what each action does, and what is still missing.
 #include <algorithm>
+#include <bit>
 
 #include "text/grammar/machine.h"
 
@@ -30,8 +31,9 @@ void for_each_missing(const ObjectSpec& object, std::span<const uint32_t> set, V
 
 uint32_t Machine::initial_register(const Automaton::RuleInfo& rule) {
   if (rule.object == kNoObject) return 0;
-  const size_t properties = automaton_->object(rule.object).properties.size();
-  set_words_.assign(1 + (properties + 31) / 32, 0);
+  const ObjectSpec& object = automaton_->object(rule.object);
+  const size_t bits = object.properties.size() + object.name_kinds;
+  set_words_.assign(1 + (bits + 31) / 32, 0);
   return sets_.id_of(set_words_);
 }
 
@@ -52,6 +54,14 @@ bool Machine::apply(const Action& action, uint32_t reg, uint32_t& result) {
   return false;
 }
 
+/// How many of the properties are surely different.
+uint32_t Machine::num_different(const ObjectSpec& object, std::span<const uint32_t> set) const {
+  if (object.name_kinds == 0 || names_differ_) return set[0];
+  uint32_t count = 0;
+  for (const uint32_t word : set.subspan(1)) count += static_cast<uint32_t>(std::popcount(word));
+  return count;
+}
+
 bool Machine::take(const Action& action, uint32_t reg, uint32_t& result) {
   const ObjectSpec& object = automaton_->object(action.object);
   const auto before = sets_.words(reg);
@@ -59,14 +69,19 @@ bool Machine::take(const Action& action, uint32_t reg, uint32_t& result) {
   if (action.property != kOther) {
     if (has(set_words_, action.property)) return false;
     set_words_[1 + action.property / 32] |= 1u << (action.property % 32);
+  } else if (num_different(object, set_words_) < object.minimum && object.name_kinds > 0) {
+    const size_t bit = object.properties.size() + action.name_kind;
+    set_words_[1 + bit / 32] |= 1u << (bit % 32);
   }
   if (object.counts()) {
     // Beyond the minimum only the maximum needs a number.
     if (object.maximum != kUnlimited || set_words_[0] < object.minimum) ++set_words_[0];
-    uint64_t count = set_words_[0];
     if (object.maximum != kUnlimited) {
-      for_each_missing(object, set_words_, [&count](uint32_t) { ++count; });
-      if (count > object.maximum) return false;
+      uint64_t missing = 0;
+      for_each_missing(object, set_words_, [&missing](uint32_t) { ++missing; });
+      const uint64_t different = num_different(object, set_words_) + missing;
+      if (different < object.minimum) missing += object.minimum - different;
+      if (set_words_[0] + missing > object.maximum) return false;
     }
   }
   // A property that is not counted is there all the same: the next one needs a comma.
@@ -77,7 +92,7 @@ bool Machine::take(const Action& action, uint32_t reg, uint32_t& result) {
 
 bool Machine::is_complete(const ObjectSpec& object, uint32_t reg) const {
   const auto set = sets_.words(reg);
-  if (set[0] < object.minimum) return false;
+  if (num_different(object, set) < object.minimum) return false;
   bool complete = true;
   for_each_missing(object, set, [&complete](uint32_t) { complete = false; });
   return complete;
@@ -88,7 +103,7 @@ uint32_t Machine::owed(const Automaton::RuleInfo& rule, uint32_t reg) const {
   if (rule.object != kNoObject) {
     const ObjectSpec& object = automaton_->object(rule.object);
     const auto set = sets_.words(reg);
-    uint64_t count = set[0];
+    uint64_t count = num_different(object, set);
     for_each_missing(object, set, [&](uint32_t property) {
       sum += object.properties[property].cost_bytes;
       ++count;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "text/grammar/json_strings.h"
 #include "text/grammar/schema_plan.h"
@@ -293,22 +294,58 @@ class SchemaWriter {
       if (label != 0 && !is_possible(part.classes[label - 1].value)) label = 0;
     }
     keys = minimise(keys, net_.budget());
+    const uint32_t kinds = net_.objects[object].name_kinds;
+    if (kinds > 0) keys = with_kinds(keys, part, kinds);
+    std::set<uint32_t> kinds_met;
     std::map<uint32_t, uint32_t> quoted;
     add_json_strings(net_, keys, key, {.needed_escapes = true}, [&](uint32_t label) {
       const auto [at, is_new] = quoted.try_emplace(label, 0);
       if (!is_new) return at->second;
       at->second = net_.add_node();
-      const Part::KeyClass& kind = part.classes[label - 1];
+      const Part::KeyClass& kind = part.classes[kinds > 0 ? (label - 1) / kinds : label - 1];
+      const uint32_t name_kind = kinds > 0 ? (label - 1) % kinds : 0;
+      if (!kind.name) kinds_met.insert(name_kind);
       const Spaced value = add_space(Place::BehindColon);
       const uint32_t colon = net_.add_node();
       const uint32_t property = kind.name ? property_of(part, *kind.name) : kOther;
       net_.add_act(at->second,
-                   {.kind = ActionKind::Take, .object = object, .property = property}, colon);
+                   {.kind = ActionKind::Take,
+                    .object = object,
+                    .property = property,
+                    .name_kind = name_kind},
+                   colon);
       add_byte(colon, ':', value.from);
       net_.add_call(value.to, rule_of(kind.value), behind);
       return at->second;
     });
+    const ObjectSpec& spec = net_.objects[object];
+    if (kinds > 0 && spec.properties.size() + kinds_met.size() < spec.minimum) {
+      net_.budget().refuse("minProperties {} is more than can be told apart of such names",
+                           spec.minimum);
+    }
     return rule;
+  }
+
+  /// Names by class and, where they are not of a class of their own, by the sum of their bytes.
+  Dfa with_kinds(const Dfa& keys, const Part& part, uint32_t kinds) const {
+    Dfa sums;
+    for (uint32_t sum = 0; sum < kinds; ++sum) {
+      for (uint32_t byte = 0; byte < 256; ++byte) {
+        const auto one = static_cast<uint8_t>(byte);
+        sums.ranges.push_back({one, one, (sum + byte) % kinds});
+      }
+      sums.begin.push_back(static_cast<uint32_t>(sums.ranges.size()));
+      sums.label.push_back(sum + 1);
+    }
+    const Dfa* const both[] = {&keys, &sums};
+    return combine(
+        both,
+        [&](std::span<const uint32_t> labels) -> uint32_t {
+          if (labels[0] == 0) return 0;
+          const bool named = part.classes[labels[0] - 1].name.has_value();
+          return (labels[0] - 1) * kinds + (named ? 1 : labels[1]);
+        },
+        net_.budget());
   }
 
   /// Properties are numbered in the order of the classes with names that are possible.
@@ -329,10 +366,13 @@ class SchemaWriter {
     spec.minimum = static_cast<uint32_t>(std::min(shape.minimum, kMost));
     spec.maximum = shape.maximum > kMost ? kUnlimited : static_cast<uint32_t>(shape.maximum);
     if (spec.minimum <= shape.required.size()) spec.minimum = 0;
+    constexpr uint32_t kNameKinds = 16;
+    const bool counts_others = spec.minimum > shape.required.size() + 1;
     for (const Part::KeyClass& kind : part.classes) {
       if (!is_possible(kind.value)) continue;
       if (!kind.name) {
         spec.others = true;
+        if (counts_others) spec.name_kinds = kNameKinds;
         continue;
       }
       spec.properties.push_back({.required = shape.required.contains(*kind.name),

@@ -147,6 +147,9 @@ void SchemaPlan::plan_object(Part& part) {
       some = either(some, one, budget_);
     }
     allowed = std::move(some);
+    // Few names are remembered one by one.
+    std::vector<std::string> few;
+    if (add_few_words(allowed, budget_, few)) names.insert(few.begin(), few.end());
   }
   const std::vector<std::string> list(names.begin(), names.end());
   const Dfa literal = of_texts(list, false, budget_);

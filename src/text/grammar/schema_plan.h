@@ -84,6 +84,8 @@ class SchemaPlan {
 /// The values of a node; nothing when they may be more than kMaxFewValues, or arrays or objects.
 std::optional<FewValues> few_values(const PlanNode& node, Budget& budget);
 inline constexpr size_t kMaxFewValues = 256;
+/// Adds the texts of an automaton; false when they may be more than kMaxFewValues.
+bool add_few_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& words);
 
 /// Of an array's `contains`: beyond this count all numbers are alike.
 uint64_t contains_cap(const ArrayShape::Contains& contains);

@@ -4,10 +4,8 @@
 #include "text/grammar/schema_plan.h"
 
 namespace tenon::grammar {
-namespace {
 
-/// Adds the words of an automaton; false when there are more than kMaxFewValues.
-bool add_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& words) {
+bool add_few_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& words) {
   if (dfa.empty()) return true;
   struct Way {
     uint32_t state;
@@ -45,8 +43,10 @@ bool add_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& words) 
   return true;
 }
 
+namespace {
+
 bool add_strings(const Part& part, Budget& budget, std::vector<std::string>& strings) {
-  if (part.texts) return add_words(*part.texts, budget, strings);
+  if (part.texts) return add_few_words(*part.texts, budget, strings);
   if (part.shape.string.maximum > 0) return false;
   strings.emplace_back();
   return true;

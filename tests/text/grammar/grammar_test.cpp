@@ -188,6 +188,27 @@ TEST(SchemaGrammar, CountsWhatIsContained) {
   EXPECT_FALSE(inside->accepts(R"({"k":[null,1,1,null]})"));
 }
 
+TEST(SchemaGrammar, CountsANameOnce) {
+  const auto two = schema(R"({"type":"object","minProperties":2})");
+  EXPECT_FALSE(two->accepts(R"({"a":1,"a":2})"));
+  EXPECT_FALSE(two->accepts(R"({"a":1,"\u0061":2})"));
+  EXPECT_TRUE(two->accepts(R"({"a":{"a":"a"},"q":["a","a"]})"));
+  EXPECT_TRUE(two->accepts(R"({"a":1,"a":2,"b":3})"));
+  EXPECT_TRUE(two->accepts(R"({"ab":1,"ba":2})"));
+  const auto named = schema(
+      R"({"type":"object","properties":{"a":{},"b":{}},"required":["a"],"minProperties":3,
+          "maxProperties":3})");
+  EXPECT_TRUE(named->accepts(R"({"b":1,"c":2,"a":3})"));
+  EXPECT_FALSE(named->accepts(R"({"c":1,"c":2,"a":3})"));
+  const auto few = schema(
+      R"({"type":"object","propertyNames":{"enum":["ab","ba"]},"minProperties":2})");
+  EXPECT_TRUE(few->accepts(R"({"ba":1,"ab":2})"));
+  EXPECT_FALSE(few->accepts(R"({"ab":1,"ab":2})"));
+  expect_refused(GrammarKind::JsonSchema,
+                 R"({"type":"object","minProperties":20,"propertyNames":{"pattern":"^x+$"}})",
+                 "told apart");
+}
+
 TEST(SchemaGrammar, ReadsWhatOlderDraftsSay) {
   const auto pair = schema(
       R"({"type":"array","items":[{"type":"integer"},{"type":"string"}],"additionalItems":false})");

@@ -196,6 +196,14 @@ TEST(TokenLimit, CountsPropertiesThatAreNotRequired) {
   }
 }
 
+TEST(TokenLimit, TellsNamesApart) {
+  Random random(8);
+  expect_complete(GrammarKind::JsonSchema,
+                  R"({"type":"object","minProperties":3,"maxProperties":4,
+                      "additionalProperties":{"type":"null"}})",
+                  random);
+}
+
 TEST(TokenLimit, KnowsWhatArraysMustHold) {
   Random random(7);
   const std::string arrays[] = {
