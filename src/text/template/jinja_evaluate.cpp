@@ -4,6 +4,7 @@
 #include "text/template/jinja_format.h"
 #include "text/template/jinja_interpreter.h"
 #include "text/template/jinja_item_path.h"
+#include "text/template/jinja_markup.h"
 #include "text/template/jinja_operators.h"
 
 namespace tenon::jinja {
@@ -232,7 +233,7 @@ Value Interpreter::call(const Value& callee, CallArguments given) {
         raise("access to attribute '{}' of '{}' object is unsafe.", method.name,
               type_name(method.self));
       }
-      return method.builtin->run(*this, method.self, bind(*method.builtin, std::move(given)));
+      return run_method(*this, *method.builtin, method.self, std::move(given));
     }
     case Kind::Macro:
       return call_macro(static_cast<const MacroObject&>(*callee.pointer()), std::move(given));
@@ -324,7 +325,7 @@ Value Interpreter::evaluate_filter(const Expr& expr) {
   CallArguments given = arguments(expr.arguments);
   line_ = expr.line;
   if (expr.builtin == nullptr) raise("no filter named '{}'", expr.text);
-  return expr.builtin->run(*this, input, bind(*expr.builtin, std::move(given)));
+  return run_filter(*this, *expr.builtin, input, std::move(given));
 }
 
 Value Interpreter::evaluate_test(const Expr& expr) {
@@ -346,7 +347,7 @@ Value Interpreter::filter(const std::string& name, const Value& value, CallArgum
   const Builtin* builtin = find_filter(name);
   if (builtin == nullptr) raise("no filter named '{}'", name);
   budget_.spend();
-  return builtin->run(*this, value, bind(*builtin, std::move(given)));
+  return run_filter(*this, *builtin, value, std::move(given));
 }
 
 bool Interpreter::test(const std::string& name, const Value& value, CallArguments given) {

@@ -291,7 +291,10 @@ void append_repr(const Value& value, std::string& out, Budget& budget) {
       return;
     case Kind::String:
       budget.spend_bytes(value.text().size());
-      return append_string_repr(value.text().view(), out);
+      if (value.is_markup()) out += "Markup(";
+      append_string_repr(value.text().view(), out);
+      if (value.is_markup()) out += ')';
+      return;
     case Kind::List:
       if (value.items().is_range) return append_range(value.items(), out);
       out += '[';

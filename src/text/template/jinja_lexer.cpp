@@ -236,7 +236,7 @@ class Lexer {
     if (size == 1 && source_[at_] == '0' && (prefix == 'x' || prefix == 'o' || prefix == 'b')) {
       const size_t more = digits(at_ + 2, radix_digit);
       if (more != 0) size = 2 + more;
-    } else {
+    } else if (at_ == 0 || source_[at_ - 1] != '.') {  // rows.0.1 are two places
       const size_t fraction = at_ + size < source_.size() && source_[at_ + size] == '.'
                                   ? digits(at_ + size + 1, is_ascii_digit)
                                   : 0;

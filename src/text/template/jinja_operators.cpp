@@ -5,7 +5,7 @@
 
 #include "text/template/jinja_characters.h"
 #include "text/template/jinja_format.h"
-#include "text/template/jinja_printf.h"
+#include "text/template/jinja_markup.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::jinja {
@@ -132,7 +132,7 @@ Value repeated(const Value& what, int64_t times, Budget& budget) {
   if (what.is(Kind::String)) {
     Text out;
     for (size_t i = 0; i < count; ++i) out.append(what.text());
-    return Value::string(std::move(out), &budget);
+    return like(what, std::move(out), budget);
   }
   const std::vector<Value>& from = what.items().values;
   const size_t bytes = size * count * sizeof(Value);
@@ -197,16 +197,16 @@ Steps steps_of(size_t size, const Value& begin, const Value& stop, const Value& 
   return out;
 }
 
-Value slice_text(const Text& text, const Value& begin, const Value& stop, const Value& step,
-                 Budget& budget) {
+Text slice_text(const Text& text, const Value& begin, const Value& stop, const Value& step,
+                Budget& budget) {
   budget.spend_bytes(text.size());
   const Steps steps = steps_of(count_characters(text.view()), begin, stop, step);
   if (steps.step == 1) {
-    if (steps.begin >= steps.stop) return Value::string(Text(), &budget);
+    if (steps.begin >= steps.stop) return Text();
     const size_t from = character_offset(text.view(), static_cast<size_t>(steps.begin));
     const size_t more =
         character_offset(text.view().substr(from), static_cast<size_t>(steps.stop - steps.begin));
-    return Value::string(text.slice(from, from + more), &budget);
+    return text.slice(from, from + more);
   }
   std::vector<size_t> offsets;
   for (size_t at = 0; at < text.size(); at += utf8_decode_valid(text.view().data() + at).size) {
@@ -218,7 +218,7 @@ Value slice_text(const Text& text, const Value& begin, const Value& stop, const 
     const auto place = static_cast<size_t>(at);
     out.append(text, offsets[place], offsets[place + 1]);
   }
-  return Value::string(std::move(out), &budget);
+  return out;
 }
 
 }  // namespace
@@ -339,21 +339,13 @@ bool contains(const Value& container, const Value& item, Budget& budget) {
 }
 
 Value binary(Op op, const Value& a, const Value& b, Budget& budget) {
-  if (op == Op::Modulo && a.is(Kind::String)) {
-    return Value::string(printf_text(a.text(), b, budget), &budget);
-  }
+  if (op == Op::Modulo && a.is(Kind::String)) return formatted(a, b, budget);
   require_defined(a);
   require_defined(b);
   if (a.is_integral() && b.is_integral()) return integers(op, a.as_integer(), b.as_integer());
   if (a.is_number() && b.is_number()) return reals(op, a.as_real(), b.as_real());
   if (op == Op::Add) {
-    if (a.is(Kind::String) && b.is(Kind::String)) {
-      budget.check_size(a.text().size() + b.text().size());
-      budget.spend_bytes(a.text().size() + b.text().size());
-      Text out = a.text();
-      out.append(b.text());
-      return Value::string(std::move(out), &budget);
-    }
+    if (a.is(Kind::String) && b.is(Kind::String)) return joined(a, b, budget);
     if (a.kind() == b.kind() && is_joinable(a) && is_joinable(b)) {
       std::vector<Value> out = a.items().values;
       budget.spend(out.size() + b.items().values.size());
@@ -455,15 +447,17 @@ Value lookup(const Value& container, const Value& key, Budget& budget) {
     const size_t place = place_of(key.as_integer(), size);
     if (place >= size) return Value::absent();
     const size_t from = character_offset(text.view(), place);
-    return Value::string(text.slice(from, from + utf8_decode_valid(text.view().data() + from).size),
-                         &budget);
+    return like(container,
+                text.slice(from, from + utf8_decode_valid(text.view().data() + from).size), budget);
   }
   return Value::absent();
 }
 
 Value slice(const Value& container, const Value& begin, const Value& stop, const Value& step,
             Budget& budget) {
-  if (container.is(Kind::String)) return slice_text(container.text(), begin, stop, step, budget);
+  if (container.is(Kind::String)) {
+    return like(container, slice_text(container.text(), begin, stop, step, budget), budget);
+  }
   require_defined(container);
   if (container.is(Kind::Dict)) raise("unhashable type: 'slice'");
   if (!is_list_or_tuple(container)) raise("'{}' object is not subscriptable", type_name(container));

@@ -28,7 +28,9 @@ Value is_true(Interpreter&, const Value& self, Args) {
 Value is_false(Interpreter&, const Value& self, Args) {
   return Value::boolean(self.is(Kind::Bool) && !truth(self));
 }
-Value never(Interpreter&, const Value&, Args) { return Value::boolean(false); }
+Value is_escaped(Interpreter&, const Value& self, Args) {
+  return Value::boolean(self.is_markup());
+}
 
 Value iterable(Interpreter&, const Value& self, Args) {
   return Value::boolean(self.is_sequence() || self.is(Kind::String) || self.is(Kind::Dict) ||
@@ -125,7 +127,7 @@ constexpr std::array kTests = {
     Builtin{"callable", "", 0,
             is_of_kind<Kind::Macro, Kind::Method, Kind::Function, Kind::Undefined, Kind::Loop,
                        Kind::Joiner>},
-    Builtin{"escaped", "", 0, never},
+    Builtin{"escaped", "", 0, is_escaped},
     Builtin{"odd", "", 0, odd},
     Builtin{"even", "", 0, even},
     Builtin{"divisibleby", "num", 1, divisibleby},

@@ -6,6 +6,7 @@
 #include "text/template/jinja_characters.h"
 #include "text/template/jinja_format.h"
 #include "text/template/jinja_interpreter.h"
+#include "text/template/jinja_markup.h"
 #include "text/template/jinja_operators.h"
 #include "text/template/jinja_printf.h"
 #include "text/template/jinja_text_tools.h"
@@ -62,18 +63,14 @@ Value string(Interpreter& jinja, const Value& self, Args) {
   return jinja.string(to_text(self, jinja.budget()));
 }
 
-Text escaped(Interpreter& jinja, const Value& self) {
-  Text text = soft(jinja, self);
-  constexpr std::array<std::pair<const char*, const char*>, 5> kEntities{
-      {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"'", "&#39;"}, {"\"", "&#34;"}}};
-  for (const auto& [from, to] : kEntities) {
-    text = replaced(text, Text(from), Text(to), -1, jinja.budget());
-  }
-  return text;
+Value safe(Interpreter& jinja, const Value& self, Args) {
+  return Value::markup(to_text(self, jinja.budget()), &jinja.budget());
 }
-
 Value escape(Interpreter& jinja, const Value& self, Args) {
-  return jinja.string(escaped(jinja, self));
+  return Value::markup(markup_text(self, jinja.budget()), &jinja.budget());
+}
+Value forceescape(Interpreter& jinja, const Value& self, Args) {
+  return Value::markup(escaped(soft(jinja, self), jinja.budget()), &jinja.budget());
 }
 
 Value indent(Interpreter& jinja, const Value& self, Args args) {
@@ -219,9 +216,9 @@ Value xmlattr(Interpreter& jinja, const Value& self, Args args) {
       raise("Invalid character in attribute name: {}", name.text().view());
     }
     if (!out.empty()) out.append(" ", false);
-    out.append(escaped(jinja, name));
+    out.append(markup_text(name, jinja.budget()));
     out.append("=\"", false);
-    out.append(escaped(jinja, value));
+    out.append(markup_text(value, jinja.budget()));
     out.append("\"", false);
     jinja.budget().check_size(out.size());
   }
@@ -238,7 +235,8 @@ Value format(Interpreter& jinja, const Value& self, Args args) {
   }
   std::vector<Value> positional(args.begin(), args.end() - 1);
   const Value values = truth(named) ? named : jinja.list(std::move(positional), Kind::Tuple);
-  return jinja.string(printf_text(soft(jinja, self), values, jinja.budget()));
+  return binary(Op::Modulo, self.is(Kind::String) ? self : string(jinja, self, {}), values,
+                jinja.budget());
 }
 
 Value tojson(Interpreter& jinja, const Value& self, Args args) {
@@ -273,10 +271,10 @@ constexpr std::array kFilters = {
     Builtin{"trim", "chars", 0, trim},
     Builtin{"replace", "old,new,count", 2, replace},
     Builtin{"string", "", 0, string},
-    Builtin{"safe", "", 0, string},
+    Builtin{"safe", "", 0, safe},
     Builtin{"escape", "", 0, escape},
     Builtin{"e", "", 0, escape},
-    Builtin{"forceescape", "", 0, escape},
+    Builtin{"forceescape", "", 0, forceescape},
     Builtin{"indent", "width,first,blank", 0, indent},
     Builtin{"truncate", "length,killwords,end,leeway", 0, truncate},
     Builtin{"wordcount", "", 0, wordcount},

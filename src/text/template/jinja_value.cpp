@@ -52,6 +52,16 @@ Value Value::string(Text text, Budget* budget) {
   return Value::object(Kind::String, std::move(object));
 }
 
+Value Value::markup(Text text, Budget* budget) {
+  Value out = string(std::move(text), budget);
+  static_cast<StringObject&>(*out.object_).is_markup = true;
+  return out;
+}
+
+bool Value::is_markup() const {
+  return is(Kind::String) && static_cast<const StringObject&>(*object_).is_markup;
+}
+
 Value Value::sequence(Kind kind, std::vector<Value> items, Budget* budget) {
   auto object = std::make_shared<Sequence>();
   object->charge(budget, items.size() * sizeof(Value) + 64);

@@ -72,6 +72,8 @@ class Value {
   }
   /// budget: what the bytes count against; null for values that come from outside.
   static Value string(Text text, Budget* budget = nullptr);
+  /// A string that is HTML already (jinja_markup.h).
+  static Value markup(Text text, Budget* budget = nullptr);
   static Value sequence(Kind kind, std::vector<Value> items, Budget* budget = nullptr);
   static Value dict(std::vector<std::pair<Value, Value>> entries, Budget* budget = nullptr);
   static Value object(Kind kind, std::shared_ptr<Object> object);
@@ -92,6 +94,7 @@ class Value {
     return kind_ == Kind::Float ? real_ : static_cast<double>(integer_);
   }
   [[nodiscard]] const Text& text() const;
+  [[nodiscard]] bool is_markup() const;
   [[nodiscard]] const Sequence& items() const;
   [[nodiscard]] const Dict& entries() const;
   [[nodiscard]] Namespace& name_space() const;
@@ -132,6 +135,7 @@ struct Object {
 
 struct StringObject : Object {
   Text text;
+  bool is_markup = false;
 };
 
 struct UndefinedObject : Object {
