@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "tests/base/expect_error.h"
 #include "text/template/chat_template.h"
+#include "text/template/jinja_strftime.h"
 #include "text/template/json_values.h"
 
 namespace tenon {
@@ -79,6 +80,13 @@ TEST(Template, ErrorsNameTemplateAndLine) {
   EXPECT_THAT(error_of("\xFF"), testing::HasSubstr("UTF-8"));
   EXPECT_THAT(error_of("{{ 9223372036854775807 + 1 }}"), testing::HasSubstr("64 bits"));
   EXPECT_THAT(error_of("{{ strftime_now('%Y') }}"), testing::HasSubstr("no time was given"));
+}
+
+TEST(Template, FillsDatesToAWidth) {
+  const auto time = jinja::parse_time("2026-01-02T03:04:05");
+  ASSERT_TRUE(time.has_value());
+  EXPECT_EQ(jinja::strftime_text("%10a|%#a|%5d|%_5d|%05e|%5e|%-d", *time),
+            "       Fri|FRI|00002|    2|00002|    2|2");
 }
 
 TEST(Template, StopsWhatDoesNotEnd) {

@@ -102,8 +102,8 @@ std::string without_exponent(std::string_view text) {
 /// The names of the objects that are open.
 class OpenNames {
  public:
-  /// Takes a piece of plain JSON: a mark, a string or another word. False for a name that the object
-  /// has.
+  /// Takes a piece of plain JSON: a mark, a string or another word. False for a name that the
+  /// object has.
   bool take(std::string_view piece) {
     const char c = piece[0];
     if (c == '"') {

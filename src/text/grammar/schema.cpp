@@ -366,13 +366,14 @@ class SchemaWriter {
     spec.minimum = static_cast<uint32_t>(std::min(shape.minimum, kMost));
     spec.maximum = shape.maximum > kMost ? kUnlimited : static_cast<uint32_t>(shape.maximum);
     if (spec.minimum <= shape.required.size()) spec.minimum = 0;
-    constexpr uint32_t kNameKinds = 16;
-    const bool counts_others = spec.minimum > shape.required.size() + 1;
+    // With more kinds different names are less often taken for one.
+    const uint64_t several = spec.minimum > 0 ? spec.minimum - shape.required.size() : 0;
+    const uint64_t name_kinds = several > 1 ? std::min<uint64_t>(4 * several, 16) : 0;
     for (const Part::KeyClass& kind : part.classes) {
       if (!is_possible(kind.value)) continue;
       if (!kind.name) {
         spec.others = true;
-        if (counts_others) spec.name_kinds = kNameKinds;
+        spec.name_kinds = static_cast<uint32_t>(name_kinds);
         continue;
       }
       spec.properties.push_back({.required = shape.required.contains(*kind.name),

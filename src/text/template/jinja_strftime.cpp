@@ -1,5 +1,6 @@
 #include "text/template/jinja_strftime.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tenon::jinja {
@@ -11,6 +12,7 @@ constexpr std::array<const char*, 12> kMonths{"January",   "February", "March", 
                                               "May",       "June",     "July",     "August",
                                               "September", "October",  "November", "December"};
 constexpr size_t kMaxBytes = 1 << 16;
+constexpr size_t kMaxWidth = 1024;
 
 bool is_leap(int32_t year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
 
@@ -53,7 +55,8 @@ Calendar calendar_of(const CalendarTime& t) {
 
 struct Conversion {
   char letter;
-  char flag;  // '-', '_', '0', '^', '#' or 0
+  char flag;              // '-', '_', '0', '^', '#' or 0
+  std::string_view text;  // all of it
 };
 
 std::string number(int64_t value, int width, char pad, char flag) {
@@ -66,7 +69,7 @@ std::string number(int64_t value, int width, char pad, char flag) {
 }
 
 std::string name(std::string text, char flag) {
-  if (flag == '^') {
+  if (flag == '^' || flag == '#') {
     for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
   }
   return text;
@@ -157,12 +160,17 @@ std::string convert(Conversion c, const CalendarTime& t, const Calendar& day) {
     case 'z':
     case 'Z':
       return "";
-    default: {
-      std::string text = "%";
-      if (c.flag != 0) text += c.flag;
-      return text + c.letter;
-    }
+    default:
+      return std::string(c.text);
   }
+}
+
+/// Filled from the left, as glibc does.
+std::string filled(std::string text, size_t width, Conversion c) {
+  constexpr std::string_view kNumbers = "dHIjmMSyYCGgVUWuws";
+  const bool zeros = c.flag == '0' || (c.flag != '_' && kNumbers.find(c.letter) != kNumbers.npos);
+  if (text.size() < width) text.insert(0, width - text.size(), zeros ? '0' : ' ');
+  return text;
 }
 
 }  // namespace
@@ -176,13 +184,20 @@ std::string strftime_text(std::string_view format, const CalendarTime& time) {
       out += format[at];
       continue;
     }
-    Conversion conversion{format[++at], 0};
+    const size_t begin = at;
+    Conversion conversion{format[++at], 0, {}};
     constexpr std::string_view kFlags = "-_0^#";
     if (kFlags.find(conversion.letter) != kFlags.npos && at + 1 < format.size()) {
       conversion.flag = conversion.letter;
       conversion.letter = format[++at];
     }
-    out += convert(conversion, time, day);
+    size_t width = 0;
+    while (conversion.letter >= '0' && conversion.letter <= '9' && at + 1 < format.size()) {
+      width = std::min(width * 10 + static_cast<size_t>(conversion.letter - '0'), kMaxWidth);
+      conversion.letter = format[++at];
+    }
+    conversion.text = format.substr(begin, at + 1 - begin);
+    out += filled(convert(conversion, time, day), width, conversion);
   }
   return out;
 }

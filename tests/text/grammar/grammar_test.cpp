@@ -223,10 +223,12 @@ TEST(SchemaGrammar, ReadsWhatOlderDraftsSay) {
 
 TEST(SchemaGrammar, LooksAheadAtTheBeginning) {
   // What pydantic writes for decimal numbers.
-  const auto decimal = schema(R"({"type":"string","pattern":"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$"})");
+  const auto decimal =
+      schema(R"({"type":"string","pattern":"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$"})");
   EXPECT_TRUE(decimal->accepts(R"("-.5")"));
   EXPECT_FALSE(decimal->accepts(R"("+")"));
-  const auto password = schema(R"({"type":"string","pattern":"^(?=.*[A-Z])(?=.*\\d)[A-Za-z\\d]{4,}$"})");
+  const auto password =
+      schema(R"({"type":"string","pattern":"^(?=.*[A-Z])(?=.*\\d)[A-Za-z\\d]{4,}$"})");
   EXPECT_TRUE(password->accepts(R"("abC1")"));
   EXPECT_FALSE(password->accepts(R"("abc1")"));
   EXPECT_FALSE(password->accepts(R"("aC1")"));
