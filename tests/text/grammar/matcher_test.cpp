@@ -27,7 +27,9 @@ std::shared_ptr<const TokenSet> vocabulary() {
     texts.emplace_back(text);
   }
   // Lengths at which masks change their ways.
-  for (const size_t length : {9u, 12u, 13u, 24u, 25u, 32u, 33u, 40u}) texts.emplace_back(length, 'b');
+  for (const size_t length : {9u, 12u, 13u, 24u, 25u, 32u, 33u, 40u}) {
+    texts.emplace_back(length, 'b');
+  }
   texts.push_back(std::string(30, 'b') + "\",");
   for (const char* word : {"abab", "abc ", "ab cd", "baba", "cdcd", " cd", "ab, ", "a.", "aab", "abba", "bb",
                            "bbc", "bcb", "bca", "cab", "cc ", "caa", "ccc", "cba"}) {
@@ -74,7 +76,7 @@ const Case kCases[] = {
     {GrammarKind::JsonSchema, R"({"type":"string","pattern":"^[a-z ,.]*$","maxLength":90})"},
     {GrammarKind::JsonSchema, R"({"type":"array","items":{"type":"string"},"minItems":1})"},
     {GrammarKind::JsonSchema,
-     R"({"type":"array","items":{"enum":["name","na",12,1,null]},"uniqueItems":true,"minItems":2})"},
+     R"({"type":"array","items":{"enum":["name","na",12,null]},"uniqueItems":true,"minItems":2})"},
     {GrammarKind::JsonSchema,
      R"({"type":"object","minProperties":2,"additionalProperties":{"type":"null"}})"},
     {GrammarKind::JsonSchema,
