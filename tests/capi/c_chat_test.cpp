@@ -75,6 +75,26 @@ TEST(CChat, TakesAnswersApart) {
   EXPECT_THROW(chat().reply(kHello).push("x", [](const auto&) { throw 1; }), int);
 }
 
+TEST(CChat, CallsWithoutContentSuitTemplatesThatJoinTexts) {
+  const std::string call =
+      R"("tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}])"
+      R"(, "add_generation_prompt": false})";
+  const auto rendered = [&](const std::string& source, const std::string& content, bool raw) {
+    return tenon::Chat({.chat_template = source, .raw = raw})
+        .render(R"({"messages": [{"role": "assistant", )" + content + call);
+  };
+  const std::string joins = "{% for m in messages %}{{ '<' + m.content + '>' }}{% endfor %}";
+  const std::string prints = "{% for m in messages %}<{{ m.content }}>{% endfor %}";
+  for (const std::string& source : {joins, prints}) {
+    EXPECT_EQ(rendered(source, R"("content": null, )", false), "<>");
+    EXPECT_EQ(rendered(source, "", false), "<>");
+    EXPECT_EQ(rendered(source, R"("content": "a", )", false), "<a>");
+  }
+  EXPECT_EQ(rendered(prints, R"("content": null, )", true), "<None>");
+  EXPECT_EQ(code_of([&] { (void)rendered(joins, R"("content": null, )", true); }),
+            tenon::Code::Template);
+}
+
 TEST(CChat, TheModelsTemplateAndTokens) {
   const tenon::Model model(TENON_DEMO_MODEL, {.vocabulary_only = true});
   const tenon::Chat of_model(model);

@@ -43,19 +43,23 @@ Chat::Chat(ChatOptions options, const Tokenizer* tokenizer)
   if (tokenizer_ != nullptr) marks_ = marks_of(*format_, *tokenizer_);
 }
 
-bool Chat::probe_shows(std::string_view messages, std::string_view wanted,
-                       std::string_view unwanted) const {
+std::optional<std::string> Chat::probed(std::string_view messages) const {
   ChatTemplate::Variables variables = special_tokens();
   variables.emplace_back("messages", jinja::value_from_json(messages, "probe"));
   variables.emplace_back("add_generation_prompt", jinja::Value::boolean(false));
   try {
-    const jinja::Text text =
-        render_template(std::move(variables), jinja::CalendarTime{.year = 2026});
-    return text.view().find(wanted) != std::string_view::npos &&
-           text.view().find(unwanted) == std::string_view::npos;
+    return std::string(
+        render_template(std::move(variables), jinja::CalendarTime{.year = 2026}).view());
   } catch (const Error&) {
-    return false;
+    return std::nullopt;
   }
+}
+
+bool Chat::probe_shows(std::string_view messages, std::string_view wanted,
+                       std::string_view unwanted) const {
+  const std::optional<std::string> text = probed(messages);
+  return text && text->find(wanted) != std::string::npos &&
+         text->find(unwanted) == std::string::npos;
 }
 
 void Chat::probe() {
@@ -64,16 +68,20 @@ void Chat::probe() {
   const bool takes_parts = probe_shows(
       R"([{"role":"user","content":[{"type":"text","text":"cZ7needle"}]}])", kNeedle, "'text'");
   joins_parts_ = takes_text && !takes_parts;
-  const auto call = [](std::string_view arguments) {
+  const auto call = [](std::string_view arguments, std::string_view content = "\"\"") {
     return fmt::format(
-        R"([{{"role":"user","content":"q"}},{{"role":"assistant","content":"","tool_calls":[)"
+        R"([{{"role":"user","content":"q"}},{{"role":"assistant","content":{},"tool_calls":[)"
         R"({{"id":"abcdef123","type":"function","function":{{"name":"f","arguments":{}}}}}]}}])",
-        arguments);
+        content, arguments);
   };
   // A template that puts the arguments through tojson shows a string in quotes.
   const bool takes_object = probe_shows(call(R"({"cZ7needle":1})"), kNeedle, "'cZ7needle'");
   const bool takes_string = probe_shows(call(R"("{\"cZ7needle\": 1}")"), kNeedle, "\\\"");
   keeps_arguments_ = takes_string && !takes_object;
+  const std::string_view arguments =
+      keeps_arguments_ ? R"("{\"cZ7needle\": 1}")" : R"({"cZ7needle":1})";
+  const std::optional<std::string> empty = probed(call(arguments));
+  fills_content_ = empty && empty != probed(call(arguments, "null"));
 }
 
 ChatTemplate::Variables Chat::special_tokens() const {
@@ -106,9 +114,10 @@ jinja::Text Chat::render_template(ChatTemplate::Variables variables,
 }
 
 ChatPrompt Chat::render(std::string_view conversation) const {
-  Conversation given = read_conversation(
-      conversation,
-      {.join_parts = joins_parts_, .parse_arguments = options_.adapt && !keeps_arguments_});
+  Conversation given =
+      read_conversation(conversation, {.join_parts = joins_parts_,
+                                       .fill_content = fills_content_,
+                                       .parse_arguments = options_.adapt && !keeps_arguments_});
   ChatTemplate::Variables variables = special_tokens();
   for (auto& entry : given.variables) {
     std::erase_if(variables, [&](const auto& known) { return known.first == entry.first; });

@@ -71,6 +71,8 @@ class Chat {
                                             std::optional<jinja::CalendarTime> now) const;
   [[nodiscard]] ChatTemplate::Variables special_tokens() const;
   void probe();
+  /// What the template makes of messages; nothing when it fails.
+  [[nodiscard]] std::optional<std::string> probed(std::string_view messages) const;
   [[nodiscard]] bool probe_shows(std::string_view messages, std::string_view wanted,
                                  std::string_view unwanted) const;
 
@@ -80,6 +82,7 @@ class Chat {
   const Tokenizer* tokenizer_;
   // What the template makes of the forms that a host may use.
   bool joins_parts_ = false;        ///< lists of parts are printed as Python prints them
+  bool fills_content_ = false;      ///< calls without content are an error, or print "None"
   bool keeps_arguments_ = false;    ///< arguments must stay the string that they are
   std::vector<std::string> marks_;  ///< control tokens that the family's marks spell
   mutable GrammarCache grammars_{kGrammarBytes};

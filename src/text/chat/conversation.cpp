@@ -29,9 +29,13 @@ const Value* member(const Value* object, std::string_view key) {
 /// The dict with another value at a key.
 Value with(const Value& dict, std::string_view key, const Value& value) {
   Entries entries = dict.entries().entries;
-  for (auto& entry : entries) {
-    if (entry.first.is(Kind::String) && entry.first.text().view() == key) entry.second = value;
-  }
+  const auto known = std::find_if(entries.begin(), entries.end(), [key](const auto& entry) {
+    return entry.first.is(Kind::String) && entry.first.text().view() == key;
+  });
+  if (known != entries.end())
+    known->second = value;
+  else
+    entries.emplace_back(Value::string(Text(std::string(key))), value);
   return Value::dict(std::move(entries));
 }
 
@@ -78,6 +82,10 @@ Value adapted(const Value& message, const ConversationForm& form) {
     if (const std::optional<Value> text = joined(*content)) out = with(out, "content", *text);
   }
   const Value* calls = member(&message, "tool_calls");
+  const bool has_content = content != nullptr && !content->is(Kind::None);
+  if (form.fill_content && !has_content && calls != nullptr && calls->is(Kind::List)) {
+    out = with(out, "content", Value::string(Text()));
+  }
   if (form.parse_arguments && calls != nullptr && calls->is(Kind::List)) {
     out = with(out, "tool_calls", with_parsed_arguments(*calls));
   }

@@ -14,6 +14,7 @@ namespace tenon {
 
 struct ConversationForm {
   bool join_parts = false;       ///< lists of text parts become one text
+  bool fill_content = false;     ///< calls without content have an empty one
   bool parse_arguments = false;  ///< arguments of calls that are JSON in a string become objects
 };
 
