@@ -211,6 +211,15 @@ const std::vector<Case>& cases() {
        " |  | f#call_0({\"x\": \"2024-01-15\", \"y\": \"007\", \"z\": -1.5e+3, \"u\": \"1.\"})"},
       {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1-2}}</tool_call>",
        " | <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1-2}}</tool_call> |"},
+      // Arguments are JSON, whatever the model made of them.
+      {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": \"hello\"}</tool_call>",
+       " |  | f#call_0(\"hello\")"},
+      {"hermes",
+       "<tool_call>{\"name\": \"f\", \"arguments\": \"{\\\"a\\\": \\\"x\\ny\\\"}\"}</tool_call>",
+       " |  | f#call_0({\"a\": \"x\\ny\"})"},
+      {"glm",
+       "<tool_call>f<arg_key>q</arg_key><arg_value>{\"a\": \"x\ny\"}</arg_value></tool_call>",
+       " |  | f#call_0({\"q\": {\"a\": \"x\\ny\"}})"},
       // Parameters that may be one thing or another.
       {"qwen3-coder",
        "<function=f><parameter=m>5</parameter></function><function=f><parameter=m>null</parameter>"

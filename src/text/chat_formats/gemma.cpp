@@ -2,6 +2,7 @@
 //   <start_function_call>call:f{key:<escape>text<escape>,n:3}<end_function_call>
 //   <|tool_call>call:f{key:<|"|>text<|"|>,n:3}<tool_call|>
 #include <array>
+#include <optional>
 
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/json_scan.h"
@@ -89,9 +90,9 @@ class GemmaCalls : public CallGrammar {
     while (word.starts_with(' ')) word.remove_prefix(1);
     while (word.ends_with(' ')) word.remove_suffix(1);
     std::string json;
-    const bool is_value = c != ':' && is_json(word);
-    if (is_value)
-      json = word;
+    const std::optional<std::string> value = c != ':' ? repaired_json(word) : std::nullopt;
+    if (value)
+      json = *value;
     else if (!word.empty())
       append_json_string(word, json);
     word_.clear();

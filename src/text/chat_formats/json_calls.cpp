@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace tenon {
 namespace {
@@ -190,8 +191,9 @@ Step JsonCallObject::close(CallOutput& out) {
     out.arguments("{}");
   } else if (!held_.empty()) {
     // A string that holds the JSON, or arguments that came before the name.
-    const auto inner = json_string_text(held_);
-    out.arguments(inner && !inner->empty() ? *inner : held_);
+    const std::optional<std::string> inner = json_string_text(held_);
+    const std::optional<std::string> json = inner ? repaired_json(*inner) : std::nullopt;
+    out.arguments(json ? *json : held_);
   }
   out.end_call();
   return Step::Done;

@@ -203,6 +203,20 @@ std::optional<std::string> json_string_text(std::string_view json) {
   return out;
 }
 
+std::optional<std::string> repaired_json(std::string_view text) {
+  if (!is_json(text)) return std::nullopt;
+  std::string out;
+  JsonScan scan;
+  for (const char c : text) {
+    scan.feed(c);
+    if (scan.in_string() && static_cast<uint8_t>(c) < 0x20)
+      append_json_escaped({&c, 1}, out);
+    else
+      out += c;
+  }
+  return out;
+}
+
 bool is_json(std::string_view text) {
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   JsonScan scan;

@@ -68,6 +68,9 @@ void append_json_string(std::string_view text, std::string& out);
 void append_json_escaped(std::string_view text, std::string& out);
 /// The text of a JSON string with its quotes; nothing for what is none.
 std::optional<std::string> json_string_text(std::string_view json);
+/// A text that is one JSON value, with line breaks and the like in strings, which models write as
+/// they are, escaped; nothing for another text.
+std::optional<std::string> repaired_json(std::string_view text);
 /// Whether the whole text is one JSON value with white space around it.
 bool is_json(std::string_view text);
 

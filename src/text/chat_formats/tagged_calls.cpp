@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "text/chat_formats/json_scan.h"
 
@@ -21,7 +22,9 @@ std::string value_json(std::string_view text, JsonKinds kinds) {
   // stand as they are, but where nothing is known of the parameter.
   const JsonKinds read = kinds == kAnyKind ? kAnyKind : kinds & ~kStringKind;
   const bool may_be_json = (kinds & kStringKind) == 0 || (kind_of_json(json) & read) != 0;
-  if (may_be_json && is_json(json)) return std::string(json);
+  if (may_be_json) {
+    if (std::optional<std::string> repaired = repaired_json(json)) return *std::move(repaired);
+  }
   std::string out;
   append_json_string(text, out);
   return out;
