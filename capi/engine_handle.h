@@ -26,7 +26,9 @@ struct tenon_request : tenon::capi::Handle<tenon_request> {
   tenon_request(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Engine> of)
       : host(std::move(of_model)), engine(std::move(of)) {}
   ~tenon_request() {
-    if (generation != nullptr) engine->cancel(*generation);
+    if (generation == nullptr) return;
+    engine->silence(*generation);
+    engine->cancel(*generation);
   }
 
   std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks

@@ -261,14 +261,40 @@ void Engine::drive_task(void* arg) {
   lock.unlock();
 }
 
+void Engine::tell_later(const std::shared_ptr<Generation>& generation) noexcept {
+  if (generation->options.notify == nullptr || generation->is_to_be_told) return;
+  generation->is_to_be_told = true;
+  generation->next_to_tell = std::move(first_to_tell_);
+  first_to_tell_ = generation;
+}
+
 void Engine::tell_hosts(Lock& lock) {
-  while (!to_tell_.empty()) {
-    const std::shared_ptr<Generation> generation = std::move(to_tell_.back());
-    to_tell_.pop_back();
+  while (first_to_tell_ != nullptr) {
+    const std::shared_ptr<Generation> generation = std::move(first_to_tell_);
+    first_to_tell_ = std::move(generation->next_to_tell);
+    generation->is_to_be_told = false;
+    const auto notify = generation->options.notify;
+    if (notify == nullptr) continue;  // silenced meanwhile
+    ++generation->num_telling;
     lock.unlock();
-    generation->options.notify(generation->options.user);
+    notify(generation->options.user);
+    lock.lock();
+    --generation->num_telling;
+    if (generation->silenced != nullptr) generation->silenced->post();
+  }
+}
+
+void Engine::silence(Generation& generation) {
+  Lock lock(mutex_);
+  generation.options.notify = nullptr;
+  Wake wake;
+  generation.silenced = &wake;
+  while (generation.num_telling > 0) {
+    lock.unlock();
+    wake.wait();
     lock.lock();
   }
+  generation.silenced = nullptr;
 }
 
 // ---- Generations --------------------------------------------------------------------------------
@@ -294,7 +320,6 @@ void Engine::submit(const std::shared_ptr<Generation>& generation) {
   added.lost = sequence.lost();
   try {
     added.client = &scheduler_.client(added.options.client, added.options.weight);
-    to_tell_.reserve(scheduler_.num_running() + scheduler_.num_waiting() + 1);
     scheduler_.add(added, added.submitted_ns);
   } catch (const Error& error) {
     if (error.code() == Code::Busy) ++metrics_.busy_total;

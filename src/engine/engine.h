@@ -129,6 +129,8 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   void cancel(Generation& generation);
   /// The same, and waits until the engine has let go of it.
   void withdraw(Generation& generation);
+  /// Does not notify its host any more; waits for a notification under way.
+  void silence(Generation& generation);
 
   /// One step, if there is work and nobody else drives; whether there was.
   bool step();
@@ -185,6 +187,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   void end_if_stopped(Request& request);
   void hand_over(Lock& lock);
   static void drive_task(void* arg);
+  void tell_later(const std::shared_ptr<Generation>& generation) noexcept;
   void tell_hosts(Lock& lock);
 
   // engine_step.cpp; the driving thread only.
@@ -240,7 +243,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   Waiter* last_waiter_ = nullptr;
   DriveExecutor executor_;
   std::shared_ptr<Engine> posted_;  // itself, while a task is posted
-  std::vector<std::shared_ptr<Generation>> to_tell_;
+  std::shared_ptr<Generation> first_to_tell_;
   uint32_t step_limit_;  // tokens; smaller after stopped steps
 
   // The step under way; belongs to the driving thread.

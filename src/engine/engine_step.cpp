@@ -306,7 +306,7 @@ void Engine::go_on(Generation& generation, bool has_new) {
   generation.num_left = sequence.num_pending();
   if (!has_new) return;
   generation.control->wake.post();
-  if (generation.options.notify != nullptr) to_tell_.push_back(generation.self);
+  tell_later(generation.self);
 }
 
 void Engine::end(Request& request, std::exception_ptr failure) noexcept {
@@ -345,7 +345,7 @@ void Engine::end(Request& request, std::exception_ptr failure) noexcept {
   ++*counter;
   if (generation.withdrawn != nullptr) generation.withdrawn->post();
   generation.call->in_use.store(false, std::memory_order_release);
-  if (generation.options.notify != nullptr && self != nullptr) to_tell_.push_back(self);
+  if (self != nullptr) tell_later(self);
 }
 
 }  // namespace tenon

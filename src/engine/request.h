@@ -77,7 +77,7 @@ struct GenerationOptions {
   double weight = 1;        ///< of the client's share
   EndRules ends;            ///< but for min_tokens, which is the sampler's
   DrawnLogprobs::Wanted logprobs;
-  /// Called by the thread that drives when there is a token or the end; must not call the engine.
+  /// Called by a thread inside the engine when there is a token or the end; must not call it.
   void (*notify)(void* user) = nullptr;
   void* user = nullptr;
 };
@@ -121,6 +121,12 @@ class Generation : public Request {
   Wake* withdrawn = nullptr;  ///< of a thread that waits for its end, besides the one that fetches
   /// Keeps it alive while the engine has it.
   std::shared_ptr<Generation> self;
+
+  // Of the engine's list of those whose host is to be notified.
+  std::shared_ptr<Generation> next_to_tell;
+  bool is_to_be_told = false;
+  uint32_t num_telling = 0;  ///< calls of notify under way
+  Wake* silenced = nullptr;  ///< of a thread that waits for their end
 };
 
 }  // namespace tenon

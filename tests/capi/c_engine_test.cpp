@@ -3,6 +3,8 @@
 #include <tenon/tenon.h>
 #include <tenon/tenon.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -126,6 +128,37 @@ TEST_F(Engines, ServeManySessionsFromALentThread) {
   ASSERT_OK(tenon_engine_metrics_text(engine.get(), text.data(), length, &length));
   EXPECT_NE(text.find("\ntenon_requests_finished_total 8\n"), text.npos) << text;
   EXPECT_NE(text.find("tenon_time_to_first_token_seconds_bucket{le=\"+Inf\"} 8\n"), text.npos);
+}
+
+TEST_F(Engines, NotifyNobodyWhoseRequestIsDestroyed) {
+  struct Host {
+    std::atomic<bool> called{false};
+    std::atomic<bool> gone{false};
+    std::atomic<bool> late{false};
+    static void notify(void* user) {
+      auto& host = *static_cast<Host*>(user);
+      host.called = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (host.gone) host.late = true;
+    }
+  };
+  const EnginePtr engine = make();
+  std::thread lent([&engine] { EXPECT_OK(tenon_engine_run(engine.get())); });
+  for (int i = 0; i < 10; ++i) {
+    Host host;
+    const SessionPtr session = open(engine);
+    tenon_submission what = submission();
+    what.notify = Host::notify;
+    what.user = &host;
+    RequestPtr request = submit(session, what);
+    while (!host.called) std::this_thread::yield();
+    request.reset();
+    host.gone = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(4));
+    EXPECT_FALSE(host.late) << i;
+  }
+  EXPECT_OK(tenon_engine_stop(engine.get()));
+  lent.join();
 }
 
 TEST_F(Engines, PollWithoutComputing) {

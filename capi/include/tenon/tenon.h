@@ -785,8 +785,10 @@ typedef struct tenon_submission {
   const char* client; /* requests of one key share what its weight gives; NULL: the session's */
   uint64_t client_length;
   double weight; /* of the client, 0.001..1000; 0: the session's */
-  /* Called when there is a piece or the end, on a thread that drives. It must not call the engine
-   * or one of its sessions or requests: it is for waking whoever will. May be NULL. */
+  /* Called when there is a piece or the end, on any thread that is in a call on the engine, its
+   * sessions or requests (cancelling and destroying included): hold no lock in one that it takes.
+   * It must not make such a call itself: it is for waking whoever will. Never called again when
+   * tenon_request_destroy has returned, which waits for a call under way. May be NULL. */
   void (*notify)(void* user);
   void* user;
   uint32_t num_top; /* as with LOGPROBS, and those of the so many likeliest tokens; at most 1000 */
