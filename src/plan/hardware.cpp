@@ -1,6 +1,7 @@
 #include "plan/hardware.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -27,7 +28,11 @@ constexpr uint32_t kMostSequences = 1u << (kNumDecodeSizes - 1);
 constexpr uint32_t kPromptTokens = 128;
 /// Positions before what is computed, when attention is measured.
 constexpr uint32_t kDepth = 4096;
-constexpr int kRounds = 3;
+// A shared machine is slow for moments and for seconds: each time is the mean of many steps, as the
+// speed of a long answer is, and of passes that lie seconds apart.
+constexpr int kPasses = 2;
+constexpr uint64_t kLeastNs = 200'000'000;  // of the rounds in a pass
+constexpr uint64_t kMostRounds = 10;
 
 /// The steps of a probe: its executable, its cache and the sequences in it.
 class Probe {
@@ -65,7 +70,7 @@ class Probe {
   }
 
   /// Seconds of a step of `count` sequences that compute `tokens` each behind `depth` others and
-  /// draw one, with the default sampler; the median of some rounds.
+  /// draw one, with the default sampler; the mean of some rounds behind one that warms up.
   double step_seconds(uint32_t count, uint32_t tokens, uint32_t depth) {
     std::vector<Sequence> sequences;
     for (uint32_t i = 0; i < count; ++i) sequences.push_back(sequence_at(depth, tokens, i));
@@ -75,15 +80,20 @@ class Probe {
       builder_->add(sequence, tokens, 1);
     }
     const tenon_step& step = builder_->finish(reinterpret_cast<float*>(logits_.data()), nullptr);
-    std::vector<uint64_t> times;
-    for (int round = 0; round <= kRounds; ++round) {
-      const uint64_t start = system_->now_ns();
+    const auto round = [&] {
       runtime_->run(step);
       draw_tokens(sequences);
-      if (round > 0) times.push_back(system_->now_ns() - start);
+    };
+    round();
+    const uint64_t start = system_->now_ns();
+    uint64_t num_rounds = 0;
+    uint64_t elapsed_ns = 0;
+    while (num_rounds == 0 || (elapsed_ns < kLeastNs && num_rounds < kMostRounds)) {
+      round();
+      ++num_rounds;
+      elapsed_ns = system_->now_ns() - start;
     }
-    std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
-    return static_cast<double>(times[kRounds / 2]) * 1e-9;
+    return static_cast<double>(elapsed_ns) * 1e-9 / static_cast<double>(num_rounds);
   }
 
  private:
@@ -173,23 +183,29 @@ Hardware measure_hardware(const Model& model) {
   Hardware hardware = measure_memory(model);
   Probe probe(model, probe_options(model));
   const StepWork work = step_work(probe.program());
-  const auto bytes = static_cast<double>(work.weight_bytes);
-  double single = 0;
-  for (uint32_t i = 0; i < kNumDecodeSizes; ++i) {
-    const double seconds = probe.step_seconds(1u << i, 1, 0);
-    if (i == 0) single = seconds;
-    hardware.decode_bytes_per_second[i] = rate(bytes, seconds);
+  std::array<double, kNumDecodeSizes> decode{};  // seconds, of all passes
+  double deep = 0;
+  double prompt = 0;
+  double deep_prompt = 0;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    for (uint32_t i = 0; i < kNumDecodeSizes; ++i) decode[i] += probe.step_seconds(1u << i, 1, 0);
+    deep += probe.step_seconds(1, 1, kDepth);
+    prompt += probe.step_seconds(1, kPromptTokens, 0);
+    deep_prompt += probe.step_seconds(1, kPromptTokens, kDepth);
   }
-  const double deep = probe.step_seconds(1, 1, kDepth);
-  hardware.cache_bytes_per_second = rate(kDepth * probe.cache_bytes_per_position(), deep - single);
-  const double prompt = probe.step_seconds(1, kPromptTokens, 0);
-  hardware.prefill_multiplications_per_second = rate(
-      static_cast<double>(kPromptTokens * work.token_multiplications + work.output_multiplications),
-      prompt);
-  const double deep_prompt = probe.step_seconds(1, kPromptTokens, kDepth);
+  for (uint32_t i = 0; i < kNumDecodeSizes; ++i) {
+    hardware.decode_bytes_per_second[i] =
+        rate(kPasses * static_cast<double>(work.weight_bytes), decode[i]);
+  }
+  hardware.cache_bytes_per_second =
+      rate(kPasses * kDepth * probe.cache_bytes_per_position(), deep - decode[0]);
+  hardware.prefill_multiplications_per_second =
+      rate(kPasses * static_cast<double>(kPromptTokens * work.token_multiplications +
+                                         work.output_multiplications),
+           prompt);
   hardware.attention_multiplications_per_second =
-      rate(static_cast<double>(uint64_t{kPromptTokens} * kDepth *
-                               attention_multiplications(probe.program())),
+      rate(kPasses * static_cast<double>(uint64_t{kPromptTokens} * kDepth *
+                                         attention_multiplications(probe.program())),
            deep_prompt - prompt);
   return hardware;
 }
