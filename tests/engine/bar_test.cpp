@@ -131,13 +131,6 @@ TEST_F(Bar, DISABLED_CancelInALongPrompt) {
 TEST_F(Bar, DISABLED_PromptBesideDecodes) {
   const auto engine = Engine::create(model_);
   const auto never = [] { return false; };
-  // The prompt alone, in the largest slices.
-  Session alone(engine, SessionOptions{4096});
-  alone.append(tokens(1024, 98));
-  const auto begin = Clock::now();
-  alone.prefill();
-  const double alone_ms = milliseconds(Clock::now() - begin) / 1024;
-
   start(engine, 8);
   steps(*engine, 2, never);
   std::vector<double> without = steps(*engine, 6, never);
@@ -155,6 +148,13 @@ TEST_F(Bar, DISABLED_PromptBesideDecodes) {
   engine->cancel(*generation);
   const std::vector<double> later = steps(*engine, 6, never);
   without.insert(without.end(), later.begin(), later.end());
+  // As much of the prompt alone, in the largest slices.
+  Session alone(engine, SessionOptions{8192});
+  alone.append(tokens(static_cast<uint32_t>(computed), 98));
+  for (const auto& decode : generations_) engine->cancel(*decode);
+  const auto begin = Clock::now();
+  alone.prefill();
+  const double alone_ms = milliseconds(Clock::now() - begin) / static_cast<double>(computed);
   const double slice = static_cast<double>(computed) / static_cast<double>(with.size());
   const double cost_ms = (mean(with) - mean(without)) / slice;
   std::printf("8 decodes: %zu steps, mean %.1f, p50 %.1f, p99 %.1f ms\n", without.size(),

@@ -206,7 +206,11 @@ inline void direct_rows(const LinearArgs& args) {
       direct_panel<Unit, decltype(columns)::value>(args, args.first_panel + p);
     }
   };
-  columns_for(args.num_rows, all_panels);
+  if constexpr (kDirectRows == 1) {
+    all_panels(std::integral_constant<int, 1>());
+  } else {
+    columns_for(args.num_rows, all_panels);
+  }
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

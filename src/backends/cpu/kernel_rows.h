@@ -72,7 +72,7 @@ struct QuantisedBlock {
 };
 
 /// Whether so many rows are multiplied directly (kernel_integer.h), else by tiles (kernel_tiled.h).
-inline bool reads_directly(uint64_t num_rows) { return num_rows <= kColumns; }
+inline bool reads_directly(uint64_t num_rows) { return num_rows <= kDirectRows; }
 
 inline void quantise(const float* x, const QuantRows& out, uint64_t t, uint64_t first_column,
                      uint64_t num_columns) noexcept {

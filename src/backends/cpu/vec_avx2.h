@@ -344,6 +344,8 @@ constexpr int tile_settle_every(int largest) { return narrow_adds(largest * 255)
 /// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the
 /// broadcast activations fit the 16 registers.
 inline constexpr int kColumns = 4;
+/// Most rows that weights are multiplied with as they are unpacked.
+inline constexpr int kDirectRows = kColumns;
 /// Float kernels: 3 columns x 4 registers of sums + 4 of weights.
 inline constexpr int kFloatColumns = 3;
 

@@ -216,6 +216,8 @@ constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
 inline constexpr int kColumns = 8;
+/// Most rows that weights are multiplied with as they are unpacked.
+inline constexpr int kDirectRows = kColumns;
 /// Float kernels: 8 columns x 2 registers of sums.
 inline constexpr int kFloatColumns = 8;
 

@@ -373,6 +373,8 @@ constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once: 4 columns x 4 registers of sums, 4 of weights.
 inline constexpr int kColumns = 4;
+/// Most rows that weights are multiplied with as they are unpacked.
+inline constexpr int kDirectRows = kColumns;
 /// Float kernels: 2 columns x 8 registers of sums, 8 of weights.
 inline constexpr int kFloatColumns = 2;
 

@@ -283,6 +283,9 @@ constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once.
 inline constexpr int kColumns = 4;
+/// Most rows that weights are multiplied with as they are unpacked: each more would be as much code
+/// again, of no use to the machines that come here.
+inline constexpr int kDirectRows = 1;
 inline constexpr int kFloatColumns = 2;
 
 /// Attention: vectors and columns of the score and value kernels, and the columns up to which keys
