@@ -274,6 +274,7 @@ const std::vector<Case>& cases() {
       {"functionary", "f\n{\"a\": 1", " | f\n{\"a\": 1 |", ">>>"},
       {"functionary", "all", " |  |", ">>>"},
       {"functionary", ">>>all\nHi", " | Hi |"},
+      {"functionary", "all\nHi>>>>>>>>>f\n{}", " | Hi | f#call_0({})", ">>>"},
       {"command-r-plus",
        "Action: ```json\n[\n    {\n        \"tool_name\": \"f\",\n        \"parameters\": {}\n    "
        "}\n"

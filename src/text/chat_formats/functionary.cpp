@@ -23,10 +23,12 @@ class FunctionaryReply : public ReplyLayout {
   }
 
  private:
-  enum class State : uint8_t { Recipient, Content, Call, Behind };
+  enum class State : uint8_t { Start, Recipient, Content, Call, Behind };
 
   bool step(ReplyInput& in, ReplyBuilder& out) {
     switch (state_) {
+      case State::Start:
+        return start(in);
       case State::Recipient:
         return recipient(in, out);
       case State::Content:
@@ -39,20 +41,27 @@ class FunctionaryReply : public ReplyLayout {
     return false;
   }
 
-  bool recipient(ReplyInput& in, ReplyBuilder& out) {
+  /// One mark at most: what looks like a second one is text, in however many pieces it comes.
+  bool start(ReplyInput& in) {
     const ReplyInput::Match mark = in.match(kMark);  // where the prompt has not written it
     if (mark == ReplyInput::Match::Partly) return false;
     if (mark == ReplyInput::Match::Yes) in.skip(kMark.size());
+    state_ = State::Recipient;
+    return true;
+  }
+
+  bool recipient(ReplyInput& in, ReplyBuilder& out) {
     const std::array ends{std::string_view("\n")};
     const ReplyInput::Found found = in.find(ends);
     const std::string_view name = trimmed(in.rest().substr(0, found.at));
-    if (found.which != 0) {
-      if (in.at_end && name == kEveryone) in.skip(in.rest().size());
-      if (!in.at_end && found.at <= kMaxCallName) return false;
-      state_ = State::Content;
+    const bool is_line = found.which == 0;
+    const bool is_long = found.at > kMaxCallName;
+    if (!is_line && !is_long && !in.at_end) return false;
+    state_ = State::Content;
+    if (!is_line || is_long) {
+      if (!is_long && name == kEveryone) in.skip(in.rest().size());
       return true;
     }
-    state_ = State::Content;
     if (name == kEveryone) {
       in.skip(found.at + 1);
       in.forget();
@@ -102,7 +111,7 @@ class FunctionaryReply : public ReplyLayout {
     return true;
   }
 
-  State state_ = State::Recipient;
+  State state_ = State::Start;
   JsonScan scan_;
 };
 
