@@ -207,9 +207,6 @@ inline I32x16 add(I32x16 a, I32x16 b) {
 inline I32x16 bit_and(I32x16 a, I32x16 b) {
   return {_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)};
 }
-inline I32x16 bit_or(I32x16 a, I32x16 b) {
-  return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
-}
 /// Shifts in zeros; n is 0..31.
 inline I32x16 shift_left(I32x16 x, int n) {
   return {_mm256_slli_epi32(x.lo, n), _mm256_slli_epi32(x.hi, n)};

@@ -140,7 +140,6 @@ inline I32x16 load_u8_as_i32(const uint8_t* p) { return {_mm512_cvtepu8_epi32(lo
 inline I32x16 broadcast_i32(int32_t x) { return {_mm512_set1_epi32(x)}; }
 inline I32x16 add(I32x16 a, I32x16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
 inline I32x16 bit_and(I32x16 a, I32x16 b) { return {_mm512_and_si512(a.v, b.v)}; }
-inline I32x16 bit_or(I32x16 a, I32x16 b) { return {_mm512_or_si512(a.v, b.v)}; }
 /// Shifts in zeros; n is 0..31.
 inline I32x16 shift_left(I32x16 x, unsigned n) { return {_mm512_slli_epi32(x.v, n)}; }
 inline I32x16 shift_right(I32x16 x, unsigned n) { return {_mm512_srli_epi32(x.v, n)}; }

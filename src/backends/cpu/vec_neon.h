@@ -211,9 +211,6 @@ inline I32x16 add(I32x16 a, I32x16 b) {
 inline I32x16 bit_and(I32x16 a, I32x16 b) {
   return each_i32([&](int i) { return vandq_s32(a.v[i], b.v[i]); });
 }
-inline I32x16 bit_or(I32x16 a, I32x16 b) {
-  return each_i32([&](int i) { return vorrq_s32(a.v[i], b.v[i]); });
-}
 /// Shifts in zeros; n is 0..31.
 inline I32x16 shift_left(I32x16 x, int n) {
   return each_i32([&](int i) { return vshlq_s32(x.v[i], vdupq_n_s32(n)); });

@@ -87,19 +87,9 @@ class FunctionaryReply : public ReplyLayout {
   }
 
   bool call(ReplyInput& in, ReplyBuilder& out) {
-    std::string json;
-    const CallGrammar::Step step = copy_json(in, scan_, json);
-    out.arguments(json);
+    const CallGrammar::Step step = pass_arguments(in, scan_, out);
     if (step == CallGrammar::Step::More) return false;
-    if (step == CallGrammar::Step::Again) {
-      out.end_call();
-      state_ = State::Behind;
-      return true;
-    }
-    out.retract();
-    out.content(in.read());
-    in.forget();
-    state_ = State::Content;
+    state_ = step == CallGrammar::Step::Again ? State::Behind : State::Content;
     return true;
   }
 

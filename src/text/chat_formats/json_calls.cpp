@@ -67,6 +67,19 @@ Step copy_json(ReplyInput& in, JsonScan& scan, std::string& out) {
   return in.at_end ? Step::Broken : Step::More;
 }
 
+Step pass_arguments(ReplyInput& in, JsonScan& scan, ReplyBuilder& out) {
+  std::string json;
+  const Step step = copy_json(in, scan, json);
+  out.arguments(json);
+  if (step == Step::Again) out.end_call();
+  if (step == Step::Broken) {
+    out.retract();
+    out.content(in.read());
+    in.forget();
+  }
+  return step;
+}
+
 void JsonCallObject::begin() {
   state_ = State::Open;
   first_ = true;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "text/chat_formats/json_scan.h"
+#include "text/chat_formats/reply_builder.h"
 #include "text/chat_formats/reply_stream.h"
 
 namespace tenon {
@@ -55,6 +56,9 @@ class JsonCallObject {
 CallGrammar::Step read_json_string(ReplyInput& in, std::string& out);
 /// Copies the arguments of a call as far as they are there; Again when they are whole.
 CallGrammar::Step copy_json(ReplyInput& in, JsonScan& scan, std::string& out);
+/// Passes them on to the call that was begun last, for layouts in which nothing is around them.
+/// Again: the call is over. Broken: it was none, and is content now.
+CallGrammar::Step pass_arguments(ReplyInput& in, JsonScan& scan, ReplyBuilder& out);
 
 class JsonCalls : public CallGrammar {
  public:
