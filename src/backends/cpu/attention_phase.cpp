@@ -10,7 +10,7 @@ void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thre
   const AttentionShape& shape = plan.shape();
   const AttentionPiece& piece = plan.piece(item);
   const AttentionTile& tile = plan.tile(piece);
-  const uint32_t kv_head = item % shape.kv_heads;
+  const uint32_t kv_head = plan.kv_head(item);
   const uint32_t query = phase.attention.inputs[0];
   const float* sinks = vector(phase.attention.inputs[1]);
   const uint64_t area = static_cast<uint64_t>(params.layer) * shape.kv_heads + kv_head;

@@ -59,8 +59,14 @@ class AttentionPlan {
   [[nodiscard]] uint32_t num_items() const {
     return static_cast<uint32_t>(pieces_.size()) * shape_.kv_heads;
   }
+  /// All pieces of a head, then those of the next: a thread that takes a run of items stays with
+  /// the head's part of the cache, and with its columns of the result, in which rows lie between
+  /// each other (QuantRows).
   [[nodiscard]] const AttentionPiece& piece(uint32_t item) const {
-    return pieces_[item / shape_.kv_heads];
+    return pieces_[item % pieces_.size()];
+  }
+  [[nodiscard]] uint32_t kv_head(uint32_t item) const {
+    return item / static_cast<uint32_t>(pieces_.size());
   }
   [[nodiscard]] const AttentionTile& tile(const AttentionPiece& piece) const {
     return tiles_[piece.tile];

@@ -28,9 +28,10 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 
 constexpr uint32_t kRows = kIntegerPanelRows;
-/// Bytes ahead of the read position that the kernels ask the cache for: about the latency of memory
-/// times the rate of one core.
-constexpr uint64_t kPrefetchBytes = 1536;
+/// Bytes ahead of the read position that the direct kernels ask the cache for. One column: about
+/// the latency of memory times the rate of one core. Several columns: a small page; weights are one
+/// of five streams then, and processors that predict a single one well lose it among them.
+constexpr uint64_t prefetch_bytes(int columns) { return columns == 1 ? 1536 : 4096; }
 
 template <typename F, int... kIndex>
 inline void each_index(F f, std::integer_sequence<int, kIndex...>) {
@@ -132,73 +133,114 @@ inline void store_column(const LinearArgs& args, uint64_t panel, uint64_t t, F32
   }
 }
 
+/// Where up to a group of activation rows have their next block: the rows of a group lie together,
+/// a single row of a step alone.
+template <int kTogether>
+struct ActivationBlocks {
+  const int8_t* q;
+  const float* d;
+  const float* sums;
+  const float* half_sums;
+  const int32_t* totals;
+  ActivationBlocks(const QuantRows& rows, uint64_t t, uint64_t block)
+      : q(rows.q + rows.row(t, 4, 4) + block * kActivationBlock * kTogether),
+        d(rows.d + rows.row(t, kActivationBlock) + block * kTogether),
+        sums(rows.sums + rows.row(t, kActivationBlock) + block * kTogether),
+        half_sums(rows.half_sums + rows.row(t, kHalfBlock) + 2 * block * kTogether),
+        totals(rows.totals + rows.row(t, kHalfBlock) + 2 * block * kTogether) {}
+  void next() {
+    q += kActivationBlock * kTogether;
+    d += kTogether;
+    sums += kTogether;
+    half_sums += 2 * kTogether;
+    totals += 2 * kTogether;
+  }
+};
+
+/// Weights that are read later. A kernel asks the cache for them little by little, so that memory
+/// works while it computes.
+struct ReadAhead {
+  const uint8_t* bytes;
+  uint64_t block_bytes;  ///< asked for with each block of 32 values of k
+  void next() {
+    for (uint64_t line = 0; line < block_bytes; line += 64) __builtin_prefetch(bytes + line);
+    bytes += block_bytes;
+  }
+};
+
+/// Adds the blocks of a unit to the sums of kCols activation rows, unpacking the weights on the
+/// way. `there` is 0 for rows that do not exist: behind the last row there may be anything, and
+/// masking its totals keeps the sums from overflowing.
+template <typename Unit, int kCols, int kTogether>
+[[gnu::always_inline]] inline void multiply_unit(const uint8_t* bytes, ReadAhead& ahead,
+                                                 ActivationBlocks<kTogether>& x,
+                                                 const uint32_t (&there)[kCols],
+                                                 F32x16 (&acc)[kCols]) {
+  using Weights = typename Unit::Weights;
+  using S = Sums<typename Weights::Dot, Weights::kSettleEvery, Unit::kGroup, Unit::kHasOffset>;
+  Unit unit(bytes);
+  for (uint32_t b = 0; b < Unit::kBlocks; ++b, x.next()) {
+    ahead.next();
+    const BlockScales<S> w = block_scales<S>(unit, b);
+    F32x16 both[kCols];
+    typename S::Dot dots[kCols];
+    unit.each(b, [&](auto g, U8x64 weights) {
+      constexpr int kScale = g / S::kGroups;
+      if constexpr (g % S::kGroups == 0) {
+        int32_t starts[kCols];
+        for (int c = 0; c < kCols; ++c) {
+          const auto half = [&](int h) {
+            return static_cast<uint32_t>(x.totals[c + h * kTogether]);
+          };
+          const uint32_t total = S::kScales == 1 ? half(0) + half(1) : half(kScale);
+          starts[c] = static_cast<int32_t>(static_cast<uint32_t>(-Unit::kBias) * total & there[c]);
+        }
+        each_index<kCols>([&](auto c) { dots[c] = typename S::Dot(starts[c]); });
+      }
+      each_index<kCols>([&](auto c) {
+        dots[c].add(weights, x.q + 4 * (g * kTogether + c));
+        if constexpr ((g + 1) % S::kSettleEvery == 0) dots[c].settle();
+        if constexpr ((g + 1) % S::kGroups == 0) {
+          add_dots<S, kScale>(dots[c].total(), x.d[c], w, both[c], acc[c]);
+        }
+      });
+    });
+    if constexpr (S::kHasOffset) {
+      each_index<kCols>([&](auto c) {
+        acc[c] = add_offsets<S>(w, x.sums + c, x.half_sums + c, kTogether, acc[c]);
+      });
+    }
+  }
+}
+
+/// Which of rows [t, t + kCols) there are.
+template <int kCols>
+struct RowsThere {
+  uint32_t mask[kCols];
+  RowsThere(uint64_t num_rows, uint64_t t) {
+    for (uint64_t c = 0; c < kCols; ++c) mask[c] = t + c < num_rows ? ~0u : 0;
+  }
+};
+
 /// One panel against all activation rows, of which there are up to kCols; what lies behind the last
 /// row is multiplied too, and not stored.
 template <typename Unit, int kCols>
 inline void direct_panel(const LinearArgs& args, uint64_t p) {
-  using Weights = typename Unit::Weights;
-  using S = Sums<typename Weights::Dot, Weights::kSettleEvery, Unit::kGroup, Unit::kHasOffset>;
   constexpr uint64_t kBlockBytes = Unit::kBytes / Unit::kBlocks;
-  constexpr int kTogether = kCols == 1 ? 1 : kRowGroup;
   const uint8_t* panel = args.weights + p * args.panel_bytes;
-  const int8_t* q = args.quantised.q;
-  const float* d = args.quantised.d;
-  const float* sums = args.quantised.sums;
-  const float* half_sums = args.quantised.half_sums;
-  const int32_t* totals = args.quantised.totals;
-  const uint64_t blocks = args.depth / kActivationBlock;
-  // Behind the last row there may be anything: its totals are masked, so that no sum overflows.
-  uint32_t there[kCols];
-  for (uint64_t c = 0; c < kCols; ++c) there[c] = c < args.num_rows ? ~0u : 0;
+  const uint64_t units = args.depth / kActivationBlock / Unit::kBlocks;
+  ReadAhead ahead{panel + prefetch_bytes(kCols), kBlockBytes};
+  ActivationBlocks<kCols == 1 ? 1 : kRowGroup> x(args.quantised, 0, 0);
+  const RowsThere<kCols> there(args.num_rows, 0);
   F32x16 acc[kCols];
   each_index<kCols>([&](auto c) { acc[c] = broadcast(0.0f); });
-  for (uint64_t block = 0; block < blocks; panel += Unit::kBytes) {
-    Unit unit(panel);
-    for (uint32_t b = 0; b < Unit::kBlocks; ++b, ++block) {
-      for (uint64_t line = 0; line < kBlockBytes; line += 64) {
-        __builtin_prefetch(panel + b * kBlockBytes + kPrefetchBytes + line);
-      }
-      const BlockScales<S> w = block_scales<S>(unit, b);
-      F32x16 both[kCols];
-      typename S::Dot dots[kCols];
-      unit.each(b, [&](auto g, U8x64 bytes) {
-        constexpr int kScale = g / S::kGroups;
-        if constexpr (g % S::kGroups == 0) {
-          int32_t starts[kCols];
-          for (int c = 0; c < kCols; ++c) {
-            const auto half = [&](int h) {
-              return static_cast<uint32_t>(totals[c + h * kTogether]);
-            };
-            const uint32_t total = S::kScales == 1 ? half(0) + half(1) : half(kScale);
-            starts[c] =
-                static_cast<int32_t>(static_cast<uint32_t>(-Unit::kBias) * total & there[c]);
-          }
-          each_index<kCols>([&](auto c) { dots[c] = typename S::Dot(starts[c]); });
-        }
-        each_index<kCols>([&](auto c) {
-          dots[c].add(bytes, q + 4 * (g * kTogether + c));
-          if constexpr ((g + 1) % S::kSettleEvery == 0) dots[c].settle();
-          if constexpr ((g + 1) % S::kGroups == 0) {
-            add_dots<S, kScale>(dots[c].total(), d[c], w, both[c], acc[c]);
-          }
-        });
-      });
-      if constexpr (S::kHasOffset) {
-        each_index<kCols>([&](auto c) {
-          acc[c] = add_offsets<S>(w, sums + c, half_sums + c, kTogether, acc[c]);
-        });
-      }
-      q += kActivationBlock * kTogether;
-      d += kTogether;
-      sums += kTogether;
-      half_sums += 2 * kTogether;
-      totals += 2 * kTogether;
-    }
+  for (uint64_t unit = 0; unit < units; ++unit, panel += Unit::kBytes) {
+    multiply_unit<Unit>(panel, ahead, x, there.mask, acc);
   }
   for (uint64_t c = 0; c < kCols && c < args.num_rows; ++c) store_column(args, p, c, acc[c]);
 }
 
-/// All panels against few activation rows (reads_directly).
+/// All panels against few activation rows, up to kDirectRows.
 template <typename Unit>
 inline void direct_rows(const LinearArgs& args) {
   const auto all_panels = [&](auto columns) {

@@ -71,13 +71,14 @@ struct QuantisedBlock {
   }
 };
 
-/// Whether so many rows are multiplied directly (kernel_integer.h), else by tiles (kernel_tiled.h).
-inline bool reads_directly(uint64_t num_rows) { return num_rows <= kDirectRows; }
+/// Whether so many rows are multiplied with weights as these are unpacked (kernel_integer.h), else
+/// by tiles (kernel_tiled.h).
+inline bool reads_packed(uint64_t num_rows) { return num_rows <= kPackedRows; }
 
 inline void quantise(const float* x, const QuantRows& out, uint64_t t, uint64_t first_column,
                      uint64_t num_columns) noexcept {
   const uint64_t together = out.together();
-  const bool directly = reads_directly(out.num_rows);
+  const bool packed = reads_packed(out.num_rows);
   const uint64_t row = out.row(t, 4, 4);
   for (uint64_t i = 0; i < num_columns; i += kActivationBlock) {
     const uint64_t k = first_column + i;
@@ -95,9 +96,9 @@ inline void quantise(const float* x, const QuantRows& out, uint64_t t, uint64_t 
       const uint64_t at = row + (k + j) * together;
       uint32_t four;
       std::memcpy(&four, block.q + j, 4);
-      if (kSweepsSigned || directly) std::memcpy(out.q + at, &four, 4);
+      if (kSweepsSigned || packed) std::memcpy(out.q + at, &four, 4);
       four ^= 0x80808080u;  // + 128
-      if (kSweepsBiased && !directly) std::memcpy(out.biased + at, &four, 4);
+      if (kSweepsBiased && !packed) std::memcpy(out.biased + at, &four, 4);
     }
   }
 }

@@ -73,18 +73,11 @@ inline void unpack_unit(const uint8_t* bytes, TileBlock* tile) {
   }
 }
 
-/// Weights that the next tile is made of. A sweep asks the cache for them little by little,
-/// so that memory works while it computes.
-struct NextTile {
-  const uint8_t* bytes;
-  uint64_t block_bytes;  ///< asked for with each block of this tile
-};
-
 /// Adds num_blocks blocks of a tile, of which the first is `block` of the activations, to the sums
 /// [kCols, 16] of rows [t, t + kCols), which are of one group.
 template <typename S, int kCols>
 inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint64_t block,
-                  uint64_t num_blocks, NextTile next, float* partial) {
+                  uint64_t num_blocks, ReadAhead ahead, float* partial) {
   using Dot = typename S::Dot;
   const typename Dot::Activation* q;
   if constexpr (std::is_signed_v<typename Dot::Activation>) {
@@ -101,10 +94,7 @@ inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint
   F32x16 acc[kCols];
   each_index<kCols>([&](auto c) { acc[c] = load(partial + c * static_cast<int>(kRows)); });
   for (uint64_t b = 0; b < num_blocks; ++b, ++tile) {
-    for (uint64_t line = 0; line < next.block_bytes; line += 64) {
-      __builtin_prefetch(next.bytes + line);
-    }
-    next.bytes += next.block_bytes;
+    ahead.next();
     BlockScales<S> w;
     for (int h = 0; h < S::kScales; ++h) {
       w.scale[h] = load(tile->scale[h]);
@@ -148,22 +138,56 @@ inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint
   each_index<kCols>([&](auto c) { store(partial + c * static_cast<int>(kRows), acc[c]); });
 }
 
+/// The same from the packed bytes, of whole units: nothing goes through a tile.
+template <typename Unit, int kCols>
+inline void sweep_packed(const uint8_t* units, const LinearArgs& args, uint64_t t, uint64_t block,
+                         uint64_t num_blocks, ReadAhead ahead, float* partial) {
+  ActivationBlocks<kRowGroup> x(args.quantised, t, block);
+  const RowsThere<kCols> there(args.num_rows, t);
+  F32x16 acc[kCols];
+  each_index<kCols>([&](auto c) { acc[c] = load(partial + c * static_cast<int>(kRows)); });
+  for (uint64_t b = 0; b < num_blocks; b += Unit::kBlocks, units += Unit::kBytes) {
+    multiply_unit<Unit>(units, ahead, x, there.mask, acc);
+  }
+  each_index<kCols>([&](auto c) { store(partial + c * static_cast<int>(kRows), acc[c]); });
+}
+
+/// Calls use(t, columns) for sweeps of `columns` rows from row t on, which cover all rows. The last
+/// may go over more rows than there are: one that is wider takes less time than several narrow
+/// ones.
+template <typename Use>
+inline void each_sweep(uint64_t num_rows, Use use) {
+  static_assert(kRowGroup % kColumns == 0);
+  for (uint64_t t = 0; t < num_rows;) {
+    columns_for(num_rows - t, [&](auto columns) {
+      use(t, columns);
+      t += decltype(columns)::value;
+    });
+  }
+}
+
 /// All activation rows against blocks [block, block + num_blocks), which are in the tile; sums
-/// [grouped rows, 16]. The last sweep may go over more rows than there are: one that is wider takes
-/// less time than several narrow ones.
+/// [grouped rows, 16].
 template <typename S>
 __attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t block,
-                                          uint64_t num_blocks, NextTile next, float* sums) {
+                                          uint64_t num_blocks, ReadAhead ahead, float* sums) {
   const auto* tile = reinterpret_cast<const TileBlock*>(args.tile);
-  static_assert(kRowGroup % kColumns == 0);
-  for (uint64_t t = 0; t < args.num_rows;) {
-    columns_for(args.num_rows - t, [&](auto count) {
-      constexpr int kCols = decltype(count)::value;
-      sweep<S, kCols>(tile, args.quantised, t, block, num_blocks, next, sums + t * kRows);
-      t += kCols;
-    });
-    next.block_bytes = 0;
-  }
+  each_sweep(args.num_rows, [&](uint64_t t, auto columns) {
+    sweep<S, decltype(columns)::value>(tile, args.quantised, t, block, num_blocks, ahead,
+                                       sums + t * kRows);
+    ahead.block_bytes = 0;
+  });
+}
+
+/// The same from the packed bytes.
+template <typename Unit>
+inline void sweep_rows_packed(const uint8_t* units, const LinearArgs& args, uint64_t block,
+                              uint64_t num_blocks, ReadAhead ahead, float* sums) {
+  each_sweep(args.num_rows, [&](uint64_t t, auto columns) {
+    sweep_packed<Unit, decltype(columns)::value>(units, args, t, block, num_blocks, ahead,
+                                                 sums + t * kRows);
+    ahead.block_bytes = 0;
+  });
 }
 
 /// Bytes of activations that a run over a panel sweeps: they stay in the second-level cache from
@@ -174,8 +198,8 @@ constexpr uint64_t kSweepPrefetchBytes = 2048;
 
 /// All panels of a call against all activation rows. Panels are read in runs along k: the fewer
 /// rows, the longer the runs, as memory likes them. args.sums is [panel, grouped row, 16].
-template <typename Unit>
-inline void tiled_panels(const LinearArgs& args) {
+template <typename Unit, bool kByTiles>
+inline void sweep_panels(const LinearArgs& args) {
   auto* tile = reinterpret_cast<TileBlock*>(args.tile);
   const uint64_t blocks = args.depth / kActivationBlock;
   const uint64_t panel_sums = grouped_rows(args.num_rows) * kRows;
@@ -193,14 +217,18 @@ inline void tiled_panels(const LinearArgs& args) {
     for (uint64_t p = 0; p < args.num_panels; ++p) {
       for (uint64_t block = first; block < end; block += kTileBlocks) {
         const uint64_t count = end - block < kTileBlocks ? end - block : kTileBlocks;
-        for (uint64_t b = 0; b < count; b += Unit::kBlocks) {
-          unpack_unit<Unit>(units_at(p, block + b), tile + b);
-        }
         const uint64_t behind = block + count;  // and behind a run the same one of the next panel
         const uint8_t* next = behind < end ? units_at(p, behind) : units_at(p + 1, first);
-        sweep_rows<decltype(sums_of<Unit>())>(
-            args, block, count, {next + kSweepPrefetchBytes, Unit::kBytes / Unit::kBlocks},
-            args.sums + p * panel_sums);
+        const ReadAhead ahead{next + kSweepPrefetchBytes, Unit::kBytes / Unit::kBlocks};
+        float* sums = args.sums + p * panel_sums;
+        if constexpr (kByTiles) {
+          for (uint64_t b = 0; b < count; b += Unit::kBlocks) {
+            unpack_unit<Unit>(units_at(p, block + b), tile + b);
+          }
+          sweep_rows<decltype(sums_of<Unit>())>(args, block, count, ahead, sums);
+        } else {
+          sweep_rows_packed<Unit>(units_at(p, block), args, block, count, ahead, sums);
+        }
       }
     }
   }
@@ -213,11 +241,11 @@ inline void tiled_panels(const LinearArgs& args) {
 
 template <typename Unit>
 void linear_units(const LinearArgs& args) noexcept {
-  if (reads_directly(args.num_rows)) {
-    direct_rows<Unit>(args);
-  } else {
-    tiled_panels<Unit>(args);
+  if (args.num_rows <= kDirectRows) return direct_rows<Unit>(args);
+  if constexpr (kPackedRows > kDirectRows) {
+    if (reads_packed(args.num_rows)) return sweep_panels<Unit, false>(args);
   }
+  sweep_panels<Unit, true>(args);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -15,8 +15,10 @@ constexpr uint64_t kActivationCacheBytes = 256 * 1024;
 
 /// Work items that a thread takes at once, from `item` on: a long run of weights for each thread at
 /// first, because every start of a run costs memory some microseconds, then shares of the rest, so
-/// that all arrive within an item's time of each other even when a core was stalled.
-uint32_t items_at_once(uint32_t item, uint32_t num_items, uint32_t num_threads) {
+/// that all arrive within an item's time of each other even when a core was stalled. The items of
+/// attention are not of one size: shares of what is left from the beginning.
+uint32_t items_at_once(PhaseKind kind, uint32_t item, uint32_t num_items, uint32_t num_threads) {
+  if (kind == PhaseKind::Attention) return std::max(1u, (num_items - item) / (2 * num_threads));
   const uint32_t run = num_items / num_threads * 7 / 8;
   return item < run * num_threads ? run : std::max(1u, (num_items - item) / num_threads);
 }
@@ -50,7 +52,8 @@ float* PhaseRunner::f32_row(uint32_t slot, uint64_t row) const noexcept {
 uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
   const auto rows = static_cast<uint32_t>(num_rows(phase.row_class));
   if (rows == 0) return 0;
-  if (phase.kind == PhaseKind::Rows) return rows;
+  // Rows of a group lie between each other (QuantRows): two threads would share each line.
+  if (phase.kind == PhaseKind::Rows) return (rows + kRowGroup - 1) / kRowGroup;
   if (phase.kind == PhaseKind::Attention) {
     return x_.attention_plans_[phase.attention_plan].num_items();
   }
@@ -68,16 +71,13 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
   uint32_t item = next.load(std::memory_order_relaxed);
   // A phase of a long prompt takes tenths of a second: a cancel is not left waiting for its end.
   while (item < items) {
-    // The items of attention are large, and not of one size.
-    const uint32_t at_once =
-        phase.kind == PhaseKind::Attention ? 1 : items_at_once(item, items, num_threads);
-    const uint32_t end = item + at_once;
+    const uint32_t end = item + items_at_once(phase.kind, item, items, num_threads);
     if (!next.compare_exchange_weak(item, end, std::memory_order_relaxed)) continue;
     while (item < end) {
       if (cancelled()) return;
       switch (phase.kind) {
         case PhaseKind::Rows:
-          run_rows(phase, item++);
+          run_row_group(phase, item++);
           break;
         case PhaseKind::Linear:
           item += run_linear(phase, item, end - item, thread);
@@ -107,7 +107,12 @@ void PhaseRunner::quantise_row(uint32_t slot, uint64_t row) noexcept {
   k_.quantise(f32_row(slot, row), x_.activations_[slot].quantised, row, 0, columns(slot));
 }
 
-void PhaseRunner::run_rows(const Phase& phase, uint64_t row) noexcept {
+void PhaseRunner::run_row_group(const Phase& phase, uint64_t group) noexcept {
+  const uint64_t end = std::min((group + 1) * kRowGroup, num_rows(phase.row_class));
+  for (uint64_t row = group * kRowGroup; row < end; ++row) run_row(phase, row);
+}
+
+void PhaseRunner::run_row(const Phase& phase, uint64_t row) noexcept {
   for (const RowOp& step : phase.rows) {
     if (step.kind == RowKind::Quantise) {
       quantise_row(step.slot, row);

@@ -30,7 +30,8 @@ class PhaseRunner {
     const float* f32;  // [num_rows, depth]
   };
 
-  void run_rows(const Phase& phase, uint64_t row) noexcept;
+  void run_row_group(const Phase& phase, uint64_t group) noexcept;
+  void run_row(const Phase& phase, uint64_t row) noexcept;
   void run_op(const tenon_op& op, uint64_t row) noexcept;
   void quantise_row(uint32_t slot, uint64_t row) noexcept;
 

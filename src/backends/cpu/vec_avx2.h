@@ -343,6 +343,8 @@ constexpr int tile_settle_every(int largest) { return narrow_adds(largest * 255)
 inline constexpr int kColumns = 4;
 /// Most rows that weights are multiplied with as they are unpacked.
 inline constexpr int kDirectRows = kColumns;
+/// Most rows that sweep over packed weights instead of tiles.
+inline constexpr int kPackedRows = kDirectRows;
 /// Float kernels: 3 columns x 4 registers of sums + 4 of weights.
 inline constexpr int kFloatColumns = 3;
 

@@ -217,6 +217,8 @@ constexpr int tile_settle_every(int) { return 4; }
 inline constexpr int kColumns = 8;
 /// Most rows that weights are multiplied with as they are unpacked.
 inline constexpr int kDirectRows = kColumns;
+/// Most rows that sweep over packed weights instead of tiles.
+inline constexpr int kPackedRows = 2 * kColumns;
 /// Float kernels: 8 columns x 2 registers of sums.
 inline constexpr int kFloatColumns = 8;
 

@@ -372,6 +372,8 @@ constexpr int tile_settle_every(int) { return 4; }
 inline constexpr int kColumns = 4;
 /// Most rows that weights are multiplied with as they are unpacked.
 inline constexpr int kDirectRows = kColumns;
+/// Most rows that sweep over packed weights instead of tiles.
+inline constexpr int kPackedRows = kDirectRows;
 /// Float kernels: 2 columns x 8 registers of sums, 8 of weights.
 inline constexpr int kFloatColumns = 2;
 

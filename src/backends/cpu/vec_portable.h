@@ -283,6 +283,8 @@ inline constexpr int kColumns = 4;
 /// Most rows that weights are multiplied with as they are unpacked: each more would be as much code
 /// again, of no use to the machines that come here.
 inline constexpr int kDirectRows = 1;
+/// Most rows that sweep over packed weights instead of tiles.
+inline constexpr int kPackedRows = kDirectRows;
 inline constexpr int kFloatColumns = 2;
 
 /// Attention: vectors and columns of the score and value kernels, and the columns up to which keys

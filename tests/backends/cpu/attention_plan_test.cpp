@@ -42,7 +42,12 @@ AttentionPlan plan_of(const AttentionShape& shape, const std::vector<Sequence>& 
 
   std::map<uint32_t, std::set<uint32_t>> spans_of;  // by token
   EXPECT_EQ(plan.num_items() % shape.kv_heads, 0u);
-  for (uint32_t item = 0; item < plan.num_items(); item += shape.kv_heads) {
+  const uint32_t head_items = plan.num_items() / shape.kv_heads;
+  for (uint32_t item = 0; item < plan.num_items(); ++item) {
+    EXPECT_EQ(plan.kv_head(item), item / head_items);
+    EXPECT_EQ(&plan.piece(item), &plan.piece(item % head_items));
+  }
+  for (uint32_t item = 0; item < head_items; ++item) {
     const AttentionPiece& piece = plan.piece(item);
     const AttentionTile& tile = plan.tile(piece);
     EXPECT_LT(piece.first_span, piece.end_span);
