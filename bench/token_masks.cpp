@@ -4,7 +4,8 @@
 //   cmake -S . -B build-bench -G Ninja -DTENON_BENCH=ON && ninja -C build-bench bench_token_masks
 //   build-bench/bin/bench_token_masks [VOCABULARY.gguf...]
 //
-// Vocabularies of files are joined until there are so many tokens, and filled up with made-up words.
+// Vocabularies of files are joined until there are so many tokens, and filled up with made-up
+// words.
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -23,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kVocabulary = 128'000;
 constexpr int kDocuments = 20;
 constexpr uint64_t kTokens = 300;
+constexpr uint32_t kMostSpare = 80;  // tokens beyond the shortest text of a document that ends soon
 
 /// Bytes, then words of letters with and without a space, numbers, and JSON's punctuation joined.
 std::shared_ptr<const grammar::TokenSet> vocabulary(std::span<char*> paths) {
@@ -40,8 +42,9 @@ std::shared_ptr<const grammar::TokenSet> vocabulary(std::span<char*> paths) {
     std::printf("%zu tokens with %s\n", texts.size(), path);
   }
   for (int b = 0; b < 256; ++b) add(std::string(1, static_cast<char>(b)));
-  const std::vector<std::string> marks = {"\"", "\":", "\",", "\"}", "{\"", "[\"", "\"]", ": \"",
-                                          ", \"", "\\n", "\n", "\n  ", "}", "},", "\\\"", "'"};
+  const std::vector<std::string> marks = {"\"",  "\":",  "\",",  "\"}", "{\"", "[\"",
+                                          "\"]", ": \"", ", \"", "\\n", "\n",  "\n  ",
+                                          "}",   "},",   "\\\"", "'"};
   for (const auto& a : marks) {
     for (const auto& b : marks) add(a + b);
   }
@@ -73,7 +76,8 @@ constexpr Case kCases[] = {
         "pattern":"^[0-9]{5}$"},"kind":{"enum":["home","work","other"]}},
         "required":["street","zip"],"additionalProperties":false}},
       "required":["name","age","tags","address"],"additionalProperties":false})"},
-    {"schema of a tree", GrammarKind::JsonSchema, R"({"$defs":{"node":{"type":"object","properties":{
+    {"schema of a tree", GrammarKind::JsonSchema,
+     R"({"$defs":{"node":{"type":"object","properties":{
       "label":{"type":"string","pattern":"^[A-Z][a-z]+( [a-z]+)*$"},"weight":{"type":"number"},
       "children":{"type":"array","items":{"$ref":"#/$defs/node"},"maxItems":4}},
       "required":["label","children"],"additionalProperties":false}},"$ref":"#/$defs/node"})"},
@@ -156,7 +160,7 @@ Token next_token(GrammarMatcher& matcher, std::mt19937& random, Times* mask_us, 
 }
 
 void run(const Case& test, const std::shared_ptr<const grammar::TokenSet>& tokens) {
-  Times compile_us, bind_us, mask_us, first_us, exact_us, token_us;
+  Times compile_us, bind_us, mask_us, first_us, exact_us, near_us, token_us;
   std::shared_ptr<const Grammar> grammar;
   std::shared_ptr<const grammar::TokenMasks> masks;
   timed(compile_us, [&] { grammar = Grammar::compile(test.kind, test.text); });
@@ -192,9 +196,21 @@ void run(const Case& test, const std::shared_ptr<const grammar::TokenSet>& token
       });
     }
   }
+  // And documents that must end soon: every mask is exact.
+  masks = std::make_shared<const grammar::TokenMasks>(grammar, tokens);
+  for (int document = 0; document < kDocuments; ++document) {
+    GrammarMatcher matcher(masks);
+    matcher.set_token_limit(matcher.shortest_bytes() + random() % kMostSpare);
+    while (matcher.token_limit() > 0 && !matcher.is_ended()) {
+      timed(near_us, [&] { (void)matcher.mask(true); });
+      const std::vector<Token> allowed = tokens_of(matcher.mask(true));
+      matcher.accept(allowed[random() % allowed.size()]);
+    }
+  }
   report("masks, first document", first_us);
   report("masks, all", mask_us);
-  report("masks near the limit", exact_us);
+  report("masks near the limit", near_us);
+  report("of these documents", exact_us);
   report("tokens, 1 in 10 refused", token_us);
 }
 

@@ -13,7 +13,8 @@ constexpr uint64_t kMaxWork = 6'000'000;
 
 /// A row of words for each state, equal where the states agree, before the first byte.
 void begin_row(const Automaton& automaton, uint32_t state, std::vector<uint32_t>& row) {
-  row = {automaton.rule_of(state), automaton.is_final(state) ? 1u : 0u};
+  const bool far = automaton.base(state) == kFar;
+  row = {automaton.rule_of(state), (automaton.is_final(state) ? 1u : 0u) | (far ? 2u : 0u)};
   const bool more = !automaton.specials(state).empty() || automaton.is_guarded(state);
   if (state == 0 || more) row.push_back(state);
 }
@@ -50,7 +51,7 @@ AlikeStates::AlikeStates(const Automaton& automaton, size_t bytes) {
       [&](uint32_t s, std::vector<uint32_t>& words) {
         work += classes;
         for_each_next(s, [&](uint32_t c, uint32_t to) {
-          words.insert(words.end(), {c, group[to]});
+          words.insert(words.end(), {c, group[to], automaton.base(to) - automaton.base(s)});
         });
       },
       [&](size_t) { return work <= kMaxWork; });

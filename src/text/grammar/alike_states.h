@@ -9,9 +9,9 @@
 namespace tenon::grammar {
 
 struct AlikeStates {
-  /// Compares states by the texts of up to `bytes` bytes, staying within their rules. States with
-  /// calls or actions are like no other. Too large automata are not compared: each state is its
-  /// own.
+  /// Compares states by the texts of up to `bytes` bytes, staying within their rules, and by how
+  /// much nearer to the end these lead. States with calls or actions are like no other. Too large
+  /// automata are not compared: each state is its own.
   AlikeStates(const Automaton& automaton, size_t bytes);
 
   std::vector<uint32_t> first;  ///< [states] the first state that is alike

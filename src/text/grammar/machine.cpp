@@ -37,6 +37,7 @@ void Machine::reset() {
   loops_.clear();
   distances_.clear();
   frame_distances_.clear();
+  frame_indirect_.assign(2, false);
   steps_.clear();
   const uint32_t root[] = {0, 0, 0}, escape[] = {0, 0, 1};
   (void)frames_.id_of(root);
@@ -146,12 +147,13 @@ Config Machine::intern() {
   bool is_new = false;
   const Config id = configs_.id_of(words_, &is_new);
   if (!is_new) return id;
-  uint32_t least = (header_ & kAccepts) != 0 ? 0 : kFar;
+  uint32_t least = (header_ & kAccepts) != 0 ? 0 : kFar, kinds = header_;
   for (const Item& item : found_) {
     if ((item.state & kExit) != 0) continue;
     least = std::min(least, add_far(cost(item.state, item.reg), frame_distances_[item.frame]));
+    if (is_indirect(item.state, item.frame)) kinds |= kIndirect;
   }
-  kinds_.push_back(static_cast<uint8_t>(header_));
+  kinds_.push_back(static_cast<uint8_t>(kinds));
   loops_.push_back(kUnknownLoops);
   distances_.push_back(least);
   steps_.resize(configs_.size() * num_classes_, kUnknown);
@@ -221,8 +223,13 @@ uint32_t Machine::frame_of(uint32_t state, uint32_t reg, uint32_t parent) {
   const uint32_t id = frames_.id_of(words, &is_new);
   if (is_new) {
     frame_distances_.push_back(add_far(cost(state, reg), frame_distances_[parent]));
+    frame_indirect_.push_back(is_indirect(state, parent));
   }
   return id;
+}
+
+bool Machine::is_indirect(uint32_t state, uint32_t frame) const {
+  return frame == kEscape ? automaton_->base(state) == kFar : frame_indirect_[frame];
 }
 
 uint32_t Machine::cost(uint32_t state, uint32_t reg) {

@@ -65,6 +65,8 @@ class Machine {
     const uint32_t guard = header(config) / kGuard;
     return guard == header(other) / kGuard && guard != kSeveral;
   }
+  /// Of a local one: how far the end is depends on the register otherwise than that it owes more.
+  [[nodiscard]] bool is_indirect(Config config) const { return (kinds_[config] & kIndirect) != 0; }
   /// The kinds of bytes (byte_kinds.h) of which every one leads back to the configuration.
   uint8_t loops(Config config) {
     return static_cast<uint8_t>(loops_[config] != kUnknownLoops ? loops_[config]
@@ -90,7 +92,8 @@ class Machine {
   static constexpr uint32_t kRoot = 0;    // frame below the first rule
   static constexpr uint32_t kEscape = 1;  // frame below a local configuration
   static constexpr uint32_t kAccepts = 1, kConditional = 2, kHasExits = 4, kHasStates = 8;
-  static constexpr uint32_t kGuard = 256;  // header / kGuard: what guards a local configuration
+  static constexpr uint32_t kIndirect = 16;  // in kinds_ alone
+  static constexpr uint32_t kGuard = 256;    // header / kGuard: what guards a local configuration
   static constexpr uint32_t kSeveral = UINT32_MAX / kGuard;
 
   [[nodiscard]] uint32_t header(Config config) const { return configs_.words(config)[0]; }
@@ -112,6 +115,7 @@ class Machine {
                                        std::span<const uint32_t> set) const;
   [[nodiscard]] uint32_t owed(const Automaton::RuleInfo& rule, uint32_t reg) const;
   uint32_t cost(uint32_t state, uint32_t reg);
+  [[nodiscard]] bool is_indirect(uint32_t state, uint32_t frame) const;
 
   std::shared_ptr<const Automaton> automaton_;
   bool names_differ_;
@@ -126,6 +130,7 @@ class Machine {
   std::vector<uint16_t> loops_;            // [configs]
   std::vector<uint32_t> distances_;        // [configs]
   std::vector<uint32_t> frame_distances_;  // [frames]
+  std::vector<bool> frame_indirect_;       // [frames] above a local configuration: as is_indirect()
   std::vector<Config> steps_;              // [configs, classes]
 
   // The closure under way.

@@ -9,17 +9,30 @@ namespace {
 // With more nodes than that to go on from, all tokens are tried instead.
 constexpr size_t kMaxEntrances = 20'000;
 
-void set_bit(MaskWords mask, Token token) {
-  const auto t = static_cast<size_t>(token);
-  mask[t / 64] |= uint64_t{1} << (t % 64);
-}
-
 /// Whether all tokens below a node lead back to `at`, by the kinds of their bytes; for few nodes
 /// the question is not worth it.
 bool loops_below(Machine& machine, const TokenTrie& tree, size_t node, Config at) {
   constexpr size_t kWorthIt = 16;
   const TokenTrie::Node& top = tree.nodes()[node];
   return top.end - node >= kWorthIt && (top.below & ~machine.loops(at)) == 0;
+}
+
+Config behind_text(Machine& machine, Config at, std::string_view text) {
+  for (size_t i = 0; at != kNowhere && i < text.size(); ++i) {
+    at = machine.step(at, static_cast<uint8_t>(text[i]));
+  }
+  return at;
+}
+
+/// Calls visit(node, config) for each of the nodes where `item` comes out by their exit.
+template <typename Visit>
+void for_each_way_out(Machine& machine, const Machine::Item& item,
+                      std::span<const StateMask::Entrance> nodes, Visit visit) {
+  Config out = kNowhere;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i == 0 || nodes[i].exit != nodes[i - 1].exit) out = machine.leave(item, nodes[i].exit);
+    if (out != kNowhere) visit(nodes[i].node, out);
+  }
 }
 
 /// Whether a token goes on below a node with one of these bytes.
@@ -46,6 +59,11 @@ class TokenMasks::Walker {
  public:
   Walker(Machine& of, uint32_t reach, MaskWords mask) : machine(of), reach_(reach), mask_(mask) {}
 
+  /// Tokens of a state from where `start` is.
+  void add(const TokensByGain& tokens, Config start) {
+    if (reaches_all()) return tokens.add_all(mask_);
+    tokens.add(int64_t{reach_} - machine.distance(start), mask_);
+  }
   /// Whether any distance will do.
   [[nodiscard]] bool reaches_all() const { return reach_ >= kFar; }
   [[nodiscard]] bool reaches(Config config) const {
@@ -100,11 +118,6 @@ class TokenMasks::Walker {
   std::vector<Config> path_;  // by depth
 };
 
-size_t TokenMasks::StateMask::size_bytes() const {
-  return sizeof(StateMask) + bits.capacity() * 8 + list.capacity() * 4 +
-         entrances.capacity() * sizeof(Entrance) + doubts.capacity() * (sizeof(Doubt) + 32);
-}
-
 TokenMasks::TokenMasks(const std::shared_ptr<const Grammar>& grammar,
                        std::shared_ptr<const TokenSet> tokens)
     : tokens_(std::move(tokens)),
@@ -124,12 +137,7 @@ void TokenMasks::add_allowed(Machine& machine, Config config, uint32_t reach,
   const size_t count = machine.num_items(config);
   for (size_t i = 0; i < count; ++i) {
     const Machine::Item item = machine.item(config, i);
-    if (add_plain(walker, item)) continue;
-    if (reach < kFar) {
-      walker.walk(tokens_->all(), machine.only(item));
-    } else {
-      add_state(walker, item);
-    }
+    if (!add_plain(walker, item)) add_state(walker, item);
   }
 }
 
@@ -179,25 +187,25 @@ void TokenMasks::add_state(Walker& walker, const Machine::Item& item) const {
 void TokenMasks::add_mask(Walker& walker, const Machine::Item& item, const StateMask& known) const {
   const Config start = walker.machine.only(item);
   if (known.unbounded) return walker.walk(tokens_->all(), start);
-  walker.add(known.bits);
-  walker.add(known.list);
-  Config out = kNowhere;
-  for (size_t i = 0; i < known.entrances.size(); ++i) {
-    const StateMask::Entrance& entrance = known.entrances[i];
-    if (i == 0 || entrance.exit != known.entrances[i - 1].exit) {
-      out = walker.machine.leave(item, entrance.exit);
-    }
-    if (out != kNowhere) walker.walk_on(*known.tree, entrance.node, out);
-  }
+  walker.add(known.tokens, start);
+  for_each_way_out(walker.machine, item, known.entrances,
+                   [&](uint32_t node, Config out) { walker.walk_on(*known.tree, node, out); });
   for (const StateMask::Doubt& doubt : known.doubts) {
-    Config at = start;
-    for (const char c : doubt.text) at = walker.machine.step(at, static_cast<uint8_t>(c));
+    const Config at = behind_text(walker.machine, start, doubt.text);
     if (at != kNowhere) walker.walk_on(*known.tree, doubt.node, at);
+  }
+  if (walker.reaches_all()) return;
+  for_each_way_out(walker.machine, item, known.ways_out, [&](uint32_t node, Config out) {
+    if (walker.reaches(out)) walker.add(known.tree->tokens(node));
+  });
+  for (const Token& token : known.tokens.unknown()) {
+    const Config at = behind_text(walker.machine, start, tokens_->text(token));
+    if (at != kNowhere && walker.reaches(at)) walker.add(std::span(&token, 1));
   }
 }
 
-std::shared_ptr<const TokenMasks::StateMask> TokenMasks::mask_of(Machine& machine, uint32_t state,
-                                                                 Part part) const {
+std::shared_ptr<const StateMask> TokenMasks::mask_of(Machine& machine, uint32_t state,
+                                                     Part part) const {
   const uint64_t key = uint64_t{state} << 2 | static_cast<uint64_t>(part);
   {
     const std::lock_guard lock(mutex_);
@@ -320,7 +328,17 @@ const FollowBytes::Bytes& TokenMasks::behind(uint32_t exit, uint32_t rule) const
                                : follow_.behind_action(exit & ~Machine::kExit);
 }
 
-TokenMasks::StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const {
+/// Whether the end may be nearer by an exit of a local configuration than without it.
+bool TokenMasks::may_be_nearer(const Machine& machine, Config at, uint32_t exit) const {
+  if (machine.is_indirect(at)) return false;  // the register is asked then, with all exits
+  if (exit == Machine::kPop) return machine.distance(at) > 0;
+  const Special& special = automaton_->special(exit & ~Machine::kExit);
+  const ActionKind kind = automaton_->action(special.data).kind;
+  const bool only_asks = kind == ActionKind::AtLeast || kind == ActionKind::Close;
+  return !only_asks || automaton_->base(special.to) < machine.distance(at);
+}
+
+StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const {
   StateMask result;
   const Config start = machine.local(state);
   const bool plain = part == Part::All && takes_plain_text(machine, start);
@@ -330,7 +348,17 @@ TokenMasks::StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part
   const bool bounded = part == Part::Short || (alike_.shared[state] && !alike_.exact);
   const size_t longest = part == Part::Short ? TokenSet::kMiddle : TokenSet::kLong;
   const uint32_t rule = automaton_->rule_of(state);
-  std::vector<Token> accepted;
+  TokensByGain::Groups accepted;
+  std::vector<Token>* group = nullptr;  // of the last token
+  int32_t gain_of_group = 0;
+  const auto accept = [&](Config at, std::span<const Token> tokens) {
+    const int32_t gain = machine.is_indirect(at)
+                             ? TokensByGain::kUnknownGain
+                             : static_cast<int32_t>(machine.distance(at)) -
+                                   static_cast<int32_t>(machine.distance(start));
+    if (group == nullptr || gain != gain_of_group) group = &accepted[gain_of_group = gain];
+    group->insert(group->end(), tokens.begin(), tokens.end());
+  };
   std::vector<Config> path(tree.longest() + 1);
   std::string text(tree.longest(), '\0');
   path[0] = start;
@@ -353,38 +381,41 @@ TokenMasks::StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part
     const auto own = tree.tokens(n);
     const bool inside = machine.has_states(next);
     uint8_t leaving = 0;  // kinds of bytes that can follow the exits
+    bool nearer_outside = false;
     for (size_t i = 0; machine.has_exits(next) && i < machine.num_items(next); ++i) {
       const uint32_t exit = machine.item(next, i).state;
       if ((exit & Machine::kExit) == 0) continue;
       const FollowBytes::Bytes& follow = behind(exit, rule);
       leaving |= follow.kinds;
-      if ((inside || own.empty()) && !goes_on_with(tree, n, follow)) continue;
-      result.entrances.push_back({exit, static_cast<uint32_t>(n)});
+      const bool nearer = inside && may_be_nearer(machine, next, exit);
+      nearer_outside |= nearer;
+      const StateMask::Entrance entrance{exit, static_cast<uint32_t>(n)};
+      if (goes_on_with(tree, n, follow) || (!inside && !own.empty())) {
+        result.entrances.push_back(entrance);
+      } else if (nearer && !own.empty()) {
+        result.ways_out.push_back(entrance);
+      }
     }
     const bool alike = inside && !bounded && next == path[node.depth] &&
-                       (node.below & leaving) == 0 && loops_below(machine, tree, n, next);
-    if (inside) {
-      const auto all = alike ? tree.tokens(n, node.end) : own;
-      accepted.insert(accepted.end(), all.begin(), all.end());
-    }
+                       (node.below & leaving) == 0 && !nearer_outside &&
+                       loops_below(machine, tree, n, next);
+    if (inside) accept(next, alike ? tree.tokens(n, node.end) : own);
     n = inside && !alike ? n + 1 : node.end;
   }
-  if (result.entrances.size() + result.doubts.size() > kMaxEntrances) {
+  if (result.entrances.size() + result.ways_out.size() + result.doubts.size() > kMaxEntrances) {
     result = {};
     result.unbounded = true;
     return result;
   }
   result.tree = &tree;
-  std::sort(result.entrances.begin(), result.entrances.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.exit, a.node) < std::tie(b.exit, b.node);
-  });
-  if (plain || accepted.size() > tokens_->size() / 64) {
-    result.bits.assign((tokens_->size() + 63) / 64, 0);
-    if (plain) result.bits.assign(tokens_->plain().begin(), tokens_->plain().end());
-    for (const Token token : accepted) set_bit(result.bits, token);
-  } else {
-    result.list = std::move(accepted);
+  for (auto* exits : {&result.entrances, &result.ways_out}) {
+    std::sort(exits->begin(), exits->end(), [](const auto& a, const auto& b) {
+      return std::tie(a.exit, a.node) < std::tie(b.exit, b.node);
+    });
   }
+  const std::span<const uint64_t> all_plain =
+      plain ? tokens_->plain() : std::span<const uint64_t>();
+  result.tokens = TokensByGain(std::move(accepted), all_plain, tokens_->size());
   return result;
 }
 

@@ -5,7 +5,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -13,12 +12,10 @@
 #include "text/grammar/follow.h"
 #include "text/grammar/grammar.h"
 #include "text/grammar/machine.h"
+#include "text/grammar/state_mask.h"
 #include "text/grammar/token_trie.h"
 
 namespace tenon::grammar {
-
-/// One bit per token.
-using MaskWords = std::span<uint64_t>;
 
 class TokenMasks {
  public:
@@ -41,32 +38,12 @@ class TokenMasks {
   static constexpr size_t kCacheBytes = size_t{64} << 20;
 
  private:
-  /// What one state lets through, whatever its register and stack are; and the nodes of a tree of
-  /// tokens where they matter.
-  struct StateMask {
-    /// An exit at a node: the walk goes on below it from where the exit leads.
-    struct Entrance {
-      uint32_t exit;
-      uint32_t node;
-    };
-    /// A node that is alive only if the register allows it.
-    struct Doubt {
-      uint32_t node;
-      std::string text;  ///< up to the node
-    };
-    std::vector<uint64_t> bits;  // empty: `list`
-    std::vector<Token> list;
-    const TokenTrie* tree = nullptr;
-    std::vector<Entrance> entrances;  // by exit
-    std::vector<Doubt> doubts;
-    bool unbounded = false;  // not worth keeping: all tokens are to be tried
-    [[nodiscard]] size_t size_bytes() const;
-  };
   class Walker;
   /// Which tokens a mask is about. Many states let the same short tokens through: near the end of a
   /// counted text they differ in longer ones alone, which are few.
   enum class Part : uint8_t { All, Short, Middle };
   std::shared_ptr<const StateMask> mask_of(Machine& machine, uint32_t state, Part part) const;
+  [[nodiscard]] bool may_be_nearer(const Machine& machine, Config at, uint32_t exit) const;
   StateMask compute(Machine& machine, uint32_t state, Part part) const;
   /// What can follow an exit of a state of `rule`.
   [[nodiscard]] const FollowBytes::Bytes& behind(uint32_t exit, uint32_t rule) const;

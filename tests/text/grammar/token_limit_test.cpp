@@ -14,14 +14,20 @@ using grammar::TokenSet;
 
 constexpr Token kEnd = 0;
 
-/// Bytes and pieces of JSON; token 0 ends.
-std::shared_ptr<const TokenSet> vocabulary() {
+/// Bytes and pieces of JSON, and runs of letters beside the lengths at which masks are parted;
+/// token 0 ends.
+std::shared_ptr<const TokenSet> vocabulary(bool with_runs = false) {
   std::vector<std::string> texts{""};
   for (int b = 0; b < 256; ++b) texts.push_back(std::string(1, static_cast<char>(b)));
   for (const char* text :
        {"{\"",  "\":", "\",\"", "\"}",     "\"]", "],",  "[[", "}}",  "12",    ".5",    "true",
         "null", "na",  "name",  "name\":", "ab",  "abc", "  ", "\\n", "\\u00", "\u3042"}) {
     texts.emplace_back(text);
+  }
+  for (const size_t bytes : {11, 12, 13, 31, 32, 33, 40}) {
+    if (!with_runs) break;
+    texts.push_back(std::string(bytes, 'a'));
+    texts.push_back(std::string(bytes - 1, 'b') + "\"");
   }
   const std::vector<std::string_view> views(texts.begin(), texts.end());
   return std::make_shared<const TokenSet>(views, std::vector<Token>{kEnd});
@@ -131,11 +137,13 @@ std::string generate(GrammarMatcher& matcher, uint64_t limit, Random& random) {
       std::vector<Token> allowed;
       const auto mask = matcher.mask(true);
       for (size_t t = 0; t < matcher.tokens().size(); ++t) {
-        if ((mask[t / 64] >> (t % 64) & 1) != 0) allowed.push_back(static_cast<Token>(t));
+        const bool is_set = (mask[t / 64] >> (t % 64) & 1) != 0;
+        if (is_set) allowed.push_back(static_cast<Token>(t));
+        // The mask is put together from parts; tokens are looked at one by one.
+        EXPECT_EQ(is_set, matcher.allows(static_cast<Token>(t))) << t << " behind " << text;
       }
       if (allowed.empty()) break;
       token = allowed[random.below(static_cast<uint32_t>(allowed.size()))];
-      EXPECT_TRUE(matcher.allows(token)) << token;
     }
     matcher.accept(token);
     if (token == kEnd) break;
@@ -144,10 +152,11 @@ std::string generate(GrammarMatcher& matcher, uint64_t limit, Random& random) {
   return text;
 }
 
-void expect_complete(GrammarKind kind, const std::string& source, Random& random) {
+void expect_complete(GrammarKind kind, const std::string& source, Random& random,
+                     bool with_runs = false) {
   const auto compiled = Grammar::compile(kind, source);
-  static const auto kTokens = vocabulary();
-  const auto masks = std::make_shared<const TokenMasks>(compiled, kTokens);
+  static const auto kTokens = vocabulary(), kRuns = vocabulary(true);
+  const auto masks = std::make_shared<const TokenMasks>(compiled, with_runs ? kRuns : kTokens);
   GrammarMatcher matcher(masks);
   const uint64_t least = matcher.shortest_bytes();
   for (const uint64_t limit : {least, least + 1, least + 2, least + 5, least + 30}) {
@@ -169,6 +178,21 @@ TEST(TokenLimit, LeavesRoomToCompletePatterns) {
 TEST(TokenLimit, LeavesRoomToCompleteRules) {
   Random random(3);
   for (int i = 0; i < 60; ++i) expect_complete(GrammarKind::Gbnf, random.gbnf(), random);
+}
+
+TEST(TokenLimit, KnowsLongTokensInCountedTexts) {
+  Random random(9);
+  for (const char* pattern :
+       {"[a-c]{10,60}", "([a-c]{2,12} ){1,9}x", "(a{3,40}|[ab]{33})(name)?", "a{50,}b*\"?"}) {
+    for (int i = 0; i < 5; ++i) expect_complete(GrammarKind::Regex, pattern, random, true);
+  }
+  for (const char* schema :
+       {R"({"type":"string","pattern":"^[a-b ]*$","minLength":20,"maxLength":70})",
+        R"({"type":"array","items":{"type":"string","minLength":12},"minItems":2})",
+        R"({"type":"object","additionalProperties":{"type":"string","pattern":"^a+b{3,35}$"},
+            "maxProperties":3,"minProperties":1})"}) {
+    for (int i = 0; i < 5; ++i) expect_complete(GrammarKind::JsonSchema, schema, random, true);
+  }
 }
 
 TEST(TokenLimit, LeavesRoomToCompleteChoices) {
