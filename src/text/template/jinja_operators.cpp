@@ -127,7 +127,12 @@ Value repeated(const Value& what, int64_t times, Budget& budget) {
   const size_t size = what.is(Kind::String) ? what.text().size() : what.items().values.size();
   if (times <= 0 || size == 0) times = 0;
   const size_t count = static_cast<size_t>(times);
-  if (count != 0 && size > budget.limits().output_bytes / count) budget.check_size(SIZE_MAX);
+  if (count != 0 && size > budget.limits().output_bytes / count) {
+    raise("{} times {} is larger than the limit of {}", count,
+          what.is(Kind::String) ? fmt::format("a text of {} bytes", size)
+                                : fmt::format("a list of {}", size),
+          budget.limits().output_bytes);
+  }
   budget.spend_bytes(size * count);
   if (what.is(Kind::String)) {
     Text out;

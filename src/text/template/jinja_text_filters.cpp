@@ -10,6 +10,7 @@
 #include "text/template/jinja_operators.h"
 #include "text/template/jinja_printf.h"
 #include "text/template/jinja_text_tools.h"
+#include "text/template/jinja_wordwrap.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::jinja {
@@ -129,6 +130,28 @@ Value wordcount(Interpreter& jinja, const Value& self, Args) {
     at += c.size;
   }
   return Value::integer(words);
+}
+
+Value wordwrap(Interpreter& jinja, const Value& self, Args args) {
+  const int64_t width = args[0].is(Kind::Absent) ? 79 : integer_of(args[0]);
+  const auto flag = [&](const Value& value) { return value.is(Kind::Absent) || truth(value); };
+  const WrapStyle style{static_cast<uint64_t>(width), flag(args[1]), flag(args[3])};
+  const Text between = given(args[2]) ? text_of(args[2]) : Text("\n");
+  Text out;
+  bool first = true;
+  for (const Text& paragraph : lines_of(text_of(self), false)) {
+    if (width <= 0) raise("invalid width {} (must be > 0)", width);
+    jinja.budget().spend(paragraph.size() + 1);
+    const std::vector<Text> lines = wrapped(paragraph, style);
+    // A paragraph of nothing is a line all the same.
+    for (size_t i = 0; i < std::max<size_t>(lines.size(), 1); ++i) {
+      if (!first) out.append(between);
+      if (i < lines.size()) out.append(lines[i]);
+      first = false;
+      jinja.budget().check_size(out.size());
+    }
+  }
+  return jinja.string(std::move(out));
 }
 
 Value center(Interpreter& jinja, const Value& self, Args args) {
@@ -278,6 +301,7 @@ constexpr std::array kFilters = {
     Builtin{"indent", "width,first,blank", 0, indent},
     Builtin{"truncate", "length,killwords,end,leeway", 0, truncate},
     Builtin{"wordcount", "", 0, wordcount},
+    Builtin{"wordwrap", "width,break_long_words,wrapstring,break_on_hyphens", 0, wordwrap},
     Builtin{"center", "width", 0, center},
     Builtin{"striptags", "", 0, striptags},
     Builtin{"urlencode", "", 0, urlencode},
