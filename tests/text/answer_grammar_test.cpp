@@ -83,12 +83,41 @@ std::string random_text(const std::shared_ptr<const Grammar>& grammar,
   return text;
 }
 
-const std::vector<std::string> kFamilies = {
-    "hermes",  "apertus",       "command-r",   "nemotron",    "deepseek-v3",   "deepseek-v3.1",
-    "kimi-k2", "deepseek-v3.2", "glm",         "granite-3",   "llama3",        "minimax-m2",
-    "mistral", "minimax-m1",    "qwen3-coder", "seed",        "gemma",         "gemma-4",
-    "harmony", "lfm2",          "olmo-3",      "llama4",      "phi-4",         "apriel",
-    "hunyuan", "firefunction",  "gigachat",    "functionary", "command-r-plus"};
+const std::vector<std::string> kFamilies = {"hermes",
+                                            "apertus",
+                                            "command-r",
+                                            "nemotron",
+                                            "deepseek-v3",
+                                            "deepseek-v3.1",
+                                            "kimi-k2",
+                                            "deepseek-v3.2",
+                                            "glm",
+                                            "granite-3",
+                                            "llama3",
+                                            "minimax-m2",
+                                            "mistral",
+                                            "minimax-m1",
+                                            "qwen3-coder",
+                                            "seed",
+                                            "gemma",
+                                            "gemma-4",
+                                            "harmony",
+                                            "lfm2",
+                                            "olmo-3",
+                                            "llama4",
+                                            "phi-4",
+                                            "apriel",
+                                            "hunyuan",
+                                            "firefunction",
+                                            "gigachat",
+                                            "functionary",
+                                            "command-r-plus",
+                                            "kimi-k3",
+                                            "minimax-m3",
+                                            "minicpm-5",
+                                            "solar-open",
+                                            "hy3",
+                                            "muse"};
 
 TEST(AnswerGrammar, WhatIsRequiredIsReadAsCallsThatObeyTheSchema) {
   const auto arguments = Grammar::compile(GrammarKind::JsonSchema, kWeather);
@@ -136,9 +165,9 @@ TEST(AnswerGrammar, ParametersOfEveryKindObeyTheSchema) {
   const std::string given = R"({"messages": [], "tool_choice": "required", "parallel_tool_calls": )"
                             R"(false, "tools": [{"function": {"name": "get", "parameters": )" +
                             std::string(kMixed) + "}}]}";
-  for (const std::string& family :
-       std::vector<std::string>{"hermes", "qwen3-coder", "glm", "minimax-m2", "seed", "lfm2",
-                                "deepseek-v3.2", "gemma", "gemma-4"}) {
+  for (const std::string& family : std::vector<std::string>{
+           "hermes", "qwen3-coder", "glm", "minimax-m2", "seed", "lfm2", "deepseek-v3.2", "gemma",
+           "gemma-4", "kimi-k3", "minimax-m3", "minicpm-5", "hy3", "muse"}) {
     const Chat chat = chat_of(family);
     const ChatPrompt prompt = chat.render(given);
     const auto grammar = chat.answer_grammar(prompt);
@@ -163,6 +192,22 @@ TEST(AnswerGrammar, LineBreaksOfAFamilyMayBeLeftOut) {
   }
   EXPECT_TRUE(accepts(chat_of("glm"), conversation(kRequired), "<tool_call>stop</tool_call>"));
   EXPECT_TRUE(accepts(chat_of("glm"), conversation(kRequired), "<tool_call>stop\n</tool_call>"));
+}
+
+TEST(AnswerGrammar, WhatThePromptHasOpenedIsNotWrittenAgain) {
+  const std::string response = "<|open|>response<|sep|>", closed = "<|close|>response<|sep|>";
+  const std::string call =
+      "<|open|>tools<|sep|><|open|>call tool=\"stop\" index=\"1\"<|sep|>"
+      "<|close|>call<|sep|><|close|>tools<|sep|>";
+  const std::string schema =
+      R"(, "tool_choice": "none", "response_format": {"type": "json_object"})";
+  for (const bool opened : {false, true}) {
+    const Chat chat = chat_of("kimi-k3", opened ? response : "");
+    EXPECT_EQ(accepts(chat, conversation(schema), "{}"), opened);
+    EXPECT_EQ(accepts(chat, conversation(schema), response + "{}"), !opened);
+    EXPECT_EQ(accepts(chat, conversation(kRequired), closed + call), opened);
+    EXPECT_EQ(accepts(chat, conversation(kRequired), response + closed + call), !opened);
+  }
 }
 
 TEST(AnswerGrammar, CallsMayEndTheReasoning) {

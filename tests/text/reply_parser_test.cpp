@@ -288,6 +288,69 @@ const std::vector<Case>& cases() {
        "\"7\"}]</tool_calls>",
        "hm | Hi | f#call_0({})", "Here are my reasoning steps:\n"},
       {"hunyuan", "<think>\nhm\n</think>\n<answer>\nHi\n</answer>", "hm | Hi |"},
+      {"kimi-k3",
+       "hm<|close|>think<|sep|><|open|>response<|sep|>Hi<|close|>response<|sep|><|close|>message"
+       "<|sep|><|end_of_msg|>",
+       "hm | Hi |", "<|open|>message role=\"assistant\"<|sep|><|open|>think<|sep|>"},
+      {"kimi-k3",
+       "<|open|>think<|sep|>hm<|close|>think<|sep|><|open|>response<|sep|><|close|>response<|sep|>"
+       "<|open|>tools<|sep|><|open|>call tool=\"f\" index=\"1\"<|sep|><|open|>argument key=\"s\" "
+       "type=\"string\"<|sep|>a \"b\"<|close|>argument<|sep|><|open|>argument key=\"a&quot;&amp;\" "
+       "type=\"array\"<|sep|>[1, 2]<|close|>argument<|sep|><|close|>call<|sep|><|open|>call "
+       "tool=\"g\" "
+       "index=\"2\"<|sep|><|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>",
+       "hm |  | f#call_0({\"s\": \"a \\\"b\\\"\", \"a\\\"&\": [1, 2]}) g#call_1({})"},
+      {"kimi-k3", "<|open|>tools<|sep|><|open|>call tool=\"f\"<|sep|>no",
+       " | <|open|>tools<|sep|><|open|>call tool=\"f\"<|sep|>no |"},
+      {"minimax-m3",
+       "<mm:think>hm</mm:think>Hi]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"f\">"
+       "]<]minimax[>[<s>5 < 6]<]minimax[>[</s>]<]minimax[>[<n>7]<]minimax[>[</n>]<]minimax[>[<o>"
+       "]<]minimax[>[<p>x]<]minimax[>[</p>]<]minimax[>[<q>]<]minimax[>[<item>1]<]minimax[>[</item>"
+       "]<]minimax[>[<item>]<]minimax[>[<r>true]<]minimax[>[</r>]<]minimax[>[</item>]<]minimax[>["
+       "</q>]<]minimax[>[</o>]<]minimax[>[</invoke>\n]<]minimax[>[<invoke name=\"g\">]<]minimax[>["
+       "</invoke>\n]<]minimax[>[</tool_call>",
+       "hm | Hi | f#call_0({\"s\": \"5 < 6\", \"n\": 7, \"o\": {\"p\": \"x\", \"q\": [1, {\"r\": "
+       "true}]}}) g#call_1({})"},
+      {"minimax-m3",
+       "]<]minimax[>[<tool_call>]<]minimax[>[<invoke name=\"f\">]<]minimax[>[<l>]<]minimax[>[</l>"
+       "]<]minimax[>[<o>[1]]<]minimax[>[</o>]<]minimax[>[</invoke>",
+       " |  | f#call_0({\"l\": \"\", \"o\": [1]})"},
+      {"minimax-m3",
+       "]<]minimax[>[<tool_call>]<]minimax[>[<invoke name=\"f\">]<]minimax[>[<s>a]<]minimax[>[</t>",
+       " | ]<]minimax[>[<tool_call>]<]minimax[>[<invoke name=\"f\">]<]minimax[>[<s>a]<]minimax[>["
+       "</t> |"},
+      {"minicpm-5",
+       "Ok\n<function name=\"f\"><param name=\"s\">5</param><param name=\"x\"><![CDATA[a</param>\n"
+       "<b]]></param><param name=\"n\"><![CDATA[3]]></param></function>\n<function name=\"g\">"
+       "</function>",
+       " | Ok | f#call_0({\"s\": \"5\", \"x\": \"a</param>\\n<b\", \"n\": 3}) g#call_1({})"},
+      {"minicpm-5", "<function name=\"f\"><param name=\"s\"><![CDATA[a",
+       " | <function name=\"f\"><param name=\"s\"><![CDATA[a |"},
+      {"solar-open", "<|think|>hm<|end|><|begin|>assistant<|content|>Hi<|end|>", "hm | Hi |"},
+      {"solar-open",
+       "<|think|>hm<|end|><|begin|>assistant<|tool_calls|><|tool_call:begin|>a1b2c3d4e5"
+       "<|tool_call:name|>f<|tool_call:args|>{\"a\": 1}<|tool_call:end|><|tool_call:begin|>x"
+       "<|tool_call:name|>g<|tool_call:args|>{}<|tool_call:end|><|calls|>",
+       "hm |  | f#a1b2c3d4e5({\"a\": 1}) g#x({})"},
+      {"hy3",
+       "hm</think:opensource>Hi<tool_calls:opensource>\n<tool_call:opensource>f"
+       "<tool_sep:opensource>\n<arg_key:opensource>s</arg_key:opensource>\n<arg_value:opensource>5"
+       "</arg_value:opensource>\n<arg_key:opensource>n</arg_key:opensource>\n"
+       "<arg_value:opensource>5</arg_value:opensource>\n</tool_call:opensource>\n"
+       "<tool_call:opensource>g<tool_sep:opensource>\n</tool_call:opensource>\n"
+       "</tool_calls:opensource>",
+       "hm | Hi | f#call_0({\"s\": \"5\", \"n\": 5}) g#call_1({})", "<think:opensource>"},
+      {"muse", " to=self<|message|>hm<|eom|><|start|>assistant to=user<|message|>Hi<|eot|>",
+       "hm | Hi |"},
+      {"muse",
+       " to=self<|message|>hm<|eom|><|start|>assistant to=f<|message|><atem:function_calls>\n"
+       "<atem:invoke name=\"f\">\n<atem:parameter name=\"s\">5\n</atem:parameter>\n</atem:invoke>\n"
+       "</atem:function_calls><|eom|><|start|>assistant to=g<|message|><atem:function_calls>\n"
+       "<atem:invoke name=\"g\">\n</atem:invoke>\n</atem:function_calls><|eot|>",
+       "hm |  | f#call_0({\"s\": \"5\\n\"}) g#call_1({})"},
+      {"muse", " to=user<|message|>See <atem:function_calls> there",
+       " | See <atem:function_calls> there |"},
+      {"muse", "just text", " | just text |"},
       {"gigachat", "Hi<|function_call|>{\"name\": \"f\", \"arguments\": {\"a\": 1}}",
        " | Hi | f#call_0({\"a\": 1})"},
   };

@@ -27,6 +27,7 @@ using jinja::Value;
 // Strings that a format writes without quotes hold text only; answers may hold control tokens.
 constexpr uint8_t kHighestTextByte = grammar::kFirstMarkByte - 1;
 constexpr uint8_t kHighestByte = 0xFF;
+constexpr std::array<std::string_view, 3> kIdRanges{"09", "az", "AZ"};
 // Between reasoning and what comes then.
 constexpr size_t kMostSpace = 4;
 
@@ -69,10 +70,15 @@ class AnswerWriter {
         content = space(content);
       }
       if (rules_.schema) {
-        net_.add_call(literal(content, shape_.format.content_open),
+        const std::string_view open = shape_.content_opened ? "" : shape_.format.content_open;
+        net_.add_call(literal(content, open),
                       schema_rule("response_format", json_of(*rules_.schema)), final);
       }
-      if (rules_.calls != AnswerRules::Calls::None) calls(content, 0, final);
+      if (rules_.calls != AnswerRules::Calls::None) {
+        const std::string_view open = shape_.format.content_open;
+        const bool opened = shape_.content_opened && shape_.calls->open.starts_with(open);
+        calls(content, opened ? open.size() : 0, final);
+      }
       return;
     }
     // Free text, which may end anywhere, until a call begins.
@@ -236,7 +242,8 @@ class AnswerWriter {
     return filled(from, text, [&](std::string_view name, uint32_t at, std::string_view&) {
       if (name == "name") return net_.add_text(at, tool.name);
       if (name == "number") return number(at);
-      if (name == "id") return id(at);
+      if (name == "id") return id(at, 9, kIdRanges);
+      if (name == "ten") return id(at, 10, std::span(kIdRanges).first(2));
       if (name == "parameters") return parameters(at, tool);
       const uint32_t behind = net_.add_node();
       net_.add_call(at, arguments, behind);
@@ -244,11 +251,10 @@ class AnswerWriter {
     });
   }
 
-  uint32_t id(uint32_t from) {
-    constexpr std::array<std::string_view, 3> kRanges{"09", "AZ", "az"};
-    for (int i = 0; i < 9; ++i) {
+  uint32_t id(uint32_t from, int length, std::span<const std::string_view> ranges) {
+    for (int i = 0; i < length; ++i) {
       const uint32_t next = net_.add_node();
-      for (const std::string_view range : kRanges) {
+      for (const std::string_view range : ranges) {
         net_.add_bytes(from, static_cast<uint8_t>(range[0]), static_cast<uint8_t>(range[1]), next);
       }
       from = next;
@@ -289,8 +295,11 @@ class AnswerWriter {
     add_free_text(net_, from, std::array{FreeTextStop{spelled(tag), behind}}, kHighestTextByte);
     return behind;
   }
-  static std::string first_tag(std::string_view rest) {
+  [[nodiscard]] std::string first_tag(std::string_view rest) const {
     rest = without_space_before(rest);
+    for (const std::string& mark : marks_) {
+      if (rest.starts_with(mark)) return mark;
+    }
     return std::string(rest.substr(0, std::min(rest.find('>'), rest.size() - 1) + 1));
   }
 
@@ -308,9 +317,26 @@ class AnswerWriter {
                   [&](std::string_view name, uint32_t at, std::string_view& rest) {
                     if (name == "key") return net_.add_text(at, key);
                     if (name == "type") return literal(at, is_text ? "true" : "false");
+                    if (name == "kind") return kind(at, is_text ? kStringKind : kinds);
                     if (!is_text) return json_value(at, tool, key, schema);
                     return text_value(at, schema, kinds, rest);
                   });
+  }
+
+  /// The name of one of these kinds.
+  uint32_t kind(uint32_t from, JsonKinds kinds) {
+    constexpr std::array<std::pair<std::string_view, JsonKinds>, 6> kNames{
+        {{"string", kStringKind},
+         {"number", kIntegerKind | kFractionKind},
+         {"boolean", kBooleanKind},
+         {"null", kNullKind},
+         {"array", kListKind},
+         {"object", kObjectKind}}};
+    const uint32_t behind = net_.add_node();
+    for (const auto& [name, kind] : kNames) {
+      if ((kinds & kind) != 0) net_.add_epsilon(net_.add_text(from, name), behind);
+    }
+    return behind;
   }
 
   uint32_t json_value(uint32_t from, const OfferedTool& tool, std::string_view key,
@@ -365,7 +391,8 @@ class AnswerWriter {
   }
   /// Whether the tag of a parameter tells strings from other values.
   [[nodiscard]] bool tells_types() const {
-    return shape_.calls->parameter.find("$type") != std::string_view::npos;
+    const std::string_view parameter = shape_.calls->parameter;
+    return parameter.find("$type") != parameter.npos || parameter.find("$kind") != parameter.npos;
   }
 
   Net& net_;

@@ -34,6 +34,7 @@ struct AnswerShape {
   const ChatFormat& format;
   const CallShape* calls;  ///< null when rules.calls is None
   AnswerBegin begin;
+  bool content_opened = false;  ///< the prompt ends with what stands before content
 };
 
 /// Throws Error(Grammar) naming the tool and the JSON pointer for a schema that is malformed,

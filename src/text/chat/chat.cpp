@@ -162,8 +162,10 @@ std::shared_ptr<const Grammar> Chat::answer_grammar(const ChatPrompt& prompt) co
   if (rules.calls == Calls::Required) rules.schema.reset();
   if (rules.calls == Calls::None && !rules.schema) return nullptr;
   const AnswerBegin begin = begin_of_answer(*format_, options_.source, prompt.text.view());
-  std::string key = fmt::format("{} {} {}", static_cast<int>(begin), static_cast<int>(rules.calls),
-                                rules.parallel_calls);
+  const std::string_view content_open = format_->content_open;
+  const bool content_opened = !content_open.empty() && prompt.text.view().ends_with(content_open);
+  std::string key = fmt::format("{} {} {} {}", static_cast<int>(begin), content_opened,
+                                static_cast<int>(rules.calls), rules.parallel_calls);
   if (rules.schema) key += json_of(*rules.schema);
   if (rules.calls != Calls::None) {
     for (const OfferedTool& tool : rules.tools) {
@@ -172,7 +174,7 @@ std::shared_ptr<const Grammar> Chat::answer_grammar(const ChatPrompt& prompt) co
     }
   }
   return grammars_.get(GrammarKind::Written, key, [&] {
-    return tenon::answer_grammar({*format_, shape, begin}, rules, marks_);
+    return tenon::answer_grammar({*format_, shape, begin, content_opened}, rules, marks_);
   });
 }
 

@@ -143,17 +143,33 @@ Value chosen_tools(const Value& tools, const Value* choice) {
   return Value::sequence(Kind::List, std::move(out));
 }
 
+/// The kinds of what a schema has within it, by their paths.
+void add_kinds(const Value& given, const Value& whole, const std::string& path, int depth,
+               std::map<std::string, JsonKinds, std::less<>>& kinds) {
+  constexpr int kMaxDepth = 5;
+  constexpr size_t kMostKinds = 1000;
+  const auto add = [&](const std::string& name, const Value& schema) {
+    if (kinds.size() >= kMostKinds) return;
+    const std::string own = path.empty() ? name : path + kPathSeparator + name;
+    kinds[own] = kinds_of_schema(schema, whole);
+    if (depth < kMaxDepth) add_kinds(schema, whole, own, depth + 1, kinds);
+  };
+  const Value& schema = resolved_schema(given, whole);
+  const Value* properties = member(&schema, "properties");
+  if (properties != nullptr && properties->is(Kind::Dict)) {
+    for (const auto& [name, value] : properties->entries().entries) add(name.text().bytes(), value);
+  }
+  const Value* items = member(&schema, "items");
+  if (items != nullptr && items->is(Kind::Dict)) add("item", *items);
+}
+
 ToolTypes types_of(const Value& tools) {
   ToolTypes types;
   for (const Value& tool : tools.items().values) {
     const Value* function = function_of(tool);
     auto& of_tool = types.kinds[std::string(text_at(*function, "name"))];
     const Value* parameters = member(function, "parameters");
-    const Value* properties = member(parameters, "properties");
-    if (properties == nullptr || !properties->is(Kind::Dict)) continue;
-    for (const auto& [name, schema] : properties->entries().entries) {
-      of_tool[name.text().bytes()] = kinds_of_schema(schema, *parameters);
-    }
+    if (parameters != nullptr) add_kinds(*parameters, *parameters, "", 0, of_tool);
   }
   return types;
 }

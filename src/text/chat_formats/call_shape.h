@@ -7,8 +7,8 @@
 namespace tenon {
 
 /// A call is `call` with its places filled in: $name; $number, a number of the model's own; $id,
-/// nine letters and digits of its own; $arguments, JSON by the schema of the tool; or $parameters,
-/// a `parameter` for each of them.
+/// nine letters and digits of its own; $ten, ten small letters and digits; $arguments, JSON by the
+/// schema of the tool; or $parameters, a `parameter` for each of them.
 struct CallShape {
   std::string_view call{};
   /// In free text, a call begins with these last bytes of what stands before its first place.
@@ -17,7 +17,8 @@ struct CallShape {
   std::string_view open{};       ///< before the first call
   std::string_view separator{};  ///< between two
   std::string_view close{};      ///< behind the last
-  /// $key; $type, whether it is a "true" string; $value: strings as they are, the rest as JSON.
+  /// $key; $type, whether it is a "true" string; $kind, the name of its type; $value: strings as
+  /// they are, the rest as JSON.
   std::string_view parameter{};
   std::string_view parameter_separator{};
   bool json_strings = false;   ///< $value is JSON for strings, too

@@ -75,7 +75,8 @@ extern constexpr ChatFormat kDeepSeekDsmlFormat{
                            .value_close = "</｜DSML｜parameter>",
                            .call_close = "</｜DSML｜invoke>",
                            .section_close = "</｜DSML｜function_calls>",
-                           .key_has_type = true});
+                           .attributes = true,
+                           .string_attribute = "string=\"true"});
     },
     .shapes = {{dsml_shape("function_calls", "<｜DSML｜function_calls>\n",
                            "</｜DSML｜function_calls>"),

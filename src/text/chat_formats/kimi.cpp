@@ -1,8 +1,14 @@
 // Kimi K2:
 //   <|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{...}
 //   <|tool_call_end|><|tool_calls_section_end|>
+// and K3:
+//   <|open|>think<|sep|>...<|close|>think<|sep|><|open|>response<|sep|>...<|close|>response<|sep|>
+//   <|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|>
+//   <|open|>argument key="key" type="string"<|sep|>value<|close|>argument<|sep|>
+//   <|close|>call<|sep|><|close|>tools<|sep|>
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/named_calls.h"
+#include "text/chat_formats/tagged_calls.h"
 
 namespace tenon {
 namespace {
@@ -40,6 +46,35 @@ extern constexpr ChatFormat kKimiFormat{
                  .trigger = "<|tool_calls_section_begin|>",
                  .open = "<|tool_calls_section_begin|>",
                  .close = "<|tool_calls_section_end|>"}}},
+};
+
+extern constexpr ChatFormat kKimiK3Format{
+    .name = "kimi-k3",
+    .detected_by = {{{"<|open|>", "<|close|>", "<|end_of_msg|>"}}},
+    .think = {"<|open|>think<|sep|>", "<|close|>think<|sep|>"},
+    .call_openers = {"<|open|>tools<|sep|>"},
+    .dropped = {"<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>",
+                "<|end_of_msg|>"},
+    .make_calls = []() -> std::unique_ptr<CallGrammar> {
+      return std::make_unique<TaggedCalls>(
+          TaggedCallLayout{.call_open = "<|open|>call tool=\"",
+                           .name_end = "<|sep|>",
+                           .key_open = "<|open|>argument key=\"",
+                           .key_close = "<|sep|>",
+                           .value_close = "<|close|>argument<|sep|>",
+                           .call_close = "<|close|>call<|sep|>",
+                           .section_close = "<|close|>tools<|sep|>",
+                           .attributes = true,
+                           .string_attribute = "type=\"string\""});
+    },
+    .shapes = {{{.call = "<|open|>call tool=\"$name\" index=\"$number\"<|sep|>$parameters"
+                         "<|close|>call<|sep|>",
+                 .trigger = "<|open|>tools<|sep|>",
+                 .open = "<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|>",
+                 .close = "<|close|>tools<|sep|>",
+                 .parameter = "<|open|>argument key=\"$key\" type=\"$kind\"<|sep|>$value"
+                              "<|close|>argument<|sep|>"}}},
+    .content_open = "<|open|>response<|sep|>",
 };
 
 }  // namespace tenon

@@ -8,7 +8,7 @@ namespace tenon {
 
 extern constexpr ChatFormat kLfm2Format{
     .name = "lfm2",
-    .detected_by = {{{"<|tool_call_start|>"}, {"List of tools: [", "<|im_start|>"}}},
+    .detected_by = {{{"<|tool_call_start|>"}, {"List of tools: ", "<|im_start|>"}}},
     .call_openers = {"<|tool_call_start|>"},
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
       return std::make_unique<PythonCalls>(PythonCallLayout{.close = "<|tool_call_end|>"});

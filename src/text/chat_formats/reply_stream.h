@@ -79,6 +79,8 @@ class ReplyInput {
   size_t kept_ = 0;
 };
 
+inline constexpr char kPathSeparator = '\x1F';
+
 /// Where calls go.
 class CallOutput {
  public:
@@ -88,6 +90,7 @@ class CallOutput {
   /// The call is whole: what was read for it is forgotten.
   virtual void end_call() = 0;
   /// What a parameter may be by the tools that the model was given; kAnyKind when they do not say.
+  /// Within a parameter: a path of names with kPathSeparator between; of what is in a list "item".
   [[nodiscard]] virtual JsonKinds kinds_of(std::string_view tool,
                                            std::string_view parameter) const = 0;
   /// Whether the model was given a tool of that name; true when no tools are known.

@@ -9,8 +9,29 @@
 namespace tenon {
 namespace {
 
-/// A value that need not be a string, as JSON: what its parameter can be decides, then the text.
-std::string value_json(std::string_view text, JsonKinds kinds) {
+constexpr std::string_view kCdata = "<![CDATA[";
+constexpr std::string_view kCdataEnd = "]]>";
+
+/// What stands before the closing quote of an attribute, without escapes.
+std::string attribute_text(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, char>, 2> kEscapes{
+      {{"&quot;", '"'}, {"&amp;", '&'}}};
+  text = text.substr(0, text.find('"'));
+  std::string out;
+  while (!text.empty()) {
+    const auto* escape = std::find_if(kEscapes.begin(), kEscapes.end(), [text](const auto& one) {
+      return text.starts_with(one.first);
+    });
+    const bool is_escape = escape != kEscapes.end();
+    out += is_escape ? escape->second : text[0];
+    text.remove_prefix(is_escape ? escape->first.size() : 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string tagged_value_json(std::string_view text, JsonKinds kinds) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kPython{
       {{"True", "true"}, {"False", "false"}, {"None", "null"}}};
   std::string_view json = trimmed(text);
@@ -29,8 +50,6 @@ std::string value_json(std::string_view text, JsonKinds kinds) {
   append_json_string(text, out);
   return out;
 }
-
-}  // namespace
 
 void TaggedCalls::begin(size_t opener) {
   no_section_ = opener == late_opener_;
@@ -60,12 +79,7 @@ CallGrammar::Step TaggedCalls::step(ReplyInput& in, CallOutput& out) {
     case State::ValueOpen:
       return expect(layout_.value_open, State::ValueStart);
     case State::ValueStart:
-      if (layout_.trims_lines) {
-        if (in.rest().empty()) return in.at_end ? Step::Broken : Step::More;
-        if (in.rest()[0] == '\n') in.skip(1);
-      }
-      state_ = State::Value;
-      return Step::Again;
+      return value_start(in);
     case State::Value:
       return value(in, out);
     case State::Next:
@@ -80,7 +94,8 @@ CallGrammar::Step TaggedCalls::name(ReplyInput& in, CallOutput& out) {
   const ReplyInput::Found found = in.find(markers);
   if (found.at > kMaxCallName) return Step::Broken;
   if (found.which == markers.size()) return in.at_end ? Step::Broken : Step::More;
-  name_ = trimmed(in.rest().substr(0, found.at));
+  const std::string_view raw = in.rest().substr(0, found.at);
+  name_ = layout_.attributes ? attribute_text(raw) : std::string(trimmed(raw));
   const bool odd = name_.empty() || name_.find_first_of("\n<>{}\"") != name_.npos;
   if (odd) return Step::Broken;
   in.skip(found.at);
@@ -119,14 +134,13 @@ CallGrammar::Step TaggedCalls::key(ReplyInput& in, CallOutput& out) {
   if (found.which != 0) return in.at_end ? Step::Broken : Step::More;
   std::string_view key = trimmed(in.rest().substr(0, found.at));
   JsonKinds told = 0;  // by the tag
-  if (layout_.key_has_type) {
-    const size_t quote = key.find('"');
-    if (quote != key.npos) {
-      const bool is_string = key.find("\"true", quote + 1) != key.npos;
-      told = is_string ? kStringKind : kAnyKind;
-      key = key.substr(0, quote);
-    }
+  const size_t quote = layout_.attributes ? key.find('"') : key.npos;
+  if (quote != key.npos && !layout_.string_attribute.empty()) {
+    const bool is_string = key.find(layout_.string_attribute, quote + 1) != key.npos;
+    told = is_string ? kStringKind : kAnyKind;
   }
+  std::string unescaped;
+  if (layout_.attributes) key = unescaped = attribute_text(key);
   if (key.empty()) return Step::Broken;
   kinds_ = told != 0 ? told : out.kinds_of(name_, key);
   is_string_ = kinds_ == kStringKind;
@@ -141,8 +155,25 @@ CallGrammar::Step TaggedCalls::key(ReplyInput& in, CallOutput& out) {
   return Step::Again;
 }
 
+CallGrammar::Step TaggedCalls::value_start(ReplyInput& in) {
+  if (layout_.trims_lines || layout_.cdata) {
+    if (in.rest().empty()) return in.at_end ? Step::Broken : Step::More;
+  }
+  if (layout_.trims_lines && in.rest()[0] == '\n') in.skip(1);
+  in_cdata_ = false;
+  if (layout_.cdata) {
+    const ReplyInput::Match match = in.match(kCdata);
+    if (match == ReplyInput::Match::Partly) return Step::More;
+    in_cdata_ = match == ReplyInput::Match::Yes;
+    if (in_cdata_) in.skip(kCdata.size());
+  }
+  state_ = State::Value;
+  return Step::Again;
+}
+
 CallGrammar::Step TaggedCalls::value(ReplyInput& in, CallOutput& out) {
-  const std::array markers{layout_.value_close};
+  const std::string cdata_close = std::string(kCdataEnd) + std::string(layout_.value_close);
+  const std::array markers{in_cdata_ ? std::string_view(cdata_close) : layout_.value_close};
   const ReplyInput::Found found = in.find(markers);
   const bool whole = found.which == 0;
   std::string_view text = in.rest().substr(0, found.at);
@@ -163,7 +194,7 @@ CallGrammar::Step TaggedCalls::value(ReplyInput& in, CallOutput& out) {
   if (!is_string_) {
     std::string_view plain = held_;
     if (layout_.trims_lines && plain.ends_with('\n')) plain.remove_suffix(1);
-    const std::string text_json = value_json(plain, kinds_);
+    const std::string text_json = tagged_value_json(plain, kinds_);
     out.arguments(text_json);
   }
   state_ = State::Parameter;

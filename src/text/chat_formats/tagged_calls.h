@@ -1,5 +1,5 @@
 // Calls as tags, one per parameter, with values that are no JSON by themselves: Qwen3-Coder, GLM,
-// MiniMax M2, DeepSeek V3.2.
+// MiniMax M2, DeepSeek V3.2, Kimi K3 and others.
 #pragma once
 
 #include <string>
@@ -18,11 +18,18 @@ struct TaggedCallLayout {
   std::string_view value_close{};
   std::string_view call_close{};
   std::string_view section_close{};  ///< behind the calls; "" when call_close ends it all
-  /// `KEY" string="true|false` as the name of a parameter says whether the value is a string.
-  bool key_has_type = false;
+  /// Names stand in quotes, with more attributes behind them; `&quot;` and `&amp;` are escapes.
+  bool attributes = false;
+  /// The attribute of a parameter that says that its value is a string. Others are JSON then.
+  std::string_view string_attribute{};
+  /// A value may stand in `<![CDATA[` and `]]>`, with tags in it.
+  bool cdata = false;
   /// The line breaks directly inside the value's tags do not belong to it.
   bool trims_lines = false;
 };
+
+/// A value that need not be a string, as JSON: what its parameter can be decides, then the text.
+std::string tagged_value_json(std::string_view text, JsonKinds kinds);
 
 class TaggedCalls : public CallGrammar {
  public:
@@ -38,6 +45,7 @@ class TaggedCalls : public CallGrammar {
   Step name(ReplyInput& in, CallOutput& out);
   Step parameter(ReplyInput& in, CallOutput& out);
   Step key(ReplyInput& in, CallOutput& out);
+  Step value_start(ReplyInput& in);
   Step value(ReplyInput& in, CallOutput& out);
   Step next(ReplyInput& in);
 
@@ -47,6 +55,7 @@ class TaggedCalls : public CallGrammar {
   std::string name_, held_;
   JsonKinds kinds_ = kAnyKind;  // what the value may be
   bool is_string_ = false;      // only a string: it goes out as it comes in
+  bool in_cdata_ = false;
   bool any_parameter_ = false;
   bool no_section_ = false;
 };
