@@ -66,7 +66,9 @@ ToolTypes types() {
   types.kinds["f"] = {{"s", kStringKind},
                       {"n", kIntegerKind},
                       {"m", kStringKind | kNullKind},
-                      {"l", kStringKind | kIntegerKind | kListKind}};
+                      {"l", kStringKind | kIntegerKind | kListKind},
+                      {"o", kListKind | kObjectKind},
+                      {"p", kListKind}};
   types.kinds["g"] = {};
   return types;
 }
@@ -234,6 +236,18 @@ const std::vector<Case>& cases() {
       {"seed",
        "<seed:tool_call><function=f><parameter=s>a\n</parameter></function></seed:tool_call>",
        " |  | f#call_0({\"s\": \"a\\n\"})"},
+      // Lists and objects as Python writes them, where only these can be.
+      {"seed",
+       "<seed:tool_call><function=f><parameter=o>['a', 5, {'b': None}]</parameter><parameter=l>"
+       "['a']</parameter><parameter=x>['a']</parameter><parameter=p>['a'</parameter></function>"
+       "</seed:tool_call>",
+       " |  | f#call_0({\"o\": [\"a\", 5, {\"b\": null}], \"l\": \"['a']\", \"x\": \"['a']\", "
+       "\"p\": \"['a'\"})"},
+      // White space behind calls is not content.
+      {"hermes", "Hi\n<tool_call>{\"name\": \"f\"}</tool_call>\n\n", " | Hi | f#call_0({})"},
+      {"hermes", "Hi\n<tool_call>{\"name\": \"f\"}</tool_call>\nHo\n",
+       " | Hi\nHo\n | f#call_0({})"},
+      {"gemma-4", "<|tool_call>call:f{}<tool_call|><|tool_response>", " |  | f#call_0({})"},
       // Calls before the reasoning was closed, and what looks like one.
       {"qwen3-coder", "So:\n<tool_call><function=g></function></tool_call>",
        "So: |  | g#call_0({})", "<think>\n"},

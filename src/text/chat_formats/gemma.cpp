@@ -153,7 +153,7 @@ extern constexpr ChatFormat kGemma4Format{
     .think = {"<|channel>thought\n", "<channel|>"},
     .call_openers = {"<|tool_call>"},
     .dropped = {"<|channel>thought\n<channel|>", "<|channel>thought<channel|>", "<|channel>",
-                "<channel|>"},
+                "<channel|>", "<|tool_response>"},
     .make_calls = []() -> std::unique_ptr<CallGrammar> {
       return std::make_unique<GemmaCalls>("<|\"|>", "<|tool_call>", "<tool_call|>");
     },

@@ -5,12 +5,28 @@
 #include <optional>
 
 #include "text/chat_formats/json_scan.h"
+#include "text/chat_formats/python_scan.h"
 
 namespace tenon {
 namespace {
 
 constexpr std::string_view kCdata = "<![CDATA[";
 constexpr std::string_view kCdataEnd = "]]>";
+
+/// A list or an object as Python writes it, which templates show to models: as JSON.
+std::optional<std::string> json_of_python(std::string_view text) {
+  if (!text.starts_with('[') && !text.starts_with('{')) return std::nullopt;
+  PythonScan scan;
+  std::string json;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const PythonScan::State state = scan.feed(text[i], json);
+    if (state == PythonScan::State::Bad) return std::nullopt;
+    if (state == PythonScan::State::Complete) {
+      return i + 1 == text.size() ? std::optional(std::move(json)) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
 
 /// What stands before the closing quote of an attribute, without escapes.
 std::string attribute_text(std::string_view text) {
@@ -45,6 +61,9 @@ std::string tagged_value_json(std::string_view text, JsonKinds kinds) {
   const bool may_be_json = (kinds & kStringKind) == 0 || (kind_of_json(json) & read) != 0;
   if (may_be_json) {
     if (std::optional<std::string> repaired = repaired_json(json)) return *std::move(repaired);
+    const bool may_be_string = (kinds & kStringKind) != 0;
+    std::optional<std::string> python = may_be_string ? std::nullopt : json_of_python(json);
+    if (python) return *std::move(python);
   }
   std::string out;
   append_json_string(text, out);
