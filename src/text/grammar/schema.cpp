@@ -395,14 +395,6 @@ class SchemaWriter {
       net_.budget().refuse(
           "dependentRequired with minProperties and maxProperties is not supported");
     }
-    // A property whose needs cannot be had never comes: its own required bit makes it wait for ever.
-    for (auto& property : spec.properties) {
-      for (const uint32_t needed : property.needs) {
-        if (needed == kOther) {
-          net_.budget().refuse("dependentRequired names a property that cannot be there");
-        }
-      }
-    }
     return spec;
   }
 

@@ -221,6 +221,15 @@ void SchemaPlan::find_possible() {
       }
     }
   }
+  for (PlanNode& node : nodes_) {
+    for (Part& part : node.parts) {
+      if (part.shape.object.needs.empty()) continue;
+      const std::set<std::string> names = possible_names(part);
+      for (Part::KeyClass& kind : part.classes) {
+        if (kind.name && !names.contains(*kind.name)) kind.value = kNoNode;
+      }
+    }
+  }
 }
 
 bool SchemaPlan::array_is_possible(Part& part) const {
@@ -262,18 +271,31 @@ bool SchemaPlan::array_is_possible(Part& part) const {
   }
 }
 
-bool SchemaPlan::object_is_possible(const Part& part) const {
-  const ObjectShape& shape = part.shape.object;
-  std::set<std::string> possible;
-  bool others = false;
+/// The names that may be there: with a possible value, and with all that they need.
+std::set<std::string> SchemaPlan::possible_names(const Part& part) const {
+  std::set<std::string> names;
   for (const Part::KeyClass& kind : part.classes) {
-    if (!is_possible(kind.value)) continue;
-    if (kind.name) {
-      possible.insert(*kind.name);
-    } else {
-      others = true;
+    if (kind.name && is_possible(kind.value)) names.insert(*kind.name);
+  }
+  for (bool shrinks = true; shrinks;) {
+    shrinks = false;
+    for (const auto& [name, needed] : part.shape.object.needs) {
+      const bool met = std::all_of(needed.begin(), needed.end(), [&](const std::string& other) {
+        return names.contains(other);
+      });
+      if (!met && names.erase(name) > 0) shrinks = true;
     }
   }
+  return names;
+}
+
+bool SchemaPlan::object_is_possible(const Part& part) const {
+  const ObjectShape& shape = part.shape.object;
+  const std::set<std::string> possible = possible_names(part);
+  const bool others =
+      std::any_of(part.classes.begin(), part.classes.end(), [&](const Part::KeyClass& kind) {
+        return !kind.name && is_possible(kind.value);
+      });
   std::set<std::string> wanted = shape.required;
   for (bool grows = true; grows;) {
     grows = false;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ class SchemaPlan {
     return node != kNoNode && nodes_[node].possible;
   }
   bool array_is_possible(Part& part) const;
+  [[nodiscard]] std::set<std::string> possible_names(const Part& part) const;
   bool object_is_possible(const Part& part) const;
 
   Budget& budget_;

@@ -113,6 +113,18 @@ TEST(SchemaGrammar, TakesPropertiesInAnyOrderOnce) {
   EXPECT_FALSE(person->accepts(R"({"name":"x","age":3,})"));
 }
 
+TEST(SchemaGrammar, LeavesOutWhatNeedsWhatCannotBeThere) {
+  const std::string open = R"({"type":"object","properties":{"a":{},"b":{},"c":{}},
+      "dependentRequired":{"a":["b"],"b":["z"]},"additionalProperties":false)";
+  const auto object = schema(open + "}");
+  EXPECT_TRUE(object->accepts("{}"));
+  EXPECT_TRUE(object->accepts(R"({"c":1})"));
+  EXPECT_FALSE(object->accepts(R"({"b":1})"));
+  EXPECT_FALSE(object->accepts(R"({"a":1,"b":2,"c":3})"));
+  EXPECT_THROW((void)schema(open + R"(,"required":["a"]})"), Error);
+  EXPECT_THROW((void)schema(open + R"(,"minProperties":2})"), Error);
+}
+
 TEST(SchemaGrammar, AcceptsValuesHoweverTheyAreWritten) {
   const auto number = schema(R"({"type":"number","minimum":0.5,"exclusiveMaximum":1500,
       "multipleOf":0.25})");
