@@ -3,7 +3,8 @@
 //
 //   core/ISA/FORMAT/ROWS    one core, weights in the second-level cache: 1 row is decode, 128 rows
 //                           are prefill
-//   memory/ISA/FORMAT       decode by two cores, each with its half of 256 MiB of weights
+//   memory/ISA/FORMAT       decode by two cores, each with its half of 256 MiB of weights; bytes as
+//                           they lie in memory, and as they were in the file
 //
 //   cmake -S . -B build-bench -G Ninja -DTENON_BENCH=ON && ninja -C build-bench
 //   bench_linear_kernels build-bench/bin/bench_linear_kernels --benchmark_filter=core/avx2/q4_0
@@ -157,9 +158,13 @@ void run_memory(benchmark::State& state, const Kernels& kernels, const FormatInf
     benchmark::DoNotOptimize(problem->y.data());
   }
   // Counters of threads are added up; a rate per iteration would count the iterations of all.
-  state.counters["bytes/s"] = {
-      static_cast<double>(state.iterations()) * static_cast<double>(panels * panel),
-      benchmark::Counter::kIsRate};
+  const auto per_second = [&](uint64_t bytes) -> benchmark::Counter {
+    return {static_cast<double>(state.iterations()) * static_cast<double>(bytes),
+            benchmark::Counter::kIsRate};
+  };
+  state.counters["bytes/s"] = per_second(panels * panel);
+  state.counters["file bytes/s"] =
+      per_second(panels * layout.panel_rows * *row_bytes(format, kDepth));
 }
 
 }  // namespace

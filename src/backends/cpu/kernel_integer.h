@@ -10,6 +10,10 @@
 //   kBytes         of a unit
 //   scale(group)   f32[16] of the rows; with kHasOffset also offset(group, scale)
 //   each(b, use)   calls use(g, bytes) for groups g = 0..7 of 4 values of k of block b, in order
+// and where a part of the weights is the same for eight values of k:
+//   each_part(b, use)    the bytes without that part
+//   rest(b, h, totals)   i32[16] what that part and the bias add to the dot product of scale h of
+//                        block b
 //
 // For each output and each block of 32 values of k, in order, however many rows a call covers:
 //   one scale:   acc = fma(dot, d * scale, acc)
@@ -28,10 +32,10 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 
 constexpr uint32_t kRows = kIntegerPanelRows;
-/// Bytes ahead of the read position that the direct kernels ask the cache for. One column: about
-/// the latency of memory times the rate of one core. Several columns: a small page; weights are one
-/// of five streams then, and processors that predict a single one well lose it among them.
-constexpr uint64_t prefetch_bytes(int columns) { return columns == 1 ? 1536 : 4096; }
+/// Bytes ahead of the read position that the direct kernels ask the cache for: a small page. The
+/// latency of memory times the rate of one core is half of that; but of several streams, or of
+/// units that are no whole lines, processors predict little.
+constexpr uint64_t kPrefetchBytes = 4096;
 
 template <typename F, int... kIndex>
 inline void each_index(F f, std::integer_sequence<int, kIndex...>) {
@@ -141,7 +145,7 @@ struct ActivationBlocks {
   const float* d;
   const float* sums;
   const float* half_sums;
-  const int32_t* totals;
+  const HalfTotals* totals;
   ActivationBlocks(const QuantRows& rows, uint64_t t, uint64_t block)
       : q(rows.q + rows.row(t, 4, 4) + block * kActivationBlock * kTogether),
         d(rows.d + rows.row(t, kActivationBlock) + block * kTogether),
@@ -168,13 +172,33 @@ struct ReadAhead {
   }
 };
 
+template <typename Unit>
+constexpr bool kHasRest = requires(const Unit& unit) {
+  unit.rest(0, 0, HalfTotals());
+};
+
+/// What the sums of dot products of scale kScale of block b begin with, `half_step` being the
+/// distance of the totals of the halves of a block.
+template <int kScales, int kScale, typename Unit>
+inline I32x16 dots_begin(const Unit& unit, uint32_t b, const HalfTotals* totals,
+                         uint64_t half_step) {
+  if constexpr (kHasRest<Unit>) {
+    static_assert(kScales == 2);
+    return unit.rest(b, kScale, totals[kScale * half_step]);
+  } else if constexpr (Unit::kBias == 0) {
+    return broadcast_i32(0);
+  } else if constexpr (kScales == 2) {
+    return times_total<-Unit::kBias>(totals[kScale * half_step]);
+  } else {
+    return times_total<-Unit::kBias>(totals[0], totals[half_step]);
+  }
+}
+
 /// Adds the blocks of a unit to the sums of kCols activation rows, unpacking the weights on the
-/// way. `there` is 0 for rows that do not exist: behind the last row there may be anything, and
-/// masking its totals keeps the sums from overflowing.
+/// way. Behind the last row there may be anything.
 template <typename Unit, int kCols, int kTogether>
 [[gnu::always_inline]] inline void multiply_unit(const uint8_t* bytes, ReadAhead& ahead,
                                                  ActivationBlocks<kTogether>& x,
-                                                 const uint32_t (&there)[kCols],
                                                  F32x16 (&acc)[kCols]) {
   using Weights = typename Unit::Weights;
   using S = Sums<typename Weights::Dot, Weights::kSettleEvery, Unit::kGroup, Unit::kHasOffset>;
@@ -184,27 +208,25 @@ template <typename Unit, int kCols, int kTogether>
     const BlockScales<S> w = block_scales<S>(unit, b);
     F32x16 both[kCols];
     typename S::Dot dots[kCols];
-    unit.each(b, [&](auto g, U8x64 weights) {
+    const auto multiply = [&](auto g, U8x64 weights) {
       constexpr int kScale = g / S::kGroups;
-      if constexpr (g % S::kGroups == 0) {
-        int32_t starts[kCols];
-        for (int c = 0; c < kCols; ++c) {
-          const auto half = [&](int h) {
-            return static_cast<uint32_t>(x.totals[c + h * kTogether]);
-          };
-          const uint32_t total = S::kScales == 1 ? half(0) + half(1) : half(kScale);
-          starts[c] = static_cast<int32_t>(static_cast<uint32_t>(-Unit::kBias) * total & there[c]);
-        }
-        each_index<kCols>([&](auto c) { dots[c] = typename S::Dot(starts[c]); });
-      }
       each_index<kCols>([&](auto c) {
+        if constexpr (g % S::kGroups == 0) {
+          dots[c] = typename S::Dot(
+              dots_begin<S::kScales, kScale>(unit, b, x.totals + c, uint64_t{kTogether}));
+        }
         dots[c].add(weights, x.q + 4 * (g * kTogether + c));
         if constexpr ((g + 1) % S::kSettleEvery == 0) dots[c].settle();
         if constexpr ((g + 1) % S::kGroups == 0) {
           add_dots<S, kScale>(dots[c].total(), x.d[c], w, both[c], acc[c]);
         }
       });
-    });
+    };
+    if constexpr (kHasRest<Unit>) {
+      unit.each_part(b, multiply);
+    } else {
+      unit.each(b, multiply);
+    }
     if constexpr (S::kHasOffset) {
       each_index<kCols>([&](auto c) {
         acc[c] = add_offsets<S>(w, x.sums + c, x.half_sums + c, kTogether, acc[c]);
@@ -213,15 +235,6 @@ template <typename Unit, int kCols, int kTogether>
   }
 }
 
-/// Which of rows [t, t + kCols) there are.
-template <int kCols>
-struct RowsThere {
-  uint32_t mask[kCols];
-  RowsThere(uint64_t num_rows, uint64_t t) {
-    for (uint64_t c = 0; c < kCols; ++c) mask[c] = t + c < num_rows ? ~0u : 0;
-  }
-};
-
 /// One panel against all activation rows, of which there are up to kCols; what lies behind the last
 /// row is multiplied too, and not stored.
 template <typename Unit, int kCols>
@@ -229,15 +242,17 @@ inline void direct_panel(const LinearArgs& args, uint64_t p) {
   constexpr uint64_t kBlockBytes = Unit::kBytes / Unit::kBlocks;
   const uint8_t* panel = args.weights + p * args.panel_bytes;
   const uint64_t units = args.depth / kActivationBlock / Unit::kBlocks;
-  ReadAhead ahead{panel + prefetch_bytes(kCols), kBlockBytes};
+  ReadAhead ahead{panel + kPrefetchBytes, kBlockBytes};
   ActivationBlocks<kCols == 1 ? 1 : kRowGroup> x(args.quantised, 0, 0);
-  const RowsThere<kCols> there(args.num_rows, 0);
   F32x16 acc[kCols];
   each_index<kCols>([&](auto c) { acc[c] = broadcast(0.0f); });
   for (uint64_t unit = 0; unit < units; ++unit, panel += Unit::kBytes) {
-    multiply_unit<Unit>(panel, ahead, x, there.mask, acc);
+    multiply_unit<Unit>(panel, ahead, x, acc);
   }
-  for (uint64_t c = 0; c < kCols && c < args.num_rows; ++c) store_column(args, p, c, acc[c]);
+  // A constant index here too: with a variable one the sums would stay in memory all along.
+  each_index<kCols>([&](auto c) {
+    if (static_cast<uint64_t>(c) < args.num_rows) store_column(args, p, c, acc[c]);
+  });
 }
 
 /// All panels against few activation rows, up to kDirectRows.

@@ -38,7 +38,7 @@ constexpr float kLargestBytes[4] = {127, 126, 125, 124};
 /// infinity) must not look like a number: its scale is broken.
 struct QuantisedBlock {
   int8_t q[kActivationBlock];
-  int32_t totals[2];  ///< of the bytes of each half
+  HalfTotals totals[2];
   float scale;
   explicit QuantisedBlock(const float* x) {
     const F32x16 values[2] = {load(x), load(x + 16)};
@@ -66,7 +66,7 @@ struct QuantisedBlock {
     const F32x16 factor = broadcast(byte * inverse);
     for (int h = 0; h < 2; ++h) {
       store_s8(q + 16 * h, round_nearest(mul(values[h], factor)));
-      totals[h] = sum_s8(q + 16 * h);
+      totals[h] = sums_of_8(q + 16 * h);
     }
   }
 };
@@ -85,11 +85,11 @@ inline void quantise(const float* x, const QuantRows& out, uint64_t t, uint64_t 
     const QuantisedBlock block(x + i);
     const uint64_t half = out.row(t, kHalfBlock) + k / kHalfBlock * together;
     const uint64_t whole = out.row(t, kActivationBlock) + k / kActivationBlock * together;
-    const int32_t total = block.totals[0] + block.totals[1];
+    const int32_t total = block.totals[0].both() + block.totals[1].both();
     out.d[whole] = block.scale;
     out.sums[whole] = block.scale * static_cast<float>(total);
     for (int h = 0; h < 2; ++h) {
-      out.half_sums[half + h * together] = block.scale * static_cast<float>(block.totals[h]);
+      out.half_sums[half + h * together] = block.scale * static_cast<float>(block.totals[h].both());
       out.totals[half + h * together] = block.totals[h];
     }
     for (uint64_t j = 0; j < kActivationBlock; j += 4) {

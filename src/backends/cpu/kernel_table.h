@@ -36,7 +36,6 @@ constexpr Kernels kernel_table(const char* name) {
   linear(PanelKind::U2Half256) = linear_units<Tq2Unit>;
   linear(PanelKind::U2Super) = linear_units<Super2Unit>;
   linear(PanelKind::U3Super) = linear_units<Q3SuperUnit>;
-  linear(PanelKind::Trits) = linear_units<TritUnit>;
   linear(PanelKind::Table4Half) = linear_units<Iq4NlUnit>;
   linear(PanelKind::Table4Super) = linear_units<Iq4XsUnit>;
   linear(PanelKind::Fp4) = linear_units<Mxfp4Unit>;

@@ -143,11 +143,10 @@ template <typename Unit, int kCols>
 inline void sweep_packed(const uint8_t* units, const LinearArgs& args, uint64_t t, uint64_t block,
                          uint64_t num_blocks, ReadAhead ahead, float* partial) {
   ActivationBlocks<kRowGroup> x(args.quantised, t, block);
-  const RowsThere<kCols> there(args.num_rows, t);
   F32x16 acc[kCols];
   each_index<kCols>([&](auto c) { acc[c] = load(partial + c * static_cast<int>(kRows)); });
   for (uint64_t b = 0; b < num_blocks; b += Unit::kBlocks, units += Unit::kBytes) {
-    multiply_unit<Unit>(units, ahead, x, there.mask, acc);
+    multiply_unit<Unit>(units, ahead, x, acc);
   }
   each_index<kCols>([&](auto c) { store(partial + c * static_cast<int>(kRows), acc[c]); });
 }

@@ -32,17 +32,23 @@ constexpr uint64_t grouped_rows(uint64_t rows) {
   return rows == 1 ? 1 : (rows + kRowGroup - 1) / kRowGroup * kRowGroup;
 }
 
+/// The sums of the first and the last eight bytes of half a block.
+struct HalfTotals {
+  int16_t first, last;
+  [[nodiscard]] int32_t both() const { return first + last; }
+};
+
 /// Activation rows quantised to 8 bits: x[t][k] ~ d[t][k / 32] q[t][k], |q| <= 127. They lie in
 /// groups of rows, where g is t / 8 and i is t % 8; a single row lies alone (i is 0).
 struct QuantRows {
   uint64_t num_rows;  ///< of the step
   uint64_t columns;
-  int8_t* q;         ///< [g, columns / 4, i, 4]
-  uint8_t* biased;   ///< [g, columns / 4, i, 4] q + 128
-  float* d;          ///< [g, columns / 32, i]
-  float* sums;       ///< [g, columns / 32, i] d times the sum of q
-  float* half_sums;  ///< [g, columns / 16, i] d times the sum of q
-  int32_t* totals;   ///< [g, columns / 16, i] sum of q
+  int8_t* q;           ///< [g, columns / 4, i, 4]
+  uint8_t* biased;     ///< [g, columns / 4, i, 4] q + 128
+  float* d;            ///< [g, columns / 32, i]
+  float* sums;         ///< [g, columns / 32, i] d times the sum of q
+  float* half_sums;    ///< [g, columns / 16, i] d times the sum of q
+  HalfTotals* totals;  ///< [g, columns / 16, i]
 
   /// Rows from one entry of a row to its next.
   [[nodiscard]] uint64_t together() const { return num_rows == 1 ? 1 : kRowGroup; }
@@ -114,7 +120,6 @@ enum class PanelKind : uint32_t {
   U2Half256,
   U2Super,
   U3Super,
-  Trits,
   Table4Half,
   Table4Super,
   Fp4,

@@ -172,6 +172,16 @@ inline void put_eight(uint64_t bytes, uint8_t* q) noexcept {
   std::memcpy(q, &bytes, sizeof(bytes));
 }
 
+/// Of each block's two scales, which are a byte, the first ones as four bytes and then the second
+/// ones.
+inline void put_scale_words(const uint8_t (&pairs)[8], uint8_t* scales) noexcept {
+  for (int w = 0; w < 4; ++w) {
+    const int even = pairs[2 * w], odd = pairs[2 * w + 1];
+    scales[w] = static_cast<uint8_t>((even & 15) | (odd & 15) << 4);
+    scales[4 + w] = static_cast<uint8_t>(even >> 4 | (odd >> 4) << 4);
+  }
+}
+
 inline void extract(const BlockIQ1_S& block, UnitValues& unit) noexcept {
   unit.d = block.d;
   for (int s = 0; s < 8; ++s) {
@@ -186,13 +196,15 @@ inline void extract(const BlockIQ1_S& block, UnitValues& unit) noexcept {
 }
 inline void extract(const BlockIQ1_M& block, UnitValues& unit) noexcept {
   unit.d = 0;
+  uint8_t pairs[8];
   for (int w = 0; w < 4; ++w) {
     const int word = iq1_m_word(block, w);
     unit.d |= static_cast<uint16_t>(word >> 12 << (4 * w));
-    unit.scales[2 * w] = static_cast<uint8_t>((word & 7) | (word >> 3 & 7) << 4);
-    unit.scales[2 * w + 1] = static_cast<uint8_t>((word >> 6 & 7) | (word >> 9 & 7) << 4);
+    pairs[2 * w] = static_cast<uint8_t>((word & 7) | (word >> 3 & 7) << 4);
+    pairs[2 * w + 1] = static_cast<uint8_t>((word >> 6 & 7) | (word >> 9 & 7) << 4);
     unit.mins[w] = 0;
   }
+  put_scale_words(pairs, unit.scales);
   for (int g = 0; g < 32; ++g) {
     const int nibble = block.qh[g / 2] >> (g % 2 * 4) & 15;
     unit.mins[g / 8] |= static_cast<uint8_t>((nibble >> 3 ^ 1) << (g % 8));
@@ -218,7 +230,7 @@ inline void extract(const BlockIQ2_XXS& block, UnitValues& unit) noexcept {
 }
 inline void extract(const BlockIQ2_XS& block, UnitValues& unit) noexcept {
   unit.d = block.d;
-  std::memcpy(unit.scales, block.scales, sizeof(block.scales));
+  put_scale_words(block.scales, unit.scales);
   for (int g = 0; g < 32; ++g) {
     put_signed_levels(kIq2XsGrid[block.qs[g] & 511], expand_signs(block.qs[g] >> 9),
                       unit.q + 8 * g);
@@ -226,7 +238,7 @@ inline void extract(const BlockIQ2_XS& block, UnitValues& unit) noexcept {
 }
 inline void extract(const BlockIQ2_S& block, UnitValues& unit) noexcept {
   unit.d = block.d;
-  std::memcpy(unit.scales, block.scales, sizeof(block.scales));
+  put_scale_words(block.scales, unit.scales);
   for (int g = 0; g < 32; ++g) {
     const int high = block.qh[g / 4] >> (2 * (g % 4)) & 3;
     put_signed_levels(kIq2SGrid[block.qs[g] | high << 8], block.signs[g], unit.q + 8 * g);
@@ -355,11 +367,17 @@ inline void values_super3(const UnitValues& unit, float* out) noexcept {
 inline int nibble_of(const uint8_t* bytes, int index) noexcept {
   return bytes[index / 2] >> (index % 2 * 4) & 15;
 }
+/// The nibble of values k and behind, which are kGroup with one scale.
+template <int kGroup>
+int scale_nibble(const uint8_t* scales, int k) noexcept {
+  constexpr int kScales = 32 / kGroup;
+  return nibble_of(scales + 4 * (k / kGroup % kScales), k / 32);
+}
 /// value = d * (2 * scale + 1) * (q - 1 + offset): iq1_s, iq1_m.
 inline void values_iq1_s(const UnitValues& unit, float* out) noexcept {
   const float d = f16_to_f32(unit.d);
   for (int k = 0; k < 256; ++k) {
-    const int code = nibble_of(unit.scales, k / 32);
+    const int code = scale_nibble<32>(unit.scales, k);
     const float scale = d * static_cast<float>(2 * (code & 7) + 1);
     const float offset = (code & 8) != 0 ? -kIq1Offset : kIq1Offset;
     out[k] = scale * (static_cast<float>(unit.q[k] - 1) + offset);
@@ -368,7 +386,7 @@ inline void values_iq1_s(const UnitValues& unit, float* out) noexcept {
 inline void values_iq1_m(const UnitValues& unit, float* out) noexcept {
   const float d = f16_to_f32(unit.d);
   for (int k = 0; k < 256; ++k) {
-    const float scale = d * static_cast<float>(2 * nibble_of(unit.scales, k / 16) + 1);
+    const float scale = d * static_cast<float>(2 * scale_nibble<16>(unit.scales, k) + 1);
     const bool added = (unit.mins[k / 64] >> (k / 8 % 8) & 1) != 0;
     out[k] = scale * (static_cast<float>(unit.q[k] - 1) + (added ? kIq1Offset : -kIq1Offset));
   }
@@ -383,7 +401,7 @@ template <int kGroup>
 void values_iq2_of(const UnitValues& unit, float* out) noexcept {
   const float d = f16_to_f32(unit.d);
   for (int k = 0; k < 256; ++k) {
-    const int nibble = nibble_of(unit.scales, k / kGroup);
+    const int nibble = scale_nibble<kGroup>(unit.scales, k);
     const float scale = d * (0.5f + static_cast<float>(nibble)) * 0.25f;
     out[k] = signed_level<2>(kIq2SLevels, unit.q[k], scale);
   }
@@ -397,7 +415,7 @@ inline void values_iq2(const UnitValues& unit, float* out) noexcept {
 inline void values_iq3_xxs(const UnitValues& unit, float* out) noexcept {
   const float d = f16_to_f32(unit.d);
   for (int k = 0; k < 256; ++k) {
-    const int nibble = nibble_of(unit.scales, k / 32);
+    const int nibble = scale_nibble<32>(unit.scales, k);
     const float scale = d * (0.5f + static_cast<float>(nibble)) * 0.5f;
     out[k] = signed_level<3>(kIq3XxsLevels, unit.q[k], scale);
   }
@@ -405,7 +423,7 @@ inline void values_iq3_xxs(const UnitValues& unit, float* out) noexcept {
 inline void values_iq3_s(const UnitValues& unit, float* out) noexcept {
   const float d = f16_to_f32(unit.d);
   for (int k = 0; k < 256; ++k) {
-    const int nibble = nibble_of(unit.scales, k / 32);
+    const int nibble = scale_nibble<32>(unit.scales, k);
     const float scale = d * static_cast<float>(1 + 2 * nibble);
     out[k] = signed_level<3>(kIq3SLevels, unit.q[k], scale);
   }

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "backends/cpu/panel_trits.h"
 #include "backends/cpu/panel_units.h"
 
 namespace tenon::cpu {
@@ -12,7 +11,7 @@ namespace {
 constexpr uint32_t kRows = kIntegerPanelRows;
 constexpr uint32_t kGroupBytes = 64;  // one group of 4 values of k in 16 rows
 
-enum class Quants { S8, U1, U2, U3, U4, U5, U6, Trits };
+enum class Quants { S8, U1, U2, U3, U4, U5, U6 };
 
 /// Where the parts of a unit of an integer panel lie.
 struct UnitShape {
@@ -21,6 +20,8 @@ struct UnitShape {
   uint32_t scales;  // u8[16] vectors after them
   uint32_t mins;    // u8[16] vectors after those
   uint32_t blocks;  // 32-value blocks
+  /// Four scale bytes, or minima, of a row side by side.
+  bool words = false;
 };
 
 constexpr uint32_t quant_bytes(Quants quants) {
@@ -39,8 +40,6 @@ constexpr uint32_t quant_bytes(Quants quants) {
       return 6 * kGroupBytes;
     case Quants::S8:
       return 8 * kGroupBytes;
-    case Quants::Trits:
-      return 13 * kGroupBytes;  // 8 blocks
   }
   return 0;
 }
@@ -63,15 +62,14 @@ constexpr KindShape kShapes[] = {
     {PanelKind::U2Half256, {Quants::U2, 1, 0, 0, 8}},
     {PanelKind::U2Super, {Quants::U2, 2, 16, 0, 8}},
     {PanelKind::U3Super, {Quants::U3, 1, 16, 0, 8}},
-    {PanelKind::Trits, {Quants::Trits, 1, 0, 0, 1}},
     {PanelKind::Table4Half, {Quants::U4, 1, 0, 0, 1}},
     {PanelKind::Table4Super, {Quants::U4, 1, 8, 0, 8}},
-    {PanelKind::Iq1S, {Quants::U2, 1, 4, 0, 8}},
-    {PanelKind::Iq1M, {Quants::U2, 1, 8, 4, 8}},
-    {PanelKind::Iq2Xxs, {Quants::U3, 1, 4, 0, 8}},
-    {PanelKind::Iq2, {Quants::U3, 1, 8, 0, 8}},
-    {PanelKind::Iq3Xxs, {Quants::U4, 1, 4, 0, 8}},
-    {PanelKind::Iq3S, {Quants::U4, 1, 4, 0, 8}},
+    {PanelKind::Iq1S, {Quants::U2, 1, 4, 0, 8, true}},
+    {PanelKind::Iq1M, {Quants::U2, 1, 8, 4, 8, true}},
+    {PanelKind::Iq2Xxs, {Quants::U3, 1, 4, 0, 8, true}},
+    {PanelKind::Iq2, {Quants::U3, 1, 8, 0, 8, true}},
+    {PanelKind::Iq3Xxs, {Quants::U4, 1, 4, 0, 8, true}},
+    {PanelKind::Iq3S, {Quants::U4, 1, 4, 0, 8, true}},
     {PanelKind::Fp4, {Quants::U4, 0, 1, 0, 1}},
     {PanelKind::Fp4Quarter, {Quants::U4, 0, 4, 0, 2}},
 };
@@ -87,6 +85,10 @@ constexpr UnitShape unit_shape(PanelKind kind) {
 constexpr uint32_t scales_offset(const UnitShape& shape) { return shape.halves * kRows * 2; }
 constexpr uint32_t quants_offset(const UnitShape& shape) {
   return scales_offset(shape) + (shape.scales + shape.mins) * kRows;
+}
+/// Where scale byte `s` of a row lies behind scales_offset(); minima follow scales.
+constexpr uint32_t scale_at(const UnitShape& shape, uint32_t s, uint32_t row) {
+  return shape.words ? s / 4 * 4 * kRows + 4 * row + s % 4 : s * kRows + row;
 }
 constexpr uint32_t unit_bytes(PanelKind kind) {
   const UnitShape shape = unit_shape(kind);
@@ -121,7 +123,7 @@ constexpr PanelFormat kPanels[] = {
     integer_panel<BlockQ1_0>(Format::Q1_0, PanelKind::U1Half, values_sign),
     integer_panel<BlockQ2_0>(Format::Q2_0, PanelKind::U2Half, values_from_minus_1<64>),
     integer_panel<BlockTQ2_0>(Format::TQ2_0, PanelKind::U2Half256, values_from_minus_1<256>),
-    integer_panel<BlockTQ1_0>(Format::TQ1_0, PanelKind::Trits, values_from_minus_1<256>),
+    integer_panel<BlockTQ1_0>(Format::TQ1_0, PanelKind::U2Half256, values_from_minus_1<256>),
     integer_panel<BlockQ2_K>(Format::Q2_K, PanelKind::U2Super, values_super2),
     integer_panel<BlockQ3_K>(Format::Q3_K, PanelKind::U3Super, values_super3),
     integer_panel<BlockIQ4_NL>(Format::IQ4_NL, PanelKind::Table4Half, values_iq4_nl),
@@ -176,11 +178,13 @@ void put_quants_of(uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
       continue;
     }
     if (kKind == Quants::U3) {
+      const uint32_t place = group % 2 * 4;
       if (group < 6) {
-        or_word(quants + at(group / 2, row), (word & kEachThreeBits) << (group % 2 * 3));
+        or_word(quants + at(group / 2, row), (word & kEachThreeBits) << place);
       } else {
-        or_word(quants + at(group - 6, row), (word & kEachTwoBits) << 6);
-        or_word(quants + at(2, row), (word >> 2 & kEachBit) << group);
+        for (uint32_t bit = 0; bit < 3; ++bit) {
+          or_word(quants + at(bit, row), (word >> bit & kEachBit) << (place + 3));
+        }
       }
       continue;
     }
@@ -210,8 +214,6 @@ void put_quants(Quants kind, uint8_t* quants, uint32_t row, const uint8_t* q) no
       return put_quants_of<Quants::U6>(quants, row, q);
     case Quants::S8:
       return put_quants_of<Quants::S8>(quants, row, q);
-    case Quants::Trits:
-      return;  // put_trits
   }
 }
 
@@ -231,14 +233,16 @@ void get_quants(Quants kind, const uint8_t* quants, uint32_t row, uint8_t* q) no
       continue;
     }
     if (kind == Quants::U3) {
+      const uint32_t place = group % 2 * 4;
+      uint32_t word = 0;
       if (group < 6) {
-        store_word(q + 4 * group,
-                   load_word(quants + at(group / 2, row)) >> (group % 2 * 3) & kEachThreeBits);
+        word = load_word(quants + at(group / 2, row)) >> place & kEachThreeBits;
       } else {
-        const uint32_t low = load_word(quants + at(group - 6, row)) >> 6 & kEachTwoBits;
-        const uint32_t high = load_word(quants + at(2, row)) >> group & kEachBit;
-        store_word(q + 4 * group, low | high << 2);
+        for (uint32_t bit = 0; bit < 3; ++bit) {
+          word |= (load_word(quants + at(bit, row)) >> (place + 3) & kEachBit) << bit;
+        }
       }
+      store_word(q + 4 * group, word);
       continue;
     }
     uint32_t word = load_word(quants + at(group / 2, row)) >> (group % 2 * 4) & kEachNibble;
@@ -251,58 +255,17 @@ void get_quants(Quants kind, const uint8_t* quants, uint32_t row, uint8_t* q) no
   }
 }
 
-/// The k of the first ternary digit of digit `digit` of a word of the Trits layout; the second is
-/// four values behind it.
-uint32_t trit_place(uint32_t vector, uint32_t half, uint32_t digit) {
-  if (vector == 12) return 7 * 32 + 16 + 8 * (digit / 2) + 2 * half + digit % 2;
-  const uint32_t pair = vector / 2;
-  const uint32_t at_byte = 2 * half + vector % 2;
-  if (pair < 4) return 32 * digit + 8 * pair + at_byte;
-  return 5 * 32 + 8 * (2 * digit + pair - 4) + at_byte;
-}
-constexpr uint32_t trit_digits(uint32_t vector) { return vector < 12 ? 5 : 4; }
-
-void put_trits(uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
-  for (uint32_t vector = 0; vector < 13; ++vector) {
-    for (uint32_t half = 0; half < 2; ++half) {
-      uint32_t number = 0;
-      for (uint32_t digit = 0; digit < 5; ++digit) {
-        number *= 9;
-        if (digit >= trit_digits(vector)) continue;
-        const uint8_t* first = q + trit_place(vector, half, digit);
-        number += 3u * first[0] + first[4];
-      }
-      const uint16_t word = trit_word(number);
-      std::memcpy(quants + at(vector, row) + 2 * half, &word, sizeof(word));
-    }
-  }
-}
-
-void get_trits(const uint8_t* quants, uint32_t row, uint8_t* q) noexcept {
-  for (uint32_t vector = 0; vector < 13; ++vector) {
-    for (uint32_t half = 0; half < 2; ++half) {
-      uint16_t word = 0;
-      std::memcpy(&word, quants + at(vector, row) + 2 * half, sizeof(word));
-      for (uint32_t digit = 0; digit < trit_digits(vector); ++digit) {
-        const uint32_t both = next_trit_pair(word);
-        uint8_t* first = q + trit_place(vector, half, digit);
-        first[0] = static_cast<uint8_t>(both / 3);
-        first[4] = static_cast<uint8_t>(both % 3);
-      }
-    }
-  }
-}
-
 void put_unit(const PanelFormat& layout, uint8_t* unit, uint32_t row,
               const UnitValues& values) noexcept {
   const UnitShape shape = unit_shape(layout.kind);
   if (shape.halves > 0) std::memcpy(unit + 2 * row, &values.d, 2);
   if (shape.halves == 2) std::memcpy(unit + 2 * (kRows + row), &values.min, 2);
-  uint8_t* bytes = unit + scales_offset(shape) + row;
-  for (uint32_t s = 0; s < shape.scales; ++s) bytes[s * kRows] = values.scales[s];
-  for (uint32_t s = 0; s < shape.mins; ++s) bytes[(shape.scales + s) * kRows] = values.mins[s];
+  uint8_t* bytes = unit + scales_offset(shape);
+  for (uint32_t s = 0; s < shape.scales; ++s) bytes[scale_at(shape, s, row)] = values.scales[s];
+  for (uint32_t s = 0; s < shape.mins; ++s) {
+    bytes[scale_at(shape, shape.scales + s, row)] = values.mins[s];
+  }
   uint8_t* quants = unit + quants_offset(shape);
-  if (shape.quants == Quants::Trits) return put_trits(quants, row, values.q);
   for (uint32_t b = 0; b < shape.blocks; ++b) {
     put_quants(shape.quants, quants + b * quant_bytes(shape.quants), row,
                values.q + b * kActivationBlock);
@@ -313,15 +276,14 @@ void get_unit(const PanelFormat& layout, uint8_t* unit, uint32_t row, UnitValues
   const UnitShape shape = unit_shape(layout.kind);
   if (shape.halves > 0) std::memcpy(&values.d, unit + 2 * row, 2);
   if (shape.halves == 2) std::memcpy(&values.min, unit + 2 * (kRows + row), 2);
-  const uint8_t* bytes = unit + scales_offset(shape) + row;
+  const uint8_t* bytes = unit + scales_offset(shape);
   for (uint32_t s = 0; s < shape.scales && s < std::size(values.scales); ++s) {
-    values.scales[s] = bytes[s * kRows];
+    values.scales[s] = bytes[scale_at(shape, s, row)];
   }
   for (uint32_t s = 0; s < shape.mins && s < std::size(values.mins); ++s) {
-    values.mins[s] = bytes[(shape.scales + s) * kRows];
+    values.mins[s] = bytes[scale_at(shape, shape.scales + s, row)];
   }
   const uint8_t* quants = unit + quants_offset(shape);
-  if (shape.quants == Quants::Trits) return get_trits(quants, row, values.q);
   for (uint32_t b = 0; b < shape.blocks; ++b) {
     get_quants(shape.quants, quants + b * quant_bytes(shape.quants), row,
                values.q + b * kActivationBlock);

@@ -17,27 +17,25 @@
 //     U1Half    d f16[16] | quants x 4       U2Half  d f16[16] | quants x 2    U2Half256  x 8
 //     U2Super   d f16[16], dmin f16[16], nibbles (low scale, high min) u8[16][16] | quants x 8
 //     U3Super   d f16[16], scale s8[16][16]            | quants x 8
-//     Trits     d f16[16] | 13 vectors of words of five digits of base 9, each two ternary digits
-//               four values of k apart (panel_trits.h). Even bytes of a group are in vector 2p, odd
-//               ones in 2p + 1: for p < 4 digit b is groups 2p and 2p + 1 of block b, for p = 4 and
-//               5 digits in turn are two groups each of blocks 5, 6 and half of 7. In vector 12
-//               digits 0 and 1 (even and odd bytes), then 2 and 3, are the rest of block 7
 //     codebooks: not the indices of points but their levels, so that nothing is looked up in tables
-//     that do not fit a register. Of two nibbles in a byte the low one is the first.
-//     Iq1S      d f16[16], nibbles u8[4][16] (scale, bit 3: the eighth is taken away) | U2 x 8
-//     Iq1M      d f16[16], scale nibbles u8[8][16], nibbles u8[4][16] (bit g: the eighth of values
-//               8g to 8g + 7 is added) | U2 x 8
-//     Iq2Xxs    d f16[16], scale nibbles u8[4][16] | U3 x 8: level with the sign in bit 2
-//     Iq2       d f16[16], scale nibbles u8[8][16] | U3 x 8: the same
-//     Iq3Xxs, Iq3S  d f16[16], scale nibbles u8[4][16] | U4 x 8: level with the sign in bit 3
+//     that do not fit a register. Of nibbles of scale a word has eight, that of block 0 lowest; of
+//     two scales of a block the second lies in the second word.
+//     Iq1S      d f16[16], nibbles u32[16] (scale, bit 3: the eighth is taken away) | U2 x 8
+//     Iq1M      d f16[16], scale nibbles u32[2][16], bits u32[16] (bit g: the eighth of values 8g
+//     to
+//               8g + 7 is added) | U2 x 8
+//     Iq2Xxs    d f16[16], scale nibbles u32[16] | U3 x 8: level with the sign in bit 2
+//     Iq2       d f16[16], scale nibbles u32[2][16] | U3 x 8: the same
+//     Iq3Xxs, Iq3S  d f16[16], scale nibbles u32[16] | U4 x 8: level with the sign in bit 3
 //
 //   quants of 32 values of k, for 16 rows; group g (0..7) is k = 4g .. 4g + 3 and byte 4r + j of a
 //   64-byte vector belongs to row r, k = 4g + j:
 //     S8   8 vectors: group g
 //     U1   1 vector: bit g is group g
 //     U2   2 vectors: bits 2 (g % 4) and up of vector g / 4 are group g
-//     U3   3 vectors: bits 3 (g % 2) and up of vector g / 2 are group g < 6; bits 6 and up of
-//          vector g - 6 and bit g of vector 2 are groups 6 and 7
+//     U3   3 vectors: group 2i in bits 0 to 2 and group 2i + 1 in bits 4 to 6 of vector i < 3; bit
+//     j
+//          of groups 6 and 7 in bits 3 and 7 of vector j
 //     U4   4 vectors: group 2i in the low nibbles, group 2i + 1 in the high ones
 //     U5   U4, then 1 vector: bit g is bit 4 of group g
 //     U6   U4, then 2 vectors: bits 2 (g % 4) and up of vector g / 4 are bits 4, 5 of group g

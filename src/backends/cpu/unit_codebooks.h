@@ -13,12 +13,6 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-/// Nibble `index` of a byte per row.
-inline I32x16 nibble(const uint8_t* bytes, uint32_t index) {
-  return bit_and(shift_right(load_u8_as_i32(bytes), static_cast<int>(4 * index)),
-                 broadcast_i32(15));
-}
-
 /// Code level | sign << sign_bit as a byte.
 template <size_t kLevels>
 constexpr Bytes16 signed_levels(const int8_t (&levels)[kLevels], int sign_bit, int bias) {
@@ -46,9 +40,16 @@ struct CodebookUnit {
         double_step(add(step, step)) {}
   /// Exact: an f16 times at most 31.
   [[nodiscard]] F32x16 scale_of(I32x16 code) const { return fma(double_step, to_f32(code), step); }
-  /// Nibble `index` behind the d.
-  [[nodiscard]] I32x16 nibble_at(uint32_t index) const {
-    return nibble(bytes + (2 + index / 2) * kRows, index % 2);
+  /// Word `index` of a row behind the d.
+  [[nodiscard]] I32x16 word(uint32_t index) const {
+    return load_i32(reinterpret_cast<const int32_t*>(bytes + 2 * kRows + 64 * index));
+  }
+  /// Nibble b of word `index`, below others.
+  [[nodiscard]] I32x16 low_nibble(uint32_t index, uint32_t b) const {
+    return shift_right(word(index), static_cast<int>(4 * b));
+  }
+  [[nodiscard]] I32x16 nibble_at(uint32_t index, uint32_t b) const {
+    return bit_and(low_nibble(index, b), broadcast_i32(15));
   }
 };
 
@@ -66,14 +67,16 @@ template <uint32_t kGroupValues>
 struct Iq2Unit : CodebookUnit<kIq2Bias> {
   using Weights = Unsigned<2 * kIq2Bias>;
   static constexpr uint32_t kGroup = kGroupValues;
-  static constexpr uint64_t kHead = (2 + 128 / kGroup) * kRows;
+  static constexpr uint32_t kScales = kActivationBlock / kGroup;
+  static constexpr uint64_t kHead = (2 + 4 * kScales) * kRows;
   static constexpr uint64_t kBytes = kHead + kBlocks * Plain3::kBytes;
   explicit Iq2Unit(const uint8_t* unit) : CodebookUnit(unit, 0.125f) {}
-  [[nodiscard]] F32x16 scale(uint32_t group) const { return scale_of(nibble_at(group)); }
+  [[nodiscard]] F32x16 scale(uint32_t group) const {
+    return scale_of(nibble_at(group % kScales, group / kScales));
+  }
   template <typename Use>
   void each(uint32_t b, Use use) const {
-    Plain3::each(bytes + kHead + b * Plain3::kBytes,
-                 [&](auto g, U8x64 codes) { use(g, lookup(codes, kIq2Table)); });
+    Plain3::each_entry(bytes + kHead + b * Plain3::kBytes, kIq2Table, use);
   }
 };
 
@@ -94,7 +97,7 @@ struct Iq3Unit : CodebookUnit<kByteBias> {
   static constexpr uint64_t kBytes = kHead + 8 * Coded4<kTable>::kBytes;
   explicit Iq3Unit(const uint8_t* unit)
       : CodebookUnit<kByteBias>(unit, 1.0f / static_cast<float>(kSteps)) {}
-  [[nodiscard]] F32x16 scale(uint32_t b) const { return this->scale_of(this->nibble_at(b)); }
+  [[nodiscard]] F32x16 scale(uint32_t b) const { return this->scale_of(this->nibble_at(0, b)); }
   template <typename Use>
   void each(uint32_t b, Use use) const {
     Coded4<kTable>::each(this->bytes + kHead + b * Coded4<kTable>::kBytes, use);
@@ -105,6 +108,13 @@ using Iq3SUnit = Iq3Unit<kIq3STable, kIq3SBias, 1>;
 
 // ---- iq1: levels 0..2 stand for -1, 0, 1, to which an eighth is added or taken away ------------
 
+/// What scale codes of three bits stand for.
+inline constexpr Floats8 kOddNumbers = {{1, 3, 5, 7, 9, 11, 13, 15}};
+/// What belongs to the lowest bit of a code: the byte is one more than the level, and the bit says
+/// whether the eighth is taken away.
+inline constexpr Floats8 kIq1SOffsets = {
+    {-0.875f, -1.125f, -0.875f, -1.125f, -0.875f, -1.125f, -0.875f, -1.125f}};
+
 struct Iq1SUnit : CodebookUnit<0> {
   using Weights = Unsigned<2>;
   static constexpr bool kHasOffset = true;
@@ -112,13 +122,12 @@ struct Iq1SUnit : CodebookUnit<0> {
   static constexpr uint64_t kHead = 6 * kRows;
   static constexpr uint64_t kBytes = kHead + kBlocks * Plain2::kBytes;
   explicit Iq1SUnit(const uint8_t* unit) : CodebookUnit(unit, 1.0f) {}
+  /// A nibble is three bits of scale and one for the offset.
   [[nodiscard]] F32x16 scale(uint32_t b) const {
-    return scale_of(bit_and(nibble_at(b), broadcast_i32(7)));
+    return mul(step, lookup(low_nibble(0, b), kOddNumbers));
   }
-  /// The byte is one more than the level; bit 3 says whether the eighth is taken away.
   [[nodiscard]] F32x16 offset(uint32_t b, F32x16 scale) const {
-    const F32x16 negative = to_f32(shift_right(nibble_at(b), 3));
-    return mul(scale, fma(negative, broadcast(-0.25f), broadcast(-0.875f)));
+    return mul(scale, lookup(shift_right(low_nibble(0, b), 3), kIq1SOffsets));
   }
   template <typename Use>
   void each(uint32_t b, Use use) const {
@@ -129,39 +138,35 @@ struct Iq1SUnit : CodebookUnit<0> {
 /// Eight times the weight as bytes: 8 level + 2, but 8 level for a negative eighth.
 inline constexpr int kIq1MBias = 9;
 
-/// Twice bit kBit of a nibble.
-template <int kBit>
-inline constexpr Bytes16 kTwoOfBit = [] {
-  Bytes16 table{};
-  for (int nibble = 0; nibble < 16; ++nibble) {
-    table.v[nibble] = static_cast<uint8_t>((nibble >> kBit & 1) * 2);
-  }
-  return table;
-}();
-
 struct Iq1MUnit : CodebookUnit<kIq1MBias> {
   using Weights = Unsigned<2 * kIq1MBias>;
   static constexpr uint32_t kGroup = 16;
   static constexpr uint64_t kHead = 14 * kRows;
   static constexpr uint64_t kBytes = kHead + kBlocks * Plain2::kBytes;
   explicit Iq1MUnit(const uint8_t* unit) : CodebookUnit(unit, 0.125f) {}
-  [[nodiscard]] F32x16 scale(uint32_t group) const { return scale_of(nibble_at(group)); }
+  [[nodiscard]] F32x16 scale(uint32_t group) const {
+    return mul(step, lookup(low_nibble(group % 2, group / 2), kOddNumbers));
+  }
+  /// A bit for each eight values of block b and those behind: set where the eighth is added.
+  [[nodiscard]] I32x16 added(uint32_t b) const { return low_nibble(2, b); }
   template <typename Use>
   void each(uint32_t b, Use use) const {
-    const U8x64 both = load_for_rows(bytes + (10 + b / 2) * kRows);
-    const U8x64 added = b % 2 == 0 ? low_nibbles(both) : high_nibbles(both);
-    const uint8_t* quants = bytes + kHead + b * Plain2::kBytes;
-    each_index<4>([&](auto i) {
-      const U8x64 eighth = lookup(added, kTwoOfBit<i>);
-      const U8x64 levels = load_u8(quants + 64 * (i / 2));
-      constexpr int kFirst = i % 2 * 4;  // bit of group 2i, to bit 3
-      use(std::integral_constant<int, 2 * i>(),
-          or_bits<(kFirst > 3 ? kFirst - 3 : 0), (kFirst < 3 ? 3 - kFirst : 0), 0x18>(eighth,
-                                                                                      levels));
-      use(std::integral_constant<int, 2 * i + 1>(),
-          or_bits<(kFirst > 1 ? kFirst - 1 : 0), (kFirst < 1 ? 1 - kFirst : 0), 0x18>(eighth,
-                                                                                      levels));
+    const U8x64 eighths = repeat_lowest_byte(bit_and(added(b), broadcast_i32(15)));
+    each_part(b, [&](auto g, U8x64 levels) {
+      use(g, or_bytes(levels, lookup(eighths, kTwoOfBit<g / 2>)));
     });
+  }
+  template <typename Use>
+  void each_part(uint32_t b, Use use) const {
+    const uint8_t* quants = bytes + kHead + b * Plain2::kBytes;
+    const U8x64 raw[2] = {load_u8(quants), load_u8(quants + 64)};
+    each_index<8>([&](auto g) {
+      constexpr int kBit = g % 4 * 2;  // to bit 3
+      use(g, moved_bits<(kBit > 3 ? kBit - 3 : 0), (kBit < 3 ? 3 - kBit : 0), 0x18>(raw[g / 4]));
+    });
+  }
+  [[nodiscard]] I32x16 rest(uint32_t b, int h, const HalfTotals& totals) const {
+    return choose_sums<-kIq1MBias, 2 - kIq1MBias>(shift_right(added(b), 2 * h), totals);
   }
 };
 

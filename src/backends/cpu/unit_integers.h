@@ -85,26 +85,54 @@ struct Plain2 {
     each_index<8>([&](auto g) { use(g, bits<g % 4 * 2, 3>(raw[g / 4])); });
   }
 };
-/// Two codes of three bits in each of three vectors, two more in the bits that are left.
+/// Two codes of three bits in the nibbles of each of three vectors, two more in the bits that are
+/// left.
 struct Plain3 {
   static constexpr uint64_t kBytes = 192;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
-    const U8x64 raw[3] = {load_u8(quants), load_u8(quants + 64), load_u8(quants + 128)};
-    each_index<6>([&](auto g) { use(g, bits<g % 2 * 3, 7>(raw[g / 2])); });
-    use(std::integral_constant<int, 6>(), or_bits<4, 0, 4>(bits<6, 3>(raw[0]), raw[2]));
-    use(std::integral_constant<int, 7>(), or_bits<5, 0, 4>(bits<6, 3>(raw[1]), raw[2]));
+    each_index<3>([&](auto i) {
+      const U8x64 raw = load_u8(quants + 64 * i);
+      use(std::integral_constant<int, 2 * i>(), bits<0, 7>(raw));
+      use(std::integral_constant<int, 2 * i + 1>(), bits<4, 7>(raw));
+    });
+    const U8x64 last = last_nibbles(quants);
+    use(std::integral_constant<int, 6>(), bits<0, 7>(last));
+    use(std::integral_constant<int, 7>(), bits<4, 7>(last));
+  }
+  /// The entries of a table of 8 instead of the codes.
+  template <typename Use>
+  static void each_entry(const uint8_t* quants, const Bytes16& table, Use use) {
+    each_index<4>([&](auto i) {
+      const U8x64 nibbles = i < 3 ? bits<0, 0x77>(load_u8(quants + 64 * i)) : last_nibbles(quants);
+      const TwoU8x64 entries = lookup_nibbles(nibbles, table);
+      use(std::integral_constant<int, 2 * i>(), entries.low);
+      use(std::integral_constant<int, 2 * i + 1>(), entries.high);
+    });
+  }
+  static U8x64 last_nibbles(const uint8_t* quants) {
+    const U8x64 first = bits<3, 0x11>(load_u8(quants));
+    return or_bits<1, 0, 0x44>(or_bits<2, 0, 0x22>(first, load_u8(quants + 64)),
+                               load_u8(quants + 128));
   }
 };
+/// Twice bit kBit of a nibble.
+template <int kBit>
+inline constexpr Bytes16 kTwoOfBit = [] {
+  Bytes16 table{};
+  for (int nibble = 0; nibble < 16; ++nibble) {
+    table.v[nibble] = static_cast<uint8_t>((nibble >> kBit & 1) * 2);
+  }
+  return table;
+}();
 /// Bits that stand for 0 and 2.
 struct Signs1 {
   static constexpr uint64_t kBytes = 64;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
     const U8x64 plane = load_u8(quants);
-    const U8x64 none = bits<0, 0>(plane);
-    each_index<8>(
-        [&](auto g) { use(g, or_bits<(g > 1 ? g - 1 : 0), (g < 1 ? 1 : 0), 2>(none, plane)); });
+    const U8x64 nibbles[2] = {low_nibbles(plane), high_nibbles(plane)};
+    each_index<8>([&](auto g) { use(g, lookup(nibbles[g / 4], kTwoOfBit<g % 4>)); });
   }
 };
 
@@ -282,51 +310,6 @@ struct Nvfp4Unit {
   template <typename Use>
   void each(uint32_t b, Use use) const {
     Coded4<kFp4Table>::each(bytes + kHead + b * Coded4<kFp4Table>::kBytes, use);
-  }
-};
-
-/// Digits of base 9 as their two ternary ones.
-inline constexpr Bytes16 kFirstTrit = {{0, 0, 0, 1, 1, 1, 2, 2, 2}};
-inline constexpr Bytes16 kSecondTrit = {{0, 1, 2, 0, 1, 2, 0, 1, 2}};
-
-/// tq1_0: one f16 scale, ternary digits in words of ten.
-struct TritUnit {
-  using Weights = Unsigned<2>;
-  static constexpr int kBias = 1;
-  static constexpr bool kHasOffset = false;
-  static constexpr uint32_t kBlocks = 8;
-  static constexpr uint32_t kGroup = 32;
-  static constexpr uint64_t kBytes = 2 * kRows + 13 * 64;
-  const uint8_t* quants;
-  F32x16 d;
-  explicit TritUnit(const uint8_t* unit) : quants(unit + 2 * kRows), d(half_vector(unit, 0)) {}
-  [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
-  static constexpr uint16_t kPowers[] = {1, 9, 81, 729, 6561};
-  /// Groups kFirst and kFirst + 1: digit `digit` of the words of pair `pair` of vectors.
-  template <int kFirst, typename Use>
-  void two_groups(uint32_t pair, uint32_t digit, Use use) const {
-    const U8x64 even = load_u8(quants + 128 * pair);
-    const U8x64 odd = load_u8(quants + 128 * pair + 64);
-    use_two<kFirst>(base9_digits(even, kPowers[digit], odd, kPowers[digit]), use);
-  }
-  template <int kFirst, typename Use>
-  static void use_two(U8x64 digits, Use use) {
-    use(std::integral_constant<int, kFirst>(), lookup(digits, kFirstTrit));
-    use(std::integral_constant<int, kFirst + 1>(), lookup(digits, kSecondTrit));
-  }
-  template <typename Use>
-  void each(uint32_t b, Use use) const {
-    if (b < 5) {
-      each_index<4>([&](auto i) { two_groups<2 * i>(i, b, use); });
-    } else if (b < 7) {
-      each_index<4>([&](auto i) { two_groups<2 * i>(4 + i % 2, 2 * (b - 5) + i / 2, use); });
-    } else {
-      two_groups<0>(4, 4, use);
-      two_groups<2>(5, 4, use);
-      const U8x64 last = load_u8(quants + 12 * 64);
-      use_two<4>(base9_digits(last, kPowers[0], last, kPowers[1]), use);
-      use_two<6>(base9_digits(last, kPowers[2], last, kPowers[3]), use);
-    }
   }
 };
 

@@ -10,16 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace tenon::cpu::TENON_CPU_ISA {
-/// For each byte of four values of k of 16 rows the number of its row.
-struct alignas(64) RowOfByte {
-  uint8_t v[64] = {};
-  constexpr RowOfByte() {
-    for (int i = 0; i < 64; ++i) v[i] = static_cast<uint8_t>(i / 4);
-  }
-};
-inline constexpr RowOfByte kRowOfByte;
-}  // namespace tenon::cpu::TENON_CPU_ISA
+#include "backends/cpu/kernels.h"
 
 #if defined(__AVX512F__) && defined(__AVX512VNNI__)
 #include "backends/cpu/vec_avx512.h"

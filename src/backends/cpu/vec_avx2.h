@@ -18,9 +18,15 @@ struct I32x16 {
 struct U8x64 {
   __m256i lo, hi;
 };
-/// A table for lookup().
+/// Tables for lookup().
 struct alignas(16) Bytes16 {
   uint8_t v[16];
+};
+struct alignas(32) Floats8 {
+  float v[8];
+};
+struct TwoU8x64 {
+  U8x64 low, high;
 };
 
 inline F32x16 broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
@@ -139,11 +145,13 @@ inline void store_s8(int8_t* p, F32x16 x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
 }
 
-/// The sum of 16 bytes.
-inline int32_t sum_s8(const int8_t* p) {
+/// The sums of eight and of the next eight bytes.
+inline HalfTotals sums_of_8(const int8_t* p) {
   const __m128i biased = _mm_xor_si128(load_16_bytes(p), _mm_set1_epi8(static_cast<char>(0x80)));
   const __m128i sums = _mm_sad_epu8(biased, _mm_setzero_si128());
-  return _mm_cvtsi128_si32(sums) + _mm_extract_epi16(sums, 4) - 16 * 128;
+  const __m128i signed_sums = _mm_sub_epi16(sums, _mm_set1_epi16(8 * 128));
+  return {static_cast<int16_t>(_mm_extract_epi16(signed_sums, 0)),
+          static_cast<int16_t>(_mm_extract_epi16(signed_sums, 4))};
 }
 
 inline U8x64 load_u8(const uint8_t* p) {
@@ -182,17 +190,34 @@ inline U8x64 bits(U8x64 x) {
   return {_mm256_and_si256(_mm256_srli_epi16(x.lo, kRight), mask),
           _mm256_and_si256(_mm256_srli_epi16(x.hi, kRight), mask)};
 }
+/// ((x >> right) << left) & mask, byte by byte, as or_bits.
+template <int kRight, int kLeft, int kMask>
+inline U8x64 moved_bits(U8x64 x) {
+  const __m256i mask = _mm256_set1_epi8(kMask);
+  return {_mm256_and_si256(_mm256_slli_epi16(_mm256_srli_epi16(x.lo, kRight), kLeft), mask),
+          _mm256_and_si256(_mm256_slli_epi16(_mm256_srli_epi16(x.hi, kRight), kLeft), mask)};
+}
 /// The entry of a table of 16 for each byte, 0..15.
 inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   const __m256i entries = _mm256_broadcastsi128_si256(load_16_bytes(table.v));
   return {_mm256_shuffle_epi8(entries, codes.lo), _mm256_shuffle_epi8(entries, codes.hi)};
 }
 
-/// A byte per row for each of its four bytes.
-inline U8x64 load_for_rows(const uint8_t* p) {
-  const __m256i x = _mm256_broadcastsi128_si256(load_16_bytes(p));
-  const U8x64 rows = load_u8(kRowOfByte.v);
-  return {_mm256_shuffle_epi8(x, rows.lo), _mm256_shuffle_epi8(x, rows.hi)};
+/// The entries for the low and the high nibble of each byte, all of them below 8.
+inline TwoU8x64 lookup_nibbles(U8x64 x, const Bytes16& table) {
+  // A shuffle looks at the low nibble and bit 7, which is 0 in the neighbour that the shift lets
+  // in.
+  return {lookup(x, table),
+          lookup({_mm256_srli_epi16(x.lo, 4), _mm256_srli_epi16(x.hi, 4)}, table)};
+}
+inline U8x64 or_bytes(U8x64 a, U8x64 b) {
+  return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
+}
+/// The lowest byte of each lane in all four of it.
+inline U8x64 repeat_lowest_byte(I32x16 x) {
+  const __m256i lowest = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0,
+                                          0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
+  return {_mm256_shuffle_epi8(x.lo, lowest), _mm256_shuffle_epi8(x.hi, lowest)};
 }
 
 inline F32x16 as_f32(I32x16 x) { return {_mm256_castsi256_ps(x.lo), _mm256_castsi256_ps(x.hi)}; }
@@ -214,28 +239,47 @@ inline I32x16 shift_left(I32x16 x, int n) {
 inline I32x16 shift_right(I32x16 x, int n) {
   return {_mm256_srli_epi32(x.lo, n), _mm256_srli_epi32(x.hi, n)};
 }
+/// The entry of a table for the three lowest bits of each lane.
+inline F32x16 lookup(I32x16 codes, const Floats8& table) {
+  const __m256 entries = _mm256_load_ps(table.v);
+  return {_mm256_permutevar8x32_ps(entries, codes.lo), _mm256_permutevar8x32_ps(entries, codes.hi)};
+}
+inline __m256i broadcast_4_bytes(const void* a) {
+  int32_t four;
+  std::memcpy(&four, a, sizeof(four));
+  return _mm256_set1_epi32(four);
+}
+/// kFactor times the totals of half a block, or of both, in all lanes.
+template <int kFactor>
+inline I32x16 times_total(__m256i totals) {
+  const __m256i product = _mm256_madd_epi16(totals, _mm256_set1_epi16(kFactor));
+  return {product, product};
+}
+template <int kFactor>
+inline I32x16 times_total(const HalfTotals& half) {
+  return times_total<kFactor>(broadcast_4_bytes(&half));
+}
+template <int kFactor>
+inline I32x16 times_total(const HalfTotals& half, const HalfTotals& other) {
+  return times_total<kFactor>(
+      _mm256_add_epi16(broadcast_4_bytes(&half), broadcast_4_bytes(&other)));
+}
+/// kSet times each of the totals whose bit is set in the code, kClear times the others; the first
+/// total belongs to bit 0 of a lane, the last one to bit 1.
+template <int kClear, int kSet>
+inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
+  const __m256i factors = _mm256_setr_epi16(kClear, kClear, kSet, kClear, kClear, kSet, kSet, kSet,
+                                            kClear, kClear, kSet, kClear, kClear, kSet, kSet, kSet);
+  const __m256 sums = _mm256_castsi256_ps(_mm256_madd_epi16(broadcast_4_bytes(&totals), factors));
+  return {_mm256_castps_si256(_mm256_permutevar_ps(sums, codes.lo)),
+          _mm256_castps_si256(_mm256_permutevar_ps(sums, codes.hi))};
+}
 /// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   const __m256i halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load_16_bytes(p)), 7);
   const F32x16 x = {_mm256_cvtph_ps(_mm256_castsi256_si128(halves)),
                     _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1))};
   return mul(x, broadcast(128.0f));
-}
-
-/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd
-/// bytes that of `odd` (panel_trits.h).
-inline __m256i base9_half(__m256i even, __m256i even_power, __m256i odd, __m256i odd_power) {
-  const __m256i low =
-      _mm256_mulhi_epu16(_mm256_mullo_epi16(even, even_power), _mm256_set1_epi16(9));
-  const __m256i high =
-      _mm256_mulhi_epu16(_mm256_mullo_epi16(odd, odd_power), _mm256_set1_epi16(9 << 8));
-  return _mm256_or_si256(low,
-                         _mm256_and_si256(high, _mm256_set1_epi16(static_cast<short>(0xFF00))));
-}
-inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t odd_power) {
-  const __m256i first = _mm256_set1_epi16(static_cast<short>(even_power));
-  const __m256i second = _mm256_set1_epi16(static_cast<short>(odd_power));
-  return {base9_half(even.lo, first, odd.lo, second), base9_half(even.hi, first, odd.hi, second)};
 }
 
 /// Byte by byte, modulo 256.
@@ -254,12 +298,6 @@ inline void store_i32(int32_t* p, I32x16 x) {
 inline I32x16 negative(I32x16 x) {
   const __m256i zero = _mm256_setzero_si256();
   return {_mm256_sub_epi32(zero, x.lo), _mm256_sub_epi32(zero, x.hi)};
-}
-
-inline __m256i broadcast_4_bytes(const void* a) {
-  int32_t four;
-  std::memcpy(&four, a, sizeof(four));
-  return _mm256_set1_epi32(four);
 }
 
 /// Sums of pairs of products, collected in int16 and widened by settle(), which must be called
@@ -290,6 +328,7 @@ constexpr int narrow_adds(int product) {
 /// gains sum_{i<4} w[4r + i] * a[i]. settle() after every settle_every(largest weight) adds.
 struct DotU8 : NarrowSums {
   explicit DotU8(int32_t start = 0) : NarrowSums(broadcast_i32(start)) {}
+  explicit DotU8(I32x16 start) : NarrowSums(start) {}
   void add(U8x64 w, const int8_t* a) {
     const __m256i x = broadcast_4_bytes(a);
     NarrowSums::add(_mm256_maddubs_epi16(w.lo, x), _mm256_maddubs_epi16(w.hi, x));

@@ -18,9 +18,15 @@ struct I32x16 {
 struct U8x64 {
   __m512i v;
 };
-/// A table for lookup().
+/// Tables for lookup().
 struct alignas(16) Bytes16 {
   uint8_t v[16];
+};
+struct alignas(32) Floats8 {
+  float v[8];
+};
+struct TwoU8x64 {
+  U8x64 low, high;
 };
 
 inline F32x16 broadcast(float x) { return {_mm512_set1_ps(x)}; }
@@ -92,11 +98,13 @@ inline void store_s8(int8_t* p, F32x16 x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x.v)));
 }
 
-/// The sum of 16 bytes.
-inline int32_t sum_s8(const int8_t* p) {
+/// The sums of eight and of the next eight bytes.
+inline HalfTotals sums_of_8(const int8_t* p) {
   const __m128i biased = _mm_xor_si128(load_16_bytes(p), _mm_set1_epi8(static_cast<char>(0x80)));
   const __m128i sums = _mm_sad_epu8(biased, _mm_setzero_si128());
-  return _mm_cvtsi128_si32(sums) + _mm_extract_epi16(sums, 4) - 16 * 128;
+  const __m128i signed_sums = _mm_sub_epi16(sums, _mm_set1_epi16(8 * 128));
+  return {static_cast<int16_t>(_mm_extract_epi16(signed_sums, 0)),
+          static_cast<int16_t>(_mm_extract_epi16(signed_sums, 4))};
 }
 
 /// Loaded once: g++ would fold the load into each of several uses, and loads are what the units
@@ -124,15 +132,28 @@ inline U8x64 bits(U8x64 x) {
   return {
       _mm512_and_si512(_mm512_srli_epi16(x.v, kRight), _mm512_set1_epi8(static_cast<char>(kMask)))};
 }
+/// ((x >> right) << left) & mask, byte by byte, as or_bits.
+template <int kRight, int kLeft, int kMask>
+inline U8x64 moved_bits(U8x64 x) {
+  return {_mm512_and_si512(_mm512_slli_epi16(_mm512_srli_epi16(x.v, kRight), kLeft),
+                           _mm512_set1_epi8(kMask))};
+}
 /// The entry of a table of 16 for each byte, 0..15.
 inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_16_bytes(table.v)), codes.v)};
 }
 
-/// A byte per row for each of its four bytes.
-inline U8x64 load_for_rows(const uint8_t* p) {
-  return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load_16_bytes(p)),
-                              _mm512_load_si512(kRowOfByte.v))};
+/// The entries for the low and the high nibble of each byte, all of them below 8.
+inline TwoU8x64 lookup_nibbles(U8x64 x, const Bytes16& table) {
+  // A shuffle looks at the low nibble and bit 7, which is 0 in the neighbour that the shift lets
+  // in.
+  return {lookup(x, table), lookup({_mm512_srli_epi16(x.v, 4)}, table)};
+}
+inline U8x64 or_bytes(U8x64 a, U8x64 b) { return {_mm512_or_si512(a.v, b.v)}; }
+/// The lowest byte of each lane in all four of it.
+inline U8x64 repeat_lowest_byte(I32x16 x) {
+  const __m128i lowest = _mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
+  return {_mm512_shuffle_epi8(x.v, _mm512_broadcast_i32x4(lowest))};
 }
 
 inline F32x16 as_f32(I32x16 x) { return {_mm512_castsi512_ps(x.v)}; }
@@ -143,34 +164,47 @@ inline I32x16 bit_and(I32x16 a, I32x16 b) { return {_mm512_and_si512(a.v, b.v)};
 /// Shifts in zeros; n is 0..31.
 inline I32x16 shift_left(I32x16 x, unsigned n) { return {_mm512_slli_epi32(x.v, n)}; }
 inline I32x16 shift_right(I32x16 x, unsigned n) { return {_mm512_srli_epi32(x.v, n)}; }
+/// The entry of a table for the three lowest bits of each lane.
+inline F32x16 lookup(I32x16 codes, const Floats8& table) {
+  const __m512 entries = _mm512_broadcast_f32x8(_mm256_load_ps(table.v));
+  return {_mm512_permutexvar_ps(codes.v, entries)};
+}
+inline __m512i broadcast_4_bytes(const void* a) {
+  int32_t four;
+  std::memcpy(&four, a, sizeof(four));
+  return _mm512_set1_epi32(four);
+}
+/// kFactor times the totals of half a block, or of both, in all lanes.
+template <int kFactor>
+inline I32x16 times_total(__m512i totals) {
+  return {_mm512_madd_epi16(totals, _mm512_set1_epi16(kFactor))};
+}
+template <int kFactor>
+inline I32x16 times_total(const HalfTotals& half) {
+  return times_total<kFactor>(broadcast_4_bytes(&half));
+}
+template <int kFactor>
+inline I32x16 times_total(const HalfTotals& half, const HalfTotals& other) {
+  return times_total<kFactor>(
+      _mm512_add_epi16(broadcast_4_bytes(&half), broadcast_4_bytes(&other)));
+}
+/// kSet times each of the totals whose bit is set in the code, kClear times the others; the first
+/// total belongs to bit 0 of a lane, the last one to bit 1.
+template <int kClear, int kSet>
+inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
+  const __m128i factors = _mm_setr_epi16(kClear, kClear, kSet, kClear, kClear, kSet, kSet, kSet);
+  const __m512i sums =
+      _mm512_madd_epi16(broadcast_4_bytes(&totals), _mm512_broadcast_i32x4(factors));
+  return {_mm512_castps_si512(_mm512_permutevar_ps(_mm512_castsi512_ps(sums), codes.v))};
+}
 /// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   const __m256i halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load_16_bytes(p)), 7);
   return mul({_mm512_cvtph_ps(halves)}, broadcast(128.0f));
 }
 
-/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd
-/// bytes that of `odd` (panel_trits.h).
-inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t odd_power) {
-  const __m512i low = _mm512_mulhi_epu16(
-      _mm512_mullo_epi16(even.v, _mm512_set1_epi16(static_cast<short>(even_power))),
-      _mm512_set1_epi16(9));
-  const __m512i high = _mm512_mulhi_epu16(
-      _mm512_mullo_epi16(odd.v, _mm512_set1_epi16(static_cast<short>(odd_power))),
-      _mm512_set1_epi16(9 << 8));
-  constexpr int kOrAnd = 0xF8;  // a | (b & c)
-  return {
-      _mm512_ternarylogic_epi32(low, high, _mm512_set1_epi16(static_cast<short>(0xFF00)), kOrAnd)};
-}
-
 /// Vectors that DotU8 may add before settle(), for weights up to `largest`.
 constexpr int settle_every(int) { return 4; }
-
-inline __m512i broadcast_4_bytes(const void* a) {
-  int32_t four;
-  std::memcpy(&four, a, sizeof(four));
-  return _mm512_set1_epi32(four);
-}
 
 /// Byte by byte, modulo 256.
 inline U8x64 subtract(U8x64 x, int y) {
@@ -185,6 +219,7 @@ inline I32x16 negative(I32x16 x) { return {_mm512_sub_epi32(_mm512_setzero_si512
 struct DotU8 {
   __m512i s;
   explicit DotU8(int32_t start = 0) : s(_mm512_set1_epi32(start)) {}
+  explicit DotU8(I32x16 start) : s(start.v) {}
   void add(U8x64 w, const int8_t* a) { s = _mm512_dpbusd_epi32(s, w.v, broadcast_4_bytes(a)); }
   void settle() {}
   [[nodiscard]] I32x16 total() const { return {s}; }

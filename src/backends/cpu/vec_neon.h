@@ -19,9 +19,15 @@ struct I32x16 {
 struct U8x64 {
   uint8x16_t v[4];
 };
-/// A table for lookup().
+/// Tables for lookup().
 struct alignas(16) Bytes16 {
   uint8_t v[16];
+};
+struct alignas(32) Floats8 {
+  float v[8];
+};
+struct TwoU8x64 {
+  U8x64 low, high;
 };
 
 template <typename F>
@@ -150,8 +156,10 @@ inline void store_s8(int8_t* p, F32x16 x) {
   vst1_s8(p + 8, vqmovn_s16(vcombine_s16(words(2), words(3))));
 }
 
-/// The sum of 16 bytes.
-inline int32_t sum_s8(const int8_t* p) { return vaddlvq_s8(vld1q_s8(p)); }
+/// The sums of eight and of the next eight bytes.
+inline HalfTotals sums_of_8(const int8_t* p) {
+  return {vaddlv_s8(vld1_s8(p)), vaddlv_s8(vld1_s8(p + 8))};
+}
 
 inline U8x64 load_u8(const uint8_t* p) {
   return each_u8([=](int i) { return vld1q_u8(p + 16 * i); });
@@ -187,16 +195,31 @@ inline U8x64 bits(U8x64 x) {
   return each_u8(
       [&](int i) { return vandq_u8(shift_right_bytes<kRight>(x.v[i]), vdupq_n_u8(kMask)); });
 }
+/// ((x >> right) << left) & mask, byte by byte.
+template <int kRight, int kLeft, int kMask>
+inline U8x64 moved_bits(U8x64 x) {
+  return each_u8([&](int i) {
+    const uint8x16_t moved = vshlq_n_u8(shift_right_bytes<kRight>(x.v[i]), kLeft);
+    return vandq_u8(moved, vdupq_n_u8(kMask));
+  });
+}
 /// The entry of a table of 16 for each byte, 0..15.
 inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   const uint8x16_t entries = vld1q_u8(table.v);
   return each_u8([&](int i) { return vqtbl1q_u8(entries, codes.v[i]); });
 }
 
-/// A byte per row for each of its four bytes.
-inline U8x64 load_for_rows(const uint8_t* p) {
-  const uint8x16_t x = vld1q_u8(p);
-  return each_u8([=](int i) { return vqtbl1q_u8(x, vld1q_u8(kRowOfByte.v + 16 * i)); });
+/// The entries for the low and the high nibble of each byte, all of them below 8.
+inline TwoU8x64 lookup_nibbles(U8x64 x, const Bytes16& table) {
+  return {lookup(low_nibbles(x), table), lookup(high_nibbles(x), table)};
+}
+inline U8x64 or_bytes(U8x64 a, U8x64 b) {
+  return each_u8([&](int i) { return vorrq_u8(a.v[i], b.v[i]); });
+}
+/// The lowest byte of each lane in all four of it.
+inline U8x64 repeat_lowest_byte(I32x16 x) {
+  const uint8x16_t lowest = {0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12};
+  return each_u8([&](int i) { return vqtbl1q_u8(vreinterpretq_u8_s32(x.v[i]), lowest); });
 }
 
 inline F32x16 as_f32(I32x16 x) {
@@ -220,28 +243,46 @@ inline I32x16 shift_right(I32x16 x, int n) {
     return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(x.v[i]), vdupq_n_s32(-n)));
   });
 }
+/// The entry of a table for the three lowest bits of each lane.
+inline F32x16 lookup(I32x16 codes, const Floats8& table) {
+  const uint8x16x2_t entries = {
+      {vreinterpretq_u8_f32(vld1q_f32(table.v)), vreinterpretq_u8_f32(vld1q_f32(table.v + 4))}};
+  return each_f32([&](int i) {
+    const uint32x4_t index = vandq_u32(vreinterpretq_u32_s32(codes.v[i]), vdupq_n_u32(7));
+    const uint32x4_t bytes = vmlaq_n_u32(vdupq_n_u32(0x03020100), index, 0x04040404);
+    return vreinterpretq_f32_u8(vqtbl2q_u8(entries, vreinterpretq_u8_u32(bytes)));
+  });
+}
+/// kFactor times the totals of half a block, or of both, in all lanes.
+template <int kFactor>
+inline I32x16 times_total(const HalfTotals& half) {
+  return broadcast_i32(kFactor * half.both());
+}
+template <int kFactor>
+inline I32x16 times_total(const HalfTotals& half, const HalfTotals& other) {
+  return broadcast_i32(kFactor * (half.both() + other.both()));
+}
+/// kSet times each of the totals whose bit is set in the code, kClear times the others; the first
+/// total belongs to bit 0 of a lane, the last one to bit 1.
+template <int kClear, int kSet>
+inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
+  const int32x4_t none = vdupq_n_s32(kClear * totals.both());
+  const int32x4_t first = vdupq_n_s32((kSet - kClear) * totals.first);
+  const int32x4_t last = vdupq_n_s32((kSet - kClear) * totals.last);
+  const auto where = [](int32x4_t x, int32x4_t code, int32_t bit) {
+    return vandq_s32(x, vreinterpretq_s32_u32(vtstq_s32(code, vdupq_n_s32(bit))));
+  };
+  return each_i32([&](int i) {
+    const int32x4_t code = codes.v[i];
+    return vaddq_s32(vaddq_s32(none, where(first, code, 1)), where(last, code, 2));
+  });
+}
 /// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480: as f16 they are 2^-8 of that.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return each_f32([=](int i) {
     const uint32x4_t codes = {p[4 * i], p[4 * i + 1], p[4 * i + 2], p[4 * i + 3]};
     const float16x4_t halves = vreinterpret_f16_u16(vshl_n_u16(vmovn_u32(codes), 7));
     return vmulq_f32(vcvt_f32_f16(halves), vdupq_n_f32(128.0f));
-  });
-}
-
-/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd
-/// bytes that of `odd` (panel_trits.h).
-inline uint16x8_t high_product(uint16x8_t x, uint16_t y) {
-  const uint32x4_t low = vmull_n_u16(vget_low_u16(x), y);
-  const uint32x4_t high = vmull_high_n_u16(x, y);
-  return vuzp2q_u16(vreinterpretq_u16_u32(low), vreinterpretq_u16_u32(high));
-}
-inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t odd_power) {
-  return each_u8([&](int i) {
-    const uint16x8_t first = vmulq_n_u16(vreinterpretq_u16_u8(even.v[i]), even_power);
-    const uint16x8_t second = vmulq_n_u16(vreinterpretq_u16_u8(odd.v[i]), odd_power);
-    const uint16x8_t low = high_product(first, 9);
-    return vreinterpretq_u8_u16(vsliq_n_u16(low, high_product(second, 9), 8));
   });
 }
 

@@ -19,9 +19,15 @@ struct I32x16 {
 struct U8x64 {
   uint8_t v[64];
 };
-/// A table for lookup().
+/// Tables for lookup().
 struct alignas(16) Bytes16 {
   uint8_t v[16];
+};
+struct alignas(32) Floats8 {
+  float v[8];
+};
+struct TwoU8x64 {
+  U8x64 low, high;
 };
 
 template <typename F>
@@ -145,11 +151,11 @@ inline void store_s8(int8_t* p, F32x16 x) {
   }
 }
 
-/// The sum of 16 bytes.
-inline int32_t sum_s8(const int8_t* p) {
-  int32_t sum = 0;
-  for (int i = 0; i < 16; ++i) sum += p[i];
-  return sum;
+/// The sums of eight and of the next eight bytes.
+inline HalfTotals sums_of_8(const int8_t* p) {
+  int32_t sums[2] = {};
+  for (int i = 0; i < 16; ++i) sums[i / 8] += p[i];
+  return {static_cast<int16_t>(sums[0]), static_cast<int16_t>(sums[1])};
 }
 
 inline U8x64 load_u8(const uint8_t* p) {
@@ -175,14 +181,26 @@ template <int kRight, int kMask>
 inline U8x64 bits(U8x64 x) {
   return each_u8([&](int i) { return x.v[i] >> kRight & kMask; });
 }
+/// ((x >> right) << left) & mask, byte by byte.
+template <int kRight, int kLeft, int kMask>
+inline U8x64 moved_bits(U8x64 x) {
+  return each_u8([&](int i) { return ((x.v[i] >> kRight) << kLeft) & kMask; });
+}
 /// The entry of a table of 16 for each byte, 0..15.
 inline U8x64 lookup(U8x64 codes, const Bytes16& table) {
   return each_u8([&](int i) { return table.v[codes.v[i]]; });
 }
 
-/// A byte per row for each of its four bytes.
-inline U8x64 load_for_rows(const uint8_t* p) {
-  return each_u8([=](int i) { return p[kRowOfByte.v[i]]; });
+/// The entries for the low and the high nibble of each byte, all of them below 8.
+inline TwoU8x64 lookup_nibbles(U8x64 x, const Bytes16& table) {
+  return {lookup(low_nibbles(x), table), lookup(high_nibbles(x), table)};
+}
+inline U8x64 or_bytes(U8x64 a, U8x64 b) {
+  return each_u8([&](int i) { return a.v[i] | b.v[i]; });
+}
+/// The lowest byte of each lane in all four of it.
+inline U8x64 repeat_lowest_byte(I32x16 x) {
+  return each_u8([&](int i) { return x.v[i / 4] & 0xFF; });
 }
 
 inline F32x16 as_f32(I32x16 x) {
@@ -209,25 +227,31 @@ inline I32x16 shift_left(I32x16 x, int n) {
 inline I32x16 shift_right(I32x16 x, int n) {
   return each_i32([&](int i) { return static_cast<int32_t>(static_cast<uint32_t>(x.v[i]) >> n); });
 }
+/// The entry of a table for the three lowest bits of each lane.
+inline F32x16 lookup(I32x16 codes, const Floats8& table) {
+  return each_f32([&](int i) { return table.v[codes.v[i] & 7]; });
+}
+/// kFactor times the totals of half a block, or of both, in all lanes.
+template <int kFactor>
+inline I32x16 times_total(const HalfTotals& half) {
+  return broadcast_i32(kFactor * half.both());
+}
+template <int kFactor>
+inline I32x16 times_total(const HalfTotals& half, const HalfTotals& other) {
+  return broadcast_i32(kFactor * (half.both() + other.both()));
+}
+/// kSet times each of the totals whose bit is set in the code, kClear times the others; the first
+/// total belongs to bit 0 of a lane, the last one to bit 1.
+template <int kClear, int kSet>
+inline I32x16 choose_sums(I32x16 codes, const HalfTotals& totals) {
+  return each_i32([=](int i) {
+    return ((codes.v[i] & 1) != 0 ? kSet : kClear) * totals.first +
+           ((codes.v[i] & 2) != 0 ? kSet : kClear) * totals.last;
+  });
+}
 /// Half of unsigned e4m3 numbers (quant/half.h), 0x7f being 480.
 inline F32x16 load_ue4m3_half(const uint8_t* p) {
   return each_f32([=](int i) { return f16_to_f32(static_cast<uint16_t>(p[i] << 7)) * 128.0f; });
-}
-
-/// Digits of base 9 of 16-bit words: in even bytes that behind the power of 9 of `even`, in odd
-/// bytes that of `odd` (panel_trits.h).
-inline U8x64 base9_digits(U8x64 even, uint16_t even_power, U8x64 odd, uint16_t odd_power) {
-  const auto digit = [](const U8x64& words, int i, uint32_t power) {
-    uint16_t word;
-    std::memcpy(&word, words.v + 2 * i, sizeof(word));
-    return static_cast<uint16_t>(word * power) * 9u >> 16;
-  };
-  U8x64 r;
-  for (int i = 0; i < 32; ++i) {
-    const uint32_t both = digit(even, i, even_power) | digit(odd, i, odd_power) << 8;
-    std::memcpy(r.v + 2 * i, &both, 2);  // little-endian, as the files are
-  }
-  return r;
 }
 
 /// Byte by byte, modulo 256.
