@@ -1,7 +1,8 @@
 // How fast texts become tokens: bench_tokenizers TEXT VOCABULARY.gguf[:PRE]... [flags of Google
-// Benchmark]. With :PRE the byte-level BPE of the vocabulary is used with that pre-tokenizer.
-// bench_tokenizers --growth=BYTES VOCABULARY.gguf[:PRE]...: how much longer texts of hostile kinds
-// take that are ten times as long as BYTES.
+// Benchmark]. With :PRE the byte-level BPE of the vocabulary is used with that pre-tokenizer. A
+// vocabulary may also be a tokenizer.json.
+// bench_tokenizers --growth=BYTES VOCABULARY...: how much longer texts of hostile kinds take that
+// are ten times as long as BYTES.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 
 #include "tests/text/gguf_vocabulary.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_json/json_tokenizer.h"
 
 namespace tenon {
 namespace {
@@ -26,6 +28,7 @@ std::string read_file(const std::string& path) {
 }
 
 std::unique_ptr<const Tokenizer> load(std::string argument) {
+  if (argument.ends_with(".json")) return make_json_tokenizer(read_file(argument), argument);
   const size_t colon = argument.rfind(':');
   std::string pre;
   if (colon != std::string::npos) {
@@ -43,6 +46,12 @@ struct Kind {
   std::vector<std::string> units;
 };
 
+std::vector<std::string> random_bytes() {
+  std::vector<std::string> bytes;
+  for (int byte = 0; byte < 256; ++byte) bytes.push_back({static_cast<char>(byte)});
+  return bytes;
+}
+
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> kKinds = {
       {"one letter", {"o"}},
@@ -59,6 +68,10 @@ const std::vector<Kind>& kinds() {
       {"right to left", {"\u200F\u05D0"}},
       {"no letters", {"\x01", "\x7F"}},
       {"half marks", {"<|im_start"}},
+      {"random bytes", random_bytes()},
+      {"ill-formed", {"\xC3", "\xFF", "a"}},
+      {"long words", {std::string(200, 'e') + "tion "}},
+      {"brackets", {">  </"}},
       {"words", {"the ", "quick ", "brown ", "fox, ", "jumps! "}},
   };
   return kKinds;

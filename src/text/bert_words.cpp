@@ -2,6 +2,7 @@
 
 #include <utf8proc.h>
 
+#include "text/huge_pages.h"
 #include "text/unicode_forms.h"
 #include "text/utf8_codec.h"
 
@@ -37,9 +38,9 @@ bool is_space(uint32_t code) {
          of_code == UTF8PROC_CATEGORY_ZP;
 }
 
+/// code: beyond ASCII.
 bool is_dropped(uint32_t code) {
-  if (code == 0 || code == kReplacementCharacter) return true;
-  if (code == '\t' || code == '\n' || code == '\r') return false;
+  if (code == kReplacementCharacter) return true;
   switch (category(code)) {
     case UTF8PROC_CATEGORY_CC:
     case UTF8PROC_CATEGORY_CF:
@@ -67,6 +68,18 @@ void append_normalized(uint32_t code, const BertOptions& options, std::string& o
   }
 }
 
+/// The same as for other characters, without their tables.
+void append_ascii(char c, const BertOptions& options, std::string& out) {
+  const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+  if (options.clean_text && !is_blank && (c < ' ' || c == '\x7F')) return;
+  const bool is_capital = c >= 'A' && c <= 'Z';
+  if (options.clean_text && is_blank) {
+    out.push_back(' ');
+  } else {
+    out.push_back(options.lowercase && is_capital ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+}
+
 /// Decomposes without the canonical order of marks, all of which are dropped.
 void append_without_accents(uint32_t code, const BertOptions& options, std::string& out) {
   constexpr int kMaxParts = 16;  // 4 in Unicode 15
@@ -84,11 +97,15 @@ void append_without_accents(uint32_t code, const BertOptions& options, std::stri
 }  // namespace
 
 std::string bert_normalized(std::string_view text, const BertOptions& options) {
-  std::string out;
-  out.reserve(text.size());
+  // A Chinese character comes with two spaces; a page that is not used is none.
+  std::string out = string_with_room(text.size() + text.size() / 3 * 2 + 2);
   for (size_t at = 0; at < text.size();) {
     const CodePoint c = utf8_decode_valid(text.data() + at);
     at += c.size;
+    if (c.code < 128) {
+      append_ascii(static_cast<char>(c.code), options, out);
+      continue;
+    }
     if (options.clean_text && is_dropped(c.code)) continue;
     if (options.clean_text && is_space(c.code)) {
       out.push_back(' ');
@@ -96,7 +113,7 @@ std::string bert_normalized(std::string_view text, const BertOptions& options) {
     }
     const bool alone = options.separate_cjk && is_chinese(c.code);
     if (alone) out.push_back(' ');
-    if (options.strip_accents && c.code >= 128) {
+    if (options.strip_accents) {
       append_without_accents(c.code, options, out);
     } else {
       append_normalized(c.code, options, out);

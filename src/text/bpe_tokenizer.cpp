@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "text/byte_alphabet.h"
 #include "text/char_bpe_tokenizer.h"
+#include "text/dna_kmers.h"
 #include "text/merge_list.h"
 #include "text/piece_merge.h"
 #include "text/pre_tokenizer.h"
@@ -15,6 +16,7 @@
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
 #include "text/word_cache.h"
+#include "text/word_cuts.h"
 
 namespace tenon {
 namespace {
@@ -40,22 +42,22 @@ std::array<Symbol, 256> byte_symbols(const TokenTable& table) {
 class BpeTokenizer final : public Tokenizer {
  public:
   BpeTokenizer(std::unique_ptr<const TokenTable> token_table, const PreTokenizer& pre_tokenizer,
-               const std::vector<std::string>& merges)
+               const std::vector<std::string>& merges, bool has_dna)
       : Tokenizer(std::move(token_table)),
         pre_tokenizer_(pre_tokenizer),
         patterns_(compile_patterns(pre_tokenizer.patterns)),
         bytes_(byte_symbols(table())),
-        merges_(read_merges(table(), merges)) {
-    for (Token token = 0; table().contains(token); ++token) {
-      const std::string_view text = table().piece(token);
-      for (size_t at = text.find(' ', 1); at < text.size(); at = text.find(' ', at + 1)) {
-        joins_space_[static_cast<uint8_t>(text[at - 1])] = 1;
-      }
-    }
+        merges_(read_merges(table(), merges)),
+        dna_(has_dna ? DnaKmers(table()) : DnaKmers()) {
+    for (Token token = 0; table().contains(token); ++token) cuts_.add(table().piece(token));
   }
 
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
+    dna_.encode(text, out, [&](std::string_view part) { encode_plain(part, out); });
+  }
+
+  void encode_plain(std::string_view text, std::vector<Token>& out) const {
     WordCachePool::Loan cache(caches_);
     std::vector<Symbol> symbols;
     TokenRoom room(out, text.size());
@@ -70,7 +72,7 @@ class BpeTokenizer final : public Tokenizer {
       void operator()(std::string_view word) {
         if (recall(0, word)) return;
         for (size_t begin = 0; begin < word.size();) {
-          const size_t end = tokenizer.cut_behind(word, begin);
+          const size_t end = tokenizer.cuts_.behind(word, begin);
           const std::string_view part = word.substr(begin, end - begin);
           begin = end;
           if (part.size() < word.size() && recall(0, part)) continue;
@@ -95,15 +97,6 @@ class BpeTokenizer final : public Tokenizer {
   }
 
   static constexpr size_t kWordRoom = 16;  // tokens of a word that is not long
-
-  /// Where the part of a word that begins at `begin` may end: before a space that no token has behind
-  /// that byte, so that no merge reaches across. For patterns that leave spaces inside words.
-  [[nodiscard]] size_t cut_behind(std::string_view word, size_t begin) const {
-    for (size_t at = word.find(' ', begin + 1); at < word.size(); at = word.find(' ', at + 1)) {
-      if (joins_space_[static_cast<uint8_t>(word[at - 1])] == 0) return at;
-    }
-    return word.size();
-  }
 
   /// begin: of the word in the text. `symbols` is scratch, kept from word to word.
   void encode_word(std::string_view word, size_t begin, std::vector<Symbol>& symbols,
@@ -158,7 +151,8 @@ class BpeTokenizer final : public Tokenizer {
   SplitPatterns patterns_;
   std::array<Symbol, 256> bytes_;
   MergeTable merges_;
-  std::array<uint8_t, 256> joins_space_{};  // 1: some token has a space behind this byte
+  DnaKmers dna_;
+  WordCuts cuts_{" "};  // for patterns that leave spaces inside words
   mutable WordCachePool caches_;
 };
 
@@ -172,9 +166,10 @@ std::unique_ptr<const Tokenizer> make_bpe_tokenizer(Vocabulary vocabulary) {
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::ByteLevel;
   defaults.add_bos = pre_tokenizer.add_bos;
+  const bool has_dna = vocabulary.model == "hybriddna";
   const std::vector<std::string> merges = std::move(vocabulary.merges);
-  return std::make_unique<BpeTokenizer>(
-      std::make_unique<TokenTable>(std::move(vocabulary), defaults), pre_tokenizer, merges);
+  auto table = std::make_unique<TokenTable>(std::move(vocabulary), defaults);
+  return std::make_unique<BpeTokenizer>(std::move(table), pre_tokenizer, merges, has_dna);
 }
 
 }  // namespace tenon

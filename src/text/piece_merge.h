@@ -153,7 +153,8 @@ class LongMerge {
 /// This is exact where the first symbol of each piece and the one before it, merged alone, stay as
 /// they are: a sequence of symbols is what merging makes of its text if and only if that holds of
 /// all its neighbours. (Until a first merge across a boundary the symbols beside it change as they
-/// would alone, so that alone they would merge too.)
+/// would alone, so that alone they would merge too.) Where it does not hold, the next piece begins
+/// some symbols earlier: the last ones of each piece are held back for that.
 class PieceMerge {
  public:
   /// piece: symbols at a time, 64 at least.
@@ -164,27 +165,37 @@ class PieceMerge {
   /// together: what the sink got is then wrong.
   template <typename Next, typename Sink>
   bool run(Next&& next, Sink&& sink) {
-    std::vector<Symbol> from;
-    size_t begin = 0;  // of the piece in it
-    bool is_first = true;
-    for (bool more = true;; is_first = false) {
-      if (more && from.size() - begin < piece_) {
-        from.erase(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(begin));
-        begin = 0;
-        while (more && from.size() < piece_) more = next(from, piece_ - from.size());
+    size_t begin = 0;  // of the piece in from_
+    size_t steps_back = 1;
+    size_t lost = 0;  // symbols that the piece begins before the one that did not fit
+    for (bool more = true;;) {
+      if (more && from_.size() - begin < piece_) {
+        begin -= forget(begin);
+        while (more && from_.size() - begin < piece_) {
+          more = next(from_, piece_ - (from_.size() - begin));
+        }
       }
-      const size_t size = std::min(piece_, from.size() - begin);
-      const std::span<const Symbol> piece = std::span<const Symbol>(from).subspan(begin, size);
-      work_ += merge_.run(piece);
-      if (!is_first && size > 0 && !fits(piece)) return false;
-      const std::vector<Symbol>& merged = merge_.symbols();
-      if (!more && begin + size == from.size()) {
-        sink(std::span<const Symbol>(merged));
+      const size_t size = std::min(piece_, from_.size() - begin);
+      work_ += merge_.run(std::span<const Symbol>(from_).subspan(begin, size));
+      if (!held_.empty() && size > 0 && !fits(begin, size)) {
+        if (held_.size() <= steps_back) return false;
+        const size_t made_of = step_back(steps_back);
+        begin -= made_of;
+        lost += made_of;
+        steps_back *= 2;
+        continue;
+      }
+      steps_back = 1;
+      sink(std::span<const Symbol>(held_));
+      const std::span<const Symbol> merged = merge_.symbols();
+      if (!more && begin + size == from_.size()) {
+        sink(merged);
         return true;
       }
-      const size_t count = num_certain(piece);
-      if (count == 0) return false;
-      sink(std::span<const Symbol>(merged).first(count));
+      const size_t count = num_certain(size);
+      if (count == 0 || merge_.begins()[count] <= lost) return false;
+      lost = 0;
+      sink(merged.first(count - hold(count)));
       begin += merge_.begins()[count];
     }
   }
@@ -192,16 +203,24 @@ class PieceMerge {
   [[nodiscard]] uint64_t work() const { return work_; }
 
  private:
-  /// How many of the merged symbols are kept; notes the last one of them.
-  size_t num_certain(std::span<const Symbol> piece);
-  /// Whether the last one kept and the first of the piece are neighbours for good.
-  bool fits(std::span<const Symbol> piece);
+  /// How many of the merged symbols of a piece of `size` do not depend on what follows it.
+  [[nodiscard]] size_t num_certain(size_t size) const;
+  /// Holds back the last of the `count` symbols that are certain; how many.
+  size_t hold(size_t count);
+  /// Whether the last symbol held and the first of the piece at `begin` are neighbours for good.
+  bool fits(size_t begin, size_t size);
+  /// Gives up the last `count` symbols held; how many they were made of.
+  size_t step_back(size_t count);
+  /// Forgets what lies before the symbols held, which end at `begin`; how many they were made of.
+  size_t forget(size_t begin);
 
   const MergeTable& table_;
   size_t piece_;
   LongMerge merge_;
-  std::vector<Symbol> last_;  // what the last symbol kept was made of
-  Symbol last_symbol_ = 0;
+  std::vector<Symbol> from_;          // the piece, and before it what the symbols held were made of
+  std::vector<Symbol> held_;          // before the piece
+  std::vector<uint32_t> held_sizes_;  // [held_] of how many each was made
+  std::vector<Symbol> pair_;
   uint64_t work_ = 0;
 };
 

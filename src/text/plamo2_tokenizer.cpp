@@ -6,9 +6,12 @@
 #include <string>
 
 #include "text/char_source.h"
+#include "text/huge_pages.h"
+#include "text/remembered_words.h"
 #include "text/token_table.h"
 #include "text/unigram_model.h"
 #include "text/utf8_codec.h"
+#include "text/word_cuts.h"
 
 namespace tenon {
 namespace {
@@ -21,11 +24,12 @@ constexpr double kInvalidScore = -2e7;
 
 /// The characters of `text`, well-formed UTF-8, from the last to the first.
 std::string reversed_characters(std::string_view text) {
-  std::string out(text.size(), '\0');
-  for (size_t at = 0; at < text.size();) {
-    const uint32_t size = utf8_decode_valid(text.data() + at).size;
-    text.copy(out.data() + out.size() - at - size, size, at);
-    at += size;
+  std::string out = string_with_room(text.size());
+  for (size_t end = text.size(); end > 0;) {
+    size_t at = end - 1;
+    while ((static_cast<uint8_t>(text[at]) & 0xC0) == 0x80) --at;
+    out.append(text, at, end - at);
+    end = at;
   }
   return out;
 }
@@ -49,29 +53,46 @@ class Plamo2Tokenizer final : public Tokenizer {
       if (!std::isfinite(score) || score <= kInvalidScore) continue;
       if (utf8_valid_prefix(text) != text.size()) continue;
       model_.add_piece(reversed_characters(text), token, score);
+      cuts_.add(text);
     }
     model_.set_unknown(kUnknownScore);
+    model_.finish();
   }
 
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
+    RememberedWords words(caches_, text, out);
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = cuts_.behind(text, begin);
+      const std::string_view word = text.substr(begin, end - begin);
+      words.append(word, [&] { encode_word(word, begin, words.room()); });
+      begin = end;
+    }
+  }
+
+  /// begin: of the word in the text that the room is for.
+  void encode_word(std::string_view word, size_t begin, TokenRoom& room) const {
+    std::vector<Token>& out = room.tokens();
     const size_t before = out.size();
-    model_.append_best_path(reversed_characters(text), out);
+    model_.append_best_path(reversed_characters(word), begin, room);
     std::reverse(out.begin() + static_cast<ptrdiff_t>(before), out.end());
     // The bytes of a character have been reversed with it.
-    for (size_t begin = before, i = before; i < out.size(); ++i) {
+    for (size_t first = before, i = before; i < out.size(); ++i) {
       const bool is_byte = table().type(out[i]) == TokenType::Byte;
-      const bool is_inside = is_byte && (static_cast<uint8_t>(table().piece(out[i])[0]) & 0xC0) == 0x80;
+      const bool is_inside =
+          is_byte && (static_cast<uint8_t>(table().piece(out[i])[0]) & 0xC0) == 0x80;
       if (is_inside) continue;
       if (is_byte) {
-        std::reverse(out.begin() + static_cast<ptrdiff_t>(begin),
+        std::reverse(out.begin() + static_cast<ptrdiff_t>(first),
                      out.begin() + static_cast<ptrdiff_t>(i) + 1);
       }
-      begin = i + 1;
+      first = i + 1;
     }
   }
 
   UnigramModel model_;
+  WordCuts cuts_{" "};
+  mutable WordCachePool caches_;
 };
 
 }  // namespace

@@ -143,10 +143,15 @@ constexpr Text kMiniCpm5[] = {R"(\p{N}{1,3})", TENON_ANY_CASE_ENDINGS
 constexpr Text kNotSpaces[] = {R"(\S+)"};
 
 /// What a name adds to its patterns.
-enum : unsigned { kWhole = 1, kBos = 2, kCharacters = 4 };
+enum : unsigned { kWhole = 1, kBos = 2, kCharacters = 4, kDropsSpaces = 8 };
 
 constexpr PreTokenizer entry(Text name, std::span<const Text> patterns, unsigned flags = 0) {
-  return {name, patterns, (flags & kWhole) != 0, (flags & kBos) != 0, (flags & kCharacters) != 0};
+  return {name,
+          patterns,
+          (flags & kWhole) != 0,
+          (flags & kBos) != 0,
+          (flags & kCharacters) != 0,
+          (flags & kDropsSpaces) != 0};
 }
 
 constexpr PreTokenizer kPreTokenizers[] = {
@@ -239,7 +244,7 @@ constexpr PreTokenizer kPreTokenizers[] = {
     entry("gemma4", kLines, kCharacters | kBos),
     entry("granite-embed-multi-311m", kLines, kCharacters | kBos),
     entry("sarvam-moe", kLines, kCharacters),
-    entry("whitespace", kNotSpaces, kCharacters),
+    entry("whitespace", kNotSpaces, kCharacters | kDropsSpaces),
 };
 
 }  // namespace

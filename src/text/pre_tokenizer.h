@@ -24,6 +24,7 @@ struct PreTokenizer {
   bool add_bos = false;      ///< the default of tokenizer.ggml.add_bos_token
   /// The vocabulary spells characters, with U+2581 for a space, instead of bytes.
   bool characters = false;
+  bool drops_spaces = false;  ///< white space separates words and becomes nothing
 };
 
 /// The pre-tokenizer of that name (empty means "default"). Throws Error(Unsupported) that names it

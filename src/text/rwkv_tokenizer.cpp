@@ -3,6 +3,7 @@
 #include <string>
 
 #include "text/byte_trie.h"
+#include "text/token_room.h"
 #include "text/token_table.h"
 
 namespace tenon {
@@ -12,15 +13,19 @@ class RwkvTokenizer final : public Tokenizer {
  public:
   explicit RwkvTokenizer(std::unique_ptr<const TokenTable> token_table)
       : Tokenizer(std::move(token_table)) {
+    ByteTrie::Builder tokens;
     for (Token token = 0; table().contains(token); ++token) {
       const std::string_view text = table().piece(token);
-      if (!table().is_reserved(token) && !text.empty()) tokens_.insert(text, token);
+      if (!table().is_reserved(token) && !text.empty()) tokens.insert(text, token);
     }
+    tokens_ = tokens.build();
   }
 
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
+    TokenRoom room(out, text.size());
     for (size_t at = 0; at < text.size();) {
+      room.need(1, at);
       Token best = ByteTrie::kNoValue;
       size_t best_end = at + 1;
       uint32_t node = ByteTrie::kRoot;

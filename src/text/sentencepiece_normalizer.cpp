@@ -1,5 +1,8 @@
 #include "text/sentencepiece_normalizer.h"
 
+#include <algorithm>
+
+#include "text/huge_pages.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
 
@@ -7,8 +10,8 @@ namespace tenon {
 
 std::string SentencePieceNormalizer::normalize(std::string_view text, bool at_start) const {
   const std::string_view space = options_.escape_spaces ? kSpaceMark : std::string_view(" ");
-  std::string out;
-  out.reserve(text.size() + text.size() / 4 + 4);
+  const auto spaces = static_cast<size_t>(std::count(text.begin(), text.end(), ' '));
+  std::string out = string_with_room(text.size() + (spaces + 1) * (space.size() - 1) + 1);
   const bool prefix = options_.add_prefix && at_start;
   if (prefix && !options_.space_as_suffix) out += space;
   bool after_space = options_.remove_extra_spaces;  // and the next space is one too many

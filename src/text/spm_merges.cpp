@@ -85,17 +85,6 @@ std::vector<uint32_t> ranks_by_score(const TokenTable& table) {
   return ranks;
 }
 
-bool has_mark_inside(std::string_view text) {
-  bool after_other = false;
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint c = utf8_decode_valid(text.data() + at);
-    if (c.code == kSpaceMarkCode && after_other) return true;
-    after_other = c.code != kSpaceMarkCode;
-    at += c.size;
-  }
-  return false;
-}
-
 struct NewMerge {
   Symbol left;
   Symbol right;
@@ -107,11 +96,11 @@ struct NewMerge {
 SpmMerges make_spm_merges(const TokenTable& table) {
   const std::vector<std::string> texts = mergeable_texts(table);
   CharSymbols characters;
-  bool words_are_separate = true;
+  WordCuts cuts(" ");
   std::vector<std::string> reversed = texts;
   for (size_t i = 0; i < texts.size(); ++i) {
     std::reverse(reversed[i].begin(), reversed[i].end());
-    words_are_separate = words_are_separate && !has_mark_inside(texts[i]);
+    cuts.add(texts[i]);
     if (texts[i].empty()) continue;
     const CodePoint first = utf8_decode_valid(texts[i].data());
     if (first.size == texts[i].size()) characters.set(first.code, static_cast<Symbol>(i));
@@ -143,7 +132,7 @@ SpmMerges make_spm_merges(const TokenTable& table) {
   }
   MergeTable out(merges.size());
   for (const NewMerge& m : merges) out.insert(m.left, m.right, m.merge);
-  return {std::move(characters), std::move(out), words_are_separate};
+  return {std::move(characters), std::move(out), cuts};
 }
 
 }  // namespace tenon

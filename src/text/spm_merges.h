@@ -7,15 +7,14 @@
 #include "text/char_symbols.h"
 #include "text/merge_table.h"
 #include "text/token_table.h"
+#include "text/word_cuts.h"
 
 namespace tenon {
 
 struct SpmMerges {
   CharSymbols characters;
   MergeTable table;
-  /// No token has a space mark after another character, so that no merge crosses the start of a
-  /// word and each word can be merged alone.
-  bool words_are_separate;
+  WordCuts cuts;  ///< which no merge crosses, so that what lies between is merged alone
 };
 
 /// SentencePiece merges two neighbours whenever their joined text is a token, best score first. So

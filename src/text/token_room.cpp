@@ -1,26 +1,13 @@
 #include "text/token_room.h"
 
 #include <algorithm>
-#include <cstdint>
 
-#include "base/system.h"
+#include "text/huge_pages.h"
 
 namespace tenon {
 namespace {
 
 constexpr size_t kFirst = 16384;  // tokens before the first estimate
-constexpr size_t kPageBytes = 4096;
-constexpr size_t kLargeBytes = size_t{4} << 20;
-
-/// A fault for each 4 KiB takes as long as tokenizing what the page holds; huge pages take few.
-void ask_for_huge_pages(std::vector<Token>& tokens) {
-  const size_t bytes = tokens.capacity() * sizeof(Token);
-  if (bytes < kLargeBytes) return;
-  auto* const data = reinterpret_cast<std::byte*>(tokens.data());
-  const size_t skipped = (kPageBytes - reinterpret_cast<uintptr_t>(data) % kPageBytes) % kPageBytes;
-  (void)System::real()->advise_huge_pages(data + skipped,
-                                          (bytes - skipped) / kPageBytes * kPageBytes);
-}
 
 }  // namespace
 
@@ -36,7 +23,7 @@ void TokenRoom::grow(size_t count, size_t done_bytes) {
   // Never by less than half, so that a text which changes its ways is not copied again and again.
   const size_t wanted = std::max(count + rest, out_.capacity() / 2);
   out_.reserve(out_.size() + wanted);
-  ask_for_huge_pages(out_);
+  ask_for_huge_pages(out_.data(), out_.capacity() * sizeof(Token));
 }
 
 }  // namespace tenon

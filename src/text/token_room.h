@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-/// Reserves room in `out` for the tokens of one text.
+/// Reserves room in `out` for the tokens of one text; they are appended by others.
 class TokenRoom {
  public:
   TokenRoom(std::vector<Token>& out, size_t text_bytes)
@@ -20,6 +20,9 @@ class TokenRoom {
   void need(size_t count, size_t done_bytes) {
     if (out_.capacity() - out_.size() < count) grow(count, done_bytes);
   }
+
+  /// Where the tokens go.
+  [[nodiscard]] std::vector<Token>& tokens() { return out_; }
 
  private:
   void grow(size_t count, size_t done_bytes);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/byte_alphabet.h"
+#include "text/dna_kmers.h"
 
 namespace tenon {
 namespace {
@@ -19,11 +20,21 @@ constexpr std::string_view kEndSpellings[] = {
     "<end_of_turn>", "<EOT>",           "<|EOT|>",
     "<|fim_pad|>",   "<|repo_name|>",   "<|file_sep|>",
     "<|return|>",    "<|end_of_turn|>", "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
+    "<|call|>",      "<|calls|>",       "<|flush|>",
+    "<turn|>",       "<|tool_response>", "<end_of_utterance>",
+    "<eos>",         "[EOS]",           "[EOT]",
+    "_<EOT>",        "[e~[",
 };
+
+// Two families end each message of an answer with <|end|> and the answer with something else: gpt-oss
+// has <|return|> and <|call|>, Solar Open <|flush|> and <|calls|>.
+constexpr std::string_view kMessageEnd = "<|end|>";
+constexpr std::string_view kAnswerEnds[][2] = {{"<|return|>", "<|call|>"},
+                                               {"<|flush|>", "<|calls|>"}};
 
 // Of those, the one that becomes eot when the file names none, in order of preference.
 constexpr std::string_view kTurnEndSpellings[] = {
-    "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|EOT|>", "<EOT>",
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|EOT|>", "<EOT>", "[EOT]", "<turn|>",
 };
 
 // Elements of HTML that vocabularies have as user-defined tokens. They are text.
@@ -249,15 +260,18 @@ void TokenTable::set_end_tokens(const Vocabulary& vocabulary, TokenizerKind kind
   const auto may_end = [&](Token token) {
     return kind != TokenizerKind::Listed || type(token) != TokenType::Normal;
   };
+  const bool ends_messages =
+      std::any_of(std::begin(kAnswerEnds), std::end(kAnswerEnds),
+                  [this](const auto& pair) { return find(pair[0]) && find(pair[1]); });
   for (const std::string_view spelling : kEndSpellings) {
     const auto token = find(spelling);
-    if (token && may_end(*token)) {
-      types_[index(*token)] = TokenType::Control;
-      end_tokens_.push_back(*token);
-    }
+    if (!token || !may_end(*token)) continue;
+    types_[index(*token)] = TokenType::Control;
+    if (!ends_messages || spelling != kMessageEnd) end_tokens_.push_back(*token);
   }
   for (const std::string_view spelling : kTurnEndSpellings) {
     const auto token = find(spelling);
+    if (ends_messages && spelling == kMessageEnd) continue;
     if (!eot && token && may_end(*token)) eot = token;
   }
   for (const auto& token : {eos, eot, eom}) {
@@ -300,6 +314,7 @@ void TokenTable::set_strips_right(std::string_view model_name) {
 }
 
 void TokenTable::set_pieces(TokenizerKind kind, const Vocabulary& vocabulary) {
+  const bool has_kmers = vocabulary.model == "hybriddna";
   piece_ends_.reserve(size() + 1);
   piece_ends_.push_back(0);
   for (size_t i = 0; i < size(); ++i) {
@@ -314,6 +329,8 @@ void TokenTable::set_pieces(TokenizerKind kind, const Vocabulary& vocabulary) {
       pieces_ += replaced(spelling, kSpaceMark, ' ');
     } else if (kind == TokenizerKind::Escaped && !verbatim) {
       pieces_ += unescaped(spelling);
+    } else if (has_kmers && spelling.ends_with(DnaKmers::kMark)) {
+      pieces_ += std::string_view(spelling).substr(0, spelling.size() - DnaKmers::kMark.size());
     } else {
       pieces_ += verbatim ? spelling : spelled_bytes(spelling);
     }

@@ -1,8 +1,10 @@
 #include "text/unigram_model.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
+#include "text/huge_pages.h"
 #include "text/utf8_codec.h"
 
 namespace tenon {
@@ -15,7 +17,7 @@ constexpr double kUnknownPenalty = 10.0;
 }  // namespace
 
 void UnigramModel::add_piece(std::string_view text, Token token, double score) {
-  trie_.insert(text, static_cast<int32_t>(pieces_.size()));
+  pieces_of_trie_.insert(text, static_cast<int32_t>(pieces_.size()));
   pieces_.push_back({token, static_cast<uint32_t>(text.size()), score});
   longest_ = std::max(longest_, text.size());
 }
@@ -34,34 +36,45 @@ void UnigramModel::set_unknown(double score, std::optional<Token> token) {
 
 // Viterbi. Scores are kept for as many positions as a piece is long, the choice at each position in
 // one number, and that only until all ways that may still win agree on what lies before.
-void UnigramModel::append_best_path(std::string_view text, std::vector<Token>& out) const {
+void UnigramModel::append_best_path(std::string_view text, size_t text_begin,
+                                    TokenRoom& room) const {
   constexpr double kUnreached = -std::numeric_limits<double>::infinity();
   constexpr size_t kStride = 16384;  // bytes between looks for agreement
-  const size_t ring = longest_ + 5;  // a character of four bytes may be unknown
-  std::vector<double> scores(ring, kUnreached);
-  size_t done = 0;            // bytes whose tokens are in `out`
+  // A character of four bytes may be unknown.
+  const size_t ring = std::bit_ceil(std::min(longest_, text.size()) + 5);
+  std::vector<double> ring_scores(ring, kUnreached);
+  const auto score_at = [&](size_t end) -> double& { return ring_scores[end & (ring - 1)]; };
+  size_t done = 0;            // bytes whose tokens are appended
   std::vector<int32_t> last;  // [text - done] the piece that ends there
+  size_t open_unknown = 0;    // bytes before `done` whose tokens are not there yet
+  const auto append = [&](size_t size, bool is_last) {
+    const Certain stretch{done, size, open_unknown, is_last};
+    open_unknown = append_backwards(text, stretch, last, room, text_begin);
+    done += size;
+  };
   size_t look_at = kStride;
-  scores[0] = 0.0;
+  score_at(0) = 0.0;
   for (size_t begin = 0; begin < text.size();) {
     if (begin >= look_at) {
       std::vector<size_t> open;  // where ways end that may still win
       for (size_t end = begin; end < begin + ring && end <= text.size(); ++end) {
-        if (scores[end % ring] != kUnreached) open.push_back(end - done);
+        if (score_at(end) != kUnreached) open.push_back(end - done);
       }
       const size_t agreed = common_end(text.substr(done), last, std::move(open));
-      append_backwards(text.substr(done, agreed), last, out);
+      append(agreed, false);
       last.erase(last.begin(), last.begin() + static_cast<ptrdiff_t>(agreed));
-      done += agreed;
       look_at = begin + std::max(kStride, begin - done);
     }
     const size_t left = text.size() - done;
     const size_t needed = std::min(begin - done + ring, left) + 1;
     if (last.size() < needed) {
-      last.resize(std::min(std::max(kStride + 2 * ring, 2 * needed), left + 1), kUnknownMark);
+      const size_t room_for = std::min(std::max(kStride + 2 * ring, 2 * needed), left + 1);
+      last.reserve(room_for);
+      ask_for_huge_pages(last.data(), last.capacity() * sizeof last[0]);
+      last.resize(room_for, kUnknownMark);
     }
     const size_t char_end = begin + utf8_decode_valid(text.data() + begin).size;
-    const double score = scores[begin % ring];
+    const double score = score_at(begin);
     bool covered = false;
     uint32_t node = ByteTrie::kRoot;
     for (size_t end = begin; end < text.size();) {
@@ -71,18 +84,18 @@ void UnigramModel::append_best_path(std::string_view text, std::vector<Token>& o
       if (number == ByteTrie::kNoValue) continue;
       covered = covered || end == char_end;
       const double challenge = score + pieces_[static_cast<size_t>(number)].score;
-      if (challenge > scores[end % ring]) {
-        scores[end % ring] = challenge;
+      if (challenge > score_at(end)) {
+        score_at(end) = challenge;
         last[end - done] = number;
       }
     }
-    if (!covered && score + unknown_score_ > scores[char_end % ring]) {
-      scores[char_end % ring] = score + unknown_score_;
+    if (!covered && score + unknown_score_ > score_at(char_end)) {
+      score_at(char_end) = score + unknown_score_;
       last[char_end - done] = kUnknownMark;
     }
-    for (; begin < char_end; ++begin) scores[begin % ring] = kUnreached;
+    for (; begin < char_end; ++begin) score_at(begin) = kUnreached;
   }
-  append_backwards(text.substr(done), last, out);
+  append(text.size() - done, true);
 }
 
 size_t UnigramModel::begin_of_last(std::string_view text, const std::vector<int32_t>& last,
@@ -102,33 +115,45 @@ size_t UnigramModel::common_end(std::string_view text, const std::vector<int32_t
       std::pop_heap(open.begin(), open.end());
       open.pop_back();
     }
-    // A run of unknown characters is one token, so it is not cut.
-    const bool met = open.empty() && (furthest == 0 || !is_unknown(last[furthest]));
-    if (met || furthest == 0) return furthest;
+    if (open.empty() || furthest == 0) return furthest;
     open.push_back(begin_of_last(text, last, furthest));
     std::push_heap(open.begin(), open.end());
   }
 }
 
-void UnigramModel::append_backwards(std::string_view text, const std::vector<int32_t>& last,
-                                    std::vector<Token>& out) const {
+size_t UnigramModel::append_backwards(std::string_view text, Certain stretch,
+                                      const std::vector<int32_t>& last, TokenRoom& room,
+                                      size_t text_begin) const {
+  std::vector<Token>& out = room.tokens();
+  room.need(stretch.size, text_begin + stretch.begin);  // a token has a byte at least
+  const std::string_view certain = text.substr(stretch.begin, stretch.size);
   const size_t before = out.size();
-  size_t run_end = 0;  // of unknown characters that are not in `out` yet; 0: there are none
-  for (size_t end = text.size(); end > 0;) {
-    const int32_t number = last[end];
-    const size_t begin = begin_of_last(text, last, end);
-    if (is_unknown(number)) {
-      if (run_end == 0) run_end = end;
-      end = begin;
-      continue;
+  size_t run_end = certain.size();  // of unknown characters, which are one token
+  bool is_open = !stretch.is_last;  // the run may go on behind the stretch
+  size_t still_open = 0;
+  const auto end_run = [&](size_t begin, size_t open) {
+    const size_t run = open + run_end - begin;
+    if (is_open) {
+      still_open = run;
+    } else if (run > 0) {
+      room.need(run, text_begin + stretch.begin);
+      append_unknown_backwards(text.substr(stretch.begin + begin - open, run), out);
     }
-    if (run_end > 0) append_unknown_backwards(text.substr(end, run_end - end), out);
-    run_end = 0;
-    out.push_back(pieces_[static_cast<size_t>(number)].token);
+    is_open = false;
+  };
+  for (size_t end = certain.size(); end > 0;) {
+    const int32_t number = last[end];
+    const size_t begin = begin_of_last(certain, last, end);
+    if (!is_unknown(number)) {
+      end_run(end, 0);
+      run_end = begin;
+      out.push_back(pieces_[static_cast<size_t>(number)].token);
+    }
     end = begin;
   }
-  if (run_end > 0) append_unknown_backwards(text.substr(0, run_end), out);
+  end_run(0, stretch.open);
   std::reverse(out.begin() + static_cast<ptrdiff_t>(before), out.end());
+  return still_open;
 }
 
 void UnigramModel::append_unknown_backwards(std::string_view run, std::vector<Token>& out) const {

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "text/byte_trie.h"
+#include "text/token_room.h"
 #include "text/vocabulary.h"
 
 namespace tenon {
 
-/// Characters that no piece covers, in a row, become their byte tokens where all of these are there,
-/// else one unknown token. A piece that is the unknown token counts as such a character. Immutable
-/// once filled.
+/// Characters that no piece covers, in a row, become their byte tokens where all of these are
+/// there, else one unknown token. A piece that is the unknown token counts as such a character.
+/// Immutable once filled.
 class UnigramModel {
  public:
   UnigramModel() { bytes_.fill(kUnknownMark); }
@@ -27,14 +28,21 @@ class UnigramModel {
   /// score: of an unknown character. token: what a run of them becomes, if anything.
   void set_unknown(double score, std::optional<Token> token = std::nullopt);
 
+  /// To be called when all pieces are there.
+  void finish() {
+    trie_ = pieces_of_trie_.build();
+    pieces_of_trie_ = {};
+  }
+
   /// Whether every character can become tokens.
   [[nodiscard]] bool is_complete() const {
     return num_bytes_ == bytes_.size() || unknown_.has_value();
   }
 
-  /// Appends the tokens of `text`, well-formed UTF-8. What cannot become tokens becomes none.
-  /// Linear time: bytes of the text times those of the longest piece at worst.
-  void append_best_path(std::string_view text, std::vector<Token>& out) const;
+  /// Appends the tokens of `text`, well-formed UTF-8, to those of `room`; it begins `begin` bytes
+  /// into the text that the room is for. What cannot become tokens becomes none. Linear time: bytes
+  /// of the text times those of the longest piece at worst.
+  void append_best_path(std::string_view text, size_t begin, TokenRoom& room) const;
 
  private:
   static constexpr Token kUnknownMark = -1;
@@ -46,9 +54,17 @@ class UnigramModel {
     double score;
   };
 
-  // last: [text] which piece ends behind each byte.
-  void append_backwards(std::string_view text, const std::vector<int32_t>& last,
-                        std::vector<Token>& out) const;
+  /// A stretch of the text whose way is certain: bytes [begin, begin + size), behind `open` bytes
+  /// of unknown characters whose tokens are not there yet.
+  struct Certain {
+    size_t begin;
+    size_t size;
+    size_t open;
+    bool is_last;
+  };
+  // last: [stretch] which piece ends behind each byte. Returns the unknown bytes that are open now.
+  size_t append_backwards(std::string_view text, Certain stretch, const std::vector<int32_t>& last,
+                          TokenRoom& room, size_t text_begin) const;
   /// Whether what a number of `last` stands for is unknown.
   [[nodiscard]] bool is_unknown(int32_t number) const {
     return number == kUnknownMark || pieces_[static_cast<size_t>(number)].token == unknown_;
@@ -58,11 +74,11 @@ class UnigramModel {
   /// Where the piece begins that ends at `end`.
   [[nodiscard]] size_t begin_of_last(std::string_view text, const std::vector<int32_t>& last,
                                      size_t end) const;
-  /// The last place that the ways to all of `open` pass, and where no run of unknown characters is
-  /// cut.
+  /// The last place that the ways to all of `open` pass.
   [[nodiscard]] size_t common_end(std::string_view text, const std::vector<int32_t>& last,
                                   std::vector<size_t> open) const;
 
+  ByteTrie::Builder pieces_of_trie_;
   ByteTrie trie_;
   std::vector<Piece> pieces_;  // what the values of the trie are indices into
   size_t longest_ = 0;         // piece, in bytes

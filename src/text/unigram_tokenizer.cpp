@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <limits>
-#include <span>
 #include <string>
 
 #include "base/error.h"
 #include "text/byte_alphabet.h"
+#include "text/remembered_words.h"
 #include "text/sentencepiece_normalizer.h"
-#include "text/space_marks.h"
 #include "text/token_table.h"
 #include "text/unigram_model.h"
-#include "text/word_cache.h"
+#include "text/word_cuts.h"
 
 namespace tenon {
 namespace {
@@ -22,21 +21,21 @@ class UnigramTokenizer final : public Tokenizer {
                    SentencePieceNormalizer normalizer)
       : Tokenizer(std::move(token_table)), normalizer_(std::move(normalizer)) {
     bool knows_mark = false;
-    bool crosses_words = false;
     double least = std::numeric_limits<double>::max();
     for (Token token = 0; table().contains(token); ++token) {
       const std::string& text = table().spelling(token);
       const TokenType type = table().type(token);
       if (type == TokenType::Byte) model_.set_byte(*parse_byte_token(text), token);
       if (type == TokenType::Normal) least = std::min(least, double{table().score(token)});
-      const bool in_text = type == TokenType::Normal || type == TokenType::UserDefined ||
-                           type == TokenType::Unused;
+      const bool in_text =
+          type == TokenType::Normal || type == TokenType::UserDefined || type == TokenType::Unused;
       if (!in_text || text.empty() || table().is_reserved(token)) continue;
       knows_mark = knows_mark || (text == kSpaceMark && token != table().unknown);
-      crosses_words = crosses_words || has_space_mark_inside(text);
+      cuts_.add(text);
       model_.add_piece(text, token, type == TokenType::UserDefined ? 0.0 : table().score(token));
     }
-    words_are_separate_ = knows_mark && !crosses_words;
+    model_.finish();
+    cuts_words_ = knows_mark;
     model_.set_unknown(UnigramModel::unknown_score_below(least), table().unknown);
     if (!model_.is_complete()) {
       fail(Code::Format, "tokenizer.ggml.unknown_token_id: missing, and there are no byte tokens");
@@ -46,24 +45,22 @@ class UnigramTokenizer final : public Tokenizer {
  private:
   void encode_text(std::string_view text, Place place, std::vector<Token>& out) const override {
     const std::string normalized = normalizer_.normalize(text, place.at_start);
-    if (!words_are_separate_) return model_.append_best_path(normalized, out);
-    WordCachePool::Loan cache(caches_);
+    RememberedWords words(caches_, normalized, out);
+    if (!cuts_words_) return model_.append_best_path(normalized, 0, words.room());
     for (size_t begin = 0; begin < normalized.size();) {
-      const size_t end = mark_behind(normalized, begin);
+      const size_t end = cuts_.behind(normalized, begin);
       const std::string_view word = std::string_view(normalized).substr(begin, end - begin);
+      words.append(word, [&] { model_.append_best_path(word, begin, words.room()); });
       begin = end;
-      if (cache->append(word, out)) continue;
-      const size_t before = out.size();
-      model_.append_best_path(word, out);
-      cache->insert(word, std::span(out).subspan(before));
     }
   }
 
   SentencePieceNormalizer normalizer_;
   UnigramModel model_;
-  /// No piece reaches into another word, and what begins one is known: the best cut of a text is that
-  /// of its words.
-  bool words_are_separate_ = false;
+  WordCuts cuts_{kSpaceMark};
+  /// What begins a word is known, so that no run of unknown characters reaches across a cut: the
+  /// best cut of a text is that of its words.
+  bool cuts_words_ = false;
   mutable WordCachePool caches_;
 };
 

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "text/bert_words.h"
 #include "text/byte_trie.h"
+#include "text/remembered_words.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
-#include "text/word_cache.h"
 
 namespace tenon {
 namespace {
@@ -20,10 +20,12 @@ class WordPieceTokenizer final : public Tokenizer {
  public:
   WordPieceTokenizer(std::unique_ptr<const TokenTable> token_table, BertOptions options)
       : Tokenizer(std::move(token_table)), options_(options) {
+    ByteTrie::Builder pieces;
     for (Token token = 0; table().contains(token); ++token) {
       const std::string& text = table().spelling(token);
-      if (!table().is_reserved(token) && !text.empty()) pieces_.insert(text, token);
+      if (!table().is_reserved(token) && !text.empty()) pieces.insert(text, token);
     }
+    pieces_ = pieces.build();
     if (!table().unknown) {
       fail(Code::Format, "tokenizer.ggml.unknown_token_id: missing, and WordPiece needs it");
     }
@@ -32,15 +34,14 @@ class WordPieceTokenizer final : public Tokenizer {
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
     const std::string normalized = bert_normalized(text, options_);
-    WordCachePool::Loan cache(caches_);
+    RememberedWords words(caches_, normalized, out);
     split_bert_words(normalized, [&](std::string_view word) {
-      if (cache->append(word, out)) return;
-      const size_t before = out.size();
-      if (!encode_word(word, out)) {
+      words.append(word, [&] {
+        const size_t before = out.size();
+        if (encode_word(word, out)) return;
         out.resize(before);
         out.push_back(*table().unknown);
-      }
-      cache->insert(word, std::span(out).subspan(before));
+      });
     });
   }
 

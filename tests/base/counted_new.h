@@ -12,7 +12,9 @@ namespace tenon::counted_new {
 
 /// Calls that were granted, of all threads.
 inline std::atomic<uint64_t> num_allocations{0};
-/// Of these, the ones not yet given back.
+/// The bytes that they asked for.
+inline std::atomic<uint64_t> num_bytes{0};
+/// Of the calls, those not yet given back.
 inline std::atomic<int64_t> num_held{0};
 /// Calls on this thread that are still granted; negative: all.
 inline thread_local int64_t allocations_left = -1;
@@ -23,6 +25,7 @@ inline void* allocate(std::size_t size) noexcept {
   void* memory = std::malloc(size == 0 ? 1 : size);
   if (memory == nullptr) return nullptr;
   ++num_allocations;
+  num_bytes += size;
   ++num_held;
   return memory;
 }

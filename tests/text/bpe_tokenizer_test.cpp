@@ -173,6 +173,19 @@ TEST(BpeTokenizer, KnowsWhatEndsAGeneration) {
   EXPECT_THAT(tokenizer->end_tokens(), ::testing::ElementsAre(5, *v.eos, end_of_text));
 }
 
+TEST(BpeTokenizer, AMessageMayEndBeforeTheAnswerDoes) {
+  Vocabulary v = small_bpe();
+  const Token end = add_token(v, "<|end|>", TokenType::Control);
+  EXPECT_TRUE(make_tokenizer(v)->is_end(end));  // Phi-3
+  add_token(v, "<|return|>", TokenType::Control);
+  const Token call = add_token(v, "<|call|>", TokenType::Control);
+  v.eos = call - 1;  // gpt-oss
+  EXPECT_FALSE(make_tokenizer(v)->is_end(end));
+  EXPECT_TRUE(make_tokenizer(v)->is_control(end));
+  EXPECT_TRUE(make_tokenizer(v)->is_end(call));
+  EXPECT_TRUE(make_tokenizer(v)->is_end(call - 1));
+}
+
 TEST(BpeTokenizer, DecodesControlTokensOnlyOnRequest) {
   const Vocabulary v = small_bpe();
   const auto tokenizer = make_tokenizer(v);

@@ -150,6 +150,45 @@ TEST(CharBpe, MergesCharactersAndKeepsLinesApart) {
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(" ab \u4E2D\n")), " ab \u4E2D\n");
 }
 
+TEST(CharBpe, FindsTokensThatReachIntoAnotherWord) {
+  Vocabulary v = small_char_bpe();
+  add_token(v, "b\u2581");
+  add_token(v, "b\u2581ab");
+  v.merges.insert(v.merges.begin(), "b \u2581");
+  v.merges.push_back("b\u2581 ab");
+  EXPECT_EQ(encode(v, "ab aba ab"), ids(v, {"a", "b\u2581ab", "a", "\u2581ab"}));
+}
+
+TEST(CharBpe, Gemma4BeginsWithItsTokenWhateverTheFileSays) {
+  Vocabulary v = small_char_bpe();
+  v.bos = add_token(v, "<bos>", TokenType::Control);
+  EXPECT_EQ(encode(v, "ab", {.add_special = true}), ids(v, {"<bos>", "ab"}));
+}
+
+TEST(CharBpe, SpacesOnlySeparateWhereTheNameSaysSo) {
+  Vocabulary v = small_char_bpe();
+  v.model = v.pre = "whitespace";
+  EXPECT_EQ(encode(v, " ab\u3000 a\n"), ids(v, {"ab", "a"}));
+  v.lowercase = true;
+  EXPECT_EQ(encode(v, "ab AB"), ids(v, {"ab", "ab"}));
+}
+
+TEST(HybridDna, TagsHoldSixLettersAToken) {
+  Vocabulary v = testing::small_bpe({"C C"});
+  v.model = "hybriddna";
+  add_token(v, "<dna>");
+  add_token(v, "</dna>");
+  EXPECT_EQ(encode(v, "<dna>").size(), 5u);  // without <oov> it is text
+  add_token(v, "<oov>");
+  add_token(v, "ACGTAC\uE000");
+  add_token(v, "CCAAAA\uE000");
+  EXPECT_EQ(encode(v, "CC<dna>acgtacCC</dna>CC<dna>ACGTNN"),
+            ids(v, {"CC", "<dna>", "ACGTAC\uE000", "CCAAAA\uE000", "</dna>", "CC", "<dna>",
+                    "<oov>"}));
+  EXPECT_EQ(encode(v, "<dna></dna>"), ids(v, {"<dna>", "</dna>"}));
+  EXPECT_EQ(make_tokenizer(v)->decode(encode(v, "<dna>ACGTAC</dna>")), "<dna>ACGTAC</dna>");
+}
+
 /// Tokens of small integer scores, so that many cuts cost the same.
 Vocabulary small_plamo2(std::mt19937& random) {
   Vocabulary v;
@@ -158,10 +197,14 @@ Vocabulary small_plamo2(std::mt19937& random) {
   for (int byte = 0; byte < 256; ++byte) {
     add_token(v, fmt::format("<0x{:02X}>", byte), TokenType::Byte);
   }
-  constexpr std::string_view kCharacters[] = {"a", "b", "\u00E9", "\u4E2D"};
+  constexpr std::string_view kCharacters[] = {"a", "b", "\u00E9", "\u4E2D", " "};
   for (int i = 0; i < 24; ++i) {
     std::string text;
-    for (uint32_t size = 1 + random() % 4; size > 0; --size) text += kCharacters[random() % 4];
+    for (uint32_t size = 1 + random() % 4; size > 0; --size) {
+      // Some words can be cut apart: only one letter has spaces behind it.
+      const bool space = text.empty() || text.back() == 'b';
+      text += kCharacters[random() % (space ? 5 : 4)];
+    }
     if (std::find(v.tokens.begin(), v.tokens.end(), text) != v.tokens.end()) continue;
     add_token(v, text, TokenType::Normal, -static_cast<float>(1 + random() % 3));
   }
@@ -204,12 +247,12 @@ std::vector<Token> best_from_the_end(const Vocabulary& v, const std::string& tex
 
 TEST(Plamo2, TakesTheBestCutFromTheEndAndOfEqualOnesTheLongestToken) {
   std::mt19937 random(3);
-  constexpr std::string_view kCharacters[] = {"a", "b", "\u00E9", "\u4E2D", "x", "\U0001F600"};
+  constexpr std::string_view kCharacters[] = {"a", "b", "\u00E9", "\u4E2D", " ", "x", "\U0001F600"};
   for (int round = 0; round < 40; ++round) {
     const Vocabulary v = small_plamo2(random);
     const auto tokenizer = make_tokenizer(v);
     std::string text;
-    for (int i = 0; i < 60; ++i) text += kCharacters[random() % 6];
+    for (int i = 0; i < 60; ++i) text += kCharacters[random() % 7];
     const std::vector<Token> tokens = tokenizer->encode(text);
     EXPECT_EQ(tokens, best_from_the_end(v, text)) << text;
     EXPECT_EQ(tokenizer->decode(tokens), text);

@@ -134,7 +134,8 @@ std::vector<std::string> pieces_by_definition(const Vocabulary& v, const std::st
 }
 
 // Random pieces: equal scores, pieces whose characters are no tokens, and space marks anywhere (so
-// that words cannot be merged alone) or only at the start (so that they are).
+// that words cannot be merged alone), only at the start (so that they are), or behind one letter (so
+// that some are).
 TEST(SpmTokenizer, AgreesWithTheDefinition) {
   std::mt19937 random(5);
   const std::vector<std::string> letters = {"a", "b", "\u00E9", "\u2581"};
@@ -145,7 +146,8 @@ TEST(SpmTokenizer, AgreesWithTheDefinition) {
       std::string piece;
       const size_t size = 1 + random() % 5;
       for (size_t k = 0; k < size; ++k) {
-        const bool mark_allowed = round % 2 == 0 || k == 0;
+        const bool mark_allowed =
+            k == 0 || round % 3 == 0 || (round % 3 == 1 && piece.ends_with('b'));
         piece += letters[random() % (mark_allowed ? 4 : 3)];
       }
       if (testing::ids(v, {piece})[0] >= 0) continue;

@@ -70,6 +70,7 @@ TEST(UnigramModel, CutsLongTextsWhereNothingChanges) {
       least = std::min(least, pieces[i].score);
     }
     model.set_unknown(UnigramModel::unknown_score_below(least), 0);
+    model.finish();
     std::string text;
     const bool repeats = round == 0;
     while (text.size() < 100'000) {
@@ -77,7 +78,8 @@ TEST(UnigramModel, CutsLongTextsWhereNothingChanges) {
     }
     if (round == 1) text.replace(20'000, 50'000, std::string(50'000, '?'));  // one unknown token
     std::vector<Token> tokens{-7};
-    model.append_best_path(text, tokens);
+    TokenRoom room(tokens, text.size());
+    model.append_best_path(text, 0, room);
     std::vector<Token> expected = best_by_definition(pieces, least - 10.0, text);
     expected.insert(expected.begin(), -7);
     ASSERT_EQ(tokens, expected) << "round " << round;

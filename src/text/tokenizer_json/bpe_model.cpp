@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "text/byte_alphabet.h"
 #include "text/piece_merge.h"
-#include "text/space_marks.h"
 #include "text/token_table.h"
 #include "text/tokenizer_json/word_model.h"
 #include "text/utf8_codec.h"
@@ -56,9 +55,10 @@ class BpeModel final : public WordModel {
   }
 
   [[nodiscard]] bool takes_bytes() const override { return as_bytes_; }
-  [[nodiscard]] bool words_are_separate() const override { return words_are_separate_; }
+  [[nodiscard]] const WordCuts* cuts() const override { return cuts_words_ ? &cuts_ : nullptr; }
 
-  void encode(std::string_view word, WordScratch& scratch, std::vector<Token>& out) const override {
+  void encode(std::string_view word, WordScratch& scratch) const override {
+    std::vector<Token>& out = scratch.room.tokens();
     if (takes_whole_words_) {
       const Token whole = whole_word(word, scratch);
       if (whole != TokenFinder::kNone) return out.push_back(whole);
@@ -79,7 +79,8 @@ class BpeModel final : public WordModel {
     } source{*this, word, scratch};
     // A character has a symbol per byte at most.
     merge_word(merges_, source, word.size(), scratch.symbols, out,
-               [&out](std::span<const Symbol> merged) {
+               [&](std::span<const Symbol> merged) {
+                 scratch.room.need(merged.size(), scratch.begin);
                  out.insert(out.end(), merged.begin(), merged.end());
                });
   }
@@ -205,7 +206,7 @@ class BpeModel final : public WordModel {
   }
 
   void read_merges(const JsonField& field) {
-    words_are_separate_ = !takes_whole_words_ && finder_.find(kSpaceMark) != TokenFinder::kNone &&
+    cuts_words_ = !takes_whole_words_ && finder_.find(kSpaceMark) != TokenFinder::kNone &&
                           prefix_.empty() && suffix_.empty();
     uint32_t rank = 0;
     std::string joined;
@@ -225,7 +226,7 @@ class BpeModel final : public WordModel {
       const Token result = merge_token(field, rank, joined);
       // Plain text must never turn into a control token.
       if (!is_special_[static_cast<size_t>(result)]) merges_.replace(left, right, {rank, result});
-      words_are_separate_ = words_are_separate_ && !has_space_mark_inside(joined);
+      cuts_.add(joined);
       ++rank;
     }
   }
@@ -245,7 +246,8 @@ class BpeModel final : public WordModel {
   std::string suffix_;
   bool fuses_unknown_;
   bool takes_whole_words_;
-  bool words_are_separate_ = false;
+  bool cuts_words_ = false;
+  WordCuts cuts_{kSpaceMark};
   std::vector<bool> is_special_;  // [vocab]
   Token unknown_ = TokenFinder::kNone;
   std::vector<Token> byte_tokens_;     // [256], or empty

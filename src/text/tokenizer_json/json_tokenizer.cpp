@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/byte_alphabet.h"
-#include "text/space_marks.h"
 #include "text/token_table.h"
 #include "text/tokenizer_json/added_tokens.h"
 #include "text/tokenizer_json/normalizer.h"
@@ -40,11 +39,13 @@ class JsonTokenizer final : public Tokenizer {
  private:
   /// What one call of encode_text uses.
   struct Work {
-    explicit Work(const JsonTokenizer& tokenizer)
-        : cache(tokenizer.caches_), splitter(tokenizer.machinery_.stages) {}
+    Work(const JsonTokenizer& tokenizer, std::string_view text, std::vector<Token>& out)
+        : cache(tokenizer.caches_),
+          splitter(tokenizer.machinery_.stages),
+          scratch{TokenRoom(out, text.size())} {}
     WordCachePool::Loan cache;
     WordSplitter splitter;
-    WordScratch scratch = {};
+    WordScratch scratch;
   };
 
   /// The automaton over the tokens that are matched in normalized text.
@@ -54,7 +55,8 @@ class JsonTokenizer final : public Tokenizer {
     for (Token token = 0; table().contains(token); ++token) {
       if ((table().matching(token) & kInNormalizedText) == 0) continue;
       if (!is_matched(table(), token, parse_special)) continue;
-      std::string text = machinery_.normalizer.apply(table().spelling(token));
+      bool at_start = false;
+      std::string text = machinery_.normalizer.apply(table().spelling(token), at_start);
       if (text.empty()) continue;
       texts.push_back(std::move(text));
       tokens.push_back(token);
@@ -65,14 +67,16 @@ class JsonTokenizer final : public Tokenizer {
   }
 
   void encode_text(std::string_view text, Place place, std::vector<Token>& out) const override {
-    Work work(*this);
     std::string normalized;
+    bool at_start = place.at_text_begin;
     if (!machinery_.normalizer.empty()) {
-      normalized = machinery_.normalizer.apply(text);
+      normalized = machinery_.normalizer.apply(text, at_start);
       text = normalized;
     }
+    Work work(*this, text, out);
     const auto on_text = [&](size_t begin, size_t end) {
-      encode_words(text.substr(begin, end - begin), place.at_text_begin && begin == 0, work, out);
+      work.scratch.begin = begin;
+      encode_words(text.substr(begin, end - begin), at_start && begin == 0, work);
     };
     TokenCuts cuts(table(), surroundings(), text);
     cuts.cut(place.parse_special ? with_structure_ : always_, 0, text.size(), on_text,
@@ -80,24 +84,29 @@ class JsonTokenizer final : public Tokenizer {
     cuts.finish(text.size(), on_text);
   }
 
-  void encode_words(std::string_view text, bool at_begin, Work& work,
-                    std::vector<Token>& out) const {
-    const bool separate = machinery_.model->words_are_separate();
+  void encode_words(std::string_view text, bool at_begin, Work& work) const {
+    const WordCuts* const cuts = machinery_.model->cuts();
     work.splitter.split(text, at_begin, [&](std::string_view word) {
       for (size_t begin = 0; begin < word.size();) {
-        const size_t end = separate ? mark_behind(word, begin) : word.size();
-        encode_word(word.substr(begin, end - begin), work, out);
+        const size_t end = cuts != nullptr ? cuts->behind(word, begin) : word.size();
+        encode_word(word.substr(begin, end - begin), work);
         begin = end;
       }
     });
   }
 
-  void encode_word(std::string_view word, Work& work, std::vector<Token>& out) const {
-    if (work.cache->append(word, out)) return;
-    const size_t before = out.size();
-    machinery_.model->encode(word, work.scratch, out);
-    work.cache->insert(word, std::span(out).subspan(before));
+  void encode_word(std::string_view word, Work& work) const {
+    std::vector<Token>& out = work.scratch.room.tokens();
+    work.scratch.room.need(kWordRoom, work.scratch.begin);
+    if (!work.cache->append(word, out)) {
+      const size_t before = out.size();
+      machinery_.model->encode(word, work.scratch);
+      work.cache->insert(word, std::span(out).subspan(before));
+    }
+    work.scratch.begin += word.size();
   }
+
+  static constexpr size_t kWordRoom = 16;  // tokens of a word that is not long
 
   Machinery machinery_;
   SpecialMatcher always_;          // matched in normalized text
@@ -110,8 +119,8 @@ class JsonTokenizer final : public Tokenizer {
 constexpr std::array<std::string_view, 5> kBeginSpellings{
     "<s>", "<bos>", "<|begin_of_text|>", "<\uFF5Cbegin\u2581of\u2581sentence\uFF5C>", "[CLS]"};
 constexpr std::array<std::string_view, 6> kEndSpellings{
-    "</s>",  "<eos>", "<|endoftext|>", "<|end_of_text|>",
-    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>", "[SEP]"};
+    "</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
+    "[SEP]"};
 constexpr std::array<std::string_view, 4> kPaddingSpellings{"<pad>", "[PAD]", "<|pad|>", "<PAD>"};
 
 std::optional<int64_t> find_special(const std::vector<AddedToken>& added,
@@ -163,15 +172,24 @@ void set_types_of_model(bool has_byte_tokens, Vocabulary& out) {
   if (unknown == TokenType::Control) unknown = TokenType::Unknown;
 }
 
-void set_pieces(const Decoder& decoder, const std::vector<AddedToken>& added, Vocabulary& out) {
+void set_pieces(const Decoder& decoder, const Normalizer& normalizer,
+                const std::vector<AddedToken>& added, Vocabulary& out) {
   std::vector<bool> is_added(out.tokens.size(), false);
-  for (const AddedToken& token : added) is_added[static_cast<size_t>(token.id)] = true;
+  std::vector<std::string> texts = out.tokens;
+  for (const AddedToken& token : added) {
+    const auto id = static_cast<size_t>(token.id);
+    is_added[id] = true;
+    bool at_start = false;
+    // What is found in normalized text stands for what was found there.
+    if ((token.matching & kInNormalizedText) != 0)
+      texts[id] = normalizer.apply(texts[id], at_start);
+  }
   bool differ = false;
-  for (size_t id = 0; id < out.tokens.size(); ++id) {
+  for (size_t id = 0; id < texts.size(); ++id) {
     // Added tokens are text already, whatever the decoder would make of their letters.
     const bool as_is = is_added[id] && decoder.is_byte_level();
-    out.pieces.push_back(as_is ? out.tokens[id] : decoder.piece(out.tokens[id]));
-    out.first_pieces.push_back(as_is ? out.tokens[id] : decoder.first_piece(out.tokens[id]));
+    out.pieces.push_back(as_is ? texts[id] : decoder.piece(texts[id]));
+    out.first_pieces.push_back(as_is ? texts[id] : decoder.first_piece(texts[id]));
     differ = differ || out.pieces.back() != out.first_pieces.back();
   }
   if (!differ) out.first_pieces.clear();
@@ -203,8 +221,8 @@ std::unique_ptr<const Tokenizer> make(const JsonField& root) {
                         model.at("continuing_subword_prefix").text_or("").empty() &&
                         model.at("end_of_word_suffix").text_or("").empty();
   if (as_bytes) machinery.stages.pop_back();
-  machinery.model = make_word_model(
-      model, {*machinery.vocabulary, *machinery.finder, is_special, as_bytes});
+  machinery.model =
+      make_word_model(model, {*machinery.vocabulary, *machinery.finder, is_special, as_bytes});
 
   const TokensAround around = read_tokens_around(root.at("post_processor"));
   out.tokens_before = around.before;
@@ -214,7 +232,7 @@ std::unique_ptr<const Tokenizer> make(const JsonField& root) {
   out.padding = find_special(added, kPaddingSpellings);
   out.unknown = unknown_of_model(model, *machinery.finder);
   set_types_of_model(machinery.vocabulary->has_byte_tokens, out);
-  set_pieces(Decoder(root.at("decoder")), added, out);
+  set_pieces(Decoder(root.at("decoder")), machinery.normalizer, added, out);
 
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::Listed;

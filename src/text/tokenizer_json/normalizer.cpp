@@ -11,6 +11,7 @@
 #include "text/byte_alphabet.h"
 #include "text/char_properties.h"
 #include "text/charsmap.h"
+#include "text/huge_pages.h"
 #include "text/pattern_search.h"
 #include "text/unicode_forms.h"
 #include "text/utf8_codec.h"
@@ -31,13 +32,13 @@ template <typename Change>
 class EachCharacter final : public NormalizerStep {
  public:
   explicit EachCharacter(Change change) : change_(std::move(change)) {}
-  [[nodiscard]] std::string apply(std::string_view text) const override {
-    std::string out;
-    out.reserve(text.size());
+  [[nodiscard]] std::string apply(std::string_view text, bool& at_start) const override {
+    std::string out = string_with_room(text.size());
     for (size_t at = 0; at < text.size();) {
       const CodePoint c = utf8_decode_valid(text.data() + at);
-      at += c.size;
       change_(c.code, out);
+      if (at == 0) at_start = at_start && !out.empty();
+      at += c.size;
     }
     return out;
   }
@@ -46,12 +47,14 @@ class EachCharacter final : public NormalizerStep {
   Change change_;
 };
 
-/// A step that is a function of the whole text.
+/// A step that is a function of the whole text: whole(text, at_start).
 template <typename Whole>
 class WholeText final : public NormalizerStep {
  public:
   explicit WholeText(Whole whole) : whole_(std::move(whole)) {}
-  [[nodiscard]] std::string apply(std::string_view text) const override { return whole_(text); }
+  [[nodiscard]] std::string apply(std::string_view text, bool& at_start) const override {
+    return whole_(text, at_start);
+  }
 
  private:
   Whole whole_;
@@ -72,13 +75,19 @@ Step make_bert(const JsonField& field) {
   options.separate_cjk = field.at("handle_chinese_chars").flag();
   options.lowercase = field.at("lowercase").flag();
   options.strip_accents = field.at("strip_accents").flag_or(options.lowercase);
-  return whole_text([options](std::string_view text) { return bert_normalized(text, options); });
+  return whole_text([options](std::string_view text, bool& at_start) {
+    if (!text.empty()) {
+      const std::string_view first = text.substr(0, utf8_decode_valid(text.data()).size);
+      at_start = at_start && !bert_normalized(first, options).empty();
+    }
+    return bert_normalized(text, options);
+  });
 }
 
 Step make_strip(const JsonField& field) {
   const bool left = field.at("strip_left").flag();
   const bool right = field.at("strip_right").flag();
-  return whole_text([left, right, spaces = space_set()](std::string_view text) {
+  return whole_text([left, right, spaces = space_set()](std::string_view text, bool& at_start) {
     size_t begin = 0;
     size_t end = text.size();
     while (left && begin < end) {
@@ -92,6 +101,7 @@ Step make_strip(const JsonField& field) {
       if (!spaces.contains(utf8_decode_valid(text.data() + last).code)) break;
       end = last;
     }
+    at_start = at_start && begin == 0;
     return std::string(text.substr(begin, end - begin));
   });
 }
@@ -104,7 +114,7 @@ Step make_strip_accents(const JsonField& /*field*/) {
 
 template <UnicodeForm kForm>
 Step make_form(const JsonField& /*field*/) {
-  return whole_text([](std::string_view text) { return to_unicode_form(text, kForm); });
+  return whole_text([](std::string_view text, bool&) { return to_unicode_form(text, kForm); });
 }
 
 Step make_lowercase(const JsonField& /*field*/) {
@@ -146,10 +156,9 @@ std::string from_base64(const JsonField& field) {
 
 /// The table of SentencePiece as the published library applies it: a cluster of characters below
 /// six bytes is replaced as a whole by what its beginning has in the table, else each character is.
-std::string replace_by_charsmap(std::string_view text, const CharsMap& map) {
+std::string replace_by_charsmap(std::string_view text, const CharsMap& map, bool& at_start) {
   constexpr size_t kMaxCluster = 5;
-  std::string out;
-  out.reserve(text.size());
+  std::string out = string_with_room(text.size());
   for (size_t at = 0; at < text.size();) {
     CodePoint c = utf8_decode_valid(text.data() + at);
     size_t end = at + c.size;
@@ -163,11 +172,13 @@ std::string replace_by_charsmap(std::string_view text, const CharsMap& map) {
       c = next;
       end += next.size;
     }
+    const bool is_first = at == 0;
     const std::string_view cluster = text.substr(at, end - at);
     at = end;
     if (cluster.size() <= kMaxCluster) {
       if (const auto found = map.find_shortest(cluster)) {
         out += found->text;
+        if (is_first) at_start = at_start && !out.empty();
         continue;
       }
     }
@@ -176,6 +187,7 @@ std::string replace_by_charsmap(std::string_view text, const CharsMap& map) {
       const std::string_view part = cluster.substr(i, size);
       const auto found = map.find_shortest(part);
       out += found ? found->text : part;
+      if (is_first && i == 0) at_start = at_start && !out.empty();
       i += size;
     }
   }
@@ -184,18 +196,27 @@ std::string replace_by_charsmap(std::string_view text, const CharsMap& map) {
 
 Step make_precompiled(const JsonField& field) {
   const JsonField map = field.at("precompiled_charsmap");
-  return whole_text([map = CharsMap(from_base64(map), map.where())](std::string_view text) {
-    return replace_by_charsmap(text, map);
-  });
+  return whole_text(
+      [map = CharsMap(from_base64(map), map.where())](std::string_view text, bool& at_start) {
+        return replace_by_charsmap(text, map, at_start);
+      });
+}
+
+/// Whether a text that begins with what is replaced still begins where it did: the published library
+/// counts what stands for several characters from the last of them.
+bool keeps_start(std::string_view replaced, std::string_view content) {
+  if (replaced.empty()) return true;
+  return !content.empty() && utf8_decode_valid(replaced.data()).size == replaced.size();
 }
 
 Step make_replace(const JsonField& field) {
   const JsonField pattern = field.at("pattern");
   const std::string content = field.at("content").text();
   if (pattern.has("String") && !pattern.at("String").text().empty()) {
-    return whole_text([what = pattern.at("String").text(), content](std::string_view text) {
-      std::string out;
-      out.reserve(text.size());
+    return whole_text([what = pattern.at("String").text(), content](std::string_view text,
+                                                                    bool& at_start) {
+      at_start = at_start && (!text.starts_with(what) || keeps_start(what, content));
+      std::string out = string_with_room(text.size());
       for (size_t at = 0; at < text.size();) {
         const size_t found = std::min(text.find(what, at), text.size());
         out += text.substr(at, found - at);
@@ -206,8 +227,9 @@ Step make_replace(const JsonField& field) {
       return out;
     });
   }
-  return whole_text([compiled = Pattern(pattern_text(pattern)), content](std::string_view text) {
-    std::string out;
+  return whole_text([compiled = Pattern(pattern_text(pattern)), content](std::string_view text,
+                                                                         bool& at_start) {
+    std::string out = string_with_room(text.size());
     PatternSearch search(compiled);
     search.begin(text);
     size_t at = 0;
@@ -215,6 +237,7 @@ Step make_replace(const JsonField& field) {
       out += text.substr(at, match.begin - at);
       out += content;
       check_size(out.size());
+      if (match.begin == 0) at_start = at_start && keeps_start(text.substr(0, match.end), content);
       at = match.end;
     }
     out += text.substr(at);
@@ -223,13 +246,13 @@ Step make_replace(const JsonField& field) {
 }
 
 Step make_prepend(const JsonField& field) {
-  return whole_text([prefix = field.at("prepend").text()](std::string_view text) {
+  return whole_text([prefix = field.at("prepend").text()](std::string_view text, bool&) {
     return text.empty() ? std::string() : prefix + std::string(text);
   });
 }
 
 Step make_byte_level(const JsonField& /*field*/) {
-  return whole_text([](std::string_view text) { return byte_letters(text); });
+  return whole_text([](std::string_view text, bool&) { return byte_letters(text); });
 }
 
 struct StepType {
@@ -274,10 +297,10 @@ void Normalizer::add(const JsonField& field) {
   steps_.push_back(known->make(field));
 }
 
-std::string Normalizer::apply(std::string_view text) const {
+std::string Normalizer::apply(std::string_view text, bool& at_start) const {
   std::string out(text);
   for (const Step& step : steps_) {
-    out = step->apply(out);
+    out = step->apply(out, at_start);
     check_size(out.size());
   }
   return out;

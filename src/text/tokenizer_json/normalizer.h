@@ -14,8 +14,9 @@ namespace tenon::tokenizer_json {
 class NormalizerStep {
  public:
   virtual ~NormalizerStep() = default;
-  /// text: well-formed UTF-8, and so is what comes out.
-  [[nodiscard]] virtual std::string apply(std::string_view text) const = 0;
+  /// text: well-formed UTF-8, and so is what comes out. at_start becomes false where the first
+  /// character of `text` leaves nothing.
+  [[nodiscard]] virtual std::string apply(std::string_view text, bool& at_start) const = 0;
 };
 
 /// All steps, one after another.
@@ -28,8 +29,9 @@ class Normalizer {
   explicit Normalizer(const JsonField& field);
 
   [[nodiscard]] bool empty() const { return steps_.empty(); }
-  /// Throws Error(Limit) for a text that grows beyond kMaxBytes.
-  [[nodiscard]] std::string apply(std::string_view text) const;
+  /// at_start: whether `text` begins the whole prompt; and then, whether what comes out begins with
+  /// what the prompt begins with. Throws Error(Limit) for a text that grows beyond kMaxBytes.
+  [[nodiscard]] std::string apply(std::string_view text, bool& at_start) const;
 
   static constexpr size_t kMaxBytes = size_t{1} << 31;
   static constexpr size_t kMaxSteps = 64;  // published files have up to seven

@@ -49,12 +49,12 @@ class UnigramWords final : public WordModel {
       unknown = static_cast<Token>(field.number());
     }
     model_.set_unknown(UnigramModel::unknown_score_below(least), unknown);
+    model_.finish();
     if (!model_.is_complete()) field.expected("an id, as there are no byte tokens");
   }
 
-  void encode(std::string_view word, WordScratch& /*scratch*/,
-              std::vector<Token>& out) const override {
-    model_.append_best_path(word, out);
+  void encode(std::string_view word, WordScratch& scratch) const override {
+    model_.append_best_path(word, scratch.begin, scratch.room);
   }
 
  private:
@@ -68,17 +68,21 @@ class WordPieceWords final : public WordModel {
         max_characters_(model.at("max_input_chars_per_word").number()) {
     const std::string& prefix = model.at("continuing_subword_prefix").text();
     const std::vector<std::string>& tokens = parts.vocabulary.tokens;
+    ByteTrie::Builder first;
+    ByteTrie::Builder inside;
     for (size_t id = 0; id < tokens.size(); ++id) {
       if (tokens[id].empty() || parts.is_special[id]) continue;
-      first_.insert(tokens[id], static_cast<Token>(id));
+      first.insert(tokens[id], static_cast<Token>(id));
       if (tokens[id].size() > prefix.size() && tokens[id].starts_with(prefix)) {
-        inside_.insert(std::string_view(tokens[id]).substr(prefix.size()), static_cast<Token>(id));
+        inside.insert(std::string_view(tokens[id]).substr(prefix.size()), static_cast<Token>(id));
       }
     }
+    first_ = first.build();
+    inside_ = inside.build();
   }
 
-  void encode(std::string_view word, WordScratch& /*scratch*/,
-              std::vector<Token>& out) const override {
+  void encode(std::string_view word, WordScratch& scratch) const override {
+    std::vector<Token>& out = scratch.room.tokens();
     const size_t before = out.size();
     if (append_pieces(word, out)) return;
     out.resize(before);
@@ -122,11 +126,10 @@ class WordLevelWords final : public WordModel {
       : finder_(parts.finder), unknown_(unknown_of(model, parts.finder)),
         is_special_(parts.is_special) {}
 
-  void encode(std::string_view word, WordScratch& /*scratch*/,
-              std::vector<Token>& out) const override {
+  void encode(std::string_view word, WordScratch& scratch) const override {
     const Token token = finder_.find(word);
     const bool usable = token != TokenFinder::kNone && !is_special_[static_cast<size_t>(token)];
-    out.push_back(usable ? token : unknown_);
+    scratch.room.tokens().push_back(usable ? token : unknown_);
   }
 
  private:

@@ -8,8 +8,10 @@
 
 #include "text/merge_table.h"
 #include "text/string_index.h"
+#include "text/token_room.h"
 #include "text/tokenizer_json/json_field.h"
 #include "text/vocabulary.h"
+#include "text/word_cuts.h"
 
 namespace tenon::tokenizer_json {
 
@@ -33,10 +35,12 @@ class TokenFinder {
   StringIndex index_;
 };
 
-/// Scratch of a call, for models that need some.
+/// What a call needs from word to word.
 struct WordScratch {
-  std::vector<Symbol> symbols;
-  std::string text;
+  TokenRoom room;    ///< the tokens go there
+  size_t begin = 0;  ///< of the next word in the text that the room is for
+  std::vector<Symbol> symbols = {};
+  std::string text = {};
 };
 
 /// Immutable once made.
@@ -45,12 +49,11 @@ class WordModel {
   virtual ~WordModel() = default;
   /// Appends the tokens of a word: not empty, well-formed UTF-8 (or bytes, where
   /// takes_bytes() said so).
-  virtual void encode(std::string_view word, WordScratch& scratch,
-                      std::vector<Token>& out) const = 0;
+  virtual void encode(std::string_view word, WordScratch& scratch) const = 0;
   /// Whether the model takes bytes for their letters; then it is given words without the letters.
   [[nodiscard]] virtual bool takes_bytes() const { return false; }
-  /// Whether a text may be cut before a U+2581 that follows another character.
-  [[nodiscard]] virtual bool words_are_separate() const { return false; }
+  /// Where words may be cut further, null: nowhere.
+  [[nodiscard]] virtual const WordCuts* cuts() const { return nullptr; }
 };
 
 /// Reads the vocabulary of the field "model". Errors as JsonField.
