@@ -79,9 +79,10 @@ struct Problem {
     args.depth = kDepth;
     args.num_rows = rows;
     args.quantised.num_rows = rows;
-    make_quant_rows(args.quantised, rows, kDepth, [&](auto*& array, uint64_t count) {
-      array = take<std::remove_reference_t<decltype(*array)>>(count);
-    });
+    make_quant_rows(args.quantised, rows, kDepth, kernels.sweeps_both,
+                    [&](auto*& array, uint64_t count) {
+                      array = take<std::remove_reference_t<decltype(*array)>>(count);
+                    });
     args.x = x.data();
     args.y = y.data();
     args.y_stride = weight.rows;

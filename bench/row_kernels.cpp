@@ -78,7 +78,7 @@ void quantise(benchmark::State& state, const Kernels& kernels) {
   std::vector<std::vector<float>> memory;
   QuantRows out{};
   out.num_rows = 1;
-  make_quant_rows(out, 1, width, [&](auto*& array, uint64_t count) {
+  make_quant_rows(out, 1, width, kernels.sweeps_both, [&](auto*& array, uint64_t count) {
     memory.emplace_back(count * sizeof(*array) / sizeof(float));
     array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(memory.back().data());
   });

@@ -58,9 +58,9 @@ uint64_t place(std::vector<Buffer>& buffers) {
   return size;
 }
 
-QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns) {
+QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns, bool sweeps_both) {
   QuantRows out{};
-  make_quant_rows(out, rows, columns, [&](auto*& array, uint64_t count) {
+  make_quant_rows(out, rows, columns, sweeps_both, [&](auto*& array, uint64_t count) {
     array = carver.take<std::remove_reference_t<decltype(*array)>>(count);
   });
   return out;
@@ -143,19 +143,32 @@ void Executable::allocate_activations() {
     carve(size);
     buffers.push_back({std::move(carve), size.used(), first, std::max(first, last)});
   };
+  const bool both = kernels_.sweeps_both;
   const auto add_forms = [&](int32_t first, int32_t last, Activation& to, uint64_t rows,
                              uint64_t columns, bool floats, bool quantised) {
     if (floats) {
       add(first, last, [=, &to](Carver& c) { to.f32 = c.take<float>(rows * columns); });
     }
     if (!quantised) return;
-    add(first, last, [=, &to](Carver& c) { to.quantised = carve_quantised(c, rows, columns); });
+    add(first, last,
+        [=, &to](Carver& c) { to.quantised = carve_quantised(c, rows, columns, both); });
   };
+  // The slot whose memory one has, which lives as long as both are read.
+  const auto owner = [&](uint32_t slot) {
+    while (plan_.slots[slot].in_place_of != TENON_NO_SLOT) slot = plan_.slots[slot].in_place_of;
+    return slot;
+  };
+  std::vector<int32_t> last_f32(plan_.slots.size(), -1);
+  for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
+    last_f32[owner(i)] = std::max(last_f32[owner(i)], plan_.slots[i].last_f32_phase);
+  }
   for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
     const SlotInfo& info = plan_.slots[i];
     if (info.slot.kind != TENON_SLOT_ACTIVATION) continue;
+    add_forms(info.first_phase, last_f32[i], activations_[i], rows_of(i), info.slot.columns,
+              info.stored && i != plan_.output && owner(i) == i, false);
     add_forms(info.first_phase, info.last_phase, activations_[i], rows_of(i), info.slot.columns,
-              info.stored && i != plan_.output, info.reads_quantised);
+              false, info.reads_quantised);
   }
   for (const RouteInfo& route : plan_.routes) {
     expert_plans_.emplace_back(route.experts, route.used, rows_of(route.slot));
@@ -174,6 +187,9 @@ void Executable::allocate_activations() {
   for (const Buffer& buffer : buffers) {
     Carver carver(activation_memory_.data() + buffer.offset);
     buffer.carve(carver);
+  }
+  for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
+    if (owner(i) != i) activations_[i].f32 = activations_[owner(i)].f32;
   }
 }
 

@@ -16,6 +16,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 constexpr Kernels kernel_table(const char* name) {
   Kernels table{};
   table.name = name;
+  table.sweeps_both = kSweepsSigned && kSweepsBiased;
   const auto linear = [&table](PanelKind kind) -> LinearKernel& {
     return table.linear[static_cast<uint32_t>(kind)];
   };

@@ -61,12 +61,17 @@ struct QuantRows {
 };
 
 /// Gives the arrays of up to `rows` rows; take(T*&, count) makes one of them.
+///   sweeps_both  as Kernels has it: else q and biased share their memory
 template <typename Take>
-void make_quant_rows(QuantRows& out, uint64_t rows, uint64_t columns, Take take) {
+void make_quant_rows(QuantRows& out, uint64_t rows, uint64_t columns, bool sweeps_both, Take take) {
   const uint64_t grouped = grouped_rows(rows);
   out.columns = columns;
   take(out.q, grouped * columns);
-  take(out.biased, grouped * columns);
+  if (sweeps_both) {
+    take(out.biased, grouped * columns);
+  } else {
+    out.biased = reinterpret_cast<uint8_t*>(out.q);
+  }
   take(out.d, grouped * (columns / kActivationBlock));
   take(out.sums, grouped * (columns / kActivationBlock));
   take(out.half_sums, grouped * (columns / kHalfBlock));
@@ -184,6 +189,8 @@ constexpr uint64_t attention_scratch_floats(uint64_t columns, const CacheBlock& 
 
 struct Kernels {
   const char* name;  ///< "avx2"
+  /// Whether some step has its activations both as q and as q + 128.
+  bool sweeps_both;
   LinearKernel linear[static_cast<uint32_t>(PanelKind::Count)];
 
   /// x [num_columns] -> columns from first_column on of row t of `out`; both multiples of 32.

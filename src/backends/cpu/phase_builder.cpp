@@ -285,12 +285,16 @@ void PhaseBuilder::place_rows(size_t index) {
   }
 }
 
-/// A slot is read last in the last phase that names it.
+/// A slot is read last in the last phase that names it, as f32 or in quantised form.
 void PhaseBuilder::find_lifetimes() {
   for (int32_t p = 0; p <= last_phase(); ++p) {
     const Phase& phase = plan_.phases[static_cast<size_t>(p)];
-    const auto touch = [&](uint32_t slot) {
+    const auto touch_quantised = [&](uint32_t slot) {
       if (slot != TENON_NO_SLOT) info(slot).last_phase = std::max(info(slot).last_phase, p);
+    };
+    const auto touch = [&](uint32_t slot) {
+      touch_quantised(slot);
+      if (slot != TENON_NO_SLOT) info(slot).last_f32_phase = std::max(info(slot).last_f32_phase, p);
     };
     const auto touch_row = [&](const RowOp& row) {
       touch(row.slot);
@@ -298,7 +302,10 @@ void PhaseBuilder::find_lifetimes() {
       for (uint32_t i = 0; i < row.op.num_inputs; ++i) touch(row.op.inputs[i]);
       touch(row.op.output);
     };
-    touch(phase.input);
+    touch_quantised(phase.input);
+    for (const LinearTask& task : phase.tasks) {
+      if (!integer_weight(task.weight)) touch(phase.input);
+    }
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[0]);
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.output);
     for (const RowOp& row : phase.rows) touch_row(row);
@@ -310,8 +317,32 @@ void PhaseBuilder::find_lifetimes() {
     for (const ExpertTask& task : phase.experts) touch(task.store);
     for (const LinearTask& task : phase.tasks) {
       touch(task.store);
-      touch(task.quantise);
+      touch_quantised(task.quantise);
       for (const RowOp& row : task.chain) touch_row(row);
+    }
+  }
+}
+
+/// A residual that is read for the last time by the linear that writes the next one becomes that.
+void PhaseBuilder::find_results_in_place() {
+  for (int32_t p = 0; p <= last_phase(); ++p) {
+    const Phase& phase = plan_.phases[static_cast<size_t>(p)];
+    // Another task might read columns that this one has written.
+    if (phase.kind != PhaseKind::Linear || phase.tasks.size() != 1) continue;
+    const LinearTask& task = phase.tasks[0];
+    if (task.store == TENON_NO_SLOT || task.store == plan_.output) continue;
+    for (const RowOp& row : task.chain) {
+      if (row.kind != RowKind::Op || row.op.kind != TENON_OP_ADD) continue;
+      const uint32_t other = info(row.op.inputs[0]).stored ? row.op.inputs[0] : row.op.inputs[1];
+      const SlotInfo& from = info(other);
+      const tenon_slot& to = info(task.store).slot;
+      if (from.slot.kind != TENON_SLOT_ACTIVATION || other == phase.input || !from.stored ||
+          from.first_phase >= p || from.last_phase != p || from.slot.row_class != to.row_class ||
+          from.slot.columns != to.columns) {
+        continue;
+      }
+      info(task.store).in_place_of = other;
+      break;
     }
   }
 }
@@ -334,6 +365,7 @@ PhasePlan PhaseBuilder::build() && {
     }
   }
   find_lifetimes();
+  find_results_in_place();
   return std::move(plan_);
 }
 

@@ -48,6 +48,7 @@ class PhaseBuilder {
   Phase& phase_for_linear(const tenon_op& op);
 
   void find_lifetimes();
+  void find_results_in_place();
 
   void add_expert_sum(const tenon_op& op);
   [[nodiscard]] uint32_t route_of(uint32_t slot) const;

@@ -123,6 +123,10 @@ struct SlotInfo {
   bool stored = false;           ///< has f32 memory of its own
   int32_t first_phase = -1;      ///< written
   int32_t last_phase = -1;       ///< last read
+  int32_t last_f32_phase = -1;   ///< last read as f32
+  /// A slot that is read last, column by column, by what writes this one: both have the f32 memory
+  /// of that one.
+  uint32_t in_place_of = TENON_NO_SLOT;
 };
 
 /// Everything derived from a program.

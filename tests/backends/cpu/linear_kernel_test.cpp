@@ -76,10 +76,12 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
   args.block_bytes = p.format->block_bytes;
   if (p.weight.layout->panel_rows == kIntegerPanelRows) {
     args.quantised.num_rows = count;
-    make_quant_rows(args.quantised, count, p.depth, [&](auto*& array, uint64_t size) {
-      quantised.emplace_back(size * sizeof(*array) / sizeof(float));
-      array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(quantised.back().data());
-    });
+    make_quant_rows(
+        args.quantised, count, p.depth, kernels.sweeps_both, [&](auto*& array, uint64_t size) {
+          quantised.emplace_back(size * sizeof(*array) / sizeof(float));
+          array =
+              reinterpret_cast<std::remove_reference_t<decltype(array)>>(quantised.back().data());
+        });
     for (uint64_t t = 0; t < count; ++t) {
       kernels.quantise(args.x + t * p.depth, args.quantised, t, 0, p.depth);
     }
