@@ -333,6 +333,7 @@ const std::vector<Case>& cases() {
        "]<]minimax[>[<tool_call>]<]minimax[>[<invoke name=\"f\">]<]minimax[>[<s>a]<]minimax[>[</t>",
        " | ]<]minimax[>[<tool_call>]<]minimax[>[<invoke name=\"f\">]<]minimax[>[<s>a]<]minimax[>["
        "</t> |"},
+      {"minimax-m3", "a]<]minimax[>[<tool_call>\n", " | a]<]minimax[>[<tool_call>\n |"},
       {"minicpm-5",
        "Ok\n<function name=\"f\"><param name=\"s\">5</param><param name=\"x\"><![CDATA[a</param>\n"
        "<b]]></param><param name=\"n\"><![CDATA[3]]></param></function>\n<function name=\"g\">"
@@ -365,6 +366,8 @@ const std::vector<Case>& cases() {
       {"muse", " to=user<|message|>See <atem:function_calls> there",
        " | See <atem:function_calls> there |"},
       {"muse", "just text", " | just text |"},
+      {"muse", " to=user<|message|>Hi<|eot|><|start|>assistant to=user",
+       " | Hi |"},
       {"gigachat", "Hi<|function_call|>{\"name\": \"f\", \"arguments\": {\"a\": 1}}",
        " | Hi | f#call_0({\"a\": 1})"},
   };
@@ -392,6 +395,20 @@ TEST(ReplyParser, PiecesDoNotMatter) {
       }
       EXPECT_EQ(parsed(c, some), c.expected) << c.format << ": " << c.text;
     }
+  }
+}
+
+TEST(ReplyParser, WhatIsTooLongForAHeaderIsText) {
+  const std::string text(3000, 'x');
+  for (const char* format : {"harmony", "muse"}) {
+    const std::string answer = "<|start|>" + text + "<|message|>a<|start|>b";
+    const Case c{format, answer.c_str(), ""};
+    const std::string expected = parsed(c, {});
+    EXPECT_EQ(expected.find(text), 3u) << format;
+    std::vector<size_t> all;
+    for (size_t i = 1; i < answer.size(); ++i) all.push_back(i);
+    EXPECT_EQ(parsed(c, all), expected) << format;
+    EXPECT_EQ(parsed(c, {2000}), expected) << format;
   }
 }
 

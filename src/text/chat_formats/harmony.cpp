@@ -47,12 +47,19 @@ class HarmonyReply : public ReplyLayout {
   bool header(ReplyInput& in, ReplyBuilder& out) {
     const std::array markers{kMessage};
     const ReplyInput::Found found = in.find(markers);
-    if (found.which != 0) {
-      const bool lost = in.at_end || found.at > kMaxCallName;
-      if (!lost) return false;
+    if (found.at > kMaxCallName) {
       // No header after all: what was written is not thrown away.
+      for (const std::string_view mark : std::span(kEnds).subspan(kStart)) {
+        if (in.rest().starts_with(mark)) in.skip(mark.size());
+      }
+      in.forget();
+      state_ = State::Content;
+      return true;
+    }
+    if (found.which != 0) {
+      if (!in.at_end) return false;
       const bool bare = in.rest().find("<|") == std::string_view::npos;
-      if (bare || !in.at_end) out.content(in.rest());
+      if (bare) out.content(in.rest());
       in.skip(in.rest().size());
       in.forget();
       state_ = State::Content;

@@ -20,7 +20,10 @@ constexpr size_t kMaxDepth = 64;
 
 class MiniMaxM3Calls : public CallGrammar {
  public:
-  void begin(size_t) override { state_ = State::Between; }
+  void begin(size_t) override {
+    state_ = State::Between;
+    any_ = false;
+  }
 
   Step step(ReplyInput& in, CallOutput& out) override {
     switch (state_) {
@@ -50,7 +53,8 @@ class MiniMaxM3Calls : public CallGrammar {
 
   Step between(ReplyInput& in) {
     in.skip_space();
-    if (in.rest().empty()) return in.at_end ? Step::Done : Step::More;
+    if (in.rest().empty() && in.at_end) return any_ ? Step::Done : Step::Broken;
+    if (in.rest().empty()) return Step::More;
     const ReplyInput::Match invoke = in.match(kInvoke), close = in.match(kSectionClose);
     if (invoke == ReplyInput::Match::Yes) {
       in.skip(kInvoke.size());
@@ -74,6 +78,7 @@ class MiniMaxM3Calls : public CallGrammar {
     if (tool_.empty() || tool_.find_first_of("\n<>{}\"") != tool_.npos) return Step::Broken;
     in.skip(found.at + kEnd[0].size());
     out.begin_call(tool_, "");
+    any_ = true;
     open_.clear();
     open_.push_back({"invoke", "", kObjectKind, Holds::Object});
     state_ = State::Inside;
@@ -161,6 +166,7 @@ class MiniMaxM3Calls : public CallGrammar {
   }
 
   State state_ = State::Between;
+  bool any_ = false;  // calls so far
   std::string tool_;
   std::vector<Element> open_;  // the call, then the elements that are open
 };

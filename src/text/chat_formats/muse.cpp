@@ -53,12 +53,16 @@ class MuseReply : public ReplyLayout {
   bool header(ReplyInput& in) {
     const std::array markers{kMessage};
     const ReplyInput::Found found = in.find(markers);
-    if (found.which != 0) {
-      if (!in.at_end && found.at <= kMaxCallName) return false;
-      state_ = State::Content;  // no header after all
+    const bool is_long = found.at > kMaxCallName;
+    if (is_long || (found.which != 0 && in.at_end)) {
+      // No header after all: what was written is not thrown away, but for one that was cut off.
+      const bool is_marked = in.rest().starts_with(kEnds[kStart]);
+      if (is_marked) in.skip(is_long ? kEnds[kStart].size() : in.rest().size());
       in.forget();
+      state_ = State::Content;
       return !in.rest().empty();
     }
+    if (found.which != 0) return false;
     std::string_view header = in.rest().substr(0, found.at);
     const size_t to = header.find(kRecipient);
     header.remove_prefix(to == header.npos ? header.size() : to + kRecipient.size());
