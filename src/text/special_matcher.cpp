@@ -8,6 +8,7 @@ SpecialMatcher::SpecialMatcher(std::span<const Entry> entries) {
   std::vector<uint64_t> parents{0};  // [states] the edge that leads to each state
   for (const Entry& entry : entries) {
     uint32_t state = 0;
+    longest_ = std::max(longest_, entry.text.size());
     for (size_t i = entry.text.size(); i-- > 0;) {
       const uint64_t key = edge(state, static_cast<uint8_t>(entry.text[i]));
       const auto [place, is_new] = edges_.try_emplace(key, static_cast<uint32_t>(states_.size()));
@@ -56,27 +57,23 @@ uint32_t SpecialMatcher::next_state(uint32_t state, uint8_t byte) const {
   return from_root_[byte];
 }
 
-std::vector<SpecialMatcher::Found> SpecialMatcher::find_all(std::string_view text) const {
-  std::vector<Found> found;
-  if (empty()) return found;
+void SpecialMatcher::find_starting(std::string_view text, size_t begin, size_t end,
+                                   std::vector<Found>& out) const {
+  out.clear();
   uint32_t state = 0;
-  for (size_t i = text.size(); i-- > 0;) {
+  for (size_t i = std::min(end + longest_, text.size()); i-- > begin;) {
     // Most characters end no string.
     if (state == 0 && from_root_[static_cast<uint8_t>(text[i])] == 0) continue;
     state = next_state(state, static_cast<uint8_t>(text[i]));
-    if (states_[state].size > 0) {
-      found.push_back({static_cast<uint32_t>(i), states_[state].size, states_[state].token});
+    if (i < end && states_[state].size > 0) {
+      out.push_back({static_cast<uint32_t>(i), states_[state].size, states_[state].token});
     }
   }
-  std::reverse(found.begin(), found.end());
-  uint64_t free_from = 0;
-  size_t kept = 0;
-  for (const Found& match : found) {
-    if (match.begin < free_from) continue;
-    free_from = uint64_t{match.begin} + match.size;
-    found[kept++] = match;
-  }
-  found.resize(kept);
+}
+
+std::vector<SpecialMatcher::Found> SpecialMatcher::find_all(std::string_view text) const {
+  std::vector<Found> found;
+  find_each(text, [&found](const Found& match) { found.push_back(match); });
   return found;
 }
 

@@ -64,25 +64,26 @@ class TokenCuts {
   TokenCuts(const TokenTable& table, const TokenSurroundings& surroundings, std::string_view text)
       : table_(table), surroundings_(surroundings), text_(text) {}
 
-  /// Goes through the tokens that `matcher` finds in bytes [begin, end): calls on_text(from, to) for
-  /// what lies before each (never empty) and on_token(token).
+  /// Goes through the tokens that `matcher` finds in bytes [begin, end): calls on_text(from, to)
+  /// for what lies before each (never empty) and on_token(token).
   template <typename OnText, typename OnToken>
   void cut(const SpecialMatcher& matcher, size_t begin, size_t end, OnText&& on_text,
            OnToken&& on_token) {
-    for (const SpecialMatcher::Found& found : matcher.find_all(text_.substr(begin, end - begin))) {
+    const auto on_found = [&](const SpecialMatcher::Found& found) {
       size_t from = begin + found.begin;
       size_t to = from + found.size;
       const uint8_t matching = table_.matching(found.token);
-      if ((matching & kSingleWord) != 0 && !surroundings_.stand_alone(text_, from, to)) continue;
+      if ((matching & kSingleWord) != 0 && !surroundings_.stand_alone(text_, from, to)) return;
       if ((matching & kStripsLeft) != 0) {
         from = std::max(surroundings_.spaces_before(text_, std::min(done_, from), from), done_);
       }
       if ((matching & kStripsRight) != 0) to = spaces_behind(to);
-      if (to <= from) continue;  // the token before took all of it
+      if (to <= from) return;  // the token before took all of it
       if (from > done_) on_text(done_, from);
       on_token(found.token);
       done_ = to;
-    }
+    };
+    matcher.find_each(text_.substr(begin, end - begin), on_found);
   }
 
   /// What is left: on_text(from, to), if anything is.

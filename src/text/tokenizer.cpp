@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/bpe_tokenizer.h"
+#include "text/huge_pages.h"
 #include "text/plamo2_tokenizer.h"
 #include "text/rwkv_tokenizer.h"
 #include "text/spm_tokenizer.h"
@@ -38,6 +39,9 @@ Prompt lay_out(std::span<const TextPart> parts) {
     prompt.ends.push_back(prompt.text.size());
     return prompt;
   }
+  size_t size_bytes = 0;
+  for (const TextPart& part : parts) size_bytes += part.text.size();
+  prompt.owned = string_with_room(size_bytes);
   for (const TextPart& part : parts) {
     utf8_append_repaired(part.text, prompt.owned);
     prompt.ends.push_back(prompt.owned.size());

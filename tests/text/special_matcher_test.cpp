@@ -51,6 +51,21 @@ TEST(SpecialMatcher, WithoutStringsFindsNothing) {
   EXPECT_EQ(find(matcher, "abc"), Matches{});
 }
 
+// Long texts are gone through in blocks of 65536 bytes.
+TEST(SpecialMatcher, FindsWhatReachesFromOneBlockIntoTheNext) {
+  std::mt19937 random(2);
+  const std::vector<std::string> texts = {"ab", "ba", "aaa", std::string(9'000, 'a') + "b"};
+  const SpecialMatcher matcher = matcher_of(texts);
+  for (size_t size : {65'535u, 65'537u, 200'000u}) {
+    std::string text;
+    while (text.size() < size) {
+      text += random() % 9 == 0 ? std::string(8'990 + random() % 20, 'a') : std::string(1, 'c');
+      text += random() % 2 == 0 ? 'b' : 'c';
+    }
+    EXPECT_EQ(find(matcher, text), find_by_definition(texts, text));
+  }
+}
+
 TEST(SpecialMatcher, TakesTheEarliestThenTheLongest) {
   const SpecialMatcher matcher = matcher_of({"ab", "bcd", "abc", "<|x|>"});
   EXPECT_EQ(find(matcher, "abcd"), (Matches{{0, 3, 2}}));
