@@ -21,9 +21,8 @@
 //     that do not fit a register. Of nibbles of scale a word has eight, that of block 0 lowest; of
 //     two scales of a block the second lies in the second word.
 //     Iq1S      d f16[16], nibbles u32[16] (scale, bit 3: the eighth is taken away) | U2 x 8
-//     Iq1M      d f16[16], scale nibbles u32[2][16], bits u32[16] (bit g: the eighth of values 8g
-//     to
-//               8g + 7 is added) | U2 x 8
+//     Iq1M      d f16[16], scale nibbles u32[2][16], bits u32[16] (bit g: the eighth of values
+//               8g .. 8g + 7 is added) | U2 x 8
 //     Iq2Xxs    d f16[16], scale nibbles u32[16] | U3 x 8: level with the sign in bit 2
 //     Iq2       d f16[16], scale nibbles u32[2][16] | U3 x 8: the same
 //     Iq3Xxs, Iq3S  d f16[16], scale nibbles u32[16] | U4 x 8: level with the sign in bit 3
@@ -33,9 +32,8 @@
 //     S8   8 vectors: group g
 //     U1   1 vector: bit g is group g
 //     U2   2 vectors: bits 2 (g % 4) and up of vector g / 4 are group g
-//     U3   3 vectors: group 2i in bits 0 to 2 and group 2i + 1 in bits 4 to 6 of vector i < 3; bit
-//     j
-//          of groups 6 and 7 in bits 3 and 7 of vector j
+//     U3   3 vectors: group 2i in bits 0 to 2 and group 2i + 1 in bits 4 to 6 of vector i < 3;
+//          bit j of groups 6 and 7 in bits 3 and 7 of vector j
 //     U4   4 vectors: group 2i in the low nibbles, group 2i + 1 in the high ones
 //     U5   U4, then 1 vector: bit g is bit 4 of group g
 //     U6   U4, then 2 vectors: bits 2 (g % 4) and up of vector g / 4 are bits 4, 5 of group g
