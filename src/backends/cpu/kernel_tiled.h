@@ -157,7 +157,8 @@ inline void sweep_packed(const uint8_t* units, const LinearArgs& args, uint64_t 
 template <typename Use>
 inline void each_sweep(uint64_t num_rows, Use use) {
   static_assert(kRowGroup % kColumns == 0);
-  for (uint64_t t = 0; t < num_rows;) {
+  uint64_t t = 0;
+  while (t < num_rows) {
     columns_for(num_rows - t, [&](auto columns) {
       use(t, columns);
       t += decltype(columns)::value;
