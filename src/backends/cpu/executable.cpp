@@ -143,13 +143,13 @@ void Executable::allocate_activations() {
     carve(size);
     buffers.push_back({std::move(carve), size.used(), first, std::max(first, last)});
   };
-  const bool both = kernels_.sweeps_both;
-  const auto add_forms = [&](int32_t first, int32_t last, Activation& to, uint64_t rows,
-                             uint64_t columns, bool floats, bool quantised) {
-    if (floats) {
-      add(first, last, [=, &to](Carver& c) { to.f32 = c.take<float>(rows * columns); });
-    }
-    if (!quantised) return;
+  const auto add_floats = [&](int32_t first, int32_t last, Activation& to, uint64_t rows,
+                              uint64_t columns) {
+    add(first, last, [=, &to](Carver& c) { to.f32 = c.take<float>(rows * columns); });
+  };
+  const auto add_quantised = [&, both = kernels_.sweeps_both](int32_t first, int32_t last,
+                                                              Activation& to, uint64_t rows,
+                                                              uint64_t columns) {
     add(first, last,
         [=, &to](Carver& c) { to.quantised = carve_quantised(c, rows, columns, both); });
   };
@@ -165,10 +165,13 @@ void Executable::allocate_activations() {
   for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
     const SlotInfo& info = plan_.slots[i];
     if (info.slot.kind != TENON_SLOT_ACTIVATION) continue;
-    add_forms(info.first_phase, last_f32[i], activations_[i], rows_of(i), info.slot.columns,
-              info.stored && i != plan_.output && owner(i) == i, false);
-    add_forms(info.first_phase, info.last_phase, activations_[i], rows_of(i), info.slot.columns,
-              false, info.reads_quantised);
+    const uint64_t rows = rows_of(i);
+    if (info.stored && i != plan_.output && owner(i) == i) {
+      add_floats(info.first_phase, last_f32[i], activations_[i], rows, info.slot.columns);
+    }
+    if (info.reads_quantised) {
+      add_quantised(info.first_phase, info.last_phase, activations_[i], rows, info.slot.columns);
+    }
   }
   for (const RouteInfo& route : plan_.routes) {
     expert_plans_.emplace_back(route.experts, route.used, rows_of(route.slot));
@@ -180,8 +183,13 @@ void Executable::allocate_activations() {
   gathered_.resize(plan_.gathered.size());
   for (uint32_t i = 0; i < plan_.gathered.size(); ++i) {
     const GatheredRows& rows = plan_.gathered[i];
-    add_forms(rows.first_phase, rows.last_phase, gathered_[i],
-              expert_plans_[rows.route].max_places(), rows.columns, rows.floats, rows.quantised);
+    const uint64_t places = expert_plans_[rows.route].max_places();
+    if (rows.floats) {
+      add_floats(rows.first_phase, rows.last_phase, gathered_[i], places, rows.columns);
+    }
+    if (rows.quantised) {
+      add_quantised(rows.first_phase, rows.last_phase, gathered_[i], places, rows.columns);
+    }
   }
   activation_memory_ = HostMemory(host_, place(buffers), TENON_MEMORY_SCRATCH);
   for (const Buffer& buffer : buffers) {

@@ -333,12 +333,13 @@ void PhaseBuilder::find_results_in_place() {
     if (task.store == TENON_NO_SLOT || task.store == plan_.output) continue;
     for (const RowOp& row : task.chain) {
       if (row.kind != RowKind::Op || row.op.kind != TENON_OP_ADD) continue;
-      const uint32_t other = info(row.op.inputs[0]).stored ? row.op.inputs[0] : row.op.inputs[1];
+      const uint32_t other = plan_.other_operand(row.op);
       const SlotInfo& from = info(other);
       const tenon_slot& to = info(task.store).slot;
-      if (from.slot.kind != TENON_SLOT_ACTIVATION || other == phase.input || !from.stored ||
-          from.first_phase >= p || from.last_phase != p || from.slot.row_class != to.row_class ||
-          from.slot.columns != to.columns) {
+      // The output lies in the caller's memory.
+      if (from.slot.kind != TENON_SLOT_ACTIVATION || !from.stored || other == phase.input ||
+          other == plan_.output || from.first_phase >= p || from.last_phase != p ||
+          from.slot.row_class != to.row_class || from.slot.columns != to.columns) {
         continue;
       }
       info(task.store).in_place_of = other;

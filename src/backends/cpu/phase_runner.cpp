@@ -295,9 +295,8 @@ void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
         k_.glu(op.params.glu.activation, y, block.y2 + t * block.width, y, block.width);
         break;
       case TENON_OP_ADD: {
-        // The operand that is not this linear's own result has memory; the own one has none.
-        const uint32_t other = x_.plan_.slots[op.inputs[0]].stored ? op.inputs[0] : op.inputs[1];
-        k_.add(y, f32_row(other, t) + block.first, y, block.width);
+        const float* other = f32_row(x_.plan_.other_operand(op), t);
+        k_.add(y, other + block.first, y, block.width);
         break;
       }
       case TENON_OP_SCALE:

@@ -139,6 +139,12 @@ struct PhasePlan {
   uint32_t output = TENON_NO_SLOT;
   uint32_t max_tokens = 0;
   uint32_t max_outputs = 0;
+
+  /// The operand of an addition in a task's chain that is not the linear's own result: it has
+  /// memory, the own one has none.
+  [[nodiscard]] uint32_t other_operand(const tenon_op& addition) const {
+    return slots[addition.inputs[0]].stored ? addition.inputs[0] : addition.inputs[1];
+  }
 };
 
 /// Throws std::bad_alloc only: the program was checked by supports().
