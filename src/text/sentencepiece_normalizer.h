@@ -22,7 +22,10 @@ class SentencePieceNormalizer {
   SentencePieceNormalizer(CharsMap map, Options options)
       : map_(std::move(map)), options_(options) {}
 
-  /// text: well-formed UTF-8; at_start: whether the prefix is wanted. Linear time.
+  static constexpr size_t kMaxBytes = size_t{3} << 30;  // of a text of 1 GiB that is all spaces
+
+  /// text: well-formed UTF-8; at_start: whether the prefix is wanted. Linear time. Throws
+  /// Error(Limit) when replacements make more than kMaxBytes of it.
   [[nodiscard]] std::string normalize(std::string_view text, bool at_start) const;
 
  private:

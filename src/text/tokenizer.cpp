@@ -60,7 +60,9 @@ Tokenizer::Tokenizer(std::unique_ptr<const TokenTable> table)
 Tokenizer::~Tokenizer() = default;
 
 bool Tokenizer::is_matched(const TokenTable& table, Token token, bool parse_special) {
-  if (table.spelling(token).empty()) return false;
+  const std::string& text = table.spelling(token);
+  // Texts are well-formed: what is not would be found within a character and cut it.
+  if (text.empty() || utf8_valid_prefix(text) != text.size()) return false;
   if (table.is_reserved(token)) return parse_special;
   return table.type(token) == TokenType::UserDefined;
 }

@@ -5,6 +5,7 @@
 //   m NAME   tokenizer.ggml.model          p NAME   tokenizer.ggml.pre       n NAME  general.name
 //   B        the 256 bytes as tokens       S        the 256 tokens <0xNN>
 //   t T TEXT a token of type T (a digit) with the score -(its number)        g TEXT  a merge
+//   c HEX    tokenizer.ggml.precompiled_charsmap, where R is a run of 64 zero bytes
 //   b N, e N, u N, o N   bos, eos, unknown, eot ids     + F  a flag: b, e, p (true), B, E, P
 //   (false) x        all that follows is the text
 #include <algorithm>
@@ -45,6 +46,24 @@ void add_bytes(Vocabulary& v, bool sentencepiece) {
   }
 }
 
+/// Half of a byte at a time; what is no digit is nothing.
+std::string from_hex(std::string_view digits) {
+  std::string out;
+  bool half = false;
+  for (const char c : digits) {
+    if (c == 'R') out.append(64, '\0');
+    const size_t value = std::string_view("0123456789ABCDEF").find(c);
+    if (value == std::string_view::npos) continue;
+    if (half) {
+      out.back() = static_cast<char>(out.back() << 4 | static_cast<char>(value));
+    } else {
+      out.push_back(static_cast<char>(value));
+    }
+    half = !half;
+  }
+  return out;
+}
+
 void set_flag(Vocabulary& v, char flag) {
   if (flag == 'b' || flag == 'B') v.add_bos = flag == 'b';
   if (flag == 'e' || flag == 'E') v.add_eos = flag == 'e';
@@ -73,6 +92,9 @@ void read_line(std::string_view line, Vocabulary& v) {
       break;
     case 'g':
       v.merges.push_back(rest);
+      break;
+    case 'c':
+      v.charsmap = from_hex(rest);
       break;
     case 'b':
       v.bos = number();

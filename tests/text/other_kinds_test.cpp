@@ -76,7 +76,8 @@ TEST(Unigram, TakesTheBestCutAndOneUnknownForARun) {
   EXPECT_EQ(encode(v, "ab"), ids(v, {"\u2581ab"}));
   EXPECT_EQ(encode(v, "abab", {.add_special = true}), ids(v, {"\u2581", "abab", "</s>"}));
   EXPECT_EQ(encode(v, "a\u4E2D\u6587b"), ids(v, {"\u2581", "a", "<unk>", "b"}));
-  EXPECT_EQ(encode(v, "a<mask>b", {.parse_special = true}), ids(v, {"\u2581", "a", "<mask>", "\u2581", "b"}));
+  EXPECT_EQ(encode(v, "a<mask>b", {.parse_special = true}),
+            ids(v, {"\u2581", "a", "<mask>", "\u2581", "b"}));
   EXPECT_EQ(encode(v, "</s>").front(), ids(v, {"\u2581"})[0]);
   EXPECT_TRUE(encode(v, "").empty());
 }
@@ -118,6 +119,59 @@ TEST(Unigram, RefusesBrokenTablesAndScores) {
   Vocabulary wild = small_unigram();
   wild.charsmap = std::string("\4\0\0\0\xFF\xFF\xFF\x7F\0", 9);
   EXPECT_EQ(encode(wild, "ab"), ids(wild, {"\u2581ab"}));
+}
+
+/// A table that replaces the byte `key` by what begins at byte `place` of `replacements`.
+std::string charsmap_of(uint8_t key, uint32_t place, std::string_view replacements) {
+  constexpr uint32_t kLeaves = 256;  // where the values of the 256 bytes lie
+  std::vector<uint32_t> units(2 * kLeaves);
+  units[key] = key | 1u << 8 | kLeaves << 10;
+  units[kLeaves ^ key] = place;
+  std::string out(4, '\0');
+  out[1] = static_cast<char>(units.size() * sizeof units[0] >> 8);
+  for (const uint32_t unit : units) {
+    for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>(unit >> shift));
+  }
+  out += replacements;
+  out.push_back('\0');
+  return out;
+}
+
+TEST(Unigram, ReplacesWholeCharactersByWholeOnes) {
+  const auto encode_with = [](const std::string& charsmap, std::string_view text) {
+    Vocabulary v = small_unigram();
+    v.charsmap = charsmap;
+    return encode(v, text);
+  };
+  const Vocabulary v = small_unigram();
+  const std::string bar = "a\u2581b";
+  EXPECT_EQ(encode_with(charsmap_of('x', 0, "ab"), "x"), encode(v, "ab"));
+  EXPECT_EQ(encode_with(charsmap_of('x', 1, "ab"), "x"), encode(v, "b"));
+  // The first byte of a character is none, and what begins inside one replaces nothing.
+  EXPECT_EQ(encode_with(charsmap_of(0xE2, 0, "ab"), bar), encode(v, bar));
+  EXPECT_EQ(encode_with(charsmap_of('x', 1, "\u2581"), "axb"), encode(v, "axb"));
+  // Replacements that are no text, or longer than any there is.
+  Vocabulary broken = small_unigram();
+  broken.charsmap = charsmap_of('x', 0, "\xE2\x96");
+  EXPECT_EQ(code_of(broken), Code::Format);
+  broken.charsmap = charsmap_of('x', 0, std::string(CharsMap::kMaxReplacementBytes, 'a'));
+  EXPECT_EQ(code_of(broken), Code::Ok);
+  broken.charsmap = charsmap_of('x', 0, std::string(CharsMap::kMaxReplacementBytes + 1, 'a'));
+  EXPECT_EQ(code_of(broken), Code::Limit);
+}
+
+TEST(EveryKind, FindsNoTokenInsideACharacter) {
+  for (const Vocabulary& v : {small_unigram(), small_wordpiece(), small_char_bpe(),
+                              testing::small_bpe(), testing::small_spm()}) {
+    Vocabulary cut = v;
+    add_token(cut, "\x96\x81", TokenType::Control);
+    add_token(cut, "\xE2", TokenType::UserDefined);
+    for (const std::string text : {"\u2581", "ab\u2581", "\u2581ab \u2582\u2581"}) {
+      EXPECT_EQ(encode(cut, text, {.parse_special = true}),
+                encode(v, text, {.parse_special = true}))
+          << v.model << ": " << text;
+    }
+  }
 }
 
 TEST(WordPiece, FindsTheLongestPieceOfEachWord) {
@@ -182,9 +236,9 @@ TEST(HybridDna, TagsHoldSixLettersAToken) {
   add_token(v, "<oov>");
   add_token(v, "ACGTAC\uE000");
   add_token(v, "CCAAAA\uE000");
-  EXPECT_EQ(encode(v, "CC<dna>acgtacCC</dna>CC<dna>ACGTNN"),
-            ids(v, {"CC", "<dna>", "ACGTAC\uE000", "CCAAAA\uE000", "</dna>", "CC", "<dna>",
-                    "<oov>"}));
+  EXPECT_EQ(
+      encode(v, "CC<dna>acgtacCC</dna>CC<dna>ACGTNN"),
+      ids(v, {"CC", "<dna>", "ACGTAC\uE000", "CCAAAA\uE000", "</dna>", "CC", "<dna>", "<oov>"}));
   EXPECT_EQ(encode(v, "<dna></dna>"), ids(v, {"<dna>", "</dna>"}));
   EXPECT_EQ(make_tokenizer(v)->decode(encode(v, "<dna>ACGTAC</dna>")), "<dna>ACGTAC</dna>");
 }
@@ -220,7 +274,8 @@ std::vector<Token> best_from_the_end(const Vocabulary& v, const std::string& tex
   for (size_t at = text.size(); at-- > 0;) {
     if ((static_cast<uint8_t>(text[at]) & 0xC0) == 0x80) continue;
     size_t char_end = at + 1;
-    while (char_end < text.size() && (static_cast<uint8_t>(text[char_end]) & 0xC0) == 0x80) ++char_end;
+    while (char_end < text.size() && (static_cast<uint8_t>(text[char_end]) & 0xC0) == 0x80)
+      ++char_end;
     sums[at] = sums[char_end] - 1000;
     ends[at] = char_end;
     for (size_t token = 257; token < v.tokens.size(); ++token) {
