@@ -6,8 +6,8 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -88,21 +88,24 @@ std::string text_of(const Kind& kind, size_t bytes) {
   return text;
 }
 
-double best_seconds(const Tokenizer& tokenizer, const std::string& text, int rounds) {
-  double best = 1e9;
-  for (int i = 0; i < rounds; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    benchmark::DoNotOptimize(tokenizer.encode(text).size());
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, taken.count());
-  }
-  return best;
+double seconds_to_encode(const Tokenizer& tokenizer, const std::string& text) {
+  const std::clock_t begin = std::clock();  // of the processor: others' work does not count
+  benchmark::DoNotOptimize(tokenizer.encode(text).size());
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
 void show_growth(const Tokenizer& tokenizer, const char* name, size_t bytes) {
   for (const Kind& kind : kinds()) {
-    const double small = best_seconds(tokenizer, text_of(kind, bytes), 5);
-    const double large = best_seconds(tokenizer, text_of(kind, 10 * bytes), 3);
+    const std::string short_text = text_of(kind, bytes);
+    const std::string long_text = text_of(kind, 10 * bytes);
+    double small = 1e9;
+    double large = 1e9;
+    for (int round = 0; round < 4; ++round) {  // in turn, as machines have slow minutes
+      for (int i = 0; i < 4; ++i) {
+        small = std::min(small, seconds_to_encode(tokenizer, short_text));
+      }
+      large = std::min(large, seconds_to_encode(tokenizer, long_text));
+    }
     std::printf("%-40s %-14s %8.2f ms %9.2f ms  %5.1f times  %6.1f MB/s\n", name, kind.name,
                 small * 1e3, large * 1e3, large / small, static_cast<double>(bytes) * 1e-5 / large);
   }

@@ -227,6 +227,10 @@ void TokenTable::check_scores(TokenizerKind kind) const {
     if (std::isnan(scores_[i])) {
       fail(Code::Format, "tokenizer.ggml.scores: the score of token {} is not a number", i);
     }
+    // These are added up, and infinities would leave nothing to compare.
+    if (kind == TokenizerKind::Unigram && std::isinf(scores_[i])) {
+      fail(Code::Format, "tokenizer.ggml.scores: the score of token {} is infinite", i);
+    }
   }
 }
 

@@ -99,8 +99,9 @@ class TokenTable {
   std::vector<Token> tokens_before;  ///< what goes before a text where special tokens are added
   std::vector<Token> tokens_behind;
 
-  /// Longest spelling, in bytes. Published vocabularies reach 1,024.
-  static constexpr size_t kMaxTokenBytes = 65536;
+  /// Longest spelling, in bytes. Published vocabularies reach 1,024; walks along a token take time
+  /// for each of its bytes, at any byte of a text.
+  static constexpr size_t kMaxTokenBytes = 4096;
   static constexpr size_t kMaxTokens = size_t{1} << 30;
 
  private:

@@ -40,7 +40,13 @@ Prompt lay_out(std::span<const TextPart> parts) {
     return prompt;
   }
   size_t size_bytes = 0;
-  for (const TextPart& part : parts) size_bytes += part.text.size();
+  for (const TextPart& part : parts) {
+    // An ill-formed byte may become three.
+    const std::string_view rest = part.text.substr(utf8_valid_prefix(part.text));
+    const auto odd =
+        std::count_if(rest.begin(), rest.end(), [](char c) { return (c & 0x80) != 0; });
+    size_bytes += part.text.size() + 2 * static_cast<size_t>(odd);
+  }
   prompt.owned = string_with_room(size_bytes);
   for (const TextPart& part : parts) {
     utf8_append_repaired(part.text, prompt.owned);

@@ -9,6 +9,7 @@
 
 #include "text/byte_trie.h"
 #include "text/token_room.h"
+#include "text/unigram_ways.h"
 #include "text/vocabulary.h"
 
 namespace tenon {
@@ -20,7 +21,7 @@ class UnigramModel {
  public:
   UnigramModel() { bytes_.fill(kUnknownMark); }
 
-  /// Enters a piece that text may become. score: a number.
+  /// Enters a piece that text may become. score: finite.
   void add_piece(std::string_view text, Token token, double score);
   void set_byte(uint8_t byte, Token token);
   /// What an unknown character costs where `least` is the score of the least likely piece.
@@ -54,29 +55,31 @@ class UnigramModel {
     double score;
   };
 
-  /// A stretch of the text whose way is certain: bytes [begin, begin + size), behind `open` bytes
-  /// of unknown characters whose tokens are not there yet.
+  /// A stretch of the text whose way is certain: bytes [begin, end), behind `open` bytes of unknown
+  /// characters whose tokens are not there yet.
   struct Certain {
     size_t begin;
-    size_t size;
+    size_t end;
     size_t open;
     bool is_last;
   };
-  // last: [stretch] which piece ends behind each byte. Returns the unknown bytes that are open now.
-  size_t append_backwards(std::string_view text, Certain stretch, const std::vector<int32_t>& last,
+  /// Returns the unknown bytes that are open now.
+  size_t append_backwards(std::string_view text, Certain stretch, const UnigramWays& ways,
                           TokenRoom& room, size_t text_begin) const;
-  /// Whether what a number of `last` stands for is unknown.
+  /// Whether what a number of UnigramWays stands for is unknown.
   [[nodiscard]] bool is_unknown(int32_t number) const {
-    return number == kUnknownMark || pieces_[static_cast<size_t>(number)].token == unknown_;
+    return number == UnigramWays::kNone || piece_at(number).token == unknown_;
   }
   /// Appends what a run of unknown characters becomes, the last token first.
   void append_unknown_backwards(std::string_view run, std::vector<Token>& out) const;
-  /// Where the piece begins that ends at `end`.
-  [[nodiscard]] size_t begin_of_last(std::string_view text, const std::vector<int32_t>& last,
-                                     size_t end) const;
-  /// The last place that the ways to all of `open` pass.
-  [[nodiscard]] size_t common_end(std::string_view text, const std::vector<int32_t>& last,
+  /// Where the piece (or character that none covers) begins that ends at `end`.
+  [[nodiscard]] size_t begin_of(std::string_view text, int32_t number, size_t end) const;
+  /// The last place that the ways to all of `open` (not empty) pass; `done` is one.
+  [[nodiscard]] size_t common_end(std::string_view text, size_t done, const UnigramWays& ways,
                                   std::vector<size_t> open) const;
+  [[nodiscard]] const Piece& piece_at(int32_t number) const {
+    return pieces_[static_cast<size_t>(number)];
+  }
 
   ByteTrie::Builder pieces_of_trie_;
   ByteTrie trie_;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -119,6 +120,19 @@ TEST(Unigram, RefusesBrokenTablesAndScores) {
   Vocabulary wild = small_unigram();
   wild.charsmap = std::string("\4\0\0\0\xFF\xFF\xFF\x7F\0", 9);
   EXPECT_EQ(encode(wild, "ab"), ids(wild, {"\u2581ab"}));
+}
+
+TEST(Unigram, RefusesInfiniteScores) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float score : {kInfinity, -kInfinity}) {
+    Vocabulary v = small_unigram();
+    v.scores.back() = score;
+    EXPECT_EQ(code_of(v), Code::Format);
+  }
+  // The least that there are add up.
+  Vocabulary v = small_unigram();
+  for (float& score : v.scores) score = std::numeric_limits<float>::lowest();
+  EXPECT_FALSE(encode(v, std::string(40'000, 'x')).empty());
 }
 
 /// A table that replaces the byte `key` by what begins at byte `place` of `replacements`.
