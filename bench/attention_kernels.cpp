@@ -128,6 +128,9 @@ int main(int argc, char** argv) {
           [kernels, &type](benchmark::State& state) { cpu::run(state, *kernels, type.type); })
           ->Args({1, 512})
           ->Args({1, 4096})
+          ->Args({4, 1536})
+          ->Args({8, 1536})
+          ->Args({16, 1536})
           ->Args({32, 512})
           ->Args({32, 4096});
     }

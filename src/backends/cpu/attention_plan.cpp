@@ -5,8 +5,8 @@
 namespace tenon::cpu {
 namespace {
 
-/// Columns of a tile: enough that converting a span and reading it from memory cost little, few
-/// enough that scores, weights and results stay in a second-level cache of 512 KiB.
+/// Columns of a tile: enough that reading a span from memory costs little, few enough that scores,
+/// weights and results stay in a second-level cache of 512 KiB.
 constexpr uint32_t kTileColumns = 128;
 /// Work items a thread should find, so that a stalled core is levelled out.
 constexpr uint32_t kItemsPerThread = 8;

@@ -13,11 +13,11 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 
 /// Queries, scaled (and rotated where keys are), in the order in which the score kernels read them.
-template <typename Cache, int kMaxColumns>
+template <typename Cache>
 inline void pack_queries(const AttentionArgs& a, float* packed) {
   const uint32_t dim = a.shape.key_dim;
   const float factor = a.soft_cap > 0.0f ? a.scale : a.scale * kLog2E;
-  for_columns<kMaxColumns>(0, a.columns(), [&](auto size, uint32_t first) {
+  for_columns<kAttentionColumns>(0, a.columns(), [&](auto size, uint32_t first) {
     float* block = packed + uint64_t{first} * dim;
     for (uint32_t c = 0; c < size.value; ++c) {
       const uint32_t token = (first + c) / a.heads;
@@ -63,105 +63,34 @@ inline const uint8_t* ahead_of_values(const AttentionArgs& a, const Span& span, 
   return area_of(a, next < a.position + a.num_tokens ? next : position);
 }
 
-/// Scores of all columns, straight from the cache: for a few columns.
+/// Scores of the span's columns.
 template <typename Cache>
-inline void score_direct(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
+inline void score_span(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
   constexpr uint32_t kWidth = 16 * kAttentionVectors;
   const CacheBlock& shape = a.shape;
+  const uint32_t first_column = span.first_token * a.heads;
+  const uint32_t end_column = span.end_token * a.heads;
+  const auto vector_of = [&](const uint8_t* area, uint32_t position) {
+    return area + position % shape.block_tokens / 16 * Cache::kVectorBytes;
+  };
   for (uint32_t p = span.first / kWidth * kWidth; p < span.end; p += kWidth) {
-    const uint8_t* area = area_of(a, p);
-    const KeyTile keys{area + p % shape.block_tokens / 16 * Cache::kVectorBytes,
-                       shape.key_row_bytes(), shape.key_rows(), shape.key_dim,
-                       ahead_of_keys(a, span, p)};
+    KeyTile keys{{},
+                 shape.key_row_bytes(),
+                 shape.key_rows(),
+                 shape.key_dim,
+                 vector_of(ahead_of_keys(a, span, p), p)};
+    for (uint32_t v = 0; v < kAttentionVectors; ++v) {
+      const uint32_t at = p + 16 * v < span.end ? p + 16 * v : p;  // scores behind the end are none
+      keys.vectors[v] = vector_of(area_of(a, at), at);
+    }
     const uint32_t at = p - span.start;
     const ScoreFinish finish = finish_of(a, s.key_scales + at);
-    for_columns<kDirectColumns>(0, a.columns(), [&](auto size, uint32_t c) {
+    for_columns<kAttentionColumns>(0, a.columns(), [&](auto size, uint32_t c) {
+      if (c + size.value <= first_column || c >= end_column) return;
       score<Cache, kAttentionVectors, size.value>(keys, s.q + uint64_t{c} * shape.key_dim, finish,
                                                   s.scores + uint64_t{c} * kAttentionSpan + at);
     });
   }
-}
-
-/// Prefetches the cache blocks of the next span, some lines at a time.
-class NextSpan {
- public:
-  explicit NextSpan(const AttentionArgs& a) : a_(a) {}
-  /// The block that begins a span behind `position`, if one does, comes next, in `steps` steps.
-  void select(uint32_t position, uint32_t steps) {
-    const uint32_t next = position + kAttentionSpan;
-    line_ = end_ = nullptr;
-    if (next % a_.shape.block_tokens != 0 || next >= a_.position + a_.num_tokens) return;
-    line_ = area_of(a_, next);
-    end_ = line_ + a_.shape.area_bytes();
-    lines_at_once_ = static_cast<uint32_t>(a_.shape.area_bytes() / 64 / (steps + 1)) + 1;
-  }
-  void step() {
-    for (uint32_t i = 0; i < lines_at_once_ && line_ < end_; ++i, line_ += 64) {
-      __builtin_prefetch(line_, 0, 2);
-    }
-  }
-
- private:
-  const AttentionArgs& a_;
-  const uint8_t* line_ = nullptr;
-  const uint8_t* end_ = nullptr;
-  uint32_t lines_at_once_ = 0;
-};
-
-/// The same from converted keys: for many columns.
-inline void score_converted(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
-  constexpr uint32_t kWidth = 16 * kAttentionVectors;
-  const uint64_t dim = a.shape.key_dim;
-  const uint32_t first_column = span.first_token * a.heads;
-  const uint32_t end_column = span.end_token * a.heads;
-  NextSpan next(a);
-  for (uint32_t p = span.first / kWidth * kWidth; p < span.end; p += kWidth) {
-    const uint32_t at = p - span.start;
-    const float* rows = s.keys + at / 32 * 32 * dim + at % 32;
-    const auto* bytes = reinterpret_cast<const uint8_t*>(rows);
-    const KeyTile keys{bytes, 32 * sizeof(float), dim, dim, bytes};
-    const ScoreFinish finish = finish_of(a, s.key_scales + at);
-    next.select(p, a.columns() / kAttentionColumns);
-    for_columns<kAttentionColumns>(0, a.columns(), [&](auto size, uint32_t c) {
-      if (c + size.value <= first_column || c >= end_column) return;
-      next.step();
-      score<CacheF32, kAttentionVectors, size.value>(keys, s.q + c * dim, finish,
-                                                     s.scores + uint64_t{c} * kAttentionSpan + at);
-    });
-  }
-}
-
-/// Keys and values of the span as f32.
-template <typename Cache, int kPart>
-inline void convert_part(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
-  const CacheBlock& shape = a.shape;
-  const uint64_t first_dim = kPart * shape.key_rows();
-  const uint64_t rows = kPart + 1 == Cache::kParts ? shape.key_dim - first_dim : shape.key_rows();
-  const uint64_t stride = shape.value_stride();
-  for (uint32_t p = span.first / 16 * 16; p < span.end; p += 16) {
-    const uint32_t at = p - span.start;
-    const uint32_t slot = p % shape.block_tokens;
-    const uint8_t* area = area_of(a, p);
-    const uint8_t* keys = area + slot / 16 * Cache::kVectorBytes;
-    float* to = s.keys + at / 32 * 32 * shape.key_dim + at % 32 + first_dim * 32;
-    for (uint64_t r = 0; r < rows; ++r) {
-      store(to + r * 32, Cache::template load_16<kPart>(keys + r * shape.key_row_bytes()));
-    }
-    const uint8_t* values = area + shape.value_offset() + slot * shape.value_row_bytes();
-    for (uint32_t i = 0; i < 16; ++i) {
-      float* row = s.values + (at + i) * stride;
-      const uint8_t* from = values + i * shape.value_row_bytes();
-      for (uint64_t d = 16 * kPart; d < stride; d += 16 * Cache::kParts) {
-        store(row + d, Cache::template load_16<kPart>(from));
-        from += Cache::kVectorBytes;
-      }
-    }
-  }
-}
-template <typename Cache>
-inline void convert(const AttentionArgs& a, const Span& span, const AttentionScratch& s) {
-  convert_part<Cache, 0>(a, span, s);
-  if constexpr (Cache::kParts == 2) convert_part<Cache, 1>(a, span, s);
 }
 
 /// Scores of a column into weights 2^(s - max), times the values' scales; the rest of the part.
@@ -185,8 +114,8 @@ inline void weigh(const AttentionArgs& a, const Span& span, const AttentionScrat
 
 /// Adds weight times value over positions [first, end) to columns [column, column + count).
 template <typename Cache>
-inline void add_direct(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
-                       const AttentionPart& part, Range range, uint32_t column, uint32_t count) {
+inline void add_range(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
+                      const AttentionPart& part, Range range, uint32_t column, uint32_t count) {
   const CacheBlock& shape = a.shape;
   const uint64_t stride = shape.value_stride();
   for (uint32_t p = range.first; p < range.end;) {
@@ -201,24 +130,11 @@ inline void add_direct(const AttentionArgs& a, const Span& span, const Attention
   }
 }
 
-inline void add_converted(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
-                          const AttentionPart& part, Range range, uint32_t column, uint32_t count) {
-  constexpr uint32_t kRows = 64;  // 16 KiB of values for heads of 64: they stay in the first cache
-  const uint64_t stride = a.shape.value_stride();
-  for (uint32_t p = range.first; p < range.end; p += kRows) {
-    const uint32_t at = p - span.start;
-    const auto* rows = reinterpret_cast<const uint8_t*>(s.values + at * stride);
-    const ValueTile values{rows, stride * sizeof(float),
-                           range.end - p < kRows ? range.end - p : kRows, rows};
-    add_values<CacheF32>(values, s.scores + uint64_t{column} * kAttentionSpan + at,
-                         part.values + column * stride, stride, count);
-  }
-}
-
 /// Weighted values of a span: the positions of all tokens together, those of some token by token,
 /// each column in the order of positions.
-template <typename Add>
-inline void add_span(const AttentionArgs& a, const Span& span, const AttentionPart& part, Add add) {
+template <typename Cache>
+inline void add_span(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
+                     const AttentionPart& part) {
   const uint64_t stride = a.shape.value_stride();
   const uint32_t columns = (span.end_token - span.first_token) * a.heads;
   const uint32_t first_column = span.first_token * a.heads;
@@ -226,14 +142,15 @@ inline void add_span(const AttentionArgs& a, const Span& span, const AttentionPa
   const auto each_token = [&](auto clip) {
     for (uint32_t t = span.first_token; t < span.end_token; ++t) {
       const Range range = clip(range_in(a, span, t));
-      if (range.first < range.end) add(range, t * a.heads, a.heads);
+      if (range.first < range.end) add_range<Cache>(a, span, s, part, range, t * a.heads, a.heads);
     }
   };
   each_token([&](Range r) {
     return Range{r.first, r.end < span.common_first ? r.end : span.common_first};
   });
   if (span.common_first < span.common_end) {
-    add(Range{span.common_first, span.common_end}, first_column, columns);
+    const Range common{span.common_first, span.common_end};
+    add_range<Cache>(a, span, s, part, common, first_column, columns);
   }
   each_token([&](Range r) {
     return Range{r.first > span.common_end ? r.first : span.common_end, r.end};
@@ -242,8 +159,8 @@ inline void add_span(const AttentionArgs& a, const Span& span, const AttentionPa
 
 /// (maximum, sum, weighted values) of a span; a column with sum 0 attends to nothing of it.
 template <typename Cache>
-inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, bool direct,
-                        uint32_t start, AttentionPart part) {
+inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, uint32_t start,
+                        AttentionPart part) {
   const Span span = span_at(a, start);
   std::memset(part.sum, 0, a.columns() * sizeof(float));
   if (span.first_token == span.end_token) return;
@@ -251,20 +168,9 @@ inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, bool 
     load_scales(a, span, a.shape.key_scale_offset(), s.key_scales);
     load_scales(a, span, a.shape.value_scale_offset(), s.value_scales);
   }
-  if (direct) {
-    score_direct<Cache>(a, span, s);
-    weigh(a, span, s, part);
-    add_span(a, span, part, [&](Range range, uint32_t column, uint32_t count) {
-      add_direct<Cache>(a, span, s, part, range, column, count);
-    });
-  } else {
-    convert<Cache>(a, span, s);
-    score_converted(a, span, s);
-    weigh(a, span, s, part);
-    add_span(a, span, part, [&](Range range, uint32_t column, uint32_t count) {
-      add_converted(a, span, s, part, range, column, count);
-    });
-  }
+  score_span<Cache>(a, span, s);
+  weigh(a, span, s, part);
+  add_span<Cache>(a, span, s, part);
 }
 
 /// The result of all spans so far, and the next one. Sum 0: nothing yet.
@@ -325,27 +231,19 @@ inline void clear_state(const AttentionArgs& a, AttentionPart state) {
 template <typename Cache>
 void attention(const AttentionArgs& a) noexcept {
   const AttentionScratch s = carve(a);
-  // For a few columns converting costs more than it saves. A block of positions may be too small for
-  // the kernels' vectors.
-  const bool direct =
-      a.columns() <= kDirectColumns && a.shape.block_tokens % (16 * kAttentionVectors) == 0;
-  if (direct) {
-    pack_queries<Cache, kDirectColumns>(a, s.q);
-  } else {
-    pack_queries<Cache, kAttentionColumns>(a, s.q);
-  }
+  pack_queries<Cache>(a, s.q);
   const uint64_t stride = a.shape.value_stride();
   if (a.parts != nullptr) {
     float* next = a.parts;
     for (uint32_t span = a.first_span; span < a.end_span; ++span) {
-      attend_span<Cache>(a, s, direct, span * kAttentionSpan, attention_part(next, a.columns()));
+      attend_span<Cache>(a, s, span * kAttentionSpan, attention_part(next, a.columns()));
       next += attention_part_floats(a.columns(), stride);
     }
     return;
   }
   clear_state(a, s.state);
   for (uint32_t span = a.first_span; span < a.end_span; ++span) {
-    attend_span<Cache>(a, s, direct, span * kAttentionSpan, s.part);
+    attend_span<Cache>(a, s, span * kAttentionSpan, s.part);
     merge(a.columns(), stride, s.state, s.part);
   }
   finish(a, s.state);

@@ -17,8 +17,6 @@ constexpr float kNegativeInfinity = -__builtin_inff();
 struct AttentionScratch {
   float* q;             // [columns, key_dim], scaled, in the blocks that for_columns gives
   float* scores;        // [columns, kAttentionSpan], then the weights
-  float* keys;          // [kAttentionSpan / 32, key_dim, 32], converted
-  float* values;        // [kAttentionSpan, value_stride], converted
   float* key_scales;    // [kAttentionSpan]
   float* value_scales;  // [kAttentionSpan]
   AttentionPart part;   // of one span
@@ -39,8 +37,6 @@ inline AttentionScratch carve(const AttentionArgs& a) {
   s.value_scales = take(kAttentionSpan);
   s.part = attention_part(take(attention_part_floats(columns, stride)), columns);
   s.state = attention_part(take(attention_part_floats(columns, stride)), columns);
-  s.keys = take(uint64_t{kAttentionSpan} * a.shape.key_dim);
-  s.values = take(uint64_t{kAttentionSpan} * stride);
   return s;
 }
 

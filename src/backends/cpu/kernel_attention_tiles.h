@@ -51,9 +51,16 @@ inline float exp2_of(float x) {
   return lanes[0];
 }
 
-/// Keys of 16 * kVecs positions, and where to look ahead.
+/// Prefetches `bytes` from `at` on.
+template <int kBytes>
+inline void prefetch(const uint8_t* at) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(at + i, 0, 2);
+}
+
+/// Keys of some vectors of 16 positions, and where to look ahead.
 struct KeyTile {
-  const uint8_t* keys;
+  const uint8_t* vectors[kAttentionVectors];
   uint64_t row_bytes;  // from one row of dimensions to the next
   uint64_t rows;
   uint64_t dim;          // rows, or less than twice as many
@@ -69,15 +76,12 @@ struct ScoreFinish {
 template <typename Cache, int kVecs, int kPart, int kCols>
 inline void score_rows(const KeyTile& tile, uint64_t rows, const float* q,
                        F32x16 (&acc)[kCols][kVecs]) {
-  const uint8_t* keys = tile.keys;
-  const uint8_t* ahead = tile.ahead;
+  uint64_t at = 0;
   for (uint64_t r = 0; r < rows; ++r) {
-    if constexpr (Cache::kType != CacheType::F32) __builtin_prefetch(ahead, 0, 2);
+    prefetch<kVecs * Cache::kVectorBytes>(tile.ahead + at);
     F32x16 k[kVecs];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVecs; ++v) {
-      k[v] = Cache::template load_16<kPart>(keys + v * Cache::kVectorBytes);
-    }
+    for (int v = 0; v < kVecs; ++v) k[v] = Cache::template load_16<kPart>(tile.vectors[v] + at);
 #pragma GCC unroll 16
     for (int c = 0; c < kCols; ++c) {
       const F32x16 x = broadcast(q[c]);
@@ -85,8 +89,7 @@ inline void score_rows(const KeyTile& tile, uint64_t rows, const float* q,
       for (int v = 0; v < kVecs; ++v) acc[c][v] = fma(k[v], x, acc[c][v]);
     }
     q += kCols;
-    keys += tile.row_bytes;
-    ahead += tile.row_bytes;
+    at += tile.row_bytes;
   }
 }
 
@@ -163,10 +166,7 @@ inline void add_values_tile(const ValueTile& tile, const float* weights, float* 
   const uint8_t* values = tile.values;
   const uint8_t* ahead = tile.ahead;
   for (uint64_t p = 0; p < tile.count; ++p) {
-    if constexpr (Cache::kType != CacheType::F32) {
-      __builtin_prefetch(ahead, 0, 2);
-      if constexpr (kVecs * Cache::kVectorBytes > 64) __builtin_prefetch(ahead + 64, 0, 2);
-    }
+    prefetch<kVecs * Cache::kVectorBytes / Cache::kParts>(ahead);
     F32x16 x[kVecs];
     [&]<int... v>(std::integer_sequence<int, v...>) {
       ((x[v] = Cache::template load_16<(kPart + v) % Cache::kParts>(

@@ -388,12 +388,10 @@ inline constexpr int kPackedRows = kDirectRows;
 inline constexpr int kFloatColumns = 3;
 
 /// Attention: vectors of positions (of dimensions) x columns: 12 registers of sums, 2 of keys
-/// (values), one broadcast; and the columns up to which keys and values are read straight from the
-/// cache.
+/// (values), one broadcast.
 inline constexpr int kAttentionVectors = 1;
 inline constexpr int kAttentionColumns = 6;
 inline constexpr int kValueVectors = 1;
 inline constexpr int kValueColumns = 6;
-inline constexpr int kDirectColumns = 6;
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

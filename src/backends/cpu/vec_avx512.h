@@ -258,12 +258,10 @@ inline constexpr int kPackedRows = 2 * kColumns;
 inline constexpr int kFloatColumns = 8;
 
 /// Attention: vectors of positions x columns of the score kernels (24 sums, 2 vectors of keys, one
-/// broadcast), vectors of dimensions x columns of the value kernels (24, 4, one), and the columns
-/// up to which keys and values are read straight from the cache.
+/// broadcast), vectors of dimensions x columns of the value kernels (24, 4, one).
 inline constexpr int kAttentionVectors = 2;
 inline constexpr int kAttentionColumns = 12;
 inline constexpr int kValueVectors = 4;
 inline constexpr int kValueColumns = 6;
-inline constexpr int kDirectColumns = 8;
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

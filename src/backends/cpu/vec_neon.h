@@ -419,11 +419,10 @@ inline constexpr int kPackedRows = kDirectRows;
 inline constexpr int kFloatColumns = 2;
 
 /// Attention: vectors and columns of the score and value kernels (16 registers of sums, 4 of keys
-/// or values), and the columns up to which keys and values are read straight from the cache.
+/// or values).
 inline constexpr int kAttentionVectors = 1;
 inline constexpr int kAttentionColumns = 4;
 inline constexpr int kValueVectors = 1;
 inline constexpr int kValueColumns = 4;
-inline constexpr int kDirectColumns = 4;
 
 }  // namespace tenon::cpu::TENON_CPU_ISA
