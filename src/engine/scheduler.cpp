@@ -167,13 +167,8 @@ uint32_t Scheduler::filled(uint32_t beside_tokens) const {
   const auto decodes = static_cast<uint32_t>(picks_.size());
   const uint32_t tile = std::max(options_.tile_tokens, 1u);
   const uint32_t wanted = std::min(decodes + beside_tokens, options_.step_tokens);
-  const uint32_t most_of_tile = tile - tile / 4;
-  const uint32_t rest = wanted % tile;
-  uint32_t total = wanted - rest;
-  if (8 * rest >= 3 * tile) total += 8 * rest < 7 * tile ? most_of_tile : tile;
-  if (total <= decodes) {
-    total = decodes - decodes % tile + (decodes % tile < most_of_tile ? most_of_tile : tile);
-  }
+  uint32_t total = (wanted + tile / 2) / tile * tile;
+  while (total < decodes + (tile + 1) / 2) total += tile;
   return total - decodes;
 }
 

@@ -79,7 +79,7 @@ class WorkMemory {
 
 struct SchedulerOptions {
   uint32_t step_tokens = 512;          ///< in a step at most
-  uint32_t tile_tokens = 1;            ///< best fill a step, or three quarters of so many
+  uint32_t tile_tokens = 1;            ///< a step is best filled with multiples of it
   uint32_t max_running = 256;          ///< requests that have begun and not ended
   uint64_t max_queued = UINT64_MAX;    ///< bounded requests that have not begun
   uint64_t max_queued_tokens = UINT64_MAX;

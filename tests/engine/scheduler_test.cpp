@@ -161,13 +161,10 @@ TEST(Scheduler, FillsTilesBesideDecodes) {
     }
     return 0u;
   };
-  EXPECT_EQ(slice(0), 1u) << "what is left of three quarters of the tile of the decodes";
-  EXPECT_EQ(slice(2), 3u) << "a whole tile";
-  EXPECT_EQ(slice(4), 3u);
-  EXPECT_EQ(slice(6), 9u) << "a tile and three quarters";
-  EXPECT_EQ(slice(9), 9u);
-  EXPECT_EQ(slice(10), 11u);
-  EXPECT_EQ(slice(14), 17u);
+  EXPECT_EQ(slice(0), 11u) << "with 3 the tile of the decodes would be full: too few for a prompt";
+  EXPECT_EQ(slice(6), 11u) << "11 tokens are less than half a tile from 16";
+  EXPECT_EQ(slice(14), 11u);
+  EXPECT_EQ(slice(15), 19u);
   EXPECT_EQ(slice(1000), 35u) << "no more than a step";
 }
 

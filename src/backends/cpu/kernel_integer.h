@@ -194,16 +194,36 @@ inline I32x16 dots_begin(const Unit& unit, uint32_t b, const HalfTotals* totals,
   }
 }
 
+/// The activation blocks of kCols rows: of a group, or of two where one is not enough.
+template <int kCols>
+struct Activations {
+  static constexpr int kTogether = kCols == 1 ? 1 : kRowGroup;
+  ActivationBlocks<kTogether> group[(kCols + kTogether - 1) / kTogether];
+  void next() {
+    for (auto& blocks : group) blocks.next();
+  }
+};
+
+template <int kCols>
+inline Activations<kCols> activations_at(const QuantRows& rows, uint64_t t, uint64_t block) {
+  if constexpr (kCols <= static_cast<int>(kRowGroup)) {
+    return {{{rows, t, block}}};
+  } else {
+    return {{{rows, t, block}, {rows, t + kRowGroup, block}}};
+  }
+}
+
 /// Adds the blocks of a unit to the sums of kCols activation rows, unpacking the weights on the
 /// way. Behind the last row there may be anything.
-template <typename Unit, int kCols, int kTogether>
+template <typename Unit, int kCols>
 [[gnu::always_inline]] inline void multiply_unit(const uint8_t* bytes, ReadAhead& ahead,
-                                                 ActivationBlocks<kTogether>& x,
+                                                 Activations<kCols>& activations,
                                                  F32x16 (&acc)[kCols]) {
+  constexpr int kTogether = Activations<kCols>::kTogether;
   using Weights = typename Unit::Weights;
   using S = Sums<typename Weights::Dot, Weights::kSettleEvery, Unit::kGroup, Unit::kHasOffset>;
   Unit unit(bytes);
-  for (uint32_t b = 0; b < Unit::kBlocks; ++b, x.next()) {
+  for (uint32_t b = 0; b < Unit::kBlocks; ++b, activations.next()) {
     ahead.next();
     const BlockScales<S> w = block_scales<S>(unit, b);
     F32x16 both[kCols];
@@ -211,14 +231,16 @@ template <typename Unit, int kCols, int kTogether>
     const auto multiply = [&](auto g, U8x64 weights) {
       constexpr int kScale = g / S::kGroups;
       each_index<kCols>([&](auto c) {
+        const auto& x = activations.group[c / kTogether];
+        constexpr int kRow = c % kTogether;
         if constexpr (g % S::kGroups == 0) {
           dots[c] = typename S::Dot(
-              dots_begin<S::kScales, kScale>(unit, b, x.totals + c, uint64_t{kTogether}));
+              dots_begin<S::kScales, kScale>(unit, b, x.totals + kRow, uint64_t{kTogether}));
         }
-        dots[c].add(weights, x.q + 4 * (g * kTogether + c));
+        dots[c].add(weights, x.q + 4 * (g * kTogether + kRow));
         if constexpr ((g + 1) % S::kSettleEvery == 0) dots[c].settle();
         if constexpr ((g + 1) % S::kGroups == 0) {
-          add_dots<S, kScale>(dots[c].total(), x.d[c], w, both[c], acc[c]);
+          add_dots<S, kScale>(dots[c].total(), x.d[kRow], w, both[c], acc[c]);
         }
       });
     };
@@ -229,7 +251,9 @@ template <typename Unit, int kCols, int kTogether>
     }
     if constexpr (S::kHasOffset) {
       each_index<kCols>([&](auto c) {
-        acc[c] = add_offsets<S>(w, x.sums + c, x.half_sums + c, kTogether, acc[c]);
+        const auto& x = activations.group[c / kTogether];
+        constexpr int kRow = c % kTogether;
+        acc[c] = add_offsets<S>(w, x.sums + kRow, x.half_sums + kRow, kTogether, acc[c]);
       });
     }
   }
@@ -243,7 +267,7 @@ inline void direct_panel(const LinearArgs& args, uint64_t p) {
   const uint8_t* panel = args.weights + p * args.panel_bytes;
   const uint64_t units = args.depth / kActivationBlock / Unit::kBlocks;
   ReadAhead ahead{panel + kPrefetchBytes, kBlockBytes};
-  ActivationBlocks<kCols == 1 ? 1 : kRowGroup> x(args.quantised, 0, 0);
+  auto x = activations_at<kCols>(args.quantised, 0, 0);
   F32x16 acc[kCols];
   each_index<kCols>([&](auto c) { acc[c] = broadcast(0.0f); });
   for (uint64_t unit = 0; unit < units; ++unit, panel += Unit::kBytes) {
@@ -266,6 +290,9 @@ inline void direct_rows(const LinearArgs& args) {
   if constexpr (kDirectRows == 1) {
     all_panels(std::integral_constant<int, 1>());
   } else {
+    if constexpr (kDirectRows > kColumns) {
+      if (args.num_rows > kColumns) return all_panels(std::integral_constant<int, kDirectRows>());
+    }
     columns_for(args.num_rows, all_panels);
   }
 }

@@ -142,7 +142,7 @@ inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint
 template <typename Unit, int kCols>
 inline void sweep_packed(const uint8_t* units, const LinearArgs& args, uint64_t t, uint64_t block,
                          uint64_t num_blocks, ReadAhead ahead, float* partial) {
-  ActivationBlocks<kRowGroup> x(args.quantised, t, block);
+  auto x = activations_at<kCols>(args.quantised, t, block);
   F32x16 acc[kCols];
   each_index<kCols>([&](auto c) { acc[c] = load(partial + c * static_cast<int>(kRows)); });
   for (uint64_t b = 0; b < num_blocks; b += Unit::kBlocks, units += Unit::kBytes) {

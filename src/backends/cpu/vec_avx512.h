@@ -250,8 +250,9 @@ constexpr int tile_settle_every(int) { return 4; }
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
 inline constexpr int kColumns = 8;
-/// Most rows that weights are multiplied with as they are unpacked.
-inline constexpr int kDirectRows = kColumns;
+/// Most rows that weights are multiplied with as they are unpacked: with two sums for each the
+/// registers just do.
+inline constexpr int kDirectRows = 12;
 /// Most rows that sweep over packed weights instead of tiles.
 inline constexpr int kPackedRows = 2 * kColumns;
 /// Float kernels: 8 columns x 2 registers of sums.
