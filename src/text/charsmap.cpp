@@ -1,6 +1,6 @@
 #include "text/charsmap.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/error.h"
 #include "text/utf8_codec.h"
@@ -63,7 +63,8 @@ std::optional<CharsMap::Replacement> CharsMap::walk(std::string_view text, bool 
   if (units_.empty()) return std::nullopt;
   std::optional<Replacement> found;
   size_t at = offset_of(units_[0]);
-  for (size_t i = 0; i < text.size(); ++i) {
+  const size_t most = std::min(text.size(), kMaxSequenceBytes);  // tables may lead round in circles
+  for (size_t i = 0; i < most; ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);
     at ^= byte;
     if (byte == 0 || at >= units_.size() || label_of(units_[at]) != byte) break;

@@ -15,6 +15,7 @@ namespace tenon {
 class CharsMap {
  public:
   static constexpr size_t kMaxReplacementBytes = 1024;  // the longest of NFKC has 33
+  static constexpr size_t kMaxSequenceBytes = 256;      // that are replaced; longer ones never are
 
   /// An empty table replaces nothing.
   CharsMap() = default;

@@ -20,7 +20,8 @@ struct Merge {
   Symbol result = 0;
 };
 
-/// A hash table from pairs of symbols to merges, built once.
+/// A hash table from pairs of symbols to merges, built once. Hashes depend on where it lies in
+/// memory, so that a file cannot be made in which they are all the same.
 class MergeTable {
  public:
   /// Room for `count` merges.
@@ -29,6 +30,7 @@ class MergeTable {
     while (slots < 2 * count) slots *= 2;
     slots_.resize(slots);
     shift_ = 64 - __builtin_ctzll(slots);
+    seed_ = reinterpret_cast<uintptr_t>(slots_.data()) * 0x9E3779B97F4A7C15u;
   }
 
   /// Enters a merge; false, changing nothing, when the pair is there already.
@@ -59,7 +61,7 @@ class MergeTable {
   [[nodiscard]] size_t find_slot(Symbol left, Symbol right) const {
     const uint64_t key = uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
     // Fibonacci hashing; the top bits of the product depend on all bits of the key.
-    uint64_t hash = (key ^ key >> 29) * 0x9E3779B97F4A7C15u;
+    uint64_t hash = (key ^ key >> 29 ^ seed_) * 0x9E3779B97F4A7C15u;
     hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
     const size_t mask = slots_.size() - 1;
     size_t slot = hash >> shift_;
@@ -72,6 +74,7 @@ class MergeTable {
 
   std::vector<Slot> slots_;
   int shift_ = 0;
+  uint64_t seed_ = 0;
 };
 
 }  // namespace tenon

@@ -127,7 +127,7 @@ class LongMerge {
 
   void compact() {
     size_t size = 0;
-    for (uint32_t i = 0; i != kNone; i = next_[i]) {
+    for (uint32_t i = symbols_.empty() ? kNone : 0; i != kNone; i = next_[i]) {
       begins_.push_back(i);
       symbols_[size++] = symbols_[i];
     }

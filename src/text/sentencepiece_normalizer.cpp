@@ -15,6 +15,8 @@ std::string SentencePieceNormalizer::normalize(std::string_view text, bool at_st
   std::string out = string_with_room(text.size() + (spaces + 1) * (space.size() - 1) + 1);
   const bool prefix = options_.add_prefix && at_start;
   if (prefix && !options_.space_as_suffix) out += space;
+  const size_t most =
+      std::min(kMaxBytes, kMaxGrowth * text.size() + 2 * CharsMap::kMaxReplacementBytes);
   bool after_space = options_.remove_extra_spaces;  // and the next space is one too many
   bool any = false;
   for (size_t at = 0; at < text.size();) {
@@ -22,9 +24,7 @@ std::string SentencePieceNormalizer::normalize(std::string_view text, bool at_st
     if (const auto replaced = map_.find(text.substr(at))) {
       piece = replaced->text;
       at += replaced->size;
-      if (out.size() > kMaxBytes) {
-        fail(Code::Limit, "text: more than {} bytes when normalized", kMaxBytes);
-      }
+      if (out.size() > most) fail(Code::Limit, "text: more than {} bytes when normalized", most);
     } else {
       const uint32_t size = utf8_decode_valid(text.data() + at).size;
       piece = text.substr(at, size);

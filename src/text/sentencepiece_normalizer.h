@@ -23,9 +23,11 @@ class SentencePieceNormalizer {
       : map_(std::move(map)), options_(options) {}
 
   static constexpr size_t kMaxBytes = size_t{3} << 30;  // of a text of 1 GiB that is all spaces
+  static constexpr size_t kMaxGrowth = 64;              // NFKC makes 11 bytes of one at most
 
   /// text: well-formed UTF-8; at_start: whether the prefix is wanted. Linear time. Throws
-  /// Error(Limit) when replacements make more than kMaxBytes of it.
+  /// Error(Limit) when replacements make more than kMaxBytes of it, or kMaxGrowth times its size
+  /// and a little.
   [[nodiscard]] std::string normalize(std::string_view text, bool at_start) const;
 
  private:

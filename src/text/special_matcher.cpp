@@ -2,11 +2,18 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace tenon {
 
 SpecialMatcher::SpecialMatcher(std::span<const Entry> entries) {
   std::vector<uint64_t> parents{0};  // [states] the edge that leads to each state
+  size_t size_bytes = 0;
   for (const Entry& entry : entries) {
+    size_bytes += entry.text.size();
+    if (size_bytes > kMaxBytes) {
+      fail(Code::Limit, "the tokens that are matched in text have more than {} bytes", kMaxBytes);
+    }
     uint32_t state = 0;
     longest_ = std::max(longest_, entry.text.size());
     for (size_t i = entry.text.size(); i-- > 0;) {

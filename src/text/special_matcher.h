@@ -29,6 +29,10 @@ class SpecialMatcher {
     Token token;
   };
 
+  /// Of all strings: a byte of them may take a hundred of the automaton.
+  static constexpr size_t kMaxBytes = size_t{4} << 20;
+
+  /// Throws Error(Limit) beyond kMaxBytes.
   explicit SpecialMatcher(std::span<const Entry> entries);
 
   [[nodiscard]] bool empty() const { return states_.size() == 1; }

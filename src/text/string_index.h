@@ -3,16 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
+
 namespace tenon {
 
 /// An open-addressed index over strings that the caller keeps: 16 bytes or more per string, no
-/// copies.
+/// copies. Hashes depend on where the index lies in memory, so that a file cannot be made in which
+/// they are all the same.
 class StringIndex {
  public:
   /// Room for `count` strings, below 2^31.
@@ -20,6 +23,7 @@ class StringIndex {
     size_t slots = 16;
     while (slots < 2 * count) slots *= 2;
     slots_.resize(slots);
+    seed_ = reinterpret_cast<uintptr_t>(slots_.data());
   }
 
   /// Enters strings[place]. Returns the place that already holds an equal string, if one does.
@@ -46,7 +50,9 @@ class StringIndex {
     uint32_t tag = 0;  // of the hash, so that other strings are hardly ever looked at
   };
 
-  static size_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
+  [[nodiscard]] size_t hash_of(std::string_view text) const {
+    return hash_bytes(std::as_bytes(std::span(text)), seed_).low;
+  }
   static uint32_t tag_of(size_t hash) { return static_cast<uint32_t>(hash >> 32); }
 
   [[nodiscard]] size_t find_slot(const std::vector<std::string>& strings, std::string_view text,
@@ -62,6 +68,7 @@ class StringIndex {
   }
 
   std::vector<Slot> slots_;
+  uint64_t seed_ = 0;
 };
 
 }  // namespace tenon

@@ -21,7 +21,8 @@ class UnigramModel {
  public:
   UnigramModel() { bytes_.fill(kUnknownMark); }
 
-  /// Enters a piece that text may become. score: finite.
+  /// Enters a piece that text may become. score: finite and in the range of a float, so that sums
+  /// are finite.
   void add_piece(std::string_view text, Token token, double score);
   void set_byte(uint8_t byte, Token token);
   /// What an unknown character costs where `least` is the score of the least likely piece.

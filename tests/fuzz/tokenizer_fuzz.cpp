@@ -3,11 +3,13 @@
 //
 // The input is lines, so that seeds can be read and written by hand:
 //   m NAME   tokenizer.ggml.model          p NAME   tokenizer.ggml.pre       n NAME  general.name
+//   P N      the name in place N of the table of pre-tokenizers
 //   B        the 256 bytes as tokens       S        the 256 tokens <0xNN>
 //   t T TEXT a token of type T (a digit) with the score -(its number)        g TEXT  a merge
 //   c HEX    tokenizer.ggml.precompiled_charsmap, where R is a run of 64 zero bytes
-//   b N, e N, u N, o N   bos, eos, unknown, eot ids     + F  a flag: b, e, p (true), B, E, P
-//   (false) x        all that follows is the text
+//   b N, e N, u N, o N, O N, q N, s N   bos, eos, unknown, eot, eom, padding, separator ids
+//   + F  flags: b, e, s, p, r, k, x, l, a (true) or in capitals (false)
+//   x    all that follows is the text
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +22,7 @@
 #include "base/error.h"
 #include "tests/fuzz/tokenizer_checks.h"
 #include "text/byte_alphabet.h"
+#include "text/pre_tokenizer.h"
 #include "text/stream_decoder.h"
 #include "text/tokenizer.h"
 #include "text/utf8_codec.h"
@@ -65,9 +68,17 @@ std::string from_hex(std::string_view digits) {
 }
 
 void set_flag(Vocabulary& v, char flag) {
-  if (flag == 'b' || flag == 'B') v.add_bos = flag == 'b';
-  if (flag == 'e' || flag == 'E') v.add_eos = flag == 'e';
-  if (flag == 'p' || flag == 'P') v.add_space_prefix = flag == 'p';
+  struct Named {
+    char name;
+    std::optional<bool>& value;
+  };
+  const Named flags[] = {
+      {'b', v.add_bos},          {'e', v.add_eos},         {'s', v.add_sep},
+      {'p', v.add_space_prefix}, {'l', v.lowercase},       {'r', v.remove_extra_spaces},
+      {'k', v.escape_spaces},    {'x', v.space_as_suffix}, {'a', v.strip_accents}};
+  for (const Named& known : flags) {
+    if ((flag | 0x20) == known.name) known.value = (flag & 0x20) != 0;
+  }
 }
 
 void read_line(std::string_view line, Vocabulary& v) {
@@ -80,6 +91,9 @@ void read_line(std::string_view line, Vocabulary& v) {
       break;
     case 'p':
       v.pre = rest;
+      break;
+    case 'P':
+      v.pre = pre_tokenizers()[static_cast<size_t>(number()) % pre_tokenizers().size()].name;
       break;
     case 'n':
       v.model_name = rest;
@@ -108,8 +122,17 @@ void read_line(std::string_view line, Vocabulary& v) {
     case 'o':
       v.eot = number();
       break;
+    case 'O':
+      v.eom = number();
+      break;
+    case 'q':
+      v.padding = number();
+      break;
+    case 's':
+      v.separator = number();
+      break;
     case '+':
-      set_flag(v, rest.empty() ? ' ' : rest[0]);
+      for (const char flag : rest) set_flag(v, flag);
       break;
     case 't':
       if (rest.size() >= 2) add_token(v, rest.substr(2), static_cast<TokenType>(rest[0] - '0'));

@@ -174,6 +174,32 @@ TEST(Unigram, ReplacesWholeCharactersByWholeOnes) {
   EXPECT_EQ(code_of(broken), Code::Limit);
 }
 
+TEST(Unigram, TablesThatLeadRoundInACircleEnd) {
+  std::vector<uint32_t> units(128);
+  units['a'] = 'a' << 10 | 'a';  // from each "a" on to where it came from
+  std::string charsmap("\0\2\0\0", 4);
+  for (const uint32_t unit : units) {
+    for (int shift = 0; shift < 32; shift += 8) charsmap.push_back(static_cast<char>(unit >> shift));
+  }
+  Vocabulary v = small_unigram();
+  const std::string text(1'000'000, 'a');
+  const std::vector<Token> expected = encode(v, text);
+  v.charsmap = charsmap + std::string("b\0", 2);
+  EXPECT_EQ(encode(v, text), expected);
+}
+
+TEST(Unigram, ReplacementsMakeTextsLongerWithinLimits) {
+  Vocabulary v = small_unigram();
+  v.charsmap = charsmap_of('x', 0, std::string(CharsMap::kMaxReplacementBytes, 'a'));
+  EXPECT_FALSE(encode(v, "x").empty());
+  try {
+    (void)encode(v, std::string(10'000, 'x'));
+    ADD_FAILURE() << "encoded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::Limit);
+  }
+}
+
 TEST(EveryKind, FindsNoTokenInsideACharacter) {
   for (const Vocabulary& v : {small_unigram(), small_wordpiece(), small_char_bpe(),
                               testing::small_bpe(), testing::small_spm()}) {

@@ -203,6 +203,37 @@ const std::vector<Refusal>& refusals() {
          j["model"] = {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", {"a", "b"}}};
        },
        Code::Format, "vocab[0]"},
+      {"token too long",
+       [](json& j) { j["model"]["vocab"][std::string(4097, 'x')] = 6; }, Code::Limit, "4097"},
+      {"added token too long",
+       [](json& j) { j["added_tokens"][0]["content"] = std::string(4097, 'x'); }, Code::Limit,
+       "added_tokens[0].content"},
+      {"prefix too long",
+       [](json& j) { j["model"]["continuing_subword_prefix"] = std::string(257, '#'); },
+       Code::Limit, "continuing_subword_prefix"},
+      {"content too long",
+       [](json& j) {
+         j["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(257, 'x')}};
+       },
+       Code::Limit, "prepend"},
+      {"token that a decoder lets grow",
+       [](json& j) {
+         const json twice = {
+             {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+         j["decoder"] = {{"type", "Sequence"}, {"decoders", std::vector<json>(40, twice)}};
+       },
+       Code::Limit, "decoder: \"a\""},
+      {"too many decoders",
+       [](json& j) {
+         j["decoder"] = {{"type", "Sequence"},
+                         {"decoders", std::vector<json>(65, {{"type", "ByteFallback"}})}};
+       },
+       Code::Limit, "64 steps"},
+      {"scores whose sums are infinite",
+       [](json& j) {
+         j["model"] = json::parse(R"({"type": "Unigram", "unk_id": 0, "vocab": [["a", -1e300]]})");
+       },
+       Code::Format, "vocab[0]"},
       {"unknown id outside",
        [](json& j) {
          j["model"] = json::parse(R"({"type": "Unigram", "unk_id": 7, "vocab": [["a", -1.5]]})");
@@ -227,6 +258,69 @@ TEST(TokenizerJson, RefusesByName) {
       EXPECT_THAT(error.what(), ::testing::StartsWith("t.json"));
     }
   }
+}
+
+Code code_of_encoding(const json& document, const std::string& text) {
+  const auto tokenizer = make(document);
+  try {
+    (void)tokenizer->encode(text);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return Code::Ok;
+}
+
+TEST(TokenizerJson, TextsGrowWithinLimits) {
+  // Each stage doubles what is beyond ASCII.
+  json document = small();
+  const json letters = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const auto with_letters = [&](size_t times) {
+    document["pre_tokenizer"] = {{"type", "Sequence"},
+                                 {"pretokenizers", std::vector<json>(times, letters)}};
+    return document;
+  };
+  EXPECT_EQ(code_of_encoding(with_letters(3), std::string(50'000, '\x01')), Code::Ok);
+  EXPECT_EQ(code_of_encoding(with_letters(25), std::string(50'000, '\x01')), Code::Limit);
+  // Each pair of stages puts a mark before every character and cuts it off.
+  std::vector<json> marks;
+  for (const char* mark : {"#", "$", "#", "$", "#", "$", "#", "$", "#", "$", "#", "$"}) {
+    marks.push_back({{"type", "Metaspace"}, {"replacement", mark}, {"split", false}});
+    marks.push_back({{"type", "Split"}, {"pattern", {{"Regex", "."}}}, {"behavior", "Isolated"}});
+  }
+  document["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", marks}};
+  EXPECT_EQ(code_of_encoding(document, std::string(50'000, 'a')), Code::Limit);
+  // Each normalizer doubles all.
+  document = small();
+  const json twice = {{"type", "Replace"}, {"pattern", {{"Regex", "a"}}}, {"content", "aa"}};
+  document["normalizer"] = {{"type", "Sequence"}, {"normalizers", std::vector<json>(5, twice)}};
+  EXPECT_EQ(code_of_encoding(document, std::string(50'000, 'a')), Code::Ok);
+  document["normalizer"]["normalizers"] = std::vector<json>(30, twice);
+  EXPECT_EQ(code_of_encoding(document, std::string(50'000, 'a')), Code::Limit);
+}
+
+TEST(TokenizerJson, ALongWordMayBecomeNothing) {
+  json document = small();
+  document["model"].erase("unk_token");
+  document["pre_tokenizer"] = nullptr;
+  const auto tokenizer = make(document);
+  for (const size_t size : {1, 16'384, 16'385, 100'000}) {
+    EXPECT_TRUE(tokenizer->encode(std::string(size, 'x')).empty()) << size;
+  }
+}
+
+TEST(TokenizerJson, StepsOverCharactersLeaveBytesAlone) {
+  json document = small();
+  document["model"] = json::parse(R"({"type": "BPE", "byte_fallback": true, "merges": [],
+      "vocab": {"<0xF0>": 0, "<0x41>": 1, "a": 2, "<0xE2>": 3}})");
+  document["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"},
+      {"type": "Replace", "pattern": {"Regex": "."}, "content": "x"}]})");
+  EXPECT_EQ(make(document)->decode(std::vector<Token>{0, 1, 2}), "\xF0xx");
+  // The first makes bytes of letters; the second finds none where they are no characters.
+  const std::string letters = std::string(29, 'a') + "\u00F0";
+  document["model"]["vocab"] = {{letters, 0}, {"a", 1}};
+  document["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteLevel"},
+      {"type": "ByteLevel"}]})");
+  EXPECT_EQ(make(document)->decode(std::vector<Token>{0}), std::string(29, 'a') + "\xF0");
 }
 
 Code code_of(const std::string& text) {

@@ -1,7 +1,7 @@
 #include "text/grammar/json_value.h"
 
 #include <nlohmann/json.hpp>
-#include <unordered_set>
+#include <set>
 
 namespace tenon::grammar {
 namespace {
@@ -107,7 +107,7 @@ class Builder : public nlohmann::json_sax<Json> {
 
   JsonValue& root_;
   std::vector<JsonValue*> open_;
-  std::vector<std::unordered_set<std::string>> names_;
+  std::vector<std::set<std::string>> names_;
   size_t count_ = 0;
 };
 

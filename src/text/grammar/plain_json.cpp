@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -117,7 +117,7 @@ class OpenNames {
   }
 
  private:
-  using Names = std::unordered_set<std::string>;
+  using Names = std::set<std::string>;
   std::vector<std::unique_ptr<Names>> open_;  // null for an array
   bool name_next_ = false;
 };

@@ -4,12 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -164,8 +164,8 @@ struct Sequence : Object {
 struct Dict : Object {
   std::vector<std::pair<Value, Value>> entries;  ///< in order of insertion, keys unique
   Extent extent;
-  /// Large ones only: string keys to places.
-  std::unordered_map<std::string_view, size_t> index;
+  /// Large ones only: string keys to places. No hashes: keys come from requests.
+  std::map<std::string_view, size_t> index;
 
   [[nodiscard]] const Value* find(std::string_view key) const;
   [[nodiscard]] const Value* find(const Value& key) const;

@@ -94,7 +94,11 @@ std::vector<AddedToken> read_added_tokens(const JsonField& field,
          kMaxAddedTokens);
   }
   std::vector<std::string> contents;
-  for (const JsonField& entry : field.items()) contents.push_back(entry.at("content").text());
+  for (const JsonField& entry : field.items()) {
+    const JsonField content = entry.at("content");
+    content.check_size(content.text().size(), TokenTable::kMaxTokenBytes);
+    contents.push_back(content.text());
+  }
   StringIndex added(contents.size());
   const TokenFinder of_model(vocabulary.tokens);
   std::vector<size_t> places(contents.size());  // in `out` of the first token with this content

@@ -33,13 +33,18 @@ MergeText merge_text(const Json& entry, const JsonField& merges, size_t number) 
   fail(Code::Format, "{}[{}]: not two tokens", merges.where(), number);
 }
 
+std::string affix_of(const JsonField& model, std::string_view key) {
+  const JsonField field = model.at(key);
+  return field.is_null() ? std::string() : field.short_text();
+}
+
 class BpeModel final : public WordModel {
  public:
   BpeModel(const JsonField& model, const ModelParts& parts)
       : finder_(parts.finder),
         as_bytes_(parts.as_bytes),
-        prefix_(model.at("continuing_subword_prefix").text_or("")),
-        suffix_(model.at("end_of_word_suffix").text_or("")),
+        prefix_(affix_of(model, "continuing_subword_prefix")),
+        suffix_(affix_of(model, "end_of_word_suffix")),
         fuses_unknown_(model.at("fuse_unk").flag_or(false)),
         takes_whole_words_(model.at("ignore_merges").flag_or(false)),
         is_special_(parts.is_special),
@@ -77,8 +82,9 @@ class BpeModel final : public WordModel {
       }
       void rewind() {}
     } source{*this, word, scratch};
-    // A character has a symbol per byte at most.
-    merge_word(merges_, source, word.size(), scratch.symbols, out,
+    // A character has a symbol per byte at most, and one for each of what is put around it.
+    const size_t most = word.size() * (1 + prefix_.size()) + suffix_.size();
+    merge_word(merges_, source, most, scratch.symbols, out,
                [&](std::span<const Symbol> merged) {
                  scratch.room.need(merged.size(), scratch.begin);
                  out.insert(out.end(), merged.begin(), merged.end());

@@ -91,6 +91,17 @@ const std::string& JsonField::text() const {
   return value_->get_ref<const std::string&>();
 }
 
+const std::string& JsonField::short_text() const {
+  check_size(text().size(), kMaxContentBytes);
+  return text();
+}
+
+void JsonField::check_size(size_t size_bytes, size_t limit) const {
+  if (size_bytes > limit) {
+    fail(Code::Limit, "{}: {} bytes, the limit is {}", where_, size_bytes, limit);
+  }
+}
+
 bool JsonField::flag() const {
   if (value_ == nullptr || !value_->is_boolean()) expected("true or false");
   return value_->get<bool>();

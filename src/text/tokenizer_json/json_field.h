@@ -20,6 +20,7 @@ Json parse_json(std::string_view text, std::string_view name);
 inline constexpr size_t kMaxJsonBytes = size_t{256} << 20;  // the largest published: 33 MB
 inline constexpr size_t kMaxJsonValues = size_t{8} << 20;
 inline constexpr int kMaxJsonDepth = 64;
+inline constexpr size_t kMaxContentBytes = 256;  // of what is put into texts; published: 3
 
 /// A view: the tree must outlive it. All errors are Error(Format) that name the place.
 class JsonField {
@@ -42,6 +43,8 @@ class JsonField {
   [[nodiscard]] std::vector<JsonField> items() const;
 
   [[nodiscard]] const std::string& text() const;
+  /// The same of kMaxContentBytes at most, else throws Error(Limit).
+  [[nodiscard]] const std::string& short_text() const;
   [[nodiscard]] bool flag() const;
   /// A number from 0.
   [[nodiscard]] uint64_t number() const;
@@ -52,6 +55,8 @@ class JsonField {
     return is_null() ? std::string(otherwise) : text();
   }
 
+  /// Throws Error(Limit) where `size_bytes` is beyond `limit`.
+  void check_size(size_t size_bytes, size_t limit) const;
   /// Throws Error(Format): "where: expected `what`, found ...".
   [[noreturn]] void expected(std::string_view what) const;
   /// Throws Error(Unsupported) that names the value.

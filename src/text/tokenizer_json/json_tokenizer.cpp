@@ -172,17 +172,28 @@ void set_types_of_model(bool has_byte_tokens, Vocabulary& out) {
   if (unknown == TokenType::Control) unknown = TokenType::Unknown;
 }
 
+/// Vocabularies are read into memory whole: what they make of themselves must be as small.
+void check_pieces(size_t size_bytes) {
+  if (size_bytes > kMaxJsonBytes) {
+    fail(Code::Limit, "the tokens stand for more than {} bytes", kMaxJsonBytes);
+  }
+}
+
 void set_pieces(const Decoder& decoder, const Normalizer& normalizer,
                 const std::vector<AddedToken>& added, Vocabulary& out) {
   std::vector<bool> is_added(out.tokens.size(), false);
   std::vector<std::string> texts = out.tokens;
+  size_t size_bytes = 0;
   for (const AddedToken& token : added) {
     const auto id = static_cast<size_t>(token.id);
     is_added[id] = true;
     bool at_start = false;
     // What is found in normalized text stands for what was found there.
-    if ((token.matching & kInNormalizedText) != 0)
+    if ((token.matching & kInNormalizedText) != 0) {
       texts[id] = normalizer.apply(texts[id], at_start);
+      size_bytes += texts[id].size();
+      check_pieces(size_bytes);
+    }
   }
   bool differ = false;
   for (size_t id = 0; id < texts.size(); ++id) {
@@ -190,6 +201,8 @@ void set_pieces(const Decoder& decoder, const Normalizer& normalizer,
     const bool as_is = is_added[id] && decoder.is_byte_level();
     out.pieces.push_back(as_is ? texts[id] : decoder.piece(texts[id]));
     out.first_pieces.push_back(as_is ? texts[id] : decoder.first_piece(texts[id]));
+    size_bytes += out.pieces.back().size() + out.first_pieces.back().size();
+    check_pieces(size_bytes);
     differ = differ || out.pieces.back() != out.first_pieces.back();
   }
   if (!differ) out.first_pieces.clear();

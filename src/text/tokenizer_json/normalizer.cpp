@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <type_traits>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -21,10 +22,8 @@ namespace {
 
 using Step = std::unique_ptr<const NormalizerStep>;
 
-void check_size(size_t size) {
-  if (size > Normalizer::kMaxBytes) {
-    fail(Code::Limit, "text: more than {} bytes when normalized", Normalizer::kMaxBytes);
-  }
+void check_size(size_t size, size_t most) {
+  if (size > most) fail(Code::Limit, "text: more than {} bytes when normalized", most);
 }
 
 /// A step that looks at one character at a time: change(code, out).
@@ -32,7 +31,8 @@ template <typename Change>
 class EachCharacter final : public NormalizerStep {
  public:
   explicit EachCharacter(Change change) : change_(std::move(change)) {}
-  [[nodiscard]] std::string apply(std::string_view text, bool& at_start) const override {
+  [[nodiscard]] std::string apply(std::string_view text, bool& at_start,
+                                  size_t /*most*/) const override {
     std::string out = string_with_room(text.size());
     for (size_t at = 0; at < text.size();) {
       const CodePoint c = utf8_decode_valid(text.data() + at);
@@ -47,13 +47,18 @@ class EachCharacter final : public NormalizerStep {
   Change change_;
 };
 
-/// A step that is a function of the whole text: whole(text, at_start).
+/// A step that is a function of the whole text: whole(text, at_start) or whole(text, at_start, most).
 template <typename Whole>
 class WholeText final : public NormalizerStep {
  public:
   explicit WholeText(Whole whole) : whole_(std::move(whole)) {}
-  [[nodiscard]] std::string apply(std::string_view text, bool& at_start) const override {
-    return whole_(text, at_start);
+  [[nodiscard]] std::string apply(std::string_view text, bool& at_start,
+                                  size_t most) const override {
+    if constexpr (std::is_invocable_v<const Whole&, std::string_view, bool&, size_t>) {
+      return whole_(text, at_start, most);
+    } else {
+      return whole_(text, at_start);
+    }
   }
 
  private:
@@ -156,10 +161,12 @@ std::string from_base64(const JsonField& field) {
 
 /// The table of SentencePiece as the published library applies it: a cluster of characters below
 /// six bytes is replaced as a whole by what its beginning has in the table, else each character is.
-std::string replace_by_charsmap(std::string_view text, const CharsMap& map, bool& at_start) {
+std::string replace_by_charsmap(std::string_view text, const CharsMap& map, bool& at_start,
+                               size_t most) {
   constexpr size_t kMaxCluster = 5;
   std::string out = string_with_room(text.size());
   for (size_t at = 0; at < text.size();) {
+    check_size(out.size(), most);
     CodePoint c = utf8_decode_valid(text.data() + at);
     size_t end = at + c.size;
     utf8proc_int32_t state = 0;
@@ -197,8 +204,9 @@ std::string replace_by_charsmap(std::string_view text, const CharsMap& map, bool
 Step make_precompiled(const JsonField& field) {
   const JsonField map = field.at("precompiled_charsmap");
   return whole_text(
-      [map = CharsMap(from_base64(map), map.where())](std::string_view text, bool& at_start) {
-        return replace_by_charsmap(text, map, at_start);
+      [map = CharsMap(from_base64(map), map.where())](std::string_view text, bool& at_start,
+                                                      size_t most) {
+        return replace_by_charsmap(text, map, at_start, most);
       });
 }
 
@@ -211,24 +219,24 @@ bool keeps_start(std::string_view replaced, std::string_view content) {
 
 Step make_replace(const JsonField& field) {
   const JsonField pattern = field.at("pattern");
-  const std::string content = field.at("content").text();
+  const std::string content = field.at("content").short_text();
   if (pattern.has("String") && !pattern.at("String").text().empty()) {
-    return whole_text([what = pattern.at("String").text(), content](std::string_view text,
-                                                                    bool& at_start) {
+    return whole_text([what = pattern.at("String").text(), content](
+                          std::string_view text, bool& at_start, size_t most) {
       at_start = at_start && (!text.starts_with(what) || keeps_start(what, content));
       std::string out = string_with_room(text.size());
       for (size_t at = 0; at < text.size();) {
         const size_t found = std::min(text.find(what, at), text.size());
         out += text.substr(at, found - at);
         if (found < text.size()) out += content;
-        check_size(out.size());
+        check_size(out.size(), most);
         at = found + what.size();
       }
       return out;
     });
   }
-  return whole_text([compiled = Pattern(pattern_text(pattern)), content](std::string_view text,
-                                                                         bool& at_start) {
+  return whole_text([compiled = Pattern(pattern_text(pattern)), content](
+                        std::string_view text, bool& at_start, size_t most) {
     std::string out = string_with_room(text.size());
     PatternSearch search(compiled);
     search.begin(text);
@@ -236,7 +244,7 @@ Step make_replace(const JsonField& field) {
     for (PatternMatch match; !text.empty() && search.next(match);) {
       out += text.substr(at, match.begin - at);
       out += content;
-      check_size(out.size());
+      check_size(out.size(), most);
       if (match.begin == 0) at_start = at_start && keeps_start(text.substr(0, match.end), content);
       at = match.end;
     }
@@ -246,7 +254,7 @@ Step make_replace(const JsonField& field) {
 }
 
 Step make_prepend(const JsonField& field) {
-  return whole_text([prefix = field.at("prepend").text()](std::string_view text, bool&) {
+  return whole_text([prefix = field.at("prepend").short_text()](std::string_view text, bool&) {
     return text.empty() ? std::string() : prefix + std::string(text);
   });
 }
@@ -298,10 +306,11 @@ void Normalizer::add(const JsonField& field) {
 }
 
 std::string Normalizer::apply(std::string_view text, bool& at_start) const {
+  const size_t most = std::min(kMaxGrowth * (text.size() + kMaxContentBytes), kMaxBytes);
   std::string out(text);
   for (const Step& step : steps_) {
-    out = step->apply(out, at_start);
-    check_size(out.size());
+    out = step->apply(out, at_start, most);
+    check_size(out.size(), most);
   }
   return out;
 }

@@ -15,8 +15,10 @@ class NormalizerStep {
  public:
   virtual ~NormalizerStep() = default;
   /// text: well-formed UTF-8, and so is what comes out. at_start becomes false where the first
-  /// character of `text` leaves nothing.
-  [[nodiscard]] virtual std::string apply(std::string_view text, bool& at_start) const = 0;
+  /// character of `text` leaves nothing. Steps that a file may make put much for little throw
+  /// Error(Limit) beyond `most` bytes.
+  [[nodiscard]] virtual std::string apply(std::string_view text, bool& at_start,
+                                          size_t most) const = 0;
 };
 
 /// All steps, one after another.
@@ -30,11 +32,13 @@ class Normalizer {
 
   [[nodiscard]] bool empty() const { return steps_.empty(); }
   /// at_start: whether `text` begins the whole prompt; and then, whether what comes out begins with
-  /// what the prompt begins with. Throws Error(Limit) for a text that grows beyond kMaxBytes.
+  /// what the prompt begins with. Throws Error(Limit) for a text that grows beyond kMaxBytes
+  /// or kMaxGrowth times its size and a little.
   [[nodiscard]] std::string apply(std::string_view text, bool& at_start) const;
 
   static constexpr size_t kMaxBytes = size_t{1} << 31;
-  static constexpr size_t kMaxSteps = 64;  // published files have up to seven
+  static constexpr size_t kMaxGrowth = 64;  // no form makes more than 11 bytes of one
+  static constexpr size_t kMaxSteps = 64;   // published files have up to seven
 
  private:
   void add(const JsonField& field);

@@ -31,7 +31,8 @@ class UnigramWords final : public WordModel {
     for (const Json& entry : vocab.array()) {
       const std::string& piece = parts.vocabulary.tokens[id];
       const double score = entry[1].is_number() ? entry[1].get<double>() : std::nan("");
-      if (!std::isfinite(score)) {
+      // Sums of them stay finite.
+      if (!(std::abs(score) <= double{std::numeric_limits<float>::max()})) {
         fail(Code::Format, "{}[{}]: the score is not a number", vocab.where(), id);
       }
       least = std::min(least, score);

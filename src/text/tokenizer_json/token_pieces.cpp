@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/error.h"
+#include "base/utf8.h"
 #include "text/byte_alphabet.h"
 #include "text/pattern_search.h"
+#include "text/token_table.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::tokenizer_json {
@@ -28,11 +31,19 @@ DecoderPointer step(Change change) {
 }
 
 void replace_all(std::string& text, std::string_view what, std::string_view by) {
-  if (what.empty()) return;
-  for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
+  size_t found = what.empty() ? text.npos : text.find(what);
+  if (found == text.npos) return;
+  std::string out;
+  size_t at = 0;
+  for (; found != text.npos; found = text.find(what, at)) {
+    out.append(text, at, found - at).append(by);
+    at = found + what.size();
   }
+  text = out.append(text, at);
 }
+
+/// Whether a step that looks at characters can: bytes alone are none, and stay as they are.
+bool has_characters(std::string_view text) { return utf8_valid_prefix(text) == text.size(); }
 
 /// English as it is written, from words with spaces between: the rules of the published library.
 void clean_up(std::string& text) {
@@ -45,6 +56,7 @@ void clean_up(std::string& text) {
 
 DecoderPointer decode_byte_level(const JsonField& /*field*/) {
   return step([](DecodedToken& token) {
+    if (!has_characters(token.text)) return;
     std::string bytes;
     for (size_t at = 0; at < token.text.size();) {
       const CodePoint c = utf8_decode_valid(token.text.data() + at);
@@ -77,9 +89,10 @@ DecoderPointer decode_metaspace(const JsonField& field) {
 }
 
 DecoderPointer decode_replace(const JsonField& field) {
-  const std::string content = field.at("content").text();
+  const std::string content = field.at("content").short_text();
   return step([compiled = Pattern(pattern_text(field.at("pattern"))), content](
                   DecodedToken& token) {
+    if (!has_characters(token.text)) return;
     PatternSearch search(compiled);
     search.begin(token.text);
     std::string out;
@@ -100,12 +113,14 @@ DecoderPointer decode_strip(const JsonField& field) {
   const uint64_t start = field.at("start").number();
   const uint64_t stop = field.at("stop").number();
   return step([content, start, stop](DecodedToken& token) {
-    for (uint64_t i = 0; i < start && token.text.starts_with(content); ++i) {
-      token.text.erase(0, content.size());
+    std::string_view text = token.text;
+    for (uint64_t i = 0; i < start && text.starts_with(content); ++i) {
+      text.remove_prefix(content.size());
     }
-    for (uint64_t i = 0; i < stop && token.text.ends_with(content); ++i) {
-      token.text.resize(token.text.size() - content.size());
+    for (uint64_t i = 0; i < stop && text.ends_with(content); ++i) {
+      text.remove_suffix(content.size());
     }
+    token.text = std::string(text);
   });
 }
 
@@ -183,13 +198,22 @@ void Decoder::add(const JsonField& field) {
                    [&](const DecoderType& of_list) { return of_list.name == type.text(); });
   if (known == std::end(kDecoderTypes)) type.unsupported("decoder");
   if (fused_ && known->make_fused == nullptr) type.unsupported("behind Fuse, decoder");
+  if (steps_.size() >= kMaxSteps) {
+    fail(Code::Limit, "{}: more than {} steps", field.where(), kMaxSteps);
+  }
   steps_.push_back(fused_ ? known->make_fused(field) : known->make(field));
   if (known->make == decode_byte_level) is_byte_level_ = fused_ = true;
 }
 
 std::string Decoder::run(std::string_view spelling, bool is_first) const {
   DecodedToken token{std::string(spelling), is_first};
-  for (const DecoderPointer& of_list : steps_) of_list->apply(token);
+  for (const DecoderPointer& of_list : steps_) {
+    of_list->apply(token);
+    if (token.text.size() > TokenTable::kMaxTokenBytes) {
+      fail(Code::Limit, "decoder: {} becomes {} bytes, the limit is {}", quoted(spelling),
+           token.text.size(), TokenTable::kMaxTokenBytes);
+    }
+  }
   return std::move(token.text);
 }
 

@@ -39,6 +39,8 @@ class Decoder {
   }
 
  private:
+  static constexpr size_t kMaxSteps = 64;  // published files have up to five
+
   void add(const JsonField& field);
   [[nodiscard]] std::string run(std::string_view spelling, bool is_first) const;
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/token_table.h"
 
 namespace tenon::tokenizer_json {
 namespace {
@@ -28,6 +29,7 @@ void put(ModelVocabulary& out, uint64_t id, std::string_view spelling, const Jso
     fail(Code::Limit, "{}: {} has the id {}, the limit is {}", where.where(), tenon::quoted(spelling), id,
          kMaxTokenId);
   }
+  where.check_size(spelling.size(), TokenTable::kMaxTokenBytes);
   if (out.tokens.size() <= id) out.tokens.resize(id + 1);
   std::string& place = out.tokens[id];
   if (!place.empty()) {

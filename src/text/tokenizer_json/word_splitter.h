@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "text/byte_alphabet.h"
 #include "text/pattern_search.h"
 #include "text/tokenizer_json/split_stage.h"
@@ -22,9 +23,11 @@ class WordSplitter {
   }
 
   /// Calls sink(word) for the words of `text` (well-formed UTF-8), in order. at_begin: the text
-  /// begins where the whole prompt does. Linear time for given stages.
+  /// begins where the whole prompt does. Linear time. Throws Error(Limit) where stages that undo
+  /// each other's work make more and more of a text.
   template <typename Sink>
   void split(std::string_view text, bool at_begin, Sink&& sink) {
+    left_ = kMaxGrowth * (text.size() + kMaxContentBytes);
     go_on(0, text, at_begin, sink);
   }
 
@@ -87,6 +90,11 @@ class WordSplitter {
     Level& level = levels_[number];
     if (level.stage->kind == SplitStage::Cut) return cut(number, text, at_begin, sink);
     change(level, text, at_begin);
+    if (level.changed.size() > left_) {
+      fail(Code::Limit, "text: the steps before the words make more than {} times as much of it",
+           kMaxGrowth);
+    }
+    left_ -= level.changed.size();
     go_on(number + 1, level.changed, at_begin, sink);
   }
 
@@ -122,8 +130,8 @@ class WordSplitter {
       out += text;
       return;
     }
-    const bool wanted = stage.prepend == SplitStage::Always ||
-                        (stage.prepend == SplitStage::First && at_begin);
+    const bool wanted =
+        stage.prepend == SplitStage::Always || (stage.prepend == SplitStage::First && at_begin);
     if (wanted && !text.starts_with(' ') && !text.starts_with(stage.mark)) out = stage.mark;
     for (size_t at = 0; at < text.size();) {
       const size_t space = std::min(text.find(' ', at), text.size());
@@ -133,7 +141,10 @@ class WordSplitter {
     }
   }
 
+  static constexpr size_t kMaxGrowth = 64;  // one stage makes two bytes of one
+
   std::vector<Level> levels_;
+  size_t left_ = 0;  // bytes that may still be changed
 };
 
 }  // namespace tenon::tokenizer_json
