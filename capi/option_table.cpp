@@ -72,7 +72,7 @@ constexpr std::array kTable = {
          "q4 a "
          "quarter, both with one scale per position and head."),
     integer(
-        TENON_SCOPE_MODEL, "slice", 1, 65536, 512,
+        TENON_SCOPE_MODEL, "slice", 1, 65536, 256,
         "Tokens of a prompt that are computed in one step; more is faster and takes more scratch "
         "memory."),
     text(TENON_SCOPE_MODEL, "isa", "", "",

@@ -33,7 +33,7 @@ struct ModelOptions {
   std::optional<Executor> executor;  ///< the host's threads instead of own ones
   std::string cache_type = "f16";    ///< a name of kCacheTypes
   uint32_t context = 0;              ///< of a session by default; 0: the trained one, 8192 at most
-  uint32_t slice = 512;              ///< tokens of one step at most
+  uint32_t slice = 256;              ///< tokens of one step at most
   std::string isa;               ///< force kernels: "portable", "avx2", "avx512"; empty: the best
   bool vocabulary_only = false;  ///< neither program nor weights
   bool inspect = false;          ///< program and memory figures, but no weights
