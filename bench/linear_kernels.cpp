@@ -174,7 +174,7 @@ void run_memory(benchmark::State& state, const Kernels& kernels, const FormatInf
 int main(int argc, char** argv) {
   using namespace tenon;
   static std::unique_ptr<cpu::Weight> shared;
-  for (const char* isa : {"portable", "avx2", "avx512", "neon", "neon_i8mm"}) {
+  for (const char* isa : {"portable", "avx2", "avx2_vnni", "avx512", "neon", "neon_i8mm"}) {
     const cpu::Kernels* kernels = cpu::choose_kernels(isa);
     if (kernels == nullptr) continue;
     for (const FormatInfo& format : kFormats) {

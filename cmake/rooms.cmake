@@ -15,15 +15,15 @@ set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/ch
 # Rooms whose files all define the same local names, as entries of one list do.
 set(TENON_NO_UNITY arch sampler engine text/grammar text/template text/chat_formats text/chat)
 
-# tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp, *_avx512.cpp, *_neon.cpp or
-# *_neon_i8mm.cpp is compiled for that instruction set and must be reached only through a table of
+# tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp, *_avx2_vnni.cpp, *_avx512.cpp,
+# *_neon.cpp or *_neon_i8mm.cpp is compiled for that instruction set and must be reached only through a table of
 # kernels chosen at run time.
 function(tenon_room path)
   string(REPLACE "/" "_" name ${path})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
   # Instruction sets of other machines.
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-    list(FILTER sources EXCLUDE REGEX "_(avx2|avx512[a-z]*|amx)\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "_(avx2|avx2_vnni|avx512)\\.cpp$")
   else()
     list(FILTER sources EXCLUDE REGEX "_neon(_i8mm)?\\.cpp$")
   endif()
@@ -41,6 +41,8 @@ function(tenon_room path)
     endif()
     if(source MATCHES "_avx2\\.cpp$")
       list(APPEND options -mavx2 -mfma -mf16c)
+    elseif(source MATCHES "_avx2_vnni\\.cpp$")
+      list(APPEND options -mavx2 -mfma -mf16c -mavxvnni)
     elseif(source MATCHES "_avx512\\.cpp$")
       # g++ 12 warns of its own intrinsics (its bug 105593).
       list(APPEND options -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512vl -mavx512dq

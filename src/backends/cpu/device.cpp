@@ -31,6 +31,13 @@ bool has_f16c() {
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 }
+/// Compilers of 2022 have no name for it.
+bool has_avx2_vnni() {
+  constexpr unsigned kAvxVnni = 1u << 4;
+  unsigned last = 0, a = 0, b = 0, c = 0, d = 0;
+  return has_avx2() && __get_cpuid_count(7, 0, &last, &b, &c, &d) != 0 && last >= 1 &&
+         __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
+}
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
@@ -55,6 +62,7 @@ bool has_i8mm() {
 constexpr Variant kVariants[] = {
 #if defined(__x86_64__)
     {"avx512", has_avx512, kernels_avx512},
+    {"avx2_vnni", has_avx2_vnni, kernels_avx2_vnni},
     {"avx2", has_avx2, kernels_avx2},
 #elif defined(__aarch64__)
     {"neon_i8mm", has_i8mm, kernels_neon_i8mm},

@@ -47,18 +47,20 @@ inline void each_index(F f) {
   each_index(f, std::make_integer_sequence<int, kCount>());
 }
 
-/// Calls use(columns) with the number of columns that multiplies `rows` rows, or the first of them,
-/// in the least time.
-template <typename Use>
+/// Calls use(columns) with the number of columns, at least kFewest, that multiplies `rows` rows, or
+/// the first of them, in the least time.
+template <int kFewest, typename Use>
 inline void columns_for(uint64_t rows, Use use) {
   static_assert(kColumns == 4 || kColumns == 8);
   if constexpr (kColumns == 8) {
     if (rows > 6) return use(std::integral_constant<int, 8>());
     if (rows > 4) return use(std::integral_constant<int, 6>());
   }
-  if (rows > 2) return use(std::integral_constant<int, 4>());
-  if (rows == 2) return use(std::integral_constant<int, 2>());
-  use(std::integral_constant<int, 1>());
+  if (kFewest > 2 || rows > 2) return use(std::integral_constant<int, 4>());
+  if constexpr (kFewest <= 2) {
+    if (rows == 2) return use(std::integral_constant<int, 2>());
+    use(std::integral_constant<int, 1>());
+  }
 }
 
 /// Bytes 0..largest.
@@ -293,7 +295,7 @@ inline void direct_rows(const LinearArgs& args) {
     if constexpr (kDirectRows > kColumns) {
       if (args.num_rows > kColumns) return all_panels(std::integral_constant<int, kDirectRows>());
     }
-    columns_for(args.num_rows, all_panels);
+    columns_for<1>(args.num_rows, all_panels);
   }
 }
 

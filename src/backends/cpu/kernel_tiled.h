@@ -159,7 +159,7 @@ inline void each_sweep(uint64_t num_rows, Use use) {
   static_assert(kRowGroup % kColumns == 0);
   uint64_t t = 0;
   while (t < num_rows) {
-    columns_for(num_rows - t, [&](auto columns) {
+    columns_for<kFewestColumns>(num_rows - t, [&](auto columns) {
       use(t, columns);
       t += decltype(columns)::value;
     });

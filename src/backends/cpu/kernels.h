@@ -222,6 +222,7 @@ struct Kernels {
 const Kernels& kernels_portable() noexcept;
 #if defined(__x86_64__)
 const Kernels& kernels_avx2() noexcept;
+const Kernels& kernels_avx2_vnni() noexcept;
 const Kernels& kernels_avx512() noexcept;
 #elif defined(__aarch64__)
 const Kernels& kernels_neon() noexcept;

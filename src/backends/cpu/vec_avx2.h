@@ -300,6 +300,51 @@ inline I32x16 negative(I32x16 x) {
   return {_mm256_sub_epi32(zero, x.lo), _mm256_sub_epi32(zero, x.hi)};
 }
 
+#if defined(__AVXVNNI__)
+/// `start` and the sums of products of unsigned with signed bytes in 16 rows. Exact in int32.
+struct WideSums {
+  I32x16 s;
+  explicit WideSums(I32x16 start) : s(start) {}
+  void settle() {}
+  [[nodiscard]] I32x16 total() const { return s; }
+};
+
+/// Unsigned weights and signed activations: row r gains sum_{i<4} w[4r + i] * a[i].
+struct DotU8 : WideSums {
+  explicit DotU8(int32_t start = 0) : WideSums(broadcast_i32(start)) {}
+  explicit DotU8(I32x16 start) : WideSums(start) {}
+  void add(U8x64 w, const int8_t* a) {
+    const __m256i x = broadcast_4_bytes(a);
+    s.lo = _mm256_dpbusd_avx_epi32(s.lo, w.lo, x);
+    s.hi = _mm256_dpbusd_avx_epi32(s.hi, w.hi, x);
+  }
+};
+constexpr int settle_every(int) { return 8; }
+
+/// The dot product for weights that need all eight bits: takes w + kWideBias.
+using DotWide = DotU8;
+inline constexpr int kWideBias = 128;
+/// Signed bytes as DotWide takes them.
+inline U8x64 wide_bytes(U8x64 x) {
+  const __m256i signs = _mm256_set1_epi8(static_cast<char>(0x80));
+  return {_mm256_xor_si256(x.lo, signs), _mm256_xor_si256(x.hi, signs)};
+}
+
+/// What a sweep over a tile adds up: signed weights and unsigned activations.
+struct TileDot : WideSums {
+  using Activation = uint8_t;
+  explicit TileDot(I32x16 start = broadcast_i32(0)) : WideSums(start) {}
+  void add(U8x64 w, const uint8_t* a) {
+    const __m256i x = broadcast_4_bytes(a);
+    s.lo = _mm256_dpbusd_avx_epi32(s.lo, x, w.lo);
+    s.hi = _mm256_dpbusd_avx_epi32(s.hi, x, w.hi);
+  }
+};
+using TileDotWide = TileDot;
+inline constexpr bool kSweepsSigned = false;
+inline constexpr bool kSweepsBiased = true;
+constexpr int tile_settle_every(int) { return 8; }
+#else
 /// Sums of pairs of products, collected in int16 and widened by settle(), which must be called
 /// before a sum can pass 32767.
 struct NarrowSums {
@@ -376,10 +421,13 @@ using TileDotWide = DotS8;
 inline constexpr bool kSweepsSigned = true;
 inline constexpr bool kSweepsBiased = true;
 constexpr int tile_settle_every(int largest) { return narrow_adds(largest * 255); }
+#endif
 
 /// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the
 /// broadcast activations fit the 16 registers.
 inline constexpr int kColumns = 4;
+/// Fewest that a sweep over a tile takes at once.
+inline constexpr int kFewestColumns = 1;
 /// Most rows that weights are multiplied with as they are unpacked.
 inline constexpr int kDirectRows = kColumns;
 /// Most rows that sweep over packed weights instead of tiles.

@@ -246,10 +246,12 @@ struct TileDot {
 using TileDotWide = TileDot;
 inline constexpr bool kSweepsSigned = false;
 inline constexpr bool kSweepsBiased = true;
-constexpr int tile_settle_every(int) { return 4; }
+constexpr int tile_settle_every(int) { return 8; }
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
 inline constexpr int kColumns = 8;
+/// Fewest that a sweep over a tile takes at once.
+inline constexpr int kFewestColumns = 1;
 /// Most rows that weights are multiplied with as they are unpacked: with two sums for each the
 /// registers just do.
 inline constexpr int kDirectRows = 12;

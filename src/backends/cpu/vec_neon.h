@@ -407,10 +407,12 @@ using TileDot = DotS8;
 using TileDotWide = TileDot;
 inline constexpr bool kSweepsSigned = true;
 inline constexpr bool kSweepsBiased = false;
-constexpr int tile_settle_every(int) { return 4; }
+constexpr int tile_settle_every(int) { return 8; }
 
 /// Columns a linear kernel takes at once: 4 columns x 4 registers of sums, 4 of weights.
 inline constexpr int kColumns = 4;
+/// Fewest that a sweep over a tile takes at once.
+inline constexpr int kFewestColumns = 1;
 /// Most rows that weights are multiplied with as they are unpacked.
 inline constexpr int kDirectRows = kColumns;
 /// Most rows that sweep over packed weights instead of tiles.

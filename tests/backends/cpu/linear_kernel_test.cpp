@@ -216,19 +216,24 @@ TEST_P(LinearKernel, LargestIntegersDoNotOverflow) {
   }
 }
 
-TEST(LinearKernels, MatrixInstructionsGiveTheSameBits) {
-  const Kernels* plain = choose_kernels("neon");
-  const Kernels* matrix = choose_kernels("neon_i8mm");
-  if (plain == nullptr || matrix == nullptr) GTEST_SKIP() << "this machine has no i8mm";
+/// The kernels of two instruction sets give the same bits.
+void expect_equal(const char* plain_isa, const char* with_isa) {
+  const Kernels* plain = choose_kernels(plain_isa);
+  const Kernels* with = choose_kernels(with_isa);
+  if (plain == nullptr || with == nullptr) GTEST_SKIP() << "this machine cannot run " << with_isa;
   for (const FormatInfo& format : kFormats) {
     if (!format.weight || format.block_values == 1) continue;
     const Problem p = make_problem(format, 50, 512, 29);  // groups of 4, and one column
-    EXPECT_EQ(multiply(*plain, p, 0, p.tokens), multiply(*matrix, p, 0, p.tokens)) << format.name;
+    EXPECT_EQ(multiply(*plain, p, 0, p.tokens), multiply(*with, p, 0, p.tokens)) << format.name;
+    EXPECT_EQ(multiply(*plain, p, 0, 1), multiply(*with, p, 0, 1)) << format.name;
   }
 }
+TEST(LinearKernels, MatrixInstructionsGiveTheSameBits) { expect_equal("neon", "neon_i8mm"); }
+TEST(LinearKernels, DotProductInstructionsGiveTheSameBits) { expect_equal("avx2", "avx2_vnni"); }
 
 INSTANTIATE_TEST_SUITE_P(Isa, LinearKernel,
-                         testing::Values("portable", "avx2", "avx512", "neon", "neon_i8mm"),
+                         testing::Values("portable", "avx2", "avx2_vnni", "avx512", "neon",
+                                         "neon_i8mm"),
                          [](const auto& variant) { return std::string(variant.param); });
 
 }  // namespace
