@@ -1,20 +1,24 @@
 #include "text/token_room.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "text/huge_pages.h"
 
 namespace tenon {
 namespace {
 
-constexpr size_t kFirst = 16384;  // tokens before the first estimate
+constexpr size_t kFirst = 16384;  // tokens at first
+// Before the first estimate: callers may have read a piece of kFirst bytes further than they have
+// tokens for.
+constexpr size_t kEnough = 8 * kFirst;
 
 }  // namespace
 
 void TokenRoom::grow(size_t count, size_t done_bytes) {
   const size_t made = out_.size() - begin_;
   size_t rest = std::min(text_bytes_ - std::min(done_bytes, text_bytes_), kFirst);
-  if (made >= kFirst / 2 && done_bytes > 0) {
+  if (made >= kEnough && done_bytes > 0) {
     // A fifth more than the text had so far.
     const double per_byte = 1.2 * static_cast<double>(made) / static_cast<double>(done_bytes);
     rest = static_cast<size_t>(
@@ -22,8 +26,11 @@ void TokenRoom::grow(size_t count, size_t done_bytes) {
   }
   // Never by less than half, so that a text which changes its ways is not copied again and again.
   const size_t wanted = std::max(count + rest, out_.capacity() / 2);
-  out_.reserve(out_.size() + wanted);
-  ask_for_huge_pages(out_.data(), out_.capacity() * sizeof(Token));
+  std::vector<Token> larger;
+  larger.reserve(out_.size() + wanted);
+  ask_for_huge_pages(larger.data(), larger.capacity() * sizeof(Token));  // before it is touched
+  larger.assign(out_.begin(), out_.end());
+  out_ = std::move(larger);
 }
 
 }  // namespace tenon
