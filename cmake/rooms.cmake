@@ -16,8 +16,8 @@ set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/ch
 set(TENON_NO_UNITY arch sampler engine text/grammar text/template text/chat_formats text/chat)
 
 # tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp, *_avx2_vnni.cpp, *_avx512.cpp,
-# *_neon.cpp or *_neon_i8mm.cpp is compiled for that instruction set and must be reached only through a table of
-# kernels chosen at run time.
+# *_neon.cpp or *_neon_i8mm.cpp is compiled for that instruction set and must be reached only through
+# a table of kernels chosen at run time.
 function(tenon_room path)
   string(REPLACE "/" "_" name ${path})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)

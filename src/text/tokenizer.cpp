@@ -150,10 +150,9 @@ bool Tokenizer::shows(Token token, bool render_special) const {
 std::string_view Tokenizer::decode_next(Token token, DecodeOptions options, bool& at_start) const {
   std::string_view piece = decode(token, options.render_special);
   if (table_->has_first_pieces()) {
-    if (at_start && options.strip_space_prefix && !piece.empty()) {
-      piece = table_->first_piece(token);
-    }
-    at_start = at_start && !shows(token, options.render_special);
+    const bool is_first = at_start && shows(token, options.render_special);
+    if (is_first && options.strip_space_prefix) piece = table_->first_piece(token);
+    at_start = at_start && !is_first;
     return piece;
   }
   const TokenType type = table_->type(token);

@@ -229,6 +229,12 @@ const std::vector<Refusal>& refusals() {
                          {"decoders", std::vector<json>(65, {{"type", "ByteFallback"}})}};
        },
        Code::Limit, "64 steps"},
+      {"spaces between bytes",
+       [](json& j) {
+         j["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"},
+             {"type": "WordPiece", "prefix": "##", "cleanup": false}]})");
+       },
+       Code::Unsupported, "decoders[1].type: behind ByteFallback"},
       {"scores whose sums are infinite",
        [](json& j) {
          j["model"] = json::parse(R"({"type": "Unigram", "unk_id": 0, "vocab": [["a", -1e300]]})");
@@ -321,6 +327,45 @@ TEST(TokenizerJson, StepsOverCharactersLeaveBytesAlone) {
   document["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteLevel"},
       {"type": "ByteLevel"}]})");
   EXPECT_EQ(make(document)->decode(std::vector<Token>{0}), std::string(29, 'a') + "\xF0");
+}
+
+TEST(TokenizerJson, LettersOfAddedTokensAreBytesWhereWordsBecomeThem) {
+  // U+91CC is E9 87 8C, and U+00E9 the letter of E9.
+  json document = json::parse(R"({"normalizer": null, "post_processor": null,
+      "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
+      "decoder": {"type": "ByteLevel"},
+      "added_tokens": [{"id": 0, "content": "\u00e9", "special": false, "normalized": false},
+                       {"id": 3, "content": "\u00f8", "special": false, "normalized": false}],
+      "model": {"type": "BPE", "merges": [],
+                "vocab": {"\u00e9": 0, "\u0129": 1, "\u012e": 2}}})");
+  const auto of_words = make(document);
+  const auto tokens = of_words->encode("\u91CC");
+  EXPECT_EQ(tokens, (std::vector<Token>{0, 1, 2}));
+  EXPECT_EQ(of_words->decode(tokens), "\u91CC");
+  EXPECT_EQ(of_words->decode(of_words->encode("\u00F8")), "\u00F8");
+  document["added_tokens"][0]["special"] = true;
+  EXPECT_EQ(make(document)->decode(std::vector<Token>{0}, {.render_special = true}), "\u00E9");
+}
+
+TEST(TokenizerJson, ATextStartsBehindWhatItsCharsMapTakesAway) {
+  // The table takes away each "a". Other steps take the start away, too.
+  json document = json::parse(R"({"added_tokens": [], "post_processor": null, "decoder": null,
+      "normalizer": {"type": "Precompiled", "precompiled_charsmap": "DAAAAACAAQBhDQAAAAAAgAA="},
+      "pre_tokenizer": {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first"},
+      "model": {"type": "BPE", "merges": [], "vocab": {"_": 0, "b": 1}}})");
+  EXPECT_EQ(make(document)->encode("aab b"), (std::vector<Token>{0, 1, 0, 1}));
+  EXPECT_EQ(make(document)->encode("b"), (std::vector<Token>{0, 1}));
+  document["normalizer"] = {{"type", "BertNormalizer"},
+                            {"clean_text", true},
+                            {"handle_chinese_chars", false},
+                            {"lowercase", false}};
+  EXPECT_EQ(make(document)->encode("\x07" "b b"), (std::vector<Token>{1, 0, 1}));
+}
+
+TEST(TokenizerJson, TheFirstTokenKeepsAPrefixThatIsAllOfIt) {
+  json document = small();
+  document["decoder"] = {{"type", "WordPiece"}, {"prefix", "ab"}, {"cleanup", false}};
+  EXPECT_EQ(make(document)->decode(std::vector<Token>{2, 0, 2, 1}), "ab a b");
 }
 
 Code code_of(const std::string& text) {

@@ -110,6 +110,7 @@ std::vector<AddedToken> read_added_tokens(const JsonField& field,
                      .content = contents[i],
                      .matching = matching_of(entry),
                      .is_special = entry.at("special").flag_or(false)};
+    token.is_of_model = token.id != TokenFinder::kNone;
     if (const auto first = added.insert(contents, i)) {  // said again: the last word counts
       token.id = out[places[*first]].id;
       token.is_special = token.is_special || out[places[*first]].is_special;

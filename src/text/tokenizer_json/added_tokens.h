@@ -16,6 +16,7 @@ struct AddedToken {
   std::string content;
   uint8_t matching = 0;  ///< TokenMatching bits
   bool is_special = false;
+  bool is_of_model = false;  ///< the vocabulary has it, too
 };
 
 /// Reads the field "added_tokens", which may be null, and gives each the id that it gets beside the

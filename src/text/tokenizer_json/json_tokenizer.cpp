@@ -181,12 +181,14 @@ void check_pieces(size_t size_bytes) {
 
 void set_pieces(const Decoder& decoder, const Normalizer& normalizer,
                 const std::vector<AddedToken>& added, Vocabulary& out) {
-  std::vector<bool> is_added(out.tokens.size(), false);
+  std::vector<bool> is_text(out.tokens.size(), false);
   std::vector<std::string> texts = out.tokens;
   size_t size_bytes = 0;
   for (const AddedToken& token : added) {
     const auto id = static_cast<size_t>(token.id);
-    is_added[id] = true;
+    // Its letters are letters, unless words become it: then they are bytes.
+    const bool of_words = token.is_of_model && !token.is_special && !is_mark(token.content);
+    is_text[id] = decoder.is_byte_level() && !of_words;
     bool at_start = false;
     // What is found in normalized text stands for what was found there.
     if ((token.matching & kInNormalizedText) != 0) {
@@ -197,10 +199,8 @@ void set_pieces(const Decoder& decoder, const Normalizer& normalizer,
   }
   bool differ = false;
   for (size_t id = 0; id < texts.size(); ++id) {
-    // Added tokens are text already, whatever the decoder would make of their letters.
-    const bool as_is = is_added[id] && decoder.is_byte_level();
-    out.pieces.push_back(as_is ? texts[id] : decoder.piece(texts[id]));
-    out.first_pieces.push_back(as_is ? texts[id] : decoder.first_piece(texts[id]));
+    out.pieces.push_back(is_text[id] ? texts[id] : decoder.piece(texts[id]));
+    out.first_pieces.push_back(is_text[id] ? texts[id] : decoder.first_piece(texts[id]));
     size_bytes += out.pieces.back().size() + out.first_pieces.back().size();
     check_pieces(size_bytes);
     differ = differ || out.pieces.back() != out.first_pieces.back();

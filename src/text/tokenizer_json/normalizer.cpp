@@ -161,8 +161,8 @@ std::string from_base64(const JsonField& field) {
 
 /// The table of SentencePiece as the published library applies it: a cluster of characters below
 /// six bytes is replaced as a whole by what its beginning has in the table, else each character is.
-std::string replace_by_charsmap(std::string_view text, const CharsMap& map, bool& at_start,
-                               size_t most) {
+/// What comes next takes the place of a character that goes, so a text starts where it did.
+std::string replace_by_charsmap(std::string_view text, const CharsMap& map, size_t most) {
   constexpr size_t kMaxCluster = 5;
   std::string out = string_with_room(text.size());
   for (size_t at = 0; at < text.size();) {
@@ -179,13 +179,11 @@ std::string replace_by_charsmap(std::string_view text, const CharsMap& map, bool
       c = next;
       end += next.size;
     }
-    const bool is_first = at == 0;
     const std::string_view cluster = text.substr(at, end - at);
     at = end;
     if (cluster.size() <= kMaxCluster) {
       if (const auto found = map.find_shortest(cluster)) {
         out += found->text;
-        if (is_first) at_start = at_start && !out.empty();
         continue;
       }
     }
@@ -194,7 +192,6 @@ std::string replace_by_charsmap(std::string_view text, const CharsMap& map, bool
       const std::string_view part = cluster.substr(i, size);
       const auto found = map.find_shortest(part);
       out += found ? found->text : part;
-      if (is_first && i == 0) at_start = at_start && !out.empty();
       i += size;
     }
   }
@@ -204,9 +201,8 @@ std::string replace_by_charsmap(std::string_view text, const CharsMap& map, bool
 Step make_precompiled(const JsonField& field) {
   const JsonField map = field.at("precompiled_charsmap");
   return whole_text(
-      [map = CharsMap(from_base64(map), map.where())](std::string_view text, bool& at_start,
-                                                      size_t most) {
-        return replace_by_charsmap(text, map, at_start, most);
+      [map = CharsMap(from_base64(map), map.where())](std::string_view text, bool&, size_t most) {
+        return replace_by_charsmap(text, map, most);
       });
 }
 

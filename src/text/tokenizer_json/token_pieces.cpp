@@ -198,9 +198,14 @@ void Decoder::add(const JsonField& field) {
                    [&](const DecoderType& of_list) { return of_list.name == type.text(); });
   if (known == std::end(kDecoderTypes)) type.unsupported("decoder");
   if (fused_ && known->make_fused == nullptr) type.unsupported("behind Fuse, decoder");
+  // Its spaces would stand between the bytes of a character.
+  if (has_bytes_ && known->make == decode_wordpiece) {
+    type.unsupported("behind ByteFallback, decoder");
+  }
   if (steps_.size() >= kMaxSteps) {
     fail(Code::Limit, "{}: more than {} steps", field.where(), kMaxSteps);
   }
+  has_bytes_ = has_bytes_ || known->make == decode_byte_fallback;
   steps_.push_back(fused_ ? known->make_fused(field) : known->make(field));
   if (known->make == decode_byte_level) is_byte_level_ = fused_ = true;
 }

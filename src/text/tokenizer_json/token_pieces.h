@@ -46,7 +46,8 @@ class Decoder {
 
   std::vector<std::unique_ptr<const DecoderStep>> steps_;
   bool is_byte_level_ = false;
-  bool fused_ = false;  // what follows sees the whole text
+  bool has_bytes_ = false;  // tokens may be parts of a character
+  bool fused_ = false;      // what follows sees the whole text
 };
 
 }  // namespace tenon::tokenizer_json
