@@ -84,7 +84,8 @@ fuzz() {  # fuzz NAME SECONDS
   local corpus log=build-fuzz/fuzz_$1.log
   corpus=$(mktemp -d)
   "${unrandomized[@]}" build-fuzz/bin/"fuzz_$1" -seed=1 -max_total_time="$2" -timeout=10 \
-    -rss_limit_mb=2048 -artifact_prefix=build-fuzz/ -print_final_stats=1 "$corpus" tests/fuzz/seeds/"$1" > "$log" 2>&1
+    -rss_limit_mb=2048 -artifact_prefix=build-fuzz/ -print_final_stats=1 \
+    "$corpus" tests/fuzz/seeds/"$1" > "$log" 2>&1
   local status=$?
   rm -rf "$corpus"
   if [ "$status" -eq 0 ]; then grep number_of_executed_units "$log"; else tail -n 60 "$log"; fi

@@ -168,7 +168,7 @@ uint32_t Scheduler::filled(uint32_t beside_tokens) const {
   const uint32_t tile = std::max(options_.tile_tokens, 1u);
   const uint32_t wanted = std::min(decodes + beside_tokens, options_.step_tokens);
   uint32_t total = (wanted + tile / 2) / tile * tile;
-  while (total < decodes + (tile + 1) / 2) total += tile;
+  if (total < decodes + (tile + 1) / 2) total += tile;
   return total - decodes;
 }
 

@@ -51,7 +51,7 @@ inline float exp2_of(float x) {
   return lanes[0];
 }
 
-/// Prefetches `bytes` from `at` on.
+/// Prefetches kBytes from `at` on.
 template <int kBytes>
 inline void prefetch(const uint8_t* at) {
 #pragma GCC unroll 8
