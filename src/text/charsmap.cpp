@@ -15,7 +15,7 @@ uint32_t value_of(uint32_t unit) { return unit & ~(1u << 31); }
 
 /// Whether a character of well-formed `text` begins at `at`, or the text ends there.
 bool is_between_characters(std::string_view text, size_t at) {
-  return at == text.size() || (static_cast<uint8_t>(text[at]) & 0xC0) != 0x80;
+  return at == text.size() || !utf8_continues(text[at]);
 }
 
 }  // namespace

@@ -26,13 +26,13 @@ void PatternSearch::begin(std::string_view text) {
 
 uint32_t PatternSearch::after(uint32_t at) const {
   ++at;
-  while (at < text_.size() && (static_cast<uint8_t>(text_[at]) & 0xC0) == 0x80) ++at;
+  while (at < text_.size() && utf8_continues(text_[at])) ++at;
   return at;
 }
 
 uint32_t PatternSearch::before(uint32_t at) const {
   --at;
-  while (at > 0 && (static_cast<uint8_t>(text_[at]) & 0xC0) == 0x80) --at;
+  while (at > 0 && utf8_continues(text_[at])) --at;
   return at;
 }
 

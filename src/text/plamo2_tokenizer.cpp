@@ -27,7 +27,7 @@ std::string reversed_characters(std::string_view text) {
   std::string out = string_with_room(text.size());
   for (size_t end = text.size(); end > 0;) {
     size_t at = end - 1;
-    while ((static_cast<uint8_t>(text[at]) & 0xC0) == 0x80) --at;
+    while (utf8_continues(text[at])) --at;
     out.append(text, at, end - at);
     end = at;
   }
@@ -79,8 +79,7 @@ class Plamo2Tokenizer final : public Tokenizer {
     // The bytes of a character have been reversed with it.
     for (size_t first = before, i = before; i < out.size(); ++i) {
       const bool is_byte = table().type(out[i]) == TokenType::Byte;
-      const bool is_inside =
-          is_byte && (static_cast<uint8_t>(table().piece(out[i])[0]) & 0xC0) == 0x80;
+      const bool is_inside = is_byte && utf8_continues(table().piece(out[i])[0]);
       if (is_inside) continue;
       if (is_byte) {
         std::reverse(out.begin() + static_cast<ptrdiff_t>(first),

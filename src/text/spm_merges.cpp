@@ -53,7 +53,7 @@ void collect_parts(Token token, const std::vector<Token>& chain,
 
 size_t last_char_begin(std::string_view text) {
   size_t at = text.size() - 1;
-  while (at > 0 && (static_cast<uint8_t>(text[at]) & 0xC0) == 0x80) --at;
+  while (at > 0 && utf8_continues(text[at])) --at;
   return at;
 }
 

@@ -50,7 +50,7 @@ class TokenSurroundings {
   }
   static CodePoint char_before(std::string_view text, size_t at) {
     do --at;
-    while (at > 0 && (static_cast<uint8_t>(text[at]) & 0xC0) == 0x80);
+    while (at > 0 && utf8_continues(text[at]));
     return char_at(text, at);
   }
 

@@ -100,7 +100,7 @@ void UnigramModel::append_best_path(std::string_view text, size_t text_begin,
 size_t UnigramModel::begin_of(std::string_view text, int32_t number, size_t end) const {
   if (number != UnigramWays::kNone) return end - piece_at(number).size_bytes;
   --end;
-  while ((static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  while (utf8_continues(text[end])) --end;
   return end;
 }
 

@@ -36,6 +36,11 @@ void utf8_append(uint32_t code, std::string& out);
 /// Appends `bytes` with every maximal ill-formed (or unfinished) part replaced by U+FFFD.
 void utf8_append_repaired(std::string_view bytes, std::string& out);
 
+/// Whether a byte goes on with a character that begins before it.
+inline bool utf8_continues(char byte) noexcept {
+  return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
+}
+
 /// A decoded character of well-formed text.
 struct CodePoint {
   uint32_t code;

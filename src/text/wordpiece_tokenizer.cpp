@@ -48,7 +48,7 @@ class WordPieceTokenizer final : public Tokenizer {
   /// Takes the longest piece each time; false when none fits.
   bool encode_word(std::string_view word, std::vector<Token>& out) const {
     size_t chars = 0;
-    for (const char c : word) chars += (static_cast<uint8_t>(c) & 0xC0) != 0x80 ? 1 : 0;
+    for (const char c : word) chars += utf8_continues(c) ? 0 : 1;
     if (chars > kMaxWordChars) return false;
     std::string marked(kSpaceMark);
     marked += word;

@@ -11,8 +11,6 @@ utf8proc_category_t category(uint32_t code) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(code));
 }
 
-bool is_continuation(char byte) { return (static_cast<uint8_t>(byte) & 0xC0) == 0x80; }
-
 }  // namespace
 
 bool is_space(uint32_t code) {
@@ -83,7 +81,7 @@ uint32_t to_lower(uint32_t code) {
 
 size_t count_characters(std::string_view text) {
   size_t count = 0;
-  for (const char byte : text) count += is_continuation(byte) ? 0 : 1;
+  for (const char byte : text) count += utf8_continues(byte) ? 0 : 1;
   return count;
 }
 
@@ -91,7 +89,7 @@ size_t character_offset(std::string_view text, size_t index) {
   size_t at = 0;
   while (at < text.size() && index > 0) {
     ++at;
-    while (at < text.size() && is_continuation(text[at])) ++at;
+    while (at < text.size() && utf8_continues(text[at])) ++at;
     --index;
   }
   return at;
@@ -111,7 +109,7 @@ size_t trailing_space(std::string_view text) {
   size_t end = text.size();
   while (end > 0) {
     size_t begin = end - 1;
-    while (begin > 0 && is_continuation(text[begin])) --begin;
+    while (begin > 0 && utf8_continues(text[begin])) --begin;
     if (!is_space(utf8_decode_valid(text.data() + begin).code)) break;
     end = begin;
   }

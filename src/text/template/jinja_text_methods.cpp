@@ -61,7 +61,7 @@ std::vector<Value> words_from_right(Interpreter& jinja, const Text& text, int64_
     size_t begin = end;
     while (begin > 0) {
       size_t previous = begin - 1;
-      while (previous > 0 && (static_cast<uint8_t>(view[previous]) & 0xC0) == 0x80) --previous;
+      while (previous > 0 && utf8_continues(view[previous])) --previous;
       if (is_space(utf8_decode_valid(view.data() + previous).code)) break;
       begin = previous;
     }

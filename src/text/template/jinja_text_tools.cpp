@@ -16,7 +16,7 @@ bool is_line_end(uint32_t code) {
 
 size_t previous_character(std::string_view text, size_t end) {
   size_t begin = end - 1;
-  while (begin > 0 && (static_cast<uint8_t>(text[begin]) & 0xC0) == 0x80) --begin;
+  while (begin > 0 && utf8_continues(text[begin])) --begin;
   return begin;
 }
 

@@ -102,7 +102,7 @@ Step make_strip(const JsonField& field) {
     }
     while (right && end > begin) {
       size_t last = end - 1;
-      while ((static_cast<uint8_t>(text[last]) & 0xC0) == 0x80) --last;
+      while (utf8_continues(text[last])) --last;
       if (!spaces.contains(utf8_decode_valid(text.data() + last).code)) break;
       end = last;
     }

@@ -8,6 +8,7 @@
 #include "text/byte_trie.h"
 #include "text/tokenizer_json/word_model.h"
 #include "text/unigram_model.h"
+#include "text/utf8_codec.h"
 
 namespace tenon::tokenizer_json {
 namespace {
@@ -94,7 +95,7 @@ class WordPieceWords final : public WordModel {
   /// Takes the longest piece each time; false when none fits, or the word is too long.
   bool append_pieces(std::string_view word, std::vector<Token>& out) const {
     size_t characters = 0;
-    for (const char c : word) characters += (static_cast<uint8_t>(c) & 0xC0) != 0x80 ? 1 : 0;
+    for (const char c : word) characters += utf8_continues(c) ? 0 : 1;
     if (characters > max_characters_) return false;
     for (size_t at = 0; at < word.size();) {
       const ByteTrie& pieces = at == 0 ? first_ : inside_;
