@@ -64,7 +64,7 @@ of_report() { sed -n "s/.*\b$2=\"\([0-9]*\)\".*/\1/p" "$1" 2> /dev/null | head -
 
 # Runs the tests of a build folder and adds them to the count.
 run_ctest() {  # run_ctest PRESET CTEST_ARGUMENT...
-  local directory=build-$1 report status count bad idle
+  local directory=build-$1 report status count bad idle name
   report=$PWD/$directory/report.xml
   rm -f "$report"
   "${unrandomized[@]}" ctest --test-dir "$directory" -j "$cores" --output-on-failure --progress \
@@ -75,7 +75,8 @@ run_ctest() {  # run_ctest PRESET CTEST_ARGUMENT...
   passed=$((passed + ${count:-0} - ${bad:-0} - ${idle:-0}))
   failed=$((failed + ${bad:-0}))
   skipped=$((skipped + ${idle:-0}))
-  [ "${bad:-0}" -eq 0 ] || failures+=("$bad tests of the $1 build")
+  while IFS= read -r name; do failures+=("$name, $1 build"); done < <(
+    sed -n 's/.*<testcase name="\([^"]*\)".* status="fail".*/\1/p' "$report" 2> /dev/null)
   if [ "$status" -ne 0 ] && [ "${bad:-0}" -eq 0 ]; then fail "ctest of the $1 build"; fi
 }
 

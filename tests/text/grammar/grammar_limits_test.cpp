@@ -2,21 +2,14 @@
 // compiled, within 250 ms of one processor and 64 MB.
 #include <gtest/gtest.h>
 
-#include <ctime>
 #include <fstream>
 #include <functional>
 
+#include "tests/base/processor_time.h"
 #include "tests/text/grammar/refusal.h"
 
 namespace tenon {
 namespace {
-
-// Sanitizers take ten times as long and keep freed memory.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMeasures = false;
-#else
-constexpr bool kMeasures = true;
-#endif
 
 /// Most memory of the process since the last call of forget_peak; 0 where it is not told.
 size_t peak_bytes() {
@@ -48,24 +41,19 @@ std::string listed(size_t count, const char* between,
 /// part: of the message of the refusal; empty for what must compile.
 void expect(GrammarKind kind, const std::string& text, std::string_view part) {
   const std::string shown = text.substr(0, 60);
-  double seconds = 0;
   size_t bytes = 0;
-  // The least of three: what else the machine does is no matter of ours.
-  for (int attempt = 0; attempt < 3; ++attempt) {
+  const double seconds = testing::processor_seconds([&] {
     forget_peak();
     const size_t before = peak_bytes();
-    const std::clock_t start = std::clock();
     const std::string message = refusal(kind, text);
-    seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     bytes = peak_bytes() - before;
     if (part.empty()) {
       EXPECT_EQ(message, "accepted") << shown;
     } else {
       EXPECT_NE(message.find(part), std::string::npos) << shown << "\n" << message;
     }
-    if (seconds <= 0.25) break;
-  }
-  if (!kMeasures) return;
+  });
+  if (testing::kSanitized) return;  // freed memory is kept, too
   EXPECT_LE(seconds, 0.25) << shown;
   EXPECT_LE(bytes, size_t{64} << 20) << shown;
 }
