@@ -25,7 +25,7 @@ class CharBpeTokenizer final : public Tokenizer {
         merges_(read_merges(table(), merges)),
         bytes_(byte_tokens(table())) {
     for (Token token = 0; table().contains(token); ++token) {
-      const std::string& text = table().spelling(token);
+      const std::string_view text = table().spelling(token);
       cuts_.add(text);
       if (table().type(token) != TokenType::Normal || text.empty()) continue;
       if (utf8_valid_prefix(text) != text.size()) continue;

@@ -45,7 +45,7 @@ class Plamo2Tokenizer final : public Tokenizer {
       model_.set_byte(static_cast<uint8_t>(byte), bytes[byte]);
     }
     for (Token token = 0; table().contains(token); ++token) {
-      const std::string& text = table().spelling(token);
+      const std::string_view text = table().spelling(token);
       const bool in_text =
           table().type(token) == TokenType::Normal || table().type(token) == TokenType::UserDefined;
       if (!in_text || text.empty() || table().is_reserved(token)) continue;

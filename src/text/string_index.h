@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,8 +12,8 @@
 
 namespace tenon {
 
-/// An open-addressed index over strings that the caller keeps: 16 bytes or more per string, no
-/// copies. Hashes depend on where the index lies in memory, so that a file cannot be made in which
+/// An open-addressed index over strings that the caller keeps, a vector of them or a StringList: 16
+/// bytes or more per string, no copies. Hashes depend on where the index lies in memory, so that a file cannot be made in which
 /// they are all the same.
 class StringIndex {
  public:
@@ -27,7 +26,8 @@ class StringIndex {
   }
 
   /// Enters strings[place]. Returns the place that already holds an equal string, if one does.
-  std::optional<uint32_t> insert(const std::vector<std::string>& strings, uint32_t place) {
+  template <typename Strings>
+  std::optional<uint32_t> insert(const Strings& strings, uint32_t place) {
     const size_t hash = hash_of(strings[place]);
     Slot& slot = slots_[find_slot(strings, strings[place], hash)];
     if (slot.place != kFree) return slot.place;
@@ -35,8 +35,8 @@ class StringIndex {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::optional<uint32_t> find(const std::vector<std::string>& strings,
-                                             std::string_view text) const {
+  template <typename Strings>
+  [[nodiscard]] std::optional<uint32_t> find(const Strings& strings, std::string_view text) const {
     const uint32_t place = slots_[find_slot(strings, text, hash_of(text))].place;
     if (place == kFree) return std::nullopt;
     return place;
@@ -55,8 +55,8 @@ class StringIndex {
   }
   static uint32_t tag_of(size_t hash) { return static_cast<uint32_t>(hash >> 32); }
 
-  [[nodiscard]] size_t find_slot(const std::vector<std::string>& strings, std::string_view text,
-                                 size_t hash) const {
+  template <typename Strings>
+  [[nodiscard]] size_t find_slot(const Strings& strings, std::string_view text, size_t hash) const {
     const size_t mask = slots_.size() - 1;
     const uint32_t tag = tag_of(hash);
     size_t at = hash & mask;

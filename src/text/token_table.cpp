@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -136,10 +137,10 @@ bool is_mark(std::string_view spelling) {
 }
 
 TokenTable::TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults)
-    : spellings_(std::move(vocabulary.tokens)),
+    : spellings_(std::exchange(vocabulary.tokens, {})),
       scores_(std::move(vocabulary.scores)),
       types_(std::move(vocabulary.types)),
-      first_pieces_(std::move(vocabulary.first_pieces)),
+      first_pieces_(std::exchange(vocabulary.first_pieces, {})),
       matching_(std::move(vocabulary.matching)),
       index_(std::min(spellings_.size(), kMaxTokens)) {
   check_tokens();
@@ -319,26 +320,27 @@ void TokenTable::set_strips_right(std::string_view model_name) {
 
 void TokenTable::set_pieces(TokenizerKind kind, const Vocabulary& vocabulary) {
   const bool has_kmers = vocabulary.model == "hybriddna";
-  piece_ends_.reserve(size() + 1);
-  piece_ends_.push_back(0);
+  pieces_.reserve(size(), spellings_.num_bytes());  // hardly any piece is longer
   for (size_t i = 0; i < size(); ++i) {
-    const std::string& spelling = spellings_[i];
+    const std::string_view spelling = spellings_[i];
     const bool verbatim = types_[i] == TokenType::Control || types_[i] == TokenType::Unknown ||
                           types_[i] == TokenType::UserDefined || kind == TokenizerKind::Plain;
     if (kind == TokenizerKind::Listed) {
-      pieces_ += vocabulary.pieces[i];
+      pieces_.push_back(vocabulary.pieces[i]);
     } else if (types_[i] == TokenType::Byte) {
-      pieces_.push_back(static_cast<char>(*parse_byte_token(spelling)));
+      const char byte = static_cast<char>(*parse_byte_token(spelling));
+      pieces_.push_back({&byte, 1});
     } else if (marks_spaces(kind) && types_[i] != TokenType::Control) {
-      pieces_ += replaced(spelling, kSpaceMark, ' ');
+      pieces_.push_back(replaced(spelling, kSpaceMark, ' '));
     } else if (kind == TokenizerKind::Escaped && !verbatim) {
-      pieces_ += unescaped(spelling);
+      pieces_.push_back(unescaped(spelling));
     } else if (has_kmers && spelling.ends_with(DnaKmers::kMark)) {
-      pieces_ += std::string_view(spelling).substr(0, spelling.size() - DnaKmers::kMark.size());
+      pieces_.push_back(spelling.substr(0, spelling.size() - DnaKmers::kMark.size()));
+    } else if (verbatim) {
+      pieces_.push_back(spelling);
     } else {
-      pieces_ += verbatim ? spelling : spelled_bytes(spelling);
+      pieces_.push_back(spelled_bytes(spelling));
     }
-    piece_ends_.push_back(pieces_.size());
   }
 }
 

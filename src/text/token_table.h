@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "text/string_index.h"
+#include "text/string_list.h"
 #include "text/vocabulary.h"
 
 namespace tenon {
@@ -59,19 +59,16 @@ class TokenTable {
   [[nodiscard]] std::optional<Token> find(std::string_view spelling) const;
 
   // The following require contains(token).
-  [[nodiscard]] const std::string& spelling(Token token) const { return spellings_[index(token)]; }
+  [[nodiscard]] std::string_view spelling(Token token) const { return spellings_[index(token)]; }
   /// The bytes that the token stands for in text.
-  [[nodiscard]] std::string_view piece(Token token) const {
-    const size_t i = index(token);
-    return std::string_view(pieces_).substr(piece_ends_[i], piece_ends_[i + 1] - piece_ends_[i]);
-  }
+  [[nodiscard]] std::string_view piece(Token token) const { return pieces_[index(token)]; }
   [[nodiscard]] TokenType type(Token token) const { return types_[index(token)]; }
   [[nodiscard]] float score(Token token) const {
     return scores_.empty() ? 0 : scores_[index(token)];
   }
   /// The same at the start of a text.
   [[nodiscard]] std::string_view first_piece(Token token) const {
-    return first_pieces_.empty() ? piece(token) : std::string_view(first_pieces_[index(token)]);
+    return first_pieces_.empty() ? piece(token) : first_pieces_[index(token)];
   }
   /// Whether first_piece() differs anywhere.
   [[nodiscard]] bool has_first_pieces() const { return !first_pieces_.empty(); }
@@ -116,14 +113,13 @@ class TokenTable {
   void set_strips_right(std::string_view model_name);
   void set_pieces(TokenizerKind kind, const Vocabulary& vocabulary);
 
-  std::vector<std::string> spellings_;
+  StringList spellings_;
   std::vector<float> scores_;
   std::vector<TokenType> types_;
-  std::vector<std::string> first_pieces_;  // empty: as pieces_
-  std::vector<uint8_t> matching_;          // empty: 0
+  StringList pieces_;
+  StringList first_pieces_;        // empty: as pieces_
+  std::vector<uint8_t> matching_;  // empty: 0
   StringIndex index_;
-  std::string pieces_;                // all pieces, end to end
-  std::vector<uint64_t> piece_ends_;  // [size() + 1]; piece i is [i], [i + 1]
   std::vector<Token> end_tokens_;
 };
 

@@ -66,7 +66,7 @@ Tokenizer::Tokenizer(std::unique_ptr<const TokenTable> table)
 Tokenizer::~Tokenizer() = default;
 
 bool Tokenizer::is_matched(const TokenTable& table, Token token, bool parse_special) {
-  const std::string& text = table.spelling(token);
+  const std::string_view text = table.spelling(token);
   // Texts are well-formed: what is not would be found within a character and cut it.
   if (text.empty() || utf8_valid_prefix(text) != text.size()) return false;
   if (table.is_reserved(token)) return parse_special;

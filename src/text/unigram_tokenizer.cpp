@@ -23,7 +23,7 @@ class UnigramTokenizer final : public Tokenizer {
     bool knows_mark = false;
     double least = std::numeric_limits<double>::max();
     for (Token token = 0; table().contains(token); ++token) {
-      const std::string& text = table().spelling(token);
+      const std::string_view text = table().spelling(token);
       const TokenType type = table().type(token);
       if (type == TokenType::Byte) model_.set_byte(*parse_byte_token(text), token);
       if (type == TokenType::Normal) least = std::min(least, double{table().score(token)});

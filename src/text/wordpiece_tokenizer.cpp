@@ -22,7 +22,7 @@ class WordPieceTokenizer final : public Tokenizer {
       : Tokenizer(std::move(token_table)), options_(options) {
     ByteTrie::Builder pieces;
     for (Token token = 0; table().contains(token); ++token) {
-      const std::string& text = table().spelling(token);
+      const std::string_view text = table().spelling(token);
       if (!table().is_reserved(token) && !text.empty()) pieces.insert(text, token);
     }
     pieces_ = pieces.build();
