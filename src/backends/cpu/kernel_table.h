@@ -6,6 +6,7 @@
 #include "backends/cpu/kernel_cache.h"
 #include "backends/cpu/kernel_float.h"
 #include "backends/cpu/kernel_rows.h"
+#include "backends/cpu/kernel_signs.h"
 #include "backends/cpu/kernel_tiled.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/unit_codebooks.h"
@@ -32,7 +33,7 @@ constexpr Kernels kernel_table(const char* name) {
   linear(PanelKind::U4Super) = linear_units<Q4SuperUnit>;
   linear(PanelKind::U5Super) = linear_units<Q5SuperUnit>;
   linear(PanelKind::U6Super) = linear_units<Q6SuperUnit>;
-  linear(PanelKind::U1Half) = linear_units<Q1Unit>;
+  linear(PanelKind::U1Half) = linear_signs<Q1Unit, SignTables>;
   linear(PanelKind::U2Half) = linear_units<Q2Unit>;
   linear(PanelKind::U2Half256) = linear_units<Tq2Unit>;
   linear(PanelKind::U2Super) = linear_units<Super2Unit>;

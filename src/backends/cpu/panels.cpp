@@ -170,7 +170,10 @@ void put_quants_of(uint8_t* quants, uint32_t row, const uint8_t* q) noexcept {
       continue;
     }
     if (kKind == Quants::U1) {
-      or_word(quants + at(0, row), (word & kEachBit) << group);
+      for (uint32_t j = 0; j < 4; ++j) {
+        uint8_t& signs = quants[j * kRows + row];
+        signs = static_cast<uint8_t>(signs | (q[4 * group + j] & 1) << group);
+      }
       continue;
     }
     if (kKind == Quants::U2) {
@@ -224,7 +227,7 @@ void get_quants(Quants kind, const uint8_t* quants, uint32_t row, uint8_t* q) no
       continue;
     }
     if (kind == Quants::U1) {
-      store_word(q + 4 * group, load_word(quants + at(0, row)) >> group & kEachBit);
+      for (uint32_t j = 0; j < 4; ++j) q[4 * group + j] = quants[j * kRows + row] >> group & 1;
       continue;
     }
     if (kind == Quants::U2) {

@@ -30,7 +30,7 @@
 //   quants of 32 values of k, for 16 rows; group g (0..7) is k = 4g .. 4g + 3 and byte 4r + j of a
 //   64-byte vector belongs to row r, k = 4g + j:
 //     S8   8 vectors: group g
-//     U1   1 vector: bit g is group g
+//     U1   1 vector: bit g of byte 16j + r is row r, k = 4g + j
 //     U2   2 vectors: bits 2 (g % 4) and up of vector g / 4 are group g
 //     U3   3 vectors: group 2i in bits 0 to 2 and group 2i + 1 in bits 4 to 6 of vector i < 3;
 //          bit j of groups 6 and 7 in bits 3 and 7 of vector j

@@ -125,12 +125,12 @@ inline constexpr Bytes16 kTwoOfBit = [] {
   }
   return table;
 }();
-/// Bits that stand for 0 and 2.
+/// Bits that stand for 0 and 2, in columns of 16 rows.
 struct Signs1 {
   static constexpr uint64_t kBytes = 64;
   template <typename Use>
   static void each(const uint8_t* quants, Use use) {
-    const U8x64 plane = load_u8(quants);
+    const U8x64 plane = load_columns(quants);
     const U8x64 nibbles[2] = {low_nibbles(plane), high_nibbles(plane)};
     each_index<8>([&](auto g) { use(g, lookup(nibbles[g / 4], kTwoOfBit<g % 4>)); });
   }

@@ -114,6 +114,13 @@ inline U8x64 load_u8(const uint8_t* p) {
   asm("" : "+v"(x));
   return {x};
 }
+/// Four columns of 16 bytes as rows: byte 4r + j is byte 16j + r of memory.
+inline U8x64 load_columns(const uint8_t* p) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m128i rows = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return {_mm512_shuffle_epi8(_mm512_permutexvar_epi32(order, load_u8(p).v),
+                              _mm512_broadcast_i32x4(rows))};
+}
 inline U8x64 low_nibbles(U8x64 x) { return {_mm512_and_si512(x.v, _mm512_set1_epi8(0x0F))}; }
 inline U8x64 high_nibbles(U8x64 x) { return low_nibbles({_mm512_srli_epi16(x.v, 4)}); }
 /// w | (((plane >> right) << left) & mask), byte by byte: takes the bits of a bit plane. The shifts
@@ -247,6 +254,9 @@ using TileDotWide = TileDot;
 inline constexpr bool kSweepsSigned = false;
 inline constexpr bool kSweepsBiased = true;
 constexpr int tile_settle_every(int) { return 8; }
+
+/// No tables for the signs of q1_0: see AVX2.
+using SignTables = void;
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
 inline constexpr int kColumns = 8;

@@ -167,6 +167,14 @@ inline U8x64 load_u8(const uint8_t* p) {
 inline void store_u8(uint8_t* p, U8x64 x) {
   for (int i = 0; i < 4; ++i) vst1q_u8(p + 16 * i, x.v[i]);
 }
+/// Four columns of 16 bytes as rows: byte 4r + j is byte 16j + r of memory.
+inline U8x64 load_columns(const uint8_t* p) {
+  const U8x64 x = load_u8(p);
+  const uint8x16x2_t even = vzipq_u8(x.v[0], x.v[2]), odd = vzipq_u8(x.v[1], x.v[3]);
+  const uint8x16x2_t first = vzipq_u8(even.val[0], odd.val[0]);
+  const uint8x16x2_t last = vzipq_u8(even.val[1], odd.val[1]);
+  return {{first.val[0], first.val[1], last.val[0], last.val[1]}};
+}
 inline U8x64 low_nibbles(U8x64 x) {
   return each_u8([&](int i) { return vandq_u8(x.v[i], vdupq_n_u8(0x0F)); });
 }
@@ -408,6 +416,9 @@ using TileDotWide = TileDot;
 inline constexpr bool kSweepsSigned = true;
 inline constexpr bool kSweepsBiased = false;
 constexpr int tile_settle_every(int) { return 8; }
+
+/// No tables for the signs of q1_0: see AVX2.
+using SignTables = void;
 
 /// Columns a linear kernel takes at once: 4 columns x 4 registers of sums, 4 of weights.
 inline constexpr int kColumns = 4;

@@ -163,6 +163,10 @@ inline U8x64 load_u8(const uint8_t* p) {
   std::memcpy(r.v, p, sizeof(r.v));
   return r;
 }
+/// Four columns of 16 bytes as rows: byte 4r + j is byte 16j + r of memory.
+inline U8x64 load_columns(const uint8_t* p) {
+  return each_u8([&](int i) { return p[i % 4 * 16 + i / 4]; });
+}
 inline U8x64 low_nibbles(U8x64 x) {
   return each_u8([&](int i) { return x.v[i] & 0x0F; });
 }
@@ -302,6 +306,9 @@ using TileDotWide = TileDot;
 inline constexpr bool kSweepsSigned = true;
 inline constexpr bool kSweepsBiased = false;
 constexpr int tile_settle_every(int) { return 8; }
+
+/// No tables for the signs of q1_0: see AVX2.
+using SignTables = void;
 
 /// Columns a linear kernel takes at once.
 inline constexpr int kColumns = 4;

@@ -142,6 +142,24 @@ TEST_P(LinearKernel, RowsDoNotDependOnTheirNeighbours) {
   }
 }
 
+TEST_P(LinearKernel, LongRowsOfSignsAreTheSameByTablesAndByProducts) {
+  // Six panels of one activation row are looked up, in tables of 4,096 values at a time where a
+  // kernel has such; fewer panels or more rows are multiplied.
+  for (const uint64_t depth : {4096u, 4224u, 8448u}) {
+    SCOPED_TRACE(depth);
+    const Problem p = make_problem(*find_format(Format::Q1_0), 90, depth, 5);
+    const std::vector<float> together = multiply(*kernels_, p, 0, p.tokens);
+    Problem few = p;
+    few.rows = few.weight.rows = 32;
+    for (uint64_t t = 0; t < p.tokens; ++t) {
+      const std::vector<float> one = multiply(*kernels_, p, t, 1);
+      EXPECT_EQ(std::memcmp(one.data(), together.data() + t * p.rows, one.size() * 4), 0);
+      const std::vector<float> part = multiply(*kernels_, few, t, 1);
+      EXPECT_EQ(std::memcmp(part.data(), together.data() + t * p.rows, part.size() * 4), 0);
+    }
+  }
+}
+
 TEST_P(LinearKernel, EveryCodeOfABlockHasItsWeight) {
   // Blocks of random bits: every index, sign and scale code, also those that encoders never write.
   std::mt19937 random(5);
