@@ -87,8 +87,8 @@ inline void score_span(const AttentionArgs& a, const Span& span, const Attention
     const ScoreFinish finish = finish_of(a, s.key_scales + at);
     for_columns<kAttentionColumns>(0, a.columns(), [&](auto size, uint32_t c) {
       if (c + size.value <= first_column || c >= end_column) return;
-      score<Cache, kAttentionVectors, size.value>(keys, s.q + uint64_t{c} * shape.key_dim, finish,
-                                                  s.scores + uint64_t{c} * kAttentionSpan + at);
+      score<Cache, size.value>(keys, s.q + uint64_t{c} * shape.key_dim, finish,
+                               s.scores + uint64_t{c} * kAttentionSpan + at);
     });
   }
 }

@@ -73,48 +73,50 @@ struct ScoreFinish {
   float soft_cap_scaled;    // in the unit of the scores
 };
 
-template <typename Cache, int kVecs, int kPart, int kCols>
+template <typename Cache, int kPart, int kCols>
 inline void score_rows(const KeyTile& tile, uint64_t rows, const float* q,
-                       F32x16 (&acc)[kCols][kVecs]) {
+                       F32x16 (&acc)[kCols][kAttentionVectors]) {
   uint64_t at = 0;
   for (uint64_t r = 0; r < rows; ++r) {
-    prefetch<kVecs * Cache::kVectorBytes>(tile.ahead + at);
-    F32x16 k[kVecs];
+    prefetch<kAttentionVectors * Cache::kVectorBytes>(tile.ahead + at);
+    F32x16 k[kAttentionVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVecs; ++v) k[v] = Cache::template load_16<kPart>(tile.vectors[v] + at);
+    for (int v = 0; v < kAttentionVectors; ++v)
+      k[v] = Cache::template load_16<kPart>(tile.vectors[v] + at);
 #pragma GCC unroll 16
     for (int c = 0; c < kCols; ++c) {
       const F32x16 x = broadcast(q[c]);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVecs; ++v) acc[c][v] = fma(k[v], x, acc[c][v]);
+      for (int v = 0; v < kAttentionVectors; ++v) acc[c][v] = fma(k[v], x, acc[c][v]);
     }
     q += kCols;
     at += tile.row_bytes;
   }
 }
 
-/// scores[c][p] for kCols columns and 16 * kVecs positions.
+/// scores[c][p] for kCols columns and 16 * kAttentionVectors positions.
 ///   q  [dim, kCols]
-template <typename Cache, int kVecs, int kCols>
+template <typename Cache, int kCols>
 inline void score(const KeyTile& tile, const float* q, const ScoreFinish& finish, float* scores) {
-  F32x16 acc[kCols][kVecs];
+  F32x16 acc[kCols][kAttentionVectors];
 #pragma GCC unroll 16
   for (int c = 0; c < kCols; ++c) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVecs; ++v) acc[c][v] = broadcast(0.0f);
+    for (int v = 0; v < kAttentionVectors; ++v) acc[c][v] = broadcast(0.0f);
   }
-  score_rows<Cache, kVecs, 0, kCols>(tile, tile.rows, q, acc);
+  score_rows<Cache, 0, kCols>(tile, tile.rows, q, acc);
   if constexpr (Cache::kParts == 2) {
-    score_rows<Cache, kVecs, 1, kCols>(tile, tile.dim - tile.rows, q + tile.rows * kCols, acc);
+    score_rows<Cache, 1, kCols>(tile, tile.dim - tile.rows, q + tile.rows * kCols, acc);
   }
 #pragma GCC unroll 16
   for (int c = 0; c < kCols; ++c) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVecs; ++v) store(scores + c * kAttentionSpan + 16 * v, acc[c][v]);
+    for (int v = 0; v < kAttentionVectors; ++v)
+      store(scores + c * kAttentionSpan + 16 * v, acc[c][v]);
   }
   if (finish.key_scales == nullptr && finish.soft_cap <= 0.0f) return;
   for (int c = 0; c < kCols; ++c) {
-    for (int v = 0; v < kVecs; ++v) {
+    for (int v = 0; v < kAttentionVectors; ++v) {
       float* at = scores + c * kAttentionSpan + 16 * v;
       F32x16 s = load(at);
       if (finish.key_scales != nullptr) s = mul(s, load(finish.key_scales + 16 * v));
