@@ -14,6 +14,8 @@
 //   each_part(b, use)    the bytes without that part
 //   rest(b, h, totals)   i32[16] what that part and the bias add to the dot product of scale h of
 //                        block b
+// and for bytes that are codes of two bits, or kCodeUnit times such:
+//   each_in_place(b, use)  the codes, but four times those of odd groups
 //
 // For each output and each block of 32 values of k, in order, however many rows a call covers:
 //   one scale:   acc = fma(dot, d * scale, acc)
@@ -179,6 +181,22 @@ constexpr bool kHasRest = requires(const Unit& unit) {
   unit.rest(0, 0, HalfTotals());
 };
 
+template <typename Unit>
+constexpr int kCodeUnitOf = [] {
+  if constexpr (requires { Unit::kCodeUnit; }) {
+    return Unit::kCodeUnit;
+  } else {
+    return 1;
+  }
+}();
+/// Whether a single row of activations is multiplied with codes where they lie: more rows share the
+/// work of moving them, and would need more registers than there are.
+template <typename Unit, int kCols>
+constexpr bool kMultipliesInPlace =
+    kCols == 1 && !std::is_void_v<DotInPlace<1>> && requires(const Unit& unit) {
+  unit.each_in_place(0, 0);
+};
+
 /// What the sums of dot products of scale kScale of block b begin with, `half_step` being the
 /// distance of the totals of the halves of a block.
 template <int kScales, int kScale, typename Unit>
@@ -224,29 +242,38 @@ template <typename Unit, int kCols>
   constexpr int kTogether = Activations<kCols>::kTogether;
   using Weights = typename Unit::Weights;
   using S = Sums<typename Weights::Dot, Weights::kSettleEvery, Unit::kGroup, Unit::kHasOffset>;
+  constexpr bool kInPlace = kMultipliesInPlace<Unit, kCols>;
+  using Dot = std::conditional_t<kInPlace, DotInPlace<kCodeUnitOf<Unit>>, typename S::Dot>;
   Unit unit(bytes);
   for (uint32_t b = 0; b < Unit::kBlocks; ++b, activations.next()) {
     ahead.next();
     const BlockScales<S> w = block_scales<S>(unit, b);
     F32x16 both[kCols];
-    typename S::Dot dots[kCols];
+    Dot dots[kCols];
     const auto multiply = [&](auto g, U8x64 weights) {
       constexpr int kScale = g / S::kGroups;
       each_index<kCols>([&](auto c) {
         const auto& x = activations.group[c / kTogether];
         constexpr int kRow = c % kTogether;
         if constexpr (g % S::kGroups == 0) {
-          dots[c] = typename S::Dot(
-              dots_begin<S::kScales, kScale>(unit, b, x.totals + kRow, uint64_t{kTogether}));
+          dots[c] =
+              Dot(dots_begin<S::kScales, kScale>(unit, b, x.totals + kRow, uint64_t{kTogether}));
         }
-        dots[c].add(weights, x.q + 4 * (g * kTogether + kRow));
+        const int8_t* q = x.q + 4 * (g * kTogether + kRow);
+        if constexpr (kInPlace) {
+          dots[c].template add<g % 2 != 0>(weights, q);
+        } else {
+          dots[c].add(weights, q);
+        }
         if constexpr ((g + 1) % S::kSettleEvery == 0) dots[c].settle();
         if constexpr ((g + 1) % S::kGroups == 0) {
           add_dots<S, kScale>(dots[c].total(), x.d[kRow], w, both[c], acc[c]);
         }
       });
     };
-    if constexpr (kHasRest<Unit>) {
+    if constexpr (kInPlace) {
+      unit.each_in_place(b, multiply);
+    } else if constexpr (kHasRest<Unit>) {
       unit.each_part(b, multiply);
     } else {
       unit.each(b, multiply);

@@ -133,6 +133,10 @@ struct Iq1SUnit : CodebookUnit<0> {
   void each(uint32_t b, Use use) const {
     Plain2::each(bytes + kHead + b * Plain2::kBytes, use);
   }
+  template <typename Use>
+  void each_in_place(uint32_t b, Use use) const {
+    Plain2::each_in_place(bytes + kHead + b * Plain2::kBytes, use);
+  }
 };
 
 /// Eight times the weight as bytes: 8 level + 2, but 8 level for a negative eighth.
@@ -164,6 +168,12 @@ struct Iq1MUnit : CodebookUnit<kIq1MBias> {
       constexpr int kBit = g % 4 * 2;  // to bit 3
       use(g, moved_bits<(kBit > 3 ? kBit - 3 : 0), (kBit < 3 ? 3 - kBit : 0), 0x18>(raw[g / 4]));
     });
+  }
+  /// Codes stand for so much.
+  static constexpr int kCodeUnit = 8;
+  template <typename Use>
+  void each_in_place(uint32_t b, Use use) const {
+    Plain2::each_in_place(bytes + kHead + b * Plain2::kBytes, use);
   }
   [[nodiscard]] I32x16 rest(uint32_t b, int h, const HalfTotals& totals) const {
     return choose_sums<-kIq1MBias, 2 - kIq1MBias>(shift_right(added(b), 2 * h), totals);

@@ -84,6 +84,12 @@ struct Plain2 {
     const U8x64 raw[2] = {load_u8(quants), load_u8(quants + 64)};
     each_index<8>([&](auto g) { use(g, bits<g % 4 * 2, 3>(raw[g / 4])); });
   }
+  /// The same, but four times the codes of odd groups: half of them are not moved.
+  template <typename Use>
+  static void each_in_place(const uint8_t* quants, Use use) {
+    const U8x64 raw[2] = {load_u8(quants), load_u8(quants + 64)};
+    each_index<8>([&](auto g) { use(g, bits<g % 4 / 2 * 4, (3 << g % 2 * 2)>(raw[g / 4])); });
+  }
 };
 /// Two codes of three bits in the nibbles of each of three vectors, two more in the bits that are
 /// left.
@@ -96,7 +102,7 @@ struct Plain3 {
       use(std::integral_constant<int, 2 * i>(), bits<0, 7>(raw));
       use(std::integral_constant<int, 2 * i + 1>(), bits<4, 7>(raw));
     });
-    const U8x64 last = last_nibbles(quants);
+    const U8x64 last = last_codes(quants);
     use(std::integral_constant<int, 6>(), bits<0, 7>(last));
     use(std::integral_constant<int, 7>(), bits<4, 7>(last));
   }
@@ -104,16 +110,14 @@ struct Plain3 {
   template <typename Use>
   static void each_entry(const uint8_t* quants, const Bytes16& table, Use use) {
     each_index<4>([&](auto i) {
-      const U8x64 nibbles = i < 3 ? bits<0, 0x77>(load_u8(quants + 64 * i)) : last_nibbles(quants);
+      const U8x64 nibbles = i < 3 ? bits<0, 0x77>(load_u8(quants + 64 * i)) : last_codes(quants);
       const TwoU8x64 entries = lookup_nibbles(nibbles, table);
       use(std::integral_constant<int, 2 * i>(), entries.low);
       use(std::integral_constant<int, 2 * i + 1>(), entries.high);
     });
   }
-  static U8x64 last_nibbles(const uint8_t* quants) {
-    const U8x64 first = bits<3, 0x11>(load_u8(quants));
-    return or_bits<1, 0, 0x44>(or_bits<2, 0, 0x22>(first, load_u8(quants + 64)),
-                               load_u8(quants + 128));
+  static U8x64 last_codes(const uint8_t* quants) {
+    return join_top_bits(load_u8(quants), load_u8(quants + 64), load_u8(quants + 128));
   }
 };
 /// Twice bit kBit of a nibble.
@@ -158,6 +162,10 @@ struct HalfUnit {
   template <typename Use>
   void each(uint32_t b, Use use) const {
     Bytes::each(quants + b * Bytes::kBytes, use);
+  }
+  template <typename Use>
+  void each_in_place(uint32_t b, Use use) const requires std::is_same_v<Bytes, Plain2> {
+    Bytes::each_in_place(quants + b * Bytes::kBytes, use);
   }
 };
 
@@ -262,6 +270,10 @@ struct Super2Unit {
   template <typename Use>
   void each(uint32_t b, Use use) const {
     Plain2::each(bytes + kHead + b * Plain2::kBytes, use);
+  }
+  template <typename Use>
+  void each_in_place(uint32_t b, Use use) const {
+    Plain2::each_in_place(bytes + kHead + b * Plain2::kBytes, use);
   }
 };
 

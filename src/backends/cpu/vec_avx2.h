@@ -201,6 +201,17 @@ inline U8x64 bits(U8x64 x) {
   return {_mm256_and_si256(_mm256_srli_epi16(x.lo, kRight), mask),
           _mm256_and_si256(_mm256_srli_epi16(x.hi, kRight), mask)};
 }
+inline __m256i join_top_bits_half(__m256i a, __m256i b, __m256i c) {
+  const __m256i top = _mm256_set1_epi8(static_cast<char>(0x88));
+  // An average is a sum shifted right: three of them move the bits of `a` by three.
+  const __m256i first = _mm256_avg_epu8(_mm256_and_si256(a, top), _mm256_setzero_si256());
+  return _mm256_avg_epu8(_mm256_avg_epu8(first, _mm256_and_si256(b, top)),
+                         _mm256_and_si256(c, top));
+}
+/// Bits 3 and 7 of each byte of three vectors as bits 0, 1, 2 and 4, 5, 6.
+inline U8x64 join_top_bits(U8x64 a, U8x64 b, U8x64 c) {
+  return {join_top_bits_half(a.lo, b.lo, c.lo), join_top_bits_half(a.hi, b.hi, c.hi)};
+}
 /// ((x >> right) << left) & mask, byte by byte, as or_bits.
 template <int kRight, int kLeft, int kMask>
 inline U8x64 moved_bits(U8x64 x) {
@@ -331,6 +342,9 @@ struct DotU8 : WideSums {
   }
 };
 constexpr int settle_every(int) { return 8; }
+/// Moving codes costs less than sums of their own.
+template <int kUnit>
+using DotInPlace = void;
 
 /// The dot product for weights that need all eight bits: takes w + kWideBias.
 using DotWide = DotU8;
@@ -410,6 +424,30 @@ struct DotS8 {
   }
   void settle() {}
   [[nodiscard]] I32x16 total() const { return s; }
+};
+
+/// The same for codes of two bits that stand for kUnit each. Some come as four times the code:
+/// those have sums of their own.
+template <int kUnit>
+struct DotInPlace : NarrowSums {
+  __m256i lo_four = _mm256_setzero_si256(), hi_four = _mm256_setzero_si256();
+  explicit DotInPlace(I32x16 start = broadcast_i32(0)) : NarrowSums(start) {}
+  void settle() {}
+  template <bool kFourTimes>
+  void add(U8x64 w, const int8_t* a) {
+    const __m256i x = broadcast_4_bytes(a);
+    __m256i& lo = kFourTimes ? lo_four : lo16;
+    __m256i& hi = kFourTimes ? hi_four : hi16;
+    lo = _mm256_add_epi16(lo, _mm256_maddubs_epi16(w.lo, x));
+    hi = _mm256_add_epi16(hi, _mm256_maddubs_epi16(w.hi, x));
+  }
+  [[nodiscard]] I32x16 total() const {
+    const auto with = [](__m256i sum, __m256i codes, __m256i four) {
+      const __m256i all = _mm256_add_epi16(codes, _mm256_srai_epi16(four, 2));
+      return _mm256_add_epi32(sum, _mm256_madd_epi16(all, _mm256_set1_epi16(kUnit)));
+    };
+    return {with(s.lo, lo16, lo_four), with(s.hi, hi16, hi_four)};
+  }
 };
 
 /// The dot product for weights that need all eight bits: takes w + kWideBias.

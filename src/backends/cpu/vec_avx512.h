@@ -139,6 +139,10 @@ inline U8x64 bits(U8x64 x) {
   return {
       _mm512_and_si512(_mm512_srli_epi16(x.v, kRight), _mm512_set1_epi8(static_cast<char>(kMask)))};
 }
+/// Bits 3 and 7 of each byte of three vectors as bits 0, 1, 2 and 4, 5, 6.
+inline U8x64 join_top_bits(U8x64 a, U8x64 b, U8x64 c) {
+  return or_bits<1, 0, 0x44>(or_bits<2, 0, 0x22>(bits<3, 0x11>(a), b), c);
+}
 /// ((x >> right) << left) & mask, byte by byte, as or_bits.
 template <int kRight, int kLeft, int kMask>
 inline U8x64 moved_bits(U8x64 x) {
@@ -257,6 +261,9 @@ constexpr int tile_settle_every(int) { return 8; }
 
 /// No tables for the signs of q1_0: see AVX2.
 using SignTables = void;
+/// Nor dot products of codes where they lie.
+template <int kUnit>
+using DotInPlace = void;
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
 inline constexpr int kColumns = 8;

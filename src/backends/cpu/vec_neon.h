@@ -203,6 +203,10 @@ inline U8x64 bits(U8x64 x) {
   return each_u8(
       [&](int i) { return vandq_u8(shift_right_bytes<kRight>(x.v[i]), vdupq_n_u8(kMask)); });
 }
+/// Bits 3 and 7 of each byte of three vectors as bits 0, 1, 2 and 4, 5, 6.
+inline U8x64 join_top_bits(U8x64 a, U8x64 b, U8x64 c) {
+  return or_bits<1, 0, 0x44>(or_bits<2, 0, 0x22>(bits<3, 0x11>(a), b), c);
+}
 /// ((x >> right) << left) & mask, byte by byte.
 template <int kRight, int kLeft, int kMask>
 inline U8x64 moved_bits(U8x64 x) {
@@ -419,6 +423,9 @@ constexpr int tile_settle_every(int) { return 8; }
 
 /// No tables for the signs of q1_0: see AVX2.
 using SignTables = void;
+/// Nor dot products of codes where they lie.
+template <int kUnit>
+using DotInPlace = void;
 
 /// Columns a linear kernel takes at once: 4 columns x 4 registers of sums, 4 of weights.
 inline constexpr int kColumns = 4;
