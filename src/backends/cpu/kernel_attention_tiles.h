@@ -81,8 +81,9 @@ inline void score_rows(const KeyTile& tile, uint64_t rows, const float* q,
     prefetch<kAttentionVectors * Cache::kVectorBytes>(tile.ahead + at);
     F32x16 k[kAttentionVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kAttentionVectors; ++v)
+    for (int v = 0; v < kAttentionVectors; ++v) {
       k[v] = Cache::template load_16<kPart>(tile.vectors[v] + at);
+    }
 #pragma GCC unroll 16
     for (int c = 0; c < kCols; ++c) {
       const F32x16 x = broadcast(q[c]);
@@ -111,8 +112,9 @@ inline void score(const KeyTile& tile, const float* q, const ScoreFinish& finish
 #pragma GCC unroll 16
   for (int c = 0; c < kCols; ++c) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kAttentionVectors; ++v)
+    for (int v = 0; v < kAttentionVectors; ++v) {
       store(scores + c * kAttentionSpan + 16 * v, acc[c][v]);
+    }
   }
   if (finish.key_scales == nullptr && finish.soft_cap <= 0.0f) return;
   for (int c = 0; c < kCols; ++c) {

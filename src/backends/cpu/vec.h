@@ -15,7 +15,7 @@
 #if defined(__AVX512F__) && defined(__AVX512VNNI__)
 #include "backends/cpu/vec_avx512.h"
 #elif defined(__AVX2__)
-#include "backends/cpu/vec_avx2.h"
+#include "backends/cpu/sign_tables_avx2.h"
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
 #include "backends/cpu/vec_neon.h"
 #else
