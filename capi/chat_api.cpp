@@ -7,8 +7,8 @@
 #include "fence.h"
 #include "grammar_handle.h"
 #include "model_handle.h"
-#include "sampler_handle.h"
 #include "option_set.h"
+#include "sampler_handle.h"
 #include "text/utf8_codec.h"
 #include "values.h"
 
@@ -92,7 +92,7 @@ tenon_status tenon_chat_create(const tenon_model* model, const tenon_options* op
     from.time_ms = static_cast<uint64_t>(set.integer("template_time_ms"));
     const std::shared_ptr<tenon::System> system =
         host != nullptr ? host->system() : std::make_shared<Host>()->system();
-    from.now_ns = [system] { return system->now_ns(); };
+    from.thread_time_ns = [system] { return system->thread_time_ns(); };
     out = new tenon_chat(std::move(host), std::move(of_tokenizer), std::move(from));
   });
 }
@@ -131,8 +131,8 @@ tenon_status tenon_chat_grammar(const tenon_chat* chat, const char* conversation
   return fence([&] {
     tenon_grammar*& out = checked_out(grammar, "grammar");
     const tenon::Chat& of_handle = *checked(chat).chat;
-    auto made = of_handle.answer_grammar(
-        of_handle.render(text_in(conversation, length, "conversation")));
+    auto made =
+        of_handle.answer_grammar(of_handle.render(text_in(conversation, length, "conversation")));
     out = made != nullptr ? new tenon_grammar(std::move(made)) : nullptr;
   });
 }
@@ -147,9 +147,9 @@ tenon_status tenon_chat_constrain(const tenon_chat* chat, const char* conversati
     }
     const auto made = of_handle.chat->answer_grammar(
         of_handle.chat->render(text_in(conversation, length, "conversation")));
-    draws.set_grammar(made == nullptr ? nullptr
-                                      : std::make_unique<tenon::GrammarMatcher>(
-                                            of_handle.masks->of(made)));
+    draws.set_grammar(made == nullptr
+                          ? nullptr
+                          : std::make_unique<tenon::GrammarMatcher>(of_handle.masks->of(made)));
     if (constrained != nullptr) *constrained = made != nullptr ? 1 : 0;
   });
 }

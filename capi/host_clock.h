@@ -72,6 +72,7 @@ class HostClock : public System {
   }
   void join_thread(pthread_t thread) noexcept override { rest_->join_thread(thread); }
   uint32_t num_usable_cpus() noexcept override { return rest_->num_usable_cpus(); }
+  uint64_t thread_time_ns() noexcept override { return rest_->thread_time_ns(); }
 
  private:
   std::shared_ptr<System> rest_;

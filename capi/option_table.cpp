@@ -91,7 +91,8 @@ constexpr std::array kTable = {
     blank(TENON_SCOPE_SAMPLER, TENON_OPTION_STRING_LIST, "stop",
           "Generation ends before this text, of which nothing is handed out."),
     blank(TENON_SCOPE_SAMPLER, TENON_OPTION_STRING_LIST, "banned_strings",
-          "This text is never generated: another way is taken from where it would begin. At most 1000 "
+          "This text is never generated: another way is taken from where it would begin. At most "
+          "1000 "
           "texts of 128 bytes."),
     boolean(TENON_SCOPE_SAMPLER, "banned_ignore_case",
             "banned_strings are meant in capital and small letters alike (of ASCII)."),
@@ -105,8 +106,9 @@ constexpr std::array kTable = {
          "Key under which the session's calls get their fair share of the engine."),
     real(TENON_SCOPE_SESSION, "weight", 0.001, 1000, 1,
          "Share of the client: one with weight 3 gets three tokens for one of weight 1."),
-    integer(TENON_SCOPE_ENGINE, "cache_bytes", 0, std::numeric_limits<int64_t>::max(), 0,
-            "Memory of the KV cache of all sessions, never exceeded; 0: a quarter of what is free."),
+    integer(
+        TENON_SCOPE_ENGINE, "cache_bytes", 0, std::numeric_limits<int64_t>::max(), 0,
+        "Memory of the KV cache of all sessions, never exceeded; 0: a quarter of what is free."),
     integer(TENON_SCOPE_ENGINE, "step_tokens", 0, 65536, 0,
             "Tokens in a step at most; 0, or more than it: the model's option slice."),
     integer(TENON_SCOPE_ENGINE, "running", 1, 65536, 64,
@@ -132,7 +134,7 @@ constexpr std::array kTable = {
     boolean(TENON_SCOPE_CHAT, "constrain_calls",
             "Where the model may call tools, keep its calls to the tools' schemas.", true),
     integer(TENON_SCOPE_CHAT, "template_time_ms", 1, 600000, 100,
-            "Longest time that a template may run, in milliseconds."),
+            "Longest processor time that a template may take, in milliseconds."),
 };
 
 tenon_option from_parameter(const SamplerParameter& parameter) {

@@ -248,7 +248,11 @@ class RealSystem : public System {
   uint64_t now_ns() noexcept override {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+    return nanoseconds(now);
+  }
+  uint64_t thread_time_ns() noexcept override {
+    timespec used{};
+    return ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0 ? nanoseconds(used) : now_ns();
   }
 
  protected:
@@ -256,6 +260,10 @@ class RealSystem : public System {
   [[nodiscard]] virtual int map_flags() const noexcept { return 0; }
 
  private:
+  static uint64_t nanoseconds(const timespec& time) noexcept {
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u +
+           static_cast<uint64_t>(time.tv_nsec);
+  }
   static uint64_t page_bytes() noexcept { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
   static uint64_t round_up(uint64_t value, uint64_t alignment) noexcept {
     return (value + alignment - 1) & ~(alignment - 1);

@@ -100,6 +100,9 @@ class System {
   virtual uint32_t num_usable_cpus() noexcept = 0;
   /// Monotonic nanoseconds.
   virtual uint64_t now_ns() noexcept = 0;
+  /// Nanoseconds of processor time that the calling thread has used: for limits of work, which a
+  /// busy machine must not shorten. now_ns() where the system does not tell.
+  virtual uint64_t thread_time_ns() noexcept = 0;
 };
 
 /// Opens a regular file for reading. Everything else (directory, FIFO, device, socket, a file made

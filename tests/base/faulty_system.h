@@ -147,6 +147,7 @@ class FaultySystem : public System {
   }
   uint32_t num_usable_cpus() noexcept override { return real_->num_usable_cpus(); }
   uint64_t now_ns() noexcept override { return real_->now_ns(); }
+  uint64_t thread_time_ns() noexcept override { return real_->thread_time_ns(); }
 
  private:
   bool fails() { return num_calls_++ == fail_at_; }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <thread>
 
 #include "base/buffer.h"
 #include "tests/base/expect_error.h"
@@ -122,6 +124,15 @@ TEST(System, ImpossibleSizesGiveNull) {
   const auto system = System::real();
   for (const uint64_t size : {uint64_t{0}, ~uint64_t{0}, ~uint64_t{0} - 4096, uint64_t{1} << 62}) {
     EXPECT_EQ(system->map_pages(size), nullptr) << size;
+  }
+}
+
+TEST(System, ThreadTimeIsThatOfWork) {
+  const std::shared_ptr<System> system = System::real();
+  const uint64_t begin = system->thread_time_ns();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_LT(system->thread_time_ns() - begin, 25'000'000u);
+  while (system->thread_time_ns() - begin < 5'000'000) {
   }
 }
 

@@ -92,7 +92,7 @@ TEST(Template, FillsDatesToAWidth) {
 TEST(Template, StopsWhatDoesNotEnd) {
   uint64_t clock = 0;
   Limits limits;
-  limits.now_ns = [&clock] { return clock += 50'000; };  // per look
+  limits.thread_time_ns = [&clock] { return clock += 50'000; };  // per look
   const std::string loops =
       "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}"
       "{% endfor %}";

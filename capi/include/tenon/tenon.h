@@ -1063,7 +1063,7 @@ TENON_API void tenon_chat_destroy(tenon_chat* chat);
 TENON_API tenon_status tenon_chat_format(const tenon_chat* chat, const char** name);
 
 /* The prompt as text; see "Buffers" in 1. TEMPLATE where the template raises an error, runs longer
- * than the option "template_time_ms", or writes more than 16 MB. */
+ * (processor time) than the option "template_time_ms", or writes more than 16 MB. */
 TENON_API tenon_status tenon_chat_render(const tenon_chat* chat, const char* conversation,
                                          size_t length, char* text, size_t capacity,
                                          size_t* needed);

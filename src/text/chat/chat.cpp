@@ -109,7 +109,7 @@ jinja::Text Chat::render_template(ChatTemplate::Variables variables,
                                   std::optional<jinja::CalendarTime> now) const {
   jinja::Limits limits;
   limits.time_ns = options_.time_ms * 1'000'000;
-  limits.now_ns = options_.now_ns;
+  limits.thread_time_ns = options_.thread_time_ns;
   return template_.render(std::move(variables), limits, now);
 }
 

@@ -25,8 +25,8 @@ struct ChatOptions {
   bool adapt = true;
   bool constrain_calls =
       true;                ///< calls are part of answer_grammar() where they may, not must, come
-  uint64_t time_ms = 100;  ///< for one rendering
-  std::function<uint64_t()> now_ns{};
+  uint64_t time_ms = 100;  ///< of processor time, for one rendering
+  std::function<uint64_t()> thread_time_ns{};  ///< see base/system.h; none: time is not limited
 };
 
 /// A rendered conversation.

@@ -24,12 +24,12 @@ template <typename... Args>
 }
 
 struct Limits {
-  size_t output_bytes = size_t{16} << 20;  ///< of the rendered text, and of any one string
-  size_t memory_bytes = size_t{64} << 20;  ///< of the values that a template holds at a time
-  uint64_t steps = 20'000'000;             ///< operations; long strings count as several
-  uint64_t time_ns = 100'000'000;          ///< from the start of the rendering
-  uint32_t depth = 400;                    ///< nested statements, expressions and calls
-  std::function<uint64_t()> now_ns{};      ///< monotonic; none: time is not limited
+  size_t output_bytes = size_t{16} << 20;      ///< of the rendered text, and of any one string
+  size_t memory_bytes = size_t{64} << 20;      ///< of the values that a template holds at a time
+  uint64_t steps = 20'000'000;                 ///< operations; long strings count as several
+  uint64_t time_ns = 100'000'000;              ///< of processor time
+  uint32_t depth = 400;                        ///< nested statements, expressions and calls
+  std::function<uint64_t()> thread_time_ns{};  ///< see base/system.h; none: time is not limited
 };
 
 /// How deep lists and dicts may nest.
@@ -40,7 +40,7 @@ inline constexpr uint32_t kMaxValueWeight = 1u << 22;
 class Budget {
  public:
   explicit Budget(const Limits& limits)
-      : limits_(limits), start_ns_(limits.now_ns ? limits.now_ns() : 0) {}
+      : limits_(limits), start_ns_(limits.thread_time_ns ? limits.thread_time_ns() : 0) {}
 
   /// Counts work; looks at the clock now and then. Throws Failure when a limit is reached.
   void spend(uint64_t steps = 1) {
@@ -71,7 +71,7 @@ class Budget {
   void check() {
     next_check_ = steps_ + 1024;
     if (steps_ > limits_.steps) raise("more than {} steps", limits_.steps);
-    if (limits_.now_ns && limits_.now_ns() - start_ns_ > limits_.time_ns) {
+    if (limits_.thread_time_ns && limits_.thread_time_ns() - start_ns_ > limits_.time_ns) {
       raise("more than {} ms", limits_.time_ns / 1'000'000);
     }
   }
