@@ -314,6 +314,18 @@ const std::vector<Case>& cases() {
        "tool=\"g\" "
        "index=\"2\"<|sep|><|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>",
        "hm |  | f#call_0({\"s\": \"a \\\"b\\\"\", \"a\\\"&\": [1, 2]}) g#call_1({})"},
+      {"kimi-k3",
+       "<|open|>response<|sep|>Hi<|close|>response<|sep|><|open|>tools<|sep|><|open|>call "
+       "tool=\"f\" index=\"1\"<|sep|><|open|>json type=\"object\"<|sep|>{\"a\": [1, "
+       "\"<|sep|>\"]}<|close|>json<|sep|><|close|>call<|sep|><|open|>call tool=\"g\" "
+       "index=\"2\"<|sep|><|close|>call<|sep|><|close|>tools<|sep|>",
+       " | Hi | f#call_0({\"a\": [1, \"<|sep|>\"]}) g#call_1({})"},
+      {"kimi-k3",
+       "<|open|>tools<|sep|><|open|>call "
+       "tool=\"f\"<|sep|><|open|>json<|sep|>[1]<|close|>json<|sep|>"
+       "<|close|>call<|sep|>",
+       " | <|open|>tools<|sep|><|open|>call tool=\"f\"<|sep|><|open|>json<|sep|>[1]<|close|>json"
+       "<|sep|><|close|>call<|sep|> |"},
       {"kimi-k3", "<|open|>tools<|sep|><|open|>call tool=\"f\"<|sep|>no",
        " | <|open|>tools<|sep|><|open|>call tool=\"f\"<|sep|>no |"},
       {"minimax-m3",
@@ -366,8 +378,7 @@ const std::vector<Case>& cases() {
       {"muse", " to=user<|message|>See <atem:function_calls> there",
        " | See <atem:function_calls> there |"},
       {"muse", "just text", " | just text |"},
-      {"muse", " to=user<|message|>Hi<|eot|><|start|>assistant to=user",
-       " | Hi |"},
+      {"muse", " to=user<|message|>Hi<|eot|><|start|>assistant to=user", " | Hi |"},
       {"gigachat", "Hi<|function_call|>{\"name\": \"f\", \"arguments\": {\"a\": 1}}",
        " | Hi | f#call_0({\"a\": 1})"},
   };
@@ -453,6 +464,7 @@ TEST(ReplyParser, EveryFamilyIsInTheTableOnce) {
   EXPECT_EQ(find_chat_format("nosuch"), nullptr);
   EXPECT_EQ(detect_chat_format("{{ x }}").name, "plain");
   EXPECT_EQ(detect_chat_format("<tool_call>").name, "hermes");
+  EXPECT_EQ(detect_chat_format("[INST]' + x + '[/INST][THINK]' + y + '[/THINK]").name, "mistral");
   EXPECT_EQ(detect_chat_format("<tool_call><function=<parameter=").name, "qwen3-coder");
 }
 

@@ -21,7 +21,7 @@ struct ChatFormat {
   std::string_view name;
   /// A template that contains all texts of one of these (up to the first empty one) is of the
   /// family.
-  std::array<std::array<std::string_view, 3>, 2> detected_by{};
+  std::array<std::array<std::string_view, 3>, 3> detected_by{};
   ThinkMarks think{"<think>", "</think>"};
   /// What stands before calls.
   std::array<std::string_view, 3> call_openers{};

@@ -6,6 +6,8 @@
 //   <|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|>
 //   <|open|>argument key="key" type="string"<|sep|>value<|close|>argument<|sep|>
 //   <|close|>call<|sep|><|close|>tools<|sep|>
+// where the arguments may also be one object:
+//   <|open|>json type="object"<|sep|>{...}<|close|>json<|sep|>
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/named_calls.h"
 #include "text/chat_formats/tagged_calls.h"
@@ -65,7 +67,9 @@ extern constexpr ChatFormat kKimiK3Format{
                            .call_close = "<|close|>call<|sep|>",
                            .section_close = "<|close|>tools<|sep|>",
                            .attributes = true,
-                           .string_attribute = "type=\"string\""});
+                           .string_attribute = "type=\"string\"",
+                           .whole_open = "<|open|>json",
+                           .whole_close = "<|close|>json<|sep|>"});
     },
     .shapes = {{{.call = "<|open|>call tool=\"$name\" index=\"$number\"<|sep|>$parameters"
                          "<|close|>call<|sep|>",

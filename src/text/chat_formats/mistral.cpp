@@ -1,6 +1,7 @@
 // Mistral, the older version and the newer one:
 //   [TOOL_CALLS][{"name": "f", "arguments": {...}, "id": "..."}]
 //   [TOOL_CALLS]f[CALL_ID]123456789[ARGS]{...}
+// Magistral and Ministral think before that: [THINK]...[/THINK]
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/named_calls.h"
 
@@ -8,7 +9,7 @@ namespace tenon {
 
 extern constexpr ChatFormat kMistralFormat{
     .name = "mistral",
-    .detected_by = {{{"[TOOL_CALLS]"}, {"[INST]", "[AVAILABLE_TOOLS]"}}},
+    .detected_by = {{{"[TOOL_CALLS]"}, {"[INST]", "[AVAILABLE_TOOLS]"}, {"[THINK]", "[/THINK]"}}},
     .think = {"[THINK]", "[/THINK]"},
     .call_openers = {"[TOOL_CALLS]"},
     .make_calls = []() -> std::unique_ptr<CallGrammar> {

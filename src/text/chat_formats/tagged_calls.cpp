@@ -101,6 +101,10 @@ CallGrammar::Step TaggedCalls::step(ReplyInput& in, CallOutput& out) {
       return value_start(in);
     case State::Value:
       return value(in, out);
+    case State::WholeOpen:
+      return whole_open(in);
+    case State::Whole:
+      return whole(in, out);
     case State::Next:
       return next(in);
   }
@@ -120,7 +124,7 @@ CallGrammar::Step TaggedCalls::name(ReplyInput& in, CallOutput& out) {
   in.skip(found.at);
   if (!layout_.name_end.empty()) in.skip(layout_.name_end.size());
   out.begin_call(name_, "");
-  any_parameter_ = false;
+  any_parameter_ = is_whole_ = false;
   state_ = State::Parameter;
   return Step::Again;
 }
@@ -128,21 +132,32 @@ CallGrammar::Step TaggedCalls::name(ReplyInput& in, CallOutput& out) {
 CallGrammar::Step TaggedCalls::parameter(ReplyInput& in, CallOutput& out) {
   in.skip_space();
   bool may_come = in.rest().empty() && !in.at_end;
-  const ReplyInput::Match is_key = in.match(layout_.key_open);
+  const auto match = [&in](std::string_view tag, bool may_stand) {
+    return may_stand ? in.match(tag) : ReplyInput::Match::No;
+  };
+  const ReplyInput::Match is_key = match(layout_.key_open, !is_whole_);
+  const ReplyInput::Match is_whole =
+      match(layout_.whole_open, !layout_.whole_open.empty() && !is_whole_ && !any_parameter_);
   const ReplyInput::Match is_end = in.match(layout_.call_close);
   if (!in.rest().empty() && is_key == ReplyInput::Match::Yes) {
     in.skip(layout_.key_open.size());
     state_ = State::Key;
     return Step::Again;
   }
+  if (!in.rest().empty() && is_whole == ReplyInput::Match::Yes) {
+    in.skip(layout_.whole_open.size());
+    state_ = State::WholeOpen;
+    return Step::Again;
+  }
   if (!in.rest().empty() && is_end == ReplyInput::Match::Yes) {
     in.skip(layout_.call_close.size());
-    out.arguments(any_parameter_ ? "}" : "{}");
+    if (!is_whole_) out.arguments(any_parameter_ ? "}" : "{}");
     out.end_call();
     state_ = State::Next;
     return Step::Again;
   }
-  may_come |= is_key == ReplyInput::Match::Partly || is_end == ReplyInput::Match::Partly;
+  may_come |= is_key == ReplyInput::Match::Partly || is_whole == ReplyInput::Match::Partly ||
+              is_end == ReplyInput::Match::Partly;
   return may_come && !in.at_end ? Step::More : Step::Broken;
 }
 
@@ -216,6 +231,32 @@ CallGrammar::Step TaggedCalls::value(ReplyInput& in, CallOutput& out) {
     const std::string text_json = tagged_value_json(plain, kinds_);
     out.arguments(text_json);
   }
+  state_ = State::Parameter;
+  return Step::Again;
+}
+
+CallGrammar::Step TaggedCalls::whole_open(ReplyInput& in) {
+  const std::array markers{layout_.key_close};
+  const ReplyInput::Found found = in.find(markers);
+  if (found.at > kMaxCallName) return Step::Broken;
+  if (found.which != 0) return in.at_end ? Step::Broken : Step::More;
+  in.skip(found.at + markers[0].size());
+  held_.clear();
+  state_ = State::Whole;
+  return Step::Again;
+}
+
+CallGrammar::Step TaggedCalls::whole(ReplyInput& in, CallOutput& out) {
+  const std::array markers{layout_.whole_close};
+  const ReplyInput::Found found = in.find(markers);
+  held_ += in.rest().substr(0, found.at);
+  in.skip(found.at);
+  if (found.which != 0) return in.at_end ? Step::Broken : Step::More;
+  in.skip(markers[0].size());
+  const std::optional<std::string> json = repaired_json(trimmed(held_));
+  if (!json || !json->starts_with('{')) return Step::Broken;
+  out.arguments(*json);
+  is_whole_ = true;
   state_ = State::Parameter;
   return Step::Again;
 }

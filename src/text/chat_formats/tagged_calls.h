@@ -24,6 +24,10 @@ struct TaggedCallLayout {
   std::string_view string_attribute{};
   /// A value may stand in `<![CDATA[` and `]]>`, with tags in it.
   bool cdata = false;
+  /// Around all arguments as one JSON object, where they may stand so in place of the parameters;
+  /// the first goes on up to key_close.
+  std::string_view whole_open{};
+  std::string_view whole_close{};
   /// The line breaks directly inside the value's tags do not belong to it.
   bool trims_lines = false;
 };
@@ -41,12 +45,25 @@ class TaggedCalls : public CallGrammar {
   Step step(ReplyInput& in, CallOutput& out) override;
 
  private:
-  enum class State : uint8_t { Open, Name, Parameter, Key, ValueOpen, ValueStart, Value, Next };
+  enum class State : uint8_t {
+    Open,
+    Name,
+    Parameter,
+    Key,
+    ValueOpen,
+    ValueStart,
+    Value,
+    WholeOpen,
+    Whole,
+    Next
+  };
   Step name(ReplyInput& in, CallOutput& out);
   Step parameter(ReplyInput& in, CallOutput& out);
   Step key(ReplyInput& in, CallOutput& out);
   Step value_start(ReplyInput& in);
   Step value(ReplyInput& in, CallOutput& out);
+  Step whole_open(ReplyInput& in);
+  Step whole(ReplyInput& in, CallOutput& out);
   Step next(ReplyInput& in);
 
   TaggedCallLayout layout_;
@@ -57,6 +74,7 @@ class TaggedCalls : public CallGrammar {
   bool is_string_ = false;      // only a string: it goes out as it comes in
   bool in_cdata_ = false;
   bool any_parameter_ = false;
+  bool is_whole_ = false;  // the arguments came as one object
   bool no_section_ = false;
 };
 
