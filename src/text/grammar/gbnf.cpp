@@ -10,6 +10,7 @@ namespace tenon::grammar {
 namespace {
 
 constexpr size_t kMaxRules = 20'000;
+constexpr size_t kMaxName = 256;
 constexpr size_t kMaxText = size_t{8} << 20;
 constexpr uint64_t kMaxRepeat = 1'000'000'000;
 
@@ -88,7 +89,8 @@ class Parser {
       const std::string_view rest = text_.substr(at_, 1);
       refuse("expected the name of a rule at \"{}\"", done() ? "the end" : printable(rest));
     }
-    return text_.substr(begin, std::min<size_t>(at_ - begin, 256));
+    if (at_ - begin > kMaxName) refuse("the name of a rule is longer than {} bytes", kMaxName);
+    return text_.substr(begin, at_ - begin);
   }
 
   static std::string printable(std::string_view bytes) {
@@ -157,7 +159,8 @@ class Parser {
     const char c = peek();
     if (c == '"') return literal();
     if (c == '[') return Expr{.kind = Expr::Kind::Chars, .line = line_, .chars = bracket()};
-    if (take(".")) return Expr{.kind = Expr::Kind::Chars, .line = line_, .chars = CodePoints::all()};
+    if (take("."))
+      return Expr{.kind = Expr::Kind::Chars, .line = line_, .chars = CodePoints::all()};
     if (take("(")) {
       Expr inner = choice(depth + 1);
       space(true);
@@ -343,8 +346,7 @@ class Emptiness {
 
   /// Refuses a repetition without end of something that may be empty.
   void check_loops(const Expr& expr, Budget& budget) const {
-    if (expr.kind == Expr::Kind::Repeat && expr.maximum == Expr::kForever &&
-        of(expr.children[0])) {
+    if (expr.kind == Expr::Kind::Repeat && expr.maximum == Expr::kForever && of(expr.children[0])) {
       budget.set_place(fmt::format("line {}", expr.line));
       budget.refuse("a repetition without end of what may be empty");
     }

@@ -58,6 +58,8 @@ TEST(Gbnf, RefusesWithTheLine) {
   expect_refused(kind, "root ::= \"a", "line 1: a string is not closed");
   expect_refused(kind, "root ::= <think>", "tokens");
   expect_refused(kind, "root ::= \"a\"\nroot ::= \"b\"", "line 2: rule \"root\" is defined again");
+  expect_refused(kind, "root ::= \"a\"\n" + std::string(257, 'a') + " ::= \"b\"",
+                 "line 2: the name of a rule is longer than 256 bytes");
   std::string many = "root ::= \"a\"\n";
   for (int i = 0; i < 30000; ++i) many += "r" + std::to_string(i) + " ::= \"a\"\n";
   expect_refused(kind, many, "more than 20000 rules");
