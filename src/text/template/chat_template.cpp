@@ -5,6 +5,15 @@
 #include "text/template/jinja_parser.h"
 
 namespace tenon {
+namespace {
+
+/// What a failure says may hold texts of the template: its beginning.
+std::string_view shown(const std::exception& failure) {
+  constexpr size_t kMaxBytes = 1000;
+  return utf8_prefix(failure.what(), kMaxBytes);
+}
+
+}  // namespace
 
 ChatTemplate::ChatTemplate(std::string source, std::string name)
     : source_(std::move(source)), name_(std::move(name)) {
@@ -14,7 +23,7 @@ ChatTemplate::ChatTemplate(std::string source, std::string name)
   } catch (const Error& error) {
     fail(error.code(), "{}: {}", name_, error.what());
   } catch (const jinja::Failure& failure) {
-    fail(Code::Template, "{}: line 1: {}", name_, failure.what());
+    fail(Code::Template, "{}: line 1: {}", name_, shown(failure));
   }
 }
 
@@ -25,7 +34,7 @@ jinja::Text ChatTemplate::render(Variables variables, const jinja::Limits& limit
   try {
     return interpreter.run();
   } catch (const jinja::Failure& failure) {
-    fail(Code::Template, "{}: line {}: {}", name_, interpreter.line(), failure.what());
+    fail(Code::Template, "{}: line {}: {}", name_, interpreter.line(), shown(failure));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "text/template/jinja_interpreter.h"
 #include "text/template/jinja_operators.h"
 
 namespace tenon::jinja {
@@ -110,6 +111,18 @@ std::vector<Value> bind(const Builtin& builtin, CallArguments given) {
   }
   if (takes_named) out.push_back(Value::dict(std::move(unknown)));
   return out;
+}
+
+Value run_builtin(Interpreter& jinja, const Builtin& builtin, const Value& self,
+                  CallArguments given) {
+  Budget& budget = jinja.budget();
+  budget.spend(given.positional.size() + given.named.size());
+  const std::vector<Value> arguments = bind(builtin, std::move(given));
+  if (self.is(Kind::String)) budget.spend_bytes(self.text().size());
+  for (const Value& argument : arguments) {
+    if (argument.is(Kind::String)) budget.spend_bytes(argument.text().size());
+  }
+  return builtin.run(jinja, self, arguments);
 }
 
 }  // namespace tenon::jinja

@@ -44,6 +44,9 @@ bool is_changing_method(const Value& self, std::string_view name);
 
 /// Arguments in the order of the parameters. Throws Failure when they do not fit.
 std::vector<Value> bind(const Builtin& builtin, CallArguments arguments);
+/// Binds and runs; the texts that it is given count as work, whatever it does with them.
+Value run_builtin(Interpreter& jinja, const Builtin& builtin, const Value& self,
+                  CallArguments arguments);
 
 /// The tables behind the functions above, one per file.
 std::span<const Builtin> text_filters();

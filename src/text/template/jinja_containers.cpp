@@ -38,9 +38,9 @@ Value values(Interpreter& jinja, const Value& self, Args) {
   return view(jinja, std::move(out), "dict_values");
 }
 
-Value get(Interpreter&, const Value& self, Args args) {
-  require_hashable(args[0]);
-  const Value* found = self.entries().find(args[0]);
+Value get(Interpreter& jinja, const Value& self, Args args) {
+  require_hashable(args[0], jinja.budget());
+  const Value* found = self.entries().find(args[0], jinja.budget());
   if (found != nullptr) return *found;
   return args[1].is(Kind::Absent) ? Value::none() : args[1];
 }
@@ -50,8 +50,7 @@ Value copy(Interpreter&, const Value& self, Args) { return self; }
 Value count(Interpreter& jinja, const Value& self, Args args) {
   int64_t times = 0;
   for (const Value& item : self.items().values) {
-    jinja.budget().spend(1 + std::min(extent_of(item).weight, extent_of(args[0]).weight) / 4);
-    times += equal(item, args[0]) ? 1 : 0;
+    times += equal(item, args[0], jinja.budget()) ? 1 : 0;
   }
   return Value::integer(times);
 }
@@ -59,8 +58,7 @@ Value count(Interpreter& jinja, const Value& self, Args args) {
 Value index(Interpreter& jinja, const Value& self, Args args) {
   const std::vector<Value>& all = self.items().values;
   for (size_t i = 0; i < all.size(); ++i) {
-    jinja.budget().spend(1 + std::min(extent_of(all[i]).weight, extent_of(args[0]).weight) / 4);
-    if (equal(all[i], args[0])) return Value::integer(static_cast<int64_t>(i));
+    if (equal(all[i], args[0], jinja.budget())) return Value::integer(static_cast<int64_t>(i));
   }
   raise("the value is not in the {}", type_name(self));
 }
@@ -71,11 +69,14 @@ Value cycle(Interpreter&, const Value& self, Args args) {
   return args[loop.at % args.size()];
 }
 
-Value changed(Interpreter&, const Value& self, Args args) {
+Value changed(Interpreter& jinja, const Value& self, Args args) {
   auto& loop = static_cast<LoopObject&>(*self.pointer());
   std::vector<Value> now(args.begin(), args.end());
+  const auto alike = [&jinja](const Value& a, const Value& b) {
+    return equal(a, b, jinja.budget());
+  };
   const bool same = loop.changed && std::equal(now.begin(), now.end(), loop.changed->begin(),
-                                               loop.changed->end(), equal);
+                                               loop.changed->end(), alike);
   if (!same) loop.changed = std::move(now);
   return Value::boolean(!same);
 }

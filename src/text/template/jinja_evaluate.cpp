@@ -1,6 +1,7 @@
 // The expressions of the interpreter.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "text/template/jinja_format.h"
 #include "text/template/jinja_interpreter.h"
 #include "text/template/jinja_item_path.h"
@@ -8,6 +9,12 @@
 #include "text/template/jinja_operators.h"
 
 namespace tenon::jinja {
+namespace {
+
+/// How much of a name is in a message.
+constexpr size_t kShownBytes = 100;
+
+}  // namespace
 
 Value Interpreter::evaluate(const Expr& expr) {
   switch (expr.kind) {
@@ -72,6 +79,7 @@ Value Interpreter::evaluate_node(const Expr& expr) {
 
 Value Interpreter::evaluate_name(const Expr& expr) {
   for (const Scope* scope = scope_; scope != nullptr; scope = scope->outer) {
+    budget_.spend(scope->variables.size() / 16);
     for (const auto& [name, value] : scope->variables) {
       if (name == expr.name) return value;
     }
@@ -79,8 +87,9 @@ Value Interpreter::evaluate_name(const Expr& expr) {
   const std::string& name = syntax_.names[expr.name];
   const Builtin* builtin = find_global(name);
   if (builtin != nullptr && (name != "strftime_now" || now_)) return Value::function(builtin);
-  return Value::undefined(fmt::format("'{}' is undefined{}", name,
-                                      name == "strftime_now" ? ": no time was given" : ""));
+  return Value::undefined(fmt::format("'{}' is undefined{}", utf8_prefix(name, kShownBytes),
+                                      name == "strftime_now" ? ": no time was given" : ""),
+                          &budget_);
 }
 
 Value Interpreter::evaluate_binary(const Expr& expr) {
@@ -111,26 +120,25 @@ Value Interpreter::evaluate_compare(const Expr& expr) {
   for (size_t i = 0; i < expr.ops.size(); ++i) {
     Value right = evaluate(*expr.children[i + 1]);
     line_ = expr.line;
-    budget_.spend(1 + std::min(extent_of(left).weight, extent_of(right).weight) / 4);
     bool holds = false;
     switch (expr.ops[i]) {
       case Op::Equal:
-        holds = equal(left, right);
+        holds = equal(left, right, budget_);
         break;
       case Op::NotEqual:
-        holds = !equal(left, right);
+        holds = !equal(left, right, budget_);
         break;
       case Op::Less:
-        holds = order(left, right, "<") < 0;
+        holds = order(left, right, budget_, "<") < 0;
         break;
       case Op::LessEqual:
-        holds = order(left, right, "<=") <= 0;
+        holds = order(left, right, budget_, "<=") <= 0;
         break;
       case Op::Greater:
-        holds = order(left, right, ">") > 0;
+        holds = order(left, right, budget_, ">") > 0;
         break;
       case Op::GreaterEqual:
-        holds = order(left, right, ">=") >= 0;
+        holds = order(left, right, budget_, ">=") >= 0;
         break;
       case Op::In:
         holds = contains(right, left, budget_);
@@ -171,7 +179,7 @@ Value Interpreter::evaluate_dict(const Expr& expr) {
   std::vector<std::pair<Value, Value>> entries;
   for (size_t i = 0; i < expr.children.size(); i += 2) {
     Value key = evaluate(*expr.children[i]);
-    require_hashable(key);
+    require_hashable(key, budget_);
     entries.emplace_back(std::move(key), evaluate(*expr.children[i + 1]));
   }
   return Value::dict(std::move(entries), &budget_);
@@ -208,6 +216,7 @@ CallArguments Interpreter::arguments(const Arguments& from) {
   if (from.double_star != nullptr) {
     const Value more = evaluate(*from.double_star);
     if (!more.is(Kind::Dict)) raise("argument after ** must be a mapping, not {}", type_name(more));
+    budget_.spend(more.entries().entries.size());
     for (const auto& [name, value] : more.entries().entries) {
       if (!name.is(Kind::String)) raise("keywords must be strings");
       out.named.emplace_back(name.text().bytes(), value);
@@ -226,7 +235,7 @@ Value Interpreter::evaluate_call(const Expr& expr) {
 Value Interpreter::call(const Value& callee, CallArguments given) {
   switch (callee.kind()) {
     case Kind::Function:
-      return callee.builtin().run(*this, Value::absent(), bind(callee.builtin(), std::move(given)));
+      return run_builtin(*this, callee.builtin(), Value::absent(), std::move(given));
     case Kind::Method: {
       const auto& method = static_cast<const MethodObject&>(*callee.pointer());
       if (method.builtin == nullptr) {
@@ -253,6 +262,7 @@ Value Interpreter::call(const Value& callee, CallArguments given) {
 Value Interpreter::attribute(const Value& value, const std::string& name) {
   if (value.is(Kind::Undefined)) raise("{}", value.undefined_message());
   if (value.is(Kind::Namespace)) {
+    budget_.spend(value.name_space().attributes.size() / 16);
     for (const auto& [known, held] : value.name_space().attributes) {
       if (known == name) return held;
     }
@@ -274,6 +284,7 @@ Value Interpreter::attribute(const Value& value, const std::string& name) {
   const Builtin* method = find_method(value, name);
   if (method != nullptr || is_changing_method(value, name)) {
     auto object = std::make_shared<MethodObject>();
+    object->charge(&budget_, sizeof(MethodObject));
     object->self = value;
     object->builtin = method;
     object->name = name;
@@ -283,18 +294,24 @@ Value Interpreter::attribute(const Value& value, const std::string& name) {
     const Value* found = value.entries().find(name);
     if (found != nullptr) return *found;
   }
-  return Value::undefined(fmt::format("'{} object' has no attribute '{}'",
-                                      value.is(Kind::Dict) ? "dict" : type_name(value), name));
+  return Value::undefined(
+      fmt::format("'{} object' has no attribute '{}'",
+                  value.is(Kind::Dict) ? "dict" : type_name(value), utf8_prefix(name, kShownBytes)),
+      &budget_);
 }
 
 Value Interpreter::item(const Value& value, const Value& key) {
   if (value.is(Kind::Undefined)) raise("{}", value.undefined_message());
   Value found = lookup(value, key, budget_);
   if (!found.is(Kind::Absent)) return found;
-  if (key.is(Kind::String)) return attribute(value, key.text().bytes());
-  return Value::undefined(fmt::format(
-      "'{} object' has no element {}", type_name(value),
-      key.is(Kind::Int) ? std::to_string(key.as_integer()) : std::string(type_name(key))));
+  if (key.is(Kind::String)) {
+    budget_.spend_bytes(key.text().size());
+    return attribute(value, key.text().bytes());
+  }
+  return Value::undefined(fmt::format("'{} object' has no element {}", type_name(value),
+                                      key.is(Kind::Int) ? std::to_string(key.as_integer())
+                                                        : std::string(type_name(key))),
+                          &budget_);
 }
 
 Value Interpreter::loop_attribute(const LoopObject& loop, std::string_view name) {
@@ -333,7 +350,7 @@ Value Interpreter::evaluate_test(const Expr& expr) {
   CallArguments given = arguments(expr.arguments);
   line_ = expr.line;
   if (expr.builtin == nullptr) raise("no test named '{}'", expr.text);
-  return expr.builtin->run(*this, input, bind(*expr.builtin, std::move(given)));
+  return run_builtin(*this, *expr.builtin, input, std::move(given));
 }
 
 Value Interpreter::apply_filters(const Expr& chain, const Value& input) {
@@ -354,7 +371,7 @@ bool Interpreter::test(const std::string& name, const Value& value, CallArgument
   const Builtin* builtin = find_test(name);
   if (builtin == nullptr) raise("no test named '{}'", name);
   budget_.spend();
-  return truth(builtin->run(*this, value, bind(*builtin, std::move(given))));
+  return truth(run_builtin(*this, *builtin, value, std::move(given)));
 }
 
 }  // namespace tenon::jinja

@@ -211,9 +211,9 @@ class JsonWriter {
     std::vector<const std::pair<Value, Value>*> entries;
     for (const auto& entry : value.entries) entries.push_back(&entry);
     if (style_.sort_keys) {
-      budget_.spend(entries.size() * 8);
-      std::stable_sort(entries.begin(), entries.end(),
-                       [](const auto* a, const auto* b) { return order(a->first, b->first) < 0; });
+      std::stable_sort(entries.begin(), entries.end(), [this](const auto* a, const auto* b) {
+        return order(a->first, b->first, budget_) < 0;
+      });
     }
     out += '{';
     ++depth_;

@@ -53,7 +53,7 @@ Value dict(Interpreter& jinja, const Value&, Args args) {
     for (const Value& pair : iterate(args[0], jinja.budget())) {
       std::vector<Value> parts = iterate(pair, jinja.budget());
       if (parts.size() != 2) raise("dictionary update sequence element has no length 2");
-      require_hashable(parts[0]);
+      require_hashable(parts[0], jinja.budget());
       entries.emplace_back(std::move(parts[0]), std::move(parts[1]));
     }
   }
@@ -72,7 +72,7 @@ Value new_namespace(Interpreter& jinja, const Value& self, Args args) {
 }
 
 Value raise_exception(Interpreter& jinja, const Value&, Args args) {
-  raise("{}", to_text(args[0], jinja.budget()).view().substr(0, 1000));
+  raise("{}", to_text(args[0], jinja.budget()).view());
 }
 
 Value strftime_now(Interpreter& jinja, const Value&, Args args) {

@@ -251,6 +251,7 @@ Value Interpreter::macro(const Signature& signature, const Block& body) {
 }
 
 void Interpreter::set(NameId name, Value value) {
+  budget_.spend(scope_->variables.size() / 16);
   for (auto& [known, old] : scope_->variables) {
     if (known == name) {
       old = std::move(value);
@@ -273,6 +274,7 @@ void Interpreter::assign(const Target& target, const Value& value) {
   const Value owner =
       evaluate_name(Expr{.kind = ExprKind::Name, .line = line_, .name = target.name});
   if (!owner.is(Kind::Namespace)) raise("cannot assign attribute on non-namespace object");
+  budget_.spend(owner.name_space().attributes.size() / 16);
   for (auto& [name, old] : owner.name_space().attributes) {
     if (name == target.attribute) {
       old = value;
@@ -290,7 +292,9 @@ Value Interpreter::call_macro(const MacroObject& callee, CallArguments given) {
     raise("macro '{}' takes not more than {} argument(s)", signature.name, count);
   }
   const Level level(*this, callee.scope);
+  budget_.spend(given.positional.size() + given.named.size());
   const auto named = [&](std::string_view name) -> std::optional<Value> {
+    budget_.spend(given.named.size());
     const auto at = std::find_if(given.named.begin(), given.named.end(),
                                  [&](const auto& entry) { return entry.first == name; });
     if (at == given.named.end()) return std::nullopt;
@@ -359,6 +363,7 @@ Value Interpreter::call_loop(const LoopObject& loop, CallArguments given) {
 Value make_namespace(Interpreter& jinja, std::vector<std::pair<std::string, Value>> from) {
   auto object = std::make_unique<Namespace>();
   object->charge(&jinja.budget(), sizeof(Namespace) + from.size() * 64);
+  for (const auto& [name, value] : from) object->charge(&jinja.budget(), name.size());
   object->attributes = std::move(from);
   // Not owned by its values: a namespace that holds itself would never be freed.
   std::shared_ptr<Object> view(std::shared_ptr<void>(), object.get());

@@ -26,6 +26,7 @@ bool has(const Names& names, std::string_view name) {
 
 /// A string, or those in a list or tuple, as markup.
 Value as_markup(const Value& value, Budget& budget) {
+  budget.spend();
   if (value.is(Kind::String)) return Value::markup(value.text(), &budget);
   if (!value.is(Kind::List) && !value.is(Kind::Tuple)) return value;
   std::vector<Value> items;
@@ -35,6 +36,7 @@ Value as_markup(const Value& value, Budget& budget) {
 
 /// A string, or those in a tuple, list or dict, escaped where they are not markup; else the value.
 Value escaped_strings(const Value& value, Budget& budget) {
+  budget.spend();
   if (value.is(Kind::String)) return Value::markup(markup_text(value, budget), &budget);
   if (value.is(Kind::List) || value.is(Kind::Tuple)) {
     std::vector<Value> items;
@@ -88,14 +90,14 @@ Value formatted(const Value& format, const Value& values, Budget& budget) {
 
 Value run_filter(Interpreter& jinja, const Builtin& filter, const Value& self,
                  CallArguments given) {
-  Value result = filter.run(jinja, self, bind(filter, std::move(given)));
+  Value result = run_builtin(jinja, filter, self, std::move(given));
   const bool keeps = self.is_markup() && has(kMarkupFilters, filter.name);
   return keeps ? as_markup(result, jinja.budget()) : result;
 }
 
 Value run_method(Interpreter& jinja, const Builtin& method, const Value& self,
                  CallArguments given) {
-  if (!self.is_markup()) return method.run(jinja, self, bind(method, std::move(given)));
+  if (!self.is_markup()) return run_builtin(jinja, method, self, std::move(given));
   Budget& budget = jinja.budget();
   const bool changes = std::any_of(text_methods().begin(), text_methods().end(),
                                    [&](const Builtin& known) { return &known == &method; });
@@ -103,7 +105,7 @@ Value run_method(Interpreter& jinja, const Builtin& method, const Value& self,
     for (Value& value : given.positional) value = escaped_strings(value, budget);
     for (auto& [name, value] : given.named) value = escaped_strings(value, budget);
   }
-  const Value result = method.run(jinja, self, bind(method, std::move(given)));
+  const Value result = run_builtin(jinja, method, self, std::move(given));
   return changes ? as_markup(result, budget) : result;
 }
 

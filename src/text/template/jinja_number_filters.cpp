@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/utf8.h"
 #include "text/template/jinja_builtins.h"
 #include "text/template/jinja_format.h"
 #include "text/template/jinja_interpreter.h"
@@ -56,7 +57,8 @@ std::optional<int64_t> parsed_integer(const Text& text, int64_t base) {
   const char* const stop = digits.data() + digits.size();
   const auto end = std::from_chars(digits.data(), stop, value, static_cast<int>(base));
   if (end.ptr != stop) return std::nullopt;
-  if (end.ec == std::errc::result_out_of_range) raise("{} does not fit 64 bits", text.bytes());
+  if (end.ec == std::errc::result_out_of_range)
+    raise("{} does not fit 64 bits", utf8_prefix(text.view(), 100));
   return end.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 

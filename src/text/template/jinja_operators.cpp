@@ -149,28 +149,6 @@ Value repeated(const Value& what, int64_t times, Budget& budget) {
   return Value::sequence(what.kind(), std::move(out), &budget);
 }
 
-bool is_range(const Value& value) { return value.is(Kind::List) && value.items().is_range; }
-bool is_list_or_tuple(const Value& value) { return value.is(Kind::List) || value.is(Kind::Tuple); }
-/// What can be added, multiplied and ordered.
-bool is_joinable(const Value& value) { return is_list_or_tuple(value) && !is_range(value); }
-
-template <typename T>
-int sign(const T& a, const T& b) {
-  return a < b ? -1 : b < a ? 1 : 0;
-}
-
-bool equal_items(const std::vector<Value>& a, const std::vector<Value>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal);
-}
-
-bool equal_dicts(const Dict& a, const Dict& b) {
-  return a.entries.size() == b.entries.size() &&
-         std::all_of(a.entries.begin(), a.entries.end(), [&b](const auto& entry) {
-           const Value* other = b.find(entry.first);
-           return other != nullptr && equal(entry.second, *other);
-         });
-}
-
 /// A place among `size` items; negative ones count from the end. size when outside.
 size_t place_of(int64_t index, size_t size) {
   const auto count = static_cast<int64_t>(size);
@@ -228,15 +206,12 @@ Text slice_text(const Text& text, const Value& begin, const Value& stop, const V
 
 }  // namespace
 
+bool is_range(const Value& value) { return value.is(Kind::List) && value.items().is_range; }
+bool is_list_or_tuple(const Value& value) { return value.is(Kind::List) || value.is(Kind::Tuple); }
+bool is_joinable(const Value& value) { return is_list_or_tuple(value) && !is_range(value); }
+
 void require_defined(const Value& value) {
   if (value.is(Kind::Undefined)) raise("{}", value.undefined_message());
-}
-
-void require_hashable(const Value& value) {
-  const bool is_list = (value.is(Kind::List) && !is_range(value)) || value.is(Kind::View);
-  if (is_list || value.is(Kind::Dict)) raise("unhashable type: '{}'", type_name(value));
-  if (!value.is(Kind::Tuple)) return;
-  for (const Value& item : value.items().values) require_hashable(item);
 }
 
 int64_t integer_of(const Value& value) {
@@ -268,78 +243,6 @@ bool truth(const Value& value) {
       return !value.entries().entries.empty();
     default:
       return true;
-  }
-}
-
-bool equal(const Value& a, const Value& b) {
-  if (a.is_number() && b.is_number()) {
-    if (a.is_integral() && b.is_integral()) return a.as_integer() == b.as_integer();
-    return a.as_real() == b.as_real();
-  }
-  if (a.kind() != b.kind()) return false;
-  switch (a.kind()) {
-    case Kind::String:
-      return a.text().view() == b.text().view();
-    case Kind::List:
-    case Kind::Tuple:
-    case Kind::View:
-      if (is_range(a) != is_range(b)) return false;
-      return a.pointer() == b.pointer() || equal_items(a.items().values, b.items().values);
-    case Kind::Dict:
-      return a.pointer() == b.pointer() || equal_dicts(a.entries(), b.entries());
-    case Kind::Undefined:
-    case Kind::None:
-      return true;
-    case Kind::Function:
-      return &a.builtin() == &b.builtin();
-    default:
-      return a.pointer() == b.pointer();
-  }
-}
-
-int order(const Value& a, const Value& b, std::string_view op) {
-  require_defined(a);
-  require_defined(b);
-  if (a.is_integral() && b.is_integral()) return sign(a.as_integer(), b.as_integer());
-  if (a.is_number() && b.is_number()) return sign(a.as_real(), b.as_real());
-  if (a.is(Kind::String) && b.is(Kind::String)) return a.text().view().compare(b.text().view());
-  if (a.kind() == b.kind() && is_joinable(a) && is_joinable(b)) {
-    const std::vector<Value>& left = a.items().values;
-    const std::vector<Value>& right = b.items().values;
-    for (size_t i = 0; i < std::min(left.size(), right.size()); ++i) {
-      if (!equal(left[i], right[i])) return order(left[i], right[i], op);
-    }
-    return sign(left.size(), right.size());
-  }
-  raise("'{}' not supported between instances of '{}' and '{}'", op, type_name(a), type_name(b));
-}
-
-bool contains(const Value& container, const Value& item, Budget& budget) {
-  switch (container.kind()) {
-    case Kind::Undefined:
-      return false;
-    case Kind::String:
-      if (!item.is(Kind::String)) {
-        raise("'in <string>' requires string as left operand, not {}", type_name(item));
-      }
-      budget.spend_bytes(container.text().size());
-      return container.text().view().find(item.text().view()) != std::string_view::npos;
-    case Kind::Dict:
-      require_hashable(item);
-      budget.spend();
-      return container.entries().find(item) != nullptr;
-    case Kind::List:
-    case Kind::Tuple:
-    case Kind::View:
-    case Kind::Generator:
-      if (type_name(container) == "dict_keys") require_hashable(item);
-      for (const Value& value : iterate(container, budget)) {
-        budget.spend(1 + std::min(extent_of(value).weight, extent_of(item).weight) / 4);
-        if (equal(value, item)) return true;
-      }
-      return false;
-    default:
-      raise("argument of type '{}' is not iterable", type_name(container));
   }
 }
 
@@ -436,7 +339,7 @@ size_t length(const Value& value) {
 
 Value lookup(const Value& container, const Value& key, Budget& budget) {
   if (container.is(Kind::Dict)) {
-    const Value* found = container.entries().find(key);
+    const Value* found = container.entries().find(key, budget);
     return found != nullptr ? *found : Value::absent();
   }
   if (!key.is_integral()) return Value::absent();

@@ -10,10 +10,16 @@
 
 namespace tenon::jinja {
 
+/// A list that range() made.
+bool is_range(const Value& value);
+bool is_list_or_tuple(const Value& value);
+/// What can be added, multiplied and ordered.
+bool is_joinable(const Value& value);
+
 bool truth(const Value& value);
-bool equal(const Value& a, const Value& b);
+bool equal(const Value& a, const Value& b, Budget& budget);
 /// Negative, zero or positive. Throws Failure for types that have no order between them.
-int order(const Value& a, const Value& b, std::string_view op = "<");
+int order(const Value& a, const Value& b, Budget& budget, std::string_view op = "<");
 /// `item in container`
 bool contains(const Value& container, const Value& item, Budget& budget);
 Value binary(Op op, const Value& a, const Value& b, Budget& budget);
@@ -37,7 +43,7 @@ Value slice(const Value& container, const Value& begin, const Value& stop, const
 /// Throws Failure with the message of an undefined value, if it is one.
 void require_defined(const Value& value);
 /// Throws Failure for what cannot be the key of a dict: lists, dicts, tuples with one inside.
-void require_hashable(const Value& value);
+void require_hashable(const Value& value, Budget& budget);
 /// An integer argument. Throws Failure naming the type for anything else.
 int64_t integer_of(const Value& value);
 

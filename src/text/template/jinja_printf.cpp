@@ -130,6 +130,7 @@ class Printf {
   }
 
   Text converted(const Value& value, FormatSpec spec) {
+    if (value.is(Kind::String)) budget_.spend_bytes(value.text().size());
     switch (spec.type) {
       case 's':
         return cut(to_text(value, budget_), std::move(spec));
@@ -255,6 +256,7 @@ class Format {
     }
     const std::string_view spec = colon < body.size() ? body.substr(colon + 1) : std::string_view();
     // Fields inside it are replaced first.
+    if (value.is(Kind::String)) jinja_.budget().spend_bytes(value.text().size());
     out_.append(formatted(value, filled(spec), jinja_.budget()));
     return end + 1;
   }

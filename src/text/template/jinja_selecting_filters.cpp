@@ -14,6 +14,8 @@ namespace {
 
 using Args = std::span<const Value>;
 
+constexpr size_t kMaxParts = 100;  // of a path, and paths of a filter
+
 /// The arguments of a native function with "*,**" from place `from` on, to be passed on.
 CallArguments passed_on(Args args, size_t from) {
   CallArguments out;
@@ -107,6 +109,7 @@ ItemPath::ItemPath(const Value& attribute, Value otherwise) : otherwise_(std::mo
   }
   std::string_view rest = attribute.text().view();
   for (;;) {
+    if (parts_.size() >= kMaxParts) raise("a path of more than {} names", kMaxParts);
     const size_t dot = std::min(rest.find('.'), rest.size());
     const std::string_view part = rest.substr(0, dot);
     int64_t place = 0;
@@ -127,6 +130,7 @@ std::vector<ItemPath> ItemPath::several(const Value& attribute) {
   }
   std::string_view rest = attribute.text().view();
   for (;;) {
+    if (paths.size() >= kMaxParts) raise("more than {} attributes", kMaxParts);
     const size_t comma = std::min(rest.find(','), rest.size());
     paths.emplace_back(Value::string(Text(std::string(rest.substr(0, comma)))));
     if (comma == rest.size()) return paths;

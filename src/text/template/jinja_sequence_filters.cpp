@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
 #include "text/template/jinja_builtins.h"
 #include "text/template/jinja_format.h"
 #include "text/template/jinja_interpreter.h"
@@ -62,9 +63,10 @@ Value reverse(Interpreter& jinja, const Value& self, Args) {
   return jinja.string(std::move(out));
 }
 
-Value folded(const Value& value, bool case_sensitive) {
+Value folded(Interpreter& jinja, const Value& value, bool case_sensitive) {
   if (case_sensitive || !value.is(Kind::String)) return value;
-  return Value::string(lower(value.text()));
+  jinja.budget().spend(1 + value.text().size() / 4);
+  return jinja.string(lower(value.text()));
 }
 
 struct Keyed {
@@ -76,10 +78,10 @@ struct Keyed {
 enum class Keys : uint8_t { One, List };
 void sort_keyed(Interpreter& jinja, std::vector<Keyed>& all, Keys keys, bool reverse) {
   const auto less = [&jinja, keys](const Keyed& a, const Keyed& b) {
-    jinja.budget().spend();
-    if (keys == Keys::One) return order(a.key[0], b.key[0]) < 0;
+    Budget& budget = jinja.budget();
+    if (keys == Keys::One) return order(a.key[0], b.key[0], budget) < 0;
     for (size_t i = 0; i < a.key.size(); ++i) {
-      if (!equal(a.key[i], b.key[i])) return order(a.key[i], b.key[i]) < 0;
+      if (!equal(a.key[i], b.key[i], budget)) return order(a.key[i], b.key[i], budget) < 0;
     }
     return false;
   };
@@ -95,7 +97,7 @@ Value sort(Interpreter& jinja, const Value& self, Args args) {
   for (Value& item : iterate(self, jinja.budget())) {
     Keyed keyed;
     for (const ItemPath& path : paths) {
-      keyed.key.push_back(folded(path.of(jinja, item), case_sensitive));
+      keyed.key.push_back(folded(jinja, path.of(jinja, item), case_sensitive));
     }
     keyed.value = std::move(item);
     all.push_back(std::move(keyed));
@@ -112,8 +114,9 @@ Value dictsort(Interpreter& jinja, const Value& self, Args args) {
   const std::string by = args[1].is(Kind::Absent) ? "key" : text_of(args[1]).bytes();
   if (by != "key" && by != "value") raise("You can only sort by either \"key\" or \"value\"");
   std::vector<Keyed> all;
+  jinja.budget().spend(self.entries().entries.size());
   for (const auto& [key, value] : self.entries().entries) {
-    all.push_back({{folded(by == "key" ? key : value, truth(args[0]))},
+    all.push_back({{folded(jinja, by == "key" ? key : value, truth(args[0]))},
                    jinja.list({key, value}, Kind::Tuple)});
   }
   sort_keyed(jinja, all, Keys::One, truth(args[2]));
@@ -126,6 +129,7 @@ Value items(Interpreter& jinja, const Value& self, Args) {
   if (self.is(Kind::Undefined)) return jinja.list({}, Kind::Generator);
   if (!self.is(Kind::Dict)) raise("Can only get item pairs from a mapping.");
   std::vector<Value> out;
+  jinja.budget().spend(self.entries().entries.size());
   for (const auto& [key, value] : self.entries().entries) {
     out.push_back(jinja.list({key, value}, Kind::Tuple));
   }
@@ -136,15 +140,12 @@ Value unique(Interpreter& jinja, const Value& self, Args args) {
   const bool case_sensitive = truth(args[0]);
   const ItemPath path(args[1]);
   std::vector<Value> out;
-  std::vector<std::pair<Value, Value>> seen;
   std::vector<Value> keys;
   for (Value& item : iterate(self, jinja.budget())) {
-    Value key = folded(path.of(jinja, item), case_sensitive);
-    require_hashable(key);
-    jinja.budget().spend(1 + keys.size());
-    if (std::any_of(keys.begin(), keys.end(), [&](const Value& k) { return equal(k, key); })) {
-      continue;
-    }
+    Value key = folded(jinja, path.of(jinja, item), case_sensitive);
+    require_hashable(key, jinja.budget());
+    const auto is_key = [&](const Value& known) { return equal(known, key, jinja.budget()); };
+    if (std::any_of(keys.begin(), keys.end(), is_key)) continue;
     keys.push_back(std::move(key));
     out.push_back(std::move(item));
   }
@@ -158,8 +159,9 @@ Value extreme(Interpreter& jinja, const Value& self, Args args, int wanted) {
   Value best_key;
   bool any = false;
   for (Value& item : iterate(self, jinja.budget())) {
-    Value key = folded(path.of(jinja, item), case_sensitive);
-    const int relation = any ? order(key, best_key, wanted < 0 ? "<" : ">") : wanted;
+    Value key = folded(jinja, path.of(jinja, item), case_sensitive);
+    const int relation =
+        any ? order(key, best_key, jinja.budget(), wanted < 0 ? "<" : ">") : wanted;
     if ((relation < 0) == (wanted < 0) && relation != 0) {
       best = std::move(item);
       best_key = std::move(key);
@@ -232,7 +234,7 @@ Value groupby(Interpreter& jinja, const Value& self, Args args) {
   const bool case_sensitive = truth(args[2]);
   std::vector<Keyed> all;
   for (Value& item : iterate(self, jinja.budget())) {
-    Value key = folded(path.of(jinja, item), case_sensitive);
+    Value key = folded(jinja, path.of(jinja, item), case_sensitive);
     all.push_back({{std::move(key)}, std::move(item)});
   }
   sort_keyed(jinja, all, Keys::One, false);
@@ -240,7 +242,7 @@ Value groupby(Interpreter& jinja, const Value& self, Args args) {
   for (size_t i = 0; i < all.size();) {
     std::vector<Value> members;
     const size_t begin = i;
-    for (; i < all.size() && equal(all[i].key[0], all[begin].key[0]); ++i) {
+    for (; i < all.size() && equal(all[i].key[0], all[begin].key[0], jinja.budget()); ++i) {
       members.push_back(all[i].value);
     }
     Value group =
@@ -259,8 +261,9 @@ Value otherwise(Interpreter& jinja, const Value& self, Args args) {
 Value attr(Interpreter& jinja, const Value& self, Args args) {
   // Methods and attributes only, never the entries of a dict.
   if (self.is(Kind::Dict) && find_method(self, text_of(args[0]).view()) == nullptr) {
-    return Value::undefined(
-        fmt::format("'dict object' has no attribute '{}'", text_of(args[0]).view()));
+    return Value::undefined(fmt::format("'dict object' has no attribute '{}'",
+                                        utf8_prefix(text_of(args[0]).view(), 100)),
+                            &jinja.budget());
   }
   return jinja.attribute(self, text_of(args[0]).bytes());
 }

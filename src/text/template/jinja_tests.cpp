@@ -28,9 +28,7 @@ Value is_true(Interpreter&, const Value& self, Args) {
 Value is_false(Interpreter&, const Value& self, Args) {
   return Value::boolean(self.is(Kind::Bool) && !truth(self));
 }
-Value is_escaped(Interpreter&, const Value& self, Args) {
-  return Value::boolean(self.is_markup());
-}
+Value is_escaped(Interpreter&, const Value& self, Args) { return Value::boolean(self.is_markup()); }
 
 Value iterable(Interpreter&, const Value& self, Args) {
   return Value::boolean(self.is_sequence() || self.is(Kind::String) || self.is(Kind::Dict) ||
@@ -42,19 +40,19 @@ Value sequence(Interpreter&, const Value& self, Args) {
 }
 
 Value odd(Interpreter& jinja, const Value& self, Args) {
-  return Value::boolean(
-      equal(binary(Op::Modulo, self, Value::integer(2), jinja.budget()), Value::integer(1)));
+  return Value::boolean(equal(binary(Op::Modulo, self, Value::integer(2), jinja.budget()),
+                              Value::integer(1), jinja.budget()));
 }
 Value even(Interpreter& jinja, const Value& self, Args) {
-  return Value::boolean(
-      equal(binary(Op::Modulo, self, Value::integer(2), jinja.budget()), Value::integer(0)));
+  return Value::boolean(equal(binary(Op::Modulo, self, Value::integer(2), jinja.budget()),
+                              Value::integer(0), jinja.budget()));
 }
 Value divisibleby(Interpreter& jinja, const Value& self, Args args) {
   return Value::boolean(
-      equal(binary(Op::Modulo, self, args[0], jinja.budget()), Value::integer(0)));
+      equal(binary(Op::Modulo, self, args[0], jinja.budget()), Value::integer(0), jinja.budget()));
 }
 
-Value sameas(Interpreter&, const Value& self, Args args) {
+Value sameas(Interpreter& jinja, const Value& self, Args args) {
   if (self.kind() != args[0].kind()) return Value::boolean(false);
   switch (self.kind()) {
     case Kind::None:
@@ -62,7 +60,7 @@ Value sameas(Interpreter&, const Value& self, Args args) {
     case Kind::Bool:
     case Kind::Int:
     case Kind::String:
-      return Value::boolean(equal(self, args[0]));
+      return Value::boolean(equal(self, args[0], jinja.budget()));
     default:
       return Value::boolean(self.pointer() != nullptr && self.pointer() == args[0].pointer());
   }
@@ -81,33 +79,32 @@ Value is_upper(Interpreter& jinja, const Value& self, Args) {
   return find_method(text, "isupper")->run(jinja, text, {});
 }
 
-Value is_filter(Interpreter&, const Value& self, Args) {
-  require_hashable(self);
+Value is_filter(Interpreter& jinja, const Value& self, Args) {
+  require_hashable(self, jinja.budget());
   return Value::boolean(self.is(Kind::String) && find_filter(self.text().view()) != nullptr);
 }
-Value is_test(Interpreter&, const Value& self, Args) {
-  require_hashable(self);
+Value is_test(Interpreter& jinja, const Value& self, Args) {
+  require_hashable(self, jinja.budget());
   return Value::boolean(self.is(Kind::String) && find_test(self.text().view()) != nullptr);
 }
 
 Value eq(Interpreter& jinja, const Value& self, Args args) {
-  jinja.budget().spend(1 + std::min(extent_of(self).weight, extent_of(args[0]).weight) / 4);
-  return Value::boolean(equal(self, args[0]));
+  return Value::boolean(equal(self, args[0], jinja.budget()));
 }
 Value ne(Interpreter& jinja, const Value& self, Args args) {
   return Value::boolean(!truth(eq(jinja, self, args)));
 }
-Value lt(Interpreter&, const Value& self, Args args) {
-  return Value::boolean(order(self, args[0], "<") < 0);
+Value lt(Interpreter& jinja, const Value& self, Args args) {
+  return Value::boolean(order(self, args[0], jinja.budget(), "<") < 0);
 }
-Value le(Interpreter&, const Value& self, Args args) {
-  return Value::boolean(order(self, args[0], "<=") <= 0);
+Value le(Interpreter& jinja, const Value& self, Args args) {
+  return Value::boolean(order(self, args[0], jinja.budget(), "<=") <= 0);
 }
-Value gt(Interpreter&, const Value& self, Args args) {
-  return Value::boolean(order(self, args[0], ">") > 0);
+Value gt(Interpreter& jinja, const Value& self, Args args) {
+  return Value::boolean(order(self, args[0], jinja.budget(), ">") > 0);
 }
-Value ge(Interpreter&, const Value& self, Args args) {
-  return Value::boolean(order(self, args[0], ">=") >= 0);
+Value ge(Interpreter& jinja, const Value& self, Args args) {
+  return Value::boolean(order(self, args[0], jinja.budget(), ">=") >= 0);
 }
 
 constexpr std::array kTests = {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/template/jinja_budget.h"
+
 namespace tenon::jinja {
 
 bool Text::has_foreign() const {
@@ -22,6 +24,7 @@ void Text::append(std::string_view bytes, bool foreign) {
   if (runs_.back().foreign == foreign) {
     runs_.back().end = bytes_.size();
   } else {
+    if (runs_.size() >= kMaxRuns) raise("a text of more than {} pieces", kMaxRuns);
     runs_.push_back({bytes_.size(), foreign});
   }
 }

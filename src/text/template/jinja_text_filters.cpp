@@ -141,10 +141,10 @@ Value wordwrap(Interpreter& jinja, const Value& self, Args args) {
   bool first = true;
   for (const Text& paragraph : lines_of(text_of(self), false)) {
     if (width <= 0) raise("invalid width {} (must be > 0)", width);
-    jinja.budget().spend(paragraph.size() + 1);
-    const std::vector<Text> lines = wrapped(paragraph, style);
+    const std::vector<Text> lines = wrapped(paragraph, style, jinja.budget());
     // A paragraph of nothing is a line all the same.
     for (size_t i = 0; i < std::max<size_t>(lines.size(), 1); ++i) {
+      jinja.budget().spend_bytes(between.size());
       if (!first) out.append(between);
       if (i < lines.size()) out.append(lines[i]);
       first = false;

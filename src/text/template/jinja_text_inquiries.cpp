@@ -67,11 +67,13 @@ int64_t place_of(const Part& part, size_t found) {
 }
 Value find(Interpreter& jinja, const Value& self, Args args) {
   const Part part = part_of(jinja, self, args[1], args[2]);
-  return Value::integer(place_of(part, part.text.find(text_of(args[0]).view())));
+  return Value::integer(
+      place_of(part, find_text(part.text, text_of(args[0]).view(), 0, jinja.budget())));
 }
 Value rfind(Interpreter& jinja, const Value& self, Args args) {
   const Part part = part_of(jinja, self, args[1], args[2]);
-  return Value::integer(place_of(part, part.text.rfind(text_of(args[0]).view())));
+  return Value::integer(
+      place_of(part, rfind_text(part.text, text_of(args[0]).view(), jinja.budget())));
 }
 Value index(Interpreter& jinja, const Value& self, Args args) {
   const Value found = find(jinja, self, args);
@@ -90,8 +92,8 @@ Value count(Interpreter& jinja, const Value& self, Args args) {
   if (part.is_nowhere) return Value::integer(0);
   if (what.empty()) return Value::integer(static_cast<int64_t>(count_characters(part.text)) + 1);
   int64_t times = 0;
-  for (size_t at = part.text.find(what); at != std::string_view::npos;
-       at = part.text.find(what, at + what.size())) {
+  for (size_t at = find_text(part.text, what, 0, jinja.budget()); at != std::string_view::npos;
+       at = find_text(part.text, what, at + what.size(), jinja.budget())) {
     ++times;
   }
   return Value::integer(times);

@@ -84,7 +84,7 @@ Value split(Interpreter& jinja, const Value& self, Args args) {
   std::vector<Value> out;
   size_t begin = 0;
   while (limit != 0) {
-    const size_t found = text.view().find(separator.view(), begin);
+    const size_t found = find_text(text.view(), separator.view(), begin, jinja.budget());
     if (found == std::string_view::npos) break;
     out.push_back(jinja.string(text.slice(begin, found)));
     begin = found + separator.size();
@@ -104,7 +104,7 @@ Value rsplit(Interpreter& jinja, const Value& self, Args args) {
   std::vector<Value> out;
   size_t end = text.size();
   while (limit != 0 && end >= separator.size()) {
-    const size_t found = text.view().substr(0, end).rfind(separator.view());
+    const size_t found = rfind_text(text.view().substr(0, end), separator.view(), jinja.budget());
     if (found == std::string_view::npos) break;
     out.push_back(jinja.string(text.slice(found + separator.size(), end)));
     end = found;
@@ -235,14 +235,14 @@ Value three(Interpreter& jinja, const Text& text, size_t at, size_t size) {
 Value partition(Interpreter& jinja, const Value& self, Args args) {
   const Text& separator = text_of(args[0]);
   if (separator.empty()) raise("empty separator");
-  const size_t at = self.text().view().find(separator.view());
+  const size_t at = find_text(self.text().view(), separator.view(), 0, jinja.budget());
   if (at == std::string_view::npos) return three(jinja, self.text(), self.text().size(), 0);
   return three(jinja, self.text(), at, separator.size());
 }
 Value rpartition(Interpreter& jinja, const Value& self, Args args) {
   const Text& separator = text_of(args[0]);
   if (separator.empty()) raise("empty separator");
-  const size_t at = self.text().view().rfind(separator.view());
+  const size_t at = rfind_text(self.text().view(), separator.view(), jinja.budget());
   if (at == std::string_view::npos) return three(jinja, self.text(), 0, 0);
   return three(jinja, self.text(), at, separator.size());
 }

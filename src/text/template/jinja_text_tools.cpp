@@ -1,6 +1,7 @@
 #include "text/template/jinja_text_tools.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "text/template/jinja_characters.h"
 #include "text/template/jinja_operators.h"
@@ -14,6 +15,39 @@ bool is_line_end(uint32_t code) {
          code == 0x2028 || code == 0x2029;
 }
 
+class CharacterSet {
+ public:
+  void add(uint32_t code) {
+    if (few_.size() < kFew) {
+      if (!has(code)) few_.push_back(code);
+      return;
+    }
+    if (many_.empty()) many_.resize(kCodePoints);
+    many_[code] = true;
+  }
+  [[nodiscard]] bool has(uint32_t code) const {
+    return std::find(few_.begin(), few_.end(), code) != few_.end() ||
+           (!many_.empty() && many_[code]);
+  }
+
+ private:
+  static constexpr size_t kFew = 16;
+  static constexpr size_t kCodePoints = 0x110000;
+  std::vector<uint32_t> few_;
+  std::vector<bool> many_;  // what is beyond the few
+};
+
+/// Whether a text that is at least as long begins with `what`, block by block.
+bool begins_with(std::string_view text, std::string_view what, Budget& budget) {
+  constexpr size_t kBlock = 32;
+  for (size_t at = 0; at < what.size(); at += kBlock) {
+    const size_t size = std::min(kBlock, what.size() - at);
+    if (std::memcmp(text.data() + at, what.data() + at, size) != 0) return false;
+    if (at != 0) budget.spend();
+  }
+  return true;
+}
+
 size_t previous_character(std::string_view text, size_t end) {
   size_t begin = end - 1;
   while (begin > 0 && utf8_continues(text[begin])) --begin;
@@ -21,6 +55,37 @@ size_t previous_character(std::string_view text, size_t end) {
 }
 
 }  // namespace
+
+size_t find_text(std::string_view text, std::string_view what, size_t from, Budget& budget) {
+  if (from > text.size() || what.size() > text.size() - from) return std::string_view::npos;
+  if (what.empty()) return from;
+  const size_t last = text.size() - what.size();
+  const size_t begin = from;
+  for (; from <= last; ++from) {
+    const void* found = std::memchr(text.data() + from, what[0], last - from + 1);
+    if (found == nullptr) break;
+    from = static_cast<size_t>(static_cast<const char*>(found) - text.data());
+    if (begins_with(text.substr(from), what, budget)) {
+      budget.spend_bytes(from - begin);
+      return from;
+    }
+  }
+  budget.spend_bytes(text.size() - begin);
+  return std::string_view::npos;
+}
+
+size_t rfind_text(std::string_view text, std::string_view what, Budget& budget) {
+  if (what.size() > text.size()) return std::string_view::npos;
+  const size_t last = text.size() - what.size();
+  for (size_t at = last + 1; at-- > 0;) {
+    if (begins_with(text.substr(at), what, budget)) {
+      budget.spend_bytes(last - at);
+      return at;
+    }
+  }
+  budget.spend_bytes(text.size());
+  return std::string_view::npos;
+}
 
 const Text& text_of(const Value& value) {
   require_defined(value);
@@ -30,18 +95,16 @@ const Text& text_of(const Value& value) {
 
 Text stripped(const Text& text, const Value& chars, bool left, bool right) {
   const bool spaces = chars.is(Kind::Absent) || chars.is(Kind::None);
-  std::vector<uint32_t> set;
+  CharacterSet set;
   if (!spaces) {
     const std::string_view view = text_of(chars).view();
     for (size_t at = 0; at < view.size();) {
       const CodePoint c = utf8_decode_valid(view.data() + at);
-      set.push_back(c.code);
+      set.add(c.code);
       at += c.size;
     }
   }
-  const auto goes = [&](uint32_t code) {
-    return spaces ? is_space(code) : std::find(set.begin(), set.end(), code) != set.end();
-  };
+  const auto goes = [&](uint32_t code) { return spaces ? is_space(code) : set.has(code); };
   const std::string_view view = text.view();
   size_t begin = 0;
   size_t end = view.size();
@@ -77,7 +140,7 @@ Text replaced(const Text& text, const Text& from, const Text& to, int64_t count,
     return out;
   }
   while (count != 0) {
-    const size_t found = view.find(from.view(), done);
+    const size_t found = find_text(view, from.view(), done, budget);
     if (found == view.npos) break;
     out.append(text, done, found);
     budget.check_size(out.size() + to.size());

@@ -12,6 +12,10 @@
 
 namespace tenon::jinja {
 
+/// Where `what` stands first at or behind `from`, or last before `end`; npos: nowhere. What has to
+/// be compared counts, so that no text takes the product of the lengths.
+size_t find_text(std::string_view text, std::string_view what, size_t from, Budget& budget);
+size_t rfind_text(std::string_view text, std::string_view what, Budget& budget);
 /// Without white space at the ends, or without the characters of `chars` (None: white space).
 Text stripped(const Text& text, const Value& chars, bool left, bool right);
 /// `count` replacements at most; negative: all.

@@ -36,8 +36,9 @@ void Extent::include(const Value& child) {
   if (weight > kMaxValueWeight) raise("a list or dict holds more than {} values", kMaxValueWeight);
 }
 
-Value Value::undefined(std::string message) {
+Value Value::undefined(std::string message, Budget* budget) {
   auto object = std::make_shared<UndefinedObject>();
+  object->charge(budget, message.size() + 64);
   object->message = std::move(message);
   return Value::object(Kind::Undefined, std::move(object));
 }
@@ -46,7 +47,7 @@ Value Value::string(Text text, Budget* budget) {
   auto object = std::make_shared<StringObject>();
   if (budget != nullptr) {
     budget->check_size(text.size());
-    object->charge(budget, text.size() + 64);
+    object->charge(budget, text.size() + text.bytes_of_marks() + 64);
   }
   object->text = std::move(text);
   return Value::object(Kind::String, std::move(object));
@@ -85,7 +86,9 @@ Value Value::dict(std::vector<std::pair<Value, Value>> entries, Budget* budget) 
     if (!key.is(Kind::String) && ++plain_keys > kMaxPlainKeys) {
       raise("a dict holds more than {} keys that are no strings", kMaxPlainKeys);
     }
-    const Value* known = object->find(key);
+    // Keys from outside are strings.
+    const Value* known =
+        budget != nullptr ? object->find(key, *budget) : object->find(key.text().view());
     if (known != nullptr) {  // the last value counts, at the place of the first
       *const_cast<Value*>(known) = std::move(value);
       continue;
@@ -137,10 +140,13 @@ const Value* Dict::find(std::string_view key) const {
   return nullptr;
 }
 
-const Value* Dict::find(const Value& key) const {
-  if (key.is(Kind::String)) return find(key.text().view());
+const Value* Dict::find(const Value& key, Budget& spent) const {
+  if (key.is(Kind::String)) {
+    spent.spend_bytes(key.text().size());
+    return find(key.text().view());
+  }
   for (const auto& [name, value] : entries) {
-    if (equal(name, key)) return &value;
+    if (equal(name, key, spent)) return &value;
   }
   return nullptr;
 }

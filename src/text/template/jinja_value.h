@@ -54,7 +54,8 @@ class Value {
   Value() = default;  // Undefined
   static Value absent() { return Value(Kind::Absent); }
   static Value none() { return Value(Kind::None); }
-  static Value undefined(std::string message);
+  /// budget: what the message counts against.
+  static Value undefined(std::string message, Budget* budget = nullptr);
   static Value boolean(bool value) {
     Value out(Kind::Bool);
     out.integer_ = value ? 1 : 0;
@@ -168,7 +169,7 @@ struct Dict : Object {
   std::map<std::string_view, size_t> index;
 
   [[nodiscard]] const Value* find(std::string_view key) const;
-  [[nodiscard]] const Value* find(const Value& key) const;
+  [[nodiscard]] const Value* find(const Value& key, Budget& spent) const;
 };
 
 struct Namespace : Object {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "text/template/jinja_characters.h"
+#include "text/template/jinja_value.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::jinja {
@@ -29,8 +30,12 @@ class Pieces {
     [[nodiscard]] size_t size() const { return end - begin; }
   };
 
-  Pieces(std::string_view text, bool breaks_hyphens) : breaks_hyphens_(breaks_hyphens) {
+  Pieces(std::string_view text, bool breaks_hyphens, Budget& budget)
+      : breaks_hyphens_(breaks_hyphens) {
+    // What is kept here counts while it is: it is many times the text.
+    charge_.charge(&budget, text.size() * (sizeof(uint32_t) + sizeof(size_t)));
     for (size_t at = 0; at < text.size();) {
+      budget.spend();
       const CodePoint c = utf8_decode_valid(text.data() + at);
       codes_.push_back(c.code);
       offsets_.push_back(at);
@@ -39,6 +44,8 @@ class Pieces {
     offsets_.push_back(text.size());
     for (size_t at = 0; at < codes_.size();) {
       const size_t end = end_of_piece(at);
+      budget.spend(end - at);
+      charge_.charge(&budget, 2 * sizeof(Piece));
       pieces_.push_back({at, end});
       at = end;
     }
@@ -68,10 +75,11 @@ class Pieces {
   }
   /// The end of a run of two dashes or more that a word follows; `at` when there is none.
   [[nodiscard]] size_t end_of_dash(size_t at) const {
+    if (at == 0 || !is_word_part(codes_[at - 1])) return at;
     size_t end = at;
     while (code(end) == '-') ++end;
     const bool word_follows = end < codes_.size() && is_word(codes_[end]);
-    return at > 0 && is_word_part(codes_[at - 1]) && end - at >= 2 && word_follows ? end : at;
+    return end - at >= 2 && word_follows ? end : at;
   }
   /// Whether a word may be broken behind the hyphen at `at`.
   [[nodiscard]] bool breaks_at(size_t at) const {
@@ -96,6 +104,7 @@ class Pieces {
   }
 
   bool breaks_hyphens_;
+  Object charge_;
   std::vector<uint32_t> codes_;
   std::vector<size_t> offsets_;  // [codes + 1] in bytes
   std::vector<Piece> pieces_;
@@ -103,11 +112,12 @@ class Pieces {
 
 }  // namespace
 
-std::vector<Text> wrapped(const Text& line, const WrapStyle& style) {
-  const Pieces pieces(line.view(), style.breaks_hyphens);
+std::vector<Text> wrapped(const Text& line, const WrapStyle& style, Budget& budget) {
+  const Pieces pieces(line.view(), style.breaks_hyphens, budget);
   std::vector<Pieces::Piece> left(pieces.all().rbegin(), pieces.all().rend());  // the next one last
   std::vector<Text> out;
   while (!left.empty()) {
+    budget.spend(4);
     if (!out.empty() && pieces.is_blank(left.back())) left.pop_back();
     std::vector<Pieces::Piece> now;
     size_t size = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "text/template/jinja_budget.h"
 #include "text/template/jinja_text.h"
 
 namespace tenon::jinja {
@@ -15,6 +16,6 @@ struct WrapStyle {
 };
 
 /// The lines that one line becomes; none for an empty one.
-std::vector<Text> wrapped(const Text& line, const WrapStyle& style);
+std::vector<Text> wrapped(const Text& line, const WrapStyle& style, Budget& budget);
 
 }  // namespace tenon::jinja

@@ -1,0 +1,161 @@
+// Hostile templates: each ends soon after the time that it may take, whatever one operation costs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/system.h"
+#include "text/template/chat_template.h"
+#include "text/template/json_values.h"
+
+namespace tenon {
+namespace {
+
+// Sanitizers take ten times as long for what lies between two looks at the clock.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMeasures = false;
+#else
+constexpr bool kMeasures = true;
+#endif
+constexpr uint64_t kMostNs = 250'000'000;
+
+/// Renders within 100 ms of processor time; the message of the error, if there was one.
+std::string outcome(const std::string& source) {
+  const std::shared_ptr<System> system = System::real();
+  jinja::Limits limits;
+  limits.thread_time_ns = [system] { return system->thread_time_ns(); };
+  ChatTemplate::Variables variables{{"m", jinja::value_from_json("\"u\"", "m")}};
+  std::string message;
+  const ChatTemplate chat(source, "T");
+  uint64_t used = 0;
+  // The least of three: what a busy machine adds is no matter of ours.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const uint64_t start = system->thread_time_ns();
+    try {
+      (void)chat.render(variables, limits);
+      message = "rendered";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::Template) << source.substr(0, 200);
+      message = error.what();
+    }
+    used = system->thread_time_ns() - start;
+    if (!kMeasures || used <= kMostNs) break;
+  }
+  EXPECT_TRUE(!kMeasures || used <= kMostNs) << used << " ns: " << source.substr(0, 300);
+  EXPECT_LE(message.size(), 1100u);
+  return message;
+}
+
+std::string looped(const std::string& expression) {
+  return "{% for i in range(100000) %}{% if " + expression + " %}{% endif %}{% endfor %}";
+}
+
+/// Texts that are alike but for their ends, 8 MB each.
+std::string long_texts(const std::string& expression) {
+  return "{% set b = ('a' * 1000) * 8000 %}{% set c = b[1:] + 'b' %}" + looped(expression);
+}
+
+/// Lists of a million shared values, alike and not the same; tuples of such.
+std::string wide_lists(const std::string& expression) {
+  return "{% set ns = namespace(l=[1], m=[1], t=(1,), u=(1,)) %}{% for i in range(20) %}"
+         "{% set ns.l = [ns.l, ns.l] %}{% set ns.m = [ns.m, ns.m] %}"
+         "{% set ns.t = (ns.t, ns.t) %}{% set ns.u = (ns.u, ns.u) %}{% endfor %}"
+         "{% set l = ns.l %}{% set m = ns.m %}{% set t = ns.t %}{% set u = ns.u %}" +
+         looped(expression);
+}
+
+TEST(TemplateLimits, SearchesAreNotTheProductOfTheLengths) {
+  const std::string texts =
+      "{% set b = ('a' * 1000) * 16000 %}{% set n = ('a' * 1000) * 8000 + 'b' %}"
+      "{% set r = 'b' + ('a' * 1000) * 8000 %}";
+  for (const char* search :
+       {"n in b", "b.find(n)", "b.count(n)", "b.replace(n, '')", "b|replace(n, '')", "b.split(n)",
+        "b.partition(n)", "b.rfind(r)", "b.rsplit(r)", "b.rpartition(r)",
+        "b.strip(('b' * 1000) * 8000 + 'a')", "b|trim(('b' * 1000) * 8000 + 'a')"}) {
+    (void)outcome(texts + "{% set x = " + search + " %}");
+  }
+}
+
+TEST(TemplateLimits, OperationsOnLongTextsCount) {
+  for (const char* operation : {"b == c",
+                                "b < c",
+                                "b|length",
+                                "b.strip('a')",
+                                "b.zfill(3)",
+                                "b.isidentifier()",
+                                "b.istitle()",
+                                "b|float",
+                                "b.lstrip('b')",
+                                "b.expandtabs()",
+                                "b|truncate",
+                                "'%s' % b",
+                                "'{}'.format(b)",
+                                "b.center(3)",
+                                "{}[b]",
+                                "1|attr(b)",
+                                "[b, c]|max",
+                                "[b, c]|sort",
+                                "[b, c]|unique|list",
+                                "range(1)|map(attribute=b)",
+                                "[1]|sort(attribute=b)",
+                                "(b,) == (c,)",
+                                "{(b,): 1}.get((c,))",
+                                "loop.changed(b if i % 2 else c)",
+                                "b is lt c"}) {
+    EXPECT_THAT(outcome(long_texts(operation)), testing::HasSubstr("more than")) << operation;
+  }
+}
+
+TEST(TemplateLimits, ComparisonsOfWideValuesCount) {
+  for (const char* comparison :
+       {"l == m", "l < m", "l is lt m", "l is eq m", "l in [m]", "[l, m]|sort",
+        "loop.changed(l if i % 2 else m)", "{'a': l} == {'a': m}", "{}.get(t)", "t in {}", "{t: 1}",
+        "dict([(t, 1)])", "{t: 1}.get(u)", "t is filter", "[t, u]|unique|list"}) {
+    EXPECT_THAT(outcome(wide_lists(comparison)), testing::HasSubstr("more than")) << comparison;
+  }
+}
+
+TEST(TemplateLimits, NamesAndArgumentsCount) {
+  const auto names = [](int count, const std::string& behind) {
+    std::string out;
+    for (int i = 0; i < count; ++i) out += (i == 0 ? "k" : ",k") + std::to_string(i) + behind;
+    return out;
+  };
+  EXPECT_THAT(outcome("{% macro f(" + names(40'000, "") + ") %}{% endmacro %}{{ f(" +
+                      names(40'000, "=1") + ") }}"),
+              testing::HasSubstr("more than"));
+  EXPECT_THAT(outcome("{% macro f(" + names(40'000, "=1") + ") %}{% endmacro %}" + looped("f()")),
+              testing::HasSubstr("more than"));
+  EXPECT_THAT(outcome("{% set d = dict(range(100000)|map('string')|batch(2)) %}"
+                      "{% macro f() %}{{ kwargs }}{% endmacro %}" +
+                      looped("f(**d)")),
+              testing::HasSubstr("more than"));
+  EXPECT_THAT(outcome("{% set ns = namespace(dict(range(100000)|map('string')|batch(2))) %}" +
+                      looped("ns.none")),
+              testing::HasSubstr("more than"));
+  EXPECT_THAT(outcome("{{ [1]|map(attribute='.' * 1000000) }}"), testing::HasSubstr("a path of"));
+  EXPECT_THAT(outcome("{{ [1]|sort(attribute=',' * 1000000) }}"), testing::HasSubstr("attributes"));
+}
+
+TEST(TemplateLimits, LinesAreWrappedInLinearTime) {
+  for (const char* line : {"'-' * 4000000", "'a-' * 2000000", "'!--' * 1000000", "'a' * 4000000"}) {
+    (void)outcome("{{ (" + std::string(line) + ")|wordwrap(10) }}");
+  }
+  EXPECT_THAT(outcome("{{ (('a-' * 1000) * 3000)|wordwrap }}"), testing::HasSubstr("more than"));
+}
+
+TEST(TemplateLimits, MessagesAndMarksTakeLittleRoom) {
+  // Messages hold the beginning of what they tell of, and end with a whole character.
+  EXPECT_THAT(outcome("{{ raise_exception('x' + '\xC3\xA9' * 100000) }}"),
+              testing::EndsWith("\xC3\xA9"));
+  EXPECT_THAT(outcome("{{ ('1' * 1000000)|int }}"), testing::HasSubstr("does not fit 64 bits"));
+  EXPECT_THAT(outcome("{{ {}['a' * 1000000].x }}"), testing::HasSubstr("has no attribute 'aaa"));
+  // Where each byte is of another origin than the one before.
+  EXPECT_THAT(outcome("{{ ('a' * 2000000).replace('a', 'b' + m) }}"),
+              testing::HasSubstr("more than"));
+}
+
+}  // namespace
+}  // namespace tenon
