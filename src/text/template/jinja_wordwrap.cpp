@@ -31,7 +31,7 @@ class Pieces {
   };
 
   Pieces(std::string_view text, bool breaks_hyphens, Budget& budget)
-      : breaks_hyphens_(breaks_hyphens) {
+      : budget_(budget), breaks_hyphens_(breaks_hyphens) {
     // What is kept here counts while it is: it is many times the text.
     charge_.charge(&budget, text.size() * (sizeof(uint32_t) + sizeof(size_t)));
     for (size_t at = 0; at < text.size();) {
@@ -44,7 +44,7 @@ class Pieces {
     offsets_.push_back(text.size());
     for (size_t at = 0; at < codes_.size();) {
       const size_t end = end_of_piece(at);
-      budget.spend(end - at);
+      budget.spend();
       charge_.charge(&budget, 2 * sizeof(Piece));
       pieces_.push_back({at, end});
       at = end;
@@ -93,9 +93,11 @@ class Pieces {
   [[nodiscard]] size_t end_of_piece(size_t at) const {
     size_t end = at;
     while (end < codes_.size() && parts_words(codes_[end])) ++end;
+    budget_.spend(end - at);
     if (end > at) return end;
     if (breaks_hyphens_ && end_of_dash(at) > at) return end_of_dash(at);
     for (++end; end < codes_.size() && !parts_words(codes_[end]); ++end) {
+      budget_.spend();
       if (!breaks_hyphens_) continue;
       if (breaks_at(end)) return end + 1;
       if (end_of_dash(end) > end) return end;
@@ -103,6 +105,7 @@ class Pieces {
     return end;
   }
 
+  Budget& budget_;
   bool breaks_hyphens_;
   Object charge_;
   std::vector<uint32_t> codes_;
