@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -311,6 +313,40 @@ TEST(TokenizerJson, ALongWordMayBecomeNothing) {
   const auto tokenizer = make(document);
   for (const size_t size : {1, 16'384, 16'385, 100'000}) {
     EXPECT_TRUE(tokenizer->encode(std::string(size, 'x')).empty()) << size;
+  }
+}
+
+// Long words are merged piece by piece; unknown characters may run across the pieces.
+TEST(TokenizerJson, ALongWordBecomesWhatItsPartsDo) {
+  for (const bool fuses : {false, true}) {
+    json document = small();
+    document["pre_tokenizer"] = nullptr;
+    document["model"] = json::parse(R"({"type": "BPE", "unk_token": "<unk>",
+        "vocab": {"<unk>": 0, "a": 1, "b": 2, "ab": 3}, "merges": ["a b"]})");
+    document["model"]["fuse_unk"] = fuses;
+    const auto tokenizer = make(document);
+    std::string text;
+    std::vector<Token> expected;
+    std::mt19937 random(7);
+    while (text.size() < 200'000) {
+      const size_t run = random() % 8 == 0 ? random() % 40'000 : random() % 3;
+      text += std::string(run, 'x');
+      expected.insert(expected.end(), fuses ? std::min<size_t>(run, 1) : run, 0);
+      const bool merges = random() % 2 == 0;
+      text += merges ? "ab" : "ba";
+      if (merges) {
+        expected.push_back(3);
+      } else {
+        // The "a" merges with a "b" that follows at once: none does, as an "x" is put behind it.
+        expected.insert(expected.end(), {2, 1, 0});
+        text += "x";
+        if (fuses) {
+          text += "b";
+          expected.push_back(2);
+        }
+      }
+    }
+    EXPECT_EQ(tokenizer->encode(text), expected) << fuses;
   }
 }
 

@@ -68,92 +68,85 @@ class BpeModel final : public WordModel {
       const Token whole = whole_word(word, scratch);
       if (whole != TokenFinder::kNone) return out.push_back(whole);
     }
-    struct AllAtOnce {
-      const BpeModel& model;
-      std::string_view word;
-      WordScratch& scratch;
-      bool next(std::vector<Symbol>& into, size_t) {
-        if (model.as_bytes_) {
-          model.start_bytes(word, into);
-        } else {
-          model.start_characters(word, scratch.text, into);
-        }
-        return false;
-      }
-      void rewind() {}
-    } source{*this, word, scratch};
+    Start source(*this, word, scratch.text);
     // A character has a symbol per byte at most, and one for each of what is put around it.
     const size_t most = word.size() * (1 + prefix_.size()) + suffix_.size();
     merge_word(merges_, source, most, scratch.symbols, out,
                [&](std::span<const Symbol> merged) {
-                 scratch.room.need(merged.size(), scratch.begin);
+                 scratch.room.need(merged.size(), scratch.begin + source.at());
                  out.insert(out.end(), merged.begin(), merged.end());
                });
   }
 
  private:
-  /// Characters that the vocabulary lacks become the unknown token where there is one, a run of
-  /// them one token where the file says so.
-  class Unknowns {
+  /// The symbols that a word starts as, piece by piece, as merge_word() wants them. Characters that
+  /// the vocabulary lacks become the unknown token where there is one, a run of them one token where
+  /// the file says so.
+  class Start {
    public:
-    Unknowns(const BpeModel& model, std::vector<Symbol>& symbols)
-        : model_(model), symbols_(symbols) {}
-    void add() {
-      if (model_.unknown_ == TokenFinder::kNone) return;
-      if (waits_ && !model_.fuses_unknown_) symbols_.push_back(model_.unknown_);
-      waits_ = true;
+    /// text: scratch.
+    Start(const BpeModel& model, std::string_view word, std::string& text)
+        : model_(model), word_(word), text_(text) {}
+
+    bool next(std::vector<Symbol>& into, size_t count) {
+      const size_t enough = into.size() + count;
+      while (at_ < word_.size() && into.size() < enough) {
+        model_.as_bytes_ ? add_byte(into) : add_character(into);
+      }
+      if (at_ == word_.size()) flush(into);
+      return at_ < word_.size();
     }
-    void flush() {
-      if (waits_) symbols_.push_back(model_.unknown_);
+    void rewind() {
+      at_ = 0;
+      waits_ = false;
+    }
+    /// Bytes of the word that were given.
+    [[nodiscard]] size_t at() const { return at_; }
+
+   private:
+    void add_byte(std::vector<Symbol>& into) {
+      add(model_.letters_[static_cast<uint8_t>(word_[at_])], into);
+      ++at_;
+    }
+
+    void add_character(std::vector<Symbol>& into) {
+      const uint32_t size = utf8_decode_valid(word_.data() + at_).size;
+      std::string_view spelling = word_.substr(at_, size);
+      const bool inside = at_ > 0 && !model_.prefix_.empty();
+      const bool last = at_ + size == word_.size() && !model_.suffix_.empty();
+      if (inside || last) {
+        text_ = inside ? model_.prefix_ : "";
+        text_ += spelling;
+        if (last) text_ += model_.suffix_;
+        spelling = text_;
+      }
+      at_ += size;
+      const Token token = model_.find_text(spelling);
+      if (token != TokenFinder::kNone || !model_.append_byte_tokens(spelling, into)) {
+        add(token, into);
+      }
+    }
+
+    void add(Token token, std::vector<Symbol>& into) {
+      if (token != TokenFinder::kNone) {
+        flush(into);
+        into.push_back(token);
+      } else if (model_.unknown_ != TokenFinder::kNone) {
+        if (!model_.fuses_unknown_) flush(into);
+        waits_ = true;
+      }
+    }
+    void flush(std::vector<Symbol>& into) {
+      if (waits_) into.push_back(model_.unknown_);
       waits_ = false;
     }
 
-   private:
     const BpeModel& model_;
-    std::vector<Symbol>& symbols_;
-    bool waits_ = false;
+    std::string_view word_;
+    std::string& text_;
+    size_t at_ = 0;
+    bool waits_ = false;  // an unknown token that is not given yet
   };
-
-  void start_bytes(std::string_view word, std::vector<Symbol>& symbols) const {
-    Unknowns unknowns(*this, symbols);
-    for (const char c : word) {
-      const Symbol symbol = letters_[static_cast<uint8_t>(c)];
-      if (symbol == TokenFinder::kNone) {
-        unknowns.add();
-        continue;
-      }
-      unknowns.flush();
-      symbols.push_back(symbol);
-    }
-    unknowns.flush();
-  }
-
-  /// text: scratch.
-  void start_characters(std::string_view word, std::string& text,
-                        std::vector<Symbol>& symbols) const {
-    Unknowns unknowns(*this, symbols);
-    for (size_t at = 0; at < word.size();) {
-      const uint32_t size = utf8_decode_valid(word.data() + at).size;
-      std::string_view spelling = word.substr(at, size);
-      const bool inside = at > 0 && !prefix_.empty();
-      const bool last = at + size == word.size() && !suffix_.empty();
-      if (inside || last) {
-        text = inside ? prefix_ : "";
-        text += spelling;
-        if (last) text += suffix_;
-        spelling = text;
-      }
-      at += size;
-      const Token token = find_text(spelling);
-      if (token != TokenFinder::kNone) {
-        unknowns.flush();
-        symbols.push_back(token);
-      } else if (!append_byte_tokens(spelling, symbols)) {
-        unknowns.add();
-      }
-    }
-    unknowns.flush();
-  }
 
   /// All bytes of a character as their tokens; false, with none, where one is missing.
   bool append_byte_tokens(std::string_view bytes, std::vector<Symbol>& symbols) const {
