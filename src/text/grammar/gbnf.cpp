@@ -317,6 +317,7 @@ class Emptiness {
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t i = 0; i < rules.size(); ++i) {
+        budget.set_place([&rules, i] { return fmt::format("line {}", rules[i].line); });
         budget.spend(1 + rules[i].expr.children.size());
         if (!rule_[i] && of(rules[i].expr)) rule_[i] = changed = true;
       }
@@ -362,6 +363,7 @@ class Emptiness {
 void read_gbnf(std::string_view text, Net& net) {
   Budget& budget = net.budget();
   const std::vector<Rule> rules = Parser(text, budget).parse();
+  budget.set_place("");  // the parser's is gone with it
   const Emptiness emptiness(rules, budget);
   for (const Rule& rule : rules) emptiness.check_loops(rule.expr, budget);
   for (const Rule& rule : rules) (void)net.add_rule(fmt::format("line {}", rule.line));

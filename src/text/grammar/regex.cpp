@@ -1,5 +1,6 @@
 #include "text/grammar/regex.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -109,8 +110,16 @@ class Parser {
     lookaheads_.push_back({std::move(what), negative});
   }
 
-  Expr chars(CodePoints set) const {
-    return {.kind = Expr::Kind::Chars, .chars = any_case_ ? set.any_case() : std::move(set)};
+  Expr chars(CodePoints set) {
+    return {.kind = Expr::Kind::Chars, .chars = any_case_ ? any_case(set) : std::move(set)};
+  }
+
+  /// Looks at each character that may have a case.
+  CodePoints any_case(const CodePoints& set) {
+    for (const CodePoints::Range& range : set.ranges()) {
+      budget_.spend(std::min(range.high, 0x1FFFFu) - std::min(range.low, 0x1FFFFu));
+    }
+    return set.any_case();
   }
 
   Expr atom(uint32_t depth) {
@@ -366,7 +375,7 @@ class Parser {
       budget_.spend(1);
     }
     ++at_;
-    if (any_case_) set = set.any_case();
+    if (any_case_) set = any_case(set);
     return inverted ? set.inverse() : set;
   }
 

@@ -1,5 +1,6 @@
 // Hostile grammars, schemas and patterns: each is refused with the named error and its place, or
 // compiled, within 250 ms of one processor and 64 MB.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -72,6 +73,13 @@ TEST(GrammarLimits, Gbnf) {
   expect(kind, "root ::= \"a\"\n" + listed(400'000, "", rule), "line 20001: more than 20000 rules");
   expect(kind, "root ::= \"a\"\n" + listed(1'000'000, "", rule), "line 1: the text is larger");
   expect(kind, "root ::= \"" + repeated("a", 500'000) + "\"", "line 1: more than 150000 parts");
+  // A rule that can be empty because the next one can, and so on, is found out one at a time.
+  const auto next = [](size_t i) {
+    return "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + "\n";
+  };
+  const std::string chain = listed(4000, "", next) + "r4000 ::= \"\"";
+  EXPECT_THAT(refusal(kind, "root ::= \"a\"\n" + chain),
+              ::testing::MatchesRegex("grammar: line [0-9]?[0-9]?[0-9]?[0-9]: too much work.*"));
   expect(kind, "root ::= \"a\"\n\nb ::= " + repeated("\"b\"?", 200'000),
          "line 3: more than 150000 parts");
 }
@@ -88,6 +96,8 @@ TEST(GrammarLimits, Patterns) {
   expect(kind, repeated("()", 250'000), "more than 150000 parts");
   expect(kind, repeated("a", size_t{50} << 20), "longer than 1 MiB");
   expect(kind, listed(100'000, "|", [](size_t i) { return std::to_string(i); }), "150000 parts");
+  expect(kind, "(?i)" + repeated("[\\u0100-\\uffff]", 50'000), "too much work");
+  expect(kind, "(?i)" + repeated("\\W", 50'000), "too much work");
   expect(kind, "^?[0-9]$", "byte 2: a repetition behind ^ or $ has nothing to repeat");
   expect(kind, "a{4,2}", "byte");
   expect(kind, "a{1,99999999999999999999}", "byte");
