@@ -100,7 +100,7 @@ unrandomized=(setarch --addr-no-randomize)
 say "Packages"
 packages=(g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-dev libxxhash-dev
           libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libx11-dev xvfb)
-if $all; then packages+=(abigail-tools binutils clang libclang-rt-14-dev); fi
+if $all; then packages+=(abigail-tools binutils clang libclang-rt-14-dev libbenchmark-dev); fi
 check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
 
 say "Build"
@@ -111,7 +111,7 @@ if ! $all; then
   finish
 fi
 
-check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON || finish
+check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON -DTENON_BENCH=ON || finish
 say "Tests"
 run_ctest dev
 
