@@ -56,36 +56,38 @@ void Automaton::add_rules(const Net& net) {
 
 void Automaton::refuse_left_recursion(const Net& net) const {
   const size_t n = rules_.size();
-  std::vector<bool> nullable(n, false);
-  std::vector<std::vector<uint32_t>> first(n);  // rules that a rule may begin with
-  const auto walk = [&](uint32_t r, bool collect) {
-    std::vector<uint32_t> todo{rules_[r].start};
-    std::vector<uint32_t> seen = todo;
-    bool empty = false;
-    while (!todo.empty()) {
-      const uint32_t s = todo.back();
-      todo.pop_back();
-      if (is_final(s)) empty = true;
-      for (const Special& special : specials(s)) {
-        const bool call = special.kind == EdgeKind::Call;
-        if (call && collect) first[r].push_back(special.data);
-        if (call && !nullable[special.data]) continue;
-        if (std::find(seen.begin(), seen.end(), special.to) != seen.end()) continue;
-        seen.push_back(special.to);
-        todo.push_back(special.to);
-        net.budget().spend(seen.size());
+  net.budget().spend(num_states() + specials_.size());
+  // States before any byte of their rule. Calls wait there until their rule is known to be empty.
+  std::vector<bool> nullable(n, false), reached(num_states(), false);
+  std::vector<std::vector<uint32_t>> waiting(n);  // states behind calls of a rule
+  std::vector<std::vector<uint32_t>> first(n);    // rules that a rule may begin with
+  std::vector<uint32_t> todo;
+  const auto reach = [&](uint32_t s) {
+    if (!reached[s]) todo.push_back(s);
+    reached[s] = true;
+  };
+  for (const RuleInfo& rule : rules_) reach(rule.start);
+  while (!todo.empty()) {
+    const uint32_t s = todo.back();
+    todo.pop_back();
+    const uint32_t r = rule_of_[s];
+    if (is_final(s) && !nullable[r]) {
+      nullable[r] = true;
+      for (const uint32_t behind : waiting[r]) reach(behind);
+    }
+    for (const Special& special : specials(s)) {
+      if (special.kind != EdgeKind::Call) {
+        reach(special.to);
+        continue;
+      }
+      first[r].push_back(special.data);
+      if (nullable[special.data]) {
+        reach(special.to);
+      } else {
+        waiting[special.data].push_back(special.to);
       }
     }
-    return empty;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (uint32_t r = 0; r < n; ++r) {
-      if (!nullable[r] && walk(r, false)) nullable[r] = changed = true;
-      net.budget().spend(1);
-    }
   }
-  for (uint32_t r = 0; r < n; ++r) (void)walk(r, true);
   // Depth first with the path marked: 1 on the path, 2 done.
   std::vector<uint8_t> mark(n, 0);
   for (uint32_t root = 0; root < n; ++root) {

@@ -33,6 +33,8 @@ class CodePoints {
   /// Alphabetic, White_Space, Lowercase, Uppercase. False when the name is none of them.
   static bool property(std::string_view name, CodePoints& set);
 
+  /// What adding a range, and sorting it in later, counts in a Budget.
+  static constexpr uint64_t kRangeWork = 4;
   void add(uint32_t low, uint32_t high);
   void add(const CodePoints& other);
   [[nodiscard]] CodePoints inverse() const;

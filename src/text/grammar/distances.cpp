@@ -1,5 +1,6 @@
 // How far the nearest complete text is from each state: what lets a generation end in time.
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <queue>
 
@@ -8,6 +9,9 @@
 
 namespace tenon::grammar {
 namespace {
+
+/// What measuring a rule counts in a Budget beside its states and edges.
+constexpr uint64_t kRuleWork = 4;
 
 bool counts_or_takes(const Action& action) {
   return action.kind == ActionKind::CountUp || action.kind == ActionKind::Take;
@@ -64,38 +68,55 @@ void Automaton::measure_rule(uint32_t rule) {
 void Automaton::measure(Budget& budget) {
   base_.assign(num_states(), kFar);
   for (RuleInfo& rule : rules_) rule.shortest = kFar;
-  // Values only fall; a round per level of nesting of the shortest text.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (auto r = static_cast<uint32_t>(rules_.size()); r-- > 0;) {
-      budget.spend(states_of_[r].size());
-      measure_rule(r);
-      RuleInfo& rule = rules_[r];
-      rule.unit_bytes = rule.at_least = 0;
-      if (rule.object != kNoObject) {
-        for (auto& property : objects_[rule.object].properties) property.cost_bytes = 0;
-      }
-      for (const uint32_t s : states_of_[r]) {
-        for (const Special& special : specials(s)) {
-          if (special.kind != EdgeKind::Act) continue;
-          const Action& action = actions_[special.data];
-          if (action.kind == ActionKind::CountUp) {
-            rule.unit_bytes = std::max(rule.unit_bytes, base_[special.to]);
-          } else if (action.kind == ActionKind::AtLeast) {
-            rule.at_least = std::max(rule.at_least, action.limit);
-          } else if (action.kind == ActionKind::Take && action.property == kOther) {
-            // Its name may be any: more bytes than names take that are asked for.
-            objects_[rule.object].other_bytes = add_far(64, base_[special.to]);
-          } else if (action.kind == ActionKind::Take) {
-            auto& property = objects_[rule.object].properties[action.property];
-            property.cost_bytes = add_far(property.key_bytes, base_[special.to]);
-          }
+  std::vector<std::vector<uint32_t>> callers(rules_.size());
+  std::vector<uint64_t> work(rules_.size());
+  for (uint32_t s = 1; s < num_states(); ++s) {
+    const uint32_t caller = rule_of_[s];
+    work[caller] += 1 + (ranges(s).size() + specials(s).size()) / 2;
+    for (const Special& special : specials(s)) {
+      if (special.kind != EdgeKind::Call) continue;
+      std::vector<uint32_t>& known = callers[special.data];
+      if (known.empty() || known.back() != caller) known.push_back(caller);
+    }
+  }
+  // Values only fall: a rule is measured again when one that it calls has become shorter. The first
+  // time from the last rule met to the first, as rules mostly call those that are met later.
+  std::deque<uint32_t> todo;
+  std::vector<bool> is_waiting(rules_.size(), true);
+  for (auto r = static_cast<uint32_t>(rules_.size()); r-- > 0;) todo.push_back(r);
+  for (; !todo.empty(); todo.pop_front()) {
+    const uint32_t r = todo.front();
+    is_waiting[r] = false;
+    budget.spend(kRuleWork + work[r]);
+    measure_rule(r);
+    RuleInfo& rule = rules_[r];
+    rule.unit_bytes = rule.at_least = 0;
+    if (rule.object != kNoObject) {
+      for (auto& property : objects_[rule.object].properties) property.cost_bytes = 0;
+    }
+    for (const uint32_t s : states_of_[r]) {
+      for (const Special& special : specials(s)) {
+        if (special.kind != EdgeKind::Act) continue;
+        const Action& action = actions_[special.data];
+        if (action.kind == ActionKind::CountUp) {
+          rule.unit_bytes = std::max(rule.unit_bytes, base_[special.to]);
+        } else if (action.kind == ActionKind::AtLeast) {
+          rule.at_least = std::max(rule.at_least, action.limit);
+        } else if (action.kind == ActionKind::Take && action.property == kOther) {
+          // Its name may be any: more bytes than names take that are asked for.
+          objects_[rule.object].other_bytes = add_far(64, base_[special.to]);
+        } else if (action.kind == ActionKind::Take) {
+          auto& property = objects_[rule.object].properties[action.property];
+          property.cost_bytes = add_far(property.key_bytes, base_[special.to]);
         }
       }
-      const uint32_t shortest = shortest_of(rule);
-      if (shortest >= rule.shortest) continue;
-      rule.shortest = shortest;
-      changed = true;
+    }
+    const uint32_t shortest = shortest_of(rule);
+    if (shortest >= rule.shortest) continue;
+    rule.shortest = shortest;
+    for (const uint32_t caller : callers[r]) {
+      if (!is_waiting[caller]) todo.push_back(caller);
+      is_waiting[caller] = true;
     }
   }
 }

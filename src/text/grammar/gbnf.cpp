@@ -254,7 +254,7 @@ class Parser {
       }
       if (high < low) refuse("a range of characters runs backwards");
       set.add(low, high);
-      budget_.spend(1);
+      budget_.spend(CodePoints::kRangeWork);
     }
     return inverted ? set.inverse() : set;
   }
@@ -310,52 +310,69 @@ class Parser {
   std::map<std::string, uint32_t, std::less<>> numbers_;
 };
 
-/// Which rules can be empty, and from that which expressions can.
+/// Which expressions can be empty. Every expression counts what still keeps it from that; one that
+/// is found to be empty tells the one around it, or those that use its rule: linear in the text.
 class Emptiness {
  public:
-  explicit Emptiness(const std::vector<Rule>& rules, Budget& budget) : rule_(rules.size(), false) {
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t i = 0; i < rules.size(); ++i) {
-        budget.set_place([&rules, i] { return fmt::format("line {}", rules[i].line); });
-        budget.spend(1 + rules[i].expr.children.size());
-        if (!rule_[i] && of(rules[i].expr)) rule_[i] = changed = true;
-      }
+  Emptiness(const std::vector<Rule>& rules, Budget& budget) : budget_(budget), uses_(rules.size()) {
+    for (uint32_t i = 0; i < rules.size(); ++i) {
+      budget.set_place([&rules, i] { return fmt::format("line {}", rules[i].line); });
+      add(rules[i].expr, nodes_.size(), i);
     }
-  }
-
-  [[nodiscard]] bool of(const Expr& expr) const {
-    switch (expr.kind) {
-      case Expr::Kind::Chars:
-        return false;
-      case Expr::Kind::Rule:
-        return rule_[expr.rule];
-      case Expr::Kind::Repeat:
-        return expr.minimum == 0 || of(expr.children[0]);
-      case Expr::Kind::Choice:
-        for (const Expr& child : expr.children) {
-          if (of(child)) return true;
-        }
-        return false;
-      default:
-        for (const Expr& child : expr.children) {
-          if (!of(child)) return false;
-        }
-        return true;
+    budget.set_place("");
+    while (!found_.empty()) {
+      const Node& node = nodes_[found_.back()];
+      const bool is_rule = node.parent == found_.back();
+      found_.pop_back();
+      if (!is_rule) {
+        tell(node.parent);
+        continue;
+      }
+      for (const uint32_t use : uses_[node.rule]) tell(use);
     }
   }
 
   /// Refuses a repetition without end of something that may be empty.
-  void check_loops(const Expr& expr, Budget& budget) const {
-    if (expr.kind == Expr::Kind::Repeat && expr.maximum == Expr::kForever && of(expr.children[0])) {
-      budget.set_place(fmt::format("line {}", expr.line));
-      budget.refuse("a repetition without end of what may be empty");
+  void check_loops() const {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const Expr& expr = *nodes_[i].expr;
+      if (expr.kind != Expr::Kind::Repeat || expr.maximum != Expr::kForever) continue;
+      if (nodes_[i + 1].missing != 0) continue;
+      budget_.set_place(fmt::format("line {}", expr.line));
+      budget_.refuse("a repetition without end of what may be empty");
     }
-    for (const Expr& child : expr.children) check_loops(child, budget);
   }
 
  private:
-  std::vector<bool> rule_;
+  struct Node {
+    const Expr* expr;
+    uint32_t parent;   // itself: the whole of its rule
+    uint32_t rule;     // that it is part of
+    uint32_t missing;  // what must be empty before it is; 0: it can be
+  };
+
+  /// The first child of a node stands right behind it.
+  void add(const Expr& expr, size_t parent, uint32_t rule) {
+    budget_.spend(1);
+    const auto self = static_cast<uint32_t>(nodes_.size());
+    uint32_t missing = 1;
+    if (expr.kind == Expr::Kind::Sequence) missing = static_cast<uint32_t>(expr.children.size());
+    if (expr.kind == Expr::Kind::Repeat && expr.minimum == 0) missing = 0;
+    nodes_.push_back({&expr, static_cast<uint32_t>(parent), rule, missing});
+    if (missing == 0) found_.push_back(self);
+    if (expr.kind == Expr::Kind::Rule) uses_[expr.rule].push_back(self);
+    for (const Expr& child : expr.children) add(child, self, rule);
+  }
+
+  void tell(uint32_t node) {
+    uint32_t& missing = nodes_[node].missing;
+    if (missing != 0 && --missing == 0) found_.push_back(node);
+  }
+
+  Budget& budget_;
+  std::vector<Node> nodes_;
+  std::vector<std::vector<uint32_t>> uses_;  // [rules] nodes
+  std::vector<uint32_t> found_;              // can be empty, and nobody was told yet
 };
 
 }  // namespace
@@ -364,8 +381,7 @@ void read_gbnf(std::string_view text, Net& net) {
   Budget& budget = net.budget();
   const std::vector<Rule> rules = Parser(text, budget).parse();
   budget.set_place("");  // the parser's is gone with it
-  const Emptiness emptiness(rules, budget);
-  for (const Rule& rule : rules) emptiness.check_loops(rule.expr, budget);
+  Emptiness(rules, budget).check_loops();
   for (const Rule& rule : rules) (void)net.add_rule(fmt::format("line {}", rule.line));
   for (uint32_t i = 0; i < rules.size(); ++i) {
     budget.set_place(fmt::format("line {}", rules[i].line));

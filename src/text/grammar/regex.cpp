@@ -355,24 +355,27 @@ class Parser {
         const uint32_t code = next_char();
         return CodePoints::of(code, code);
       };
+      const auto add = [&](const CodePoints& member) {
+        budget_.spend(CodePoints::kRangeWork * (1 + member.ranges().size()));
+        set.add(member);
+      };
       const CodePoints first = one();
       const bool first_is_char = is_char_;
       const uint32_t low = last_char_;
       if (peek() != '-' || peek(1) == ']' || at_ + 1 >= text_.size()) {
-        set.add(first);
+        add(first);
         continue;
       }
       ++at_;
       const CodePoints last = one();
       if (!first_is_char || !is_char_) {  // [\w-x]: three things
-        set.add(first);
-        set.add('-', '-');
-        set.add(last);
+        add(first);
+        add(CodePoints::of('-', '-'));
+        add(last);
         continue;
       }
       if (last_char_ < low) refuse("a range of characters runs backwards");
-      set.add(low, last_char_);
-      budget_.spend(1);
+      add(CodePoints::of(low, last_char_));
     }
     ++at_;
     if (any_case_) set = any_case(set);

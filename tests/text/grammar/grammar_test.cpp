@@ -65,6 +65,18 @@ TEST(Gbnf, RefusesWithTheLine) {
   expect_refused(kind, many, "more than 20000 rules");
 }
 
+TEST(Gbnf, KnowsWhatMayBeEmpty) {
+  const auto kind = GrammarKind::Gbnf;
+  expect_refused(kind, "root ::= (a b)*\na ::= b?\nb ::= c | \"b\"\nc ::= \"\"{3}",
+                 "line 1: a repetition without end");
+  expect_refused(kind, "root ::= \"x\"\na ::= (b+)*\nb ::= \"b\"{0,2}",
+                 "line 2: a repetition without end");
+  EXPECT_TRUE(gbnf("root ::= (a b)*\na ::= b?\nb ::= \"b\" | b2\nb2 ::= \"c\"")->accepts("bbc"));
+  // Left recursion behind what may be empty only because of a later rule.
+  expect_refused(kind, "root ::= a\na ::= b c a \"x\" | \"y\"\nb ::= c\nc ::= d | \"c\"\nd ::= \"\"",
+                 "line 2: left recursion");
+}
+
 TEST(RegexGrammar, MatchesTheWholeText) {
   EXPECT_TRUE(regex("(a+)+b")->accepts("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"));
   EXPECT_FALSE(regex("(a+)+b")->accepts(std::string(5000, 'a')));
