@@ -295,7 +295,10 @@ class Parser {
         at_ = before;
         return;
       }
-      if (times > Budget::kMaxDepth) refuse("repetitions of repetitions without end");
+      // Counted over the whole text: in groups of groups they would nest deeper than the stack.
+      if (times > 0 && ++repeated_ > Budget::kMaxDepth) {
+        refuse("more than {} repetitions of repetitions", Budget::kMaxDepth);
+      }
       Expr child = std::move(item);
       item = {.kind = Expr::Kind::Repeat, .line = line_, .minimum = minimum, .maximum = maximum};
       item.children.push_back(std::move(child));
@@ -306,6 +309,7 @@ class Parser {
   Budget& budget_;
   size_t at_ = 0;
   uint32_t line_ = 1;
+  uint32_t repeated_ = 0;  // repetitions right behind another
   std::vector<Rule> rules_;
   std::map<std::string, uint32_t, std::less<>> numbers_;
 };

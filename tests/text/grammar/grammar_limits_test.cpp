@@ -76,6 +76,15 @@ TEST(GrammarLimits, Gbnf) {
          "line 3: more than 150000 parts");
 }
 
+TEST(GrammarLimits, RepetitionsOfRepetitions) {
+  const auto nested = [](size_t groups, std::string_view behind) {
+    return "root ::= " + repeated("(", groups) + "\"a\"" + repeated(")" + std::string(behind), groups);
+  };
+  expect(GrammarKind::Gbnf, nested(190, repeated("?", 190)), "line 1: more than 200 repetitions");
+  expect(GrammarKind::Gbnf, nested(190, "??"), "");
+  expect(GrammarKind::Gbnf, nested(190, "?"), "");
+}
+
 /// Rules of which each is the next one: what is known of the last reaches them one at a time.
 TEST(GrammarLimits, ChainsOfRules) {
   const auto kind = GrammarKind::Gbnf;
