@@ -53,7 +53,19 @@ class Lexer {
     fail(Code::Template, "line {}: {}", line_, fmt::format(text, std::forward<Args>(args)...));
   }
 
-  void add(TokenKind kind, std::string text) { tokens_.push_back({kind, line_, std::move(text)}); }
+  void add(TokenKind kind, std::string text) { add(kind, std::move(text), line_); }
+
+  /// Where every token is made; text that a comment cut in two is one.
+  void add(TokenKind kind, std::string text, uint32_t line) {
+    if (kind == TokenKind::Data && !tokens_.empty() && tokens_.back().kind == kind) {
+      tokens_.back().text += text;
+      return;
+    }
+    if (tokens_.size() == kMaxTokens && kind != TokenKind::End) {
+      fail_here("more than {} parts (names, operators, texts)", kMaxTokens);
+    }
+    tokens_.push_back({kind, line, std::move(text)});
+  }
 
   /// Moves on, counting lines.
   void skip(size_t bytes) {
@@ -273,7 +285,7 @@ class Lexer {
       }
     }
     skip(at + 1 - at_);
-    tokens_.push_back({TokenKind::String, line, std::move(text)});
+    add(TokenKind::String, std::move(text), line);
   }
 
   /// Appends what the escape whose letter is at `at` stands for; returns its last byte.

@@ -1,6 +1,7 @@
 // Template source to tokens, white-space control included; what tokens mean is the parser's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,6 +28,10 @@ struct Token {
   uint32_t line = 0;
   std::string text{};  ///< data, name, operator; a string with its escapes resolved; digits
 };
+
+/// The most tokens of a template. No token makes more than one node of the syntax tree, so this also
+/// bounds the tree: with the source, less than 16 MB and 100 ms.
+inline constexpr size_t kMaxTokens = size_t{1} << 15;
 
 /// The tokens of a template with trim_blocks, lstrip_blocks and without keep_trailing_newline, the
 /// set-up of Hugging Face. Throws Error(Template) naming the line.
