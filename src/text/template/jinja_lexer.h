@@ -29,8 +29,8 @@ struct Token {
   std::string text{};  ///< data, name, operator; a string with its escapes resolved; digits
 };
 
-/// The most tokens of a template. No token makes more than one node of the syntax tree, so this also
-/// bounds the tree: with the source, less than 16 MB and 100 ms.
+/// The most tokens of a template. No token makes more than one node of the syntax tree, so this
+/// bounds the tree, too: with the source, less than 16 MB and 100 ms.
 inline constexpr size_t kMaxTokens = size_t{1} << 15;
 
 /// The tokens of a template with trim_blocks, lstrip_blocks and without keep_trailing_newline, the
