@@ -8,7 +8,8 @@ namespace tenon {
 namespace {
 
 TEST(StringList, KeepsEachStringAsItWas) {
-  const std::vector<std::string> texts = {"", "a", std::string("\0x", 2), "", std::string(300, 'y')};
+  const std::vector<std::string> texts = {"", "a", std::string("\0x", 2), "",
+                                          std::string(300, 'y')};
   const StringList list(texts);
   ASSERT_EQ(list.size(), texts.size());
   for (size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(list[i], texts[i]) << i;

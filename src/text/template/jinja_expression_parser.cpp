@@ -424,7 +424,7 @@ const Expr* ExpressionParser::filters(const Expr* input, bool starts_inline) {
 
 std::string ExpressionParser::dotted_name() {
   std::string name = tokens_.expect_any_name();
-  while (tokens_.skip_operator(".")) name += "." + tokens_.expect_any_name();
+  while (tokens_.skip_operator(".")) name.append(".").append(tokens_.expect_any_name());
   return name;
 }
 
