@@ -24,15 +24,17 @@ std::string outcome(const std::string& source) {
   ChatTemplate::Variables variables{{"m", jinja::value_from_json("\"u\"", "m")}};
   std::string message;
   const ChatTemplate chat(source, "T");
-  const double seconds = testing::processor_seconds([&] {
-    try {
-      (void)chat.render(variables, limits);
-      message = "rendered";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Code::Template) << source.substr(0, 200);
-      message = error.what();
-    }
-  });
+  const double seconds = testing::processor_seconds(
+      [&] {
+        try {
+          (void)chat.render(variables, limits);
+          message = "rendered";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), Code::Template) << source.substr(0, 200);
+          message = error.what();
+        }
+      },
+      kMostSeconds);
   EXPECT_LE(seconds, kMostSeconds) << source.substr(0, 300);
   EXPECT_LE(message.size(), 1100u);
   return message;
@@ -59,14 +61,16 @@ std::string wide_lists(const std::string& expression) {
 /// Parses; the message of the error, if there was one.
 std::string parsed(const std::string& source) {
   std::string message = "parsed";
-  const double seconds = testing::processor_seconds([&] {
-    try {
-      const ChatTemplate chat(source, "T");
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Code::Template) << source.substr(0, 200);
-      message = error.what();
-    }
-  });
+  const double seconds = testing::processor_seconds(
+      [&] {
+        try {
+          const ChatTemplate chat(source, "T");
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), Code::Template) << source.substr(0, 200);
+          message = error.what();
+        }
+      },
+      kMostSeconds);
   EXPECT_LE(seconds, kMostSeconds) << source.substr(0, 100);
   return message;
 }
