@@ -92,8 +92,7 @@ constexpr std::array kTable = {
           "Generation ends before this text, of which nothing is handed out."),
     blank(TENON_SCOPE_SAMPLER, TENON_OPTION_STRING_LIST, "banned_strings",
           "This text is never generated: another way is taken from where it would begin. At most "
-          "1000 "
-          "texts of 128 bytes."),
+          "1000 texts of 128 bytes."),
     boolean(TENON_SCOPE_SAMPLER, "banned_ignore_case",
             "banned_strings are meant in capital and small letters alike (of ASCII)."),
     integer(TENON_SCOPE_SESSION, "context", 0, kMaxContext, 0,
