@@ -41,12 +41,6 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-std::string_view utf8_prefix(std::string_view text, size_t max_bytes) noexcept {
-  if (text.size() <= max_bytes) return text;
-  while (max_bytes > 0 && (static_cast<uint8_t>(text[max_bytes]) & 0xC0) == 0x80) --max_bytes;
-  return text.substr(0, max_bytes);
-}
-
 std::string quoted(std::string_view text, size_t max_bytes) {
   std::string out = "\"";
   size_t done = 0;

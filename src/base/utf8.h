@@ -13,7 +13,4 @@ bool is_utf8(std::string_view text) noexcept;
 /// characters and bytes that are no UTF-8 as \xNN. The result is always UTF-8.
 std::string quoted(std::string_view text, size_t max_bytes = 96);
 
-/// The beginning of well-formed text, of max_bytes at most and without a part of a character.
-std::string_view utf8_prefix(std::string_view text, size_t max_bytes) noexcept;
-
 }  // namespace tenon

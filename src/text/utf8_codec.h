@@ -41,6 +41,13 @@ inline bool utf8_continues(char byte) noexcept {
   return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
 }
 
+/// The beginning of well-formed text, of max_bytes at most and without a part of a character.
+inline std::string_view utf8_prefix(std::string_view text, size_t max_bytes) noexcept {
+  if (text.size() <= max_bytes) return text;
+  while (max_bytes > 0 && utf8_continues(text[max_bytes])) --max_bytes;
+  return text.substr(0, max_bytes);
+}
+
 /// A decoded character of well-formed text.
 struct CodePoint {
   uint32_t code;

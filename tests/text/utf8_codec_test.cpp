@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <string>
 
 namespace tenon {
@@ -51,6 +52,14 @@ TEST(Utf8Codec, ReplacesMaximalIllFormedParts) {
   EXPECT_EQ(repaired("x\xF0\x9F\x9A"), "x\uFFFD");
   EXPECT_EQ(repaired(""), "");
   EXPECT_EQ(repaired("fine \u00E9 \U0001F680"), "fine \u00E9 \U0001F680");
+}
+
+TEST(Utf8Codec, APrefixCutsNoCharacter) {
+  const std::string text = "a\u00E9\u4E00";  // 1, 2 and 3 bytes
+  const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6};
+  for (size_t most = 0; most < std::size(ends); ++most) {
+    EXPECT_EQ(utf8_prefix(text, most), text.substr(0, ends[most])) << most;
+  }
 }
 
 TEST(Utf8Codec, ValidPrefixStopsAtTheFirstFault) {

@@ -1,21 +1,14 @@
 // The expressions of the interpreter.
 #include <algorithm>
 
-#include "base/utf8.h"
 #include "text/template/jinja_format.h"
 #include "text/template/jinja_interpreter.h"
 #include "text/template/jinja_item_path.h"
 #include "text/template/jinja_markup.h"
 #include "text/template/jinja_operators.h"
+#include "text/template/jinja_text_tools.h"
 
 namespace tenon::jinja {
-namespace {
-
-/// How much of a name is in a message.
-constexpr size_t kShownBytes = 100;
-
-}  // namespace
-
 Value Interpreter::evaluate(const Expr& expr) {
   switch (expr.kind) {
     case ExprKind::Constant:
@@ -87,7 +80,7 @@ Value Interpreter::evaluate_name(const Expr& expr) {
   const std::string& name = syntax_.names[expr.name];
   const Builtin* builtin = find_global(name);
   if (builtin != nullptr && (name != "strftime_now" || now_)) return Value::function(builtin);
-  return Value::undefined(fmt::format("'{}' is undefined{}", utf8_prefix(name, kShownBytes),
+  return Value::undefined(fmt::format("'{}' is undefined{}", shown(name),
                                       name == "strftime_now" ? ": no time was given" : ""),
                           &budget_);
 }
@@ -296,7 +289,7 @@ Value Interpreter::attribute(const Value& value, const std::string& name) {
   }
   return Value::undefined(
       fmt::format("'{} object' has no attribute '{}'",
-                  value.is(Kind::Dict) ? "dict" : type_name(value), utf8_prefix(name, kShownBytes)),
+                  value.is(Kind::Dict) ? "dict" : type_name(value), shown(name)),
       &budget_);
 }
 

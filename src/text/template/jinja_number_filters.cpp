@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 
-#include "base/utf8.h"
 #include "text/template/jinja_builtins.h"
 #include "text/template/jinja_format.h"
 #include "text/template/jinja_interpreter.h"
@@ -58,7 +57,7 @@ std::optional<int64_t> parsed_integer(const Text& text, int64_t base) {
   const auto end = std::from_chars(digits.data(), stop, value, static_cast<int>(base));
   if (end.ptr != stop) return std::nullopt;
   if (end.ec == std::errc::result_out_of_range)
-    raise("{} does not fit 64 bits", utf8_prefix(text.view(), 100));
+    raise("{} does not fit 64 bits", shown(text.view()));
   return end.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/utf8.h"
 #include "text/template/jinja_builtins.h"
 #include "text/template/jinja_format.h"
 #include "text/template/jinja_interpreter.h"
@@ -261,9 +260,9 @@ Value otherwise(Interpreter& jinja, const Value& self, Args args) {
 Value attr(Interpreter& jinja, const Value& self, Args args) {
   // Methods and attributes only, never the entries of a dict.
   if (self.is(Kind::Dict) && find_method(self, text_of(args[0]).view()) == nullptr) {
-    return Value::undefined(fmt::format("'dict object' has no attribute '{}'",
-                                        utf8_prefix(text_of(args[0]).view(), 100)),
-                            &jinja.budget());
+    return Value::undefined(
+        fmt::format("'dict object' has no attribute '{}'", shown(text_of(args[0]).view())),
+        &jinja.budget());
   }
   return jinja.attribute(self, text_of(args[0]).bytes());
 }

@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "text/template/jinja_value.h"
+#include "text/utf8_codec.h"
 
 namespace tenon::jinja {
 
+/// What a message shows of a text or a name: its beginning.
+inline std::string_view shown(std::string_view text) { return utf8_prefix(text, 100); }
 /// Where `what` stands first at or behind `from`, or last before `end`; npos: nowhere. What has to
 /// be compared counts, so that no text takes the product of the lengths.
 size_t find_text(std::string_view text, std::string_view what, size_t from, Budget& budget);
