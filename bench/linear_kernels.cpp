@@ -88,13 +88,12 @@ struct Problem {
     args.y_stride = weight.rows;
     args.tile = take<float>(kTileDepth * kFloatPanelRows);
     args.sums = take<float>(linear_sums(kRowsAtOnce, rows));
+    args.piece = take<float>(kPieceFloats);
     args.decode_row = format.decode_row;
     args.row_bytes = *row_bytes(format, kDepth);
     args.block_values = format.block_values;
     args.block_bytes = format.block_bytes;
-    for (uint64_t t = 0; t < rows; ++t) {
-      kernels.quantise(x.data() + t * kDepth, args.quantised, t, 0, kDepth);
-    }
+    kernels.quantise(x.data(), kDepth, args.quantised, 0, rows, 0, kDepth);
   }
   /// Memory as the backend aligns it.
   template <typename T>

@@ -72,18 +72,20 @@ void glu(benchmark::State& state, const Kernels& kernels) {
   report(state, width);
 }
 
-void quantise(benchmark::State& state, const Kernels& kernels) {
+/// Of so many rows that have `width` values together.
+void quantise(benchmark::State& state, const Kernels& kernels, uint64_t rows) {
   const auto width = static_cast<uint64_t>(state.range(0));
+  const uint64_t columns = width / rows;
   const std::vector<float> x = values(width);
   std::vector<std::vector<float>> memory;
   QuantRows out{};
-  out.num_rows = 1;
-  make_quant_rows(out, 1, width, kernels.sweeps_both, [&](auto*& array, uint64_t count) {
+  out.num_rows = rows;
+  make_quant_rows(out, rows, columns, kernels.sweeps_both, [&](auto*& array, uint64_t count) {
     memory.emplace_back(count * sizeof(*array) / sizeof(float));
     array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(memory.back().data());
   });
   for (auto _ : state) {
-    kernels.quantise(x.data(), out, 0, 0, width);
+    kernels.quantise(x.data(), columns, out, 0, rows, 0, columns);
     benchmark::DoNotOptimize(out.q);
     benchmark::ClobberMemory();
   }
@@ -109,7 +111,8 @@ int main(int argc, char** argv) {
     add("rope_halves",
         [kernels](benchmark::State& s) { cpu::rope(s, *kernels, TENON_ROPE_HALVES); });
     add("glu", [kernels](benchmark::State& s) { cpu::glu(s, *kernels); });
-    add("quantise", [kernels](benchmark::State& s) { cpu::quantise(s, *kernels); });
+    add("quantise", [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 1); });
+    add("quantise_64_rows", [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 64); });
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

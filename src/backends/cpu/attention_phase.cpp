@@ -56,10 +56,9 @@ void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thre
     k_.attention_merge(args);
   }
   if (!phase.quantise_attention) return;
-  for (uint32_t t = 0; t < tile.num_tokens; ++t) {
-    k_.quantise(args.out + t * args.out_stride, x_.activations_[phase.attention.output].quantised,
-                token + t, out_column, static_cast<uint64_t>(shape.heads) * shape.block.value_dim);
-  }
+  k_.quantise(args.out, args.out_stride, x_.activations_[phase.attention.output].quantised, token,
+              tile.num_tokens, out_column,
+              static_cast<uint64_t>(shape.heads) * shape.block.value_dim);
 }
 
 }  // namespace tenon::cpu

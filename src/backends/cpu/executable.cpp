@@ -234,15 +234,21 @@ void Executable::prepare_attention(const tenon_step& step) {
 void Executable::allocate_scratch() {
   uint64_t max_block = 0;
   uint64_t attention_floats = 0;
-  bool glu = false;
+  bool glu = false, floats = false;
+  const auto count_linear = [&](uint32_t weight, uint32_t second, uint64_t width) {
+    max_block = std::max(max_block, width);
+    glu = glu || second != TENON_NO_SLOT;
+    for (const uint32_t slot : {weight, second}) {
+      if (slot == TENON_NO_SLOT) continue;
+      floats = floats || weights_[slot].matrix.layout->panel_rows == kFloatPanelRows;
+    }
+  };
   for (const Phase& phase : plan_.phases) {
     for (const LinearTask& task : phase.tasks) {
-      max_block = std::max(max_block, max_width(task));
-      glu = glu || task.second != TENON_NO_SLOT;
+      count_linear(task.weight, task.second, max_width(task));
     }
     for (const ExpertTask& task : phase.experts) {
-      max_block = std::max(max_block, joined_width(task.block));
-      glu = glu || task.second != TENON_NO_SLOT;
+      count_linear(task.weight, task.second, joined_width(task.block));
     }
     if (phase.kind == PhaseKind::Attention) {
       const AttentionShape& shape = attention_plans_[phase.attention_plan].shape();
@@ -258,6 +264,7 @@ void Executable::allocate_scratch() {
       s.y2 = carver.take<float>(glu ? max_rows * max_block : 0);
       s.tile = carver.take<float>(static_cast<uint64_t>(kTileDepth) * kFloatPanelRows);
       s.sums = carver.take<float>(linear_sums(max_block, max_rows));
+      s.piece = carver.take<float>(floats ? kPieceFloats : 0);
       s.attention = carver.take<float>(attention_floats);
     }
   };

@@ -76,7 +76,8 @@ class Executable {
     float* y = nullptr;     // [max_rows, max_block]
     float* y2 = nullptr;    // the same, for the second weight of a GLU
     float* tile = nullptr;  // [kTileDepth, kFloatPanelRows]
-    float* sums = nullptr;  // linear_sums(max_block, max_rows)
+    float* sums = nullptr;   // linear_sums(max_block, max_rows)
+    float* piece = nullptr;  // [kPieceFloats], where a linear has float panels
     float* attention = nullptr;
   };
   /// What a step adds: where each token is and where the cache blocks are.

@@ -1,9 +1,7 @@
-// Row kernels: normalisation, activation quantisation, rope, gated activations, element-wise
-// operations. Included by kernels_<isa>.cpp after vec.h.
+// Row kernels: normalisation, rope, gated activations, element-wise operations. Included by
+// kernels_<isa>.cpp after vec.h.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "backends/cpu/kernels.h"
@@ -23,83 +21,6 @@ inline void store_n(float* p, F32x16 x, uint64_t n) {
     store(p, x);
   } else {
     store_part(p, x, n);
-  }
-}
-
-/// A block in which every value is smaller than this is stored as zeros: 127 / amax would
-/// overflow.
-constexpr float kSmallestBlockMax = 1e-30f;
-
-/// The bytes that the largest value of a block may become. The block's scale follows, and with it
-/// the errors of the other values.
-constexpr float kLargestBytes[4] = {127, 126, 125, 124};
-
-/// A block of values as bytes, which scale times byte stands for. A broken activation (NaN or
-/// infinity) must not look like a number: its scale is broken.
-struct QuantisedBlock {
-  int8_t q[kActivationBlock];
-  HalfTotals totals[2];
-  float scale;
-  explicit QuantisedBlock(const float* x) {
-    const F32x16 values[2] = {load(x), load(x + 16)};
-    // As integers magnitudes have the order of the numbers, NaN being above all.
-    const auto bits = [](float f) { return std::bit_cast<uint32_t>(f); };
-    const float largest = std::bit_cast<float>(
-        std::max(bits(max_magnitude(values[0])), bits(max_magnitude(values[1]))));
-    const bool small = largest < kSmallestBlockMax;
-    const float inverse = small ? 0.0f : 1.0f / largest;
-    // The least of the errors, with its number in the last bits: no branch that nobody can predict.
-    uint32_t least = UINT32_MAX;
-    for (uint32_t i = 0; i < 4; ++i) {
-      const F32x16 factor = broadcast(kLargestBytes[i] * inverse);
-      F32x16 squares = broadcast(0.0f);
-      for (const F32x16 v : values) {
-        const F32x16 scaled = mul(v, factor);
-        const F32x16 error = sub(scaled, round_nearest(scaled));
-        squares = fma(error, error, squares);
-      }
-      const float error = sum(squares) * (1 / (kLargestBytes[i] * kLargestBytes[i]));
-      least = std::min(least, (bits(error) & ~3u) | i);
-    }
-    const float byte = kLargestBytes[least & 3];
-    scale = small ? 0.0f : largest / byte;
-    const F32x16 factor = broadcast(byte * inverse);
-    for (int h = 0; h < 2; ++h) {
-      store_s8(q + 16 * h, round_nearest(mul(values[h], factor)));
-      totals[h] = sums_of_8(q + 16 * h);
-    }
-  }
-};
-
-/// Whether so many rows are multiplied with weights as these are unpacked (kernel_integer.h), else
-/// by tiles (kernel_tiled.h).
-inline bool reads_packed(uint64_t num_rows) { return num_rows <= kPackedRows; }
-
-inline void quantise(const float* x, const QuantRows& out, uint64_t t, uint64_t first_column,
-                     uint64_t num_columns) noexcept {
-  const uint64_t together = out.together();
-  const bool packed = reads_packed(out.num_rows);
-  const uint64_t row = out.row(t, 4, 4);
-  for (uint64_t i = 0; i < num_columns; i += kActivationBlock) {
-    const uint64_t k = first_column + i;
-    const QuantisedBlock block(x + i);
-    const uint64_t half = out.row(t, kHalfBlock) + k / kHalfBlock * together;
-    const uint64_t whole = out.row(t, kActivationBlock) + k / kActivationBlock * together;
-    const int32_t total = block.totals[0].both() + block.totals[1].both();
-    out.d[whole] = block.scale;
-    out.sums[whole] = block.scale * static_cast<float>(total);
-    for (int h = 0; h < 2; ++h) {
-      out.half_sums[half + h * together] = block.scale * static_cast<float>(block.totals[h].both());
-      out.totals[half + h * together] = block.totals[h];
-    }
-    for (uint64_t j = 0; j < kActivationBlock; j += 4) {
-      const uint64_t at = row + (k + j) * together;
-      uint32_t four;
-      std::memcpy(&four, block.q + j, 4);
-      if (kSweepsSigned || packed) std::memcpy(out.q + at, &four, 4);
-      four ^= 0x80808080u;  // + 128
-      if (kSweepsBiased && !packed) std::memcpy(out.biased + at, &four, 4);
-    }
   }
 }
 

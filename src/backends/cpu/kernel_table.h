@@ -5,6 +5,7 @@
 #include "backends/cpu/kernel_attention.h"
 #include "backends/cpu/kernel_cache.h"
 #include "backends/cpu/kernel_float.h"
+#include "backends/cpu/kernel_quantise.h"
 #include "backends/cpu/kernel_rows.h"
 #include "backends/cpu/kernel_signs.h"
 #include "backends/cpu/kernel_tiled.h"

@@ -1,7 +1,7 @@
-// Linear kernels over integer panels for several activation rows: 256 values of k of a panel are
-// unpacked once into a tile of signed bytes, and all activation rows sweep over it. The tile stays
-// in the first-level cache, and the sweep is the same code for all formats whose sums need the same
-// room. Included by kernels_<isa>.cpp after vec.h.
+// Linear kernels over integer panels for several activation rows: 256 values of k of a panel, or of
+// two, are unpacked once into a tile of signed bytes, and all activation rows sweep over it. The
+// tile stays in the first-level cache, and the sweep is the same code for all formats whose sums
+// need the same room. Included by kernels_<isa>.cpp after vec.h.
 //
 // kernel_integer.h has the arithmetic. Where the dot products of an instruction set want one side
 // unsigned, the sweep reads q + 128, and its sums start at -128 times the sum of the weights, which
@@ -32,7 +32,8 @@ constexpr auto sums_of() {
   }
 }
 
-/// One block of a tile.
+/// One block of one panel of a tile. Those of the panels of a tile lie side by side, block after
+/// block.
 struct TileBlock {
   uint8_t bytes[8][64];  // group of 4 values of k; signed byte 4r + j is row r, k = 4g + j
   int32_t start[2][16];  // scale, row: what the sums of dot products begin with
@@ -40,15 +41,17 @@ struct TileBlock {
   float offset[2][16];
 };
 constexpr uint32_t kTileBlocks = kTileDepth / kActivationBlock;
-static_assert(sizeof(TileBlock) * kTileBlocks <= kTileDepth * kFloatPanelRows * sizeof(float));
+static_assert(sizeof(TileBlock) * kTileBlocks * kTilePanels <=
+              kTileDepth * kFloatPanelRows * sizeof(float));
 
+/// The blocks of a unit go to every `step`-th block of the tile.
 template <typename Unit>
-inline void unpack_unit(const uint8_t* bytes, TileBlock* tile) {
+inline void unpack_unit(const uint8_t* bytes, TileBlock* tile, int step) {
   using S = decltype(sums_of<Unit>());
   using Dot = typename S::Dot;
   static constexpr uint8_t kBias[4] = {128, 128, 128, 128};
   Unit unit(bytes);
-  for (uint32_t b = 0; b < Unit::kBlocks; ++b, ++tile) {
+  for (uint32_t b = 0; b < Unit::kBlocks; ++b, tile += step) {
     // Scales first: the other way round g++ 12 at -O3 loses all stores of the portable iq1_s.
     const BlockScales<S> w = block_scales<S>(unit, b);
     for (int h = 0; h < S::kScales; ++h) {
@@ -73,11 +76,12 @@ inline void unpack_unit(const uint8_t* bytes, TileBlock* tile) {
   }
 }
 
-/// Adds num_blocks blocks of a tile, of which the first is `block` of the activations, to the sums
-/// [kCols, 16] of rows [t, t + kCols), which are of one group.
-template <typename S, int kCols>
+/// Adds num_blocks blocks of a tile of kPanels panels, of which the first is `block` of the
+/// activations, to the sums [kCols, 16] of rows [t, t + kCols), which are of one group; those of
+/// the next panel are panel_sums behind.
+template <typename S, int kPanels, int kCols>
 inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint64_t block,
-                  uint64_t num_blocks, ReadAhead ahead, float* partial) {
+                  uint64_t num_blocks, float* partial, uint64_t panel_sums) {
   using Dot = typename S::Dot;
   const typename Dot::Activation* q;
   if constexpr (std::is_signed_v<typename Dot::Activation>) {
@@ -91,43 +95,63 @@ inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint
   const float* sums = rows.sums + rows.row(t, kActivationBlock) + block * kRowGroup;
   const float* half_sums = rows.half_sums + rows.row(t, kHalfBlock) + 2 * block * kRowGroup;
   // Constant indices: with loops g++ keeps the sums in memory around the blocks.
-  F32x16 acc[kCols];
-  each_index<kCols>([&](auto c) { acc[c] = load(partial + c * static_cast<int>(kRows)); });
-  for (uint64_t b = 0; b < num_blocks; ++b, ++tile) {
-    ahead.next();
-    BlockScales<S> w;
-    for (int h = 0; h < S::kScales; ++h) {
-      w.scale[h] = load(tile->scale[h]);
-      if constexpr (S::kHasOffset) w.offset[h] = load(tile->offset[h]);
+  F32x16 acc[kPanels][kCols];
+  const auto each_sum = [&](auto use) {
+    each_index<kPanels>([&](auto p) {
+      each_index<kCols>(
+          [&](auto c) { use(acc[p][c], partial + p * panel_sums + c * static_cast<int>(kRows)); });
+    });
+  };
+  each_sum([](F32x16& sum, const float* memory) { sum = load(memory); });
+  for (uint64_t b = 0; b < num_blocks; ++b, tile += kPanels) {
+    BlockScales<S> w[kPanels];
+    for (int p = 0; p < kPanels; ++p) {
+      for (int h = 0; h < S::kScales; ++h) {
+        w[p].scale[h] = load(tile[p].scale[h]);
+        if constexpr (S::kHasOffset) w[p].offset[h] = load(tile[p].offset[h]);
+      }
     }
-    F32x16 both[kCols];
+    F32x16 both[kPanels][kCols];
     each_index<S::kScales>([&](auto h) {
       constexpr int kFirst = S::kGroups * h;
       constexpr int kStride = 4 * static_cast<int>(kRowGroup);
-      const I32x16 start = load_i32(tile->start[h]);
-      I32x16 totals[kCols];
+      I32x16 totals[kPanels][kCols];
       if constexpr (kPairsOfRows<Dot>) {
-        Dot::template multiply<S::kGroups>(tile->bytes[kFirst], q + kFirst * kStride, kStride,
-                                           start, totals);
+        for (int p = 0; p < kPanels; ++p) {
+          Dot::template multiply<S::kGroups>(tile[p].bytes[kFirst], q + kFirst * kStride, kStride,
+                                             load_i32(tile[p].start[h]), totals[p]);
+        }
       } else {
-        Dot dots[kCols];
-        for (int c = 0; c < kCols; ++c) dots[c] = Dot(start);
+        Dot dots[kPanels][kCols];
+        for (int p = 0; p < kPanels; ++p) {
+          const I32x16 start = load_i32(tile[p].start[h]);
+          for (int c = 0; c < kCols; ++c) dots[p][c] = Dot(start);
+        }
         each_index<S::kGroups>([&](auto i) {
-          const U8x64 bytes = load_u8(tile->bytes[kFirst + i]);
+          U8x64 bytes[kPanels];
+          for (int p = 0; p < kPanels; ++p) bytes[p] = load_u8(tile[p].bytes[kFirst + i]);
           for (int c = 0; c < kCols; ++c) {
-            dots[c].add(bytes, q + (kFirst + i) * kStride + 4 * c);
-            if constexpr ((i + 1) % S::kSettleEvery == 0) dots[c].settle();
+            for (int p = 0; p < kPanels; ++p) {
+              dots[p][c].add(bytes[p], q + (kFirst + i) * kStride + 4 * c);
+              if constexpr ((i + 1) % S::kSettleEvery == 0) dots[p][c].settle();
+            }
           }
         });
-        for (int c = 0; c < kCols; ++c) totals[c] = dots[c].total();
+        for (int p = 0; p < kPanels; ++p) {
+          for (int c = 0; c < kCols; ++c) totals[p][c] = dots[p][c].total();
+        }
       }
-      for (int c = 0; c < kCols; ++c) {
-        add_dots<S, h>(totals[c], d[c], w, both[c], acc[c]);
+      for (int p = 0; p < kPanels; ++p) {
+        for (int c = 0; c < kCols; ++c) {
+          add_dots<S, h>(totals[p][c], d[c], w[p], both[p][c], acc[p][c]);
+        }
       }
     });
     if constexpr (S::kHasOffset) {
-      for (int c = 0; c < kCols; ++c) {
-        acc[c] = add_offsets<S>(w, sums + c, half_sums + c, kRowGroup, acc[c]);
+      for (int p = 0; p < kPanels; ++p) {
+        for (int c = 0; c < kCols; ++c) {
+          acc[p][c] = add_offsets<S>(w[p], sums + c, half_sums + c, kRowGroup, acc[p][c]);
+        }
       }
     }
     q += kBlockBytes;
@@ -135,7 +159,7 @@ inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint
     sums += kRowGroup;
     half_sums += 2 * kRowGroup;
   }
-  each_index<kCols>([&](auto c) { store(partial + c * static_cast<int>(kRows), acc[c]); });
+  each_sum([](F32x16 sum, float* memory) { store(memory, sum); });
 }
 
 /// The same from the packed bytes, of whole units: nothing goes through a tile.
@@ -154,28 +178,51 @@ inline void sweep_packed(const uint8_t* units, const LinearArgs& args, uint64_t 
 /// Calls use(t, columns) for sweeps of `columns` rows from row t on, which cover all rows. The last
 /// may go over more rows than there are: one that is wider takes less time than several narrow
 /// ones.
-template <typename Use>
+template <int kPanels, typename Use>
 inline void each_sweep(uint64_t num_rows, Use use) {
-  static_assert(kRowGroup % kColumns == 0);
+  static_assert(kRowGroup % kColumns == 0 && kColumns % kTileColumns == 0);
   uint64_t t = 0;
   while (t < num_rows) {
-    columns_for<kFewestColumns>(num_rows - t, [&](auto columns) {
+    const auto next = [&](auto columns) {
       use(t, columns);
       t += decltype(columns)::value;
-    });
+    };
+    if constexpr (kPanels > 1) {
+      next(std::integral_constant<int, kTileColumns>());
+    } else {
+      columns_for<kFewestColumns>(num_rows - t, next);
+    }
   }
 }
 
+/// The weights of the next tile. The sweeps over a tile ask the cache for their share of them each,
+/// so that memory works while they compute.
+template <int kPanels>
+struct TileAhead {
+  const uint8_t* panel[kPanels];
+  uint64_t bytes;  ///< of each panel
+};
+
 /// All activation rows against blocks [block, block + num_blocks), which are in the tile; sums
-/// [grouped rows, 16].
-template <typename S>
+/// [panel, grouped row, 16].
+template <typename S, int kPanels>
 __attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t block,
-                                          uint64_t num_blocks, ReadAhead ahead, float* sums) {
+                                          uint64_t num_blocks, const TileAhead<kPanels>& ahead,
+                                          float* sums) {
   const auto* tile = reinterpret_cast<const TileBlock*>(args.tile);
-  each_sweep(args.num_rows, [&](uint64_t t, auto columns) {
-    sweep<S, decltype(columns)::value>(tile, args.quantised, t, block, num_blocks, ahead,
-                                       sums + t * kRows);
-    ahead.block_bytes = 0;
+  const uint64_t panel_sums = grouped_rows(args.num_rows) * kRows;
+  const uint64_t lines = ahead.bytes / 64;
+  const uint64_t sweeps = args.num_rows / (kPanels > 1 ? kTileColumns : kColumns);
+  const uint64_t share = sweeps > 1 ? (lines + sweeps - 1) / sweeps : lines;
+  uint64_t line = 0;
+  each_sweep<kPanels>(args.num_rows, [&](uint64_t t, auto columns) {
+    constexpr int kCols = decltype(columns)::value;
+    const uint64_t end = lines - line < share ? lines : line + share;
+    for (; line < end; ++line) {
+      for (const uint8_t* bytes : ahead.panel) __builtin_prefetch(bytes + 64 * line);
+    }
+    sweep<S, kPanels, kCols>(tile, args.quantised, t, block, num_blocks, sums + t * kRows,
+                             panel_sums);
   });
 }
 
@@ -183,7 +230,7 @@ __attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t block
 template <typename Unit>
 inline void sweep_rows_packed(const uint8_t* units, const LinearArgs& args, uint64_t block,
                               uint64_t num_blocks, ReadAhead ahead, float* sums) {
-  each_sweep(args.num_rows, [&](uint64_t t, auto columns) {
+  each_sweep<1>(args.num_rows, [&](uint64_t t, auto columns) {
     sweep_packed<Unit, decltype(columns)::value>(units, args, t, block, num_blocks, ahead,
                                                  sums + t * kRows);
     ahead.block_bytes = 0;
@@ -196,40 +243,66 @@ constexpr uint64_t kRunBytes = 128 * 1024;
 /// Bytes that sweeps ask for ahead of the tile that comes next.
 constexpr uint64_t kSweepPrefetchBytes = 2048;
 
+/// A call that sweeps: which stretch of k it is at.
+struct Run {
+  uint64_t first, end;  ///< blocks of 32 values of k
+};
+
+/// kPanels panels from panel p of the call on, over a stretch of k. args.sums is
+/// [panel, grouped row, 16].
+template <typename Unit, bool kByTiles, int kPanels>
+inline void sweep_run(const LinearArgs& args, Run run, uint64_t p) {
+  const uint64_t panel_sums = grouped_rows(args.num_rows) * kRows;
+  const auto units_at = [&](uint64_t panel, uint64_t block) {
+    return args.weights + (args.first_panel + panel) * args.panel_bytes +
+           block / Unit::kBlocks * Unit::kBytes;
+  };
+  for (uint64_t block = run.first; block < run.end; block += kTileBlocks) {
+    const uint64_t count = run.end - block < kTileBlocks ? run.end - block : kTileBlocks;
+    const uint64_t behind = block + count;  // and behind a run the same one of the next panels
+    const uint64_t bytes = count * (Unit::kBytes / Unit::kBlocks);
+    TileAhead<kPanels> ahead{{}, bytes};
+    for (int i = 0; i < kPanels; ++i) {
+      ahead.panel[i] =
+          kSweepPrefetchBytes +
+          (behind < run.end ? units_at(p + i, behind) : units_at(p + kPanels + i, run.first));
+    }
+    float* sums = args.sums + p * panel_sums;
+    if constexpr (kByTiles) {
+      auto* tile = reinterpret_cast<TileBlock*>(args.tile);
+      for (int i = 0; i < kPanels; ++i) {
+        for (uint64_t b = 0; b < count; b += Unit::kBlocks) {
+          unpack_unit<Unit>(units_at(p + i, block + b), tile + b * kPanels + i, kPanels);
+        }
+      }
+      sweep_rows<decltype(sums_of<Unit>()), kPanels>(args, block, count, ahead, sums);
+    } else {
+      const ReadAhead packed{ahead.panel[0], Unit::kBytes / Unit::kBlocks};
+      sweep_rows_packed<Unit>(units_at(p, block), args, block, count, packed, sums);
+    }
+  }
+}
+
 /// All panels of a call against all activation rows. Panels are read in runs along k: the fewer
-/// rows, the longer the runs, as memory likes them. args.sums is [panel, grouped row, 16].
+/// rows, the longer the runs, as memory likes them.
 template <typename Unit, bool kByTiles>
 inline void sweep_panels(const LinearArgs& args) {
-  auto* tile = reinterpret_cast<TileBlock*>(args.tile);
+  constexpr int kPanels = kByTiles ? kTilePanels : 1;
   const uint64_t blocks = args.depth / kActivationBlock;
   const uint64_t panel_sums = grouped_rows(args.num_rows) * kRows;
   for (uint64_t i = 0; i < args.num_panels * panel_sums; i += kRows) {
     store(args.sums + i, broadcast(0.0f));
   }
-  const auto units_at = [&](uint64_t p, uint64_t block) {
-    return args.weights + (args.first_panel + p) * args.panel_bytes +
-           block / Unit::kBlocks * Unit::kBytes;
-  };
   const uint64_t tiles = kRunBytes / (args.num_rows * kTileDepth);
-  const uint64_t run = (tiles > 1 ? tiles : 1) * kTileBlocks;
-  for (uint64_t first = 0; first < blocks; first += run) {
-    const uint64_t end = blocks - first < run ? blocks : first + run;
-    for (uint64_t p = 0; p < args.num_panels; ++p) {
-      for (uint64_t block = first; block < end; block += kTileBlocks) {
-        const uint64_t count = end - block < kTileBlocks ? end - block : kTileBlocks;
-        const uint64_t behind = block + count;  // and behind a run the same one of the next panel
-        const uint8_t* next = behind < end ? units_at(p, behind) : units_at(p + 1, first);
-        const ReadAhead ahead{next + kSweepPrefetchBytes, Unit::kBytes / Unit::kBlocks};
-        float* sums = args.sums + p * panel_sums;
-        if constexpr (kByTiles) {
-          for (uint64_t b = 0; b < count; b += Unit::kBlocks) {
-            unpack_unit<Unit>(units_at(p, block + b), tile + b);
-          }
-          sweep_rows<decltype(sums_of<Unit>())>(args, block, count, ahead, sums);
-        } else {
-          sweep_rows_packed<Unit>(units_at(p, block), args, block, count, ahead, sums);
-        }
-      }
+  const uint64_t length = (tiles > 1 ? tiles : 1) * kTileBlocks;
+  for (uint64_t first = 0; first < blocks; first += length) {
+    const Run run{first, blocks - first < length ? blocks : first + length};
+    uint64_t p = 0;
+    for (; p + kPanels <= args.num_panels; p += kPanels) {
+      sweep_run<Unit, kByTiles, kPanels>(args, run, p);
+    }
+    if constexpr (kPanels > 1) {
+      for (; p < args.num_panels; ++p) sweep_run<Unit, kByTiles, 1>(args, run, p);
     }
   }
   for (uint64_t p = 0; p < args.num_panels; ++p) {

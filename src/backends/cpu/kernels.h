@@ -94,15 +94,21 @@ struct LinearArgs {
   uint64_t y_stride;     ///< at least the weight rows of the panels
   float* tile;           ///< scratch [kTileDepth, kFloatPanelRows]
   float* sums;           ///< scratch, linear_sums(rows of the panels, num_rows)
+  float* piece;          ///< scratch of float panels [kPieceFloats]
   /// Row-major blocks (kRawPanels): decodes `values` values of a row.
   void (*decode_row)(const void* blocks, float* out, uint64_t values) noexcept;
   uint64_t row_bytes;
   uint32_t block_values;
   uint32_t block_bytes;
 };
+/// What rows of activations have of their values where a kernel of float panels copies a piece of
+/// them side by side: a quarter of a small second-level cache.
+inline constexpr uint64_t kPieceFloats = 64 * 1040;
+/// Floats between the pieces of two rows, which would be a power of two of bytes apart without.
+inline constexpr uint64_t kPiecePadding = 16;
 /// Elements of LinearArgs::sums for that many panel rows and activation rows.
 constexpr uint64_t linear_sums(uint64_t panel_rows, uint64_t num_rows) {
-  return grouped_rows(num_rows) * (panel_rows > kFloatPanelRows ? panel_rows : kFloatPanelRows);
+  return grouped_rows(num_rows) * CacheBlock::round_up(panel_rows, kFloatPanelRows);
 }
 using LinearKernel = void (*)(const LinearArgs&) noexcept;
 
@@ -193,9 +199,10 @@ struct Kernels {
   bool sweeps_both;
   LinearKernel linear[static_cast<uint32_t>(PanelKind::Count)];
 
-  /// x [num_columns] -> columns from first_column on of row t of `out`; both multiples of 32.
-  void (*quantise)(const float* x, const QuantRows& out, uint64_t t, uint64_t first_column,
-                   uint64_t num_columns) noexcept;
+  /// x [num_rows, x_stride] -> num_columns columns from first_column on, both multiples of 32, of
+  /// the rows from first_row on of `out`.
+  void (*quantise)(const float* x, uint64_t x_stride, const QuantRows& out, uint64_t first_row,
+                   uint64_t num_rows, uint64_t first_column, uint64_t num_columns) noexcept;
   /// y = x / sqrt(mean(x^2) + epsilon) * weight, [n].
   void (*rms_norm)(const float* x, const float* weight, float epsilon, float* y,
                    uint64_t n) noexcept;

@@ -85,8 +85,8 @@ void PhaseRunner::run_gather(const Phase& phase, uint32_t item) noexcept {
   const uint64_t source_row = rows.by_row ? pair / plan.used() : pair;
   const float* from = f32_row(rows.source, 0) + source_row * rows.columns;
   if (rows.quantised) {
-    k_.quantise(from, rows_from(to.quantised, expert.place, expert.num_rows), item - expert.first,
-                0, rows.columns);
+    k_.quantise(from, rows.columns, rows_from(to.quantised, expert.place, expert.num_rows),
+                item - expert.first, 1, 0, rows.columns);
   }
   if (rows.floats) {
     const uint64_t place = expert.place + (item - expert.first);
@@ -136,15 +136,13 @@ void PhaseRunner::finish_experts(const Phase& phase, const ExpertTask& task,
   if (task.keep != ExpertTask::kNoGathered) {
     const Executable::Activation& kept = x_.gathered_[task.keep];
     const GatheredRows& form = x_.plan_.gathered[task.keep];
-    QuantRows quantised{};
-    if (form.quantised) quantised = rows_from(kept.quantised, expert.place, expert.num_rows);
-    for (uint64_t i = 0; i < block.num_rows; ++i) {
-      const float* y = block.y + i * block.width;
-      if (form.quantised) k_.quantise(y, quantised, i, block.first, block.width);
-      if (form.floats) {
-        std::memcpy(kept.f32 + (expert.place + i) * task.columns + block.first, y,
-                    block.width * sizeof(float));
-      }
+    if (form.quantised) {
+      k_.quantise(block.y, block.width, rows_from(kept.quantised, expert.place, expert.num_rows), 0,
+                  block.num_rows, block.first, block.width);
+    }
+    for (uint64_t i = 0; form.floats && i < block.num_rows; ++i) {
+      std::memcpy(kept.f32 + (expert.place + i) * task.columns + block.first,
+                  block.y + i * block.width, block.width * sizeof(float));
     }
     return;
   }

@@ -9,10 +9,6 @@
 namespace tenon::cpu {
 namespace {
 
-/// Activation bytes that a pass over a panel should touch, so that they stay in the second-level
-/// cache from one panel of a block to the next.
-constexpr uint64_t kActivationCacheBytes = 256 * 1024;
-
 /// Work items that a thread takes at once, from `item` on: a long run of weights for each thread at
 /// first, because every start of a run costs memory some microseconds, then shares of the rest, so
 /// that all arrive within an item's time of each other even when a core was stalled. The items of
@@ -104,7 +100,8 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
 // ------------------------------------------------------------------------------------
 
 void PhaseRunner::quantise_row(uint32_t slot, uint64_t row) noexcept {
-  k_.quantise(f32_row(slot, row), x_.activations_[slot].quantised, row, 0, columns(slot));
+  k_.quantise(f32_row(slot, row), columns(slot), x_.activations_[slot].quantised, row, 1, 0,
+              columns(slot));
 }
 
 void PhaseRunner::run_row_group(const Phase& phase, uint64_t group) noexcept {
@@ -218,7 +215,6 @@ void PhaseRunner::write_cache(const RowOp& row, const float* values, uint64_t to
 /// y = columns of x W^T for all rows of the input.
 void PhaseRunner::multiply(const PackedWeight& w, const LinearInput& input,
                            const ColumnBlock& block, float* y, uint32_t thread) noexcept {
-  const bool integer = w.layout->panel_rows == kIntegerPanelRows;
   LinearArgs args{};
   args.weights = w.data;
   args.panel_bytes = panel_bytes(*w.layout, w.depth);
@@ -229,26 +225,16 @@ void PhaseRunner::multiply(const PackedWeight& w, const LinearInput& input,
   args.y_stride = block.width;
   args.tile = x_.scratch_[thread].tile;
   args.sums = x_.scratch_[thread].sums;
+  args.piece = x_.scratch_[thread].piece;
   args.decode_row = w.format->decode_row;
   args.row_bytes = w.depth / w.format->block_values * w.format->block_bytes;
   args.block_values = w.format->block_values;
   args.block_bytes = w.format->block_bytes;
-  const LinearKernel kernel = k_.linear[static_cast<uint32_t>(w.layout->kind)];
-  // Float panels come from the cache again for each chunk of tokens; the others are unpacked once.
-  const bool reread = !integer && w.layout->kind != PanelKind::Raw;
-  const uint64_t chunk =
-      reread ? std::max<uint64_t>(kActivationCacheBytes / (w.depth * sizeof(float)), 16)
-             : block.num_rows;
-  for (uint64_t t = 0; t < block.num_rows; t += chunk) {
-    args.num_rows = std::min(chunk, block.num_rows - t);
-    args.y = y + t * block.width;
-    if (integer) {
-      args.quantised = input.quantised;
-    } else {
-      args.x = input.f32 + t * w.depth;
-    }
-    kernel(args);
-  }
+  args.num_rows = block.num_rows;
+  args.quantised = input.quantised;
+  args.x = input.f32;
+  args.y = y;
+  k_.linear[static_cast<uint32_t>(w.layout->kind)](args);
 }
 
 void PhaseRunner::add_bias(uint32_t bias, const ColumnBlock& block, float* y) noexcept {
@@ -315,14 +301,13 @@ void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
 }
 
 void PhaseRunner::finish(const LinearTask& task, const ColumnBlock& block) noexcept {
-  for (uint64_t t = 0; t < block.num_rows; ++t) {
-    const float* y = block.y + t * block.width;
-    if (task.store != TENON_NO_SLOT) {
-      std::memcpy(f32_row(task.store, t) + block.first, y, block.width * sizeof(float));
-    }
-    if (task.quantise != TENON_NO_SLOT) {
-      k_.quantise(y, x_.activations_[task.quantise].quantised, t, block.first, block.width);
-    }
+  for (uint64_t t = 0; task.store != TENON_NO_SLOT && t < block.num_rows; ++t) {
+    std::memcpy(f32_row(task.store, t) + block.first, block.y + t * block.width,
+                block.width * sizeof(float));
+  }
+  if (task.quantise != TENON_NO_SLOT) {
+    k_.quantise(block.y, block.width, x_.activations_[task.quantise].quantised, 0, block.num_rows,
+                block.first, block.width);
   }
 }
 

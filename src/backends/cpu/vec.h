@@ -12,9 +12,16 @@
 
 #include "backends/cpu/kernels.h"
 
+namespace tenon::cpu::TENON_CPU_ISA {
+struct FourFloats {
+  float v[4];
+};
+}  // namespace tenon::cpu::TENON_CPU_ISA
+
 #if defined(__AVX512F__) && defined(__AVX512VNNI__)
 #include "backends/cpu/vec_avx512.h"
 #elif defined(__AVX2__)
+#include "backends/cpu/dots_avx2.h"
 #include "backends/cpu/sign_tables_avx2.h"
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
 #include "backends/cpu/vec_neon.h"
@@ -23,6 +30,21 @@
 #endif
 
 namespace tenon::cpu::TENON_CPU_ISA {
+
+// ---- For instruction sets that have no better way: templates yield to functions ----------------
+
+/// a - round_nearest(a)
+template <typename F32>
+inline F32 from_nearest(F32 a) {
+  return sub(a, round_nearest(a));
+}
+/// sum() of each.
+template <typename F32>
+inline FourFloats sums_of(const F32 (&x)[4]) {
+  return {{sum(x[0]), sum(x[1]), sum(x[2]), sum(x[3])}};
+}
+
+// ---- For all -----------------------------------------------------------------------------------
 
 /// e^x on 16 lanes: 2^n e^r with |r| <= ln(2)/2 and a polynomial of degree 6 (Cephes expf
 /// coefficients, |relative error| < 2e-7). Below -87.3 gives 0, above 88.3 the largest power; NaN

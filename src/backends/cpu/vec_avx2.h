@@ -118,11 +118,14 @@ inline float sum(F32x16 x) {
   return _mm_cvtss_f32(_mm_add_ss(c, _mm_shuffle_ps(c, c, 1)));
 }
 /// The largest magnitude of the lanes; infinity or NaN where one is.
-inline float max_magnitude(F32x16 x) {
+inline float max_magnitude(F32x16 x, F32x16 y) {
   // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
-  const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
-  const __m256i a = _mm256_max_epu32(_mm256_and_si256(_mm256_castps_si256(x.lo), mask),
-                                     _mm256_and_si256(_mm256_castps_si256(x.hi), mask));
+  const auto larger = [](__m256 p, __m256 q) {
+    const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
+    return _mm256_max_epu32(_mm256_and_si256(_mm256_castps_si256(p), mask),
+                            _mm256_and_si256(_mm256_castps_si256(q), mask));
+  };
+  const __m256i a = _mm256_max_epu32(larger(x.lo, x.hi), larger(y.lo, y.hi));
   __m128i b = _mm_max_epu32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
   b = _mm_max_epu32(b, _mm_shuffle_epi32(b, 0x4E));
   b = _mm_max_epu32(b, _mm_shuffle_epi32(b, 0xB1));
@@ -322,167 +325,24 @@ inline I32x16 negative(I32x16 x) {
   return {_mm256_sub_epi32(zero, x.lo), _mm256_sub_epi32(zero, x.hi)};
 }
 
-#if defined(__AVXVNNI__)
-/// `start` and the sums of products of unsigned with signed bytes in 16 rows. Exact in int32.
-struct WideSums {
-  I32x16 s;
-  explicit WideSums(I32x16 start) : s(start) {}
-  void settle() {}
-  [[nodiscard]] I32x16 total() const { return s; }
-};
-
-/// Unsigned weights and signed activations: row r gains sum_{i<4} w[4r + i] * a[i].
-struct DotU8 : WideSums {
-  explicit DotU8(int32_t start = 0) : WideSums(broadcast_i32(start)) {}
-  explicit DotU8(I32x16 start) : WideSums(start) {}
-  void add(U8x64 w, const int8_t* a) {
-    const __m256i x = broadcast_4_bytes(a);
-    s.lo = _mm256_dpbusd_avx_epi32(s.lo, w.lo, x);
-    s.hi = _mm256_dpbusd_avx_epi32(s.hi, w.hi, x);
-  }
-};
-constexpr int settle_every(int) { return 8; }
-/// Moving codes costs less than sums of their own.
-template <int kUnit>
-using DotInPlace = void;
-
-/// The dot product for weights that need all eight bits: takes w + kWideBias.
-using DotWide = DotU8;
-inline constexpr int kWideBias = 128;
-/// Signed bytes as DotWide takes them.
-inline U8x64 wide_bytes(U8x64 x) {
-  const __m256i signs = _mm256_set1_epi8(static_cast<char>(0x80));
-  return {_mm256_xor_si256(x.lo, signs), _mm256_xor_si256(x.hi, signs)};
-}
-
-/// What a sweep over a tile adds up: signed weights and unsigned activations.
-struct TileDot : WideSums {
-  using Activation = uint8_t;
-  explicit TileDot(I32x16 start = broadcast_i32(0)) : WideSums(start) {}
-  void add(U8x64 w, const uint8_t* a) {
-    const __m256i x = broadcast_4_bytes(a);
-    s.lo = _mm256_dpbusd_avx_epi32(s.lo, x, w.lo);
-    s.hi = _mm256_dpbusd_avx_epi32(s.hi, x, w.hi);
-  }
-};
-using TileDotWide = TileDot;
-inline constexpr bool kSweepsSigned = false;
-inline constexpr bool kSweepsBiased = true;
-constexpr int tile_settle_every(int) { return 8; }
-#else
-/// Sums of pairs of products, collected in int16 and widened by settle(), which must be called
-/// before a sum can pass 32767.
-struct NarrowSums {
-  __m256i lo16 = _mm256_setzero_si256(), hi16 = _mm256_setzero_si256();
-  I32x16 s;
-  explicit NarrowSums(I32x16 start) : s(start) {}
-  void add(__m256i lo, __m256i hi) {
-    lo16 = _mm256_add_epi16(lo16, lo);
-    hi16 = _mm256_add_epi16(hi16, hi);
-  }
-  void settle() {
-    const __m256i ones = _mm256_set1_epi16(1);
-    s.lo = _mm256_add_epi32(s.lo, _mm256_madd_epi16(lo16, ones));
-    s.hi = _mm256_add_epi32(s.hi, _mm256_madd_epi16(hi16, ones));
-    lo16 = hi16 = _mm256_setzero_si256();
-  }
-  [[nodiscard]] I32x16 total() const { return s; }
-};
-/// How many sums of two products of at most `product` fit int16: of 1, 2, 4 and 8 the most.
-constexpr int narrow_adds(int product) {
-  const int adds = 32767 / (2 * product);
-  return adds >= 8 ? 8 : adds >= 4 ? 4 : adds >= 2 ? 2 : 1;
-}
-
-/// `start` and the sums of products of unsigned weights with signed activations, in 16 rows: row r
-/// gains sum_{i<4} w[4r + i] * a[i]. settle() after every settle_every(largest weight) adds.
-struct DotU8 : NarrowSums {
-  explicit DotU8(int32_t start = 0) : NarrowSums(broadcast_i32(start)) {}
-  explicit DotU8(I32x16 start) : NarrowSums(start) {}
-  void add(U8x64 w, const int8_t* a) {
-    const __m256i x = broadcast_4_bytes(a);
-    NarrowSums::add(_mm256_maddubs_epi16(w.lo, x), _mm256_maddubs_epi16(w.hi, x));
-  }
-};
-constexpr int settle_every(int largest) { return narrow_adds(largest * 127); }
-
-/// The same for signed weights and activations: |w| times a with the sign of w; 128 * 127 * 2 fits
-/// int16 once.
-struct DotS8 {
-  using Activation = int8_t;
-  I32x16 s;
-  explicit DotS8(int32_t start = 0) : s(broadcast_i32(start)) {}
-  explicit DotS8(I32x16 start) : s(start) {}
-  static __m256i product(__m256i w, __m256i x) {
-    const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
-    return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-  }
-  void add(U8x64 w, const int8_t* a) {
-    const __m256i x = broadcast_4_bytes(a);
-    s.lo = _mm256_add_epi32(s.lo, product(w.lo, x));
-    s.hi = _mm256_add_epi32(s.hi, product(w.hi, x));
-  }
-  void settle() {}
-  [[nodiscard]] I32x16 total() const { return s; }
-};
-
-/// The same for codes of two bits that stand for kUnit each. Some come as four times the code:
-/// those have sums of their own.
-template <int kUnit>
-struct DotInPlace : NarrowSums {
-  __m256i lo_four = _mm256_setzero_si256(), hi_four = _mm256_setzero_si256();
-  explicit DotInPlace(I32x16 start = broadcast_i32(0)) : NarrowSums(start) {}
-  void settle() {}
-  template <bool kFourTimes>
-  void add(U8x64 w, const int8_t* a) {
-    const __m256i x = broadcast_4_bytes(a);
-    __m256i& lo = kFourTimes ? lo_four : lo16;
-    __m256i& hi = kFourTimes ? hi_four : hi16;
-    lo = _mm256_add_epi16(lo, _mm256_maddubs_epi16(w.lo, x));
-    hi = _mm256_add_epi16(hi, _mm256_maddubs_epi16(w.hi, x));
-  }
-  [[nodiscard]] I32x16 total() const {
-    const auto with = [](__m256i sum, __m256i codes, __m256i four) {
-      const __m256i all = _mm256_add_epi16(codes, _mm256_srai_epi16(four, 2));
-      return _mm256_add_epi32(sum, _mm256_madd_epi16(all, _mm256_set1_epi16(kUnit)));
-    };
-    return {with(s.lo, lo16, lo_four), with(s.hi, hi16, hi_four)};
-  }
-};
-
-/// The dot product for weights that need all eight bits: takes w + kWideBias.
-using DotWide = DotS8;
-inline constexpr int kWideBias = 0;
-/// Signed bytes as DotWide takes them.
-inline U8x64 wide_bytes(U8x64 x) { return x; }
-
-/// What a sweep over a tile adds up: signed weights and unsigned activations, and for weights that
-/// need all eight bits signed ones.
-struct TileDot : NarrowSums {
-  using Activation = uint8_t;
-  explicit TileDot(I32x16 start = broadcast_i32(0)) : NarrowSums(start) {}
-  void add(U8x64 w, const uint8_t* a) {
-    const __m256i x = broadcast_4_bytes(a);
-    NarrowSums::add(_mm256_maddubs_epi16(x, w.lo), _mm256_maddubs_epi16(x, w.hi));
-  }
-};
-using TileDotWide = DotS8;
-inline constexpr bool kSweepsSigned = true;
-inline constexpr bool kSweepsBiased = true;
-constexpr int tile_settle_every(int largest) { return narrow_adds(largest * 255); }
-#endif
-
 /// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the
 /// broadcast activations fit the 16 registers.
 inline constexpr int kColumns = 4;
 /// Fewest that a sweep over a tile takes at once.
 inline constexpr int kFewestColumns = 1;
+/// Panels of a tile: two would need twice the registers.
+inline constexpr int kTilePanels = 1;
+inline constexpr int kTileColumns = kColumns;
 /// Most rows that weights are multiplied with as they are unpacked.
 inline constexpr int kDirectRows = kColumns;
 /// Most rows that sweep over packed weights instead of tiles.
 inline constexpr int kPackedRows = kDirectRows;
 /// Float kernels: 3 columns x 4 registers of sums + 4 of weights.
 inline constexpr int kFloatColumns = 3;
+/// Values of k of a piece of a float panel, which becomes an f32 tile in the first-level cache: so
+/// few columns would pay for its conversion each time.
+inline constexpr uint64_t kFloatDepth = 256;
+inline constexpr bool kFloatTiles = true;
 
 /// Attention: vectors of positions (of dimensions) x columns: 12 registers of sums, 2 of keys
 /// (values), one broadcast.

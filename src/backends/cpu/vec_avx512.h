@@ -72,6 +72,10 @@ inline F32x16 min(F32x16 a, F32x16 b) { return {_mm512_min_ps(b.v, a.v)}; }
 inline F32x16 round_nearest(F32x16 a) {
   return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
 }
+/// a - round_nearest(a)
+inline F32x16 from_nearest(F32x16 a) {
+  return {_mm512_reduce_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+}
 inline F32x16 zero_where_less(F32x16 a, F32x16 b, F32x16 x) {
   return {_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_NLT_UQ), x.v)};
 }
@@ -84,10 +88,27 @@ inline float sum(F32x16 x) {
   const __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
   return _mm_cvtss_f32(_mm_add_ss(c, _mm_shuffle_ps(c, c, 1)));
 }
+/// sum() of each.
+inline FourFloats sums_of(const F32x16 (&x)[4]) {
+  const auto halves = [](__m512 a, __m512 b) {
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
+  };
+  const __m512 ab = halves(x[0].v, x[1].v);
+  const __m512 cd = halves(x[2].v, x[3].v);
+  const __m512 quarters =
+      _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xDD));
+  const __m512 pairs = _mm512_add_ps(quarters, _mm512_permute_ps(quarters, 0x4E));
+  const __m512 all = _mm512_add_ps(pairs, _mm512_permute_ps(pairs, 0xB1));
+  FourFloats sums;
+  _mm_storeu_ps(sums.v, _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, all)));
+  return sums;
+}
 /// The largest magnitude of the lanes; infinity or NaN where one is.
-inline float max_magnitude(F32x16 x) {
+inline float max_magnitude(F32x16 a, F32x16 b) {
   // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
-  const __m512i bits = _mm512_and_si512(_mm512_castps_si512(x.v), _mm512_set1_epi32(0x7FFFFFFF));
+  const __m512i mask = _mm512_set1_epi32(0x7FFFFFFF);
+  const __m512i bits = _mm512_max_epu32(_mm512_and_si512(_mm512_castps_si512(a.v), mask),
+                                        _mm512_and_si512(_mm512_castps_si512(b.v), mask));
   return std::bit_cast<float>(_mm512_reduce_max_epu32(bits));
 }
 inline float max_lane(F32x16 x) { return _mm512_reduce_max_ps(x.v); }
@@ -267,8 +288,12 @@ using DotInPlace = void;
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
 inline constexpr int kColumns = 8;
-/// Fewest that a sweep over a tile takes at once.
-inline constexpr int kFewestColumns = 1;
+/// Fewest that a sweep over the tile of one panel takes at once.
+inline constexpr int kFewestColumns = 4;
+/// Panels of a tile, and columns of a sweep over several: as many sums as eight columns of one
+/// panel, but each activation that is broadcast serves two panels. Loads would be the limit else.
+inline constexpr int kTilePanels = 2;
+inline constexpr int kTileColumns = 4;
 /// Most rows that weights are multiplied with as they are unpacked: with two sums for each the
 /// registers just do.
 inline constexpr int kDirectRows = 12;
@@ -276,6 +301,10 @@ inline constexpr int kDirectRows = 12;
 inline constexpr int kPackedRows = 2 * kColumns;
 /// Float kernels: 8 columns x 2 registers of sums.
 inline constexpr int kFloatColumns = 8;
+/// Values of k of a piece of a float panel, and whether it becomes an f32 tile in the first-level
+/// cache. Eight columns share a conversion, and read weights from the second-level cache in time.
+inline constexpr uint64_t kFloatDepth = 1024;
+inline constexpr bool kFloatTiles = false;
 
 /// Attention: vectors of positions x columns of the score kernels (24 sums, 2 vectors of keys, one
 /// broadcast), vectors of dimensions x columns of the value kernels (24, 4, one).

@@ -140,9 +140,12 @@ inline float sum(F32x16 x) {
   return vget_lane_f32(b, 0) + vget_lane_f32(b, 1);
 }
 /// The largest magnitude of the lanes; infinity or NaN where one is.
-inline float max_magnitude(F32x16 x) {
+inline float max_magnitude(F32x16 x, F32x16 y) {
   // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
-  const auto bits = [&](int i) { return vreinterpretq_u32_f32(vabsq_f32(x.v[i])); };
+  const auto bits = [&](int i) {
+    return vmaxq_u32(vreinterpretq_u32_f32(vabsq_f32(x.v[i])),
+                     vreinterpretq_u32_f32(vabsq_f32(y.v[i])));
+  };
   const uint32x4_t a = vmaxq_u32(vmaxq_u32(bits(0), bits(1)), vmaxq_u32(bits(2), bits(3)));
   return std::bit_cast<float>(vmaxvq_u32(a));
 }
@@ -431,12 +434,19 @@ using DotInPlace = void;
 inline constexpr int kColumns = 4;
 /// Fewest that a sweep over a tile takes at once.
 inline constexpr int kFewestColumns = 1;
+/// Panels of a tile: two would need twice the registers.
+inline constexpr int kTilePanels = 1;
+inline constexpr int kTileColumns = kColumns;
 /// Most rows that weights are multiplied with as they are unpacked.
 inline constexpr int kDirectRows = kColumns;
 /// Most rows that sweep over packed weights instead of tiles.
 inline constexpr int kPackedRows = kDirectRows;
 /// Float kernels: 2 columns x 8 registers of sums, 8 of weights.
 inline constexpr int kFloatColumns = 2;
+/// Values of k of a piece of a float panel, which becomes an f32 tile in the first-level cache: so
+/// few columns would pay for its conversion each time.
+inline constexpr uint64_t kFloatDepth = 128;
+inline constexpr bool kFloatTiles = true;
 
 /// Attention: vectors and columns of the score and value kernels (16 registers of sums, 4 of keys
 /// or values).

@@ -125,10 +125,11 @@ inline float sum(F32x16 x) {
   return x.v[0];
 }
 /// The largest magnitude of the lanes; infinity or NaN where one is.
-inline float max_magnitude(F32x16 x) {
+inline float max_magnitude(F32x16 a, F32x16 b) {
   // As integers magnitudes have the order of the numbers, and infinity and NaN are above all.
   uint32_t largest = 0;
-  for (const float lane : x.v) {
+  for (int i = 0; i < 32; ++i) {
+    const float lane = i < 16 ? a.v[i] : b.v[i - 16];
     const uint32_t bits = std::bit_cast<uint32_t>(lane) & 0x7FFFFFFFu;
     largest = bits > largest ? bits : largest;
   }
@@ -322,12 +323,19 @@ inline constexpr int kColumns = 4;
 /// Fewest that a sweep over a tile takes at once: narrower ones would be twice as much code, of no
 /// use to the machines that come here.
 inline constexpr int kFewestColumns = kColumns;
+/// Panels of a tile: two would need twice the registers.
+inline constexpr int kTilePanels = 1;
+inline constexpr int kTileColumns = kColumns;
 /// Most rows that weights are multiplied with as they are unpacked: each more would be as much code
 /// again, of no use to the machines that come here.
 inline constexpr int kDirectRows = 1;
 /// Most rows that sweep over packed weights instead of tiles.
 inline constexpr int kPackedRows = kDirectRows;
 inline constexpr int kFloatColumns = 2;
+/// Values of k of a piece of a float panel, which becomes an f32 tile in the first-level cache: so
+/// few columns would pay for its conversion each time.
+inline constexpr uint64_t kFloatDepth = 128;
+inline constexpr bool kFloatTiles = true;
 
 /// Attention: vectors and columns of the score and value kernels.
 inline constexpr int kAttentionVectors = 1;

@@ -56,7 +56,8 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
                             uint64_t count) {
   std::vector<std::vector<float>> quantised;
   std::vector<float> tile(kTileDepth * kFloatPanelRows);
-  std::vector<float> sums(linear_sums(p.rows + kIntegerPanelRows, count));
+  std::vector<float> sums(linear_sums(p.rows, count));
+  std::vector<float> piece(kPieceFloats);
   std::vector<float> y(count * p.rows);
   LinearArgs args{};
   args.weights = p.packed.data();
@@ -70,6 +71,7 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
   args.y_stride = p.rows;
   args.tile = tile.data();
   args.sums = sums.data();
+  args.piece = piece.data();
   args.decode_row = p.format->decode_row;
   args.row_bytes = *row_bytes(*p.format, p.depth);
   args.block_values = p.format->block_values;
@@ -82,9 +84,7 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
           array =
               reinterpret_cast<std::remove_reference_t<decltype(array)>>(quantised.back().data());
         });
-    for (uint64_t t = 0; t < count; ++t) {
-      kernels.quantise(args.x + t * p.depth, args.quantised, t, 0, p.depth);
-    }
+    kernels.quantise(args.x, p.depth, args.quantised, 0, count, 0, p.depth);
   }
   kernels.linear[static_cast<uint32_t>(p.weight.layout->kind)](args);
   return y;
