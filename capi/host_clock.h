@@ -51,6 +51,9 @@ class HostClock : public System {
   }
   int sync(int fd) noexcept override { return rest_->sync(fd); }
   int rename(const char* from, const char* to) noexcept override { return rest_->rename(from, to); }
+  int64_t read_link(const char* path, char* target, uint64_t size_bytes) noexcept override {
+    return rest_->read_link(path, target, size_bytes);
+  }
   int remove(const char* path) noexcept override { return rest_->remove(path); }
   void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
     return rest_->map_file(fd, offset, size_bytes, error);

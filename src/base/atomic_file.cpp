@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -12,6 +15,13 @@ namespace tenon {
 namespace {
 
 constexpr int kAttempts = 16;
+/// As many as Linux follows.
+constexpr int kMostLinks = 40;
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash == 0 ? 1 : slash);
+}
 
 }  // namespace
 
@@ -20,7 +30,7 @@ AtomicFile::AtomicFile(std::shared_ptr<System> system, std::string path)
   if (path_.empty() || path_.find('\0') != std::string::npos) {
     fail(Code::Argument, "a file path must not be empty or hold a zero byte");
   }
-  check_target();
+  follow_links();
   create();
 }
 
@@ -29,24 +39,46 @@ AtomicFile::~AtomicFile() {
   if (!unfinished_.empty()) system_->remove(unfinished_.c_str());
 }
 
-// A rename would put a file in the place of a device or a FIFO.
-void AtomicFile::check_target() {
+/// What is at `path`; none when nothing is.
+std::optional<FileStat> AtomicFile::look_at(const std::string& path, int flags) const {
   // O_PATH opens nothing: no permission is needed and a device does not notice.
-  const int fd = system_->open(path_.c_str(), O_PATH | O_CLOEXEC);
-  if (fd == -ENOENT) return;
+  const int fd = system_->open(path.c_str(), O_PATH | O_CLOEXEC | flags);
+  if (fd == -ENOENT) return std::nullopt;
   if (fd < 0) fail(Code::Io, "{}: cannot write: {}", path_, errno_text(-fd));
   FileStat stat;
   const int error = system_->stat(fd, stat);
   system_->close(fd);
   if (error != 0) fail(Code::Io, "{}: cannot look at the file: {}", path_, errno_text(-error));
-  if (!stat.is_regular) fail(Code::Io, "{}: is not a regular file", path_);
+  return stat;
+}
+
+// A rename puts a file in the place of whatever has the name: of a device, of a link.
+void AtomicFile::follow_links() {
+  const std::optional<FileStat> meant = look_at(path_, 0);
+  if (meant && !meant->is_regular) fail(Code::Io, "{}: is not a regular file", path_);
+  target_ = path_;
+  std::array<char, PATH_MAX> text;
+  for (int links = 0;; ++links) {
+    const int64_t size = system_->read_link(target_.c_str(), text.data(), text.size());
+    if (size == -EINVAL || size == -ENOENT) break;
+    if (size < 0) {
+      fail(Code::Io, "{}: cannot follow the link: {}", path_, errno_text(static_cast<int>(-size)));
+    }
+    if (links == kMostLinks) fail(Code::Io, "{}: {}", path_, errno_text(ELOOP));
+    const std::string_view next(text.data(), static_cast<size_t>(size));
+    target_ = next.starts_with('/') ? next : folder_of(target_) + "/" + std::string(next);
+  }
+  if (target_ == path_) return;
+  // The links in /proc are not what they spell: one to a deleted file names another.
+  const std::optional<FileStat> found = look_at(target_, O_NOFOLLOW);
+  if (found != meant) fail(Code::Io, "{}: the link does not tell where it leads", path_);
 }
 
 void AtomicFile::create() {
   int fd = -EEXIST;
   std::string name;
   for (int i = 0; i < kAttempts && (fd == -EEXIST || fd == -EINTR); ++i) {
-    name = fmt::format("{}.{:08x}.tmp", path_, static_cast<uint32_t>(system_->now_ns()) + i);
+    name = fmt::format("{}.{:08x}.tmp", target_, static_cast<uint32_t>(system_->now_ns()) + i);
     fd = system_->create(name.c_str());
   }
   if (fd < 0) fail(Code::Io, "{}: cannot create: {}", path_, errno_text(-fd));
@@ -74,7 +106,7 @@ void AtomicFile::commit() {
   if (error != 0) fail(Code::Io, "{}: cannot save: {}", path_, errno_text(-error));
   error = system_->close(std::exchange(fd_, -1));
   if (error != 0) fail(Code::Io, "{}: cannot close: {}", path_, errno_text(-error));
-  error = system_->rename(unfinished_.c_str(), path_.c_str());
+  error = system_->rename(unfinished_.c_str(), target_.c_str());
   if (error != 0)
     fail(Code::Io, "{}: cannot give the file its name: {}", path_, errno_text(-error));
   unfinished_.clear();
@@ -85,10 +117,7 @@ void AtomicFile::commit() {
 // some refuse to sync a folder.
 void AtomicFile::sync_folder() noexcept {
   try {
-    const size_t slash = path_.rfind('/');
-    const std::string folder =
-        slash == std::string::npos ? "." : path_.substr(0, slash == 0 ? 1 : slash);
-    const int fd = system_->open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = system_->open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return;
     (void)system_->sync(fd);
     system_->close(fd);

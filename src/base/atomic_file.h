@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,12 +14,12 @@
 namespace tenon {
 
 /// Bytes go to a temporary file beside `path`; commit() brings them to the disk and gives them the
-/// name, replacing a regular file that has it. Without commit() nothing remains. Move-free; one
-/// thread.
+/// name, replacing a regular file that has it. A symbolic link stays and what it leads to is
+/// written, be it there or not. Without commit() nothing remains. Move-free; one thread.
 class AtomicFile {
  public:
   /// Throws Argument for an empty path, Io naming it when the folder takes no file or when `path`
-  /// is something else than a regular file.
+  /// is, or leads to, something else than a regular file.
   AtomicFile(std::shared_ptr<System> system, std::string path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -34,12 +35,14 @@ class AtomicFile {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  void check_target();
+  [[nodiscard]] std::optional<FileStat> look_at(const std::string& path, int flags) const;
+  void follow_links();
   void create();
   void sync_folder() noexcept;
 
   std::shared_ptr<System> system_;
   std::string path_;
+  std::string target_;      ///< path_ behind all links
   std::string unfinished_;  ///< path of the temporary file; empty when there is none
   int fd_ = -1;
   uint64_t size_bytes_ = 0;

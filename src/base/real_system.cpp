@@ -181,6 +181,11 @@ class RealSystem : public System {
     return ::rename(from, to) == 0 ? 0 : -errno;
   }
 
+  int64_t read_link(const char* path, char* target, uint64_t size_bytes) noexcept override {
+    const ssize_t count = ::readlink(path, target, size_bytes);
+    return count < 0 ? -errno : count;
+  }
+
   int remove(const char* path) noexcept override { return ::unlink(path) == 0 ? 0 : -errno; }
 
   void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {

@@ -79,6 +79,9 @@ class System {
   /// Returns when what was written (or, of a folder, its entries) is on the disk.
   virtual int sync(int fd) noexcept = 0;
   virtual int rename(const char* from, const char* to) noexcept = 0;
+  /// Where a symbolic link leads, as it is written in it, without a zero at the end: its bytes, at
+  /// most size_bytes; -EINVAL for what is no link.
+  virtual int64_t read_link(const char* path, char* target, uint64_t size_bytes) noexcept = 0;
   virtual int remove(const char* path) noexcept = 0;
   /// Maps bytes read-only; offset a multiple of 64 KiB. Null, and -errno in `error`, on failure.
   virtual void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept = 0;

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -80,9 +82,64 @@ TEST(AtomicFile, RefusesWhatIsNoFile) {
   expect_error(Code::Io, HasSubstr("is not a regular file"), [&] { open(fifo); });
 }
 
+TEST(AtomicFile, WritesThroughLinks) {
+  namespace fs = std::filesystem;
+  const TempFolder folder;
+  fs::create_directory(folder.path("l"));
+  const auto save = [&](const std::string& name, std::string_view text) {
+    AtomicFile file(System::real(), folder.path(name));
+    file.write(bytes_of(text));
+    file.commit();
+  };
+  folder.write("real", std::string("old"));
+  fs::create_symlink("../real", folder.path("l/relative"));
+  fs::create_symlink(folder.path("l/relative"), folder.path("l/absolute"));
+  save("l/absolute", "new");
+  EXPECT_TRUE(fs::is_symlink(folder.path("l/absolute")));
+  EXPECT_TRUE(fs::is_symlink(folder.path("l/relative")));
+  EXPECT_FALSE(fs::is_symlink(folder.path("real")));
+  EXPECT_EQ(content(folder.path("real")), "new");
+  // One that leads nowhere yet, and a folder that is a link itself.
+  fs::create_symlink("../later", folder.path("l/dangling"));
+  fs::create_symlink("l", folder.path("m"));
+  save("m/dangling", "first");
+  EXPECT_TRUE(fs::is_symlink(folder.path("l/dangling")));
+  EXPECT_EQ(content(folder.path("later")), "first");
+  EXPECT_EQ(num_files(folder.path("l")), 3u);
+}
+
+TEST(AtomicFile, RefusesLinksToWhatIsNoFile) {
+  namespace fs = std::filesystem;
+  const TempFolder folder;
+  const auto refuse = [&](const std::string& target, const std::string& text) {
+    const std::string link = folder.path("link");
+    fs::create_symlink(target, link);
+    expect_error(Code::Io, HasSubstr(link + ": " + text),
+                 [&] { AtomicFile file(System::real(), link); });
+    EXPECT_EQ(fs::read_symlink(link), target);
+    fs::remove(link);
+  };
+  refuse("/dev/null", "is not a regular file");
+  refuse(folder.path(""), "is not a regular file");
+  refuse("link", "cannot write: too many symbolic links");
+  refuse("/nowhere/out", "cannot create: no such file");
+  // As /dev/stdout leads to what a shell has opened: a pipe, or a file that has lost its name.
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  refuse("/proc/self/fd/" + std::to_string(ends[1]), "is not a regular file");
+  const int file = ::open(folder.write("gone", std::string("x")).c_str(), O_WRONLY);
+  ASSERT_GE(file, 0);
+  fs::remove(folder.path("gone"));
+  refuse("/proc/self/fd/" + std::to_string(file), "the link does not tell where it leads");
+  for (const int fd : {ends[0], ends[1], file}) ::close(fd);
+  EXPECT_EQ(num_files(folder.path("")), 0u);
+}
+
 TEST(AtomicFile, EveryFailureKeepsTheOldFile) {
   const TempFolder folder;
-  const std::string path = folder.write("out", std::string("old"));
+  const std::string path = folder.path("link");
+  folder.write("out", std::string("old"));
+  std::filesystem::create_symlink("out", path);
   for (uint64_t n = 0;; ++n) {
     auto system = std::make_shared<FaultySystem>(n, ENOSPC);
     bool saved = false;
@@ -97,7 +154,7 @@ TEST(AtomicFile, EveryFailureKeepsTheOldFile) {
       EXPECT_NE(std::string(error.what()).find("no space left"), std::string::npos);
     }
     EXPECT_TRUE(system->all_released());
-    EXPECT_EQ(num_files(folder.path("")), 1u);
+    EXPECT_EQ(num_files(folder.path("")), 2u);
     EXPECT_EQ(content(path), saved ? "new" : "old");
     if (!system->failed()) break;
     folder.write("out", std::string("old"));

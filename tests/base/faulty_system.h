@@ -106,6 +106,9 @@ class FaultySystem : public System {
   int rename(const char* from, const char* to) noexcept override {
     return fails() ? -error_ : real_->rename(from, to);
   }
+  int64_t read_link(const char* path, char* target, uint64_t size_bytes) noexcept override {
+    return fails() ? -error_ : real_->read_link(path, target, size_bytes);
+  }
   // Cleaning up is not made to fail: nothing could be done about it.
   int remove(const char* path) noexcept override { return real_->remove(path); }
   void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
