@@ -12,7 +12,7 @@ namespace {
 
 void check_type(const tenon_option& option, int32_t given) {
   if (option.type == given) return;
-  fail(Code::Argument, "option \"{}\" is a {}, not a {}", option.name,
+  fail(Code::Argument, "option \"{}\" is of type {}, not {}", option.name,
        option_type_name(option.type), option_type_name(given));
 }
 
@@ -57,7 +57,7 @@ Number parse_number(const tenon_option& option, std::string_view text) {
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) {
-    fail(Code::Argument, "option \"{}\" is \"{}\", not a {} that can be represented", option.name,
+    fail(Code::Argument, "option \"{}\" is \"{}\", no {} that can be represented", option.name,
          text.substr(0, 64), option_type_name(option.type));
   }
   return value;

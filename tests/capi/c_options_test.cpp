@@ -123,7 +123,7 @@ TEST(Options, TypesAreEnforced) {
   const OptionsPtr options = make_options();
   tenon_options* raw = options.get();
   expect_failure(tenon_options_set_float(raw, "threads", 2.0), TENON_ERROR_ARGUMENT,
-                 "\"threads\" is a int, not a float");
+                 "\"threads\" is of type int, not float");
   expect_failure(tenon_options_set_string(raw, "threads", "2", 1), TENON_ERROR_ARGUMENT, "string");
   expect_failure(tenon_options_set_bool(raw, "threads", 1), TENON_ERROR_ARGUMENT, "bool");
   expect_failure(tenon_options_set_int(raw, "backend", 1), TENON_ERROR_ARGUMENT, "int");
