@@ -18,17 +18,18 @@ runs = log.read_text().splitlines() if log.exists() else []
 log.write_text("\\n".join(runs + [{letter!r} + " " + " ".join(sys.argv[1:])]) + "\\n")
 slowness = 1 + 0.01 * len(runs)
 speed = lambda base: base / slowness
+asked = lambda flag: int(sys.argv[sys.argv.index(flag) + 1])
 {body}
 """
 TENON = """
-print(json.dumps({"runs": [{"cells": [
-    {"phase": "prefill", "median_tokens_per_second": speed(200)},
-    {"phase": "decode", "median_tokens_per_second": speed(30)}]}]}))
+cells = [{"phase": "prefill", "tokens": asked("-p"), "median_tokens_per_second": speed(200)},
+         {"phase": "decode", "tokens": asked("-n"), "median_tokens_per_second": speed(30)}]
+print(json.dumps({"runs": [{"cells": [cell for cell in cells if cell["tokens"]]}]}))
 """
 LLAMA = """
-print(json.dumps([
-    {"n_prompt": 256, "n_gen": 0, "avg_ts": 1, "samples_ts": [speed(100)]},
-    {"n_prompt": 0, "n_gen": 48, "avg_ts": speed(20)}]))
+tests = [{"n_prompt": asked("-p"), "n_gen": 0, "avg_ts": 1, "samples_ts": [speed(100)]},
+         {"n_prompt": 0, "n_gen": asked("-n"), "avg_ts": speed(20)}]
+print(json.dumps([test for test in tests if test["n_prompt"] + test["n_gen"]]))
 """
 
 
@@ -46,10 +47,11 @@ class Compare(unittest.TestCase):
         os.chmod(path, 0o755)
         return str(path)
 
-    def compare(self, *flags, a=TENON, b=LLAMA):
+    def compare(self, *flags, a=TENON, b=LLAMA, stdout=subprocess.PIPE):
         return subprocess.run(
             [sys.executable, str(COMPARE), "model.gguf", "--a", self.program("A", a), "--b",
-             self.program("B", b), *flags], capture_output=True, text=True, check=False)
+             self.program("B", b), *flags], stdout=stdout, stderr=subprocess.PIPE, text=True,
+            check=False)
 
     def fails(self, text, *flags, **programs):
         done = self.compare("--blocks", "1", *flags, **programs)
@@ -87,14 +89,44 @@ class Compare(unittest.TestCase):
             self.assertIn(text, done.stdout)
 
     def test_warns_when_a_program_differs_from_itself(self):
+        steady = {"a": TENON.replace("speed(", "("), "b": LLAMA.replace("speed(", "(")}
+        self.assertNotIn("measure again", self.compare("--blocks", "1", **steady).stdout)
         drifting = TENON.replace("speed(200)", "200 / (1 + len(runs))")
-        self.assertIn("measure again", self.compare("--blocks", "1", a=drifting).stdout)
+        table = self.compare("--blocks", "1", a=drifting, b=steady["b"]).stdout
+        self.assertIn("A differs from itself", table)
+        self.assertNotIn("B differs from itself", table)
+        drifting = LLAMA.replace("speed(20)", "20 / (1 + len(runs))")
+        table = self.compare("--blocks", "1", a=steady["a"], b=drifting).stdout
+        self.assertIn("B differs from itself", table)
+        self.assertNotIn("A differs from itself", table)
 
     def test_one_phase_is_enough(self):
-        only = 'print(json.dumps([{"n_prompt": 0, "n_gen": 48, "avg_ts": 20}]))'
-        done = self.compare("--blocks", "1", "--prompt", "0", b=only)
+        done = self.compare("--blocks", "1", "--prompt", "0")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("prefill", done.stdout)
+        self.assertIn("decode 48:", done.stdout)
+
+    def test_refuses_results_that_were_not_asked_for(self):
+        cell = '{"phase": "prefill", "tokens": %d, "median_tokens_per_second": 9}'
+        more = TENON.replace("cells = [", "cells = [" + cell + ", ")
+        self.fails("measured prefill twice", a=more % 256)
+        self.fails("measured prefill of 8 tokens, asked for 256", a=more % 8)
+        self.fails("measured prefill of 8 tokens, asked for 0", "--prompt", "0", a=more % 8)
+        test = '{"n_prompt": %d, "n_gen": %d, "avg_ts": 9}'
+        more = LLAMA.replace("tests = [", "tests = [" + test + ", ")
+        self.fails("measured decode twice", b=more % (0, 48))
+        self.fails("measured decode of 8 tokens, asked for 48", b=more % (0, 8))
+        self.fails("measured 256 tokens of prefill and 48 of decode in one result",
+                   b=more % (256, 48))
+        self.fails("measured no decode of 48 tokens",
+                   b='print(json.dumps([{"n_prompt": 256, "n_gen": 0, "avg_ts": 9}]))')
+
+    def test_a_full_device_is_one_line(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = self.compare("--blocks", "1", stdout=full)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr,
+                         "compare: writing to standard output failed: No space left on device\n")
 
     def test_says_what_is_wrong(self):
         self.fails("status 3: out of cheese",
@@ -102,8 +134,10 @@ class Compare(unittest.TestCase):
         self.fails("not the JSON expected", b="print('no json')")
         self.fails("not the JSON expected", b="print('[1]')")
         self.fails("not the JSON expected", a="print('[]')")
-        self.fails("decode speed is 0", b="print(json.dumps([{'n_prompt': 0, 'avg_ts': 0}]))")
-        self.fails("no phase that both have", b="print('[]')")
+        self.fails("decode speed is 0", b=LLAMA.replace("speed(20)", "0"))
+        self.fails("measured no prefill of 256 tokens", b="print('[]')")
+        self.fails("--a-flags: No closing quotation", "--a-flags", "--isa 'avx2")
+        self.fails("--b-flags: No closing quotation", "--b-flags", '"')
         self.fails("did not end within", "--timeout", "0.3", a="import time; time.sleep(20)")
         self.fails("nothing to measure", "--prompt", "0", "--generate", "0")
         self.fails("at least 1", "--blocks", "0")
