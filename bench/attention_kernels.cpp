@@ -118,7 +118,7 @@ void run(benchmark::State& state, const Kernels& kernels, uint32_t type) {
 
 int main(int argc, char** argv) {
   using namespace tenon;
-  for (const char* isa : {"portable", "avx2", "avx512", "neon", "neon_i8mm"}) {
+  for (const char* isa : {"portable", "avx2", "avx2_vnni", "avx512", "neon", "neon_i8mm"}) {
     const cpu::Kernels* kernels = cpu::choose_kernels(isa);
     if (kernels == nullptr) continue;
     for (const cpu::NamedType& type : cpu::kTypes) {

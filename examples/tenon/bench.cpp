@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench_cells.h"
+#include "bench_checks.h"
 #include "bench_machine.h"
 #include "bench_report.h"
 #include "commands.h"
@@ -13,6 +14,7 @@
 #include "format_text.h"
 #include "load_report.h"
 #include "load_run.h"
+#include "number_lists.h"
 #include "option_flags.h"
 #include "terminal.h"
 
@@ -51,13 +53,6 @@ std::vector<BenchCell> cells_of(const BenchFlags& flags) {
     }
   }
   return cells;
-}
-
-std::string option_default(std::string_view name) {
-  for (const tenon_option& option : tenon::option_list()) {
-    if (option.name == name) return option.string_default;
-  }
-  return "";
 }
 
 tenon::Model load_model(const BenchFlags& flags, const tenon::ExtraOptions& options,
@@ -122,7 +117,7 @@ struct Variant {
     return options;
   }
   void describe(BenchRun& run) const {
-    run.cache_type = cache_type.empty() ? option_default("cache_type") : cache_type;
+    run.cache_type = cache_type.empty() ? find_option("cache_type").string_default : cache_type;
   }
 };
 
@@ -145,9 +140,13 @@ void bench_speed(const BenchFlags& flags) {
   if (!flags.engine_options.values().empty()) {
     throw Failure("options of the engine are for a load; give --clients as well");
   }
+  const std::vector<Variant> variants = variants_of(flags);
+  std::vector<tenon::ExtraOptions> options;
+  for (const Variant& variant : variants) options.push_back(variant.options(flags));
+  check_cells(flags.model, options, cells);
   BenchReport report = new_report(flags);
   RecentStreamRate stream;
-  for (const Variant& variant : variants_of(flags)) {
+  for (const Variant& variant : variants) {
     BenchRun run = run_once(flags, cells, variant.options(flags), stream, report);
     variant.describe(run);
     report.runs.push_back(std::move(run));
@@ -179,12 +178,21 @@ void bench_load(const BenchFlags& flags) {
   if (const std::string fault = load_fault(result); !fault.empty()) throw Failure(fault);
 }
 
-void add_list(CLI::App& app, const char* flag, std::vector<uint64_t>& into, uint64_t least,
-              uint64_t most, const char* doc) {
-  app.add_option(flag, into, doc)
-      ->delimiter(',')
-      ->type_name("N,...")
-      ->check(CLI::Range(least, most));
+/// A flag with a list of numbers, in place of the default in `into`.
+void add_numbers(CLI::App& app, const char* flag, std::vector<uint64_t>& into, uint64_t least,
+                 uint64_t most, const std::string& doc) {
+  add_list(app, flag, "N,...", doc, [&into, flag, least, most](const auto& parts) {
+    into.clear();
+    for (const std::string& part : parts) {
+      const std::string fault = number_fault(part, least, most, into.emplace_back());
+      if (!fault.empty()) throw CLI::ValidationError(flag, fault);
+    }
+  });
+}
+
+void add_texts(CLI::App& app, const char* flag, const char* type, std::vector<std::string>& into,
+               const std::string& doc) {
+  add_list(app, flag, type, doc, [&into](const auto& parts) { into = parts; });
 }
 
 /// CLI::Range takes NaN for a number within.
@@ -239,19 +247,15 @@ void add_bench(CLI::App& app) {
                                          "measure what a load of many requests gets");
   command->add_option("MODEL", flags->model, "GGUF file")->required();
   constexpr uint64_t kMost = 1 << 24;
-  add_list(*command, "-p,--prompt", flags->prompts, 0, kMost, "Tokens to prefill (default 512)");
-  add_list(*command, "-n,--generate", flags->generates, 0, kMost,
-           "Tokens to generate (default 64)");
-  add_list(*command, "--sequences", flags->sequences, 1, 4096,
-           "Sequences that decode together (default 1)");
-  add_list(*command, "--depth", flags->depths, 0, kMost,
-           "Tokens already in the context (default 0)");
-  command->add_option("--cache-type", flags->cache_types, "Element types of the KV cache")
-      ->delimiter(',')
-      ->type_name("TEXT,...");
-  command->add_option("-t,--threads", flags->threads, "Threads that compute")
-      ->delimiter(',')
-      ->type_name("N,...");
+  add_numbers(*command, "-p,--prompt", flags->prompts, 0, kMost, "Tokens to prefill (default 512)");
+  add_numbers(*command, "-n,--generate", flags->generates, 0, kMost,
+              "Tokens to generate (default 64)");
+  add_numbers(*command, "--sequences", flags->sequences, 1, 4096,
+              "Sequences that decode together, each with a token in every step (default 1)");
+  add_numbers(*command, "--depth", flags->depths, 0, kMost,
+              "Tokens already in the context (default 0)");
+  add_texts(*command, "--cache-type", "TEXT,...", flags->cache_types, option_doc("cache_type"));
+  add_texts(*command, "-t,--threads", "N,...", flags->threads, option_doc("threads"));
   command->add_option("-r,--repetitions", flags->repetitions, "Rounds to measure (default 5)")
       ->type_name("N")
       ->check(CLI::Range(1, 10000));

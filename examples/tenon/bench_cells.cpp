@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
 
 #include "failure.h"
@@ -23,14 +22,15 @@ std::vector<tenon::Token> some_tokens(uint64_t count, const tenon::Model& model,
   return tokens;
 }
 
-/// A session that holds `depth` computed tokens.
-tenon::Session session_at(const tenon::Model& model, uint64_t depth, uint64_t room, uint64_t seed) {
-  tenon::Session session(model, {.context = static_cast<int64_t>(depth + room)});
-  if (depth != 0) {
-    session.append(some_tokens(depth, model, seed));
-    session.prefill();
-  }
-  return session;
+/// Computes `depth` tokens of the session's text.
+void fill(tenon::Session& session, const tenon::Model& model, uint64_t depth, uint64_t seed) {
+  if (depth == 0) return;
+  session.append(some_tokens(depth, model, seed));
+  session.prefill();
+}
+
+tenon::SessionOptions room_for(const BenchCell& cell) {
+  return {.context = static_cast<int64_t>(context_of(cell))};
 }
 
 void draw(tenon::Session& session, tenon::Sampler& sampler) {
@@ -41,7 +41,8 @@ void run_prefill(const tenon::Model& model, uint64_t repetitions, BenchResult& r
                  const std::function<void(double)>& progress) {
   const BenchCell& cell = result.cell;
   const std::vector<tenon::Token> prompt = some_tokens(cell.tokens, model, cell.depth + 7);
-  tenon::Session session = session_at(model, cell.depth, cell.tokens + 1, 0);
+  tenon::Session session(model, room_for(cell));
+  fill(session, model, cell.depth, 0);
   tenon::Sampler greedy({.temperature = 0.0});
   for (uint64_t round = 0; round <= repetitions; ++round) {
     session.rewind(cell.depth);
@@ -65,41 +66,64 @@ struct Sequence {
   Clock::time_point last{};
 };
 
-/// All sequences generate together, as requests of the model's engine: every step has a token of
-/// each.
+/// An engine that has a token of each sequence in every step, whatever a host's engine would take.
+tenon::Engine engine_for(const tenon::Model& model, uint64_t sequences) {
+  const auto all = static_cast<int64_t>(sequences);
+  return tenon::Engine(
+      model, {.cache_bytes = INT64_MAX, .running = all, .queue = all, .prefix_cache = false});
+}
+
+void submit_all(std::vector<Sequence>& sequences, const tenon::Model& model,
+                const tenon::Sampler& sampler, uint64_t max_tokens, Clock::time_point start) {
+  for (uint64_t i = 0; i < sequences.size(); ++i) {
+    const std::vector<tenon::Token> first = some_tokens(1, model, i + 1);
+    sequences[i].request = tenon::submit(
+        sequences[i].session,
+        {.tokens = first, .ignore_end = true, .sampler = &sampler, .max_tokens = max_tokens});
+    sequences[i].last = start;
+  }
+}
+
+/// Computes a step and notes the time of each token that came; how many came.
+uint64_t take_step(tenon::Engine& engine, std::vector<Sequence>& sequences,
+                   std::vector<double>& per_token) {
+  if (!engine.step()) throw Failure("a sequence ended before its last token");
+  const auto now = Clock::now();
+  uint64_t count = 0;
+  for (Sequence& sequence : sequences) {
+    if (sequence.request->poll().token == TENON_NO_TOKEN) continue;
+    per_token.push_back(std::chrono::duration<double>(now - sequence.last).count());
+    sequence.last = now;
+    ++count;
+  }
+  return count;
+}
+
 void run_decode(const tenon::Model& model, uint64_t repetitions, BenchResult& result,
                 const std::function<void(double)>& progress) {
   const BenchCell& cell = result.cell;
   const tenon::Sampler greedy({.temperature = 0.0});
+  tenon::Engine engine = engine_for(model, cell.sequences);
   std::vector<Sequence> sequences;
   for (uint64_t i = 0; i < cell.sequences; ++i) {
-    sequences.push_back({session_at(model, cell.depth, cell.tokens + 1, i)});
+    sequences.push_back({engine.open_session(room_for(cell))});
+    fill(sequences.back().session, model, cell.depth, i);
   }
+  const uint64_t tokens = cell.tokens * cell.sequences;
   for (uint64_t round = 0; round <= repetitions; ++round) {
     for (Sequence& sequence : sequences) sequence.session.rewind(cell.depth);
     const auto start = Clock::now();
-    for (uint64_t i = 0; i < cell.sequences; ++i) {
-      const std::vector<tenon::Token> first = some_tokens(1, model, i + 1);
-      sequences[i].request = tenon::submit(
-          sequences[i].session,
-          {.tokens = first, .ignore_end = true, .sampler = &greedy, .max_tokens = cell.tokens});
-      sequences[i].last = start;
-    }
-    for (uint64_t token = 0; token < cell.tokens; ++token) {
-      for (Sequence& sequence : sequences) {
-        if (!sequence.request->next()) throw Failure("a sequence ended before its last token");
-        const auto now = Clock::now();
-        if (round != 0) {
-          result.per_token.push_back(std::chrono::duration<double>(now - sequence.last).count());
-        }
-        sequence.last = now;
-      }
+    submit_all(sequences, model, greedy, cell.tokens, start);
+    for (uint64_t done = 0; done < tokens;) {
+      done += take_step(engine, sequences, result.per_token);
     }
     const double seconds = seconds_since(start);
     for (Sequence& sequence : sequences) sequence.request.reset();
     progress(static_cast<double>(round + 1) / static_cast<double>(repetitions + 1));
-    if (round != 0) {
-      result.rates.push_back(static_cast<double>(cell.tokens * cell.sequences) / seconds);
+    if (round == 0) {
+      result.per_token.clear();
+    } else {
+      result.rates.push_back(static_cast<double>(tokens) / seconds);
     }
   }
 }
@@ -109,8 +133,10 @@ void run_decode(const tenon::Model& model, uint64_t repetitions, BenchResult& re
 double percentile(std::vector<double> values, double p) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
-  const auto rank = static_cast<size_t>(std::ceil(p * static_cast<double>(values.size())));
-  return values[std::clamp<size_t>(rank, 1, values.size()) - 1];
+  const double place = p * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
 BenchResult run_cell(const tenon::Model& model, const BenchCell& cell, uint64_t repetitions,

@@ -66,10 +66,7 @@ uint64_t read_all(const char* data, size_t size) {
   return sum;
 }
 
-size_t block_bytes() {
-  const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return std::clamp(2 * static_cast<size_t>(std::max(cache, 0L)), kLeastBlock, kLargestBlock);
-}
+size_t block_bytes() { return std::clamp(2 * last_cache_bytes(), kLeastBlock, kLargestBlock); }
 
 /// Calls work(i) on `threads` threads at once.
 template <typename Work>
@@ -81,6 +78,11 @@ void on_threads(uint32_t threads, Work work) {
 }
 
 }  // namespace
+
+size_t last_cache_bytes() {
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return static_cast<size_t>(std::max(bytes, 0L));
+}
 
 double stream_read_rate(uint32_t threads) {
   const size_t size = block_bytes();

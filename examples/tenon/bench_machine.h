@@ -2,9 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace tenon_program {
+
+/// Of the last cache, as the system tells: a virtual machine may show the whole of a cache that it
+/// shares. 0 where there is none or it is not told.
+size_t last_cache_bytes();
 
 /// Bytes per second that `threads` threads read together from memory in one sequential stream each:
 /// the median of several passes over a block that no cache holds, on 2 MiB pages where the system
@@ -12,8 +17,9 @@ namespace tenon_program {
 /// the machine disturbs both alike. Takes some tenths of a second.
 double stream_read_rate(uint32_t threads);
 
-/// stream_read_rate() of the last half minute: what the memory gives changes with the neighbours,
-/// and measuring it more often would take longer than what it is for.
+/// stream_read_rate() that is at most half a minute old: asked for behind each cell, it is measured
+/// anew unless the last time was so near, as cells of a few seconds are. What the memory gives
+/// changes with the neighbours, and measuring it more often would take longer than what it is for.
 class RecentStreamRate {
  public:
   double get(uint32_t threads);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "bench_machine.h"
 #include "format_text.h"
 #include "terminal.h"
 
@@ -39,17 +40,24 @@ uint64_t active_parameters(const BenchRun& run) {
   return run.execution.token_multiplications + run.execution.output_multiplications;
 }
 
-/// Bytes that decoding a token reads: the weights, and the cache half-way through the cell.
+/// Bytes that a sequence alone reads for a token: the matrices, as the file has them, and the cache
+/// half-way through the cell.
 double bytes_per_token(const BenchRun& run, const BenchCell& cell) {
   const uint64_t context = cell.depth + cell.tokens / 2;
   return static_cast<double>(run.execution.step_bytes + run.kv_bytes_per_token * context);
 }
 
-/// What the median token reads, of what memory delivers in that time; 0 for what is not bound by it.
+/// What the median token reads, of what memory delivers in that time; 0 for what is not bound by
+/// it.
 double stream_fraction(const BenchRun& run, const BenchResult& result) {
   if (!result.cell.decode || result.cell.sequences != 1 || result.stream_rate == 0) return 0;
   const double token_seconds = percentile(result.per_token, 0.5);
   return bytes_per_token(run, result.cell) / token_seconds / result.stream_rate;
+}
+
+/// Whether what a token reads may come from the last cache rather than from memory.
+bool fits_last_cache(const BenchRun& run, const BenchCell& cell) {
+  return bytes_per_token(run, cell) <= static_cast<double>(last_cache_bytes());
 }
 
 /// Multiply-accumulates of the matrices per cycle and thread; 0 where the clock is unknown.
@@ -83,9 +91,12 @@ ordered_json cell_json(const BenchRun& run, const BenchResult& result) {
   };
   if (cell.decode) {
     json["time_per_output_token_ms"] = milliseconds(result.per_token);
-    json["bytes_per_token"] = bytes_per_token(run, cell);
     json["stream_read_bytes_per_second"] = result.stream_rate;
-    if (cell.sequences == 1) json["fraction_of_stream_read"] = stream_fraction(run, result);
+    if (cell.sequences == 1) {
+      json["bytes_per_token"] = bytes_per_token(run, cell);
+      json["fraction_of_stream_read"] = stream_fraction(run, result);
+      json["fits_last_cache"] = fits_last_cache(run, cell);
+    }
   } else {
     json["time_to_first_token_ms"] = milliseconds(result.first_token);
     if (run.frequency != 0) json["multiplications_per_cycle"] = macs_per_cycle(run, result);
@@ -99,7 +110,8 @@ std::string cell_line(const BenchRun& run, const BenchResult& result) {
   const std::vector<double>& times = cell.decode ? result.per_token : result.first_token;
   std::string limit;
   if (const double fraction = stream_fraction(run, result); fraction != 0) {
-    limit = format_text("%.0f %% of %.1f GB/s", 100 * fraction, result.stream_rate / 1e9);
+    limit = format_text("%.0f %% of %.1f GB/s%s", 100 * fraction, result.stream_rate / 1e9,
+                        fits_last_cache(run, cell) ? ", in the cache" : "");
   } else if (const double macs = macs_per_cycle(run, result); macs != 0) {
     limit = format_text("%.1f MAC/cycle", macs);
   }
@@ -139,16 +151,18 @@ void describe_model(const tenon::Model& model, BenchReport& report, BenchRun& ru
 std::string model_lines(const BenchReport& report) {
   std::string text = "model    " + printable(report.path, 200) + "\n";
   const uint64_t active = report.runs.empty() ? 0 : active_parameters(report.runs.front());
-  text += format_text("         %s, %.2f billion parameters (%.2f active), %s, %s\n",
-                      report.architecture.c_str(), static_cast<double>(report.parameters) / 1e9,
-                      static_cast<double>(active) / 1e9, report.formats.c_str(),
-                      size_text(report.tensor_bytes).c_str());
+  text +=
+      format_text("         %s, %s parameters (%s active), %s, %s\n", report.architecture.c_str(),
+                  rounded_count(static_cast<double>(report.parameters)).c_str(),
+                  rounded_count(static_cast<double>(active)).c_str(), report.formats.c_str(),
+                  size_text(report.tensor_bytes).c_str());
   text += "engine   tenon " + std::string(tenon::version()) + ", backend " + report.backend;
   text += (report.options.empty() ? "" : ", " + report.options) + "\n";
   for (const BenchRun& run : report.runs) {
     const double huge = static_cast<double>(run.execution.huge_page_bytes);
-    text += format_text("device   %s, %u threads, %.2f GHz, cache %s\n", run.device.c_str(),
-                        run.execution.threads, run.frequency / 1e9, run.cache_type.c_str());
+    text += format_text("device   %s, %s, %.2f GHz, cache %s\n", run.device.c_str(),
+                        counted(run.execution.threads, "thread").c_str(), run.frequency / 1e9,
+                        run.cache_type.c_str());
     text += format_text("         loaded in %.2f s, %s of weights on 2 MiB pages", run.load_seconds,
                         size_text(static_cast<uint64_t>(huge)).c_str());
     text += (run.results.empty() ? "" : ", peak " + size_text(peak_bytes(run))) + "\n";
@@ -166,7 +180,8 @@ std::string bench_table(const BenchReport& report) {
   }
   return text +
          "(ms: prefill to the first token, decode per token; tokens/s: median over repetitions, of "
-         "all sequences)\n";
+         "all sequences;\n in the cache: what a token reads may be no larger than the last cache, "
+         "and then memory is no limit)\n";
 }
 
 ordered_json model_json(const BenchReport& report) {

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "json_files.h"
+#include "number_lists.h"
 #include "option_flags.h"
 #include "terminal.h"
 
@@ -262,7 +263,7 @@ void add_chat(CLI::App& app) {
   command->add_flag("--no-thinking", flags->no_thinking, "Set enable_thinking to false");
   command->add_option("-n,--max-tokens", flags->max_tokens, "Longest answer in tokens")
       ->type_name("N")
-      ->check(CLI::Range(INT64_C(0), INT64_MAX));
+      ->check(whole_number(0, INT64_MAX));
   flags->sampler_options.add(*command, TENON_SCOPE_SAMPLER, "Sampler");
   flags->session_options.add(*command, TENON_SCOPE_SESSION, "Session");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});

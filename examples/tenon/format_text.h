@@ -1,4 +1,4 @@
-// Text from a format of printf's.
+// Text from a format of printf's, and of counts.
 #pragma once
 
 #include <array>
@@ -16,6 +16,18 @@ namespace tenon_program {
   std::vsnprintf(text.data(), text.size(), format, arguments);
   va_end(arguments);
   return text.data();
+}
+
+/// "1 thread", "2 threads"
+inline std::string counted(unsigned long long count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+/// "1.24 billion", "260 thousand"
+inline std::string rounded_count(double count) {
+  if (count >= 1e9) return format_text("%.2f billion", count / 1e9);
+  if (count >= 1e6) return format_text("%.2f million", count / 1e6);
+  return count >= 1e3 ? format_text("%.0f thousand", count / 1e3) : format_text("%.0f", count);
 }
 
 }  // namespace tenon_program

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "commands.h"
+#include "number_lists.h"
 #include "option_flags.h"
 #include "terminal.h"
 
@@ -241,7 +242,7 @@ void add_inspect(CLI::App& app) {
       ->add_option("--context", flags->context,
                    "Context to compute the memory for (default: a session's)")
       ->type_name("N")
-      ->check(CLI::Range(INT64_C(0), INT64_MAX));
+      ->check(whole_number(0, INT64_MAX));
   command->add_flag("--json", flags->json, "Print everything as JSON, arrays in full");
   command->callback([flags] { inspect(*flags); });
 }

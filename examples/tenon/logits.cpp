@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "input_files.h"
+#include "interruption.h"
 #include "option_flags.h"
 #include "terminal.h"
 
@@ -76,8 +77,10 @@ void logits(const LogitsFlags& flags) {
 
   tenon::Session session(model, {.context = static_cast<int64_t>(tokens.size())});
   ProgressBar computing("computing");
+  const Interruption interruption;
   LogitsFile file(flags.output);
   session.evaluate(tokens, [&](uint64_t row, std::span<const float> values) {
+    interruption.check();
     file.write(values);
     computing.update(static_cast<double>(row + 1) / static_cast<double>(tokens.size()));
     return true;

@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "failure.h"
+#include "interruption.h"
 
 namespace {
 
@@ -77,6 +78,8 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   try {
     return run(argc, argv);
+  } catch (const Interrupted& interrupted) {
+    end_by_signal(interrupted.signal());
   } catch (const OutputClosed&) {
     return 0;
   } catch (const Ending& ending) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "commands.h"
+#include "interruption.h"
+#include "number_lists.h"
 #include "terminal.h"
 
 namespace tenon_program {
@@ -27,8 +29,13 @@ std::string joined(const std::vector<std::string>& names) {
 
 void make_model(const MakeModelFlags& flags) {
   ProgressBar progress("writing");
+  const Interruption interruption;
   tenon::write_random_model(flags.path, flags.shape, flags.format,
-                            {.seed = flags.seed, .progress = progress.callback()});
+                            {.seed = flags.seed, .progress = [&](double fraction) {
+                               interruption.check();
+                               progress.update(fraction);
+                               return true;
+                             }});
   progress.clear();
   std::error_code ignored;
   print(flags.path + ": " + size_text(std::filesystem::file_size(flags.path, ignored)) + "\n");
@@ -46,7 +53,7 @@ void add_make_model(CLI::App& app) {
   command->add_option("OUT", flags->path, "GGUF file to write")->required();
   command->add_option("--seed", flags->seed, "Another seed, other weights (default 0)")
       ->type_name("N")
-      ->check(CLI::Range(INT64_C(0), INT64_MAX));
+      ->check(whole_number(0, UINT64_MAX));
   command->callback([flags] { make_model(*flags); });
 }
 

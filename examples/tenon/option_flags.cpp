@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <stdexcept>
 
 namespace tenon_program {
 namespace {
@@ -15,7 +16,7 @@ std::string flag_name(std::string_view key) {
 /// A shorter flag for the same, or "".
 std::string short_flag(std::string_view key) { return key == "banned_strings" ? ",--ban" : ""; }
 
-/// "(default 0.8, 0..100)"
+/// "(default 0.8, 0..100)", "(default f16, of f16|f32)"
 std::string range_text(const tenon_option& option) {
   std::ostringstream text;
   switch (option.type) {
@@ -28,7 +29,10 @@ std::string range_text(const tenon_option& option) {
            << option.float_maximum << ")";
       break;
     case TENON_OPTION_STRING:
-      if (*option.string_default != '\0') text << " (default " << option.string_default << ")";
+      if (*option.string_default == '\0') break;
+      text << " (default " << option.string_default;
+      if (*option.string_choices != '\0') text << ", of " << option.string_choices;
+      text << ")";
       break;
     default:
       break;
@@ -48,6 +52,18 @@ const char* value_name(int32_t type) {
 }
 
 }  // namespace
+
+tenon_option find_option(std::string_view name) {
+  for (const tenon_option& option : tenon::option_list()) {
+    if (option.name == name) return option;
+  }
+  throw std::out_of_range(std::string(name));
+}
+
+std::string option_doc(std::string_view name) {
+  const tenon_option option = find_option(name);
+  return option.doc + range_text(option);
+}
 
 void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
                       std::initializer_list<std::string_view> without) {

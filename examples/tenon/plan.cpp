@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "format_text.h"
+#include "number_lists.h"
 #include "option_flags.h"
 #include "plan_check.h"
 #include "terminal.h"
@@ -83,9 +84,9 @@ std::string advice(const tenon_plan_figures& plan) {
 }
 
 std::string plan_text(const tenon_plan_figures& plan, const tenon_hardware& hardware) {
-  std::string text = format_text("%llu sessions of %llu positions, %u threads\n\n",
-                                 static_cast<unsigned long long>(plan.sessions),
-                                 static_cast<unsigned long long>(plan.context), hardware.threads);
+  std::string text = counted(plan.sessions, "session") + " of " +
+                     counted(plan.context, "position") + ", " +
+                     counted(hardware.threads, "thread") + "\n\n";
   text += row("process", plan.process_bytes, "header, vocabulary, program");
   text += row("weights", plan.weights_bytes);
   text += row("scratch", plan.scratch_bytes);
@@ -148,7 +149,7 @@ void add_plan(CLI::App& app) {
   command
       ->add_option("--context", flags->context, "Positions of each session (default: a session's)")
       ->type_name("N")
-      ->check(CLI::Range(INT64_C(0), INT64_MAX));
+      ->check(whole_number(0, INT64_MAX));
   command->add_option("--sessions", flags->sessions, "Sessions with full contexts (default 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 20));
@@ -156,13 +157,13 @@ void add_plan(CLI::App& app) {
                             ->add_option("--memory", flags->memory_bytes,
                                          "Bytes that the process may take (default: what is free)")
                             ->type_name("N")
-      ->check(CLI::Range(INT64_C(0), INT64_MAX));
+      ->check(whole_number(0, INT64_MAX));
   CLI::Option* process =
       command
           ->add_option("--process-bytes", flags->process_bytes,
                        "Bytes that the program holds besides (default: what this one does)")
           ->type_name("N")
-      ->check(CLI::Range(INT64_C(0), INT64_MAX));
+      ->check(whole_number(0, INT64_MAX));
   CLI::Option* no_speed = command->add_flag("--no-speed", flags->no_speed,
                                             "Do not measure the machine: memory only, at once");
   command

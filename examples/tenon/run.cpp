@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "failure.h"
 #include "input_files.h"
+#include "number_lists.h"
 #include "option_flags.h"
 #include "terminal.h"
 
@@ -107,7 +108,7 @@ void add_run(CLI::App& app) {
                    "Generate at most N tokens (default: until the model ends or the context is "
                    "full)")
       ->type_name("N")
-      ->check(CLI::Range(INT64_C(0), INT64_MAX));
+      ->check(whole_number(0, INT64_MAX));
   command->add_flag("--no-special", flags->no_special, "Do not add the model's begin token");
   command->add_flag("--parse-special", flags->parse_special,
                     "Read spelled control tokens (such as <|im_start|>) as control tokens");

@@ -232,6 +232,47 @@ TEST(Program, MakeModelWritesAModelThatRuns) {
   expect_error_line("tenon make-model tiny q4_9 " + path, "nearest name is \"q4_0\"");
   expect_error_line("tenon make-model tiny q4_0 /nowhere/x", "/nowhere/x: cannot create");
   expect_error_line("tenon make-model tiny q4_0 /dev/null", "/dev/null: is not a regular file");
+  for (const char* seed : {"18446744073709551616", "-1", "", "7x"}) {
+    expect_error_line("tenon make-model tiny q4_0 " + path + " --seed " + quoted(seed),
+                      "is no whole number of 0..18446744073709551615");
+  }
+}
+
+TEST(Program, MakeModelWritesThroughALink) {
+  const Folder folder;
+  const std::string real = folder.file("real.gguf", "old");
+  const std::string link = folder.path("link.gguf");
+  std::filesystem::create_symlink("real.gguf", link);
+  output_of("tenon make-model tiny q4_0 " + link);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(file_content(real).substr(0, 4), "GGUF");
+  const std::string null = folder.path("null");
+  std::filesystem::create_symlink("/dev/null", null);
+  expect_error_line("tenon make-model tiny q4_0 " + null, "null: is not a regular file");
+  EXPECT_TRUE(std::filesystem::is_symlink(null));
+}
+
+TEST(Program, ASignalLeavesNoUnfinishedFile) {
+  const Folder folder;
+  const std::string ids = folder.file("ids", [] {
+    std::string text;
+    for (int i = 0; i < 4000; ++i) text += "1 ";
+    return text;
+  }());
+  // Waits until the file is begun, at most 20 s.
+  const auto ended = [](const std::string& command, const std::string& in) {
+    const std::string begun = "[ -n \"$(ls " + in + ")\" ]";
+    return run_program(command + " & i=0; while ! " + begun +
+                       " && [ $i -lt 2000 ]; do sleep 0.01; i=$((i+1)); done; " + begun +
+                       " && kill -TERM $!; wait $!; echo $?");
+  };
+  for (const std::string& command : {std::string("make-model llama-1b q8_0 "),
+                                     "logits " + kDemo + " --tokens-file " + ids + " --output "}) {
+    const Folder out;
+    const Outcome outcome = ended("tenon " + command + out.path("out"), out.path(""));
+    EXPECT_EQ(outcome.out, "143\n") << command << outcome.err;
+    EXPECT_TRUE(std::filesystem::is_empty(out.path(""))) << command;
+  }
 }
 
 TEST(Program, BenchMeasuresBothPhases) {
@@ -265,11 +306,69 @@ TEST(Program, BenchMeasuresEveryCombinationOfItsLists) {
   }
 }
 
+/// The number behind the first `key` in a JSON text; -1 without one.
+double number_in(const std::string& json, const std::string& key) {
+  const size_t at = json.find("\"" + key + "\": ");
+  return at == std::string::npos ? -1 : std::strtod(json.c_str() + at + key.size() + 4, nullptr);
+}
+
+TEST(Program, BenchTimesTheTokensOfManySequences) {
+  // More than an engine runs together by default: none may wait for another.
+  constexpr double kSequences = 300;
+  const std::string json =
+      output_of("tenon bench " + kDemo + " -p 0 -n 8 --sequences 300 --slice 300 -t 1 -r 1 --json");
+  const double rate = number_in(json, "median_tokens_per_second");
+  const double token_seconds = number_in(json, "p50") / 1e3;
+  EXPECT_GT(token_seconds * rate / kSequences, 0.5) << json;
+  EXPECT_LT(token_seconds * rate / kSequences, 2.0) << json;
+  expect_error_line("tenon bench " + kDemo + " -p 0 -n 1 --sequences 1,257",
+                    "decode of 1 token by 257 sequences: a step holds 256 tokens, one of each "
+                    "sequence; give --slice 257");
+}
+
+TEST(Program, BenchTellsWhatATokenReadsOfSingleSequencesOnly) {
+  const auto bytes_of_cell = [](const char* sequences) {
+    const std::string json = output_of("tenon bench " + kDemo + " -p 0 -n 1 -r 1 -t 1 --json" +
+                                       " --sequences " + sequences);
+    return number_in(json.substr(json.find("\"cells\"")), "bytes_per_token");
+  };
+  EXPECT_GT(bytes_of_cell("1"), 1e6);
+  EXPECT_EQ(bytes_of_cell("2"), -1);
+}
+
+TEST(Program, BenchShowsCountsAsTheyAre) {
+  const std::string table = output_of("tenon bench " + kDemo + " -p 0 -n 1 -r 1 -t 1");
+  EXPECT_NE(table.find(" 1 thread, "), std::string::npos) << table;
+  EXPECT_NE(table.find(" million parameters ("), std::string::npos) << table;
+  const std::string help = output_of("tenon bench --help");
+  for (const char* text : {"default f16, of f16|f32|int8|q4", "0: as many as the process"}) {
+    EXPECT_NE(help.find(text), std::string::npos) << text << "\n" << help;
+  }
+}
+
+TEST(Program, BenchWarnsBeyondTheTrainedContext) {
+  const Outcome outcome = run_program("tenon bench " + kDemo + " -p 4 -n 0 --depth 2048 -r 1");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err.rfind("tenon: warning: 2052 positions: the model was trained for ", 0), 0u)
+      << outcome.err;
+}
+
 TEST(Program, BenchRefusesWhatItCannotMeasure) {
   expect_error_line("tenon bench " + kDemo + " -p 8 --sequences 0", "sequences");
   expect_error_line("tenon bench " + kDemo + " -p 8,x", "x");
+  expect_error_line("tenon bench " + kDemo + " -p 8,,9", "the list has an empty part");
+  expect_error_line("tenon bench " + kDemo + " -p 8 -t 1,", "the list has an empty part");
   expect_error_line("tenon bench " + kDemo + " -p 8 --cache-type f99", "f99");
   expect_error_line("tenon bench " + kDemo + " -p 8 -t many", "many");
+  // Before the first is measured: of one round that would take minutes, nothing is seen.
+  const std::string long_run = "tenon bench " + kDemo + " -p 1 -n 900 --depth 100 -r 10000";
+  expect_error_line(long_run + " --cache-type f16,f17", "f17");
+  expect_error_line(long_run + " -t 1,abc", "\"abc\"");
+  const std::string memory = " -r 1 --cache-type f16,f32 --sequences 4096 --slice 4096";
+  expect_error_line("tenon bench " + kDemo + " -p 0 -n 16777216" + memory,
+                    "decode of 16777216 tokens by 4096 sequences: takes ");
+  expect_error_line("tenon bench " + kDemo + " -p 0 -n 1 --depth 16777216" + memory,
+                    " behind 16777216: takes ");
 }
 
 TEST(Program, BackendsListsTheBuiltInOnes) {

@@ -1,0 +1,41 @@
+#include "interruption.h"
+
+#include <cstdlib>
+#include <iterator>
+
+namespace tenon_program {
+namespace {
+
+volatile std::sig_atomic_t noted = 0;
+
+void note(int signal) { noted = signal; }
+
+}  // namespace
+
+Interruption::Interruption() {
+  struct sigaction action {};
+  action.sa_handler = note;
+  action.sa_flags = SA_RESTART;  // nothing fails because of it
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    sigaction(kSignals[i], nullptr, &before_[i]);
+    // What the caller has us ignore (nohup, a job in the background) stays ignored.
+    if (before_[i].sa_handler == SIG_DFL) sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+Interruption::~Interruption() {
+  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+}
+
+void Interruption::check() {
+  if (noted != 0) throw Interrupted(noted);
+}
+
+void end_by_signal(int signal) {
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+  std::_Exit(128 + signal);  // it was blocked
+}
+
+}  // namespace tenon_program
