@@ -249,7 +249,7 @@ TEST(SameBitsOfALongSequence, InSlices) {
 }
 
 TEST(SameBitsOfALongSequence, WhenItsPositionsAreCutBetweenThreads) {
-  for (const uint32_t type : {TENON_TYPE_F16, TENON_CACHE_Q4}) {
+  for (const uint32_t type : {TENON_TYPE_F16, TENON_CACHE_INT8, TENON_CACHE_Q4}) {
     SCOPED_TRACE(type);
     const Program program = build(long_model(type));
     const uint32_t vocab = static_cast<uint32_t>(program.slots()[program.view().output].columns);

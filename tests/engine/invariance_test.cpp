@@ -11,14 +11,13 @@
 namespace tenon {
 namespace {
 
-/// More than four blocks of the cache, and a part of one.
-constexpr uint32_t kLength = 150;
-constexpr uint32_t kContext = 256;
-
 struct Subject {
   std::string name;
   TinyModel tiny;
   std::string cache_type = "f16";
+  /// More than four blocks of the cache, and a part of one.
+  uint32_t length = 150;
+  uint32_t context = 256;
 };
 
 TinyModel with_formats(std::vector<Format> formats) {
@@ -27,19 +26,45 @@ TinyModel with_formats(std::vector<Format> formats) {
   return tiny;
 }
 
-TinyModel k_mixed() {
-  TinyModel tiny = with_formats({Format::Q4_K, Format::Q6_K, Format::Q4_K, Format::Q5_K,
-                                 Format::Q8_0, Format::Q3_K, Format::Q2_K});
+/// Rows of whole blocks of every format.
+TinyModel wide(std::vector<Format> formats) {
+  TinyModel tiny = with_formats(std::move(formats));
   tiny.width = tiny.feed_forward = 256;
   tiny.heads = 4;
   tiny.kv_heads = 2;
   tiny.key_dim = tiny.value_dim = 64;
+  tiny.distinct_rows = 7;
   return tiny;
 }
 
-TinyModel qwen3() {
+TinyModel k_mixed() {
+  return wide({Format::Q4_K, Format::Q6_K, Format::Q4_K, Format::Q5_K, Format::Q8_0, Format::Q3_K,
+               Format::Q2_K});
+}
+
+TinyModel k_experts() {
+  TinyModel tiny = wide({Format::Q4_K, Format::Q6_K, Format::Q5_K, Format::Q3_K, Format::Q2_K});
+  tiny.architecture = "qwen3moe";
+  tiny.layers = 1;
+  tiny.experts = 5;
+  tiny.experts_used = 2;
+  return tiny;
+}
+
+/// As many matrices as formats and more.
+TinyModel codebooks() {
+  return wide({Format::IQ1_S, Format::IQ1_M, Format::IQ2_XXS, Format::IQ2_XS, Format::IQ2_S,
+               Format::IQ3_XXS, Format::IQ3_S, Format::IQ4_XS});
+}
+
+TinyModel few_bits() {
+  return wide(
+      {Format::MXFP4, Format::TQ1_0, Format::TQ2_0, Format::NVFP4, Format::Q1_0, Format::Q2_0});
+}
+
+TinyModel of_architecture(const char* architecture) {
   TinyModel tiny;
-  tiny.architecture = "qwen3";
+  tiny.architecture = architecture;
   tiny.tied = false;
   return tiny;
 }
@@ -57,11 +82,18 @@ std::vector<Subject> subjects() {
   return {{"float", with_formats({Format::F32, Format::F16, Format::BF16}), "f32"},
           {"q8_0", with_formats({Format::Q8_0})},
           {"k_mixed", k_mixed()},
-          {"qwen3", qwen3()},
+          {"codebooks", codebooks()},
+          {"few_bits", few_bits()},
+          {"qwen2", of_architecture("qwen2")},
+          {"qwen3", of_architecture("qwen3")},
           {"qwen3moe", experts("qwen3moe", {Format::Q4_0, Format::F16, Format::Q8_0})},
           {"qwen2moe", experts("qwen2moe", {Format::Q5_1, Format::Q4_0})},
           {"int8_cache", with_formats({Format::Q8_0}), "int8"},
-          {"q4_cache", with_formats({Format::Q8_0}), "q4"}};
+          {"q4_cache", with_formats({Format::Q8_0}), "q4"},
+          {"k_experts_int8_cache", k_experts(), "int8"},
+          {"k_experts_q4_cache", k_experts(), "q4"},
+          // Attention adds up spans of 256 positions.
+          {"two_spans", with_formats({Format::Q8_0}), "f16", 300, 384}};
 }
 
 class Invariance : public testing::TestWithParam<Subject> {
@@ -70,7 +102,7 @@ class Invariance : public testing::TestWithParam<Subject> {
   void SetUp() override {
     auto session = make_session(options(1));
     expected_ = evaluate_all(*session, tokens_);
-    ASSERT_EQ(expected_.size(), size_t{kLength} * vocab_);
+    ASSERT_EQ(expected_.size(), size_t{length_} * vocab_);
   }
 
   static ModelOptions options(uint32_t threads, uint32_t slice = 512) {
@@ -80,23 +112,24 @@ class Invariance : public testing::TestWithParam<Subject> {
     options.cache_type = GetParam().cache_type;
     return options;
   }
-  static std::shared_ptr<Engine> make_engine(ModelOptions options) {
-    return tiny_engine(GetParam().tiny, std::move(options));
+  [[nodiscard]] std::shared_ptr<Engine> make_engine(ModelOptions options) const {
+    return Engine::create(load_source(file_, std::move(options)));
   }
-  static std::unique_ptr<Session> make_session(ModelOptions options) {
-    return std::make_unique<Session>(make_engine(std::move(options)), SessionOptions{kContext});
+  [[nodiscard]] std::unique_ptr<Session> make_session(ModelOptions options) const {
+    return std::make_unique<Session>(make_engine(std::move(options)),
+                                     SessionOptions{GetParam().context});
   }
-  /// The logits behind the first `count` tokens.
-  [[nodiscard]] std::span<const float> expected(uint32_t count = kLength) const {
-    return std::span(expected_).first(size_t{count} * vocab_);
-  }
+  [[nodiscard]] std::span<const float> expected() const { return expected_; }
   [[nodiscard]] std::span<const float> expected_row(uint32_t row) const {
     return std::span(expected_).subspan(size_t{row} * vocab_, vocab_);
   }
 
+  // Encoded once: for some formats that takes longer than the test.
+  const std::shared_ptr<const ByteSource> file_ = tiny_source(GetParam().tiny);
   const uint32_t vocab_ = GetParam().tiny.vocab;
-  const std::vector<Token> tokens_ = make_tokens(kLength);
-  std::vector<float> expected_;  // [kLength, vocab]
+  const uint32_t length_ = GetParam().length;
+  const std::vector<Token> tokens_ = make_tokens(length_);
+  std::vector<float> expected_;  // [length, vocab]
 };
 
 TEST_P(Invariance, ThreadsChangeNoBit) {
@@ -128,7 +161,7 @@ TEST_P(Invariance, AHostsExecutorChangesNoBit) {
 /// A sequence and how much of it goes into each step.
 struct Lane {
   Lane(Engine& engine, std::vector<Token> text)
-      : sequence(engine.pools(), kContext),
+      : sequence(engine.pools(), text.size()),
         logits(text.size() * engine.model().hyper_parameters().vocab) {
     sequence.append(text);
   }
@@ -136,7 +169,9 @@ struct Lane {
     count = static_cast<uint32_t>(std::min<uint64_t>(count, sequence.num_pending()));
     const size_t vocab = logits.size() / sequence.size();
     const uint64_t begin = sequence.cached();
-    return {&sequence, begin, begin + count, Outputs::All, logits.data() + sequence.cached() * vocab, nullptr};
+    return {
+        &sequence, begin, begin + count, Outputs::All, logits.data() + sequence.cached() * vocab,
+        nullptr};
   }
   Sequence sequence;
   std::vector<float> logits;  // [tokens, vocab]
@@ -172,7 +207,7 @@ TEST_P(Invariance, StepsFilledByManySequencesChangeNoBit) {
   lanes.emplace_front(*engine, tokens_);
   lanes.emplace_back(*engine, tokens_);
   std::vector<BatchItem> items;
-  for (Lane& lane : lanes) items.push_back(lane.next(kLength));
+  for (Lane& lane : lanes) items.push_back(lane.next(length_));
   engine->run(items);
   EXPECT_TRUE(same_bits(lanes.front().logits, expected()));
   EXPECT_TRUE(same_bits(lanes.back().logits, expected()));
@@ -180,32 +215,36 @@ TEST_P(Invariance, StepsFilledByManySequencesChangeNoBit) {
 
 TEST_P(Invariance, TokenByTokenChangesNoBit) {
   const auto session = make_session(options(2));
-  for (uint32_t i = 0; i < 70; ++i) {
-    session->append(std::span(tokens_).subspan(i, 1));
+  const std::span<const Token> all(tokens_);
+  for (uint32_t i = 0; i < length_; ++i) {
+    // From the beginning, and across the border of a block, or of a span.
+    if (i == 40) i = length_ - 60;
+    if (i == length_ - 60) evaluate_all(*session, all.subspan(40, i - 40));
+    session->append(all.subspan(i, 1));
     ASSERT_TRUE(same_bits(last_logits(*session), expected_row(i))) << "token " << i;
   }
 }
 
 TEST_P(Invariance, ForksChangeNoBit) {
-  for (const uint32_t at : {1u, 32u, 45u, 64u, 149u}) {
+  for (const uint32_t at : {1u, 32u, 45u, 64u, length_ - 1}) {
     const auto session = make_session(options(2));
     const std::span<const Token> all(tokens_);
     evaluate_all(*session, all.first(at));
     const auto copy = session->fork();
     // The original writes into the shared block first.
-    evaluate_all(*session, make_tokens(kLength - at, 99));
+    evaluate_all(*session, make_tokens(length_ - at, 99));
     EXPECT_TRUE(same_bits(last_logits(*copy), expected_row(at - 1))) << "fork at " << at;
     evaluate_all(*copy, all.subspan(at));
-    EXPECT_TRUE(same_bits(last_logits(*copy), expected_row(kLength - 1))) << "fork at " << at;
+    EXPECT_TRUE(same_bits(last_logits(*copy), expected_row(length_ - 1))) << "fork at " << at;
   }
 }
 
 TEST_P(Invariance, RewindAndAppendChangeNoBit) {
   const auto session = make_session(options(2));
-  for (const uint32_t at : {140u, 65u, 64u, 31u, 1u, 0u}) {
+  for (const uint32_t at : {length_ - 10, 65u, 64u, 31u, 1u, 0u}) {
     session->rewind(0);
     evaluate_all(*session, std::span(tokens_).first(at));
-    evaluate_all(*session, make_tokens(kContext - at, 55));
+    evaluate_all(*session, make_tokens(GetParam().context - at, 55));
     session->rewind(at);
     const std::vector<float> rest = evaluate_all(*session, std::span(tokens_).subspan(at));
     EXPECT_TRUE(same_bits(rest, std::span(expected_).subspan(size_t{at} * vocab_)))
