@@ -27,7 +27,9 @@ PlanCheck check_plan(const std::string& path, const tenon::ExtraOptions& options
                      uint64_t sessions) {
   const tenon::Log log = warnings();
   const tenon::Model model(path, {.extra = options, .log = &log});
-  tenon::Engine engine(model, {.prefix_cache = false});
+  // All sessions decode together, whatever an engine runs by default.
+  const auto all = static_cast<int64_t>(sessions);
+  tenon::Engine engine(model, {.running = all, .queue = all, .prefix_cache = false});
   std::vector<tenon::Session> texts;
   for (uint64_t i = 0; i < sessions; ++i) {
     texts.push_back(engine.open_session({.context = static_cast<int64_t>(context)}));

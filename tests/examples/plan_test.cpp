@@ -85,6 +85,9 @@ TEST(Plan, MeasuresWhatItPredicts) {
   EXPECT_GT(number_in(json, "decode_tokens_per_second"), 0);
   EXPECT_GT(number_in(json, "prefill_tokens_per_second"), 0);
   EXPECT_NE(output_of(kPlan + " --measure --context 2").find("peak"), std::string::npos);
+  // More than an engine runs, or has wait, by default.
+  EXPECT_NE(output_of(kPlan + " --measure --context 2 --sessions 1100").find("peak"),
+            std::string::npos);
 }
 
 TEST(Warnings, GoToStandardErrorAndTheWorkGoesOn) {

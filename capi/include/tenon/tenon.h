@@ -584,8 +584,8 @@ TENON_API tenon_status tenon_session_rewind(tenon_session* session, uint64_t pos
 
 /* Saves the session, its text and what was computed for it, to a file or to your buffer ("Buffers" in
  * 1; the size can be smaller at the next call). A file appears under its name complete or not at all
- * and replaces a regular file there; when saving fails the old one is as it was. The sampler and text
- * held back (tenon_session_take_held) are not part of it. IO. */
+ * and replaces a regular file there, where a symbolic link leads to as well; when saving fails the old
+ * one is as it was. The sampler and text held back (tenon_session_take_held) are not part of it. IO. */
 TENON_API tenon_status tenon_session_save(tenon_session* session, const char* path);
 TENON_API tenon_status tenon_session_save_buffer(tenon_session* session, void* buffer,
                                                  size_t capacity, size_t* size);
@@ -1020,8 +1020,8 @@ TENON_API const char* tenon_random_model_format(size_t index);
  * bytes. Matrices are in `format`; norms and biases in f32; the output matrix (and an embedding that
  * serves as one) of quantised formats in one of more bits, as is usual: q6_K, for the smallest q5_K.
  * Where the blocks of a format do not fit the rows of a matrix, a format of smaller blocks stands
- * in. The file appears under its name complete or not at all and replaces a regular file there; some
- * megabytes of memory are enough for any shape.
+ * in. The file appears under its name complete or not at all and replaces a regular file there, where
+ * a symbolic link leads to as well; some megabytes of memory are enough for any shape.
  *   progress  NULL, or called with 0 <= fraction <= 1 on this thread; nonzero ends it: CANCELLED
  * ARGUMENT for an unknown shape or format (the message names the nearest), IO. Any thread. */
 TENON_API tenon_status tenon_random_model_write(const char* path, const char* shape,
