@@ -319,8 +319,10 @@ TEST(Program, BenchTimesTheTokensOfManySequences) {
       output_of("tenon bench " + kDemo + " -p 0 -n 8 --sequences 300 --slice 300 -t 1 -r 1 --json");
   const double rate = number_in(json, "median_tokens_per_second");
   const double token_seconds = number_in(json, "p50") / 1e3;
-  EXPECT_GT(token_seconds * rate / kSequences, 0.5) << json;
-  EXPECT_LT(token_seconds * rate / kSequences, 2.0) << json;
+  // A restless machine stretches some steps, and with them the mean; half of them cannot be longer
+  // than twice the mean.
+  EXPECT_GT(token_seconds * rate / kSequences, 0.1) << json;
+  EXPECT_LE(token_seconds * rate / kSequences, 2.1) << json;
   expect_error_line("tenon bench " + kDemo + " -p 0 -n 1 --sequences 1,257",
                     "decode of 1 token by 257 sequences: a step holds 256 tokens, one of each "
                     "sequence; give --slice 257");
