@@ -71,7 +71,7 @@ struct Weight {
 /// The activations and results of one thread.
 struct Problem {
   Problem(const Kernels& kernels, const FormatInfo& format, const Weight& weight, uint64_t rows)
-      : x(rows * kDepth, 0.5f), y(rows * weight.rows) {
+      : x(rows * kDepth, 0.5f), y(grouped_rows(rows) * weight.rows) {
     args.weights = weight.packed.get();
     args.panel_bytes = panel_bytes(weight.layout, kDepth);
     args.num_panels = weight.rows / weight.layout.panel_rows;
@@ -87,7 +87,6 @@ struct Problem {
     args.y = y.data();
     args.y_stride = weight.rows;
     args.tile = take<float>(kTileDepth * kFloatPanelRows);
-    args.sums = take<float>(linear_sums(kRowsAtOnce, rows));
     args.piece = take<float>(kPieceFloats);
     args.decode_row = format.decode_row;
     args.row_bytes = *row_bytes(format, kDepth);

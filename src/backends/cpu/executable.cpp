@@ -256,14 +256,14 @@ void Executable::allocate_scratch() {
       attention_floats = std::max(attention_floats, attention_scratch_floats(columns, shape.block));
     }
   }
-  const uint64_t max_rows = this->max_rows();
+  // As wide as few rows may be (max_width), and the rest of their last panel.
+  const uint64_t results = max_rows() * whole_panels(max_block + kFloatPanelRows - 1);
   scratch_.resize(std::max(1u, host_.num_threads(host_.user)));
   const auto carve = [&](Carver& carver) {
     for (ThreadScratch& s : scratch_) {
-      s.y = carver.take<float>(max_rows * max_block);
-      s.y2 = carver.take<float>(glu ? max_rows * max_block : 0);
+      s.y = carver.take<float>(results);
+      s.y2 = carver.take<float>(glu ? results : 0);
       s.tile = carver.take<float>(static_cast<uint64_t>(kTileDepth) * kFloatPanelRows);
-      s.sums = carver.take<float>(linear_sums(max_block, max_rows));
       s.piece = carver.take<float>(floats ? kPieceFloats : 0);
       s.attention = carver.take<float>(attention_floats);
     }

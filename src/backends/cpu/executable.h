@@ -73,10 +73,9 @@ class Executable {
     QuantRows quantised{};
   };
   struct ThreadScratch {
-    float* y = nullptr;     // [max_rows, max_block]
-    float* y2 = nullptr;    // the same, for the second weight of a GLU
-    float* tile = nullptr;  // [kTileDepth, kFloatPanelRows]
-    float* sums = nullptr;   // linear_sums(max_block, max_rows)
+    float* y = nullptr;      // [max_rows, whole_panels(max_block)]
+    float* y2 = nullptr;     // the same, for the second weight of a GLU
+    float* tile = nullptr;   // [kTileDepth, kFloatPanelRows]
     float* piece = nullptr;  // [kPieceFloats], where a linear has float panels
     float* attention = nullptr;
   };

@@ -5,6 +5,9 @@
 // columns.
 #pragma once
 
+#include <cstring>
+#include <type_traits>
+
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/vec.h"
 
@@ -38,59 +41,53 @@ struct FromBf16 {
   }
 };
 
-/// acc[c] += sum_k w[k] x[c][k] over `depth` values of k.
+/// y[c] += sum_k w[k] x[c][k] over `depth` values of k, or = where they are the first.
 template <typename From, int kCols>
-inline void float_panel(const uint8_t* panel, const float* x, uint64_t stride, uint64_t depth,
-                        float* sums) {
+inline void float_panel(const uint8_t* panel, const float* x, uint64_t x_stride, uint64_t depth,
+                        bool first, float* y, uint64_t y_stride) {
   F32x16 a[kCols];
   F32x16 b[kCols];
   for (int c = 0; c < kCols; ++c) {
-    a[c] = load(sums + c * kWide);
-    b[c] = load(sums + c * kWide + 16);
+    a[c] = first ? broadcast(0.0f) : load(y + static_cast<uint64_t>(c) * y_stride);
+    b[c] = first ? broadcast(0.0f) : load(y + static_cast<uint64_t>(c) * y_stride + 16);
   }
   for (uint64_t k = 0; k < depth; ++k) {
     if constexpr (kCols == 1) __builtin_prefetch(panel + (k + 24) * kWide * From::kSize);
     const Pair w = From::at(panel, k);
     for (int c = 0; c < kCols; ++c) {
-      const F32x16 xk = broadcast(x[static_cast<uint64_t>(c) * stride + k]);
+      const F32x16 xk = broadcast(x[static_cast<uint64_t>(c) * x_stride + k]);
       a[c] = fma(w.a, xk, a[c]);
       b[c] = fma(w.b, xk, b[c]);
     }
   }
   for (int c = 0; c < kCols; ++c) {
-    store(sums + c * kWide, a[c]);
-    store(sums + c * kWide + 16, b[c]);
+    store(y + static_cast<uint64_t>(c) * y_stride, a[c]);
+    store(y + static_cast<uint64_t>(c) * y_stride + 16, b[c]);
   }
 }
 
-/// num_rows rows of x [num_rows, stride] against `depth` values of k of a panel; sums
-/// [num_rows, 32].
+/// Some activation rows and some values of k of them.
+struct FloatPiece {
+  const float* x;  ///< [num_rows, stride]
+  uint64_t stride;
+  uint64_t first_row, num_rows;
+  uint64_t first_k, depth;
+};
+
+/// The rows of a piece against its values of k of panel p of a call, which begin at `weights`.
 template <typename From>
-inline void float_rows(const uint8_t* panel, const float* x, uint64_t stride, uint64_t num_rows,
-                       uint64_t depth, float* sums) {
+inline void float_rows(const LinearArgs& args, uint64_t p, const uint8_t* weights,
+                       const FloatPiece& piece) {
+  const auto multiply = [&](uint64_t t, auto columns) {
+    float_panel<From, decltype(columns)::value>(
+        weights, piece.x + t * piece.stride, piece.stride, piece.depth, piece.first_k == 0,
+        args.y + (piece.first_row + t) * args.y_stride + p * kWide, args.y_stride);
+  };
   uint64_t t = 0;
-  for (; t + kFloatColumns <= num_rows; t += kFloatColumns) {
-    float_panel<From, kFloatColumns>(panel, x + t * stride, stride, depth, sums + t * kWide);
+  for (; t + kFloatColumns <= piece.num_rows; t += kFloatColumns) {
+    multiply(t, std::integral_constant<int, kFloatColumns>());
   }
-  for (; t < num_rows; ++t) {
-    float_panel<From, 1>(panel, x + t * stride, stride, depth, sums + t * kWide);
-  }
-}
-
-inline void clear_sums(const LinearArgs& args, uint64_t num_panels) {
-  for (uint64_t i = 0; i < num_panels * args.num_rows * kWide; i += 16) {
-    store(args.sums + i, broadcast(0.0f));
-  }
-}
-
-inline void store_sums(const LinearArgs& args, uint64_t panel, const float* sums) {
-  const uint64_t first = panel * kWide;
-  const uint64_t first_column = args.first_panel * kWide;
-  const uint64_t valid = args.weight_rows - first < kWide ? args.weight_rows - first : kWide;
-  for (uint64_t t = 0; t < args.num_rows; ++t) {
-    std::memcpy(args.y + t * args.y_stride + first - first_column, sums + t * kWide,
-                valid * sizeof(float));
-  }
+  for (; t < piece.num_rows; ++t) multiply(t, std::integral_constant<int, 1>());
 }
 
 /// Above this many rows panels are read in pieces along k that stay in a cache, and so do the
@@ -98,14 +95,11 @@ inline void store_sums(const LinearArgs& args, uint64_t panel, const float* sums
 constexpr uint64_t kPieceRows = 2 * kFloatColumns;
 
 /// All panels of a call in pieces of kDepth values of k, for as many rows at once as have their
-/// piece in the second-level cache: multiply(p, k, depth, x, rows, sums) adds values [k, k + depth)
-/// of panel p times x [rows, kStride] to sums [rows, 32].
+/// piece in the second-level cache: multiply(p, piece) for panels p of the call.
 template <uint64_t kDepth, typename Multiply>
 inline void multiply_pieces(const LinearArgs& args, Multiply multiply) {
   constexpr uint64_t kStride = kDepth + kPiecePadding;
   constexpr uint64_t kRowsAtOnce = kPieceFloats / kStride;
-  const uint64_t panel_sums = args.num_rows * kWide;
-  clear_sums(args, args.num_panels);
   for (uint64_t k = 0; k < args.depth; k += kDepth) {
     const uint64_t depth = args.depth - k < kDepth ? args.depth - k : kDepth;
     for (uint64_t t = 0; t < args.num_rows; t += kRowsAtOnce) {
@@ -114,61 +108,55 @@ inline void multiply_pieces(const LinearArgs& args, Multiply multiply) {
         std::memcpy(args.piece + i * kStride, args.x + (t + i) * args.depth + k,
                     depth * sizeof(float));
       }
-      for (uint64_t i = 0; i < args.num_panels; ++i) {
-        multiply(args.first_panel + i, k, depth, args.piece, kStride, rows,
-                 args.sums + i * panel_sums + t * kWide);
+      for (uint64_t p = 0; p < args.num_panels; ++p) {
+        multiply(p, FloatPiece{args.piece, kStride, t, rows, k, depth});
       }
     }
-  }
-  for (uint64_t i = 0; i < args.num_panels; ++i) {
-    store_sums(args, args.first_panel + i, args.sums + i * panel_sums);
   }
 }
 
 template <typename From>
 void linear_float(const LinearArgs& args) noexcept {
-  const auto panel = [&](uint64_t p) { return args.weights + p * args.panel_bytes; };
+  const auto weights_at = [&](uint64_t p, uint64_t k) {
+    return args.weights + (args.first_panel + p) * args.panel_bytes + k * kWide * From::kSize;
+  };
   if (args.num_rows <= kPieceRows) {
-    for (uint64_t p = args.first_panel; p < args.first_panel + args.num_panels; ++p) {
-      clear_sums(args, 1);
-      float_rows<From>(panel(p), args.x, args.depth, args.num_rows, args.depth, args.sums);
-      store_sums(args, p, args.sums);
+    const FloatPiece all{args.x, args.depth, 0, args.num_rows, 0, args.depth};
+    for (uint64_t p = 0; p < args.num_panels; ++p) {
+      float_rows<From>(args, p, weights_at(p, 0), all);
     }
     return;
   }
-  multiply_pieces<kFloatDepth>(args, [&](uint64_t p, uint64_t k, uint64_t depth, const float* x,
-                                         uint64_t stride, uint64_t rows, float* sums) {
-    const uint8_t* piece = panel(p) + k * kWide * From::kSize;
+  multiply_pieces<kFloatDepth>(args, [&](uint64_t p, const FloatPiece& piece) {
+    const uint8_t* weights = weights_at(p, piece.first_k);
     if constexpr (kFloatTiles && From::kSize < sizeof(float)) {
-      for (uint64_t i = 0; i < depth; ++i) {
-        const Pair w = From::at(piece, i);
+      for (uint64_t i = 0; i < piece.depth; ++i) {
+        const Pair w = From::at(weights, i);
         store(args.tile + i * kWide, w.a);
         store(args.tile + i * kWide + 16, w.b);
       }
-      const auto* tile = reinterpret_cast<const uint8_t*>(args.tile);
-      float_rows<FromF32>(tile, x, stride, rows, depth, sums);
+      float_rows<FromF32>(args, p, reinterpret_cast<const uint8_t*>(args.tile), piece);
     } else {
-      float_rows<From>(piece, x, stride, rows, depth, sums);
+      float_rows<From>(args, p, weights, piece);
     }
   });
 }
 
 /// Row-major blocks: 32 rows are decoded, kTileDepth values at a time, and turned into a tile.
 inline void linear_raw(const LinearArgs& args) noexcept {
-  multiply_pieces<kTileDepth>(args, [&](uint64_t p, uint64_t k, uint64_t depth, const float* x,
-                                        uint64_t stride, uint64_t rows, float* sums) {
+  multiply_pieces<kTileDepth>(args, [&](uint64_t p, const FloatPiece& piece) {
+    const uint64_t first_block = piece.first_k / args.block_values;
     for (uint64_t r = 0; r < kWide; ++r) {
       float row[kTileDepth] = {};
-      const uint64_t weight_row = p * kWide + r;
+      const uint64_t weight_row = (args.first_panel + p) * kWide + r;
       if (weight_row < args.weight_rows) {
         args.decode_row(
-            args.weights + weight_row * args.row_bytes + k / args.block_values * args.block_bytes,
-            row, depth);
+            args.weights + weight_row * args.row_bytes + first_block * args.block_bytes, row,
+            piece.depth);
       }
-      for (uint64_t i = 0; i < depth; ++i) args.tile[i * kWide + r] = row[i];
+      for (uint64_t i = 0; i < piece.depth; ++i) args.tile[i * kWide + r] = row[i];
     }
-    const auto* tile = reinterpret_cast<const uint8_t*>(args.tile);
-    float_rows<FromF32>(tile, x, stride, rows, depth, sums);
+    float_rows<FromF32>(args, p, reinterpret_cast<const uint8_t*>(args.tile), piece);
   });
 }
 

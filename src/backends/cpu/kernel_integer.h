@@ -130,15 +130,9 @@ inline F32x16 add_offsets(const BlockScales<S>& w, const float* sums, const floa
   }
 }
 
-inline void store_column(const LinearArgs& args, uint64_t panel, uint64_t t, F32x16 sums) {
-  const uint64_t first = panel * kRows;
-  const uint64_t valid = args.weight_rows - first < kRows ? args.weight_rows - first : kRows;
-  float* y = args.y + t * args.y_stride + first - args.first_panel * kRows;
-  if (valid == kRows) {
-    store(y, sums);
-  } else {
-    store_part(y, sums, valid);
-  }
+/// Where the results of row t and panel p of the call lie.
+inline float* results_at(const LinearArgs& args, uint64_t p, uint64_t t) {
+  return args.y + t * args.y_stride + p * kRows;
 }
 
 /// Where up to a group of activation rows have their next block: the rows of a group lie together,
@@ -288,12 +282,12 @@ template <typename Unit, int kCols>
   }
 }
 
-/// One panel against all activation rows, of which there are up to kCols; what lies behind the last
+/// Panel p of a call against all activation rows, of which there are up to kCols; what lies behind the last
 /// row is multiplied too, and not stored.
 template <typename Unit, int kCols>
 inline void direct_panel(const LinearArgs& args, uint64_t p) {
   constexpr uint64_t kBlockBytes = Unit::kBytes / Unit::kBlocks;
-  const uint8_t* panel = args.weights + p * args.panel_bytes;
+  const uint8_t* panel = args.weights + (args.first_panel + p) * args.panel_bytes;
   const uint64_t units = args.depth / kActivationBlock / Unit::kBlocks;
   ReadAhead ahead{panel + kPrefetchBytes, kBlockBytes};
   auto x = activations_at<kCols>(args.quantised, 0, 0);
@@ -304,7 +298,7 @@ inline void direct_panel(const LinearArgs& args, uint64_t p) {
   }
   // A constant index here too: with a variable one the sums would stay in memory all along.
   each_index<kCols>([&](auto c) {
-    if (static_cast<uint64_t>(c) < args.num_rows) store_column(args, p, c, acc[c]);
+    if (static_cast<uint64_t>(c) < args.num_rows) store(results_at(args, p, c), acc[c]);
   });
 }
 
@@ -313,7 +307,7 @@ template <typename Unit>
 inline void direct_rows(const LinearArgs& args) {
   const auto all_panels = [&](auto columns) {
     for (uint64_t p = 0; p < args.num_panels; ++p) {
-      direct_panel<Unit, decltype(columns)::value>(args, args.first_panel + p);
+      direct_panel<Unit, decltype(columns)::value>(args, p);
     }
   };
   if constexpr (kDirectRows == 1) {

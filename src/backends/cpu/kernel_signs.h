@@ -28,8 +28,8 @@ void look_signs_up(const LinearArgs& args) {
       const uint8_t* units = args.weights + (args.first_panel + p) * args.panel_bytes +
                              first / Unit::kBlocks * Unit::kBytes;
       ReadAhead ahead{units + args.panel_bytes, Unit::kBytes / Unit::kBlocks};
-      float* sums = args.sums + p * kRows;
-      F32x16 acc = first == 0 ? broadcast(0.0f) : load(sums);
+      float* y = results_at(args, p, 0);
+      F32x16 acc = first == 0 ? broadcast(0.0f) : load(y);
       for (uint64_t b = 0; b < count; units += Unit::kBytes) {
         const Unit unit(units);
         for (uint32_t i = 0; i < Unit::kBlocks; ++i, ++b) {
@@ -39,11 +39,7 @@ void look_signs_up(const LinearArgs& args) {
           acc = fma(to_f32(dots), mul(broadcast(args.quantised.d[first + b]), unit.d), acc);
         }
       }
-      if (first + count < blocks) {
-        store(sums, acc);
-      } else {
-        store_column(args, args.first_panel + p, 0, acc);
-      }
+      store(y, acc);
     }
   }
 }

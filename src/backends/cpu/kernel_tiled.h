@@ -77,11 +77,13 @@ inline void unpack_unit(const uint8_t* bytes, TileBlock* tile, int step) {
 }
 
 /// Adds num_blocks blocks of a tile of kPanels panels, of which the first is `block` of the
-/// activations, to the sums [kCols, 16] of rows [t, t + kCols), which are of one group; those of
-/// the next panel are panel_sums behind.
+/// activations, to the results from panel p of the call on of rows [t, t + kCols), which are of one
+/// group.
 template <typename S, int kPanels, int kCols>
-inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint64_t block,
-                  uint64_t num_blocks, float* partial, uint64_t panel_sums) {
+inline void sweep(const LinearArgs& args, uint64_t p, uint64_t t, uint64_t block,
+                  uint64_t num_blocks) {
+  const auto* tile = reinterpret_cast<const TileBlock*>(args.tile);
+  const QuantRows& rows = args.quantised;
   using Dot = typename S::Dot;
   const typename Dot::Activation* q;
   if constexpr (std::is_signed_v<typename Dot::Activation>) {
@@ -97,18 +99,17 @@ inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint
   // Constant indices: with loops g++ keeps the sums in memory around the blocks.
   F32x16 acc[kPanels][kCols];
   const auto each_sum = [&](auto use) {
-    each_index<kPanels>([&](auto p) {
-      each_index<kCols>(
-          [&](auto c) { use(acc[p][c], partial + p * panel_sums + c * static_cast<int>(kRows)); });
+    each_index<kPanels>([&](auto i) {
+      each_index<kCols>([&](auto c) { use(acc[i][c], results_at(args, p + i, t + c)); });
     });
   };
-  each_sum([](F32x16& sum, const float* memory) { sum = load(memory); });
+  each_sum([&](F32x16& sum, const float* y) { sum = block == 0 ? broadcast(0.0f) : load(y); });
   for (uint64_t b = 0; b < num_blocks; ++b, tile += kPanels) {
     BlockScales<S> w[kPanels];
-    for (int p = 0; p < kPanels; ++p) {
+    for (int j = 0; j < kPanels; ++j) {
       for (int h = 0; h < S::kScales; ++h) {
-        w[p].scale[h] = load(tile[p].scale[h]);
-        if constexpr (S::kHasOffset) w[p].offset[h] = load(tile[p].offset[h]);
+        w[j].scale[h] = load(tile[j].scale[h]);
+        if constexpr (S::kHasOffset) w[j].offset[h] = load(tile[j].offset[h]);
       }
     }
     F32x16 both[kPanels][kCols];
@@ -117,40 +118,40 @@ inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint
       constexpr int kStride = 4 * static_cast<int>(kRowGroup);
       I32x16 totals[kPanels][kCols];
       if constexpr (kPairsOfRows<Dot>) {
-        for (int p = 0; p < kPanels; ++p) {
-          Dot::template multiply<S::kGroups>(tile[p].bytes[kFirst], q + kFirst * kStride, kStride,
-                                             load_i32(tile[p].start[h]), totals[p]);
+        for (int j = 0; j < kPanels; ++j) {
+          Dot::template multiply<S::kGroups>(tile[j].bytes[kFirst], q + kFirst * kStride, kStride,
+                                             load_i32(tile[j].start[h]), totals[j]);
         }
       } else {
         Dot dots[kPanels][kCols];
-        for (int p = 0; p < kPanels; ++p) {
-          const I32x16 start = load_i32(tile[p].start[h]);
-          for (int c = 0; c < kCols; ++c) dots[p][c] = Dot(start);
+        for (int j = 0; j < kPanels; ++j) {
+          const I32x16 start = load_i32(tile[j].start[h]);
+          for (int c = 0; c < kCols; ++c) dots[j][c] = Dot(start);
         }
         each_index<S::kGroups>([&](auto i) {
           U8x64 bytes[kPanels];
-          for (int p = 0; p < kPanels; ++p) bytes[p] = load_u8(tile[p].bytes[kFirst + i]);
+          for (int j = 0; j < kPanels; ++j) bytes[j] = load_u8(tile[j].bytes[kFirst + i]);
           for (int c = 0; c < kCols; ++c) {
-            for (int p = 0; p < kPanels; ++p) {
-              dots[p][c].add(bytes[p], q + (kFirst + i) * kStride + 4 * c);
-              if constexpr ((i + 1) % S::kSettleEvery == 0) dots[p][c].settle();
+            for (int j = 0; j < kPanels; ++j) {
+              dots[j][c].add(bytes[j], q + (kFirst + i) * kStride + 4 * c);
+              if constexpr ((i + 1) % S::kSettleEvery == 0) dots[j][c].settle();
             }
           }
         });
-        for (int p = 0; p < kPanels; ++p) {
-          for (int c = 0; c < kCols; ++c) totals[p][c] = dots[p][c].total();
+        for (int j = 0; j < kPanels; ++j) {
+          for (int c = 0; c < kCols; ++c) totals[j][c] = dots[j][c].total();
         }
       }
-      for (int p = 0; p < kPanels; ++p) {
+      for (int j = 0; j < kPanels; ++j) {
         for (int c = 0; c < kCols; ++c) {
-          add_dots<S, h>(totals[p][c], d[c], w[p], both[p][c], acc[p][c]);
+          add_dots<S, h>(totals[j][c], d[c], w[j], both[j][c], acc[j][c]);
         }
       }
     });
     if constexpr (S::kHasOffset) {
-      for (int p = 0; p < kPanels; ++p) {
+      for (int j = 0; j < kPanels; ++j) {
         for (int c = 0; c < kCols; ++c) {
-          acc[p][c] = add_offsets<S>(w[p], sums + c, half_sums + c, kRowGroup, acc[p][c]);
+          acc[j][c] = add_offsets<S>(w[j], sums + c, half_sums + c, kRowGroup, acc[j][c]);
         }
       }
     }
@@ -159,20 +160,22 @@ inline void sweep(const TileBlock* tile, const QuantRows& rows, uint64_t t, uint
     sums += kRowGroup;
     half_sums += 2 * kRowGroup;
   }
-  each_sum([](F32x16 sum, float* memory) { store(memory, sum); });
+  each_sum([](F32x16 sum, float* y) { store(y, sum); });
 }
 
 /// The same from the packed bytes, of whole units: nothing goes through a tile.
 template <typename Unit, int kCols>
-inline void sweep_packed(const uint8_t* units, const LinearArgs& args, uint64_t t, uint64_t block,
-                         uint64_t num_blocks, ReadAhead ahead, float* partial) {
+inline void sweep_packed(const uint8_t* units, const LinearArgs& args, uint64_t p, uint64_t t,
+                         uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
   auto x = activations_at<kCols>(args.quantised, t, block);
   F32x16 acc[kCols];
-  each_index<kCols>([&](auto c) { acc[c] = load(partial + c * static_cast<int>(kRows)); });
+  each_index<kCols>([&](auto c) {
+    acc[c] = block == 0 ? broadcast(0.0f) : load(results_at(args, p, t + c));
+  });
   for (uint64_t b = 0; b < num_blocks; b += Unit::kBlocks, units += Unit::kBytes) {
     multiply_unit<Unit>(units, ahead, x, acc);
   }
-  each_index<kCols>([&](auto c) { store(partial + c * static_cast<int>(kRows), acc[c]); });
+  each_index<kCols>([&](auto c) { store(results_at(args, p, t + c), acc[c]); });
 }
 
 /// Calls use(t, columns) for sweeps of `columns` rows from row t on, which cover all rows. The last
@@ -203,14 +206,11 @@ struct TileAhead {
   uint64_t bytes;  ///< of each panel
 };
 
-/// All activation rows against blocks [block, block + num_blocks), which are in the tile; sums
-/// [panel, grouped row, 16].
+/// All activation rows against blocks [block, block + num_blocks) of panels from panel p of the call
+/// on, which are in the tile.
 template <typename S, int kPanels>
-__attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t block,
-                                          uint64_t num_blocks, const TileAhead<kPanels>& ahead,
-                                          float* sums) {
-  const auto* tile = reinterpret_cast<const TileBlock*>(args.tile);
-  const uint64_t panel_sums = grouped_rows(args.num_rows) * kRows;
+__attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t p, uint64_t block,
+                                          uint64_t num_blocks, const TileAhead<kPanels>& ahead) {
   const uint64_t lines = ahead.bytes / 64;
   const uint64_t sweeps = args.num_rows / (kPanels > 1 ? kTileColumns : kColumns);
   const uint64_t share = sweeps > 1 ? (lines + sweeps - 1) / sweeps : lines;
@@ -221,18 +221,16 @@ __attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t block
     for (; line < end; ++line) {
       for (const uint8_t* bytes : ahead.panel) __builtin_prefetch(bytes + 64 * line);
     }
-    sweep<S, kPanels, kCols>(tile, args.quantised, t, block, num_blocks, sums + t * kRows,
-                             panel_sums);
+    sweep<S, kPanels, kCols>(args, p, t, block, num_blocks);
   });
 }
 
 /// The same from the packed bytes.
 template <typename Unit>
-inline void sweep_rows_packed(const uint8_t* units, const LinearArgs& args, uint64_t block,
-                              uint64_t num_blocks, ReadAhead ahead, float* sums) {
+inline void sweep_rows_packed(const uint8_t* units, const LinearArgs& args, uint64_t p,
+                              uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
   each_sweep<1>(args.num_rows, [&](uint64_t t, auto columns) {
-    sweep_packed<Unit, decltype(columns)::value>(units, args, t, block, num_blocks, ahead,
-                                                 sums + t * kRows);
+    sweep_packed<Unit, decltype(columns)::value>(units, args, p, t, block, num_blocks, ahead);
     ahead.block_bytes = 0;
   });
 }
@@ -248,11 +246,9 @@ struct Run {
   uint64_t first, end;  ///< blocks of 32 values of k
 };
 
-/// kPanels panels from panel p of the call on, over a stretch of k. args.sums is
-/// [panel, grouped row, 16].
+/// kPanels panels from panel p of the call on, over a stretch of k.
 template <typename Unit, bool kByTiles, int kPanels>
 inline void sweep_run(const LinearArgs& args, Run run, uint64_t p) {
-  const uint64_t panel_sums = grouped_rows(args.num_rows) * kRows;
   const auto units_at = [&](uint64_t panel, uint64_t block) {
     return args.weights + (args.first_panel + panel) * args.panel_bytes +
            block / Unit::kBlocks * Unit::kBytes;
@@ -267,7 +263,6 @@ inline void sweep_run(const LinearArgs& args, Run run, uint64_t p) {
           kSweepPrefetchBytes +
           (behind < run.end ? units_at(p + i, behind) : units_at(p + kPanels + i, run.first));
     }
-    float* sums = args.sums + p * panel_sums;
     if constexpr (kByTiles) {
       auto* tile = reinterpret_cast<TileBlock*>(args.tile);
       for (int i = 0; i < kPanels; ++i) {
@@ -275,10 +270,10 @@ inline void sweep_run(const LinearArgs& args, Run run, uint64_t p) {
           unpack_unit<Unit>(units_at(p + i, block + b), tile + b * kPanels + i, kPanels);
         }
       }
-      sweep_rows<decltype(sums_of<Unit>()), kPanels>(args, block, count, ahead, sums);
+      sweep_rows<decltype(sums_of<Unit>()), kPanels>(args, p, block, count, ahead);
     } else {
       const ReadAhead packed{ahead.panel[0], Unit::kBytes / Unit::kBlocks};
-      sweep_rows_packed<Unit>(units_at(p, block), args, block, count, packed, sums);
+      sweep_rows_packed<Unit>(units_at(p, block), args, p, block, count, packed);
     }
   }
 }
@@ -289,10 +284,6 @@ template <typename Unit, bool kByTiles>
 inline void sweep_panels(const LinearArgs& args) {
   constexpr int kPanels = kByTiles ? kTilePanels : 1;
   const uint64_t blocks = args.depth / kActivationBlock;
-  const uint64_t panel_sums = grouped_rows(args.num_rows) * kRows;
-  for (uint64_t i = 0; i < args.num_panels * panel_sums; i += kRows) {
-    store(args.sums + i, broadcast(0.0f));
-  }
   const uint64_t tiles = kRunBytes / (args.num_rows * kTileDepth);
   const uint64_t length = (tiles > 1 ? tiles : 1) * kTileBlocks;
   for (uint64_t first = 0; first < blocks; first += length) {
@@ -303,11 +294,6 @@ inline void sweep_panels(const LinearArgs& args) {
     }
     if constexpr (kPanels > 1) {
       for (; p < args.num_panels; ++p) sweep_run<Unit, kByTiles, 1>(args, run, p);
-    }
-  }
-  for (uint64_t p = 0; p < args.num_panels; ++p) {
-    for (uint64_t t = 0; t < args.num_rows; ++t) {
-      store_column(args, args.first_panel + p, t, load(args.sums + p * panel_sums + t * kRows));
     }
   }
 }

@@ -90,10 +90,11 @@ struct LinearArgs {
   uint64_t num_rows;     ///< t
   QuantRows quantised;   ///< integer panels read this
   const float* x;        ///< float panels read this: [num_rows, depth]
-  float* y;              ///< [num_rows, y_stride]
-  uint64_t y_stride;     ///< at least the weight rows of the panels
+  /// [grouped rows, y_stride]; what the last panel has no weights for, and rows behind the last one,
+  /// may be written to.
+  float* y;
+  uint64_t y_stride;     ///< at least num_panels whole panels
   float* tile;           ///< scratch [kTileDepth, kFloatPanelRows]
-  float* sums;           ///< scratch, linear_sums(rows of the panels, num_rows)
   float* piece;          ///< scratch of float panels [kPieceFloats]
   /// Row-major blocks (kRawPanels): decodes `values` values of a row.
   void (*decode_row)(const void* blocks, float* out, uint64_t values) noexcept;
@@ -106,9 +107,9 @@ struct LinearArgs {
 inline constexpr uint64_t kPieceFloats = 64 * 1040;
 /// Floats between the pieces of two rows, which would be a power of two of bytes apart without.
 inline constexpr uint64_t kPiecePadding = 16;
-/// Elements of LinearArgs::sums for that many panel rows and activation rows.
-constexpr uint64_t linear_sums(uint64_t panel_rows, uint64_t num_rows) {
-  return grouped_rows(num_rows) * CacheBlock::round_up(panel_rows, kFloatPanelRows);
+/// LinearArgs::y_stride for that many columns.
+constexpr uint64_t whole_panels(uint64_t columns) {
+  return CacheBlock::round_up(columns, kFloatPanelRows);
 }
 using LinearKernel = void (*)(const LinearArgs&) noexcept;
 

@@ -19,9 +19,10 @@ class PhaseRunner {
   struct ColumnBlock {
     uint64_t first;
     uint64_t width;
+    uint64_t stride;  // whole_panels(width)
     uint64_t num_rows;
-    float* y;         // [num_rows, width]
-    const float* y2;  // [num_rows, width], the second weight's
+    float* y;         // [num_rows, stride]
+    const float* y2;  // [num_rows, stride], the second weight's
   };
 
   /// The rows that a weight is multiplied with, in the forms that somebody reads.

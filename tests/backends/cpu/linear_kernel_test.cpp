@@ -56,9 +56,9 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
                             uint64_t count) {
   std::vector<std::vector<float>> quantised;
   std::vector<float> tile(kTileDepth * kFloatPanelRows);
-  std::vector<float> sums(linear_sums(p.rows, count));
   std::vector<float> piece(kPieceFloats);
-  std::vector<float> y(count * p.rows);
+  const uint64_t stride = whole_panels(p.rows);
+  std::vector<float> results(grouped_rows(count) * stride, -1.0f);
   LinearArgs args{};
   args.weights = p.packed.data();
   args.panel_bytes = panel_bytes(*p.weight.layout, p.depth);
@@ -67,10 +67,9 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
   args.depth = p.depth;
   args.num_rows = count;
   args.x = p.x.data() + first * p.depth;
-  args.y = y.data();
-  args.y_stride = p.rows;
+  args.y = results.data();
+  args.y_stride = stride;
   args.tile = tile.data();
-  args.sums = sums.data();
   args.piece = piece.data();
   args.decode_row = p.format->decode_row;
   args.row_bytes = *row_bytes(*p.format, p.depth);
@@ -87,6 +86,10 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
     kernels.quantise(args.x, p.depth, args.quantised, 0, count, 0, p.depth);
   }
   kernels.linear[static_cast<uint32_t>(p.weight.layout->kind)](args);
+  std::vector<float> y(count * p.rows);
+  for (uint64_t t = 0; t < count; ++t) {
+    std::copy_n(results.data() + t * stride, p.rows, y.data() + t * p.rows);
+  }
   return y;
 }
 
