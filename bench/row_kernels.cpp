@@ -97,7 +97,7 @@ void quantise(benchmark::State& state, const Kernels& kernels, uint64_t rows) {
 
 int main(int argc, char** argv) {
   using namespace tenon;
-  for (const char* isa : {"portable", "avx2", "avx512", "neon", "neon_i8mm"}) {
+  for (const char* isa : {"portable", "avx2", "avx2_vnni", "avx512", "neon", "neon_i8mm"}) {
     const cpu::Kernels* kernels = cpu::choose_kernels(isa);
     if (kernels == nullptr) continue;
     const auto add = [&](const char* name, std::function<void(benchmark::State&)> run) {

@@ -1,20 +1,14 @@
 #include "bench_cells.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "failure.h"
 #include "random.h"
+#include "stopwatch.h"
 
 namespace tenon_program {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::vector<tenon::Token> some_tokens(uint64_t count, const tenon::Model& model, uint64_t seed) {
   std::vector<tenon::Token> tokens(count);

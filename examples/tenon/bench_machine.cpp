@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -15,11 +14,10 @@
 #include <vector>
 
 #include "failure.h"
+#include "stopwatch.h"
 
 namespace tenon_program {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr size_t kHugePage = size_t{2} << 20;
 // A block of less than twice the last cache would be measured in the cache.
@@ -101,7 +99,7 @@ double stream_read_rate(uint32_t threads) {
         sums[i] += read_all(mine, share);
       }
     });
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_since(start);
     if (pass > 0) rates.push_back(static_cast<double>(share * threads) / seconds);
   }
   // The sums must look used.
@@ -144,7 +142,7 @@ double core_frequency() {
           : "cc");
 #undef TENON_ADD
     }
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_since(start);
     best = std::max(best, static_cast<double>(kAdditions * kRounds) / seconds);
   }
   return best;

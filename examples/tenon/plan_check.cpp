@@ -1,25 +1,19 @@
 #include "plan_check.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <vector>
 
 #include "bench_machine.h"
 #include "random.h"
+#include "stopwatch.h"
 #include "terminal.h"
 
 namespace tenon_program {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Tokens that each session decodes at the end of its context.
 constexpr uint64_t kDecoded = 32;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 
