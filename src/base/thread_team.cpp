@@ -200,8 +200,13 @@ bool ThreadTeam::run_on_executor(const Phases& job) {
     self.job->phase(self.job->arg, self.phase, index, self.num_threads);
     self.num_done.fetch_add(1, std::memory_order_release);
   };
+  const auto go_on = [&job](uint32_t phase) {
+    if (job.before_phase == nullptr) return true;
+    const ScopedFpEnv fp_env;
+    return job.before_phase(job.arg, phase);
+  };
   for (uint32_t phase = 0; phase < job.num_phases; ++phase) {
-    if (job.before_phase != nullptr && !job.before_phase(job.arg, phase)) return false;
+    if (!go_on(phase)) return false;
     task.phase = phase;
     task.num_done.store(0, std::memory_order_relaxed);
     executor_.run(executor_.user, num_threads_, run_task, &task);

@@ -27,7 +27,8 @@ struct Phases {
   void (*phase)(void* arg, uint32_t phase, uint32_t thread,
                 uint32_t num_threads) noexcept = nullptr;
   /// Optional: called by exactly one thread (any of them) before `phase` while the others wait;
-  /// false ends the run there. Everything done in earlier phases is visible to it.
+  /// false ends the run there. Everything done in earlier phases is visible to it, and what it does
+  /// to the phase.
   bool (*before_phase)(void* arg, uint32_t phase) noexcept = nullptr;
   void* arg = nullptr;
 };
@@ -35,7 +36,7 @@ struct Phases {
 /// A run costs one fork-join and one barrier between two phases. Waiting threads spin for a bounded
 /// while (none when there are more threads than CPUs), then sleep; an idle team uses no CPU.
 ///
-/// Each phase runs with the default floating-point environment (round to nearest, no flush to
+/// Phases, and what is called before them, run with the default floating-point environment (round to nearest, no flush to
 /// zero), whatever the host has set; the caller's environment is restored afterwards. Signals stay
 /// with the host: our threads block them all.
 ///

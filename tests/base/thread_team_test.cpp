@@ -210,12 +210,17 @@ TEST(ThreadTeam, HostRoundingAndFlushingChangeNothing) {
     ThreadTeam& team = on_executor ? host : own;
     struct Modes {
       std::array<int, 3> rounding;
-    } modes{{-1, -1, -1}};
+      int before;
+    } modes{{-1, -1, -1}, -1};
     Phases job;
     job.num_phases = 1;
     job.arg = &modes;
     job.phase = [](void* arg, uint32_t, uint32_t thread, uint32_t) noexcept {
       static_cast<Modes*>(arg)->rounding[thread] = std::fegetround();
+    };
+    job.before_phase = [](void* arg, uint32_t) noexcept {
+      static_cast<Modes*>(arg)->before = std::fegetround();
+      return true;
     };
     std::fesetround(FE_UPWARD);
     team.run(job);
@@ -223,6 +228,7 @@ TEST(ThreadTeam, HostRoundingAndFlushingChangeNothing) {
     std::fesetround(FE_TONEAREST);
     EXPECT_EQ(after, FE_UPWARD);
     EXPECT_THAT(modes.rounding, testing::Each(FE_TONEAREST));
+    EXPECT_EQ(modes.before, FE_TONEAREST);
   }
 }
 

@@ -85,6 +85,7 @@ Executable::Executable(const tenon_host& host, const Kernels& kernels, const ten
   allocate_activations();
   make_attention_plans();
   allocate_scratch();
+  state_.meetings.reserve(plan_.phases.size());
   state_.token_sequence.resize(plan_.max_tokens);
   state_.token_position.resize(plan_.max_tokens);
   state_.blocks.resize(plan_.groups.size());
@@ -381,18 +382,29 @@ int32_t Executable::run(const tenon_step& step) {
   for (size_t p = 0; p < plan_.phases.size(); ++p)
     next_item_[p].store(0, std::memory_order_relaxed);
   PhaseRunner runner(*this);
+  // The last phase is run by all, so that none is left over.
+  state_.meetings.clear();
+  for (uint32_t p = 0; p < plan_.phases.size(); ++p) {
+    if (p + 1 == plan_.phases.size() || !runner.is_for_one(p)) state_.meetings.push_back(p);
+  }
+  struct Job {
+    PhaseRunner& runner;
+    const std::vector<uint32_t>& meetings;
+  } phases{runner, state_.meetings};
   tenon_parallel_job job{};
   job.struct_size = sizeof(job);
-  job.num_phases = static_cast<uint32_t>(plan_.phases.size());
-  job.arg = &runner;
-  job.run = [](void* arg, uint32_t phase, uint32_t thread, uint32_t num_threads) {
-    static_cast<PhaseRunner*>(arg)->run(phase, thread, num_threads);
+  job.num_phases = static_cast<uint32_t>(state_.meetings.size());
+  job.arg = &phases;
+  job.run = [](void* arg, uint32_t meeting, uint32_t thread, uint32_t num_threads) {
+    const Job& self = *static_cast<const Job*>(arg);
+    self.runner.run(self.meetings[meeting], thread, num_threads);
   };
-  if (step.cancel != nullptr) {
-    job.before_phase = [](void* arg, uint32_t) {
-      return static_cast<PhaseRunner*>(arg)->cancelled() ? TENON_BACKEND_CANCELLED : 0;
-    };
-  }
+  job.before_phase = [](void* arg, uint32_t meeting) {
+    const Job& self = *static_cast<const Job*>(arg);
+    uint32_t phase = meeting == 0 ? 0 : self.meetings[meeting - 1] + 1;
+    for (; phase < self.meetings[meeting]; ++phase) self.runner.run(phase, 0, 1);
+    return self.runner.cancelled() ? TENON_BACKEND_CANCELLED : 0;
+  };
   int32_t stopped = host_.parallel(host_.user, &job);
   if (stopped == 0 && runner.cancelled()) stopped = TENON_BACKEND_CANCELLED;
   state_.step = nullptr;

@@ -86,6 +86,7 @@ class Executable {
     std::vector<uint32_t> token_position;             // [T] cache position
     std::vector<std::vector<const uint8_t*>> blocks;  // [groups][...] addresses
     std::vector<std::vector<uint32_t>> first_block;   // [groups][sequences] into blocks
+    std::vector<uint32_t> meetings;                   // phases that all threads run
   };
 
   void allocate_weights(const tenon_program& program);

@@ -99,7 +99,7 @@ constexpr uint64_t kPieceRows = 2 * kFloatColumns;
 template <uint64_t kDepth, typename Multiply>
 inline void multiply_pieces(const LinearArgs& args, Multiply multiply) {
   constexpr uint64_t kStride = kDepth + kPiecePadding;
-  constexpr uint64_t kRowsAtOnce = kPieceFloats / kStride;
+  constexpr uint64_t kRowsAtOnce = kPieceFloats / kStride / kFloatColumns * kFloatColumns;
   for (uint64_t k = 0; k < args.depth; k += kDepth) {
     const uint64_t depth = args.depth - k < kDepth ? args.depth - k : kDepth;
     for (uint64_t t = 0; t < args.num_rows; t += kRowsAtOnce) {

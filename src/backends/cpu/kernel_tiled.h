@@ -241,7 +241,7 @@ constexpr uint64_t kRunBytes = 128 * 1024;
 /// Bytes that sweeps ask for ahead of the tile that comes next.
 constexpr uint64_t kSweepPrefetchBytes = 2048;
 
-/// A call that sweeps: which stretch of k it is at.
+/// A stretch of k that all panels of a call are swept over before the next one is.
 struct Run {
   uint64_t first, end;  ///< blocks of 32 values of k
 };

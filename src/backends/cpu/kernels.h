@@ -102,11 +102,11 @@ struct LinearArgs {
   uint32_t block_values;
   uint32_t block_bytes;
 };
-/// What rows of activations have of their values where a kernel of float panels copies a piece of
-/// them side by side: a quarter of a small second-level cache.
-inline constexpr uint64_t kPieceFloats = 64 * 1040;
 /// Floats between the pieces of two rows, which would be a power of two of bytes apart without.
 inline constexpr uint64_t kPiecePadding = 16;
+/// Of LinearArgs::piece, where kernels of float panels copy some values of k of some rows side by
+/// side: half of a small second-level cache, a slice of 256 rows in pieces of 256 values.
+inline constexpr uint64_t kPieceFloats = 264 * (256 + kPiecePadding);
 /// LinearArgs::y_stride for that many columns.
 constexpr uint64_t whole_panels(uint64_t columns) {
   return CacheBlock::round_up(columns, kFloatPanelRows);

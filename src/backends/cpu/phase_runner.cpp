@@ -60,6 +60,19 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
   return items;
 }
 
+bool PhaseRunner::is_for_one(uint32_t phase_index) const noexcept {
+  const Phase& phase = x_.plan_.phases[phase_index];
+  switch (phase.kind) {
+    case PhaseKind::Rows:
+    case PhaseKind::Route:
+      return num_items(phase) <= 1;
+    case PhaseKind::Linear:
+      return num_items(phase) == 0;
+    default:
+      return false;
+  }
+}
+
 void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_threads) noexcept {
   const Phase& phase = x_.plan_.phases[phase_index];
   const uint32_t items = num_items(phase);

@@ -10,7 +10,11 @@ class PhaseRunner {
  public:
   explicit PhaseRunner(Executable& executable) : x_(executable), k_(executable.kernels_) {}
 
+  /// Does what a thread finds to do of a phase.
   void run(uint32_t phase, uint32_t thread, uint32_t num_threads) noexcept;
+  /// Whether the phase has nothing to divide: whoever comes last to the meeting point before it runs
+  /// it while the others wait, and all are spared a second one.
+  [[nodiscard]] bool is_for_one(uint32_t phase) const noexcept;
   /// Whether the step's flag was seen set, now or before: work may then be missing.
   [[nodiscard]] bool cancelled() noexcept;
 

@@ -1,18 +1,20 @@
-// What a program becomes on the CPU: a list of phases, each run by all threads with one meeting
-// point between them. Plain data; phase_builder.cpp makes it, phase_runner.cpp runs it.
+// What a program becomes on the CPU: a list of phases, each run by all threads with a meeting point
+// behind it; a phase with nothing to divide is run by the last of the threads at the meeting point
+// before it. Plain data; phase_builder.cpp makes it, phase_runner.cpp runs it.
 //
-//   row phase        row-wise operations, row after row: norm and quantisation share one pass
+//   row phase        row-wise operations, row after row: norm and quantisation share one pass; up to
+//                    eight rows are nothing to divide
 //   linear phase     all linears that read one slot; a block of output columns goes through
-//   everything
-//                    that can be done column-wise (bias, head norm, rope, cache write, gate,
-//                    residual, quantisation) before it leaves the core
+//                    everything that can be done column-wise (bias, head norm, rope, cache write,
+//                    gate, residual, quantisation) before it leaves the core
 //   attention phase  a tile of tokens and a KV head at a time, or a piece of its positions
 //   route phase      chooses experts row by row; the last row sorts all of them by expert
 //   gather phase     the activations that experts read, in the order of the experts
 //   experts phase    an expert and a block of its output columns at a time
 //
-// A transformer layer is six or seven phases: norm | q, k, v, rope, cache | attention | output,
-// residual | norm | gate, up, activation | down, residual. With experts, those behind the second
+// A transformer layer is seven phases: norm | q, k, v, rope, cache | attention | output, residual |
+// norm | gate, up, activation | down, residual. Its meeting points are five in a step of up to eight
+// rows. With experts, those behind the second
 // norm are: router | route | gather | gate, up, activation | down | sum, residual, next norm.
 #pragma once
 
