@@ -9,7 +9,7 @@ bash cmake/install_packages.sh g++ cmake ninja-build pkg-config libfmt-dev libei
   libutf8proc-dev libxxhash-dev libcli11-dev nlohmann-json3-dev
 
 echo "== Build (a few minutes the first time)"
-cmake --preset release
+cmake --preset release -DTENON_UNITY=ON  # several files of a room at a time
 cmake --build build -j "$(nproc)"
 
 model=examples/models/demo-q8_0.gguf
