@@ -12,11 +12,11 @@
 
 #include "bench_machine.h"
 #include "random.h"
+#include "stopwatch.h"
 
 namespace tenon_program {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 using Time = Clock::time_point;
 

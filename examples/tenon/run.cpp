@@ -1,5 +1,4 @@
 // tenon run: continues a text.
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,6 +8,7 @@
 #include "input_files.h"
 #include "number_lists.h"
 #include "option_flags.h"
+#include "stopwatch.h"
 #include "terminal.h"
 
 namespace tenon_program {
@@ -72,7 +72,6 @@ void stream(tenon::Session& session, const tenon::Model& model, const RunFlags& 
 
 void run(const RunFlags& flags) {
   const std::string prompt = flags.file.empty() ? flags.prompt : read_file(flags.file);
-  using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   ProgressBar loading("loading");
   const tenon::Log log = warnings();
@@ -80,7 +79,7 @@ void run(const RunFlags& flags) {
       flags.model,
       {.extra = flags.model_options.values(), .progress = loading.callback(), .log = &log});
   loading.clear();
-  const std::chrono::duration<double> load_time = Clock::now() - start;
+  const double load_seconds = seconds_since(start);
 
   tenon::Session session(model, {.extra = flags.session_options.values()});
   session.append(prompt, {.add_special = !flags.no_special, .parse_special = flags.parse_special});
@@ -91,7 +90,7 @@ void run(const RunFlags& flags) {
   session.prefill(reading.callback());
   reading.clear();
   stream(session, model, flags);
-  if (flags.timings) print_timings(load_time.count(), session.stats());
+  if (flags.timings) print_timings(load_seconds, session.stats());
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 #include <tenon/tenon.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <tenon/tenon.hpp>
 #include <vector>
 
+#include "base/temp_folder.h"
 #include "demo_session.h"
 
 namespace {
@@ -30,8 +30,8 @@ class CSnapshots : public DemoSession {
     EXPECT_OK(tenon_session_position(session.get(), &position));
     return position;
   }
-  const std::string path_ = testing::TempDir() + "tenon_c_snapshot_test";
-  void TearDown() override { std::filesystem::remove(path_); }
+  const tenon::TempFolder folder_;  // each test has its own: they run side by side
+  const std::string path_ = folder_.path("snapshot");
 };
 
 TEST_F(CSnapshots, OfBuffersGoOn) {

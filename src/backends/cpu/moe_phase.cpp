@@ -109,7 +109,6 @@ uint32_t PhaseRunner::run_experts(const Phase& phase, uint32_t item, uint32_t mo
   ColumnBlock block{};
   block.first = first_block * task->block;
   block.width = std::min(count * task->block, task->columns - block.first);
-  block.stride = whole_panels(block.width);
   block.num_rows = expert.num_rows;
   block.y = scratch.y;
   block.y2 = scratch.y2;
@@ -123,8 +122,8 @@ uint32_t PhaseRunner::run_experts(const Phase& phase, uint32_t item, uint32_t mo
   if (task->second != TENON_NO_SLOT) {
     multiply(x_.weights_[task->second].expert(expert.expert), input, block, scratch.y2, thread);
     for (uint64_t i = 0; i < block.num_rows; ++i) {
-      float* y = block.y + i * block.stride;
-      k_.glu(task->activation, y, block.y2 + i * block.stride, y, block.width);
+      float* y = block.y + i * block.stride();
+      k_.glu(task->activation, y, block.y2 + i * block.stride(), y, block.width);
     }
   }
   finish_experts(phase, *task, expert, block);
@@ -138,18 +137,18 @@ void PhaseRunner::finish_experts(const Phase& phase, const ExpertTask& task,
     const Executable::Activation& kept = x_.gathered_[task.keep];
     const GatheredRows& form = x_.plan_.gathered[task.keep];
     if (form.quantised) {
-      k_.quantise(block.y, block.stride, rows_from(kept.quantised, expert.place, expert.num_rows), 0,
+      k_.quantise(block.y, block.stride(), rows_from(kept.quantised, expert.place, expert.num_rows), 0,
                   block.num_rows, block.first, block.width);
     }
     for (uint64_t i = 0; form.floats && i < block.num_rows; ++i) {
       std::memcpy(kept.f32 + (expert.place + i) * task.columns + block.first,
-                  block.y + i * block.stride, block.width * sizeof(float));
+                  block.y + i * block.stride(), block.width * sizeof(float));
     }
     return;
   }
   const uint32_t route = x_.plan_.routes[phase.route].slot;
   for (uint64_t i = 0; i < block.num_rows; ++i) {
-    const float* y = block.y + i * block.stride;
+    const float* y = block.y + i * block.stride();
     const uint32_t pair = plan.pair(expert.first + static_cast<uint32_t>(i));
     float* to = f32_row(task.store, 0) + pair * task.columns + block.first;
     if (task.weighted) {

@@ -235,7 +235,7 @@ void PhaseRunner::multiply(const PackedWeight& w, const LinearInput& input,
   args.num_panels = (block.width + w.layout->panel_rows - 1) / w.layout->panel_rows;
   args.weight_rows = w.rows;
   args.depth = w.depth;
-  args.y_stride = block.stride;
+  args.y_stride = block.stride();
   args.tile = x_.scratch_[thread].tile;
   args.piece = x_.scratch_[thread].piece;
   args.decode_row = w.format->decode_row;
@@ -252,7 +252,7 @@ void PhaseRunner::multiply(const PackedWeight& w, const LinearInput& input,
 void PhaseRunner::add_bias(uint32_t bias, const ColumnBlock& block, float* y) noexcept {
   if (bias == TENON_NO_SLOT) return;
   for (uint64_t t = 0; t < block.num_rows; ++t) {
-    float* row = y + t * block.stride;
+    float* row = y + t * block.stride();
     k_.add(row, vector(bias) + block.first, row, block.width);
   }
 }
@@ -261,7 +261,7 @@ void PhaseRunner::add_bias(uint32_t bias, const ColumnBlock& block, float* y) no
 void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
   const tenon_op& op = row.op;
   for (uint64_t t = 0; t < block.num_rows; ++t) {
-    float* y = block.y + t * block.stride;
+    float* y = block.y + t * block.stride();
     switch (op.kind) {
       case TENON_OP_KV_WRITE: {
         const tenon_kv_group& group = x_.plan_.groups[op.params.kv.group];
@@ -290,7 +290,7 @@ void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
         break;
       }
       case TENON_OP_GLU:
-        k_.glu(op.params.glu.activation, y, block.y2 + t * block.stride, y, block.width);
+        k_.glu(op.params.glu.activation, y, block.y2 + t * block.stride(), y, block.width);
         break;
       case TENON_OP_ADD: {
         const float* other = f32_row(x_.plan_.other_operand(op), t);
@@ -314,11 +314,11 @@ void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
 
 void PhaseRunner::finish(const LinearTask& task, const ColumnBlock& block) noexcept {
   for (uint64_t t = 0; task.store != TENON_NO_SLOT && t < block.num_rows; ++t) {
-    std::memcpy(f32_row(task.store, t) + block.first, block.y + t * block.stride,
+    std::memcpy(f32_row(task.store, t) + block.first, block.y + t * block.stride(),
                 block.width * sizeof(float));
   }
   if (task.quantise != TENON_NO_SLOT) {
-    k_.quantise(block.y, block.stride, x_.activations_[task.quantise].quantised, 0, block.num_rows,
+    k_.quantise(block.y, block.stride(), x_.activations_[task.quantise].quantised, 0, block.num_rows,
                 block.first, block.width);
   }
 }
@@ -335,7 +335,6 @@ uint32_t PhaseRunner::run_linear(const Phase& phase, uint32_t item, uint32_t mos
   ColumnBlock block{};
   block.first = item * task->block;
   block.width = std::min(count * task->block, task->columns - block.first);
-  block.stride = whole_panels(block.width);
   block.num_rows = rows;
   block.y = scratch.y;
   block.y2 = scratch.y2;

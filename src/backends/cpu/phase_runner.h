@@ -23,10 +23,10 @@ class PhaseRunner {
   struct ColumnBlock {
     uint64_t first;
     uint64_t width;
-    uint64_t stride;  // whole_panels(width)
     uint64_t num_rows;
     float* y;         // [num_rows, stride]
     const float* y2;  // [num_rows, stride], the second weight's
+    [[nodiscard]] uint64_t stride() const { return whole_panels(width); }
   };
 
   /// The rows that a weight is multiplied with, in the forms that somebody reads.
