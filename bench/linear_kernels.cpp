@@ -79,7 +79,8 @@ struct Problem {
     args.depth = kDepth;
     args.num_rows = rows;
     args.quantised.num_rows = rows;
-    make_quant_rows(args.quantised, rows, kDepth, kernels.sweeps_both,
+    const uint32_t form = activation_form(format.id, kDepth, kernels);
+    make_quant_rows(args.quantised, rows, kDepth, form, kernels.sweeps_both,
                     [&](auto*& array, uint64_t count) {
                       array = take<std::remove_reference_t<decltype(*array)>>(count);
                     });

@@ -72,21 +72,21 @@ void glu(benchmark::State& state, const Kernels& kernels) {
   report(state, width);
 }
 
-/// Of so many rows that have `width` values together.
-void quantise(benchmark::State& state, const Kernels& kernels, uint64_t rows) {
+/// So many rows that have `width` values together, to a form.
+void quantise(benchmark::State& state, const Kernels& kernels, uint64_t rows, uint32_t form) {
   const auto width = static_cast<uint64_t>(state.range(0));
   const uint64_t columns = width / rows;
   const std::vector<float> x = values(width);
   std::vector<std::vector<float>> memory;
   QuantRows out{};
   out.num_rows = rows;
-  make_quant_rows(out, rows, columns, kernels.sweeps_both, [&](auto*& array, uint64_t count) {
+  make_quant_rows(out, rows, columns, form, kernels.sweeps_both, [&](auto*& array, uint64_t count) {
     memory.emplace_back(count * sizeof(*array) / sizeof(float));
     array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(memory.back().data());
   });
   for (auto _ : state) {
     kernels.quantise(x.data(), columns, out, 0, rows, 0, columns);
-    benchmark::DoNotOptimize(out.q);
+    benchmark::DoNotOptimize(out);
     benchmark::ClobberMemory();
   }
   report(state, width);
@@ -111,8 +111,13 @@ int main(int argc, char** argv) {
     add("rope_halves",
         [kernels](benchmark::State& s) { cpu::rope(s, *kernels, TENON_ROPE_HALVES); });
     add("glu", [kernels](benchmark::State& s) { cpu::glu(s, *kernels); });
-    add("quantise", [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 1); });
-    add("quantise_64_rows", [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 64); });
+    add("quantise",
+        [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 1, cpu::kFormBytes); });
+    add("quantise_64_rows",
+        [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 64, cpu::kFormBytes); });
+    if (!kernels->fixed_point) continue;
+    add("quantise_fixed",
+        [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 1, cpu::kFormFixed); });
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

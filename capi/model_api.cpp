@@ -25,6 +25,7 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
   options.cache_type = set.string("cache_type");
   options.slice = static_cast<uint32_t>(set.integer("slice"));
   options.isa = set.string("isa");
+  options.bf16_activations = set.string("bf16_activations");
   options.vocabulary_only = set.boolean("vocabulary_only");
   options.inspect = set.boolean("inspect");
   options.check_weights = set.boolean("check_weights");

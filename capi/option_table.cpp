@@ -77,6 +77,9 @@ constexpr std::array kTable = {
         "memory."),
     text(TENON_SCOPE_MODEL, "isa", "", "",
          "Instruction set of the CPU kernels: portable, avx2, ...; empty: the best of this CPU."),
+    text(TENON_SCOPE_MODEL, "bf16_activations", "fixed", "fixed|f32",
+         "What bf16 weights are multiplied with on the CPU: fixed, in 14 bits with a scale for 32 "
+         "values where that is faster; f32 for exact evaluation."),
     boolean(TENON_SCOPE_MODEL, "vocabulary_only",
             "Read the metadata and the vocabulary only: to tokenize."),
     boolean(TENON_SCOPE_MODEL, "inspect",

@@ -73,6 +73,7 @@ ModelOptions runtime_options(const ModelOptions& options) {
   copy.cache_type = options.cache_type;
   copy.slice = options.slice;
   copy.isa = options.isa;
+  copy.bf16_activations = options.bf16_activations;
   copy.plugin_paths = options.plugin_paths;
   copy.system = options.system;
   return copy;

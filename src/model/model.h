@@ -34,10 +34,11 @@ struct ModelOptions {
   std::string cache_type = "f16";    ///< a name of kCacheTypes
   uint32_t context = 0;              ///< of a session by default; 0: the trained one, 8192 at most
   uint32_t slice = 256;              ///< tokens of one step at most
-  std::string isa;               ///< force kernels: "portable", "avx2", "avx512"; empty: the best
-  bool vocabulary_only = false;  ///< neither program nor weights
-  bool inspect = false;          ///< program and memory figures, but no weights
-  bool check_weights = false;    ///< refuse NaN and infinities among the weights
+  std::string isa;  ///< force kernels: "portable", "avx2", "avx512"; empty: the best
+  std::string bf16_activations = "fixed";  ///< with which the CPU multiplies bf16; or "f32"
+  bool vocabulary_only = false;            ///< neither program nor weights
+  bool inspect = false;                    ///< program and memory figures, but no weights
+  bool check_weights = false;              ///< refuse NaN and infinities among the weights
   std::vector<MetadataOverride> overrides;
   std::vector<std::string> plugin_paths;
   Log log;

@@ -54,8 +54,7 @@ class BackendRuntime : public Runtime {
                    uint64_t from_offset, uint64_t size_bytes) override {
     executable_.copy_buffer(to, to_offset, from, from_offset, size_bytes);
   }
-  void read_buffer(tenon_buffer* buffer, uint64_t offset, void* out,
-                   uint64_t size_bytes) override {
+  void read_buffer(tenon_buffer* buffer, uint64_t offset, void* out, uint64_t size_bytes) override {
     executable_.read_buffer(buffer, offset, out, size_bytes);
   }
   void write_buffer(tenon_buffer* buffer, uint64_t offset, const void* in,
@@ -79,6 +78,20 @@ std::unique_ptr<HostServices> make_services(const ModelOptions& options) {
   return std::make_unique<HostServices>(options.system, options.log, std::move(team));
 }
 
+/// What only the CPU backend is told, where it differs from its defaults.
+Device::Options cpu_options(const ModelOptions& options, const std::string& backend) {
+  Device::Options chosen;
+  if (!options.isa.empty()) chosen.emplace_back("isa", options.isa);
+  if (options.bf16_activations != ModelOptions().bf16_activations) {
+    chosen.emplace_back("bf16_activations", options.bf16_activations);
+  }
+  if (!chosen.empty() && backend != "cpu") {
+    fail(Code::Argument, "option \"{}\": only the cpu backend has it, not \"{}\"",
+         chosen.front().first, backend);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 std::unique_ptr<Runtime> Runtime::create(const Program& program, const ModelOptions& options) {
@@ -89,13 +102,7 @@ std::unique_ptr<Runtime> Runtime::create(const Program& program, const ModelOpti
   }
   const bool automatic = options.backend == "auto";
   const std::string wanted = automatic ? "cpu" : options.backend;
-  Device::Options device_options;
-  if (!options.isa.empty()) {
-    if (wanted != "cpu") {
-      fail(Code::Argument, "option \"isa\": only the cpu backend has it, not \"{}\"", wanted);
-    }
-    device_options.emplace_back("isa", options.isa);
-  }
+  const Device::Options device_options = cpu_options(options, wanted);
   auto device = Device::create(registry.find(wanted), make_services(options), device_options);
   const uint32_t unsupported = device->first_unsupported(program.view());
   if (unsupported < program.view().num_ops) {

@@ -89,9 +89,7 @@ TEST(MoeRoute, OfLargeLogits) {
 
 class MoeLinear : public testing::TestWithParam<Format> {
  protected:
-  [[nodiscard]] double tolerance() const {
-    return find_format(GetParam())->block_values == 1 ? kFloatTolerance : kQuantisedTolerance;
-  }
+  [[nodiscard]] double tolerance() const { return linear_tolerance(GetParam()); }
   [[nodiscard]] Mixture setup(uint32_t experts, uint32_t used) const {
     return {{}, experts, used, false, GetParam()};
   }

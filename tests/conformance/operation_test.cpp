@@ -83,14 +83,12 @@ TEST(Embed, DecodesRowsOfEveryFormat) {
 
 /// x W^T of a weight [rows, columns].
 void check_linear(const FormatInfo& format, uint64_t rows, uint64_t columns) {
-  const bool floats = format.block_values == 1;
   SCOPED_TRACE(testing::Message() << format.name << " [" << rows << ", " << columns << "]");
-  check(columns, floats ? kFloatTolerance : kQuantisedTolerance,
-        [&](ProgramBuilder& b, Slot x, bool gathered) {
-          // Without and with a bias.
-          const Slot bias = gathered ? b.weight("bias", Format::F32, 1, rows) : kNoSlot;
-          return b.linear(x, b.weight("w", format.id, rows, columns), bias);
-        });
+  check(columns, linear_tolerance(format.id), [&](ProgramBuilder& b, Slot x, bool gathered) {
+    // Without and with a bias.
+    const Slot bias = gathered ? b.weight("bias", Format::F32, 1, rows) : kNoSlot;
+    return b.linear(x, b.weight("w", format.id, rows, columns), bias);
+  });
 }
 
 class LinearFormat : public testing::TestWithParam<const FormatInfo*> {};

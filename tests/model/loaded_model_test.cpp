@@ -1,11 +1,10 @@
 // Loading models: from what sources, with what options, what they say about themselves.
-#include "model/model.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "model/model.h"
 #include "tests/base/expect_error.h"
 #include "tests/base/faulty_system.h"
 #include "tests/base/temp_folder.h"
@@ -157,6 +156,15 @@ TEST(ModelOptions, UnknownBackendsAndKernelsAreNamed) {
   ModelOptions kernels;
   kernels.isa = "mmx";
   expect_error(Code::Argument, HasSubstr("mmx"), [&] { load_tiny({}, std::move(kernels)); });
+  ModelOptions activations;
+  activations.bf16_activations = "f64";
+  expect_error(Code::Argument, AllOf(HasSubstr("bf16_activations"), HasSubstr("f64")),
+               [&] { load_tiny({}, std::move(activations)); });
+  ModelOptions reference;
+  reference.backend = "reference";
+  reference.bf16_activations = "f32";
+  expect_error(Code::Argument, AllOf(HasSubstr("bf16_activations"), HasSubstr("reference")),
+               [&] { load_tiny({}, std::move(reference)); });
 }
 
 TEST(ModelOptions, APluginThatIsMissingLeavesTheCpu) {

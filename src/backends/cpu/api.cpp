@@ -43,13 +43,22 @@ tenon_status fence(const tenon_host* host, const char* what, F f) noexcept {
 tenon_status create_device(const tenon_host* host, const tenon_backend_option* options,
                            uint32_t num_options, tenon_device** device) {
   return fence(host, "cpu backend: create_device failed", [&]() -> tenon_status {
-    std::string isa;
+    std::string isa, bf16_activations = "fixed";
     for (uint32_t i = 0; i < num_options; ++i) {
       const std::string key = options[i].key;
-      if (key != "isa") {
-        return report(host, TENON_BACKEND_ARGUMENT, "unknown option \"" + key + "\"; known: isa");
+      if (key == "isa") {
+        isa = options[i].value;
+      } else if (key == "bf16_activations") {
+        bf16_activations = options[i].value;
+      } else {
+        return report(host, TENON_BACKEND_ARGUMENT,
+                      "unknown option \"" + key + "\"; known: isa, bf16_activations");
       }
-      isa = options[i].value;
+    }
+    if (bf16_activations != "fixed" && bf16_activations != "f32") {
+      return report(
+          host, TENON_BACKEND_ARGUMENT,
+          "option \"bf16_activations\" is \"" + bf16_activations + "\"; it can be fixed or f32");
     }
     const Kernels* kernels = choose_kernels(isa);
     if (kernels == nullptr) {
@@ -57,7 +66,8 @@ tenon_status create_device(const tenon_host* host, const tenon_backend_option* o
                     "option \"isa\": no kernels \"" + isa +
                         "\" on this machine; available: " + available_kernels());
     }
-    *device = new tenon_device{host, kernels};
+    *device = new tenon_device{host, *kernels};
+    if (bf16_activations == "f32") (*device)->kernels.fixed_point = false;
     return TENON_BACKEND_OK;
   });
 }
@@ -76,7 +86,7 @@ tenon_status describe(tenon_device* device, tenon_device_info* info) {
     full.struct_size = std::min<uint32_t>(info->struct_size, sizeof(full));
     copy_text(full.name, sizeof(full.name), "cpu");
     copy_text(full.description, sizeof(full.description),
-              processor_name() + ", " + device->kernels->name + " kernels");
+              processor_name() + ", " + device->kernels.name + " kernels");
     std::memcpy(info, &full, full.struct_size);
     return TENON_BACKEND_OK;
   });
@@ -147,7 +157,7 @@ tenon_status compile(tenon_device* device, const tenon_program* program,
                       "operation " + std::to_string(i) + " is not supported");
       }
     }
-    *executable = new tenon_executable{device->host, {*device->host, *device->kernels, *program}};
+    *executable = new tenon_executable{device->host, {*device->host, device->kernels, *program}};
     return TENON_BACKEND_OK;
   });
 }

@@ -43,5 +43,5 @@ bool supports_op(const tenon_program& program, const tenon_op& op);
 /// The opaque type of the plugin ABI.
 struct tenon_device {
   const tenon_host* host;
-  const tenon::cpu::Kernels* kernels;
+  tenon::cpu::Kernels kernels;
 };

@@ -1,5 +1,5 @@
-// Dot products of bytes on AVX2, with AVX-VNNI where the including file is compiled for it. Included
-// by vec.h, with the vector type.
+// Dot products of bytes on AVX2, with AVX-VNNI where the including file is compiled for it.
+// Included by vec.h, with the vector type.
 #pragma once
 
 #include "backends/cpu/vec_avx2.h"
@@ -53,7 +53,43 @@ using TileDotWide = TileDot;
 inline constexpr bool kSweepsSigned = false;
 inline constexpr bool kSweepsBiased = true;
 constexpr int tile_settle_every(int) { return 8; }
+
+/// Fixed point (kernel_fixed.h): sums of products of pairs of 16-bit integers in 16 rows. Row r
+/// gains w[2r] a[0] + w[2r + 1] a[1]. Exact in int32.
+struct DotS16 {
+  using Weights = U8x64;
+  /// 16-row halves of a panel and columns of a sweep, and sums of each: 8 registers.
+  static constexpr int kHalves = 1;
+  static constexpr int kColumns = 4;
+  static constexpr int kChains = 1;
+  I32x16 s = broadcast_i32(0);
+  void add(Weights w, const int16_t* a) {
+    const __m256i x = broadcast_4_bytes(a);
+    s.lo = _mm256_dpwssd_avx_epi32(s.lo, w.lo, x);
+    s.hi = _mm256_dpwssd_avx_epi32(s.hi, w.hi, x);
+  }
+  [[nodiscard]] I32x16 total() const { return s; }
+
+  static Weights load(const int16_t* p) { return load_u8(reinterpret_cast<const uint8_t*>(p)); }
+  static void store(int16_t* p, Weights w) { store_u8(reinterpret_cast<uint8_t*>(p), w); }
+  /// The nearest integers, of lanes in -32767..32767.
+  static void store(int16_t* p, F32x16 x) {
+    const __m256i words = _mm256_packs_epi32(_mm256_cvtps_epi32(x.lo), _mm256_cvtps_epi32(x.hi));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(words, 0xD8));
+  }
+  /// The low halves of the lanes of two vectors in turn: even 0, odd 0, even 1, ...
+  static Weights pairs(F32x16 even, F32x16 odd) {
+    const auto in_turn = [](__m256 a, __m256 b) {
+      return _mm256_blend_epi16(_mm256_castps_si256(a),
+                                _mm256_slli_epi32(_mm256_castps_si256(b), 16), 0xAA);
+    };
+    return {in_turn(even.lo, odd.lo), in_turn(even.hi, odd.hi)};
+  }
+};
 #else
+/// Without these products fixed point gains nothing over f32.
+using DotS16 = void;
+
 /// Sums of pairs of products, collected in int16 and widened by settle(), which must be called
 /// before a sum can pass 32767.
 struct NarrowSums {

@@ -58,9 +58,10 @@ uint64_t place(std::vector<Buffer>& buffers) {
   return size;
 }
 
-QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns, bool sweeps_both) {
+QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns, uint32_t forms,
+                          bool sweeps_both) {
   QuantRows out{};
-  make_quant_rows(out, rows, columns, sweeps_both, [&](auto*& array, uint64_t count) {
+  make_quant_rows(out, rows, columns, forms, sweeps_both, [&](auto*& array, uint64_t count) {
     array = carver.take<std::remove_reference_t<decltype(*array)>>(count);
   });
   return out;
@@ -69,7 +70,7 @@ QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns, bool 
 }  // namespace
 
 Executable::Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program)
-    : host_(host), kernels_(kernels), plan_(build_phases(program)) {
+    : host_(host), kernels_(kernels), plan_(build_phases(program, kernels)) {
   const size_t num_slots = plan_.slots.size();
   weights_.resize(num_slots);
   constants_.resize(num_slots);
@@ -150,9 +151,9 @@ void Executable::allocate_activations() {
   };
   const auto add_quantised = [&, both = kernels_.sweeps_both](int32_t first, int32_t last,
                                                               Activation& to, uint64_t rows,
-                                                              uint64_t columns) {
+                                                              uint64_t columns, uint32_t forms) {
     add(first, last,
-        [=, &to](Carver& c) { to.quantised = carve_quantised(c, rows, columns, both); });
+        [=, &to](Carver& c) { to.quantised = carve_quantised(c, rows, columns, forms, both); });
   };
   // The slot whose memory one has, which lives as long as both are read.
   const auto owner = [&](uint32_t slot) {
@@ -170,8 +171,9 @@ void Executable::allocate_activations() {
     if (info.stored && i != plan_.output && owner(i) == i) {
       add_floats(info.first_phase, last_f32[i], activations_[i], rows, info.slot.columns);
     }
-    if (info.reads_quantised) {
-      add_quantised(info.first_phase, info.last_phase, activations_[i], rows, info.slot.columns);
+    if (info.forms != 0) {
+      add_quantised(info.first_phase, info.last_phase, activations_[i], rows, info.slot.columns,
+                    info.forms);
     }
   }
   for (const RouteInfo& route : plan_.routes) {
@@ -188,8 +190,9 @@ void Executable::allocate_activations() {
     if (rows.floats) {
       add_floats(rows.first_phase, rows.last_phase, gathered_[i], places, rows.columns);
     }
-    if (rows.quantised) {
-      add_quantised(rows.first_phase, rows.last_phase, gathered_[i], places, rows.columns);
+    if (rows.forms != 0) {
+      add_quantised(rows.first_phase, rows.last_phase, gathered_[i], places, rows.columns,
+                    rows.forms);
     }
   }
   activation_memory_ = HostMemory(host_, place(buffers), TENON_MEMORY_SCRATCH);

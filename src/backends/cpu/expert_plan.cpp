@@ -54,6 +54,11 @@ QuantRows rows_from(const QuantRows& rows, uint64_t place, uint64_t num_rows) no
   QuantRows view = rows;
   const uint64_t values = place * rows.columns;
   view.num_rows = num_rows;
+  if (rows.fixed != nullptr) {
+    view.fixed += place * rows.fixed_stride();
+    view.fixed_d += place * (rows.fixed_stride() / kActivationBlock);
+  }
+  if (rows.q == nullptr) return view;
   view.q += values;
   view.biased += values;
   view.d += values / kActivationBlock;

@@ -1,9 +1,10 @@
-// Quantisation of activations to signed bytes with a scale per 32 values, as the kernels of integer
-// panels read them. Included by kernels_<isa>.cpp after vec.h.
+// Quantisation of activations with a scale per 32 values: to signed bytes, as the kernels of
+// integer panels read them, and to fixed point. Included by kernels_<isa>.cpp after vec.h.
 #pragma once
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/vec.h"
@@ -66,9 +67,10 @@ struct ValueBlocks {
   }
 };
 
-/// What blocks of values are multiplied by to become bytes, and the scales by which the bytes become
-/// values. Step by step for all of them: a step waits for the one before, not for those of other
-/// blocks. A broken activation (NaN or infinity) must not look like a number: its scale is broken.
+/// What blocks of values are multiplied by to become bytes, and the scales by which the bytes
+/// become values. Step by step for all of them: a step waits for the one before, not for those of
+/// other blocks. A broken activation (NaN or infinity) must not look like a number: its scale is
+/// broken.
 struct BlockFactors {
   float scale[ValueBlocks::kMost], factor[ValueBlocks::kMost];
   explicit BlockFactors(const ValueBlocks& values) {
@@ -145,8 +147,9 @@ struct QuantBlock {
   }
 };
 
-inline void quantise(const float* x, uint64_t x_stride, const QuantRows& out, uint64_t first_row,
-                     uint64_t num_rows, uint64_t first_column, uint64_t num_columns) noexcept {
+inline void quantise_bytes(const float* x, uint64_t x_stride, const QuantRows& out,
+                           uint64_t first_row, uint64_t num_rows, uint64_t first_column,
+                           uint64_t num_columns) {
   const bool packed = reads_packed(out.num_rows);
   const uint64_t num_blocks = num_columns / kActivationBlock;
   for (uint64_t row = 0; row < num_rows; row += kRowGroup) {
@@ -166,6 +169,50 @@ inline void quantise(const float* x, uint64_t x_stride, const QuantRows& out, ui
         }
       }
     }
+  }
+}
+
+/// What the largest activation of a block becomes in fixed point.
+constexpr float kLargestFixed = 8191;
+
+template <typename Dot>
+inline void quantise_fixed(const float* x, uint64_t x_stride, const QuantRows& out,
+                           uint64_t first_row, uint64_t num_rows, uint64_t first_column,
+                           uint64_t num_columns) {
+  const uint64_t num_blocks = num_columns / kActivationBlock;
+  for (uint64_t row = 0; row < num_rows; ++row) {
+    int16_t* q = out.fixed + (first_row + row) * out.fixed_stride() + first_column;
+    float* d =
+        out.fixed_d + ((first_row + row) * out.fixed_stride() + first_column) / kActivationBlock;
+    for (uint64_t block = 0; block < num_blocks; block += ValueBlocks::kMost) {
+      const ValueBlocks values{x + row * x_stride + block * kActivationBlock, x_stride, 1,
+                               std::min(num_blocks - block, ValueBlocks::kMost)};
+      float largest[ValueBlocks::kMost] = {}, factor[ValueBlocks::kMost], scale[ValueBlocks::kMost];
+      values.each([&](uint64_t i, const float* v) {
+        largest[i] = max_magnitude(load(v), load(v + kHalfBlock));
+      });
+      const F32x16 most = load(largest), least = broadcast(kSmallestBlockMax);
+      store(factor, zero_where_less(most, least, div(broadcast(kLargestFixed), most)));
+      store(scale, zero_where_less(most, least, div(most, broadcast(kLargestFixed))));
+      values.each([&](uint64_t i, const float* v) {
+        for (uint64_t h = 0; h < kActivationBlock; h += kHalfBlock) {
+          Dot::store(q + (block + i) * kActivationBlock + h,
+                     mul(load(v + h), broadcast(factor[i])));
+        }
+        d[block + i] = scale[i];
+      });
+    }
+  }
+}
+
+inline void quantise(const float* x, uint64_t x_stride, const QuantRows& out, uint64_t first_row,
+                     uint64_t num_rows, uint64_t first_column, uint64_t num_columns) noexcept {
+  if (out.q != nullptr) {
+    quantise_bytes(x, x_stride, out, first_row, num_rows, first_column, num_columns);
+  }
+  if constexpr (!std::is_void_v<DotS16>) {
+    if (out.fixed == nullptr) return;
+    quantise_fixed<DotS16>(x, x_stride, out, first_row, num_rows, first_column, num_columns);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/kernel_attention.h"
 #include "backends/cpu/kernel_cache.h"
+#include "backends/cpu/kernel_fixed.h"
 #include "backends/cpu/kernel_float.h"
 #include "backends/cpu/kernel_quantise.h"
 #include "backends/cpu/kernel_rows.h"
@@ -19,12 +20,17 @@ constexpr Kernels kernel_table(const char* name) {
   Kernels table{};
   table.name = name;
   table.sweeps_both = kSweepsSigned && kSweepsBiased;
+  table.fixed_point = !std::is_void_v<DotS16>;
   const auto linear = [&table](PanelKind kind) -> LinearKernel& {
     return table.linear[static_cast<uint32_t>(kind)];
   };
   linear(PanelKind::F32) = linear_float<FromF32>;
   linear(PanelKind::F16) = linear_float<FromF16>;
-  linear(PanelKind::BF16) = linear_float<FromBf16>;
+  if constexpr (!std::is_void_v<DotS16>) {
+    linear(PanelKind::BF16) = linear_bf16<DotS16>;
+  } else {
+    linear(PanelKind::BF16) = linear_float<FromBf16>;
+  }
   linear(PanelKind::Raw) = linear_raw;
   linear(PanelKind::U4Half) = linear_units<Q4HalfUnit>;
   linear(PanelKind::U4HalfMin) = linear_units<Q4HalfMinUnit>;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "backends/cpu/kernel_integer.h"
+#include "backends/cpu/kernel_quantise.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
@@ -169,9 +170,8 @@ inline void sweep_packed(const uint8_t* units, const LinearArgs& args, uint64_t 
                          uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
   auto x = activations_at<kCols>(args.quantised, t, block);
   F32x16 acc[kCols];
-  each_index<kCols>([&](auto c) {
-    acc[c] = block == 0 ? broadcast(0.0f) : load(results_at(args, p, t + c));
-  });
+  each_index<kCols>(
+      [&](auto c) { acc[c] = block == 0 ? broadcast(0.0f) : load(results_at(args, p, t + c)); });
   for (uint64_t b = 0; b < num_blocks; b += Unit::kBlocks, units += Unit::kBytes) {
     multiply_unit<Unit>(units, ahead, x, acc);
   }
@@ -206,8 +206,8 @@ struct TileAhead {
   uint64_t bytes;  ///< of each panel
 };
 
-/// All activation rows against blocks [block, block + num_blocks) of panels from panel p of the call
-/// on, which are in the tile.
+/// All activation rows against blocks [block, block + num_blocks) of panels from panel p of the
+/// call on, which are in the tile.
 template <typename S, int kPanels>
 __attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t p, uint64_t block,
                                           uint64_t num_blocks, const TileAhead<kPanels>& ahead) {
@@ -278,16 +278,23 @@ inline void sweep_run(const LinearArgs& args, Run run, uint64_t p) {
   }
 }
 
-/// All panels of a call against all activation rows. Panels are read in runs along k: the fewer
-/// rows, the longer the runs, as memory likes them.
+/// Calls use(run) for all values of k of a call: the fewer rows, the longer the runs, as memory
+/// likes them. `values` are those of all rows that stay in the second-level cache.
+template <typename Use>
+inline void each_run(const LinearArgs& args, uint64_t values, Use use) {
+  const uint64_t blocks = args.depth / kActivationBlock;
+  const uint64_t tiles = values / (args.num_rows * kTileDepth);
+  const uint64_t length = (tiles > 1 ? tiles : 1) * kTileBlocks;
+  for (uint64_t first = 0; first < blocks; first += length) {
+    use(Run{first, blocks - first < length ? blocks : first + length});
+  }
+}
+
+/// All panels of a call against all activation rows.
 template <typename Unit, bool kByTiles>
 inline void sweep_panels(const LinearArgs& args) {
   constexpr int kPanels = kByTiles ? kTilePanels : 1;
-  const uint64_t blocks = args.depth / kActivationBlock;
-  const uint64_t tiles = kRunBytes / (args.num_rows * kTileDepth);
-  const uint64_t length = (tiles > 1 ? tiles : 1) * kTileBlocks;
-  for (uint64_t first = 0; first < blocks; first += length) {
-    const Run run{first, blocks - first < length ? blocks : first + length};
+  each_run(args, kRunBytes, [&](Run run) {
     uint64_t p = 0;
     for (; p + kPanels <= args.num_panels; p += kPanels) {
       sweep_run<Unit, kByTiles, kPanels>(args, run, p);
@@ -295,7 +302,7 @@ inline void sweep_panels(const LinearArgs& args) {
     if constexpr (kPanels > 1) {
       for (; p < args.num_panels; ++p) sweep_run<Unit, kByTiles, 1>(args, run, p);
     }
-  }
+  });
 }
 
 template <typename Unit>

@@ -22,6 +22,10 @@ inline constexpr uint32_t kIntegerPanelRows = 16;
 inline constexpr uint32_t kFloatPanelRows = 32;
 /// Values of k that a float tile covers.
 inline constexpr uint32_t kTileDepth = 256;
+/// Values of k of a row of a bf16 panel that share an exponent (panels.h).
+inline constexpr uint32_t kExponentDepth = 256;
+/// Whether activation rows of so many columns have a form in fixed point.
+constexpr bool has_fixed_form(uint64_t columns) { return columns % kActivationBlock == 0; }
 
 /// Activation rows that lie interleaved when there is more than one: a pointer reaches all columns
 /// of a sweep.
@@ -38,8 +42,17 @@ struct HalfTotals {
   [[nodiscard]] int32_t both() const { return first + last; }
 };
 
-/// Activation rows quantised to 8 bits: x[t][k] ~ d[t][k / 32] q[t][k], |q| <= 127. They lie in
-/// groups of rows, where g is t / 8 and i is t % 8; a single row lies alone (i is 0).
+/// The quantised forms of activations, for weights of integer formats and of bf16; a bit of a set
+/// each.
+inline constexpr uint32_t kFormBytes = 1;
+inline constexpr uint32_t kFormFixed = 2;
+
+/// Quantised activation rows, in the forms that somebody reads; the arrays of the other form are
+/// NULL.
+/// Bytes: x[t][k] ~ d[t][k / 32] q[t][k], |q| <= 127. They lie in groups of rows, where g is t / 8
+/// and i is t % 8; a single row lies alone (i is 0).
+/// Fixed point: x[t][k] ~ fixed_d[t][k / 32] fixed[t][k], |fixed| <= 8191. Rows lie one after the
+/// other.
 struct QuantRows {
   uint64_t num_rows;  ///< of the step
   uint64_t columns;
@@ -49,7 +62,11 @@ struct QuantRows {
   float* sums;         ///< [g, columns / 32, i] d times the sum of q
   float* half_sums;    ///< [g, columns / 16, i] d times the sum of q
   HalfTotals* totals;  ///< [g, columns / 16, i]
+  int16_t* fixed;      ///< [rows, fixed_stride()]
+  float* fixed_d;      ///< [rows, fixed_stride() / 32]
 
+  /// Rows a power of two of bytes apart would share few lines of the caches.
+  [[nodiscard]] uint64_t fixed_stride() const { return columns + kActivationBlock; }
   /// Rows from one entry of a row to its next.
   [[nodiscard]] uint64_t together() const { return num_rows == 1 ? 1 : kRowGroup; }
   /// Where row t has its values of an array that has one entry of `size` elements for `values`
@@ -60,12 +77,18 @@ struct QuantRows {
   }
 };
 
-/// Gives the arrays of up to `rows` rows; take(T*&, count) makes one of them.
+/// Gives the arrays of up to `rows` rows in some forms; take(T*&, count) makes one of them.
 ///   sweeps_both  as Kernels has it: else q and biased share their memory
 template <typename Take>
-void make_quant_rows(QuantRows& out, uint64_t rows, uint64_t columns, bool sweeps_both, Take take) {
+void make_quant_rows(QuantRows& out, uint64_t rows, uint64_t columns, uint32_t forms,
+                     bool sweeps_both, Take take) {
   const uint64_t grouped = grouped_rows(rows);
   out.columns = columns;
+  if ((forms & kFormFixed) != 0) {
+    take(out.fixed, grouped * out.fixed_stride());
+    take(out.fixed_d, grouped * (out.fixed_stride() / kActivationBlock));
+  }
+  if ((forms & kFormBytes) == 0) return;
   take(out.q, grouped * columns);
   if (sweeps_both) {
     take(out.biased, grouped * columns);
@@ -88,14 +111,14 @@ struct LinearArgs {
   uint64_t weight_rows;  ///< columns of y; the last panel may be partly empty
   uint64_t depth;        ///< k
   uint64_t num_rows;     ///< t
-  QuantRows quantised;   ///< integer panels read this
+  QuantRows quantised;   ///< integer panels read this, bf16 panels in fixed point
   const float* x;        ///< float panels read this: [num_rows, depth]
-  /// [grouped rows, y_stride]; what the last panel has no weights for, and rows behind the last one,
-  /// may be written to.
+  /// [grouped rows, y_stride]; what the last panel has no weights for, and rows behind the last
+  /// one, may be written to.
   float* y;
-  uint64_t y_stride;     ///< at least num_panels whole panels
-  float* tile;           ///< scratch [kTileDepth, kFloatPanelRows]
-  float* piece;          ///< scratch of float panels [kPieceFloats]
+  uint64_t y_stride;  ///< at least num_panels whole panels
+  float* tile;        ///< scratch [kTileDepth, kFloatPanelRows]
+  float* piece;       ///< scratch of float panels [kPieceFloats]
   /// Row-major blocks (kRawPanels): decodes `values` values of a row.
   void (*decode_row)(const void* blocks, float* out, uint64_t values) noexcept;
   uint64_t row_bytes;
@@ -198,10 +221,12 @@ struct Kernels {
   const char* name;  ///< "avx2"
   /// Whether some step has its activations both as q and as q + 128.
   bool sweeps_both;
+  /// Whether bf16 weights are multiplied in fixed point, where their rows are whole blocks.
+  bool fixed_point;
   LinearKernel linear[static_cast<uint32_t>(PanelKind::Count)];
 
   /// x [num_rows, x_stride] -> num_columns columns from first_column on, both multiples of 32, of
-  /// the rows from first_row on of `out`.
+  /// the rows from first_row on of `out`, in all forms that it has.
   void (*quantise)(const float* x, uint64_t x_stride, const QuantRows& out, uint64_t first_row,
                    uint64_t num_rows, uint64_t first_column, uint64_t num_columns) noexcept;
   /// y = x / sqrt(mean(x^2) + epsilon) * weight, [n].

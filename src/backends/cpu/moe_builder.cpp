@@ -9,6 +9,12 @@ namespace {
 
 constexpr uint32_t kInput = 0, kRoutes = 1, kWeight = 2;  // inputs of a moe_linear
 
+/// An expert reads the rows in a quantised form, or as f32 (0).
+void add_reader(GatheredRows& rows, uint32_t form) {
+  rows.forms |= form;
+  rows.floats = rows.floats || form == 0;
+}
+
 }  // namespace
 
 /// A moe_linear with a sum becomes one without, whose results are weighted as they are written, and
@@ -92,7 +98,7 @@ void PhaseBuilder::fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint3
     const bool same_rows =
         op.inputs[kInput] == gate.inputs[kInput] && op.inputs[kRoutes] == gate.inputs[kRoutes];
     if (!same_rows || columns(op.inputs[kWeight]) != columns(task.weight) ||
-        integer_weight(op.inputs[kWeight]) != integer_weight(task.weight)) {
+        form_read_by(op.inputs[kWeight]) != form_read_by(task.weight)) {
       return;
     }
     task.second = op.inputs[kWeight];
@@ -120,7 +126,7 @@ bool PhaseBuilder::keep_gathered(const tenon_op& op, ExpertTask& task, uint32_t 
                       row.op.inputs[kRoutes] == op.inputs[kRoutes] &&
                       columns(row.op.inputs[kWeight]) == task.columns;
     if (!fits) return false;
-    (integer_weight(row.op.inputs[kWeight]) ? rows.quantised : rows.floats) = true;
+    add_reader(rows, form_read_by(row.op.inputs[kWeight]));
   }
   if (readers.empty() || result == plan_.output) return false;
   task.keep = static_cast<uint32_t>(plan_.gathered.size());
@@ -148,8 +154,7 @@ void PhaseBuilder::place_experts(size_t index) {
   task.block = std::lcm<uint64_t>(layout.panel_rows, kActivationBlock);
   uint32_t result = op.output;
   fuse_expert_glu(op, task, result);
-  (integer_weight(task.weight) ? plan_.gathered[input].quantised : plan_.gathered[input].floats) =
-      true;
+  add_reader(plan_.gathered[input], form_read_by(task.weight));
   plan_.gathered[input].last_phase = last_phase();
   if (!keep_gathered(op, task, result)) {
     task.store = result;

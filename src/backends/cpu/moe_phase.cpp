@@ -84,7 +84,7 @@ void PhaseRunner::run_gather(const Phase& phase, uint32_t item) noexcept {
   const uint32_t pair = plan.pair(item);
   const uint64_t source_row = rows.by_row ? pair / plan.used() : pair;
   const float* from = f32_row(rows.source, 0) + source_row * rows.columns;
-  if (rows.quantised) {
+  if (rows.forms != 0) {
     k_.quantise(from, rows.columns, rows_from(to.quantised, expert.place, expert.num_rows),
                 item - expert.first, 1, 0, rows.columns);
   }
@@ -116,7 +116,7 @@ uint32_t PhaseRunner::run_experts(const Phase& phase, uint32_t item, uint32_t mo
   const uint64_t place = one_row_for_all(phase) ? 0 : expert.place;
   LinearInput input{};
   const GatheredRows& form = x_.plan_.gathered[phase.gathered];
-  if (form.quantised) input.quantised = rows_from(rows.quantised, place, expert.num_rows);
+  if (form.forms != 0) input.quantised = rows_from(rows.quantised, place, expert.num_rows);
   if (form.floats) input.f32 = rows.f32 + place * form.columns;
   multiply(x_.weights_[task->weight].expert(expert.expert), input, block, scratch.y, thread);
   if (task->second != TENON_NO_SLOT) {
@@ -136,9 +136,9 @@ void PhaseRunner::finish_experts(const Phase& phase, const ExpertTask& task,
   if (task.keep != ExpertTask::kNoGathered) {
     const Executable::Activation& kept = x_.gathered_[task.keep];
     const GatheredRows& form = x_.plan_.gathered[task.keep];
-    if (form.quantised) {
-      k_.quantise(block.y, block.stride(), rows_from(kept.quantised, expert.place, expert.num_rows), 0,
-                  block.num_rows, block.first, block.width);
+    if (form.forms != 0) {
+      k_.quantise(block.y, block.stride(), rows_from(kept.quantised, expert.place, expert.num_rows),
+                  0, block.num_rows, block.first, block.width);
     }
     for (uint64_t i = 0; form.floats && i < block.num_rows; ++i) {
       std::memcpy(kept.f32 + (expert.place + i) * task.columns + block.first,

@@ -1,5 +1,6 @@
 #include "backends/cpu/panels.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 
@@ -313,6 +314,30 @@ void put_float_rows(const PackedWeight& w, uint64_t first_row, uint64_t num_rows
   }
 }
 
+/// The exponents of rows of a bf16 panel.
+void put_exponents(const PackedWeight& w, uint64_t first_row, uint64_t num_rows,
+                   const uint8_t* blocks) noexcept {
+  constexpr int kFixedBits = 13;
+  constexpr int kBroken = 255;
+  uint8_t* panel = w.data + first_row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
+  uint8_t* exponents = panel + w.depth * w.layout->unit_bytes + first_row % kFloatPanelRows;
+  for (uint64_t k = 0; k < w.depth; k += kExponentDepth, exponents += kFloatPanelRows) {
+    const uint64_t depth = std::min<uint64_t>(w.depth - k, kExponentDepth);
+    for (uint64_t r = 0; r < num_rows; ++r) {
+      uint16_t values[kExponentDepth];
+      std::memcpy(values, blocks + (r * w.depth + k) * sizeof(uint16_t), depth * sizeof(uint16_t));
+      // Magnitudes have the order of their bits; signed ones have instructions.
+      int16_t largest = 0;
+      for (uint64_t i = 0; i < depth; ++i) {
+        largest = std::max(largest, static_cast<int16_t>(values[i] & 0x7FFF));
+      }
+      const int exponent = largest >> 7;  // below 2^(exponent + 1 - bias)
+      exponents[r] = static_cast<uint8_t>(
+          exponent == kBroken ? kBroken : std::max(exponent + 1 - kFixedBits, 1));
+    }
+  }
+}
+
 void unpack_float_row(const PackedWeight& w, uint64_t row, float* out) noexcept {
   const uint64_t size = w.format->block_bytes;
   const uint8_t* panel = w.data + row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
@@ -350,10 +375,21 @@ const PanelFormat& panel_format(Format format) noexcept {
   return kRaw;
 }
 
+uint32_t activation_form(Format format, uint64_t depth, const Kernels& kernels) noexcept {
+  const PanelFormat& layout = panel_format(format);
+  if (layout.panel_rows == kIntegerPanelRows) return kFormBytes;
+  const bool fixed = layout.kind == PanelKind::BF16 && kernels.fixed_point && has_fixed_form(depth);
+  return fixed ? kFormFixed : 0;
+}
+
 const PanelFormat& raw_panels() noexcept { return kRaw; }
 
 uint64_t panel_bytes(const PanelFormat& layout, uint64_t depth) noexcept {
-  return layout.kind == PanelKind::Raw ? 0 : depth / layout.unit_values * layout.unit_bytes;
+  if (layout.kind == PanelKind::Raw) return 0;
+  const uint64_t bytes = depth / layout.unit_values * layout.unit_bytes;
+  if (layout.kind != PanelKind::BF16) return bytes;
+  const uint64_t exponents = (depth + kExponentDepth - 1) / kExponentDepth * kFloatPanelRows;
+  return bytes + CacheBlock::round_up(exponents, 2 * kFloatPanelRows);  // of whole lines
 }
 
 uint64_t packed_bytes(const PanelFormat& layout, const FormatInfo& format, uint64_t rows,
@@ -384,6 +420,9 @@ void pack_rows(const PackedWeight& weight, uint64_t first_row, uint64_t num_rows
       put_float_rows<uint32_t>(weight, first_row + i, count, blocks + i * row_bytes);
     } else {
       put_float_rows<uint16_t>(weight, first_row + i, count, blocks + i * row_bytes);
+    }
+    if (weight.layout->kind == PanelKind::BF16) {
+      put_exponents(weight, first_row + i, count, blocks + i * row_bytes);
     }
     i += count;
   }

@@ -5,7 +5,10 @@
 // A panel holds 16 (integer) or 32 (float) consecutive rows, interleaved, so that one vector holds
 // the same k of all rows and an output is one lane. Missing rows of the last panel are zero.
 //
-//   float panels    [depth][32] of f32, f16 or bf16
+//   float panels    [depth][32] of f32, f16 or bf16; behind bf16 ones exponents u8[depth /
+//   256][32], for
+//                   kernels in fixed point: e of the power of two 2^(e - 127) of which all 256
+//                   values are less than 2^13 times; 255 where one is no number
 //   integer panels  [units] of one block or super-block of the format (32 or 256 values of k):
 //
 //     Half      d f16[16]                              | quants
@@ -72,6 +75,10 @@ struct PanelFormat {
 
 /// The packed layout of a format, raw_panels() where it has none.
 const PanelFormat& panel_format(Format format) noexcept;
+
+/// The quantised form (kForm...) of activations that a weight [., depth] of a format is multiplied
+/// with; 0 for f32.
+uint32_t activation_form(Format format, uint64_t depth, const Kernels& kernels) noexcept;
 
 /// Rows as they are in the file, for tables that are only looked up.
 const PanelFormat& raw_panels() noexcept;

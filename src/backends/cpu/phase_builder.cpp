@@ -15,7 +15,8 @@ bool is_linear(const tenon_op& op) { return op.kind == TENON_OP_LINEAR; }
 
 }  // namespace
 
-PhaseBuilder::PhaseBuilder(const tenon_program& program) {
+PhaseBuilder::PhaseBuilder(const tenon_program& program, const Kernels& kernels)
+    : kernels_(kernels) {
   const auto bytes = [](const auto* first, uint64_t stride, uint32_t i) {
     return reinterpret_cast<const uint8_t*>(first) + stride * i;
   };
@@ -75,9 +76,23 @@ std::vector<size_t> PhaseBuilder::consumers(uint32_t slot) const {
   return found;
 }
 
-bool PhaseBuilder::integer_weight(uint32_t slot) const {
-  const auto format = static_cast<Format>(plan_.slots[slot].slot.type);
-  return panel_format(format).panel_rows == kIntegerPanelRows;
+/// The quantised form of its input that a linear with this weight reads, 0 for f32.
+uint32_t PhaseBuilder::form_read_by(uint32_t weight) const {
+  const tenon_slot& slot = plan_.slots[weight].slot;
+  return activation_form(static_cast<Format>(slot.type), slot.columns, kernels_);
+}
+
+/// The same of an operation; other ones than linears read f32.
+uint32_t PhaseBuilder::form_read_by(const Item& item) const {
+  const bool linear = item.row.kind == RowKind::Op && is_linear(item.row.op);
+  return linear ? form_read_by(item.row.op.inputs[1]) : 0;
+}
+
+/// All quantised forms in which a slot is read.
+uint32_t PhaseBuilder::forms_read(uint32_t slot) const {
+  uint32_t forms = 0;
+  for (const size_t i : consumers(slot)) forms |= form_read_by(items_[i]);
+  return forms;
 }
 
 /// Weights and constants always are; activations if a phase before `phase` stored them.
@@ -130,7 +145,7 @@ bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer,
     const tenon_op& op = item.row.op;
     if (item.done || item.row.kind != RowKind::Op || !is_linear(op) || op.output != up) continue;
     if (op.inputs[0] != plan_.phases[static_cast<size_t>(phase)].input) return false;
-    if (integer_weight(op.inputs[1]) != integer_weight(task.weight)) return false;
+    if (form_read_by(op.inputs[1]) != form_read_by(task.weight)) return false;
     task.second = op.inputs[1];
     task.second_bias = op.inputs[2];
     item.done = true;
@@ -187,19 +202,14 @@ bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
 void PhaseBuilder::finish_task(LinearTask& task, uint32_t result, int32_t phase) {
   if (result == TENON_NO_SLOT) return;
   bool wants_f32 = result == plan_.output;
-  bool wants_quantised = false;
-  for (const size_t i : consumers(result)) {
-    const Item& item = items_[i];
-    const bool linear = item.row.kind == RowKind::Op && is_linear(item.row.op);
-    const bool integer = linear && integer_weight(item.row.op.inputs[1]);
-    (integer ? wants_quantised : wants_f32) = true;
-  }
+  for (const size_t i : consumers(result)) wants_f32 = wants_f32 || form_read_by(items_[i]) == 0;
+  const uint32_t forms = forms_read(result);
   const uint64_t block = std::lcm<uint64_t>(task.block, kActivationBlock);
-  if (wants_quantised && block <= kMaxBlock) {
+  if (forms != 0 && block <= kMaxBlock) {
     task.block = block;
     task.quantise = result;
-    info(result).reads_quantised = true;
-  } else if (wants_quantised) {
+    info(result).forms = forms;
+  } else if (forms != 0) {
     wants_f32 = true;  // a row phase quantises it
   }
   info(result).first_phase = phase;
@@ -209,11 +219,11 @@ void PhaseBuilder::finish_task(LinearTask& task, uint32_t result, int32_t phase)
   }
 }
 
-/// Makes sure that the quantised form of an activation exists before the next phase.
+/// Makes sure that the quantised forms of an activation exist before the next phase.
 void PhaseBuilder::need_quantised(uint32_t slot) {
   SlotInfo& s = info(slot);
-  if (s.reads_quantised) return;
-  s.reads_quantised = true;
+  if (s.forms != 0) return;
+  s.forms = forms_read(slot);
   RowOp row;
   row.kind = RowKind::Quantise;
   row.slot = slot;
@@ -240,7 +250,7 @@ void PhaseBuilder::need_quantised(uint32_t slot) {
 
 void PhaseBuilder::place_linear(size_t index) {
   const tenon_op op = items_[index].row.op;
-  if (integer_weight(op.inputs[1])) need_quantised(op.inputs[0]);
+  if (form_read_by(op.inputs[1]) != 0) need_quantised(op.inputs[0]);
   Phase& phase = phase_for_linear(op);
   const int32_t number = last_phase();
   const PanelFormat& layout = panel_format(static_cast<Format>(info(op.inputs[1]).slot.type));
@@ -304,7 +314,7 @@ void PhaseBuilder::find_lifetimes() {
     };
     touch_quantised(phase.input);
     for (const LinearTask& task : phase.tasks) {
-      if (!integer_weight(task.weight)) touch(phase.input);
+      if (form_read_by(task.weight) == 0) touch(phase.input);
     }
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[0]);
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.output);
@@ -370,6 +380,8 @@ PhasePlan PhaseBuilder::build() && {
   return std::move(plan_);
 }
 
-PhasePlan build_phases(const tenon_program& program) { return PhaseBuilder(program).build(); }
+PhasePlan build_phases(const tenon_program& program, const Kernels& kernels) {
+  return PhaseBuilder(program, kernels).build();
+}
 
 }  // namespace tenon::cpu

@@ -14,7 +14,7 @@ namespace tenon::cpu {
 /// What one call of build_phases works on.
 class PhaseBuilder {
  public:
-  explicit PhaseBuilder(const tenon_program& program);
+  PhaseBuilder(const tenon_program& program, const Kernels& kernels);
   PhasePlan build() &&;
 
  private:
@@ -31,7 +31,9 @@ class PhaseBuilder {
 
   [[nodiscard]] std::vector<uint32_t> reads(const Item& item) const;
   [[nodiscard]] std::vector<size_t> consumers(uint32_t slot) const;
-  [[nodiscard]] bool integer_weight(uint32_t slot) const;
+  [[nodiscard]] uint32_t form_read_by(uint32_t weight) const;
+  [[nodiscard]] uint32_t form_read_by(const Item& item) const;
+  [[nodiscard]] uint32_t forms_read(uint32_t slot) const;
   [[nodiscard]] bool ready_before(uint32_t slot, int32_t phase) const;
 
   void place_linear(size_t index);
@@ -56,6 +58,7 @@ class PhaseBuilder {
   void fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint32_t& result);
   bool keep_gathered(const tenon_op& op, ExpertTask& task, uint32_t result);
 
+  const Kernels& kernels_;
   PhasePlan plan_;
   std::vector<Item> items_;
 };

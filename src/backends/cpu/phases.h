@@ -2,7 +2,8 @@
 // behind it; a phase with nothing to divide is run by the last of the threads at the meeting point
 // before it. Plain data; phase_builder.cpp makes it, phase_runner.cpp runs it.
 //
-//   row phase        row-wise operations, row after row: norm and quantisation share one pass; up to
+//   row phase        row-wise operations, row after row: norm and quantisation share one pass; up
+//   to
 //                    eight rows are nothing to divide
 //   linear phase     all linears that read one slot; a block of output columns goes through
 //                    everything that can be done column-wise (bias, head norm, rope, cache write,
@@ -13,14 +14,15 @@
 //   experts phase    an expert and a block of its output columns at a time
 //
 // A transformer layer is seven phases: norm | q, k, v, rope, cache | attention | output, residual |
-// norm | gate, up, activation | down, residual. Its meeting points are five in a step of up to eight
-// rows. With experts, those behind the second
-// norm are: router | route | gather | gate, up, activation | down | sum, residual, next norm.
+// norm | gate, up, activation | down, residual. Its meeting points are five in a step of up to
+// eight rows. With experts, those behind the second norm are: router | route | gather | gate, up,
+// activation | down | sum, residual, next norm.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "backends/cpu/kernels.h"
 #include "tenon/backend.h"
 
 namespace tenon::cpu {
@@ -93,11 +95,11 @@ struct RouteInfo {
 /// kRowGroup rows.
 struct GatheredRows {
   uint32_t source = TENON_NO_SLOT;
-  uint32_t route = 0;      ///< number among PhasePlan::routes
-  uint64_t columns = 0;    ///< of a pair
-  bool by_row = false;     ///< all pairs of a row read the same: the source has `columns` columns
-  bool quantised = false;  ///< some expert reads the 8-bit form
-  bool floats = false;     ///< some expert reads the f32 form
+  uint32_t route = 0;    ///< number among PhasePlan::routes
+  uint64_t columns = 0;  ///< of a pair
+  bool by_row = false;   ///< all pairs of a row read the same: the source has `columns` columns
+  uint32_t forms = 0;    ///< quantised ones (kForm...) that some expert reads
+  bool floats = false;   ///< some expert reads the f32 form
   int32_t first_phase = -1;
   int32_t last_phase = -1;
 };
@@ -121,11 +123,11 @@ struct Phase {
 /// What is known of a slot at compile time.
 struct SlotInfo {
   tenon_slot slot{};
-  bool reads_quantised = false;  ///< some linear wants the 8-bit form
-  bool stored = false;           ///< has f32 memory of its own
-  int32_t first_phase = -1;      ///< written
-  int32_t last_phase = -1;       ///< last read
-  int32_t last_f32_phase = -1;   ///< last read as f32
+  uint32_t forms = 0;           ///< quantised ones (kForm...) that some linear reads
+  bool stored = false;          ///< has f32 memory of its own
+  int32_t first_phase = -1;     ///< written
+  int32_t last_phase = -1;      ///< last read
+  int32_t last_f32_phase = -1;  ///< last read as f32
   /// A slot that is read last, column by column, by what writes this one: both have the f32 memory
   /// of that one.
   uint32_t in_place_of = TENON_NO_SLOT;
@@ -150,6 +152,6 @@ struct PhasePlan {
 };
 
 /// Throws std::bad_alloc only: the program was checked by supports().
-PhasePlan build_phases(const tenon_program& program);
+PhasePlan build_phases(const tenon_program& program, const Kernels& kernels);
 
 }  // namespace tenon::cpu

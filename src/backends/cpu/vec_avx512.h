@@ -238,6 +238,35 @@ inline F32x16 load_ue4m3_half(const uint8_t* p) {
 /// Vectors that DotU8 may add before settle(), for weights up to `largest`.
 constexpr int settle_every(int) { return 4; }
 
+/// Fixed point (kernel_fixed.h): sums of products of pairs of 16-bit integers in 16 rows. Row r
+/// gains w[2r] a[0] + w[2r + 1] a[1]. Exact in int32.
+struct DotS16 {
+  struct Weights {
+    __m512i v;
+  };
+  /// 16-row halves of a panel and columns of a sweep, and sums of each: 16 hide the latency of 4
+  /// cycles.
+  static constexpr int kHalves = 2;
+  static constexpr int kColumns = 4;
+  static constexpr int kChains = 2;
+  __m512i s = _mm512_setzero_si512();
+  void add(Weights w, const int16_t* a) { s = _mm512_dpwssd_epi32(s, w.v, broadcast_4_bytes(a)); }
+  [[nodiscard]] I32x16 total() const { return {s}; }
+
+  static Weights load(const int16_t* p) { return {_mm512_loadu_si512(p)}; }
+  static void store(int16_t* p, Weights w) { _mm512_storeu_si512(p, w.v); }
+  /// The nearest integers, of lanes in -32767..32767.
+  static void store(int16_t* p, F32x16 x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(x.v)));
+  }
+  /// The low halves of the lanes of two vectors in turn: even 0, odd 0, even 1, ...
+  static Weights pairs(F32x16 even, F32x16 odd) {
+    const __m512i high = _mm512_slli_epi32(_mm512_castps_si512(odd.v), 16);
+    return {_mm512_mask_blend_epi16(0xAAAAAAAA, _mm512_castps_si512(even.v), high)};
+  }
+};
+
 /// Byte by byte, modulo 256.
 inline U8x64 subtract(U8x64 x, int y) {
   return {_mm512_sub_epi8(x.v, _mm512_set1_epi8(static_cast<char>(y)))};

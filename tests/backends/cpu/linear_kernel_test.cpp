@@ -75,14 +75,14 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
   args.row_bytes = *row_bytes(*p.format, p.depth);
   args.block_values = p.format->block_values;
   args.block_bytes = p.format->block_bytes;
-  if (p.weight.layout->panel_rows == kIntegerPanelRows) {
+  if (const uint32_t form = activation_form(p.format->id, p.depth, kernels); form != 0) {
     args.quantised.num_rows = count;
-    make_quant_rows(
-        args.quantised, count, p.depth, kernels.sweeps_both, [&](auto*& array, uint64_t size) {
-          quantised.emplace_back(size * sizeof(*array) / sizeof(float));
-          array =
-              reinterpret_cast<std::remove_reference_t<decltype(array)>>(quantised.back().data());
-        });
+    make_quant_rows(args.quantised, count, p.depth, form, kernels.sweeps_both,
+                    [&](auto*& array, uint64_t size) {
+                      quantised.emplace_back(size * sizeof(*array) / sizeof(float));
+                      array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(
+                          quantised.back().data());
+                    });
     kernels.quantise(args.x, p.depth, args.quantised, 0, count, 0, p.depth);
   }
   kernels.linear[static_cast<uint32_t>(p.weight.layout->kind)](args);
@@ -111,35 +111,55 @@ double relative_rmse(const Problem& p, const std::vector<float>& y) {
 class LinearKernel : public testing::TestWithParam<const char*> {
  protected:
   const Kernels* kernels_ = choose_kernels(GetParam());
+  [[nodiscard]] double max_error(const Problem& p) const;
   void SetUp() override {
     if (kernels_ == nullptr) GTEST_SKIP() << "this machine cannot run " << GetParam();
   }
 };
 
+/// Bytes: 1/127 of the block's maximum, uniformly rounded; fixed point: 1/8191; floats: 301
+/// roundings.
+double LinearKernel::max_error(const Problem& p) const {
+  switch (activation_form(p.format->id, p.depth, *kernels_)) {
+    case kFormBytes:
+      return 1e-2;
+    case kFormFixed:
+      return 1.5e-4;
+    default:
+      return 1e-6;
+  }
+}
+
+/// Depths with and without a part of a tile; of formats without blocks one that no vector divides.
+std::vector<uint64_t> depths_of(const FormatInfo& format) {
+  if (format.id == Format::BF16) return {301, 544};
+  return {format.block_values == 1 ? uint64_t{301} : 512};
+}
+
 TEST_P(LinearKernel, IsNearTheExactProduct) {
   for (const FormatInfo& format : kFormats) {
     if (!format.weight || format.encode_row == nullptr) continue;
-    SCOPED_TRACE(format.name);
-    const uint64_t depth = format.block_values == 1 ? 301 : 512;
-    const Problem p = make_problem(format, 50, depth, 13);
-    const bool integer = p.weight.layout->panel_rows == kIntegerPanelRows;
-    // 8-bit activations: 1/127 of the block's maximum, uniformly rounded; floats: 301 roundings.
-    EXPECT_LT(relative_rmse(p, multiply(*kernels_, p, 0, p.tokens)), integer ? 1e-2 : 1e-6);
+    for (const uint64_t depth : depths_of(format)) {
+      SCOPED_TRACE(testing::Message() << format.name << ", depth " << depth);
+      const Problem p = make_problem(format, 50, depth, 13);
+      EXPECT_LT(relative_rmse(p, multiply(*kernels_, p, 0, p.tokens)), max_error(p));
+    }
   }
 }
 
 TEST_P(LinearKernel, RowsDoNotDependOnTheirNeighbours) {
   for (const FormatInfo& format : kFormats) {
     if (!format.weight || format.encode_row == nullptr) continue;
-    SCOPED_TRACE(format.name);
-    const uint64_t depth = format.block_values == 1 ? 301 : 512;
-    const Problem p = make_problem(format, 50, depth, 29);
-    const std::vector<float> together = multiply(*kernels_, p, 0, p.tokens);
-    for (const uint64_t count : {1u, 2u, 3u, 5u, 7u, 11u, 20u}) {
-      for (uint64_t t = 0; t + count <= p.tokens; t += count) {
-        const std::vector<float> part = multiply(*kernels_, p, t, count);
-        ASSERT_EQ(std::memcmp(part.data(), together.data() + t * p.rows, part.size() * 4), 0)
-            << count << " rows from " << t;
+    for (const uint64_t depth : depths_of(format)) {
+      SCOPED_TRACE(testing::Message() << format.name << ", depth " << depth);
+      const Problem p = make_problem(format, 50, depth, 29);
+      const std::vector<float> together = multiply(*kernels_, p, 0, p.tokens);
+      for (const uint64_t count : {1u, 2u, 3u, 5u, 7u, 11u, 20u}) {
+        for (uint64_t t = 0; t + count <= p.tokens; t += count) {
+          const std::vector<float> part = multiply(*kernels_, p, t, count);
+          ASSERT_EQ(std::memcmp(part.data(), together.data() + t * p.rows, part.size() * 4), 0)
+              << count << " rows from " << t;
+        }
       }
     }
   }
@@ -195,8 +215,8 @@ TEST_P(LinearKernel, EveryCodeOfABlockHasItsWeight) {
 }
 
 TEST_P(LinearKernel, ABrokenActivationGivesNoNumber) {
-  for (const Format id : {Format::Q4_0, Format::Q8_0, Format::Q6_K, Format::F16, Format::IQ4_NL,
-                          Format::IQ2_S, Format::TQ1_0, Format::MXFP4}) {
+  for (const Format id : {Format::Q4_0, Format::Q8_0, Format::Q6_K, Format::F16, Format::BF16,
+                          Format::IQ4_NL, Format::IQ2_S, Format::TQ1_0, Format::MXFP4}) {
     Problem p = make_problem(*find_format(id), 16, 256, 1);
     for (const float broken : {NAN, INFINITY}) {
       p.x[100] = broken;
@@ -234,6 +254,47 @@ TEST_P(LinearKernel, LargestIntegersDoNotOverflow) {
         EXPECT_NEAR(y[(tokens - 1) * p.rows], want, 1e-2) << p.format->name << " x " << tokens;
       }
     }
+  }
+}
+
+/// A bf16 weight [16, 256] whose rows have one value each.
+Problem make_rows_of(const std::vector<float>& values, uint64_t tokens) {
+  Problem p = make_problem(*find_format(Format::BF16), 16, 256, tokens);
+  std::vector<uint8_t> blocks(16 * 512);
+  for (uint64_t r = 0; r < 16; ++r) {
+    const std::vector<float> row(256, values[r % values.size()]);
+    p.format->encode_row(row.data(), blocks.data() + r * 512, 256);
+    p.format->decode_row(blocks.data() + r * 512, p.weights.data() + r * 256, 256);
+  }
+  pack_rows(p.weight, 0, 16, blocks.data());
+  return p;
+}
+
+TEST_P(LinearKernel, Bf16WeightsOfAllSizesAreMultiplied) {
+  // The longest significand: what comes nearest to 2^31 in fixed point. The least numbers are near
+  // 0 in f32, too.
+  constexpr float kLongest = 1.9921875f;
+  const std::vector<float> values = {kLongest, -kLongest, kLongest * 0x1p100f, kLongest * 0x1p-100f,
+                                     0.0f,     0x1p-120f, 0x1p-130f,           1.0f};
+  constexpr uint64_t kTokens = 30;
+  Problem p = make_rows_of(values, kTokens);
+  for (const float sign : {1.0f, -1.0f}) {
+    std::fill(p.x.begin(), p.x.end(), sign * 3.0f);
+    for (const uint64_t tokens : {uint64_t{1}, kTokens}) {
+      const std::vector<float> y = multiply(*kernels_, p, 0, tokens);
+      for (uint64_t r = 0; r < p.rows; ++r) {
+        const double want = 256.0 * p.weights[r * 256] * sign * 3;
+        EXPECT_NEAR(y[r], want, 1e-5 * std::abs(want) + 1e-30) << "row " << r;
+      }
+    }
+  }
+}
+
+TEST_P(LinearKernel, ABrokenBf16WeightGivesNoNumberInItsRow) {
+  const Problem p = make_rows_of({1.0f, NAN, INFINITY, -INFINITY}, 20);
+  for (const uint64_t tokens : {uint64_t{1}, p.tokens}) {
+    const std::vector<float> y = multiply(*kernels_, p, 0, tokens);
+    for (uint64_t r = 0; r < p.rows; ++r) EXPECT_EQ(std::isfinite(y[r]), r % 4 == 0) << "row " << r;
   }
 }
 
