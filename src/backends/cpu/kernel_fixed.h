@@ -24,11 +24,12 @@ namespace tenon::cpu::TENON_CPU_ISA {
 struct FixedWeights {
   const uint8_t* weights;
   F32x16 scale[2], factor[2];  // halves of the panel
-  FixedWeights(const LinearArgs& args, uint64_t p, uint64_t k) {
-    const uint8_t* panel = args.weights + (args.first_panel + p) * args.panel_bytes;
-    weights = panel + k * kWide * FromBf16::kSize;
-    const uint8_t* exponents =
-        panel + args.depth * kWide * FromBf16::kSize + k / kExponentDepth * kWide;
+  /// Values of k from k on of panel p of a call.
+  static const uint8_t* at(const LinearArgs& args, uint64_t p, uint64_t k) {
+    return args.weights + (args.first_panel + p) * args.panel_bytes + k * kWide * FromBf16::kSize;
+  }
+  FixedWeights(const LinearArgs& args, uint64_t p, uint64_t k) : weights(at(args, p, k)) {
+    const uint8_t* exponents = at(args, p, args.depth) + k / kExponentDepth * kWide;
     __builtin_prefetch(exponents + args.panel_bytes);  // those of the next panel
     for (int h = 0; h < 2; ++h) {
       const I32x16 exponent = load_u8_as_i32(exponents + 16 * h);
@@ -148,9 +149,15 @@ inline void sweep_rows_fixed(const LinearArgs& args, Run run, uint64_t p) {
     const uint64_t blocks = std::min<uint64_t>(run.end - block, kTileBlocks);
     unpack_fixed<Dot>(FixedWeights(args, p, k), blocks * kActivationBlock,
                       *reinterpret_cast<FixedTile*>(args.tile));
+    const bool last = block + blocks == run.end;  // the next tile is one of the next panel
+    TileAhead<1> ahead{{last ? FixedWeights::at(args, p + 1, run.first * kActivationBlock)
+                             : FixedWeights::at(args, p, k + kExponentDepth)},
+                       blocks * kActivationBlock * kWide * FromBf16::kSize};
+    ahead.share_among(args.num_rows / Dot::kColumns * 2 / Dot::kHalves);
     for (int half = 0; half < 2; half += Dot::kHalves) {
       // What fills the last group of rows is swept, too (LinearArgs::y).
       for (uint64_t t = 0; t < args.num_rows; t += Dot::kColumns) {
+        ahead.next();
         sweep_fixed<Dot, Dot::kHalves, Dot::kColumns>(args, p, half, t, k, blocks);
       }
     }

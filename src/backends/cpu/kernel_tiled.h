@@ -203,24 +203,29 @@ inline void each_sweep(uint64_t num_rows, Use use) {
 template <int kPanels>
 struct TileAhead {
   const uint8_t* panel[kPanels];
-  uint64_t bytes;  ///< of each panel
+  uint64_t bytes;                ///< of each panel
+  uint64_t line = 0, share = 0;  ///< of each panel: asked for next, asked for at once
+  void share_among(uint64_t sweeps) {
+    share = sweeps > 1 ? (bytes / 64 + sweeps - 1) / sweeps : bytes / 64;
+  }
+  void next() {
+    const uint64_t lines = bytes / 64;
+    const uint64_t end = lines - line < share ? lines : line + share;
+    for (; line < end; ++line) {
+      for (const uint8_t* of : panel) __builtin_prefetch(of + 64 * line);
+    }
+  }
 };
 
 /// All activation rows against blocks [block, block + num_blocks) of panels from panel p of the
 /// call on, which are in the tile.
 template <typename S, int kPanels>
 __attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t p, uint64_t block,
-                                          uint64_t num_blocks, const TileAhead<kPanels>& ahead) {
-  const uint64_t lines = ahead.bytes / 64;
-  const uint64_t sweeps = args.num_rows / (kPanels > 1 ? kTileColumns : kColumns);
-  const uint64_t share = sweeps > 1 ? (lines + sweeps - 1) / sweeps : lines;
-  uint64_t line = 0;
+                                          uint64_t num_blocks, TileAhead<kPanels> ahead) {
+  ahead.share_among(args.num_rows / (kPanels > 1 ? kTileColumns : kColumns));
   each_sweep<kPanels>(args.num_rows, [&](uint64_t t, auto columns) {
     constexpr int kCols = decltype(columns)::value;
-    const uint64_t end = lines - line < share ? lines : line + share;
-    for (; line < end; ++line) {
-      for (const uint8_t* bytes : ahead.panel) __builtin_prefetch(bytes + 64 * line);
-    }
+    ahead.next();
     sweep<S, kPanels, kCols>(args, p, t, block, num_blocks);
   });
 }
