@@ -35,7 +35,7 @@ struct ModelOptions {
   uint32_t context = 0;              ///< of a session by default; 0: the trained one, 8192 at most
   uint32_t slice = 256;              ///< tokens of one step at most
   std::string isa;  ///< force kernels: "portable", "avx2", "avx512"; empty: the best
-  std::string bf16_activations = "fixed";  ///< with which the CPU multiplies bf16; or "f32"
+  std::string bf16_activations = "fixed";  ///< what the CPU multiplies bf16 weights with; or "f32"
   bool vocabulary_only = false;            ///< neither program nor weights
   bool inspect = false;                    ///< program and memory figures, but no weights
   bool check_weights = false;              ///< refuse NaN and infinities among the weights

@@ -205,9 +205,12 @@ TEST_P(Fusion, AgreesWithOneByOne) {
   const std::string name = pattern_case->name;
   const bool mixed = name == "GateAndUpOfTwoFormats" || name == "SameInputInTwoFormats";
   const bool floats = format == Format::F32 && !mixed;
-  const double of_floats = name == "UpInFloat" ? kFixedPointTolerance : kFloatTolerance;
+  const bool fixed = (format == Format::BF16 && !mixed) || (floats && name == "UpInFloat");
   // Two quantised linears in a row, and a product of two, add their errors.
-  expect_like_reference(program, steps, floats ? of_floats : 2 * kQuantisedTolerance);
+  expect_like_reference(program, steps,
+                        fixed    ? 2 * kFixedPointTolerance
+                        : floats ? kFloatTolerance
+                                 : 2 * kQuantisedTolerance);
 }
 
 std::vector<const Case*> all_cases() {
@@ -217,7 +220,7 @@ std::vector<const Case*> all_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Patterns, Fusion,
                          testing::Combine(testing::ValuesIn(all_cases()),
-                                          testing::Values(Format::F32, Format::Q8_0,
+                                          testing::Values(Format::F32, Format::BF16, Format::Q8_0,
                                                           Format::IQ4_NL)),
                          [](const auto& test) {
                            return std::string(std::get<0>(test.param)->name) + "_" +

@@ -81,6 +81,8 @@ TinyModel experts(const char* architecture, std::vector<Format> formats) {
 std::vector<Subject> subjects() {
   return {{"float", with_formats({Format::F32, Format::F16, Format::BF16}), "f32"},
           {"q8_0", with_formats({Format::Q8_0})},
+          {"bf16_mixed", with_formats({Format::BF16, Format::Q8_0})},
+          {"bf16_experts", experts("qwen3moe", {Format::BF16, Format::Q4_0})},
           {"k_mixed", k_mixed()},
           {"codebooks", codebooks()},
           {"few_bits", few_bits()},

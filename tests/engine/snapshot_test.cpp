@@ -186,6 +186,17 @@ TEST_F(Snapshots, OfOtherCachesAreRefusedButForTheirText) {
   EXPECT_EQ(generation->tokens, generate(plain, 2));
 }
 
+TEST_F(Snapshots, OfAnotherArithmeticAreRefused) {
+  ModelOptions options;
+  options.bf16_activations = "f32";
+  const auto model = load_tiny(shallow(), std::move(options));
+  if (model->device_description() == model_->device_description()) {
+    GTEST_SKIP() << "this machine multiplies bf16 with f32 only";
+  }
+  Session session(Engine::create(model), SessionOptions{128});
+  expect_error(Code::Format, HasSubstr("fixed point"), [&] { restore(session, saved_); });
+}
+
 TEST_F(Snapshots, NeedTheContext) {
   Session small(engine_, SessionOptions{40});
   expect_error(Code::Limit, HasSubstr("74 > context 40"), [&] { restore(small, saved_); });

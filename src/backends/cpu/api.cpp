@@ -85,8 +85,10 @@ tenon_status describe(tenon_device* device, tenon_device_info* info) {
     tenon_device_info full{};
     full.struct_size = std::min<uint32_t>(info->struct_size, sizeof(full));
     copy_text(full.name, sizeof(full.name), "cpu");
+    // All that the bits of a result depend on: snapshots hold this text.
     copy_text(full.description, sizeof(full.description),
-              processor_name() + ", " + device->kernels.name + " kernels");
+              processor_name() + ", " + device->kernels.name + " kernels" +
+                  (device->kernels.fixed_point ? ", bf16 in fixed point" : ""));
     std::memcpy(info, &full, full.struct_size);
     return TENON_BACKEND_OK;
   });

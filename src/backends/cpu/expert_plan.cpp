@@ -55,8 +55,8 @@ QuantRows rows_from(const QuantRows& rows, uint64_t place, uint64_t num_rows) no
   const uint64_t values = place * rows.columns;
   view.num_rows = num_rows;
   if (rows.fixed != nullptr) {
-    view.fixed += place * rows.fixed_stride();
-    view.fixed_d += place * (rows.fixed_stride() / kActivationBlock);
+    view.fixed = rows.fixed_at(place, 0);
+    view.fixed_d = rows.fixed_scale_at(place, 0);
   }
   if (rows.q == nullptr) return view;
   view.q += values;

@@ -28,6 +28,8 @@ struct FixedWeights {
   static const uint8_t* at(const LinearArgs& args, uint64_t p, uint64_t k) {
     return args.weights + (args.first_panel + p) * args.panel_bytes + k * kWide * FromBf16::kSize;
   }
+  /// Where a weight is no number (exponent 255), the factor is -infinity: all integers are the low
+  /// bits of infinity or NaN, 0, and the scale is infinity, of which no sum makes a number.
   FixedWeights(const LinearArgs& args, uint64_t p, uint64_t k) : weights(at(args, p, k)) {
     const uint8_t* exponents = at(args, p, args.depth) + k / kExponentDepth * kWide;
     __builtin_prefetch(exponents + args.panel_bytes);  // those of the next panel
@@ -108,8 +110,8 @@ inline void sweep_fixed(const LinearArgs& args, uint64_t p, int half, uint64_t t
   const int16_t* q[kCols];
   const float* d[kCols];
   each_index<kCols>([&](auto c) {
-    q[c] = rows.fixed + (t + c) * rows.fixed_stride() + k;
-    d[c] = rows.fixed_d + (t + c) * (rows.fixed_stride() / kActivationBlock) + k / kActivationBlock;
+    q[c] = rows.fixed_at(t + c, k);
+    d[c] = rows.fixed_scale_at(t + c, k);
   });
   const auto each_sum = [](auto use) {
     each_index<kHalves>([&](auto h) { each_index<kCols>([&](auto c) { use(h, c); }); });
@@ -149,10 +151,12 @@ inline void sweep_rows_fixed(const LinearArgs& args, Run run, uint64_t p) {
     const uint64_t blocks = std::min<uint64_t>(run.end - block, kTileBlocks);
     unpack_fixed<Dot>(FixedWeights(args, p, k), blocks * kActivationBlock,
                       *reinterpret_cast<FixedTile*>(args.tile));
-    const bool last = block + blocks == run.end;  // the next tile is one of the next panel
-    TileAhead<1> ahead{{last ? FixedWeights::at(args, p + 1, run.first * kActivationBlock)
-                             : FixedWeights::at(args, p, k + kExponentDepth)},
-                       blocks * kActivationBlock * kWide * FromBf16::kSize};
+    const uint64_t behind = block + blocks;  // and behind a run the first tile of the next panel
+    const uint64_t next = behind < run.end ? behind : run.first;
+    TileAhead<1> ahead{
+        {FixedWeights::at(args, behind < run.end ? p : p + 1, next * kActivationBlock)},
+        std::min<uint64_t>(run.end - next, kTileBlocks) * kActivationBlock * kWide *
+            FromBf16::kSize};
     ahead.share_among(args.num_rows / Dot::kColumns * 2 / Dot::kHalves);
     for (int half = 0; half < 2; half += Dot::kHalves) {
       // What fills the last group of rows is swept, too (LinearArgs::y).
@@ -167,6 +171,7 @@ inline void sweep_rows_fixed(const LinearArgs& args, Run run, uint64_t p) {
 template <typename Dot>
 inline void linear_fixed(const LinearArgs& args) {
   static_assert(kRowGroup % Dot::kColumns == 0);
+  static_assert(Dot::kChains <= 2);
   if (args.num_rows == 1) {
     for (uint64_t p = 0; p < args.num_panels; ++p) direct_fixed<Dot>(args, p);
     return;

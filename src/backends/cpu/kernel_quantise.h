@@ -175,15 +175,16 @@ inline void quantise_bytes(const float* x, uint64_t x_stride, const QuantRows& o
 /// What the largest activation of a block becomes in fixed point.
 constexpr float kLargestFixed = 8191;
 
+/// Broken activations (NaN or infinity) become any integers, whose sums may wrap around: the scale
+/// of their block is broken, and so is all that is made of it.
 template <typename Dot>
 inline void quantise_fixed(const float* x, uint64_t x_stride, const QuantRows& out,
                            uint64_t first_row, uint64_t num_rows, uint64_t first_column,
                            uint64_t num_columns) {
   const uint64_t num_blocks = num_columns / kActivationBlock;
   for (uint64_t row = 0; row < num_rows; ++row) {
-    int16_t* q = out.fixed + (first_row + row) * out.fixed_stride() + first_column;
-    float* d =
-        out.fixed_d + ((first_row + row) * out.fixed_stride() + first_column) / kActivationBlock;
+    int16_t* q = out.fixed_at(first_row + row, first_column);
+    float* d = out.fixed_scale_at(first_row + row, first_column);
     for (uint64_t block = 0; block < num_blocks; block += ValueBlocks::kMost) {
       const ValueBlocks values{x + row * x_stride + block * kActivationBlock, x_stride, 1,
                                std::min(num_blocks - block, ValueBlocks::kMost)};

@@ -67,6 +67,12 @@ struct QuantRows {
 
   /// Rows a power of two of bytes apart would share few lines of the caches.
   [[nodiscard]] uint64_t fixed_stride() const { return columns + kActivationBlock; }
+  [[nodiscard]] int16_t* fixed_at(uint64_t t, uint64_t column) const {
+    return fixed + t * fixed_stride() + column;
+  }
+  [[nodiscard]] float* fixed_scale_at(uint64_t t, uint64_t column) const {
+    return fixed_d + (t * fixed_stride() + column) / kActivationBlock;
+  }
   /// Rows from one entry of a row to its next.
   [[nodiscard]] uint64_t together() const { return num_rows == 1 ? 1 : kRowGroup; }
   /// Where row t has its values of an array that has one entry of `size` elements for `values`

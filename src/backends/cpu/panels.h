@@ -5,10 +5,9 @@
 // A panel holds 16 (integer) or 32 (float) consecutive rows, interleaved, so that one vector holds
 // the same k of all rows and an output is one lane. Missing rows of the last panel are zero.
 //
-//   float panels    [depth][32] of f32, f16 or bf16; behind bf16 ones exponents u8[depth /
-//   256][32], for
-//                   kernels in fixed point: e of the power of two 2^(e - 127) of which all 256
-//                   values are less than 2^13 times; 255 where one is no number
+//   float panels    [depth][32] of f32, f16 or bf16. Behind bf16 values, for kernels in fixed
+//                   point, exponents u8[depth / 256, rounded up][32] and padding to 64 bytes: each
+//                   of the 256 values is below 2^13 times 2^(e - 127); 255 where one is no number
 //   integer panels  [units] of one block or super-block of the format (32 or 256 values of k):
 //
 //     Half      d f16[16]                              | quants

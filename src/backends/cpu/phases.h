@@ -2,9 +2,8 @@
 // behind it; a phase with nothing to divide is run by the last of the threads at the meeting point
 // before it. Plain data; phase_builder.cpp makes it, phase_runner.cpp runs it.
 //
-//   row phase        row-wise operations, row after row: norm and quantisation share one pass; up
-//   to
-//                    eight rows are nothing to divide
+//   row phase        row-wise operations, row after row: norm and quantisation share one pass;
+//                    up to eight rows are nothing to divide
 //   linear phase     all linears that read one slot; a block of output columns goes through
 //                    everything that can be done column-wise (bias, head norm, rope, cache write,
 //                    gate, residual, quantisation) before it leaves the core
