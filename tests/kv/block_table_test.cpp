@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/kv/fake_slabs.h"
 
 namespace tenon {
@@ -123,6 +125,45 @@ TEST_F(BlockTables, GivesTheCopyBackWhenCopyingFails) {
   EXPECT_THROW(child.prepare(2, 1), Error);
   EXPECT_EQ(pool->num_used(), 1u);
   EXPECT_EQ(child.blocks()[0], parent.blocks()[0]);
+}
+
+TEST_F(BlockTables, TellsHowManyBlocksPreparingTakes) {
+  const auto pool = make_pool();
+  BlockTable table(pool, 100);
+  EXPECT_EQ(table.num_needed(0, 0), 0u);
+  EXPECT_EQ(table.num_needed(0, 6), 2u);
+  table.prepare(0, 6);
+  EXPECT_EQ(table.num_needed(6, 0), 0u);
+  EXPECT_EQ(table.num_needed(6, 2), 0u) << "to the end of the block";
+  EXPECT_EQ(table.num_needed(6, 3), 1u);
+  EXPECT_EQ(table.num_needed(6, 10), 2u);
+  EXPECT_EQ(table.num_needed(2, 7), 2u) << "the block that a rewind gives back is taken anew";
+  const BlockTable other = table.fork();
+  EXPECT_EQ(table.num_needed(6, 1), 1u) << "the copy of the shared block";
+  EXPECT_EQ(table.num_needed(6, 3), 2u) << "the copy and a new one";
+  EXPECT_EQ(table.num_needed(2, 1), 1u) << "the copy of another shared block";
+  EXPECT_EQ(table.num_needed(4, 1), 1u) << "at the border of a block nothing is copied";
+  EXPECT_EQ(table.num_needed(0, 1), 1u);
+}
+
+TEST_F(BlockTables, TakesAsManyBlocksAsItTells) {
+  for (const bool shared : {false, true}) {
+    for (uint64_t past = 0; past <= 9; ++past) {
+      for (uint64_t count = 0; count <= 9; ++count) {
+        SCOPED_TRACE(testing::Message() << past << " + " << count << (shared ? ", shared" : ""));
+        const auto pool = make_pool();
+        BlockTable table(pool, 100);
+        table.prepare(0, 9);
+        const std::optional<BlockTable> other = shared ? std::optional(table.fork()) : std::nullopt;
+        const uint64_t needed = table.num_needed(past, count);
+        const uint64_t used = pool->num_used();
+        table.prepare(past, count);
+        const uint64_t kept = (past + 3) / 4;
+        const uint64_t given_back = count == 0 || shared ? 0 : 3 - kept;
+        EXPECT_EQ(pool->num_used() + given_back, used + needed);
+      }
+    }
+  }
 }
 
 TEST_F(BlockTables, ReleasesEverythingAtTheEnd) {
