@@ -166,6 +166,52 @@ TEST_P(LinearKernel, RowsDoNotDependOnTheirNeighbours) {
   }
 }
 
+/// Squared error of a block of activations as the bytes nearest to x / scale.
+double error_of_bytes(const float* x, double scale) {
+  double error = 0;
+  for (uint64_t k = 0; k < kActivationBlock; ++k) {
+    error += std::pow(x[k] - scale * std::nearbyint(x[k] / scale), 2);
+  }
+  return error;
+}
+
+TEST_P(LinearKernel, TheScaleOfABlockOfBytesIsTheBestOfFour) {
+  constexpr uint64_t kColumns = 512 * kActivationBlock;
+  std::mt19937 random(7);
+  std::normal_distribution<float> values;
+  std::vector<float> x(kColumns);
+  for (float& v : x) v = values(random);
+  std::vector<std::vector<float>> arrays;
+  QuantRows row{};
+  row.num_rows = 1;
+  make_quant_rows(
+      row, 1, kColumns, kFormBytes, kernels_->sweeps_both, [&](auto*& array, uint64_t size) {
+        arrays.emplace_back(size * sizeof(*array) / sizeof(float) + 1);
+        array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(arrays.back().data());
+      });
+  kernels_->quantise(x.data(), kColumns, row, 0, 1, 0, kColumns);
+  uint64_t chosen[4] = {};
+  for (uint64_t block = 0; block < kColumns / kActivationBlock; ++block) {
+    const float* of = x.data() + block * kActivationBlock;
+    const int8_t* q = row.q + block * kActivationBlock;
+    double largest = 0, error = 0;
+    int most = 0;
+    for (uint64_t k = 0; k < kActivationBlock; ++k) {
+      largest = std::max<double>(largest, std::abs(of[k]));
+      most = std::max(most, std::abs(q[k]));
+      error += std::pow(of[k] - double{row.d[block]} * q[k], 2);
+    }
+    double best = INFINITY;
+    for (const int byte : {124, 125, 126, 127}) {
+      best = std::min(best, error_of_bytes(of, largest / byte));
+    }
+    EXPECT_LE(error, 1.001 * best) << "block " << block << ", largest byte " << most;
+    ASSERT_TRUE(most >= 124 && most <= 127) << most;
+    ++chosen[most - 124];
+  }
+  for (const uint64_t count : chosen) EXPECT_GT(count, 64u) << "an eighth of the blocks";
+}
+
 TEST_P(LinearKernel, LongRowsOfSignsAreTheSameByTablesAndByProducts) {
   // Six panels of one activation row are looked up, in tables of 4,096 values at a time where a
   // kernel has such; fewer panels or more rows are multiplied.
