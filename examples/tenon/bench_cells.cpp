@@ -5,7 +5,6 @@
 
 #include "failure.h"
 #include "random.h"
-#include "stopwatch.h"
 
 namespace tenon_program {
 namespace {
@@ -32,7 +31,7 @@ void draw(tenon::Session& session, tenon::Sampler& sampler) {
 }
 
 void run_prefill(const tenon::Model& model, uint64_t repetitions, BenchResult& result,
-                 const std::function<void(double)>& progress) {
+                 const std::function<void(double)>& progress, const Now& now) {
   const BenchCell& cell = result.cell;
   const std::vector<tenon::Token> prompt = some_tokens(cell.tokens, model, cell.depth + 7);
   tenon::Session session(model, room_for(cell));
@@ -40,12 +39,12 @@ void run_prefill(const tenon::Model& model, uint64_t repetitions, BenchResult& r
   tenon::Sampler greedy({.temperature = 0.0});
   for (uint64_t round = 0; round <= repetitions; ++round) {
     session.rewind(cell.depth);
-    const auto start = Clock::now();
+    const auto start = now();
     session.append(prompt);
     session.prefill();
-    const double prefill = seconds_since(start);
+    const double prefill = seconds_between(start, now());
     draw(session, greedy);
-    const double first = seconds_since(start);
+    const double first = seconds_between(start, now());
     progress(static_cast<double>(round + 1) / static_cast<double>(repetitions + 1));
     if (round == 0) continue;
     result.rates.push_back(static_cast<double>(cell.tokens) / prefill);
@@ -80,21 +79,21 @@ void submit_all(std::vector<Sequence>& sequences, const tenon::Model& model,
 
 /// Computes a step and notes the time of each token that came; how many came.
 uint64_t take_step(tenon::Engine& engine, std::vector<Sequence>& sequences,
-                   std::vector<double>& per_token) {
+                   std::vector<double>& per_token, const Now& now) {
   if (!engine.step()) throw Failure("a sequence ended before its last token");
-  const auto now = Clock::now();
+  const auto end = now();
   uint64_t count = 0;
   for (Sequence& sequence : sequences) {
     if (sequence.request->poll().token == TENON_NO_TOKEN) continue;
-    per_token.push_back(std::chrono::duration<double>(now - sequence.last).count());
-    sequence.last = now;
+    per_token.push_back(seconds_between(sequence.last, end));
+    sequence.last = end;
     ++count;
   }
   return count;
 }
 
 void run_decode(const tenon::Model& model, uint64_t repetitions, BenchResult& result,
-                const std::function<void(double)>& progress) {
+                const std::function<void(double)>& progress, const Now& now) {
   const BenchCell& cell = result.cell;
   const tenon::Sampler greedy({.temperature = 0.0});
   tenon::Engine engine = engine_for(model, cell.sequences);
@@ -106,12 +105,12 @@ void run_decode(const tenon::Model& model, uint64_t repetitions, BenchResult& re
   const uint64_t tokens = cell.tokens * cell.sequences;
   for (uint64_t round = 0; round <= repetitions; ++round) {
     for (Sequence& sequence : sequences) sequence.session.rewind(cell.depth);
-    const auto start = Clock::now();
+    const auto start = now();
     submit_all(sequences, model, greedy, cell.tokens, start);
     for (uint64_t done = 0; done < tokens;) {
-      done += take_step(engine, sequences, result.per_token);
+      done += take_step(engine, sequences, result.per_token, now);
     }
-    const double seconds = seconds_since(start);
+    const double seconds = seconds_between(start, now());
     for (Sequence& sequence : sequences) sequence.request.reset();
     progress(static_cast<double>(round + 1) / static_cast<double>(repetitions + 1));
     if (round == 0) {
@@ -134,13 +133,13 @@ double percentile(std::vector<double> values, double p) {
 }
 
 BenchResult run_cell(const tenon::Model& model, const BenchCell& cell, uint64_t repetitions,
-                     const std::function<void(double)>& progress) {
+                     const std::function<void(double)>& progress, const Now& now) {
   BenchResult result;
   result.cell = cell;
   if (cell.decode) {
-    run_decode(model, repetitions, result, progress);
+    run_decode(model, repetitions, result, progress, now);
   } else {
-    run_prefill(model, repetitions, result, progress);
+    run_prefill(model, repetitions, result, progress, now);
   }
   return result;
 }

@@ -7,6 +7,8 @@
 #include <tenon/tenon.hpp>
 #include <vector>
 
+#include "stopwatch.h"
+
 namespace tenon_program {
 
 /// One measurement with a loaded model.
@@ -34,8 +36,8 @@ struct BenchResult {
 double percentile(std::vector<double> values, double p);
 
 /// Runs a cell `repetitions` times, after a round that warms up and does not count. progress is
-/// called with the fraction done.
+/// called with the fraction done. Of `now` only differences count.
 BenchResult run_cell(const tenon::Model& model, const BenchCell& cell, uint64_t repetitions,
-                     const std::function<void(double)>& progress);
+                     const std::function<void(double)>& progress, const Now& now = Clock::now);
 
 }  // namespace tenon_program

@@ -1,10 +1,46 @@
 #include "bench_cells.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <chrono>
 
 namespace {
 
+using tenon_program::BenchCell;
+using tenon_program::BenchResult;
+using tenon_program::Clock;
 using tenon_program::percentile;
+using testing::DoubleEq;
+using testing::Each;
+using testing::SizeIs;
+
+/// Runs a cell with a clock that shows a second more each time it is read.
+BenchResult run_by_seconds(const BenchCell& cell, uint64_t repetitions) {
+  const tenon::Model model(TENON_DEMO_MODEL);
+  Clock::time_point time{};
+  return run_cell(
+      model, cell, repetitions, [](double) {}, [&] { return time += std::chrono::seconds(1); });
+}
+
+TEST(BenchCell, PrefillGivesTokensByTheSecondsOfThePromptAlone) {
+  const BenchResult result = run_by_seconds({.decode = false, .tokens = 24}, 3);
+  // A second to the end of the prompt, another to the first token.
+  EXPECT_THAT(result.rates, SizeIs(3));
+  EXPECT_THAT(result.rates, Each(DoubleEq(24)));
+  EXPECT_THAT(result.first_token, SizeIs(3));
+  EXPECT_THAT(result.first_token, Each(DoubleEq(2)));
+  EXPECT_TRUE(result.per_token.empty());
+}
+
+TEST(BenchCell, DecodeGivesTheSecondsOfEveryTokenAndTokensBySecond) {
+  const BenchResult result = run_by_seconds({.decode = true, .tokens = 9, .sequences = 3}, 2);
+  // Nine steps of a second with a token of each sequence, and a second to the end.
+  EXPECT_THAT(result.per_token, SizeIs(2 * 3 * 9));
+  EXPECT_THAT(result.per_token, Each(DoubleEq(1)));
+  EXPECT_THAT(result.rates, SizeIs(2));
+  EXPECT_THAT(result.rates, Each(DoubleEq(3 * 9 / 10.0)));
+}
 
 TEST(Percentile, HalfOfThemIsTheMedian) {
   EXPECT_EQ(percentile({}, 0.5), 0);

