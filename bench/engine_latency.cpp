@@ -1,0 +1,269 @@
+// What an engine promises its callers, measured on a model of a real shape: how soon a cancel
+// returns, how long steps become beside a prompt, what scheduling costs, what a shared prefix
+// saves. Each takes up to a minute and a quiet machine.
+//
+//   tenon make-model llama-1b Q4_K_M llama-1b-Q4_K_M.gguf
+//   build-bench/bin/bench_engine_latency llama-1b-Q4_K_M.gguf [cancel|prompt|scheduling|prefix]...
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "base/hash.h"
+#include "engine/engine.h"
+#include "engine/session.h"
+#include "model/model.h"
+
+namespace tenon {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using ModelPointer = std::shared_ptr<const Model>;
+
+double milliseconds(Clock::duration time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+double percentile(std::vector<double> values, double part) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(part * static_cast<double>(values.size() - 1))];
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+Sampler greedy_sampler() {
+  Sampler sampler;
+  sampler.set("temperature", 0.0);
+  return sampler;
+}
+
+/// Tokens without a pattern.
+std::vector<Token> make_tokens(const Model& model, uint32_t count, uint32_t seed) {
+  const auto vocab = static_cast<uint32_t>(model.hyper_parameters().vocab);
+  std::vector<Token> tokens;
+  uint32_t state = seed * 2654435761u + 1;
+  for (uint32_t i = 0; i < count; ++i) {
+    state = state * 1664525u + 1013904223u;
+    tokens.push_back(static_cast<Token>((state >> 8) % vocab));
+  }
+  return tokens;
+}
+
+/// Milliseconds of each step for so long, or until done() is true.
+template <typename Done>
+std::vector<double> time_steps(Engine& engine, double seconds, Done done) {
+  std::vector<double> times;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  while (Clock::now() < end && !done()) {
+    const auto start = Clock::now();
+    engine.step();
+    times.push_back(milliseconds(Clock::now() - start));
+  }
+  return times;
+}
+
+constexpr auto kNever = [] { return false; };
+
+/// Sessions that decode and never end.
+struct Decodes {
+  Decodes(const std::shared_ptr<Engine>& engine, uint32_t count) {
+    GenerationOptions limits;
+    limits.ends.ignore_end = true;
+    for (uint32_t i = 0; i < count; ++i) {
+      sessions.push_back(std::make_unique<Session>(engine, SessionOptions{4096}));
+      sessions.back()->append(make_tokens(engine->model(), 16, i));
+      generations.push_back(sessions.back()->submit(greedy, limits));
+    }
+    while (std::ranges::any_of(generations, [](const auto& g) { return g->tokens.empty(); })) {
+      engine->step();
+    }
+  }
+  Sampler greedy = greedy_sampler();
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<std::shared_ptr<Generation>> generations;
+};
+
+/// A session whose first `depth` tokens count as computed: zeros do for measuring time.
+std::unique_ptr<Session> at_depth(const std::shared_ptr<Engine>& engine,
+                                  std::span<const Token> text) {
+  auto session = std::make_unique<Session>(engine, SessionOptions{8192});
+  session->append(text);
+  std::vector<std::byte> bytes;
+  session->save([&](std::span<const std::byte> part) {
+    bytes.insert(bytes.end(), part.begin(), part.end());
+  });
+  bytes.resize(bytes.size() - 16);  // without the sum
+  bytes.resize(bytes.size() + text.size() / engine->row_tokens() * engine->row_bytes());
+  const Hash128 sum = hash_bytes(bytes);
+  bytes.resize(bytes.size() + 16);
+  std::memcpy(bytes.data() + bytes.size() - 16, &sum.low, 8);
+  std::memcpy(bytes.data() + bytes.size() - 8, &sum.high, 8);
+  session->restore(*ByteSource::from_memory(bytes, "zeros"));
+  return session;
+}
+
+void measure_cancel_in_a_long_prompt(const ModelPointer& model) {
+  const auto engine = Engine::create(model);
+  std::vector<std::unique_ptr<Session>> bases;
+  for (const uint32_t depth : {32u, 2048u, 5120u, 7616u}) {
+    bases.push_back(at_depth(engine, make_tokens(*model, depth, 1)));
+  }
+  std::vector<double> delays;
+  const auto end = Clock::now() + std::chrono::seconds(40);
+  for (uint32_t i = 0; Clock::now() < end; ++i) {
+    const auto session = bases[i % bases.size()]->fork();
+    session->append(make_tokens(*model, 512, i));
+    Clock::time_point returned;
+    bool done = false;
+    std::thread prefill([&] {
+      try {
+        session->prefill();
+        done = true;
+      } catch (const Error&) {  // cancelled
+      }
+      returned = Clock::now();
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30 + i * 37 % 500));
+    const Clock::time_point cancelled = Clock::now();
+    session->cancel();
+    prefill.join();
+    if (!done) delays.push_back(milliseconds(returned - cancelled));
+    // Steps that complete bring the size of steps back to what it was.
+    Session idle(engine, SessionOptions{64});
+    for (uint32_t step = 0; step < 7; ++step) {
+      idle.append(make_tokens(*model, 1, step));
+      idle.prefill();
+    }
+  }
+  if (delays.empty()) return;
+  std::printf("cancel to return, %zu cancels: p50 %.2f ms, p99 %.2f ms, max %.2f ms\n",
+              delays.size(), percentile(delays, 0.5), percentile(delays, 0.99),
+              percentile(delays, 1));
+}
+
+void measure_prompt_beside_decodes(const ModelPointer& model) {
+  const auto engine = Engine::create(model);
+  const Decodes decodes(engine, 8);
+  time_steps(*engine, 2, kNever);
+  std::vector<double> without = time_steps(*engine, 6, kNever);
+
+  Session prompt(engine, SessionOptions{8192});
+  prompt.append(make_tokens(*model, 4096, 99));
+  GenerationOptions one;
+  one.max_tokens = 1;
+  const auto generation = prompt.submit(decodes.greedy, one);
+  time_steps(*engine, 2, kNever);  // the size of slices settles
+  const uint64_t before = engine->metrics().prompt_tokens_total;
+  const std::vector<double> with = time_steps(*engine, 20, [&] { return generation->ended; });
+  const uint64_t computed = engine->metrics().prompt_tokens_total - before;
+  // The decodes became dearer with their texts: they are measured again.
+  engine->cancel(*generation);
+  const std::vector<double> later = time_steps(*engine, 6, kNever);
+  without.insert(without.end(), later.begin(), later.end());
+  // As much of the prompt alone, in the largest slices.
+  Session alone(engine, SessionOptions{8192});
+  alone.append(make_tokens(*model, static_cast<uint32_t>(computed), 98));
+  for (const auto& decode : decodes.generations) engine->cancel(*decode);
+  const auto begin = Clock::now();
+  alone.prefill();
+  const double alone_ms = milliseconds(Clock::now() - begin) / static_cast<double>(computed);
+  const double slice = static_cast<double>(computed) / static_cast<double>(with.size());
+  const double cost_ms = (mean(with) - mean(without)) / slice;
+  std::printf("8 decodes: %zu steps, mean %.1f, p50 %.1f, p99 %.1f ms\n", without.size(),
+              mean(without), percentile(without, 0.5), percentile(without, 0.99));
+  std::printf("beside a prompt: %zu steps, mean %.1f, p50 %.1f, p99 %.1f ms: p99 %.2f times\n",
+              with.size(), mean(with), percentile(with, 0.5), percentile(with, 0.99),
+              percentile(with, 0.99) / percentile(without, 0.99));
+  std::printf("slices of %.1f tokens: %.2f ms for each token of the prompt, alone %.2f: %+.0f %%\n",
+              slice, cost_ms, alone_ms, 100 * (cost_ms / alone_ms - 1));
+}
+
+void measure_scheduling_of_32(const ModelPointer& model) {
+  const auto engine = Engine::create(model);
+  const Decodes decodes(engine, 32);
+  const EngineMetrics before = engine->metrics();
+  const std::vector<double> times = time_steps(*engine, 20, kNever);
+  const EngineMetrics after = engine->metrics();
+  const double in_steps = after.step_seconds_total - before.step_seconds_total;
+  const double around = after.schedule_seconds_total - before.schedule_seconds_total;
+  std::printf("32 decodes: %zu steps, p50 %.1f ms; scheduling %.1f us a step, %.3f %%\n",
+              times.size(), percentile(times, 0.5),
+              1e6 * around / static_cast<double>(times.size()), 100 * around / in_steps);
+}
+
+void measure_shared_prefix_of_64(const ModelPointer& model) {
+  EngineOptions sharing;
+  sharing.prefix_cache = true;
+  const auto engine = Engine::create(model, sharing);
+  const std::vector<Token> prefix = make_tokens(*model, 1000, 5);
+  GenerationOptions two;
+  two.max_tokens = 2;
+  two.ends.ignore_end = true;
+  const Sampler greedy = greedy_sampler();
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<std::shared_ptr<Generation>> generations;
+  for (uint32_t i = 0; i < 64; ++i) {
+    sessions.push_back(std::make_unique<Session>(engine, SessionOptions{2048}));
+    sessions.back()->append(prefix);
+    sessions.back()->append(make_tokens(*model, 8, i));
+    generations.push_back(sessions.back()->submit(greedy, two));
+  }
+  time_steps(*engine, 50, [&] {
+    return std::ranges::all_of(generations, [](const auto& g) { return g->ended; });
+  });
+  const EngineMetrics metrics = engine->metrics();
+  const uint64_t computed = metrics.prompt_tokens_total + metrics.decode_tokens_total;
+  // 31 blocks of the prefix once, and of each session the rest of the prefix and its own.
+  const uint64_t predicted = (31 + 64) * engine->pools()[0]->block_bytes();
+  std::printf(
+      "64 x (1000 + 8 + 2): %zu tokens computed, at least %u; KV %.1f MB, predicted %.1f MB\n",
+      static_cast<size_t>(computed), 992 + 64 * (8 + 8 + 1),
+      static_cast<double>(metrics.kv_used_bytes) * 1e-6, static_cast<double>(predicted) * 1e-6);
+}
+
+/// A name on the command line and what it measures.
+struct Measurement {
+  std::string_view name;
+  void (*measure)(const ModelPointer& model);
+};
+
+constexpr Measurement kMeasurements[] = {{"cancel", measure_cancel_in_a_long_prompt},
+                                         {"prompt", measure_prompt_beside_decodes},
+                                         {"scheduling", measure_scheduling_of_32},
+                                         {"prefix", measure_shared_prefix_of_64}};
+
+bool is_known(std::string_view name) {
+  return std::ranges::any_of(kMeasurements, [&](const Measurement& m) { return m.name == name; });
+}
+
+/// Those that are named, or all.
+void run(const char* path, std::span<char* const> names) {
+  const ModelPointer model = Model::load(path);
+  for (const Measurement& measurement : kMeasurements) {
+    const auto is_it = [&](std::string_view name) { return name == measurement.name; };
+    if (names.empty() || std::ranges::any_of(names, is_it)) measurement.measure(model);
+  }
+}
+
+}  // namespace
+}  // namespace tenon
+
+int main(int argc, char** argv) {
+  const std::span<char* const> names(argv + std::min(argc, 2), argv + argc);
+  if (argc < 2 || !std::ranges::all_of(names, tenon::is_known)) {
+    std::fputs("usage: bench_engine_latency MODEL [cancel|prompt|scheduling|prefix]...\n", stderr);
+    return 2;
+  }
+  tenon::run(argv[1], names);
+}
