@@ -46,6 +46,20 @@ inline double relative_rmse(std::span<const float> actual, std::span<const float
   return std::sqrt(error / power);
 }
 
+/// The largest difference, as a part of the largest of `expected`; NaN counts as infinite.
+inline double largest_relative_error(std::span<const float> actual,
+                                     std::span<const float> expected) {
+  if (actual.size() != expected.size()) return INFINITY;
+  double error = 0;
+  double largest = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double difference = std::abs(double{actual[i]} - expected[i]);
+    error = std::isnan(difference) ? INFINITY : std::max(error, difference);
+    largest = std::max(largest, std::abs(double{expected[i]}));
+  }
+  return error / largest;
+}
+
 /// Logarithms of the softmax of a row.
 inline std::vector<double> log_softmax(std::span<const float> logits) {
   const double max = *std::max_element(logits.begin(), logits.end());

@@ -1,0 +1,119 @@
+// The models of tests/data/golden: files in memory, made from a description. The weights are spread
+// by a generator that make/make_goldens.py has as well. For tests only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/engine/tiny_model.h"
+#include "tests/file/gguf_writer.h"
+#include "tests/golden/golden.h"
+#include "text/vocabulary.h"
+
+namespace tenon::golden {
+
+/// A model, what it is asked and what it must answer.
+class GoldenModel {
+ public:
+  explicit GoldenModel(const std::string& name)
+      : name_(name),
+        description_(nlohmann::json::parse(read_text(path(".json")))),
+        logits_(read_floats(path(".logits"))) {}
+
+  [[nodiscard]] std::vector<Token> tokens() const { return description_.at("tokens"); }
+  /// [tokens, vocab]
+  [[nodiscard]] const std::vector<float>& logits() const { return logits_; }
+  [[nodiscard]] uint32_t vocab() const { return description_.at("vocab"); }
+
+  [[nodiscard]] std::shared_ptr<const ByteSource> source() const {
+    GgufWriter file;
+    for (const auto& [key, value] : description_.at("keys").items()) add_key(file, key, value);
+    add_vocabulary(file);
+    for (const nlohmann::json& tensor : description_.at("tensors")) {
+      const auto shape = tensor.at(1).get<std::vector<uint64_t>>();
+      file.add_tensor(tensor.at(0), shape,
+                      values_of(tensor.at(0), shape, tensor.at(2), tensor.at(3)));
+    }
+    return std::make_shared<OwnedSource>(file.finish(), name_ + ".gguf");
+  }
+
+ private:
+  [[nodiscard]] std::string path(const char* ending) const {
+    return std::string(TENON_TEST_DATA_DIR "/golden/") + name_ + ending;
+  }
+
+  static void add_key(GgufWriter& file, const std::string& key, const nlohmann::json& value) {
+    if (value.is_boolean()) {
+      file.add(key, value.get<bool>());
+    } else if (value.is_number_integer()) {
+      file.add(key, value.get<uint32_t>());
+    } else if (value.is_number()) {
+      file.add(key, value.get<float>());
+    } else if (value.is_string()) {
+      file.add(key, value.get<std::string>());
+    } else if (value.at(0).is_boolean()) {
+      file.add_raw(key, ValueType::Array, bools(value).bytes());
+    } else if (value.at(0).is_number_integer()) {
+      file.add(key, value.get<std::vector<int32_t>>());
+    } else {
+      file.add(key, value.get<std::vector<float>>());
+    }
+  }
+
+  static ByteWriter bools(const nlohmann::json& values) {
+    ByteWriter bytes;
+    bytes.put(static_cast<uint32_t>(ValueType::Bool)).put<uint64_t>(values.size());
+    for (const nlohmann::json& value : values) bytes.put<uint8_t>(value.get<bool>() ? 1 : 0);
+    return bytes;
+  }
+
+  void add_vocabulary(GgufWriter& file) const {
+    std::vector<std::string> tokens(vocab());
+    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = "word" + std::to_string(i);
+    file.add("tokenizer.ggml.model", "bert");
+    file.add("tokenizer.ggml.tokens", tokens);
+    file.add("tokenizer.ggml.unknown_token_id", uint32_t{0});
+  }
+
+  /// centre + spread * u, with u from [-1, 1). The products are exact.
+  [[nodiscard]] std::vector<float> values_of(const std::string& tensor,
+                                             const std::vector<uint64_t>& shape, double centre,
+                                             double spread) const {
+    uint64_t count = 1;
+    for (const uint64_t extent : shape) count *= extent;
+    std::vector<float> values;
+    uint64_t state = name_seed(name_ + "/" + tensor);
+    while (values.size() < count) {
+      values.push_back(static_cast<float>(centre + spread * next_uniform(state)));
+    }
+    return values;
+  }
+
+  /// FNV-1a, 64 bits.
+  static uint64_t name_seed(std::string_view name) {
+    uint64_t seed = 0xcbf29ce484222325u;
+    for (const char byte : name) {
+      seed = (seed ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
+    }
+    return seed;
+  }
+
+  /// The upper 24 bits of SplitMix64.
+  static double next_uniform(uint64_t& state) {
+    uint64_t z = state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    z ^= z >> 31;
+    return (static_cast<double>(z >> 40) - 0x1p23) * 0x1p-23;
+  }
+
+  std::string name_;
+  nlohmann::json description_;
+  std::vector<float> logits_;
+};
+
+}  // namespace tenon::golden
