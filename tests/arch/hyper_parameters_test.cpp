@@ -56,6 +56,14 @@ TEST(HyperParameters, DefaultsFollowTheOtherKeys) {
   EXPECT_EQ(model.rope.theta, 10000.0);
 }
 
+TEST(HyperParameters, ValuesOfUntoldSizeShareTheWidthWhateverKeysDo) {
+  TinyModel tiny;
+  tiny.key_dim = 16;
+  tiny.left_out = {"llama.attention.value_length"};
+  EXPECT_EQ(read_tiny(tiny).key_dim, 16u);
+  EXPECT_EQ(read_tiny(tiny).value_dim, 32u);
+}
+
 TEST(HyperParameters, RefusesNumbersOutOfRange) {
   const struct {
     const char* key;

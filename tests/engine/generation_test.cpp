@@ -91,6 +91,18 @@ TEST_F(Generations, NeedTokensAndRoom) {
   EXPECT_EQ(finish(*session.engine(), *generation).size(), 4u) << "as many as fit";
 }
 
+TEST_F(Generations, TellWhyTheyEndedWithTheLastTokenOnly) {
+  const auto engine = make();
+  Session session(engine);
+  session.append(make_tokens(40));
+  const auto generation = session.submit(greedy_, limits(3));
+  while (engine->step()) {
+  }
+  EXPECT_EQ(engine->fetch(*generation).finish, Finish::None);
+  EXPECT_EQ(engine->fetch(*generation).finish, Finish::None);
+  EXPECT_EQ(engine->fetch(*generation).finish, Finish::MaxTokens);
+}
+
 TEST_F(Generations, ArePolledWhileStepsAreDrivenByHand) {
   const auto engine = make();
   Session session(engine);

@@ -203,6 +203,17 @@ TEST(Scheduler, AgesWhatIsNeverServed) {
       << "two priorities, a second each, 100 steps a second";
 }
 
+TEST(Scheduler, AgeingLetsOneOfAPriorityThroughAtATime) {
+  SchedulerOptions options = with(20);
+  options.ageing_ns = kSecond;
+  Rig rig(options);
+  const Job& low = rig.add(10);
+  rig.add(10);
+  rig.now += 3 * kSecond;
+  const Job& high = rig.add(30, 0, "", 1, 1);
+  EXPECT_EQ(rig.step(), (Rig::Picks{{&low, 10}, {&high, 10}}));
+}
+
 TEST(Scheduler, WithoutAgeingLowPrioritiesWait) {
   SchedulerOptions options = with(10, 1);
   options.ageing_ns = 0;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 
 #include "tests/kv/fake_slabs.h"
@@ -38,6 +39,24 @@ TEST(BlockPool, MakesSlabsOnDemandAndReusesBlocks) {
     for (uint32_t block = 0; block < 12; ++block) pool.release(block);
   }
   EXPECT_EQ(slabs.num_alive, 0u);
+}
+
+TEST(BlockPool, HasNoMoreAfterASlabThatWasCutShort) {
+  FakeSlabs slabs;
+  const auto budget = std::make_shared<KvBudget>(1000);
+  BlockPool pool(slabs, {.block_bytes = 100, .slab_bytes = 400, .budget = budget});
+  std::optional<BlockPool> other;
+  other.emplace(slabs, BlockPoolOptions{.block_bytes = 100, .slab_bytes = 400, .budget = budget});
+  other->release(other->allocate());
+  for (int i = 0; i < 5; ++i) pool.allocate();
+  EXPECT_EQ(pool.size_bytes(), 600u) << "the other one has the rest";
+  EXPECT_EQ(pool.num_available(), 1u);
+  other.reset();
+  EXPECT_EQ(budget->left_bytes(), 400u);
+  EXPECT_EQ(pool.num_available(), 1u) << "slabs that follow could not be told by block numbers";
+  pool.allocate();
+  EXPECT_THROW(pool.allocate(), Error);
+  for (uint32_t block = 0; block < 6; ++block) pool.release(block);
 }
 
 TEST(BlockPool, NeverHoldsMoreThanItsBudget) {

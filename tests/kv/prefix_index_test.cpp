@@ -150,5 +150,30 @@ TEST_F(PrefixIndexes, SayWhyNotMore) {
   EXPECT_EQ(explain(text(0, 2), 1).position, 4u);
 }
 
+TEST_F(PrefixIndexes, SayWhatIsLikeATextWhenOthersAreGone) {
+  const Text oldest = text(0, 2);
+  insert(oldest);
+  Text newest = oldest;
+  newest[6] = 99;
+  insert(newest);
+  EXPECT_TRUE(index_.evict());
+  EXPECT_EQ(num_found(oldest), 1u);
+  Text like_newest = newest;
+  like_newest[7] = 98;
+  EXPECT_EQ(explain(like_newest, 1).cause, Cause::DifferentText);
+  EXPECT_EQ(explain(like_newest, 1).position, 7u);
+}
+
+TEST_F(PrefixIndexes, SayNothingOfASaltWhereThereIsNone) {
+  insert(text(0, 1));
+  EXPECT_TRUE(index_.evict());
+  EXPECT_EQ(explain(text(0, 1), 0).cause, Cause::Evicted);
+  Text other = text(0, 1);
+  insert(other);
+  other[3] = 99;
+  EXPECT_EQ(explain(other, 0).cause, Cause::DifferentText);
+  EXPECT_EQ(explain(other, 0).position, 3u);
+}
+
 }  // namespace
 }  // namespace tenon

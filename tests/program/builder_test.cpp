@@ -159,6 +159,8 @@ TEST(ProgramBuilder, RefusesMixturesOfExpertsThatDoNotFit) {
   expect_refused([&] { b.moe_linear(x, routes, weight, 0); }, "0 experts do not share");
   expect_refused([&] { b.moe_linear(x, routes, weight, 7); }, "7 experts do not share");
   expect_refused([&] { b.moe_linear(x, routes, weight, 1); }, "no routes to 1 experts");
+  const Slot odd = b.linear(x, b.weight("odd", Format::F32, 5, 8));
+  expect_refused([&] { b.moe_linear(x, odd, weight, 8); }, "5 columns are no routes");
   expect_refused([&] { b.moe_linear(wide, routes, weight, 8); }, "not 1 or 2 times");
   expect_refused([&] { b.moe_linear(x, weight, weight, 8); }, "wrong kind");
   expect_refused([&] { b.sigmoid_gate(x, x); }, "the gate has 8 columns");

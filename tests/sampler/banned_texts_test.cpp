@@ -52,6 +52,9 @@ TEST(BanWatch, IgnoresTheCaseOfAscii) {
   EXPECT_EQ(watch.push("\xc3\x84RGER"), 0u);
   watch.restart(banned({"\xc3\x84rger"}, true));
   EXPECT_FALSE(watch.push("\xc3\xa4rger"));
+  watch.restart(banned({"az", "@["}, true));
+  EXPECT_EQ(watch.push("AZ"), 0u);
+  EXPECT_EQ(watch.push("`{"), std::nullopt) << "beside the letters there is no case";
 }
 
 TEST(Sampler, TakesDrawsBack) {

@@ -56,9 +56,9 @@ std::vector<float> zipf(size_t n) {
 
 TEST(TopNSigma, KeepsWhatIsNearTheLargest) {
   SamplerValues values;
-  const std::vector<float> logits = {0, 0, 0, 0, 0, 0, 0, 10, 9, -INFINITY};
+  const std::vector<float> logits = {0, 0, 0, 0, 0, 0, 0, 10, 9, 5, -INFINITY};
   EXPECT_EQ(after("top_n_sigma", logits, values).ids.size(), logits.size());
-  values.set("top_n_sigma", 1.0);  // one standard deviation is 3.96
+  values.set("top_n_sigma", 1.0);  // one standard deviation is 3.85
   EXPECT_EQ(after("top_n_sigma", logits, values).ids, (Tokens{7, 8}));
   EXPECT_EQ(after("top_n_sigma", {5, 5, 5}, values).ids, (Tokens{0, 1, 2}));
   EXPECT_EQ(after("top_n_sigma", {5}, values).ids, (Tokens{0}));

@@ -53,6 +53,12 @@ TEST(ReferenceMoeRoute, EqualLogitsGoToTheLowerNumber) {
               std::exp(-4) / (3 + std::exp(-4))});
 }
 
+TEST(ReferenceMoeRoute, LargeLogitsDoNotOverflow) {
+  expect_row(run_on_row({3000, 0, 3001},
+                        [](ProgramBuilder& b, Slot x) { return b.moe_route(x, {.used = 2}); }),
+             {2, 0, kE / (1 + kE), 1 / (1 + kE)});
+}
+
 TEST(ReferenceMoeRoute, WhatIsNoNumberIsChosenLast) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> out = run_on_row({nan, 1, nan, 2}, [](ProgramBuilder& b, Slot x) {
