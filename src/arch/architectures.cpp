@@ -59,7 +59,7 @@ BuiltProgram build_program(const ModelFile& file, const HyperParameters& model,
   ProgramBuilder builder;
   TensorBinder tensors(file, builder);
   const Slot logits = architecture.build(model, options, tensors, builder);
-  std::vector<BoundTensor> bound = std::move(tensors).finish();
+  std::vector<BoundWeight> bound = std::move(tensors).finish();
   return {model, std::move(builder).finish(logits, options.limits), std::move(bound)};
 }
 

@@ -30,7 +30,7 @@ std::span<const Architecture* const> architectures();
 struct BuiltProgram {
   HyperParameters model;
   Program program;
-  std::vector<BoundTensor> tensors;
+  std::vector<BoundWeight> tensors;
 };
 
 /// Reads no weights but rope divisors. Throws Unsupported naming the architecture and the known

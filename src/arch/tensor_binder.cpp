@@ -64,7 +64,7 @@ Slot TensorBinder::optional_matrix(std::string_view name, uint64_t rows, uint64_
   if (found == nullptr) return kNoSlot;
   const TensorInfo& tensor = take(*found, rows, columns);
   const Slot slot = builder_.weight(name, tensor.format, rows, columns);
-  bound_.push_back({slot, static_cast<size_t>(found - file_.tensors().data())});
+  bound_.push_back({slot, RowSource(tensor)});
   return slot;
 }
 
@@ -87,7 +87,7 @@ std::vector<float> TensorBinder::optional_divisors(std::string_view name, uint64
   return values;
 }
 
-std::vector<BoundTensor> TensorBinder::finish() && {
+std::vector<BoundWeight> TensorBinder::finish() && {
   if (!missing_.empty()) {
     fail(Code::Format, "{}: {} tensors are missing: {}", file_.name(), missing_.size(),
          first_three(missing_));

@@ -9,7 +9,7 @@
 
 #include "file/model_file.h"
 #include "program/program.h"
-#include "weights/bound_tensor.h"
+#include "weights/bound_weight.h"
 
 namespace tenon {
 
@@ -38,7 +38,7 @@ class TensorBinder {
 
   /// What was bound. Throws Format naming the first three tensors that are missing, or that no one
   /// asked for.
-  [[nodiscard]] std::vector<BoundTensor> finish() &&;
+  [[nodiscard]] std::vector<BoundWeight> finish() &&;
 
  private:
   /// Marks the tensor as used and checks it.
@@ -46,7 +46,7 @@ class TensorBinder {
 
   const ModelFile& file_;
   ProgramBuilder& builder_;
-  std::vector<BoundTensor> bound_;
+  std::vector<BoundWeight> bound_;
   std::vector<bool> used_;  // [tensors of the file]
   std::vector<std::string> missing_;
 };

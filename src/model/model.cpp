@@ -118,7 +118,7 @@ void Model::build() {
   options_.progress = {};  // its captures need not live as long as the model
 }
 
-void Model::load_weights(std::span<const BoundTensor> tensors) {
+void Model::load_weights(std::span<const BoundWeight> tensors) {
   std::unique_ptr<Runtime> runtime = Runtime::create(*program_, options_);
   LoadOptions load;
   load.team = &runtime->team();

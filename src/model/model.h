@@ -20,7 +20,7 @@
 #include "file/model_file.h"
 #include "program/program.h"
 #include "text/tokenizer.h"
-#include "weights/bound_tensor.h"
+#include "weights/bound_weight.h"
 
 namespace tenon {
 
@@ -116,7 +116,7 @@ class Model {
  private:
   Model(std::shared_ptr<const ModelFile> file, ModelOptions options);
   void build();
-  void load_weights(std::span<const BoundTensor> tensors);
+  void load_weights(std::span<const BoundWeight> tensors);
   [[noreturn]] void fail_without_program() const;
 
   std::shared_ptr<const ModelFile> file_;

@@ -55,9 +55,11 @@ class KeepingSink : public WeightSink {
   std::vector<std::vector<std::byte>> bytes_;  // [tensors]
 };
 
-std::vector<BoundTensor> all_tensors(const ModelFile& file) {
-  std::vector<BoundTensor> bound;
-  for (size_t i = 0; i < file.tensors().size(); ++i) bound.push_back({Slot(i), i});
+std::vector<BoundWeight> all_tensors(const ModelFile& file) {
+  std::vector<BoundWeight> bound;
+  for (const TensorInfo& tensor : file.tensors()) {
+    bound.push_back({Slot(bound.size()), RowSource(tensor)});
+  }
   return bound;
 }
 
@@ -125,7 +127,7 @@ TEST(Loader, ReadsNoMoreAtOnceThanItMay) {
 TEST(Loader, OnlyLoadsWhatIsAsked) {
   const auto file = open_model_file(tiny_source());
   KeepingSink sink(*file, 1);
-  const BoundTensor one[] = {{Slot(2), 2}};
+  const BoundWeight one[] = {{Slot(2), RowSource(file->tensors()[2])}};
   load_weights(*file, one, sink, load_options());
   for (const auto& piece : sink.pieces) EXPECT_EQ(piece.slot, 2u);
   EXPECT_FALSE(sink.pieces.empty());
