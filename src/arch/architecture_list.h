@@ -1,0 +1,10 @@
+// The list of architectures. A line stands for `extern const Architecture kName`, defined in the
+// file of that name, and for what general.architecture says.
+#pragma once
+
+#define TENON_ARCHITECTURES(X) \
+  X(Llama, "llama")            \
+  X(Qwen2, "qwen2")            \
+  X(Qwen2Moe, "qwen2moe")      \
+  X(Qwen3, "qwen3")            \
+  X(Qwen3Moe, "qwen3moe")
