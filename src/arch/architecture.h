@@ -1,5 +1,5 @@
-// What an architecture is: how its metadata become a specification, and the specification a program.
-// Each one stands in a file of its name beside this one; architecture_list.h names them.
+// What an architecture is: how its metadata become a specification, and the specification a
+// program. Each one stands in a file of its name beside this one; architecture_list.h names them.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace tenon {
 
-/// A key of a made-up model, without the architecture's name before it.
-struct ExampleKey {
+/// A key, without the architecture's name before it, and its value.
+struct KeyValue {
   std::string_view name;
   std::variant<uint32_t, float, bool, std::string_view> value;
 };
@@ -28,7 +28,7 @@ struct Architecture {
   /// Asks for the tensors and adds the operations; returns the logits [R, vocab].
   Slot (*build)(BuildContext& context) = build_decoder;
   /// What a small random model needs besides, or other than, the keys that all decoders have.
-  std::span<const ExampleKey> example{};
+  std::span<const KeyValue> example{};
   /// Patterns of tensors that files hold and inference does not use (matches_pattern).
   std::span<const std::string_view> ignored{};
 };

@@ -41,9 +41,8 @@ ModelSpec read_keys(const Keys& keys) {
   }
   ModelSpec model = architecture.read(keys);
   const bool has_experts =
-      std::any_of(model.layers.begin(), model.layers.end(), [](const LayerSpec& layer) {
-        return layer.feed_forward.experts.count > 0;
-      });
+      std::any_of(model.layers.begin(), model.layers.end(),
+                  [](const LayerSpec& layer) { return layer.feed_forward.experts.count > 0; });
   const uint32_t experts = keys.count_or("expert_count", 0, 0, UINT32_MAX);
   if (experts > 0 && !has_experts) {
     keys.refuse(Code::Unsupported, "expert_count", "is {}, but \"{}\" has no experts", experts,

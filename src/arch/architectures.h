@@ -22,8 +22,8 @@ struct NamedArchitecture {
 /// All of them, in the order of the list.
 std::span<const NamedArchitecture> architectures();
 
-/// The specification of a file's model. The vocabulary is the tokenizer's tokens, at most as many as
-/// the embedding has rows. Throws Unsupported naming the architecture and the known ones; Format
+/// The specification of a file's model. The vocabulary is the tokenizer's tokens, at most as many
+/// as the embedding has rows. Throws Unsupported naming the architecture and the known ones; Format
 /// and Unsupported as Architecture::read.
 ModelSpec read_model_spec(const ModelFile& file);
 

@@ -95,9 +95,8 @@ Slot attention(BuildContext& context, uint32_t layer, Slot x) {
 
 Slot attention_output(BuildContext& context, uint32_t layer, Slot attended) {
   const AttentionSpec& spec = context.layer(layer).attention;
-  return context.linear(attended, BuildContext::in_layer(layer, "attn_output"),
-                        context.model.width, uint64_t{spec.heads} * spec.value_dim,
-                        spec.output_bias);
+  return context.linear(attended, BuildContext::in_layer(layer, "attn_output"), context.model.width,
+                        uint64_t{spec.heads} * spec.value_dim, spec.output_bias);
 }
 
 }  // namespace tenon

@@ -50,8 +50,7 @@ void BuildContext::add_angles() {
 
 Slot BuildContext::make_angles(const RopeSpec& rope) {
   if (rope.dimensions == 0) return kNoSlot;
-  const std::vector<float> divisors =
-      tensors.optional_divisors(rope.divisors, rope.dimensions / 2);
+  const std::vector<float> divisors = tensors.optional_divisors(rope.divisors, rope.dimensions / 2);
   const RopeTable table = make_rope_table(rope, divisors);
   return ops.rope_angles(ops.constant("rope frequencies", table.frequencies),
                          static_cast<float>(table.magnitude));
@@ -88,8 +87,7 @@ Slot BuildContext::norm(Slot x, const std::string& name, const NormSpec& spec, u
                         uint32_t segment) {
   const Slot weight = tensors.weight(name + ".weight", {columns}, TensorRole::Norm);
   if (spec.kind == NormKind::Rms) return ops.rms_norm(x, weight, spec.epsilon, segment);
-  const Presence biased =
-      spec.kind == NormKind::Layer ? Presence::Required : Presence::Absent;
+  const Presence biased = spec.kind == NormKind::Layer ? Presence::Required : Presence::Absent;
   return ops.layer_norm(x, weight, bias(name, columns, biased), spec.epsilon, segment);
 }
 

@@ -38,7 +38,8 @@ class BuildContext {
   /// Whether only the rows whose logits are wanted go on from here.
   [[nodiscard]] bool is_last(uint32_t layer) const { return layer + 1 == model.layers.size(); }
 
-  /// x [., columns] -> [., rows] with `name`.weight [rows, columns] and, if there is one, `name`.bias.
+  /// x [., columns] -> [., rows] with `name`.weight [rows, columns] and, if there is one,
+  /// `name`.bias.
   Slot linear(Slot x, const std::string& name, uint64_t rows, uint64_t columns,
               Presence bias = Presence::Absent);
   /// The bias of a linear: `name`.bias [rows], or kNoSlot.

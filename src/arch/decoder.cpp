@@ -18,8 +18,8 @@ RowSource without_padding(const ModelSpec& model, const RowSource& table) {
 Slot output_bias(BuildContext& context) {
   const ModelSpec& model = context.model;
   if (model.output_bias == Presence::Absent) return kNoSlot;
-  const auto bias = context.tensors.optional_tensor("output.bias", {model.vocab_rows},
-                                                    TensorRole::Bias);
+  const auto bias =
+      context.tensors.optional_tensor("output.bias", {model.vocab_rows}, TensorRole::Bias);
   return bias ? context.tensors.bind("output.bias", bias->columns(0, model.vocab)) : kNoSlot;
 }
 
@@ -65,8 +65,8 @@ Slot output_head(BuildContext& context, Slot x) {
   const ModelSpec& model = context.model;
   x = context.norm(x, std::string(model.output_norm.name), model.output_norm, model.width);
   x = context.scaled(x, model.logit_scale);
-  const auto own = context.tensors.optional_tensor(
-      "output.weight", {model.vocab_rows, model.width}, TensorRole::Output);
+  const auto own = context.tensors.optional_tensor("output.weight", {model.vocab_rows, model.width},
+                                                   TensorRole::Output);
   const Slot table = own ? context.tensors.bind("output.weight", without_padding(model, *own))
                          : context.embedding_table;
   const Slot logits = context.ops.linear(x, table, output_bias(context));

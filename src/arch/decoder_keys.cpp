@@ -17,8 +17,7 @@ struct HeadCounts {
 HeadCounts read_head_counts(const Keys& keys, uint32_t layers) {
   HeadCounts counts;
   counts.heads = keys.counts("attention.head_count", layers, 1, SpecLimits::kHeads);
-  counts.kv_heads =
-      keys.counts_or("attention.head_count_kv", counts.heads, 1, SpecLimits::kHeads);
+  counts.kv_heads = keys.counts_or("attention.head_count_kv", counts.heads, 1, SpecLimits::kHeads);
   for (uint32_t layer = 0; layer < layers; ++layer) {
     const uint32_t heads = counts.heads[layer];
     const uint32_t kv_heads = counts.kv_heads[layer];
@@ -47,9 +46,7 @@ void read_head_sizes(const Keys& keys, uint32_t width, AttentionSpec& attention)
 
 RopeScaling read_rope_scaling(const Keys& keys, bool has_factor, bool longrope) {
   constexpr std::pair<std::string_view, RopeScaling> kKnown[] = {
-      {"none", RopeScaling::None},
-      {"linear", RopeScaling::Linear},
-      {"yarn", RopeScaling::Yarn}};
+      {"none", RopeScaling::None}, {"linear", RopeScaling::Linear}, {"yarn", RopeScaling::Yarn}};
   // Files older than the type state a factor alone.
   const std::string_view type = keys.text_or("rope.scaling.type", has_factor ? "linear" : "none");
   for (const auto& [name, scaling] : kKnown) {
@@ -93,8 +90,8 @@ RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
   if (rope.factor < 1e-3) {
     keys.refuse(Code::Format, factor_key, "is {}, not 0 or in 0.001..1000000", rope.factor);
   }
-  rope.scaling = read_rope_scaling(keys, has_factor || keys.contains("rope.scale_linear"),
-                                   kind.longrope);
+  rope.scaling =
+      read_rope_scaling(keys, has_factor || keys.contains("rope.scale_linear"), kind.longrope);
   rope.magnitude = keys.number_or("rope.scaling.attn_factor", 1.0, 1e-6, 1e3);
   if (rope.scaling != RopeScaling::Yarn) return rope;
   rope.original_context = keys.count_or("rope.scaling.original_context_length", trained_context, 1,
@@ -110,11 +107,20 @@ RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
 void read_window(const Keys& keys, ModelSpec& model) { read_window_pattern(keys, 0, model); }
 
 void read_window_pattern(const Keys& keys, uint32_t period, ModelSpec& model) {
-  const uint32_t window =
-      keys.count_or("attention.sliding_window", 0, 0, SpecLimits::kPositions);
+  const uint32_t window = keys.count_or("attention.sliding_window", 0, 0, SpecLimits::kPositions);
   for (uint32_t layer = 0; layer < model.layers.size(); ++layer) {
     const bool sees_all = period > 0 && layer % period == period - 1;
     model.layers[layer].attention.window = sees_all ? 0 : window;
+  }
+}
+
+void read_multipliers(const Keys& keys, const Multipliers& defaults, ModelSpec& model) {
+  model.embedding_scale = keys.scale_or("embedding_scale", defaults.embedding);
+  model.logit_scale = 1.0f / keys.scale_or("logit_scale", defaults.logit_divisor);
+  const float residual = keys.scale_or("residual_scale", defaults.residual);
+  for (LayerSpec& layer : model.layers) {
+    layer.residual_scale = residual;
+    layer.attention.scale = keys.scale_or("attention.scale", layer.attention.scale);
   }
 }
 
@@ -138,8 +144,8 @@ void read_experts(const Keys& keys, bool normalised, ModelSpec& model) {
        ++layer) {
     FeedForwardSpec& feed_forward = model.layers[layer].feed_forward;
     feed_forward.experts = experts;
-    feed_forward.experts.width = keys.count_or("expert_feed_forward_length", feed_forward.width,
-                                               1, SpecLimits::kWidth);
+    feed_forward.experts.width =
+        keys.count_or("expert_feed_forward_length", feed_forward.width, 1, SpecLimits::kWidth);
   }
 }
 
@@ -152,10 +158,10 @@ ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind) {
   const HeadCounts heads = read_head_counts(keys, layers);
   const std::vector<uint32_t> widths =
       keys.counts("feed_forward_length", layers, 1, SpecLimits::kWidth);
-  const auto epsilon = static_cast<float>(
-      keys.number(kind.norm == NormKind::Rms ? "attention.layer_norm_rms_epsilon"
-                                             : "attention.layer_norm_epsilon",
-                  1e-12, 1.0));
+  const auto epsilon =
+      static_cast<float>(keys.number(kind.norm == NormKind::Rms ? "attention.layer_norm_rms_epsilon"
+                                                                : "attention.layer_norm_epsilon",
+                                     1e-12, 1.0));
   model.output_norm = {"output_norm", kind.norm, epsilon};
   for (uint32_t i = 0; i < layers; ++i) {
     LayerSpec layer;
@@ -165,8 +171,7 @@ ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind) {
     layer.attention.kv_heads = heads.kv_heads[i];
     layer.attention.qk_norm_epsilon = epsilon;
     read_head_sizes(keys, model.width, layer.attention);
-    layer.attention.rope =
-        read_rope(keys, kind, layer.attention.key_dim, model.trained_context);
+    layer.attention.rope = read_rope(keys, kind, layer.attention.key_dim, model.trained_context);
     layer.feed_forward.width = widths[i];
     model.layers.push_back(layer);
   }

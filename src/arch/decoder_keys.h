@@ -32,6 +32,17 @@ void read_window(const Keys& keys, ModelSpec& model);
 /// The same of layers l with l mod period < period - 1; the others see everything.
 void read_window_pattern(const Keys& keys, uint32_t period, ModelSpec& model);
 
+/// What an architecture multiplies with where the file does not tell.
+struct Multipliers {
+  double embedding = 1.0;
+  double residual = 1.0;
+  double logit_divisor = 1.0;
+};
+
+/// embedding_scale, residual_scale, attention.scale (in place of 1 / sqrt(key_dim)) and
+/// logit_scale, by which logits are divided.
+void read_multipliers(const Keys& keys, const Multipliers& defaults, ModelSpec& model);
+
 /// expert_*: puts a mixture of experts into every layer from `leading_dense_block_count` on.
 /// `normalised`: whether a token's weights sum to 1 where "expert_weights_norm" does not tell. None
 /// of them is shared. Throws Format without experts, Unsupported for unknown ways to choose them.

@@ -53,9 +53,8 @@ Slot shared_expert(BuildContext& context, uint32_t layer, Slot x) {
 /// Row by row the experts and their weights.
 Slot routes(BuildContext& context, uint32_t layer, Slot x) {
   const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
-  const Slot router =
-      context.tensors.weight(BuildContext::in_layer(layer, "ffn_gate_inp.weight"),
-                             {spec.count, context.model.width}, TensorRole::Router);
+  const Slot router = context.tensors.weight(BuildContext::in_layer(layer, "ffn_gate_inp.weight"),
+                                             {spec.count, context.model.width}, TensorRole::Router);
   RouteOptions route;
   route.used = spec.used;
   route.softmax = spec.normalised ? TENON_MOE_SOFTMAX_CHOSEN : TENON_MOE_SOFTMAX_ALL;
@@ -67,8 +66,8 @@ Slot routes(BuildContext& context, uint32_t layer, Slot x) {
 
 Slot gated_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   const FeedForwardSpec& spec = context.layer(layer).feed_forward;
-  const GateUp both = spec.fused_gate_up ? fused_gate_up(context, layer, x)
-                                         : separate_gate_up(context, layer, x);
+  const GateUp both =
+      spec.fused_gate_up ? fused_gate_up(context, layer, x) : separate_gate_up(context, layer, x);
   return context.linear(context.ops.glu(spec.activation, both.gate, both.up),
                         BuildContext::in_layer(layer, "ffn_down"), context.model.width, spec.width,
                         spec.bias);
@@ -97,11 +96,11 @@ Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   ProgramBuilder& ops = context.ops;
   const Slot gate = ops.moe_linear(x, chosen, weight("ffn_gate_exps.weight", experts.width, width),
                                    experts.count);
-  const Slot up = ops.moe_linear(x, chosen, weight("ffn_up_exps.weight", experts.width, width),
-                                 experts.count);
-  const Slot sum = ops.moe_linear_sum(ops.glu(spec.activation, gate, up), chosen,
-                                      weight("ffn_down_exps.weight", width, experts.width),
-                                      experts.count);
+  const Slot up =
+      ops.moe_linear(x, chosen, weight("ffn_up_exps.weight", experts.width, width), experts.count);
+  const Slot sum =
+      ops.moe_linear_sum(ops.glu(spec.activation, gate, up), chosen,
+                         weight("ffn_down_exps.weight", width, experts.width), experts.count);
   return shared == kNoSlot ? sum : ops.add(sum, shared);
 }
 

@@ -52,9 +52,10 @@ double Keys::number_or(std::string_view name, double fallback, double low, doubl
   return contains(name) ? number(name, low, high) : fallback;
 }
 
-float Keys::scale_or(std::string_view name, double fallback, double most) const {
-  const auto scale = static_cast<float>(number_or(name, fallback, 0.0, most));
-  return scale == 0.0f ? 1.0f : scale;
+float Keys::scale_or(std::string_view name, double fallback) const {
+  const double scale = number_or(name, 0.0, 0.0, 1e6);
+  if (scale == 0.0) return static_cast<float>(fallback);
+  return static_cast<float>(number(name, 1e-6, 1e6));
 }
 
 std::optional<bool> Keys::flag(std::string_view name) const {

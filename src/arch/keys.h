@@ -59,8 +59,8 @@ class Keys {
   [[nodiscard]] double number(std::string_view name, double low, double high) const;
   [[nodiscard]] double number_or(std::string_view name, double fallback, double low,
                                  double high) const;
-  /// A factor below `most`. 0 occurs in files and means that nothing is scaled: it gives 1.
-  [[nodiscard]] float scale_or(std::string_view name, double fallback, double most = 1e6) const;
+  /// A factor in 1e-6..1e6. 0 occurs in files and stands for a missing key.
+  [[nodiscard]] float scale_or(std::string_view name, double fallback) const;
   [[nodiscard]] std::optional<bool> flag(std::string_view name) const;
   [[nodiscard]] std::string_view text_or(std::string_view name, std::string_view fallback) const;
 

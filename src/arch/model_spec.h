@@ -56,11 +56,11 @@ struct AttentionSpec {
 
 /// A mixture of experts (Shazeer et al. 2017).
 struct ExpertSpec {
-  uint32_t count = 0;        ///< 0: there are none
-  uint32_t used = 0;         ///< 1..count, by each token
-  uint32_t width = 0;        ///< of one expert
-  bool normalised = true;    ///< the weights of a token's experts sum to 1, before `scale`
-  float scale = 1.0f;        ///< multiplies them
+  uint32_t count = 0;         ///< 0: there are none
+  uint32_t used = 0;          ///< 1..count, by each token
+  uint32_t width = 0;         ///< of one expert
+  bool normalised = true;     ///< the weights of a token's experts sum to 1, before `scale`
+  float scale = 1.0f;         ///< multiplies them
   uint32_t shared_width = 0;  ///< of the expert that all tokens use; 0: there is none
   bool shared_gate = false;   ///< that one is weighed by a sigmoid of its own
 };
@@ -79,8 +79,8 @@ struct FeedForwardSpec {
   ExpertSpec experts;  ///< in place of the dense one, if there are any
 };
 
-/// x += residual_scale post_norm(attention(norm(x))), and the same with the feed-forward. Norms that
-/// have no name are left out.
+/// x += residual_scale post_norm(attention(norm(x))), and the same with the feed-forward. Norms
+/// that have no name are left out.
 struct LayerSpec {
   NormSpec attention_norm;
   AttentionSpec attention;
@@ -88,8 +88,8 @@ struct LayerSpec {
   NormSpec feed_forward_norm;
   FeedForwardSpec feed_forward;
   NormSpec feed_forward_post_norm;
-  /// Both read the same x (the feed-forward what attention's norm gives, unless it has a norm of its
-  /// own), and their sum is added to it.
+  /// Both read the same x (the feed-forward what attention's norm gives, unless it has a norm of
+  /// its own), and their sum is added to it.
   bool parallel = false;
   float residual_scale = 1.0f;
 };

@@ -20,10 +20,10 @@ ModelSpec read_qwen2moe(const Keys& keys) {
   return model;
 }
 
-constexpr ExampleKey kQwen2MoeExample[] = {{"expert_count", 8u},
-                                           {"expert_used_count", 2u},
-                                           {"expert_feed_forward_length", 256u},
-                                           {"expert_shared_feed_forward_length", 384u}};
+constexpr KeyValue kQwen2MoeExample[] = {{"expert_count", 8u},
+                                         {"expert_used_count", 2u},
+                                         {"expert_feed_forward_length", 256u},
+                                         {"expert_shared_feed_forward_length", 384u}};
 
 }  // namespace
 

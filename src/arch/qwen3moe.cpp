@@ -13,9 +13,8 @@ ModelSpec read_qwen3moe(const Keys& keys) {
   return model;
 }
 
-constexpr ExampleKey kQwen3MoeExample[] = {{"expert_count", 8u},
-                                           {"expert_used_count", 2u},
-                                           {"expert_feed_forward_length", 256u}};
+constexpr KeyValue kQwen3MoeExample[] = {
+    {"expert_count", 8u}, {"expert_used_count", 2u}, {"expert_feed_forward_length", 256u}};
 
 }  // namespace
 

@@ -35,6 +35,15 @@ struct RopeSpec {
   double beta_slow = 1.0;         ///< turns below which everything is
 
   bool operator==(const RopeSpec&) const = default;
+  /// The same for positions as they were first trained.
+  [[nodiscard]] RopeSpec unscaled() const {
+    RopeSpec plain;
+    plain.dimensions = dimensions;
+    plain.style = style;
+    plain.theta = theta;
+    plain.divisors = divisors;
+    return plain;
+  }
 };
 
 /// The constants of the program's rope operations.

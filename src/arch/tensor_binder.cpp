@@ -93,8 +93,7 @@ std::optional<RowSource> TensorBinder::optional_tensor(std::string_view name,
 }
 
 Slot TensorBinder::bind(std::string_view name, const RowSource& source) {
-  const Slot slot =
-      builder_.weight(name, source.format(), source.num_rows(), source.num_columns());
+  const Slot slot = builder_.weight(name, source.format(), source.num_rows(), source.num_columns());
   bound_.push_back({slot, source});
   return slot;
 }

@@ -39,8 +39,8 @@ class TensorBinder {
   TensorBinder(const ModelFile& file, ProgramBuilder& builder,
                std::span<const std::string_view> ignored = {});
 
-  /// The weight of this name and shape: a vector [columns], a matrix [rows, columns] or a matrix for
-  /// each of several experts [experts, rows, columns]. Throws Format when its shape differs and
+  /// The weight of this name and shape: a vector [columns], a matrix [rows, columns] or a matrix
+  /// for each of several experts [experts, rows, columns]. Throws Format when its shape differs and
   /// Unsupported when its type is no weight format.
   RowSource tensor(std::string_view name, std::vector<uint64_t> shape, TensorRole role);
   /// Nothing where the file has no such tensor.

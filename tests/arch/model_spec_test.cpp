@@ -239,9 +239,8 @@ TEST(ModelSpec, RefusesExpertsOutOfRange) {
     refused("expert_feed_forward_length", length);
     TinyModel shared;
     shared.architecture = "qwen2moe";
-    expect_error(Code::Format, HasSubstr("expert_shared_feed_forward_length"), [&] {
-      read_with("qwen2moe.expert_shared_feed_forward_length", length, shared);
-    });
+    expect_error(Code::Format, HasSubstr("expert_shared_feed_forward_length"),
+                 [&] { read_with("qwen2moe.expert_shared_feed_forward_length", length, shared); });
   }
   for (const double scale : {kNan, kInf, -1.0, 1e300}) refused("expert_weights_scale", scale);
   refused("expert_weights_norm", std::string("true"));

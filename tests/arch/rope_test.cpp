@@ -44,10 +44,10 @@ TEST(Rope, YarnLeavesFastPairsAndDividesSlowOnes) {
   // With 64 dimensions, theta 10000 and 2048 original positions the pairs that turn 32 times and
   // once are 64 ln(2048 / (2 pi n)) / (2 ln 10000) = 8.06 and 20.10: the ramp goes from 8 to 21.
   const RopeSpec rope{.dimensions = 64,
-                            .theta = 10000.0,
-                            .scaling = RopeScaling::Yarn,
-                            .factor = 4.0,
-                            .original_context = 2048};
+                      .theta = 10000.0,
+                      .scaling = RopeScaling::Yarn,
+                      .factor = 4.0,
+                      .original_context = 2048};
   const RopeTable table = make_rope_table(rope, {});
   const RopeTable plain = make_rope_table({.dimensions = 64, .theta = 10000.0}, {});
   for (uint32_t i = 0; i < 32; ++i) {

@@ -122,7 +122,7 @@ std::vector<Fault> hyper_parameter_faults() {
        with_key("llama.expert_count", uint32_t{8})},
       {"an unknown architecture",
        Code::Unsupported,
-       {"\"mamba9\"", "llama, qwen2, qwen2moe, qwen3"},
+       {"\"mamba9\"", "known are", "qwen2, qwen2moe, qwen3"},
        with_key("general.architecture", std::string("mamba9"))},
       {"no architecture",
        Code::Format,

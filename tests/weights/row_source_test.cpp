@@ -119,8 +119,7 @@ TEST_F(RowSources, TransposesAndSplitsTheTranspose) {
   const RowSource turned = tensor("a").transposed();
   EXPECT_EQ(turned.num_rows(), 4u);
   EXPECT_EQ(turned.num_columns(), 6u);
-  EXPECT_THAT(floats(turned.rows(2, 2)),
-              ElementsAre(2, 12, 22, 32, 42, 52, 3, 13, 23, 33, 43, 53));
+  EXPECT_THAT(floats(turned.rows(2, 2)), ElementsAre(2, 12, 22, 32, 42, 52, 3, 13, 23, 33, 43, 53));
   EXPECT_THAT(floats(turned.rows(3, 1).columns(4, 2)), ElementsAre(43, 53));
   // Longer than one piece, and still in its own format.
   const std::vector<std::byte> there = bytes(tensor("h").transposed());
@@ -167,8 +166,7 @@ TEST_F(RowSources, RefuseWhatDoesNotFit) {
   expect_error(Code::Internal, HasSubstr("columns"), [&] { (void)a.columns(0, 5); });
   expect_error(Code::Internal, HasSubstr("order"), [&] { (void)a.permuted({0, 1}); });
   expect_error(Code::Internal, HasSubstr("rows"), [&] { (void)a.permuted({0, 1, 2, 3, 4, 6}); });
-  expect_error(Code::Internal, HasSubstr("transposes"),
-               [&] { (void)a.rows(0, 2).transposed(); });
+  expect_error(Code::Internal, HasSubstr("transposes"), [&] { (void)a.rows(0, 2).transposed(); });
   const RowSource parts[] = {a, tensor("q")};
   expect_error(Code::Internal, HasSubstr("stacked"), [&] { (void)RowSource::stacked(parts); });
 }
