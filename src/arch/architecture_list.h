@@ -3,6 +3,7 @@
 #pragma once
 
 #define TENON_ARCHITECTURES(X) \
+  X(Granite, "granite")        \
   X(Llama, "llama")            \
   X(Qwen2, "qwen2")            \
   X(Qwen2Moe, "qwen2moe")      \
