@@ -3,6 +3,7 @@
 #pragma once
 
 #define TENON_ARCHITECTURES(X) \
+  X(Gemma3, "gemma3")          \
   X(Granite, "granite")        \
   X(Llama, "llama")            \
   X(Qwen2, "qwen2")            \
