@@ -6,6 +6,7 @@
   X(Gemma3, "gemma3")          \
   X(Granite, "granite")        \
   X(Llama, "llama")            \
+  X(Olmo2, "olmo2")            \
   X(Qwen2, "qwen2")            \
   X(Qwen2Moe, "qwen2moe")      \
   X(Qwen3, "qwen3")            \

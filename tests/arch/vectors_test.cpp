@@ -21,6 +21,8 @@ constexpr const char* kVectors[] = {
     "granite",
     "llama",
     "mixtral",
+    "olmo2",
+    "olmo2-swa",
     "qwen2",
     "qwen2moe",
     "qwen3",
