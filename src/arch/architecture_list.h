@@ -7,6 +7,7 @@
   X(Granite, "granite")        \
   X(Llama, "llama")            \
   X(Olmo2, "olmo2")            \
+  X(Phi3, "phi3")              \
   X(Qwen2, "qwen2")            \
   X(Qwen2Moe, "qwen2moe")      \
   X(Qwen3, "qwen3")            \
