@@ -5,6 +5,7 @@
 #define TENON_ARCHITECTURES(X) \
   X(Gemma3, "gemma3")          \
   X(Granite, "granite")        \
+  X(GraniteMoe, "granitemoe")  \
   X(Llama, "llama")            \
   X(Olmo2, "olmo2")            \
   X(Phi3, "phi3")              \

@@ -19,6 +19,7 @@ constexpr double kMaxCpu = 2e-4;
 constexpr const char* kVectors[] = {
     "gemma3",
     "granite",
+    "granitemoe",
     "llama",
     "mixtral",
     "olmo2",
