@@ -7,6 +7,7 @@
   X(Granite, "granite")        \
   X(GraniteMoe, "granitemoe")  \
   X(Llama, "llama")            \
+  X(MiniCpm, "minicpm")        \
   X(Olmo2, "olmo2")            \
   X(Phi3, "phi3")              \
   X(Qwen2, "qwen2")            \

@@ -21,6 +21,7 @@ constexpr const char* kVectors[] = {
     "granite",
     "granitemoe",
     "llama",
+    "minicpm",
     "mixtral",
     "olmo2",
     "olmo2-swa",
