@@ -3,6 +3,7 @@
 #pragma once
 
 #define TENON_ARCHITECTURES(X) \
+  X(Gemma, "gemma")            \
   X(Gemma3, "gemma3")          \
   X(Granite, "granite")        \
   X(GraniteMoe, "granitemoe")  \
