@@ -4,6 +4,7 @@
 
 #define TENON_ARCHITECTURES(X) \
   X(Gemma, "gemma")            \
+  X(Gemma2, "gemma2")          \
   X(Gemma3, "gemma3")          \
   X(Granite, "granite")        \
   X(GraniteMoe, "granitemoe")  \

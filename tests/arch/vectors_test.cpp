@@ -18,6 +18,7 @@ constexpr double kMaxCpu = 2e-4;
 // clang-format off
 constexpr const char* kVectors[] = {
     "gemma",
+    "gemma2",
     "gemma3",
     "granite",
     "granitemoe",
