@@ -11,6 +11,7 @@
   X(Llama, "llama")            \
   X(MiniCpm, "minicpm")        \
   X(Olmo2, "olmo2")            \
+  X(Olmoe, "olmoe")            \
   X(Phi3, "phi3")              \
   X(Qwen2, "qwen2")            \
   X(Qwen2Moe, "qwen2moe")      \

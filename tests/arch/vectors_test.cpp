@@ -27,6 +27,7 @@ constexpr const char* kVectors[] = {
     "mixtral",
     "olmo2",
     "olmo2-swa",
+    "olmoe",
     "phi3",
     "phi3-long",
     "phi3-plain",
