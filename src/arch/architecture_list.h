@@ -3,6 +3,7 @@
 #pragma once
 
 #define TENON_ARCHITECTURES(X) \
+  X(CommandR, "command-r")     \
   X(Gemma, "gemma")            \
   X(Gemma2, "gemma2")          \
   X(Gemma3, "gemma3")          \
