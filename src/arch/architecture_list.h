@@ -3,6 +3,7 @@
 #pragma once
 
 #define TENON_ARCHITECTURES(X) \
+  X(Cohere2, "cohere2")        \
   X(CommandR, "command-r")     \
   X(Gemma, "gemma")            \
   X(Gemma2, "gemma2")          \

@@ -17,6 +17,7 @@ constexpr double kMaxCpu = 2e-4;
 
 // clang-format off
 constexpr const char* kVectors[] = {
+    "cohere2",
     "command-r",
     "gemma",
     "gemma2",
