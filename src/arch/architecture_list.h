@@ -18,4 +18,5 @@
   X(Qwen2, "qwen2")            \
   X(Qwen2Moe, "qwen2moe")      \
   X(Qwen3, "qwen3")            \
-  X(Qwen3Moe, "qwen3moe")
+  X(Qwen3Moe, "qwen3moe")      \
+  X(SmolLm3, "smollm3")

@@ -37,6 +37,7 @@ constexpr const char* kVectors[] = {
     "qwen2moe",
     "qwen3",
     "qwen3moe",
+    "smollm3",
 };
 // clang-format on
 
