@@ -19,6 +19,8 @@ constexpr double kMaxCpu = 2e-4;
 constexpr const char* kVectors[] = {
     "cohere2",
     "command-r",
+    "exaone4",
+    "exaone4-swa64",
     "gemma",
     "gemma2",
     "gemma3",
