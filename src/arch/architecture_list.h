@@ -2,22 +2,23 @@
 // file of that name, and for what general.architecture says.
 #pragma once
 
-#define TENON_ARCHITECTURES(X) \
-  X(Cohere2, "cohere2")        \
-  X(CommandR, "command-r")     \
-  X(Exaone4, "exaone4")        \
-  X(Gemma, "gemma")            \
-  X(Gemma2, "gemma2")          \
-  X(Gemma3, "gemma3")          \
-  X(Granite, "granite")        \
-  X(GraniteMoe, "granitemoe")  \
-  X(Llama, "llama")            \
-  X(MiniCpm, "minicpm")        \
-  X(Olmo2, "olmo2")            \
-  X(Olmoe, "olmoe")            \
-  X(Phi3, "phi3")              \
-  X(Qwen2, "qwen2")            \
-  X(Qwen2Moe, "qwen2moe")      \
-  X(Qwen3, "qwen3")            \
-  X(Qwen3Moe, "qwen3moe")      \
+#define TENON_ARCHITECTURES(X)     \
+  X(Cohere2, "cohere2")            \
+  X(CommandR, "command-r")         \
+  X(Exaone4, "exaone4")            \
+  X(Gemma, "gemma")                \
+  X(Gemma2, "gemma2")              \
+  X(Gemma3, "gemma3")              \
+  X(Granite, "granite")            \
+  X(GraniteMoe, "granitemoe")      \
+  X(HunyuanDense, "hunyuan-dense") \
+  X(Llama, "llama")                \
+  X(MiniCpm, "minicpm")            \
+  X(Olmo2, "olmo2")                \
+  X(Olmoe, "olmoe")                \
+  X(Phi3, "phi3")                  \
+  X(Qwen2, "qwen2")                \
+  X(Qwen2Moe, "qwen2moe")          \
+  X(Qwen3, "qwen3")                \
+  X(Qwen3Moe, "qwen3moe")          \
   X(SmolLm3, "smollm3")

@@ -26,6 +26,7 @@ constexpr const char* kVectors[] = {
     "gemma3",
     "granite",
     "granitemoe",
+    "hunyuan-dense",
     "llama",
     "minicpm",
     "mixtral",
