@@ -12,6 +12,7 @@
   X(Granite, "granite")            \
   X(GraniteMoe, "granitemoe")      \
   X(HunyuanDense, "hunyuan-dense") \
+  X(HunyuanMoe, "hunyuan-moe")     \
   X(Llama, "llama")                \
   X(MiniCpm, "minicpm")            \
   X(Olmo2, "olmo2")                \

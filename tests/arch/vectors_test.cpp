@@ -27,6 +27,7 @@ constexpr const char* kVectors[] = {
     "granite",
     "granitemoe",
     "hunyuan-dense",
+    "hunyuan-moe",
     "llama",
     "minicpm",
     "mixtral",
