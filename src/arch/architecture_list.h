@@ -13,6 +13,7 @@
   X(GraniteMoe, "granitemoe")      \
   X(HunyuanDense, "hunyuan-dense") \
   X(HunyuanMoe, "hunyuan-moe")     \
+  X(InternLm2, "internlm2")        \
   X(Llama, "llama")                \
   X(MiniCpm, "minicpm")            \
   X(Olmo2, "olmo2")                \

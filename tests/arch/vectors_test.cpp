@@ -28,6 +28,7 @@ constexpr const char* kVectors[] = {
     "granitemoe",
     "hunyuan-dense",
     "hunyuan-moe",
+    "internlm2",
     "llama",
     "minicpm",
     "mixtral",
