@@ -5,6 +5,7 @@
 #define TENON_ARCHITECTURES(X)     \
   X(Cohere2, "cohere2")            \
   X(CommandR, "command-r")         \
+  X(Ernie45, "ernie4_5")           \
   X(Exaone4, "exaone4")            \
   X(Gemma, "gemma")                \
   X(Gemma2, "gemma2")              \

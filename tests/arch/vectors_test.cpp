@@ -19,6 +19,7 @@ constexpr double kMaxCpu = 2e-4;
 constexpr const char* kVectors[] = {
     "cohere2",
     "command-r",
+    "ernie4_5",
     "exaone4",
     "exaone4-swa64",
     "gemma",
