@@ -24,4 +24,5 @@
   X(Qwen2Moe, "qwen2moe")          \
   X(Qwen3, "qwen3")                \
   X(Qwen3Moe, "qwen3moe")          \
+  X(SeedOss, "seed_oss")           \
   X(SmolLm3, "smollm3")

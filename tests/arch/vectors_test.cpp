@@ -43,6 +43,7 @@ constexpr const char* kVectors[] = {
     "qwen2moe",
     "qwen3",
     "qwen3moe",
+    "seed_oss",
     "smollm3",
 };
 // clang-format on
