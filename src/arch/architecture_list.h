@@ -3,6 +3,7 @@
 #pragma once
 
 #define TENON_ARCHITECTURES(X)     \
+  X(BailingMoe, "bailingmoe")      \
   X(Cohere2, "cohere2")            \
   X(CommandR, "command-r")         \
   X(Ernie45, "ernie4_5")           \

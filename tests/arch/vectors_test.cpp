@@ -17,6 +17,7 @@ constexpr double kMaxCpu = 2e-4;
 
 // clang-format off
 constexpr const char* kVectors[] = {
+    "bailingmoe",
     "cohere2",
     "command-r",
     "ernie4_5",
