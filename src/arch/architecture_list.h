@@ -11,6 +11,7 @@
   X(Gemma, "gemma")                \
   X(Gemma2, "gemma2")              \
   X(Gemma3, "gemma3")              \
+  X(Glm4, "glm4")                  \
   X(Granite, "granite")            \
   X(GraniteMoe, "granitemoe")      \
   X(HunyuanDense, "hunyuan-dense") \

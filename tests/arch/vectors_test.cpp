@@ -26,6 +26,7 @@ constexpr const char* kVectors[] = {
     "gemma",
     "gemma2",
     "gemma3",
+    "glm4",
     "granite",
     "granitemoe",
     "hunyuan-dense",
