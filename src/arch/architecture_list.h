@@ -19,6 +19,7 @@
   X(InternLm2, "internlm2")        \
   X(Llama, "llama")                \
   X(MiniCpm, "minicpm")            \
+  X(Mistral3, "mistral3")          \
   X(Olmo2, "olmo2")                \
   X(Olmoe, "olmoe")                \
   X(Phi3, "phi3")                  \

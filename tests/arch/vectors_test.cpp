@@ -34,6 +34,7 @@ constexpr const char* kVectors[] = {
     "internlm2",
     "llama",
     "minicpm",
+    "mistral3-yarn",
     "mixtral",
     "olmo2",
     "olmo2-swa",
