@@ -28,4 +28,5 @@
   X(Qwen3, "qwen3")                \
   X(Qwen3Moe, "qwen3moe")          \
   X(SeedOss, "seed_oss")           \
-  X(SmolLm3, "smollm3")
+  X(SmolLm3, "smollm3")            \
+  X(StableLm, "stablelm")

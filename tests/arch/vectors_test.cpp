@@ -48,6 +48,7 @@ constexpr const char* kVectors[] = {
     "qwen3moe",
     "seed_oss",
     "smollm3",
+    "stablelm",
 };
 // clang-format on
 
