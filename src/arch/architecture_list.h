@@ -20,6 +20,7 @@
   X(Llama, "llama")                \
   X(MiniCpm, "minicpm")            \
   X(Mistral3, "mistral3")          \
+  X(Nemotron, "nemotron")          \
   X(Olmo2, "olmo2")                \
   X(Olmoe, "olmoe")                \
   X(Phi3, "phi3")                  \

@@ -36,6 +36,7 @@ constexpr const char* kVectors[] = {
     "minicpm",
     "mistral3-yarn",
     "mixtral",
+    "nemotron",
     "olmo2",
     "olmo2-swa",
     "olmoe",
