@@ -1,4 +1,5 @@
 // tenon_model_open, _load, _info, _memory, _tokenizer: loading a model and what it is.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,24 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
   // A plain pointer: the model handle and its sessions hold the host.
   options.progress = [raw = host.get()](double fraction) { return raw->progress(fraction); };
   return options;
+}
+
+/// Of what differs from layer to layer the largest.
+void put_sizes(const tenon::ModelSpec& model, tenon_model_summary& out) {
+  out.trained_context = model.trained_context;
+  out.vocabulary = model.vocab;
+  out.layers = model.layers.size();
+  out.width = model.width;
+  const auto raise = [](uint64_t& most, uint64_t size) { most = std::max(most, size); };
+  for (const tenon::LayerSpec& layer : model.layers) {
+    raise(out.heads, layer.attention.heads);
+    raise(out.kv_heads, layer.attention.kv_heads);
+    raise(out.key_dim, layer.attention.key_dim);
+    raise(out.value_dim, layer.attention.value_dim);
+    raise(out.feed_forward, layer.feed_forward.width);
+    raise(out.experts, layer.feed_forward.experts.count);
+    raise(out.experts_used, layer.feed_forward.experts.used);
+  }
 }
 
 tenon_model* load(std::span<const tenon_source> sources, const tenon_options* options,
@@ -108,18 +127,7 @@ tenon_status tenon_model_info(const tenon_model* model, tenon_model_summary* sum
     out.tensor_bytes = of_handle.file().tensor_bytes();
     out.vocabulary = of_handle.tokenizer()->size();
     if (of_handle.has_program()) {
-      const tenon::HyperParameters& sizes = of_handle.hyper_parameters();
-      out.trained_context = sizes.trained_context;
-      out.vocabulary = sizes.vocab;
-      out.layers = sizes.layers;
-      out.width = sizes.width;
-      out.heads = sizes.heads;
-      out.kv_heads = sizes.kv_heads;
-      out.key_dim = sizes.key_dim;
-      out.value_dim = sizes.value_dim;
-      out.feed_forward = sizes.feed_forward;
-      out.experts = sizes.experts.count;
-      out.experts_used = sizes.experts.used;
+      put_sizes(of_handle.hyper_parameters(), out);
     }
     struct_out(out, summary, "tenon_model_summary");
   });

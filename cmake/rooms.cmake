@@ -13,7 +13,7 @@ set(TENON_USES_backends_reference Eigen3::Eigen)
 set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/chat_formats text/chat)
 
 # Rooms whose files all define the same local names, as entries of one list do.
-set(TENON_NO_UNITY arch sampler engine text/grammar text/template text/chat_formats text/chat)
+set(TENON_NO_UNITY sampler engine text/grammar text/template text/chat_formats text/chat)
 
 # tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp, *_avx2_vnni.cpp, *_avx512.cpp,
 # *_neon.cpp or *_neon_i8mm.cpp is compiled for that instruction set and must be reached only through

@@ -1,66 +1,120 @@
-// The list of architectures.
+// Looking an architecture up, and building what it describes.
 #include "arch/architectures.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "arch/architecture_list.h"
+#include "base/byte_source.h"
 #include "base/error.h"
 
 namespace tenon {
 
-extern const Architecture kLlama;
-extern const Architecture kQwen2;
-extern const Architecture kQwen2Moe;
-extern const Architecture kQwen3;
-extern const Architecture kQwen3Moe;
+#define TENON_DECLARE_ARCHITECTURE(symbol, name) extern const Architecture k##symbol;
+TENON_ARCHITECTURES(TENON_DECLARE_ARCHITECTURE)
+#undef TENON_DECLARE_ARCHITECTURE
 
 namespace {
 
-constexpr const Architecture* kArchitectures[] = {&kLlama, &kQwen2, &kQwen2Moe, &kQwen3,
-                                                  &kQwen3Moe};
+#define TENON_LIST_ARCHITECTURE(symbol, name) NamedArchitecture{name, &k##symbol},
+constexpr NamedArchitecture kArchitectures[] = {TENON_ARCHITECTURES(TENON_LIST_ARCHITECTURE)};
+#undef TENON_LIST_ARCHITECTURE
 
-const Architecture& find_architecture(const ModelFile& file, std::string_view name) {
+const Architecture& find_architecture(const std::string& file_name, std::string_view name) {
   std::string known;
-  for (const Architecture* architecture : kArchitectures) {
-    if (architecture->name == name) return *architecture;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", architecture->name);
+  for (const NamedArchitecture& one : kArchitectures) {
+    if (one.name == name) return *one.architecture;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
   }
-  fail(Code::Unsupported, "{}: architecture \"{}\" is not known; known are {}", file.name(),
+  fail(Code::Unsupported, "{}: architecture \"{}\" is not known; known are {}", file_name,
        name.substr(0, 64), known);
 }
 
-void check_experts(const ModelFile& file, const Architecture& architecture,
-                   const HyperParameters& model) {
-  if (model.experts.count > 0 && architecture.experts == Presence::Absent) {
-    fail(Code::Unsupported, "{}: key \"{}.expert_count\" is {}, but \"{}\" has no experts",
-         file.name(), architecture.name, model.experts.count, architecture.name);
+/// What an architecture reads, and what no decoder here can do.
+ModelSpec read_keys(const Keys& keys) {
+  const Architecture& architecture = find_architecture(keys.file_name(), keys.architecture());
+  if (!keys.flag("attention.causal").value_or(true)) {
+    keys.refuse(Code::Unsupported, "attention.causal",
+                "is false: only causal models are supported");
   }
-  if (model.experts.count == 0 && architecture.experts == Presence::Required) {
-    fail(Code::Format, "{}: key \"{}.expert_count\" is 0 or missing, but \"{}\" has experts",
-         file.name(), architecture.name, architecture.name);
+  ModelSpec model = architecture.read(keys);
+  const bool has_experts =
+      std::any_of(model.layers.begin(), model.layers.end(),
+                  [](const LayerSpec& layer) { return layer.feed_forward.experts.count > 0; });
+  const uint32_t experts = keys.count_or("expert_count", 0, 0, UINT32_MAX);
+  if (experts > 0 && !has_experts) {
+    keys.refuse(Code::Unsupported, "expert_count", "is {}, but \"{}\" has no experts", experts,
+                keys.architecture());
+  }
+  return model;
+}
+
+/// The rows of the embedding, and as many tokens as the tokenizer has; a key may repeat either.
+void read_vocab(const ModelFile& file, const Keys& keys, ModelSpec& model) {
+  constexpr const char* kTokens = "tokenizer.ggml.tokens";
+  constexpr const char* kTable = "token_embd.weight";
+  const TensorInfo* table = file.find(kTable);
+  if (table == nullptr) fail(Code::Format, "{}: tensor \"{}\" is missing", file.name(), kTable);
+  const uint64_t rows = table->num_values() / table->row_values();
+  if (!(rows >= 1 && rows <= SpecLimits::kVocab)) {
+    fail(Code::Format, "{}: tensor \"{}\" has {} rows, not 1..{}", file.name(), kTable, rows,
+         SpecLimits::kVocab);
+  }
+  const MetadataValue* tokens = file.metadata().find_value(kTokens);
+  const uint64_t vocab = tokens != nullptr && tokens->count > 0 ? tokens->count : rows;
+  if (vocab > rows) {
+    fail(Code::Format, "{}: key \"{}\" has {} entries, but tensor \"{}\" has {} rows", file.name(),
+         kTokens, vocab, kTable, rows);
+  }
+  model.vocab_rows = static_cast<uint32_t>(rows);
+  model.vocab = static_cast<uint32_t>(vocab);
+  const uint32_t stated = keys.count_or("vocab_size", model.vocab, 1, SpecLimits::kVocab);
+  if (stated != model.vocab && stated != model.vocab_rows) {
+    keys.refuse(Code::Format, "vocab_size", "is {}, but tensor \"{}\" has {} rows", stated, kTable,
+                rows);
   }
 }
 
 }  // namespace
 
-std::span<const Architecture* const> architectures() { return kArchitectures; }
+std::span<const NamedArchitecture> architectures() { return kArchitectures; }
 
-BuiltProgram build_program(const ModelFile& file, const ProgramOptions& options) {
-  // First: what numbers there are is up to the architecture.
-  (void)find_architecture(file, file.metadata().get_string("general.architecture"));
-  return build_program(file, read_hyper_parameters(file), options);
+ModelSpec read_model_spec(const ModelFile& file) {
+  const Keys keys(file.metadata());
+  ModelSpec model = read_keys(keys);
+  read_vocab(file, keys, model);
+  return model;
 }
 
-BuiltProgram build_program(const ModelFile& file, const HyperParameters& model,
+BuiltProgram build_program(const ModelFile& file, const ProgramOptions& options) {
+  return build_program(file, read_model_spec(file), options);
+}
+
+BuiltProgram build_program(const ModelFile& file, const ModelSpec& model,
                            const ProgramOptions& options) {
-  const Architecture& architecture = find_architecture(file, model.architecture);
-  check_experts(file, architecture, model);
+  const Architecture& architecture = find_architecture(file.name(), model.architecture);
   ProgramBuilder builder;
-  TensorBinder tensors(file, builder);
-  const Slot logits = architecture.build(model, options, tensors, builder);
-  std::vector<BoundTensor> bound = std::move(tensors).finish();
-  return {model, std::move(builder).finish(logits, options.limits), std::move(bound)};
+  TensorBinder tensors(file, builder, architecture.ignored);
+  BuildContext context(model, options, tensors, builder);
+  const Slot logits = architecture.build(context);
+  std::vector<BoundWeight> weights = std::move(tensors).finish();
+  return {model, std::move(builder).finish(logits, options.limits), std::move(weights)};
+}
+
+std::vector<WantedTensor> wanted_tensors(const Metadata& metadata) {
+  const Keys keys(metadata);
+  ModelSpec model = read_keys(keys);
+  model.vocab = model.vocab_rows = keys.count("vocab_size", 1, SpecLimits::kVocab);
+  // In a file without tensors every one is missing.
+  const ModelFile empty(Metadata(keys.file_name()), {},
+                        {ByteSource::from_memory({}, keys.file_name())}, {0});
+  ProgramBuilder builder;
+  TensorBinder tensors(empty, builder);
+  BuildContext context(model, {}, tensors, builder);
+  (void)find_architecture(keys.file_name(), model.architecture).build(context);
+  return tensors.wanted();
 }
 
 }  // namespace tenon

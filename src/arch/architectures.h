@@ -1,43 +1,47 @@
-// The list of architectures, and the way from a model file to a program. Each architecture stands
-// in a file of its own name beside this one; to add one, write the file and name it in
-// architectures.cpp.
+// The way from a model file to a program, over the architecture that the file names.
 #pragma once
 
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "arch/decoder.h"
-#include "arch/hyper_parameters.h"
+#include "arch/architecture.h"
+#include "arch/build_context.h"
+#include "arch/model_spec.h"
 #include "arch/tensor_binder.h"
 #include "file/model_file.h"
 #include "program/program.h"
 
 namespace tenon {
 
-struct Architecture {
+struct NamedArchitecture {
   std::string_view name;  ///< as general.architecture says it
-  /// Asks for its tensors, adds its operations, returns the logits [R, vocab].
-  Slot (*build)(const HyperParameters& model, const ProgramOptions& options, TensorBinder& tensors,
-                ProgramBuilder& builder);
-  Presence experts = Presence::Absent;  ///< whether its feed-forward is a mixture of them
+  const Architecture* architecture;
 };
 
 /// All of them, in the order of the list.
-std::span<const Architecture* const> architectures();
+std::span<const NamedArchitecture> architectures();
+
+/// The specification of a file's model. The vocabulary is the tokenizer's tokens, at most as many
+/// as the embedding has rows. Throws Unsupported naming the architecture and the known ones; Format
+/// and Unsupported as Architecture::read.
+ModelSpec read_model_spec(const ModelFile& file);
 
 /// A model's program and where its weights come from.
 struct BuiltProgram {
-  HyperParameters model;
+  ModelSpec model;
   Program program;
-  std::vector<BoundTensor> tensors;
+  std::vector<BoundWeight> weights;  ///< point into the file's tensors
 };
 
-/// Reads no weights but rope divisors. Throws Unsupported naming the architecture and the known
-/// ones; else as read_hyper_parameters and TensorBinder.
+/// Reads no weights but rope divisors. Throws as read_model_spec and TensorBinder.
 BuiltProgram build_program(const ModelFile& file, const ProgramOptions& options);
-/// The same with numbers of the caller's in place of the file's.
-BuiltProgram build_program(const ModelFile& file, const HyperParameters& model,
+/// The same with a specification of the caller's in place of the file's.
+BuiltProgram build_program(const ModelFile& file, const ModelSpec& model,
                            const ProgramOptions& options);
+
+/// The tensors that a file of these metadata holds or may hold. "vocab_size" is its vocabulary.
+/// Throws as read_model_spec.
+std::vector<WantedTensor> wanted_tensors(const Metadata& metadata);
 
 }  // namespace tenon

@@ -1,21 +1,28 @@
 // Llama 1 to 3, Mistral, Mixtral (with experts) and the many models that share their shape
 // (general.architecture "llama").
-#include "arch/architectures.h"
+#include "arch/architecture.h"
 
 namespace tenon {
 namespace {
 
 /// Touvron et al. 2023. The rows of attn_q and attn_k in these files are permuted so that the pairs
 /// of a rotation are neighbours. Biases occur in some descendants.
-constexpr DecoderTraits kTraits{
-    .rope_style = TENON_ROPE_ADJACENT,
-    .qkv_bias = Presence::Optional,
-    .attention_output_bias = Presence::Optional,
-    .feed_forward_bias = Presence::Optional,
-};
+ModelSpec read_llama(const Keys& keys) {
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
+  read_window(keys, model);
+  if (keys.count_or("expert_count", 0, 0, SpecLimits::kExperts) > 0) {
+    read_experts(keys, true, model);
+  }
+  for (LayerSpec& layer : model.layers) {
+    layer.attention.qkv_bias = Presence::Optional;
+    layer.attention.output_bias = Presence::Optional;
+    layer.feed_forward.bias = Presence::Optional;
+  }
+  return model;
+}
 
 }  // namespace
 
-extern constexpr Architecture kLlama{"llama", build_decoder<kTraits>, Presence::Optional};
+extern constexpr Architecture kLlama{.read = read_llama};
 
 }  // namespace tenon

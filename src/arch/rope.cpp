@@ -10,7 +10,7 @@ namespace {
 
 /// The pair, counted as a real number, that makes `turns` turns over the original context.
 /// (YaRN, Peng et al. 2023, section 3.2, solved for the dimension.)
-double pair_with_turns(const RopeParameters& rope, double turns) {
+double pair_with_turns(const RopeSpec& rope, double turns) {
   return rope.dimensions * std::log(rope.original_context / (turns * 2.0 * std::numbers::pi)) /
          (2.0 * std::log(rope.theta));
 }
@@ -24,9 +24,10 @@ double kept_share(double low, double high, double i) {
 
 }  // namespace
 
-RopeTable make_rope_table(const RopeParameters& rope, std::span<const float> divisors) {
+RopeTable make_rope_table(const RopeSpec& rope, std::span<const float> divisors) {
   const uint32_t pairs = rope.dimensions / 2;
   RopeTable table;
+  table.magnitude = rope.magnitude;
   table.frequencies.resize(pairs);
   for (uint32_t i = 0; i < pairs; ++i) {
     table.frequencies[i] = std::pow(rope.theta, -2.0 * i / rope.dimensions);
@@ -35,7 +36,6 @@ RopeTable make_rope_table(const RopeParameters& rope, std::span<const float> div
   if (rope.scaling == RopeScaling::None) return table;
   if (rope.scaling == RopeScaling::Linear || rope.extrapolation == 0.0) {
     for (double& frequency : table.frequencies) frequency /= rope.factor;
-    table.magnitude = rope.scaling == RopeScaling::Yarn ? rope.attention_factor : 1.0;
     return table;
   }
   const double low = std::max(0.0, std::floor(pair_with_turns(rope, rope.beta_fast)));
@@ -46,8 +46,7 @@ RopeTable make_rope_table(const RopeParameters& rope, std::span<const float> div
     table.frequencies[i] *= kept + (1.0 - kept) / rope.factor;
   }
   // Sharpens the attention that the longer context has flattened: YaRN, section 3.3, equation 15.
-  if (rope.factor > 1.0) table.magnitude = 0.1 * std::log(rope.factor) + 1.0;
-  table.magnitude *= rope.attention_factor;
+  if (rope.factor > 1.0) table.magnitude *= 0.1 * std::log(rope.factor) + 1.0;
   return table;
 }
 

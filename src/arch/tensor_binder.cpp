@@ -1,6 +1,8 @@
 // TensorBinder: lookup, shape and format checks, the account of missing and unused tensors.
 #include "arch/tensor_binder.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,7 +12,11 @@
 namespace tenon {
 namespace {
 
-uint64_t rows_of(const TensorInfo& tensor) { return tensor.num_values() / tensor.row_values(); }
+uint64_t product_of(std::span<const uint64_t> shape) {
+  uint64_t product = 1;
+  for (const uint64_t size : shape) product *= size;
+  return product;
+}
 
 /// "\"a\", \"b\", \"c\" and 4 more"
 std::string first_three(const std::vector<std::string>& names) {
@@ -22,16 +28,39 @@ std::string first_three(const std::vector<std::string>& names) {
   return text;
 }
 
+/// Leading dimensions of 1 may be there or not; experts must be told from their rows.
+bool has_shape(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
+  if (tensor.row_values() != shape.back() || tensor.num_values() != product_of(shape)) return false;
+  return shape.size() < 3 || shape[0] == 1 || (tensor.rank == 3 && tensor.shape[0] == shape[0]);
+}
+
 }  // namespace
 
-TensorBinder::TensorBinder(const ModelFile& file, ProgramBuilder& builder)
-    : file_(file), builder_(builder), used_(file.tensors().size(), false) {}
+bool matches_pattern(std::string_view name, std::string_view pattern) {
+  const size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return name == pattern;
+  if (!name.starts_with(pattern.substr(0, star))) return false;
+  const std::string_view rest = pattern.substr(star + 1);
+  for (size_t i = star; i <= name.size(); ++i) {
+    if (matches_pattern(name.substr(i), rest)) return true;
+  }
+  return false;
+}
 
-const TensorInfo& TensorBinder::take(const TensorInfo& tensor, uint64_t rows, uint64_t columns) {
+TensorBinder::TensorBinder(const ModelFile& file, ProgramBuilder& builder,
+                           std::span<const std::string_view> ignored)
+    : file_(file), builder_(builder), ignored_(ignored), used_(file.tensors().size(), false) {}
+
+void TensorBinder::want(std::string_view name, const std::vector<uint64_t>& shape, TensorRole role,
+                        bool required) {
+  wanted_.push_back({std::string(name), shape, role, required});
+}
+
+const TensorInfo& TensorBinder::take(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
   used_[static_cast<size_t>(&tensor - file_.tensors().data())] = true;
-  if (rows_of(tensor) != rows || tensor.row_values() != columns) {
-    fail(Code::Format, "{}: tensor \"{}\" is {}, but the hyper-parameters ask for [{}, {}]",
-         file_.name(), tensor.name, tensor.text(), rows, columns);
+  if (!has_shape(tensor, shape)) {
+    fail(Code::Format, "{}: tensor \"{}\" is {}, but the hyper-parameters ask for [{}]",
+         file_.name(), tensor.name, tensor.text(), fmt::join(shape, ", "));
   }
   const FormatInfo* format = find_format(tensor.format);
   if (format == nullptr || !format->weight) {
@@ -41,37 +70,49 @@ const TensorInfo& TensorBinder::take(const TensorInfo& tensor, uint64_t rows, ui
   return tensor;
 }
 
-Slot TensorBinder::matrix(std::string_view name, uint64_t rows, uint64_t columns) {
-  const Slot slot = optional_matrix(name, rows, columns);
-  if (slot != kNoSlot) return slot;
+RowSource TensorBinder::tensor(std::string_view name, std::vector<uint64_t> shape,
+                               TensorRole role) {
+  want(name, shape, role, true);
+  if (const TensorInfo* found = file_.find(name)) return RowSource(take(*found, shape));
   missing_.emplace_back(name);
-  return builder_.weight(name, Format::F32, rows, columns);
+  TensorInfo& stand_in = stand_ins_.emplace_back();
+  stand_in.name = name;
+  stand_in.rank = static_cast<uint32_t>(shape.size());
+  stand_in.shape.fill(1);
+  std::copy(shape.begin(), shape.end(), stand_in.shape.begin());
+  return RowSource(stand_in);
 }
 
-Slot TensorBinder::expert_matrices(std::string_view name, uint64_t experts, uint64_t rows,
-                                   uint64_t columns) {
+std::optional<RowSource> TensorBinder::optional_tensor(std::string_view name,
+                                                       std::vector<uint64_t> shape,
+                                                       TensorRole role) {
+  want(name, shape, role, false);
   const TensorInfo* found = file_.find(name);
-  // Outermost dimensions of 1 may be left out.
-  if (found != nullptr && experts > 1 && (found->rank != 3 || found->shape[0] != experts)) {
-    fail(Code::Format, "{}: tensor \"{}\" is {}, but the hyper-parameters ask for [{}, {}, {}]",
-         file_.name(), name, found->text(), experts, rows, columns);
-  }
-  return matrix(name, experts * rows, columns);
+  if (found == nullptr) return std::nullopt;
+  return RowSource(take(*found, shape));
 }
 
-Slot TensorBinder::optional_matrix(std::string_view name, uint64_t rows, uint64_t columns) {
-  const TensorInfo* found = file_.find(name);
-  if (found == nullptr) return kNoSlot;
-  const TensorInfo& tensor = take(*found, rows, columns);
-  const Slot slot = builder_.weight(name, tensor.format, rows, columns);
-  bound_.push_back({slot, static_cast<size_t>(found - file_.tensors().data())});
+Slot TensorBinder::bind(std::string_view name, const RowSource& source) {
+  const Slot slot = builder_.weight(name, source.format(), source.num_rows(), source.num_columns());
+  bound_.push_back({slot, source});
   return slot;
 }
 
+Slot TensorBinder::weight(std::string_view name, std::vector<uint64_t> shape, TensorRole role) {
+  return bind(name, tensor(name, std::move(shape), role));
+}
+
+Slot TensorBinder::optional_weight(std::string_view name, std::vector<uint64_t> shape,
+                                   TensorRole role) {
+  const std::optional<RowSource> source = optional_tensor(name, std::move(shape), role);
+  return source ? bind(name, *source) : kNoSlot;
+}
+
 std::vector<float> TensorBinder::optional_divisors(std::string_view name, uint64_t columns) {
+  want(name, {columns}, TensorRole::RopeDivisors, false);
   const TensorInfo* found = file_.find(name);
   if (found == nullptr) return {};
-  const TensorInfo& tensor = take(*found, 1, columns);
+  const TensorInfo& tensor = take(*found, {columns});
   if (tensor.format != Format::F32) {
     fail(Code::Unsupported, "{}: tensor \"{}\" is {}, expected f32", file_.name(), tensor.name,
          tensor.text());
@@ -87,14 +128,18 @@ std::vector<float> TensorBinder::optional_divisors(std::string_view name, uint64
   return values;
 }
 
-std::vector<BoundTensor> TensorBinder::finish() && {
+std::vector<BoundWeight> TensorBinder::finish() && {
   if (!missing_.empty()) {
     fail(Code::Format, "{}: {} tensors are missing: {}", file_.name(), missing_.size(),
          first_three(missing_));
   }
   std::vector<std::string> unused;
   for (size_t i = 0; i < used_.size(); ++i) {
-    if (!used_[i]) unused.push_back(file_.tensors()[i].name);
+    const std::string& name = file_.tensors()[i].name;
+    const bool ignored = std::any_of(ignored_.begin(), ignored_.end(), [&](std::string_view one) {
+      return matches_pattern(name, one);
+    });
+    if (!used_[i] && !ignored) unused.push_back(name);
   }
   if (!unused.empty()) {
     fail(Code::Format, "{}: {} tensors do not belong to this architecture: {}", file_.name(),

@@ -3,52 +3,82 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "file/model_file.h"
 #include "program/program.h"
-#include "weights/bound_tensor.h"
+#include "weights/bound_weight.h"
 
 namespace tenon {
 
+/// What a tensor is for.
+enum class TensorRole { Matrix, Embedding, Output, Router, Norm, Bias, RopeDivisors };
+
+/// A tensor that an architecture asked for.
+struct WantedTensor {
+  std::string name;
+  std::vector<uint64_t> shape;  ///< outermost first
+  TensorRole role;
+  bool required;
+};
+
+/// Whether `name` is `pattern`, in which each * stands for any text: "blk.*.nextn.*".
+bool matches_pattern(std::string_view name, std::string_view pattern);
+
 /// Asked by an architecture for one tensor after the other. A missing tensor gets a slot all the
-/// same, so that `finish` can name several at once.
+/// same, so that `finish` can name several at once, and so that an empty file gives the whole wish
+/// list: `wanted`.
 class TensorBinder {
  public:
-  TensorBinder(const ModelFile& file, ProgramBuilder& builder);
+  /// ignored: patterns of tensors that the file may hold and nobody asks for.
+  TensorBinder(const ModelFile& file, ProgramBuilder& builder,
+               std::span<const std::string_view> ignored = {});
 
-  /// The weight [rows, columns] of this name. Throws Format when its shape differs and Unsupported
-  /// when its type is no weight format.
-  Slot matrix(std::string_view name, uint64_t rows, uint64_t columns);
-  /// The same for a vector [columns].
-  Slot vector(std::string_view name, uint64_t columns) { return matrix(name, 1, columns); }
-  /// A matrix for each of `experts`, [experts, rows, columns] in the file, as one weight
-  /// [experts * rows, columns].
-  Slot expert_matrices(std::string_view name, uint64_t experts, uint64_t rows, uint64_t columns);
-  /// kNoSlot when the file has no such tensor.
-  Slot optional_matrix(std::string_view name, uint64_t rows, uint64_t columns);
-  Slot optional_vector(std::string_view name, uint64_t columns) {
-    return optional_matrix(name, 1, columns);
-  }
+  /// The weight of this name and shape: a vector [columns], a matrix [rows, columns] or a matrix
+  /// for each of several experts [experts, rows, columns]. Throws Format when its shape differs and
+  /// Unsupported when its type is no weight format.
+  RowSource tensor(std::string_view name, std::vector<uint64_t> shape, TensorRole role);
+  /// Nothing where the file has no such tensor.
+  std::optional<RowSource> optional_tensor(std::string_view name, std::vector<uint64_t> shape,
+                                           TensorRole role);
+  /// The slot `name` that the loader fills from `source`.
+  Slot bind(std::string_view name, const RowSource& source);
+
+  /// tensor() and bind() at once, under the tensor's name.
+  Slot weight(std::string_view name, std::vector<uint64_t> shape, TensorRole role);
+  /// kNoSlot where the file has no such tensor.
+  Slot optional_weight(std::string_view name, std::vector<uint64_t> shape, TensorRole role);
+
   /// The values of a small tensor [columns] of f32 that becomes part of the program; empty when the
-  /// file has none. Throws as matrix() does, and Format for a value that is not finite and above 0.
+  /// file has none. Throws as tensor(), and Format for a value that is not finite and above 0.
   std::vector<float> optional_divisors(std::string_view name, uint64_t columns);
+
+  /// All that was asked for, in that order.
+  [[nodiscard]] const std::vector<WantedTensor>& wanted() const { return wanted_; }
 
   /// What was bound. Throws Format naming the first three tensors that are missing, or that no one
   /// asked for.
-  [[nodiscard]] std::vector<BoundTensor> finish() &&;
+  [[nodiscard]] std::vector<BoundWeight> finish() &&;
 
  private:
+  void want(std::string_view name, const std::vector<uint64_t>& shape, TensorRole role,
+            bool required);
   /// Marks the tensor as used and checks it.
-  const TensorInfo& take(const TensorInfo& tensor, uint64_t rows, uint64_t columns);
+  const TensorInfo& take(const TensorInfo& tensor, const std::vector<uint64_t>& shape);
 
   const ModelFile& file_;
   ProgramBuilder& builder_;
-  std::vector<BoundTensor> bound_;
+  std::span<const std::string_view> ignored_;
+  std::vector<BoundWeight> bound_;
   std::vector<bool> used_;  // [tensors of the file]
+  std::vector<WantedTensor> wanted_;
   std::vector<std::string> missing_;
+  std::deque<TensorInfo> stand_ins_;  // for the missing ones; sources point to them
 };
 
 }  // namespace tenon

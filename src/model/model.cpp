@@ -107,25 +107,23 @@ void Model::build() {
   if (options_.vocabulary_only || file_->tensors().empty()) return;
   BuiltProgram built = build_program(*file_, program_options(options_));
   if (tokenizer_->size() != built.model.vocab) {
-    fail(Code::Format,
-         "{}: key \"tokenizer.ggml.tokens\" has {} entries, but tensor \"token_embd.weight\" has "
-         "{} rows",
-         file_->name(), tokenizer_->size(), built.model.vocab);
+    fail(Code::Internal, "{}: the tokenizer has {} tokens, the model {}", file_->name(),
+         tokenizer_->size(), built.model.vocab);
   }
-  hyper_parameters_ = built.model;
+  hyper_parameters_ = std::move(built.model);
   program_ = std::make_unique<const Program>(std::move(built.program));
-  if (!options_.inspect) load_weights(built.tensors);
+  if (!options_.inspect) load_weights(built.weights);
   options_.progress = {};  // its captures need not live as long as the model
 }
 
-void Model::load_weights(std::span<const BoundTensor> tensors) {
+void Model::load_weights(std::span<const BoundWeight> weights) {
   std::unique_ptr<Runtime> runtime = Runtime::create(*program_, options_);
   LoadOptions load;
   load.team = &runtime->team();
   load.system = options_.system;
   load.check_finite = options_.check_weights;
   load.progress = options_.progress;
-  tenon::load_weights(*file_, tensors, *runtime, load);
+  tenon::load_weights(*file_, weights, *runtime, load);
   runtime->seal();
   device_description_ = runtime->description();
   runtime_ = std::move(runtime);
@@ -153,7 +151,7 @@ void Model::fail_without_program() const {
   fail(Code::State, "{} holds a vocabulary only, or was opened for its vocabulary", file_->name());
 }
 
-const HyperParameters& Model::hyper_parameters() const {
+const ModelSpec& Model::hyper_parameters() const {
   if (!has_program()) fail_without_program();
   return hyper_parameters_;
 }

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "arch/hyper_parameters.h"
+#include "arch/model_spec.h"
 #include "base/byte_source.h"
 #include "base/log.h"
 #include "base/system.h"
@@ -20,7 +20,7 @@
 #include "file/model_file.h"
 #include "program/program.h"
 #include "text/tokenizer.h"
-#include "weights/bound_tensor.h"
+#include "weights/bound_weight.h"
 
 namespace tenon {
 
@@ -94,7 +94,7 @@ class Model {
   /// Whether there is a program, that is, whether the file holds more than a vocabulary and was not
   /// opened for it alone. Without one, the three that follow throw State.
   [[nodiscard]] bool has_program() const { return program_ != nullptr; }
-  [[nodiscard]] const HyperParameters& hyper_parameters() const;
+  [[nodiscard]] const ModelSpec& hyper_parameters() const;
   [[nodiscard]] const Program& program() const;
   /// Memory at `context` positions; 0: default_context().
   [[nodiscard]] MemoryNeeds memory(uint64_t context) const;
@@ -116,13 +116,13 @@ class Model {
  private:
   Model(std::shared_ptr<const ModelFile> file, ModelOptions options);
   void build();
-  void load_weights(std::span<const BoundTensor> tensors);
+  void load_weights(std::span<const BoundWeight> weights);
   [[noreturn]] void fail_without_program() const;
 
   std::shared_ptr<const ModelFile> file_;
   ModelOptions options_;
   std::shared_ptr<const Tokenizer> tokenizer_;
-  HyperParameters hyper_parameters_;
+  ModelSpec hyper_parameters_;
   std::unique_ptr<const Program> program_;
   std::unique_ptr<Runtime> runtime_;
   std::string device_description_;

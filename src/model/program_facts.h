@@ -1,7 +1,7 @@
 // What is known of a model's program before anything runs it.
 #pragma once
 
-#include "arch/decoder.h"
+#include "arch/build_context.h"
 #include "model/model.h"
 
 namespace tenon {

@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "arch/architectures.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -32,103 +38,139 @@ struct RandomTensor {
   float mean = 0.0f;  // not 0: f32 only
 };
 
+/// "attn_q" of "blk.3.attn_q.weight", and of the experts' matrix "blk.3.attn_q_exps.weight".
+struct LayerTensorName {
+  uint32_t layer = 0;
+  std::string_view name;  // empty: of no layer
+};
+
+LayerTensorName layer_tensor_name(std::string_view name) {
+  LayerTensorName parsed;
+  if (!name.starts_with("blk.")) return parsed;
+  const auto [end, error] =
+      std::from_chars(name.data() + 4, name.data() + name.size(), parsed.layer);
+  if (error != std::errc()) return parsed;
+  name.remove_prefix(static_cast<size_t>(end - name.data()) + 1);
+  for (const std::string_view suffix : {".weight", "_exps"}) {
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  }
+  parsed.name = name;
+  return parsed;
+}
+
+/// What is written for the tensors that an architecture asks for.
 class RandomTensors {
  public:
-  RandomTensors(const RandomShape& shape, const WeightMix& mix) : shape_(shape), mix_(mix) {
-    const Format output = output_format(mix, shape.width);
-    const auto spread = static_cast<float>(kLogitDeviation / std::sqrt(double(shape.width)));
-    const Format embedding = shape.tied ? output : fitting_format(mix.format, shape.width);
-    add("token_embd.weight", {shape.vocab, shape.width}, embedding, shape.tied ? spread : 1.0f);
-    for (uint32_t layer = 0; layer < shape.layers; ++layer) add_layer(layer);
-    add_norm("output_norm", shape.width);
-    if (!shape.tied) add("output.weight", {shape.vocab, shape.width}, output, spread);
+  RandomTensors(const Metadata& metadata, bool tied, const WeightMix& mix)
+      : mix_(mix), tied_(tied) {
+    const std::string architecture(metadata.get_string("general.architecture"));
+    layers_ = metadata.get_u32(architecture + ".block_count");
+    for (const WantedTensor& wanted : wanted_tensors(metadata)) add(wanted);
   }
 
   [[nodiscard]] const std::vector<RandomTensor>& all() const { return tensors_; }
 
  private:
-  void add(std::string name, std::vector<uint64_t> shape, Format format, float deviation) {
-    tensors_.push_back({std::move(name), std::move(shape), format, deviation});
-  }
-  void add_norm(const std::string& name, uint64_t columns) {
-    tensors_.push_back({name + ".weight", {columns}, Format::F32, 0.1f, 1.0f});
-  }
   /// Keeps the size of what it is multiplied with.
   static float even_deviation(uint64_t columns) {
     return static_cast<float>(1.0 / std::sqrt(static_cast<double>(columns)));
   }
-  void add_matrix(uint32_t layer, std::string_view name, uint64_t rows, uint64_t columns) {
-    add(fmt::format("blk.{}.{}.weight", layer, name), {rows, columns},
-        layer_format(mix_, name, layer, shape_.layers, columns), even_deviation(columns));
-  }
-  /// In the format that a dense layer's matrix of this name has.
-  void add_expert_matrices(uint32_t layer, std::string_view name, uint64_t rows, uint64_t columns) {
-    add(fmt::format("blk.{}.{}_exps.weight", layer, name), {shape_.experts, rows, columns},
-        layer_format(mix_, name, layer, shape_.layers, columns), even_deviation(columns));
+
+  [[nodiscard]] Format matrix_format(const WantedTensor& wanted) const {
+    const LayerTensorName parsed = layer_tensor_name(wanted.name);
+    return layer_format(mix_, parsed.name, parsed.layer, layers_, wanted.shape.back());
   }
 
-  void add_layer(uint32_t layer) {
-    const RandomShape& s = shape_;
-    const uint64_t query_width = uint64_t{s.heads} * s.head_dim;
-    const uint64_t kv_width = uint64_t{s.kv_heads} * s.head_dim;
-    const std::string block = fmt::format("blk.{}.", layer);
-    add_norm(block + "attn_norm", s.width);
-    add_matrix(layer, "attn_q", query_width, s.width);
-    add_matrix(layer, "attn_k", kv_width, s.width);
-    add_matrix(layer, "attn_v", kv_width, s.width);
-    add_matrix(layer, "attn_output", s.width, query_width);
-    if (s.qkv_bias) {
-      for (const auto& [name, rows] :
-           {std::pair{"attn_q", query_width}, {"attn_k", kv_width}, {"attn_v", kv_width}}) {
-        add(block + name + ".bias", {rows}, Format::F32, 0.1f);
-      }
+  void add(const WantedTensor& wanted) {
+    const uint64_t columns = wanted.shape.back();
+    const auto logits = static_cast<float>(kLogitDeviation / std::sqrt(double(columns)));
+    const auto put = [&](Format format, float deviation, float mean = 0.0f) {
+      tensors_.push_back({wanted.name, wanted.shape, format, deviation, mean});
+    };
+    // Of what may be there or not only the output matrix is, where it is not the embedding.
+    if (!wanted.required && (wanted.role != TensorRole::Output || tied_)) return;
+    switch (wanted.role) {
+      case TensorRole::Matrix:
+        return put(matrix_format(wanted), even_deviation(columns));
+      case TensorRole::Embedding:
+        if (tied_) return put(output_format(mix_, columns), logits);
+        return put(fitting_format(mix_.format, columns), 1.0f);
+      case TensorRole::Output:
+        return put(output_format(mix_, columns), logits);
+      case TensorRole::Router:  // stays in f32, whatever the mix
+        return put(Format::F32, even_deviation(columns));
+      case TensorRole::Norm:
+        return put(Format::F32, 0.1f, 1.0f);
+      case TensorRole::Bias:
+        return put(Format::F32, 0.1f);
+      case TensorRole::RopeDivisors:
+        return put(Format::F32, 0.1f, 2.0f);
     }
-    if (s.qk_norm) {
-      add_norm(block + "attn_q_norm", s.head_dim);
-      add_norm(block + "attn_k_norm", s.head_dim);
-    }
-    add_norm(block + "ffn_norm", s.width);
-    if (s.experts > 0) {
-      // Routers stay in f32, whatever the mix.
-      add(block + "ffn_gate_inp.weight", {s.experts, s.width}, Format::F32,
-          even_deviation(s.width));
-      add_expert_matrices(layer, "ffn_gate", s.expert_feed_forward, s.width);
-      add_expert_matrices(layer, "ffn_up", s.expert_feed_forward, s.width);
-      add_expert_matrices(layer, "ffn_down", s.width, s.expert_feed_forward);
-      return;
-    }
-    add_matrix(layer, "ffn_gate", s.feed_forward, s.width);
-    add_matrix(layer, "ffn_up", s.feed_forward, s.width);
-    add_matrix(layer, "ffn_down", s.width, s.feed_forward);
   }
 
-  const RandomShape& shape_;
   const WeightMix& mix_;
+  bool tied_;
+  uint32_t layers_ = 0;
   std::vector<RandomTensor> tensors_;
 };
 
-void add_keys(const RandomShape& shape, const WeightMix& mix, uint64_t seed, GgufOutput& out) {
-  const auto key = [&](const char* name) { return fmt::format("{}.{}", shape.architecture, name); };
+/// All keys of the architecture: those that every decoder has, then its own, which win.
+std::vector<KeyValue> model_keys(const RandomShape& shape) {
+  std::vector<KeyValue> keys = {
+      {"context_length", shape.context},
+      {"embedding_length", shape.width},
+      {"block_count", shape.layers},
+      {"feed_forward_length", shape.feed_forward},
+      {"attention.head_count", shape.heads},
+      {"attention.head_count_kv", shape.kv_heads},
+      {"attention.key_length", shape.head_dim},
+      {"attention.value_length", shape.head_dim},
+      {"attention.layer_norm_rms_epsilon", 1e-5f},
+      {"attention.layer_norm_epsilon", 1e-5f},
+      {"rope.dimension_count", shape.head_dim},
+      {"rope.freq_base", shape.rope_theta},
+      {"vocab_size", shape.vocab},
+  };
+  const auto set = [&keys](const KeyValue& own) {
+    const auto found = std::find_if(keys.begin(), keys.end(),
+                                    [&](const KeyValue& key) { return key.name == own.name; });
+    found == keys.end() ? keys.push_back(own) : void(*found = own);
+  };
+  for (const KeyValue& own : shape.keys) set(own);
+  for (const NamedArchitecture& one : architectures()) {
+    if (!shape.is_example || one.name != shape.architecture) continue;
+    for (const KeyValue& own : one.architecture->example) set(own);
+  }
+  return keys;
+}
+
+/// Writes the keys and returns those that the architecture reads.
+Metadata add_keys(const RandomShape& shape, const WeightMix& mix, uint64_t seed, GgufOutput& out) {
+  Metadata metadata("random model");
+  metadata.add("general.architecture", MetadataValue::of(shape.architecture));
   out.add("general.architecture", shape.architecture);
   out.add("general.name", fmt::format("random {} {} {}", shape.name, mix.name, seed));
   if (mix.file_type != UINT32_MAX) out.add("general.file_type", mix.file_type);
   out.add("general.quantization_version", uint32_t{2});
-  out.add(key("context_length"), shape.context);
-  out.add(key("embedding_length"), shape.width);
-  out.add(key("block_count"), shape.layers);
-  out.add(key("feed_forward_length"), shape.feed_forward);
-  out.add(key("attention.head_count"), shape.heads);
-  out.add(key("attention.head_count_kv"), shape.kv_heads);
-  out.add(key("attention.key_length"), shape.head_dim);
-  out.add(key("attention.value_length"), shape.head_dim);
-  out.add(key("attention.layer_norm_rms_epsilon"), 1e-5f);
-  out.add(key("rope.dimension_count"), shape.head_dim);
-  out.add(key("rope.freq_base"), shape.rope_theta);
-  out.add(key("vocab_size"), shape.vocab);
-  if (shape.experts == 0) return;
-  out.add(key("expert_count"), shape.experts);
-  out.add(key("expert_used_count"), shape.experts_used);
-  out.add(key("expert_feed_forward_length"), shape.expert_feed_forward);
+  for (const KeyValue& own : model_keys(shape)) {
+    const std::string key = fmt::format("{}.{}", shape.architecture, own.name);
+    std::visit([&](const auto& value) { out.add(key, value); }, own.value);
+    metadata.add(key, std::visit(
+                          [](const auto& value) {
+                            using T = std::decay_t<decltype(value)>;
+                            if constexpr (std::is_same_v<T, uint32_t>) {
+                              return MetadataValue::of(uint64_t{value});
+                            } else if constexpr (std::is_same_v<T, float>) {
+                              return MetadataValue::of(double{value});
+                            } else if constexpr (std::is_same_v<T, bool>) {
+                              return MetadataValue::of(value);
+                            } else {
+                              return MetadataValue::of(std::string(value));
+                            }
+                          },
+                          own.value));
+  }
+  return metadata;
 }
 
 void add_vocabulary(uint32_t size, GgufOutput& out) {
@@ -203,9 +245,8 @@ void write_random_model(const std::shared_ptr<System>& system, const std::string
                         const RandomModelOptions& options) {
   const RandomShape& shape = find_random_shape(shape_name);
   const WeightMix mix = find_weight_mix(format);
-  const RandomTensors tensors(shape, mix);
   GgufOutput out(system, path);
-  add_keys(shape, mix, options.seed, out);
+  const RandomTensors tensors(add_keys(shape, mix, options.seed, out), shape.tied, mix);
   add_vocabulary(shape.vocab, out);
   for (const RandomTensor& tensor : tensors.all()) {
     out.add_tensor(tensor.name, tensor.shape, tensor.format);

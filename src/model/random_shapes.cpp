@@ -4,26 +4,38 @@
 #include <array>
 #include <utility>
 
+#include "arch/architecture_list.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
 
 namespace tenon {
 namespace {
 
+constexpr KeyValue kTinyMoeKeys[] = {
+    {"expert_count", 8u}, {"expert_used_count", 2u}, {"expert_feed_forward_length", 256u}};
+constexpr KeyValue kMoe1bKeys[] = {
+    {"expert_count", 32u}, {"expert_used_count", 4u}, {"expert_feed_forward_length", 512u}};
+constexpr KeyValue kQwen3MoeKeys[] = {
+    {"expert_count", 128u}, {"expert_used_count", 8u}, {"expert_feed_forward_length", 768u}};
+
 // clang-format off
+#define TENON_TINY_SHAPE(symbol, name) \
+    RandomShape{"tiny-" name,   name,     4,  256,  4, 2,  64,   512,    512,   4096, 10000.0f,   true,  {}, true},
+
 constexpr std::array kShapes = {
-    //           name            architecture layers width heads kv dim   ff     vocab  context  theta   tied   norm   bias
-    RandomShape{"tiny",         "llama",  2,  256,  4, 2,  64,   512,    512,   4096, 10000.0f,   true,  false, false},
-    RandomShape{"llama-1b",     "llama", 16, 2048, 32, 8,  64,  8192, 128256, 131072, 500000.0f,  true,  false, false},
-    RandomShape{"llama-3b",     "llama", 28, 3072, 24, 8, 128,  8192, 128256, 131072, 500000.0f,  true,  false, false},
-    RandomShape{"llama-8b",     "llama", 32, 4096, 32, 8, 128, 14336, 128256, 131072, 500000.0f,  false, false, false},
-    RandomShape{"qwen2.5-0.5b", "qwen2", 24,  896, 14, 2,  64,  4864, 151936,  32768, 1000000.0f, true,  false, true},
-    RandomShape{"qwen3-0.6b",   "qwen3", 28, 1024, 16, 8, 128,  3072, 151936,  40960, 1000000.0f, true,  true,  false},
-    //                                                                                          experts: all, used, ff
-    RandomShape{"tiny-moe",     "qwen3moe",  2,  256,  4, 2,  64,   512,    512,   4096, 10000.0f,   true,  true, false, 8, 2, 256},
-    RandomShape{"moe-1b-a300m", "qwen3moe", 16, 1024, 16, 4, 128,  3072, 151936,  40960, 1000000.0f, true,  true, false, 32, 4, 512},
-    RandomShape{"qwen3-30b-a3b", "qwen3moe", 48, 2048, 32, 4, 128, 6144, 151936,  40960, 1000000.0f, false, true, false, 128, 8, 768},
+    //           name            architecture layers width heads kv dim   ff     vocab  context  theta   tied   keys
+    RandomShape{"tiny",         "llama",  2,  256,  4, 2,  64,   512,    512,   4096, 10000.0f,   true},
+    RandomShape{"llama-1b",     "llama", 16, 2048, 32, 8,  64,  8192, 128256, 131072, 500000.0f,  true},
+    RandomShape{"llama-3b",     "llama", 28, 3072, 24, 8, 128,  8192, 128256, 131072, 500000.0f,  true},
+    RandomShape{"llama-8b",     "llama", 32, 4096, 32, 8, 128, 14336, 128256, 131072, 500000.0f,  false},
+    RandomShape{"qwen2.5-0.5b", "qwen2", 24,  896, 14, 2,  64,  4864, 151936,  32768, 1000000.0f, true},
+    RandomShape{"qwen3-0.6b",   "qwen3", 28, 1024, 16, 8, 128,  3072, 151936,  40960, 1000000.0f, true},
+    RandomShape{"tiny-moe",     "qwen3moe",  2,  256,  4, 2,  64,   512,    512,   4096, 10000.0f,   true, kTinyMoeKeys},
+    RandomShape{"moe-1b-a300m", "qwen3moe", 16, 1024, 16, 4, 128,  3072, 151936,  40960, 1000000.0f, true, kMoe1bKeys},
+    RandomShape{"qwen3-30b-a3b", "qwen3moe", 48, 2048, 32, 4, 128, 6144, 151936,  40960, 1000000.0f, false, kQwen3MoeKeys},
+    TENON_ARCHITECTURES(TENON_TINY_SHAPE)
 };
+#undef TENON_TINY_SHAPE
 
 constexpr MixRule kQ3KM[] = {{"attn_v", MixLayers::FirstTwo, Format::Q5_K},
                              {"attn_v", MixLayers::All, Format::Q4_K},

@@ -6,13 +6,14 @@
 #include <span>
 #include <string_view>
 
+#include "arch/architecture.h"
 #include "quant/formats.h"
 
 namespace tenon {
 
-/// The numbers of a decoder. The shapes are those of published models, but for `tiny` and
-/// `tiny-moe`, which are for tests, and `moe-1b-a300m`, a mixture of experts of the size of
-/// llama-1b.
+/// The numbers of a decoder; what tensors it has follows from its architecture. The shapes are those
+/// of published models, but for `tiny`, `tiny-moe` and a `tiny-NAME` of every architecture, which
+/// are for tests, and `moe-1b-a300m`, a mixture of experts of the size of llama-1b.
 struct RandomShape {
   const char* name;
   const char* architecture;  ///< general.architecture
@@ -25,13 +26,9 @@ struct RandomShape {
   uint32_t vocab;
   uint32_t context;
   float rope_theta;
-  bool tied;      ///< the output uses the embedding
-  bool qk_norm;   ///< RMS norms on query and key heads
-  bool qkv_bias;  ///< biases on queries, keys and values
-  // A mixture of experts in every layer, if there are any.
-  uint32_t experts = 0;
-  uint32_t experts_used = 0;  ///< by each token
-  uint32_t expert_feed_forward = 0;
+  bool tied;                         ///< the output uses the embedding
+  std::span<const KeyValue> keys{};  ///< of its architecture; they win over the numbers above
+  bool is_example = false;           ///< has the keys of Architecture::example, too
 };
 
 std::span<const RandomShape> random_shapes() noexcept;

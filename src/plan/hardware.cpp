@@ -45,7 +45,7 @@ class Probe {
     LoadOptions load;
     load.team = &runtime_->team();
     load.system = system_;
-    load_weights(*probe_.file, probe_.built.tensors, *runtime_, load);
+    load_weights(*probe_.file, probe_.built.weights, *runtime_, load);
     runtime_->seal();
     for (uint32_t group = 0; group < program().groups().size(); ++group) {
       BlockPoolOptions pool;

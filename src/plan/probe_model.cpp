@@ -77,7 +77,7 @@ class MadeUpSource : public ByteSource {
 
 /// How many layers are taken.
 uint32_t num_layers(const Model& model, uint64_t bytes) {
-  const uint32_t layers = model.hyper_parameters().layers;
+  const auto layers = static_cast<uint32_t>(model.hyper_parameters().layers.size());
   uint64_t in_layers = 0;
   uint64_t besides = 0;
   for (const TensorInfo& tensor : model.file().tensors()) {
@@ -92,9 +92,14 @@ uint32_t num_layers(const Model& model, uint64_t bytes) {
 
 ProbeModel make_probe_model(const Model& model, uint64_t bytes, uint32_t max_tokens) {
   const ModelFile& original = model.file();
-  HyperParameters parameters = model.hyper_parameters();
-  const uint32_t layers = parameters.layers;
-  parameters.layers = num_layers(model, bytes);
+  ModelSpec spec = model.hyper_parameters();
+  const std::vector<LayerSpec> layers = std::exchange(spec.layers, {});
+  const uint32_t taken = num_layers(model, bytes);
+  std::vector<uint64_t> origins;  // [taken] which layers
+  for (uint64_t i = 0; i < taken; ++i) {
+    origins.push_back(i * layers.size() / taken);
+    spec.layers.push_back(layers[origins.back()]);
+  }
   std::vector<TensorInfo> tensors;
   uint64_t end = 0;
   const auto add = [&](TensorInfo tensor, std::string name) {
@@ -110,8 +115,8 @@ ProbeModel make_probe_model(const Model& model, uint64_t bytes, uint32_t max_tok
       add(tensor, tensor.name);
       continue;
     }
-    for (uint32_t i = 0; i < parameters.layers; ++i) {
-      if (name->layer != uint64_t{i} * layers / parameters.layers) continue;
+    for (uint32_t i = 0; i < taken; ++i) {
+      if (name->layer != origins[i]) continue;
       add(tensor, std::string(kLayerPrefix) + std::to_string(i) + std::string(name->rest));
     }
   }
@@ -121,7 +126,7 @@ ProbeModel make_probe_model(const Model& model, uint64_t bytes, uint32_t max_tok
       std::vector<std::shared_ptr<const ByteSource>>{std::move(source)}, std::vector<uint64_t>{0});
   ModelOptions options = runtime_options(model.options());
   options.slice = max_tokens;
-  BuiltProgram built = build_program(*file, parameters, program_options(options));
+  BuiltProgram built = build_program(*file, spec, program_options(options));
   return {std::move(file), std::move(built)};
 }
 

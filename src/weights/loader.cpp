@@ -16,55 +16,67 @@
 namespace tenon {
 namespace {
 
-/// Whole rows of one tensor that are read at once.
+/// Whole rows of one weight that are read at once.
 struct Chunk {
-  Slot slot;
-  const TensorInfo* tensor;
+  const BoundWeight* weight;
   uint64_t first_row;
   uint64_t num_rows;
-  uint64_t row_bytes;
+  // Where the first of them lies.
+  uint32_t file_source;
+  uint64_t file_offset;
+
+  [[nodiscard]] uint64_t bytes() const { return num_rows * weight->source.row_bytes(); }
 };
 
+Chunk make_chunk(const BoundWeight& weight, uint64_t first_row, uint64_t num_rows) {
+  const RowSource::Place place = weight.source.place(first_row, 0);
+  const TensorInfo& tensor = *place.tensor;
+  const uint64_t tensor_rows = tensor.num_values() / tensor.row_values();
+  return {&weight, first_row, num_rows, tensor.source,
+          tensor.offset + place.row * (tensor.bytes / tensor_rows)};
+}
+
 /// In the order in which the chunks lie in the file, so that reading streams.
-std::vector<Chunk> cut_into_chunks(const ModelFile& file, std::span<const BoundTensor> tensors,
-                                   WeightSink& sink, uint64_t chunk_bytes) {
+std::vector<Chunk> cut_into_chunks(std::span<const BoundWeight> weights, WeightSink& sink,
+                                   uint64_t chunk_bytes) {
   std::vector<Chunk> chunks;
-  for (const BoundTensor& bound : tensors) {
-    const TensorInfo& tensor = file.tensors()[bound.tensor];
-    const uint64_t rows = tensor.num_values() / tensor.row_values();
-    const uint64_t row_bytes = tensor.bytes / rows;
-    const uint64_t granularity = std::max<uint64_t>(1, sink.row_granularity(bound.slot));
-    const uint64_t granules = std::max<uint64_t>(1, chunk_bytes / row_bytes / granularity);
+  for (const BoundWeight& weight : weights) {
+    const uint64_t rows = weight.source.num_rows();
+    const uint64_t granularity = std::max<uint64_t>(1, sink.row_granularity(weight.slot));
+    const uint64_t granules =
+        std::max<uint64_t>(1, chunk_bytes / weight.source.row_bytes() / granularity);
     const uint64_t step = granules > rows / granularity ? rows : granules * granularity;
     for (uint64_t row = 0; row < rows; row += std::min(step, rows - row)) {
-      chunks.push_back({bound.slot, &tensor, row, std::min(step, rows - row), row_bytes});
+      chunks.push_back(make_chunk(weight, row, std::min(step, rows - row)));
     }
   }
   std::stable_sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) {
-    return a.tensor->source != b.tensor->source ? a.tensor->source < b.tensor->source
-                                                : a.tensor->offset < b.tensor->offset;
+    return a.file_source != b.file_source ? a.file_source < b.file_source
+                                          : a.file_offset < b.file_offset;
   });
   return chunks;
 }
 
 /// Throws Format for the first value that is not finite.
 void check_finite(const ModelFile& file, const Chunk& chunk, std::span<const std::byte> blocks) {
-  const FormatInfo* format = find_format(chunk.tensor->format);
-  const uint64_t columns = chunk.tensor->row_values();
+  const RowSource& source = chunk.weight->source;
+  const FormatInfo* format = find_format(source.format());
+  const uint64_t columns = source.num_columns();
   if (format == nullptr || format->decode_row == nullptr) return;
   // Decoded in pieces that every block size divides.
   constexpr uint64_t kPiece = 256;
   float values[kPiece];
   for (uint64_t row = 0; row < chunk.num_rows; ++row) {
-    const std::byte* next = blocks.data() + row * chunk.row_bytes;
+    const std::byte* next = blocks.data() + row * source.row_bytes();
     for (uint64_t column = 0; column < columns; column += kPiece) {
       const uint64_t count = std::min(kPiece, columns - column);
       format->decode_row(next, values, count);
       next += count / format->block_values * format->block_bytes;
       for (uint64_t i = 0; i < count; ++i) {
         if (std::isfinite(values[i])) continue;
+        const RowSource::Place place = source.place(chunk.first_row + row, column + i);
         fail(Code::Format, "{}: tensor \"{}\": the weight in row {}, column {} is {}", file.name(),
-             chunk.tensor->name, chunk.first_row + row, column + i, values[i]);
+             place.tensor->name, place.row, place.column, values[i]);
       }
     }
   }
@@ -72,16 +84,16 @@ void check_finite(const ModelFile& file, const Chunk& chunk, std::span<const std
 
 class Loading {
  public:
-  Loading(const ModelFile& file, std::span<const BoundTensor> tensors, WeightSink& sink,
+  Loading(const ModelFile& file, std::span<const BoundWeight> weights, WeightSink& sink,
           const LoadOptions& options)
       : file_(file),
         sink_(sink),
         options_(options),
-        chunks_(cut_into_chunks(file, tensors, sink, options.chunk_bytes)) {
+        chunks_(cut_into_chunks(weights, sink, options.chunk_bytes)) {
     uint64_t largest = 0;
     for (const Chunk& chunk : chunks_) {
-      largest = std::max(largest, chunk.num_rows * chunk.row_bytes);
-      total_bytes_ += chunk.num_rows * chunk.row_bytes;
+      largest = std::max(largest, chunk.bytes());
+      total_bytes_ += chunk.bytes();
     }
     const uint32_t threads = options.team == nullptr ? 1 : options.team->num_threads();
     for (uint32_t i = 0; i < threads; ++i) {
@@ -121,10 +133,10 @@ class Loading {
   }
 
   void load(const Chunk& chunk, std::span<std::byte> scratch) {
-    const std::span<std::byte> blocks = scratch.first(chunk.num_rows * chunk.row_bytes);
-    file_.read(*chunk.tensor, chunk.first_row * chunk.row_bytes, blocks);
+    const std::span<std::byte> blocks = scratch.first(chunk.bytes());
+    chunk.weight->source.read(file_, chunk.first_row, chunk.num_rows, blocks);
     if (options_.check_finite) check_finite(file_, chunk, blocks);
-    sink_.load_rows(chunk.slot, chunk.first_row, chunk.num_rows, blocks);
+    sink_.load_rows(chunk.weight->slot, chunk.first_row, chunk.num_rows, blocks);
     done_bytes_.fetch_add(blocks.size(), std::memory_order_relaxed);
   }
 
@@ -166,9 +178,9 @@ class Loading {
 
 }  // namespace
 
-void load_weights(const ModelFile& file, std::span<const BoundTensor> tensors, WeightSink& sink,
+void load_weights(const ModelFile& file, std::span<const BoundWeight> weights, WeightSink& sink,
                   const LoadOptions& options) {
-  Loading(file, tensors, sink, options).run();
+  Loading(file, weights, sink, options).run();
 }
 
 }  // namespace tenon

@@ -10,7 +10,7 @@
 #include "base/system.h"
 #include "base/thread_team.h"
 #include "file/model_file.h"
-#include "weights/bound_tensor.h"
+#include "weights/bound_weight.h"
 
 namespace tenon {
 
@@ -38,11 +38,11 @@ struct LoadOptions {
   std::function<bool(double fraction)> progress;
 };
 
-/// Loads all of `tensors`. The memory it takes is one chunk per thread. Progress is reported by the
+/// Loads all of `weights`. The memory it takes is one chunk per thread. Progress is reported by the
 /// calling thread, or on a host's executor by the task of index 0.
-/// Throws Io as ModelFile::read, Format naming tensor and row for a weight that is not finite,
+/// Throws Io as ModelFile::read, Format naming tensor and row for a value that is not finite,
 /// Cancelled, NoMemory; after a failure the sink holds some rows and not others.
-void load_weights(const ModelFile& file, std::span<const BoundTensor> tensors, WeightSink& sink,
+void load_weights(const ModelFile& file, std::span<const BoundWeight> weights, WeightSink& sink,
                   const LoadOptions& options);
 
 }  // namespace tenon

@@ -19,7 +19,7 @@ TEST(Rope, PlainFrequenciesAreAGeometricSeries) {
 }
 
 TEST(Rope, LinearDividesEveryFrequency) {
-  const RopeParameters rope{
+  const RopeSpec rope{
       .dimensions = 4, .theta = 100.0, .scaling = RopeScaling::Linear, .factor = 4.0};
   const RopeTable table = make_rope_table(rope, {});
   EXPECT_DOUBLE_EQ(table.frequencies[0], 0.25);
@@ -43,11 +43,11 @@ TEST(Rope, DivisorsDivideTheirOwnFrequency) {
 TEST(Rope, YarnLeavesFastPairsAndDividesSlowOnes) {
   // With 64 dimensions, theta 10000 and 2048 original positions the pairs that turn 32 times and
   // once are 64 ln(2048 / (2 pi n)) / (2 ln 10000) = 8.06 and 20.10: the ramp goes from 8 to 21.
-  const RopeParameters rope{.dimensions = 64,
-                            .theta = 10000.0,
-                            .scaling = RopeScaling::Yarn,
-                            .factor = 4.0,
-                            .original_context = 2048};
+  const RopeSpec rope{.dimensions = 64,
+                      .theta = 10000.0,
+                      .scaling = RopeScaling::Yarn,
+                      .factor = 4.0,
+                      .original_context = 2048};
   const RopeTable table = make_rope_table(rope, {});
   const RopeTable plain = make_rope_table({.dimensions = 64, .theta = 10000.0}, {});
   for (uint32_t i = 0; i < 32; ++i) {
@@ -61,11 +61,11 @@ TEST(Rope, YarnLeavesFastPairsAndDividesSlowOnes) {
 }
 
 TEST(Rope, YarnFactorsApply) {
-  RopeParameters rope{.dimensions = 64,
-                      .scaling = RopeScaling::Yarn,
-                      .factor = 4.0,
-                      .original_context = 2048,
-                      .attention_factor = 0.5};
+  RopeSpec rope{.dimensions = 64,
+                .scaling = RopeScaling::Yarn,
+                .factor = 4.0,
+                .magnitude = 0.5,
+                .original_context = 2048};
   EXPECT_NEAR(make_rope_table(rope, {}).magnitude, 0.5 * (1.0 + 0.1 * std::log(4.0)), 1e-15);
   rope.extrapolation = 0.0;  // no ramp: plain interpolation
   const RopeTable linear = make_rope_table(rope, {});
@@ -73,7 +73,7 @@ TEST(Rope, YarnFactorsApply) {
   EXPECT_DOUBLE_EQ(linear.magnitude, 0.5);
   rope.extrapolation = 1.0;
   rope.factor = 1.0;
-  rope.attention_factor = 1.0;
+  rope.magnitude = 1.0;
   EXPECT_EQ(make_rope_table(rope, {}).magnitude, 1.0);
 }
 

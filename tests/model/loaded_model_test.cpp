@@ -43,7 +43,7 @@ TEST(Model, SaysWhatItIs) {
   EXPECT_EQ(model->architecture(), "llama");
   EXPECT_EQ(model->chat_template(), "{{ messages }}");
   EXPECT_EQ(model->tokenizer()->size(), 300u);
-  EXPECT_EQ(model->hyper_parameters().layers, 2u);
+  EXPECT_EQ(model->hyper_parameters().layers.size(), 2u);
   EXPECT_EQ(model->hyper_parameters().vocab, 300u);
   EXPECT_EQ(model->default_context(), 256u);
   EXPECT_EQ(model->backend_name(), "cpu");

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <set>
 
+#include "arch/architectures.h"
 #include "model/random_shapes.h"
 #include "model/random_vocabulary.h"
 #include "tests/base/expect_error.h"
@@ -125,6 +126,34 @@ TEST(RandomModel, EveryPublishedShapeIsWhole) {
     SCOPED_TRACE(shape.name);
     EXPECT_EQ(shape.heads % shape.kv_heads, 0u);
     EXPECT_GE(make_random_vocabulary(shape.vocab).tokens.size(), shape.vocab);
+  }
+}
+
+TEST(RandomModel, ThereIsATinyOneOfEveryArchitecture) {
+  const TempFolder folder;
+  const std::string path = folder.path("m.gguf");
+  for (const NamedArchitecture& one : architectures()) {
+    SCOPED_TRACE(one.name);
+    write_random_model(System::real(), path, "tiny-" + std::string(one.name), "f32");
+    std::vector<std::vector<float>> logits;
+    for (const char* backend : {"reference", "cpu"}) {
+      ModelOptions options;
+      options.threads = 1;
+      options.backend = backend;
+      options.cache_type = "f32";
+      const auto model = Model::load(path, std::move(options));
+      EXPECT_EQ(model->architecture(), one.name);
+      Session session(Engine::create(model));
+      logits.push_back(evaluate_all(session, make_tokens(24, 1, 512)));
+    }
+    double error = 0;
+    double power = 0;
+    for (size_t i = 0; i < logits[0].size(); ++i) {
+      error += std::pow(double{logits[1][i]} - logits[0][i], 2);
+      power += std::pow(double{logits[0][i]}, 2);
+    }
+    EXPECT_GT(power, 0.0);
+    EXPECT_LT(error, power * 1e-5 * 1e-5);
   }
 }
 

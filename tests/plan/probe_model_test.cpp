@@ -21,10 +21,10 @@ TEST(ProbeModel, TakesAsManyLayersAsFit) {
   TinyModel tiny;
   tiny.layers = 6;
   const auto model = header_of(tiny);
-  EXPECT_EQ(make_probe_model(*model, 0, 8).built.model.layers, 1u);
-  EXPECT_EQ(make_probe_model(*model, 1 << 30, 8).built.model.layers, 6u);
-  const uint32_t some =
-      make_probe_model(*model, model->file().tensor_bytes() / 2, 8).built.model.layers;
+  EXPECT_EQ(make_probe_model(*model, 0, 8).built.model.layers.size(), 1u);
+  EXPECT_EQ(make_probe_model(*model, 1 << 30, 8).built.model.layers.size(), 6u);
+  const size_t some =
+      make_probe_model(*model, model->file().tensor_bytes() / 2, 8).built.model.layers.size();
   EXPECT_GT(some, 1u);
   EXPECT_LT(some, 6u);
 }
@@ -42,7 +42,7 @@ TEST(ProbeModel, LayersComeEvenlyFromAll) {
     return bytes;
   }();
   const ProbeModel probe = make_probe_model(*model, two, 8);
-  ASSERT_EQ(probe.built.model.layers, 2u);
+  ASSERT_EQ(probe.built.model.layers.size(), 2u);
   // The formats of a tiny model change from matrix to matrix: they tell where one came from.
   const auto format_of = [](const ModelFile& file, const std::string& name) {
     const TensorInfo* tensor = file.find(name);
@@ -56,6 +56,32 @@ TEST(ProbeModel, LayersComeEvenlyFromAll) {
               format_of(model->file(), "blk.2" + std::string(rest)));
   }
   EXPECT_EQ(probe.file->find("blk.2.attn_q.weight"), nullptr);
+}
+
+TEST(ProbeModel, LayersKeepTheSizesOfTheirOwn) {
+  TinyModel tiny;
+  tiny.layers = 4;
+  tiny.left_out = {"llama.feed_forward_length"};
+  for (const char* layer : {"blk.2", "blk.3"}) {
+    for (const char* matrix : {".ffn_gate.weight", ".ffn_up.weight", ".ffn_down.weight"}) {
+      tiny.left_out.insert(std::string(layer) + matrix);
+    }
+  }
+  tiny.more = [](GgufWriter& writer) {
+    writer.add("llama.feed_forward_length", std::vector<uint32_t>{160, 160, 64, 64});
+    const std::vector<float> values(64 * 96);
+    for (const char* layer : {"blk.2", "blk.3"}) {
+      writer.add_tensor(std::string(layer) + ".ffn_gate.weight", {64, 96}, values);
+      writer.add_tensor(std::string(layer) + ".ffn_up.weight", {64, 96}, values);
+      writer.add_tensor(std::string(layer) + ".ffn_down.weight", {96, 64}, values);
+    }
+  };
+  const auto model = header_of(tiny);
+  const ModelSpec probe =
+      make_probe_model(*model, model->file().tensor_bytes() * 3 / 4, 8).built.model;
+  ASSERT_GT(probe.layers.size(), 1u);
+  EXPECT_EQ(probe.layers.front().feed_forward.width, 160u);
+  EXPECT_EQ(probe.layers.back().feed_forward.width, 64u);
 }
 
 TEST(ProbeModel, WeightsAreMadeUpAndFinite) {

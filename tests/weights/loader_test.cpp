@@ -55,9 +55,11 @@ class KeepingSink : public WeightSink {
   std::vector<std::vector<std::byte>> bytes_;  // [tensors]
 };
 
-std::vector<BoundTensor> all_tensors(const ModelFile& file) {
-  std::vector<BoundTensor> bound;
-  for (size_t i = 0; i < file.tensors().size(); ++i) bound.push_back({Slot(i), i});
+std::vector<BoundWeight> all_tensors(const ModelFile& file) {
+  std::vector<BoundWeight> bound;
+  for (const TensorInfo& tensor : file.tensors()) {
+    bound.push_back({Slot(bound.size()), RowSource(tensor)});
+  }
   return bound;
 }
 
@@ -122,10 +124,45 @@ TEST(Loader, ReadsNoMoreAtOnceThanItMay) {
   }
 }
 
+TEST(Loader, LoadsComposedSourcesInChunksAndNamesTheirTensors) {
+  TinyModel tiny;
+  tiny.formats = {Format::F32};
+  tiny.edit = [](const std::string& name, std::span<float> values) {
+    if (name == "blk.0.attn_q.weight") values[50 * 96 + 7] = std::nanf("");
+  };
+  const auto file = open_model_file(tiny_source(tiny));
+  // [96 + 48, 96]: a transpose, then half of another matrix.
+  const RowSource parts[] = {RowSource(*file->find("blk.1.attn_q.weight")).transposed(),
+                             RowSource(*file->find("blk.0.attn_q.weight")).rows(48, 48)};
+  const BoundWeight weights[] = {{Slot(0), RowSource::stacked(parts)}};
+  std::vector<std::byte> expected(144 * 96 * 4);
+  weights[0].source.read(*file, 0, 144, expected);
+  std::vector<std::byte> loaded(expected.size());
+  class Sink : public WeightSink {
+   public:
+    explicit Sink(std::vector<std::byte>& out) : out_(out) {}
+    uint64_t row_granularity(Slot) override { return 16; }
+    void load_rows(Slot, uint64_t first_row, uint64_t, std::span<const std::byte> rows) override {
+      std::copy(rows.begin(), rows.end(), out_.begin() + ptrdiff_t(first_row * 96 * 4));
+    }
+
+   private:
+    std::vector<std::byte>& out_;
+  } sink(loaded);
+  load_weights(*file, weights, sink, load_options(9000));
+  EXPECT_EQ(loaded, expected);
+  LoadOptions options = load_options(9000);
+  options.check_finite = true;
+  expect_error(
+      Code::Format,
+      AllOf(HasSubstr("\"blk.0.attn_q.weight\""), HasSubstr("row 50"), HasSubstr("column 7")),
+      [&] { load_weights(*file, weights, sink, options); });
+}
+
 TEST(Loader, OnlyLoadsWhatIsAsked) {
   const auto file = open_model_file(tiny_source());
   KeepingSink sink(*file, 1);
-  const BoundTensor one[] = {{Slot(2), 2}};
+  const BoundWeight one[] = {{Slot(2), RowSource(file->tensors()[2])}};
   load_weights(*file, one, sink, load_options());
   for (const auto& piece : sink.pieces) EXPECT_EQ(piece.slot, 2u);
   EXPECT_FALSE(sink.pieces.empty());

@@ -331,7 +331,7 @@ typedef struct tenon_model_summary {
   uint64_t vocabulary;      /* tokens */
   uint64_t layers;
   uint64_t width;
-  uint64_t heads;
+  uint64_t heads; /* of a layer; this and the following are the largest where layers differ */
   uint64_t kv_heads;
   uint64_t key_dim;   /* of one head */
   uint64_t value_dim; /* of one head */

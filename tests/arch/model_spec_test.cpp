@@ -1,11 +1,12 @@
-// Hyper-parameters: each key's range, and what keys say about each other.
-#include "arch/hyper_parameters.h"
+// Specifications read from metadata: each key's range, and what keys say about each other.
+#include "arch/model_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "arch/architectures.h"
 #include "file/open.h"
 #include "tests/base/expect_error.h"
 #include "tests/engine/tiny_model.h"
@@ -18,53 +19,55 @@ using testing::HasSubstr;
 
 /// Reads the tiny model with `key` replaced or added.
 template <typename T>
-HyperParameters read_with(const std::string& key, T value, const TinyModel& tiny = {}) {
+ModelSpec read_with(const std::string& key, T value, const TinyModel& tiny = {}) {
   OpenOptions options;
   if (!key.empty()) options.overrides.push_back({key, MetadataValue::of(value)});
-  return read_hyper_parameters(*open_model_file(tiny_source(tiny), std::move(options)));
+  return read_model_spec(*open_model_file(tiny_source(tiny), std::move(options)));
 }
 
-HyperParameters read_tiny(const TinyModel& tiny = {}) { return read_with("", int64_t{0}, tiny); }
+ModelSpec read_tiny(const TinyModel& tiny = {}) { return read_with("", int64_t{0}, tiny); }
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-TEST(HyperParameters, ReadsThemAll) {
-  const HyperParameters model = read_tiny();
+TEST(ModelSpec, ReadsThemAll) {
+  const ModelSpec model = read_tiny();
   EXPECT_EQ(model.architecture, "llama");
-  EXPECT_EQ(model.layers, 2u);
+  ASSERT_EQ(model.layers.size(), 2u);
+  const AttentionSpec& attention = model.layers[1].attention;
   EXPECT_EQ(model.width, 96u);
-  EXPECT_EQ(model.heads, 3u);
-  EXPECT_EQ(model.kv_heads, 1u);
-  EXPECT_EQ(model.key_dim, 32u);
-  EXPECT_EQ(model.feed_forward, 160u);
+  EXPECT_EQ(attention.heads, 3u);
+  EXPECT_EQ(attention.kv_heads, 1u);
+  EXPECT_EQ(attention.key_dim, 32u);
+  EXPECT_EQ(model.layers[1].feed_forward.width, 160u);
   EXPECT_EQ(model.vocab, 300u);
   EXPECT_EQ(model.trained_context, 256u);
-  EXPECT_EQ(model.rope.dimensions, 32u);
-  EXPECT_EQ(model.rope.scaling, RopeScaling::None);
-  EXPECT_EQ(model.window, 0u);
+  EXPECT_EQ(attention.rope.dimensions, 32u);
+  EXPECT_EQ(attention.rope.scaling, RopeScaling::None);
+  EXPECT_EQ(attention.window, 0u);
 }
 
-TEST(HyperParameters, DefaultsFollowTheOtherKeys) {
+TEST(ModelSpec, DefaultsFollowTheOtherKeys) {
   TinyModel tiny;
   tiny.left_out = {"llama.attention.head_count_kv", "llama.attention.key_length",
                    "llama.attention.value_length", "llama.rope.freq_base"};
-  const HyperParameters model = read_tiny(tiny);
-  EXPECT_EQ(model.kv_heads, 3u);
-  EXPECT_EQ(model.key_dim, 32u);
-  EXPECT_EQ(model.value_dim, 32u);
-  EXPECT_EQ(model.rope.theta, 10000.0);
+  const AttentionSpec attention = read_tiny(tiny).layers[1].attention;
+  EXPECT_EQ(attention.kv_heads, 3u);
+  EXPECT_EQ(attention.key_dim, 32u);
+  EXPECT_EQ(attention.value_dim, 32u);
+  EXPECT_EQ(attention.rope.theta, 10000.0);
 }
 
-TEST(HyperParameters, ValuesOfUntoldSizeShareTheWidthWhateverKeysDo) {
+TEST(ModelSpec, ValuesOfUntoldSizeShareTheWidthWhateverKeysDo) {
   TinyModel tiny;
   tiny.key_dim = 16;
   tiny.left_out = {"llama.attention.value_length"};
-  EXPECT_EQ(read_tiny(tiny).key_dim, 16u);
-  EXPECT_EQ(read_tiny(tiny).value_dim, 32u);
+  const AttentionSpec attention = read_tiny(tiny).layers[0].attention;
+  EXPECT_EQ(attention.key_dim, 16u);
+  EXPECT_EQ(attention.value_dim, 32u);
 }
 
-TEST(HyperParameters, RefusesNumbersOutOfRange) {
+TEST(ModelSpec, RefusesNumbersOutOfRange) {
   const struct {
     const char* key;
     int64_t value;
@@ -102,7 +105,7 @@ TEST(HyperParameters, RefusesNumbersOutOfRange) {
   }
 }
 
-TEST(HyperParameters, RefusesRealsOutOfRange) {
+TEST(ModelSpec, RefusesRealsOutOfRange) {
   for (const char* key : {"llama.attention.layer_norm_rms_epsilon", "llama.rope.freq_base",
                           "llama.rope.scaling.factor"}) {
     for (const double value : {kNan, kInf, -kInf, -1.0, 1e300}) {
@@ -117,7 +120,7 @@ TEST(HyperParameters, RefusesRealsOutOfRange) {
                [] { read_with("llama.rope.freq_base", 0.0); });
 }
 
-TEST(HyperParameters, RefusesWrongTypes) {
+TEST(ModelSpec, RefusesWrongTypes) {
   for (const char* key :
        {"llama.block_count", "llama.context_length", "llama.embedding_length",
         "llama.feed_forward_length", "llama.attention.head_count", "llama.attention.head_count_kv",
@@ -133,7 +136,7 @@ TEST(HyperParameters, RefusesWrongTypes) {
                [] { read_with("llama.rope.scaling.type", int64_t{1}); });
 }
 
-TEST(HyperParameters, NamesMissingKeys) {
+TEST(ModelSpec, NamesMissingKeys) {
   for (const char* key : {"general.architecture", "llama.block_count", "llama.context_length",
                           "llama.embedding_length", "llama.feed_forward_length",
                           "llama.attention.head_count", "llama.attention.layer_norm_rms_epsilon"}) {
@@ -148,19 +151,43 @@ TEST(HyperParameters, NamesMissingKeys) {
   expect_error(Code::Format, HasSubstr("token_embd.weight"), [&] { read_tiny(tiny); });
 }
 
-TEST(HyperParameters, WidthMustDivideWhenHeadSizesAreNotTold) {
+/// The tiny model with an embedding of `rows` for its 300 tokens.
+TinyModel with_table(uint64_t rows) {
+  TinyModel tiny;
+  tiny.left_out = {"token_embd.weight"};
+  tiny.more = [rows](GgufWriter& writer) {
+    writer.add_tensor("token_embd.weight", {rows, 96}, std::vector<float>(rows * 96));
+  };
+  return tiny;
+}
+
+TEST(ModelSpec, TheVocabularyMayBeShorterThanTheEmbedding) {
+  const ModelSpec model = read_tiny(with_table(320));
+  EXPECT_EQ(model.vocab, 300u);
+  EXPECT_EQ(model.vocab_rows, 320u);
+  EXPECT_EQ(read_with("llama.vocab_size", int64_t{320}, with_table(320)).vocab, 300u);
+  EXPECT_EQ(read_with("llama.vocab_size", int64_t{300}, with_table(320)).vocab, 300u);
+  expect_error(Code::Format, AllOf(HasSubstr("llama.vocab_size"), HasSubstr("310")),
+               [] { read_with("llama.vocab_size", int64_t{310}, with_table(320)); });
+  expect_error(Code::Format, AllOf(HasSubstr("300 entries"), HasSubstr("299 rows")),
+               [] { read_tiny(with_table(299)); });
+}
+
+TEST(ModelSpec, WidthMustDivideWhenHeadSizesAreNotTold) {
   TinyModel tiny;
   tiny.left_out = {"llama.attention.key_length", "llama.attention.value_length"};
   tiny.heads = 5;
   expect_error(Code::Format, HasSubstr("embedding_length"), [&] { read_tiny(tiny); });
 }
 
-TEST(HyperParameters, ReadsRopeScalings) {
-  EXPECT_EQ(read_with("llama.rope.scaling.factor", 4.0).rope.scaling, RopeScaling::Linear);
-  EXPECT_EQ(read_with("llama.rope.scale_linear", 4.0).rope.scaling, RopeScaling::Linear);
-  EXPECT_EQ(read_with("llama.rope.scale_linear", 4.0).rope.factor, 4.0);
-  EXPECT_EQ(read_with("llama.rope.scaling.factor", 0.0).rope.factor, 1.0);
-  EXPECT_EQ(read_with("llama.rope.scaling.type", std::string("none")).rope.scaling,
+const RopeSpec& rope_of(const ModelSpec& model) { return model.layers[0].attention.rope; }
+
+TEST(ModelSpec, ReadsRopeScalings) {
+  EXPECT_EQ(rope_of(read_with("llama.rope.scaling.factor", 4.0)).scaling, RopeScaling::Linear);
+  EXPECT_EQ(rope_of(read_with("llama.rope.scale_linear", 4.0)).scaling, RopeScaling::Linear);
+  EXPECT_EQ(rope_of(read_with("llama.rope.scale_linear", 4.0)).factor, 4.0);
+  EXPECT_EQ(rope_of(read_with("llama.rope.scaling.factor", 0.0)).factor, 1.0);
+  EXPECT_EQ(rope_of(read_with("llama.rope.scaling.type", std::string("none"))).scaling,
             RopeScaling::None);
   TinyModel tiny;
   tiny.more = [](GgufWriter& writer) {
@@ -169,37 +196,41 @@ TEST(HyperParameters, ReadsRopeScalings) {
     writer.add("llama.rope.scaling.original_context_length", uint32_t{64});
     writer.add("llama.rope.scaling.attn_factor", 0.75f);
   };
-  const RopeParameters rope = read_tiny(tiny).rope;
+  const RopeSpec rope = rope_of(read_tiny(tiny));
   EXPECT_EQ(rope.scaling, RopeScaling::Yarn);
   EXPECT_EQ(rope.factor, 8.0);
   EXPECT_EQ(rope.original_context, 64u);
-  EXPECT_EQ(rope.attention_factor, 0.75);
+  EXPECT_EQ(rope.magnitude, 0.75);
   EXPECT_EQ(rope.extrapolation, 1.0);
   tiny.more = nullptr;
   expect_error(Code::Unsupported, HasSubstr("\"longrope\"; known are none, linear, yarn"),
                [] { read_with("llama.rope.scaling.type", std::string("longrope")); });
 }
 
-TEST(HyperParameters, SaysWhatIsNotSupported) {
+TEST(ModelSpec, SaysWhatIsNotSupported) {
   expect_error(Code::Unsupported, HasSubstr("attention.causal"),
                [] { read_with("llama.attention.causal", false); });
 }
 
-TEST(HyperParameters, ReadsExperts) {
-  EXPECT_EQ(read_with("llama.expert_count", int64_t{0}).experts.count, 0u);
+const ExpertSpec& experts_of(const ModelSpec& model) {
+  return model.layers[1].feed_forward.experts;
+}
+
+TEST(ModelSpec, ReadsExperts) {
+  EXPECT_EQ(experts_of(read_with("llama.expert_count", int64_t{0})).count, 0u);
   TinyModel tiny;
   tiny.experts = 4;
   tiny.left_out = {"llama.expert_feed_forward_length", "llama.expert_shared_feed_forward_length"};
-  const ExpertParameters experts = read_tiny(tiny).experts;
+  const ExpertSpec experts = experts_of(read_tiny(tiny));
   EXPECT_EQ(experts.count, 4u);
   EXPECT_EQ(experts.used, 2u);
-  EXPECT_EQ(experts.feed_forward, 160u);
-  EXPECT_EQ(experts.shared_feed_forward, 160u);
-  EXPECT_EQ(experts.normalised, std::nullopt);
+  EXPECT_EQ(experts.width, 160u);
+  EXPECT_EQ(experts.shared_width, 0u);
+  EXPECT_TRUE(experts.normalised);
   EXPECT_EQ(experts.scale, 1.0f);
 }
 
-TEST(HyperParameters, RefusesExpertsOutOfRange) {
+TEST(ModelSpec, RefusesExpertsOutOfRange) {
   TinyModel tiny;
   tiny.experts = 4;
   const auto refused = [&](const char* key, auto value) {
@@ -215,7 +246,10 @@ TEST(HyperParameters, RefusesExpertsOutOfRange) {
   }
   for (const int64_t length : {int64_t{0}, int64_t{0xffffffff}}) {
     refused("expert_feed_forward_length", length);
-    refused("expert_shared_feed_forward_length", length);
+    TinyModel shared;
+    shared.architecture = "qwen2moe";
+    expect_error(Code::Format, HasSubstr("expert_shared_feed_forward_length"),
+                 [&] { read_with("qwen2moe.expert_shared_feed_forward_length", length, shared); });
   }
   for (const double scale : {kNan, kInf, -1.0, 1e300}) refused("expert_weights_scale", scale);
   refused("expert_weights_norm", std::string("true"));
@@ -226,24 +260,25 @@ TEST(HyperParameters, RefusesExpertsOutOfRange) {
                [&] { read_tiny(tiny); });
 }
 
-TEST(HyperParameters, SaysWhichWaysToChooseExpertsAreKnown) {
+TEST(ModelSpec, SaysWhichWaysToChooseExpertsAreKnown) {
   TinyModel tiny;
   tiny.experts = 4;
   expect_error(Code::Unsupported, AllOf(HasSubstr("expert_gating_func\" is 2"), HasSubstr("known")),
                [&] { read_with("llama.expert_gating_func", int64_t{2}, tiny); });
 }
 
-TEST(HyperParameters, TakesOneNumberForEachLayerWhenTheyAreEqual) {
+TEST(ModelSpec, TakesANumberForEachLayer) {
   TinyModel tiny;
   tiny.left_out = {"llama.feed_forward_length"};
   tiny.more = [](GgufWriter& writer) {
     writer.add("llama.feed_forward_length", std::vector<uint32_t>{160, 160});
   };
-  EXPECT_EQ(read_tiny(tiny).feed_forward, 160u);
+  EXPECT_EQ(read_tiny(tiny).layers[1].feed_forward.width, 160u);
   tiny.more = [](GgufWriter& writer) {
     writer.add("llama.feed_forward_length", std::vector<uint32_t>{160, 128});
   };
-  expect_error(Code::Unsupported, HasSubstr("feed_forward_length"), [&] { read_tiny(tiny); });
+  EXPECT_EQ(read_tiny(tiny).layers[0].feed_forward.width, 160u);
+  EXPECT_EQ(read_tiny(tiny).layers[1].feed_forward.width, 128u);
   tiny.more = [](GgufWriter& writer) {
     writer.add("llama.feed_forward_length", std::vector<uint32_t>{160, 160, 160});
   };

@@ -1,0 +1,36 @@
+// What an architecture is: how its metadata become a specification, and the specification a
+// program. Each one stands in a file of its name beside this one; architecture_list.h names them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "arch/build_context.h"
+#include "arch/decoder.h"
+#include "arch/decoder_keys.h"
+#include "arch/keys.h"
+#include "arch/model_spec.h"
+
+namespace tenon {
+
+/// A key, without the architecture's name before it, and its value.
+struct KeyValue {
+  std::string_view name;
+  std::variant<uint32_t, float, bool, std::string_view> value;
+};
+
+struct Architecture {
+  /// Reads the keys. What is out of range or contradicts itself throws Format, what this build
+  /// cannot compute Unsupported, each naming the key. The vocabulary is not its business.
+  ModelSpec (*read)(const Keys& keys);
+  /// Asks for the tensors and adds the operations; returns the logits [R, vocab].
+  Slot (*build)(BuildContext& context) = build_decoder;
+  /// What a small random model needs besides, or other than, the keys that all decoders have.
+  std::span<const KeyValue> example{};
+  /// Patterns of tensors that files hold and inference does not use (matches_pattern).
+  std::span<const std::string_view> ignored{};
+};
+
+}  // namespace tenon

@@ -1,0 +1,34 @@
+// Ling 1 (general.architecture "bailingmoe").
+#include "arch/architecture.h"
+
+namespace tenon {
+namespace {
+
+/// Ling Team 2025: a mixture of experts and some that all tokens use, side by side in one matrix.
+ModelSpec read_bailingmoe(const Keys& keys) {
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
+  read_experts(keys, false, model);
+  const uint32_t shared = keys.count_or("expert_shared_count", 0, 0, SpecLimits::kExperts);
+  for (LayerSpec& layer : model.layers) {
+    ExpertSpec& experts = layer.feed_forward.experts;
+    const uint64_t width = uint64_t{shared} * experts.width;
+    if (width > SpecLimits::kWidth) {
+      keys.refuse(Code::Format, "expert_shared_count", "is {}: {} wide in all, more than {}",
+                  shared, width, SpecLimits::kWidth);
+    }
+    experts.shared_width = static_cast<uint32_t>(width);
+  }
+  return model;
+}
+
+constexpr KeyValue kBailingMoeExample[] = {{"expert_count", 8u},
+                                           {"expert_used_count", 3u},
+                                           {"expert_feed_forward_length", 256u},
+                                           {"expert_shared_count", 2u},
+                                           {"expert_weights_norm", true}};
+
+}  // namespace
+
+extern constexpr Architecture kBailingMoe{.read = read_bailingmoe, .example = kBailingMoeExample};
+
+}  // namespace tenon

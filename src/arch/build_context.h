@@ -1,0 +1,74 @@
+// What the blocks of an architecture build with: the specification, the file's tensors, the program
+// under construction, and what layers have in common in it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arch/model_spec.h"
+#include "arch/tensor_binder.h"
+#include "program/program.h"
+
+namespace tenon {
+
+/// What the program shall look like beyond the model itself.
+struct ProgramOptions {
+  uint32_t cache_type = TENON_TYPE_F16;  ///< as tenon_kv_group.type
+  uint32_t block_tokens = 32;            ///< positions in a KV block
+  StepLimits limits;
+};
+
+/// Shapes are [rows, columns]; "." is the number of rows that came in, T or R.
+class BuildContext {
+ public:
+  /// Adds the KV groups and the angles of all layers to the program. Errors as TensorBinder.
+  BuildContext(const ModelSpec& model, const ProgramOptions& options, TensorBinder& tensors,
+               ProgramBuilder& ops);
+
+  const ModelSpec& model;
+  TensorBinder& tensors;
+  ProgramBuilder& ops;
+  Slot embedding_table = kNoSlot;  ///< [vocab, width], once embedding() has bound it
+
+  /// "blk.3.attn_q": the name of a layer's tensor without ".weight" or ".bias".
+  [[nodiscard]] static std::string in_layer(uint32_t layer, std::string_view name);
+  [[nodiscard]] const LayerSpec& layer(uint32_t index) const { return model.layers[index]; }
+  /// Whether only the rows whose logits are wanted go on from here.
+  [[nodiscard]] bool is_last(uint32_t layer) const { return layer + 1 == model.layers.size(); }
+
+  /// x [., columns] -> [., rows] with `name`.weight [rows, columns] and, if there is one,
+  /// `name`.bias.
+  Slot linear(Slot x, const std::string& name, uint64_t rows, uint64_t columns,
+              Presence bias = Presence::Absent);
+  /// The bias of a linear: `name`.bias [rows], or kNoSlot.
+  Slot bias(const std::string& name, uint64_t rows, Presence presence);
+  /// x [., columns] normalised by `norm` of a layer, or x itself where it has no name.
+  Slot layer_norm(Slot x, uint32_t layer, const NormSpec& norm);
+  /// The same with the whole name of the tensor. segment 0: the whole row, whose size is `columns`.
+  Slot norm(Slot x, const std::string& name, const NormSpec& norm, uint64_t columns,
+            uint32_t segment = 0);
+  /// factor x; x itself for a factor of 1.
+  Slot scaled(Slot x, float factor);
+
+  /// The angles [T, dimensions] of a layer's rope; kNoSlot where positions are not rotated. Layers
+  /// with the same rope share them.
+  [[nodiscard]] Slot angles(uint32_t layer) const { return angles_[layer]; }
+  /// Where the keys and values of a layer are kept. Layers of the same geometry share a group.
+  struct CachePlace {
+    uint32_t group;
+    uint32_t layer;  ///< in the group
+  };
+  [[nodiscard]] CachePlace cache(uint32_t layer) const { return cache_[layer]; }
+
+ private:
+  void add_groups(const ProgramOptions& options);
+  void add_angles();
+  Slot make_angles(const RopeSpec& rope);
+
+  std::vector<CachePlace> cache_;  // [layers]
+  std::vector<Slot> angles_;       // [layers]
+};
+
+}  // namespace tenon

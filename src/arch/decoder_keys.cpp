@@ -1,0 +1,181 @@
+// The keys that most decoders have, each with its range, and what they say about each other.
+#include "arch/decoder_keys.h"
+
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tenon {
+namespace {
+
+struct HeadCounts {
+  std::vector<uint32_t> heads;     // [layers]
+  std::vector<uint32_t> kv_heads;  // [layers], each divides its heads
+};
+
+HeadCounts read_head_counts(const Keys& keys, uint32_t layers) {
+  HeadCounts counts;
+  counts.heads = keys.counts("attention.head_count", layers, 1, SpecLimits::kHeads);
+  counts.kv_heads = keys.counts_or("attention.head_count_kv", counts.heads, 1, SpecLimits::kHeads);
+  for (uint32_t layer = 0; layer < layers; ++layer) {
+    const uint32_t heads = counts.heads[layer];
+    const uint32_t kv_heads = counts.kv_heads[layer];
+    if (kv_heads <= heads && heads % kv_heads == 0) continue;
+    keys.refuse(Code::Format, "attention.head_count_kv",
+                "is {}, which does not divide the {} heads of \"{}\"", kv_heads, heads,
+                keys.key("attention.head_count"));
+  }
+  return counts;
+}
+
+/// The sizes of a head, which default to an even share of the width.
+void read_head_sizes(const Keys& keys, uint32_t width, AttentionSpec& attention) {
+  const bool told =
+      keys.contains("attention.key_length") && keys.contains("attention.value_length");
+  if (!told && width % attention.heads != 0) {
+    keys.refuse(Code::Format, "embedding_length",
+                "is {}, which {} heads do not divide, and there is no \"{}\"", width,
+                attention.heads, keys.key("attention.key_length"));
+  }
+  const uint32_t share = width / attention.heads;
+  attention.key_dim = keys.count_or("attention.key_length", share, 1, SpecLimits::kHeadDim);
+  attention.value_dim = keys.count_or("attention.value_length", share, 1, SpecLimits::kHeadDim);
+  attention.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(attention.key_dim)));
+}
+
+RopeScaling read_rope_scaling(const Keys& keys, bool has_factor, bool longrope) {
+  constexpr std::pair<std::string_view, RopeScaling> kKnown[] = {
+      {"none", RopeScaling::None}, {"linear", RopeScaling::Linear}, {"yarn", RopeScaling::Yarn}};
+  // Files older than the type state a factor alone.
+  const std::string_view type = keys.text_or("rope.scaling.type", has_factor ? "linear" : "none");
+  for (const auto& [name, scaling] : kKnown) {
+    if (type == name) return scaling;
+  }
+  if (longrope && type == "longrope") return RopeScaling::None;  // it is all in the divisors
+  keys.refuse(Code::Unsupported, "rope.scaling.type", "is \"{}\"; known are none, linear, yarn{}",
+              type.substr(0, 64), longrope ? ", longrope" : "");
+}
+
+/// expert_gating_func: how the weights of experts come from the router's logits.
+void read_gating(const Keys& keys, ExpertSpec& experts) {
+  constexpr uint32_t kSoftmax = 1, kSoftmaxOfChosen = 3;  // as llama.cpp counts them
+  const uint32_t gating = keys.count_or("expert_gating_func", kSoftmax, 0, UINT32_MAX);
+  if (gating == kSoftmaxOfChosen) {
+    experts.normalised = true;
+  } else if (gating > kSoftmax) {
+    keys.refuse(Code::Unsupported, "expert_gating_func",
+                "is {}; known are 1 (softmax), 3 (softmax of the chosen)", gating);
+  }
+}
+
+}  // namespace
+
+RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
+                   uint32_t trained_context) {
+  RopeSpec rope;
+  rope.style = kind.rope_style;
+  rope.dimensions = keys.count_or("rope.dimension_count", key_dim, 2, SpecLimits::kHeadDim);
+  if (rope.dimensions > key_dim || rope.dimensions % 2 != 0) {
+    fail(Code::Format,
+         "{}: {} dimensions of each head are to be rotated (\"{}\"), not an even number "
+         "up to its size {}",
+         keys.file_name(), rope.dimensions, keys.key("rope.dimension_count"), key_dim);
+  }
+  rope.theta = keys.number_or("rope.freq_base", 10000.0, 2.0, 1e15);
+  const bool has_factor = keys.contains("rope.scaling.factor");
+  const std::string_view factor_key = has_factor ? "rope.scaling.factor" : "rope.scale_linear";
+  rope.factor = keys.number_or(factor_key, 1.0, 0.0, 1e6);
+  if (rope.factor == 0.0) rope.factor = 1.0;  // occurs, and means that nothing is scaled
+  if (rope.factor < 1e-3) {
+    keys.refuse(Code::Format, factor_key, "is {}, not 0 or in 0.001..1000000", rope.factor);
+  }
+  rope.scaling =
+      read_rope_scaling(keys, has_factor || keys.contains("rope.scale_linear"), kind.longrope);
+  rope.magnitude = keys.number_or("rope.scaling.attn_factor", 1.0, 1e-6, 1e3);
+  if (rope.scaling != RopeScaling::Yarn) return rope;
+  rope.original_context = keys.count_or("rope.scaling.original_context_length", trained_context, 1,
+                                        SpecLimits::kPositions);
+  rope.beta_fast = keys.number_or("rope.scaling.yarn_beta_fast", 32.0, 1e-3, 1e6);
+  rope.beta_slow = keys.number_or("rope.scaling.yarn_beta_slow", 1.0, 1e-3, 1e6);
+  // Negative stands for "not set".
+  const double extrapolation = keys.number_or("rope.scaling.yarn_ext_factor", -1.0, -1.0, 1.0);
+  rope.extrapolation = extrapolation < 0.0 ? 1.0 : extrapolation;
+  return rope;
+}
+
+void read_window(const Keys& keys, ModelSpec& model) { read_window_pattern(keys, 0, model); }
+
+void read_window_pattern(const Keys& keys, uint32_t period, ModelSpec& model) {
+  const uint32_t window = keys.count_or("attention.sliding_window", 0, 0, SpecLimits::kPositions);
+  for (uint32_t layer = 0; layer < model.layers.size(); ++layer) {
+    const bool sees_all = period > 0 && layer % period == period - 1;
+    model.layers[layer].attention.window = sees_all ? 0 : window;
+  }
+}
+
+void read_multipliers(const Keys& keys, const Multipliers& defaults, ModelSpec& model) {
+  model.embedding_scale = keys.scale_or("embedding_scale", defaults.embedding);
+  model.logit_scale = 1.0f / keys.scale_or("logit_scale", defaults.logit_divisor);
+  const float residual = keys.scale_or("residual_scale", defaults.residual);
+  for (LayerSpec& layer : model.layers) {
+    layer.residual_scale = residual;
+    layer.attention.scale = keys.scale_or("attention.scale", layer.attention.scale);
+  }
+}
+
+void read_experts(const Keys& keys, bool normalised, ModelSpec& model) {
+  ExpertSpec experts;
+  experts.count = keys.count_or("expert_count", 0, 0, SpecLimits::kExperts);
+  if (experts.count == 0) {
+    keys.refuse(Code::Format, "expert_count", "is 0 or missing, but \"{}\" has experts",
+                keys.architecture());
+  }
+  experts.used = keys.count("expert_used_count", 1, SpecLimits::kExperts);
+  if (experts.used > experts.count) {
+    keys.refuse(Code::Format, "expert_used_count", "is {}, more than the {} experts of \"{}\"",
+                experts.used, experts.count, keys.key("expert_count"));
+  }
+  experts.normalised = keys.flag("expert_weights_norm").value_or(normalised);
+  read_gating(keys, experts);
+  experts.scale = keys.scale_or("expert_weights_scale", 1.0);
+  const auto layers = static_cast<uint32_t>(model.layers.size());
+  for (uint32_t layer = keys.count_or("leading_dense_block_count", 0, 0, layers); layer < layers;
+       ++layer) {
+    FeedForwardSpec& feed_forward = model.layers[layer].feed_forward;
+    feed_forward.experts = experts;
+    feed_forward.experts.width =
+        keys.count_or("expert_feed_forward_length", feed_forward.width, 1, SpecLimits::kWidth);
+  }
+}
+
+ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind) {
+  ModelSpec model;
+  model.architecture = keys.architecture();
+  const uint32_t layers = keys.count("block_count", 1, SpecLimits::kLayers);
+  model.width = keys.count("embedding_length", 1, SpecLimits::kWidth);
+  model.trained_context = keys.count("context_length", 1, SpecLimits::kPositions);
+  const HeadCounts heads = read_head_counts(keys, layers);
+  const std::vector<uint32_t> widths =
+      keys.counts("feed_forward_length", layers, 1, SpecLimits::kWidth);
+  const auto epsilon =
+      static_cast<float>(keys.number(kind.norm == NormKind::Rms ? "attention.layer_norm_rms_epsilon"
+                                                                : "attention.layer_norm_epsilon",
+                                     1e-12, 1.0));
+  model.output_norm = {"output_norm", kind.norm, epsilon};
+  for (uint32_t i = 0; i < layers; ++i) {
+    LayerSpec layer;
+    layer.attention_norm = {"attn_norm", kind.norm, epsilon};
+    layer.feed_forward_norm = {"ffn_norm", kind.norm, epsilon};
+    layer.attention.heads = heads.heads[i];
+    layer.attention.kv_heads = heads.kv_heads[i];
+    layer.attention.qk_norm_epsilon = epsilon;
+    read_head_sizes(keys, model.width, layer.attention);
+    layer.attention.rope = read_rope(keys, kind, layer.attention.key_dim, model.trained_context);
+    layer.feed_forward.width = widths[i];
+    model.layers.push_back(layer);
+  }
+  return model;
+}
+
+}  // namespace tenon

@@ -1,0 +1,51 @@
+// The metadata that most decoders have, read into a ModelSpec. An architecture reads these, then
+// the keys of its own, and changes what it does differently.
+#pragma once
+
+#include "arch/keys.h"
+#include "arch/model_spec.h"
+
+namespace tenon {
+
+/// What an architecture decides and no key tells.
+struct DecoderKind {
+  uint32_t rope_style = TENON_ROPE_ADJACENT;
+  NormKind norm = NormKind::Rms;  ///< of all norms; says which key holds epsilon
+  bool longrope = false;          ///< whether rope.scaling.type may say so
+};
+
+/// A decoder of layers x += attention(norm(x)), x += gated feed-forward(norm(x)), with the norms
+/// "attn_norm", "ffn_norm" and "output_norm", full attention and no biases:
+///   block_count, embedding_length, context_length, feed_forward_length, attention.head_count,
+///   .head_count_kv, .key_length, .value_length, .layer_norm(_rms)_epsilon, rope.*
+/// Heads and widths may differ by layer. Throws Format for what is missing, out of range or
+/// contradicts another key; Unsupported for an unknown scaling of rope.
+ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind);
+
+/// rope.dimension_count, .freq_base and the context extensions. `key_dim`: of a head;
+/// `trained_context`: what YaRN scales from where no key tells it.
+RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
+                   uint32_t trained_context);
+
+/// attention.sliding_window of all layers; 0 or missing: no window.
+void read_window(const Keys& keys, ModelSpec& model);
+/// The same of layers l with l mod period < period - 1; the others see everything.
+void read_window_pattern(const Keys& keys, uint32_t period, ModelSpec& model);
+
+/// What an architecture multiplies with where the file does not tell.
+struct Multipliers {
+  double embedding = 1.0;
+  double residual = 1.0;
+  double logit_divisor = 1.0;
+};
+
+/// embedding_scale, residual_scale, attention.scale (in place of 1 / sqrt(key_dim)) and
+/// logit_scale, by which logits are divided.
+void read_multipliers(const Keys& keys, const Multipliers& defaults, ModelSpec& model);
+
+/// expert_*: puts a mixture of experts into every layer from `leading_dense_block_count` on.
+/// `normalised`: whether a token's weights sum to 1 where "expert_weights_norm" does not tell. None
+/// of them is shared. Throws Format without experts, Unsupported for unknown ways to choose them.
+void read_experts(const Keys& keys, bool normalised, ModelSpec& model);
+
+}  // namespace tenon

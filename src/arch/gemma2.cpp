@@ -1,0 +1,38 @@
+// Gemma 2 (general.architecture "gemma2").
+#include <cmath>
+
+#include "arch/architecture.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kLayersOfGemma2At27b = 46;
+
+/// Rivière et al. 2024: norms before and after each block, every other layer with a window, capped
+/// scores and logits.
+ModelSpec read_gemma2(const Keys& keys) {
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
+  read_window_pattern(keys, 2, model);
+  model.embedding_scale = std::sqrt(static_cast<float>(model.width));
+  model.logit_soft_cap = keys.scale_or("final_logit_softcapping", 30.0);
+  const float soft_cap = keys.scale_or("attn_logit_softcapping", 50.0);
+  for (LayerSpec& layer : model.layers) {
+    const NormSpec& norm = layer.attention_norm;
+    layer.attention_post_norm = {"post_attention_norm", norm.kind, norm.epsilon};
+    layer.feed_forward_post_norm = {"post_ffw_norm", norm.kind, norm.epsilon};
+    layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
+    layer.attention.soft_cap = soft_cap;
+    if (model.layers.size() != kLayersOfGemma2At27b) continue;
+    layer.attention.scale =
+        1.0f / std::sqrt(static_cast<float>(model.width) / layer.attention.heads);
+  }
+  return model;
+}
+
+constexpr KeyValue kGemma2Example[] = {{"attention.sliding_window", 16u}};
+
+}  // namespace
+
+extern constexpr Architecture kGemma2{.read = read_gemma2, .example = kGemma2Example};
+
+}  // namespace tenon

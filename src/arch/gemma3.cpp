@@ -1,0 +1,45 @@
+// Gemma 3, its text model (general.architecture "gemma3").
+#include <cmath>
+
+#include "arch/architecture.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kLayersOfGemma3At27b = 62;
+
+/// Kamath et al. 2025: five layers with a window to one without, each kind with a rope of its own;
+/// norms on query and key heads in place of Gemma 2's caps.
+ModelSpec read_gemma3(const Keys& keys) {
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
+  read_window_pattern(keys, 6, model);
+  model.embedding_scale = std::sqrt(static_cast<float>(model.width));
+  const double window_theta = keys.number_or("rope.freq_base_swa", 10000.0, 2.0, 1e15);
+  for (LayerSpec& layer : model.layers) {
+    const NormSpec& norm = layer.attention_norm;
+    layer.attention_post_norm = {"post_attention_norm", norm.kind, norm.epsilon};
+    layer.feed_forward_post_norm = {"post_ffw_norm", norm.kind, norm.epsilon};
+    layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
+    AttentionSpec& attention = layer.attention;
+    attention.qk_norm = QkNorm::EachHead;
+    if (model.layers.size() == kLayersOfGemma3At27b) {
+      attention.scale = 1.0f / std::sqrt(static_cast<float>(model.width) / attention.heads);
+    }
+    if (attention.window == 0) continue;
+    // Only full attention was stretched to longer contexts.
+    attention.rope = attention.rope.unscaled();
+    attention.rope.theta = window_theta;
+  }
+  return model;
+}
+
+constexpr KeyValue kGemma3Example[] = {{"block_count", 7u},
+                                       {"attention.sliding_window", 16u},
+                                       {"rope.scaling.type", std::string_view("linear")},
+                                       {"rope.scaling.factor", 8.0f}};
+
+}  // namespace
+
+extern constexpr Architecture kGemma3{.read = read_gemma3, .example = kGemma3Example};
+
+}  // namespace tenon

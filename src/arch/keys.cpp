@@ -1,0 +1,69 @@
+// Keys: lookup and ranges.
+#include "arch/keys.h"
+
+#include <utility>
+
+namespace tenon {
+
+Keys::Keys(const Metadata& metadata)
+    : metadata_(metadata), architecture_(metadata.get_string("general.architecture")) {}
+
+std::string Keys::key(std::string_view name) const {
+  return fmt::format("{}.{}", architecture_, name);
+}
+
+bool Keys::contains(std::string_view name) const { return metadata_.contains(key(name)); }
+
+uint32_t Keys::in_range(std::string_view name, uint32_t value, uint32_t low, uint32_t high) const {
+  if (value >= low && value <= high) return value;
+  refuse(Code::Format, name, "is {}, not in {}..{}", value, low, high);
+}
+
+uint32_t Keys::count(std::string_view name, uint32_t low, uint32_t high) const {
+  return in_range(name, metadata_.get<uint32_t>(key(name)), low, high);
+}
+
+uint32_t Keys::count_or(std::string_view name, uint32_t fallback, uint32_t low,
+                        uint32_t high) const {
+  return contains(name) ? count(name, low, high) : fallback;
+}
+
+std::vector<uint32_t> Keys::counts(std::string_view name, uint32_t layers, uint32_t low,
+                                   uint32_t high) const {
+  std::vector<uint32_t> values = metadata_.get_u32_each(key(name), layers);
+  for (const uint32_t value : values) in_range(name, value, low, high);
+  return values;
+}
+
+std::vector<uint32_t> Keys::counts_or(std::string_view name, std::vector<uint32_t> fallback,
+                                      uint32_t low, uint32_t high) const {
+  if (!contains(name)) return fallback;
+  return counts(name, static_cast<uint32_t>(fallback.size()), low, high);
+}
+
+double Keys::number(std::string_view name, double low, double high) const {
+  const auto value = metadata_.get<double>(key(name));
+  // Written so that NaN fails.
+  if (value >= low && value <= high) return value;
+  refuse(Code::Format, name, "is {}, not in {}..{}", value, low, high);
+}
+
+double Keys::number_or(std::string_view name, double fallback, double low, double high) const {
+  return contains(name) ? number(name, low, high) : fallback;
+}
+
+float Keys::scale_or(std::string_view name, double fallback) const {
+  const double scale = number_or(name, 0.0, 0.0, 1e6);
+  if (scale == 0.0) return static_cast<float>(fallback);
+  return static_cast<float>(number(name, 1e-6, 1e6));
+}
+
+std::optional<bool> Keys::flag(std::string_view name) const {
+  return metadata_.find<bool>(key(name));
+}
+
+std::string_view Keys::text_or(std::string_view name, std::string_view fallback) const {
+  return metadata_.get_or<std::string_view>(key(name), fallback);
+}
+
+}  // namespace tenon

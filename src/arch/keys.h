@@ -1,0 +1,82 @@
+// The one checked way to a model's metadata: typed numbers with their ranges. Which keys there are
+// is up to each architecture.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "file/metadata.h"
+
+namespace tenon {
+
+/// Far above every published model, and low enough that products of two fit 64 bits and the sizes
+/// of a program 32.
+struct SpecLimits {
+  static constexpr uint32_t kLayers = 1024;
+  static constexpr uint32_t kWidth = 1u << 20;
+  static constexpr uint32_t kHeads = 1u << 14;
+  static constexpr uint32_t kHeadDim = 1u << 14;
+  static constexpr uint32_t kVocab = 1u << 24;
+  static constexpr uint32_t kPositions = 0x7fffffff;
+  static constexpr uint32_t kExperts = 4096;
+};
+
+/// Reads "<architecture>.<name>". Every value has a range, ends included; what lies outside, and a
+/// value of the wrong type, throws Format naming file, key, value and range. Valid as long as the
+/// metadata.
+///
+///   const Keys keys(file.metadata());
+///   const uint32_t layers = keys.count("block_count", 1, SpecLimits::kLayers);
+///   const std::vector<uint32_t> heads = keys.counts("attention.head_count", layers, 1, 128);
+class Keys {
+ public:
+  /// Throws Format unless "general.architecture" is text.
+  explicit Keys(const Metadata& metadata);
+
+  [[nodiscard]] const std::string& architecture() const { return architecture_; }
+  [[nodiscard]] const std::string& file_name() const { return metadata_.file_name(); }
+  /// The whole key: "llama.block_count".
+  [[nodiscard]] std::string key(std::string_view name) const;
+  [[nodiscard]] bool contains(std::string_view name) const;
+
+  /// Format where the key is missing.
+  [[nodiscard]] uint32_t count(std::string_view name, uint32_t low, uint32_t high) const;
+  [[nodiscard]] uint32_t count_or(std::string_view name, uint32_t fallback, uint32_t low,
+                                  uint32_t high) const;
+  /// One for each of `layers`: the key holds an array of that length, or one number for all.
+  [[nodiscard]] std::vector<uint32_t> counts(std::string_view name, uint32_t layers, uint32_t low,
+                                             uint32_t high) const;
+  [[nodiscard]] std::vector<uint32_t> counts_or(std::string_view name,
+                                                std::vector<uint32_t> fallback, uint32_t low,
+                                                uint32_t high) const;
+  /// Finite, as low and high are.
+  [[nodiscard]] double number(std::string_view name, double low, double high) const;
+  [[nodiscard]] double number_or(std::string_view name, double fallback, double low,
+                                 double high) const;
+  /// A factor in 1e-6..1e6. 0 occurs in files and stands for a missing key.
+  [[nodiscard]] float scale_or(std::string_view name, double fallback) const;
+  [[nodiscard]] std::optional<bool> flag(std::string_view name) const;
+  [[nodiscard]] std::string_view text_or(std::string_view name, std::string_view fallback) const;
+
+  /// Throws what the reader of a key found out about it: `{file}: key "llama.x" {why}`.
+  template <typename... Args>
+  [[noreturn]] void refuse(Code code, std::string_view name, fmt::format_string<Args...> why,
+                           Args&&... args) const {
+    fail(code, "{}: key \"{}\" {}", file_name(), key(name),
+         fmt::format(why, std::forward<Args>(args)...));
+  }
+
+ private:
+  uint32_t in_range(std::string_view name, uint32_t value, uint32_t low, uint32_t high) const;
+
+  const Metadata& metadata_;
+  std::string architecture_;
+};
+
+}  // namespace tenon

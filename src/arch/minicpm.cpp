@@ -1,0 +1,25 @@
+// MiniCPM 1 and 2 (general.architecture "minicpm").
+#include <cmath>
+
+#include "arch/architecture.h"
+
+namespace tenon {
+namespace {
+
+/// Hu et al. 2024: Llama with multipliers. Files older than their keys have those of the 2B model.
+ModelSpec read_minicpm(const Keys& keys) {
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
+  const auto layers = static_cast<double>(model.layers.size());
+  read_multipliers(keys,
+                   {.embedding = 12.0,
+                    .residual = 1.4 / std::sqrt(layers),
+                    .logit_divisor = model.width / 256.0},
+                   model);
+  return model;
+}
+
+}  // namespace
+
+extern constexpr Architecture kMiniCpm{.read = read_minicpm};
+
+}  // namespace tenon

@@ -1,0 +1,26 @@
+// Nemotron-4 and Minitron (general.architecture "nemotron").
+#include "arch/architecture.h"
+
+namespace tenon {
+namespace {
+
+/// Parmar et al. 2024: layer norms with biases, half of each head rotated, squared ReLU in place of
+/// gates.
+ModelSpec read_nemotron(const Keys& keys) {
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::Layer});
+  for (LayerSpec& layer : model.layers) {
+    layer.attention.qkv_bias = Presence::Optional;
+    layer.attention.output_bias = Presence::Optional;
+    layer.feed_forward.kind = FeedForwardKind::SquaredRelu;
+    layer.feed_forward.bias = Presence::Optional;
+  }
+  return model;
+}
+
+constexpr KeyValue kNemotronExample[] = {{"rope.dimension_count", 32u}};
+
+}  // namespace
+
+extern constexpr Architecture kNemotron{.read = read_nemotron, .example = kNemotronExample};
+
+}  // namespace tenon

@@ -1,0 +1,234 @@
+// RowSource: a stack of parts, an order over it, and one way to read a run of rows.
+#include "weights/row_source.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tenon {
+namespace {
+
+const FormatInfo& info_of(Format format) {
+  const FormatInfo* info = find_format(format);
+  if (info == nullptr) fail(Code::Internal, "row source: {} is no format", uint32_t(format));
+  return *info;
+}
+
+uint64_t bytes_of(const FormatInfo& format, uint64_t values) {
+  return values / format.block_values * format.block_bytes;
+}
+
+void require_range(uint64_t first, uint64_t count, uint64_t size, const char* what) {
+  if (count >= 1 && first < size && count <= size - first) return;
+  fail(Code::Internal, "row source: {} [{}, {} + {}) of {}", what, first, first, count, size);
+}
+
+/// How values of a tensor are brought to their place.
+struct Conversion {
+  bool decode;
+  float added;
+  uint64_t stride;  ///< bytes from one value of the result to the next
+};
+
+/// `count` values from value `first` of the tensor on: whole blocks, which are decoded, or values
+/// that are blocks by themselves.
+void read_values(const ModelFile& file, const TensorInfo& tensor, uint64_t first, uint64_t count,
+                 const Conversion& conversion, std::byte* out) {
+  constexpr uint64_t kPiece = 1024;  // every size of a block divides it; 8 kB of stack in all
+  const FormatInfo& format = info_of(tensor.format);
+  std::byte encoded[kPiece * sizeof(float)];
+  float decoded[kPiece];
+  const uint64_t value_bytes = conversion.decode ? sizeof(float) : format.block_bytes;
+  for (uint64_t done = 0; done < count; done += kPiece) {
+    const uint64_t now = std::min(kPiece, count - done);
+    const std::span<std::byte> blocks(encoded, bytes_of(format, now));
+    file.read(tensor, bytes_of(format, first + done), blocks);
+    if (conversion.decode) {
+      format.decode_row(encoded, decoded, now);
+      for (uint64_t i = 0; i < now; ++i) decoded[i] += conversion.added;
+    }
+    const std::byte* values =
+        conversion.decode ? reinterpret_cast<const std::byte*>(decoded) : encoded;
+    for (uint64_t i = 0; i < now; ++i) {
+      std::memcpy(out + (done + i) * conversion.stride, values + i * value_bytes, value_bytes);
+    }
+  }
+}
+
+}  // namespace
+
+RowSource::RowSource(const TensorInfo& tensor)
+    : parts_{{&tensor, 0, tensor.num_values() / tensor.row_values(), 0, false}},
+      num_rows_(parts_.front().num_rows),
+      num_columns_(tensor.row_values()),
+      format_(tensor.format) {}
+
+RowSource RowSource::stacked(std::span<const RowSource> sources) {
+  if (sources.empty()) fail(Code::Internal, "row source: a stack of none");
+  RowSource result = sources.front();
+  for (const RowSource& next : sources.subspan(1)) {
+    if (next.num_columns_ != result.num_columns_ || next.format_ != result.format_ ||
+        next.added_ != result.added_ || !next.order_.empty() || !result.order_.empty()) {
+      fail(Code::Internal, "row source: {} columns of {} stacked on {} of {}", next.num_columns_,
+           info_of(next.format_).name, result.num_columns_, info_of(result.format_).name);
+    }
+    result.parts_.insert(result.parts_.end(), next.parts_.begin(), next.parts_.end());
+    result.num_rows_ += next.num_rows_;
+  }
+  return result;
+}
+
+RowSource RowSource::rows(uint64_t first, uint64_t count) const {
+  require_range(first, count, num_rows_, "rows");
+  RowSource result = *this;
+  result.num_rows_ = count;
+  if (!order_.empty()) {
+    result.order_.assign(order_.begin() + static_cast<ptrdiff_t>(first),
+                         order_.begin() + static_cast<ptrdiff_t>(first + count));
+    return result;
+  }
+  result.parts_.clear();
+  for (Part part : parts_) {
+    const uint64_t skipped = std::min(first, part.num_rows);
+    first -= skipped;
+    part.first_row += skipped;
+    part.num_rows = std::min(part.num_rows - skipped, count);
+    count -= part.num_rows;
+    if (part.num_rows > 0) result.parts_.push_back(part);
+  }
+  return result;
+}
+
+RowSource RowSource::columns(uint64_t first, uint64_t count) const {
+  require_range(first, count, num_columns_, "columns");
+  RowSource result = *this;
+  result.num_columns_ = count;
+  for (Part& part : result.parts_) {
+    const uint64_t block = part.transposed ? 1 : info_of(part.tensor->format).block_values;
+    if (first % block != 0 || count % block != 0) {
+      fail(Code::Unsupported, "tensor \"{}\" is {}: columns {}..{} do not begin and end a block",
+           part.tensor->name, part.tensor->text(), first, first + count - 1);
+    }
+    part.first_column += first;
+  }
+  return result;
+}
+
+RowSource RowSource::permuted(std::vector<uint64_t> order) const {
+  if (order.size() != num_rows_) {
+    fail(Code::Internal, "row source: an order of {} for {} rows", order.size(), num_rows_);
+  }
+  for (uint64_t& row : order) {
+    require_range(row, 1, num_rows_, "rows");
+    if (!order_.empty()) row = order_[row];
+  }
+  RowSource result = *this;
+  result.order_ = std::move(order);
+  return result;
+}
+
+RowSource RowSource::transposed() const {
+  const Part& part = parts_.front();
+  const uint64_t tensor_columns = part.tensor->row_values();
+  if (parts_.size() != 1 || !order_.empty() || part.transposed || num_columns_ != tensor_columns ||
+      num_rows_ * num_columns_ != part.tensor->num_values()) {
+    fail(Code::Internal, "row source: transposes whole tensors only");
+  }
+  if (info_of(part.tensor->format).block_values != 1) {
+    fail(Code::Unsupported, "tensor \"{}\" is {}: blocks cannot be transposed", part.tensor->name,
+         part.tensor->text());
+  }
+  RowSource result = *this;
+  std::swap(result.num_rows_, result.num_columns_);
+  result.parts_.front().num_rows = result.num_rows_;
+  result.parts_.front().transposed = true;
+  return result;
+}
+
+RowSource RowSource::decoded() const {
+  for (const Part& part : parts_) {
+    if (info_of(part.tensor->format).decode_row != nullptr) continue;
+    fail(Code::Unsupported, "tensor \"{}\" is {}, which has no decoder", part.tensor->name,
+         part.tensor->text());
+  }
+  RowSource result = *this;
+  result.format_ = Format::F32;
+  return result;
+}
+
+RowSource RowSource::plus(float number) const {
+  RowSource result = decoded();
+  result.added_ += number;
+  return result;
+}
+
+uint64_t RowSource::row_bytes() const { return bytes_of(info_of(format_), num_columns_); }
+
+RowSource::Run RowSource::run_at(uint64_t row, uint64_t most) const {
+  uint64_t count = 1;
+  uint64_t at = row;
+  if (order_.empty()) {
+    count = most;
+  } else {
+    at = order_[row];
+    while (count < most && order_[row + count] == at + count) ++count;
+  }
+  const Part* part = parts_.data();
+  for (; at >= part->num_rows; ++part) at -= part->num_rows;
+  return {part, part->first_row + at, std::min(count, part->num_rows - at)};
+}
+
+void RowSource::read_run(const ModelFile& file, const Run& run, std::byte* out) const {
+  const Part& part = *run.part;
+  const TensorInfo& tensor = *part.tensor;
+  const FormatInfo& format = info_of(tensor.format);
+  const uint64_t tensor_columns = tensor.row_values();
+  Conversion conversion{format_ != tensor.format || added_ != 0.0f, added_, sizeof(float)};
+  if (part.transposed) {
+    conversion.stride = row_bytes();
+    const uint64_t value_bytes = row_bytes() / num_columns_;
+    for (uint64_t column = 0; column < num_columns_; ++column) {
+      const uint64_t first = (part.first_column + column) * tensor_columns + run.row;
+      read_values(file, tensor, first, run.count, conversion, out + column * value_bytes);
+    }
+    return;
+  }
+  if (!conversion.decode && num_columns_ == tensor_columns) {
+    file.read(tensor, run.row * row_bytes(), {out, run.count * row_bytes()});
+    return;
+  }
+  for (uint64_t i = 0; i < run.count; ++i) {
+    const uint64_t first = (run.row + i) * tensor_columns + part.first_column;
+    std::byte* const row = out + i * row_bytes();
+    if (conversion.decode) {
+      read_values(file, tensor, first, num_columns_, conversion, row);
+    } else {
+      file.read(tensor, bytes_of(format, first), {row, row_bytes()});
+    }
+  }
+}
+
+void RowSource::read(const ModelFile& file, uint64_t first, uint64_t count,
+                     std::span<std::byte> out) const {
+  require_range(first, count, num_rows_, "rows");
+  if (out.size() != count * row_bytes()) {
+    fail(Code::Internal, "row source: {} bytes for {} rows of {}", out.size(), count, row_bytes());
+  }
+  for (uint64_t done = 0; done < count;) {
+    const Run run = run_at(first + done, count - done);
+    read_run(file, run, out.data() + done * row_bytes());
+    done += run.count;
+  }
+}
+
+RowSource::Place RowSource::place(uint64_t row, uint64_t column) const {
+  require_range(row, 1, num_rows_, "rows");
+  const Run run = run_at(row, 1);
+  column += run.part->first_column;
+  if (run.part->transposed) return {run.part->tensor, column, run.row};
+  return {run.part->tensor, run.row, column};
+}
+
+}  // namespace tenon

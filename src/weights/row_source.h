@@ -1,0 +1,90 @@
+// What a weight is filled from: rows or columns of a file's tensors, stacked, reordered, transposed
+// or decoded. How fast they are read, and by how many threads, is the loader's business.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "file/model_file.h"
+
+namespace tenon {
+
+/// A matrix [rows, columns] of one format that is put together from tensors when it is read. A
+/// value: every function gives a new source and leaves this one alone. Holds pointers to the
+/// tensors, so it must not outlive their ModelFile.
+///
+///   RowSource qkv(tensor);                        // [6144, 2048], fused
+///   RowSource key = qkv.rows(2048, 2048);         // its middle third
+///   RowSource norm = RowSource(weight).plus(1);   // 1 + w, in f32
+///
+/// Ranges that do not lie inside are a mistake of the caller's and throw Internal.
+class RowSource {
+ public:
+  /// All rows of a tensor as they are; leading dimensions count as rows.
+  explicit RowSource(const TensorInfo& tensor);
+  /// The rows of each after those of the one before. Internal unless columns and formats agree.
+  static RowSource stacked(std::span<const RowSource> sources);
+
+  /// Rows [first, first + count).
+  [[nodiscard]] RowSource rows(uint64_t first, uint64_t count) const;
+  /// Columns [first, first + count). Throws Unsupported unless both ends lie between blocks.
+  [[nodiscard]] RowSource columns(uint64_t first, uint64_t count) const;
+  /// Row i is row order[i] of this source; order has an entry for each row.
+  [[nodiscard]] RowSource permuted(std::vector<uint64_t> order) const;
+  /// [columns, rows], as Conv1D layers store their weights. Of a whole tensor only; throws
+  /// Unsupported for formats of blocks.
+  [[nodiscard]] RowSource transposed() const;
+  /// The same values in f32.
+  [[nodiscard]] RowSource decoded() const;
+  /// `number` more than each value, in f32.
+  [[nodiscard]] RowSource plus(float number) const;
+
+  [[nodiscard]] uint64_t num_rows() const { return num_rows_; }
+  [[nodiscard]] uint64_t num_columns() const { return num_columns_; }
+  [[nodiscard]] Format format() const { return format_; }
+  /// Bytes of a row in format().
+  [[nodiscard]] uint64_t row_bytes() const;
+
+  /// Fills out [count * row_bytes()] with rows [first, first + count). Takes no memory beyond the
+  /// stack. Any thread. Throws Io as ModelFile::read.
+  void read(const ModelFile& file, uint64_t first, uint64_t count, std::span<std::byte> out) const;
+
+  /// Where a value of this source stands in the file.
+  struct Place {
+    const TensorInfo* tensor;
+    uint64_t row;
+    uint64_t column;
+  };
+  [[nodiscard]] Place place(uint64_t row, uint64_t column) const;
+
+ private:
+  /// Consecutive rows of one tensor (of its transpose, where that is said).
+  struct Part {
+    const TensorInfo* tensor;
+    uint64_t first_row;
+    uint64_t num_rows;
+    uint64_t first_column;
+    bool transposed;
+  };
+  /// Rows that lie one after another in a part.
+  struct Run {
+    const Part* part;
+    uint64_t row;  ///< in the part's tensor
+    uint64_t count;
+  };
+
+  /// The longest run from `row` on, at most `most` rows.
+  [[nodiscard]] Run run_at(uint64_t row, uint64_t most) const;
+  void read_run(const ModelFile& file, const Run& run, std::byte* out) const;
+
+  std::vector<Part> parts_;      // stacked
+  std::vector<uint64_t> order_;  // [num_rows_], or empty: as stacked
+  uint64_t num_rows_ = 0;
+  uint64_t num_columns_ = 0;
+  Format format_ = Format::F32;
+  float added_ = 0.0f;  // not 0: format_ is F32
+};
+
+}  // namespace tenon

@@ -1,0 +1,65 @@
+// Every key of every architecture with values that make no sense: each is refused as the file's
+// fault or does no harm; none is taken for a mistake of the library's.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "arch/architectures.h"
+#include "file/open.h"
+#include "model/random_model.h"
+#include "tests/base/temp_folder.h"
+
+namespace tenon {
+namespace {
+
+std::vector<MetadataValue> odd_values() {
+  std::vector<MetadataValue> values;
+  for (const int64_t odd : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{3}, int64_t{0xffffffff}}) {
+    values.push_back(MetadataValue::of(odd));
+  }
+  for (const double odd : {std::numeric_limits<double>::quiet_NaN(), -1.0, 1e-45, 1e300}) {
+    values.push_back(MetadataValue::of(odd));
+  }
+  values.push_back(MetadataValue::of("odd"));
+  values.push_back(MetadataValue::of(false));
+  return values;
+}
+
+void build_with(const std::string& path, const std::string& key, MetadataValue value) {
+  SCOPED_TRACE(fmt::format("{} = {}", key, metadata_text(value)));
+  OpenOptions options;
+  options.overrides.push_back({key, std::move(value)});
+  try {
+    (void)build_program(*open_model_file(path, std::move(options)), {});
+  } catch (const Error& error) {
+    EXPECT_TRUE(error.code() == Code::Format || error.code() == Code::Unsupported) << error.what();
+  }
+}
+
+TEST(HostileKeys, AreNoMistakeOfTheLibrarys) {
+  const TempFolder folder;
+  const std::string path = folder.path("m.gguf");
+  for (const NamedArchitecture& one : architectures()) {
+    write_random_model(System::real(), path, "tiny-" + std::string(one.name), "q8_0");
+    std::vector<std::string> keys;
+    const auto file = open_model_file(path);
+    for (const Metadata::Entry& entry : file->metadata().entries()) {
+      if (entry.key.starts_with(std::string(one.name) + ".")) keys.push_back(entry.key);
+    }
+    EXPECT_GT(keys.size(), 10u);
+    for (const char* more : {"logit_scale", "embedding_scale", "residual_scale", "attention.scale",
+                             "rope.scaling.alpha", "rope.freq_base_swa", "rope.scaling.attn_factor",
+                             "attn_logit_softcapping", "final_logit_softcapping", "expert_count",
+                             "attention.sliding_window", "expert_shared_count",
+                             "leading_dense_block_count", "rope.scaling.original_context_length"}) {
+      keys.push_back(fmt::format("{}.{}", one.name, more));
+    }
+    for (const std::string& key : keys) {
+      for (MetadataValue& value : odd_values()) build_with(path, key, std::move(value));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon
