@@ -64,7 +64,7 @@ constexpr int64_t kMaxContext = std::numeric_limits<int32_t>::max();
 
 constexpr std::array kTable = {
     text(TENON_SCOPE_MODEL, "backend", "auto", "",
-         "What runs the model: auto, cpu, reference or the name of a plugin."),
+         "What runs the model: cpu, reference, the name of a plugin, or auto: the first that can."),
     integer(TENON_SCOPE_MODEL, "threads", 0, ThreadTeam::kMaxThreads, 0,
             "Threads that compute, the caller's included; 0: as many as the process has CPUs."),
     text(TENON_SCOPE_MODEL, "cache_type", "f16", "f16|f32|int8|q4",

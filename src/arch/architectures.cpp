@@ -100,7 +100,14 @@ BuiltProgram build_program(const ModelFile& file, const ModelSpec& model,
   BuildContext context(model, options, tensors, builder);
   const Slot logits = architecture.build(context);
   std::vector<BoundWeight> weights = std::move(tensors).finish();
-  return {model, std::move(builder).finish(logits, options.limits), std::move(weights)};
+  Program program = std::move(builder).finish(logits, options.limits);
+  // Rows of logits are read as [vocab] everywhere above.
+  const uint64_t columns = program.slots()[program.view().logits].columns;
+  if (columns != model.vocab) {
+    fail(Code::Internal, "architecture \"{}\": {} logits for a vocabulary of {}",
+         model.architecture, columns, model.vocab);
+  }
+  return {model, std::move(program), std::move(weights)};
 }
 
 std::vector<WantedTensor> wanted_tensors(const Metadata& metadata) {

@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-/// Groups are equal in what tenon_kv_group says of a layer.
+/// Groups are equal in what tenon_cache_group says of a layer.
 bool same_geometry(const AttentionSpec& a, const AttentionSpec& b) {
   return a.kv_heads == b.kv_heads && a.key_dim == b.key_dim && a.value_dim == b.value_dim;
 }
@@ -34,7 +34,7 @@ void BuildContext::add_groups(const ProgramOptions& options) {
     cache_.push_back({group, groups[group].second++});
   }
   for (const auto& [attention, layers] : groups) {
-    ops.kv_group({layers, attention->kv_heads, attention->key_dim, attention->value_dim,
+    ops.cache_group({layers, attention->kv_heads, attention->key_dim, attention->value_dim,
                   options.cache_type, options.block_tokens});
   }
 }

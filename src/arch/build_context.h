@@ -15,7 +15,7 @@ namespace tenon {
 
 /// What the program shall look like beyond the model itself.
 struct ProgramOptions {
-  uint32_t cache_type = TENON_TYPE_F16;  ///< as tenon_kv_group.type
+  uint32_t cache_type = TENON_TYPE_F16;  ///< as tenon_cache_group.type
   uint32_t block_tokens = 32;            ///< positions in a KV block
   StepLimits limits;
 };

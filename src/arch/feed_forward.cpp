@@ -51,7 +51,7 @@ Slot shared_expert(BuildContext& context, uint32_t layer, Slot x) {
 }
 
 /// Row by row the experts and their weights.
-Slot routes(BuildContext& context, uint32_t layer, Slot x) {
+Route routes(BuildContext& context, uint32_t layer, Slot x) {
   const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
   const Slot router = context.tensors.weight(BuildContext::in_layer(layer, "ffn_gate_inp.weight"),
                                              {spec.count, context.model.width}, TensorRole::Router);
@@ -87,7 +87,7 @@ Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   const FeedForwardSpec& spec = context.layer(layer).feed_forward;
   const ExpertSpec& experts = spec.experts;
   const Slot shared = experts.shared_width > 0 ? shared_expert(context, layer, x) : kNoSlot;
-  const Slot chosen = routes(context, layer, x);
+  const Route chosen = routes(context, layer, x);
   const auto weight = [&](std::string_view name, uint64_t rows, uint64_t columns) {
     return context.tensors.weight(BuildContext::in_layer(layer, name),
                                   {experts.count, rows, columns}, TensorRole::Matrix);

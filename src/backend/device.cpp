@@ -1,9 +1,31 @@
 #include "backend/device.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tenon {
 namespace {
+
+/// More devices than any machine has; a larger number is a defect of the backend.
+constexpr uint32_t kMaxDevices = 256;
+
+/// What a backend filled in must not be read past its end.
+void end_texts(tenon_device_info& info) {
+  info.name[sizeof(info.name) - 1] = '\0';
+  info.description[sizeof(info.description) - 1] = '\0';
+  info.unavailable[sizeof(info.unavailable) - 1] = '\0';
+}
+
+void check_info(const tenon_device_info& info, const char* backend) {
+  const bool sizes = info.kind >= TENON_DEVICE_REFERENCE && info.step_tokens > 0 &&
+                     info.step_outputs > 0 && info.token_multiple > 0 && info.block_tokens > 0 &&
+                     info.slab_bytes > 0 && info.steps_under_way > 0;
+  if (!sizes) {
+    fail(Code::Plugin, "backend \"{}\": device \"{}\" describes itself with a zero", backend,
+         info.name);
+  }
+}
 
 /// The codes a backend may return; anything else is a defect of the backend.
 Code code_of(tenon_status status) {
@@ -14,20 +36,25 @@ Code code_of(tenon_status status) {
 }  // namespace
 
 std::shared_ptr<Device> Device::create(Backend backend, std::unique_ptr<HostServices> host,
-                                       const Options& options) {
+                                       const Options& options, uint32_t index) {
   std::shared_ptr<Device> device(new Device(std::move(backend), std::move(host)));
   std::vector<tenon_backend_option> list;
   for (const auto& [key, value] : options) list.push_back({key.c_str(), value.c_str()});
   device->check(guarded("create_device",
                         [&] {
-                          return device->api().create_device(&device->host_->table(), list.data(),
-                                                             static_cast<uint32_t>(list.size()),
-                                                             &device->device_);
+                          return device->api().create_device(
+                              &device->host_->table(), index, list.data(),
+                              static_cast<uint32_t>(list.size()), &device->device_);
                         }),
                 "create_device");
   if (device->device_ == nullptr) {
     fail(Code::Plugin, "backend \"{}\": create_device gave no device", device->name());
   }
+  tenon_device_info& info = device->info_;
+  info.struct_size = sizeof(info);
+  device->call("describe", [&] { return device->api().describe(device->device_, &info); });
+  end_texts(info);
+  check_info(info, device->api().name);
   return device;
 }
 
@@ -42,19 +69,45 @@ void Device::check(tenon_status status, const char* what) const {
   fail(code_of(status), "backend \"{}\": {} failed", name(), what);
 }
 
-std::string Device::description() const {
-  tenon_device_info info{};
-  info.struct_size = sizeof(info);
-  call("describe", [&] { return api().describe(device_, &info); });
-  info.description[sizeof(info.description) - 1] = '\0';
-  return info.description;
-}
-
 uint32_t Device::first_unsupported(const tenon_program& program) const {
   for (uint32_t op = 0; op < program.num_ops; ++op) {
     if (guarded("supports", [&] { return api().supports(device_, &program, op); }) == 0) return op;
   }
   return program.num_ops;
+}
+
+std::vector<tenon_device_info> list_devices(const Backend& backend, HostServices& host) {
+  const tenon_backend_api& api = *backend.api;
+  std::vector<tenon_device_info> infos;
+  uint32_t count = 0;
+  for (uint32_t room = 8; infos.size() < count || infos.empty(); room = count) {
+    infos.assign(room, {});
+    const tenon_status status = guarded("list_devices", [&] {
+      return api.list_devices(&host.table(), infos.data(), sizeof(tenon_device_info), room, &count);
+    });
+    if (status != TENON_BACKEND_OK) {
+      const std::string text = host.take_error();
+      fail(code_of(status), "{}", text.empty() ? "it has no device" : text);
+    }
+    if (count == 0 || count > kMaxDevices) {
+      fail(Code::Plugin, "backend \"{}\": lists {} devices", api.name, count);
+    }
+  }
+  infos.resize(count);
+  std::for_each(infos.begin(), infos.end(), end_texts);
+  return infos;
+}
+
+std::vector<tenon_backend_option_info> list_options(const Backend& backend) {
+  std::vector<tenon_backend_option_info> infos(64);
+  uint32_t count = 0;
+  guarded("list_options", [&] {
+    backend.api->list_options(infos.data(), sizeof(infos[0]), static_cast<uint32_t>(infos.size()),
+                              &count);
+    return 0;
+  });
+  infos.resize(std::min<size_t>(count, infos.size()));
+  return infos;
 }
 
 Executable::Executable(std::shared_ptr<Device> device, const tenon_program& program)
@@ -68,9 +121,9 @@ Executable::Executable(std::shared_ptr<Device> device, const tenon_program& prog
 
 Executable::~Executable() { device_->api().destroy_executable(executable_); }
 
-uint64_t Executable::kv_block_bytes(uint32_t group) const {
-  return guarded("kv_block_bytes",
-                 [&] { return device_->api().kv_block_bytes(executable_, group); });
+uint64_t Executable::block_bytes(uint32_t group) const {
+  return guarded("block_bytes",
+                 [&] { return device_->api().block_bytes(executable_, group); });
 }
 
 uint64_t Executable::row_granularity(uint32_t slot) const {
@@ -95,9 +148,13 @@ void Executable::seal() {
   device_->call("seal", [&] { return device_->api().seal(executable_); });
 }
 
-void Executable::run(const tenon_step& step) {
+uint64_t Executable::submit(const tenon_step& step) {
   uint64_t ticket = 0;
   device_->call("run", [&] { return device_->api().run(executable_, &step, &ticket); });
+  return ticket;
+}
+
+void Executable::wait(uint64_t ticket) {
   device_->call("wait", [&] { return device_->api().wait(executable_, ticket); });
 }
 

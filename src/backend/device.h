@@ -38,9 +38,9 @@ class Device {
  public:
   using Options = std::vector<std::pair<std::string, std::string>>;
 
-  /// Throws what the backend reports, Plugin when it throws.
+  /// Device `index` of the backend. Throws what the backend reports, Plugin when it throws.
   static std::shared_ptr<Device> create(Backend backend, std::unique_ptr<HostServices> host,
-                                        const Options& options);
+                                        const Options& options, uint32_t index = 0);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -49,8 +49,10 @@ class Device {
   [[nodiscard]] tenon_device* get() const { return device_; }
   [[nodiscard]] HostServices& host() const { return *host_; }
   [[nodiscard]] std::string name() const { return backend_.api->name; }
-  /// "cpu: AMD EPYC, avx2 kernels", as the device describes itself.
-  [[nodiscard]] std::string description() const;
+  /// What the device says about itself. Texts end within their arrays.
+  [[nodiscard]] const tenon_device_info& info() const { return info_; }
+  /// "AMD EPYC, avx2 kernels".
+  [[nodiscard]] std::string description() const { return info_.description; }
   /// The number of the first operation the device cannot run, or num_ops.
   [[nodiscard]] uint32_t first_unsupported(const tenon_program& program) const;
   /// Throws Error for a status that is not OK: `what` says what was being done.
@@ -68,7 +70,15 @@ class Device {
   Backend backend_;
   std::unique_ptr<HostServices> host_;
   tenon_device* device_ = nullptr;
+  tenon_device_info info_{};
 };
+
+/// The devices of a backend, also those that cannot be used (tenon_device_info.unavailable). Throws
+/// what the backend reports where there are none.
+std::vector<tenon_device_info> list_devices(const Backend& backend, HostServices& host);
+
+/// The options that create_device of the backend takes.
+std::vector<tenon_backend_option_info> list_options(const Backend& backend);
 
 /// A compiled program on a device. One call at a time, but for load_rows.
 class Executable {
@@ -79,16 +89,20 @@ class Executable {
   Executable& operator=(const Executable&) = delete;
 
   [[nodiscard]] Device& device() const { return *device_; }
-  [[nodiscard]] uint64_t kv_block_bytes(uint32_t group) const;
+  [[nodiscard]] uint64_t block_bytes(uint32_t group) const;
   [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
                  std::span<const std::byte> blocks);
   void seal();
-  /// Runs a step to its end.
-  void run(const tenon_step& step);
+  /// Starts a step; its ticket. What the step binds stays valid until wait() returns.
+  [[nodiscard]] uint64_t submit(const tenon_step& step);
+  /// Returns when the step has ended. Once for each ticket, in their order.
+  void wait(uint64_t ticket);
+  /// A step from its start to its end.
+  void run(const tenon_step& step) { wait(submit(step)); }
 
-  /// Memory that steps use (KV slabs); destroy_buffer gives it back.
+  /// Memory that steps use (cache slabs); destroy_buffer gives it back.
   tenon_buffer* create_buffer(uint64_t size_bytes, uint32_t purpose);
   void destroy_buffer(tenon_buffer* buffer) noexcept;
   void copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,

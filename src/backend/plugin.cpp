@@ -87,7 +87,7 @@ Plugin refuse(Plugin plugin, PluginReason reason, const std::string& detail = {}
   return plugin;
 }
 
-/// Size of the table in version 1.0 of the plugin ABI: later versions only add to it.
+/// Size of the table in version 2.0 of the plugin ABI: later versions only add to it.
 constexpr uint32_t kFirstTableBytes =
     offsetof(tenon_backend_api, memory_bytes) + sizeof(tenon_backend_api::memory_bytes);
 
@@ -133,11 +133,12 @@ PluginReason check_table(const tenon_backend_api* api) {
   if (api->major != TENON_BACKEND_MAJOR) return PluginReason::OtherMajor;
   if (api->struct_size < kFirstTableBytes) return PluginReason::TooSmall;
   const bool complete =
-      api->name != nullptr && api->create_device != nullptr && api->destroy_device != nullptr &&
+      api->name != nullptr && api->list_devices != nullptr && api->list_options != nullptr &&
+      api->create_device != nullptr && api->destroy_device != nullptr &&
       api->describe != nullptr && api->supports != nullptr && api->buffer_create != nullptr &&
       api->buffer_destroy != nullptr && api->buffer_read != nullptr &&
       api->buffer_write != nullptr && api->buffer_copy != nullptr && api->compile != nullptr &&
-      api->destroy_executable != nullptr && api->kv_block_bytes != nullptr &&
+      api->destroy_executable != nullptr && api->block_bytes != nullptr &&
       api->row_granularity != nullptr && api->load_rows != nullptr && api->seal != nullptr &&
       api->run != nullptr && api->wait != nullptr && api->memory_bytes != nullptr;
   return complete ? PluginReason::None : PluginReason::MissingFunction;

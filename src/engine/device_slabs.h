@@ -13,7 +13,7 @@ class DeviceSlabs : public SlabMemory {
  public:
   explicit DeviceSlabs(Runtime& runtime) : runtime_(runtime) {}
   tenon_buffer* create(uint64_t size_bytes) override {
-    return runtime_.create_buffer(size_bytes, TENON_MEMORY_KV);
+    return runtime_.create_buffer(size_bytes, TENON_MEMORY_CACHE);
   }
   void destroy(tenon_buffer* slab) noexcept override { runtime_.destroy_buffer(slab); }
   void copy(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from, uint64_t from_offset,

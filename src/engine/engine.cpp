@@ -18,14 +18,10 @@ uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
   return options.step_tokens == 0 ? most : std::min(options.step_tokens, most);
 }
 
-/// Kernels compute rows by twelves, eights or fours: a step of 9 tokens takes about as long as one
-/// of 12.
-constexpr uint32_t kTileTokens = 4;
-
 SchedulerOptions scheduler_options(const Model& model, const EngineOptions& options) {
   SchedulerOptions scheduler;
   scheduler.step_tokens = step_tokens_of(model, options);
-  scheduler.tile_tokens = kTileTokens;
+  scheduler.tile_tokens = model.runtime().device_info().token_multiple;
   scheduler.max_running = std::max(options.max_running, 1u);
   scheduler.max_queued = options.max_queued;
   scheduler.max_queued_tokens = options.max_queued_tokens;
@@ -53,11 +49,12 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
       idle_(model_->program().groups().size()),
       tuner_(options.decode_stretch, step_tokens_of(*model_, options)),
       step_limit_(step_tokens_of(*model_, options)) {
-  const std::span<const tenon_kv_group> groups = model_->program().groups();
+  const std::span<const tenon_cache_group> groups = model_->program().groups();
   for (uint32_t group = 0; group < groups.size(); ++group) {
     BlockPoolOptions pool;
-    pool.block_bytes = model_->runtime().kv_block_bytes(group);
+    pool.block_bytes = model_->runtime().block_bytes(group);
     pool.block_tokens = groups[group].block_tokens;
+    pool.slab_bytes = model_->runtime().device_info().slab_bytes;
     pool.budget = budget_;
     pools_.push_back(std::make_shared<BlockPool>(*slab_memory_, pool));
   }
@@ -68,7 +65,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
   const uint32_t max_tokens = model_->program().view().max_tokens;
   slices_.reserve(max_tokens);
   computing_.reserve(2 * max_tokens);
-  builder_ = std::make_unique<StepBuilder>(max_tokens, pools_);
+  builder_ = std::make_unique<StepBuilder>(model_->program().view(), pools_);
 }
 
 Engine::~Engine() = default;

@@ -68,12 +68,12 @@ std::string cache_text(const Model& model) {
   std::string text = fmt::format("{}, {}", model.backend_name(), model.runtime().description());
   const auto groups = model.program().groups();
   for (uint32_t i = 0; i < groups.size(); ++i) {
-    const tenon_kv_group& group = groups[i];
+    const tenon_cache_group& group = groups[i];
     const CacheTypeInfo* type = find_cache_type(group.type);
     fmt::format_to(
         std::back_inserter(text), "; {} cache of {} layers, {} heads of {} + {}, {} bytes for {}",
         type != nullptr ? type->name : "unknown", group.layers, group.kv_heads, group.key_dim,
-        group.value_dim, model.runtime().kv_block_bytes(i), group.block_tokens);
+        group.value_dim, model.runtime().block_bytes(i), group.block_tokens);
   }
   return text;
 }

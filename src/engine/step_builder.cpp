@@ -7,8 +7,12 @@
 
 namespace tenon {
 
-StepBuilder::StepBuilder(uint32_t max_tokens, std::span<const std::shared_ptr<BlockPool>> pools)
-    : max_tokens_(max_tokens), pools_(pools.begin(), pools.end()) {
+StepBuilder::StepBuilder(const tenon_program& program,
+                         std::span<const std::shared_ptr<BlockPool>> pools)
+    : max_tokens_(program.max_tokens),
+      pools_(pools.begin(), pools.end()),
+      logits_{program.logits, 0, nullptr} {
+  const uint32_t max_tokens = max_tokens_;
   tokens_.reserve(max_tokens);
   positions_.reserve(max_tokens);
   output_rows_.reserve(max_tokens);
@@ -59,7 +63,10 @@ const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel) {
   step_.sequences = sequences_.data();
   step_.pools = pool_views_.data();
   step_.output_rows = output_rows_.data();
-  step_.logits = logits;
+  logits_.data = logits;
+  step_.bindings = &logits_;
+  step_.num_bindings = 1;
+  step_.binding_size = sizeof(logits_);
   step_.cancel = cancel;
   return step_;
 }

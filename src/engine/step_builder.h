@@ -16,8 +16,8 @@ namespace tenon {
 /// All memory is allocated by the constructor, but for the list of slabs when pools grow.
 class StepBuilder {
  public:
-  /// Steps of up to max_tokens tokens and as many output rows.
-  StepBuilder(uint32_t max_tokens, std::span<const std::shared_ptr<BlockPool>> pools);
+  /// Steps of the program, whose one result are logits.
+  StepBuilder(const tenon_program& program, std::span<const std::shared_ptr<BlockPool>> pools);
 
   /// Begins an empty step.
   void clear();
@@ -40,7 +40,8 @@ class StepBuilder {
   std::vector<uint32_t> output_rows_;           // [R]
   std::vector<tenon_step_sequence> sequences_;  // [sequences]
   std::vector<const uint32_t*> block_tables_;   // [sequences, groups]
-  std::vector<tenon_kv_pool> pool_views_;       // [groups]
+  std::vector<tenon_cache_pool> pool_views_;       // [groups]
+  tenon_binding logits_;
   tenon_step step_{};
 };
 

@@ -131,7 +131,7 @@ void BlockPool::write(uint32_t block, const void* in) {
   memory_.write(to.slab, to.offset, in, options_.block_bytes);
 }
 
-tenon_kv_pool BlockPool::view() const {
+tenon_cache_pool BlockPool::view() const {
   return {slabs_.data(), static_cast<uint32_t>(slabs_.size()), blocks_per_slab_};
 }
 

@@ -99,7 +99,7 @@ class BlockPool {
   [[nodiscard]] uint64_t max_blocks() const { return max_blocks_; }
 
   /// What a step says about the pool. Valid until the next allocate().
-  [[nodiscard]] tenon_kv_pool view() const;
+  [[nodiscard]] tenon_cache_pool view() const;
   [[nodiscard]] uint32_t block_tokens() const { return options_.block_tokens; }
   [[nodiscard]] uint64_t block_bytes() const { return options_.block_bytes; }
   /// Blocks in use, and bytes of all slabs.

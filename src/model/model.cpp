@@ -12,6 +12,7 @@
 #include "model/runtime.h"
 #include "model/tokenizer_file.h"
 #include "program/cache_types.h"
+#include "program/ops.h"
 #include "weights/loader.h"
 
 namespace tenon {
@@ -43,16 +44,11 @@ void check_options(const ModelOptions& options) {
 }
 
 /// Bytes of one block if it holds nothing but keys and values.
-uint64_t plain_block_bytes(const tenon_kv_group& group) {
+uint64_t plain_block_bytes(const tenon_cache_group& group) {
   const CacheTypeInfo& type = *find_cache_type(group.type);
   const uint64_t dims = uint64_t{group.key_dim} + group.value_dim;
   const uint64_t head_bytes = dims * type.bits / 8 + 2 * type.head_bytes;
   return uint64_t{group.layers} * group.kv_heads * head_bytes * group.block_tokens;
-}
-
-/// Of a moe_linear: a row of routes holds a number and a weight for each.
-uint64_t num_used_experts(const Program& program, const tenon_op& op) {
-  return program.slots()[op.inputs[1]].columns / 2;
 }
 
 }  // namespace
@@ -175,26 +171,21 @@ StepWork Model::step_work() const { return tenon::step_work(program()); }
 
 StepWork step_work(const Program& program) {
   StepWork work;
-  for (const tenon_op& op : program.ops()) {
-    const bool experts = op.kind == TENON_OP_MOE_LINEAR;
-    if (op.kind != TENON_OP_LINEAR && !experts) continue;
-    const tenon_slot& weight = program.slots()[op.inputs[experts ? 2 : 1]];
-    uint64_t rows = weight.rows;
-    if (experts) rows = rows / op.params.moe_linear.experts * num_used_experts(program, op);
-    const bool every_token = program.slots()[op.output].row_class == TENON_ROWS_TOKENS;
-    (every_token ? work.token_multiplications : work.output_multiplications) +=
-        rows * weight.columns;
-    work.weight_bytes += rows * *row_bytes(*find_format(weight.type), weight.columns);
+  for (uint32_t i = 0; i < program.ops().size(); ++i) {
+    const OpCost cost = op_cost(op_view(program.view(), i));
+    if (cost.multiplications == 0) continue;
+    const uint32_t rows = program.slots()[program.ops()[i].outputs[0]].row_class;
+    (rows == TENON_ROWS_TOKENS ? work.token_multiplications : work.output_multiplications) +=
+        cost.multiplications;
+    work.weight_bytes += cost.weight_bytes;
   }
   return work;
 }
 
 uint64_t attention_multiplications(const Program& program) {
   uint64_t sum = 0;
-  for (const tenon_op& op : program.ops()) {
-    if (op.kind != TENON_OP_ATTENTION) continue;
-    const tenon_kv_group& group = program.groups()[op.params.attention.group];
-    sum += op.params.attention.heads * (uint64_t{group.key_dim} + group.value_dim);
+  for (uint32_t i = 0; i < program.ops().size(); ++i) {
+    sum += op_cost(op_view(program.view(), i)).seen_multiplications;
   }
   return sum;
 }
@@ -212,11 +203,11 @@ MemoryNeeds Model::memory(uint64_t context) const {
   if (needs.context > kMaxContext) {
     fail(Code::Argument, "context is {}, not in 0..{}", needs.context, kMaxContext);
   }
-  const std::span<const tenon_kv_group> groups = program().groups();
+  const std::span<const tenon_cache_group> groups = program().groups();
   for (uint32_t group = 0; group < groups.size(); ++group) {
     const uint64_t blocks = (needs.context + kBlockTokens - 1) / kBlockTokens;
     const uint64_t block_bytes =
-        can_run() ? runtime_->kv_block_bytes(group) : plain_block_bytes(groups[group]);
+        can_run() ? runtime_->block_bytes(group) : plain_block_bytes(groups[group]);
     needs.kv_bytes =
         checked_add(needs.kv_bytes, checked_mul(blocks, block_bytes, "KV cache"), "KV cache");
   }

@@ -28,7 +28,8 @@ class Runtime;
 
 /// How a model is opened. The defaults suit a program on a machine of its own.
 struct ModelOptions {
-  std::string backend = "auto";  ///< "cpu", "reference", a plugin's name; "auto": the best there is
+  /// "cpu", "reference", a plugin's name; "auto": the first that runs the model, fastest first.
+  std::string backend = "auto";
   uint32_t threads = 0;          ///< 0: as many as CPUs; unused with an executor
   std::optional<Executor> executor;  ///< the host's threads instead of own ones
   std::string cache_type = "f16";    ///< a name of kCacheTypes

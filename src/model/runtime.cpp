@@ -26,6 +26,9 @@ class BackendRuntime : public Runtime {
   uint64_t huge_page_bytes() override {
     return executable_.device().host().page_use(TENON_MEMORY_WEIGHTS).huge_bytes;
   }
+  [[nodiscard]] const tenon_device_info& device_info() const override {
+    return executable_.device().info();
+  }
   ThreadTeam& team() override { return executable_.device().host().team(); }
   void seal() override { executable_.seal(); }
   void run(const tenon_step& step) override { executable_.run(step); }
@@ -38,8 +41,8 @@ class BackendRuntime : public Runtime {
     executable_.load_rows(static_cast<uint32_t>(slot), first_row, num_rows, blocks);
   }
 
-  [[nodiscard]] uint64_t kv_block_bytes(uint32_t group) const override {
-    return executable_.kv_block_bytes(group);
+  [[nodiscard]] uint64_t block_bytes(uint32_t group) const override {
+    return executable_.block_bytes(group);
   }
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const override {
     return executable_.memory_bytes(purpose);
@@ -92,6 +95,50 @@ Device::Options cpu_options(const ModelOptions& options, const std::string& back
   return chosen;
 }
 
+/// "operation 12 (linear)" where the device cannot run the program, else empty.
+std::string unsupported_operation(const Device& device, const Program& program) {
+  const uint32_t number = device.first_unsupported(program.view());
+  if (number == program.view().num_ops) return {};
+  return op_label(number, program.ops()[number].kind);
+}
+
+std::shared_ptr<Device> named_device(const BackendRegistry& registry, const Program& program,
+                                     const ModelOptions& options) {
+  const std::string& name = options.backend;
+  auto device =
+      Device::create(registry.find(name), make_services(options), cpu_options(options, name));
+  const std::string operation = unsupported_operation(*device, program);
+  if (operation.empty()) return device;
+  fail(Code::Unsupported, "backend \"{}\" cannot run {} of the model", name, operation);
+}
+
+/// The first backend, fastest first, whose device runs the whole program. The reference is for
+/// comparison: nothing but its name chooses it.
+std::shared_ptr<Device> best_device(const BackendRegistry& registry, const Program& program,
+                                    const ModelOptions& options) {
+  std::string reasons;
+  for (const BackendEntry& entry : registry.entries()) {
+    if (entry.reason != PluginReason::None) continue;
+    const bool for_cpu = !cpu_options(options, "cpu").empty();
+    if (for_cpu && entry.name != "cpu") continue;
+    std::string reason;
+    try {
+      auto device = Device::create(entry.backend, make_services(options),
+                                   for_cpu ? cpu_options(options, "cpu") : Device::Options{});
+      if (device->info().kind == TENON_DEVICE_REFERENCE) continue;
+      reason = unsupported_operation(*device, program);
+      if (reason.empty()) return device;
+      reason = "cannot run " + reason;
+    } catch (const Error& error) {
+      if (for_cpu) throw;
+      reason = error.what();
+    }
+    reasons += fmt::format("{}\"{}\": {}", reasons.empty() ? "" : "; ", entry.name, reason);
+    options.log(LogLevel::Info, "backend \"{}\" is not used: {}", entry.name, reason);
+  }
+  fail(Code::Unsupported, "no device can run the model: {}", reasons);
+}
+
 }  // namespace
 
 std::unique_ptr<Runtime> Runtime::create(const Program& program, const ModelOptions& options) {
@@ -100,22 +147,11 @@ std::unique_ptr<Runtime> Runtime::create(const Program& program, const ModelOpti
     if (entry.reason == PluginReason::None) continue;
     options.log(LogLevel::Warning, "plugin {} is not used: {}", entry.origin, entry.text);
   }
-  const bool automatic = options.backend == "auto";
-  const std::string wanted = automatic ? "cpu" : options.backend;
-  const Device::Options device_options = cpu_options(options, wanted);
-  auto device = Device::create(registry.find(wanted), make_services(options), device_options);
-  const uint32_t unsupported = device->first_unsupported(program.view());
-  if (unsupported < program.view().num_ops) {
-    const std::string operation = op_label(unsupported, program.ops()[unsupported].kind);
-    if (!automatic) {
-      fail(Code::Unsupported, "backend \"{}\" cannot run {} of the model", wanted, operation);
-    }
-    options.log(LogLevel::Warning, "backend \"{}\" cannot run {}: using the reference", wanted,
-                operation);
-    device = Device::create(registry.find("reference"), make_services(options), {});
-  }
+  const std::shared_ptr<Device> device = options.backend == "auto"
+                                             ? best_device(registry, program, options)
+                                             : named_device(registry, program, options);
   options.log(LogLevel::Info, "backend \"{}\": {}", device->name(), device->description());
-  return std::make_unique<BackendRuntime>(std::move(device), program.view());
+  return std::make_unique<BackendRuntime>(device, program.view());
 }
 
 }  // namespace tenon

@@ -19,14 +19,16 @@ struct ModelOptions;
 /// One call at a time, whoever makes it, but for load_rows.
 class Runtime : public WeightSink {
  public:
-  /// Chooses the backend and compiles the program on it: "auto" takes the CPU backend, or, where
-  /// that cannot run the program, the reference. Throws Plugin, Unsupported, NoMemory, Argument.
+  /// Chooses the backend and compiles the program on it: "auto" takes the first whose device runs
+  /// every operation, and never the reference. Throws Plugin, Unsupported, NoMemory, Argument.
   static std::unique_ptr<Runtime> create(const Program& program, const ModelOptions& options);
   ~Runtime() override = default;
 
   [[nodiscard]] virtual std::string_view backend_name() const = 0;
   /// What the device says about itself ("AMD EPYC, avx2 kernels"): what the bits of a result may depend on.
   [[nodiscard]] virtual std::string description() const = 0;
+  /// The sizes that it likes, and what it promises.
+  [[nodiscard]] virtual const tenon_device_info& device_info() const = 0;
   /// Bytes of weights that lie on 2 MiB pages of this machine's memory.
   [[nodiscard]] virtual uint64_t huge_page_bytes() = 0;
   /// The threads that steps run on; idle between steps.
@@ -36,7 +38,7 @@ class Runtime : public WeightSink {
   /// Runs a step to its end. Throws Cancelled, NoMemory, State, ...
   virtual void run(const tenon_step& step) = 0;
 
-  [[nodiscard]] virtual uint64_t kv_block_bytes(uint32_t group) const = 0;
+  [[nodiscard]] virtual uint64_t block_bytes(uint32_t group) const = 0;
   /// Bytes held for a purpose: TENON_MEMORY_WEIGHTS or TENON_MEMORY_SCRATCH.
   [[nodiscard]] virtual uint64_t memory_bytes(uint32_t purpose) const = 0;
   virtual tenon_buffer* create_buffer(uint64_t size_bytes, uint32_t purpose) = 0;

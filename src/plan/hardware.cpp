@@ -49,13 +49,13 @@ class Probe {
     runtime_->seal();
     for (uint32_t group = 0; group < program().groups().size(); ++group) {
       BlockPoolOptions pool;
-      pool.block_bytes = runtime_->kv_block_bytes(group);
+      pool.block_bytes = runtime_->block_bytes(group);
       pool.block_tokens = program().groups()[group].block_tokens;
       pools_.push_back(std::make_shared<BlockPool>(slabs_, pool));
     }
     logits_ = Buffer(system_, kMostSequences * probe_.built.model.vocab * sizeof(float),
                      "logits of a probe");
-    builder_ = std::make_unique<StepBuilder>(program().view().max_tokens, pools_);
+    builder_ = std::make_unique<StepBuilder>(program().view(), pools_);
   }
 
   [[nodiscard]] const Program& program() const { return probe_.built.program; }

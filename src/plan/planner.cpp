@@ -51,7 +51,7 @@ class Needs {
     backend_scratch_bytes_ = runtime->memory_bytes(TENON_MEMORY_SCRATCH);
     for (uint32_t group = 0; group < built.program.groups().size(); ++group) {
       groups_.push_back(
-          {runtime->kv_block_bytes(group), built.program.groups()[group].block_tokens});
+          {runtime->block_bytes(group), built.program.groups()[group].block_tokens});
     }
   }
 

@@ -10,8 +10,8 @@ namespace {
 tenon_op op_of(uint32_t kind) {
   tenon_op op{};
   op.kind = kind;
-  op.output = TENON_NO_SLOT;
   for (uint32_t& input : op.inputs) input = TENON_NO_SLOT;
+  for (uint32_t& output : op.outputs) output = TENON_NO_SLOT;
   return op;
 }
 
@@ -40,14 +40,14 @@ Slot ProgramBuilder::add_slot(tenon_slot slot, std::string_view name) {
   return Slot{static_cast<uint32_t>(program_.slots_.size() - 1)};
 }
 
-Slot ProgramBuilder::add_op(tenon_op op, std::initializer_list<Slot> inputs) {
+ProgramBuilder::Outputs ProgramBuilder::add_op(tenon_op op, std::initializer_list<Slot> inputs) {
   const auto index = static_cast<uint32_t>(program_.ops_.size());
   OpView view{op,
               index,
               {},
-              Strided<tenon_kv_group>(program_.groups_.data(),
-                                      static_cast<uint32_t>(program_.groups_.size()),
-                                      sizeof(tenon_kv_group))};
+              Strided<tenon_cache_group>(program_.groups_.data(),
+                                         static_cast<uint32_t>(program_.groups_.size()),
+                                         sizeof(tenon_cache_group))};
   uint32_t i = 0;
   for (const Slot input : inputs) {
     if (input != kNoSlot) {
@@ -60,16 +60,18 @@ Slot ProgramBuilder::add_op(tenon_op op, std::initializer_list<Slot> inputs) {
     }
     ++i;
   }
-  const OpShape shape = check_op(view);
-  Slot output = kNoSlot;
-  if (shape.row_class != 0) {
-    tenon_slot slot = slot_of(TENON_SLOT_ACTIVATION, TENON_TYPE_F32, 0, shape.columns);
-    slot.row_class = shape.row_class;
-    output = add_slot(slot, fmt::format("{}#{}", find_op(op.kind)->name, index));
+  const OpOutputs made = check_op(view);
+  Outputs outputs{kNoSlot, kNoSlot};
+  for (uint32_t o = 0; o < made.count; ++o) {
+    tenon_slot slot = slot_of(TENON_SLOT_ACTIVATION, made.list[o].type, 0, made.list[o].columns);
+    slot.row_class = made.list[o].row_class;
+    const char* suffix = o == 0 ? "" : ".2";
+    outputs[o] = add_slot(slot, fmt::format("{}#{}{}", find_op(op.kind)->name, index, suffix));
+    op.outputs[o] = number(outputs[o]);
   }
-  op.output = number(output);
+  op.num_outputs = made.count;
   program_.ops_.push_back(op);
-  return output;
+  return outputs;
 }
 
 Slot ProgramBuilder::weight(std::string_view name, Format format, uint64_t rows, uint64_t columns) {
@@ -92,12 +94,20 @@ Slot ProgramBuilder::constant(std::string_view name, std::span<const double> val
   return add_slot(slot, name);
 }
 
-uint32_t ProgramBuilder::kv_group(const tenon_kv_group& group) {
-  program_.groups_.push_back(group);
+Slot ProgramBuilder::input(std::string_view name, uint32_t row_class, uint64_t columns) {
+  tenon_slot slot = slot_of(TENON_SLOT_INPUT, TENON_TYPE_F32, 0, columns);
+  slot.row_class = row_class;
+  return add_slot(slot, name);
+}
+
+uint32_t ProgramBuilder::cache_group(const CacheGroup& group) {
+  const uint32_t kind = group.window > 0 ? TENON_CACHE_WINDOW : TENON_CACHE_FULL;
+  program_.groups_.push_back({group.layers, group.kv_heads, group.key_dim, group.value_dim,
+                              group.type, group.block_tokens, kind, group.window});
   return static_cast<uint32_t>(program_.groups_.size() - 1);
 }
 
-Slot ProgramBuilder::embed(Slot table) { return add_op(op_of(TENON_OP_EMBED), {table}); }
+Slot ProgramBuilder::embed(Slot table) { return add(op_of(TENON_OP_EMBED), {table}); }
 
 Slot ProgramBuilder::rms_norm(Slot x, Slot weight, float epsilon, uint32_t segment) {
   return add_norm(TENON_OP_RMS_NORM, {x, weight}, epsilon, segment);
@@ -115,23 +125,23 @@ Slot ProgramBuilder::add_norm(uint32_t kind, std::initializer_list<Slot> inputs,
     segment = static_cast<uint32_t>(program_.slots_[x].columns);
   }
   op.params.norm = {epsilon, segment};
-  return add_op(op, inputs);
+  return add(op, inputs);
 }
 
 Slot ProgramBuilder::linear(Slot x, Slot weight, Slot bias) {
-  return add_op(op_of(TENON_OP_LINEAR), {x, weight, bias});
+  return add(op_of(TENON_OP_LINEAR), {x, weight, bias});
 }
 
 Slot ProgramBuilder::rope_angles(Slot frequencies, float magnitude) {
   tenon_op op = op_of(TENON_OP_ROPE_ANGLES);
   op.params.rope_angles = {magnitude};
-  return add_op(op, {frequencies});
+  return add(op, {frequencies});
 }
 
 Slot ProgramBuilder::rope(Slot x, Slot angles, uint32_t style, uint32_t head_dim) {
   tenon_op op = op_of(TENON_OP_ROPE);
   op.params.rope = {style, head_dim};
-  return add_op(op, {x, angles});
+  return add(op, {x, angles});
 }
 
 void ProgramBuilder::kv_write(Slot k, Slot v, uint32_t group, uint32_t layer) {
@@ -144,57 +154,58 @@ Slot ProgramBuilder::attention(Slot q, const AttentionOptions& options) {
   tenon_op op = op_of(TENON_OP_ATTENTION);
   op.params.attention = {options.group,  options.layer, options.heads,
                          options.window, options.scale, options.soft_cap};
-  return add_op(op, {q, options.sinks});
+  return add(op, {q, options.sinks});
 }
 
 Slot ProgramBuilder::glu(uint32_t activation, Slot gate, Slot up) {
   tenon_op op = op_of(TENON_OP_GLU);
   op.params.glu.activation = activation;
-  return add_op(op, {gate, up});
+  return add(op, {gate, up});
 }
 
-Slot ProgramBuilder::add(Slot x, Slot y) { return add_op(op_of(TENON_OP_ADD), {x, y}); }
+Slot ProgramBuilder::add(Slot x, Slot y) { return add(op_of(TENON_OP_ADD), {x, y}); }
 
 Slot ProgramBuilder::scale(Slot x, float factor) {
   tenon_op op = op_of(TENON_OP_SCALE);
   op.params.scale.factor = factor;
-  return add_op(op, {x});
+  return add(op, {x});
 }
 
-Slot ProgramBuilder::gather_rows(Slot x) { return add_op(op_of(TENON_OP_GATHER_ROWS), {x}); }
+Slot ProgramBuilder::gather_rows(Slot x) { return add(op_of(TENON_OP_GATHER_ROWS), {x}); }
 
 Slot ProgramBuilder::soft_cap(Slot x, float cap) {
   tenon_op op = op_of(TENON_OP_SOFT_CAP);
   op.params.soft_cap.cap = cap;
-  return add_op(op, {x});
+  return add(op, {x});
 }
 
-Slot ProgramBuilder::moe_route(Slot logits, const RouteOptions& options) {
+Route ProgramBuilder::moe_route(Slot logits, const RouteOptions& options) {
   tenon_op op = op_of(TENON_OP_MOE_ROUTE);
   op.params.moe_route = {options.used, options.softmax, options.scale};
-  return add_op(op, {logits});
+  const Outputs outputs = add_op(op, {logits});
+  return {outputs[0], outputs[1]};
 }
 
-Slot ProgramBuilder::moe_linear(Slot x, Slot routes, Slot weight, uint32_t experts) {
-  return add_moe_linear({x, routes, weight}, {experts, 0});
-}
-
-Slot ProgramBuilder::moe_linear_sum(Slot x, Slot routes, Slot weight, uint32_t experts) {
-  return add_moe_linear({x, routes, weight}, {experts, 1});
-}
-
-Slot ProgramBuilder::add_moe_linear(std::initializer_list<Slot> inputs,
-                                    const tenon_moe_linear_params& params) {
+Slot ProgramBuilder::moe_linear(Slot x, const Route& route, Slot weight, uint32_t experts) {
   tenon_op op = op_of(TENON_OP_MOE_LINEAR);
-  op.params.moe_linear = params;
-  return add_op(op, inputs);
+  op.params.moe_linear = {experts, 0};
+  return add(op, {x, route.ids, weight});
+}
+
+Slot ProgramBuilder::moe_linear_sum(Slot x, const Route& route, Slot weight, uint32_t experts) {
+  tenon_op op = op_of(TENON_OP_MOE_LINEAR);
+  op.params.moe_linear = {experts, 1};
+  return add(op, {x, route.ids, weight, route.weights});
 }
 
 Slot ProgramBuilder::sigmoid_gate(Slot x, Slot gate) {
-  return add_op(op_of(TENON_OP_SIGMOID_GATE), {x, gate});
+  return add(op_of(TENON_OP_SIGMOID_GATE), {x, gate});
 }
 
+void ProgramBuilder::result(Slot slot) { program_.results_.push_back(number(slot)); }
+
 Program ProgramBuilder::finish(Slot logits, const StepLimits& limits) && {
+  if (logits != kNoSlot) result(logits);
   Program program = std::move(program_);
   tenon_program& view = program.view_;
   view.struct_size = sizeof(tenon_program);
@@ -203,15 +214,17 @@ Program ProgramBuilder::finish(Slot logits, const StepLimits& limits) && {
   view.num_ops = static_cast<uint32_t>(program.ops_.size());
   view.op_size = sizeof(tenon_op);
   view.num_groups = static_cast<uint32_t>(program.groups_.size());
-  view.group_size = sizeof(tenon_kv_group);
-  view.output = number(logits);
+  view.group_size = sizeof(tenon_cache_group);
+  view.num_results = static_cast<uint32_t>(program.results_.size());
+  view.logits = number(logits);
   view.max_tokens = limits.max_tokens;
   view.max_outputs = limits.max_outputs;
   view.slots = program.slots_.data();
   view.ops = program.ops_.data();
   view.groups = program.groups_.data();
+  view.results = program.results_.data();
   verify_program(view);
-  view.activation_bytes = plan_memory(program.slots_, program.ops_, logits, limits);
+  view.activation_bytes = plan_memory(program.slots_, program.ops_, program.results_, limits);
   return program;
 }
 

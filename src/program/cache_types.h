@@ -12,7 +12,7 @@ namespace tenon {
 
 struct CacheTypeInfo {
   std::string_view name;
-  uint32_t type;        ///< tenon_kv_group.type
+  uint32_t type;        ///< tenon_cache_group.type
   uint32_t bits;        ///< of a value
   uint32_t head_bytes;  ///< besides the values, for each key and each value of a position and head
 };

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "quant/formats.h"
 
 namespace tenon {
 namespace {
@@ -26,9 +27,9 @@ void require_vector(const OpView& view, uint32_t input, uint64_t columns) {
                            slot->columns, columns));
 }
 
-const tenon_kv_group& group_of(const OpView& view, uint32_t group, uint32_t layer) {
-  require(group < view.groups.size(), view, "the KV group does not exist");
-  require(layer < view.groups[group].layers, view, "the KV group has no such layer");
+const tenon_cache_group& group_of(const OpView& view, uint32_t group, uint32_t layer) {
+  require(group < view.groups.size(), view, "the cache group does not exist");
+  require(layer < view.groups[group].layers, view, "the cache group has no such layer");
   return view.groups[group];
 }
 
@@ -78,7 +79,7 @@ uint64_t rope_columns(const OpView& view) {
 
 uint64_t kv_write_columns(const OpView& view) {
   const tenon_kv_params& kv = view.op.params.kv;
-  const tenon_kv_group& group = group_of(view, kv.group, kv.layer);
+  const tenon_cache_group& group = group_of(view, kv.group, kv.layer);
   require(columns_of(view, 0) == uint64_t{group.kv_heads} * group.key_dim, view,
           fmt::format("the key has {} columns, the cache {} heads of {}", columns_of(view, 0),
                       group.kv_heads, group.key_dim));
@@ -90,7 +91,7 @@ uint64_t kv_write_columns(const OpView& view) {
 
 uint64_t attention_columns(const OpView& view) {
   const tenon_attention_params& attention = view.op.params.attention;
-  const tenon_kv_group& group = group_of(view, attention.group, attention.layer);
+  const tenon_cache_group& group = group_of(view, attention.group, attention.layer);
   require(attention.heads > 0 && attention.heads % group.kv_heads == 0, view,
           fmt::format("{} heads do not share {} KV heads evenly", attention.heads, group.kv_heads));
   require(columns_of(view, 0) == uint64_t{attention.heads} * group.key_dim, view,
@@ -99,6 +100,11 @@ uint64_t attention_columns(const OpView& view) {
   require(std::isfinite(attention.scale), view, "scale is no number");
   require(std::isfinite(attention.soft_cap) && attention.soft_cap >= 0, view,
           "soft_cap is negative or no number");
+  require(group.kind != TENON_CACHE_WINDOW ||
+              (attention.window > 0 && attention.window <= group.window),
+          view,
+          fmt::format("looks back {} positions, its cache group keeps {}", attention.window,
+                      group.window));
   require_vector(view, 1, attention.heads);
   return uint64_t{attention.heads} * group.value_dim;
 }
@@ -125,7 +131,7 @@ uint64_t soft_cap_columns(const OpView& view) {
   return columns_of(view, 0);
 }
 
-/// A route's row holds a number and a weight for each chosen expert.
+/// A number and a weight for each chosen expert.
 uint64_t moe_route_columns(const OpView& view) {
   const tenon_moe_route_params& route = view.op.params.moe_route;
   const uint64_t experts = columns_of(view, 0);
@@ -135,20 +141,23 @@ uint64_t moe_route_columns(const OpView& view) {
           fmt::format("{} of {} experts are used", route.used, experts));
   require(route.softmax <= TENON_MOE_SOFTMAX_CHOSEN, view, "unknown softmax");
   require(std::isfinite(route.scale), view, "scale is no number");
-  return 2 * uint64_t{route.used};
+  return route.used;
 }
 
 uint64_t moe_linear_columns(const OpView& view) {
   const tenon_moe_linear_params& moe = view.op.params.moe_linear;
   const tenon_slot& weight = *view.inputs[2];
-  const uint64_t routes = columns_of(view, 1);
+  const uint64_t used = columns_of(view, 1);
   require(moe.experts >= 1 && moe.experts <= kMaxExperts && weight.rows % moe.experts == 0, view,
           fmt::format("\"{}\" has {} rows, which {} experts do not share evenly", weight.name,
                       weight.rows, moe.experts));
   require(moe.sum <= 1, view, "sum is neither 0 nor 1");
-  require(routes % 2 == 0 && routes / 2 <= moe.experts, view,
-          fmt::format("{} columns are no routes to {} experts", routes, moe.experts));
-  const uint64_t used = routes / 2;
+  require((view.inputs[3] != nullptr) == (moe.sum == 1), view,
+          "a sum has weights, and nothing else has");
+  require(used <= moe.experts, view,
+          fmt::format("{} columns are no routes to {} experts", used, moe.experts));
+  require(moe.sum == 0 || columns_of(view, 3) == used, view,
+          fmt::format("{} weights for {} experts", moe.sum == 0 ? 0 : columns_of(view, 3), used));
   const uint64_t columns = columns_of(view, 0);
   require(columns == weight.columns || columns == used * weight.columns, view,
           fmt::format("\"{}\" has {} columns, its input has {}, not 1 or {} times as many",
@@ -163,39 +172,68 @@ uint64_t sigmoid_gate_columns(const OpView& view) {
   return columns_of(view, 0);
 }
 
+// ---- Cost -----------------------------------------------------------------------------------------
+
+/// Of a product with `rows` rows of a weight.
+OpCost matrix_cost(const tenon_slot& weight, uint64_t rows) {
+  return {rows * weight.columns, rows * *row_bytes(*find_format(weight.type), weight.columns), 0};
+}
+
+OpCost linear_cost(const OpView& view) {
+  return matrix_cost(*view.inputs[1], view.inputs[1]->rows);
+}
+
+/// Of experts, those count that one token uses.
+OpCost moe_linear_cost(const OpView& view) {
+  const tenon_slot& weight = *view.inputs[2];
+  return matrix_cost(weight,
+                     weight.rows / view.op.params.moe_linear.experts * columns_of(view, 1));
+}
+
+OpCost attention_cost(const OpView& view) {
+  const tenon_attention_params& attention = view.op.params.attention;
+  const tenon_cache_group& group = view.groups[attention.group];
+  return {0, 0, attention.heads * (uint64_t{group.key_dim} + group.value_dim)};
+}
+
 constexpr OpInfo kOps[] = {
-    {TENON_OP_EMBED, "embed", "W", RowRule::Tokens, embed_columns},
-    {TENON_OP_RMS_NORM, "rms_norm", "xW", RowRule::LikeInput, norm_columns},
-    {TENON_OP_LAYER_NORM, "layer_norm", "xWw", RowRule::LikeInput, norm_columns},
-    {TENON_OP_LINEAR, "linear", "xWw", RowRule::LikeInput, linear_columns},
-    {TENON_OP_ROPE_ANGLES, "rope_angles", "C", RowRule::Tokens, rope_angles_columns},
-    {TENON_OP_ROPE, "rope", "tt", RowRule::Tokens, rope_columns},
-    {TENON_OP_KV_WRITE, "kv_write", "tt", RowRule::NoOutput, kv_write_columns},
-    {TENON_OP_ATTENTION, "attention", "tw", RowRule::Tokens, attention_columns},
-    {TENON_OP_GLU, "glu", "xx", RowRule::LikeInput, glu_columns},
-    {TENON_OP_ADD, "add", "xx", RowRule::LikeInput, add_columns},
-    {TENON_OP_SCALE, "scale", "x", RowRule::LikeInput, scale_columns},
-    {TENON_OP_GATHER_ROWS, "gather_rows", "t", RowRule::Outputs, same_columns},
-    {TENON_OP_SOFT_CAP, "soft_cap", "x", RowRule::LikeInput, soft_cap_columns},
-    {TENON_OP_MOE_ROUTE, "moe_route", "x", RowRule::LikeInput, moe_route_columns},
-    {TENON_OP_MOE_LINEAR, "moe_linear", "xxW", RowRule::LikeInput, moe_linear_columns},
-    {TENON_OP_SIGMOID_GATE, "sigmoid_gate", "xx", RowRule::LikeInput, sigmoid_gate_columns},
+    {TENON_OP_EMBED, "embed", "W", "x", RowRule::Tokens, embed_columns},
+    {TENON_OP_RMS_NORM, "rms_norm", "xW", "x", RowRule::LikeInput, norm_columns},
+    {TENON_OP_LAYER_NORM, "layer_norm", "xWw", "x", RowRule::LikeInput, norm_columns},
+    {TENON_OP_LINEAR, "linear", "xWw", "x", RowRule::LikeInput, linear_columns, linear_cost},
+    {TENON_OP_ROPE_ANGLES, "rope_angles", "C", "x", RowRule::Tokens, rope_angles_columns},
+    {TENON_OP_ROPE, "rope", "tt", "x", RowRule::Tokens, rope_columns},
+    {TENON_OP_KV_WRITE, "kv_write", "tt", "", RowRule::Tokens, kv_write_columns},
+    {TENON_OP_ATTENTION, "attention", "tw", "x", RowRule::Tokens, attention_columns,
+     attention_cost},
+    {TENON_OP_GLU, "glu", "xx", "x", RowRule::LikeInput, glu_columns},
+    {TENON_OP_ADD, "add", "xx", "x", RowRule::LikeInput, add_columns},
+    {TENON_OP_SCALE, "scale", "x", "x", RowRule::LikeInput, scale_columns},
+    {TENON_OP_GATHER_ROWS, "gather_rows", "t", "x", RowRule::Outputs, same_columns},
+    {TENON_OP_SOFT_CAP, "soft_cap", "x", "x", RowRule::LikeInput, soft_cap_columns},
+    {TENON_OP_MOE_ROUTE, "moe_route", "x", "ix", RowRule::LikeInput, moe_route_columns},
+    {TENON_OP_MOE_LINEAR, "moe_linear", "xiWy", "x", RowRule::LikeInput, moe_linear_columns,
+     moe_linear_cost},
+    {TENON_OP_SIGMOID_GATE, "sigmoid_gate", "xx", "x", RowRule::LikeInput, sigmoid_gate_columns},
 };
 
-/// What slot kind a letter of OpInfo::inputs stands for.
-uint32_t kind_of_letter(char letter) {
+/// Whether a slot may stand where OpInfo::inputs has this letter.
+bool fits_letter(const tenon_slot& slot, char letter) {
   switch (letter) {
     case 'W':
     case 'w':
-      return TENON_SLOT_WEIGHT;
+      return slot.kind == TENON_SLOT_WEIGHT;
     case 'C':
-      return TENON_SLOT_CONSTANT;
+      return slot.kind == TENON_SLOT_CONSTANT;
     default:
-      return TENON_SLOT_ACTIVATION;
+      return (slot.kind == TENON_SLOT_ACTIVATION || slot.kind == TENON_SLOT_INPUT) &&
+             slot.type == (letter == 'i' ? TENON_TYPE_I32 : TENON_TYPE_F32);
   }
 }
 
-/// Checks presence, kinds and rows of the inputs; returns the rows that the x inputs share.
+bool may_be_absent(char letter) { return letter == 'w' || letter == 'y'; }
+
+/// Checks presence, kinds and rows of the inputs; returns the rows that the activations share.
 uint32_t check_inputs(const OpView& view, const OpInfo& info) {
   const std::string_view letters = info.inputs;
   require(view.op.num_inputs <= letters.size(), view,
@@ -206,13 +244,13 @@ uint32_t check_inputs(const OpView& view, const OpInfo& info) {
     require((slot != nullptr) == (i < view.op.num_inputs), view,
             "the number of inputs is not that of the inputs given");
     if (slot == nullptr) {
-      require(i >= letters.size() || letters[i] == 'w', view,
+      require(i >= letters.size() || may_be_absent(letters[i]), view,
               fmt::format("input {} is missing", i));
       continue;
     }
-    require(slot->kind == kind_of_letter(letters[i]), view,
-            fmt::format("input {} (\"{}\") is of the wrong kind", i, slot->name));
-    if (slot->kind != TENON_SLOT_ACTIVATION) continue;
+    require(fits_letter(*slot, letters[i]), view,
+            fmt::format("input {} (\"{}\") is of the wrong kind or type", i, slot->name));
+    if (slot->row_class == 0) continue;
     const uint32_t expected =
         letters[i] == 't' ? TENON_ROWS_TOKENS : (row_class == 0 ? slot->row_class : row_class);
     require(slot->row_class == expected, view,
@@ -220,6 +258,17 @@ uint32_t check_inputs(const OpView& view, const OpInfo& info) {
     row_class = slot->row_class;
   }
   return row_class;
+}
+
+uint32_t output_rows(RowRule rule, uint32_t input_rows) {
+  switch (rule) {
+    case RowRule::Tokens:
+      return TENON_ROWS_TOKENS;
+    case RowRule::Outputs:
+      return TENON_ROWS_OUTPUTS;
+    default:
+      return input_rows;
+  }
 }
 
 }  // namespace
@@ -233,23 +282,33 @@ const OpInfo* find_op(uint32_t kind) noexcept {
   return nullptr;
 }
 
-OpShape check_op(const OpView& view) {
+OpOutputs check_op(const OpView& view) {
   const OpInfo* info = find_op(view.op.kind);
   if (info == nullptr)
     fail(Code::Internal, "operation {}: unknown kind {}", view.index, view.op.kind);
   const uint32_t input_rows = check_inputs(view, *info);
   const uint64_t columns = info->columns(view);
-  switch (info->rows) {
-    case RowRule::Tokens:
-      return {TENON_ROWS_TOKENS, columns};
-    case RowRule::Outputs:
-      return {TENON_ROWS_OUTPUTS, columns};
-    case RowRule::LikeInput:
-      return {input_rows, columns};
-    case RowRule::NoOutput:
-      break;
+  OpOutputs outputs;
+  for (const char letter : std::string_view(info->outputs)) {
+    outputs.list[outputs.count++] = {output_rows(info->rows, input_rows),
+                                     letter == 'i' ? TENON_TYPE_I32 : TENON_TYPE_F32, columns};
   }
-  return {};
+  return outputs;
+}
+
+OpView op_view(const tenon_program& program, uint32_t index) {
+  const Strided<tenon_slot> slots(program.slots, program.num_slots, program.slot_size);
+  const Strided<tenon_op> ops(program.ops, program.num_ops, program.op_size);
+  OpView view{ops[index], index, {}, {program.groups, program.num_groups, program.group_size}};
+  for (uint32_t i = 0; i < view.op.num_inputs; ++i) {
+    if (view.op.inputs[i] != TENON_NO_SLOT) view.inputs[i] = &slots[view.op.inputs[i]];
+  }
+  return view;
+}
+
+OpCost op_cost(const OpView& view) {
+  const OpInfo* info = find_op(view.op.kind);
+  return info == nullptr || info->cost == nullptr ? OpCost{} : info->cost(view);
 }
 
 std::string op_label(uint32_t index, uint32_t kind) {

@@ -1,4 +1,4 @@
-// The closed set of operations as data: name, inputs, rows and shape rule of each. What an
+// The closed set of operations as data: name, inputs, rows, shape rule and cost of each. What an
 // operation computes is said in tenon/backend.h and done by backends.
 #pragma once
 
@@ -7,36 +7,58 @@
 #include <span>
 #include <string>
 
-#include "program/strided.h"
+#include "backends/common/strided.h"
 #include "tenon/backend.h"
 
 namespace tenon {
 
-/// Of a route: their numbers are exact as floats.
+/// Of a route (tenon/backend.h, tenon_moe_route_params).
 inline constexpr uint64_t kMaxExperts = 65536;
 
-/// How many rows the output of an operation has.
-enum class RowRule { Tokens, Outputs, LikeInput, NoOutput };
+/// How many rows the outputs of an operation have.
+enum class RowRule { Tokens, Outputs, LikeInput };
 
 /// An operation with its slots looked up.
 struct OpView {
   const tenon_op& op;
-  uint32_t index;                           ///< its number in the program, for messages
-  std::array<const tenon_slot*, 5> inputs;  ///< nullptr: absent
-  Strided<tenon_kv_group> groups;
+  uint32_t index;                                           ///< its number, for messages
+  std::array<const tenon_slot*, TENON_MAX_INPUTS> inputs;  ///< nullptr: absent
+  Strided<tenon_cache_group> groups;
+};
+
+/// What an operation makes: [rows of a row class, columns] of a type.
+struct OpOutput {
+  uint32_t row_class = 0;  ///< TENON_ROWS_*
+  uint32_t type = TENON_TYPE_F32;
+  uint64_t columns = 0;
+};
+struct OpOutputs {
+  uint32_t count = 0;
+  std::array<OpOutput, TENON_MAX_OUTPUTS> list{};
+};
+
+/// What a row of an operation costs in matrix products; other arithmetic is not counted.
+struct OpCost {
+  uint64_t multiplications = 0;       ///< with weights
+  uint64_t weight_bytes = 0;          ///< of the formats given, that a step of one row reads
+  uint64_t seen_multiplications = 0;  ///< with each position that the row attends to
 };
 
 /// One line of the table of operations.
 struct OpInfo {
   uint32_t kind;  ///< TENON_OP_*
   const char* name;
-  /// One letter per input: x activation (all x of an operation have the same rows), t activation of
-  /// T rows, W weight, w weight that may be absent, C constant.
+  /// One letter per input: x activation (all activations of an operation have the same rows), y one
+  /// that may be absent, t activation of T rows, i activation of i32, W weight, w weight that may be
+  /// absent, C constant.
   const char* inputs;
+  /// One letter per output: x activation of f32, i of i32.
+  const char* outputs;
   RowRule rows;
-  /// Checks columns and parameters; gives the columns of the output, 0 where there is none. Inputs
+  /// Checks columns and parameters; gives the columns of the outputs, 0 where there are none. Inputs
   /// have been checked against `inputs` before.
   uint64_t (*columns)(const OpView& view);
+  OpCost (*cost)(const OpView& view) = nullptr;  ///< nullptr: none
 };
 
 /// All operations, in the order of their numbers.
@@ -45,15 +67,13 @@ std::span<const OpInfo> all_ops() noexcept;
 /// The operation of this kind; nullptr when there is none.
 const OpInfo* find_op(uint32_t kind) noexcept;
 
-/// What an operation makes: rows (TENON_ROWS_*, 0 without an output) and columns.
-struct OpShape {
-  uint32_t row_class = 0;
-  uint64_t columns = 0;
-};
-
-/// Checks an operation's inputs and parameters and gives the shape of its output. Throws
+/// Checks an operation's inputs and parameters and gives the shapes of its outputs. Throws
 /// Error(Internal) that names the operation by number and kind.
-OpShape check_op(const OpView& view);
+OpOutputs check_op(const OpView& view);
+
+/// The operation `index` of a program that was verified.
+OpView op_view(const tenon_program& program, uint32_t index);
+OpCost op_cost(const OpView& view);
 
 /// "operation 12 (linear)", for messages.
 std::string op_label(uint32_t index, uint32_t kind);

@@ -25,6 +25,7 @@ struct Interval {
 };
 
 uint64_t slot_bytes(const tenon_slot& slot, const StepLimits& limits) {
+  // A sequence brings a token at least.
   const uint64_t rows =
       slot.row_class == TENON_ROWS_OUTPUTS ? limits.max_outputs : limits.max_tokens;
   const uint64_t values = checked_mul(rows, slot.columns, "activation", Code::Limit);
@@ -33,12 +34,15 @@ uint64_t slot_bytes(const tenon_slot& slot, const StepLimits& limits) {
 }
 
 std::vector<Interval> find_intervals(std::span<const tenon_slot> slots,
-                                     std::span<const tenon_op> ops, Slot output,
+                                     std::span<const tenon_op> ops,
+                                     std::span<const uint32_t> results,
                                      const StepLimits& limits) {
   std::vector<uint32_t> first(slots.size(), kNever);
   std::vector<uint32_t> last(slots.size(), 0);
   for (uint32_t i = 0; i < ops.size(); ++i) {
-    if (ops[i].output != TENON_NO_SLOT) first[ops[i].output] = last[ops[i].output] = i;
+    for (const uint32_t output : ops[i].outputs) {
+      if (output != TENON_NO_SLOT) first[output] = last[output] = i;
+    }
     for (const uint32_t input : ops[i].inputs) {
       if (input != TENON_NO_SLOT) last[input] = i;
     }
@@ -46,7 +50,7 @@ std::vector<Interval> find_intervals(std::span<const tenon_slot> slots,
   std::vector<Interval> intervals;
   for (uint32_t slot = 0; slot < slots.size(); ++slot) {
     const bool planned = slots[slot].kind == TENON_SLOT_ACTIVATION && first[slot] != kNever &&
-                         slot != static_cast<uint32_t>(output);
+                         std::find(results.begin(), results.end(), slot) == results.end();
     if (!planned) continue;
     intervals.push_back({slot, first[slot], last[slot], slot_bytes(slots[slot], limits)});
   }
@@ -75,10 +79,10 @@ uint64_t best_gap(const Interval& interval, const std::vector<Interval>& placed)
 
 // Large slots first, each into the tightest gap that its lifetime leaves: near optimal for the
 // chains with residuals that models are, and quadratic in a few thousand slots at most.
-uint64_t plan_memory(std::span<tenon_slot> slots, std::span<const tenon_op> ops, Slot output,
-                     const StepLimits& limits) {
+uint64_t plan_memory(std::span<tenon_slot> slots, std::span<const tenon_op> ops,
+                     std::span<const uint32_t> results, const StepLimits& limits) {
   for (tenon_slot& slot : slots) slot.plan_offset = TENON_NO_PLAN;
-  std::vector<Interval> intervals = find_intervals(slots, ops, output, limits);
+  std::vector<Interval> intervals = find_intervals(slots, ops, results, limits);
   std::stable_sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
     return a.size_bytes > b.size_bytes;
   });

@@ -3,6 +3,7 @@
 // computes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -27,7 +28,8 @@ class Program {
   [[nodiscard]] const tenon_program& view() const { return view_; }
   [[nodiscard]] std::span<const tenon_slot> slots() const { return slots_; }
   [[nodiscard]] std::span<const tenon_op> ops() const { return ops_; }
-  [[nodiscard]] std::span<const tenon_kv_group> groups() const { return groups_; }
+  [[nodiscard]] std::span<const tenon_cache_group> groups() const { return groups_; }
+  [[nodiscard]] std::span<const uint32_t> results() const { return results_; }
 
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
@@ -40,7 +42,8 @@ class Program {
   std::vector<std::vector<double>> constants_;
   std::vector<tenon_slot> slots_;
   std::vector<tenon_op> ops_;
-  std::vector<tenon_kv_group> groups_;
+  std::vector<tenon_cache_group> groups_;
+  std::vector<uint32_t> results_;
   tenon_program view_{};
 };
 
@@ -53,6 +56,23 @@ struct AttentionOptions {
   float soft_cap = 0.0f;  ///< 0: none
   uint32_t window = 0;    ///< 0: full attention
   Slot sinks = kNoSlot;
+};
+
+/// A tenon_cache_group, of every position unless it says otherwise.
+struct CacheGroup {
+  uint32_t layers = 0;
+  uint32_t kv_heads = 0;
+  uint32_t key_dim = 0;
+  uint32_t value_dim = 0;
+  uint32_t type = TENON_TYPE_F16;
+  uint32_t block_tokens = 32;
+  uint32_t window = 0;  ///< positions that are kept; 0: all
+};
+
+/// What a moe_route chose: [., used] numbers of experts (i32) and their weights.
+struct Route {
+  Slot ids = kNoSlot;
+  Slot weights = kNoSlot;
 };
 
 /// How a moe_route chooses among experts.
@@ -77,8 +97,11 @@ class ProgramBuilder {
   Slot weight(std::string_view name, Format format, uint64_t rows, uint64_t columns);
   /// A constant row [1, n] of f64.
   Slot constant(std::string_view name, std::span<const double> values);
-  /// A KV group; returns its number.
-  uint32_t kv_group(const tenon_kv_group& group);
+  /// An activation [T, R or S, columns] that each step brings.
+  ///   row_class  TENON_ROWS_*
+  Slot input(std::string_view name, uint32_t row_class, uint64_t columns);
+  /// A cache group; returns its number.
+  uint32_t cache_group(const CacheGroup& group);
 
   Slot embed(Slot table);
   /// segment 0: the whole row.
@@ -94,38 +117,43 @@ class ProgramBuilder {
   Slot scale(Slot x, float factor);
   Slot gather_rows(Slot x);
   Slot soft_cap(Slot x, float cap);
-  Slot moe_route(Slot logits, const RouteOptions& options);
+  Route moe_route(Slot logits, const RouteOptions& options);
   /// weight [experts * n, .]: what each chosen expert makes of x, side by side.
-  Slot moe_linear(Slot x, Slot routes, Slot weight, uint32_t experts);
+  Slot moe_linear(Slot x, const Route& route, Slot weight, uint32_t experts);
   /// The same, weighted and added up.
-  Slot moe_linear_sum(Slot x, Slot routes, Slot weight, uint32_t experts);
+  Slot moe_linear_sum(Slot x, const Route& route, Slot weight, uint32_t experts);
   /// gate [., 1].
   Slot sigmoid_gate(Slot x, Slot gate);
 
-  /// Verifies the whole, plans the memory, and gives the program with `logits` [R, vocab] as
-  /// output.
+  /// The activation leaves the step, besides being read by operations.
+  void result(Slot slot);
+  /// Verifies the whole, plans the memory, and gives the program with `logits` [R, vocab] among its
+  /// results; kNoSlot: there are none.
   [[nodiscard]] Program finish(Slot logits, const StepLimits& limits) &&;
 
  private:
   Slot add_slot(tenon_slot slot, std::string_view name);
-  /// Checks the operation and appends it with an output of the shape that the table of operations
+  using Outputs = std::array<Slot, TENON_MAX_OUTPUTS>;
+  /// Checks the operation and appends it with outputs of the shapes that the table of operations
   /// gives. Trailing inputs that are absent are not counted.
-  Slot add_op(tenon_op op, std::initializer_list<Slot> inputs);
-  Slot add_moe_linear(std::initializer_list<Slot> inputs, const tenon_moe_linear_params& params);
+  Outputs add_op(tenon_op op, std::initializer_list<Slot> inputs);
+  /// The same for an operation of one output.
+  Slot add(tenon_op op, std::initializer_list<Slot> inputs) { return add_op(op, inputs)[0]; }
   Slot add_norm(uint32_t kind, std::initializer_list<Slot> inputs, float epsilon, uint32_t segment);
 
   Program program_;
 };
 
 /// Checks a program as a backend or a test may receive it (slot numbers, kinds, shapes, each
-/// activation written once before it is read, KV layers written before attention reads them,
-/// limits). Throws Error(Internal) naming the operation by number and kind.
+/// activation written once before it is read, cache layers written before attention reads them,
+/// results, limits). Throws Error(Internal) naming the operation by number and kind.
 void verify_program(const tenon_program& program);
 
 /// Fills plan_offset of the activations so that slots alive at the same time do not overlap, and
 /// returns the bytes of the area. Offsets are multiples of 64.
-uint64_t plan_memory(std::span<tenon_slot> slots, std::span<const tenon_op> ops, Slot output,
-                     const StepLimits& limits);
+///   results  [results] slots that live elsewhere
+uint64_t plan_memory(std::span<tenon_slot> slots, std::span<const tenon_op> ops,
+                     std::span<const uint32_t> results, const StepLimits& limits);
 
 /// Checks a step against a verified program as far as numbers can tell: counts within the limits,
 /// token ids within the embedding tables, sequences that cover the tokens without overlap, block

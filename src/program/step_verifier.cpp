@@ -20,12 +20,11 @@ void check_header(const tenon_program& program, const tenon_step& step) {
           program.max_tokens);
   require(step.num_outputs <= program.max_outputs, "step: {} outputs, at most {}", step.num_outputs,
           program.max_outputs);
-  require(step.num_pools == program.num_groups, "step: {} pools for {} KV groups", step.num_pools,
+  require(step.num_pools == program.num_groups, "step: {} pools for {} cache groups", step.num_pools,
           program.num_groups);
   require(step.num_tokens == 0 || (step.tokens != nullptr && step.positions != nullptr),
           "step: tokens or positions are missing");
-  require(step.num_outputs == 0 || (step.output_rows != nullptr && step.logits != nullptr),
-          "step: output_rows or logits are missing");
+  require(step.num_outputs == 0 || step.output_rows != nullptr, "step: output_rows are missing");
   require(step.num_sequences == 0 ||
               (step.sequences != nullptr && step.sequence_size >= sizeof(tenon_step_sequence) &&
                step.sequence_size % alignof(tenon_step_sequence) == 0),
@@ -51,6 +50,42 @@ void check_tokens(const tenon_program& program, const tenon_step& step) {
   }
 }
 
+uint32_t num_rows(const tenon_step& step, uint32_t row_class) {
+  switch (row_class) {
+    case TENON_ROWS_TOKENS:
+      return step.num_tokens;
+    case TENON_ROWS_OUTPUTS:
+      return step.num_outputs;
+    default:
+      return step.num_sequences;
+  }
+}
+
+/// What comes from outside and what leaves has memory, if it has rows.
+void check_bindings(const tenon_program& program, const tenon_step& step) {
+  require(step.num_bindings == 0 ||
+              (step.bindings != nullptr && step.binding_size >= sizeof(tenon_binding) &&
+               step.binding_size % alignof(tenon_binding) == 0),
+          "step: bindings are missing or too small");
+  const Strided<tenon_slot> slots(program.slots, program.num_slots, program.slot_size);
+  const Strided<tenon_binding> bindings(step.bindings, step.num_bindings, step.binding_size);
+  std::set<uint32_t> wanted;
+  for (uint32_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].kind == TENON_SLOT_INPUT) wanted.insert(i);
+  }
+  wanted.insert(program.results, program.results + program.num_results);
+  for (uint32_t i = 0; i < bindings.size(); ++i) {
+    const uint32_t slot = bindings[i].slot;
+    require(wanted.erase(slot) == 1, "step: binding {}: slot {} takes none, or has one", i, slot);
+    require(bindings[i].data != nullptr || num_rows(step, slots[slot].row_class) == 0,
+            "step: binding {}: no memory for \"{}\"", i, slots[slot].name);
+  }
+  for (const uint32_t slot : wanted) {
+    require(num_rows(step, slots[slot].row_class) == 0, "step: \"{}\" is not bound",
+            slots[slot].name);
+  }
+}
+
 /// Every token belongs to one sequence.
 void check_cover(const tenon_step& step, const Strided<tenon_step_sequence>& sequences) {
   std::vector<bool> covered(step.num_tokens, false);
@@ -70,11 +105,11 @@ void check_cover(const tenon_step& step, const Strided<tenon_step_sequence>& seq
           step.num_tokens);
 }
 
-void check_blocks(const tenon_kv_group& group, uint32_t number, const tenon_step& step,
+void check_blocks(const tenon_cache_group& group, uint32_t number, const tenon_step& step,
                   const Strided<tenon_step_sequence>& sequences) {
-  const tenon_kv_pool& pool = step.pools[number];
+  const tenon_cache_pool& pool = step.pools[number];
   const uint64_t num_blocks = uint64_t{pool.num_slabs} * pool.blocks_per_slab;
-  require(pool.num_slabs == 0 || pool.slabs != nullptr, "step: KV group {}: slabs are missing",
+  require(pool.num_slabs == 0 || pool.slabs != nullptr, "step: cache group {}: slabs are missing",
           number);
   std::set<uint32_t> written;
   for (uint32_t s = 0; s < sequences.size(); ++s) {
@@ -83,14 +118,20 @@ void check_blocks(const tenon_kv_group& group, uint32_t number, const tenon_step
     require(positions <= UINT32_MAX, "step: sequence {} has {} positions", s, positions);
     if (sequence.num_tokens == 0) continue;
     require(sequence.block_tables != nullptr && sequence.block_tables[number] != nullptr,
-            "step: sequence {} has no block table for KV group {}", s, number);
+            "step: sequence {} has no block table for cache group {}", s, number);
     const uint64_t count = (positions + group.block_tokens - 1) / group.block_tokens;
     for (uint64_t b = 0; b < count; ++b) {
       const uint32_t block = sequence.block_tables[number][b];
+      if (block == TENON_NO_BLOCK) {
+        const uint64_t end = (b + 1) * group.block_tokens;
+        require(group.kind == TENON_CACHE_WINDOW && end + group.window <= sequence.past + 1,
+                "step: sequence {}: block {} of cache group {} is missing", s, b, number);
+        continue;
+      }
       require(block < num_blocks, "step: sequence {}: block {} of a pool of {}", s, block,
               num_blocks);
       if (b < sequence.past / group.block_tokens) continue;
-      require(written.insert(block).second, "step: block {} of KV group {} is written twice", block,
+      require(written.insert(block).second, "step: block {} of cache group {} is written twice", block,
               number);
     }
   }
@@ -101,10 +142,11 @@ void check_blocks(const tenon_kv_group& group, uint32_t number, const tenon_step
 void verify_step(const tenon_program& program, const tenon_step& step) {
   check_header(program, step);
   check_tokens(program, step);
+  check_bindings(program, step);
   const Strided<tenon_step_sequence> sequences(step.sequences, step.num_sequences,
                                                step.sequence_size);
   check_cover(step, sequences);
-  const Strided<tenon_kv_group> groups(program.groups, program.num_groups, program.group_size);
+  const Strided<tenon_cache_group> groups(program.groups, program.num_groups, program.group_size);
   for (uint32_t g = 0; g < groups.size(); ++g) check_blocks(groups[g], g, step, sequences);
 }
 

@@ -34,7 +34,8 @@ class Verifier {
     for (uint32_t i = 0; i < slots_.size(); ++i) check_slot(i);
     written_.assign(slots_.size(), false);
     for (uint32_t i = 0; i < ops_.size(); ++i) check_operation(i);
-    check_end();
+    check_written();
+    check_results();
   }
 
  private:
@@ -42,20 +43,22 @@ class Verifier {
     const bool sizes = program_.struct_size >= sizeof(tenon_program) &&
                        program_.slot_size >= sizeof(tenon_slot) &&
                        program_.op_size >= sizeof(tenon_op) &&
-                       (program_.num_groups == 0 || program_.group_size >= sizeof(tenon_kv_group));
+                       (program_.num_groups == 0 || program_.group_size >= sizeof(tenon_cache_group));
     if (!sizes) fail(Code::Internal, "program: a structure is smaller than this version's");
     const bool aligned = program_.slot_size % alignof(tenon_slot) == 0 &&
                          program_.op_size % alignof(tenon_op) == 0 &&
-                         program_.group_size % alignof(tenon_kv_group) == 0;
+                         program_.group_size % alignof(tenon_cache_group) == 0;
     if (!aligned) fail(Code::Internal, "program: the distance of structures is not aligned");
-    for (const uint32_t count : {program_.num_slots, program_.num_ops, program_.num_groups}) {
+    for (const uint32_t count :
+         {program_.num_slots, program_.num_ops, program_.num_groups, program_.num_results}) {
       if (count > kMaxEntries) {
         fail(Code::Internal, "program: {} entries, at most {}", count, kMaxEntries);
       }
     }
     if (program_.num_slots == 0 || program_.num_ops == 0) fail(Code::Internal, "program: empty");
     const bool pointers = program_.slots != nullptr && program_.ops != nullptr &&
-                          (program_.num_groups == 0 || program_.groups != nullptr);
+                          (program_.num_groups == 0 || program_.groups != nullptr) &&
+                          (program_.num_results == 0 || program_.results != nullptr);
     if (!pointers) fail(Code::Internal, "program: an array is missing");
     if (program_.max_tokens == 0 || program_.max_outputs == 0) {
       fail(Code::Internal, "program: max_tokens {} and max_outputs {} must be at least 1",
@@ -64,13 +67,20 @@ class Verifier {
   }
 
   void check_group(uint32_t index) const {
-    const tenon_kv_group& group = groups_[index];
+    const tenon_cache_group& group = groups_[index];
     const bool filled = group.layers > 0 && group.kv_heads > 0 && group.key_dim > 0 &&
                         group.value_dim > 0 && group.block_tokens > 0;
-    if (!filled) fail(Code::Internal, "KV group {}: a size is zero", index);
+    if (!filled) fail(Code::Internal, "cache group {}: a size is zero", index);
     if (find_cache_type(group.type) == nullptr) {
-      fail(Code::Internal, "KV group {}: type {} is none of {}", index, group.type,
+      fail(Code::Internal, "cache group {}: type {} is none of {}", index, group.type,
            cache_type_names(", "));
+    }
+    if (group.kind > TENON_CACHE_WINDOW) {
+      fail(Code::Internal, "cache group {}: unknown kind {}", index, group.kind);
+    }
+    if ((group.kind == TENON_CACHE_WINDOW) != (group.window > 0)) {
+      fail(Code::Internal, "cache group {}: a window of {} positions does not fit its kind", index,
+           group.window);
     }
   }
 
@@ -87,6 +97,7 @@ class Verifier {
       case TENON_SLOT_CONSTANT:
         return check_stored(index, slot, false);
       case TENON_SLOT_ACTIVATION:
+      case TENON_SLOT_INPUT:
         return check_activation(index, slot);
       default:
         fail(Code::Internal, "slot {} (\"{}\"): unknown kind {}", index, slot.name, slot.kind);
@@ -111,10 +122,13 @@ class Verifier {
   }
 
   static void check_activation(uint32_t index, const tenon_slot& slot) {
-    const bool rows = slot.row_class == TENON_ROWS_TOKENS || slot.row_class == TENON_ROWS_OUTPUTS;
-    if (!rows || slot.type != TENON_TYPE_F32) {
-      fail(Code::Internal, "slot {} (\"{}\"): an activation is [T or R, columns] f32", index,
-           slot.name);
+    const bool rows =
+        slot.row_class >= TENON_ROWS_TOKENS && slot.row_class <= TENON_ROWS_SEQUENCES;
+    const bool integers = slot.type == TENON_TYPE_I32 && slot.kind == TENON_SLOT_ACTIVATION;
+    if (!rows || !(slot.type == TENON_TYPE_F32 || integers)) {
+      fail(Code::Internal,
+           "slot {} (\"{}\"): an activation is [T, R or S, columns] of f32 or i32, an input of f32",
+           index, slot.name);
     }
   }
 
@@ -125,9 +139,6 @@ class Verifier {
     if (number >= slots_.size()) {
       fail(Code::Internal, "{}: there is no slot {}", op_label(op, kind), number);
     }
-    if (number == program_.output) {
-      fail(Code::Internal, "{}: reads the output slot", op_label(op, kind));
-    }
     const tenon_slot& slot = slots_[number];
     if (slot.kind == TENON_SLOT_ACTIVATION && !written_[number]) {
       fail(Code::Internal, "{}: reads \"{}\" before it is written", op_label(op, kind), slot.name);
@@ -137,35 +148,52 @@ class Verifier {
 
   void check_operation(uint32_t index) {
     const tenon_op& op = ops_[index];
+    if (op.num_inputs > TENON_MAX_INPUTS) {
+      fail(Code::Internal, "{}: {} inputs, at most {}", op_label(index, op.kind), op.num_inputs,
+           TENON_MAX_INPUTS);
+    }
     OpView view{op, index, {}, groups_};
     for (size_t i = 0; i < view.inputs.size(); ++i) {
       view.inputs[i] = input_slot(index, op.inputs[i]);
     }
-    check_output(index, check_op(view));
+    check_outputs(index, check_op(view));
     check_cache(index);
     check_routes(index);
   }
 
-  void check_output(uint32_t index, const OpShape& shape) {
+  void check_outputs(uint32_t index, const OpOutputs& made) {
     const tenon_op& op = ops_[index];
-    if (shape.row_class == 0) {
-      if (op.output == TENON_NO_SLOT) return;
-      fail(Code::Internal, "{}: has no output", op_label(index, op.kind));
+    if (op.num_outputs != made.count) {
+      fail(Code::Internal, "{}: {} outputs, it has {}", op_label(index, op.kind), op.num_outputs,
+           made.count);
     }
-    if (op.output >= slots_.size()) {
-      fail(Code::Internal, "{}: there is no slot {}", op_label(index, op.kind), op.output);
+    for (uint32_t o = 0; o < TENON_MAX_OUTPUTS; ++o) {
+      if (o < made.count) {
+        check_output(index, op.outputs[o], made.list[o]);
+      } else if (op.outputs[o] != TENON_NO_SLOT) {
+        fail(Code::Internal, "{}: has no output {}", op_label(index, op.kind), o);
+      }
     }
-    const tenon_slot& slot = slots_[op.output];
-    if (slot.kind != TENON_SLOT_ACTIVATION || written_[op.output]) {
+  }
+
+  void check_output(uint32_t index, uint32_t number, const OpOutput& made) {
+    const tenon_op& op = ops_[index];
+    if (number >= slots_.size()) {
+      fail(Code::Internal, "{}: there is no slot {}", op_label(index, op.kind), number);
+    }
+    const tenon_slot& slot = slots_[number];
+    if (slot.kind != TENON_SLOT_ACTIVATION || written_[number]) {
       fail(Code::Internal, "{}: \"{}\" is no activation or is written twice",
            op_label(index, op.kind), slot.name);
     }
-    if (slot.row_class != shape.row_class || slot.columns != shape.columns) {
-      fail(Code::Internal, "{}: \"{}\" has {} columns in row class {}, the result has {} in {}",
-           op_label(index, op.kind), slot.name, slot.columns, slot.row_class, shape.columns,
-           shape.row_class);
+    if (slot.row_class != made.row_class || slot.columns != made.columns ||
+        slot.type != made.type) {
+      fail(Code::Internal,
+           "{}: \"{}\" has {} columns of type {} in row class {}, the result has {} of {} in {}",
+           op_label(index, op.kind), slot.name, slot.columns, slot.type, slot.row_class,
+           made.columns, made.type, made.row_class);
     }
-    written_[op.output] = true;
+    written_[number] = true;
   }
 
   /// A layer of the cache is written once, before the attention that reads it.
@@ -174,54 +202,78 @@ class Verifier {
     if (op.kind == TENON_OP_KV_WRITE) {
       const auto layer = std::pair(op.params.kv.group, op.params.kv.layer);
       if (!cached_.insert(layer).second) {
-        fail(Code::Internal, "{}: layer {} of KV group {} is written twice",
+        fail(Code::Internal, "{}: layer {} of cache group {} is written twice",
              op_label(index, op.kind), layer.second, layer.first);
       }
     } else if (op.kind == TENON_OP_ATTENTION) {
       const auto layer = std::pair(op.params.attention.group, op.params.attention.layer);
       if (!cached_.contains(layer)) {
-        fail(Code::Internal, "{}: layer {} of KV group {} is read before it is written",
+        fail(Code::Internal, "{}: layer {} of cache group {} is read before it is written",
              op_label(index, op.kind), layer.second, layer.first);
       }
     }
   }
 
-  /// The numbers of experts that a moe_linear reads come from a moe_route over as many experts.
+  /// The numbers of experts that a moe_linear reads come from a moe_route over as many experts, and
+  /// the weights from the same.
   void check_routes(uint32_t index) {
     const tenon_op& op = ops_[index];
     if (op.kind == TENON_OP_MOE_ROUTE) {
-      routes_[op.output] = slots_[op.inputs[0]].columns;
+      routes_[op.outputs[0]] = {slots_[op.inputs[0]].columns, op.outputs[1]};
     } else if (op.kind == TENON_OP_MOE_LINEAR) {
-      const auto route = routes_.find(op.inputs[1]);
-      if (route == routes_.end()) {
+      const auto found = routes_.find(op.inputs[1]);
+      if (found == routes_.end()) {
         fail(Code::Internal, "{}: \"{}\" is no result of moe_route", op_label(index, op.kind),
              slots_[op.inputs[1]].name);
       }
-      if (route->second == op.params.moe_linear.experts) return;
+      const RouteInfo& route = found->second;
+      if (op.num_inputs > 3 && op.inputs[3] != route.weights) {
+        fail(Code::Internal, "{}: \"{}\" are not the weights that belong to \"{}\"",
+             op_label(index, op.kind), slots_[op.inputs[3]].name, slots_[op.inputs[1]].name);
+      }
+      if (route.experts == op.params.moe_linear.experts) return;
       fail(Code::Internal, "{}: {} experts, but \"{}\" is a route to {}", op_label(index, op.kind),
-           op.params.moe_linear.experts, slots_[op.inputs[1]].name, route->second);
+           op.params.moe_linear.experts, slots_[op.inputs[1]].name, route.experts);
     }
   }
 
-  void check_end() const {
+  void check_written() const {
     for (uint32_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i].kind == TENON_SLOT_ACTIVATION && !written_[i]) {
         fail(Code::Internal, "slot {} (\"{}\"): no operation writes it", i, slots_[i].name);
       }
     }
-    const uint32_t output = program_.output;
-    const bool logits = output < slots_.size() && slots_[output].kind == TENON_SLOT_ACTIVATION &&
-                        slots_[output].row_class == TENON_ROWS_OUTPUTS;
-    if (!logits) fail(Code::Internal, "program: the output is no activation of R rows");
   }
+
+  void check_results() const {
+    if (program_.num_results == 0) fail(Code::Internal, "program: it has no result");
+    std::set<uint32_t> seen;
+    for (uint32_t i = 0; i < program_.num_results; ++i) {
+      const uint32_t number = program_.results[i];
+      const bool fits = number < slots_.size() && slots_[number].kind == TENON_SLOT_ACTIVATION;
+      if (!fits || !seen.insert(number).second) {
+        fail(Code::Internal, "program: result {} is no activation, or there twice", i);
+      }
+    }
+    if (program_.logits == TENON_NO_SLOT) return;
+    if (!seen.contains(program_.logits) || slots_[program_.logits].type != TENON_TYPE_F32 ||
+        slots_[program_.logits].row_class != TENON_ROWS_OUTPUTS) {
+      fail(Code::Internal, "program: the logits are no result of R rows");
+    }
+  }
+
+  struct RouteInfo {
+    uint64_t experts;
+    uint32_t weights;  // slot
+  };
 
   const tenon_program& program_;
   Strided<tenon_slot> slots_;
   Strided<tenon_op> ops_;
-  Strided<tenon_kv_group> groups_;
+  Strided<tenon_cache_group> groups_;
   std::vector<bool> written_;
   std::set<std::pair<uint32_t, uint32_t>> cached_;
-  std::map<uint32_t, uint64_t> routes_;  // output of a moe_route -> experts
+  std::map<uint32_t, RouteInfo> routes_;  // by the slot of the ids
 };
 
 }  // namespace

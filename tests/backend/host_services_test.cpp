@@ -116,14 +116,14 @@ TEST(HostServices, WithoutMemoryThereIsNull) {
     for (const uint64_t alignment : {uint64_t{64}, 2 * kMiB}) {
       const auto host = services(1, std::make_shared<FaultySystem>(0, ENOMEM));
       const tenon_host& table = host->table();
-      EXPECT_EQ(table.allocate(table.user, size, alignment, TENON_MEMORY_KV), nullptr);
+      EXPECT_EQ(table.allocate(table.user, size, alignment, TENON_MEMORY_CACHE), nullptr);
     }
   }
   const auto host = services();
   const tenon_host& table = host->table();
-  EXPECT_EQ(table.allocate(table.user, 0, 64, TENON_MEMORY_KV), nullptr);
-  EXPECT_EQ(table.allocate(table.user, UINT64_MAX, 64, TENON_MEMORY_KV), nullptr);
-  EXPECT_EQ(table.allocate(table.user, 64, 4 * kMiB, TENON_MEMORY_KV), nullptr);
+  EXPECT_EQ(table.allocate(table.user, 0, 64, TENON_MEMORY_CACHE), nullptr);
+  EXPECT_EQ(table.allocate(table.user, UINT64_MAX, 64, TENON_MEMORY_CACHE), nullptr);
+  EXPECT_EQ(table.allocate(table.user, 64, 4 * kMiB, TENON_MEMORY_CACHE), nullptr);
 }
 
 /// Counts what a job calls; stops before `stop_at`.

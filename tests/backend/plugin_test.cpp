@@ -164,7 +164,7 @@ TEST(PluginTable, AnOlderOneRefusesOperationsThatCameAfterIt) {
   ProgramBuilder b;
   const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
   const Slot sum = b.add(x, b.rms_norm(x, b.weight("n", Format::F32, 1, 8), 1e-5f));
-  const Slot routes = b.moe_route(sum, {.used = 2});
+  const Route routes = b.moe_route(sum, {.used = 2});
   const Slot y = b.moe_linear_sum(x, routes, b.weight("w", Format::F32, 64, 8), 8);
   const Program program = std::move(b).finish(b.gather_rows(y), {});
   EXPECT_EQ(device_of(plugin.backend)->first_unsupported(program.view()), 3u);

@@ -39,7 +39,7 @@ void PrintTo(const Shape& s, std::ostream* out) {
 Program program_of(const Shape& s, uint32_t max_tokens) {
   ProgramBuilder b;
   const uint32_t group =
-      b.kv_group({s.layers, s.kv_heads, s.key_dim, s.value_dim, s.type, s.block_tokens});
+      b.cache_group({s.layers, s.kv_heads, s.key_dim, s.value_dim, s.type, s.block_tokens});
   const auto rows = [&](const std::string& name, uint32_t heads, uint32_t dim) {
     return b.embed(b.weight("table_" + name, Format::F32, kVocab, uint64_t{heads} * dim));
   };
@@ -72,7 +72,7 @@ void check(const Shape& shape, const std::vector<StepPlan>& steps) {
     max_tokens = std::max(max_tokens, count);
     positions += count;
   }
-  expect_like_reference(program_of(shape, max_tokens), steps, kFloatTolerance,
+  expect_like_reference(program_of(shape, max_tokens), steps, float_tolerance(),
                         {.host = {}, .max_positions = positions + 256});
 }
 
@@ -173,8 +173,8 @@ TEST(Attention, SequencesOfAllPhasesInOneStep) {
 
 TEST(Attention, TwoGroupsWithTheirOwnGeometry) {
   ProgramBuilder b;
-  const uint32_t full = b.kv_group({1, 2, 32, 32, TENON_TYPE_F16, 32});
-  const uint32_t window = b.kv_group({1, 1, 48, 64, TENON_TYPE_F32, 16});
+  const uint32_t full = b.cache_group({1, 2, 32, 32, TENON_TYPE_F16, 32});
+  const uint32_t window = b.cache_group({1, 1, 48, 64, TENON_TYPE_F32, 16});
   const auto rows = [&](const char* name, uint64_t width) {
     return b.embed(b.weight(name, Format::F32, kVocab, width));
   };
@@ -191,7 +191,7 @@ TEST(Attention, TwoGroupsWithTheirOwnGeometry) {
   const Slot second = b.attention(rows("table_q1", 96), options);
   const Slot out = b.gather_rows(b.add(first, second));
   const std::vector<StepPlan> steps = block_edges();
-  expect_like_reference(std::move(b).finish(out, {32, 32}), steps, kFloatTolerance);
+  expect_like_reference(std::move(b).finish(out, {32, 32}), steps, float_tolerance());
 }
 
 TEST(Attention, AfterARewindOldPositionsAreGone) {

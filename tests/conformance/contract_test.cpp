@@ -201,7 +201,10 @@ TEST(Run, RefusesAStepLargerThanTheLimits) {
   step.sequence_size = sizeof(tenon_step_sequence);
   step.tokens = step.positions = numbers.data();
   step.output_rows = rows.data();
-  step.logits = logits.data();
+  const tenon_binding binding{program.view().logits, 0, logits.data()};
+  step.bindings = &binding;
+  step.num_bindings = 1;
+  step.binding_size = sizeof(binding);
   for (const auto& [num_tokens, num_outputs] : {std::pair{5u, 1u}, {4u, 3u}}) {
     step.num_tokens = num_tokens;
     step.num_outputs = num_outputs;
@@ -227,8 +230,8 @@ TEST(Buffer, IsZeroedAndReadWrittenCopiedByRange) {
   Executable executable(make_device(target()), program.view());
   const tenon_backend_api& api = executable.device().api();
   for (const uint64_t size : {uint64_t{1}, uint64_t{1000}, uint64_t{3} << 20}) {
-    tenon_buffer* a = executable.create_buffer(size, TENON_MEMORY_KV);
-    tenon_buffer* b = executable.create_buffer(size, TENON_MEMORY_KV);
+    tenon_buffer* a = executable.create_buffer(size, TENON_MEMORY_CACHE);
+    tenon_buffer* b = executable.create_buffer(size, TENON_MEMORY_CACHE);
     std::vector<uint8_t> bytes(size, 1);
     ASSERT_EQ(api.buffer_read(a, 0, bytes.data(), size), TENON_BACKEND_OK);
     EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 0), static_cast<int64_t>(size));
@@ -248,7 +251,7 @@ TEST(Buffer, RefusesBytesItDoesNotHaveWithASentence) {
   const Program program = build(small_model());
   Executable executable(make_device(target()), program.view());
   const tenon_backend_api& api = executable.device().api();
-  tenon_buffer* buffer = executable.create_buffer(100, TENON_MEMORY_KV);
+  tenon_buffer* buffer = executable.create_buffer(100, TENON_MEMORY_CACHE);
   uint8_t bytes[200] = {};
   const auto refused = [&](tenon_status status) {
     EXPECT_EQ(status, TENON_BACKEND_ARGUMENT);

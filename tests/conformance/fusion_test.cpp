@@ -1,6 +1,7 @@
 // Operations in the combinations that a backend may run as one: the same results as one by one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "tests/conformance/program_runner.h"
@@ -204,13 +205,10 @@ TEST_P(Fusion, AgreesWithOneByOne) {
   // The cases that name a quantised format themselves are quantised whatever `format` is.
   const std::string name = pattern_case->name;
   const bool mixed = name == "GateAndUpOfTwoFormats" || name == "SameInputInTwoFormats";
-  const bool floats = format == Format::F32 && !mixed;
-  const bool fixed = (format == Format::BF16 && !mixed) || (floats && name == "UpInFloat");
-  // Two quantised linears in a row, and a product of two, add their errors.
-  expect_like_reference(program, steps,
-                        fixed    ? 2 * kFixedPointTolerance
-                        : floats ? kFloatTolerance
-                                 : 2 * kQuantisedTolerance);
+  double tolerance = format == Format::F32 ? float_tolerance() : chain_tolerance(format);
+  if (name == "UpInFloat") tolerance = std::max(tolerance, chain_tolerance(Format::BF16));
+  if (mixed) tolerance = std::max(tolerance, chain_tolerance(Format::Q8_0));
+  expect_like_reference(program, steps, tolerance);
 }
 
 std::vector<const Case*> all_cases() {

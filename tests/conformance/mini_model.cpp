@@ -34,7 +34,7 @@ class ModelBuilder {
 
  private:
   void add_group(uint32_t layers) {
-    b_.kv_group({layers, m_.kv_heads, m_.key_dim, m_.value_dim, m_.cache_type, m_.block_tokens});
+    b_.cache_group({layers, m_.kv_heads, m_.key_dim, m_.value_dim, m_.cache_type, m_.block_tokens});
   }
 
   Slot norm(Slot x, const char* name, uint32_t segment) {
@@ -79,7 +79,7 @@ class ModelBuilder {
       return b_.weight(prefix_ + name, format, m_.experts * rows, columns);
     };
     const Slot router = b_.weight(prefix_ + "router", Format::F32, m_.experts, m_.width);
-    const Slot routes = b_.moe_route(b_.linear(x, router), {.used = 2});
+    const Route routes = b_.moe_route(b_.linear(x, router), {.used = 2});
     const Slot gate =
         b_.moe_linear(x, routes, weight("gates", m_.feed_forward, m_.width), m_.experts);
     const Slot up = b_.moe_linear(x, routes, weight("ups", m_.feed_forward, m_.width), m_.experts);

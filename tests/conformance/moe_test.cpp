@@ -35,16 +35,16 @@ struct Mixture {
   }
   Slot x() { return table("table_x", kWidth); }
   /// By logits of the same size as a router's.
-  Slot routes(const char* name = "table_logits") {
+  Route routes(const char* name = "table_logits") {
     return b.moe_route(table(name, experts), {.used = used});
   }
   Slot weight(const char* name, uint64_t rows, uint64_t columns, Format own) {
     return b.weight(name, own, experts * rows, columns);
   }
-  Slot each(Slot input, Slot route, const char* name, uint64_t rows, uint64_t columns = kWidth) {
+  Slot each(Slot input, const Route& route, const char* name, uint64_t rows, uint64_t columns = kWidth) {
     return b.moe_linear(input, route, weight(name, rows, columns, format), experts);
   }
-  Slot sum(Slot input, Slot route, const char* name, uint64_t rows, uint64_t columns = kWidth) {
+  Slot sum(Slot input, const Route& route, const char* name, uint64_t rows, uint64_t columns = kWidth) {
     return b.moe_linear_sum(input, route, weight(name, rows, columns, format), experts);
   }
 };
@@ -61,31 +61,32 @@ void check(Mixture setup, double tolerance, const std::function<Slot(Mixture& m)
   }
 }
 
+void check_route(uint32_t experts, const RouteOptions& options, float scale = 1.0f) {
+  for (const bool gathered : {false, true}) {
+    SCOPED_TRACE(testing::Message() << options.used << " of " << experts);
+    Mixture m{{}, experts, options.used, gathered, Format::F32};
+    const Slot logits = m.table("table_logits", experts);
+    const Route route = m.b.moe_route(scale == 1.0f ? logits : m.b.scale(logits, scale), options);
+    m.b.result(route.ids);
+    m.b.result(route.weights);
+    expect_like_reference(std::move(m.b).finish(kNoSlot, kLimits), all_counts(), float_tolerance());
+  }
+}
+
 TEST(MoeRoute, ChoosesTheLargest) {
   for (const uint32_t experts : {1, 2, 7, 32, 33, 128}) {
     for (const uint32_t used : {1u, 2u, 8u, experts}) {
       if (used > experts) continue;
       for (const uint32_t softmax : {TENON_MOE_SOFTMAX_ALL, TENON_MOE_SOFTMAX_CHOSEN}) {
-        check({{}, experts, used}, kFloatTolerance, [&](Mixture& m) {
-          return m.b.moe_route(m.table("table_logits", experts), {used, softmax, 2.5f});
-        });
+        check_route(experts, {used, softmax, 2.5f});
       }
     }
   }
 }
 
-TEST(MoeRoute, TakesTheLowerNumberOfEqualOnes) {
-  check({{}, 9, 4}, kFloatTolerance, [&](Mixture& m) {
-    return m.b.moe_route(m.b.scale(m.table("table_logits", 9), 0.0f), {4});
-  });
-}
+TEST(MoeRoute, TakesTheLowerNumberOfEqualOnes) { check_route(9, {.used = 4}, 0.0f); }
 
-TEST(MoeRoute, OfLargeLogits) {
-  check({{}, 9, 4}, kFloatTolerance, [&](Mixture& m) {
-    return m.b.moe_route(m.b.scale(m.table("table_logits", 9), 1e4f),
-                         {4, TENON_MOE_SOFTMAX_ALL, 1.0f});
-  });
-}
+TEST(MoeRoute, OfLargeLogits) { check_route(9, {4, TENON_MOE_SOFTMAX_ALL, 1.0f}, 1e4f); }
 
 class MoeLinear : public testing::TestWithParam<Format> {
  protected:
@@ -143,7 +144,7 @@ const Case kCases[] = {
     {"GateUpDown",
      [](Mixture& m) {
        const Slot x = m.x();
-       const Slot routes = m.routes();
+       const Route routes = m.routes();
        const Slot gate = m.each(x, routes, "gate", kHidden);
        const Slot h = m.b.glu(TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", kHidden));
        return m.b.add(x, m.sum(h, routes, "down", kWidth, kHidden));
@@ -151,7 +152,7 @@ const Case kCases[] = {
     {"UpThenGate",
      [](Mixture& m) {
        const Slot x = m.x();
-       const Slot routes = m.routes();
+       const Route routes = m.routes();
        const Slot up = m.each(x, routes, "up", kHidden);
        const Slot gate = m.each(x, routes, "gate", kHidden);
        const Slot h = m.b.glu(TENON_ACTIVATION_GELU_TANH, gate, up);
@@ -160,7 +161,7 @@ const Case kCases[] = {
     {"GateInFloat",
      [](Mixture& m) {
        const Slot x = m.x();
-       const Slot routes = m.routes();
+       const Route routes = m.routes();
        const Slot gate =
            m.b.moe_linear(x, routes, m.weight("gate", kHidden, kWidth, Format::F16), m.experts);
        const Slot h = m.b.glu(TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", kHidden));
@@ -169,7 +170,7 @@ const Case kCases[] = {
     {"DownInFloat",
      [](Mixture& m) {
        const Slot x = m.x();
-       const Slot routes = m.routes();
+       const Route routes = m.routes();
        const Slot gate = m.each(x, routes, "gate", 70);
        const Slot h = m.b.glu(TENON_ACTIVATION_RELU, gate, m.each(x, routes, "up", 70));
        const Slot down = m.weight("down", kWidth, 70, Format::BF16);
@@ -178,7 +179,7 @@ const Case kCases[] = {
     {"GluIsTheResult",
      [](Mixture& m) {
        const Slot x = m.x();
-       const Slot routes = m.routes();
+       const Route routes = m.routes();
        const Slot gate = m.each(x, routes, "gate", 70);
        return m.b.glu(TENON_ACTIVATION_SILU, gate, m.each(x, routes, "up", 70));
      }},
@@ -189,14 +190,14 @@ const Case kCases[] = {
      }},
     {"HiddenReadTwice",
      [](Mixture& m) {
-       const Slot routes = m.routes();
+       const Route routes = m.routes();
        const Slot h = m.each(m.x(), routes, "w", kHidden);
        return m.b.add(m.sum(h, routes, "a", kWidth, kHidden),
                       m.sum(h, routes, "c", kWidth, kHidden));
      }},
     {"HiddenReadByOthers",
      [](Mixture& m) {
-       const Slot routes = m.routes();
+       const Route routes = m.routes();
        const Slot h = m.b.scale(m.each(m.x(), routes, "w", kHidden), 0.5f);
        return m.b.add(m.sum(h, routes, "a", kWidth, kHidden),
                       m.b.linear(h, m.b.weight("c", m.format, kWidth, 2 * kHidden)));
@@ -204,8 +205,8 @@ const Case kCases[] = {
     {"TwoRoutes",
      [](Mixture& m) {
        const Slot x = m.x();
-       const Slot routes = m.routes();
-       const Slot others = m.routes("table_others");
+       const Route routes = m.routes();
+       const Route others = m.routes("table_others");
        const Slot h = m.each(x, routes, "w", kHidden);
        const Slot y = m.each(x, others, "w", kHidden);
        return m.b.add(m.sum(h, others, "a", kWidth, kHidden),
@@ -213,13 +214,13 @@ const Case kCases[] = {
      }},
     {"HiddenTakenWhole",
      [](Mixture& m) {
-       const Slot routes = m.routes();
+       const Route routes = m.routes();
        const Slot h = m.each(m.x(), routes, "w", 80);
        return m.sum(h, routes, "a", kWidth, 160);
      }},
     {"Chained",
      [](Mixture& m) {
-       const Slot routes = m.routes();
+       const Route routes = m.routes();
        const Slot y = m.sum(m.x(), routes, "a", kWidth);
        return m.sum(y, routes, "c", kWidth);
      }},
@@ -227,13 +228,13 @@ const Case kCases[] = {
      [](Mixture& m) {
        const Slot x = m.b.rms_norm(m.x(), m.b.weight("n", Format::F32, 1, kWidth), 1e-5f);
        const Slot router = m.b.weight("router", Format::F32, m.experts, kWidth);
-       const Slot routes = m.b.moe_route(m.b.linear(x, router), {.used = 3});
+       const Route routes = m.b.moe_route(m.b.linear(x, router), {.used = 3});
        return m.sum(x, routes, "w", kWidth);
      }},
     {"ResultNobodyReads",
      [](Mixture& m) {
        const Slot x = m.x();
-       const Slot routes = m.routes();
+       const Route routes = m.routes();
        m.each(x, routes, "unread", 33);
        m.sum(x, routes, "unread too", 33);
        return m.sum(x, routes, "w", kWidth);
@@ -252,9 +253,8 @@ class MoeFusion : public testing::TestWithParam<std::tuple<const Case*, Format>>
 
 TEST_P(MoeFusion, AgreesWithOneByOne) {
   const auto& [one, format] = GetParam();
-  const bool floats = format == Format::F32;
-  // Three quantised linears one after another add their errors.
-  check({{}, 5, 2, false, format}, floats ? kFloatTolerance : 2 * kQuantisedTolerance, one->make);
+  const double tolerance = format == Format::F32 ? float_tolerance() : chain_tolerance(format);
+  check({{}, 5, 2, false, format}, tolerance, one->make);
 }
 
 std::vector<const Case*> all_cases() {

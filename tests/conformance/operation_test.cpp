@@ -124,7 +124,7 @@ TEST(Linear, LongRowsOfManyTokens) {
 }
 
 TEST(Linear, BiasOfAnotherFormat) {
-  check(64, kFloatTolerance, [](ProgramBuilder& b, Slot x, bool) {
+  check(64, float_tolerance(), [](ProgramBuilder& b, Slot x, bool) {
     return b.linear(x, b.weight("w", Format::F32, 31, 64), b.weight("bias", Format::F16, 1, 31));
   });
 }
@@ -132,7 +132,7 @@ TEST(Linear, BiasOfAnotherFormat) {
 TEST(RmsNorm, OfRowsAndSegments) {
   for (const uint64_t width : kWidths) {
     for (const uint64_t parts : {1, 2, 5}) {
-      check(width * parts, kFloatTolerance, [&](ProgramBuilder& b, Slot x, bool) {
+      check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
         return b.rms_norm(x, b.weight("norm", Format::F32, 1, width), 1e-5f,
                           static_cast<uint32_t>(width));
       });
@@ -143,7 +143,7 @@ TEST(RmsNorm, OfRowsAndSegments) {
 TEST(LayerNorm, OfRowsAndSegmentsWithAndWithoutBias) {
   for (const uint64_t width : kWidths) {
     for (const uint64_t parts : {1, 3}) {
-      check(width * parts, kFloatTolerance, [&](ProgramBuilder& b, Slot x, bool gathered) {
+      check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
         const Slot bias = gathered ? b.weight("bias", Format::F16, 1, width) : kNoSlot;
         return b.layer_norm(x, b.weight("norm", Format::BF16, 1, width), bias, 1e-6f,
                             static_cast<uint32_t>(width));
@@ -154,7 +154,7 @@ TEST(LayerNorm, OfRowsAndSegmentsWithAndWithoutBias) {
 
 TEST(Norm, OfRowsNearZeroAndOfLargeOnes) {
   for (const float factor : {1e-15f, 1e15f}) {
-    check(96, kFloatTolerance, [&](ProgramBuilder& b, Slot x, bool) {
+    check(96, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
       return b.rms_norm(b.scale(x, factor), b.weight("norm", Format::F32, 1, 96), 1e-6f);
     });
   }
@@ -162,17 +162,17 @@ TEST(Norm, OfRowsNearZeroAndOfLargeOnes) {
 
 TEST(Add, TwoRowsOrARowToItself) {
   for (const uint64_t width : kWidths) {
-    check(width, kFloatTolerance, [&](ProgramBuilder& b, Slot x, bool gathered) {
+    check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
       return b.add(x, second(b, width, gathered));
     });
-    check(width, kFloatTolerance, [](ProgramBuilder& b, Slot x, bool) { return b.add(x, x); });
+    check(width, float_tolerance(), [](ProgramBuilder& b, Slot x, bool) { return b.add(x, x); });
   }
 }
 
 TEST(Scale, ByPositiveNegativeZero) {
   for (const uint64_t width : kWidths) {
     for (const float factor : {0.125f, -3.7f, 0.0f}) {
-      check(width, kFloatTolerance,
+      check(width, float_tolerance(),
             [&](ProgramBuilder& b, Slot x, bool) { return b.scale(x, factor); });
     }
   }
@@ -181,7 +181,7 @@ TEST(Scale, ByPositiveNegativeZero) {
 TEST(SoftCap, NearZeroAndSaturated) {
   for (const uint64_t width : kWidths) {
     for (const float cap : {0.01f, 1.0f, 30.0f}) {
-      check(width, kFloatTolerance,
+      check(width, float_tolerance(),
             [&](ProgramBuilder& b, Slot x, bool) { return b.soft_cap(x, cap); });
     }
   }
@@ -193,7 +193,7 @@ TEST(Glu, EveryActivation) {
       // Scaled so that the activations also saturate.
       for (const float factor : {1.0f, 40.0f}) {
         SCOPED_TRACE(testing::Message() << "activation " << activation << " x " << factor);
-        check(width, kFloatTolerance, [&](ProgramBuilder& b, Slot x, bool gathered) {
+        check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
           return b.glu(activation, b.scale(x, factor), second(b, width, gathered));
         });
       }
@@ -202,7 +202,7 @@ TEST(Glu, EveryActivation) {
 }
 
 TEST(Glu, OfARowWithItself) {
-  check(33, kFloatTolerance,
+  check(33, float_tolerance(),
         [](ProgramBuilder& b, Slot x, bool) { return b.glu(TENON_ACTIVATION_SILU, x, x); });
 }
 
@@ -227,7 +227,7 @@ TEST(Rope, BothStylesWholeAndPartialHeads) {
       const Slot x = input(b, uint64_t{s.heads} * s.head_dim);
       const Slot out = b.gather_rows(b.rope(x, angles, style, s.head_dim));
       // Positions go on from step to step.
-      expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), kFloatTolerance);
+      expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), float_tolerance());
     }
   }
 }
@@ -237,7 +237,7 @@ TEST(RopeAngles, FarPositionsKeepTheirAngle) {
   ProgramBuilder b;
   const Slot out =
       b.gather_rows(b.rope_angles(b.constant("frequencies", std::vector{1e6, 1e3, 1.0}), 1.0f));
-  expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), kFloatTolerance);
+  expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), float_tolerance());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <random>
 
+#include "backends/common/step_rules.h"
 #include "quant/formats.h"
 
 namespace tenon::conformance {
@@ -21,6 +22,43 @@ constexpr uint32_t kBlocksPerSlab = 3;  // sequences cross slabs early
 struct LaterSequence {
   tenon_step_sequence known;
   uint64_t later[2];
+};
+
+struct LaterBinding {
+  tenon_binding known;
+  uint64_t later[2];
+};
+
+/// Memory of the results of a step, filled with what no result is.
+class Results {
+ public:
+  std::vector<LaterBinding> bind(const tenon_program& program, const tenon_step& step) {
+    std::vector<LaterBinding> bindings;
+    values_.reserve(program.num_results);
+    for (uint32_t i = 0; i < program.num_results; ++i) {
+      const tenon_slot& slot = slots_of(program)[program.results[i]];
+      const uint64_t count = backends::num_rows(step, slot.row_class) * slot.columns;
+      integers_.push_back(slot.type == TENON_TYPE_I32);
+      values_.emplace_back(count, -12345.0f);
+      bindings.push_back({{program.results[i], 0, values_.back().data()},
+                          {~uint64_t{0}, ~uint64_t{0}}});
+    }
+    return bindings;
+  }
+  /// All of them, one after the other.
+  [[nodiscard]] std::vector<float> floats() const {
+    std::vector<float> all;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      for (const float value : values_[i]) {
+        all.push_back(integers_[i] ? static_cast<float>(std::bit_cast<int32_t>(value)) : value);
+      }
+    }
+    return all;
+  }
+
+ private:
+  std::vector<std::vector<float>> values_;
+  std::vector<bool> integers_;
 };
 
 uint32_t seed_of(std::string_view name) {
@@ -138,11 +176,11 @@ void Runner::make_pools(uint32_t max_positions) {
     // Sequences end inside a block: a few more than the positions need.
     const uint32_t num_blocks = max_positions / groups_[g].block_tokens + 8;
     const uint32_t num_slabs = (num_blocks + kBlocksPerSlab - 1) / kBlocksPerSlab;
-    const uint64_t slab_bytes = executable_->kv_block_bytes(g) * kBlocksPerSlab;
+    const uint64_t slab_bytes = executable_->block_bytes(g) * kBlocksPerSlab;
     // What an ended sequence leaves may be anything, also NaN: nobody may see it.
     const std::vector<std::byte> garbage(slab_bytes, std::byte{0xFF});
     for (uint32_t s = 0; s < num_slabs; ++s) {
-      tenon_buffer* slab = executable_->create_buffer(slab_bytes, TENON_MEMORY_KV);
+      tenon_buffer* slab = executable_->create_buffer(slab_bytes, TENON_MEMORY_CACHE);
       pools_[g].slabs.push_back(slab);
       Device& device = executable_->device();
       device.check(device.api().buffer_write(slab, 0, garbage.data(), slab_bytes), "buffer_write");
@@ -186,11 +224,11 @@ std::vector<float> Runner::run(const StepPlan& plan) {
   std::vector<uint32_t> rows(all_tokens.size());
   std::iota(rows.begin(), rows.end(), 0u);
   if (plan.rows) rows = *plan.rows;
-  std::vector<tenon_kv_pool> pools;
+  std::vector<tenon_cache_pool> pools;
   for (const Pool& pool : pools_) {
     pools.push_back({pool.slabs.data(), static_cast<uint32_t>(pool.slabs.size()), kBlocksPerSlab});
   }
-  std::vector<float> logits(rows.size() * slots_[program_.output].columns, -12345.0f);
+  Results results;
   tenon_step step{};
   step.struct_size = sizeof(step);
   step.num_tokens = static_cast<uint32_t>(all_tokens.size());
@@ -203,14 +241,17 @@ std::vector<float> Runner::run(const StepPlan& plan) {
   step.sequences = list.empty() ? nullptr : &list.front().known;
   step.pools = pools.data();
   step.output_rows = rows.data();
-  step.logits = logits.data();
+  const std::vector<LaterBinding> bindings = results.bind(program_, step);
+  step.bindings = &bindings.front().known;
+  step.num_bindings = static_cast<uint32_t>(bindings.size());
+  step.binding_size = sizeof(LaterBinding);
   step.cancel = plan.cancel;
   verify_step(program_, step);
   executable_->run(step);
   for (const Part& part : plan.parts) {
     sequences_[part.sequence].past += static_cast<uint32_t>(part.tokens.size());
   }
-  return logits;
+  return results.floats();
 }
 
 void Deviation::add(std::span<const float> result, std::span<const float> expected) {

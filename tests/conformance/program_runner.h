@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "program/program.h"
-#include "program/strided.h"
+#include "backends/common/strided.h"
 #include "tests/conformance/target.h"
 
 namespace tenon::conformance {
@@ -59,7 +59,8 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Runs a step; returns the logits [R, vocab]. Throws what the backend reports; the sequences
+  /// Runs a step; returns the results, one after the other (of most programs the logits alone,
+  /// [R, vocab]). Throws what the backend reports; the sequences
   /// then stay as they were.
   std::vector<float> run(const StepPlan& plan);
   /// Takes back the last positions of a sequence.
@@ -82,7 +83,7 @@ class Runner {
 
   const tenon_program program_;
   const Strided<tenon_slot> slots_;
-  const Strided<tenon_kv_group> groups_;
+  const Strided<tenon_cache_group> groups_;
   std::unique_ptr<Executable> executable_;
   std::vector<Pool> pools_;
   std::map<uint32_t, Sequence> sequences_;

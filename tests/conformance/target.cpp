@@ -18,6 +18,11 @@ const Target& target() { return mutable_target(); }
 
 void set_target(Target chosen) { mutable_target() = std::move(chosen); }
 
+const tenon_device_info& target_info() {
+  static const tenon_device_info info = make_device(target())->info();
+  return info;
+}
+
 const Target& reference() {
   static const Target built_in{BackendRegistry().find("reference"), {}};
   return built_in;

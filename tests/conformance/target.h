@@ -20,6 +20,8 @@ struct Target {
 /// The backend under test.
 const Target& target();
 void set_target(Target target);
+/// What its device says about itself.
+const tenon_device_info& target_info();
 /// The linked-in reference backend.
 const Target& reference();
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -41,6 +42,21 @@ std::vector<TinyFile> tiny_files() {
   return files;
 }
 
+// clang-format off
+/// A build that cannot load one of these has lost something.
+constexpr std::string_view kMustRun[] = {
+    "bailingmoe", "cohere2", "command-r", "ernie4_5", "exaone4", "exaone4-swa64", "gemma", "gemma2",
+    "gemma3", "glm4", "granite", "granitemoe", "hunyuan-dense", "hunyuan-moe", "internlm2", "llama",
+    "minicpm", "mistral3-yarn", "mixtral", "nemotron", "olmo2", "olmo2-swa", "olmoe", "phi3",
+    "phi3-long", "phi3-plain", "qwen2", "qwen2moe", "qwen3", "qwen3moe", "seed_oss", "smollm3",
+    "stablelm",
+};
+// clang-format on
+
+bool must_run(std::string_view name) {
+  return std::find(std::begin(kMustRun), std::end(kMustRun), name) != std::end(kMustRun);
+}
+
 int run(const std::string& arguments) {
   return std::system((std::string("\"" TENON_PYTHON "\" -B ") + arguments).c_str());
 }
@@ -71,7 +87,7 @@ class TinyFiles : public testing::TestWithParam<TinyFile> {
     try {
       Model::load(path_, std::move(options));
     } catch (const Error& error) {
-      if (error.code() != Code::Unsupported) throw;
+      if (error.code() != Code::Unsupported || must_run(GetParam().name)) throw;
       GTEST_SKIP() << error.what();
     }
   }

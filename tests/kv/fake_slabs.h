@@ -51,7 +51,7 @@ class FakeSlabs : public SlabMemory {
 
 /// The first byte of a block.
 inline std::byte& first_byte(const BlockPool& pool, uint32_t block) {
-  const tenon_kv_pool view = pool.view();
+  const tenon_cache_pool view = pool.view();
   return FakeSlabs::bytes(view.slabs[block / view.blocks_per_slab])
       .at(block % view.blocks_per_slab * pool.block_bytes());
 }

@@ -92,6 +92,15 @@ TEST(Layering, BackendsSeeThePluginAbiOnly) {
               IsEmpty());
   EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"base/error.h\"\n"}}),
               ElementsAre(finding("src/backends/cpu/a.cpp", 1, "a backend includes")));
+  EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"backends/common/b.h\"\n"},
+                     {"src/file/a.cpp", "#include \"backends/common/b.h\"\n"}}),
+              IsEmpty());
+  EXPECT_THAT(check({{"src/base/a.cpp", "#include \"backends/common/b.h\"\n"}}),
+              testing::SizeIs(1));
+  EXPECT_THAT(check({{"src/backends/common/a.h", "// A.\n#include \"quant/half.h\"\n"}}),
+              ElementsAre(finding("src/backends/common/a.h", 2, "what backends share includes")));
+  EXPECT_THAT(check({{"src/backends/common/a.cpp", ""}}),
+              ElementsAre(finding("src/backends/common/a.cpp", 0, "header-only")));
   EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"backends/reference/b.h\"\n"}}),
               ElementsAre(finding("src/backends/cpu/a.cpp", 1, "a backend includes")));
 }

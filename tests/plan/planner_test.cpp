@@ -137,7 +137,7 @@ TEST(Planner, SizesAreThoseOfTheLoadedModel) {
       const Runtime& runtime = loaded->runtime();
       EXPECT_EQ(plan.weights_bytes, runtime.memory_bytes(TENON_MEMORY_WEIGHTS)) << backend;
       // Three blocks of 32 positions for each of three sessions.
-      EXPECT_EQ(plan.kv_bytes, 9 * runtime.kv_block_bytes(0)) << backend << " " << cache_type;
+      EXPECT_EQ(plan.kv_bytes, 9 * runtime.block_bytes(0)) << backend << " " << cache_type;
       // And the logits of a step of three.
       EXPECT_EQ(plan.scratch_bytes, runtime.memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * 4);
       // Loaded or not, the plan is the same.

@@ -26,7 +26,7 @@ const double kFrequencies[] = {1.0, 0.5};
 Program tiny_decoder(const StepLimits& limits) {
   ProgramBuilder b;
   const Slot table = b.weight("embed", Format::F32, 10, 8);
-  const uint32_t group = b.kv_group({1, 1, 4, 4, TENON_TYPE_F32, 4});
+  const uint32_t group = b.cache_group({1, 1, 4, 4, TENON_TYPE_F32, 4});
   Slot x = b.embed(table);
   const Slot angles = b.rope_angles(b.constant("freqs", kFrequencies), 1.0f);
   const Slot h = b.rms_norm(x, b.weight("norm", Format::F32, 1, 8), 1e-5f);
@@ -50,7 +50,7 @@ TEST(ProgramBuilder, BuildsAVerifiedProgram) {
   EXPECT_EQ(view.max_tokens, 16u);
   EXPECT_EQ(view.max_outputs, 3u);
   EXPECT_GT(view.activation_bytes, 0u);
-  const tenon_slot& output = program.slots()[view.output];
+  const tenon_slot& output = program.slots()[view.logits];
   EXPECT_EQ(output.columns, 10u);
   EXPECT_EQ(output.row_class, TENON_ROWS_OUTPUTS);
   EXPECT_EQ(output.plan_offset, TENON_NO_PLAN);
@@ -116,7 +116,7 @@ TEST(ProgramBuilder, RefusesAttentionThatDoesNotFit) {
   ProgramBuilder b;
   const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
   const Slot kv = b.linear(x, b.weight("kv", Format::F32, 4, 8));
-  const uint32_t group = b.kv_group({2, 2, 2, 2, TENON_TYPE_F16, 4});
+  const uint32_t group = b.cache_group({2, 2, 2, 2, TENON_TYPE_F16, 4});
   expect_refused([&] { b.kv_write(x, kv, group, 0); }, "the key has 8 columns");
   expect_refused([&] { b.kv_write(kv, x, group, 0); }, "the value has 8 columns");
   expect_refused([&] { b.kv_write(kv, kv, 5, 0); }, "group does not exist");
@@ -131,7 +131,7 @@ TEST(ProgramBuilder, RefusesAttentionThatDoesNotFit) {
 TEST(ProgramBuilder, GivesMixturesOfExpertsTheirShapes) {
   ProgramBuilder b;
   const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  const Slot routes = b.moe_route(b.linear(x, b.weight("router", Format::F32, 5, 8)), {.used = 3});
+  const Route routes = b.moe_route(b.linear(x, b.weight("router", Format::F32, 5, 8)), {.used = 3});
   const Slot each = b.moe_linear(x, routes, b.weight("w", Format::F32, 5 * 6, 8), 5);
   const Slot sum = b.moe_linear_sum(each, routes, b.weight("v", Format::F32, 5 * 7, 6), 5);
   const Slot gated = b.sigmoid_gate(sum, b.linear(x, b.weight("g", Format::F32, 1, 8)));
@@ -139,7 +139,8 @@ TEST(ProgramBuilder, GivesMixturesOfExpertsTheirShapes) {
   const auto columns = [&](Slot slot) {
     return program.slots()[static_cast<uint32_t>(slot)].columns;
   };
-  EXPECT_EQ(columns(routes), 6u);
+  EXPECT_EQ(columns(routes.ids), 3u);
+  EXPECT_EQ(columns(routes.weights), 3u);
   EXPECT_EQ(columns(each), 18u);
   EXPECT_EQ(columns(sum), 7u);
   EXPECT_EQ(columns(gated), 7u);
@@ -154,22 +155,23 @@ TEST(ProgramBuilder, RefusesMixturesOfExpertsThatDoNotFit) {
   expect_refused([&] { b.moe_route(wide, {.used = 1}); }, "at most 65536");
   expect_refused([&] { b.moe_route(x, {1, 2, 1.0f}); }, "unknown softmax");
   expect_refused([&] { b.moe_route(x, {1, 0, NAN}); }, "scale is no number");
-  const Slot routes = b.moe_route(x, {.used = 2});
+  const Route routes = b.moe_route(x, {.used = 2});
   const Slot weight = b.weight("w", Format::F32, 24, 8);
   expect_refused([&] { b.moe_linear(x, routes, weight, 0); }, "0 experts do not share");
   expect_refused([&] { b.moe_linear(x, routes, weight, 7); }, "7 experts do not share");
   expect_refused([&] { b.moe_linear(x, routes, weight, 1); }, "no routes to 1 experts");
-  const Slot odd = b.linear(x, b.weight("odd", Format::F32, 5, 8));
-  expect_refused([&] { b.moe_linear(x, odd, weight, 8); }, "5 columns are no routes");
+  const Route other = b.moe_route(x, {.used = 3});
+  expect_refused([&] { b.moe_linear_sum(x, {routes.ids, other.weights}, weight, 8); },
+                 "3 weights for 2 experts");
   expect_refused([&] { b.moe_linear(wide, routes, weight, 8); }, "not 1 or 2 times");
-  expect_refused([&] { b.moe_linear(x, weight, weight, 8); }, "wrong kind");
+  expect_refused([&] { b.moe_linear(x, {x, x}, weight, 8); }, "wrong kind");
   expect_refused([&] { b.sigmoid_gate(x, x); }, "the gate has 8 columns");
 }
 
 TEST(ProgramBuilder, FinishRefusesLogitsOfTokenRows) {
   ProgramBuilder b;
   const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-  expect_refused([&] { (void)std::move(b).finish(x, {}); }, "no activation of R rows");
+  expect_refused([&] { (void)std::move(b).finish(x, {}); }, "logits are no result of R rows");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::pair<uint32_t, uint32_t> lifetime(const Program& program, uint32_t slot) {
   uint32_t last = 0;
   for (uint32_t i = 0; i < program.ops().size(); ++i) {
     const tenon_op& op = program.ops()[i];
-    bool touched = op.output == slot;
+    bool touched = op.outputs[0] == slot || op.outputs[1] == slot;
     for (const uint32_t input : op.inputs) touched |= input == slot;
     if (!touched) continue;
     first = std::min(first, i);
@@ -36,7 +36,7 @@ void expect_sound(const Program& program) {
   const tenon_program& view = program.view();
   for (uint32_t a = 0; a < view.num_slots; ++a) {
     const tenon_slot& slot = view.slots[a];
-    if (slot.kind != TENON_SLOT_ACTIVATION || a == view.output) {
+    if (slot.kind != TENON_SLOT_ACTIVATION || a == view.logits) {
       EXPECT_EQ(slot.plan_offset, TENON_NO_PLAN);
       continue;
     }

@@ -12,7 +12,7 @@ namespace {
 
 Program sample() {
   ProgramBuilder b;
-  const uint32_t group = b.kv_group({1, 1, 4, 4, TENON_TYPE_F32, 2});
+  const uint32_t group = b.cache_group({1, 1, 4, 4, TENON_TYPE_F32, 2});
   const Slot x = b.embed(b.weight("e", Format::F32, 4, 4));
   b.kv_write(x, x, group, 0);
   AttentionOptions options;
@@ -34,7 +34,9 @@ struct Fixture {
     step.sequences = sequences;
     step.pools = &pool;
     step.output_rows = output_rows;
-    step.logits = logits;
+    step.bindings = &logits_binding;
+    step.num_bindings = 1;
+    step.binding_size = sizeof(tenon_binding);
   }
   int32_t tokens[4] = {0, 3, 1, 2};
   int32_t positions[4] = {1, 2, 3, 3};
@@ -44,9 +46,11 @@ struct Fixture {
   const uint32_t* tables_b[1] = {table_b};
   tenon_step_sequence sequences[2] = {{0, 3, 1, 0, tables_a}, {3, 1, 3, 0, tables_b}};
   tenon_buffer* slabs[2] = {nullptr, nullptr};
-  tenon_kv_pool pool = {slabs, 2, 2};
+  tenon_cache_pool pool = {slabs, 2, 2};
   uint32_t output_rows[2] = {2, 3};
   float logits[8] = {};
+  tenon_binding logits_binding = {0, 0, logits};
+  tenon_binding twice[2] = {};
   tenon_step step{};
 };
 
@@ -61,6 +65,7 @@ class StepDamage : public testing::TestWithParam<Damage> {};
 TEST_P(StepDamage, IsRefused) {
   const Program program = sample();
   Fixture fixture;
+  fixture.logits_binding.slot = program.view().logits;
   ASSERT_NO_THROW(verify_step(program.view(), fixture.step));
   GetParam().apply(fixture);
   try {
@@ -75,7 +80,18 @@ const Damage kDamages[] = {
     {"TooManyTokens", "9 tokens, at most 8", [](Fixture& f) { f.step.num_tokens = 9; }},
     {"TooManyOutputs", "outputs, at most", [](Fixture& f) { f.step.num_outputs = 600; }},
     {"NoPools", "0 pools for 1", [](Fixture& f) { f.step.num_pools = 0; }},
-    {"NoLogits", "logits are missing", [](Fixture& f) { f.step.logits = nullptr; }},
+    {"NoLogits", "no memory for", [](Fixture& f) { f.logits_binding.data = nullptr; }},
+    {"NoBinding", "is not bound", [](Fixture& f) { f.step.num_bindings = 0; }},
+    {"BoundTwice", "takes none, or has one",
+     [](Fixture& f) {
+       f.twice[0] = f.twice[1] = f.logits_binding;
+       f.step.bindings = f.twice;
+       f.step.num_bindings = 2;
+     }},
+    {"BindsAWeight", "takes none", [](Fixture& f) { f.logits_binding.slot = 0; }},
+    {"SmallBindings", "too small", [](Fixture& f) { f.step.binding_size = 8; }},
+    {"NoBlock", "block 0 of cache group 0 is missing",
+     [](Fixture& f) { f.table_b[0] = TENON_NO_BLOCK; }},
     {"NegativeToken", "token -1 at 1", [](Fixture& f) { f.tokens[1] = -1; }},
     {"TokenPastVocabulary", "token 4 at 2", [](Fixture& f) { f.tokens[2] = 4; }},
     {"OutputRow", "output row 4", [](Fixture& f) { f.output_rows[0] = 4; }},
@@ -93,6 +109,7 @@ INSTANTIATE_TEST_SUITE_P(StepVerifier, StepDamage, testing::ValuesIn(kDamages),
 TEST(StepVerifier, SharedFullBlocksAreAllowed) {
   const Program program = sample();
   Fixture fixture;
+  fixture.logits_binding.slot = program.view().logits;
   fixture.sequences[0].past = 2;
   fixture.table_b[0] = 0;
   uint32_t table_a[3] = {0, 3, 1};
@@ -105,7 +122,7 @@ TEST(StepVerifier, AnEmptyStepIsAllowed) {
   tenon_step step{};
   step.struct_size = sizeof(tenon_step);
   step.num_pools = 1;
-  tenon_kv_pool pool{};
+  tenon_cache_pool pool{};
   step.pools = &pool;
   EXPECT_NO_THROW(verify_step(program.view(), step));
 }

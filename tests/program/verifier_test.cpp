@@ -18,14 +18,17 @@ struct Editable {
       : slots(program.slots().begin(), program.slots().end()),
         ops(program.ops().begin(), program.ops().end()),
         groups(program.groups().begin(), program.groups().end()),
+        results(program.results().begin(), program.results().end()),
         view(program.view()) {
     view.slots = slots.data();
     view.ops = ops.data();
     view.groups = groups.data();
+    view.results = results.data();
   }
   std::vector<tenon_slot> slots;
   std::vector<tenon_op> ops;
-  std::vector<tenon_kv_group> groups;
+  std::vector<tenon_cache_group> groups;
+  std::vector<uint32_t> results;
   tenon_program view;
 };
 
@@ -33,7 +36,7 @@ struct Editable {
 // Operations: 0 embed, 1 add, 2 linear, 3 kv_write, 4 attention, 5 gather_rows.
 Program sample() {
   ProgramBuilder b;
-  const uint32_t group = b.kv_group({1, 2, 4, 4, TENON_TYPE_F32, 16});
+  const uint32_t group = b.cache_group({1, 2, 4, 4, TENON_TYPE_F32, 16});
   const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
   const Slot y = b.add(x, x);
   const Slot kv = b.linear(y, b.weight("kv", Format::F32, 8, 8));
@@ -74,61 +77,86 @@ const Damage kDamages[] = {
     {"Empty", "empty", [](Editable& e) { e.view.num_ops = 0; }},
     {"NoSlots", "missing", [](Editable& e) { e.view.slots = nullptr; }},
     {"NoTokens", "max_tokens 0", [](Editable& e) { e.view.max_tokens = 0; }},
-    {"GroupWithoutHeads", "KV group 0", [](Editable& e) { e.groups[0].kv_heads = 0; }},
+    {"GroupWithoutHeads", "cache group 0", [](Editable& e) { e.groups[0].kv_heads = 0; }},
     {"GroupType", "none of f16, f32", [](Editable& e) { e.groups[0].type = 8; }},
     {"SlotKind", "unknown kind 9", [](Editable& e) { e.slots[0].kind = 9; }},
     {"WeightType", "no weight format", [](Editable& e) { e.slots[0].type = 4; }},
     {"WeightBlocks", "whole blocks", [](Editable& e) { e.slots[0].type = 12; }},
     {"ZeroColumns", "outside 1", [](Editable& e) { e.slots[0].columns = 0; }},
     {"NoName", "no name", [](Editable& e) { e.slots[0].name = nullptr; }},
-    {"ActivationType", "[T or R, columns] f32", [](Editable& e) { e.slots[1].type = 1; }},
-    {"ActivationRows", "[T or R, columns] f32", [](Editable& e) { e.slots[1].row_class = 5; }},
+    {"ActivationType", "[T, R or S, columns]", [](Editable& e) { e.slots[1].type = 1; }},
+    {"ActivationRows", "[T, R or S, columns]", [](Editable& e) { e.slots[1].row_class = 4; }},
     {"OpKind", "operation 1: unknown kind 77", [](Editable& e) { e.ops[1].kind = 77; }},
     {"InputNumber", "operation 1 (add): there is no slot 50",
      [](Editable& e) { e.ops[1].inputs[0] = 50; }},
     {"InputMissing", "inputs", [](Editable& e) { e.ops[1].inputs[1] = TENON_NO_SLOT; }},
     {"InputUncounted", "inputs", [](Editable& e) { e.ops[1].num_inputs = 1; }},
-    {"InputTooMany", "at most", [](Editable& e) { e.ops[1].num_inputs = 5; }},
+    {"InputTooMany", "at most", [](Editable& e) { e.ops[1].num_inputs = 9; }},
+    {"OutputsUncounted", "0 outputs, it has 1", [](Editable& e) { e.ops[1].num_outputs = 0; }},
+    {"WindowOfFull", "does not fit its kind", [](Editable& e) { e.groups[0].window = 3; }},
+    {"WindowOfNone", "does not fit its kind", [](Editable& e) { e.groups[0].kind = 1; }},
+    {"LooksBehindItsWindow", "looks back 0 positions, its cache group keeps 4",
+     [](Editable& e) {
+       e.groups[0].kind = TENON_CACHE_WINDOW;
+       e.groups[0].window = 4;
+     }},
+    {"GroupKind", "unknown kind 7", [](Editable& e) { e.groups[0].kind = 7; }},
     {"ReadBeforeWritten", "before it is written",
-     [](Editable& e) { e.ops[1].inputs[0] = e.ops[4].output; }},
-    {"InputBehindTheLast", "there is no slot",
+     [](Editable& e) { e.ops[1].inputs[0] = e.ops[4].outputs[0]; }},
+    {"InputAfterTheLast", "there is no slot",
      [](Editable& e) { e.ops[1].inputs[0] = e.view.num_slots; }},
-    {"OutputBehindTheLast", "there is no slot",
-     [](Editable& e) { e.ops[1].output = e.view.num_slots; }},
-    {"OutputMissing", "there is no slot", [](Editable& e) { e.ops[1].output = TENON_NO_SLOT; }},
-    {"OutputTwice", "written twice", [](Editable& e) { e.ops[4].output = e.ops[1].output; }},
-    {"OutputIsWeight", "no activation", [](Editable& e) { e.ops[1].output = 0; }},
-    {"OutputColumns", "has 9 columns", [](Editable& e) { e.slots[e.ops[4].output].columns = 9; }},
-    {"OutputOfWrite", "has no output", [](Editable& e) { e.ops[3].output = 1; }},
+    {"OutputAfterTheLast", "there is no slot",
+     [](Editable& e) { e.ops[1].outputs[0] = e.view.num_slots; }},
+    {"OutputMissing", "there is no slot", [](Editable& e) { e.ops[1].outputs[0] = TENON_NO_SLOT; }},
+    {"OutputTwice", "written twice", [](Editable& e) { e.ops[4].outputs[0] = e.ops[1].outputs[0]; }},
+    {"OutputIsWeight", "no activation", [](Editable& e) { e.ops[1].outputs[0] = 0; }},
+    {"OutputColumns", "has 9 columns", [](Editable& e) { e.slots[e.ops[4].outputs[0]].columns = 9; }},
+    {"OutputOfWrite", "has no output", [](Editable& e) { e.ops[3].outputs[0] = 1; }},
     {"CacheUnwritten", "read before it is written",
      [](Editable& e) { std::swap(e.ops[3], e.ops[4]); }},
     {"CacheTwice", "written twice", [](Editable& e) { e.ops[5] = e.ops[3]; }},
     {"NotANumber", "scale is no number",
      [](Editable& e) { e.ops[4].params.attention.scale = NAN; }},
-    {"ProgramOutput", "no activation of R rows",
-     [](Editable& e) { e.view.output = TENON_NO_SLOT; }},
-    {"ReadsOutput", "reads the output slot", [](Editable& e) { e.view.output = 1; }},
+    {"NoResult", "no result", [](Editable& e) { e.view.num_results = 0; }},
+    {"ResultIsWeight", "result 0 is no activation", [](Editable& e) { e.results[0] = 0; }},
+    {"LogitsAreNoResult", "logits are no result", [](Editable& e) { e.view.logits = 1; }},
+    {"LogitsOfTokens", "logits are no result",
+     [](Editable& e) { e.view.logits = e.results[0] = 1; }},
 };
 
 INSTANTIATE_TEST_SUITE_P(Verifier, VerifierDamage, testing::ValuesIn(kDamages),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Verifier, RoutesComeFromAMoeRouteOfAsManyExperts) {
-  const auto verify = [](uint32_t experts, bool routed) {
+  enum class Weights { Own, Others };
+  const auto verify = [](uint32_t experts, Weights weights) {
     ProgramBuilder b;
     const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
-    const Slot routes = b.moe_route(x, {.used = 2});
-    const Slot numbers = routed ? routes : b.scale(routes, 1.0f);
-    const Slot y = b.moe_linear(x, numbers, b.weight("w", Format::F32, 24, 8), experts);
+    Route route = b.moe_route(x, {.used = 2});
+    if (weights == Weights::Others) route.weights = b.moe_route(x, {.used = 2}).weights;
+    const Slot y = b.moe_linear_sum(x, route, b.weight("w", Format::F32, 24, 8), experts);
     (void)std::move(b).finish(b.gather_rows(y), {});
   };
-  EXPECT_NO_THROW(verify(8, true));
-  const auto refused = [&](uint32_t experts, bool routed, const char* text) {
-    EXPECT_THAT([&] { verify(experts, routed); },
+  EXPECT_NO_THROW(verify(8, Weights::Own));
+  const auto refused = [&](uint32_t experts, Weights weights, const char* text) {
+    EXPECT_THAT([&] { verify(experts, weights); },
                 testing::Throws<Error>(testing::Property(&Error::what, testing::HasSubstr(text))));
   };
-  refused(6, true, "operation 2 (moe_linear): 6 experts, but \"moe_route#1\" is a route to 8");
-  refused(8, false, "\"scale#2\" is no result of moe_route");
+  refused(6, Weights::Own,
+          "operation 2 (moe_linear): 6 experts, but \"moe_route#1\" is a route to 8");
+  refused(8, Weights::Others, "are not the weights that belong to \"moe_route#1\"");
+}
+
+TEST(Verifier, ResultsMayBeReadAndInputsAreThereFromTheStart) {
+  ProgramBuilder b;
+  const Slot x = b.input("hidden", TENON_ROWS_TOKENS, 8);
+  const Slot y = b.linear(x, b.weight("w", Format::F32, 8, 8));
+  b.result(y);
+  const Program program = std::move(b).finish(b.gather_rows(b.add(x, y)), {});
+  EXPECT_EQ(program.results().size(), 2u);
+  for (const uint32_t result : program.results()) {
+    EXPECT_EQ(program.slots()[result].plan_offset, TENON_NO_PLAN);
+  }
 }
 
 TEST(Verifier, ReadsLargerStructures) {

@@ -4,8 +4,12 @@
  * Reading order: 1 conventions, 2 host services, 3 program, 4 step, 5 the backend's functions, 6 entry.
  *
  * A backend lives this way:
- *   entry -> create_device -> supports? -> compile(program) -> load_rows... -> seal
- *         -> { buffer_create (KV), run(step), wait(ticket) }* -> destroy everything in reverse order.
+ *   entry -> list_devices -> create_device -> supports? -> compile(program) -> load_rows... -> seal
+ *         -> { buffer_create (cache), run(step), wait(ticket) }* -> destroy everything in reverse order.
+ *
+ * The smallest backend fills every function up to memory_bytes of tenon_backend_api, runs one step at a
+ * time to its end in `run`, and leaves the rest NULL. src/backends/reference is such a backend, written
+ * to be read.
  */
 #ifndef TENON_BACKEND_H
 #define TENON_BACKEND_H
@@ -42,11 +46,11 @@ typedef int32_t tenon_status;
 #define TENON_BACKEND_INTERNAL 14
 
 #define TENON_BACKEND_MAGIC 0x4E4E4554u /* "TENN" */
-#define TENON_BACKEND_MAJOR 1u          /* differs: refused */
-#define TENON_BACKEND_MINOR 1u          /* newer minors only add; 1: the operations from MOE_ROUTE on */
+#define TENON_BACKEND_MAJOR 2u          /* differs: refused */
+#define TENON_BACKEND_MINOR 0u          /* newer minors only add */
 
-/* Opaque objects of the backend. One that is also linked in beside others (not only loaded as a plugin)
- * casts types of its own to these and does not define them, so that no two definitions meet. */
+/* Opaque objects of the backend. A backend casts types of its own to these and does not define them, so
+ * that several can be linked into one program. */
 typedef struct tenon_device tenon_device;
 typedef struct tenon_buffer tenon_buffer;
 typedef struct tenon_executable tenon_executable;
@@ -56,7 +60,7 @@ typedef struct tenon_executable tenon_executable;
 /* What an allocation is for; the host places and accounts for it accordingly. */
 #define TENON_MEMORY_SCRATCH 0u /* activations, packed inputs */
 #define TENON_MEMORY_WEIGHTS 1u /* large, read in every step: 2 MiB pages */
-#define TENON_MEMORY_KV 2u      /* KV cache */
+#define TENON_MEMORY_CACHE 2u   /* KV cache and recurrent states */
 
 #define TENON_LOG_ERROR 0u
 #define TENON_LOG_WARNING 1u
@@ -77,10 +81,10 @@ typedef struct tenon_parallel_job {
   int32_t (*before_phase)(void* arg, uint32_t phase);
 } tenon_parallel_job;
 
-/* Services of the host. The table and its functions stay valid until destroy_device returns. Every
- * function may be called from any thread, except that `parallel` is only called from inside a call of
- * the host (compile, seal, run or wait; load_rows itself is called from jobs), never from inside
- * another job, and not concurrently. */
+/* Services of the host. The table and its functions stay valid until destroy_device returns (for
+ * list_devices: until it returns). Every function may be called from any thread, except that `parallel`
+ * is only called from inside a call of the host (compile, seal, run or wait; load_rows itself is called
+ * from jobs), never from inside another job, and not concurrently. */
 typedef struct tenon_host {
   uint32_t struct_size;
   uint32_t reserved;
@@ -101,15 +105,20 @@ typedef struct tenon_host {
 /* ---- 3. Program -----------------------------------------------------------------------------------
  *
  * A program is a list of operations over slots. A slot is a two-dimensional tensor [rows, columns];
- * the only free sizes are T, the tokens of a step, and R, the rows of it whose logits are wanted.
- * Each activation slot is written by exactly one operation, before the operations that read it.
+ * the only free sizes are T, the tokens of a step, R, the rows of it that are wanted, and S, its
+ * sequences. Each activation slot is written by exactly one operation, before the operations that read it.
+ *
+ * What enters a step from outside is an INPUT slot; what leaves it is a slot that the program lists as a
+ * result. Logits are one result among others (hidden states, pooled vectors, the activations that go on
+ * to another device).
  */
 
 /* Element types and block formats have the numbers of GGUF (0 f32, 1 f16, 2 q4_0, 8 q8_0, 12 q4_K, ...). */
 #define TENON_TYPE_F32 0u
 #define TENON_TYPE_F16 1u
+#define TENON_TYPE_I32 26u
 #define TENON_TYPE_F64 28u
-/* Types of the KV cache alone. Every key and every value of a position and KV head has one f16 scale d.
+/* Types of the cache alone. Every key and every value of a position and KV head has one f16 scale d.
  *   int8  x ~ d l, l in -127..127: d = max |x| / 127, l = round(x / d)
  *   q4    y ~ d (2 c - 15), c in 0..15: y is x after an orthonormal Walsh-Hadamard transform (of the
  *         largest power of two in the head's size, then of the rest), d = max |y| / 15
@@ -119,10 +128,12 @@ typedef struct tenon_host {
 
 #define TENON_SLOT_WEIGHT 1u     /* [rows, columns] in `type`; its rows arrive through load_rows */
 #define TENON_SLOT_CONSTANT 2u   /* [rows, columns] in `type`, at `data` during compile */
-#define TENON_SLOT_ACTIVATION 3u /* [T or R, columns] f32 */
+#define TENON_SLOT_ACTIVATION 3u /* [T, R or S, columns] f32, or i32 where the operation says so */
+#define TENON_SLOT_INPUT 4u      /* the same, f32; bound by each step instead of written by an operation */
 
-#define TENON_ROWS_TOKENS 1u  /* an activation of T rows */
-#define TENON_ROWS_OUTPUTS 2u /* an activation of R rows */
+#define TENON_ROWS_TOKENS 1u    /* T rows */
+#define TENON_ROWS_OUTPUTS 2u   /* R rows */
+#define TENON_ROWS_SEQUENCES 3u /* S rows, in the order of the step's sequences */
 
 #define TENON_NO_SLOT 0xFFFFFFFFu
 #define TENON_NO_PLAN 0xFFFFFFFFFFFFFFFFull
@@ -130,16 +141,15 @@ typedef struct tenon_host {
 typedef struct tenon_slot {
   uint32_t kind;
   uint32_t type;
-  uint32_t row_class; /* activations: TENON_ROWS_*; else 0 */
+  uint32_t row_class; /* activations and inputs: TENON_ROWS_*; else 0 */
   uint32_t reserved;
-  uint64_t rows; /* weights and constants; 0 for activations. A vector has one row. */
+  uint64_t rows; /* weights and constants; else 0. A vector has one row. */
   uint64_t columns;
   const void* data; /* constants only */
   const char* name; /* NUL-terminated; for messages */
   /* Memory plan of the host, in bytes from the start of an area of tenon_program.activation_bytes: slots
    * that live at the same time do not overlap. A backend may plan for itself. TENON_NO_PLAN for slots
-   * that are no activation, and for the output slot, which is written to tenon_step.logits and read by
-   * no operation. */
+   * that are no activation, and for results, which live where the step binds them. */
   uint64_t plan_offset;
 } tenon_slot;
 
@@ -159,8 +169,8 @@ typedef struct tenon_slot {
 #define TENON_OP_SCALE 11u      /* (x [., n])                        -> [., n]  params.scale.factor x */
 #define TENON_OP_GATHER_ROWS 12u /* (x [T, n])                       -> [R, n]  row r = x[output_rows[r]] */
 #define TENON_OP_SOFT_CAP 13u   /* (x [., n])                        -> [., n]  cap tanh(x / cap) */
-#define TENON_OP_MOE_ROUTE 14u  /* (logits [., e])                   -> [., 2u]  params.moe_route */
-#define TENON_OP_MOE_LINEAR 15u /* (x [., k] or [., u k], routes [., 2u], W [e n, k])
+#define TENON_OP_MOE_ROUTE 14u  /* (logits [., e])        -> ids [., u] i32, weights [., u]  params.moe_route */
+#define TENON_OP_MOE_LINEAR 15u /* (x [., k] or [., u k], ids [., u] i32, W [e n, k], weights [., u] or none)
                                                                   -> [., u n] or [., n]  params.moe_linear */
 #define TENON_OP_SIGMOID_GATE 16u /* (x [., n], g [., 1])            -> [., n]  x / (1 + exp(-g)) */
 
@@ -193,7 +203,7 @@ typedef struct tenon_rope_params {
   uint32_t head_dim; /* d */
 } tenon_rope_params;
 
-/* Writes row t of k and v as position past + i of its sequence into layer `layer` of KV group `group`. */
+/* Writes row t of k and v as position past + i of its sequence into layer `layer` of cache group `group`. */
 typedef struct tenon_kv_params {
   uint32_t group;
   uint32_t layer;
@@ -218,7 +228,7 @@ typedef struct tenon_attention_params {
 #define TENON_MOE_SOFTMAX_CHOSEN 1u /* softmax over the logits of the chosen; the weights sum to 1 */
 
 /* Chooses for each row the u experts of the largest logits, the largest first and of equal ones the lower
- * number first. Row = their numbers i_0 .. i_{u-1} (0 .. e - 1, as floats), then their weights
+ * number first. First output: their numbers i_0 .. i_{u-1} in 0 .. e - 1. Second: their weights
  * w_0 .. w_{u-1}, which are `scale` times the softmax. 1 <= u <= e <= 65536. */
 typedef struct tenon_moe_route_params {
   uint32_t used; /* u */
@@ -226,21 +236,26 @@ typedef struct tenon_moe_route_params {
   float scale;
 } tenon_moe_route_params;
 
-/* A linear whose weight is chosen row by row: W holds e matrices [n, k], the first expert's first, and
- * `routes` is the output of a moe_route of e experts. With x_j the whole row of x, or its part
+/* A linear whose weight is chosen row by row: W holds e matrices [n, k], the first expert's first; `ids`
+ * and `weights` are the outputs of one moe_route of e experts. With x_j the whole row of x, or its part
  * [j k, (j + 1) k) where x has u k columns, and y_j = x_j W_{i_j}^T:
- *   sum 0: the row is y_0 .. y_{u-1}, u n columns
+ *   sum 0: the row is y_0 .. y_{u-1}, u n columns; `weights` is absent
  *   sum 1: the row is w_0 y_0 + .. + w_{u-1} y_{u-1}, n columns */
 typedef struct tenon_moe_linear_params {
   uint32_t experts; /* e */
   uint32_t sum;     /* 0 or 1 */
 } tenon_moe_linear_params;
 
+#define TENON_MAX_INPUTS 8u
+#define TENON_MAX_OUTPUTS 2u
+
 typedef struct tenon_op {
-  uint32_t kind;   /* TENON_OP_* */
-  uint32_t output; /* slot, or TENON_NO_SLOT */
+  uint32_t kind; /* TENON_OP_* */
+  uint32_t reserved;
   uint32_t num_inputs;
-  uint32_t inputs[5]; /* slots; TENON_NO_SLOT from num_inputs on */
+  uint32_t num_outputs;
+  uint32_t inputs[TENON_MAX_INPUTS];   /* slots; TENON_NO_SLOT for one that is absent and from num_inputs on */
+  uint32_t outputs[TENON_MAX_OUTPUTS]; /* slots; TENON_NO_SLOT from num_outputs on */
   union {
     tenon_norm_params norm;
     tenon_rope_angles_params rope_angles;
@@ -258,20 +273,26 @@ typedef struct tenon_op {
     struct {
       float cap;
     } soft_cap;
-    uint64_t reserved[8];
+    uint64_t reserved[16];
   } params;
 } tenon_op;
 
-/* Layers whose KV cache has the same geometry and lifetime. A block holds block_tokens positions of all
- * layers of the group; its inner layout is the backend's own (kv_block_bytes tells the size). */
-typedef struct tenon_kv_group {
+/* What a group of layers keeps of a sequence. */
+#define TENON_CACHE_FULL 0u   /* keys and values of every position, in blocks */
+#define TENON_CACHE_WINDOW 1u /* the same of the last `window` positions: blocks before them may be missing */
+
+/* Layers whose cache has the same kind, geometry and lifetime. A block holds block_tokens positions of all
+ * layers of the group; its inner layout is the backend's own (block_bytes tells the size). */
+typedef struct tenon_cache_group {
   uint32_t layers;
   uint32_t kv_heads;  /* g */
   uint32_t key_dim;   /* dk */
   uint32_t value_dim; /* dv */
   uint32_t type;      /* in the cache: TENON_TYPE_F32, TENON_TYPE_F16, TENON_CACHE_INT8, TENON_CACHE_Q4 */
   uint32_t block_tokens;
-} tenon_kv_group;
+  uint32_t kind;   /* TENON_CACHE_FULL or TENON_CACHE_WINDOW */
+  uint32_t window; /* WINDOW: positions, at least 1; no attention of the group looks back further. Else 0 */
+} tenon_cache_group;
 
 typedef struct tenon_program {
   uint32_t struct_size;
@@ -281,20 +302,27 @@ typedef struct tenon_program {
   uint32_t op_size;
   uint32_t num_groups;
   uint32_t group_size;
-  uint32_t output;      /* slot of the logits [R, vocab] */
-  uint32_t max_tokens;  /* the largest T of a step */
+  uint32_t num_results; /* at least 1 */
+  uint32_t logits;      /* of the results, the slot [R, vocab] of the logits, or TENON_NO_SLOT */
+  uint32_t max_tokens;  /* the largest T of a step, and so the largest S */
   uint32_t max_outputs; /* the largest R of a step */
+  uint32_t reserved;
   const tenon_slot* slots;
   const tenon_op* ops;
-  const tenon_kv_group* groups;
+  const tenon_cache_group* groups;
+  const uint32_t* results;   /* [num_results] activation slots, each once; operations may read them, too */
   uint64_t activation_bytes; /* size of the planned area */
 } tenon_program;
 
 /* ---- 4. Step -------------------------------------------------------------------------------------- */
 
+/* In a block table of a WINDOW group: no position of this block is within the window of a token that the
+ * step computes. */
+#define TENON_NO_BLOCK 0xFFFFFFFFu
+
 /* Tokens [first_token, first_token + num_tokens) of the step belong to one sequence that already has
  * `past` positions in the cache; they become positions past, past + 1, ... of it. A sequence occurs
- * once in a step. */
+ * once in a step; the tokens of the next one follow its own. */
 typedef struct tenon_step_sequence {
   uint32_t first_token;
   uint32_t num_tokens;
@@ -304,30 +332,42 @@ typedef struct tenon_step_sequence {
   const uint32_t* const* block_tables;
 } tenon_step_sequence;
 
-/* Block b of a group lies in slabs[b / blocks_per_slab] at (b % blocks_per_slab) * kv_block_bytes. */
-typedef struct tenon_kv_pool {
+/* Block b of a group lies in slabs[b / blocks_per_slab] at (b % blocks_per_slab) * block_bytes. A slab
+ * without blocks in use may be NULL. */
+typedef struct tenon_cache_pool {
   tenon_buffer* const* slabs;
   uint32_t num_slabs;
   uint32_t blocks_per_slab;
-} tenon_kv_pool;
+} tenon_cache_pool;
+
+/* Where the values of an input come from or those of a result go to: [rows, columns] of the slot's type
+ * in host memory, row after row. */
+typedef struct tenon_binding {
+  uint32_t slot;
+  uint32_t reserved;
+  void* data;
+} tenon_binding;
 
 typedef struct tenon_step {
   uint32_t struct_size;
   uint32_t num_tokens; /* T, at most max_tokens */
   uint32_t num_outputs; /* R, at most max_outputs */
-  uint32_t num_sequences;
+  uint32_t num_sequences; /* S */
   uint32_t sequence_size; /* bytes from one sequence to the next */
   uint32_t num_pools;     /* = num_groups */
+  uint32_t num_bindings;
+  uint32_t binding_size;    /* bytes from one binding to the next */
   const int32_t* tokens;    /* [T], each 0 <= token < vocab */
   const int32_t* positions; /* [T], for rope */
   const tenon_step_sequence* sequences;
-  const tenon_kv_pool* pools;
+  const tenon_cache_pool* pools;
   const uint32_t* output_rows; /* [R], each < T */
-  float* logits;               /* [R, vocab] in host memory */
+  /* One for each INPUT slot and each result that has rows in this step. */
+  const tenon_binding* bindings;
   /* NULL, or a flag that another thread may set at any time (read it atomically): stop before the next
    * operation, or in the middle of a long one (a few milliseconds are long), and return
-   * TENON_BACKEND_CANCELLED. The logits and the positions that the step was to
-   * write are then undefined. */
+   * TENON_BACKEND_CANCELLED. The results and the positions that the step was to write are then
+   * undefined. */
   const uint32_t* cancel;
 } tenon_step;
 
@@ -338,13 +378,50 @@ typedef struct tenon_backend_option {
   const char* value;
 } tenon_backend_option;
 
+/* An option that create_device takes. Texts are NUL-terminated and live as long as the plugin is loaded. */
+typedef struct tenon_backend_option_info {
+  const char* key;
+  const char* values; /* what it may be: "fixed or f32", "a whole number from 1" */
+  const char* standard; /* what it is unless given; may be empty */
+  const char* doc;    /* one sentence */
+} tenon_backend_option_info;
+
+#define TENON_DEVICE_REFERENCE 1u /* right rather than fast; never chosen unless asked for by name */
+#define TENON_DEVICE_CPU 2u
+#define TENON_DEVICE_GPU 3u
+#define TENON_DEVICE_ACCELERATOR 4u
+
+/* What activations are rounded to on their way into a product with weights of some format; sums are kept
+ * in f32 or wider. The conformance suite takes its tolerances from here. */
+#define TENON_PRECISION_F32 1u     /* not at all */
+#define TENON_PRECISION_FIXED14 2u /* integers of 14 bits with a scale for 32 values */
+#define TENON_PRECISION_F16 3u
+#define TENON_PRECISION_BF16 4u
+#define TENON_PRECISION_INT8 5u /* integers of 8 bits with a scale for 32 values */
+
+/* A row of a result has the same bits alone and in any step, with any neighbours and however the prompt
+ * was cut into steps. */
+#define TENON_DEVICE_BATCH_INVARIANT 1u
+
 typedef struct tenon_device_info {
   uint32_t struct_size;
-  uint32_t reserved;
-  char name[64];         /* "cpu" */
-  char description[192]; /* "AMD EPYC, AVX2 kernels" */
+  uint32_t kind;         /* TENON_DEVICE_* */
+  char name[64];         /* unique within the backend: "cpu", "gpu 1" */
+  char description[192]; /* "AMD EPYC, AVX2 kernels": names all that the bits of a result depend on */
+  char unavailable[192]; /* empty, or why it cannot be used: "driver 535, needs 580" */
   uint64_t memory_total; /* bytes; 0 unknown */
   uint64_t memory_available;
+  uint32_t flags;            /* TENON_DEVICE_BATCH_INVARIANT, ... */
+  uint32_t precision_float;  /* TENON_PRECISION_* with f32 and f16 weights */
+  uint32_t precision_bf16;   /* with bf16 weights */
+  uint32_t precision_blocks; /* with weights of a block format */
+  uint32_t step_tokens;      /* T up to here makes each token cheaper */
+  uint32_t step_outputs;     /* a good largest R */
+  uint32_t token_multiple;   /* T costs about as much as the next multiple of this */
+  uint32_t block_tokens;     /* a good size of a block of the cache, in positions */
+  uint64_t slab_bytes;       /* a good size of a buffer of cache blocks */
+  uint32_t steps_under_way;  /* run may be called so many times before the first wait; at least 1 */
+  uint32_t reserved;
 } tenon_device_info;
 
 /* A device and what was made from it may be used from any thread, one call at a time, except that
@@ -356,16 +433,29 @@ typedef struct tenon_backend_api {
   uint32_t struct_size;
   const char* name; /* "reference", "cpu", ... */
 
-  /* Unknown option keys are TENON_BACKEND_ARGUMENT. */
-  tenon_status (*create_device)(const tenon_host* host, const tenon_backend_option* options,
-                                uint32_t num_options, tenon_device** device);
+  /* Writes up to `capacity` infos, info_size bytes from one to the next, and their whole number to
+   * `count`. Where nothing can be listed (no driver), UNSUPPORTED with a sentence that says why. This is
+   * the first function that may look for hardware. */
+  tenon_status (*list_devices)(const tenon_host* host, tenon_device_info* infos, uint32_t info_size,
+                               uint32_t capacity, uint32_t* count);
+  /* The options of create_device, in the same way; never fails. */
+  void (*list_options)(tenon_backend_option_info* infos, uint32_t info_size, uint32_t capacity,
+                       uint32_t* count);
+
+  /* `index` counts list_devices. Unknown option keys and values are TENON_BACKEND_ARGUMENT. */
+  tenon_status (*create_device)(const tenon_host* host, uint32_t index,
+                                const tenon_backend_option* options, uint32_t num_options,
+                                tenon_device** device);
   void (*destroy_device)(tenon_device* device);
+  /* As list_devices, but of the device with its options. info->struct_size says how much there is room
+   * for. */
   tenon_status (*describe)(tenon_device* device, tenon_device_info* info);
 
   /* Nonzero when the device can run operation `op` of the program with the types of its slots. */
   int32_t (*supports)(tenon_device* device, const tenon_program* program, uint32_t op);
 
-  /* Memory the host can hand to steps (KV slabs), zeroed; read, write and copy are by byte range. */
+  /* Memory the host can hand to steps (cache slabs), zeroed; read, write and copy are by byte range and
+   * take effect after all steps that were run before. */
   tenon_status (*buffer_create)(tenon_device* device, uint64_t size, uint32_t purpose,
                                 tenon_buffer** buffer);
   void (*buffer_destroy)(tenon_buffer* buffer);
@@ -380,8 +470,8 @@ typedef struct tenon_backend_api {
                           tenon_executable** executable);
   void (*destroy_executable)(tenon_executable* executable);
 
-  /* Bytes of one block of a KV group. */
-  uint64_t (*kv_block_bytes)(const tenon_executable* executable, uint32_t group);
+  /* Bytes of one block of a cache group. */
+  uint64_t (*block_bytes)(const tenon_executable* executable, uint32_t group);
   /* load_rows wants first_row and num_rows (except at the end) in multiples of this. */
   uint64_t (*row_granularity)(const tenon_executable* executable, uint32_t slot);
   /* Rows [first_row, first_row + num_rows) of weight `slot`, as blocks of its format, row after row. */
@@ -390,9 +480,13 @@ typedef struct tenon_backend_api {
   /* All weights are loaded; run may be called from here on. */
   tenon_status (*seal)(tenon_executable* executable);
 
-  /* Starts a step. What the step points to stays valid until wait returns. A backend may finish the work
-   * here. One step of an executable is under way at a time. */
+  /* Starts a step and gives it a number, its ticket. Everything the step points to is read or copied
+   * before run returns, but for the memory of bindings and the cancel flag, which stay valid until wait
+   * returns. A backend may finish the work here. Steps take effect in the order of their runs. At most
+   * steps_under_way may have been run and not waited for; a further one is TENON_BACKEND_STATE. */
   tenon_status (*run)(tenon_executable* executable, const tenon_step* step, uint64_t* ticket);
+  /* Returns when the step has ended; its results are then where they were bound to. Once for each
+   * ticket, in the order of the runs. */
   tenon_status (*wait)(tenon_executable* executable, uint64_t ticket);
 
   /* Bytes the executable holds: weights, scratch. */
@@ -402,7 +496,8 @@ typedef struct tenon_backend_api {
 /* ---- 6. Entry ---------------------------------------------------------------------------------------
  *
  * A plugin exports this one symbol. It is called once, with the version of the host; NULL means that the
- * plugin cannot run here (no such device, no driver). The table lives as long as the plugin is loaded. */
+ * plugin cannot run here. It does not touch hardware or drivers: that is for list_devices. The table
+ * lives as long as the plugin is loaded. */
 typedef const tenon_backend_api* (*tenon_backend_entry_fn)(uint32_t host_major, uint32_t host_minor);
 #define TENON_BACKEND_ENTRY "tenon_backend_entry"
 

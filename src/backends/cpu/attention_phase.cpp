@@ -31,8 +31,8 @@ void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thre
       .end_span = piece.end_span,
       .q = f32_row(query, token) + first_head * shape.block.key_dim,
       .q_stride = columns(query),
-      .out = f32_row(phase.attention.output, token) + out_column,
-      .out_stride = columns(phase.attention.output),
+      .out = f32_row(phase.attention.outputs[0], token) + out_column,
+      .out_stride = columns(phase.attention.outputs[0]),
       .scale = params.scale,
       .soft_cap = params.soft_cap,
       .sinks = sinks == nullptr ? nullptr : sinks + first_head,
@@ -56,7 +56,7 @@ void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thre
     k_.attention_merge(args);
   }
   if (!phase.quantise_attention) return;
-  k_.quantise(args.out, args.out_stride, x_.activations_[phase.attention.output].quantised, token,
+  k_.quantise(args.out, args.out_stride, x_.activations_[phase.attention.outputs[0]].quantised, token,
               tile.num_tokens, out_column,
               static_cast<uint64_t>(shape.heads) * shape.block.value_dim);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/common/strided.h"
+
 namespace tenon::cpu {
 namespace {
 
@@ -63,10 +65,9 @@ void AttentionPlan::build(const tenon_step& step, const std::vector<uint32_t>& p
 void AttentionPlan::cut_tiles(const tenon_step& step, const std::vector<uint32_t>& positions) {
   tiles_.clear();
   const uint32_t most = tile_tokens(step);
-  const auto* bytes = reinterpret_cast<const uint8_t*>(step.sequences);
-  for (uint32_t s = 0; s < step.num_sequences; ++s) {
-    const auto& sequence = *reinterpret_cast<const tenon_step_sequence*>(
-        bytes + static_cast<uint64_t>(step.sequence_size) * s);
+  const Strided<tenon_step_sequence> sequences = sequences_of(step);
+  for (uint32_t s = 0; s < sequences.size(); ++s) {
+    const tenon_step_sequence& sequence = sequences[s];
     const uint32_t end = sequence.first_token + sequence.num_tokens;
     for (uint32_t first = sequence.first_token; first < end; first += most) {
       const uint32_t count = std::min(most, end - first);

@@ -20,7 +20,7 @@ struct AttentionShape {
   uint32_t window;
   CacheBlock block;
 
-  AttentionShape(const tenon_attention_params& params, const tenon_kv_group& kv)
+  AttentionShape(const tenon_attention_params& params, const tenon_cache_group& kv)
       : group(params.group),
         kv_heads(kv.kv_heads),
         heads(params.heads / kv.kv_heads),

@@ -43,7 +43,7 @@ struct CacheBlock {
   uint32_t value_dim;
   CacheType type;
 
-  explicit constexpr CacheBlock(const tenon_kv_group& group)
+  explicit constexpr CacheBlock(const tenon_cache_group& group)
       : block_tokens(group.block_tokens),
         key_dim(group.key_dim),
         value_dim(group.value_dim),

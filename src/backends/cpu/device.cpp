@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 #endif
 
+#include "backends/common/strided.h"
 #include "backends/cpu/cache_block.h"
 #include "quant/cache_row.h"
 #include "quant/formats.h"
@@ -71,18 +72,8 @@ constexpr Variant kVariants[] = {
     {"portable", [] { return true; }, kernels_portable},
 };
 
-const tenon_slot& slot_at(const tenon_program& program, uint32_t i) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(program.slots);
-  return *reinterpret_cast<const tenon_slot*>(bytes + static_cast<uint64_t>(program.slot_size) * i);
-}
-const tenon_kv_group& group_at(const tenon_program& program, uint32_t i) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(program.groups);
-  return *reinterpret_cast<const tenon_kv_group*>(bytes +
-                                                  static_cast<uint64_t>(program.group_size) * i);
-}
-
 bool group_supported(const tenon_program& program, uint32_t group) {
-  const tenon_kv_group& g = group_at(program, group);
+  const tenon_cache_group& g = groups_of(program)[group];
   const CacheType type = cache_type(g.type);
   const bool short_rows = g.key_dim <= kMaxCacheRow && g.value_dim <= kMaxCacheRow;
   // The score kernel takes 16 consecutive positions of one block.
@@ -94,7 +85,7 @@ bool group_supported(const tenon_program& program, uint32_t group) {
 /// panels depend on that.
 bool expert_weight_supported(const tenon_program& program, const tenon_op& op) {
   for (uint32_t i = 0; i < program.num_ops; ++i) {
-    const tenon_op& other = op_at(program, i);
+    const tenon_op& other = ops_of(program)[i];
     for (uint32_t j = 0; j < other.num_inputs; ++j) {
       if (other.inputs[j] != op.inputs[2]) continue;
       const bool same = other.kind == TENON_OP_MOE_LINEAR && j == 2 &&
@@ -147,7 +138,7 @@ bool supports_op(const tenon_program& program, const tenon_op& op) {
   if (op.kind < TENON_OP_EMBED || op.kind > TENON_OP_SIGMOID_GATE) return false;
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
     if (op.inputs[i] == TENON_NO_SLOT) continue;
-    const tenon_slot& slot = slot_at(program, op.inputs[i]);
+    const tenon_slot& slot = slots_of(program)[op.inputs[i]];
     if (slot.kind == TENON_SLOT_CONSTANT && slot.type != TENON_TYPE_F64) return false;
     if (slot.kind != TENON_SLOT_WEIGHT) continue;
     const FormatInfo* format = find_format(slot.type);

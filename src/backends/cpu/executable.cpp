@@ -5,6 +5,8 @@
 #include <functional>
 #include <type_traits>
 
+#include "backends/common/host_buffer.h"
+#include "backends/common/step_rules.h"
 #include "backends/cpu/cache_block.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/phase_runner.h"
@@ -23,6 +25,8 @@ bool is_matrix_input(const tenon_op& op, uint32_t input) {
   return (op.kind == TENON_OP_LINEAR && input == 1) || (op.kind == TENON_OP_EMBED && input == 0) ||
          (op.kind == TENON_OP_MOE_LINEAR && input == 2);
 }
+
+uint8_t* bytes_of(const HostMemory& memory) { return reinterpret_cast<uint8_t*>(memory.data()); }
 
 /// A piece of memory in the plan of the area of activations.
 struct Buffer {
@@ -70,37 +74,32 @@ QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns, uint3
 }  // namespace
 
 Executable::Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program)
-    : host_(host), kernels_(kernels), plan_(build_phases(program, kernels)) {
-  const size_t num_slots = plan_.slots.size();
-  weights_.resize(num_slots);
-  constants_.resize(num_slots);
-  activations_.resize(num_slots);
-  for (size_t i = 0; i < num_slots; ++i) {
-    const tenon_slot& slot = plan_.slots[i].slot;
-    if (slot.kind != TENON_SLOT_CONSTANT) continue;
-    constants_[i].resize(slot.rows * slot.columns);
-    std::memcpy(constants_[i].data(), slot.data, constants_[i].size() * sizeof(double));
-  }
+    : host_(host),
+      kernels_(kernels),
+      program_(program),
+      plan_(build_phases(program_, kernels)) {
+  weights_.resize(plan_.slots.size());
+  activations_.resize(plan_.slots.size());
   next_item_ = std::make_unique<std::atomic<uint32_t>[]>(plan_.phases.size());
-  allocate_weights(program);
+  allocate_weights();
   allocate_activations();
   make_attention_plans();
   allocate_scratch();
+  allocate_missing_blocks();
   state_.meetings.reserve(plan_.phases.size());
-  state_.token_sequence.resize(plan_.max_tokens);
-  state_.token_position.resize(plan_.max_tokens);
-  state_.blocks.resize(plan_.groups.size());
-  state_.first_block.resize(plan_.groups.size());
+  state_.token_sequence.resize(program_.view().max_tokens);
+  state_.token_position.resize(program_.view().max_tokens);
+  state_.blocks.resize(program_.groups().size());
+  state_.first_block.resize(program_.groups().size());
   for (auto& blocks : state_.blocks) blocks.reserve(kReservedBlocks);
-  for (auto& first : state_.first_block) first.reserve(plan_.max_tokens);
+  for (auto& first : state_.first_block) first.reserve(program_.view().max_tokens);
 }
 
-void Executable::allocate_weights(const tenon_program& program) {
+void Executable::allocate_weights() {
   std::vector<bool> linear(plan_.slots.size());
   std::vector<bool> matrix(plan_.slots.size());
   std::vector<uint32_t> experts(plan_.slots.size(), 1);
-  for (uint32_t i = 0; i < program.num_ops; ++i) {
-    const tenon_op& op = op_at(program, i);
+  for (const tenon_op& op : program_.ops()) {
     for (uint32_t j = 0; j < op.num_inputs; ++j) {
       if (!is_matrix_input(op, j)) continue;
       matrix[op.inputs[j]] = true;
@@ -129,16 +128,15 @@ void Executable::allocate_weights(const tenon_program& program) {
   };
   Carver sizes(nullptr);
   carve(sizes);
-  weight_memory_ = HostMemory(host_, sizes.used(), TENON_MEMORY_WEIGHTS);
-  Carver carver(weight_memory_.data());
+  weight_memory_ = HostMemory(&host_, sizes.used(), TENON_MEMORY_WEIGHTS, "weights");
+  Carver carver(bytes_of(weight_memory_));
   carve(carver);
 }
 
 void Executable::allocate_activations() {
   std::vector<Buffer> buffers;
   const auto rows_of = [&](uint32_t slot) -> uint64_t {
-    const bool tokens = plan_.slots[slot].slot.row_class == TENON_ROWS_TOKENS;
-    return tokens ? plan_.max_tokens : plan_.max_outputs;
+    return backends::max_rows(program_.view(), plan_.slots[slot].slot.row_class);
   };
   const auto add = [&](int32_t first, int32_t last, std::function<void(Carver&)> carve) {
     Carver size(nullptr);
@@ -166,9 +164,10 @@ void Executable::allocate_activations() {
   }
   for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
     const SlotInfo& info = plan_.slots[i];
-    if (info.slot.kind != TENON_SLOT_ACTIVATION) continue;
+    const bool input = info.slot.kind == TENON_SLOT_INPUT;
+    if (info.slot.kind != TENON_SLOT_ACTIVATION && !input) continue;
     const uint64_t rows = rows_of(i);
-    if (info.stored && i != plan_.output && owner(i) == i) {
+    if (info.stored && !info.bound && owner(i) == i) {
       add_floats(info.first_phase, last_f32[i], activations_[i], rows, info.slot.columns);
     }
     if (info.forms != 0) {
@@ -177,10 +176,10 @@ void Executable::allocate_activations() {
     }
   }
   for (const RouteInfo& route : plan_.routes) {
-    expert_plans_.emplace_back(route.experts, route.used, rows_of(route.slot));
+    expert_plans_.emplace_back(route.experts, route.used, rows_of(route.ids));
   }
   for (uint32_t i = 0; i < plan_.routes.size(); ++i) {
-    const SlotInfo& info = plan_.slots[plan_.routes[i].slot];
+    const SlotInfo& info = plan_.slots[plan_.routes[i].ids];
     add(info.first_phase, info.last_phase, [this, i](Carver& c) { expert_plans_[i].carve(c); });
   }
   gathered_.resize(plan_.gathered.size());
@@ -195,9 +194,9 @@ void Executable::allocate_activations() {
                     rows.forms);
     }
   }
-  activation_memory_ = HostMemory(host_, place(buffers), TENON_MEMORY_SCRATCH);
+  activation_memory_ = HostMemory(&host_, place(buffers), TENON_MEMORY_SCRATCH, "activations");
   for (const Buffer& buffer : buffers) {
-    Carver carver(activation_memory_.data() + buffer.offset);
+    Carver carver(bytes_of(activation_memory_) + buffer.offset);
     buffer.carve(carver);
   }
   for (uint32_t i = 0; i < plan_.slots.size(); ++i) {
@@ -211,27 +210,29 @@ void Executable::make_attention_plans() {
   for (Phase& phase : plan_.phases) {
     if (phase.kind != PhaseKind::Attention) continue;
     const tenon_attention_params& params = phase.attention.params.attention;
-    const AttentionShape shape(params, plan_.groups[params.group]);
+    const AttentionShape shape(params, program_.groups()[params.group]);
     const auto same =
         std::find_if(attention_plans_.begin(), attention_plans_.end(),
                      [&](const AttentionPlan& plan) { return plan.shape().same_work(shape); });
     phase.attention_plan = static_cast<uint32_t>(same - attention_plans_.begin());
     if (same != attention_plans_.end()) continue;
-    attention_plans_.emplace_back(shape, plan_.max_tokens, num_threads);
+    attention_plans_.emplace_back(shape, program_.view().max_tokens, num_threads);
     if (num_threads == 1) continue;
     part_floats =
         std::max(part_floats, attention_plans_.back().part_floats_of_context(kReservedContext));
   }
-  attention_parts_ = HostMemory(host_, part_floats * sizeof(float), TENON_MEMORY_SCRATCH);
+  attention_parts_ =
+      HostMemory(&host_, part_floats * sizeof(float), TENON_MEMORY_SCRATCH, "attention");
 }
 
 void Executable::prepare_attention(const tenon_step& step) {
   for (AttentionPlan& plan : attention_plans_) {
     plan.build(step, state_.token_position);
     const uint64_t needed = plan.total_part_floats() * sizeof(float);
-    if (needed <= attention_parts_.size_bytes()) continue;
+    if (needed <= attention_parts_.size()) continue;
     attention_parts_ = HostMemory();
-    attention_parts_ = HostMemory(host_, needed + needed / 2, TENON_MEMORY_SCRATCH);
+    attention_parts_ =
+        HostMemory(&host_, needed + needed / 2, TENON_MEMORY_SCRATCH, "attention");
   }
 }
 
@@ -274,13 +275,13 @@ void Executable::allocate_scratch() {
   };
   Carver sizes(nullptr);
   carve(sizes);
-  scratch_memory_ = HostMemory(host_, sizes.used(), TENON_MEMORY_SCRATCH);
-  Carver carver(scratch_memory_.data());
+  scratch_memory_ = HostMemory(&host_, sizes.used(), TENON_MEMORY_SCRATCH, "scratch");
+  Carver carver(bytes_of(scratch_memory_));
   carve(carver);
 }
 
-uint64_t Executable::kv_block_bytes(uint32_t group) const {
-  const tenon_kv_group& g = plan_.groups[group];
+uint64_t Executable::block_bytes(uint32_t group) const {
+  const tenon_cache_group& g = program_.groups()[group];
   return CacheBlock(g).block_bytes(uint64_t{g.kv_heads} * g.layers);
 }
 
@@ -293,25 +294,24 @@ uint64_t Executable::row_granularity(uint32_t slot) const {
   return several && weight.matrix.rows % panel_rows != 0 ? weight.matrix.rows : panel_rows;
 }
 
-const char* Executable::check_rows(const RowsToLoad& rows) const {
-  if (rows.slot >= weights_.size()) return "the slot does not exist";
+void Executable::check_rows(const RowsToLoad& rows) const {
+  const auto require = [](bool holds, const char* problem) {
+    if (!holds) backends::refuse(TENON_BACKEND_ARGUMENT, "load_rows: {}", problem);
+  };
+  require(rows.slot < weights_.size(), "the slot does not exist");
   const tenon_slot& slot = plan_.slots[rows.slot].slot;
-  if (slot.kind != TENON_SLOT_WEIGHT) return "the slot is not a weight";
-  if (rows.first_row > slot.rows || rows.num_rows > slot.rows - rows.first_row) {
-    return "the rows are outside the weight";
-  }
-  if (rows.num_rows == 0) return rows.size_bytes == 0 ? nullptr : "the size does not fit the rows";
+  require(slot.kind == TENON_SLOT_WEIGHT, "the slot is not a weight");
+  require(rows.first_row <= slot.rows && rows.num_rows <= slot.rows - rows.first_row,
+          "the rows are outside the weight");
+  const FormatInfo* format = find_format(slot.type);
+  require(rows.size_bytes ==
+              rows.num_rows * (slot.columns / format->block_values * format->block_bytes),
+          "the size does not fit the rows");
+  if (rows.num_rows == 0) return;
   const uint64_t granularity = row_granularity(rows.slot);
   const bool to_the_end = rows.first_row + rows.num_rows == slot.rows;
-  if (rows.first_row % granularity != 0 || (rows.num_rows % granularity != 0 && !to_the_end)) {
-    return "the rows are no multiple of row_granularity";
-  }
-  const FormatInfo* format = find_format(slot.type);
-  if (rows.size_bytes !=
-      rows.num_rows * (slot.columns / format->block_values * format->block_bytes)) {
-    return "the size does not fit the rows";
-  }
-  return nullptr;
+  require(rows.first_row % granularity == 0 && (rows.num_rows % granularity == 0 || to_the_end),
+          "the rows are no multiple of row_granularity");
 }
 
 void Executable::load_rows(const RowsToLoad& rows) noexcept {
@@ -336,52 +336,91 @@ void Executable::pack(const Weight& weight, const RowsToLoad& rows) const noexce
   }
 }
 
-const char* Executable::check_step(const tenon_step& step) const {
-  if (step.num_tokens > plan_.max_tokens) return "the step has more tokens than max_tokens";
-  if (step.num_outputs > plan_.max_outputs) return "the step has more outputs than max_outputs";
-  if (step.num_pools != plan_.groups.size()) return "the step has not one pool per KV group";
-  return nullptr;
+void Executable::allocate_missing_blocks() {
+  for (uint32_t g = 0; g < program_.groups().size(); ++g) {
+    const bool window = program_.groups()[g].kind == TENON_CACHE_WINDOW;
+    missing_blocks_.emplace_back(&host_, window ? block_bytes(g) : 0, TENON_MEMORY_SCRATCH,
+                                 "a missing block");
+  }
+}
+
+void Executable::check_step(const tenon_step& step) const {
+  backends::check_step_counts(program_.view(), step);
+  backends::check_step_tokens(program_.view(), step);
+  backends::check_step_bindings(program_.view(), step);
+  backends::check_step_sequences(program_.view(), step, [&](uint32_t group, uint32_t block) {
+    return backends::holds_block(step.pools[group], block, block_bytes(group));
+  });
+}
+
+void Executable::bind(const tenon_step& step) {
+  for (uint32_t slot = 0; slot < activations_.size(); ++slot) {
+    const SlotInfo& info = plan_.slots[slot];
+    if (info.bound) activations_[slot].f32 = static_cast<float*>(backends::bound_memory(step, slot));
+    activations_[slot].quantised.num_rows = backends::num_rows(step, info.slot.row_class);
+  }
 }
 
 void Executable::prepare(const tenon_step& step) {
   state_.step = &step;
-  for (size_t slot = 0; slot < activations_.size(); ++slot) {
-    const bool tokens = plan_.slots[slot].slot.row_class == TENON_ROWS_TOKENS;
-    activations_[slot].quantised.num_rows = tokens ? step.num_tokens : step.num_outputs;
-  }
+  bind(step);
   for (ExpertPlan& plan : expert_plans_) plan.clear();
-  for (size_t g = 0; g < plan_.groups.size(); ++g) {
+  for (size_t g = 0; g < program_.groups().size(); ++g) {
     state_.blocks[g].clear();
     state_.first_block[g].clear();
   }
-  for (uint32_t s = 0; s < step.num_sequences; ++s) {
-    const auto* bytes = reinterpret_cast<const uint8_t*>(step.sequences);
-    const auto& sequence = *reinterpret_cast<const tenon_step_sequence*>(
-        bytes + static_cast<uint64_t>(step.sequence_size) * s);
+  const Strided<tenon_step_sequence> sequences = sequences_of(step);
+  for (uint32_t s = 0; s < sequences.size(); ++s) {
+    const tenon_step_sequence& sequence = sequences[s];
     for (uint32_t i = 0; i < sequence.num_tokens; ++i) {
       state_.token_sequence[sequence.first_token + i] = s;
       state_.token_position[sequence.first_token + i] = sequence.past + i;
     }
-    for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
-      const uint32_t block_tokens = plan_.groups[g].block_tokens;
-      const uint32_t num_blocks =
-          (sequence.past + sequence.num_tokens + block_tokens - 1) / block_tokens;
-      const tenon_kv_pool& pool = step.pools[g];
-      const uint64_t block_bytes = kv_block_bytes(g);
-      state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
-      for (uint32_t b = 0; b < num_blocks; ++b) {
-        const uint32_t block = sequence.block_tables[g][b];
-        const uint8_t* slab = buffer_data(pool.slabs[block / pool.blocks_per_slab]);
-        state_.blocks[g].push_back(slab + block % pool.blocks_per_slab * block_bytes);
-      }
-    }
+    for (uint32_t g = 0; g < program_.groups().size(); ++g) find_blocks(sequence, g);
   }
 }
 
-int32_t Executable::run(const tenon_step& step) {
-  if (step.num_tokens == 0) return 0;
-  prepare(step);
-  prepare_attention(step);
+/// Addresses of the blocks of a sequence in a group.
+void Executable::find_blocks(const tenon_step_sequence& sequence, uint32_t g) {
+  const tenon_cache_group& group = program_.groups()[g];
+  const tenon_cache_pool& pool = state_.step->pools[g];
+  const uint64_t bytes = block_bytes(g);
+  state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
+  for (uint64_t b = 0; b < backends::num_blocks(sequence, group); ++b) {
+    const uint32_t block = sequence.block_tables[g][b];
+    if (b < backends::first_block(sequence, group)) {
+      state_.blocks[g].push_back(bytes_of(missing_blocks_[g]));
+      continue;
+    }
+    const backends::HostBuffer* slab =
+        backends::host_buffer(pool.slabs[block / pool.blocks_per_slab]);
+    state_.blocks[g].push_back(bytes_of(slab->memory) + block % pool.blocks_per_slab * bytes);
+  }
+}
+
+uint64_t Executable::run(const tenon_step& step) {
+  if (!sealed_) backends::refuse(TENON_BACKEND_STATE, "run: the executable is not sealed");
+  if (under_way_) {
+    backends::refuse(TENON_BACKEND_STATE, "run: the last step was not waited for");
+  }
+  check_step(step);
+  if (step.num_tokens > 0) {
+    prepare(step);
+    prepare_attention(step);
+    run_phases();
+  }
+  under_way_ = true;
+  return ++last_ticket_;
+}
+
+void Executable::wait(uint64_t ticket) {
+  if (!under_way_ || ticket != last_ticket_) {
+    backends::refuse(TENON_BACKEND_ARGUMENT, "wait: no step has ticket {}", ticket);
+  }
+  under_way_ = false;
+}
+
+void Executable::run_phases() {
   for (size_t p = 0; p < plan_.phases.size(); ++p)
     next_item_[p].store(0, std::memory_order_relaxed);
   PhaseRunner runner(*this);
@@ -408,19 +447,19 @@ int32_t Executable::run(const tenon_step& step) {
     for (; phase < self.meetings[meeting]; ++phase) self.runner.run(phase, 0, 1);
     return self.runner.cancelled() ? TENON_BACKEND_CANCELLED : 0;
   };
-  int32_t stopped = host_.parallel(host_.user, &job);
-  if (stopped == 0 && runner.cancelled()) stopped = TENON_BACKEND_CANCELLED;
+  const int32_t stopped = host_.parallel(host_.user, &job);
+  const bool cancelled = stopped == TENON_BACKEND_CANCELLED || runner.cancelled();
   state_.step = nullptr;
-  return stopped;
+  if (cancelled) backends::refuse(TENON_BACKEND_CANCELLED, "the step was cancelled");
+  if (stopped != 0) backends::refuse(TENON_BACKEND_INTERNAL, "the host did not run the step");
 }
 
 uint64_t Executable::memory_bytes(uint32_t purpose) const {
   switch (purpose) {
     case TENON_MEMORY_WEIGHTS:
-      return weight_memory_.size_bytes();
+      return weight_memory_.size();
     case TENON_MEMORY_SCRATCH:
-      return activation_memory_.size_bytes() + scratch_memory_.size_bytes() +
-             attention_parts_.size_bytes();
+      return activation_memory_.size() + scratch_memory_.size() + attention_parts_.size();
     default:
       return 0;
   }

@@ -7,14 +7,18 @@
 #include <memory>
 #include <vector>
 
+#include "backends/common/host_memory.h"
+#include "backends/common/program_copy.h"
 #include "backends/cpu/attention_plan.h"
+#include "backends/cpu/carver.h"
 #include "backends/cpu/expert_plan.h"
-#include "backends/cpu/host_memory.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/panels.h"
 #include "backends/cpu/phases.h"
 
 namespace tenon::cpu {
+
+using backends::HostMemory;
 
 /// Rows [first_row, first_row + num_rows) of a weight slot, as load_rows gives them.
 struct RowsToLoad {
@@ -27,24 +31,23 @@ struct RowsToLoad {
 
 class Executable {
  public:
-  /// Throws std::bad_alloc. The host table must outlive the object.
+  /// The program is supported. Throws Failure, std::bad_alloc. The host table must outlive the object.
   Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program);
 
-  [[nodiscard]] uint64_t kv_block_bytes(uint32_t group) const;
+  [[nodiscard]] uint64_t block_bytes(uint32_t group) const;
   [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
-  /// NULL, or what is wrong with the request.
-  [[nodiscard]] const char* check_rows(const RowsToLoad& rows) const;
+  /// Throws Failure, saying what is wrong with the request.
+  void check_rows(const RowsToLoad& rows) const;
   /// The rows passed check_rows. Disjoint calls may run concurrently.
   void load_rows(const RowsToLoad& rows) noexcept;
   void seal() { sealed_ = true; }
-  [[nodiscard]] bool sealed() const { return sealed_; }
 
-  /// NULL, or what is wrong with the step.
-  [[nodiscard]] const char* check_step(const tenon_step& step) const;
-  /// Runs a step that passed check_step, sealed: 0, TENON_BACKEND_CANCELLED, or what the host gave
-  /// when its threads did not run the step. May throw std::bad_alloc while the block address tables
-  /// grow to a longer context than seen before.
-  int32_t run(const tenon_step& step);
+  /// Runs a step to its end; returns its ticket. Throws Failure: CANCELLED, what is wrong with the
+  /// step, STATE before seal() and when the last step was not waited for. May throw std::bad_alloc
+  /// while the block address tables grow to a longer context than seen before.
+  uint64_t run(const tenon_step& step);
+  /// Throws Failure for a ticket that is not the last one's.
+  void wait(uint64_t ticket);
 
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
 
@@ -53,7 +56,8 @@ class Executable {
 
   /// Of any step, in whole groups.
   [[nodiscard]] uint64_t max_rows() const {
-    return grouped_rows(std::max<uint64_t>(plan_.max_tokens, plan_.max_outputs));
+    return grouped_rows(
+        std::max<uint64_t>(program_.view().max_tokens, program_.view().max_outputs));
   }
 
   /// A weight matrix in packed form, or a vector (norm weight, bias, sinks) as f32.
@@ -89,19 +93,24 @@ class Executable {
     std::vector<uint32_t> meetings;                   // phases that all threads run
   };
 
-  void allocate_weights(const tenon_program& program);
+  void check_step(const tenon_step& step) const;
+  void bind(const tenon_step& step);
+  void run_phases();
+  void allocate_weights();
+  void allocate_missing_blocks();
   void allocate_activations();
   void allocate_scratch();
   void make_attention_plans();
   void pack(const Weight& weight, const RowsToLoad& rows) const noexcept;
   void prepare(const tenon_step& step);
+  void find_blocks(const tenon_step_sequence& sequence, uint32_t group);
   void prepare_attention(const tenon_step& step);
 
   const tenon_host& host_;
   const Kernels& kernels_;
+  backends::ProgramCopy program_;
   PhasePlan plan_;
   std::vector<Weight> weights_;                         // by slot
-  std::vector<std::vector<double>> constants_;          // by slot
   std::vector<Activation> activations_;                 // by slot
   std::vector<ExpertPlan> expert_plans_;                // by route
   std::vector<Activation> gathered_;                    // as PhasePlan::gathered
@@ -112,8 +121,11 @@ class Executable {
   HostMemory weight_memory_;
   HostMemory activation_memory_;
   HostMemory scratch_memory_;
+  std::vector<HostMemory> missing_blocks_;  // by group: zeros, for blocks before a window
   StepState state_;
   bool sealed_ = false;
+  bool under_way_ = false;  // the last step was not waited for
+  uint64_t last_ticket_ = 0;
 };
 
 }  // namespace tenon::cpu

@@ -18,9 +18,9 @@ bool ExpertPlan::finish_row(uint64_t num_rows) noexcept {
   return finished.fetch_add(1, std::memory_order_acq_rel) + 1 == num_rows;
 }
 
-void ExpertPlan::sort(const float* routes, uint64_t num_rows) noexcept {
+void ExpertPlan::sort(const int32_t* ids, uint64_t num_rows) noexcept {
   const auto expert = [&](uint64_t row, uint32_t j) {
-    return static_cast<uint32_t>(routes[row * 2 * used_ + j]);
+    return static_cast<uint32_t>(ids[row * used_ + j]);
   };
   std::fill_n(next_, experts_, 0u);
   for (uint64_t row = 0; row < num_rows; ++row) {

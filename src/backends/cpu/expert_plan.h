@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "backends/cpu/host_memory.h"
+#include "backends/cpu/carver.h"
 #include "backends/cpu/kernels.h"
 
 namespace tenon::cpu {
@@ -32,9 +32,9 @@ class ExpertPlan {
   void clear() noexcept { num_active_ = num_pairs_ = num_finished_ = 0; }
   /// Counts a row whose experts are known; true for the last one of `num_rows`.
   [[nodiscard]] bool finish_row(uint64_t num_rows) noexcept;
-  /// routes [num_rows, 2 used], as moe_route gives them. Of an expert's pairs, those of earlier
-  /// rows come first.
-  void sort(const float* routes, uint64_t num_rows) noexcept;
+  /// ids [num_rows, used], as moe_route gives them. Of an expert's pairs, those of earlier rows come
+  /// first.
+  void sort(const int32_t* ids, uint64_t num_rows) noexcept;
 
   [[nodiscard]] uint32_t used() const { return used_; }
   [[nodiscard]] uint32_t num_pairs() const { return num_pairs_; }

@@ -7,7 +7,7 @@
 namespace tenon::cpu {
 namespace {
 
-constexpr uint32_t kInput = 0, kRoutes = 1, kWeight = 2;  // inputs of a moe_linear
+constexpr uint32_t kInput = 0, kIds = 1, kWeight = 2;  // inputs of a moe_linear
 
 /// An expert reads the rows in a quantised form, or as f32 (0).
 void add_reader(GatheredRows& rows, uint32_t form) {
@@ -21,24 +21,25 @@ void add_reader(GatheredRows& rows, uint32_t form) {
 /// a sum over them.
 void PhaseBuilder::add_expert_sum(const tenon_op& op) {
   SlotInfo parts;
-  parts.slot = plan_.slots[op.output].slot;
-  parts.slot.columns *= columns(op.inputs[kRoutes]) / 2;
+  parts.slot = plan_.slots[op.outputs[0]].slot;
+  parts.slot.columns *= columns(op.inputs[kIds]);
+  parts.bound = false;
   plan_.slots.push_back(parts);
   Item multiply;
   multiply.row.op = op;
-  multiply.row.op.output = static_cast<uint32_t>(plan_.slots.size() - 1);
+  multiply.row.op.outputs[0] = static_cast<uint32_t>(plan_.slots.size() - 1);
   Item sum;
   sum.row.op = op;
   sum.row.op.kind = kOpSumParts;
   sum.row.op.num_inputs = 1;
   for (uint32_t& input : sum.row.op.inputs) input = TENON_NO_SLOT;
-  sum.row.op.inputs[0] = multiply.row.op.output;
+  sum.row.op.inputs[0] = multiply.row.op.outputs[0];
   items_.push_back(multiply);
   items_.push_back(sum);
 }
 
 uint32_t PhaseBuilder::route_of(uint32_t slot) const {
-  const auto same = [slot](const RouteInfo& route) { return route.slot == slot; };
+  const auto same = [slot](const RouteInfo& route) { return route.ids == slot; };
   const auto found = std::find_if(plan_.routes.begin(), plan_.routes.end(), same);
   return static_cast<uint32_t>(found - plan_.routes.begin());
 }
@@ -47,20 +48,23 @@ void PhaseBuilder::place_route(size_t index) {
   const tenon_op& op = items_[index].row.op;
   Phase phase;
   phase.kind = PhaseKind::Route;
-  phase.row_class = info(op.output).slot.row_class;
+  phase.row_class = info(op.outputs[0]).slot.row_class;
   phase.rows.push_back(items_[index].row);
   phase.route = static_cast<uint32_t>(plan_.routes.size());
-  plan_.routes.push_back(
-      {op.output, static_cast<uint32_t>(columns(op.inputs[0])), op.params.moe_route.used});
+  plan_.routes.push_back({op.outputs[0], op.outputs[1],
+                          static_cast<uint32_t>(columns(op.inputs[0])),
+                          op.params.moe_route.used});
   plan_.phases.push_back(std::move(phase));
-  info(op.output).first_phase = last_phase();
-  info(op.output).stored = true;
+  for (const uint32_t output : op.outputs) {
+    info(output).first_phase = last_phase();
+    info(output).stored = true;
+  }
 }
 
 /// The number of the gathered form of a moe_linear's input. Where there is none yet, a gather phase
 /// makes it.
 uint32_t PhaseBuilder::gathered_input(const tenon_op& op) {
-  const uint32_t route = route_of(op.inputs[kRoutes]);
+  const uint32_t route = route_of(op.inputs[kIds]);
   const uint64_t depth = columns(op.inputs[kWeight]);
   const auto same = [&](const GatheredRows& rows) {
     return rows.source == op.inputs[kInput] && rows.route == route && rows.columns == depth;
@@ -87,16 +91,16 @@ uint32_t PhaseBuilder::gathered_input(const tenon_op& op) {
 /// gate and up as one task, if the other operand of the GLU is a moe_linear of the same rows.
 void PhaseBuilder::fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint32_t& result) {
   const std::vector<size_t> readers = consumers(result);
-  if (result == plan_.output || readers.size() != 1 || items_[readers[0]].done) return;
+  if (info(result).bound || readers.size() != 1 || items_[readers[0]].done) return;
   const RowOp& row = items_[readers[0]].row;
   if (row.kind != RowKind::Op || row.op.kind != TENON_OP_GLU || row.op.inputs[0] != result) return;
   const uint32_t up = row.op.inputs[1];
   if (up == result || consumers(up).size() != 1) return;
   for (Item& item : items_) {
     const tenon_op& op = item.row.op;
-    if (item.done || op.kind != TENON_OP_MOE_LINEAR || op.output != up) continue;
+    if (item.done || op.kind != TENON_OP_MOE_LINEAR || op.outputs[0] != up) continue;
     const bool same_rows =
-        op.inputs[kInput] == gate.inputs[kInput] && op.inputs[kRoutes] == gate.inputs[kRoutes];
+        op.inputs[kInput] == gate.inputs[kInput] && op.inputs[kIds] == gate.inputs[kIds];
     if (!same_rows || columns(op.inputs[kWeight]) != columns(task.weight) ||
         form_read_by(op.inputs[kWeight]) != form_read_by(task.weight)) {
       return;
@@ -105,7 +109,7 @@ void PhaseBuilder::fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint3
     task.activation = row.op.params.glu.activation;
     item.done = true;
     items_[readers[0]].done = true;
-    result = row.op.output;
+    result = row.op.outputs[0];
     return;
   }
 }
@@ -115,7 +119,7 @@ void PhaseBuilder::fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint3
 bool PhaseBuilder::keep_gathered(const tenon_op& op, ExpertTask& task, uint32_t result) {
   GatheredRows rows;
   rows.source = result;
-  rows.route = route_of(op.inputs[kRoutes]);
+  rows.route = route_of(op.inputs[kIds]);
   rows.columns = task.columns;
   rows.first_phase = rows.last_phase = last_phase();
   const std::vector<size_t> readers = consumers(result);
@@ -123,12 +127,12 @@ bool PhaseBuilder::keep_gathered(const tenon_op& op, ExpertTask& task, uint32_t 
     const RowOp& row = items_[i].row;
     const bool fits = row.kind == RowKind::Op && row.op.kind == TENON_OP_MOE_LINEAR &&
                       row.op.inputs[kInput] == result &&
-                      row.op.inputs[kRoutes] == op.inputs[kRoutes] &&
+                      row.op.inputs[kIds] == op.inputs[kIds] &&
                       columns(row.op.inputs[kWeight]) == task.columns;
     if (!fits) return false;
     add_reader(rows, form_read_by(row.op.inputs[kWeight]));
   }
-  if (readers.empty() || result == plan_.output) return false;
+  if (readers.empty() || info(result).bound) return false;
   task.keep = static_cast<uint32_t>(plan_.gathered.size());
   plan_.gathered.push_back(rows);
   return true;
@@ -141,7 +145,7 @@ void PhaseBuilder::place_experts(size_t index) {
   if (last.kind != PhaseKind::Experts || last.gathered != input) {
     Phase phase;
     phase.kind = PhaseKind::Experts;
-    phase.row_class = info(op.output).slot.row_class;
+    phase.row_class = info(op.outputs[0]).slot.row_class;
     phase.route = plan_.gathered[input].route;
     phase.gathered = input;
     plan_.phases.push_back(std::move(phase));
@@ -152,7 +156,7 @@ void PhaseBuilder::place_experts(size_t index) {
   task.columns = info(task.weight).slot.rows / op.params.moe_linear.experts;
   const PanelFormat& layout = panel_format(static_cast<Format>(info(task.weight).slot.type));
   task.block = std::lcm<uint64_t>(layout.panel_rows, kActivationBlock);
-  uint32_t result = op.output;
+  uint32_t result = op.outputs[0];
   fuse_expert_glu(op, task, result);
   add_reader(plan_.gathered[input], form_read_by(task.weight));
   plan_.gathered[input].last_phase = last_phase();

@@ -14,9 +14,9 @@ uint32_t num_blocks(const ExpertTask& task) {
 }
 
 /// The `used` largest of logits [experts], the largest first, of equal ones the first one first:
-/// numbers to route [used], logits behind them. What is no number is smaller than all others.
-void choose_largest(const float* logits, uint32_t experts, uint32_t used, float* route) noexcept {
-  float* const chosen = route + used;
+/// numbers to ids [used], logits to chosen [used]. What is no number is smaller than all others.
+void choose_largest(const float* logits, uint32_t experts, uint32_t used, int32_t* ids,
+                    float* chosen) noexcept {
   uint32_t count = 0;
   for (uint32_t e = 0; e < experts; ++e) {
     const float logit = std::isnan(logits[e]) ? -INFINITY : logits[e];
@@ -24,18 +24,17 @@ void choose_largest(const float* logits, uint32_t experts, uint32_t used, float*
     uint32_t at = count == used ? used - 1 : count++;
     for (; at > 0 && logit > chosen[at - 1]; --at) {
       chosen[at] = chosen[at - 1];
-      route[at] = route[at - 1];
+      ids[at] = ids[at - 1];
     }
     chosen[at] = logit;
-    route[at] = static_cast<float>(e);
+    ids[at] = static_cast<int32_t>(e);
   }
 }
 
-/// One row of a moe_route: logits [experts] -> route [2 used].
+/// One row of a moe_route: logits [experts] -> ids [used], weights [used].
 void choose_experts(const tenon_moe_route_params& params, const float* logits, uint32_t experts,
-                    float* route) noexcept {
-  choose_largest(logits, experts, params.used, route);
-  float* const weights = route + params.used;
+                    int32_t* ids, float* weights) noexcept {
+  choose_largest(logits, experts, params.used, ids, weights);
   const float largest = weights[0];
   double sum = 0;
   if (params.softmax == TENON_MOE_SOFTMAX_ALL) {
@@ -43,7 +42,7 @@ void choose_experts(const tenon_moe_route_params& params, const float* logits, u
   }
   for (uint32_t j = 0; j < params.used; ++j) {
     // Read again, so that a logit that is no number makes a weight that is none.
-    weights[j] = std::exp(logits[static_cast<uint32_t>(route[j])] - largest);
+    weights[j] = std::exp(logits[ids[j]] - largest);
     if (params.softmax == TENON_MOE_SOFTMAX_CHOSEN) sum += weights[j];
   }
   const double factor = params.scale / sum;
@@ -70,10 +69,11 @@ bool PhaseRunner::one_row_for_all(const Phase& phase) const noexcept {
 void PhaseRunner::run_route(const Phase& phase, uint64_t row) noexcept {
   const tenon_op& op = phase.rows[0].op;
   choose_experts(op.params.moe_route, f32_row(op.inputs[0], row),
-                 x_.plan_.routes[phase.route].experts, f32_row(op.output, row));
+                 x_.plan_.routes[phase.route].experts, i32_row(op.outputs[0], row),
+                 f32_row(op.outputs[1], row));
   ExpertPlan& plan = x_.expert_plans_[phase.route];
   const uint64_t rows = num_rows(phase.row_class);
-  if (plan.finish_row(rows)) plan.sort(f32_row(op.output, 0), rows);
+  if (plan.finish_row(rows)) plan.sort(i32_row(op.outputs[0], 0), rows);
 }
 
 void PhaseRunner::run_gather(const Phase& phase, uint32_t item) noexcept {
@@ -146,14 +146,13 @@ void PhaseRunner::finish_experts(const Phase& phase, const ExpertTask& task,
     }
     return;
   }
-  const uint32_t route = x_.plan_.routes[phase.route].slot;
+  const uint32_t weights = x_.plan_.routes[phase.route].weights;
   for (uint64_t i = 0; i < block.num_rows; ++i) {
     const float* y = block.y + i * block.stride();
     const uint32_t pair = plan.pair(expert.first + static_cast<uint32_t>(i));
     float* to = f32_row(task.store, 0) + pair * task.columns + block.first;
     if (task.weighted) {
-      const uint32_t place = plan.used() + pair % plan.used();
-      k_.scale(y, f32_row(route, pair / plan.used())[place], to, block.width);
+      k_.scale(y, f32_row(weights, pair / plan.used())[pair % plan.used()], to, block.width);
     } else {
       std::memcpy(to, y, block.width * sizeof(float));
     }
@@ -162,10 +161,10 @@ void PhaseRunner::finish_experts(const Phase& phase, const ExpertTask& task,
 
 /// The parts of a row, in the order in which their experts were chosen.
 void PhaseRunner::sum_parts(const tenon_op& op, uint64_t row) noexcept {
-  const uint64_t n = columns(op.output);
+  const uint64_t n = columns(op.outputs[0]);
   const uint64_t used = columns(op.inputs[0]) / n;
   const float* part = f32_row(op.inputs[0], row);
-  float* out = f32_row(op.output, row);
+  float* out = f32_row(op.outputs[0], row);
   std::memcpy(out, part, n * sizeof(float));
   for (uint64_t j = 1; j < used; ++j) k_.add(out, part + j * n, out, n);
 }

@@ -15,30 +15,20 @@ bool is_linear(const tenon_op& op) { return op.kind == TENON_OP_LINEAR; }
 
 }  // namespace
 
-PhaseBuilder::PhaseBuilder(const tenon_program& program, const Kernels& kernels)
-    : kernels_(kernels) {
-  const auto bytes = [](const auto* first, uint64_t stride, uint32_t i) {
-    return reinterpret_cast<const uint8_t*>(first) + stride * i;
-  };
-  for (uint32_t i = 0; i < program.num_slots; ++i) {
-    SlotInfo slot;
-    std::memcpy(&slot.slot, bytes(program.slots, program.slot_size, i),
-                std::min<size_t>(sizeof(slot.slot), program.slot_size));
-    plan_.slots.push_back(slot);
+PhaseBuilder::PhaseBuilder(const backends::ProgramCopy& program, const Kernels& kernels)
+    : groups_(program.groups()), kernels_(kernels) {
+  for (const tenon_slot& slot : program.slots()) {
+    SlotInfo made;
+    made.slot = slot;
+    made.bound = made.stored = slot.kind == TENON_SLOT_INPUT;
+    plan_.slots.push_back(made);
   }
-  for (uint32_t i = 0; i < program.num_groups; ++i) {
-    tenon_kv_group group{};
-    std::memcpy(&group, bytes(program.groups, program.group_size, i),
-                std::min<size_t>(sizeof(group), program.group_size));
-    plan_.groups.push_back(group);
+  for (const uint32_t result : program.results()) {
+    info(result).bound = info(result).stored = true;
   }
-  for (uint32_t i = 0; i < program.num_ops; ++i) {
+  for (const tenon_op& op : program.ops()) {
     Item item;
-    std::memcpy(&item.row.op, bytes(program.ops, program.op_size, i),
-                std::min<size_t>(sizeof(item.row.op), program.op_size));
-    for (uint32_t j = item.row.op.num_inputs; j < std::size(item.row.op.inputs); ++j) {
-      item.row.op.inputs[j] = TENON_NO_SLOT;
-    }
+    item.row.op = op;
     if (item.row.op.kind == TENON_OP_MOE_LINEAR && item.row.op.params.moe_linear.sum == 1) {
       add_expert_sum(item.row.op);
       continue;
@@ -54,9 +44,6 @@ PhaseBuilder::PhaseBuilder(const tenon_program& program, const Kernels& kernels)
     item.row.slot = item.row.op.inputs[1];
     items_.push_back(item);
   }
-  plan_.output = program.output;
-  plan_.max_tokens = program.max_tokens;
-  plan_.max_outputs = program.max_outputs;
 }
 
 std::vector<uint32_t> PhaseBuilder::reads(const Item& item) const {
@@ -98,7 +85,7 @@ uint32_t PhaseBuilder::forms_read(uint32_t slot) const {
 /// Weights and constants always are; activations if a phase before `phase` stored them.
 bool PhaseBuilder::ready_before(uint32_t slot, int32_t phase) const {
   const SlotInfo& s = plan_.slots[slot];
-  if (s.slot.kind != TENON_SLOT_ACTIVATION) return true;
+  if (s.slot.kind != TENON_SLOT_ACTIVATION) return true;  // inputs are there from the start
   return s.stored && s.first_phase >= 0 && s.first_phase < phase;
 }
 
@@ -111,7 +98,7 @@ uint64_t PhaseBuilder::granularity(const RowOp& row) const {
     case TENON_OP_ROPE:
       return row.op.params.rope.head_dim;
     case TENON_OP_KV_WRITE: {
-      const tenon_kv_group& group = plan_.groups[row.op.params.kv.group];
+      const tenon_cache_group& group = groups_[row.op.params.kv.group];
       return row.kind == RowKind::WriteKeys ? group.key_dim : group.value_dim;
     }
     default:
@@ -121,7 +108,7 @@ uint64_t PhaseBuilder::granularity(const RowOp& row) const {
 
 /// The linear phase this operation joins, or a new one.
 Phase& PhaseBuilder::phase_for_linear(const tenon_op& op) {
-  const uint32_t row_class = plan_.slots[op.output].slot.row_class;
+  const uint32_t row_class = plan_.slots[op.outputs[0]].slot.row_class;
   if (!plan_.phases.empty()) {
     Phase& last = plan_.phases.back();
     if (last.kind == PhaseKind::Linear && last.input == op.inputs[0]) return last;
@@ -143,7 +130,7 @@ bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer,
     return false;
   for (Item& item : items_) {
     const tenon_op& op = item.row.op;
-    if (item.done || item.row.kind != RowKind::Op || !is_linear(op) || op.output != up) continue;
+    if (item.done || item.row.kind != RowKind::Op || !is_linear(op) || op.outputs[0] != up) continue;
     if (op.inputs[0] != plan_.phases[static_cast<size_t>(phase)].input) return false;
     if (form_read_by(op.inputs[1]) != form_read_by(task.weight)) return false;
     task.second = op.inputs[1];
@@ -151,7 +138,7 @@ bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer,
     item.done = true;
     task.chain.push_back(items_[consumer].row);
     items_[consumer].done = true;
-    result = glu.output;
+    result = glu.outputs[0];
     return true;
   }
   return false;
@@ -160,7 +147,7 @@ bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer,
 /// Moves the one reader of `result` into the task, if it works column by column on what is ready.
 bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
   const std::vector<size_t> readers = consumers(result);
-  if (result == plan_.output || readers.size() != 1) return false;
+  if (info(result).bound || readers.size() != 1) return false;
   Item& item = items_[readers[0]];
   const RowOp& row = item.row;
   if (item.done) return false;
@@ -188,7 +175,7 @@ bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
     for (const uint32_t input : reads(item)) {
       if (input != result && input != TENON_NO_SLOT && !ready_before(input, phase)) return false;
     }
-    result = row.op.output;
+    result = row.op.outputs[0];
   } else {
     result = TENON_NO_SLOT;
   }
@@ -201,7 +188,7 @@ bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
 /// Where the result of a task goes: f32 memory, the quantised form, or both.
 void PhaseBuilder::finish_task(LinearTask& task, uint32_t result, int32_t phase) {
   if (result == TENON_NO_SLOT) return;
-  bool wants_f32 = result == plan_.output;
+  bool wants_f32 = info(result).bound;
   for (const size_t i : consumers(result)) wants_f32 = wants_f32 || form_read_by(items_[i]) == 0;
   const uint32_t forms = forms_read(result);
   const uint64_t block = std::lcm<uint64_t>(task.block, kActivationBlock);
@@ -233,8 +220,8 @@ void PhaseBuilder::need_quantised(uint32_t slot) {
     last->rows.push_back(row);
     return;
   }
-  if (same_rows && last->kind == PhaseKind::Attention && last->attention.output == slot) {
-    const tenon_kv_group& group = plan_.groups[last->attention.params.attention.group];
+  if (same_rows && last->kind == PhaseKind::Attention && last->attention.outputs[0] == slot) {
+    const tenon_cache_group& group = groups_[last->attention.params.attention.group];
     const uint32_t heads_together =
         last->attention.params.attention.heads / group.kv_heads * group.value_dim;
     if (heads_together % kActivationBlock == 0) {
@@ -257,9 +244,9 @@ void PhaseBuilder::place_linear(size_t index) {
   LinearTask task;
   task.weight = op.inputs[1];
   task.bias = op.inputs[2];
-  task.columns = columns(op.output);
+  task.columns = columns(op.outputs[0]);
   task.block = std::lcm<uint64_t>(layout.panel_rows, kActivationBlock);
-  uint32_t result = op.output;
+  uint32_t result = op.outputs[0];
   while (result != TENON_NO_SLOT && fuse_one(task, result, number)) {
   }
   finish_task(task, result, number);
@@ -271,7 +258,7 @@ void PhaseBuilder::place_attention(size_t index) {
   Phase phase;
   phase.kind = PhaseKind::Attention;
   phase.attention = items_[index].row.op;
-  SlotInfo& output = info(phase.attention.output);
+  SlotInfo& output = info(phase.attention.outputs[0]);
   plan_.phases.push_back(std::move(phase));
   output.first_phase = last_phase();
   output.stored = true;
@@ -279,7 +266,7 @@ void PhaseBuilder::place_attention(size_t index) {
 
 void PhaseBuilder::place_rows(size_t index) {
   const RowOp& row = items_[index].row;
-  const uint32_t slot = row.kind == RowKind::Op ? row.op.output : row.slot;
+  const uint32_t slot = row.kind == RowKind::Op ? row.op.outputs[0] : row.slot;
   const uint32_t row_class = info(slot).slot.row_class;
   const bool joins = !plan_.phases.empty() && plan_.phases.back().kind == PhaseKind::Rows &&
                      plan_.phases.back().row_class == row_class;
@@ -310,18 +297,21 @@ void PhaseBuilder::find_lifetimes() {
       touch(row.slot);
       if (row.kind == RowKind::Quantise) return;
       for (uint32_t i = 0; i < row.op.num_inputs; ++i) touch(row.op.inputs[i]);
-      touch(row.op.output);
+      for (uint32_t o = 0; o < row.op.num_outputs; ++o) touch(row.op.outputs[o]);
     };
     touch_quantised(phase.input);
     for (const LinearTask& task : phase.tasks) {
       if (form_read_by(task.weight) == 0) touch(phase.input);
     }
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[0]);
-    if (phase.kind == PhaseKind::Attention) touch(phase.attention.output);
+    if (phase.kind == PhaseKind::Attention) touch(phase.attention.outputs[0]);
     for (const RowOp& row : phase.rows) touch_row(row);
-    if (phase.kind == PhaseKind::Experts) touch(plan_.routes[phase.route].slot);
+    if (phase.kind == PhaseKind::Experts) {
+      touch(plan_.routes[phase.route].ids);
+      touch(plan_.routes[phase.route].weights);
+    }
     if (phase.kind == PhaseKind::Gather) {
-      touch(plan_.routes[phase.route].slot);
+      touch(plan_.routes[phase.route].ids);
       touch(plan_.gathered[phase.gathered].source);
     }
     for (const ExpertTask& task : phase.experts) touch(task.store);
@@ -340,15 +330,14 @@ void PhaseBuilder::find_results_in_place() {
     // Another task might read columns that this one has written.
     if (phase.kind != PhaseKind::Linear || phase.tasks.size() != 1) continue;
     const LinearTask& task = phase.tasks[0];
-    if (task.store == TENON_NO_SLOT || task.store == plan_.output) continue;
+    if (task.store == TENON_NO_SLOT || info(task.store).bound) continue;
     for (const RowOp& row : task.chain) {
       if (row.kind != RowKind::Op || row.op.kind != TENON_OP_ADD) continue;
       const uint32_t other = plan_.other_operand(row.op);
       const SlotInfo& from = info(other);
       const tenon_slot& to = info(task.store).slot;
-      // The output lies in the caller's memory.
       if (from.slot.kind != TENON_SLOT_ACTIVATION || !from.stored || other == phase.input ||
-          other == plan_.output || from.first_phase >= p || from.last_phase != p ||
+          from.bound || from.first_phase >= p || from.last_phase != p ||
           from.slot.row_class != to.row_class || from.slot.columns != to.columns) {
         continue;
       }
@@ -380,7 +369,7 @@ PhasePlan PhaseBuilder::build() && {
   return std::move(plan_);
 }
 
-PhasePlan build_phases(const tenon_program& program, const Kernels& kernels) {
+PhasePlan build_phases(const backends::ProgramCopy& program, const Kernels& kernels) {
   return PhaseBuilder(program, kernels).build();
 }
 

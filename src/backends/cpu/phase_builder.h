@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "backends/common/program_copy.h"
 #include "backends/cpu/panels.h"
 #include "backends/cpu/phases.h"
 
@@ -14,7 +16,7 @@ namespace tenon::cpu {
 /// What one call of build_phases works on.
 class PhaseBuilder {
  public:
-  PhaseBuilder(const tenon_program& program, const Kernels& kernels);
+  PhaseBuilder(const backends::ProgramCopy& program, const Kernels& kernels);
   PhasePlan build() &&;
 
  private:
@@ -58,6 +60,7 @@ class PhaseBuilder {
   void fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint32_t& result);
   bool keep_gathered(const tenon_op& op, ExpertTask& task, uint32_t result);
 
+  std::span<const tenon_cache_group> groups_;
   const Kernels& kernels_;
   PhasePlan plan_;
   std::vector<Item> items_;

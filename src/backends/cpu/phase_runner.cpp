@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/common/step_rules.h"
 #include "backends/cpu/cache_block.h"
 
 namespace tenon::cpu {
@@ -36,13 +37,7 @@ bool PhaseRunner::cancelled() noexcept {
 }
 
 uint64_t PhaseRunner::num_rows(uint32_t row_class) const noexcept {
-  const tenon_step& step = *x_.state_.step;
-  return row_class == TENON_ROWS_TOKENS ? step.num_tokens : step.num_outputs;
-}
-
-float* PhaseRunner::f32_row(uint32_t slot, uint64_t row) const noexcept {
-  float* base = slot == x_.plan_.output ? x_.state_.step->logits : x_.activations_[slot].f32;
-  return base + row * columns(slot);
+  return backends::num_rows(*x_.state_.step, row_class);
 }
 
 uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
@@ -129,7 +124,7 @@ void PhaseRunner::run_row(const Phase& phase, uint64_t row) noexcept {
     } else if (step.kind == RowKind::Op) {
       run_op(step.op, row);
     } else {
-      const tenon_kv_group& group = x_.plan_.groups[step.op.params.kv.group];
+      const tenon_cache_group& group = x_.program_.groups()[step.op.params.kv.group];
       write_cache(step, f32_row(step.slot, row), row, 0, group.kv_heads);
     }
   }
@@ -137,8 +132,8 @@ void PhaseRunner::run_row(const Phase& phase, uint64_t row) noexcept {
 
 void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
   const tenon_step& step = *x_.state_.step;
-  float* out = f32_row(op.output, row);
-  const uint64_t n = columns(op.output);
+  float* out = f32_row(op.outputs[0], row);
+  const uint64_t n = columns(op.outputs[0]);
   const auto input = [&](uint32_t i) { return f32_row(op.inputs[i], row); };
   switch (op.kind) {
     case TENON_OP_EMBED:
@@ -158,7 +153,7 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
       break;
     }
     case TENON_OP_ROPE_ANGLES: {
-      const std::vector<double>& frequencies = x_.constants_[op.inputs[0]];
+      const std::span<const double> frequencies = x_.program_.constant(op.inputs[0]);
       const double magnitude = op.params.rope_angles.magnitude;
       for (size_t i = 0; i < frequencies.size(); ++i) {
         const double angle = step.positions[row] * frequencies[i];
@@ -204,7 +199,7 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
 void PhaseRunner::write_cache(const RowOp& row, const float* values, uint64_t token,
                               uint64_t first_head, uint64_t num_heads) noexcept {
   const tenon_kv_params& params = row.op.params.kv;
-  const tenon_kv_group& group = x_.plan_.groups[params.group];
+  const tenon_cache_group& group = x_.program_.groups()[params.group];
   const CacheBlock shape(group);
   const bool keys = row.kind == RowKind::WriteKeys;
   const uint64_t dim = keys ? group.key_dim : group.value_dim;
@@ -264,7 +259,7 @@ void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
     float* y = block.y + t * block.stride();
     switch (op.kind) {
       case TENON_OP_KV_WRITE: {
-        const tenon_kv_group& group = x_.plan_.groups[op.params.kv.group];
+        const tenon_cache_group& group = x_.program_.groups()[op.params.kv.group];
         const uint64_t dim = row.kind == RowKind::WriteKeys ? group.key_dim : group.value_dim;
         write_cache(row, y, t, block.first / dim, block.width / dim);
         break;

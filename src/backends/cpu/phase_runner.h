@@ -64,7 +64,13 @@ class PhaseRunner {
 
   [[nodiscard]] uint32_t num_items(const Phase& phase) const noexcept;
   [[nodiscard]] uint64_t num_rows(uint32_t row_class) const noexcept;
-  [[nodiscard]] float* f32_row(uint32_t slot, uint64_t row) const noexcept;
+  [[nodiscard]] float* f32_row(uint32_t slot, uint64_t row) const noexcept {
+    return x_.activations_[slot].f32 + row * columns(slot);
+  }
+  /// Of a slot of i32, which has the memory of one of f32.
+  [[nodiscard]] int32_t* i32_row(uint32_t slot, uint64_t row) const noexcept {
+    return reinterpret_cast<int32_t*>(f32_row(slot, row));
+  }
   [[nodiscard]] uint64_t columns(uint32_t slot) const noexcept {
     return x_.plan_.slots[slot].slot.columns;
   }

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backends/common/program_copy.h"
 #include "backends/cpu/kernels.h"
 #include "tenon/backend.h"
 
@@ -85,7 +86,8 @@ struct ExpertTask {
 
 /// A moe_route: whose rows are sorted by expert.
 struct RouteInfo {
-  uint32_t slot = TENON_NO_SLOT;
+  uint32_t ids = TENON_NO_SLOT;
+  uint32_t weights = TENON_NO_SLOT;
   uint32_t experts = 0;
   uint32_t used = 0;
 };
@@ -123,7 +125,8 @@ struct Phase {
 struct SlotInfo {
   tenon_slot slot{};
   uint32_t forms = 0;           ///< quantised ones (kForm...) that some linear reads
-  bool stored = false;          ///< has f32 memory of its own
+  bool bound = false;           ///< an input or a result: its f32 memory is the step's
+  bool stored = false;          ///< has f32 memory, its own or the step's
   int32_t first_phase = -1;     ///< written
   int32_t last_phase = -1;      ///< last read
   int32_t last_f32_phase = -1;  ///< last read as f32
@@ -135,14 +138,9 @@ struct SlotInfo {
 /// Everything derived from a program.
 struct PhasePlan {
   std::vector<SlotInfo> slots;
-  std::vector<tenon_kv_group> groups;
   std::vector<Phase> phases;
   std::vector<RouteInfo> routes;
   std::vector<GatheredRows> gathered;
-  uint32_t output = TENON_NO_SLOT;
-  uint32_t max_tokens = 0;
-  uint32_t max_outputs = 0;
-
   /// The operand of an addition in a task's chain that is not the linear's own result: it has
   /// memory, the own one has none.
   [[nodiscard]] uint32_t other_operand(const tenon_op& addition) const {
@@ -151,6 +149,6 @@ struct PhasePlan {
 };
 
 /// Throws std::bad_alloc only: the program was checked by supports().
-PhasePlan build_phases(const tenon_program& program, const Kernels& kernels);
+PhasePlan build_phases(const backends::ProgramCopy& program, const Kernels& kernels);
 
 }  // namespace tenon::cpu

@@ -15,7 +15,7 @@ namespace {
 struct Attention {
   const StepRun& step;
   const tenon_attention_params& params;
-  const tenon_kv_group& group;
+  const tenon_cache_group& group;
   const std::vector<double>& sinks;  ///< [heads] or empty
   Matrix query;                      ///< [T, heads x key_dim]
   Matrix out;                        ///< [T, heads x value_dim]
@@ -82,14 +82,14 @@ struct Attention {
 }  // namespace
 
 bool fits_attention(const OpShape& shape) noexcept {
-  const tenon_kv_group& group = *shape.group;
+  const tenon_cache_group& group = *shape.group;
   const uint32_t heads = shape.op->params.attention.heads;
   return is_activation(shape.inputs[0], TENON_ROWS_TOKENS) &&
-         is_activation(shape.output, TENON_ROWS_TOKENS) &&
+         is_activation(shape.outputs[0], TENON_ROWS_TOKENS) &&
          fits_cache(group.type, std::max(group.key_dim, group.value_dim)) &&
          group.block_tokens > 0 && group.kv_heads > 0 && heads > 0 && heads % group.kv_heads == 0 &&
          shape.inputs[0]->columns == uint64_t{heads} * group.key_dim &&
-         shape.output->columns == uint64_t{heads} * group.value_dim &&
+         shape.outputs[0]->columns == uint64_t{heads} * group.value_dim &&
          is_optional_vector(shape.inputs[1], heads);
 }
 
@@ -101,13 +101,13 @@ void run_attention(StepRun& step, const tenon_op& op) {
                       step.group(params.group),
                       sinks,
                       step.activation(op.inputs[0]),
-                      step.activation(op.output)};
+                      step.activation(op.outputs[0])};
   const uint32_t num_tokens = step.num_rows(op.inputs[0]);
   uint64_t longest = 0;
   for (uint32_t t = 0; t < num_tokens; ++t) {
     longest = std::max<uint64_t>(longest, uint64_t{step.place(t).position} + 1);
   }
-  const tenon_kv_group& group = attention.group;
+  const tenon_cache_group& group = attention.group;
   const uint64_t scores = longest * (params.heads / group.kv_heads);
   step.for_each(uint64_t{num_tokens} * group.kv_heads,
                 scores + std::max(group.key_dim, group.value_dim),

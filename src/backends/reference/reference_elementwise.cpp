@@ -30,34 +30,34 @@ constexpr Activation kActivations[] = {silu, gelu_erf, gelu_tanh, relu};
 
 bool fits_glu(const OpShape& shape) noexcept {
   return shape.op->params.glu.activation < std::size(kActivations) &&
-         same_shape(shape.inputs[0], shape.inputs[1]) && same_shape(shape.inputs[0], shape.output);
+         same_shape(shape.inputs[0], shape.inputs[1]) && same_shape(shape.inputs[0], shape.outputs[0]);
 }
 
 bool fits_elementwise(const OpShape& shape) noexcept {
   const bool two = shape.op->kind == TENON_OP_ADD;
-  return same_shape(shape.inputs[0], shape.output) &&
-         (!two || same_shape(shape.inputs[1], shape.output));
+  return same_shape(shape.inputs[0], shape.outputs[0]) &&
+         (!two || same_shape(shape.inputs[1], shape.outputs[0]));
 }
 
 void run_glu(StepRun& step, const tenon_op& op) {
   const Matrix gate = step.activation(op.inputs[0]);
   const Matrix up = step.activation(op.inputs[1]);
   const Activation activation = kActivations[op.params.glu.activation];
-  step.activation(op.output) = gate.unaryExpr(activation).cwiseProduct(up);
+  step.activation(op.outputs[0]) = gate.unaryExpr(activation).cwiseProduct(up);
 }
 
 void run_add(StepRun& step, const tenon_op& op) {
-  step.activation(op.output) = step.activation(op.inputs[0]) + step.activation(op.inputs[1]);
+  step.activation(op.outputs[0]) = step.activation(op.inputs[0]) + step.activation(op.inputs[1]);
 }
 
 void run_scale(StepRun& step, const tenon_op& op) {
   const double factor = op.params.scale.factor;
-  step.activation(op.output) = step.activation(op.inputs[0]) * factor;
+  step.activation(op.outputs[0]) = step.activation(op.inputs[0]) * factor;
 }
 
 void run_soft_cap(StepRun& step, const tenon_op& op) {
   const double cap = op.params.soft_cap.cap;
-  step.activation(op.output) =
+  step.activation(op.outputs[0]) =
       step.activation(op.inputs[0]).unaryExpr([cap](double x) { return cap * std::tanh(x / cap); });
 }
 

@@ -5,18 +5,18 @@
 namespace tenon::reference {
 
 bool fits_embed(const OpShape& shape) noexcept {
-  return is_activation(shape.output, TENON_ROWS_TOKENS) &&
-         is_weight(shape.inputs[0], 0, shape.output->columns);
+  return is_activation(shape.outputs[0], TENON_ROWS_TOKENS) &&
+         is_weight(shape.inputs[0], 0, shape.outputs[0]->columns);
 }
 
 bool fits_gather_rows(const OpShape& shape) noexcept {
   return is_activation(shape.inputs[0], TENON_ROWS_TOKENS) &&
-         is_activation(shape.output, TENON_ROWS_OUTPUTS) &&
-         shape.inputs[0]->columns == shape.output->columns;
+         is_activation(shape.outputs[0], TENON_ROWS_OUTPUTS) &&
+         shape.inputs[0]->columns == shape.outputs[0]->columns;
 }
 
 void run_embed(StepRun& step, const tenon_op& op) {
-  Matrix out = step.activation(op.output);
+  Matrix out = step.activation(op.outputs[0]);
   for (Eigen::Index t = 0; t < out.rows(); ++t) {
     const auto token = static_cast<uint64_t>(step.step().tokens[t]);
     step.weight_row(op.inputs[0], token, out.row(t).data());
@@ -25,7 +25,7 @@ void run_embed(StepRun& step, const tenon_op& op) {
 
 void run_gather_rows(StepRun& step, const tenon_op& op) {
   const Matrix in = step.activation(op.inputs[0]);
-  Matrix out = step.activation(op.output);
+  Matrix out = step.activation(op.outputs[0]);
   for (Eigen::Index r = 0; r < out.rows(); ++r) out.row(r) = in.row(step.step().output_rows[r]);
 }
 

@@ -1,16 +1,18 @@
 #include "backends/reference/reference_entry.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
 #include <memory>
+#include <utility>
 
+#include "backends/common/device_text.h"
+#include "backends/common/failure.h"
+#include "backends/common/host_buffer.h"
 #include "backends/reference/reference_executable.h"
-#include "backends/reference/reference_failure.h"
 #include "backends/reference/reference_ops.h"
 
 namespace tenon::reference {
 namespace {
+
+constexpr char kName[] = "reference";
 
 struct Device {
   const tenon_host* host;
@@ -18,25 +20,57 @@ struct Device {
 
 // The ABI's types are names only: several backends may live in one process, so none defines them.
 Device* of(tenon_device* device) { return reinterpret_cast<Device*>(device); }
-DeviceBuffer* of(tenon_buffer* buffer) { return reinterpret_cast<DeviceBuffer*>(buffer); }
-const DeviceBuffer* of(const tenon_buffer* buffer) {
-  return reinterpret_cast<const DeviceBuffer*>(buffer);
-}
 Executable* of(tenon_executable* executable) { return reinterpret_cast<Executable*>(executable); }
 const Executable* of(const tenon_executable* executable) {
   return reinterpret_cast<const Executable*>(executable);
 }
 
-tenon_status create_device(const tenon_host* host, const tenon_backend_option* options,
-                           uint32_t num_options, tenon_device** device) noexcept {
+template <typename Body>
+tenon_status fence(const tenon_host* host, Body&& body) noexcept {
+  return backends::fence(host, kName, std::forward<Body>(body));
+}
+
+tenon_device_info device_info() noexcept {
+  tenon_device_info info{};
+  info.kind = TENON_DEVICE_REFERENCE;
+  backends::copy_text(info.name, kName);
+  backends::copy_text(info.description, "every operation in double precision, for comparison");
+  info.flags = TENON_DEVICE_BATCH_INVARIANT;
+  info.precision_float = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F32;
+  info.step_tokens = info.step_outputs = 256;
+  info.token_multiple = 1;
+  info.block_tokens = 32;
+  info.slab_bytes = uint64_t{8} << 20;
+  info.steps_under_way = 1;
+  return info;
+}
+
+tenon_status list_devices(const tenon_host* host, tenon_device_info* infos, uint32_t info_size,
+                          uint32_t capacity, uint32_t* count) noexcept {
+  if (host == nullptr || count == nullptr || (infos == nullptr && capacity > 0)) {
+    return TENON_BACKEND_ARGUMENT;
+  }
+  if (capacity > 0) backends::write_info(device_info(), infos, info_size);
+  *count = 1;
+  return TENON_BACKEND_OK;
+}
+
+void list_options(tenon_backend_option_info*, uint32_t, uint32_t, uint32_t* count) noexcept {
+  if (count != nullptr) *count = 0;
+}
+
+tenon_status create_device(const tenon_host* host, uint32_t index,
+                           const tenon_backend_option* options, uint32_t num_options,
+                           tenon_device** device) noexcept {
   if (host == nullptr || host->struct_size < sizeof(tenon_host) || device == nullptr) {
     return TENON_BACKEND_ARGUMENT;
   }
   return fence(host, [&] {
+    if (index != 0) backends::refuse(TENON_BACKEND_ARGUMENT, "there is no device {}", index);
     if (num_options > 0) {
       const bool named = options != nullptr && options[0].key != nullptr;
-      refuse(TENON_BACKEND_ARGUMENT, "reference: unknown option \"{}\"; it has none",
-             named ? options[0].key : "");
+      backends::refuse(TENON_BACKEND_ARGUMENT, "unknown option \"{}\"; it has none",
+                       named ? options[0].key : "");
     }
     *device = reinterpret_cast<tenon_device*>(new Device{host});
   });
@@ -45,14 +79,8 @@ tenon_status create_device(const tenon_host* host, const tenon_backend_option* o
 void destroy_device(tenon_device* device) noexcept { delete of(device); }
 
 tenon_status describe(tenon_device* device, tenon_device_info* info) noexcept {
-  constexpr char kName[] = "reference";
-  constexpr char kDescription[] = "every operation in double precision, for comparison";
   if (device == nullptr || info == nullptr) return TENON_BACKEND_ARGUMENT;
-  tenon_device_info mine{};
-  mine.struct_size = std::min<uint32_t>(info->struct_size, sizeof(mine));
-  std::memcpy(mine.name, kName, sizeof(kName));
-  std::memcpy(mine.description, kDescription, sizeof(kDescription));
-  std::memcpy(info, &mine, mine.struct_size);
+  backends::write_info(device_info(), info, info->struct_size);
   return TENON_BACKEND_OK;
 }
 
@@ -66,51 +94,8 @@ tenon_status buffer_create(tenon_device* device, uint64_t size, uint32_t purpose
                            tenon_buffer** buffer) noexcept {
   if (device == nullptr || buffer == nullptr) return TENON_BACKEND_ARGUMENT;
   const tenon_host* host = of(device)->host;
-  return fence(host, [&] {
-    auto made = std::make_unique<DeviceBuffer>();
-    made->host = host;
-    made->memory = HostMemory(host, size, purpose, "a buffer");
-    *buffer = reinterpret_cast<tenon_buffer*>(made.release());
-  });
-}
-
-void buffer_destroy(tenon_buffer* buffer) noexcept { delete of(buffer); }
-
-/// The bytes [offset, offset + size) of a buffer; ARGUMENT when it has no such bytes.
-std::byte* range(const DeviceBuffer& buffer, uint64_t offset, uint64_t size) {
-  const uint64_t total = buffer.memory.size();
-  if (offset > total || size > total - offset) {
-    refuse(TENON_BACKEND_ARGUMENT, "reference: {} bytes at {} of a buffer of {}", size, offset,
-           total);
-  }
-  return buffer.memory.data() + offset;
-}
-
-tenon_status buffer_read(tenon_buffer* buffer, uint64_t offset, void* out, uint64_t size) noexcept {
-  if (buffer == nullptr || (out == nullptr && size > 0)) return TENON_BACKEND_ARGUMENT;
-  return fence(of(buffer)->host, [&] {
-    const std::byte* from = range(*of(buffer), offset, size);
-    if (size > 0) std::memcpy(out, from, size);
-  });
-}
-
-tenon_status buffer_write(tenon_buffer* buffer, uint64_t offset, const void* in,
-                          uint64_t size) noexcept {
-  if (buffer == nullptr || (in == nullptr && size > 0)) return TENON_BACKEND_ARGUMENT;
-  return fence(of(buffer)->host, [&] {
-    std::byte* to = range(*of(buffer), offset, size);
-    if (size > 0) std::memcpy(to, in, size);
-  });
-}
-
-tenon_status buffer_copy(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
-                         uint64_t from_offset, uint64_t size) noexcept {
-  if (to == nullptr || from == nullptr) return TENON_BACKEND_ARGUMENT;
-  return fence(of(to)->host, [&] {
-    std::byte* target = range(*of(to), to_offset, size);
-    const std::byte* source = range(*of(from), from_offset, size);
-    if (size > 0) std::memmove(target, source, size);
-  });
+  return fence(host,
+               [&] { *buffer = backends::make_host_buffer(host, kName, size, purpose); });
 }
 
 tenon_status compile(tenon_device* device, const tenon_program* program,
@@ -128,9 +113,9 @@ tenon_status compile(tenon_device* device, const tenon_program* program,
 
 void destroy_executable(tenon_executable* executable) noexcept { delete of(executable); }
 
-uint64_t kv_block_bytes(const tenon_executable* executable, uint32_t group) noexcept {
+uint64_t block_bytes(const tenon_executable* executable, uint32_t group) noexcept {
   if (executable == nullptr || group >= of(executable)->program().num_groups) return 0;
-  return of(executable)->kv_block_bytes(group);
+  return of(executable)->block_bytes(group);
 }
 
 uint64_t row_granularity(const tenon_executable*, uint32_t) noexcept { return 1; }
@@ -169,19 +154,21 @@ constexpr tenon_backend_api kApi = {
     TENON_BACKEND_MAJOR,
     TENON_BACKEND_MINOR,
     sizeof(tenon_backend_api),
-    "reference",
+    kName,
+    list_devices,
+    list_options,
     create_device,
     destroy_device,
     describe,
     supports,
     buffer_create,
-    buffer_destroy,
-    buffer_read,
-    buffer_write,
-    buffer_copy,
+    backends::host_buffer_destroy,
+    backends::host_buffer_read,
+    backends::host_buffer_write,
+    backends::host_buffer_copy,
     compile,
     destroy_executable,
-    kv_block_bytes,
+    block_bytes,
     row_granularity,
     load_rows,
     seal,

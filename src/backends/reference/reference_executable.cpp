@@ -3,30 +3,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/common/sizes.h"
+#include "backends/common/step_rules.h"
 #include "backends/reference/reference_cache.h"
 #include "backends/reference/reference_ops.h"
 #include "backends/reference/reference_step.h"
 #include "quant/formats.h"
 
 namespace tenon::reference {
+
+using backends::add;
+using backends::multiply;
+using backends::refuse;
+
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-
-/// Copies an array whose elements may be larger than T.
-template <typename T>
-std::vector<T> copy_array(const T* first, uint32_t count, uint32_t stride, const char* what) {
-  if (count == 0) return {};
-  if (first == nullptr || stride < sizeof(T)) {
-    refuse(TENON_BACKEND_ARGUMENT, "reference: program: {} are missing or too small", what);
-  }
-  std::vector<T> copies(count);
-  const auto* bytes = reinterpret_cast<const std::byte*>(first);
-  for (uint32_t i = 0; i < count; ++i) {
-    std::memcpy(&copies[i], bytes + uint64_t{i} * stride, sizeof(T));
-  }
-  return copies;
-}
 
 }  // namespace
 
@@ -39,72 +31,47 @@ void StepScratch::reserve_values(const tenon_host* host, uint64_t num_values) {
 
 Executable::Executable(const tenon_host* host, const tenon_program& program)
     : host_(host), program_(program) {
-  copy_lists(program);
   check_operations();
-  for (uint32_t slot = 0; slot < num_slots(); ++slot) {
-    if (slots_[slot].kind == TENON_SLOT_CONSTANT) copy_constant(slot);
-    if (slots_[slot].kind == TENON_SLOT_WEIGHT) allocate_weight(slot);
+  weights_.resize(num_slots());
+  row_bytes_.assign(num_slots(), 0);
+  offsets_.assign(num_slots(), 0);
+  rows_loaded_ = std::make_unique<std::atomic<uint64_t>[]>(num_slots());
+  for (uint32_t i = 0; i < num_slots(); ++i) {
+    if (slot(i).kind == TENON_SLOT_WEIGHT) allocate_weight(i);
   }
   place_activations();
-  scratch_.places.resize(program_.max_tokens);
+  scratch_.places.resize(program_.view().max_tokens);
+  scratch_.bound_values.resize(num_slots());
 }
 
 Executable::~Executable() = default;
 
-void Executable::copy_lists(const tenon_program& program) {
-  slots_ = copy_array(program.slots, program.num_slots, program.slot_size, "slots");
-  ops_ = copy_array(program.ops, program.num_ops, program.op_size, "operations");
-  groups_ = copy_array(program.groups, program.num_groups, program.group_size, "KV groups");
-  names_.reserve(slots_.size());
-  for (tenon_slot& slot : slots_) {
-    names_.emplace_back(slot.name == nullptr ? "" : slot.name);
-    slot.name = names_.back().c_str();
-  }
-  program_.struct_size = sizeof(tenon_program);
-  program_.slots = slots_.data();
-  program_.slot_size = sizeof(tenon_slot);
-  program_.ops = ops_.data();
-  program_.op_size = sizeof(tenon_op);
-  program_.groups = groups_.data();
-  program_.group_size = sizeof(tenon_kv_group);
-  constants_.resize(slots_.size());
-  weights_.resize(slots_.size());
-  row_bytes_.assign(slots_.size(), 0);
-  offsets_.assign(slots_.size(), 0);
-  rows_loaded_ = std::make_unique<std::atomic<uint64_t>[]>(slots_.size());
-}
-
 void Executable::check_operations() const {
-  for (uint32_t i = 0; i < program_.num_ops; ++i) {
-    const auto shape = find_shape(program_, i);
+  for (uint32_t i = 0; i < ops().size(); ++i) {
+    const auto shape = find_shape(program(), i);
     if (shape && fits(*shape)) continue;
-    const Operation* operation = find_operation(ops_[i].kind);
-    refuse(TENON_BACKEND_UNSUPPORTED, "reference: operation {} ({}) is not supported as given", i,
+    const Operation* operation = find_operation(ops()[i].kind);
+    refuse(TENON_BACKEND_UNSUPPORTED, "operation {} ({}) is not supported as given", i,
            operation == nullptr ? "unknown" : operation->name);
   }
-  const bool output =
-      program_.output < num_slots() && is_activation(&slots_[program_.output], TENON_ROWS_OUTPUTS);
-  if (!output) refuse(TENON_BACKEND_ARGUMENT, "reference: program: the output is no activation");
-  for (uint32_t i = 0; i < program_.num_groups; ++i) (void)kv_block_bytes(i);
+  for (const uint32_t result : results()) {
+    if (result < num_slots() && slot(result).kind == TENON_SLOT_ACTIVATION) continue;
+    refuse(TENON_BACKEND_ARGUMENT, "program: a result is no activation");
+  }
+  for (uint32_t i = 0; i < program().num_groups; ++i) (void)block_bytes(i);
 }
 
-void Executable::copy_constant(uint32_t slot) {
-  const tenon_slot& info = slots_[slot];
-  if (info.type != TENON_TYPE_F64 || info.data == nullptr) {
-    refuse(TENON_BACKEND_UNSUPPORTED, "reference: constant \"{}\" is not f64", info.name);
-  }
-  const uint64_t values = multiply(info.rows, info.columns, info.name);
-  constants_[slot].resize(values);
-  std::memcpy(constants_[slot].data(), info.data, values * sizeof(double));
-  slots_[slot].data = nullptr;
+bool Executable::is_bound(uint32_t number) const {
+  return slot(number).kind == TENON_SLOT_INPUT ||
+         std::find(results().begin(), results().end(), number) != results().end();
 }
 
 void Executable::allocate_weight(uint32_t slot) {
-  const tenon_slot& info = slots_[slot];
+  const tenon_slot& info = this->slot(slot);
   const FormatInfo* format = find_format(info.type);
   const auto bytes = format == nullptr ? std::nullopt : row_bytes(*format, info.columns);
   if (!bytes) {
-    refuse(TENON_BACKEND_UNSUPPORTED, "reference: weight \"{}\" has type {} and {} columns",
+    refuse(TENON_BACKEND_UNSUPPORTED, "weight \"{}\" has type {} and {} columns",
            info.name, info.type, info.columns);
   }
   row_bytes_[slot] = *bytes;
@@ -113,22 +80,21 @@ void Executable::allocate_weight(uint32_t slot) {
 }
 
 // The host's plan is for f32; the same plan with every offset doubled is one for f64. Slots without
-// a plan get their own place behind it.
+// a plan get their own place after it.
 void Executable::place_activations() {
-  uint64_t area = multiply(program_.activation_bytes, 2, "activations");
+  uint64_t area = multiply(program().activation_bytes, 2, "activations");
   const uint64_t planned = area;
-  for (uint32_t slot = 0; slot < num_slots(); ++slot) {
-    const tenon_slot& info = slots_[slot];
-    if (info.kind != TENON_SLOT_ACTIVATION || slot == program_.output) continue;
-    const uint64_t rows =
-        info.row_class == TENON_ROWS_OUTPUTS ? program_.max_outputs : program_.max_tokens;
-    const uint64_t bytes =
-        multiply(multiply(rows, info.columns, info.name), sizeof(double), info.name);
+  for (uint32_t i = 0; i < num_slots(); ++i) {
+    const tenon_slot& info = slot(i);
+    if (info.kind != TENON_SLOT_ACTIVATION || is_bound(i)) continue;
+    const uint64_t values =
+        multiply(backends::max_rows(program(), info.row_class), info.columns, info.name);
+    const uint64_t bytes = multiply(values, sizeof(double), info.name);
     const bool has_plan = info.plan_offset != TENON_NO_PLAN;
-    offsets_[slot] = has_plan ? multiply(info.plan_offset, 2, info.name) : area;
-    const uint64_t end = add(offsets_[slot], bytes, info.name);
-    if (has_plan && (end > planned || offsets_[slot] % alignof(double) != 0)) {
-      refuse(TENON_BACKEND_ARGUMENT, "reference: slot \"{}\" leaves the planned area", info.name);
+    offsets_[i] = has_plan ? multiply(info.plan_offset, 2, info.name) : area;
+    const uint64_t end = add(offsets_[i], bytes, info.name);
+    if (has_plan && (end > planned || offsets_[i] % alignof(double) != 0)) {
+      refuse(TENON_BACKEND_ARGUMENT, "slot \"{}\" leaves the planned area", info.name);
     }
     if (!has_plan) area = add(end, kAlignment - 1, info.name) / kAlignment * kAlignment;
   }
@@ -136,31 +102,30 @@ void Executable::place_activations() {
 }
 
 double* Executable::activation(uint32_t slot) const {
-  if (slot == program_.output) return nullptr;
   return reinterpret_cast<double*>(area_.data() + offsets_[slot]);
 }
 
-uint64_t Executable::kv_block_bytes(uint32_t group) const {
-  const tenon_kv_group& info = groups_[group];
+uint64_t Executable::block_bytes(uint32_t group) const {
+  const tenon_cache_group& info = this->group(group);
   const uint64_t head =
       cache_head_bytes(info.type, info.key_dim) + cache_head_bytes(info.type, info.value_dim);
-  const uint64_t rows = multiply(info.layers, info.block_tokens, "KV block");
-  return multiply(multiply(info.kv_heads, head, "KV block"), rows, "KV block");
+  const uint64_t rows = multiply(info.layers, info.block_tokens, "cache block");
+  return multiply(multiply(info.kv_heads, head, "cache block"), rows, "cache block");
 }
 
 void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
                            uint64_t size_bytes) {
-  if (sealed_) refuse(TENON_BACKEND_STATE, "reference: load_rows after seal");
-  if (slot >= num_slots() || slots_[slot].kind != TENON_SLOT_WEIGHT) {
-    refuse(TENON_BACKEND_ARGUMENT, "reference: slot {} is no weight", slot);
+  if (sealed_) refuse(TENON_BACKEND_STATE, "load_rows after seal");
+  if (slot >= num_slots() || this->slot(slot).kind != TENON_SLOT_WEIGHT) {
+    refuse(TENON_BACKEND_ARGUMENT, "slot {} is no weight", slot);
   }
-  const tenon_slot& info = slots_[slot];
+  const tenon_slot& info = this->slot(slot);
   if (first_row > info.rows || num_rows > info.rows - first_row) {
-    refuse(TENON_BACKEND_ARGUMENT, "reference: weight \"{}\": {} rows from {} of {}", info.name,
+    refuse(TENON_BACKEND_ARGUMENT, "weight \"{}\": {} rows from {} of {}", info.name,
            num_rows, first_row, info.rows);
   }
   if (size_bytes != num_rows * row_bytes_[slot] || (size_bytes > 0 && blocks == nullptr)) {
-    refuse(TENON_BACKEND_ARGUMENT, "reference: weight \"{}\": {} bytes for {} rows of {}",
+    refuse(TENON_BACKEND_ARGUMENT, "weight \"{}\": {} bytes for {} rows of {}",
            info.name, size_bytes, num_rows, row_bytes_[slot]);
   }
   if (size_bytes == 0) return;
@@ -170,26 +135,29 @@ void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
 
 void Executable::seal() {
   for (uint32_t slot = 0; slot < num_slots(); ++slot) {
-    if (slots_[slot].kind != TENON_SLOT_WEIGHT) continue;
+    if (this->slot(slot).kind != TENON_SLOT_WEIGHT) continue;
     const uint64_t loaded = rows_loaded_[slot].load(std::memory_order_relaxed);
-    if (loaded < slots_[slot].rows) {
-      refuse(TENON_BACKEND_STATE, "reference: weight \"{}\": {} of {} rows are loaded",
-             slots_[slot].name, loaded, slots_[slot].rows);
+    if (loaded < this->slot(slot).rows) {
+      refuse(TENON_BACKEND_STATE, "weight \"{}\": {} of {} rows are loaded",
+             this->slot(slot).name, loaded, this->slot(slot).rows);
     }
   }
   sealed_ = true;
 }
 
 uint64_t Executable::run(const tenon_step& step) {
-  if (!sealed_) refuse(TENON_BACKEND_STATE, "reference: run before seal");
+  if (!sealed_) refuse(TENON_BACKEND_STATE, "run before seal");
+  if (under_way_) refuse(TENON_BACKEND_STATE, "run before the last step was waited for");
   StepRun(*this, step, scratch_).run();
+  under_way_ = true;
   return ++last_ticket_;
 }
 
-void Executable::wait(uint64_t ticket) const {
-  if (ticket == 0 || ticket > last_ticket_) {
-    refuse(TENON_BACKEND_ARGUMENT, "reference: ticket {} of {}", ticket, last_ticket_);
+void Executable::wait(uint64_t ticket) {
+  if (!under_way_ || ticket != last_ticket_) {
+    refuse(TENON_BACKEND_ARGUMENT, "no step has ticket {}", ticket);
   }
+  under_way_ = false;
 }
 
 uint64_t Executable::memory_bytes(uint32_t purpose) const {
@@ -197,7 +165,10 @@ uint64_t Executable::memory_bytes(uint32_t purpose) const {
   for (const HostMemory& weight : weights_) {
     if (weight.purpose() == purpose) bytes += weight.size();
   }
-  for (const HostMemory* scratch : {&area_, &scratch_.thread_values, &scratch_.logits}) {
+  for (const HostMemory& bound : scratch_.bound_values) {
+    if (bound.purpose() == purpose) bytes += bound.size();
+  }
+  for (const HostMemory* scratch : {&area_, &scratch_.thread_values}) {
     if (scratch->purpose() == purpose) bytes += scratch->size();
   }
   return bytes;

@@ -6,13 +6,15 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "backends/reference/reference_memory.h"
+#include "backends/common/host_memory.h"
+#include "backends/common/program_copy.h"
 #include "tenon/backend.h"
 
 namespace tenon::reference {
+
+using backends::HostMemory;
 
 /// Where a token of a step stands.
 struct TokenPlace {
@@ -22,9 +24,9 @@ struct TokenPlace {
 
 /// Memory that steps use again and again.
 struct StepScratch {
-  std::vector<TokenPlace> places;  ///< [max_tokens]
-  HostMemory thread_values;        ///< doubles for the threads of one operation
-  HostMemory logits;               ///< [R, vocab] f64
+  std::vector<TokenPlace> places;       ///< [max_tokens]
+  HostMemory thread_values;             ///< doubles for the threads of one operation
+  std::vector<HostMemory> bound_values;  ///< by slot: inputs and results [rows, columns] f64
 
   void reserve_values(const tenon_host* host, uint64_t num_values);
   [[nodiscard]] double* values() const { return reinterpret_cast<double*>(thread_values.data()); }
@@ -36,47 +38,47 @@ class Executable {
   Executable(const tenon_host* host, const tenon_program& program);
   ~Executable();
 
-  /// Bytes of a KV block: [layers, block_tokens, heads x (key_dim + value_dim)] elements.
-  [[nodiscard]] uint64_t kv_block_bytes(uint32_t group) const;
+  /// Bytes of a cache block: [layers, block_tokens, heads x (key_dim + value_dim)] elements.
+  [[nodiscard]] uint64_t block_bytes(uint32_t group) const;
   /// Copies blocks of weight rows; may run in parallel for disjoint rows.
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
                  uint64_t size_bytes);
   /// Throws STATE naming the first weight with missing rows.
   void seal();
-  /// Runs a step to its end; returns its ticket.
+  /// Runs a step to its end; returns its ticket. Throws STATE when the last one was not waited for.
   uint64_t run(const tenon_step& step);
-  void wait(uint64_t ticket) const;
+  void wait(uint64_t ticket);
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
 
   [[nodiscard]] const tenon_host* host() const { return host_; }
-  [[nodiscard]] const tenon_program& program() const { return program_; }
-  [[nodiscard]] std::span<const tenon_op> ops() const { return ops_; }
-  [[nodiscard]] const tenon_slot& slot(uint32_t slot) const { return slots_[slot]; }
-  [[nodiscard]] uint32_t num_slots() const { return static_cast<uint32_t>(slots_.size()); }
-  [[nodiscard]] const tenon_kv_group& group(uint32_t group) const { return groups_[group]; }
-  [[nodiscard]] std::span<const double> constant(uint32_t slot) const { return constants_[slot]; }
+  [[nodiscard]] const tenon_program& program() const { return program_.view(); }
+  [[nodiscard]] std::span<const tenon_op> ops() const { return program_.ops(); }
+  [[nodiscard]] std::span<const uint32_t> results() const { return program_.results(); }
+  [[nodiscard]] const tenon_slot& slot(uint32_t slot) const { return program_.slots()[slot]; }
+  [[nodiscard]] uint32_t num_slots() const { return program().num_slots; }
+  [[nodiscard]] const tenon_cache_group& group(uint32_t group) const {
+    return program_.groups()[group];
+  }
+  [[nodiscard]] std::span<const double> constant(uint32_t slot) const {
+    return program_.constant(slot);
+  }
   /// Blocks of row `row` of a weight.
   [[nodiscard]] const std::byte* weight_row(uint32_t slot, uint64_t row) const {
     return weights_[slot].data() + row * row_bytes_[slot];
   }
-  /// Start of an activation in the area; nullptr for the output of the program.
+  /// Whether the step binds it: an input or a result.
+  [[nodiscard]] bool is_bound(uint32_t slot) const;
+  /// Start of an activation in the area, unless it is bound.
   [[nodiscard]] double* activation(uint32_t slot) const;
 
  private:
-  void copy_lists(const tenon_program& program);
   void check_operations() const;
-  void copy_constant(uint32_t slot);
   void allocate_weight(uint32_t slot);
   void place_activations();
 
   const tenon_host* host_;
-  tenon_program program_;  ///< its pointers lead to the copies below
-  std::vector<std::string> names_;
-  std::vector<tenon_slot> slots_;
-  std::vector<tenon_op> ops_;
-  std::vector<tenon_kv_group> groups_;
+  backends::ProgramCopy program_;
   // By slot; empty or zero where the slot is of another kind.
-  std::vector<std::vector<double>> constants_;
   std::vector<HostMemory> weights_;
   std::vector<uint64_t> row_bytes_;
   std::vector<uint64_t> offsets_;  ///< bytes from the start of area_
@@ -85,12 +87,7 @@ class Executable {
   StepScratch scratch_;
   bool sealed_ = false;
   uint64_t last_ticket_ = 0;
-};
-
-/// Memory that the host can hand to steps.
-struct DeviceBuffer {
-  const tenon_host* host;
-  HostMemory memory;
+  bool under_way_ = false;  ///< the last step was not waited for
 };
 
 }  // namespace tenon::reference

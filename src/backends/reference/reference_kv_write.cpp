@@ -8,9 +8,9 @@
 namespace tenon::reference {
 
 bool fits_kv_write(const OpShape& shape) noexcept {
-  const tenon_kv_group& group = *shape.group;
+  const tenon_cache_group& group = *shape.group;
   return is_activation(shape.inputs[0], TENON_ROWS_TOKENS) &&
-         is_activation(shape.inputs[1], TENON_ROWS_TOKENS) && shape.output == nullptr &&
+         is_activation(shape.inputs[1], TENON_ROWS_TOKENS) && shape.outputs[0] == nullptr &&
          fits_cache(group.type, std::max(group.key_dim, group.value_dim)) &&
          group.block_tokens > 0 &&
          shape.inputs[0]->columns == uint64_t{group.kv_heads} * group.key_dim &&
@@ -19,7 +19,7 @@ bool fits_kv_write(const OpShape& shape) noexcept {
 
 void run_kv_write(StepRun& step, const tenon_op& op) {
   const tenon_kv_params& kv = op.params.kv;
-  const tenon_kv_group& group = step.group(kv.group);
+  const tenon_cache_group& group = step.group(kv.group);
   const Matrix keys = step.activation(op.inputs[0]);
   const Matrix values = step.activation(op.inputs[1]);
   for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {

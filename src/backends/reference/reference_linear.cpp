@@ -5,15 +5,15 @@
 namespace tenon::reference {
 
 bool fits_linear(const OpShape& shape) noexcept {
-  return is_activation(shape.inputs[0]) && is_activation(shape.output) &&
-         shape.inputs[0]->row_class == shape.output->row_class &&
-         is_weight(shape.inputs[1], shape.output->columns, shape.inputs[0]->columns) &&
-         is_optional_vector(shape.inputs[2], shape.output->columns);
+  return is_activation(shape.inputs[0]) && is_activation(shape.outputs[0]) &&
+         shape.inputs[0]->row_class == shape.outputs[0]->row_class &&
+         is_weight(shape.inputs[1], shape.outputs[0]->columns, shape.inputs[0]->columns) &&
+         is_optional_vector(shape.inputs[2], shape.outputs[0]->columns);
 }
 
 void run_linear(StepRun& step, const tenon_op& op) {
   const Matrix in = step.activation(op.inputs[0]);
-  Matrix out = step.activation(op.output);
+  Matrix out = step.activation(op.outputs[0]);
   const std::vector<double> bias = step.weight_vector(op.inputs[2]);
   if (in.rows() == 0) return;
   step.for_each(static_cast<uint64_t>(out.cols()), static_cast<uint64_t>(in.cols()),

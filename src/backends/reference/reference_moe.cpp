@@ -9,13 +9,13 @@
 namespace tenon::reference {
 namespace {
 
-/// Numbers up to here are exact in f32 and f64 alike (tenon/backend.h, tenon_moe_route_params).
+/// tenon/backend.h, tenon_moe_route_params.
 constexpr uint64_t kMaxExperts = 65536;
 
 /// The number of an expert as an activation holds it.
 uint64_t expert_number(double value, uint32_t experts) {
   if (value >= 0 && value < experts) return static_cast<uint64_t>(value);
-  refuse(TENON_BACKEND_STATE, "reference: moe_linear: expert {} of {}", value, experts);
+  backends::refuse(TENON_BACKEND_STATE, "moe_linear: expert {} of {}", value, experts);
 }
 
 /// By what experts are ordered: one that is no number comes last.
@@ -50,40 +50,42 @@ struct Choice {
 
 bool fits_moe_route(const OpShape& shape) noexcept {
   const tenon_moe_route_params& route = shape.op->params.moe_route;
-  return is_activation(shape.inputs[0]) && is_activation(shape.output) &&
-         shape.inputs[0]->row_class == shape.output->row_class &&
+  return is_activation(shape.inputs[0]) && is_integers(shape.outputs[0], shape.inputs[0]) &&
+         is_activation(shape.outputs[1], shape.inputs[0]->row_class) &&
          shape.inputs[0]->columns <= kMaxExperts && route.used >= 1 &&
-         route.used <= shape.inputs[0]->columns &&
-         shape.output->columns == 2 * uint64_t{route.used} &&
+         route.used <= shape.inputs[0]->columns && shape.outputs[0]->columns == route.used &&
+         shape.outputs[1]->columns == route.used &&
          route.softmax <= TENON_MOE_SOFTMAX_CHOSEN;
 }
 
 bool fits_moe_linear(const OpShape& shape) noexcept {
   const tenon_moe_linear_params& moe = shape.op->params.moe_linear;
   const tenon_slot* weight = shape.inputs[2];
-  if (!is_activation(shape.inputs[0]) || !is_activation(shape.inputs[1]) ||
-      !is_activation(shape.output) || weight == nullptr || moe.experts == 0 ||
+  if (!is_activation(shape.inputs[0]) || !is_integers(shape.inputs[1], shape.inputs[0]) ||
+      !is_activation(shape.outputs[0]) || weight == nullptr || moe.experts == 0 ||
       weight->rows % moe.experts != 0 || !is_weight(weight, 0, weight->columns)) {
     return false;
   }
-  const uint64_t used = shape.inputs[1]->columns / 2;
+  const uint64_t used = shape.inputs[1]->columns;
+  const bool weighted =
+      is_activation(shape.inputs[3], shape.inputs[0]->row_class) && shape.inputs[3]->columns == used;
   const uint64_t columns = shape.inputs[0]->columns;
   const uint64_t rows = weight->rows / moe.experts;
-  return shape.inputs[0]->row_class == shape.output->row_class &&
-         shape.inputs[1]->row_class == shape.output->row_class && used >= 1 &&
-         shape.inputs[1]->columns == 2 * used &&
+  return shape.inputs[0]->row_class == shape.outputs[0]->row_class &&
          (columns == weight->columns || columns == used * weight->columns) && moe.sum <= 1 &&
-         shape.output->columns == (moe.sum == 1 ? rows : used * rows);
+         (moe.sum == 1 ? weighted : shape.inputs[3] == nullptr) &&
+         shape.outputs[0]->columns == (moe.sum == 1 ? rows : used * rows);
 }
 
 bool fits_sigmoid_gate(const OpShape& shape) noexcept {
-  return same_shape(shape.inputs[0], shape.output) && is_activation(shape.inputs[1]) &&
-         shape.inputs[1]->row_class == shape.output->row_class && shape.inputs[1]->columns == 1;
+  return same_shape(shape.inputs[0], shape.outputs[0]) && is_activation(shape.inputs[1]) &&
+         shape.inputs[1]->row_class == shape.outputs[0]->row_class && shape.inputs[1]->columns == 1;
 }
 
 void run_moe_route(StepRun& step, const tenon_op& op) {
   const Matrix logits = step.activation(op.inputs[0]);
-  Matrix out = step.activation(op.output);
+  Matrix ids = step.activation(op.outputs[0]);
+  Matrix out = step.activation(op.outputs[1]);
   const tenon_moe_route_params& route = op.params.moe_route;
   std::vector<uint64_t> order(static_cast<size_t>(logits.cols()));
   for (Eigen::Index t = 0; t < out.rows(); ++t) {
@@ -95,8 +97,8 @@ void run_moe_route(StepRun& step, const tenon_op& op) {
     const std::span<const uint64_t> weighed(order.data(), all ? order.size() : route.used);
     const std::vector<double> weights = softmax(logits, t, weighed);
     for (uint32_t j = 0; j < route.used; ++j) {
-      out(t, j) = static_cast<double>(order[j]);
-      out(t, route.used + j) = route.scale * weights[j];
+      ids(t, j) = static_cast<double>(order[j]);
+      out(t, j) = route.scale * weights[j];
     }
   }
 }
@@ -104,16 +106,17 @@ void run_moe_route(StepRun& step, const tenon_op& op) {
 void run_moe_linear(StepRun& step, const tenon_op& op) {
   const tenon_moe_linear_params& moe = op.params.moe_linear;
   const Matrix in = step.activation(op.inputs[0]);
-  const Matrix routes = step.activation(op.inputs[1]);
-  Matrix out = step.activation(op.output);
+  const Matrix ids = step.activation(op.inputs[1]);
+  const Matrix weights = step.activation(op.inputs[moe.sum == 1 ? 3 : 1]);
+  Matrix out = step.activation(op.outputs[0]);
   const auto depth = static_cast<Eigen::Index>(step.slot(op.inputs[2]).columns);
   const uint64_t rows = step.slot(op.inputs[2]).rows / moe.experts;
-  const Eigen::Index used = routes.cols() / 2;
+  const Eigen::Index used = ids.cols();
   const bool parts = in.cols() != depth;
   std::vector<std::vector<Choice>> choices(moe.experts);
   for (Eigen::Index t = 0; t < out.rows(); ++t) {
     for (Eigen::Index j = 0; j < used; ++j) {
-      choices[expert_number(routes(t, j), moe.experts)].push_back({t, j});
+      choices[expert_number(ids(t, j), moe.experts)].push_back({t, j});
     }
   }
   if (moe.sum == 1) out.setZero();
@@ -126,7 +129,7 @@ void run_moe_linear(StepRun& step, const tenon_op& op) {
         const ConstVector x(in.row(t).data() + (parts ? j * depth : 0), depth);
         const double y = x.dot(ConstVector(row, depth));
         if (moe.sum == 1) {
-          out(t, column) += routes(t, used + j) * y;
+          out(t, column) += weights(t, j) * y;
         } else {
           out(t, j * static_cast<Eigen::Index>(rows) + column) = y;
         }
@@ -138,7 +141,7 @@ void run_moe_linear(StepRun& step, const tenon_op& op) {
 void run_sigmoid_gate(StepRun& step, const tenon_op& op) {
   const Matrix in = step.activation(op.inputs[0]);
   const Matrix gate = step.activation(op.inputs[1]);
-  Matrix out = step.activation(op.output);
+  Matrix out = step.activation(op.outputs[0]);
   for (Eigen::Index t = 0; t < out.rows(); ++t)
     out.row(t) = in.row(t) / (1 + std::exp(-gate(t, 0)));
 }

@@ -14,7 +14,7 @@ using ConstSegment = Eigen::Map<const Eigen::ArrayXd>;
 template <typename Body>
 void for_each_segment(StepRun& step, const tenon_op& op, const Body& body) {
   const Matrix in = step.activation(op.inputs[0]);
-  Matrix out = step.activation(op.output);
+  Matrix out = step.activation(op.outputs[0]);
   const Eigen::Index size = op.params.norm.segment;
   for (Eigen::Index first = 0; first < in.size(); first += size) {
     Segment y(out.data() + first, size);
@@ -26,8 +26,8 @@ void for_each_segment(StepRun& step, const tenon_op& op, const Body& body) {
 
 bool fits_norm(const OpShape& shape) noexcept {
   const uint32_t segment = shape.op->params.norm.segment;
-  return same_shape(shape.inputs[0], shape.output) && segment > 0 &&
-         shape.output->columns % segment == 0 && is_weight(shape.inputs[1], 1, segment) &&
+  return same_shape(shape.inputs[0], shape.outputs[0]) && segment > 0 &&
+         shape.outputs[0]->columns % segment == 0 && is_weight(shape.inputs[1], 1, segment) &&
          is_optional_vector(shape.inputs[2], segment);
 }
 

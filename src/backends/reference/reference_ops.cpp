@@ -1,7 +1,6 @@
 #include "backends/reference/reference_ops.h"
 
-#include <cstddef>
-
+#include "backends/common/strided.h"
 #include "quant/formats.h"
 
 namespace tenon::reference {
@@ -26,33 +25,28 @@ constexpr Operation kOperations[] = {
     {TENON_OP_SIGMOID_GATE, "sigmoid_gate", fits_sigmoid_gate, run_sigmoid_gate},
 };
 
-/// Element `index` of an array whose elements may be larger than T.
-template <typename T>
-const T* element(const T* first, uint32_t stride, uint32_t index) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(first);
-  return reinterpret_cast<const T*>(bytes + uint64_t{stride} * index);
-}
-
 }  // namespace
 
 std::optional<OpShape> find_shape(const tenon_program& program, uint32_t op) noexcept {
   if (op >= program.num_ops) return std::nullopt;
-  OpShape shape{element(program.ops, program.op_size, op), {}, nullptr, nullptr};
-  for (int i = 0; i < 5; ++i) {
-    const uint32_t input = shape.op->inputs[i];
-    if (input == TENON_NO_SLOT) continue;
-    if (input >= program.num_slots) return std::nullopt;
-    shape.inputs[i] = element(program.slots, program.slot_size, input);
+  OpShape shape{&ops_of(program)[op], {}, {}, nullptr};
+  const auto find = [&](uint32_t number, const tenon_slot*& slot) {
+    if (number == TENON_NO_SLOT) return true;
+    if (number >= program.num_slots) return false;
+    slot = &slots_of(program)[number];
+    return true;
+  };
+  for (uint32_t i = 0; i < TENON_MAX_INPUTS; ++i) {
+    if (!find(shape.op->inputs[i], shape.inputs[i])) return std::nullopt;
   }
-  if (shape.op->output != TENON_NO_SLOT) {
-    if (shape.op->output >= program.num_slots) return std::nullopt;
-    shape.output = element(program.slots, program.slot_size, shape.op->output);
+  for (uint32_t o = 0; o < TENON_MAX_OUTPUTS; ++o) {
+    if (!find(shape.op->outputs[o], shape.outputs[o])) return std::nullopt;
   }
   const bool cached = shape.op->kind == TENON_OP_KV_WRITE || shape.op->kind == TENON_OP_ATTENTION;
   if (cached) {  // both kinds of parameters begin with group and layer
     const tenon_kv_params& kv = shape.op->params.kv;
     if (kv.group >= program.num_groups) return std::nullopt;
-    shape.group = element(program.groups, program.group_size, kv.group);
+    shape.group = &groups_of(program)[kv.group];
     if (kv.layer >= shape.group->layers) return std::nullopt;
   }
   return shape;
@@ -83,8 +77,15 @@ bool is_optional_vector(const tenon_slot* slot, uint64_t columns) noexcept {
 }
 
 bool is_activation(const tenon_slot* slot, uint32_t row_class) noexcept {
-  return slot != nullptr && slot->kind == TENON_SLOT_ACTIVATION && slot->type == TENON_TYPE_F32 &&
-         slot->columns > 0 && (row_class == 0 || slot->row_class == row_class);
+  return slot != nullptr &&
+         (slot->kind == TENON_SLOT_ACTIVATION || slot->kind == TENON_SLOT_INPUT) &&
+         slot->type == TENON_TYPE_F32 && slot->columns > 0 &&
+         (row_class == 0 || slot->row_class == row_class);
+}
+
+bool is_integers(const tenon_slot* slot, const tenon_slot* like) noexcept {
+  return slot != nullptr && slot->kind == TENON_SLOT_ACTIVATION && slot->type == TENON_TYPE_I32 &&
+         slot->columns > 0 && slot->row_class == like->row_class;
 }
 
 bool same_shape(const tenon_slot* a, const tenon_slot* b) noexcept {

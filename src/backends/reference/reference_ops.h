@@ -14,9 +14,9 @@ class StepRun;
 /// An operation with its slots and its KV group looked up.
 struct OpShape {
   const tenon_op* op;
-  const tenon_slot* inputs[5];  ///< nullptr: absent
-  const tenon_slot* output;     ///< nullptr: none
-  const tenon_kv_group* group;  ///< of kv_write and attention
+  const tenon_slot* inputs[TENON_MAX_INPUTS];    ///< nullptr: absent
+  const tenon_slot* outputs[TENON_MAX_OUTPUTS];  ///< nullptr: none
+  const tenon_cache_group* group;                ///< of kv_write and attention
 };
 
 /// Looks the numbers of operation `op` up in a program; nothing when one of them names nothing.
@@ -44,8 +44,10 @@ bool fits(const OpShape& shape) noexcept;
 bool is_weight(const tenon_slot* slot, uint64_t rows, uint64_t columns) noexcept;
 /// Absent, or a weight [1, columns].
 bool is_optional_vector(const tenon_slot* slot, uint64_t columns) noexcept;
-/// An activation; row_class 0: of any rows.
+/// An activation or an input of f32; row_class 0: of any rows.
 bool is_activation(const tenon_slot* slot, uint32_t row_class = 0) noexcept;
+/// The same of i32, with as many rows as `like`.
+bool is_integers(const tenon_slot* slot, const tenon_slot* like) noexcept;
 /// Two activations with the same rows and columns.
 bool same_shape(const tenon_slot* a, const tenon_slot* b) noexcept;
 

@@ -7,8 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "backends/common/failure.h"
+#include "backends/common/sizes.h"
 #include "backends/reference/reference_executable.h"
-#include "backends/reference/reference_memory.h"
 #include "tenon/backend.h"
 
 namespace tenon::reference {
@@ -25,13 +26,13 @@ class StepRun {
   StepRun(const Executable& executable, const tenon_step& step, StepScratch& scratch);
 
   /// Runs every operation; CANCELLED when the flag of the step is set before one of them. Then
-  /// rounds the output to step.logits.
+  /// rounds the results to where they are bound.
   void run();
 
   [[nodiscard]] const tenon_step& step() const { return step_; }
-  /// Rows of an activation slot in this step: T or R.
+  /// Rows of an activation slot in this step: T, R or S.
   [[nodiscard]] uint32_t num_rows(uint32_t slot) const;
-  /// The values of an activation slot, [T or R, columns].
+  /// The values of an activation slot, [T, R or S, columns].
   [[nodiscard]] Matrix activation(uint32_t slot) const;
 
   [[nodiscard]] const tenon_slot& slot(uint32_t slot) const { return executable_.slot(slot); }
@@ -48,7 +49,7 @@ class StepRun {
   /// follow.
   [[nodiscard]] std::byte* cache_row(const tenon_step_sequence& sequence, uint32_t group,
                                      uint32_t layer, uint32_t position) const noexcept;
-  [[nodiscard]] const tenon_kv_group& group(uint32_t group) const {
+  [[nodiscard]] const tenon_cache_group& group(uint32_t group) const {
     return executable_.group(group);
   }
 
@@ -59,12 +60,12 @@ class StepRun {
   void for_each(uint64_t count, uint64_t num_values, const Body& body);
 
  private:
-  void check_counts() const;
-  void check_tokens() const;
+  void check() const;
   void place_tokens();
-  void check_blocks(const tenon_step_sequence& sequence) const;
+  void reserve_bound();
+  void read_input(uint32_t slot) const;
+  void write_result(uint32_t slot) const;
   [[nodiscard]] bool cancelled() const;
-  void write_logits() const;
 
   const Executable& executable_;
   const tenon_step& step_;
@@ -81,7 +82,7 @@ void StepRun::for_each(uint64_t count, uint64_t num_values, const Body& body) {
   };
   if (count == 0) return;
   const tenon_host* host = executable_.host();
-  scratch_.reserve_values(host, multiply(host->num_threads(host->user), num_values, "scratch"));
+  scratch_.reserve_values(host, backends::multiply(host->num_threads(host->user), num_values, "scratch"));
   Job job{&body, count, num_values, scratch_.values()};
   tenon_parallel_job parallel{};
   parallel.struct_size = sizeof(parallel);
@@ -93,7 +94,7 @@ void StepRun::for_each(uint64_t count, uint64_t num_values, const Body& body) {
     for (uint64_t i = thread; i < mine.count; i += num_threads) (*mine.body)(i, scratch);
   };
   if (host->parallel(host->user, &parallel) != 0) {
-    refuse(TENON_BACKEND_INTERNAL, "reference: the host's threads ended a job early");
+    backends::refuse(TENON_BACKEND_INTERNAL, "the host's threads ended a job early");
   }
 }
 

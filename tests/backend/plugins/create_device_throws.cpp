@@ -5,7 +5,7 @@
 
 namespace {
 
-tenon_status create_device(const tenon_host*, const tenon_backend_option*, uint32_t,
+tenon_status create_device(const tenon_host*, uint32_t, const tenon_backend_option*, uint32_t,
                            tenon_device**) {
   throw std::runtime_error("no");
 }

@@ -13,10 +13,17 @@ constexpr tenon_backend_api kApi = [] {
   tenon_backend_api api = tenon::stub_table();
   api.minor = 0;
   api.name = "older";
-  api.create_device = [](const tenon_host*, const tenon_backend_option*, uint32_t,
+  api.create_device = [](const tenon_host*, uint32_t, const tenon_backend_option*, uint32_t,
                          tenon_device** device) {
     static char nothing;
     *device = reinterpret_cast<tenon_device*>(&nothing);
+    return tenon_status{TENON_BACKEND_OK};
+  };
+  api.describe = [](tenon_device*, tenon_device_info* info) {
+    info->kind = TENON_DEVICE_ACCELERATOR;
+    info->step_tokens = info->step_outputs = info->token_multiple = info->block_tokens = 1;
+    info->slab_bytes = 1;
+    info->steps_under_way = 1;
     return tenon_status{TENON_BACKEND_OK};
   };
   api.supports = supports;

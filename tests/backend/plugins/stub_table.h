@@ -12,7 +12,14 @@ constexpr tenon_backend_api stub_table() {
   api.minor = TENON_BACKEND_MINOR;
   api.struct_size = sizeof(api);
   api.name = "stub";
-  api.create_device = [](const tenon_host*, const tenon_backend_option*, uint32_t, tenon_device**) {
+  api.list_devices = [](const tenon_host*, tenon_device_info*, uint32_t, uint32_t, uint32_t*) {
+    return tenon_status{TENON_BACKEND_UNSUPPORTED};
+  };
+  api.list_options = [](tenon_backend_option_info*, uint32_t, uint32_t, uint32_t* count) {
+    *count = 0;
+  };
+  api.create_device = [](const tenon_host*, uint32_t, const tenon_backend_option*, uint32_t,
+                         tenon_device**) {
     return tenon_status{TENON_BACKEND_UNSUPPORTED};
   };
   api.destroy_device = [](tenon_device*) {};
@@ -37,7 +44,7 @@ constexpr tenon_backend_api stub_table() {
     return tenon_status{TENON_BACKEND_UNSUPPORTED};
   };
   api.destroy_executable = [](tenon_executable*) {};
-  api.kv_block_bytes = [](const tenon_executable*, uint32_t) { return uint64_t{0}; };
+  api.block_bytes = [](const tenon_executable*, uint32_t) { return uint64_t{0}; };
   api.row_granularity = [](const tenon_executable*, uint32_t) { return uint64_t{1}; };
   api.load_rows = [](tenon_executable*, uint32_t, uint64_t, uint64_t, const void*, uint64_t) {
     return tenon_status{TENON_BACKEND_UNSUPPORTED};

@@ -4,7 +4,8 @@
 namespace {
 constexpr tenon_backend_api kApi = [] {
   tenon_backend_api api = tenon::stub_table();
-  api.create_device = [](const tenon_host*, const tenon_backend_option*, uint32_t, tenon_device**) {
+  api.create_device = [](const tenon_host*, uint32_t, const tenon_backend_option*, uint32_t,
+                         tenon_device**) {
     return tenon_status{-77};
   };
   return api;

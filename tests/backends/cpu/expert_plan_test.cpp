@@ -22,12 +22,9 @@ struct Sorted {
     Carver carver(reinterpret_cast<uint8_t*>(memory.data()));
     plan.carve(carver);
     plan.clear();
-    std::vector<float> routes;
-    for (const std::vector<uint32_t>& row : chosen) {
-      for (const uint32_t expert : row) routes.push_back(static_cast<float>(expert));
-      routes.insert(routes.end(), used, 0.5f);
-    }
-    plan.sort(routes.data(), chosen.size());
+    std::vector<int32_t> ids;
+    for (const std::vector<uint32_t>& row : chosen) ids.insert(ids.end(), row.begin(), row.end());
+    plan.sort(ids.data(), chosen.size());
   }
   ExpertPlan plan;
   std::vector<uint64_t> memory;

@@ -17,7 +17,7 @@ const float kLog3 = std::log(3.0f);
 /// Sizes and tables of a program that is attention alone: query, key and value of a token are the
 /// rows of three tables.
 struct AttentionCase {
-  tenon_kv_group group = {1, 1, 1, 1, TENON_TYPE_F32, 2};
+  CacheGroup group = {1, 1, 1, 1, TENON_TYPE_F32, 2};
   AttentionOptions options = {.group = 0, .layer = 0, .heads = 1};
   std::vector<float> query;
   std::vector<float> key;
@@ -32,7 +32,7 @@ ReferenceRunner make_runner(const AttentionCase& c, uint32_t threads = 1) {
     return b.embed(b.weight(name, Format::F32, vocab, values.size() / vocab));
   };
   AttentionOptions options = c.options;
-  options.group = b.kv_group(c.group);
+  options.group = b.cache_group(c.group);
   b.kv_write(table("k", c.key), table("v", c.value), options.group, 0);
   if (!c.sinks.empty()) options.sinks = b.weight("s", Format::F32, 1, c.sinks.size());
   const Slot logits = b.gather_rows(b.attention(table("q", c.query), options));

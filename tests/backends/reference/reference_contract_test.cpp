@@ -19,7 +19,7 @@ const tenon_backend_api& api() { return ReferenceRunner::api(); }
 /// embed, linear, kv_write, attention over width 2 and a vocabulary of 3; blocks of 2 positions.
 Program sample() {
   ProgramBuilder b;
-  const uint32_t group = b.kv_group({1, 1, 2, 2, TENON_TYPE_F32, 2});
+  const uint32_t group = b.cache_group({1, 1, 2, 2, TENON_TYPE_F32, 2});
   const Slot x = b.embed(b.weight("x", Format::F32, 3, 2));
   const Slot y = b.linear(x, b.weight("w", Format::F32, 2, 2));
   b.kv_write(y, y, group, 0);
@@ -40,12 +40,12 @@ TEST(ReferenceDevice, RefusesOptionsAndOldHosts) {
   FakeHost host;
   tenon_device* device = nullptr;
   const tenon_backend_option option = {"speed", "11"};
-  EXPECT_EQ(api().create_device(host.table(), &option, 1, &device), TENON_BACKEND_ARGUMENT);
+  EXPECT_EQ(api().create_device(host.table(), 0, &option, 1, &device), TENON_BACKEND_ARGUMENT);
   EXPECT_THAT(host.error, HasSubstr("unknown option \"speed\""));
   tenon_host old = *host.table();
   old.struct_size = 16;
-  EXPECT_EQ(api().create_device(&old, nullptr, 0, &device), TENON_BACKEND_ARGUMENT);
-  EXPECT_EQ(api().create_device(nullptr, nullptr, 0, &device), TENON_BACKEND_ARGUMENT);
+  EXPECT_EQ(api().create_device(&old, 0, nullptr, 0, &device), TENON_BACKEND_ARGUMENT);
+  EXPECT_EQ(api().create_device(nullptr, 0, nullptr, 0, &device), TENON_BACKEND_ARGUMENT);
   EXPECT_EQ(device, nullptr);
 }
 
@@ -63,7 +63,7 @@ TEST(ReferenceDevice, DescribeWritesOnlyWhatTheCallerKnows) {
 TEST(ReferenceBuffer, RangesAreChecked) {
   ReferenceRunner runner(sample(), kWeights);
   tenon_buffer* buffer = nullptr;
-  ASSERT_EQ(api().buffer_create(runner.device(), 8, TENON_MEMORY_KV, &buffer), TENON_BACKEND_OK);
+  ASSERT_EQ(api().buffer_create(runner.device(), 8, TENON_MEMORY_CACHE, &buffer), TENON_BACKEND_OK);
   char bytes[9] = "abcdefgh";
   EXPECT_EQ(api().buffer_write(buffer, 1, bytes, 8), TENON_BACKEND_ARGUMENT);
   EXPECT_EQ(api().buffer_write(buffer, UINT64_MAX, bytes, 2), TENON_BACKEND_ARGUMENT);
@@ -91,8 +91,11 @@ TEST(ReferenceCompile, RefusesWhatItCannotRun) {
        [](auto&, auto& ops, auto&) { ops[3].params.attention.layer = 1; }},
       {"operation 3 (attention)", TENON_BACKEND_UNSUPPORTED,
        [](auto&, auto& ops, auto&) { ops[3].inputs[0] = 1000; }},
-      {"the output is no activation", TENON_BACKEND_ARGUMENT,
-       [](auto&, auto&, auto& program) { program.output = 0; }},
+      {"a result is no activation", TENON_BACKEND_ARGUMENT,
+       [](auto&, auto&, auto& program) {
+         static const uint32_t weight = 0;
+         program.results = &weight;
+       }},
       {"leaves the planned area", TENON_BACKEND_ARGUMENT,
        [](auto&, auto&, auto& program) { program.activation_bytes -= 64; }},
       {"overflows", TENON_BACKEND_LIMIT,
@@ -147,16 +150,24 @@ TEST(ReferenceRun, RefusesBrokenSteps) {
       {"token 3 of", TENON_BACKEND_ARGUMENT, [](OwnedStep& s) { s.tokens[1] = 3; }},
       {"token -1 of", TENON_BACKEND_ARGUMENT, [](OwnedStep& s) { s.tokens[0] = -1; }},
       {"output row 3", TENON_BACKEND_ARGUMENT, [](OwnedStep& s) { s.rows[0] = 3; }},
-      {"an array", TENON_BACKEND_ARGUMENT, [](OwnedStep& s) { s.step.logits = nullptr; }},
+      {"an array", TENON_BACKEND_ARGUMENT, [](OwnedStep& s) { s.step.bindings = nullptr; }},
       {"an array", TENON_BACKEND_ARGUMENT, [](OwnedStep& s) { s.step.num_pools = 0; }},
       {"ends at token 4", TENON_BACKEND_ARGUMENT,
        [](OwnedStep& s) { s.sequences[0].num_tokens = 4; }},
-      {"belongs to no sequence", TENON_BACKEND_ARGUMENT,
+      {"2 of 3 tokens belong", TENON_BACKEND_ARGUMENT,
        [](OwnedStep& s) { s.sequences[0].num_tokens = 2; }},
       {"not in the pool of 8", TENON_BACKEND_ARGUMENT, [](OwnedStep& s) { s.blocks[0][1] = 8; }},
-      {"slab 0 is missing", TENON_BACKEND_ARGUMENT, [](OwnedStep& s) { s.slabs[0] = nullptr; }},
-      {"slab 0 is missing", TENON_BACKEND_ARGUMENT,
-       [](OwnedStep& s) { s.pool.blocks_per_slab = 9; }},
+      {"begins at token 1, not at 0", TENON_BACKEND_ARGUMENT,
+       [](OwnedStep& s) {
+         s.sequences[0].first_token = 1;
+         s.sequences[0].num_tokens = 2;
+       }},
+      {"not in the pool", TENON_BACKEND_ARGUMENT, [](OwnedStep& s) { s.slabs[0] = nullptr; }},
+      {"not in the pool", TENON_BACKEND_ARGUMENT,
+       [](OwnedStep& s) {
+         s.pool.blocks_per_slab = 9;
+         s.blocks[0][1] = 8;
+       }},
       {"not in the pool", TENON_BACKEND_ARGUMENT, [](OwnedStep& s) { s.tables[0][0] = nullptr; }},
       {"cancelled", TENON_BACKEND_CANCELLED,
        [](OwnedStep& s) {
@@ -177,12 +188,18 @@ TEST(ReferenceRun, RefusesBrokenSteps) {
   }
 }
 
-TEST(ReferenceRun, TicketsAreKnown) {
+TEST(ReferenceRun, EachTicketIsWaitedForOnce) {
   ReferenceRunner runner(sample(), kWeights);
   EXPECT_EQ(api().wait(runner.executable(), 1), TENON_BACKEND_ARGUMENT);
-  runner.run({Part{{0}}});
-  EXPECT_EQ(api().wait(runner.executable(), 1), TENON_BACKEND_OK);
-  EXPECT_EQ(api().wait(runner.executable(), 0), TENON_BACKEND_ARGUMENT);
+  OwnedStep owned(runner.view(), {Part{{0}}}, runner.slab(), ReferenceRunner::kBlocks);
+  uint64_t ticket = 0;
+  ASSERT_EQ(runner.run(owned.step, &ticket), TENON_BACKEND_OK);
+  uint64_t second = 0;
+  EXPECT_EQ(runner.run(owned.step, &second), TENON_BACKEND_STATE);
+  EXPECT_EQ(api().wait(runner.executable(), ticket + 1), TENON_BACKEND_ARGUMENT);
+  EXPECT_EQ(api().wait(runner.executable(), ticket), TENON_BACKEND_OK);
+  EXPECT_EQ(api().wait(runner.executable(), ticket), TENON_BACKEND_ARGUMENT);
+  EXPECT_EQ(runner.run(owned.step, &second), TENON_BACKEND_OK);
 }
 
 TEST(ReferenceRun, ReadsLargerSequences) {
@@ -200,7 +217,7 @@ TEST(ReferenceRun, ReadsLargerSequences) {
   owned.step.sequence_size = sizeof(LargerSequence);
   uint64_t ticket = 0;
   ASSERT_EQ(runner.run(owned.step, &ticket), TENON_BACKEND_OK);
-  EXPECT_EQ(owned.logits, expected);
+  EXPECT_EQ(owned.results.front(), expected);
 }
 
 TEST(ReferenceMemory, CountsWeightsAndScratch) {
@@ -208,8 +225,8 @@ TEST(ReferenceMemory, CountsWeightsAndScratch) {
   EXPECT_EQ(api().memory_bytes(runner.executable(), TENON_MEMORY_WEIGHTS), (6 + 4) * 4u);
   EXPECT_GE(api().memory_bytes(runner.executable(), TENON_MEMORY_SCRATCH),
             2 * runner.view().activation_bytes);
-  EXPECT_EQ(api().kv_block_bytes(runner.executable(), 0), 2u * 4 * 4);
-  EXPECT_EQ(api().kv_block_bytes(runner.executable(), 1), 0u);
+  EXPECT_EQ(api().block_bytes(runner.executable(), 0), 2u * 4 * 4);
+  EXPECT_EQ(api().block_bytes(runner.executable(), 1), 0u);
 }
 
 }  // namespace

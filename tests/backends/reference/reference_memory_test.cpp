@@ -11,7 +11,7 @@ using counted_new::allocations_left;
 
 Program sample() {
   ProgramBuilder b;
-  const uint32_t group = b.kv_group({1, 1, 2, 2, TENON_TYPE_F32, 2});
+  const uint32_t group = b.cache_group({1, 1, 2, 2, TENON_TYPE_F32, 2});
   const double frequency[] = {1.0};
   const Slot x = b.embed(b.weight("x", Format::F32, 3, 2));
   const Slot n = b.rms_norm(x, b.weight("n", Format::F32, 1, 2), 1e-5f);
@@ -50,7 +50,7 @@ class Life {
       return status;
     };
     tenon_status status =
-        call([&] { return api.create_device(host.table(), nullptr, 0, &device_); });
+        call([&] { return api.create_device(host.table(), 0, nullptr, 0, &device_); });
     if (status == 0) {
       status = call([&] { return api.compile(device_, &program_.view(), &executable_); });
     }
@@ -64,7 +64,7 @@ class Life {
     }
     if (status == 0) status = call([&] { return api.seal(executable_); });
     if (status == 0) {
-      status = call([&] { return api.buffer_create(device_, 1024, TENON_MEMORY_KV, &slab_); });
+      status = call([&] { return api.buffer_create(device_, 1024, TENON_MEMORY_CACHE, &slab_); });
     }
     if (status != 0) return status;
     OwnedStep owned(program_.view(), {Part{{0, 1, 2}}}, slab_, 8);

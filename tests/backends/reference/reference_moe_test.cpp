@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 #include "tests/backends/reference/reference_runner.h"
@@ -32,38 +33,43 @@ void expect_row(const std::vector<float>& actual, const std::vector<double>& exp
 
 const double kE = std::exp(1.0);
 
+/// Numbers and then weights of the experts that a row of logits chooses.
+std::vector<float> route_of(const std::vector<float>& logits, const RouteOptions& options) {
+  ProgramBuilder b;
+  const Route route = b.moe_route(b.embed(b.weight("x", Format::F32, 1, logits.size())), options);
+  b.result(route.ids);
+  b.result(route.weights);
+  ReferenceRunner runner(std::move(b).finish(kNoSlot, {}), Weights{{"x", logits}});
+  const std::vector<std::vector<float>> results = runner.run_all({Part{{0}}});
+  std::vector<float> all;
+  for (const float id : results[0]) all.push_back(static_cast<float>(std::bit_cast<int32_t>(id)));
+  all.insert(all.end(), results[1].begin(), results[1].end());
+  return all;
+}
+
 TEST(ReferenceMoeRoute, SoftmaxOverAllOrOverTheChosen) {
   const std::vector<float> logits = {0, 2, -1, 3};
-  const auto route = [&](uint32_t softmax, float scale) {
-    return run_on_row(logits, [&](ProgramBuilder& b, Slot x) {
-      return b.moe_route(x, {2, softmax, scale});
-    });
-  };
   const double chosen = 1 / (1 + 1 / kE);
-  expect_row(route(TENON_MOE_SOFTMAX_CHOSEN, 1), {3, 1, chosen, 1 - chosen});
+  expect_row(route_of(logits, {2, TENON_MOE_SOFTMAX_CHOSEN, 1}), {3, 1, chosen, 1 - chosen});
   const double all = 1 + std::exp(2) + std::exp(-1) + std::exp(3);
-  expect_row(route(TENON_MOE_SOFTMAX_ALL, 2.5f),
+  expect_row(route_of(logits, {2, TENON_MOE_SOFTMAX_ALL, 2.5f}),
              {3, 1, 2.5 * std::exp(3) / all, 2.5 * std::exp(2) / all});
 }
 
 TEST(ReferenceMoeRoute, EqualLogitsGoToTheLowerNumber) {
-  expect_row(run_on_row({1, 5, 5, 1, 5},
-                        [](ProgramBuilder& b, Slot x) { return b.moe_route(x, {.used = 4}); }),
+  expect_row(route_of({1, 5, 5, 1, 5}, {.used = 4}),
              {1, 2, 4, 0, 1 / (3 + std::exp(-4)), 1 / (3 + std::exp(-4)), 1 / (3 + std::exp(-4)),
               std::exp(-4) / (3 + std::exp(-4))});
 }
 
 TEST(ReferenceMoeRoute, LargeLogitsDoNotOverflow) {
-  expect_row(run_on_row({3000, 0, 3001},
-                        [](ProgramBuilder& b, Slot x) { return b.moe_route(x, {.used = 2}); }),
+  expect_row(route_of({3000, 0, 3001}, {.used = 2}),
              {2, 0, kE / (1 + kE), 1 / (1 + kE)});
 }
 
 TEST(ReferenceMoeRoute, WhatIsNoNumberIsChosenLast) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> out = run_on_row({nan, 1, nan, 2}, [](ProgramBuilder& b, Slot x) {
-    return b.moe_route(x, {2, TENON_MOE_SOFTMAX_CHOSEN, 1.0f});
-  });
+  const std::vector<float> out = route_of({nan, 1, nan, 2}, {2, TENON_MOE_SOFTMAX_CHOSEN, 1.0f});
   EXPECT_EQ(out[0], 3.0f);
   EXPECT_EQ(out[1], 1.0f);
 }
@@ -79,7 +85,7 @@ TEST(ReferenceMoeLinear, EachExpertOnTheSameRow) {
   expect_row(run_on_row(
                  kRow,
                  [](ProgramBuilder& b, Slot x) {
-                   const Slot routes = b.moe_route(x, {.used = 2});
+                   const Route routes = b.moe_route(x, {.used = 2});
                    return b.moe_linear(x, routes, b.weight("w", Format::F32, 6, 3), 3);
                  },
                  kExperts),
@@ -91,7 +97,7 @@ TEST(ReferenceMoeLinear, WeightedAndAddedUp) {
   expect_row(run_on_row(
                  kRow,
                  [](ProgramBuilder& b, Slot x) {
-                   const Slot routes = b.moe_route(x, {.used = 2});
+                   const Route routes = b.moe_route(x, {.used = 2});
                    return b.moe_linear_sum(x, routes, b.weight("w", Format::F32, 6, 3), 3);
                  },
                  kExperts),
@@ -105,7 +111,7 @@ TEST(ReferenceMoeLinear, APartOfTheRowForEachExpert) {
   expect_row(run_on_row(
                  kRow,
                  [](ProgramBuilder& b, Slot x) {
-                   const Slot routes = b.moe_route(x, {.used = 2});
+                   const Route routes = b.moe_route(x, {.used = 2});
                    const Slot h = b.moe_linear(x, routes, b.weight("w", Format::F32, 6, 3), 3);
                    return b.moe_linear_sum(h, routes, b.weight("v", Format::F32, 3, 2), 3);
                  },

@@ -44,7 +44,7 @@ TEST(ReferenceEmbed, PicksRowsAndGathersThem) {
   owned.step.output_rows = owned.rows.data();
   uint64_t ticket = 0;
   ASSERT_EQ(runner.run(owned.step, &ticket), TENON_BACKEND_OK);
-  expect_values(owned.logits, {1, 2, 1, 2, 5, 6});
+  expect_values(owned.results.front(), {1, 2, 1, 2, 5, 6});
 }
 
 TEST(ReferenceNorm, RmsOfARow) {

@@ -43,7 +43,6 @@ struct OwnedStep {
       }
     }
     pool = {slabs, 1, blocks_per_slab};
-    logits.assign(rows.size() * program.slots[program.output].columns, -77.0f);
     step.struct_size = sizeof(step);
     step.num_tokens = static_cast<uint32_t>(tokens.size());
     step.num_outputs = static_cast<uint32_t>(rows.size());
@@ -55,20 +54,28 @@ struct OwnedStep {
     step.sequences = sequences.data();
     step.pools = &pool;
     step.output_rows = rows.data();
-    step.logits = logits.data();
+    for (uint32_t i = 0; i < program.num_results; ++i) {
+      const tenon_slot& slot = program.slots[program.results[i]];
+      results.emplace_back(rows.size() * slot.columns, -77.0f);
+      bindings.push_back({program.results[i], 0, results.back().data()});
+    }
+    step.bindings = bindings.data();
+    step.num_bindings = program.num_results;
+    step.binding_size = sizeof(tenon_binding);
   }
   OwnedStep(const OwnedStep&) = delete;
   OwnedStep& operator=(const OwnedStep&) = delete;
 
   tenon_buffer* slabs[1];
-  tenon_kv_pool pool{};
+  tenon_cache_pool pool{};
   std::vector<std::vector<uint32_t>> blocks;
   std::vector<std::vector<const uint32_t*>> tables;
   std::vector<tenon_step_sequence> sequences;
   std::vector<int32_t> tokens;
   std::vector<int32_t> positions;
   std::vector<uint32_t> rows;
-  std::vector<float> logits;
+  std::vector<std::vector<float>> results;
+  std::vector<tenon_binding> bindings;
   tenon_step step{};
 };
 
@@ -79,12 +86,12 @@ class ReferenceRunner {
   ReferenceRunner(Program program, const Weights& weights, uint32_t threads = 1)
       : program_(std::move(program)) {
     host_.threads = threads;
-    EXPECT_EQ(api().create_device(host_.table(), nullptr, 0, &device_), TENON_BACKEND_OK);
+    EXPECT_EQ(api().create_device(host_.table(), 0, nullptr, 0, &device_), TENON_BACKEND_OK);
     EXPECT_EQ(api().compile(device_, &view(), &executable_), TENON_BACKEND_OK) << host_.error;
     for (uint32_t slot = 0; slot < view().num_slots; ++slot) load(slot, weights);
     EXPECT_EQ(api().seal(executable_), TENON_BACKEND_OK) << host_.error;
-    const uint64_t bytes = view().num_groups == 0 ? 64 : api().kv_block_bytes(executable_, 0);
-    EXPECT_EQ(api().buffer_create(device_, bytes * kBlocks, TENON_MEMORY_KV, &slab_),
+    const uint64_t bytes = view().num_groups == 0 ? 64 : api().block_bytes(executable_, 0);
+    EXPECT_EQ(api().buffer_create(device_, bytes * kBlocks, TENON_MEMORY_CACHE, &slab_),
               TENON_BACKEND_OK);
   }
   ~ReferenceRunner() {
@@ -106,13 +113,14 @@ class ReferenceRunner {
   [[nodiscard]] tenon_buffer* slab() { return slab_; }
   [[nodiscard]] FakeHost& host() { return host_; }
 
-  /// Logits [tokens of all parts, columns of the output].
-  std::vector<float> run(const std::vector<Part>& parts) {
+  /// The first result [tokens of all parts, columns].
+  std::vector<float> run(const std::vector<Part>& parts) { return run_all(parts).front(); }
+  std::vector<std::vector<float>> run_all(const std::vector<Part>& parts) {
     OwnedStep owned(view(), parts, slab_, kBlocks);
     uint64_t ticket = 0;
     EXPECT_EQ(run(owned.step, &ticket), TENON_BACKEND_OK) << host_.error;
     EXPECT_EQ(api().wait(executable_, ticket), TENON_BACKEND_OK);
-    return owned.logits;
+    return owned.results;
   }
   tenon_status run(const tenon_step& step, uint64_t* ticket) {
     return api().run(executable_, &step, ticket);

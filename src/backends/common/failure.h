@@ -1,4 +1,4 @@
-// How this backend fails: an exception inside, a status and one sentence at every function of the
+// How a backend fails: an exception inside, a status and one sentence at every function of the
 // plugin ABI. Nothing passes the fence.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "tenon/backend.h"
 
-namespace tenon::reference {
+namespace tenon::backends {
 
 /// A failure with a status of the ABI.
 class Failure : public std::exception {
@@ -26,16 +26,20 @@ class Failure : public std::exception {
   std::string text_;
 };
 
-/// Throws a Failure with a formatted message.
+/// Throws a Failure with a formatted message: what, where, value, limit.
 template <typename... Args>
 [[noreturn]] void refuse(tenon_status status, fmt::format_string<Args...> text, Args&&... args) {
   throw Failure(status, fmt::format(text, std::forward<Args>(args)...));
 }
 
-/// Passes the sentence of a failure to the host; returns the status.
-inline tenon_status report(const tenon_host* host, tenon_status status,
+/// Passes the sentence of a failure to the host; returns the status. `backend` names who speaks.
+inline tenon_status report(const tenon_host* host, const char* backend, tenon_status status,
                            std::string_view text) noexcept {
-  if (host != nullptr && host->set_error != nullptr) {
+  if (host == nullptr || host->set_error == nullptr) return status;
+  try {
+    const std::string sentence = fmt::format("{}: {}", backend, text);
+    host->set_error(host->user, sentence.data(), sentence.size());
+  } catch (...) {  // without memory for the sentence, its text has to do
     host->set_error(host->user, text.data(), text.size());
   }
   return status;
@@ -43,19 +47,19 @@ inline tenon_status report(const tenon_host* host, tenon_status status,
 
 /// Runs `body` and turns what it throws into a status.
 template <typename Body>
-tenon_status fence(const tenon_host* host, Body&& body) noexcept {
+tenon_status fence(const tenon_host* host, const char* backend, Body&& body) noexcept {
   try {
     body();
     return TENON_BACKEND_OK;
   } catch (const Failure& failure) {
-    return report(host, failure.status(), failure.what());
+    return report(host, backend, failure.status(), failure.what());
   } catch (const std::bad_alloc&) {
-    return report(host, TENON_BACKEND_NO_MEMORY, "reference: out of memory");
+    return report(host, backend, TENON_BACKEND_NO_MEMORY, "out of memory");
   } catch (const std::exception& error) {
-    return report(host, TENON_BACKEND_INTERNAL, error.what());
+    return report(host, backend, TENON_BACKEND_INTERNAL, error.what());
   } catch (...) {
-    return report(host, TENON_BACKEND_INTERNAL, "reference: unknown failure");
+    return report(host, backend, TENON_BACKEND_INTERNAL, "unknown failure");
   }
 }
 
-}  // namespace tenon::reference
+}  // namespace tenon::backends

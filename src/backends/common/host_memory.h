@@ -1,4 +1,4 @@
-// Memory from the host, owned; and size arithmetic that cannot wrap.
+// Memory from the host's allocator, owned.
 #pragma once
 
 #include <cstddef>
@@ -6,29 +6,11 @@
 #include <string_view>
 #include <utility>
 
-#include "backends/reference/reference_failure.h"
+#include "backends/common/failure.h"
 
-namespace tenon::reference {
+namespace tenon::backends {
 
-/// a * b, or LIMIT naming `what`.
-inline uint64_t multiply(uint64_t a, uint64_t b, std::string_view what) {
-  uint64_t product = 0;
-  if (__builtin_mul_overflow(a, b, &product)) {
-    refuse(TENON_BACKEND_LIMIT, "reference: {}: {} x {} overflows 64 bits", what, a, b);
-  }
-  return product;
-}
-
-/// a + b, or LIMIT naming `what`.
-inline uint64_t add(uint64_t a, uint64_t b, std::string_view what) {
-  uint64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) {
-    refuse(TENON_BACKEND_LIMIT, "reference: {}: {} + {} overflows 64 bits", what, a, b);
-  }
-  return sum;
-}
-
-/// Zeroed bytes of the host, aligned to 64. Move-only.
+/// Zeroed bytes of the host, aligned to 64: a cache line and the widest vector. Move-only.
 class HostMemory {
  public:
   HostMemory() = default;
@@ -38,7 +20,7 @@ class HostMemory {
     if (size_bytes_ == 0) return;
     bytes_ = static_cast<std::byte*>(host_->allocate(host_->user, size_bytes_, 64, purpose_));
     if (bytes_ == nullptr) {
-      refuse(TENON_BACKEND_NO_MEMORY, "reference: no memory for {} ({} bytes)", what, size_bytes_);
+      refuse(TENON_BACKEND_NO_MEMORY, "no memory for {} ({} bytes)", what, size_bytes_);
     }
   }
   ~HostMemory() {
@@ -70,4 +52,4 @@ class HostMemory {
   uint32_t purpose_ = TENON_MEMORY_SCRATCH;
 };
 
-}  // namespace tenon::reference
+}  // namespace tenon::backends

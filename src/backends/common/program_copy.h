@@ -1,0 +1,84 @@
+// A backend's own copy of a program's lists: compile may keep no pointer into what it was given.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/common/failure.h"
+#include "backends/common/sizes.h"
+#include "backends/common/strided.h"
+
+namespace tenon::backends {
+
+/// Immutable; its view has the sizes of this side's structures, so that lists are plain arrays.
+class ProgramCopy {
+ public:
+  /// ARGUMENT for lists that are missing or made of smaller structures; UNSUPPORTED for constants
+  /// that are not f64.
+  explicit ProgramCopy(const tenon_program& program) : view_(program) {
+    check("slots", program.num_slots, program.slots, program.slot_size, sizeof(tenon_slot));
+    check("operations", program.num_ops, program.ops, program.op_size, sizeof(tenon_op));
+    check("cache groups", program.num_groups, program.groups, program.group_size,
+          sizeof(tenon_cache_group));
+    check("results", program.num_results, program.results, sizeof(uint32_t), sizeof(uint32_t));
+    slots_ = slots_of(program).copies();
+    ops_ = ops_of(program).copies();
+    groups_ = groups_of(program).copies();
+    results_.assign(program.results, program.results + program.num_results);
+    names_.reserve(slots_.size());
+    constants_.resize(slots_.size());
+    for (size_t i = 0; i < slots_.size(); ++i) copy_slot(i);
+    view_.struct_size = sizeof(view_);
+    view_.slots = slots_.data();
+    view_.slot_size = sizeof(tenon_slot);
+    view_.ops = ops_.data();
+    view_.op_size = sizeof(tenon_op);
+    view_.groups = groups_.data();
+    view_.group_size = sizeof(tenon_cache_group);
+    view_.results = results_.data();
+  }
+  ProgramCopy(const ProgramCopy&) = delete;
+  ProgramCopy& operator=(const ProgramCopy&) = delete;
+
+  [[nodiscard]] const tenon_program& view() const { return view_; }
+  [[nodiscard]] std::span<const tenon_slot> slots() const { return slots_; }
+  [[nodiscard]] std::span<const tenon_op> ops() const { return ops_; }
+  [[nodiscard]] std::span<const tenon_cache_group> groups() const { return groups_; }
+  [[nodiscard]] std::span<const uint32_t> results() const { return results_; }
+  /// Values of a constant slot; empty for others.
+  [[nodiscard]] std::span<const double> constant(uint32_t slot) const { return constants_[slot]; }
+
+ private:
+  static void check(const char* what, uint32_t count, const void* first, uint32_t stride,
+                    size_t least) {
+    if (count == 0 || (first != nullptr && stride >= least)) return;
+    refuse(TENON_BACKEND_ARGUMENT, "program: {} are missing or too small", what);
+  }
+
+  void copy_slot(size_t number) {
+    tenon_slot& slot = slots_[number];
+    names_.emplace_back(slot.name == nullptr ? "" : slot.name);
+    slot.name = names_.back().c_str();
+    if (slot.kind != TENON_SLOT_CONSTANT) return;
+    if (slot.type != TENON_TYPE_F64 || slot.data == nullptr) {
+      refuse(TENON_BACKEND_UNSUPPORTED, "constant \"{}\" is not f64", slot.name);
+    }
+    const uint64_t values = multiply(slot.rows, slot.columns, slot.name);
+    constants_[number].resize(values);
+    std::memcpy(constants_[number].data(), slot.data, values * sizeof(double));
+    slot.data = constants_[number].data();
+  }
+
+  tenon_program view_;
+  std::vector<std::string> names_;
+  std::vector<tenon_slot> slots_;
+  std::vector<tenon_op> ops_;
+  std::vector<tenon_cache_group> groups_;
+  std::vector<uint32_t> results_;
+  std::vector<std::vector<double>> constants_;  // by slot
+};
+
+}  // namespace tenon::backends
