@@ -33,6 +33,7 @@ using tenon::PluginReason;
 static_assert(TENON_REFUSED_NOT == static_cast<int32_t>(PluginReason::None));
 static_assert(TENON_REFUSED_WRITABLE == static_cast<int32_t>(PluginReason::Writable));
 static_assert(TENON_REFUSED_WRONG_MAGIC == static_cast<int32_t>(PluginReason::WrongMagic));
+static_assert(TENON_REFUSED_NAME_TAKEN == static_cast<int32_t>(PluginReason::NameTaken));
 static_assert(TENON_REFUSED_MISSING_FUNCTION ==
               static_cast<int32_t>(PluginReason::MissingFunction));
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,18 +21,6 @@ struct Backend {
   const tenon_backend_api* api = nullptr;
   std::shared_ptr<const void> library;  ///< null for built-in ones
 };
-
-/// Calls into a backend. What it throws against the rules stops here.
-template <typename Function>
-auto guarded(const char* what, Function function) -> decltype(function()) {
-  try {
-    return function();
-  } catch (const Error&) {
-    throw;
-  } catch (...) {
-    fail(Code::Plugin, "backend: {}: it threw an exception", what);
-  }
-}
 
 /// A device of a backend, with the services it uses. Shared by what was made from it.
 class Device {
@@ -53,15 +42,56 @@ class Device {
   [[nodiscard]] std::string description() const;
   /// The number of the first operation the device cannot run, or num_ops.
   [[nodiscard]] uint32_t first_unsupported(const tenon_program& program) const;
-  /// Throws Error for a status that is not OK: `what` says what was being done.
-  void check(tenon_status status, const char* what) const;
-  /// Calls a fallible function of the backend and checks its status.
+  /// Not linked in: what it says of itself is not trusted.
+  [[nodiscard]] bool is_plugin() const { return backend_.library != nullptr; }
+  /// Throws Plugin: the backend broke a rule of its interface, in `what` it did.
+  [[noreturn]] void break_with(std::string_view what) const;
+
+  /// Calls a function of the backend. What it throws against the rules stops here.
   template <typename Function>
-  void call(const char* what, Function function) const {
-    check(guarded(what, function), what);
+  auto guarded(const char* what, Function function) const -> decltype(function()) {
+    try {
+      return function();
+    } catch (...) {
+      fail_thrown(what);
+    }
+  }
+  /// Calls a function that destroys: an exception of it is only logged.
+  template <typename Function>
+  void guarded_destroy(const char* what, Function function) const noexcept {
+    try {
+      function();
+    } catch (...) {
+      log_thrown(what);
+    }
+  }
+  /// Calls a fallible function of the backend and throws Error for a status that is not OK.
+  /// `cancel` is the flag that a step was given: without it set, Cancelled is a lie.
+  template <typename Function>
+  void call(const char* what, Function function, const uint32_t* cancel = nullptr) const {
+    check(guarded(what, function), what, cancel);
+  }
+  /// Calls a function that makes an object, and throws Plugin when it made none. What a failed call
+  /// left in its out-parameter is not looked at.
+  template <typename Object, typename Function>
+  Object* make(const char* what, const char* noun, Function function) const {
+    Object* object = nullptr;
+    call(what, [&] { return function(&object); });
+    if (object == nullptr) break_with(std::string(what) + " gave no " + noun);
+    return object;
+  }
+  /// Asks for a size, and throws Plugin for one that no machine has.
+  template <typename Function>
+  uint64_t size(const char* what, uint64_t least, Function function) const {
+    return checked_size(what, least, guarded(what, function));
   }
 
  private:
+  void check(tenon_status status, const char* what, const uint32_t* cancel) const;
+  [[nodiscard]] uint64_t checked_size(const char* what, uint64_t least, uint64_t size) const;
+  [[noreturn]] void fail_thrown(const char* what) const;
+  void log_thrown(const char* what) const noexcept;
+
   Device(Backend backend, std::unique_ptr<HostServices> host)
       : backend_(std::move(backend)), host_(std::move(host)) {}
 
@@ -74,18 +104,18 @@ class Device {
 class Executable {
  public:
   Executable(std::shared_ptr<Device> device, const tenon_program& program);
-  ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
   [[nodiscard]] Device& device() const { return *device_; }
-  [[nodiscard]] uint64_t kv_block_bytes(uint32_t group) const;
+  /// Asked once, in the constructor: pools and plans go by the same number.
+  [[nodiscard]] uint64_t kv_block_bytes(uint32_t group) const { return block_bytes_[group]; }
   [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
                  std::span<const std::byte> blocks);
   void seal();
-  /// Runs a step to its end.
+  /// Runs a step to its end. Throws Plugin when a plugin left logits unwritten.
   void run(const tenon_step& step);
 
   /// Memory that steps use (KV slabs); destroy_buffer gives it back.
@@ -97,8 +127,15 @@ class Executable {
   void write_buffer(tenon_buffer* buffer, uint64_t offset, const void* in, uint64_t size_bytes);
 
  private:
+  struct Destroy {
+    const Device* device;
+    void operator()(tenon_executable* executable) const noexcept;
+  };
+
   std::shared_ptr<Device> device_;
-  tenon_executable* executable_ = nullptr;
+  std::unique_ptr<tenon_executable, Destroy> executable_;
+  std::vector<uint64_t> block_bytes_;  // [groups]
+  uint64_t vocab_ = 0;                 // columns of the logits; 0 without an output
 };
 
 }  // namespace tenon

@@ -133,7 +133,8 @@ TEST(PluginTable, EveryOffenceHasItsReason) {
       {"entry_declines", PluginReason::Declined},  {"wrong_magic", PluginReason::WrongMagic},
       {"newer_major", PluginReason::OtherMajor},   {"older_major", PluginReason::OtherMajor},
       {"table_too_small", PluginReason::TooSmall}, {"null_function", PluginReason::MissingFunction},
-      {"no_name", PluginReason::MissingFunction},
+      {"no_name", PluginReason::MissingFunction},  {"bad_name", PluginReason::BadName},
+      {"empty_name", PluginReason::BadName},       {"long_name", PluginReason::BadName},
   };
   for (const auto& [name, reason] : kOffences) {
     expect_refused(copy_of(hostile(name), folder.path(std::string(name) + ".so")), reason);
@@ -142,11 +143,10 @@ TEST(PluginTable, EveryOffenceHasItsReason) {
 
 TEST(PluginTable, ReasonsHaveDifferentTexts) {
   std::set<std::string> texts;
-  for (int32_t reason = 0; reason <= static_cast<int32_t>(PluginReason::MissingFunction);
-       ++reason) {
+  for (int32_t reason = 0; reason <= static_cast<int32_t>(PluginReason::NameTaken); ++reason) {
     texts.insert(reason_text(static_cast<PluginReason>(reason)));
   }
-  EXPECT_EQ(texts.size(), 14u);
+  EXPECT_EQ(texts.size(), 16u);
 }
 
 TEST(PluginTable, ALaterMinorVersionIsUsed) {
@@ -232,7 +232,7 @@ TEST(Registry, RefusedPluginsStayInTheListAndTheOthersWork) {
   const BackendRegistry registry(paths);
   const PluginReason reasons[] = {PluginReason::EntryThrew, PluginReason::NotFound,
                                   PluginReason::None, PluginReason::NotAbsolute,
-                                  PluginReason::None};
+                                  PluginReason::NameTaken};
   ASSERT_GE(registry.entries().size(), 2 + paths.size());
   for (size_t i = 0; i < paths.size(); ++i) {
     const BackendEntry& entry = registry.entries()[2 + i];
@@ -254,6 +254,25 @@ TEST(Registry, TheSamePathIsListedOnce) {
   const std::string path = copy_of(hostile("newer_minor"), folder.path("x.so"));
   const std::vector<std::string> paths = {path, path};
   EXPECT_EQ(BackendRegistry(paths).entries().size(), BackendRegistry().entries().size() + 1);
+}
+
+TEST(Registry, ANameIsListedOnce) {
+  const TempFolder folder;
+  const std::vector<std::string> paths = {copy_of(hostile("newer_minor"), folder.path("a.so")),
+                                          copy_of(hostile("newer_minor"), folder.path("b.so")),
+                                          copy_of(hostile("auto_name"), folder.path("c.so")),
+                                          copy_of(TENON_REFERENCE_PLUGIN, folder.path("d.so"))};
+  const BackendRegistry registry(paths);
+  std::multiset<std::string> names;
+  for (const BackendEntry& entry : registry.entries()) {
+    if (!entry.name.empty()) names.insert(entry.name);
+  }
+  EXPECT_THAT(names, testing::ElementsAre("cpu", "reference", "stub"));
+  for (const size_t taken : {3u, 4u, 5u}) {
+    EXPECT_EQ(registry.entries()[taken].reason, PluginReason::NameTaken) << taken;
+  }
+  expect_error(Code::Argument, testing::EndsWith("there are: cpu, reference, stub"),
+               [&] { (void)registry.find("gpu"); });
 }
 
 TEST(Registry, AnUnknownNameIsAnArgumentErrorThatListsTheKnown) {

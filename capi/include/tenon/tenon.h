@@ -714,6 +714,8 @@ TENON_API tenon_status tenon_sampler_roll_back(tenon_sampler* sampler, size_t nu
 #define TENON_REFUSED_OTHER_MAJOR 11      /* it is made for another plugin ABI */
 #define TENON_REFUSED_TOO_SMALL 12        /* its table is too small */
 #define TENON_REFUSED_MISSING_FUNCTION 13 /* a function of its table is NULL */
+#define TENON_REFUSED_BAD_NAME 14         /* its name is not 1 to 63 letters, digits, - and _ */
+#define TENON_REFUSED_NAME_TAKEN 15       /* a backend before it in the list has its name */
 
 typedef struct tenon_backend {
   uint32_t struct_size;
