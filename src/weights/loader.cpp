@@ -23,21 +23,23 @@ struct Chunk {
   uint64_t first_row;
   uint64_t num_rows;
   uint64_t row_bytes;
+  bool sampled;  ///< for the samples: once for each tensor, also where two slots share it
 };
 
 /// In the order in which the chunks lie in the file, so that reading streams.
 std::vector<Chunk> cut_into_chunks(const ModelFile& file, std::span<const BoundTensor> tensors,
-                                   WeightSink& sink, uint64_t chunk_bytes) {
+                                   WeightSink& sink, const LoadOptions& options) {
   std::vector<Chunk> chunks;
   for (const BoundTensor& bound : tensors) {
     const TensorInfo& tensor = file.tensors()[bound.tensor];
     const uint64_t rows = tensor.num_values() / tensor.row_values();
     const uint64_t row_bytes = tensor.bytes / rows;
     const uint64_t granularity = std::max<uint64_t>(1, sink.row_granularity(bound.slot));
-    const uint64_t granules = std::max<uint64_t>(1, chunk_bytes / row_bytes / granularity);
+    const uint64_t granules = std::max<uint64_t>(1, options.chunk_bytes / row_bytes / granularity);
     const uint64_t step = granules > rows / granularity ? rows : granules * granularity;
+    const bool sampled = options.samples != nullptr && options.samples->claim(bound.tensor);
     for (uint64_t row = 0; row < rows; row += std::min(step, rows - row)) {
-      chunks.push_back({bound.slot, &tensor, row, std::min(step, rows - row), row_bytes});
+      chunks.push_back({bound.slot, &tensor, row, std::min(step, rows - row), row_bytes, sampled});
     }
   }
   std::stable_sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) {
@@ -77,7 +79,7 @@ class Loading {
       : file_(file),
         sink_(sink),
         options_(options),
-        chunks_(cut_into_chunks(file, tensors, sink, options.chunk_bytes)) {
+        chunks_(cut_into_chunks(file, tensors, sink, options)) {
     uint64_t largest = 0;
     for (const Chunk& chunk : chunks_) {
       largest = std::max(largest, chunk.num_rows * chunk.row_bytes);
@@ -123,6 +125,10 @@ class Loading {
   void load(const Chunk& chunk, std::span<std::byte> scratch) {
     const std::span<std::byte> blocks = scratch.first(chunk.num_rows * chunk.row_bytes);
     file_.read(*chunk.tensor, chunk.first_row * chunk.row_bytes, blocks);
+    if (chunk.sampled) {
+      const auto tensor = static_cast<uint32_t>(chunk.tensor - file_.tensors().data());
+      options_.samples->note(tensor, chunk.first_row * chunk.row_bytes, blocks);
+    }
     if (options_.check_finite) check_finite(file_, chunk, blocks);
     sink_.load_rows(chunk.slot, chunk.first_row, chunk.num_rows, blocks);
     done_bytes_.fetch_add(blocks.size(), std::memory_order_relaxed);

@@ -97,6 +97,28 @@ TEST(Loader, CarriesEveryRowOnceWhateverTheChunksAndThreads) {
   }
 }
 
+TEST(Loader, SamplesWhatItLoadsOnceWhateverTheChunksAndThreads) {
+  const auto file = open_model_file(tiny_source());
+  TensorSamples expected(*file);
+  expected.read_rest();
+  std::vector<BoundTensor> tensors = all_tensors(*file);
+  tensors.push_back({Slot(0), 0});  // shared by two slots, as tied embeddings are
+  ThreadTeam team(3);
+  for (const uint64_t chunk : {1u, 100u, 3000u, 1u << 22}) {
+    KeepingSink sink(*file, 1);
+    TensorSamples samples(*file);
+    LoadOptions options = load_options(chunk);
+    options.team = &team;
+    options.samples = &samples;
+    load_weights(*file, tensors, sink, options);
+    for (uint32_t i = 0; i < file->tensors().size(); ++i) {
+      ASSERT_FALSE(samples.of(i).empty());
+      EXPECT_TRUE(std::ranges::equal(samples.of(i), expected.of(i))) << file->tensors()[i].name;
+      EXPECT_FALSE(samples.claim(i));
+    }
+  }
+}
+
 TEST(Loader, CutsInGranulesOfRows) {
   const auto file = open_model_file(tiny_source());
   for (const uint64_t granularity : {2u, 8u, 16u, 300u, 1u << 20}) {
