@@ -99,6 +99,13 @@ Plugin refuse(Plugin plugin, PluginReason reason, const std::string& detail = {}
   return plugin;
 }
 
+/// Keeps the code of a loaded plugin for good: threads that it or a driver started may outlive all
+/// that was made with it.
+void pin(const std::string& path) {
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+  if (handle != nullptr) ::dlclose(handle);
+}
+
 /// Size of the table in version 1.0 of the plugin ABI: later versions only add to it.
 constexpr uint32_t kFirstTableBytes =
     offsetof(tenon_backend_api, memory_bytes) + sizeof(tenon_backend_api::memory_bytes);
@@ -187,6 +194,7 @@ Plugin load_plugin(const std::string& path, std::shared_ptr<System> system) {
   if (const PluginReason reason = check_table(plugin.backend.api); reason != PluginReason::None) {
     return refuse(std::move(plugin), reason);
   }
+  pin(path);
   return plugin;
 }
 

@@ -39,7 +39,8 @@ struct Plugin {
 };
 
 /// Loads one plugin; never throws for what the file is (std::bad_alloc only). Keeps nothing of a
-/// refused one loaded.
+/// refused one loaded; what is used stays loaded to the end of the process, so that a file that
+/// takes its place is not seen before.
 Plugin load_plugin(const std::string& path, std::shared_ptr<System> system = System::real());
 
 /// The checks of a table that an entry returned; None when it can be used.

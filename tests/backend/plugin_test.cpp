@@ -1,13 +1,16 @@
 // Plugins that break the rules: each is refused with its reason, and nothing else suffers.
 #include "backend/plugin.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "backend/registry.h"
 #include "program/program.h"
@@ -208,6 +211,16 @@ TEST(PluginDevice, TheGoodOneCanBeLoadedTwiceAndOutlivesItsRecord) {
   first.reset();
   EXPECT_EQ(second->name(), "reference");
   EXPECT_THAT(second->description(), HasSubstr("double precision"));
+}
+
+TEST(PluginDevice, ThreadsThatOneLeavesKeepTheirCode) {
+  const TempFolder folder;
+  const std::string path = copy_of(hostile("leaves_thread"), folder.path("x.so"));
+  ASSERT_EQ(load_plugin(path).reason, PluginReason::None);
+  void* still = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  EXPECT_NE(still, nullptr);
+  if (still != nullptr) ::dlclose(still);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // the thread ends in its code
 }
 
 // ---- The registry -------------------------------------------------------------------------------
