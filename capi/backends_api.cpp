@@ -33,15 +33,23 @@ using tenon::PluginReason;
 static_assert(TENON_REFUSED_NOT == static_cast<int32_t>(PluginReason::None));
 static_assert(TENON_REFUSED_WRITABLE == static_cast<int32_t>(PluginReason::Writable));
 static_assert(TENON_REFUSED_WRONG_MAGIC == static_cast<int32_t>(PluginReason::WrongMagic));
+static_assert(TENON_REFUSED_NAME_TAKEN == static_cast<int32_t>(PluginReason::NameTaken));
 static_assert(TENON_REFUSED_MISSING_FUNCTION ==
               static_cast<int32_t>(PluginReason::MissingFunction));
 
-/// What a device of the backend says about itself. A team of one starts no thread.
-std::string describe_device(const tenon::Backend& backend) {
+/// What the devices of a backend say about themselves, or why they cannot be used. A team of one
+/// starts no thread.
+std::string describe_devices(const tenon::Backend& backend) {
   const std::shared_ptr<tenon::System> system = tenon::System::real();
-  auto services = std::make_unique<tenon::HostServices>(
-      system, tenon::Log{}, std::make_unique<tenon::ThreadTeam>(1, system));
-  return tenon::Device::create(backend, std::move(services), {})->description();
+  tenon::HostServices services(system, tenon::Log{},
+                               std::make_unique<tenon::ThreadTeam>(1, system));
+  std::string all;
+  for (const tenon_device_info& info : tenon::list_devices(backend, services)) {
+    if (!all.empty()) all += "; ";
+    all += info.description;
+    if (info.unavailable[0] != '\0') all += std::string(" (cannot be used: ") + info.unavailable + ")";
+  }
+  return all;
 }
 
 tenon_backends::Line line_of(const tenon::BackendEntry& entry) {
@@ -51,7 +59,7 @@ tenon_backends::Line line_of(const tenon::BackendEntry& entry) {
     return line;
   }
   try {
-    line.description = describe_device(entry.backend);
+    line.description = describe_devices(entry.backend);
   } catch (const tenon::Error& error) {
     line.code = error.code();
     line.description = error.what();

@@ -45,6 +45,10 @@ class HostClock : public System {
   }
   int close(int fd) noexcept override { return rest_->close(fd); }
   int create(const char* path) noexcept override { return rest_->create(path); }
+  int create_unnamed(const char* folder) noexcept override { return rest_->create_unnamed(folder); }
+  int link_unnamed(int fd, const char* path) noexcept override {
+    return rest_->link_unnamed(fd, path);
+  }
   int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
                    uint64_t offset) noexcept override {
     return rest_->write_at(fd, buffer, size_bytes, offset);

@@ -100,7 +100,8 @@ unrandomized=(setarch --addr-no-randomize)
 say "Packages"
 packages=(g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-dev libxxhash-dev
           libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libx11-dev xvfb)
-if $all; then packages+=(abigail-tools binutils clang libclang-rt-14-dev libbenchmark-dev); fi
+if $all; then packages+=(abigail-tools binutils clang libclang-rt-14-dev libbenchmark-dev
+                           python3-cffi); fi
 check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
 
 say "Build"

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,18 +21,6 @@ struct Backend {
   const tenon_backend_api* api = nullptr;
   std::shared_ptr<const void> library;  ///< null for built-in ones
 };
-
-/// Calls into a backend. What it throws against the rules stops here.
-template <typename Function>
-auto guarded(const char* what, Function function) -> decltype(function()) {
-  try {
-    return function();
-  } catch (const Error&) {
-    throw;
-  } catch (...) {
-    fail(Code::Plugin, "backend: {}: it threw an exception", what);
-  }
-}
 
 /// A device of a backend, with the services it uses. Shared by what was made from it.
 class Device {
@@ -55,15 +44,57 @@ class Device {
   [[nodiscard]] std::string description() const { return info_.description; }
   /// The number of the first operation the device cannot run, or num_ops.
   [[nodiscard]] uint32_t first_unsupported(const tenon_program& program) const;
-  /// Throws Error for a status that is not OK: `what` says what was being done.
-  void check(tenon_status status, const char* what) const;
-  /// Calls a fallible function of the backend and checks its status.
+  /// Not linked in: what it says of itself is not trusted.
+  [[nodiscard]] bool is_plugin() const { return backend_.library != nullptr; }
+  /// Throws Plugin: the backend broke a rule of its interface, in `what` it did.
+  [[noreturn]] void break_with(std::string_view what) const;
+
+  /// Calls a function of the backend. What it throws against the rules stops here.
   template <typename Function>
-  void call(const char* what, Function function) const {
-    check(guarded(what, function), what);
+  auto guarded(const char* what, Function function) const -> decltype(function()) {
+    try {
+      return function();
+    } catch (...) {
+      fail_thrown(what);
+    }
+  }
+  /// Calls a function that destroys: an exception of it is only logged.
+  template <typename Function>
+  void guarded_destroy(const char* what, Function function) const noexcept {
+    try {
+      function();
+    } catch (...) {
+      log_thrown(what);
+    }
+  }
+  /// Calls a fallible function of the backend and throws Error for a status that is not OK.
+  /// `cancel` is the flag that a step was given: without it set, Cancelled is a lie.
+  template <typename Function>
+  void call(const char* what, Function function, const uint32_t* cancel = nullptr) const {
+    check(guarded(what, function), what, cancel);
+  }
+  /// Calls a function that makes an object, and throws Plugin when it made none. What a failed call
+  /// left in its out-parameter is not looked at.
+  template <typename Object, typename Function>
+  Object* make(const char* what, const char* noun, Function function) const {
+    Object* object = nullptr;
+    call(what, [&] { return function(&object); });
+    if (object == nullptr) break_with(std::string(what) + " gave no " + noun);
+    return object;
+  }
+  /// Asks for a size, and throws Plugin for one that no machine has.
+  template <typename Function>
+  uint64_t size(const char* what, uint64_t least, Function function) const {
+    return checked_size(what, least, guarded(what, function));
   }
 
  private:
+  void check(tenon_status status, const char* what, const uint32_t* cancel) const;
+  void check_info() const;
+  [[nodiscard]] uint64_t checked_size(const char* what, uint64_t least, uint64_t size) const;
+  [[noreturn]] void fail_thrown(const char* what) const;
+  void log_thrown(const char* what) const noexcept;
+
   Device(Backend backend, std::unique_ptr<HostServices> host)
       : backend_(std::move(backend)), host_(std::move(host)) {}
 
@@ -77,27 +108,25 @@ class Device {
 /// what the backend reports where there are none.
 std::vector<tenon_device_info> list_devices(const Backend& backend, HostServices& host);
 
-/// The options that create_device of the backend takes.
-std::vector<tenon_backend_option_info> list_options(const Backend& backend);
-
 /// A compiled program on a device. One call at a time, but for load_rows.
 class Executable {
  public:
   Executable(std::shared_ptr<Device> device, const tenon_program& program);
-  ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
   [[nodiscard]] Device& device() const { return *device_; }
-  [[nodiscard]] uint64_t block_bytes(uint32_t group) const;
+  /// Asked once, in the constructor: pools and plans go by the same number.
+  [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
   [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
                  std::span<const std::byte> blocks);
   void seal();
-  /// Starts a step; its ticket. What the step binds stays valid until wait() returns.
+  /// Starts a step; its ticket. What the step binds and its flag stay valid until wait() returns.
   [[nodiscard]] uint64_t submit(const tenon_step& step);
-  /// Returns when the step has ended. Once for each ticket, in their order.
+  /// Returns when the step has ended. Once for each ticket, in their order. Throws Plugin when a
+  /// plugin left results unwritten.
   void wait(uint64_t ticket);
   /// A step from its start to its end.
   void run(const tenon_step& step) { wait(submit(step)); }
@@ -111,8 +140,28 @@ class Executable {
   void write_buffer(tenon_buffer* buffer, uint64_t offset, const void* in, uint64_t size_bytes);
 
  private:
+  struct Destroy {
+    const Device* device;
+    void operator()(tenon_executable* executable) const noexcept;
+  };
+
+  struct Result {
+    uint32_t slot;
+    uint32_t row_class;
+    uint64_t columns;
+  };
+  struct Step {
+    uint64_t ticket;
+    const uint32_t* cancel;
+    std::vector<std::span<uint32_t>> results;  // of plugins: marked until they are written
+  };
+  [[nodiscard]] std::vector<std::span<uint32_t>> results_of(const tenon_step& step) const;
+
   std::shared_ptr<Device> device_;
-  tenon_executable* executable_ = nullptr;
+  std::unique_ptr<tenon_executable, Destroy> executable_;
+  std::vector<uint64_t> block_bytes_;  // [groups]
+  std::vector<Result> results_;
+  std::vector<Step> steps_;  // under way
 };
 
 }  // namespace tenon

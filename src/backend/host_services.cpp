@@ -1,10 +1,14 @@
 #include "backend/host_services.h"
 
+#include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace tenon {
 namespace {
@@ -18,8 +22,46 @@ constexpr uint64_t usual_alignment(uint64_t size) {
   if (size >= kHugePageBytes) return kHugePageBytes;
   return size >= kPagesFrom ? kPageAlignment : kSmallAlignment;
 }
-/// Longest error text that is kept: a plugin's text is not trusted.
-constexpr uint64_t kMaxErrorBytes = 4096;
+/// Longest text of a backend that is kept or logged.
+constexpr uint64_t kMaxTextBytes = 4096;
+/// Size of a job in version 1.0 of the plugin ABI: later versions only add to it.
+constexpr uint32_t kFirstJobBytes =
+    offsetof(tenon_parallel_job, before_phase) + sizeof(tenon_parallel_job::before_phase);
+
+/// A backend's text as a message may hold it: a plugin's is not trusted.
+std::string shown(const char* text, uint64_t length) {
+  return text == nullptr ? std::string()
+                         : printable({text, static_cast<size_t>(length)}, kMaxTextBytes);
+}
+
+/// One job while it runs.
+struct JobRun {
+  const tenon_parallel_job* job;
+  int32_t stopped = 0;              // written before a phase, while the other threads wait
+  std::atomic<bool> threw = false;  // the rest of the job is skipped
+
+  static void phase(void* arg, uint32_t phase, uint32_t thread, uint32_t threads) noexcept {
+    auto& self = *static_cast<JobRun*>(arg);
+    if (self.threw.load(std::memory_order_relaxed)) return;
+    try {
+      self.job->run(self.job->arg, phase, thread, threads);
+    } catch (...) {
+      self.threw.store(true, std::memory_order_relaxed);
+    }
+  }
+  static bool before_phase(void* arg, uint32_t phase) noexcept {
+    auto& self = *static_cast<JobRun*>(arg);
+    if (self.threw.load(std::memory_order_relaxed)) return false;
+    try {
+      if (self.job->before_phase == nullptr) return true;
+      self.stopped = self.job->before_phase(self.job->arg, phase);
+      return self.stopped == 0;
+    } catch (...) {
+      self.threw.store(true, std::memory_order_relaxed);
+      return false;
+    }
+  }
+};
 
 }  // namespace
 
@@ -47,6 +89,7 @@ std::string HostServices::take_error() {
 
 void* HostServices::allocate(void* user, uint64_t size, uint64_t alignment, uint32_t purpose) {
   if (size == 0 || alignment > kHugePageBytes) return nullptr;
+  if (alignment != 0 && !std::has_single_bit(alignment)) return nullptr;
   System& system = *self(user).system_;
   if (alignment > usual_alignment(size)) return self(user).allocate_aligned(size, alignment);
   if (size >= kPagesFrom) return self(user).allocate_pages(size, purpose);
@@ -57,14 +100,17 @@ void* HostServices::allocate(void* user, uint64_t size, uint64_t alignment, uint
 
 void HostServices::release(void* user, void* memory, uint64_t size, uint32_t) {
   if (memory == nullptr || self(user).release_aligned(memory, size)) return;
-  System& system = *self(user).system_;
-  if (size >= kPagesFrom) {
-    const std::lock_guard lock(self(user).mutex_);
-    self(user).pages_.erase(memory);
-    system.unmap_pages(memory, size);
-  } else {
-    system.release(memory, size, kSmallAlignment);
-  }
+  if (self(user).release_pages(memory) || size >= kPagesFrom) return;
+  self(user).system_->release(memory, size, kSmallAlignment);
+}
+
+bool HostServices::release_pages(void* memory) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pages_.find(memory);
+  if (found == pages_.end()) return false;
+  system_->unmap_pages(memory, found->second.size);
+  pages_.erase(found);
+  return true;
 }
 
 void* HostServices::allocate_aligned(uint64_t size, uint64_t alignment) {
@@ -130,7 +176,7 @@ void HostServices::write_log(void* user, uint32_t level, const char* text, uint6
                                          LogLevel::Debug};
   try {
     const LogLevel known = level < 4 ? kLevels[level] : LogLevel::Debug;
-    self(user).log_(known, "{}", std::string_view(text, length));
+    self(user).log_(known, "{}", shown(text, length));
   } catch (...) {  // a message that cannot be formatted is lost
   }
 }
@@ -138,40 +184,38 @@ void HostServices::write_log(void* user, uint32_t level, const char* text, uint6
 uint32_t HostServices::num_threads(void* user) { return self(user).team_->num_threads(); }
 
 int32_t HostServices::parallel(void* user, const tenon_parallel_job* job) {
-  struct Run {
-    const tenon_parallel_job* job;
-    int32_t stopped;  // written before a phase, while the other threads wait
+  const auto refuse = [user](int32_t status, std::string_view text) {
+    set_error(user, text.data(), text.size());
+    return status;
   };
-  Run run{job, 0};
+  if (job == nullptr) return refuse(TENON_BACKEND_ARGUMENT, "parallel: the job is NULL");
+  if (job->struct_size < kFirstJobBytes) {
+    return refuse(TENON_BACKEND_ARGUMENT, "parallel: struct_size of the job is too small");
+  }
+  if (job->run == nullptr) return refuse(TENON_BACKEND_ARGUMENT, "parallel: run is NULL");
+  JobRun run{job};
   Phases phases;
   phases.num_phases = job->num_phases;
   phases.arg = &run;
-  phases.phase = [](void* arg, uint32_t phase, uint32_t thread, uint32_t threads) noexcept {
-    const tenon_parallel_job& j = *static_cast<const Run*>(arg)->job;
-    j.run(j.arg, phase, thread, threads);
-  };
-  if (job->before_phase != nullptr) {
-    phases.before_phase = [](void* arg, uint32_t phase) noexcept {
-      auto* r = static_cast<Run*>(arg);
-      r->stopped = r->job->before_phase(r->job->arg, phase);
-      return r->stopped == 0;
-    };
-  }
+  phases.phase = JobRun::phase;
+  phases.before_phase = JobRun::before_phase;
   try {
     self(user).team_->run(phases);
-    return run.stopped;
   } catch (const std::exception& error) {
-    set_error(user, error.what(), std::strlen(error.what()));
-    return -1;
+    return refuse(TENON_BACKEND_STATE, error.what());
+  } catch (...) {
+    return refuse(TENON_BACKEND_INTERNAL, "parallel: the host's executor threw an exception");
   }
+  if (!run.threw.load(std::memory_order_relaxed)) return run.stopped;
+  return refuse(TENON_BACKEND_INTERNAL, "parallel: the job threw an exception");
 }
 
 void HostServices::set_error(void* user, const char* text, uint64_t length) {
   HostServices& host = self(user);
   try {
+    std::string kept = shown(text, length);
     const std::lock_guard lock(host.mutex_);
-    host.errors_[std::this_thread::get_id()] =
-        std::string(text, length < kMaxErrorBytes ? length : kMaxErrorBytes);
+    host.errors_[std::this_thread::get_id()] = std::move(kept);
   } catch (...) {  // without memory for the text, the status alone has to do
   }
 }

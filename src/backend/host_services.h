@@ -25,6 +25,8 @@ class HostServices {
   [[nodiscard]] const tenon_host& table() const { return table_; }
   [[nodiscard]] ThreadTeam& team() { return *team_; }
 
+  [[nodiscard]] const Log& log() const { return log_; }
+
   /// Bytes of the large blocks held for `purpose`, and how many of them lie on 2 MiB pages.
   struct PageUse {
     uint64_t bytes = 0;
@@ -47,6 +49,8 @@ class HostServices {
   void* allocate_aligned(uint64_t size, uint64_t alignment);
   bool release_aligned(void* memory, uint64_t size);
   void* allocate_pages(uint64_t size, uint32_t purpose);
+  /// By the size they were made with, whatever the backend says now; false when they are not ours.
+  bool release_pages(void* memory);
   void warn_of_small_pages(uint64_t size, uint32_t purpose);
 
   std::shared_ptr<System> system_;

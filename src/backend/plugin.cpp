@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -79,12 +80,30 @@ PluginReason check_file(const std::string& path, System& system) {
   return PluginReason::None;
 }
 
+/// Whether messages, options and lists can hold it as it is.
+bool is_name(const char* name) {
+  constexpr size_t kMostBytes = 63;
+  const size_t length = ::strnlen(name, kMostBytes + 1);
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  };
+  return length >= 1 && length <= kMostBytes && std::all_of(name, name + length, allowed);
+}
+
 Plugin refuse(Plugin plugin, PluginReason reason, const std::string& detail = {}) {
   plugin.reason = reason;
   plugin.text = reason_text(reason);
   if (!detail.empty()) plugin.text += ": " + detail;
   plugin.backend = {};
   return plugin;
+}
+
+/// Keeps the code of a loaded plugin for good: threads that it or a driver started may outlive all
+/// that was made with it.
+void pin(const std::string& path) {
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+  if (handle != nullptr) ::dlclose(handle);
 }
 
 /// Size of the table in version 2.0 of the plugin ABI: later versions only add to it.
@@ -123,6 +142,10 @@ const char* reason_text(PluginReason reason) noexcept {
       return "its table is too small";
     case PluginReason::MissingFunction:
       return "a function is missing from its table";
+    case PluginReason::BadName:
+      return "its name is not 1 to 63 letters, digits, '-' and '_'";
+    case PluginReason::NameTaken:
+      return "another backend has its name";
   }
   return "unknown reason";
 }
@@ -141,7 +164,8 @@ PluginReason check_table(const tenon_backend_api* api) {
       api->destroy_executable != nullptr && api->block_bytes != nullptr &&
       api->row_granularity != nullptr && api->load_rows != nullptr && api->seal != nullptr &&
       api->run != nullptr && api->wait != nullptr && api->memory_bytes != nullptr;
-  return complete ? PluginReason::None : PluginReason::MissingFunction;
+  if (!complete) return PluginReason::MissingFunction;
+  return is_name(api->name) ? PluginReason::None : PluginReason::BadName;
 }
 
 Plugin load_plugin(const std::string& path, std::shared_ptr<System> system) {
@@ -171,6 +195,7 @@ Plugin load_plugin(const std::string& path, std::shared_ptr<System> system) {
   if (const PluginReason reason = check_table(plugin.backend.api); reason != PluginReason::None) {
     return refuse(std::move(plugin), reason);
   }
+  pin(path);
   return plugin;
 }
 

@@ -12,20 +12,22 @@ namespace tenon {
 
 /// Why a plugin is not used. Values are pinned: the C ABI hands them out.
 enum class PluginReason : int32_t {
-  None = 0,             ///< it is used
-  NotAbsolute = 1,      ///< the path is relative
-  NotFound = 2,         ///< no such file, or it cannot be read
-  NotRegular = 3,       ///< a directory, a device, a FIFO
-  UnsafeOwner = 4,      ///< owned by neither root nor the user of this process
-  Writable = 5,         ///< the file, or its directory, can be written by others
-  NotALibrary = 6,      ///< not an ELF file, or the dynamic loader refused it
-  NoEntry = 7,          ///< no symbol tenon_backend_entry
-  EntryThrew = 8,       ///< the entry threw an exception
-  Declined = 9,         ///< the entry returned NULL: it cannot run on this machine
-  WrongMagic = 10,      ///< the table is not ours
-  OtherMajor = 11,      ///< written for another major version of the plugin ABI
-  TooSmall = 12,        ///< the table is smaller than version 1.0's
-  MissingFunction = 13  ///< a function of the table is NULL
+  None = 0,              ///< it is used
+  NotAbsolute = 1,       ///< the path is relative
+  NotFound = 2,          ///< no such file, or it cannot be read
+  NotRegular = 3,        ///< a directory, a device, a FIFO
+  UnsafeOwner = 4,       ///< owned by neither root nor the user of this process
+  Writable = 5,          ///< the file, or its directory, can be written by others
+  NotALibrary = 6,       ///< not an ELF file, or the dynamic loader refused it
+  NoEntry = 7,           ///< no symbol tenon_backend_entry
+  EntryThrew = 8,        ///< the entry threw an exception
+  Declined = 9,          ///< the entry returned NULL: it cannot run on this machine
+  WrongMagic = 10,       ///< the table is not ours
+  OtherMajor = 11,       ///< written for another major version of the plugin ABI
+  TooSmall = 12,         ///< the table is smaller than version 1.0's
+  MissingFunction = 13,  ///< a function of the table is NULL
+  BadName = 14,          ///< its name is not 1 to 63 letters, digits, '-' and '_'
+  NameTaken = 15         ///< a backend before it has its name, or no backend may have it
 };
 
 /// A plugin file after the attempt to load it.
@@ -37,7 +39,8 @@ struct Plugin {
 };
 
 /// Loads one plugin; never throws for what the file is (std::bad_alloc only). Keeps nothing of a
-/// refused one loaded.
+/// refused one loaded; what is used stays loaded to the end of the process, so that a file that
+/// takes its place is not seen before.
 Plugin load_plugin(const std::string& path, std::shared_ptr<System> system = System::real());
 
 /// The checks of a table that an entry returned; None when it can be used.

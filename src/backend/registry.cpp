@@ -15,6 +15,9 @@ extern "C" const tenon_backend_api* tenon_reference_backend_entry(uint32_t major
 namespace tenon {
 namespace {
 
+/// As the name of a backend it means the choice of one.
+constexpr std::string_view kAutomatic = "auto";
+
 /// Fastest first.
 constexpr tenon_backend_entry_fn kBuiltIn[] = {
     tenon_cpu_backend_entry,
@@ -66,7 +69,14 @@ void BackendRegistry::add_plugin(const std::string& path, const std::shared_ptr<
   const auto same = [&](const BackendEntry& entry) { return entry.origin == path; };
   if (std::any_of(entries_.begin(), entries_.end(), same)) return;
   Plugin plugin = load_plugin(path, system);
-  const char* name = plugin.backend.api == nullptr ? "" : plugin.backend.api->name;
+  const std::string name = plugin.backend.api == nullptr ? "" : plugin.backend.api->name;
+  const auto same_name = [&](const BackendEntry& entry) { return entry.name == name; };
+  const bool taken = name == kAutomatic || std::ranges::any_of(entries_, same_name);
+  if (plugin.reason == PluginReason::None && taken) {
+    const PluginReason reason = PluginReason::NameTaken;
+    entries_.push_back({"", path, reason, fmt::format("{}: {}", reason_text(reason), name), {}});
+    return;
+  }
   entries_.push_back({name, path, plugin.reason, plugin.text, std::move(plugin.backend)});
 }
 

@@ -25,7 +25,7 @@ class BackendRegistry {
   /// The built-in backends, fastest first, then the plugins: first those of `plugin_paths` (files,
   /// absolute paths), then libtenon-*.so in the folder `tenon` beside the library itself. Neither
   /// the working directory nor the environment is searched. Refused plugins stay in the list with
-  /// their reason.
+  /// their reason; so does one whose name is another's.
   explicit BackendRegistry(std::span<const std::string> plugin_paths = {},
                            std::shared_ptr<System> system = System::real());
 

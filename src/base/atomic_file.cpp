@@ -15,12 +15,20 @@ namespace tenon {
 namespace {
 
 constexpr int kAttempts = 16;
+/// Ends what a file is called between getting a name and taking the place of another.
+constexpr std::string_view kNewName = ".tenon-new";
+/// Since the last byte was written; the sync after it may take minutes.
+constexpr int64_t kStaleNs = int64_t{3600} * 1'000'000'000;
 /// As many as Linux follows.
 constexpr int kMostLinks = 40;
 
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash == 0 ? 1 : slash);
+}
+
+[[noreturn]] void fail_to_name(const std::string& path, int error) {
+  fail(Code::Io, "{}: cannot give the file its name: {}", path, errno_text(-error));
 }
 
 }  // namespace
@@ -75,6 +83,14 @@ void AtomicFile::follow_links() {
 }
 
 void AtomicFile::create() {
+  int fd = -EINTR;
+  while (fd == -EINTR) fd = system_->create_unnamed(folder_of(target_).c_str());
+  if (fd == -EOPNOTSUPP) return create_named();
+  if (fd < 0) fail(Code::Io, "{}: cannot create: {}", path_, errno_text(-fd));
+  fd_ = fd;
+}
+
+void AtomicFile::create_named() {
   int fd = -EEXIST;
   std::string name;
   for (int i = 0; i < kAttempts && (fd == -EEXIST || fd == -EINTR); ++i) {
@@ -104,13 +120,53 @@ void AtomicFile::commit() {
   int error = -EINTR;
   while (error == -EINTR) error = system_->sync(fd_);
   if (error != 0) fail(Code::Io, "{}: cannot save: {}", path_, errno_text(-error));
-  error = system_->close(std::exchange(fd_, -1));
-  if (error != 0) fail(Code::Io, "{}: cannot close: {}", path_, errno_text(-error));
-  error = system_->rename(unfinished_.c_str(), target_.c_str());
-  if (error != 0)
-    fail(Code::Io, "{}: cannot give the file its name: {}", path_, errno_text(-error));
-  unfinished_.clear();
+  if (unfinished_.empty()) {
+    name_it();
+    system_->close(std::exchange(fd_, -1));  // it is on the disk and has its name
+  } else {
+    error = system_->close(std::exchange(fd_, -1));
+    if (error != 0) fail(Code::Io, "{}: cannot close: {}", path_, errno_text(-error));
+    error = system_->rename(unfinished_.c_str(), target_.c_str());
+    if (error != 0) fail_to_name(path_, error);
+    unfinished_.clear();
+  }
   sync_folder();
+}
+
+void AtomicFile::name_it() {
+  const int error = system_->link_unnamed(fd_, target_.c_str());
+  if (error == -EEXIST) return replace_target();
+  if (error != 0) fail_to_name(path_, error);
+}
+
+// No call of the system gives a file without a name one that is taken: it gets one beside it first.
+void AtomicFile::replace_target() {
+  std::string name = target_ + std::string(kNewName);
+  remove_stale(name);
+  int error = system_->link_unnamed(fd_, name.c_str());
+  for (int i = 0; i < kAttempts && error == -EEXIST; ++i) {  // another writer is here, too
+    name =
+        fmt::format("{}.{:08x}{}", target_, static_cast<uint32_t>(system_->now_ns()) + i, kNewName);
+    error = system_->link_unnamed(fd_, name.c_str());
+  }
+  if (error != 0) fail_to_name(path_, error);
+  error = system_->rename(name.c_str(), target_.c_str());
+  if (error == 0) return;
+  system_->remove(name.c_str());
+  fail_to_name(path_, error);
+}
+
+// By the clock of the file system: a writer is between two calls no longer than an instant.
+void AtomicFile::remove_stale(const std::string& name) noexcept {
+  const int fd = system_->open(name.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return;
+  FileStat found;
+  FileStat own;
+  const bool known = system_->stat(fd, found) == 0 && system_->stat(fd_, own) == 0;
+  system_->close(fd);
+  if (known && found.is_regular && own.modified_ns - found.modified_ns > kStaleNs) {
+    system_->remove(name.c_str());
+  }
 }
 
 // The file is there; that its name outlives a crash is as good as the file system makes it, and

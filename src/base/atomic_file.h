@@ -13,9 +13,16 @@
 
 namespace tenon {
 
-/// Bytes go to a temporary file beside `path`; commit() brings them to the disk and gives them the
-/// name, replacing a regular file that has it. A symbolic link stays and what it leads to is
-/// written, be it there or not. Without commit() nothing remains. Move-free; one thread.
+/// Bytes go to a file without a name in the folder of `path`; commit() brings them to the disk and
+/// gives them the name, replacing a regular file that has it. A symbolic link stays and what it
+/// leads to is written, be it there or not. Without commit() nothing remains, also when the process
+/// is killed; two exceptions:
+/// - a kill while a file is being replaced, between two calls of the system, can leave the new one
+///   beside it as `<path>.tenon-new`, which a commit() that replaces `path` removes an hour later
+///   (with more in its name, and left for good, if two writers met there);
+/// - where the file system has no files without a name (or /proc is not mounted) the bytes go to
+///   `<path>.XXXXXXXX.tmp`, which a kill leaves.
+/// Move-free; one thread.
 class AtomicFile {
  public:
   /// Throws Argument for an empty path, Io naming it when the folder takes no file or when `path`
@@ -38,12 +45,16 @@ class AtomicFile {
   [[nodiscard]] std::optional<FileStat> look_at(const std::string& path, int flags) const;
   void follow_links();
   void create();
+  void create_named();
+  void name_it();
+  void replace_target();
+  void remove_stale(const std::string& name) noexcept;
   void sync_folder() noexcept;
 
   std::shared_ptr<System> system_;
   std::string path_;
   std::string target_;      ///< path_ behind all links
-  std::string unfinished_;  ///< path of the temporary file; empty when there is none
+  std::string unfinished_;  ///< path of the temporary file; empty when it has none
   int fd_ = -1;
   uint64_t size_bytes_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +39,21 @@ bool read_kernel_file(const char* path, std::span<char> out) noexcept {
   ::close(fd);
   out[size] = '\0';
   return size > 0;
+}
+
+/// The path under which /proc shows an open file.
+struct FdPath {
+  explicit FdPath(int fd) { std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd); }
+  char text[32];
+};
+
+/// Of the files that the process writes.
+uint64_t file_size_limit() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return std::numeric_limits<uint64_t>::max();
+  }
+  return limit.rlim_cur;
 }
 
 uint64_t proc_available_bytes() noexcept {
@@ -167,10 +183,28 @@ class RealSystem : public System {
     return fd >= 0 ? fd : -errno;
   }
 
+  int create_unnamed(const char* folder) noexcept override {
+    const int fd = ::open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    // Kernels that do not know the flag see an attempt to write a folder.
+    if (fd < 0) return errno == EISDIR || errno == EINVAL ? -EOPNOTSUPP : -errno;
+    char target[1];
+    if (::readlink(FdPath(fd).text, target, sizeof target) > 0) return fd;
+    ::close(fd);  // /proc is not mounted: the file could never get a name
+    return -EOPNOTSUPP;
+  }
+
+  int link_unnamed(int fd, const char* path) noexcept override {
+    const int result = ::linkat(AT_FDCWD, FdPath(fd).text, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+    return result == 0 ? 0 : -errno;
+  }
+
   int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
                    uint64_t offset) noexcept override {
     if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max())) return -EFBIG;
-    const uint64_t size = std::min<uint64_t>(size_bytes, SSIZE_MAX);
+    // Asked each time: the host may change it. A write that begins at the limit costs SIGXFSZ.
+    const uint64_t limit = file_size_limit();
+    if (size_bytes > 0 && offset >= limit) return -EFBIG;
+    const uint64_t size = std::min({size_bytes, limit - offset, uint64_t{SSIZE_MAX}});
     const ssize_t count = ::pwrite(fd, buffer, size, static_cast<off_t>(offset));
     return count >= 0 ? count : -errno;
   }

@@ -74,6 +74,13 @@ class System {
   virtual int close(int fd) noexcept = 0;
   /// Creates a file that must not exist yet and opens it for writing.
   virtual int create(const char* path) noexcept = 0;
+  /// Opens a new file of a folder for writing that has no name and goes when it is closed without
+  /// one. -EOPNOTSUPP where the file system, or what link_unnamed needs, is not there.
+  virtual int create_unnamed(const char* folder) noexcept = 0;
+  /// Gives such a file a name that must not be taken (-EEXIST): 0 or -errno.
+  virtual int link_unnamed(int fd, const char* path) noexcept = 0;
+  /// -EFBIG at and beyond the process's limit of file sizes, without the signal that the system
+  /// sends for a write there; before it, fewer bytes may be written than asked.
   virtual int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
                            uint64_t offset) noexcept = 0;
   /// Returns when what was written (or, of a folder, its entries) is on the disk.

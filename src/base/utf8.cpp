@@ -30,6 +30,26 @@ size_t sequence_length(std::string_view text) noexcept {
   return length;
 }
 
+/// Appends at most `max_bytes` of `text`, those of `escaped` after a backslash; how many it took.
+size_t append_printable(std::string& out, std::string_view text, size_t max_bytes,
+                        std::string_view escaped) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const size_t length = sequence_length(text.substr(done, 4));
+    const auto first = static_cast<uint8_t>(text[done]);
+    const size_t step = length == 0 ? 1 : length;
+    if (done + step > max_bytes) break;
+    if (length == 0 || first < 0x20 || first == 0x7F) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", first);
+    } else {
+      if (escaped.find(text[done]) != std::string_view::npos) out += '\\';
+      out += text.substr(done, length);
+    }
+    done += step;
+  }
+  return done;
+}
+
 }  // namespace
 
 bool is_utf8(std::string_view text) noexcept {
@@ -41,22 +61,15 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
+std::string printable(std::string_view text, size_t max_bytes) {
+  std::string out;
+  append_printable(out, text, max_bytes, "");
+  return out;
+}
+
 std::string quoted(std::string_view text, size_t max_bytes) {
   std::string out = "\"";
-  size_t done = 0;
-  while (done < text.size()) {
-    const size_t length = sequence_length(text.substr(done, 4));
-    const auto first = static_cast<uint8_t>(text[done]);
-    const size_t step = length == 0 ? 1 : length;
-    if (done + step > max_bytes) break;
-    if (length == 0 || first < 0x20 || first == 0x7F) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", first);
-    } else {
-      if (first == '"' || first == '\\') out += '\\';
-      out += text.substr(done, length);
-    }
-    done += step;
-  }
+  const size_t done = append_printable(out, text, max_bytes, "\"\\");
   out += done < text.size() ? "...\"" : "\"";
   return out;
 }

@@ -25,44 +25,8 @@ namespace {
 
 constexpr std::string_view kMagic = "TENONSES";
 constexpr uint32_t kByteOrder = 0x01020304;
-constexpr uint64_t kSampleBytes = 256;               // at two places of each tensor
 constexpr uint64_t kPieceBytes = uint64_t{1} << 18;  // of tokens read at a time
 constexpr uint64_t kSumBytes = 16;
-
-void add_number(Hasher& hasher, uint64_t value) { hasher.add(std::as_bytes(std::span(&value, 1))); }
-
-void add_text(Hasher& hasher, std::string_view text) {
-  add_number(hasher, text.size());
-  hasher.add(std::as_bytes(std::span(text)));
-}
-
-void add_metadata(Hasher& hasher, const Metadata& metadata) {
-  for (const Metadata::Entry& entry : metadata.entries()) {
-    const MetadataValue& value = entry.value;
-    add_text(hasher, entry.key);
-    for (const uint64_t number : {uint64_t{static_cast<uint32_t>(value.type)},
-                                  uint64_t{static_cast<uint32_t>(value.element)}, value.count,
-                                  value.integer, std::bit_cast<uint64_t>(value.real)}) {
-      add_number(hasher, number);
-    }
-    add_text(hasher, value.text);
-    hasher.add(value.bytes.span());
-    hasher.add(value.offsets.span());
-  }
-}
-
-void add_tensors(Hasher& hasher, const ModelFile& file) {
-  std::array<std::byte, kSampleBytes> sample{};
-  for (const TensorInfo& tensor : file.tensors()) {
-    add_text(hasher, tensor.name);
-    add_text(hasher, tensor.text());
-    const auto part = std::span(sample).first(std::min(kSampleBytes, tensor.bytes));
-    for (const uint64_t offset : {uint64_t{0}, (tensor.bytes - part.size()) / 2}) {
-      file.read(tensor, offset, part);
-      hasher.add(part);
-    }
-  }
-}
 
 std::string cache_text(const Model& model) {
   std::string text = fmt::format("{}, {}", model.backend_name(), model.runtime().description());
@@ -213,10 +177,7 @@ uint64_t checked_blocks(const SnapshotHeader& header, const SummingReader& reade
 }  // namespace
 
 SnapshotIdentity snapshot_identity(const Model& model) {
-  Hasher hasher;
-  add_metadata(hasher, model.metadata());
-  add_tensors(hasher, model.file());
-  return {hasher.value(), cache_text(model)};
+  return {model.fingerprint(), cache_text(model)};
 }
 
 SnapshotHeader Session::snapshot_header() {

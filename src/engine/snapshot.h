@@ -15,13 +15,12 @@ namespace tenon {
 
 /// What must be the same where a snapshot is made and where it goes on.
 struct SnapshotIdentity {
-  /// Of the metadata (as overridden), the directory of tensors and 512 bytes of each tensor.
+  /// Model::fingerprint.
   Hash128 model;
   /// Backend, device, type and geometry of the cache, as text for messages.
   std::string cache;
 };
 
-/// Reads the samples of the tensors: throws Io.
 SnapshotIdentity snapshot_identity(const Model& model);
 
 /// A snapshot, little-endian:

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "file/open.h"
+#include "model/model_fingerprint.h"
 #include "model/program_facts.h"
 #include "model/runtime.h"
 #include "model/tokenizer_file.h"
@@ -119,7 +120,11 @@ void Model::load_weights(std::span<const BoundWeight> weights) {
   load.system = options_.system;
   load.check_finite = options_.check_weights;
   load.progress = options_.progress;
+  TensorSamples samples(*file_);
+  load.samples = &samples;
   tenon::load_weights(*file_, weights, *runtime, load);
+  samples.read_rest();
+  fingerprint_ = model_fingerprint(*file_, samples);
   runtime->seal();
   device_description_ = runtime->description();
   runtime_ = std::move(runtime);

@@ -14,6 +14,7 @@
 
 #include "arch/model_spec.h"
 #include "base/byte_source.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/system.h"
 #include "base/thread_team.h"
@@ -111,6 +112,9 @@ class Model {
   [[nodiscard]] std::string_view backend_name() const;
   /// Positions of a session that asks for none in particular.
   [[nodiscard]] uint32_t default_context() const;
+  /// Tells this model from others: of the metadata, the directory of tensors and 512 bytes of each
+  /// tensor as they were loaded, not as the file is now. Zero when the weights are not loaded.
+  [[nodiscard]] const Hash128& fingerprint() const { return fingerprint_; }
   /// One step at a time: held by whoever uses runtime().
   [[nodiscard]] std::mutex& turn() const { return turn_; }
 
@@ -127,6 +131,7 @@ class Model {
   std::unique_ptr<const Program> program_;
   std::unique_ptr<Runtime> runtime_;
   std::string device_description_;
+  Hash128 fingerprint_;
   mutable std::mutex turn_;
 };
 

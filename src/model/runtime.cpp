@@ -145,7 +145,9 @@ std::unique_ptr<Runtime> Runtime::create(const Program& program, const ModelOpti
   const BackendRegistry registry(options.plugin_paths, options.system);
   for (const BackendEntry& entry : registry.entries()) {
     if (entry.reason == PluginReason::None) continue;
-    options.log(LogLevel::Warning, "plugin {} is not used: {}", entry.origin, entry.text);
+    const bool taken = entry.reason == PluginReason::NameTaken;
+    options.log(taken ? LogLevel::Info : LogLevel::Warning, "plugin {} is not used: {}",
+                entry.origin, entry.text);
   }
   const std::shared_ptr<Device> device = options.backend == "auto"
                                              ? best_device(registry, program, options)

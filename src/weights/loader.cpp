@@ -2,6 +2,7 @@
 #include "weights/loader.h"
 
 #include <algorithm>
+#include <optional>
 #include <atomic>
 #include <cmath>
 #include <exception>
@@ -24,30 +25,43 @@ struct Chunk {
   // Where the first of them lies.
   uint32_t file_source;
   uint64_t file_offset;
+  bool sampled;  ///< this chunk notes its bytes: once, also where two weights share them
 
   [[nodiscard]] uint64_t bytes() const { return num_rows * weight->source.row_bytes(); }
+  [[nodiscard]] std::optional<RowSource::Stored> stored_bytes() const {
+    return weight->source.stored(first_row, num_rows);
+  }
 };
+
+uint32_t number_of(const ModelFile& file, const TensorInfo& tensor) {
+  return static_cast<uint32_t>(&tensor - file.tensors().data());
+}
 
 Chunk make_chunk(const BoundWeight& weight, uint64_t first_row, uint64_t num_rows) {
   const RowSource::Place place = weight.source.place(first_row, 0);
   const TensorInfo& tensor = *place.tensor;
   const uint64_t tensor_rows = tensor.num_values() / tensor.row_values();
   return {&weight, first_row, num_rows, tensor.source,
-          tensor.offset + place.row * (tensor.bytes / tensor_rows)};
+          tensor.offset + place.row * (tensor.bytes / tensor_rows), false};
 }
 
 /// In the order in which the chunks lie in the file, so that reading streams.
-std::vector<Chunk> cut_into_chunks(std::span<const BoundWeight> weights, WeightSink& sink,
-                                   uint64_t chunk_bytes) {
+std::vector<Chunk> cut_into_chunks(const ModelFile& file, std::span<const BoundWeight> weights,
+                                   WeightSink& sink, const LoadOptions& options) {
   std::vector<Chunk> chunks;
   for (const BoundWeight& weight : weights) {
     const uint64_t rows = weight.source.num_rows();
     const uint64_t granularity = std::max<uint64_t>(1, sink.row_granularity(weight.slot));
     const uint64_t granules =
-        std::max<uint64_t>(1, chunk_bytes / weight.source.row_bytes() / granularity);
+        std::max<uint64_t>(1, options.chunk_bytes / weight.source.row_bytes() / granularity);
     const uint64_t step = granules > rows / granularity ? rows : granules * granularity;
     for (uint64_t row = 0; row < rows; row += std::min(step, rows - row)) {
       chunks.push_back(make_chunk(weight, row, std::min(step, rows - row)));
+      if (options.samples == nullptr) continue;
+      const auto stored = chunks.back().stored_bytes();
+      chunks.back().sampled =
+          stored && options.samples->claim(number_of(file, *stored->tensor), stored->offset,
+                                           chunks.back().bytes());
     }
   }
   std::stable_sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) {
@@ -89,7 +103,7 @@ class Loading {
       : file_(file),
         sink_(sink),
         options_(options),
-        chunks_(cut_into_chunks(weights, sink, options.chunk_bytes)) {
+        chunks_(cut_into_chunks(file, weights, sink, options)) {
     uint64_t largest = 0;
     for (const Chunk& chunk : chunks_) {
       largest = std::max(largest, chunk.bytes());
@@ -135,6 +149,10 @@ class Loading {
   void load(const Chunk& chunk, std::span<std::byte> scratch) {
     const std::span<std::byte> blocks = scratch.first(chunk.bytes());
     chunk.weight->source.read(file_, chunk.first_row, chunk.num_rows, blocks);
+    if (chunk.sampled) {
+      const RowSource::Stored stored = *chunk.stored_bytes();
+      options_.samples->note(number_of(file_, *stored.tensor), stored.offset, blocks);
+    }
     if (options_.check_finite) check_finite(file_, chunk, blocks);
     sink_.load_rows(chunk.weight->slot, chunk.first_row, chunk.num_rows, blocks);
     done_bytes_.fetch_add(blocks.size(), std::memory_order_relaxed);

@@ -11,6 +11,7 @@
 #include "base/thread_team.h"
 #include "file/model_file.h"
 #include "weights/bound_weight.h"
+#include "weights/tensor_samples.h"
 
 namespace tenon {
 
@@ -34,6 +35,8 @@ struct LoadOptions {
   uint64_t chunk_bytes = uint64_t{4} << 20;
   /// Decode every weight and refuse NaN and infinities; reads no byte twice but costs the decoding.
   bool check_finite = false;
+  /// Is told of each tensor that is loaded; null: nobody wants to know.
+  TensorSamples* samples = nullptr;
   /// Called with the loaded fraction, never falling, the last time with 1; false cancels.
   std::function<bool(double fraction)> progress;
 };

@@ -180,6 +180,15 @@ RowSource::Run RowSource::run_at(uint64_t row, uint64_t most) const {
   return {part, part->first_row + at, std::min(count, part->num_rows - at)};
 }
 
+std::optional<RowSource::Stored> RowSource::stored(uint64_t first, uint64_t count) const {
+  const Run run = run_at(first, count);
+  const TensorInfo& tensor = *run.part->tensor;
+  const bool unchanged = run.count == count && !run.part->transposed && added_ == 0.0f &&
+                         format_ == tensor.format && num_columns_ == tensor.row_values();
+  if (!unchanged) return std::nullopt;
+  return Stored{&tensor, run.row * row_bytes()};
+}
+
 void RowSource::read_run(const ModelFile& file, const Run& run, std::byte* out) const {
   const Part& part = *run.part;
   const TensorInfo& tensor = *part.tensor;

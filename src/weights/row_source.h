@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -58,6 +59,15 @@ class RowSource {
     uint64_t column;
   };
   [[nodiscard]] Place place(uint64_t row, uint64_t column) const;
+
+  /// Bytes of a tensor as they stand in the file.
+  struct Stored {
+    const TensorInfo* tensor;
+    uint64_t offset;  ///< in the tensor
+  };
+  /// Where rows [first, first + count) lie one after another, unchanged; nothing when they are made
+  /// of several pieces or converted.
+  [[nodiscard]] std::optional<Stored> stored(uint64_t first, uint64_t count) const;
 
  private:
   /// Consecutive rows of one tensor (of its transpose, where that is said).

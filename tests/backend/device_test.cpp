@@ -1,42 +1,345 @@
-// A backend that throws across the C border, against its rules, costs its user an Error.
+// A backend that breaks the rules of its interface costs its user an Error that names it.
 #include "backend/device.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
-
-extern "C" const tenon_backend_api* tenon_reference_backend_entry(uint32_t major, uint32_t minor);
+#include "tests/backend/plugins/stub_table.h"
+#include "tests/base/expect_error.h"
 
 namespace tenon {
 namespace {
 
-Code code_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return Code::Ok;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr uint64_t kVocab = 5;
+char object;  // all that the objects of the honest backend are
+
+template <typename Object>
+tenon_status give(Object** out) {
+  *out = reinterpret_cast<Object*>(&object);
+  return TENON_BACKEND_OK;
 }
 
-TEST(Device, FunctionsThatThrowArePluginErrors) {
-  tenon_backend_api api = *tenon_reference_backend_entry(TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR);
-  api.supports = [](tenon_device*, const tenon_program*, uint32_t) -> int32_t {
-    throw std::runtime_error("supports");
+void fill(tenon_device_info& info) {
+  info.kind = TENON_DEVICE_ACCELERATOR;
+  info.step_tokens = info.step_outputs = info.token_multiple = info.block_tokens = 1;
+  info.slab_bytes = 1;
+  info.steps_under_way = 1;
+}
+
+float* logits_of(const tenon_step& step) { return static_cast<float*>(step.bindings[0].data); }
+
+/// A backend that keeps to the rules; its logits are 1.
+constexpr tenon_backend_api honest() {
+  tenon_backend_api api = stub_table();
+  api.create_device = [](const tenon_host*, uint32_t, const tenon_backend_option*, uint32_t,
+                         tenon_device** out) { return give(out); };
+  api.describe = [](tenon_device*, tenon_device_info* info) {
+    fill(*info);
+    return tenon_status{0};
   };
-  api.compile = [](tenon_device*, const tenon_program*, tenon_executable**) -> tenon_status {
-    throw 1;
+  api.supports = [](tenon_device*, const tenon_program*, uint32_t) { return int32_t{1}; };
+  api.compile = [](tenon_device*, const tenon_program*, tenon_executable** out) {
+    return give(out);
   };
+  api.buffer_create = [](tenon_device*, uint64_t, uint32_t, tenon_buffer** out) {
+    return give(out);
+  };
+  api.block_bytes = [](const tenon_executable*, uint32_t) { return uint64_t{64}; };
+  api.seal = [](tenon_executable*) { return tenon_status{0}; };
+  api.run = [](tenon_executable*, const tenon_step* step, uint64_t*) {
+    for (uint64_t i = 0; i < step->num_outputs * kVocab; ++i) logits_of(*step)[i] = 1;
+    return tenon_status{0};
+  };
+  api.wait = [](tenon_executable*, uint64_t) { return tenon_status{0}; };
+  return api;
+}
+
+/// Collects what is logged.
+struct Lines {
+  std::vector<std::string> all;
+  Log log() {
+    Log log;
+    log.user = this;
+    log.write = [](void* user, int32_t, const char* text, size_t length) {
+      static_cast<Lines*>(user)->all.emplace_back(text, length);
+    };
+    return log;
+  }
+};
+
+std::shared_ptr<Device> device_of(const tenon_backend_api& api, const Log& log = {},
+                                  bool plugin = true) {
   auto services =
-      std::make_unique<HostServices>(System::real(), Log{}, std::make_unique<ThreadTeam>(1));
-  const auto device = Device::create({&api, nullptr}, std::move(services), {});
+      std::make_unique<HostServices>(System::real(), log, std::make_unique<ThreadTeam>(1));
+  std::shared_ptr<const void> library;
+  if (plugin) library.reset(&object, [](const void*) {});
+  return Device::create({&api, library}, std::move(services), {});
+}
+
+/// One cache group and logits of kVocab columns.
+struct Small {
+  tenon_slot slot{};
+  tenon_cache_group group{};
+  tenon_op op{};
+  uint32_t result = 0;
   tenon_program program{};
-  program.num_ops = 1;
-  EXPECT_EQ(code_of([&] { static_cast<void>(device->first_unsupported(program)); }), Code::Plugin);
-  EXPECT_EQ(code_of([&] { Executable executable(device, program); }), Code::Plugin);
+  Small() {
+    slot.columns = kVocab;
+    slot.kind = TENON_SLOT_ACTIVATION;
+    slot.row_class = TENON_ROWS_OUTPUTS;
+    program.num_results = 1;
+    program.results = &result;
+    program.num_slots = 1;
+    program.slot_size = sizeof(slot);
+    program.slots = &slot;
+    program.num_groups = 1;
+    program.group_size = sizeof(group);
+    program.groups = &group;
+    program.num_ops = 1;
+    program.op_size = sizeof(op);
+    program.ops = &op;
+  }
+};
+
+/// Everything the host asks of a backend, in order, with a step of two rows.
+void use(const tenon_backend_api& api, const uint32_t* cancel = nullptr) {
+  const std::shared_ptr<Device> device = device_of(api);
+  static_cast<void>(device->description());
+  const Small small;
+  static_cast<void>(device->first_unsupported(small.program));
+  Executable executable(device, small.program);
+  static_cast<void>(executable.row_granularity(0));
+  static_cast<void>(executable.memory_bytes(TENON_MEMORY_WEIGHTS));
+  executable.seal();
+  tenon_buffer* buffer = executable.create_buffer(64, TENON_MEMORY_CACHE);
+  float logits[2 * kVocab] = {};
+  tenon_step step{};
+  step.num_outputs = 2;
+  const tenon_binding binding{0, 0, logits};
+  step.bindings = &binding;
+  step.num_bindings = 1;
+  step.binding_size = sizeof(binding);
+  step.cancel = cancel;
+  executable.run(step);
+  executable.destroy_buffer(buffer);
+}
+
+struct Lie {
+  const char* text;
+  void (*tell)(tenon_backend_api& api);
+};
+
+const Lie kLies[] = {
+    {"create_device threw an exception",
+     [](tenon_backend_api& api) {
+       api.create_device = [](const tenon_host*, uint32_t, const tenon_backend_option*, uint32_t,
+                              tenon_device**) -> tenon_status { throw Error(Code::Io, "mine"); };
+     }},
+    {"create_device gave no device",
+     [](tenon_backend_api& api) {
+       api.create_device = [](const tenon_host*, uint32_t, const tenon_backend_option*, uint32_t,
+                              tenon_device**) { return tenon_status{0}; };
+     }},
+    {"describe threw an exception",
+     [](tenon_backend_api& api) {
+       api.describe = [](tenon_device*, tenon_device_info*) -> tenon_status { throw 1; };
+     }},
+    {"supports threw an exception",
+     [](tenon_backend_api& api) {
+       api.supports = [](tenon_device*, const tenon_program*, uint32_t) -> int32_t {
+         throw std::runtime_error("supports");
+       };
+     }},
+    {"compile threw an exception",
+     [](tenon_backend_api& api) {
+       api.compile = [](tenon_device*, const tenon_program*, tenon_executable**) -> tenon_status {
+         throw 1;
+       };
+     }},
+    {"compile gave no executable",
+     [](tenon_backend_api& api) {
+       api.compile = [](tenon_device*, const tenon_program*, tenon_executable**) {
+         return tenon_status{0};
+       };
+     }},
+    {"block_bytes is 0",
+     [](tenon_backend_api& api) {
+       api.block_bytes = [](const tenon_executable*, uint32_t) { return uint64_t{0}; };
+     }},
+    {"block_bytes is 18446744073709551615",
+     [](tenon_backend_api& api) {
+       api.block_bytes = [](const tenon_executable*, uint32_t) { return UINT64_MAX; };
+     }},
+    {"row_granularity is 0",
+     [](tenon_backend_api& api) {
+       api.row_granularity = [](const tenon_executable*, uint32_t) { return uint64_t{0}; };
+     }},
+    {"memory_bytes is 18446744073709551615",
+     [](tenon_backend_api& api) {
+       api.memory_bytes = [](const tenon_executable*, uint32_t) { return UINT64_MAX; };
+     }},
+    {"buffer_create gave no buffer",
+     [](tenon_backend_api& api) {
+       api.buffer_create = [](tenon_device*, uint64_t, uint32_t, tenon_buffer**) {
+         return tenon_status{0};
+       };
+     }},
+    {"run failed with status 99, which the interface does not know",
+     [](tenon_backend_api& api) {
+       api.run = [](tenon_executable*, const tenon_step*, uint64_t*) { return tenon_status{99}; };
+     }},
+    {"run failed with status 9, which",  // a code of tenon.h, but none of backend.h
+     [](tenon_backend_api& api) {
+       api.run = [](tenon_executable*, const tenon_step*, uint64_t*) { return tenon_status{9}; };
+     }},
+    {"run failed with status 14",
+     [](tenon_backend_api& api) {
+       api.run = [](tenon_executable*, const tenon_step*, uint64_t*) {
+         return tenon_status{TENON_BACKEND_INTERNAL};
+       };
+     }},
+    {"describes itself with a zero",
+     [](tenon_backend_api& api) {
+       api.describe = [](tenon_device*, tenon_device_info* info) {
+         fill(*info);
+         info->steps_under_way = 0;
+         return tenon_status{0};
+       };
+     }},
+    {"wait was cancelled, which nobody asked for",
+     [](tenon_backend_api& api) {
+       api.wait = [](tenon_executable*, uint64_t) { return tenon_status{TENON_BACKEND_CANCELLED}; };
+     }},
+    {"run did not write its results: 1 of 10 values are missing",
+     [](tenon_backend_api& api) {
+       api.run = [](tenon_executable*, const tenon_step* step, uint64_t*) {
+         for (uint64_t i = 0; i + 1 < step->num_outputs * kVocab; ++i) logits_of(*step)[i] = 1;
+         return tenon_status{0};
+       };
+     }},
+};
+
+TEST(Device, AnHonestBackendIsUsed) {
+  constexpr tenon_backend_api api = honest();
+  EXPECT_NO_THROW(use(api));
+}
+
+TEST(Device, EveryLieIsAPluginErrorThatNamesTheBackend) {
+  for (const Lie& lie : kLies) {
+    SCOPED_TRACE(lie.text);
+    tenon_backend_api api = honest();
+    lie.tell(api);
+    expect_error(Code::Plugin, AllOf(StartsWith("backend \"stub\": "), HasSubstr(lie.text)),
+                 [&] { use(api); });
+  }
+}
+
+TEST(Device, AFailureKeepsItsCode) {
+  tenon_backend_api api = honest();
+  api.seal = [](tenon_executable*) { return tenon_status{TENON_BACKEND_NO_MEMORY}; };
+  expect_error(Code::NoMemory, StartsWith("backend \"stub\": seal failed"), [&] { use(api); });
+}
+
+TEST(Device, ACancelThatWasAskedForIsCancelled) {
+  tenon_backend_api api = honest();
+  api.run = [](tenon_executable*, const tenon_step*, uint64_t*) {
+    return tenon_status{TENON_BACKEND_CANCELLED};
+  };
+  const uint32_t cancel = 1;
+  expect_error(Code::Cancelled, HasSubstr("run failed"), [&] { use(api, &cancel); });
+}
+
+TEST(Device, WhatAFailedCreateLeftIsNotDestroyed) {
+  static bool destroyed;
+  destroyed = false;
+  tenon_backend_api api = honest();
+  api.create_device = [](const tenon_host*, uint32_t, const tenon_backend_option*, uint32_t,
+                         tenon_device** out) {
+    static_cast<void>(give(out));
+    return tenon_status{TENON_BACKEND_NO_MEMORY};
+  };
+  api.destroy_device = [](tenon_device*) { destroyed = true; };
+  expect_error(Code::NoMemory, HasSubstr("create_device"), [&] { use(api); });
+  EXPECT_FALSE(destroyed);
+}
+
+TEST(Device, AnExecutableOfNoUseIsDestroyed) {
+  static int destroyed;
+  destroyed = 0;
+  tenon_backend_api api = honest();
+  api.block_bytes = [](const tenon_executable*, uint32_t) { return uint64_t{0}; };
+  api.destroy_executable = [](tenon_executable*) { ++destroyed; };
+  expect_error(Code::Plugin, HasSubstr("block_bytes"), [&] { use(api); });
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST(Device, DestroyFunctionsThatThrowAreLogged) {
+  Lines lines;
+  tenon_backend_api api = honest();
+  api.destroy_device = [](tenon_device*) { throw 1; };
+  api.destroy_executable = [](tenon_executable*) { throw 1; };
+  api.buffer_destroy = [](tenon_buffer*) { throw 1; };
+  {
+    const Small small;
+    Executable executable(device_of(api, lines.log()), small.program);
+    executable.destroy_buffer(executable.create_buffer(1, TENON_MEMORY_CACHE));
+  }
+  EXPECT_THAT(lines.all, testing::ElementsAre(HasSubstr("buffer_destroy threw"),
+                                              HasSubstr("destroy_executable threw"),
+                                              HasSubstr("destroy_device threw")));
+}
+
+TEST(Device, TheSizeOfABlockIsAskedOnce) {
+  static uint64_t size;
+  size = 64;
+  tenon_backend_api api = honest();
+  api.block_bytes = [](const tenon_executable*, uint32_t) { return size++; };
+  const Small small;
+  const Executable executable(device_of(api), small.program);
+  EXPECT_EQ(executable.block_bytes(0), 64u);
+  EXPECT_EQ(executable.block_bytes(0), 64u);
+}
+
+TEST(Device, ADescriptionWithoutAnEndOrUtf8IsShown) {
+  tenon_backend_api api = honest();
+  api.describe = [](tenon_device*, tenon_device_info* info) {
+    fill(*info);
+    for (char& c : info->description) c = '\xff';
+    return tenon_status{0};
+  };
+  const std::string text = device_of(api)->description();
+  EXPECT_LT(text.size(), sizeof(tenon_device_info::description));
+  EXPECT_THAT(text, StartsWith("\\xff\\xff"));
+}
+
+TEST(Device, LogitsOfABuiltInBackendAreNotTouched) {
+  static float before;
+  tenon_backend_api api = honest();
+  api.run = [](tenon_executable*, const tenon_step* step, uint64_t*) {
+    before = logits_of(*step)[0];
+    return tenon_status{0};
+  };
+  const Small small;
+  Executable executable(device_of(api, {}, false), small.program);
+  float logits[kVocab] = {7};
+  tenon_step step{};
+  step.num_outputs = 1;
+  const tenon_binding binding{0, 0, logits};
+  step.bindings = &binding;
+  step.num_bindings = 1;
+  step.binding_size = sizeof(binding);
+  executable.run(step);
+  EXPECT_EQ(before, 7);
 }
 
 }  // namespace

@@ -52,6 +52,33 @@ TEST(HostServices, ALongErrorTextIsCut) {
   EXPECT_EQ(host->take_error(), std::string(4096, 'x'));
 }
 
+TEST(HostServices, AnErrorTextIsShownAsUtf8WithoutControlCharacters) {
+  const auto host = services();
+  set_error(host->table(), std::string("\xff\0 \x1b[31mred\n \"caf\xc3\xa9\"", 20));
+  EXPECT_EQ(host->take_error(), "\\xff\\x00 \\x1b[31mred\\x0a \"caf\xc3\xa9\"");
+  host->table().set_error(host->table().user, nullptr, 5);
+  EXPECT_EQ(host->take_error(), "");
+}
+
+TEST(HostServices, MemoryIsGivenBackWholeWhateverSizeIsSaid) {
+  auto system = std::make_shared<FaultySystem>();
+  const auto host = services(1, system);
+  const tenon_host& table = host->table();
+  for (const uint64_t said : {uint64_t{1}, 2 * kMiB, 300 * kMiB}) {
+    void* pages = table.allocate(table.user, 4 * kMiB, 64, TENON_MEMORY_SCRATCH);
+    table.release(table.user, pages, said, TENON_MEMORY_SCRATCH);
+  }
+  EXPECT_TRUE(system->all_released());
+}
+
+TEST(HostServices, AnAlignmentThatIsNoPowerOfTwoIsRefused) {
+  const auto host = services();
+  const tenon_host& table = host->table();
+  for (const uint64_t alignment : {3u, 100u, 5000u}) {
+    EXPECT_EQ(table.allocate(table.user, 100, alignment, TENON_MEMORY_CACHE), nullptr);
+  }
+}
+
 TEST(HostServices, TellsTheLargeBlocksOfAPurpose) {
   const auto host = services(1);
   const tenon_host& table = host->table();
@@ -209,6 +236,46 @@ TEST(HostServices, ParallelInsideParallelFailsWithASentence) {
   EXPECT_NE(nested.status, 0);
   EXPECT_THAT(nested.text, testing::HasSubstr("under way"));
   EXPECT_EQ(nested.inner.runs, 0u);
+}
+
+TEST(HostServices, AJobThatMakesNoSenseIsAnArgumentError) {
+  const auto host = services();
+  const tenon_host& table = host->table();
+  Job counts;
+  tenon_parallel_job small = counts.job(3);
+  small.struct_size = 16;
+  tenon_parallel_job idle = counts.job(3);
+  idle.run = nullptr;
+  const std::pair<const tenon_parallel_job*, const char*> kJobs[] = {
+      {nullptr, "NULL"}, {&small, "struct_size"}, {&idle, "run is NULL"}};
+  for (const auto& [job, text] : kJobs) {
+    EXPECT_EQ(table.parallel(table.user, job), TENON_BACKEND_ARGUMENT);
+    EXPECT_THAT(host->take_error(), testing::HasSubstr(text));
+  }
+  EXPECT_EQ(counts.runs, 0u);
+}
+
+TEST(HostServices, AJobThatThrowsEndsAndTheNextOneRuns) {
+  for (const uint32_t threads : {1u, 3u}) {
+    const auto host = services(threads);
+    const tenon_host& table = host->table();
+    Job counts;
+    tenon_parallel_job thrower = counts.job(4);
+    thrower.run = [](void* arg, uint32_t phase, uint32_t, uint32_t) {
+      ++static_cast<Job*>(arg)->runs;
+      if (phase == 1) throw 7;
+    };
+    EXPECT_EQ(table.parallel(table.user, &thrower), TENON_BACKEND_INTERNAL);
+    EXPECT_THAT(host->take_error(), testing::HasSubstr("threw an exception"));
+    EXPECT_LE(counts.runs, 2 * threads);
+    tenon_parallel_job before = counts.job(4);
+    before.before_phase = [](void*, uint32_t) -> int32_t { throw 7; };
+    EXPECT_EQ(table.parallel(table.user, &before), TENON_BACKEND_INTERNAL);
+    counts.runs = 0;
+    const tenon_parallel_job good = counts.job(2);
+    EXPECT_EQ(table.parallel(table.user, &good), 0);
+    EXPECT_EQ(counts.runs, 2 * threads);
+  }
 }
 
 TEST(HostServices, LevelsOfTheLogAreThoseOfTheABI) {

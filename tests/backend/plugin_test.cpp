@@ -1,13 +1,16 @@
 // Plugins that break the rules: each is refused with its reason, and nothing else suffers.
 #include "backend/plugin.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "backend/registry.h"
 #include "program/program.h"
@@ -133,7 +136,8 @@ TEST(PluginTable, EveryOffenceHasItsReason) {
       {"entry_declines", PluginReason::Declined},  {"wrong_magic", PluginReason::WrongMagic},
       {"newer_major", PluginReason::OtherMajor},   {"older_major", PluginReason::OtherMajor},
       {"table_too_small", PluginReason::TooSmall}, {"null_function", PluginReason::MissingFunction},
-      {"no_name", PluginReason::MissingFunction},
+      {"no_name", PluginReason::MissingFunction},  {"bad_name", PluginReason::BadName},
+      {"empty_name", PluginReason::BadName},       {"long_name", PluginReason::BadName},
   };
   for (const auto& [name, reason] : kOffences) {
     expect_refused(copy_of(hostile(name), folder.path(std::string(name) + ".so")), reason);
@@ -142,11 +146,10 @@ TEST(PluginTable, EveryOffenceHasItsReason) {
 
 TEST(PluginTable, ReasonsHaveDifferentTexts) {
   std::set<std::string> texts;
-  for (int32_t reason = 0; reason <= static_cast<int32_t>(PluginReason::MissingFunction);
-       ++reason) {
+  for (int32_t reason = 0; reason <= static_cast<int32_t>(PluginReason::NameTaken); ++reason) {
     texts.insert(reason_text(static_cast<PluginReason>(reason)));
   }
-  EXPECT_EQ(texts.size(), 14u);
+  EXPECT_EQ(texts.size(), 16u);
 }
 
 TEST(PluginTable, ALaterMinorVersionIsUsed) {
@@ -210,6 +213,16 @@ TEST(PluginDevice, TheGoodOneCanBeLoadedTwiceAndOutlivesItsRecord) {
   EXPECT_THAT(second->description(), HasSubstr("double precision"));
 }
 
+TEST(PluginDevice, ThreadsThatOneLeavesKeepTheirCode) {
+  const TempFolder folder;
+  const std::string path = copy_of(hostile("leaves_thread"), folder.path("x.so"));
+  ASSERT_EQ(load_plugin(path).reason, PluginReason::None);
+  void* still = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  EXPECT_NE(still, nullptr);
+  if (still != nullptr) ::dlclose(still);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // the thread ends in its code
+}
+
 // ---- The registry -------------------------------------------------------------------------------
 
 TEST(Registry, BuiltInBackendsComeFirst) {
@@ -232,7 +245,7 @@ TEST(Registry, RefusedPluginsStayInTheListAndTheOthersWork) {
   const BackendRegistry registry(paths);
   const PluginReason reasons[] = {PluginReason::EntryThrew, PluginReason::NotFound,
                                   PluginReason::None, PluginReason::NotAbsolute,
-                                  PluginReason::None};
+                                  PluginReason::NameTaken};
   ASSERT_GE(registry.entries().size(), 2 + paths.size());
   for (size_t i = 0; i < paths.size(); ++i) {
     const BackendEntry& entry = registry.entries()[2 + i];
@@ -254,6 +267,25 @@ TEST(Registry, TheSamePathIsListedOnce) {
   const std::string path = copy_of(hostile("newer_minor"), folder.path("x.so"));
   const std::vector<std::string> paths = {path, path};
   EXPECT_EQ(BackendRegistry(paths).entries().size(), BackendRegistry().entries().size() + 1);
+}
+
+TEST(Registry, ANameIsListedOnce) {
+  const TempFolder folder;
+  const std::vector<std::string> paths = {copy_of(hostile("newer_minor"), folder.path("a.so")),
+                                          copy_of(hostile("newer_minor"), folder.path("b.so")),
+                                          copy_of(hostile("auto_name"), folder.path("c.so")),
+                                          copy_of(TENON_REFERENCE_PLUGIN, folder.path("d.so"))};
+  const BackendRegistry registry(paths);
+  std::multiset<std::string> names;
+  for (const BackendEntry& entry : registry.entries()) {
+    if (!entry.name.empty()) names.insert(entry.name);
+  }
+  EXPECT_THAT(names, testing::ElementsAre("cpu", "reference", "stub"));
+  for (const size_t taken : {3u, 4u, 5u}) {
+    EXPECT_EQ(registry.entries()[taken].reason, PluginReason::NameTaken) << taken;
+  }
+  expect_error(Code::Argument, testing::EndsWith("there are: cpu, reference, stub"),
+               [&] { (void)registry.find("gpu"); });
 }
 
 TEST(Registry, AnUnknownNameIsAnArgumentErrorThatListsTheKnown) {

@@ -3,12 +3,19 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "tests/base/expect_error.h"
@@ -135,13 +142,15 @@ TEST(AtomicFile, RefusesLinksToWhatIsNoFile) {
   EXPECT_EQ(num_files(folder.path("")), 0u);
 }
 
-TEST(AtomicFile, EveryFailureKeepsTheOldFile) {
+/// Replaces a file behind a link, and makes each call of the system fail in turn.
+void expect_old_file_kept(bool unnamed_files) {
   const TempFolder folder;
   const std::string path = folder.path("link");
   folder.write("out", std::string("old"));
   std::filesystem::create_symlink("out", path);
   for (uint64_t n = 0;; ++n) {
     auto system = std::make_shared<FaultySystem>(n, ENOSPC);
+    if (!unnamed_files) system->set_no_unnamed_files();
     bool saved = false;
     try {
       AtomicFile file(system, path);
@@ -158,6 +167,140 @@ TEST(AtomicFile, EveryFailureKeepsTheOldFile) {
     EXPECT_EQ(content(path), saved ? "new" : "old");
     if (!system->failed()) break;
     folder.write("out", std::string("old"));
+  }
+}
+
+TEST(AtomicFile, EveryFailureKeepsTheOldFile) { expect_old_file_kept(true); }
+
+TEST(AtomicFile, EveryFailureKeepsTheOldFileWithoutUnnamedFiles) { expect_old_file_kept(false); }
+
+TEST(AtomicFile, WithoutUnnamedFilesNothingRemainsEither) {
+  const TempFolder folder;
+  auto system = std::make_shared<FaultySystem>();
+  system->set_no_unnamed_files();
+  {
+    AtomicFile file(system, folder.path("out"));
+    file.write(bytes_of("new"));
+    EXPECT_EQ(num_files(folder.path("")), 1u);
+  }
+  EXPECT_EQ(num_files(folder.path("")), 0u);
+}
+
+TEST(AtomicFile, RemovesWhatAKillLeftWhileReplacingButNotAnothersNewFile) {
+  for (const bool stale : {false, true}) {
+    const TempFolder folder;
+    const std::string path = folder.write("out", std::string("old"));
+    const std::string left = folder.write("out.tenon-new", std::string("another's"));
+    if (stale) {
+      std::filesystem::last_write_time(
+          left, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(61));
+    }
+    AtomicFile file(System::real(), path);
+    file.write(bytes_of("new"));
+    file.commit();
+    EXPECT_EQ(content(path), "new");
+    EXPECT_EQ(std::filesystem::exists(left), !stale);
+    EXPECT_EQ(num_files(folder.path("")), stale ? 1u : 2u);
+  }
+}
+
+TEST(AtomicFile, SeveralWritersOfOneFileLeaveTheFileOfOne) {
+  const TempFolder folder;
+  const std::string path = folder.path("out");
+  std::vector<std::thread> writers;
+  for (char letter = 'a'; letter < 'e'; ++letter) {
+    writers.emplace_back([&path, letter] {
+      try {
+        for (int i = 0; i < 50; ++i) {
+          AtomicFile file(System::real(), path);
+          file.write(bytes_of(std::string(100, letter)));
+          file.commit();
+        }
+      } catch (const Error& error) {
+        ADD_FAILURE() << error.what();
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  const std::string text = content(path);
+  ASSERT_EQ(text.size(), 100u);
+  EXPECT_EQ(text, std::string(100, text[0]));
+  EXPECT_EQ(num_files(folder.path("")), 1u);
+}
+
+/// Runs `work` in a child process and returns its status, as of waitpid.
+int status_of_child(const std::function<int()>& work, int kill_after_us = -1) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  if (kill_after_us >= 0) {
+    ::usleep(static_cast<useconds_t>(kill_after_us));
+    ::kill(child, SIGKILL);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(AtomicFile, AFileBeyondTheLimitOfTheProcessIsAnIoError) {
+  for (const bool unnamed_files : {true, false}) {
+    const TempFolder folder;
+    const std::string path = folder.write("out", std::string("old"));
+    const int status = status_of_child([&] {
+      const rlimit limit{4096, 4096};
+      if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+      auto system = std::make_shared<FaultySystem>();
+      if (!unnamed_files) system->set_no_unnamed_files();
+      const std::vector<std::byte> bytes(4095);
+      AtomicFile file(system, path);
+      file.write(bytes);
+      try {
+        file.write(bytes);
+      } catch (const Error& error) {
+        const bool told = std::string(error.what()).find("too large") != std::string::npos;
+        return error.code() == Code::Io && told ? 0 : 2;
+      }
+      return 3;
+    });
+    ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(content(path), "old");
+    EXPECT_EQ(num_files(folder.path("")), 1u);
+  }
+}
+
+TEST(AtomicFile, AsManyBytesAsTheLimitOfTheProcessAreWritten) {
+  const TempFolder folder;
+  const std::string path = folder.path("out");
+  const int status = status_of_child([&] {
+    const rlimit limit{4096, 4096};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+    AtomicFile file(System::real(), path);
+    file.write(std::vector<std::byte>(4096));
+    file.write({});
+    file.commit();
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(content(path).size(), 4096u);
+}
+
+TEST(AtomicFile, AKillInTheMiddleLeavesNothing) {
+  const TempFolder folder;
+  const int probe = System::real()->create_unnamed(folder.path("").c_str());
+  if (probe < 0) GTEST_SKIP() << "this file system has no files without a name";
+  ::close(probe);
+  for (const int after_us : {500, 1000, 2000, 5000, 10000, 20000}) {
+    const int status = status_of_child(
+        [&] {
+          AtomicFile file(System::real(), folder.path("out"));
+          for (;;) {
+            if (file.size() < 8u << 20) file.write(std::vector<std::byte>(4096));
+          }
+          return 0;
+        },
+        after_us);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(num_files(folder.path("")), 0u);
   }
 }
 

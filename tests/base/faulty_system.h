@@ -41,6 +41,8 @@ class FaultySystem : public System {
   void set_longest_read(uint64_t size_bytes) { longest_read_ = size_bytes; }
   /// At most this many bytes are written at a time.
   void set_longest_write(uint64_t size_bytes) { longest_write_ = size_bytes; }
+  /// As a file system without them.
+  void set_no_unnamed_files() { no_unnamed_files_ = true; }
   /// Bytes read so far.
   [[nodiscard]] uint64_t bytes_read() const { return bytes_read_; }
 
@@ -95,6 +97,13 @@ class FaultySystem : public System {
   }
   int create(const char* path) noexcept override {
     return opened(fails() ? -error_ : real_->create(path));
+  }
+  int create_unnamed(const char* folder) noexcept override {
+    if (no_unnamed_files_) return -EOPNOTSUPP;
+    return opened(fails() ? -error_ : real_->create_unnamed(folder));
+  }
+  int link_unnamed(int fd, const char* path) noexcept override {
+    return fails() ? -error_ : real_->link_unnamed(fd, path);
   }
   int64_t write_at(int fd, const void* buffer, uint64_t size_bytes,
                    uint64_t offset) noexcept override {
@@ -171,6 +180,7 @@ class FaultySystem : public System {
   std::atomic<uint64_t> longest_read_{kNever};
   std::atomic<uint64_t> longest_write_{kNever};
   std::atomic<uint64_t> bytes_read_{0};
+  std::atomic<bool> no_unnamed_files_{false};
 };
 
 }  // namespace tenon

@@ -183,7 +183,8 @@ void Runner::make_pools(uint32_t max_positions) {
       tenon_buffer* slab = executable_->create_buffer(slab_bytes, TENON_MEMORY_CACHE);
       pools_[g].slabs.push_back(slab);
       Device& device = executable_->device();
-      device.check(device.api().buffer_write(slab, 0, garbage.data(), slab_bytes), "buffer_write");
+      device.call("buffer_write",
+                  [&] { return device.api().buffer_write(slab, 0, garbage.data(), slab_bytes); });
     }
     // Neighbours in a sequence are none in memory.
     pools_[g].free.resize(uint64_t{num_slabs} * kBlocksPerSlab);

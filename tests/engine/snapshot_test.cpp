@@ -1,8 +1,11 @@
 // Sessions saved and restored: they go on bit by bit, and what is damaged or foreign is refused.
 #include "engine/snapshot.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/atomic_file.h"
 #include "tests/base/expect_error.h"
@@ -152,6 +155,32 @@ TEST_F(Snapshots, WithNumbersThatContradictEachOtherAreRefused) {
                  [&] { restore(session, with(first_token, static_cast<uint32_t>(token), 4)); });
   }
   EXPECT_EQ(session.position(), 0u);
+}
+
+TEST_F(Snapshots, NameTheModelThatWasLoadedWhateverBecameOfItsFile) {
+  const TempFolder folder;
+  const std::vector<std::byte> before = shallow(1).file();
+  const std::vector<std::byte> after = shallow(2).file();
+  ASSERT_EQ(before.size(), after.size());
+  const std::string path = folder.write("model.gguf", before);
+  struct stat times {};
+  ASSERT_EQ(::stat(path.c_str(), &times), 0);
+  const std::shared_ptr<const Model> loaded = Model::load(path);
+  // In place, and with its times put back: no look at the file tells.
+  const int fd = ::open(path.c_str(), O_WRONLY);
+  ASSERT_EQ(::pwrite(fd, after.data(), after.size(), 0), static_cast<ssize_t>(after.size()));
+  ::close(fd);
+  const timespec put_back[] = {times.st_atim, times.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), put_back, 0), 0);
+
+  Session session(Engine::create(loaded));
+  session.append(make_tokens(40));
+  const Bytes saved = save(session);
+  Session other(Engine::create(Model::load(path)));
+  expect_error(Code::Format, HasSubstr("another model"), [&] { restore(other, saved); });
+  Session same(tiny_engine(shallow(1)));
+  restore(same, saved);
+  EXPECT_EQ(same.position(), session.position());
 }
 
 TEST_F(Snapshots, OfOtherModelsAreRefused) {

@@ -99,6 +99,46 @@ TEST(Loader, CarriesEveryRowOnceWhateverTheChunksAndThreads) {
   }
 }
 
+TEST(Loader, SamplesWhatItLoadsOnceWhateverTheChunksAndThreads) {
+  const auto file = open_model_file(tiny_source());
+  TensorSamples expected(*file);
+  expected.read_rest();
+  std::vector<BoundWeight> weights = all_tensors(*file);
+  weights.push_back(weights.front());  // shared by two slots, as tied embeddings are
+  ThreadTeam team(3);
+  for (const uint64_t chunk : {1u, 100u, 3000u, 1u << 22}) {
+    KeepingSink sink(*file, 1);
+    TensorSamples samples(*file);
+    LoadOptions options = load_options(chunk);
+    options.team = &team;
+    options.samples = &samples;
+    load_weights(*file, weights, sink, options);
+    for (uint32_t i = 0; i < file->tensors().size(); ++i) {
+      ASSERT_FALSE(samples.of(i).empty());
+      EXPECT_TRUE(std::ranges::equal(samples.of(i), expected.of(i))) << file->tensors()[i].name;
+      EXPECT_FALSE(samples.claim(i, 0, file->tensors()[i].bytes));
+    }
+  }
+}
+
+TEST(TensorSamples, WhatIsLoadedInPartsIsNotedAndTheRestIsRead) {
+  const auto file = open_model_file(tiny_source());
+  const TensorInfo& tensor = file->tensors().front();
+  ASSERT_GT(tensor.bytes, 2 * TensorSamples::kSampleBytes);
+  TensorSamples samples(*file);
+  EXPECT_FALSE(samples.claim(0, TensorSamples::kSampleBytes, 1)) << "no byte of a sample";
+  ASSERT_TRUE(samples.claim(0, 8, 24));
+  EXPECT_FALSE(samples.claim(0, 16, 100)) << "claimed in part";
+  const std::vector<std::byte> loaded(24, std::byte{0xAB});
+  samples.note(0, 8, loaded);
+  samples.read_rest();
+  TensorSamples expected(*file);
+  expected.read_rest();
+  std::vector<std::byte> wanted(expected.of(0).begin(), expected.of(0).end());
+  std::copy(loaded.begin(), loaded.end(), wanted.begin() + 8);
+  EXPECT_TRUE(std::ranges::equal(samples.of(0), wanted));
+}
+
 TEST(Loader, CutsInGranulesOfRows) {
   const auto file = open_model_file(tiny_source());
   for (const uint64_t granularity : {2u, 8u, 16u, 300u, 1u << 20}) {

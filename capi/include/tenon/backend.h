@@ -29,6 +29,10 @@ extern "C" {
  * - Structures begin with struct_size (set by whoever fills them) or are reached with a stride given in
  *   their parent; both only ever grow at the end. A reader uses the smaller of the two sizes it knows.
  * - Shapes are written outermost first. All numbers are little-endian, all text UTF-8.
+ * - What the host can see of a broken rule is an error of code PLUGIN that names the backend: an exception,
+ *   success without an object, an unknown status, INTERNAL, CANCELLED unasked, a size outside what is said
+ *   at its function, logits that a step left unwritten. Texts are shown up to 4,096 bytes, control
+ *   characters and what is no UTF-8 as \xNN. Nothing guards against a bad address.
  * - Unless said otherwise, pointers passed to a function are only valid until it returns.
  */
 
@@ -96,7 +100,9 @@ typedef struct tenon_host {
   void (*log)(void* user, uint32_t level, const char* text, uint64_t length);
   /* The largest num_threads a job will see. */
   uint32_t (*num_threads)(void* user);
-  /* Runs a job and returns when it ended: 0, or the nonzero value of before_phase. */
+  /* Runs a job and returns when it ended: 0, or the nonzero value of before_phase. A TENON_BACKEND_* code,
+   * with its sentence set: ARGUMENT for a job without `run` or of a struct_size that lacks fields, STATE
+   * inside another job, INTERNAL when a function of the job threw. */
   int32_t (*parallel)(void* user, const tenon_parallel_job* job);
   /* Leaves the sentence that goes with the failure this thread is about to return. */
   void (*set_error)(void* user, const char* text, uint64_t length);
@@ -431,7 +437,7 @@ typedef struct tenon_backend_api {
   uint32_t major;
   uint32_t minor;
   uint32_t struct_size;
-  const char* name; /* "reference", "cpu", ... */
+  const char* name; /* "reference", "cpu", ...: 1 to 63 letters, digits, - and _; not "auto" */
 
   /* Writes up to `capacity` infos, info_size bytes from one to the next, and their whole number to
    * `count`. Where nothing can be listed (no driver), UNSUPPORTED with a sentence that says why. This is
@@ -470,9 +476,9 @@ typedef struct tenon_backend_api {
                           tenon_executable** executable);
   void (*destroy_executable)(tenon_executable* executable);
 
-  /* Bytes of one block of a cache group. */
+  /* Bytes of one block of a cache group, 1 to 2^48; asked once. */
   uint64_t (*block_bytes)(const tenon_executable* executable, uint32_t group);
-  /* load_rows wants first_row and num_rows (except at the end) in multiples of this. */
+  /* load_rows wants first_row and num_rows (except at the end) in multiples of this, 1 to 2^48. */
   uint64_t (*row_granularity)(const tenon_executable* executable, uint32_t slot);
   /* Rows [first_row, first_row + num_rows) of weight `slot`, as blocks of its format, row after row. */
   tenon_status (*load_rows)(tenon_executable* executable, uint32_t slot, uint64_t first_row,
@@ -489,7 +495,7 @@ typedef struct tenon_backend_api {
    * ticket, in the order of the runs. */
   tenon_status (*wait)(tenon_executable* executable, uint64_t ticket);
 
-  /* Bytes the executable holds: weights, scratch. */
+  /* Bytes the executable holds: weights, scratch; at most 2^48. */
   uint64_t (*memory_bytes)(const tenon_executable* executable, uint32_t purpose);
 } tenon_backend_api;
 

@@ -69,6 +69,8 @@ extern "C" {
  *             STATE). tenon_session_cancel, tenon_request_cancel: any thread, any time. No threads
  *             are started but those of the option "threads"; no
  *             signal, locale, environment variable, stdout or stderr is touched.
+ * Unloading   dlclose is allowed at any time, also while models live: the code of the library, and
+ *             of plugins that were used, stays in the process. Handles stay valid.
  * Since       0.1, unless another version is written at a declaration.
  */
 /* clang-format on */
@@ -585,7 +587,9 @@ TENON_API tenon_status tenon_session_rewind(tenon_session* session, uint64_t pos
 /* Saves the session, its text and what was computed for it, to a file or to your buffer ("Buffers" in
  * 1; the size can be smaller at the next call). A file appears under its name complete or not at all
  * and replaces a regular file there, where a symbolic link leads to as well; when saving fails the old
- * one is as it was. The sampler and text held back (tenon_session_take_held) are not part of it. IO. */
+ * one is as it was. A process that is killed meanwhile leaves no other file, but for an instant in which
+ * an old file is replaced (then `path`.tenon-new), and on file systems without O_TMPFILE
+ * (`path`.XXXXXXXX.tmp). A file beyond the process's limit of file sizes is IO. The sampler and text held back (tenon_session_take_held) are not part of it. IO. */
 TENON_API tenon_status tenon_session_save(tenon_session* session, const char* path);
 TENON_API tenon_status tenon_session_save_buffer(tenon_session* session, void* buffer,
                                                  size_t capacity, size_t* size);
@@ -714,6 +718,8 @@ TENON_API tenon_status tenon_sampler_roll_back(tenon_sampler* sampler, size_t nu
 #define TENON_REFUSED_OTHER_MAJOR 11      /* it is made for another plugin ABI */
 #define TENON_REFUSED_TOO_SMALL 12        /* its table is too small */
 #define TENON_REFUSED_MISSING_FUNCTION 13 /* a function of its table is NULL */
+#define TENON_REFUSED_BAD_NAME 14         /* its name is not 1 to 63 letters, digits, - and _ */
+#define TENON_REFUSED_NAME_TAKEN 15       /* a backend before it in the list has its name */
 
 typedef struct tenon_backend {
   uint32_t struct_size;
