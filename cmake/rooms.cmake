@@ -74,7 +74,7 @@ function(tenon_room path)
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
     endif()
   endforeach()
-  # A third to a half of the compile time, for builds that nobody debugs: several files in one go.
+  # Half to two thirds of the compile time, for builds that nobody debugs: several files in one go.
   if(TENON_UNITY AND NOT path IN_LIST TENON_NO_UNITY)
     set_target_properties(tenon_room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
     list(TRANSFORM TENON_APART PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE apart)
