@@ -1,4 +1,8 @@
 # Compiler flags that every target of this project shares: `tenon_flags`.
+# All of it holds in this project's folders only: nothing is set for a program that takes them in.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -7,12 +11,18 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+# TENON_UNITY says which rooms; kernels are compiled for one instruction set each.
+set(CMAKE_UNITY_BUILD OFF)
+set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
 
 add_library(tenon_flags INTERFACE)
 # No contraction: a*b+c is one rounding only where the source says fma, so that every kernel variant
 # and every compiler gives the same bits (docs/architecture.md, "Same request, same answer").
 target_compile_options(tenon_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off)
+# Also within a program whose own flags say otherwise.
+target_compile_options(tenon_flags INTERFACE -fno-fast-math -fexceptions
+                       $<$<COMPILE_LANGUAGE:CXX>:-frtti>)
 if(TENON_WERROR)
   target_compile_options(tenon_flags INTERFACE -Werror)
 endif()

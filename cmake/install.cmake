@@ -1,21 +1,18 @@
 # The installed package: libraries, headers, program, CMake package, tenon.pc (plugins: plugins.cmake).
 # Nothing in it holds the prefix, so a copy of the tree works wherever it is put.
-option(TENON_INSTALL "Install the package" ${PROJECT_IS_TOP_LEVEL})
 if(NOT TENON_INSTALL OR NOT TARGET tenon_shared)
   return()
 endif()
 include(CMakePackageConfigHelpers)
 
-# What a program that links libtenon.a must link besides. One list serves tenon-config.cmake and
-# tenon.pc; programs that link libtenon.so need none of it.
-set(TENON_STATIC_MODULES fmt libutf8proc libxxhash)
-set(TENON_STATIC_LIBRARIES ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
-list(REMOVE_ITEM TENON_STATIC_LIBRARIES ${CMAKE_C_IMPLICIT_LINK_LIBRARIES})
-list(PREPEND TENON_STATIC_LIBRARIES ${CMAKE_DL_LIBS})
-list(REMOVE_DUPLICATES TENON_STATIC_LIBRARIES)
+# tenon.pc says the same in its own words.
 list(TRANSFORM TENON_STATIC_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE TENON_PC_PRIVATE_LIBS)
 list(JOIN TENON_PC_PRIVATE_LIBS " " TENON_PC_PRIVATE_LIBS)
-list(JOIN TENON_STATIC_MODULES ", " TENON_PC_PRIVATE_MODULES)
+set(TENON_PC_REQUIRES_PRIVATE "")
+if(TENON_STATIC_MODULES)
+  list(JOIN TENON_STATIC_MODULES ", " TENON_PC_REQUIRES_PRIVATE)
+  string(CONFIGURE "Requires.private: @TENON_PC_REQUIRES_PRIVATE@\n" TENON_PC_REQUIRES_PRIVATE @ONLY)
+endif()
 
 install(TARGETS tenon_shared tenon_static
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

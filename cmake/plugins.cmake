@@ -20,9 +20,11 @@ endfunction()
 function(tenon_plugin name)
   tenon_module(tenon_plugin_${name} ${name}
                ${PROJECT_SOURCE_DIR}/src/backends/${name}/plugin/plugin.cpp
-               $<TARGET_OBJECTS:room_backends_${name}>)
-  target_link_libraries(tenon_plugin_${name} PRIVATE fmt::fmt ${TENON_USES_backends_${name}})
+               $<TARGET_OBJECTS:tenon_room_backends_${name}>)
+  target_link_libraries(tenon_plugin_${name} PRIVATE tenon_fmt ${TENON_USES_backends_${name}})
   set_target_properties(tenon_plugin_${name} PROPERTIES
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tenon)
-  install(TARGETS tenon_plugin_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon)
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/tenon)
+  if(TENON_INSTALL)
+    install(TARGETS tenon_plugin_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon)
+  endif()
 endfunction()

@@ -1,19 +1,31 @@
-# A room is a folder under src/. Its sources become the object library `room_<folder>`, so that the
-# shared library, the static library and every test link the same objects.
+# A room is a folder under src/. Its sources become the object library `tenon_room_<folder>`, so that
+# the shared library, the static library and every test link the same objects.
 
 # Libraries from outside that a room may use. A room that is not named here uses none but fmt.
-set(TENON_USES_base PkgConfig::XXHASH)
-set(TENON_USES_text PkgConfig::UTF8PROC)
-set(TENON_USES_text_grammar PkgConfig::UTF8PROC nlohmann_json::nlohmann_json)
-set(TENON_USES_text_tokenizer_json PkgConfig::UTF8PROC nlohmann_json::nlohmann_json)
-set(TENON_USES_text_template PkgConfig::UTF8PROC nlohmann_json::nlohmann_json)
+set(TENON_USES_base tenon_xxhash)
+set(TENON_USES_text tenon_utf8proc)
+set(TENON_USES_text_grammar tenon_utf8proc nlohmann_json::nlohmann_json)
+set(TENON_USES_text_tokenizer_json tenon_utf8proc nlohmann_json::nlohmann_json)
+set(TENON_USES_text_template tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_backends_reference Eigen3::Eigen)
 
 # The rooms within the room of text.
 set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/chat_formats text/chat)
 
 # Rooms whose files all define the same local names, as entries of one list do.
-set(TENON_NO_UNITY sampler engine text/grammar text/template text/chat_formats text/chat)
+set(TENON_NO_UNITY sampler)
+
+# Files that share local names with another file of their room, compiled apart.
+set(TENON_APART
+    engine/sequence.cpp
+    text/grammar/gbnf.cpp text/grammar/json_value.cpp text/grammar/expr.cpp text/grammar/distances.cpp
+    text/grammar/schema_unique.cpp
+    text/template/jinja_printf.cpp text/template/jinja_text_methods.cpp
+    text/template/jinja_text_inquiries.cpp text/template/jinja_sequence_filters.cpp
+    text/template/jinja_selecting_filters.cpp text/template/jinja_strftime.cpp
+    text/template/jinja_format_spec.cpp text/template/jinja_number_filters.cpp
+    text/chat_formats/python_calls.cpp text/chat_formats/python_scan.cpp text/chat_formats/muse.cpp
+    text/chat_formats/functionary.cpp text/chat_formats/minimax_m3.cpp text/chat_formats/kimi.cpp)
 
 # tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp, *_avx2_vnni.cpp, *_avx512.cpp,
 # *_neon.cpp or *_neon_i8mm.cpp is compiled for that instruction set and must be reached only through
@@ -30,10 +42,10 @@ function(tenon_room path)
   if(NOT sources)
     return()
   endif()
-  add_library(room_${name} OBJECT ${sources})
-  target_include_directories(room_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
+  add_library(tenon_room_${name} OBJECT ${sources})
+  target_include_directories(tenon_room_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
                                                   ${PROJECT_SOURCE_DIR}/capi/include)
-  target_link_libraries(room_${name} PRIVATE tenon_flags fmt::fmt ${TENON_USES_${name}})
+  target_link_libraries(tenon_room_${name} PRIVATE tenon_flags tenon_fmt ${TENON_USES_${name}})
   foreach(source ${sources})
     set(options "")
     if(source MATCHES "/kernels_[a-z0-9_]+\\.cpp$")
@@ -62,22 +74,24 @@ function(tenon_room path)
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
     endif()
   endforeach()
-  # A quarter of the compile time, for builds that nobody debugs: several files in one go.
+  # Half to two thirds of the compile time, for builds that nobody debugs: several files in one go.
   if(TENON_UNITY AND NOT path IN_LIST TENON_NO_UNITY)
-    set_target_properties(room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set_target_properties(tenon_room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    list(TRANSFORM TENON_APART PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE apart)
+    set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
-  set_property(GLOBAL APPEND PROPERTY TENON_ROOMS room_${name})
+  set_property(GLOBAL APPEND PROPERTY TENON_ROOMS tenon_room_${name})
 endfunction()
 
 # tenon_link_rooms(TARGET ROOM...): links the objects of the rooms and what they use.
 function(tenon_link_rooms target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                                                ${PROJECT_SOURCE_DIR}/capi/include)
-  target_link_libraries(${target} PRIVATE tenon_flags fmt::fmt ${CMAKE_DL_LIBS})
+  target_link_libraries(${target} PRIVATE tenon_flags tenon_fmt ${CMAKE_DL_LIBS})
   foreach(path ${ARGN})
     string(REPLACE "/" "_" name ${path})
-    if(TARGET room_${name})
-      target_sources(${target} PRIVATE $<TARGET_OBJECTS:room_${name}>)
+    if(TARGET tenon_room_${name})
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:tenon_room_${name}>)
       target_link_libraries(${target} PRIVATE ${TENON_USES_${name}})
     endif()
   endforeach()

@@ -100,19 +100,24 @@ unrandomized=(setarch --addr-no-randomize)
 say "Packages"
 packages=(g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-dev libxxhash-dev
           libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libx11-dev xvfb)
-if $all; then packages+=(abigail-tools binutils clang libclang-rt-14-dev libbenchmark-dev
-                           python3-cffi); fi
+if $all; then
+  packages+=(abigail-tools binutils meson python3-cffi clang libclang-rt-14-dev libbenchmark-dev)
+fi
 check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
 
 say "Build"
 if ! $all; then
-  check "the dev build" build dev -DTENON_WERROR=OFF || finish
+  # Line numbers without types: a fifth of the time to compile, a quarter of the bytes to link.
+  check "the dev build" build dev -DTENON_WERROR=OFF \
+    "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1 -DNDEBUG" || finish
   say "Tests"
   run_ctest dev -LE '^(consumer|abi)$'
   finish
 fi
 
-check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON -DTENON_BENCH=ON || finish
+# The comparison of the ABI reads types.
+check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON -DTENON_BENCH=ON \
+  "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g -DNDEBUG" || finish
 say "Tests"
 run_ctest dev
 

@@ -3,6 +3,7 @@
 #   abi.sh symbols LIBRARY SYMBOLS_FILE      exported symbols are exactly those of the list
 #   abi.sh compare LIBRARY HEADERS BASELINE  nothing in BASELINE changed; additions pass
 #   abi.sh size LIBRARY MAX_BYTES            the stripped library is no larger
+#   abi.sh needed LIBRARY                    needs libraries of the C and C++ run time alone
 #   abi.sh renew LIBRARY HEADERS BASELINE [SYMBOLS_FILE]  writes them anew, after a wanted change
 # LIBRARY carries debug information. HEADERS is the folder of the public headers: a type defined
 # elsewhere is opaque and free to change.
@@ -38,6 +39,12 @@ case $1 in
     bytes=$(stat -c %s "$stripped")
     echo "stripped: $bytes bytes, at most $3"
     [ "$bytes" -le "$3" ] || { echo "FAILED: too large"; exit 1; } ;;
+  needed)
+    needed=$(readelf -d "$2" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+    echo $needed
+    others=$(grep -v '^lib\(c\|m\|stdc++\|gcc_s\)\.so\.[0-9]*$\|^ld-linux' <<< "$needed") || exit 0
+    echo "FAILED: needs $others"
+    exit 1 ;;
   renew)
     write_baseline "$2" "$3" "$4"
     [ $# -lt 5 ] || exported "$2" > "$5" ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Links the installed package as strangers do: a C11 and a C++20 program, through CMake and through
-# pkg-config, shared and static, each run on the demo model. The installed tree is moved first, so
-# nothing in it may hold its prefix.
+# Links the installed package as strangers do: a C11 and a C++20 program, through CMake, pkg-config and
+# Meson, shared and static, with flags that strangers use, each run on the demo model. The installed
+# tree is moved first, so nothing in it may hold its prefix.
 #   usage: run.sh BUILD_DIR WORK_DIR CC CXX
 set -euo pipefail
 build=$1 work=$2 cc=$3 cxx=$4
@@ -25,10 +25,9 @@ if grep -rIl "$work/first" "$prefix" | grep .; then
 fi
 
 runs=0
-expect_answer() {  # expect_answer NAME PROGRAM...
+expect_answer() {  # expect_answer NAME PROGRAM [ARGUMENT...]
   local name=$1 answer
-  shift
-  answer=$("$@" "$model")
+  answer=$("$2" "$model" "${@:3}")
   case $answer in
     *Oslo*) echo "ok: $name: $answer" ;;
     *) echo "FAILED: $name answered '$answer'"; exit 1 ;;
@@ -55,18 +54,20 @@ with_cmake() {  # with_cmake LANGUAGE shared|static TARGET [DEFINITION...]
 }
 
 with_pkg_config() {  # with_pkg_config LANGUAGE shared|static COMPILER SOURCE FLAGS...
-  local language=$1 kind=$2 program=$work/pkg-config-$1-$2 libs
+  local language=$1 kind=$2 program=$work/pkg-config-$1-$2 libs flags
   if [ "$kind" = shared ]; then
+    flags=$(pkg-config --cflags tenon)
     libs=$(pkg-config --libs tenon)
   else
+    flags=$(pkg-config --cflags --static tenon)
     libs=$(pkg-config --libs --static tenon | sed 's/-ltenon\b/-l:libtenon.a/')
   fi
   # The lists of flags are meant to be split into words.
-  # shellcheck disable=SC2046,SC2086
-  "$3" "${@:5}" "$here/$language/$4" -o "$program" $(pkg-config --cflags tenon) $libs \
+  # shellcheck disable=SC2086
+  "$3" "${@:5}" "$here/$language/$4" -o "$program" $flags $libs \
     -Wl,-rpath,"$library_dir"
   expect_linkage "$kind" "$program"
-  expect_answer "pkg-config, $language, $kind" "$program"
+  expect_answer "pkg-config, $language, $kind, ${*:5}" "$program"
 }
 
 for kind in shared static; do
@@ -78,6 +79,57 @@ for kind in shared static; do
   with_pkg_config cpp "$kind" "$cxx" main.cpp -std=c++20 -Wall -Wextra -Wpedantic -Werror
 done
 with_cmake cpp static tenon::tenon -DTENON_STATIC=ON
+# The project says C++17; tenon_cpp lifts what links it to C++20.
+with_cmake cpp shared tenon::tenon_cpp -DCMAKE_CXX_STANDARD=17
+with_cmake cpp static tenon::tenon_cpp -DCMAKE_CXX_STANDARD=17 -DTENON_STATIC=ON
+
+# Flags of strangers. The C interface asks for neither exceptions nor run-time types.
+for kind in shared static; do
+  with_pkg_config c "$kind" "$cxx" main.c -x c++ -std=c++20 -fno-exceptions -fno-rtti -Wall -Werror
+  with_pkg_config cpp "$kind" "$cxx" main.cpp -std=c++20 -fno-rtti
+  with_pkg_config cpp "$kind" "$cxx" main.cpp -std=c++23 -O2 -flto
+  with_pkg_config cpp "$kind" "$cxx" main.cpp -std=c++20 -ffunction-sections -Wl,--gc-sections
+done
+# A program without any shared library, where the compiler's own are there as archives.
+if [ -f "$("$cxx" -print-file-name=libc.a)" ] && ! pkg-config --print-requires-private tenon | grep -q .; then
+  with_pkg_config cpp static "$cxx" main.cpp -std=c++20 -static
+fi
+
+# A plug-in of a stranger's with the static library inside shows nothing of it or of what is bundled,
+# and runs in a program that links the shared library.
+static_flags=$(pkg-config --cflags --libs --static tenon | sed 's/-ltenon\b/-l:libtenon.a/')
+embed() {  # embed NAME COMPILER SOURCE FLAGS...
+  local plugin=$work/lib$1.so exported
+  # shellcheck disable=SC2086
+  "$2" "${@:4}" -shared -fPIC -Dmain="$1" "$here/$3" -o "$plugin" $static_flags
+  # Not what the compiler made of the standard library's templates for the plug-in's own code.
+  exported=$(nm -D --defined-only "$plugin" | awk '{ print $3 }' | grep -v '^_ZN\?K\?S[ast]\|^_ZN\?K\?9__gnu_cxx')
+  if ! grep -qx "$1" <<< "$exported" || grep 'tenon\|fmt\|utf8proc\|nlohmann\|XXH' <<< "$exported"; then
+    echo "FAILED: $plugin exports the above, or not $1"
+    exit 1
+  fi
+}
+embed first_plugin "$cc" embedded/plugin.c
+embed second_plugin "$cxx" embedded/plugin.cpp -std=c++20 -fvisibility=hidden
+# shellcheck disable=SC2046
+"$cxx" -std=c++20 "$here/embedded/host.cpp" -o "$work/host" $(pkg-config --cflags --libs tenon) -ldl \
+  -Wl,-rpath,"$library_dir"
+expect_answer "two plug-ins with the library inside, in a program with the shared one" \
+  "$work/host" "$work/libfirst_plugin.so" "$work/libsecond_plugin.so"
+
+# Meson finds the package through pkg-config.
+if command -v meson > /dev/null; then
+  for kind in shared static; do
+    dir=$work/meson-$kind
+    CC=$cc CXX=$cxx meson setup "$dir" "$here/meson" -Dstatic="$([ "$kind" = static ] && echo true || echo false)" \
+      > "$dir.log" 2>&1 || { cat "$dir.log"; exit 1; }
+    meson compile -C "$dir" >> "$dir.log" 2>&1 || { cat "$dir.log"; exit 1; }
+    expect_linkage "$kind" "$dir/consumer"
+    expect_answer "Meson, $kind" "$dir/consumer"
+  done
+else
+  echo "skipped: Meson is not installed"
+fi
 
 # The moved program finds the moved library, and the plugin beside it.
 if "$prefix/bin/tenon" backends > "$work/backends.txt"; then

@@ -28,7 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__GNUC__)
+/* A program that links libtenon.a defines TENON_STATIC; the CMake target and tenon.pc do it. */
+#if defined(__GNUC__) && !defined(TENON_STATIC)
 #define TENON_API __attribute__((visibility("default")))
 #else
 #define TENON_API

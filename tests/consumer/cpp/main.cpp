@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
       std::cout << piece;
     }
     std::cout << '\n';
+    return 0;
   } catch (const tenon::Error& error) {
     std::cerr << error.code_name() << ": " << error.what() << '\n';
     return 1;

@@ -1,0 +1,55 @@
+# All objects of the library as one, in which every name but tenon_* is local and tenon_* is hidden:
+# a program that links libtenon.a meets no fmt, JSON or utf8proc of another version in it, and a
+# plug-in of the program's own exports nothing of it.
+#   cmake -DOUTPUT=... -DLINKER=... -DNM=... -DOBJCOPY=... -DCOMPILER=... -P one_object.cmake -- INPUT...
+set(inputs "")
+set(after_dashes FALSE)
+foreach(index RANGE ${CMAKE_ARGC})
+  if(after_dashes AND CMAKE_ARGV${index})
+    list(APPEND inputs "${CMAKE_ARGV${index}}")
+  elseif(CMAKE_ARGV${index} STREQUAL "--")
+    set(after_dashes TRUE)
+  endif()
+endforeach()
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# Without its groups: a group whose name is local would still be merged with a program's of that name.
+run(${LINKER} -r --force-group-allocation -o ${OUTPUT}.all
+    --whole-archive ${inputs} --no-whole-archive)
+
+function(defined_symbols file result)
+  execute_process(COMMAND ${NM} --defined-only --extern-only --format=posix ${file}
+                  OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+  string(STRIP "${symbols}" symbols)
+  string(REPLACE "\n" ";" symbols "${symbols}")
+  set(${result} "${symbols}" PARENT_SCOPE)
+endfunction()
+
+# The most constraining visibility among all mentions of a symbol wins, so mentions are enough.
+set(mentions ".section .note.GNU-stack,\"\",%progbits\n")
+set(unique "")
+defined_symbols(${OUTPUT}.all symbols)
+foreach(symbol ${symbols})
+  if(symbol MATCHES "^(tenon_[a-z0-9_]+) T ")
+    string(APPEND mentions ".hidden ${CMAKE_MATCH_1}\n")
+  elseif(symbol MATCHES "^([^ ]+) u ")  # objcopy makes these local only when they are weak
+    string(APPEND unique "${CMAKE_MATCH_1}\n")
+  endif()
+endforeach()
+file(WRITE ${OUTPUT}.s "${mentions}")
+file(WRITE ${OUTPUT}.unique "${unique}")
+run(${COMPILER} -c ${OUTPUT}.s -o ${OUTPUT}.mentions)
+run(${LINKER} -r -o ${OUTPUT} ${OUTPUT}.all ${OUTPUT}.mentions)
+run(${OBJCOPY} --weaken-symbols=${OUTPUT}.unique ${OUTPUT})
+run(${OBJCOPY} --wildcard "--keep-global-symbol=tenon_*" ${OUTPUT})
+file(REMOVE ${OUTPUT}.all ${OUTPUT}.s ${OUTPUT}.unique ${OUTPUT}.mentions)
+
+defined_symbols(${OUTPUT} symbols)
+list(FILTER symbols EXCLUDE REGEX "^tenon_")
+if(symbols)
+  file(REMOVE ${OUTPUT})
+  message(FATAL_ERROR "still to be seen in libtenon.a: ${symbols}")
+endif()

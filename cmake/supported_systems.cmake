@@ -1,0 +1,16 @@
+# Refuses what Tenon does not run on, one sentence each, before anything is compiled. Can be run by
+# itself with the variables below set: cmake -DCMAKE_SYSTEM_NAME=... -P cmake/supported_systems.cmake
+if(NOT CMAKE_SIZEOF_VOID_P EQUAL 8)
+  message(FATAL_ERROR "Tenon needs a 64-bit system: a pointer has ${CMAKE_SIZEOF_VOID_P} bytes here.")
+endif()
+# Empty where universal binaries are built; those processors are little-endian.
+if(CMAKE_CXX_BYTE_ORDER STREQUAL "BIG_ENDIAN")
+  message(FATAL_ERROR "Tenon needs a little-endian system: model files and kernels are.")
+endif()
+if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  message(FATAL_ERROR "Tenon runs on Linux; it knows no system \"${CMAKE_SYSTEM_NAME}\".")
+endif()
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64|aarch64|arm64)$")
+  message(FATAL_ERROR "Tenon runs on x86-64 and aarch64; it has no kernels for the processor "
+                      "\"${CMAKE_SYSTEM_PROCESSOR}\".")
+endif()

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Tenon's sources within a stranger's project: nothing of the project changes, nothing of Tenon is
+# built or installed that it does not link, and its flags do not reach the library.
+#   usage: taken_in.sh WORK_DIR CC CXX CMAKE
+set -euo pipefail
+work=$1 cc=$2 cxx=$3 cmake=$4
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+rm -rf "$work"
+
+fail() { echo "FAILED: $how: $*"; exit 1; }
+
+# Flags of the compile commands of files whose path matches $1, one command a line.
+commands_of() { grep '"command"' "$build/compile_commands.json" | grep -- "$1"; }
+
+for how in add_subdirectory FetchContent; do
+  build=$work/$how
+  mkdir -p "$build"
+  "$cmake" -S "$here/parent" -B "$build" -G Ninja -DHOW=$how -DTENON_SOURCE="$root" \
+    -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" > "$build.log" 2>&1 \
+    || { cat "$build.log"; fail "does not configure"; }
+  ! grep -q 'CMAKE_BUILD_TYPE:[A-Z]*=.' "$build/CMakeCache.txt" || fail "the parent has a build type now"
+
+  # Room by room as the library alone: standard, optimised, no flag of the parent's left standing.
+  [ "$(commands_of '/src/engine/' | wc -l)" -gt 5 ] || fail "no compile commands of the engine"
+  while IFS= read -r command; do
+    [[ $command == *-O3* && $command == *-std=c++20* ]] || fail "not Release, not C++20: $command"
+    [[ $command == *-ffast-math*-fno-fast-math* && $command == *-fno-exceptions*-fexceptions* ]] \
+      || fail "flags of the parent: $command"
+    [[ $command != *-flto* ]] || fail "link-time optimisation of the parent: $command"
+  done < <(commands_of '/src/engine/')
+  own=$(commands_of 'plain\.dir' | head -n 1)
+  [[ -n $own && $own != *-std=c++20* && $own != *-O3* && $own != *-fvisibility* ]] \
+    || fail "the parent's own program: $own"
+  [[ $(commands_of 'modern\.dir') == *-std=*20* ]] || fail "tenon_cpp gives no C++20"
+
+  # What would be built: of `all` nothing of Tenon, of a user of the shared kind no static one.
+  builds() {  # builds TARGET yes|no PATTERN
+    local plan found=no
+    plan=$(ninja -C "$build" -t commands "$1")
+    if grep -q "$3" <<< "$plan"; then found=yes; fi
+    [ "$found" = "$2" ] || fail "whether $1 builds $3: $found"
+  }
+  builds all no 'tenon_room\|libtenon'
+  builds plain yes 'libtenon\.so\.'
+  builds plain no 'libtenon\.a\|libtenon-'
+  builds embedder yes 'libtenon\.a'
+
+  ninja -C "$build" > "$build.log" 2>&1 || { cat "$build.log"; fail "does not build"; }
+  [ -x "$build/mine/untouched" ] || fail "programs of the parent lie elsewhere"
+  "$cmake" --install "$build" --prefix "$work/installed" > "$build.log"
+  ! find "$work/installed" -iname '*tenon*' | grep . || fail "installs the above"
+  echo "ok: $how"
+done
