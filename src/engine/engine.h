@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "engine/draw_watch.h"
 #include "engine/idle_sequences.h"
 #include "engine/metrics.h"
 #include "engine/request.h"
@@ -168,6 +169,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
     Token drawn;
     HeldTokens::Drawn outcome;  // with banned texts
     std::exception_ptr failure;
+    bool put_off = false;  // not drawn: it takes too long for this step
   };
   /// A thread that sleeps and could drive.
   struct Waiter {
@@ -251,6 +253,8 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   std::vector<Hash128> computing_;  // keys of the blocks that the step's prompts are about
   std::unique_ptr<StepBuilder> builder_;
   Buffer logits_;  // [R, vocab] f32, grown on demand
+  LongDraws long_draws_;
+  size_t first_draw_ = 0;  // moves on with each step, so that each slice is once the first
   uint64_t step_ns_ = 0;
   bool step_was_stopped_ = false;
   uint32_t step_stop_ = 0;  // read by the backend; only touched by atomic operations

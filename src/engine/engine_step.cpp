@@ -65,7 +65,7 @@ void Engine::fill_step(uint64_t now_ns) {
     auto& request = static_cast<Request&>(*pick.work);
     const uint32_t outputs = request.num_outputs(pick.num_tokens);
     slices_.push_back({&request, pick.num_tokens, outputs, builder_->num_outputs(), 0,
-                       HeldTokens::Drawn::Taken, nullptr});
+                       HeldTokens::Drawn::Taken, nullptr, false});
     builder_->add(*request.sequence, pick.num_tokens, outputs);
     request.in_step = true;
     if (request.control != nullptr) request.control->in_step.store(1);
@@ -126,21 +126,26 @@ void Engine::draw(Slice& slice) noexcept {
     check_finite(row);
     const Sequence& sequence = *generation.sequence;
     const EndRules& ends = generation.options.ends;
+    DrawWatch watch(generation, long_draws_, system_, &step_stop_);
     if (ends.banned != nullptr) {
       slice.outcome = generation.held.draw(row, sequence.tokens(), generation.tokens_left,
-                                           generation.sampler, generation.answer, ends);
+                                           generation.sampler, generation.answer, ends, &watch);
       if (slice.outcome != HeldTokens::Drawn::Taken) return;
       return generation.logprobs.note(row, generation.held.back().token);
     }
     slice.drawn = generation.sampler.sample(row, sequence.tokens(), sequence.size(),
-                                            generation.answer.forbidden(ends));
+                                            generation.answer.forbidden(ends), &watch);
     generation.logprobs.note(row, slice.drawn);
+  } catch (const DrawWatch::PutOff&) {
+    slice.put_off = true;
   } catch (...) {
     slice.failure = std::current_exception();
   }
 }
 
 void Engine::draw_tokens() noexcept {
+  long_draws_.num_left = LongDraws::kInAStep;
+  ++first_draw_;
   uint32_t num_draws = 0;
   Slice* only = nullptr;
   for (Slice& slice : slices_) {
@@ -156,7 +161,7 @@ void Engine::draw_tokens() noexcept {
   job.phase = [](void* arg, uint32_t, uint32_t thread, uint32_t num_threads) noexcept {
     auto& engine = *static_cast<Engine*>(arg);
     for (size_t i = thread; i < engine.slices_.size(); i += num_threads) {
-      Slice& slice = engine.slices_[i];
+      Slice& slice = engine.slices_[(engine.first_draw_ + i) % engine.slices_.size()];
       if (slice.request->generation != nullptr && slice.num_outputs != 0) engine.draw(slice);
     }
   };
@@ -214,6 +219,7 @@ void Engine::settle_slice(Slice& slice, bool stopped) {
     if (request.num_left > 0) return;
     if (request.generation == nullptr) return end(request, nullptr);
     Generation& generation = *request.generation;
+    if (slice.put_off) return go_on(generation, false);
     if (generation.options.ends.banned != nullptr) return take_held(generation, slice.outcome);
     take_token(generation, slice.drawn);
   } catch (...) {

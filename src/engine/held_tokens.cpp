@@ -24,12 +24,12 @@ std::span<const Token> HeldTokens::forbidden(AnswerText& answer, const EndRules&
 
 HeldTokens::Drawn HeldTokens::draw(std::span<const float> logits, std::span<const Token> text,
                                    uint64_t room, Sampler& sampler, AnswerText& answer,
-                                   const EndRules& rules) {
-  while (true) {
+                                   const EndRules& rules, WorkWatch* watch) {
+  for (uint32_t tries = 1;; ++tries) {
     Token token = 0;
     try {
       token = sampler.sample(logits, text, text.size() | uint64_t{excluded_.size()} << kTryShift,
-                             forbidden(answer, rules));
+                             forbidden(answer, rules), watch);
     } catch (const Error& error) {
       // There was a token before some were excluded, so this says that they were all there is.
       if (excluded_.empty() || error.code() != Code::State) throw;
@@ -37,7 +37,7 @@ HeldTokens::Drawn HeldTokens::draw(std::span<const float> logits, std::span<cons
     }
     const Drawn drawn = push(token, true, text.size(), room, sampler, answer, rules);
     // Excluded right here, so the logits are the same.
-    if (drawn == Drawn::Back && end() == text.size()) continue;
+    if (drawn == Drawn::Back && end() == text.size() && tries < kTriesAtOnce) continue;
     return drawn;
   }
 }

@@ -31,6 +31,7 @@ class HeldTokens {
   static_assert(kMaxTokens > BannedTexts::kMaxTextBytes && kMaxTokens < Sampler::kHistory);
   /// How often a text goes back before one more token may go; then the answer ends.
   static constexpr uint32_t kMaxTries = 256;
+  static constexpr uint32_t kTriesAtOnce = 8;
 
   enum class Drawn {
     Taken,     ///< the last of those held is new: to be appended to the sequence
@@ -40,11 +41,12 @@ class HeldTokens {
 
   /// Tokens that may not be drawn next. Valid until the next call.
   std::span<const Token> forbidden(AnswerText& answer, const EndRules& rules);
-  /// Draws from the logits behind `text`, the whole sequence. Back only when other logits are
-  /// needed.
+  /// Draws from the logits behind `text`, the whole sequence. Back when other logits are needed, or
+  /// after kTriesAtOnce tokens that were excluded right here, so that others need not wait for all.
   ///   room  as push
   Drawn draw(std::span<const float> logits, std::span<const Token> text, uint64_t room,
-             Sampler& sampler, AnswerText& answer, const EndRules& rules);
+             Sampler& sampler, AnswerText& answer, const EndRules& rules,
+             WorkWatch* watch = nullptr);
   /// `token`, which the sampler has taken, comes behind `position` tokens.
   ///   room  how many tokens the answer has room for, those held included: no more are held
   Drawn push(Token token, bool was_drawn, uint64_t position, uint64_t room, Sampler& sampler,

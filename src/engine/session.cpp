@@ -28,6 +28,20 @@ uint32_t checked_context(const Model& model, const SessionOptions& options) {
   return context;
 }
 
+/// Ends the work of a draw when the session's call is cancelled.
+class CancelWatch : public WorkWatch {
+ public:
+  CancelWatch(uint32_t& cancel, const Sequence& sequence) : cancel_(cancel), sequence_(sequence) {}
+  void look() override {
+    if (__atomic_exchange_n(&cancel_, 0, __ATOMIC_SEQ_CST) == 0) return;
+    fail(Code::Cancelled, "session: cancelled at position {}", sequence_.size());
+  }
+
+ private:
+  uint32_t& cancel_;
+  const Sequence& sequence_;
+};
+
 }  // namespace
 
 Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options)
@@ -178,11 +192,13 @@ bool Session::draw_ahead(Sampler& sampler, const EndRules& rules) {
   check_room();
   check_cancelled();
   HeldTokens::Drawn drawn;
-  if (const auto forced = sampler.forced(held_.forbidden(answer_, rules))) {
+  CancelWatch watch(control_->cancel, sequence_);
+  if (const auto forced = sampler.forced(held_.forbidden(answer_, rules), &watch)) {
     drawn = held_.push(*forced, false, sequence_.size(), room, sampler, answer_, rules);
   } else {
     require_logits();
-    drawn = held_.draw({logits_row(), vocab()}, sequence_.tokens(), room, sampler, answer_, rules);
+    drawn = held_.draw({logits_row(), vocab()}, sequence_.tokens(), room, sampler, answer_, rules,
+                       &watch);
   }
   if (drawn != HeldTokens::Drawn::Taken) {
     cut(held_.end());
@@ -235,7 +251,8 @@ void Session::check_room() const {
 Token Session::draw(Sampler& sampler, std::span<const Token> forbidden) {
   check_room();
   // Where a grammar leaves no choice, tokens gather and are computed in one slice before a draw.
-  if (const auto token = sequence_.size() > 0 ? sampler.forced(forbidden) : std::nullopt) {
+  CancelWatch watch(control_->cancel, sequence_);
+  if (const auto token = sequence_.size() > 0 ? sampler.forced(forbidden, &watch) : std::nullopt) {
     check_cancelled();
     sequence_.append({&*token, 1});
     last_is_generated_ = true;
@@ -243,7 +260,7 @@ Token Session::draw(Sampler& sampler, std::span<const Token> forbidden) {
   }
   require_logits();
   const Token token = sampler.sample({logits_row(), vocab()}, sequence_.tokens(), sequence_.size(),
-                                     forbidden);
+                                     forbidden, &watch);
   sequence_.append({&token, 1});
   last_is_generated_ = true;
   return token;

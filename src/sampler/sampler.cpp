@@ -29,6 +29,22 @@ bool leaves_any(std::span<const uint64_t> mask, std::span<const int32_t> forbidd
   return count > 0;
 }
 
+/// Has a grammar watched for the time of one draw.
+class Watched {
+ public:
+  Watched(GrammarMatcher* grammar, WorkWatch* watch) : grammar_(grammar) {
+    if (grammar_ != nullptr) grammar_->set_watch(watch);
+  }
+  ~Watched() {
+    if (grammar_ != nullptr) grammar_->set_watch(nullptr);
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+ private:
+  GrammarMatcher* grammar_;
+};
+
 }  // namespace
 
 Sampler::Sampler(std::shared_ptr<System> system)
@@ -166,8 +182,9 @@ int32_t Sampler::sample_within_grammar(std::span<const float> logits, SamplerInp
   return token;
 }
 
-std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden) {
+std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden, WorkWatch* watch) {
   if (grammar_ == nullptr) return std::nullopt;
+  const Watched watched(grammar_.get(), watch);
   const std::optional<int32_t> token = grammar_->forced_token();
   if (!token) return std::nullopt;
   const auto bias =
@@ -185,16 +202,22 @@ std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden) {
 }
 
 int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
-                        uint64_t position, std::span<const int32_t> forbidden) {
-  if (const std::optional<int32_t> token = forced(forbidden)) return *token;
+                        uint64_t position, std::span<const int32_t> forbidden, WorkWatch* watch) {
+  if (const std::optional<int32_t> token = forced(forbidden, watch)) return *token;
+  const Watched watched(grammar_.get(), watch);
   const ScopedFpEnv environment;
   const SamplerInput input{values_,       logit_bias_, history,  position,
                            dry_breakers_, &memory_,    forbidden};
   const SamplerMemory before = memory_;
-  const int32_t token =
-      grammar_ ? sample_within_grammar(logits, input) : run_chain(logits, input, {});
-  remember(before);
-  return token;
+  try {
+    const int32_t token =
+        grammar_ ? sample_within_grammar(logits, input) : run_chain(logits, input, {});
+    remember(before);
+    return token;
+  } catch (...) {
+    memory_ = before;
+    throw;
+  }
 }
 
 }  // namespace tenon

@@ -88,7 +88,8 @@ class Sampler {
 
   /// The next token where a grammar leaves no choice: known without logits, and taken. Nothing when
   /// it is to be drawn. sample() gives the same token.
-  std::optional<int32_t> forced(std::span<const int32_t> forbidden = {});
+  std::optional<int32_t> forced(std::span<const int32_t> forbidden = {},
+                                WorkWatch* watch = nullptr);
 
   /// The next token.
   ///   logits    [vocab] f32, finite, or -inf where a token is masked
@@ -98,8 +99,10 @@ class Sampler {
   /// masked"; Argument for a bias of a token that is not in the vocabulary. Allocates only when the
   /// vocabulary is larger than in any call before.
   ///   forbidden  tokens of the vocabulary that may not be drawn this time
+  ///   watch      looks at the work of a grammar; what it throws leaves the sampler as it was, as
+  ///              does Limit for a grammar that takes too much work (GrammarMatcher)
   int32_t sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t position,
-                 std::span<const int32_t> forbidden = {});
+                 std::span<const int32_t> forbidden = {}, WorkWatch* watch = nullptr);
 
  private:
   int32_t run_chain(std::span<const float> logits, const SamplerInput& input,

@@ -960,7 +960,8 @@ TENON_API tenon_status tenon_grammar_cache_get(tenon_grammar_cache* cache, int32
  * tenon_sampler_reset goes back to the beginning of the text. grammar NULL: any token again. The
  * sampler keeps what it needs of both. The first use with a tokenizer sorts its vocabulary.
  *   tokenizer   of the model whose logits are drawn from
- * GRAMMAR "no token can follow" when the vocabulary cannot spell any text of the grammar. */
+ * GRAMMAR "no token can follow" when the vocabulary cannot spell any text of the grammar. A draw is
+ * LIMIT when it takes too much work or memory, as a grammar can be read in too many ways at once. */
 TENON_API tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler,
                                                  const tenon_grammar* grammar,
                                                  const tenon_tokenizer* tokenizer);
@@ -971,7 +972,7 @@ TENON_API tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler,
 TENON_API tenon_status tenon_sampler_set_token_limit(tenon_sampler* sampler, uint64_t tokens);
 
 /* For loops that draw by themselves: where a text of the grammar has come to, and what may follow.
- * One thread at a time. Errors as tenon_sampler_set_grammar. */
+ * One thread at a time. Errors as tenon_sampler_set_grammar; any call may be LIMIT as a draw may. */
 TENON_API tenon_status tenon_matcher_create(const tenon_grammar* grammar,
                                             const tenon_tokenizer* tokenizer,
                                             tenon_matcher** matcher);

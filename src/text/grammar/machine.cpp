@@ -2,9 +2,16 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace tenon::grammar {
 namespace {
+
+// In units of WalkBudget.
+constexpr uint64_t kVisitWork = 12;
+constexpr uint64_t kConfigWork = 16;
+constexpr uint64_t kStepWork = 4;
+constexpr uint64_t kCollectedBytes = 32;  // for one unit
 
 uint32_t add_far(uint64_t a, uint64_t b) {
   return static_cast<uint32_t>(std::min<uint64_t>(a + b, kFar));
@@ -30,15 +37,16 @@ Machine::Machine(std::shared_ptr<const Automaton> automaton, bool names_differ)
 }
 
 void Machine::reset() {
-  configs_.clear();
-  frames_.clear();
-  sets_.clear();
-  kinds_.clear();
-  loops_.clear();
-  distances_.clear();
-  frame_distances_.clear();
+  configs_ = WordsMap();
+  frames_ = WordsMap();
+  sets_ = WordsMap();
+  owed_ = {};
+  kinds_ = {};
+  loops_ = {};
+  distances_ = {};
+  frame_distances_ = {};
   frame_indirect_.assign(2, false);
-  steps_.clear();
+  steps_ = {};
   const uint32_t root[] = {0, 0, 0}, escape[] = {0, 0, 1};
   (void)frames_.id_of(root);
   (void)frames_.id_of(escape);
@@ -65,6 +73,7 @@ void Machine::visit(uint32_t state, uint32_t reg, uint32_t frame) {
   bool is_new = false;
   (void)visited_.id_of(words, &is_new);
   if (!is_new) return;
+  budget_.spend(kVisitWork);
   if (visited_.size() > kMaxItems) {
     fail(Code::Limit,
          "grammar: more than {} ways to read the text are open; make it less ambiguous", kMaxItems);
@@ -157,12 +166,18 @@ Config Machine::intern() {
   loops_.push_back(kUnknownLoops);
   distances_.push_back(least);
   steps_.resize(configs_.size() * num_classes_, kUnknown);
+  budget_.spend(kConfigWork + num_classes_ / 8);
+  if (used_bytes() > most_bytes_) {
+    fail(Code::Limit, "grammar: more than {} MiB to remember: too many ways to read the text",
+         most_bytes_ >> 20);
+  }
   return id;
 }
 
 Config Machine::compute_step(Config from, uint32_t byte_class) {
   begin_closure();
   const size_t count = num_items(from);
+  budget_.spend(kStepWork + count / 4);
   for (size_t i = 0; i < count; ++i) {
     const Item at = item(from, i);
     if ((at.state & kExit) != 0) continue;
@@ -170,7 +185,8 @@ Config Machine::compute_step(Config from, uint32_t byte_class) {
     if (next != 0) visit(next, at.reg, at.frame);
   }
   run_closure();
-  const Config to = intern();
+  // Most steps lead nowhere, which needs no looking up.
+  const Config to = found_.empty() && header_ == 0 ? kNowhere : intern();
   steps_[size_t{from} * num_classes_ + byte_class] = to;
   return to;
 }
@@ -194,6 +210,14 @@ Config Machine::local(uint32_t state) {
 Config Machine::only(const Item& item) {
   begin_closure();
   found_.push_back(item);
+  return intern();
+}
+
+Config Machine::joined(std::span<const Config> configs) {
+  begin_closure();
+  for (const Config config : configs) {
+    for (size_t i = 0; i < num_items(config); ++i) found_.push_back(item(config, i));
+  }
   return intern();
 }
 
@@ -251,7 +275,13 @@ uint32_t Machine::cost(uint32_t state, uint32_t reg) {
 size_t Machine::size_bytes() const {
   return configs_.size_bytes() + frames_.size_bytes() + sets_.size_bytes() +
          (distances_.capacity() + frame_distances_.capacity() + steps_.capacity()) * 4 +
-         kinds_.capacity() + loops_.capacity() * 2;
+         kinds_.capacity() + loops_.capacity() * 2 + owed_.capacity() * sizeof(Owed);
+}
+
+size_t Machine::used_bytes() const {
+  return configs_.used_bytes() + frames_.used_bytes() + sets_.used_bytes() +
+         (distances_.size() + frame_distances_.size() + steps_.size()) * 4 + kinds_.size() +
+         loops_.size() * 2 + owed_.size() * sizeof(Owed);
 }
 
 void Machine::collect(std::span<Config> keep) {
@@ -270,6 +300,9 @@ void Machine::collect(std::span<Config> keep) {
   };
   for (size_t i = 0; i < keep.size(); ++i) save(keep[i], kept[i]);
   save(start_, kept.back());
+  // What is kept was allowed before, and half of it would be of no use.
+  const WalkBudget budget = std::exchange(budget_, {});
+  const size_t most_bytes = std::exchange(most_bytes_, SIZE_MAX), before = used_bytes();
   // A frame has a higher number than the one below it.
   const WordsMap old_frames = frames_, old_sets = sets_;
   for (auto f = static_cast<uint32_t>(needed.size()); f-- > 2;) {
@@ -302,6 +335,9 @@ void Machine::collect(std::span<Config> keep) {
   };
   for (size_t i = 0; i < keep.size(); ++i) keep[i] = restore(kept[i]);
   start_ = restore(kept.back());
+  most_bytes_ = most_bytes;
+  budget_ = budget;
+  spend(before / kCollectedBytes);
 }
 
 }  // namespace tenon::grammar

@@ -10,6 +10,7 @@
 
 #include "text/grammar/automaton.h"
 #include "text/grammar/byte_kinds.h"
+#include "text/grammar/walk_budget.h"
 #include "text/grammar/words_map.h"
 
 namespace tenon::grammar {
@@ -30,7 +31,8 @@ class Machine {
 
   /// Before the first byte.
   [[nodiscard]] Config start() const { return start_; }
-  /// Throws Error(Limit) for a grammar so ambiguous that kMaxItems ways are open at once.
+  /// Throws Error(Limit) for a grammar so ambiguous that kMaxItems ways are open at once, and when
+  /// the budget of a question is used up or what is remembered takes more than kMaxBytes.
   Config step(Config from, uint8_t byte) { return step_class(from, class_of_[byte]); }
   Config step_class(Config from, uint32_t byte_class) {
     const Config known = steps_[size_t{from} * num_classes_ + byte_class];
@@ -79,13 +81,28 @@ class Machine {
   Config leave(const Item& item, uint32_t exit);
   /// A configuration of one item alone.
   Config only(const Item& item);
+  /// A configuration of the items of several.
+  Config joined(std::span<const Config> configs);
 
   [[nodiscard]] const Automaton& automaton() const { return *automaton_; }
   [[nodiscard]] size_t size_bytes() const;
-  /// Forgets all configurations but those in `keep`, which get new numbers.
+  /// The part of it that is in use; vectors that have just grown have as much again.
+  [[nodiscard]] size_t used_bytes() const;
+  /// Forgets all configurations but those in `keep`, which get new numbers, and gives memory back.
   void collect(std::span<Config> keep);
 
-  static constexpr size_t kMaxItems = 4096;
+  /// From now on counts and limits; until the first question nothing is limited but kMaxItems.
+  void begin_question(WorkWatch* watch) {
+    budget_.begin(watch);
+    most_bytes_ = kMaxBytes;
+  }
+  void spend(uint64_t work) { budget_.spend(work); }
+  /// Work since the question began.
+  [[nodiscard]] uint64_t work() const { return budget_.work(); }
+
+  /// The 64 alternatives of a schema of objects with any names besides have 320 items.
+  static constexpr size_t kMaxItems = 1024;
+  static constexpr size_t kMaxBytes = size_t{20} << 20;
 
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX;
@@ -110,21 +127,32 @@ class Machine {
   uint32_t initial_register(const Automaton::RuleInfo& rule);
   bool apply(const Action& action, uint32_t reg, uint32_t& result);
   bool take(const Action& action, uint32_t reg, uint32_t& result);
-  bool is_complete(const ObjectSpec& object, uint32_t reg) const;
+  bool is_complete(const ObjectSpec& object, uint32_t reg);
+  template <typename Visit>
+  void for_each_missing(const ObjectSpec& object, std::span<const uint32_t> set, Visit visit);
   [[nodiscard]] uint32_t num_different(const ObjectSpec& object,
                                        std::span<const uint32_t> set) const;
-  [[nodiscard]] uint32_t owed(const Automaton::RuleInfo& rule, uint32_t reg) const;
+  [[nodiscard]] uint32_t owed(const Automaton::RuleInfo& rule, uint32_t reg);
+  [[nodiscard]] uint32_t owed_by_object(uint32_t object, uint32_t reg);
   uint32_t cost(uint32_t state, uint32_t reg);
   [[nodiscard]] bool is_indirect(uint32_t state, uint32_t frame) const;
 
   std::shared_ptr<const Automaton> automaton_;
   bool names_differ_;
+  WalkBudget budget_;
+  size_t most_bytes_ = SIZE_MAX;
   uint32_t num_classes_;
   std::array<uint8_t, 256> class_of_, kinds_of_class_{};
   Config start_ = kNowhere;
   WordsMap configs_;            // [header, items of three words, sorted]
   WordsMap frames_;             // [state, register, parent]
   WordsMap sets_;               // [count, bits...]: registers of objects
+  /// What a set owes, of the object that was asked for last.
+  struct Owed {
+    uint32_t object = kNoObject;
+    uint32_t bytes = 0;
+  };
+  std::vector<Owed> owed_;      // [sets], as far as it was asked for
   std::vector<uint8_t> kinds_;  // [configs] the header
   static constexpr uint16_t kUnknownLoops = UINT16_MAX;
   std::vector<uint16_t> loops_;            // [configs]
@@ -136,7 +164,7 @@ class Machine {
   // The closure under way.
   WordsMap visited_;
   std::vector<Item> todo_, found_;
-  std::vector<uint32_t> words_, set_words_;
+  std::vector<uint32_t> words_, set_words_, wanted_;
   uint32_t header_ = 0;
 };
 

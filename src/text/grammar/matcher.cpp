@@ -12,6 +12,7 @@ namespace {
 
 // The longest stretch without a choice that is looked for at once.
 constexpr size_t kMaxForced = 4096;
+constexpr size_t kPieceBytes = 4096;
 
 }  // namespace
 
@@ -40,6 +41,7 @@ void GrammarMatcher::restart() {
 
 Config GrammarMatcher::after(std::string_view text) {
   Config at = config_;
+  machine_.spend(text.size());
   for (const char c : text) {
     at = machine_.step(at, static_cast<uint8_t>(c));
     if (at == kNowhere) break;
@@ -49,6 +51,7 @@ Config GrammarMatcher::after(std::string_view text) {
 
 bool GrammarMatcher::allows(Token token) {
   if (token < 0 || static_cast<size_t>(token) >= tokens().size() || ended_) return false;
+  begin_question();
   if (tokens().is_end(token)) return is_complete();
   const std::string_view text = tokens().text(token);
   if (text.empty()) return false;
@@ -74,6 +77,7 @@ bool GrammarMatcher::gets_nearer(std::string_view text) {
 }
 
 void GrammarMatcher::accept(Token token) {
+  begin_question();
   const bool known = token >= 0 && static_cast<size_t>(token) < tokens().size();
   const bool end = known && tokens().is_end(token);
   const Config next = !known || ended_ || end || tokens().text(token).empty()
@@ -91,7 +95,13 @@ void GrammarMatcher::accept(Token token) {
 
 bool GrammarMatcher::accept_text(std::string_view text) {
   forced_.clear();
-  const Config next = ended_ ? kNowhere : after(text);
+  Config next = ended_ ? kNowhere : config_;
+  // A long text is a question for each piece.
+  for (size_t i = 0; i < text.size() && next != kNowhere; ++i) {
+    if (i % kPieceBytes == 0) begin_question();
+    make_room({&next, 1});
+    next = machine_.step(next, static_cast<uint8_t>(text[i]));
+  }
   if (next == kNowhere) return false;
   take(next, false);
   return true;
@@ -107,18 +117,21 @@ void GrammarMatcher::take(Config next, bool end) {
     config_ = next;
   }
   if (tokens_left_ != kUnlimitedTokens && tokens_left_ > 0) --tokens_left_;
-  if (machine_.size_bytes() > collect_at_) collect();
 }
 
-void GrammarMatcher::collect() {
+void GrammarMatcher::make_room(std::span<Config> also) {
+  if (machine_.used_bytes() <= collect_at_) return;
+  most_bytes_ = most_bytes();
   std::vector<Config> keep{config_};
   for (const Past& past : past_) keep.push_back(past.config);
+  keep.insert(keep.end(), also.begin(), also.end());
   machine_.collect(keep);
   config_ = keep[0];
   for (size_t i = 0; i < past_.size(); ++i) past_[i].config = keep[i + 1];
+  std::copy_n(keep.end() - static_cast<std::ptrdiff_t>(also.size()), also.size(), also.begin());
   looked_at_ = step_from_ = kNowhere;
-  // Doubled, so that a text that keeps much alive is not looked through at each token.
-  collect_at_ = std::max(kMachineBytes, 2 * machine_.size_bytes());
+  // Half of what is left, so that a text that keeps much alive is not looked through at each token.
+  collect_at_ = std::max(kMachineBytes, (machine_.used_bytes() + Machine::kMaxBytes) / 2);
 }
 
 void GrammarMatcher::roll_back(size_t count) {
@@ -137,7 +150,9 @@ void GrammarMatcher::roll_back(size_t count) {
 }
 
 std::span<const uint64_t> GrammarMatcher::mask(bool exact) {
+  begin_question();
   std::fill(mask_.begin(), mask_.end(), 0);
+  const auto room = [this](std::span<Config> also) { make_room(also); };
   const auto set = [this](Token token) {
     mask_[static_cast<size_t>(token) / 64] |= uint64_t{1} << (static_cast<size_t>(token) % 64);
   };
@@ -146,12 +161,12 @@ std::span<const uint64_t> GrammarMatcher::mask(bool exact) {
     return mask_;
   }
   if (!exact || tokens_left_ == kUnlimitedTokens) {
-    masks_->add_allowed(machine_, config_, kFar, mask_);
+    masks_->add_allowed(machine_, config_, kFar, mask_, room);
   } else if (is_short_of_tokens()) {
     (void)masks_->add_longest_steps(machine_, config_, mask_);
   } else if (tokens_left_ > 0) {
     const uint64_t reach = std::min<uint64_t>(tokens_left_ - 1, kFar);
-    masks_->add_allowed(machine_, config_, static_cast<uint32_t>(reach), mask_);
+    masks_->add_allowed(machine_, config_, static_cast<uint32_t>(reach), mask_, room);
   }
   if (is_complete()) {
     for (const Token token : tokens().end_tokens()) set(token);
@@ -162,6 +177,7 @@ std::span<const uint64_t> GrammarMatcher::mask(bool exact) {
 std::optional<Token> GrammarMatcher::forced_token() {
   // A stretch of fewer bytes is as quickly drawn.
   constexpr size_t kLeast = 3;
+  begin_question();
   if (forced_.empty() && looked_at_ != config_) {
     looked_at_ = config_;
     Config behind = config_;
@@ -178,6 +194,7 @@ std::optional<Token> GrammarMatcher::forced_token() {
 }
 
 std::string GrammarMatcher::forced_text() {
+  begin_question();
   Config at = config_;
   return forced_text(at);
 }
@@ -188,6 +205,7 @@ std::string GrammarMatcher::forced_text(Config& at) {
   while (!ended_ && text.size() < kMaxForced && !machine_.accepts(at)) {
     Config only = kNowhere;
     uint32_t byte_class = 0, ways = 0;
+    machine_.spend(automaton.num_classes());
     for (uint32_t c = 0; c < automaton.num_classes() && ways < 2; ++c) {
       const Config next = machine_.step_class(at, c);
       if (next == kNowhere) continue;

@@ -2,6 +2,7 @@
 // end when the tokens run out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,9 @@
 namespace tenon {
 
 /// One thread at a time; copies are independent.
+///
+/// No call takes longer than WalkBudget::kMaxWork, nor more memory than Machine::kMaxBytes: beyond
+/// it throws Error(Limit), and the matcher is as before.
 class GrammarMatcher {
  public:
   explicit GrammarMatcher(std::shared_ptr<const grammar::TokenMasks> masks);
@@ -27,6 +31,12 @@ class GrammarMatcher {
   /// it can.
   void set_token_limit(uint64_t tokens) { tokens_left_ = tokens; }
   [[nodiscard]] uint64_t token_limit() const { return tokens_left_; }
+  /// Looks at the calls to come while they work; null: nobody does. Copies have none.
+  void set_watch(WorkWatch* watch) { watch_ = watch; }
+  /// The most memory that what it remembers took so far.
+  [[nodiscard]] size_t most_bytes() const {
+    return std::max(most_bytes_, machine_.size_bytes());
+  }
   static constexpr uint64_t kUnlimitedTokens = UINT64_MAX;
 
   /// Whether `token` may come next: it fits the grammar and leaves a way to the end within the
@@ -76,7 +86,12 @@ class GrammarMatcher {
   /// The same from `at` on, which becomes the place behind.
   std::string forced_text(grammar::Config& at);
   void copy(const GrammarMatcher& other);
-  void collect();
+  /// Collects if the machine has grown large; `also` is kept and gets new numbers.
+  void make_room(std::span<grammar::Config> also);
+  void begin_question() {
+    machine_.begin_question(watch_);
+    make_room({});
+  }
 
   std::shared_ptr<const grammar::TokenMasks> masks_;
   grammar::Machine machine_;
@@ -94,8 +109,10 @@ class GrammarMatcher {
   grammar::Config looked_at_ = grammar::kNowhere;  // where no stretch was found
   grammar::Config step_from_ = grammar::kNowhere;  // where longest_step_ was looked for
   size_t longest_step_ = 0;
-  static constexpr size_t kMachineBytes = size_t{48} << 20;
-  size_t collect_at_ = kMachineBytes;  // bytes of the machine at which it is looked through
+  static constexpr size_t kMachineBytes = grammar::Machine::kMaxBytes / 2;
+  size_t collect_at_ = kMachineBytes;  // bytes in use of the machine
+  WorkWatch* watch_ = nullptr;
+  size_t most_bytes_ = 0;
 };
 
 }  // namespace tenon

@@ -7,27 +7,33 @@
 namespace tenon::grammar {
 namespace {
 
+constexpr uint64_t kTakeWork = 6;  // in units of WalkBudget
+
 bool has(std::span<const uint32_t> set, uint32_t property) {
   return (set[1 + property / 32] >> (property % 32) & 1) != 0;
 }
 
+}  // namespace
+
 /// Calls visit(property) for each property that must still come, once.
 template <typename Visit>
-void for_each_missing(const ObjectSpec& object, std::span<const uint32_t> set, Visit visit) {
-  for (uint32_t p = 0; p < object.properties.size(); ++p) {
-    if (has(set, p)) continue;
-    bool wanted = object.properties[p].required;
-    for (uint32_t q = 0; !wanted && q < object.properties.size(); ++q) {
-      const auto& needs = object.properties[q].needs;
-      if (!needs.empty() && has(set, q)) {
-        wanted = std::find(needs.begin(), needs.end(), p) != needs.end();
-      }
-    }
-    if (wanted) visit(p);
+void Machine::for_each_missing(const ObjectSpec& object, std::span<const uint32_t> set,
+                               Visit visit) {
+  const auto count = static_cast<uint32_t>(object.properties.size());
+  uint64_t num_needs = 0;
+  wanted_.assign(set.size(), 0);
+  for (uint32_t p = 0; p < count; ++p) {
+    const ObjectSpec::Property& property = object.properties[p];
+    if (property.required) wanted_[1 + p / 32] |= 1u << (p % 32);
+    if (property.needs.empty() || !has(set, p)) continue;
+    num_needs += property.needs.size();
+    for (const uint32_t needed : property.needs) wanted_[1 + needed / 32] |= 1u << (needed % 32);
+  }
+  spend(count / 4 + num_needs);
+  for (uint32_t p = 0; p < count; ++p) {
+    if (has(wanted_, p) && !has(set, p)) visit(p);
   }
 }
-
-}  // namespace
 
 uint32_t Machine::initial_register(const Automaton::RuleInfo& rule) {
   if (rule.object == kNoObject) return 0;
@@ -65,6 +71,7 @@ uint32_t Machine::num_different(const ObjectSpec& object, std::span<const uint32
 bool Machine::take(const Action& action, uint32_t reg, uint32_t& result) {
   const ObjectSpec& object = automaton_->object(action.object);
   const auto before = sets_.words(reg);
+  spend(kTakeWork + before.size());
   set_words_.assign(before.begin(), before.end());
   if (action.property != kOther) {
     if (has(set_words_, action.property)) return false;
@@ -90,7 +97,7 @@ bool Machine::take(const Action& action, uint32_t reg, uint32_t& result) {
   return true;
 }
 
-bool Machine::is_complete(const ObjectSpec& object, uint32_t reg) const {
+bool Machine::is_complete(const ObjectSpec& object, uint32_t reg) {
   const auto set = sets_.words(reg);
   if (num_different(object, set) < object.minimum) return false;
   bool complete = true;
@@ -98,28 +105,34 @@ bool Machine::is_complete(const ObjectSpec& object, uint32_t reg) const {
   return complete;
 }
 
-uint32_t Machine::owed(const Automaton::RuleInfo& rule, uint32_t reg) const {
-  uint64_t sum = 0;
-  if (rule.object != kNoObject) {
-    const ObjectSpec& object = automaton_->object(rule.object);
-    const auto set = sets_.words(reg);
-    uint64_t count = num_different(object, set);
-    for_each_missing(object, set, [&](uint32_t property) {
-      sum += object.properties[property].cost_bytes;
-      ++count;
-    });
-    if (count < object.minimum) {
-      sum += object.cheapest_bytes(object.minimum - count, [&](uint32_t property) {
-        return !has(set, property) && !object.properties[property].required;
-      });
-    }
-    // Each has a comma in its cost, which the first does not need.
-    const bool first = std::all_of(set.begin(), set.end(), [](uint32_t word) { return word == 0; });
-    if (first && sum > 0) --sum;
-  } else if (rule.counts && reg < rule.at_least) {
-    sum = uint64_t{rule.at_least - reg} * rule.unit_bytes;
-  }
+uint32_t Machine::owed(const Automaton::RuleInfo& rule, uint32_t reg) {
+  if (rule.object != kNoObject) return owed_by_object(rule.object, reg);
+  if (!rule.counts || reg >= rule.at_least) return 0;
+  const uint64_t sum = uint64_t{rule.at_least - reg} * rule.unit_bytes;
   return static_cast<uint32_t>(std::min<uint64_t>(sum, kFar));
+}
+
+uint32_t Machine::owed_by_object(uint32_t index, uint32_t reg) {
+  if (owed_.size() <= reg) owed_.resize(sets_.size());
+  if (owed_[reg].object == index) return owed_[reg].bytes;
+  const ObjectSpec& object = automaton_->object(index);
+  const auto set = sets_.words(reg);
+  uint64_t sum = 0, count = num_different(object, set);
+  for_each_missing(object, set, [&](uint32_t property) {
+    sum += object.properties[property].cost_bytes;
+    ++count;
+  });
+  if (count < object.minimum) {
+    spend(4 * object.properties.size());
+    sum += object.cheapest_bytes(object.minimum - count, [&](uint32_t property) {
+      return !has(set, property) && !object.properties[property].required;
+    });
+  }
+  // Each has a comma in its cost, which the first does not need.
+  const bool first = std::all_of(set.begin(), set.end(), [](uint32_t word) { return word == 0; });
+  if (first && sum > 0) --sum;
+  owed_[reg] = {index, static_cast<uint32_t>(std::min<uint64_t>(sum, kFar))};
+  return owed_[reg].bytes;
 }
 
 }  // namespace tenon::grammar

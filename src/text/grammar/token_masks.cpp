@@ -9,6 +9,10 @@ namespace {
 // With more nodes than that to go on from, all tokens are tried instead.
 constexpr size_t kMaxEntrances = 20'000;
 
+// Beyond so much work of one mask the items that are left, of a configuration of very many, are
+// walked together. What was worked out for the others is kept, so that the next mask gets further.
+constexpr uint64_t kApartWork = WalkBudget::kMaxWork / 2;
+
 /// Whether all tokens below a node lead back to `at`, by the kinds of their bytes; for few nodes
 /// the question is not worth it.
 bool loops_below(Machine& machine, const TokenTrie& tree, size_t node, Config at) {
@@ -17,7 +21,12 @@ bool loops_below(Machine& machine, const TokenTrie& tree, size_t node, Config at
   return top.end - node >= kWorthIt && (top.below & ~machine.loops(at)) == 0;
 }
 
+// Words of a mask, and tokens put into one, that take as long as a byte looked up.
+constexpr size_t kWordsPerUnit = 16;
+constexpr size_t kTokensPerUnit = 4;
+
 Config behind_text(Machine& machine, Config at, std::string_view text) {
+  machine.spend(text.size());
   for (size_t i = 0; at != kNowhere && i < text.size(); ++i) {
     at = machine.step(at, static_cast<uint8_t>(text[i]));
   }
@@ -36,10 +45,12 @@ void for_each_way_out(Machine& machine, const Machine::Item& item,
 }
 
 /// Whether a token goes on below a node with one of these bytes.
-bool goes_on_with(const TokenTrie& tree, size_t node, const FollowBytes::Bytes& bytes) {
+bool goes_on_with(Machine& machine, const TokenTrie& tree, size_t node,
+                  const FollowBytes::Bytes& bytes) {
   const auto nodes = tree.nodes();
   if ((nodes[node].below & bytes.kinds) == 0) return false;
   for (size_t n = node + 1; n < nodes[node].end; n = nodes[n].end) {
+    machine.spend(1);
     if (bytes.set[nodes[n].byte]) return true;
   }
   return false;
@@ -61,6 +72,7 @@ class TokenMasks::Walker {
 
   /// Tokens of a state from where `start` is.
   void add(const TokensByGain& tokens, Config start) {
+    machine.spend(mask_.size() / kWordsPerUnit);
     if (reaches_all()) return tokens.add_all(mask_);
     tokens.add(int64_t{reach_} - machine.distance(start), mask_);
   }
@@ -70,10 +82,12 @@ class TokenMasks::Walker {
     return reaches_all() || machine.distance(config) <= reach_;
   }
   void add(std::span<const Token> tokens) {
+    machine.spend(tokens.size() / kTokensPerUnit);
     for (const Token token : tokens) set_bit(mask_, token);
   }
   /// The bits that are in `words` and, with it, not in `but`.
   void add(std::span<const uint64_t> words, std::span<const uint64_t> but = {}) {
+    machine.spend(words.size() / kWordsPerUnit);
     for (size_t w = 0; w < words.size(); ++w) {
       mask_[w] |= but.empty() ? words[w] : words[w] & ~but[w];
     }
@@ -96,6 +110,7 @@ class TokenMasks::Walker {
     path_[nodes[first].depth] = from;
     for (size_t n = first; n < last;) {
       const TokenTrie::Node& node = nodes[n];
+      machine.spend(1);
       const Config next = machine.step(path_[node.depth], node.byte);
       if (next == kNowhere) {
         n = node.end;
@@ -131,12 +146,22 @@ size_t TokenMasks::size_bytes() const {
   return cached_bytes_;
 }
 
-void TokenMasks::add_allowed(Machine& machine, Config config, uint32_t reach,
-                             MaskWords mask) const {
+void TokenMasks::add_allowed(Machine& machine, Config config, uint32_t reach, MaskWords mask,
+                             const MakeRoom& make_room) const {
   Walker walker(machine, reach, mask);
-  const size_t count = machine.num_items(config);
-  for (size_t i = 0; i < count; ++i) {
-    const Machine::Item item = machine.item(config, i);
+  std::vector<Config> items;  // one of them each
+  for (size_t i = 0; i < machine.num_items(config); ++i) {
+    items.push_back(machine.only(machine.item(config, i)));
+  }
+  // From the last: what was worked out before comes first.
+  std::partition(items.begin(), items.end(),
+                 [&](Config one) { return !is_known(machine.item(one, 0).state); });
+  for (const uint64_t begin = machine.work(); !items.empty(); items.pop_back()) {
+    make_room(items);
+    if (machine.work() - begin > kApartWork && items.size() > 1) {
+      return walker.walk(tokens_->all(), machine.joined(items));
+    }
+    const Machine::Item item = machine.item(items.back(), 0);
     if (!add_plain(walker, item)) add_state(walker, item);
   }
 }
@@ -150,6 +175,7 @@ size_t TokenMasks::add_longest_steps(Machine& machine, Config config, MaskWords 
   std::vector<size_t> ends;  // nodes of tokens of that length
   for (size_t n = 0; n < nodes.size();) {
     const TokenTrie::Node& node = nodes[n];
+    machine.spend(1);
     const Config from = path[node.depth], next = machine.step(from, node.byte);
     if (next == kNowhere || machine.distance(next) >= machine.distance(from)) {
       n = node.end;
@@ -204,9 +230,18 @@ void TokenMasks::add_mask(Walker& walker, const Machine::Item& item, const State
   }
 }
 
+/// Whether what add_state needs of a state was worked out before.
+bool TokenMasks::is_known(uint32_t state) const {
+  const uint32_t first = alike_.first[state], near = short_alike_.first[first];
+  const bool apart = short_alike_.shared[near] && !short_alike_.exact;
+  const std::lock_guard lock(mutex_);
+  if (!apart) return cache_.contains(key_of(first, Part::All));
+  return cache_.contains(key_of(near, Part::Short)) && cache_.contains(key_of(first, Part::Middle));
+}
+
 std::shared_ptr<const StateMask> TokenMasks::mask_of(Machine& machine, uint32_t state,
                                                      Part part) const {
-  const uint64_t key = uint64_t{state} << 2 | static_cast<uint64_t>(part);
+  const uint64_t key = key_of(state, part);
   {
     const std::lock_guard lock(mutex_);
     const auto found = cache_.find(key);
@@ -226,6 +261,7 @@ std::shared_ptr<const StateMask> TokenMasks::mask_of(Machine& machine, uint32_t 
 bool TokenMasks::takes_plain_text(Machine& machine, Config config) {
   const auto loops = [&](auto self, Config at, uint32_t left) -> bool {
     if (left == 0) return at == config;
+    machine.spend(left == 1 ? 2 : 64);
     for (uint32_t b = 0x80; b <= 0xBF; b += left == 1 ? 0x3F : 1) {
       const Config next = machine.step(at, static_cast<uint8_t>(b));
       // Overlong forms, surrogates and what lies beyond U+10FFFF may be refused.
@@ -245,7 +281,7 @@ bool TokenMasks::takes_plain_text(Machine& machine, Config config) {
   return true;
 }
 
-uint32_t TokenMasks::behind_character(uint32_t state) const {
+uint32_t TokenMasks::behind_character(Machine& machine, uint32_t state) const {
   {
     const std::lock_guard lock(mutex_);
     const auto known = behind_character_.find(state);
@@ -260,6 +296,7 @@ uint32_t TokenMasks::behind_character(uint32_t state) const {
   const auto leads = [&](auto self, uint32_t at, uint32_t left) -> bool {
     if (left == 0) return at == behind;
     if (!automaton.specials(at).empty()) return false;
+    machine.spend(64);
     for (uint32_t b = 0x80, last = 0; b <= 0xBF; ++b) {
       const uint32_t next = step(at, b);
       if (next == 0 && left == 1) return false;
@@ -290,7 +327,7 @@ uint32_t TokenMasks::behind_character(uint32_t state) const {
 /// all tokens by the number of plain characters that they begin with. Else false.
 bool TokenMasks::add_plain(Walker& walker, const Machine::Item& item) const {
   Machine& machine = walker.machine;
-  const uint32_t first = behind_character(item.state);
+  const uint32_t first = behind_character(machine, item.state);
   // A loop that asks nothing of the register has a mask of its own.
   const bool loops = first == item.state && !automaton_->is_guarded(first);
   if (first == 0 || first == kDepends || (loops && walker.reaches_all())) return false;
@@ -301,7 +338,7 @@ bool TokenMasks::add_plain(Walker& walker, const Machine::Item& item) const {
     const Config next = machine.step(behind[most], 'a');
     if (next == kNowhere) break;
     for (size_t i = 0; next != behind[most] && i < machine.num_items(next); ++i) {
-      if (behind_character(machine.item(next, i).state) == kDepends) return false;
+      if (behind_character(machine, machine.item(next, i).state) == kDepends) return false;
     }
     behind[most + 1] = next;
   }
@@ -357,6 +394,7 @@ StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const
                              : static_cast<int32_t>(machine.distance(at)) -
                                    static_cast<int32_t>(machine.distance(start));
     if (group == nullptr || gain != gain_of_group) group = &accepted[gain_of_group = gain];
+    machine.spend(tokens.size() / kTokensPerUnit);
     group->insert(group->end(), tokens.begin(), tokens.end());
   };
   std::vector<Config> path(tree.longest() + 1);
@@ -365,6 +403,7 @@ StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const
   const auto nodes = tree.nodes();
   for (size_t n = 0; n < nodes.size();) {
     const TokenTrie::Node& node = nodes[n];
+    machine.spend(1);
     const Config next = machine.step(path[node.depth], node.byte);
     if (next == kNowhere || (bounded && node.depth >= longest)) {
       n = node.end;
@@ -383,6 +422,7 @@ StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const
     uint8_t leaving = 0;  // kinds of bytes that can follow the exits
     bool nearer_outside = false;
     for (size_t i = 0; machine.has_exits(next) && i < machine.num_items(next); ++i) {
+      machine.spend(1);
       const uint32_t exit = machine.item(next, i).state;
       if ((exit & Machine::kExit) == 0) continue;
       const FollowBytes::Bytes& follow = behind(exit, rule);
@@ -390,7 +430,7 @@ StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const
       const bool nearer = inside && may_be_nearer(machine, next, exit);
       nearer_outside |= nearer;
       const StateMask::Entrance entrance{exit, static_cast<uint32_t>(n)};
-      if (goes_on_with(tree, n, follow) || (!inside && !own.empty())) {
+      if (goes_on_with(machine, tree, n, follow) || (!inside && !own.empty())) {
         result.entrances.push_back(entrance);
       } else if (nearer && !own.empty()) {
         result.ways_out.push_back(entrance);
@@ -401,11 +441,11 @@ StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const
                        loops_below(machine, tree, n, next);
     if (inside) accept(next, alike ? tree.tokens(n, node.end) : own);
     n = inside && !alike ? n + 1 : node.end;
-  }
-  if (result.entrances.size() + result.ways_out.size() + result.doubts.size() > kMaxEntrances) {
-    result = {};
-    result.unbounded = true;
-    return result;
+    if (result.entrances.size() + result.ways_out.size() + result.doubts.size() > kMaxEntrances) {
+      result = {};
+      result.unbounded = true;
+      return result;
+    }
   }
   result.tree = &tree;
   for (auto* exits : {&result.entrances, &result.ways_out}) {

@@ -2,6 +2,7 @@
 // once and kept up to a number of bytes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -27,9 +28,14 @@ class TokenMasks {
   /// Of what was worked out so far.
   [[nodiscard]] size_t size_bytes() const;
 
+  /// Has the machine collect, if it has grown large: keeps these configurations, which get new
+  /// numbers, and what else the caller has.
+  using MakeRoom = std::function<void(std::span<Config>)>;
   /// Sets the bits of all tokens that may follow a configuration and behind which the text can be
-  /// completed with `reach` bytes; kFar: any. mask [(vocab + 63) / 64] zero.
-  void add_allowed(Machine& machine, Config config, uint32_t reach, MaskWords mask) const;
+  /// completed with `reach` bytes; kFar: any. mask [(vocab + 63) / 64] zero. make_room is called
+  /// between the items.
+  void add_allowed(Machine& machine, Config config, uint32_t reach, MaskWords mask,
+                   const MakeRoom& make_room) const;
 
   /// Of the tokens that come nearer to the end with every byte: sets the bits of the longest and
   /// returns how many bytes they have. mask: as above, or empty.
@@ -42,6 +48,10 @@ class TokenMasks {
   /// Which tokens a mask is about. Many states let the same short tokens through: near the end of a
   /// counted text they differ in longer ones alone, which are few.
   enum class Part : uint8_t { All, Short, Middle };
+  static uint64_t key_of(uint32_t state, Part part) {
+    return uint64_t{state} << 2 | static_cast<uint64_t>(part);
+  }
+  [[nodiscard]] bool is_known(uint32_t state) const;
   std::shared_ptr<const StateMask> mask_of(Machine& machine, uint32_t state, Part part) const;
   [[nodiscard]] bool may_be_nearer(const Machine& machine, Config at, uint32_t exit) const;
   StateMask compute(Machine& machine, uint32_t state, Part part) const;
@@ -51,7 +61,7 @@ class TokenMasks {
   /// The state behind any one plain character, 0 when none is taken; kDepends: not the same for
   /// all.
   static constexpr uint32_t kDepends = UINT32_MAX;
-  uint32_t behind_character(uint32_t state) const;
+  uint32_t behind_character(Machine& machine, uint32_t state) const;
   bool add_plain(Walker& walker, const Machine::Item& item) const;
   void add_state(Walker& walker, const Machine::Item& item) const;
   void add_mask(Walker& walker, const Machine::Item& item, const StateMask& known) const;

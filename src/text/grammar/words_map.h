@@ -38,6 +38,11 @@ class WordsMap {
   [[nodiscard]] size_t size_bytes() const {
     return slots_.capacity() * 4 + words_.capacity() * 4 + ends_.capacity() * 8;
   }
+  /// Of what is in it; the memory may be twice as much.
+  [[nodiscard]] size_t used_bytes() const {
+    return slots_.size() * 4 + words_.size() * 4 + ends_.size() * 8;
+  }
+  /// Keeps its memory but for the slots, which would have to be cleared each time.
   void clear() {
     slots_.assign(64, 0);
     words_.clear();

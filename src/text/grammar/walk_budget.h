@@ -1,0 +1,62 @@
+// What one question to a matcher may cost: work is counted, so that the same walk ends in the same
+// place on every machine, and the host may end it earlier. Compiling has a budget of its own.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/error.h"
+
+namespace tenon {
+
+/// Looks at work under way, on the thread that does it, about once in 0.2 ms.
+class WorkWatch {
+ public:
+  virtual ~WorkWatch() = default;
+  /// Throws to end the work.
+  virtual void look() = 0;
+};
+
+namespace grammar {
+
+class WalkBudget {
+ public:
+  /// A unit is about a byte of a token looked up; the whole is 10 to 35 ms
+  /// (tests/text/grammar/walk_limits_test.cpp).
+  static constexpr uint64_t kMaxWork = 3'000'000;
+
+  /// A new question. watch: null, or alive until the answer.
+  void begin(WorkWatch* watch) {
+    work_ = 0;
+    watch_ = watch;
+    next_look_ = watch != nullptr ? kBetweenLooks : kMaxWork;
+  }
+  /// Throws Error(Limit) beyond kMaxWork, and what the watch throws. Free before the first begin().
+  void spend(uint64_t work) {
+    work_ += work;
+    if (work_ > next_look_) look();
+  }
+  /// Work since begin().
+  [[nodiscard]] uint64_t work() const { return work_; }
+
+ private:
+  static constexpr uint64_t kBetweenLooks = 20'000;
+
+  void look() {
+    if (next_look_ == UINT64_MAX) return;
+    if (work_ > kMaxWork) {
+      fail(Code::Limit,
+           "grammar: a mask takes more than {} steps: too many ways to read the text are open",
+           kMaxWork);
+    }
+    next_look_ = std::min(work_ + kBetweenLooks, kMaxWork);
+    if (watch_ != nullptr) watch_->look();
+  }
+
+  uint64_t work_ = 0;
+  uint64_t next_look_ = UINT64_MAX;
+  WorkWatch* watch_ = nullptr;
+};
+
+}  // namespace grammar
+}  // namespace tenon

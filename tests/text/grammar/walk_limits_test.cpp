@@ -1,0 +1,152 @@
+// Hostile grammars while they are matched: no mask takes longer or more memory than its bound.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "base/error.h"
+#include "tests/base/processor_time.h"
+#include "text/grammar/matcher.h"
+
+namespace tenon {
+namespace {
+
+using grammar::TokenMasks;
+using grammar::TokenSet;
+
+constexpr double kMostSeconds = 0.05;
+
+/// Bytes and made-up words, with a space before them or without: 120,000 tokens.
+std::shared_ptr<const TokenSet> large_vocabulary() {
+  std::mt19937 random(1);
+  std::set<std::string> seen;
+  std::vector<std::string> texts{""};
+  const auto add = [&](const std::string& text) {
+    if (seen.insert(text).second) texts.push_back(text);
+  };
+  for (int b = 0; b < 256; ++b) add(std::string(1, static_cast<char>(b)));
+  while (texts.size() < 120'000) {
+    std::string word = random() % 2 != 0 ? " " : "";
+    const size_t letters = 2 + random() % 9;
+    for (size_t i = 0; i < letters; ++i) word += static_cast<char>('a' + random() % 26);
+    add(word);
+  }
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  return std::make_shared<const TokenSet>(views, std::vector<Token>{0});
+}
+const std::shared_ptr<const TokenSet>& vocabulary_of_words() {
+  static const auto tokens = large_vocabulary();
+  return tokens;
+}
+
+std::string listed(size_t count, const char* between,
+                   const std::function<std::string(size_t)>& make) {
+  std::string result;
+  for (size_t i = 0; i < count; ++i) result += (i > 0 ? between : "") + make(i);
+  return result;
+}
+
+/// Rules that call two others each, both of which may go on with the same letters.
+std::string tangle(size_t rules) {
+  const auto name = [&](size_t i) { return "r" + std::to_string(i % rules); };
+  return "root ::= r0\n" + listed(rules, "\n", [&](size_t i) {
+           return name(i) + " ::= [a-z] " + name(i * 7 + 1) + " | [a-m ] " + name(i * 13 + 5) +
+                  " | \".\"";
+         });
+}
+
+/// Takes up to 30 tokens. The code of the error that ended it, if one did; every mask is within the
+/// bounds.
+std::optional<Code> generate(GrammarKind kind, const std::string& text) {
+  std::optional<Code> code;
+  try {
+    const auto masks =
+        std::make_shared<const TokenMasks>(Grammar::compile(kind, text), vocabulary_of_words());
+    GrammarMatcher matcher(masks);
+    std::mt19937 random(3);
+    for (int step = 0; step < 30 && !matcher.is_ended(); ++step) {
+      std::vector<Token> allowed;
+      const double seconds = testing::processor_seconds(
+          [&] {
+            try {
+              const auto mask = matcher.mask(false);
+              allowed.clear();
+              for (size_t t = 1; t < matcher.tokens().size(); ++t) {
+                if ((mask[t / 64] >> (t % 64) & 1) != 0) allowed.push_back(static_cast<Token>(t));
+              }
+            } catch (const Error& error) {
+              code = error.code();
+            }
+          },
+          kMostSeconds);
+      EXPECT_LE(seconds, kMostSeconds) << text.substr(0, 60);
+      EXPECT_LE(matcher.most_bytes(), size_t{64} << 20) << text.substr(0, 60);
+      if (code || allowed.empty()) break;
+      matcher.accept(allowed[random() % allowed.size()]);
+    }
+  } catch (const Error& error) {
+    code = error.code();
+  }
+  return code;
+}
+
+TEST(WalkLimits, RulesThatCallEachOther) {
+  for (const size_t rules : {250, 500, 1000, 4000}) {
+    EXPECT_EQ(generate(GrammarKind::Gbnf, tangle(rules)), Code::Limit) << rules;
+  }
+}
+
+TEST(WalkLimits, AmbiguousGrammars) {
+  const auto kind = GrammarKind::Gbnf;
+  for (const char* text : {"root ::= a+\na ::= x | x a y\nx ::= [a-z ]+\ny ::= [a-z ]+",
+                           "root ::= [a-z ] root [a-z ] root | [a-z ] root root [a-z ] | [a-z ]",
+                           "root ::= (w{1,300} \" \"?){1,300}\nw ::= [a-z]{1,40} | [a-m ]{1,60}",
+                           "root ::= [a-z ]{1,1000} x{1,1000}\nx ::= [a-z]{1,20} | [^b]{2,30}"}) {
+    EXPECT_EQ(generate(kind, text), Code::Limit) << text;
+  }
+  // Within the bounds with this vocabulary.
+  EXPECT_EQ(generate(kind,
+                     "root ::= (a | b)+\na ::= [^\\u00e0-\\uffff]{1,50} b?\n"
+                     "b ::= [\\u0020-\\u07ff]+ a?"),
+            std::nullopt);
+  EXPECT_EQ(generate(kind, "root ::= \"a\" root \"b\" | [a-z] root [a-z] | [a-z ]"), std::nullopt);
+}
+
+TEST(WalkLimits, LargeSchemasAreServed) {
+  const auto kind = GrammarKind::JsonSchema;
+  const auto tool = [](size_t i) {
+    return "{\"type\":\"object\",\"properties\":{\"name\":{\"const\":\"tool" + std::to_string(i) +
+           "\"},\"arguments\":{\"type\":\"object\"}},\"required\":[\"name\"]}";
+  };
+  EXPECT_EQ(generate(kind, "{\"anyOf\":[" + listed(64, ",", tool) + "]}"), std::nullopt);
+  const auto value = [](size_t i) { return "\"v" + std::to_string(i * 7919 % 1000) + "\""; };
+  EXPECT_EQ(generate(kind,
+                     "{\"type\":\"array\",\"uniqueItems\":true,\"minItems\":200,\"items\":"
+                     "{\"enum\":[" +
+                         listed(250, ",", value) + "]}}"),
+            std::nullopt);
+}
+
+TEST(WalkLimits, AWatchEndsAWalk) {
+  struct Third : WorkWatch {
+    void look() override {
+      if (++looks == 3) fail(Code::Cancelled, "cancelled");
+    }
+    int looks = 0;
+  } watch;
+  GrammarMatcher matcher(std::make_shared<const TokenMasks>(
+      Grammar::compile(GrammarKind::Gbnf, tangle(1000)), vocabulary_of_words()));
+  matcher.set_watch(&watch);
+  try {
+    (void)matcher.mask(false);
+    ADD_FAILURE() << "not ended";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::Cancelled);
+  }
+  EXPECT_EQ(watch.looks, 3);
+}
+
+}  // namespace
+}  // namespace tenon
