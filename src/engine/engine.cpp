@@ -181,15 +181,18 @@ void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
   (waiter.next != nullptr ? waiter.next->previous : last_waiter_) = waiter.previous;
 }
 
-void Engine::hand_over(Lock& lock) {
+void Engine::hand_over(Lock& lock) noexcept {
   if (driving_ || scheduler_.empty()) return;
   if (first_waiter_ != nullptr) return first_waiter_->wake->post();
-  if (executor_.post == nullptr || posted_ != nullptr) return;
-  posted_ = shared_from_this();
+  if (executor_.post == nullptr || posted_.engine != nullptr) return;
+  posted_ = {executor_.owner, shared_from_this()};
+  const uint64_t posting = ++num_posted_;
   const DriveExecutor executor = executor_;
   lock.unlock();
-  executor.post(executor.user, &Engine::drive_task, this);
+  const bool posted = executor.post(executor.user, &Engine::drive_task, this);
   lock.lock();
+  // Not if another thread has posted since.
+  if (!posted && posting == num_posted_) posted_ = {};
 }
 
 void Engine::end_if_stopped(Request& request) {
@@ -253,7 +256,7 @@ void Engine::set_executor(const DriveExecutor& executor) {
 void Engine::drive_task(void* arg) {
   auto* engine = static_cast<Engine*>(arg);
   Lock lock(engine->mutex_);
-  const std::shared_ptr<Engine> self = std::exchange(engine->posted_, nullptr);
+  const Posted self = std::exchange(engine->posted_, {});
   while (!engine->driving_ && !engine->scheduler_.empty()) {
     engine->drive(lock);
     engine->tell_hosts(lock);
@@ -329,6 +332,7 @@ void Engine::submit(const std::shared_ptr<Generation>& generation) {
     idle_.add(added.control->idle);
     throw;
   }
+  // It is queued: from here on nothing may throw.
   added.self = generation;
   ++metrics_.submitted_total;
   hand_over(lock);

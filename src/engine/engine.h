@@ -55,8 +55,11 @@ struct BatchItem {
 
 /// Lets a host's own threads drive: `post` has task(arg) called once, soon, on some thread.
 struct DriveExecutor {
-  void (*post)(void* user, void (*task)(void* arg), void* arg) = nullptr;
+  /// False: nothing was posted, and task is never called.
+  bool (*post)(void* user, void (*task)(void* arg), void* arg) noexcept = nullptr;
   void* user = nullptr;
+  /// Kept as long as the engine can post, and until a task that was posted has returned.
+  std::shared_ptr<const void> owner{};
 };
 
 /// Any thread. Waiting callers drive it: one of them runs a step for as many requests as fit, the
@@ -185,7 +188,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   bool wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done);
   void sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns);
   void end_if_stopped(Request& request);
-  void hand_over(Lock& lock);
+  void hand_over(Lock& lock) noexcept;
   static void drive_task(void* arg);
   void tell_later(const std::shared_ptr<Generation>& generation) noexcept;
   void tell_hosts(Lock& lock);
@@ -242,7 +245,13 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   Waiter* first_waiter_ = nullptr;
   Waiter* last_waiter_ = nullptr;
   DriveExecutor executor_;
-  std::shared_ptr<Engine> posted_;  // itself, while a task is posted
+  /// A task is posted: it keeps alive what it needs, the owner longest.
+  struct Posted {
+    std::shared_ptr<const void> owner;
+    std::shared_ptr<Engine> engine;
+  };
+  Posted posted_;
+  uint64_t num_posted_ = 0;
   std::shared_ptr<Generation> first_to_tell_;
   uint32_t step_limit_;  // tokens; smaller after stopped steps
 

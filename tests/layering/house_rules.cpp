@@ -1,5 +1,7 @@
 #include "layering/house_rules.h"
 
+#include "layering/host_calls.h"
+
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -14,6 +16,7 @@ namespace {
 
 constexpr size_t kMaxLines = 500;
 constexpr std::string_view kPluginAbi = "tenon/backend.h";
+constexpr std::string_view kManual = "capi/include/tenon/tenon.h";
 
 /// Functions that end the process, read the environment, write to the host's streams or change
 /// state of the whole process: none has a place inside a library.
@@ -95,6 +98,7 @@ class Checker {
       }
       find_cycle(file);
     }
+    check_callbacks();
     return std::move(findings_);
   }
 
@@ -105,7 +109,7 @@ class Checker {
 
   void check_size(const SourceFile& file) {
     // The C header is one manual, read from top to bottom.
-    if (file.path == "capi/include/tenon/tenon.h") return;
+    if (file.path == kManual) return;
     if (file.lines.size() > kMaxLines) {
       report(file, 0, "has " + std::to_string(file.lines.size()) + " lines, the limit is 500");
     }
@@ -152,6 +156,18 @@ class Checker {
         if (find_identifier(file.code[i], word) != std::string_view::npos) {
           report(file, i + 1, std::string(word) + " has no place here");
         }
+      }
+    }
+  }
+
+  void check_callbacks() {
+    const auto manual = by_path_.find(kManual);
+    if (manual == by_path_.end()) return;
+    const auto callbacks = callbacks_of(*manual->second);
+    for (const SourceFile& file : files_) {
+      if (!file.path.starts_with("capi/") || file.path.starts_with("capi/include/")) continue;
+      for (Finding& found : check_host_calls(file, callbacks)) {
+        findings_.push_back(std::move(found));
       }
     }
   }

@@ -60,8 +60,11 @@ extern "C" {
  *             end; the library reads and writes no more than the struct_size you gave, so a program
  *             built against another version of this header keeps working. Fields you do not need
  *             are 0.
- * Callbacks   Get back the `user` pointer that you gave. They must not throw or longjmp, nor call
- *             the session that called them (STATE), except for tenon_session_cancel and
+ * Callbacks   Get back the `user` pointer that you gave. They must return: no throw, no longjmp, no
+ *             pthread_exit (which ends the process). An exception all the same gets no further: the
+ *             call fails with ARGUMENT (allocate: NO_MEMORY; read: IO); where no call could tell,
+ *             that of notify and post is logged, others are dropped. Nor may a callback call the
+ *             session that called it (STATE), except for tenon_session_cancel and
  *             tenon_session_destroy, which takes effect when the call returns. One that returns
  *             int32_t returns 0 to go on.
  * Threads     Model, tokenizer, grammar: immutable, any thread. Engine: any thread. Session, request,
@@ -862,7 +865,8 @@ TENON_API tenon_status tenon_engine_stop(tenon_engine* engine);
 
 /* From now on work that no call waits for is computed by the host's executor: `post` has task(arg)
  * called once, soon, on any thread; the call returns when there is no more to do. post == NULL ends
- * that; a task posted before is still to be called. */
+ * that; a task posted before is still to be called, and keeps the engine alive until then. A post
+ * that throws has not posted: calls that wait compute what there is. */
 TENON_API tenon_status tenon_engine_set_executor(
     tenon_engine* engine, void (*post)(void* user, void (*task)(void* arg), void* arg), void* user);
 
