@@ -73,8 +73,10 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
 
 Engine::~Engine() = default;
 
+bool Engine::is_of_this_process() const noexcept { return ::getpid() == owner_pid_; }
+
 void Engine::check_process() const {
-  if (::getpid() != owner_pid_) {
+  if (!is_of_this_process()) {
     fail(Code::State, "engine: made before fork(), cannot run in the child process");
   }
 }
@@ -255,6 +257,7 @@ void Engine::set_executor(const DriveExecutor& executor) {
 
 void Engine::drive_task(void* arg) {
   auto* engine = static_cast<Engine*>(arg);
+  if (!engine->is_of_this_process()) return;  // posted before a fork
   Lock lock(engine->mutex_);
   const Posted self = std::exchange(engine->posted_, {});
   while (!engine->driving_ && !engine->scheduler_.empty()) {

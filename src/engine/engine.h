@@ -75,6 +75,8 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] const Model& model() const { return *model_; }
+  /// False in the child of a fork, where nothing runs and the lock may be held for ever.
+  [[nodiscard]] bool is_of_this_process() const noexcept;
   [[nodiscard]] const std::shared_ptr<const Model>& shared_model() const { return model_; }
   [[nodiscard]] std::span<const std::shared_ptr<BlockPool>> pools() const { return pools_; }
   /// Of the texts under a salt, for Sequence.
@@ -93,8 +95,10 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
 
   /// Calls use() while nobody takes blocks of the session's sequence: each look at what of it is
   /// computed, and each change of it, between requests. It must be short and not call the engine.
+  /// State in the child of a fork.
   template <typename Use>
   auto with_sequence(CallControl& session, Use use) {
+    check_process();
     const std::scoped_lock lock(mutex_);
     const IdleSequences::Away away(idle_, session.idle);
     return use();
@@ -102,6 +106,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   /// The same for the sequences of two sessions.
   template <typename Use>
   auto with_sequences(CallControl& one, CallControl& other, Use use) {
+    check_process();
     const std::scoped_lock lock(mutex_);
     const IdleSequences::Away away(idle_, one.idle);
     const IdleSequences::Away too(idle_, other.idle);

@@ -72,6 +72,9 @@ extern "C" {
  *             STATE). tenon_session_cancel, tenon_request_cancel: any thread, any time. No threads
  *             are started but those of the option "threads"; no
  *             signal, locale, environment variable, stdout or stderr is touched.
+ * fork(2)     An object belongs to the process that made it. In a child each call on it is STATE, or 0
+ *             where that is no status, and destroying it does nothing, at once; make new ones there.
+ *             The parent notices nothing.
  * Since       0.1, unless another version is written at a declaration.
  */
 /* clang-format on */
