@@ -145,17 +145,18 @@ void Engine::enqueue(Request& request, const BatchItem& item) {
 template <typename Done>
 bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done) {
   bool in_time = true;
-  while (!done()) {
+  for (bool first = true; !done(); first = false) {
     if (request != nullptr) end_if_stopped(*request);
     if (done()) break;
-    if (!driving_ && !scheduler_.empty()) {
-      drive(lock);
-      tell_hosts(lock);
-      continue;
-    }
-    if (until_ns != UINT64_MAX && system_.now_ns() >= until_ns) {
+    // Not at first: waits that are shorter than a step get there, too.
+    if (!first && until_ns != UINT64_MAX && system_.now_ns() >= until_ns) {
       in_time = false;
       break;
+    }
+    if (!driving_ && !scheduler_.empty()) {
+      drive(lock, until_ns);
+      tell_hosts(lock);
+      continue;
     }
     uint64_t wake_ns = until_ns;
     if (request != nullptr) wake_ns = std::min(wake_ns, request->deadline_ns);
@@ -346,11 +347,11 @@ bool Engine::wait(Generation& generation, uint64_t timeout_ns) {
   Lock lock(mutex_);
   const uint64_t now = system_.now_ns();
   const uint64_t until_ns = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
-  const bool in_time =
-      wait_until(lock, generation.call->wake, &generation, until_ns, [&generation] {
-        return generation.ended || generation.num_fetched < generation.tokens.size();
-      });
-  return in_time;
+  const auto done = [&generation] {
+    return generation.ended || generation.num_fetched < generation.tokens.size();
+  };
+  if (timeout_ns == 0) return done();
+  return wait_until(lock, generation.call->wake, &generation, until_ns, done);
 }
 
 Engine::Fetched Engine::fetch(Generation& generation) {

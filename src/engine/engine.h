@@ -116,7 +116,10 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   /// Queues a generation. Throws Busy; nothing is then queued.
   void submit(const std::shared_ptr<Generation>& generation);
   /// Returns when there is a token to fetch or it has ended: true, or false after timeout_ns. The
-  /// caller drives meanwhile if nobody else does.
+  /// caller drives meanwhile if no other thread does: steps that fit into its time by what the engine
+  /// has measured. One that overruns is stopped 5 ms after the time, but for the least that makes
+  /// progress: all decodes and a few tokens of prompts. At least one step is begun, so that many
+  /// short waits end everything. 0 only looks.
   bool wait(Generation& generation, uint64_t timeout_ns);
   /// The next token, if there is one.
   struct Fetched {
@@ -199,10 +202,12 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   void tell_hosts(Lock& lock);
 
   // engine_step.cpp; the driving thread only.
-  void drive(Lock& lock);
+  void drive(Lock& lock, uint64_t until_ns = UINT64_MAX);
   bool build_step() noexcept;
   void fill_step(uint64_t now_ns);
   void run_step() noexcept;
+  static void look_at_clock(void* arg) noexcept;
+  [[nodiscard]] uint32_t num_prompt_tokens() const;
   void compute();
   void hand_out_logits();
   void draw_tokens() noexcept;
@@ -266,6 +271,9 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   std::unique_ptr<StepBuilder> builder_;
   Buffer logits_;  // [R, vocab] f32, grown on demand
   uint64_t step_ns_ = 0;
+  uint64_t until_ns_ = UINT64_MAX;  // when the driving thread wants to be back
+  uint64_t late_ns_ = UINT64_MAX;   // when the step is stopped for that
+  bool step_is_late_ = false;
   bool step_was_stopped_ = false;
   uint32_t step_stop_ = 0;  // read by the backend; only touched by atomic operations
 };

@@ -817,7 +817,12 @@ TENON_API void tenon_request_destroy(tenon_request* request);
  * that ended early returns, after the pieces that were there, its error: CANCELLED, DEADLINE,
  * NO_MEMORY, what the backend said.
  *   timeout_seconds  how long to wait; then the piece has TENON_NO_TOKEN and finish 0. 0 does not
- *                    wait and does not compute; negative waits for ever. */
+ *                    wait and does not compute; negative waits for ever.
+ * With a timeout the call returns at most 10 ms late, as far as the scheduling of threads allows, but
+ * for a step of least size that it began to compute in time: one token of each running request, and
+ * up to 8 of prompts. (It also lets a step of another engine of the same model end.) What it computes
+ * is cut to the time that is left, so waits that are long for a step compute fastest; but however
+ * short they are, repeated ones end every request, with the same tokens. */
 TENON_API tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,
                                           tenon_piece* piece);
 
@@ -896,7 +901,7 @@ typedef struct tenon_engine_figures {
   uint64_t kv_used_bytes;   /* of this in blocks of sessions and shared beginnings */
   uint64_t kv_shared_bytes; /* of this held for reuse alone */
   uint64_t steps;
-  uint64_t steps_stopped; /* by a cancel, and computed again for the others */
+  uint64_t steps_stopped; /* by a cancel or the timeout of a wait, and computed again */
   uint64_t prompt_tokens; /* computed in slices of prompts */
   uint64_t decode_tokens; /* computed one at a time */
   uint64_t reused_tokens;
