@@ -97,7 +97,7 @@ TEST_F(Generations, ArePolledWhileStepsAreDrivenByHand) {
   session.append(make_tokens(40));
   const auto generation = session.submit(greedy_, limits(3));
   EXPECT_FALSE(engine->fetch(*generation).has_token);
-  EXPECT_FALSE(engine->wait(*generation, 0) && false);
+  EXPECT_FALSE(engine->wait(*generation, 0)) << "0 does not compute";
   std::vector<Token> tokens;
   while (engine->step()) {
     for (auto fetched = engine->fetch(*generation); fetched.has_token;

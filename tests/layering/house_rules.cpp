@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -96,6 +97,7 @@ class Checker {
         check_opening(file);
         check_words(file);
       }
+      if (file.path.starts_with("tests/")) check_conditions(file);
       find_cycle(file);
     }
     check_callbacks();
@@ -168,6 +170,17 @@ class Checker {
       if (!file.path.starts_with("capi/") || file.path.starts_with("capi/include/")) continue;
       for (Finding& found : check_host_calls(file, callbacks)) {
         findings_.push_back(std::move(found));
+      }
+    }
+  }
+
+  /// A condition that a constant decides makes an assertion that cannot fail.
+  void check_conditions(const SourceFile& file) {
+    static const std::regex kDecided(
+        R"(&&\s*false\b|\|\|\s*true\b|\bfalse\s*&&|\btrue\s*\|\|)");
+    for (size_t i = 0; i < file.code.size(); ++i) {
+      if (std::regex_search(file.code[i], kDecided)) {
+        report(file, i + 1, "a constant decides this condition");
       }
     }
   }

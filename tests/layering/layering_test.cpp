@@ -177,6 +177,18 @@ TEST(Layering, FunctionsOfTheHostAreNotHandedOnBare) {
   }
 }
 
+TEST(Layering, RefusesConditionsThatAConstantDecides) {
+  for (const char* line : {"EXPECT_FALSE(f(x) && false);", "EXPECT_TRUE(f(x) || true) << x;",
+                           "ASSERT_TRUE(true || f(x));", "EXPECT_FALSE(false &&f(x));"}) {
+    EXPECT_THAT(check({{"tests/base/a_test.cpp", std::string("\n") + line + "\n"}}),
+                ElementsAre(finding("tests/base/a_test.cpp", 2, "a constant decides")))
+        << line;
+  }
+  EXPECT_THAT(check({{"tests/base/a_test.cpp",
+                      "EXPECT_TRUE(a && falsely); // && false\nf(\"|| true\", a || truth);\n"}}),
+              IsEmpty());
+}
+
 TEST(Layering, LimitsTheLengthOfAFile) {
   std::string text;
   for (int i = 0; i < 500; ++i) text += "\n";
