@@ -43,7 +43,7 @@ class SliceTuner {
   /// what fits.
   [[nodiscard]] uint32_t tokens_within(uint64_t ns, bool beside_decodes) const {
     if (latest_token_ns_ == 0) return std::min(kFirst, step_tokens_);
-    const double left = static_cast<double>(ns) - (beside_decodes ? decode_ns_ : 0);
+    const double left = kMargin * static_cast<double>(ns) - (beside_decodes ? decode_ns_ : 0);
     const double fits = std::clamp(left / latest_token_ns_, 0.0, 65536.0);
     return std::min(static_cast<uint32_t>(fits), step_tokens_);
   }
@@ -57,6 +57,8 @@ class SliceTuner {
   }
 
  private:
+  /// Part of a time that is planned for: a step that overruns is computed in vain.
+  static constexpr double kMargin = 0.75;
   static constexpr uint32_t kFirst = 16;  ///< before anything is known
   static constexpr uint32_t kLeast = 4;   ///< so that a prompt gets there in the end
   static void blend(double& value, double seen) {

@@ -185,16 +185,16 @@ TEST(SliceTuner, TokensWithinATimeFollowTheLatestStep) {
   SliceTuner tuner(1.4, 512);
   EXPECT_EQ(tuner.tokens_within(kMs, false), 16u) << "before anything is known";
   tuner.observe(0, 10, 20 * kMs);
-  EXPECT_EQ(tuner.tokens_within(100 * kMs, false), 50u);
+  EXPECT_EQ(tuner.tokens_within(100 * kMs, false), 37u) << "three quarters of the time";
   EXPECT_EQ(tuner.tokens_within(kMs, false), 0u);
   EXPECT_EQ(tuner.tokens_within(UINT64_MAX, false), 512u);
   tuner.observe(4, 0, 40 * kMs);
-  EXPECT_EQ(tuner.tokens_within(100 * kMs, true), 30u) << "the decodes take 40 ms of it";
+  EXPECT_EQ(tuner.tokens_within(100 * kMs, true), 17u) << "the decodes take 40 ms of it";
   EXPECT_EQ(tuner.tokens_within(30 * kMs, true), 0u);
   tuner.observe_overrun(50, 100 * kMs);
-  EXPECT_EQ(tuner.tokens_within(100 * kMs, false), 25u);
+  EXPECT_EQ(tuner.tokens_within(100 * kMs, false), 18u);
   tuner.observe_overrun(25, 400 * kMs);
-  EXPECT_EQ(tuner.tokens_within(100 * kMs, false), 3u);
+  EXPECT_EQ(tuner.tokens_within(100 * kMs, false), 2u);
 }
 
 }  // namespace
