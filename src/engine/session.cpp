@@ -42,7 +42,6 @@ Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options)
 }
 
 Session::~Session() {
-  if (!engine_->is_of_this_process()) return;
   if (generation_ != nullptr) engine_->withdraw(*generation_);
   engine_->with_sequence(*control_, [this] {
     sequence_.truncate(0);

@@ -30,7 +30,7 @@ constexpr const char* kGrammar = "root ::= [a-z]+ \" \" root | \".\"";
 int in_child(const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(20);
+    ::alarm(5);
     ::_exit(body());
   }
   int status = 0;
@@ -186,6 +186,78 @@ TEST_F(Fork, DestroyReturnsAtOnceInTheChild) {
   for (std::sregex_iterator at(manual.begin(), manual.end(), destroy), end; at != end; ++at) {
     EXPECT_TRUE(tried.contains(at->str())) << at->str() << " is not tried here";
   }
+}
+
+/// A clock that stops the thread that asks it, wherever that is in the library.
+struct Trap {
+  std::atomic<int> calls_left{-1};  // of the thread that serves
+  std::atomic<bool> caught{false};
+  std::atomic<bool> released{false};
+  std::thread::id victim;
+  static uint64_t now_ns(void* user) {
+    auto& trap = *static_cast<Trap*>(user);
+    static std::atomic<uint64_t> now{0};
+    if (std::this_thread::get_id() == trap.victim && trap.calls_left-- == 0) {
+      trap.caught = true;
+      while (!trap.released) std::this_thread::yield();
+    }
+    return now += 1000;
+  }
+};
+
+TEST(ForkWithTheLock, DestroyReturnsAtOnceInTheChild) {
+  Trap trap;
+  tenon_callbacks callbacks = make_callbacks(&trap);
+  callbacks.now_ns = Trap::now_ns;
+  tenon_model* model = nullptr;
+  ASSERT_OK(load_demo(callbacks, &model));
+  tenon_engine* engine = nullptr;
+  ASSERT_OK(tenon_engine_create(model, nullptr, &engine));
+  // The clock is asked about seven times in a step, five of them under the engine's lock.
+  for (int calls = 0; calls < 8; ++calls) {
+    tenon_session* session = nullptr;
+    tenon_session* idle = nullptr;
+    ASSERT_OK(tenon_engine_open_session(engine, nullptr, &session));
+    ASSERT_OK(tenon_engine_open_session(engine, nullptr, &idle));
+    auto what = sized<tenon_submission>();
+    what.text = kText;
+    what.text_length = 16;
+    what.flags = TENON_IGNORE_END;
+    what.max_tokens = 8;
+    tenon_request* request = nullptr;
+    ASSERT_OK(tenon_session_submit(session, &what, &request));
+    trap.caught = trap.released = false;
+    std::atomic<bool> armed{false};
+    std::thread server([&] {
+      while (!armed) std::this_thread::yield();
+      int32_t worked = 1;
+      while (worked != 0) EXPECT_OK(tenon_engine_step(engine, &worked));
+    });
+    trap.victim = server.get_id();
+    trap.calls_left = calls;
+    armed = true;
+    while (!trap.caught) std::this_thread::yield();
+    const std::vector<std::function<void()>> bodies = {
+        [&] { tenon_request_destroy(request); }, [&] { tenon_session_destroy(session); },
+        [&] { tenon_session_destroy(idle); },    [&] { tenon_engine_destroy(engine); },
+        [&] { tenon_model_destroy(model); },
+    };
+    for (size_t i = 0; i < bodies.size(); ++i) {
+      EXPECT_EQ(in_child([&] {
+                  bodies[i]();
+                  return 0;
+                }),
+                0)
+          << "destroy " << i << ", call " << calls;
+    }
+    trap.released = true;
+    server.join();
+    tenon_request_destroy(request);
+    tenon_session_destroy(session);
+    tenon_session_destroy(idle);
+  }
+  tenon_engine_destroy(engine);
+  tenon_model_destroy(model);
 }
 
 TEST_F(Fork, CallsInTheChildAnswerState) {
