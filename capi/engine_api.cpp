@@ -71,6 +71,18 @@ tenon_engine_figures figures_of(const tenon::EngineMetrics& metrics) {
   return out;
 }
 
+/// A host's executor as the engine takes it.
+struct HostExecutor {
+  std::shared_ptr<Host> host;  ///< whose memory and log the engine uses, also when all handles are gone
+  void (*post)(void* user, void (*task)(void* arg), void* arg);
+  void* user;
+};
+
+bool post_task(void* user, void (*task)(void* arg), void* arg) noexcept {
+  const auto& executor = *static_cast<const HostExecutor*>(user);
+  return executor.host->call_host_logged("post", [&] { executor.post(executor.user, task, arg); });
+}
+
 }  // namespace
 
 tenon_status tenon_engine_create(const tenon_model* model, const tenon_options* options,
@@ -101,6 +113,7 @@ tenon_status tenon_engine_step(tenon_engine* engine, int32_t* worked) {
   return fence([&] {
     int32_t& out = checked_out(worked, "worked");
     // Kept alive: another thread may destroy the handle meanwhile.
+    const std::shared_ptr<Host> host = checked(engine).host;
     const std::shared_ptr<tenon::Engine> used = checked(engine).engine;
     out = used->step() ? 1 : 0;
   });
@@ -121,7 +134,13 @@ tenon_status tenon_engine_stop(tenon_engine* engine) {
 tenon_status tenon_engine_set_executor(tenon_engine* engine,
                                        void (*post)(void* user, void (*task)(void* arg), void* arg),
                                        void* user) {
-  return fence([&] { checked(engine).engine->set_executor({post, user}); });
+  return fence([&] {
+    const std::shared_ptr<Host> host = checked(engine).host;
+    const std::shared_ptr<tenon::Engine> used = checked(engine).engine;
+    if (post == nullptr) return used->set_executor({});
+    const auto executor = std::make_shared<HostExecutor>(HostExecutor{host, post, user});
+    used->set_executor({&post_task, executor.get(), executor});
+  });
 }
 
 tenon_status tenon_engine_metrics(tenon_engine* engine, tenon_engine_figures* figures) {

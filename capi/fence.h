@@ -1,5 +1,7 @@
 // The border between the engine's exceptions and the C interface's status codes: nothing thrown
-// inside gets out, and nothing that a host's callback throws gets in.
+// inside gets out, and nothing that a host's callback throws gets in. Every call of a host's function
+// is inside call_host or one of its kin (call_host_quietly, Host::call_host_logged); tests/layering
+// checks it.
 #pragma once
 
 #include <type_traits>
@@ -33,6 +35,17 @@ std::invoke_result_t<Call> call_host(const char* callback, Call&& call) {
     return std::forward<Call>(call)();
   } catch (...) {
     fail(Code::Argument, "callback {} threw an exception; callbacks must return", callback);
+  }
+}
+
+/// The same where no caller can be told: whether the call returned rather than threw.
+template <typename Call>
+bool call_host_quietly(Call&& call) noexcept {
+  try {
+    std::forward<Call>(call)();
+    return true;
+  } catch (...) {
+    return false;
   }
 }
 

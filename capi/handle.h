@@ -1,6 +1,9 @@
 // What all handles of the C interface share: the magic word that tells a live handle of the right
-// kind from anything else. The objects behind the handles live elsewhere.
+// kind from anything else, and the process that a handle belongs to. The objects behind the handles
+// live elsewhere.
 #pragma once
+
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -32,31 +35,41 @@ enum class Magic : uint32_t {
 template <typename Derived>
 class Handle {
  public:
-  Handle() : magic_(Derived::kMagic) {}
+  Handle() : magic_(Derived::kMagic), owner_pid_(::getpid()) {}
   ~Handle() { magic_.store(Magic::Dead); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
   [[nodiscard]] bool is_live() const { return magic_.load() == Derived::kMagic; }
+  /// False in the child of a fork that came after it was made: any lock of what is behind it may be
+  /// held there by a thread that does not exist, so nothing of it is touched.
+  [[nodiscard]] bool is_of_this_process() const { return owner_pid_ == ::getpid(); }
 
  private:
   std::atomic<Magic> magic_;
+  int owner_pid_;
 };
 
-/// The object behind a handle. Throws Argument for NULL and for what is not a live handle of T.
+/// The object behind a handle. Throws Argument for NULL and for what is not a live handle of T,
+/// State for one of another process.
 template <typename T>
 T& checked(T* handle) {
   if (handle == nullptr) fail(Code::Argument, "{} handle is NULL", T::kName);
   if (!handle->is_live()) {
     fail(Code::Argument, "{} handle is destroyed or of another kind", T::kName);
   }
+  if (!handle->is_of_this_process()) {
+    fail(Code::State, "{} handle was made before fork(), it is of no use in the child", T::kName);
+  }
   return *handle;
 }
 
-/// The same for functions that cannot fail: null instead of an error.
+/// The same for functions that cannot fail: null instead of an error. So a handle of another process
+/// is not destroyed but left alone.
 template <typename T>
 T* live_or_null(T* handle) noexcept {
-  return handle != nullptr && handle->is_live() ? handle : nullptr;
+  const bool usable = handle != nullptr && handle->is_live() && handle->is_of_this_process();
+  return usable ? handle : nullptr;
 }
 
 /// Where a result goes. Throws Argument naming the parameter when it is NULL.

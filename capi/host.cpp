@@ -11,48 +11,37 @@
 namespace tenon::capi {
 namespace {
 
-const tenon_callbacks& callbacks_of(void* user) {
-  return *static_cast<const tenon_callbacks*>(user);
-}
-
 void write_log(void* user, int32_t level, const char* text, size_t length) {
-  const tenon_callbacks& host = callbacks_of(user);
-  try {
-    // The engine counts from debug up, the interface from error down.
-    host.log(host.user, TENON_LOG_DEBUG - static_cast<uint32_t>(level), text, length);
-  } catch (...) {  // a message is not worth more
-  }
+  const auto& host = *static_cast<const tenon_callbacks*>(user);
+  // The engine counts from debug up, the interface from error down.
+  const uint32_t host_level = TENON_LOG_DEBUG - static_cast<uint32_t>(level);
+  // A message is not worth more.
+  (void)call_host_quietly([&] { host.log(host.user, host_level, text, length); });
 }
 
-void* allocate(void* user, size_t size_bytes, size_t alignment) {
-  const tenon_callbacks& host = callbacks_of(user);
-  try {
-    return host.allocate(host.user, size_bytes, alignment);
-  } catch (...) {
-    return nullptr;
-  }
+void* allocate(void* user, size_t size, size_t alignment) {
+  const auto& host = *static_cast<const tenon_callbacks*>(user);
+  void* memory = nullptr;
+  (void)call_host_quietly([&] { memory = host.allocate(host.user, size, alignment); });
+  return memory;
 }
 
-void release(void* user, void* memory, size_t size_bytes, size_t alignment) {
-  const tenon_callbacks& host = callbacks_of(user);
-  try {
-    host.release(host.user, memory, size_bytes, alignment);
-  } catch (...) {  // called by destructors, which cannot report it
-  }
+void release(void* user, void* memory, size_t size, size_t alignment) {
+  const auto& host = *static_cast<const tenon_callbacks*>(user);
+  // Called by destructors, which cannot report it.
+  (void)call_host_quietly([&] { host.release(host.user, memory, size, alignment); });
 }
 
 void run_tasks(void* user, uint32_t num_tasks, void (*task)(void* arg, uint32_t index), void* arg) {
-  const tenon_callbacks& host = callbacks_of(user);
+  const auto& host = *static_cast<const tenon_callbacks*>(user);
   call_host("run_tasks", [&] { host.run_tasks(host.user, num_tasks, task, arg); });
 }
 
-int64_t read(void* user, uint64_t offset, void* buffer, uint64_t size_bytes) {
+int64_t read(void* user, uint64_t offset, void* buffer, uint64_t size) {
   const auto& source = *static_cast<const tenon_source*>(user);
-  try {
-    return source.read(source.user, offset, buffer, size_bytes);
-  } catch (...) {
-    return -1;
-  }
+  int64_t count = -1;
+  (void)call_host_quietly([&] { count = source.read(source.user, offset, buffer, size); });
+  return count;
 }
 
 std::string name_of(const tenon_source& source, const char* otherwise) {
@@ -83,7 +72,7 @@ std::shared_ptr<System> Host::system() {
                 ? System::real()
                 : System::with_allocator({&callbacks_, &allocate, &release});
   if (callbacks_.now_ns != nullptr) {
-    system_ = std::make_shared<HostClock>(system_, callbacks_.user, callbacks_.now_ns);
+    system_ = std::make_shared<HostClock>(system_, callbacks_);
   }
   return system_;
 }
@@ -124,6 +113,13 @@ bool Host::progress(double fraction) {
   if (callbacks_.progress == nullptr) return true;
   shown_ = std::max(shown_, std::min(fraction, 1.0));
   return call_host("progress", [&] { return callbacks_.progress(callbacks_.user, shown_); }) == 0;
+}
+
+void Host::log_thrown(const char* callback) noexcept {
+  try {
+    log()(LogLevel::Error, "callback {} threw an exception; callbacks must return", callback);
+  } catch (...) {  // without memory for the message it is lost
+  }
 }
 
 }  // namespace tenon::capi

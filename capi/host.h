@@ -7,11 +7,13 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/byte_source.h"
 #include "base/log.h"
 #include "base/system.h"
 #include "base/thread_team.h"
+#include "fence.h"
 #include "tenon/tenon.h"
 
 namespace tenon::capi {
@@ -37,8 +39,18 @@ class Host {
   /// Whether loading may go on at `fraction`. Never goes back. Throws Argument when the callback
   /// throws.
   [[nodiscard]] bool progress(double fraction);
+  /// Calls a function of the host that no caller waits for; one that throws is logged. Whether it
+  /// returned.
+  template <typename Call>
+  bool call_host_logged(const char* callback, Call&& call) noexcept {
+    if (call_host_quietly(std::forward<Call>(call))) return true;
+    log_thrown(callback);
+    return false;
+  }
 
  private:
+  void log_thrown(const char* callback) noexcept;
+
   tenon_callbacks callbacks_{};
   std::shared_ptr<System> system_;
   std::deque<tenon_source> readers_;

@@ -4,20 +4,21 @@
 #include <memory>
 
 #include "base/system.h"
+#include "fence.h"
+#include "tenon/tenon.h"
 
 namespace tenon::capi {
 
 class HostClock : public System {
  public:
-  HostClock(std::shared_ptr<System> rest, void* user, uint64_t (*now)(void* user))
-      : rest_(std::move(rest)), user_(user), now_(now) {}
+  /// host: with now_ns; outlives it.
+  HostClock(std::shared_ptr<System> rest, const tenon_callbacks& host)
+      : rest_(std::move(rest)), host_(host) {}
 
   uint64_t now_ns() noexcept override {
-    try {
-      return now_(user_);
-    } catch (...) {
-      return rest_->now_ns();
-    }
+    uint64_t now = 0;
+    const bool told = call_host_quietly([&] { now = host_.now_ns(host_.user); });
+    return told ? now : rest_->now_ns();
   }
 
   void* map_pages(uint64_t size_bytes) noexcept override { return rest_->map_pages(size_bytes); }
@@ -83,8 +84,7 @@ class HostClock : public System {
 
  private:
   std::shared_ptr<System> rest_;
-  void* user_;
-  uint64_t (*now_)(void* user);
+  const tenon_callbacks& host_;
 };
 
 }  // namespace tenon::capi

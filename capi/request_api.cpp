@@ -45,9 +45,13 @@ tenon::GenerationOptions generation_options(const tenon_submission& given,
   const auto chosen = array_in(given.logprob_tokens, given.num_logprob_tokens, "logprob_tokens");
   options.logprobs = {(given.flags & TENON_LOGPROBS) != 0, given.num_top,
                       {chosen.begin(), chosen.end()}};
-  options.notify = given.notify;
-  options.user = given.user;
   return options;
+}
+
+/// The host of a request hears of a piece.
+void notify_host(void* user) noexcept {
+  const auto& request = *static_cast<const tenon_request*>(user);
+  (void)request.host->call_host_logged("notify", [&] { request.notify(request.user); });
 }
 
 /// Appends what a submission brings; throws with nothing appended.
@@ -75,7 +79,7 @@ tenon_status tenon_session_submit(tenon_session* session, const tenon_submission
     tenon_request*& out = checked_out(request, "request");
     const tenon_submission given = struct_in(submission, "tenon_submission");
     check_flags(given.flags, TENON_ADD_SPECIAL | TENON_PARSE_SPECIAL | TENON_IGNORE_END | TENON_LOGPROBS);
-    const auto options = generation_options(given, call->session->options());
+    auto options = generation_options(given, call->session->options());
     tenon::Session& text = *call->session;
     const tenon::Sampler* draws =
         given.sampler != nullptr ? &checked(given.sampler).sampler : &call->default_sampler();
@@ -83,7 +87,11 @@ tenon_status tenon_session_submit(tenon_session* session, const tenon_submission
     append(text, given);
     try {
       // Made first, so that nothing can fail once it is queued.
-      auto made = std::make_unique<tenon_request>(call->host, text.engine());
+      auto made = std::make_unique<tenon_request>(call->host, text.engine(), given);
+      if (made->notify != nullptr) {
+        options.notify = &notify_host;
+        options.user = made.get();
+      }
       made->generation = text.submit(*draws, options);
       out = made.release();
     } catch (...) {

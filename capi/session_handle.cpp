@@ -28,7 +28,8 @@ SessionCall::~SessionCall() { release(); }
 
 void SessionCall::release() noexcept {
   Use expected = Use::Busy;
-  if (!session_->use.compare_exchange_strong(expected, Use::Idle)) delete session_;
+  // Another process: a callback has forked, and this is the child.
+  if (!session_->use.compare_exchange_strong(expected, Use::Idle)) delete live_or_null(session_);
 }
 
 void destroy_session(tenon_session* session) noexcept {

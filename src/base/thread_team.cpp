@@ -84,7 +84,7 @@ bool ThreadTeam::run(const Phases& job) {
 
   if (job.num_phases == 0) return true;
   const ScopedFpEnv fp_env;
-  if (job.before_phase != nullptr && !job.before_phase(job.arg, 0)) return false;
+  if (!may_start(job, 0)) return false;
   job_ = job;
   phase_ = 0;
   uint32_t seen = (word_.load(std::memory_order_relaxed) + 2) & ~1u;
@@ -139,8 +139,7 @@ uint32_t ThreadTeam::run_phase(uint32_t index, uint32_t seen) {
 uint32_t ThreadTeam::finish_phase(uint32_t seen) {
   num_arrived_.store(0, std::memory_order_relaxed);
   const bool last = phase_ + 1 == job_.num_phases;
-  const bool go_on =
-      !last && (job_.before_phase == nullptr || job_.before_phase(job_.arg, phase_ + 1));
+  const bool go_on = !last && may_start(job_, phase_ + 1);
   if (go_on) {
     ++phase_;
   } else {
@@ -177,10 +176,15 @@ uint32_t ThreadTeam::wait_for_change(uint32_t seen) {
   return word;
 }
 
+bool ThreadTeam::may_start(const Phases& job, uint32_t phase) const {
+  if (watch_.look != nullptr) watch_.look(watch_.arg);
+  return job.before_phase == nullptr || job.before_phase(job.arg, phase);
+}
+
 bool ThreadTeam::run_alone(const Phases& job) {
   const ScopedFpEnv fp_env;
   for (uint32_t phase = 0; phase < job.num_phases; ++phase) {
-    if (job.before_phase != nullptr && !job.before_phase(job.arg, phase)) return false;
+    if (!may_start(job, phase)) return false;
     job.phase(job.arg, phase, 0, 1);
   }
   return true;
@@ -200,10 +204,9 @@ bool ThreadTeam::run_on_executor(const Phases& job) {
     self.job->phase(self.job->arg, self.phase, index, self.num_threads);
     self.num_done.fetch_add(1, std::memory_order_release);
   };
-  const auto go_on = [&job](uint32_t phase) {
-    if (job.before_phase == nullptr) return true;
+  const auto go_on = [this, &job](uint32_t phase) {
     const ScopedFpEnv fp_env;
-    return job.before_phase(job.arg, phase);
+    return may_start(job, phase);
   };
   for (uint32_t phase = 0; phase < job.num_phases; ++phase) {
     if (!go_on(phase)) return false;

@@ -59,6 +59,14 @@ class ThreadTeam {
   /// Runs all phases and returns true, or false when before_phase ended the run early.
   bool run(const Phases& job);
 
+  /// Is called before each phase of the runs to come, by one thread while the others wait, so that
+  /// the caller of run() can look at a clock meanwhile. To be set between runs.
+  struct Watch {
+    void (*look)(void* arg) noexcept = nullptr;
+    void* arg = nullptr;
+  };
+  void set_watch(const Watch& watch) { watch_ = watch; }
+
   /// The num_threads that phases see, at most; fewer when threads could not be started.
   [[nodiscard]] uint32_t num_threads() const { return num_threads_; }
 
@@ -76,6 +84,7 @@ class ThreadTeam {
   uint32_t finish_phase(uint32_t seen);
   void publish(uint32_t word);
   uint32_t wait_for_change(uint32_t seen);
+  bool may_start(const Phases& job, uint32_t phase) const;
   bool run_alone(const Phases& job);
   bool run_on_executor(const Phases& job);
 
@@ -90,6 +99,7 @@ class ThreadTeam {
 
   // Written by the one thread that publishes, read by the others after they saw the new word.
   Phases job_;
+  Watch watch_;
   uint32_t phase_ = 0;
   bool completed_ = false;
   bool stopping_ = false;

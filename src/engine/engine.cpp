@@ -70,8 +70,10 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
 
 Engine::~Engine() = default;
 
+bool Engine::is_of_this_process() const noexcept { return ::getpid() == owner_pid_; }
+
 void Engine::check_process() const {
-  if (::getpid() != owner_pid_) {
+  if (!is_of_this_process()) {
     fail(Code::State, "engine: made before fork(), cannot run in the child process");
   }
 }
@@ -140,17 +142,18 @@ void Engine::enqueue(Request& request, const BatchItem& item) {
 template <typename Done>
 bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done) {
   bool in_time = true;
-  while (!done()) {
+  for (bool first = true; !done(); first = false) {
     if (request != nullptr) end_if_stopped(*request);
     if (done()) break;
-    if (!driving_ && !scheduler_.empty()) {
-      drive(lock);
-      tell_hosts(lock);
-      continue;
-    }
-    if (until_ns != UINT64_MAX && system_.now_ns() >= until_ns) {
+    // Not at first: waits that are shorter than a step get there, too.
+    if (!first && until_ns != UINT64_MAX && system_.now_ns() >= until_ns) {
       in_time = false;
       break;
+    }
+    if (!driving_ && !scheduler_.empty()) {
+      drive(lock, until_ns);
+      tell_hosts(lock);
+      continue;
     }
     uint64_t wake_ns = until_ns;
     if (request != nullptr) wake_ns = std::min(wake_ns, request->deadline_ns);
@@ -178,15 +181,18 @@ void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
   (waiter.next != nullptr ? waiter.next->previous : last_waiter_) = waiter.previous;
 }
 
-void Engine::hand_over(Lock& lock) {
+void Engine::hand_over(Lock& lock) noexcept {
   if (driving_ || scheduler_.empty()) return;
   if (first_waiter_ != nullptr) return first_waiter_->wake->post();
-  if (executor_.post == nullptr || posted_ != nullptr) return;
-  posted_ = shared_from_this();
+  if (executor_.post == nullptr || posted_.engine != nullptr) return;
+  posted_ = {executor_.owner, shared_from_this()};
+  const uint64_t posting = ++num_posted_;
   const DriveExecutor executor = executor_;
   lock.unlock();
-  executor.post(executor.user, &Engine::drive_task, this);
+  const bool posted = executor.post(executor.user, &Engine::drive_task, this);
   lock.lock();
+  // Not if another thread has posted since.
+  if (!posted && posting == num_posted_) posted_ = {};
 }
 
 void Engine::end_if_stopped(Request& request) {
@@ -249,8 +255,9 @@ void Engine::set_executor(const DriveExecutor& executor) {
 
 void Engine::drive_task(void* arg) {
   auto* engine = static_cast<Engine*>(arg);
+  if (!engine->is_of_this_process()) return;  // posted before a fork
   Lock lock(engine->mutex_);
-  const std::shared_ptr<Engine> self = std::exchange(engine->posted_, nullptr);
+  const Posted self = std::exchange(engine->posted_, {});
   while (!engine->driving_ && !engine->scheduler_.empty()) {
     engine->drive(lock);
     engine->tell_hosts(lock);
@@ -326,6 +333,7 @@ void Engine::submit(const std::shared_ptr<Generation>& generation) {
     idle_.add(added.control->idle);
     throw;
   }
+  // It is queued: from here on nothing may throw.
   added.self = generation;
   ++metrics_.submitted_total;
   hand_over(lock);
@@ -336,11 +344,11 @@ bool Engine::wait(Generation& generation, uint64_t timeout_ns) {
   Lock lock(mutex_);
   const uint64_t now = system_.now_ns();
   const uint64_t until_ns = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
-  const bool in_time =
-      wait_until(lock, generation.call->wake, &generation, until_ns, [&generation] {
-        return generation.ended || generation.num_fetched < generation.tokens.size();
-      });
-  return in_time;
+  const auto done = [&generation] {
+    return generation.ended || generation.num_fetched < generation.tokens.size();
+  };
+  if (timeout_ns == 0) return done();
+  return wait_until(lock, generation.call->wake, &generation, until_ns, done);
 }
 
 Engine::Fetched Engine::fetch(Generation& generation) {

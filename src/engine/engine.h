@@ -56,8 +56,11 @@ struct BatchItem {
 
 /// Lets a host's own threads drive: `post` has task(arg) called once, soon, on some thread.
 struct DriveExecutor {
-  void (*post)(void* user, void (*task)(void* arg), void* arg) = nullptr;
+  /// False: nothing was posted, and task is never called.
+  bool (*post)(void* user, void (*task)(void* arg), void* arg) noexcept = nullptr;
   void* user = nullptr;
+  /// Kept as long as the engine can post, and until a task that was posted has returned.
+  std::shared_ptr<const void> owner{};
 };
 
 /// Any thread. Waiting callers drive it: one of them runs a step for as many requests as fit, the
@@ -73,6 +76,8 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] const Model& model() const { return *model_; }
+  /// False in the child of a fork, where nothing runs and the lock may be held for ever.
+  [[nodiscard]] bool is_of_this_process() const noexcept;
   [[nodiscard]] const std::shared_ptr<const Model>& shared_model() const { return model_; }
   [[nodiscard]] std::span<const std::shared_ptr<BlockPool>> pools() const { return pools_; }
   /// Of the texts under a salt, for Sequence.
@@ -91,8 +96,10 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
 
   /// Calls use() while nobody takes blocks of the session's sequence: each look at what of it is
   /// computed, and each change of it, between requests. It must be short and not call the engine.
+  /// State in the child of a fork.
   template <typename Use>
   auto with_sequence(CallControl& session, Use use) {
+    check_process();
     const std::scoped_lock lock(mutex_);
     const IdleSequences::Away away(idle_, session.idle);
     return use();
@@ -100,6 +107,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   /// The same for the sequences of two sessions.
   template <typename Use>
   auto with_sequences(CallControl& one, CallControl& other, Use use) {
+    check_process();
     const std::scoped_lock lock(mutex_);
     const IdleSequences::Away away(idle_, one.idle);
     const IdleSequences::Away too(idle_, other.idle);
@@ -109,7 +117,10 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   /// Queues a generation. Throws Busy; nothing is then queued.
   void submit(const std::shared_ptr<Generation>& generation);
   /// Returns when there is a token to fetch or it has ended: true, or false after timeout_ns. The
-  /// caller drives meanwhile if nobody else does.
+  /// caller drives meanwhile if no other thread does: steps that fit into its time by what the engine
+  /// has measured. One that overruns is stopped 5 ms after the time, but for the least that makes
+  /// progress: all decodes and a few tokens of prompts. At least one step is begun, so that many
+  /// short waits end everything. 0 only looks.
   bool wait(Generation& generation, uint64_t timeout_ns);
   /// The next token, if there is one.
   struct Fetched {
@@ -187,16 +198,18 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   bool wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done);
   void sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns);
   void end_if_stopped(Request& request);
-  void hand_over(Lock& lock);
+  void hand_over(Lock& lock) noexcept;
   static void drive_task(void* arg);
   void tell_later(const std::shared_ptr<Generation>& generation) noexcept;
   void tell_hosts(Lock& lock);
 
   // engine_step.cpp; the driving thread only.
-  void drive(Lock& lock);
+  void drive(Lock& lock, uint64_t until_ns = UINT64_MAX);
   bool build_step() noexcept;
   void fill_step(uint64_t now_ns);
   void run_step() noexcept;
+  static void look_at_clock(void* arg) noexcept;
+  [[nodiscard]] uint32_t num_prompt_tokens() const;
   void compute();
   void hand_out_logits();
   void draw_tokens() noexcept;
@@ -244,7 +257,13 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   Waiter* first_waiter_ = nullptr;
   Waiter* last_waiter_ = nullptr;
   DriveExecutor executor_;
-  std::shared_ptr<Engine> posted_;  // itself, while a task is posted
+  /// A task is posted: it keeps alive what it needs, the owner longest.
+  struct Posted {
+    std::shared_ptr<const void> owner;
+    std::shared_ptr<Engine> engine;
+  };
+  Posted posted_;
+  uint64_t num_posted_ = 0;
   std::shared_ptr<Generation> first_to_tell_;
   uint32_t step_limit_;  // tokens; smaller after stopped steps
 
@@ -256,6 +275,9 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   LongDraws long_draws_;
   size_t first_draw_ = 0;  // moves on with each step, so that each slice is once the first
   uint64_t step_ns_ = 0;
+  uint64_t until_ns_ = UINT64_MAX;  // when the driving thread wants to be back
+  uint64_t late_ns_ = UINT64_MAX;   // when the step is stopped for that
+  bool step_is_late_ = false;
   bool step_was_stopped_ = false;
   uint32_t step_stop_ = 0;  // read by the backend; only touched by atomic operations
 };

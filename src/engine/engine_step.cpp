@@ -12,8 +12,12 @@
 namespace tenon {
 namespace {
 
-/// The smallest limit that a storm of cancels can push steps down to.
+/// The smallest limit that a storm of cancels or short waits can push steps down to.
 constexpr uint32_t kLeastStepTokens = 8;
+
+/// A step is stopped so long after its driver wanted to be back; it then ends within a few
+/// milliseconds, so that a wait is 10 ms late at most.
+constexpr uint64_t kOverrunNs = 5'000'000;
 
 }  // namespace
 
@@ -24,8 +28,9 @@ void check_finite(std::span<const float> logits) {
   if (bad != 0) fail(Code::State, "session: non-finite logits; the weights are broken");
 }
 
-void Engine::drive(Lock& lock) {
+void Engine::drive(Lock& lock, uint64_t until_ns) {
   driving_ = true;
+  until_ns_ = until_ns;
   lock.unlock();
   {
     const std::scoped_lock turn(model_->turn());
@@ -46,6 +51,7 @@ bool Engine::build_step() noexcept {
   builder_->clear();
   __atomic_store_n(&step_stop_, 0, __ATOMIC_SEQ_CST);
   step_was_stopped_ = false;
+  step_is_late_ = false;
   step_ns_ = 0;
   bool built = true;
   try {
@@ -60,7 +66,14 @@ bool Engine::build_step() noexcept {
 
 void Engine::fill_step(uint64_t now_ns) {
   scheduler_.for_each([this](Work& work) { end_if_stopped(static_cast<Request&>(work)); });
-  const auto picks = scheduler_.pick(now_ns, step_limit_, tuner_.beside_tokens(), *this);
+  uint32_t beside = tuner_.beside_tokens();
+  uint32_t alone = UINT32_MAX;
+  if (until_ns_ != UINT64_MAX) {
+    const uint64_t left_ns = until_ns_ - std::min(until_ns_, now_ns);
+    beside = std::min(beside, tuner_.tokens_within(left_ns, true));
+    alone = std::max(kLeastStepTokens, tuner_.tokens_within(left_ns, false));
+  }
+  const auto picks = scheduler_.pick(now_ns, step_limit_, beside, *this, alone);
   for (const Pick& pick : picks) {
     auto& request = static_cast<Request&>(*pick.work);
     const uint32_t outputs = request.num_outputs(pick.num_tokens);
@@ -76,9 +89,28 @@ void Engine::fill_step(uint64_t now_ns) {
   }
 }
 
+uint32_t Engine::num_prompt_tokens() const {
+  uint32_t count = 0;
+  for (const Slice& slice : slices_) count += slice.num_tokens == 1 ? 0 : slice.num_tokens;
+  return count;
+}
+
+void Engine::look_at_clock(void* arg) noexcept {
+  auto& engine = *static_cast<Engine*>(arg);
+  if (engine.system_.now_ns() < engine.late_ns_) return;
+  engine.step_is_late_ = true;
+  engine.stop_step();
+}
+
 void Engine::run_step() noexcept {
   const uint64_t start = system_.now_ns();
+  ThreadTeam& team = model_->runtime().team();
   try {
+    if (until_ns_ != UINT64_MAX && num_prompt_tokens() > kLeastStepTokens) {
+      const uint64_t wanted_ns = std::max(until_ns_, start);
+      late_ns_ = wanted_ns + std::min(kOverrunNs, UINT64_MAX - wanted_ns);
+      team.set_watch({&Engine::look_at_clock, this});
+    }
     compute();
     draw_tokens();
   } catch (const Error& error) {
@@ -89,6 +121,7 @@ void Engine::run_step() noexcept {
   } catch (...) {
     for (Slice& slice : slices_) slice.failure = std::current_exception();
   }
+  team.set_watch({});
   step_ns_ = system_.now_ns() - start;
 }
 
@@ -185,14 +218,16 @@ void Engine::settle() {
   if (step_was_stopped_) {
     ++metrics_.steps_stopped_total;
     scheduler_.take_back();
-    step_limit_ = std::max(step_limit_ / 2, std::min(kLeastStepTokens, most));
+    if (step_is_late_) {
+      tuner_.observe_overrun(num_prompt_tokens(), step_ns_);
+    } else {
+      step_limit_ = std::max(step_limit_ / 2, std::min(kLeastStepTokens, most));
+    }
   } else {
     step_limit_ = std::min(2 * step_limit_, most);
+    const uint32_t prompts = num_prompt_tokens();
     uint32_t decodes = 0;
-    uint32_t prompts = 0;
-    for (const Slice& slice : slices_) {
-      (slice.num_tokens == 1 ? decodes : prompts) += slice.num_tokens;
-    }
+    for (const Slice& slice : slices_) decodes += slice.num_tokens == 1 ? 1 : 0;
     tuner_.observe(decodes, prompts, step_ns_);
     metrics_.decode_tokens_total += decodes;
     metrics_.prompt_tokens_total += prompts;

@@ -78,7 +78,7 @@ struct GenerationOptions {
   EndRules ends;            ///< but for min_tokens, which is the sampler's
   DrawnLogprobs::Wanted logprobs;
   /// Called by a thread inside the engine when there is a token or the end; must not call it.
-  void (*notify)(void* user) = nullptr;
+  void (*notify)(void* user) noexcept = nullptr;
   void* user = nullptr;
 };
 

@@ -112,7 +112,8 @@ bool Scheduler::ranks_below(const Work& a, const Work& b) {
 }
 
 std::span<const Pick> Scheduler::pick(uint64_t now_ns, uint32_t step_tokens,
-                                      uint32_t beside_tokens, WorkMemory& memory) {
+                                      uint32_t beside_tokens, WorkMemory& memory,
+                                      uint32_t alone_tokens) {
   memory_ = &memory;
   now_ns_ = now_ns;
   room_ = std::min(step_tokens, options_.step_tokens);
@@ -127,7 +128,7 @@ std::span<const Pick> Scheduler::pick(uint64_t now_ns, uint32_t step_tokens,
   if (first_ != nullptr) served_floor_ = std::max(served_floor_, floor);
   const uint64_t num_works = num_works_;
   pick_decodes();
-  pick_prompts(beside_tokens);
+  pick_prompts(beside_tokens, alone_tokens);
   if (picks_.empty() && num_works_ == num_works && first_ != nullptr) pick_against_the_order();
   return picks_;
 }
@@ -172,8 +173,8 @@ uint32_t Scheduler::filled(uint32_t beside_tokens) const {
   return total - decodes;
 }
 
-void Scheduler::pick_prompts(uint32_t beside_tokens) {
-  if (!picks_.empty()) room_ = std::min(room_, filled(beside_tokens));
+void Scheduler::pick_prompts(uint32_t beside_tokens, uint32_t alone_tokens) {
+  room_ = std::min(room_, picks_.empty() ? alone_tokens : filled(beside_tokens));
   while (room_ > 0) {
     Work* work = next_prompt();
     if (work == nullptr) return;

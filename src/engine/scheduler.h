@@ -115,8 +115,9 @@ class Scheduler {
   ///   step_tokens    at most, but no more than the option
   ///   beside_tokens  of prompts, when there are decodes: so many, or what fills tiles, whichever is
   ///                  nearest
+  ///   alone_tokens   of prompts at most, when there are no decodes
   std::span<const Pick> pick(uint64_t now_ns, uint32_t step_tokens, uint32_t beside_tokens,
-                             WorkMemory& memory);
+                             WorkMemory& memory, uint32_t alone_tokens = UINT32_MAX);
   /// The latest picks were not computed: their clients owe nothing for them.
   void take_back() noexcept;
 
@@ -141,7 +142,7 @@ class Scheduler {
   [[nodiscard]] static bool goes_before(const Work& a, const Work& b);
   [[nodiscard]] static bool ranks_below(const Work& a, const Work& b);
   void pick_decodes();
-  void pick_prompts(uint32_t beside_tokens);
+  void pick_prompts(uint32_t beside_tokens, uint32_t alone_tokens);
   [[nodiscard]] uint32_t filled(uint32_t beside_tokens) const;
   void pick_against_the_order();
   Work* next_prompt() const;

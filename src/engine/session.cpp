@@ -344,9 +344,15 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
       std::make_shared<Generation>(sequence_, answer_, control_, sampler, options, vocab());
   logits_position_ = kNoLogits;
   last_is_generated_ = true;
-  engine_->submit(generation);
+  // Known before it is queued, so that no request can outlive its session.
+  const auto before = std::exchange(generation_, generation);
+  try {
+    engine_->submit(generation);
+  } catch (...) {
+    generation_ = before;
+    throw;
+  }
   use.keep();
-  generation_ = generation;
   return generation;
 }
 

@@ -91,6 +91,43 @@ TEST(ThreadTeam, StopsBeforeAnyPhaseAndRunsAgain) {
   }
 }
 
+TEST(ThreadTeam, IsWatchedBeforeEachPhase) {
+  struct Watched {
+    uint32_t looks = 0;  // by one thread at a time
+    bool stops = false;
+  } watched;
+  const ThreadTeam::Watch watch{
+      [](void* arg) noexcept { ++static_cast<Watched*>(arg)->looks; }, &watched};
+  Phases job;
+  job.num_phases = 5;
+  job.arg = &watched;
+  job.phase = [](void*, uint32_t, uint32_t, uint32_t) noexcept {};
+  // What looks can end the run: it is called before before_phase.
+  job.before_phase = [](void* arg, uint32_t) noexcept {
+    const auto& self = *static_cast<const Watched*>(arg);
+    return !self.stops || self.looks < 3;
+  };
+  const Executor executor{nullptr, 2, [](void*, uint32_t n, void (*task)(void*, uint32_t), void* arg) {
+                            for (uint32_t i = 0; i < n; ++i) task(arg, i);
+                          }};
+  ThreadTeam alone(1);
+  ThreadTeam three(3);
+  ThreadTeam hosts(executor);
+  for (ThreadTeam* team : {&alone, &three, &hosts}) {
+    watched = {};
+    team->set_watch(watch);
+    EXPECT_TRUE(team->run(job));
+    EXPECT_EQ(watched.looks, 5u);
+    watched = {0, true};
+    EXPECT_FALSE(team->run(job));
+    EXPECT_EQ(watched.looks, 3u);
+    team->set_watch({});
+    watched = {};
+    EXPECT_TRUE(team->run(job));
+    EXPECT_EQ(watched.looks, 0u);
+  }
+}
+
 TEST(ThreadTeam, SleepingWorkersWakeUp) {
   ThreadTeam team(4);
   for (int i = 0; i < 20; ++i) {

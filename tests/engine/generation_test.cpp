@@ -109,7 +109,7 @@ TEST_F(Generations, ArePolledWhileStepsAreDrivenByHand) {
   session.append(make_tokens(40));
   const auto generation = session.submit(greedy_, limits(3));
   EXPECT_FALSE(engine->fetch(*generation).has_token);
-  EXPECT_FALSE(engine->wait(*generation, 0) && false);
+  EXPECT_FALSE(engine->wait(*generation, 0)) << "0 does not compute";
   std::vector<Token> tokens;
   while (engine->step()) {
     for (auto fetched = engine->fetch(*generation); fetched.has_token;
@@ -143,22 +143,23 @@ TEST_F(Generations, AreServedByAThreadOfTheHost) {
 struct Threads {
   std::mutex mutex;
   std::vector<std::thread> threads;
-  static void post(void* user, void (*task)(void*), void* arg) {
+  static bool post(void* user, void (*task)(void*), void* arg) noexcept {
     auto& self = *static_cast<Threads*>(user);
     const std::scoped_lock lock(self.mutex);
     self.threads.emplace_back([task, arg] { task(arg); });
+    return true;
   }
 };
 
 TEST_F(Generations, AreDrivenByAnExecutor) {
   Threads threads;
   const auto engine = make();
-  engine->set_executor({&Threads::post, &threads});
+  engine->set_executor({&Threads::post, &threads, nullptr});
   Session session(engine);
   session.append(make_tokens(40));
   std::atomic<uint32_t> told{0};
   GenerationOptions options = limits(5);
-  options.notify = [](void* user) { ++*static_cast<std::atomic<uint32_t>*>(user); };
+  options.notify = [](void* user) noexcept { ++*static_cast<std::atomic<uint32_t>*>(user); };
   options.user = &told;
   const auto generation = session.submit(greedy_, options);
   std::vector<Token> tokens;

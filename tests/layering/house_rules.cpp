@@ -1,10 +1,13 @@
 #include "layering/house_rules.h"
 
+#include "layering/host_calls.h"
+
 #include <algorithm>
 #include <array>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -14,6 +17,7 @@ namespace {
 
 constexpr size_t kMaxLines = 500;
 constexpr std::string_view kPluginAbi = "tenon/backend.h";
+constexpr std::string_view kManual = "capi/include/tenon/tenon.h";
 
 /// Functions that end the process, read the environment, write to the host's streams or change
 /// state of the whole process: none has a place inside a library.
@@ -97,8 +101,10 @@ class Checker {
         check_opening(file);
         check_words(file);
       }
+      if (file.path.starts_with("tests/")) check_conditions(file);
       find_cycle(file);
     }
+    check_callbacks();
     return std::move(findings_);
   }
 
@@ -159,6 +165,29 @@ class Checker {
         if (find_identifier(file.code[i], word) != std::string_view::npos) {
           report(file, i + 1, std::string(word) + " has no place here");
         }
+      }
+    }
+  }
+
+  void check_callbacks() {
+    const auto manual = by_path_.find(kManual);
+    if (manual == by_path_.end()) return;
+    const auto callbacks = callbacks_of(*manual->second);
+    for (const SourceFile& file : files_) {
+      if (!file.path.starts_with("capi/") || file.path.starts_with("capi/include/")) continue;
+      for (Finding& found : check_host_calls(file, callbacks)) {
+        findings_.push_back(std::move(found));
+      }
+    }
+  }
+
+  /// A condition that a constant decides makes an assertion that cannot fail.
+  void check_conditions(const SourceFile& file) {
+    static const std::regex kDecided(
+        R"(&&\s*false\b|\|\|\s*true\b|\bfalse\s*&&|\btrue\s*\|\|)");
+    for (size_t i = 0; i < file.code.size(); ++i) {
+      if (std::regex_search(file.code[i], kDecided)) {
+        report(file, i + 1, "a constant decides this condition");
       }
     }
   }

@@ -153,6 +153,51 @@ TEST(Layering, SparesMembersCommentsAndLiterals) {
               IsEmpty());
 }
 
+constexpr const char* kManual =
+    "/* The manual. */\n"
+    "typedef struct tenon_callbacks { void (*log)(void* user, uint32_t level); void* user; } c;\n"
+    "tenon_status f(void (*post)(void* user, void (*task)(void* arg), void* arg), void* user);\n";
+
+std::vector<Finding> check_capi(const std::string& text) {
+  return check({{"capi/a_api.cpp", text}, {"capi/include/tenon/tenon.h", kManual}});
+}
+
+TEST(Layering, CallsOfTheHostAreInCallHost) {
+  EXPECT_THAT(check_capi("auto f = [&] { return call_host(\"log\", [&] { return log(user, 1); }); };\n"
+                         "call_host_quietly([&] {\n  host.log(host.user, level);\n});\n"
+                         "if (given.log == nullptr || host->log() != 0) options.log = &write_log;\n"
+                         "auto& self = *static_cast<Self*>(user); sink_to(log, user);\n"),
+              IsEmpty());
+  for (const char* call : {"host.log(host.user, level);", "post(user, task, arg);",
+                           "(void)now_(user_);", "notify(generation->options.user);",
+                           "call_host(\"log\", [&] {}); log(user, 1);",
+                           "given.log (given\n.user, 1);"}) {
+    EXPECT_THAT(check_capi(std::string("\n") + call + "\n"),
+                ElementsAre(finding("capi/a_api.cpp", 2, "outside call_host")))
+        << call;
+  }
+}
+
+TEST(Layering, FunctionsOfTheHostAreNotHandedOnBare) {
+  for (const char* use : {"options.log_to = given.log;", "Clock clock(host->log, 1);"}) {
+    EXPECT_THAT(check_capi(std::string("\n") + use + "\n"),
+                ElementsAre(finding("capi/a_api.cpp", 2, "hands on log")))
+        << use;
+  }
+}
+
+TEST(Layering, RefusesConditionsThatAConstantDecides) {
+  for (const char* line : {"EXPECT_FALSE(f(x) && false);", "EXPECT_TRUE(f(x) || true) << x;",
+                           "ASSERT_TRUE(true || f(x));", "EXPECT_FALSE(false &&f(x));"}) {
+    EXPECT_THAT(check({{"tests/base/a_test.cpp", std::string("\n") + line + "\n"}}),
+                ElementsAre(finding("tests/base/a_test.cpp", 2, "a constant decides")))
+        << line;
+  }
+  EXPECT_THAT(check({{"tests/base/a_test.cpp",
+                      "EXPECT_TRUE(a && falsely); // && false\nf(\"|| true\", a || truth);\n"}}),
+              IsEmpty());
+}
+
 TEST(Layering, LimitsTheLengthOfAFile) {
   std::string text;
   for (int i = 0; i < 500; ++i) text += "\n";

@@ -61,8 +61,11 @@ extern "C" {
  *             end; the library reads and writes no more than the struct_size you gave, so a program
  *             built against another version of this header keeps working. Fields you do not need
  *             are 0.
- * Callbacks   Get back the `user` pointer that you gave. They must not throw or longjmp, nor call
- *             the session that called them (STATE), except for tenon_session_cancel and
+ * Callbacks   Get back the `user` pointer that you gave. They must return: no throw, no longjmp, no
+ *             pthread_exit (which ends the process). An exception all the same gets no further: the
+ *             call fails with ARGUMENT (allocate: NO_MEMORY; read: IO); where no call could tell,
+ *             that of notify and post is logged, others are dropped. Nor may a callback call the
+ *             session that called it (STATE), except for tenon_session_cancel and
  *             tenon_session_destroy, which takes effect when the call returns. One that returns
  *             int32_t returns 0 to go on.
  * Threads     Model, tokenizer, grammar: immutable, any thread. Engine: any thread. Session, request,
@@ -72,6 +75,9 @@ extern "C" {
  *             signal, locale, environment variable, stdout or stderr is touched.
  * Unloading   dlclose is allowed at any time, also while models live: the code of the library, and
  *             of plugins that were used, stays in the process. Handles stay valid.
+ * fork(2)     An object belongs to the process that made it. In a child each call on it is STATE, or 0
+ *             where that is no status, and destroying it does nothing, at once; make new ones there.
+ *             The parent notices nothing.
  * Since       0.1, unless another version is written at a declaration.
  */
 /* clang-format on */
@@ -818,7 +824,12 @@ TENON_API void tenon_request_destroy(tenon_request* request);
  * that ended early returns, after the pieces that were there, its error: CANCELLED, DEADLINE,
  * NO_MEMORY, what the backend said.
  *   timeout_seconds  how long to wait; then the piece has TENON_NO_TOKEN and finish 0. 0 does not
- *                    wait and does not compute; negative waits for ever. */
+ *                    wait and does not compute; negative waits for ever.
+ * With a timeout the call returns at most 10 ms late, as far as the scheduling of threads allows, but
+ * for a step of least size that it began to compute in time: one token of each running request, and
+ * up to 8 of prompts. (It also lets a step of another engine of the same model end.) What it computes
+ * is cut to the time that is left, so waits that are long for a step compute fastest; but however
+ * short they are, repeated ones end every request, with the same tokens. */
 TENON_API tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,
                                           tenon_piece* piece);
 
@@ -869,7 +880,8 @@ TENON_API tenon_status tenon_engine_stop(tenon_engine* engine);
 
 /* From now on work that no call waits for is computed by the host's executor: `post` has task(arg)
  * called once, soon, on any thread; the call returns when there is no more to do. post == NULL ends
- * that; a task posted before is still to be called. */
+ * that; a task posted before is still to be called, and keeps the engine alive until then. A post
+ * that throws has not posted: calls that wait compute what there is. */
 TENON_API tenon_status tenon_engine_set_executor(
     tenon_engine* engine, void (*post)(void* user, void (*task)(void* arg), void* arg), void* user);
 
@@ -896,7 +908,7 @@ typedef struct tenon_engine_figures {
   uint64_t kv_used_bytes;   /* of this in blocks of sessions and shared beginnings */
   uint64_t kv_shared_bytes; /* of this held for reuse alone */
   uint64_t steps;
-  uint64_t steps_stopped; /* by a cancel, and computed again for the others */
+  uint64_t steps_stopped; /* by a cancel or the timeout of a wait, and computed again */
   uint64_t prompt_tokens; /* computed in slices of prompts */
   uint64_t decode_tokens; /* computed one at a time */
   uint64_t reused_tokens;
