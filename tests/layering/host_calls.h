@@ -14,8 +14,8 @@ namespace tenon::layering {
 std::set<std::string, std::less<>> callbacks_of(const SourceFile& header);
 
 /// Where a file of capi/ calls a host's function outside call_host and its kin, or hands the pointer
-/// on without a wrapper, but for handles, which may keep one. A host's function is known by its first argument, the `user` that came with
-/// it, under whatever name it is called.
+/// on without a wrapper, but for handles, which may keep one. A host's function is known by its first
+/// argument, the `user` that came with it, under whatever name it is called.
 std::vector<Finding> check_host_calls(const SourceFile& file,
                                       const std::set<std::string, std::less<>>& callbacks);
 
