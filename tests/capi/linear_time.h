@@ -22,7 +22,7 @@ namespace tenon_test {
 // twice that; quadratic work takes 100 times. The least time hides what is set up once. Work is
 // repeated only where it seems too long.
 inline constexpr double kMostTimes = 25;
-inline constexpr double kLeastSeconds = 0.004;
+inline constexpr double kLeastSeconds = 0.008;
 
 /// A text that grows.
 inline std::string repeated(std::string_view unit, size_t times) {
