@@ -114,6 +114,13 @@ const std::vector<Text> kConversations{
        return tool(object(numbered(R"("p#": {"anyOf": [{"$ref": "~/$defs/a"}]})", n),
                           R"(, "$defs": {"a": {"enum": [)" + numbered("#", n) + "]}}"));
      }},
+    {"choices behind choices", 100,
+     [](size_t n) {
+       return tool(object(numbered(R"("p#": {"$ref": "~/$defs/b"})", n),
+                          R"(, "$defs": {"a": {"enum": [)" + numbered("#", n) +
+                              R"(]}, "b": {"anyOf": [)" +
+                              repeated(R"({"$ref": "#/$defs/a"}, )", n) + "true]}}"));
+     }},
     {"definitions", 300,
      [](size_t n) {
        return tool(
@@ -159,6 +166,21 @@ TEST(LinearTime, GrammarsOfAnswers) {
     }
     expect_linear(cases);
   }
+}
+
+// Each parameter's schema is read with the definitions: the product is refused. Twice the 250 ms
+// that a grammar may take.
+TEST(LinearTime, DefinitionsAreNotReadWithoutEndForEachParameter) {
+  const ChatPtr chat = make_chat(kTemplate, "qwen3-coder");
+  const auto text = std::ranges::find_if(
+      kConversations, [](const Text& known) { return std::string(known.name) == "definitions"; });
+  const std::string conversation = text_of(*text, 10'000);
+  const double seconds = tenon::testing::processor_seconds([&] {
+    tenon_grammar* grammar = nullptr;
+    EXPECT_EQ(tenon_chat_grammar(chat.get(), conversation.data(), conversation.size(), &grammar),
+              TENON_ERROR_GRAMMAR);
+  });
+  EXPECT_LE(seconds, 0.5);
 }
 
 TEST(LinearTime, AnswersInSmallPieces) {
