@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fence.h"
+#include "file/shards.h"
 #include "model/runtime.h"
 #include "model_handle.h"
 #include "option_set.h"
@@ -100,11 +101,14 @@ tenon_status tenon_model_load(const tenon_source* const* sources, size_t num_sou
                               tenon_model** model) {
   return fence([&] {
     tenon_model*& out = checked_out(model, "model");
+    if (num_sources < 1 || num_sources > tenon::kMaxShards) {
+      tenon::fail(tenon::Code::Argument, "num_sources is {}, not in 1..{}", num_sources,
+                  tenon::kMaxShards);
+    }
     std::vector<tenon_source> known;
     for (const tenon_source* source : array_in(sources, num_sources, "sources")) {
       known.push_back(struct_in(source, "tenon_source"));
     }
-    if (known.empty()) tenon::fail(tenon::Code::Argument, "num_sources is 0; give at least one");
     auto host = callbacks == nullptr
                     ? std::make_shared<Host>()
                     : std::make_shared<Host>(struct_in(callbacks, "tenon_callbacks"));

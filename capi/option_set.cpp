@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "file/metadata.h"
@@ -51,6 +52,21 @@ void check_text(const tenon_option& option, std::string_view value) {
   }
 }
 
+/// Throws Limit unless a text of `added` bytes may come after `count` texts of `size_bytes`.
+void check_limits(const tenon_option& option, size_t count, size_t size_bytes, size_t added) {
+  const ListLimits limits = list_limits(option.name);
+  if (count >= limits.texts) {
+    fail(Code::Limit, "{}: {} texts, the limit is {}", option.name, count + 1, limits.texts);
+  }
+  if (added > limits.text_bytes) {
+    fail(Code::Limit, "{}: a text of {} bytes, the limit is {}", option.name, added,
+         limits.text_bytes);
+  }
+  if (added > limits.total_bytes - size_bytes) {
+    fail(Code::Limit, "{}: more than {} bytes", option.name, limits.total_bytes);
+  }
+}
+
 /// The whole of `text` as a number. Throws Argument.
 template <typename Number>
 Number parse_number(const tenon_option& option, std::string_view text) {
@@ -79,14 +95,15 @@ const OptionSet::Entry* OptionSet::find(std::string_view key) const {
   return nullptr;
 }
 
+OptionSet::Entry* OptionSet::find(std::string_view key) {
+  return const_cast<Entry*>(std::as_const(*this).find(key));
+}
+
 void OptionSet::put(Entry entry) {
-  for (Entry& present : entries_) {
-    if (std::string_view(present.option.name) == entry.option.name) {
-      present = std::move(entry);
-      return;
-    }
-  }
-  entries_.push_back(std::move(entry));
+  if (Entry* present = find(entry.option.name))
+    *present = std::move(entry);
+  else
+    entries_.push_back(std::move(entry));
 }
 
 void OptionSet::set_int(std::string_view key, int64_t value) {
@@ -94,36 +111,39 @@ void OptionSet::set_int(std::string_view key, int64_t value) {
   if (option.type == TENON_OPTION_FLOAT) return set_float(key, static_cast<double>(value));
   check_type(option, TENON_OPTION_INT);
   check_integer(option, value);
-  put({option, value, 0, {}});
+  put({option, value, 0, {}, 0});
 }
 
 void OptionSet::set_float(std::string_view key, double value) {
   const tenon_option option = find_option(key);
   check_type(option, TENON_OPTION_FLOAT);
   check_real(option, value);
-  put({option, 0, value, {}});
+  put({option, 0, value, {}, 0});
 }
 
 void OptionSet::set_bool(std::string_view key, int32_t value) {
   const tenon_option option = find_option(key);
   check_type(option, TENON_OPTION_BOOL);
-  put({option, value != 0, 0, {}});
+  put({option, value != 0, 0, {}, 0});
 }
 
 void OptionSet::set_string(std::string_view key, std::string_view value) {
   const tenon_option option = find_option(key);
   if (option.type != TENON_OPTION_STRING_LIST) check_type(option, TENON_OPTION_STRING);
+  if (option.type == TENON_OPTION_STRING_LIST) check_limits(option, 0, 0, value.size());
   check_text(option, value);
-  put({option, 0, 0, {std::string(value)}});
+  put({option, 0, 0, {std::string(value)}, value.size()});
 }
 
 void OptionSet::add_string(std::string_view key, std::string_view value) {
   const tenon_option option = find_option(key);
   check_type(option, TENON_OPTION_STRING_LIST);
+  Entry* present = find(key);
+  if (present == nullptr) return set_string(key, value);
+  check_limits(option, present->texts.size(), present->text_bytes, value.size());
   check_text(option, value);
-  Entry entry{option, 0, 0, strings(key)};
-  entry.texts.emplace_back(value);
-  put(std::move(entry));
+  present->texts.emplace_back(value);
+  present->text_bytes += value.size();
 }
 
 void OptionSet::parse(std::string_view key, std::string_view text) {

@@ -12,7 +12,8 @@
 namespace tenon::capi {
 
 /// Values under the keys of the option table. Setting checks name, type and range and throws
-/// Argument; getting a value that was not set gives the default.
+/// Argument, or Limit for more texts than the key takes; getting a value that was not set gives the
+/// default.
 class OptionSet {
  public:
   void set_int(std::string_view key, int64_t value);
@@ -43,9 +44,11 @@ class OptionSet {
     int64_t integer = 0;
     double real = 0;
     std::vector<std::string> texts;
+    size_t text_bytes = 0;  // of all of them
   };
 
   const Entry* find(std::string_view key) const;
+  Entry* find(std::string_view key);
   void put(Entry entry);
 
   std::vector<Entry> entries_;  // no key twice

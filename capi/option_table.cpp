@@ -8,6 +8,7 @@
 #include "base/nearest_name.h"
 #include "base/thread_team.h"
 #include "engine/scheduler.h"
+#include "sampler/banned_texts.h"
 #include "sampler/stage.h"
 
 namespace tenon::capi {
@@ -92,7 +93,8 @@ constexpr std::array kTable = {
     blank(TENON_SCOPE_MODEL, TENON_OPTION_STRING_LIST, "override",
           "A metadata value in place of the file's: key=type:value, type int, float, bool or str."),
     blank(TENON_SCOPE_SAMPLER, TENON_OPTION_STRING_LIST, "stop",
-          "Generation ends before this text, of which nothing is handed out."),
+          "Generation ends before this text, of which nothing is handed out. At most 1000 texts of "
+          "65536 bytes in all."),
     blank(TENON_SCOPE_SAMPLER, TENON_OPTION_STRING_LIST, "banned_strings",
           "This text is never generated: another way is taken from where it would begin. At most "
           "1000 texts of 128 bytes."),
@@ -192,6 +194,15 @@ tenon_option find_option(std::string_view name) {
          nearest.nearest());
   }
   return *found;
+}
+
+ListLimits list_limits(std::string_view name) {
+  if (name == "stop") return {TextSet::kMaxTexts, TextSet::kMaxBytes, TextSet::kMaxBytes};
+  if (name == "banned_strings") {
+    return {TextSet::kMaxTexts, BannedTexts::kMaxTextBytes, TextSet::kMaxBytes};
+  }
+  // A chat template is a large value to override; paths are short.
+  return {1000, size_t{1} << 24, size_t{1} << 24};
 }
 
 const char* option_type_name(int32_t type) {

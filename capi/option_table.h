@@ -17,6 +17,16 @@ tenon_option option_at(size_t index);
 /// The option of this name. Throws Argument naming the nearest one when there is none.
 tenon_option find_option(std::string_view name);
 
+/// Most texts of a list, bytes of one of them, and bytes of all.
+struct ListLimits {
+  size_t texts;
+  size_t text_bytes;
+  size_t total_bytes;
+};
+
+/// Those of the string list of this name.
+ListLimits list_limits(std::string_view name);
+
 /// "int", "float", ...
 const char* option_type_name(int32_t type);
 

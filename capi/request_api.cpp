@@ -42,9 +42,8 @@ tenon::GenerationOptions generation_options(const tenon_submission& given,
   }
   if (given.sampler != nullptr) options.ends = checked(given.sampler).ends;
   options.ends.ignore_end = (given.flags & TENON_IGNORE_END) != 0;
-  const auto chosen = array_in(given.logprob_tokens, given.num_logprob_tokens, "logprob_tokens");
   options.logprobs = {(given.flags & TENON_LOGPROBS) != 0, given.num_top,
-                      {chosen.begin(), chosen.end()}};
+                      array_in(given.logprob_tokens, given.num_logprob_tokens, "logprob_tokens")};
   return options;
 }
 

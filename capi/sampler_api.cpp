@@ -81,11 +81,14 @@ tenon_status tenon_sampler_add_dry_breaker(tenon_sampler* sampler, const tenon_t
     const tenon::Tokenizer& vocabulary = checked(tokenizer).tokenizer;
     const std::string_view wanted = text_in(text, length, "text");
     if (wanted.empty()) tenon::fail(tenon::Code::Argument, "sampler: an empty DRY breaker");
+    std::vector<tenon::Token> found;
     for (size_t i = 0; i < vocabulary.size(); ++i) {
       const auto token = static_cast<tenon::Token>(i);
-      if (vocabulary.decode(token, true).find(wanted) == std::string_view::npos) continue;
-      of_handle.add_dry_breaker(token);
+      if (vocabulary.decode(token, true).find(wanted) != std::string_view::npos) {
+        found.push_back(token);
+      }
     }
+    of_handle.add_dry_breakers(found);
   });
 }
 
@@ -93,24 +96,11 @@ tenon_status tenon_logprobs(const float* logits, size_t count, const tenon_token
                             size_t num_tokens, float* logprobs, tenon_token* top_tokens,
                             float* top_logprobs, size_t num_top) {
   return fence([&] {
-    if (num_tokens > 0 && logprobs == nullptr) {
-      tenon::fail(tenon::Code::Argument, "logprobs is NULL");
-    }
-    if (num_top > 0 && (top_tokens == nullptr || top_logprobs == nullptr)) {
-      tenon::fail(tenon::Code::Argument, "top_tokens or top_logprobs is NULL");
-    }
-    // Out-parameters stay untouched on failure, so the top is found elsewhere first.
-    std::vector<tenon_token> best(std::min(num_top, count));
-    std::vector<float> best_logprobs(best.size());
-    if (num_top > count) {
-      tenon::fail(tenon::Code::Argument, "the top {} of {} tokens", num_top, count);
-    }
-    std::vector<float> of_tokens(num_tokens);
+    // Written in place: it throws before it writes.
     tenon::logprobs_of(array_in(logits, count, "logits"), array_in(tokens, num_tokens, "tokens"),
-                       of_tokens, best, best_logprobs);
-    std::copy(of_tokens.begin(), of_tokens.end(), logprobs);
-    std::copy(best.begin(), best.end(), top_tokens);
-    std::copy(best_logprobs.begin(), best_logprobs.end(), top_logprobs);
+                       array_out(logprobs, num_tokens, "logprobs"),
+                       array_out(top_tokens, num_top, "top_tokens"),
+                       array_out(top_logprobs, num_top, "top_logprobs"));
   });
 }
 

@@ -19,27 +19,10 @@ class DrawnLogprobs {
   struct Wanted {
     bool of_drawn = false;
     uint32_t num_top = 0;
-    std::vector<Token> tokens{};
+    std::span<const Token> tokens{};  ///< read by the constructor only
   };
   /// Throws Argument for more than the vocabulary or kMaxTop, and for tokens outside it.
-  DrawnLogprobs(const Wanted& wanted, uint64_t vocab)
-      : wanted_(wanted.of_drawn || wanted.num_top > 0 || !wanted.tokens.empty()),
-        num_top_(wanted.num_top),
-        tokens_(1),
-        logprobs_(1 + wanted.tokens.size()),
-        tops_(num_top_),
-        top_logprobs_(num_top_) {
-    const uint64_t most = std::min<uint64_t>(vocab, kMaxTop);
-    if (num_top_ > most) fail(Code::Argument, "num_top is {}, not in 0..{}", num_top_, most);
-    if (wanted.tokens.size() > kMaxTop) {
-      fail(Code::Argument, "num_logprob_tokens is {}, not in 0..{}", wanted.tokens.size(), kMaxTop);
-    }
-    for (const Token token : wanted.tokens) {
-      if (token >= 0 && static_cast<uint64_t>(token) < vocab) continue;
-      fail(Code::Argument, "logprob_tokens: {} is outside the vocabulary of {}", token, vocab);
-    }
-    tokens_.insert(tokens_.end(), wanted.tokens.begin(), wanted.tokens.end());
-  }
+  DrawnLogprobs(const Wanted& wanted, uint64_t vocab) : DrawnLogprobs(Checked(wanted, vocab)) {}
   static constexpr uint32_t kMaxTop = 1000;
 
   void reserve(uint64_t num_tokens) {
@@ -96,6 +79,35 @@ class DrawnLogprobs {
   }
 
  private:
+  /// What is wanted, its counts checked: nothing is allocated for them before.
+  struct Checked {
+    const Wanted& wanted;
+    Checked(const Wanted& unchecked, uint64_t vocab) : wanted(unchecked) {
+      const uint64_t most = std::min<uint64_t>(vocab, kMaxTop);
+      if (wanted.num_top > most) {
+        fail(Code::Argument, "num_top is {}, not in 0..{}", wanted.num_top, most);
+      }
+      if (wanted.tokens.size() > kMaxTop) {
+        fail(Code::Argument, "num_logprob_tokens is {}, not in 0..{}", wanted.tokens.size(),
+             kMaxTop);
+      }
+      for (const Token token : wanted.tokens) {
+        if (token >= 0 && static_cast<uint64_t>(token) < vocab) continue;
+        fail(Code::Argument, "logprob_tokens: {} is outside the vocabulary of {}", token, vocab);
+      }
+    }
+  };
+  explicit DrawnLogprobs(const Checked& checked)
+      : wanted_(checked.wanted.of_drawn || checked.wanted.num_top > 0 ||
+                !checked.wanted.tokens.empty()),
+        num_top_(checked.wanted.num_top),
+        tokens_(1),
+        logprobs_(1 + checked.wanted.tokens.size()),
+        tops_(num_top_),
+        top_logprobs_(num_top_) {
+    tokens_.insert(tokens_.end(), checked.wanted.tokens.begin(), checked.wanted.tokens.end());
+  }
+
   void check_wanted() const {
     if (!wanted_) fail(Code::State, "request: submitted without log-probabilities");
   }

@@ -51,6 +51,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
   text_ends.reserve(reserved);
   text.reserve(reserved * kReservedText);
   logprobs.reserve(reserved);
+  options.logprobs = {};  // its tokens are the caller's
   options.ends.min_tokens = static_cast<uint64_t>(sampler.values().integer("min_tokens"));
   sampler.set_token_limit(tokens_left);
 }

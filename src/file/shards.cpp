@@ -17,8 +17,6 @@ namespace {
 constexpr std::string_view kNumberKey = "split.no";
 constexpr std::string_view kCountKey = "split.count";
 constexpr std::string_view kTensorCountKey = "split.tensors.count";
-// As the number is written in names: five digits.
-constexpr uint32_t kMaxShards = 99999;
 
 bool same_bytes(const Buffer& a, const Buffer& b) {
   return a.size() == b.size() && (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size()) == 0);

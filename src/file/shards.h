@@ -14,6 +14,9 @@
 
 namespace tenon {
 
+/// As the number is written in names: five digits.
+inline constexpr uint32_t kMaxShards = 99999;
+
 /// One shard: where it comes from and what its header says.
 struct Shard {
   std::shared_ptr<const ByteSource> source;

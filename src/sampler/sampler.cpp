@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
 
 #include "base/error.h"
@@ -60,7 +61,9 @@ Sampler::Sampler(const Sampler& other)
       num_draws_(other.num_draws_),
       num_remembered_(other.num_remembered_),
       candidates_(system_),
-      grammar_(other.grammar_ ? std::make_unique<GrammarMatcher>(*other.grammar_) : nullptr) {}
+      grammar_(other.grammar_ ? std::make_unique<GrammarMatcher>(*other.grammar_) : nullptr) {
+  logit_bias_.settle();  // here, so that no draw of a copy allocates
+}
 
 void Sampler::set_logit_bias(int32_t token, float bias) {
   const bool forbids = bias == -std::numeric_limits<float>::infinity();
@@ -69,20 +72,8 @@ void Sampler::set_logit_bias(int32_t token, float bias) {
          bias, -kMaxBias, kMaxBias);
   }
   if (token < 0) fail(Code::Argument, "sampler: logit_bias names token {}", token);
+  logit_bias_.set(token, bias);
   ++version_;
-  const auto at =
-      std::lower_bound(logit_bias_.begin(), logit_bias_.end(), token,
-                       [](const LogitBias& entry, int32_t id) { return entry.token < id; });
-  const bool present = at != logit_bias_.end() && at->token == token;
-  if (bias == 0.0f) {
-    if (present) logit_bias_.erase(at);
-  } else if (present) {
-    at->bias = bias;
-  } else if (logit_bias_.size() >= kMaxLogitBias) {
-    fail(Code::Argument, "sampler: logit_bias for more than {} tokens", kMaxLogitBias);
-  } else {
-    logit_bias_.insert(at, {token, bias});
-  }
 }
 
 void Sampler::reset() {
@@ -136,15 +127,17 @@ void Sampler::draw_again(int32_t token, const SamplerMemory& memory) {
   memory_ = memory;
 }
 
-void Sampler::add_dry_breaker(int32_t token) {
-  if (token < 0) fail(Code::Argument, "sampler: a DRY breaker is token {}", token);
-  const auto at = std::lower_bound(dry_breakers_.begin(), dry_breakers_.end(), token);
-  if (at != dry_breakers_.end() && *at == token) return;
-  ++version_;
-  if (dry_breakers_.size() >= kMaxLogitBias) {
-    fail(Code::Argument, "sampler: more than {} DRY breakers", kMaxLogitBias);
+void Sampler::add_dry_breakers(std::span<const int32_t> tokens) {
+  if (tokens.empty()) return;
+  if (tokens.front() < 0)
+    fail(Code::Argument, "sampler: a DRY breaker is token {}", tokens.front());
+  std::vector<int32_t> all;
+  std::ranges::set_union(dry_breakers_, tokens, std::back_inserter(all));
+  if (all.size() > kMaxDryBreakers) {
+    fail(Code::Argument, "sampler: more than {} DRY breakers", kMaxDryBreakers);
   }
-  dry_breakers_.insert(at, token);
+  dry_breakers_ = std::move(all);
+  ++version_;
 }
 
 int32_t Sampler::run_chain(std::span<const float> logits, const SamplerInput& input,
@@ -187,10 +180,7 @@ std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden, WorkW
   const Watched watched(grammar_.get(), watch);
   const std::optional<int32_t> token = grammar_->forced_token();
   if (!token) return std::nullopt;
-  const auto bias =
-      std::lower_bound(logit_bias_.begin(), logit_bias_.end(), *token,
-                       [](const LogitBias& entry, int32_t id) { return entry.token < id; });
-  const bool biased = bias != logit_bias_.end() && bias->token == *token;
+  const bool biased = logit_bias_.has(*token);
   // What a caller says of the token counts: it is drawn, or another spelling in its place.
   if (biased || std::find(forbidden.begin(), forbidden.end(), *token) != forbidden.end()) {
     grammar_->drop_forced();
@@ -206,8 +196,9 @@ int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> 
   if (const std::optional<int32_t> token = forced(forbidden, watch)) return *token;
   const Watched watched(grammar_.get(), watch);
   const ScopedFpEnv environment;
-  const SamplerInput input{values_,       logit_bias_, history,  position,
-                           dry_breakers_, &memory_,    forbidden};
+  logit_bias_.settle();
+  const SamplerInput input{
+      values_, logit_bias_.settled(), history, position, dry_breakers_, &memory_, forbidden};
   const SamplerMemory before = memory_;
   try {
     const int32_t token =

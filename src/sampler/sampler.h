@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/system.h"
+#include "sampler/bias_table.h"
 #include "sampler/candidates.h"
 #include "sampler/stage.h"
 #include "text/grammar/matcher.h"
@@ -42,18 +43,18 @@ class Sampler {
 
   /// Adds `bias` to the logit of `token` from now on, in place of an earlier bias; 0 removes it.
   /// Throws Argument for a negative token, for a bias that is neither -inf (never this token) nor
-  /// in -1000..1000, and for more than kMaxLogitBias tokens. A token that the vocabulary lacks is
-  /// refused by `sample`, which sees the vocabulary first.
+  /// in -1000..1000, and for more than BiasTable::kMaxTokens tokens. A token that the vocabulary
+  /// lacks is refused by `sample`, which sees the vocabulary first.
   void set_logit_bias(int32_t token, float bias);
   void clear_logit_bias() {
     logit_bias_.clear();
     ++version_;
   }
-  static constexpr size_t kMaxLogitBias = size_t{1} << 20;
 
-  /// Repetitions that DRY looks for do not reach across this token. Throws Argument for a negative
-  /// token and for more than kMaxLogitBias of them.
-  void add_dry_breaker(int32_t token);
+  /// Repetitions that DRY looks for do not reach across these tokens, which ascend. Throws Argument
+  /// for a negative token and for more than kMaxDryBreakers of them.
+  void add_dry_breakers(std::span<const int32_t> tokens);
+  static constexpr size_t kMaxDryBreakers = size_t{1} << 20;
   void clear_dry_breakers() {
     dry_breakers_.clear();
     ++version_;
@@ -97,7 +98,7 @@ class Sampler {
   ///   position  of the token in its sequence: with the seed the key of the draw
   /// Ties go to the lower id. Throws State for "non-finite logits" (NaN, +inf) and "all tokens
   /// masked"; Argument for a bias of a token that is not in the vocabulary. Allocates only when the
-  /// vocabulary is larger than in any call before.
+  /// vocabulary is larger than in any call before, and for biases that were set since.
   ///   forbidden  tokens of the vocabulary that may not be drawn this time
   ///   watch      looks at the work of a grammar; what it throws leaves the sampler as it was, as
   ///              does Limit for a grammar that takes too much work (GrammarMatcher)
@@ -112,7 +113,7 @@ class Sampler {
 
   std::shared_ptr<System> system_;
   SamplerValues values_;
-  std::vector<LogitBias> logit_bias_;  // sorted by token
+  BiasTable logit_bias_;
   std::vector<int32_t> dry_breakers_;  // sorted
   SamplerMemory memory_;
   std::array<SamplerMemory, kHistory> past_;  // before draw number n: at n % kHistory

@@ -7,32 +7,39 @@ namespace tenon {
 void StopStream::restart(std::shared_ptr<const StopStrings> stops) {
   stops_ = std::move(stops);
   state_ = 0;
-  held_.clear();
+  text_.clear();
+  held_from_ = 0;
 }
 
 StopStream::Shown StopStream::push(std::string_view text) {
   if (stops_ == nullptr) return {text, false};
-  shown_.assign(held_).append(text);
-  for (size_t i = held_.size(); i < shown_.size(); ++i) {
-    state_ = stops_->next(state_, shown_[i]);
+  // Only when it is no shorter than what has to move: a long beginning of a stop costs no copy of
+  // itself with every piece.
+  if (held_from_ >= text_.size() - held_from_) {
+    text_.erase(0, held_from_);
+    held_from_ = 0;
+  }
+  const size_t begin = held_from_;
+  size_t at = text_.size();
+  text_ += text;
+  const auto up_to = [&](size_t end) { return std::string_view(text_).substr(begin, end - begin); };
+  while (at < text_.size()) {
+    state_ = stops_->next(state_, text_[at++]);
     const uint32_t match = stops_->match(state_);
     if (match == 0) continue;
-    shown_.resize(i + 1 - match);
     state_ = 0;
-    held_.clear();
-    return {shown_, true};
+    held_from_ = text_.size();
+    return {up_to(at - match), true};
   }
-  const size_t held = stops_->depth(state_);
-  held_.assign(shown_, shown_.size() - held, held);
-  shown_.resize(shown_.size() - held);
-  return {shown_, false};
+  held_from_ = text_.size() - stops_->depth(state_);
+  return {up_to(held_from_), false};
 }
 
 std::string_view StopStream::finish() {
-  shown_.swap(held_);
-  held_.clear();
+  const std::string_view held = std::string_view(text_).substr(held_from_);
+  held_from_ = text_.size();
   state_ = 0;
-  return shown_;
+  return held;
 }
 
 }  // namespace tenon

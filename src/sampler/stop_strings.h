@@ -40,8 +40,8 @@ class StopStream {
  private:
   std::shared_ptr<const StopStrings> stops_;
   uint32_t state_ = 0;
-  std::string shown_;
-  std::string held_;
+  std::string text_;      // what was shown last, then what is held back
+  size_t held_from_ = 0;  // in it
 };
 
 }  // namespace tenon

@@ -55,6 +55,31 @@ TEST(CChat, RefusesWhatIsMalformed) {
   tenon_chat_reply_destroy(nullptr);
 }
 
+TEST(CChat, VariablesAreLimited) {
+  const tenon::Chat made = chat();
+  const auto render = [&](int members, int variables) {
+    std::string json = R"({"messages": [])";
+    for (int i = 0; i < members; ++i) json += ", \"m" + std::to_string(i) + "\": 1";
+    json += R"(, "variables": {"v": 1)";
+    for (int i = 1; i < variables; ++i) json += ", \"v" + std::to_string(i) + "\": 1";
+    return code_of([&] { (void)made.render(json + "}}"); });
+  };
+  // "messages" and "add_generation_prompt" are two of them.
+  EXPECT_EQ(render(500, 498), tenon::Code::Ok);
+  EXPECT_EQ(render(500, 499), tenon::Code::Limit);
+  EXPECT_EQ(render(1'000, 1), tenon::Code::Limit);
+  EXPECT_EQ(render(0, 1'000), tenon::Code::Limit);
+}
+
+TEST(CChat, WhatIsGivenTwiceCountsAsItComesLast) {
+  const tenon::Chat made({.chat_template = "{{ a }}{{ bos_token }}{{ add_generation_prompt }}"});
+  EXPECT_EQ(made.render(R"({"messages": [], "a": 1, "variables": {"a": 2, "bos_token": "<s>"}})"),
+            "2<s>True");
+  EXPECT_EQ(made.render(R"({"variables": {"a": 2}, "a": 1, "add_generation_prompt": false, )"
+                        R"("messages": []})"),
+            "1False");
+}
+
 TEST(CChat, TakesAnswersApart) {
   const std::string conversation =
       R"({"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function",)"

@@ -94,6 +94,14 @@ TEST(Model, BadSourcesAreRefused) {
                  "sources is NULL");
 }
 
+TEST(Model, CountsAreCheckedBeforeTheyAreUsed) {
+  tenon_source source = sized<tenon_source>();
+  const tenon_source* const sources[] = {&source};
+  tenon_model* model = nullptr;
+  expect_failure(tenon_model_load(sources, size_t{1} << 40, nullptr, nullptr, &model),
+                 TENON_ERROR_ARGUMENT, "num_sources is 1099511627776");
+}
+
 TEST(Model, AReaderThatFailsOrThrowsIsAnIoError) {
   for (const bool throws : {false, true}) {
     tenon_source source = make_source(TENON_SOURCE_READER);

@@ -152,6 +152,40 @@ TEST(Options, OverridesAreCheckedWhenSet) {
   }
 }
 
+TEST(Options, ListsAreLimitedWhenAdded) {
+  struct Limits {
+    const char* key;
+    size_t texts, text_bytes, total_bytes;
+  };
+  for (const Limits& limits :
+       {Limits{"stop", 1000, 65536, 65536}, Limits{"banned_strings", 1000, 128, 65536},
+        Limits{"plugin", 1000, size_t{1} << 24, size_t{1} << 24}}) {
+    SCOPED_TRACE(limits.key);
+    const auto add = [&](const OptionsPtr& options, size_t bytes) {
+      const std::string text(bytes, 'a');
+      return tenon_options_add_string(options.get(), limits.key, text.data(), text.size());
+    };
+    const OptionsPtr many = make_options();
+    for (size_t i = 0; i < limits.texts; ++i) ASSERT_OK(add(many, 1));
+    expect_failure(add(many, 1), TENON_ERROR_LIMIT, "1001 texts, the limit is 1000");
+    const OptionsPtr large = make_options();
+    expect_failure(add(large, limits.text_bytes + 1), TENON_ERROR_LIMIT,
+                   "the limit is " + std::to_string(limits.text_bytes));
+    for (size_t sum = 0; sum < limits.total_bytes; sum += limits.text_bytes) {
+      ASSERT_OK(add(large, limits.text_bytes));
+    }
+    expect_failure(add(large, 1), TENON_ERROR_LIMIT,
+                   "more than " + std::to_string(limits.total_bytes) + " bytes");
+    // The list is replaced, and with it what counts.
+    ASSERT_OK(tenon_options_set_string(large.get(), limits.key, "a", 1));
+    EXPECT_OK(add(large, 1));
+    const std::string long_text(limits.text_bytes + 1, 'a');
+    expect_failure(
+        tenon_options_set_string(large.get(), limits.key, long_text.data(), long_text.size()),
+        TENON_ERROR_LIMIT, "the limit is");
+  }
+}
+
 TEST(Options, TextsAreParsedByType) {
   const OptionsPtr options = make_options();
   const auto parse = [&](const char* key, const std::string& text) {

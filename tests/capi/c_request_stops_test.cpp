@@ -6,6 +6,7 @@
 #include <tenon/tenon.hpp>
 #include <vector>
 
+#include "base/processor_time.h"
 #include "demo_session.h"
 
 namespace {
@@ -193,6 +194,33 @@ TEST_F(CRequestStops, LogprobsMustBeAskedFor) {
   tenon_request* refused = nullptr;
   expect_failure(tenon_session_submit(session().get(), &what, &refused), TENON_ERROR_ARGUMENT,
                  "num_top is 1001");
+}
+
+TEST_F(CRequestStops, CountsAreCheckedBeforeTheyAreUsed) {
+  const SessionPtr of = session();
+  tenon_submission what = submission(greedy_, 1);
+  tenon_request* refused = nullptr;
+  what.num_top = 100'000'000;  // 800 MB, if they were made
+  const double seconds = tenon::testing::processor_seconds([&] {
+    expect_failure(tenon_session_submit(of.get(), &what, &refused), TENON_ERROR_ARGUMENT,
+                   "num_top is 100000000");
+  });
+  EXPECT_LE(seconds, 0.05);
+  what.num_top = 0;
+  const tenon_token one = 1;
+  what.logprob_tokens = &one;
+  what.num_logprob_tokens = uint64_t{1} << 40;
+  expect_failure(tenon_session_submit(of.get(), &what, &refused), TENON_ERROR_ARGUMENT,
+                 "num_logprob_tokens is 1099511627776");
+  const float logits[] = {1, 2};
+  float logprob = 0;
+  tenon_token token = 7;
+  expect_failure(tenon_logprobs(logits, 2, nullptr, 0, nullptr, &token, &logprob, 3),
+                 TENON_ERROR_ARGUMENT, "the top 3 of 2");
+  expect_failure(tenon_logprobs(logits, 2, &one, SIZE_MAX, &logprob, nullptr, nullptr, 0),
+                 TENON_ERROR_ARGUMENT, "do not fit the address space");
+  EXPECT_EQ(token, 7);
+  EXPECT_EQ(logprob, 0);
 }
 
 TEST_F(CRequestStops, InCpp) {

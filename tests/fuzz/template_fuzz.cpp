@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const jinja::Value given = jinja::value_from_json(input.substr(cut + 5), "fuzz");
       if (given.is(jinja::Kind::Dict)) {
         for (const auto& [key, value] : given.entries().entries) {
-          variables.emplace_back(key.text().bytes(), value);
+          variables.emplace(key.text().bytes(), value);
         }
       }
     }
@@ -29,8 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     limits.output_bytes = size_t{1} << 20;
     limits.memory_bytes = size_t{4} << 20;
     limits.depth = 200;  // frames are larger with the sanitizers
-    const jinja::Text text =
-        chat.render(std::move(variables), limits, jinja::CalendarTime{.year = 2026});
+    const jinja::Text text = chat.render(variables, limits, jinja::CalendarTime{.year = 2026});
     size_t covered = 0;
     for (const jinja::Text::Span& span : text.spans()) {
       if (span.begin != covered || span.end <= span.begin) __builtin_trap();

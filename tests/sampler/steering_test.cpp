@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -211,7 +212,7 @@ TEST(Sampler, MemoryOfDrawsIsCopiedAndForgotten) {
 
 TEST(Sampler, RefusesBadBreakersAndValues) {
   Sampler sampler;
-  EXPECT_THROW(sampler.add_dry_breaker(-1), Error);
+  EXPECT_THROW(sampler.add_dry_breakers(std::array{-1}), Error);
   for (const char* name : {"dry_multiplier", "dry_base", "xtc_probability", "xtc_threshold",
                            "top_n_sigma", "dynatemp_range", "dynatemp_exponent", "mirostat_tau",
                            "mirostat_eta", "adaptive_target", "adaptive_decay"}) {

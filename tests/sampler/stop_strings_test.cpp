@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "sampler/logprobs.h"
+#include "tests/base/processor_time.h"
 
 namespace tenon {
 namespace {
@@ -67,6 +69,21 @@ TEST(StopStrings, HoldsNoMoreThanNeeded) {
   EXPECT_EQ(stream.finish(), "");
   stream.restart(nullptr);
   EXPECT_EQ(stream.push("END.").text, "END.");
+}
+
+TEST(StopStrings, ALongBeginningOfAStopIsNotCopiedForEachPiece) {
+  const std::vector<std::string> stops{std::string(65'000, 'a') + "b"};
+  const auto made = std::make_shared<const StopStrings>(stops);
+  const auto seconds = [&](size_t size) {
+    return testing::processor_seconds([&] {
+      StopStream stream;
+      stream.restart(made);
+      size_t num_shown = 0;
+      for (size_t i = 0; i < size; ++i) num_shown += stream.push("a").text.size();
+      EXPECT_EQ(num_shown + stream.finish().size(), size);
+    });
+  };
+  EXPECT_LE(seconds(300'000), 25 * std::max(seconds(30'000), 0.002));
 }
 
 TEST(Logprobs, AreThoseOfTheLogits) {

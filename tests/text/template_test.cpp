@@ -24,7 +24,7 @@ ChatTemplate::Variables variables_of(const std::string& json) {
   const Value object = jinja::value_from_json(json, "variables");
   ChatTemplate::Variables out;
   for (const auto& [key, value] : object.entries().entries) {
-    out.emplace_back(key.text().bytes(), value);
+    out.emplace(key.text().bytes(), value);
   }
   return out;
 }
@@ -51,7 +51,7 @@ TEST(Template, DoesWhatJinja2Did) {
   const Value recorded = jinja::value_from_json(json, "cases");
   ChatTemplate::Variables variables;
   for (const auto& [key, value] : recorded.entries().find("variables")->entries().entries) {
-    variables.emplace_back(key.text().bytes(), value);
+    variables.emplace(key.text().bytes(), value);
   }
   const jinja::CalendarTime now{
       .year = 2026, .month = 1, .day = 2, .hour = 3, .minute = 4, .second = 5};

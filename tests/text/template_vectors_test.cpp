@@ -37,7 +37,7 @@ void check_case(const ChatTemplate& chat, const Value& file, const Value& conver
   for (const auto& [key, value] : conversation.entries().entries) {
     const std::string& variable = key.text().bytes();
     if (variable == "name" || variable == "expected" || variable == "error") continue;
-    variables.emplace_back(variable, value);
+    variables.emplace(variable, value);
   }
   const auto now = jinja::parse_time(text_in(file, "now"));
   ASSERT_TRUE(now);

@@ -215,7 +215,8 @@ TENON_API tenon_status tenon_options_set_bool(tenon_options* options, const char
                                               int32_t value);
 TENON_API tenon_status tenon_options_set_string(tenon_options* options, const char* key,
                                                 const char* value, size_t length);
-/* Adds one more value to a list key. set_string replaces the list by one value. */
+/* Adds one more value to a list key. set_string replaces the list by one value. LIMIT beyond 1000
+ * texts, or beyond the bytes that the key takes (of "stop" and "banned_strings" 65,536 in all). */
 TENON_API tenon_status tenon_options_add_string(tenon_options* options, const char* key,
                                                 const char* value, size_t length);
 /* Reads the value from text as the type of the key asks ("8", "0.7", "true"): for command lines and
@@ -1056,20 +1057,20 @@ TENON_API tenon_status tenon_random_model_write(const char* path, const char* sh
  * stands in messages, tools and variables never becomes a control token, whatever it spells.
  *
  * A conversation is a JSON object:
- *   messages               [{"role": "user", "content": "..."}, ...]; content may be a list of parts,
+ *   messages               [{"role": "user", "content": "..."}, ...]; content may be a list of
+ * parts,
  *                          {"type": "text", "text": "..."}; "tool_calls" and "tool" messages as in
  *                          the answers that tenon_chat_reply_message makes
- *   tools                  [{"type": "function", "function": {"name", "description", "parameters"}}]
- *   tool_choice            "auto", "required", "none" (the model sees no tools) or {"type":
- *                          "function", "function": {"name": ...}} (it sees this one only)
- *   parallel_tool_calls    false: one call an answer
- *   response_format        {"type": "json_schema", "json_schema": {"schema": {...}}} or {"type":
- *                          "json_object"}; like the two before only tenon_chat_grammar minds it
- *   add_generation_prompt  true unless given: the prompt ends where the answer begins
- *   now                    local time, "2026-01-02T03:04:05", for templates that tell the date
- *   variables              an object whose members become variables of the template
- *   enable_thinking, ...   every other member becomes a variable, too
- * Chats are immutable: any thread. A reply: one thread at a time.
+ *   tools                  [{"type": "function", "function": {"name", "description",
+ * "parameters"}}] tool_choice            "auto", "required", "none" (the model sees no tools) or
+ * {"type": "function", "function": {"name": ...}} (it sees this one only) parallel_tool_calls
+ * false: one call an answer response_format        {"type": "json_schema", "json_schema":
+ * {"schema": {...}}} or {"type": "json_object"}; like the two before only tenon_chat_grammar minds
+ * it add_generation_prompt  true unless given: the prompt ends where the answer begins now local
+ * time, "2026-01-02T03:04:05", for templates that tell the date variables              an object
+ * whose members become variables of the template enable_thinking, ...   every other member becomes
+ * a variable, too; more than 1000: LIMIT Chats are immutable: any thread. A reply: one thread at a
+ * time.
  */
 
 /* model: whose template and tokenizer are used; NULL with the option "template", for text only.

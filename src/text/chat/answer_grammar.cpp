@@ -280,9 +280,10 @@ class AnswerWriter {
                       });
       return values.members(from, tool.parameters);
     }
+    KindReader kinds(tool.parameters);
     return add_parameters(net_, from, tool.parameters, spelled(calls.parameter_separator),
                           [&](uint32_t at, std::string_view key, const Value& schema) {
-                            return parameter(at, tool, key, schema);
+                            return parameter(at, tool, kinds, key, schema);
                           });
   }
 
@@ -303,15 +304,15 @@ class AnswerWriter {
     return std::string(rest.substr(0, std::min(rest.find('>'), rest.size() - 1) + 1));
   }
 
-  uint32_t parameter(uint32_t from, const OfferedTool& tool, std::string_view key,
-                     const Value& given) {
+  uint32_t parameter(uint32_t from, const OfferedTool& tool, KindReader& kinds_within,
+                     std::string_view key, const Value& given) {
     const bool odd = key.empty() || key.find_first_of("\"\\<>{}()=, \n\r\t") != key.npos;
     if (odd) {
       fail(Code::Argument, "conversation: tool {} has a parameter with the name {}",
            quoted(tool.name), quoted(key));
     }
     const Value& schema = resolved_schema(given, tool.parameters);
-    const JsonKinds kinds = kinds_of_schema(schema, tool.parameters);
+    const JsonKinds kinds = kinds_within.of(schema);
     const bool is_text = !shape_.calls->json_strings && (kinds & kStringKind) != 0;
     return filled(from, shape_.calls->parameter,
                   [&](std::string_view name, uint32_t at, std::string_view& rest) {

@@ -86,7 +86,7 @@ void BareJson::write(const Value& schema, uint32_t from, uint32_t to) {
     for (const Value& one : schemas->items().values) net_.add_call(from, rule_of(one), to);
     return;
   }
-  const JsonKinds kinds = kinds_of_schema(schema, whole_);
+  const JsonKinds kinds = kinds_.of(schema);
   if (kinds == kAnyKind) return net_.add_call(from, any_rule(), to);
   constexpr std::array<std::pair<JsonKinds, std::string_view>, 2> kScalars{
       {{kBooleanKind, "boolean"}, {kNullKind, "null"}}};

@@ -25,6 +25,7 @@ class BareJson {
         quote_(std::move(quote)),
         highest_(highest),
         whole_(whole),
+        kinds_(whole),
         scalar_(std::move(scalar)) {}
 
   /// The members of an object by its schema, without the braces; returns the node behind them.
@@ -44,6 +45,7 @@ class BareJson {
   std::string quote_;
   uint8_t highest_;
   const jinja::Value& whole_;
+  KindReader kinds_;
   std::function<uint32_t(const std::string&)> scalar_;
   std::map<const jinja::Value*, uint32_t> rules_;
   std::optional<uint32_t> any_;

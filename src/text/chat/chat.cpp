@@ -45,11 +45,10 @@ Chat::Chat(ChatOptions options, const Tokenizer* tokenizer)
 
 std::optional<std::string> Chat::probed(std::string_view messages) const {
   ChatTemplate::Variables variables = special_tokens();
-  variables.emplace_back("messages", jinja::value_from_json(messages, "probe"));
-  variables.emplace_back("add_generation_prompt", jinja::Value::boolean(false));
+  variables.emplace("messages", jinja::value_from_json(messages, "probe"));
+  variables.emplace("add_generation_prompt", jinja::Value::boolean(false));
   try {
-    return std::string(
-        render_template(std::move(variables), jinja::CalendarTime{.year = 2026}).view());
+    return std::string(render_template(variables, jinja::CalendarTime{.year = 2026}).view());
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -90,7 +89,7 @@ ChatTemplate::Variables Chat::special_tokens() const {
     if (!token && !always) return;
     std::string spelling;
     if (token) spelling = tokenizer_->spelling(*token);
-    out.emplace_back(name, jinja::Value::string(jinja::Text(std::move(spelling))));
+    out.emplace(name, jinja::Value::string(jinja::Text(std::move(spelling))));
   };
   if (tokenizer_ == nullptr) {
     add("bos_token", {}, true);
@@ -105,12 +104,12 @@ ChatTemplate::Variables Chat::special_tokens() const {
   return out;
 }
 
-jinja::Text Chat::render_template(ChatTemplate::Variables variables,
+jinja::Text Chat::render_template(const ChatTemplate::Variables& variables,
                                   std::optional<jinja::CalendarTime> now) const {
   jinja::Limits limits;
   limits.time_ns = options_.time_ms * 1'000'000;
   limits.thread_time_ns = options_.thread_time_ns;
-  return template_.render(std::move(variables), limits, now);
+  return template_.render(variables, limits, now);
 }
 
 ChatPrompt Chat::render(std::string_view conversation) const {
@@ -118,17 +117,13 @@ ChatPrompt Chat::render(std::string_view conversation) const {
       read_conversation(conversation, {.join_parts = joins_parts_,
                                        .fill_content = fills_content_,
                                        .parse_arguments = options_.adapt && !keeps_arguments_});
-  ChatTemplate::Variables variables = special_tokens();
-  for (auto& entry : given.variables) {
-    std::erase_if(variables, [&](const auto& known) { return known.first == entry.first; });
-    variables.push_back(std::move(entry));
-  }
+  given.variables.merge(special_tokens());  // what is given counts
   ChatPrompt prompt;
   prompt.has_tools = given.has_tools;
   prompt.num_calls = given.num_calls;
   prompt.types = std::move(given.types);
   prompt.rules = std::move(given.rules);
-  prompt.text = render_template(std::move(variables), given.now);
+  prompt.text = render_template(given.variables, given.now);
   return prompt;
 }
 

@@ -67,7 +67,7 @@ class Chat {
  private:
   static constexpr size_t kGrammarBytes = size_t{32} << 20;
 
-  [[nodiscard]] jinja::Text render_template(ChatTemplate::Variables variables,
+  [[nodiscard]] jinja::Text render_template(const ChatTemplate::Variables& variables,
                                             std::optional<jinja::CalendarTime> now) const;
   [[nodiscard]] ChatTemplate::Variables special_tokens() const;
   void probe();

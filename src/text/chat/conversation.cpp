@@ -17,6 +17,9 @@ using jinja::Text;
 using jinja::Value;
 using Entries = std::vector<std::pair<Value, Value>>;
 
+// Templates name a few dozen.
+constexpr size_t kMaxVariables = 1000;
+
 std::string_view text_at(const Value& object, std::string_view key) {
   const Value* found = object.is(Kind::Dict) ? object.entries().find(key) : nullptr;
   return found != nullptr && found->is(Kind::String) ? found->text().view() : std::string_view();
@@ -144,24 +147,44 @@ Value chosen_tools(const Value& tools, const Value* choice) {
 }
 
 /// The kinds of what a schema has within it, by their paths.
-void add_kinds(const Value& given, const Value& whole, const std::string& path, int depth,
-               std::map<std::string, JsonKinds, std::less<>>& kinds) {
-  constexpr int kMaxDepth = 5;
-  constexpr size_t kMostKinds = 1000;
-  const auto add = [&](const std::string& name, const Value& schema) {
-    if (kinds.size() >= kMostKinds) return;
-    const std::string own = path.empty() ? name : path + kPathSeparator + name;
-    kinds[own] = kinds_of_schema(schema, whole);
-    if (depth < kMaxDepth) add_kinds(schema, whole, own, depth + 1, kinds);
-  };
-  const Value& schema = resolved_schema(given, whole);
-  const Value* properties = member(&schema, "properties");
-  if (properties != nullptr && properties->is(Kind::Dict)) {
-    for (const auto& [name, value] : properties->entries().entries) add(name.text().bytes(), value);
+class NestedKinds {
+ public:
+  using Kinds = std::map<std::string, JsonKinds, std::less<>>;
+  NestedKinds(const Value& whole, Kinds& kinds) : whole_(whole), reader_(whole), kinds_(kinds) {}
+
+  void add(const Value& given, const std::string& path, int depth) {
+    const Value& schema = resolved_schema(given, whole_);
+    const Value* properties = member(&schema, "properties");
+    if (properties != nullptr && properties->is(Kind::Dict)) {
+      for (const auto& [name, value] : properties->entries().entries) {
+        if (!add_one(path, name.text().view(), value, depth)) return;
+      }
+    }
+    const Value* items = member(&schema, "items");
+    if (items != nullptr && items->is(Kind::Dict)) add_one(path, "item", *items, depth);
   }
-  const Value* items = member(&schema, "items");
-  if (items != nullptr && items->is(Kind::Dict)) add("item", *items);
-}
+
+ private:
+  // Beyond these it may be anything.
+  static constexpr int kMaxDepth = 5;
+  static constexpr size_t kMostKinds = 1000;
+  static constexpr size_t kMostPathBytes = 1024;
+
+  /// False when there are too many already.
+  bool add_one(const std::string& path, std::string_view name, const Value& schema, int depth) {
+    if (kinds_.size() >= kMostKinds) return false;
+    if (path.size() + name.size() > kMostPathBytes) return true;
+    std::string own = path.empty() ? std::string(name) : path + kPathSeparator;
+    if (!path.empty()) own += name;
+    kinds_[own] = reader_.of(schema);
+    if (depth < kMaxDepth) add(schema, own, depth + 1);
+    return true;
+  }
+
+  const Value& whole_;
+  KindReader reader_;
+  Kinds& kinds_;
+};
 
 ToolTypes types_of(const Value& tools) {
   ToolTypes types;
@@ -169,7 +192,7 @@ ToolTypes types_of(const Value& tools) {
     const Value* function = function_of(tool);
     auto& of_tool = types.kinds[std::string(text_at(*function, "name"))];
     const Value* parameters = member(function, "parameters");
-    if (parameters != nullptr) add_kinds(*parameters, *parameters, "", 0, of_tool);
+    if (parameters != nullptr) NestedKinds(*parameters, of_tool).add(*parameters, "", 0);
   }
   return types;
 }
@@ -232,15 +255,12 @@ Conversation read_conversation(std::string_view json, const ConversationForm& fo
   if (messages == nullptr) fail(Code::Argument, "conversation: \"messages\" is missing");
 
   Conversation out;
-  out.variables.emplace_back("add_generation_prompt", Value::boolean(true));
   const auto set = [&out](std::string_view name, Value value) {
-    for (auto& [known, old] : out.variables) {
-      if (known != name) continue;
-      old = std::move(value);
-      return;
-    }
-    out.variables.emplace_back(std::string(name), std::move(value));
+    out.variables.insert_or_assign(std::string(name), std::move(value));
+    if (out.variables.size() <= kMaxVariables) return;
+    fail(Code::Limit, "conversation: more than {} members and variables", kMaxVariables);
   };
+  set("add_generation_prompt", Value::boolean(true));
   const Value checked = checked_messages(*messages, form);
   out.num_calls = count_calls(checked);
   set("messages", checked);

@@ -43,7 +43,8 @@ struct Conversation {
   AnswerRules rules;
 };
 
-/// Throws Error(Argument) naming the key for what is malformed.
+/// Throws Error(Argument) naming the key for what is malformed, Error(Limit) for more than 1000
+/// variables.
 Conversation read_conversation(std::string_view json, const ConversationForm& form);
 
 }  // namespace tenon

@@ -11,10 +11,8 @@ namespace {
 using jinja::Kind;
 using jinja::Value;
 
-// Schemas in schemas, schemas of one parameter, references in a row: beyond them it may be
-// anything.
+// Schemas in schemas, references in a row: beyond them it may be anything.
 constexpr int kMaxDepth = 16;
-constexpr int kMostRead = 1000;
 constexpr int kMaxReferences = 16;
 
 JsonKinds kinds_of_name(std::string_view type) {
@@ -52,56 +50,17 @@ JsonKinds kinds_of_value(const Value& value) {
   }
 }
 
-/// Walks through references and alternatives, which may lead in circles.
-class KindReader {
- public:
-  explicit KindReader(const Value& whole) : whole_(whole) {}
+const Value* list_at(const Value& schema, std::string_view key) {
+  const Value* found = member_of(schema, key);
+  return found != nullptr && found->is(Kind::List) ? found : nullptr;
+}
 
-  JsonKinds read(const Value& given) {
-    if (depth_ >= kMaxDepth || ++num_read_ > kMostRead) return kAnyKind;
-    ++depth_;
-    const JsonKinds kinds = read_one(resolved_schema(given, whole_));
-    --depth_;
-    return kinds;
-  }
-
- private:
-  JsonKinds read_one(const Value& schema) {
-    JsonKinds kinds = kAnyKind;
-    if (const Value* type = member_of(schema, "type")) {
-      kinds &= type->is(Kind::List)
-                   ? any_of(*type, [](const Value& name) { return kinds_of_name(text_of(&name)); })
-                   : kinds_of_name(text_of(type));
-    }
-    if (const Value* choices = list_at(schema, "enum")) kinds &= any_of(*choices, kinds_of_value);
-    if (const Value* only = member_of(schema, "const")) kinds &= kinds_of_value(*only);
-    for (const std::string_view key : {"anyOf", "oneOf"}) {
-      const Value* schemas = list_at(schema, key);
-      if (schemas == nullptr) continue;
-      kinds &= any_of(*schemas, [this](const Value& one) { return read(one); });
-    }
-    if (const Value* schemas = list_at(schema, "allOf")) {
-      for (const Value& one : schemas->items().values) kinds &= read(one);
-    }
-    return kinds;
-  }
-
-  static const Value* list_at(const Value& schema, std::string_view key) {
-    const Value* found = member_of(schema, key);
-    return found != nullptr && found->is(Kind::List) ? found : nullptr;
-  }
-
-  template <typename KindsOf>
-  static JsonKinds any_of(const Value& list, KindsOf kinds_of) {
-    JsonKinds kinds = 0;
-    for (const Value& one : list.items().values) kinds |= kinds_of(one);
-    return kinds;
-  }
-
-  const Value& whole_;
-  int depth_ = 0;
-  int num_read_ = 0;
-};
+template <typename KindsOf>
+JsonKinds any_of(const Value& list, KindsOf kinds_of) {
+  JsonKinds kinds = 0;
+  for (const Value& one : list.items().values) kinds |= kinds_of(one);
+  return kinds;
+}
 
 }  // namespace
 
@@ -131,9 +90,41 @@ const Value& resolved_schema(const Value& schema, const Value& whole) {
   return *at;
 }
 
-JsonKinds kinds_of_schema(const Value& schema, const Value& whole) {
-  const JsonKinds kinds = KindReader(whole).read(schema);
+JsonKinds KindReader::of(const Value& schema) {
+  const JsonKinds kinds = read(schema);
   return kinds == 0 ? kAnyKind : kinds;
+}
+
+JsonKinds KindReader::read(const Value& given) {
+  if (depth_ >= kMaxDepth) return kAnyKind;
+  const Value& schema = resolved_schema(given, whole_);
+  // References and alternatives may lead in circles: there it may be anything.
+  const auto [known, is_new] = known_.emplace(&schema, kAnyKind);
+  if (!is_new) return known->second;
+  ++depth_;
+  known->second = read_one(schema);
+  --depth_;
+  return known->second;
+}
+
+JsonKinds KindReader::read_one(const Value& schema) {
+  JsonKinds kinds = kAnyKind;
+  if (const Value* type = member_of(schema, "type")) {
+    kinds &= type->is(Kind::List)
+                 ? any_of(*type, [](const Value& name) { return kinds_of_name(text_of(&name)); })
+                 : kinds_of_name(text_of(type));
+  }
+  if (const Value* choices = list_at(schema, "enum")) kinds &= any_of(*choices, kinds_of_value);
+  if (const Value* only = member_of(schema, "const")) kinds &= kinds_of_value(*only);
+  for (const std::string_view key : {"anyOf", "oneOf"}) {
+    const Value* schemas = list_at(schema, key);
+    if (schemas == nullptr) continue;
+    kinds &= any_of(*schemas, [this](const Value& one) { return read(one); });
+  }
+  if (const Value* schemas = list_at(schema, "allOf")) {
+    for (const Value& one : schemas->items().values) kinds &= read(one);
+  }
+  return kinds;
 }
 
 }  // namespace tenon

@@ -1,8 +1,8 @@
 // Parameters one behind the other, as a piece of a network: which come and which may be left out.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string_view>
 
 #include "text/chat/parameter_kinds.h"
@@ -19,12 +19,10 @@ uint32_t add_parameters(grammar::Net& net, uint32_t from, const jinja::Value& sc
   const jinja::Value* properties = member_of(schema, "properties");
   if (properties == nullptr || !properties->is(jinja::Kind::Dict)) return from;
   const jinja::Value* required = member_of(schema, "required");
-  const auto is_required = [&](std::string_view key) {
-    if (required == nullptr || !required->is(jinja::Kind::List)) return false;
-    const auto& names = required->items().values;
-    return std::any_of(names.begin(), names.end(),
-                       [&](const jinja::Value& name) { return text_of(&name) == key; });
-  };
+  std::set<std::string_view> required_names;
+  if (required != nullptr && required->is(jinja::Kind::List)) {
+    for (const jinja::Value& name : required->items().values) required_names.insert(text_of(&name));
+  }
   uint32_t none = from, some = net.add_node();  // whether one was written already
   for (const auto& [key, value] : properties->entries().entries) {
     const std::string_view name = key.text().view();
@@ -32,7 +30,7 @@ uint32_t add_parameters(grammar::Net& net, uint32_t from, const jinja::Value& sc
     net.add_epsilon(none, begin);
     net.add_epsilon(separator.empty() ? some : net.add_text(some, separator), begin);
     net.add_epsilon(write(begin, name, value), done);
-    if (is_required(name)) {
+    if (required_names.contains(name)) {
       none = net.add_node();  // not reached
     } else {
       const uint32_t skipped = net.add_node();

@@ -114,6 +114,7 @@ class Builder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 JsonDocument::JsonDocument(std::string_view text, Budget& budget) {
+  budget.spend(text.size() / 2);  // one compilation may read many documents
   if (text.size() > kMaxBytes) budget.refuse("larger than {} bytes", kMaxBytes);
   Builder builder(root_);
   if (Json::sax_parse(text.begin(), text.end(), &builder)) return;

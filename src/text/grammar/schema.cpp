@@ -351,6 +351,7 @@ class SchemaWriter {
   /// Properties are numbered in the order of the classes with names that are possible.
   uint32_t property_of(const Part& part, const std::string& name) const {
     uint32_t number = 0;
+    net_.budget().spend(part.classes.size() / 8);
     for (const Part::KeyClass& kind : part.classes) {
       if (!kind.name || !is_possible(kind.value)) continue;
       if (*kind.name == name) return number;
@@ -378,15 +379,7 @@ class SchemaWriter {
       }
       spec.properties.push_back({.required = shape.required.contains(*kind.name),
                                  .key_bytes = shortest_spelling(*kind.name)});
-      std::set<std::string> wanted{*kind.name};
-      for (bool grows = true; grows;) {
-        grows = false;
-        for (const auto& [name, needed] : shape.needs) {
-          if (!wanted.contains(name)) continue;
-          for (const std::string& other : needed) grows = wanted.insert(other).second || grows;
-        }
-      }
-      for (const std::string& other : wanted) {
+      for (const std::string& other : with_needed({*kind.name}, shape, net_.budget())) {
         if (other == *kind.name) continue;
         spec.properties.back().needs.push_back(property_of(part, other));
       }

@@ -279,6 +279,7 @@ std::set<std::string> SchemaPlan::possible_names(const Part& part) const {
   }
   for (bool shrinks = true; shrinks;) {
     shrinks = false;
+    budget_.spend(part.classes.size() + 10 * part.shape.object.needs.size());
     for (const auto& [name, needed] : part.shape.object.needs) {
       const bool met = std::all_of(needed.begin(), needed.end(), [&](const std::string& other) {
         return names.contains(other);
@@ -296,14 +297,7 @@ bool SchemaPlan::object_is_possible(const Part& part) const {
       std::any_of(part.classes.begin(), part.classes.end(), [&](const Part::KeyClass& kind) {
         return !kind.name && is_possible(kind.value);
       });
-  std::set<std::string> wanted = shape.required;
-  for (bool grows = true; grows;) {
-    grows = false;
-    for (const auto& [name, needed] : shape.needs) {
-      if (!wanted.contains(name)) continue;
-      for (const std::string& other : needed) grows = wanted.insert(other).second || grows;
-    }
-  }
+  const std::set<std::string> wanted = with_needed(shape.required, shape, budget_);
   for (const std::string& name : wanted) {
     if (!possible.contains(name)) return false;
   }

@@ -70,6 +70,20 @@ bool meet_objects(ObjectShape& a, const ObjectShape& b) {
   return a.minimum <= a.maximum;
 }
 
+/// What copying a shape takes, in steps of the budget.
+uint64_t copying_steps(const Shape& shape) {
+  const ObjectShape& object = shape.object;
+  uint64_t entries = object.required.size() + object.names.size() + object.needs.size() +
+                     shape.array.contains.size() + shape.number.multiples.size() +
+                     shape.number.not_multiples.size();
+  for (const Conjunction& element : shape.array.prefix) entries += 1 + element.size() / 8;
+  for (const auto& [name, needed] : object.needs) entries += needed.size();
+  for (const ObjectShape::Clause& clause : object.clauses) {
+    entries += 3 + clause.named.size() + clause.patterns.size();
+  }
+  return 3 * entries;
+}
+
 }  // namespace
 
 Conjunction meet(const Conjunction& a, const Conjunction& b) {
@@ -78,7 +92,23 @@ Conjunction meet(const Conjunction& a, const Conjunction& b) {
   return result;
 }
 
+std::set<std::string> with_needed(std::set<std::string> names, const ObjectShape& shape,
+                                  Budget& budget) {
+  std::vector<std::string> open(names.begin(), names.end());
+  while (!open.empty()) {
+    const auto needs = shape.needs.find(open.back());
+    open.pop_back();
+    if (needs == shape.needs.end()) continue;
+    for (const std::string& name : needs->second) {
+      budget.spend(10);
+      if (names.insert(name).second) open.push_back(name);
+    }
+  }
+  return names;
+}
+
 std::optional<Shape> meet(const Shape& a, const Shape& b, JsonType type, Budget& budget) {
+  budget.spend(20 + copying_steps(a) + copying_steps(b));
   Shape result = a;
   bool possible = true;
   switch (type) {
@@ -102,7 +132,6 @@ std::optional<Shape> meet(const Shape& a, const Shape& b, JsonType type, Budget&
       possible = meet_objects(result.object, b.object);
       break;
   }
-  budget.spend(20 + result.object.clauses.size() * 10);
   if (!possible) return std::nullopt;
   return result;
 }

@@ -94,6 +94,10 @@ using Shapes = std::vector<Shape>;
 /// Values in both; nothing when that is plainly impossible.
 std::optional<Shape> meet(const Shape& a, const Shape& b, JsonType type, Budget& budget);
 
+/// The names, and those that an object with them must have, too.
+std::set<std::string> with_needed(std::set<std::string> names, const ObjectShape& shape,
+                                  Budget& budget);
+
 /// The texts of the numbers of a shape. Empty when there are none.
 Dfa number_texts(const NumberShape& shape, Budget& budget);
 

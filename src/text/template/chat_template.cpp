@@ -28,10 +28,10 @@ ChatTemplate::ChatTemplate(std::string source, std::string name)
   }
 }
 
-jinja::Text ChatTemplate::render(Variables variables, const jinja::Limits& limits,
+jinja::Text ChatTemplate::render(const Variables& variables, const jinja::Limits& limits,
                                  std::optional<jinja::CalendarTime> now) const {
   jinja::Budget budget(limits);
-  jinja::Interpreter interpreter(*syntax_, std::move(variables), budget, now);
+  jinja::Interpreter interpreter(*syntax_, variables, budget, now);
   try {
     return interpreter.run();
   } catch (const jinja::Failure& failure) {

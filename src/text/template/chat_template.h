@@ -16,13 +16,13 @@ namespace tenon {
 /// Immutable after construction, so any number of threads may render.
 class ChatTemplate {
  public:
-  using Variables = std::vector<std::pair<std::string, jinja::Value>>;
+  using Variables = jinja::Variables;
 
   /// Throws Error(Template) "NAME: line N: ..." for what is no template.
   ChatTemplate(std::string source, std::string name);
 
   /// Throws Error(Template) where Jinja2 raises an exception, and when a limit is reached.
-  [[nodiscard]] jinja::Text render(Variables variables, const jinja::Limits& limits,
+  [[nodiscard]] jinja::Text render(const Variables& variables, const jinja::Limits& limits,
                                    std::optional<jinja::CalendarTime> now = {}) const;
 
   [[nodiscard]] const std::string& source() const { return source_; }

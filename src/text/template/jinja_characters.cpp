@@ -95,9 +95,17 @@ size_t character_offset(std::string_view text, size_t index) {
   return at;
 }
 
-size_t leading_space(std::string_view text) {
+size_t end_of_word(std::string_view text, size_t begin, Budget& budget) {
+  for (const Character c : Characters(text, budget, begin)) {
+    if (is_space(c.code)) return c.begin;
+  }
+  return text.size();
+}
+
+size_t leading_space(std::string_view text, Budget* budget) {
   size_t at = 0;
   while (at < text.size()) {
+    if (budget != nullptr) budget->spend_character();
     const CodePoint c = utf8_decode_valid(text.data() + at);
     if (!is_space(c.code)) break;
     at += c.size;
@@ -105,9 +113,10 @@ size_t leading_space(std::string_view text) {
   return at;
 }
 
-size_t trailing_space(std::string_view text) {
+size_t trailing_space(std::string_view text, Budget* budget) {
   size_t end = text.size();
   while (end > 0) {
+    if (budget != nullptr) budget->spend_character();
     size_t begin = end - 1;
     while (begin > 0 && utf8_continues(text[begin])) --begin;
     if (!is_space(utf8_decode_valid(text.data() + begin).code)) break;

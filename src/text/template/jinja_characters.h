@@ -5,6 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "text/template/jinja_budget.h"
+#include "text/utf8_codec.h"
+
 namespace tenon::jinja {
 
 /// What str.isspace, str.strip and str.split take for white space.
@@ -26,13 +29,57 @@ void append_upper(uint32_t code, std::string& out);
 void append_lower(uint32_t code, std::string& out);
 void append_title(uint32_t code, std::string& out);
 
+/// The characters of well-formed text in order, each of which counts:
+///   for (const Character c : Characters(text, budget)) ...
+struct Character {
+  uint32_t code;
+  size_t begin, end;  ///< its bytes
+};
+class Characters {
+ public:
+  /// From byte `begin` on.
+  Characters(std::string_view text, Budget& budget, size_t begin = 0)
+      : text_(text), budget_(budget), begin_(begin) {}
+
+  class Iterator {
+   public:
+    Iterator(std::string_view text, Budget& budget, size_t at)
+        : text_(text), budget_(budget), at_(at) {}
+    Character operator*() const {
+      const CodePoint c = utf8_decode_valid(text_.data() + at_);
+      return {c.code, at_, at_ + c.size};
+    }
+    Iterator& operator++() {
+      budget_.spend_character();
+      at_ += utf8_decode_valid(text_.data() + at_).size;
+      return *this;
+    }
+    bool operator!=(size_t end) const { return at_ < end; }
+
+   private:
+    std::string_view text_;
+    Budget& budget_;
+    size_t at_;
+  };
+  [[nodiscard]] Iterator begin() const { return {text_, budget_, begin_}; }
+  [[nodiscard]] size_t end() const { return text_.size(); }
+
+ private:
+  std::string_view text_;
+  Budget& budget_;
+  size_t begin_;
+};
+
 /// The number of characters in well-formed UTF-8.
 size_t count_characters(std::string_view text);
 /// The byte where character `index` starts; text.size() when there are not so many.
 size_t character_offset(std::string_view text, size_t index);
 
-/// Bytes of the white space that begins, and ends, a text.
-size_t leading_space(std::string_view text);
-size_t trailing_space(std::string_view text);
+/// Where white space follows the character at `begin`, or the text ends.
+size_t end_of_word(std::string_view text, size_t begin, Budget& budget);
+
+/// Bytes of the white space that begins, and ends, a text. budget: null where nothing is counted.
+size_t leading_space(std::string_view text, Budget* budget = nullptr);
+size_t trailing_space(std::string_view text, Budget* budget = nullptr);
 
 }  // namespace tenon::jinja

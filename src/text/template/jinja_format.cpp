@@ -13,14 +13,13 @@
 namespace tenon::jinja {
 namespace {
 
-void append_string_repr(std::string_view text, std::string& out) {
+void append_string_repr(std::string_view text, std::string& out, Budget& budget) {
   const bool double_quoted = text.find('\'') != text.npos && text.find('"') == text.npos;
   const char quote = double_quoted ? '"' : '\'';
   out += quote;
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint c = utf8_decode_valid(text.data() + at);
-    const std::string_view bytes = text.substr(at, c.size);
-    at += c.size;
+  for (const Character c : Characters(text, budget)) {
+    const std::string_view bytes = text.substr(c.begin, c.end - c.begin);
+    budget.check_size(out.size());
     if (c.code == static_cast<uint32_t>(quote) || c.code == '\\') {
       out += '\\';
       out += bytes;
@@ -76,7 +75,7 @@ void append_namespace(const Namespace& space, std::string& out, Budget& budget) 
   for (const auto& [name, held] : space.attributes) {
     if (!first) out += ", ";
     first = false;
-    append_string_repr(name, out);
+    append_string_repr(name, out, budget);
     out += ": ";
     append_repr(held, out, budget);
   }
@@ -126,12 +125,10 @@ class JsonWriter {
   }
 
   void string(std::string_view text) {
-    budget_.spend_bytes(text.size());
     out += '"';
-    for (size_t at = 0; at < text.size();) {
-      const CodePoint c = utf8_decode_valid(text.data() + at);
-      character(c.code, text.substr(at, c.size));
-      at += c.size;
+    for (const Character c : Characters(text, budget_)) {
+      budget_.check_size(out.size());
+      character(c.code, text.substr(c.begin, c.end - c.begin));
     }
     out += '"';
   }
@@ -158,10 +155,17 @@ class JsonWriter {
     }
   }
 
+  void separate(std::string_view separator) {
+    budget_.spend_bytes(separator.size());
+    out += separator;
+    budget_.check_size(out.size());
+  }
+
   void line() {
     if (style_.one_line) return;
     out += '\n';
     budget_.check_size(out.size() + style_.indent.size() * depth_);
+    budget_.spend_bytes(style_.indent.size() * depth_);
     for (uint32_t i = 0; i < depth_; ++i) out += style_.indent;
   }
 
@@ -174,7 +178,7 @@ class JsonWriter {
     ++depth_;
     bool first = true;
     for (const Value& value : values) {
-      if (!first) out += style_.item_separator;
+      if (!first) separate(style_.item_separator);
       first = false;
       line();
       write(value);
@@ -219,11 +223,11 @@ class JsonWriter {
     ++depth_;
     bool first = true;
     for (const auto* entry : entries) {
-      if (!first) out += style_.item_separator;
+      if (!first) separate(style_.item_separator);
       first = false;
       line();
       key(entry->first);
-      out += style_.key_separator;
+      separate(style_.key_separator);
       write(entry->second);
     }
     --depth_;
@@ -290,9 +294,8 @@ void append_repr(const Value& value, std::string& out, Budget& budget) {
       out += real_text(value.as_real());
       return;
     case Kind::String:
-      budget.spend_bytes(value.text().size());
       if (value.is_markup()) out += "Markup(";
-      append_string_repr(value.text().view(), out);
+      append_string_repr(value.text().view(), out, budget);
       if (value.is_markup()) out += ')';
       return;
     case Kind::List:
@@ -333,7 +336,7 @@ void append_repr(const Value& value, std::string& out, Budget& budget) {
       if (signature.name == kCallerName)
         out += "anonymous";
       else
-        append_string_repr(signature.name, out);
+        append_string_repr(signature.name, out, budget);
       out += '>';
       return;
     }

@@ -266,12 +266,10 @@ Text aligned_text(Text text, const FormatSpec& spec, Align standard, Budget& bud
   if (spec.width <= size) return text;
   const auto missing = static_cast<size_t>(spec.width - size);
   budget.check_size(text.size() + missing * spec.fill.size());
-  budget.spend(missing);
   const size_t left = align == Align::Left ? 0 : align == Align::Center ? missing / 2 : missing;
-  Text out;
-  for (size_t i = 0; i < left; ++i) out.append(spec.fill);
+  Text out = repeated_text(spec.fill, left, budget);
   out.append(text);
-  for (size_t i = left; i < missing; ++i) out.append(spec.fill);
+  out.append(repeated_text(spec.fill, missing - left, budget));
   return out;
 }
 

@@ -43,15 +43,14 @@ class Interpreter::Level {
   Scope* own_;
 };
 
-Interpreter::Interpreter(const Syntax& syntax, std::vector<std::pair<std::string, Value>> variables,
-                         Budget& budget, std::optional<CalendarTime> now)
+Interpreter::Interpreter(const Syntax& syntax, const Variables& variables, Budget& budget,
+                         std::optional<CalendarTime> now)
     : syntax_(syntax), budget_(budget), now_(now) {
   scope_ = open_scope(nullptr);
-  for (auto& [name, value] : variables) {
-    const auto known = std::find(syntax_.names.begin(), syntax_.names.end(), name);
-    // What the template never names need not be defined.
-    if (known == syntax_.names.end()) continue;
-    set(static_cast<NameId>(known - syntax_.names.begin()), std::move(value));
+  // What the template never names need not be defined.
+  for (NameId name = 0; name < syntax_.names.size(); ++name) {
+    const auto given = variables.find(syntax_.names[name]);
+    if (given != variables.end()) scope_->variables.emplace_back(name, given->second);
   }
   scope_ = open_scope(scope_);
 }
@@ -189,6 +188,7 @@ void Interpreter::run_loop(const Stmt& statement, std::vector<Value> items, uint
       loop.changed.reset();
     }
   } const end{*loop};
+  budget_.spend(syntax_.names.size() / 16);
   const auto loop_name = std::find(syntax_.names.begin(), syntax_.names.end(), "loop");
   bool any_ended = false;
   for (; loop->at < loop->items.size(); ++loop->at) {
@@ -319,6 +319,7 @@ Value Interpreter::call_macro(const MacroObject& callee, CallArguments given) {
     }
   }
   const auto special = [&](std::string_view name, Value value) {
+    budget_.spend(syntax_.names.size() / 16);
     const auto known = std::find(syntax_.names.begin(), syntax_.names.end(), name);
     set(static_cast<NameId>(known - syntax_.names.begin()), std::move(value));
   };

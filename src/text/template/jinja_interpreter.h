@@ -2,6 +2,7 @@
 // jinja_operators.h, what is built in behind jinja_builtins.h.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@
 #include "text/template/jinja_value.h"
 
 namespace tenon::jinja {
+
+/// What a template finds defined, by name.
+using Variables = std::map<std::string, Value, std::less<>>;
 
 /// A point of the calendar, as the host tells it.
 struct CalendarTime {
@@ -48,8 +52,8 @@ struct LoopObject : Object {
 class Interpreter {
  public:
   /// variables: what the template finds defined. now: for strftime_now, which is undefined without.
-  Interpreter(const Syntax& syntax, std::vector<std::pair<std::string, Value>> variables,
-              Budget& budget, std::optional<CalendarTime> now);
+  Interpreter(const Syntax& syntax, const Variables& variables, Budget& budget,
+              std::optional<CalendarTime> now);
 
   /// The rendered text. Throws Failure; line() is then where.
   Text run();

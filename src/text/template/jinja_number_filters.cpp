@@ -23,21 +23,22 @@ Value absolute(Interpreter&, const Value& self, Args) {
 }
 
 /// int(text, base) and float(text): white space around, underscores between digits.
-std::string number_word(const Text& text) {
-  std::string word = stripped(text, Value::none(), true, true).bytes();
+std::string number_word(const Text& text, Budget& budget) {
+  std::string word = stripped(text, Value::none(), true, true, budget).bytes();
   std::string out;
   for (size_t i = 0; i < word.size(); ++i) {
     const auto digit = [&](size_t at) {
       return at < word.size() && std::isalnum(static_cast<unsigned char>(word[at])) != 0;
     };
+    budget.spend_character();
     if (word[i] == '_' && i > 0 && digit(i - 1) && digit(i + 1)) continue;
     out += word[i];
   }
   return out;
 }
 
-std::optional<int64_t> parsed_integer(const Text& text, int64_t base) {
-  std::string word = number_word(text);
+std::optional<int64_t> parsed_integer(const Text& text, int64_t base, Budget& budget) {
+  std::string word = number_word(text, budget);
   const bool is_negative = word.starts_with('-');
   if (is_negative || word.starts_with('+')) word.erase(0, 1);
   if (word.size() > 2 && word[0] == '0') {
@@ -61,8 +62,8 @@ std::optional<int64_t> parsed_integer(const Text& text, int64_t base) {
   return end.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-std::optional<double> parsed_real(const Text& text) {
-  std::string word = number_word(text);
+std::optional<double> parsed_real(const Text& text, Budget& budget) {
+  std::string word = number_word(text, budget);
   if (word.starts_with('+')) word.erase(0, 1);
   double value = 0;
   const auto end = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -81,15 +82,15 @@ std::optional<int64_t> truncated(double value) {
   return static_cast<int64_t>(whole);
 }
 
-Value to_integer(Interpreter&, const Value& self, Args args) {
+Value to_integer(Interpreter& jinja, const Value& self, Args args) {
   require_defined(self);
   const Value otherwise = args[0].is(Kind::Absent) ? Value::integer(0) : args[0];
   std::optional<int64_t> value;
   if (self.is(Kind::String)) {
     const int64_t base = args[1].is(Kind::Absent) ? 10 : integer_of(args[1]);
-    value = parsed_integer(self.text(), base);
+    value = parsed_integer(self.text(), base, jinja.budget());
     if (!value) {
-      const std::optional<double> real = parsed_real(self.text());
+      const std::optional<double> real = parsed_real(self.text(), jinja.budget());
       if (real && !std::isinf(*real)) value = truncated(*real);
     }
   } else if (self.is(Kind::Float)) {
@@ -100,11 +101,11 @@ Value to_integer(Interpreter&, const Value& self, Args args) {
   return value ? Value::integer(*value) : otherwise;
 }
 
-Value to_real(Interpreter&, const Value& self, Args args) {
+Value to_real(Interpreter& jinja, const Value& self, Args args) {
   require_defined(self);
   if (self.is_number()) return Value::real(self.as_real());
   std::optional<double> value;
-  if (self.is(Kind::String)) value = parsed_real(self.text());
+  if (self.is(Kind::String)) value = parsed_real(self.text(), jinja.budget());
   if (value) return Value::real(*value);
   return args[0].is(Kind::Absent) ? Value::real(0.0) : args[0];
 }

@@ -133,19 +133,17 @@ Value repeated(const Value& what, int64_t times, Budget& budget) {
                                 : fmt::format("a list of {}", size),
           budget.limits().output_bytes);
   }
-  budget.spend_bytes(size * count);
-  if (what.is(Kind::String)) {
-    Text out;
-    for (size_t i = 0; i < count; ++i) out.append(what.text());
-    return like(what, std::move(out), budget);
-  }
+  if (what.is(Kind::String)) return like(what, repeated_text(what.text(), count, budget), budget);
   const std::vector<Value>& from = what.items().values;
   const size_t bytes = size * count * sizeof(Value);
   budget.hold(bytes);
   budget.release(bytes);
   std::vector<Value> out;
   out.reserve(size * count);
-  for (size_t i = 0; i < count; ++i) out.insert(out.end(), from.begin(), from.end());
+  for (size_t i = 0; i < count; ++i) {
+    budget.spend(1 + from.size() / 8);
+    out.insert(out.end(), from.begin(), from.end());
+  }
   return Value::sequence(what.kind(), std::move(out), &budget);
 }
 
@@ -191,14 +189,15 @@ Text slice_text(const Text& text, const Value& begin, const Value& stop, const V
         character_offset(text.view().substr(from), static_cast<size_t>(steps.stop - steps.begin));
     return text.slice(from, from + more);
   }
+  Object held;
+  held.charge(&budget, (text.size() + 1) * sizeof(size_t));
   std::vector<size_t> offsets;
-  for (size_t at = 0; at < text.size(); at += utf8_decode_valid(text.view().data() + at).size) {
-    offsets.push_back(at);
-  }
+  for (const Character c : Characters(text.view(), budget)) offsets.push_back(c.begin);
   offsets.push_back(text.size());
   Text out;
   for (int64_t at = steps.begin; steps.goes_on(at); at += steps.step) {
     const auto place = static_cast<size_t>(at);
+    budget.spend_character();
     out.append(text, offsets[place], offsets[place + 1]);
   }
   return out;
@@ -306,12 +305,9 @@ std::vector<Value> iterate(const Value& value, Budget& budget) {
     }
     case Kind::String: {
       const Text& text = value.text();
-      budget.spend(text.size());
       std::vector<Value> characters;
-      for (size_t at = 0; at < text.size();) {
-        const size_t next = at + utf8_decode_valid(text.view().data() + at).size;
-        characters.push_back(Value::string(text.slice(at, next), &budget));
-        at = next;
+      for (const Character c : Characters(text.view(), budget)) {
+        characters.push_back(Value::string(text.slice(c.begin, c.end), &budget));
       }
       return characters;
     }

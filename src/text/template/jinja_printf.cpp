@@ -22,13 +22,11 @@ Text repr_text(const Value& value, bool ascii, Budget& budget) {
   append_repr(value, text, budget);
   if (!ascii) return Text(std::move(text), has_foreign(value));
   std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint c = utf8_decode_valid(text.data() + at);
+  for (const Character c : Characters(text, budget)) {
     if (c.code < 0x80)
-      out += text[at];
+      out += static_cast<char>(c.code);
     else
       append_escaped(c.code, out);
-    at += c.size;
   }
   budget.check_size(out.size());
   return Text(std::move(out), has_foreign(value));
@@ -79,6 +77,7 @@ class Printf {
   }
 
   void conversion(size_t& at) {
+    budget_.spend(4);
     ++at;
     if (at < view_.size() && view_[at] == '%') {
       ++at;
@@ -226,6 +225,7 @@ class Format {
       out_.append(format_, at, mark);
       at = mark;
       jinja_.budget().check_size(out_.size());
+      jinja_.budget().spend(4);
       if (at >= view_.size()) break;
       if (at + 1 < view_.size() && view_[at + 1] == view_[at]) {
         out_.append(format_, at, at + 1);

@@ -64,8 +64,7 @@ Value reverse(Interpreter& jinja, const Value& self, Args) {
 
 Value folded(Interpreter& jinja, const Value& value, bool case_sensitive) {
   if (case_sensitive || !value.is(Kind::String)) return value;
-  jinja.budget().spend(1 + value.text().size() / 4);
-  return jinja.string(lower(value.text()));
+  return jinja.string(lower(value.text(), jinja.budget()));
 }
 
 struct Keyed {

@@ -176,6 +176,9 @@ std::string filled(std::string text, size_t width, Conversion c) {
 }  // namespace
 
 std::string strftime_text(std::string_view format, const CalendarTime& time) {
+  if (format.size() > kMaxBytes) {
+    raise("the format of a date has {} bytes, the limit is {}", format.size(), kMaxBytes);
+  }
   const Calendar day = calendar_of(time);
   std::string out;
   for (size_t at = 0; at < format.size(); ++at) {

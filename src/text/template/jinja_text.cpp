@@ -60,4 +60,24 @@ std::vector<Text::Span> Text::spans() const {
   return spans;
 }
 
+Text repeated_text(const Text& text, size_t count, Budget& budget) {
+  // In blocks: a call for each byte would take many times as long.
+  constexpr size_t kBlockBytes = 4096;
+  Text block;
+  size_t in_block = 0;
+  while (in_block < count && block.size() < kBlockBytes) {
+    budget.spend_character();
+    block.append(text);
+    ++in_block;
+  }
+  if (in_block == 0) return block;
+  Text out;
+  for (size_t done = 0; done < count; done += in_block) {
+    const size_t now = std::min(in_block, count - done);
+    budget.spend_bytes(now * text.size());
+    out.append(block, 0, now * text.size());
+  }
+  return out;
+}
+
 }  // namespace tenon::jinja

@@ -9,6 +9,8 @@
 
 namespace tenon::jinja {
 
+class Budget;
+
 /// Well-formed UTF-8 with a mark per byte: foreign or the template's own. Every operation on
 /// strings is built from slice() and append(), so that the marks follow the bytes. Text made by
 /// other means (upper case, JSON) is foreign when any of its sources is.
@@ -54,5 +56,8 @@ class Text {
   std::vector<Run> runs_;  // ends ascending, the last is size()
   bool foreign_ = false;
 };
+
+/// `count` times the text; the caller has announced its size.
+Text repeated_text(const Text& text, size_t count, Budget& budget);
 
 }  // namespace tenon::jinja

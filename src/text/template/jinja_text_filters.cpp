@@ -22,35 +22,36 @@ bool given(const Value& value) { return !value.is(Kind::Absent) && !value.is(Kin
 
 Text soft(Interpreter& jinja, const Value& self) {
   Text text = to_text(self, jinja.budget());
-  jinja.budget().spend(text.size() / 4);
+  jinja.budget().spend_bytes(text.size());
   return text;
 }
 
 Value to_upper_case(Interpreter& jinja, const Value& self, Args) {
-  return jinja.string(upper(soft(jinja, self)));
+  return jinja.string(upper(soft(jinja, self), jinja.budget()));
 }
 Value to_lower_case(Interpreter& jinja, const Value& self, Args) {
-  return jinja.string(lower(soft(jinja, self)));
+  return jinja.string(lower(soft(jinja, self), jinja.budget()));
 }
 Value capitalize(Interpreter& jinja, const Value& self, Args) {
-  return jinja.string(capitalized(soft(jinja, self)));
+  return jinja.string(capitalized(soft(jinja, self), jinja.budget()));
 }
 
 Value title(Interpreter& jinja, const Value& self, Args) {
   // A word begins behind these; elsewhere letters are lower case.
   bool begins = true;
-  return jinja.string(mapped(soft(jinja, self), [&begins](uint32_t code, bool, std::string& out) {
+  const auto append = [&begins](uint32_t code, bool, std::string& out) {
     if (begins)
       append_upper(code, out);
     else
       append_lower(code, out);
     begins =
         is_space(code) || code == '-' || code == '(' || code == '{' || code == '[' || code == '<';
-  }));
+  };
+  return jinja.string(mapped(soft(jinja, self), jinja.budget(), append));
 }
 
 Value trim(Interpreter& jinja, const Value& self, Args args) {
-  return jinja.string(stripped(soft(jinja, self), args[0], true, true));
+  return jinja.string(stripped(soft(jinja, self), args[0], true, true, jinja.budget()));
 }
 
 Value replace(Interpreter& jinja, const Value& self, Args args) {
@@ -83,19 +84,19 @@ Value indent(Interpreter& jinja, const Value& self, Args args) {
     margin = padded(Text(), width, Align::Left, Text(" "), jinja.budget());
   }
   Text text = text_of(self);
-  jinja.budget().spend(text.size() / 4);
   text.append("\n", false);
-  const std::vector<Text> lines = lines_of(text, false);
   const bool blank = truth(args[2]);
   Text out;
   if (truth(args[1])) out.append(margin);
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (i != 0) out.append("\n", false);
-    jinja.budget().check_size(out.size() + margin.size() + lines[i].size());
-    jinja.budget().spend_bytes(margin.size() + lines[i].size());
-    if (i != 0 && (blank || !lines[i].empty())) out.append(margin);
-    out.append(lines[i]);
-  }
+  bool is_first = true;
+  for_each_line(text, false, jinja.budget(), [&](const Text& line) {
+    if (!is_first) out.append("\n", false);
+    jinja.budget().check_size(out.size() + margin.size() + line.size());
+    jinja.budget().spend_bytes(margin.size() + line.size());
+    if (!is_first && (blank || !line.empty())) out.append(margin);
+    out.append(line);
+    is_first = false;
+  });
   return jinja.string(std::move(out));
 }
 
@@ -122,12 +123,10 @@ Value wordcount(Interpreter& jinja, const Value& self, Args) {
   const Text text = soft(jinja, self);
   int64_t words = 0;
   bool inside = false;
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint c = utf8_decode_valid(text.view().data() + at);
+  for (const Character c : Characters(text.view(), jinja.budget())) {
     const bool is_word = is_alpha(c.code) || is_numeric(c.code) || c.code == '_';
     words += is_word && !inside ? 1 : 0;
     inside = is_word;
-    at += c.size;
   }
   return Value::integer(words);
 }
@@ -139,7 +138,7 @@ Value wordwrap(Interpreter& jinja, const Value& self, Args args) {
   const Text between = given(args[2]) ? text_of(args[2]) : Text("\n");
   Text out;
   bool first = true;
-  for (const Text& paragraph : lines_of(text_of(self), false)) {
+  for_each_line(text_of(self), false, jinja.budget(), [&](const Text& paragraph) {
     if (width <= 0) raise("invalid width {} (must be > 0)", width);
     const std::vector<Text> lines = wrapped(paragraph, style, jinja.budget());
     // A paragraph of nothing is a line all the same.
@@ -150,7 +149,7 @@ Value wordwrap(Interpreter& jinja, const Value& self, Args args) {
       first = false;
       jinja.budget().check_size(out.size());
     }
-  }
+  });
   return jinja.string(std::move(out));
 }
 
@@ -163,9 +162,10 @@ Value striptags(Interpreter& jinja, const Value& self, Args) {
   const Text text = soft(jinja, self);
   Text out;
   size_t done = 0;
-  for (size_t open; (open = text.view().find('<', done)) != std::string_view::npos;) {
+  Budget& budget = jinja.budget();
+  for (size_t open; (open = find_text(text.view(), "<", done, budget)) != std::string_view::npos;) {
     const bool is_comment = text.view().substr(open).starts_with("<!--");
-    const size_t close = text.view().find(is_comment ? "-->" : ">", open);
+    const size_t close = find_text(text.view(), is_comment ? "-->" : ">", open, budget);
     if (close == std::string_view::npos) break;
     out.append(text, done, open);
     done = close + (is_comment ? 3 : 1);
@@ -173,16 +173,11 @@ Value striptags(Interpreter& jinja, const Value& self, Args) {
   out.append(text, done, text.size());
   // Runs of white space become one space.
   Text joined;
-  for (size_t at = leading_space(out.view()); at < out.size();) {
-    size_t end = at;
-    while (end < out.size()) {
-      const CodePoint c = utf8_decode_valid(out.view().data() + end);
-      if (is_space(c.code)) break;
-      end += c.size;
-    }
+  for (size_t at = leading_space(out.view(), &budget); at < out.size();) {
+    const size_t end = end_of_word(out.view(), at, budget);
     if (!joined.empty()) joined.append(" ", false);
     joined.append(out, at, end);
-    at = end + leading_space(out.view().substr(end));
+    at = end + leading_space(out.view().substr(end), &budget);
   }
   return jinja.string(std::move(joined));
 }
@@ -193,6 +188,8 @@ Text url_quoted(Interpreter& jinja, const Value& value, bool in_query) {
   const std::string_view kept_marks = in_query ? "_.-~" : "_.-~/";
   std::string out;
   for (const char c : text.view()) {
+    jinja.budget().spend_character();
+    jinja.budget().check_size(out.size());
     const bool kept = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
                       kept_marks.find(c) != kept_marks.npos;
     if (kept)

@@ -40,22 +40,26 @@ Part part_of(Interpreter& jinja, const Value& self, const Value& begin, const Va
   return {view.substr(first, size), static_cast<size_t>(from)};
 }
 
-bool matches(const Value& what, const std::function<bool(std::string_view)>& test) {
-  if (!what.is(Kind::Tuple)) return test(text_of(what).view());
+bool matches(Interpreter& jinja, const Value& what,
+             const std::function<bool(std::string_view)>& test) {
+  const auto tested = [&](const Value& option) {
+    jinja.budget().spend_bytes(text_of(option).size());
+    return test(option.text().view());
+  };
+  if (!what.is(Kind::Tuple)) return tested(what);
   const std::vector<Value>& options = what.items().values;
-  return std::any_of(options.begin(), options.end(),
-                     [&](const Value& option) { return test(text_of(option).view()); });
+  return std::any_of(options.begin(), options.end(), tested);
 }
 
 Value startswith(Interpreter& jinja, const Value& self, Args args) {
   const Part part = part_of(jinja, self, args[1], args[2]);
-  return Value::boolean(matches(args[0], [&](std::string_view text) {
+  return Value::boolean(matches(jinja, args[0], [&](std::string_view text) {
     return !part.is_nowhere && part.text.starts_with(text);
   }));
 }
 Value endswith(Interpreter& jinja, const Value& self, Args args) {
   const Part part = part_of(jinja, self, args[1], args[2]);
-  return Value::boolean(matches(args[0], [&](std::string_view text) {
+  return Value::boolean(matches(jinja, args[0], [&](std::string_view text) {
     return !part.is_nowhere && part.text.ends_with(text);
   }));
 }
@@ -103,11 +107,8 @@ Value count(Interpreter& jinja, const Value& self, Args args) {
 template <bool (*IsOfKind)(uint32_t)>
 Value all_are(Interpreter& jinja, const Value& self, Args) {
   const std::string_view view = self.text().view();
-  jinja.budget().spend_bytes(view.size());
-  for (size_t at = 0; at < view.size();) {
-    const CodePoint c = utf8_decode_valid(view.data() + at);
+  for (const Character c : Characters(view, jinja.budget())) {
     if (!IsOfKind(c.code)) return Value::boolean(false);
-    at += c.size;
   }
   return Value::boolean(!view.empty());
 }
@@ -118,40 +119,31 @@ bool is_ascii(uint32_t code) { return code < 128; }
 /// Whether some letter is of one case and none is of the other.
 template <bool (*IsWanted)(uint32_t), bool (*IsOther)(uint32_t)>
 Value one_case(Interpreter& jinja, const Value& self, Args) {
-  const std::string_view view = self.text().view();
-  jinja.budget().spend_bytes(view.size());
   bool any = false;
-  for (size_t at = 0; at < view.size();) {
-    const CodePoint c = utf8_decode_valid(view.data() + at);
+  for (const Character c : Characters(self.text().view(), jinja.budget())) {
     if (IsOther(c.code) || is_title(c.code)) return Value::boolean(false);
     any |= IsWanted(c.code);
-    at += c.size;
   }
   return Value::boolean(any);
 }
 
-Value istitle(Interpreter&, const Value& self, Args) {
-  const std::string_view view = self.text().view();
+Value istitle(Interpreter& jinja, const Value& self, Args) {
   bool after_letter = false;
   bool any = false;
-  for (size_t at = 0; at < view.size();) {
-    const CodePoint c = utf8_decode_valid(view.data() + at);
+  for (const Character c : Characters(self.text().view(), jinja.budget())) {
     const bool big = is_upper(c.code) || is_title(c.code);
     if ((big && after_letter) || (is_lower(c.code) && !after_letter)) return Value::boolean(false);
     after_letter = big || is_lower(c.code);
     any |= after_letter;
-    at += c.size;
   }
   return Value::boolean(any);
 }
 
-Value isidentifier(Interpreter&, const Value& self, Args) {
+Value isidentifier(Interpreter& jinja, const Value& self, Args) {
   const std::string_view view = self.text().view();
-  for (size_t at = 0; at < view.size();) {
-    const CodePoint c = utf8_decode_valid(view.data() + at);
-    const bool fits = is_alpha(c.code) || c.code == '_' || (at > 0 && is_decimal(c.code));
+  for (const Character c : Characters(view, jinja.budget())) {
+    const bool fits = is_alpha(c.code) || c.code == '_' || (c.begin > 0 && is_decimal(c.code));
     if (!fits) return Value::boolean(false);
-    at += c.size;
   }
   return Value::boolean(!view.empty());
 }

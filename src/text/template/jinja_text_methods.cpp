@@ -18,33 +18,28 @@ using Args = std::span<const Value>;
 bool given(const Value& value) { return !value.is(Kind::Absent) && !value.is(Kind::None); }
 
 Value strip(Interpreter& jinja, const Value& self, Args args) {
-  return jinja.string(stripped(self.text(), args[0], true, true));
+  return jinja.string(stripped(self.text(), args[0], true, true, jinja.budget()));
 }
 Value lstrip(Interpreter& jinja, const Value& self, Args args) {
-  return jinja.string(stripped(self.text(), args[0], true, false));
+  return jinja.string(stripped(self.text(), args[0], true, false, jinja.budget()));
 }
 Value rstrip(Interpreter& jinja, const Value& self, Args args) {
-  return jinja.string(stripped(self.text(), args[0], false, true));
+  return jinja.string(stripped(self.text(), args[0], false, true, jinja.budget()));
 }
 
 /// The words between white space, `limit` splits at most (negative: all).
 std::vector<Value> words_of(Interpreter& jinja, const Text& text, int64_t limit) {
   std::vector<Value> out;
   const std::string_view view = text.view();
-  size_t at = leading_space(view);
+  size_t at = leading_space(view, &jinja.budget());
   while (at < view.size()) {
     if (limit-- == 0) {
       out.push_back(jinja.string(text.slice(at, view.size())));
       break;
     }
-    size_t end = at;
-    while (end < view.size()) {
-      const CodePoint c = utf8_decode_valid(view.data() + end);
-      if (is_space(c.code)) break;
-      end += c.size;
-    }
+    const size_t end = end_of_word(view, at, jinja.budget());
     out.push_back(jinja.string(text.slice(at, end)));
-    at = end + leading_space(view.substr(end));
+    at = end + leading_space(view.substr(end), &jinja.budget());
   }
   return out;
 }
@@ -52,7 +47,7 @@ std::vector<Value> words_of(Interpreter& jinja, const Text& text, int64_t limit)
 std::vector<Value> words_from_right(Interpreter& jinja, const Text& text, int64_t limit) {
   std::vector<Value> out;
   const std::string_view view = text.view();
-  size_t end = view.size() - trailing_space(view);
+  size_t end = view.size() - trailing_space(view, &jinja.budget());
   while (end > 0) {
     if (limit-- == 0) {
       out.push_back(jinja.string(text.slice(0, end)));
@@ -60,13 +55,14 @@ std::vector<Value> words_from_right(Interpreter& jinja, const Text& text, int64_
     }
     size_t begin = end;
     while (begin > 0) {
+      jinja.budget().spend_character();
       size_t previous = begin - 1;
       while (previous > 0 && utf8_continues(view[previous])) --previous;
       if (is_space(utf8_decode_valid(view.data() + previous).code)) break;
       begin = previous;
     }
     out.push_back(jinja.string(text.slice(begin, end)));
-    end = begin - trailing_space(view.substr(0, begin));
+    end = begin - trailing_space(view.substr(0, begin), &jinja.budget());
   }
   std::reverse(out.begin(), out.end());
   return out;
@@ -116,11 +112,9 @@ Value rsplit(Interpreter& jinja, const Value& self, Args args) {
 }
 
 Value splitlines(Interpreter& jinja, const Value& self, Args args) {
-  jinja.budget().spend_bytes(self.text().size());
   std::vector<Value> out;
-  for (Text& line : lines_of(self.text(), truth(args[0]))) {
-    out.push_back(jinja.string(std::move(line)));
-  }
+  for_each_line(self.text(), truth(args[0]), jinja.budget(),
+                [&](Text line) { out.push_back(jinja.string(std::move(line))); });
   return jinja.list(std::move(out));
 }
 
@@ -130,53 +124,47 @@ Value replace(Interpreter& jinja, const Value& self, Args args) {
 }
 
 Value to_upper_case(Interpreter& jinja, const Value& self, Args) {
-  jinja.budget().spend(self.text().size() / 4);
-  return jinja.string(upper(self.text()));
+  return jinja.string(upper(self.text(), jinja.budget()));
 }
 Value to_lower_case(Interpreter& jinja, const Value& self, Args) {
-  jinja.budget().spend(self.text().size() / 4);
-  return jinja.string(lower(self.text()));
+  return jinja.string(lower(self.text(), jinja.budget()));
 }
 Value capitalize(Interpreter& jinja, const Value& self, Args) {
-  jinja.budget().spend(self.text().size() / 4);
-  return jinja.string(capitalized(self.text()));
+  return jinja.string(capitalized(self.text(), jinja.budget()));
 }
 Value title(Interpreter& jinja, const Value& self, Args) {
-  jinja.budget().spend(self.text().size() / 4);
-  return jinja.string(mapped(self.text(), [](uint32_t code, bool after_letter, std::string& out) {
+  const auto append = [](uint32_t code, bool after_letter, std::string& out) {
     if (after_letter)
       append_lower(code, out);
     else
       append_title(code, out);
-  }));
+  };
+  return jinja.string(mapped(self.text(), jinja.budget(), append));
 }
 Value swapcase(Interpreter& jinja, const Value& self, Args) {
-  jinja.budget().spend(self.text().size() / 4);
-  return jinja.string(mapped(self.text(), [](uint32_t code, bool, std::string& out) {
+  const auto append = [](uint32_t code, bool, std::string& out) {
     if (is_upper(code))
       append_lower(code, out);
     else
       append_upper(code, out);
-  }));
+  };
+  return jinja.string(mapped(self.text(), jinja.budget(), append));
 }
 
 Value expandtabs(Interpreter& jinja, const Value& self, Args args) {
   const int64_t size = args[0].is(Kind::Absent) ? 8 : integer_of(args[0]);
   Text out;
   int64_t column = 0;
-  const std::string_view view = self.text().view();
-  for (size_t at = 0; at < view.size();) {
-    const size_t next = at + utf8_decode_valid(view.data() + at).size;
-    if (view[at] == '\t') {
+  for (const Character c : Characters(self.text().view(), jinja.budget())) {
+    if (c.code == '\t') {
       const int64_t spaces = size > 0 ? size - column % size : 0;
       out.append(padded(Text(), spaces, Align::Left, Text(" "), jinja.budget()));
       column += spaces;
     } else {
-      out.append(self.text(), at, next);
-      column = view[at] == '\n' || view[at] == '\r' ? 0 : column + 1;
+      out.append(self.text(), c.begin, c.end);
+      column = c.code == '\n' || c.code == '\r' ? 0 : column + 1;
     }
     jinja.budget().check_size(out.size());
-    at = next;
   }
   return jinja.string(std::move(out));
 }

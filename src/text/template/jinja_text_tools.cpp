@@ -65,6 +65,7 @@ size_t find_text(std::string_view text, std::string_view what, size_t from, Budg
     const void* found = std::memchr(text.data() + from, what[0], last - from + 1);
     if (found == nullptr) break;
     from = static_cast<size_t>(static_cast<const char*>(found) - text.data());
+    budget.spend_character();
     if (begins_with(text.substr(from), what, budget)) {
       budget.spend_bytes(from - begin);
       return from;
@@ -78,12 +79,11 @@ size_t rfind_text(std::string_view text, std::string_view what, Budget& budget) 
   if (what.size() > text.size()) return std::string_view::npos;
   const size_t last = text.size() - what.size();
   for (size_t at = last + 1; at-- > 0;) {
+    budget.spend_character();
     if (begins_with(text.substr(at), what, budget)) {
-      budget.spend_bytes(last - at);
       return at;
     }
   }
-  budget.spend_bytes(text.size());
   return std::string_view::npos;
 }
 
@@ -93,18 +93,16 @@ const Text& text_of(const Value& value) {
   return value.text();
 }
 
-Text stripped(const Text& text, const Value& chars, bool left, bool right) {
+Text stripped(const Text& text, const Value& chars, bool left, bool right, Budget& budget) {
   const bool spaces = chars.is(Kind::Absent) || chars.is(Kind::None);
   CharacterSet set;
   if (!spaces) {
-    const std::string_view view = text_of(chars).view();
-    for (size_t at = 0; at < view.size();) {
-      const CodePoint c = utf8_decode_valid(view.data() + at);
-      set.add(c.code);
-      at += c.size;
-    }
+    for (const Character c : Characters(text_of(chars).view(), budget)) set.add(c.code);
   }
-  const auto goes = [&](uint32_t code) { return spaces ? is_space(code) : set.has(code); };
+  const auto goes = [&](uint32_t code) {
+    budget.spend_character();
+    return spaces ? is_space(code) : set.has(code);
+  };
   const std::string_view view = text.view();
   size_t begin = 0;
   size_t end = view.size();
@@ -153,56 +151,52 @@ Text replaced(const Text& text, const Text& from, const Text& to, int64_t count,
   return out;
 }
 
-Text mapped(const Text& text,
+Text mapped(const Text& text, Budget& budget,
             const std::function<void(uint32_t code, bool after_letter, std::string& out)>& append) {
   Text out;
   bool after_letter = false;
   std::string bytes;
   for (const Text::Span& span : text.spans()) {
     bytes.clear();
-    for (size_t at = span.begin; at < span.end;) {
-      const CodePoint c = utf8_decode_valid(text.view().data() + at);
+    for (const Character c : Characters(text.view().substr(0, span.end), budget, span.begin)) {
       append(c.code, after_letter, bytes);
       after_letter = is_upper(c.code) || is_lower(c.code) || is_title(c.code);
-      at += c.size;
     }
+    budget.check_size(out.size() + bytes.size());
     out.append(bytes, span.foreign);
   }
   return out;
 }
 
-Text upper(const Text& text) {
-  return mapped(text, [](uint32_t code, bool, std::string& out) { append_upper(code, out); });
+Text upper(const Text& text, Budget& budget) {
+  return mapped(text, budget,
+                [](uint32_t code, bool, std::string& out) { append_upper(code, out); });
 }
 
-Text lower(const Text& text) {
-  return mapped(text, [](uint32_t code, bool, std::string& out) { append_lower(code, out); });
+Text lower(const Text& text, Budget& budget) {
+  return mapped(text, budget,
+                [](uint32_t code, bool, std::string& out) { append_lower(code, out); });
 }
 
-Text capitalized(const Text& text) {
+Text capitalized(const Text& text, Budget& budget) {
   const size_t first = character_offset(text.view(), 1);
-  Text out = mapped(text.slice(0, first),
+  Text out = mapped(text.slice(0, first), budget,
                     [](uint32_t code, bool, std::string& bytes) { append_title(code, bytes); });
-  out.append(lower(text.slice(first, text.size())));
+  out.append(lower(text.slice(first, text.size()), budget));
   return out;
 }
 
-std::vector<Text> lines_of(const Text& text, bool keep_ends) {
-  std::vector<Text> lines;
+void for_each_line(const Text& text, bool keep_ends, Budget& budget,
+                   const std::function<void(Text line)>& visit) {
   const std::string_view view = text.view();
   size_t begin = 0;
-  for (size_t at = 0; at < view.size();) {
-    const CodePoint c = utf8_decode_valid(view.data() + at);
-    if (!is_line_end(c.code)) {
-      at += c.size;
-      continue;
-    }
-    const size_t end = at + (view.substr(at).starts_with("\r\n") ? 2 : c.size);
-    lines.push_back(text.slice(begin, keep_ends ? end : at));
-    begin = at = end;
+  for (const Character c : Characters(view, budget)) {
+    if (!is_line_end(c.code) || c.begin < begin) continue;  // "\n" behind "\r" ended the line, too
+    const size_t end = view.substr(c.begin).starts_with("\r\n") ? c.end + 1 : c.end;
+    visit(text.slice(begin, keep_ends ? end : c.begin));
+    begin = end;
   }
-  if (begin < view.size()) lines.push_back(text.slice(begin, view.size()));
-  return lines;
+  if (begin < view.size()) visit(text.slice(begin, view.size()));
 }
 
 Text padded(const Text& text, int64_t width, Align align, const Text& fill, Budget& budget) {
@@ -211,14 +205,12 @@ Text padded(const Text& text, int64_t width, Align align, const Text& fill, Budg
   const auto missing = static_cast<size_t>(width - size);
   if (missing > budget.limits().output_bytes) budget.check_size(missing);
   budget.check_size(text.size() + missing * fill.size());
-  budget.spend(missing);
   // As Python rounds: the odd one goes left when the width is odd.
   const size_t middle = missing / 2 + (missing & static_cast<size_t>(width) & 1);
   const size_t left = align == Align::Left ? 0 : align == Align::Right ? missing : middle;
-  Text out;
-  for (size_t i = 0; i < left; ++i) out.append(fill);
+  Text out = repeated_text(fill, left, budget);
   out.append(text);
-  for (size_t i = left; i < missing; ++i) out.append(fill);
+  out.append(repeated_text(fill, missing - left, budget));
   return out;
 }
 

@@ -20,17 +20,19 @@ inline std::string_view shown(std::string_view text) { return utf8_prefix(text, 
 size_t find_text(std::string_view text, std::string_view what, size_t from, Budget& budget);
 size_t rfind_text(std::string_view text, std::string_view what, Budget& budget);
 /// Without white space at the ends, or without the characters of `chars` (None: white space).
-Text stripped(const Text& text, const Value& chars, bool left, bool right);
+Text stripped(const Text& text, const Value& chars, bool left, bool right, Budget& budget);
 /// `count` replacements at most; negative: all.
 Text replaced(const Text& text, const Text& from, const Text& to, int64_t count, Budget& budget);
 /// What `append` writes for each character; it is told whether a letter stands before it.
-Text mapped(const Text& text,
+Text mapped(const Text& text, Budget& budget,
             const std::function<void(uint32_t code, bool after_letter, std::string& out)>& append);
-Text upper(const Text& text);
-Text lower(const Text& text);
+Text upper(const Text& text, Budget& budget);
+Text lower(const Text& text, Budget& budget);
 /// The first character title case, the others lower case.
-Text capitalized(const Text& text);
-std::vector<Text> lines_of(const Text& text, bool keep_ends);
+Text capitalized(const Text& text, Budget& budget);
+/// Calls visit(line) for each line.
+void for_each_line(const Text& text, bool keep_ends, Budget& budget,
+                   const std::function<void(Text line)>& visit);
 /// In the middle of `width` characters: `left` of the fill before it, the others behind.
 enum class Align : uint8_t { Left, Right, Center };
 Text padded(const Text& text, int64_t width, Align align, const Text& fill, Budget& budget);

@@ -47,6 +47,7 @@ Value Value::string(Text text, Budget* budget) {
   auto object = std::make_shared<StringObject>();
   if (budget != nullptr) {
     budget->check_size(text.size());
+    budget->spend_bytes(text.size());
     object->charge(budget, text.size() + text.bytes_of_marks() + 64);
   }
   object->text = std::move(text);
@@ -65,6 +66,7 @@ bool Value::is_markup() const {
 
 Value Value::sequence(Kind kind, std::vector<Value> items, Budget* budget) {
   auto object = std::make_shared<Sequence>();
+  if (budget != nullptr) budget->spend(1 + items.size() / 8);
   object->charge(budget, items.size() * sizeof(Value) + 64);
   for (const Value& item : items) object->extent.include(item);
   if (kind == Kind::Tuple) object->type = "tuple";
@@ -77,6 +79,7 @@ Value Value::sequence(Kind kind, std::vector<Value> items, Budget* budget) {
 
 Value Value::dict(std::vector<std::pair<Value, Value>> entries, Budget* budget) {
   auto object = std::make_shared<Dict>();
+  if (budget != nullptr) budget->spend(1 + entries.size());
   object->charge(budget, entries.size() * 3 * sizeof(Value) + 64);
   object->entries.reserve(entries.size());
   size_t plain_keys = 0;

@@ -71,7 +71,8 @@ class Value {
     out.real_ = value;
     return out;
   }
-  /// budget: what the bytes count against; null for values that come from outside.
+  /// budget: what the bytes, and the work of making it, count against; null for values that come
+  /// from outside.
   static Value string(Text text, Budget* budget = nullptr);
   /// A string that is HTML already (jinja_markup.h).
   static Value markup(Text text, Budget* budget = nullptr);
