@@ -101,7 +101,7 @@ say "Packages"
 packages=(g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-dev libxxhash-dev
           libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libx11-dev xvfb)
 if $all; then
-  packages+=(abigail-tools binutils meson python3-cffi clang libclang-rt-14-dev libbenchmark-dev)
+  packages+=(abigail-tools binutils meson python3-cffi python3-numpy clang libclang-rt-14-dev libbenchmark-dev)
 fi
 check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
 

@@ -259,9 +259,9 @@ TEST(Program, ASignalLeavesNoUnfinishedFile) {
     for (int i = 0; i < 4000; ++i) text += "1 ";
     return text;
   }());
-  // Waits until the file is begun, at most 20 s.
+  // Waits until the file is begun, which may have no name until it is complete; at most 20 s.
   const auto ended = [](const std::string& command, const std::string& in) {
-    const std::string begun = "[ -n \"$(ls " + in + ")\" ]";
+    const std::string begun = "ls -l /proc/$!/fd 2> /dev/null | grep -q '" + in + "'";
     return run_program(command + " & i=0; while ! " + begun +
                        " && [ $i -lt 2000 ]; do sleep 0.01; i=$((i+1)); done; " + begun +
                        " && kill -TERM $!; wait $!; echo $?");
