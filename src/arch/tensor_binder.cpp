@@ -128,6 +128,11 @@ std::vector<float> TensorBinder::optional_divisors(std::string_view name, uint64
   return values;
 }
 
+void TensorBinder::refuse_tensor(std::string_view name, std::string_view why) const {
+  if (file_.find(name) == nullptr) return;
+  fail(Code::Unsupported, "{}: tensor \"{}\": {}", file_.name(), name, why);
+}
+
 std::vector<BoundWeight> TensorBinder::finish() && {
   if (!missing_.empty()) {
     fail(Code::Format, "{}: {} tensors are missing: {}", file_.name(), missing_.size(),

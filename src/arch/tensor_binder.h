@@ -58,6 +58,10 @@ class TensorBinder {
   /// file has none. Throws as tensor(), and Format for a value that is not finite and above 0.
   std::vector<float> optional_divisors(std::string_view name, uint64_t columns);
 
+  /// Throws Unsupported, saying why, where the file has a tensor of this name: a variant that the
+  /// architecture does not compute.
+  void refuse_tensor(std::string_view name, std::string_view why) const;
+
   /// All that was asked for, in that order.
   [[nodiscard]] const std::vector<WantedTensor>& wanted() const { return wanted_; }
 
