@@ -72,7 +72,8 @@ struct Cache {
 void run(benchmark::State& state, const Kernels& kernels, uint32_t type) {
   const auto tokens = static_cast<uint32_t>(state.range(0));
   const auto context = static_cast<uint32_t>(state.range(1));
-  const CacheBlock shape(tenon_cache_group{1, 1, kDim, kDim, type, kBlockTokens});
+  const CacheBlock shape(
+      tenon_cache_group{1, 1, kDim, kDim, type, kBlockTokens, TENON_CACHE_FULL, 0});
   const Cache cache(kernels, shape, context);
   std::mt19937 random(2);
   std::normal_distribution<float> values;
