@@ -13,6 +13,8 @@ namespace {
 
 /// More devices than any machine has; a larger number is a defect of the backend.
 constexpr uint32_t kMaxDevices = 256;
+/// The same for steps under way (tenon_device_info.steps_under_way).
+constexpr uint32_t kMaxSteps = 64;
 
 /// Ends a text of a plugin's within its array, and makes it one line of UTF-8.
 template <size_t kSize>
@@ -118,6 +120,9 @@ void Device::check_info() const {
   const bool sizes = info_.kind >= TENON_DEVICE_REFERENCE && info_.step_tokens > 0 &&
                      info_.step_outputs > 0 && info_.token_multiple > 0 && info_.block_tokens > 0 &&
                      info_.slab_bytes > 0 && info_.steps_under_way > 0;
+  if (info_.steps_under_way > kMaxSteps) {
+    break_with(fmt::format("{} steps under way, at most {}", info_.steps_under_way, kMaxSteps));
+  }
   if (!sizes) break_with(fmt::format("device \"{}\" describes itself with a zero", info_.name));
 }
 

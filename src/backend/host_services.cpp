@@ -24,7 +24,7 @@ constexpr uint64_t usual_alignment(uint64_t size) {
 }
 /// Longest text of a backend that is kept or logged.
 constexpr uint64_t kMaxTextBytes = 4096;
-/// Size of a job in version 1.0 of the plugin ABI: later versions only add to it.
+/// Size of a job in version 2.0 of the plugin ABI: later versions only add to it.
 constexpr uint32_t kFirstJobBytes =
     offsetof(tenon_parallel_job, before_phase) + sizeof(tenon_parallel_job::before_phase);
 
@@ -201,6 +201,8 @@ int32_t HostServices::parallel(void* user, const tenon_parallel_job* job) {
   phases.before_phase = JobRun::before_phase;
   try {
     self(user).team_->run(phases);
+  } catch (const Error& error) {
+    return refuse(static_cast<int32_t>(error.code()), error.what());
   } catch (const std::exception& error) {
     return refuse(TENON_BACKEND_STATE, error.what());
   } catch (...) {

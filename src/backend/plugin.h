@@ -24,7 +24,7 @@ enum class PluginReason : int32_t {
   Declined = 9,          ///< the entry returned NULL: it cannot run on this machine
   WrongMagic = 10,       ///< the table is not ours
   OtherMajor = 11,       ///< written for another major version of the plugin ABI
-  TooSmall = 12,         ///< the table is smaller than version 1.0's
+  TooSmall = 12,         ///< the table is smaller than version 2.0's
   MissingFunction = 13,  ///< a function of the table is NULL
   BadName = 14,          ///< its name is not 1 to 63 letters, digits, '-' and '_'
   NameTaken = 15         ///< a backend before it has its name, or no backend may have it

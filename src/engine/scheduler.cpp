@@ -174,7 +174,8 @@ uint32_t Scheduler::filled(uint32_t beside_tokens) const {
 }
 
 void Scheduler::pick_prompts(uint32_t beside_tokens, uint32_t alone_tokens) {
-  room_ = std::min(room_, picks_.empty() ? alone_tokens : filled(beside_tokens));
+  // Not more than alone, however large the tiles of the device are.
+  room_ = std::min({room_, alone_tokens, picks_.empty() ? UINT32_MAX : filled(beside_tokens)});
   while (room_ > 0) {
     Work* work = next_prompt();
     if (work == nullptr) return;

@@ -36,9 +36,9 @@ struct Conversion {
 /// that are blocks by themselves.
 void read_values(const ModelFile& file, const TensorInfo& tensor, uint64_t first, uint64_t count,
                  const Conversion& conversion, std::byte* out) {
-  constexpr uint64_t kPiece = 1024;  // every size of a block divides it; 8 kB of stack in all
+  constexpr uint64_t kPiece = 1024;  // every size of a block divides it; 12 kB of stack in all
   const FormatInfo& format = info_of(tensor.format);
-  std::byte encoded[kPiece * sizeof(float)];
+  std::byte encoded[kPiece * sizeof(double)];
   float decoded[kPiece];
   const uint64_t value_bytes = conversion.decode ? sizeof(float) : format.block_bytes;
   for (uint64_t done = 0; done < count; done += kPiece) {

@@ -225,5 +225,17 @@ INSTANTIATE_TEST_SUITE_P(Patterns, Fusion,
                                   find_format(std::get<1>(test.param))->name;
                          });
 
+TEST(Results, AreWrittenAlsoWhereAnOperationThatIsFusedReadsThem) {
+  ProgramBuilder b;
+  const Slot x = b.gather_rows(b.embed(b.weight("table_x", Format::F32, kVocab, 96)));
+  const Slot gate = b.linear(x, b.weight("gate", Format::F32, 64, 96));
+  const Slot up = b.linear(x, b.weight("up", Format::F32, 64, 96));
+  b.result(up);
+  const Slot out = b.glu(TENON_ACTIVATION_SILU, gate, up);
+  const Program program = std::move(b).finish(out, {.max_tokens = 40, .max_outputs = 40});
+  const std::vector<StepPlan> steps = {one_sequence(1, kVocab), one_sequence(40, kVocab)};
+  expect_like_reference(program, steps, float_tolerance());
+}
+
 }  // namespace
 }  // namespace tenon::conformance

@@ -102,7 +102,8 @@ typedef struct tenon_host {
   uint32_t (*num_threads)(void* user);
   /* Runs a job and returns when it ended: 0, or the nonzero value of before_phase. A TENON_BACKEND_* code,
    * with its sentence set: ARGUMENT for a job without `run` or of a struct_size that lacks fields, STATE
-   * inside another job, INTERNAL when a function of the job threw. */
+   * inside another job, INTERNAL when a function of the job threw, or what kept the host's threads from
+   * running it. */
   int32_t (*parallel)(void* user, const tenon_parallel_job* job);
   /* Leaves the sentence that goes with the failure this thread is about to return. */
   void (*set_error)(void* user, const char* text, uint64_t length);
@@ -426,7 +427,7 @@ typedef struct tenon_device_info {
   uint32_t token_multiple;   /* T costs about as much as the next multiple of this */
   uint32_t block_tokens;     /* a good size of a block of the cache, in positions */
   uint64_t slab_bytes;       /* a good size of a buffer of cache blocks */
-  uint32_t steps_under_way;  /* run may be called so many times before the first wait; at least 1 */
+  uint32_t steps_under_way;  /* run may be called so many times before the first wait; 1 to 64 */
   uint32_t reserved;
 } tenon_device_info;
 

@@ -827,8 +827,8 @@ TENON_API void tenon_request_destroy(tenon_request* request);
  *   timeout_seconds  how long to wait; then the piece has TENON_NO_TOKEN and finish 0. 0 does not
  *                    wait and does not compute; negative waits for ever.
  * With a timeout the call returns at most 10 ms late, as far as the scheduling of threads allows, but
- * for a step of least size that it began to compute in time: one token of each running request, and
- * up to 8 of prompts. (It also lets a step of another engine of the same model end.) What it computes
+ * for a step of least size that it began to compute in time (one token of each running request, and
+ * up to 8 of prompts) and for one draw under a grammar. (It also lets a step of another engine of the same model end.) What it computes
  * is cut to the time that is left, so waits that are long for a step compute fastest; but however
  * short they are, repeated ones end every request, with the same tokens. */
 TENON_API tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,

@@ -32,10 +32,13 @@ template <typename... Args>
   throw Failure(status, fmt::format(text, std::forward<Args>(args)...));
 }
 
+/// Throws a failure of the host's own, which has left its sentence already.
+[[noreturn]] inline void fail_as_host(tenon_status status) { throw Failure(status, {}); }
+
 /// Passes the sentence of a failure to the host; returns the status. `backend` names who speaks.
 inline tenon_status report(const tenon_host* host, const char* backend, tenon_status status,
                            std::string_view text) noexcept {
-  if (host == nullptr || host->set_error == nullptr) return status;
+  if (host == nullptr || host->set_error == nullptr || text.empty()) return status;
   try {
     const std::string sentence = fmt::format("{}: {}", backend, text);
     host->set_error(host->user, sentence.data(), sentence.size());

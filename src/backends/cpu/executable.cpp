@@ -451,7 +451,7 @@ void Executable::run_phases() {
   const bool cancelled = stopped == TENON_BACKEND_CANCELLED || runner.cancelled();
   state_.step = nullptr;
   if (cancelled) backends::refuse(TENON_BACKEND_CANCELLED, "the step was cancelled");
-  if (stopped != 0) backends::refuse(TENON_BACKEND_INTERNAL, "the host did not run the step");
+  if (stopped != 0) backends::fail_as_host(stopped);
 }
 
 uint64_t Executable::memory_bytes(uint32_t purpose) const {

@@ -95,7 +95,7 @@ void PhaseBuilder::fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint3
   const RowOp& row = items_[readers[0]].row;
   if (row.kind != RowKind::Op || row.op.kind != TENON_OP_GLU || row.op.inputs[0] != result) return;
   const uint32_t up = row.op.inputs[1];
-  if (up == result || consumers(up).size() != 1) return;
+  if (up == result || consumers(up).size() != 1 || info(up).bound) return;
   for (Item& item : items_) {
     const tenon_op& op = item.row.op;
     if (item.done || op.kind != TENON_OP_MOE_LINEAR || op.outputs[0] != up) continue;

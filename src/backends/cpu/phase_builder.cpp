@@ -126,8 +126,10 @@ bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer,
   const tenon_op& glu = items_[consumer].row.op;
   const uint32_t gate = glu.inputs[0];
   const uint32_t up = glu.inputs[1];
-  if (gate != result || up == gate || !task.chain.empty() || consumers(up).size() != 1)
+  if (gate != result || up == gate || !task.chain.empty() || consumers(up).size() != 1 ||
+      info(up).bound) {
     return false;
+  }
   for (Item& item : items_) {
     const tenon_op& op = item.row.op;
     if (item.done || item.row.kind != RowKind::Op || !is_linear(op) || op.outputs[0] != up) continue;

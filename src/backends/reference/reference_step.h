@@ -93,9 +93,8 @@ void StepRun::for_each(uint64_t count, uint64_t num_values, const Body& body) {
     double* scratch = mine.scratch + thread * mine.num_values;
     for (uint64_t i = thread; i < mine.count; i += num_threads) (*mine.body)(i, scratch);
   };
-  if (host->parallel(host->user, &parallel) != 0) {
-    backends::refuse(TENON_BACKEND_INTERNAL, "the host's threads ended a job early");
-  }
+  const int32_t stopped = host->parallel(host->user, &parallel);
+  if (stopped != 0) backends::fail_as_host(stopped);
 }
 
 }  // namespace tenon::reference

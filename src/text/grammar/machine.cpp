@@ -11,7 +11,6 @@ namespace {
 constexpr uint64_t kVisitWork = 12;
 constexpr uint64_t kConfigWork = 16;
 constexpr uint64_t kStepWork = 4;
-constexpr uint64_t kCollectedBytes = 32;  // for one unit
 
 uint32_t add_far(uint64_t a, uint64_t b) {
   return static_cast<uint32_t>(std::min<uint64_t>(a + b, kFar));
@@ -153,15 +152,15 @@ Config Machine::intern() {
                        item.reg == found_[i - 1].reg && item.frame == found_[i - 1].frame;
     if (!twice) words_.insert(words_.end(), {item.state, item.reg, item.frame});
   }
-  bool is_new = false;
-  const Config id = configs_.id_of(words_, &is_new);
-  if (!is_new) return id;
+  if (const Config known = configs_.find(words_); known != WordsMap::kAbsent) return known;
+  // All that may spend, and so throw, before the configuration gets its number.
   uint32_t least = (header_ & kAccepts) != 0 ? 0 : kFar, kinds = header_;
   for (const Item& item : found_) {
     if ((item.state & kExit) != 0) continue;
     least = std::min(least, add_far(cost(item.state, item.reg), frame_distances_[item.frame]));
     if (is_indirect(item.state, item.frame)) kinds |= kIndirect;
   }
+  const Config id = configs_.id_of(words_);
   kinds_.push_back(static_cast<uint8_t>(kinds));
   loops_.push_back(kUnknownLoops);
   distances_.push_back(least);
@@ -243,12 +242,13 @@ Config Machine::leave(const Item& item, uint32_t exit) {
 
 uint32_t Machine::frame_of(uint32_t state, uint32_t reg, uint32_t parent) {
   const uint32_t words[] = {state, reg, parent};
-  bool is_new = false;
-  const uint32_t id = frames_.id_of(words, &is_new);
-  if (is_new) {
-    frame_distances_.push_back(add_far(cost(state, reg), frame_distances_[parent]));
-    frame_indirect_.push_back(is_indirect(state, parent));
-  }
+  if (const uint32_t known = frames_.find(words); known != WordsMap::kAbsent) return known;
+  // What costs may throw: before the frame gets its number.
+  const uint32_t distance = add_far(cost(state, reg), frame_distances_[parent]);
+  const bool indirect = is_indirect(state, parent);
+  const uint32_t id = frames_.id_of(words);
+  frame_distances_.push_back(distance);
+  frame_indirect_.push_back(indirect);
   return id;
 }
 
@@ -302,7 +302,7 @@ void Machine::collect(std::span<Config> keep) {
   save(start_, kept.back());
   // What is kept was allowed before, and half of it would be of no use.
   const WalkBudget budget = std::exchange(budget_, {});
-  const size_t most_bytes = std::exchange(most_bytes_, SIZE_MAX), before = used_bytes();
+  const size_t most_bytes = std::exchange(most_bytes_, SIZE_MAX);
   // A frame has a higher number than the one below it.
   const WordsMap old_frames = frames_, old_sets = sets_;
   for (auto f = static_cast<uint32_t>(needed.size()); f-- > 2;) {
@@ -337,7 +337,6 @@ void Machine::collect(std::span<Config> keep) {
   start_ = restore(kept.back());
   most_bytes_ = most_bytes;
   budget_ = budget;
-  spend(before / kCollectedBytes);
 }
 
 }  // namespace tenon::grammar

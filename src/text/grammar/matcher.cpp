@@ -13,6 +13,8 @@ namespace {
 // The longest stretch without a choice that is looked for at once.
 constexpr size_t kMaxForced = 4096;
 constexpr size_t kPieceBytes = 4096;
+// Bytes of the machine that are looked through for one unit of work.
+constexpr size_t kCollectedBytes = 32;
 
 }  // namespace
 
@@ -122,6 +124,7 @@ void GrammarMatcher::take(Config next, bool end) {
 void GrammarMatcher::make_room(std::span<Config> also) {
   if (machine_.used_bytes() <= collect_at_) return;
   most_bytes_ = most_bytes();
+  const size_t before = machine_.used_bytes();
   std::vector<Config> keep{config_};
   for (const Past& past : past_) keep.push_back(past.config);
   keep.insert(keep.end(), also.begin(), also.end());
@@ -132,6 +135,8 @@ void GrammarMatcher::make_room(std::span<Config> also) {
   looked_at_ = step_from_ = kNowhere;
   // Half of what is left, so that a text that keeps much alive is not looked through at each token.
   collect_at_ = std::max(kMachineBytes, (machine_.used_bytes() + Machine::kMaxBytes) / 2);
+  // Last: it may throw, and all numbers are the new ones by now.
+  machine_.spend(before / kCollectedBytes);
 }
 
 void GrammarMatcher::roll_back(size_t count) {
@@ -179,13 +184,14 @@ std::optional<Token> GrammarMatcher::forced_token() {
   constexpr size_t kLeast = 3;
   begin_question();
   if (forced_.empty() && looked_at_ != config_) {
-    looked_at_ = config_;
     Config behind = config_;
     const std::string text = forced_text(behind);
     if (text.size() >= kLeast) {
       forced_ = is_closed(behind) ? tokens().spell(text) : tokens().spell_beginning(text);
     }
     std::reverse(forced_.begin(), forced_.end());
+    // Only now: a search that was put off is made again.
+    looked_at_ = config_;
   }
   if (forced_.empty()) return std::nullopt;
   if (allows(forced_.back())) return forced_.back();

@@ -21,7 +21,7 @@ namespace grammar {
 
 class WalkBudget {
  public:
-  /// A unit is about a byte of a token looked up; the whole is 10 to 35 ms
+  /// A unit is about a byte of a token looked up; the whole is 10 to 38 ms
   /// (tests/text/grammar/walk_limits_test.cpp).
   static constexpr uint64_t kMaxWork = 3'000'000;
 

@@ -12,6 +12,16 @@ class WordsMap {
  public:
   WordsMap() : slots_(64, 0) {}
 
+  /// The number of a sequence; kAbsent when there is none.
+  static constexpr uint32_t kAbsent = UINT32_MAX;
+  [[nodiscard]] uint32_t find(std::span<const uint32_t> words) const {
+    if (slots_.empty()) return kAbsent;
+    size_t at = hash(words) & (slots_.size() - 1);
+    for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
+      if (equal(this->words(slots_[at] - 1), words)) return slots_[at] - 1;
+    }
+    return kAbsent;
+  }
   /// The number of a sequence; `is_new` tells whether it was added.
   uint32_t id_of(std::span<const uint32_t> words, bool* is_new = nullptr) {
     if ((size() + 1) * 2 > slots_.size()) grow();

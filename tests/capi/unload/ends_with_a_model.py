@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 SKIPPED = 77
-ROUNDS = 20
+ROUNDS = 50
 HOST = """
 import sys, cffi
 ffi = cffi.FFI()

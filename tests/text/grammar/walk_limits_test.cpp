@@ -148,5 +148,63 @@ TEST(WalkLimits, AWatchEndsAWalk) {
   EXPECT_EQ(watch.looks, 3);
 }
 
+/// Ends the walk at one of its looks.
+struct EndAt : WorkWatch {
+  explicit EndAt(int look) : left(look) {}
+  void look() override {
+    if (--left == 0) fail(Code::Cancelled, "cancelled");
+  }
+  int left;
+};
+
+/// Asks while a watch ends the walk at a look; whether it did.
+template <typename Question>
+bool is_ended(GrammarMatcher& matcher, int look, const Question& question) {
+  EndAt watch(look);
+  matcher.set_watch(&watch);
+  bool ended = false;
+  try {
+    question();
+  } catch (const Error&) {
+    ended = true;
+  }
+  matcher.set_watch(nullptr);
+  return ended;
+}
+
+GrammarMatcher matcher_of(GrammarKind kind, const std::string& text) {
+  return GrammarMatcher(
+      std::make_shared<const TokenMasks>(Grammar::compile(kind, text), vocabulary_of_words()));
+}
+
+/// The number of a token of one byte.
+Token byte_token(char c) { return static_cast<Token>(1 + static_cast<unsigned char>(c)); }
+
+TEST(WalkLimits, AMaskThatWasEndedAnywhereIsTheSameLater) {
+  const std::string schema =
+      "{\"type\":\"object\",\"required\":[\"a\",\"b\"],\"properties\":{\"a\":{\"type\":\"object\","
+      "\"minProperties\":2,\"additionalProperties\":{\"type\":\"string\"}},\"b\":{\"type\":"
+      "\"integer\"}},\"additionalProperties\":{\"type\":[\"object\",\"array\"]}}";
+  const std::string text = "{\"a\":{\"key\":\"v\",\"other\":\"w\"},\"c\":{\"d\":[{}]},\"b\":17}";
+  GrammarMatcher calm = matcher_of(GrammarKind::JsonSchema, schema);
+  std::vector<std::vector<uint64_t>> masks;
+  for (const char c : text) {
+    const auto mask = calm.mask(true);
+    masks.emplace_back(mask.begin(), mask.end());
+    calm.accept(byte_token(c));
+  }
+  int num_ended = 0;
+  for (const int look : {1, 2, 3, 4, 5, 7, 9, 12}) {
+    GrammarMatcher matcher = matcher_of(GrammarKind::JsonSchema, schema);
+    for (size_t i = 0; i < text.size(); ++i) {
+      num_ended += is_ended(matcher, look, [&] { (void)matcher.mask(true); }) ? 1 : 0;
+      const auto mask = matcher.mask(true);
+      ASSERT_TRUE(std::equal(mask.begin(), mask.end(), masks[i].begin())) << look << " at " << i;
+      matcher.accept(byte_token(text[i]));
+    }
+  }
+  EXPECT_GT(num_ended, 10);
+}
+
 }  // namespace
 }  // namespace tenon
