@@ -94,7 +94,8 @@ inline void check_step_bindings(const tenon_program& program, const tenon_step& 
   for (uint32_t i = 0; i < program.num_results; ++i) check(program.results[i]);
 }
 
-/// The tokens of one sequence after those of another, each of which may read and write every block that the step needs.
+/// The tokens of each sequence follow those of the one before, and every block that it reads or
+/// writes is there.
 ///   holds(group, block)  whether its slab's buffer is there and reaches so far
 template <typename Holds>
 void check_step_sequences(const tenon_program& program, const tenon_step& step,
