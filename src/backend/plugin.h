@@ -38,8 +38,8 @@ struct Plugin {
   Backend backend;   ///< api is null when it was refused
 };
 
-/// Loads one plugin; never throws for what the file is (std::bad_alloc only). Keeps nothing of a
-/// refused one loaded; what is used stays loaded to the end of the process, so that a file that
+/// Loads one plugin; never throws for what the file is (std::bad_alloc only). Keeps nothing of one
+/// that it refuses loaded; any other stays loaded to the end of the process, so that a file that
 /// takes its place is not seen before.
 Plugin load_plugin(const std::string& path, std::shared_ptr<System> system = System::real());
 

@@ -116,21 +116,21 @@ std::shared_ptr<Device> named_device(const BackendRegistry& registry, const Prog
 /// comparison: nothing but its name chooses it.
 std::shared_ptr<Device> best_device(const BackendRegistry& registry, const Program& program,
                                     const ModelOptions& options) {
+  // Only the CPU backend has them.
+  const Device::Options device_options = cpu_options(options, "cpu");
   std::string reasons;
   for (const BackendEntry& entry : registry.entries()) {
     if (entry.reason != PluginReason::None) continue;
-    const bool for_cpu = !cpu_options(options, "cpu").empty();
-    if (for_cpu && entry.name != "cpu") continue;
+    if (!device_options.empty() && entry.name != "cpu") continue;
     std::string reason;
     try {
-      auto device = Device::create(entry.backend, make_services(options),
-                                   for_cpu ? cpu_options(options, "cpu") : Device::Options{});
+      auto device = Device::create(entry.backend, make_services(options), device_options);
       if (device->info().kind == TENON_DEVICE_REFERENCE) continue;
       reason = unsupported_operation(*device, program);
       if (reason.empty()) return device;
       reason = "cannot run " + reason;
     } catch (const Error& error) {
-      if (for_cpu) throw;
+      if (!device_options.empty()) throw;
       reason = error.what();
     }
     reasons += fmt::format("{}\"{}\": {}", reasons.empty() ? "" : "; ", entry.name, reason);

@@ -297,11 +297,10 @@ OpOutputs check_op(const OpView& view) {
 }
 
 OpView op_view(const tenon_program& program, uint32_t index) {
-  const Strided<tenon_slot> slots(program.slots, program.num_slots, program.slot_size);
-  const Strided<tenon_op> ops(program.ops, program.num_ops, program.op_size);
-  OpView view{ops[index], index, {}, {program.groups, program.num_groups, program.group_size}};
+  OpView view{ops_of(program)[index], index, {}, groups_of(program)};
   for (uint32_t i = 0; i < view.op.num_inputs; ++i) {
-    if (view.op.inputs[i] != TENON_NO_SLOT) view.inputs[i] = &slots[view.op.inputs[i]];
+    if (view.op.inputs[i] == TENON_NO_SLOT) continue;
+    view.inputs[i] = &slots_of(program)[view.op.inputs[i]];
   }
   return view;
 }

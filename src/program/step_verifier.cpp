@@ -1,6 +1,7 @@
 #include <set>
 #include <vector>
 
+#include "backends/common/step_rules.h"
 #include "base/error.h"
 #include "program/ops.h"
 #include "program/program.h"
@@ -33,8 +34,8 @@ void check_header(const tenon_program& program, const tenon_step& step) {
 }
 
 void check_tokens(const tenon_program& program, const tenon_step& step) {
-  const Strided<tenon_op> ops(program.ops, program.num_ops, program.op_size);
-  const Strided<tenon_slot> slots(program.slots, program.num_slots, program.slot_size);
+  const Strided<tenon_op> ops = ops_of(program);
+  const Strided<tenon_slot> slots = slots_of(program);
   for (uint32_t i = 0; i < ops.size(); ++i) {
     if (ops[i].kind != TENON_OP_EMBED) continue;
     const uint64_t vocab = slots[ops[i].inputs[0]].rows;
@@ -50,25 +51,14 @@ void check_tokens(const tenon_program& program, const tenon_step& step) {
   }
 }
 
-uint32_t num_rows(const tenon_step& step, uint32_t row_class) {
-  switch (row_class) {
-    case TENON_ROWS_TOKENS:
-      return step.num_tokens;
-    case TENON_ROWS_OUTPUTS:
-      return step.num_outputs;
-    default:
-      return step.num_sequences;
-  }
-}
-
 /// What comes from outside and what leaves has memory, if it has rows.
 void check_bindings(const tenon_program& program, const tenon_step& step) {
   require(step.num_bindings == 0 ||
               (step.bindings != nullptr && step.binding_size >= sizeof(tenon_binding) &&
                step.binding_size % alignof(tenon_binding) == 0),
           "step: bindings are missing or too small");
-  const Strided<tenon_slot> slots(program.slots, program.num_slots, program.slot_size);
-  const Strided<tenon_binding> bindings(step.bindings, step.num_bindings, step.binding_size);
+  const Strided<tenon_slot> slots = slots_of(program);
+  const Strided<tenon_binding> bindings = bindings_of(step);
   std::set<uint32_t> wanted;
   for (uint32_t i = 0; i < slots.size(); ++i) {
     if (slots[i].kind == TENON_SLOT_INPUT) wanted.insert(i);
@@ -77,11 +67,11 @@ void check_bindings(const tenon_program& program, const tenon_step& step) {
   for (uint32_t i = 0; i < bindings.size(); ++i) {
     const uint32_t slot = bindings[i].slot;
     require(wanted.erase(slot) == 1, "step: binding {}: slot {} takes none, or has one", i, slot);
-    require(bindings[i].data != nullptr || num_rows(step, slots[slot].row_class) == 0,
+    require(bindings[i].data != nullptr || backends::num_rows(step, slots[slot].row_class) == 0,
             "step: binding {}: no memory for \"{}\"", i, slots[slot].name);
   }
   for (const uint32_t slot : wanted) {
-    require(num_rows(step, slots[slot].row_class) == 0, "step: \"{}\" is not bound",
+    require(backends::num_rows(step, slots[slot].row_class) == 0, "step: \"{}\" is not bound",
             slots[slot].name);
   }
 }
@@ -119,13 +109,11 @@ void check_blocks(const tenon_cache_group& group, uint32_t number, const tenon_s
     if (sequence.num_tokens == 0) continue;
     require(sequence.block_tables != nullptr && sequence.block_tables[number] != nullptr,
             "step: sequence {} has no block table for cache group {}", s, number);
-    const uint64_t count = (positions + group.block_tokens - 1) / group.block_tokens;
-    for (uint64_t b = 0; b < count; ++b) {
+    const uint64_t first = backends::first_block(sequence, group);
+    for (uint64_t b = 0; b < backends::num_blocks(sequence, group); ++b) {
       const uint32_t block = sequence.block_tables[number][b];
       if (block == TENON_NO_BLOCK) {
-        const uint64_t end = (b + 1) * group.block_tokens;
-        require(group.kind == TENON_CACHE_WINDOW && end + group.window <= sequence.past + 1,
-                "step: sequence {}: block {} of cache group {} is missing", s, b, number);
+        require(b < first, "step: sequence {}: block {} of cache group {} is missing", s, b, number);
         continue;
       }
       require(block < num_blocks, "step: sequence {}: block {} of a pool of {}", s, block,
@@ -143,10 +131,9 @@ void verify_step(const tenon_program& program, const tenon_step& step) {
   check_header(program, step);
   check_tokens(program, step);
   check_bindings(program, step);
-  const Strided<tenon_step_sequence> sequences(step.sequences, step.num_sequences,
-                                               step.sequence_size);
+  const Strided<tenon_step_sequence> sequences = sequences_of(step);
   check_cover(step, sequences);
-  const Strided<tenon_cache_group> groups(program.groups, program.num_groups, program.group_size);
+  const Strided<tenon_cache_group> groups = groups_of(program);
   for (uint32_t g = 0; g < groups.size(); ++g) check_blocks(groups[g], g, step, sequences);
 }
 

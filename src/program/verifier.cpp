@@ -24,9 +24,9 @@ class Verifier {
  public:
   explicit Verifier(const tenon_program& program)
       : program_(program),
-        slots_(program.slots, program.num_slots, program.slot_size),
-        ops_(program.ops, program.num_ops, program.op_size),
-        groups_(program.groups, program.num_groups, program.group_size) {}
+        slots_(slots_of(program)),
+        ops_(ops_of(program)),
+        groups_(groups_of(program)) {}
 
   void run() {
     check_header();

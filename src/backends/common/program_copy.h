@@ -1,6 +1,7 @@
 // A backend's own copy of a program's lists: compile may keep no pointer into what it was given.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -31,6 +32,7 @@ class ProgramCopy {
     names_.reserve(slots_.size());
     constants_.resize(slots_.size());
     for (size_t i = 0; i < slots_.size(); ++i) copy_slot(i);
+    note_what_steps_bring();
     view_.struct_size = sizeof(view_);
     view_.slots = slots_.data();
     view_.slot_size = sizeof(tenon_slot);
@@ -48,6 +50,12 @@ class ProgramCopy {
   [[nodiscard]] std::span<const tenon_op> ops() const { return ops_; }
   [[nodiscard]] std::span<const tenon_cache_group> groups() const { return groups_; }
   [[nodiscard]] std::span<const uint32_t> results() const { return results_; }
+  /// What each step binds: the inputs and the results.
+  [[nodiscard]] std::span<const uint32_t> bound() const { return bound_; }
+  /// Tokens are below this: the rows of the smallest table that they are looked up in. kNoVocab: of
+  /// none.
+  [[nodiscard]] uint64_t vocab() const { return vocab_; }
+  static constexpr uint64_t kNoVocab = UINT64_MAX;
   /// Values of a constant slot; empty for others.
   [[nodiscard]] std::span<const double> constant(uint32_t slot) const { return constants_[slot]; }
 
@@ -72,12 +80,25 @@ class ProgramCopy {
     slot.data = constants_[number].data();
   }
 
+  void note_what_steps_bring() {
+    for (uint32_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].kind == TENON_SLOT_INPUT) bound_.push_back(i);
+    }
+    bound_.insert(bound_.end(), results_.begin(), results_.end());
+    for (const tenon_op& op : ops_) {
+      if (op.kind != TENON_OP_EMBED || op.inputs[0] >= slots_.size()) continue;
+      vocab_ = std::min(vocab_, slots_[op.inputs[0]].rows);
+    }
+  }
+
   tenon_program view_;
   std::vector<std::string> names_;
   std::vector<tenon_slot> slots_;
   std::vector<tenon_op> ops_;
   std::vector<tenon_cache_group> groups_;
   std::vector<uint32_t> results_;
+  std::vector<uint32_t> bound_;
+  uint64_t vocab_ = kNoVocab;
   std::vector<std::vector<double>> constants_;  // by slot
 };
 

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "backends/common/failure.h"
+#include "backends/common/host_buffer.h"
+#include "backends/common/program_copy.h"
 #include "backends/common/sizes.h"
 #include "backends/common/strided.h"
 
@@ -64,16 +67,12 @@ inline void check_step_counts(const tenon_program& program, const tenon_step& st
   }
 }
 
-inline void check_step_tokens(const tenon_program& program, const tenon_step& step) {
-  const Strided<tenon_op> ops = ops_of(program);
-  for (uint32_t i = 0; i < ops.size(); ++i) {
-    if (ops[i].kind != TENON_OP_EMBED) continue;
-    const uint64_t vocab = slots_of(program)[ops[i].inputs[0]].rows;
-    for (uint32_t t = 0; t < step.num_tokens; ++t) {
-      const int32_t token = step.tokens[t];
-      if (token >= 0 && static_cast<uint64_t>(token) < vocab) continue;
-      refuse(TENON_BACKEND_ARGUMENT, "step: token {} of a vocabulary of {}", token, vocab);
-    }
+inline void check_step_tokens(const ProgramCopy& program, const tenon_step& step) {
+  const bool looked_up = program.vocab() != ProgramCopy::kNoVocab;
+  for (uint32_t t = 0; looked_up && t < step.num_tokens; ++t) {
+    const int32_t token = step.tokens[t];
+    if (token >= 0 && static_cast<uint64_t>(token) < program.vocab()) continue;
+    refuse(TENON_BACKEND_ARGUMENT, "step: token {} of a vocabulary of {}", token, program.vocab());
   }
   for (uint32_t r = 0; r < step.num_outputs; ++r) {
     if (step.output_rows[r] < step.num_tokens) continue;
@@ -82,16 +81,12 @@ inline void check_step_tokens(const tenon_program& program, const tenon_step& st
   }
 }
 
-inline void check_step_bindings(const tenon_program& program, const tenon_step& step) {
-  const auto check = [&](uint32_t number) {
-    const tenon_slot& slot = slots_of(program)[number];
-    if (num_rows(step, slot.row_class) == 0 || bound_memory(step, number) != nullptr) return;
+inline void check_step_bindings(const ProgramCopy& program, const tenon_step& step) {
+  for (const uint32_t number : program.bound()) {
+    const tenon_slot& slot = program.slots()[number];
+    if (num_rows(step, slot.row_class) == 0 || bound_memory(step, number) != nullptr) continue;
     refuse(TENON_BACKEND_ARGUMENT, "step: \"{}\" is not bound", slot.name);
-  };
-  for (uint32_t i = 0; i < program.num_slots; ++i) {
-    if (slots_of(program)[i].kind == TENON_SLOT_INPUT) check(i);
   }
-  for (uint32_t i = 0; i < program.num_results; ++i) check(program.results[i]);
 }
 
 /// The tokens of each sequence follow those of the one before, and every block that it reads or
@@ -119,7 +114,8 @@ void check_step_sequences(const tenon_program& program, const tenon_step& step,
       const tenon_cache_pool& pool = step.pools[g];
       const uint32_t* table = sequence.block_tables == nullptr ? nullptr : sequence.block_tables[g];
       const uint64_t total = uint64_t{pool.num_slabs} * pool.blocks_per_slab;
-      for (uint64_t b = first_block(sequence, group); b < num_blocks(sequence, group); ++b) {
+      const uint64_t end_block = num_blocks(sequence, group);
+      for (uint64_t b = first_block(sequence, group); b < end_block; ++b) {
         if (table == nullptr || table[b] >= total || !holds(g, table[b])) {
           refuse(TENON_BACKEND_ARGUMENT,
                  "step: block {} of sequence {} is not in the pool of {} of group {}", b, s, total,
@@ -132,6 +128,18 @@ void check_step_sequences(const tenon_program& program, const tenon_step& step,
     refuse(TENON_BACKEND_ARGUMENT, "step: {} of {} tokens belong to a sequence", next,
            step.num_tokens);
   }
+}
+
+/// All of it, for a backend whose buffers lie in the host's memory.
+///   block_bytes  [groups]
+inline void check_step(const ProgramCopy& program, const tenon_step& step,
+                       std::span<const uint64_t> block_bytes) {
+  check_step_counts(program.view(), step);
+  check_step_tokens(program, step);
+  check_step_bindings(program, step);
+  check_step_sequences(program.view(), step, [&](uint32_t group, uint32_t block) {
+    return holds_block(step.pools[group], block, block_bytes[group]);
+  });
 }
 
 }  // namespace tenon::backends

@@ -78,6 +78,9 @@ Executable::Executable(const tenon_host& host, const Kernels& kernels, const ten
       kernels_(kernels),
       program_(program),
       plan_(build_phases(program_, kernels)) {
+  for (const tenon_cache_group& group : program_.groups()) {
+    block_bytes_.push_back(CacheBlock(group).block_bytes(uint64_t{group.kv_heads} * group.layers));
+  }
   weights_.resize(plan_.slots.size());
   activations_.resize(plan_.slots.size());
   next_item_ = std::make_unique<std::atomic<uint32_t>[]>(plan_.phases.size());
@@ -85,7 +88,7 @@ Executable::Executable(const tenon_host& host, const Kernels& kernels, const ten
   allocate_activations();
   make_attention_plans();
   allocate_scratch();
-  allocate_missing_blocks();
+  allocate_missing_block();
   state_.meetings.reserve(plan_.phases.size());
   state_.token_sequence.resize(program_.view().max_tokens);
   state_.token_position.resize(program_.view().max_tokens);
@@ -280,11 +283,6 @@ void Executable::allocate_scratch() {
   carve(carver);
 }
 
-uint64_t Executable::block_bytes(uint32_t group) const {
-  const tenon_cache_group& g = program_.groups()[group];
-  return CacheBlock(g).block_bytes(uint64_t{g.kv_heads} * g.layers);
-}
-
 uint64_t Executable::row_granularity(uint32_t slot) const {
   const Weight& weight = weights_[slot];
   if (weight.vector != nullptr) return 1;
@@ -314,7 +312,10 @@ void Executable::check_rows(const RowsToLoad& rows) const {
           "the rows are no multiple of row_granularity");
 }
 
-void Executable::load_rows(const RowsToLoad& rows) noexcept {
+void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
+                           uint64_t size_bytes) {
+  const RowsToLoad rows{slot, first_row, num_rows, static_cast<const uint8_t*>(blocks), size_bytes};
+  check_rows(rows);
   if (rows.num_rows == 0) return;
   Weight& weight = weights_[rows.slot];
   if (weight.vector != nullptr) {
@@ -336,28 +337,21 @@ void Executable::pack(const Weight& weight, const RowsToLoad& rows) const noexce
   }
 }
 
-void Executable::allocate_missing_blocks() {
+void Executable::allocate_missing_block() {
+  uint64_t largest = 0;
   for (uint32_t g = 0; g < program_.groups().size(); ++g) {
-    const bool window = program_.groups()[g].kind == TENON_CACHE_WINDOW;
-    missing_blocks_.emplace_back(&host_, window ? block_bytes(g) : 0, TENON_MEMORY_SCRATCH,
-                                 "a missing block");
+    if (program_.groups()[g].kind == TENON_CACHE_WINDOW) largest = std::max(largest, block_bytes(g));
   }
-}
-
-void Executable::check_step(const tenon_step& step) const {
-  backends::check_step_counts(program_.view(), step);
-  backends::check_step_tokens(program_.view(), step);
-  backends::check_step_bindings(program_.view(), step);
-  backends::check_step_sequences(program_.view(), step, [&](uint32_t group, uint32_t block) {
-    return backends::holds_block(step.pools[group], block, block_bytes(group));
-  });
+  missing_block_ = HostMemory(&host_, largest, TENON_MEMORY_SCRATCH, "a missing block");
 }
 
 void Executable::bind(const tenon_step& step) {
-  for (uint32_t slot = 0; slot < activations_.size(); ++slot) {
-    const SlotInfo& info = plan_.slots[slot];
-    if (info.bound) activations_[slot].f32 = static_cast<float*>(backends::bound_memory(step, slot));
-    activations_[slot].quantised.num_rows = backends::num_rows(step, info.slot.row_class);
+  for (const uint32_t slot : program_.bound()) {
+    activations_[slot].f32 = static_cast<float*>(backends::bound_memory(step, slot));
+  }
+  for (size_t slot = 0; slot < activations_.size(); ++slot) {
+    const uint32_t row_class = plan_.slots[slot].slot.row_class;
+    activations_[slot].quantised.num_rows = backends::num_rows(step, row_class);
   }
 }
 
@@ -385,13 +379,12 @@ void Executable::find_blocks(const tenon_step_sequence& sequence, uint32_t g) {
   const tenon_cache_group& group = program_.groups()[g];
   const tenon_cache_pool& pool = state_.step->pools[g];
   const uint64_t bytes = block_bytes(g);
+  const uint64_t first = backends::first_block(sequence, group);
+  const uint64_t end = backends::num_blocks(sequence, group);
   state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
-  for (uint64_t b = 0; b < backends::num_blocks(sequence, group); ++b) {
+  for (uint64_t b = 0; b < first; ++b) state_.blocks[g].push_back(bytes_of(missing_block_));
+  for (uint64_t b = first; b < end; ++b) {
     const uint32_t block = sequence.block_tables[g][b];
-    if (b < backends::first_block(sequence, group)) {
-      state_.blocks[g].push_back(bytes_of(missing_blocks_[g]));
-      continue;
-    }
     const backends::HostBuffer* slab =
         backends::host_buffer(pool.slabs[block / pool.blocks_per_slab]);
     state_.blocks[g].push_back(bytes_of(slab->memory) + block % pool.blocks_per_slab * bytes);
@@ -403,7 +396,7 @@ uint64_t Executable::run(const tenon_step& step) {
   if (under_way_) {
     backends::refuse(TENON_BACKEND_STATE, "run: the last step was not waited for");
   }
-  check_step(step);
+  backends::check_step(program_, step, block_bytes_);
   if (step.num_tokens > 0) {
     prepare(step);
     prepare_attention(step);
@@ -459,7 +452,8 @@ uint64_t Executable::memory_bytes(uint32_t purpose) const {
     case TENON_MEMORY_WEIGHTS:
       return weight_memory_.size();
     case TENON_MEMORY_SCRATCH:
-      return activation_memory_.size() + scratch_memory_.size() + attention_parts_.size();
+      return activation_memory_.size() + scratch_memory_.size() + attention_parts_.size() +
+             missing_block_.size();
     default:
       return 0;
   }

@@ -20,26 +20,16 @@ namespace tenon::cpu {
 
 using backends::HostMemory;
 
-/// Rows [first_row, first_row + num_rows) of a weight slot, as load_rows gives them.
-struct RowsToLoad {
-  uint32_t slot;
-  uint64_t first_row;
-  uint64_t num_rows;
-  const uint8_t* blocks;
-  uint64_t size_bytes;
-};
-
 class Executable {
  public:
   /// The program is supported. Throws Failure, std::bad_alloc. The host table must outlive the object.
   Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program);
 
-  [[nodiscard]] uint64_t block_bytes(uint32_t group) const;
+  [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
   [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
-  /// Throws Failure, saying what is wrong with the request.
-  void check_rows(const RowsToLoad& rows) const;
-  /// The rows passed check_rows. Disjoint calls may run concurrently.
-  void load_rows(const RowsToLoad& rows) noexcept;
+  /// Throws Failure, saying what is wrong with the request. Disjoint calls may run concurrently.
+  void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
+                 uint64_t size_bytes);
   void seal() { sealed_ = true; }
 
   /// Runs a step to its end; returns its ticket. Throws Failure: CANCELLED, what is wrong with the
@@ -50,6 +40,8 @@ class Executable {
   void wait(uint64_t ticket);
 
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
+  [[nodiscard]] const tenon_host* host() const { return &host_; }
+  [[nodiscard]] const tenon_program& program() const { return program_.view(); }
 
  private:
   friend class PhaseRunner;
@@ -59,6 +51,15 @@ class Executable {
     return grouped_rows(
         std::max<uint64_t>(program_.view().max_tokens, program_.view().max_outputs));
   }
+
+  /// Rows [first_row, first_row + num_rows) of a weight slot, as load_rows gives them.
+  struct RowsToLoad {
+    uint32_t slot;
+    uint64_t first_row;
+    uint64_t num_rows;
+    const uint8_t* blocks;
+    uint64_t size_bytes;
+  };
 
   /// A weight matrix in packed form, or a vector (norm weight, bias, sinks) as f32.
   struct Weight {
@@ -93,14 +94,14 @@ class Executable {
     std::vector<uint32_t> meetings;                   // phases that all threads run
   };
 
-  void check_step(const tenon_step& step) const;
   void bind(const tenon_step& step);
   void run_phases();
   void allocate_weights();
-  void allocate_missing_blocks();
+  void allocate_missing_block();
   void allocate_activations();
   void allocate_scratch();
   void make_attention_plans();
+  void check_rows(const RowsToLoad& rows) const;
   void pack(const Weight& weight, const RowsToLoad& rows) const noexcept;
   void prepare(const tenon_step& step);
   void find_blocks(const tenon_step_sequence& sequence, uint32_t group);
@@ -110,6 +111,7 @@ class Executable {
   const Kernels& kernels_;
   backends::ProgramCopy program_;
   PhasePlan plan_;
+  std::vector<uint64_t> block_bytes_;                   // [groups]
   std::vector<Weight> weights_;                         // by slot
   std::vector<Activation> activations_;                 // by slot
   std::vector<ExpertPlan> expert_plans_;                // by route
@@ -121,7 +123,7 @@ class Executable {
   HostMemory weight_memory_;
   HostMemory activation_memory_;
   HostMemory scratch_memory_;
-  std::vector<HostMemory> missing_blocks_;  // by group: zeros, for blocks before a window
+  HostMemory missing_block_;  // zeros, for blocks before a window
   StepState state_;
   bool sealed_ = false;
   bool under_way_ = false;  // the last step was not waited for

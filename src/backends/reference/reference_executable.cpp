@@ -32,6 +32,7 @@ void StepScratch::reserve_values(const tenon_host* host, uint64_t num_values) {
 Executable::Executable(const tenon_host* host, const tenon_program& program)
     : host_(host), program_(program) {
   check_operations();
+  for (uint32_t i = 0; i < program.num_groups; ++i) block_bytes_.push_back(bytes_of_block(i));
   weights_.resize(num_slots());
   row_bytes_.assign(num_slots(), 0);
   offsets_.assign(num_slots(), 0);
@@ -58,12 +59,11 @@ void Executable::check_operations() const {
     if (result < num_slots() && slot(result).kind == TENON_SLOT_ACTIVATION) continue;
     refuse(TENON_BACKEND_ARGUMENT, "program: a result is no activation");
   }
-  for (uint32_t i = 0; i < program().num_groups; ++i) (void)block_bytes(i);
 }
 
 bool Executable::is_bound(uint32_t number) const {
-  return slot(number).kind == TENON_SLOT_INPUT ||
-         std::find(results().begin(), results().end(), number) != results().end();
+  return std::find(program_.bound().begin(), program_.bound().end(), number) !=
+         program_.bound().end();
 }
 
 void Executable::allocate_weight(uint32_t slot) {
@@ -105,7 +105,7 @@ double* Executable::activation(uint32_t slot) const {
   return reinterpret_cast<double*>(area_.data() + offsets_[slot]);
 }
 
-uint64_t Executable::block_bytes(uint32_t group) const {
+uint64_t Executable::bytes_of_block(uint32_t group) const {
   const tenon_cache_group& info = this->group(group);
   const uint64_t head =
       cache_head_bytes(info.type, info.key_dim) + cache_head_bytes(info.type, info.value_dim);

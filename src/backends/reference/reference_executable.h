@@ -39,7 +39,10 @@ class Executable {
   ~Executable();
 
   /// Bytes of a cache block: [layers, block_tokens, heads x (key_dim + value_dim)] elements.
-  [[nodiscard]] uint64_t block_bytes(uint32_t group) const;
+  [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
+  [[nodiscard]] std::span<const uint64_t> block_bytes() const { return block_bytes_; }
+  /// Any rows may be loaded at once.
+  [[nodiscard]] uint64_t row_granularity(uint32_t) const { return 1; }
   /// Copies blocks of weight rows; may run in parallel for disjoint rows.
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
                  uint64_t size_bytes);
@@ -51,6 +54,7 @@ class Executable {
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
 
   [[nodiscard]] const tenon_host* host() const { return host_; }
+  [[nodiscard]] const backends::ProgramCopy& copy() const { return program_; }
   [[nodiscard]] const tenon_program& program() const { return program_.view(); }
   [[nodiscard]] std::span<const tenon_op> ops() const { return program_.ops(); }
   [[nodiscard]] std::span<const uint32_t> results() const { return program_.results(); }
@@ -73,11 +77,13 @@ class Executable {
 
  private:
   void check_operations() const;
+  [[nodiscard]] uint64_t bytes_of_block(uint32_t group) const;
   void allocate_weight(uint32_t slot);
   void place_activations();
 
   const tenon_host* host_;
   backends::ProgramCopy program_;
+  std::vector<uint64_t> block_bytes_;  ///< [groups]
   // By slot; empty or zero where the slot is of another kind.
   std::vector<HostMemory> weights_;
   std::vector<uint64_t> row_bytes_;

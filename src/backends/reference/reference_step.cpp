@@ -14,19 +14,9 @@ using backends::refuse;
 
 StepRun::StepRun(const Executable& executable, const tenon_step& step, StepScratch& scratch)
     : executable_(executable), step_(step), scratch_(scratch) {
-  check();
+  backends::check_step(executable.copy(), step, executable.block_bytes());
   place_tokens();
   reserve_bound();
-}
-
-void StepRun::check() const {
-  const tenon_program& program = executable_.program();
-  backends::check_step_counts(program, step_);
-  backends::check_step_tokens(program, step_);
-  backends::check_step_bindings(program, step_);
-  backends::check_step_sequences(program, step_, [&](uint32_t group, uint32_t block) {
-    return backends::holds_block(step_.pools[group], block, executable_.block_bytes(group));
-  });
 }
 
 void StepRun::place_tokens() {
@@ -40,8 +30,7 @@ void StepRun::place_tokens() {
 }
 
 void StepRun::reserve_bound() {
-  for (uint32_t i = 0; i < executable_.num_slots(); ++i) {
-    if (!executable_.is_bound(i)) continue;
+  for (const uint32_t i : executable_.copy().bound()) {
     const uint64_t values = multiply(num_rows(i), slot(i).columns, slot(i).name);
     const uint64_t bytes = multiply(values, sizeof(double), slot(i).name);
     HostMemory& memory = scratch_.bound_values[i];

@@ -60,7 +60,6 @@ class StepRun {
   void for_each(uint64_t count, uint64_t num_values, const Body& body);
 
  private:
-  void check() const;
   void place_tokens();
   void reserve_bound();
   void read_input(uint32_t slot) const;

@@ -16,24 +16,15 @@ class WordsMap {
   static constexpr uint32_t kAbsent = UINT32_MAX;
   [[nodiscard]] uint32_t find(std::span<const uint32_t> words) const {
     if (slots_.empty()) return kAbsent;
-    size_t at = hash(words) & (slots_.size() - 1);
-    for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
-      if (equal(this->words(slots_[at] - 1), words)) return slots_[at] - 1;
-    }
-    return kAbsent;
+    const uint32_t taken = slots_[place_of(words)];
+    return taken == 0 ? kAbsent : taken - 1;
   }
   /// The number of a sequence; `is_new` tells whether it was added.
   uint32_t id_of(std::span<const uint32_t> words, bool* is_new = nullptr) {
     if ((size() + 1) * 2 > slots_.size()) grow();
-    size_t at = hash(words) & (slots_.size() - 1);
-    for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
-      const uint32_t id = slots_[at] - 1;
-      if (equal(this->words(id), words)) {
-        if (is_new != nullptr) *is_new = false;
-        return id;
-      }
-    }
-    if (is_new != nullptr) *is_new = true;
+    const size_t at = place_of(words);
+    if (is_new != nullptr) *is_new = slots_[at] == 0;
+    if (slots_[at] != 0) return slots_[at] - 1;
     slots_[at] = static_cast<uint32_t>(size()) + 1;
     words_.insert(words_.end(), words.begin(), words.end());
     ends_.push_back(words_.size());
@@ -60,6 +51,14 @@ class WordsMap {
   }
 
  private:
+  /// Where in slots_ a sequence is, or would be.
+  [[nodiscard]] size_t place_of(std::span<const uint32_t> words) const {
+    size_t at = hash(words) & (slots_.size() - 1);
+    while (slots_[at] != 0 && !equal(this->words(slots_[at] - 1), words)) {
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    return at;
+  }
   static bool equal(std::span<const uint32_t> a, std::span<const uint32_t> b) {
     if (a.size() != b.size()) return false;
     for (size_t i = 0; i < a.size(); ++i) {

@@ -42,6 +42,13 @@ TEST(ReferenceDevice, RefusesOptionsAndOldHosts) {
   const tenon_backend_option option = {"speed", "11"};
   EXPECT_EQ(api().create_device(host.table(), 0, &option, 1, &device), TENON_BACKEND_ARGUMENT);
   EXPECT_THAT(host.error, HasSubstr("unknown option \"speed\""));
+  const tenon_backend_option no_key = {nullptr, "11"};
+  const tenon_backend_option no_value = {"speed", nullptr};
+  for (const tenon_backend_option& half : {no_key, no_value}) {
+    EXPECT_EQ(api().create_device(host.table(), 0, &half, 1, &device), TENON_BACKEND_ARGUMENT);
+    EXPECT_THAT(host.error, HasSubstr("lacks its key or its value"));
+  }
+  EXPECT_EQ(api().create_device(host.table(), 0, nullptr, 1, &device), TENON_BACKEND_ARGUMENT);
   tenon_host old = *host.table();
   old.struct_size = 16;
   EXPECT_EQ(api().create_device(&old, 0, nullptr, 0, &device), TENON_BACKEND_ARGUMENT);

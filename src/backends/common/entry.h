@@ -1,0 +1,192 @@
+// The functions of the plugin ABI over a backend of one device that computes in the host's memory:
+// casts, checks of what is NULL, and the fence around each. What is computed is the backend's.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "backends/common/failure.h"
+#include "backends/common/host_buffer.h"
+#include "tenon/backend.h"
+
+namespace tenon::backends {
+
+/// `B` gives, all but `supports` throwing Failure for what they refuse:
+///
+///   static constexpr char kName[];
+///   struct Device { const tenon_host* host; ... };
+///   class Executable;  // host(), program(), block_bytes(), row_granularity(), load_rows(), seal(),
+///                      // run(), wait(), memory_bytes(): as the functions of tenon_backend_api
+///   static std::span<const tenon_backend_option_info> options() noexcept;
+///   static tenon_device_info info();  // without options
+///   static tenon_device_info info(const Device&);
+///   static std::unique_ptr<Device> make_device(const tenon_host*,
+///                                              std::span<const tenon_backend_option>);
+///   static bool supports(const tenon_program&, uint32_t op) noexcept;
+///   static std::unique_ptr<Executable> compile(const Device&, const tenon_program&);
+///
+/// The entry of the backend is then entry_of<B>(host_major).
+template <typename B>
+class Entry {
+  using Device = typename B::Device;
+  using Executable = typename B::Executable;
+
+  // The ABI's types are names only: several backends may live in one process, so none defines them.
+  static Device* of(tenon_device* device) { return reinterpret_cast<Device*>(device); }
+  static Executable* of(tenon_executable* executable) {
+    return reinterpret_cast<Executable*>(executable);
+  }
+  static const Executable* of(const tenon_executable* executable) {
+    return reinterpret_cast<const Executable*>(executable);
+  }
+
+  template <typename Body>
+  static tenon_status fenced(const tenon_host* host, Body&& body) noexcept {
+    return fence(host, B::kName, std::forward<Body>(body));
+  }
+
+  /// Writes an info into the `size` bytes that the host has for it: as much as both sides know.
+  static void write_info(tenon_device_info info, tenon_device_info* to, uint32_t size) noexcept {
+    info.struct_size = std::min<uint32_t>(size, sizeof(info));
+    std::memcpy(to, &info, info.struct_size);
+  }
+
+  static tenon_status list_devices(const tenon_host* host, tenon_device_info* infos,
+                                   uint32_t info_size, uint32_t capacity,
+                                   uint32_t* count) noexcept {
+    if (host == nullptr || count == nullptr || (infos == nullptr && capacity > 0)) {
+      return TENON_BACKEND_ARGUMENT;
+    }
+    return fenced(host, [&] {
+      if (capacity > 0) write_info(B::info(), infos, info_size);
+      *count = 1;
+    });
+  }
+
+  static void list_options(tenon_backend_option_info* infos, uint32_t info_size, uint32_t capacity,
+                           uint32_t* count) noexcept {
+    if (count == nullptr || (infos == nullptr && capacity > 0)) return;
+    const auto options = B::options();
+    auto* to = reinterpret_cast<std::byte*>(infos);
+    for (size_t i = 0; i < std::min<size_t>(capacity, options.size()); ++i) {
+      std::memcpy(to + i * info_size, &options[i], std::min<size_t>(info_size, sizeof(options[i])));
+    }
+    *count = static_cast<uint32_t>(options.size());
+  }
+
+  static tenon_status create_device(const tenon_host* host, uint32_t index,
+                                    const tenon_backend_option* options, uint32_t num_options,
+                                    tenon_device** device) noexcept {
+    if (host == nullptr || host->struct_size < sizeof(tenon_host) || device == nullptr ||
+        (options == nullptr && num_options > 0)) {
+      return TENON_BACKEND_ARGUMENT;
+    }
+    return fenced(host, [&] {
+      if (index != 0) refuse(TENON_BACKEND_ARGUMENT, "there is no device {}", index);
+      for (uint32_t i = 0; i < num_options; ++i) {
+        if (options[i].key != nullptr && options[i].value != nullptr) continue;
+        refuse(TENON_BACKEND_ARGUMENT, "option {} lacks its key or its value", i);
+      }
+      *device = reinterpret_cast<tenon_device*>(
+          B::make_device(host, std::span(options, num_options)).release());
+    });
+  }
+
+  static void destroy_device(tenon_device* device) noexcept { delete of(device); }
+
+  static tenon_status describe(tenon_device* device, tenon_device_info* info) noexcept {
+    if (device == nullptr || info == nullptr) return TENON_BACKEND_ARGUMENT;
+    return fenced(of(device)->host,
+                  [&] { write_info(B::info(*of(device)), info, info->struct_size); });
+  }
+
+  static int32_t supports(tenon_device*, const tenon_program* program, uint32_t op) noexcept {
+    return program != nullptr && op < program->num_ops && B::supports(*program, op) ? 1 : 0;
+  }
+
+  static tenon_status buffer_create(tenon_device* device, uint64_t size, uint32_t purpose,
+                                    tenon_buffer** buffer) noexcept {
+    if (device == nullptr || buffer == nullptr) return TENON_BACKEND_ARGUMENT;
+    const tenon_host* host = of(device)->host;
+    return fenced(host, [&] { *buffer = make_host_buffer(host, B::kName, size, purpose); });
+  }
+
+  static tenon_status compile(tenon_device* device, const tenon_program* program,
+                              tenon_executable** executable) noexcept {
+    if (device == nullptr || program == nullptr || executable == nullptr ||
+        program->struct_size < sizeof(tenon_program)) {
+      return TENON_BACKEND_ARGUMENT;
+    }
+    return fenced(of(device)->host, [&] {
+      *executable =
+          reinterpret_cast<tenon_executable*>(B::compile(*of(device), *program).release());
+    });
+  }
+
+  static void destroy_executable(tenon_executable* executable) noexcept { delete of(executable); }
+
+  static uint64_t block_bytes(const tenon_executable* executable, uint32_t group) noexcept {
+    if (executable == nullptr || group >= of(executable)->program().num_groups) return 0;
+    return of(executable)->block_bytes(group);
+  }
+
+  static uint64_t row_granularity(const tenon_executable* executable, uint32_t slot) noexcept {
+    return executable == nullptr ? 0 : of(executable)->row_granularity(slot);
+  }
+
+  static tenon_status load_rows(tenon_executable* executable, uint32_t slot, uint64_t first_row,
+                                uint64_t num_rows, const void* blocks,
+                                uint64_t size_bytes) noexcept {
+    if (executable == nullptr) return TENON_BACKEND_ARGUMENT;
+    return fenced(of(executable)->host(), [&] {
+      of(executable)->load_rows(slot, first_row, num_rows, blocks, size_bytes);
+    });
+  }
+
+  static tenon_status seal(tenon_executable* executable) noexcept {
+    if (executable == nullptr) return TENON_BACKEND_ARGUMENT;
+    return fenced(of(executable)->host(), [&] { of(executable)->seal(); });
+  }
+
+  static tenon_status run(tenon_executable* executable, const tenon_step* step,
+                          uint64_t* ticket) noexcept {
+    if (executable == nullptr || step == nullptr || ticket == nullptr ||
+        step->struct_size < sizeof(tenon_step)) {
+      return TENON_BACKEND_ARGUMENT;
+    }
+    return fenced(of(executable)->host(), [&] { *ticket = of(executable)->run(*step); });
+  }
+
+  static tenon_status wait(tenon_executable* executable, uint64_t ticket) noexcept {
+    if (executable == nullptr) return TENON_BACKEND_ARGUMENT;
+    return fenced(of(executable)->host(), [&] { of(executable)->wait(ticket); });
+  }
+
+  static uint64_t memory_bytes(const tenon_executable* executable, uint32_t purpose) noexcept {
+    return executable == nullptr ? 0 : of(executable)->memory_bytes(purpose);
+  }
+
+ public:
+  static constexpr tenon_backend_api kApi = {
+      TENON_BACKEND_MAGIC, TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR, sizeof(tenon_backend_api),
+      B::kName,            list_devices,        list_options,        create_device,
+      destroy_device,      describe,            supports,            buffer_create,
+      host_buffer_destroy, host_buffer_read,    host_buffer_write,   host_buffer_copy,
+      compile,             destroy_executable,  block_bytes,         row_granularity,
+      load_rows,           seal,                run,                 wait,
+      memory_bytes,
+  };
+};
+
+/// The table for a host of this major version; NULL for another.
+template <typename B>
+const tenon_backend_api* entry_of(uint32_t host_major) noexcept {
+  return host_major == TENON_BACKEND_MAJOR ? &Entry<B>::kApi : nullptr;
+}
+
+}  // namespace tenon::backends
