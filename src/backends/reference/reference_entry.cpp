@@ -43,7 +43,7 @@ struct Reference {
       backends::refuse(TENON_BACKEND_ARGUMENT, "unknown option \"{}\"; it has none",
                        options[0].key);
     }
-    return std::make_unique<Device>(host);
+    return std::make_unique<Device>(Device{host});
   }
 
   static bool supports(const tenon_program& program, uint32_t op) noexcept {
