@@ -57,7 +57,7 @@ Route routes(BuildContext& context, uint32_t layer, Slot x) {
                                              {spec.count, context.model.width}, TensorRole::Router);
   RouteOptions route;
   route.used = spec.used;
-  route.softmax = spec.normalised ? TENON_MOE_SOFTMAX_CHOSEN : TENON_MOE_SOFTMAX_ALL;
+  route.scoring = spec.normalised ? TENON_MOE_SOFTMAX_CHOSEN : TENON_MOE_SOFTMAX_ALL;
   route.scale = spec.scale;
   return context.ops.moe_route(context.ops.linear(x, router), route);
 }

@@ -103,7 +103,7 @@ Slot ProgramBuilder::input(std::string_view name, uint32_t row_class, uint64_t c
 uint32_t ProgramBuilder::cache_group(const CacheGroup& group) {
   const uint32_t kind = group.window > 0 ? TENON_CACHE_WINDOW : TENON_CACHE_FULL;
   program_.groups_.push_back({group.layers, group.kv_heads, group.key_dim, group.value_dim,
-                              group.type, group.block_tokens, kind, group.window});
+                              group.type, group.block_tokens, kind, group.window, 0, 0});
   return static_cast<uint32_t>(program_.groups_.size() - 1);
 }
 
@@ -140,7 +140,7 @@ Slot ProgramBuilder::rope_angles(Slot frequencies, float magnitude) {
 
 Slot ProgramBuilder::rope(Slot x, Slot angles, uint32_t style, uint32_t head_dim) {
   tenon_op op = op_of(TENON_OP_ROPE);
-  op.params.rope = {style, head_dim};
+  op.params.rope = {style, head_dim, 0};
   return add(op, {x, angles});
 }
 
@@ -152,8 +152,13 @@ void ProgramBuilder::kv_write(Slot k, Slot v, uint32_t group, uint32_t layer) {
 
 Slot ProgramBuilder::attention(Slot q, const AttentionOptions& options) {
   tenon_op op = op_of(TENON_OP_ATTENTION);
-  op.params.attention = {options.group,  options.layer, options.heads,
-                         options.window, options.scale, options.soft_cap};
+  tenon_attention_params& attention = op.params.attention;
+  attention.group = options.group;
+  attention.layer = options.layer;
+  attention.heads = options.heads;
+  attention.window = options.window;
+  attention.scale = options.scale;
+  attention.soft_cap = options.soft_cap;
   return add(op, {q, options.sinks});
 }
 
@@ -181,20 +186,23 @@ Slot ProgramBuilder::soft_cap(Slot x, float cap) {
 
 Route ProgramBuilder::moe_route(Slot logits, const RouteOptions& options) {
   tenon_op op = op_of(TENON_OP_MOE_ROUTE);
-  op.params.moe_route = {options.used, options.softmax, options.scale};
+  op.params.moe_route.used = options.used;
+  op.params.moe_route.scoring = options.scoring;
+  op.params.moe_route.scale = options.scale;
   const Outputs outputs = add_op(op, {logits});
   return {outputs[0], outputs[1]};
 }
 
 Slot ProgramBuilder::moe_linear(Slot x, const Route& route, Slot weight, uint32_t experts) {
   tenon_op op = op_of(TENON_OP_MOE_LINEAR);
-  op.params.moe_linear = {experts, 0};
+  op.params.moe_linear.experts = experts;
   return add(op, {x, route.ids, weight});
 }
 
 Slot ProgramBuilder::moe_linear_sum(Slot x, const Route& route, Slot weight, uint32_t experts) {
   tenon_op op = op_of(TENON_OP_MOE_LINEAR);
-  op.params.moe_linear = {experts, 1};
+  op.params.moe_linear.experts = experts;
+  op.params.moe_linear.sum = 1;
   return add(op, {x, route.ids, weight, route.weights});
 }
 
@@ -219,6 +227,7 @@ Program ProgramBuilder::finish(Slot logits, const StepLimits& limits) && {
   view.logits = number(logits);
   view.max_tokens = limits.max_tokens;
   view.max_outputs = limits.max_outputs;
+  view.position_parts = 1;
   view.slots = program.slots_.data();
   view.ops = program.ops_.data();
   view.groups = program.groups_.data();

@@ -139,7 +139,7 @@ uint64_t moe_route_columns(const OpView& view) {
           fmt::format("{} experts, at most {}", experts, kMaxExperts));
   require(route.used >= 1 && route.used <= experts, view,
           fmt::format("{} of {} experts are used", route.used, experts));
-  require(route.softmax <= TENON_MOE_SOFTMAX_CHOSEN, view, "unknown softmax");
+  require(route.scoring <= TENON_MOE_SOFTMAX_CHOSEN, view, "unknown softmax");
   require(std::isfinite(route.scale), view, "scale is no number");
   return route.used;
 }

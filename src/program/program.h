@@ -78,7 +78,7 @@ struct Route {
 /// How a moe_route chooses among experts.
 struct RouteOptions {
   uint32_t used = 1;
-  uint32_t softmax = TENON_MOE_SOFTMAX_CHOSEN;
+  uint32_t scoring = TENON_MOE_SOFTMAX_CHOSEN;
   float scale = 1.0f;
 };
 

@@ -176,9 +176,9 @@ TEST(Architectures, ExpertsAreWeighedAsTheArchitectureOrTheFileSays) {
     const auto told = route_with(tiny, "", 0.0);
     EXPECT_EQ(told.used, 2u);
     EXPECT_EQ(told.scale, 1.0f);
-    EXPECT_EQ(told.softmax, over_all ? TENON_MOE_SOFTMAX_ALL : TENON_MOE_SOFTMAX_CHOSEN);
+    EXPECT_EQ(told.scoring, over_all ? TENON_MOE_SOFTMAX_ALL : TENON_MOE_SOFTMAX_CHOSEN);
     const auto softmax = [&](const char* key, auto value) {
-      return route_with(tiny, key, value).softmax;
+      return route_with(tiny, key, value).scoring;
     };
     EXPECT_EQ(softmax("expert_weights_norm", true), TENON_MOE_SOFTMAX_CHOSEN);
     EXPECT_EQ(softmax("expert_weights_norm", false), TENON_MOE_SOFTMAX_ALL);

@@ -163,23 +163,45 @@ typedef struct tenon_slot {
 /* Operations. In brackets the shapes; T may be 0. `x` etc. are activations, W weights, C constants.
  * All arithmetic gives, for finite inputs, a result near that of real numbers (the conformance suite
  * states the tolerance), and a row of the result depends on that row of the inputs alone. */
-#define TENON_OP_EMBED 1u       /* (W [vocab, n])                    -> [T, n]  row t = W[tokens[t]] */
-#define TENON_OP_RMS_NORM 2u    /* (x [., n], W [1, s])              -> [., n]  params.norm; see below */
-#define TENON_OP_LAYER_NORM 3u  /* (x [., n], W [1, s], bias [1, s] or none) -> [., n]  params.norm */
+#define TENON_OP_EMBED 1u       /* (W [vocab, n])                    -> [T, n]  params.embed; row t = W[tokens[t]] */
+#define TENON_OP_RMS_NORM 2u    /* (x [., n], W [1, s] or none)      -> [., n]  params.norm; see below */
+#define TENON_OP_LAYER_NORM 3u  /* (x [., n], W [1, s] or none, bias [1, s] or none) -> [., n]  params.norm */
 #define TENON_OP_LINEAR 4u      /* (x [., k], W [n, k], bias W [1, n] or none) -> [., n]  x W^T + bias */
-#define TENON_OP_ROPE_ANGLES 5u /* (C [1, p] f64)                    -> [T, 2p]  params.rope_angles */
+#define TENON_OP_ROPE_ANGLES 5u /* (C [1, p] f64, parts C [1, p] f64 or none) -> [T, 2p]  params.rope_angles */
 #define TENON_OP_ROPE 6u        /* (x [T, h d], angles [T, 2p])      -> [T, h d]  params.rope */
-#define TENON_OP_KV_WRITE 7u    /* (k [T, g dk], v [T, g dv])        -> nothing  params.kv */
-#define TENON_OP_ATTENTION 8u   /* (q [T, h dk], sinks W [1, h] or none) -> [T, h dv]  params.attention */
+#define TENON_OP_KV_WRITE 7u    /* (k [T, g dk], v [T, g dv]; LATENT: none) -> nothing  params.kv */
+#define TENON_OP_ATTENTION 8u   /* (q [T, h dk], sinks W [1, h] or none, bias or none) -> [T, h dv]
+                                                                             params.attention */
 #define TENON_OP_GLU 9u         /* (gate [., n], up [., n])          -> [., n]  act(gate) up; params.glu */
-#define TENON_OP_ADD 10u        /* (x [., n], y [., n])              -> [., n] */
+#define TENON_OP_ADD 10u        /* (x [., n], y [., n] or W [1, n])  -> [., n] */
 #define TENON_OP_SCALE 11u      /* (x [., n])                        -> [., n]  params.scale.factor x */
 #define TENON_OP_GATHER_ROWS 12u /* (x [T, n])                       -> [R, n]  row r = x[output_rows[r]] */
 #define TENON_OP_SOFT_CAP 13u   /* (x [., n])                        -> [., n]  cap tanh(x / cap) */
-#define TENON_OP_MOE_ROUTE 14u  /* (logits [., e])        -> ids [., u] i32, weights [., u]  params.moe_route */
-#define TENON_OP_MOE_LINEAR 15u /* (x [., k] or [., u k], ids [., u] i32, W [e n, k], weights [., u] or none)
-                                                                  -> [., u n] or [., n]  params.moe_linear */
-#define TENON_OP_SIGMOID_GATE 16u /* (x [., n], g [., 1])            -> [., n]  x / (1 + exp(-g)) */
+#define TENON_OP_MOE_ROUTE 14u  /* (logits [., e], selection bias W [1, e] or none, expert scale W [1, e] or none)
+                                                 -> ids [., u] i32, weights [., u]  params.moe_route */
+#define TENON_OP_MOE_LINEAR 15u /* (x [., k] or [., u k], ids [., u] i32, W [e n, k], weights [., u] or none,
+                                    bias W [e, n] or none)        -> [., u n] or [., n]  params.moe_linear */
+#define TENON_OP_SIGMOID_GATE 16u /* (x [., n], g [., s])            -> [., n]  x / (1 + exp(-g)); see mul */
+#define TENON_OP_ACTIVATE 17u     /* (x [., n])                      -> [., n]  act(x); params.activate */
+#define TENON_OP_MUL 18u          /* (x [., n], y [., s] or W [1, s]) -> [., n]  s divides n: y_j multiplies
+                                     the n / s columns from j n / s on */
+#define TENON_OP_SUM_SEGMENTS 19u /* (x [., n])                      -> [., n / s]  params.segments.size = s */
+#define TENON_OP_SLICE 20u        /* (x [., n])                      -> [., n / s c]  params.slice */
+#define TENON_OP_CONCAT 21u       /* (x [., g a], y [., g b] or [., b]) -> [., g (a + b)]  params.concat */
+#define TENON_OP_LINEAR_HEADS 22u /* (x [., h k], W [h n, k])        -> [., h n]  params.linear_heads; head j:
+                                     its k columns times the transpose of rows [j n, (j + 1) n) of W */
+#define TENON_OP_L2_NORM 23u      /* (x [., n])                      -> [., n]  params.norm; per segment
+                                     x / max(sqrt(sum(x^2)), epsilon) */
+#define TENON_OP_POSITION_SCALE 24u /* (x [T, n])                    -> [T, n]  params.position_scale */
+#define TENON_OP_POOL 25u         /* (x [T, n])                      -> [S, n]  params.pool */
+#define TENON_OP_TOKEN_SHIFT 26u  /* (x [T, n])                      -> [T, n]  params.state; row t = x of the
+                                     token before it in its sequence, zeros before the first */
+#define TENON_OP_CONV 27u         /* (x [T, n], W [n, K], bias W [1, n] or none) -> [T, n]  params.state */
+#define TENON_OP_SSM_SCAN 28u     /* (x [T, h p], dt [T, h], A W [h, N] or [h, 1], B [T, g N], C [T, g N],
+                                    D W [1, h] or none)            -> [T, h p]  params.ssm_scan */
+#define TENON_OP_DELTA_RULE 29u   /* (q [T, hk dk], k [T, hk dk], v [T, hv dv], decay [T, hv] or [T, hv dk],
+                                    beta [T, hv])                  -> [T, hv dv]  params.delta_rule */
+#define TENON_OP_WKV7 30u         /* (r, w, k, v, a, b: each [T, h d]) -> [T, h d]  params.wkv7 */
 
 #define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
 #define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
@@ -188,6 +210,77 @@ typedef struct tenon_slot {
 #define TENON_ACTIVATION_GELU_ERF 1u  /* x/2 (1 + erf(x / sqrt 2)) */
 #define TENON_ACTIVATION_GELU_TANH 2u /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
 #define TENON_ACTIVATION_RELU 3u      /* max(x, 0) */
+/* For ACTIVATE alone, not for GLU: */
+#define TENON_ACTIVATION_RELU_SQUARED 4u /* max(x, 0)^2 */
+#define TENON_ACTIVATION_XIELU 5u        /* params.activate; arXiv 2411.13010 */
+#define TENON_ACTIVATION_SIGMOID 6u      /* 1 / (1 + exp(-x)) */
+#define TENON_ACTIVATION_TANH 7u
+#define TENON_ACTIVATION_SOFTPLUS 8u /* ln(1 + exp(x)) */
+#define TENON_ACTIVATION_EXP 9u
+
+/* The four numbers are XIELU's alone:
+ *   x > 0: alpha_p x^2 + beta x;   else: alpha_n (expm1(min(x, epsilon)) - x) + beta x */
+typedef struct tenon_activate_params {
+  uint32_t activation; /* TENON_ACTIVATION_* */
+  float alpha_p;
+  float alpha_n;
+  float beta;
+  float epsilon;
+} tenon_activate_params;
+
+/* act(min(gate, limit)) (clamp(up, -limit, limit) + up_offset). SILU is here x / (1 + exp(-alpha x)). */
+typedef struct tenon_glu_params {
+  uint32_t activation; /* TENON_ACTIVATION_SILU to _RELU */
+  float alpha;         /* 0 stands for 1; else for SILU only */
+  float limit;         /* 0: none */
+  float up_offset;
+} tenon_glu_params;
+
+/* What chooses the row of the table. */
+#define TENON_EMBED_TOKENS 0u    /* tokens[t] */
+#define TENON_EMBED_POSITIONS 1u /* the first part of the position of token t; below the rows of W */
+
+typedef struct tenon_embed_params {
+  uint32_t source; /* TENON_EMBED_* */
+} tenon_embed_params;
+
+typedef struct tenon_segments_params {
+  uint32_t size;
+} tenon_segments_params;
+
+/* Of each segment of `segment` columns (s) the columns [first, first + columns) (c), side by side. */
+typedef struct tenon_slice_params {
+  uint32_t segment;
+  uint32_t first;
+  uint32_t columns;
+} tenon_slice_params;
+
+/* x and y are `segments` (g) pieces each; the result is x_0 y_0 x_1 y_1 ... A y of as many columns as one of
+ * its pieces (broadcast 1) stands after each piece of x. */
+typedef struct tenon_concat_params {
+  uint32_t segments;
+  uint32_t broadcast; /* 0 or 1 */
+} tenon_concat_params;
+
+typedef struct tenon_linear_heads_params {
+  uint32_t heads; /* h */
+} tenon_linear_heads_params;
+
+/* x (1 + scale ln(floor((position + offset) / length) + 1)), by the first part of the position. */
+typedef struct tenon_position_scale_params {
+  float scale;
+  uint32_t length; /* at least 1 */
+  uint32_t offset;
+} tenon_position_scale_params;
+
+/* Of the rows of a sequence that are in the step. A sequence that is pooled has all its tokens in one. */
+#define TENON_POOL_MEAN 0u
+#define TENON_POOL_FIRST 1u
+#define TENON_POOL_LAST 2u
+
+typedef struct tenon_pool_params {
+  uint32_t kind; /* TENON_POOL_* */
+} tenon_pool_params;
 
 /* Normalisation over segments of s consecutive columns (s = n for a whole row, s = the head size for
  * q/k norms; s divides n; all segments share the weight):
@@ -199,58 +292,137 @@ typedef struct tenon_norm_params {
 } tenon_norm_params;
 
 /* Row t = cos(a_0) m .. cos(a_{p-1}) m, sin(a_0) m .. sin(a_{p-1}) m with a_i = positions[t] C[i],
- * reduced in f64 (a context of a million positions would lose the angle in f32). */
+ * reduced in f64 (a context of a million positions would lose the angle in f32). Where a position has
+ * several parts (tenon_program.position_parts), `parts` says which one a_i takes; without it, part 0. */
 typedef struct tenon_rope_angles_params {
   float magnitude; /* m: YaRN's attention factor, else 1 */
 } tenon_rope_angles_params;
 
-/* Each head rotates its first 2p values: (a, b) -> (a cos - b sin, a sin + b cos); the rest is copied. */
+/* Each head rotates its values offset .. offset + 2p - 1: (a, b) -> (a cos - b sin, a sin + b cos); the
+ * rest is copied. */
 typedef struct tenon_rope_params {
   uint32_t style;    /* TENON_ROPE_* */
-  uint32_t head_dim; /* d */
+  uint32_t head_dim; /* d, at least offset + 2p */
+  uint32_t offset;
 } tenon_rope_params;
 
-/* Writes row t of k and v as position past + i of its sequence into layer `layer` of cache group `group`. */
+/* Writes row t of k and v as position past + i of its sequence into layer `layer` of cache group `group`. A
+ * LATENT group has keys only; its values are the first dv columns of the key. */
 typedef struct tenon_kv_params {
   uint32_t group;
   uint32_t layer;
 } tenon_kv_params;
 
-/* Causal attention of token t of a sequence over the positions of that sequence up to its own, those
- * that this step wrote included. Query head j reads KV head j / (heads / kv_heads).
- *   s_i = scale q.k_i;  soft_cap > 0: s_i = soft_cap tanh(s_i / soft_cap)
- *   window > 0: only positions > own - window
+/* Which positions i of its sequence a token at position `own` sees, those that this step wrote included. */
+#define TENON_MASK_CAUSAL 0u    /* i <= own; window > 0: and i > own - window */
+#define TENON_MASK_CHUNKED 1u   /* own - own % window <= i <= own */
+#define TENON_MASK_SYMMETRIC 2u /* all; window > 0: |i - own| <= window / 2. The sequence is whole in the step */
+#define TENON_MASK_CROSS 3u     /* all cross_positions of a CROSS group */
+
+/* What is added to a score. */
+#define TENON_BIAS_NONE 0u
+#define TENON_BIAS_ALIBI 1u    /* bias = C [1, h] f64: - bias_j |own - i| for head j */
+/* bias = W [b, h] f32, `buckets` = b: W[bucket(i - own), j] for head j, as T5 has it. Two-sided, half of the
+ * buckets are those of i > own. With n buckets for one side, e = n / 2, and m = |i - own| (one-sided 0 for
+ * i > own): m if m < e, else min(n - 1, e + floor(ln(m / e) / ln(max_distance / e) (n - e))). */
+#define TENON_BIAS_RELATIVE 2u
+
+/* Attention of token t of a sequence. Query head j reads KV head j / (heads / kv_heads).
+ *   s_i = scale q.k_i;  soft_cap > 0: s_i = soft_cap tanh(s_i / soft_cap);  s_i + bias
  *   weights = softmax over i (and over the head's sink logit, whose value is zero, if given) */
 typedef struct tenon_attention_params {
   uint32_t group;
   uint32_t layer;
   uint32_t heads;
-  uint32_t window;
+  uint32_t window; /* 0: no limit */
   float scale;
   float soft_cap;
+  uint32_t mask;         /* TENON_MASK_* */
+  uint32_t bias;         /* TENON_BIAS_* */
+  uint32_t two_sided;    /* RELATIVE: 0 or 1 */
+  uint32_t max_distance; /* RELATIVE */
 } tenon_attention_params;
 
-/* What the weights of the chosen experts add up from. */
+/* Recurrent operations keep values of each sequence in a STATE group: values [offset, offset + size) of
+ * layer `layer`. Each says its size. All are zero before the first token of a sequence. The recurrence over
+ * the tokens of a sequence gives the same bits however they are cut into steps where the device promises
+ * that. */
+typedef struct tenon_state_params {
+  uint32_t group;
+  uint32_t layer;
+  uint32_t offset; /* f32 values */
+} tenon_state_params;
+/* token_shift: size n, the last row.
+ * conv: causal, one filter for each column: row t = bias + sum over i < K of W[., i] x_{t - K + 1 + i};
+ *   size (K - 1) n, the last K - 1 rows, the latest last. */
+
+/* Selective scan of Mamba 1 (p = 1, A [h, N]) and Mamba 2 (A [h, 1]), arXiv 2312.00752 and 2405.21060. Head j
+ * has group j / (h / g) of B and C; its state S [p, N]:
+ *   S <- exp(dt_j A_j) S + dt_j x_j B^T;   y_j = S C + D_j x_j
+ * size h p N, by head, p and N. */
+typedef struct tenon_ssm_scan_params {
+  tenon_state_params state;
+  uint32_t heads;
+  uint32_t groups; /* g, divides h */
+  uint32_t size;   /* N */
+} tenon_ssm_scan_params;
+
+/* Gated delta rule, arXiv 2412.06464; with a decay for each key channel Kimi Delta Attention, arXiv
+ * 2510.26692. Value head j has a state S [dk, dv] and reads the key head
+ *   interleaved 0: j / (hv / hk)      interleaved 1: j % hk
+ *   S <- diag(exp(decay_j)) S;   d = beta_j (v_j - S^T k);   S <- S + k d^T;   o_j = scale S^T q
+ * size hv dk dv, by head, dk and dv. */
+typedef struct tenon_delta_rule_params {
+  tenon_state_params state;
+  uint32_t key_heads;   /* hk, divides hv */
+  uint32_t value_heads; /* hv */
+  uint32_t interleaved; /* 0 or 1 */
+  float scale;
+} tenon_delta_rule_params;
+
+/* RWKV 7, arXiv 2503.14456. Each head has a state S [d, d] (value, key):
+ *   S <- S diag(w) + (S a) b^T + v k^T  (S a of the S before);   y = S r
+ * size h d d, by head, value and key. */
+typedef struct tenon_wkv7_params {
+  tenon_state_params state;
+  uint32_t heads;
+} tenon_wkv7_params;
+
+/* How logits become scores. */
 #define TENON_MOE_SOFTMAX_ALL 0u    /* softmax over all logits; the weights of the chosen stay below 1 */
 #define TENON_MOE_SOFTMAX_CHOSEN 1u /* softmax over the logits of the chosen; the weights sum to 1 */
+#define TENON_MOE_SIGMOID 2u        /* 1 / (1 + exp(-logit)) */
 
-/* Chooses for each row the u experts of the largest logits, the largest first and of equal ones the lower
- * number first. First output: their numbers i_0 .. i_{u-1} in 0 .. e - 1. Second: their weights
- * w_0 .. w_{u-1}, which are `scale` times the softmax. 1 <= u <= e <= 65536. */
+/* Chooses for each row the u experts of the largest score + selection bias, the largest first and of equal ones
+ * the lower number first. With groups > 1 the experts are as many runs of equal length: of each run the two
+ * largest count together, and only experts of the `groups_used` largest runs can be chosen (of equal ones the
+ * lower number). Under SOFTMAX_* without bias and groups the logits order as the scores do. First output: their
+ * numbers i_0 .. i_{u-1} in 0 .. e - 1. Second: their weights w_0 .. w_{u-1}: the score without the bias,
+ * normalise 1: divided by max(their sum, min_sum), times `scale`, times the expert's scale where that is
+ * given. 1 <= u <= e <= 65536. */
 typedef struct tenon_moe_route_params {
-  uint32_t used; /* u */
-  uint32_t softmax; /* TENON_MOE_SOFTMAX_* */
+  uint32_t used;    /* u */
+  uint32_t scoring; /* TENON_MOE_* */
   float scale;
+  uint32_t normalise; /* 0 or 1; 0 for SOFTMAX_CHOSEN */
+  float min_sum;
+  uint32_t groups;      /* 0 or 1: none; divides e */
+  uint32_t groups_used; /* u experts fit into them */
 } tenon_moe_route_params;
+
+#define TENON_MOE_WEIGHT_OUTPUTS 0u
+#define TENON_MOE_WEIGHT_INPUTS 1u
 
 /* A linear whose weight is chosen row by row: W holds e matrices [n, k], the first expert's first; `ids`
  * and `weights` are the outputs of one moe_route of e experts. With x_j the whole row of x, or its part
- * [j k, (j + 1) k) where x has u k columns, and y_j = x_j W_{i_j}^T:
- *   sum 0: the row is y_0 .. y_{u-1}, u n columns; `weights` is absent
- *   sum 1: the row is w_0 y_0 + .. + w_{u-1} y_{u-1}, n columns */
+ * [j k, (j + 1) k) where x has u k columns, y_j = x_j W_{i_j}^T + bias_{i_j} and w_j 1 where absent:
+ *   sum 0: the row is w_0 y_0 .. w_{u-1} y_{u-1}, u n columns
+ *   sum 1: the row is w_0 y_0 + .. + w_{u-1} y_{u-1}, n columns
+ * With TENON_MOE_WEIGHT_INPUTS it is x_j that w_j multiplies, not y_j. */
 typedef struct tenon_moe_linear_params {
   uint32_t experts; /* e */
   uint32_t sum;     /* 0 or 1 */
+  uint32_t weigh;   /* TENON_MOE_WEIGHT_* */
 } tenon_moe_linear_params;
 
 #define TENON_MAX_INPUTS 8u
@@ -271,9 +443,19 @@ typedef struct tenon_op {
     tenon_attention_params attention;
     tenon_moe_route_params moe_route;
     tenon_moe_linear_params moe_linear;
-    struct {
-      uint32_t activation;
-    } glu;
+    tenon_embed_params embed;
+    tenon_glu_params glu;
+    tenon_activate_params activate;
+    tenon_segments_params segments;
+    tenon_slice_params slice;
+    tenon_concat_params concat;
+    tenon_linear_heads_params linear_heads;
+    tenon_position_scale_params position_scale;
+    tenon_pool_params pool;
+    tenon_state_params state;
+    tenon_ssm_scan_params ssm_scan;
+    tenon_delta_rule_params delta_rule;
+    tenon_wkv7_params wkv7;
     struct {
       float factor;
     } scale;
@@ -287,9 +469,13 @@ typedef struct tenon_op {
 /* What a group of layers keeps of a sequence. */
 #define TENON_CACHE_FULL 0u   /* keys and values of every position, in blocks */
 #define TENON_CACHE_WINDOW 1u /* the same of the last `window` positions: blocks before them may be missing */
+#define TENON_CACHE_LATENT 2u /* one row of dk values for each position, the first dv of them its value; g = 1 */
+#define TENON_CACHE_STATE 3u  /* a fixed number of values, whatever the length */
+#define TENON_CACHE_CROSS 4u  /* as FULL, of another text than the sequence's own: an encoder's */
 
 /* Layers whose cache has the same kind, geometry and lifetime. A block holds block_tokens positions of all
- * layers of the group; its inner layout is the backend's own (block_bytes tells the size). */
+ * layers of the group, or one state of all of them; its inner layout is the backend's own (block_bytes tells
+ * the size) and the same for all programs of a device whose groups have equal fields. */
 typedef struct tenon_cache_group {
   uint32_t layers;
   uint32_t kv_heads;  /* g */
@@ -297,8 +483,12 @@ typedef struct tenon_cache_group {
   uint32_t value_dim; /* dv */
   uint32_t type;      /* in the cache: TENON_TYPE_F32, TENON_TYPE_F16, TENON_CACHE_INT8, TENON_CACHE_Q4 */
   uint32_t block_tokens;
-  uint32_t kind;   /* TENON_CACHE_FULL or TENON_CACHE_WINDOW */
+  uint32_t kind;   /* TENON_CACHE_* */
   uint32_t window; /* WINDOW: positions, at least 1; no attention of the group looks back further. Else 0 */
+  /* STATE: f32 values of one layer, at least 1, while kv_heads, key_dim, value_dim and block_tokens are 0 and
+   * type is TENON_TYPE_F32. Else 0. */
+  uint32_t state_values;
+  uint32_t reserved;
 } tenon_cache_group;
 
 typedef struct tenon_program {
@@ -313,7 +503,7 @@ typedef struct tenon_program {
   uint32_t logits;      /* of the results, the slot [R, vocab] of the logits, or TENON_NO_SLOT */
   uint32_t max_tokens;  /* the largest T of a step, and so the largest S */
   uint32_t max_outputs; /* the largest R of a step */
-  uint32_t reserved;
+  uint32_t position_parts; /* numbers in a position: 1, or 3 (time, height, width) */
   const tenon_slot* slots;
   const tenon_op* ops;
   const tenon_cache_group* groups;
@@ -334,8 +524,13 @@ typedef struct tenon_step_sequence {
   uint32_t first_token;
   uint32_t num_tokens;
   uint32_t past;
-  uint32_t reserved;
-  /* [num_groups] -> [ceil((past + num_tokens) / block_tokens)] block numbers. */
+  uint32_t cross_positions; /* in CROSS groups; 0 where there are none */
+  /* [num_groups] -> block numbers:
+   *   STATE                [2]: the state after `past` tokens (TENON_NO_BLOCK: all zeros; past is then 0), and
+   *                        where the one after past + num_tokens goes; may be the same block
+   *   CROSS                [ceil(cross_positions / block_tokens)]
+   *   all others           [ceil((past + num_tokens) / block_tokens)]
+   * A program that writes a CROSS group (the encoder) has it as if it were FULL: the positions are its own. */
   const uint32_t* const* block_tables;
 } tenon_step_sequence;
 
@@ -365,7 +560,7 @@ typedef struct tenon_step {
   uint32_t num_bindings;
   uint32_t binding_size;    /* bytes from one binding to the next */
   const int32_t* tokens;    /* [T], each 0 <= token < vocab */
-  const int32_t* positions; /* [T], for rope */
+  const int32_t* positions; /* [T, position_parts] */
   const tenon_step_sequence* sequences;
   const tenon_cache_pool* pools;
   const uint32_t* output_rows; /* [R], each < T */

@@ -37,13 +37,13 @@ void choose_experts(const tenon_moe_route_params& params, const float* logits, u
   choose_largest(logits, experts, params.used, ids, weights);
   const float largest = weights[0];
   double sum = 0;
-  if (params.softmax == TENON_MOE_SOFTMAX_ALL) {
+  if (params.scoring == TENON_MOE_SOFTMAX_ALL) {
     for (uint32_t e = 0; e < experts; ++e) sum += std::exp(logits[e] - largest);
   }
   for (uint32_t j = 0; j < params.used; ++j) {
     // Read again, so that a logit that is no number makes a weight that is none.
     weights[j] = std::exp(logits[ids[j]] - largest);
-    if (params.softmax == TENON_MOE_SOFTMAX_CHOSEN) sum += weights[j];
+    if (params.scoring == TENON_MOE_SOFTMAX_CHOSEN) sum += weights[j];
   }
   const double factor = params.scale / sum;
   for (uint32_t j = 0; j < params.used; ++j) weights[j] = static_cast<float>(weights[j] * factor);

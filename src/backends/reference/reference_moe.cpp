@@ -55,7 +55,7 @@ bool fits_moe_route(const OpShape& shape) noexcept {
          shape.inputs[0]->columns <= kMaxExperts && route.used >= 1 &&
          route.used <= shape.inputs[0]->columns && shape.outputs[0]->columns == route.used &&
          shape.outputs[1]->columns == route.used &&
-         route.softmax <= TENON_MOE_SOFTMAX_CHOSEN;
+         route.scoring <= TENON_MOE_SOFTMAX_CHOSEN;
 }
 
 bool fits_moe_linear(const OpShape& shape) noexcept {
@@ -93,7 +93,7 @@ void run_moe_route(StepRun& step, const tenon_op& op) {
     std::stable_sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) {
       return rank(logits, t, a) > rank(logits, t, b);
     });
-    const bool all = route.softmax == TENON_MOE_SOFTMAX_ALL;
+    const bool all = route.scoring == TENON_MOE_SOFTMAX_ALL;
     const std::span<const uint64_t> weighed(order.data(), all ? order.size() : route.used);
     const std::vector<double> weights = softmax(logits, t, weighed);
     for (uint32_t j = 0; j < route.used; ++j) {
