@@ -47,8 +47,9 @@ void check_options(const ModelOptions& options) {
 /// Bytes of one block if it holds nothing but keys and values.
 uint64_t plain_block_bytes(const tenon_cache_group& group) {
   const CacheTypeInfo& type = *find_cache_type(group.type);
-  const uint64_t dims = uint64_t{group.key_dim} + group.value_dim;
-  const uint64_t head_bytes = dims * type.bits / 8 + 2 * type.head_bytes;
+  const bool latent = group.kind == TENON_CACHE_LATENT;
+  const uint64_t dims = uint64_t{group.key_dim} + (latent ? 0 : group.value_dim);
+  const uint64_t head_bytes = dims * type.bits / 8 + (latent ? 1 : 2) * type.head_bytes;
   return uint64_t{group.layers} * group.kv_heads * head_bytes * group.block_tokens;
 }
 

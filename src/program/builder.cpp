@@ -101,7 +101,8 @@ Slot ProgramBuilder::input(std::string_view name, uint32_t row_class, uint64_t c
 }
 
 uint32_t ProgramBuilder::cache_group(const CacheGroup& group) {
-  const uint32_t kind = group.window > 0 ? TENON_CACHE_WINDOW : TENON_CACHE_FULL;
+  const bool windowed = group.kind == TENON_CACHE_FULL && group.window > 0;
+  const uint32_t kind = windowed ? TENON_CACHE_WINDOW : group.kind;
   program_.groups_.push_back({group.layers, group.kv_heads, group.key_dim, group.value_dim,
                               group.type, group.block_tokens, kind, group.window, 0, 0});
   return static_cast<uint32_t>(program_.groups_.size() - 1);
@@ -159,7 +160,11 @@ Slot ProgramBuilder::attention(Slot q, const AttentionOptions& options) {
   attention.window = options.window;
   attention.scale = options.scale;
   attention.soft_cap = options.soft_cap;
-  return add(op, {q, options.sinks});
+  attention.mask = options.mask;
+  attention.bias = options.bias;
+  attention.two_sided = options.two_sided ? 1 : 0;
+  attention.max_distance = options.max_distance;
+  return add(op, {q, options.sinks, options.bias_values});
 }
 
 Slot ProgramBuilder::glu(uint32_t activation, Slot gate, Slot up) {

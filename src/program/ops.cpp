@@ -83,10 +83,73 @@ uint64_t kv_write_columns(const OpView& view) {
   require(columns_of(view, 0) == uint64_t{group.kv_heads} * group.key_dim, view,
           fmt::format("the key has {} columns, the cache {} heads of {}", columns_of(view, 0),
                       group.kv_heads, group.key_dim));
+  if (group.kind == TENON_CACHE_LATENT) {
+    require(view.inputs[1] == nullptr, view, "values of a latent cache are a part of its keys");
+    return 0;
+  }
+  require(view.inputs[1] != nullptr, view, "the value is missing");
   require(columns_of(view, 1) == uint64_t{group.kv_heads} * group.value_dim, view,
           fmt::format("the value has {} columns, the cache {} heads of {}", columns_of(view, 1),
                       group.kv_heads, group.value_dim));
   return 0;
+}
+
+/// A mask reads the groups that hold what it sees. Of a WINDOW group positions before the window of the
+/// step's first token may be missing: CAUSAL and CHUNKED look back less than it keeps, and SYMMETRIC, which
+/// has the whole sequence in the step, has no use for one.
+void check_mask(const OpView& view, const tenon_cache_group& group) {
+  const tenon_attention_params& attention = view.op.params.attention;
+  require(attention.mask <= TENON_MASK_CROSS, view,
+          fmt::format("unknown mask {}", attention.mask));
+  require((attention.mask == TENON_MASK_CROSS) == (group.kind == TENON_CACHE_CROSS), view,
+          "a cross mask goes with a cache group of another text, and no other mask does");
+  require(attention.mask != TENON_MASK_CROSS || attention.window == 0, view,
+          "a cross mask has no window");
+  require(attention.mask != TENON_MASK_CHUNKED || attention.window > 0, view,
+          "chunks of no position");
+  require(attention.mask != TENON_MASK_SYMMETRIC || group.kind != TENON_CACHE_WINDOW, view,
+          "a symmetric mask sees the whole sequence, its cache group keeps a window");
+  require(group.kind != TENON_CACHE_WINDOW ||
+              (attention.window > 0 && attention.window <= group.window),
+          view,
+          fmt::format("looks back {} positions, its cache group keeps {}", attention.window,
+                      group.window));
+}
+
+/// T5's buckets: one of a side at least holds a single distance, and one more.
+void check_relative_bias(const OpView& view) {
+  const tenon_attention_params& attention = view.op.params.attention;
+  const tenon_slot& table = *view.inputs[2];
+  require(table.kind == TENON_SLOT_WEIGHT && table.type == TENON_TYPE_F32 &&
+              table.columns == attention.heads && table.rows <= kMaxBuckets,
+          view,
+          fmt::format("\"{}\" is [{}, {}], expected at most {} buckets of {} f32", table.name,
+                      table.rows, table.columns, kMaxBuckets, attention.heads));
+  require(attention.two_sided <= 1, view, "two_sided is neither 0 nor 1");
+  const uint64_t sides = attention.two_sided + 1;
+  require(table.rows % sides == 0 && table.rows / sides >= 2, view,
+          fmt::format("{} buckets are too few or do not share {} sides evenly", table.rows, sides));
+  require(attention.max_distance > table.rows / sides / 2 &&
+              attention.max_distance <= kMaxBiasDistance,
+          view,
+          fmt::format("max_distance {} is outside {}..{}", attention.max_distance,
+                      table.rows / sides / 2 + 1, kMaxBiasDistance));
+}
+
+void check_bias(const OpView& view) {
+  const tenon_attention_params& attention = view.op.params.attention;
+  const tenon_slot* bias = view.inputs[2];
+  require(attention.bias <= TENON_BIAS_RELATIVE, view,
+          fmt::format("unknown bias {}", attention.bias));
+  require((attention.bias != TENON_BIAS_NONE) == (bias != nullptr), view,
+          "a bias has an input, and nothing else has");
+  if (bias == nullptr) return;
+  require(attention.mask != TENON_MASK_CROSS, view,
+          "a bias goes by distances, and there are none to another text");
+  if (attention.bias == TENON_BIAS_RELATIVE) return check_relative_bias(view);
+  require(bias->kind == TENON_SLOT_CONSTANT && bias->type == TENON_TYPE_F64, view,
+          "the slopes are no constant of f64");
+  require_vector(view, 2, attention.heads);
 }
 
 uint64_t attention_columns(const OpView& view) {
@@ -100,11 +163,8 @@ uint64_t attention_columns(const OpView& view) {
   require(std::isfinite(attention.scale), view, "scale is no number");
   require(std::isfinite(attention.soft_cap) && attention.soft_cap >= 0, view,
           "soft_cap is negative or no number");
-  require(group.kind != TENON_CACHE_WINDOW ||
-              (attention.window > 0 && attention.window <= group.window),
-          view,
-          fmt::format("looks back {} positions, its cache group keeps {}", attention.window,
-                      group.window));
+  check_mask(view, group);
+  check_bias(view);
   require_vector(view, 1, attention.heads);
   return uint64_t{attention.heads} * group.value_dim;
 }
@@ -192,6 +252,7 @@ OpCost moe_linear_cost(const OpView& view) {
 
 OpCost attention_cost(const OpView& view) {
   const tenon_attention_params& attention = view.op.params.attention;
+  if (attention.mask == TENON_MASK_CROSS) return {};  // positions of another text
   const tenon_cache_group& group = view.groups[attention.group];
   return {0, 0, attention.heads * (uint64_t{group.key_dim} + group.value_dim)};
 }
@@ -203,8 +264,8 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_LINEAR, "linear", "xWw", "x", RowRule::LikeInput, linear_columns, linear_cost},
     {TENON_OP_ROPE_ANGLES, "rope_angles", "C", "x", RowRule::Tokens, rope_angles_columns},
     {TENON_OP_ROPE, "rope", "tt", "x", RowRule::Tokens, rope_columns},
-    {TENON_OP_KV_WRITE, "kv_write", "tt", "", RowRule::Tokens, kv_write_columns},
-    {TENON_OP_ATTENTION, "attention", "tw", "x", RowRule::Tokens, attention_columns,
+    {TENON_OP_KV_WRITE, "kv_write", "ty", "", RowRule::Tokens, kv_write_columns},
+    {TENON_OP_ATTENTION, "attention", "twb", "x", RowRule::Tokens, attention_columns,
      attention_cost},
     {TENON_OP_GLU, "glu", "xx", "x", RowRule::LikeInput, glu_columns},
     {TENON_OP_ADD, "add", "xx", "x", RowRule::LikeInput, add_columns},
@@ -225,24 +286,27 @@ bool fits_letter(const tenon_slot& slot, char letter) {
       return slot.kind == TENON_SLOT_WEIGHT;
     case 'C':
       return slot.kind == TENON_SLOT_CONSTANT;
+    case 'b':
+      return slot.kind == TENON_SLOT_WEIGHT || slot.kind == TENON_SLOT_CONSTANT;
     default:
       return (slot.kind == TENON_SLOT_ACTIVATION || slot.kind == TENON_SLOT_INPUT) &&
              slot.type == (letter == 'i' ? TENON_TYPE_I32 : TENON_TYPE_F32);
   }
 }
 
-bool may_be_absent(char letter) { return letter == 'w' || letter == 'y'; }
+bool may_be_absent(char letter) { return letter == 'w' || letter == 'y' || letter == 'b'; }
 
 /// Checks presence, kinds and rows of the inputs; returns the rows that the activations share.
 uint32_t check_inputs(const OpView& view, const OpInfo& info) {
   const std::string_view letters = info.inputs;
   require(view.op.num_inputs <= letters.size(), view,
           fmt::format("{} inputs, at most {} expected", view.op.num_inputs, letters.size()));
+  require(view.op.num_inputs == 0 || view.inputs[view.op.num_inputs - 1] != nullptr, view,
+          "the last of the inputs is missing");
   uint32_t row_class = 0;
   for (uint32_t i = 0; i < view.inputs.size(); ++i) {
     const tenon_slot* slot = view.inputs[i];
-    require((slot != nullptr) == (i < view.op.num_inputs), view,
-            "the number of inputs is not that of the inputs given");
+    require(slot == nullptr || i < view.op.num_inputs, view, "more inputs than are counted");
     if (slot == nullptr) {
       require(i >= letters.size() || may_be_absent(letters[i]), view,
               fmt::format("input {} is missing", i));

@@ -15,6 +15,10 @@ namespace tenon {
 /// Of a route (tenon/backend.h, tenon_moe_route_params).
 inline constexpr uint64_t kMaxExperts = 65536;
 
+/// Of a relative bias: its buckets, and the distance from which on all share the last.
+inline constexpr uint64_t kMaxBuckets = 65536;
+inline constexpr uint32_t kMaxBiasDistance = 1u << 20;
+
 /// How many rows the outputs of an operation have.
 enum class RowRule { Tokens, Outputs, LikeInput };
 
@@ -41,7 +45,8 @@ struct OpOutputs {
 struct OpCost {
   uint64_t multiplications = 0;       ///< with weights
   uint64_t weight_bytes = 0;          ///< of the formats given, that a step of one row reads
-  uint64_t seen_multiplications = 0;  ///< with each position that the row attends to
+  /// with each position of its own sequence that the row attends to
+  uint64_t seen_multiplications = 0;
 };
 
 /// One line of the table of operations.
@@ -50,7 +55,7 @@ struct OpInfo {
   const char* name;
   /// One letter per input: x activation (all activations of an operation have the same rows), y one
   /// that may be absent, t activation of T rows, i activation of i32, W weight, w weight that may be
-  /// absent, C constant.
+  /// absent, C constant, b weight or constant that may be absent.
   const char* inputs;
   /// One letter per output: x activation of f32, i of i32.
   const char* outputs;

@@ -56,6 +56,11 @@ struct AttentionOptions {
   float soft_cap = 0.0f;  ///< 0: none
   uint32_t window = 0;    ///< 0: full attention
   Slot sinks = kNoSlot;
+  uint32_t mask = TENON_MASK_CAUSAL;
+  uint32_t bias = TENON_BIAS_NONE;
+  Slot bias_values = kNoSlot;  ///< ALIBI: slopes [1, heads]; RELATIVE: table [buckets, heads]
+  bool two_sided = false;      ///< RELATIVE: positions after the own one have buckets, too
+  uint32_t max_distance = 0;   ///< RELATIVE: from here on all share the last bucket
 };
 
 /// A tenon_cache_group, of every position unless it says otherwise.
@@ -67,6 +72,7 @@ struct CacheGroup {
   uint32_t type = TENON_TYPE_F16;
   uint32_t block_tokens = 32;
   uint32_t window = 0;  ///< positions that are kept; 0: all
+  uint32_t kind = TENON_CACHE_FULL;  ///< with a window, FULL becomes WINDOW
 };
 
 /// What a moe_route chose: [., used] numbers of experts (i32) and their weights.
@@ -110,6 +116,7 @@ class ProgramBuilder {
   Slot linear(Slot x, Slot weight, Slot bias = kNoSlot);
   Slot rope_angles(Slot frequencies, float magnitude);
   Slot rope(Slot x, Slot angles, uint32_t style, uint32_t head_dim);
+  /// v kNoSlot: into a LATENT group.
   void kv_write(Slot k, Slot v, uint32_t group, uint32_t layer);
   Slot attention(Slot q, const AttentionOptions& options);
   Slot glu(uint32_t activation, Slot gate, Slot up);

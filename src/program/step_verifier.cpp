@@ -95,6 +95,19 @@ void check_cover(const tenon_step& step, const Strided<tenon_step_sequence>& seq
           step.num_tokens);
 }
 
+/// As backends::check_step_masks.
+void check_masks(const tenon_program& program, const Strided<tenon_step_sequence>& sequences) {
+  const bool whole = backends::has_mask(program, TENON_MASK_SYMMETRIC);
+  const bool cross = backends::has_mask(program, TENON_MASK_CROSS);
+  for (uint32_t s = 0; s < sequences.size(); ++s) {
+    if (sequences[s].num_tokens == 0) continue;
+    require(!whole || sequences[s].past == 0, "step: sequence {} is not whole, it has {} before", s,
+            sequences[s].past);
+    require(!cross || sequences[s].cross_positions > 0, "step: sequence {} has no cross_positions",
+            s);
+  }
+}
+
 void check_blocks(const tenon_cache_group& group, uint32_t number, const tenon_step& step,
                   const Strided<tenon_step_sequence>& sequences) {
   const tenon_cache_pool& pool = step.pools[number];
@@ -118,7 +131,9 @@ void check_blocks(const tenon_cache_group& group, uint32_t number, const tenon_s
       }
       require(block < num_blocks, "step: sequence {}: block {} of a pool of {}", s, block,
               num_blocks);
-      if (b < sequence.past / group.block_tokens) continue;
+      const bool only_read =
+          group.kind == TENON_CACHE_CROSS || b < sequence.past / group.block_tokens;
+      if (only_read) continue;
       require(written.insert(block).second, "step: block {} of cache group {} is written twice", block,
               number);
     }
@@ -133,8 +148,14 @@ void verify_step(const tenon_program& program, const tenon_step& step) {
   check_bindings(program, step);
   const Strided<tenon_step_sequence> sequences = sequences_of(step);
   check_cover(step, sequences);
+  check_masks(program, sequences);
   const Strided<tenon_cache_group> groups = groups_of(program);
-  for (uint32_t g = 0; g < groups.size(); ++g) check_blocks(groups[g], g, step, sequences);
+  for (uint32_t g = 0; g < groups.size(); ++g) {
+    tenon_cache_group group = groups[g];
+    const bool own = group.kind == TENON_CACHE_CROSS && backends::writes_group(program, g);
+    if (own) group.kind = TENON_CACHE_FULL;  // an encoder's: its own positions
+    check_blocks(group, g, step, sequences);
+  }
 }
 
 }  // namespace tenon

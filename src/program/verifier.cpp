@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/common/step_rules.h"
 #include "base/checked.h"
 #include "program/cache_types.h"
 #include "program/ops.h"
@@ -75,8 +76,13 @@ class Verifier {
       fail(Code::Internal, "cache group {}: type {} is none of {}", index, group.type,
            cache_type_names(", "));
     }
-    if (group.kind > TENON_CACHE_WINDOW) {
+    if (group.kind == TENON_CACHE_STATE || group.kind > TENON_CACHE_CROSS) {
       fail(Code::Internal, "cache group {}: unknown kind {}", index, group.kind);
+    }
+    if (group.kind == TENON_CACHE_LATENT &&
+        (group.kv_heads != 1 || group.value_dim > group.key_dim)) {
+      fail(Code::Internal, "cache group {}: {} heads with values of {} in keys of {} are not latent",
+           index, group.kv_heads, group.value_dim, group.key_dim);
     }
     if ((group.kind == TENON_CACHE_WINDOW) != (group.window > 0)) {
       fail(Code::Internal, "cache group {}: a window of {} positions does not fit its kind", index,
@@ -196,7 +202,8 @@ class Verifier {
     written_[number] = true;
   }
 
-  /// A layer of the cache is written once, before the attention that reads it.
+  /// A layer of the cache is written once, before the attention that reads it. That of another text
+  /// (CROSS) was written by another program: a program writes such a group or reads it.
   void check_cache(uint32_t index) {
     const tenon_op& op = ops_[index];
     if (op.kind == TENON_OP_KV_WRITE) {
@@ -207,6 +214,11 @@ class Verifier {
       }
     } else if (op.kind == TENON_OP_ATTENTION) {
       const auto layer = std::pair(op.params.attention.group, op.params.attention.layer);
+      if (groups_[layer.first].kind == TENON_CACHE_CROSS) {
+        if (!backends::writes_group(program_, layer.first)) return;
+        fail(Code::Internal, "{}: cache group {} is of another text, but this program writes it",
+             op_label(index, op.kind), layer.first);
+      }
       if (!cached_.contains(layer)) {
         fail(Code::Internal, "{}: layer {} of cache group {} is read before it is written",
              op_label(index, op.kind), layer.second, layer.first);

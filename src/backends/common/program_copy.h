@@ -14,6 +14,24 @@
 
 namespace tenon::backends {
 
+/// Whether an operation of the program writes the cache group.
+inline bool writes_group(const tenon_program& program, uint32_t group) {
+  const Strided<tenon_op> ops = ops_of(program);
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind == TENON_OP_KV_WRITE && ops[i].params.kv.group == group) return true;
+  }
+  return false;
+}
+
+/// Whether the program has an attention with this mask.
+inline bool has_mask(const tenon_program& program, uint32_t mask) {
+  const Strided<tenon_op> ops = ops_of(program);
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind == TENON_OP_ATTENTION && ops[i].params.attention.mask == mask) return true;
+  }
+  return false;
+}
+
 /// Immutable; its view has the sizes of this side's structures, so that lists are plain arrays.
 class ProgramCopy {
  public:
@@ -33,6 +51,7 @@ class ProgramCopy {
     constants_.resize(slots_.size());
     for (size_t i = 0; i < slots_.size(); ++i) copy_slot(i);
     note_what_steps_bring();
+    note_masks(program);
     view_.struct_size = sizeof(view_);
     view_.slots = slots_.data();
     view_.slot_size = sizeof(tenon_slot);
@@ -48,6 +67,7 @@ class ProgramCopy {
   [[nodiscard]] const tenon_program& view() const { return view_; }
   [[nodiscard]] std::span<const tenon_slot> slots() const { return slots_; }
   [[nodiscard]] std::span<const tenon_op> ops() const { return ops_; }
+  /// A CROSS group that the program writes (an encoder's) is FULL here: the positions are its own.
   [[nodiscard]] std::span<const tenon_cache_group> groups() const { return groups_; }
   [[nodiscard]] std::span<const uint32_t> results() const { return results_; }
   /// What each step binds: the inputs and the results.
@@ -56,6 +76,10 @@ class ProgramCopy {
   /// none.
   [[nodiscard]] uint64_t vocab() const { return vocab_; }
   static constexpr uint64_t kNoVocab = UINT64_MAX;
+  /// Whether some attention sees what comes after a token.
+  [[nodiscard]] bool whole_sequences() const { return whole_sequences_; }
+  /// Whether some attention reads another text.
+  [[nodiscard]] bool reads_cross() const { return reads_cross_; }
   /// Values of a constant slot; empty for others.
   [[nodiscard]] std::span<const double> constant(uint32_t slot) const { return constants_[slot]; }
 
@@ -91,6 +115,15 @@ class ProgramCopy {
     }
   }
 
+  void note_masks(const tenon_program& program) {
+    whole_sequences_ = has_mask(program, TENON_MASK_SYMMETRIC);
+    reads_cross_ = has_mask(program, TENON_MASK_CROSS);
+    for (uint32_t g = 0; g < groups_.size(); ++g) {
+      const bool own = groups_[g].kind == TENON_CACHE_CROSS && writes_group(program, g);
+      if (own) groups_[g].kind = TENON_CACHE_FULL;
+    }
+  }
+
   tenon_program view_;
   std::vector<std::string> names_;
   std::vector<tenon_slot> slots_;
@@ -99,6 +132,8 @@ class ProgramCopy {
   std::vector<uint32_t> results_;
   std::vector<uint32_t> bound_;
   uint64_t vocab_ = kNoVocab;
+  bool whole_sequences_ = false;
+  bool reads_cross_ = false;
   std::vector<std::vector<double>> constants_;  // by slot
 };
 

@@ -33,10 +33,16 @@ inline void* bound_memory(const tenon_step& step, uint32_t slot) noexcept {
   return nullptr;
 }
 
+/// Positions of a sequence in a group of a ProgramCopy: its own or, in a CROSS group, those of the other
+/// text.
+inline uint64_t num_positions(const tenon_step_sequence& sequence, const tenon_cache_group& group) {
+  if (group.kind == TENON_CACHE_CROSS) return sequence.cross_positions;
+  return uint64_t{sequence.past} + sequence.num_tokens;
+}
+
 /// Blocks in the table of a sequence.
 inline uint64_t num_blocks(const tenon_step_sequence& sequence, const tenon_cache_group& group) {
-  const uint64_t positions = uint64_t{sequence.past} + sequence.num_tokens;
-  return (positions + group.block_tokens - 1) / group.block_tokens;
+  return (num_positions(sequence, group) + group.block_tokens - 1) / group.block_tokens;
 }
 
 /// The first block of a sequence that a step of it may read.
@@ -89,6 +95,23 @@ inline void check_step_bindings(const ProgramCopy& program, const tenon_step& st
   }
 }
 
+/// A sequence that sees what comes after a token is whole in the step, and one that attends to another
+/// text has one.
+inline void check_step_masks(const ProgramCopy& program, const tenon_step& step) {
+  const Strided<tenon_step_sequence> sequences = sequences_of(step);
+  for (uint32_t s = 0; s < sequences.size(); ++s) {
+    if (sequences[s].num_tokens == 0) continue;
+    if (program.whole_sequences() && sequences[s].past != 0) {
+      refuse(TENON_BACKEND_ARGUMENT,
+             "step: sequence {} has {} tokens before the step, but symmetric attention", s,
+             sequences[s].past);
+    }
+    if (program.reads_cross() && sequences[s].cross_positions == 0) {
+      refuse(TENON_BACKEND_ARGUMENT, "step: sequence {} has no cross_positions to attend to", s);
+    }
+  }
+}
+
 /// The tokens of each sequence follow those of the one before, and every block that it reads or
 /// writes is there.
 ///   holds(group, block)  whether its slab's buffer is there and reaches so far
@@ -137,6 +160,7 @@ inline void check_step(const ProgramCopy& program, const tenon_step& step,
   check_step_counts(program.view(), step);
   check_step_tokens(program, step);
   check_step_bindings(program, step);
+  check_step_masks(program, step);
   check_step_sequences(program.view(), step, [&](uint32_t group, uint32_t block) {
     return holds_block(step.pools[group], block, block_bytes[group]);
   });
