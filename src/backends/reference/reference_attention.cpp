@@ -1,9 +1,12 @@
-// attention: causal, over the paged cache, one token at a time and the query heads that share a KV
-// head (Vaswani et al., arXiv:1706.03762, section 3.2.1; sinks as in arXiv:2309.17453 with a value
-// of zero).
+// attention: over the paged cache, one token at a time and the query heads that share a KV head
+// (Vaswani et al., arXiv:1706.03762, section 3.2.1; sinks as in arXiv:2309.17453 with a value of
+// zero; ALiBi: arXiv:2108.12409; relative bias: arXiv:1910.10683; latent rows: arXiv:2405.04434).
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
+#include "backends/common/relative_bucket.h"
+#include "backends/common/step_rules.h"
 #include "backends/reference/reference_cache.h"
 #include "backends/reference/reference_ops.h"
 #include "backends/reference/reference_step.h"
@@ -17,13 +20,45 @@ struct Attention {
   const tenon_attention_params& params;
   const tenon_cache_group& group;
   const std::vector<double>& sinks;  ///< [heads] or empty
+  const std::vector<double>& bias;   ///< ALIBI: [heads]; RELATIVE: [buckets, heads]; or empty
   Matrix query;                      ///< [T, heads x key_dim]
   Matrix out;                        ///< [T, heads x value_dim]
 
-  /// The first position that a token at `position` attends to.
-  [[nodiscard]] uint32_t first_position(uint32_t position) const {
-    const bool all = params.window == 0 || position < params.window;
-    return all ? 0 : position - params.window + 1;
+  /// The positions [first, end) that a token attends to.
+  struct Range {
+    uint32_t first, end;
+  };
+  [[nodiscard]] Range seen(const TokenPlace& place) const {
+    const uint64_t own = place.position;
+    const uint64_t all = backends::num_positions(*place.sequence, group);
+    const uint64_t window = params.window;
+    uint64_t first = 0;
+    uint64_t end = all;
+    switch (params.mask) {
+      case TENON_MASK_CAUSAL:
+        if (window > 0 && own >= window) first = own - window + 1;
+        end = own + 1;
+        break;
+      case TENON_MASK_CHUNKED:
+        first = own - own % window;
+        end = own + 1;
+        break;
+      case TENON_MASK_SYMMETRIC:
+        if (window > 0 && own > window / 2) first = own - window / 2;
+        if (window > 0) end = std::min(all, own + window / 2 + 1);
+        break;
+      default:
+        break;
+    }
+    return {static_cast<uint32_t>(first), static_cast<uint32_t>(end)};
+  }
+
+  /// What is added to the score of position `i` for a token at position `own`.
+  [[nodiscard]] double bias_of(uint64_t head, int64_t own, int64_t i) const {
+    if (params.bias == TENON_BIAS_NONE) return 0;
+    if (params.bias == TENON_BIAS_ALIBI) return -bias[head] * static_cast<double>(std::abs(own - i));
+    const auto buckets = static_cast<uint32_t>(bias.size() / params.heads);
+    return bias[backends::relative_bucket(i - own, buckets, params) * params.heads + head];
   }
 
   [[nodiscard]] double score(const double* q, const double* k) const {
@@ -43,8 +78,9 @@ struct Attention {
     const uint64_t first_head = kv_head * heads;
     const double* queries = query.row(t).data() + first_head * group.key_dim;
     double* results = out.row(t).data() + first_head * group.value_dim;
-    const uint32_t first = first_position(place.position);
-    const uint32_t count = place.position - first + 1;
+    const Range range = seen(place);
+    const uint32_t first = range.first;
+    const uint32_t count = range.end - range.first;
     const uint64_t key_bytes = cache_head_bytes(group.type, group.key_dim);
     const uint64_t value_bytes = cache_head_bytes(group.type, group.value_dim);
     const auto row_at = [&](uint32_t i) {
@@ -53,14 +89,20 @@ struct Attention {
     for (uint32_t i = 0; i < count; ++i) {
       load_head(row_at(i) + kv_head * key_bytes, group.type, group.key_dim, row);
       for (uint64_t h = 0; h < heads; ++h) {
-        scores[h * count + i] = score(queries + h * group.key_dim, row);
+        scores[h * count + i] = score(queries + h * group.key_dim, row) +
+                                bias_of(first_head + h, place.position, int64_t{first} + i);
       }
     }
     for (uint64_t h = 0; h < heads; ++h) softmax(first_head + h, scores + h * count, count);
     std::fill_n(results, heads * group.value_dim, 0.0);
-    const uint64_t values = group.kv_heads * key_bytes;  // behind the keys of all heads
+    const bool latent = group.kind == TENON_CACHE_LATENT;
+    const uint64_t values = group.kv_heads * key_bytes;  // after the keys of all heads
     for (uint32_t i = 0; i < count; ++i) {
-      load_head(row_at(i) + values + kv_head * value_bytes, group.type, group.value_dim, row);
+      if (latent) {
+        load_head(row_at(i), group.type, group.key_dim, row);
+      } else {
+        load_head(row_at(i) + values + kv_head * value_bytes, group.type, group.value_dim, row);
+      }
       for (uint64_t h = 0; h < heads; ++h) {
         const double weight = scores[h * count + i];
         double* result = results + h * group.value_dim;
@@ -79,6 +121,43 @@ struct Attention {
   }
 };
 
+bool fits_mask(const OpShape& shape) noexcept {
+  const tenon_attention_params& params = shape.op->params.attention;
+  const uint32_t kind = shape.group->kind;
+  return params.mask <= TENON_MASK_CROSS && (params.mask != TENON_MASK_CHUNKED || params.window > 0) &&
+         (params.mask == TENON_MASK_CROSS) == (kind == TENON_CACHE_CROSS) &&
+         (kind != TENON_CACHE_LATENT || shape.group->kv_heads == 1);
+}
+
+bool fits_bias(const OpShape& shape) noexcept {
+  const tenon_attention_params& params = shape.op->params.attention;
+  const tenon_slot* bias = shape.inputs[2];
+  if (params.bias == TENON_BIAS_NONE) return bias == nullptr;
+  if (params.bias == TENON_BIAS_ALIBI) {
+    return bias != nullptr && bias->kind == TENON_SLOT_CONSTANT && bias->type == TENON_TYPE_F64 &&
+           bias->columns == params.heads;
+  }
+  return params.bias == TENON_BIAS_RELATIVE && is_weight(bias, 0, params.heads) &&
+         bias->rows >= (params.two_sided != 0 ? 4 : 2) &&
+         params.max_distance > bias->rows / (params.two_sided != 0 ? 4 : 2);
+}
+
+/// The values of a bias, as Attention::bias has them.
+std::vector<double> bias_values(const StepRun& step, const tenon_op& op) {
+  const tenon_attention_params& params = op.params.attention;
+  if (params.bias == TENON_BIAS_NONE) return {};
+  if (params.bias == TENON_BIAS_ALIBI) {
+    const std::span<const double> slopes = step.constant(op.inputs[2]);
+    return {slopes.begin(), slopes.end()};
+  }
+  const tenon_slot& table = step.slot(op.inputs[2]);
+  std::vector<double> values(table.rows * table.columns);
+  for (uint64_t r = 0; r < table.rows; ++r) {
+    step.weight_row(op.inputs[2], r, values.data() + r * table.columns);
+  }
+  return values;
+}
+
 }  // namespace
 
 bool fits_attention(const OpShape& shape) noexcept {
@@ -90,22 +169,25 @@ bool fits_attention(const OpShape& shape) noexcept {
          group.block_tokens > 0 && group.kv_heads > 0 && heads > 0 && heads % group.kv_heads == 0 &&
          shape.inputs[0]->columns == uint64_t{heads} * group.key_dim &&
          shape.outputs[0]->columns == uint64_t{heads} * group.value_dim &&
-         is_optional_vector(shape.inputs[1], heads);
+         is_optional_vector(shape.inputs[1], heads) && fits_mask(shape) && fits_bias(shape);
 }
 
 void run_attention(StepRun& step, const tenon_op& op) {
   const tenon_attention_params& params = op.params.attention;
   const std::vector<double> sinks = step.weight_vector(op.inputs[1]);
+  const std::vector<double> bias = bias_values(step, op);
   Attention attention{step,
                       params,
                       step.group(params.group),
                       sinks,
+                      bias,
                       step.activation(op.inputs[0]),
                       step.activation(op.outputs[0])};
   const uint32_t num_tokens = step.num_rows(op.inputs[0]);
   uint64_t longest = 0;
   for (uint32_t t = 0; t < num_tokens; ++t) {
-    longest = std::max<uint64_t>(longest, uint64_t{step.place(t).position} + 1);
+    const Attention::Range range = attention.seen(step.place(t));
+    longest = std::max<uint64_t>(longest, range.end - range.first);
   }
   const tenon_cache_group& group = attention.group;
   const uint64_t scores = longest * (params.heads / group.kv_heads);

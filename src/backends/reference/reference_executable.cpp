@@ -107,8 +107,10 @@ double* Executable::activation(uint32_t slot) const {
 
 uint64_t Executable::bytes_of_block(uint32_t group) const {
   const tenon_cache_group& info = this->group(group);
-  const uint64_t head =
-      cache_head_bytes(info.type, info.key_dim) + cache_head_bytes(info.type, info.value_dim);
+  const uint64_t key = cache_head_bytes(info.type, info.key_dim);
+  const uint64_t value =
+      info.kind == TENON_CACHE_LATENT ? 0 : cache_head_bytes(info.type, info.value_dim);
+  const uint64_t head = key + value;
   const uint64_t rows = multiply(info.layers, info.block_tokens, "cache block");
   return multiply(multiply(info.kv_heads, head, "cache block"), rows, "cache block");
 }
