@@ -94,13 +94,12 @@ uint64_t kv_write_columns(const OpView& view) {
   return 0;
 }
 
-/// A mask reads the groups that hold what it sees. Of a WINDOW group positions before the window of the
-/// step's first token may be missing: CAUSAL and CHUNKED look back less than it keeps, and SYMMETRIC, which
-/// has the whole sequence in the step, has no use for one.
+/// A mask reads the groups that hold what it sees. Of a WINDOW group positions before the window of
+/// the step's first token may be missing: CAUSAL and CHUNKED look back less than it keeps, and
+/// SYMMETRIC, which has the whole sequence in the step, has no use for one.
 void check_mask(const OpView& view, const tenon_cache_group& group) {
   const tenon_attention_params& attention = view.op.params.attention;
-  require(attention.mask <= TENON_MASK_CROSS, view,
-          fmt::format("unknown mask {}", attention.mask));
+  require(attention.mask <= TENON_MASK_CROSS, view, fmt::format("unknown mask {}", attention.mask));
   require((attention.mask == TENON_MASK_CROSS) == (group.kind == TENON_CACHE_CROSS), view,
           "a cross mask goes with a cache group of another text, and no other mask does");
   require(attention.mask != TENON_MASK_CROSS || attention.window == 0, view,
@@ -129,11 +128,11 @@ void check_relative_bias(const OpView& view) {
   const uint64_t sides = attention.two_sided + 1;
   require(table.rows % sides == 0 && table.rows / sides >= 2, view,
           fmt::format("{} buckets are too few or do not share {} sides evenly", table.rows, sides));
-  require(attention.max_distance > table.rows / sides / 2 &&
-              attention.max_distance <= kMaxBiasDistance,
-          view,
-          fmt::format("max_distance {} is outside {}..{}", attention.max_distance,
-                      table.rows / sides / 2 + 1, kMaxBiasDistance));
+  require(
+      attention.max_distance > table.rows / sides / 2 && attention.max_distance <= kMaxBiasDistance,
+      view,
+      fmt::format("max_distance {} is outside {}..{}", attention.max_distance,
+                  table.rows / sides / 2 + 1, kMaxBiasDistance));
 }
 
 void check_bias(const OpView& view) {

@@ -54,8 +54,8 @@ struct OpInfo {
   uint32_t kind;  ///< TENON_OP_*
   const char* name;
   /// One letter per input: x activation (all activations of an operation have the same rows), y one
-  /// that may be absent, t activation of T rows, i activation of i32, W weight, w weight that may be
-  /// absent, C constant, b weight or constant that may be absent.
+  /// that may be absent, t activation of T rows, i activation of i32, W weight, w weight that may
+  /// be absent, C constant, b weight or constant that may be absent.
   const char* inputs;
   /// One letter per output: x activation of f32, i of i32.
   const char* outputs;

@@ -81,8 +81,9 @@ class Verifier {
     }
     if (group.kind == TENON_CACHE_LATENT &&
         (group.kv_heads != 1 || group.value_dim > group.key_dim)) {
-      fail(Code::Internal, "cache group {}: {} heads with values of {} in keys of {} are not latent",
-           index, group.kv_heads, group.value_dim, group.key_dim);
+      fail(Code::Internal,
+           "cache group {}: {} heads with values of {} in keys of {} are not latent", index,
+           group.kv_heads, group.value_dim, group.key_dim);
     }
     if ((group.kind == TENON_CACHE_WINDOW) != (group.window > 0)) {
       fail(Code::Internal, "cache group {}: a window of {} positions does not fit its kind", index,

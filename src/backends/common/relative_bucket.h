@@ -11,8 +11,8 @@
 namespace tenon::backends {
 
 /// The bucket of a position `distance` after the own one (negative: before it), of a table of
-/// `buckets`. Example: of 32 buckets of two sides with max_distance 128, 3 positions before are bucket 3,
-/// 3 after are 19, 16 before 10, and from 91 on all are 15.
+/// `buckets`. Example: of 32 buckets of two sides with max_distance 128, 3 positions before are
+/// bucket 3, 3 after are 19, 16 before 10, and from 91 on all are 15.
 ///   params  two_sided and max_distance; max_distance above half of the buckets of a side
 inline uint32_t relative_bucket(int64_t distance, uint32_t buckets,
                                 const tenon_attention_params& params) noexcept {

@@ -33,8 +33,8 @@ inline void* bound_memory(const tenon_step& step, uint32_t slot) noexcept {
   return nullptr;
 }
 
-/// Positions of a sequence in a group of a ProgramCopy: its own or, in a CROSS group, those of the other
-/// text.
+/// Positions of a sequence in a group of a ProgramCopy: its own or, in a CROSS group, those of the
+/// other text.
 inline uint64_t num_positions(const tenon_step_sequence& sequence, const tenon_cache_group& group) {
   if (group.kind == TENON_CACHE_CROSS) return sequence.cross_positions;
   return uint64_t{sequence.past} + sequence.num_tokens;
@@ -95,8 +95,8 @@ inline void check_step_bindings(const ProgramCopy& program, const tenon_step& st
   }
 }
 
-/// A sequence that sees what comes after a token is whole in the step, and one that attends to another
-/// text has one.
+/// A sequence that sees what comes after a token is whole in the step, and one that attends to
+/// another text has one.
 inline void check_step_masks(const ProgramCopy& program, const tenon_step& step) {
   const Strided<tenon_step_sequence> sequences = sequences_of(step);
   for (uint32_t s = 0; s < sequences.size(); ++s) {

@@ -56,7 +56,8 @@ struct Attention {
   /// What is added to the score of position `i` for a token at position `own`.
   [[nodiscard]] double bias_of(uint64_t head, int64_t own, int64_t i) const {
     if (params.bias == TENON_BIAS_NONE) return 0;
-    if (params.bias == TENON_BIAS_ALIBI) return -bias[head] * static_cast<double>(std::abs(own - i));
+    if (params.bias == TENON_BIAS_ALIBI)
+      return -bias[head] * static_cast<double>(std::abs(own - i));
     const auto buckets = static_cast<uint32_t>(bias.size() / params.heads);
     return bias[backends::relative_bucket(i - own, buckets, params) * params.heads + head];
   }
@@ -124,7 +125,8 @@ struct Attention {
 bool fits_mask(const OpShape& shape) noexcept {
   const tenon_attention_params& params = shape.op->params.attention;
   const uint32_t kind = shape.group->kind;
-  return params.mask <= TENON_MASK_CROSS && (params.mask != TENON_MASK_CHUNKED || params.window > 0) &&
+  return params.mask <= TENON_MASK_CROSS &&
+         (params.mask != TENON_MASK_CHUNKED || params.window > 0) &&
          (params.mask == TENON_MASK_CROSS) == (kind == TENON_CACHE_CROSS) &&
          (kind != TENON_CACHE_LATENT || shape.group->kv_heads == 1);
 }

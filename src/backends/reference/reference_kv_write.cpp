@@ -22,12 +22,10 @@ bool fits_values(const OpShape& shape) noexcept {
 
 bool fits_kv_write(const OpShape& shape) noexcept {
   const tenon_cache_group& group = *shape.group;
-  return is_activation(shape.inputs[0], TENON_ROWS_TOKENS) &&
-         shape.outputs[0] == nullptr &&
+  return is_activation(shape.inputs[0], TENON_ROWS_TOKENS) && shape.outputs[0] == nullptr &&
          fits_cache(group.type, std::max(group.key_dim, group.value_dim)) &&
          group.block_tokens > 0 &&
-         shape.inputs[0]->columns == uint64_t{group.kv_heads} * group.key_dim &&
-         fits_values(shape);
+         shape.inputs[0]->columns == uint64_t{group.kv_heads} * group.key_dim && fits_values(shape);
 }
 
 void run_kv_write(StepRun& step, const tenon_op& op) {
