@@ -1,6 +1,7 @@
 // The attention kernels of one core: multiply-accumulates and bytes of cache per second, by cache
 // type, instruction set, tokens in the tile and context. 1 token is decode (4 query heads of 64 per
-// KV head, as in llama-1b), 32 tokens are a tile of prefill.
+// KV head, as in llama-1b), 32 tokens are a tile of prefill. "latent": 16 and 128 query heads over
+// rows of 576, as in DeepSeek-V2-Lite and V3.
 //
 //   cmake -S . -B build-bench -G Ninja -DTENON_BENCH=ON && ninja -C build-bench
 //   bench_attention_kernels build-bench/bin/bench_attention_kernels --benchmark_filter=avx512/f16
@@ -17,11 +18,19 @@
 namespace tenon::cpu {
 namespace {
 
-constexpr uint32_t kDim = 64;
-constexpr uint32_t kHeads = 4;
 constexpr uint32_t kBlockTokens = 32;
-/// Areas of a block (layers times KV heads) that take turns, so that decode reads memory.
-constexpr uint32_t kAreas = 64;
+
+struct Geometry {
+  uint32_t kind;
+  uint32_t heads;
+  uint32_t key_dim;
+  uint32_t value_dim;
+  /// Areas of a block (layers times KV heads) that take turns, so that decode reads memory.
+  uint32_t areas;
+};
+constexpr Geometry kPlain = {TENON_CACHE_FULL, 4, 64, 64, 64};
+constexpr Geometry kLatent16 = {TENON_CACHE_LATENT, 16, 576, 512, 16};
+constexpr Geometry kLatent128 = {TENON_CACHE_LATENT, 128, 576, 512, 16};
 
 struct NamedType {
   const char* name;
@@ -49,19 +58,20 @@ class Lines {
 
 /// A cache of `context` random positions.
 struct Cache {
-  Cache(const Kernels& kernels, const CacheBlock& shape, uint32_t context)
-      : bytes(shape.block_bytes(kAreas) * (context / kBlockTokens)) {
+  Cache(const Kernels& kernels, const CacheBlock& shape, uint32_t areas, uint32_t context)
+      : bytes(shape.block_bytes(areas) * (context / kBlockTokens)) {
     std::mt19937 random(1);
     std::normal_distribution<float> values;
-    std::vector<float> row(kDim);
+    std::vector<float> row(shape.key_dim);
     for (uint32_t b = 0; b < context / kBlockTokens; ++b) {
-      blocks.push_back(bytes.data() + b * shape.block_bytes(kAreas));
+      blocks.push_back(bytes.data() + b * shape.block_bytes(areas));
     }
     for (uint32_t p = 0; p < context; ++p) {
       for (float& v : row) v = values(random);
-      for (uint32_t area = 0; area < kAreas; ++area) {
+      for (uint32_t area = 0; area < areas; ++area) {
         uint8_t* at = const_cast<uint8_t*>(blocks[p / kBlockTokens]) + area * shape.area_bytes();
-        kernels.kv_write(row.data(), row.data(), shape, at, p % kBlockTokens);
+        kernels.kv_write(row.data(), shape.latent ? nullptr : row.data(), shape, at,
+                         p % kBlockTokens);
       }
     }
   }
@@ -69,17 +79,17 @@ struct Cache {
   std::vector<const uint8_t*> blocks;
 };
 
-void run(benchmark::State& state, const Kernels& kernels, uint32_t type) {
+void run(benchmark::State& state, const Kernels& kernels, const Geometry& g, uint32_t type) {
   const auto tokens = static_cast<uint32_t>(state.range(0));
   const auto context = static_cast<uint32_t>(state.range(1));
   const CacheBlock shape(
-      tenon_cache_group{1, 1, kDim, kDim, type, kBlockTokens, TENON_CACHE_FULL, 0});
-  const Cache cache(kernels, shape, context);
+      tenon_cache_group{1, 1, g.key_dim, g.value_dim, type, kBlockTokens, g.kind, 0, 0, 0});
+  const Cache cache(kernels, shape, g.areas, context);
   std::mt19937 random(2);
   std::normal_distribution<float> values;
-  std::vector<float> q(uint64_t{tokens} * kHeads * kDim);
-  std::vector<float> out(q.size());
-  const Lines scratch(attention_scratch_floats(uint64_t{tokens} * kHeads, shape) * sizeof(float));
+  std::vector<float> q(uint64_t{tokens} * g.heads * g.key_dim);
+  std::vector<float> out(uint64_t{tokens} * g.heads * g.value_dim);
+  const Lines scratch(attention_scratch_floats(uint64_t{tokens} * g.heads, shape) * sizeof(float));
   for (float& v : q) v = values(random);
   AttentionArgs args{.blocks = cache.blocks.data(),
                      .area_offset = 0,
@@ -87,13 +97,13 @@ void run(benchmark::State& state, const Kernels& kernels, uint32_t type) {
                      .num_tokens = tokens,
                      .position = context - tokens,
                      .window = 0,
-                     .heads = kHeads,
+                     .heads = g.heads,
                      .first_span = 0,
                      .end_span = (context + kAttentionSpan - 1) / kAttentionSpan,
                      .q = q.data(),
-                     .q_stride = kHeads * kDim,
+                     .q_stride = uint64_t{g.heads} * g.key_dim,
                      .out = out.data(),
-                     .out_stride = kHeads * kDim,
+                     .out_stride = uint64_t{g.heads} * g.value_dim,
                      .scale = 0.125f,
                      .soft_cap = 0.0f,
                      .sinks = nullptr,
@@ -102,14 +112,15 @@ void run(benchmark::State& state, const Kernels& kernels, uint32_t type) {
   uint64_t area = 0;
   for (auto _ : state) {
     args.area_offset = area * shape.area_bytes();
-    area = (area + 1) % kAreas;
+    area = (area + 1) % g.areas;
     kernels.attention[static_cast<uint32_t>(shape.type)](args);
     benchmark::DoNotOptimize(out.data());
   }
   const auto rate = [](double per_iteration) {
     return benchmark::Counter(per_iteration, benchmark::Counter::kIsIterationInvariantRate);
   };
-  state.counters["MAC/s"] = rate(2.0 * kDim * kHeads * tokens * (context - tokens / 2.0));
+  state.counters["MAC/s"] =
+      rate((0.0 + g.key_dim + g.value_dim) * g.heads * tokens * (context - tokens / 2.0));
   state.counters["bytes/s"] =
       rate(static_cast<double>(shape.area_bytes()) * context / kBlockTokens);
 }
@@ -124,9 +135,10 @@ int main(int argc, char** argv) {
     if (kernels == nullptr) continue;
     for (const cpu::NamedType& type : cpu::kTypes) {
       const std::string name = std::string(isa) + "/" + type.name;
-      benchmark::RegisterBenchmark(
-          name.c_str(),
-          [kernels, &type](benchmark::State& state) { cpu::run(state, *kernels, type.type); })
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [kernels, &type](benchmark::State& state) {
+                                     cpu::run(state, *kernels, cpu::kPlain, type.type);
+                                   })
           ->Args({1, 512})
           ->Args({1, 4096})
           ->Args({4, 1536})
@@ -134,6 +146,14 @@ int main(int argc, char** argv) {
           ->Args({16, 1536})
           ->Args({32, 512})
           ->Args({32, 4096});
+      for (const cpu::Geometry* latent : {&cpu::kLatent16, &cpu::kLatent128}) {
+        benchmark::RegisterBenchmark((name + "/latent" + std::to_string(latent->heads)).c_str(),
+                                     [kernels, latent, &type](benchmark::State& state) {
+                                       cpu::run(state, *kernels, *latent, type.type);
+                                     })
+            ->Args({1, 4096})
+            ->Args({latent->heads == 16 ? 4 : 1, 1024});
+      }
     }
   }
   benchmark::Initialize(&argc, argv);

@@ -4,6 +4,20 @@
 
 namespace tenon::cpu {
 
+/// The bias from query head `first_head` on.
+AttentionBias PhaseRunner::bias_of(const Phase& phase, uint64_t first_head) const noexcept {
+  const tenon_attention_params& params = phase.attention.params.attention;
+  const uint32_t slot = phase.attention.inputs[2];
+  AttentionBias bias;
+  if (params.bias == TENON_BIAS_ALIBI) bias.slopes = x_.program_.constant(slot).data() + first_head;
+  if (params.bias != TENON_BIAS_RELATIVE) return bias;
+  bias.table = vector(slot) + first_head;
+  bias.table_stride = params.heads;
+  bias.buckets = phase.buckets.data();
+  bias.reach = params.max_distance;
+  return bias;
+}
+
 void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept {
   const tenon_attention_params& params = phase.attention.params.attention;
   AttentionPlan& plan = x_.attention_plans_[phase.attention_plan];
@@ -26,6 +40,8 @@ void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thre
       .num_tokens = tile.num_tokens,
       .position = x_.state_.token_position[token],
       .window = shape.window,
+      .mask = shape.mask,
+      .positions = tile.positions,
       .heads = shape.heads,
       .first_span = piece.first_span,
       .end_span = piece.end_span,
@@ -36,6 +52,7 @@ void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thre
       .scale = params.scale,
       .soft_cap = params.soft_cap,
       .sinks = sinks == nullptr ? nullptr : sinks + first_head,
+      .bias = bias_of(phase, first_head),
       .parts = nullptr,
       .scratch = x_.scratch_[thread].attention,
   };

@@ -10,6 +10,8 @@ namespace {
 /// Columns of a tile: enough that reading a span from memory costs little, few enough that scores,
 /// weights and results stay in a second-level cache of 512 KiB.
 constexpr uint32_t kTileColumns = 128;
+/// Latent rows are several times as wide, and so are the queries and results of a column.
+constexpr uint32_t kLatentTileColumns = 64;
 /// Work items a thread should find, so that a stalled core is levelled out.
 constexpr uint32_t kItemsPerThread = 8;
 /// A span costs its columns and, in units of them, about this for being read.
@@ -20,7 +22,8 @@ constexpr uint32_t kFewTokens = 8;
 }  // namespace
 
 uint32_t AttentionShape::max_tile_tokens() const {
-  return std::max(1u, kTileColumns / std::max(heads, 2u));
+  const uint32_t columns = block.latent ? kLatentTileColumns : kTileColumns;
+  return std::max(1u, columns / std::max(heads, 2u));
 }
 
 AttentionPlan::AttentionPlan(const AttentionShape& shape, uint32_t max_tokens, uint32_t num_threads)
@@ -68,14 +71,18 @@ void AttentionPlan::cut_tiles(const tenon_step& step, const std::vector<uint32_t
   const Strided<tenon_step_sequence> sequences = sequences_of(step);
   for (uint32_t s = 0; s < sequences.size(); ++s) {
     const tenon_step_sequence& sequence = sequences[s];
+    const uint32_t in_group = shape_.mask == TENON_MASK_CROSS
+                                  ? sequence.cross_positions
+                                  : sequence.past + sequence.num_tokens;
     const uint32_t end = sequence.first_token + sequence.num_tokens;
     for (uint32_t first = sequence.first_token; first < end; first += most) {
       const uint32_t count = std::min(most, end - first);
       const uint32_t position = positions[first];
-      const uint32_t attended =
-          shape_.window > 0 && position >= shape_.window ? position - shape_.window + 1 : 0;
-      tiles_.push_back({first, count, attended / kAttentionSpan,
-                        (position + count - 1) / kAttentionSpan + 1, 1});
+      const auto seen = [&](uint32_t own) {
+        return seen_positions(shape_.mask, shape_.window, own, in_group);
+      };
+      tiles_.push_back({first, count, seen(position).first / kAttentionSpan,
+                        (seen(position + count - 1).end - 1) / kAttentionSpan + 1, in_group, 1});
     }
   }
 }

@@ -18,6 +18,7 @@ struct AttentionShape {
   uint32_t kv_heads;
   uint32_t heads;  ///< query heads of one KV head
   uint32_t window;
+  uint32_t mask;  ///< TENON_MASK_*
   CacheBlock block;
 
   AttentionShape(const tenon_attention_params& params, const tenon_cache_group& kv)
@@ -25,9 +26,11 @@ struct AttentionShape {
         kv_heads(kv.kv_heads),
         heads(params.heads / kv.kv_heads),
         window(params.window),
+        mask(params.mask),
         block(kv) {}
   [[nodiscard]] bool same_work(const AttentionShape& other) const {
-    return group == other.group && heads == other.heads && window == other.window;
+    return group == other.group && heads == other.heads && window == other.window &&
+           mask == other.mask;
   }
   /// Tokens of a tile, at most.
   [[nodiscard]] uint32_t max_tile_tokens() const;
@@ -37,6 +40,7 @@ struct AttentionShape {
 struct AttentionTile {
   uint32_t first_token, num_tokens;
   uint32_t first_span, end_span;
+  uint32_t positions;   ///< of the sequence in the group
   uint32_t num_pieces;  ///< 1: the kernel gives the result itself
   uint32_t split = 0;   ///< which of the tiles with several pieces this is
   uint64_t parts = 0;   ///< where its parts begin, in floats

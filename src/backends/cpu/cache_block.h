@@ -4,11 +4,14 @@
 //   area               keys    [key_rows][block_tokens] elements
 //                      values  [block_tokens][value_stride] elements
 //                      scales  of keys and of values [block_tokens] each, f16: int8 and q4 only
+//   area of LATENT     rows    [block_tokens][row_stride] elements, the value a part of its key
+//                      scales  [block_tokens], f16: int8 and q4 only
 //
 // Keys lie with the positions innermost, so that a vector of keys is 16 positions of one dimension,
 // and values with the dimensions innermost: the kernels read both without shuffling. Two 4-bit
 // elements share a byte: key row r holds dimension r in the low halves and r + key_rows in the high
-// ones; 16 bytes of values hold dimensions i..i+15 low and i+16..i+31 high.
+// ones; 16 bytes of values hold dimensions i..i+15 low and i+16..i+31 high. A latent row lies as a value
+// does: one copy serves the scores and the weighted sums.
 #pragma once
 
 #include <cstdint>
@@ -42,12 +45,14 @@ struct CacheBlock {
   uint32_t key_dim;
   uint32_t value_dim;
   CacheType type;
+  bool latent;
 
   explicit constexpr CacheBlock(const tenon_cache_group& group)
       : block_tokens(group.block_tokens),
         key_dim(group.key_dim),
         value_dim(group.value_dim),
-        type(cache_type(group.type)) {}
+        type(cache_type(group.type)),
+        latent(group.kind == TENON_CACHE_LATENT) {}
 
   static constexpr uint64_t round_up(uint64_t n, uint64_t unit) {
     return (n + unit - 1) / unit * unit;
@@ -74,21 +79,43 @@ struct CacheBlock {
   [[nodiscard]] constexpr uint64_t key_row_bytes() const {
     return bytes(uint64_t{block_tokens} * parts());
   }
-  [[nodiscard]] constexpr uint64_t value_stride() const {
-    return round_up(value_dim, uint64_t{16} * parts());
+  /// Columns that are weighted and added up to give a value: all of it, and of rotated latent rows
+  /// whole rotations (quant/cache_row.h), as the value is a part of the row before that.
+  [[nodiscard]] constexpr uint32_t value_columns() const {
+    if (!latent || type != CacheType::Q4) return value_dim;
+    uint32_t columns = 0;
+    while (columns < value_dim) {
+      uint32_t rotation = 1;
+      while (rotation * 2 <= key_dim - columns) rotation *= 2;
+      columns += rotation;
+    }
+    return columns;
   }
-  [[nodiscard]] constexpr uint64_t value_row_bytes() const { return bytes(value_stride()); }
+  [[nodiscard]] constexpr uint64_t value_stride() const {
+    return round_up(value_columns(), uint64_t{16} * parts());
+  }
+  /// Of a latent row.
+  [[nodiscard]] constexpr uint64_t row_stride() const {
+    return round_up(key_dim, uint64_t{16} * parts());
+  }
+  [[nodiscard]] constexpr uint64_t query_stride() const { return latent ? row_stride() : key_dim; }
+  /// From one position's value, or latent row, to the next.
+  [[nodiscard]] constexpr uint64_t value_row_bytes() const {
+    return bytes(latent ? row_stride() : value_stride());
+  }
 
-  [[nodiscard]] constexpr uint64_t value_offset() const { return key_rows() * key_row_bytes(); }
+  [[nodiscard]] constexpr uint64_t value_offset() const {
+    return latent ? 0 : key_rows() * key_row_bytes();
+  }
   [[nodiscard]] constexpr uint64_t key_scale_offset() const {
     return value_offset() + block_tokens * value_row_bytes();
   }
   [[nodiscard]] constexpr uint64_t value_scale_offset() const {
-    return key_scale_offset() + block_tokens * sizeof(uint16_t);
+    return key_scale_offset() + (latent ? 0 : block_tokens * sizeof(uint16_t));
   }
   /// From one area to the next: whole cache lines.
   [[nodiscard]] constexpr uint64_t area_bytes() const {
-    const uint64_t scales = scaled() ? 2 * block_tokens * sizeof(uint16_t) : 0;
+    const uint64_t scales = scaled() ? (latent ? 1 : 2) * block_tokens * sizeof(uint16_t) : 0;
     return round_up(key_scale_offset() + scales, 64);
   }
   /// From one block to the next. Large blocks are an area longer than what they hold: at a distance

@@ -77,7 +77,7 @@ bool group_supported(const tenon_program& program, uint32_t group) {
   const CacheType type = cache_type(g.type);
   const bool short_rows = g.key_dim <= kMaxCacheRow && g.value_dim <= kMaxCacheRow;
   // The score kernel takes 16 consecutive positions of one block.
-  return type != CacheType::Count && g.block_tokens % 16 == 0 &&
+  return type != CacheType::Count && g.block_tokens % 16 == 0 && g.kind != TENON_CACHE_STATE &&
          (short_rows || type == CacheType::F32 || type == CacheType::F16);
 }
 

@@ -117,8 +117,8 @@ void Executable::allocate_weights() {
       Weight& weight = weights_[i];
       const FormatInfo* format = find_format(slot.type);
       if (!matrix[i]) {
-        weight.matrix = {nullptr, format, 1, slot.columns, nullptr};
-        weight.vector = carver.take<float>(slot.columns);
+        weight.matrix = {nullptr, format, slot.rows, slot.columns, nullptr};
+        weight.vector = carver.take<float>(slot.rows * slot.columns);
         continue;
       }
       // Rows that are only looked up stay as they are.
@@ -319,7 +319,11 @@ void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
   if (rows.num_rows == 0) return;
   Weight& weight = weights_[rows.slot];
   if (weight.vector != nullptr) {
-    weight.matrix.format->decode_row(rows.blocks, weight.vector, weight.matrix.depth);
+    const uint64_t depth = weight.matrix.depth;
+    for (uint64_t i = 0; i < num_rows; ++i) {
+      weight.matrix.format->decode_row(rows.blocks + i * (size_bytes / num_rows),
+                                       weight.vector + (first_row + i) * depth, depth);
+    }
   } else {
     pack(weight, rows);
   }

@@ -61,10 +61,10 @@ class Executable {
     uint64_t size_bytes;
   };
 
-  /// A weight matrix in packed form, or a vector (norm weight, bias, sinks) as f32.
+  /// A weight matrix in packed form, or a vector or a small table (norm weight, bias, sinks) as f32.
   struct Weight {
     PackedWeight matrix;      // of the first expert, where there are several
-    float* vector = nullptr;  // [columns]
+    float* vector = nullptr;  // [rows, columns]
     uint64_t expert_bytes = 0;
     [[nodiscard]] PackedWeight expert(uint64_t number) const {
       PackedWeight weight = matrix;

@@ -7,6 +7,8 @@
 // position contributes never depends on tiles, slices, threads or neighbours.
 #pragma once
 
+#include "backends/cpu/kernel_attention_bias.h"
+#include "backends/cpu/kernel_attention_latent.h"
 #include "backends/cpu/kernel_attention_span.h"
 #include "backends/cpu/kernel_attention_tiles.h"
 
@@ -17,6 +19,7 @@ template <typename Cache>
 inline void pack_queries(const AttentionArgs& a, float* packed) {
   const uint32_t dim = a.shape.key_dim;
   const float factor = a.soft_cap > 0.0f ? a.scale : a.scale * kLog2E;
+  if (a.shape.latent) return pack_latent_queries<Cache>(a, factor, packed);
   for_columns<kAttentionColumns>(0, a.columns(), [&](auto size, uint32_t first) {
     float* block = packed + uint64_t{first} * dim;
     for (uint32_t c = 0; c < size.value; ++c) {
@@ -60,7 +63,7 @@ inline const uint8_t* ahead_of_values(const AttentionArgs& a, const Span& span, 
   const uint32_t tokens = a.shape.block_tokens;
   const uint32_t next = position / tokens * tokens + 2 * tokens;
   if (next < span.end) return area_of(a, next) + a.shape.value_offset();
-  return area_of(a, next < a.position + a.num_tokens ? next : position);
+  return area_of(a, next < range_of(a, a.num_tokens - 1).end ? next : position);
 }
 
 /// Scores of the span's columns.
@@ -96,10 +99,12 @@ inline void score_span(const AttentionArgs& a, const Span& span, const Attention
 /// Scores of a column into weights 2^(s - max), times the values' scales; the rest of the part.
 inline void weigh(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
                   AttentionPart& part) {
+  const bool biased = a.bias.slopes != nullptr || a.bias.table != nullptr;
   for (uint32_t t = span.first_token; t < span.end_token; ++t) {
     const Range range = range_in(a, span, t);
     const uint32_t first = range.first - span.start;
     const uint32_t end = range.end - span.start;
+    if (biased) add_bias(a, span, s, t);
     for (uint32_t c = t * a.heads; c < (t + 1) * a.heads; ++c) {
       float* scores = s.scores + uint64_t{c} * kAttentionSpan;
       for (uint32_t i = first / 16 * 16; i < first; ++i) scores[i] = kNegativeInfinity;
@@ -168,7 +173,11 @@ inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, uint3
     load_scales(a, span, a.shape.key_scale_offset(), s.key_scales);
     load_scales(a, span, a.shape.value_scale_offset(), s.value_scales);
   }
-  score_span<Cache>(a, span, s);
+  if (a.shape.latent) {
+    score_latent_span<Cache>(a, span, s, finish_of(a, s.key_scales));
+  } else {
+    score_span<Cache>(a, span, s);
+  }
   weigh(a, span, s, part);
   add_span<Cache>(a, span, s, part);
 }
@@ -215,7 +224,7 @@ inline void finish(const AttentionArgs& a, AttentionPart state) {
       keep = exp2_of(state.max[c] - top);
       sum = sum * keep + exp2_of(sink - top);
     }
-    if (a.shape.type == CacheType::Q4) rotate_row(values, a.shape.value_dim);
+    if (a.shape.type == CacheType::Q4) rotate_row(values, a.shape.value_columns());
     float* out = a.out + c / a.heads * a.out_stride + uint64_t{c % a.heads} * a.shape.value_dim;
     scale_row(values, keep / sum, out, a.shape.value_dim);
   }

@@ -15,7 +15,7 @@ constexpr float kNegativeInfinity = -__builtin_inff();
 
 /// The arrays of one call, carved from its scratch.
 struct AttentionScratch {
-  float* q;             // [columns, key_dim], scaled, in the blocks that for_columns gives
+  float* q;             // [columns, query_stride], scaled, in the order of pack_queries
   float* scores;        // [columns, kAttentionSpan], then the weights
   float* key_scales;    // [kAttentionSpan]
   float* value_scales;  // [kAttentionSpan]
@@ -31,7 +31,7 @@ inline AttentionScratch carve(const AttentionArgs& a) {
     return std::exchange(next, next + CacheBlock::round_up(floats, 16));
   };
   AttentionScratch s{};
-  s.q = take(columns * a.shape.key_dim);
+  s.q = take(columns * a.shape.query_stride());
   s.scores = take(columns * kAttentionSpan);
   s.key_scales = take(kAttentionSpan);
   s.value_scales = take(kAttentionSpan);
@@ -51,12 +51,9 @@ struct Span {
 };
 
 /// Positions [first, end) that token t of the tile attends to.
-struct Range {
-  uint32_t first, end;
-};
+using Range = SeenPositions;
 inline Range range_of(const AttentionArgs& a, uint32_t token) {
-  const uint32_t end = a.position + token + 1;
-  return {a.window > 0 && end > a.window ? end - a.window : 0, end};
+  return seen_positions(a.mask, a.window, a.position + token, a.positions);
 }
 inline Range range_in(const AttentionArgs& a, const Span& span, uint32_t token) {
   const Range all = range_of(a, token);

@@ -73,6 +73,16 @@ struct ScoreFinish {
   float soft_cap_scaled;    // in the unit of the scores
 };
 
+/// The sums of a column with 16 positions, in place, become scores.
+inline void finish_scores(float* at, const float* key_scales, const ScoreFinish& finish) {
+  F32x16 s = load(at);
+  if (key_scales != nullptr) s = mul(s, load(key_scales));
+  if (finish.soft_cap > 0.0f) {
+    s = mul(tanh(div(s, broadcast(finish.soft_cap))), broadcast(finish.soft_cap_scaled));
+  }
+  store(at, s);
+}
+
 template <typename Cache, int kPart, int kCols>
 inline void score_rows(const KeyTile& tile, uint64_t rows, const float* q,
                        F32x16 (&acc)[kCols][kAttentionVectors]) {
@@ -119,13 +129,8 @@ inline void score(const KeyTile& tile, const float* q, const ScoreFinish& finish
   if (finish.key_scales == nullptr && finish.soft_cap <= 0.0f) return;
   for (int c = 0; c < kCols; ++c) {
     for (int v = 0; v < kAttentionVectors; ++v) {
-      float* at = scores + c * kAttentionSpan + 16 * v;
-      F32x16 s = load(at);
-      if (finish.key_scales != nullptr) s = mul(s, load(finish.key_scales + 16 * v));
-      if (finish.soft_cap > 0.0f) {
-        s = mul(tanh(div(s, broadcast(finish.soft_cap))), broadcast(finish.soft_cap_scaled));
-      }
-      store(at, s);
+      finish_scores(scores + c * kAttentionSpan + 16 * v,
+                    finish.key_scales == nullptr ? nullptr : finish.key_scales + 16 * v, finish);
     }
   }
 }

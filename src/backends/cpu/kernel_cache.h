@@ -59,7 +59,47 @@ inline void put_scale(uint8_t* area, uint64_t offset, uint32_t slot, uint16_t sc
   std::memcpy(area + offset + slot * sizeof(scale), &scale, sizeof(scale));
 }
 
+/// n values with the dimensions innermost: a value or a latent row.
+inline void write_row(const float* v, uint64_t n, const CacheBlock& shape, uint8_t* area,
+                      uint32_t slot) {
+  uint8_t* row = area + shape.value_offset() + slot * shape.value_row_bytes();
+  float rotated[kMaxCacheRow];
+  uint8_t codes[kMaxCacheRow];
+  switch (shape.type) {
+    case CacheType::F32:
+      std::memcpy(row, v, n * sizeof(float));
+      return;
+    case CacheType::F16:
+      for (uint64_t d = 0; d < n; d += 16) {
+        store_f16(reinterpret_cast<uint16_t*>(row) + d,
+                  n - d < 16 ? load_part(v + d, n - d) : load(v + d));
+      }
+      return;
+    case CacheType::Int8:
+      put_scale(area, shape.value_scale_offset(), slot,
+                encode_row_int8(v, n, reinterpret_cast<int8_t*>(row)));
+      return;
+    default:
+      std::memcpy(rotated, v, n * sizeof(float));
+      put_scale(area, shape.value_scale_offset(), slot, encode_row_q4(rotated, n, codes));
+      for (uint64_t d = 0; d < n; ++d) {
+        set_nibble(row[d / 32 * 16 + d % 16], d % 32 >= 16 ? 1 : 0, codes[d]);
+      }
+  }
+}
+
+/// The rest of the row counts in the scores, times zero: it must be a number. The other types have
+/// no other.
+inline void write_latent(const float* k, const CacheBlock& shape, uint8_t* area, uint32_t slot) {
+  const uint64_t n = shape.key_dim;
+  write_row(k, n, shape, area, slot);
+  if (shape.type != CacheType::F32) return;
+  std::memset(area + slot * shape.value_row_bytes() + n * sizeof(float), 0,
+              (shape.row_stride() - n) * sizeof(float));
+}
+
 inline void write_key(const float* k, const CacheBlock& shape, uint8_t* area, uint32_t slot) {
+  if (shape.latent) return write_latent(k, shape, area, slot);
   const uint64_t row_bytes = shape.key_row_bytes();
   const uint64_t rows = shape.key_rows();
   int8_t levels[kMaxCacheRow];
@@ -98,31 +138,7 @@ inline void write_key(const float* k, const CacheBlock& shape, uint8_t* area, ui
 }
 
 inline void write_value(const float* v, const CacheBlock& shape, uint8_t* area, uint32_t slot) {
-  uint8_t* row = area + shape.value_offset() + slot * shape.value_row_bytes();
-  const uint64_t n = shape.value_dim;
-  float rotated[kMaxCacheRow];
-  uint8_t codes[kMaxCacheRow];
-  switch (shape.type) {
-    case CacheType::F32:
-      std::memcpy(row, v, n * sizeof(float));
-      return;
-    case CacheType::F16:
-      for (uint64_t d = 0; d < n; d += 16) {
-        store_f16(reinterpret_cast<uint16_t*>(row) + d,
-                  n - d < 16 ? load_part(v + d, n - d) : load(v + d));
-      }
-      return;
-    case CacheType::Int8:
-      put_scale(area, shape.value_scale_offset(), slot,
-                encode_row_int8(v, n, reinterpret_cast<int8_t*>(row)));
-      return;
-    default:
-      std::memcpy(rotated, v, n * sizeof(float));
-      put_scale(area, shape.value_scale_offset(), slot, encode_row_q4(rotated, n, codes));
-      for (uint64_t d = 0; d < n; ++d) {
-        set_nibble(row[d / 32 * 16 + d % 16], d % 32 >= 16 ? 1 : 0, codes[d]);
-      }
-  }
+  write_row(v, shape.value_dim, shape, area, slot);
 }
 
 inline void kv_write(const float* k, const float* v, const CacheBlock& shape, uint8_t* area,

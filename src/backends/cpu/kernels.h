@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/attention_mask.h"
 #include "backends/cpu/cache_block.h"
 #include "tenon/backend.h"
 
@@ -178,6 +179,17 @@ enum class PanelKind : uint32_t {
 /// so that the split never depends on slices or threads.
 inline constexpr uint32_t kAttentionSpan = 256;
 
+/// What is added to the scores of a KV head's query heads, by distance; all NULL: nothing.
+struct AttentionBias {
+  const double* slopes = nullptr;  ///< ALIBI: [heads]
+  const float* table = nullptr;    ///< RELATIVE: [buckets, heads], table_stride from row to row
+  uint64_t table_stride = 0;
+  /// RELATIVE: [2 reach + 1] rows of the table, that of the distance i - own at i - own + reach.
+  /// Positions further away are as far as that.
+  const uint16_t* buckets = nullptr;
+  uint32_t reach = 0;
+};
+
 /// Attention of consecutive tokens of a sequence over the cache of one layer and one KV head. Query
 /// heads times tokens are the columns: column t * heads + h.
 struct AttentionArgs {
@@ -187,6 +199,8 @@ struct AttentionArgs {
   uint32_t num_tokens;
   uint32_t position;              ///< of the first token
   uint32_t window;                ///< 0: none
+  uint32_t mask = TENON_MASK_CAUSAL;
+  uint32_t positions = 0;         ///< of the sequence in the group: seen_positions()
   uint32_t heads;                 ///< query heads of this KV head
   uint32_t first_span, end_span;  ///< positions in units of kAttentionSpan
   const float* q;                 ///< [num_tokens, heads, key_dim], q_stride from token to token
@@ -195,6 +209,7 @@ struct AttentionArgs {
   uint64_t out_stride;
   float scale, soft_cap;
   const float* sinks;  ///< [heads] or NULL
+  AttentionBias bias = {};
   /// NULL: the spans are all there are, and the result goes to `out`. Else a part for each span,
   /// for attention_merge.
   float* parts;
@@ -219,7 +234,7 @@ constexpr AttentionPart attention_part(float* memory, uint64_t columns) {
 }
 constexpr uint64_t attention_scratch_floats(uint64_t columns, const CacheBlock& shape) {
   const uint64_t stride = shape.value_stride();
-  return columns * (shape.key_dim + kAttentionSpan) + 2 * attention_part_floats(columns, stride) +
+  return columns * (shape.query_stride() + kAttentionSpan) + 2 * attention_part_floats(columns, stride) +
          kAttentionSpan * uint64_t{2} + 8 * uint64_t{16};
 }
 

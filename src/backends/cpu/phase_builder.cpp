@@ -5,6 +5,8 @@
 #include <iterator>
 #include <numeric>
 
+#include "backends/common/relative_bucket.h"
+
 namespace tenon::cpu {
 namespace {
 
@@ -12,6 +14,17 @@ namespace {
 constexpr uint64_t kMaxBlock = 512;
 
 bool is_linear(const tenon_op& op) { return op.kind == TENON_OP_LINEAR; }
+
+/// AttentionBias::buckets, of a table of `rows`.
+std::vector<uint16_t> buckets_of(const tenon_attention_params& params, uint32_t rows) {
+  const int64_t reach = params.max_distance;
+  std::vector<uint16_t> buckets;
+  buckets.reserve(static_cast<size_t>(2 * reach + 1));
+  for (int64_t distance = -reach; distance <= reach; ++distance) {
+    buckets.push_back(static_cast<uint16_t>(backends::relative_bucket(distance, rows, params)));
+  }
+  return buckets;
+}
 
 }  // namespace
 
@@ -40,6 +53,7 @@ PhaseBuilder::PhaseBuilder(const backends::ProgramCopy& program, const Kernels& 
     item.row.kind = RowKind::WriteKeys;
     item.row.slot = item.row.op.inputs[0];
     items_.push_back(item);
+    if (item.row.op.inputs[1] == TENON_NO_SLOT) continue;  // a latent row
     item.row.kind = RowKind::WriteValues;
     item.row.slot = item.row.op.inputs[1];
     items_.push_back(item);
@@ -260,6 +274,10 @@ void PhaseBuilder::place_attention(size_t index) {
   Phase phase;
   phase.kind = PhaseKind::Attention;
   phase.attention = items_[index].row.op;
+  if (phase.attention.params.attention.bias == TENON_BIAS_RELATIVE) {
+    const auto rows = static_cast<uint32_t>(info(phase.attention.inputs[2]).slot.rows);
+    phase.buckets = buckets_of(phase.attention.params.attention, rows);
+  }
   SlotInfo& output = info(phase.attention.outputs[0]);
   plan_.phases.push_back(std::move(phase));
   output.first_phase = last_phase();

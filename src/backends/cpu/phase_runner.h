@@ -51,6 +51,7 @@ class PhaseRunner {
                    uint64_t num_heads) noexcept;
 
   void run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
+  [[nodiscard]] AttentionBias bias_of(const Phase& phase, uint64_t first_head) const noexcept;
 
   void run_route(const Phase& phase, uint64_t row) noexcept;
   void run_gather(const Phase& phase, uint32_t item) noexcept;

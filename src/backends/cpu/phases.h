@@ -115,6 +115,7 @@ struct Phase {
   std::vector<LinearTask> tasks;    ///< Linear
   tenon_op attention{};             ///< Attention
   bool quantise_attention = false;  ///< quantise the output, head by head
+  std::vector<uint16_t> buckets;    ///< Attention: AttentionBias::buckets of a relative bias
   uint32_t attention_plan = 0;      ///< Attention: which plan of the step cuts it into work
   uint32_t route = 0;               ///< Route, Gather, Experts: number among PhasePlan::routes
   uint32_t gathered = 0;            ///< Gather, Experts: number among PhasePlan::gathered
