@@ -135,7 +135,10 @@ Runner::Runner(const Target& target, const tenon_program& program, const RunnerO
     : program_(program),
       slots_(program.slots, program.num_slots, program.slot_size),
       groups_(program.groups, program.num_groups, program.group_size),
-      executable_(std::make_unique<Executable>(make_device(target, options.host), program)) {
+      encoder_(options.encoder),
+      verify_(options.verify),
+      device_(encoder_ != nullptr ? encoder_->device_ : make_device(target, options.host)),
+      executable_(std::make_unique<Executable>(device_, program)) {
   load_weights();
   executable_->seal();
   try {
@@ -173,6 +176,7 @@ void Runner::load_weights() {
 void Runner::make_pools(uint32_t max_positions) {
   pools_.resize(program_.num_groups);
   for (uint32_t g = 0; g < program_.num_groups; ++g) {
+    if (is_of_encoder(g)) continue;
     // Sequences end inside a block: a few more than the positions need.
     const uint32_t num_blocks = max_positions / groups_[g].block_tokens + 8;
     const uint32_t num_slabs = (num_blocks + kBlocksPerSlab - 1) / kBlocksPerSlab;
@@ -196,6 +200,7 @@ void Runner::make_pools(uint32_t max_positions) {
 void Runner::grow(Sequence& sequence, uint32_t positions) {
   sequence.blocks.resize(program_.num_groups);
   for (uint32_t g = 0; g < program_.num_groups; ++g) {
+    if (is_of_encoder(g)) continue;
     while (sequence.blocks[g].size() * groups_[g].block_tokens < positions) {
       sequence.blocks[g].push_back(pools_[g].free.back());
       pools_[g].free.pop_back();
@@ -213,10 +218,15 @@ std::vector<float> Runner::run(const StepPlan& plan) {
     const auto count = static_cast<uint32_t>(part.tokens.size());
     Sequence& sequence = sequences_[part.sequence];
     grow(sequence, sequence.past + count);
-    for (const auto& blocks : sequence.blocks) tables[p].push_back(blocks.data());
-    list.push_back(
-        {{static_cast<uint32_t>(all_tokens.size()), count, sequence.past, 0, tables[p].data()},
-         {~uint64_t{0}, ~uint64_t{0}}});
+    uint32_t cross_positions = 0;
+    for (uint32_t g = 0; g < program_.num_groups; ++g) {
+      const Sequence& from = is_of_encoder(g) ? encoder_->sequences_[part.sequence] : sequence;
+      tables[p].push_back(from.blocks[is_of_encoder(g) ? 0 : g].data());
+      if (is_of_encoder(g)) cross_positions = from.past;
+    }
+    list.push_back({{static_cast<uint32_t>(all_tokens.size()), count, sequence.past,
+                     cross_positions, tables[p].data()},
+                    {~uint64_t{0}, ~uint64_t{0}}});
     for (uint32_t i = 0; i < count; ++i) {
       all_tokens.push_back(part.tokens[i]);
       positions.push_back(static_cast<int32_t>(sequence.past + i));
@@ -226,7 +236,8 @@ std::vector<float> Runner::run(const StepPlan& plan) {
   std::iota(rows.begin(), rows.end(), 0u);
   if (plan.rows) rows = *plan.rows;
   std::vector<tenon_cache_pool> pools;
-  for (const Pool& pool : pools_) {
+  for (uint32_t g = 0; g < program_.num_groups; ++g) {
+    const Pool& pool = is_of_encoder(g) ? encoder_->pools_[0] : pools_[g];
     pools.push_back({pool.slabs.data(), static_cast<uint32_t>(pool.slabs.size()), kBlocksPerSlab});
   }
   Results results;
@@ -247,7 +258,7 @@ std::vector<float> Runner::run(const StepPlan& plan) {
   step.num_bindings = static_cast<uint32_t>(bindings.size());
   step.binding_size = sizeof(LaterBinding);
   step.cancel = plan.cancel;
-  verify_step(program_, step);
+  if (verify_) verify_step(program_, step);
   executable_->run(step);
   for (const Part& part : plan.parts) {
     sequences_[part.sequence].past += static_cast<uint32_t>(part.tokens.size());

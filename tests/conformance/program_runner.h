@@ -43,10 +43,16 @@ std::vector<float> random_values(std::string_view name, uint64_t count);
 /// so that x W^T has the size of x.
 std::vector<std::byte> random_blocks(const tenon_slot& slot);
 
+class Runner;
+
 /// What the runner has besides the program.
 struct RunnerOptions {
   Host host;
   uint32_t max_positions = 128;  ///< of all sequences together, per KV group
+  /// Whose device it takes, and whose sequences its own attend to in its CROSS group: what this one
+  /// wrote to group 0. Outlives the runner.
+  Runner* encoder = nullptr;
+  bool verify = true;  ///< false: steps that verify_step refuses reach the backend
 };
 
 /// A program compiled and loaded on a device; sequences grow from step to step.
@@ -80,10 +86,16 @@ class Runner {
   void load_weights();
   void make_pools(uint32_t max_positions);
   void grow(Sequence& sequence, uint32_t positions);
+  [[nodiscard]] bool is_of_encoder(uint32_t group) const {
+    return encoder_ != nullptr && groups_[group].kind == TENON_CACHE_CROSS;
+  }
 
   const tenon_program program_;
   const Strided<tenon_slot> slots_;
   const Strided<tenon_cache_group> groups_;
+  Runner* const encoder_;
+  const bool verify_;
+  const std::shared_ptr<Device> device_;
   std::unique_ptr<Executable> executable_;
   std::vector<Pool> pools_;
   std::map<uint32_t, Sequence> sequences_;
