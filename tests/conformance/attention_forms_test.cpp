@@ -179,7 +179,7 @@ std::vector<float> oracle(const Form& f, const std::vector<int32_t>& own,
 // ---- Against it
 // ------------------------------------------------------------------------------------
 
-/// A tenth of the positions are the same token: an order of tokens that no period of 16 hides.
+/// Tokens in an order that no multiple of 16 positions repeats early.
 std::vector<int32_t> text_of(uint32_t count, uint32_t seed = 0) {
   std::vector<int32_t> text(count);
   for (uint32_t i = 0; i < count; ++i)

@@ -71,9 +71,8 @@ void AttentionPlan::cut_tiles(const tenon_step& step, const std::vector<uint32_t
   const Strided<tenon_step_sequence> sequences = sequences_of(step);
   for (uint32_t s = 0; s < sequences.size(); ++s) {
     const tenon_step_sequence& sequence = sequences[s];
-    const uint32_t in_group = shape_.mask == TENON_MASK_CROSS
-                                  ? sequence.cross_positions
-                                  : sequence.past + sequence.num_tokens;
+    const uint32_t in_group = shape_.mask == TENON_MASK_CROSS ? sequence.cross_positions
+                                                              : sequence.past + sequence.num_tokens;
     const uint32_t end = sequence.first_token + sequence.num_tokens;
     for (uint32_t first = sequence.first_token; first < end; first += most) {
       const uint32_t count = std::min(most, end - first);

@@ -10,8 +10,8 @@
 // Keys lie with the positions innermost, so that a vector of keys is 16 positions of one dimension,
 // and values with the dimensions innermost: the kernels read both without shuffling. Two 4-bit
 // elements share a byte: key row r holds dimension r in the low halves and r + key_rows in the high
-// ones; 16 bytes of values hold dimensions i..i+15 low and i+16..i+31 high. A latent row lies as a value
-// does: one copy serves the scores and the weighted sums.
+// ones; 16 bytes of values hold dimensions i..i+15 low and i+16..i+31 high. A latent row lies as a
+// value does: one copy serves the scores and the weighted sums.
 #pragma once
 
 #include <cstdint>

@@ -81,6 +81,11 @@ bool group_supported(const tenon_program& program, uint32_t group) {
          (short_rows || type == CacheType::F32 || type == CacheType::F16);
 }
 
+bool attention_supported(const tenon_program& program, const tenon_attention_params& params) {
+  return group_supported(program, params.group) && params.mask <= TENON_MASK_CROSS &&
+         params.bias <= TENON_BIAS_RELATIVE;
+}
+
 /// Whether all who read the weight of a moe_linear see the same number of experts in it, as its
 /// panels depend on that.
 bool expert_weight_supported(const tenon_program& program, const tenon_op& op) {
@@ -146,7 +151,7 @@ bool supports_op(const tenon_program& program, const tenon_op& op) {
       return false;
   }
   if (op.kind == TENON_OP_KV_WRITE) return group_supported(program, op.params.kv.group);
-  if (op.kind == TENON_OP_ATTENTION) return group_supported(program, op.params.attention.group);
+  if (op.kind == TENON_OP_ATTENTION) return attention_supported(program, op.params.attention);
   if (op.kind == TENON_OP_MOE_LINEAR) return expert_weight_supported(program, op);
   return true;
 }

@@ -61,7 +61,8 @@ class Executable {
     uint64_t size_bytes;
   };
 
-  /// A weight matrix in packed form, or a vector or a small table (norm weight, bias, sinks) as f32.
+  /// A weight matrix in packed form, or a vector or a small table (norm weight, bias, sinks) as
+  /// f32.
   struct Weight {
     PackedWeight matrix;      // of the first expert, where there are several
     float* vector = nullptr;  // [rows, columns]

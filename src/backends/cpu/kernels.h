@@ -234,8 +234,9 @@ constexpr AttentionPart attention_part(float* memory, uint64_t columns) {
 }
 constexpr uint64_t attention_scratch_floats(uint64_t columns, const CacheBlock& shape) {
   const uint64_t stride = shape.value_stride();
-  return columns * (shape.query_stride() + kAttentionSpan) + 2 * attention_part_floats(columns, stride) +
-         kAttentionSpan * uint64_t{2} + 8 * uint64_t{16};
+  return columns * (shape.query_stride() + kAttentionSpan) +
+         2 * attention_part_floats(columns, stride) + kAttentionSpan * uint64_t{2} +
+         8 * uint64_t{16};
 }
 
 struct Kernels {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <vector>
@@ -14,13 +15,32 @@ constexpr uint32_t kMaxTokens = 512;
 
 struct Sequence {
   uint32_t past, count;
+  uint32_t cross_positions = 0;
 };
 
-AttentionShape shape_of(uint32_t kv_heads, uint32_t group_heads, uint32_t window = 0) {
+AttentionShape shape_of(uint32_t kv_heads, uint32_t group_heads, uint32_t window = 0,
+                        uint32_t mask = TENON_MASK_CAUSAL) {
   tenon_attention_params params{};
   params.heads = kv_heads * group_heads;
   params.window = window;
-  return {params, tenon_cache_group{1, kv_heads, 64, 64, TENON_TYPE_F16, 32, TENON_CACHE_FULL, 0, 0, 0}};
+  params.mask = mask;
+  return {params,
+          tenon_cache_group{1, kv_heads, 64, 64, TENON_TYPE_F16, 32, TENON_CACHE_FULL, 0, 0, 0}};
+}
+
+/// As tenon/backend.h says it.
+bool sees(const AttentionShape& shape, int64_t own, int64_t i) {
+  const int64_t window = shape.window;
+  switch (shape.mask) {
+    case TENON_MASK_CAUSAL:
+      return i <= own && (window == 0 || i > own - window);
+    case TENON_MASK_CHUNKED:
+      return own - own % window <= i && i <= own;
+    case TENON_MASK_SYMMETRIC:
+      return window == 0 || std::abs(i - own) <= window / 2;
+    default:
+      return true;
+  }
 }
 
 /// The plan of a step, checked: tiles cover the tokens in order, the pieces of a tile its spans.
@@ -29,9 +49,13 @@ AttentionPlan plan_of(const AttentionShape& shape, const std::vector<Sequence>& 
   AttentionPlan plan(shape, kMaxTokens, threads);
   std::vector<tenon_step_sequence> parts;
   std::vector<uint32_t> positions;
+  std::vector<uint32_t> seen_at_most;  // by token: positions of its sequence in the group
   for (const Sequence& s : sequences) {
-    parts.push_back({static_cast<uint32_t>(positions.size()), s.count, s.past, 0, nullptr});
+    parts.push_back(
+        {static_cast<uint32_t>(positions.size()), s.count, s.past, s.cross_positions, nullptr});
     for (uint32_t i = 0; i < s.count; ++i) positions.push_back(s.past + i);
+    seen_at_most.resize(positions.size(),
+                        shape.mask == TENON_MASK_CROSS ? s.cross_positions : s.past + s.count);
   }
   tenon_step step{};
   step.num_tokens = static_cast<uint32_t>(positions.size());
@@ -52,6 +76,7 @@ AttentionPlan plan_of(const AttentionShape& shape, const std::vector<Sequence>& 
     const AttentionTile& tile = plan.tile(piece);
     EXPECT_LT(piece.first_span, piece.end_span);
     EXPECT_LE(tile.num_tokens, shape.max_tile_tokens());
+    EXPECT_EQ(tile.positions, seen_at_most[tile.first_token]);
     for (uint32_t t = tile.first_token; t < tile.first_token + tile.num_tokens; ++t) {
       for (uint32_t s = piece.first_span; s < piece.end_span; ++s) {
         EXPECT_TRUE(spans_of[t].insert(s).second) << "token " << t << ", span " << s;
@@ -60,12 +85,14 @@ AttentionPlan plan_of(const AttentionShape& shape, const std::vector<Sequence>& 
   }
   EXPECT_EQ(spans_of.size(), positions.size());
   for (const auto& [token, spans] : spans_of) {
-    const uint32_t position = positions[token];
-    const uint32_t first =
-        shape.window > 0 && position >= shape.window ? position - shape.window + 1 : 0;
-    for (uint32_t s = first / kAttentionSpan; s <= position / kAttentionSpan; ++s) {
+    std::set<uint32_t> wanted;
+    for (uint32_t i = 0; i < seen_at_most[token]; ++i) {
+      if (sees(shape, positions[token], i)) wanted.insert(i / kAttentionSpan);
+    }
+    for (const uint32_t s : wanted) {
       EXPECT_EQ(spans.count(s), 1u) << "token " << token << ", span " << s;
     }
+    EXPECT_LT(*spans.rbegin() * kAttentionSpan, seen_at_most[token]);
   }
   return plan;
 }
@@ -78,6 +105,18 @@ TEST(AttentionPlan, CoversEveryPositionOnce) {
       plan_of(shape_of(1, 71, window), {{255, 3}, {100000, 1}, {0, 1}, {1000, 100}}, threads);
       plan_of(shape_of(2, 7, window), {{8191, 1}}, threads);
     }
+  }
+}
+
+TEST(AttentionPlan, CoversWhatEachMaskSees) {
+  for (const uint32_t threads : {1, 7}) {
+    for (const uint32_t window : {1, 100, 256, 700}) {
+      plan_of(shape_of(2, 4, window, TENON_MASK_CHUNKED), {{0, 300}, {5000, 3}, {255, 2}}, threads);
+      plan_of(shape_of(2, 4, window, TENON_MASK_SYMMETRIC), {{0, 1}, {0, 300}, {0, 200}}, threads);
+    }
+    plan_of(shape_of(2, 4, 0, TENON_MASK_SYMMETRIC), {{0, 512}, {0, 2}}, threads);
+    plan_of(shape_of(2, 4, 0, TENON_MASK_CROSS), {{0, 1, 1}, {9000, 40, 256}, {3, 2, 3000}},
+            threads);
   }
 }
 
