@@ -20,7 +20,8 @@ AttentionShape shape_of(uint32_t kv_heads, uint32_t group_heads, uint32_t window
   tenon_attention_params params{};
   params.heads = kv_heads * group_heads;
   params.window = window;
-  return {params, tenon_cache_group{1, kv_heads, 64, 64, TENON_TYPE_F16, 32, TENON_CACHE_FULL, 0}};
+  return {params,
+          tenon_cache_group{1, kv_heads, 64, 64, TENON_TYPE_F16, 32, TENON_CACHE_FULL, 0, 0, 0}};
 }
 
 /// The plan of a step, checked: tiles cover the tokens in order, the pieces of a tile its spans.
