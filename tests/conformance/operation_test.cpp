@@ -312,27 +312,6 @@ TEST(PositionScale, GrowsWithTheLogarithmOfThePosition) {
   }
 }
 
-TEST(Pool, OfSequencesSideBySide) {
-  for (const uint32_t kind : {TENON_POOL_MEAN, TENON_POOL_FIRST, TENON_POOL_LAST}) {
-    for (const uint64_t width : kWidths) {
-      SCOPED_TRACE(testing::Message() << "kind " << kind << ", width " << width);
-      ProgramBuilder b;
-      const Slot pooled = b.pool(input(b, width), kind);
-      b.result(pooled);
-      b.result(b.linear(pooled, b.weight("w", Format::F32, 3, width)));
-      const Program program = std::move(b).finish(kNoSlot, kLimits);
-      const auto part = [](uint32_t sequence, uint32_t count) {
-        return Part{sequence, tokens(count, kVocab, 11 * sequence)};
-      };
-      std::vector<StepPlan> steps(3);
-      steps[0].parts = {part(0, 1)};
-      steps[1].parts = {part(1, 3), part(2, 1), part(3, 0), part(4, 33)};
-      steps[2].parts = {part(5, 65)};
-      expect_like_reference(program, steps, float_tolerance());
-    }
-  }
-}
-
 TEST(Scale, ByPositiveNegativeZero) {
   for (const uint64_t width : kWidths) {
     for (const float factor : {0.125f, -3.7f, 0.0f}) {

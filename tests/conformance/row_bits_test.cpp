@@ -73,26 +73,5 @@ TEST(SameBits, OfRowwiseOperations) {
   }
 }
 
-TEST(SameBits, OfPooledSequences) {
-  if ((target_info().flags & TENON_DEVICE_BATCH_INVARIANT) == 0) {
-    GTEST_SKIP() << "the device promises no bits";
-  }
-  for (const uint32_t kind : {TENON_POOL_MEAN, TENON_POOL_FIRST, TENON_POOL_LAST}) {
-    ProgramBuilder b;
-    const Slot x = b.embed(b.weight("table_x", Format::F32, kVocab, kWidth));
-    b.result(b.linear(b.pool(x, kind), b.weight("w", Format::Q8_0, 33, kWidth)));
-    const Program program = std::move(b).finish(kNoSlot, {.max_tokens = 64, .max_outputs = 64});
-    const auto part = [](uint32_t sequence) {
-      return Part{sequence, tokens(1 + 5 * sequence, kVocab, 9 * sequence)};
-    };
-    std::vector<float> alone;
-    for (uint32_t s = 0; s < 4; ++s) {
-      const std::vector<float> row = Runner(target(), program).run({{part(s)}});
-      alone.insert(alone.end(), row.begin(), row.end());
-    }
-    EXPECT_EQ(Runner(target(), program).run({{part(0), part(1), part(2), part(3)}}), alone);
-  }
-}
-
 }  // namespace
 }  // namespace tenon::conformance
