@@ -85,6 +85,7 @@ struct Problem {
                       array = take<std::remove_reference_t<decltype(*array)>>(count);
                     });
     args.x = x.data();
+    args.x_stride = kDepth;
     args.y = y.data();
     args.y_stride = weight.rows;
     args.tile = take<float>(kTileDepth * kFloatPanelRows);

@@ -10,11 +10,12 @@ namespace tenon {
 StepBuilder::StepBuilder(const tenon_program& program,
                          std::span<const std::shared_ptr<BlockPool>> pools)
     : max_tokens_(program.max_tokens),
+      position_parts_(program.position_parts),
       pools_(pools.begin(), pools.end()),
       logits_{program.logits, 0, nullptr} {
   const uint32_t max_tokens = max_tokens_;
   tokens_.reserve(max_tokens);
-  positions_.reserve(max_tokens);
+  positions_.reserve(uint64_t{max_tokens} * position_parts_);
   output_rows_.reserve(max_tokens);
   // A sequence brings a token at least.
   sequences_.reserve(max_tokens);
@@ -40,7 +41,10 @@ void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t nu
   const auto past = static_cast<uint32_t>(sequence.cached());
   const auto pending = sequence.tokens().subspan(past, num_tokens);
   tokens_.insert(tokens_.end(), pending.begin(), pending.end());
-  for (uint32_t i = 0; i < num_tokens; ++i) positions_.push_back(static_cast<int32_t>(past + i));
+  // All parts of the position of a text token are the same.
+  for (uint32_t i = 0; i < num_tokens; ++i) {
+    positions_.insert(positions_.end(), position_parts_, static_cast<int32_t>(past + i));
+  }
   for (uint32_t i = num_tokens - num_outputs; i < num_tokens; ++i)
     output_rows_.push_back(first + i);
   // The table pointers do not move: their room was reserved.

@@ -47,7 +47,8 @@ ProgramBuilder::Outputs ProgramBuilder::add_op(tenon_op op, std::initializer_lis
               {},
               Strided<tenon_cache_group>(program_.groups_.data(),
                                          static_cast<uint32_t>(program_.groups_.size()),
-                                         sizeof(tenon_cache_group))};
+                                         sizeof(tenon_cache_group)),
+              position_parts_};
   uint32_t i = 0;
   for (const Slot input : inputs) {
     if (input != kNoSlot) {
@@ -108,7 +109,16 @@ uint32_t ProgramBuilder::cache_group(const CacheGroup& group) {
   return static_cast<uint32_t>(program_.groups_.size() - 1);
 }
 
-Slot ProgramBuilder::embed(Slot table) { return add(op_of(TENON_OP_EMBED), {table}); }
+void ProgramBuilder::position_parts(uint32_t parts) {
+  if (!program_.ops_.empty()) fail(Code::Internal, "position_parts after the first operation");
+  position_parts_ = parts;
+}
+
+Slot ProgramBuilder::embed(Slot table, uint32_t source) {
+  tenon_op op = op_of(TENON_OP_EMBED);
+  op.params.embed = {source};
+  return add(op, {table});
+}
 
 Slot ProgramBuilder::rms_norm(Slot x, Slot weight, float epsilon, uint32_t segment) {
   return add_norm(TENON_OP_RMS_NORM, {x, weight}, epsilon, segment);
@@ -116,6 +126,10 @@ Slot ProgramBuilder::rms_norm(Slot x, Slot weight, float epsilon, uint32_t segme
 
 Slot ProgramBuilder::layer_norm(Slot x, Slot weight, Slot bias, float epsilon, uint32_t segment) {
   return add_norm(TENON_OP_LAYER_NORM, {x, weight, bias}, epsilon, segment);
+}
+
+Slot ProgramBuilder::l2_norm(Slot x, float epsilon, uint32_t segment) {
+  return add_norm(TENON_OP_L2_NORM, {x}, epsilon, segment);
 }
 
 Slot ProgramBuilder::add_norm(uint32_t kind, std::initializer_list<Slot> inputs, float epsilon,
@@ -133,15 +147,21 @@ Slot ProgramBuilder::linear(Slot x, Slot weight, Slot bias) {
   return add(op_of(TENON_OP_LINEAR), {x, weight, bias});
 }
 
-Slot ProgramBuilder::rope_angles(Slot frequencies, float magnitude) {
-  tenon_op op = op_of(TENON_OP_ROPE_ANGLES);
-  op.params.rope_angles = {magnitude};
-  return add(op, {frequencies});
+Slot ProgramBuilder::linear_heads(Slot x, Slot weight, uint32_t heads) {
+  tenon_op op = op_of(TENON_OP_LINEAR_HEADS);
+  op.params.linear_heads = {heads};
+  return add(op, {x, weight});
 }
 
-Slot ProgramBuilder::rope(Slot x, Slot angles, uint32_t style, uint32_t head_dim) {
+Slot ProgramBuilder::rope_angles(Slot frequencies, float magnitude, Slot parts) {
+  tenon_op op = op_of(TENON_OP_ROPE_ANGLES);
+  op.params.rope_angles = {magnitude};
+  return add(op, {frequencies, parts});
+}
+
+Slot ProgramBuilder::rope(Slot x, Slot angles, uint32_t style, uint32_t head_dim, uint32_t offset) {
   tenon_op op = op_of(TENON_OP_ROPE);
-  op.params.rope = {style, head_dim, 0};
+  op.params.rope = {style, head_dim, offset};
   return add(op, {x, angles});
 }
 
@@ -168,12 +188,31 @@ Slot ProgramBuilder::attention(Slot q, const AttentionOptions& options) {
 }
 
 Slot ProgramBuilder::glu(uint32_t activation, Slot gate, Slot up) {
+  return glu(GluOptions{.activation = activation}, gate, up);
+}
+
+Slot ProgramBuilder::glu(const GluOptions& options, Slot gate, Slot up) {
   tenon_op op = op_of(TENON_OP_GLU);
-  op.params.glu.activation = activation;
+  op.params.glu = {options.activation, options.alpha, options.limit, options.up_offset};
   return add(op, {gate, up});
 }
 
+Slot ProgramBuilder::activate(uint32_t activation, Slot x) {
+  tenon_op op = op_of(TENON_OP_ACTIVATE);
+  op.params.activate.activation = activation;
+  return add(op, {x});
+}
+
+Slot ProgramBuilder::xielu(const XieluOptions& options, Slot x) {
+  tenon_op op = op_of(TENON_OP_ACTIVATE);
+  op.params.activate = {TENON_ACTIVATION_XIELU, options.alpha_p, options.alpha_n, options.beta,
+                        options.epsilon};
+  return add(op, {x});
+}
+
 Slot ProgramBuilder::add(Slot x, Slot y) { return add(op_of(TENON_OP_ADD), {x, y}); }
+
+Slot ProgramBuilder::mul(Slot x, Slot y) { return add(op_of(TENON_OP_MUL), {x, y}); }
 
 Slot ProgramBuilder::scale(Slot x, float factor) {
   tenon_op op = op_of(TENON_OP_SCALE);
@@ -181,7 +220,45 @@ Slot ProgramBuilder::scale(Slot x, float factor) {
   return add(op, {x});
 }
 
+Slot ProgramBuilder::position_scale(Slot x, float scale, uint32_t length, uint32_t offset) {
+  tenon_op op = op_of(TENON_OP_POSITION_SCALE);
+  op.params.position_scale = {scale, length, offset};
+  return add(op, {x});
+}
+
+Slot ProgramBuilder::sum_segments(Slot x, uint32_t size) {
+  tenon_op op = op_of(TENON_OP_SUM_SEGMENTS);
+  op.params.segments = {size};
+  return add(op, {x});
+}
+
+Slot ProgramBuilder::slice(Slot x, uint32_t segment, uint32_t first, uint32_t columns) {
+  tenon_op op = op_of(TENON_OP_SLICE);
+  op.params.slice = {segment, first, columns};
+  return add(op, {x});
+}
+
+Slot ProgramBuilder::concat(Slot x, Slot y, uint32_t segments) {
+  return add_concat(x, y, {segments, 0});
+}
+
+Slot ProgramBuilder::concat_to_each(Slot x, Slot y, uint32_t segments) {
+  return add_concat(x, y, {segments, 1});
+}
+
+Slot ProgramBuilder::add_concat(Slot x, Slot y, const tenon_concat_params& params) {
+  tenon_op op = op_of(TENON_OP_CONCAT);
+  op.params.concat = params;
+  return add(op, {x, y});
+}
+
 Slot ProgramBuilder::gather_rows(Slot x) { return add(op_of(TENON_OP_GATHER_ROWS), {x}); }
+
+Slot ProgramBuilder::pool(Slot x, uint32_t kind) {
+  tenon_op op = op_of(TENON_OP_POOL);
+  op.params.pool = {kind};
+  return add(op, {x});
+}
 
 Slot ProgramBuilder::soft_cap(Slot x, float cap) {
   tenon_op op = op_of(TENON_OP_SOFT_CAP);
@@ -191,24 +268,35 @@ Slot ProgramBuilder::soft_cap(Slot x, float cap) {
 
 Route ProgramBuilder::moe_route(Slot logits, const RouteOptions& options) {
   tenon_op op = op_of(TENON_OP_MOE_ROUTE);
-  op.params.moe_route.used = options.used;
-  op.params.moe_route.scoring = options.scoring;
-  op.params.moe_route.scale = options.scale;
-  const Outputs outputs = add_op(op, {logits});
+  tenon_moe_route_params& route = op.params.moe_route;
+  route.used = options.used;
+  route.scoring = options.scoring;
+  route.scale = options.scale;
+  route.normalise = options.normalise ? 1 : 0;
+  route.min_sum = options.min_sum;
+  route.groups = options.groups;
+  route.groups_used = options.groups_used;
+  const Outputs outputs = add_op(op, {logits, options.selection_bias, options.expert_scale});
   return {outputs[0], outputs[1]};
 }
 
-Slot ProgramBuilder::moe_linear(Slot x, const Route& route, Slot weight, uint32_t experts) {
+Slot ProgramBuilder::moe_linear(Slot x, const Route& route, Slot weight,
+                                const MoeLinearOptions& options) {
   tenon_op op = op_of(TENON_OP_MOE_LINEAR);
-  op.params.moe_linear.experts = experts;
-  return add(op, {x, route.ids, weight});
+  const bool inputs = options.weights == ExpertWeights::Inputs;
+  op.params.moe_linear = {options.experts, options.sum ? 1u : 0u,
+                          inputs ? TENON_MOE_WEIGHT_INPUTS : TENON_MOE_WEIGHT_OUTPUTS};
+  const Slot weights = options.weights == ExpertWeights::None ? kNoSlot : route.weights;
+  return add(op, {x, route.ids, weight, weights, options.bias});
+}
+
+Slot ProgramBuilder::moe_linear(Slot x, const Route& route, Slot weight, uint32_t experts) {
+  return moe_linear(x, route, weight, MoeLinearOptions{.experts = experts});
 }
 
 Slot ProgramBuilder::moe_linear_sum(Slot x, const Route& route, Slot weight, uint32_t experts) {
-  tenon_op op = op_of(TENON_OP_MOE_LINEAR);
-  op.params.moe_linear.experts = experts;
-  op.params.moe_linear.sum = 1;
-  return add(op, {x, route.ids, weight, route.weights});
+  return moe_linear(x, route, weight,
+                    {.experts = experts, .sum = true, .weights = ExpertWeights::Outputs});
 }
 
 Slot ProgramBuilder::sigmoid_gate(Slot x, Slot gate) {
@@ -232,7 +320,7 @@ Program ProgramBuilder::finish(Slot logits, const StepLimits& limits) && {
   view.logits = number(logits);
   view.max_tokens = limits.max_tokens;
   view.max_outputs = limits.max_outputs;
-  view.position_parts = 1;
+  view.position_parts = position_parts_;
   view.slots = program.slots_.data();
   view.ops = program.ops_.data();
   view.groups = program.groups_.data();

@@ -20,7 +20,7 @@ inline constexpr uint64_t kMaxBuckets = 65536;
 inline constexpr uint32_t kMaxBiasDistance = 1u << 20;
 
 /// How many rows the outputs of an operation have.
-enum class RowRule { Tokens, Outputs, LikeInput };
+enum class RowRule { Tokens, Outputs, Sequences, LikeInput };
 
 /// An operation with its slots looked up.
 struct OpView {
@@ -28,6 +28,7 @@ struct OpView {
   uint32_t index;                                           ///< its number, for messages
   std::array<const tenon_slot*, TENON_MAX_INPUTS> inputs;  ///< nullptr: absent
   Strided<tenon_cache_group> groups;
+  uint32_t position_parts = 1;  ///< of the program
 };
 
 /// What an operation makes: [rows of a row class, columns] of a type.
@@ -54,8 +55,9 @@ struct OpInfo {
   uint32_t kind;  ///< TENON_OP_*
   const char* name;
   /// One letter per input: x activation (all activations of an operation have the same rows), y one
-  /// that may be absent, t activation of T rows, i activation of i32, W weight, w weight that may
-  /// be absent, C constant, b weight or constant that may be absent.
+  /// that may be absent, t activation of T rows, i activation of i32, v activation or weight, W
+  /// weight, w weight that may be absent, C constant, c constant that may be absent, b weight or
+  /// constant that may be absent.
   const char* inputs;
   /// One letter per output: x activation of f32, i of i32.
   const char* outputs;

@@ -86,6 +86,38 @@ struct RouteOptions {
   uint32_t used = 1;
   uint32_t scoring = TENON_MOE_SOFTMAX_CHOSEN;
   float scale = 1.0f;
+  bool normalise = false;
+  float min_sum = 0.0f;
+  uint32_t groups = 1;  ///< 1: experts are chosen among all
+  uint32_t groups_used = 1;
+  Slot selection_bias = kNoSlot;  ///< [1, experts]
+  Slot expert_scale = kNoSlot;    ///< [1, experts]
+};
+
+/// What of a moe_linear the weights of the route multiply.
+enum class ExpertWeights { None, Outputs, Inputs };
+
+struct MoeLinearOptions {
+  uint32_t experts = 1;
+  bool sum = false;  ///< of what the chosen experts make; else side by side
+  ExpertWeights weights = ExpertWeights::None;
+  Slot bias = kNoSlot;  ///< [experts, n]
+};
+
+/// tenon_glu_params.
+struct GluOptions {
+  uint32_t activation = TENON_ACTIVATION_SILU;
+  float alpha = 1.0f;
+  float limit = 0.0f;  ///< 0: none
+  float up_offset = 0.0f;
+};
+
+/// The numbers of TENON_ACTIVATION_XIELU.
+struct XieluOptions {
+  float alpha_p = 0.0f;
+  float alpha_n = 0.0f;
+  float beta = 0.0f;
+  float epsilon = 0.0f;
 };
 
 /// Sizes a step may have.
@@ -109,27 +141,56 @@ class ProgramBuilder {
   /// A cache group; returns its number.
   uint32_t cache_group(const CacheGroup& group);
 
-  Slot embed(Slot table);
-  /// segment 0: the whole row.
+  /// Positions have this many parts: 1 (also unless called) or 3. Before the first operation.
+  void position_parts(uint32_t parts);
+
+  /// source  TENON_EMBED_*
+  Slot embed(Slot table, uint32_t source = TENON_EMBED_TOKENS);
+  /// weight may be kNoSlot; segment 0: the whole row.
   Slot rms_norm(Slot x, Slot weight, float epsilon, uint32_t segment = 0);
   Slot layer_norm(Slot x, Slot weight, Slot bias, float epsilon, uint32_t segment = 0);
+  Slot l2_norm(Slot x, float epsilon, uint32_t segment = 0);
   Slot linear(Slot x, Slot weight, Slot bias = kNoSlot);
-  Slot rope_angles(Slot frequencies, float magnitude);
-  Slot rope(Slot x, Slot angles, uint32_t style, uint32_t head_dim);
+  /// weight [heads * n, .]: each head of x with its own matrix.
+  Slot linear_heads(Slot x, Slot weight, uint32_t heads);
+  /// parts  a constant: which part of a position each frequency takes; kNoSlot: part 0
+  Slot rope_angles(Slot frequencies, float magnitude, Slot parts = kNoSlot);
+  Slot rope(Slot x, Slot angles, uint32_t style, uint32_t head_dim, uint32_t offset = 0);
   /// v kNoSlot: into a LATENT group.
   void kv_write(Slot k, Slot v, uint32_t group, uint32_t layer);
   Slot attention(Slot q, const AttentionOptions& options);
   Slot glu(uint32_t activation, Slot gate, Slot up);
+  Slot glu(const GluOptions& options, Slot gate, Slot up);
+  /// Any TENON_ACTIVATION_* but XIELU.
+  Slot activate(uint32_t activation, Slot x);
+  Slot xielu(const XieluOptions& options, Slot x);
+  /// y may be a weight [1, n].
   Slot add(Slot x, Slot y);
+  /// y [., s] or a weight [1, s], s divides the columns of x.
+  Slot mul(Slot x, Slot y);
   Slot scale(Slot x, float factor);
+  /// By the position of each token; see tenon_position_scale_params.
+  Slot position_scale(Slot x, float scale, uint32_t length, uint32_t offset = 0);
+  /// Sums of `size` neighbouring columns.
+  Slot sum_segments(Slot x, uint32_t size);
+  /// Of each segment of `segment` columns those from `first` on.
+  Slot slice(Slot x, uint32_t segment, uint32_t first, uint32_t columns);
+  /// x and y as `segments` pieces each, side by side in turn.
+  Slot concat(Slot x, Slot y, uint32_t segments = 1);
+  /// The whole of y after each of the pieces of x.
+  Slot concat_to_each(Slot x, Slot y, uint32_t segments);
   Slot gather_rows(Slot x);
+  /// kind  TENON_POOL_*; gives a row for each sequence.
+  Slot pool(Slot x, uint32_t kind);
   Slot soft_cap(Slot x, float cap);
   Route moe_route(Slot logits, const RouteOptions& options);
-  /// weight [experts * n, .]: what each chosen expert makes of x, side by side.
+  /// weight [experts * n, .]
+  Slot moe_linear(Slot x, const Route& route, Slot weight, const MoeLinearOptions& options);
+  /// What each chosen expert makes of x, side by side.
   Slot moe_linear(Slot x, const Route& route, Slot weight, uint32_t experts);
   /// The same, weighted and added up.
   Slot moe_linear_sum(Slot x, const Route& route, Slot weight, uint32_t experts);
-  /// gate [., 1].
+  /// gate [., s], s divides the columns of x.
   Slot sigmoid_gate(Slot x, Slot gate);
 
   /// The activation leaves the step, besides being read by operations.
@@ -146,9 +207,11 @@ class ProgramBuilder {
   Outputs add_op(tenon_op op, std::initializer_list<Slot> inputs);
   /// The same for an operation of one output.
   Slot add(tenon_op op, std::initializer_list<Slot> inputs) { return add_op(op, inputs)[0]; }
+  Slot add_concat(Slot x, Slot y, const tenon_concat_params& params);
   Slot add_norm(uint32_t kind, std::initializer_list<Slot> inputs, float epsilon, uint32_t segment);
 
   Program program_;
+  uint32_t position_parts_ = 1;
 };
 
 /// Checks a program as a backend or a test may receive it (slot numbers, kinds, shapes, each

@@ -33,12 +33,24 @@ void check_header(const tenon_program& program, const tenon_step& step) {
   require(step.num_pools == 0 || step.pools != nullptr, "step: pools are missing");
 }
 
+void check_positions(const tenon_step& step, uint32_t parts, uint64_t rows) {
+  for (uint32_t t = 0; t < step.num_tokens; ++t) {
+    const int32_t position = step.positions[uint64_t{t} * parts];
+    require(position >= 0 && static_cast<uint64_t>(position) < rows,
+            "step: position {} at {} is outside a table of {}", position, t, rows);
+  }
+}
+
 void check_tokens(const tenon_program& program, const tenon_step& step) {
   const Strided<tenon_op> ops = ops_of(program);
   const Strided<tenon_slot> slots = slots_of(program);
   for (uint32_t i = 0; i < ops.size(); ++i) {
     if (ops[i].kind != TENON_OP_EMBED) continue;
     const uint64_t vocab = slots[ops[i].inputs[0]].rows;
+    if (ops[i].params.embed.source == TENON_EMBED_POSITIONS) {
+      check_positions(step, program.position_parts, vocab);
+      continue;
+    }
     for (uint32_t t = 0; t < step.num_tokens; ++t) {
       const int32_t token = step.tokens[t];
       require(token >= 0 && static_cast<uint64_t>(token) < vocab,

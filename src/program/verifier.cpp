@@ -65,6 +65,9 @@ class Verifier {
       fail(Code::Internal, "program: max_tokens {} and max_outputs {} must be at least 1",
            program_.max_tokens, program_.max_outputs);
     }
+    if (program_.position_parts != 1 && program_.position_parts != 3) {
+      fail(Code::Internal, "program: positions of {} parts, not 1 or 3", program_.position_parts);
+    }
   }
 
   void check_group(uint32_t index) const {
@@ -159,7 +162,7 @@ class Verifier {
       fail(Code::Internal, "{}: {} inputs, at most {}", op_label(index, op.kind), op.num_inputs,
            TENON_MAX_INPUTS);
     }
-    OpView view{op, index, {}, groups_};
+    OpView view{op, index, {}, groups_, program_.position_parts};
     for (size_t i = 0; i < view.inputs.size(); ++i) {
       view.inputs[i] = input_slot(index, op.inputs[i]);
     }
@@ -240,7 +243,8 @@ class Verifier {
              slots_[op.inputs[1]].name);
       }
       const RouteInfo& route = found->second;
-      if (op.num_inputs > 3 && op.inputs[3] != route.weights) {
+      const bool weighted = op.num_inputs > 3 && op.inputs[3] != TENON_NO_SLOT;
+      if (weighted && op.inputs[3] != route.weights) {
         fail(Code::Internal, "{}: \"{}\" are not the weights that belong to \"{}\"",
              op_label(index, op.kind), slots_[op.inputs[3]].name, slots_[op.inputs[1]].name);
       }

@@ -82,6 +82,75 @@ const Case kCases[] = {
        const Slot y = p.b.scale(p.with_bias(x, "a"), 0.7f);
        return p.b.scale(p.b.add(x, p.b.soft_cap(y, 1.5f)), -1.5f);
      }},
+    {"ActivationBetweenTwoLinears",
+     [](Pattern& p) {
+       const Slot h = p.b.activate(TENON_ACTIVATION_RELU_SQUARED, p.with_bias(p.x(), "up", 160));
+       return p.linear(h, "down", kWidth, p.format, 160);
+     }},
+    {"VectorsAddedAndMultiplied",
+     [](Pattern& p) {
+       const Slot y = p.b.add(p.linear(p.x(), "a"), p.vector("v"));
+       return p.b.add(p.b.mul(p.linear(y, "c"), p.vector("m")), p.vector("v"));
+     }},
+    {"NormsWithoutWeights",
+     [](Pattern& p) {
+       const Slot y = p.b.rms_norm(p.linear(p.x(), "a"), kNoSlot, 1e-5f, 16);
+       const Slot z = p.b.layer_norm(p.linear(y, "c"), kNoSlot, p.vector("m", 48), 1e-5f, 48);
+       return p.b.l2_norm(p.linear(z, "d"), 1e-6f, 32);
+     }},
+    {"GateOfLimitsAndAlpha",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot gate = p.with_bias(x, "gate", 160);
+       return p.b.glu(GluOptions{TENON_ACTIVATION_SILU, 1.702f, 0.9f, 1.0f}, gate,
+                      p.with_bias(x, "up", 160));
+     }},
+    {"GateOfEachValue",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot y = p.linear(x, "a");
+       const Slot gate = p.linear(x, "gate");
+       return p.b.sigmoid_gate(p.b.sigmoid_gate(y, gate), p.linear(x, "heads", 6));
+     }},
+    {"LinearHeadsBetweenLinears",
+     [](Pattern& p) {
+       const Slot x = p.linear(p.x(), "a");
+       const Slot y = p.b.linear_heads(x, p.b.weight("h", p.format, 3 * 64, 32), 3);
+       return p.linear(y, "c", kWidth, p.format, 192);
+     }},
+    {"LinearHeadsOfOddRows",
+     [](Pattern& p) {
+       const Slot y = p.b.linear_heads(p.x(), p.b.weight("h", p.format, 3 * 20, 32), 3);
+       const Slot z = p.b.rms_norm(p.b.scale(y, 0.5f), p.vector("n", 10), 1e-5f, 10);
+       return p.linear(z, "c", kWidth, Format::F32, 60);
+     }},
+    {"LinearHeadsAndALinearOfOneInput",
+     [](Pattern& p) {
+       const Slot x = p.b.rms_norm(p.x(), p.vector("n"), 1e-5f);
+       const Slot y = p.b.linear_heads(x, p.b.weight("h", p.format, kWidth, 32), 3);
+       const Slot gate = p.linear(x, "a");
+       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.b.add(p.x(), y));
+     }},
+    {"LinearHeadsAreUp",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot gate = p.linear(x, "a");
+       return p.b.glu(TENON_ACTIVATION_SILU, gate,
+                      p.b.linear_heads(x, p.b.weight("h", p.format, kWidth, 32), 3));
+     }},
+    {"LinearHeadsAreTheGate",
+     [](Pattern& p) {
+       const Slot x = p.x();
+       const Slot gate = p.b.linear_heads(x, p.b.weight("h", p.format, kWidth, 32), 3);
+       return p.b.glu(TENON_ACTIVATION_SILU, gate, p.linear(x, "a"));
+     }},
+    {"LinearHeadsRopeAndResidual",
+     [](Pattern& p) {
+       const Slot angles = p.b.rope_angles(p.b.constant("f", std::vector{1.0, 0.1}), 1);
+       const Slot x = p.x();
+       const Slot y = p.b.linear_heads(x, p.b.weight("h", p.format, kWidth, 32), 3);
+       return p.b.add(x, p.b.rope(y, angles, TENON_ROPE_HALVES, 16, 7));
+     }},
     {"WholeRowNorm",
      [](Pattern& p) {
        const Slot y = p.b.rms_norm(p.with_bias(p.x(), "a"), p.vector("n"), 1e-5f);

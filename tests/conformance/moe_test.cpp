@@ -84,6 +84,71 @@ TEST(MoeRoute, ChoosesTheLargest) {
   }
 }
 
+TEST(MoeRoute, OfEveryScoring) {
+  for (const uint32_t experts : {1, 2, 7, 33, 128}) {
+    for (const uint32_t used : {1u, 2u, 8u, experts}) {
+      if (used > experts) continue;
+      check_route(experts, {used, TENON_MOE_SIGMOID, 2.5f});
+      check_route(experts, {used, TENON_MOE_SIGMOID, 2.5f, true, 1e-20f});
+      check_route(experts, {used, TENON_MOE_SIGMOID, 1.0f, true, 100.0f});
+      check_route(experts, {used, TENON_MOE_SOFTMAX_ALL, 0.5f, true, 0.0f});
+    }
+  }
+}
+
+/// The vectors of a route, random and of other sizes than scores, so that they matter.
+void check_route_with_vectors(uint32_t experts, RouteOptions options, bool bias, bool scale) {
+  for (const bool gathered : {false, true}) {
+    SCOPED_TRACE(testing::Message() << options.used << " of " << experts << ", scoring "
+                                    << options.scoring << ", groups " << options.groups);
+    Mixture m{{}, experts, options.used, gathered, Format::F32};
+    if (bias) options.selection_bias = m.b.weight("bias", Format::F32, 1, experts);
+    if (scale) options.expert_scale = m.b.weight("scale", Format::F16, 1, experts);
+    const Route route = m.b.moe_route(m.table("table_logits", experts), options);
+    m.b.result(route.ids);
+    m.b.result(route.weights);
+    expect_like_reference(std::move(m.b).finish(kNoSlot, kLimits), all_counts(), float_tolerance());
+  }
+}
+
+constexpr uint32_t kScorings[] = {TENON_MOE_SOFTMAX_ALL, TENON_MOE_SOFTMAX_CHOSEN,
+                                  TENON_MOE_SIGMOID};
+
+TEST(MoeRoute, WithASelectionBiasAndExpertScales) {
+  for (const uint32_t scoring : kScorings) {
+    for (const uint32_t experts : {1u, 7u, 64u}) {
+      const RouteOptions options{.used = std::min(experts, 4u), .scoring = scoring, .scale = 1.5f};
+      check_route_with_vectors(experts, options, true, false);
+      check_route_with_vectors(experts, options, false, true);
+      check_route_with_vectors(experts, options, true, true);
+    }
+  }
+}
+
+TEST(MoeRoute, OfTheLargestGroups) {
+  struct Shape {
+    uint32_t experts, used, groups, groups_used;
+  };
+  for (const Shape& s : {Shape{8, 2, 8, 2}, Shape{8, 2, 4, 1}, Shape{64, 6, 8, 3},
+                         Shape{64, 8, 2, 2}, Shape{33, 11, 3, 1}}) {
+    for (const uint32_t scoring : kScorings) {
+      const RouteOptions options{
+          .used = s.used, .scoring = scoring, .groups = s.groups, .groups_used = s.groups_used};
+      check_route_with_vectors(s.experts, options, false, false);
+      check_route_with_vectors(s.experts, options, true, false);
+    }
+  }
+}
+
+TEST(MoeRoute, TakesTheLowerGroupOfEqualOnes) {
+  check_route(12, {.used = 3, .scoring = TENON_MOE_SIGMOID, .groups = 4, .groups_used = 2}, 0.0f);
+}
+
+// In f32 all of these sigmoids are 1: their order would be lost.
+TEST(MoeRoute, OfLargeLogitsBySigmoid) {
+  check_route(9, {.used = 4, .scoring = TENON_MOE_SIGMOID}, 10.0f);
+}
+
 TEST(MoeRoute, TakesTheLowerNumberOfEqualOnes) { check_route(9, {.used = 4}, 0.0f); }
 
 TEST(MoeRoute, OfLargeLogits) { check_route(9, {4, TENON_MOE_SOFTMAX_ALL, 1.0f}, 1e4f); }
@@ -116,6 +181,25 @@ TEST_P(MoeLinear, AddsThemUp) {
       check(setup(experts, used), tolerance(), [&](Mixture& m) {
         return m.sum(m.table("table_x", width()), m.routes(), "w", 40, width());
       });
+    }
+  }
+}
+
+/// Every way of weighing, with and without a sum and biases.
+TEST_P(MoeLinear, WeighsInputsOrOutputsOrNeither) {
+  for (const auto weights : {ExpertWeights::None, ExpertWeights::Outputs, ExpertWeights::Inputs}) {
+    for (const bool sum : {false, true}) {
+      for (const bool biased : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "weights " << static_cast<int>(weights)
+                                        << (sum ? ", sum" : "") << (biased ? ", bias" : ""));
+        for (const uint64_t parts : {1, 3}) {
+          check(setup(5, 3), tolerance(), [&](Mixture& m) {
+            const Slot bias = biased ? m.b.weight("bias", Format::F16, 5, 40) : kNoSlot;
+            return m.b.moe_linear(m.table("table_x", parts * width()), m.routes(),
+                                  m.weight("w", 40, width(), GetParam()), {5, sum, weights, bias});
+          });
+        }
+      }
     }
   }
 }
@@ -187,6 +271,51 @@ const Case kCases[] = {
      [](Mixture& m) {
        const Slot y = m.each(m.x(), m.routes(), "w", 70);
        return m.b.glu(TENON_ACTIVATION_SILU, y, y);
+     }},
+    {"GateUpDownWithBiasesAndLimits",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Route routes = m.routes();
+       const auto biased = [&](Slot input, const char* name, uint64_t rows, uint64_t columns,
+                               bool sum) {
+         const std::string bias = std::string(name) + ".bias";
+         return m.b.moe_linear(input, routes, m.weight(name, rows, columns, m.format),
+                               {m.experts, sum, sum ? ExpertWeights::Outputs : ExpertWeights::None,
+                                m.b.weight(bias, Format::F32, m.experts, rows)});
+       };
+       const Slot gate = biased(x, "gate", kHidden, kWidth, false);
+       const Slot up = biased(x, "up", kHidden, kWidth, false);
+       const Slot h = m.b.glu(GluOptions{TENON_ACTIVATION_SILU, 1.702f, 1.0f, 1.0f}, gate, up);
+       return biased(h, "down", kWidth, kHidden, true);
+     }},
+    {"WeightedInputs",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Route routes = m.routes();
+       const auto weighed = [&](const char* name, ExpertWeights weights) {
+         return m.b.moe_linear(x, routes, m.weight(name, kHidden, kWidth, m.format),
+                               {m.experts, false, weights});
+       };
+       const Slot gate = weighed("gate", ExpertWeights::Inputs);
+       const Slot h = m.b.glu(TENON_ACTIVATION_SILU, gate, weighed("up", ExpertWeights::Inputs));
+       const Slot down = m.weight("down", kWidth, kHidden, m.format);
+       const Slot y = m.b.moe_linear(h, routes, down, {m.experts, true});
+       // The same rows, weighted and not, and what each makes of them weighted.
+       const Slot mixed = m.b.glu(TENON_ACTIVATION_SILU, weighed("up", ExpertWeights::None), gate);
+       const Slot outputs = m.b.glu(TENON_ACTIVATION_SILU, weighed("gate", ExpertWeights::Outputs),
+                                    weighed("up", ExpertWeights::Outputs));
+       return m.b.add(
+           m.b.add(y, m.sum(mixed, routes, "down", kWidth, kHidden)),
+           m.b.moe_linear(outputs, routes, down, {m.experts, true, ExpertWeights::Inputs}));
+     }},
+    {"WeightedHiddenWeightedAgain",
+     [](Mixture& m) {
+       const Route routes = m.routes();
+       const Slot h = m.b.moe_linear(m.x(), routes, m.weight("w", kHidden, kWidth, m.format),
+                                     {m.experts, false, ExpertWeights::Outputs});
+       const Slot down = m.weight("down", kWidth, kHidden, m.format);
+       return m.b.add(m.b.moe_linear(h, routes, down, {m.experts, true, ExpertWeights::Inputs}),
+                      m.b.moe_linear(h, routes, down, {m.experts, true}));
      }},
     {"HiddenReadTwice",
      [](Mixture& m) {

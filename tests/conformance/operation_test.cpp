@@ -106,6 +106,29 @@ TEST_P(LinearFormat, MultipliesByRows) {
   if (block == 32) check_linear(format, 47, 320);
 }
 
+/// A head of `rows` and `depth` each; what follows may be done with the product.
+void check_heads(const FormatInfo& format, uint32_t heads, uint64_t rows, uint64_t depth) {
+  SCOPED_TRACE(testing::Message() << heads << " x [" << rows << ", " << depth << "]");
+  check(heads * depth, linear_tolerance(format.id), [&](ProgramBuilder& b, Slot x, bool gathered) {
+    const Slot w = b.weight("w", format.id, heads * rows, depth);
+    const Slot y = b.linear_heads(x, w, heads);
+    return gathered ? b.scale(y, 0.5f) : y;
+  });
+}
+
+TEST_P(LinearFormat, MultipliesHeadByHead) {
+  const FormatInfo& format = *GetParam();
+  const uint64_t block = format.block_values;
+  if (block == 1) {
+    for (const uint64_t depth : {1, 17, 32, 96}) check_heads(format, 3, 40, depth);
+    check_heads(format, 5, 1, 64);
+    check_heads(format, 4, 96, 300);
+    return;
+  }
+  for (const uint32_t heads : {1u, 2u, 5u}) check_heads(format, heads, 33, block);
+  check_heads(format, 3, 64, 2 * block);
+}
+
 std::vector<const FormatInfo*> weight_formats() {
   std::vector<const FormatInfo*> formats;
   for (const FormatInfo& format : kFormats) {
@@ -152,6 +175,33 @@ TEST(LayerNorm, OfRowsAndSegmentsWithAndWithoutBias) {
   }
 }
 
+TEST(Norm, WithoutAWeight) {
+  for (const uint64_t width : kWidths) {
+    for (const uint64_t parts : {1, 3}) {
+      check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
+        return b.rms_norm(x, kNoSlot, 1e-5f, static_cast<uint32_t>(width));
+      });
+      check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
+        const Slot bias = gathered ? b.weight("bias", Format::F32, 1, width) : kNoSlot;
+        return b.layer_norm(x, kNoSlot, bias, 1e-5f, static_cast<uint32_t>(width));
+      });
+    }
+  }
+}
+
+TEST(L2Norm, OfRowsAndSegments) {
+  for (const uint64_t width : kWidths) {
+    for (const uint64_t parts : {1, 3}) {
+      // The last epsilon is longer than any row.
+      for (const float epsilon : {0.0f, 1e-6f, 100.0f}) {
+        check(width * parts, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
+          return b.l2_norm(x, epsilon, static_cast<uint32_t>(width));
+        });
+      }
+    }
+  }
+}
+
 TEST(Norm, OfRowsNearZeroAndOfLargeOnes) {
   for (const float factor : {1e-15f, 1e15f}) {
     check(96, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
@@ -166,6 +216,99 @@ TEST(Add, TwoRowsOrARowToItself) {
       return b.add(x, second(b, width, gathered));
     });
     check(width, float_tolerance(), [](ProgramBuilder& b, Slot x, bool) { return b.add(x, x); });
+  }
+}
+
+TEST(Add, AWeightToEveryRow) {
+  for (const uint64_t width : kWidths) {
+    for (const Format format : {Format::F32, Format::F16}) {
+      check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
+        return b.add(x, b.weight("v", format, 1, width));
+      });
+    }
+  }
+}
+
+TEST(Mul, ByAValueForEachPiece) {
+  for (const uint64_t width : kWidths) {
+    for (const uint64_t pieces : {1, 2, 16, 33}) {
+      SCOPED_TRACE(testing::Message() << pieces << " pieces");
+      check(width * pieces, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
+        return b.mul(x, second(b, pieces, gathered));
+      });
+      check(width * pieces, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
+        return b.mul(x, b.weight("v", Format::F16, 1, pieces));
+      });
+    }
+    check(width, float_tolerance(), [](ProgramBuilder& b, Slot x, bool) { return b.mul(x, x); });
+  }
+}
+
+TEST(SigmoidGate, OfAValueForEachPiece) {
+  for (const uint64_t width : kWidths) {
+    for (const uint64_t pieces : {1, 2, 16, 33}) {
+      SCOPED_TRACE(testing::Message() << pieces << " pieces");
+      for (const float factor : {1.0f, 60.0f}) {
+        check(width * pieces, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
+          return b.sigmoid_gate(x, b.scale(second(b, pieces, gathered), factor));
+        });
+      }
+    }
+    check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
+      return b.sigmoid_gate(x, second(b, width, gathered));
+    });
+  }
+}
+
+TEST(SumSegments, OfOneValueToAWholeRow) {
+  for (const uint64_t width : kWidths) {
+    for (const uint64_t segments : {1, 3, 16}) {
+      check(width * segments, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
+        return b.sum_segments(x, static_cast<uint32_t>(width));
+      });
+    }
+  }
+}
+
+TEST(Slice, TakesColumnsOfEachSegment) {
+  struct Shape {
+    uint32_t segments, segment, first, columns;
+  };
+  for (const Shape& s : {Shape{1, 1, 0, 1},
+                         {1, 33, 32, 1},
+                         {3, 33, 1, 31},
+                         {5, 32, 0, 32},
+                         {4, 48, 16, 32},
+                         {16, 2, 1, 1}}) {
+    check(s.segments * s.segment, 0, [&](ProgramBuilder& b, Slot x, bool) {
+      return b.slice(x, s.segment, s.first, s.columns);
+    });
+  }
+}
+
+TEST(Concat, PutsPiecesSideBySide) {
+  for (const uint32_t segments : {1u, 2u, 5u}) {
+    for (const uint64_t width : {1, 17, 32}) {
+      for (const uint64_t other : {1, 16, 33}) {
+        check(width * segments, 0, [&](ProgramBuilder& b, Slot x, bool gathered) {
+          return b.concat(x, second(b, other * segments, gathered), segments);
+        });
+        check(width * segments, 0, [&](ProgramBuilder& b, Slot x, bool gathered) {
+          return b.concat_to_each(x, second(b, other, gathered), segments);
+        });
+      }
+    }
+  }
+  check(33, 0, [](ProgramBuilder& b, Slot x, bool) { return b.concat(x, x); });
+}
+
+TEST(PositionScale, GrowsWithTheLogarithmOfThePosition) {
+  for (const auto& [length, offset] :
+       {std::pair{1u, 0u}, {8u, 0u}, {8u, 1u}, {8192u, UINT32_MAX}}) {
+    ProgramBuilder b;
+    const Slot x = b.position_scale(input(b, 33), 0.1f, length, offset);
+    expect_like_reference(std::move(b).finish(b.gather_rows(x), kLimits), all_counts(),
+                          float_tolerance());
   }
 }
 
@@ -201,6 +344,41 @@ TEST(Glu, EveryActivation) {
   }
 }
 
+TEST(Glu, WithLimitOffsetAndAlpha) {
+  for (uint32_t activation = 0; activation <= TENON_ACTIVATION_RELU; ++activation) {
+    const float alpha = activation == TENON_ACTIVATION_SILU ? 1.702f : 0.0f;
+    for (const GluOptions& options :
+         {GluOptions{activation, alpha, 7.0f, 1.0f}, GluOptions{activation, alpha, 0.0f, 0.0f},
+          GluOptions{activation, 1.0f, 0.5f, 0.0f}, GluOptions{activation, 1.0f, 0.0f, -2.0f}}) {
+      for (const float factor : {1.0f, 40.0f}) {
+        SCOPED_TRACE(testing::Message() << "activation " << activation << " x " << factor);
+        for (const uint64_t width : {1, 17, 96}) {
+          check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
+            return b.glu(options, b.scale(x, factor), b.scale(second(b, width, gathered), factor));
+          });
+        }
+      }
+    }
+  }
+}
+
+TEST(Activate, EveryActivation) {
+  for (uint32_t activation = 0; activation <= TENON_ACTIVATION_EXP; ++activation) {
+    for (const uint64_t width : kWidths) {
+      // Near zero, in between, and saturated; the exponential overflows there.
+      for (const float factor : {1e-3f, 1.0f, activation == TENON_ACTIVATION_EXP ? 4.0f : 40.0f}) {
+        SCOPED_TRACE(testing::Message() << "activation " << activation << " x " << factor);
+        check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
+          const Slot scaled = b.scale(x, factor);
+          if (activation != TENON_ACTIVATION_XIELU) return b.activate(activation, scaled);
+          return b.xielu({.alpha_p = 0.8f, .alpha_n = 1.3f, .beta = 0.5f, .epsilon = -1e-6f},
+                         scaled);
+        });
+      }
+    }
+  }
+}
+
 TEST(Glu, OfARowWithItself) {
   check(33, float_tolerance(),
         [](ProgramBuilder& b, Slot x, bool) { return b.glu(TENON_ACTIVATION_SILU, x, x); });
@@ -229,6 +407,70 @@ TEST(Rope, BothStylesWholeAndPartialHeads) {
       // Positions go on from step to step.
       expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), float_tolerance());
     }
+  }
+}
+
+TEST(Rope, FromAnOffsetOfEachHead) {
+  struct Shape {
+    uint32_t heads, head_dim, offset, pairs;
+  };
+  for (const Shape& s : {Shape{3, 32, 16, 8}, Shape{2, 33, 1, 16}, Shape{4, 192, 128, 32}}) {
+    for (const uint32_t style : {TENON_ROPE_ADJACENT, TENON_ROPE_HALVES}) {
+      SCOPED_TRACE(testing::Message() << s.heads << " x " << s.head_dim << " from " << s.offset);
+      ProgramBuilder b;
+      const Slot angles = b.rope_angles(b.constant("frequencies", frequencies(s.pairs)), 1.25f);
+      const Slot x = input(b, uint64_t{s.heads} * s.head_dim);
+      b.result(b.gather_rows(b.rope(x, angles, style, s.head_dim, s.offset)));
+      // After a linear, where it may be done in place.
+      const Slot w = b.weight("w", Format::F32, uint64_t{s.heads} * s.head_dim,
+                              uint64_t{s.heads} * s.head_dim);
+      b.result(b.gather_rows(b.rope(b.linear(x, w), angles, style, s.head_dim, s.offset)));
+      expect_like_reference(std::move(b).finish(kNoSlot, kLimits), all_counts(), float_tolerance());
+    }
+  }
+}
+
+/// `count` positions of three parts, all different.
+std::vector<int32_t> three_parts(uint32_t count) {
+  std::vector<int32_t> positions;
+  for (uint32_t t = 0; t < count; ++t) {
+    const auto i = static_cast<int32_t>(t);
+    positions.insert(positions.end(), {i, 3 * i + 1, 66 - i});
+  }
+  return positions;
+}
+
+std::vector<StepPlan> all_counts_in_three_parts() {
+  std::vector<StepPlan> steps = all_counts();
+  for (StepPlan& step : steps) {
+    step.positions = three_parts(static_cast<uint32_t>(step.parts[0].tokens.size()));
+  }
+  return steps;
+}
+
+TEST(RopeAngles, TakeTheirPartOfThePosition) {
+  for (const bool with_parts : {false, true}) {
+    ProgramBuilder b;
+    b.position_parts(3);
+    const std::vector<double> parts = {0, 2, 1, 0, 2};
+    const Slot constant = with_parts ? b.constant("parts", parts) : kNoSlot;
+    const Slot angles = b.rope_angles(b.constant("frequencies", frequencies(5)), 1.0f, constant);
+    b.result(b.gather_rows(angles));
+    b.result(b.gather_rows(b.position_scale(input(b, 3), 0.5f, 4)));
+    expect_like_reference(std::move(b).finish(kNoSlot, kLimits), all_counts_in_three_parts(),
+                          float_tolerance());
+  }
+}
+
+TEST(Embed, LooksPositionsUp) {
+  for (const uint32_t parts : {1u, 3u}) {
+    ProgramBuilder b;
+    b.position_parts(parts);
+    const Slot table = b.weight("table", Format::Q8_0, 75, 96);
+    const Slot out = b.gather_rows(b.add(b.embed(table, TENON_EMBED_POSITIONS), input(b, 96)));
+    expect_like_reference(std::move(b).finish(out, kLimits),
+                          parts == 1 ? all_counts() : all_counts_in_three_parts(),
+                          float_tolerance());
   }
 }
 

@@ -229,9 +229,11 @@ std::vector<float> Runner::run(const StepPlan& plan) {
                     {~uint64_t{0}, ~uint64_t{0}}});
     for (uint32_t i = 0; i < count; ++i) {
       all_tokens.push_back(part.tokens[i]);
-      positions.push_back(static_cast<int32_t>(sequence.past + i));
+      positions.insert(positions.end(), program_.position_parts,
+                       static_cast<int32_t>(sequence.past + i));
     }
   }
+  if (plan.positions) positions = *plan.positions;
   std::vector<uint32_t> rows(all_tokens.size());
   std::iota(rows.begin(), rows.end(), 0u);
   if (plan.rows) rows = *plan.rows;

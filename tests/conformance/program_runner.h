@@ -28,6 +28,8 @@ struct StepPlan {
   std::vector<Part> parts;
   /// Rows whose logits are wanted; absent: all, in order.
   std::optional<std::vector<uint32_t>> rows = {};
+  /// [T, position_parts]; absent: places in the sequences, the same for all parts.
+  std::optional<std::vector<int32_t>> positions = {};
   const uint32_t* cancel = nullptr;
 };
 

@@ -153,7 +153,7 @@ TEST(ProgramBuilder, RefusesMixturesOfExpertsThatDoNotFit) {
   expect_refused([&] { b.moe_route(x, {.used = 0}); }, "0 of 8 experts");
   expect_refused([&] { b.moe_route(x, {.used = 9}); }, "9 of 8 experts");
   expect_refused([&] { b.moe_route(wide, {.used = 1}); }, "at most 65536");
-  expect_refused([&] { b.moe_route(x, {1, 2, 1.0f}); }, "unknown softmax");
+  expect_refused([&] { b.moe_route(x, {1, 3, 1.0f}); }, "unknown scoring");
   expect_refused([&] { b.moe_route(x, {1, 0, NAN}); }, "scale is no number");
   const Route routes = b.moe_route(x, {.used = 2});
   const Slot weight = b.weight("w", Format::F32, 24, 8);
@@ -165,7 +165,142 @@ TEST(ProgramBuilder, RefusesMixturesOfExpertsThatDoNotFit) {
                  "3 weights for 2 experts");
   expect_refused([&] { b.moe_linear(wide, routes, weight, 8); }, "not 1 or 2 times");
   expect_refused([&] { b.moe_linear(x, {x, x}, weight, 8); }, "wrong kind");
-  expect_refused([&] { b.sigmoid_gate(x, x); }, "the gate has 8 columns");
+}
+
+TEST(ProgramBuilder, RefusesRoutesThatDoNotFit) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot odd = b.weight("w7", Format::F32, 1, 7);
+  const auto refused = [&](const RouteOptions& options, const char* text) {
+    expect_refused([&] { b.moe_route(x, options); }, text);
+  };
+  refused({.normalise = true}, "normalise");
+  refused({.scoring = TENON_MOE_SIGMOID, .min_sum = -1.0f}, "min_sum is negative");
+  refused({.scoring = TENON_MOE_SIGMOID, .min_sum = NAN}, "min_sum is negative");
+  refused({.groups = 3, .groups_used = 1}, "8 experts are not 3 equal groups");
+  refused({.groups = 4, .groups_used = 0}, "0 of 4 groups");
+  refused({.groups = 4, .groups_used = 5}, "5 of 4 groups");
+  refused({.used = 3, .groups = 4, .groups_used = 1}, "1 groups of 2 do not hold 3 experts");
+  refused({.selection_bias = odd}, "expected [1, 8]");
+  refused({.expert_scale = odd}, "expected [1, 8]");
+  EXPECT_NO_THROW(b.moe_route(x, {.used = 4,
+                                  .scoring = TENON_MOE_SIGMOID,
+                                  .normalise = true,
+                                  .min_sum = 1e-20f,
+                                  .groups = 4,
+                                  .groups_used = 2,
+                                  .selection_bias = b.weight("b", Format::F32, 1, 8)}));
+}
+
+TEST(ProgramBuilder, RefusesWeightsAndBiasesOfExpertsThatDoNotFit) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Route route = b.moe_route(x, {.used = 2});
+  const Slot weight = b.weight("w", Format::F32, 24, 8);
+  const Slot bias = b.weight("b", Format::F32, 8, 2);
+  expect_refused([&] { b.moe_linear(x, route, weight, {.experts = 8, .bias = bias}); },
+                 "the bias is not [8, 3]");
+  expect_refused(
+      [&] {
+        b.moe_linear(x, {route.ids, kNoSlot}, weight,
+                     {.experts = 8, .weights = ExpertWeights::Inputs});
+      },
+      "no weights for the inputs");
+  const Slot good = b.weight("good", Format::F32, 8, 3);
+  EXPECT_NO_THROW(b.moe_linear(x, route, weight, {.experts = 8, .sum = true, .bias = good}));
+}
+
+TEST(ProgramBuilder, GivesRowwiseOperationsTheirShapes) {
+  ProgramBuilder b;
+  b.position_parts(3);
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 12));
+  const Slot table = b.weight("p", Format::F32, 9, 12);
+  const Slot placed = b.embed(table, TENON_EMBED_POSITIONS);
+  const Slot parts = b.constant("parts", std::vector{0.0, 2.0});
+  const Slot angles = b.rope_angles(b.constant("f", kFrequencies), 1.0f, parts);
+  const Slot sums = b.sum_segments(x, 4);
+  const Slot slice = b.slice(x, 6, 1, 2);
+  const Slot each = b.concat(x, slice, 2);
+  const Slot all = b.concat_to_each(x, slice, 3);
+  const Slot heads = b.linear_heads(x, b.weight("h", Format::F32, 15, 4), 3);
+  const Slot pooled = b.pool(b.position_scale(x, 0.1f, 16), TENON_POOL_MEAN);
+  for (const Slot slot :
+       {placed, angles, sums, slice, each, all, heads, pooled, b.mul(x, sums),
+        b.sigmoid_gate(x, slice), b.add(x, b.weight("v", Format::F32, 1, 12)),
+        b.rms_norm(x, kNoSlot, 1e-5f), b.layer_norm(x, kNoSlot, kNoSlot, 1e-5f, 6),
+        b.l2_norm(x, 1e-6f, 3), b.activate(TENON_ACTIVATION_EXP, x), b.xielu({}, x),
+        b.rope(x, angles, TENON_ROPE_HALVES, 6, 2)}) {
+    b.result(slot);
+  }
+  const Program program = std::move(b).finish(kNoSlot, {});
+  EXPECT_EQ(program.view().position_parts, 3u);
+  const auto columns = [&](Slot slot) {
+    return program.slots()[static_cast<uint32_t>(slot)].columns;
+  };
+  EXPECT_EQ(columns(angles), 4u);
+  EXPECT_EQ(columns(sums), 3u);
+  EXPECT_EQ(columns(slice), 4u);
+  EXPECT_EQ(columns(each), 16u);
+  EXPECT_EQ(columns(all), 24u);
+  EXPECT_EQ(columns(heads), 15u);
+  EXPECT_EQ(columns(pooled), 12u);
+  EXPECT_EQ(program.slots()[static_cast<uint32_t>(pooled)].row_class, TENON_ROWS_SEQUENCES);
+}
+
+TEST(ProgramBuilder, RefusesRowwiseOperationsThatDoNotFit) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 12));
+  const Slot five = b.linear(x, b.weight("w5", Format::F32, 5, 12));
+  const Slot tall = b.weight("tall", Format::F32, 2, 12);
+  const Slot frequencies = b.constant("f", kFrequencies);
+  const Slot angles = b.rope_angles(frequencies, 1.0f);
+  expect_refused([&] { b.embed(tall, 2); }, "unknown source");
+  expect_refused([&] { b.position_parts(3); }, "after the first operation");
+  const auto parts = [&](const std::vector<double>& values) {
+    expect_refused([&] { b.rope_angles(frequencies, 1.0f, b.constant("parts", values)); }, "part");
+  };
+  parts({0.0, 1.0});  // positions have one part
+  parts({-1.0, 0.0});
+  parts({0.5, 0.0});
+  parts({0.0, 0.0, 0.0});
+  expect_refused([&] { b.rope(x, angles, TENON_ROPE_HALVES, 6, 3); }, "do not fit a head of 6");
+  expect_refused([&] { b.glu({.alpha = NAN}, x, x); }, "alpha is no number");
+  expect_refused([&] { b.glu({.activation = TENON_ACTIVATION_RELU, .alpha = 2.0f}, x, x); },
+                 "only SILU");
+  expect_refused([&] { b.glu({.limit = -1.0f}, x, x); }, "limit is negative");
+  expect_refused([&] { b.glu({.up_offset = INFINITY}, x, x); }, "up_offset");
+  expect_refused([&] { b.glu(TENON_ACTIVATION_SIGMOID, x, x); }, "unknown activation");
+  expect_refused([&] { b.activate(10, x); }, "unknown activation");
+  expect_refused([&] { b.xielu({.beta = NAN}, x); }, "parameter of XIELU");
+  expect_refused([&] { b.add(x, tall); }, "has 2 rows");
+  expect_refused([&] { b.mul(x, tall); }, "has 2 rows");
+  expect_refused([&] { b.mul(x, five); }, "12 columns are not 5 whole pieces");
+  expect_refused([&] { b.sigmoid_gate(x, five); }, "12 columns are not 5 whole pieces");
+  expect_refused([&] { b.sum_segments(x, 0); }, "segments of 0");
+  expect_refused([&] { b.sum_segments(x, 5); }, "segments of 5");
+  expect_refused([&] { b.l2_norm(x, -1.0f); }, "epsilon");
+  expect_refused([&] { b.l2_norm(x, 1.0f, 5); }, "segments of 5");
+  expect_refused([&] { b.slice(x, 5, 0, 1); }, "segments of 5");
+  expect_refused([&] { b.slice(x, 6, 0, 0); }, "0 columns from 0");
+  expect_refused([&] { b.slice(x, 6, 5, 2); }, "2 columns from 5");
+  expect_refused([&] { b.slice(x, 6, UINT32_MAX, 2); }, "of segments of 6");
+  expect_refused([&] { b.concat(x, x, 0); }, "0 whole segments");
+  expect_refused([&] { b.concat(x, five, 2); }, "5 columns are not 2 whole segments");
+  expect_refused([&] { b.concat_to_each(five, x, 2); }, "5 columns are not 2 whole segments");
+  expect_refused([&] { b.linear_heads(x, tall, 0); }, "0 heads do not share");
+  expect_refused([&] { b.linear_heads(x, tall, 2); }, "not 2 times as many");
+  expect_refused([&] { b.position_scale(x, NAN, 1); }, "scale is no number");
+  expect_refused([&] { b.position_scale(x, 1.0f, 0); }, "length is 0");
+  expect_refused([&] { b.position_scale(b.gather_rows(x), 1.0f, 1); }, "wrong rows");
+  expect_refused([&] { b.pool(x, 3); }, "unknown kind");
+  expect_refused([&] { b.pool(b.gather_rows(x), TENON_POOL_MEAN); }, "wrong rows");
+}
+
+TEST(ProgramBuilder, PositionsHaveOneOrThreeParts) {
+  ProgramBuilder b;
+  b.position_parts(2);
+  const Slot x = b.gather_rows(b.embed(b.weight("e", Format::F32, 4, 8)));
+  expect_refused([&] { (void)std::move(b).finish(x, {}); }, "positions of 2 parts");
 }
 
 TEST(ProgramBuilder, FinishRefusesLogitsOfTokenRows) {

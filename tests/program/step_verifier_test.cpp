@@ -106,6 +106,26 @@ const Damage kDamages[] = {
 INSTANTIATE_TEST_SUITE_P(StepVerifier, StepDamage, testing::ValuesIn(kDamages),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST(StepVerifier, PositionsThatAreLookedUpAreRowsOfTheTable) {
+  ProgramBuilder b;
+  b.position_parts(3);
+  const Slot x = b.embed(b.weight("p", Format::F32, 4, 4), TENON_EMBED_POSITIONS);
+  const Program program = std::move(b).finish(b.gather_rows(x), {.max_tokens = 8});
+  Fixture fixture;
+  fixture.step.num_pools = 0;
+  fixture.logits_binding.slot = program.view().logits;
+  // Of the three parts of a position the first counts.
+  int32_t positions[12] = {0, 9, 9, 3, -9, 9, 2, 9, 9, 1, 9, 9};
+  fixture.step.positions = positions;
+  EXPECT_NO_THROW(verify_step(program.view(), fixture.step));
+  for (const int32_t outside : {4, -1}) {
+    positions[6] = outside;
+    EXPECT_THAT([&] { verify_step(program.view(), fixture.step); },
+                testing::Throws<Error>(testing::Property(
+                    &Error::what, testing::HasSubstr("at 2 is outside a table of 4"))));
+  }
+}
+
 TEST(StepVerifier, SharedFullBlocksAreAllowed) {
   const Program program = sample();
   Fixture fixture;

@@ -77,6 +77,9 @@ const Damage kDamages[] = {
     {"Empty", "empty", [](Editable& e) { e.view.num_ops = 0; }},
     {"NoSlots", "missing", [](Editable& e) { e.view.slots = nullptr; }},
     {"NoTokens", "max_tokens 0", [](Editable& e) { e.view.max_tokens = 0; }},
+    {"PositionParts", "positions of 0 parts", [](Editable& e) { e.view.position_parts = 0; }},
+    {"EmbedSource", "unknown source", [](Editable& e) { e.ops[0].params.embed.source = 2; }},
+    {"AddsARowOfATable", "has 4 rows", [](Editable& e) { e.ops[1].inputs[1] = 0; }},
     {"GroupWithoutHeads", "cache group 0", [](Editable& e) { e.groups[0].kv_heads = 0; }},
     {"GroupType", "none of f16, f32", [](Editable& e) { e.groups[0].type = 8; }},
     {"SlotKind", "unknown kind 9", [](Editable& e) { e.slots[0].kind = 9; }},
@@ -89,7 +92,7 @@ const Damage kDamages[] = {
     {"OpKind", "operation 1: unknown kind 77", [](Editable& e) { e.ops[1].kind = 77; }},
     {"InputNumber", "operation 1 (add): there is no slot 50",
      [](Editable& e) { e.ops[1].inputs[0] = 50; }},
-    {"InputMissing", "inputs", [](Editable& e) { e.ops[1].inputs[1] = TENON_NO_SLOT; }},
+    {"InputMissing", "input 1 is missing", [](Editable& e) { e.ops[1].inputs[1] = TENON_NO_SLOT; }},
     {"InputUncounted", "inputs", [](Editable& e) { e.ops[1].num_inputs = 1; }},
     {"InputTooMany", "at most", [](Editable& e) { e.ops[1].num_inputs = 9; }},
     {"OutputsUncounted", "0 outputs, it has 1", [](Editable& e) { e.ops[1].num_outputs = 0; }},
@@ -108,9 +111,11 @@ const Damage kDamages[] = {
     {"OutputAfterTheLast", "there is no slot",
      [](Editable& e) { e.ops[1].outputs[0] = e.view.num_slots; }},
     {"OutputMissing", "there is no slot", [](Editable& e) { e.ops[1].outputs[0] = TENON_NO_SLOT; }},
-    {"OutputTwice", "written twice", [](Editable& e) { e.ops[4].outputs[0] = e.ops[1].outputs[0]; }},
+    {"OutputTwice", "written twice",
+     [](Editable& e) { e.ops[4].outputs[0] = e.ops[1].outputs[0]; }},
     {"OutputIsWeight", "no activation", [](Editable& e) { e.ops[1].outputs[0] = 0; }},
-    {"OutputColumns", "has 9 columns", [](Editable& e) { e.slots[e.ops[4].outputs[0]].columns = 9; }},
+    {"OutputColumns", "has 9 columns",
+     [](Editable& e) { e.slots[e.ops[4].outputs[0]].columns = 9; }},
     {"OutputOfWrite", "has no output", [](Editable& e) { e.ops[3].outputs[0] = 1; }},
     {"CacheUnwritten", "read before it is written",
      [](Editable& e) { std::swap(e.ops[3], e.ops[4]); }},
@@ -145,6 +150,16 @@ TEST(Verifier, RoutesComeFromAMoeRouteOfAsManyExperts) {
   refused(6, Weights::Own,
           "operation 2 (moe_linear): 6 experts, but \"moe_route#1\" is a route to 8");
   refused(8, Weights::Others, "are not the weights that belong to \"moe_route#1\"");
+}
+
+TEST(Verifier, ExpertsNeedNoWeights) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Route route = b.moe_route(x, {.used = 2});
+  const Slot bias = b.weight("b", Format::F32, 8, 3);
+  const Slot y = b.moe_linear(x, route, b.weight("w", Format::F32, 24, 8),
+                              {.experts = 8, .sum = true, .bias = bias});
+  EXPECT_NO_THROW((void)std::move(b).finish(b.gather_rows(y), {}));
 }
 
 TEST(Verifier, ResultsMayBeReadAndInputsAreThereFromTheStart) {

@@ -185,7 +185,7 @@ typedef struct tenon_slot {
 #define TENON_OP_ACTIVATE 17u     /* (x [., n])                      -> [., n]  act(x); params.activate */
 #define TENON_OP_MUL 18u          /* (x [., n], y [., s] or W [1, s]) -> [., n]  s divides n: y_j multiplies
                                      the n / s columns from j n / s on */
-#define TENON_OP_SUM_SEGMENTS 19u /* (x [., n])                      -> [., n / s]  params.segments.size = s */
+#define TENON_OP_SUM_SEGMENTS 19u /* (x [., n])                      -> [., n / s]  of s columns each; params.segments */
 #define TENON_OP_SLICE 20u        /* (x [., n])                      -> [., n / s c]  params.slice */
 #define TENON_OP_CONCAT 21u       /* (x [., g a], y [., g b] or [., b]) -> [., g (a + b)]  params.concat */
 #define TENON_OP_LINEAR_HEADS 22u /* (x [., h k], W [h n, k])        -> [., h n]  params.linear_heads; head j:
@@ -238,7 +238,7 @@ typedef struct tenon_glu_params {
 
 /* What chooses the row of the table. */
 #define TENON_EMBED_TOKENS 0u    /* tokens[t] */
-#define TENON_EMBED_POSITIONS 1u /* the first part of the position of token t; below the rows of W */
+#define TENON_EMBED_POSITIONS 1u /* the first part of the position of token t; from 0, below the rows of W */
 
 typedef struct tenon_embed_params {
   uint32_t source; /* TENON_EMBED_* */
@@ -273,7 +273,8 @@ typedef struct tenon_position_scale_params {
   uint32_t offset;
 } tenon_position_scale_params;
 
-/* Of the rows of a sequence that are in the step. A sequence that is pooled has all its tokens in one. */
+/* Of the rows of a sequence that are in the step; zeros where there are none. A sequence that is pooled has
+ * all its tokens in one step. */
 #define TENON_POOL_MEAN 0u
 #define TENON_POOL_FIRST 1u
 #define TENON_POOL_LAST 2u
@@ -293,7 +294,8 @@ typedef struct tenon_norm_params {
 
 /* Row t = cos(a_0) m .. cos(a_{p-1}) m, sin(a_0) m .. sin(a_{p-1}) m with a_i = positions[t] C[i],
  * reduced in f64 (a context of a million positions would lose the angle in f32). Where a position has
- * several parts (tenon_program.position_parts), `parts` says which one a_i takes; without it, part 0. */
+ * several parts (tenon_program.position_parts), `parts` says by its number, from 0, which one a_i takes;
+ * without it, part 0. */
 typedef struct tenon_rope_angles_params {
   float magnitude; /* m: YaRN's attention factor, else 1 */
 } tenon_rope_angles_params;
@@ -394,9 +396,10 @@ typedef struct tenon_wkv7_params {
 #define TENON_MOE_SIGMOID 2u        /* 1 / (1 + exp(-logit)) */
 
 /* Chooses for each row the u experts of the largest score + selection bias, the largest first and of equal ones
- * the lower number first. With groups > 1 the experts are as many runs of equal length: of each run the two
- * largest count together, and only experts of the `groups_used` largest runs can be chosen (of equal ones the
- * lower number). Under SOFTMAX_* without bias and groups the logits order as the scores do. First output: their
+ * the lower number first; SOFTMAX_CHOSEN chooses by logit + selection bias. With groups > 1 the experts are as
+ * many runs of equal length: of each run the two largest of these sums count together (of a run of one, that
+ * one), and only experts of the `groups_used` largest runs can be chosen (of equal ones the lower number). Under
+ * SOFTMAX_ALL without bias and groups the logits order as the scores do. First output: their
  * numbers i_0 .. i_{u-1} in 0 .. e - 1. Second: their weights w_0 .. w_{u-1}: the score without the bias,
  * normalise 1: divided by max(their sum, min_sum), times `scale`, times the expert's scale where that is
  * given. 1 <= u <= e <= 65536. */
@@ -418,7 +421,7 @@ typedef struct tenon_moe_route_params {
  * [j k, (j + 1) k) where x has u k columns, y_j = x_j W_{i_j}^T + bias_{i_j} and w_j 1 where absent:
  *   sum 0: the row is w_0 y_0 .. w_{u-1} y_{u-1}, u n columns
  *   sum 1: the row is w_0 y_0 + .. + w_{u-1} y_{u-1}, n columns
- * With TENON_MOE_WEIGHT_INPUTS it is x_j that w_j multiplies, not y_j. */
+ * With TENON_MOE_WEIGHT_INPUTS, which needs weights, it is x_j that w_j multiplies, not y_j. */
 typedef struct tenon_moe_linear_params {
   uint32_t experts; /* e */
   uint32_t sum;     /* 0 or 1 */

@@ -38,6 +38,10 @@ class ProgramCopy {
   /// ARGUMENT for lists that are missing or made of smaller structures; UNSUPPORTED for constants
   /// that are not f64.
   explicit ProgramCopy(const tenon_program& program) : view_(program) {
+    if (program.position_parts != 1 && program.position_parts != 3) {
+      refuse(TENON_BACKEND_ARGUMENT, "program: positions of {} parts, not 1 or 3",
+             program.position_parts);
+    }
     check("slots", program.num_slots, program.slots, program.slot_size, sizeof(tenon_slot));
     check("operations", program.num_ops, program.ops, program.op_size, sizeof(tenon_op));
     check("cache groups", program.num_groups, program.groups, program.group_size,
@@ -75,6 +79,8 @@ class ProgramCopy {
   /// Tokens are below this: the rows of the smallest table that they are looked up in. kNoVocab: of
   /// none.
   [[nodiscard]] uint64_t vocab() const { return vocab_; }
+  /// The same of the first part of positions.
+  [[nodiscard]] uint64_t max_positions() const { return max_positions_; }
   static constexpr uint64_t kNoVocab = UINT64_MAX;
   /// Whether some attention sees what comes after a token.
   [[nodiscard]] bool whole_sequences() const { return whole_sequences_; }
@@ -111,7 +117,9 @@ class ProgramCopy {
     bound_.insert(bound_.end(), results_.begin(), results_.end());
     for (const tenon_op& op : ops_) {
       if (op.kind != TENON_OP_EMBED || op.inputs[0] >= slots_.size()) continue;
-      vocab_ = std::min(vocab_, slots_[op.inputs[0]].rows);
+      const bool by_position = op.params.embed.source == TENON_EMBED_POSITIONS;
+      uint64_t& rows = by_position ? max_positions_ : vocab_;
+      rows = std::min(rows, slots_[op.inputs[0]].rows);
     }
   }
 
@@ -134,6 +142,7 @@ class ProgramCopy {
   uint64_t vocab_ = kNoVocab;
   bool whole_sequences_ = false;
   bool reads_cross_ = false;
+  uint64_t max_positions_ = kNoVocab;
   std::vector<std::vector<double>> constants_;  // by slot
 };
 

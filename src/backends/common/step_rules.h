@@ -80,6 +80,13 @@ inline void check_step_tokens(const ProgramCopy& program, const tenon_step& step
     if (token >= 0 && static_cast<uint64_t>(token) < program.vocab()) continue;
     refuse(TENON_BACKEND_ARGUMENT, "step: token {} of a vocabulary of {}", token, program.vocab());
   }
+  const bool placed = program.max_positions() != ProgramCopy::kNoVocab;
+  for (uint32_t t = 0; placed && t < step.num_tokens; ++t) {
+    const int32_t position = step.positions[uint64_t{t} * program.view().position_parts];
+    if (position >= 0 && static_cast<uint64_t>(position) < program.max_positions()) continue;
+    refuse(TENON_BACKEND_ARGUMENT, "step: position {} of a table of {}", position,
+           program.max_positions());
+  }
   for (uint32_t r = 0; r < step.num_outputs; ++r) {
     if (step.output_rows[r] < step.num_tokens) continue;
     refuse(TENON_BACKEND_ARGUMENT, "step: output row {} of {} tokens", step.output_rows[r],

@@ -11,6 +11,7 @@
 
 #include "backends/common/strided.h"
 #include "backends/cpu/cache_block.h"
+#include "backends/cpu/phases.h"
 #include "quant/cache_row.h"
 #include "quant/formats.h"
 
@@ -86,16 +87,14 @@ bool attention_supported(const tenon_program& program, const tenon_attention_par
          params.bias <= TENON_BIAS_RELATIVE;
 }
 
-/// Whether all who read the weight of a moe_linear see the same number of experts in it, as its
-/// panels depend on that.
-bool expert_weight_supported(const tenon_program& program, const tenon_op& op) {
+/// Whether all who read a weight see as many matrices in it as `op` does, since its panels depend
+/// on that.
+bool matrices_supported(const tenon_program& program, const tenon_op& op, uint32_t input) {
   for (uint32_t i = 0; i < program.num_ops; ++i) {
     const tenon_op& other = ops_of(program)[i];
     for (uint32_t j = 0; j < other.num_inputs; ++j) {
-      if (other.inputs[j] != op.inputs[2]) continue;
-      const bool same = other.kind == TENON_OP_MOE_LINEAR && j == 2 &&
-                        other.params.moe_linear.experts == op.params.moe_linear.experts;
-      if (!same) return false;
+      const bool same_weight = other.inputs[j] == op.inputs[input];
+      if (same_weight && num_matrices(other, j) != num_matrices(op, input)) return false;
     }
   }
   return true;
@@ -140,7 +139,7 @@ std::string processor_name() {
 }
 
 bool supports_op(const tenon_program& program, const tenon_op& op) {
-  if (op.kind < TENON_OP_EMBED || op.kind > TENON_OP_SIGMOID_GATE) return false;
+  if (op.kind < TENON_OP_EMBED || op.kind > TENON_OP_POOL) return false;
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
     if (op.inputs[i] == TENON_NO_SLOT) continue;
     const tenon_slot& slot = slots_of(program)[op.inputs[i]];
@@ -152,7 +151,8 @@ bool supports_op(const tenon_program& program, const tenon_op& op) {
   }
   if (op.kind == TENON_OP_KV_WRITE) return group_supported(program, op.params.kv.group);
   if (op.kind == TENON_OP_ATTENTION) return attention_supported(program, op.params.attention);
-  if (op.kind == TENON_OP_MOE_LINEAR) return expert_weight_supported(program, op);
+  if (op.kind == TENON_OP_MOE_LINEAR) return matrices_supported(program, op, 2);
+  if (op.kind == TENON_OP_LINEAR_HEADS) return matrices_supported(program, op, 1);
   return true;
 }
 

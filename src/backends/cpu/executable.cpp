@@ -21,11 +21,6 @@ constexpr size_t kReservedBlocks = 2048;
 /// Context that one sequence may have before the memory of part results grows.
 constexpr uint64_t kReservedContext = 8192;
 
-bool is_matrix_input(const tenon_op& op, uint32_t input) {
-  return (op.kind == TENON_OP_LINEAR && input == 1) || (op.kind == TENON_OP_EMBED && input == 0) ||
-         (op.kind == TENON_OP_MOE_LINEAR && input == 2);
-}
-
 uint8_t* bytes_of(const HostMemory& memory) { return reinterpret_cast<uint8_t*>(memory.data()); }
 
 /// A piece of memory in the plan of the area of activations.
@@ -100,14 +95,16 @@ Executable::Executable(const tenon_host& host, const Kernels& kernels, const ten
 
 void Executable::allocate_weights() {
   std::vector<bool> linear(plan_.slots.size());
-  std::vector<bool> matrix(plan_.slots.size());
-  std::vector<uint32_t> experts(plan_.slots.size(), 1);
+  std::vector<bool> vectors(plan_.slots.size());
+  std::vector<uint32_t> matrices(plan_.slots.size(), 0);
   for (const tenon_op& op : program_.ops()) {
     for (uint32_t j = 0; j < op.num_inputs; ++j) {
-      if (!is_matrix_input(op, j)) continue;
-      matrix[op.inputs[j]] = true;
-      if (op.kind != TENON_OP_EMBED) linear[op.inputs[j]] = true;
-      if (op.kind == TENON_OP_MOE_LINEAR) experts[op.inputs[j]] = op.params.moe_linear.experts;
+      const uint32_t slot = op.inputs[j];
+      if (slot == TENON_NO_SLOT) continue;
+      const uint32_t seen = num_matrices(op, j);
+      matrices[slot] = std::max(matrices[slot], seen);
+      if (seen == 0) vectors[slot] = true;
+      if (seen != 0 && op.kind != TENON_OP_EMBED) linear[slot] = true;
     }
   }
   const auto carve = [&](Carver& carver) {
@@ -116,17 +113,19 @@ void Executable::allocate_weights() {
       if (slot.kind != TENON_SLOT_WEIGHT) continue;
       Weight& weight = weights_[i];
       const FormatInfo* format = find_format(slot.type);
-      if (!matrix[i]) {
-        weight.matrix = {nullptr, format, slot.rows, slot.columns, nullptr};
+      if (matrices[i] == 0 || vectors[i]) {
         weight.vector = carver.take<float>(slot.rows * slot.columns);
+      }
+      if (matrices[i] == 0) {
+        weight.matrix = {nullptr, format, slot.rows, slot.columns, nullptr};
         continue;
       }
       // Rows that are only looked up stay as they are.
       const PanelFormat& layout = linear[i] ? panel_format(format->id) : raw_panels();
-      const uint64_t rows = slot.rows / experts[i];
+      const uint64_t rows = slot.rows / matrices[i];
       weight.matrix = {&layout, format, rows, slot.columns, nullptr};
       weight.expert_bytes = packed_bytes(layout, *format, rows, slot.columns);
-      weight.matrix.data = carver.take<uint8_t>(experts[i] * weight.expert_bytes);
+      weight.matrix.data = carver.take<uint8_t>(matrices[i] * weight.expert_bytes);
     }
   };
   Carver sizes(nullptr);
@@ -242,6 +241,7 @@ void Executable::prepare_attention(const tenon_step& step) {
 void Executable::allocate_scratch() {
   uint64_t max_block = 0;
   uint64_t attention_floats = 0;
+  uint64_t scores = 0;
   bool glu = false, floats = false;
   const auto count_linear = [&](uint32_t weight, uint32_t second, uint64_t width) {
     max_block = std::max(max_block, width);
@@ -264,6 +264,9 @@ void Executable::allocate_scratch() {
       attention_floats = std::max(attention_floats, attention_scratch_floats(columns, shape.block));
     }
   }
+  for (const RouteInfo& route : plan_.routes) {
+    if (route.by_scores) scores = std::max<uint64_t>(scores, kScoreArrays * route.experts);
+  }
   // As wide as few rows may be (max_width), and the rest of their last panel.
   const uint64_t results = max_rows() * whole_panels(max_block + kFloatPanelRows - 1);
   scratch_.resize(std::max(1u, host_.num_threads(host_.user)));
@@ -274,6 +277,7 @@ void Executable::allocate_scratch() {
       s.tile = carver.take<float>(static_cast<uint64_t>(kTileDepth) * kFloatPanelRows);
       s.piece = carver.take<float>(floats ? kPieceFloats : 0);
       s.attention = carver.take<float>(attention_floats);
+      s.scores = carver.take<double>(scores);
     }
   };
   Carver sizes(nullptr);
@@ -285,7 +289,7 @@ void Executable::allocate_scratch() {
 
 uint64_t Executable::row_granularity(uint32_t slot) const {
   const Weight& weight = weights_[slot];
-  if (weight.vector != nullptr) return 1;
+  if (weight.matrix.data == nullptr) return 1;
   // The panels of an expert begin anew: rows come in whole panels, or in whole experts.
   const uint64_t panel_rows = weight.matrix.layout->panel_rows;
   const bool several = weight.matrix.rows != plan_.slots[slot].slot.rows;
@@ -318,15 +322,13 @@ void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
   check_rows(rows);
   if (rows.num_rows == 0) return;
   Weight& weight = weights_[rows.slot];
-  if (weight.vector != nullptr) {
-    const uint64_t depth = weight.matrix.depth;
-    for (uint64_t i = 0; i < num_rows; ++i) {
-      weight.matrix.format->decode_row(rows.blocks + i * (size_bytes / num_rows),
-                                       weight.vector + (first_row + i) * depth, depth);
-    }
-  } else {
-    pack(weight, rows);
+  const uint64_t depth = weight.matrix.depth;
+  const uint64_t row_bytes = size_bytes / num_rows;
+  for (uint64_t i = 0; weight.vector != nullptr && i < num_rows; ++i) {
+    weight.matrix.format->decode_row(rows.blocks + i * row_bytes,
+                                     weight.vector + (first_row + i) * depth, depth);
   }
+  if (weight.matrix.data != nullptr) pack(weight, rows);
 }
 
 /// Rows of several experts may come at once.
@@ -401,7 +403,7 @@ uint64_t Executable::run(const tenon_step& step) {
     backends::refuse(TENON_BACKEND_STATE, "run: the last step was not waited for");
   }
   backends::check_step(program_, step, block_bytes_);
-  if (step.num_tokens > 0) {
+  if (step.num_tokens > 0 || step.num_sequences > 0) {
     prepare(step);
     prepare_attention(step);
     run_phases();

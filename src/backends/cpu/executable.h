@@ -61,10 +61,10 @@ class Executable {
     uint64_t size_bytes;
   };
 
-  /// A weight matrix in packed form, or a vector or a small table (norm weight, bias, sinks) as
-  /// f32.
+  /// A weight matrix in packed form, or vectors or a small table (norm weight, bias, sinks) as f32,
+  /// or both.
   struct Weight {
-    PackedWeight matrix;      // of the first expert, where there are several
+    PackedWeight matrix;      // of the first expert or head, where there are several
     float* vector = nullptr;  // [rows, columns]
     uint64_t expert_bytes = 0;
     [[nodiscard]] PackedWeight expert(uint64_t number) const {
@@ -84,6 +84,7 @@ class Executable {
     float* tile = nullptr;   // [kTileDepth, kFloatPanelRows]
     float* piece = nullptr;  // [kPieceFloats], where a linear has float panels
     float* attention = nullptr;
+    double* scores = nullptr;  // of a route by scores (choose_by_scores)
   };
   /// What a step adds: where each token is and where the cache blocks are.
   struct StepState {

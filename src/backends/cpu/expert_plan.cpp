@@ -68,4 +68,22 @@ QuantRows rows_from(const QuantRows& rows, uint64_t place, uint64_t num_rows) no
   return view;
 }
 
+// `columns` stays that of the whole rows: it is what lies between two groups of them.
+QuantRows columns_from(const QuantRows& rows, uint64_t column) noexcept {
+  QuantRows view = rows;
+  const uint64_t values = column * rows.together();
+  if (rows.fixed != nullptr) {
+    view.fixed = rows.fixed_at(0, column);
+    view.fixed_d = rows.fixed_scale_at(0, column);
+  }
+  if (rows.q == nullptr) return view;
+  view.q += values;
+  view.biased += values;
+  view.d += values / kActivationBlock;
+  view.sums += values / kActivationBlock;
+  view.half_sums += values / kHalfBlock;
+  view.totals += values / kHalfBlock;
+  return view;
+}
+
 }  // namespace tenon::cpu

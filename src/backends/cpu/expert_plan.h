@@ -17,6 +17,9 @@ struct ExpertRows {
   uint32_t num_rows;  ///< at least 1
 };
 
+/// Of as many doubles as there are experts: what choosing by scores takes.
+inline constexpr uint64_t kScoreArrays = 5;
+
 /// Pairs (row, one of its `used` experts), number row * used + place among them. Memory is the
 /// owner's and holds what a step chose until the slot of the route may be written again.
 class ExpertPlan {
@@ -64,5 +67,8 @@ class ExpertPlan {
 
 /// Rows of a view from `place` on, a multiple of kRowGroup, as a step of num_rows rows.
 QuantRows rows_from(const QuantRows& rows, uint64_t place, uint64_t num_rows) noexcept;
+
+/// The columns of a view from `column` on, a multiple of kActivationBlock.
+QuantRows columns_from(const QuantRows& rows, uint64_t column) noexcept;
 
 }  // namespace tenon::cpu

@@ -105,7 +105,7 @@ inline void multiply_pieces(const LinearArgs& args, Multiply multiply) {
     for (uint64_t t = 0; t < args.num_rows; t += kRowsAtOnce) {
       const uint64_t rows = args.num_rows - t < kRowsAtOnce ? args.num_rows - t : kRowsAtOnce;
       for (uint64_t i = 0; i < rows; ++i) {
-        std::memcpy(args.piece + i * kStride, args.x + (t + i) * args.depth + k,
+        std::memcpy(args.piece + i * kStride, args.x + (t + i) * args.x_stride + k,
                     depth * sizeof(float));
       }
       for (uint64_t p = 0; p < args.num_panels; ++p) {
@@ -121,7 +121,7 @@ void linear_float(const LinearArgs& args) noexcept {
     return args.weights + (args.first_panel + p) * args.panel_bytes + k * kWide * From::kSize;
   };
   if (args.num_rows <= kPieceRows) {
-    const FloatPiece all{args.x, args.depth, 0, args.num_rows, 0, args.depth};
+    const FloatPiece all{args.x, args.x_stride, 0, args.num_rows, 0, args.depth};
     for (uint64_t p = 0; p < args.num_panels; ++p) {
       float_rows<From>(args, p, weights_at(p, 0), all);
     }

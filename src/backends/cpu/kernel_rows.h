@@ -24,24 +24,44 @@ inline void store_n(float* p, F32x16 x, uint64_t n) {
   }
 }
 
-inline void rms_norm(const float* x, const float* weight, float epsilon, float* y,
-                     uint64_t n) noexcept {
+/// x, times the weights of these lanes where there are any.
+inline F32x16 weighted(F32x16 x, const float* weight, uint64_t i, uint64_t m) {
+  return weight == nullptr ? x : mul(x, load_n(weight + i, m));
+}
+
+inline float sum_of_squares(const float* x, uint64_t n) {
   F32x16 squares = broadcast(0.0f);
   each_16(n, [&](uint64_t i, uint64_t m) {
     const F32x16 v = load_n(x + i, m);
     squares = fma(v, v, squares);
   });
-  const F32x16 factor = broadcast(1.0f / std::sqrt(sum(squares) / static_cast<float>(n) + epsilon));
+  return sum(squares);
+}
+
+inline void rms_norm(const float* x, const float* weight, float epsilon, float* y,
+                     uint64_t n) noexcept {
+  const float mean = sum_of_squares(x, n) / static_cast<float>(n);
+  const F32x16 factor = broadcast(1.0f / std::sqrt(mean + epsilon));
   each_16(n, [&](uint64_t i, uint64_t m) {
-    store_n(y + i, mul(mul(load_n(x + i, m), factor), load_n(weight + i, m)), m);
+    store_n(y + i, weighted(mul(load_n(x + i, m), factor), weight, i, m), m);
   });
+}
+
+inline void l2_norm(const float* x, float epsilon, float* y, uint64_t n) noexcept {
+  const float length = std::sqrt(sum_of_squares(x, n));
+  const F32x16 factor = broadcast(1.0f / (length > epsilon ? length : epsilon));
+  each_16(n, [&](uint64_t i, uint64_t m) { store_n(y + i, mul(load_n(x + i, m), factor), m); });
+}
+
+inline float sum_row(const float* x, uint64_t n) noexcept {
+  F32x16 total = broadcast(0.0f);
+  each_16(n, [&](uint64_t i, uint64_t m) { total = add(total, load_n(x + i, m)); });
+  return sum(total);
 }
 
 inline void layer_norm(const float* x, const float* weight, const float* bias, float epsilon,
                        float* y, uint64_t n) noexcept {
-  F32x16 total = broadcast(0.0f);
-  each_16(n, [&](uint64_t i, uint64_t m) { total = add(total, load_n(x + i, m)); });
-  const F32x16 mean = broadcast(sum(total) / static_cast<float>(n));
+  const F32x16 mean = broadcast(sum_row(x, n) / static_cast<float>(n));
   F32x16 squares = broadcast(0.0f);
   each_16(n, [&](uint64_t i, uint64_t m) {
     float lanes[16];
@@ -51,7 +71,7 @@ inline void layer_norm(const float* x, const float* weight, const float* bias, f
   });
   const F32x16 factor = broadcast(1.0f / std::sqrt(sum(squares) / static_cast<float>(n) + epsilon));
   each_16(n, [&](uint64_t i, uint64_t m) {
-    const F32x16 v = mul(mul(sub(load_n(x + i, m), mean), factor), load_n(weight + i, m));
+    const F32x16 v = weighted(mul(sub(load_n(x + i, m), mean), factor), weight, i, m);
     store_n(y + i, bias == nullptr ? v : add(v, load_n(bias + i, m)), m);
   });
 }
@@ -59,6 +79,12 @@ inline void layer_norm(const float* x, const float* weight, const float* bias, f
 inline void add_rows(const float* x, const float* y, float* out, uint64_t n) noexcept {
   each_16(n, [&](uint64_t i, uint64_t m) {
     store_n(out + i, add(load_n(x + i, m), load_n(y + i, m)), m);
+  });
+}
+
+inline void mul_rows(const float* x, const float* y, float* out, uint64_t n) noexcept {
+  each_16(n, [&](uint64_t i, uint64_t m) {
+    store_n(out + i, mul(load_n(x + i, m), load_n(y + i, m)), m);
   });
 }
 
@@ -94,6 +120,99 @@ inline F32x16 gelu_erf(F32x16 x) {
   return load(lanes);
 }
 inline F32x16 relu(F32x16 x) { return max(broadcast(0.0f), x); }
+inline F32x16 relu_squared(F32x16 x) {
+  const F32x16 v = relu(x);
+  return mul(v, v);
+}
+inline F32x16 sigmoid(F32x16 x) {
+  const F32x16 one = broadcast(1.0f);
+  return div(one, add(one, exp(mul(x, broadcast(-1.0f)))));
+}
+/// Exact near zero, too, where 1 - 2 / (e^2x + 1) is not.
+inline F32x16 exact_tanh(F32x16 x) {
+  float lanes[16];
+  store(lanes, x);
+  for (float& v : lanes) v = std::tanh(v);
+  return load(lanes);
+}
+
+/// max(x, 0) + ln(1 + u) with u = e^-|x|. With s = u / (2 + u), at most 1/3, ln(1 + u) is
+/// 2 (s + s^3/3 + s^5/5 + ...): the first term left out is below 1e-9.
+inline F32x16 softplus(F32x16 x) {
+  const F32x16 two = broadcast(2.0f);
+  const F32x16 negative = mul(x, broadcast(-1.0f));
+  const F32x16 u = exp(min(x, negative));
+  const F32x16 s = div(u, add(two, u));
+  const F32x16 square = mul(s, s);
+  F32x16 p = broadcast(1.0f / 15);
+  for (const int k : {13, 11, 9, 7, 5, 3, 1}) {
+    p = fma(p, square, broadcast(1.0f / static_cast<float>(k)));
+  }
+  return fma(mul(two, s), p, relu(x));
+}
+
+/// e^x - 1 for x <= 0: above -0.34 the series up to x^7.
+inline F32x16 expm1_of_negative(F32x16 x) {
+  const F32x16 limit = broadcast(-0.34f);
+  const F32x16 large = sub(exp(x), broadcast(1.0f));
+  F32x16 p = broadcast(1.0f / 5040);
+  for (const float divisor : {720.0f, 120.0f, 24.0f, 6.0f, 2.0f, 1.0f}) {
+    p = fma(p, x, broadcast(1.0f / divisor));
+  }
+  const F32x16 series = zero_where_less(x, limit, mul(p, x));
+  // `large` where x is less than the limit, zero elsewhere.
+  return add(series, sub(large, zero_where_less(x, limit, large)));
+}
+
+inline F32x16 xielu(const tenon_activate_params& p, F32x16 x) {
+  const F32x16 zero = broadcast(0.0f);
+  const F32x16 above = max(zero, x);
+  const F32x16 below = min(zero, x);
+  const F32x16 bent = sub(expm1_of_negative(min(below, broadcast(p.epsilon))), below);
+  const F32x16 negative = zero_where_less(zero, x, mul(broadcast(p.alpha_n), bent));
+  const F32x16 curved = fma(mul(above, above), broadcast(p.alpha_p), negative);
+  return fma(x, broadcast(p.beta), curved);
+}
+
+template <typename F>
+inline void map_row(const float* x, float* out, uint64_t n, F f) {
+  each_16(n, [&](uint64_t i, uint64_t m) { store_n(out + i, f(load_n(x + i, m)), m); });
+}
+template <F32x16 (*kActivation)(F32x16)>
+inline void activate_with(const float* x, float* out, uint64_t n) {
+  map_row(x, out, n, [](F32x16 v) { return kActivation(v); });
+}
+inline void activate(const tenon_activate_params& params, const float* x, float* out,
+                     uint64_t n) noexcept {
+  switch (params.activation) {
+    case TENON_ACTIVATION_SILU:
+      return activate_with<silu>(x, out, n);
+    case TENON_ACTIVATION_GELU_ERF:
+      return activate_with<gelu_erf>(x, out, n);
+    case TENON_ACTIVATION_GELU_TANH:
+      return activate_with<gelu_tanh>(x, out, n);
+    case TENON_ACTIVATION_RELU:
+      return activate_with<relu>(x, out, n);
+    case TENON_ACTIVATION_RELU_SQUARED:
+      return activate_with<relu_squared>(x, out, n);
+    case TENON_ACTIVATION_XIELU:
+      return map_row(x, out, n, [&](F32x16 v) { return xielu(params, v); });
+    case TENON_ACTIVATION_SIGMOID:
+      return activate_with<sigmoid>(x, out, n);
+    case TENON_ACTIVATION_TANH:
+      return activate_with<exact_tanh>(x, out, n);
+    case TENON_ACTIVATION_SOFTPLUS:
+      return activate_with<softplus>(x, out, n);
+    default:
+      return activate_with<exp>(x, out, n);
+  }
+}
+
+inline void gate_rows(const float* x, const float* g, float* out, uint64_t n) noexcept {
+  each_16(n, [&](uint64_t i, uint64_t m) {
+    store_n(out + i, mul(load_n(x + i, m), sigmoid(load_n(g + i, m))), m);
+  });
+}
 
 template <F32x16 (*kActivation)(F32x16)>
 inline void glu_with(const float* gate, const float* up, float* out, uint64_t n) {
@@ -101,9 +220,39 @@ inline void glu_with(const float* gate, const float* up, float* out, uint64_t n)
     store_n(out + i, mul(kActivation(load_n(gate + i, m)), load_n(up + i, m)), m);
   });
 }
-inline void glu(uint32_t activation, const float* gate, const float* up, float* out,
+/// With a limit, an offset or an alpha.
+template <typename Activation>
+inline void glu_general(const tenon_glu_params& p, const float* gate, const float* up, float* out,
+                        uint64_t n, Activation activation) {
+  const F32x16 limit = broadcast(p.limit > 0 ? p.limit : 3.4e38f);
+  const F32x16 lowest = mul(limit, broadcast(-1.0f));
+  const F32x16 offset = broadcast(p.up_offset);
+  each_16(n, [&](uint64_t i, uint64_t m) {
+    const F32x16 clamped = max(lowest, min(limit, load_n(up + i, m)));
+    const F32x16 g = activation(min(limit, load_n(gate + i, m)));
+    store_n(out + i, mul(g, add(clamped, offset)), m);
+  });
+}
+inline void glu_general(const tenon_glu_params& p, const float* gate, const float* up, float* out,
+                        uint64_t n) {
+  const F32x16 alpha = broadcast(p.alpha == 0 ? 1.0f : p.alpha);
+  switch (p.activation) {
+    case TENON_ACTIVATION_SILU:
+      return glu_general(p, gate, up, out, n,
+                         [&](F32x16 x) { return mul(x, sigmoid(mul(x, alpha))); });
+    case TENON_ACTIVATION_GELU_ERF:
+      return glu_general(p, gate, up, out, n, [](F32x16 x) { return gelu_erf(x); });
+    case TENON_ACTIVATION_GELU_TANH:
+      return glu_general(p, gate, up, out, n, [](F32x16 x) { return gelu_tanh(x); });
+    default:
+      return glu_general(p, gate, up, out, n, [](F32x16 x) { return relu(x); });
+  }
+}
+inline void glu(const tenon_glu_params& p, const float* gate, const float* up, float* out,
                 uint64_t n) noexcept {
-  switch (activation) {
+  const bool plain = (p.alpha == 0 || p.alpha == 1) && p.limit == 0 && p.up_offset == 0;
+  if (!plain) return glu_general(p, gate, up, out, n);
+  switch (p.activation) {
     case TENON_ACTIVATION_SILU:
       return glu_with<silu>(gate, up, out, n);
     case TENON_ACTIVATION_GELU_ERF:

@@ -58,9 +58,14 @@ constexpr Kernels kernel_table(const char* name) {
   table.quantise = quantise;
   table.rms_norm = rms_norm;
   table.layer_norm = layer_norm;
+  table.l2_norm = l2_norm;
+  table.sum = sum_row;
   table.add = add_rows;
+  table.mul = mul_rows;
+  table.gate = gate_rows;
   table.scale = scale_row;
   table.soft_cap = soft_cap_row;
+  table.activate = activate;
   table.glu = glu;
   table.rope = rope;
   table.kv_write = kv_write;

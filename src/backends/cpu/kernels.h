@@ -120,6 +120,7 @@ struct LinearArgs {
   uint64_t num_rows;     ///< t
   QuantRows quantised;   ///< integer panels read this, bf16 panels in fixed point
   const float* x;        ///< float panels read this: [num_rows, depth]
+  uint64_t x_stride;     ///< from row to row
   /// [grouped rows, y_stride]; what the last panel has no weights for, and rows behind the last
   /// one, may be written to.
   float* y;
@@ -251,17 +252,25 @@ struct Kernels {
   /// the rows from first_row on of `out`, in all forms that it has.
   void (*quantise)(const float* x, uint64_t x_stride, const QuantRows& out, uint64_t first_row,
                    uint64_t num_rows, uint64_t first_column, uint64_t num_columns) noexcept;
-  /// y = x / sqrt(mean(x^2) + epsilon) * weight, [n].
+  /// y = x / sqrt(mean(x^2) + epsilon) * weight, [n]. weight may be NULL.
   void (*rms_norm)(const float* x, const float* weight, float epsilon, float* y,
                    uint64_t n) noexcept;
-  /// bias may be NULL.
+  /// weight and bias may be NULL.
   void (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon,
                      float* y, uint64_t n) noexcept;
+  /// y = x / max(sqrt(sum(x^2)), epsilon), [n].
+  void (*l2_norm)(const float* x, float epsilon, float* y, uint64_t n) noexcept;
+  /// The sum of x [n].
+  float (*sum)(const float* x, uint64_t n) noexcept;
   void (*add)(const float* x, const float* y, float* out, uint64_t n) noexcept;
+  void (*mul)(const float* x, const float* y, float* out, uint64_t n) noexcept;
+  /// x / (1 + exp(-g))
+  void (*gate)(const float* x, const float* g, float* out, uint64_t n) noexcept;
   void (*scale)(const float* x, float factor, float* out, uint64_t n) noexcept;
   void (*soft_cap)(const float* x, float cap, float* out, uint64_t n) noexcept;
-  /// activation: TENON_ACTIVATION_*.
-  void (*glu)(uint32_t activation, const float* gate, const float* up, float* out,
+  void (*activate)(const tenon_activate_params& params, const float* x, float* out,
+                   uint64_t n) noexcept;
+  void (*glu)(const tenon_glu_params& params, const float* gate, const float* up, float* out,
               uint64_t n) noexcept;
   /// One head: x [head_dim] -> y [head_dim]; angles [2p] as TENON_OP_ROPE_ANGLES gives them.
   void (*rope)(uint32_t style, const float* x, const float* angles, uint32_t pairs, float* y,

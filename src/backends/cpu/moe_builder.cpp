@@ -7,7 +7,21 @@
 namespace tenon::cpu {
 namespace {
 
-constexpr uint32_t kInput = 0, kIds = 1, kWeight = 2;  // inputs of a moe_linear
+// Inputs of a moe_linear.
+constexpr uint32_t kInput = 0, kIds = 1, kWeight = 2, kRouteWeights = 3, kBias = 4;
+
+bool weighs(const tenon_op& op, uint32_t what) {
+  return op.inputs[kRouteWeights] != TENON_NO_SLOT && op.params.moe_linear.weigh == what;
+}
+bool weighs_inputs(const tenon_op& op) { return weighs(op, TENON_MOE_WEIGHT_INPUTS); }
+bool weighs_outputs(const tenon_op& op) { return weighs(op, TENON_MOE_WEIGHT_OUTPUTS); }
+
+/// Whether experts are chosen by what the logits alone do not order.
+bool chooses_by_scores(const tenon_op& op) {
+  const tenon_moe_route_params& route = op.params.moe_route;
+  return route.scoring == TENON_MOE_SIGMOID || route.normalise == 1 || route.groups > 1 ||
+         op.inputs[1] != TENON_NO_SLOT || op.inputs[2] != TENON_NO_SLOT;
+}
 
 /// An expert reads the rows in a quantised form, or as f32 (0).
 void add_reader(GatheredRows& rows, uint32_t form) {
@@ -52,8 +66,8 @@ void PhaseBuilder::place_route(size_t index) {
   phase.rows.push_back(items_[index].row);
   phase.route = static_cast<uint32_t>(plan_.routes.size());
   plan_.routes.push_back({op.outputs[0], op.outputs[1],
-                          static_cast<uint32_t>(columns(op.inputs[0])),
-                          op.params.moe_route.used});
+                          static_cast<uint32_t>(columns(op.inputs[0])), op.params.moe_route.used,
+                          chooses_by_scores(op)});
   plan_.phases.push_back(std::move(phase));
   for (const uint32_t output : op.outputs) {
     info(output).first_phase = last_phase();
@@ -67,7 +81,8 @@ uint32_t PhaseBuilder::gathered_input(const tenon_op& op) {
   const uint32_t route = route_of(op.inputs[kIds]);
   const uint64_t depth = columns(op.inputs[kWeight]);
   const auto same = [&](const GatheredRows& rows) {
-    return rows.source == op.inputs[kInput] && rows.route == route && rows.columns == depth;
+    return rows.source == op.inputs[kInput] && rows.route == route && rows.columns == depth &&
+           rows.weighted == weighs_inputs(op);
   };
   const auto found = std::find_if(plan_.gathered.begin(), plan_.gathered.end(), same);
   const auto number = static_cast<uint32_t>(found - plan_.gathered.begin());
@@ -83,6 +98,7 @@ uint32_t PhaseBuilder::gathered_input(const tenon_op& op) {
   rows.route = route;
   rows.columns = depth;
   rows.by_row = columns(rows.source) == depth;
+  rows.weighted = rows.floats = weighs_inputs(op);
   rows.first_phase = last_phase();
   plan_.gathered.push_back(rows);
   return number;
@@ -100,13 +116,15 @@ void PhaseBuilder::fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint3
     const tenon_op& op = item.row.op;
     if (item.done || op.kind != TENON_OP_MOE_LINEAR || op.outputs[0] != up) continue;
     const bool same_rows =
-        op.inputs[kInput] == gate.inputs[kInput] && op.inputs[kIds] == gate.inputs[kIds];
+        op.inputs[kInput] == gate.inputs[kInput] && op.inputs[kIds] == gate.inputs[kIds] &&
+        weighs_inputs(op) == weighs_inputs(gate) && !weighs_outputs(op) && !weighs_outputs(gate);
     if (!same_rows || columns(op.inputs[kWeight]) != columns(task.weight) ||
         form_read_by(op.inputs[kWeight]) != form_read_by(task.weight)) {
       return;
     }
     task.second = op.inputs[kWeight];
-    task.activation = row.op.params.glu.activation;
+    task.second_bias = op.inputs[kBias];
+    task.glu = row.op.params.glu;
     item.done = true;
     items_[readers[0]].done = true;
     result = row.op.outputs[0];
@@ -126,13 +144,12 @@ bool PhaseBuilder::keep_gathered(const tenon_op& op, ExpertTask& task, uint32_t 
   for (const size_t i : readers) {
     const RowOp& row = items_[i].row;
     const bool fits = row.kind == RowKind::Op && row.op.kind == TENON_OP_MOE_LINEAR &&
-                      row.op.inputs[kInput] == result &&
-                      row.op.inputs[kIds] == op.inputs[kIds] &&
-                      columns(row.op.inputs[kWeight]) == task.columns;
+                      row.op.inputs[kInput] == result && row.op.inputs[kIds] == op.inputs[kIds] &&
+                      !weighs_inputs(row.op) && columns(row.op.inputs[kWeight]) == task.columns;
     if (!fits) return false;
     add_reader(rows, form_read_by(row.op.inputs[kWeight]));
   }
-  if (readers.empty() || info(result).bound) return false;
+  if (readers.empty() || info(result).bound || task.weighted) return false;
   task.keep = static_cast<uint32_t>(plan_.gathered.size());
   plan_.gathered.push_back(rows);
   return true;
@@ -152,7 +169,8 @@ void PhaseBuilder::place_experts(size_t index) {
   }
   ExpertTask task;
   task.weight = op.inputs[kWeight];
-  task.weighted = op.params.moe_linear.sum == 1;
+  task.bias = op.inputs[kBias];
+  task.weighted = weighs_outputs(op);
   task.columns = info(task.weight).slot.rows / op.params.moe_linear.experts;
   const PanelFormat& layout = panel_format(static_cast<Format>(info(task.weight).slot.type));
   task.block = std::lcm<uint64_t>(layout.panel_rows, kActivationBlock);

@@ -15,11 +15,12 @@ uint32_t num_blocks(const ExpertTask& task) {
 
 /// The `used` largest of logits [experts], the largest first, of equal ones the first one first:
 /// numbers to ids [used], logits to chosen [used]. What is no number is smaller than all others.
-void choose_largest(const float* logits, uint32_t experts, uint32_t used, int32_t* ids,
-                    float* chosen) noexcept {
+template <typename Real>
+void choose_largest(const Real* logits, uint32_t experts, uint32_t used, int32_t* ids,
+                    Real* chosen) noexcept {
   uint32_t count = 0;
   for (uint32_t e = 0; e < experts; ++e) {
-    const float logit = std::isnan(logits[e]) ? -INFINITY : logits[e];
+    const Real logit = std::isnan(logits[e]) ? -static_cast<Real>(INFINITY) : logits[e];
     if (count == used && !(logit > chosen[used - 1])) continue;
     uint32_t at = count == used ? used - 1 : count++;
     for (; at > 0 && logit > chosen[at - 1]; --at) {
@@ -31,7 +32,7 @@ void choose_largest(const float* logits, uint32_t experts, uint32_t used, int32_
   }
 }
 
-/// One row of a moe_route: logits [experts] -> ids [used], weights [used].
+/// One row of a moe_route by logits [experts] -> ids [used], weights [used].
 void choose_experts(const tenon_moe_route_params& params, const float* logits, uint32_t experts,
                     int32_t* ids, float* weights) noexcept {
   choose_largest(logits, experts, params.used, ids, weights);
@@ -49,6 +50,97 @@ void choose_experts(const tenon_moe_route_params& params, const float* logits, u
   for (uint32_t j = 0; j < params.used; ++j) weights[j] = static_cast<float>(weights[j] * factor);
 }
 
+/// What a route by scores works with: kScoreArrays arrays of a double for each expert.
+struct RouteByScores {
+  const tenon_moe_route_params& params;
+  const float* logits;  ///< [experts]
+  uint32_t experts;
+  const float* selection_bias;  ///< [experts] or NULL
+  const float* expert_scale;    ///< [experts] or NULL
+  double* scratch;
+
+  [[nodiscard]] double* scores() const { return scratch; }
+  [[nodiscard]] double* ranks() const { return scratch + experts; }
+  [[nodiscard]] double* chosen() const { return scratch + 2 * experts; }
+  [[nodiscard]] double* totals() const { return scratch + 3 * experts; }
+  [[nodiscard]] int32_t* group_ids() const {
+    return reinterpret_cast<int32_t*>(scratch + 4 * experts);
+  }
+};
+
+/// In double precision: saturated scores in f32 would be equal, and the lower number chosen.
+void find_scores(const RouteByScores& route) noexcept {
+  double* scores = route.scores();
+  std::copy_n(route.logits, route.experts, scores);
+  if (route.params.scoring == TENON_MOE_SIGMOID) {
+    for (uint32_t e = 0; e < route.experts; ++e) scores[e] = 1 / (1 + std::exp(-scores[e]));
+  } else if (route.params.scoring == TENON_MOE_SOFTMAX_ALL) {
+    double largest = -INFINITY;
+    for (uint32_t e = 0; e < route.experts; ++e) largest = std::max(largest, scores[e]);
+    double sum = 0;
+    for (uint32_t e = 0; e < route.experts; ++e) {
+      scores[e] = std::exp(scores[e] - largest);
+      sum += scores[e];
+    }
+    for (uint32_t e = 0; e < route.experts; ++e) scores[e] /= sum;
+  }
+}
+
+/// The sum of the two largest of `size` ranks.
+double largest_two(const double* ranks, uint32_t size) noexcept {
+  double largest[2] = {-INFINITY, -INFINITY};
+  int32_t ids[2];
+  const uint32_t count = std::min(size, 2u);
+  choose_largest(ranks, size, count, ids, largest);
+  return count == 1 ? largest[0] : largest[0] + largest[1];
+}
+
+/// Gives experts of runs that are not among the largest the lowest rank.
+void keep_largest_groups(const RouteByScores& route) noexcept {
+  const uint32_t groups = route.params.groups;
+  const uint32_t size = route.experts / groups;
+  for (uint32_t g = 0; g < groups; ++g) {
+    route.totals()[g] = largest_two(route.ranks() + g * size, size);
+  }
+  choose_largest(route.totals(), groups, route.params.groups_used, route.group_ids(),
+                 route.chosen());
+  double* kept = route.chosen();
+  std::fill_n(kept, groups, 0.0);
+  for (uint32_t i = 0; i < route.params.groups_used; ++i) kept[route.group_ids()[i]] = 1;
+  for (uint32_t g = 0; g < groups; ++g) {
+    if (kept[g] == 0) std::fill_n(route.ranks() + g * size, size, -INFINITY);
+  }
+}
+
+void choose_by_scores(const RouteByScores& route, int32_t* ids, float* weights) noexcept {
+  const tenon_moe_route_params& params = route.params;
+  find_scores(route);
+  double* ranks = route.ranks();
+  for (uint32_t e = 0; e < route.experts; ++e) {
+    const double bias = route.selection_bias == nullptr ? 0 : route.selection_bias[e];
+    const double rank = route.scores()[e] + bias;
+    ranks[e] = std::isnan(rank) ? -INFINITY : rank;
+  }
+  if (params.groups > 1) keep_largest_groups(route);
+  double* chosen = route.chosen();
+  choose_largest(ranks, route.experts, params.used, ids, chosen);
+  const double first = route.scores()[ids[0]];
+  double largest = first, sum = 0;
+  for (uint32_t j = 1; j < params.used; ++j) largest = std::max(largest, route.scores()[ids[j]]);
+  const bool softmax_chosen = params.scoring == TENON_MOE_SOFTMAX_CHOSEN;
+  for (uint32_t j = 0; j < params.used; ++j) {
+    const double score = route.scores()[ids[j]];
+    chosen[j] = softmax_chosen ? std::exp(score - largest) : score;
+    sum += chosen[j];
+  }
+  double divisor = softmax_chosen ? sum : 1;
+  if (params.normalise == 1) divisor = std::max(sum, static_cast<double>(params.min_sum));
+  for (uint32_t j = 0; j < params.used; ++j) {
+    const double own = route.expert_scale == nullptr ? 1 : route.expert_scale[ids[j]];
+    weights[j] = static_cast<float>(chosen[j] / divisor * params.scale * own);
+  }
+}
+
 }  // namespace
 
 uint32_t PhaseRunner::num_expert_items(const Phase& phase) const noexcept {
@@ -63,14 +155,23 @@ uint32_t PhaseRunner::num_expert_items(const Phase& phase) const noexcept {
 
 /// A step of one row: all its experts read the same, gathered once.
 bool PhaseRunner::one_row_for_all(const Phase& phase) const noexcept {
-  return x_.plan_.gathered[phase.gathered].by_row && num_rows(phase.row_class) == 1;
+  const GatheredRows& rows = x_.plan_.gathered[phase.gathered];
+  return rows.by_row && !rows.weighted && num_rows(phase.row_class) == 1;
 }
 
-void PhaseRunner::run_route(const Phase& phase, uint64_t row) noexcept {
+void PhaseRunner::run_route(const Phase& phase, uint64_t row, uint32_t thread) noexcept {
   const tenon_op& op = phase.rows[0].op;
-  choose_experts(op.params.moe_route, f32_row(op.inputs[0], row),
-                 x_.plan_.routes[phase.route].experts, i32_row(op.outputs[0], row),
-                 f32_row(op.outputs[1], row));
+  const RouteInfo& info = x_.plan_.routes[phase.route];
+  const float* logits = f32_row(op.inputs[0], row);
+  int32_t* ids = i32_row(op.outputs[0], row);
+  float* weights = f32_row(op.outputs[1], row);
+  if (info.by_scores) {
+    choose_by_scores({op.params.moe_route, logits, info.experts, vector(op.inputs[1]),
+                      vector(op.inputs[2]), x_.scratch_[thread].scores},
+                     ids, weights);
+  } else {
+    choose_experts(op.params.moe_route, logits, info.experts, ids, weights);
+  }
   ExpertPlan& plan = x_.expert_plans_[phase.route];
   const uint64_t rows = num_rows(phase.row_class);
   if (plan.finish_row(rows)) plan.sort(i32_row(op.outputs[0], 0), rows);
@@ -84,14 +185,19 @@ void PhaseRunner::run_gather(const Phase& phase, uint32_t item) noexcept {
   const uint32_t pair = plan.pair(item);
   const uint64_t source_row = rows.by_row ? pair / plan.used() : pair;
   const float* from = f32_row(rows.source, 0) + source_row * rows.columns;
+  const uint64_t place = expert.place + (item - expert.first);
+  float* gathered = rows.floats ? to.f32 + place * rows.columns : nullptr;
+  if (rows.weighted) {
+    const uint32_t weights = x_.plan_.routes[phase.route].weights;
+    k_.scale(from, f32_row(weights, pair / plan.used())[pair % plan.used()], gathered,
+             rows.columns);
+    from = gathered;
+  }
   if (rows.forms != 0) {
     k_.quantise(from, rows.columns, rows_from(to.quantised, expert.place, expert.num_rows),
                 item - expert.first, 1, 0, rows.columns);
   }
-  if (rows.floats) {
-    const uint64_t place = expert.place + (item - expert.first);
-    std::memcpy(to.f32 + place * rows.columns, from, rows.columns * sizeof(float));
-  }
+  if (rows.floats && !rows.weighted) std::memcpy(gathered, from, rows.columns * sizeof(float));
 }
 
 uint32_t PhaseRunner::run_experts(const Phase& phase, uint32_t item, uint32_t most,
@@ -118,12 +224,15 @@ uint32_t PhaseRunner::run_experts(const Phase& phase, uint32_t item, uint32_t mo
   const GatheredRows& form = x_.plan_.gathered[phase.gathered];
   if (form.forms != 0) input.quantised = rows_from(rows.quantised, place, expert.num_rows);
   if (form.floats) input.f32 = rows.f32 + place * form.columns;
+  input.f32_stride = form.columns;
   multiply(x_.weights_[task->weight].expert(expert.expert), input, block, scratch.y, thread);
+  add_bias(task->bias, expert.expert * task->columns, block, scratch.y);
   if (task->second != TENON_NO_SLOT) {
     multiply(x_.weights_[task->second].expert(expert.expert), input, block, scratch.y2, thread);
+    add_bias(task->second_bias, expert.expert * task->columns, block, scratch.y2);
     for (uint64_t i = 0; i < block.num_rows; ++i) {
       float* y = block.y + i * block.stride();
-      k_.glu(task->activation, y, block.y2 + i * block.stride(), y, block.width);
+      k_.glu(task->glu, y, block.y2 + i * block.stride(), y, block.width);
     }
   }
   finish_experts(phase, *task, expert, block);

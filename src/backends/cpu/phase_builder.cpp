@@ -26,7 +26,30 @@ std::vector<uint16_t> buckets_of(const tenon_attention_params& params, uint32_t 
   return buckets;
 }
 
+/// Whether it is placed in a linear phase.
+bool is_product(const tenon_op& op) { return is_linear(op) || op.kind == TENON_OP_LINEAR_HEADS; }
+
+/// Whether the columns of a head are whole blocks.
+bool fits_heads(const LinearTask& task, uint64_t block) {
+  return task.heads == 1 || task.head_columns() % block == 0;
+}
+
 }  // namespace
+
+uint32_t num_matrices(const tenon_op& op, uint32_t input) noexcept {
+  switch (op.kind) {
+    case TENON_OP_EMBED:
+      return input == 0 ? 1 : 0;
+    case TENON_OP_LINEAR:
+      return input == 1 ? 1 : 0;
+    case TENON_OP_MOE_LINEAR:
+      return input == 2 ? op.params.moe_linear.experts : 0;
+    case TENON_OP_LINEAR_HEADS:
+      return input == 1 ? op.params.linear_heads.heads : 0;
+    default:
+      return 0;
+  }
+}
 
 PhaseBuilder::PhaseBuilder(const backends::ProgramCopy& program, const Kernels& kernels)
     : groups_(program.groups()), kernels_(kernels) {
@@ -85,8 +108,8 @@ uint32_t PhaseBuilder::form_read_by(uint32_t weight) const {
 
 /// The same of an operation; other ones than linears read f32.
 uint32_t PhaseBuilder::form_read_by(const Item& item) const {
-  const bool linear = item.row.kind == RowKind::Op && is_linear(item.row.op);
-  return linear ? form_read_by(item.row.op.inputs[1]) : 0;
+  const bool product = item.row.kind == RowKind::Op && is_product(item.row.op);
+  return product ? form_read_by(item.row.op.inputs[1]) : 0;
 }
 
 /// All quantised forms in which a slot is read.
@@ -108,6 +131,7 @@ uint64_t PhaseBuilder::granularity(const RowOp& row) const {
   switch (row.op.kind) {
     case TENON_OP_RMS_NORM:
     case TENON_OP_LAYER_NORM:
+    case TENON_OP_L2_NORM:
       return row.op.params.norm.segment;
     case TENON_OP_ROPE:
       return row.op.params.rope.head_dim;
@@ -160,16 +184,8 @@ bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer,
   return false;
 }
 
-/// Moves the one reader of `result` into the task, if it works column by column on what is ready.
-bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
-  const std::vector<size_t> readers = consumers(result);
-  if (info(result).bound || readers.size() != 1) return false;
-  Item& item = items_[readers[0]];
-  const RowOp& row = item.row;
-  if (item.done) return false;
-  if (row.kind == RowKind::Op && row.op.kind == TENON_OP_GLU) {
-    return fuse_glu(task, result, readers[0], phase);
-  }
+/// Whether an operation on the result of a linear works column by column.
+bool PhaseBuilder::follows_columns(const RowOp& row, uint32_t result) const {
   switch (row.op.kind) {
     case TENON_OP_RMS_NORM:
     case TENON_OP_LAYER_NORM:
@@ -178,15 +194,29 @@ bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
     case TENON_OP_ADD:
     case TENON_OP_SCALE:
     case TENON_OP_SOFT_CAP:
-      break;
+    case TENON_OP_ACTIVATE:
+    case TENON_OP_L2_NORM:
+      return true;
     case TENON_OP_SIGMOID_GATE:
-      if (row.op.inputs[0] != result) return false;
-      break;
+      return row.op.inputs[0] == result && columns(row.op.inputs[1]) == 1;
     default:
       return false;
   }
+}
+
+/// Moves the one reader of `result` into the task, if it works column by column on what is ready.
+bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
+  const std::vector<size_t> readers = consumers(result);
+  if (info(result).bound || readers.size() != 1) return false;
+  Item& item = items_[readers[0]];
+  const RowOp& row = item.row;
+  if (item.done) return false;
+  if (row.kind == RowKind::Op && row.op.kind == TENON_OP_GLU) {
+    return task.heads == 1 && fuse_glu(task, result, readers[0], phase);
+  }
+  if (!follows_columns(row, result)) return false;
   const uint64_t block = std::lcm(task.block, granularity(row));
-  if (block > kMaxBlock) return false;
+  if (block > kMaxBlock || !fits_heads(task, block)) return false;
   if (row.op.kind != TENON_OP_KV_WRITE) {
     for (const uint32_t input : reads(item)) {
       if (input != result && input != TENON_NO_SLOT && !ready_before(input, phase)) return false;
@@ -208,7 +238,7 @@ void PhaseBuilder::finish_task(LinearTask& task, uint32_t result, int32_t phase)
   for (const size_t i : consumers(result)) wants_f32 = wants_f32 || form_read_by(items_[i]) == 0;
   const uint32_t forms = forms_read(result);
   const uint64_t block = std::lcm<uint64_t>(task.block, kActivationBlock);
-  if (forms != 0 && block <= kMaxBlock) {
+  if (forms != 0 && block <= kMaxBlock && fits_heads(task, block)) {
     task.block = block;
     task.quantise = result;
     info(result).forms = forms;
@@ -261,6 +291,7 @@ void PhaseBuilder::place_linear(size_t index) {
   task.weight = op.inputs[1];
   task.bias = op.inputs[2];
   task.columns = columns(op.outputs[0]);
+  task.heads = num_matrices(op, 1);
   task.block = std::lcm<uint64_t>(layout.panel_rows, kActivationBlock);
   uint32_t result = op.outputs[0];
   while (result != TENON_NO_SLOT && fuse_one(task, result, number)) {
@@ -333,6 +364,7 @@ void PhaseBuilder::find_lifetimes() {
     if (phase.kind == PhaseKind::Gather) {
       touch(plan_.routes[phase.route].ids);
       touch(plan_.gathered[phase.gathered].source);
+      if (plan_.gathered[phase.gathered].weighted) touch(plan_.routes[phase.route].weights);
     }
     for (const ExpertTask& task : phase.experts) touch(task.store);
     for (const LinearTask& task : phase.tasks) {
@@ -372,7 +404,7 @@ PhasePlan PhaseBuilder::build() && {
     if (items_[i].done) continue;
     items_[i].done = true;
     const RowOp& row = items_[i].row;
-    if (row.kind == RowKind::Op && is_linear(row.op)) {
+    if (row.kind == RowKind::Op && is_product(row.op)) {
       place_linear(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION) {
       place_attention(i);

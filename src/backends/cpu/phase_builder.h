@@ -46,6 +46,7 @@ class PhaseBuilder {
   void need_quantised(uint32_t slot);
 
   bool fuse_glu(LinearTask& task, uint32_t& result, size_t consumer, int32_t phase);
+  [[nodiscard]] bool follows_columns(const RowOp& row, uint32_t result) const;
   bool fuse_one(LinearTask& task, uint32_t& result, int32_t phase);
   void finish_task(LinearTask& task, uint32_t result, int32_t phase);
   uint64_t granularity(const RowOp& row) const;

@@ -22,9 +22,11 @@ uint32_t items_at_once(PhaseKind kind, uint32_t item, uint32_t num_items, uint32
 
 float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
-uint32_t num_blocks(const LinearTask& task) {
-  return static_cast<uint32_t>((task.columns + task.block - 1) / task.block);
+uint32_t blocks_of_head(const LinearTask& task) {
+  return static_cast<uint32_t>((task.head_columns() + task.block - 1) / task.block);
 }
+
+uint32_t num_blocks(const LinearTask& task) { return task.heads * blocks_of_head(task); }
 
 }  // namespace
 
@@ -90,7 +92,7 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
           run_attention(phase, item++, thread);
           break;
         case PhaseKind::Route:
-          run_route(phase, item++);
+          run_route(phase, item++, thread);
           break;
         case PhaseKind::Gather:
           run_gather(phase, item++);
@@ -136,45 +138,28 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
   const uint64_t n = columns(op.outputs[0]);
   const auto input = [&](uint32_t i) { return f32_row(op.inputs[i], row); };
   switch (op.kind) {
-    case TENON_OP_EMBED:
-      unpack_row(x_.weights_[op.inputs[0]].matrix, static_cast<uint64_t>(step.tokens[row]), out);
+    case TENON_OP_EMBED: {
+      const bool by_position = op.params.embed.source == TENON_EMBED_POSITIONS;
+      const int32_t number = by_position ? position(row) : step.tokens[row];
+      unpack_row(x_.weights_[op.inputs[0]].matrix, static_cast<uint64_t>(number), out);
       break;
+    }
     case TENON_OP_RMS_NORM:
-    case TENON_OP_LAYER_NORM: {
-      const tenon_norm_params& p = op.params.norm;
-      for (uint64_t c = 0; c < n; c += p.segment) {
-        if (op.kind == TENON_OP_RMS_NORM) {
-          k_.rms_norm(input(0) + c, vector(op.inputs[1]), p.epsilon, out + c, p.segment);
-        } else {
-          k_.layer_norm(input(0) + c, vector(op.inputs[1]), vector(op.inputs[2]), p.epsilon,
-                        out + c, p.segment);
-        }
-      }
+    case TENON_OP_LAYER_NORM:
+    case TENON_OP_L2_NORM:
+      norm(op, input(0), out, n);
       break;
-    }
-    case TENON_OP_ROPE_ANGLES: {
-      const std::span<const double> frequencies = x_.program_.constant(op.inputs[0]);
-      const double magnitude = op.params.rope_angles.magnitude;
-      for (size_t i = 0; i < frequencies.size(); ++i) {
-        const double angle = step.positions[row] * frequencies[i];
-        out[i] = static_cast<float>(std::cos(angle) * magnitude);
-        out[frequencies.size() + i] = static_cast<float>(std::sin(angle) * magnitude);
-      }
+    case TENON_OP_ROPE_ANGLES:
+      angles(op, row, out);
       break;
-    }
-    case TENON_OP_ROPE: {
-      const auto pairs = static_cast<uint32_t>(columns(op.inputs[1]) / 2);
-      const uint32_t d = op.params.rope.head_dim;
-      for (uint64_t c = 0; c < n; c += d) {
-        k_.rope(op.params.rope.style, input(0) + c, input(1), pairs, out + c, d);
-      }
+    case TENON_OP_ROPE:
+      rope_heads(op, input(0), row, out, n);
       break;
-    }
     case TENON_OP_GLU:
-      k_.glu(op.params.glu.activation, input(0), input(1), out, n);
+      k_.glu(op.params.glu, input(0), input(1), out, n);
       break;
     case TENON_OP_ADD:
-      k_.add(input(0), input(1), out, n);
+      k_.add(input(0), operand(op.inputs[1], row), out, n);
       break;
     case TENON_OP_SCALE:
       k_.scale(input(0), op.params.scale.factor, out, n);
@@ -183,7 +168,28 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
       k_.soft_cap(input(0), op.params.soft_cap.cap, out, n);
       break;
     case TENON_OP_SIGMOID_GATE:
-      k_.scale(input(0), sigmoid(*input(1)), out, n);
+      gate_row(op, row, out, n);
+      break;
+    case TENON_OP_ACTIVATE:
+      k_.activate(op.params.activate, input(0), out, n);
+      break;
+    case TENON_OP_MUL:
+      multiply_row(op, row, out, n);
+      break;
+    case TENON_OP_SUM_SEGMENTS:
+      sum_segments(op, row, out, n);
+      break;
+    case TENON_OP_SLICE:
+      slice(op, row, out);
+      break;
+    case TENON_OP_CONCAT:
+      concat(op, row, out);
+      break;
+    case TENON_OP_POSITION_SCALE:
+      scale_by_position(op, row, out, n);
+      break;
+    case TENON_OP_POOL:
+      pool(op, row, out, n);
       break;
     case kOpSumParts:
       sum_parts(op, row);
@@ -240,15 +246,17 @@ void PhaseRunner::multiply(const PackedWeight& w, const LinearInput& input,
   args.num_rows = block.num_rows;
   args.quantised = input.quantised;
   args.x = input.f32;
+  args.x_stride = input.f32_stride;
   args.y = y;
   k_.linear[static_cast<uint32_t>(w.layout->kind)](args);
 }
 
-void PhaseRunner::add_bias(uint32_t bias, const ColumnBlock& block, float* y) noexcept {
+void PhaseRunner::add_bias(uint32_t bias, uint64_t first, const ColumnBlock& block,
+                           float* y) noexcept {
   if (bias == TENON_NO_SLOT) return;
   for (uint64_t t = 0; t < block.num_rows; ++t) {
     float* row = y + t * block.stride();
-    k_.add(row, vector(bias) + block.first, row, block.width);
+    k_.add(row, vector(bias) + first + block.first, row, block.width);
   }
 }
 
@@ -265,30 +273,21 @@ void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
         break;
       }
       case TENON_OP_RMS_NORM:
-        for (uint64_t c = 0; c < block.width; c += op.params.norm.segment) {
-          k_.rms_norm(y + c, vector(op.inputs[1]), op.params.norm.epsilon, y + c,
-                      op.params.norm.segment);
-        }
-        break;
       case TENON_OP_LAYER_NORM:
-        for (uint64_t c = 0; c < block.width; c += op.params.norm.segment) {
-          k_.layer_norm(y + c, vector(op.inputs[1]), vector(op.inputs[2]), op.params.norm.epsilon,
-                        y + c, op.params.norm.segment);
-        }
+      case TENON_OP_L2_NORM:
+        norm(op, y, y, block.width);
         break;
-      case TENON_OP_ROPE: {
-        const uint32_t d = op.params.rope.head_dim;
-        const auto pairs = static_cast<uint32_t>(columns(op.inputs[1]) / 2);
-        for (uint64_t c = 0; c < block.width; c += d) {
-          k_.rope(op.params.rope.style, y + c, f32_row(op.inputs[1], t), pairs, y + c, d);
-        }
+      case TENON_OP_ROPE:
+        rope_heads(op, y, t, y, block.width);
         break;
-      }
+      case TENON_OP_ACTIVATE:
+        k_.activate(op.params.activate, y, y, block.width);
+        break;
       case TENON_OP_GLU:
-        k_.glu(op.params.glu.activation, y, block.y2 + t * block.stride(), y, block.width);
+        k_.glu(op.params.glu, y, block.y2 + t * block.stride(), y, block.width);
         break;
       case TENON_OP_ADD: {
-        const float* other = f32_row(x_.plan_.other_operand(op), t);
+        const float* other = operand(x_.plan_.other_operand(op), t);
         k_.add(y, other + block.first, y, block.width);
         break;
       }
@@ -325,20 +324,29 @@ uint32_t PhaseRunner::run_linear(const Phase& phase, uint32_t item, uint32_t mos
   const Executable::ThreadScratch& scratch = x_.scratch_[thread];
   const uint64_t rows = num_rows(phase.row_class);
   const uint64_t joined = max_width(*task, grouped_rows(rows), x_.max_rows()) / task->block;
+  const uint32_t head = item / blocks_of_head(*task);
+  const uint32_t first = item % blocks_of_head(*task);
   const auto count =
-      static_cast<uint32_t>(std::min<uint64_t>({most, num_blocks(*task) - item, joined}));
+      static_cast<uint32_t>(std::min<uint64_t>({most, blocks_of_head(*task) - first, joined}));
   ColumnBlock block{};
-  block.first = item * task->block;
-  block.width = std::min(count * task->block, task->columns - block.first);
+  block.first = first * task->block;
+  block.width = std::min(count * task->block, task->head_columns() - block.first);
   block.num_rows = rows;
   block.y = scratch.y;
   block.y2 = scratch.y2;
-  const LinearInput input{x_.activations_[phase.input].quantised, f32_row(phase.input, 0)};
-  multiply(x_.weights_[task->weight].matrix, input, block, scratch.y, thread);
-  add_bias(task->bias, block, scratch.y);
+  const Executable::Weight& weight = x_.weights_[task->weight];
+  LinearInput input{x_.activations_[phase.input].quantised, f32_row(phase.input, 0),
+                    columns(phase.input)};
+  if (head > 0) {
+    input.quantised = columns_from(input.quantised, head * weight.matrix.depth);
+    if (input.f32 != nullptr) input.f32 += head * weight.matrix.depth;
+  }
+  multiply(weight.expert(head), input, block, scratch.y, thread);
+  block.first += head * task->head_columns();
+  add_bias(task->bias, 0, block, scratch.y);
   if (task->second != TENON_NO_SLOT) {
     multiply(x_.weights_[task->second].matrix, input, block, scratch.y2, thread);
-    add_bias(task->second_bias, block, scratch.y2);
+    add_bias(task->second_bias, 0, block, scratch.y2);
   }
   for (const RowOp& row : task->chain) apply(row, block);
   finish(*task, block);

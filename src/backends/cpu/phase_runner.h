@@ -32,19 +32,31 @@ class PhaseRunner {
   /// The rows that a weight is multiplied with, in the forms that somebody reads.
   struct LinearInput {
     QuantRows quantised;
-    const float* f32;  // [num_rows, depth]
+    const float* f32;     // [num_rows, depth]
+    uint64_t f32_stride;  // from row to row
   };
 
   void run_row_group(const Phase& phase, uint64_t group) noexcept;
   void run_row(const Phase& phase, uint64_t row) noexcept;
   void run_op(const tenon_op& op, uint64_t row) noexcept;
+  void norm(const tenon_op& op, const float* x, float* y, uint64_t n) noexcept;
+  void rope_heads(const tenon_op& op, const float* x, uint64_t row, float* y, uint64_t n) noexcept;
+  void angles(const tenon_op& op, uint64_t row, float* out) noexcept;
+  void multiply_row(const tenon_op& op, uint64_t row, float* out, uint64_t n) noexcept;
+  void gate_row(const tenon_op& op, uint64_t row, float* out, uint64_t n) noexcept;
+  void sum_segments(const tenon_op& op, uint64_t row, float* out, uint64_t n) noexcept;
+  void slice(const tenon_op& op, uint64_t row, float* out) noexcept;
+  void concat(const tenon_op& op, uint64_t row, float* out) noexcept;
+  void scale_by_position(const tenon_op& op, uint64_t row, float* out, uint64_t n) noexcept;
+  void pool(const tenon_op& op, uint64_t sequence, float* out, uint64_t n) noexcept;
   void quantise_row(uint32_t slot, uint64_t row) noexcept;
 
   /// Work items from `item` on, `most` at most; returns how many.
   uint32_t run_linear(const Phase& phase, uint32_t item, uint32_t most, uint32_t thread) noexcept;
   void multiply(const PackedWeight& weight, const LinearInput& input, const ColumnBlock& block,
                 float* y, uint32_t thread) noexcept;
-  void add_bias(uint32_t bias, const ColumnBlock& block, float* y) noexcept;
+  /// The values of `bias` from `first` on are those of column 0.
+  void add_bias(uint32_t bias, uint64_t first, const ColumnBlock& block, float* y) noexcept;
   void apply(const RowOp& row, const ColumnBlock& block) noexcept;
   void finish(const LinearTask& task, const ColumnBlock& block) noexcept;
   void write_cache(const RowOp& row, const float* values, uint64_t token, uint64_t first_head,
@@ -53,7 +65,7 @@ class PhaseRunner {
   void run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
   [[nodiscard]] AttentionBias bias_of(const Phase& phase, uint64_t first_head) const noexcept;
 
-  void run_route(const Phase& phase, uint64_t row) noexcept;
+  void run_route(const Phase& phase, uint64_t row, uint32_t thread) noexcept;
   void run_gather(const Phase& phase, uint32_t item) noexcept;
   /// As run_linear.
   uint32_t run_experts(const Phase& phase, uint32_t item, uint32_t most, uint32_t thread) noexcept;
@@ -74,6 +86,15 @@ class PhaseRunner {
   }
   [[nodiscard]] uint64_t columns(uint32_t slot) const noexcept {
     return x_.plan_.slots[slot].slot.columns;
+  }
+  /// A row of an activation, or a weight vector.
+  [[nodiscard]] const float* operand(uint32_t slot, uint64_t row) const noexcept {
+    const bool weight = x_.plan_.slots[slot].slot.kind == TENON_SLOT_WEIGHT;
+    return weight ? vector(slot) : f32_row(slot, row);
+  }
+  /// A part of the position of a token.
+  [[nodiscard]] int32_t position(uint64_t token, uint32_t part = 0) const noexcept {
+    return x_.state_.step->positions[token * x_.program_.view().position_parts + part];
   }
   [[nodiscard]] const float* vector(uint32_t slot) const noexcept {
     return slot == TENON_NO_SLOT ? nullptr : x_.weights_[slot].vector;

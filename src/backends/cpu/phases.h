@@ -52,6 +52,10 @@ struct LinearTask {
   uint32_t quantise = TENON_NO_SLOT;  ///< slot whose quantised form the result is, if any reads it
   uint64_t columns = 0;               ///< of the result
   uint64_t block = 0;                 ///< columns of one work item
+  /// Of a linear_heads: each has columns / heads of the result and its own part of the input.
+  uint32_t heads = 1;
+
+  [[nodiscard]] uint64_t head_columns() const { return columns / heads; }
 };
 
 /// Columns that neighbouring work items of one thread are joined to in a step of the most rows, so
@@ -74,7 +78,9 @@ constexpr uint64_t max_width(const LinearTask& task, uint64_t num_rows, uint64_t
 struct ExpertTask {
   uint32_t weight = TENON_NO_SLOT;
   uint32_t second = TENON_NO_SLOT;  ///< weight of the `up` half of a GLU
-  uint32_t activation = 0;          ///< of the GLU
+  tenon_glu_params glu{};           ///< of both
+  uint32_t bias = TENON_NO_SLOT;    ///< [experts, columns]
+  uint32_t second_bias = TENON_NO_SLOT;
   bool weighted = false;            ///< results are multiplied by the route's weight
   uint32_t store = TENON_NO_SLOT;   ///< slot the results are written to, if anyone reads it
   uint32_t keep = kNoGathered;      ///< or the gathered rows that they become
@@ -90,6 +96,7 @@ struct RouteInfo {
   uint32_t weights = TENON_NO_SLOT;
   uint32_t experts = 0;
   uint32_t used = 0;
+  bool by_scores = false;  ///< chosen by scores, not by logits: takes scratch
 };
 
 /// Activations of pairs in the order of their experts, each expert's beginning at a multiple of
@@ -99,6 +106,7 @@ struct GatheredRows {
   uint32_t route = 0;    ///< number among PhasePlan::routes
   uint64_t columns = 0;  ///< of a pair
   bool by_row = false;   ///< all pairs of a row read the same: the source has `columns` columns
+  bool weighted = false;  ///< multiplied by the route's weight; has the f32 form
   uint32_t forms = 0;    ///< quantised ones (kForm...) that some expert reads
   bool floats = false;   ///< some expert reads the f32 form
   int32_t first_phase = -1;
@@ -135,6 +143,10 @@ struct SlotInfo {
   /// of that one.
   uint32_t in_place_of = TENON_NO_SLOT;
 };
+
+/// The matrices that an operation sees in a weight: experts, heads, or one; 0 where it reads
+/// vectors.
+uint32_t num_matrices(const tenon_op& op, uint32_t input) noexcept;
 
 /// Everything derived from a program.
 struct PhasePlan {

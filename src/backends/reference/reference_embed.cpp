@@ -6,6 +6,7 @@ namespace tenon::reference {
 
 bool fits_embed(const OpShape& shape) noexcept {
   return is_activation(shape.outputs[0], TENON_ROWS_TOKENS) &&
+         shape.op->params.embed.source <= TENON_EMBED_POSITIONS &&
          is_weight(shape.inputs[0], 0, shape.outputs[0]->columns);
 }
 
@@ -18,8 +19,9 @@ bool fits_gather_rows(const OpShape& shape) noexcept {
 void run_embed(StepRun& step, const tenon_op& op) {
   Matrix out = step.activation(op.outputs[0]);
   for (Eigen::Index t = 0; t < out.rows(); ++t) {
-    const auto token = static_cast<uint64_t>(step.step().tokens[t]);
-    step.weight_row(op.inputs[0], token, out.row(t).data());
+    const bool by_token = op.params.embed.source == TENON_EMBED_TOKENS;
+    const int64_t row = by_token ? step.step().tokens[t] : step.position(t);
+    step.weight_row(op.inputs[0], static_cast<uint64_t>(row), out.row(t).data());
   }
 }
 

@@ -1,4 +1,5 @@
-// linear: every weight row is decoded once and multiplied with all rows of the input.
+// linear and linear_heads: every weight row is decoded once and multiplied with all rows of the
+// input.
 #include "backends/reference/reference_ops.h"
 #include "backends/reference/reference_step.h"
 
@@ -9,6 +10,15 @@ bool fits_linear(const OpShape& shape) noexcept {
          shape.inputs[0]->row_class == shape.outputs[0]->row_class &&
          is_weight(shape.inputs[1], shape.outputs[0]->columns, shape.inputs[0]->columns) &&
          is_optional_vector(shape.inputs[2], shape.outputs[0]->columns);
+}
+
+bool fits_linear_heads(const OpShape& shape) noexcept {
+  const uint64_t heads = shape.op->params.linear_heads.heads;
+  const tenon_slot* weight = shape.inputs[1];
+  return same_rows(shape.inputs[0], shape.outputs[0]) && heads > 0 && weight != nullptr &&
+         is_weight(weight, shape.outputs[0]->columns, weight->columns) &&
+         weight->rows % heads == 0 && weight->columns <= UINT64_MAX / heads &&
+         shape.inputs[0]->columns == heads * weight->columns;
 }
 
 void run_linear(StepRun& step, const tenon_op& op) {
@@ -25,6 +35,24 @@ void run_linear(StepRun& step, const tenon_op& op) {
                   for (Eigen::Index t = 0; t < in.rows(); ++t) {
                     const ConstVector x(in.row(t).data(), in.cols());
                     out(t, column) = x.dot(weight) + start;
+                  }
+                });
+}
+
+void run_linear_heads(StepRun& step, const tenon_op& op) {
+  const Matrix in = step.activation(op.inputs[0]);
+  Matrix out = step.activation(op.outputs[0]);
+  const auto depth = static_cast<Eigen::Index>(step.slot(op.inputs[1]).columns);
+  const Eigen::Index rows_of_head = out.cols() / op.params.linear_heads.heads;
+  step.for_each(static_cast<uint64_t>(out.cols()), static_cast<uint64_t>(depth),
+                [&](uint64_t n, double* row) noexcept {
+                  step.weight_row(op.inputs[1], n, row);
+                  const ConstVector weight(row, depth);
+                  const auto column = static_cast<Eigen::Index>(n);
+                  const Eigen::Index head = column / rows_of_head;
+                  for (Eigen::Index t = 0; t < in.rows(); ++t) {
+                    const ConstVector x(in.row(t).data() + head * depth, depth);
+                    out(t, column) = x.dot(weight);
                   }
                 });
 }

@@ -1,7 +1,10 @@
-// moe_route, moe_linear, sigmoid_gate: mixtures of experts.
+// moe_route and moe_linear: mixtures of experts.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <span>
+#include <vector>
 
 #include "backends/reference/reference_ops.h"
 #include "backends/reference/reference_step.h"
@@ -18,27 +21,62 @@ uint64_t expert_number(double value, uint32_t experts) {
   backends::refuse(TENON_BACKEND_STATE, "moe_linear: expert {} of {}", value, experts);
 }
 
-/// By what experts are ordered: one that is no number comes last.
-double rank(const Matrix& logits, Eigen::Index t, uint64_t expert) {
-  const double logit = logits(t, static_cast<Eigen::Index>(expert));
-  return std::isnan(logit) ? -INFINITY : logit;
+using Row = std::span<const double>;
+
+/// What experts are ordered by: one that is no number comes last.
+double rank(double score) { return std::isnan(score) ? -INFINITY : score; }
+
+/// Numbers 0 .. ranks.size() - 1, the largest rank first, of equal ones the lower number.
+std::vector<uint64_t> by_rank(Row ranks) {
+  std::vector<uint64_t> order(ranks.size());
+  std::iota(order.begin(), order.end(), uint64_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint64_t a, uint64_t b) { return ranks[a] > ranks[b]; });
+  return order;
 }
 
 /// Softmax of the logits with the given numbers.
-std::vector<double> softmax(const Matrix& logits, Eigen::Index t,
-                            std::span<const uint64_t> numbers) {
+std::vector<double> softmax(Row logits, std::span<const uint64_t> numbers) {
   double largest = -INFINITY;
-  for (const uint64_t i : numbers) {
-    largest = std::max(largest, logits(t, static_cast<Eigen::Index>(i)));
-  }
+  for (const uint64_t i : numbers) largest = std::max(largest, logits[i]);
   std::vector<double> weights;
   double sum = 0;
   for (const uint64_t i : numbers) {
-    weights.push_back(std::exp(logits(t, static_cast<Eigen::Index>(i)) - largest));
+    weights.push_back(std::exp(logits[i] - largest));
     sum += weights.back();
   }
   for (double& weight : weights) weight /= sum;
   return weights;
+}
+
+/// The scores of all experts; of SOFTMAX_CHOSEN, which needs to know the chosen, the logits.
+std::vector<double> scores_of(const tenon_moe_route_params& route, Row logits) {
+  std::vector<double> scores(logits.begin(), logits.end());
+  if (route.scoring == TENON_MOE_SIGMOID) {
+    for (double& score : scores) score = 1 / (1 + std::exp(-score));
+  } else if (route.scoring == TENON_MOE_SOFTMAX_ALL) {
+    std::vector<uint64_t> all(scores.size());
+    std::iota(all.begin(), all.end(), uint64_t{0});
+    scores = softmax(logits, all);
+  }
+  return scores;
+}
+
+/// Experts of runs that are not among the largest get the lowest rank.
+void keep_largest_groups(const tenon_moe_route_params& route, std::vector<double>& ranks) {
+  if (route.groups <= 1) return;
+  const size_t size = ranks.size() / route.groups;
+  std::vector<double> totals;
+  for (size_t g = 0; g < route.groups; ++g) {
+    std::vector<double> run(ranks.begin() + static_cast<ptrdiff_t>(g * size),
+                            ranks.begin() + static_cast<ptrdiff_t>((g + 1) * size));
+    std::sort(run.begin(), run.end(), std::greater<>());
+    totals.push_back(size == 1 ? run[0] : run[0] + run[1]);
+  }
+  const std::vector<uint64_t> order = by_rank(totals);
+  for (size_t i = route.groups_used; i < order.size(); ++i) {
+    std::fill_n(ranks.begin() + static_cast<ptrdiff_t>(order[i] * size), size, -INFINITY);
+  }
 }
 
 /// An expert is the j-th that row t chose.
@@ -54,8 +92,12 @@ bool fits_moe_route(const OpShape& shape) noexcept {
          is_activation(shape.outputs[1], shape.inputs[0]->row_class) &&
          shape.inputs[0]->columns <= kMaxExperts && route.used >= 1 &&
          route.used <= shape.inputs[0]->columns && shape.outputs[0]->columns == route.used &&
-         shape.outputs[1]->columns == route.used &&
-         route.scoring <= TENON_MOE_SOFTMAX_CHOSEN;
+         shape.outputs[1]->columns == route.used && route.scoring <= TENON_MOE_SIGMOID &&
+         is_optional_vector(shape.inputs[1], shape.inputs[0]->columns) &&
+         is_optional_vector(shape.inputs[2], shape.inputs[0]->columns) &&
+         (route.groups <= 1 ||
+          (shape.inputs[0]->columns % route.groups == 0 && route.groups_used <= route.groups &&
+           route.used <= shape.inputs[0]->columns / route.groups * route.groups_used));
 }
 
 bool fits_moe_linear(const OpShape& shape) noexcept {
@@ -67,19 +109,18 @@ bool fits_moe_linear(const OpShape& shape) noexcept {
     return false;
   }
   const uint64_t used = shape.inputs[1]->columns;
-  const bool weighted =
-      is_activation(shape.inputs[3], shape.inputs[0]->row_class) && shape.inputs[3]->columns == used;
+  const bool weights_fit =
+      shape.inputs[3] == nullptr
+          ? moe.weigh == TENON_MOE_WEIGHT_OUTPUTS
+          : same_rows(shape.inputs[3], shape.inputs[0]) && shape.inputs[3]->columns == used;
   const uint64_t columns = shape.inputs[0]->columns;
   const uint64_t rows = weight->rows / moe.experts;
-  return shape.inputs[0]->row_class == shape.outputs[0]->row_class &&
+  const bool bias_fits =
+      shape.inputs[4] == nullptr || is_weight(shape.inputs[4], moe.experts, rows);
+  return same_rows(shape.inputs[0], shape.outputs[0]) &&
          (columns == weight->columns || columns == used * weight->columns) && moe.sum <= 1 &&
-         (moe.sum == 1 ? weighted : shape.inputs[3] == nullptr) &&
+         moe.weigh <= TENON_MOE_WEIGHT_INPUTS && weights_fit && bias_fits &&
          shape.outputs[0]->columns == (moe.sum == 1 ? rows : used * rows);
-}
-
-bool fits_sigmoid_gate(const OpShape& shape) noexcept {
-  return same_shape(shape.inputs[0], shape.outputs[0]) && is_activation(shape.inputs[1]) &&
-         shape.inputs[1]->row_class == shape.outputs[0]->row_class && shape.inputs[1]->columns == 1;
 }
 
 void run_moe_route(StepRun& step, const tenon_op& op) {
@@ -87,18 +128,33 @@ void run_moe_route(StepRun& step, const tenon_op& op) {
   Matrix ids = step.activation(op.outputs[0]);
   Matrix out = step.activation(op.outputs[1]);
   const tenon_moe_route_params& route = op.params.moe_route;
-  std::vector<uint64_t> order(static_cast<size_t>(logits.cols()));
+  const std::vector<double> bias = step.weight_vector(op.inputs[1]);
+  const std::vector<double> expert_scale = step.weight_vector(op.inputs[2]);
   for (Eigen::Index t = 0; t < out.rows(); ++t) {
-    std::iota(order.begin(), order.end(), uint64_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) {
-      return rank(logits, t, a) > rank(logits, t, b);
-    });
-    const bool all = route.scoring == TENON_MOE_SOFTMAX_ALL;
-    const std::span<const uint64_t> weighed(order.data(), all ? order.size() : route.used);
-    const std::vector<double> weights = softmax(logits, t, weighed);
+    const Row row(logits.row(t).data(), static_cast<size_t>(logits.cols()));
+    const std::vector<double> scores = scores_of(route, row);
+    const bool orders_as_logits =
+        route.scoring != TENON_MOE_SIGMOID && bias.empty() && route.groups <= 1;
+    std::vector<double> ranks;
+    for (size_t e = 0; e < row.size(); ++e) {
+      const double score = orders_as_logits ? row[e] : scores[e] + (bias.empty() ? 0 : bias[e]);
+      ranks.push_back(rank(score));
+    }
+    keep_largest_groups(route, ranks);
+    const std::vector<uint64_t> order = by_rank(ranks);
+    const std::span<const uint64_t> chosen(order.data(), route.used);
+    std::vector<double> weights;
+    if (route.scoring == TENON_MOE_SOFTMAX_CHOSEN) {
+      weights = softmax(row, chosen);
+    } else {
+      for (const uint64_t e : chosen) weights.push_back(scores[e]);
+    }
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    const double divisor = route.normalise == 1 ? std::max(sum, double{route.min_sum}) : 1;
     for (uint32_t j = 0; j < route.used; ++j) {
-      ids(t, j) = static_cast<double>(order[j]);
-      out(t, j) = route.scale * weights[j];
+      const double own = expert_scale.empty() ? 1 : expert_scale[chosen[j]];
+      ids(t, j) = static_cast<double>(chosen[j]);
+      out(t, j) = weights[j] / divisor * route.scale * own;
     }
   }
 }
@@ -107,7 +163,8 @@ void run_moe_linear(StepRun& step, const tenon_op& op) {
   const tenon_moe_linear_params& moe = op.params.moe_linear;
   const Matrix in = step.activation(op.inputs[0]);
   const Matrix ids = step.activation(op.inputs[1]);
-  const Matrix weights = step.activation(op.inputs[moe.sum == 1 ? 3 : 1]);
+  const bool weighted = op.inputs[3] != TENON_NO_SLOT;
+  const Matrix weights = step.activation(op.inputs[weighted ? 3 : 1]);
   Matrix out = step.activation(op.outputs[0]);
   const auto depth = static_cast<Eigen::Index>(step.slot(op.inputs[2]).columns);
   const uint64_t rows = step.slot(op.inputs[2]).rows / moe.experts;
@@ -120,6 +177,7 @@ void run_moe_linear(StepRun& step, const tenon_op& op) {
     }
   }
   if (moe.sum == 1) out.setZero();
+  const std::vector<double> bias = step.weight_rows(op.inputs[4]);
   step.for_each(rows, static_cast<uint64_t>(depth), [&](uint64_t n, double* row) noexcept {
     const auto column = static_cast<Eigen::Index>(n);
     for (uint64_t expert = 0; expert < moe.experts; ++expert) {
@@ -127,23 +185,18 @@ void run_moe_linear(StepRun& step, const tenon_op& op) {
       step.weight_row(op.inputs[2], expert * rows + n, row);
       for (const auto& [t, j] : choices[expert]) {
         const ConstVector x(in.row(t).data() + (parts ? j * depth : 0), depth);
-        const double y = x.dot(ConstVector(row, depth));
+        const double w = weighted ? weights(t, j) : 1;
+        const double b = bias.empty() ? 0 : bias[expert * rows + n];
+        const double product = x.dot(ConstVector(row, depth));
+        const double y = moe.weigh == TENON_MOE_WEIGHT_INPUTS ? w * product + b : w * (product + b);
         if (moe.sum == 1) {
-          out(t, column) += weights(t, j) * y;
+          out(t, column) += y;
         } else {
           out(t, j * static_cast<Eigen::Index>(rows) + column) = y;
         }
       }
     }
   });
-}
-
-void run_sigmoid_gate(StepRun& step, const tenon_op& op) {
-  const Matrix in = step.activation(op.inputs[0]);
-  const Matrix gate = step.activation(op.inputs[1]);
-  Matrix out = step.activation(op.outputs[0]);
-  for (Eigen::Index t = 0; t < out.rows(); ++t)
-    out.row(t) = in.row(t) / (1 + std::exp(-gate(t, 0)));
 }
 
 }  // namespace tenon::reference

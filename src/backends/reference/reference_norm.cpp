@@ -1,4 +1,5 @@
-// rms_norm and layer_norm, over segments of a row.
+// rms_norm, layer_norm and l2_norm, over segments of a row.
+#include <algorithm>
 #include <cmath>
 
 #include "backends/reference/reference_ops.h"
@@ -27,7 +28,7 @@ void for_each_segment(StepRun& step, const tenon_op& op, const Body& body) {
 bool fits_norm(const OpShape& shape) noexcept {
   const uint32_t segment = shape.op->params.norm.segment;
   return same_shape(shape.inputs[0], shape.outputs[0]) && segment > 0 &&
-         shape.outputs[0]->columns % segment == 0 && is_weight(shape.inputs[1], 1, segment) &&
+         shape.outputs[0]->columns % segment == 0 && is_optional_vector(shape.inputs[1], segment) &&
          is_optional_vector(shape.inputs[2], segment);
 }
 
@@ -36,7 +37,8 @@ void run_rms_norm(StepRun& step, const tenon_op& op) {
   const ConstSegment w(weight.data(), static_cast<Eigen::Index>(weight.size()));
   const double epsilon = op.params.norm.epsilon;
   for_each_segment(step, op, [&](const ConstSegment& x, Segment& y) {
-    y = x / std::sqrt(x.square().mean() + epsilon) * w;
+    y = x / std::sqrt(x.square().mean() + epsilon);
+    if (w.size() > 0) y *= w;
   });
 }
 
@@ -49,8 +51,16 @@ void run_layer_norm(StepRun& step, const tenon_op& op) {
   for_each_segment(step, op, [&](const ConstSegment& x, Segment& y) {
     const double mean = x.mean();
     const double variance = (x - mean).square().mean();
-    y = (x - mean) / std::sqrt(variance + epsilon) * w;
+    y = (x - mean) / std::sqrt(variance + epsilon);
+    if (w.size() > 0) y *= w;
     if (b.size() > 0) y += b;
+  });
+}
+
+void run_l2_norm(StepRun& step, const tenon_op& op) {
+  const double epsilon = op.params.norm.epsilon;
+  for_each_segment(step, op, [&](const ConstSegment& x, Segment& y) {
+    y = x / std::max(std::sqrt(x.square().sum()), epsilon);
   });
 }
 

@@ -23,13 +23,22 @@ constexpr Operation kOperations[] = {
     {TENON_OP_MOE_ROUTE, "moe_route", fits_moe_route, run_moe_route},
     {TENON_OP_MOE_LINEAR, "moe_linear", fits_moe_linear, run_moe_linear},
     {TENON_OP_SIGMOID_GATE, "sigmoid_gate", fits_sigmoid_gate, run_sigmoid_gate},
+    {TENON_OP_ACTIVATE, "activate", fits_activate, run_activate},
+    {TENON_OP_MUL, "mul", fits_mul, run_mul},
+    {TENON_OP_SUM_SEGMENTS, "sum_segments", fits_sum_segments, run_sum_segments},
+    {TENON_OP_SLICE, "slice", fits_slice, run_slice},
+    {TENON_OP_CONCAT, "concat", fits_concat, run_concat},
+    {TENON_OP_LINEAR_HEADS, "linear_heads", fits_linear_heads, run_linear_heads},
+    {TENON_OP_L2_NORM, "l2_norm", fits_norm, run_l2_norm},
+    {TENON_OP_POSITION_SCALE, "position_scale", fits_position_scale, run_position_scale},
+    {TENON_OP_POOL, "pool", fits_pool, run_pool},
 };
 
 }  // namespace
 
 std::optional<OpShape> find_shape(const tenon_program& program, uint32_t op) noexcept {
   if (op >= program.num_ops) return std::nullopt;
-  OpShape shape{&ops_of(program)[op], {}, {}, nullptr};
+  OpShape shape{&ops_of(program)[op], {}, {}, nullptr, program.position_parts};
   const auto find = [&](uint32_t number, const tenon_slot*& slot) {
     if (number == TENON_NO_SLOT) return true;
     if (number >= program.num_slots) return false;
@@ -88,9 +97,16 @@ bool is_integers(const tenon_slot* slot, const tenon_slot* like) noexcept {
          slot->columns > 0 && slot->row_class == like->row_class;
 }
 
+bool is_operand(const tenon_slot* slot, const tenon_slot* like, uint64_t columns) noexcept {
+  return is_weight(slot, 1, columns) || (same_rows(slot, like) && slot->columns == columns);
+}
+
+bool same_rows(const tenon_slot* a, const tenon_slot* b) noexcept {
+  return is_activation(a) && is_activation(b) && a->row_class == b->row_class;
+}
+
 bool same_shape(const tenon_slot* a, const tenon_slot* b) noexcept {
-  return is_activation(a) && is_activation(b) && a->row_class == b->row_class &&
-         a->columns == b->columns;
+  return same_rows(a, b) && a->columns == b->columns;
 }
 
 }  // namespace tenon::reference

@@ -17,6 +17,7 @@ struct OpShape {
   const tenon_slot* inputs[TENON_MAX_INPUTS];    ///< nullptr: absent
   const tenon_slot* outputs[TENON_MAX_OUTPUTS];  ///< nullptr: none
   const tenon_cache_group* group;                ///< of kv_write and attention
+  uint32_t position_parts;                       ///< of the program
 };
 
 /// Looks the numbers of operation `op` up in a program; nothing when one of them names nothing.
@@ -48,6 +49,10 @@ bool is_optional_vector(const tenon_slot* slot, uint64_t columns) noexcept;
 bool is_activation(const tenon_slot* slot, uint32_t row_class = 0) noexcept;
 /// The same of i32, with as many rows as `like`.
 bool is_integers(const tenon_slot* slot, const tenon_slot* like) noexcept;
+/// An activation with the rows of `like`, or a weight vector, that has `columns` columns.
+bool is_operand(const tenon_slot* slot, const tenon_slot* like, uint64_t columns) noexcept;
+/// Two activations with the same rows.
+bool same_rows(const tenon_slot* a, const tenon_slot* b) noexcept;
 /// Two activations with the same rows and columns.
 bool same_shape(const tenon_slot* a, const tenon_slot* b) noexcept;
 
@@ -64,6 +69,14 @@ bool fits_gather_rows(const OpShape& shape) noexcept;
 bool fits_moe_route(const OpShape& shape) noexcept;
 bool fits_moe_linear(const OpShape& shape) noexcept;
 bool fits_sigmoid_gate(const OpShape& shape) noexcept;
+bool fits_activate(const OpShape& shape) noexcept;
+bool fits_mul(const OpShape& shape) noexcept;
+bool fits_sum_segments(const OpShape& shape) noexcept;
+bool fits_slice(const OpShape& shape) noexcept;
+bool fits_concat(const OpShape& shape) noexcept;
+bool fits_linear_heads(const OpShape& shape) noexcept;
+bool fits_position_scale(const OpShape& shape) noexcept;
+bool fits_pool(const OpShape& shape) noexcept;
 
 void run_embed(StepRun& step, const tenon_op& op);
 void run_rms_norm(StepRun& step, const tenon_op& op);
@@ -81,5 +94,14 @@ void run_soft_cap(StepRun& step, const tenon_op& op);
 void run_moe_route(StepRun& step, const tenon_op& op);
 void run_moe_linear(StepRun& step, const tenon_op& op);
 void run_sigmoid_gate(StepRun& step, const tenon_op& op);
+void run_activate(StepRun& step, const tenon_op& op);
+void run_mul(StepRun& step, const tenon_op& op);
+void run_sum_segments(StepRun& step, const tenon_op& op);
+void run_slice(StepRun& step, const tenon_op& op);
+void run_concat(StepRun& step, const tenon_op& op);
+void run_linear_heads(StepRun& step, const tenon_op& op);
+void run_l2_norm(StepRun& step, const tenon_op& op);
+void run_position_scale(StepRun& step, const tenon_op& op);
+void run_pool(StepRun& step, const tenon_op& op);
 
 }  // namespace tenon::reference

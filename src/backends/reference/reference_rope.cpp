@@ -1,4 +1,6 @@
-// rope_angles and rope: rotary position embedding (Su et al., RoFormer, arXiv:2104.09864).
+// rope_angles and rope: rotary position embedding (Su et al., RoFormer, arXiv:2104.09864); and
+// position_scale.
+#include <algorithm>
 #include <cmath>
 
 #include "backends/reference/reference_ops.h"
@@ -6,12 +8,36 @@
 
 namespace tenon::reference {
 
+namespace {
+
+/// Absent, or a part of positions for each of `count` frequencies.
+bool are_parts(const tenon_slot* slot, uint64_t count, uint32_t position_parts) noexcept {
+  if (slot == nullptr) return true;
+  if (slot->kind != TENON_SLOT_CONSTANT || slot->type != TENON_TYPE_F64 || slot->rows != 1 ||
+      slot->columns != count || slot->data == nullptr) {
+    return false;
+  }
+  const auto* parts = static_cast<const double*>(slot->data);
+  return std::all_of(parts, parts + count,
+                     [&](double part) { return part >= 0 && part < position_parts; });
+}
+
+}  // namespace
+
 bool fits_rope_angles(const OpShape& shape) noexcept {
   const tenon_slot* frequencies = shape.inputs[0];
   return frequencies != nullptr && frequencies->kind == TENON_SLOT_CONSTANT &&
          frequencies->type == TENON_TYPE_F64 && frequencies->rows == 1 &&
-         is_activation(shape.outputs[0], TENON_ROWS_TOKENS) && frequencies->columns <= UINT64_MAX / 2 &&
-         shape.outputs[0]->columns == 2 * frequencies->columns;
+         is_activation(shape.outputs[0], TENON_ROWS_TOKENS) &&
+         frequencies->columns <= UINT64_MAX / 2 &&
+         shape.outputs[0]->columns == 2 * frequencies->columns &&
+         are_parts(shape.inputs[1], frequencies->columns, shape.position_parts);
+}
+
+bool fits_position_scale(const OpShape& shape) noexcept {
+  return is_activation(shape.inputs[0], TENON_ROWS_TOKENS) &&
+         same_shape(shape.inputs[0], shape.outputs[0]) &&
+         shape.op->params.position_scale.length > 0;
 }
 
 bool fits_rope(const OpShape& shape) noexcept {
@@ -20,17 +46,21 @@ bool fits_rope(const OpShape& shape) noexcept {
          is_activation(shape.outputs[0], TENON_ROWS_TOKENS) &&
          is_activation(shape.inputs[1], TENON_ROWS_TOKENS) && rope.style <= TENON_ROPE_HALVES &&
          rope.head_dim > 0 && shape.outputs[0]->columns % rope.head_dim == 0 &&
-         shape.inputs[1]->columns % 2 == 0 && shape.inputs[1]->columns <= rope.head_dim;
+         shape.inputs[1]->columns % 2 == 0 && shape.inputs[1]->columns <= rope.head_dim &&
+         rope.offset <= rope.head_dim - shape.inputs[1]->columns;
 }
 
 void run_rope_angles(StepRun& step, const tenon_op& op) {
   const std::span<const double> frequencies = step.constant(op.inputs[0]);
+  const bool by_parts = op.inputs[1] != TENON_NO_SLOT;
   const double magnitude = op.params.rope_angles.magnitude;
   const auto pairs = static_cast<Eigen::Index>(frequencies.size());
   Matrix out = step.activation(op.outputs[0]);
   for (Eigen::Index t = 0; t < out.rows(); ++t) {
     for (Eigen::Index i = 0; i < pairs; ++i) {
-      const double angle = step.step().positions[t] * frequencies[static_cast<size_t>(i)];
+      const auto number = static_cast<size_t>(i);
+      const double part = by_parts ? step.constant(op.inputs[1])[number] : 0;
+      const double angle = step.position(t, static_cast<uint32_t>(part)) * frequencies[number];
       out(t, i) = std::cos(angle) * magnitude;
       out(t, pairs + i) = std::sin(angle) * magnitude;
     }
@@ -47,7 +77,7 @@ void run_rope(StepRun& step, const tenon_op& op) {
   for (Eigen::Index t = 0; t < in.rows(); ++t) {
     for (Eigen::Index head = 0; head < in.cols(); head += op.params.rope.head_dim) {
       for (Eigen::Index i = 0; i < pairs; ++i) {
-        const Eigen::Index first = head + (halves ? i : 2 * i);
+        const Eigen::Index first = head + op.params.rope.offset + (halves ? i : 2 * i);
         const Eigen::Index second = halves ? first + pairs : first + 1;
         const double cosine = angles(t, i);
         const double sine = angles(t, pairs + i);
@@ -55,6 +85,16 @@ void run_rope(StepRun& step, const tenon_op& op) {
         out(t, second) = in(t, first) * sine + in(t, second) * cosine;
       }
     }
+  }
+}
+
+void run_position_scale(StepRun& step, const tenon_op& op) {
+  const tenon_position_scale_params& p = op.params.position_scale;
+  const Matrix in = step.activation(op.inputs[0]);
+  Matrix out = step.activation(op.outputs[0]);
+  for (Eigen::Index t = 0; t < in.rows(); ++t) {
+    const double lengths = std::floor((1.0 * p.offset + step.position(t)) / p.length);
+    out.row(t) = in.row(t) * (1 + p.scale * std::log(lengths + 1));
   }
 }
 

@@ -108,6 +108,16 @@ std::vector<double> StepRun::weight_vector(uint32_t slot_number) const {
   return values;
 }
 
+std::vector<double> StepRun::weight_rows(uint32_t slot_number) const {
+  if (slot_number == TENON_NO_SLOT) return {};
+  const tenon_slot& info = slot(slot_number);
+  std::vector<double> values(info.rows * info.columns);
+  for (uint64_t row = 0; row < info.rows; ++row) {
+    weight_row(slot_number, row, values.data() + row * info.columns);
+  }
+  return values;
+}
+
 std::byte* StepRun::cache_row(const tenon_step_sequence& sequence, uint32_t group_number,
                               uint32_t layer, uint32_t position) const noexcept {
   const tenon_cache_group& info = group(group_number);

@@ -40,10 +40,17 @@ class StepRun {
   void weight_row(uint32_t slot, uint64_t row, double* out) const noexcept;
   /// A weight vector; empty when the slot is absent.
   [[nodiscard]] std::vector<double> weight_vector(uint32_t slot) const;
+  /// All rows of a weight, one after the other; empty when the slot is absent.
+  [[nodiscard]] std::vector<double> weight_rows(uint32_t slot) const;
   [[nodiscard]] std::span<const double> constant(uint32_t slot) const {
     return executable_.constant(slot);
   }
 
+  /// A part of the position of a token.
+  [[nodiscard]] int32_t position(Eigen::Index token, uint32_t part = 0) const {
+    return step_
+        .positions[static_cast<uint64_t>(token) * executable_.program().position_parts + part];
+  }
   [[nodiscard]] const TokenPlace& place(uint32_t token) const { return scratch_.places[token]; }
   /// Address of the keys of all heads of layer `layer` at `position` of a sequence; the values
   /// follow.

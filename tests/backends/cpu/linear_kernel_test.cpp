@@ -67,6 +67,7 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
   args.depth = p.depth;
   args.num_rows = count;
   args.x = p.x.data() + first * p.depth;
+  args.x_stride = p.depth;
   args.y = results.data();
   args.y_stride = stride;
   args.tile = tile.data();

@@ -56,6 +56,89 @@ TEST(ReferenceMoeRoute, SoftmaxOverAllOrOverTheChosen) {
              {3, 1, 2.5 * std::exp(3) / all, 2.5 * std::exp(2) / all});
 }
 
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+TEST(ReferenceMoeRoute, SigmoidNormalisedOrNot) {
+  const std::vector<float> logits = {0, 2, -1, 3};
+  const double a = sigmoid(3), b = sigmoid(2);
+  RouteOptions options{.used = 2, .scoring = TENON_MOE_SIGMOID, .scale = 2.0f};
+  expect_row(route_of(logits, options), {3, 1, 2 * a, 2 * b});
+  options.normalise = true;
+  expect_row(route_of(logits, options), {3, 1, 2 * a / (a + b), 2 * b / (a + b)});
+  options.min_sum = 4;
+  expect_row(route_of(logits, options), {3, 1, a / 2, b / 2});
+}
+
+/// The same with a selection bias "s" and a scale for each expert "e".
+std::vector<float> route_with_vectors(const std::vector<float>& logits, RouteOptions options,
+                                      const std::vector<float>& bias,
+                                      const std::vector<float>& scale) {
+  ProgramBuilder b;
+  options.selection_bias = b.weight("s", Format::F32, 1, logits.size());
+  options.expert_scale = b.weight("e", Format::F32, 1, logits.size());
+  const Route route = b.moe_route(b.embed(b.weight("x", Format::F32, 1, logits.size())), options);
+  b.result(route.ids);
+  b.result(route.weights);
+  ReferenceRunner runner(std::move(b).finish(kNoSlot, {}),
+                         Weights{{"x", logits}, {"s", bias}, {"e", scale}});
+  const std::vector<std::vector<float>> results = runner.run_all({Part{{0}}});
+  std::vector<float> all;
+  for (const float id : results[0]) all.push_back(static_cast<float>(std::bit_cast<int32_t>(id)));
+  all.insert(all.end(), results[1].begin(), results[1].end());
+  return all;
+}
+
+TEST(ReferenceMoeRoute, TheBiasChoosesAndTheScaleWeighs) {
+  expect_row(route_with_vectors({0, 2, -1, 3}, {.used = 2, .scoring = TENON_MOE_SIGMOID},
+                                {10, 0, 5, 0}, {2, 3, 4, 5}),
+             {0, 2, 2 * 0.5, 4 * sigmoid(-1)});
+  // Over the chosen, the bias is added to logits.
+  const double e = std::exp(1.0);
+  expect_row(route_with_vectors({0, 2, -1, 3}, {.used = 2}, {2.5f, 0, 3.5f, 0}, {1, 1, 1, 1}),
+             {3, 0, 1 / (1 + std::exp(-3.0)), 1 / (1 + e * e * e)});
+}
+
+TEST(ReferenceMoeRoute, OnlyExpertsOfTheLargestGroups) {
+  // Of sigmoids, 0.88 + 0.12 of the first group is less than 0.73 + 0.62 of the second.
+  const std::vector<float> logits = {2, -2, 1, 0.5f, -3, -3};
+  const RouteOptions options{
+      .used = 2, .scoring = TENON_MOE_SIGMOID, .groups = 3, .groups_used = 1};
+  expect_row(route_of(logits, options), {2, 3, sigmoid(1), sigmoid(0.5)});
+  RouteOptions two = options;
+  two.groups_used = 2;
+  expect_row(route_of(logits, two), {0, 2, sigmoid(2), sigmoid(1)});
+  // Groups of one count their only expert; of equal ones the lower number is taken.
+  expect_row(route_of({1, 1, 1, 1},
+                      {.used = 2, .scoring = TENON_MOE_SIGMOID, .groups = 4, .groups_used = 3}),
+             {0, 1, sigmoid(1), sigmoid(1)});
+}
+
+TEST(ReferenceMoeLinear, WeightsBiasesAndSums) {
+  // The experts of a row of two: 1 with weight 0.5, then 0 with weight 0.25.
+  const auto run = [&](const MoeLinearOptions& options, bool biased) {
+    return run_on_row({0, 1},
+                      [&](ProgramBuilder& b, Slot x) {
+                        const Slot scale = b.weight("e", Format::F32, 1, 2);
+                        const Route route = b.moe_route(
+                            b.scale(x, 0), {.used = 2,
+                                            .scoring = TENON_MOE_SIGMOID,
+                                            .selection_bias = b.weight("s", Format::F32, 1, 2),
+                                            .expert_scale = scale});
+                        MoeLinearOptions full = options;
+                        full.experts = 2;
+                        if (biased) full.bias = b.weight("b", Format::F32, 2, 1);
+                        return b.moe_linear(x, route, b.weight("w", Format::F32, 2, 2), full);
+                      },
+                      {{"e", {0.5f, 1}}, {"s", {0, 1}}, {"w", {0, 8, 0, 4}}, {"b", {100, 1000}}});
+  };
+  expect_row(run({}, false), {4, 8});
+  expect_row(run({.sum = true}, false), {12});
+  expect_row(run({}, true), {1004, 108});
+  expect_row(run({.weights = ExpertWeights::Outputs}, true), {502, 27});
+  expect_row(run({.weights = ExpertWeights::Inputs}, true), {1002, 102});
+  expect_row(run({.sum = true, .weights = ExpertWeights::Inputs}, true), {1104});
+}
+
 TEST(ReferenceMoeRoute, EqualLogitsGoToTheLowerNumber) {
   expect_row(route_of({1, 5, 5, 1, 5}, {.used = 4}),
              {1, 2, 4, 0, 1 / (3 + std::exp(-4)), 1 / (3 + std::exp(-4)), 1 / (3 + std::exp(-4)),

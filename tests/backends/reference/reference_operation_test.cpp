@@ -78,6 +78,35 @@ TEST(ReferenceNorm, LayerNormWithAndWithoutBias) {
   }
 }
 
+TEST(ReferenceNorm, WithoutWeights) {
+  expect_values(
+      run_on_table({3, 4}, 2, [](ProgramBuilder& b, Slot x) { return b.rms_norm(x, kNoSlot, 0); }),
+      {3 / std::sqrt(12.5), 4 / std::sqrt(12.5)});
+  const double unit = 2 / std::sqrt(4.5);
+  expect_values(run_on_table({1, 5}, 2,
+                             [](ProgramBuilder& b, Slot x) {
+                               return b.layer_norm(x, kNoSlot, b.weight("b", Format::F32, 1, 2),
+                                                   0.5f);
+                             },
+                             {{"b", {10, 20}}}),
+                {10 - unit, 20 + unit});
+}
+
+TEST(ReferenceNorm, L2OfSegmentsNoShorterThanEpsilon) {
+  expect_values(run_on_table({3, 4, 0.3f, 0.4f, 0, 0}, 6,
+                             [](ProgramBuilder& b, Slot x) { return b.l2_norm(x, 2.0f, 2); }),
+                {0.6, 0.8, 0.15, 0.2, 0, 0});
+}
+
+TEST(ReferenceLinearHeads, EachHeadHasItsOwnMatrix) {
+  const auto out = run_on_table({1, 2, 3, 4}, 4,
+                                [](ProgramBuilder& b, Slot x) {
+                                  return b.linear_heads(x, b.weight("w", Format::F32, 6, 2), 2);
+                                },
+                                {{"w", {1, 0, 0, 1, 1, 1, 10, 0, 0, 10, 10, -10}}});
+  expect_values(out, {1, 2, 3, 30, 40, -10});
+}
+
 TEST(ReferenceLinear, RowsTimesRowsOfTheWeight) {
   const auto out = run_on_table({1, 2, -1, 0.5f}, 2,
                                 [](ProgramBuilder& b, Slot x) {
@@ -122,6 +151,18 @@ TEST(ReferenceRope, HalvesLeaveTheTailOfEachHead) {
                  3 * std::cos(2) - 4 * std::sin(2), 3 * std::sin(2) + 4 * std::cos(2), 8});
 }
 
+TEST(ReferenceRope, FromAnOffset) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("x", Format::F32, 1, 4));
+  const Slot angles = b.rope_angles(b.constant("f", std::vector{1.0}), 1.0f);
+  const Slot logits = b.gather_rows(b.rope(x, angles, TENON_ROPE_ADJACENT, 4, 1));
+  ReferenceRunner runner(std::move(b).finish(logits, {}), {{"x", {7, 1, 2, 8}}});
+  Part part{{0}};
+  part.past = 2;
+  expect_values(runner.run({part}),
+                {7, std::cos(2) - 2 * std::sin(2), std::sin(2) + 2 * std::cos(2), 8});
+}
+
 TEST(ReferenceRope, MagnitudeAndFarPositions) {
   const double angle = 1'000'003 * 0.7;
   expect_values(rotate({1, 0}, 2, {0.7}, TENON_ROPE_HALVES, 1'000'003, 2.0f),
@@ -145,6 +186,124 @@ TEST(ReferenceGlu, ActivationsAtOneAndMinusOne) {
     });
     expect_values(out, {2 * c.at_one, -2 * c.at_minus_one});
   }
+}
+
+TEST(ReferenceGlu, LimitOffsetAndAlpha) {
+  const auto out = run_on_table({1, 9, -9}, 3, [](ProgramBuilder& b, Slot x) {
+    return b.glu({.alpha = 2.0f, .limit = 3.0f, .up_offset = 1.0f}, x, x);
+  });
+  const auto silu = [](double x) { return x / (1 + std::exp(-2 * x)); };
+  expect_values(out, {silu(1) * 2, silu(3) * 4, silu(-9) * -2});
+}
+
+TEST(ReferenceActivate, ValuesAtOneAndMinusTwo) {
+  const struct {
+    uint32_t activation;
+    double at_one;
+    double at_minus_two;
+  } kCases[] = {
+      {TENON_ACTIVATION_SILU, 0.7310585786300049, -0.2384058440442351},
+      {TENON_ACTIVATION_GELU_ERF, 0.8413447460685429, -0.04550026389635842},
+      {TENON_ACTIVATION_GELU_TANH, 0.8411919906082768, -0.04540230591222047},
+      {TENON_ACTIVATION_RELU, 1, 0},
+      {TENON_ACTIVATION_RELU_SQUARED, 1, 0},
+      {TENON_ACTIVATION_SIGMOID, 0.7310585786300049, 0.11920292202211755},
+      {TENON_ACTIVATION_TANH, 0.7615941559557649, -0.9640275800758169},
+      {TENON_ACTIVATION_SOFTPLUS, 1.3132616875182228, 0.1269280110429725},
+      {TENON_ACTIVATION_EXP, 2.718281828459045, 0.1353352832366127},
+  };
+  for (const auto& c : kCases) {
+    const auto out = run_on_table(
+        {1, -2}, 2, [&](ProgramBuilder& b, Slot x) { return b.activate(c.activation, x); });
+    expect_values(out, {c.at_one, c.at_minus_two});
+  }
+}
+
+TEST(ReferenceActivate, Xielu) {
+  const XieluOptions options{.alpha_p = 0.5f, .alpha_n = 2.0f, .beta = 0.25f, .epsilon = -1.0f};
+  const auto out = run_on_table({2, -3, -0.5f}, 3,
+                                [&](ProgramBuilder& b, Slot x) { return b.xielu(options, x); });
+  // -0.5 is above epsilon, which the exponential takes instead.
+  expect_values(out, {0.5 * 4 + 0.5, 2 * (std::expm1(-3.0) + 3) - 0.75,
+                      2 * (std::expm1(-1.0) + 0.5) - 0.125});
+}
+
+TEST(ReferenceElementwise, VectorsAndPieces) {
+  const Weights vectors = {{"v", {10, 20, 30, 40}}, {"s", {2, 3}}};
+  const auto run = [&](const std::function<Slot(ProgramBuilder&, Slot)>& body) {
+    return run_on_table({1, 2, 3, 4, 5, 6, 7, 8}, 4, body, vectors);
+  };
+  const auto v = [](ProgramBuilder& b) { return b.weight("v", Format::F32, 1, 4); };
+  const auto s = [](ProgramBuilder& b) { return b.weight("s", Format::F32, 1, 2); };
+  expect_values(run([&](ProgramBuilder& b, Slot x) { return b.add(x, v(b)); }),
+                {11, 22, 33, 44, 15, 26, 37, 48});
+  expect_values(run([&](ProgramBuilder& b, Slot x) { return b.mul(x, s(b)); }),
+                {2, 4, 9, 12, 10, 12, 21, 24});
+  expect_values(run([](ProgramBuilder& b, Slot x) { return b.mul(x, b.slice(x, 4, 1, 1)); }),
+                {2, 4, 6, 8, 30, 36, 42, 48});
+  const auto gate = [](double g) { return 1 / (1 + std::exp(-g)); };
+  expect_values(
+      run([](ProgramBuilder& b, Slot x) { return b.sigmoid_gate(x, b.slice(x, 2, 1, 1)); }),
+      {gate(2), 2 * gate(2), 3 * gate(4), 4 * gate(4), 5 * gate(6), 6 * gate(6), 7 * gate(8),
+       8 * gate(8)});
+}
+
+TEST(ReferenceSegments, SumSliceConcat) {
+  const auto run = [&](const std::function<Slot(ProgramBuilder&, Slot)>& body) {
+    return run_on_table({1, 2, 3, 4, 5, 6}, 6, body);
+  };
+  expect_values(run([](ProgramBuilder& b, Slot x) { return b.sum_segments(x, 3); }), {6, 15});
+  expect_values(run([](ProgramBuilder& b, Slot x) { return b.slice(x, 3, 1, 2); }), {2, 3, 5, 6});
+  expect_values(run([](ProgramBuilder& b, Slot x) { return b.concat(x, b.sum_segments(x, 3), 2); }),
+                {1, 2, 3, 6, 4, 5, 6, 15});
+  expect_values(
+      run([](ProgramBuilder& b, Slot x) { return b.concat_to_each(x, b.sum_segments(x, 3), 2); }),
+      {1, 2, 3, 6, 15, 4, 5, 6, 6, 15});
+}
+
+TEST(ReferencePositionScale, GrowsEveryLength) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("x", Format::F32, 1, 1));
+  const Slot logits = b.gather_rows(b.position_scale(x, 0.5f, 2, 1));
+  ReferenceRunner runner(std::move(b).finish(logits, {}), {{"x", {1}}});
+  expect_values(runner.run({Part{{0, 0, 0, 0}}}),
+                {1, 1 + 0.5 * std::log(2), 1 + 0.5 * std::log(2), 1 + 0.5 * std::log(3)});
+}
+
+TEST(ReferencePool, RowsOfEachSequence) {
+  const auto pooled = [](uint32_t kind) {
+    ProgramBuilder b;
+    b.result(b.pool(b.embed(b.weight("x", Format::F32, 3, 2)), kind));
+    ReferenceRunner runner(std::move(b).finish(kNoSlot, {}), {{"x", {1, 2, 3, 4, 8, 9}}});
+    std::vector<float> rows = runner.run({Part{{0, 1}}, Part{{}}, Part{{2, 1}}});
+    rows.resize(6);  // three sequences
+    return rows;
+  };
+  expect_values(pooled(TENON_POOL_MEAN), {2, 3, 0, 0, 5.5, 6.5});
+  expect_values(pooled(TENON_POOL_FIRST), {1, 2, 0, 0, 8, 9});
+  expect_values(pooled(TENON_POOL_LAST), {3, 4, 0, 0, 3, 4});
+}
+
+TEST(ReferencePositions, OfThreeParts) {
+  ProgramBuilder b;
+  b.position_parts(3);
+  const Slot parts = b.constant("parts", std::vector{1.0, 0.0, 2.0});
+  const Slot angles = b.rope_angles(b.constant("f", std::vector{1.0, 1.0, 0.5}), 1.0f, parts);
+  b.result(b.gather_rows(angles));
+  b.result(b.gather_rows(b.embed(b.weight("x", Format::F32, 8, 1), TENON_EMBED_POSITIONS)));
+  ReferenceRunner runner(std::move(b).finish(kNoSlot, {}), {{"x", {0, 1, 2, 3, 4, 5, 6, 7}}});
+  OwnedStep owned(runner.view(), {Part{{0, 0}}}, runner.slab(), ReferenceRunner::kBlocks);
+  owned.positions = {0, 1, 2, 5, 7, 11};
+  owned.step.positions = owned.positions.data();
+  uint64_t ticket = 0;
+  ASSERT_EQ(runner.run(owned.step, &ticket), TENON_BACKEND_OK);
+  expect_values(owned.results[0],
+                {std::cos(1), 1, std::cos(1), std::sin(1), 0, std::sin(1), std::cos(7), std::cos(5),
+                 std::cos(5.5), std::sin(7), std::sin(5), std::sin(5.5)});
+  expect_values(owned.results[1], {0, 5});
+  ASSERT_EQ(ReferenceRunner::api().wait(runner.executable(), ticket), TENON_BACKEND_OK);
+  owned.positions[3] = 8;
+  EXPECT_EQ(runner.run(owned.step, &ticket), TENON_BACKEND_ARGUMENT);
 }
 
 TEST(ReferenceElementwise, AddScaleSoftCap) {

@@ -37,7 +37,8 @@ struct OwnedStep {
                            static_cast<uint32_t>(part.tokens.size()), part.past, 0,
                            tables.back().data()});
       for (uint32_t i = 0; i < part.tokens.size(); ++i) {
-        positions.push_back(static_cast<int32_t>(part.past + i));
+        positions.insert(positions.end(), program.position_parts,
+                         static_cast<int32_t>(part.past + i));
         rows.push_back(static_cast<uint32_t>(tokens.size()));
         tokens.push_back(part.tokens[i]);
       }
@@ -72,7 +73,7 @@ struct OwnedStep {
   std::vector<std::vector<const uint32_t*>> tables;
   std::vector<tenon_step_sequence> sequences;
   std::vector<int32_t> tokens;
-  std::vector<int32_t> positions;
+  std::vector<int32_t> positions;  // [T, position_parts]
   std::vector<uint32_t> rows;
   std::vector<std::vector<float>> results;
   std::vector<tenon_binding> bindings;

@@ -1,0 +1,136 @@
+// Operations on single rows that take more than a kernel: the cases of PhaseRunner::run_op.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/phase_runner.h"
+
+namespace tenon::cpu {
+namespace {
+
+float one_sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+
+}  // namespace
+
+/// The segments of n columns.
+void PhaseRunner::norm(const tenon_op& op, const float* x, float* y, uint64_t n) noexcept {
+  const tenon_norm_params& p = op.params.norm;
+  for (uint64_t c = 0; c < n; c += p.segment) {
+    switch (op.kind) {
+      case TENON_OP_RMS_NORM:
+        k_.rms_norm(x + c, vector(op.inputs[1]), p.epsilon, y + c, p.segment);
+        break;
+      case TENON_OP_LAYER_NORM:
+        k_.layer_norm(x + c, vector(op.inputs[1]), vector(op.inputs[2]), p.epsilon, y + c,
+                      p.segment);
+        break;
+      default:
+        k_.l2_norm(x + c, p.epsilon, y + c, p.segment);
+        break;
+    }
+  }
+}
+
+void PhaseRunner::angles(const tenon_op& op, uint64_t row, float* out) noexcept {
+  const std::span<const double> frequencies = x_.program_.constant(op.inputs[0]);
+  const bool by_parts = op.inputs[1] != TENON_NO_SLOT;
+  const double magnitude = op.params.rope_angles.magnitude;
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    const double part = by_parts ? x_.program_.constant(op.inputs[1])[i] : 0;
+    const double angle = position(row, static_cast<uint32_t>(part)) * frequencies[i];
+    out[i] = static_cast<float>(std::cos(angle) * magnitude);
+    out[frequencies.size() + i] = static_cast<float>(std::sin(angle) * magnitude);
+  }
+}
+
+/// The heads of n columns of row `row`; x may be y.
+void PhaseRunner::rope_heads(const tenon_op& op, const float* x, uint64_t row, float* y,
+                             uint64_t n) noexcept {
+  const tenon_rope_params& p = op.params.rope;
+  const auto pairs = static_cast<uint32_t>(columns(op.inputs[1]) / 2);
+  for (uint64_t c = 0; c < n; c += p.head_dim) {
+    if (x != y) std::copy_n(x + c, p.offset, y + c);
+    k_.rope(p.style, x + c + p.offset, f32_row(op.inputs[1], row), pairs, y + c + p.offset,
+            p.head_dim - p.offset);
+  }
+}
+
+void PhaseRunner::multiply_row(const tenon_op& op, uint64_t row, float* out, uint64_t n) noexcept {
+  const float* x = f32_row(op.inputs[0], row);
+  const float* y = operand(op.inputs[1], row);
+  const uint64_t pieces = columns(op.inputs[1]);
+  if (pieces == n) return k_.mul(x, y, out, n);
+  const uint64_t width = n / pieces;
+  for (uint64_t j = 0; j < pieces; ++j) k_.scale(x + j * width, y[j], out + j * width, width);
+}
+
+void PhaseRunner::gate_row(const tenon_op& op, uint64_t row, float* out, uint64_t n) noexcept {
+  const float* x = f32_row(op.inputs[0], row);
+  const float* gate = f32_row(op.inputs[1], row);
+  const uint64_t pieces = columns(op.inputs[1]);
+  if (pieces == n && n > 1) return k_.gate(x, gate, out, n);
+  const uint64_t width = n / pieces;
+  for (uint64_t j = 0; j < pieces; ++j) {
+    k_.scale(x + j * width, one_sigmoid(gate[j]), out + j * width, width);
+  }
+}
+
+void PhaseRunner::sum_segments(const tenon_op& op, uint64_t row, float* out, uint64_t n) noexcept {
+  const uint64_t size = op.params.segments.size;
+  const float* x = f32_row(op.inputs[0], row);
+  for (uint64_t j = 0; j < n; ++j) out[j] = k_.sum(x + j * size, size);
+}
+
+void PhaseRunner::slice(const tenon_op& op, uint64_t row, float* out) noexcept {
+  const tenon_slice_params& p = op.params.slice;
+  const float* x = f32_row(op.inputs[0], row);
+  const uint64_t segments = columns(op.inputs[0]) / p.segment;
+  for (uint64_t j = 0; j < segments; ++j) {
+    std::memcpy(out + j * p.columns, x + j * p.segment + p.first, p.columns * sizeof(float));
+  }
+}
+
+void PhaseRunner::concat(const tenon_op& op, uint64_t row, float* out) noexcept {
+  const tenon_concat_params& p = op.params.concat;
+  const float* x = f32_row(op.inputs[0], row);
+  const float* y = f32_row(op.inputs[1], row);
+  const uint64_t a = columns(op.inputs[0]) / p.segments;
+  const uint64_t b = columns(op.inputs[1]) / (p.broadcast == 1 ? 1 : p.segments);
+  for (uint64_t j = 0; j < p.segments; ++j) {
+    float* piece = out + j * (a + b);
+    std::memcpy(piece, x + j * a, a * sizeof(float));
+    std::memcpy(piece + a, y + (p.broadcast == 1 ? 0 : j * b), b * sizeof(float));
+  }
+}
+
+void PhaseRunner::scale_by_position(const tenon_op& op, uint64_t row, float* out,
+                                    uint64_t n) noexcept {
+  const tenon_position_scale_params& p = op.params.position_scale;
+  const double lengths = std::floor((1.0 * p.offset + position(row)) / p.length);
+  const double factor = 1 + double{p.scale} * std::log(lengths + 1);
+  k_.scale(f32_row(op.inputs[0], row), static_cast<float>(factor), out, n);
+}
+
+/// One sequence; zeros where the step has no token of it.
+void PhaseRunner::pool(const tenon_op& op, uint64_t sequence, float* out, uint64_t n) noexcept {
+  const tenon_step_sequence& from = sequences_of(*x_.state_.step)[static_cast<uint32_t>(sequence)];
+  std::fill_n(out, n, 0.0f);
+  if (from.num_tokens == 0) return;
+  const uint64_t last = uint64_t{from.first_token} + from.num_tokens - 1;
+  switch (op.params.pool.kind) {
+    case TENON_POOL_MEAN:
+      for (uint64_t t = from.first_token; t <= last; ++t) {
+        k_.add(out, f32_row(op.inputs[0], t), out, n);
+      }
+      k_.scale(out, 1.0f / static_cast<float>(from.num_tokens), out, n);
+      break;
+    case TENON_POOL_FIRST:
+      std::copy_n(f32_row(op.inputs[0], from.first_token), n, out);
+      break;
+    default:
+      std::copy_n(f32_row(op.inputs[0], last), n, out);
+      break;
+  }
+}
+
+}  // namespace tenon::cpu

@@ -1,0 +1,77 @@
+// Operations on rows: a row has the same bits in whatever slices its sequence comes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/conformance/program_runner.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr uint32_t kVocab = 67;
+constexpr uint32_t kLength = 41;
+constexpr uint64_t kWidth = 96;
+
+Slot vector(ProgramBuilder& b, const char* name, uint64_t columns) {
+  return b.weight(name, Format::F32, 1, columns);
+}
+
+/// What experts of a route with groups and biases make of x.
+Slot experts(ProgramBuilder& b, Slot x, Format format) {
+  const Slot router = b.weight("router", Format::F32, 8, kWidth);
+  const Route route = b.moe_route(b.linear(x, router), {.used = 3,
+                                                        .scoring = TENON_MOE_SIGMOID,
+                                                        .normalise = true,
+                                                        .min_sum = 1e-9f,
+                                                        .groups = 4,
+                                                        .groups_used = 2,
+                                                        .selection_bias = vector(b, "s", 8)});
+  const Slot w = b.weight("experts", format, 8 * kWidth, kWidth);
+  const Slot bias = b.weight("experts.bias", Format::F32, 8, kWidth);
+  const Slot each = b.moe_linear(x, route, w, {8, false, ExpertWeights::Inputs, bias});
+  return b.moe_linear(each, route, w, {8, true, ExpertWeights::Outputs, bias});
+}
+
+/// Every operation on rows, one after another.
+Program all_of_them(Format format) {
+  ProgramBuilder b;
+  Slot x = b.embed(b.weight("table_x", Format::F32, kVocab, kWidth));
+  x = b.add(x, b.embed(b.weight("table_p", Format::F32, 64, kWidth), TENON_EMBED_POSITIONS));
+  x = b.add(b.position_scale(b.rms_norm(x, kNoSlot, 1e-5f), 0.1f, 4), vector(b, "v", kWidth));
+  const Slot heads = b.linear_heads(x, b.weight("h", format, 3 * 64, 32), 3);
+  const Slot angles = b.rope_angles(b.constant("f", std::vector{1.0, 0.1, 0.01}), 1.0f);
+  const Slot q = b.rope(b.l2_norm(heads, 1e-6f, 64), angles, TENON_ROPE_HALVES, 64, 5);
+  const Slot pieces = b.concat_to_each(b.slice(q, 64, 3, 20), b.sum_segments(q, 16), 3);
+  x = b.concat(x, b.activate(TENON_ACTIVATION_SOFTPLUS, pieces));
+  x = b.linear(x, b.weight("down", Format::F32, kWidth, kWidth + 96));
+  x = b.layer_norm(b.mul(x, b.sigmoid_gate(x, b.slice(x, kWidth, 0, 6))), kNoSlot, kNoSlot, 1e-5f);
+  x = b.add(x, experts(b, b.glu(GluOptions{.limit = 1.5f, .up_offset = 1.0f}, x, x), format));
+  return std::move(b).finish(b.gather_rows(x), {.max_tokens = 64, .max_outputs = 64});
+}
+
+std::vector<float> in_slices(const Program& program, uint32_t slice) {
+  Runner runner(target(), program);
+  std::vector<float> all;
+  for (uint32_t first = 0; first < kLength; first += slice) {
+    const uint32_t count = std::min(slice, kLength - first);
+    const std::vector<float> part = runner.run({{{0, tokens(count, kVocab, first)}}});
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+TEST(SameBits, OfRowwiseOperations) {
+  if ((target_info().flags & TENON_DEVICE_BATCH_INVARIANT) == 0) {
+    GTEST_SKIP() << "the device promises no bits";
+  }
+  for (const Format format : {Format::F32, Format::F16, Format::BF16, Format::Q8_0, Format::Q4_0}) {
+    const Program program = all_of_them(format);
+    const std::vector<float> whole = in_slices(program, kLength);
+    for (const uint32_t slice : {1u, 2u, 7u, 17u}) EXPECT_EQ(in_slices(program, slice), whole);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::conformance
