@@ -16,7 +16,7 @@ struct OpShape {
   const tenon_op* op;
   const tenon_slot* inputs[TENON_MAX_INPUTS];    ///< nullptr: absent
   const tenon_slot* outputs[TENON_MAX_OUTPUTS];  ///< nullptr: none
-  const tenon_cache_group* group;                ///< of kv_write and attention
+  const tenon_cache_group* group;                ///< of kv_write, attention and recurrences
 };
 
 /// Looks the numbers of operation `op` up in a program; nothing when one of them names nothing.
@@ -64,6 +64,11 @@ bool fits_gather_rows(const OpShape& shape) noexcept;
 bool fits_moe_route(const OpShape& shape) noexcept;
 bool fits_moe_linear(const OpShape& shape) noexcept;
 bool fits_sigmoid_gate(const OpShape& shape) noexcept;
+bool fits_token_shift(const OpShape& shape) noexcept;
+bool fits_conv(const OpShape& shape) noexcept;
+bool fits_ssm_scan(const OpShape& shape) noexcept;
+bool fits_delta_rule(const OpShape& shape) noexcept;
+bool fits_wkv7(const OpShape& shape) noexcept;
 
 void run_embed(StepRun& step, const tenon_op& op);
 void run_rms_norm(StepRun& step, const tenon_op& op);
@@ -81,5 +86,10 @@ void run_soft_cap(StepRun& step, const tenon_op& op);
 void run_moe_route(StepRun& step, const tenon_op& op);
 void run_moe_linear(StepRun& step, const tenon_op& op);
 void run_sigmoid_gate(StepRun& step, const tenon_op& op);
+void run_token_shift(StepRun& step, const tenon_op& op);
+void run_conv(StepRun& step, const tenon_op& op);
+void run_ssm_scan(StepRun& step, const tenon_op& op);
+void run_delta_rule(StepRun& step, const tenon_op& op);
+void run_wkv7(StepRun& step, const tenon_op& op);
 
 }  // namespace tenon::reference
