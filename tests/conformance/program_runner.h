@@ -28,6 +28,8 @@ struct StepPlan {
   std::vector<Part> parts;
   /// Rows whose logits are wanted; absent: all, in order.
   std::optional<std::vector<uint32_t>> rows = {};
+  /// Values of the program's inputs, in the order of their slots.
+  std::vector<std::vector<float>> inputs = {};
   const uint32_t* cancel = nullptr;
 };
 
@@ -47,6 +49,7 @@ std::vector<std::byte> random_blocks(const tenon_slot& slot);
 struct RunnerOptions {
   Host host;
   uint32_t max_positions = 128;  ///< of all sequences together, per KV group
+  bool copy_states = false;      ///< a step writes another block of a state than it reads
 };
 
 /// A program compiled and loaded on a device; sequences grow from step to step.
@@ -65,12 +68,15 @@ class Runner {
   std::vector<float> run(const StepPlan& plan);
   /// Takes back the last positions of a sequence.
   void rewind(uint32_t sequence, uint32_t past) { sequences_[sequence].past = past; }
+  /// A new sequence `to` begins with the states of `from`, which keeps them. There are no groups of
+  /// other kinds.
+  void fork(uint32_t from, uint32_t to);
   [[nodiscard]] Executable& executable() { return *executable_; }
 
  private:
   struct Sequence {
     uint32_t past = 0;
-    std::vector<std::vector<uint32_t>> blocks;  // [groups][...]
+    std::vector<std::vector<uint32_t>> blocks;  // [groups][...], as tenon_step_sequence has them
   };
   struct Pool {
     std::vector<tenon_buffer*> slabs;
@@ -80,12 +86,16 @@ class Runner {
   void load_weights();
   void make_pools(uint32_t max_positions);
   void grow(Sequence& sequence, uint32_t positions);
+  [[nodiscard]] uint32_t take_block(uint32_t group);
+  void place_state(Sequence& sequence, uint32_t group);
+  void keep_state(Sequence& sequence, uint32_t group);
 
   const tenon_program program_;
   const Strided<tenon_slot> slots_;
   const Strided<tenon_cache_group> groups_;
   std::unique_ptr<Executable> executable_;
   std::vector<Pool> pools_;
+  bool copy_states_;
   std::map<uint32_t, Sequence> sequences_;
 };
 
