@@ -190,9 +190,9 @@ TEST(ProgramBuilder, GivesRecurrentOperationsTheirShapes) {
                                  {{r.group, 0, 48}, 3, 3, 1});
   const Slot keys = r.x("keys", 10);
   const Slot twos = r.x("twos", 2);
-  // 10 keys and 12 values in 2 heads: 2 x 5 x 6 values, at the end of the state.
+  // 2 heads of 10 keys and 6 values: 120 values, at the end of the state.
   const Slot rule =
-      r.b.delta_rule({keys, keys, x, twos, twos}, {{r.group, 0, 940}, 1, 2, true, 1.0f});
+      r.b.delta_rule({keys, keys, x, twos, twos}, {{r.group, 0, 880}, 1, 2, true, 1.0f});
   const Slot wkv = r.b.wkv7({x, x, x, x, x, x}, 3, {r.group, 1, 952});
   (void)rule;
   const Slot sum = r.b.add(r.b.add(shift, conv), r.b.add(scan, wkv));
@@ -239,8 +239,8 @@ TEST(ProgramBuilder, RefusesRecurrentOperationsThatDoNotFit) {
   expect_refused(scan({x, six, a, six, six, kNoSlot}, 3, 3, 2), "has 6 columns, expected 3");
   expect_refused(scan({x, three, a, six, six, a}, 3, 3, 2), "expected [1, 3]");
 
-  const auto rule = [&](const DeltaRuleInputs& in, uint32_t key_heads, uint32_t value_heads) {
-    return [=, &b] { b.delta_rule(in, {place, key_heads, value_heads, false, 1.0f}); };
+  const auto rule = [&](const DeltaRuleInputs& rows, uint32_t key_heads, uint32_t value_heads) {
+    return [=, &b] { b.delta_rule(rows, {place, key_heads, value_heads, false, 1.0f}); };
   };
   const DeltaRuleInputs keys{six, six, x, six, six};
   EXPECT_NO_THROW(rule(keys, 3, 6)());
