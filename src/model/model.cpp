@@ -46,6 +46,9 @@ void check_options(const ModelOptions& options) {
 
 /// Bytes of one block if it holds nothing but keys and values.
 uint64_t plain_block_bytes(const tenon_cache_group& group) {
+  if (group.kind == TENON_CACHE_STATE) {
+    return uint64_t{group.layers} * group.state_values * sizeof(float);
+  }
   const CacheTypeInfo& type = *find_cache_type(group.type);
   const bool latent = group.kind == TENON_CACHE_LATENT;
   const uint64_t dims = uint64_t{group.key_dim} + (latent ? 0 : group.value_dim);
@@ -211,7 +214,8 @@ MemoryNeeds Model::memory(uint64_t context) const {
   }
   const std::span<const tenon_cache_group> groups = program().groups();
   for (uint32_t group = 0; group < groups.size(); ++group) {
-    const uint64_t blocks = (needs.context + kBlockTokens - 1) / kBlockTokens;
+    const bool state = groups[group].kind == TENON_CACHE_STATE;
+    const uint64_t blocks = state ? 1 : (needs.context + kBlockTokens - 1) / kBlockTokens;
     const uint64_t block_bytes =
         can_run() ? runtime_->block_bytes(group) : plain_block_bytes(groups[group]);
     needs.kv_bytes =

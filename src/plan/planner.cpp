@@ -59,17 +59,21 @@ class Needs {
   [[nodiscard]] uint64_t kv_bytes_per_session(uint64_t context) const {
     uint64_t bytes = 0;
     for (const Group& group : groups_) {
-      const uint64_t blocks = (context + group.block_tokens - 1) / group.block_tokens;
+      const uint64_t blocks =
+          group.is_state() ? 1 : (context + group.block_tokens - 1) / group.block_tokens;
       bytes = sum(bytes, product(blocks, group.block_bytes));
     }
     return bytes;
   }
-  /// Cache bytes that attention reads for a token behind `context` others.
+  /// Cache bytes that attention reads for a token behind `context` others; states are read and
+  /// written.
   [[nodiscard]] double cache_read_bytes(uint64_t context) const {
     double bytes = 0;
     for (const Group& group : groups_) {
-      bytes += static_cast<double>(group.block_bytes) / group.block_tokens *
-               static_cast<double>(context);
+      const auto block_bytes = static_cast<double>(group.block_bytes);
+      bytes += group.is_state()
+                   ? 2 * block_bytes
+                   : block_bytes / group.block_tokens * static_cast<double>(context);
     }
     return bytes;
   }
@@ -92,7 +96,8 @@ class Needs {
  private:
   struct Group {
     uint64_t block_bytes;
-    uint32_t block_tokens;
+    uint32_t block_tokens;  // 0: a state
+    [[nodiscard]] bool is_state() const { return block_tokens == 0; }
   };
   uint64_t vocab_;
   uint32_t threads_;

@@ -27,6 +27,10 @@ tenon_slot slot_of(uint32_t kind, uint32_t type, uint64_t rows, uint64_t columns
 
 uint32_t number(Slot slot) { return static_cast<uint32_t>(slot); }
 
+tenon_state_params state_of(const StatePlace& place) {
+  return {place.group, place.layer, place.offset};
+}
+
 }  // namespace
 
 Program::Program(Program&&) noexcept = default;
@@ -118,6 +122,16 @@ Slot ProgramBuilder::embed(Slot table, uint32_t source) {
   tenon_op op = op_of(TENON_OP_EMBED);
   op.params.embed = {source};
   return add(op, {table});
+}
+
+uint32_t ProgramBuilder::state_group(uint32_t layers, uint32_t values) {
+  tenon_cache_group group{};
+  group.layers = layers;
+  group.type = TENON_TYPE_F32;
+  group.kind = TENON_CACHE_STATE;
+  group.state_values = values;
+  program_.groups_.push_back(group);
+  return static_cast<uint32_t>(program_.groups_.size() - 1);
 }
 
 Slot ProgramBuilder::rms_norm(Slot x, Slot weight, float epsilon, uint32_t segment) {
@@ -301,6 +315,37 @@ Slot ProgramBuilder::moe_linear_sum(Slot x, const Route& route, Slot weight, uin
 
 Slot ProgramBuilder::sigmoid_gate(Slot x, Slot gate) {
   return add(op_of(TENON_OP_SIGMOID_GATE), {x, gate});
+}
+
+Slot ProgramBuilder::token_shift(Slot x, const StatePlace& state) {
+  tenon_op op = op_of(TENON_OP_TOKEN_SHIFT);
+  op.params.state = state_of(state);
+  return add(op, {x});
+}
+
+Slot ProgramBuilder::conv(Slot x, Slot weight, Slot bias, const StatePlace& state) {
+  tenon_op op = op_of(TENON_OP_CONV);
+  op.params.state = state_of(state);
+  return add(op, {x, weight, bias});
+}
+
+Slot ProgramBuilder::ssm_scan(const SsmScanInputs& inputs, const SsmScanOptions& options) {
+  tenon_op op = op_of(TENON_OP_SSM_SCAN);
+  op.params.ssm_scan = {state_of(options.state), options.heads, options.groups, options.size};
+  return add(op, {inputs.x, inputs.dt, inputs.a, inputs.b, inputs.c, inputs.d});
+}
+
+Slot ProgramBuilder::delta_rule(const DeltaRuleInputs& inputs, const DeltaRuleOptions& options) {
+  tenon_op op = op_of(TENON_OP_DELTA_RULE);
+  op.params.delta_rule = {state_of(options.state), options.key_heads, options.value_heads,
+                          options.interleaved ? 1u : 0u, options.scale};
+  return add(op, {inputs.q, inputs.k, inputs.v, inputs.decay, inputs.beta});
+}
+
+Slot ProgramBuilder::wkv7(const Wkv7Inputs& inputs, uint32_t heads, const StatePlace& state) {
+  tenon_op op = op_of(TENON_OP_WKV7);
+  op.params.wkv7 = {state_of(state), heads};
+  return add(op, {inputs.r, inputs.w, inputs.k, inputs.v, inputs.a, inputs.b});
 }
 
 void ProgramBuilder::result(Slot slot) { program_.results_.push_back(number(slot)); }

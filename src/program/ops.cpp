@@ -47,10 +47,44 @@ void require_segments(const OpView& view, uint32_t input, uint64_t size) {
           fmt::format("{} columns are not whole segments of {}", columns_of(view, input), size));
 }
 
-const tenon_cache_group& group_of(const OpView& view, uint32_t group, uint32_t layer) {
+const tenon_cache_group& any_group_of(const OpView& view, uint32_t group, uint32_t layer) {
   require(group < view.groups.size(), view, "the cache group does not exist");
   require(layer < view.groups[group].layers, view, "the cache group has no such layer");
   return view.groups[group];
+}
+
+/// A group of positions.
+const tenon_cache_group& group_of(const OpView& view, uint32_t group, uint32_t layer) {
+  const tenon_cache_group& found = any_group_of(view, group, layer);
+  require(found.kind != TENON_CACHE_STATE, view, "the cache group keeps states, not positions");
+  return found;
+}
+
+/// Refuses unless the part of a state that begins at params.state.offset has room for `values`.
+void require_state(const OpView& view, uint64_t values) {
+  const tenon_state_params& state = view.op.params.state;
+  const tenon_cache_group& group = any_group_of(view, state.group, state.layer);
+  require(group.kind == TENON_CACHE_STATE, view, "the cache group keeps positions, not states");
+  require(state.offset <= group.state_values && values <= group.state_values - state.offset, view,
+          fmt::format("{} values from {} on of a state of {}", values, state.offset,
+                      group.state_values));
+}
+
+/// Refuses unless input `input` is absent or has `columns` columns.
+void require_columns(const OpView& view, uint32_t input, uint64_t columns) {
+  const tenon_slot* slot = view.inputs[input];
+  if (slot == nullptr || slot->columns == columns) return;
+  refuse(view,
+         fmt::format("\"{}\" has {} columns, expected {}", slot->name, slot->columns, columns));
+}
+
+/// Columns of one of `heads` heads of input `input`.
+uint64_t head_columns(const OpView& view, uint32_t input, uint32_t heads) {
+  const uint64_t columns = columns_of(view, input);
+  require(heads > 0 && columns % heads == 0, view,
+          fmt::format("\"{}\" has {} columns, which are not {} heads", view.inputs[input]->name,
+                      columns, heads));
+  return columns / heads;
 }
 
 uint64_t embed_columns(const OpView& view) {
@@ -368,6 +402,89 @@ uint64_t pool_columns(const OpView& view) {
   return columns_of(view, 0);
 }
 
+uint64_t token_shift_state(const OpView& view) { return columns_of(view, 0); }
+
+uint64_t token_shift_columns(const OpView& view) {
+  require_state(view, token_shift_state(view));
+  return columns_of(view, 0);
+}
+
+uint64_t conv_state(const OpView& view) {
+  return (view.inputs[1]->columns - 1) * columns_of(view, 0);
+}
+
+uint64_t conv_columns(const OpView& view) {
+  const tenon_slot& weight = *view.inputs[1];
+  const uint64_t columns = columns_of(view, 0);
+  require(weight.rows == columns, view,
+          fmt::format("\"{}\" has filters for {} columns, its input has {}", weight.name,
+                      weight.rows, columns));
+  require(weight.columns <= UINT32_MAX, view, "a filter is too long");
+  require_vector(view, 2, columns);
+  require_state(view, conv_state(view));
+  return columns;
+}
+
+uint64_t ssm_scan_state(const OpView& view) {
+  return columns_of(view, 0) * view.op.params.ssm_scan.size;
+}
+
+uint64_t ssm_scan_columns(const OpView& view) {
+  const tenon_ssm_scan_params& scan = view.op.params.ssm_scan;
+  const uint64_t columns = columns_of(view, 0);
+  head_columns(view, 0, scan.heads);
+  require(scan.groups > 0 && scan.heads % scan.groups == 0, view,
+          fmt::format("{} heads do not share {} groups evenly", scan.heads, scan.groups));
+  require(scan.size > 0, view, "a state of no columns");
+  require_columns(view, 1, scan.heads);
+  const tenon_slot& a = *view.inputs[2];
+  require(a.rows == scan.heads && (a.columns == 1 || a.columns == scan.size), view,
+          fmt::format("\"{}\" is [{}, {}], expected [{}, 1 or {}]", a.name, a.rows, a.columns,
+                      scan.heads, scan.size));
+  for (const uint32_t input : {3u, 4u}) {
+    require_columns(view, input, uint64_t{scan.groups} * scan.size);
+  }
+  require_vector(view, 5, scan.heads);
+  require_state(view, ssm_scan_state(view));
+  return columns;
+}
+
+uint64_t delta_rule_state(const OpView& view) {
+  return columns_of(view, 0) / view.op.params.delta_rule.key_heads * columns_of(view, 2);
+}
+
+uint64_t delta_rule_columns(const OpView& view) {
+  const tenon_delta_rule_params& rule = view.op.params.delta_rule;
+  const uint64_t key_dim = head_columns(view, 0, rule.key_heads);
+  head_columns(view, 2, rule.value_heads);
+  require(rule.value_heads % rule.key_heads == 0, view,
+          fmt::format("{} value heads do not share {} key heads evenly", rule.value_heads,
+                      rule.key_heads));
+  require_columns(view, 1, columns_of(view, 0));
+  const uint64_t decays = columns_of(view, 3);
+  require(decays == rule.value_heads || decays == rule.value_heads * key_dim, view,
+          fmt::format("{} decays for {} heads of {} keys", decays, rule.value_heads, key_dim));
+  require_columns(view, 4, rule.value_heads);
+  require(rule.interleaved <= 1, view, "interleaved is neither 0 nor 1");
+  require(std::isfinite(rule.scale), view, "scale is no number");
+  require_state(view, delta_rule_state(view));
+  return columns_of(view, 2);
+}
+
+uint64_t wkv7_state(const OpView& view) {
+  const uint64_t columns = columns_of(view, 0);
+  return columns / view.op.params.wkv7.heads * columns;
+}
+
+uint64_t wkv7_columns(const OpView& view) {
+  head_columns(view, 0, view.op.params.wkv7.heads);
+  for (const uint32_t input : {1u, 2u, 3u, 4u, 5u}) {
+    require_columns(view, input, columns_of(view, 0));
+  }
+  require_state(view, wkv7_state(view));
+  return columns_of(view, 0);
+}
+
 // ---- Cost -----------------------------------------------------------------------------------------
 
 /// Of a product with `rows` rows of a weight.
@@ -392,6 +509,17 @@ OpCost attention_cost(const OpView& view) {
   const tenon_cache_group& group = view.groups[attention.group];
   return {0, 0, attention.heads * (uint64_t{group.key_dim} + group.value_dim)};
 }
+
+OpCost conv_cost(const OpView& view) { return matrix_cost(*view.inputs[1], view.inputs[1]->rows); }
+
+/// For each value of the state a decay, what is added, and a term of the result.
+OpCost ssm_scan_cost(const OpView& view) { return {0, 0, 0, 3 * ssm_scan_state(view)}; }
+
+/// The same, and a term of the product with the key.
+OpCost delta_rule_cost(const OpView& view) { return {0, 0, 0, 4 * delta_rule_state(view)}; }
+
+/// The same, and what is added is two products.
+OpCost wkv7_cost(const OpView& view) { return {0, 0, 0, 5 * wkv7_state(view)}; }
 
 constexpr OpInfo kOps[] = {
     {TENON_OP_EMBED, "embed", "W", "x", RowRule::Tokens, embed_columns},
@@ -422,6 +550,14 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_L2_NORM, "l2_norm", "x", "x", RowRule::LikeInput, norm_columns},
     {TENON_OP_POSITION_SCALE, "position_scale", "t", "x", RowRule::Tokens, position_scale_columns},
     {TENON_OP_POOL, "pool", "t", "x", RowRule::Sequences, pool_columns},
+    {TENON_OP_TOKEN_SHIFT, "token_shift", "t", "x", RowRule::Tokens, token_shift_columns, nullptr,
+     token_shift_state},
+    {TENON_OP_CONV, "conv", "tWw", "x", RowRule::Tokens, conv_columns, conv_cost, conv_state},
+    {TENON_OP_SSM_SCAN, "ssm_scan", "ttWttw", "x", RowRule::Tokens, ssm_scan_columns, ssm_scan_cost,
+     ssm_scan_state},
+    {TENON_OP_DELTA_RULE, "delta_rule", "ttttt", "x", RowRule::Tokens, delta_rule_columns,
+     delta_rule_cost, delta_rule_state},
+    {TENON_OP_WKV7, "wkv7", "tttttt", "x", RowRule::Tokens, wkv7_columns, wkv7_cost, wkv7_state},
 };
 
 /// Whether a slot may stand where OpInfo::inputs has this letter.

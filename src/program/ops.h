@@ -48,6 +48,7 @@ struct OpCost {
   uint64_t weight_bytes = 0;          ///< of the formats given, that a step of one row reads
   /// with each position of its own sequence that the row attends to
   uint64_t seen_multiplications = 0;
+  uint64_t state_multiplications = 0;  ///< with the state of its sequence
 };
 
 /// One line of the table of operations.
@@ -66,6 +67,9 @@ struct OpInfo {
   /// have been checked against `inputs` before.
   uint64_t (*columns)(const OpView& view);
   OpCost (*cost)(const OpView& view) = nullptr;  ///< nullptr: none
+  /// Values that it keeps of each sequence in a STATE group, where op.params.state says; nullptr:
+  /// none.
+  uint64_t (*state_values)(const OpView& view) = nullptr;
 };
 
 /// All operations, in the order of their numbers.

@@ -75,6 +75,57 @@ struct CacheGroup {
   uint32_t kind = TENON_CACHE_FULL;  ///< with a window, FULL becomes WINDOW
 };
 
+/// Where a recurrent operation keeps its values: from `offset` on in a layer of a state group.
+struct StatePlace {
+  uint32_t group = 0;
+  uint32_t layer = 0;
+  uint32_t offset = 0;  ///< f32 values
+};
+
+/// Inputs of an ssm_scan; shapes in tenon/backend.h.
+struct SsmScanInputs {
+  Slot x = kNoSlot;
+  Slot dt = kNoSlot;
+  Slot a = kNoSlot;  ///< weight
+  Slot b = kNoSlot;
+  Slot c = kNoSlot;
+  Slot d = kNoSlot;  ///< weight; may be absent
+};
+
+struct SsmScanOptions {
+  StatePlace state;
+  uint32_t heads = 0;
+  uint32_t groups = 1;
+  uint32_t size = 0;  ///< N
+};
+
+/// Inputs of a delta_rule; all activations.
+struct DeltaRuleInputs {
+  Slot q = kNoSlot;
+  Slot k = kNoSlot;
+  Slot v = kNoSlot;
+  Slot decay = kNoSlot;
+  Slot beta = kNoSlot;
+};
+
+struct DeltaRuleOptions {
+  StatePlace state;
+  uint32_t key_heads = 0;
+  uint32_t value_heads = 0;
+  bool interleaved = false;
+  float scale = 1.0f;
+};
+
+/// Inputs of a wkv7; all activations.
+struct Wkv7Inputs {
+  Slot r = kNoSlot;
+  Slot w = kNoSlot;
+  Slot k = kNoSlot;
+  Slot v = kNoSlot;
+  Slot a = kNoSlot;
+  Slot b = kNoSlot;
+};
+
 /// What a moe_route chose: [., used] numbers of experts (i32) and their weights.
 struct Route {
   Slot ids = kNoSlot;
@@ -140,6 +191,8 @@ class ProgramBuilder {
   Slot input(std::string_view name, uint32_t row_class, uint64_t columns);
   /// A cache group; returns its number.
   uint32_t cache_group(const CacheGroup& group);
+  /// A cache group of kind STATE: `values` f32 values in each layer. Returns its number.
+  uint32_t state_group(uint32_t layers, uint32_t values);
 
   /// Positions have this many parts: 1 (also unless called) or 3. Before the first operation.
   void position_parts(uint32_t parts);
@@ -192,6 +245,11 @@ class ProgramBuilder {
   Slot moe_linear_sum(Slot x, const Route& route, Slot weight, uint32_t experts);
   /// gate [., s], s divides the columns of x.
   Slot sigmoid_gate(Slot x, Slot gate);
+  Slot token_shift(Slot x, const StatePlace& state);
+  Slot conv(Slot x, Slot weight, Slot bias, const StatePlace& state);
+  Slot ssm_scan(const SsmScanInputs& inputs, const SsmScanOptions& options);
+  Slot delta_rule(const DeltaRuleInputs& inputs, const DeltaRuleOptions& options);
+  Slot wkv7(const Wkv7Inputs& inputs, uint32_t heads, const StatePlace& state);
 
   /// The activation leaves the step, besides being read by operations.
   void result(Slot slot);
@@ -216,7 +274,8 @@ class ProgramBuilder {
 
 /// Checks a program as a backend or a test may receive it (slot numbers, kinds, shapes, each
 /// activation written once before it is read, cache layers written before attention reads them,
-/// results, limits). Throws Error(Internal) naming the operation by number and kind.
+/// parts of a state that do not overlap, results, limits). Throws Error(Internal) naming the
+/// operation by number and kind.
 void verify_program(const tenon_program& program);
 
 /// Fills plan_offset of the activations so that slots alive at the same time do not overlap, and
@@ -227,7 +286,8 @@ uint64_t plan_memory(std::span<tenon_slot> slots, std::span<const tenon_op> ops,
 
 /// Checks a step against a verified program as far as numbers can tell: counts within the limits,
 /// token ids within the embedding tables, sequences that cover the tokens without overlap, block
-/// numbers within the pools, no block twice where it would be written. Throws Error(Internal). For
+/// numbers within the pools, no block twice where it would be written, no state read that another
+/// sequence writes. Throws Error(Internal). For
 /// tests and debugging builds; costs O(tokens + blocks).
 void verify_step(const tenon_program& program, const tenon_step& step);
 

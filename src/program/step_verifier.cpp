@@ -1,3 +1,4 @@
+#include <map>
 #include <set>
 #include <vector>
 
@@ -120,8 +121,43 @@ void check_masks(const tenon_program& program, const Strided<tenon_step_sequence
   }
 }
 
+/// A state is read from one block and written to another or the same, which no other sequence of
+/// the step has anything to do with if it is written.
+void check_states(uint32_t number, const tenon_step& step,
+                  const Strided<tenon_step_sequence>& sequences) {
+  const tenon_cache_pool& pool = step.pools[number];
+  const uint64_t num_blocks = uint64_t{pool.num_slabs} * pool.blocks_per_slab;
+  require(pool.num_slabs == 0 || pool.slabs != nullptr, "step: cache group {}: slabs are missing",
+          number);
+  std::map<uint32_t, uint32_t> writers;  // sequence by block
+  for (uint32_t s = 0; s < sequences.size(); ++s) {
+    const tenon_step_sequence& sequence = sequences[s];
+    if (sequence.num_tokens == 0) continue;
+    require(sequence.block_tables != nullptr && sequence.block_tables[number] != nullptr,
+            "step: sequence {} has no block table for cache group {}", s, number);
+    const backends::StateBlocks blocks = backends::state_blocks(sequence, number);
+    require(blocks.read != TENON_NO_BLOCK || sequence.past == 0,
+            "step: sequence {}: no state of cache group {} after {} tokens", s, number,
+            sequence.past);
+    require(blocks.read == TENON_NO_BLOCK || blocks.read < num_blocks,
+            "step: sequence {}: block {} of a pool of {}", s, blocks.read, num_blocks);
+    require(blocks.write < num_blocks, "step: sequence {}: block {} of a pool of {}", s,
+            blocks.write, num_blocks);
+    require(writers.emplace(blocks.write, s).second,
+            "step: block {} of cache group {} is written twice", blocks.write, number);
+  }
+  for (uint32_t s = 0; s < sequences.size(); ++s) {
+    if (sequences[s].num_tokens == 0) continue;
+    const auto writer = writers.find(backends::state_blocks(sequences[s], number).read);
+    require(writer == writers.end() || writer->second == s,
+            "step: sequence {}: another writes block {} of cache group {}", s,
+            backends::state_blocks(sequences[s], number).read, number);
+  }
+}
+
 void check_blocks(const tenon_cache_group& group, uint32_t number, const tenon_step& step,
                   const Strided<tenon_step_sequence>& sequences) {
+  if (group.kind == TENON_CACHE_STATE) return check_states(number, step, sequences);
   const tenon_cache_pool& pool = step.pools[number];
   const uint64_t num_blocks = uint64_t{pool.num_slabs} * pool.blocks_per_slab;
   require(pool.num_slabs == 0 || pool.slabs != nullptr, "step: cache group {}: slabs are missing",

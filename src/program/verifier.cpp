@@ -72,6 +72,11 @@ class Verifier {
 
   void check_group(uint32_t index) const {
     const tenon_cache_group& group = groups_[index];
+    if (group.kind == TENON_CACHE_STATE) return check_state_group(index, group);
+    if (group.state_values != 0) {
+      fail(Code::Internal, "cache group {}: a state of {} values does not fit its kind", index,
+           group.state_values);
+    }
     const bool filled = group.layers > 0 && group.kv_heads > 0 && group.key_dim > 0 &&
                         group.value_dim > 0 && group.block_tokens > 0;
     if (!filled) fail(Code::Internal, "cache group {}: a size is zero", index);
@@ -91,6 +96,18 @@ class Verifier {
     if ((group.kind == TENON_CACHE_WINDOW) != (group.window > 0)) {
       fail(Code::Internal, "cache group {}: a window of {} positions does not fit its kind", index,
            group.window);
+    }
+  }
+
+  static void check_state_group(uint32_t index, const tenon_cache_group& group) {
+    if (group.layers == 0 || group.state_values == 0) {
+      fail(Code::Internal, "cache group {}: a size is zero", index);
+    }
+    const bool bare = group.kv_heads == 0 && group.key_dim == 0 && group.value_dim == 0 &&
+                      group.block_tokens == 0 && group.window == 0 && group.type == TENON_TYPE_F32;
+    if (!bare) {
+      fail(Code::Internal, "cache group {}: states have no heads and no positions, and are f32",
+           index);
     }
   }
 
@@ -168,6 +185,7 @@ class Verifier {
     }
     check_outputs(index, check_op(view));
     check_cache(index);
+    check_state(view);
     check_routes(index);
   }
 
@@ -230,6 +248,22 @@ class Verifier {
     }
   }
 
+  /// Each value of a state belongs to one operation.
+  void check_state(const OpView& view) {
+    const auto state_values = find_op(view.op.kind)->state_values;
+    if (state_values == nullptr) return;
+    const tenon_state_params& state = view.op.params.state;
+    const uint64_t end = state.offset + state_values(view);
+    if (end == state.offset) return;
+    auto& parts = states_[{state.group, state.layer}];
+    const auto next = parts.upper_bound(state.offset);
+    if (next != parts.end() && next->second < end) {
+      fail(Code::Internal, "{}: values {} to {} of a state overlap with another operation's",
+           op_label(view.index, view.op.kind), state.offset, end);
+    }
+    parts[end] = state.offset;
+  }
+
   /// The numbers of experts that a moe_linear reads come from a moe_route over as many experts, and
   /// the weights from the same.
   void check_routes(uint32_t index) {
@@ -290,6 +324,8 @@ class Verifier {
   Strided<tenon_cache_group> groups_;
   std::vector<bool> written_;
   std::set<std::pair<uint32_t, uint32_t>> cached_;
+  /// Of each group and layer: where the part of an operation ends, and where it begins.
+  std::map<std::pair<uint32_t, uint32_t>, std::map<uint64_t, uint64_t>> states_;
   std::map<uint32_t, RouteInfo> routes_;  // by the slot of the ids
 };
 

@@ -17,6 +17,7 @@ namespace tenon::conformance {
 namespace {
 
 constexpr uint32_t kBlocksPerSlab = 3;  // sequences cross slabs early
+constexpr uint32_t kStateBlocks = 9;    // of a STATE group
 
 /// A sequence as a later version of the host may pass it: with members that this one has not.
 struct LaterSequence {
@@ -138,7 +139,8 @@ Runner::Runner(const Target& target, const tenon_program& program, const RunnerO
       encoder_(options.encoder),
       verify_(options.verify),
       device_(encoder_ != nullptr ? encoder_->device_ : make_device(target, options.host)),
-      executable_(std::make_unique<Executable>(device_, program)) {
+      executable_(std::make_unique<Executable>(device_, program)),
+      copy_states_(options.copy_states) {
   load_weights();
   executable_->seal();
   try {
@@ -178,7 +180,8 @@ void Runner::make_pools(uint32_t max_positions) {
   for (uint32_t g = 0; g < program_.num_groups; ++g) {
     if (is_of_encoder(g)) continue;
     // Sequences end inside a block: a few more than the positions need.
-    const uint32_t num_blocks = max_positions / groups_[g].block_tokens + 8;
+    const bool state = groups_[g].kind == TENON_CACHE_STATE;
+    const uint32_t num_blocks = state ? kStateBlocks : max_positions / groups_[g].block_tokens + 8;
     const uint32_t num_slabs = (num_blocks + kBlocksPerSlab - 1) / kBlocksPerSlab;
     const uint64_t slab_bytes = executable_->block_bytes(g) * kBlocksPerSlab;
     // What an ended sequence leaves may be anything, also NaN: nobody may see it.
@@ -201,10 +204,51 @@ void Runner::grow(Sequence& sequence, uint32_t positions) {
   sequence.blocks.resize(program_.num_groups);
   for (uint32_t g = 0; g < program_.num_groups; ++g) {
     if (is_of_encoder(g)) continue;
-    while (sequence.blocks[g].size() * groups_[g].block_tokens < positions) {
-      sequence.blocks[g].push_back(pools_[g].free.back());
-      pools_[g].free.pop_back();
+    if (groups_[g].kind == TENON_CACHE_STATE) {
+      place_state(sequence, g);
+      continue;
     }
+    while (sequence.blocks[g].size() * groups_[g].block_tokens < positions) {
+      sequence.blocks[g].push_back(take_block(g));
+    }
+  }
+}
+
+uint32_t Runner::take_block(uint32_t group) {
+  const uint32_t block = pools_[group].free.back();
+  pools_[group].free.pop_back();
+  return block;
+}
+
+/// Before a step: what it reads is there already, or nothing.
+void Runner::place_state(Sequence& sequence, uint32_t group) {
+  std::vector<uint32_t>& blocks = sequence.blocks[group];
+  if (blocks.empty()) blocks = {TENON_NO_BLOCK};
+  if (blocks.size() == 2) return;  // the last step failed, or had no tokens
+  const uint32_t read = blocks[0];
+  blocks.push_back(copy_states_ || read == TENON_NO_BLOCK ? take_block(group) : read);
+}
+
+/// After a step with tokens of the sequence: what it wrote is what the next one reads.
+void Runner::keep_state(Sequence& sequence, uint32_t group) {
+  std::vector<uint32_t>& blocks = sequence.blocks[group];
+  const uint32_t read = blocks[0];
+  const uint32_t written = blocks[1];
+  blocks = {written};
+  const auto reads = [&](const auto& other) {
+    return !other.second.blocks.empty() && other.second.blocks[group][0] == read;
+  };
+  if (read == TENON_NO_BLOCK || read == written) return;
+  if (std::none_of(sequences_.begin(), sequences_.end(), reads)) {
+    pools_[group].free.insert(pools_[group].free.begin(), read);
+  }
+}
+
+void Runner::fork(uint32_t from, uint32_t to) {
+  Sequence& made = sequences_[to];
+  made = sequences_[from];
+  for (uint32_t g = 0; g < program_.num_groups; ++g) {
+    made.blocks[g].push_back(take_block(g));
   }
 }
 
@@ -243,6 +287,7 @@ std::vector<float> Runner::run(const StepPlan& plan) {
     pools.push_back({pool.slabs.data(), static_cast<uint32_t>(pool.slabs.size()), kBlocksPerSlab});
   }
   Results results;
+  std::vector<std::vector<float>> inputs = plan.inputs;
   tenon_step step{};
   step.struct_size = sizeof(step);
   step.num_tokens = static_cast<uint32_t>(all_tokens.size());
@@ -255,7 +300,11 @@ std::vector<float> Runner::run(const StepPlan& plan) {
   step.sequences = list.empty() ? nullptr : &list.front().known;
   step.pools = pools.data();
   step.output_rows = rows.data();
-  const std::vector<LaterBinding> bindings = results.bind(program_, step);
+  std::vector<LaterBinding> bindings = results.bind(program_, step);
+  for (uint32_t i = 0, next = 0; i < program_.num_slots && next < inputs.size(); ++i) {
+    if (slots_[i].kind != TENON_SLOT_INPUT) continue;
+    bindings.push_back({{i, 0, inputs[next++].data()}, {~uint64_t{0}, ~uint64_t{0}}});
+  }
   step.bindings = &bindings.front().known;
   step.num_bindings = static_cast<uint32_t>(bindings.size());
   step.binding_size = sizeof(LaterBinding);
@@ -263,7 +312,11 @@ std::vector<float> Runner::run(const StepPlan& plan) {
   if (verify_) verify_step(program_, step);
   executable_->run(step);
   for (const Part& part : plan.parts) {
-    sequences_[part.sequence].past += static_cast<uint32_t>(part.tokens.size());
+    Sequence& sequence = sequences_[part.sequence];
+    sequence.past += static_cast<uint32_t>(part.tokens.size());
+    for (uint32_t g = 0; !part.tokens.empty() && g < program_.num_groups; ++g) {
+      if (groups_[g].kind == TENON_CACHE_STATE) keep_state(sequence, g);
+    }
   }
   return results.floats();
 }

@@ -30,6 +30,8 @@ struct StepPlan {
   std::optional<std::vector<uint32_t>> rows = {};
   /// [T, position_parts]; absent: places in the sequences, the same for all parts.
   std::optional<std::vector<int32_t>> positions = {};
+  /// Values of the program's inputs, in the order of their slots.
+  std::vector<std::vector<float>> inputs = {};
   const uint32_t* cancel = nullptr;
 };
 
@@ -55,6 +57,7 @@ struct RunnerOptions {
   /// wrote to group 0. Outlives the runner.
   Runner* encoder = nullptr;
   bool verify = true;  ///< false: steps that verify_step refuses reach the backend
+  bool copy_states = false;      ///< a step writes another block of a state than it reads
 };
 
 /// A program compiled and loaded on a device; sequences grow from step to step.
@@ -73,12 +76,15 @@ class Runner {
   std::vector<float> run(const StepPlan& plan);
   /// Takes back the last positions of a sequence.
   void rewind(uint32_t sequence, uint32_t past) { sequences_[sequence].past = past; }
+  /// A new sequence `to` begins with the states of `from`, which keeps them. There are no groups of
+  /// other kinds.
+  void fork(uint32_t from, uint32_t to);
   [[nodiscard]] Executable& executable() { return *executable_; }
 
  private:
   struct Sequence {
     uint32_t past = 0;
-    std::vector<std::vector<uint32_t>> blocks;  // [groups][...]
+    std::vector<std::vector<uint32_t>> blocks;  // [groups][...], as tenon_step_sequence has them
   };
   struct Pool {
     std::vector<tenon_buffer*> slabs;
@@ -91,6 +97,9 @@ class Runner {
   [[nodiscard]] bool is_of_encoder(uint32_t group) const {
     return encoder_ != nullptr && groups_[group].kind == TENON_CACHE_CROSS;
   }
+  [[nodiscard]] uint32_t take_block(uint32_t group);
+  void place_state(Sequence& sequence, uint32_t group);
+  void keep_state(Sequence& sequence, uint32_t group);
 
   const tenon_program program_;
   const Strided<tenon_slot> slots_;
@@ -100,6 +109,7 @@ class Runner {
   const std::shared_ptr<Device> device_;
   std::unique_ptr<Executable> executable_;
   std::vector<Pool> pools_;
+  bool copy_states_;
   std::map<uint32_t, Sequence> sequences_;
 };
 

@@ -303,6 +303,96 @@ TEST(ProgramBuilder, PositionsHaveOneOrThreeParts) {
   expect_refused([&] { (void)std::move(b).finish(x, {}); }, "positions of 2 parts");
 }
 
+/// Activations for recurrent operations over a state of 1,000 values.
+struct Recurrent {
+  ProgramBuilder b;
+  uint32_t group = b.state_group(2, 1000);
+  Slot x(const char* name, uint64_t columns) {
+    return b.embed(b.weight(name, Format::F32, 4, columns));
+  }
+  Slot weight(const char* name, uint64_t rows, uint64_t columns) {
+    return b.weight(name, Format::F32, rows, columns);
+  }
+};
+
+TEST(ProgramBuilder, GivesRecurrentOperationsTheirShapes) {
+  Recurrent r;
+  const Slot x = r.x("x", 12);
+  const Slot shift = r.b.token_shift(x, {r.group, 0, 0});
+  const Slot conv = r.b.conv(x, r.weight("w", 12, 4), kNoSlot, {r.group, 0, 12});
+  const Slot heads = r.x("heads", 3);
+  const Slot scan = r.b.ssm_scan({x, heads, r.weight("a", 3, 1), heads, heads, kNoSlot},
+                                 {{r.group, 0, 48}, 3, 3, 1});
+  const Slot keys = r.x("keys", 10);
+  const Slot twos = r.x("twos", 2);
+  // 2 heads of 10 keys and 6 values: 120 values, at the end of the state.
+  const Slot rule =
+      r.b.delta_rule({keys, keys, x, twos, twos}, {{r.group, 0, 880}, 1, 2, true, 1.0f});
+  const Slot wkv = r.b.wkv7({x, x, x, x, x, x}, 3, {r.group, 1, 952});
+  (void)rule;
+  const Slot sum = r.b.add(r.b.add(shift, conv), r.b.add(scan, wkv));
+  EXPECT_NO_THROW((void)std::move(r.b).finish(r.b.gather_rows(sum), {}));
+}
+
+TEST(ProgramBuilder, RefusesRecurrentOperationsThatDoNotFit) {
+  Recurrent r;
+  ProgramBuilder& b = r.b;
+  const Slot x = r.x("x", 12);
+  const Slot three = r.x("three", 3);
+  const Slot six = r.x("six", 6);
+  const Slot wide = r.x("wide", 1001);
+  const StatePlace place{r.group, 0, 0};
+  expect_refused([&] { b.token_shift(wide, place); }, "1001 values from 0 on of a state of 1000");
+  expect_refused([&] { b.token_shift(x, {r.group, 0, 989}); }, "12 values from 989 on");
+  expect_refused([&] { b.token_shift(x, {r.group, 0, 4000000000u}); }, "from 4000000000 on");
+  expect_refused([&] { b.token_shift(x, {r.group, 2, 0}); }, "no such layer");
+  expect_refused([&] { b.token_shift(x, {7, 0, 0}); }, "group does not exist");
+  expect_refused([&] { b.token_shift(b.gather_rows(x), place); }, "wrong rows");
+  const uint32_t positions = b.cache_group({1, 1, 12, 12, TENON_TYPE_F32, 16});
+  expect_refused([&] { b.token_shift(x, {positions, 0, 0}); }, "positions, not states");
+  expect_refused([&] { b.kv_write(x, x, r.group, 0); }, "states, not positions");
+  expect_refused([&] { b.attention(x, {.group = r.group, .heads = 1}); }, "states, not positions");
+
+  expect_refused([&] { b.conv(x, r.weight("w", 11, 4), kNoSlot, place); },
+                 "filters for 11 columns");
+  expect_refused([&] { b.conv(x, r.weight("w12", 12, 4), r.weight("bias", 1, 4), place); },
+                 "expected [1, 12]");
+
+  const Slot a = r.weight("a", 3, 2);
+  const auto scan = [&](const SsmScanInputs& in, uint32_t heads, uint32_t groups, uint32_t size) {
+    return [=, &b] { b.ssm_scan(in, {place, heads, groups, size}); };
+  };
+  const SsmScanInputs in{x, three, a, six, six, kNoSlot};
+  EXPECT_NO_THROW(scan(in, 3, 3, 2)());
+  expect_refused(scan(in, 0, 1, 2), "not 0 heads");
+  expect_refused(scan(in, 5, 1, 2), "not 5 heads");
+  expect_refused(scan(in, 3, 2, 2), "3 heads do not share 2 groups");
+  expect_refused(scan(in, 3, 0, 2), "do not share 0 groups");
+  expect_refused(scan(in, 3, 3, 0), "no columns");
+  expect_refused(scan(in, 3, 3, 3), "is [3, 2], expected [3, 1 or 3]");
+  expect_refused(scan(in, 3, 1, 2), "has 6 columns, expected 2");
+  expect_refused(scan({x, six, a, six, six, kNoSlot}, 3, 3, 2), "has 6 columns, expected 3");
+  expect_refused(scan({x, three, a, six, six, a}, 3, 3, 2), "expected [1, 3]");
+
+  const auto rule = [&](const DeltaRuleInputs& rows, uint32_t key_heads, uint32_t value_heads) {
+    return [=, &b] { b.delta_rule(rows, {place, key_heads, value_heads, false, 1.0f}); };
+  };
+  const DeltaRuleInputs keys{six, six, x, six, six};
+  EXPECT_NO_THROW(rule(keys, 3, 6)());
+  EXPECT_NO_THROW(rule({six, six, x, x, six}, 3, 6)());  // a decay for each of two keys
+  expect_refused(rule(keys, 0, 6), "not 0 heads");
+  expect_refused(rule(keys, 3, 5), "not 5 heads");
+  expect_refused(rule(keys, 6, 3), "3 value heads do not share 6 key heads");
+  expect_refused(rule({six, x, x, six, six}, 3, 6), "has 12 columns, expected 6");
+  expect_refused(rule({six, six, x, three, six}, 3, 6), "3 decays for 6 heads of 2 keys");
+  expect_refused(rule({six, six, x, six, three}, 3, 6), "has 3 columns, expected 6");
+  expect_refused([&] { b.delta_rule(keys, {place, 3, 6, false, NAN}); }, "scale is no number");
+
+  expect_refused([&] { b.wkv7({x, x, x, x, x, x}, 0, place); }, "not 0 heads");
+  expect_refused([&] { b.wkv7({x, x, x, x, x, x}, 5, place); }, "not 5 heads");
+  expect_refused([&] { b.wkv7({x, x, x, x, x, six}, 3, place); }, "has 6 columns, expected 12");
+}
+
 TEST(ProgramBuilder, FinishRefusesLogitsOfTokenRows) {
   ProgramBuilder b;
   const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 
 #include "base/error.h"
@@ -124,6 +125,38 @@ TEST(StepVerifier, PositionsThatAreLookedUpAreRowsOfTheTable) {
                 testing::Throws<Error>(testing::Property(
                     &Error::what, testing::HasSubstr("at 2 is outside a table of 4"))));
   }
+}
+
+TEST(StepVerifier, StatesAreReadAndWrittenByOneSequence) {
+  ProgramBuilder b;
+  const uint32_t group = b.state_group(1, 4);
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 4));
+  const Program program =
+      std::move(b).finish(b.gather_rows(b.token_shift(x, {group, 0, 0})), {.max_tokens = 8});
+  const auto verify = [&](std::array<uint32_t, 2> first, std::array<uint32_t, 2> second,
+                          uint32_t past = 1) {
+    Fixture fixture;
+    fixture.logits_binding.slot = program.view().logits;
+    fixture.sequences[0].past = past;
+    fixture.tables_a[0] = first.data();
+    fixture.tables_b[0] = second.data();
+    verify_step(program.view(), fixture.step);
+  };
+  EXPECT_NO_THROW(verify({0, 0}, {1, 1}));
+  EXPECT_NO_THROW(verify({0, 1}, {2, 3}));
+  EXPECT_NO_THROW(verify({0, 1}, {0, 2}));  // both from one state
+  EXPECT_NO_THROW(verify({TENON_NO_BLOCK, 0}, {1, 1}, 0));
+  const auto refused = [&](std::array<uint32_t, 2> first, std::array<uint32_t, 2> second,
+                           const char* text) {
+    EXPECT_THAT([&] { verify(first, second); },
+                testing::Throws<Error>(testing::Property(&Error::what, testing::HasSubstr(text))));
+  };
+  refused({TENON_NO_BLOCK, 0}, {1, 1}, "sequence 0: no state of cache group 0 after 1 tokens");
+  refused({4, 0}, {1, 1}, "block 4 of a pool of 4");
+  refused({0, TENON_NO_BLOCK}, {1, 1}, "of a pool of 4");
+  refused({0, 2}, {1, 2}, "block 2 of cache group 0 is written twice");
+  refused({0, 0}, {0, 1}, "sequence 1: another writes block 0");
+  refused({0, 1}, {2, 0}, "sequence 0: another writes block 0");
 }
 
 TEST(StepVerifier, SharedFullBlocksAreAllowed) {

@@ -103,6 +103,8 @@ const Damage kDamages[] = {
        e.groups[0].kind = TENON_CACHE_WINDOW;
        e.groups[0].window = 4;
      }},
+    {"StateOfPositions", "a state of 3 values does not fit",
+     [](Editable& e) { e.groups[0].state_values = 3; }},
     {"GroupKind", "unknown kind 7", [](Editable& e) { e.groups[0].kind = 7; }},
     {"ReadBeforeWritten", "before it is written",
      [](Editable& e) { e.ops[1].inputs[0] = e.ops[4].outputs[0]; }},
@@ -160,6 +162,40 @@ TEST(Verifier, ExpertsNeedNoWeights) {
   const Slot y = b.moe_linear(x, route, b.weight("w", Format::F32, 24, 8),
                               {.experts = 8, .sum = true, .bias = bias});
   EXPECT_NO_THROW((void)std::move(b).finish(b.gather_rows(y), {}));
+}
+
+// Two shifts of 8 values beside each other in a state of 16.
+Program recurrent() {
+  ProgramBuilder b;
+  const uint32_t group = b.state_group(2, 16);
+  const Slot x = b.embed(b.weight("e", Format::F32, 4, 8));
+  const Slot y = b.token_shift(b.token_shift(x, {group, 0, 8}), {group, 0, 0});
+  return std::move(b).finish(b.gather_rows(y), {});
+}
+
+TEST(Verifier, StatesHaveValuesAndNothingElse) {
+  const auto refused = [](const char* text, const std::function<void(Editable&)>& damage) {
+    const Program program = recurrent();
+    Editable edit(program);
+    ASSERT_NO_THROW(verify_program(edit.view));
+    damage(edit);
+    EXPECT_THAT([&] { verify_program(edit.view); },
+                testing::Throws<Error>(testing::Property(&Error::what, testing::HasSubstr(text))));
+  };
+  refused("a size is zero", [](Editable& e) { e.groups[0].layers = 0; });
+  refused("a size is zero", [](Editable& e) { e.groups[0].state_values = 0; });
+  refused("no heads and no positions", [](Editable& e) { e.groups[0].block_tokens = 16; });
+  refused("no heads and no positions", [](Editable& e) { e.groups[0].key_dim = 1; });
+  refused("no heads and no positions", [](Editable& e) { e.groups[0].window = 1; });
+  refused("no heads and no positions", [](Editable& e) { e.groups[0].type = TENON_TYPE_F16; });
+  refused("of a state of 15", [](Editable& e) { e.groups[0].state_values = 15; });
+  refused("overlap", [](Editable& e) { e.ops[1].params.state.offset = 7; });
+  refused("overlap", [](Editable& e) { e.ops[1].params.state.offset = 0; });
+  refused("overlap", [](Editable& e) { e.ops[2].params.state.offset = 1; });
+  const Program program = recurrent();
+  Editable edit(program);
+  edit.ops[1].params.state = {0, 1, 3};  // of another layer
+  EXPECT_NO_THROW(verify_program(edit.view));
 }
 
 TEST(Verifier, ResultsMayBeReadAndInputsAreThereFromTheStart) {

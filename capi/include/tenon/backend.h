@@ -478,7 +478,8 @@ typedef struct tenon_op {
 
 /* Layers whose cache has the same kind, geometry and lifetime. A block holds block_tokens positions of all
  * layers of the group, or one state of all of them; its inner layout is the backend's own (block_bytes tells
- * the size) and the same for all programs of a device whose groups have equal fields. */
+ * the size) and the same for all programs of a device whose groups have equal fields and, of states, whose
+ * operations keep the same values at the same places. */
 typedef struct tenon_cache_group {
   uint32_t layers;
   uint32_t kv_heads;  /* g */
@@ -530,7 +531,7 @@ typedef struct tenon_step_sequence {
   uint32_t cross_positions; /* in CROSS groups; 0 where there are none */
   /* [num_groups] -> block numbers:
    *   STATE                [2]: the state after `past` tokens (TENON_NO_BLOCK: all zeros; past is then 0), and
-   *                        where the one after past + num_tokens goes; may be the same block
+   *                        where the one after past + num_tokens goes; may be the same (no tokens: untouched)
    *   CROSS                [ceil(cross_positions / block_tokens)]
    *   all others           [ceil((past + num_tokens) / block_tokens)]
    * A program that writes a CROSS group (the encoder) has it as if it were FULL: the positions are its own. */

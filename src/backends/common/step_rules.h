@@ -51,6 +51,15 @@ inline uint64_t first_block(const tenon_step_sequence& sequence, const tenon_cac
   return all ? 0 : (uint64_t{sequence.past} - group.window + 1) / group.block_tokens;
 }
 
+/// Blocks of a sequence in a STATE group.
+struct StateBlocks {
+  uint32_t read;  ///< the state after `past` tokens; TENON_NO_BLOCK: zeros
+  uint32_t write;
+};
+inline StateBlocks state_blocks(const tenon_step_sequence& sequence, uint32_t group) {
+  return {sequence.block_tables[group][0], sequence.block_tables[group][1]};
+}
+
 inline void check_step_counts(const tenon_program& program, const tenon_step& step) {
   if (step.num_tokens > program.max_tokens || step.num_outputs > program.max_outputs) {
     refuse(TENON_BACKEND_LIMIT, "step: {} tokens and {} outputs, at most {} and {}",
@@ -119,6 +128,22 @@ inline void check_step_masks(const ProgramCopy& program, const tenon_step& step)
   }
 }
 
+/// The state that a sequence begins with, and where its new one goes.
+///   in_pool(block)  whether the pool has it
+template <typename InPool>
+void check_state_blocks(const tenon_step_sequence& sequence, uint32_t number, uint32_t group,
+                        const InPool& in_pool) {
+  if (sequence.block_tables == nullptr || sequence.block_tables[group] == nullptr) {
+    refuse(TENON_BACKEND_ARGUMENT, "step: sequence {} has no state in group {}", number, group);
+  }
+  const StateBlocks blocks = state_blocks(sequence, group);
+  const bool zeros = blocks.read == TENON_NO_BLOCK && sequence.past == 0;
+  if (in_pool(blocks.write) && (zeros || in_pool(blocks.read))) return;
+  refuse(TENON_BACKEND_ARGUMENT,
+         "step: sequence {} after {} tokens: state {} or {} is not in the pool of group {}", number,
+         sequence.past, blocks.read, blocks.write, group);
+}
+
 /// The tokens of each sequence follow those of the one before, and every block that it reads or
 /// writes is there.
 ///   holds(group, block)  whether its slab's buffer is there and reaches so far
@@ -144,6 +169,11 @@ void check_step_sequences(const tenon_program& program, const tenon_step& step,
       const tenon_cache_pool& pool = step.pools[g];
       const uint32_t* table = sequence.block_tables == nullptr ? nullptr : sequence.block_tables[g];
       const uint64_t total = uint64_t{pool.num_slabs} * pool.blocks_per_slab;
+      if (group.kind == TENON_CACHE_STATE) {
+        check_state_blocks(sequence, s, g,
+                           [&](uint32_t block) { return block < total && holds(g, block); });
+        continue;
+      }
       const uint64_t end_block = num_blocks(sequence, group);
       for (uint64_t b = first_block(sequence, group); b < end_block; ++b) {
         if (table == nullptr || table[b] >= total || !holds(g, table[b])) {

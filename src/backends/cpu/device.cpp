@@ -9,9 +9,11 @@
 #include <sys/auxv.h>
 #endif
 
+#include "backends/common/recurrence.h"
 #include "backends/common/strided.h"
 #include "backends/cpu/cache_block.h"
 #include "backends/cpu/phases.h"
+#include "backends/cpu/state_tiles.h"
 #include "quant/cache_row.h"
 #include "quant/formats.h"
 
@@ -78,7 +80,7 @@ bool group_supported(const tenon_program& program, uint32_t group) {
   const CacheType type = cache_type(g.type);
   const bool short_rows = g.key_dim <= kMaxCacheRow && g.value_dim <= kMaxCacheRow;
   // The score kernel takes 16 consecutive positions of one block.
-  return type != CacheType::Count && g.block_tokens % 16 == 0 && g.kind != TENON_CACHE_STATE &&
+  return g.kind != TENON_CACHE_STATE && type != CacheType::Count && g.block_tokens % 16 == 0 &&
          (short_rows || type == CacheType::F32 || type == CacheType::F16);
 }
 
@@ -95,6 +97,22 @@ bool matrices_supported(const tenon_program& program, const tenon_op& op, uint32
     for (uint32_t j = 0; j < other.num_inputs; ++j) {
       const bool same_weight = other.inputs[j] == op.inputs[input];
       if (same_weight && num_matrices(other, j) != num_matrices(op, input)) return false;
+    }
+  }
+  return true;
+}
+
+/// What reads the table of a recurrence, which lies transposed, reads it as one.
+bool recurrence_supported(const tenon_program& program, const tenon_op& op) {
+  const uint32_t group = op.params.state.group;
+  if (group >= program.num_groups || groups_of(program)[group].kind != TENON_CACHE_STATE) {
+    return false;
+  }
+  const uint32_t table = state_table(op);
+  for (uint32_t i = 0; table != TENON_NO_SLOT && i < program.num_ops; ++i) {
+    const tenon_op& other = ops_of(program)[i];
+    for (uint32_t j = 0; j < other.num_inputs; ++j) {
+      if (other.inputs[j] == table && state_table(other) != table) return false;
     }
   }
   return true;
@@ -139,7 +157,9 @@ std::string processor_name() {
 }
 
 bool supports_op(const tenon_program& program, const tenon_op& op) {
-  if (op.kind < TENON_OP_EMBED || op.kind > TENON_OP_POOL) return false;
+  const bool known =
+      (op.kind >= TENON_OP_EMBED && op.kind <= TENON_OP_POOL) || backends::is_recurrent(op.kind);
+  if (!known) return false;
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
     if (op.inputs[i] == TENON_NO_SLOT) continue;
     const tenon_slot& slot = slots_of(program)[op.inputs[i]];
@@ -151,6 +171,7 @@ bool supports_op(const tenon_program& program, const tenon_op& op) {
   }
   if (op.kind == TENON_OP_KV_WRITE) return group_supported(program, op.params.kv.group);
   if (op.kind == TENON_OP_ATTENTION) return attention_supported(program, op.params.attention);
+  if (backends::is_recurrent(op.kind)) return recurrence_supported(program, op);
   if (op.kind == TENON_OP_MOE_LINEAR) return matrices_supported(program, op, 2);
   if (op.kind == TENON_OP_LINEAR_HEADS) return matrices_supported(program, op, 1);
   return true;

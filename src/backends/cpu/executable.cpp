@@ -10,6 +10,7 @@
 #include "backends/cpu/cache_block.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/phase_runner.h"
+#include "backends/cpu/state_tiles.h"
 
 namespace tenon::cpu {
 namespace {
@@ -74,6 +75,11 @@ Executable::Executable(const tenon_host& host, const Kernels& kernels, const ten
       program_(program),
       plan_(build_phases(program_, kernels)) {
   for (const tenon_cache_group& group : program_.groups()) {
+    if (group.kind == TENON_CACHE_STATE) {
+      const uint64_t layer_bytes = state_layer_values(group) * sizeof(float);
+      block_bytes_.push_back(backends::multiply(group.layers, layer_bytes, "a state"));
+      continue;
+    }
     block_bytes_.push_back(CacheBlock(group).block_bytes(uint64_t{group.kv_heads} * group.layers));
   }
   weights_.resize(plan_.slots.size());
@@ -242,6 +248,7 @@ void Executable::allocate_scratch() {
   uint64_t max_block = 0;
   uint64_t attention_floats = 0;
   uint64_t scores = 0;
+  uint64_t recurrence_floats = 0;
   bool glu = false, floats = false;
   const auto count_linear = [&](uint32_t weight, uint32_t second, uint64_t width) {
     max_block = std::max(max_block, width);
@@ -267,6 +274,11 @@ void Executable::allocate_scratch() {
   for (const RouteInfo& route : plan_.routes) {
     if (route.by_scores) scores = std::max<uint64_t>(scores, kScoreArrays * route.experts);
   }
+  for (const tenon_op& op : program_.ops()) {
+    if (op.kind != TENON_OP_DELTA_RULE) continue;
+    const uint64_t keys = plan_.slots[op.inputs[0]].slot.columns / op.params.delta_rule.key_heads;
+    recurrence_floats = std::max(recurrence_floats, 2 * keys);
+  }
   // As wide as few rows may be (max_width), and the rest of their last panel.
   const uint64_t results = max_rows() * whole_panels(max_block + kFloatPanelRows - 1);
   scratch_.resize(std::max(1u, host_.num_threads(host_.user)));
@@ -278,6 +290,7 @@ void Executable::allocate_scratch() {
       s.piece = carver.take<float>(floats ? kPieceFloats : 0);
       s.attention = carver.take<float>(attention_floats);
       s.scores = carver.take<double>(scores);
+      s.recurrence = carver.take<float>(recurrence_floats);
     }
   };
   Carver sizes(nullptr);
@@ -343,6 +356,23 @@ void Executable::pack(const Weight& weight, const RowsToLoad& rows) const noexce
   }
 }
 
+void Executable::seal() {
+  if (sealed_) return;
+  std::vector<bool> transposed(weights_.size());
+  for (const tenon_op& op : program_.ops()) {
+    const uint32_t slot = state_table(op);
+    if (slot == TENON_NO_SLOT || transposed[slot]) continue;
+    transposed[slot] = true;
+    const uint64_t rows = plan_.slots[slot].slot.rows;
+    const uint64_t columns = plan_.slots[slot].slot.columns;
+    const std::vector<float> loaded(weights_[slot].vector, weights_[slot].vector + rows * columns);
+    for (uint64_t i = 0; i < loaded.size(); ++i) {
+      weights_[slot].vector[i % columns * rows + i / columns] = loaded[i];
+    }
+  }
+  sealed_ = true;
+}
+
 void Executable::allocate_missing_block() {
   uint64_t largest = 0;
   for (uint32_t g = 0; g < program_.groups().size(); ++g) {
@@ -380,20 +410,31 @@ void Executable::prepare(const tenon_step& step) {
   }
 }
 
-/// Addresses of the blocks of a sequence in a group.
+/// Addresses of the blocks of a sequence in a group; of a STATE group, that of the block that is
+/// read (nullptr: zeros) and of the one that is written.
 void Executable::find_blocks(const tenon_step_sequence& sequence, uint32_t g) {
   const tenon_cache_group& group = program_.groups()[g];
   const tenon_cache_pool& pool = state_.step->pools[g];
   const uint64_t bytes = block_bytes(g);
+  const auto address = [&](uint32_t block) -> const uint8_t* {
+    const backends::HostBuffer* slab =
+        backends::host_buffer(pool.slabs[block / pool.blocks_per_slab]);
+    return bytes_of(slab->memory) + block % pool.blocks_per_slab * bytes;
+  };
+  if (group.kind == TENON_CACHE_STATE) {
+    state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
+    if (sequence.num_tokens == 0) return;
+    const backends::StateBlocks blocks = backends::state_blocks(sequence, g);
+    state_.blocks[g].push_back(blocks.read == TENON_NO_BLOCK ? nullptr : address(blocks.read));
+    state_.blocks[g].push_back(address(blocks.write));
+    return;
+  }
   const uint64_t first = backends::first_block(sequence, group);
   const uint64_t end = backends::num_blocks(sequence, group);
   state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
   for (uint64_t b = 0; b < first; ++b) state_.blocks[g].push_back(bytes_of(missing_block_));
   for (uint64_t b = first; b < end; ++b) {
-    const uint32_t block = sequence.block_tables[g][b];
-    const backends::HostBuffer* slab =
-        backends::host_buffer(pool.slabs[block / pool.blocks_per_slab]);
-    state_.blocks[g].push_back(bytes_of(slab->memory) + block % pool.blocks_per_slab * bytes);
+    state_.blocks[g].push_back(address(sequence.block_tables[g][b]));
   }
 }
 

@@ -30,7 +30,8 @@ class Executable {
   /// Throws Failure, saying what is wrong with the request. Disjoint calls may run concurrently.
   void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
                  uint64_t size_bytes);
-  void seal() { sealed_ = true; }
+  /// Turns the tables of recurrences (state_tiles.h) round. May throw std::bad_alloc.
+  void seal();
 
   /// Runs a step to its end; returns its ticket. Throws Failure: CANCELLED, what is wrong with the
   /// step, STATE before seal() and when the last step was not waited for. May throw std::bad_alloc
@@ -65,7 +66,7 @@ class Executable {
   /// or both.
   struct Weight {
     PackedWeight matrix;      // of the first expert or head, where there are several
-    float* vector = nullptr;  // [rows, columns]
+    float* vector = nullptr;  // [rows, columns]; a state_table, once sealed, [columns, rows]
     uint64_t expert_bytes = 0;
     [[nodiscard]] PackedWeight expert(uint64_t number) const {
       PackedWeight weight = matrix;
@@ -85,6 +86,7 @@ class Executable {
     float* piece = nullptr;  // [kPieceFloats], where a linear has float panels
     float* attention = nullptr;
     double* scores = nullptr;  // of a route by scores (choose_by_scores)
+    float* recurrence = nullptr;  // [2 keys], where decays are per key
   };
   /// What a step adds: where each token is and where the cache blocks are.
   struct StepState {

@@ -9,6 +9,7 @@
 #include "backends/cpu/kernel_quantise.h"
 #include "backends/cpu/kernel_rows.h"
 #include "backends/cpu/kernel_signs.h"
+#include "backends/cpu/kernel_state.h"
 #include "backends/cpu/kernel_tiled.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/unit_codebooks.h"
@@ -77,6 +78,10 @@ constexpr Kernels kernel_table(const char* name) {
   attend(CacheType::Int8) = attention<CacheInt8>;
   attend(CacheType::Q4) = attention<CacheQ4>;
   table.attention_merge = attention_merge;
+  table.conv = conv;
+  table.ssm_scan = ssm_scan;
+  table.delta_rule = delta_rule;
+  table.wkv7 = wkv7;
   return table;
 }
 

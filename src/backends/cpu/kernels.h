@@ -240,6 +240,67 @@ constexpr uint64_t attention_scratch_floats(uint64_t columns, const CacheBlock& 
          8 * uint64_t{16};
 }
 
+/// Lanes of a tile of a state (state_tiles.h): two vectors share what is broadcast to them, and a
+/// tile of 128 rows takes half of a first-level cache.
+inline constexpr uint32_t kStateLanes = 32;
+
+/// Causal convolution of some columns of a sequence.
+struct ConvArgs {
+  float* state;  ///< [taps - 1, stride] in: the rows before x, out: the last ones
+  uint32_t taps;
+  uint32_t num_tokens;
+  uint64_t columns;
+  uint64_t stride;      ///< from row to row of state, x, weight and out
+  const float* x;       ///< [num_tokens, stride]
+  const float* weight;  ///< [taps, stride]
+  const float* bias;    ///< [columns] or NULL
+  float* out;           ///< [num_tokens, stride]
+};
+
+/// Consecutive tokens of a sequence through a tile of a state, in place. Rows of x and out are
+/// those of the tile's lanes; strides go from token to token.
+struct StateScan {
+  float* state;    ///< [rows, width]
+  uint32_t width;  ///< 1 to kStateLanes
+  uint64_t rows;
+  uint32_t num_tokens;
+  float* out;  ///< [num_tokens, width], out_stride
+  uint64_t out_stride;
+};
+
+struct SsmScanArgs {
+  StateScan scan;
+  bool channels;      ///< lanes have a dt, A and D each; else one for all
+  bool one_decay;     ///< A has one value for all rows
+  const float* x;     ///< [num_tokens, width], as out
+  const float* dt;    ///< [num_tokens, width or 1]
+  const float* a;     ///< [rows or 1, width or 1]
+  const float* b;     ///< [num_tokens, rows]
+  const float* c;     ///< [num_tokens, rows], as b
+  const float* skip;  ///< D [width or 1] or NULL
+  uint64_t dt_stride, a_stride, b_stride;
+};
+
+struct DeltaRuleArgs {
+  StateScan scan;
+  const float* q;      ///< [num_tokens, rows]
+  const float* k;      ///< [num_tokens, rows]
+  const float* v;      ///< [num_tokens, width], as out
+  const float* decay;  ///< [num_tokens, rows or 1]
+  const float* beta;   ///< [num_tokens]
+  uint64_t key_stride, decay_stride, beta_stride;
+  bool decay_per_row;
+  float scale;
+  float* scratch;  ///< [2 rows] where decay_per_row
+};
+
+struct Wkv7Args {
+  StateScan scan;
+  /// [num_tokens, rows], stride that of out
+  const float *r, *w, *k, *a, *b;
+  const float* v;  ///< [num_tokens, width], as out
+};
+
 struct Kernels {
   const char* name;  ///< "avx2"
   /// Whether some step has its activations both as q and as q + 128.
@@ -281,6 +342,10 @@ struct Kernels {
                    uint32_t slot) noexcept;
   void (*attention[static_cast<uint32_t>(CacheType::Count)])(const AttentionArgs&) noexcept;
   void (*attention_merge)(const AttentionArgs&) noexcept;
+  void (*conv)(const ConvArgs&) noexcept;
+  void (*ssm_scan)(const SsmScanArgs&) noexcept;
+  void (*delta_rule)(const DeltaRuleArgs&) noexcept;
+  void (*wkv7)(const Wkv7Args&) noexcept;
 };
 
 const Kernels& kernels_portable() noexcept;

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "backends/common/recurrence.h"
 #include "backends/common/relative_bucket.h"
 
 namespace tenon::cpu {
@@ -315,6 +316,16 @@ void PhaseBuilder::place_attention(size_t index) {
   output.stored = true;
 }
 
+void PhaseBuilder::place_recurrent(size_t index) {
+  Phase phase;
+  phase.kind = PhaseKind::Recurrent;
+  phase.recurrent = items_[index].row.op;
+  SlotInfo& output = info(phase.recurrent.outputs[0]);
+  plan_.phases.push_back(std::move(phase));
+  output.first_phase = last_phase();
+  output.stored = true;
+}
+
 void PhaseBuilder::place_rows(size_t index) {
   const RowOp& row = items_[index].row;
   const uint32_t slot = row.kind == RowKind::Op ? row.op.outputs[0] : row.slot;
@@ -356,6 +367,7 @@ void PhaseBuilder::find_lifetimes() {
     }
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[0]);
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.outputs[0]);
+    if (phase.kind == PhaseKind::Recurrent) touch_row({.op = phase.recurrent});
     for (const RowOp& row : phase.rows) touch_row(row);
     if (phase.kind == PhaseKind::Experts) {
       touch(plan_.routes[phase.route].ids);
@@ -408,6 +420,8 @@ PhasePlan PhaseBuilder::build() && {
       place_linear(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION) {
       place_attention(i);
+    } else if (row.kind == RowKind::Op && backends::is_recurrent(row.op.kind)) {
+      place_recurrent(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_MOE_ROUTE) {
       place_route(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_MOE_LINEAR) {

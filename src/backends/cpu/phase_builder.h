@@ -40,6 +40,7 @@ class PhaseBuilder {
 
   void place_linear(size_t index);
   void place_attention(size_t index);
+  void place_recurrent(size_t index);
   void place_rows(size_t index);
   void place_route(size_t index);
   void place_experts(size_t index);

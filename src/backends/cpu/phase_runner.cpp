@@ -13,9 +13,10 @@ namespace {
 /// Work items that a thread takes at once, from `item` on: a long run of weights for each thread at
 /// first, because every start of a run costs memory some microseconds, then shares of the rest, so
 /// that all arrive within an item's time of each other even when a core was stalled. The items of
-/// attention are not of one size: shares of what is left from the beginning.
+/// attention and recurrences are not of one size: shares of what is left from the beginning.
 uint32_t items_at_once(PhaseKind kind, uint32_t item, uint32_t num_items, uint32_t num_threads) {
-  if (kind == PhaseKind::Attention) return std::max(1u, (num_items - item) / (2 * num_threads));
+  if (kind == PhaseKind::Attention || kind == PhaseKind::Recurrent)
+    return std::max(1u, (num_items - item) / (2 * num_threads));
   const uint32_t run = num_items / num_threads * 7 / 8;
   return item < run * num_threads ? run : std::max(1u, (num_items - item) / num_threads);
 }
@@ -50,6 +51,9 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
   if (phase.kind == PhaseKind::Attention) {
     return x_.attention_plans_[phase.attention_plan].num_items();
   }
+  if (phase.kind == PhaseKind::Recurrent) {
+    return static_cast<uint32_t>(x_.state_.step->num_sequences * recurrent_parts(phase.recurrent));
+  }
   if (phase.kind == PhaseKind::Route) return rows;
   if (phase.kind != PhaseKind::Linear) return num_expert_items(phase);
   uint32_t items = 0;
@@ -61,6 +65,7 @@ bool PhaseRunner::is_for_one(uint32_t phase_index) const noexcept {
   const Phase& phase = x_.plan_.phases[phase_index];
   switch (phase.kind) {
     case PhaseKind::Rows:
+    case PhaseKind::Recurrent:
     case PhaseKind::Route:
       return num_items(phase) <= 1;
     case PhaseKind::Linear:
@@ -90,6 +95,9 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
           break;
         case PhaseKind::Attention:
           run_attention(phase, item++, thread);
+          break;
+        case PhaseKind::Recurrent:
+          run_recurrent(phase, item++, thread);
           break;
         case PhaseKind::Route:
           run_route(phase, item++, thread);

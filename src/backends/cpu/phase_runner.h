@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cpu/executable.h"
+#include "backends/cpu/state_tiles.h"
 
 namespace tenon::cpu {
 
@@ -64,6 +65,26 @@ class PhaseRunner {
 
   void run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
   [[nodiscard]] AttentionBias bias_of(const Phase& phase, uint64_t first_head) const noexcept;
+
+  /// Some columns or lanes of a sequence that an item of a recurrent phase is.
+  struct RecurrentItem {
+    const tenon_op& op;
+    const tenon_step_sequence& sequence;
+    uint32_t sequence_number;
+    uint64_t part;  ///< columns or tile
+  };
+  [[nodiscard]] uint64_t recurrent_parts(const tenon_op& op) const noexcept;
+  void run_recurrent(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
+  float* begin_state(const RecurrentItem& item, uint64_t first, uint64_t count, uint64_t rows = 1,
+                     uint64_t stride = 0) noexcept;
+  [[nodiscard]] StateScan begin_scan(const RecurrentItem& item, const StateTiles& tiles,
+                                     const StateTile& tile, uint64_t first_column) noexcept;
+  void run_token_shift(const RecurrentItem& item) noexcept;
+  void run_conv(const RecurrentItem& item) noexcept;
+  void run_ssm_scan(const RecurrentItem& item) noexcept;
+  void run_delta_rule(const RecurrentItem& item, uint32_t thread) noexcept;
+  void run_wkv7(const RecurrentItem& item) noexcept;
+  [[nodiscard]] StateTiles tiles_of(const tenon_op& op) const noexcept;
 
   void run_route(const Phase& phase, uint64_t row, uint32_t thread) noexcept;
   void run_gather(const Phase& phase, uint32_t item) noexcept;

@@ -8,6 +8,7 @@
 //                    everything that can be done column-wise (bias, head norm, rope, cache write,
 //                    gate, residual, quantisation) before it leaves the core
 //   attention phase  a tile of tokens and a KV head at a time, or a piece of its positions
+//   recurrent phase  a tile of the state of a sequence at a time, through all its tokens
 //   route phase      chooses experts row by row; the last row sorts all of them by expert
 //   gather phase     the activations that experts read, in the order of the experts
 //   experts phase    an expert and a block of its output columns at a time
@@ -113,7 +114,7 @@ struct GatheredRows {
   int32_t last_phase = -1;
 };
 
-enum class PhaseKind : uint32_t { Rows, Linear, Attention, Route, Gather, Experts };
+enum class PhaseKind : uint32_t { Rows, Linear, Attention, Recurrent, Route, Gather, Experts };
 
 struct Phase {
   PhaseKind kind = PhaseKind::Rows;
@@ -125,6 +126,7 @@ struct Phase {
   bool quantise_attention = false;  ///< quantise the output, head by head
   std::vector<uint16_t> buckets;    ///< Attention: AttentionBias::buckets of a relative bias
   uint32_t attention_plan = 0;      ///< Attention: which plan of the step cuts it into work
+  tenon_op recurrent{};             ///< Recurrent
   uint32_t route = 0;               ///< Route, Gather, Experts: number among PhasePlan::routes
   uint32_t gathered = 0;            ///< Gather, Experts: number among PhasePlan::gathered
   std::vector<ExpertTask> experts;  ///< Experts

@@ -107,6 +107,10 @@ double* Executable::activation(uint32_t slot) const {
 
 uint64_t Executable::bytes_of_block(uint32_t group) const {
   const tenon_cache_group& info = this->group(group);
+  if (info.kind == TENON_CACHE_STATE) {
+    const uint64_t values = multiply(info.layers, info.state_values, "cache block");
+    return multiply(values, sizeof(float), "cache block");
+  }
   const uint64_t key = cache_head_bytes(info.type, info.key_dim);
   const uint64_t value =
       info.kind == TENON_CACHE_LATENT ? 0 : cache_head_bytes(info.type, info.value_dim);

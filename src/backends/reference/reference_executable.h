@@ -38,7 +38,8 @@ class Executable {
   Executable(const tenon_host* host, const tenon_program& program);
   ~Executable();
 
-  /// Bytes of a cache block: [layers, block_tokens, heads x (key_dim + value_dim)] elements.
+  /// Bytes of a cache block: [layers, block_tokens, heads x (key_dim + value_dim)] elements; of a
+  /// state [layers, state_values] f32.
   [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
   [[nodiscard]] std::span<const uint64_t> block_bytes() const { return block_bytes_; }
   /// Any rows may be loaded at once.

@@ -1,5 +1,6 @@
 #include "backends/reference/reference_ops.h"
 
+#include "backends/common/recurrence.h"
 #include "backends/common/strided.h"
 #include "quant/formats.h"
 
@@ -32,6 +33,11 @@ constexpr Operation kOperations[] = {
     {TENON_OP_L2_NORM, "l2_norm", fits_norm, run_l2_norm},
     {TENON_OP_POSITION_SCALE, "position_scale", fits_position_scale, run_position_scale},
     {TENON_OP_POOL, "pool", fits_pool, run_pool},
+    {TENON_OP_TOKEN_SHIFT, "token_shift", fits_token_shift, run_token_shift},
+    {TENON_OP_CONV, "conv", fits_conv, run_conv},
+    {TENON_OP_SSM_SCAN, "ssm_scan", fits_ssm_scan, run_ssm_scan},
+    {TENON_OP_DELTA_RULE, "delta_rule", fits_delta_rule, run_delta_rule},
+    {TENON_OP_WKV7, "wkv7", fits_wkv7, run_wkv7},
 };
 
 }  // namespace
@@ -52,11 +58,13 @@ std::optional<OpShape> find_shape(const tenon_program& program, uint32_t op) noe
     if (!find(shape.op->outputs[o], shape.outputs[o])) return std::nullopt;
   }
   const bool cached = shape.op->kind == TENON_OP_KV_WRITE || shape.op->kind == TENON_OP_ATTENTION;
-  if (cached) {  // both kinds of parameters begin with group and layer
+  const bool recurrent = backends::is_recurrent(shape.op->kind);
+  if (cached || recurrent) {  // the parameters of all begin with group and layer
     const tenon_kv_params& kv = shape.op->params.kv;
     if (kv.group >= program.num_groups) return std::nullopt;
     shape.group = &groups_of(program)[kv.group];
     if (kv.layer >= shape.group->layers) return std::nullopt;
+    if (recurrent != (shape.group->kind == TENON_CACHE_STATE)) return std::nullopt;
   }
   return shape;
 }

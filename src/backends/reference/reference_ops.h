@@ -16,7 +16,7 @@ struct OpShape {
   const tenon_op* op;
   const tenon_slot* inputs[TENON_MAX_INPUTS];    ///< nullptr: absent
   const tenon_slot* outputs[TENON_MAX_OUTPUTS];  ///< nullptr: none
-  const tenon_cache_group* group;                ///< of kv_write and attention
+  const tenon_cache_group* group;                ///< of kv_write, attention and recurrences
   uint32_t position_parts;                       ///< of the program
 };
 
@@ -77,6 +77,11 @@ bool fits_concat(const OpShape& shape) noexcept;
 bool fits_linear_heads(const OpShape& shape) noexcept;
 bool fits_position_scale(const OpShape& shape) noexcept;
 bool fits_pool(const OpShape& shape) noexcept;
+bool fits_token_shift(const OpShape& shape) noexcept;
+bool fits_conv(const OpShape& shape) noexcept;
+bool fits_ssm_scan(const OpShape& shape) noexcept;
+bool fits_delta_rule(const OpShape& shape) noexcept;
+bool fits_wkv7(const OpShape& shape) noexcept;
 
 void run_embed(StepRun& step, const tenon_op& op);
 void run_rms_norm(StepRun& step, const tenon_op& op);
@@ -103,5 +108,10 @@ void run_linear_heads(StepRun& step, const tenon_op& op);
 void run_l2_norm(StepRun& step, const tenon_op& op);
 void run_position_scale(StepRun& step, const tenon_op& op);
 void run_pool(StepRun& step, const tenon_op& op);
+void run_token_shift(StepRun& step, const tenon_op& op);
+void run_conv(StepRun& step, const tenon_op& op);
+void run_ssm_scan(StepRun& step, const tenon_op& op);
+void run_delta_rule(StepRun& step, const tenon_op& op);
+void run_wkv7(StepRun& step, const tenon_op& op);
 
 }  // namespace tenon::reference

@@ -121,13 +121,35 @@ std::vector<double> StepRun::weight_rows(uint32_t slot_number) const {
 std::byte* StepRun::cache_row(const tenon_step_sequence& sequence, uint32_t group_number,
                               uint32_t layer, uint32_t position) const noexcept {
   const tenon_cache_group& info = group(group_number);
-  const tenon_cache_pool& pool = step_.pools[group_number];
   const uint32_t block = sequence.block_tables[group_number][position / info.block_tokens];
-  const backends::HostBuffer* slab = backends::host_buffer(pool.slabs[block / pool.blocks_per_slab]);
-  const uint64_t block_bytes = executable_.block_bytes(group_number);
-  const uint64_t row_bytes = block_bytes / (uint64_t{info.layers} * info.block_tokens);
+  const uint64_t row_bytes =
+      executable_.block_bytes(group_number) / (uint64_t{info.layers} * info.block_tokens);
   const uint64_t row = uint64_t{layer} * info.block_tokens + position % info.block_tokens;
-  return slab->memory.data() + (block % pool.blocks_per_slab) * block_bytes + row * row_bytes;
+  return block_address(group_number, block) + row * row_bytes;
+}
+
+std::byte* StepRun::block_address(uint32_t group_number, uint32_t block) const noexcept {
+  const tenon_cache_pool& pool = step_.pools[group_number];
+  const backends::HostBuffer* slab =
+      backends::host_buffer(pool.slabs[block / pool.blocks_per_slab]);
+  return slab->memory.data() +
+         (block % pool.blocks_per_slab) * executable_.block_bytes(group_number);
+}
+
+float* StepRun::begin_state(const tenon_step_sequence& sequence, const tenon_state_params& state,
+                            uint64_t num_values) const noexcept {
+  const backends::StateBlocks blocks = backends::state_blocks(sequence, state.group);
+  const uint64_t first = uint64_t{state.layer} * group(state.group).state_values + state.offset;
+  const auto values_of = [&](uint32_t block) {
+    return reinterpret_cast<float*>(block_address(state.group, block)) + first;
+  };
+  float* values = values_of(blocks.write);
+  if (blocks.read == TENON_NO_BLOCK) {
+    std::fill_n(values, num_values, 0.0f);
+  } else if (blocks.read != blocks.write) {
+    std::copy_n(values_of(blocks.read), num_values, values);
+  }
+  return values;
 }
 
 }  // namespace tenon::reference

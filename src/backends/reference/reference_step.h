@@ -56,6 +56,11 @@ class StepRun {
   /// follow.
   [[nodiscard]] std::byte* cache_row(const tenon_step_sequence& sequence, uint32_t group,
                                      uint32_t layer, uint32_t position) const noexcept;
+  /// The part of a state that belongs to an operation, in the block that the sequence writes: what
+  /// it was before the step, or zeros.
+  [[nodiscard]] float* begin_state(const tenon_step_sequence& sequence,
+                                   const tenon_state_params& state,
+                                   uint64_t num_values) const noexcept;
   [[nodiscard]] const tenon_cache_group& group(uint32_t group) const {
     return executable_.group(group);
   }
@@ -67,6 +72,7 @@ class StepRun {
   void for_each(uint64_t count, uint64_t num_values, const Body& body);
 
  private:
+  [[nodiscard]] std::byte* block_address(uint32_t group, uint32_t block) const noexcept;
   void place_tokens();
   void reserve_bound();
   void read_input(uint32_t slot) const;

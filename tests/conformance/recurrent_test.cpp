@@ -1,0 +1,519 @@
+// The operations that carry a state from token to token, against plain loops in f64: one token and
+// many, sequences side by side, states that are carried on, copied and shared, and the promise that
+// no bit depends on how a prompt was cut.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "tests/conformance/program_runner.h"
+#include "tests/conformance/tolerances.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr StepLimits kLimits{64, 64};
+
+/// An input of the operation and what its values look like, made of standard normal ones.
+struct Input {
+  uint64_t columns;
+  float (*shape)(float) = [](float x) { return x; };
+};
+
+/// Rows of the inputs at one token.
+using Rows = std::vector<const float*>;
+
+/// One recurrent operation, and the same as a loop over tokens.
+struct Recurrence {
+  std::vector<Input> inputs;
+  uint64_t columns;  ///< of the result
+  uint64_t state_values;
+  std::function<Slot(ProgramBuilder&, const std::vector<Slot>&, const StatePlace&)> build;
+  std::function<void(const Rows& x, std::vector<double>& state, double* out)> token;
+};
+
+/// The operation in the second layer of a group, at an odd place, with neighbours on both sides.
+Program program_of(const Recurrence& recurrence) {
+  constexpr uint32_t kOffset = 5;
+  ProgramBuilder b;
+  const auto values = static_cast<uint32_t>(recurrence.state_values);
+  const uint32_t group = b.state_group(3, kOffset + values + 2);
+  std::vector<Slot> inputs;
+  for (size_t i = 0; i < recurrence.inputs.size(); ++i) {
+    inputs.push_back(
+        b.input("input" + std::to_string(i), TENON_ROWS_TOKENS, recurrence.inputs[i].columns));
+  }
+  b.result(recurrence.build(b, inputs, {group, 1, kOffset}));
+  return std::move(b).finish(kNoSlot, kLimits);
+}
+
+/// The values that weight `name` has in a Runner.
+std::vector<float> weight_values(const char* name, uint64_t rows, uint64_t columns) {
+  tenon_slot slot{};
+  slot.kind = TENON_SLOT_WEIGHT;
+  slot.type = TENON_TYPE_F32;
+  slot.rows = rows;
+  slot.columns = columns;
+  slot.name = name;
+  const std::vector<std::byte> bytes = random_blocks(slot);
+  std::vector<float> values(rows * columns);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+/// What a sequence is fed with: its values depend on the sequence and the position only.
+class Text {
+ public:
+  Text(const Recurrence& recurrence, uint32_t sequence) : recurrence_(recurrence) {
+    constexpr uint64_t kPositions = 64;
+    for (size_t i = 0; i < recurrence.inputs.size(); ++i) {
+      const Input& input = recurrence.inputs[i];
+      values_.push_back(random_values(std::to_string(i) + " of " + std::to_string(sequence),
+                                      kPositions * input.columns));
+      for (float& value : values_.back()) value = input.shape(value);
+    }
+  }
+  [[nodiscard]] const float* row(size_t input, uint32_t position) const {
+    return values_[input].data() + position * recurrence_.inputs[input].columns;
+  }
+
+ private:
+  const Recurrence& recurrence_;
+  std::vector<std::vector<float>> values_;
+};
+
+/// Tokens of sequences that follow what they had before; keeps where each one is.
+class Feed {
+ public:
+  explicit Feed(const Recurrence& recurrence) : recurrence_(recurrence) {}
+
+  struct Share {
+    uint32_t sequence;
+    uint32_t tokens;
+  };
+  StepPlan next(const std::vector<Share>& shares) {
+    StepPlan plan;
+    plan.rows.emplace();
+    plan.inputs.resize(recurrence_.inputs.size());
+    for (const Share& share : shares) {
+      plan.parts.push_back({share.sequence, std::vector<int32_t>(share.tokens)});
+      const Text text(recurrence_, share.sequence);
+      for (uint32_t t = 0; t < share.tokens; ++t, ++past_[share.sequence]) {
+        for (size_t i = 0; i < plan.inputs.size(); ++i) {
+          const float* row = text.row(i, past_[share.sequence]);
+          plan.inputs[i].insert(plan.inputs[i].end(), row, row + recurrence_.inputs[i].columns);
+        }
+      }
+    }
+    return plan;
+  }
+
+ private:
+  const Recurrence& recurrence_;
+  std::map<uint32_t, uint32_t> past_;
+};
+
+/// The plain loop over a sequence.
+std::vector<float> expected_of(const Recurrence& recurrence, uint32_t sequence, uint32_t first,
+                               uint32_t count) {
+  const Text text(recurrence, sequence);
+  std::vector<double> state(recurrence.state_values);
+  std::vector<double> out(recurrence.columns);
+  std::vector<float> result;
+  for (uint32_t position = 0; position < first + count; ++position) {
+    Rows rows;
+    for (size_t i = 0; i < recurrence.inputs.size(); ++i) rows.push_back(text.row(i, position));
+    recurrence.token(rows, state, out.data());
+    if (position >= first) result.insert(result.end(), out.begin(), out.end());
+  }
+  return result;
+}
+
+/// Steps of sequences with different pasts and lengths, near the plain loops.
+void expect_like_loops(const Recurrence& recurrence, const RunnerOptions& options = {}) {
+  const Program program = program_of(recurrence);
+  Runner runner(target(), program, options);
+  Feed feed(recurrence);
+  Deviation deviation;
+  std::map<uint32_t, uint32_t> past;
+  const std::vector<std::vector<Feed::Share>> steps = {{{0, 1}},
+                                                       {{0, 5}},
+                                                       {},
+                                                       {{1, 9}, {0, 3}},
+                                                       {{0, 43}, {2, 1}, {1, 2}},
+                                                       {{2, 1}, {1, 1}, {0, 1}}};
+  for (const std::vector<Feed::Share>& step : steps) {
+    const std::vector<float> result = runner.run(feed.next(step));
+    std::vector<float> expected;
+    for (const auto& [sequence, tokens] : step) {
+      const std::vector<float> rows = expected_of(recurrence, sequence, past[sequence], tokens);
+      expected.insert(expected.end(), rows.begin(), rows.end());
+      past[sequence] += tokens;
+    }
+    deviation.add(result, expected);
+  }
+  EXPECT_LE(deviation.relative_rmse(), float_tolerance());
+}
+
+/// 50 tokens of sequence 0 in slices, each beside one of a sequence `neighbour`, if there is one.
+std::vector<float> in_slices(const Recurrence& recurrence, uint32_t slice,
+                             const RunnerOptions& options = {}, uint32_t neighbour = 0) {
+  constexpr uint32_t kTokens = 50;
+  const Program program = program_of(recurrence);
+  Runner runner(target(), program, options);
+  Feed feed(recurrence);
+  std::vector<float> all;
+  for (uint32_t done = 0; done < kTokens; done += slice) {
+    const uint32_t count = std::min(slice, kTokens - done);
+    std::vector<Feed::Share> shares;
+    if (neighbour > 0) shares.push_back({neighbour, 1});
+    shares.push_back({0, count});
+    const std::vector<float> rows = runner.run(feed.next(shares));
+    all.insert(all.end(), rows.end() - static_cast<ptrdiff_t>(count * recurrence.columns),
+               rows.end());
+  }
+  return all;
+}
+
+void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
+}
+
+void expect_bits_do_not_depend_on_steps(const Recurrence& recurrence) {
+  if ((target_info().flags & TENON_DEVICE_BATCH_INVARIANT) == 0) return;
+  const std::vector<float> whole = in_slices(recurrence, 50, {.host = {.threads = 1}});
+  expect_same_bits(in_slices(recurrence, 1), whole);
+  expect_same_bits(in_slices(recurrence, 7, {.host = {.threads = 3}}), whole);
+  expect_same_bits(in_slices(recurrence, 7, {.host = {}, .copy_states = true}), whole);
+  expect_same_bits(in_slices(recurrence, 13, {}, 3), whole);
+}
+
+void check(const Recurrence& recurrence) {
+  expect_like_loops(recurrence);
+  expect_like_loops(recurrence, {.host = {}, .copy_states = true});
+  expect_bits_do_not_depend_on_steps(recurrence);
+}
+
+// ---- The operations
+// -------------------------------------------------------------------------------
+
+Recurrence token_shift(uint64_t n) {
+  return {.inputs = {{n}},
+          .columns = n,
+          .state_values = n,
+          .build = [](ProgramBuilder& b, const std::vector<Slot>& x,
+                      const StatePlace& place) { return b.token_shift(x[0], place); },
+          .token =
+              [n](const Rows& x, std::vector<double>& state, double* out) {
+                for (uint64_t c = 0; c < n; ++c) {
+                  out[c] = state[c];
+                  state[c] = x[0][c];
+                }
+              }};
+}
+
+Recurrence conv(uint64_t n, uint64_t taps, bool bias) {
+  const std::vector<float> weight = weight_values("filters", n, taps);
+  const std::vector<float> biases = weight_values("bias", 1, n);
+  return {.inputs = {{n}},
+          .columns = n,
+          .state_values = (taps - 1) * n,
+          .build =
+              [=](ProgramBuilder& b, const std::vector<Slot>& x, const StatePlace& place) {
+                const Slot added = bias ? b.weight("bias", Format::F32, 1, n) : kNoSlot;
+                return b.conv(x[0], b.weight("filters", Format::F32, n, taps), added, place);
+              },
+          .token =
+              [=](const Rows& x, std::vector<double>& state, double* out) {
+                state.insert(state.end(), x[0], x[0] + n);
+                for (uint64_t c = 0; c < n; ++c) {
+                  out[c] = bias ? biases[c] : 0;
+                  for (uint64_t i = 0; i < taps; ++i) {
+                    out[c] += double{weight[c * taps + i]} * state[i * n + c];
+                  }
+                }
+                state.erase(state.begin(), state.begin() + static_cast<ptrdiff_t>(n));
+              }};
+}
+
+struct ScanShape {
+  uint32_t heads, p, groups, size;
+  bool decay_per_value;
+  bool skip;
+};
+
+Recurrence ssm_scan(const ScanShape& s) {
+  const uint64_t decays = s.decay_per_value ? s.size : 1;
+  const std::vector<float> a = weight_values("a", s.heads, decays);
+  const std::vector<float> d = weight_values("d", 1, s.heads);
+  const uint64_t columns = uint64_t{s.heads} * s.p;
+  const Input small{s.heads, [](float x) { return 0.3f * x; }};
+  const Input wide{uint64_t{s.groups} * s.size};
+  return {.inputs = {{columns}, small, wide, wide},
+          .columns = columns,
+          .state_values = columns * s.size,
+          .build =
+              [=](ProgramBuilder& b, const std::vector<Slot>& x, const StatePlace& place) {
+                const Slot skip = s.skip ? b.weight("d", Format::F32, 1, s.heads) : kNoSlot;
+                return b.ssm_scan(
+                    {x[0], x[1], b.weight("a", Format::F32, s.heads, decays), x[2], x[3], skip},
+                    {place, s.heads, s.groups, s.size});
+              },
+          .token =
+              [=](const Rows& x, std::vector<double>& state, double* out) {
+                for (uint32_t j = 0; j < s.heads; ++j) {
+                  const uint32_t group = j / (s.heads / s.groups);
+                  const double dt = x[1][j];
+                  for (uint32_t p = 0; p < s.p; ++p) {
+                    const uint64_t column = uint64_t{j} * s.p + p;
+                    out[column] = s.skip ? double{d[j]} * x[0][column] : 0;
+                    for (uint32_t n = 0; n < s.size; ++n) {
+                      double& value = state[column * s.size + n];
+                      value = std::exp(dt * a[j * decays + (decays == 1 ? 0 : n)]) * value +
+                              dt * x[0][column] * x[2][group * s.size + n];
+                      out[column] += value * x[3][group * s.size + n];
+                    }
+                  }
+                }
+              }};
+}
+
+struct RuleShape {
+  uint32_t key_heads, value_heads, dk, dv;
+  bool decay_per_key;
+  bool interleaved;
+};
+
+Recurrence delta_rule(const RuleShape& s) {
+  const uint64_t keys = uint64_t{s.key_heads} * s.dk;
+  const uint64_t values = uint64_t{s.value_heads} * s.dv;
+  constexpr float kScale = 0.25f;
+  const Input key{keys, [](float x) { return 0.3f * x; }};
+  const Input decay{uint64_t{s.value_heads} * (s.decay_per_key ? s.dk : 1),
+                    [](float x) { return x > 2 ? -200.0f : -0.2f * x * x; }};
+  const Input beta{s.value_heads, [](float x) { return 1 / (1 + std::exp(-x)); }};
+  return {.inputs = {{keys}, key, {values}, decay, beta},
+          .columns = values,
+          .state_values = values * s.dk,
+          .build =
+              [=](ProgramBuilder& b, const std::vector<Slot>& x, const StatePlace& place) {
+                return b.delta_rule({x[0], x[1], x[2], x[3], x[4]},
+                                    {place, s.key_heads, s.value_heads, s.interleaved, kScale});
+              },
+          .token =
+              [=](const Rows& x, std::vector<double>& state, double* out) {
+                for (uint32_t j = 0; j < s.value_heads; ++j) {
+                  const uint32_t h =
+                      s.interleaved ? j % s.key_heads : j / (s.value_heads / s.key_heads);
+                  const float* q = x[0] + h * s.dk;
+                  const float* k = x[1] + h * s.dk;
+                  double* head = state.data() + uint64_t{j} * s.dk * s.dv;
+                  for (uint32_t c = 0; c < s.dv; ++c) {
+                    double read = 0;
+                    for (uint32_t i = 0; i < s.dk; ++i) {
+                      head[i * s.dv + c] *=
+                          std::exp(double{x[3][s.decay_per_key ? j * s.dk + i : j]});
+                      read += head[i * s.dv + c] * k[i];
+                    }
+                    const double change = x[4][j] * (x[2][j * s.dv + c] - read);
+                    double sum = 0;
+                    for (uint32_t i = 0; i < s.dk; ++i) {
+                      head[i * s.dv + c] += k[i] * change;
+                      sum += head[i * s.dv + c] * q[i];
+                    }
+                    out[j * s.dv + c] = kScale * sum;
+                  }
+                }
+              }};
+}
+
+Recurrence wkv7(uint32_t heads, uint32_t d) {
+  const uint64_t n = uint64_t{heads} * d;
+  const Input small{n, [](float x) { return 0.2f * x; }};
+  const Input decay{n, [](float x) { return std::exp(-0.6f / (1 + std::exp(-x))); }};
+  return {.inputs = {{n}, decay, {n}, {n}, small, small},
+          .columns = n,
+          .state_values = n * d,
+          .build =
+              [=](ProgramBuilder& b, const std::vector<Slot>& x, const StatePlace& place) {
+                return b.wkv7({x[0], x[1], x[2], x[3], x[4], x[5]}, heads, place);
+              },
+          .token =
+              [=](const Rows& x, std::vector<double>& state, double* out) {
+                for (uint32_t h = 0; h < heads; ++h) {
+                  const auto at = [&](int input, uint32_t i) {
+                    return double{x[static_cast<size_t>(input)][h * d + i]};
+                  };
+                  for (uint32_t i = 0; i < d; ++i) {
+                    double* row = state.data() + (uint64_t{h} * d + i) * d;
+                    double read = 0;
+                    for (uint32_t j = 0; j < d; ++j) read += row[j] * at(4, j);
+                    double sum = 0;
+                    for (uint32_t j = 0; j < d; ++j) {
+                      row[j] = row[j] * at(1, j) + read * at(5, j) + at(3, i) * at(2, j);
+                      sum += row[j] * at(0, j);
+                    }
+                    out[h * d + i] = sum;
+                  }
+                }
+              }};
+}
+
+// Columns of one, of odd counts, of whole vectors and tiles and one more, of several work items.
+constexpr uint64_t kWidths[] = {1, 3, 16, 17, 33, 96, 2049};
+
+TEST(TokenShift, GivesTheRowBefore) {
+  for (const uint64_t n : kWidths) {
+    SCOPED_TRACE(n);
+    check(token_shift(n));
+  }
+}
+
+TEST(Conv, OfAnyTaps) {
+  for (const uint64_t n : kWidths) {
+    for (const uint64_t taps : {1, 2, 3, 4, 9}) {
+      if (n > 1000 && taps != 4) continue;
+      SCOPED_TRACE(testing::Message() << n << " columns, " << taps << " taps");
+      check(conv(n, taps, taps % 2 == 0));
+    }
+  }
+}
+
+TEST(Conv, WithFiltersInF16) {
+  ProgramBuilder b;
+  const Slot x = b.embed(b.weight("table_x", Format::F32, 37, 40));
+  const Slot bias = b.weight("bias", Format::BF16, 1, 40);
+  const Slot y =
+      b.conv(x, b.weight("filters", Format::F16, 40, 4), bias, {b.state_group(1, 120), 0, 0});
+  const std::vector<StepPlan> steps = {one_sequence(0, 37), one_sequence(3, 37),
+                                       one_sequence(1, 37), one_sequence(64, 37)};
+  expect_like_reference(std::move(b).finish(b.gather_rows(y), kLimits), steps, float_tolerance());
+}
+
+TEST(SsmScan, OfHeadsAndOfChannels) {
+  for (const ScanShape& shape :
+       {ScanShape{1, 1, 1, 1, false, false}, ScanShape{3, 64, 1, 128, false, true},  // Mamba 2
+        ScanShape{4, 33, 2, 7, false, true},   // lanes past a tile
+        ScanShape{2, 5, 2, 16, true, false},   // a decay for each value of a head
+        ScanShape{96, 1, 1, 16, true, true},   // Mamba 1
+        ScanShape{66, 1, 2, 3, true, true},    // channels of two groups, past a tile
+        ScanShape{17, 1, 1, 4, false, false},  // one decay for each channel
+        ScanShape{6, 16, 3, 17, false, false}}) {
+    SCOPED_TRACE(testing::Message() << shape.heads << " x " << shape.p << " x " << shape.size);
+    check(ssm_scan(shape));
+  }
+}
+
+TEST(DeltaRule, OfHeadsThatShareKeys) {
+  for (const RuleShape& shape :
+       {RuleShape{1, 1, 1, 1, false, false}, RuleShape{2, 4, 128, 128, false, true},    // Qwen 3.5
+        RuleShape{2, 4, 128, 128, false, false}, RuleShape{2, 2, 64, 64, true, false},  // Kimi
+        RuleShape{1, 3, 17, 33, true, true}, RuleShape{3, 6, 5, 16, false, true},
+        RuleShape{2, 2, 7, 15, false, false}}) {
+    SCOPED_TRACE(testing::Message() << shape.value_heads << " x " << shape.dk << " x " << shape.dv);
+    check(delta_rule(shape));
+  }
+}
+
+TEST(Wkv7, OfAnyHead) {
+  for (const auto& [heads, d] : {std::pair{1u, 1u}, {3u, 64u}, {2u, 33u}, {5u, 16u}, {2u, 40u}}) {
+    SCOPED_TRACE(testing::Message() << heads << " x " << d);
+    check(wkv7(heads, d));
+  }
+}
+
+TEST(State, ForksAndGoesOnFromBoth) {
+  const Recurrence recurrence = wkv7(2, 40);
+  const Program program = program_of(recurrence);
+  Runner runner(target(), program);
+  Feed feed(recurrence);
+  (void)runner.run(feed.next({{0, 11}}));
+  runner.fork(0, 1);
+  // Both go on with the same values; sequence 1 first, which reads the state of sequence 0.
+  StepPlan next = feed.next({{0, 4}});
+  next.parts[0].sequence = 1;
+  const std::vector<float> forked = runner.run(next);
+  next.parts[0].sequence = 0;
+  const std::vector<float> original = runner.run(next);
+  expect_same_bits(forked, original);
+  Deviation deviation;
+  deviation.add(original, expected_of(recurrence, 0, 11, 4));
+  EXPECT_LE(deviation.relative_rmse(), float_tolerance());
+}
+
+TEST(State, IsSharedByOperationsBesideEachOther) {
+  // As a layer has them: a convolution and a rule in one state, between linears and in two layers.
+  constexpr uint32_t kWidth = 96, kHeads = 3, kDim = 32, kVocab = 37;
+  ProgramBuilder b;
+  const uint32_t group = b.state_group(2, 3 * 3 * kWidth + kHeads * kDim * kDim);
+  Slot x = b.embed(b.weight("table_x", Format::F32, kVocab, kWidth));
+  for (uint32_t layer = 0; layer < 2; ++layer) {
+    const auto weight = [&](const char* name, uint64_t rows, uint64_t columns) {
+      return b.weight(name + std::to_string(layer), Format::F32, rows, columns);
+    };
+    const auto filtered = [&](const char* name, uint32_t place) {
+      const Slot made = b.linear(x, weight(name, kWidth, kWidth));
+      return b.conv(made, weight((std::string(name) + " filters").c_str(), kWidth, 4), kNoSlot,
+                    {group, layer, place * 3 * kWidth});
+    };
+    const Slot q = filtered("q", 0), k = b.scale(filtered("k", 1), 0.2f), v = filtered("v", 2);
+    const Slot decay = b.scale(b.linear(x, weight("decay", kHeads, kWidth)), 0.1f);
+    const Slot beta = b.scale(b.linear(x, weight("beta", kHeads, kWidth)), 0.2f);
+    const Slot out = b.delta_rule({q, k, v, decay, beta},
+                                  {{group, layer, 9 * kWidth}, kHeads, kHeads, false, 0.2f});
+    x = b.add(x, b.linear(out, weight("out", kWidth, kWidth)));
+  }
+  const Program program = std::move(b).finish(b.gather_rows(x), kLimits);
+  const std::vector<StepPlan> steps = {
+      {{{0, tokens(19, kVocab)}}},
+      {{{0, tokens(1, kVocab, 5)}}},
+      {{{1, tokens(33, kVocab, 7)}, {0, tokens(2, kVocab, 30)}}},
+      {{{0, tokens(1, kVocab)}, {1, tokens(1, kVocab, 1)}, {2, tokens(3, kVocab, 2)}}}};
+  expect_like_reference(program, steps, model_tolerance());
+}
+
+TEST(State, StepsWithoutTheirBlocksAreRefused) {
+  const Recurrence recurrence = token_shift(8);
+  const Program program = program_of(recurrence);
+  Runner runner(target(), program);
+  // The pool has nine blocks.
+  const auto run = [&](uint32_t past, uint32_t read, uint32_t write) {
+    tenon_buffer* slab = runner.executable().create_buffer(9 * runner.executable().block_bytes(0),
+                                                           TENON_MEMORY_CACHE);
+    const uint32_t table[2] = {read, write};
+    const uint32_t* tables[1] = {table};
+    const tenon_step_sequence sequence{0, 1, past, 0, tables};
+    const tenon_cache_pool pool{&slab, 1, 9};
+    const int32_t token = 0;
+    std::vector<float> in(8), out(8);
+    const tenon_binding bindings[2] = {{program.results()[0], 0, out.data()}, {0, 0, in.data()}};
+    tenon_step step{};
+    step.struct_size = sizeof(step);
+    step.num_tokens = step.num_sequences = step.num_pools = 1;
+    step.sequence_size = sizeof(sequence);
+    step.tokens = step.positions = &token;
+    step.sequences = &sequence;
+    step.pools = &pool;
+    step.bindings = bindings;
+    step.num_bindings = 2;
+    step.binding_size = sizeof(tenon_binding);
+    try {
+      runner.executable().run(step);
+    } catch (...) {
+      runner.executable().destroy_buffer(slab);
+      throw;
+    }
+    runner.executable().destroy_buffer(slab);
+  };
+  EXPECT_NO_THROW(run(0, TENON_NO_BLOCK, 8));
+  EXPECT_NO_THROW(run(3, 8, 0));
+  EXPECT_THROW(run(3, TENON_NO_BLOCK, 0), Error);
+  EXPECT_THROW(run(0, TENON_NO_BLOCK, TENON_NO_BLOCK), Error);
+  EXPECT_THROW(run(3, 9, 0), Error);
+  EXPECT_THROW(run(3, 0, 9), Error);
+}
+
+}  // namespace
+}  // namespace tenon::conformance
