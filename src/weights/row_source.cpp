@@ -32,8 +32,8 @@ struct Conversion {
   uint64_t stride;  ///< bytes from one value of the result to the next
 };
 
-/// `count` values from value `first` of the tensor on: whole blocks, which are decoded, or values
-/// that are blocks by themselves.
+/// `count` values from value `first` of the tensor on. What is not decoded is of values that are
+/// blocks by themselves.
 void read_values(const ModelFile& file, const TensorInfo& tensor, uint64_t first, uint64_t count,
                  const Conversion& conversion, std::byte* out) {
   constexpr uint64_t kPiece = 1024;  // every size of a block divides it; 12 kB of stack in all
@@ -41,19 +41,24 @@ void read_values(const ModelFile& file, const TensorInfo& tensor, uint64_t first
   std::byte encoded[kPiece * sizeof(double)];
   float decoded[kPiece];
   const uint64_t value_bytes = conversion.decode ? sizeof(float) : format.block_bytes;
-  for (uint64_t done = 0; done < count; done += kPiece) {
-    const uint64_t now = std::min(kPiece, count - done);
-    const std::span<std::byte> blocks(encoded, bytes_of(format, now));
-    file.read(tensor, bytes_of(format, first + done), blocks);
+  for (uint64_t done = 0; done < count;) {
+    const uint64_t before = (first + done) % format.block_values;  // in its block
+    const uint64_t now = std::min(kPiece - before, count - done);
+    const uint64_t last_block = (before + now + format.block_values - 1) / format.block_values;
+    const uint64_t read = last_block * format.block_values;
+    const std::span<std::byte> blocks(encoded, bytes_of(format, read));
+    file.read(tensor, bytes_of(format, first + done - before), blocks);
     if (conversion.decode) {
-      format.decode_row(encoded, decoded, now);
-      for (uint64_t i = 0; i < now; ++i) decoded[i] += conversion.added;
+      format.decode_row(encoded, decoded, read);
+      for (uint64_t i = 0; i < read; ++i) decoded[i] += conversion.added;
     }
     const std::byte* values =
         conversion.decode ? reinterpret_cast<const std::byte*>(decoded) : encoded;
     for (uint64_t i = 0; i < now; ++i) {
-      std::memcpy(out + (done + i) * conversion.stride, values + i * value_bytes, value_bytes);
+      std::memcpy(out + (done + i) * conversion.stride, values + (before + i) * value_bytes,
+                  value_bytes);
     }
+    done += now;
   }
 }
 
@@ -129,14 +134,25 @@ RowSource RowSource::permuted(std::vector<uint64_t> order) const {
   return result;
 }
 
-RowSource RowSource::transposed() const {
+bool RowSource::is_whole_tensor() const {
   const Part& part = parts_.front();
-  const uint64_t tensor_columns = part.tensor->row_values();
-  if (parts_.size() != 1 || !order_.empty() || part.transposed || num_columns_ != tensor_columns ||
-      num_rows_ * num_columns_ != part.tensor->num_values()) {
-    fail(Code::Internal, "row source: transposes whole tensors only");
-  }
-  if (info_of(part.tensor->format).block_values != 1) {
+  return parts_.size() == 1 && order_.empty() && !part.transposed &&
+         num_columns_ == part.tensor->row_values() &&
+         num_rows_ * num_columns_ == part.tensor->num_values();
+}
+
+RowSource RowSource::as_row() const {
+  if (!is_whole_tensor()) fail(Code::Internal, "row source: only whole tensors become one row");
+  RowSource result = *this;
+  result.num_columns_ *= num_rows_;
+  result.num_rows_ = result.parts_.front().num_rows = 1;
+  return result;
+}
+
+RowSource RowSource::transposed() const {
+  if (!is_whole_tensor()) fail(Code::Internal, "row source: transposes whole tensors only");
+  const Part& part = parts_.front();
+  if (info_of(part.tensor->format).block_values != 1 && format_ == part.tensor->format) {
     fail(Code::Unsupported, "tensor \"{}\" is {}: blocks cannot be transposed", part.tensor->name,
          part.tensor->text());
   }
@@ -236,8 +252,9 @@ RowSource::Place RowSource::place(uint64_t row, uint64_t column) const {
   require_range(row, 1, num_rows_, "rows");
   const Run run = run_at(row, 1);
   column += run.part->first_column;
-  if (run.part->transposed) return {run.part->tensor, column, run.row};
-  return {run.part->tensor, run.row, column};
+  const TensorInfo& tensor = *run.part->tensor;
+  if (run.part->transposed) return {&tensor, column, run.row};
+  return {&tensor, run.row + column / tensor.row_values(), column % tensor.row_values()};
 }
 
 }  // namespace tenon

@@ -34,9 +34,11 @@ class RowSource {
   [[nodiscard]] RowSource columns(uint64_t first, uint64_t count) const;
   /// Row i is row order[i] of this source; order has an entry for each row.
   [[nodiscard]] RowSource permuted(std::vector<uint64_t> order) const;
-  /// [columns, rows], as Conv1D layers store their weights. Of a whole tensor only; throws
-  /// Unsupported for formats of blocks.
+  /// [columns, rows], as Conv1D layers store their weights. Of a whole tensor only; of blocks only
+  /// once they are decoded(), else Unsupported.
   [[nodiscard]] RowSource transposed() const;
+  /// [1, rows * columns]: the rows one after another. Of a whole tensor only.
+  [[nodiscard]] RowSource as_row() const;
   /// The same values in f32.
   [[nodiscard]] RowSource decoded() const;
   /// `number` more than each value, in f32.
@@ -86,6 +88,7 @@ class RowSource {
   };
 
   /// The longest run from `row` on, at most `most` rows.
+  [[nodiscard]] bool is_whole_tensor() const;
   [[nodiscard]] Run run_at(uint64_t row, uint64_t most) const;
   void read_run(const ModelFile& file, const Run& run, std::byte* out) const;
 

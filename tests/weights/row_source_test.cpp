@@ -132,6 +132,32 @@ TEST_F(RowSources, TransposesAndSplitsTheTranspose) {
   expect_error(Code::Unsupported, HasSubstr("\"q\""), [&] { (void)tensor("q").transposed(); });
 }
 
+TEST_F(RowSources, TransposesBlocksOnceTheyAreDecoded) {
+  const std::vector<float> plain = floats(tensor("q").decoded());
+  const RowSource turned = tensor("q").decoded().transposed();
+  EXPECT_EQ(turned.num_rows(), 96u);
+  EXPECT_EQ(turned.num_columns(), 2u);
+  // Rows that begin and end inside of blocks.
+  const std::vector<float> some = floats(turned.rows(29, 40));
+  ASSERT_EQ(some.size(), 80u);
+  for (size_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(some[2 * i], plain[29 + i]);
+    EXPECT_EQ(some[2 * i + 1], plain[96 + 29 + i]);
+  }
+}
+
+TEST_F(RowSources, BecomeOneRow) {
+  const RowSource row = tensor("a").as_row();
+  EXPECT_EQ(row.num_rows(), 1u);
+  EXPECT_EQ(row.num_columns(), 24u);
+  EXPECT_EQ(floats(row), floats(tensor("a")));
+  EXPECT_EQ(bytes(tensor("q").as_row()), bytes(tensor("q")));
+  const RowSource::Place place = row.place(0, 9);
+  EXPECT_EQ(place.row, 2u);
+  EXPECT_EQ(place.column, 1u);
+  expect_error(Code::Internal, HasSubstr("whole"), [&] { (void)tensor("a").rows(0, 2).as_row(); });
+}
+
 TEST_F(RowSources, DecodesAndAdds) {
   const std::vector<float> plain = floats(tensor("q").decoded());
   EXPECT_EQ(plain.size(), 2u * 96);
