@@ -25,8 +25,14 @@ struct Architecture {
   /// Reads the keys. What is out of range or contradicts itself throws Format, what this build
   /// cannot compute Unsupported, each naming the key. The vocabulary is not its business.
   ModelSpec (*read)(const Keys& keys);
-  /// Asks for the tensors and adds the operations; returns the logits [R, vocab].
+  /// What the tensors of a file tell and no key does: changes the specification. Or nothing.
+  void (*adapt)(const ModelFile& file, ModelSpec& model) = nullptr;
+  /// Asks for the tensors and adds the operations; returns the logits [R, vocab], of an encoder the
+  /// pooled rows [S, .].
   Slot (*build)(BuildContext& context) = build_decoder;
+  /// Of an encoder-decoder: the program that reads the other text, over a context in which `layers`
+  /// and `encoder_layers` have changed places. Returns a result of one row for a sequence.
+  Slot (*build_encoder)(BuildContext& context) = nullptr;
   /// What a small random model needs besides, or other than, the keys that all decoders have.
   std::span<const KeyValue> example{};
   /// Patterns of tensors that files hold and inference does not use (matches_pattern).

@@ -2,32 +2,32 @@
 // file of that name, and for what general.architecture says.
 #pragma once
 
-#define TENON_ARCHITECTURES(X)     \
-  X(BailingMoe, "bailingmoe")      \
-  X(Cohere2, "cohere2")            \
-  X(CommandR, "command-r")         \
-  X(Ernie45, "ernie4_5")           \
-  X(Exaone4, "exaone4")            \
-  X(Gemma, "gemma")                \
-  X(Gemma2, "gemma2")              \
-  X(Gemma3, "gemma3")              \
-  X(Glm4, "glm4")                  \
-  X(Granite, "granite")            \
-  X(GraniteMoe, "granitemoe")      \
-  X(HunyuanDense, "hunyuan-dense") \
-  X(HunyuanMoe, "hunyuan-moe")     \
-  X(InternLm2, "internlm2")        \
-  X(Llama, "llama")                \
-  X(MiniCpm, "minicpm")            \
-  X(Mistral3, "mistral3")          \
-  X(Nemotron, "nemotron")          \
-  X(Olmo2, "olmo2")                \
-  X(Olmoe, "olmoe")                \
-  X(Phi3, "phi3")                  \
-  X(Qwen2, "qwen2")                \
-  X(Qwen2Moe, "qwen2moe")          \
-  X(Qwen3, "qwen3")                \
-  X(Qwen3Moe, "qwen3moe")          \
-  X(SeedOss, "seed_oss")           \
-  X(SmolLm3, "smollm3")            \
+#define TENON_ARCHITECTURES(X)          \
+  X(BailingMoe, "bailingmoe")           \
+  X(Cohere2, "cohere2")                 \
+  X(CommandR, "command-r")              \
+  X(Ernie45, "ernie4_5")                \
+  X(Exaone4, "exaone4")                 \
+  X(Gemma, "gemma")                     \
+  X(Gemma2, "gemma2")                   \
+  X(Gemma3, "gemma3")                   \
+  X(Glm4, "glm4")                       \
+  X(Granite, "granite")                 \
+  X(GraniteMoe, "granitemoe")           \
+  X(HunyuanDense, "hunyuan-dense")      \
+  X(HunyuanMoe, "hunyuan-moe")          \
+  X(InternLm2, "internlm2")             \
+  X(Llama, "llama")                     \
+  X(MiniCpm, "minicpm")                 \
+  X(Mistral3, "mistral3")               \
+  X(Nemotron, "nemotron")               \
+  X(Olmo2, "olmo2")                     \
+  X(Olmoe, "olmoe")                     \
+  X(Phi3, "phi3")                       \
+  X(Qwen2, "qwen2")                     \
+  X(Qwen2Moe, "qwen2moe")               \
+  X(Qwen3, "qwen3")                     \
+  X(Qwen3Moe, "qwen3moe")               \
+  X(SeedOss, "seed_oss")                \
+  X(SmolLm3, "smollm3")                 \
   X(StableLm, "stablelm")

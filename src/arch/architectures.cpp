@@ -35,11 +35,11 @@ const Architecture& find_architecture(const std::string& file_name, std::string_
 /// What an architecture reads, and what no decoder here can do.
 ModelSpec read_keys(const Keys& keys) {
   const Architecture& architecture = find_architecture(keys.file_name(), keys.architecture());
-  if (!keys.flag("attention.causal").value_or(true)) {
-    keys.refuse(Code::Unsupported, "attention.causal",
-                "is false: only causal models are supported");
-  }
   ModelSpec model = architecture.read(keys);
+  if (!keys.flag("attention.causal").value_or(true) && !model.pooling) {
+    keys.refuse(Code::Unsupported, "attention.causal", "is false, but \"{}\" is causal here",
+                keys.architecture());
+  }
   const bool has_experts =
       std::any_of(model.layers.begin(), model.layers.end(),
                   [](const LayerSpec& layer) { return layer.feed_forward.experts.count > 0; });
@@ -77,6 +77,36 @@ void read_vocab(const ModelFile& file, const Keys& keys, ModelSpec& model) {
   }
 }
 
+std::vector<std::string> ignored_tensors(const Architecture& architecture, const ModelSpec& model) {
+  std::vector<std::string> patterns(architecture.ignored.begin(), architecture.ignored.end());
+  if (architecture.build_encoder != nullptr) {
+    // Each of the two programs asks for a part of the file; together they must ask for all of it.
+    if (model.pooling) {
+      patterns.insert(patterns.end(), {"dec.*", "output.weight"});
+    } else {
+      patterns.insert(patterns.end(), {"enc.*", "dec.*.cross_attn_k.*", "dec.*.cross_attn_v.*"});
+    }
+  }
+  for (uint32_t i = 0; i < model.unused_blocks; ++i) {
+    patterns.push_back(fmt::format("blk.{}.*", model.layers.size() + i));
+  }
+  return patterns;
+}
+
+/// One of the programs of an architecture.
+BuiltProgram build_with(Slot (*build)(BuildContext& context), const Architecture& architecture,
+                        const ModelFile& file, const ModelSpec& model,
+                        const ProgramOptions& options) {
+  ProgramBuilder builder;
+  TensorBinder tensors(file, builder, ignored_tensors(architecture, model));
+  BuildContext context(model, options, tensors, builder);
+  const Slot out = build(context);
+  std::vector<BoundWeight> weights = std::move(tensors).finish();
+  if (model.pooling) builder.result(out);
+  Program program = std::move(builder).finish(model.pooling ? kNoSlot : out, options.limits);
+  return {model, std::move(program), std::move(weights)};
+}
+
 }  // namespace
 
 std::span<const NamedArchitecture> architectures() { return kArchitectures; }
@@ -85,6 +115,8 @@ ModelSpec read_model_spec(const ModelFile& file) {
   const Keys keys(file.metadata());
   ModelSpec model = read_keys(keys);
   read_vocab(file, keys, model);
+  const Architecture& architecture = find_architecture(file.name(), model.architecture);
+  if (architecture.adapt != nullptr) architecture.adapt(file, model);
   return model;
 }
 
@@ -95,19 +127,28 @@ BuiltProgram build_program(const ModelFile& file, const ProgramOptions& options)
 BuiltProgram build_program(const ModelFile& file, const ModelSpec& model,
                            const ProgramOptions& options) {
   const Architecture& architecture = find_architecture(file.name(), model.architecture);
-  ProgramBuilder builder;
-  TensorBinder tensors(file, builder, architecture.ignored);
-  BuildContext context(model, options, tensors, builder);
-  const Slot logits = architecture.build(context);
-  std::vector<BoundWeight> weights = std::move(tensors).finish();
-  Program program = std::move(builder).finish(logits, options.limits);
+  BuiltProgram built = build_with(architecture.build, architecture, file, model, options);
+  if (model.pooling) return built;
   // Rows of logits are read as [vocab] everywhere above.
-  const uint64_t columns = program.slots()[program.view().logits].columns;
+  const tenon_program& program = built.program.view();
+  const uint64_t columns = built.program.slots()[program.logits].columns;
   if (columns != model.vocab) {
     fail(Code::Internal, "architecture \"{}\": {} logits for a vocabulary of {}",
          model.architecture, columns, model.vocab);
   }
-  return {model, std::move(program), std::move(weights)};
+  return built;
+}
+
+BuiltProgram build_encoder_program(const ModelFile& file, const ModelSpec& model,
+                                   const ProgramOptions& options) {
+  const Architecture& architecture = find_architecture(file.name(), model.architecture);
+  if (architecture.build_encoder == nullptr) {
+    fail(Code::State, "{}: architecture \"{}\" has no encoder", file.name(), model.architecture);
+  }
+  ModelSpec turned = model;
+  std::swap(turned.layers, turned.encoder_layers);
+  turned.pooling = TENON_POOL_MEAN;
+  return build_with(architecture.build_encoder, architecture, file, turned, options);
 }
 
 std::vector<WantedTensor> wanted_tensors(const Metadata& metadata) {
@@ -119,8 +160,10 @@ std::vector<WantedTensor> wanted_tensors(const Metadata& metadata) {
                         {ByteSource::from_memory({}, keys.file_name())}, {0});
   ProgramBuilder builder;
   TensorBinder tensors(empty, builder);
-  BuildContext context(model, {}, tensors, builder);
-  (void)find_architecture(keys.file_name(), model.architecture).build(context);
+  const ProgramOptions options;
+  BuildContext context(model, options, tensors, builder);
+  const Architecture& architecture = find_architecture(keys.file_name(), model.architecture);
+  (void)architecture.build(context);
   return tensors.wanted();
 }
 

@@ -40,6 +40,10 @@ BuiltProgram build_program(const ModelFile& file, const ProgramOptions& options)
 BuiltProgram build_program(const ModelFile& file, const ModelSpec& model,
                            const ProgramOptions& options);
 
+/// The program that fills the CROSS groups of build_program's. Throws State for models without one.
+BuiltProgram build_encoder_program(const ModelFile& file, const ModelSpec& model,
+                                   const ProgramOptions& options);
+
 /// The tensors that a file of these metadata holds or may hold. "vocab_size" is its vocabulary.
 /// Throws as read_model_spec.
 std::vector<WantedTensor> wanted_tensors(const Metadata& metadata);

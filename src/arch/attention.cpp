@@ -1,19 +1,42 @@
 // Attention, in the order in which a token passes through it.
 #include "arch/attention.h"
 
+#include <bit>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tenon {
 namespace {
 
 /// What attention computes with, [T, .] each.
 struct Qkv {
-  Slot query;
-  Slot key;
-  Slot value;
+  Slot query = kNoSlot;
+  Slot key = kNoSlot;    // none where another layer's cache is read
+  Slot value = kNoSlot;  // as key
+  Slot gate = kNoSlot;   // or none
 };
+
+/// "attn_q" [2 heads * key_dim, .]: of each head the rows of the query, then those of the gate.
+void gated_query(BuildContext& context, uint32_t layer, Slot x, Qkv& qkv) {
+  const AttentionSpec& spec = context.layer(layer).attention;
+  const uint64_t rows = uint64_t{spec.heads} * spec.key_dim;
+  std::vector<uint64_t> order;  // the queries of all heads, then the gates
+  for (const uint64_t first : {uint64_t{0}, uint64_t{spec.key_dim}}) {
+    for (uint64_t row = 0; row < rows; ++row) {
+      order.push_back(row / spec.key_dim * 2 * spec.key_dim + first + row % spec.key_dim);
+    }
+  }
+  const std::string name = BuildContext::in_layer(layer, "attn_q.weight");
+  const RowSource both =
+      context.tensors.tensor(name, {2 * rows, context.model.width}, TensorRole::Matrix)
+          .permuted(std::move(order));
+  qkv.query = context.ops.linear(x, context.tensors.bind(name + " (query)", both.rows(0, rows)));
+  qkv.gate = context.ops.linear(x, context.tensors.bind(name + " (gate)", both.rows(rows, rows)));
+}
 
 Qkv separate_qkv(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
@@ -21,9 +44,26 @@ Qkv separate_qkv(BuildContext& context, uint32_t layer, Slot x) {
     return context.linear(x, BuildContext::in_layer(layer, name), rows, context.model.width,
                           spec.qkv_bias);
   };
-  const Slot query = project("attn_q", uint64_t{spec.heads} * spec.key_dim);
-  const Slot key = project("attn_k", uint64_t{spec.kv_heads} * spec.key_dim);
-  return {query, key, project("attn_v", uint64_t{spec.kv_heads} * spec.value_dim)};
+  Qkv qkv;
+  if (spec.output_gate) {
+    gated_query(context, layer, x, qkv);
+  } else {
+    qkv.query = project("attn_q", uint64_t{spec.heads} * spec.key_dim);
+  }
+  if (spec.cache_of >= 0) return qkv;
+  qkv.key = project("attn_k", uint64_t{spec.kv_heads} * spec.key_dim);
+  const uint64_t value_rows = uint64_t{spec.kv_heads} * spec.value_dim;
+  if (spec.value_may_be_key) {
+    const auto weight =
+        context.tensors.optional_tensor(BuildContext::in_layer(layer, "attn_v.weight"),
+                                        {value_rows, context.model.width}, TensorRole::Matrix);
+    if (!weight) {
+      qkv.value = qkv.key;
+      return qkv;
+    }
+  }
+  qkv.value = project("attn_v", value_rows);
+  return qkv;
 }
 
 /// One tensor of the rows of all three.
@@ -51,26 +91,38 @@ Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
   };
   const Slot query = project(" (q)", 0, query_rows);
   const Slot key = project(" (k)", query_rows, key_rows);
-  return {query, key, project(" (v)", query_rows + key_rows, value_rows)};
+  return {query, key, project(" (v)", query_rows + key_rows, value_rows), kNoSlot};
 }
 
 Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view name,
                uint32_t heads) {
   const AttentionSpec& spec = context.layer(layer).attention;
-  if (spec.qk_norm == QkNorm::None) return x;
+  if (spec.qk_norm == QkNorm::None || x == kNoSlot) return x;
+  if (spec.qk_norm == QkNorm::Unweighted) {
+    return context.ops.rms_norm(x, kNoSlot, spec.qk_norm_epsilon, spec.key_dim);
+  }
   const NormSpec norm{name, NormKind::Rms, spec.qk_norm_epsilon};
   const std::string tensor = BuildContext::in_layer(layer, name);
   if (spec.qk_norm == QkNorm::EachHead) {
     return context.norm(x, tensor, norm, spec.key_dim, spec.key_dim);
   }
+  if (spec.qk_norm == QkNorm::MayBeEachHead) {
+    const Slot weight =
+        context.tensors.optional_weight(tensor + ".weight", {spec.key_dim}, TensorRole::Norm);
+    return weight == kNoSlot ? x : context.ops.rms_norm(x, weight, norm.epsilon, spec.key_dim);
+  }
+  if (spec.qk_norm == QkNorm::LayerOfHead) {
+    const RowSource weights =
+        context.tensors.tensor(tensor + ".weight", {heads, spec.key_dim}, TensorRole::Norm);
+    const Slot normed = context.ops.layer_norm(x, kNoSlot, kNoSlot, norm.epsilon, spec.key_dim);
+    return context.ops.mul(normed, context.tensors.bind(tensor + ".weight", weights.as_row()));
+  }
   return context.norm(x, tensor, norm, uint64_t{heads} * spec.key_dim);
 }
 
-}  // namespace
-
-Slot attention(BuildContext& context, uint32_t layer, Slot x) {
+/// Norms, rotation and scale of queries and keys by their position.
+void position(BuildContext& context, uint32_t layer, Qkv& qkv) {
   const AttentionSpec& spec = context.layer(layer).attention;
-  Qkv qkv = spec.fused_qkv ? fused_qkv(context, layer, x) : separate_qkv(context, layer, x);
   const auto normalise = [&] {
     qkv.query = head_norm(context, layer, qkv.query, "attn_q_norm", spec.heads);
     qkv.key = head_norm(context, layer, qkv.key, "attn_k_norm", spec.kv_heads);
@@ -78,25 +130,80 @@ Slot attention(BuildContext& context, uint32_t layer, Slot x) {
   if (!spec.rope_before_norm) normalise();
   if (const Slot angles = context.angles(layer); angles != kNoSlot) {
     qkv.query = context.ops.rope(qkv.query, angles, spec.rope.style, spec.key_dim);
-    qkv.key = context.ops.rope(qkv.key, angles, spec.rope.style, spec.key_dim);
+    if (qkv.key != kNoSlot) {
+      qkv.key = context.ops.rope(qkv.key, angles, spec.rope.style, spec.key_dim);
+    }
   }
   if (spec.rope_before_norm) normalise();
-  const BuildContext::CachePlace cache = context.cache(layer);
-  context.ops.kv_write(qkv.key, qkv.value, cache.group, cache.layer);
+  qkv.query = scaled_by_position(context, layer, qkv.query);
+}
+
+}  // namespace
+
+Slot scaled_by_position(BuildContext& context, uint32_t layer, Slot query) {
+  const PositionScale& spec = context.layer(layer).attention.query_scale;
+  if (spec.scale == 0.0f) return query;
+  return context.ops.position_scale(query, spec.scale, spec.length, spec.offset);
+}
+
+AttentionOptions attention_options(const BuildContext& context, uint32_t layer) {
+  const AttentionSpec& spec = context.layer(layer).attention;
   AttentionOptions options;
-  options.group = cache.group;
-  options.layer = cache.layer;
+  options.group = context.cache(layer).group;
+  options.layer = context.cache(layer).layer;
   options.heads = spec.heads;
   options.scale = spec.scale;
   options.soft_cap = spec.soft_cap;
   options.window = spec.window;
-  return context.ops.attention(qkv.query, options);
+  options.mask = spec.mask;
+  return options;
 }
 
-Slot attention_output(BuildContext& context, uint32_t layer, Slot attended) {
+namespace {
+
+/// Head h falls with 2^(-8 (h + 1) / heads); between powers of two, every second one of twice as
+/// many.
+std::vector<double> alibi_slopes(uint32_t heads) {
+  const uint32_t whole = std::bit_floor(heads);
+  std::vector<double> slopes;
+  for (uint32_t head = 0; head < heads; ++head) {
+    const double turn =
+        head < whole ? (head + 1.0) / whole : (2.0 * (head - whole) + 1.0) / (2.0 * whole);
+    slopes.push_back(std::exp2(-8.0 * turn));
+  }
+  return slopes;
+}
+
+}  // namespace
+
+Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
-  return context.linear(attended, BuildContext::in_layer(layer, "attn_output"), context.model.width,
-                        uint64_t{spec.heads} * spec.value_dim, spec.output_bias);
+  Qkv qkv = spec.fused_qkv ? fused_qkv(context, layer, x) : separate_qkv(context, layer, x);
+  if (spec.value_norm && qkv.value != kNoSlot) {
+    qkv.value = context.ops.rms_norm(qkv.value, kNoSlot, spec.qk_norm_epsilon, spec.value_dim);
+  }
+  position(context, layer, qkv);
+  AttentionOptions options = attention_options(context, layer);
+  if (qkv.key != kNoSlot) {
+    context.ops.kv_write(qkv.key, qkv.value, options.group, options.layer);
+  }
+  if (spec.alibi) {
+    options.bias = TENON_BIAS_ALIBI;
+    options.bias_values = context.ops.constant("slopes", alibi_slopes(spec.heads));
+  }
+  if (spec.sinks) {
+    options.sinks = context.tensors.weight(BuildContext::in_layer(layer, "attn_sinks.weight"),
+                                           {spec.heads}, TensorRole::Bias);
+  }
+  Slot attended = context.ops.attention(qkv.query, options);
+  if (qkv.gate != kNoSlot) attended = context.ops.sigmoid_gate(attended, qkv.gate);
+  return attention_output(context, layer, attended, uint64_t{spec.heads} * spec.value_dim);
+}
+
+Slot attention_output(BuildContext& context, uint32_t layer, Slot attended, uint64_t columns) {
+  return context.linear(context.wanted_rows(layer, attended),
+                        BuildContext::in_layer(layer, "attn_output"), context.model.width, columns,
+                        context.layer(layer).attention.output_bias);
 }
 
 }  // namespace tenon

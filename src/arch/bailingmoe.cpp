@@ -7,17 +7,8 @@ namespace {
 /// Ling Team 2025: a mixture of experts and some that all tokens use, side by side in one matrix.
 ModelSpec read_bailingmoe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
-  read_experts(keys, false, model);
-  const uint32_t shared = keys.count_or("expert_shared_count", 0, 0, SpecLimits::kExperts);
-  for (LayerSpec& layer : model.layers) {
-    ExpertSpec& experts = layer.feed_forward.experts;
-    const uint64_t width = uint64_t{shared} * experts.width;
-    if (width > SpecLimits::kWidth) {
-      keys.refuse(Code::Format, "expert_shared_count", "is {}: {} wide in all, more than {}",
-                  shared, width, SpecLimits::kWidth);
-    }
-    experts.shared_width = static_cast<uint32_t>(width);
-  }
+  read_experts(keys, {.normalised = false}, model);
+  read_shared_expert(keys, model);
   return model;
 }
 

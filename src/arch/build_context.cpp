@@ -4,44 +4,86 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <map>
 
 namespace tenon {
 namespace {
 
-/// Groups are equal in what tenon_cache_group says of a layer.
-bool same_geometry(const AttentionSpec& a, const AttentionSpec& b) {
-  return a.kv_heads == b.kv_heads && a.key_dim == b.key_dim && a.value_dim == b.value_dim;
+/// What a layer of the group keeps; the number of layers is counted as they come.
+CacheGroup attention_group(const AttentionSpec& spec, const ProgramOptions& options) {
+  CacheGroup group;
+  group.type = options.cache_type;
+  group.block_tokens = options.block_tokens;
+  if (spec.latent.rank > 0) {
+    group.kind = TENON_CACHE_LATENT;
+    group.kv_heads = 1;
+    group.key_dim = spec.latent.rank + spec.latent.rope_dim;
+    group.value_dim = spec.latent.rank;
+    return group;
+  }
+  group.kv_heads = spec.kv_heads;
+  group.key_dim = spec.key_dim;
+  group.value_dim = spec.value_dim;
+  if (spec.window > 0 && spec.mask != TENON_MASK_SYMMETRIC) {
+    group.kind = TENON_CACHE_WINDOW;
+    group.window = spec.window;
+  }
+  return group;
+}
+
+bool same_kind(const CacheGroup& a, const CacheGroup& b) {
+  return a.kind == b.kind && a.window == b.window && a.kv_heads == b.kv_heads &&
+         a.key_dim == b.key_dim && a.value_dim == b.value_dim;
 }
 
 }  // namespace
 
-BuildContext::BuildContext(const ModelSpec& spec, const ProgramOptions& options,
+BuildContext::BuildContext(const ModelSpec& spec, const ProgramOptions& program_options,
                            TensorBinder& binder, ProgramBuilder& builder)
-    : model(spec), tensors(binder), ops(builder) {
-  add_groups(options);
+    : model(spec), options(program_options), tensors(binder), ops(builder) {
+  add_groups();
+  add_state_groups();
   add_angles();
 }
 
-void BuildContext::add_groups(const ProgramOptions& options) {
-  std::vector<std::pair<const AttentionSpec*, uint32_t>> groups;  // and how many layers they have
-  for (const LayerSpec& layer : model.layers) {
-    const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-      return same_geometry(*group.first, layer.attention);
+void BuildContext::add_groups() {
+  std::vector<CacheGroup> groups;
+  cache_.resize(model.layers.size());
+  for (uint32_t i = 0; i < cache_.size(); ++i) {
+    const AttentionSpec& attention = layer(i).attention;
+    if (attention.heads == 0) continue;
+    if (attention.cache_of >= 0) {
+      cache_[i] = cache_[static_cast<uint32_t>(attention.cache_of)];
+      continue;
+    }
+    const CacheGroup wanted = attention_group(attention, options);
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const CacheGroup& group) {
+      return same_kind(group, wanted);
     });
-    const auto group = static_cast<uint32_t>(found - groups.begin());
-    if (found == groups.end()) groups.emplace_back(&layer.attention, 0);
-    cache_.push_back({group, groups[group].second++});
+    cache_[i].group = static_cast<uint32_t>(found - groups.begin());
+    if (found == groups.end()) groups.push_back(wanted);
+    cache_[i].layer = groups[cache_[i].group].layers++;
   }
-  for (const auto& [attention, layers] : groups) {
-    ops.cache_group({layers, attention->kv_heads, attention->key_dim, attention->value_dim,
-                  options.cache_type, options.block_tokens});
+  for (const CacheGroup& group : groups) ops.cache_group(group);
+}
+
+void BuildContext::add_state_groups() {
+  std::map<uint32_t, uint32_t> layers;  // that keep this number of values
+  state_.resize(model.layers.size());
+  for (uint32_t i = 0; i < state_.size(); ++i) {
+    if (layer(i).state_values > 0) state_[i].layer = layers[layer(i).state_values]++;
+  }
+  for (const auto& [values, count] : layers) {
+    const uint32_t group = ops.state_group(count, values);
+    for (uint32_t i = 0; i < state_.size(); ++i) {
+      if (layer(i).state_values == values) state_[i].group = group;
+    }
   }
 }
 
 void BuildContext::add_angles() {
   for (uint32_t i = 0; i < model.layers.size(); ++i) {
-    const RopeSpec& rope = layer(i).attention.rope;
+    const RopeSpec& rope = layer(i).attention.rope;  // of no dimensions where there is no attention
     uint32_t same = 0;
     while (!(layer(same).attention.rope == rope)) ++same;
     angles_.push_back(same < i ? angles_[same] : make_angles(rope));
@@ -50,7 +92,10 @@ void BuildContext::add_angles() {
 
 Slot BuildContext::make_angles(const RopeSpec& rope) {
   if (rope.dimensions == 0) return kNoSlot;
-  const std::vector<float> divisors = tensors.optional_divisors(rope.divisors, rope.dimensions / 2);
+  std::vector<float> divisors;
+  if (!rope.divisors.empty()) {
+    divisors = tensors.optional_divisors(rope.divisors, rope.dimensions / 2);
+  }
   const RopeTable table = make_rope_table(rope, divisors);
   return ops.rope_angles(ops.constant("rope frequencies", table.frequencies),
                          static_cast<float>(table.magnitude));
@@ -85,10 +130,14 @@ Slot BuildContext::layer_norm(Slot x, uint32_t layer, const NormSpec& spec) {
 
 Slot BuildContext::norm(Slot x, const std::string& name, const NormSpec& spec, uint64_t columns,
                         uint32_t segment) {
-  const Slot weight = tensors.weight(name + ".weight", {columns}, TensorRole::Norm);
+  const Slot weight = tensors.weight(name + std::string(spec.suffix), {columns}, TensorRole::Norm);
   if (spec.kind == NormKind::Rms) return ops.rms_norm(x, weight, spec.epsilon, segment);
   const Presence biased = spec.kind == NormKind::Layer ? Presence::Required : Presence::Absent;
   return ops.layer_norm(x, weight, bias(name, columns, biased), spec.epsilon, segment);
+}
+
+Slot BuildContext::wanted_rows(uint32_t layer, Slot x) {
+  return is_last(layer) && !model.pooling ? ops.gather_rows(x) : x;
 }
 
 Slot BuildContext::scaled(Slot x, float factor) {

@@ -28,6 +28,7 @@ class BuildContext {
                ProgramBuilder& ops);
 
   const ModelSpec& model;
+  const ProgramOptions& options;
   TensorBinder& tensors;
   ProgramBuilder& ops;
   Slot embedding_table = kNoSlot;  ///< [vocab, width], once embedding() has bound it
@@ -61,13 +62,21 @@ class BuildContext {
     uint32_t layer;  ///< in the group
   };
   [[nodiscard]] CachePlace cache(uint32_t layer) const { return cache_[layer]; }
+  /// Where the recurrences of a layer keep their values, those from `offset` of the layer's on.
+  [[nodiscard]] StatePlace state(uint32_t layer, uint32_t offset) const {
+    return {state_[layer].group, state_[layer].layer, offset};
+  }
+  /// The rows of x whose logits are wanted, in the last layer; before it and in encoders x itself.
+  Slot wanted_rows(uint32_t layer, Slot x);
 
  private:
-  void add_groups(const ProgramOptions& options);
+  void add_groups();
+  void add_state_groups();
   void add_angles();
   Slot make_angles(const RopeSpec& rope);
 
-  std::vector<CachePlace> cache_;  // [layers]
+  std::vector<CachePlace> cache_;  // [layers], of attention
+  std::vector<CachePlace> state_;  // [layers], of recurrences
   std::vector<Slot> angles_;       // [layers]
 };
 

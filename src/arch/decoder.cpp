@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "arch/attention.h"
 #include "arch/feed_forward.h"
+#include "arch/mixer.h"
 
 namespace tenon {
 namespace {
@@ -31,34 +31,49 @@ Slot embedding(BuildContext& context) {
       "token_embd.weight", {model.vocab_rows, model.width}, TensorRole::Embedding);
   context.embedding_table =
       context.tensors.bind("token_embd.weight", without_padding(model, table));
-  return context.scaled(context.ops.embed(context.embedding_table), model.embedding_scale);
+  Slot x = context.scaled(context.ops.embed(context.embedding_table), model.embedding_scale);
+  if (model.token_types > 0) {
+    const RowSource types = context.tensors.tensor(
+        "token_types.weight", {model.token_types, model.width}, TensorRole::Norm);
+    x = context.ops.add(x, context.tensors.bind("token_types.weight", types.rows(0, 1).decoded()));
+  }
+  if (model.learned_positions) {
+    const Slot positions = context.tensors.weight(
+        "position_embd.weight", {model.trained_context, model.width}, TensorRole::Embedding);
+    x = context.ops.add(x, context.ops.embed(positions, TENON_EMBED_POSITIONS));
+  }
+  const NormSpec& norm = model.embedding_norm;
+  return norm.name.empty() ? x : context.norm(x, std::string(norm.name), norm, model.width);
 }
 
 Slot decoder_layer(BuildContext& context, uint32_t layer, Slot x) {
   const LayerSpec& spec = context.layer(layer);
-  const bool one_norm = spec.parallel && spec.feed_forward_norm.name.empty();
-  Slot normed = context.layer_norm(x, layer, spec.attention_norm);
-  Slot attended = attention(context, layer, normed);
-  if (context.is_last(layer)) {
-    attended = context.ops.gather_rows(attended);
-    x = context.ops.gather_rows(x);
-    if (one_norm) normed = context.ops.gather_rows(normed);
-  }
-  const Slot first = context.layer_norm(attention_output(context, layer, attended), layer,
-                                        spec.attention_post_norm);
-  const auto second_of = [&](Slot input) {
-    return context.layer_norm(feed_forward(context, layer, input), layer,
-                              spec.feed_forward_post_norm);
-  };
   const auto add_to = [&](Slot residual, Slot branch) {
     return context.ops.add(residual, context.scaled(branch, spec.residual_scale));
   };
-  if (spec.parallel) {
-    const Slot input = one_norm ? normed : context.layer_norm(x, layer, spec.feed_forward_norm);
-    return add_to(x, context.ops.add(first, second_of(input)));
+  const Slot all_rows = x;
+  x = context.wanted_rows(layer, x);
+  const Slot normed = context.layer_norm(all_rows, layer, spec.attention_norm);
+  const Slot mixed = spec.has_mixer() ? mixer(context, layer, normed) : kNoSlot;
+  if (spec.norms_sum) {
+    x = context.layer_norm(add_to(x, mixed), layer, spec.attention_post_norm);
+    return context.layer_norm(add_to(x, feed_forward(context, layer, x)), layer,
+                              spec.feed_forward_post_norm);
   }
-  x = add_to(x, first);
-  return add_to(x, second_of(context.layer_norm(x, layer, spec.feed_forward_norm)));
+  const auto fed = [&](Slot input) {
+    return context.layer_norm(feed_forward(context, layer, input), layer,
+                              spec.feed_forward_post_norm);
+  };
+  if (spec.parallel) {
+    const Slot input = spec.feed_forward_norm.name.empty()
+                           ? context.wanted_rows(layer, normed)
+                           : context.layer_norm(x, layer, spec.feed_forward_norm);
+    const Slot first = context.layer_norm(mixed, layer, spec.attention_post_norm);
+    return add_to(x, context.ops.add(first, fed(input)));
+  }
+  if (mixed != kNoSlot) x = add_to(x, context.layer_norm(mixed, layer, spec.attention_post_norm));
+  if (!spec.has_feed_forward()) return x;
+  return add_to(x, fed(context.layer_norm(x, layer, spec.feed_forward_norm)));
 }
 
 Slot output_head(BuildContext& context, Slot x) {
@@ -71,6 +86,18 @@ Slot output_head(BuildContext& context, Slot x) {
                          : context.embedding_table;
   const Slot logits = context.ops.linear(x, table, output_bias(context));
   return model.logit_soft_cap > 0.0f ? context.ops.soft_cap(logits, model.logit_soft_cap) : logits;
+}
+
+Slot build_encoder(BuildContext& context) {
+  const ModelSpec& model = context.model;
+  Slot x = embedding(context);
+  for (uint32_t layer = 0; layer < model.layers.size(); ++layer) {
+    x = decoder_layer(context, layer, x);
+  }
+  if (!model.output_norm.name.empty()) {
+    x = context.norm(x, std::string(model.output_norm.name), model.output_norm, model.width);
+  }
+  return context.ops.pool(x, *model.pooling);
 }
 
 Slot build_decoder(BuildContext& context) {

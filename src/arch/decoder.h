@@ -20,6 +20,10 @@ Slot decoder_layer(BuildContext& context, uint32_t layer, Slot x);
 ///   x [R, width] -> [R, vocab]
 Slot output_head(BuildContext& context, Slot x);
 
+/// An encoder: the embedding, all layers, the output norm where there is one. Returns the pooled
+/// rows [S, width].
+Slot build_encoder(BuildContext& context);
+
 /// All of it. Returns the logits [R, vocab].
 Slot build_decoder(BuildContext& context);
 

@@ -1,6 +1,7 @@
 // The keys that most decoders have, each with its range, and what they say about each other.
 #include "arch/decoder_keys.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -14,14 +15,17 @@ struct HeadCounts {
   std::vector<uint32_t> kv_heads;  // [layers], each divides its heads
 };
 
-HeadCounts read_head_counts(const Keys& keys, uint32_t layers) {
+HeadCounts read_head_counts(const Keys& keys, uint32_t layers, bool hybrid) {
+  const uint32_t least = hybrid ? 0 : 1;
   HeadCounts counts;
-  counts.heads = keys.counts("attention.head_count", layers, 1, SpecLimits::kHeads);
-  counts.kv_heads = keys.counts_or("attention.head_count_kv", counts.heads, 1, SpecLimits::kHeads);
+  counts.heads = keys.counts("attention.head_count", layers, least, SpecLimits::kHeads);
+  counts.kv_heads =
+      keys.counts_or("attention.head_count_kv", counts.heads, least, SpecLimits::kHeads);
   for (uint32_t layer = 0; layer < layers; ++layer) {
     const uint32_t heads = counts.heads[layer];
     const uint32_t kv_heads = counts.kv_heads[layer];
-    if (kv_heads <= heads && heads % kv_heads == 0) continue;
+    if (kv_heads == 0) counts.heads[layer] = 0;
+    if (kv_heads == 0 || (kv_heads <= heads && heads % kv_heads == 0)) continue;
     keys.refuse(Code::Format, "attention.head_count_kv",
                 "is {}, which does not divide the {} heads of \"{}\"", kv_heads, heads,
                 keys.key("attention.head_count"));
@@ -58,15 +62,32 @@ RopeScaling read_rope_scaling(const Keys& keys, bool has_factor, bool longrope) 
 }
 
 /// expert_gating_func: how the weights of experts come from the router's logits.
-void read_gating(const Keys& keys, ExpertSpec& experts) {
-  constexpr uint32_t kSoftmax = 1, kSoftmaxOfChosen = 3;  // as llama.cpp counts them
-  const uint32_t gating = keys.count_or("expert_gating_func", kSoftmax, 0, UINT32_MAX);
+void read_gating(const Keys& keys, bool sigmoid, ExpertSpec& experts) {
+  // As llama.cpp counts them: 1 is softmax, and 0 as good as no key.
+  constexpr uint32_t kSigmoid = 2, kSoftmaxOfChosen = 3;
+  const uint32_t gating = keys.count_or("expert_gating_func", 0, 0, UINT32_MAX);
+  experts.sigmoid = gating == 0 ? sigmoid : gating == kSigmoid;
   if (gating == kSoftmaxOfChosen) {
     experts.normalised = true;
-  } else if (gating > kSoftmax) {
+  } else if (gating > kSigmoid) {
     keys.refuse(Code::Unsupported, "expert_gating_func",
-                "is {}; known are 1 (softmax), 3 (softmax of the chosen)", gating);
+                "is {}; known are 1 (softmax), 2 (sigmoid), 3 (softmax of the chosen)", gating);
   }
+}
+
+/// expert_group_count and how many of the groups a token's experts come from.
+void read_groups(const Keys& keys, ExpertSpec& experts) {
+  experts.groups = std::max(1u, keys.count_or("expert_group_count", 1, 0, SpecLimits::kExperts));
+  experts.groups_used =
+      std::max(1u, keys.count_or("expert_group_used_count", experts.groups, 0, experts.groups));
+  const uint32_t size = experts.count / experts.groups;
+  if (experts.count % experts.groups == 0 && uint64_t{size} * experts.groups_used >= experts.used &&
+      (experts.groups == 1 || size >= 2)) {
+    return;
+  }
+  keys.refuse(Code::Format, "expert_group_count",
+              "is {}: {} experts do not form such groups, {} of which have {} for a token",
+              experts.groups, experts.count, experts.groups_used, experts.used);
 }
 
 }  // namespace
@@ -124,7 +145,15 @@ void read_multipliers(const Keys& keys, const Multipliers& defaults, ModelSpec& 
   }
 }
 
-void read_experts(const Keys& keys, bool normalised, ModelSpec& model) {
+void add_post_norms(ModelSpec& model) {
+  for (LayerSpec& layer : model.layers) {
+    const NormSpec norm = layer.attention_norm;
+    layer.attention_post_norm = {"post_attention_norm", norm.kind, norm.epsilon};
+    layer.feed_forward_post_norm = {"post_ffw_norm", norm.kind, norm.epsilon};
+  }
+}
+
+void read_experts(const Keys& keys, const ExpertKind& kind, ModelSpec& model) {
   ExpertSpec experts;
   experts.count = keys.count_or("expert_count", 0, 0, SpecLimits::kExperts);
   if (experts.count == 0) {
@@ -136,17 +165,103 @@ void read_experts(const Keys& keys, bool normalised, ModelSpec& model) {
     keys.refuse(Code::Format, "expert_used_count", "is {}, more than the {} experts of \"{}\"",
                 experts.used, experts.count, keys.key("expert_count"));
   }
-  experts.normalised = keys.flag("expert_weights_norm").value_or(normalised);
-  read_gating(keys, experts);
+  experts.normalised = keys.flag("expert_weights_norm").value_or(kind.normalised);
+  read_gating(keys, kind.sigmoid, experts);
+  read_groups(keys, experts);
   experts.scale = keys.scale_or("expert_weights_scale", 1.0);
+  experts.selection_bias = Presence::Optional;
   const auto layers = static_cast<uint32_t>(model.layers.size());
   for (uint32_t layer = keys.count_or("leading_dense_block_count", 0, 0, layers); layer < layers;
        ++layer) {
     FeedForwardSpec& feed_forward = model.layers[layer].feed_forward;
+    if (feed_forward.width == 0) continue;
     feed_forward.experts = experts;
     feed_forward.experts.width =
         keys.count_or("expert_feed_forward_length", feed_forward.width, 1, SpecLimits::kWidth);
   }
+}
+
+void read_shared_expert(const Keys& keys, ModelSpec& model) {
+  const uint32_t count = keys.count_or("expert_shared_count", 0, 0, SpecLimits::kExperts);
+  for (LayerSpec& layer : model.layers) {
+    ExpertSpec& experts = layer.feed_forward.experts;
+    if (experts.count == 0) continue;
+    const uint64_t width = uint64_t{count} * experts.width;
+    if (width > SpecLimits::kWidth) {
+      keys.refuse(Code::Format, "expert_shared_count", "is {}: {} wide in all, more than {}", count,
+                  width, SpecLimits::kWidth);
+    }
+    experts.shared_width = keys.count_or("expert_shared_feed_forward_length",
+                                         static_cast<uint32_t>(width), 0, SpecLimits::kWidth);
+  }
+}
+
+void read_latent_attention(const Keys& keys, ModelSpec& model) {
+  LatentSpec latent;
+  latent.rank = keys.count("attention.kv_lora_rank", 1, SpecLimits::kHeadDim);
+  latent.query_rank = keys.count_or("attention.q_lora_rank", 0, 0, SpecLimits::kWidth);
+  latent.rope_dim = keys.count("rope.dimension_count", 2, SpecLimits::kHeadDim);
+  latent.fused = !keys.contains("attention.key_length_mla");
+  const char* key_length = latent.fused ? "attention.key_length" : "attention.key_length_mla";
+  const char* value_length = latent.fused ? "attention.value_length" : "attention.value_length_mla";
+  const uint32_t key_dim = keys.count(key_length, 1, SpecLimits::kHeadDim);
+  if (key_dim <= latent.rope_dim) {
+    keys.refuse(Code::Format, key_length, "is {}, not more than the {} values that are rotated",
+                key_dim, latent.rope_dim);
+  }
+  const double multiplier = keys.number_or("rope.scaling.yarn_log_multiplier", 0.0, 0.0, 1e3);
+  for (LayerSpec& layer : model.layers) {
+    AttentionSpec& attention = layer.attention;
+    if (attention.heads == 0) continue;
+    attention.latent = latent;
+    attention.key_dim = key_dim;
+    attention.value_dim = keys.count(value_length, 1, SpecLimits::kHeadDim);
+    double scale = 1.0 / std::sqrt(static_cast<double>(key_dim));
+    RopeSpec& rope = attention.rope;
+    if (rope.scaling == RopeScaling::Yarn && rope.factor > 1.0 && multiplier > 0.0) {
+      rope.magnitude /= 1.0 + 0.1 * std::log(rope.factor);
+      scale *= std::pow(1.0 + multiplier * std::log(rope.factor), 2.0);
+    }
+    attention.scale = static_cast<float>(scale);
+  }
+}
+
+void read_query_scale(const Keys& keys, ModelSpec& model) {
+  PositionScale scale;
+  scale.scale = static_cast<float>(keys.number_or("attention.temperature_scale", 0.0, 0.0, 1e3));
+  const uint32_t original = keys.count_or("rope.scaling.original_context_length",
+                                          model.trained_context, 1, SpecLimits::kPositions);
+  scale.length = keys.count_or("attention.temperature_length", original, 1, SpecLimits::kPositions);
+  for (LayerSpec& layer : model.layers) layer.attention.query_scale = scale;
+}
+
+void set_plain_gelu(LayerSpec& layer) {
+  layer.feed_forward.kind = FeedForwardKind::Plain;
+  layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
+  layer.feed_forward.bias = Presence::Required;
+}
+
+void make_encoder(const Keys& keys, uint32_t fallback, ModelSpec& model) {
+  // As llama.cpp counts them.
+  constexpr std::pair<uint32_t, uint32_t> kKnown[] = {
+      {1, TENON_POOL_MEAN}, {2, TENON_POOL_FIRST}, {3, TENON_POOL_LAST}};
+  const uint32_t told = keys.count_or("pooling_type", 0, 0, UINT32_MAX);
+  model.pooling = fallback;
+  for (const auto& [number, pooling] : kKnown) {
+    if (number == told) model.pooling = pooling;
+  }
+  if (told > 3) {
+    keys.refuse(Code::Unsupported, "pooling_type",
+                "is {}; known are 0 (none), 1 (mean), 2 (first), 3 (last)", told);
+  }
+  for (LayerSpec& layer : model.layers) layer.attention.mask = TENON_MASK_SYMMETRIC;
+}
+
+void drop_prediction_layers(const Keys& keys, ModelSpec& model) {
+  const auto blocks = static_cast<uint32_t>(model.layers.size());
+  const uint32_t dropped = keys.count_or("nextn_predict_layers", 0, 0, blocks - 1);
+  model.layers.resize(blocks - dropped);
+  model.unused_blocks = dropped;
 }
 
 ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind) {
@@ -155,24 +270,26 @@ ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind) {
   const uint32_t layers = keys.count("block_count", 1, SpecLimits::kLayers);
   model.width = keys.count("embedding_length", 1, SpecLimits::kWidth);
   model.trained_context = keys.count("context_length", 1, SpecLimits::kPositions);
-  const HeadCounts heads = read_head_counts(keys, layers);
+  const HeadCounts heads = read_head_counts(keys, layers, kind.hybrid);
   const std::vector<uint32_t> widths =
-      keys.counts("feed_forward_length", layers, 1, SpecLimits::kWidth);
+      keys.counts("feed_forward_length", layers, kind.hybrid ? 0 : 1, SpecLimits::kWidth);
   const auto epsilon =
       static_cast<float>(keys.number(kind.norm == NormKind::Rms ? "attention.layer_norm_rms_epsilon"
                                                                 : "attention.layer_norm_epsilon",
-                                     1e-12, 1.0));
+                                     SpecLimits::kEpsilon, 1.0));
   model.output_norm = {"output_norm", kind.norm, epsilon};
   for (uint32_t i = 0; i < layers; ++i) {
     LayerSpec layer;
     layer.attention_norm = {"attn_norm", kind.norm, epsilon};
     layer.feed_forward_norm = {"ffn_norm", kind.norm, epsilon};
-    layer.attention.heads = heads.heads[i];
-    layer.attention.kv_heads = heads.kv_heads[i];
-    layer.attention.qk_norm_epsilon = epsilon;
-    read_head_sizes(keys, model.width, layer.attention);
-    layer.attention.rope = read_rope(keys, kind, layer.attention.key_dim, model.trained_context);
     layer.feed_forward.width = widths[i];
+    if (heads.heads[i] > 0) {
+      layer.attention.heads = heads.heads[i];
+      layer.attention.kv_heads = heads.kv_heads[i];
+      layer.attention.qk_norm_epsilon = epsilon;
+      read_head_sizes(keys, model.width, layer.attention);
+      layer.attention.rope = read_rope(keys, kind, layer.attention.key_dim, model.trained_context);
+    }
     model.layers.push_back(layer);
   }
   return model;

@@ -12,6 +12,8 @@ struct DecoderKind {
   uint32_t rope_style = TENON_ROPE_ADJACENT;
   NormKind norm = NormKind::Rms;  ///< of all norms; says which key holds epsilon
   bool longrope = false;          ///< whether rope.scaling.type may say so
+  /// Layers with 0 KV heads have no attention, those of feed-forward length 0 no feed-forward.
+  bool hybrid = false;
 };
 
 /// A decoder of layers x += attention(norm(x)), x += gated feed-forward(norm(x)), with the norms
@@ -43,9 +45,43 @@ struct Multipliers {
 /// logit_scale, by which logits are divided.
 void read_multipliers(const Keys& keys, const Multipliers& defaults, ModelSpec& model);
 
-/// expert_*: puts a mixture of experts into every layer from `leading_dense_block_count` on.
-/// `normalised`: whether a token's weights sum to 1 where "expert_weights_norm" does not tell. None
-/// of them is shared. Throws Format without experts, Unsupported for unknown ways to choose them.
-void read_experts(const Keys& keys, bool normalised, ModelSpec& model);
+/// Norms after the blocks, "post_attention_norm" and "post_ffw_norm", of the kind of those before
+/// them.
+void add_post_norms(ModelSpec& model);
+
+/// What no key tells of a mixture of experts, or the keys of some files do not.
+struct ExpertKind {
+  bool normalised = true;  ///< a token's weights sum to 1 where "expert_weights_norm" is missing
+  bool sigmoid = false;    ///< where "expert_gating_func" is missing
+};
+
+/// expert_*: puts a mixture of experts into every layer from `leading_dense_block_count` on that
+/// has a feed-forward, with a selection bias where the file has one. None of them is shared. Throws
+/// Format without experts or with counts that contradict each other, Unsupported for unknown ways
+/// to choose.
+void read_experts(const Keys& keys, const ExpertKind& kind, ModelSpec& model);
+
+/// attention.kv_lora_rank and what belongs to it: makes the attention of the layers that have any
+/// latent. Files with attention.key_length_mla hold the matrices of each head apart, older ones
+/// together. Where YaRN's magnitude multiplies scores (yarn_log_multiplier) instead of sines, the
+/// scale tells.
+void read_latent_attention(const Keys& keys, ModelSpec& model);
+
+/// attention.temperature_scale and .temperature_length (rope.scaling.original_context_length where
+/// it is missing): queries grow with their position.
+void read_query_scale(const Keys& keys, ModelSpec& model);
+
+/// The feed-forward of GPT-2: no gate, GELU, biases.
+void set_plain_gelu(LayerSpec& layer);
+
+/// pooling_type, of an encoder: makes it one, whose tokens all see each other.
+void make_encoder(const Keys& keys, uint32_t fallback, ModelSpec& model);
+
+/// nextn_predict_layers: the last blocks of the file predict further tokens and are left out.
+void drop_prediction_layers(const Keys& keys, ModelSpec& model);
+
+/// The expert that all tokens use, of the width that "expert_shared_feed_forward_length" tells,
+/// else as wide as "expert_shared_count" others.
+void read_shared_expert(const Keys& keys, ModelSpec& model);
 
 }  // namespace tenon

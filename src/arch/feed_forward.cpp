@@ -1,11 +1,16 @@
 // Feed-forward blocks: dense, gated and not, and mixtures of experts.
 #include "arch/feed_forward.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tenon {
 namespace {
+
+// Weights that add up to less are divided by this instead, as llama.cpp does.
+constexpr float kMinWeightSum = 6.103515625e-5f;
 
 struct GateUp {
   Slot gate;
@@ -35,6 +40,30 @@ GateUp fused_gate_up(BuildContext& context, uint32_t layer, Slot x) {
   return {gate, project(" (up)", rows)};
 }
 
+/// act(gate) up, bent as the layer says.
+Slot gated(BuildContext& context, uint32_t layer, const GateUp& both) {
+  const FeedForwardSpec& spec = context.layer(layer).feed_forward;
+  return context.ops.glu({.activation = spec.activation,
+                          .alpha = spec.gate.alpha,
+                          .limit = spec.gate.limit,
+                          .up_offset = spec.gate.up_offset},
+                         both.gate, both.up);
+}
+
+/// act(up), of a feed-forward without a gate.
+Slot activated(BuildContext& context, uint32_t layer, Slot up) {
+  const FeedForwardSpec& spec = context.layer(layer).feed_forward;
+  if (spec.activation != TENON_ACTIVATION_XIELU) {
+    return context.ops.activate(spec.activation, up);
+  }
+  const XieluSpec& xielu = spec.xielu;
+  return context.ops.xielu({.alpha_p = xielu.alpha_p,
+                            .alpha_n = xielu.alpha_n,
+                            .beta = xielu.beta,
+                            .epsilon = xielu.epsilon},
+                           up);
+}
+
 Slot shared_expert(BuildContext& context, uint32_t layer, Slot x) {
   const FeedForwardSpec& spec = context.layer(layer).feed_forward;
   const uint64_t inner = spec.experts.shared_width;
@@ -42,25 +71,101 @@ Slot shared_expert(BuildContext& context, uint32_t layer, Slot x) {
   const auto project = [&](Slot from, std::string_view name, uint64_t rows, uint64_t columns) {
     return context.linear(from, BuildContext::in_layer(layer, name), rows, columns);
   };
-  const Slot gate = project(x, "ffn_gate_shexp", inner, width);
-  const Slot up = project(x, "ffn_up_shexp", inner, width);
-  const Slot hidden = context.ops.glu(spec.activation, gate, up);
+  Slot hidden;
+  if (spec.kind == FeedForwardKind::Plain) {
+    hidden = activated(context, layer, project(x, "ffn_up_shexp", inner, width));
+  } else {
+    const Slot gate = project(x, "ffn_gate_shexp", inner, width);
+    hidden = gated(context, layer, {gate, project(x, "ffn_up_shexp", inner, width)});
+  }
   if (!spec.experts.shared_gate) return project(hidden, "ffn_down_shexp", width, inner);
   const Slot share = project(x, "ffn_gate_inp_shexp", 1, width);
   return context.ops.sigmoid_gate(project(hidden, "ffn_down_shexp", width, inner), share);
 }
 
-/// Row by row the experts and their weights.
-Route routes(BuildContext& context, uint32_t layer, Slot x) {
-  const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
-  const Slot router = context.tensors.weight(BuildContext::in_layer(layer, "ffn_gate_inp.weight"),
-                                             {spec.count, context.model.width}, TensorRole::Router);
+RouteOptions route_options(const ExpertSpec& spec, bool is_biased) {
   RouteOptions route;
   route.used = spec.used;
-  route.scoring = spec.normalised ? TENON_MOE_SOFTMAX_CHOSEN : TENON_MOE_SOFTMAX_ALL;
   route.scale = spec.scale;
-  return context.ops.moe_route(context.ops.linear(x, router), route);
+  route.groups = spec.groups;
+  route.groups_used = spec.groups_used;
+  if (spec.sigmoid) {
+    route.scoring = TENON_MOE_SIGMOID;
+    route.normalise = spec.normalised;
+  } else if (spec.normalised && spec.groups == 1 && !is_biased) {
+    route.scoring = TENON_MOE_SOFTMAX_CHOSEN;  // the same, from fewer exponentials
+  } else {
+    route.scoring = TENON_MOE_SOFTMAX_ALL;
+    route.normalise = spec.normalised;
+  }
+  route.min_sum = kMinWeightSum;
+  return route;
 }
+
+/// The projections of all experts of a layer.
+class Experts {
+ public:
+  Experts(BuildContext& context, uint32_t layer, const Route& chosen)
+      : context_(context), layer_(layer), chosen_(chosen) {}
+
+  /// `name` [experts, rows, columns] of each row's experts, side by side.
+  Slot project(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
+    MoeLinearOptions how = options(name, rows);
+    if (spec().weighs_input) how.weights = ExpertWeights::Inputs;
+    return context_.ops.moe_linear(x, chosen_, weight(name, rows, columns), how);
+  }
+  /// The same, weighted and added up.
+  Slot sum(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
+    MoeLinearOptions how = options(name, rows);
+    how.sum = true;
+    if (!spec().weighs_input) how.weights = ExpertWeights::Outputs;
+    return context_.ops.moe_linear(x, chosen_, weight(name, rows, columns), how);
+  }
+  /// "ffn_gate_up_exps" [experts, 2 rows, columns]: of each expert the gate's rows, then those of
+  /// up. Nothing where the file has two tensors instead.
+  std::optional<GateUp> fused(Slot x, uint64_t rows, uint64_t columns) {
+    if (!spec().may_be_fused) return std::nullopt;
+    const std::string name = BuildContext::in_layer(layer_, "ffn_gate_up_exps.weight");
+    const auto both = context_.tensors.optional_tensor(name, {spec().count, 2 * rows, columns},
+                                                       TensorRole::Matrix);
+    if (!both) return std::nullopt;
+    const auto part = [&](const char* suffix, uint64_t first) {
+      std::vector<RowSource> of_experts;
+      for (uint64_t expert = 0; expert < spec().count; ++expert) {
+        of_experts.push_back(both->rows(expert * 2 * rows + first, rows));
+      }
+      const Slot slot = context_.tensors.bind(name + suffix, RowSource::stacked(of_experts));
+      MoeLinearOptions how = options("ffn_gate_up_exps", rows);
+      if (spec().weighs_input) how.weights = ExpertWeights::Inputs;
+      return context_.ops.moe_linear(x, chosen_, slot, how);
+    };
+    const Slot gate = part(" (gate)", 0);
+    return GateUp{gate, part(" (up)", rows)};
+  }
+
+ private:
+  [[nodiscard]] const ExpertSpec& spec() const {
+    return context_.layer(layer_).feed_forward.experts;
+  }
+  Slot weight(std::string_view name, uint64_t rows, uint64_t columns) {
+    return context_.tensors.weight(BuildContext::in_layer(layer_, std::string(name) + ".weight"),
+                                   {spec().count, rows, columns}, TensorRole::Matrix);
+  }
+  MoeLinearOptions options(std::string_view name, uint64_t rows) {
+    MoeLinearOptions how;
+    how.experts = spec().count;
+    if (spec().bias == Presence::Required) {
+      how.bias =
+          context_.tensors.weight(BuildContext::in_layer(layer_, std::string(name) + ".bias"),
+                                  {spec().count, rows}, TensorRole::Bias);
+    }
+    return how;
+  }
+
+  BuildContext& context_;
+  uint32_t layer_;
+  const Route& chosen_;
+};
 
 }  // namespace
 
@@ -68,40 +173,65 @@ Slot gated_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   const FeedForwardSpec& spec = context.layer(layer).feed_forward;
   const GateUp both =
       spec.fused_gate_up ? fused_gate_up(context, layer, x) : separate_gate_up(context, layer, x);
-  return context.linear(context.ops.glu(spec.activation, both.gate, both.up),
-                        BuildContext::in_layer(layer, "ffn_down"), context.model.width, spec.width,
-                        spec.bias);
+  return context.linear(gated(context, layer, both), BuildContext::in_layer(layer, "ffn_down"),
+                        context.model.width, spec.width, spec.bias);
 }
 
-Slot squared_relu_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
+Slot plain_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   const FeedForwardSpec& spec = context.layer(layer).feed_forward;
   const Slot up = context.linear(x, BuildContext::in_layer(layer, "ffn_up"), spec.width,
                                  context.model.width, spec.bias);
-  // relu(u) u = relu(u)^2
-  return context.linear(context.ops.glu(TENON_ACTIVATION_RELU, up, up),
-                        BuildContext::in_layer(layer, "ffn_down"), context.model.width, spec.width,
-                        spec.bias);
+  return context.linear(activated(context, layer, up), BuildContext::in_layer(layer, "ffn_down"),
+                        context.model.width, spec.width, spec.bias);
+}
+
+Route expert_routes(BuildContext& context, uint32_t layer, Slot x, Slot expert_scale) {
+  const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
+  const std::string router = BuildContext::in_layer(layer, "ffn_gate_inp");
+  const Slot weight = context.tensors.weight(router + ".weight", {spec.count, context.model.width},
+                                             TensorRole::Router);
+  const Slot logits = context.ops.linear(x, weight, context.bias(router, spec.count, spec.bias));
+  const Slot selection_bias =
+      context.bias(BuildContext::in_layer(layer, "exp_probs_b"), spec.count, spec.selection_bias);
+  RouteOptions options = route_options(spec, selection_bias != kNoSlot);
+  options.selection_bias = selection_bias;
+  options.expert_scale = expert_scale;
+  return context.ops.moe_route(logits, options);
+}
+
+Slot routed_experts(BuildContext& context, uint32_t layer, Slot x, const Route& chosen,
+                    uint64_t columns) {
+  const FeedForwardSpec& spec = context.layer(layer).feed_forward;
+  const ExpertSpec& experts = spec.experts;
+  Experts matrices(context, layer, chosen);
+  Slot hidden;
+  if (spec.kind == FeedForwardKind::Plain) {
+    hidden = activated(context, layer, matrices.project(x, "ffn_up_exps", experts.width, columns));
+  } else if (const auto both = matrices.fused(x, experts.width, columns)) {
+    hidden = gated(context, layer, *both);
+  } else {
+    const Slot gate = matrices.project(x, "ffn_gate_exps", experts.width, columns);
+    hidden =
+        gated(context, layer, {gate, matrices.project(x, "ffn_up_exps", experts.width, columns)});
+  }
+  return matrices.sum(hidden, "ffn_down_exps", columns, experts.width);
 }
 
 Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
-  const FeedForwardSpec& spec = context.layer(layer).feed_forward;
-  const ExpertSpec& experts = spec.experts;
+  const ExpertSpec& experts = context.layer(layer).feed_forward.experts;
   const Slot shared = experts.shared_width > 0 ? shared_expert(context, layer, x) : kNoSlot;
-  const Route chosen = routes(context, layer, x);
-  const auto weight = [&](std::string_view name, uint64_t rows, uint64_t columns) {
-    return context.tensors.weight(BuildContext::in_layer(layer, name),
-                                  {experts.count, rows, columns}, TensorRole::Matrix);
-  };
-  const uint64_t width = context.model.width;
-  ProgramBuilder& ops = context.ops;
-  const Slot gate = ops.moe_linear(x, chosen, weight("ffn_gate_exps.weight", experts.width, width),
-                                   experts.count);
-  const Slot up =
-      ops.moe_linear(x, chosen, weight("ffn_up_exps.weight", experts.width, width), experts.count);
-  const Slot sum =
-      ops.moe_linear_sum(ops.glu(spec.activation, gate, up), chosen,
-                         weight("ffn_down_exps.weight", width, experts.width), experts.count);
-  return shared == kNoSlot ? sum : ops.add(sum, shared);
+  const Route chosen = expert_routes(context, layer, x);
+  Slot sum;
+  if (experts.latent_width > 0) {
+    const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+    const uint64_t latent = experts.latent_width;
+    const Slot low = context.linear(x, name("ffn_latent_down"), latent, context.model.width);
+    sum = context.linear(routed_experts(context, layer, low, chosen, latent), name("ffn_latent_up"),
+                         context.model.width, latent);
+  } else {
+    sum = routed_experts(context, layer, x, chosen, context.model.width);
+  }
+  return shared == kNoSlot ? sum : context.ops.add(sum, shared);
 }
 
 Slot feed_forward(BuildContext& context, uint32_t layer, Slot x) {
@@ -110,8 +240,8 @@ Slot feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   switch (spec.kind) {
     case FeedForwardKind::Gated:
       return gated_feed_forward(context, layer, x);
-    case FeedForwardKind::SquaredRelu:
-      return squared_relu_feed_forward(context, layer, x);
+    case FeedForwardKind::Plain:
+      return plain_feed_forward(context, layer, x);
   }
   return kNoSlot;
 }

@@ -8,7 +8,7 @@ namespace {
 ModelSpec read_granitemoe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_multipliers(keys, {}, model);
-  read_experts(keys, true, model);
+  read_experts(keys, {}, model);
   const uint32_t shared =
       keys.count_or("expert_shared_feed_forward_length", 0, 0, SpecLimits::kWidth);
   const bool positions = keys.flag("rope.scaling.finetuned").value_or(true);

@@ -8,7 +8,7 @@ namespace {
 /// others.
 ModelSpec read_hunyuan_moe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
-  read_experts(keys, true, model);
+  read_experts(keys, {}, model);
   const uint32_t shared = keys.count("expert_shared_feed_forward_length", 1, SpecLimits::kWidth);
   for (LayerSpec& layer : model.layers) {
     layer.attention.qk_norm = QkNorm::EachHead;

@@ -62,6 +62,39 @@ std::optional<bool> Keys::flag(std::string_view name) const {
   return metadata_.find<bool>(key(name));
 }
 
+std::vector<bool> Keys::flags(std::string_view name, uint32_t layers) const {
+  const MetadataValue* value = metadata_.find_value(key(name));
+  if (value == nullptr || value->type != ValueType::Array) {
+    return std::vector<bool>(layers, metadata_.get<bool>(key(name)));
+  }
+  std::vector<bool> values = metadata_.get<std::vector<bool>>(key(name));
+  if (values.size() != layers) {
+    refuse(Code::Format, name, "has {} entries for {} layers", values.size(), layers);
+  }
+  return values;
+}
+
+std::vector<double> Keys::numbers_or(std::string_view name, double fallback, uint32_t layers,
+                                     double low, double high) const {
+  const MetadataValue* value = metadata_.find_value(name);
+  std::vector<double> values(layers, fallback);
+  if (value != nullptr && value->type == ValueType::Array) {
+    const auto list = metadata_.get<std::vector<float>>(name);
+    values.assign(list.begin(), list.end());
+  } else if (value != nullptr) {
+    values.assign(layers, metadata_.get<double>(name));
+  }
+  if (values.size() != layers) {
+    fail(Code::Format, "{}: key \"{}\" has {} entries for {} layers", file_name(), name,
+         values.size(), layers);
+  }
+  for (const double number : values) {
+    if (number >= low && number <= high) continue;
+    fail(Code::Format, "{}: key \"{}\" is {}, not in {}..{}", file_name(), name, number, low, high);
+  }
+  return values;
+}
+
 std::string_view Keys::text_or(std::string_view name, std::string_view fallback) const {
   return metadata_.get_or<std::string_view>(key(name), fallback);
 }

@@ -25,6 +25,8 @@ struct SpecLimits {
   static constexpr uint32_t kVocab = 1u << 24;
   static constexpr uint32_t kPositions = 0x7fffffff;
   static constexpr uint32_t kExperts = 4096;
+  static constexpr double kEpsilon = 9e-13;  ///< of norms: BERT has 1e-12, rounded to f32
+  static constexpr uint32_t kConvTaps = 64;  ///< published ones have 3 or 4
 };
 
 /// Reads "<architecture>.<name>". Every value has a range, ends included; what lies outside, and a
@@ -62,6 +64,12 @@ class Keys {
   /// A factor in 1e-6..1e6. 0 occurs in files and stands for a missing key.
   [[nodiscard]] float scale_or(std::string_view name, double fallback) const;
   [[nodiscard]] std::optional<bool> flag(std::string_view name) const;
+  /// One for each of `layers`: the key holds an array of that length, or one flag for all.
+  [[nodiscard]] std::vector<bool> flags(std::string_view name, uint32_t layers) const;
+  /// The same of numbers, `fallback` where the key is missing. `name` is the whole key, for those
+  /// that no architecture's name precedes.
+  [[nodiscard]] std::vector<double> numbers_or(std::string_view name, double fallback,
+                                               uint32_t layers, double low, double high) const;
   [[nodiscard]] std::string_view text_or(std::string_view name, std::string_view fallback) const;
 
   /// Throws what the reader of a key found out about it: `{file}: key "llama.x" {why}`.

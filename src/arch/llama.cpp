@@ -11,7 +11,7 @@ ModelSpec read_llama(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   read_window(keys, model);
   if (keys.count_or("expert_count", 0, 0, SpecLimits::kExperts) > 0) {
-    read_experts(keys, true, model);
+    read_experts(keys, {}, model);
   }
   for (LayerSpec& layer : model.layers) {
     layer.attention.qkv_bias = Presence::Optional;

@@ -6,14 +6,11 @@
 namespace tenon {
 namespace {
 
-/// Mistral AI 2025: Llama with a YaRN that may leave the magnitude alone.
+/// Mistral AI 2025: Llama with a YaRN that may leave the magnitude alone, and
+/// queries that may grow with their position.
 ModelSpec read_mistral3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
-  if (keys.number_or("attention.temperature_scale", 0.0, 0.0, 1e3) != 0.0) {
-    keys.refuse(Code::Unsupported, "attention.temperature_scale",
-                "is {}: queries that are scaled by their position are not supported",
-                keys.number("attention.temperature_scale", 0.0, 1e3));
-  }
+  read_query_scale(keys, model);
   const double multiplier = keys.number_or("rope.scaling.yarn_log_multiplier", 0.0, 0.0, 1e3);
   for (LayerSpec& layer : model.layers) {
     RopeSpec& rope = layer.attention.rope;

@@ -3,7 +3,9 @@
 // program.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,63 +29,182 @@ struct NormSpec {
   std::string_view name{};
   NormKind kind = NormKind::Rms;
   float epsilon = 0.0f;
+  std::string_view suffix = ".weight";  ///< of the weight's name
 };
 
 /// RMS norms of queries and keys ("attn_q_norm", "attn_k_norm").
 enum class QkNorm {
   None,
-  EachHead,  ///< a weight [key_dim] that all heads share
-  WholeRow,  ///< over all heads together, before they are split
+  EachHead,       ///< a weight [key_dim] that all heads share
+  MayBeEachHead,  ///< the same in files that have the weight
+  LayerOfHead,    ///< layer norms without biases, a weight [key_dim] for each head
+  Unweighted,     ///< of each head, without a weight
+  WholeRow,       ///< over all heads together, before they are split
+};
+
+/// Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): keys and values of all heads
+/// are linear in one latent row, which the cache keeps beside the rotated part of the key.
+struct LatentSpec {
+  uint32_t rank = 0;        ///< of the latent row; 0: attention is not latent
+  uint32_t query_rank = 0;  ///< queries come from a row of their own ("attn_q_a"); 0: "attn_q"
+  uint32_t rope_dim = 0;    ///< the last values of each query head, and of the key that heads share
+  bool fused = false;  ///< "attn_kv_b" holds, head by head, the rows of "attn_k_b" and "attn_v_b"
+};
+
+/// Queries grow with their position (Llama 4): x (1 + scale ln(floor((p + offset) / length) + 1)).
+struct PositionScale {
+  float scale = 0.0f;  ///< 0: they do not
+  uint32_t length = 1;
+  uint32_t offset = 0;
 };
 
 /// Softmax attention over the cache.
 struct AttentionSpec {
-  uint32_t heads = 0;
+  uint32_t heads = 0;      ///< 0: the layer has no attention
   uint32_t kv_heads = 0;   ///< divides heads
   uint32_t key_dim = 0;    ///< of one head
   uint32_t value_dim = 0;  ///< of one head
   uint32_t window = 0;     ///< looks back this far; 0: to the beginning
-  float scale = 1.0f;      ///< of the scores
-  float soft_cap = 0.0f;   ///< of the scores; 0: none
-  RopeSpec rope;           ///< no dimensions: positions are not rotated
+  uint32_t mask = TENON_MASK_CAUSAL;
+  float scale = 1.0f;     ///< of the scores
+  float soft_cap = 0.0f;  ///< of the scores; 0: none
+  RopeSpec rope;          ///< no dimensions: positions are not rotated
   QkNorm qk_norm = QkNorm::None;
   float qk_norm_epsilon = 0.0f;
   bool rope_before_norm = false;
   bool fused_qkv = false;  ///< "attn_qkv" holds queries, keys and values in this order
   Presence qkv_bias = Presence::Absent;
   Presence output_bias = Presence::Absent;
+  bool output_gate =
+      false;           ///< "attn_q" holds, head by head, a query and a gate of what is attended
+  bool sinks = false;  ///< "attn_sinks": a logit of each head that has no value
+  bool value_norm = false;        ///< values are normalised head by head, without a weight
+  bool value_may_be_key = false;  ///< without "attn_v": the key before its norm and rotation
+  int32_t cache_of = -1;  ///< reads the cache of this layer and has no keys of its own; -1: its own
+  PositionScale query_scale;
+  bool alibi = false;  ///< scores fall with the distance (Press et al. 2022, arXiv 2108.12409)
+  LatentSpec latent;
+};
+
+/// Selective state space: Mamba (Gu and Dao 2023, arXiv 2312.00752) and Mamba 2 (Dao and Gu 2024,
+/// arXiv 2405.21060).
+struct StateSpaceSpec {
+  uint32_t inner = 0;   ///< columns; 0: there is none
+  uint32_t heads = 0;   ///< Mamba 2: divides inner; Mamba: = inner
+  uint32_t groups = 1;  ///< of heads, each with its B and C
+  uint32_t state = 0;   ///< values of one column's state
+  uint32_t kernel = 0;  ///< taps of the convolution
+  uint32_t rank = 0;    ///< of the time step's projection, Mamba only
+  float epsilon = 0.0f;
+
+  /// What goes through the convolution.
+  [[nodiscard]] uint32_t conv_columns() const {
+    return is_first() ? inner : inner + 2 * groups * state;
+  }
+  [[nodiscard]] bool is_first() const { return rank > 0; }
+  [[nodiscard]] uint32_t conv_values() const { return (kernel - 1) * conv_columns(); }
+  [[nodiscard]] uint32_t state_values() const {
+    return inner == 0 ? 0 : conv_values() + inner * state;
+  }
+};
+
+/// Gated delta rule (Yang et al. 2024, arXiv 2412.06464), and with a decay for each channel Kimi
+/// Delta Attention (2025, arXiv 2510.26692).
+struct DeltaSpec {
+  uint32_t key_heads = 0;
+  uint32_t value_heads = 0;  ///< 0: there is none; a multiple of key_heads
+  uint32_t key_dim = 0;
+  uint32_t value_dim = 0;
+  uint32_t kernel = 0;       ///< taps of the convolution
+  bool interleaved = false;  ///< value head j reads key head j % key_heads, not neighbours the same
+  bool each_channel = false;  ///< Kimi Delta Attention: a decay for each key channel
+  bool fused_rates = false;   ///< "ssm_ba" holds the rows of beta and alpha, by key head
+  float epsilon = 0.0f;
+
+  [[nodiscard]] uint32_t key_columns() const { return key_heads * key_dim; }
+  [[nodiscard]] uint32_t value_columns() const { return value_heads * value_dim; }
+  [[nodiscard]] uint32_t conv_columns() const { return 2 * key_columns() + value_columns(); }
+  [[nodiscard]] uint32_t conv_values() const { return (kernel - 1) * conv_columns(); }
+  [[nodiscard]] uint32_t state_values() const {
+    return value_heads == 0 ? 0 : conv_values() + key_dim * value_columns();
+  }
+};
+
+/// A short convolution between two gates (LFM2).
+struct ShortConvSpec {
+  uint32_t kernel = 0;  ///< taps; 0: there is none
+};
+
+/// RWKV 7 (Peng et al. 2025, arXiv 2503.14456).
+struct WkvSpec {
+  uint32_t head_dim = 0;  ///< 0: there is none
+  uint32_t decay_rank = 0;
+  uint32_t rate_rank = 0;   ///< of the in-context learning rate
+  uint32_t value_rank = 0;  ///< of the share of the first layer's values
+  uint32_t gate_rank = 0;
+  float epsilon = 0.0f;
 };
 
 /// A mixture of experts (Shazeer et al. 2017).
 struct ExpertSpec {
-  uint32_t count = 0;         ///< 0: there are none
-  uint32_t used = 0;          ///< 1..count, by each token
-  uint32_t width = 0;         ///< of one expert
-  bool normalised = true;     ///< the weights of a token's experts sum to 1, before `scale`
-  float scale = 1.0f;         ///< multiplies them
-  uint32_t shared_width = 0;  ///< of the expert that all tokens use; 0: there is none
-  bool shared_gate = false;   ///< that one is weighed by a sigmoid of its own
+  uint32_t count = 0;      ///< 0: there are none
+  uint32_t used = 0;       ///< 1..count, by each token
+  uint32_t width = 0;      ///< of one expert
+  bool sigmoid = false;    ///< scores are sigmoids of the logits, not their softmax
+  bool normalised = true;  ///< the weights of a token's experts sum to 1, before `scale`
+  float scale = 1.0f;      ///< multiplies them
+  Presence selection_bias = Presence::Absent;  ///< "exp_probs_b.bias" counts for the choice alone
+  uint32_t groups = 1;  ///< experts are chosen out of the best `groups_used` groups
+  uint32_t groups_used = 1;
+  bool weighs_input = false;  ///< the weight multiplies what an expert reads, not what it gives
+  uint32_t latent_width = 0;  ///< experts work between "ffn_latent_down" and "_up"; 0: they do not
+  bool may_be_fused = false;  ///< "ffn_gate_up_exps" in place of two: the gate's rows, then up's
+  Presence bias = Presence::Absent;  ///< of the router and of each expert's matrices
+  uint32_t shared_width = 0;         ///< of the expert that all tokens use; 0: there is none
+  bool shared_gate = false;          ///< that one is weighed by a sigmoid of its own
 };
 
 enum class FeedForwardKind {
-  Gated,        ///< down(act(gate x) up x): Shazeer 2020
-  SquaredRelu,  ///< down(relu(up x)^2): So et al. 2021
+  Gated,  ///< down(act(gate x) up x): Shazeer 2020
+  Plain,  ///< down(act(up x))
+};
+
+/// How a gate and its activation are bent (gpt-oss): act(min(gate, limit)) (clamp(up) + up_offset).
+struct GateSpec {
+  float alpha = 1.0f;  ///< SiLU is x / (1 + exp(-alpha x))
+  float limit = 0.0f;  ///< 0: none
+  float up_offset = 0.0f;
+};
+
+/// XIELU's numbers for a layer (Huang and Schlag 2024, arXiv 2411.13010).
+struct XieluSpec {
+  float alpha_p = 0.0f;
+  float alpha_n = 0.0f;
+  float beta = 0.0f;
+  float epsilon = 0.0f;
 };
 
 struct FeedForwardSpec {
   FeedForwardKind kind = FeedForwardKind::Gated;
-  uint32_t activation = TENON_ACTIVATION_SILU;  ///< of the gate
-  uint32_t width = 0;                           ///< of the dense one
-  bool fused_gate_up = false;                   ///< "ffn_up" holds the gate's rows, then its own
+  uint32_t activation = TENON_ACTIVATION_SILU;  ///< of the gate, or of what has none
+  GateSpec gate;
+  XieluSpec xielu;
+  uint32_t width = 0;  ///< of the dense one; 0 without experts: the layer has no feed-forward
+  bool fused_gate_up = false;  ///< "ffn_up" holds the gate's rows, then its own
   Presence bias = Presence::Absent;
   ExpertSpec experts;  ///< in place of the dense one, if there are any
 };
 
-/// x += residual_scale post_norm(attention(norm(x))), and the same with the feed-forward. Norms
-/// that have no name are left out.
+/// x += residual_scale post_norm(mixer(norm(x))), and the same with the feed-forward. Norms that
+/// have no name are left out. The mixer lets positions see each other: attention, a recurrence, or
+/// the sum of both.
 struct LayerSpec {
   NormSpec attention_norm;
   AttentionSpec attention;
+  StateSpaceSpec state_space;
+  DeltaSpec delta;
+  ShortConvSpec short_conv;
+  WkvSpec wkv;
   NormSpec attention_post_norm;
   NormSpec feed_forward_norm;
   FeedForwardSpec feed_forward;
@@ -91,10 +212,20 @@ struct LayerSpec {
   /// Both read the same x (the feed-forward what attention's norm gives, unless it has a norm of
   /// its own), and their sum is added to it.
   bool parallel = false;
+  /// x = post_norm(x + branch), as in the first Transformers, not x + post_norm(branch).
+  bool norms_sum = false;
   float residual_scale = 1.0f;
+  uint32_t state_values = 0;  ///< f32 values that the recurrences of the layer keep of a sequence
+
+  [[nodiscard]] bool has_mixer() const { return attention.heads > 0 || state_values > 0; }
+  [[nodiscard]] bool has_feed_forward() const {
+    return feed_forward.width > 0 || feed_forward.experts.count > 0;
+  }
 };
 
-/// A decoder. As it comes out of read_model_spec, all sizes are in range and fit together.
+/// A model: a decoder, which gives logits; an encoder, which gives one row for a text; or both, the
+/// decoder reading what the encoder made of another text. As it comes out of read_model_spec, all
+/// sizes are in range and fit together.
 struct ModelSpec {
   std::string architecture;  ///< "llama"
   uint32_t width = 0;        ///< of the residual stream
@@ -102,11 +233,27 @@ struct ModelSpec {
   uint32_t vocab_rows = 0;   ///< of the embedding, vocab or more: those beyond are never read
   uint32_t trained_context = 0;
   float embedding_scale = 1.0f;
-  std::vector<LayerSpec> layers;  ///< at least one
+  bool learned_positions = false;  ///< "position_embd" [trained_context, width] is added
+  NormSpec embedding_norm;         ///< or none
+  uint32_t token_types = 0;        ///< rows of "token_types", the first of which is added; 0: none
+  std::vector<LayerSpec> layers;   ///< at least one
+  uint32_t unused_blocks = 0;      ///< of the file, after those of the layers
   NormSpec output_norm;
+  uint32_t layer_embedding = 0;  ///< values of a token's embedding for each layer; 0: there is none
   float logit_scale = 1.0f;
   float logit_soft_cap = 0.0f;  ///< 0: none
   Presence output_bias = Presence::Absent;
+  std::optional<uint32_t> pooling{};        ///< TENON_POOL_*: the model is an encoder
+  std::array<uint32_t, 2> pooled_widths{};  ///< of matrices after the pooling; 0: there is none
+  std::vector<LayerSpec> encoder_layers;    ///< of an encoder-decoder
+  uint32_t relative_buckets = 0;            ///< of a table of biases by distance
+
+  /// Whether some layers make a model, too: none refers to another one or to how many there are.
+  [[nodiscard]] bool layers_stand_alone() const {
+    bool alone = layer_embedding == 0;
+    for (const LayerSpec& layer : layers) alone = alone && layer.attention.cache_of < 0;
+    return alone;
+  }
 };
 
 }  // namespace tenon

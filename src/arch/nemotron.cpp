@@ -11,7 +11,8 @@ ModelSpec read_nemotron(const Keys& keys) {
   for (LayerSpec& layer : model.layers) {
     layer.attention.qkv_bias = Presence::Optional;
     layer.attention.output_bias = Presence::Optional;
-    layer.feed_forward.kind = FeedForwardKind::SquaredRelu;
+    layer.feed_forward.kind = FeedForwardKind::Plain;
+    layer.feed_forward.activation = TENON_ACTIVATION_RELU_SQUARED;
     layer.feed_forward.bias = Presence::Optional;
   }
   return model;

@@ -8,7 +8,7 @@ namespace {
 /// of the softmax over all experts.
 ModelSpec read_olmoe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
-  read_experts(keys, false, model);
+  read_experts(keys, {.normalised = false}, model);
   for (LayerSpec& layer : model.layers) layer.attention.qk_norm = QkNorm::WholeRow;
   return model;
 }

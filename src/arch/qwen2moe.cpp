@@ -9,7 +9,7 @@ namespace {
 ModelSpec read_qwen2moe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_window(keys, model);
-  read_experts(keys, false, model);
+  read_experts(keys, {.normalised = false}, model);
   for (LayerSpec& layer : model.layers) {
     layer.attention.qkv_bias = Presence::Required;
     ExpertSpec& experts = layer.feed_forward.experts;

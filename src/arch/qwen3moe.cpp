@@ -8,7 +8,7 @@ namespace {
 ModelSpec read_qwen3moe(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_window(keys, model);
-  read_experts(keys, true, model);
+  read_experts(keys, {}, model);
   for (LayerSpec& layer : model.layers) layer.attention.qk_norm = QkNorm::EachHead;
   return model;
 }

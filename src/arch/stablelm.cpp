@@ -11,17 +11,24 @@ ModelSpec read_stablelm(const Keys& keys) {
   return model;
 }
 
-/// The one of 12 billion parameters.
-Slot build_stablelm(BuildContext& context) {
-  context.tensors.refuse_tensor("blk.0.attn_q_norm.weight",
-                                "norms with weights for each head are not supported");
-  return build_decoder(context);
+/// The one of 12 billion parameters has norms of single heads, and its feed-forward reads what
+/// attention reads.
+void adapt_stablelm(const ModelFile& file, ModelSpec& model) {
+  for (LayerSpec& layer : model.layers) {
+    if (file.find("blk.0.attn_q_norm.weight") != nullptr) {
+      layer.attention.qk_norm = QkNorm::LayerOfHead;
+    }
+    if (file.find("blk.0.ffn_norm.weight") != nullptr) continue;
+    layer.feed_forward_norm = {};
+    layer.parallel = true;
+  }
 }
 
 constexpr KeyValue kStableLmExample[] = {{"rope.dimension_count", 16u}};
 
 }  // namespace
 
-extern constexpr Architecture kStableLm{.read = read_stablelm, .build = build_stablelm, .example = kStableLmExample};
+extern constexpr Architecture kStableLm{
+    .read = read_stablelm, .adapt = adapt_stablelm, .example = kStableLmExample};
 
 }  // namespace tenon

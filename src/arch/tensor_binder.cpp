@@ -48,8 +48,11 @@ bool matches_pattern(std::string_view name, std::string_view pattern) {
 }
 
 TensorBinder::TensorBinder(const ModelFile& file, ProgramBuilder& builder,
-                           std::span<const std::string_view> ignored)
-    : file_(file), builder_(builder), ignored_(ignored), used_(file.tensors().size(), false) {}
+                           std::vector<std::string> ignored)
+    : file_(file),
+      builder_(builder),
+      ignored_(std::move(ignored)),
+      used_(file.tensors().size(), false) {}
 
 void TensorBinder::want(std::string_view name, const std::vector<uint64_t>& shape, TensorRole role,
                         bool required) {

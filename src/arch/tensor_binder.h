@@ -17,7 +17,17 @@
 namespace tenon {
 
 /// What a tensor is for.
-enum class TensorRole { Matrix, Embedding, Output, Router, Norm, Bias, RopeDivisors };
+enum class TensorRole {
+  Matrix,
+  Embedding,
+  Output,
+  Router,
+  Norm,
+  Bias,
+  RopeDivisors,
+  Convolution,  ///< a filter for each column
+  Decay,        ///< negative: what a state is multiplied with is exp of it
+};
 
 /// A tensor that an architecture asked for.
 struct WantedTensor {
@@ -37,7 +47,7 @@ class TensorBinder {
  public:
   /// ignored: patterns of tensors that the file may hold and nobody asks for.
   TensorBinder(const ModelFile& file, ProgramBuilder& builder,
-               std::span<const std::string_view> ignored = {});
+               std::vector<std::string> ignored = {});
 
   /// The weight of this name and shape: a vector [columns], a matrix [rows, columns] or a matrix
   /// for each of several experts [experts, rows, columns]. Throws Format when its shape differs and
@@ -77,7 +87,7 @@ class TensorBinder {
 
   const ModelFile& file_;
   ProgramBuilder& builder_;
-  std::span<const std::string_view> ignored_;
+  std::vector<std::string> ignored_;
   std::vector<BoundWeight> bound_;
   std::vector<bool> used_;  // [tensors of the file]
   std::vector<WantedTensor> wanted_;

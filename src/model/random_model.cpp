@@ -98,6 +98,7 @@ class RandomTensors {
       case TensorRole::Output:
         return put(output_format(mix_, columns), logits);
       case TensorRole::Router:  // stays in f32, whatever the mix
+      case TensorRole::Convolution:
         return put(Format::F32, even_deviation(columns));
       case TensorRole::Norm:
         return put(Format::F32, 0.1f, 1.0f);
@@ -105,6 +106,8 @@ class RandomTensors {
         return put(Format::F32, 0.1f);
       case TensorRole::RopeDivisors:
         return put(Format::F32, 0.1f, 2.0f);
+      case TensorRole::Decay:
+        return put(Format::F32, 0.1f, -1.0f);
     }
   }
 

@@ -78,6 +78,7 @@ class MadeUpSource : public ByteSource {
 /// How many layers are taken.
 uint32_t num_layers(const Model& model, uint64_t bytes) {
   const auto layers = static_cast<uint32_t>(model.hyper_parameters().layers.size());
+  if (!model.hyper_parameters().layers_stand_alone()) return layers;
   uint64_t in_layers = 0;
   uint64_t besides = 0;
   for (const TensorInfo& tensor : model.file().tensors()) {

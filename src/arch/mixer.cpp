@@ -1,0 +1,46 @@
+// The mixers of a layer, in the order in which they are added up.
+#include "arch/mixer.h"
+
+#include "arch/attention.h"
+#include "arch/delta_rule.h"
+#include "arch/latent_attention.h"
+#include "arch/short_conv.h"
+#include "arch/state_space.h"
+
+namespace tenon {
+namespace {
+
+bool has_attention(const LayerSpec& layer) {
+  return layer.attention.heads > 0 && layer.attention.latent.rank == 0;
+}
+bool has_latent_attention(const LayerSpec& layer) {
+  return layer.attention.heads > 0 && layer.attention.latent.rank > 0;
+}
+bool has_state_space(const LayerSpec& layer) { return layer.state_space.inner > 0; }
+bool has_delta_rule(const LayerSpec& layer) { return layer.delta.value_heads > 0; }
+bool has_short_conv(const LayerSpec& layer) { return layer.short_conv.kernel > 0; }
+
+struct Mixer {
+  bool (*is_in)(const LayerSpec& layer);
+  Slot (*build)(BuildContext& context, uint32_t layer, Slot x);
+};
+
+constexpr Mixer kMixers[] = {
+    {has_attention, attention_block}, {has_latent_attention, latent_attention},
+    {has_state_space, state_space},   {has_delta_rule, delta_rule},
+    {has_short_conv, short_conv},
+};
+
+}  // namespace
+
+Slot mixer(BuildContext& context, uint32_t layer, Slot x) {
+  Slot sum = kNoSlot;
+  for (const Mixer& one : kMixers) {
+    if (!one.is_in(context.layer(layer))) continue;
+    const Slot mixed = one.build(context, layer, x);
+    sum = sum == kNoSlot ? mixed : context.ops.add(sum, mixed);
+  }
+  return sum;
+}
+
+}  // namespace tenon

@@ -1,0 +1,64 @@
+// Sizes of recurrences, each with its range, and what they say about each other.
+#include "arch/recurrent_keys.h"
+
+#include "base/error.h"
+
+namespace tenon {
+StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version) {
+  StateSpaceSpec spec;
+  spec.inner = keys.count("ssm.inner_size", 1, SpecLimits::kWidth);
+  spec.state = keys.count("ssm.state_size", 1, SpecLimits::kHeadDim);
+  spec.kernel = keys.count("ssm.conv_kernel", 2, SpecLimits::kConvTaps);
+  spec.epsilon = static_cast<float>(
+      keys.number("attention.layer_norm_rms_epsilon", SpecLimits::kEpsilon, 1.0));
+  const uint32_t rank = keys.count("ssm.time_step_rank", 1, spec.inner);
+  if (version == MambaVersion::First) {
+    spec.rank = rank;
+    spec.heads = spec.inner;
+    return spec;
+  }
+  spec.heads = rank;
+  spec.groups = keys.count_or("ssm.group_count", 1, 1, spec.heads);
+  if (spec.inner % spec.heads != 0 || spec.heads % spec.groups != 0 ||
+      spec.inner % spec.groups != 0) {
+    keys.refuse(Code::Format, "ssm.time_step_rank",
+                "is {} heads, which do not share {} columns (\"{}\") and {} groups evenly",
+                spec.heads, spec.inner, keys.key("ssm.inner_size"), spec.groups);
+  }
+  return spec;
+}
+
+void set_state_space(const StateSpaceSpec& spec, LayerSpec& layer) {
+  layer.state_space = spec;
+  layer.state_values = spec.state_values();
+}
+
+void set_delta_rule(const DeltaSpec& spec, LayerSpec& layer) {
+  layer.attention = {};
+  layer.delta = spec;
+  layer.state_values = spec.state_values();
+}
+
+void read_gated_delta_net(const Keys& keys, bool interleaved, bool fused_rates, ModelSpec& model) {
+  DeltaSpec spec;
+  spec.key_heads = keys.count("ssm.group_count", 1, SpecLimits::kHeads);
+  spec.value_heads = keys.count("ssm.time_step_rank", 1, SpecLimits::kHeads);
+  spec.key_dim = keys.count("ssm.state_size", 1, SpecLimits::kHeadDim);
+  spec.kernel = keys.count("ssm.conv_kernel", 2, SpecLimits::kConvTaps);
+  spec.interleaved = interleaved;
+  spec.fused_rates = fused_rates;
+  spec.epsilon = model.output_norm.epsilon;
+  const uint32_t inner = keys.count("ssm.inner_size", 1, SpecLimits::kWidth);
+  if (spec.value_heads % spec.key_heads != 0 || inner % spec.value_heads != 0) {
+    keys.refuse(Code::Format, "ssm.time_step_rank",
+                "is {} heads, which do not share {} key heads and {} columns (\"{}\") evenly",
+                spec.value_heads, spec.key_heads, inner, keys.key("ssm.inner_size"));
+  }
+  spec.value_dim = inner / spec.value_heads;
+  const uint32_t interval = keys.count_or("full_attention_interval", 4, 1, SpecLimits::kLayers);
+  for (size_t layer = 0; layer < model.layers.size(); ++layer) {
+    if ((layer + 1) % interval != 0) set_delta_rule(spec, model.layers[layer]);
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,22 @@
+// The metadata of recurrent layers, read into a LayerSpec.
+#pragma once
+
+#include <cstdint>
+
+#include "arch/keys.h"
+#include "arch/model_spec.h"
+
+namespace tenon {
+
+/// ssm.* of Mamba 2 or, where `rank` is the time step's, of the first Mamba. Throws Format for
+/// sizes that do not fit together.
+enum class MambaVersion { First, Second };
+StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version);
+void set_state_space(const StateSpaceSpec& spec, LayerSpec& layer);
+
+/// ssm.* of the gated delta rule: gives all layers but each `full_attention_interval`-th the mixer
+/// in place of attention.
+void read_gated_delta_net(const Keys& keys, bool interleaved, bool fused_rates, ModelSpec& model);
+void set_delta_rule(const DeltaSpec& spec, LayerSpec& layer);
+
+}  // namespace tenon
