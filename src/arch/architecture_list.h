@@ -6,6 +6,7 @@
   X(BailingMoe, "bailingmoe")           \
   X(Cohere2, "cohere2")                 \
   X(CommandR, "command-r")              \
+  X(DeepSeek2, "deepseek2")             \
   X(Ernie45, "ernie4_5")                \
   X(Exaone4, "exaone4")                 \
   X(Gemma, "gemma")                     \
