@@ -21,6 +21,7 @@
   X(Llama, "llama")                     \
   X(MiniCpm, "minicpm")                 \
   X(Mistral3, "mistral3")               \
+  X(Mistral4, "mistral4")               \
   X(Nemotron, "nemotron")               \
   X(Olmo2, "olmo2")                     \
   X(Olmoe, "olmoe")                     \
