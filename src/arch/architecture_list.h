@@ -20,6 +20,7 @@
   X(InternLm2, "internlm2")             \
   X(Llama, "llama")                     \
   X(MiniCpm, "minicpm")                 \
+  X(MiniCpm3, "minicpm3")               \
   X(Mistral3, "mistral3")               \
   X(Mistral4, "mistral4")               \
   X(Nemotron, "nemotron")               \
