@@ -13,6 +13,7 @@
   X(Gemma2, "gemma2")                   \
   X(Gemma3, "gemma3")                   \
   X(Glm4, "glm4")                       \
+  X(GptOss, "gpt-oss")                  \
   X(Granite, "granite")                 \
   X(GraniteMoe, "granitemoe")           \
   X(HunyuanDense, "hunyuan-dense")      \
