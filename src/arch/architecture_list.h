@@ -12,6 +12,7 @@
   X(Gemma, "gemma")                     \
   X(Gemma2, "gemma2")                   \
   X(Gemma3, "gemma3")                   \
+  X(Gemma4, "gemma4")                   \
   X(Glm4, "glm4")                       \
   X(GptOss, "gpt-oss")                  \
   X(Granite, "granite")                 \
