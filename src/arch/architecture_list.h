@@ -21,6 +21,7 @@
   X(HunyuanMoe, "hunyuan-moe")          \
   X(InternLm2, "internlm2")             \
   X(Llama, "llama")                     \
+  X(Mamba, "mamba")                     \
   X(MiniCpm, "minicpm")                 \
   X(MiniCpm3, "minicpm3")               \
   X(Mistral3, "mistral3")               \
