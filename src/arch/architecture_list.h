@@ -22,6 +22,7 @@
   X(InternLm2, "internlm2")             \
   X(Llama, "llama")                     \
   X(Mamba, "mamba")                     \
+  X(Mamba2, "mamba2")                   \
   X(MiniCpm, "minicpm")                 \
   X(MiniCpm3, "minicpm3")               \
   X(Mistral3, "mistral3")               \
