@@ -16,6 +16,7 @@
   X(Glm4, "glm4")                       \
   X(GptOss, "gpt-oss")                  \
   X(Granite, "granite")                 \
+  X(GraniteHybrid, "granitehybrid")     \
   X(GraniteMoe, "granitemoe")           \
   X(HunyuanDense, "hunyuan-dense")      \
   X(HunyuanMoe, "hunyuan-moe")          \
