@@ -29,6 +29,8 @@
   X(Mistral3, "mistral3")               \
   X(Mistral4, "mistral4")               \
   X(Nemotron, "nemotron")               \
+  X(NemotronH, "nemotron_h")            \
+  X(NemotronHMoe, "nemotron_h_moe")     \
   X(Olmo2, "olmo2")                     \
   X(Olmoe, "olmoe")                     \
   X(Phi3, "phi3")                       \
