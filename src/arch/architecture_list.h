@@ -9,6 +9,7 @@
   X(DeepSeek2, "deepseek2")             \
   X(Ernie45, "ernie4_5")                \
   X(Exaone4, "exaone4")                 \
+  X(FalconH1, "falcon-h1")              \
   X(Gemma, "gemma")                     \
   X(Gemma2, "gemma2")                   \
   X(Gemma3, "gemma3")                   \
