@@ -38,7 +38,10 @@
   X(Qwen2, "qwen2")                     \
   X(Qwen2Moe, "qwen2moe")               \
   X(Qwen3, "qwen3")                     \
+  X(Qwen35, "qwen35")                   \
+  X(Qwen35Moe, "qwen35moe")             \
   X(Qwen3Moe, "qwen3moe")               \
+  X(Qwen3Next, "qwen3next")             \
   X(SeedOss, "seed_oss")                \
   X(SmolLm3, "smollm3")                 \
   X(StableLm, "stablelm")
