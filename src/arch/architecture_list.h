@@ -22,6 +22,7 @@
   X(HunyuanDense, "hunyuan-dense")      \
   X(HunyuanMoe, "hunyuan-moe")          \
   X(InternLm2, "internlm2")             \
+  X(KimiLinear, "kimi-linear")          \
   X(Llama, "llama")                     \
   X(Mamba, "mamba")                     \
   X(Mamba2, "mamba2")                   \
