@@ -23,6 +23,8 @@
   X(HunyuanMoe, "hunyuan-moe")          \
   X(InternLm2, "internlm2")             \
   X(KimiLinear, "kimi-linear")          \
+  X(Lfm2, "lfm2")                       \
+  X(Lfm2Moe, "lfm2moe")                 \
   X(Llama, "llama")                     \
   X(Mamba, "mamba")                     \
   X(Mamba2, "mamba2")                   \
