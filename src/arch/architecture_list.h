@@ -45,6 +45,7 @@
   X(Qwen35Moe, "qwen35moe")             \
   X(Qwen3Moe, "qwen3moe")               \
   X(Qwen3Next, "qwen3next")             \
+  X(Rwkv7, "rwkv7")                     \
   X(SeedOss, "seed_oss")                \
   X(SmolLm3, "smollm3")                 \
   X(StableLm, "stablelm")
