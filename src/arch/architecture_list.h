@@ -15,6 +15,7 @@
   X(Gemma3, "gemma3")                   \
   X(Gemma4, "gemma4")                   \
   X(Glm4, "glm4")                       \
+  X(Glm4Moe, "glm4moe")                 \
   X(GptOss, "gpt-oss")                  \
   X(Granite, "granite")                 \
   X(GraniteHybrid, "granitehybrid")     \
