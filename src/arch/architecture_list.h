@@ -7,6 +7,7 @@
   X(Cohere2, "cohere2")                 \
   X(CommandR, "command-r")              \
   X(DeepSeek2, "deepseek2")             \
+  X(Dots1, "dots1")                     \
   X(Ernie45, "ernie4_5")                \
   X(Exaone4, "exaone4")                 \
   X(FalconH1, "falcon-h1")              \
