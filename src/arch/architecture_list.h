@@ -32,6 +32,7 @@
   X(Mamba2, "mamba2")                   \
   X(MiniCpm, "minicpm")                 \
   X(MiniCpm3, "minicpm3")               \
+  X(MiniMaxM2, "minimax-m2")            \
   X(Mistral3, "mistral3")               \
   X(Mistral4, "mistral4")               \
   X(Nemotron, "nemotron")               \
