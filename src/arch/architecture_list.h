@@ -9,6 +9,7 @@
   X(DeepSeek2, "deepseek2")             \
   X(Dots1, "dots1")                     \
   X(Ernie45, "ernie4_5")                \
+  X(Ernie45Moe, "ernie4_5-moe")         \
   X(ExaoneMoe, "exaone-moe")            \
   X(Exaone4, "exaone4")                 \
   X(FalconH1, "falcon-h1")              \
