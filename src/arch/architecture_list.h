@@ -4,6 +4,7 @@
 
 #define TENON_ARCHITECTURES(X)          \
   X(BailingMoe, "bailingmoe")           \
+  X(BailingMoe2, "bailingmoe2")         \
   X(Cohere2, "cohere2")                 \
   X(CommandR, "command-r")              \
   X(DeepSeek2, "deepseek2")             \
