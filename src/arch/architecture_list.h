@@ -31,6 +31,7 @@
   X(Lfm2, "lfm2")                       \
   X(Lfm2Moe, "lfm2moe")                 \
   X(Llama, "llama")                     \
+  X(Llama4, "llama4")                   \
   X(Mamba, "mamba")                     \
   X(Mamba2, "mamba2")                   \
   X(MiniCpm, "minicpm")                 \
