@@ -3,6 +3,7 @@
 #pragma once
 
 #define TENON_ARCHITECTURES(X)          \
+  X(Apertus, "apertus")                 \
   X(BailingMoe, "bailingmoe")           \
   X(BailingMoe2, "bailingmoe2")         \
   X(Cohere2, "cohere2")                 \
