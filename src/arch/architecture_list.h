@@ -45,6 +45,7 @@
   X(NemotronHMoe, "nemotron_h_moe")     \
   X(Olmo2, "olmo2")                     \
   X(Olmoe, "olmoe")                     \
+  X(Phi2, "phi2")                       \
   X(Phi3, "phi3")                       \
   X(Qwen2, "qwen2")                     \
   X(Qwen2Moe, "qwen2moe")               \
