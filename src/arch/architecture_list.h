@@ -57,4 +57,5 @@
   X(Rwkv7, "rwkv7")                     \
   X(SeedOss, "seed_oss")                \
   X(SmolLm3, "smollm3")                 \
-  X(StableLm, "stablelm")
+  X(StableLm, "stablelm")               \
+  X(StarCoder2, "starcoder2")
