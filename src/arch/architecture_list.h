@@ -22,6 +22,7 @@
   X(Glm4, "glm4")                       \
   X(Glm4Moe, "glm4moe")                 \
   X(GptOss, "gpt-oss")                  \
+  X(Gpt2, "gpt2")                       \
   X(Granite, "granite")                 \
   X(GraniteHybrid, "granitehybrid")     \
   X(GraniteMoe, "granitemoe")           \

@@ -1,0 +1,25 @@
+// GPT-2 (general.architecture "gpt2").
+#include "arch/architecture.h"
+
+namespace tenon {
+namespace {
+
+/// Radford et al. 2019: positions from a table, so that no text is longer than it.
+ModelSpec read_gpt2(const Keys& keys) {
+  ModelSpec model = read_decoder(keys, {.norm = NormKind::Layer});
+  model.learned_positions = true;
+  for (LayerSpec& layer : model.layers) {
+    layer.attention.rope = {};
+    layer.attention.fused_qkv = true;
+    layer.attention.qkv_bias = Presence::Required;
+    layer.attention.output_bias = Presence::Required;
+    set_plain_gelu(layer);
+  }
+  return model;
+}
+
+}  // namespace
+
+extern constexpr Architecture kGpt2{.read = read_gpt2};
+
+}  // namespace tenon
