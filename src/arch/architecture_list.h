@@ -23,6 +23,7 @@
   X(Glm4Moe, "glm4moe")                 \
   X(GptOss, "gpt-oss")                  \
   X(Gpt2, "gpt2")                       \
+  X(GptNeoX, "gptneox")                 \
   X(Granite, "granite")                 \
   X(GraniteHybrid, "granitehybrid")     \
   X(GraniteMoe, "granitemoe")           \
