@@ -14,6 +14,7 @@
   X(Ernie45Moe, "ernie4_5-moe")         \
   X(ExaoneMoe, "exaone-moe")            \
   X(Exaone4, "exaone4")                 \
+  X(Falcon, "falcon")                   \
   X(FalconH1, "falcon-h1")              \
   X(Gemma, "gemma")                     \
   X(Gemma2, "gemma2")                   \
