@@ -6,6 +6,7 @@
   X(Apertus, "apertus")                 \
   X(BailingMoe, "bailingmoe")           \
   X(BailingMoe2, "bailingmoe2")         \
+  X(Bert, "bert")                       \
   X(Cohere2, "cohere2")                 \
   X(CommandR, "command-r")              \
   X(DeepSeek2, "deepseek2")             \
@@ -31,6 +32,8 @@
   X(HunyuanDense, "hunyuan-dense")      \
   X(HunyuanMoe, "hunyuan-moe")          \
   X(InternLm2, "internlm2")             \
+  X(JinaBertV2, "jina-bert-v2")         \
+  X(JinaBertV3, "jina-bert-v3")         \
   X(KimiLinear, "kimi-linear")          \
   X(Lfm2, "lfm2")                       \
   X(Lfm2Moe, "lfm2moe")                 \
@@ -46,6 +49,8 @@
   X(Nemotron, "nemotron")               \
   X(NemotronH, "nemotron_h")            \
   X(NemotronHMoe, "nemotron_h_moe")     \
+  X(NomicBert, "nomic-bert")            \
+  X(NomicBertMoe, "nomic-bert-moe")     \
   X(Olmo2, "olmo2")                     \
   X(Olmoe, "olmoe")                     \
   X(Phi2, "phi2")                       \
