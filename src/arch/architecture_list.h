@@ -46,6 +46,7 @@
   X(MiniMaxM2, "minimax-m2")            \
   X(Mistral3, "mistral3")               \
   X(Mistral4, "mistral4")               \
+  X(ModernBert, "modern-bert")          \
   X(Nemotron, "nemotron")               \
   X(NemotronH, "nemotron_h")            \
   X(NemotronHMoe, "nemotron_h_moe")     \

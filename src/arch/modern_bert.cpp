@@ -1,0 +1,36 @@
+// ModernBERT (general.architecture "modern-bert").
+#include "arch/architecture.h"
+
+namespace tenon {
+namespace {
+
+/// Warner et al. 2024, arXiv 2412.13663: norms before the blocks, but for the first, windows in two
+/// of three layers, GeGLU.
+ModelSpec read_modern_bert(const Keys& keys) {
+  ModelSpec model =
+      read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .norm = NormKind::LayerUnbiased});
+  const NormSpec norm = model.output_norm;
+  model.embedding_norm = {"token_embd_norm", norm.kind, norm.epsilon};
+  make_encoder(keys, TENON_POOL_MEAN, model);
+  const uint32_t period =
+      keys.count_or("attention.sliding_window_pattern", 3, 1, SpecLimits::kLayers);
+  const uint32_t window = keys.count("attention.sliding_window", 1, SpecLimits::kPositions);
+  const double window_theta = keys.number_or("rope.freq_base_swa", 10000.0, 2.0, 1e15);
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    LayerSpec& layer = model.layers[i];
+    if (i == 0) layer.attention_norm = {};
+    layer.attention.fused_qkv = true;
+    layer.feed_forward.fused_gate_up = true;
+    layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
+    if (i % period == 0) continue;
+    layer.attention.window = window;
+    layer.attention.rope.theta = window_theta;
+  }
+  return model;
+}
+
+}  // namespace
+
+extern constexpr Architecture kModernBert{.read = read_modern_bert, .build = build_encoder};
+
+}  // namespace tenon
