@@ -18,6 +18,7 @@
   X(Falcon, "falcon")                   \
   X(FalconH1, "falcon-h1")              \
   X(Gemma, "gemma")                     \
+  X(GemmaEmbedding, "gemma-embedding")  \
   X(Gemma2, "gemma2")                   \
   X(Gemma3, "gemma3")                   \
   X(Gemma4, "gemma4")                   \

@@ -1,4 +1,4 @@
-// Gemma 3, its text model (general.architecture "gemma3").
+// Gemma 3, its text model, and EmbeddingGemma (general.architecture "gemma3", "gemma-embedding").
 #include <cmath>
 
 #include "arch/architecture.h"
@@ -33,6 +33,24 @@ ModelSpec read_gemma3(const Keys& keys) {
   return model;
 }
 
+/// Google DeepMind 2025, arXiv 2509.20354: Gemma 3 as an encoder, and two matrices after the
+/// pooling.
+ModelSpec read_gemma_embedding(const Keys& keys) {
+  ModelSpec model = read_gemma3(keys);
+  make_encoder(keys, TENON_POOL_MEAN, model);
+  model.pooled_widths = {keys.count_or("dense_2_feat_out", 0, 1, SpecLimits::kWidth),
+                         keys.count_or("dense_3_feat_out", 0, 1, SpecLimits::kWidth)};
+  return model;
+}
+
+Slot build_gemma_embedding(BuildContext& context) {
+  const ModelSpec& model = context.model;
+  const Slot pooled = build_encoder(context);
+  if (model.pooled_widths[0] == 0 || model.pooled_widths[1] == 0) return pooled;
+  const Slot wide = context.linear(pooled, "dense_2", model.pooled_widths[0], model.width);
+  return context.linear(wide, "dense_3", model.pooled_widths[1], model.pooled_widths[0]);
+}
+
 constexpr KeyValue kGemma3Example[] = {{"block_count", 7u},
                                        {"attention.sliding_window", 16u},
                                        {"rope.scaling.type", std::string_view("linear")},
@@ -41,5 +59,7 @@ constexpr KeyValue kGemma3Example[] = {{"block_count", 7u},
 }  // namespace
 
 extern constexpr Architecture kGemma3{.read = read_gemma3, .example = kGemma3Example};
+extern constexpr Architecture kGemmaEmbedding{.read = read_gemma_embedding,
+                                              .build = build_gemma_embedding};
 
 }  // namespace tenon
