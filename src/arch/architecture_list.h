@@ -68,4 +68,5 @@
   X(SeedOss, "seed_oss")                \
   X(SmolLm3, "smollm3")                 \
   X(StableLm, "stablelm")               \
-  X(StarCoder2, "starcoder2")
+  X(StarCoder2, "starcoder2")           \
+  X(T5, "t5")
