@@ -1,6 +1,6 @@
-// The tiny models of the folder "architectures" beside the project, each with the logits of another
-// engine: those that this build can load are run, the others say why not. The models are written
-// when they are needed, by the script of that folder, which needs Python with numpy.
+// The tiny models of the folder "architectures" beside the project, each with what another engine
+// computes: logits of all or the last tokens, or an encoder's row. The models are written when they are
+// needed, by the script of that folder, which needs Python with numpy.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,10 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/error.h"
 #include "tests/base/temp_folder.h"
-#include "tests/engine/tiny_engine.h"
+#include "file/open.h"
 #include "tests/golden/golden.h"
+#include "tests/golden/program_run.h"
+#include "text/vocabulary.h"
 
 namespace tenon::golden {
 namespace {
@@ -42,21 +43,6 @@ std::vector<TinyFile> tiny_files() {
   return files;
 }
 
-// clang-format off
-/// A build that cannot load one of these has lost something.
-constexpr std::string_view kMustRun[] = {
-    "bailingmoe", "cohere2", "command-r", "ernie4_5", "exaone4", "exaone4-swa64", "gemma", "gemma2",
-    "gemma3", "glm4", "granite", "granitemoe", "hunyuan-dense", "hunyuan-moe", "internlm2", "llama",
-    "minicpm", "mistral3-yarn", "mixtral", "nemotron", "olmo2", "olmo2-swa", "olmoe", "phi3",
-    "phi3-long", "phi3-plain", "qwen2", "qwen2moe", "qwen3", "qwen3moe", "seed_oss", "smollm3",
-    "stablelm",
-};
-// clang-format on
-
-bool must_run(std::string_view name) {
-  return std::find(std::begin(kMustRun), std::end(kMustRun), name) != std::end(kMustRun);
-}
-
 int run(const std::string& arguments) {
   return std::system((std::string("\"" TENON_PYTHON "\" -B ") + arguments).c_str());
 }
@@ -65,9 +51,6 @@ class TinyFiles : public testing::TestWithParam<TinyFile> {
  protected:
   void SetUp() override {
     const TinyFile& file = GetParam();
-    if (file.mode != "all" && file.mode != "tail") {
-      GTEST_SKIP() << "the expected values are no logits of a text (" << file.mode << ")";
-    }
     static const bool has_numpy = run("-c 'import numpy' 2> /dev/null") == 0;
     if (!has_numpy) {
       GTEST_SKIP() << "\"" TENON_PYTHON
@@ -78,44 +61,79 @@ class TinyFiles : public testing::TestWithParam<TinyFile> {
                               models_.path("."), file.name, log)),
               0)
         << read_text(log);
-    path_ = models_.path(file.name + ".gguf");
-    std::istringstream in(read_text(given("tokens")));
-    tokens_ = {std::istream_iterator<Token>(in), {}};
-    // What a program says is known before weights are read.
-    ModelOptions options;
-    options.inspect = true;
-    try {
-      Model::load(path_, std::move(options));
-    } catch (const Error& error) {
-      if (error.code() != Code::Unsupported || must_run(GetParam().name)) throw;
-      GTEST_SKIP() << error.what();
-    }
+    file_ = open_model_file(models_.path(file.name + ".gguf"), {System::real(), {}});
+    tokens_ = tokens_of("tokens");
+  }
+  [[nodiscard]] static std::vector<Token> tokens_of(const char* ending) {
+    std::istringstream in(read_text(given(ending)));
+    return {std::istream_iterator<Token>(in), {}};
   }
   [[nodiscard]] static std::string given(const char* ending) {
     return folder() + "/given/" + GetParam().name + "." + ending;
   }
+  /// The values of a result after all tokens, which come in steps of `slice`.
+  [[nodiscard]] std::vector<float> values(const char* backend, size_t slice) const {
+    const ModelSpec model = read_model_spec(*file_);
+    ProgramOptions options;
+    options.cache_type = TENON_TYPE_F32;
+    options.limits = {kSlice, kSlice};
+    const std::shared_ptr<Device> device = device_of(backend);
+    const BuiltProgram built = build_program(*file_, model, options);
+    if (model.encoder_layers.empty()) {
+      ProgramRun run(device, *file_, built, static_cast<uint32_t>(tokens_.size()));
+      return all_values(run, tokens_, slice);
+    }
+    const std::vector<Token> texts = tokens_of("tokens.dec");
+    const BuiltProgram reader = build_encoder_program(*file_, model, options);
+    ProgramRun encoder(device, *file_, reader, static_cast<uint32_t>(tokens_.size()));
+    (void)encoder.run(tokens_);
+    ProgramRun decoder(device, *file_, built, static_cast<uint32_t>(texts.size()), &encoder);
+    return all_values(decoder, texts, slice);
+  }
+  static std::vector<float> all_values(ProgramRun& run, std::span<const Token> tokens,
+                                       size_t slice) {
+    std::vector<float> all;
+    while (!tokens.empty()) {
+      const size_t count = std::min(slice, tokens.size());
+      const std::vector<float> values = run.run(tokens.first(count));
+      all.insert(all.end(), values.begin(), values.end());
+      tokens = tokens.subspan(count);
+    }
+    return all;
+  }
   /// Of the last rows of the text, as many as are expected.
   [[nodiscard]] double error_of(const char* backend) const {
-    ModelOptions options;
-    options.backend = backend;
-    options.cache_type = "f32";
-    options.context = static_cast<uint32_t>(tokens_.size());
-    options.threads = 2;
     const std::vector<float> expected = read_floats(given("logits"));
-    Session session(Engine::create(Model::load(path_, std::move(options))));
-    const std::vector<float> logits = evaluate_all(session, tokens_);
-    if (logits.size() < expected.size()) return INFINITY;
-    return largest_relative_error(std::span(logits).last(expected.size()), expected);
+    const std::vector<float> all = values(backend, kSlice);
+    if (all.size() < expected.size()) return INFINITY;
+    return largest_relative_error(std::span(all).last(expected.size()), expected);
   }
+  static constexpr size_t kSlice = 256;
 
   const TempFolder models_;
-  std::string path_;
+  std::shared_ptr<const ModelFile> file_;
   std::vector<Token> tokens_;
 };
 
-TEST_P(TinyFiles, GiveTheLogitsOfAnotherEngine) {
-  EXPECT_LE(error_of("reference"), kMaxReferenceError);
-  EXPECT_LE(error_of("cpu"), kMaxCpuError);
+TEST_P(TinyFiles, GiveTheValuesOfAnotherEngine) {
+  if (GetParam().mode == "pool" && !read_model_spec(*file_).pooling) {
+    GTEST_SKIP() << "the expected values are a pooled row of a decoder";
+  }
+  const double reference = error_of("reference");
+  const double cpu = error_of("cpu");
+  RecordProperty("reference", fmt::format("{:.1e}", reference));
+  RecordProperty("cpu", fmt::format("{:.1e}", cpu));
+  EXPECT_LE(reference, kMaxReferenceError);
+  EXPECT_LE(cpu, kMaxCpuError);
+}
+
+TEST_P(TinyFiles, HaveTheSameBitsInSlices) {
+  if (read_model_spec(*file_).pooling) return;  // an encoder's text is whole in a step
+  const std::vector<float> whole = values("cpu", kSlice);
+  EXPECT_EQ(values("cpu", 7), whole);
+  if (tokens_.size() <= kSlice) {
+    EXPECT_EQ(values("cpu", 1), whole);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, TinyFiles, testing::ValuesIn(tiny_files()),

@@ -1,0 +1,146 @@
+// A program of a model file on a backend, without an engine: one sequence, steps of the test's
+// choice. For tests only.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arch/architectures.h"
+#include "backend/device.h"
+#include "backend/registry.h"
+#include "base/thread_team.h"
+#include "weights/loader.h"
+
+namespace tenon::golden {
+
+/// A device of a linked-in backend, on two threads.
+inline std::shared_ptr<Device> device_of(const char* backend) {
+  auto team = std::make_unique<ThreadTeam>(2, System::real());
+  auto services = std::make_unique<HostServices>(System::real(), Log{}, std::move(team));
+  return Device::create(BackendRegistry().find(backend), std::move(services), {});
+}
+
+class ProgramRun {
+ public:
+  /// encoder: what fills the CROSS groups; outlives this. Null: nobody.
+  ProgramRun(std::shared_ptr<Device> device, const ModelFile& file, const BuiltProgram& built,
+             uint32_t max_positions, ProgramRun* encoder = nullptr)
+      : program_(built.program.view()),
+        groups_(built.program.groups()),
+        encoder_(encoder),
+        executable_(std::move(device), program_) {
+    Sink sink(executable_);
+    LoadOptions load;
+    load.system = System::real();
+    load_weights(file, built.weights, sink, load);
+    executable_.seal();
+    for (uint32_t group = 0; group < groups_.size(); ++group) add_blocks(group, max_positions);
+  }
+  ~ProgramRun() {
+    for (tenon_buffer* buffer : buffers_) executable_.destroy_buffer(buffer);
+  }
+  ProgramRun(const ProgramRun&) = delete;
+  ProgramRun& operator=(const ProgramRun&) = delete;
+
+  /// The next tokens of the sequence. Gives the values of the one result: all logits of a decoder, the
+  /// one row of an encoder.
+  std::vector<float> run(std::span<const int32_t> tokens) {
+    const auto count = static_cast<uint32_t>(tokens.size());
+    std::vector<const uint32_t*> tables;
+    std::vector<tenon_cache_pool> pools;
+    uint32_t cross_positions = 0;
+    for (uint32_t group = 0; group < groups_.size(); ++group) {
+      const bool theirs = groups_[group].kind == TENON_CACHE_CROSS && encoder_ != nullptr;
+      ProgramRun& owner = theirs ? *encoder_ : *this;
+      const uint32_t number = theirs ? owner.cross_group() : group;
+      if (theirs) cross_positions = owner.past_;
+      tables.push_back(owner.table(number));
+      pools.push_back({&owner.buffers_[number], 1, owner.num_blocks_[number]});
+    }
+    const tenon_step_sequence sequence{0, count, past_, cross_positions, tables.data()};
+    std::vector<int32_t> positions(tokens.size());
+    std::iota(positions.begin(), positions.end(), static_cast<int32_t>(past_));
+    std::vector<uint32_t> rows(tokens.size());
+    std::iota(rows.begin(), rows.end(), 0u);
+    const uint32_t result = program_.results[0];
+    const tenon_slot& slot = program_.slots[result];
+    const bool pooled = slot.row_class == TENON_ROWS_SEQUENCES;
+    std::vector<float> values((pooled ? 1 : tokens.size()) * slot.columns);
+    const tenon_binding binding{result, 0, values.data()};
+    tenon_step step{};
+    step.struct_size = sizeof step;
+    step.num_tokens = count;
+    step.num_outputs = count;
+    step.num_sequences = 1;
+    step.sequence_size = sizeof sequence;
+    step.num_pools = program_.num_groups;
+    step.num_bindings = 1;
+    step.binding_size = sizeof binding;
+    step.tokens = tokens.data();
+    step.positions = positions.data();
+    step.sequences = &sequence;
+    step.pools = pools.data();
+    step.output_rows = rows.data();
+    step.bindings = &binding;
+    verify_step(program_, step);
+    executable_.run(step);
+    past_ += count;
+    return values;
+  }
+
+ private:
+  class Sink : public WeightSink {
+   public:
+    explicit Sink(Executable& executable) : executable_(executable) {}
+    uint64_t row_granularity(Slot slot) override {
+      return executable_.row_granularity(static_cast<uint32_t>(slot));
+    }
+    void load_rows(Slot slot, uint64_t first_row, uint64_t num_rows,
+                   std::span<const std::byte> blocks) override {
+      executable_.load_rows(static_cast<uint32_t>(slot), first_row, num_rows, blocks);
+    }
+
+   private:
+    Executable& executable_;
+  };
+
+  void add_blocks(uint32_t group, uint32_t max_positions) {
+    const tenon_cache_group& info = groups_[group];
+    const bool theirs = info.kind == TENON_CACHE_CROSS && encoder_ != nullptr;
+    const uint32_t blocks = info.kind == TENON_CACHE_STATE || theirs
+                                ? 1
+                                : (max_positions + info.block_tokens - 1) / info.block_tokens;
+    num_blocks_.push_back(blocks);
+    buffers_.push_back(executable_.create_buffer(blocks * executable_.block_bytes(group),
+                                                 TENON_MEMORY_CACHE));
+    std::vector<uint32_t>& numbers = blocks_.emplace_back(std::max(blocks, 2u));
+    std::iota(numbers.begin(), numbers.end(), 0u);
+  }
+  const uint32_t* table(uint32_t group) {
+    std::vector<uint32_t>& numbers = blocks_[group];
+    if (groups_[group].kind == TENON_CACHE_STATE) numbers = {past_ == 0 ? TENON_NO_BLOCK : 0, 0};
+    return numbers.data();
+  }
+  [[nodiscard]] uint32_t cross_group() const {
+    uint32_t group = 0;
+    while (groups_[group].kind != TENON_CACHE_CROSS) ++group;
+    return group;
+  }
+
+  const tenon_program& program_;
+  std::span<const tenon_cache_group> groups_;
+  ProgramRun* encoder_;
+  Executable executable_;
+  std::vector<tenon_buffer*> buffers_;         // [groups]
+  std::vector<uint32_t> num_blocks_;           // [groups]
+  std::vector<std::vector<uint32_t>> blocks_;  // [groups]
+  uint32_t past_ = 0;
+};
+
+}  // namespace tenon::golden
