@@ -5,9 +5,9 @@
 #include <cstring>
 #include <limits>
 
+#include "backend/executable.h"
 #include "base/error.h"
 #include "engine/engine.h"
-#include "model/runtime.h"
 
 namespace tenon {
 namespace {
@@ -104,7 +104,7 @@ void Engine::look_at_clock(void* arg) noexcept {
 
 void Engine::run_step() noexcept {
   const uint64_t start = system_.now_ns();
-  ThreadTeam& team = model_->runtime().team();
+  ThreadTeam& team = model_->team();
   try {
     if (until_ns_ != UINT64_MAX && num_prompt_tokens() > kLeastStepTokens) {
       const uint64_t wanted_ns = std::max(until_ns_, start);
@@ -129,14 +129,14 @@ void Engine::compute() {
   // The logits of one request go where they are wanted, without a copy.
   if (slices_.size() == 1 && slices_[0].request->generation == nullptr) {
     float* logits = slices_[0].request->logits_at(vocab_);
-    model_->runtime().run(builder_->finish(logits, &step_stop_));
+    model_->executable().run(builder_->finish(logits, &step_stop_));
     return;
   }
   const uint64_t needed = builder_->num_outputs() * vocab_ * sizeof(float);
   if (logits_.size() < needed) {
     logits_ = Buffer(model_->options().system, needed, "logits of a batch");
   }
-  model_->runtime().run(builder_->finish(reinterpret_cast<float*>(logits_.data()), &step_stop_));
+  model_->executable().run(builder_->finish(reinterpret_cast<float*>(logits_.data()), &step_stop_));
   hand_out_logits();
 }
 
@@ -199,7 +199,7 @@ void Engine::draw_tokens() noexcept {
     }
   };
   try {
-    model_->runtime().team().run(job);
+    model_->team().run(job);
   } catch (...) {
     for (Slice& slice : slices_) {
       if (slice.request->generation != nullptr) slice.failure = std::current_exception();

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/device_buffer.h"
+#include "backend/executable.h"
 #include "base/error.h"
 #include "tests/backend/plugins/stub_table.h"
 #include "tests/base/expect_error.h"
@@ -121,7 +123,7 @@ void use(const tenon_backend_api& api, const uint32_t* cancel = nullptr) {
   static_cast<void>(executable.row_granularity(0));
   static_cast<void>(executable.memory_bytes(TENON_MEMORY_WEIGHTS));
   executable.seal();
-  tenon_buffer* buffer = executable.create_buffer(64, TENON_MEMORY_CACHE);
+  const DeviceBuffer buffer(device, 64, TENON_MEMORY_CACHE);
   float logits[2 * kVocab] = {};
   tenon_step step{};
   step.num_outputs = 2;
@@ -131,7 +133,6 @@ void use(const tenon_backend_api& api, const uint32_t* cancel = nullptr) {
   step.binding_size = sizeof(binding);
   step.cancel = cancel;
   executable.run(step);
-  executable.destroy_buffer(buffer);
 }
 
 struct Lie {
@@ -292,7 +293,7 @@ TEST(Device, DestroyFunctionsThatThrowAreLogged) {
   {
     const Small small;
     Executable executable(device_of(api, lines.log()), small.program);
-    executable.destroy_buffer(executable.create_buffer(1, TENON_MEMORY_CACHE));
+    const DeviceBuffer buffer(executable.device(), 1, TENON_MEMORY_CACHE);
   }
   EXPECT_THAT(lines.all, testing::ElementsAre(HasSubstr("buffer_destroy threw"),
                                               HasSubstr("destroy_executable threw"),

@@ -217,7 +217,7 @@ TEST_F(Snapshots, OfOtherCachesAreRefusedButForTheirText) {
 
 TEST_F(Snapshots, OfAnotherArithmeticAreRefused) {
   ModelOptions options;
-  options.bf16_activations = "f32";
+  options.backend_options = {{"bf16_activations", "f32"}};
   const auto model = load_tiny(shallow(), std::move(options));
   if (model->device_description() == model_->device_description()) {
     GTEST_SKIP() << "this machine multiplies bf16 with f32 only";

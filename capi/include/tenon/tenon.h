@@ -220,7 +220,8 @@ TENON_API tenon_status tenon_options_set_string(tenon_options* options, const ch
 TENON_API tenon_status tenon_options_add_string(tenon_options* options, const char* key,
                                                 const char* value, size_t length);
 /* Reads the value from text as the type of the key asks ("8", "0.7", "true"): for command lines and
- * configuration files. */
+ * configuration files. A key that begins with "backend." is text for the backend: the model is refused
+ * when its backend lacks it. tenon_backends_info tells what there is. */
 TENON_API tenon_status tenon_options_parse(tenon_options* options, const char* key,
                                            const char* value, size_t length);
 
@@ -740,6 +741,8 @@ typedef struct tenon_backend {
   uint64_t description_length;
   int32_t reason; /* TENON_REFUSED_* */
   uint32_t reserved;
+  const char* options; /* a line for each it takes as backend.KEY: key, values, default, meaning; tabs between */
+  uint64_t options_length;
 } tenon_backend;
 
 /* Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list. */
