@@ -119,6 +119,7 @@ void Engine::enqueue(Request& request, const BatchItem& item) {
   request.outputs = item.outputs;
   request.outputs_from = item.begin;
   request.logits = item.logits;
+  request.loop = item.loop;
   request.cancel = item.cancel;
   request.control = item.control;
   request.priority = item.priority;

@@ -292,7 +292,7 @@ TEST_F(Snapshots, DoNotReachOtherSessions) {
 
 TEST_F(Snapshots, KeepACharacterThatIsNotWhole) {
   // Tokens 3 + byte: "\xc3\xa9" is one character of two tokens.
-  const EndRules rules;
+  EndRules rules;
   Sampler sampler = greedy_sampler();
   Session session(engine_);
   session.append(make_tokens(3));

@@ -983,8 +983,9 @@ TENON_API tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler,
                                                  const tenon_tokenizer* tokenizer);
 
 /* How many tokens may still be drawn: when they run out, the shortest way to a complete text of the
- * grammar is taken; and nobody looks further ahead for banned_strings. tenon_session_generate does
- * this itself. */
+ * grammar is taken; nobody looks further ahead for banned_strings; and the last piece has finish
+ * MAX_TOKENS and all text that was held back. Then the limit is gone. tenon_session_generate
+ * does this itself. */
 TENON_API tenon_status tenon_sampler_set_token_limit(tenon_sampler* sampler, uint64_t tokens);
 
 /* For loops that draw by themselves: where a text of the grammar has come to, and what may follow.
