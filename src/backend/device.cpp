@@ -106,7 +106,18 @@ void Device::log_thrown(const char* what) const noexcept {
   }
 }
 
+bool Device::can_poll() const {
+  constexpr uint32_t kBytes = offsetof(tenon_backend_api, poll) + sizeof(tenon_backend_api::poll);
+  return api().struct_size >= kBytes && api().poll != nullptr;
+}
+
 void Device::check_info() const {
+  constexpr uint32_t kDrawBytes =
+      offsetof(tenon_backend_api, draw) + sizeof(tenon_backend_api::draw);
+  const bool can_draw = api().struct_size >= kDrawBytes && api().draw != nullptr;
+  if ((info_.flags & TENON_DEVICE_DRAWS) != 0 && !can_draw) {
+    break_with(fmt::format("device \"{}\" draws, but the table has no draw", info_.name));
+  }
   const bool sizes = info_.kind >= TENON_DEVICE_REFERENCE && info_.step_tokens > 0 &&
                      info_.step_outputs > 0 && info_.token_multiple > 0 && info_.block_tokens > 0 &&
                      info_.slab_bytes > 0 && info_.steps_under_way > 0;

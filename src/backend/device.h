@@ -43,6 +43,8 @@ class Device {
   [[nodiscard]] std::string description() const { return info_.description; }
   /// The number of the first operation the device cannot run, or num_ops.
   [[nodiscard]] uint32_t first_unsupported(const tenon_program& program) const;
+  /// Whether its table has poll(): older ones end before it, and it may be NULL.
+  [[nodiscard]] bool can_poll() const;
   /// Not linked in: what it says of itself is not trusted.
   [[nodiscard]] bool is_plugin() const { return backend_.library != nullptr; }
   /// Throws Plugin: the backend broke a rule of its interface, in `what` it did.

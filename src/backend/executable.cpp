@@ -41,6 +41,7 @@ Executable::Executable(std::shared_ptr<Device> device, const tenon_program& prog
     if (number >= program.num_slots) continue;
     const tenon_slot& slot = slots_of(program)[number];
     results_.push_back({number, slot.row_class, slot.columns});
+    if (number == program.logits) vocab_ = slot.columns;
   }
   for (uint32_t group = 0; group < program.num_groups; ++group) {
     block_bytes_.push_back(device_->size("block_bytes", 1, [&] {
@@ -72,7 +73,7 @@ void Executable::seal() {
 }
 
 uint64_t Executable::submit(const tenon_step& step) {
-  Step started{0, step.cancel, {}};
+  Step started{0, step.cancel, {}, {}};
   // One pass over memory that a matrix product is about to fill.
   if (device_->is_plugin()) started.results = results_of(step);
   for (const std::span<uint32_t> values : started.results) mark_unwritten(values);
@@ -81,6 +82,30 @@ uint64_t Executable::submit(const tenon_step& step) {
       step.cancel);
   steps_.push_back(std::move(started));
   return steps_.back().ticket;
+}
+
+uint64_t Executable::draw(uint64_t step, std::span<const tenon_draw> draws) {
+  if (!this->draws()) fail(Code::Internal, "backend \"{}\" does not draw", device_->name());
+  Step started{0, nullptr, {}, {}};
+  for (const tenon_draw& draw : draws) {
+    if (draw.kind == TENON_DRAW_GREEDY || draw.kind == TENON_DRAW_DRAWN) {
+      started.drawn.push_back(draw.drawn);
+    }
+  }
+  device_->call("draw", [&] {
+    return device_->api().draw(executable_.get(), step, draws.data(),
+                               static_cast<uint32_t>(draws.size()), sizeof(tenon_draw),
+                               &started.ticket);
+  });
+  steps_.push_back(std::move(started));
+  return steps_.back().ticket;
+}
+
+bool Executable::has_ended(uint64_t ticket) const {
+  if (!device_->can_poll()) return true;
+  uint32_t ended = 0;
+  device_->call("poll", [&] { return device_->api().poll(executable_.get(), ticket, &ended); });
+  return ended != 0;
 }
 
 void Executable::wait(uint64_t ticket) {
@@ -95,6 +120,12 @@ void Executable::wait(uint64_t ticket) {
     if (const uint64_t unwritten = num_unwritten(values); unwritten != 0) {
       device_->break_with(fmt::format("run did not write its results: {} of {} values are missing",
                                       unwritten, values.size()));
+    }
+  }
+  for (const tenon_drawn* drawn : ended.drawn) {
+    const bool is_token = drawn->token >= 0 && static_cast<uint64_t>(drawn->token) < vocab_;
+    if (drawn->flags == 0 && !is_token) {
+      device_->break_with(fmt::format("drew token {} of {}", drawn->token, vocab_));
     }
   }
 }

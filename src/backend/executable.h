@@ -30,8 +30,15 @@ class Executable {
   void seal();
   /// Starts a step; its ticket. What the step binds and its flag stay valid until wait() returns.
   [[nodiscard]] uint64_t submit(const tenon_step& step);
-  /// Returns when the step has ended. Once for each ticket, in their order. Throws Plugin when a
-  /// plugin left results unwritten.
+  /// Whether the device draws tokens, and takes those that the host has not seen.
+  [[nodiscard]] bool draws() const { return (device_->info().flags & TENON_DEVICE_DRAWS) != 0; }
+  /// Draws from the logits of the step submitted last; a ticket. What the draws point to for results
+  /// stays valid until wait() returns. Only where draws().
+  [[nodiscard]] uint64_t draw(uint64_t step, std::span<const tenon_draw> draws);
+  /// Whether wait() would return at once; true where the backend cannot tell.
+  [[nodiscard]] bool has_ended(uint64_t ticket) const;
+  /// Returns when the step or the draw has ended. Once for each ticket, in their order. Throws Plugin
+  /// when a plugin left results unwritten, or drew a token that there is not.
   void wait(uint64_t ticket);
   /// A step from its start to its end.
   void run(const tenon_step& step) { wait(submit(step)); }
@@ -51,6 +58,7 @@ class Executable {
     uint64_t ticket;
     const uint32_t* cancel;
     std::vector<std::span<uint32_t>> results;  // of plugins: marked until they are written
+    std::vector<const tenon_drawn*> drawn;     // of a draw: where tokens go
   };
   [[nodiscard]] std::vector<std::span<uint32_t>> results_of(const tenon_step& step) const;
 
@@ -58,6 +66,7 @@ class Executable {
   std::unique_ptr<tenon_executable, Destroy> executable_;
   std::vector<uint64_t> block_bytes_;  // [groups]
   std::vector<Result> results_;
+  uint64_t vocab_ = 0;  // columns of the logits; 0: there are none
   std::vector<Step> steps_;  // under way
 };
 
