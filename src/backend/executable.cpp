@@ -80,6 +80,7 @@ uint64_t Executable::submit(const tenon_step& step) {
   device_->call(
       "run", [&] { return device_->api().run(executable_.get(), &step, &started.ticket); },
       step.cancel);
+  if (started.ticket == TENON_NO_TICKET) device_->break_with("run gave no ticket");
   steps_.push_back(std::move(started));
   return steps_.back().ticket;
 }
@@ -97,6 +98,7 @@ uint64_t Executable::draw(uint64_t step, std::span<const tenon_draw> draws) {
                                static_cast<uint32_t>(draws.size()), sizeof(tenon_draw),
                                &started.ticket);
   });
+  if (started.ticket == TENON_NO_TICKET) device_->break_with("draw gave no ticket");
   steps_.push_back(std::move(started));
   return steps_.back().ticket;
 }
