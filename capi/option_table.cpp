@@ -77,7 +77,7 @@ constexpr std::array kTable = {
         "Tokens of a prompt that are computed in one step; more is faster and takes more scratch "
         "memory."),
     text(TENON_SCOPE_MODEL, kBackendKey, "", "",
-         "Any option of the backend, as tenon_backend_option_info lists them: backend.isa, ..."),
+         "Any option of the backend, as tenon_backends_info lists them: backend.isa, ..."),
     text(TENON_SCOPE_MODEL, "isa", "", "", "The same as backend.isa."),
     text(TENON_SCOPE_MODEL, "bf16_activations", "fixed", "fixed|f32",
          "The same as backend.bf16_activations."),
