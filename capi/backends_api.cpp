@@ -19,6 +19,7 @@ struct tenon_backends : tenon::capi::Handle<tenon_backends> {
     std::string description;
     tenon::Code code = tenon::Code::Ok;
     tenon::PluginReason reason = tenon::PluginReason::None;
+    std::string options;
   };
   std::vector<Line> lines;
 };
@@ -52,13 +53,22 @@ std::string describe_devices(const tenon::Backend& backend) {
   return all;
 }
 
+std::string options_text(const tenon::Backend& backend) {
+  std::string text;
+  for (const tenon::DeviceOption& option : tenon::list_options(backend)) {
+    text += option.key + '\t' + option.values + '\t' + option.standard + '\t' + option.doc + '\n';
+  }
+  return text;
+}
+
 tenon_backends::Line line_of(const tenon::BackendEntry& entry) {
-  tenon_backends::Line line{entry.name, entry.origin, entry.text, {}, entry.reason};
+  tenon_backends::Line line{entry.name, entry.origin, entry.text, {}, entry.reason, {}};
   if (entry.reason != PluginReason::None) {
     line.code = tenon::Code::Plugin;
     return line;
   }
   try {
+    line.options = options_text(entry.backend);
     line.description = describe_devices(entry.backend);
   } catch (const tenon::Error& error) {
     line.code = error.code();
@@ -107,6 +117,8 @@ tenon_status tenon_backends_info(const tenon_backends* backends, size_t index,
     out.description = line.description.data();
     out.description_length = line.description.size();
     out.reason = static_cast<int32_t>(line.reason);
+    out.options = line.options.data();
+    out.options_length = line.options.size();
     struct_out(out, backend, "tenon_backend");
   });
 }

@@ -40,12 +40,9 @@ Candidate generate(tenon::Session& session, const tenon::Sampler& from, tenon::E
   const uint64_t limit = max_tokens != 0 ? max_tokens : std::max<uint64_t>(room, 1);
   sampler.set_token_limit(std::min(limit, room));
   Candidate made;
-  for (uint64_t i = 1; i <= limit && made.finish == tenon::Finish::None; ++i) {
-    ends.tokens_left = limit - (i - 1);
-    tenon::Session::Piece piece = session.next_piece(sampler, ends);
-    if (i == limit && piece.finish == tenon::Finish::None) {
-      piece = {piece.token, tenon::Finish::MaxTokens, session.last_text(piece.text)};
-    }
+  ends.tokens_left = limit;
+  while (made.finish == tenon::Finish::None) {
+    const tenon::AnswerPiece piece = session.next_piece(sampler, ends);
     if (piece.token >= 0) made.tokens.push_back(piece.token);
     made.text += piece.text;
     made.finish = piece.finish;

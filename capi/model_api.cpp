@@ -1,13 +1,15 @@
 // tenon_model_open, _load, _info, _memory, _tokenizer: loading a model and what it is.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "backend/executable.h"
 #include "fence.h"
 #include "file/shards.h"
-#include "model/runtime.h"
 #include "model_handle.h"
 #include "option_set.h"
+#include "option_table.h"
 #include "values.h"
 
 using namespace tenon::capi;
@@ -20,14 +22,23 @@ std::shared_ptr<tenon::Engine> tenon_model::engine() const {
 
 namespace {
 
+/// backend.KEY, and the two options that say the same under a name of their own.
+std::vector<std::pair<std::string, std::string>> backend_options(const OptionSet& set) {
+  auto options = set.backend_options();
+  for (const char* key : {"isa", "bf16_activations"}) {
+    const std::string value = set.string(key);
+    if (value != find_option(key).string_default) options.emplace_back(key, value);
+  }
+  return options;
+}
+
 tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Host>& host) {
   tenon::ModelOptions options;
   options.backend = set.string("backend");
   options.threads = static_cast<uint32_t>(set.integer("threads"));
   options.cache_type = set.string("cache_type");
   options.slice = static_cast<uint32_t>(set.integer("slice"));
-  options.isa = set.string("isa");
-  options.bf16_activations = set.string("bf16_activations");
+  options.backend_options = backend_options(set);
   options.vocabulary_only = set.boolean("vocabulary_only");
   options.inspect = set.boolean("inspect");
   options.check_weights = set.boolean("check_weights");
@@ -152,12 +163,12 @@ tenon_status tenon_model_memory(const tenon_model* model, uint64_t context, teno
 tenon_status tenon_model_execution(const tenon_model* model, tenon_execution* execution) {
   return fence([&] {
     const tenon::Model& of_handle = *checked(model).model;
-    tenon::Runtime& runtime = of_handle.runtime();
+    tenon::HostServices& services = of_handle.executable().device()->host();
     const tenon::StepWork work = of_handle.step_work();
     tenon_execution out{};
-    out.threads = runtime.team().num_threads();
+    out.threads = services.team().num_threads();
     put_text(of_handle.device_description(), out.device, out.device_length);
-    out.huge_page_bytes = runtime.huge_page_bytes();
+    out.huge_page_bytes = services.page_use(TENON_MEMORY_WEIGHTS).huge_bytes;
     out.step_bytes = work.weight_bytes;
     out.token_multiplications = work.token_multiplications;
     out.output_multiplications = work.output_multiplications;

@@ -52,6 +52,10 @@ void check_text(const tenon_option& option, std::string_view value) {
   }
 }
 
+/// More than any backend has, in number and in length.
+constexpr size_t kMostBackendKeys = 1000;
+constexpr size_t kMostKeyBytes = 64;
+
 /// Throws Limit unless a text of `added` bytes may come after `count` texts of `size_bytes`.
 void check_limits(const tenon_option& option, size_t count, size_t size_bytes, size_t added) {
   const ListLimits limits = list_limits(option.name);
@@ -127,8 +131,27 @@ void OptionSet::set_bool(std::string_view key, int32_t value) {
   put({option, value != 0, 0, {}, 0});
 }
 
+void OptionSet::set_backend(const tenon_option& option, std::string_view key, std::string_view value) {
+  if (key.empty() || key.size() > kMostKeyBytes) {
+    fail(Code::Argument, "option \"{}\": a key of {} bytes, not 1..{}", option.name, key.size(),
+         kMostKeyBytes);
+  }
+  check_text(option, value);
+  for (auto& [present, old_value] : backend_) {
+    if (present != key) continue;
+    old_value = value;
+    return;
+  }
+  if (backend_.size() >= kMostBackendKeys) {
+    fail(Code::Limit, "option \"{}\": {} keys, the limit is {}", option.name, backend_.size() + 1,
+         kMostBackendKeys);
+  }
+  backend_.emplace_back(key, value);
+}
+
 void OptionSet::set_string(std::string_view key, std::string_view value) {
   const tenon_option option = find_option(key);
+  if (is_backend_key(key)) return set_backend(option, key.substr(kBackendPrefix.size()), value);
   if (option.type != TENON_OPTION_STRING_LIST) check_type(option, TENON_OPTION_STRING);
   if (option.type == TENON_OPTION_STRING_LIST) check_limits(option, 0, 0, value.size());
   check_text(option, value);

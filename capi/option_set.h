@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "handle.h"
@@ -30,6 +31,11 @@ class OptionSet {
   [[nodiscard]] std::string string(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> strings(std::string_view key) const;
 
+  /// The keys backend.KEY without their prefix, and their values.
+  [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& backend_options() const {
+    return backend_;
+  }
+
   /// Calls visit(option, integer, real) for each number of `scope` that was set.
   template <typename Visit>
   void for_each_number(int32_t scope, Visit visit) const {
@@ -50,8 +56,10 @@ class OptionSet {
   const Entry* find(std::string_view key) const;
   Entry* find(std::string_view key);
   void put(Entry entry);
+  void set_backend(const tenon_option& option, std::string_view key, std::string_view value);
 
   std::vector<Entry> entries_;  // no key twice
+  std::vector<std::pair<std::string, std::string>> backend_;  // the same
 };
 
 }  // namespace tenon::capi

@@ -76,11 +76,11 @@ constexpr std::array kTable = {
         TENON_SCOPE_MODEL, "slice", 1, 65536, 256,
         "Tokens of a prompt that are computed in one step; more is faster and takes more scratch "
         "memory."),
-    text(TENON_SCOPE_MODEL, "isa", "", "",
-         "Instruction set of the CPU kernels: portable, avx2, ...; empty: the best of this CPU."),
+    text(TENON_SCOPE_MODEL, kBackendKey, "", "",
+         "Any option of the backend, as tenon_backends_info lists them: backend.isa, ..."),
+    text(TENON_SCOPE_MODEL, "isa", "", "", "The same as backend.isa."),
     text(TENON_SCOPE_MODEL, "bf16_activations", "fixed", "fixed|f32",
-         "What bf16 weights are multiplied with on the CPU: fixed, in 14 bits with a scale for 32 "
-         "values where that is faster; f32 for exact evaluation."),
+         "The same as backend.bf16_activations."),
     boolean(TENON_SCOPE_MODEL, "vocabulary_only",
             "Read the metadata and the vocabulary only: to tokenize."),
     boolean(TENON_SCOPE_MODEL, "inspect",
@@ -161,6 +161,10 @@ void for_each_option(Visit visit) {
   });
 }
 
+bool names(const tenon_option& option, std::string_view name) {
+  return name == option.name || (option.name == std::string_view(kBackendKey) && is_backend_key(name));
+}
+
 }  // namespace
 
 size_t num_options() {
@@ -185,7 +189,7 @@ tenon_option find_option(std::string_view name) {
   std::optional<tenon_option> found;
   NearestName nearest(name);
   for_each_option([&](const tenon_option& option) {
-    if (name == option.name) found = option;
+    if (names(option, name)) found = option;
     if (!found) nearest.consider(option.name);
     return found.has_value();
   });

@@ -8,6 +8,11 @@
 
 namespace tenon::capi {
 
+/// "backend.KEY" stands in the list for all keys that begin so: what comes after goes to the backend as it is.
+inline constexpr const char* kBackendKey = "backend.KEY";
+inline constexpr std::string_view kBackendPrefix = "backend.";
+constexpr bool is_backend_key(std::string_view name) { return name.starts_with(kBackendPrefix); }
+
 /// Number of options: those of models and sessions, then the parameters of the sampler chain.
 size_t num_options();
 

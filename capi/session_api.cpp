@@ -37,15 +37,9 @@ class Draws {
     is_limited_ = true;
   }
 
-  /// One step of generation; the last one allowed shows what is held back.
-  tenon_piece next(bool is_last = false) {
-    tenon::Session::Piece drawn = session_.next_piece(sampler_, ends_);
-    // A limit that is used up counts no longer.
-    if (ends_.tokens_left != UINT64_MAX && --ends_.tokens_left == 0) ends_.tokens_left = UINT64_MAX;
-    if (is_last && drawn.finish == tenon::Finish::None) {
-      drawn.finish = tenon::Finish::MaxTokens;
-      drawn.text = session_.last_text(drawn.text);
-    }
+  /// One step of generation.
+  tenon_piece next() {
+    const tenon::AnswerPiece drawn = session_.next_piece(sampler_, ends_);
     tenon_piece piece{};
     piece.struct_size = sizeof piece;
     piece.token = drawn.token;
@@ -154,11 +148,11 @@ tenon_status tenon_session_generate(tenon_session* session, tenon_sampler* sampl
     // With no room at all the first draw tells both numbers of the limit.
     const uint64_t limit = max_tokens != 0 ? max_tokens : std::max<uint64_t>(room, 1);
     draws.limit(limit, room);
-    for (uint64_t i = 1; i <= limit; ++i) {
-      const tenon_piece piece = draws.next(i == limit);
+    for (bool ended = false; !ended;) {
+      const tenon_piece piece = draws.next();
       const bool stop =
           on_piece != nullptr && call_host("on_piece", [&] { return on_piece(user, &piece); }) != 0;
-      if (stop || piece.finish != TENON_FINISH_NONE) return;
+      ended = stop || piece.finish != TENON_FINISH_NONE;
     }
   });
 }

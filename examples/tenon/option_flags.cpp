@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace tenon_program {
 namespace {
@@ -11,6 +12,18 @@ std::string flag_name(std::string_view key) {
   std::string name = "--" + std::string(key);
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
+}
+
+/// Stands for all options of the backend.
+constexpr std::string_view kBackendKey = "backend.KEY";
+
+/// "isa=avx2" as key and text of an option.
+std::pair<std::string, std::string> backend_option(const std::string& text) {
+  const size_t end = text.find('=');
+  if (end == text.npos) {
+    throw CLI::ValidationError("--backend-option", "\"" + text + "\" is not KEY=VALUE");
+  }
+  return {"backend." + text.substr(0, end), text.substr(end + 1)};
 }
 
 /// A shorter flag for the same, or "".
@@ -71,6 +84,15 @@ void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
     if (option.scope != scope) continue;
     if (std::find(without.begin(), without.end(), option.name) != without.end()) continue;
     Flag& flag = flags_.emplace_back(Flag{option.name});
+    if (std::string_view(option.name) == kBackendKey) {
+      app.add_option("--backend-option", flag.texts, option.doc)
+          ->group(group)
+          ->type_name("KEY=VALUE")
+          ->expected(1)
+          ->allow_extra_args(false)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      continue;
+    }
     const std::string doc = option.doc + range_text(option);
     if (option.type == TENON_OPTION_BOOL) {
       // One that is on by default has a flag to turn it off.
@@ -96,7 +118,14 @@ tenon::ExtraOptions OptionFlags::values() const {
   tenon::ExtraOptions values;
   for (const Flag& flag : flags_) {
     if (flag.is_set) values.emplace_back(flag.key, flag.value);
-    for (const std::string& text : flag.texts) values.emplace_back(flag.key, text);
+    const bool of_backend = flag.key == kBackendKey;
+    for (const std::string& text : flag.texts) {
+      if (of_backend) {
+        values.push_back(backend_option(text));
+      } else {
+        values.emplace_back(flag.key, text);
+      }
+    }
   }
   return values;
 }

@@ -17,6 +17,7 @@ struct Backend {
   std::string name{};
   std::string origin{};       ///< "built in", or the path of the plugin
   std::string description{};  ///< of its device, or why it was refused
+  std::string options{};      ///< lines of key, values, default and meaning, tabs between
 };
 
 /// All backends. plugins: paths to look at besides the folder `tenon` beside the library.
@@ -37,7 +38,8 @@ inline std::vector<Backend> backends(const std::vector<std::string>& plugins = {
     result.push_back({static_cast<Code>(backend.status),
                       std::string(backend.name, backend.name_length),
                       std::string(backend.origin, backend.origin_length),
-                      std::string(backend.description, backend.description_length)});
+                      std::string(backend.description, backend.description_length),
+                      std::string(backend.options, backend.options_length)});
   }
   return result;
 }

@@ -96,14 +96,6 @@ class Generation {
     Sampler* sampler = own_ ? &*own_ : sampler_;
     check(tenon_session_next(session_, sampler != nullptr ? sampler->get() : nullptr, &raw));
     piece_ = {{raw.text, raw.length}, raw.token, raw.finish};
-    if (left_ != 0 || raw.finish != TENON_FINISH_NONE) return;
-    // The last piece: what was held back for fear of a stop belongs to it.
-    last_.assign(raw.text, raw.length);
-    const char* held = nullptr;
-    size_t length = 0;
-    check(tenon_session_take_held(session_, &held, &length));
-    last_.append(held, length);
-    piece_ = {last_, raw.token, TENON_FINISH_MAX_TOKENS};
   }
 
   tenon_session* session_;
@@ -111,7 +103,6 @@ class Generation {
   Sampler* sampler_;
   std::optional<Sampler> own_;
   Piece piece_;
-  std::string last_;
   bool done_ = false;
 };
 

@@ -1,10 +1,8 @@
 #include "backend/device.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
-#include "backends/common/step_rules.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -13,6 +11,9 @@ namespace {
 
 /// More devices than any machine has; a larger number is a defect of the backend.
 constexpr uint32_t kMaxDevices = 256;
+/// The same for options, and for the bytes of a text about one.
+constexpr uint32_t kMaxOptions = 1024;
+constexpr size_t kMostText = 4096;
 /// The same for steps under way (tenon_device_info.steps_under_way).
 constexpr uint32_t kMaxSteps = 64;
 
@@ -42,17 +43,6 @@ bool is_known(tenon_status status) {
 
 bool is_set(const uint32_t* flag) {
   return flag != nullptr && __atomic_load_n(flag, __ATOMIC_SEQ_CST) != 0;
-}
-
-/// A NaN that no arithmetic gives; where a step leaves it, it wrote nothing.
-constexpr uint32_t kUnwritten = 0x7FE5A5A5u;
-
-void mark_unwritten(std::span<uint32_t> values) {
-  std::fill(values.begin(), values.end(), kUnwritten);
-}
-
-uint64_t num_unwritten(std::span<const uint32_t> values) {
-  return static_cast<uint64_t>(std::count(values.begin(), values.end(), kUnwritten));
 }
 
 }  // namespace
@@ -116,7 +106,18 @@ void Device::log_thrown(const char* what) const noexcept {
   }
 }
 
+bool Device::can_poll() const {
+  constexpr uint32_t kBytes = offsetof(tenon_backend_api, poll) + sizeof(tenon_backend_api::poll);
+  return api().struct_size >= kBytes && api().poll != nullptr;
+}
+
 void Device::check_info() const {
+  constexpr uint32_t kDrawBytes =
+      offsetof(tenon_backend_api, draw) + sizeof(tenon_backend_api::draw);
+  const bool can_draw = api().struct_size >= kDrawBytes && api().draw != nullptr;
+  if ((info_.flags & TENON_DEVICE_DRAWS) != 0 && !can_draw) {
+    break_with(fmt::format("device \"{}\" draws, but the table has no draw", info_.name));
+  }
   const bool sizes = info_.kind >= TENON_DEVICE_REFERENCE && info_.step_tokens > 0 &&
                      info_.step_outputs > 0 && info_.token_multiple > 0 && info_.block_tokens > 0 &&
                      info_.slab_bytes > 0 && info_.steps_under_way > 0;
@@ -163,122 +164,33 @@ std::vector<tenon_device_info> list_devices(const Backend& backend, HostServices
   return infos;
 }
 
-void Executable::Destroy::operator()(tenon_executable* executable) const noexcept {
-  device->guarded_destroy("destroy_executable",
-                          [&] { device->api().destroy_executable(executable); });
-}
-
-Executable::Executable(std::shared_ptr<Device> device, const tenon_program& program)
-    : device_(std::move(device)),
-      executable_(device_->make<tenon_executable>("compile", "executable",
-                                                  [&](tenon_executable** out) {
-                                                    return device_->api().compile(device_->get(),
-                                                                                  &program, out);
-                                                  }),
-                  Destroy{device_.get()}) {
-  steps_.reserve(device_->info().steps_under_way);
-  for (uint32_t i = 0; i < program.num_results; ++i) {
-    const uint32_t number = program.results[i];
-    if (number >= program.num_slots) continue;
-    const tenon_slot& slot = slots_of(program)[number];
-    results_.push_back({number, slot.row_class, slot.columns});
-  }
-  for (uint32_t group = 0; group < program.num_groups; ++group) {
-    block_bytes_.push_back(device_->size("block_bytes", 1, [&] {
-      return device_->api().block_bytes(executable_.get(), group);
-    }));
-  }
-}
-
-uint64_t Executable::row_granularity(uint32_t slot) const {
-  return device_->size("row_granularity", 1,
-                       [&] { return device_->api().row_granularity(executable_.get(), slot); });
-}
-
-uint64_t Executable::memory_bytes(uint32_t purpose) const {
-  return device_->size("memory_bytes", 0,
-                       [&] { return device_->api().memory_bytes(executable_.get(), purpose); });
-}
-
-void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
-                           std::span<const std::byte> blocks) {
-  device_->call("load_rows", [&] {
-    return device_->api().load_rows(executable_.get(), slot, first_row, num_rows, blocks.data(),
-                                    blocks.size());
-  });
-}
-
-void Executable::seal() {
-  device_->call("seal", [&] { return device_->api().seal(executable_.get()); });
-}
-
-uint64_t Executable::submit(const tenon_step& step) {
-  Step started{0, step.cancel, {}};
-  // One pass over memory that a matrix product is about to fill.
-  if (device_->is_plugin()) started.results = results_of(step);
-  for (const std::span<uint32_t> values : started.results) mark_unwritten(values);
-  device_->call(
-      "run", [&] { return device_->api().run(executable_.get(), &step, &started.ticket); },
-      step.cancel);
-  steps_.push_back(std::move(started));
-  return steps_.back().ticket;
-}
-
-void Executable::wait(uint64_t ticket) {
-  const auto found = std::find_if(steps_.begin(), steps_.end(),
-                                  [&](const Step& step) { return step.ticket == ticket; });
-  if (found == steps_.end()) fail(Code::Internal, "no step under way has ticket {}", ticket);
-  const Step ended = std::move(*found);
-  steps_.erase(found);
-  device_->call(
-      "wait", [&] { return device_->api().wait(executable_.get(), ticket); }, ended.cancel);
-  for (const std::span<uint32_t> values : ended.results) {
-    if (const uint64_t unwritten = num_unwritten(values); unwritten != 0) {
-      device_->break_with(fmt::format("run did not write its results: {} of {} values are missing",
-                                      unwritten, values.size()));
+std::vector<DeviceOption> list_options(const Backend& backend) {
+  const auto broken = [&](const std::string& what) {
+    fail(Code::Plugin, "backend \"{}\": {}", backend.api->name, what);
+  };
+  std::vector<tenon_backend_option_info> infos(16);
+  uint32_t count = 0;
+  for (int tries = 0; tries < 2; ++tries) {
+    try {
+      backend.api->list_options(infos.data(), sizeof(tenon_backend_option_info),
+                                static_cast<uint32_t>(infos.size()), &count);
+    } catch (...) {
+      broken("list_options threw an exception");
     }
+    if (count > kMaxOptions) broken(fmt::format("lists {} options", count));
+    if (count <= infos.size()) break;
+    infos.assign(count, {});
   }
-}
-
-/// The memory that a step binds to results: all of it is to be written.
-std::vector<std::span<uint32_t>> Executable::results_of(const tenon_step& step) const {
-  std::vector<std::span<uint32_t>> memory;
-  for (const Result& result : results_) {
-    const uint64_t rows = backends::num_rows(step, result.row_class);
-    auto* data = static_cast<uint32_t*>(backends::bound_memory(step, result.slot));
-    if (rows > 0 && data != nullptr) memory.emplace_back(data, rows * result.columns);
+  infos.resize(count);
+  std::vector<DeviceOption> options;
+  const auto text = [](const char* given) {
+    return given == nullptr ? std::string() : printable({given, ::strnlen(given, kMostText)}, kMostText);
+  };
+  for (const tenon_backend_option_info& info : infos) {
+    if (info.key == nullptr || info.key[0] == '\0') broken("lists an option without a key");
+    options.push_back({text(info.key), text(info.values), text(info.standard), text(info.doc)});
   }
-  return memory;
-}
-
-tenon_buffer* Executable::create_buffer(uint64_t size_bytes, uint32_t purpose) {
-  return device_->make<tenon_buffer>("buffer_create", "buffer", [&](tenon_buffer** out) {
-    return device_->api().buffer_create(device_->get(), size_bytes, purpose, out);
-  });
-}
-
-void Executable::destroy_buffer(tenon_buffer* buffer) noexcept {
-  if (buffer == nullptr) return;
-  device_->guarded_destroy("buffer_destroy", [&] { device_->api().buffer_destroy(buffer); });
-}
-
-void Executable::copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
-                             uint64_t from_offset, uint64_t size_bytes) {
-  device_->call("buffer_copy", [&] {
-    return device_->api().buffer_copy(to, to_offset, from, from_offset, size_bytes);
-  });
-}
-
-void Executable::read_buffer(tenon_buffer* buffer, uint64_t offset, void* out,
-                             uint64_t size_bytes) {
-  device_->call("buffer_read",
-                [&] { return device_->api().buffer_read(buffer, offset, out, size_bytes); });
-}
-
-void Executable::write_buffer(tenon_buffer* buffer, uint64_t offset, const void* in,
-                              uint64_t size_bytes) {
-  device_->call("buffer_write",
-                [&] { return device_->api().buffer_write(buffer, offset, in, size_bytes); });
+  return options;
 }
 
 }  // namespace tenon

@@ -1,10 +1,9 @@
-// Owners of a backend's objects: device, buffer, executable. Every failure becomes an Error with
-// the backend's text. The plugin ABI itself is in tenon/backend.h.
+// A device of a backend and its options. Every failure becomes an Error with the backend's text.
+// Programs on it are in executable.h, its memory in device_buffer.h; the plugin ABI is tenon/backend.h.
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +43,8 @@ class Device {
   [[nodiscard]] std::string description() const { return info_.description; }
   /// The number of the first operation the device cannot run, or num_ops.
   [[nodiscard]] uint32_t first_unsupported(const tenon_program& program) const;
+  /// Whether its table has poll(): older ones end before it, and it may be NULL.
+  [[nodiscard]] bool can_poll() const;
   /// Not linked in: what it says of itself is not trusted.
   [[nodiscard]] bool is_plugin() const { return backend_.library != nullptr; }
   /// Throws Plugin: the backend broke a rule of its interface, in `what` it did.
@@ -104,64 +105,18 @@ class Device {
   tenon_device_info info_{};
 };
 
+/// An option that a backend takes.
+struct DeviceOption {
+  std::string key;
+  std::string values;    ///< what it may be: "fixed or f32"
+  std::string standard;  ///< what it is unless given
+  std::string doc;
+};
+/// In the backend's order. Throws Plugin for a list that breaks the rules.
+std::vector<DeviceOption> list_options(const Backend& backend);
+
 /// The devices of a backend, also those that cannot be used (tenon_device_info.unavailable). Throws
 /// what the backend reports where there are none.
 std::vector<tenon_device_info> list_devices(const Backend& backend, HostServices& host);
-
-/// A compiled program on a device. One call at a time, but for load_rows.
-class Executable {
- public:
-  Executable(std::shared_ptr<Device> device, const tenon_program& program);
-  Executable(const Executable&) = delete;
-  Executable& operator=(const Executable&) = delete;
-
-  [[nodiscard]] Device& device() const { return *device_; }
-  /// Asked once, in the constructor: pools and plans go by the same number.
-  [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
-  [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
-  [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
-  void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
-                 std::span<const std::byte> blocks);
-  void seal();
-  /// Starts a step; its ticket. What the step binds and its flag stay valid until wait() returns.
-  [[nodiscard]] uint64_t submit(const tenon_step& step);
-  /// Returns when the step has ended. Once for each ticket, in their order. Throws Plugin when a
-  /// plugin left results unwritten.
-  void wait(uint64_t ticket);
-  /// A step from its start to its end.
-  void run(const tenon_step& step) { wait(submit(step)); }
-
-  /// Memory that steps use (cache slabs); destroy_buffer gives it back.
-  tenon_buffer* create_buffer(uint64_t size_bytes, uint32_t purpose);
-  void destroy_buffer(tenon_buffer* buffer) noexcept;
-  void copy_buffer(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
-                   uint64_t from_offset, uint64_t size_bytes);
-  void read_buffer(tenon_buffer* buffer, uint64_t offset, void* out, uint64_t size_bytes);
-  void write_buffer(tenon_buffer* buffer, uint64_t offset, const void* in, uint64_t size_bytes);
-
- private:
-  struct Destroy {
-    const Device* device;
-    void operator()(tenon_executable* executable) const noexcept;
-  };
-
-  struct Result {
-    uint32_t slot;
-    uint32_t row_class;
-    uint64_t columns;
-  };
-  struct Step {
-    uint64_t ticket;
-    const uint32_t* cancel;
-    std::vector<std::span<uint32_t>> results;  // of plugins: marked until they are written
-  };
-  [[nodiscard]] std::vector<std::span<uint32_t>> results_of(const tenon_step& step) const;
-
-  std::shared_ptr<Device> device_;
-  std::unique_ptr<tenon_executable, Destroy> executable_;
-  std::vector<uint64_t> block_bytes_;  // [groups]
-  std::vector<Result> results_;
-  std::vector<Step> steps_;  // under way
-};
 
 }  // namespace tenon

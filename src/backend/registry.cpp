@@ -15,9 +15,6 @@ extern "C" const tenon_backend_api* tenon_reference_backend_entry(uint32_t major
 namespace tenon {
 namespace {
 
-/// As the name of a backend it means the choice of one.
-constexpr std::string_view kAutomatic = "auto";
-
 /// Fastest first.
 constexpr tenon_backend_entry_fn kBuiltIn[] = {
     tenon_cpu_backend_entry,
@@ -71,7 +68,7 @@ void BackendRegistry::add_plugin(const std::string& path, const std::shared_ptr<
   Plugin plugin = load_plugin(path, system);
   const std::string name = plugin.backend.api == nullptr ? "" : plugin.backend.api->name;
   const auto same_name = [&](const BackendEntry& entry) { return entry.name == name; };
-  const bool taken = name == kAutomatic || std::ranges::any_of(entries_, same_name);
+  const bool taken = name == kAutomaticBackend || std::ranges::any_of(entries_, same_name);
   if (plugin.reason == PluginReason::None && taken) {
     const PluginReason reason = PluginReason::NameTaken;
     entries_.push_back({"", path, reason, fmt::format("{}: {}", reason_text(reason), name), {}});

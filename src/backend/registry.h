@@ -11,6 +11,9 @@
 
 namespace tenon {
 
+/// As the name of a backend it means the choice of one; none may have it.
+inline constexpr std::string_view kAutomaticBackend = "auto";
+
 /// One line of the list of backends.
 struct BackendEntry {
   std::string name;    ///< empty for a refused plugin

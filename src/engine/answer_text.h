@@ -26,8 +26,9 @@ struct EndRules {
   std::vector<Token> stop_tokens;             ///< ascending
   uint64_t min_tokens = 0;                    ///< nothing ends it before
   bool ignore_end = false;                    ///< an end token is one like any other
-  std::shared_ptr<const BannedTexts> banned;  ///< null: none; HeldTokens keeps to it
-  /// Nobody looks further ahead for banned texts: session calls only, a generation has its limit.
+  std::shared_ptr<const BannedTexts> banned;  ///< null: none; AnswerLoop keeps to it
+  /// Tokens that may still come; counted down as they are handed out. The last one shows all that is
+  /// held back.
   uint64_t tokens_left = UINT64_MAX;
 };
 

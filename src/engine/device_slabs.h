@@ -2,33 +2,40 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
 
+#include "backend/device_buffer.h"
 #include "kv/block_pool.h"
-#include "model/runtime.h"
 
 namespace tenon {
 
 /// Slabs from the device that runs the model.
 class DeviceSlabs : public SlabMemory {
  public:
-  explicit DeviceSlabs(Runtime& runtime) : runtime_(runtime) {}
+  explicit DeviceSlabs(std::shared_ptr<Device> device) : device_(std::move(device)) {}
   tenon_buffer* create(uint64_t size_bytes) override {
-    return runtime_.create_buffer(size_bytes, TENON_MEMORY_CACHE);
+    DeviceBuffer slab(device_, size_bytes, TENON_MEMORY_CACHE);
+    tenon_buffer* const buffer = slab.get();
+    slabs_.emplace(buffer, std::move(slab));
+    return buffer;
   }
-  void destroy(tenon_buffer* slab) noexcept override { runtime_.destroy_buffer(slab); }
+  void destroy(tenon_buffer* slab) noexcept override { slabs_.erase(slab); }
   void copy(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from, uint64_t from_offset,
             uint64_t size_bytes) override {
-    runtime_.copy_buffer(to, to_offset, from, from_offset, size_bytes);
+    slabs_.at(to).copy(to_offset, slabs_.at(from), from_offset, size_bytes);
   }
   void read(tenon_buffer* slab, uint64_t offset, void* out, uint64_t size_bytes) override {
-    runtime_.read_buffer(slab, offset, out, size_bytes);
+    slabs_.at(slab).read(offset, out, size_bytes);
   }
   void write(tenon_buffer* slab, uint64_t offset, const void* in, uint64_t size_bytes) override {
-    runtime_.write_buffer(slab, offset, in, size_bytes);
+    slabs_.at(slab).write(offset, in, size_bytes);
   }
 
  private:
-  Runtime& runtime_;
+  std::shared_ptr<Device> device_;
+  std::unordered_map<const tenon_buffer*, DeviceBuffer> slabs_;
 };
 
 }  // namespace tenon

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/executable.h"
 #include "base/error.h"
 #include "engine/device_slabs.h"
-#include "model/runtime.h"
 
 namespace tenon {
 namespace {
@@ -21,7 +21,7 @@ uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
 SchedulerOptions scheduler_options(const Model& model, const EngineOptions& options) {
   SchedulerOptions scheduler;
   scheduler.step_tokens = step_tokens_of(model, options);
-  scheduler.tile_tokens = model.runtime().device_info().token_multiple;
+  scheduler.tile_tokens = model.executable().device()->info().token_multiple;
   scheduler.max_running = std::max(options.max_running, 1u);
   scheduler.max_queued = options.max_queued;
   scheduler.max_queued_tokens = options.max_queued_tokens;
@@ -33,7 +33,7 @@ SchedulerOptions scheduler_options(const Model& model, const EngineOptions& opti
 
 std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
                                        const EngineOptions& options) {
-  (void)model->runtime();  // throws when there is none
+  (void)model->executable();  // throws when there is none
   return std::shared_ptr<Engine>(new Engine(std::move(model), options));
 }
 
@@ -41,7 +41,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     : model_(std::move(model)),
       options_(options),
       system_(*model_->options().system),
-      slab_memory_(std::make_unique<DeviceSlabs>(model_->runtime())),
+      slab_memory_(std::make_unique<DeviceSlabs>(model_->executable().device())),
       budget_(std::make_shared<KvBudget>(options.cache_bytes)),
       vocab_(model_->hyper_parameters().vocab),
       owner_pid_(::getpid()),
@@ -52,9 +52,9 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
   const std::span<const tenon_cache_group> groups = model_->program().groups();
   for (uint32_t group = 0; group < groups.size(); ++group) {
     BlockPoolOptions pool;
-    pool.block_bytes = model_->runtime().block_bytes(group);
+    pool.block_bytes = model_->executable().block_bytes(group);
     pool.block_tokens = groups[group].block_tokens;
-    pool.slab_bytes = model_->runtime().device_info().slab_bytes;
+    pool.slab_bytes = model_->executable().device()->info().slab_bytes;
     pool.budget = budget_;
     pools_.push_back(std::make_shared<BlockPool>(*slab_memory_, pool));
   }
@@ -119,6 +119,7 @@ void Engine::enqueue(Request& request, const BatchItem& item) {
   request.outputs = item.outputs;
   request.outputs_from = item.begin;
   request.logits = item.logits;
+  request.loop = item.loop;
   request.cancel = item.cancel;
   request.control = item.control;
   request.priority = item.priority;

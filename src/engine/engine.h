@@ -52,6 +52,8 @@ struct BatchItem {
   int32_t priority = 0;
   std::string_view client{};
   double weight = 1;
+  /// With Outputs::Last: draws from the logits, in the step. Null: nothing is drawn.
+  AnswerLoop* loop = nullptr;
 };
 
 /// Lets a host's own threads drive: `post` has task(arg) called once, soon, on some thread.
@@ -177,9 +179,8 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
     uint32_t num_tokens;
     uint32_t num_outputs;
     uint32_t first_output;  // in the step
-    Token drawn;
-    HeldTokens::Drawn outcome;  // with banned texts
-    std::exception_ptr failure;
+    std::exception_ptr failure;       // of the step: nothing of it was computed
+    std::exception_ptr draw_failure;
     bool put_off = false;  // not drawn: it takes too long for this step
   };
   /// A thread that sleeps and could drive.
@@ -213,13 +214,13 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   void compute();
   void hand_out_logits();
   void draw_tokens() noexcept;
+  [[nodiscard]] bool draws(const Slice& slice) const;
   void draw(Slice& slice) noexcept;
   void settle();
   void settle_slice(Slice& slice, bool stopped);
-  void take_token(Generation& generation, Token token);
-  void take_held(Generation& generation, HeldTokens::Drawn outcome);
-  void hand_out(Generation& generation, Token token, AnswerText::Shown shown);
-  void go_on(Generation& generation, bool has_new);
+  void take_drawn(Generation& generation);
+  void hand_out(Generation& generation, const AnswerPiece& piece);
+  void compute_next(Request& request);
   void share_blocks(Request& request, uint64_t cached_before);
   void end(Request& request, std::exception_ptr failure) noexcept;
 
@@ -281,8 +282,5 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   bool step_was_stopped_ = false;
   uint32_t step_stop_ = 0;  // read by the backend; only touched by atomic operations
 };
-
-/// Throws State "non-finite logits" when there is a NaN or an infinity.
-void check_finite(std::span<const float> logits);
 
 }  // namespace tenon

@@ -1,13 +1,11 @@
 // One step of the engine: what goes into it, running it, drawing, and what comes of it.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
+#include "backend/executable.h"
 #include "base/error.h"
 #include "engine/engine.h"
-#include "model/runtime.h"
 
 namespace tenon {
 namespace {
@@ -20,13 +18,6 @@ constexpr uint32_t kLeastStepTokens = 8;
 constexpr uint64_t kOverrunNs = 5'000'000;
 
 }  // namespace
-
-void check_finite(std::span<const float> logits) {
-  // Without a branch, so that it is one pass at the speed of memory. NaN compares false.
-  uint32_t bad = 0;
-  for (const float x : logits) bad |= std::abs(x) <= std::numeric_limits<float>::max() ? 0u : 1u;
-  if (bad != 0) fail(Code::State, "session: non-finite logits; the weights are broken");
-}
 
 void Engine::drive(Lock& lock, uint64_t until_ns) {
   driving_ = true;
@@ -77,8 +68,8 @@ void Engine::fill_step(uint64_t now_ns) {
   for (const Pick& pick : picks) {
     auto& request = static_cast<Request&>(*pick.work);
     const uint32_t outputs = request.num_outputs(pick.num_tokens);
-    slices_.push_back({&request, pick.num_tokens, outputs, builder_->num_outputs(), 0,
-                       HeldTokens::Drawn::Taken, nullptr, false});
+    slices_.push_back({&request, pick.num_tokens, outputs, builder_->num_outputs(), nullptr,
+                       nullptr, false});
     builder_->add(*request.sequence, pick.num_tokens, outputs);
     request.in_step = true;
     if (request.control != nullptr) request.control->in_step.store(1);
@@ -104,7 +95,7 @@ void Engine::look_at_clock(void* arg) noexcept {
 
 void Engine::run_step() noexcept {
   const uint64_t start = system_.now_ns();
-  ThreadTeam& team = model_->runtime().team();
+  ThreadTeam& team = model_->team();
   try {
     if (until_ns_ != UINT64_MAX && num_prompt_tokens() > kLeastStepTokens) {
       const uint64_t wanted_ns = std::max(until_ns_, start);
@@ -127,23 +118,23 @@ void Engine::run_step() noexcept {
 
 void Engine::compute() {
   // The logits of one request go where they are wanted, without a copy.
-  if (slices_.size() == 1 && slices_[0].request->generation == nullptr) {
+  if (slices_.size() == 1 && slices_[0].request->logits != nullptr) {
     float* logits = slices_[0].request->logits_at(vocab_);
-    model_->runtime().run(builder_->finish(logits, &step_stop_));
+    model_->executable().run(builder_->finish(logits, &step_stop_));
     return;
   }
   const uint64_t needed = builder_->num_outputs() * vocab_ * sizeof(float);
   if (logits_.size() < needed) {
     logits_ = Buffer(model_->options().system, needed, "logits of a batch");
   }
-  model_->runtime().run(builder_->finish(reinterpret_cast<float*>(logits_.data()), &step_stop_));
+  model_->executable().run(builder_->finish(reinterpret_cast<float*>(logits_.data()), &step_stop_));
   hand_out_logits();
 }
 
 void Engine::hand_out_logits() {
   const auto* rows = reinterpret_cast<const float*>(logits_.data());
   for (const Slice& slice : slices_) {
-    if (slice.num_outputs == 0 || slice.request->generation != nullptr) continue;
+    if (slice.num_outputs == 0 || slice.request->logits == nullptr) continue;
     std::memcpy(slice.request->logits_at(vocab_), rows + slice.first_output * vocab_,
                 slice.num_outputs * vocab_ * sizeof(float));
   }
@@ -151,28 +142,26 @@ void Engine::hand_out_logits() {
 
 // ---- Drawing ------------------------------------------------------------------------------------
 
+bool Engine::draws(const Slice& slice) const {
+  return slice.request->loop != nullptr && slice.num_outputs != 0;
+}
+
 void Engine::draw(Slice& slice) noexcept {
+  Request& request = *slice.request;
   try {
-    Generation& generation = *slice.request->generation;
-    const std::span<const float> row(
-        reinterpret_cast<const float*>(logits_.data()) + slice.first_output * vocab_, vocab_);
-    check_finite(row);
-    const Sequence& sequence = *generation.sequence;
-    const EndRules& ends = generation.options.ends;
-    DrawWatch watch(generation, long_draws_, system_, &step_stop_);
-    if (ends.banned != nullptr) {
-      slice.outcome = generation.held.draw(row, sequence.tokens(), generation.tokens_left,
-                                           generation.sampler, generation.answer, ends, &watch);
-      if (slice.outcome != HeldTokens::Drawn::Taken) return;
-      return generation.logprobs.note(row, generation.held.back().token);
+    const float* row = request.logits;
+    if (row == nullptr) {
+      row = reinterpret_cast<const float*>(logits_.data()) + slice.first_output * vocab_;
     }
-    slice.drawn = generation.sampler.sample(row, sequence.tokens(), sequence.size(),
-                                            generation.answer.forbidden(ends), &watch);
-    generation.logprobs.note(row, slice.drawn);
+    DrawWatch watch(request, long_draws_, system_, &step_stop_);
+    request.loop->draw({row, vocab_}, *request.sequence, &watch);
+    if (request.generation != nullptr && request.loop->has_token()) {
+      request.generation->logprobs.note({row, vocab_}, request.loop->token());
+    }
   } catch (const DrawWatch::PutOff&) {
     slice.put_off = true;
   } catch (...) {
-    slice.failure = std::current_exception();
+    slice.draw_failure = std::current_exception();
   }
 }
 
@@ -182,7 +171,7 @@ void Engine::draw_tokens() noexcept {
   uint32_t num_draws = 0;
   Slice* only = nullptr;
   for (Slice& slice : slices_) {
-    if (slice.request->generation == nullptr || slice.num_outputs == 0) continue;
+    if (!draws(slice)) continue;
     ++num_draws;
     only = &slice;
   }
@@ -195,14 +184,14 @@ void Engine::draw_tokens() noexcept {
     auto& engine = *static_cast<Engine*>(arg);
     for (size_t i = thread; i < engine.slices_.size(); i += num_threads) {
       Slice& slice = engine.slices_[(engine.first_draw_ + i) % engine.slices_.size()];
-      if (slice.request->generation != nullptr && slice.num_outputs != 0) engine.draw(slice);
+      if (engine.draws(slice)) engine.draw(slice);
     }
   };
   try {
-    model_->runtime().team().run(job);
+    model_->team().run(job);
   } catch (...) {
     for (Slice& slice : slices_) {
-      if (slice.request->generation != nullptr) slice.failure = std::current_exception();
+      if (draws(slice)) slice.draw_failure = std::current_exception();
     }
   }
 }
@@ -252,11 +241,10 @@ void Engine::settle_slice(Slice& slice, bool stopped) {
   try {
     if (index_ != nullptr) share_blocks(request, before);
     if (request.num_left > 0) return;
+    if (slice.draw_failure) return end(request, std::move(slice.draw_failure));
+    if (slice.put_off) return compute_next(request);
     if (request.generation == nullptr) return end(request, nullptr);
-    Generation& generation = *request.generation;
-    if (slice.put_off) return go_on(generation, false);
-    if (generation.options.ends.banned != nullptr) return take_held(generation, slice.outcome);
-    take_token(generation, slice.drawn);
+    take_drawn(*request.generation);
   } catch (...) {
     end(request, std::current_exception());
   }
@@ -285,48 +273,35 @@ void Engine::share_blocks(Request& request, uint64_t cached_before) {
   }
 }
 
-void Engine::take_token(Generation& generation, Token token) {
-  generation.sequence->append({&token, 1});
-  const AnswerText::Shown shown = generation.answer.push(token, generation.options.ends);
-  generation.logprobs.keep();
-  hand_out(generation, token, shown);
-  go_on(generation, true);
-}
-
-void Engine::take_held(Generation& generation, HeldTokens::Drawn outcome) {
-  HeldTokens& held = generation.held;
+void Engine::take_drawn(Generation& generation) {
+  AnswerLoop& loop = *generation.loop;
   Sequence& sequence = *generation.sequence;
-  if (outcome == HeldTokens::Drawn::Taken) {
-    sequence.append({&held.back().token, 1});
+  loop.settle(sequence, [&sequence](uint64_t size) { sequence.truncate(size); });
+  if (loop.has_token()) {
     generation.logprobs.keep();
   } else {
-    sequence.truncate(held.end());
-    generation.logprobs.take_back(generation.tokens.size() + held.size());
+    generation.logprobs.take_back(generation.tokens.size() + loop.num_held());
   }
-  const bool any = held.num_released() > 0;
-  for (; held.num_released() > 0; held.pop_front()) {
-    AnswerText::Shown shown{held.front().text, held.front().finish};
-    if (shown.finish == Finish::Banned) shown.text = generation.answer.with_held(shown.text);
-    hand_out(generation, held.front().token, shown);
-  }
-  if (outcome == HeldTokens::Drawn::Exhausted && generation.finish == Finish::None) {
-    generation.finish = Finish::Banned;
-    generation.text.append(generation.answer.take_held());
+  bool any = false;
+  for (; loop.has_piece(); any = true) hand_out(generation, loop.take_piece());
+  if (generation.finish != Finish::None) return end(generation, nullptr);
+  compute_next(generation);
+  if (!any) return;
+  generation.control->wake.post();
+  tell_later(generation.self);
+}
+
+void Engine::hand_out(Generation& generation, const AnswerPiece& piece) {
+  generation.text.append(piece.text);
+  generation.finish = piece.finish;
+  if (piece.token < 0) {
     // When the last token has been fetched, text held back for a stop comes by itself.
     generation.has_tail = generation.num_fetched == generation.tokens.size();
     if (!generation.has_tail) generation.text_ends.back() = generation.text.size();
+    return;
   }
-  go_on(generation, any);
-}
-
-void Engine::hand_out(Generation& generation, Token token, AnswerText::Shown shown) {
-  if (--generation.tokens_left == 0 && shown.finish == Finish::None) {
-    shown = {generation.answer.with_held(shown.text), Finish::MaxTokens};
-  }
-  generation.text.append(shown.text);
   generation.text_ends.push_back(generation.text.size());
-  generation.tokens.push_back(token);
-  generation.finish = shown.finish;
+  generation.tokens.push_back(piece.token);
   const uint64_t now = system_.now_ns();
   if (generation.first_token_ns == 0) {
     generation.first_token_ns = now;
@@ -338,27 +313,22 @@ void Engine::hand_out(Generation& generation, Token token, AnswerText::Shown sho
   ++metrics_.generated_tokens_total;
 }
 
-void Engine::go_on(Generation& generation, bool has_new) {
-  if (generation.finish != Finish::None) return end(generation, nullptr);
-  Sequence& sequence = *generation.sequence;
-  // Behind tokens taken back the logits of the last one are wanted once more.
+void Engine::compute_next(Request& request) {
+  Sequence& sequence = *request.sequence;
+  // After tokens taken back, or a draw put off, the logits of the last one are wanted once more.
   if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
-  generation.end = sequence.size();
-  generation.num_left = sequence.num_pending();
-  if (!has_new) return;
-  generation.control->wake.post();
-  tell_later(generation.self);
+  request.end = sequence.size();
+  request.num_left = sequence.num_pending();
 }
 
 void Engine::end(Request& request, std::exception_ptr failure) noexcept {
   scheduler_.remove(request);
   request.failure = std::move(failure);
   request.ended = true;
-  if (request.generation != nullptr && !request.generation->held.is_fresh()) {
+  if (request.generation != nullptr && !request.loop->is_fresh()) {
     // What nobody was to see yet is no part of the text.
-    HeldTokens& held = request.generation->held;
-    request.sequence->truncate(std::min(request.sequence->size(), held.begin()));
-    held.drop(request.generation->answer);
+    request.sequence->truncate(std::min(request.sequence->size(), request.loop->held_begin()));
+    request.loop->drop_held();
   }
   if (request.control != nullptr) {
     idle_.add(request.control->idle);

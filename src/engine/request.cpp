@@ -35,7 +35,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
     : options(limits),
       call(std::move(shared)),
       sampler(draws),
-      answer(end_of_text),
+      decoding(end_of_text),
       logprobs(limits.logprobs, vocab) {
   sequence = &of_session;
   control = call.get();
@@ -45,15 +45,17 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
   priority = options.priority;
   bounded = true;
   const uint64_t room = of_session.context() - of_session.size();
-  tokens_left = options.max_tokens == 0 ? room : std::min(options.max_tokens, room);
-  const uint64_t reserved = std::min(tokens_left, kReservedTokens);
+  options.ends.tokens_left = options.max_tokens == 0 ? room : std::min(options.max_tokens, room);
+  const uint64_t reserved = std::min(options.ends.tokens_left, kReservedTokens);
   tokens.reserve(reserved);
   text_ends.reserve(reserved);
   text.reserve(reserved * kReservedText);
   logprobs.reserve(reserved);
   options.logprobs = {};  // its tokens are the caller's
   options.ends.min_tokens = static_cast<uint64_t>(sampler.values().integer("min_tokens"));
-  sampler.set_token_limit(tokens_left);
+  sampler.set_token_limit(options.ends.tokens_left);
+  loop = &decoding;
+  loop->resume(sampler, options.ends, of_session);
 }
 
 }  // namespace tenon

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "base/wake.h"
-#include "engine/answer_text.h"
+#include "engine/answer_loop.h"
 #include "engine/drawn_logprobs.h"
-#include "engine/held_tokens.h"
 #include "engine/idle_sequences.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
@@ -53,6 +52,8 @@ struct Request : Work {
   const uint32_t* cancel = nullptr;
   CallControl* control = nullptr;
   uint64_t deadline_ns = UINT64_MAX;
+  /// With Outputs::Last: draws from the logits, in the step; null: they are only computed.
+  AnswerLoop* loop = nullptr;
   Generation* generation = nullptr;
 
   bool ended = false;
@@ -89,7 +90,7 @@ struct ReuseReport {
   PrefixMiss miss;             ///< why not more
 };
 
-/// A request that draws its own tokens. Made by Session::submit; any thread may ask, one at a time
+/// A request that goes on after each token. Made by Session::submit; any thread may ask, one at a time
 /// may fetch.
 class Generation : public Request {
  public:
@@ -101,8 +102,7 @@ class Generation : public Request {
   GenerationOptions options;
   std::shared_ptr<CallControl> call;
   Sampler sampler;
-  AnswerText& answer;
-  HeldTokens held;                  ///< with banned texts: drawn, and behind `tokens`
+  AnswerLoop decoding;
   std::vector<Token> tokens;        ///< drawn so far, and not to be taken back
   std::string text;                 ///< of all of them, as it may be shown
   std::vector<uint64_t> text_ends;  ///< [tokens] where in it the piece of each ends
@@ -110,7 +110,6 @@ class Generation : public Request {
   std::string piece;                ///< the text fetched last
   bool has_tail = false;            ///< text behind the last token is still to be fetched
   uint64_t num_fetched = 0;   ///< of these
-  uint64_t tokens_left = 0;
   Finish finish = Finish::None;
   ReuseReport reuse;
   Sequence::Lost lost;  ///< when it was submitted

@@ -50,6 +50,7 @@ Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options)
                 engine_->root_of(options.salt)),
       logits_(model().options().system, vocab() * sizeof(float), "logits of a session"),
       answer_(*model().tokenizer()),
+      loop_(answer_),
       options_(options),
       control_(std::make_shared<CallControl>()) {
   control_->idle.sequence = &sequence_;
@@ -105,24 +106,25 @@ void Session::prefill(const std::function<bool(double)>& progress) {
   if (num_pending() > 0) compute_pending(progress);
 }
 
-void Session::compute_pending(const std::function<bool(double)>& progress) {
+void Session::compute_pending(const std::function<bool(double)>& progress, AnswerLoop* loop) {
   const uint64_t size = sequence_.size();
   const uint64_t total = num_pending();
   // Slice by slice only for the sake of progress; the engine cuts what is more than a step.
   const uint64_t slice = progress ? model().program().view().max_tokens : total;
   for (uint64_t end = size - total; end < size;) {
     end += std::min(slice, size - end);
-    compute(end, end, end == size ? Outputs::Last : Outputs::None, logits_row());
+    compute(end, end, end == size ? Outputs::Last : Outputs::None, logits_row(), loop);
     const uint64_t done = total - (size - end);
     if (progress && !progress(static_cast<double>(done) / static_cast<double>(total))) {
       fail(Code::Cancelled, "session: cancelled after {} of {} tokens", done, total);
     }
   }
-  check_finite({logits_row(), vocab()});
+  if (loop == nullptr) check_finite({logits_row(), vocab()});
   logits_position_ = size;
 }
 
-void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logits) {
+void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logits,
+                      AnswerLoop* loop) {
   System& system = *model().options().system;
   const uint64_t start = system.now_ns();
   const bool generated = last_is_generated_ && num_pending() == 1;
@@ -131,7 +133,7 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
   try {
     num_computed = engine_->run(BatchItem{&sequence_, begin, end, outputs, logits,
                                           &control_->cancel, control_.get(), options_.priority,
-                                          options_.client, options_.weight});
+                                          options_.client, options_.weight, loop});
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) check_cancelled();
     throw;
@@ -141,89 +143,54 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
   (generated ? stats_.decode_ns : stats_.prefill_ns) += elapsed;
 }
 
-void Session::require_logits() {
+void Session::require_logits(AnswerLoop* loop) {
   check_cancelled();
   if (sequence_.size() == 0) fail(Code::State, "session: there are no tokens yet");
-  if (logits_position_ == sequence_.size()) return;
+  if (has_logits()) return;
   // Behind a rewind everything may be cached and the logits gone: the last token comes again.
   engine_->with_sequence(*control_, [this] {
     if (sequence_.num_pending() == 0) sequence_.forget_cached(sequence_.size() - 1);
   });
-  compute_pending({});
+  compute_pending({}, loop);
 }
 
-Token Session::next(Sampler& sampler, std::span<const Token> forbidden) {
-  const Use use(*this);
-  return draw(sampler, forbidden);
+Token Session::next(Sampler& sampler) {
+  EndRules none;
+  return next_piece(sampler, none).token;
 }
 
-Session::Piece Session::next_piece(Sampler& sampler, const EndRules& rules) {
+Session::Piece Session::next_piece(Sampler& sampler, EndRules& rules) {
   const Use use(*this, Use::Held::Keep);
-  if (rules.banned == nullptr) {
-    drop_held();
-    answer_.follow(sequence_.tokens());
-    const Token token = draw(sampler, answer_.forbidden(rules));
-    const AnswerText::Shown shown = answer_.push(token, rules);
-    return {token, shown.finish, shown.text};
-  }
-  if (held_for_ != rules.banned || held_version_ != sampler.version()) drop_held();
-  held_for_ = rules.banned;
-  if (held_.size() == 0) answer_.follow(sequence_.tokens());
+  if (!loop_.goes_on_with(sampler, rules)) drop_held();
+  last_is_drawn_ = false;
   // For the time of this call the sampler goes to the end of what is drawn.
-  held_.draw_again(sampler);
+  loop_.resume(sampler, rules, sequence_);
+  const auto cut_to = [this](uint64_t size) { cut(size); };
   try {
-    while (!draw_ahead(sampler, rules)) {
+    while (!loop_.has_piece()) {
+      draw();
+      loop_.settle(sequence_, cut_to);
+      if (loop_.has_token()) last_is_generated_ = true;
     }
   } catch (...) {
-    sampler.roll_back(held_.size());
-    held_version_ = sampler.version();
+    loop_.undo(cut_to);
+    loop_.pause();
     throw;
   }
-  sampler.roll_back(held_.size() - std::min<size_t>(held_.size(), 1));
-  held_version_ = sampler.version();
-  return hand_out();
+  const Piece piece = loop_.take_piece();
+  last_is_drawn_ = piece.was_drawn;
+  loop_.pause();
+  return piece;
 }
 
-bool Session::draw_ahead(Sampler& sampler, const EndRules& rules) {
-  const uint64_t left = std::max<uint64_t>(rules.tokens_left, 1);
-  const uint64_t room = std::min<uint64_t>(left, sequence_.context() - position());
-  if (held_.size() >= room) held_.release_all();
-  if (held_.num_released() > 0) return true;
+void Session::draw() {
   check_room();
   check_cancelled();
-  HeldTokens::Drawn drawn;
   CancelWatch watch(control_->cancel, sequence_);
-  if (const auto forced = sampler.forced(held_.forbidden(answer_, rules), &watch)) {
-    drawn = held_.push(*forced, false, sequence_.size(), room, sampler, answer_, rules);
-  } else {
-    require_logits();
-    drawn = held_.draw({logits_row(), vocab()}, sequence_.tokens(), room, sampler, answer_, rules,
-                       &watch);
-  }
-  if (drawn != HeldTokens::Drawn::Taken) {
-    cut(held_.end());
-    return drawn == HeldTokens::Drawn::Exhausted;
-  }
-  try {
-    sequence_.append({&held_.back().token, 1});
-  } catch (...) {
-    held_.pop(sampler, answer_);
-    throw;
-  }
-  last_is_generated_ = true;
-  return held_.num_released() > 0;
-}
-
-Session::Piece Session::hand_out() {
-  last_is_drawn_ = false;
-  if (held_.size() == 0) return {-1, Finish::Banned, answer_.take_held()};
-  const HeldTokens::Entry& front = held_.front();
-  held_text_.assign(front.text);
-  Piece piece{front.token, front.finish, held_text_};
-  if (piece.finish == Finish::Banned) piece.text = answer_.with_held(held_text_);
-  last_is_drawn_ = front.was_drawn;
-  held_.pop_front();
-  return piece;
+  // Where a grammar leaves no choice, tokens gather and are computed in one slice before a draw.
+  if (sequence_.size() > 0 && loop_.force(sequence_, &watch)) return;
+  if (!has_logits()) return require_logits(&loop_);
+  loop_.draw({logits_row(), vocab()}, sequence_, &watch);
 }
 
 void Session::cut(uint64_t size) {
@@ -233,9 +200,9 @@ void Session::cut(uint64_t size) {
 
 void Session::drop_held() {
   last_is_drawn_ = false;
-  if (held_.is_fresh()) return;
+  if (loop_.is_fresh()) return;
   cut(position());
-  held_.drop(answer_);
+  loop_.drop_held();
 }
 
 std::string_view Session::take_held() {
@@ -246,24 +213,6 @@ std::string_view Session::take_held() {
 void Session::check_room() const {
   if (sequence_.size() < sequence_.context()) return;
   fail(Code::Limit, "tokens {} > context {}", sequence_.size() + 1, sequence_.context());
-}
-
-Token Session::draw(Sampler& sampler, std::span<const Token> forbidden) {
-  check_room();
-  // Where a grammar leaves no choice, tokens gather and are computed in one slice before a draw.
-  CancelWatch watch(control_->cancel, sequence_);
-  if (const auto token = sequence_.size() > 0 ? sampler.forced(forbidden, &watch) : std::nullopt) {
-    check_cancelled();
-    sequence_.append({&*token, 1});
-    last_is_generated_ = true;
-    return *token;
-  }
-  require_logits();
-  const Token token = sampler.sample({logits_row(), vocab()}, sequence_.tokens(), sequence_.size(),
-                                     forbidden, &watch);
-  sequence_.append({&token, 1});
-  last_is_generated_ = true;
-  return token;
 }
 
 std::span<const float> Session::drawn_logits() {

@@ -11,9 +11,8 @@
 
 #include "base/buffer.h"
 #include "base/byte_source.h"
-#include "engine/answer_text.h"
+#include "engine/answer_loop.h"
 #include "engine/engine.h"
-#include "engine/held_tokens.h"
 #include "engine/sequence.h"
 #include "engine/snapshot.h"
 #include "sampler/sampler.h"
@@ -67,19 +66,14 @@ class Session {
   /// Whether generation ends with it is the tokenizer's to say (Tokenizer::is_end); an end token is
   /// part of the text like any other. Throws Limit when the context is full; as prefill() and
   /// Sampler::sample.
-  ///   forbidden  tokens that may not be drawn this time
-  Token next(Sampler& sampler, std::span<const Token> forbidden = {});
+  Token next(Sampler& sampler);
   /// next() as an answer that ends by rules. Its text is valid until the next call. With banned
   /// texts, tokens are drawn further ahead than they are handed out: the session's text has those
-  /// that were handed out, and the sampler stands behind them when the call returns.
-  struct Piece {
-    Token token = 0;  ///< negative: there is none, all that could come is banned
-    Finish finish = Finish::None;
-    std::string_view text;
-  };
-  Piece next_piece(Sampler& sampler, const EndRules& rules);
-  /// The text of the latest piece as the last one: with what was held back.
-  std::string_view last_text(std::string_view text) { return answer_.with_held(text); }
+  /// that were handed out, and the sampler stands after them when the call returns.
+  ///   rules  tokens_left is counted down; with the last one the answer ends
+  using Piece = AnswerPiece;
+  Piece next_piece(Sampler& sampler, EndRules& rules);
+  /// What is held back for a stop, which is thereby handed out; for loops that end before the model.
   std::string_view take_held();
 
   /// The logits that the last token was drawn from, [vocab] f32; valid until the next call. Throws
@@ -123,7 +117,7 @@ class Session {
   void cancel() noexcept;
 
   /// Tokens in the text, queued ones included.
-  [[nodiscard]] uint64_t position() const { return sequence_.size() - held_.size(); }
+  [[nodiscard]] uint64_t position() const { return sequence_.size() - loop_.num_held(); }
   [[nodiscard]] uint32_t context() const { return sequence_.context(); }
   /// Valid until the next call that appends or rewinds.
   [[nodiscard]] std::span<const Token> tokens() const {
@@ -142,10 +136,7 @@ class Session {
 
   [[nodiscard]] std::unique_ptr<Session> empty_like() const;
   SnapshotHeader snapshot_header();
-  Token draw(Sampler& sampler, std::span<const Token> forbidden);
-  /// One token more; whether there is something to hand out.
-  bool draw_ahead(Sampler& sampler, const EndRules& rules);
-  Piece hand_out();
+  void draw();
   void cut(uint64_t size);
   void drop_held();
   void check_room() const;
@@ -156,10 +147,12 @@ class Session {
   void check_tokens(std::span<const Token> tokens) const;
   void append_checked(std::span<const Token> tokens);
   void check_cancelled();
-  void compute_pending(const std::function<bool(double)>& progress);
-  void compute(uint64_t begin, uint64_t end, Outputs outputs, float* logits);
+  void compute_pending(const std::function<bool(double)>& progress, AnswerLoop* loop = nullptr);
+  void compute(uint64_t begin, uint64_t end, Outputs outputs, float* logits,
+               AnswerLoop* loop = nullptr);
   [[nodiscard]] uint64_t num_pending();
-  void require_logits();
+  [[nodiscard]] bool has_logits() const { return logits_position_ == sequence_.size(); }
+  void require_logits(AnswerLoop* loop = nullptr);
   [[nodiscard]] uint64_t vocab() const { return model().hyper_parameters().vocab; }
   [[nodiscard]] float* logits_row() const { return reinterpret_cast<float*>(logits_.data()); }
 
@@ -169,13 +162,9 @@ class Session {
   uint64_t logits_position_ = kNoLogits;  // behind how many tokens they are
   SessionStats stats_;
   AnswerText answer_;
+  AnswerLoop loop_;                 // of the calls; pauses after each piece
   bool last_is_generated_ = false;  // the last token came from next()
-  // With banned texts: what is drawn and not handed out, by which sampler, under which rules.
-  HeldTokens held_;
-  std::shared_ptr<const BannedTexts> held_for_;
-  uint64_t held_version_ = 0;
   bool last_is_drawn_ = false;  // the last token handed out was, before those held
-  std::string held_text_;       // of the piece handed out
   SessionOptions options_;
   std::shared_ptr<CallControl> control_;
   std::shared_ptr<Generation> generation_;  // the latest

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "backend/executable.h"
 #include "base/byte_reader.h"
 #include "base/byte_source.h"
 #include "base/checked.h"
 #include "base/utf8.h"
 #include "engine/session.h"
 #include "engine/session_use.h"
-#include "model/runtime.h"
 #include "program/cache_types.h"
 
 namespace tenon {
@@ -29,7 +29,7 @@ constexpr uint64_t kPieceBytes = uint64_t{1} << 18;  // of tokens read at a time
 constexpr uint64_t kSumBytes = 16;
 
 std::string cache_text(const Model& model) {
-  std::string text = fmt::format("{}, {}", model.backend_name(), model.runtime().description());
+  std::string text = fmt::format("{}, {}", model.backend_name(), model.executable().device()->description());
   const auto groups = model.program().groups();
   for (uint32_t i = 0; i < groups.size(); ++i) {
     const tenon_cache_group& group = groups[i];
@@ -37,7 +37,7 @@ std::string cache_text(const Model& model) {
     fmt::format_to(
         std::back_inserter(text), "; {} cache of {} layers, {} heads of {} + {}, {} bytes for {}",
         type != nullptr ? type->name : "unknown", group.layers, group.kv_heads, group.key_dim,
-        group.value_dim, model.runtime().block_bytes(i), group.block_tokens);
+        group.value_dim, model.executable().block_bytes(i), group.block_tokens);
   }
   return text;
 }

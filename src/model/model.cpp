@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "file/open.h"
 #include "model/model_fingerprint.h"
+#include "model/model_executable.h"
 #include "model/program_facts.h"
-#include "model/runtime.h"
 #include "model/tokenizer_file.h"
 #include "program/cache_types.h"
 #include "program/ops.h"
-#include "weights/loader.h"
+#include "weights/executable_sink.h"
 
 namespace tenon {
 namespace {
@@ -73,8 +73,7 @@ ModelOptions runtime_options(const ModelOptions& options) {
   copy.executor = options.executor;
   copy.cache_type = options.cache_type;
   copy.slice = options.slice;
-  copy.isa = options.isa;
-  copy.bf16_activations = options.bf16_activations;
+  copy.backend_options = options.backend_options;
   copy.plugin_paths = options.plugin_paths;
   copy.system = options.system;
   return copy;
@@ -118,20 +117,20 @@ void Model::build() {
 }
 
 void Model::load_weights(std::span<const BoundWeight> weights) {
-  std::unique_ptr<Runtime> runtime = Runtime::create(*program_, options_);
+  std::unique_ptr<Executable> executable = make_executable(*program_, options_);
   LoadOptions load;
-  load.team = &runtime->team();
+  load.team = &executable->device()->host().team();
   load.system = options_.system;
   load.check_finite = options_.check_weights;
   load.progress = options_.progress;
   TensorSamples samples(*file_);
   load.samples = &samples;
-  tenon::load_weights(*file_, weights, *runtime, load);
+  ExecutableSink sink(*executable);
+  tenon::load_weights(*file_, weights, sink, load);
   samples.read_rest();
   fingerprint_ = model_fingerprint(*file_, samples);
-  runtime->seal();
-  device_description_ = runtime->description();
-  runtime_ = std::move(runtime);
+  executable->seal();
+  executable_ = std::move(executable);
 }
 
 std::string_view Model::name() const {
@@ -166,14 +165,21 @@ const Program& Model::program() const {
   return *program_;
 }
 
-Runtime& Model::runtime() const {
+Executable& Model::executable() const {
   if (!has_program()) fail_without_program();
   if (!can_run()) fail(Code::State, "{} was opened for inspection, without weights", file_->name());
-  return *runtime_;
+  return *executable_;
+}
+
+ThreadTeam& Model::team() const { return executable().device()->host().team(); }
+
+std::string_view Model::device_description() const {
+  return can_run() ? std::string_view(executable_->device()->info().description)
+                   : std::string_view();
 }
 
 std::string_view Model::backend_name() const {
-  return can_run() ? runtime_->backend_name() : std::string_view();
+  return can_run() ? std::string_view(executable_->device()->api().name) : std::string_view();
 }
 
 StepWork Model::step_work() const { return tenon::step_work(program()); }
@@ -217,14 +223,14 @@ MemoryNeeds Model::memory(uint64_t context) const {
     const bool state = groups[group].kind == TENON_CACHE_STATE;
     const uint64_t blocks = state ? 1 : (needs.context + kBlockTokens - 1) / kBlockTokens;
     const uint64_t block_bytes =
-        can_run() ? runtime_->block_bytes(group) : plain_block_bytes(groups[group]);
+        can_run() ? executable_->block_bytes(group) : plain_block_bytes(groups[group]);
     needs.kv_bytes =
         checked_add(needs.kv_bytes, checked_mul(blocks, block_bytes, "KV cache"), "KV cache");
   }
   needs.weights_bytes =
-      can_run() ? runtime_->memory_bytes(TENON_MEMORY_WEIGHTS) : file_->tensor_bytes();
+      can_run() ? executable_->memory_bytes(TENON_MEMORY_WEIGHTS) : file_->tensor_bytes();
   needs.scratch_bytes =
-      can_run() ? runtime_->memory_bytes(TENON_MEMORY_SCRATCH) : program().view().activation_bytes;
+      can_run() ? executable_->memory_bytes(TENON_MEMORY_SCRATCH) : program().view().activation_bytes;
   return needs;
 }
 

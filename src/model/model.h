@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arch/model_spec.h"
@@ -25,7 +26,7 @@
 
 namespace tenon {
 
-class Runtime;
+class Executable;
 
 /// How a model is opened. The defaults suit a program on a machine of its own.
 struct ModelOptions {
@@ -36,8 +37,8 @@ struct ModelOptions {
   std::string cache_type = "f16";    ///< a name of kCacheTypes
   uint32_t context = 0;              ///< of a session by default; 0: the trained one, 8192 at most
   uint32_t slice = 256;              ///< tokens of one step at most
-  std::string isa;  ///< force kernels: "portable", "avx2", "avx512"; empty: the best
-  std::string bf16_activations = "fixed";  ///< what the CPU multiplies bf16 weights with; or "f32"
+  /// Keys and values for the backend, which lists what it takes (list_options): {"isa", "avx2"}.
+  std::vector<std::pair<std::string, std::string>> backend_options;
   bool vocabulary_only = false;            ///< neither program nor weights
   bool inspect = false;                    ///< program and memory figures, but no weights
   bool check_weights = false;              ///< refuse NaN and infinities among the weights
@@ -102,12 +103,14 @@ class Model {
   [[nodiscard]] MemoryNeeds memory(uint64_t context) const;
 
   /// Whether the weights are loaded and sessions can be made.
-  [[nodiscard]] bool can_run() const { return runtime_ != nullptr; }
+  [[nodiscard]] bool can_run() const { return executable_ != nullptr; }
   /// What runs the program. Throws State, saying why, when nothing does.
-  [[nodiscard]] Runtime& runtime() const;
+  [[nodiscard]] Executable& executable() const;
+  /// The threads that steps run on; idle between steps. Throws as executable().
+  [[nodiscard]] ThreadTeam& team() const;
   [[nodiscard]] StepWork step_work() const;
   /// What the device in use says about itself; empty when nothing runs the model.
-  [[nodiscard]] std::string_view device_description() const { return device_description_; }
+  [[nodiscard]] std::string_view device_description() const;
   /// The name of the backend in use, or empty.
   [[nodiscard]] std::string_view backend_name() const;
   /// Positions of a session that asks for none in particular.
@@ -115,7 +118,7 @@ class Model {
   /// Tells this model from others: of the metadata, the directory of tensors and 512 bytes of each
   /// tensor as they were loaded, not as the file is now. Zero when the weights are not loaded.
   [[nodiscard]] const Hash128& fingerprint() const { return fingerprint_; }
-  /// One step at a time: held by whoever uses runtime().
+  /// One step at a time: held by the thread that uses executable().
   [[nodiscard]] std::mutex& turn() const { return turn_; }
 
  private:
@@ -129,8 +132,7 @@ class Model {
   std::shared_ptr<const Tokenizer> tokenizer_;
   ModelSpec hyper_parameters_;
   std::unique_ptr<const Program> program_;
-  std::unique_ptr<Runtime> runtime_;
-  std::string device_description_;
+  std::unique_ptr<Executable> executable_;
   Hash128 fingerprint_;
   mutable std::mutex turn_;
 };

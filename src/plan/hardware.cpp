@@ -14,11 +14,11 @@
 #include "engine/sequence.h"
 #include "engine/step_builder.h"
 #include "kv/block_pool.h"
+#include "model/model_executable.h"
 #include "model/program_facts.h"
-#include "model/runtime.h"
 #include "plan/probe_model.h"
 #include "sampler/sampler.h"
-#include "weights/loader.h"
+#include "weights/executable_sink.h"
 
 namespace tenon {
 namespace {
@@ -40,16 +40,17 @@ class Probe {
   Probe(const Model& model, const ModelOptions& options)
       : system_(options.system),
         probe_(make_probe_model(model, affordable_bytes(), kMostSequences)),
-        runtime_(Runtime::create(program(), options)),
-        slabs_(*runtime_) {
+        executable_(make_executable(program(), options)),
+        slabs_(executable_->device()) {
     LoadOptions load;
-    load.team = &runtime_->team();
+    load.team = &team();
     load.system = system_;
-    load_weights(*probe_.file, probe_.built.weights, *runtime_, load);
-    runtime_->seal();
+    ExecutableSink sink(*executable_);
+    load_weights(*probe_.file, probe_.built.weights, sink, load);
+    executable_->seal();
     for (uint32_t group = 0; group < program().groups().size(); ++group) {
       BlockPoolOptions pool;
-      pool.block_bytes = runtime_->block_bytes(group);
+      pool.block_bytes = executable_->block_bytes(group);
       pool.block_tokens = program().groups()[group].block_tokens;
       pools_.push_back(std::make_shared<BlockPool>(slabs_, pool));
     }
@@ -81,7 +82,7 @@ class Probe {
     }
     const tenon_step& step = builder_->finish(reinterpret_cast<float*>(logits_.data()), nullptr);
     const auto round = [&] {
-      runtime_->run(step);
+      executable_->run(step);
       draw_tokens(sequences);
     };
     round();
@@ -97,6 +98,7 @@ class Probe {
   }
 
  private:
+  [[nodiscard]] ThreadTeam& team() const { return executable_->device()->host().team(); }
   /// As the engine does: side by side.
   void draw_tokens(std::span<const Sequence> sequences) {
     while (samplers_.size() < sequences.size()) samplers_.emplace_back(system_);
@@ -111,7 +113,7 @@ class Probe {
       const auto& [probe, all] = *static_cast<const Draws*>(arg);
       for (size_t i = thread; i < all.size(); i += num_threads) probe->draw(i, all[i]);
     };
-    runtime_->team().run(job);
+    team().run(job);
   }
   void draw(size_t number, const Sequence& sequence) noexcept {
     const uint64_t vocab = probe_.built.model.vocab;
@@ -148,7 +150,7 @@ class Probe {
 
   std::shared_ptr<System> system_;
   ProbeModel probe_;
-  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<Executable> executable_;
   DeviceSlabs slabs_;
   std::vector<std::shared_ptr<BlockPool>> pools_;
   Buffer logits_;

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/reserving_system.h"
 #include "model/program_facts.h"
-#include "model/runtime.h"
+#include "model/model_executable.h"
 #include "program/cache_types.h"
 #include "sampler/candidates_memory.h"
 
@@ -46,12 +46,12 @@ class Needs {
     options.system = reserving_system();
     slice_ = options.slice;
     const BuiltProgram built = build_program(model.file(), program_options(options));
-    const std::unique_ptr<Runtime> runtime = Runtime::create(built.program, options);
-    weights_bytes_ = runtime->memory_bytes(TENON_MEMORY_WEIGHTS);
-    backend_scratch_bytes_ = runtime->memory_bytes(TENON_MEMORY_SCRATCH);
+    const std::unique_ptr<Executable> executable = make_executable(built.program, options);
+    weights_bytes_ = executable->memory_bytes(TENON_MEMORY_WEIGHTS);
+    backend_scratch_bytes_ = executable->memory_bytes(TENON_MEMORY_SCRATCH);
     for (uint32_t group = 0; group < built.program.groups().size(); ++group) {
       groups_.push_back(
-          {runtime->block_bytes(group), built.program.groups()[group].block_tokens});
+          {executable->block_bytes(group), built.program.groups()[group].block_tokens});
     }
   }
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/common/philox.h"
 #include "sampler/choose.h"
-#include "sampler/philox.h"
 #include "sampler/stage.h"
 
 namespace tenon {

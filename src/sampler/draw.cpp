@@ -1,8 +1,8 @@
 // The draw: one of the tokens that are left, by their probabilities.
 #include <limits>
 
+#include "backends/common/philox.h"
 #include "sampler/choose.h"
-#include "sampler/philox.h"
 #include "sampler/stage.h"
 
 namespace tenon {

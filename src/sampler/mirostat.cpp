@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "backends/common/philox.h"
 #include "sampler/choose.h"
-#include "sampler/philox.h"
 #include "sampler/stage.h"
 
 namespace tenon {

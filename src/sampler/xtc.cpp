@@ -1,6 +1,6 @@
 // XTC (exclude top choices): now and then drops the likeliest tokens, where several are likely.
+#include "backends/common/philox.h"
 #include "sampler/choose.h"
-#include "sampler/philox.h"
 #include "sampler/stage.h"
 
 namespace tenon {

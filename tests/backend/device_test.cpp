@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/device_buffer.h"
+#include "backend/executable.h"
 #include "base/error.h"
 #include "tests/backend/plugins/stub_table.h"
 #include "tests/base/expect_error.h"
@@ -56,8 +58,15 @@ constexpr tenon_backend_api honest() {
   };
   api.block_bytes = [](const tenon_executable*, uint32_t) { return uint64_t{64}; };
   api.seal = [](tenon_executable*) { return tenon_status{0}; };
-  api.run = [](tenon_executable*, const tenon_step* step, uint64_t*) {
+  api.run = [](tenon_executable*, const tenon_step* step, uint64_t* ticket) {
     for (uint64_t i = 0; i < step->num_outputs * kVocab; ++i) logits_of(*step)[i] = 1;
+    *ticket = 1;
+    return tenon_status{0};
+  };
+  api.draw = [](tenon_executable*, uint64_t, const tenon_draw* draws, uint32_t, uint32_t,
+                uint64_t* ticket) {
+    draws->drawn->token = kVocab - 1;
+    *ticket = 2;
     return tenon_status{0};
   };
   api.wait = [](tenon_executable*, uint64_t) { return tenon_status{0}; };
@@ -121,7 +130,7 @@ void use(const tenon_backend_api& api, const uint32_t* cancel = nullptr) {
   static_cast<void>(executable.row_granularity(0));
   static_cast<void>(executable.memory_bytes(TENON_MEMORY_WEIGHTS));
   executable.seal();
-  tenon_buffer* buffer = executable.create_buffer(64, TENON_MEMORY_CACHE);
+  const DeviceBuffer buffer(device, 64, TENON_MEMORY_CACHE);
   float logits[2 * kVocab] = {};
   tenon_step step{};
   step.num_outputs = 2;
@@ -130,8 +139,20 @@ void use(const tenon_backend_api& api, const uint32_t* cancel = nullptr) {
   step.num_bindings = 1;
   step.binding_size = sizeof(binding);
   step.cancel = cancel;
-  executable.run(step);
-  executable.destroy_buffer(buffer);
+  const uint64_t ticket = executable.submit(step);
+  executable.wait(ticket);
+  if (!executable.draws()) return;
+  tenon_drawn drawn{};
+  tenon_draw draw{};
+  draw.kind = TENON_DRAW_GREEDY;
+  draw.drawn = &drawn;
+  executable.wait(executable.draw(ticket, {&draw, 1}));
+}
+
+tenon_status describe_one_that_draws(tenon_device*, tenon_device_info* info) {
+  fill(*info);
+  info->flags = TENON_DEVICE_DRAWS;
+  return tenon_status{0};
 }
 
 struct Lie {
@@ -222,15 +243,48 @@ const Lie kLies[] = {
      }},
     {"run did not write its results: 1 of 10 values are missing",
      [](tenon_backend_api& api) {
-       api.run = [](tenon_executable*, const tenon_step* step, uint64_t*) {
+       api.run = [](tenon_executable*, const tenon_step* step, uint64_t* ticket) {
          for (uint64_t i = 0; i + 1 < step->num_outputs * kVocab; ++i) logits_of(*step)[i] = 1;
+         *ticket = 1;
+         return tenon_status{0};
+       };
+     }},
+    {"run gave no ticket",
+     [](tenon_backend_api& api) {
+       api.run = [](tenon_executable*, const tenon_step*, uint64_t*) { return tenon_status{0}; };
+     }},
+    {"draws, but the table has no draw",
+     [](tenon_backend_api& api) {
+       api.describe = describe_one_that_draws;
+       api.draw = nullptr;
+     }},
+    {"draws, but the table has no draw",
+     [](tenon_backend_api& api) {
+       api.describe = describe_one_that_draws;
+       api.struct_size = offsetof(tenon_backend_api, draw);
+     }},
+    {"draw gave no ticket",
+     [](tenon_backend_api& api) {
+       api.describe = describe_one_that_draws;
+       api.draw = [](tenon_executable*, uint64_t, const tenon_draw*, uint32_t, uint32_t,
+                     uint64_t*) { return tenon_status{0}; };
+     }},
+    {"drew token 5 of 5",
+     [](tenon_backend_api& api) {
+       api.describe = describe_one_that_draws;
+       api.draw = [](tenon_executable*, uint64_t, const tenon_draw* draws, uint32_t, uint32_t,
+                     uint64_t* ticket) {
+         draws->drawn->token = kVocab;
+         *ticket = 2;
          return tenon_status{0};
        };
      }},
 };
 
 TEST(Device, AnHonestBackendIsUsed) {
-  constexpr tenon_backend_api api = honest();
+  tenon_backend_api api = honest();
+  EXPECT_NO_THROW(use(api));
+  api.describe = describe_one_that_draws;
   EXPECT_NO_THROW(use(api));
 }
 
@@ -292,7 +346,7 @@ TEST(Device, DestroyFunctionsThatThrowAreLogged) {
   {
     const Small small;
     Executable executable(device_of(api, lines.log()), small.program);
-    executable.destroy_buffer(executable.create_buffer(1, TENON_MEMORY_CACHE));
+    const DeviceBuffer buffer(executable.device(), 1, TENON_MEMORY_CACHE);
   }
   EXPECT_THAT(lines.all, testing::ElementsAre(HasSubstr("buffer_destroy threw"),
                                               HasSubstr("destroy_executable threw"),
@@ -325,7 +379,8 @@ TEST(Device, ADescriptionWithoutAnEndOrUtf8IsShown) {
 TEST(Device, LogitsOfABuiltInBackendAreNotTouched) {
   static float before;
   tenon_backend_api api = honest();
-  api.run = [](tenon_executable*, const tenon_step* step, uint64_t*) {
+  api.run = [](tenon_executable*, const tenon_step* step, uint64_t* ticket) {
+    *ticket = 1;
     before = logits_of(*step)[0];
     return tenon_status{0};
   };

@@ -51,6 +51,29 @@ TEST(CBackends, CpuAndReferenceAreBuiltIn) {
   }
 }
 
+TEST(CBackends, TellTheirOptionsAndTheModelTakesThem) {
+  tenon_backends* raw = nullptr;
+  ASSERT_OK(tenon_backends_create(nullptr, &raw));
+  const BackendsPtr backends(raw);
+  auto cpu = sized<tenon_backend>();
+  ASSERT_OK(tenon_backends_info(raw, 0, &cpu));
+  EXPECT_NE(std::string(cpu.options, cpu.options_length).find("isa\t"), std::string::npos);
+  tenon_model* model = nullptr;
+  for (const char* key : {"backend.isa", "isa"}) {
+    const OptionsPtr options = make_options();
+    ASSERT_OK(tenon_options_set_string(options.get(), key, "portable", TENON_NUL_TERMINATED));
+    ASSERT_OK(tenon_model_open(TENON_DEMO_MODEL, options.get(), &model));
+    const ModelPtr owner(model);
+    auto execution = sized<tenon_execution>();
+    ASSERT_OK(tenon_model_execution(model, &execution));
+    EXPECT_NE(std::string(execution.device).find("portable"), std::string::npos) << execution.device;
+  }
+  const OptionsPtr options = make_options();
+  ASSERT_OK(tenon_options_set_string(options.get(), "backend.iza", "portable", TENON_NUL_TERMINATED));
+  expect_failure(tenon_model_open(TENON_DEMO_MODEL, options.get(), &model), TENON_ERROR_ARGUMENT,
+                 "\"backend.isa\"");
+}
+
 TEST(CBackends, ARefusedPluginIsListedWithItsReason) {
   char path[] = "/tmp/libtenon-capi-XXXXXX";
   const int fd = mkstemp(path);

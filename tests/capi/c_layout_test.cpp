@@ -173,12 +173,13 @@ TEST(Layout, SessionFigures) {
 }
 
 TEST(Layout, Backend) {
-  expect_struct<tenon_backend>(64);
+  expect_struct<tenon_backend>(80);
   EXPECT_FIELD(tenon_backend, status, 4);
   EXPECT_FIELD(tenon_backend, name, 8);
   EXPECT_FIELD(tenon_backend, origin, 24);
   EXPECT_FIELD(tenon_backend, description, 40);
   EXPECT_FIELD(tenon_backend, reason, 56);
+  EXPECT_FIELD(tenon_backend, options, 64);
 }
 
 TEST(Layout, Engines) {

@@ -78,6 +78,26 @@ TEST(Options, EveryDefaultCanBeSet) {
   }
 }
 
+TEST(Options, ThoseOfABackendAreTakenAsTheyAre) {
+  const OptionsPtr options = make_options();
+  EXPECT_OK(tenon_options_set_string(options.get(), "backend.anything", "1", 1));
+  EXPECT_OK(tenon_options_parse(options.get(), "backend.anything", "2", 1));
+  expect_failure(tenon_options_set_string(options.get(), "backend.", "1", 1), TENON_ERROR_ARGUMENT,
+                 "a key of 0 bytes");
+  expect_failure(tenon_options_set_string(options.get(), ("backend." + std::string(65, 'x')).c_str(), "", 0),
+                 TENON_ERROR_ARGUMENT, "a key of 65 bytes");
+  expect_failure(tenon_options_set_int(options.get(), "backend.isa", 1), TENON_ERROR_ARGUMENT,
+                 "of type string");
+  expect_failure(tenon_options_set_string(options.get(), "backend.isa", "a\0b", 3),
+                 TENON_ERROR_ARGUMENT, "NUL");
+  expect_failure(tenon_options_set_string(options.get(), "backends", "1", 1), TENON_ERROR_ARGUMENT,
+                 "\"backend\"");
+  for (int i = 1; i < 1000; ++i) {
+    EXPECT_OK(tenon_options_set_string(options.get(), ("backend.k" + std::to_string(i)).c_str(), "", 0));
+  }
+  expect_failure(tenon_options_set_string(options.get(), "backend.one_more", "", 0), TENON_ERROR_LIMIT, "1001");
+}
+
 TEST(Options, RangesAreEnforcedOnBothSides) {
   const OptionsPtr options = make_options();
   for (const tenon_option& option : all_options()) {

@@ -1,7 +1,8 @@
-// test_conformance [--backend NAME | --plugin PATH] [--isa NAME]: runs the suite on a built-in
+// test_conformance [--backend NAME | --plugin PATH] [--isa NAME] [--option KEY=VALUE]...: runs the suite on a built-in
 // backend (default cpu) or a plugin. Leaves with 77 where this machine cannot run it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -38,6 +39,9 @@ Target parse(int argc, char** argv) {
       plugin = value;
     } else if (key == "--isa") {
       chosen.options.emplace_back("isa", value);
+    } else if (key == "--option") {
+      const size_t end = std::min(value.find('='), value.size());
+      chosen.options.emplace_back(value.substr(0, end), value.substr(std::min(end + 1, value.size())));
     } else {
       fail(Code::Argument, "unknown argument {}", key);
     }

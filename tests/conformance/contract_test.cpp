@@ -228,34 +228,32 @@ TEST(Run, RefusesBeforeTheWeightsAreSealed) {
 TEST(Buffer, IsZeroedAndReadWrittenCopiedByRange) {
   const Program program = build(small_model());
   Executable executable(make_device(target()), program.view());
-  const tenon_backend_api& api = executable.device().api();
   for (const uint64_t size : {uint64_t{1}, uint64_t{1000}, uint64_t{3} << 20}) {
-    tenon_buffer* a = executable.create_buffer(size, TENON_MEMORY_CACHE);
-    tenon_buffer* b = executable.create_buffer(size, TENON_MEMORY_CACHE);
+    DeviceBuffer a(executable.device(), size, TENON_MEMORY_CACHE);
+    DeviceBuffer b(executable.device(), size, TENON_MEMORY_CACHE);
     std::vector<uint8_t> bytes(size, 1);
-    ASSERT_EQ(api.buffer_read(a, 0, bytes.data(), size), TENON_BACKEND_OK);
+    a.read(0, bytes.data(), size);
     EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 0), static_cast<int64_t>(size));
     const uint8_t mark = 42;
-    ASSERT_EQ(api.buffer_write(a, size - 1, &mark, 1), TENON_BACKEND_OK);
-    executable.copy_buffer(b, 0, a, size - 1, 1);
+    a.write(size - 1, &mark, 1);
+    b.copy(0, a, size - 1, 1);
     uint8_t read = 0;
-    ASSERT_EQ(api.buffer_read(b, 0, &read, 1), TENON_BACKEND_OK);
+    b.read(0, &read, 1);
     EXPECT_EQ(read, mark);
-    EXPECT_EQ(api.buffer_read(a, size, bytes.data(), 0), TENON_BACKEND_OK);
-    executable.destroy_buffer(a);
-    executable.destroy_buffer(b);
+    a.read(size, bytes.data(), 0);
   }
 }
 
 TEST(Buffer, RefusesBytesItDoesNotHaveWithASentence) {
   const Program program = build(small_model());
   Executable executable(make_device(target()), program.view());
-  const tenon_backend_api& api = executable.device().api();
-  tenon_buffer* buffer = executable.create_buffer(100, TENON_MEMORY_CACHE);
+  const tenon_backend_api& api = executable.device()->api();
+  const DeviceBuffer owner(executable.device(), 100, TENON_MEMORY_CACHE);
+  tenon_buffer* const buffer = owner.get();
   uint8_t bytes[200] = {};
   const auto refused = [&](tenon_status status) {
     EXPECT_EQ(status, TENON_BACKEND_ARGUMENT);
-    EXPECT_NE(executable.device().host().take_error(), "");
+    EXPECT_NE(executable.device()->host().take_error(), "");
   };
   refused(api.buffer_read(buffer, 0, bytes, 101));
   refused(api.buffer_read(buffer, UINT64_MAX, bytes, 2));
@@ -263,7 +261,6 @@ TEST(Buffer, RefusesBytesItDoesNotHaveWithASentence) {
   refused(api.buffer_write(buffer, 1, bytes, UINT64_MAX));
   refused(api.buffer_copy(buffer, 1, buffer, 0, 100));
   refused(api.buffer_copy(buffer, 0, buffer, 101, 0));
-  executable.destroy_buffer(buffer);
 }
 
 // ---- Structures that grow -----------------------------------------------------------------------

@@ -143,20 +143,7 @@ Runner::Runner(const Target& target, const tenon_program& program, const RunnerO
       copy_states_(options.copy_states) {
   load_weights();
   executable_->seal();
-  try {
-    make_pools(options.max_positions);
-  } catch (...) {
-    for (Pool& pool : pools_) {
-      for (tenon_buffer* slab : pool.slabs) executable_->destroy_buffer(slab);
-    }
-    throw;
-  }
-}
-
-Runner::~Runner() {
-  for (Pool& pool : pools_) {
-    for (tenon_buffer* slab : pool.slabs) executable_->destroy_buffer(slab);
-  }
+  make_pools(options.max_positions);
 }
 
 void Runner::load_weights() {
@@ -187,11 +174,10 @@ void Runner::make_pools(uint32_t max_positions) {
     // What an ended sequence leaves may be anything, also NaN: nobody may see it.
     const std::vector<std::byte> garbage(slab_bytes, std::byte{0xFF});
     for (uint32_t s = 0; s < num_slabs; ++s) {
-      tenon_buffer* slab = executable_->create_buffer(slab_bytes, TENON_MEMORY_CACHE);
-      pools_[g].slabs.push_back(slab);
-      Device& device = executable_->device();
-      device.call("buffer_write",
-                  [&] { return device.api().buffer_write(slab, 0, garbage.data(), slab_bytes); });
+      DeviceBuffer slab(executable_->device(), slab_bytes, TENON_MEMORY_CACHE);
+      slab.write(0, garbage.data(), slab_bytes);
+      pools_[g].slabs.push_back(slab.get());
+      pools_[g].buffers.push_back(std::move(slab));
     }
     // Neighbours in a sequence are none in memory.
     pools_[g].free.resize(uint64_t{num_slabs} * kBlocksPerSlab);

@@ -11,8 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "program/program.h"
+#include "backend/device_buffer.h"
+#include "backend/executable.h"
 #include "backends/common/strided.h"
+#include "program/program.h"
 #include "tests/conformance/target.h"
 
 namespace tenon::conformance {
@@ -66,7 +68,6 @@ class Runner {
   Runner(const Target& target, const tenon_program& program, const RunnerOptions& options = {});
   Runner(const Target& target, const Program& program, const RunnerOptions& options = {})
       : Runner(target, program.view(), options) {}
-  ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -87,7 +88,8 @@ class Runner {
     std::vector<std::vector<uint32_t>> blocks;  // [groups][...], as tenon_step_sequence has them
   };
   struct Pool {
-    std::vector<tenon_buffer*> slabs;
+    std::vector<DeviceBuffer> buffers;
+    std::vector<tenon_buffer*> slabs;  // of them
     std::vector<uint32_t> free;  // block numbers
   };
 

@@ -290,7 +290,7 @@ TEST_F(Banned, TheLastTokensOfTheContextAreHandedOut) {
   const std::vector<Token> prompt = make_tokens(10, 9);
   std::vector<std::string> texts;
   for (char c = ' '; c < 127; ++c) texts.push_back(std::string(1, c) + "\x01");
-  const EndRules ends = rules(texts);
+  EndRules ends = rules(texts);
   Session session(Engine::create(model_), SessionOptions{16});
   session.append(prompt);
   Sampler draws = sampler(0);

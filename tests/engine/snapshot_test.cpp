@@ -217,7 +217,7 @@ TEST_F(Snapshots, OfOtherCachesAreRefusedButForTheirText) {
 
 TEST_F(Snapshots, OfAnotherArithmeticAreRefused) {
   ModelOptions options;
-  options.bf16_activations = "f32";
+  options.backend_options = {{"bf16_activations", "f32"}};
   const auto model = load_tiny(shallow(), std::move(options));
   if (model->device_description() == model_->device_description()) {
     GTEST_SKIP() << "this machine multiplies bf16 with f32 only";
@@ -292,7 +292,7 @@ TEST_F(Snapshots, DoNotReachOtherSessions) {
 
 TEST_F(Snapshots, KeepACharacterThatIsNotWhole) {
   // Tokens 3 + byte: "\xc3\xa9" is one character of two tokens.
-  const EndRules rules;
+  EndRules rules;
   Sampler sampler = greedy_sampler();
   Session session(engine_);
   session.append(make_tokens(3));

@@ -53,7 +53,7 @@ TEST(Demo, AnswersAlikeOnEveryKernelAndBackend) {
   std::vector<std::string> answers;
   for (const char* isa : {"", "portable"}) {
     ModelOptions options;
-    options.isa = isa;
+    if (*isa != 0) options.backend_options = {{"isa", isa}};
     answers.push_back(
         ask(Engine::create(load_demo(std::move(options))), "What is the capital of Norway?").text);
   }

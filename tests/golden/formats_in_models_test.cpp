@@ -53,7 +53,9 @@ TinyModel wide(std::vector<Format> formats) {
 std::vector<float> logits_of(const std::shared_ptr<const ByteSource>& file, const char* backend,
                              const char* bf16_activations = "fixed") {
   ModelOptions options;
-  options.bf16_activations = bf16_activations;
+  if (std::string_view(bf16_activations) != "fixed") {
+    options.backend_options = {{"bf16_activations", bf16_activations}};
+  }
   options.backend = backend;
   options.cache_type = "f32";
   options.threads = 2;

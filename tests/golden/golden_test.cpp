@@ -25,7 +25,7 @@ class Golden : public testing::TestWithParam<const char*> {
   [[nodiscard]] double error_of(const char* backend, const char* isa = "") const {
     ModelOptions options;
     options.backend = backend;
-    options.isa = isa;
+    if (*isa != 0) options.backend_options = {{"isa", isa}};
     options.cache_type = "f32";
     options.threads = 2;
     Session session(Engine::create(load_source(golden_.source(), std::move(options))));

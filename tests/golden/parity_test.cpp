@@ -56,7 +56,9 @@ std::vector<Token> read_tokens() {
 std::vector<float> logits_of(const std::string& name, const char* backend, const char* cache_type,
                              const char* bf16_activations = "fixed") {
   ModelOptions options;
-  options.bf16_activations = bf16_activations;
+  if (std::string_view(bf16_activations) != "fixed") {
+    options.backend_options = {{"bf16_activations", bf16_activations}};
+  }
   options.backend = backend;
   options.cache_type = cache_type;
   options.threads = 2;

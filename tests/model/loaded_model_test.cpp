@@ -154,17 +154,29 @@ TEST(ModelOptions, UnknownBackendsAndKernelsAreNamed) {
   expect_error(Code::Argument, AllOf(HasSubstr("gpu9"), HasSubstr("cpu"), HasSubstr("reference")),
                [&] { load_tiny({}, std::move(options)); });
   ModelOptions kernels;
-  kernels.isa = "mmx";
+  kernels.backend_options = {{"isa", "mmx"}};
   expect_error(Code::Argument, HasSubstr("mmx"), [&] { load_tiny({}, std::move(kernels)); });
   ModelOptions activations;
-  activations.bf16_activations = "f64";
+  activations.backend_options = {{"bf16_activations", "f64"}};
   expect_error(Code::Argument, AllOf(HasSubstr("bf16_activations"), HasSubstr("f64")),
                [&] { load_tiny({}, std::move(activations)); });
   ModelOptions reference;
   reference.backend = "reference";
-  reference.bf16_activations = "f32";
+  reference.backend_options = {{"bf16_activations", "f32"}};
   expect_error(Code::Argument, AllOf(HasSubstr("bf16_activations"), HasSubstr("reference")),
                [&] { load_tiny({}, std::move(reference)); });
+}
+
+TEST(ModelOptions, UnknownOptionsOfABackendNameTheNearest) {
+  for (const char* backend : {"auto", "cpu"}) {
+    ModelOptions options;
+    options.backend = backend;
+    options.backend_options = {{"bf16_activation", "f32"}};
+    expect_error(Code::Argument,
+                 AllOf(HasSubstr("\"backend.bf16_activation\""),
+                       HasSubstr("\"backend.bf16_activations\"")),
+                 [&] { load_tiny({}, std::move(options)); });
+  }
 }
 
 TEST(ModelOptions, APluginThatIsMissingLeavesTheCpu) {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "backend/executable.h"
 #include "base/error.h"
-#include "model/runtime.h"
 #include "tests/engine/tiny_engine.h"
 
 namespace tenon {
@@ -134,12 +134,12 @@ TEST(Planner, SizesAreThoseOfTheLoadedModel) {
       };
       const auto loaded = load_tiny({}, options());
       const Plan plan = make_plan(*header_of({}, options()), {70, 3}, machine());
-      const Runtime& runtime = loaded->runtime();
-      EXPECT_EQ(plan.weights_bytes, runtime.memory_bytes(TENON_MEMORY_WEIGHTS)) << backend;
+      const Executable& executable = loaded->executable();
+      EXPECT_EQ(plan.weights_bytes, executable.memory_bytes(TENON_MEMORY_WEIGHTS)) << backend;
       // Three blocks of 32 positions for each of three sessions.
-      EXPECT_EQ(plan.kv_bytes, 9 * runtime.block_bytes(0)) << backend << " " << cache_type;
+      EXPECT_EQ(plan.kv_bytes, 9 * executable.block_bytes(0)) << backend << " " << cache_type;
       // And the logits of a step of three.
-      EXPECT_EQ(plan.scratch_bytes, runtime.memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * 4);
+      EXPECT_EQ(plan.scratch_bytes, executable.memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * 4);
       // Loaded or not, the plan is the same.
       EXPECT_EQ(make_plan(*loaded, {70, 3}, machine()).total_bytes, plan.total_bytes);
     }
@@ -168,7 +168,7 @@ TEST(Planner, AllExpertsTakeMemoryThoseOfATokenTakeTime) {
   options.threads = 2;
   const auto loaded = load_tiny(tiny, std::move(options));
   EXPECT_EQ(plan_of(16).scratch_bytes,
-            loaded->runtime().memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * 4);
+            loaded->executable().memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * 4);
 }
 
 TEST(Planner, KindsAddUp) {

@@ -1,5 +1,5 @@
 // Philox4x32-10 against the known answers that its authors publish (Random123, kat_vectors).
-#include "sampler/philox.h"
+#include "backends/common/philox.h"
 
 #include <gtest/gtest.h>
 

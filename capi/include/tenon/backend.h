@@ -7,6 +7,9 @@
  *   entry -> list_devices -> create_device -> supports? -> compile(program) -> load_rows... -> seal
  *         -> { buffer_create (cache), run(step), wait(ticket) }* -> destroy everything in reverse order.
  *
+ * A device that draws tokens itself (TENON_DEVICE_DRAWS) can be kept busy by a host that has not seen them:
+ *   run(n) -> draw(n) -> run(n + 1, which names what draw(n) draws) -> wait(n), wait(draw n) -> draw(n + 1) ...
+ *
  * The smallest backend fills every function up to memory_bytes of tenon_backend_api, runs one step at a
  * time to its end in `run`, and leaves the rest NULL. src/backends/reference is such a backend, written
  * to be read.
@@ -563,19 +566,80 @@ typedef struct tenon_step {
   uint32_t num_pools;     /* = num_groups */
   uint32_t num_bindings;
   uint32_t binding_size;    /* bytes from one binding to the next */
-  const int32_t* tokens;    /* [T], each 0 <= token < vocab */
+  const int32_t* tokens;    /* [T], each 0 <= token < vocab; or, with `after`, -1 - r: see there */
   const int32_t* positions; /* [T, position_parts] */
   const tenon_step_sequence* sequences;
   const tenon_cache_pool* pools;
   const uint32_t* output_rows; /* [R], each < T */
-  /* One for each INPUT slot and each result that has rows in this step. */
+  /* One for each INPUT slot and each result that has rows in this step. With TENON_DEVICE_DRAWS the logits
+   * may be left out: they then stay on the device, for `draw`. */
   const tenon_binding* bindings;
   /* NULL, or a flag that another thread may set at any time (read it atomically): stop before the next
    * operation, or in the middle of a long one (a few milliseconds are long), and return
    * TENON_BACKEND_CANCELLED. The results and the positions that the step was to write are then
    * undefined. */
   const uint32_t* cancel;
+  /* TENON_NO_TICKET, or with TENON_DEVICE_DRAWS the ticket of the step run last: tokens[t] = -1 - r is then
+   * the token that was drawn for its output row r, by kind GREEDY or DRAWN. ARGUMENT when none was. Where
+   * that draw came to no token (tenon_drawn.flags) the step computes anything, but ends. */
+  uint64_t after;
 } tenon_step;
+
+#define TENON_NO_TICKET 0ull
+
+/* What is wanted of an output row. A draw first adds the biases to the logits, then drops the tokens that
+ * are not allowed; the kinds then go on, over what is left, in the order of token ids:
+ *   GREEDY      the token of the largest logit, of equal ones the lowest
+ *   DRAWN       with the weights w_i = exp(l_i - max l): keeps the top_k largest logits (of equal ones the
+ *               lower tokens), then the fewest heaviest tokens whose weights reach top_p of their sum, then
+ *               those with l_i >= max l + ln(min_p); divides logits by temperature; and takes the first
+ *               token at which the sum of the weights passes u times the whole sum. u has 53 bits, from
+ *               the first two words of Philox4x32-10 with the counter (position, position >> 32, 0, 0) and the
+ *               key (seed, seed >> 32), the first word the lower one, shifted right by 11.
+ *   CANDIDATES  the num_candidates largest logits, largest first, of equal ones the lower tokens first
+ *   ROW         the logits as the step computed them, without biases and with all tokens
+ * A draw is reproducible on its device; on another one sums may be rounded otherwise. */
+#define TENON_DRAW_GREEDY 1u
+#define TENON_DRAW_DRAWN 2u
+#define TENON_DRAW_CANDIDATES 3u
+#define TENON_DRAW_ROW 4u
+
+#define TENON_DRAWN_NOT_FINITE 1u   /* a logit is NaN or infinite; no token */
+#define TENON_DRAWN_NONE_ALLOWED 2u /* no token is left; no token */
+
+typedef struct tenon_drawn {
+  uint32_t flags;      /* TENON_DRAWN_* */
+  int32_t token;       /* GREEDY, DRAWN; -1: none */
+  float logprob;       /* of the token among those allowed, with biases, before top_k and what follows it */
+  float log_sum_exp;   /* of the logits of the same */
+  uint32_t num_candidates; /* CANDIDATES: fewer than asked for when fewer are allowed */
+  uint32_t reserved;
+} tenon_drawn;
+
+typedef struct tenon_draw_bias {
+  int32_t token;
+  float bias; /* finite, or -infinity */
+} tenon_draw_bias;
+
+typedef struct tenon_draw {
+  uint32_t row;  /* of the step, below its R */
+  uint32_t kind; /* TENON_DRAW_* */
+  uint32_t top_k;      /* 0: all */
+  uint32_t reserved;
+  double temperature; /* above 0 */
+  double top_p;       /* 1: all */
+  double min_p;       /* 0: all */
+  uint64_t seed;
+  uint64_t position;
+  const uint64_t* allowed; /* NULL: all; or [ceil(vocab / 64)] bits, token t at bit t % 64 of word t / 64 */
+  const tenon_draw_bias* biases; /* [num_biases], no token twice */
+  uint32_t num_biases;
+  uint32_t num_candidates; /* CANDIDATES: 1 to 1024 */
+  /* Where it goes, in host memory. */
+  tenon_drawn* drawn;      /* always */
+  int32_t* candidates;     /* CANDIDATES: [num_candidates] tokens */
+  float* logits;           /* CANDIDATES: [num_candidates] their logits; ROW: [vocab] */
+} tenon_draw;
 
 /* ---- 5. The backend's functions ------------------------------------------------------------------- */
 
@@ -608,6 +672,8 @@ typedef struct tenon_backend_option_info {
 /* A row of a result has the same bits alone and in any step, with any neighbours and however the prompt
  * was cut into steps. */
 #define TENON_DEVICE_BATCH_INVARIANT 1u
+/* `draw` is there, for all kinds, and tenon_step.after. */
+#define TENON_DEVICE_DRAWS 2u
 
 typedef struct tenon_device_info {
   uint32_t struct_size;
@@ -686,17 +752,28 @@ typedef struct tenon_backend_api {
   /* All weights are loaded; run may be called from here on. */
   tenon_status (*seal)(tenon_executable* executable);
 
-  /* Starts a step and gives it a number, its ticket. Everything the step points to is read or copied
+  /* Starts a step and gives it a number, its ticket, at least 1. Everything the step points to is read or copied
    * before run returns, but for the memory of bindings and the cancel flag, which stay valid until wait
    * returns. A backend may finish the work here. Steps take effect in the order of their runs. At most
    * steps_under_way may have been run and not waited for; a further one is TENON_BACKEND_STATE. */
   tenon_status (*run)(tenon_executable* executable, const tenon_step* step, uint64_t* ticket);
-  /* Returns when the step has ended; its results are then where they were bound to. Once for each
-   * ticket, in the order of the runs. */
+  /* Returns when the step or draw has ended; its results are then where they were bound to. Once for each
+   * ticket, in the order of the runs and draws. */
   tenon_status (*wait)(tenon_executable* executable, uint64_t ticket);
 
   /* Bytes the executable holds: weights, scratch; at most 2^48. */
   uint64_t (*memory_bytes)(const tenon_executable* executable, uint32_t purpose);
+
+  /* With TENON_DEVICE_DRAWS, else may be NULL. Draws from the logits of the step that was run last, `step` its
+   * ticket, which may have been waited for: draw_size bytes from one draw to the next, each row at most
+   * once for GREEDY and DRAWN until the next run. Its own ticket is waited for as a step's. Everything is
+   * copied before it returns but for the memory of results, which stays valid until wait returns. A step
+   * that failed or was cancelled fails its draws. */
+  tenon_status (*draw)(tenon_executable* executable, uint64_t step, const tenon_draw* draws,
+                       uint32_t num_draws, uint32_t draw_size, uint64_t* ticket);
+  /* May be NULL: a host then waits. *ended becomes 1 when wait for this ticket would not have to wait,
+   * else 0; the ticket is still to be waited for. */
+  tenon_status (*poll)(tenon_executable* executable, uint64_t ticket, uint32_t* ended);
 } tenon_backend_api;
 
 /* ---- 6. Entry ---------------------------------------------------------------------------------------

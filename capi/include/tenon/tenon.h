@@ -220,7 +220,8 @@ TENON_API tenon_status tenon_options_set_string(tenon_options* options, const ch
 TENON_API tenon_status tenon_options_add_string(tenon_options* options, const char* key,
                                                 const char* value, size_t length);
 /* Reads the value from text as the type of the key asks ("8", "0.7", "true"): for command lines and
- * configuration files. */
+ * configuration files. A key that begins with "backend." is text for the backend: the model is refused
+ * when its backend lacks it. tenon_backends_info tells what there is. */
 TENON_API tenon_status tenon_options_parse(tenon_options* options, const char* key,
                                            const char* value, size_t length);
 
@@ -740,6 +741,8 @@ typedef struct tenon_backend {
   uint64_t description_length;
   int32_t reason; /* TENON_REFUSED_* */
   uint32_t reserved;
+  const char* options; /* a line for each it takes as backend.KEY: key, values, default, meaning; tabs between */
+  uint64_t options_length;
 } tenon_backend;
 
 /* Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list. */
@@ -980,8 +983,9 @@ TENON_API tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler,
                                                  const tenon_tokenizer* tokenizer);
 
 /* How many tokens may still be drawn: when they run out, the shortest way to a complete text of the
- * grammar is taken; and nobody looks further ahead for banned_strings. tenon_session_generate does
- * this itself. */
+ * grammar is taken; nobody looks further ahead for banned_strings; and the last piece has finish
+ * MAX_TOKENS and all text that was held back. Then the limit is gone. tenon_session_generate
+ * does this itself. */
 TENON_API tenon_status tenon_sampler_set_token_limit(tenon_sampler* sampler, uint64_t tokens);
 
 /* For loops that draw by themselves: where a text of the grammar has come to, and what may follow.

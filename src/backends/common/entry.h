@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,7 @@
 
 #include "backends/common/failure.h"
 #include "backends/common/host_buffer.h"
+#include "backends/common/strided.h"
 #include "tenon/backend.h"
 
 namespace tenon::backends {
@@ -21,7 +23,7 @@ namespace tenon::backends {
 ///   static constexpr char kName[];
 ///   struct Device { const tenon_host* host; ... };
 ///   class Executable;  // host(), program(), block_bytes(), row_granularity(), load_rows(), seal(),
-///                      // run(), wait(), memory_bytes(): as the functions of tenon_backend_api
+///                      // run(), wait(), memory_bytes(), if need be draw(): as the functions of tenon_backend_api
 ///   static std::span<const tenon_backend_option_info> options() noexcept;
 ///   static tenon_device_info info();  // without options
 ///   static tenon_device_info info(const Device&);
@@ -167,6 +169,34 @@ class Entry {
     return fenced(of(executable)->host(), [&] { of(executable)->wait(ticket); });
   }
 
+  /// Whether B::Executable has draw(): then its device sets TENON_DEVICE_DRAWS.
+  static constexpr bool kDraws =
+      requires(Executable& executable, const Strided<tenon_draw>& draws) {
+        { executable.draw(uint64_t{}, draws) } -> std::same_as<uint64_t>;
+      };
+  using DrawFunction = decltype(tenon_backend_api::draw);
+
+  static tenon_status draw(tenon_executable* executable, uint64_t step, const tenon_draw* draws,
+                           uint32_t num_draws, uint32_t draw_size, uint64_t* ticket) noexcept
+    requires kDraws
+  {
+    if (executable == nullptr || ticket == nullptr ||
+        (num_draws > 0 && (draws == nullptr || draw_size < sizeof(tenon_draw)))) {
+      return TENON_BACKEND_ARGUMENT;
+    }
+    return fenced(of(executable)->host(), [&] {
+      *ticket = of(executable)->draw(step, Strided<tenon_draw>(draws, num_draws, draw_size));
+    });
+  }
+
+  static constexpr DrawFunction draw_or_null() {
+    if constexpr (kDraws) {
+      return draw;
+    } else {
+      return nullptr;
+    }
+  }
+
   static uint64_t memory_bytes(const tenon_executable* executable, uint32_t purpose) noexcept {
     return executable == nullptr ? 0 : of(executable)->memory_bytes(purpose);
   }
@@ -179,7 +209,7 @@ class Entry {
       host_buffer_destroy, host_buffer_read,    host_buffer_write,   host_buffer_copy,
       compile,             destroy_executable,  block_bytes,         row_granularity,
       load_rows,           seal,                run,                 wait,
-      memory_bytes,
+      memory_bytes,        draw_or_null(),      nullptr,
   };
 };
 

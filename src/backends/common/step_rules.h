@@ -103,8 +103,10 @@ inline void check_step_tokens(const ProgramCopy& program, const tenon_step& step
   }
 }
 
-inline void check_step_bindings(const ProgramCopy& program, const tenon_step& step) {
+///   draws  the device draws: logits may stay where they are
+inline void check_step_bindings(const ProgramCopy& program, const tenon_step& step, bool draws) {
   for (const uint32_t number : program.bound()) {
+    if (draws && number == program.view().logits) continue;
     const tenon_slot& slot = program.slots()[number];
     if (num_rows(step, slot.row_class) == 0 || bound_memory(step, number) != nullptr) continue;
     refuse(TENON_BACKEND_ARGUMENT, "step: \"{}\" is not bound", slot.name);
@@ -192,11 +194,12 @@ void check_step_sequences(const tenon_program& program, const tenon_step& step,
 
 /// All of it, for a backend whose buffers lie in the host's memory.
 ///   block_bytes  [groups]
+///   draws        the device draws (TENON_DEVICE_DRAWS)
 inline void check_step(const ProgramCopy& program, const tenon_step& step,
-                       std::span<const uint64_t> block_bytes) {
+                       std::span<const uint64_t> block_bytes, bool draws = false) {
   check_step_counts(program.view(), step);
   check_step_tokens(program, step);
-  check_step_bindings(program, step);
+  check_step_bindings(program, step, draws);
   check_step_masks(program, step);
   check_step_sequences(program.view(), step, [&](uint32_t group, uint32_t block) {
     return holds_block(step.pools[group], block, block_bytes[group]);

@@ -26,7 +26,7 @@ struct Reference {
     info.kind = TENON_DEVICE_REFERENCE;
     backends::copy_text(info.name, kName);
     backends::copy_text(info.description, "every operation in double precision, for comparison");
-    info.flags = TENON_DEVICE_BATCH_INVARIANT;
+    info.flags = TENON_DEVICE_BATCH_INVARIANT | TENON_DEVICE_DRAWS;
     info.precision_float = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F32;
     info.step_tokens = info.step_outputs = 256;
     info.token_multiple = 1;

@@ -19,6 +19,8 @@ using backends::refuse;
 namespace {
 
 constexpr uint64_t kAlignment = 64;
+/// In the list of drawn tokens: the row has none.
+constexpr int32_t kNotDrawn = INT32_MIN;
 
 }  // namespace
 
@@ -153,17 +155,61 @@ void Executable::seal() {
 
 uint64_t Executable::run(const tenon_step& step) {
   if (!sealed_) refuse(TENON_BACKEND_STATE, "run before seal");
-  if (under_way_) refuse(TENON_BACKEND_STATE, "run before the last step was waited for");
-  StepRun(*this, step, scratch_).run();
-  under_way_ = true;
+  if (step_ticket_ > waited_ticket_) {
+    refuse(TENON_BACKEND_STATE, "run before the last step was waited for");
+  }
+  const tenon_step known = with_drawn_tokens(step);
+  step_ticket_ = TENON_NO_TICKET;
+  StepRun(*this, known, scratch_).run();
+  num_rows_ = step.num_outputs;
+  drawn_.assign(num_rows_, kNotDrawn);
+  return step_ticket_ = ++last_ticket_;
+}
+
+/// The step with the tokens that it names by their rows.
+tenon_step Executable::with_drawn_tokens(const tenon_step& step) {
+  tenon_step known = step;
+  if (step.after == TENON_NO_TICKET || step.tokens == nullptr) return known;
+  if (step.after != step_ticket_) {
+    refuse(TENON_BACKEND_ARGUMENT, "step: after {}, not the last one", step.after);
+  }
+  tokens_.assign(step.tokens, step.tokens + step.num_tokens);
+  for (int32_t& token : tokens_) {
+    if (token >= 0) continue;
+    const auto row = static_cast<uint32_t>(-1 - token);
+    if (row >= num_rows_ || drawn_[row] == kNotDrawn) {
+      refuse(TENON_BACKEND_ARGUMENT, "step: nothing was drawn for output row {} of {}", row,
+             num_rows_);
+    }
+    token = std::max(drawn_[row], 0);
+  }
+  known.tokens = tokens_.data();
+  return known;
+}
+
+uint64_t Executable::draw(uint64_t step, const Strided<tenon_draw>& draws) {
+  const uint32_t logits = program().logits;
+  if (step == TENON_NO_TICKET || step != step_ticket_ || logits == TENON_NO_SLOT) {
+    refuse(TENON_BACKEND_ARGUMENT, "draw: {} is not the last step, or it has no logits", step);
+  }
+  const uint64_t vocab = slot(logits).columns;
+  for (uint32_t i = 0; i < draws.size(); ++i) backends::check_draw(draws[i], num_rows_, vocab);
+  const auto* values = reinterpret_cast<const double*>(scratch_.bound_values[logits].data());
+  for (uint32_t i = 0; i < draws.size(); ++i) {
+    const tenon_draw& draw = draws[i];
+    row_.assign(values + draw.row * vocab, values + (draw.row + 1) * vocab);
+    host_draw_.run(draw, row_);
+    const bool is_token = draw.kind == TENON_DRAW_GREEDY || draw.kind == TENON_DRAW_DRAWN;
+    if (is_token) drawn_[draw.row] = draw.drawn->token;
+  }
   return ++last_ticket_;
 }
 
 void Executable::wait(uint64_t ticket) {
-  if (!under_way_ || ticket != last_ticket_) {
-    refuse(TENON_BACKEND_ARGUMENT, "no step has ticket {}", ticket);
+  if (waited_ticket_ == last_ticket_ || ticket != waited_ticket_ + 1) {
+    refuse(TENON_BACKEND_ARGUMENT, "ticket {} is not the next to be waited for", ticket);
   }
-  under_way_ = false;
+  ++waited_ticket_;
 }
 
 uint64_t Executable::memory_bytes(uint32_t purpose) const {

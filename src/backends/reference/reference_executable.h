@@ -8,8 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "backends/common/host_draw.h"
 #include "backends/common/host_memory.h"
 #include "backends/common/program_copy.h"
+#include "backends/common/strided.h"
 #include "tenon/backend.h"
 
 namespace tenon::reference {
@@ -51,6 +53,8 @@ class Executable {
   void seal();
   /// Runs a step to its end; returns its ticket. Throws STATE when the last one was not waited for.
   uint64_t run(const tenon_step& step);
+  /// Draws from the logits of the last step; returns a ticket. Throws ARGUMENT.
+  uint64_t draw(uint64_t step, const Strided<tenon_draw>& draws);
   void wait(uint64_t ticket);
   [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
 
@@ -80,6 +84,7 @@ class Executable {
   void check_operations() const;
   [[nodiscard]] uint64_t bytes_of_block(uint32_t group) const;
   void allocate_weight(uint32_t slot);
+  [[nodiscard]] tenon_step with_drawn_tokens(const tenon_step& step);
   void place_activations();
 
   const tenon_host* host_;
@@ -93,8 +98,15 @@ class Executable {
   HostMemory area_;
   StepScratch scratch_;
   bool sealed_ = false;
-  uint64_t last_ticket_ = 0;
-  bool under_way_ = false;  ///< the last step was not waited for
+  uint64_t last_ticket_ = 0;    ///< of a step or a draw
+  uint64_t waited_ticket_ = 0;
+  uint64_t step_ticket_ = TENON_NO_TICKET;  ///< of the last step, unless it failed
+  // Draws: the logits of the last step are in scratch_.
+  uint32_t num_rows_ = 0;                   ///< of that step
+  std::vector<int32_t> drawn_;              ///< [num_rows_] tokens; kNotDrawn
+  std::vector<int32_t> tokens_;             ///< of the step under way, with drawn ones in their places
+  std::vector<float> row_;                  ///< [vocab]
+  backends::HostDraw host_draw_;
 };
 
 }  // namespace tenon::reference

@@ -14,7 +14,7 @@ using backends::refuse;
 
 StepRun::StepRun(const Executable& executable, const tenon_step& step, StepScratch& scratch)
     : executable_(executable), step_(step), scratch_(scratch) {
-  backends::check_step(executable.copy(), step, executable.block_bytes());
+  backends::check_step(executable.copy(), step, executable.block_bytes(), true);
   place_tokens();
   reserve_bound();
 }
@@ -60,6 +60,7 @@ void StepRun::read_input(uint32_t number) const {
 void StepRun::write_result(uint32_t number) const {
   const Matrix values = activation(number);
   void* to = backends::bound_memory(step_, number);
+  if (to == nullptr) return;  // logits that are only drawn from
   const auto write = [&](auto* typed) {
     for (Eigen::Index i = 0; i < values.size(); ++i) {
       typed[i] = static_cast<std::remove_pointer_t<decltype(typed)>>(values.data()[i]);

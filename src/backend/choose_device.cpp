@@ -1,0 +1,96 @@
+#include "backend/choose_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/registry.h"
+#include "base/error.h"
+#include "base/nearest_name.h"
+
+namespace tenon {
+namespace {
+
+/// Throws Argument for an option that the backend does not list.
+void check_options(const Backend& backend, const Device::Options& options) {
+  if (options.empty()) return;
+  const std::vector<DeviceOption> known = list_options(backend);
+  for (const auto& [key, value] : options) {
+    NearestName nearest(key);
+    for (const DeviceOption& option : known) nearest.consider(option.key);
+    if (nearest.nearest() == key) continue;
+    if (known.empty()) {
+      fail(Code::Argument, "option \"backend.{}\": backend \"{}\" has no options", nearest.name(),
+           backend.api->name);
+    }
+    fail(Code::Argument, "option \"backend.{}\": backend \"{}\" has none of this name; the nearest is \"backend.{}\"",
+         nearest.name(), backend.api->name, nearest.nearest());
+  }
+}
+
+/// The first device of a backend that runs the program. Throws Unsupported saying why there is none.
+std::shared_ptr<Device> device_of(const Backend& backend, const tenon_program& program,
+                                  const DeviceChoice& choice) {
+  const bool by_name = choice.backend != kAutomaticBackend;
+  std::unique_ptr<HostServices> services = choice.make_services();
+  const std::vector<tenon_device_info> infos = list_devices(backend, *services);
+  std::string reasons;
+  for (uint32_t index = 0; index < infos.size(); ++index) {
+    const tenon_device_info& info = infos[index];
+    std::string reason = info.unavailable[0] == 0 ? "" : fmt::format("cannot be used: {}", info.unavailable);
+    if (reason.empty() && !by_name && info.kind == TENON_DEVICE_REFERENCE) {
+      reason = "is for comparison: only its name chooses it";
+    }
+    if (reason.empty()) {
+      if (services == nullptr) services = choice.make_services();
+      auto device = Device::create(backend, std::move(services), choice.options, index);
+      const uint32_t op = device->first_unsupported(program);
+      if (op == program.num_ops) return device;
+      reason = fmt::format("cannot run {} of the model", choice.op_label(op));
+    }
+    reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", reason);
+  }
+  fail(Code::Unsupported, "backend \"{}\" {}", backend.api->name, reasons);
+}
+
+std::shared_ptr<Device> first_device(const BackendRegistry& registry, const tenon_program& program,
+                                     const DeviceChoice& choice) {
+  std::string reasons;
+  std::exception_ptr bad_option;  // of the first backend that refused one
+  for (const BackendEntry& entry : registry.entries()) {
+    if (entry.reason != PluginReason::None) continue;
+    try {
+      check_options(entry.backend, choice.options);
+      return device_of(entry.backend, program, choice);
+    } catch (const Error& error) {
+      if (error.code() == Code::Argument && !bad_option) bad_option = std::current_exception();
+      reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", error.what());
+      choice.log(LogLevel::Info, "backend \"{}\" is not used: {}", entry.name, error.what());
+    }
+  }
+  if (bad_option) std::rethrow_exception(bad_option);
+  fail(Code::Unsupported, "no device can run the model: {}", reasons);
+}
+
+}  // namespace
+
+std::shared_ptr<Device> choose_device(const tenon_program& program, const DeviceChoice& choice) {
+  const BackendRegistry registry(choice.plugin_paths, choice.system);
+  for (const BackendEntry& entry : registry.entries()) {
+    if (entry.reason == PluginReason::None) continue;
+    const bool taken = entry.reason == PluginReason::NameTaken;
+    choice.log(taken ? LogLevel::Info : LogLevel::Warning, "plugin {} is not used: {}",
+               entry.origin, entry.text);
+  }
+  std::shared_ptr<Device> device;
+  if (choice.backend == kAutomaticBackend) {
+    device = first_device(registry, program, choice);
+  } else {
+    const Backend& backend = registry.find(choice.backend);
+    check_options(backend, choice.options);
+    device = device_of(backend, program, choice);
+  }
+  choice.log(LogLevel::Info, "backend \"{}\": {}", device->name(), device->description());
+  return device;
+}
+
+}  // namespace tenon

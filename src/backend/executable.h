@@ -1,0 +1,73 @@
+// A compiled program on a device: its weights, its sizes, and its steps. What goes into a step is
+// known above.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/device.h"
+#include "tenon/backend.h"
+
+namespace tenon {
+
+/// A compiled program on a device. One call at a time, but for load_rows.
+class Executable {
+ public:
+  Executable(std::shared_ptr<Device> device, const tenon_program& program);
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<Device>& device() const { return device_; }
+  /// Asked once, in the constructor: pools and plans go by the same number.
+  [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
+  [[nodiscard]] uint64_t row_granularity(uint32_t slot) const;
+  [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const;
+  void load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
+                 std::span<const std::byte> blocks);
+  void seal();
+  /// Starts a step; its ticket. What the step binds and its flag stay valid until wait() returns.
+  [[nodiscard]] uint64_t submit(const tenon_step& step);
+  /// Whether the device draws tokens, and takes those that the host has not seen.
+  [[nodiscard]] bool draws() const { return (device_->info().flags & TENON_DEVICE_DRAWS) != 0; }
+  /// Draws from the logits of the step submitted last; a ticket. What the draws point to for results
+  /// stays valid until wait() returns. Only where draws().
+  [[nodiscard]] uint64_t draw(uint64_t step, std::span<const tenon_draw> draws);
+  /// Whether wait() would return at once; true where the backend cannot tell.
+  [[nodiscard]] bool has_ended(uint64_t ticket) const;
+  /// Returns when the step or the draw has ended. Once for each ticket, in their order. Throws Plugin
+  /// when a plugin left results unwritten, or drew a token that there is not.
+  void wait(uint64_t ticket);
+  /// A step from its start to its end.
+  void run(const tenon_step& step) { wait(submit(step)); }
+
+ private:
+  struct Destroy {
+    const Device* device;
+    void operator()(tenon_executable* executable) const noexcept;
+  };
+
+  struct Result {
+    uint32_t slot;
+    uint32_t row_class;
+    uint64_t columns;
+  };
+  struct Step {
+    uint64_t ticket;
+    const uint32_t* cancel;
+    std::vector<std::span<uint32_t>> results;  // of plugins: marked until they are written
+    std::vector<const tenon_drawn*> drawn;     // of a draw: where tokens go
+  };
+  [[nodiscard]] std::vector<std::span<uint32_t>> results_of(const tenon_step& step) const;
+
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<tenon_executable, Destroy> executable_;
+  std::vector<uint64_t> block_bytes_;  // [groups]
+  std::vector<Result> results_;
+  uint64_t vocab_ = 0;  // columns of the logits; 0: there are none
+  std::vector<Step> steps_;  // under way
+};
+
+}  // namespace tenon

@@ -1,0 +1,24 @@
+// The host as a backend sees it that runs on a queue's thread: jobs run on the calling thread alone, as the
+// host's threads may not be used there, and sentences stay with the job.
+#pragma once
+
+#include "tenon/backend.h"
+
+namespace tenon::delayed {
+
+/// Must outlive what was made with its table. The real host outlives it.
+class DelayedHost {
+ public:
+  explicit DelayedHost(const tenon_host* real);
+  DelayedHost(const DelayedHost&) = delete;
+  DelayedHost& operator=(const DelayedHost&) = delete;
+
+  [[nodiscard]] const tenon_host* table() const { return &table_; }
+  [[nodiscard]] const tenon_host* real() const { return real_; }
+
+ private:
+  const tenon_host* real_;
+  tenon_host table_;
+};
+
+}  // namespace tenon::delayed

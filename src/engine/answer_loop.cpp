@@ -1,0 +1,115 @@
+#include "engine/answer_loop.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace tenon {
+
+void check_finite(std::span<const float> logits) {
+  // Without a branch, so that it is one pass at the speed of memory. NaN compares false.
+  uint32_t bad = 0;
+  for (const float x : logits) bad |= std::abs(x) <= std::numeric_limits<float>::max() ? 0u : 1u;
+  if (bad != 0) fail(Code::State, "session: non-finite logits; the weights are broken");
+}
+
+void AnswerLoop::resume(Sampler& sampler, EndRules& rules, const Sequence& sequence) {
+  sampler_ = &sampler;
+  rules_ = &rules;
+  outcome_ = HeldTokens::Drawn::Back;
+  is_open_ = false;
+  if (held_.size() == 0) answer_.follow(sequence.tokens());
+  if (!bans()) return;
+  held_.draw_again(sampler);
+  if (held_.size() >= room(sequence)) held_.release_all();
+}
+
+void AnswerLoop::pause() {
+  if (held_.size() > 0) sampler_->roll_back(held_.size());
+  held_for_ = rules_->banned;
+  held_version_ = sampler_->version();
+}
+
+uint64_t AnswerLoop::room(const Sequence& sequence) const {
+  const uint64_t before = sequence.size() - held_.size();
+  return std::min<uint64_t>(std::max<uint64_t>(rules_->tokens_left, 1),
+                            sequence.context() - before);
+}
+
+bool AnswerLoop::force(const Sequence& sequence, WorkWatch* watch) {
+  const auto forced = sampler_->forced(bans() ? held_.forbidden(answer_, *rules_)
+                                              : answer_.forbidden(*rules_),
+                                       watch);
+  if (!forced) return false;
+  token_ = *forced;
+  was_drawn_ = false;
+  outcome_ = bans() ? held_.push(token_, false, sequence.size(), room(sequence), *sampler_, answer_,
+                                 *rules_)
+                    : HeldTokens::Drawn::Taken;
+  is_open_ = true;
+  return true;
+}
+
+void AnswerLoop::draw(std::span<const float> logits, const Sequence& sequence, WorkWatch* watch) {
+  check_finite(logits);
+  was_drawn_ = true;
+  if (!bans()) {
+    token_ = sampler_->sample(logits, sequence.tokens(), sequence.size(),
+                              answer_.forbidden(*rules_), watch);
+    outcome_ = HeldTokens::Drawn::Taken;
+    is_open_ = true;
+    return;
+  }
+  outcome_ = held_.draw(logits, sequence.tokens(), room(sequence), *sampler_, answer_, *rules_,
+                        watch);
+  is_open_ = true;
+  if (has_token()) token_ = held_.back().token;
+}
+
+void AnswerLoop::take_back() noexcept {
+  if (bans()) {
+    held_.pop(*sampler_, answer_);
+  } else {
+    sampler_->roll_back(1);
+  }
+}
+
+AnswerPiece AnswerLoop::next_piece() {
+  if (is_new_) {
+    is_new_ = false;
+    const AnswerText::Shown shown = answer_.push(token_, *rules_);
+    return {token_, shown.finish, shown.text, was_drawn_};
+  }
+  if (held_.size() == 0) {
+    outcome_ = HeldTokens::Drawn::Back;
+    return {-1, Finish::Banned, answer_.take_held(), false};
+  }
+  const HeldTokens::Entry& front = held_.front();
+  text_.assign(front.text);
+  AnswerPiece piece{front.token, front.finish, text_, front.was_drawn};
+  if (piece.finish == Finish::Banned) {
+    piece.text = answer_.with_held(text_);
+    outcome_ = HeldTokens::Drawn::Back;
+  }
+  held_.pop_front();
+  return piece;
+}
+
+AnswerPiece AnswerLoop::take_piece() {
+  AnswerPiece piece = next_piece();
+  if (rules_->tokens_left == UINT64_MAX || piece.token < 0) return piece;
+  if (--rules_->tokens_left > 0) return piece;
+  // A limit that is used up counts no longer.
+  rules_->tokens_left = UINT64_MAX;
+  if (piece.finish == Finish::None) {
+    piece.finish = Finish::MaxTokens;
+    piece.text = answer_.with_held(piece.text);
+  }
+  return piece;
+}
+
+void AnswerLoop::drop_held() noexcept { held_.drop(answer_); }
+
+}  // namespace tenon

@@ -1,0 +1,271 @@
+// Drawing on the device, and steps that name tokens which the host has not seen. Only of devices that
+// say they draw.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "tests/base/expect_error.h"
+#include "tests/conformance/program_runner.h"
+
+namespace tenon::conformance {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr uint32_t kVocab = 67;  // more than a word of `allowed`
+constexpr uint32_t kRows = 4;
+
+/// The logits after a token are its row of a table.
+class Draws : public testing::Test {
+ protected:
+  void SetUp() override {
+    if ((target_info().flags & TENON_DEVICE_DRAWS) == 0) GTEST_SKIP() << "the device does not draw";
+    ProgramBuilder b;
+    const Slot out = b.gather_rows(b.embed(b.weight("table", Format::F32, kVocab, kVocab)));
+    program_ = std::make_unique<Program>(std::move(b).finish(out, {kRows, kRows}));
+    executable_ = std::make_unique<Executable>(make_device(target()), program_->view());
+    table_ = random_values("logits", kVocab * kVocab);
+  }
+
+  std::span<float> logits_of(int32_t token) {
+    return std::span(table_).subspan(static_cast<size_t>(token) * kVocab, kVocab);
+  }
+  void load() {
+    executable_->load_rows(0, 0, kVocab, std::as_bytes(std::span(table_)));
+    executable_->seal();
+  }
+
+  /// Submits a step of these tokens; the logits stay on the device.
+  uint64_t submit(std::vector<int32_t> tokens, uint64_t after = TENON_NO_TICKET) {
+    std::vector<int32_t> positions(tokens.size());
+    std::vector<uint32_t> rows(tokens.size());
+    std::iota(rows.begin(), rows.end(), 0u);
+    tenon_step step{};
+    step.struct_size = sizeof(step);
+    step.num_tokens = step.num_outputs = static_cast<uint32_t>(tokens.size());
+    step.sequence_size = sizeof(tenon_step_sequence);
+    step.tokens = tokens.data();
+    step.positions = positions.data();
+    step.output_rows = rows.data();
+    step.after = after;
+    return executable_->submit(step);
+  }
+  uint64_t run(std::vector<int32_t> tokens, uint64_t after = TENON_NO_TICKET) {
+    const uint64_t ticket = submit(std::move(tokens), after);
+    executable_->wait(ticket);
+    return ticket;
+  }
+  tenon_drawn draw(uint64_t step, tenon_draw draw) {
+    tenon_drawn drawn{};
+    draw.drawn = &drawn;
+    executable_->wait(executable_->draw(step, {&draw, 1}));
+    return drawn;
+  }
+  static tenon_draw of_kind(uint32_t kind, uint32_t row = 0) {
+    tenon_draw draw{};
+    draw.kind = kind;
+    draw.row = row;
+    draw.temperature = 1;
+    draw.top_p = 1;
+    return draw;
+  }
+  static int32_t largest(std::span<const float> logits) {
+    return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  }
+
+  std::unique_ptr<Program> program_;
+  std::unique_ptr<Executable> executable_;
+  std::vector<float> table_;
+};
+
+TEST_F(Draws, GreedyTakesTheLargestAndOfEqualOnesTheLowest) {
+  logits_of(1)[66] = 50;
+  logits_of(2)[65] = logits_of(2)[3] = 50;
+  load();
+  const uint64_t step = run({0, 1, 2});
+  EXPECT_EQ(draw(step, of_kind(TENON_DRAW_GREEDY, 0)).token, largest(logits_of(0)));
+  EXPECT_EQ(draw(step, of_kind(TENON_DRAW_GREEDY, 1)).token, 66);
+  EXPECT_EQ(draw(step, of_kind(TENON_DRAW_GREEDY, 2)).token, 3);
+}
+
+TEST_F(Draws, TellTheProbabilityAmongWhatIsAllowed) {
+  load();
+  const uint64_t step = run({5});
+  std::vector<uint64_t> allowed = {0b1010, 0b1};  // tokens 1, 3 and 64
+  tenon_draw one = of_kind(TENON_DRAW_GREEDY);
+  one.allowed = allowed.data();
+  const tenon_draw_bias bias{3, 40};
+  one.biases = &bias;
+  one.num_biases = 1;
+  const tenon_drawn drawn = draw(step, one);
+  EXPECT_EQ(drawn.token, 3);
+  const std::span<const float> row = logits_of(5);
+  const double sum = std::exp(double{row[1]}) + std::exp(double{row[3]} + 40) + std::exp(double{row[64]});
+  EXPECT_NEAR(drawn.log_sum_exp, std::log(sum), 1e-4);
+  EXPECT_NEAR(drawn.logprob, row[3] + 40 - std::log(sum), 1e-4);
+}
+
+TEST_F(Draws, CutsLeaveTheLargest) {
+  load();
+  const uint64_t step = run({7});
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    tenon_draw one = of_kind(TENON_DRAW_DRAWN);
+    one.seed = seed;
+    one.top_k = 1;
+    EXPECT_EQ(draw(run({7}), one).token, largest(logits_of(7)));
+    one.top_k = 0;
+    one.top_p = 0;
+    EXPECT_EQ(draw(run({7}), one).token, largest(logits_of(7)));
+    one.top_p = 1;
+    one.min_p = 1;
+    EXPECT_EQ(draw(run({7}), one).token, largest(logits_of(7)));
+  }
+  static_cast<void>(step);
+}
+
+TEST_F(Draws, FollowTheProbabilitiesAndAreReproducible) {
+  std::span<float> row = logits_of(0);
+  std::fill(row.begin(), row.end(), -50.0F);
+  row[10] = std::log(0.6F);
+  row[60] = std::log(0.4F);
+  load();
+  constexpr int kDraws = 2000;
+  int count = 0;
+  std::vector<int32_t> first;
+  for (int pass = 0; pass < 2; ++pass) {
+    std::vector<int32_t> tokens;
+    for (int i = 0; i < kDraws; ++i) {
+      tenon_draw one = of_kind(TENON_DRAW_DRAWN);
+      one.seed = 42;
+      one.position = static_cast<uint64_t>(i);
+      tokens.push_back(draw(run({0}), one).token);
+      count += tokens.back() == 10 ? 1 : 0;
+    }
+    if (pass == 0) first = tokens;
+    EXPECT_EQ(tokens, first);
+  }
+  // Five standard deviations.
+  EXPECT_NEAR(count / (2.0 * kDraws), 0.6, 5 * std::sqrt(0.24 / kDraws));
+}
+
+TEST_F(Draws, CandidatesComeInOrderAndTheRowAsItIs) {
+  load();
+  const uint64_t step = run({9});
+  std::vector<int32_t> tokens(5);
+  std::vector<float> logits(5);
+  tenon_draw one = of_kind(TENON_DRAW_CANDIDATES);
+  one.num_candidates = 5;
+  one.candidates = tokens.data();
+  one.logits = logits.data();
+  EXPECT_EQ(draw(step, one).num_candidates, 5u);
+  std::vector<int32_t> expected(kVocab);
+  std::iota(expected.begin(), expected.end(), 0);
+  const std::span<const float> row = logits_of(9);
+  std::stable_sort(expected.begin(), expected.end(),
+                   [&](int32_t a, int32_t b) { return row[static_cast<size_t>(a)] > row[static_cast<size_t>(b)]; });
+  expected.resize(5);
+  EXPECT_EQ(tokens, expected);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(logits[i], row[static_cast<size_t>(tokens[i])]);
+  std::vector<float> whole(kVocab);
+  tenon_draw all = of_kind(TENON_DRAW_ROW);
+  all.logits = whole.data();
+  draw(step, all);
+  EXPECT_TRUE(std::equal(whole.begin(), whole.end(), row.begin()));
+  const uint64_t few[2] = {0b110, 0};
+  one.allowed = few;
+  EXPECT_EQ(draw(step, one).num_candidates, 2u);
+}
+
+TEST_F(Draws, SayWhenThereIsNoToken) {
+  logits_of(1)[5] = std::numeric_limits<float>::quiet_NaN();
+  load();
+  const uint64_t step = run({0, 1});
+  const uint64_t none[2] = {0, 0};
+  tenon_draw one = of_kind(TENON_DRAW_GREEDY);
+  one.allowed = none;
+  const tenon_drawn nothing = draw(step, one);
+  EXPECT_EQ(nothing.flags, TENON_DRAWN_NONE_ALLOWED);
+  EXPECT_EQ(nothing.token, -1);
+  const tenon_drawn broken = draw(step, of_kind(TENON_DRAW_GREEDY, 1));
+  EXPECT_EQ(broken.flags, TENON_DRAWN_NOT_FINITE);
+  EXPECT_EQ(broken.token, -1);
+  // A step after them ends.
+  run({-1, -2}, step);
+}
+
+TEST_F(Draws, AStepTakesTokensThatTheHostHasNotSeen) {
+  load();
+  // By hand: each token from the logits after the one before.
+  std::vector<int32_t> expected = {0};
+  for (int i = 0; i < 20; ++i) expected.push_back(largest(logits_of(expected.back())));
+  std::vector<int32_t> tokens = {0};
+  const bool two = target_info().steps_under_way >= 2;
+  std::vector<tenon_drawn> drawn(20);
+  uint64_t last_step = submit({0, 1, 2});
+  uint64_t last_draw = TENON_NO_TICKET;
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    tenon_draw one = of_kind(TENON_DRAW_GREEDY, i == 0 ? 0 : 1);
+    one.drawn = &drawn[i];
+    last_draw = executable_->draw(last_step, {&one, 1});
+    uint64_t next = TENON_NO_TICKET;
+    // The token moves to another row.
+    const std::vector<int32_t> by_row = {5, i == 0 ? -1 : -2, 6};
+    if (two) next = submit(by_row, last_step);
+    executable_->wait(last_step);
+    executable_->wait(last_draw);
+    if (!two) next = submit(by_row, last_step);
+    tokens.push_back(drawn[i].token);
+    last_step = next;
+  }
+  executable_->wait(last_step);
+  EXPECT_EQ(tokens, expected);
+}
+
+TEST_F(Draws, BrokenOnesAreRefusedWithASentence) {
+  load();
+  const uint64_t step = run({0, 1});
+  const auto refused = [&](tenon_draw wrong) {
+    expect_error(Code::Argument, testing::HasSubstr("draw"), [&] { draw(step, wrong); });
+  };
+  refused(of_kind(TENON_DRAW_GREEDY, 2));
+  refused(of_kind(0));
+  refused(of_kind(9));
+  refused(of_kind(TENON_DRAW_ROW));
+  refused(of_kind(TENON_DRAW_CANDIDATES));
+  for (const double bad : {0.0, -1.0, std::nan("")}) {
+    tenon_draw one = of_kind(TENON_DRAW_DRAWN);
+    one.temperature = bad;
+    refused(one);
+  }
+  for (const tenon_draw_bias bias : {tenon_draw_bias{67, 0}, {-1, 0}, {0, INFINITY}}) {
+    tenon_draw one = of_kind(TENON_DRAW_GREEDY);
+    one.biases = &bias;
+    one.num_biases = 1;
+    refused(one);
+  }
+  expect_error(Code::Argument, testing::_, [&] { run({0}, step + 100); });
+}
+
+TEST_F(Draws, AStepNamesOnlyWhatWasDrawn) {
+  load();
+  const uint64_t step = run({0, 1});
+  draw(step, of_kind(TENON_DRAW_GREEDY, 1));
+  expect_error(Code::Argument, testing::HasSubstr("row 0"), [&] { run({-1}, step); });
+}
+
+TEST_F(Draws, StepsUnderWayAreAsManyAsTheDeviceSays) {
+  load();
+  std::vector<uint64_t> tickets;
+  for (uint32_t i = 0; i < target_info().steps_under_way; ++i) tickets.push_back(submit({0}));
+  expect_error(Code::State, testing::_, [&] { submit({0}); });
+  for (const uint64_t ticket : tickets) executable_->wait(ticket);
+  run({0});
+}
+
+}  // namespace
+}  // namespace tenon::conformance
