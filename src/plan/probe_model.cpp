@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "model/program_facts.h"
-#include "model/random_blocks.h"
+#include "random_model/random_blocks.h"
 
 namespace tenon {
 namespace {

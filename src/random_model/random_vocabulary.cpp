@@ -1,4 +1,4 @@
-#include "model/random_vocabulary.h"
+#include "random_model/random_vocabulary.h"
 
 #include <string_view>
 

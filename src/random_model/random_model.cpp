@@ -1,4 +1,4 @@
-#include "model/random_model.h"
+#include "random_model/random_model.h"
 
 #include <fmt/format.h>
 
@@ -18,9 +18,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "file/gguf_output.h"
-#include "model/random_blocks.h"
-#include "model/random_shapes.h"
-#include "model/random_vocabulary.h"
+#include "random_model/random_blocks.h"
+#include "random_model/random_shapes.h"
+#include "random_model/random_vocabulary.h"
 
 namespace tenon {
 namespace {

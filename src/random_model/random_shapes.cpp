@@ -1,4 +1,4 @@
-#include "model/random_shapes.h"
+#include "random_model/random_shapes.h"
 
 #include <algorithm>
 #include <array>

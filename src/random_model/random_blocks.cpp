@@ -1,4 +1,4 @@
-#include "model/random_blocks.h"
+#include "random_model/random_blocks.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Random models: that they load, make sense as numbers, and are the same twice.
-#include "model/random_model.h"
+#include "random_model/random_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,7 @@
 #include <set>
 
 #include "arch/architectures.h"
-#include "model/random_shapes.h"
-#include "model/random_vocabulary.h"
+#include "random_model/random_shapes.h"
 #include "tests/base/expect_error.h"
 #include "tests/base/faulty_system.h"
 #include "tests/base/temp_folder.h"
@@ -105,30 +104,6 @@ TEST(RandomModel, TokenizesText) {
   EXPECT_EQ(tokenizer.decode(tokens, {}), "the \xc3\xa9t\xc3\xa9\n");
 }
 
-TEST(RandomModel, FormatsFollowTheRulesOfTheMix) {
-  const WeightMix medium = find_weight_mix("Q4_K_M");
-  EXPECT_EQ(layer_format(medium, "ffn_down", 0, 16, 8192), Format::Q6_K);
-  EXPECT_EQ(layer_format(medium, "ffn_down", 2, 16, 8192), Format::Q4_K);
-  EXPECT_EQ(layer_format(medium, "attn_v", 4, 16, 2048), Format::Q6_K);
-  EXPECT_EQ(layer_format(medium, "attn_v", 15, 16, 2048), Format::Q6_K);
-  EXPECT_EQ(layer_format(medium, "attn_q", 0, 16, 2048), Format::Q4_K);
-  EXPECT_EQ(output_format(medium, 2048), Format::Q6_K);
-  EXPECT_EQ(output_format(medium, 896), Format::Q8_0);
-  EXPECT_EQ(layer_format(medium, "attn_q", 0, 16, 896), Format::Q5_0);
-  EXPECT_EQ(layer_format(find_weight_mix("iq3_s"), "attn_q", 0, 16, 896), Format::IQ4_NL);
-  EXPECT_EQ(layer_format(find_weight_mix("tq1_0"), "attn_q", 0, 16, 100), Format::F16);
-  EXPECT_EQ(output_format(find_weight_mix("bf16"), 2048), Format::BF16);
-  EXPECT_EQ(output_format(find_weight_mix("iq1_s"), 2048), Format::Q5_K);
-}
-
-TEST(RandomModel, EveryPublishedShapeIsWhole) {
-  for (const RandomShape& shape : random_shapes()) {
-    SCOPED_TRACE(shape.name);
-    EXPECT_EQ(shape.heads % shape.kv_heads, 0u);
-    EXPECT_GE(make_random_vocabulary(shape.vocab).tokens.size(), shape.vocab);
-  }
-}
-
 TEST(RandomModel, ThereIsATinyOneOfEveryArchitecture) {
   const TempFolder folder;
   const std::string path = folder.path("m.gguf");
@@ -187,17 +162,6 @@ TEST(RandomModel, CancelledOrFailedItLeavesTheOldFile) {
   }
   EXPECT_EQ(content(path), "old");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path("")), {}), 1);
-}
-
-TEST(RandomVocabulary, HoldsDistinctTokensAndTheirMerges) {
-  const RandomVocabulary vocabulary = make_random_vocabulary(20000);
-  ASSERT_EQ(vocabulary.tokens.size(), 20000u);
-  EXPECT_EQ(vocabulary.types.size(), 20000u);
-  EXPECT_EQ(vocabulary.merges.size(), 20000u - 258);
-  EXPECT_EQ(std::set(vocabulary.tokens.begin(), vocabulary.tokens.end()).size(), 20000u);
-  EXPECT_EQ(make_random_vocabulary(258).merges.size(), 0u);
-  expect_error(Code::Argument, HasSubstr("not in 258"), [] { (void)make_random_vocabulary(257); });
-  expect_error(Code::Argument, HasSubstr("1000000"), [] { (void)make_random_vocabulary(1000000); });
 }
 
 }  // namespace
