@@ -50,8 +50,7 @@ class Needs {
     weights_bytes_ = runtime->memory_bytes(TENON_MEMORY_WEIGHTS);
     backend_scratch_bytes_ = runtime->memory_bytes(TENON_MEMORY_SCRATCH);
     for (uint32_t group = 0; group < built.program.groups().size(); ++group) {
-      groups_.push_back(
-          {runtime->block_bytes(group), built.program.groups()[group].block_tokens});
+      groups_.push_back({runtime->block_bytes(group), built.program.groups()[group].block_tokens});
     }
   }
 

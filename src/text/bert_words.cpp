@@ -17,8 +17,8 @@ struct CjkRange {
 // The blocks that BERT takes for Chinese. U+2B920 is as in the published tokenizer; the block
 // begins at U+2B820.
 constexpr CjkRange kChinese[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF},
-                              {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF},
-                              {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
+                                 {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF},
+                                 {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
 
 bool is_chinese(uint32_t code) {
   for (const CjkRange& range : kChinese) {

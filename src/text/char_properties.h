@@ -15,9 +15,9 @@ std::optional<CharSet> property_set(std::string_view name);
 /// The set of [:name:]. As Oniguruma has it: punct has symbols, too.
 std::optional<CharSet> bracket_set(std::string_view name);
 
-CharSet digit_set();    ///< \d: category Nd
-CharSet space_set();    ///< \s: White_Space
-CharSet word_set();     ///< \w: letters, marks, decimal digits, connectors
+CharSet digit_set();  ///< \d: category Nd
+CharSet space_set();  ///< \s: White_Space
+CharSet word_set();   ///< \w: letters, marks, decimal digits, connectors
 /// \w outside brackets, and what \b tells words by: word_set(), and ² ³ ¹ ¼ ½ ¾ (Oniguruma).
 CharSet bare_word_set();
 /// \w as Unicode's UTS 18 has it: word_set() and what joins letters.

@@ -13,9 +13,9 @@
 
 namespace tenon {
 
-/// Immutable. Programs of the same meaning: a quick one that runs of characters pass in one step, for
-/// backtracking; one of single characters, for the table that bounds the time; and where possible
-/// the states of the latter over ASCII.
+/// Immutable. Programs of the same meaning: a quick one that runs of characters pass in one step,
+/// for backtracking; one of single characters, for the table that bounds the time; and where
+/// possible the states of the latter over ASCII.
 class Pattern {
  public:
   /// Errors as parse_pattern; Limit for a program of more than kMaxSteps.

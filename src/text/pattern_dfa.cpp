@@ -150,7 +150,7 @@ class PatternDfaBuilder {
   std::span<const PatternStep> steps_;
   std::span<const CharSet> sets_;
   PatternDfa& out_;
-  std::vector<bool> seen_;  // [steps]
+  std::vector<bool> seen_;          // [steps]
   std::vector<uint32_t> examples_;  // [columns] a character, or kEnd
   std::map<State, uint32_t> numbers_;
   std::vector<const State*> states_;  // by number

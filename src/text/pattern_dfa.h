@@ -31,8 +31,8 @@ class PatternDfa {
   static constexpr uint32_t kNoMatch = UINT32_MAX;
   static constexpr uint32_t kUnknown = UINT32_MAX - 1;
 
-  /// Where a match that begins at byte `at` of `text` ends, or kNoMatch, or kUnknown when a character
-  /// beyond ASCII would decide. stop: the first byte that was not looked at.
+  /// Where a match that begins at byte `at` of `text` ends, or kNoMatch, or kUnknown when a
+  /// character beyond ASCII would decide. stop: the first byte that was not looked at.
   [[nodiscard]] uint32_t match(std::string_view text, uint32_t at, uint32_t& stop) const {
     const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
     const auto size = static_cast<uint32_t>(text.size());

@@ -16,19 +16,36 @@ namespace {
 // Tokens that end a turn, a message or a text, by the spelling that published models give them:
 // many files name only one of theirs by key. Such a token is structure whatever type the file says.
 constexpr std::string_view kEndSpellings[] = {
-    "<|eot_id|>",    "<|eom_id|>",      "<|end_of_text|>",
-    "<|im_end|>",    "<|end|>",         "<|endoftext|>",
-    "<end_of_turn>", "<EOT>",           "<|EOT|>",
-    "<|fim_pad|>",   "<|repo_name|>",   "<|file_sep|>",
-    "<|return|>",    "<|end_of_turn|>", "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
-    "<|call|>",      "<|calls|>",       "<|flush|>",
-    "<turn|>",       "<|tool_response>", "<end_of_utterance>",
-    "<eos>",         "[EOS]",           "[EOT]",
-    "_<EOT>",        "[e~[",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|endoftext|>",
+    "<end_of_turn>",
+    "<EOT>",
+    "<|EOT|>",
+    "<|fim_pad|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+    "<|return|>",
+    "<|end_of_turn|>",
+    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
+    "<|call|>",
+    "<|calls|>",
+    "<|flush|>",
+    "<turn|>",
+    "<|tool_response>",
+    "<end_of_utterance>",
+    "<eos>",
+    "[EOS]",
+    "[EOT]",
+    "_<EOT>",
+    "[e~[",
 };
 
-// Two families end each message of an answer with <|end|> and the answer with something else: gpt-oss
-// has <|return|> and <|call|>, Solar Open <|flush|> and <|calls|>.
+// Two families end each message of an answer with <|end|> and the answer with something else:
+// gpt-oss has <|return|> and <|call|>, Solar Open <|flush|> and <|calls|>.
 constexpr std::string_view kMessageEnd = "<|end|>";
 constexpr std::string_view kAnswerEnds[][2] = {{"<|return|>", "<|call|>"},
                                                {"<|flush|>", "<|calls|>"}};
@@ -40,10 +57,10 @@ constexpr std::string_view kTurnEndSpellings[] = {
 
 // Elements of HTML that vocabularies have as user-defined tokens. They are text.
 constexpr std::string_view kHtmlElements[] = {
-    "a",  "b",  "blockquote", "body", "br",   "caption", "code",   "div", "em",    "h1",
-    "h2", "h3", "h4",         "h5",   "h6",   "head",    "hr",     "html", "i",    "img",
-    "li", "ol", "p",          "pre",  "s",    "span",    "strong", "sub", "sup",   "table",
-    "td", "th", "tr",         "u",    "ul",   "tbody",   "tfoot",  "thead"};
+    "a",  "b",  "blockquote", "body", "br", "caption", "code",   "div",  "em",  "h1",
+    "h2", "h3", "h4",         "h5",   "h6", "head",    "hr",     "html", "i",   "img",
+    "li", "ol", "p",          "pre",  "s",  "span",    "strong", "sub",  "sup", "table",
+    "td", "th", "tr",         "u",    "ul", "tbody",   "tfoot",  "thead"};
 
 /// Checks an id from key `key`; an absent one stays absent.
 std::optional<Token> checked_id(const TokenTable& table, std::optional<int64_t> id,
@@ -73,8 +90,7 @@ bool marks_spaces(TokenizerKind kind) {
 }
 
 bool has_byte_tokens(TokenizerKind kind) {
-  return kind == TokenizerKind::Plain ||
-         (marks_spaces(kind) && kind != TokenizerKind::WordPiece);
+  return kind == TokenizerKind::Plain || (marks_spaces(kind) && kind != TokenizerKind::WordPiece);
 }
 
 bool needs_scores(TokenizerKind kind) {
@@ -131,9 +147,8 @@ bool is_mark(std::string_view spelling) {
   if (spelling.size() < 3 || !(angles || brackets)) return false;
   std::string_view name = spelling.substr(1, spelling.size() - 2);
   if (name.starts_with('/')) name.remove_prefix(1);
-  return !angles ||
-         std::find(std::begin(kHtmlElements), std::end(kHtmlElements), name) ==
-             std::end(kHtmlElements);
+  return !angles || std::find(std::begin(kHtmlElements), std::end(kHtmlElements), name) ==
+                        std::end(kHtmlElements);
 }
 
 TokenTable::TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults)

@@ -23,8 +23,8 @@ struct EncodeOptions {
   bool parse_special = false;  ///< text that spells a control token becomes that token
 };
 
-/// A piece of a prompt and whether it may spell control tokens and marks: true for a chat template's
-/// own text, false for what a person typed.
+/// A piece of a prompt and whether it may spell control tokens and marks: true for a chat
+/// template's own text, false for what a person typed.
 struct TextPart {
   std::string_view text;
   bool parse_special = false;
@@ -50,7 +50,8 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = delete;
 
   /// The tokens of `text`. User-defined tokens that are text are always recognised; control tokens,
-  /// and user-defined ones that are marks such as <tool_call>, only with parse_special. Throws Error(Limit) for a text beyond kMaxTextBytes.
+  /// and user-defined ones that are marks such as <tool_call>, only with parse_special. Throws
+  /// Error(Limit) for a text beyond kMaxTextBytes.
   [[nodiscard]] std::vector<Token> encode(std::string_view text, EncodeOptions options = {}) const;
 
   /// The tokens of the parts laid end to end, each with its own right to spell control tokens.

@@ -14,9 +14,7 @@ namespace {
 
 using Codes = std::vector<utf8proc_int32_t>;
 
-int combining_class(utf8proc_int32_t code) {
-  return utf8proc_get_property(code)->combining_class;
-}
+int combining_class(utf8proc_int32_t code) { return utf8proc_get_property(code)->combining_class; }
 
 /// Puts a run of marks into the order of their classes, equal ones as they stand.
 void order_marks(std::span<utf8proc_int32_t> marks, Codes& scratch) {

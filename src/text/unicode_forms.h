@@ -9,8 +9,8 @@ namespace tenon {
 
 enum class UnicodeForm : uint8_t { C, D, KC, KD };
 
-/// The form of `text`, well-formed UTF-8 (Unicode 15, annex 15). Marks are ordered by counting, so a
-/// million of them on one letter take no longer than a million letters.
+/// The form of `text`, well-formed UTF-8 (Unicode 15, annex 15). Marks are ordered by counting, so
+/// a million of them on one letter take no longer than a million letters.
 std::string to_unicode_form(std::string_view text, UnicodeForm form);
 
 /// Appends the small letter of `code` (or `code`): by the full mapping, without regard to

@@ -179,7 +179,8 @@ TEST(Unigram, TablesThatLeadRoundInACircleEnd) {
   units['a'] = 'a' << 10 | 'a';  // from each "a" on to where it came from
   std::string charsmap("\0\2\0\0", 4);
   for (const uint32_t unit : units) {
-    for (int shift = 0; shift < 32; shift += 8) charsmap.push_back(static_cast<char>(unit >> shift));
+    for (int shift = 0; shift < 32; shift += 8)
+      charsmap.push_back(static_cast<char>(unit >> shift));
   }
   Vocabulary v = small_unigram();
   const std::string text(1'000'000, 'a');

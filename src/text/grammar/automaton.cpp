@@ -30,9 +30,8 @@ void Automaton::add_rules(const Net& net) {
     const NetRule& rule = net.rules()[order[r]];
     const Subsets subsets = make_deterministic(net, rule.start, rule.final);
     const auto first = static_cast<uint32_t>(rule_of_.size());
-    rules_.push_back({.start = first + subsets.dfa.start,
-                      .object = rule.object,
-                      .counts = rule.counts});
+    rules_.push_back(
+        {.start = first + subsets.dfa.start, .object = rule.object, .counts = rule.counts});
     states_of_.emplace_back();
     places_.push_back(rule.place);
     for (uint32_t s = 0; s < subsets.dfa.size(); ++s) {
@@ -138,9 +137,9 @@ void Automaton::remove_dead_ends(Budget& budget) {
   struct Call {
     uint32_t from, to;
   };
-  std::vector<std::vector<Call>> calls_of(rules_.size());   // by callee
-  std::vector<std::vector<uint32_t>> calls_to(n);           // by return state: callers' edges
-  std::vector<std::pair<uint32_t, uint32_t>> calls;         // from, rule
+  std::vector<std::vector<Call>> calls_of(rules_.size());  // by callee
+  std::vector<std::vector<uint32_t>> calls_to(n);          // by return state: callers' edges
+  std::vector<std::pair<uint32_t, uint32_t>> calls;        // from, rule
   for (uint32_t s = 1; s < n; ++s) {
     for (const Special& special : specials(s)) {
       if (special.kind != EdgeKind::Call) continue;

@@ -25,9 +25,9 @@ class Automaton {
     uint32_t start = 0;
     uint32_t object = kNoObject;
     bool counts = false;
-    uint32_t shortest = kFar;   ///< bytes of its shortest text
-    uint32_t unit_bytes = 0;    ///< a counting rule: what one more takes at most
-    uint32_t at_least = 0;      ///< a counting rule: how many there must be
+    uint32_t shortest = kFar;  ///< bytes of its shortest text
+    uint32_t unit_bytes = 0;   ///< a counting rule: what one more takes at most
+    uint32_t at_least = 0;     ///< a counting rule: how many there must be
   };
   /// An action that counts or takes, `distance` bytes ahead with no other of its kind before.
   struct Ahead {
@@ -71,8 +71,8 @@ class Automaton {
   [[nodiscard]] bool only_returns(uint32_t state) const { return (flags_[state] & kReturns) != 0; }
   /// Whether the state is alive only when one of ahead() is allowed.
   [[nodiscard]] bool is_guarded(uint32_t state) const { return guard_[state] != 0; }
-  /// Equal for states with the same actions in ahead(): all alive or none, with one register. 0: not
-  /// guarded.
+  /// Equal for states with the same actions in ahead(): all alive or none, with one register. 0:
+  /// not guarded.
   [[nodiscard]] uint32_t guard(uint32_t state) const { return guard_[state]; }
   /// Bytes to the end of the rule when nothing is counted or taken any more; kFar: not possible.
   [[nodiscard]] uint32_t base(uint32_t state) const { return base_[state]; }
@@ -112,15 +112,15 @@ class Automaton {
   std::array<uint8_t, 256> class_of_{};
   std::vector<uint8_t> byte_of_;
   std::vector<uint32_t> class_size_;
-  std::vector<uint32_t> next_;                      // [states, classes]
+  std::vector<uint32_t> next_;                                       // [states, classes]
   std::vector<uint32_t> range_begin_, special_begin_, ahead_begin_;  // [states + 1]
   std::vector<ByteRange> ranges_;
   std::vector<Special> specials_;
   std::vector<Ahead> ahead_;
-  std::vector<uint8_t> flags_;      // [states]
-  std::vector<uint32_t> guard_;     // [states]
-  std::vector<uint32_t> base_;      // [states]
-  std::vector<uint32_t> rule_of_;   // [states]
+  std::vector<uint8_t> flags_;     // [states]
+  std::vector<uint32_t> guard_;    // [states]
+  std::vector<uint32_t> base_;     // [states]
+  std::vector<uint32_t> rule_of_;  // [states]
   std::vector<RuleInfo> rules_;
   std::vector<std::vector<uint32_t>> states_of_;  // [rules]
   std::vector<std::string> places_;               // [rules]

@@ -23,25 +23,39 @@ struct Category {
   const char* long_name;
 };
 /// In the order of utf8proc_category_t, from 0.
-constexpr std::array kCategories = {
-    Category{"Cn", "Unassigned"},           Category{"Lu", "Uppercase_Letter"},
-    Category{"Ll", "Lowercase_Letter"},     Category{"Lt", "Titlecase_Letter"},
-    Category{"Lm", "Modifier_Letter"},      Category{"Lo", "Other_Letter"},
-    Category{"Mn", "Nonspacing_Mark"},      Category{"Mc", "Spacing_Mark"},
-    Category{"Me", "Enclosing_Mark"},       Category{"Nd", "Decimal_Number"},
-    Category{"Nl", "Letter_Number"},        Category{"No", "Other_Number"},
-    Category{"Pc", "Connector_Punctuation"}, Category{"Pd", "Dash_Punctuation"},
-    Category{"Ps", "Open_Punctuation"},     Category{"Pe", "Close_Punctuation"},
-    Category{"Pi", "Initial_Punctuation"},  Category{"Pf", "Final_Punctuation"},
-    Category{"Po", "Other_Punctuation"},    Category{"Sm", "Math_Symbol"},
-    Category{"Sc", "Currency_Symbol"},      Category{"Sk", "Modifier_Symbol"},
-    Category{"So", "Other_Symbol"},         Category{"Zs", "Space_Separator"},
-    Category{"Zl", "Line_Separator"},       Category{"Zp", "Paragraph_Separator"},
-    Category{"Cc", "Control"},              Category{"Cf", "Format"},
-    Category{"Cs", "Surrogate"},            Category{"Co", "Private_Use"}};
-constexpr std::array kGroups = {Category{"L", "Letter"},      Category{"M", "Mark"},
-                                Category{"N", "Number"},      Category{"P", "Punctuation"},
-                                Category{"S", "Symbol"},      Category{"Z", "Separator"},
+constexpr std::array kCategories = {Category{"Cn", "Unassigned"},
+                                    Category{"Lu", "Uppercase_Letter"},
+                                    Category{"Ll", "Lowercase_Letter"},
+                                    Category{"Lt", "Titlecase_Letter"},
+                                    Category{"Lm", "Modifier_Letter"},
+                                    Category{"Lo", "Other_Letter"},
+                                    Category{"Mn", "Nonspacing_Mark"},
+                                    Category{"Mc", "Spacing_Mark"},
+                                    Category{"Me", "Enclosing_Mark"},
+                                    Category{"Nd", "Decimal_Number"},
+                                    Category{"Nl", "Letter_Number"},
+                                    Category{"No", "Other_Number"},
+                                    Category{"Pc", "Connector_Punctuation"},
+                                    Category{"Pd", "Dash_Punctuation"},
+                                    Category{"Ps", "Open_Punctuation"},
+                                    Category{"Pe", "Close_Punctuation"},
+                                    Category{"Pi", "Initial_Punctuation"},
+                                    Category{"Pf", "Final_Punctuation"},
+                                    Category{"Po", "Other_Punctuation"},
+                                    Category{"Sm", "Math_Symbol"},
+                                    Category{"Sc", "Currency_Symbol"},
+                                    Category{"Sk", "Modifier_Symbol"},
+                                    Category{"So", "Other_Symbol"},
+                                    Category{"Zs", "Space_Separator"},
+                                    Category{"Zl", "Line_Separator"},
+                                    Category{"Zp", "Paragraph_Separator"},
+                                    Category{"Cc", "Control"},
+                                    Category{"Cf", "Format"},
+                                    Category{"Cs", "Surrogate"},
+                                    Category{"Co", "Private_Use"}};
+constexpr std::array kGroups = {Category{"L", "Letter"}, Category{"M", "Mark"},
+                                Category{"N", "Number"}, Category{"P", "Punctuation"},
+                                Category{"S", "Symbol"}, Category{"Z", "Separator"},
                                 Category{"C", "Other"}};
 /// Other names of the above.
 constexpr std::array kAliases = {Category{"Nd", "digit"}, Category{"P", "punct"},
@@ -157,8 +171,8 @@ CodePoints CodePoints::escape_class(char letter) {
   }
   if (letter == 's') {
     set.add(9, 13);
-    for (const uint32_t c : {0x20u, 0xA0u, 0x1680u, 0x2028u, 0x2029u, 0x202Fu, 0x205Fu, 0x3000u,
-                             0xFEFFu}) {
+    for (const uint32_t c :
+         {0x20u, 0xA0u, 0x1680u, 0x2028u, 0x2029u, 0x202Fu, 0x205Fu, 0x3000u, 0xFEFFu}) {
       set.add(c, c);
     }
     set.add(0x2000, 0x200A);

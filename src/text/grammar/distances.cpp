@@ -177,9 +177,9 @@ void Automaton::find_ahead(Budget& budget) {
           if (call) {
             reach(special.to, add_far(at, rules_[special.data].shortest));
           } else if (counts_or_takes(actions_[special.data])) {
-            const bool known = std::any_of(
-                ahead_.begin() + ahead_begin_.back(), ahead_.end(),
-                [&](const Ahead& other) { return other.action == special.data; });
+            const bool known =
+                std::any_of(ahead_.begin() + ahead_begin_.back(), ahead_.end(),
+                            [&](const Ahead& other) { return other.action == special.data; });
             if (!known) ahead_.push_back({special.data, at, base_[special.to]});
           } else {
             reach(special.to, at);

@@ -16,11 +16,11 @@ struct Expr {
   enum class Kind : uint8_t { Empty, Chars, Sequence, Choice, Repeat, Rule, Begin, End };
   Kind kind = Kind::Empty;
   uint32_t line = 0;
-  CodePoints chars = {};              ///< Chars
-  std::vector<Expr> children = {};    ///< Sequence, Choice; one for Repeat
-  uint64_t minimum = 0;               ///< Repeat
-  uint64_t maximum = 0;               ///< Repeat; kForever: without end
-  uint32_t rule = 0;                  ///< Rule
+  CodePoints chars = {};            ///< Chars
+  std::vector<Expr> children = {};  ///< Sequence, Choice; one for Repeat
+  uint64_t minimum = 0;             ///< Repeat
+  uint64_t maximum = 0;             ///< Repeat; kForever: without end
+  uint32_t rule = 0;                ///< Rule
 
   static constexpr uint64_t kForever = std::numeric_limits<uint64_t>::max();
   static Expr text(std::string_view utf8, uint32_t line);

@@ -114,8 +114,8 @@ bool Grammar::accepts(std::string_view text) const {
   // doubled keeps the time linear.
   constexpr size_t kMachineBytes = size_t{32} << 20, kMostBytes = size_t{256} << 20;
   size_t collect_at = kMachineBytes;
-  const bool names_differ = kind_ == GrammarKind::JsonSchema && automaton_->has_name_kinds() &&
-                            !repeats_a_name(text);
+  const bool names_differ =
+      kind_ == GrammarKind::JsonSchema && automaton_->has_name_kinds() && !repeats_a_name(text);
   Machine machine(automaton_, names_differ);
   Config config = machine.start();
   const auto read = [&](std::string_view piece) {

@@ -144,9 +144,9 @@ class Machine {
   uint32_t num_classes_;
   std::array<uint8_t, 256> class_of_, kinds_of_class_{};
   Config start_ = kNowhere;
-  WordsMap configs_;            // [header, items of three words, sorted]
-  WordsMap frames_;             // [state, register, parent]
-  WordsMap sets_;               // [count, bits...]: registers of objects
+  WordsMap configs_;  // [header, items of three words, sorted]
+  WordsMap frames_;   // [state, register, parent]
+  WordsMap sets_;     // [count, bits...]: registers of objects
   /// What a set owes, of the object that was asked for last.
   struct Owed {
     uint32_t object = kNoObject;

@@ -26,17 +26,15 @@ class GrammarMatcher {
 
   /// Back to the beginning, without a token limit.
   void restart();
-  /// At most so many tokens may still come. The text is then complete whatever happens before, if it
-  /// can be completed with as many bytes; else the longest steps of a shortest way are taken, until
-  /// it can.
+  /// At most so many tokens may still come. The text is then complete whatever happens before, if
+  /// it can be completed with as many bytes; else the longest steps of a shortest way are taken,
+  /// until it can.
   void set_token_limit(uint64_t tokens) { tokens_left_ = tokens; }
   [[nodiscard]] uint64_t token_limit() const { return tokens_left_; }
   /// Looks at the calls to come while they work; null: nobody does. Copies have none.
   void set_watch(WorkWatch* watch) { watch_ = watch; }
   /// The most memory that what it remembers took so far.
-  [[nodiscard]] size_t most_bytes() const {
-    return std::max(most_bytes_, machine_.size_bytes());
-  }
+  [[nodiscard]] size_t most_bytes() const { return std::max(most_bytes_, machine_.size_bytes()); }
   static constexpr uint64_t kUnlimitedTokens = UINT64_MAX;
 
   /// Whether `token` may come next: it fits the grammar and leaves a way to the end within the
@@ -44,7 +42,8 @@ class GrammarMatcher {
   [[nodiscard]] bool allows(Token token);
   /// Takes a token. Throws Error(State) for one that is not allowed by the grammar.
   void accept(Token token);
-  /// Takes text as if it were one token. False when the grammar does not go on so: nothing is taken.
+  /// Takes text as if it were one token. False when the grammar does not go on so: nothing is
+  /// taken.
   bool accept_text(std::string_view text);
   /// Takes back the last `tokens` tokens; at most kHistory. Throws Error(Argument) beyond.
   void roll_back(size_t tokens);
@@ -64,8 +63,8 @@ class GrammarMatcher {
   [[nodiscard]] bool is_ended() const { return ended_ || is_closed(config_); }
   /// The bytes that must come next, as far as there is no choice.
   [[nodiscard]] std::string forced_text();
-  /// The next token of a stretch without a choice, as the tokenizer spells it; nothing when the next
-  /// token is to be drawn. The end of a stretch is drawn, for a token may go on beyond it.
+  /// The next token of a stretch without a choice, as the tokenizer spells it; nothing when the
+  /// next token is to be drawn. The end of a stretch is drawn, for a token may go on beyond it.
   [[nodiscard]] std::optional<Token> forced_token();
   /// Has the rest of the stretch drawn.
   void drop_forced() { forced_.clear(); }
@@ -105,7 +104,7 @@ class GrammarMatcher {
   };
   std::vector<Past> past_;  // oldest first, at most kHistory
   std::vector<uint64_t> mask_;
-  std::vector<Token> forced_;  // of the stretch under way, the next one last
+  std::vector<Token> forced_;                      // of the stretch under way, the next one last
   grammar::Config looked_at_ = grammar::kNowhere;  // where no stretch was found
   grammar::Config step_from_ = grammar::kNowhere;  // where longest_step_ was looked for
   size_t longest_step_ = 0;

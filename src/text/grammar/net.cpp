@@ -17,9 +17,8 @@ void Net::add_edge(uint32_t from, NetEdge edge) {
 
 void Net::add_act(uint32_t from, const Action& action, uint32_t to) {
   actions_.push_back(action);
-  add_edge(from, {.kind = EdgeKind::Act,
-                  .data = static_cast<uint32_t>(actions_.size() - 1),
-                  .to = to});
+  add_edge(from,
+           {.kind = EdgeKind::Act, .data = static_cast<uint32_t>(actions_.size() - 1), .to = to});
 }
 
 uint32_t Net::add_text(uint32_t from, std::string_view text) {

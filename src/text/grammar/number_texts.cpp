@@ -86,7 +86,8 @@ class NumberReader {
       integer_cap_ = std::max(integer_cap_, order.integer_places() + 1);
       fraction_cap_ = std::max(fraction_cap_, order.fraction_places());
     }
-    for (const Divisor& divisor : divisors_) fraction_cap_ = std::max(fraction_cap_, divisor.places);
+    for (const Divisor& divisor : divisors_)
+      fraction_cap_ = std::max(fraction_cap_, divisor.places);
   }
 
   Dfa run() {
@@ -116,7 +117,15 @@ class NumberReader {
   // fraction was not; then an order for each bound and a remainder for each divisor.
   enum Field : size_t { kPhase, kNegative, kCount, kNonzero, kBroken, kFixed };
   enum Phase : uint32_t {
-    kStart, kSigned, kZero, kInteger, kPoint, kFraction, kExponent, kExponentSigned, kExponentDigits
+    kStart,
+    kSigned,
+    kZero,
+    kInteger,
+    kPoint,
+    kFraction,
+    kExponent,
+    kExponentSigned,
+    kExponentDigits
   };
 
   bool step(std::vector<uint32_t>& state, char c) const {
@@ -245,9 +254,9 @@ class NumberReader {
     if (shape_.integer && (state[kBroken] & 1) != 0) return false;
     if (shape_.not_integer && (state[kBroken] & 1) == 0) return false;
     size_t next = kFixed;
-    if (shape_.lower && !is_beyond(state, *shape_.lower, state[next++], orders_[0], 1)) return false;
-    if (shape_.upper &&
-        !is_beyond(state, *shape_.upper, state[next], orders_[next - kFixed], -1)) {
+    if (shape_.lower && !is_beyond(state, *shape_.lower, state[next++], orders_[0], 1))
+      return false;
+    if (shape_.upper && !is_beyond(state, *shape_.upper, state[next], orders_[next - kFixed], -1)) {
       return false;
     }
     next = kFixed + orders_.size();
@@ -262,9 +271,8 @@ class NumberReader {
   }
 
   /// Whether the number lies above a bound (`side` 1) or below it (-1).
-  [[nodiscard]] bool is_beyond(const std::vector<uint32_t>& state,
-                               const NumberShape::Bound& bound, uint32_t order,
-                               const DigitOrder& digits, int side) const {
+  [[nodiscard]] bool is_beyond(const std::vector<uint32_t>& state, const NumberShape::Bound& bound,
+                               uint32_t order, const DigitOrder& digits, int side) const {
     const bool negative = state[kNegative] != 0 && state[kNonzero] != 0;
     int sign = 0;  // of number - bound
     if (negative != bound.value.negative) {

@@ -68,7 +68,8 @@ class SchemaWriter {
   /// Where white space may stand, and what programs write there. Documents that are checked come
   /// without any (plain_json.h).
   enum class Place : uint8_t {
-    BehindBracket,  ///< or a comma, or before a closing one: a space, or a line's end and indentation
+    BehindBracket,  ///< or a comma, or before a closing one: a space, or a line's end and
+                    ///< indentation
     BehindColon,    ///< a space
   };
   /// Two nodes with white space of a place between them.
@@ -153,7 +154,7 @@ class SchemaWriter {
     const Action enough{.kind = ActionKind::AtLeast, .limit = static_cast<uint32_t>(shape.minimum)};
     using Counts = std::vector<uint64_t>;
     using Behind = std::pair<uint64_t, Counts>;  // elements so far, up to `last`; contains
-    std::map<Behind, uint32_t> known;          // the node behind them
+    std::map<Behind, uint32_t> known;            // the node behind them
     std::vector<Behind> todo;
     const auto node_of = [&](const Behind& place) {
       const auto [at, is_new] = known.try_emplace(place, 0);

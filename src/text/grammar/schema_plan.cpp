@@ -142,8 +142,8 @@ void SchemaPlan::plan_object(Part& part) {
     for (const Shape& name : shapes_.shapes(all, JsonType::String)) {
       Part text{.type = JsonType::String, .shape = name};
       plan_string(text);
-      const Dfa one = text.texts ? *text.texts
-                                 : of_length(name.string.minimum, name.string.maximum, budget_);
+      const Dfa one =
+          text.texts ? *text.texts : of_length(name.string.minimum, name.string.maximum, budget_);
       some = either(some, one, budget_);
     }
     allowed = std::move(some);
@@ -281,9 +281,8 @@ std::set<std::string> SchemaPlan::possible_names(const Part& part) const {
     shrinks = false;
     budget_.spend(part.classes.size() + 10 * part.shape.object.needs.size());
     for (const auto& [name, needed] : part.shape.object.needs) {
-      const bool met = std::all_of(needed.begin(), needed.end(), [&](const std::string& other) {
-        return names.contains(other);
-      });
+      const bool met = std::all_of(needed.begin(), needed.end(),
+                                   [&](const std::string& other) { return names.contains(other); });
       if (!met && names.erase(name) > 0) shrinks = true;
     }
   }
@@ -293,10 +292,9 @@ std::set<std::string> SchemaPlan::possible_names(const Part& part) const {
 bool SchemaPlan::object_is_possible(const Part& part) const {
   const ObjectShape& shape = part.shape.object;
   const std::set<std::string> possible = possible_names(part);
-  const bool others =
-      std::any_of(part.classes.begin(), part.classes.end(), [&](const Part::KeyClass& kind) {
-        return !kind.name && is_possible(kind.value);
-      });
+  const bool others = std::any_of(
+      part.classes.begin(), part.classes.end(),
+      [&](const Part::KeyClass& kind) { return !kind.name && is_possible(kind.value); });
   const std::set<std::string> wanted = with_needed(shape.required, shape, budget_);
   for (const std::string& name : wanted) {
     if (!possible.contains(name)) return false;

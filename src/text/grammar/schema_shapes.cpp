@@ -112,8 +112,8 @@ Shapes SchemaShapes::of_schema(const JsonValue& schema, Ask ask) {
 Shapes SchemaShapes::compute(const JsonValue& schema, Ask ask) {
   const JsonType type = ask.type;
   const bool negated = ask.negated;
-  const bool unevaluated = schema.find("unevaluatedProperties") != nullptr ||
-                           schema.find("unevaluatedItems") != nullptr;
+  const bool unevaluated =
+      schema.find("unevaluatedProperties") != nullptr || schema.find("unevaluatedItems") != nullptr;
   if (unevaluated && negated) {
     index_.set_place(schema);
     budget_.refuse("the negation of unevaluated properties or items is not supported");
@@ -196,10 +196,11 @@ Shapes SchemaShapes::of_type(const JsonValue& value, JsonType type, bool negated
     std::string_view name;
     JsonType type;
   };
-  constexpr std::array kNames = {Name{"null", JsonType::Null},       Name{"boolean", JsonType::Boolean},
-                                 Name{"number", JsonType::Number},   Name{"integer", JsonType::Number},
-                                 Name{"string", JsonType::String},   Name{"array", JsonType::Array},
-                                 Name{"object", JsonType::Object}};
+  constexpr std::array kNames = {
+      Name{"null", JsonType::Null},     Name{"boolean", JsonType::Boolean},
+      Name{"number", JsonType::Number}, Name{"integer", JsonType::Number},
+      Name{"string", JsonType::String}, Name{"array", JsonType::Array},
+      Name{"object", JsonType::Object}};
   const auto refuse = [&](const JsonValue& at) {
     index_.set_place(at);
     budget_.refuse("\"{}\" is no type", at.text.substr(0, 40));

@@ -1,5 +1,5 @@
-// The tokens of a tokenizer.json beyond its model, and what it puts around a text: "added_tokens" and
-// "post_processor".
+// The tokens of a tokenizer.json beyond its model, and what it puts around a text: "added_tokens"
+// and "post_processor".
 #pragma once
 
 #include <cstdint>

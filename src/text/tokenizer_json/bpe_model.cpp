@@ -71,17 +71,16 @@ class BpeModel final : public WordModel {
     Start source(*this, word, scratch.text);
     // A character has a symbol per byte at most, and one for each of what is put around it.
     const size_t most = word.size() * (1 + prefix_.size()) + suffix_.size();
-    merge_word(merges_, source, most, scratch.symbols, out,
-               [&](std::span<const Symbol> merged) {
-                 scratch.room.need(merged.size(), scratch.begin + source.at());
-                 out.insert(out.end(), merged.begin(), merged.end());
-               });
+    merge_word(merges_, source, most, scratch.symbols, out, [&](std::span<const Symbol> merged) {
+      scratch.room.need(merged.size(), scratch.begin + source.at());
+      out.insert(out.end(), merged.begin(), merged.end());
+    });
   }
 
  private:
   /// The symbols that a word starts as, piece by piece, as merge_word() wants them. Characters that
-  /// the vocabulary lacks become the unknown token where there is one, a run of them one token where
-  /// the file says so.
+  /// the vocabulary lacks become the unknown token where there is one, a run of them one token
+  /// where the file says so.
   class Start {
    public:
     /// text: scratch.
@@ -206,7 +205,7 @@ class BpeModel final : public WordModel {
 
   void read_merges(const JsonField& field) {
     cuts_words_ = !takes_whole_words_ && finder_.find(kSpaceMark) != TokenFinder::kNone &&
-                          prefix_.empty() && suffix_.empty();
+                  prefix_.empty() && suffix_.empty();
     uint32_t rank = 0;
     std::string joined;
     for (const Json& entry : field.array()) {

@@ -47,7 +47,8 @@ class EachCharacter final : public NormalizerStep {
   Change change_;
 };
 
-/// A step that is a function of the whole text: whole(text, at_start) or whole(text, at_start, most).
+/// A step that is a function of the whole text: whole(text, at_start) or whole(text, at_start,
+/// most).
 template <typename Whole>
 class WholeText final : public NormalizerStep {
  public:
@@ -122,9 +123,7 @@ Step make_form(const JsonField& /*field*/) {
   return whole_text([](std::string_view text, bool&) { return to_unicode_form(text, kForm); });
 }
 
-Step make_lowercase(const JsonField& /*field*/) {
-  return each_character(append_lowercase);
-}
+Step make_lowercase(const JsonField& /*field*/) { return each_character(append_lowercase); }
 
 /// SentencePiece's nmt rules: controls go, what is like a space becomes one.
 Step make_nmt(const JsonField& /*field*/) {
@@ -206,8 +205,8 @@ Step make_precompiled(const JsonField& field) {
       });
 }
 
-/// Whether a text that begins with what is replaced still begins where it did: the published library
-/// counts what stands for several characters from the last of them.
+/// Whether a text that begins with what is replaced still begins where it did: the published
+/// library counts what stands for several characters from the last of them.
 bool keeps_start(std::string_view replaced, std::string_view content) {
   if (replaced.empty()) return true;
   return !content.empty() && utf8_decode_valid(replaced.data()).size == replaced.size();
@@ -217,8 +216,8 @@ Step make_replace(const JsonField& field) {
   const JsonField pattern = field.at("pattern");
   const std::string content = field.at("content").short_text();
   if (pattern.has("String") && !pattern.at("String").text().empty()) {
-    return whole_text([what = pattern.at("String").text(), content](
-                          std::string_view text, bool& at_start, size_t most) {
+    return whole_text([what = pattern.at("String").text(), content](std::string_view text,
+                                                                    bool& at_start, size_t most) {
       at_start = at_start && (!text.starts_with(what) || keeps_start(what, content));
       std::string out = string_with_room(text.size());
       for (size_t at = 0; at < text.size();) {

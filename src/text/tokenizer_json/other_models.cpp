@@ -18,7 +18,8 @@ Token unknown_of(const JsonField& model, const TokenFinder& finder) {
   const JsonField unknown = model.at("unk_token");
   const Token token = finder.find(unknown.text());
   if (token == TokenFinder::kNone) {
-    fail(Code::Format, "{}: {} is not in the vocabulary", unknown.where(), tenon::quoted(unknown.text()));
+    fail(Code::Format, "{}: {} is not in the vocabulary", unknown.where(),
+         tenon::quoted(unknown.text()));
   }
   return token;
 }
@@ -125,7 +126,8 @@ class WordPieceWords final : public WordModel {
 class WordLevelWords final : public WordModel {
  public:
   WordLevelWords(const JsonField& model, const ModelParts& parts)
-      : finder_(parts.finder), unknown_(unknown_of(model, parts.finder)),
+      : finder_(parts.finder),
+        unknown_(unknown_of(model, parts.finder)),
         is_special_(parts.is_special) {}
 
   void encode(std::string_view word, WordScratch& scratch) const override {
