@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "text/byte_alphabet.h"
+#include "text/bpe/byte_alphabet.h"
 #include "text/utf8_codec.h"
 #include "text/vocabulary.h"
 

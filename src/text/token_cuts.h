@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <string_view>
 
-#include "text/char_properties.h"
 #include "text/special_matcher.h"
 #include "text/token_table.h"
+#include "text/unicode/char_properties.h"
 #include "text/utf8_codec.h"
 
 namespace tenon {

@@ -4,15 +4,15 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/bpe_tokenizer.h"
+#include "text/bpe/bpe_tokenizer.h"
+#include "text/bpe/spm_tokenizer.h"
 #include "text/huge_pages.h"
-#include "text/plamo2_tokenizer.h"
 #include "text/rwkv_tokenizer.h"
-#include "text/spm_tokenizer.h"
 #include "text/token_table.h"
-#include "text/unigram_tokenizer.h"
+#include "text/unigram/plamo2_tokenizer.h"
+#include "text/unigram/unigram_tokenizer.h"
 #include "text/utf8_codec.h"
-#include "text/wordpiece_tokenizer.h"
+#include "text/wordpiece/wordpiece_tokenizer.h"
 
 namespace tenon {
 namespace {

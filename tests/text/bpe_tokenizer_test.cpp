@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "tests/text/small_vocabularies.h"
-#include "text/pre_tokenizer.h"
+#include "text/bpe/pre_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace tenon {

@@ -1,4 +1,4 @@
-#include "text/merger.h"
+#include "text/bpe/merger.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "text/piece_merge.h"
+#include "text/bpe/piece_merge.h"
 
 namespace tenon {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "tests/text/small_vocabularies.h"
-#include "text/charsmap.h"
 #include "text/tokenizer.h"
+#include "text/unicode/charsmap.h"
 
 namespace tenon {
 namespace {

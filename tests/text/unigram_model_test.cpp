@@ -1,5 +1,5 @@
 // Long texts are cut where all ways agree; the answer is that of the whole text.
-#include "text/unigram_model.h"
+#include "text/unigram/unigram_model.h"
 
 #include <gtest/gtest.h>
 

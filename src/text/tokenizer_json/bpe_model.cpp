@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/byte_alphabet.h"
-#include "text/piece_merge.h"
+#include "text/bpe/byte_alphabet.h"
+#include "text/bpe/piece_merge.h"
 #include "text/token_table.h"
 #include "text/tokenizer_json/word_model.h"
 #include "text/utf8_codec.h"

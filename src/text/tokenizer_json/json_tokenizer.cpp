@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/byte_alphabet.h"
+#include "text/bpe/byte_alphabet.h"
 #include "text/token_table.h"
 #include "text/tokenizer_json/added_tokens.h"
 #include "text/tokenizer_json/normalizer.h"

@@ -8,14 +8,14 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/bert_words.h"
-#include "text/byte_alphabet.h"
-#include "text/char_properties.h"
-#include "text/charsmap.h"
+#include "text/bpe/byte_alphabet.h"
 #include "text/huge_pages.h"
-#include "text/pattern_search.h"
-#include "text/unicode_forms.h"
+#include "text/regex/pattern_search.h"
+#include "text/unicode/char_properties.h"
+#include "text/unicode/charsmap.h"
+#include "text/unicode/unicode_forms.h"
 #include "text/utf8_codec.h"
+#include "text/wordpiece/bert_words.h"
 
 namespace tenon::tokenizer_json {
 namespace {

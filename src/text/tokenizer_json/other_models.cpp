@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/byte_alphabet.h"
+#include "text/bpe/byte_alphabet.h"
 #include "text/byte_trie.h"
 #include "text/tokenizer_json/word_model.h"
-#include "text/unigram_model.h"
+#include "text/unigram/unigram_model.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::tokenizer_json {

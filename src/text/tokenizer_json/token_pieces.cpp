@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/byte_alphabet.h"
-#include "text/pattern_search.h"
+#include "text/bpe/byte_alphabet.h"
+#include "text/regex/pattern_search.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/merge_table.h"
+#include "text/bpe/merge_table.h"
 #include "text/string_index.h"
 #include "text/token_room.h"
 #include "text/tokenizer_json/json_field.h"

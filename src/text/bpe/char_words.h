@@ -1,0 +1,49 @@
+// Turns stretches of one text into tokens over characters, word by word: scratch of one call.
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/bpe/char_source.h"
+#include "text/remembered_words.h"
+#include "text/word_cuts.h"
+
+namespace tenon {
+
+/// All that it is given must outlive it.
+class CharWords {
+ public:
+  /// text: that of the whole call; out: where its tokens go.
+  CharWords(const CharMerging& merging, const WordCuts& cuts, WordCachePool& caches,
+            std::string_view text, std::vector<Token>& out)
+      : merging_(merging), cuts_(cuts), words_(caches, text, out), out_(out) {}
+
+  /// Appends the tokens of `stretch`, a part of the text. prefix: a space stands before it.
+  void append(std::string_view stretch, bool prefix) {
+    for (size_t begin = 0; begin < stretch.size();) {
+      const size_t end = cuts_.behind(stretch, begin);
+      const std::string_view word = stretch.substr(begin, end - begin);
+      begin = end;
+      if (std::exchange(prefix, false)) {
+        append_merged(word, true);
+      } else {
+        words_.append(word, [&] { append_merged(word, false); });
+      }
+    }
+  }
+
+ private:
+  void append_merged(std::string_view word, bool prefix) {
+    append_merged_characters(merging_, word, prefix, words_.begin_of(word), symbols_, words_.room(),
+                             out_);
+  }
+
+  const CharMerging& merging_;
+  const WordCuts& cuts_;
+  RememberedWords words_;
+  std::vector<Token>& out_;
+  std::vector<Symbol> symbols_;
+};
+
+}  // namespace tenon
