@@ -3,7 +3,7 @@
 #include <string>
 
 #include "text/byte_trie.h"
-#include "text/token_room.h"
+#include "text/token_buffer.h"
 #include "text/token_table.h"
 
 namespace tenon {
@@ -23,9 +23,9 @@ class RwkvTokenizer final : public Tokenizer {
 
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
-    TokenRoom room(out, text.size());
+    TokenBuffer buffer(out, text.size());
     for (size_t at = 0; at < text.size();) {
-      room.need(1, at);
+      buffer.reserve(1, at);
       Token best = ByteTrie::kNoValue;
       size_t best_end = at + 1;
       uint32_t node = ByteTrie::kRoot;

@@ -102,7 +102,7 @@ std::vector<Token> Tokenizer::encode(std::span<const TextPart> parts, bool add_s
   if (add_special) out = table_->tokens_before;
   bool at_start = true;
   bool may_spell = true;  // all parts of the text that is not done yet may spell control tokens
-  TokenCuts cuts(*table_, surroundings_, text);
+  TokenBoundaries tokens(*table_, surroundings_, text);
   const auto on_text = [&](size_t begin, size_t end) {
     encode_text(text.substr(begin, end - begin), {at_start, begin == 0, may_spell}, out);
     at_start = false;
@@ -111,19 +111,19 @@ std::vector<Token> Tokenizer::encode(std::span<const TextPart> parts, bool add_s
   for (size_t i = 0; i < parts.size(); ++i) {
     const bool may = parts[i].parse_special;
     if (cuts_at_rights_ && i > 0 && may != parts[i - 1].parse_special) {
-      cuts.finish(part_begin, on_text);
+      tokens.finish(part_begin, on_text);
       may_spell = may;
     }
     may_spell = may_spell && may;
-    cuts.cut(may ? with_structure_ : always_, part_begin, prompt.ends[i], on_text,
-             [&](Token token) {
-               out.push_back(token);
-               at_start = true;
-               may_spell = may;
-             });
+    tokens.cut(may ? with_structure_ : always_, part_begin, prompt.ends[i], on_text,
+               [&](Token token) {
+                 out.push_back(token);
+                 at_start = true;
+                 may_spell = may;
+               });
     part_begin = prompt.ends[i];
   }
-  cuts.finish(text.size(), on_text);
+  tokens.finish(text.size(), on_text);
   if (add_special) {
     out.insert(out.end(), table_->tokens_behind.begin(), table_->tokens_behind.end());
   }

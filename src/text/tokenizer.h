@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "text/special_matcher.h"
-#include "text/token_cuts.h"
+#include "text/token_boundaries.h"
 #include "text/vocabulary.h"
 
 namespace tenon {

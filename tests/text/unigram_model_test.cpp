@@ -75,7 +75,7 @@ void expect_as_defined(const std::vector<Entry>& pieces, const std::string& text
   model.set_unknown(UnigramModel::unknown_score_below(least), 0);
   model.finish();
   std::vector<Token> tokens{-7};
-  TokenRoom room(tokens, text.size());
+  TokenBuffer room(tokens, text.size());
   model.append_best_path(text, 0, room);
   std::vector<Token> expected = best_by_definition(pieces, least - 10.0, text);
   expected.insert(expected.begin(), -7);

@@ -6,17 +6,16 @@
 #include <string>
 
 #include "base/error.h"
+#include "text/bpe/bpe_merges.h"
 #include "text/bpe/byte_alphabet.h"
 #include "text/bpe/char_bpe_tokenizer.h"
-#include "text/bpe/merge_list.h"
-#include "text/bpe/piece_merge.h"
+#include "text/bpe/chunked_merge.h"
 #include "text/bpe/pre_tokenizer.h"
+#include "text/cached_words.h"
 #include "text/dna_kmers.h"
-#include "text/token_room.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
-#include "text/word_cache.h"
-#include "text/word_cuts.h"
+#include "text/word_boundaries.h"
 
 namespace tenon {
 namespace {
@@ -49,7 +48,7 @@ class BpeTokenizer final : public Tokenizer {
         bytes_(byte_symbols(table())),
         merges_(read_merges(table(), merges)),
         dna_(has_dna ? DnaKmers(table()) : DnaKmers()) {
-    for (Token token = 0; table().contains(token); ++token) cuts_.add(table().piece(token));
+    for (Token token = 0; table().contains(token); ++token) boundaries_.add(table().piece(token));
   }
 
  private:
@@ -58,49 +57,38 @@ class BpeTokenizer final : public Tokenizer {
   }
 
   void encode_plain(std::string_view text, std::vector<Token>& out) const {
-    WordCachePool::Loan cache(caches_);
-    std::vector<Symbol> symbols;
-    TokenRoom room(out, text.size());
     struct Words {
       const BpeTokenizer& tokenizer;
-      const char* text_begin;
-      WordCachePool::Loan& cache;
-      std::vector<Symbol>& symbols;
-      TokenRoom& room;
+      CachedWords known;
       std::vector<Token>& out;
+      std::vector<Symbol> symbols = {};
 
       void operator()(std::string_view word) {
         if (recall(0, word)) return;
         for (size_t begin = 0; begin < word.size();) {
-          const size_t end = tokenizer.cuts_.behind(word, begin);
+          const size_t end = tokenizer.boundaries_.next(word, begin);
           const std::string_view part = word.substr(begin, end - begin);
           begin = end;
           if (part.size() < word.size() && recall(0, part)) continue;
-          const size_t before = out.size();
-          tokenizer.encode_word(part, begin_of(part), symbols, room, out);
+          const size_t before = mark();
+          tokenizer.encode_word(part, known.begin_of(part), symbols, known.buffer(), out);
           remember(0, part, before);
         }
       }
       bool recall(size_t level, std::string_view piece) {
-        room.need(kWordRoom, begin_of(piece));
-        return cache->append(piece, out, level);
+        return known.recall(piece, known.begin_of(piece), level);
       }
       [[nodiscard]] size_t mark() const { return out.size(); }
       void remember(size_t level, std::string_view piece, size_t before) {
-        cache->insert(piece, std::span(out).subspan(before), level);
+        known.remember(piece, before, level);
       }
-      [[nodiscard]] size_t begin_of(std::string_view piece) const {
-        return static_cast<size_t>(piece.data() - text_begin);
-      }
-    } words{*this, text.data(), cache, symbols, room, out};
+    } words{*this, CachedWords(caches_, text, out), out};
     Splitter(patterns_).split(text, words);
   }
 
-  static constexpr size_t kWordRoom = 16;  // tokens of a word that is not long
-
   /// begin: of the word in the text. `symbols` is scratch, kept from word to word.
   void encode_word(std::string_view word, size_t begin, std::vector<Symbol>& symbols,
-                   TokenRoom& room, std::vector<Token>& out) const {
+                   TokenBuffer& buffer, std::vector<Token>& out) const {
     if (pre_tokenizer_.whole_words) {
       if (const auto token = whole_word(word)) return out.push_back(*token);
     }
@@ -121,7 +109,7 @@ class BpeTokenizer final : public Tokenizer {
       void rewind() { at = 0; }
     } source{bytes_, word};
     merge_word(merges_, source, word.size(), symbols, out, [&](std::span<const Symbol> merged) {
-      room.need(merged.size(), begin + source.at);
+      buffer.reserve(merged.size(), begin + source.at);
       append(merged, out);
     });
   }
@@ -152,7 +140,7 @@ class BpeTokenizer final : public Tokenizer {
   std::array<Symbol, 256> bytes_;
   MergeTable merges_;
   DnaKmers dna_;
-  WordCuts cuts_{" "};  // for patterns that leave spaces inside words
+  WordBoundaries boundaries_{" "};  // for patterns that leave spaces inside words
   mutable WordCachePool caches_;
 };
 

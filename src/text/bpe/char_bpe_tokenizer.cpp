@@ -3,8 +3,8 @@
 #include <array>
 #include <string>
 
+#include "text/bpe/bpe_merges.h"
 #include "text/bpe/char_words.h"
-#include "text/bpe/merge_list.h"
 #include "text/huge_pages.h"
 #include "text/token_table.h"
 #include "text/unicode/char_properties.h"
@@ -26,7 +26,7 @@ class CharBpeTokenizer final : public Tokenizer {
         bytes_(byte_tokens(table())) {
     for (Token token = 0; table().contains(token); ++token) {
       const std::string_view text = table().spelling(token);
-      cuts_.add(text);
+      boundaries_.add(text);
       if (table().type(token) != TokenType::Normal || text.empty()) continue;
       if (utf8_valid_prefix(text) != text.size()) continue;
       const CodePoint first = utf8_decode_valid(text.data());
@@ -42,7 +42,7 @@ class CharBpeTokenizer final : public Tokenizer {
       text = lowered;
     }
     const CharMerging merging{characters_, merges_, bytes_};
-    CharWords words(merging, cuts_, caches_, text, out);
+    CharWords words(merging, boundaries_, caches_, text, out);
     Splitter(patterns_).split(text, [&](std::string_view word) {
       if (drops_spaces_ && spaces_.contains(utf8_decode_valid(word.data()).code)) return;
       // A run of line breaks is one token where there is one for its length: merges do not lead
@@ -72,7 +72,7 @@ class CharBpeTokenizer final : public Tokenizer {
   MergeTable merges_;
   CharSymbols characters_;
   std::array<Token, 256> bytes_;
-  WordCuts cuts_{" "};
+  WordBoundaries boundaries_{" "};
   mutable WordCachePool caches_;
 };
 

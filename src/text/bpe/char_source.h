@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "text/bpe/char_symbols.h"
+#include "text/bpe/chunked_merge.h"
 #include "text/bpe/merge_table.h"
-#include "text/bpe/piece_merge.h"
-#include "text/token_room.h"
+#include "text/token_buffer.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
 #include "text/vocabulary.h"
@@ -60,16 +60,16 @@ struct CharMerging {
   const std::array<Token, 256>& bytes;
 };
 
-/// Appends the tokens of `word`, which begins `begin` bytes into the text that `room` is for.
+/// Appends the tokens of `word`, which begins `begin` bytes into the text that `buffer` is for.
 /// `scratch` is just that.
 inline void append_merged_characters(const CharMerging& merging, std::string_view word, bool prefix,
-                                     size_t begin, std::vector<Symbol>& scratch, TokenRoom& room,
-                                     std::vector<Token>& out) {
+                                     size_t begin, std::vector<Symbol>& scratch,
+                                     TokenBuffer& buffer, std::vector<Token>& out) {
   CharSource source(merging.symbols, word, prefix);
   std::string spelled;
   merge_word(merging.merges, source, word.size(), scratch, out,
              [&](std::span<const Symbol> merged) {
-               room.need(merged.size(), begin + source.at());
+               buffer.reserve(merged.size(), begin + source.at());
                for (const Symbol symbol : merged) {
                  if (symbol >= 0) {
                    out.push_back(symbol);

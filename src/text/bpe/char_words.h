@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "text/bpe/char_source.h"
-#include "text/remembered_words.h"
-#include "text/word_cuts.h"
+#include "text/cached_words.h"
+#include "text/word_boundaries.h"
 
 namespace tenon {
 
@@ -15,14 +15,14 @@ namespace tenon {
 class CharWords {
  public:
   /// text: that of the whole call; out: where its tokens go.
-  CharWords(const CharMerging& merging, const WordCuts& cuts, WordCachePool& caches,
+  CharWords(const CharMerging& merging, const WordBoundaries& boundaries, WordCachePool& caches,
             std::string_view text, std::vector<Token>& out)
-      : merging_(merging), cuts_(cuts), words_(caches, text, out), out_(out) {}
+      : merging_(merging), boundaries_(boundaries), words_(caches, text, out), out_(out) {}
 
   /// Appends the tokens of `stretch`, a part of the text. prefix: a space stands before it.
   void append(std::string_view stretch, bool prefix) {
     for (size_t begin = 0; begin < stretch.size();) {
-      const size_t end = cuts_.behind(stretch, begin);
+      const size_t end = boundaries_.next(stretch, begin);
       const std::string_view word = stretch.substr(begin, end - begin);
       begin = end;
       if (std::exchange(prefix, false)) {
@@ -35,13 +35,13 @@ class CharWords {
 
  private:
   void append_merged(std::string_view word, bool prefix) {
-    append_merged_characters(merging_, word, prefix, words_.begin_of(word), symbols_, words_.room(),
-                             out_);
+    append_merged_characters(merging_, word, prefix, words_.begin_of(word), symbols_,
+                             words_.buffer(), out_);
   }
 
   const CharMerging& merging_;
-  const WordCuts& cuts_;
-  RememberedWords words_;
+  const WordBoundaries& boundaries_;
+  CachedWords words_;
   std::vector<Token>& out_;
   std::vector<Symbol> symbols_;
 };

@@ -96,11 +96,11 @@ struct NewMerge {
 SpmMerges make_spm_merges(const TokenTable& table) {
   const std::vector<std::string> texts = mergeable_texts(table);
   CharSymbols characters;
-  WordCuts cuts(" ");
+  WordBoundaries boundaries(" ");
   std::vector<std::string> reversed = texts;
   for (size_t i = 0; i < texts.size(); ++i) {
     std::reverse(reversed[i].begin(), reversed[i].end());
-    cuts.add(texts[i]);
+    boundaries.add(texts[i]);
     if (texts[i].empty()) continue;
     const CodePoint first = utf8_decode_valid(texts[i].data());
     if (first.size == texts[i].size()) characters.set(first.code, static_cast<Symbol>(i));
@@ -132,7 +132,7 @@ SpmMerges make_spm_merges(const TokenTable& table) {
   }
   MergeTable out(merges.size());
   for (const NewMerge& m : merges) out.insert(m.left, m.right, m.merge);
-  return {std::move(characters), std::move(out), cuts};
+  return {std::move(characters), std::move(out), boundaries};
 }
 
 }  // namespace tenon

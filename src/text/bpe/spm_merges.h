@@ -7,14 +7,14 @@
 #include "text/bpe/char_symbols.h"
 #include "text/bpe/merge_table.h"
 #include "text/token_table.h"
-#include "text/word_cuts.h"
+#include "text/word_boundaries.h"
 
 namespace tenon {
 
 struct SpmMerges {
   CharSymbols characters;
   MergeTable table;
-  WordCuts cuts;  ///< which no merge crosses, so that what lies between is merged alone
+  WordBoundaries boundaries;  ///< which no merge crosses: what lies between is merged alone
 };
 
 /// SentencePiece merges two neighbours whenever their joined text is a token, best score first. So

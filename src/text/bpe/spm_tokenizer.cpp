@@ -20,7 +20,7 @@ class SpmTokenizer final : public Tokenizer {
  private:
   void encode_text(std::string_view text, Place place, std::vector<Token>& out) const override {
     const CharMerging merging{merges_.characters, merges_.table, bytes_};
-    CharWords(merging, merges_.cuts, caches_, text, out)
+    CharWords(merging, merges_.boundaries, caches_, text, out)
         .append(text, place.at_start && table().add_space_prefix);
   }
 

@@ -7,13 +7,13 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/bpe/byte_alphabet.h"
+#include "text/cached_words.h"
 #include "text/token_table.h"
 #include "text/tokenizer_json/added_tokens.h"
 #include "text/tokenizer_json/normalizer.h"
 #include "text/tokenizer_json/token_pieces.h"
 #include "text/tokenizer_json/word_model.h"
 #include "text/tokenizer_json/word_splitter.h"
-#include "text/word_cache.h"
 
 namespace tenon {
 namespace tokenizer_json {
@@ -40,10 +40,10 @@ class JsonTokenizer final : public Tokenizer {
   /// What one call of encode_text uses.
   struct Work {
     Work(const JsonTokenizer& tokenizer, std::string_view text, std::vector<Token>& out)
-        : cache(tokenizer.caches_),
+        : words(tokenizer.caches_, text, out),
           splitter(tokenizer.machinery_.stages),
-          scratch{TokenRoom(out, text.size())} {}
-    WordCachePool::Loan cache;
+          scratch{words.buffer()} {}
+    CachedWords words;
     WordSplitter splitter;
     WordScratch scratch;
   };
@@ -78,17 +78,17 @@ class JsonTokenizer final : public Tokenizer {
       work.scratch.begin = begin;
       encode_words(text.substr(begin, end - begin), at_start && begin == 0, work);
     };
-    TokenCuts cuts(table(), surroundings(), text);
-    cuts.cut(place.parse_special ? with_structure_ : always_, 0, text.size(), on_text,
-             [&out](Token token) { out.push_back(token); });
-    cuts.finish(text.size(), on_text);
+    TokenBoundaries tokens(table(), surroundings(), text);
+    tokens.cut(place.parse_special ? with_structure_ : always_, 0, text.size(), on_text,
+               [&out](Token token) { out.push_back(token); });
+    tokens.finish(text.size(), on_text);
   }
 
   void encode_words(std::string_view text, bool at_begin, Work& work) const {
-    const WordCuts* const cuts = machinery_.model->cuts();
+    const WordBoundaries* const boundaries = machinery_.model->boundaries();
     work.splitter.split(text, at_begin, [&](std::string_view word) {
       for (size_t begin = 0; begin < word.size();) {
-        const size_t end = cuts != nullptr ? cuts->behind(word, begin) : word.size();
+        const size_t end = boundaries != nullptr ? boundaries->next(word, begin) : word.size();
         encode_word(word.substr(begin, end - begin), work);
         begin = end;
       }
@@ -96,17 +96,10 @@ class JsonTokenizer final : public Tokenizer {
   }
 
   void encode_word(std::string_view word, Work& work) const {
-    std::vector<Token>& out = work.scratch.room.tokens();
-    work.scratch.room.need(kWordRoom, work.scratch.begin);
-    if (!work.cache->append(word, out)) {
-      const size_t before = out.size();
-      machinery_.model->encode(word, work.scratch);
-      work.cache->insert(word, std::span(out).subspan(before));
-    }
+    work.words.append(word, work.scratch.begin,
+                      [&] { machinery_.model->encode(word, work.scratch); });
     work.scratch.begin += word.size();
   }
-
-  static constexpr size_t kWordRoom = 16;  // tokens of a word that is not long
 
   Machinery machinery_;
   SpecialMatcher always_;          // matched in normalized text

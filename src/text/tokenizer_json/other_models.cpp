@@ -57,7 +57,7 @@ class UnigramWords final : public WordModel {
   }
 
   void encode(std::string_view word, WordScratch& scratch) const override {
-    model_.append_best_path(word, scratch.begin, scratch.room);
+    model_.append_best_path(word, scratch.begin, scratch.buffer);
   }
 
  private:
@@ -85,7 +85,7 @@ class WordPieceWords final : public WordModel {
   }
 
   void encode(std::string_view word, WordScratch& scratch) const override {
-    std::vector<Token>& out = scratch.room.tokens();
+    std::vector<Token>& out = scratch.buffer.tokens();
     const size_t before = out.size();
     if (append_pieces(word, out)) return;
     out.resize(before);
@@ -133,7 +133,7 @@ class WordLevelWords final : public WordModel {
   void encode(std::string_view word, WordScratch& scratch) const override {
     const Token token = finder_.find(word);
     const bool usable = token != TokenFinder::kNone && !is_special_[static_cast<size_t>(token)];
-    scratch.room.tokens().push_back(usable ? token : unknown_);
+    scratch.buffer.tokens().push_back(usable ? token : unknown_);
   }
 
  private:

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "text/bpe/char_source.h"
+#include "text/cached_words.h"
 #include "text/huge_pages.h"
-#include "text/remembered_words.h"
 #include "text/token_table.h"
 #include "text/unigram/unigram_model.h"
 #include "text/utf8_codec.h"
-#include "text/word_cuts.h"
+#include "text/word_boundaries.h"
 
 namespace tenon {
 namespace {
@@ -53,7 +53,7 @@ class Plamo2Tokenizer final : public Tokenizer {
       if (!std::isfinite(score) || score <= kInvalidScore) continue;
       if (utf8_valid_prefix(text) != text.size()) continue;
       model_.add_piece(reversed_characters(text), token, score);
-      cuts_.add(text);
+      boundaries_.add(text);
     }
     model_.set_unknown(kUnknownScore);
     model_.finish();
@@ -61,20 +61,20 @@ class Plamo2Tokenizer final : public Tokenizer {
 
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
-    RememberedWords words(caches_, text, out);
+    CachedWords words(caches_, text, out);
     for (size_t begin = 0; begin < text.size();) {
-      const size_t end = cuts_.behind(text, begin);
+      const size_t end = boundaries_.next(text, begin);
       const std::string_view word = text.substr(begin, end - begin);
-      words.append(word, [&] { encode_word(word, begin, words.room()); });
+      words.append(word, [&] { encode_word(word, begin, words.buffer()); });
       begin = end;
     }
   }
 
-  /// begin: of the word in the text that the room is for.
-  void encode_word(std::string_view word, size_t begin, TokenRoom& room) const {
-    std::vector<Token>& out = room.tokens();
+  /// begin: of the word in the text that the buffer is for.
+  void encode_word(std::string_view word, size_t begin, TokenBuffer& buffer) const {
+    std::vector<Token>& out = buffer.tokens();
     const size_t before = out.size();
-    model_.append_best_path(reversed_characters(word), begin, room);
+    model_.append_best_path(reversed_characters(word), begin, buffer);
     std::reverse(out.begin() + static_cast<ptrdiff_t>(before), out.end());
     // The bytes of a character have been reversed with it.
     for (size_t first = before, i = before; i < out.size(); ++i) {
@@ -90,7 +90,7 @@ class Plamo2Tokenizer final : public Tokenizer {
   }
 
   UnigramModel model_;
-  WordCuts cuts_{" "};
+  WordBoundaries boundaries_{" "};
   mutable WordCachePool caches_;
 };
 

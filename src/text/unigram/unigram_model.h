@@ -1,4 +1,7 @@
-// The cut of a text into pieces whose scores sum highest: Unigram, without anything around it.
+// The Unigram language model (Kudo 2018, arXiv 1804.10959): the segmentation of a text whose pieces
+// have the highest sum of scores, found by Viterbi. What comes before and after is the tokenizer's.
+//
+//   pieces a -1, b -1, ab -1.5: "ab" becomes [ab] (-1.5), not [a, b] (-2)
 #pragma once
 
 #include <array>
@@ -8,8 +11,8 @@
 #include <vector>
 
 #include "text/byte_trie.h"
-#include "text/token_room.h"
-#include "text/unigram/unigram_ways.h"
+#include "text/token_buffer.h"
+#include "text/unigram/back_pointers.h"
 #include "text/vocabulary.h"
 
 namespace tenon {
@@ -41,10 +44,10 @@ class UnigramModel {
     return num_bytes_ == bytes_.size() || unknown_.has_value();
   }
 
-  /// Appends the tokens of `text`, well-formed UTF-8, to those of `room`; it begins `begin` bytes
-  /// into the text that the room is for. What cannot become tokens becomes none. Linear time: bytes
-  /// of the text times those of the longest piece at worst.
-  void append_best_path(std::string_view text, size_t begin, TokenRoom& room) const;
+  /// Appends the tokens of `text`, well-formed UTF-8, to those of `buffer`; it begins `begin`
+  /// bytes into the text that the buffer is for. What cannot become tokens becomes none. Linear
+  /// time: bytes of the text times those of the longest piece at worst.
+  void append_best_path(std::string_view text, size_t begin, TokenBuffer& buffer) const;
 
  private:
   static constexpr Token kUnknownMark = -1;
@@ -56,7 +59,7 @@ class UnigramModel {
     double score;
   };
 
-  /// A stretch of the text whose way is certain: bytes [begin, end), behind `open` bytes of unknown
+  /// A stretch of the text whose path is certain: bytes [begin, end), after `open` bytes of unknown
   /// characters whose tokens are not there yet.
   struct Certain {
     size_t begin;
@@ -65,18 +68,18 @@ class UnigramModel {
     bool is_last;
   };
   /// Returns the unknown bytes that are open now.
-  size_t append_backwards(std::string_view text, Certain stretch, const UnigramWays& ways,
-                          TokenRoom& room, size_t text_begin) const;
-  /// Whether what a number of UnigramWays stands for is unknown.
+  size_t append_backwards(std::string_view text, Certain stretch, const BackPointers& paths,
+                          TokenBuffer& buffer, size_t text_begin) const;
+  /// Whether what a number in BackPointers stands for is unknown.
   [[nodiscard]] bool is_unknown(int32_t number) const {
-    return number == UnigramWays::kNone || piece_at(number).token == unknown_;
+    return number == BackPointers::kNone || piece_at(number).token == unknown_;
   }
   /// Appends what a run of unknown characters becomes, the last token first.
   void append_unknown_backwards(std::string_view run, std::vector<Token>& out) const;
   /// Where the piece (or character that none covers) begins that ends at `end`.
   [[nodiscard]] size_t begin_of(std::string_view text, int32_t number, size_t end) const;
-  /// The last place that the ways to all of `open` (not empty) pass; `done` is one.
-  [[nodiscard]] size_t common_end(std::string_view text, size_t done, const UnigramWays& ways,
+  /// The last place that the paths to all of `open` (not empty) pass; `done` is one.
+  [[nodiscard]] size_t common_end(std::string_view text, size_t done, const BackPointers& paths,
                                   std::vector<size_t> open) const;
   [[nodiscard]] const Piece& piece_at(int32_t number) const {
     return pieces_[static_cast<size_t>(number)];

@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "text/bpe/byte_alphabet.h"
-#include "text/remembered_words.h"
+#include "text/cached_words.h"
 #include "text/token_table.h"
 #include "text/unigram/sentencepiece_normalizer.h"
 #include "text/unigram/unigram_model.h"
-#include "text/word_cuts.h"
+#include "text/word_boundaries.h"
 
 namespace tenon {
 namespace {
@@ -31,11 +31,11 @@ class UnigramTokenizer final : public Tokenizer {
           type == TokenType::Normal || type == TokenType::UserDefined || type == TokenType::Unused;
       if (!in_text || text.empty() || table().is_reserved(token)) continue;
       knows_mark = knows_mark || (text == kSpaceMark && token != table().unknown);
-      cuts_.add(text);
+      boundaries_.add(text);
       model_.add_piece(text, token, type == TokenType::UserDefined ? 0.0 : table().score(token));
     }
     model_.finish();
-    cuts_words_ = knows_mark;
+    has_boundaries_ = knows_mark;
     model_.set_unknown(UnigramModel::unknown_score_below(least), table().unknown);
     if (!model_.is_complete()) {
       fail(Code::Format, "tokenizer.ggml.unknown_token_id: missing, and there are no byte tokens");
@@ -45,22 +45,22 @@ class UnigramTokenizer final : public Tokenizer {
  private:
   void encode_text(std::string_view text, Place place, std::vector<Token>& out) const override {
     const std::string normalized = normalizer_.normalize(text, place.at_start);
-    RememberedWords words(caches_, normalized, out);
-    if (!cuts_words_) return model_.append_best_path(normalized, 0, words.room());
+    CachedWords words(caches_, normalized, out);
+    if (!has_boundaries_) return model_.append_best_path(normalized, 0, words.buffer());
     for (size_t begin = 0; begin < normalized.size();) {
-      const size_t end = cuts_.behind(normalized, begin);
+      const size_t end = boundaries_.next(normalized, begin);
       const std::string_view word = std::string_view(normalized).substr(begin, end - begin);
-      words.append(word, [&] { model_.append_best_path(word, begin, words.room()); });
+      words.append(word, [&] { model_.append_best_path(word, begin, words.buffer()); });
       begin = end;
     }
   }
 
   SentencePieceNormalizer normalizer_;
   UnigramModel model_;
-  WordCuts cuts_{kSpaceMark};
+  WordBoundaries boundaries_{kSpaceMark};
   /// What begins a word is known, so that no run of unknown characters reaches across a cut: the
   /// best cut of a text is that of its words.
-  bool cuts_words_ = false;
+  bool has_boundaries_ = false;
   mutable WordCachePool caches_;
 };
 

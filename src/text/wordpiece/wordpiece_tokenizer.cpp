@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "text/byte_trie.h"
-#include "text/remembered_words.h"
+#include "text/cached_words.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
 #include "text/wordpiece/bert_words.h"
@@ -34,7 +34,7 @@ class WordPieceTokenizer final : public Tokenizer {
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
     const std::string normalized = bert_normalized(text, options_);
-    RememberedWords words(caches_, normalized, out);
+    CachedWords words(caches_, normalized, out);
     split_bert_words(normalized, [&](std::string_view word) {
       words.append(word, [&] {
         const size_t before = out.size();

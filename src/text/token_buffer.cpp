@@ -1,4 +1,4 @@
-#include "text/token_room.h"
+#include "text/token_buffer.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +15,7 @@ constexpr size_t kEnough = 8 * kFirst;
 
 }  // namespace
 
-void TokenRoom::grow(size_t count, size_t done_bytes) {
+void TokenBuffer::grow(size_t count, size_t done_bytes) {
   const size_t made = out_.size() - begin_;
   size_t rest = std::min(text_bytes_ - std::min(done_bytes, text_bytes_), kFirst);
   if (made >= kEnough && done_bytes > 0) {

@@ -1,4 +1,4 @@
-// Reads the list of merges of a vocabulary into a table.
+// The merges of a vocabulary that lists them (tokenizer.ggml.merges), as a table.
 #pragma once
 
 #include <string>

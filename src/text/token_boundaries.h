@@ -35,7 +35,7 @@ class TokenSurroundings {
     return end;
   }
   /// The end of the white space that begins at `begin`.
-  [[nodiscard]] size_t spaces_behind(std::string_view text, size_t begin) const {
+  [[nodiscard]] size_t spaces_after(std::string_view text, size_t begin) const {
     while (begin < text.size()) {
       const CodePoint c = char_at(text, begin);
       if (!is_space(c.code)) break;
@@ -59,9 +59,10 @@ class TokenSurroundings {
 };
 
 /// A pass over one text, well-formed UTF-8, from left to right. Linear time.
-class TokenCuts {
+class TokenBoundaries {
  public:
-  TokenCuts(const TokenTable& table, const TokenSurroundings& surroundings, std::string_view text)
+  TokenBoundaries(const TokenTable& table, const TokenSurroundings& surroundings,
+                  std::string_view text)
       : table_(table), surroundings_(surroundings), text_(text) {}
 
   /// Goes through the tokens that `matcher` finds in bytes [begin, end): calls on_text(from, to)
@@ -77,7 +78,7 @@ class TokenCuts {
       if ((matching & kStripsLeft) != 0) {
         from = std::max(surroundings_.spaces_before(text_, std::min(done_, from), from), done_);
       }
-      if ((matching & kStripsRight) != 0) to = spaces_behind(to);
+      if ((matching & kStripsRight) != 0) to = spaces_after(to);
       if (to <= from) return;  // the token before took all of it
       if (from > done_) on_text(done_, from);
       on_token(found.token);
@@ -95,10 +96,10 @@ class TokenCuts {
 
  private:
   /// Runs of spaces in which token after token is found are passed once.
-  size_t spaces_behind(size_t at) {
+  size_t spaces_after(size_t at) {
     if (at < run_begin_ || at > run_end_) {
       run_begin_ = at;
-      run_end_ = surroundings_.spaces_behind(text_, at);
+      run_end_ = surroundings_.spaces_after(text_, at);
     }
     return run_end_;
   }
@@ -107,7 +108,7 @@ class TokenCuts {
   const TokenSurroundings& surroundings_;
   std::string_view text_;
   size_t done_ = 0;
-  size_t run_begin_ = 0;  // the last run of spaces behind a token; at first none
+  size_t run_begin_ = 0;  // the last run of spaces after a token; at first none
   size_t run_end_ = 0;
 };
 

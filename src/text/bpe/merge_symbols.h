@@ -1,4 +1,5 @@
-// Applies merges to a sequence of symbols in order of rank, in time close to linear.
+// The merging of byte-pair encoding (Sennrich, Haddow, Birch 2016, arXiv 1508.07909): applies
+// merges to a sequence of symbols in order of rank, in time close to linear.
 #pragma once
 
 #include <cstdint>

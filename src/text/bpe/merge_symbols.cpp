@@ -1,11 +1,11 @@
-#include "text/bpe/merger.h"
+#include "text/bpe/merge_symbols.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
 
-#include "text/bpe/piece_merge.h"
+#include "text/bpe/merge_queue.h"
 
 namespace tenon {
 namespace {
@@ -50,7 +50,7 @@ uint64_t merge_symbols(const MergeTable& table, std::vector<Symbol>& symbols) {
   if (symbols.size() < 2) return 0;
   if (symbols.size() <= kShort) return merge_short(table, symbols);
   if (!any_merges(table, symbols)) return symbols.size();
-  LongMerge merge(table);
+  MergeQueue merge(table);
   const uint64_t work = merge.run(symbols);
   symbols = merge.symbols();
   return work;

@@ -1,5 +1,5 @@
-// Which piece ends behind each byte on the best ways through a text, as far back as that may still
-// matter; how the best are found is not known here.
+// The back pointers of a Viterbi search: which piece ends after each byte on the best paths through
+// a text, as far back as that may still matter. The search itself is in unigram_model.
 #pragma once
 
 #include <algorithm>
@@ -11,25 +11,25 @@
 
 namespace tenon {
 
-/// Text that repeats itself may never come to a place that all ways pass; what is chosen there
+/// A text that repeats itself may never come to a place that all paths pass; what is chosen there
 /// repeats itself, too, and is kept once. Places are bytes from the start of the text; what ends at
-/// `end` ends behind byte end - 1.
-class UnigramWays {
+/// `end` ends after byte end - 1.
+class BackPointers {
  public:
   static constexpr int32_t kNone = -1;  // no piece: a character that none covers
   /// Bytes put away at a time: a multiple of many short periods.
   static constexpr size_t kBlock = 15120;
 
   /// Where pieces are chosen, until the next call of a function that is not const: for what ends
-  /// behind bytes [begin, end) of the text.
-  struct Room {
+  /// after bytes [begin, end) of the text.
+  struct Window {
     int32_t* pieces = nullptr;
     size_t begin = 0;
     size_t end = 0;
     void choose(size_t piece_end, int32_t piece) const { pieces[piece_end - 1 - begin] = piece; }
   };
-  /// Room for what ends at `end` or before, and for more.
-  Room room(size_t end, size_t text_size) {
+  /// The window for what ends at `end` or before, and for more.
+  Window window(size_t end, size_t text_size) {
     const size_t needed = end - recent_begin_;
     if (recent_.size() < needed) {
       // All that will ever be needed, where that is little.
@@ -75,7 +75,7 @@ class UnigramWays {
   }
 
  private:
-  static constexpr size_t kKnown = 16;  // blocks that a new one may repeat: so many short periods
+  static constexpr size_t kKnown = 16;  // blocks that a new one may repeat: as many short periods
   using Block = std::vector<int32_t>;
 
   void drop_recent(size_t count) {
@@ -85,7 +85,7 @@ class UnigramWays {
 
   size_t begin_ = 0;                                 // of the first block
   std::deque<std::shared_ptr<const Block>> blocks_;  // [kBlock] each
-  size_t recent_begin_ = 0;                          // behind the blocks
+  size_t recent_begin_ = 0;                          // after the blocks
   std::vector<int32_t> recent_;
 };
 

@@ -1,18 +1,18 @@
-#include "text/bpe/piece_merge.h"
+#include "text/bpe/chunked_merge.h"
 
 #include <numeric>
 
 namespace tenon {
 namespace {
 
-// What follows reaches further back than a part of the piece only in vocabularies made for it.
+// What follows reaches further back than a part of the chunk only in vocabularies made for it.
 constexpr size_t kTailPart = 32;
-// Seams that do not fit are rare, so that one of so many places to begin at does.
+// Seams that do not fit are rare, so that one in 64 symbols to begin at does.
 constexpr size_t kMostHeld = 64;
 
 }  // namespace
 
-size_t PieceMerge::num_certain(size_t size) const {
+size_t ChunkedMerge::num_certain(size_t size) const {
   const std::vector<uint32_t>& begins = merge_.begins();
   const size_t certain = size - size / kTailPart;
   size_t count = begins.size();
@@ -21,7 +21,7 @@ size_t PieceMerge::num_certain(size_t size) const {
   return count < 2 ? 0 : count - 1;
 }
 
-size_t PieceMerge::hold(size_t count) {
+size_t ChunkedMerge::hold(size_t count) {
   const size_t held = std::min(count, kMostHeld);
   const std::vector<uint32_t>& begins = merge_.begins();
   held_.clear();
@@ -33,7 +33,7 @@ size_t PieceMerge::hold(size_t count) {
   return held;
 }
 
-bool PieceMerge::fits(size_t begin, size_t size) {
+bool ChunkedMerge::fits(size_t begin, size_t size) {
   const std::vector<uint32_t>& begins = merge_.begins();
   const size_t first_size = begins.size() > 1 ? begins[1] : size;
   const auto pair_begin = from_.begin() + static_cast<std::ptrdiff_t>(begin - held_sizes_.back());
@@ -42,7 +42,7 @@ bool PieceMerge::fits(size_t begin, size_t size) {
   return pair_.size() == 2 && pair_[0] == held_.back() && pair_[1] == merge_.symbols()[0];
 }
 
-size_t PieceMerge::step_back(size_t count) {
+size_t ChunkedMerge::step_back(size_t count) {
   size_t made_of = 0;
   for (; count > 0; --count) {
     made_of += held_sizes_.back();
@@ -52,7 +52,7 @@ size_t PieceMerge::step_back(size_t count) {
   return made_of;
 }
 
-size_t PieceMerge::forget(size_t begin) {
+size_t ChunkedMerge::forget(size_t begin) {
   const size_t kept = std::accumulate(held_sizes_.begin(), held_sizes_.end(), size_t{0});
   from_.erase(from_.begin(), from_.begin() + static_cast<std::ptrdiff_t>(begin - kept));
   return begin - kept;

@@ -1,4 +1,4 @@
-#include "text/bpe/merge_list.h"
+#include "text/bpe/bpe_merges.h"
 
 #include <string_view>
 
