@@ -21,8 +21,8 @@ set(TENON_NO_UNITY sampler)
 # Files that share local names with another file of their room, compiled apart.
 set(TENON_APART
     engine/sequence.cpp
-    text/grammar/gbnf.cpp text/grammar/json_value.cpp text/grammar/expr.cpp text/grammar/distances.cpp
-    text/grammar/schema_unique.cpp
+    text/grammar/gbnf.cpp text/grammar/json_value.cpp text/grammar/expr.cpp text/grammar/automaton_distances.cpp
+    text/grammar/few_values.cpp
     text/template/jinja_printf.cpp text/template/jinja_text_methods.cpp
     text/template/jinja_text_inquiries.cpp text/template/jinja_sequence_filters.cpp
     text/template/jinja_selecting_filters.cpp text/template/jinja_strftime.cpp

@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "text/grammar/words_map.h"
+#include "text/grammar/interner.h"
 
 namespace tenon::grammar {
-Automaton::Automaton(const Net& net) : actions_(net.actions()), objects_(net.objects) {
-  add_rules(net);
-  refuse_left_recursion(net);
-  finish(net.budget());
+Automaton::Automaton(const Nfa& nfa) : actions_(nfa.actions()), objects_(nfa.objects) {
+  add_rules(nfa);
+  refuse_left_recursion(nfa);
+  finish(nfa.budget());
 }
 
-void Automaton::add_rules(const Net& net) {
+void Automaton::add_rules(const Nfa& nfa) {
   // Rules are numbered anew in the order in which they are met.
-  std::vector<uint32_t> number(net.rules().size(), kDead), order;
+  std::vector<uint32_t> number(nfa.rules().size(), kDead), order;
   const auto number_of = [&](uint32_t rule) {
     if (number[rule] == kDead) {
       number[rule] = static_cast<uint32_t>(order.size());
@@ -27,8 +27,8 @@ void Automaton::add_rules(const Net& net) {
   flags_ = {0};
   rule_of_ = {0};
   for (size_t r = 0; r < order.size(); ++r) {
-    const NetRule& rule = net.rules()[order[r]];
-    const Subsets subsets = make_deterministic(net, rule.start, rule.final);
+    const NfaRule& rule = nfa.rules()[order[r]];
+    const Subsets subsets = make_deterministic(nfa, rule.start, rule.final);
     const auto first = static_cast<uint32_t>(rule_of_.size());
     rules_.push_back(
         {.start = first + subsets.dfa.start, .object = rule.object, .counts = rule.counts});
@@ -53,9 +53,9 @@ void Automaton::add_rules(const Net& net) {
   }
 }
 
-void Automaton::refuse_left_recursion(const Net& net) const {
+void Automaton::refuse_left_recursion(const Nfa& nfa) const {
   const size_t n = rules_.size();
-  net.budget().spend(num_states() + specials_.size());
+  nfa.budget().spend(num_states() + specials_.size());
   // States before any byte of their rule. Calls wait there until their rule is known to be empty.
   std::vector<bool> nullable(n, false), reached(num_states(), false);
   std::vector<std::vector<uint32_t>> waiting(n);  // states behind calls of a rule
@@ -101,8 +101,8 @@ void Automaton::refuse_left_recursion(const Net& net) const {
       }
       const uint32_t next = first[r][i++];
       if (mark[next] == 1) {
-        net.budget().set_place(places_[next]);
-        net.budget().refuse("left recursion: the rule can begin with itself");
+        nfa.budget().set_place(places_[next]);
+        nfa.budget().refuse("left recursion: the rule can begin with itself");
       }
       if (mark[next] == 0) path.emplace_back(next, 0), mark[next] = 1;
     }
@@ -228,9 +228,9 @@ void Automaton::make_table(Budget& budget) {
       }
     }
   }
-  WordsMap distinct;
+  Interner distinct;
   std::vector<uint32_t> class_of_interval(width);
-  for (uint32_t i = 0; i < width; ++i) class_of_interval[i] = distinct.id_of(columns[i]);
+  for (uint32_t i = 0; i < width; ++i) class_of_interval[i] = distinct.intern(columns[i]);
   num_classes_ = static_cast<uint32_t>(distinct.size());
   byte_of_.assign(num_classes_, 0);
   class_size_.assign(num_classes_, 0);

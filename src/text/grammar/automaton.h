@@ -1,5 +1,12 @@
-// A compiled grammar: tables over bytes with calls between rules, and for each state how far the
-// nearest end is. Immutable; what is being matched lives in machine.h.
+// A compiled grammar: a recursive transition network whose rules are deterministic, as tables over
+// classes of bytes, and for each state the distance to the nearest end. Immutable; what is being
+// matched lives in pushdown_machine.h.
+//
+//   list = "[" (item ("," item)*)? "]"
+//     1 -[-> 2,  2 -item-> 3,  3 -,-> 4,  4 -item-> 3,  2 -]-> 5,  3 -]-> 5;  start 1, final 5
+//
+// A call such as "item" counts as the shortest text of its rule. If that is 1 byte, the distance of
+// state 4 is 2: an item and "]".
 #pragma once
 
 #include <algorithm>
@@ -9,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "text/grammar/dfa.h"
+#include "text/grammar/subset_construction.h"
 
 namespace tenon::grammar {
 
@@ -33,12 +40,12 @@ class Automaton {
   struct Ahead {
     uint32_t action;
     uint32_t distance;
-    uint32_t rest;  ///< bytes behind it to the end of the rule, as base()
+    uint32_t rest;  ///< bytes after it to the end of the rule, as base()
   };
 
   /// Compiles rule 0 and what it reaches. Throws Error(Grammar) for left recursion, and when no
   /// text is complete.
-  explicit Automaton(const Net& net);
+  explicit Automaton(const Nfa& nfa);
 
   /// The same grammar without the bytes that are not in `allowed`. Throws Error(Grammar) "no token
   /// can follow" when no text is left.
@@ -98,8 +105,8 @@ class Automaton {
   [[nodiscard]] std::span<const ByteRange> ranges(uint32_t state) const {
     return slice(ranges_, range_begin_, state);
   }
-  void add_rules(const Net& net);
-  void refuse_left_recursion(const Net& net) const;
+  void add_rules(const Nfa& nfa);
+  void refuse_left_recursion(const Nfa& nfa) const;
   void finish(Budget& budget);
   void remove_dead_ends(Budget& budget);
   void measure(Budget& budget);

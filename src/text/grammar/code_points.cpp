@@ -104,13 +104,13 @@ uint8_t utf8_byte(uint32_t code, uint32_t length, uint32_t index) {
 /// stand before any continuation bytes are shared: `rest[n]` takes n of them.
 class Utf8Edges {
  public:
-  Utf8Edges(Net& net, uint32_t to) : net_(net) { rest_[0] = to; }
+  Utf8Edges(Nfa& nfa, uint32_t to) : nfa_(nfa) { rest_[0] = to; }
 
   void add(uint32_t from, uint32_t low, uint32_t high, uint32_t length, uint32_t index) {
     const uint32_t left = length - 1 - index;
     const uint32_t span = (1u << (6 * left)) - 1;  // what the bytes behind can hold
     if (left == 0) {
-      net_.add_bytes(from, utf8_byte(low, length, index), utf8_byte(high, length, index), rest_[0]);
+      nfa_.add_bytes(from, utf8_byte(low, length, index), utf8_byte(high, length, index), rest_[0]);
       return;
     }
     // The first and the last byte may have a partial rest, those between have any.
@@ -128,15 +128,15 @@ class Utf8Edges {
       end -= span + 1;
     }
     if (begin > end) return;
-    net_.add_bytes(from, utf8_byte(begin, length, index), utf8_byte(end, length, index),
+    nfa_.add_bytes(from, utf8_byte(begin, length, index), utf8_byte(end, length, index),
                    rest(left));
   }
 
  private:
   uint32_t rest(uint32_t left) {
     if (left > 0 && rest_[left] == kNone) {
-      rest_[left] = net_.add_node();
-      net_.add_bytes(rest_[left], 0x80, 0xBF, rest(left - 1));
+      rest_[left] = nfa_.add_node();
+      nfa_.add_bytes(rest_[left], 0x80, 0xBF, rest(left - 1));
     }
     return rest_[left];
   }
@@ -144,15 +144,15 @@ class Utf8Edges {
   uint32_t next_of(uint32_t from, uint8_t byte) {
     const auto [at, is_new] = next_.try_emplace({from, byte}, 0);
     if (is_new) {
-      const uint32_t node = net_.add_node();
+      const uint32_t node = nfa_.add_node();
       at->second = node;
-      net_.add_bytes(from, byte, byte, node);
+      nfa_.add_bytes(from, byte, byte, node);
     }
     return at->second;
   }
 
   static constexpr uint32_t kNone = UINT32_MAX;
-  Net& net_;
+  Nfa& nfa_;
   uint32_t rest_[4] = {kNone, kNone, kNone, kNone};
   std::map<std::pair<uint32_t, uint8_t>, uint32_t> next_;
 };
@@ -258,8 +258,8 @@ CodePoints CodePoints::any_case() const {
   return result;
 }
 
-void add_code_points(Net& net, const CodePoints& set, uint32_t from, uint32_t to) {
-  Utf8Edges edges(net, to);
+void add_code_points(Nfa& nfa, const CodePoints& set, uint32_t from, uint32_t to) {
+  Utf8Edges edges(nfa, to);
   for (const CodePoints::Range& range : set.ranges()) {
     for (const Block& block : kBlocks) {
       const uint32_t low = std::max(range.low, block.low);

@@ -26,11 +26,11 @@ struct Expr {
   static Expr text(std::string_view utf8, uint32_t line);
 };
 
-/// Nodes that the tree takes in a network; grows no further than UINT64_MAX.
+/// Nodes that the tree takes in an NFA; grows no further than UINT64_MAX.
 uint64_t written_size(const Expr& expr);
 
-/// Puts a tree into a network between two nodes. Throws Error(Grammar) where it grows too large.
+/// Puts a tree into an NFA between two nodes. Throws Error(Grammar) where it grows too large.
 /// `lines`: messages name the line.
-void add_expr(Net& net, const Expr& expr, uint32_t from, uint32_t to, bool lines);
+void add_expr(Nfa& nfa, const Expr& expr, uint32_t from, uint32_t to, bool lines);
 
 }  // namespace tenon::grammar

@@ -381,15 +381,15 @@ class Emptiness {
 
 }  // namespace
 
-void read_gbnf(std::string_view text, Net& net) {
-  Budget& budget = net.budget();
+void read_gbnf(std::string_view text, Nfa& nfa) {
+  Budget& budget = nfa.budget();
   const std::vector<Rule> rules = Parser(text, budget).parse();
   budget.set_place("");  // the parser's is gone with it
   Emptiness(rules, budget).check_loops();
-  for (const Rule& rule : rules) (void)net.add_rule(fmt::format("line {}", rule.line));
+  for (const Rule& rule : rules) (void)nfa.add_rule(fmt::format("line {}", rule.line));
   for (uint32_t i = 0; i < rules.size(); ++i) {
     budget.set_place(fmt::format("line {}", rules[i].line));
-    add_expr(net, rules[i].expr, net.rule(i).start, net.rule(i).final, true);
+    add_expr(nfa, rules[i].expr, nfa.rule(i).start, nfa.rule(i).final, true);
   }
   budget.set_place("");
 }

@@ -17,7 +17,7 @@ struct JsonStringOptions {
 
 /// From `from`, behind the opening quote, over the rest of each string whose text has a label in
 /// `texts`, the closing quote included, to the node `to(label)`.
-void add_json_strings(Net& net, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
+void add_json_strings(Nfa& nfa, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
                       const std::function<uint32_t(uint32_t label)>& to);
 
 /// A character that cannot stand in a string as it is.

@@ -134,7 +134,7 @@ void GrammarMatcher::make_room(std::span<Config> also) {
   std::copy_n(keep.end() - static_cast<std::ptrdiff_t>(also.size()), also.size(), also.begin());
   looked_at_ = step_from_ = kNowhere;
   // Half of what is left, so that a text that keeps much alive is not looked through at each token.
-  collect_at_ = std::max(kMachineBytes, (machine_.used_bytes() + Machine::kMaxBytes) / 2);
+  collect_at_ = std::max(kMachineBytes, (machine_.used_bytes() + PushdownMachine::kMaxBytes) / 2);
   // Last: it may throw, and all numbers are the new ones by now.
   machine_.spend(before / kCollectedBytes);
 }

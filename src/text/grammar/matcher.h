@@ -16,8 +16,8 @@ namespace tenon {
 
 /// One thread at a time; copies are independent.
 ///
-/// No call takes longer than WalkBudget::kMaxWork, nor more memory than Machine::kMaxBytes: beyond
-/// it throws Error(Limit), and the matcher is as before.
+/// No call takes longer than WalkBudget::kMaxWork, nor more memory than PushdownMachine::kMaxBytes:
+/// beyond it throws Error(Limit), and the matcher is as before.
 class GrammarMatcher {
  public:
   explicit GrammarMatcher(std::shared_ptr<const grammar::TokenMasks> masks);
@@ -93,7 +93,7 @@ class GrammarMatcher {
   }
 
   std::shared_ptr<const grammar::TokenMasks> masks_;
-  grammar::Machine machine_;
+  grammar::PushdownMachine machine_;
   grammar::Config config_;
   bool ended_ = false;  // an end token was taken
   uint64_t tokens_left_ = kUnlimitedTokens;
@@ -108,7 +108,7 @@ class GrammarMatcher {
   grammar::Config looked_at_ = grammar::kNowhere;  // where no stretch was found
   grammar::Config step_from_ = grammar::kNowhere;  // where longest_step_ was looked for
   size_t longest_step_ = 0;
-  static constexpr size_t kMachineBytes = grammar::Machine::kMaxBytes / 2;
+  static constexpr size_t kMachineBytes = grammar::PushdownMachine::kMaxBytes / 2;
   size_t collect_at_ = kMachineBytes;  // bytes in use of the machine
   WorkWatch* watch_ = nullptr;
   size_t most_bytes_ = 0;

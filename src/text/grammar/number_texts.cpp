@@ -1,9 +1,8 @@
-// The texts of numbers in a range, of integers and of multiples: a small machine reads the digits
-// from left to right, and its states become an automaton.
+#include "text/grammar/number_texts.h"
+
 #include <algorithm>
 
-#include "text/grammar/shapes.h"
-#include "text/grammar/words_map.h"
+#include "text/grammar/interner.h"
 
 namespace tenon::grammar {
 namespace {
@@ -25,7 +24,7 @@ class DigitOrder {
     return of(digit, bound_.integer[count]);
   }
   /// At the end of an integer part of `count` digits.
-  [[nodiscard]] Order behind_integer(Order order, uint32_t count) const {
+  [[nodiscard]] Order after_integer(Order order, uint32_t count) const {
     if (count != bound_.integer.size()) return count < bound_.integer.size() ? kLess : kGreater;
     return order;
   }
@@ -94,7 +93,7 @@ class NumberReader {
     Dfa dfa;
     std::vector<uint32_t> state(kFixed + orders_.size() + divisors_.size(), 0);
     for (size_t i = 0; i < orders_.size(); ++i) state[kFixed + i] = kEqual;
-    (void)states_.id_of(state);
+    (void)states_.intern(state);
     for (uint32_t s = 0; s < states_.size(); ++s) {
       const auto words = states_.words(s);
       const std::vector<uint32_t> from(words.begin(), words.end());
@@ -104,7 +103,7 @@ class NumberReader {
         if (!step(to, static_cast<char>(byte))) continue;
         budget_.spend(to.size());
         const auto b = static_cast<uint8_t>(byte);
-        dfa.ranges.push_back({b, b, states_.id_of(to)});
+        dfa.ranges.push_back({b, b, states_.intern(to)});
       }
       dfa.begin.push_back(static_cast<uint32_t>(dfa.ranges.size()));
       dfa.label.push_back(is_number(from) ? 1 : 0);
@@ -213,7 +212,7 @@ class NumberReader {
   void end_integer(std::vector<uint32_t>& state) const {
     for (size_t i = 0; i < orders_.size(); ++i) {
       uint32_t& order = state[kFixed + i];
-      order = orders_[i].behind_integer(static_cast<Order>(order), state[kCount]);
+      order = orders_[i].after_integer(static_cast<Order>(order), state[kCount]);
     }
     state[kCount] = 0;
   }
@@ -291,7 +290,7 @@ class NumberReader {
   std::vector<Divisor> divisors_;
   uint32_t integer_cap_ = 1;
   uint32_t fraction_cap_ = 0;
-  WordsMap states_;
+  Interner states_;
 };
 
 }  // namespace

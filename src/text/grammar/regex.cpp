@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "text/grammar/expr.h"
+#include "text/grammar/subset_construction.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::grammar {
@@ -399,26 +400,26 @@ struct Within {
   bool any_behind;
 };
 Dfa texts_with(const Expr& expr, Within within, Budget& budget) {
-  Net net(budget);
-  const uint32_t start = net.add_node(), from = net.add_node(), to = net.add_node(),
-                 final = net.add_node();
-  net.add_epsilon(start, from);
-  net.add_epsilon(to, final);
+  Nfa nfa(budget);
+  const uint32_t start = nfa.add_node(), from = nfa.add_node(), to = nfa.add_node(),
+                 final = nfa.add_node();
+  nfa.add_epsilon(start, from);
+  nfa.add_epsilon(to, final);
   const CodePoints all = CodePoints::all();
   if (within.any_before) {
-    const uint32_t later = net.add_node();
-    add_code_points(net, all, start, later);
-    add_code_points(net, all, later, later);
-    net.add_epsilon(later, from);
+    const uint32_t later = nfa.add_node();
+    add_code_points(nfa, all, start, later);
+    add_code_points(nfa, all, later, later);
+    nfa.add_epsilon(later, from);
   }
   if (within.any_behind) {
-    const uint32_t rest = net.add_node();
-    net.add_epsilon(to, rest);
-    add_code_points(net, all, rest, rest);
-    net.add_epsilon(rest, final);
+    const uint32_t rest = nfa.add_node();
+    nfa.add_epsilon(to, rest);
+    add_code_points(nfa, all, rest, rest);
+    nfa.add_epsilon(rest, final);
   }
-  add_expr(net, expr, from, to, false);
-  return minimise(make_deterministic(net, start, final).dfa, budget);
+  add_expr(nfa, expr, from, to, false);
+  return minimise(make_deterministic(nfa, start, final).dfa, budget);
 }
 
 }  // namespace

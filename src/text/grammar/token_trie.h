@@ -1,4 +1,6 @@
-// The texts of a vocabulary's tokens as one tree, for walks that try many tokens at once.
+// The texts of a vocabulary's tokens as a trie, for walks that try many tokens at once.
+//
+//   a, ab, b: nodes a (depth 0, token a), b (depth 1, token ab), b (depth 0, token b)
 #pragma once
 
 #include <algorithm>
@@ -12,7 +14,7 @@
 
 #include "text/grammar/automaton.h"
 #include "text/grammar/byte_kinds.h"
-#include "text/grammar/machine.h"
+#include "text/grammar/pushdown_machine.h"
 #include "text/tokenizer.h"
 
 namespace tenon::grammar {
@@ -98,11 +100,11 @@ class TokenSet {
   static constexpr size_t kMaxPlain = 24;
   /// All others, by what is left of them behind `characters` plain characters, as far as these go.
   /// Tokens of more than kLong bytes are all left.
-  [[nodiscard]] const TokenTrie& behind_plain(size_t characters) const {
-    return behind_plain_[characters];
+  [[nodiscard]] const TokenTrie& after_plain(size_t characters) const {
+    return after_plain_[characters];
   }
   /// The same, however many characters there are before.
-  [[nodiscard]] const TokenTrie& behind_any_plain() const { return behind_any_plain_; }
+  [[nodiscard]] const TokenTrie& after_any_plain() const { return after_any_plain_; }
 
   /// The tokens that the tokenizer makes of a text within others, control tokens being bytes as
   /// above; empty when it cannot spell just that, or there is none.
@@ -122,9 +124,9 @@ class TokenSet {
   std::vector<std::string_view> texts_;         // into owned_
   std::vector<std::string> owned_;
   std::vector<Token> end_tokens_;
-  TokenTrie all_, long_, middle_, behind_any_plain_;
+  TokenTrie all_, long_, middle_, after_any_plain_;
   std::array<std::vector<uint64_t>, kMaxPlain + 1> plain_up_to_;
-  std::array<TokenTrie, kMaxPlain + 1> behind_plain_;
+  std::array<TokenTrie, kMaxPlain + 1> after_plain_;
   ByteSet bytes_;
 };
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "text/grammar/alike_states.h"
+#include "text/grammar/equivalent_states.h"
 #include "text/grammar/follow.h"
 #include "text/grammar/grammar.h"
 
@@ -58,10 +58,10 @@ TEST(Refine, LeavesStatesWithoutAGroupAlone) {
   EXPECT_NE(chain.group[1], chain.group[2]);
 }
 
-TEST(AlikeStates, AreThoseFarFromAnythingElse) {
+TEST(EquivalentStates, AreThoseFarFromAnythingElse) {
   const auto grammar = Grammar::compile(GrammarKind::Regex, "a{100}");
   const Automaton& automaton = *grammar->automaton();
-  const AlikeStates alike(automaton, 32);
+  const EquivalentStates alike(automaton, 32);
   uint32_t state = automaton.rule(0).start;
   std::vector<uint32_t> first;
   for (int i = 0; i <= 100; ++i) {
@@ -82,14 +82,14 @@ TEST(FollowBytes, AreThoseBehindARuleAnywhere) {
   const FollowBytes follow(automaton);
   bool found = false;
   for (uint32_t r = 1; r < automaton.num_rules(); ++r) {
-    if (!follow.behind_rule(r).set[')']) continue;
+    if (!follow.after_rule(r).set[')']) continue;
     found = true;
-    EXPECT_EQ(follow.behind_rule(r).set.count(), 3u);
-    EXPECT_TRUE(follow.behind_rule(r).set['!']);
-    EXPECT_TRUE(follow.behind_rule(r).set['.']);
+    EXPECT_EQ(follow.after_rule(r).set.count(), 3u);
+    EXPECT_TRUE(follow.after_rule(r).set['!']);
+    EXPECT_TRUE(follow.after_rule(r).set['.']);
   }
   EXPECT_TRUE(found);
-  EXPECT_TRUE(follow.behind_rule(0).set.none());
+  EXPECT_TRUE(follow.after_rule(0).set.none());
 }
 
 }  // namespace

@@ -1,5 +1,12 @@
-// What a grammar can be in the middle of, after some bytes: all ways of reading them at once, as
-// numbered configurations that are met again and again. Tokens are not known here.
+// Runs a grammar as a nondeterministic pushdown automaton over bytes. A configuration is the set of
+// all (state, register, stack) that are reachable after some input; configurations are interned and
+// the steps between them memoised. Stacks share their lower frames, as in a graph-structured stack
+// (Tomita 1985), here without merging callers; XGrammar (arXiv 2411.15100) runs grammars for
+// decoding in the same way. Tokens are not known here.
+//
+//   value = digit | "[" value "]"          as the NFA of nfa.h
+//     after "[[": state 0 on frame 2, where frame 2 = (return to 3, frame 1)
+//                                           frame 1 = (return to 3, root)
 #pragma once
 
 #include <array>
@@ -10,8 +17,8 @@
 
 #include "text/grammar/automaton.h"
 #include "text/grammar/byte_kinds.h"
+#include "text/grammar/interner.h"
 #include "text/grammar/walk_budget.h"
-#include "text/grammar/words_map.h"
 
 namespace tenon::grammar {
 
@@ -19,15 +26,15 @@ namespace tenon::grammar {
 using Config = uint32_t;
 inline constexpr Config kNowhere = 0;
 
-/// One thread at a time. Remembers every step, so that the second time is a look into a table.
+/// One thread at a time. Remembers every step: the second time it is a look-up in a table.
 ///
-/// A configuration is a set of items (state, register, stack). Stacks are chains of frames that are
-/// shared, so a configuration costs its items. A *local* configuration knows one state of a rule
-/// but neither its register nor its stack; where these matter it has an *exit*.
-class Machine {
+/// A configuration is a set of items (state, register, stack). A stack is a chain of interned
+/// frames, so a configuration takes memory for its items only. A *local* configuration knows one
+/// state of a rule but neither its register nor its stack; where these matter it has an *exit*.
+class PushdownMachine {
  public:
   /// names_differ: no object of the text has a name twice, so that each counts.
-  explicit Machine(std::shared_ptr<const Automaton> automaton, bool names_differ = false);
+  explicit PushdownMachine(std::shared_ptr<const Automaton> automaton, bool names_differ = false);
 
   /// Before the first byte.
   [[nodiscard]] Config start() const { return start_; }
@@ -144,9 +151,9 @@ class Machine {
   uint32_t num_classes_;
   std::array<uint8_t, 256> class_of_, kinds_of_class_{};
   Config start_ = kNowhere;
-  WordsMap configs_;  // [header, items of three words, sorted]
-  WordsMap frames_;   // [state, register, parent]
-  WordsMap sets_;     // [count, bits...]: registers of objects
+  Interner configs_;  // [header, items of three words, sorted]
+  Interner frames_;   // [state, register, parent]
+  Interner sets_;     // [count, bits...]: registers of objects
   /// What a set owes, of the object that was asked for last.
   struct Owed {
     uint32_t object = kNoObject;
@@ -162,7 +169,7 @@ class Machine {
   std::vector<Config> steps_;              // [configs, classes]
 
   // The closure under way.
-  WordsMap visited_;
+  Interner visited_;
   std::vector<Item> todo_, found_;
   std::vector<uint32_t> words_, set_words_, wanted_;
   uint32_t header_ = 0;

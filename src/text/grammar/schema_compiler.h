@@ -1,5 +1,9 @@
-// The alternatives of all subschemas that matter, worked out: which of them some value can satisfy,
-// and what the writer (schema.cpp) needs to write them down.
+// Compiles a schema: finds the subschemas that matter, the alternatives of each, and which of them
+// some value can satisfy. Writing them down as an NFA is schema.cpp's.
+//
+//   {"type": ["null", "array"], "items": {"enum": [1, 2]}}
+//     node 0: alternatives null; array with elements node 1
+//     node 1: alternative number, texts 1|2
 #pragma once
 
 #include <map>
@@ -9,22 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "text/grammar/schema_shapes.h"
+#include "text/grammar/few_values.h"
+#include "text/grammar/schema_normalizer.h"
 
 namespace tenon::grammar {
 
 using NodeId = uint32_t;
 inline constexpr NodeId kNoNode = UINT32_MAX;
 
-/// Values that can be listed.
-struct FewValues {
-  std::vector<std::string> strings;  ///< what they say
-  std::vector<Dfa> others;           ///< the texts of each: null, a boolean, a number
-  [[nodiscard]] size_t size() const { return strings.size() + others.size(); }
-};
-
-/// One shape with its children.
-struct Part {
+/// One shape of a DNF with its children.
+struct Alternative {
   JsonType type = JsonType::Null;
   Shape shape = {};
   bool possible = false;
@@ -47,47 +45,41 @@ struct Part {
   std::vector<KeyClass> classes = {};  ///< by label - 1
 };
 
-struct PlanNode {
+struct SchemaNode {
   Conjunction key = {};
-  std::vector<Part> parts = {};
+  std::vector<Alternative> alternatives = {};
   bool possible = false;
 };
 
-class SchemaPlan {
+class SchemaCompiler {
  public:
   /// Everything below the root, node 0. Throws Error(Grammar) when no value is valid.
-  SchemaPlan(const JsonValue& root, Budget& budget);
-  [[nodiscard]] const std::vector<PlanNode>& nodes() const { return nodes_; }
-  SchemaShapes& shapes() { return shapes_; }
+  SchemaCompiler(const JsonValue& root, Budget& budget);
+  [[nodiscard]] const std::vector<SchemaNode>& nodes() const { return nodes_; }
+  SchemaNormalizer& normalizer() { return normalizer_; }
 
  private:
   NodeId node_of(const Conjunction& all);
   void expand(NodeId node);
-  void plan_string(Part& part);
-  void plan_array(Part& part);
-  void plan_object(Part& part);
+  void compile_string(Alternative& alternative);
+  void compile_array(Alternative& alternative);
+  void compile_object(Alternative& alternative);
   void list_unique();
   void find_possible();
   [[nodiscard]] bool is_possible(NodeId node) const {
     return node != kNoNode && nodes_[node].possible;
   }
-  bool array_is_possible(Part& part) const;
-  [[nodiscard]] std::set<std::string> possible_names(const Part& part) const;
-  bool object_is_possible(const Part& part) const;
+  bool array_is_possible(Alternative& alternative) const;
+  [[nodiscard]] std::set<std::string> possible_names(const Alternative& alternative) const;
+  bool object_is_possible(const Alternative& alternative) const;
 
   Budget& budget_;
-  SchemaShapes shapes_;
-  std::vector<PlanNode> nodes_;
+  SchemaNormalizer normalizer_;
+  std::vector<SchemaNode> nodes_;
   std::map<Conjunction, NodeId> numbers_;
   std::map<NodeId, std::vector<size_t>> waiting_;
   std::shared_ptr<const Dfa> any_text_;
 };
-
-/// The values of a node; nothing when they may be more than kMaxFewValues, or arrays or objects.
-std::optional<FewValues> few_values(const PlanNode& node, Budget& budget);
-inline constexpr size_t kMaxFewValues = 256;
-/// Adds the texts of an automaton; false when they may be more than kMaxFewValues.
-bool add_few_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& words);
 
 /// Of an array's `contains`: beyond this count all numbers are alike.
 uint64_t contains_cap(const ArrayShape::Contains& contains);

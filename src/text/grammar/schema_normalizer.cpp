@@ -1,8 +1,10 @@
-// Schemas as alternatives: numbers of subschemas, combinations, references.
-#include "text/grammar/schema_shapes.h"
+// SchemaNormalizer: numbers of subschemas, combinations, references.
+#include "text/grammar/schema_normalizer.h"
 
 #include <algorithm>
 #include <array>
+
+#include "text/grammar/number_texts.h"
 
 namespace tenon::grammar {
 namespace {
@@ -13,12 +15,12 @@ constexpr size_t kMaxOpen = 150;
 
 }  // namespace
 
-SchemaShapes::SchemaShapes(const JsonValue& root, Budget& budget)
+SchemaNormalizer::SchemaNormalizer(const JsonValue& root, Budget& budget)
     : budget_(budget), index_(root, budget) {
   subs_.push_back({&never_, false, false});
 }
 
-SubId SchemaShapes::id_of(const JsonValue& schema, bool negated, bool constant) {
+SubId SchemaNormalizer::id_of(const JsonValue& schema, bool negated, bool constant) {
   if (!constant && schema.is_bool()) {
     const bool holds = (schema.kind == JsonValue::Kind::True) != negated;
     if (!holds) return kNever;
@@ -29,7 +31,7 @@ SubId SchemaShapes::id_of(const JsonValue& schema, bool negated, bool constant) 
   return at->second;
 }
 
-Conjunction SchemaShapes::only(const JsonValue& schema, bool negated, bool constant) {
+Conjunction SchemaNormalizer::only(const JsonValue& schema, bool negated, bool constant) {
   if (!constant) {
     (void)schema_in(schema);
     const bool any = schema.kind == JsonValue::Kind::True ||
@@ -42,30 +44,30 @@ Conjunction SchemaShapes::only(const JsonValue& schema, bool negated, bool const
   return {id_of(schema, negated, constant)};
 }
 
-SubId SchemaShapes::negation(SubId id) {
+SubId SchemaNormalizer::negation(SubId id) {
   const Sub sub = subs_[id];
   return id_of(*sub.value, !sub.negated, sub.constant);
 }
 
-void SchemaShapes::set_place(const Conjunction& all) {
+void SchemaNormalizer::set_place(const Conjunction& all) {
   for (const SubId id : all) {
     if (id != kNever) return index_.set_place(*subs_[id].value);
   }
   budget_.set_place("#");
 }
 
-const JsonValue& SchemaShapes::schema_in(const JsonValue& value) {
+const JsonValue& SchemaNormalizer::schema_in(const JsonValue& value) {
   if (value.kind == JsonValue::Kind::Object || value.is_bool()) return value;
   index_.set_place(value);
   budget_.refuse("a schema is an object or a boolean");
 }
 
-void SchemaShapes::check_size(const Shapes& shapes) const {
+void SchemaNormalizer::check_size(const SchemaDnf& shapes) const {
   if (shapes.size() > kMaxShapes) budget_.refuse("more than {} alternatives", kMaxShapes);
 }
 
-Shapes SchemaShapes::both(const Shapes& a, const Shapes& b, JsonType type) {
-  Shapes result;
+SchemaDnf SchemaNormalizer::both(const SchemaDnf& a, const SchemaDnf& b, JsonType type) {
+  SchemaDnf result;
   for (const Shape& left : a) {
     for (const Shape& right : b) {
       if (auto shape = meet(left, right, type, budget_)) result.push_back(std::move(*shape));
@@ -75,23 +77,23 @@ Shapes SchemaShapes::both(const Shapes& a, const Shapes& b, JsonType type) {
   return result;
 }
 
-Shapes SchemaShapes::shapes(const Conjunction& all, JsonType type) {
-  Shapes result{Shape{}};
+SchemaDnf SchemaNormalizer::dnf(const Conjunction& all, JsonType type) {
+  SchemaDnf result{Shape{}};
   for (const SubId id : all) result = both(result, of_sub(id, type), type);
   return result;
 }
 
-Shapes SchemaShapes::of_sub(SubId id, JsonType type) {
+SchemaDnf SchemaNormalizer::of_sub(SubId id, JsonType type) {
   if (id == kNever) return {};
   const Sub sub = subs_[id];
   if (sub.constant) return of_constant(*sub.value, type, sub.negated);
   return of_schema(*sub.value, {type, sub.negated, false});
 }
 
-Shapes SchemaShapes::of_schema(const JsonValue& schema, Ask ask) {
+SchemaDnf SchemaNormalizer::of_schema(const JsonValue& schema, Ask ask) {
   (void)schema_in(schema);
   if (schema.is_bool()) {
-    return (schema.kind == JsonValue::Kind::True) != ask.negated ? Shapes{Shape{}} : Shapes{};
+    return (schema.kind == JsonValue::Kind::True) != ask.negated ? SchemaDnf{Shape{}} : SchemaDnf{};
   }
   const Key key{&schema, ask.type, ask.negated, ask.exact};
   const auto found = known_.find(key);
@@ -104,12 +106,12 @@ Shapes SchemaShapes::of_schema(const JsonValue& schema, Ask ask) {
     budget_.refuse("schemas are nested deeper than {}, or than the stack allows", kMaxOpen);
   }
   open_.push_back(key);
-  Shapes result = compute(schema, ask);
+  SchemaDnf result = compute(schema, ask);
   open_.pop_back();
   return known_.emplace(key, std::move(result)).first->second;
 }
 
-Shapes SchemaShapes::compute(const JsonValue& schema, Ask ask) {
+SchemaDnf SchemaNormalizer::compute(const JsonValue& schema, Ask ask) {
   const JsonType type = ask.type;
   const bool negated = ask.negated;
   const bool unevaluated =
@@ -120,9 +122,9 @@ Shapes SchemaShapes::compute(const JsonValue& schema, Ask ask) {
   }
   ask.exact |= unevaluated;
   // All keywords must hold; for the negation, one must not.
-  Shapes result;
+  SchemaDnf result;
   if (!negated) result.push_back({});
-  const auto add = [&](Shapes more) {
+  const auto add = [&](SchemaDnf more) {
     if (negated) {
       result.insert(result.end(), more.begin(), more.end());
       check_size(result);
@@ -191,7 +193,7 @@ Shapes SchemaShapes::compute(const JsonValue& schema, Ask ask) {
   return result;
 }
 
-Shapes SchemaShapes::of_type(const JsonValue& value, JsonType type, bool negated) {
+SchemaDnf SchemaNormalizer::of_type(const JsonValue& value, JsonType type, bool negated) {
   struct Name {
     std::string_view name;
     JsonType type;
@@ -225,11 +227,11 @@ Shapes SchemaShapes::of_type(const JsonValue& value, JsonType type, bool negated
   Shape shape;
   if (integer && !any) (negated ? shape.number.not_integer : shape.number.integer) = true;
   if (integer && !any) return {shape};
-  return any != negated ? Shapes{shape} : Shapes{};
+  return any != negated ? SchemaDnf{shape} : SchemaDnf{};
 }
 
-Shapes SchemaShapes::of_combination(const JsonValue& schema, const std::string& key,
-                                    const JsonValue& value, Ask ask) {
+SchemaDnf SchemaNormalizer::of_combination(const JsonValue& schema, const std::string& key,
+                                           const JsonValue& value, Ask ask) {
   if (key == "not") {
     return of_schema(value, {ask.type, !ask.negated, false});
   }
@@ -244,10 +246,10 @@ Shapes SchemaShapes::of_combination(const JsonValue& schema, const std::string& 
   }
   if (key == "anyOf") return any_of(value, ask);
   if (key == "oneOf") return one_of(value, ask);
-  Shapes result;
+  SchemaDnf result;
   if (!ask.negated) result.push_back({});
   for (const JsonValue& item : value.items) {
-    const Shapes one = of_schema(item, ask);
+    const SchemaDnf one = of_schema(item, ask);
     if (ask.negated) {
       result.insert(result.end(), one.begin(), one.end());
     } else {
@@ -258,8 +260,8 @@ Shapes SchemaShapes::of_combination(const JsonValue& schema, const std::string& 
   return result;
 }
 
-Shapes SchemaShapes::any_of(const JsonValue& list, Ask ask) {
-  Shapes result;
+SchemaDnf SchemaNormalizer::any_of(const JsonValue& list, Ask ask) {
+  SchemaDnf result;
   if (ask.negated) {
     result.push_back({});
     for (const JsonValue& item : list.items) {
@@ -269,7 +271,7 @@ Shapes SchemaShapes::any_of(const JsonValue& list, Ask ask) {
   }
   if (!ask.exact) {
     for (const JsonValue& item : list.items) {
-      const Shapes one = of_schema(item, ask);
+      const SchemaDnf one = of_schema(item, ask);
       result.insert(result.end(), one.begin(), one.end());
       check_size(result);
     }
@@ -281,7 +283,7 @@ Shapes SchemaShapes::any_of(const JsonValue& list, Ask ask) {
     budget_.refuse("anyOf of more than {} under unevaluated* is not supported", kMaxExact);
   }
   for (uint32_t set = 1; set < 1u << list.items.size(); ++set) {
-    Shapes some{Shape{}};
+    SchemaDnf some{Shape{}};
     for (size_t i = 0; i < list.items.size(); ++i) {
       const bool holds = (set >> i & 1) != 0;
       some = both(some, of_schema(list.items[i], {ask.type, !holds, holds}), ask.type);
@@ -292,16 +294,16 @@ Shapes SchemaShapes::any_of(const JsonValue& list, Ask ask) {
   return result;
 }
 
-Shapes SchemaShapes::one_of(const JsonValue& list, Ask ask) {
+SchemaDnf SchemaNormalizer::one_of(const JsonValue& list, Ask ask) {
   const size_t n = list.items.size();
-  Shapes result;
+  SchemaDnf result;
   if (ask.negated) {
     // None, or two.
     result = any_of(list, ask);
     for (size_t i = 0; i < n; ++i) {
       for (size_t j = i + 1; j < n; ++j) {
         const Ask holds{ask.type, false, false};
-        const Shapes two =
+        const SchemaDnf two =
             both(of_schema(list.items[i], holds), of_schema(list.items[j], holds), ask.type);
         result.insert(result.end(), two.begin(), two.end());
         check_size(result);
@@ -310,10 +312,10 @@ Shapes SchemaShapes::one_of(const JsonValue& list, Ask ask) {
     return result;
   }
   for (size_t i = 0; i < n; ++i) {
-    Shapes one = of_schema(list.items[i], ask);
+    SchemaDnf one = of_schema(list.items[i], ask);
     for (size_t j = 0; j < n && !one.empty(); ++j) {
       if (i == j) continue;
-      const Shapes other = of_schema(list.items[j], {ask.type, false, false});
+      const SchemaDnf other = of_schema(list.items[j], {ask.type, false, false});
       if (other.empty() || both(one, other, ask.type).empty()) continue;
       if (are_disjoint(list.items[i], list.items[j])) continue;
       one = both(one, of_schema(list.items[j], {ask.type, true, false}), ask.type);
@@ -324,14 +326,14 @@ Shapes SchemaShapes::one_of(const JsonValue& list, Ask ask) {
   return result;
 }
 
-Shapes SchemaShapes::conditional(const JsonValue& schema, Ask ask) {
+SchemaDnf SchemaNormalizer::conditional(const JsonValue& schema, Ask ask) {
   const JsonValue& condition = *schema.find("if");
   const JsonValue* const branches[] = {schema.find("then"), schema.find("else")};
-  Shapes result;
+  SchemaDnf result;
   for (const bool holds : {true, false}) {
     const JsonValue* const branch = branches[holds ? 0 : 1];
     if (branch == nullptr && ask.negated) continue;
-    Shapes some = of_schema(condition, {ask.type, !holds, ask.exact && holds});
+    SchemaDnf some = of_schema(condition, {ask.type, !holds, ask.exact && holds});
     if (branch != nullptr) some = both(some, of_schema(*branch, ask), ask.type);
     result.insert(result.end(), some.begin(), some.end());
   }
@@ -339,16 +341,16 @@ Shapes SchemaShapes::conditional(const JsonValue& schema, Ask ask) {
   return result;
 }
 
-bool SchemaShapes::are_disjoint(const JsonValue& a, const JsonValue& b) {
+bool SchemaNormalizer::are_disjoint(const JsonValue& a, const JsonValue& b) {
   return is_plainly_empty(meet(only(a, false), only(b, false)), 0);
 }
 
-bool SchemaShapes::is_plainly_empty(const Conjunction& all, uint32_t depth) {
+bool SchemaNormalizer::is_plainly_empty(const Conjunction& all, uint32_t depth) {
   constexpr uint32_t kDepth = 3;
   if (all.empty()) return false;
   if (all.front() == kNever) return true;
   for (const JsonType type : kJsonTypes) {
-    for (const Shape& shape : shapes(all, type)) {
+    for (const Shape& shape : dnf(all, type)) {
       bool empty = false;
       if (type == JsonType::Object && depth < kDepth) {
         for (const std::string& name : shape.object.required) {

@@ -1,15 +1,15 @@
-// Subset construction: a network of nodes becomes states without choices over bytes.
+#include "text/grammar/subset_construction.h"
+
 #include <algorithm>
 
-#include "text/grammar/dfa.h"
-#include "text/grammar/words_map.h"
+#include "text/grammar/interner.h"
 
 namespace tenon::grammar {
 namespace {
 
 class Builder {
  public:
-  Builder(const Net& net, uint32_t final) : net_(net), final_(final), marks_(net.marks()) {}
+  Builder(const Nfa& nfa, uint32_t final) : nfa_(nfa), final_(final), marks_(nfa.marks()) {}
 
   Subsets build(uint32_t start) {
     const uint32_t one[] = {start};
@@ -25,14 +25,14 @@ class Builder {
     nodes_.clear();
     for (const uint32_t node : nodes) visit(node);
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      net_.for_each_edge(nodes_[i], [&](const NetEdge& edge) {
+      nfa_.for_each_edge(nodes_[i], [&](const NfaEdge& edge) {
         const bool passes = edge.kind == EdgeKind::Epsilon ||
                             (edge.kind == EdgeKind::Begin && at_begin) ||
                             (edge.kind == EdgeKind::End && at_end);
         if (passes) visit(edge.to);
       });
     }
-    net_.budget().spend(nodes_.size());
+    nfa_.budget().spend(nodes_.size());
     std::sort(nodes_.begin(), nodes_.end());
   }
 
@@ -48,16 +48,16 @@ class Builder {
     key_.clear();
     for (const uint32_t node : nodes_) {
       bool matters = node == final_;
-      net_.for_each_edge(node, [&](const NetEdge& edge) {
+      nfa_.for_each_edge(node, [&](const NfaEdge& edge) {
         if (edge.kind != EdgeKind::Epsilon && edge.kind != EdgeKind::Begin) matters = true;
       });
       if (matters) key_.push_back(node);
     }
     key_.push_back(at_begin ? 1 : 0);
     bool is_new = false;
-    const uint32_t id = states_.id_of(key_, &is_new);
+    const uint32_t id = states_.intern(key_, &is_new);
     if (is_new) {
-      net_.budget().add_states(1);
+      nfa_.budget().add_states(1);
       finals_.push_back(is_final(at_begin));
     }
     return id;
@@ -72,11 +72,11 @@ class Builder {
   void expand(uint32_t s) {
     const auto words = states_.words(s);
     const std::vector<uint32_t> nodes(words.begin(), words.end() - 1);
-    std::vector<NetEdge> edges;
+    std::vector<NfaEdge> edges;
     std::vector<Special> specials;
     bool bounds[257] = {};
     for (const uint32_t node : nodes) {
-      net_.for_each_edge(node, [&](const NetEdge& edge) {
+      nfa_.for_each_edge(node, [&](const NfaEdge& edge) {
         if (edge.kind == EdgeKind::Bytes) {
           edges.push_back(edge);
           bounds[edge.low] = bounds[edge.high + 1] = true;
@@ -92,10 +92,10 @@ class Builder {
         uint32_t high = low;
         while (high < 255 && !bounds[high + 1]) ++high;
         targets.clear();
-        for (const NetEdge& edge : edges) {
+        for (const NfaEdge& edge : edges) {
           if (edge.low <= low && high <= edge.high) targets.push_back(edge.to);
         }
-        net_.budget().spend(edges.size());
+        nfa_.budget().spend(edges.size());
         std::sort(targets.begin(), targets.end());
         targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
         if (!targets.empty()) {
@@ -124,19 +124,19 @@ class Builder {
     out_.specials.push_back(std::move(specials));
   }
 
-  const Net& net_;
+  const Nfa& nfa_;
   uint32_t final_;
-  Net::Marks& marks_;
+  Nfa::Marks& marks_;
   std::vector<uint32_t> nodes_, key_;
-  WordsMap states_;
+  Interner states_;
   std::vector<bool> finals_;
   Subsets out_;
 };
 
 }  // namespace
 
-Subsets make_deterministic(const Net& net, uint32_t start, uint32_t final) {
-  return Builder(net, final).build(start);
+Subsets make_deterministic(const Nfa& nfa, uint32_t start, uint32_t final) {
+  return Builder(nfa, final).build(start);
 }
 
 }  // namespace tenon::grammar

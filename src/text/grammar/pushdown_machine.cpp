@@ -1,4 +1,4 @@
-#include "text/grammar/machine.h"
+#include "text/grammar/pushdown_machine.h"
 
 #include <algorithm>
 #include <tuple>
@@ -18,7 +18,7 @@ uint32_t add_far(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-Machine::Machine(std::shared_ptr<const Automaton> automaton, bool names_differ)
+PushdownMachine::PushdownMachine(std::shared_ptr<const Automaton> automaton, bool names_differ)
     : automaton_(std::move(automaton)),
       names_differ_(names_differ),
       num_classes_(automaton_->num_classes()) {
@@ -35,10 +35,10 @@ Machine::Machine(std::shared_ptr<const Automaton> automaton, bool names_differ)
   start_ = intern();
 }
 
-void Machine::reset() {
-  configs_ = WordsMap();
-  frames_ = WordsMap();
-  sets_ = WordsMap();
+void PushdownMachine::reset() {
+  configs_ = Interner();
+  frames_ = Interner();
+  sets_ = Interner();
   owed_ = {};
   kinds_ = {};
   loops_ = {};
@@ -47,30 +47,30 @@ void Machine::reset() {
   frame_indirect_.assign(2, false);
   steps_ = {};
   const uint32_t root[] = {0, 0, 0}, escape[] = {0, 0, 1};
-  (void)frames_.id_of(root);
-  (void)frames_.id_of(escape);
+  (void)frames_.intern(root);
+  (void)frames_.intern(escape);
   frame_distances_ = {0, 0};
   begin_closure();
   (void)intern();  // kNowhere
   steps_.assign(num_classes_, kNowhere);
 }
 
-Machine::Item Machine::item(Config config, size_t index) const {
+PushdownMachine::Item PushdownMachine::item(Config config, size_t index) const {
   const auto words = configs_.words(config).subspan(1 + index * 3, 3);
   return {words[0], words[1], words[2]};
 }
 
-void Machine::begin_closure() {
+void PushdownMachine::begin_closure() {
   if (visited_.size() > 0) visited_.clear();
   todo_.clear();
   found_.clear();
   header_ = 0;
 }
 
-void Machine::visit(uint32_t state, uint32_t reg, uint32_t frame) {
+void PushdownMachine::visit(uint32_t state, uint32_t reg, uint32_t frame) {
   const uint32_t words[] = {state, reg, frame};
   bool is_new = false;
-  (void)visited_.id_of(words, &is_new);
+  (void)visited_.intern(words, &is_new);
   if (!is_new) return;
   budget_.spend(kVisitWork);
   if (visited_.size() > kMaxItems) {
@@ -80,7 +80,7 @@ void Machine::visit(uint32_t state, uint32_t reg, uint32_t frame) {
   todo_.push_back({state, reg, frame});
 }
 
-void Machine::run_closure() {
+void PushdownMachine::run_closure() {
   while (!todo_.empty()) {
     const Item item = todo_.back();
     todo_.pop_back();
@@ -88,7 +88,7 @@ void Machine::run_closure() {
   }
 }
 
-void Machine::expand(const Item& item) {
+void PushdownMachine::expand(const Item& item) {
   const auto [state, reg, frame] = item;
   if (automaton_->is_guarded(state)) {
     if (reg == kUnknownRegister) {
@@ -129,7 +129,7 @@ void Machine::expand(const Item& item) {
   }
 }
 
-void Machine::add_guard(uint32_t state) {
+void PushdownMachine::add_guard(uint32_t state) {
   const uint32_t guard = automaton_->guard(state);
   if (guard == 0) return;
   const uint32_t known = header_ / kGuard;
@@ -137,7 +137,7 @@ void Machine::add_guard(uint32_t state) {
                                          : header_ | kSeveral * kGuard;
 }
 
-Config Machine::intern() {
+Config PushdownMachine::intern() {
   std::sort(found_.begin(), found_.end(), [](const Item& a, const Item& b) {
     return std::tie(a.state, a.reg, a.frame) < std::tie(b.state, b.reg, b.frame);
   });
@@ -152,7 +152,7 @@ Config Machine::intern() {
                        item.reg == found_[i - 1].reg && item.frame == found_[i - 1].frame;
     if (!twice) words_.insert(words_.end(), {item.state, item.reg, item.frame});
   }
-  if (const Config known = configs_.find(words_); known != WordsMap::kAbsent) return known;
+  if (const Config known = configs_.find(words_); known != Interner::kAbsent) return known;
   // All that may spend, and so throw, before the configuration gets its number.
   uint32_t least = (header_ & kAccepts) != 0 ? 0 : kFar, kinds = header_;
   for (const Item& item : found_) {
@@ -160,7 +160,7 @@ Config Machine::intern() {
     least = std::min(least, add_far(cost(item.state, item.reg), frame_distances_[item.frame]));
     if (is_indirect(item.state, item.frame)) kinds |= kIndirect;
   }
-  const Config id = configs_.id_of(words_);
+  const Config id = configs_.intern(words_);
   kinds_.push_back(static_cast<uint8_t>(kinds));
   loops_.push_back(kUnknownLoops);
   distances_.push_back(least);
@@ -173,7 +173,7 @@ Config Machine::intern() {
   return id;
 }
 
-Config Machine::compute_step(Config from, uint32_t byte_class) {
+Config PushdownMachine::compute_step(Config from, uint32_t byte_class) {
   begin_closure();
   const size_t count = num_items(from);
   budget_.spend(kStepWork + count / 4);
@@ -190,7 +190,7 @@ Config Machine::compute_step(Config from, uint32_t byte_class) {
   return to;
 }
 
-uint16_t Machine::compute_loops(Config config) {
+uint16_t PushdownMachine::compute_loops(Config config) {
   uint8_t leaving = kBeyondAscii;  // a byte of a character does not lead back
   for (uint32_t c = 0; c < num_classes_; ++c) {
     if (step_class(config, c) != config) leaving |= kinds_of_class_[c];
@@ -198,7 +198,7 @@ uint16_t Machine::compute_loops(Config config) {
   return loops_[config] = static_cast<uint8_t>(~leaving);
 }
 
-Config Machine::local(uint32_t state) {
+Config PushdownMachine::local(uint32_t state) {
   // Not closed over: the state's own calls and exits are items of their own.
   begin_closure();
   add_guard(state);
@@ -206,13 +206,13 @@ Config Machine::local(uint32_t state) {
   return intern();
 }
 
-Config Machine::only(const Item& item) {
+Config PushdownMachine::only(const Item& item) {
   begin_closure();
   found_.push_back(item);
   return intern();
 }
 
-Config Machine::joined(std::span<const Config> configs) {
+Config PushdownMachine::joined(std::span<const Config> configs) {
   begin_closure();
   for (const Config config : configs) {
     for (size_t i = 0; i < num_items(config); ++i) found_.push_back(item(config, i));
@@ -220,7 +220,7 @@ Config Machine::joined(std::span<const Config> configs) {
   return intern();
 }
 
-Config Machine::leave(const Item& item, uint32_t exit) {
+Config PushdownMachine::leave(const Item& item, uint32_t exit) {
   begin_closure();
   if (exit == kPop) {
     if (item.frame == kRoot) {
@@ -240,23 +240,23 @@ Config Machine::leave(const Item& item, uint32_t exit) {
   return intern();
 }
 
-uint32_t Machine::frame_of(uint32_t state, uint32_t reg, uint32_t parent) {
+uint32_t PushdownMachine::frame_of(uint32_t state, uint32_t reg, uint32_t parent) {
   const uint32_t words[] = {state, reg, parent};
-  if (const uint32_t known = frames_.find(words); known != WordsMap::kAbsent) return known;
+  if (const uint32_t known = frames_.find(words); known != Interner::kAbsent) return known;
   // What costs may throw: before the frame gets its number.
   const uint32_t distance = add_far(cost(state, reg), frame_distances_[parent]);
   const bool indirect = is_indirect(state, parent);
-  const uint32_t id = frames_.id_of(words);
+  const uint32_t id = frames_.intern(words);
   frame_distances_.push_back(distance);
   frame_indirect_.push_back(indirect);
   return id;
 }
 
-bool Machine::is_indirect(uint32_t state, uint32_t frame) const {
+bool PushdownMachine::is_indirect(uint32_t state, uint32_t frame) const {
   return frame == kEscape ? automaton_->base(state) == kFar : frame_indirect_[frame];
 }
 
-uint32_t Machine::cost(uint32_t state, uint32_t reg) {
+uint32_t PushdownMachine::cost(uint32_t state, uint32_t reg) {
   const Automaton::RuleInfo& rule = automaton_->rule(automaton_->rule_of(state));
   const bool known = reg != kUnknownRegister;
   const uint32_t base = automaton_->base(state);
@@ -272,19 +272,19 @@ uint32_t Machine::cost(uint32_t state, uint32_t reg) {
   return least;
 }
 
-size_t Machine::size_bytes() const {
+size_t PushdownMachine::size_bytes() const {
   return configs_.size_bytes() + frames_.size_bytes() + sets_.size_bytes() +
          (distances_.capacity() + frame_distances_.capacity() + steps_.capacity()) * 4 +
          kinds_.capacity() + loops_.capacity() * 2 + owed_.capacity() * sizeof(Owed);
 }
 
-size_t Machine::used_bytes() const {
+size_t PushdownMachine::used_bytes() const {
   return configs_.used_bytes() + frames_.used_bytes() + sets_.used_bytes() +
          (distances_.size() + frame_distances_.size() + steps_.size()) * 4 + kinds_.size() +
          loops_.size() * 2 + owed_.size() * sizeof(Owed);
 }
 
-void Machine::collect(std::span<Config> keep) {
+void PushdownMachine::collect(std::span<Config> keep) {
   struct Kept {
     uint32_t header;
     std::vector<Item> items;
@@ -304,7 +304,7 @@ void Machine::collect(std::span<Config> keep) {
   const WalkBudget budget = std::exchange(budget_, {});
   const size_t most_bytes = std::exchange(most_bytes_, SIZE_MAX);
   // A frame has a higher number than the one below it.
-  const WordsMap old_frames = frames_, old_sets = sets_;
+  const Interner old_frames = frames_, old_sets = sets_;
   for (auto f = static_cast<uint32_t>(needed.size()); f-- > 2;) {
     if (needed[f]) needed[old_frames.words(f)[2]] = true;
   }
@@ -312,7 +312,7 @@ void Machine::collect(std::span<Config> keep) {
   const auto new_register = [&](uint32_t state, uint32_t reg) {
     const Automaton::RuleInfo& rule = automaton_->rule(automaton_->rule_of(state));
     if (rule.object == kNoObject || reg == kUnknownRegister) return reg;
-    return sets_.id_of(old_sets.words(reg));
+    return sets_.intern(old_sets.words(reg));
   };
   std::vector<uint32_t> new_frame(needed.size(), 0);
   new_frame[kEscape] = kEscape;

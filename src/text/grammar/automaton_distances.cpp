@@ -1,11 +1,13 @@
-// How far the nearest complete text is from each state: what lets a generation end in time.
+// Automaton: the distance of each state to the nearest complete text, which lets a generation end
+// in time. Dijkstra within a rule, and again where a rule that is called has become shorter
+// (compare Knuth 1977, "A generalization of Dijkstra's algorithm").
 #include <algorithm>
 #include <deque>
 #include <functional>
 #include <queue>
 
 #include "text/grammar/automaton.h"
-#include "text/grammar/words_map.h"
+#include "text/grammar/interner.h"
 
 namespace tenon::grammar {
 namespace {
@@ -149,7 +151,7 @@ void Automaton::find_ahead(Budget& budget) {
   ahead_.clear();
   ahead_begin_ = {0, 0};
   guard_.assign(num_states(), 0);
-  WordsMap guards;
+  Interner guards;
   std::vector<uint32_t> guard;
   std::vector<uint32_t> distance(num_states(), kFar), touched;
   using Entry = std::pair<uint32_t, uint32_t>;
@@ -198,7 +200,7 @@ void Automaton::find_ahead(Budget& budget) {
         guard.clear();
         for (auto next = first; next != ahead_.end(); ++next) guard.push_back(next->action);
         std::sort(guard.begin(), guard.end());
-        guard_[s] = guards.id_of(guard) + 1;
+        guard_[s] = guards.intern(guard) + 1;
       }
     }
     ahead_begin_.push_back(static_cast<uint32_t>(ahead_.size()));

@@ -1,9 +1,9 @@
-#include "text/grammar/alike_states.h"
+#include "text/grammar/equivalent_states.h"
 
 #include <numeric>
 
+#include "text/grammar/interner.h"
 #include "text/grammar/refine.h"
-#include "text/grammar/words_map.h"
 
 namespace tenon::grammar {
 namespace {
@@ -21,7 +21,7 @@ void begin_row(const Automaton& automaton, uint32_t state, std::vector<uint32_t>
 
 }  // namespace
 
-AlikeStates::AlikeStates(const Automaton& automaton, size_t bytes) {
+EquivalentStates::EquivalentStates(const Automaton& automaton, size_t bytes) {
   const uint32_t n = automaton.num_states(), classes = automaton.num_classes();
   first.resize(n);
   std::iota(first.begin(), first.end(), 0u);
@@ -29,10 +29,10 @@ AlikeStates::AlikeStates(const Automaton& automaton, size_t bytes) {
   if (uint64_t{n} * classes > kMaxWork) return;
 
   std::vector<uint32_t> group(n), row;
-  WordsMap rows;
+  Interner rows;
   for (uint32_t s = 0; s < n; ++s) {
     begin_row(automaton, s, row);
-    group[s] = rows.id_of(row);
+    group[s] = rows.intern(row);
   }
   auto num_groups = static_cast<uint32_t>(rows.size());
   const auto for_each_next = [&](uint32_t s, auto visit) {

@@ -1,33 +1,35 @@
-// The values of a subschema that has few of them.
+#include "text/grammar/few_values.h"
+
 #include <algorithm>
 
-#include "text/grammar/schema_plan.h"
+#include "text/grammar/number_texts.h"
+#include "text/grammar/schema_compiler.h"
 
 namespace tenon::grammar {
 
 bool add_few_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& words) {
   if (dfa.empty()) return true;
-  struct Way {
+  struct Step {
     uint32_t state;
     size_t range;   ///< the next to go, of the state's
     uint32_t byte;  ///< the next of the range's
   };
-  std::vector<Way> way;
+  std::vector<Step> path;
   std::string word;
   const auto enter = [&](uint32_t state) {
     if (dfa.label[state] != 0) words.push_back(word);
     const auto ranges = dfa.of(state);
-    way.push_back({state, 0, ranges.empty() ? 0u : ranges[0].low});
+    path.push_back({state, 0, ranges.empty() ? 0u : ranges[0].low});
     budget.spend(1);
   };
   enter(dfa.start);
-  while (!way.empty()) {
-    // A longer way comes through a state twice: there are words without end.
+  while (!path.empty()) {
+    // A longer path comes through a state twice: there are words without end.
     if (words.size() > kMaxFewValues || word.size() >= dfa.size()) return false;
-    Way& at = way.back();
+    Step& at = path.back();
     const auto ranges = dfa.of(at.state);
     if (at.range == ranges.size()) {
-      way.pop_back();
+      path.pop_back();
       if (!word.empty()) word.pop_back();
       continue;
     }
@@ -45,16 +47,17 @@ bool add_few_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& wor
 
 namespace {
 
-bool add_strings(const Part& part, Budget& budget, std::vector<std::string>& strings) {
-  if (part.texts) return add_few_words(*part.texts, budget, strings);
-  if (part.shape.string.maximum > 0) return false;
+bool add_strings(const Alternative& alternative, Budget& budget,
+                 std::vector<std::string>& strings) {
+  if (alternative.texts) return add_few_words(*alternative.texts, budget, strings);
+  if (alternative.shape.string.maximum > 0) return false;
   strings.emplace_back();
   return true;
 }
 
-bool add_numbers(const Part& part, std::vector<Decimal>& numbers) {
-  const NumberShape& shape = part.shape.number;
-  if (part.texts->empty()) return true;
+bool add_numbers(const Alternative& alternative, std::vector<Decimal>& numbers) {
+  const NumberShape& shape = alternative.shape.number;
+  if (alternative.texts->empty()) return true;
   if (!shape.lower || !shape.upper) return false;
   const Decimal &low = shape.lower->value, &high = shape.upper->value;
   if (low == high) {
@@ -72,31 +75,31 @@ bool add_numbers(const Part& part, std::vector<Decimal>& numbers) {
   if (static_cast<uint64_t>(last - first) > kMaxFewValues + 2) return false;
   for (int64_t i = first; i <= last; ++i) {
     const std::string text = std::to_string(i);
-    if (part.texts->run(text) != 0) numbers.push_back(*Decimal::parse(text));
+    if (alternative.texts->run(text) != 0) numbers.push_back(*Decimal::parse(text));
   }
   return true;
 }
 
 }  // namespace
 
-std::optional<FewValues> few_values(const PlanNode& node, Budget& budget) {
+std::optional<FewValues> few_values(const SchemaNode& node, Budget& budget) {
   FewValues values;
   std::vector<Decimal> numbers;
   bool may_be_null = false, may_be_true = false, may_be_false = false;
-  for (const Part& part : node.parts) {
-    switch (part.type) {
+  for (const Alternative& alternative : node.alternatives) {
+    switch (alternative.type) {
       case JsonType::Null:
         may_be_null = true;
         break;
       case JsonType::Boolean:
-        may_be_true |= part.shape.may_be_true;
-        may_be_false |= part.shape.may_be_false;
+        may_be_true |= alternative.shape.may_be_true;
+        may_be_false |= alternative.shape.may_be_false;
         break;
       case JsonType::Number:
-        if (!add_numbers(part, numbers)) return std::nullopt;
+        if (!add_numbers(alternative, numbers)) return std::nullopt;
         break;
       case JsonType::String:
-        if (!add_strings(part, budget, values.strings)) return std::nullopt;
+        if (!add_strings(alternative, budget, values.strings)) return std::nullopt;
         break;
       case JsonType::Array:
       case JsonType::Object:

@@ -1,14 +1,15 @@
-#include "text/grammar/schema_plan.h"
+#include "text/grammar/schema_compiler.h"
 
 #include <algorithm>
 #include <set>
 
-#include "text/grammar/words_map.h"
+#include "text/grammar/interner.h"
+#include "text/grammar/number_texts.h"
 
 namespace tenon::grammar {
 namespace {
 
-constexpr size_t kMaxPlanNodes = 20'000;
+constexpr size_t kMaxSchemaNodes = 20'000;
 constexpr size_t kMaxContains = 2;
 constexpr size_t kMaxPatterns = 24;
 
@@ -18,11 +19,11 @@ uint64_t contains_cap(const ArrayShape::Contains& contains) {
   return contains.maximum == UINT64_MAX ? contains.minimum : contains.maximum;
 }
 
-SchemaPlan::SchemaPlan(const JsonValue& root, Budget& budget)
+SchemaCompiler::SchemaCompiler(const JsonValue& root, Budget& budget)
     : budget_(budget),
-      shapes_(root, budget),
+      normalizer_(root, budget),
       any_text_(std::make_shared<const Dfa>(any_text(budget))) {
-  (void)node_of(shapes_.only(root, false));
+  (void)node_of(normalizer_.only(root, false));
   for (NodeId node = 0; node < nodes_.size(); ++node) expand(node);
   list_unique();
   find_possible();
@@ -32,55 +33,57 @@ SchemaPlan::SchemaPlan(const JsonValue& root, Budget& budget)
   }
 }
 
-NodeId SchemaPlan::node_of(const Conjunction& all) {
-  if (!all.empty() && all.front() == SchemaShapes::kNever) return kNoNode;
+NodeId SchemaCompiler::node_of(const Conjunction& all) {
+  if (!all.empty() && all.front() == SchemaNormalizer::kNever) return kNoNode;
   const auto [at, is_new] = numbers_.try_emplace(all, static_cast<NodeId>(nodes_.size()));
   if (is_new) {
-    if (nodes_.size() >= kMaxPlanNodes) budget_.refuse("more than {} subschemas", kMaxPlanNodes);
+    if (nodes_.size() >= kMaxSchemaNodes)
+      budget_.refuse("more than {} subschemas", kMaxSchemaNodes);
     nodes_.push_back({.key = all});
   }
   return at->second;
 }
 
-void SchemaPlan::expand(NodeId node) {
+void SchemaCompiler::expand(NodeId node) {
   const Conjunction key = nodes_[node].key;
-  shapes_.set_place(key);
-  std::vector<Part> parts;
+  normalizer_.set_place(key);
+  std::vector<Alternative> alternatives;
   for (const JsonType type : kJsonTypes) {
-    for (Shape& shape : shapes_.shapes(key, type)) {
-      shapes_.set_place(key);
-      Part part{.type = type, .shape = std::move(shape)};
+    for (Shape& shape : normalizer_.dnf(key, type)) {
+      normalizer_.set_place(key);
+      Alternative alternative{.type = type, .shape = std::move(shape)};
       if (type == JsonType::Number) {
-        part.texts = std::make_shared<const Dfa>(number_texts(part.shape.number, budget_));
+        alternative.texts =
+            std::make_shared<const Dfa>(number_texts(alternative.shape.number, budget_));
       } else if (type == JsonType::String) {
-        plan_string(part);
+        compile_string(alternative);
       } else if (type == JsonType::Array) {
-        plan_array(part);
+        compile_array(alternative);
       } else if (type == JsonType::Object) {
-        plan_object(part);
+        compile_object(alternative);
       }
-      parts.push_back(std::move(part));
+      alternatives.push_back(std::move(alternative));
     }
   }
-  nodes_[node].parts = std::move(parts);
+  nodes_[node].alternatives = std::move(alternatives);
 }
 
-void SchemaPlan::plan_string(Part& part) {
-  const StringShape& shape = part.shape.string;
+void SchemaCompiler::compile_string(Alternative& alternative) {
+  const StringShape& shape = alternative.shape.string;
   const bool counted = shape.minimum > 0 || shape.maximum != UINT64_MAX;
   if (!shape.texts) {
-    if (!counted) part.texts = any_text_;
+    if (!counted) alternative.texts = any_text_;
     return;
   }
-  part.texts = shape.texts;
+  alternative.texts = shape.texts;
   if (counted) {
-    part.texts = std::make_shared<const Dfa>(
+    alternative.texts = std::make_shared<const Dfa>(
         both(*shape.texts, of_length(shape.minimum, shape.maximum, budget_), budget_));
   }
 }
 
-void SchemaPlan::plan_array(Part& part) {
-  const ArrayShape& shape = part.shape.array;
+void SchemaCompiler::compile_array(Alternative& alternative) {
+  const ArrayShape& shape = alternative.shape.array;
   const size_t sets = size_t{1} << shape.contains.size();
   if (shape.contains.size() > kMaxContains) {
     budget_.refuse("more than {} contains together are not supported", kMaxContains);
@@ -99,23 +102,23 @@ void SchemaPlan::plan_array(Part& part) {
       }
       of_set.push_back(node_of(all));
     }
-    part.elements.push_back(std::move(of_set));
+    alternative.elements.push_back(std::move(of_set));
   }
 }
 
-void SchemaPlan::list_unique() {
-  for (PlanNode& node : nodes_) {
-    for (Part& part : node.parts) {
-      const ArrayShape& shape = part.shape.array;
+void SchemaCompiler::list_unique() {
+  for (SchemaNode& node : nodes_) {
+    for (Alternative& alternative : node.alternatives) {
+      const ArrayShape& shape = alternative.shape.array;
       if (!shape.unique || !shape.prefix.empty() || !shape.contains.empty()) continue;
-      const NodeId item = part.elements[0][0];
-      part.values = item == kNoNode ? FewValues() : few_values(nodes_[item], budget_);
+      const NodeId item = alternative.elements[0][0];
+      alternative.values = item == kNoNode ? FewValues() : few_values(nodes_[item], budget_);
     }
   }
 }
 
-void SchemaPlan::plan_object(Part& part) {
-  const ObjectShape& shape = part.shape.object;
+void SchemaCompiler::compile_object(Alternative& alternative) {
+  const ObjectShape& shape = alternative.shape.object;
   std::set<std::string> names = shape.required;
   std::vector<const Dfa*> patterns;
   for (const ObjectShape::Clause& clause : shape.clauses) {
@@ -139,9 +142,9 @@ void SchemaPlan::plan_object(Part& part) {
     Conjunction all;
     for (const SubId id : shape.names) all = meet(all, {id});
     Dfa some;
-    for (const Shape& name : shapes_.shapes(all, JsonType::String)) {
-      Part text{.type = JsonType::String, .shape = name};
-      plan_string(text);
+    for (const Shape& name : normalizer_.dnf(all, JsonType::String)) {
+      Alternative text{.type = JsonType::String, .shape = name};
+      compile_string(text);
       const Dfa one =
           text.texts ? *text.texts : of_length(name.string.minimum, name.string.maximum, budget_);
       some = either(some, one, budget_);
@@ -155,20 +158,20 @@ void SchemaPlan::plan_object(Part& part) {
   const Dfa literal = of_texts(list, false, budget_);
   std::vector<const Dfa*> all{&allowed, &literal};
   all.insert(all.end(), patterns.begin(), patterns.end());
-  WordsMap kinds;  // the name, then the patterns that match
+  Interner kinds;  // the name, then the patterns that match
   std::vector<uint32_t> kind;
-  part.keys = combine(
+  alternative.keys = combine(
       all,
       [&](std::span<const uint32_t> labels) -> uint32_t {
         if (labels[0] == 0) return 0;
         kind.assign(1, labels[1]);
         for (size_t i = 2; i < labels.size(); ++i) kind.push_back(labels[i] != 0 ? 1 : 0);
-        return kinds.id_of(kind) + 1;
+        return kinds.intern(kind) + 1;
       },
       budget_);
   for (uint32_t k = 0; k < kinds.size(); ++k) {
     const auto words = kinds.words(k);
-    Part::KeyClass result;
+    Alternative::KeyClass result;
     if (words[0] != 0) result.name = list[words[0] - 1];
     Conjunction value;
     for (const ObjectShape::Clause& clause : shape.clauses) {
@@ -187,54 +190,54 @@ void SchemaPlan::plan_object(Part& part) {
       if (!matched && clause.additional) value = meet(value, *clause.additional);
     }
     result.value = node_of(value);
-    part.classes.push_back(std::move(result));
+    alternative.classes.push_back(std::move(result));
   }
 }
 
-void SchemaPlan::find_possible() {
+void SchemaCompiler::find_possible() {
   // Upwards from what needs nothing below it, until nothing changes.
   for (bool changed = true; changed;) {
     changed = false;
     for (NodeId n = static_cast<NodeId>(nodes_.size()); n-- > 0;) {
-      PlanNode& node = nodes_[n];
-      for (Part& part : node.parts) {
-        budget_.spend(1 + part.classes.size());
-        if (part.possible) continue;
-        switch (part.type) {
+      SchemaNode& node = nodes_[n];
+      for (Alternative& alternative : node.alternatives) {
+        budget_.spend(1 + alternative.classes.size());
+        if (alternative.possible) continue;
+        switch (alternative.type) {
           case JsonType::Null:
           case JsonType::Boolean:
-            part.possible = true;
+            alternative.possible = true;
             break;
           case JsonType::Number:
           case JsonType::String:
-            part.possible = !part.texts || !part.texts->empty();
+            alternative.possible = !alternative.texts || !alternative.texts->empty();
             break;
           case JsonType::Array:
-            part.possible = array_is_possible(part);
+            alternative.possible = array_is_possible(alternative);
             break;
           case JsonType::Object:
-            part.possible = object_is_possible(part);
+            alternative.possible = object_is_possible(alternative);
             break;
         }
-        if (part.possible && !node.possible) node.possible = changed = true;
-        changed = changed || part.possible;
+        if (alternative.possible && !node.possible) node.possible = changed = true;
+        changed = changed || alternative.possible;
       }
     }
   }
-  for (PlanNode& node : nodes_) {
-    for (Part& part : node.parts) {
-      if (part.shape.object.needs.empty()) continue;
-      const std::set<std::string> names = possible_names(part);
-      for (Part::KeyClass& kind : part.classes) {
+  for (SchemaNode& node : nodes_) {
+    for (Alternative& alternative : node.alternatives) {
+      if (alternative.shape.object.needs.empty()) continue;
+      const std::set<std::string> names = possible_names(alternative);
+      for (Alternative::KeyClass& kind : alternative.classes) {
         if (kind.name && !names.contains(*kind.name)) kind.value = kNoNode;
       }
     }
   }
 }
 
-bool SchemaPlan::array_is_possible(Part& part) const {
-  const ArrayShape& shape = part.shape.array;
-  if (part.values && part.values->size() < shape.minimum) return false;
+bool SchemaCompiler::array_is_possible(Alternative& alternative) const {
+  const ArrayShape& shape = alternative.shape.array;
+  if (alternative.values && alternative.values->size() < shape.minimum) return false;
   // Which counts of `contains` can be had at which length; behind the prefix lengths are alike.
   using Counts = std::vector<uint64_t>;
   std::set<Counts> now{Counts(shape.contains.size(), 0)};
@@ -250,7 +253,7 @@ bool SchemaPlan::array_is_possible(Part& part) const {
     }
     if (length >= last) return false;
     std::set<Counts> next;
-    const auto& of_set = part.elements[std::min(length, prefix)];
+    const auto& of_set = alternative.elements[std::min(length, prefix)];
     for (const Counts& counts : now) {
       for (size_t set = 0; set < of_set.size(); ++set) {
         if (!is_possible(of_set[set])) continue;
@@ -272,15 +275,15 @@ bool SchemaPlan::array_is_possible(Part& part) const {
 }
 
 /// The names that may be there: with a possible value, and with all that they need.
-std::set<std::string> SchemaPlan::possible_names(const Part& part) const {
+std::set<std::string> SchemaCompiler::possible_names(const Alternative& alternative) const {
   std::set<std::string> names;
-  for (const Part::KeyClass& kind : part.classes) {
+  for (const Alternative::KeyClass& kind : alternative.classes) {
     if (kind.name && is_possible(kind.value)) names.insert(*kind.name);
   }
   for (bool shrinks = true; shrinks;) {
     shrinks = false;
-    budget_.spend(part.classes.size() + 10 * part.shape.object.needs.size());
-    for (const auto& [name, needed] : part.shape.object.needs) {
+    budget_.spend(alternative.classes.size() + 10 * alternative.shape.object.needs.size());
+    for (const auto& [name, needed] : alternative.shape.object.needs) {
       const bool met = std::all_of(needed.begin(), needed.end(),
                                    [&](const std::string& other) { return names.contains(other); });
       if (!met && names.erase(name) > 0) shrinks = true;
@@ -289,12 +292,12 @@ std::set<std::string> SchemaPlan::possible_names(const Part& part) const {
   return names;
 }
 
-bool SchemaPlan::object_is_possible(const Part& part) const {
-  const ObjectShape& shape = part.shape.object;
-  const std::set<std::string> possible = possible_names(part);
+bool SchemaCompiler::object_is_possible(const Alternative& alternative) const {
+  const ObjectShape& shape = alternative.shape.object;
+  const std::set<std::string> possible = possible_names(alternative);
   const bool others = std::any_of(
-      part.classes.begin(), part.classes.end(),
-      [&](const Part::KeyClass& kind) { return !kind.name && is_possible(kind.value); });
+      alternative.classes.begin(), alternative.classes.end(),
+      [&](const Alternative::KeyClass& kind) { return !kind.name && is_possible(kind.value); });
   const std::set<std::string> wanted = with_needed(shape.required, shape, budget_);
   for (const std::string& name : wanted) {
     if (!possible.contains(name)) return false;

@@ -1,4 +1,4 @@
-#include "text/grammar/plain_json.h"
+#include "text/grammar/canonical_json.h"
 
 #include <algorithm>
 #include <memory>
@@ -124,7 +124,7 @@ class OpenNames {
 
 }  // namespace
 
-bool plain_json(std::string_view text, const std::function<bool(std::string_view)>& sink) {
+bool canonical_json(std::string_view text, const std::function<bool(std::string_view)>& sink) {
   char last = ',';  // as if behind a mark: space at the begin goes
   size_t at = 0;
   while (at < text.size()) {
@@ -169,7 +169,7 @@ bool plain_json(std::string_view text, const std::function<bool(std::string_view
 
 bool repeats_a_name(std::string_view text) {
   OpenNames names;
-  return !plain_json(text, [&](std::string_view piece) { return names.take(piece); });
+  return !canonical_json(text, [&](std::string_view piece) { return names.take(piece); });
 }
 
 }  // namespace tenon::grammar

@@ -1,8 +1,8 @@
-// The registers of a machine: what each action does, and what is still missing.
+// PushdownMachine: its registers, what each action does to them, and what they still ask for.
 #include <algorithm>
 #include <bit>
 
-#include "text/grammar/machine.h"
+#include "text/grammar/pushdown_machine.h"
 
 namespace tenon::grammar {
 namespace {
@@ -17,8 +17,8 @@ bool has(std::span<const uint32_t> set, uint32_t property) {
 
 /// Calls visit(property) for each property that must still come, once.
 template <typename Visit>
-void Machine::for_each_missing(const ObjectSpec& object, std::span<const uint32_t> set,
-                               Visit visit) {
+void PushdownMachine::for_each_missing(const ObjectSpec& object, std::span<const uint32_t> set,
+                                       Visit visit) {
   const auto count = static_cast<uint32_t>(object.properties.size());
   uint64_t num_needs = 0;
   wanted_.assign(set.size(), 0);
@@ -35,15 +35,15 @@ void Machine::for_each_missing(const ObjectSpec& object, std::span<const uint32_
   }
 }
 
-uint32_t Machine::initial_register(const Automaton::RuleInfo& rule) {
+uint32_t PushdownMachine::initial_register(const Automaton::RuleInfo& rule) {
   if (rule.object == kNoObject) return 0;
   const ObjectSpec& object = automaton_->object(rule.object);
   const size_t bits = object.properties.size() + object.name_kinds;
   set_words_.assign(1 + (bits + 31) / 32, 0);
-  return sets_.id_of(set_words_);
+  return sets_.intern(set_words_);
 }
 
-bool Machine::apply(const Action& action, uint32_t reg, uint32_t& result) {
+bool PushdownMachine::apply(const Action& action, uint32_t reg, uint32_t& result) {
   result = reg;
   switch (action.kind) {
     case ActionKind::CountUp:
@@ -61,14 +61,15 @@ bool Machine::apply(const Action& action, uint32_t reg, uint32_t& result) {
 }
 
 /// How many of the properties are surely different.
-uint32_t Machine::num_different(const ObjectSpec& object, std::span<const uint32_t> set) const {
+uint32_t PushdownMachine::num_different(const ObjectSpec& object,
+                                        std::span<const uint32_t> set) const {
   if (object.name_kinds == 0 || names_differ_) return set[0];
   uint32_t count = 0;
   for (const uint32_t word : set.subspan(1)) count += static_cast<uint32_t>(std::popcount(word));
   return count;
 }
 
-bool Machine::take(const Action& action, uint32_t reg, uint32_t& result) {
+bool PushdownMachine::take(const Action& action, uint32_t reg, uint32_t& result) {
   const ObjectSpec& object = automaton_->object(action.object);
   const auto before = sets_.words(reg);
   spend(kTakeWork + before.size());
@@ -93,11 +94,11 @@ bool Machine::take(const Action& action, uint32_t reg, uint32_t& result) {
   }
   // A property that is not counted is there all the same: the next one needs a comma.
   if (action.property == kOther) set_words_[0] = std::max(set_words_[0], 1u);
-  result = sets_.id_of(set_words_);
+  result = sets_.intern(set_words_);
   return true;
 }
 
-bool Machine::is_complete(const ObjectSpec& object, uint32_t reg) {
+bool PushdownMachine::is_complete(const ObjectSpec& object, uint32_t reg) {
   const auto set = sets_.words(reg);
   if (num_different(object, set) < object.minimum) return false;
   bool complete = true;
@@ -105,14 +106,14 @@ bool Machine::is_complete(const ObjectSpec& object, uint32_t reg) {
   return complete;
 }
 
-uint32_t Machine::owed(const Automaton::RuleInfo& rule, uint32_t reg) {
+uint32_t PushdownMachine::owed(const Automaton::RuleInfo& rule, uint32_t reg) {
   if (rule.object != kNoObject) return owed_by_object(rule.object, reg);
   if (!rule.counts || reg >= rule.at_least) return 0;
   const uint64_t sum = uint64_t{rule.at_least - reg} * rule.unit_bytes;
   return static_cast<uint32_t>(std::min<uint64_t>(sum, kFar));
 }
 
-uint32_t Machine::owed_by_object(uint32_t index, uint32_t reg) {
+uint32_t PushdownMachine::owed_by_object(uint32_t index, uint32_t reg) {
   if (owed_.size() <= reg) owed_.resize(sets_.size());
   if (owed_[reg].object == index) return owed_[reg].bytes;
   const ObjectSpec& object = automaton_->object(index);

@@ -1,4 +1,4 @@
-#include "text/grammar/shapes.h"
+#include "text/grammar/schema_dnf.h"
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
-// Schemas as alternatives: what is said about arrays and objects.
+// SchemaNormalizer: what is said about arrays and objects.
 #include <algorithm>
 
-#include "text/grammar/schema_shapes.h"
+#include "text/grammar/schema_normalizer.h"
 
 namespace tenon::grammar {
 
-Shapes SchemaShapes::of_items(const JsonValue& schema, bool negated) {
+SchemaDnf SchemaNormalizer::of_items(const JsonValue& schema, bool negated) {
   const JsonValue* prefix = schema.find("prefixItems");
   const JsonValue* items = schema.find("items");
   // As drafts before 2020-12 write it; a list is nothing else in this one.
@@ -25,7 +25,7 @@ Shapes SchemaShapes::of_items(const JsonValue& schema, bool negated) {
     shape.array.evaluated = items != nullptr ? UINT64_MAX : fixed;
     return {shape};
   }
-  Shapes result;
+  SchemaDnf result;
   for (size_t i = 0; i < fixed; ++i) {
     Shape other;
     other.array.minimum = i + 1;
@@ -48,7 +48,7 @@ Shapes SchemaShapes::of_items(const JsonValue& schema, bool negated) {
   return result;
 }
 
-Shapes SchemaShapes::of_contains(const JsonValue& schema, bool negated) {
+SchemaDnf SchemaNormalizer::of_contains(const JsonValue& schema, bool negated) {
   const JsonValue& what = schema_in(*schema.find("contains"));
   const JsonValue* const least = schema.find("minContains");
   const JsonValue* const most = schema.find("maxContains");
@@ -66,14 +66,14 @@ Shapes SchemaShapes::of_contains(const JsonValue& schema, bool negated) {
     shape.array.contains.push_back({yes, no, low, high});
     return shape;
   };
-  if (!negated) return minimum <= maximum ? Shapes{with(minimum, maximum)} : Shapes{};
-  Shapes result;
+  if (!negated) return minimum <= maximum ? SchemaDnf{with(minimum, maximum)} : SchemaDnf{};
+  SchemaDnf result;
   if (minimum > 0) result.push_back(with(0, minimum - 1));
   if (maximum != UINT64_MAX) result.push_back(with(maximum + 1, UINT64_MAX));
   return result;
 }
 
-Shapes SchemaShapes::of_properties(const JsonValue& schema, bool negated) {
+SchemaDnf SchemaNormalizer::of_properties(const JsonValue& schema, bool negated) {
   const JsonValue* const named = schema.find("properties");
   const JsonValue* const patterns = schema.find("patternProperties");
   const JsonValue* const additional = schema.find("additionalProperties");
@@ -118,7 +118,7 @@ Shapes SchemaShapes::of_properties(const JsonValue& schema, bool negated) {
     return {shape};
   }
   // One named property is there with another value, or a required one is not.
-  Shapes result;
+  SchemaDnf result;
   if (named != nullptr) {
     for (const auto& [name, member] : named->members) {
       const Conjunction other = only(member, true);
@@ -161,7 +161,7 @@ Shapes SchemaShapes::of_properties(const JsonValue& schema, bool negated) {
   return result;
 }
 
-Shapes SchemaShapes::of_dependent(const std::string& key, const JsonValue& value, Ask ask) {
+SchemaDnf SchemaNormalizer::of_dependent(const std::string& key, const JsonValue& value, Ask ask) {
   if (value.kind != JsonValue::Kind::Object) {
     index_.set_place(value);
     budget_.refuse("dependencies are an object");
@@ -179,15 +179,15 @@ Shapes SchemaShapes::of_dependent(const std::string& key, const JsonValue& value
     }
     return shape;
   };
-  Shapes result;
+  SchemaDnf result;
   if (!ask.negated) result.push_back({});
   for (const auto& [name, member] : value.members) {
     // The older `dependencies` holds both.
     const bool names = member.kind == JsonValue::Kind::Array && key != "dependentSchemas";
-    Shapes one;
+    SchemaDnf one;
     if (!names && key != "dependentRequired") {
       if (!ask.negated) one.push_back(with(name, false));
-      const Shapes then = both({with(name, true)}, of_schema(member, ask), JsonType::Object);
+      const SchemaDnf then = both({with(name, true)}, of_schema(member, ask), JsonType::Object);
       one.insert(one.end(), then.begin(), then.end());
     } else {
       Shape needs;
@@ -197,7 +197,7 @@ Shapes SchemaShapes::of_dependent(const std::string& key, const JsonValue& value
           budget_.refuse("{} lists names", key);
         }
         if (ask.negated) {
-          const Shapes wrong =
+          const SchemaDnf wrong =
               both({with(name, true)}, {with(needed.text, false)}, JsonType::Object);
           one.insert(one.end(), wrong.begin(), wrong.end());
         } else {
@@ -216,7 +216,7 @@ Shapes SchemaShapes::of_dependent(const std::string& key, const JsonValue& value
   return result;
 }
 
-void SchemaShapes::add_unevaluated(const JsonValue& schema, JsonType type, Shapes& shapes) {
+void SchemaNormalizer::add_unevaluated(const JsonValue& schema, JsonType type, SchemaDnf& shapes) {
   const JsonValue* const properties = schema.find("unevaluatedProperties");
   const JsonValue* const items = schema.find("unevaluatedItems");
   if ((properties != nullptr || items != nullptr) && schema.find("not") != nullptr) {

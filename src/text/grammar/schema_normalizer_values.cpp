@@ -1,9 +1,9 @@
-// Schemas as alternatives: constants and what is said about numbers and strings.
+// SchemaNormalizer: constants and what is said about numbers and strings.
 #include <algorithm>
 
 #include "text/grammar/formats.h"
 #include "text/grammar/regex.h"
-#include "text/grammar/schema_shapes.h"
+#include "text/grammar/schema_normalizer.h"
 
 namespace tenon::grammar {
 namespace {
@@ -32,13 +32,13 @@ bool is_of(const JsonValue& value, JsonType type) {
 
 }  // namespace
 
-std::shared_ptr<const Dfa> SchemaShapes::pattern(const std::string& text) {
+std::shared_ptr<const Dfa> SchemaNormalizer::pattern(const std::string& text) {
   auto& known = patterns_[text];
   if (!known) known = std::make_shared<const Dfa>(regex_dfa(text, true, budget_));
   return known;
 }
 
-Decimal SchemaShapes::number(const JsonValue& value) {
+Decimal SchemaNormalizer::number(const JsonValue& value) {
   std::optional<Decimal> result;
   if (value.kind == JsonValue::Kind::Number) result = Decimal::parse(value.text);
   if (!result) {
@@ -48,7 +48,7 @@ Decimal SchemaShapes::number(const JsonValue& value) {
   return *result;
 }
 
-uint64_t SchemaShapes::whole_number(const JsonValue& value) {
+uint64_t SchemaNormalizer::whole_number(const JsonValue& value) {
   const Decimal result = number(value);
   if (result.negative || !result.is_integer()) {
     index_.set_place(value);
@@ -58,8 +58,8 @@ uint64_t SchemaShapes::whole_number(const JsonValue& value) {
                                     : std::stoull(result.integer.empty() ? "0" : result.integer);
 }
 
-Shapes SchemaShapes::strings_among(const std::vector<std::string>& texts, bool negated) {
-  if (texts.empty()) return negated ? Shapes{Shape{}} : Shapes{};
+SchemaDnf SchemaNormalizer::strings_among(const std::vector<std::string>& texts, bool negated) {
+  if (texts.empty()) return negated ? SchemaDnf{Shape{}} : SchemaDnf{};
   Dfa dfa = of_texts(texts, true, budget_);
   if (negated) dfa = without(any_text(budget_), dfa, budget_);
   Shape shape;
@@ -67,7 +67,7 @@ Shapes SchemaShapes::strings_among(const std::vector<std::string>& texts, bool n
   return {shape};
 }
 
-Shapes SchemaShapes::of_enum(const JsonValue& values, JsonType type, bool negated) {
+SchemaDnf SchemaNormalizer::of_enum(const JsonValue& values, JsonType type, bool negated) {
   if (values.items.size() > kMaxEnum) {
     index_.set_place(values);
     budget_.refuse("an enum of {} values, more than {}", values.items.size(), kMaxEnum);
@@ -79,10 +79,10 @@ Shapes SchemaShapes::of_enum(const JsonValue& values, JsonType type, bool negate
     }
     return strings_among(texts, negated);
   }
-  Shapes result;
+  SchemaDnf result;
   if (negated) result.push_back({});
   for (const JsonValue& item : values.items) {
-    const Shapes one = of_constant(item, type, negated);
+    const SchemaDnf one = of_constant(item, type, negated);
     if (negated) {
       result = both(result, one, type);
     } else {
@@ -93,13 +93,13 @@ Shapes SchemaShapes::of_enum(const JsonValue& values, JsonType type, bool negate
   return result;
 }
 
-Shapes SchemaShapes::of_constant(const JsonValue& value, JsonType type, bool negated) {
-  if (!is_of(value, type)) return negated ? Shapes{Shape{}} : Shapes{};
+SchemaDnf SchemaNormalizer::of_constant(const JsonValue& value, JsonType type, bool negated) {
+  if (!is_of(value, type)) return negated ? SchemaDnf{Shape{}} : SchemaDnf{};
   Shape shape;
-  Shapes result;
+  SchemaDnf result;
   switch (type) {
     case JsonType::Null:
-      return negated ? Shapes{} : Shapes{shape};
+      return negated ? SchemaDnf{} : SchemaDnf{shape};
     case JsonType::Boolean: {
       const bool wanted = (value.kind == JsonValue::Kind::True) != negated;
       shape.may_be_true = wanted;
@@ -174,7 +174,8 @@ Shapes SchemaShapes::of_constant(const JsonValue& value, JsonType type, bool neg
   return result;
 }
 
-Shapes SchemaShapes::of_numbers(const std::string& key, const JsonValue& value, bool negated) {
+SchemaDnf SchemaNormalizer::of_numbers(const std::string& key, const JsonValue& value,
+                                       bool negated) {
   Shape shape;
   const Decimal limit = number(value);
   if (key == "multipleOf") {
@@ -193,7 +194,8 @@ Shapes SchemaShapes::of_numbers(const std::string& key, const JsonValue& value, 
   return {shape};
 }
 
-Shapes SchemaShapes::of_strings(const std::string& key, const JsonValue& value, bool negated) {
+SchemaDnf SchemaNormalizer::of_strings(const std::string& key, const JsonValue& value,
+                                       bool negated) {
   if (value.kind != JsonValue::Kind::String) {
     index_.set_place(value);
     budget_.refuse("{} is a string", key);
@@ -205,7 +207,7 @@ Shapes SchemaShapes::of_strings(const std::string& key, const JsonValue& value, 
   } else {
     std::string source;
     const FormatKind kind = find_format(value.text, source);
-    if (kind == FormatKind::Unknown) return negated ? Shapes{} : Shapes{Shape{}};
+    if (kind == FormatKind::Unknown) return negated ? SchemaDnf{} : SchemaDnf{Shape{}};
     index_.set_place(value);
     if (kind == FormatKind::Unsupported) {
       budget_.refuse("the format \"{}\" is not supported", value.text);
@@ -223,8 +225,8 @@ Shapes SchemaShapes::of_strings(const std::string& key, const JsonValue& value, 
   return {shape};
 }
 
-Shapes SchemaShapes::of_counts(const std::string& key, const JsonValue& value, JsonType type,
-                               bool negated) {
+SchemaDnf SchemaNormalizer::of_counts(const std::string& key, const JsonValue& value, JsonType type,
+                                      bool negated) {
   const uint64_t count = whole_number(value);
   const bool lower = key.starts_with("min");
   if (lower && count > kMaxCount) {

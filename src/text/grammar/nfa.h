@@ -1,5 +1,9 @@
-// The one form that every grammar takes first: a network of nodes with edges over bytes, calls of
-// rules, and actions on the register of a rule. Turning it into tables lives in automaton.h.
+// A nondeterministic finite automaton (NFA) over bytes whose edges may also call rules, which makes
+// it a recursive transition network (Woods 1970), and act on the register of a rule. Every notation
+// of grammars is written down as one first. Turning it into tables lives in automaton.h.
+//
+//   value = digit | "[" value "]"
+//     0 -digit-> 1,  0 -[-> 2,  2 -value-> 3,  3 -]-> 1;  start 0, final 1
 #pragma once
 
 #include <cstdint>
@@ -24,7 +28,7 @@ enum class EdgeKind : uint8_t {
 
 inline constexpr uint32_t kNoEdge = UINT32_MAX;
 
-struct NetEdge {
+struct NfaEdge {
   EdgeKind kind;
   uint8_t low = 0;
   uint8_t high = 0;
@@ -34,7 +38,7 @@ struct NetEdge {
 };
 
 /// Where a rule begins and ends, and what its register holds when it begins.
-struct NetRule {
+struct NfaRule {
   uint32_t start = 0;
   uint32_t final = 0;
   uint32_t object = kNoObject;  ///< its register is a set of properties of this object
@@ -43,12 +47,12 @@ struct NetRule {
 };
 
 /// Grows by adding; nodes and rules are numbers from 0. Rule 0 is the whole text.
-class Net {
+class Nfa {
  public:
-  explicit Net(Budget& budget) : budget_(&budget) {}
+  explicit Nfa(Budget& budget) : budget_(&budget) {}
 
   uint32_t add_node();
-  void add_edge(uint32_t from, NetEdge edge);
+  void add_edge(uint32_t from, NfaEdge edge);
   void add_bytes(uint32_t from, uint8_t low, uint8_t high, uint32_t to) {
     add_edge(from, {.kind = EdgeKind::Bytes, .low = low, .high = high, .to = to});
   }
@@ -64,14 +68,14 @@ class Net {
   /// A rule with new nodes for its ends.
   uint32_t add_rule(std::string place);
 
-  [[nodiscard]] NetRule& rule(uint32_t index) { return rules_[index]; }
-  [[nodiscard]] std::span<const NetRule> rules() const { return rules_; }
+  [[nodiscard]] NfaRule& rule(uint32_t index) { return rules_[index]; }
+  [[nodiscard]] std::span<const NfaRule> rules() const { return rules_; }
   [[nodiscard]] uint32_t num_nodes() const { return static_cast<uint32_t>(first_.size()); }
   [[nodiscard]] const std::vector<Action>& actions() const { return actions_; }
   [[nodiscard]] Budget& budget() const { return *budget_; }
   std::vector<ObjectSpec> objects;
 
-  /// Marks of nodes for walks over the network: see make_deterministic.
+  /// Marks of nodes for walks over the NFA: see make_deterministic.
   struct Marks {
     std::vector<uint32_t> mark;  ///< [nodes] the stamp of the walk that met the node last
     uint32_t stamp = 0;
@@ -90,8 +94,8 @@ class Net {
  private:
   Budget* budget_;
   std::vector<uint32_t> first_;  // [nodes]
-  std::vector<NetEdge> edges_;
-  std::vector<NetRule> rules_;
+  std::vector<NfaEdge> edges_;
+  std::vector<NfaRule> rules_;
   std::vector<Action> actions_;
   mutable Marks marks_;
 };

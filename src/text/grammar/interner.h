@@ -1,4 +1,7 @@
-// Numbers for sequences of words: equal sequences get the same number, new ones the next.
+// Interning (hash consing): numbers for sequences of words. Equal sequences get the same number, a
+// new one the next.
+//
+//   intern({3, 4}) = 0, intern({7}) = 1, intern({3, 4}) = 0; words(1) = {7}
 #pragma once
 
 #include <cstdint>
@@ -8,9 +11,9 @@
 namespace tenon::grammar {
 
 /// Open addressing; the sequences lie end to end in one vector.
-class WordsMap {
+class Interner {
  public:
-  WordsMap() : slots_(64, 0) {}
+  Interner() : slots_(64, 0) {}
 
   /// The number of a sequence; kAbsent when there is none.
   static constexpr uint32_t kAbsent = UINT32_MAX;
@@ -20,7 +23,7 @@ class WordsMap {
     return taken == 0 ? kAbsent : taken - 1;
   }
   /// The number of a sequence; `is_new` tells whether it was added.
-  uint32_t id_of(std::span<const uint32_t> words, bool* is_new = nullptr) {
+  uint32_t intern(std::span<const uint32_t> words, bool* is_new = nullptr) {
     if ((size() + 1) * 2 > slots_.size()) grow();
     const size_t at = place_of(words);
     if (is_new != nullptr) *is_new = slots_[at] == 0;
@@ -30,7 +33,7 @@ class WordsMap {
     ends_.push_back(words_.size());
     return slots_[at] - 1;
   }
-  /// Valid until the next id_of.
+  /// Valid until the next intern.
   [[nodiscard]] std::span<const uint32_t> words(uint32_t id) const {
     const size_t begin = id == 0 ? 0 : ends_[id - 1];
     return std::span(words_).subspan(begin, ends_[id] - begin);

@@ -1,5 +1,10 @@
-// What one alternative of a schema says about values of one type, in a form that two of them can be
-// met in: the conjunction of two shapes is a shape or empty.
+// A schema in disjunctive normal form (DNF): for each type of value, shapes of which a valid one
+// must have one. A shape is a conjunction, and the conjunction of two shapes is a shape or empty.
+// The idea is that of Habib and others, "Finding data compatibility bugs with JSON subschema
+// checking" (arXiv 1911.12651).
+//
+//   {"anyOf": [{"minimum": 3}, {"type": "string"}], "maximum": 9}
+//     numbers: {3..9};  every other type: {any}, since minimum and maximum speak of numbers only
 #pragma once
 
 #include <array>
@@ -52,12 +57,12 @@ struct ArrayShape {
     uint64_t maximum;
   };
   std::vector<Conjunction> prefix;
-  Conjunction items;  ///< of those behind the prefix
+  Conjunction items;  ///< of those after the prefix
   uint64_t minimum = 0;
   uint64_t maximum = UINT64_MAX;
   std::vector<Contains> contains;
   bool unique = false;
-  uint64_t evaluated = 0;  ///< so many elements, from the first, were looked at by a subschema
+  uint64_t evaluated = 0;  ///< elements, from the first, that a subschema looked at
 
   [[nodiscard]] const Conjunction& element(uint64_t index) const {
     return index < prefix.size() ? prefix[index] : items;
@@ -89,7 +94,8 @@ struct Shape {
   ArrayShape array = {};
   ObjectShape object = {};
 };
-using Shapes = std::vector<Shape>;
+/// The shapes of one type; empty: no value of the type is valid.
+using SchemaDnf = std::vector<Shape>;
 
 /// Values in both; nothing when that is plainly impossible.
 std::optional<Shape> meet(const Shape& a, const Shape& b, JsonType type, Budget& budget);
@@ -97,8 +103,5 @@ std::optional<Shape> meet(const Shape& a, const Shape& b, JsonType type, Budget&
 /// The names, and those that an object with them must have, too.
 std::set<std::string> with_needed(std::set<std::string> names, const ObjectShape& shape,
                                   Budget& budget);
-
-/// The texts of the numbers of a shape. Empty when there are none.
-Dfa number_texts(const NumberShape& shape, Budget& budget);
 
 }  // namespace tenon::grammar
