@@ -63,7 +63,7 @@ class Needs {
     }
     return bytes;
   }
-  /// Cache bytes that attention reads for a token behind `context` others.
+  /// Cache bytes that attention reads for a token after `context` others.
   [[nodiscard]] double cache_read_bytes(uint64_t context) const {
     double bytes = 0;
     for (const Group& group : groups_) {

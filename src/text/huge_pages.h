@@ -10,7 +10,7 @@ namespace tenon {
 /// Nothing for memory that is not large.
 void ask_for_huge_pages(void* data, size_t size_bytes);
 
-/// An empty string with room for so many bytes.
+/// An empty string with room for `size_bytes`.
 std::string string_with_room(size_t size_bytes);
 
 }  // namespace tenon

@@ -12,7 +12,7 @@
 
 namespace tenon {
 
-/// What stands beside a token in a text decides whether it counts and what it takes with it
+/// What is next to a token in a text decides whether it counts and what it takes with it
 /// (TokenMatching). Immutable.
 class TokenSurroundings {
  public:

@@ -306,12 +306,12 @@ void TokenTable::set_end_tokens(const Vocabulary& vocabulary, TokenizerKind kind
 
 void TokenTable::set_tokens_around(const Vocabulary& vocabulary) {
   if (add_bos) tokens_before.push_back(*bos);
-  if (add_eos) tokens_behind.push_back(*eos);
+  if (add_eos) tokens_after.push_back(*eos);
   for (const int64_t id : vocabulary.tokens_before) {
     tokens_before.push_back(*checked_id(*this, id, "tokens before a text"));
   }
-  for (const int64_t id : vocabulary.tokens_behind) {
-    tokens_behind.push_back(*checked_id(*this, id, "tokens behind a text"));
+  for (const int64_t id : vocabulary.tokens_after) {
+    tokens_after.push_back(*checked_id(*this, id, "tokens after a text"));
   }
 }
 

@@ -125,7 +125,7 @@ std::vector<Token> Tokenizer::encode(std::span<const TextPart> parts, bool add_s
   }
   tokens.finish(text.size(), on_text);
   if (add_special) {
-    out.insert(out.end(), table_->tokens_behind.begin(), table_->tokens_behind.end());
+    out.insert(out.end(), table_->tokens_after.begin(), table_->tokens_after.end());
   }
   return out;
 }
@@ -203,7 +203,7 @@ std::optional<Token> Tokenizer::eot() const { return table_->eot; }
 std::optional<Token> Tokenizer::unknown() const { return table_->unknown; }
 std::optional<Token> Tokenizer::padding() const { return table_->padding; }
 bool Tokenizer::adds_bos() const { return !table_->tokens_before.empty(); }
-bool Tokenizer::adds_eos() const { return !table_->tokens_behind.empty(); }
+bool Tokenizer::adds_eos() const { return !table_->tokens_after.empty(); }
 bool Tokenizer::adds_space_prefix() const { return table_->add_space_prefix; }
 
 std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary) {

@@ -296,7 +296,7 @@ Vocabulary small_plamo2(std::mt19937& random) {
   for (int i = 0; i < 24; ++i) {
     std::string text;
     for (uint32_t size = 1 + random() % 4; size > 0; --size) {
-      // Some words can be cut apart: only one letter has spaces behind it.
+      // Some words can be cut apart: only one letter has spaces after it.
       const bool space = text.empty() || text.back() == 'b';
       text += kCharacters[random() % (space ? 5 : 4)];
     }
@@ -306,7 +306,7 @@ Vocabulary small_plamo2(std::mt19937& random) {
   return v;
 }
 
-/// The definition: from the end, at each character the token with the best sum behind it, the
+/// The definition: from the end, at each character the token with the best sum after it, the
 /// longest of several; the bytes of a character that begins none.
 std::vector<Token> best_from_the_end(const Vocabulary& v, const std::string& text) {
   std::vector<double> sums(text.size() + 1, 0);

@@ -250,7 +250,7 @@ const std::vector<Refusal>& refusals() {
          j["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"},
              {"type": "WordPiece", "prefix": "##", "cleanup": false}]})");
        },
-       Code::Unsupported, "decoders[1].type: behind ByteFallback"},
+       Code::Unsupported, "decoders[1].type: after ByteFallback"},
       {"scores whose sums are infinite",
        [](json& j) {
          j["model"] = json::parse(R"({"type": "Unigram", "unk_id": 0, "vocab": [["a", -1e300]]})");
@@ -351,7 +351,7 @@ TEST(TokenizerJson, ALongWordBecomesWhatItsPartsDo) {
       if (merges) {
         expected.push_back(3);
       } else {
-        // The "a" merges with a "b" that follows at once: none does, as an "x" is put behind it.
+        // The "a" merges with a "b" that follows at once: none does, as an "x" is put after it.
         expected.insert(expected.end(), {2, 1, 0});
         text += "x";
         if (fuses) {

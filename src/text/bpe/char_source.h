@@ -1,5 +1,5 @@
 // Words as the symbols of their characters, and merged symbols as tokens: what tokenizers over
-// characters have in common beside their merges.
+// characters have in common besides their merges.
 #pragma once
 
 #include <array>

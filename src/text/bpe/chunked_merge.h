@@ -18,7 +18,7 @@ namespace tenon {
 ///
 /// This is exact where the first symbol of each chunk and the one before it, merged alone, stay as
 /// they are: a sequence of symbols is what merging makes of its text if and only if that holds of
-/// all its neighbours. (Until a first merge across a boundary the symbols beside it change as they
+/// all its neighbours. (Until a first merge across a boundary the symbols next to it change as they
 /// would alone, so that alone they would merge too.) Where it does not hold, the next chunk begins
 /// some symbols earlier: the last ones of each chunk are held back for that.
 class ChunkedMerge {
@@ -28,7 +28,7 @@ class ChunkedMerge {
       : table_(table), chunk_(chunk), merge_(table) {}
 
   /// next(symbols, count): appends about `count` more symbols (or all); false when there are none
-  /// behind them. sink(symbols): what they merge into, in order. False where chunks do not fit
+  /// after them. sink(symbols): what they merge into, in order. False where chunks do not fit
   /// together: what the sink got is then wrong.
   template <typename Next, typename Sink>
   bool run(Next&& next, Sink&& sink) {

@@ -59,7 +59,7 @@ class Splitter {
         beginnings_(patterns.beginnings) {}
 
   /// Calls sink(word) for the words of `text` (well-formed UTF-8), in order; together they are the
-  /// text. Linear time for a given pre-tokenizer. What a piece becomes behind the first `level`
+  /// text. Linear time for a given pre-tokenizer. What a piece becomes after the first `level`
   /// patterns depends on nothing else, so a sink may remember it: where recall(level, piece) is
   /// true, it has dealt with the piece; remember(level, piece, mark) follows the words of one that
   /// it did not know, mark being what mark() said before them.

@@ -96,12 +96,12 @@ class AnswerWriter {
     add_free_text(nfa_, inside, stops, kHighestByte, final);
     add_free_text(nfa_, content, triggers, kHighestByte, final);
     if (shape_.begin == AnswerBegin::Reasoning) return;
-    triggers.push_back({spelled(without_space_behind(think.open)), inside, true});
+    triggers.push_back({spelled(without_space_after(think.open)), inside, true});
     add_free_text(nfa_, start, triggers, kHighestByte, final);
   }
 
  private:
-  /// Writes what stands at a place; `rest` is the text behind it, of which it may take a part
+  /// Writes what stands at a place; `rest` is the text after it, of which it may take a part
   /// along.
   using Place =
       std::function<uint32_t(std::string_view name, uint32_t from, std::string_view& rest)>;
@@ -134,9 +134,9 @@ class AnswerWriter {
       text.remove_prefix(line);
       const size_t space = text.size() - without_space_before(text).size();
       if (space == 0) continue;
-      const uint32_t behind = nfa_.add_text(from, text.substr(0, space));
-      nfa_.add_epsilon(from, behind);
-      from = behind;
+      const uint32_t after = nfa_.add_text(from, text.substr(0, space));
+      nfa_.add_epsilon(from, after);
+      from = after;
       text.remove_prefix(space);
     }
     return from;
@@ -197,10 +197,10 @@ class AnswerWriter {
     }
   }
 
-  /// The calls behind `from`, without their first `skipped` bytes.
+  /// The calls after `from`, without their first `skipped` bytes.
   void calls(uint32_t from, size_t skipped, uint32_t final) {
     const CallShape& calls = *shape_.calls;
-    const uint32_t next = nfa_.add_node(), behind = nfa_.add_node();
+    const uint32_t next = nfa_.add_node(), after = nfa_.add_node();
     std::string_view first = calls.call;
     if (skipped <= calls.open.size()) {
       from = loose(from, calls.open.substr(skipped));
@@ -210,15 +210,15 @@ class AnswerWriter {
     for (const OfferedTool& tool : rules_.tools) {
       check_name(tool);
       const uint32_t arguments = arguments_rule(tool);
-      nfa_.add_epsilon(call(from, first, tool, arguments), behind);
+      nfa_.add_epsilon(call(from, first, tool, arguments), after);
       if (!calls.single && rules_.parallel_calls) {
-        nfa_.add_epsilon(call(next, calls.call, tool, arguments), behind);
+        nfa_.add_epsilon(call(next, calls.call, tool, arguments), after);
       }
     }
     if (!calls.single && rules_.parallel_calls) {
-      nfa_.add_epsilon(loose(behind, calls.separator), next);
+      nfa_.add_epsilon(loose(after, calls.separator), next);
     }
-    nfa_.add_epsilon(loose(behind, std::string(calls.close) + "\n"), final);
+    nfa_.add_epsilon(loose(after, std::string(calls.close) + "\n"), final);
   }
 
   /// Of the arguments as JSON; any number for shapes that have none.
@@ -245,9 +245,9 @@ class AnswerWriter {
       if (name == "id") return id(at, 9, kIdRanges);
       if (name == "ten") return id(at, 10, std::span(kIdRanges).first(2));
       if (name == "parameters") return parameters(at, tool);
-      const uint32_t behind = nfa_.add_node();
-      nfa_.add_call(at, arguments, behind);
-      return behind;
+      const uint32_t after = nfa_.add_node();
+      nfa_.add_call(at, arguments, after);
+      return after;
     });
   }
 
@@ -263,12 +263,12 @@ class AnswerWriter {
   }
 
   uint32_t number(uint32_t from) {
-    const uint32_t behind = nfa_.add_node();
-    nfa_.add_bytes(from, '0', '9', behind);
+    const uint32_t after = nfa_.add_node();
+    nfa_.add_bytes(from, '0', '9', after);
     const uint32_t second = nfa_.add_node();
     nfa_.add_bytes(from, '1', '9', second);
-    nfa_.add_bytes(second, '0', '9', behind);
-    return behind;
+    nfa_.add_bytes(second, '0', '9', after);
+    return after;
   }
 
   uint32_t parameters(uint32_t from, const OfferedTool& tool) {
@@ -287,14 +287,14 @@ class AnswerWriter {
                           });
   }
 
-  /// Text up to the first tag behind it, which is taken along.
+  /// Text up to the first tag after it, which is taken along.
   uint32_t any_text(uint32_t from, std::string_view& rest) {
     rest = without_space_before(rest);
     const std::string tag = first_tag(rest);
     rest.remove_prefix(tag.size());
-    const uint32_t behind = nfa_.add_node();
-    add_free_text(nfa_, from, std::array{FreeTextStop{spelled(tag), behind}}, kHighestTextByte);
-    return behind;
+    const uint32_t after = nfa_.add_node();
+    add_free_text(nfa_, from, std::array{FreeTextStop{spelled(tag), after}}, kHighestTextByte);
+    return after;
   }
   [[nodiscard]] std::string first_tag(std::string_view rest) const {
     rest = without_space_before(rest);
@@ -333,11 +333,11 @@ class AnswerWriter {
          {"null", kNullKind},
          {"array", kListKind},
          {"object", kObjectKind}}};
-    const uint32_t behind = nfa_.add_node();
+    const uint32_t after = nfa_.add_node();
     for (const auto& [name, kind] : kNames) {
-      if ((kinds & kind) != 0) nfa_.add_epsilon(nfa_.add_text(from, name), behind);
+      if ((kinds & kind) != 0) nfa_.add_epsilon(nfa_.add_text(from, name), after);
     }
-    return behind;
+    return after;
   }
 
   uint32_t json_value(uint32_t from, const OfferedTool& tool, std::string_view key,
@@ -352,9 +352,9 @@ class AnswerWriter {
     const uint32_t rule =
         schema_rule(fmt::format("tool {}, parameter {}", quoted(tool.name), quoted(key)),
                     json_of(Value::dict(std::move(entries))));
-    const uint32_t behind = nfa_.add_node();
-    nfa_.add_call(from, rule, behind);
-    return behind;
+    const uint32_t after = nfa_.add_node();
+    nfa_.add_call(from, rule, after);
+    return after;
   }
 
   /// A value that may be a string, as it is.
@@ -366,14 +366,14 @@ class AnswerWriter {
       choices.push_back(only);
     }
     if (!choices.empty()) {
-      const uint32_t behind = nfa_.add_node();
+      const uint32_t after = nfa_.add_node();
       for (const Value* choice : choices) {
         const bool is_text = choice->is(Kind::String);
         if (!is_text && tells_types()) continue;
         const std::string text = is_text ? std::string(text_of(choice)) : json_of(*choice);
-        nfa_.add_epsilon(nfa_.add_text(from, text), behind);
+        nfa_.add_epsilon(nfa_.add_text(from, text), after);
       }
-      return behind;
+      return after;
     }
     // What may also be a list or an object is written as a string: what reads like one of those
     // need not obey the schema.
@@ -435,7 +435,7 @@ AnswerBegin begin_of_answer(const ChatFormat& format, std::string_view template_
                             std::string_view prompt) {
   const std::string_view open = trimmed(format.think.open), close = trimmed(format.think.close);
   if (open.empty()) return AnswerBegin::Content;
-  const std::string_view end = without_space_behind(prompt);
+  const std::string_view end = without_space_after(prompt);
   if (end.ends_with(open)) return AnswerBegin::Reasoning;
   if (end.ends_with(close)) return AnswerBegin::Content;
   // A layout of its own always has the marks, however its template spells them.

@@ -57,10 +57,10 @@ uint32_t BareJson::members(uint32_t from, const Value& given) {
   return add_parameters(nfa_, from, schema, ",",
                         [this](uint32_t at, std::string_view key, const Value& value) {
                           check_key(key);
-                          const uint32_t behind = nfa_.add_node();
+                          const uint32_t after = nfa_.add_node();
                           at = nfa_.add_text(nfa_.add_text(at, key), ":");
-                          nfa_.add_call(at, rule_of(value), behind);
-                          return behind;
+                          nfa_.add_call(at, rule_of(value), after);
+                          return after;
                         });
 }
 
@@ -129,9 +129,9 @@ void BareJson::write_list(const Value& schema, uint32_t from, uint32_t to) {
   const int64_t written = most ? *most : std::max<int64_t>(least, 1);
   for (int64_t i = 0; i < written; ++i) {
     if (i > 0) at = nfa_.add_text(at, ",");
-    const uint32_t behind = nfa_.add_node();
-    nfa_.add_call(at, item, behind);
-    at = behind;
+    const uint32_t after = nfa_.add_node();
+    nfa_.add_call(at, item, after);
+    at = after;
     if (i + 1 >= least) nfa_.add_epsilon(at, end);
   }
   if (!most) nfa_.add_call(nfa_.add_text(at, ","), item, at);
@@ -140,7 +140,7 @@ void BareJson::write_list(const Value& schema, uint32_t from, uint32_t to) {
 
 uint32_t BareJson::any_members(uint32_t from) {
   const uint32_t end = nfa_.add_node(), key = nfa_.add_node(), name = nfa_.add_node(),
-                 behind = nfa_.add_node();
+                 after = nfa_.add_node();
   nfa_.add_epsilon(from, end);
   nfa_.add_epsilon(from, key);
   constexpr std::array<std::pair<char, char>, 3> kLetters{{{'a', 'z'}, {'A', 'Z'}, {'_', '_'}}};
@@ -150,9 +150,9 @@ uint32_t BareJson::any_members(uint32_t from) {
     }
   }
   nfa_.add_bytes(name, '0', '9', name);
-  nfa_.add_call(nfa_.add_text(name, ":"), any_rule(), behind);
-  nfa_.add_epsilon(nfa_.add_text(behind, ","), key);
-  nfa_.add_epsilon(behind, end);
+  nfa_.add_call(nfa_.add_text(name, ":"), any_rule(), after);
+  nfa_.add_epsilon(nfa_.add_text(after, ","), key);
+  nfa_.add_epsilon(after, end);
   return end;
 }
 

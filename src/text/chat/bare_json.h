@@ -28,7 +28,7 @@ class BareJson {
         kinds_(whole),
         scalar_(std::move(scalar)) {}
 
-  /// The members of an object by its schema, without the braces; returns the node behind them.
+  /// The members of an object by its schema, without the braces; returns the node after them.
   uint32_t members(uint32_t from, const jinja::Value& schema);
 
  private:

@@ -79,12 +79,12 @@ void add_free_text(grammar::Nfa& nfa, uint32_t from, std::span<const FreeTextSto
     if (ends_at) nfa.add_epsilon(here, *ends_at);
     uint32_t low = 0;
     // Bytes that are in no stop go together.
-    const auto flush = [&](uint32_t behind) {
-      if (low < behind) {
-        nfa.add_bytes(here, static_cast<uint8_t>(low), static_cast<uint8_t>(behind - 1),
+    const auto flush = [&](uint32_t after) {
+      if (low < after) {
+        nfa.add_bytes(here, static_cast<uint8_t>(low), static_cast<uint8_t>(after - 1),
                       node_of({"", false}));
       }
-      low = behind + 1;
+      low = after + 1;
     };
     for (uint32_t b = 0; b <= highest; ++b) {
       const auto byte = static_cast<uint8_t>(b);

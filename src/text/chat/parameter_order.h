@@ -1,4 +1,4 @@
-// Parameters one behind the other, as a piece of an NFA: which come and which may be left out.
+// Parameters one after the other, as a piece of an NFA: which come and which may be left out.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace tenon {
 
 /// Adds the properties of an object's schema in its order, each at most once, the required ones
-/// always, `separator` between two. write(from, key, schema) adds one and returns the node behind
-/// it. Returns the node behind all.
+/// always, `separator` between two. write(from, key, schema) adds one and returns the node after
+/// it. Returns the node after all.
 template <typename Write>
 uint32_t add_parameters(grammar::Nfa& nfa, uint32_t from, const jinja::Value& schema,
                         std::string_view separator, Write write) {

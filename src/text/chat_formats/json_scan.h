@@ -14,7 +14,7 @@ class JsonScan {
  public:
   enum class State : uint8_t { Inside, Complete, Bad };
 
-  /// Takes the next byte. Complete: the byte ended the value and belongs to it, except behind a
+  /// Takes the next byte. Complete: the byte ended the value and belongs to it, except after a
   /// number at top level, which no byte of its own ends: then it does not (see took_last).
   State feed(char c);
   [[nodiscard]] bool took_last() const { return took_last_; }
@@ -41,7 +41,7 @@ class JsonScan {
     Word
   };
 
-  /// How far a number has come; it may end behind Zero, Whole, Fraction and Exponent.
+  /// How far a number has come; it may end after Zero, Whole, Fraction and Exponent.
   enum class Number : uint8_t { Minus, Zero, Whole, Point, Fraction, E, Sign, Exponent };
 
   State value(char c);

@@ -1,4 +1,4 @@
-// Llama 3.1 to 3.3 and 4: JSON as the whole answer, or behind the Python tag; also
+// Llama 3.1 to 3.3 and 4: JSON as the whole answer, or after the Python tag; also
 //   <function=f>{...}</function>
 //   [f(key="value")]                          a list of calls in Python
 //   <|python_tag|>f.call(key="value")         tools that the model knows by itself

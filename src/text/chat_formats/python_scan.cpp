@@ -233,7 +233,7 @@ PythonScan::State PythonScan::escape(char c, std::string& json) {
   if (high_ != 0) put(0, json);
   if (const size_t known = kLetters.find(c); known != kLetters.npos) {
     append_json_escaped(kBytes.substr(known, 1), json);
-  } else if (c != '\n') {  // a break behind a backslash is none
+  } else if (c != '\n') {  // a break after a backslash is none
     append_json_escaped("\\", json);
     return string(c, json);
   }

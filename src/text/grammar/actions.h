@@ -44,8 +44,8 @@ struct ObjectSpec {
   uint32_t other_bytes = 0;  ///< what such a one takes, as cost_bytes
   uint32_t minimum = 0;
   uint32_t maximum = kUnlimited;
-  /// Names without a number are not remembered; by so many kinds of them some are known to be
-  /// different all the same, which is what the minimum asks for. 0: it is met without.
+  /// Names without a number are not remembered. Names of different kinds are known to be different,
+  /// which is what the minimum asks for: how many kinds there are. 0: it is met without.
   uint32_t name_kinds = 0;
 
   /// Whether every beginning of a key can go on whatever the object has so far.

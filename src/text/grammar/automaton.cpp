@@ -58,7 +58,7 @@ void Automaton::refuse_left_recursion(const Nfa& nfa) const {
   nfa.budget().spend(num_states() + specials_.size());
   // States before any byte of their rule. Calls wait there until their rule is known to be empty.
   std::vector<bool> nullable(n, false), reached(num_states(), false);
-  std::vector<std::vector<uint32_t>> waiting(n);  // states behind calls of a rule
+  std::vector<std::vector<uint32_t>> waiting(n);  // states after calls of a rule
   std::vector<std::vector<uint32_t>> first(n);    // rules that a rule may begin with
   std::vector<uint32_t> todo;
   const auto reach = [&](uint32_t s) {
@@ -72,7 +72,7 @@ void Automaton::refuse_left_recursion(const Nfa& nfa) const {
     const uint32_t r = rule_of_[s];
     if (is_final(s) && !nullable[r]) {
       nullable[r] = true;
-      for (const uint32_t behind : waiting[r]) reach(behind);
+      for (const uint32_t after : waiting[r]) reach(after);
     }
     for (const Special& special : specials(s)) {
       if (special.kind != EdgeKind::Call) {

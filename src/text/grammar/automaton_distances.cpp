@@ -12,7 +12,7 @@
 namespace tenon::grammar {
 namespace {
 
-/// What measuring a rule counts in a Budget beside its states and edges.
+/// What measuring a rule counts in a Budget besides its states and edges.
 constexpr uint64_t kRuleWork = 4;
 
 bool counts_or_takes(const Action& action) {

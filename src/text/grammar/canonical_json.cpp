@@ -78,7 +78,7 @@ std::string without_exponent(std::string_view text) {
   int moved = 0;
   for (const char c : exponent) moved = std::min(moved * 10 + (c - '0'), kMaxExponent + 1);
   if (moved > kMaxExponent) return {};
-  // The point stands behind `at` of the digits.
+  // The point stands after `at` of the digits.
   std::string digits = std::string(integer) + std::string(fraction);
   size_t at = integer.size();
   const auto by = static_cast<size_t>(moved);
@@ -125,7 +125,7 @@ class OpenNames {
 }  // namespace
 
 bool canonical_json(std::string_view text, const std::function<bool(std::string_view)>& sink) {
-  char last = ',';  // as if behind a mark: space at the begin goes
+  char last = ',';  // as if after a mark: space at the begin goes
   size_t at = 0;
   while (at < text.size()) {
     const std::string_view rest = text.substr(at);

@@ -108,7 +108,7 @@ class Utf8Edges {
 
   void add(uint32_t from, uint32_t low, uint32_t high, uint32_t length, uint32_t index) {
     const uint32_t left = length - 1 - index;
-    const uint32_t span = (1u << (6 * left)) - 1;  // what the bytes behind can hold
+    const uint32_t span = (1u << (6 * left)) - 1;  // what the bytes after can hold
     if (left == 0) {
       nfa_.add_bytes(from, utf8_byte(low, length, index), utf8_byte(high, length, index), rest_[0]);
       return;
@@ -140,7 +140,7 @@ class Utf8Edges {
     }
     return rest_[left];
   }
-  /// The node behind one byte that several ranges may share.
+  /// The node after one byte that several ranges may share.
   uint32_t next_of(uint32_t from, uint8_t byte) {
     const auto [at, is_new] = next_.try_emplace({from, byte}, 0);
     if (is_new) {

@@ -95,7 +95,7 @@ Dfa minimise(const Dfa& dfa, Budget& budget) {
     }
   }
   if (group[dfa.start] == kDead) return out;
-  // States stay together while their labels and the groups behind their bytes are equal.
+  // States stay together while their labels and the groups after their bytes are equal.
   uint32_t num_groups = 0;
   if (n <= kMinimiseLimit) {
     Interner labels;

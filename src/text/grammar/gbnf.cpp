@@ -114,7 +114,7 @@ class Parser {
     const std::string_view of = name();
     const uint32_t number = rule_number(of);
     space(false);
-    if (!take("::=")) refuse("expected ::= behind \"{}\"", of);
+    if (!take("::=")) refuse("expected ::= after \"{}\"", of);
     space(true);
     Expr expr = choice(0);
     if (!done() && peek() != '\n' && peek() != '\r') {
@@ -309,7 +309,7 @@ class Parser {
   Budget& budget_;
   size_t at_ = 0;
   uint32_t line_ = 1;
-  uint32_t repeated_ = 0;  // repetitions right behind another
+  uint32_t repeated_ = 0;  // repetitions right after another
   std::vector<Rule> rules_;
   std::map<std::string, uint32_t, std::less<>> numbers_;
 };
@@ -355,7 +355,7 @@ class Emptiness {
     uint32_t missing;  // what must be empty before it is; 0: it can be
   };
 
-  /// The first child of a node stands right behind it.
+  /// The first child of a node stands right after it.
   void add(const Expr& expr, size_t parent, uint32_t rule) {
     budget_.spend(1);
     const auto self = static_cast<uint32_t>(nodes_.size());
@@ -376,7 +376,7 @@ class Emptiness {
   Budget& budget_;
   std::vector<Node> nodes_;
   std::vector<std::vector<uint32_t>> uses_;  // [rules] nodes
-  std::vector<uint32_t> found_;              // can be empty, and nobody was told yet
+  std::vector<uint32_t> found_;              // can be empty, and their users do not know yet
 };
 
 }  // namespace

@@ -208,7 +208,7 @@ class Writer {
     if (!is_new) return digit_nodes_[id];
     const uint32_t node = nfa_.add_node();
     digit_nodes_.push_back(node);
-    // Behind the high surrogate stands the beginning of the low one.
+    // After the high surrogate comes the beginning of the low one.
     uint32_t from = node;
     if (all.size() == kPair.size() && count == kLowSurrogate) {
       from = nfa_.add_text(from, "\\u");

@@ -184,10 +184,10 @@ std::optional<Token> GrammarMatcher::forced_token() {
   constexpr size_t kLeast = 3;
   begin_question();
   if (forced_.empty() && looked_at_ != config_) {
-    Config behind = config_;
-    const std::string text = forced_text(behind);
+    Config stretch_end = config_;
+    const std::string text = forced_text(stretch_end);
     if (text.size() >= kLeast) {
-      forced_ = is_closed(behind) ? tokens().spell(text) : tokens().spell_beginning(text);
+      forced_ = is_closed(stretch_end) ? tokens().spell(text) : tokens().spell_beginning(text);
     }
     std::reverse(forced_.begin(), forced_.end());
     // Only now: a search that was put off is made again.

@@ -26,12 +26,12 @@ class GrammarMatcher {
 
   /// Back to the beginning, without a token limit.
   void restart();
-  /// At most so many tokens may still come. The text is then complete whatever happens before, if
+  /// At most `tokens` tokens may still come. The text is then complete whatever happens before, if
   /// it can be completed with as many bytes; else the longest steps of a shortest way are taken,
   /// until it can.
   void set_token_limit(uint64_t tokens) { tokens_left_ = tokens; }
   [[nodiscard]] uint64_t token_limit() const { return tokens_left_; }
-  /// Looks at the calls to come while they work; null: nobody does. Copies have none.
+  /// Looks at the calls to come while they work; null: none does. Copies have none.
   void set_watch(WorkWatch* watch) { watch_ = watch; }
   /// The most memory that what it remembers took so far.
   [[nodiscard]] size_t most_bytes() const { return std::max(most_bytes_, machine_.size_bytes()); }
@@ -82,7 +82,7 @@ class GrammarMatcher {
   [[nodiscard]] bool is_short_of_tokens() const {
     return tokens_left_ < machine_.distance(config_);
   }
-  /// The same from `at` on, which becomes the place behind.
+  /// The same from `at` on, which becomes the place after.
   std::string forced_text(grammar::Config& at);
   void copy(const GrammarMatcher& other);
   /// Collects if the machine has grown large; `also` is kept and gets new numbers.

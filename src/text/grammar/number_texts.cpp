@@ -248,7 +248,7 @@ class NumberReader {
     }
   }
 
-  /// Whether the digits read so far, behind the integer part, are a number of the shape.
+  /// Whether the digits read so far, after the integer part, are a number of the shape.
   [[nodiscard]] bool accepts_value(const std::vector<uint32_t>& state) const {
     if (shape_.integer && (state[kBroken] & 1) != 0) return false;
     if (shape_.not_integer && (state[kBroken] & 1) == 0) return false;

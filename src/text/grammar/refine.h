@@ -58,8 +58,8 @@ bool refine(std::vector<uint32_t>& group, uint32_t& num_groups, const Predecesso
       row_of.push_back(rows.intern(words));
       ++rows_of_group[group[s]];
     }
-    // Others of a group lead where they did: each row is new beside them. Without others, the first
-    // row goes on as the group.
+    // The other states of a group lead where they did, so each row is new. Without others, the
+    // first row goes on as the group.
     group_of_row.assign(rows.size(), kNoGroup);
     moved.clear();
     for (size_t i = 0; i < dirty.size(); ++i) {

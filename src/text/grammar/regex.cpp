@@ -106,7 +106,7 @@ class Parser {
     any_case_ = case_before;
     dot_all_ = dot_before;
     if (peek() == '*' || peek() == '+' || peek() == '?' || (peek() == '{' && is_bounds())) {
-      refuse("a repetition behind a lookahead has nothing to repeat");
+      refuse("a repetition after a lookahead has nothing to repeat");
     }
     lookaheads_.push_back({std::move(what), negative});
   }
@@ -249,7 +249,7 @@ class Parser {
       }
       if (times > 0) refuse("a repetition is repeated");
       if (item.kind == Expr::Kind::Begin || item.kind == Expr::Kind::End) {
-        refuse("a repetition behind ^ or $ has nothing to repeat");
+        refuse("a repetition after ^ or $ has nothing to repeat");
       }
       (void)take("?");  // lazy or greedy, the texts are the same
       Expr child = std::move(item);
@@ -397,7 +397,7 @@ class Parser {
 /// Where matches of an expression lie in the texts.
 struct Within {
   bool any_before;
-  bool any_behind;
+  bool any_after;
 };
 Dfa texts_with(const Expr& expr, Within within, Budget& budget) {
   Nfa nfa(budget);
@@ -412,7 +412,7 @@ Dfa texts_with(const Expr& expr, Within within, Budget& budget) {
     add_code_points(nfa, all, later, later);
     nfa.add_epsilon(later, from);
   }
-  if (within.any_behind) {
+  if (within.any_after) {
     const uint32_t rest = nfa.add_node();
     nfa.add_epsilon(to, rest);
     add_code_points(nfa, all, rest, rest);
@@ -427,9 +427,9 @@ Dfa texts_with(const Expr& expr, Within within, Budget& budget) {
 Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget) {
   Parser parser(pattern, !search, budget);
   const Expr expr = parser.parse();
-  Dfa result = texts_with(expr, {.any_before = search, .any_behind = search}, budget);
+  Dfa result = texts_with(expr, {.any_before = search, .any_after = search}, budget);
   for (const Lookahead& ahead : parser.lookaheads()) {
-    const Dfa met = texts_with(ahead.what, {.any_before = false, .any_behind = true}, budget);
+    const Dfa met = texts_with(ahead.what, {.any_before = false, .any_after = true}, budget);
     result = ahead.negative ? without(result, met, budget) : both(result, met, budget);
   }
   return result;

@@ -154,10 +154,10 @@ class SchemaWriter {
     add_byte(close, ']', final);
     const Action enough{.kind = ActionKind::AtLeast, .limit = static_cast<uint32_t>(shape.minimum)};
     using Counts = std::vector<uint64_t>;
-    using Behind = std::pair<uint64_t, Counts>;  // elements so far, up to `last`; contains
-    std::map<Behind, uint32_t> known;            // the node behind them
-    std::vector<Behind> todo;
-    const auto node_of = [&](const Behind& place) {
+    using Prefix = std::pair<uint64_t, Counts>;  // elements so far, up to `last`; contains
+    std::map<Prefix, uint32_t> known;            // the node after them
+    std::vector<Prefix> todo;
+    const auto node_of = [&](const Prefix& place) {
       const auto [at, is_new] = known.try_emplace(place, 0);
       if (is_new) {
         at->second = place.first == 0 && todo.empty() ? opened.to : nfa_.add_node();
@@ -166,7 +166,7 @@ class SchemaWriter {
       return at->second;
     };
     (void)node_of({0, Counts(shape.contains.size(), 0)});
-    // Behind the prefix the first place is that of the array's start when there is no prefix: it
+    // After the prefix the first place is that of the array's start when there is no prefix: it
     // must not be met again, for no comma stands there.
     for (size_t t = 0; t < todo.size(); ++t) {
       const auto [index, counts_so_far] = todo[t];
@@ -235,34 +235,33 @@ class SchemaWriter {
     nfa_.rule(rule).object = object;
     const Spaced open = add_space(Place::AfterBracket), more = add_space(Place::AfterBracket),
                  last = add_space(Place::AfterBracket);
-    const uint32_t value = nfa_.add_node(), quoted = nfa_.add_node(), behind = nfa_.add_node(),
+    const uint32_t value = nfa_.add_node(), quoted = nfa_.add_node(), after = nfa_.add_node(),
                    close = nfa_.add_node();
     add_byte(nfa_.rule(rule).start, '[', open.from);
     nfa_.add_epsilon(open.to, value);
-    add_byte(behind, ',', more.from);
+    add_byte(after, ',', more.from);
     nfa_.add_epsilon(more.to, value);
     // Whether it may end is asked before the white space, which must lead somewhere.
     const Action ends{.kind = ActionKind::Close, .object = object};
     nfa_.add_act(open.to, ends, close);
-    nfa_.add_act(behind, ends, last.from);
+    nfa_.add_act(after, ends, last.from);
     nfa_.add_epsilon(last.to, close);
     add_byte(close, ']', nfa_.rule(rule).final);
     const auto taken = [&](uint32_t bytes) {
       const uint32_t node = nfa_.add_node();
       const auto property = static_cast<uint32_t>(spec.properties.size());
       spec.properties.push_back({.key_bytes = bytes});
-      nfa_.add_act(node, {.kind = ActionKind::Take, .object = object, .property = property},
-                   behind);
+      nfa_.add_act(node, {.kind = ActionKind::Take, .object = object, .property = property}, after);
       return node;
     };
-    std::vector<uint32_t> behind_string;
+    std::vector<uint32_t> after_string;
     for (const std::string& text : values.strings) {
-      behind_string.push_back(taken(shortest_spelling(text)));
+      after_string.push_back(taken(shortest_spelling(text)));
     }
     if (!values.strings.empty()) add_byte(value, '"', quoted);
     add_json_strings(nfa_, of_texts(values.strings, false, nfa_.budget()), quoted,
                      {.needed_escapes = true},
-                     [&](uint32_t label) { return behind_string[label - 1]; });
+                     [&](uint32_t label) { return after_string[label - 1]; });
     for (const Dfa& texts : values.others) {
       const uint32_t node = taken(texts.shortest());
       add_dfa(nfa_, texts, value, [node](uint32_t) { return node; });
@@ -279,15 +278,15 @@ class SchemaWriter {
     const uint32_t final = nfa_.rule(rule).final;
     const Spaced open = add_space(Place::AfterBracket), more = add_space(Place::AfterBracket),
                  last = add_space(Place::AfterBracket);
-    const uint32_t key = nfa_.add_node(), behind = nfa_.add_node(), close = nfa_.add_node();
+    const uint32_t key = nfa_.add_node(), after = nfa_.add_node(), close = nfa_.add_node();
     add_byte(nfa_.rule(rule).start, '{', open.from);
     add_byte(open.to, '"', key);
-    add_byte(behind, ',', more.from);
+    add_byte(after, ',', more.from);
     add_byte(more.to, '"', key);
     // Whether it may end is asked before the white space, which must lead somewhere.
     const Action ends{.kind = ActionKind::Close, .object = object};
     nfa_.add_act(open.to, ends, close);
-    nfa_.add_act(behind, ends, last.from);
+    nfa_.add_act(after, ends, last.from);
     nfa_.add_epsilon(last.to, close);
     add_byte(close, '}', final);
     // Keys of classes that have no value come no further than their quote.
@@ -318,7 +317,7 @@ class SchemaWriter {
                     .name_kind = name_kind},
                    colon);
       add_byte(colon, ':', value.from);
-      nfa_.add_call(value.to, rule_of(kind.value), behind);
+      nfa_.add_call(value.to, rule_of(kind.value), after);
       return at->second;
     });
     const ObjectSpec& spec = nfa_.objects[object];

@@ -238,7 +238,7 @@ void SchemaCompiler::find_possible() {
 bool SchemaCompiler::array_is_possible(Alternative& alternative) const {
   const ArrayShape& shape = alternative.shape.array;
   if (alternative.values && alternative.values->size() < shape.minimum) return false;
-  // Which counts of `contains` can be had at which length; behind the prefix lengths are alike.
+  // Which counts of `contains` can be had at which length; after the prefix lengths are alike.
   using Counts = std::vector<uint64_t>;
   std::set<Counts> now{Counts(shape.contains.size(), 0)};
   const uint64_t prefix = shape.prefix.size();

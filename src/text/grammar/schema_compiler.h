@@ -29,7 +29,7 @@ struct Alternative {
 
   std::shared_ptr<const Dfa> texts = {};  ///< Number; String: null for counted characters
 
-  /// Array: elements[i][s]: the element at i (the last: all behind the prefix) that satisfies the
+  /// Array: elements[i][s]: the element at i (the last: all after the prefix) that satisfies the
   /// set s of the shape's `contains`.
   std::vector<std::vector<NodeId>> elements = {};
 

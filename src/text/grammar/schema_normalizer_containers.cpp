@@ -42,7 +42,7 @@ SchemaDnf SchemaNormalizer::of_items(const JsonValue& schema, bool negated) {
     shape.array.contains.push_back({not_item[0], negation(not_item[0]), 1, UINT64_MAX});
   } else {
     index_.set_place(*items);
-    budget_.refuse("the negation of items behind prefixItems is not supported");
+    budget_.refuse("the negation of items after prefixItems is not supported");
   }
   result.push_back(shape);
   return result;

@@ -9,8 +9,8 @@ namespace {
 // With more nodes than that to go on from, all tokens are tried instead.
 constexpr size_t kMaxEntries = 20'000;
 
-// Beyond so much work of one mask the items that are left, of a configuration of very many, are
-// walked together. What was worked out for the others is kept, so that the next mask gets further.
+// Beyond this work of one mask the items that are left, of a configuration of very many, are walked
+// together. What was worked out for the others is kept, so that the next mask gets further.
 constexpr uint64_t kApartWork = WalkBudget::kMaxWork / 2;
 
 /// Whether all tokens below a node lead back to `at`, by the kinds of their bytes; for few nodes
@@ -95,7 +95,7 @@ class TokenMasks::Walker {
   }
   /// All tokens of a tree.
   void walk(const TokenTrie& tree, Config from) { walk(tree, 0, tree.nodes().size(), from); }
-  /// The tokens that end at a node or go on behind it, where it was come to with `at`.
+  /// The tokens that end at a node or go on after it, where it was come to with `at`.
   void walk_on(const TokenTrie& tree, size_t node, Config at) {
     if (reaches(at)) add(tree.tokens(node));
     walk(tree, node + 1, tree.nodes()[node].end, at);
@@ -334,7 +334,7 @@ bool TokenMasks::add_plain(Walker& walker, const PushdownMachine::Item& item) co
   // A loop that asks nothing of the register has a mask of its own.
   const bool loops = first == item.state && !automaton_->is_guarded(first);
   if (first == 0 || first == kDepends || (loops && walker.reaches_all())) return false;
-  std::array<Config, TokenSet::kMaxPlain + 1> after;  // so many characters
+  std::array<Config, TokenSet::kMaxPlain + 1> after;  // [n]: after n characters
   after[0] = machine.only(item);
   size_t most = 0;
   for (; most < TokenSet::kMaxPlain; ++most) {

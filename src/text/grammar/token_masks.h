@@ -36,7 +36,7 @@ class TokenMasks {
   /// Has the machine collect, if it has grown large: keeps these configurations, which get new
   /// numbers, and what else the caller has.
   using MakeRoom = std::function<void(std::span<Config>)>;
-  /// Sets the bits of all tokens that may follow a configuration and behind which the text can be
+  /// Sets the bits of all tokens that may follow a configuration and after which the text can be
   /// completed with `reach` bytes; kFar: any. mask [(vocab + 63) / 64] zero. make_room is called
   /// between the items.
   void add_allowed(PushdownMachine& machine, Config config, uint32_t reach, MaskWords mask,
@@ -64,7 +64,7 @@ class TokenMasks {
   /// What can follow an exit of a state of `rule`.
   [[nodiscard]] const FollowBytes::Bytes& following(uint32_t exit, uint32_t rule) const;
   static bool takes_plain_text(PushdownMachine& machine, Config config);
-  /// The state behind any one plain character, 0 when none is taken; kDepends: not the same for
+  /// The state after any one plain character, 0 when none is taken; kDepends: not the same for
   /// all.
   static constexpr uint32_t kDepends = UINT32_MAX;
   uint32_t after_character(PushdownMachine& machine, uint32_t state) const;

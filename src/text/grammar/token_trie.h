@@ -31,7 +31,7 @@ class TokenTrie {
   explicit TokenTrie(std::vector<Entry> entries);
 
   struct Node {
-    uint32_t end;     ///< behind the last node below this one
+    uint32_t end;     ///< after the last node below this one
     uint32_t tokens;  ///< the first of its own tokens; they end where the next node's begin
     uint32_t depth;   ///< bytes before it
     uint8_t byte;     ///< that leads to it
@@ -46,7 +46,7 @@ class TokenTrie {
     const uint32_t begin = nodes_[node].tokens;
     return std::span(tokens_).subspan(begin, first_token(node + 1) - begin);
   }
-  /// The number of the first token at or below node `node`, or behind all for the last.
+  /// The number of the first token at or below node `node`, or the number of all for the last.
   [[nodiscard]] uint32_t first_token(size_t node) const {
     return node < nodes_.size() ? nodes_[node].tokens : static_cast<uint32_t>(tokens_.size());
   }
@@ -93,12 +93,12 @@ class TokenSet {
   static constexpr size_t kMiddle = 12;
 
   /// Plain tokens: whole characters that a JSON string takes as they are, at most kMaxPlain of them
-  /// and kLong bytes. Of these, those of at most so many characters, a bit each.
+  /// and kLong bytes. Of these, those of at most `characters` characters, a bit each.
   [[nodiscard]] std::span<const uint64_t> plain(size_t characters = kMaxPlain) const {
     return plain_up_to_[std::min(characters, kMaxPlain)];
   }
   static constexpr size_t kMaxPlain = 24;
-  /// All others, by what is left of them behind `characters` plain characters, as far as these go.
+  /// All others, by what is left of them after `characters` plain characters, as far as these go.
   /// Tokens of more than kLong bytes are all left.
   [[nodiscard]] const TokenTrie& after_plain(size_t characters) const {
     return after_plain_[characters];

@@ -33,7 +33,7 @@ class PatternSearch {
   /// and anchors see.
   void begin(std::string_view text);
 
-  /// The next match; false at the end. Matches of nothing are found too, but not directly behind
+  /// The next match; false at the end. Matches of nothing are found too, but not directly after
   /// another match.
   bool next(PatternMatch& match);
 

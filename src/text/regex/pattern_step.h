@@ -15,7 +15,7 @@ struct PatternStep {
     Possess,  ///< a character of `set` and on to `a`, else on to `b`
     Split,    ///< `a`, and `b` if that fails
     Jump,     ///< to `a`
-    Look,     ///< the program behind this step matches here (or does not); then on to `a`
+    Look,     ///< the program after this step matches here (or does not); then on to `a`
     Assert,   ///< `place`
     Match,
   };

@@ -75,7 +75,7 @@ class Lexer {
     at_ += passed.size();
   }
 
-  /// Text without what the tag behind it strips. sign: '-', '+' or 0. lstrip: for blocks and
+  /// Text without what the tag after it strips. sign: '-', '+' or 0. lstrip: for blocks and
   /// comments.
   [[nodiscard]] std::string_view stripped(std::string_view text, char sign, bool lstrip) const {
     if (sign == '-') return text.substr(0, text.size() - trailing_space(text));
@@ -131,7 +131,7 @@ class Lexer {
     return end_tag(text, at, "%}", trims);
   }
 
-  /// The byte behind the end tag at `at` and what it strips; 0 when there is none.
+  /// The byte after the end tag at `at` and what it strips; 0 when there is none.
   static size_t end_tag(std::string_view text, size_t at, std::string_view end, bool trims) {
     const std::string_view rest = text.substr(at);
     if (rest.starts_with('-') && rest.substr(1).starts_with(end)) {

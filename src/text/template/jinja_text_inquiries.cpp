@@ -18,7 +18,7 @@ using Args = std::span<const Value>;
 struct Part {
   std::string_view text;
   size_t characters_before;
-  bool is_nowhere = false;  ///< begins behind its end: not even nothing is found there
+  bool is_nowhere = false;  ///< begins after its end: not even nothing is found there
 };
 
 Part part_of(Interpreter& jinja, const Value& self, const Value& begin, const Value& end) {

@@ -19,7 +19,7 @@ namespace tenon {
 namespace tokenizer_json {
 namespace {
 
-/// What a JsonTokenizer consists of beside its table.
+/// What a JsonTokenizer consists of besides its table.
 struct Machinery {
   Normalizer normalizer;
   std::vector<SplitStage> stages;
@@ -232,9 +232,9 @@ std::unique_ptr<const Tokenizer> make(const JsonField& root) {
 
   const TokensAround around = read_tokens_around(root.at("post_processor"));
   out.tokens_before = around.before;
-  out.tokens_behind = around.behind;
+  out.tokens_after = around.after;
   out.bos = around.before.empty() ? find_special(added, kBeginSpellings) : around.before.front();
-  out.eos = around.behind.empty() ? find_special(added, kEndSpellings) : around.behind.front();
+  out.eos = around.after.empty() ? find_special(added, kEndSpellings) : around.after.front();
   out.padding = find_special(added, kPaddingSpellings);
   out.unknown = unknown_of_model(model, *machinery.finder);
   set_types_of_model(machinery.vocabulary->has_byte_tokens, out);

@@ -124,7 +124,7 @@ DecoderPointer decode_strip(const JsonField& field) {
   });
 }
 
-/// Strip behind Fuse: the start of the whole text, so of its first token.
+/// Strip after Fuse: the start of the whole text, so of its first token.
 DecoderPointer decode_strip_whole(const JsonField& field) {
   if (field.at("stop").number() != 0) field.at("stop").unsupported("the end of a whole text:");
   return step(
@@ -148,7 +148,7 @@ DecoderPointer decode_wordpiece(const JsonField& field) {
   });
 }
 
-/// The published one leaves out the space behind the last word of a text.
+/// The published one leaves out the space after the last word of a text.
 DecoderPointer decode_bpe(const JsonField& field) {
   if (field.at("suffix").text().empty()) field.at("suffix").unsupported("a suffix of");
   return step([suffix = field.at("suffix").text()](DecodedToken& token) {
@@ -198,10 +198,10 @@ void Decoder::add(const JsonField& field) {
       std::find_if(std::begin(kDecoderTypes), std::end(kDecoderTypes),
                    [&](const DecoderType& of_list) { return of_list.name == type.text(); });
   if (known == std::end(kDecoderTypes)) type.unsupported("decoder");
-  if (fused_ && known->make_fused == nullptr) type.unsupported("behind Fuse, decoder");
+  if (fused_ && known->make_fused == nullptr) type.unsupported("after Fuse, decoder");
   // Its spaces would stand between the bytes of a character.
   if (has_bytes_ && known->make == decode_wordpiece) {
-    type.unsupported("behind ByteFallback, decoder");
+    type.unsupported("after ByteFallback, decoder");
   }
   if (steps_.size() >= kMaxSteps) {
     fail(Code::Limit, "{}: more than {} steps", field.where(), kMaxSteps);

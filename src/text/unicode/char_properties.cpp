@@ -150,7 +150,7 @@ constexpr NamedRanges kScripts[] = {{"han", kHan},
                                     {"hangul", kHangul},
                                     {"thai", kThai}};
 
-// What Unicode's properties Alphabetic, Lowercase and Uppercase have beside letters and numbers of
+// What Unicode's properties Alphabetic, Lowercase and Uppercase have besides letters and numbers of
 // that category (DerivedCoreProperties.txt of Unicode 16). First, marks; ranges hold marks and
 // characters that are none.
 constexpr Range kLetterMarks[] = {

@@ -34,7 +34,7 @@ std::string reversed_characters(std::string_view text) {
   return out;
 }
 
-/// Unigram from the end of the text: at each place the best way behind it is known, and of equal
+/// Unigram from the end of the text: at each place the best way after it is known, and of equal
 /// ones that with the longest token is taken. So texts and tokens go into a UnigramModel backwards.
 class Plamo2Tokenizer final : public Tokenizer {
  public:

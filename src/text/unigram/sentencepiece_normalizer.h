@@ -16,7 +16,7 @@ class SentencePieceNormalizer {
     bool add_prefix = true;            ///< a space before a text (add_dummy_prefix)
     bool remove_extra_spaces = false;  ///< at both ends, and all but one between words
     bool escape_spaces = true;         ///< U+2581 for a space
-    bool space_as_suffix = false;      ///< the space of add_prefix goes behind the text
+    bool space_as_suffix = false;      ///< the space of add_prefix goes after the text
   };
 
   SentencePieceNormalizer(CharsMap map, Options options)

@@ -72,7 +72,7 @@ TEST(Gbnf, KnowsWhatMayBeEmpty) {
   expect_refused(kind, "root ::= \"x\"\na ::= (b+)*\nb ::= \"b\"{0,2}",
                  "line 2: a repetition without end");
   EXPECT_TRUE(gbnf("root ::= (a b)*\na ::= b?\nb ::= \"b\" | b2\nb2 ::= \"c\"")->accepts("bbc"));
-  // Left recursion behind what may be empty only because of a later rule.
+  // Left recursion after what may be empty only because of a later rule.
   expect_refused(kind,
                  "root ::= a\na ::= b c a \"x\" | \"y\"\nb ::= c\nc ::= d | \"c\"\nd ::= \"\"",
                  "line 2: left recursion");
