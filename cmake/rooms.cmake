@@ -23,8 +23,8 @@ set(TENON_APART
     engine/sequence.cpp
     text/grammar/gbnf.cpp text/grammar/json_value.cpp text/grammar/expr.cpp text/grammar/automaton_distances.cpp
     text/grammar/few_values.cpp
-    text/template/jinja_printf.cpp text/template/jinja_text_methods.cpp
-    text/template/jinja_text_inquiries.cpp text/template/jinja_sequence_filters.cpp
+    text/template/jinja_printf.cpp text/template/jinja_str_methods.cpp
+    text/template/jinja_str_queries.cpp text/template/jinja_sequence_filters.cpp
     text/template/jinja_selecting_filters.cpp text/template/jinja_strftime.cpp
     text/template/jinja_format_spec.cpp text/template/jinja_number_filters.cpp
     text/chat_formats/python_calls.cpp text/chat_formats/python_scan.cpp text/chat_formats/muse.cpp

@@ -1,4 +1,4 @@
-// The methods of strings that make strings and lists.
+// The methods of str that make strings and lists.
 #include <algorithm>
 #include <array>
 
@@ -275,6 +275,6 @@ constexpr std::array kMethods = {
 
 }  // namespace
 
-std::span<const Builtin> text_methods() { return kMethods; }
+std::span<const Builtin> str_methods() { return kMethods; }
 
 }  // namespace tenon::jinja

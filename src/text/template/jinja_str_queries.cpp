@@ -1,4 +1,4 @@
-// The methods of strings that ask something: where, how often, of which kind.
+// The methods of str that ask something: where, how often, of which kind.
 #include <algorithm>
 #include <array>
 
@@ -178,6 +178,6 @@ constexpr std::array kMethods = {
 
 }  // namespace
 
-std::span<const Builtin> text_inquiries() { return kMethods; }
+std::span<const Builtin> str_queries() { return kMethods; }
 
 }  // namespace tenon::jinja
