@@ -1,6 +1,6 @@
 // Turns the words of one text into tokens, looking up those that came before: scratch of one call.
 //
-//   CachedWords words(caches_, text, out);
+//   CachedWords words(system(), caches_, text, out);
 //   words.append(word, [&] { encode(word, out); });  // encode() only where the word is not known
 #pragma once
 
@@ -18,8 +18,8 @@ class CachedWords {
  public:
   /// text: of which all words are parts (where `begin` is given, its length alone counts); out:
   /// where tokens go. All must outlive it.
-  CachedWords(WordCachePool& caches, std::string_view text, std::vector<Token>& out)
-      : cache_(caches), text_begin_(text.data()), buffer_(out, text.size()) {}
+  CachedWords(System& system, WordCachePool& caches, std::string_view text, std::vector<Token>& out)
+      : cache_(caches), text_begin_(text.data()), buffer_(system, out, text.size()) {}
 
   /// Appends the tokens of `word`; what encode() appends where they are not known.
   template <typename Encode>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "text/huge_pages.h"
+#include "base/huge_pages.h"
 
 namespace tenon {
 namespace {
@@ -28,7 +28,8 @@ void TokenBuffer::grow(size_t count, size_t done_bytes) {
   const size_t wanted = std::max(count + rest, out_.capacity() / 2);
   std::vector<Token> larger;
   larger.reserve(out_.size() + wanted);
-  ask_for_huge_pages(larger.data(), larger.capacity() * sizeof(Token));  // before it is touched
+  // Before it is touched.
+  ask_for_huge_pages(system_, larger.data(), larger.capacity() * sizeof(Token));
   larger.assign(out_.begin(), out_.end());
   out_ = std::move(larger);
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/system.h"
 #include "text/vocabulary.h"
 
 namespace tenon {
@@ -12,8 +13,9 @@ namespace tenon {
 /// Reserves memory in `out` for the tokens of one text; the tokenizer appends them.
 class TokenBuffer {
  public:
-  TokenBuffer(std::vector<Token>& out, size_t text_bytes)
-      : out_(out), begin_(out.size()), text_bytes_(text_bytes) {}
+  /// All must outlive it.
+  TokenBuffer(System& system, std::vector<Token>& out, size_t text_bytes)
+      : system_(system), out_(out), begin_(out.size()), text_bytes_(text_bytes) {}
 
   /// Makes room for `count` more tokens and, when it has to grow, for those that the rest of the
   /// text is likely to have. done_bytes: of the text, whose tokens are there.
@@ -27,6 +29,7 @@ class TokenBuffer {
  private:
   void grow(size_t count, size_t done_bytes);
 
+  System& system_;
   std::vector<Token>& out_;
   size_t begin_;
   size_t text_bytes_;

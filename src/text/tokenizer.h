@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/system.h"
 #include "text/special_matcher.h"
 #include "text/token_boundaries.h"
 #include "text/vocabulary.h"
@@ -109,9 +110,11 @@ class Tokenizer {
     bool parse_special;  ///< all of it may spell control tokens
   };
 
-  explicit Tokenizer(std::unique_ptr<const TokenTable> table);
+  Tokenizer(std::unique_ptr<const TokenTable> table, std::shared_ptr<System> system);
   [[nodiscard]] const TokenTable& table() const { return *table_; }
   [[nodiscard]] const TokenSurroundings& surroundings() const { return surroundings_; }
+  /// For memory in proportion to a text.
+  [[nodiscard]] System& system() const { return *system_; }
 
   /// Whether a token is matched in text before anything else.
   static bool is_matched(const TokenTable& table, Token token, bool parse_special);
@@ -125,6 +128,7 @@ class Tokenizer {
   [[nodiscard]] bool shows(Token token, bool render_special) const;
 
   std::unique_ptr<const TokenTable> table_;
+  std::shared_ptr<System> system_;
   TokenSurroundings surroundings_;
   SpecialMatcher always_;          // user-defined tokens that are text
   SpecialMatcher with_structure_;  // and marks, control and unknown tokens
@@ -134,6 +138,7 @@ class Tokenizer {
 /// Checks a vocabulary and builds its tokenizer. Throws Error(Format) naming the key, the index and
 /// the value for anything malformed, Error(Unsupported) for an unknown tokenizer.ggml.model or
 /// tokenizer.ggml.pre (listing the known ones).
-std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary);
+std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary,
+                                                std::shared_ptr<System> system = System::real());
 
 }  // namespace tenon

@@ -40,9 +40,10 @@ std::array<Symbol, 256> byte_symbols(const TokenTable& table) {
 
 class BpeTokenizer final : public Tokenizer {
  public:
-  BpeTokenizer(std::unique_ptr<const TokenTable> token_table, const PreTokenizer& pre_tokenizer,
-               const std::vector<std::string>& merges, bool has_dna)
-      : Tokenizer(std::move(token_table)),
+  BpeTokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system,
+               const PreTokenizer& pre_tokenizer, const std::vector<std::string>& merges,
+               bool has_dna)
+      : Tokenizer(std::move(token_table), std::move(system)),
         pre_tokenizer_(pre_tokenizer),
         patterns_(compile_patterns(pre_tokenizer.patterns)),
         bytes_(byte_symbols(table())),
@@ -82,7 +83,7 @@ class BpeTokenizer final : public Tokenizer {
       void remember(size_t level, std::string_view piece, size_t before) {
         known.remember(piece, before, level);
       }
-    } words{*this, CachedWords(caches_, text, out), out};
+    } words{*this, CachedWords(system(), caches_, text, out), out};
     Splitter(patterns_).split(text, words);
   }
 
@@ -146,10 +147,11 @@ class BpeTokenizer final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<const Tokenizer> make_bpe_tokenizer(Vocabulary vocabulary) {
+std::unique_ptr<const Tokenizer> make_bpe_tokenizer(Vocabulary vocabulary,
+                                                    std::shared_ptr<System> system) {
   const PreTokenizer& pre_tokenizer = pre_tokenizer_of(vocabulary.pre);
   if (pre_tokenizer.characters) {
-    return make_char_bpe_tokenizer(std::move(vocabulary), pre_tokenizer);
+    return make_char_bpe_tokenizer(std::move(vocabulary), std::move(system), pre_tokenizer);
   }
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::ByteLevel;
@@ -157,7 +159,8 @@ std::unique_ptr<const Tokenizer> make_bpe_tokenizer(Vocabulary vocabulary) {
   const bool has_dna = vocabulary.model == "hybriddna";
   const std::vector<std::string> merges = std::move(vocabulary.merges);
   auto table = std::make_unique<TokenTable>(std::move(vocabulary), defaults);
-  return std::make_unique<BpeTokenizer>(std::move(table), pre_tokenizer, merges, has_dna);
+  return std::make_unique<BpeTokenizer>(std::move(table), std::move(system), pre_tokenizer, merges,
+                                        has_dna);
 }
 
 }  // namespace tenon

@@ -3,9 +3,9 @@
 #include <array>
 #include <string>
 
+#include "base/huge_pages.h"
 #include "text/bpe/bpe_merges.h"
 #include "text/bpe/char_words.h"
-#include "text/huge_pages.h"
 #include "text/token_table.h"
 #include "text/unicode/char_properties.h"
 #include "text/unicode/unicode_forms.h"
@@ -16,9 +16,10 @@ namespace {
 
 class CharBpeTokenizer final : public Tokenizer {
  public:
-  CharBpeTokenizer(std::unique_ptr<const TokenTable> token_table, const PreTokenizer& pre_tokenizer,
-                   const std::vector<std::string>& merges, bool lowercase)
-      : Tokenizer(std::move(token_table)),
+  CharBpeTokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system,
+                   const PreTokenizer& pre_tokenizer, const std::vector<std::string>& merges,
+                   bool lowercase)
+      : Tokenizer(std::move(token_table), std::move(system)),
         patterns_(compile_patterns(pre_tokenizer.patterns)),
         drops_spaces_(pre_tokenizer.drops_spaces),
         lowercase_(lowercase),
@@ -38,11 +39,12 @@ class CharBpeTokenizer final : public Tokenizer {
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
     std::string lowered;
     if (lowercase_) {
-      lowered = lowercase_of(text);
+      lowered = lowercase_of(system(), text);
       text = lowered;
     }
     const CharMerging merging{characters_, merges_, bytes_};
-    CharWords words(merging, boundaries_, caches_, text, out);
+    CachedWords known(system(), caches_, text, out);
+    CharWords words(merging, boundaries_, known);
     Splitter(patterns_).split(text, [&](std::string_view word) {
       if (drops_spaces_ && spaces_.contains(utf8_decode_valid(word.data()).code)) return;
       // A run of line breaks is one token where there is one for its length: merges do not lead
@@ -55,8 +57,8 @@ class CharBpeTokenizer final : public Tokenizer {
     });
   }
 
-  static std::string lowercase_of(std::string_view text) {
-    std::string out = string_with_room(text.size());
+  static std::string lowercase_of(System& system, std::string_view text) {
+    std::string out = string_with_room(system, text.size());
     for (size_t at = 0; at < text.size();) {
       const CodePoint c = utf8_decode_valid(text.data() + at);
       at += c.size;
@@ -79,6 +81,7 @@ class CharBpeTokenizer final : public Tokenizer {
 }  // namespace
 
 std::unique_ptr<const Tokenizer> make_char_bpe_tokenizer(Vocabulary vocabulary,
+                                                         std::shared_ptr<System> system,
                                                          const PreTokenizer& pre_tokenizer) {
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::Characters;
@@ -88,8 +91,8 @@ std::unique_ptr<const Tokenizer> make_char_bpe_tokenizer(Vocabulary vocabulary,
   const bool lowercase = vocabulary.lowercase.value_or(false);
   const std::vector<std::string> merges = std::move(vocabulary.merges);
   return std::make_unique<CharBpeTokenizer>(
-      std::make_unique<TokenTable>(std::move(vocabulary), defaults), pre_tokenizer, merges,
-      lowercase);
+      std::make_unique<TokenTable>(std::move(vocabulary), defaults), std::move(system),
+      pre_tokenizer, merges, lowercase);
 }
 
 }  // namespace tenon

@@ -10,6 +10,7 @@ namespace tenon {
 
 /// pre_tokenizer: one whose vocabularies spell characters. Errors as make_tokenizer.
 std::unique_ptr<const Tokenizer> make_char_bpe_tokenizer(Vocabulary vocabulary,
+                                                         std::shared_ptr<System> system,
                                                          const PreTokenizer& pre_tokenizer);
 
 }  // namespace tenon

@@ -64,7 +64,8 @@ struct CharMerging {
 /// `scratch` is just that.
 inline void append_merged_characters(const CharMerging& merging, std::string_view word, bool prefix,
                                      size_t begin, std::vector<Symbol>& scratch,
-                                     TokenBuffer& buffer, std::vector<Token>& out) {
+                                     TokenBuffer& buffer) {
+  std::vector<Token>& out = buffer.tokens();
   CharSource source(merging.symbols, word, prefix);
   std::string spelled;
   merge_word(merging.merges, source, word.size(), scratch, out,

@@ -14,10 +14,9 @@ namespace tenon {
 /// All that it is given must outlive it.
 class CharWords {
  public:
-  /// text: that of the whole call; out: where its tokens go.
-  CharWords(const CharMerging& merging, const WordBoundaries& boundaries, WordCachePool& caches,
-            std::string_view text, std::vector<Token>& out)
-      : merging_(merging), boundaries_(boundaries), words_(caches, text, out), out_(out) {}
+  /// words: of the text of the whole call.
+  CharWords(const CharMerging& merging, const WordBoundaries& boundaries, CachedWords& words)
+      : merging_(merging), boundaries_(boundaries), words_(words) {}
 
   /// Appends the tokens of `stretch`, a part of the text. prefix: a space stands before it.
   void append(std::string_view stretch, bool prefix) {
@@ -36,13 +35,12 @@ class CharWords {
  private:
   void append_merged(std::string_view word, bool prefix) {
     append_merged_characters(merging_, word, prefix, words_.begin_of(word), symbols_,
-                             words_.buffer(), out_);
+                             words_.buffer());
   }
 
   const CharMerging& merging_;
   const WordBoundaries& boundaries_;
-  CachedWords words_;
-  std::vector<Token>& out_;
+  CachedWords& words_;
   std::vector<Symbol> symbols_;
 };
 

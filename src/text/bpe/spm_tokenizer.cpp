@@ -12,15 +12,16 @@ namespace {
 
 class SpmTokenizer final : public Tokenizer {
  public:
-  explicit SpmTokenizer(std::unique_ptr<const TokenTable> token_table)
-      : Tokenizer(std::move(token_table)),
+  SpmTokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system)
+      : Tokenizer(std::move(token_table), std::move(system)),
         bytes_(complete_byte_tokens(table())),
         merges_(make_spm_merges(table())) {}
 
  private:
   void encode_text(std::string_view text, Place place, std::vector<Token>& out) const override {
     const CharMerging merging{merges_.characters, merges_.table, bytes_};
-    CharWords(merging, merges_.boundaries, caches_, text, out)
+    CachedWords words(system(), caches_, text, out);
+    CharWords(merging, merges_.boundaries, words)
         .append(text, place.at_start && table().add_space_prefix);
   }
 
@@ -31,7 +32,8 @@ class SpmTokenizer final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<const Tokenizer> make_spm_tokenizer(Vocabulary vocabulary) {
+std::unique_ptr<const Tokenizer> make_spm_tokenizer(Vocabulary vocabulary,
+                                                    std::shared_ptr<System> system) {
   // The values that SentencePiece gives its own tokens unless told otherwise.
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::SentencePiece;
@@ -41,7 +43,7 @@ std::unique_ptr<const Tokenizer> make_spm_tokenizer(Vocabulary vocabulary) {
   defaults.bos = 1;
   defaults.eos = 2;
   return std::make_unique<SpmTokenizer>(
-      std::make_unique<TokenTable>(std::move(vocabulary), defaults));
+      std::make_unique<TokenTable>(std::move(vocabulary), defaults), std::move(system));
 }
 
 }  // namespace tenon

@@ -8,6 +8,7 @@
 namespace tenon {
 
 /// Errors as make_tokenizer.
-std::unique_ptr<const Tokenizer> make_spm_tokenizer(Vocabulary vocabulary);
+std::unique_ptr<const Tokenizer> make_spm_tokenizer(Vocabulary vocabulary,
+                                                    std::shared_ptr<System> system);
 
 }  // namespace tenon

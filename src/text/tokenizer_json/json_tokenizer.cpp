@@ -30,8 +30,9 @@ struct Machinery {
 
 class JsonTokenizer final : public Tokenizer {
  public:
-  JsonTokenizer(std::unique_ptr<const TokenTable> token_table, Machinery machinery)
-      : Tokenizer(std::move(token_table)),
+  JsonTokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system,
+                Machinery machinery)
+      : Tokenizer(std::move(token_table), std::move(system)),
         machinery_(std::move(machinery)),
         always_(normalized_matcher(false)),
         with_structure_(normalized_matcher(true)) {}
@@ -40,7 +41,7 @@ class JsonTokenizer final : public Tokenizer {
   /// What one call of encode_text uses.
   struct Work {
     Work(const JsonTokenizer& tokenizer, std::string_view text, std::vector<Token>& out)
-        : words(tokenizer.caches_, text, out),
+        : words(tokenizer.system(), tokenizer.caches_, text, out),
           splitter(tokenizer.machinery_.stages),
           scratch{words.buffer()} {}
     CachedWords words;
@@ -201,10 +202,10 @@ void set_pieces(const Decoder& decoder, const Normalizer& normalizer,
   if (!differ) out.first_pieces.clear();
 }
 
-std::unique_ptr<const Tokenizer> make(const JsonField& root) {
+std::unique_ptr<const Tokenizer> make(const JsonField& root, std::shared_ptr<System> system) {
   Machinery machinery;
   const JsonField model = root.at("model");
-  machinery.normalizer = Normalizer(root.at("normalizer"));
+  machinery.normalizer = Normalizer(root.at("normalizer"), system);
   machinery.stages = read_split_stages(root.at("pre_tokenizer"));
   machinery.vocabulary = std::make_unique<ModelVocabulary>(read_model_vocabulary(model));
   machinery.finder = std::make_unique<TokenFinder>(machinery.vocabulary->tokens);
@@ -243,16 +244,17 @@ std::unique_ptr<const Tokenizer> make(const JsonField& root) {
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::Listed;
   return std::make_unique<JsonTokenizer>(std::make_unique<TokenTable>(std::move(out), defaults),
-                                         std::move(machinery));
+                                         std::move(system), std::move(machinery));
 }
 
 }  // namespace
 }  // namespace tokenizer_json
 
-std::unique_ptr<const Tokenizer> make_json_tokenizer(std::string_view json, std::string_view name) {
+std::unique_ptr<const Tokenizer> make_json_tokenizer(std::string_view json, std::string_view name,
+                                                     std::shared_ptr<System> system) {
   const tokenizer_json::Json tree = tokenizer_json::parse_json(json, name);
   try {
-    return tokenizer_json::make({tree, std::string(name)});
+    return tokenizer_json::make({tree, std::string(name)}, std::move(system));
   } catch (const Error& error) {
     const std::string_view text = error.what();
     if (text.starts_with(name)) throw;

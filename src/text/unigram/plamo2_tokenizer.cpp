@@ -5,9 +5,9 @@
 #include <cmath>
 #include <string>
 
+#include "base/huge_pages.h"
 #include "text/bpe/char_source.h"
 #include "text/cached_words.h"
-#include "text/huge_pages.h"
 #include "text/token_table.h"
 #include "text/unigram/unigram_model.h"
 #include "text/utf8_codec.h"
@@ -23,8 +23,8 @@ constexpr double kUnknownScore = -1e7;
 constexpr double kInvalidScore = -2e7;
 
 /// The characters of `text`, well-formed UTF-8, from the last to the first.
-std::string reversed_characters(std::string_view text) {
-  std::string out = string_with_room(text.size());
+std::string reversed_characters(System& system, std::string_view text) {
+  std::string out = string_with_room(system, text.size());
   for (size_t end = text.size(); end > 0;) {
     size_t at = end - 1;
     while (utf8_continues(text[at])) --at;
@@ -38,8 +38,8 @@ std::string reversed_characters(std::string_view text) {
 /// ones that with the longest token is taken. So texts and tokens go into a UnigramModel backwards.
 class Plamo2Tokenizer final : public Tokenizer {
  public:
-  explicit Plamo2Tokenizer(std::unique_ptr<const TokenTable> token_table)
-      : Tokenizer(std::move(token_table)) {
+  Plamo2Tokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system)
+      : Tokenizer(std::move(token_table), std::move(system)) {
     const std::array<Token, 256> bytes = complete_byte_tokens(table());
     for (size_t byte = 0; byte < bytes.size(); ++byte) {
       model_.set_byte(static_cast<uint8_t>(byte), bytes[byte]);
@@ -52,7 +52,7 @@ class Plamo2Tokenizer final : public Tokenizer {
       const double score = std::round(double{table().score(token)} * kScoreUnits);
       if (!std::isfinite(score) || score <= kInvalidScore) continue;
       if (utf8_valid_prefix(text) != text.size()) continue;
-      model_.add_piece(reversed_characters(text), token, score);
+      model_.add_piece(reversed_characters(this->system(), text), token, score);
       boundaries_.add(text);
     }
     model_.set_unknown(kUnknownScore);
@@ -61,7 +61,7 @@ class Plamo2Tokenizer final : public Tokenizer {
 
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
-    CachedWords words(caches_, text, out);
+    CachedWords words(system(), caches_, text, out);
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = boundaries_.next(text, begin);
       const std::string_view word = text.substr(begin, end - begin);
@@ -74,7 +74,7 @@ class Plamo2Tokenizer final : public Tokenizer {
   void encode_word(std::string_view word, size_t begin, TokenBuffer& buffer) const {
     std::vector<Token>& out = buffer.tokens();
     const size_t before = out.size();
-    model_.append_best_path(reversed_characters(word), begin, buffer);
+    model_.append_best_path(reversed_characters(system(), word), begin, buffer);
     std::reverse(out.begin() + static_cast<ptrdiff_t>(before), out.end());
     // The bytes of a character have been reversed with it.
     for (size_t first = before, i = before; i < out.size(); ++i) {
@@ -96,7 +96,8 @@ class Plamo2Tokenizer final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<const Tokenizer> make_plamo2_tokenizer(Vocabulary vocabulary) {
+std::unique_ptr<const Tokenizer> make_plamo2_tokenizer(Vocabulary vocabulary,
+                                                       std::shared_ptr<System> system) {
   // The values of the published tokenizer.
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::Plain;
@@ -104,7 +105,7 @@ std::unique_ptr<const Tokenizer> make_plamo2_tokenizer(Vocabulary vocabulary) {
   defaults.bos = 1;
   defaults.eos = 2;
   return std::make_unique<Plamo2Tokenizer>(
-      std::make_unique<TokenTable>(std::move(vocabulary), defaults));
+      std::make_unique<TokenTable>(std::move(vocabulary), defaults), std::move(system));
 }
 
 }  // namespace tenon

@@ -3,16 +3,17 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "text/huge_pages.h"
+#include "base/huge_pages.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
 
 namespace tenon {
 
-std::string SentencePieceNormalizer::normalize(std::string_view text, bool at_start) const {
+std::string SentencePieceNormalizer::normalize(System& system, std::string_view text,
+                                               bool at_start) const {
   const std::string_view space = options_.escape_spaces ? kSpaceMark : std::string_view(" ");
   const auto spaces = static_cast<size_t>(std::count(text.begin(), text.end(), ' '));
-  std::string out = string_with_room(text.size() + (spaces + 1) * (space.size() - 1) + 1);
+  std::string out = string_with_room(system, text.size() + (spaces + 1) * (space.size() - 1) + 1);
   const bool prefix = options_.add_prefix && at_start;
   if (prefix && !options_.space_as_suffix) out += space;
   const size_t most =

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/system.h"
 #include "text/unicode/charsmap.h"
 
 namespace tenon {
@@ -28,7 +29,7 @@ class SentencePieceNormalizer {
   /// text: well-formed UTF-8; at_start: whether the prefix is wanted. Linear time. Throws
   /// Error(Limit) when replacements make more than kMaxBytes of it, or kMaxGrowth times its size
   /// and a little.
-  [[nodiscard]] std::string normalize(std::string_view text, bool at_start) const;
+  [[nodiscard]] std::string normalize(System& system, std::string_view text, bool at_start) const;
 
  private:
   CharsMap map_;

@@ -17,9 +17,9 @@ namespace {
 
 class UnigramTokenizer final : public Tokenizer {
  public:
-  UnigramTokenizer(std::unique_ptr<const TokenTable> token_table,
+  UnigramTokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system,
                    SentencePieceNormalizer normalizer)
-      : Tokenizer(std::move(token_table)), normalizer_(std::move(normalizer)) {
+      : Tokenizer(std::move(token_table), std::move(system)), normalizer_(std::move(normalizer)) {
     bool knows_mark = false;
     double least = std::numeric_limits<double>::max();
     for (Token token = 0; table().contains(token); ++token) {
@@ -44,8 +44,8 @@ class UnigramTokenizer final : public Tokenizer {
 
  private:
   void encode_text(std::string_view text, Place place, std::vector<Token>& out) const override {
-    const std::string normalized = normalizer_.normalize(text, place.at_start);
-    CachedWords words(caches_, normalized, out);
+    const std::string normalized = normalizer_.normalize(system(), text, place.at_start);
+    CachedWords words(system(), caches_, normalized, out);
     if (!has_boundaries_) return model_.append_best_path(normalized, 0, words.buffer());
     for (size_t begin = 0; begin < normalized.size();) {
       const size_t end = boundaries_.next(normalized, begin);
@@ -66,7 +66,8 @@ class UnigramTokenizer final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<const Tokenizer> make_unigram_tokenizer(Vocabulary vocabulary) {
+std::unique_ptr<const Tokenizer> make_unigram_tokenizer(Vocabulary vocabulary,
+                                                        std::shared_ptr<System> system) {
   SentencePieceNormalizer::Options options;
   options.add_prefix = vocabulary.add_space_prefix.value_or(true);
   options.remove_extra_spaces = vocabulary.remove_extra_spaces.value_or(false);
@@ -82,7 +83,8 @@ std::unique_ptr<const Tokenizer> make_unigram_tokenizer(Vocabulary vocabulary) {
   defaults.eos = 1;
   defaults.unknown = 2;
   auto table = std::make_unique<TokenTable>(std::move(vocabulary), defaults);
-  return std::make_unique<UnigramTokenizer>(std::move(table), std::move(normalizer));
+  return std::make_unique<UnigramTokenizer>(std::move(table), std::move(system),
+                                            std::move(normalizer));
 }
 
 }  // namespace tenon

@@ -2,7 +2,7 @@
 
 #include <utf8proc.h>
 
-#include "text/huge_pages.h"
+#include "base/huge_pages.h"
 #include "text/unicode/unicode_forms.h"
 #include "text/utf8_codec.h"
 
@@ -96,9 +96,9 @@ void append_without_accents(uint32_t code, const BertOptions& options, std::stri
 
 }  // namespace
 
-std::string bert_normalized(std::string_view text, const BertOptions& options) {
+std::string bert_normalized(System& system, std::string_view text, const BertOptions& options) {
   // A Chinese character comes with two spaces; a page that is not used is none.
-  std::string out = string_with_room(text.size() + text.size() / 3 * 2 + 2);
+  std::string out = string_with_room(system, text.size() + text.size() / 3 * 2 + 2);
   for (size_t at = 0; at < text.size();) {
     const CodePoint c = utf8_decode_valid(text.data() + at);
     at += c.size;

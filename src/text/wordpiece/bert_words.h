@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/system.h"
+
 namespace tenon {
 
 struct BertOptions {
@@ -15,7 +17,7 @@ struct BertOptions {
 };
 
 /// What BERT's normalizer makes of `text`, well-formed UTF-8. Linear time.
-std::string bert_normalized(std::string_view text, const BertOptions& options);
+std::string bert_normalized(System& system, std::string_view text, const BertOptions& options);
 
 /// Calls sink(word) for the words of a normalized text: what white space separates, with each sign
 /// of punctuation alone.

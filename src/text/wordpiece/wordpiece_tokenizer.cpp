@@ -18,8 +18,9 @@ constexpr size_t kMaxWordChars = 100;
 /// Files spell the piece that begins a word with U+2581 and the others bare: "▁token", "ize".
 class WordPieceTokenizer final : public Tokenizer {
  public:
-  WordPieceTokenizer(std::unique_ptr<const TokenTable> token_table, BertOptions options)
-      : Tokenizer(std::move(token_table)), options_(options) {
+  WordPieceTokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system,
+                     BertOptions options)
+      : Tokenizer(std::move(token_table), std::move(system)), options_(options) {
     ByteTrie::Builder pieces;
     for (Token token = 0; table().contains(token); ++token) {
       const std::string_view text = table().spelling(token);
@@ -33,8 +34,8 @@ class WordPieceTokenizer final : public Tokenizer {
 
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
-    const std::string normalized = bert_normalized(text, options_);
-    CachedWords words(caches_, normalized, out);
+    const std::string normalized = bert_normalized(system(), text, options_);
+    CachedWords words(system(), caches_, normalized, out);
     split_bert_words(normalized, [&](std::string_view word) {
       words.append(word, [&] {
         const size_t before = out.size();
@@ -79,7 +80,8 @@ class WordPieceTokenizer final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<const Tokenizer> make_wordpiece_tokenizer(Vocabulary vocabulary) {
+std::unique_ptr<const Tokenizer> make_wordpiece_tokenizer(Vocabulary vocabulary,
+                                                          std::shared_ptr<System> system) {
   BertOptions options;
   options.lowercase = vocabulary.lowercase.value_or(true);
   options.strip_accents = vocabulary.strip_accents.value_or(options.lowercase);
@@ -96,7 +98,7 @@ std::unique_ptr<const Tokenizer> make_wordpiece_tokenizer(Vocabulary vocabulary)
   defaults.bos = 101;
   defaults.eos = 102;
   return std::make_unique<WordPieceTokenizer>(
-      std::make_unique<TokenTable>(std::move(vocabulary), defaults), options);
+      std::make_unique<TokenTable>(std::move(vocabulary), defaults), std::move(system), options);
 }
 
 }  // namespace tenon
