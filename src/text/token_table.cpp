@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "text/bpe/byte_alphabet.h"
 #include "text/dna_kmers.h"
+#include "text/hex_digit.h"
 
 namespace tenon {
 namespace {
@@ -114,12 +115,6 @@ constexpr TypedSpelling kWordPieceTypes[] = {{"[UNK]", TokenType::Unknown},
 
 /// The bytes of a spelling with \\t, \\n, \\r, \\xNN and backslash before anything else.
 std::string unescaped(std::string_view spelling) {
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-  };
   std::string bytes;
   for (size_t i = 0; i < spelling.size(); ++i) {
     if (spelling[i] != '\\' || i + 1 == spelling.size()) {
@@ -127,10 +122,11 @@ std::string unescaped(std::string_view spelling) {
       continue;
     }
     const char c = spelling[++i];
-    const bool is_hex = c == 'x' && i + 2 < spelling.size() && digit(spelling[i + 1]) >= 0 &&
-                        digit(spelling[i + 2]) >= 0;
+    const bool is_hex = c == 'x' && i + 2 < spelling.size() && hex_digit(spelling[i + 1]) >= 0 &&
+                        hex_digit(spelling[i + 2]) >= 0;
     if (is_hex) {
-      bytes.push_back(static_cast<char>(digit(spelling[i + 1]) * 16 + digit(spelling[i + 2])));
+      bytes.push_back(
+          static_cast<char>(hex_digit(spelling[i + 1]) * 16 + hex_digit(spelling[i + 2])));
       i += 2;
     } else {
       bytes.push_back(c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c);

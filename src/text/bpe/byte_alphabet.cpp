@@ -1,5 +1,6 @@
 #include "text/bpe/byte_alphabet.h"
 
+#include "text/hex_digit.h"
 #include "text/utf8_codec.h"
 
 namespace tenon {
@@ -68,16 +69,8 @@ std::optional<uint8_t> parse_byte_token(std::string_view spelling) noexcept {
   }
   int value = 0;
   for (const char c : spelling.substr(3, 2)) {
-    int digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = c - '0';
-    } else if (c >= 'A' && c <= 'F') {
-      digit = c - 'A' + 10;
-    } else if (c >= 'a' && c <= 'f') {
-      digit = c - 'a' + 10;
-    } else {
-      return std::nullopt;
-    }
+    const int digit = hex_digit(c);
+    if (digit < 0) return std::nullopt;
     value = value * 16 + digit;
   }
   return static_cast<uint8_t>(value);

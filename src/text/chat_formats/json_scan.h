@@ -64,8 +64,6 @@ class JsonScan {
 
 /// `text` between quotes with what JSON escapes escaped.
 void append_json_string(std::string_view text, std::string& out);
-/// The same without the quotes.
-void append_json_escaped(std::string_view text, std::string& out);
 /// The text of a JSON string with its quotes; nothing for what is none.
 std::optional<std::string> json_string_text(std::string_view json);
 /// A text that is one JSON value, with line breaks and the like in strings, which models write as

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/grammar/json_strings.h"
+#include "text/json_escapes.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::grammar {
@@ -18,18 +18,6 @@ constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kMarks = "{}[],:";
 constexpr std::string_view kDigits = "0123456789";
 
-/// The code unit of "\uXXXX" at the beginning of a text.
-std::optional<uint32_t> code_unit(std::string_view text) {
-  if (text.size() < 6 || !text.starts_with("\\u")) return std::nullopt;
-  uint32_t code = 0;
-  for (const char c : text.substr(2, 4)) {
-    const bool letter = (c | 32) >= 'a' && (c | 32) <= 'f';
-    if (!letter && (c < '0' || c > '9')) return std::nullopt;
-    code = code * 16 + static_cast<uint32_t>(letter ? (c | 32) - 'a' + 10 : c - '0');
-  }
-  return code;
-}
-
 /// One character inside a string: how it is written, and of how many bytes it came.
 struct Written {
   std::string text;
@@ -38,19 +26,19 @@ struct Written {
 Written character(std::string_view text) {
   if (text[0] != '\\' || text.size() < 2) return {std::string(text.substr(0, 1)), 1};
   if (text[1] == '/') return {"/", 2};
-  const std::optional<uint32_t> first = code_unit(text);
+  const std::optional<uint32_t> first = json_unit(text);
   if (!first) return {std::string(text.substr(0, 2)), 2};
   uint32_t code = *first;
   size_t from = 6;
   if (code >= 0xD800 && code < 0xE000) {
-    const std::optional<uint32_t> low = code_unit(text.substr(6));
+    const std::optional<uint32_t> low = json_unit(text.substr(6));
     const bool pair = code < 0xDC00 && low && *low >= 0xDC00 && *low < 0xE000;
     if (!pair) return {std::string(text.substr(0, 6)), 6};
     code = 0x10000 + ((code - 0xD800) << 10) + (*low - 0xDC00);
     from = 12;
   }
-  if (code < 0x20 || code == '"' || code == '\\') {
-    return {shortest_escape(static_cast<char>(code)), from};
+  if (code < 0x80 && needs_json_escape(static_cast<char>(code))) {
+    return {json_escape(static_cast<char>(code)), from};
   }
   Written out{"", from};
   utf8_append(code, out.text);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "text/grammar/expr.h"
+#include "text/hex_digit.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::grammar {
@@ -24,13 +25,6 @@ struct Rule {
 bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '_';
-}
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 class Parser {
@@ -216,7 +210,7 @@ class Parser {
   uint32_t hex(int digits) {
     uint32_t code = 0;
     for (int i = 0; i < digits; ++i) {
-      const int value = hex_value(peek());
+      const int value = hex_digit(peek());
       if (value < 0) refuse("an escape needs {} hexadecimal digits", digits);
       code = code << 4 | static_cast<uint32_t>(value);
       ++at_;

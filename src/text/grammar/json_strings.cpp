@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "text/grammar/interner.h"
+#include "text/json_escapes.h"
 
 namespace tenon::grammar {
 namespace {
@@ -15,15 +16,6 @@ struct Span {
   uint32_t high;
   uint32_t to;
 };
-
-struct ShortEscape {
-  char letter;
-  char code;
-};
-constexpr std::array kShortEscapes = {ShortEscape{'"', '"'},  ShortEscape{'\\', '\\'},
-                                      ShortEscape{'/', '/'},  ShortEscape{'b', '\b'},
-                                      ShortEscape{'f', '\f'}, ShortEscape{'n', '\n'},
-                                      ShortEscape{'r', '\r'}, ShortEscape{'t', '\t'}};
 
 /// The digits of an escape, from the last back: how many values each takes and what it adds to its
 /// first one. A surrogate pair is D800 + 10 bits, D C00 + 10 bits.
@@ -115,7 +107,7 @@ class Writer {
     for (uint32_t code = 0; code < 0x80; ++code) {
       const uint32_t to = texts_.step(state, static_cast<uint8_t>(code));
       if (to == kDead || (code >= 0x20 && code != '"' && code != '\\')) continue;
-      const uint32_t end = nfa_.add_text(node, shortest_escape(static_cast<char>(code)));
+      const uint32_t end = nfa_.add_text(node, json_escape(static_cast<char>(code)));
       nfa_.add_epsilon(end, arrives(to));
     }
   }
@@ -260,15 +252,6 @@ class Writer {
 void add_json_strings(Nfa& nfa, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
                       const std::function<uint32_t(uint32_t label)>& to) {
   Writer(nfa, texts, options).run(from, to);
-}
-
-std::string shortest_escape(char code) {
-  for (const ShortEscape& known : kShortEscapes) {
-    if (known.code == code) return {'\\', known.letter};
-  }
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const auto value = static_cast<uint8_t>(code);
-  return {'\\', 'u', '0', '0', kDigits[value >> 4], kDigits[value & 15]};
 }
 
 uint32_t shortest_spelling(std::string_view text) {

@@ -20,8 +20,6 @@ struct JsonStringOptions {
 void add_json_strings(Nfa& nfa, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
                       const std::function<uint32_t(uint32_t label)>& to);
 
-/// A character that cannot stand in a string as it is.
-std::string shortest_escape(char code);
 /// Bytes of the shortest spelling of a text, quotes included.
 uint32_t shortest_spelling(std::string_view text);
 

@@ -6,6 +6,7 @@
 
 #include "text/grammar/expr.h"
 #include "text/grammar/subset_construction.h"
+#include "text/hex_digit.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::grammar {
@@ -20,13 +21,6 @@ struct Escape {
 };
 constexpr std::array kEscapes = {Escape{'n', '\n'}, Escape{'r', '\r'}, Escape{'t', '\t'},
                                  Escape{'f', '\f'}, Escape{'v', '\v'}, Escape{'0', 0}};
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 /// What the text from the pattern's beginning on must begin with, or must not.
 struct Lookahead {
@@ -313,7 +307,7 @@ class Parser {
     uint32_t code = 0;
     if (digits == 4 && take("{")) {
       while (!take("}")) {
-        const int value = hex_value(peek());
+        const int value = hex_digit(peek());
         if (value < 0 || code > kLastCodePoint) refuse("bad \\u{{...}}");
         code = code * 16 + static_cast<uint32_t>(value);
         ++at_;
@@ -322,7 +316,7 @@ class Parser {
       return code;
     }
     for (int i = 0; i < digits; ++i, ++at_) {
-      const int value = hex_value(peek());
+      const int value = hex_digit(peek());
       if (value < 0) refuse("an escape needs {} hexadecimal digits", digits);
       code = code * 16 + static_cast<uint32_t>(value);
     }

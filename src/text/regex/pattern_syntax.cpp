@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/hex_digit.h"
 #include "text/unicode/char_properties.h"
 #include "text/utf8_codec.h"
 
@@ -357,19 +358,12 @@ class Parser {
     uint32_t value = 0;
     for (int i = 0; i < maximum; ++i) {
       const uint32_t c = peek();
-      uint32_t digit = 0;
-      if (c >= '0' && c <= '9') {
-        digit = c - '0';
-      } else if (c >= 'a' && c <= 'f') {
-        digit = c - 'a' + 10;
-      } else if (c >= 'A' && c <= 'F') {
-        digit = c - 'A' + 10;
-      } else if (i >= minimum) {
-        break;
-      } else {
+      const int digit = c < 128 ? hex_digit(static_cast<char>(c)) : -1;
+      if (digit < 0) {
+        if (i >= minimum) break;
         bad("an escape with too few digits");
       }
-      value = value * 16 + digit;
+      value = value * 16 + static_cast<uint32_t>(digit);
       take();
     }
     if (value > 0x10FFFF) bad("a character beyond U+10FFFF");

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/hex_digit.h"
 #include "text/template/jinja_characters.h"
 #include "text/utf8_codec.h"
 
@@ -302,13 +303,9 @@ class Lexer {
     uint32_t code = 0;
     if (size != 0) {
       for (size_t i = 1; i <= size; ++i) {
-        const char digit = at + i < source_.size() ? source_[at + i] : 0;
-        const char lower = static_cast<char>(digit | 32);
-        if (!is_ascii_digit(digit) && !(lower >= 'a' && lower <= 'f')) {
-          fail_here("the escape \\{} needs {} hexadecimal digits", c, size);
-        }
-        code = code * 16 +
-               static_cast<uint32_t>(is_ascii_digit(digit) ? digit - '0' : lower - 'a' + 10);
+        const int digit = at + i < source_.size() ? hex_digit(source_[at + i]) : -1;
+        if (digit < 0) fail_here("the escape \\{} needs {} hexadecimal digits", c, size);
+        code = code * 16 + static_cast<uint32_t>(digit);
       }
       if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
         fail_here("the escape \\{} is no character", c);
