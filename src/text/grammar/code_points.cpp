@@ -6,6 +6,8 @@
 #include <array>
 #include <map>
 
+#include "text/unicode/general_category.h"
+
 namespace tenon::grammar {
 namespace {
 
@@ -18,74 +20,12 @@ struct Block {
 constexpr std::array kBlocks = {Block{0, 0x7F, 1}, Block{0x80, 0x7FF, 2}, Block{0x800, 0xD7FF, 3},
                                 Block{0xE000, 0xFFFF, 3}, Block{0x10000, kLastCodePoint, 4}};
 
-struct Category {
-  const char* short_name;
-  const char* long_name;
-};
-/// In the order of utf8proc_category_t, from 0.
-constexpr std::array kCategories = {Category{"Cn", "Unassigned"},
-                                    Category{"Lu", "Uppercase_Letter"},
-                                    Category{"Ll", "Lowercase_Letter"},
-                                    Category{"Lt", "Titlecase_Letter"},
-                                    Category{"Lm", "Modifier_Letter"},
-                                    Category{"Lo", "Other_Letter"},
-                                    Category{"Mn", "Nonspacing_Mark"},
-                                    Category{"Mc", "Spacing_Mark"},
-                                    Category{"Me", "Enclosing_Mark"},
-                                    Category{"Nd", "Decimal_Number"},
-                                    Category{"Nl", "Letter_Number"},
-                                    Category{"No", "Other_Number"},
-                                    Category{"Pc", "Connector_Punctuation"},
-                                    Category{"Pd", "Dash_Punctuation"},
-                                    Category{"Ps", "Open_Punctuation"},
-                                    Category{"Pe", "Close_Punctuation"},
-                                    Category{"Pi", "Initial_Punctuation"},
-                                    Category{"Pf", "Final_Punctuation"},
-                                    Category{"Po", "Other_Punctuation"},
-                                    Category{"Sm", "Math_Symbol"},
-                                    Category{"Sc", "Currency_Symbol"},
-                                    Category{"Sk", "Modifier_Symbol"},
-                                    Category{"So", "Other_Symbol"},
-                                    Category{"Zs", "Space_Separator"},
-                                    Category{"Zl", "Line_Separator"},
-                                    Category{"Zp", "Paragraph_Separator"},
-                                    Category{"Cc", "Control"},
-                                    Category{"Cf", "Format"},
-                                    Category{"Cs", "Surrogate"},
-                                    Category{"Co", "Private_Use"}};
-constexpr std::array kGroups = {Category{"L", "Letter"}, Category{"M", "Mark"},
-                                Category{"N", "Number"}, Category{"P", "Punctuation"},
-                                Category{"S", "Symbol"}, Category{"Z", "Separator"},
-                                Category{"C", "Other"}};
-/// Other names of the above.
-constexpr std::array kAliases = {Category{"Nd", "digit"}, Category{"P", "punct"},
-                                 Category{"M", "Combining_Mark"}, Category{"Cc", "cntrl"}};
-
-/// A bit for each general category of the name; 0 when there is none.
-uint32_t category_bits(std::string_view name) {
-  for (const Category& alias : kAliases) {
-    if (name == alias.long_name) name = alias.short_name;
-  }
-  for (const Category& group : kGroups) {
-    if (name == group.long_name) name = group.short_name;
-  }
-  if (name == "LC" || name == "Cased_Letter") return 1u << 1 | 1u << 2 | 1u << 3;
-  uint32_t bits = 0;
-  for (size_t i = 0; i < kCategories.size(); ++i) {
-    const std::string_view known = kCategories[i].short_name;
-    if (name == known || name == kCategories[i].long_name) return 1u << i;
-    if (name.size() == 1 && known[0] == name[0]) bits |= 1u << i;
-  }
-  return bits;
-}
-
-CodePoints of_categories(uint32_t bits) {
+CodePoints of_categories(CategoryMask categories) {
   CodePoints set;
   uint32_t first = 0;
   bool inside = false;
   for (uint32_t c = 0; c <= kLastCodePoint + 1; ++c) {
-    const bool now = c <= kLastCodePoint &&
-                     (bits >> utf8proc_category(static_cast<utf8proc_int32_t>(c)) & 1) != 0;
+    const bool now = c <= kLastCodePoint && (categories & category_bit(c)) != 0;
     if (now && !inside) first = c;
     if (!now && inside) set.add(first, c - 1);
     inside = now;
@@ -195,9 +135,9 @@ bool CodePoints::property(std::string_view name, CodePoints& set) {
     if (name == "Alphabetic" || name == "Alpha") name = "L";
     if (name == "Lowercase") name = "Ll";
     if (name == "Uppercase") name = "Lu";
-    const uint32_t bits = category_bits(name);
-    if (bits == 0) return false;
-    set = of_categories(bits);
+    const CategoryMask categories = categories_named(name);
+    if (categories == 0) return false;
+    set = of_categories(categories);
   }
   return true;
 }

@@ -15,8 +15,6 @@ constexpr CategoryMask kLetters = bit(UTF8PROC_CATEGORY_LU) | bit(UTF8PROC_CATEG
                                   bit(UTF8PROC_CATEGORY_LO);
 constexpr CategoryMask kMarks =
     bit(UTF8PROC_CATEGORY_MN) | bit(UTF8PROC_CATEGORY_MC) | bit(UTF8PROC_CATEGORY_ME);
-constexpr CategoryMask kNumbers =
-    bit(UTF8PROC_CATEGORY_ND) | bit(UTF8PROC_CATEGORY_NL) | bit(UTF8PROC_CATEGORY_NO);
 constexpr CategoryMask kPunctuation = bit(UTF8PROC_CATEGORY_PC) | bit(UTF8PROC_CATEGORY_PD) |
                                       bit(UTF8PROC_CATEGORY_PS) | bit(UTF8PROC_CATEGORY_PE) |
                                       bit(UTF8PROC_CATEGORY_PI) | bit(UTF8PROC_CATEGORY_PF) |
@@ -25,94 +23,6 @@ constexpr CategoryMask kSymbols = bit(UTF8PROC_CATEGORY_SM) | bit(UTF8PROC_CATEG
                                   bit(UTF8PROC_CATEGORY_SK) | bit(UTF8PROC_CATEGORY_SO);
 constexpr CategoryMask kSeparators =
     bit(UTF8PROC_CATEGORY_ZS) | bit(UTF8PROC_CATEGORY_ZL) | bit(UTF8PROC_CATEGORY_ZP);
-constexpr CategoryMask kOthers = bit(UTF8PROC_CATEGORY_CC) | bit(UTF8PROC_CATEGORY_CF) |
-                                 bit(UTF8PROC_CATEGORY_CS) | bit(UTF8PROC_CATEGORY_CO) |
-                                 bit(UTF8PROC_CATEGORY_CN);
-
-struct NamedCategories {
-  std::string_view name;
-  CategoryMask categories;
-};
-
-// Names as simplified() leaves them.
-constexpr NamedCategories kCategories[] = {
-    {"l", kLetters},
-    {"letter", kLetters},
-    {"lu", bit(UTF8PROC_CATEGORY_LU)},
-    {"uppercaseletter", bit(UTF8PROC_CATEGORY_LU)},
-    {"ll", bit(UTF8PROC_CATEGORY_LL)},
-    {"lowercaseletter", bit(UTF8PROC_CATEGORY_LL)},
-    {"lt", bit(UTF8PROC_CATEGORY_LT)},
-    {"titlecaseletter", bit(UTF8PROC_CATEGORY_LT)},
-    {"lm", bit(UTF8PROC_CATEGORY_LM)},
-    {"modifierletter", bit(UTF8PROC_CATEGORY_LM)},
-    {"lo", bit(UTF8PROC_CATEGORY_LO)},
-    {"otherletter", bit(UTF8PROC_CATEGORY_LO)},
-    {"m", kMarks},
-    {"mark", kMarks},
-    {"mn", bit(UTF8PROC_CATEGORY_MN)},
-    {"nonspacingmark", bit(UTF8PROC_CATEGORY_MN)},
-    {"mc", bit(UTF8PROC_CATEGORY_MC)},
-    {"spacingmark", bit(UTF8PROC_CATEGORY_MC)},
-    {"me", bit(UTF8PROC_CATEGORY_ME)},
-    {"enclosingmark", bit(UTF8PROC_CATEGORY_ME)},
-    {"n", kNumbers},
-    {"number", kNumbers},
-    {"nd", bit(UTF8PROC_CATEGORY_ND)},
-    {"decimalnumber", bit(UTF8PROC_CATEGORY_ND)},
-    {"digit", bit(UTF8PROC_CATEGORY_ND)},
-    {"nl", bit(UTF8PROC_CATEGORY_NL)},
-    {"letternumber", bit(UTF8PROC_CATEGORY_NL)},
-    {"no", bit(UTF8PROC_CATEGORY_NO)},
-    {"othernumber", bit(UTF8PROC_CATEGORY_NO)},
-    {"p", kPunctuation},
-    {"punctuation", kPunctuation},
-    {"pc", bit(UTF8PROC_CATEGORY_PC)},
-    {"connectorpunctuation", bit(UTF8PROC_CATEGORY_PC)},
-    {"pd", bit(UTF8PROC_CATEGORY_PD)},
-    {"dashpunctuation", bit(UTF8PROC_CATEGORY_PD)},
-    {"ps", bit(UTF8PROC_CATEGORY_PS)},
-    {"openpunctuation", bit(UTF8PROC_CATEGORY_PS)},
-    {"pe", bit(UTF8PROC_CATEGORY_PE)},
-    {"closepunctuation", bit(UTF8PROC_CATEGORY_PE)},
-    {"pi", bit(UTF8PROC_CATEGORY_PI)},
-    {"initialpunctuation", bit(UTF8PROC_CATEGORY_PI)},
-    {"pf", bit(UTF8PROC_CATEGORY_PF)},
-    {"finalpunctuation", bit(UTF8PROC_CATEGORY_PF)},
-    {"po", bit(UTF8PROC_CATEGORY_PO)},
-    {"otherpunctuation", bit(UTF8PROC_CATEGORY_PO)},
-    {"s", kSymbols},
-    {"symbol", kSymbols},
-    {"sm", bit(UTF8PROC_CATEGORY_SM)},
-    {"mathsymbol", bit(UTF8PROC_CATEGORY_SM)},
-    {"sc", bit(UTF8PROC_CATEGORY_SC)},
-    {"currencysymbol", bit(UTF8PROC_CATEGORY_SC)},
-    {"sk", bit(UTF8PROC_CATEGORY_SK)},
-    {"modifiersymbol", bit(UTF8PROC_CATEGORY_SK)},
-    {"so", bit(UTF8PROC_CATEGORY_SO)},
-    {"othersymbol", bit(UTF8PROC_CATEGORY_SO)},
-    {"z", kSeparators},
-    {"separator", kSeparators},
-    {"zs", bit(UTF8PROC_CATEGORY_ZS)},
-    {"spaceseparator", bit(UTF8PROC_CATEGORY_ZS)},
-    {"zl", bit(UTF8PROC_CATEGORY_ZL)},
-    {"lineseparator", bit(UTF8PROC_CATEGORY_ZL)},
-    {"zp", bit(UTF8PROC_CATEGORY_ZP)},
-    {"paragraphseparator", bit(UTF8PROC_CATEGORY_ZP)},
-    {"c", kOthers},
-    {"other", kOthers},
-    {"cc", bit(UTF8PROC_CATEGORY_CC)},
-    {"control", bit(UTF8PROC_CATEGORY_CC)},
-    {"cntrl", bit(UTF8PROC_CATEGORY_CC)},
-    {"cf", bit(UTF8PROC_CATEGORY_CF)},
-    {"format", bit(UTF8PROC_CATEGORY_CF)},
-    {"cs", bit(UTF8PROC_CATEGORY_CS)},
-    {"co", bit(UTF8PROC_CATEGORY_CO)},
-    {"cn", bit(UTF8PROC_CATEGORY_CN)},
-    {"punct", kPunctuation},
-    {"any", kAllCategories},
-};
-
 struct Range {
   uint32_t first;
   uint32_t last;
@@ -211,15 +121,6 @@ CharSet alphabetic_set() {
       .united(of_ranges(kEnclosedLetters));
 }
 
-std::string simplified(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    if (c == ' ' || c == '-' || c == '_') continue;
-    out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c);
-  }
-  return out;
-}
-
 }  // namespace
 
 CharSet digit_set() { return CharSet::of_categories(bit(UTF8PROC_CATEGORY_ND)); }
@@ -248,16 +149,17 @@ std::optional<CharSet> bracket_set(std::string_view name) {
 }
 
 std::optional<CharSet> property_set(std::string_view name) {
-  std::string wanted = simplified(name);
+  std::string wanted = loose_name(name);
   for (const std::string_view prefix : {"script=", "sc=", "generalcategory=", "gc=", "is"}) {
     if (wanted.starts_with(prefix)) {
       wanted.erase(0, prefix.size());
       break;
     }
   }
-  for (const NamedCategories& entry : kCategories) {
-    if (entry.name == wanted) return CharSet::of_categories(entry.categories);
+  if (const CategoryMask categories = categories_named_loosely(wanted); categories != 0) {
+    return CharSet::of_categories(categories);
   }
+  if (wanted == "any") return CharSet::of_categories(kAllCategories);
   for (const NamedRanges& entry : kScripts) {
     if (entry.name == wanted) return of_ranges(entry.ranges);
   }

@@ -1,14 +1,8 @@
 #include "text/unicode/char_set.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 
 namespace tenon {
-
-CategoryMask category_bit(uint32_t code) noexcept {
-  return CategoryMask{1} << utf8proc_category(static_cast<utf8proc_int32_t>(code));
-}
 
 CharSet CharSet::of_range(uint32_t first, uint32_t last) {
   CharSet set;

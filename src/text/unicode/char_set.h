@@ -6,14 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "text/unicode/general_category.h"
+
 namespace tenon {
-
-/// A bit per general category, numbered as in utf8proc.
-using CategoryMask = uint32_t;
-inline constexpr CategoryMask kAllCategories = (1u << 30) - 1;
-
-/// The bit of the category of `code`, a Unicode code point.
-CategoryMask category_bit(uint32_t code) noexcept;
 
 /// Non-ASCII code points are cut into segments; inside one, membership is a matter of the general
 /// category alone. So \p{L} is one segment, and [一-龥] is three: none, all, none.
