@@ -1,5 +1,13 @@
 // One generation under a grammar, token by token: what may come next, and the shortest way to the
 // end when the tokens run out.
+//
+//   GrammarMatcher matcher(masks);
+//   matcher.set_token_limit(100);
+//   while (!matcher.is_ended()) {
+//     Token token = draw(logits);                                  // most draws are allowed
+//     if (!matcher.allows(token)) token = draw(logits, matcher.mask(true));
+//     matcher.accept(token);
+//   }
 #pragma once
 
 #include <algorithm>
@@ -82,7 +90,7 @@ class GrammarMatcher {
   [[nodiscard]] bool is_short_of_tokens() const {
     return tokens_left_ < machine_.distance(config_);
   }
-  /// The same from `at` on, which becomes the place after.
+  /// The same from `at` on, which becomes the place after that text.
   std::string forced_text(grammar::Config& at);
   void copy(const GrammarMatcher& other);
   /// Collects if the machine has grown large; `also` is kept and gets new numbers.
