@@ -22,6 +22,10 @@ namespace tenon::grammar {
 
 /// Farther than any text that a grammar asks for.
 inline constexpr uint32_t kFar = 1'000'000'000;
+/// a + b, or kFar.
+constexpr uint32_t add_far(uint64_t a, uint64_t b) {
+  return static_cast<uint32_t>(std::min<uint64_t>(a + b, kFar));
+}
 
 using ByteSet = std::bitset<256>;
 

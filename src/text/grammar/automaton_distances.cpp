@@ -19,10 +19,6 @@ bool counts_or_takes(const Action& action) {
   return action.kind == ActionKind::CountUp || action.kind == ActionKind::Take;
 }
 
-uint32_t add_far(uint32_t a, uint32_t b) {
-  return static_cast<uint32_t>(std::min<uint64_t>(uint64_t{a} + b, kFar));
-}
-
 uint32_t mul_far(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(std::min<uint64_t>(uint64_t{a} * b, kFar));
 }

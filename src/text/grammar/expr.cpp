@@ -1,16 +1,10 @@
 #include "text/grammar/expr.h"
 
+#include "base/saturating.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::grammar {
 namespace {
-
-uint64_t saturating_add(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
-
-uint64_t saturating_mul(uint64_t a, uint64_t b) {
-  uint64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
 
 /// How often a repetition is written out.
 uint64_t copies(const Expr& repeat) {

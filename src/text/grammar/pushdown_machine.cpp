@@ -12,10 +12,6 @@ constexpr uint64_t kVisitWork = 12;
 constexpr uint64_t kConfigWork = 16;
 constexpr uint64_t kStepWork = 4;
 
-uint32_t add_far(uint64_t a, uint64_t b) {
-  return static_cast<uint32_t>(std::min<uint64_t>(a + b, kFar));
-}
-
 }  // namespace
 
 PushdownMachine::PushdownMachine(std::shared_ptr<const Automaton> automaton, bool names_differ)
