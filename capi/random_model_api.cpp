@@ -1,7 +1,7 @@
 // tenon_random_model_*.
 #include "fence.h"
-#include "model/random_model.h"
-#include "model/random_shapes.h"
+#include "random_model/random_model.h"
+#include "random_model/random_shapes.h"
 #include "values.h"
 
 using namespace tenon::capi;

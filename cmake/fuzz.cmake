@@ -11,7 +11,7 @@ target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link,address,u
                        -fno-sanitize-recover=all -fno-omit-frame-pointer)
 
 # Rooms that a target needs besides those that read files and texts.
-set(TENON_FUZZ_ROOMS_snapshot program backend weights arch kv sampler model engine
+set(TENON_FUZZ_ROOMS_snapshot program backend weights arch kv sampler random_model model engine
     backends/reference backends/cpu)
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)

@@ -12,27 +12,34 @@ set(TENON_USES_backends_reference Eigen3::Eigen)
 # The rooms within the room of text.
 set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/chat_formats text/chat)
 
+# Folders of a room that are compiled with it: the models of tokenizers, and what they share.
+set(TENON_FOLDERS_text bpe unigram wordpiece unicode regex)
+
 # Rooms whose files all define the same local names, as entries of one list do.
 set(TENON_NO_UNITY sampler)
 
 # Files that share local names with another file of their room, compiled apart.
 set(TENON_APART
     engine/sequence.cpp
-    text/grammar/gbnf.cpp text/grammar/json_value.cpp text/grammar/expr.cpp text/grammar/distances.cpp
-    text/grammar/schema_unique.cpp
-    text/template/jinja_printf.cpp text/template/jinja_text_methods.cpp
-    text/template/jinja_text_inquiries.cpp text/template/jinja_sequence_filters.cpp
+    text/grammar/gbnf.cpp text/grammar/json_value.cpp text/grammar/expr.cpp text/grammar/automaton_distances.cpp
+    text/grammar/few_values.cpp
+    text/template/jinja_printf.cpp text/template/jinja_str_methods.cpp
+    text/template/jinja_str_queries.cpp text/template/jinja_sequence_filters.cpp
     text/template/jinja_selecting_filters.cpp text/template/jinja_strftime.cpp
     text/template/jinja_format_spec.cpp text/template/jinja_number_filters.cpp
     text/chat_formats/python_calls.cpp text/chat_formats/python_scan.cpp text/chat_formats/muse.cpp
     text/chat_formats/functionary.cpp text/chat_formats/minimax_m3.cpp text/chat_formats/kimi.cpp)
 
-# tenon_room(PATH): src/PATH/*.cpp. A file named *_avx2.cpp, *_avx2_vnni.cpp, *_avx512.cpp,
+# tenon_room(PATH): src/PATH/*.cpp, and its folders in TENON_FOLDERS_<room>. A file named *_avx2.cpp, *_avx2_vnni.cpp, *_avx512.cpp,
 # *_neon.cpp or *_neon_i8mm.cpp is compiled for that instruction set and must be reached only through
 # a table of kernels chosen at run time.
 function(tenon_room path)
   string(REPLACE "/" "_" name ${path})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  set(patterns ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  foreach(folder ${TENON_FOLDERS_${name}})
+    list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${path}/${folder}/*.cpp)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   # Instruction sets of other machines.
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
     list(FILTER sources EXCLUDE REGEX "_(avx2|avx2_vnni|avx512)\\.cpp$")

@@ -102,7 +102,7 @@ Model::Model(std::shared_ptr<const ModelFile> file, ModelOptions options)
 Model::~Model() = default;
 
 void Model::build() {
-  tokenizer_ = read_tokenizer(*file_);
+  tokenizer_ = read_tokenizer(*file_, options_.system);
   // A vocabulary-only file has no tensors at all.
   if (options_.vocabulary_only || file_->tensors().empty()) return;
   BuiltProgram built = build_program(*file_, program_options(options_));

@@ -25,23 +25,25 @@ std::string read_start(const ByteSource& source, size_t size_bytes) {
 }
 
 /// The tokenizer of a source that is JSON; null for any other.
-std::unique_ptr<const Tokenizer> try_json(const ByteSource& source) {
+std::unique_ptr<const Tokenizer> try_json(const ByteSource& source,
+                                          const std::shared_ptr<System>& system) {
   const auto sniffed = static_cast<size_t>(std::min<uint64_t>(source.size(), kSniffedBytes));
   if (!looks_like_json(read_start(source, sniffed))) return nullptr;
   if (source.size() > kMaxJsonFileBytes) {
     fail(Code::Limit, "{}: {} bytes of JSON, the limit is {}", source.name(), source.size(),
          kMaxJsonFileBytes);
   }
-  return make_json_tokenizer(read_start(source, static_cast<size_t>(source.size())),
-                             source.name());
+  return make_json_tokenizer(read_start(source, static_cast<size_t>(source.size())), source.name(),
+                             system);
 }
 
 }  // namespace
 
-std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file) {
+std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file,
+                                                const std::shared_ptr<System>& system) {
   Vocabulary vocabulary = read_vocabulary(file.metadata());
   try {
-    return make_tokenizer(std::move(vocabulary));
+    return make_tokenizer(std::move(vocabulary), system);
   } catch (const Error& error) {
     fail(error.code(), "{}: {}", file.name(), error.what());
   }
@@ -49,14 +51,15 @@ std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file) {
 
 std::unique_ptr<const Tokenizer> load_tokenizer(const std::string& path,
                                                 const std::shared_ptr<System>& system) {
-  if (auto tokenizer = try_json(*ByteSource::from_path(path, system))) return tokenizer;
-  return read_tokenizer(*open_model_file(path, {system, {}}));  // by path, for its other parts
+  if (auto tokenizer = try_json(*ByteSource::from_path(path, system), system)) return tokenizer;
+  // By path, for its other parts.
+  return read_tokenizer(*open_model_file(path, {system, {}}), system);
 }
 
 std::unique_ptr<const Tokenizer> load_tokenizer(const std::shared_ptr<const ByteSource>& source,
                                                 const std::shared_ptr<System>& system) {
-  if (auto tokenizer = try_json(*source)) return tokenizer;
-  return read_tokenizer(*open_model_file(source, {system, {}}));
+  if (auto tokenizer = try_json(*source, system)) return tokenizer;
+  return read_tokenizer(*open_model_file(source, {system, {}}), system);
 }
 
 }  // namespace tenon

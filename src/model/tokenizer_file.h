@@ -13,7 +13,8 @@ namespace tenon {
 
 /// The tokenizer of an open model file. Errors as read_vocabulary and make_tokenizer; the message
 /// begins with the file.
-std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file);
+std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file,
+                                                const std::shared_ptr<System>& system);
 
 /// Reads the tokenizer of a file: a tokenizer.json, or the vocabulary of a model file. Which one it
 /// is, is told by its first bytes. Nothing of the file is used afterwards. Errors as

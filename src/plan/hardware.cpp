@@ -70,8 +70,8 @@ class Probe {
     return bytes;
   }
 
-  /// Seconds of a step of `count` sequences that compute `tokens` each behind `depth` others and
-  /// draw one, with the default sampler; the mean of some rounds behind one that warms up.
+  /// Seconds of a step of `count` sequences that compute `tokens` each after `depth` others and
+  /// draw one, with the default sampler; the mean of some rounds after one that warms up.
   double step_seconds(uint32_t count, uint32_t tokens, uint32_t depth) {
     std::vector<Sequence> sequences;
     for (uint32_t i = 0; i < count; ++i) sequences.push_back(sequence_at(depth, tokens, i));

@@ -10,6 +10,7 @@
 #include "arch/architectures.h"
 #include "base/error.h"
 #include "base/reserving_system.h"
+#include "base/saturating.h"
 #include "model/program_facts.h"
 #include "model/model_executable.h"
 #include "program/cache_types.h"
@@ -23,14 +24,6 @@ constexpr uint64_t kMaxSessions = uint64_t{1} << 20;
 
 /// More than 64 bits count: no memory is that large, so it fits nowhere.
 constexpr uint64_t kTooMuch = UINT64_MAX;
-uint64_t sum(uint64_t a, uint64_t b) {
-  uint64_t result = 0;
-  return __builtin_add_overflow(a, b, &result) ? kTooMuch : result;
-}
-uint64_t product(uint64_t a, uint64_t b) {
-  uint64_t result = 0;
-  return __builtin_mul_overflow(a, b, &result) ? kTooMuch : result;
-}
 
 /// What a model takes with one type of cache. The backend's sizes are its own: it compiles the
 /// program into memory that is address space only.
@@ -50,8 +43,7 @@ class Needs {
     weights_bytes_ = executable->memory_bytes(TENON_MEMORY_WEIGHTS);
     backend_scratch_bytes_ = executable->memory_bytes(TENON_MEMORY_SCRATCH);
     for (uint32_t group = 0; group < built.program.groups().size(); ++group) {
-      groups_.push_back(
-          {executable->block_bytes(group), built.program.groups()[group].block_tokens});
+      groups_.push_back({executable->block_bytes(group), built.program.groups()[group].block_tokens});
     }
   }
 
@@ -61,11 +53,11 @@ class Needs {
     for (const Group& group : groups_) {
       const uint64_t blocks =
           group.is_state() ? 1 : (context + group.block_tokens - 1) / group.block_tokens;
-      bytes = sum(bytes, product(blocks, group.block_bytes));
+      bytes = saturating_add(bytes, saturating_mul(blocks, group.block_bytes));
     }
     return bytes;
   }
-  /// Cache bytes that attention reads for a token behind `context` others; states are read and
+  /// Cache bytes that attention reads for a token after `context` others; states are read and
   /// written.
   [[nodiscard]] double cache_read_bytes(uint64_t context) const {
     double bytes = 0;
@@ -80,7 +72,8 @@ class Needs {
   [[nodiscard]] uint64_t session_bytes(uint64_t context) const {
     const uint64_t logits = vocab_ * sizeof(float);
     const uint64_t text = context * sizeof(int32_t);
-    return sum(kv_bytes_per_session(context), logits + text + least_candidates_bytes(vocab_));
+    return saturating_add(kv_bytes_per_session(context),
+                          logits + text + least_candidates_bytes(vocab_));
   }
   [[nodiscard]] uint64_t scratch_bytes(uint64_t sessions) const {
     const uint64_t rows = std::min<uint64_t>(sessions, slice_);
@@ -89,8 +82,9 @@ class Needs {
   /// At its peak: while weights are loaded, or when everything is full.
   [[nodiscard]] uint64_t total_bytes(uint64_t context, uint64_t sessions) const {
     const uint64_t loading = loading_bytes_per_thread() * threads_;
-    const uint64_t full = sum(scratch_bytes(sessions), product(sessions, session_bytes(context)));
-    return sum(sum(process_bytes_, weights_bytes_), std::max(loading, full));
+    const uint64_t full =
+        saturating_add(scratch_bytes(sessions), saturating_mul(sessions, session_bytes(context)));
+    return saturating_add(saturating_add(process_bytes_, weights_bytes_), std::max(loading, full));
   }
 
  private:
@@ -216,7 +210,7 @@ Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& h
   plan.weights_bytes = needs.weights_bytes();
   plan.scratch_bytes = needs.scratch_bytes(plan.sessions);
   plan.session_bytes = needs.session_bytes(plan.context);
-  plan.kv_bytes = product(plan.sessions, needs.kv_bytes_per_session(plan.context));
+  plan.kv_bytes = saturating_mul(plan.sessions, needs.kv_bytes_per_session(plan.context));
   plan.fits = fits(plan.context, plan.sessions);
   plan.max_context = largest(kMaxContext, [&](uint64_t n) { return fits(n, plan.sessions); });
   plan.max_sessions = largest(kMaxSessions, [&](uint64_t n) { return fits(plan.context, n); });

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "model/program_facts.h"
-#include "model/random_blocks.h"
+#include "random_model/random_blocks.h"
 
 namespace tenon {
 namespace {
@@ -53,11 +53,11 @@ class MadeUpSource : public ByteSource {
   }
 
   void read_checked(uint64_t offset, std::span<std::byte> out) const override {
-    const auto behind =
+    const auto after =
         std::upper_bound(tensors_.begin(), tensors_.end(), offset,
                          [](uint64_t at, const TensorInfo& tensor) { return at < tensor.offset; });
-    if (behind == tensors_.begin()) fail(Code::Internal, "probe: no tensor at {}", offset);
-    const TensorInfo& tensor = *std::prev(behind);
+    if (after == tensors_.begin()) fail(Code::Internal, "probe: no tensor at {}", offset);
+    const TensorInfo& tensor = *std::prev(after);
     const auto bank = banks_.find(tensor.format);
     if (bank != banks_.end() && !is_vector(tensor)) {
       SplitMix random(offset);

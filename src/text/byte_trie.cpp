@@ -49,7 +49,7 @@ class ByteTrie::Places {
     uint32_t next;
   };
 
-  /// Puts a block of free units behind the others; returns where it begins.
+  /// Puts a block of free units after the others; returns where it begins.
   uint32_t add_block() {
     const auto begin = static_cast<uint32_t>(units_.size());
     units_.resize(units_.size() + kBlock);

@@ -37,7 +37,7 @@ class ByteTrie {
   /// Without strings.
   ByteTrie() : units_(kBlock) { units_[kRoot].parent = kNoParent; }
 
-  /// The node behind `node` on `byte`, or kNone.
+  /// The node after `node` on `byte`, or kNone.
   [[nodiscard]] uint32_t child(uint32_t node, uint8_t byte) const {
     const uint32_t at = units_[node].base ^ byte;
     return units_[at].parent == node ? at : kNone;

@@ -16,7 +16,7 @@ namespace tenon {
 /// small, the last ones filled up with A. Immutable; the table must outlive it.
 class DnaKmers {
  public:
-  /// Files spell k-mers with this behind them: CCCCCC is a token of plain text, too.
+  /// Files spell k-mers with this after them: CCCCCC is a token of plain text, too.
   static constexpr std::string_view kMark = "\uE000";
 
   /// Finds nothing in any text.

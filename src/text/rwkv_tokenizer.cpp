@@ -3,7 +3,7 @@
 #include <string>
 
 #include "text/byte_trie.h"
-#include "text/token_room.h"
+#include "text/token_buffer.h"
 #include "text/token_table.h"
 
 namespace tenon {
@@ -11,8 +11,8 @@ namespace {
 
 class RwkvTokenizer final : public Tokenizer {
  public:
-  explicit RwkvTokenizer(std::unique_ptr<const TokenTable> token_table)
-      : Tokenizer(std::move(token_table)) {
+  RwkvTokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system)
+      : Tokenizer(std::move(token_table), std::move(system)) {
     ByteTrie::Builder tokens;
     for (Token token = 0; table().contains(token); ++token) {
       const std::string_view text = table().piece(token);
@@ -23,9 +23,9 @@ class RwkvTokenizer final : public Tokenizer {
 
  private:
   void encode_text(std::string_view text, Place, std::vector<Token>& out) const override {
-    TokenRoom room(out, text.size());
+    TokenBuffer buffer(system(), out, text.size());
     for (size_t at = 0; at < text.size();) {
-      room.need(1, at);
+      buffer.reserve(1, at);
       Token best = ByteTrie::kNoValue;
       size_t best_end = at + 1;
       uint32_t node = ByteTrie::kRoot;
@@ -50,11 +50,12 @@ class RwkvTokenizer final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<const Tokenizer> make_rwkv_tokenizer(Vocabulary vocabulary) {
+std::unique_ptr<const Tokenizer> make_rwkv_tokenizer(Vocabulary vocabulary,
+                                                     std::shared_ptr<System> system) {
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::Escaped;
   return std::make_unique<RwkvTokenizer>(
-      std::make_unique<TokenTable>(std::move(vocabulary), defaults));
+      std::make_unique<TokenTable>(std::move(vocabulary), defaults), std::move(system));
 }
 
 }  // namespace tenon

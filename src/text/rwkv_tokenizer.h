@@ -9,6 +9,7 @@
 namespace tenon {
 
 /// Errors as make_tokenizer.
-std::unique_ptr<const Tokenizer> make_rwkv_tokenizer(Vocabulary vocabulary);
+std::unique_ptr<const Tokenizer> make_rwkv_tokenizer(Vocabulary vocabulary,
+                                                     std::shared_ptr<System> system);
 
 }  // namespace tenon

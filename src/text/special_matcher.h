@@ -38,11 +38,11 @@ class SpecialMatcher {
   [[nodiscard]] bool empty() const { return states_.size() == 1; }
 
   /// Calls on_found(found) for the matches in `text` (below 2^32 bytes) from left to right, not
-  /// overlapping: of those that start earliest, the longest, and so on behind it.
+  /// overlapping: of those that start earliest, the longest, and so on after it.
   template <typename OnFound>
   void find_each(std::string_view text, OnFound&& on_found) const {
     if (empty()) return;
-    // As far as a string reaches behind a block, each byte is looked at twice.
+    // As far as a string reaches beyond a block, each byte is looked at twice.
     const size_t block = std::max(kBlockBytes, 4 * longest_);
     std::vector<Found> starting;
     uint64_t free_from = 0;

@@ -13,8 +13,8 @@
 namespace tenon {
 
 /// An open-addressed index over strings that the caller keeps, a vector of them or a StringList: 16
-/// bytes or more per string, no copies. Hashes depend on where the index lies in memory, so that a file cannot be made in which
-/// they are all the same.
+/// bytes or more per string, no copies. Hashes depend on where the index lies in memory, so that a
+/// file cannot be made in which they are all the same.
 class StringIndex {
  public:
   /// Room for `count` strings, below 2^31.

@@ -7,8 +7,9 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/byte_alphabet.h"
+#include "text/bpe/byte_alphabet.h"
 #include "text/dna_kmers.h"
+#include "text/hex_digit.h"
 
 namespace tenon {
 namespace {
@@ -16,19 +17,36 @@ namespace {
 // Tokens that end a turn, a message or a text, by the spelling that published models give them:
 // many files name only one of theirs by key. Such a token is structure whatever type the file says.
 constexpr std::string_view kEndSpellings[] = {
-    "<|eot_id|>",    "<|eom_id|>",      "<|end_of_text|>",
-    "<|im_end|>",    "<|end|>",         "<|endoftext|>",
-    "<end_of_turn>", "<EOT>",           "<|EOT|>",
-    "<|fim_pad|>",   "<|repo_name|>",   "<|file_sep|>",
-    "<|return|>",    "<|end_of_turn|>", "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
-    "<|call|>",      "<|calls|>",       "<|flush|>",
-    "<turn|>",       "<|tool_response>", "<end_of_utterance>",
-    "<eos>",         "[EOS]",           "[EOT]",
-    "_<EOT>",        "[e~[",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|endoftext|>",
+    "<end_of_turn>",
+    "<EOT>",
+    "<|EOT|>",
+    "<|fim_pad|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+    "<|return|>",
+    "<|end_of_turn|>",
+    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
+    "<|call|>",
+    "<|calls|>",
+    "<|flush|>",
+    "<turn|>",
+    "<|tool_response>",
+    "<end_of_utterance>",
+    "<eos>",
+    "[EOS]",
+    "[EOT]",
+    "_<EOT>",
+    "[e~[",
 };
 
-// Two families end each message of an answer with <|end|> and the answer with something else: gpt-oss
-// has <|return|> and <|call|>, Solar Open <|flush|> and <|calls|>.
+// Two families end each message of an answer with <|end|> and the answer with something else:
+// gpt-oss has <|return|> and <|call|>, Solar Open <|flush|> and <|calls|>.
 constexpr std::string_view kMessageEnd = "<|end|>";
 constexpr std::string_view kAnswerEnds[][2] = {{"<|return|>", "<|call|>"},
                                                {"<|flush|>", "<|calls|>"}};
@@ -40,10 +58,10 @@ constexpr std::string_view kTurnEndSpellings[] = {
 
 // Elements of HTML that vocabularies have as user-defined tokens. They are text.
 constexpr std::string_view kHtmlElements[] = {
-    "a",  "b",  "blockquote", "body", "br",   "caption", "code",   "div", "em",    "h1",
-    "h2", "h3", "h4",         "h5",   "h6",   "head",    "hr",     "html", "i",    "img",
-    "li", "ol", "p",          "pre",  "s",    "span",    "strong", "sub", "sup",   "table",
-    "td", "th", "tr",         "u",    "ul",   "tbody",   "tfoot",  "thead"};
+    "a",  "b",  "blockquote", "body", "br", "caption", "code",   "div",  "em",  "h1",
+    "h2", "h3", "h4",         "h5",   "h6", "head",    "hr",     "html", "i",   "img",
+    "li", "ol", "p",          "pre",  "s",  "span",    "strong", "sub",  "sup", "table",
+    "td", "th", "tr",         "u",    "ul", "tbody",   "tfoot",  "thead"};
 
 /// Checks an id from key `key`; an absent one stays absent.
 std::optional<Token> checked_id(const TokenTable& table, std::optional<int64_t> id,
@@ -73,8 +91,7 @@ bool marks_spaces(TokenizerKind kind) {
 }
 
 bool has_byte_tokens(TokenizerKind kind) {
-  return kind == TokenizerKind::Plain ||
-         (marks_spaces(kind) && kind != TokenizerKind::WordPiece);
+  return kind == TokenizerKind::Plain || (marks_spaces(kind) && kind != TokenizerKind::WordPiece);
 }
 
 bool needs_scores(TokenizerKind kind) {
@@ -98,12 +115,6 @@ constexpr TypedSpelling kWordPieceTypes[] = {{"[UNK]", TokenType::Unknown},
 
 /// The bytes of a spelling with \\t, \\n, \\r, \\xNN and backslash before anything else.
 std::string unescaped(std::string_view spelling) {
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-  };
   std::string bytes;
   for (size_t i = 0; i < spelling.size(); ++i) {
     if (spelling[i] != '\\' || i + 1 == spelling.size()) {
@@ -111,10 +122,11 @@ std::string unescaped(std::string_view spelling) {
       continue;
     }
     const char c = spelling[++i];
-    const bool is_hex = c == 'x' && i + 2 < spelling.size() && digit(spelling[i + 1]) >= 0 &&
-                        digit(spelling[i + 2]) >= 0;
+    const bool is_hex = c == 'x' && i + 2 < spelling.size() && hex_digit(spelling[i + 1]) >= 0 &&
+                        hex_digit(spelling[i + 2]) >= 0;
     if (is_hex) {
-      bytes.push_back(static_cast<char>(digit(spelling[i + 1]) * 16 + digit(spelling[i + 2])));
+      bytes.push_back(
+          static_cast<char>(hex_digit(spelling[i + 1]) * 16 + hex_digit(spelling[i + 2])));
       i += 2;
     } else {
       bytes.push_back(c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c);
@@ -131,9 +143,8 @@ bool is_mark(std::string_view spelling) {
   if (spelling.size() < 3 || !(angles || brackets)) return false;
   std::string_view name = spelling.substr(1, spelling.size() - 2);
   if (name.starts_with('/')) name.remove_prefix(1);
-  return !angles ||
-         std::find(std::begin(kHtmlElements), std::end(kHtmlElements), name) ==
-             std::end(kHtmlElements);
+  return !angles || std::find(std::begin(kHtmlElements), std::end(kHtmlElements), name) ==
+                        std::end(kHtmlElements);
 }
 
 TokenTable::TokenTable(Vocabulary vocabulary, const TokenizerDefaults& defaults)
@@ -291,12 +302,12 @@ void TokenTable::set_end_tokens(const Vocabulary& vocabulary, TokenizerKind kind
 
 void TokenTable::set_tokens_around(const Vocabulary& vocabulary) {
   if (add_bos) tokens_before.push_back(*bos);
-  if (add_eos) tokens_behind.push_back(*eos);
+  if (add_eos) tokens_after.push_back(*eos);
   for (const int64_t id : vocabulary.tokens_before) {
     tokens_before.push_back(*checked_id(*this, id, "tokens before a text"));
   }
-  for (const int64_t id : vocabulary.tokens_behind) {
-    tokens_behind.push_back(*checked_id(*this, id, "tokens behind a text"));
+  for (const int64_t id : vocabulary.tokens_after) {
+    tokens_after.push_back(*checked_id(*this, id, "tokens after a text"));
   }
 }
 

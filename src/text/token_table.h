@@ -94,7 +94,7 @@ class TokenTable {
   bool add_eos = false;
   bool add_space_prefix = false;
   std::vector<Token> tokens_before;  ///< what goes before a text where special tokens are added
-  std::vector<Token> tokens_behind;
+  std::vector<Token> tokens_after;
 
   /// Longest spelling, in bytes. Published vocabularies reach 1,024; walks along a token take time
   /// for each of its bytes, at any byte of a text.

@@ -3,16 +3,16 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/huge_pages.h"
 #include "base/utf8.h"
-#include "text/bpe_tokenizer.h"
-#include "text/huge_pages.h"
-#include "text/plamo2_tokenizer.h"
+#include "text/bpe/bpe_tokenizer.h"
+#include "text/bpe/spm_tokenizer.h"
 #include "text/rwkv_tokenizer.h"
-#include "text/spm_tokenizer.h"
 #include "text/token_table.h"
-#include "text/unigram_tokenizer.h"
+#include "text/unigram/plamo2_tokenizer.h"
+#include "text/unigram/unigram_tokenizer.h"
 #include "text/utf8_codec.h"
-#include "text/wordpiece_tokenizer.h"
+#include "text/wordpiece/wordpiece_tokenizer.h"
 
 namespace tenon {
 namespace {
@@ -32,7 +32,7 @@ struct Prompt {
   std::vector<size_t> ends;  // [parts]
 };
 
-Prompt lay_out(std::span<const TextPart> parts) {
+Prompt lay_out(System& system, std::span<const TextPart> parts) {
   Prompt prompt;
   if (parts.size() == 1 && utf8_valid_prefix(parts[0].text) == parts[0].text.size()) {
     prompt.text = parts[0].text;
@@ -47,7 +47,7 @@ Prompt lay_out(std::span<const TextPart> parts) {
         std::count_if(rest.begin(), rest.end(), [](char c) { return (c & 0x80) != 0; });
     size_bytes += part.text.size() + 2 * static_cast<size_t>(odd);
   }
-  prompt.owned = string_with_room(size_bytes);
+  prompt.owned = string_with_room(system, size_bytes);
   for (const TextPart& part : parts) {
     utf8_append_repaired(part.text, prompt.owned);
     prompt.ends.push_back(prompt.owned.size());
@@ -57,8 +57,9 @@ Prompt lay_out(std::span<const TextPart> parts) {
 
 }  // namespace
 
-Tokenizer::Tokenizer(std::unique_ptr<const TokenTable> table)
+Tokenizer::Tokenizer(std::unique_ptr<const TokenTable> table, std::shared_ptr<System> system)
     : table_(std::move(table)),
+      system_(std::move(system)),
       always_(matcher_of(*table_, false)),
       with_structure_(matcher_of(*table_, true)),
       cuts_at_rights_(has_normalized_structure(*table_)) {}
@@ -95,14 +96,14 @@ std::vector<Token> Tokenizer::encode(std::span<const TextPart> parts, bool add_s
     }
     size_bytes += part.text.size();
   }
-  Prompt prompt = lay_out(parts);
+  Prompt prompt = lay_out(*system_, parts);
   const std::string_view text = prompt.owned.empty() ? prompt.text : prompt.owned;
 
   std::vector<Token> out;
   if (add_special) out = table_->tokens_before;
   bool at_start = true;
   bool may_spell = true;  // all parts of the text that is not done yet may spell control tokens
-  TokenCuts cuts(*table_, surroundings_, text);
+  TokenBoundaries tokens(*table_, surroundings_, text);
   const auto on_text = [&](size_t begin, size_t end) {
     encode_text(text.substr(begin, end - begin), {at_start, begin == 0, may_spell}, out);
     at_start = false;
@@ -111,21 +112,21 @@ std::vector<Token> Tokenizer::encode(std::span<const TextPart> parts, bool add_s
   for (size_t i = 0; i < parts.size(); ++i) {
     const bool may = parts[i].parse_special;
     if (cuts_at_rights_ && i > 0 && may != parts[i - 1].parse_special) {
-      cuts.finish(part_begin, on_text);
+      tokens.finish(part_begin, on_text);
       may_spell = may;
     }
     may_spell = may_spell && may;
-    cuts.cut(may ? with_structure_ : always_, part_begin, prompt.ends[i], on_text,
-             [&](Token token) {
-               out.push_back(token);
-               at_start = true;
-               may_spell = may;
-             });
+    tokens.cut(may ? with_structure_ : always_, part_begin, prompt.ends[i], on_text,
+               [&](Token token) {
+                 out.push_back(token);
+                 at_start = true;
+                 may_spell = may;
+               });
     part_begin = prompt.ends[i];
   }
-  cuts.finish(text.size(), on_text);
+  tokens.finish(text.size(), on_text);
   if (add_special) {
-    out.insert(out.end(), table_->tokens_behind.begin(), table_->tokens_behind.end());
+    out.insert(out.end(), table_->tokens_after.begin(), table_->tokens_after.end());
   }
   return out;
 }
@@ -203,13 +204,14 @@ std::optional<Token> Tokenizer::eot() const { return table_->eot; }
 std::optional<Token> Tokenizer::unknown() const { return table_->unknown; }
 std::optional<Token> Tokenizer::padding() const { return table_->padding; }
 bool Tokenizer::adds_bos() const { return !table_->tokens_before.empty(); }
-bool Tokenizer::adds_eos() const { return !table_->tokens_behind.empty(); }
+bool Tokenizer::adds_eos() const { return !table_->tokens_after.empty(); }
 bool Tokenizer::adds_space_prefix() const { return table_->add_space_prefix; }
 
-std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary) {
+std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary,
+                                                std::shared_ptr<System> system) {
   struct Maker {
     std::string_view model;
-    std::unique_ptr<const Tokenizer> (*make)(Vocabulary);
+    std::unique_ptr<const Tokenizer> (*make)(Vocabulary, std::shared_ptr<System>);
   };
   constexpr Maker kMakers[] = {
       {"gpt2", make_bpe_tokenizer},       {"llama", make_spm_tokenizer},
@@ -221,7 +223,9 @@ std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary) {
   if (vocabulary.model == "gemma4") vocabulary.pre = "gemma4";
   std::string known;
   for (const Maker& maker : kMakers) {
-    if (maker.model == vocabulary.model) return maker.make(std::move(vocabulary));
+    if (maker.model == vocabulary.model) {
+      return maker.make(std::move(vocabulary), std::move(system));
+    }
     known += known.empty() ? "" : ", ";
     known += maker.model;
   }

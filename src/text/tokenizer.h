@@ -9,8 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/system.h"
 #include "text/special_matcher.h"
-#include "text/token_cuts.h"
+#include "text/token_boundaries.h"
 #include "text/vocabulary.h"
 
 namespace tenon {
@@ -23,8 +24,8 @@ struct EncodeOptions {
   bool parse_special = false;  ///< text that spells a control token becomes that token
 };
 
-/// A piece of a prompt and whether it may spell control tokens and marks: true for a chat template's
-/// own text, false for what a person typed.
+/// A piece of a prompt and whether it may spell control tokens and marks: true for a chat
+/// template's own text, false for what a person typed.
 struct TextPart {
   std::string_view text;
   bool parse_special = false;
@@ -50,7 +51,8 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = delete;
 
   /// The tokens of `text`. User-defined tokens that are text are always recognised; control tokens,
-  /// and user-defined ones that are marks such as <tool_call>, only with parse_special. Throws Error(Limit) for a text beyond kMaxTextBytes.
+  /// and user-defined ones that are marks such as <tool_call>, only with parse_special. Throws
+  /// Error(Limit) for a text beyond kMaxTextBytes.
   [[nodiscard]] std::vector<Token> encode(std::string_view text, EncodeOptions options = {}) const;
 
   /// The tokens of the parts laid end to end, each with its own right to spell control tokens.
@@ -108,9 +110,11 @@ class Tokenizer {
     bool parse_special;  ///< all of it may spell control tokens
   };
 
-  explicit Tokenizer(std::unique_ptr<const TokenTable> table);
+  Tokenizer(std::unique_ptr<const TokenTable> table, std::shared_ptr<System> system);
   [[nodiscard]] const TokenTable& table() const { return *table_; }
   [[nodiscard]] const TokenSurroundings& surroundings() const { return surroundings_; }
+  /// For memory in proportion to a text.
+  [[nodiscard]] System& system() const { return *system_; }
 
   /// Whether a token is matched in text before anything else.
   static bool is_matched(const TokenTable& table, Token token, bool parse_special);
@@ -124,6 +128,7 @@ class Tokenizer {
   [[nodiscard]] bool shows(Token token, bool render_special) const;
 
   std::unique_ptr<const TokenTable> table_;
+  std::shared_ptr<System> system_;
   TokenSurroundings surroundings_;
   SpecialMatcher always_;          // user-defined tokens that are text
   SpecialMatcher with_structure_;  // and marks, control and unknown tokens
@@ -133,6 +138,7 @@ class Tokenizer {
 /// Checks a vocabulary and builds its tokenizer. Throws Error(Format) naming the key, the index and
 /// the value for anything malformed, Error(Unsupported) for an unknown tokenizer.ggml.model or
 /// tokenizer.ggml.pre (listing the known ones).
-std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary);
+std::unique_ptr<const Tokenizer> make_tokenizer(Vocabulary vocabulary,
+                                                std::shared_ptr<System> system = System::real());
 
 }  // namespace tenon

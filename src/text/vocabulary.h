@@ -24,8 +24,8 @@ enum class TokenType : int32_t {
 /// How a token that is matched in raw text is matched there: bits of Vocabulary::matching.
 enum TokenMatching : uint8_t {
   kStripsLeft = 1,       ///< white space before it belongs to it and is dropped
-  kStripsRight = 2,      ///< and white space behind it
-  kSingleWord = 4,       ///< only where no letter, digit or mark stands beside it
+  kStripsRight = 2,      ///< and white space after it
+  kSingleWord = 4,       ///< only where no letter, digit or mark is next to it
   kInNormalizedText = 8  ///< in what normalizing makes of the text, not in the text itself
 };
 
@@ -73,7 +73,7 @@ struct Vocabulary {
   std::vector<std::string> pieces;        ///< the bytes that each token stands for
   std::vector<std::string> first_pieces;  ///< and at the start of a text, where that differs
   std::vector<int64_t> tokens_before;     ///< what goes before a text, in place of add_bos
-  std::vector<int64_t> tokens_behind;     ///< and behind it, in place of add_eos
+  std::vector<int64_t> tokens_after;      ///< and after it, in place of add_eos
 };
 
 }  // namespace tenon

@@ -7,7 +7,7 @@
 
 #include "arch/architectures.h"
 #include "file/open.h"
-#include "model/random_model.h"
+#include "random_model/random_model.h"
 #include "tests/base/temp_folder.h"
 
 namespace tenon {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "text/pattern_search.h"
+#include "text/regex/pattern_search.h"
 #include "text/utf8_codec.h"
 
 namespace tenon {

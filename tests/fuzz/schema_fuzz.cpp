@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text =
       end == std::string_view::npos ? "" : input.substr(end + kDivider.size());
   try {
-    (void)tenon::Grammar::compile(tenon::GrammarKind::JsonSchema, input.substr(0, end))->accepts(text);
+    (void)tenon::Grammar::compile(tenon::GrammarKind::JsonSchema, input.substr(0, end))
+        ->accepts(text);
   } catch (const tenon::Error&) {
   }
   return 0;

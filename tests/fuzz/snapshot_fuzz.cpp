@@ -1,5 +1,5 @@
 // Fuzz target: any bytes restored as a session. The first byte says what of them is mended first
-// (bit 0: the fingerprint of the model, bit 1: the checksum), so that what stands behind both is
+// (bit 0: the fingerprint of the model, bit 1: the checksum), so that what comes after both is
 // reached, and whether the text alone will do (bit 2). Only Error and std::bad_alloc may come out,
 // and what was restored must be computable.
 #include <cstddef>

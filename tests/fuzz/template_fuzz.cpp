@@ -1,4 +1,4 @@
-// Any bytes as a chat template and the conversation behind it: parsing and running may throw Error
+// Any bytes as a chat template and the conversation after it: parsing and running may throw Error
 // and nothing else, and stay within small limits. The input: a template, a line "===", JSON.
 #include <cstddef>
 #include <cstdint>

@@ -21,8 +21,8 @@
 
 #include "base/error.h"
 #include "tests/fuzz/tokenizer_checks.h"
-#include "text/byte_alphabet.h"
-#include "text/pre_tokenizer.h"
+#include "text/bpe/byte_alphabet.h"
+#include "text/bpe/pre_tokenizer.h"
 #include "text/stream_decoder.h"
 #include "text/tokenizer.h"
 #include "text/utf8_codec.h"

@@ -1,7 +1,7 @@
 // Any bytes as a tokenizer.json and a text: reading, encoding and decoding may throw Error and
 // nothing else, and what they return must hold together.
 //
-// What stands behind the first line "x" is the text.
+// What stands after the first line "x" is the text.
 #include <cstddef>
 #include <cstdint>
 #include <string>

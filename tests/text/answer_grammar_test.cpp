@@ -75,7 +75,7 @@ std::string random_text(const std::shared_ptr<const Grammar>& grammar,
       if (bytes.empty() || static_cast<uint8_t>(bytes[0]) < 0x80) plain.push_back(token);
     }
     const std::vector<Token>& from = plain.empty() ? all : plain;
-    if (from.empty()) throw std::runtime_error("a dead end behind " + text);
+    if (from.empty()) throw std::runtime_error("a dead end after " + text);
     const Token token = from[random() % from.size()];
     matcher.accept(token);
     text += tokens->text(token);
@@ -298,7 +298,7 @@ TEST(AnswerGrammar, ReasoningComesFirst) {
     EXPECT_TRUE(accepts(own, conversation(), before + "Fine." + call)) << before;
     EXPECT_FALSE(accepts(own, conversation(), before + doubt)) << before;
   }
-  // A schema for what comes behind it.
+  // A schema for what comes after it.
   const std::string schema = R"({"messages": [], "response_format": {"type": "json_schema",
       "json_schema": {"schema": {"type": "integer"}}}})";
   EXPECT_TRUE(accepts(opened, schema, "Hm.</think>\n12"));

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "tests/text/small_vocabularies.h"
-#include "text/pre_tokenizer.h"
+#include "text/bpe/pre_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace tenon {
@@ -212,7 +212,8 @@ TEST(BpeTokenizer, IdsOutsideTheVocabularyAreArgumentErrors) {
   }
 }
 
-/// The tokens of a word by the definition of BPE: again and again the leftmost pair of the best rank.
+/// The tokens of a word by the definition of BPE: again and again the leftmost pair of the best
+/// rank.
 void append_by_definition(const Vocabulary& v, std::string_view word, std::vector<Token>& out) {
   std::vector<std::string> parts;
   for (const char c : word) {
@@ -236,8 +237,8 @@ void append_by_definition(const Vocabulary& v, std::string_view word, std::vecto
 }
 
 TEST(BpeTokenizer, PiecesThatAreRememberedOrCutBecomeWhatTheirWordsDo) {
-  constexpr std::string_view kUnits[] = {"hello", " hello", "he", " ", "  ", "12", "1234", "\n",
-                                         ".",     "!?",     "o",  "l", "x ", "\u00E9"};
+  constexpr std::string_view kUnits[] = {"hello", " hello", "he", " ", "  ", "12", "1234",
+                                         "\n",    ".",      "!?", "o", "l",  "x ", "\u00E9"};
   std::mt19937 random(4);
   // In the second vocabulary a token reaches over a space, so words are not cut there.
   for (Vocabulary v : {small_bpe(), small_bpe({"h e", "o \u0120", "l l", "he ll", "\u0120 he"})}) {

@@ -1,4 +1,4 @@
-// Strings that std::hash takes for the same: whoever makes a file or a request can have as many as
+// Strings that std::hash takes for the same: the author of a file or a request can have as many as
 // they like, and tables of them must stay quick.
 #include <gtest/gtest.h>
 

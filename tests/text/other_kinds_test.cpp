@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "tests/text/small_vocabularies.h"
-#include "text/charsmap.h"
 #include "text/tokenizer.h"
+#include "text/unicode/charsmap.h"
 
 namespace tenon {
 namespace {
@@ -179,7 +179,8 @@ TEST(Unigram, TablesThatLeadRoundInACircleEnd) {
   units['a'] = 'a' << 10 | 'a';  // from each "a" on to where it came from
   std::string charsmap("\0\2\0\0", 4);
   for (const uint32_t unit : units) {
-    for (int shift = 0; shift < 32; shift += 8) charsmap.push_back(static_cast<char>(unit >> shift));
+    for (int shift = 0; shift < 32; shift += 8)
+      charsmap.push_back(static_cast<char>(unit >> shift));
   }
   Vocabulary v = small_unigram();
   const std::string text(1'000'000, 'a');
@@ -295,7 +296,7 @@ Vocabulary small_plamo2(std::mt19937& random) {
   for (int i = 0; i < 24; ++i) {
     std::string text;
     for (uint32_t size = 1 + random() % 4; size > 0; --size) {
-      // Some words can be cut apart: only one letter has spaces behind it.
+      // Some words can be cut apart: only one letter has spaces after it.
       const bool space = text.empty() || text.back() == 'b';
       text += kCharacters[random() % (space ? 5 : 4)];
     }
@@ -305,7 +306,7 @@ Vocabulary small_plamo2(std::mt19937& random) {
   return v;
 }
 
-/// The definition: from the end, at each character the token with the best sum behind it, the
+/// The definition: from the end, at each character the token with the best sum after it, the
 /// longest of several; the bytes of a character that begins none.
 std::vector<Token> best_from_the_end(const Vocabulary& v, const std::string& text) {
   std::vector<double> sums(text.size() + 1, 0);

@@ -243,7 +243,7 @@ const std::vector<Case>& cases() {
        "</seed:tool_call>",
        " |  | f#call_0({\"o\": [\"a\", 5, {\"b\": null}], \"l\": \"['a']\", \"x\": \"['a']\", "
        "\"p\": \"['a'\"})"},
-      // White space behind calls is not content.
+      // White space after calls is not content.
       {"hermes", "Hi\n<tool_call>{\"name\": \"f\"}</tool_call>\n\n", " | Hi | f#call_0({})"},
       {"hermes", "Hi\n<tool_call>{\"name\": \"f\"}</tool_call>\nHo\n",
        " | Hi\nHo\n | f#call_0({})"},

@@ -81,9 +81,11 @@ TEST(SmallStack, Grammars) {
         return compiled(GrammarKind::Regex, repeated("(a|b", depth) + repeated(")?", depth));
       },
       "nested deeper");
-  for (const auto& [open, close] : {std::pair{"{\"items\":", "}"}, {"{\"not\":", "}"},
+  for (const auto& [open, close] : {std::pair{"{\"items\":", "}"},
+                                    {"{\"not\":", "}"},
                                     {"{\"anyOf\":[{\"type\":\"null\"},", "]}"},
-                                    {"{\"properties\":{\"a\":", "}}"}, {"{\"const\":[", "]}"},
+                                    {"{\"properties\":{\"a\":", "}}"},
+                                    {"{\"const\":[", "]}"},
                                     {"{\"if\":{},\"then\":", "}"}}) {
     expect_limit(
         [&](size_t depth) {
@@ -95,7 +97,8 @@ TEST(SmallStack, Grammars) {
   // A chain of references is as deep as the document is long.
   std::string chain = "{\"$defs\":{";
   for (int i = 0; i < 3000; ++i) {
-    chain += "\"d" + std::to_string(i) + "\":{\"$ref\":\"#/$defs/d" + std::to_string(i + 1) + "\"},";
+    chain +=
+        "\"d" + std::to_string(i) + "\":{\"$ref\":\"#/$defs/d" + std::to_string(i + 1) + "\"},";
   }
   EXPECT_FALSE(
       compiled(GrammarKind::JsonSchema, chain + "\"d3000\":{}},\"$ref\":\"#/$defs/d0\"}").empty());
@@ -140,14 +143,15 @@ TEST(SmallStack, Templates) {
   expect_limit([](size_t depth) { return rendered("{{ x" + repeated(".a", depth) + " }}"); }, "");
   expect_limit([](size_t depth) { return rendered("{{ 1" + repeated("|string", depth) + " }}"); },
                "");
-  EXPECT_NE(rendered("{% macro m(n) %}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}").find("nested deeper"),
-            std::string::npos)
+  EXPECT_NE(
+      rendered("{% macro m(n) %}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}").find("nested deeper"),
+      std::string::npos)
       << rendered("{% macro m(n) %}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}");
   expect_limit(
       [](size_t depth) {
-        return rendered("{{ messages }}{{ x | tojson }}{{ x | string }}{{ x == x }}",
-                        "{\"messages\": [], \"x\": " + repeated("[", depth) + repeated("]", depth) +
-                            "}");
+        return rendered(
+            "{{ messages }}{{ x | tojson }}{{ x | string }}{{ x == x }}",
+            "{\"messages\": [], \"x\": " + repeated("[", depth) + repeated("]", depth) + "}");
       },
       "nests deeper");
   // Values made deeper step by step.

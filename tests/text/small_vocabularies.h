@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/byte_alphabet.h"
+#include "text/bpe/byte_alphabet.h"
 #include "text/utf8_codec.h"
 #include "text/vocabulary.h"
 

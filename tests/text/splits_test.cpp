@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "text/pre_tokenizer.h"
+#include "text/bpe/pre_tokenizer.h"
 
 namespace tenon {
 namespace {

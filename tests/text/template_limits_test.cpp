@@ -89,7 +89,7 @@ TEST(TemplateLimits, ManyPartsAreRefusedWithTheirLine) {
         "a\n{{ " + repeated("'a' ", 200'000) + "}}"}) {
     EXPECT_THAT(parsed(source), ::testing::HasSubstr("T: line 2: more than 32768 parts"));
   }
-  // The newline behind each tag is a part, too.
+  // The newline after each tag is a part, too.
   EXPECT_THAT(parsed(repeated("{{ a }}\n", 20'000)),
               ::testing::HasSubstr("line 8193: more than 32768 parts"));
 }
@@ -157,9 +157,9 @@ TEST(TemplateLimits, ComparisonsOfWideValuesCount) {
 }
 
 TEST(TemplateLimits, NamesAndArgumentsCount) {
-  const auto names = [](int count, const std::string& behind) {
+  const auto names = [](int count, const std::string& after) {
     std::string out;
-    for (int i = 0; i < count; ++i) out += (i == 0 ? "k" : ",k") + std::to_string(i) + behind;
+    for (int i = 0; i < count; ++i) out += (i == 0 ? "k" : ",k") + std::to_string(i) + after;
     return out;
   };
   EXPECT_THAT(outcome("{% macro f(" + names(5'000, "") + ") %}{% endmacro %}" +

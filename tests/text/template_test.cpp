@@ -106,9 +106,9 @@ TEST(Template, StopsWhatDoesNotEnd) {
 }
 
 TEST(Template, StopsWhatGrows) {
-  EXPECT_THAT(
-      error_of("{{ 'xy' * 10**9 }}"),
-      testing::HasSubstr("1000000000 times a text of 2 bytes is larger than the limit of 16777216"));
+  EXPECT_THAT(error_of("{{ 'xy' * 10**9 }}"),
+              testing::HasSubstr(
+                  "1000000000 times a text of 2 bytes is larger than the limit of 16777216"));
   EXPECT_THAT(error_of("{{ [1] * 10**12 }}"), testing::HasSubstr("limit"));
   EXPECT_THAT(error_of("{% set ns = namespace(s='x') %}{% for i in range(40) %}"
                        "{% set ns.s = ns.s ~ ns.s %}{% endfor %}"),

@@ -62,7 +62,7 @@ std::vector<std::string> text_operations() {
     if (name.find_first_of("=<>!") != name.npos) continue;
     out.push_back("s is " + name + (test.required > 0 ? "(t)" : ""));
   }
-  for (const auto table : {jinja::text_methods(), jinja::text_inquiries()}) {
+  for (const auto table : {jinja::str_methods(), jinja::str_queries()}) {
     for (const jinja::Builtin& method : table) {
       const std::string name(method.name);
       out.push_back("s." + name + "(" + arguments_of(method, "t") + ")");

@@ -1,6 +1,4 @@
 // tokenizer.json: the ids that the published library gives, and what is refused.
-#include "text/tokenizer_json/json_tokenizer.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +14,7 @@
 
 #include "base/error.h"
 #include "tests/text/gguf_vocabulary.h"
+#include "text/tokenizer_json/json_tokenizer.h"
 
 namespace tenon {
 namespace {
@@ -140,11 +139,17 @@ const std::vector<Refusal>& refusals() {
        "merges[0]"},
       {"merge of unknown", [](json& j) { j["model"]["merges"][0] = "a c"; }, Code::Format,
        "\"c\" is not in the vocabulary"},
-      {"merge of numbers", [](json& j) { j["model"]["merges"][0] = {1, 2}; }, Code::Format,
-       "merges[0]"},
+      {"merge of numbers",
+       [](json& j) {
+         j["model"]["merges"][0] = {1, 2};
+       },
+       Code::Format, "merges[0]"},
       {"unknown token", [](json& j) { j["model"]["unk_token"] = "?"; }, Code::Format, "unk_token"},
-      {"normalizer", [](json& j) { j["normalizer"] = {{"type", "Rot13"}}; }, Code::Unsupported,
-       "normalizer \"Rot13\""},
+      {"normalizer",
+       [](json& j) {
+         j["normalizer"] = {{"type", "Rot13"}};
+       },
+       Code::Unsupported, "normalizer \"Rot13\""},
       {"normalizer in a list",
        [](json& j) {
          j["normalizer"] = {{"type", "Sequence"}, {"normalizers", {{{"type", "Rot13"}}}}};
@@ -160,7 +165,10 @@ const std::vector<Refusal>& refusals() {
          j["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}};
        },
        Code::Format, "precompiled_charsmap"},
-      {"pre-tokenizer", [](json& j) { j["pre_tokenizer"] = {{"type", "UnicodeScripts"}}; },
+      {"pre-tokenizer",
+       [](json& j) {
+         j["pre_tokenizer"] = {{"type", "UnicodeScripts"}};
+       },
        Code::Unsupported, "UnicodeScripts"},
       {"pattern",
        [](json& j) {
@@ -180,8 +188,11 @@ const std::vector<Refusal>& refusals() {
              {"type", "Split"}, {"pattern", {{"Regex", "a"}}}, {"behavior", "Eaten"}};
        },
        Code::Format, "behavior"},
-      {"processor", [](json& j) { j["post_processor"] = {{"type", "Bow"}}; }, Code::Unsupported,
-       "post-processor \"Bow\""},
+      {"processor",
+       [](json& j) {
+         j["post_processor"] = {{"type", "Bow"}};
+       },
+       Code::Unsupported, "post-processor \"Bow\""},
       {"template without the text",
        [](json& j) {
          j["post_processor"] = {{"type", "TemplateProcessing"},
@@ -191,11 +202,14 @@ const std::vector<Refusal>& refusals() {
        Code::Unsupported, "template"},
       {"template of an unknown id",
        [](json& j) {
-         j["post_processor"] = {
-             {"type", "BertProcessing"}, {"cls", {"x", 99}}, {"sep", {"y", 0}}};
+         j["post_processor"] = {{"type", "BertProcessing"}, {"cls", {"x", 99}}, {"sep", {"y", 0}}};
        },
        Code::Format, "99"},
-      {"decoder", [](json& j) { j["decoder"] = {{"type", "CTC"}}; }, Code::Unsupported, "CTC"},
+      {"decoder",
+       [](json& j) {
+         j["decoder"] = {{"type", "CTC"}};
+       },
+       Code::Unsupported, "CTC"},
       {"added token without content", [](json& j) { j["added_tokens"][0].erase("content"); },
        Code::Format, "added_tokens[0].content"},
       {"flag of another type", [](json& j) { j["added_tokens"][0]["lstrip"] = 1; }, Code::Format,
@@ -205,8 +219,8 @@ const std::vector<Refusal>& refusals() {
          j["model"] = {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", {"a", "b"}}};
        },
        Code::Format, "vocab[0]"},
-      {"token too long",
-       [](json& j) { j["model"]["vocab"][std::string(4097, 'x')] = 6; }, Code::Limit, "4097"},
+      {"token too long", [](json& j) { j["model"]["vocab"][std::string(4097, 'x')] = 6; },
+       Code::Limit, "4097"},
       {"added token too long",
        [](json& j) { j["added_tokens"][0]["content"] = std::string(4097, 'x'); }, Code::Limit,
        "added_tokens[0].content"},
@@ -236,7 +250,7 @@ const std::vector<Refusal>& refusals() {
          j["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"},
              {"type": "WordPiece", "prefix": "##", "cleanup": false}]})");
        },
-       Code::Unsupported, "decoders[1].type: behind ByteFallback"},
+       Code::Unsupported, "decoders[1].type: after ByteFallback"},
       {"scores whose sums are infinite",
        [](json& j) {
          j["model"] = json::parse(R"({"type": "Unigram", "unk_id": 0, "vocab": [["a", -1e300]]})");
@@ -337,7 +351,7 @@ TEST(TokenizerJson, ALongWordBecomesWhatItsPartsDo) {
       if (merges) {
         expected.push_back(3);
       } else {
-        // The "a" merges with a "b" that follows at once: none does, as an "x" is put behind it.
+        // The "a" merges with a "b" that follows at once: none does, as an "x" is put after it.
         expected.insert(expected.end(), {2, 1, 0});
         text += "x";
         if (fuses) {
@@ -395,7 +409,9 @@ TEST(TokenizerJson, ATextStartsBehindWhatItsCharsMapTakesAway) {
                             {"clean_text", true},
                             {"handle_chinese_chars", false},
                             {"lowercase", false}};
-  EXPECT_EQ(make(document)->encode("\x07" "b b"), (std::vector<Token>{1, 0, 1}));
+  EXPECT_EQ(make(document)->encode("\x07"
+                                   "b b"),
+            (std::vector<Token>{1, 0, 1}));
 }
 
 TEST(TokenizerJson, TheFirstTokenKeepsAPrefixThatIsAllOfIt) {

@@ -7,7 +7,7 @@
 
 #include "tests/base/processor_time.h"
 #include "tests/text/small_vocabularies.h"
-#include "text/pre_tokenizer.h"
+#include "text/bpe/pre_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace tenon {

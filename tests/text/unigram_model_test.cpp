@@ -1,5 +1,5 @@
 // Long texts are cut where all ways agree; the answer is that of the whole text.
-#include "text/unigram_model.h"
+#include "text/unigram/unigram_model.h"
 
 #include <gtest/gtest.h>
 
@@ -75,8 +75,8 @@ void expect_as_defined(const std::vector<Entry>& pieces, const std::string& text
   model.set_unknown(UnigramModel::unknown_score_below(least), 0);
   model.finish();
   std::vector<Token> tokens{-7};
-  TokenRoom room(tokens, text.size());
-  model.append_best_path(text, 0, room);
+  TokenBuffer buffer(*System::real(), tokens, text.size());
+  model.append_best_path(text, 0, buffer);
   std::vector<Token> expected = best_by_definition(pieces, least - 10.0, text);
   expected.insert(expected.begin(), -7);
   ASSERT_EQ(tokens, expected);

@@ -20,7 +20,7 @@
 namespace tenon {
 namespace {
 
-using grammar::Net;
+using grammar::Nfa;
 using jinja::Kind;
 using jinja::Value;
 
@@ -51,27 +51,27 @@ std::string arguments_schema(const Value& parameters) {
 
 class AnswerWriter {
  public:
-  AnswerWriter(Net& net, const AnswerShape& shape, const AnswerRules& rules,
+  AnswerWriter(Nfa& nfa, const AnswerShape& shape, const AnswerRules& rules,
                std::span<const std::string> marks)
-      : net_(net), shape_(shape), rules_(rules), marks_(marks) {}
+      : nfa_(nfa), shape_(shape), rules_(rules), marks_(marks) {}
 
   void write() {
-    const uint32_t start = net_.rule(0).start, final = net_.rule(0).final;
+    const uint32_t start = nfa_.rule(0).start, final = nfa_.rule(0).final;
     const ThinkMarks& think = shape_.format.think;
     if (rules_.schema || rules_.calls == AnswerRules::Calls::Required) {
-      uint32_t content = net_.add_node();
-      if (shape_.begin != AnswerBegin::Reasoning) net_.add_epsilon(start, content);
+      uint32_t content = nfa_.add_node();
+      if (shape_.begin != AnswerBegin::Reasoning) nfa_.add_epsilon(start, content);
       if (shape_.begin != AnswerBegin::Content) {
         const bool opened = shape_.begin == AnswerBegin::Reasoning;
         std::vector<FreeTextStop> stops{{spelled(think.close), content}};
         if (ends_reasoning()) add_triggers(final, stops);
         const uint32_t inside = opened ? start : literal(start, think.open);
-        add_free_text(net_, inside, stops, kHighestByte);
+        add_free_text(nfa_, inside, stops, kHighestByte);
         content = space(content);
       }
       if (rules_.schema) {
         const std::string_view open = shape_.content_opened ? "" : shape_.format.content_open;
-        net_.add_call(literal(content, open),
+        nfa_.add_call(literal(content, open),
                       schema_rule("response_format", json_of(*rules_.schema)), final);
       }
       if (rules_.calls != AnswerRules::Calls::None) {
@@ -85,28 +85,28 @@ class AnswerWriter {
     std::vector<FreeTextStop> triggers;
     add_triggers(final, triggers);
     if (shape_.begin == AnswerBegin::Content) {
-      add_free_text(net_, start, triggers, kHighestByte, final);
+      add_free_text(nfa_, start, triggers, kHighestByte, final);
       return;
     }
-    const uint32_t inside = shape_.begin == AnswerBegin::Reasoning ? start : net_.add_node();
-    const uint32_t content = net_.add_node();
+    const uint32_t inside = shape_.begin == AnswerBegin::Reasoning ? start : nfa_.add_node();
+    const uint32_t content = nfa_.add_node();
     std::vector<FreeTextStop> stops;
     if (ends_reasoning()) stops = triggers;
     stops.push_back({spelled(think.close), content});
-    add_free_text(net_, inside, stops, kHighestByte, final);
-    add_free_text(net_, content, triggers, kHighestByte, final);
+    add_free_text(nfa_, inside, stops, kHighestByte, final);
+    add_free_text(nfa_, content, triggers, kHighestByte, final);
     if (shape_.begin == AnswerBegin::Reasoning) return;
-    triggers.push_back({spelled(without_space_behind(think.open)), inside, true});
-    add_free_text(net_, start, triggers, kHighestByte, final);
+    triggers.push_back({spelled(without_space_after(think.open)), inside, true});
+    add_free_text(nfa_, start, triggers, kHighestByte, final);
   }
 
  private:
-  /// Writes what stands at a place; `rest` is the text behind it, of which it may take a part
+  /// Writes what stands at a place; `rest` is the text after it, of which it may take a part
   /// along.
   using Place =
       std::function<uint32_t(std::string_view name, uint32_t from, std::string_view& rest)>;
 
-  /// A text as the network has it: control tokens are a byte each.
+  /// A text as the NFA has it: control tokens are a byte each.
   [[nodiscard]] std::string spelled(std::string_view text) const {
     std::string out;
     while (!text.empty()) {
@@ -122,7 +122,7 @@ class AnswerWriter {
     return out;
   }
   uint32_t literal(uint32_t from, std::string_view text) {
-    return text.empty() ? from : net_.add_text(from, spelled(text));
+    return text.empty() ? from : nfa_.add_text(from, spelled(text));
   }
   /// A piece of a shape, whose line breaks may be left out, with what indents the next line: models
   /// of one family differ there.
@@ -134,20 +134,20 @@ class AnswerWriter {
       text.remove_prefix(line);
       const size_t space = text.size() - without_space_before(text).size();
       if (space == 0) continue;
-      const uint32_t behind = net_.add_text(from, text.substr(0, space));
-      net_.add_epsilon(from, behind);
-      from = behind;
+      const uint32_t after = nfa_.add_text(from, text.substr(0, space));
+      nfa_.add_epsilon(from, after);
+      from = after;
       text.remove_prefix(space);
     }
     return from;
   }
   uint32_t space(uint32_t from) {
     for (size_t i = 0; i < kMostSpace; ++i) {
-      const uint32_t next = net_.add_node();
+      const uint32_t next = nfa_.add_node();
       for (const char c : {' ', '\n'}) {
-        net_.add_bytes(from, static_cast<uint8_t>(c), static_cast<uint8_t>(c), next);
+        nfa_.add_bytes(from, static_cast<uint8_t>(c), static_cast<uint8_t>(c), next);
       }
-      net_.add_epsilon(from, next);
+      nfa_.add_epsilon(from, next);
       from = next;
     }
     return from;
@@ -169,7 +169,7 @@ class AnswerWriter {
 
   uint32_t schema_rule(const std::string& whose, const std::string& schema) {
     try {
-      return grammar::add_schema(schema, net_);
+      return grammar::add_schema(schema, nfa_);
     } catch (const Error& error) {
       fail(error.code(), "{}: {}", whose, error.what());
     }
@@ -187,7 +187,7 @@ class AnswerWriter {
     const auto add = [&](std::string_view mark) {
       const size_t at = before.find(mark);
       if (mark.empty() || at == before.npos) return;
-      const uint32_t called = net_.add_node();
+      const uint32_t called = nfa_.add_node();
       calls(called, at + mark.size(), final);
       stops.push_back({spelled(mark), called, shape.only_at_start});
     };
@@ -197,10 +197,10 @@ class AnswerWriter {
     }
   }
 
-  /// The calls behind `from`, without their first `skipped` bytes.
+  /// The calls after `from`, without their first `skipped` bytes.
   void calls(uint32_t from, size_t skipped, uint32_t final) {
     const CallShape& calls = *shape_.calls;
-    const uint32_t next = net_.add_node(), behind = net_.add_node();
+    const uint32_t next = nfa_.add_node(), after = nfa_.add_node();
     std::string_view first = calls.call;
     if (skipped <= calls.open.size()) {
       from = loose(from, calls.open.substr(skipped));
@@ -210,15 +210,15 @@ class AnswerWriter {
     for (const OfferedTool& tool : rules_.tools) {
       check_name(tool);
       const uint32_t arguments = arguments_rule(tool);
-      net_.add_epsilon(call(from, first, tool, arguments), behind);
+      nfa_.add_epsilon(call(from, first, tool, arguments), after);
       if (!calls.single && rules_.parallel_calls) {
-        net_.add_epsilon(call(next, calls.call, tool, arguments), behind);
+        nfa_.add_epsilon(call(next, calls.call, tool, arguments), after);
       }
     }
     if (!calls.single && rules_.parallel_calls) {
-      net_.add_epsilon(loose(behind, calls.separator), next);
+      nfa_.add_epsilon(loose(after, calls.separator), next);
     }
-    net_.add_epsilon(loose(behind, std::string(calls.close) + "\n"), final);
+    nfa_.add_epsilon(loose(after, std::string(calls.close) + "\n"), final);
   }
 
   /// Of the arguments as JSON; any number for shapes that have none.
@@ -240,22 +240,22 @@ class AnswerWriter {
 
   uint32_t call(uint32_t from, std::string_view text, const OfferedTool& tool, uint32_t arguments) {
     return filled(from, text, [&](std::string_view name, uint32_t at, std::string_view&) {
-      if (name == "name") return net_.add_text(at, tool.name);
+      if (name == "name") return nfa_.add_text(at, tool.name);
       if (name == "number") return number(at);
       if (name == "id") return id(at, 9, kIdRanges);
       if (name == "ten") return id(at, 10, std::span(kIdRanges).first(2));
       if (name == "parameters") return parameters(at, tool);
-      const uint32_t behind = net_.add_node();
-      net_.add_call(at, arguments, behind);
-      return behind;
+      const uint32_t after = nfa_.add_node();
+      nfa_.add_call(at, arguments, after);
+      return after;
     });
   }
 
   uint32_t id(uint32_t from, int length, std::span<const std::string_view> ranges) {
     for (int i = 0; i < length; ++i) {
-      const uint32_t next = net_.add_node();
+      const uint32_t next = nfa_.add_node();
       for (const std::string_view range : ranges) {
-        net_.add_bytes(from, static_cast<uint8_t>(range[0]), static_cast<uint8_t>(range[1]), next);
+        nfa_.add_bytes(from, static_cast<uint8_t>(range[0]), static_cast<uint8_t>(range[1]), next);
       }
       from = next;
     }
@@ -263,38 +263,38 @@ class AnswerWriter {
   }
 
   uint32_t number(uint32_t from) {
-    const uint32_t behind = net_.add_node();
-    net_.add_bytes(from, '0', '9', behind);
-    const uint32_t second = net_.add_node();
-    net_.add_bytes(from, '1', '9', second);
-    net_.add_bytes(second, '0', '9', behind);
-    return behind;
+    const uint32_t after = nfa_.add_node();
+    nfa_.add_bytes(from, '0', '9', after);
+    const uint32_t second = nfa_.add_node();
+    nfa_.add_bytes(from, '1', '9', second);
+    nfa_.add_bytes(second, '0', '9', after);
+    return after;
   }
 
   uint32_t parameters(uint32_t from, const OfferedTool& tool) {
     const CallShape& calls = *shape_.calls;
     if (!calls.quote.empty()) {
-      BareJson values(net_, spelled(calls.quote), kHighestTextByte, tool.parameters,
+      BareJson values(nfa_, spelled(calls.quote), kHighestTextByte, tool.parameters,
                       [&](const std::string& schema) {
                         return schema_rule(fmt::format("tool {}", quoted(tool.name)), schema);
                       });
       return values.members(from, tool.parameters);
     }
     KindReader kinds(tool.parameters);
-    return add_parameters(net_, from, tool.parameters, spelled(calls.parameter_separator),
+    return add_parameters(nfa_, from, tool.parameters, spelled(calls.parameter_separator),
                           [&](uint32_t at, std::string_view key, const Value& schema) {
                             return parameter(at, tool, kinds, key, schema);
                           });
   }
 
-  /// Text up to the first tag behind it, which is taken along.
+  /// Text up to the first tag after it, which is taken along.
   uint32_t any_text(uint32_t from, std::string_view& rest) {
     rest = without_space_before(rest);
     const std::string tag = first_tag(rest);
     rest.remove_prefix(tag.size());
-    const uint32_t behind = net_.add_node();
-    add_free_text(net_, from, std::array{FreeTextStop{spelled(tag), behind}}, kHighestTextByte);
-    return behind;
+    const uint32_t after = nfa_.add_node();
+    add_free_text(nfa_, from, std::array{FreeTextStop{spelled(tag), after}}, kHighestTextByte);
+    return after;
   }
   [[nodiscard]] std::string first_tag(std::string_view rest) const {
     rest = without_space_before(rest);
@@ -316,7 +316,7 @@ class AnswerWriter {
     const bool is_text = !shape_.calls->json_strings && (kinds & kStringKind) != 0;
     return filled(from, shape_.calls->parameter,
                   [&](std::string_view name, uint32_t at, std::string_view& rest) {
-                    if (name == "key") return net_.add_text(at, key);
+                    if (name == "key") return nfa_.add_text(at, key);
                     if (name == "type") return literal(at, is_text ? "true" : "false");
                     if (name == "kind") return kind(at, is_text ? kStringKind : kinds);
                     if (!is_text) return json_value(at, tool, key, schema);
@@ -333,11 +333,11 @@ class AnswerWriter {
          {"null", kNullKind},
          {"array", kListKind},
          {"object", kObjectKind}}};
-    const uint32_t behind = net_.add_node();
+    const uint32_t after = nfa_.add_node();
     for (const auto& [name, kind] : kNames) {
-      if ((kinds & kind) != 0) net_.add_epsilon(net_.add_text(from, name), behind);
+      if ((kinds & kind) != 0) nfa_.add_epsilon(nfa_.add_text(from, name), after);
     }
-    return behind;
+    return after;
   }
 
   uint32_t json_value(uint32_t from, const OfferedTool& tool, std::string_view key,
@@ -352,9 +352,9 @@ class AnswerWriter {
     const uint32_t rule =
         schema_rule(fmt::format("tool {}, parameter {}", quoted(tool.name), quoted(key)),
                     json_of(Value::dict(std::move(entries))));
-    const uint32_t behind = net_.add_node();
-    net_.add_call(from, rule, behind);
-    return behind;
+    const uint32_t after = nfa_.add_node();
+    nfa_.add_call(from, rule, after);
+    return after;
   }
 
   /// A value that may be a string, as it is.
@@ -366,25 +366,25 @@ class AnswerWriter {
       choices.push_back(only);
     }
     if (!choices.empty()) {
-      const uint32_t behind = net_.add_node();
+      const uint32_t after = nfa_.add_node();
       for (const Value* choice : choices) {
         const bool is_text = choice->is(Kind::String);
         if (!is_text && tells_types()) continue;
         const std::string text = is_text ? std::string(text_of(choice)) : json_of(*choice);
-        net_.add_epsilon(net_.add_text(from, text), behind);
+        nfa_.add_epsilon(nfa_.add_text(from, text), after);
       }
-      return behind;
+      return after;
     }
     // What may also be a list or an object is written as a string: what reads like one of those
     // need not obey the schema.
     const bool ambiguous = kinds != kAnyKind && (kinds & (kListKind | kObjectKind)) != 0;
     if (ambiguous && !tells_types()) {
-      const uint32_t begun = net_.add_node();
+      const uint32_t begun = nfa_.add_node();
       const std::string begins_otherwise = "{[ \t\n\v\f\r" + first_tag(rest).substr(0, 1);
       for (uint32_t byte = 0; byte <= kHighestTextByte; ++byte) {
         const auto one = static_cast<uint8_t>(byte);
         const bool other = begins_otherwise.find(static_cast<char>(one)) != std::string::npos;
-        if (!other) net_.add_bytes(from, one, one, begun);
+        if (!other) nfa_.add_bytes(from, one, one, begun);
       }
       from = begun;
     }
@@ -396,7 +396,7 @@ class AnswerWriter {
     return parameter.find("$type") != parameter.npos || parameter.find("$kind") != parameter.npos;
   }
 
-  Net& net_;
+  Nfa& nfa_;
   const AnswerShape& shape_;
   const AnswerRules& rules_;
   std::span<const std::string> marks_;
@@ -435,7 +435,7 @@ AnswerBegin begin_of_answer(const ChatFormat& format, std::string_view template_
                             std::string_view prompt) {
   const std::string_view open = trimmed(format.think.open), close = trimmed(format.think.close);
   if (open.empty()) return AnswerBegin::Content;
-  const std::string_view end = without_space_behind(prompt);
+  const std::string_view end = without_space_after(prompt);
   if (end.ends_with(open)) return AnswerBegin::Reasoning;
   if (end.ends_with(close)) return AnswerBegin::Content;
   // A layout of its own always has the marks, however its template spells them.
@@ -454,7 +454,7 @@ const CallShape* call_shape_of(const ChatFormat& format, std::string_view templa
 std::shared_ptr<const Grammar> answer_grammar(const AnswerShape& shape, const AnswerRules& rules,
                                               std::vector<std::string> marks) {
   const std::vector<std::string> known = marks;
-  return Grammar::written_by([&](Net& net) { AnswerWriter(net, shape, rules, known).write(); },
+  return Grammar::written_by([&](Nfa& nfa) { AnswerWriter(nfa, shape, rules, known).write(); },
                              std::move(marks));
 }
 

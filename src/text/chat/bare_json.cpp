@@ -54,13 +54,13 @@ uint32_t BareJson::members(uint32_t from, const Value& given) {
   const bool named =
       properties != nullptr && properties->is(Kind::Dict) && !properties->entries().entries.empty();
   if (!named && open && &schema != &whole_) return any_members(from);
-  return add_parameters(net_, from, schema, ",",
+  return add_parameters(nfa_, from, schema, ",",
                         [this](uint32_t at, std::string_view key, const Value& value) {
                           check_key(key);
-                          const uint32_t behind = net_.add_node();
-                          at = net_.add_text(net_.add_text(at, key), ":");
-                          net_.add_call(at, rule_of(value), behind);
-                          return behind;
+                          const uint32_t after = nfa_.add_node();
+                          at = nfa_.add_text(nfa_.add_text(at, key), ":");
+                          nfa_.add_call(at, rule_of(value), after);
+                          return after;
                         });
 }
 
@@ -68,9 +68,9 @@ uint32_t BareJson::rule_of(const Value& given) {
   const Value& schema = resolved_schema(given, whole_);
   const auto known = rules_.find(&schema);
   if (known != rules_.end()) return known->second;
-  const uint32_t rule = net_.add_rule("a value");
+  const uint32_t rule = nfa_.add_rule("a value");
   rules_.emplace(&schema, rule);
-  write(schema, net_.rule(rule).start, net_.rule(rule).final);
+  write(schema, nfa_.rule(rule).start, nfa_.rule(rule).final);
   return rule;
 }
 
@@ -83,24 +83,24 @@ void BareJson::write(const Value& schema, uint32_t from, uint32_t to) {
   for (const std::string_view key : {"anyOf", "oneOf"}) {
     const Value* schemas = member_of(schema, key);
     if (schemas == nullptr || !schemas->is(Kind::List)) continue;
-    for (const Value& one : schemas->items().values) net_.add_call(from, rule_of(one), to);
+    for (const Value& one : schemas->items().values) nfa_.add_call(from, rule_of(one), to);
     return;
   }
   const JsonKinds kinds = kinds_.of(schema);
-  if (kinds == kAnyKind) return net_.add_call(from, any_rule(), to);
+  if (kinds == kAnyKind) return nfa_.add_call(from, any_rule(), to);
   constexpr std::array<std::pair<JsonKinds, std::string_view>, 2> kScalars{
       {{kBooleanKind, "boolean"}, {kNullKind, "null"}}};
   for (const auto& [kind, type] : kScalars) {
-    if ((kinds & kind) != 0) net_.add_call(from, scalar_(with_type(schema, type)), to);
+    if ((kinds & kind) != 0) nfa_.add_call(from, scalar_(with_type(schema, type)), to);
   }
   if ((kinds & kIntegerKind) != 0) {
     const bool whole_only = (kinds & kFractionKind) == 0;
-    net_.add_call(from, scalar_(with_type(schema, whole_only ? "integer" : "number")), to);
+    nfa_.add_call(from, scalar_(with_type(schema, whole_only ? "integer" : "number")), to);
   }
   if ((kinds & kStringKind) != 0) write_string(from, to);
   if ((kinds & kListKind) != 0) write_list(schema, from, to);
   if ((kinds & kObjectKind) != 0) {
-    net_.add_epsilon(net_.add_text(members(net_.add_text(from, "{"), schema), "}"), to);
+    nfa_.add_epsilon(nfa_.add_text(members(nfa_.add_text(from, "{"), schema), "}"), to);
   }
 }
 
@@ -108,14 +108,14 @@ void BareJson::write_choice(const Value& choice, uint32_t from, uint32_t to) {
   if (choice.is(Kind::List) || choice.is(Kind::Dict)) {
     fail(Code::Grammar, "a choice is a list or an object, which this family writes otherwise");
   }
-  if (!choice.is(Kind::String)) return net_.add_epsilon(net_.add_text(from, json_of(choice)), to);
-  from = net_.add_text(net_.add_text(from, quote_), text_of(&choice));
-  net_.add_epsilon(net_.add_text(from, quote_), to);
+  if (!choice.is(Kind::String)) return nfa_.add_epsilon(nfa_.add_text(from, json_of(choice)), to);
+  from = nfa_.add_text(nfa_.add_text(from, quote_), text_of(&choice));
+  nfa_.add_epsilon(nfa_.add_text(from, quote_), to);
 }
 
 void BareJson::write_string(uint32_t from, uint32_t to) {
   const std::array stops{FreeTextStop{quote_, to}};
-  add_free_text(net_, net_.add_text(from, quote_), stops, highest_);
+  add_free_text(nfa_, nfa_.add_text(from, quote_), stops, highest_);
 }
 
 void BareJson::write_list(const Value& schema, uint32_t from, uint32_t to) {
@@ -123,48 +123,48 @@ void BareJson::write_list(const Value& schema, uint32_t from, uint32_t to) {
   const uint32_t item = items != nullptr ? rule_of(*items) : any_rule();
   const int64_t least = count_at(schema, "minItems").value_or(0);
   const std::optional<int64_t> most = count_at(schema, "maxItems");
-  uint32_t at = net_.add_text(from, "[");
-  const uint32_t end = net_.add_node();
-  if (least == 0) net_.add_epsilon(at, end);
+  uint32_t at = nfa_.add_text(from, "[");
+  const uint32_t end = nfa_.add_node();
+  if (least == 0) nfa_.add_epsilon(at, end);
   const int64_t written = most ? *most : std::max<int64_t>(least, 1);
   for (int64_t i = 0; i < written; ++i) {
-    if (i > 0) at = net_.add_text(at, ",");
-    const uint32_t behind = net_.add_node();
-    net_.add_call(at, item, behind);
-    at = behind;
-    if (i + 1 >= least) net_.add_epsilon(at, end);
+    if (i > 0) at = nfa_.add_text(at, ",");
+    const uint32_t after = nfa_.add_node();
+    nfa_.add_call(at, item, after);
+    at = after;
+    if (i + 1 >= least) nfa_.add_epsilon(at, end);
   }
-  if (!most) net_.add_call(net_.add_text(at, ","), item, at);
-  net_.add_epsilon(net_.add_text(end, "]"), to);
+  if (!most) nfa_.add_call(nfa_.add_text(at, ","), item, at);
+  nfa_.add_epsilon(nfa_.add_text(end, "]"), to);
 }
 
 uint32_t BareJson::any_members(uint32_t from) {
-  const uint32_t end = net_.add_node(), key = net_.add_node(), name = net_.add_node(),
-                 behind = net_.add_node();
-  net_.add_epsilon(from, end);
-  net_.add_epsilon(from, key);
+  const uint32_t end = nfa_.add_node(), key = nfa_.add_node(), name = nfa_.add_node(),
+                 after = nfa_.add_node();
+  nfa_.add_epsilon(from, end);
+  nfa_.add_epsilon(from, key);
   constexpr std::array<std::pair<char, char>, 3> kLetters{{{'a', 'z'}, {'A', 'Z'}, {'_', '_'}}};
   for (const auto& [low, high] : kLetters) {
     for (const uint32_t at : {key, name}) {
-      net_.add_bytes(at, static_cast<uint8_t>(low), static_cast<uint8_t>(high), name);
+      nfa_.add_bytes(at, static_cast<uint8_t>(low), static_cast<uint8_t>(high), name);
     }
   }
-  net_.add_bytes(name, '0', '9', name);
-  net_.add_call(net_.add_text(name, ":"), any_rule(), behind);
-  net_.add_epsilon(net_.add_text(behind, ","), key);
-  net_.add_epsilon(behind, end);
+  nfa_.add_bytes(name, '0', '9', name);
+  nfa_.add_call(nfa_.add_text(name, ":"), any_rule(), after);
+  nfa_.add_epsilon(nfa_.add_text(after, ","), key);
+  nfa_.add_epsilon(after, end);
   return end;
 }
 
 uint32_t BareJson::any_rule() {
   if (any_) return *any_;
-  any_ = net_.add_rule("any value");
-  const uint32_t from = net_.rule(*any_).start, to = net_.rule(*any_).final;
-  net_.add_call(from, scalar_(R"({"type": ["number", "boolean", "null"]})"), to);
+  any_ = nfa_.add_rule("any value");
+  const uint32_t from = nfa_.rule(*any_).start, to = nfa_.rule(*any_).final;
+  nfa_.add_call(from, scalar_(R"({"type": ["number", "boolean", "null"]})"), to);
   write_string(from, to);
   const Value nothing = Value::dict({});
   write_list(nothing, from, to);
-  net_.add_epsilon(net_.add_text(any_members(net_.add_text(from, "{")), "}"), to);
+  nfa_.add_epsilon(nfa_.add_text(any_members(nfa_.add_text(from, "{")), "}"), to);
   return *any_;
 }
 

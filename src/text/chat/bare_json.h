@@ -1,4 +1,4 @@
-// Values as Gemma writes them, JSON with bare keys and quotes of its own, as pieces of a network:
+// Values as Gemma writes them, JSON with bare keys and quotes of its own, as pieces of an NFA:
 //   {city:<|"|>Rome<|"|>,days:[1,2],near:{sea:true}}
 #pragma once
 
@@ -10,25 +10,25 @@
 #include <string_view>
 
 #include "text/chat/parameter_kinds.h"
-#include "text/grammar/net.h"
+#include "text/grammar/nfa.h"
 
 namespace tenon {
 
 class BareJson {
  public:
-  /// quote: around strings, as the network has it. highest: the last byte that a string may hold.
+  /// quote: around strings, as the NFA has it. highest: the last byte that a string may hold.
   /// scalar: makes a rule of a JSON Schema without strings, lists and objects. `whole` is the
   /// schema that references begin at; both must outlive this.
-  BareJson(grammar::Net& net, std::string quote, uint8_t highest, const jinja::Value& whole,
+  BareJson(grammar::Nfa& nfa, std::string quote, uint8_t highest, const jinja::Value& whole,
            std::function<uint32_t(const std::string& schema)> scalar)
-      : net_(net),
+      : nfa_(nfa),
         quote_(std::move(quote)),
         highest_(highest),
         whole_(whole),
         kinds_(whole),
         scalar_(std::move(scalar)) {}
 
-  /// The members of an object by its schema, without the braces; returns the node behind them.
+  /// The members of an object by its schema, without the braces; returns the node after them.
   uint32_t members(uint32_t from, const jinja::Value& schema);
 
  private:
@@ -41,7 +41,7 @@ class BareJson {
   void write_list(const jinja::Value& schema, uint32_t from, uint32_t to);
   uint32_t any_members(uint32_t from);
 
-  grammar::Net& net_;
+  grammar::Nfa& nfa_;
   std::string quote_;
   uint8_t highest_;
   const jinja::Value& whole_;

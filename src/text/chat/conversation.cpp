@@ -239,7 +239,7 @@ jinja::CalendarTime time_of(const Value& now) {
   return *time;
 }
 
-/// Names of tokens come from the model, whoever repeats them.
+/// Names of tokens come from the model, also where a user repeats them.
 bool is_token_name(std::string_view name) {
   constexpr std::array<std::string_view, 4> kNames{"bos_token", "eos_token", "unk_token",
                                                    "pad_token"};

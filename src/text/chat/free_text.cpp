@@ -61,7 +61,7 @@ class FreeText {
 
 }  // namespace
 
-void add_free_text(grammar::Net& net, uint32_t from, std::span<const FreeTextStop> stops,
+void add_free_text(grammar::Nfa& nfa, uint32_t from, std::span<const FreeTextStop> stops,
                    uint8_t highest, std::optional<uint32_t> ends_at) {
   const FreeText text(stops);
   std::map<Seen, uint32_t> nodes{{{"", true}, from}};
@@ -69,22 +69,22 @@ void add_free_text(grammar::Net& net, uint32_t from, std::span<const FreeTextSto
   const auto node_of = [&](const Seen& seen) {
     const auto [at, is_new] = nodes.try_emplace(seen, 0);
     if (is_new) {
-      at->second = net.add_node();
+      at->second = nfa.add_node();
       todo.push_back(seen);
     }
     return at->second;
   };
   for (size_t i = 0; i < todo.size(); ++i) {
     const uint32_t here = nodes[todo[i]];
-    if (ends_at) net.add_epsilon(here, *ends_at);
+    if (ends_at) nfa.add_epsilon(here, *ends_at);
     uint32_t low = 0;
     // Bytes that are in no stop go together.
-    const auto flush = [&](uint32_t behind) {
-      if (low < behind) {
-        net.add_bytes(here, static_cast<uint8_t>(low), static_cast<uint8_t>(behind - 1),
+    const auto flush = [&](uint32_t after) {
+      if (low < after) {
+        nfa.add_bytes(here, static_cast<uint8_t>(low), static_cast<uint8_t>(after - 1),
                       node_of({"", false}));
       }
-      low = behind + 1;
+      low = after + 1;
     };
     for (uint32_t b = 0; b <= highest; ++b) {
       const auto byte = static_cast<uint8_t>(b);
@@ -92,7 +92,7 @@ void add_free_text(grammar::Net& net, uint32_t from, std::span<const FreeTextSto
       flush(b);
       Seen seen = todo[i];
       const FreeTextStop* stop = text.step(seen, static_cast<char>(byte));
-      net.add_bytes(here, byte, byte, stop != nullptr ? stop->to : node_of(seen));
+      nfa.add_bytes(here, byte, byte, stop != nullptr ? stop->to : node_of(seen));
     }
     flush(uint32_t{highest} + 1);
   }

@@ -1,4 +1,4 @@
-// Text of any bytes up to the first of given ones, as a piece of a network.
+// Text of any bytes up to the first of given ones, as a piece of an NFA.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,20 @@
 #include <span>
 #include <string>
 
-#include "text/grammar/net.h"
+#include "text/grammar/nfa.h"
 
 namespace tenon {
 
 /// Where free text ends.
 struct FreeTextStop {
   std::string bytes;
-  uint32_t to;            ///< the node behind it
+  uint32_t to;            ///< the node after it
   bool at_start = false;  ///< only at the very beginning, but for space before it
 };
 
-/// Adds bytes of 0..highest behind `from`, up to and with the first stop. ends_at: the text may
+/// Adds bytes of 0..highest after `from`, up to and with the first stop. ends_at: the text may
 /// also end without one, anywhere; it leads there.
-void add_free_text(grammar::Net& net, uint32_t from, std::span<const FreeTextStop> stops,
+void add_free_text(grammar::Nfa& nfa, uint32_t from, std::span<const FreeTextStop> stops,
                    uint8_t highest, std::optional<uint32_t> ends_at = {});
 
 }  // namespace tenon

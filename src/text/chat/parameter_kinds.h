@@ -14,7 +14,7 @@ const jinja::Value* member_of(const jinja::Value& object, std::string_view key);
 /// The text of a value; empty when it is none.
 std::string_view text_of(const jinja::Value* value);
 
-/// The schema behind "$ref"s into `whole`, as far as they can be followed.
+/// The schema that "$ref"s into `whole` lead to, as far as they can be followed.
 const jinja::Value& resolved_schema(const jinja::Value& schema, const jinja::Value& whole);
 
 /// Reads the kinds of what is in one schema, each part of it once.

@@ -1,4 +1,4 @@
-// Parameters one behind the other, as a piece of a network: which come and which may be left out.
+// Parameters one after the other, as a piece of an NFA: which come and which may be left out.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 #include <string_view>
 
 #include "text/chat/parameter_kinds.h"
-#include "text/grammar/net.h"
+#include "text/grammar/nfa.h"
 
 namespace tenon {
 
 /// Adds the properties of an object's schema in its order, each at most once, the required ones
-/// always, `separator` between two. write(from, key, schema) adds one and returns the node behind
-/// it. Returns the node behind all.
+/// always, `separator` between two. write(from, key, schema) adds one and returns the node after
+/// it. Returns the node after all.
 template <typename Write>
-uint32_t add_parameters(grammar::Net& net, uint32_t from, const jinja::Value& schema,
+uint32_t add_parameters(grammar::Nfa& nfa, uint32_t from, const jinja::Value& schema,
                         std::string_view separator, Write write) {
   const jinja::Value* properties = member_of(schema, "properties");
   if (properties == nullptr || !properties->is(jinja::Kind::Dict)) return from;
@@ -23,24 +23,24 @@ uint32_t add_parameters(grammar::Net& net, uint32_t from, const jinja::Value& sc
   if (required != nullptr && required->is(jinja::Kind::List)) {
     for (const jinja::Value& name : required->items().values) required_names.insert(text_of(&name));
   }
-  uint32_t none = from, some = net.add_node();  // whether one was written already
+  uint32_t none = from, some = nfa.add_node();  // whether one was written already
   for (const auto& [key, value] : properties->entries().entries) {
     const std::string_view name = key.text().view();
-    const uint32_t begin = net.add_node(), done = net.add_node();
-    net.add_epsilon(none, begin);
-    net.add_epsilon(separator.empty() ? some : net.add_text(some, separator), begin);
-    net.add_epsilon(write(begin, name, value), done);
+    const uint32_t begin = nfa.add_node(), done = nfa.add_node();
+    nfa.add_epsilon(none, begin);
+    nfa.add_epsilon(separator.empty() ? some : nfa.add_text(some, separator), begin);
+    nfa.add_epsilon(write(begin, name, value), done);
     if (required_names.contains(name)) {
-      none = net.add_node();  // not reached
+      none = nfa.add_node();  // not reached
     } else {
-      const uint32_t skipped = net.add_node();
-      net.add_epsilon(none, skipped);
-      net.add_epsilon(some, done);
+      const uint32_t skipped = nfa.add_node();
+      nfa.add_epsilon(none, skipped);
+      nfa.add_epsilon(some, done);
       none = skipped;
     }
     some = done;
   }
-  net.add_epsilon(none, some);
+  nfa.add_epsilon(none, some);
   return some;
 }
 

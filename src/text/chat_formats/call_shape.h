@@ -16,7 +16,7 @@ struct CallShape {
   std::string_view when{};       ///< for templates that contain this; empty: for all
   std::string_view open{};       ///< before the first call
   std::string_view separator{};  ///< between two
-  std::string_view close{};      ///< behind the last
+  std::string_view close{};      ///< after the last
   /// $key; $type, whether it is a "true" string; $kind, the name of its type; $value: strings as
   /// they are, the rest as JSON.
   std::string_view parameter{};

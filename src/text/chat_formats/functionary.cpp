@@ -1,5 +1,5 @@
-// Functionary v3.2: messages to whoever is named, behind one another; the prompt writes the first
-// mark.
+// Functionary v3.2: messages to the recipient they name, one after another; the prompt writes the
+// first mark.
 //   all\ntext>>>f\n{...}>>>g\n{...}
 #include <array>
 
@@ -23,7 +23,7 @@ class FunctionaryReply : public ReplyLayout {
   }
 
  private:
-  enum class State : uint8_t { Start, Recipient, Content, Call, Behind };
+  enum class State : uint8_t { Start, Recipient, Content, Call, AfterCall };
 
   bool step(ReplyInput& in, ReplyBuilder& out) {
     switch (state_) {
@@ -35,8 +35,8 @@ class FunctionaryReply : public ReplyLayout {
         return content(in, out);
       case State::Call:
         return call(in, out);
-      case State::Behind:
-        return behind(in);
+      case State::AfterCall:
+        return after_call(in);
     }
     return false;
   }
@@ -89,11 +89,11 @@ class FunctionaryReply : public ReplyLayout {
   bool call(ReplyInput& in, ReplyBuilder& out) {
     const CallGrammar::Step step = pass_arguments(in, scan_, out);
     if (step == CallGrammar::Step::More) return false;
-    state_ = step == CallGrammar::Step::Again ? State::Behind : State::Content;
+    state_ = step == CallGrammar::Step::Again ? State::AfterCall : State::Content;
     return true;
   }
 
-  bool behind(ReplyInput& in) {
+  bool after_call(ReplyInput& in) {
     in.skip_space();
     if (in.rest().empty()) return false;
     in.forget();

@@ -1,4 +1,4 @@
-// gpt-oss Harmony: messages with a channel each, behind one another.
+// gpt-oss Harmony: messages with a channel each, one after another.
 //   <|channel|>analysis<|message|>reasoning<|end|><|start|>assistant<|channel|>final<|message|>text
 //   <|channel|>commentary to=functions.f <|constrain|>json<|message|>{...}<|call|>
 #include <array>

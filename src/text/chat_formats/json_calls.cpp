@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "text/json_escapes.h"
+
 namespace tenon {
 namespace {
 

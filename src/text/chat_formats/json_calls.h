@@ -14,10 +14,10 @@
 namespace tenon {
 
 struct JsonCallLayout {
-  std::string_view close{};  ///< behind the calls; "" for none
+  std::string_view close{};  ///< after the calls; "" for none
   bool must_close = false;   ///< without it the call is broken, unless the answer ends
   bool key_is_name = false;  ///< {"f": {...}}
-  bool id_is_last = false;   ///< behind the arguments, which wait for it
+  bool id_is_last = false;   ///< after the arguments, which wait for it
 };
 
 /// One object: used by JsonCalls, and by grammars that find objects elsewhere.

@@ -1,7 +1,9 @@
 #include "text/chat_formats/json_scan.h"
 
-#include <fmt/core.h>
+#include <algorithm>
 
+#include "text/hex_digit.h"
+#include "text/json_escapes.h"
 #include "text/utf8_codec.h"
 
 namespace tenon {
@@ -10,7 +12,6 @@ namespace {
 constexpr size_t kMaxDepth = 128;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-bool is_hex(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'f'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
@@ -83,7 +84,7 @@ JsonScan::State JsonScan::feed(char c) {
       digits_ = 0;
       return State::Inside;
     case Place::Unicode:
-      if (!is_hex(c)) return State::Bad;
+      if (hex_digit(c) < 0) return State::Bad;
       if (++digits_ == 4) place_ = Place::String;
       return State::Inside;
     case Place::Word:
@@ -141,21 +142,6 @@ JsonScan::State JsonScan::feed(char c) {
   }
 }
 
-void append_json_escaped(std::string_view text, std::string& out) {
-  constexpr std::string_view kEscaped = "\"\\\n\r\t\b\f";
-  constexpr std::string_view kLetters = "\"\\nrtbf";
-  for (const char c : text) {
-    if (const size_t at = kEscaped.find(c); at != kEscaped.npos) {
-      out += '\\';
-      out += kLetters[at];
-    } else if (static_cast<uint8_t>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<uint8_t>(c));
-    } else {
-      out += c;
-    }
-  }
-}
-
 void append_json_string(std::string_view text, std::string& out) {
   out += '"';
   append_json_escaped(text, out);
@@ -165,15 +151,6 @@ void append_json_string(std::string_view text, std::string& out) {
 std::optional<std::string> json_string_text(std::string_view json) {
   if (json.size() < 2 || json.front() != '"' || json.back() != '"') return std::nullopt;
   json = json.substr(1, json.size() - 2);
-  const auto code_at = [&](size_t at) -> std::optional<uint32_t> {
-    if (at + 4 > json.size()) return std::nullopt;
-    uint32_t code = 0;
-    for (const char c : json.substr(at, 4)) {
-      if (!is_hex(c)) return std::nullopt;
-      code = code * 16 + static_cast<uint32_t>(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
-    }
-    return code;
-  };
   std::string out;
   for (size_t at = 0; at < json.size(); ++at) {
     if (json[at] == '"') return std::nullopt;
@@ -182,17 +159,18 @@ std::optional<std::string> json_string_text(std::string_view json) {
       continue;
     }
     if (++at >= json.size()) return std::nullopt;
-    constexpr std::string_view kLetters = "\"\\/bfnrt";
-    constexpr std::string_view kBytes = "\"\\/\b\f\n\r\t";
-    if (const size_t known = kLetters.find(json[at]); known != kLetters.npos) {
-      out += kBytes[known];
+    const auto* const known =
+        std::find_if(kShortEscapes.begin(), kShortEscapes.end(),
+                     [&](const ShortEscape& escape) { return escape.letter == json[at]; });
+    if (known != kShortEscapes.end()) {
+      out += known->code;
       continue;
     }
-    std::optional<uint32_t> code = json[at] == 'u' ? code_at(at + 1) : std::nullopt;
+    std::optional<uint32_t> code = json_unit(json.substr(at - 1));
     if (!code) return std::nullopt;
     at += 4;
-    if (*code >= 0xD800 && *code < 0xDC00 && json.substr(at + 1).starts_with("\\u")) {
-      const std::optional<uint32_t> low = code_at(at + 3);
+    if (*code >= 0xD800 && *code < 0xDC00) {
+      const std::optional<uint32_t> low = json_unit(json.substr(at + 1));
       if (low && *low >= 0xDC00 && *low < 0xE000) {
         code = 0x10000 + ((*code - 0xD800) << 10) + (*low - 0xDC00);
         at += 6;

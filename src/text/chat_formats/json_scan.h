@@ -14,7 +14,7 @@ class JsonScan {
  public:
   enum class State : uint8_t { Inside, Complete, Bad };
 
-  /// Takes the next byte. Complete: the byte ended the value and belongs to it, except behind a
+  /// Takes the next byte. Complete: the byte ended the value and belongs to it, except after a
   /// number at top level, which no byte of its own ends: then it does not (see took_last).
   State feed(char c);
   [[nodiscard]] bool took_last() const { return took_last_; }
@@ -41,7 +41,7 @@ class JsonScan {
     Word
   };
 
-  /// How far a number has come; it may end behind Zero, Whole, Fraction and Exponent.
+  /// How far a number has come; it may end after Zero, Whole, Fraction and Exponent.
   enum class Number : uint8_t { Minus, Zero, Whole, Point, Fraction, E, Sign, Exponent };
 
   State value(char c);
@@ -64,8 +64,6 @@ class JsonScan {
 
 /// `text` between quotes with what JSON escapes escaped.
 void append_json_string(std::string_view text, std::string& out);
-/// The same without the quotes.
-void append_json_escaped(std::string_view text, std::string& out);
 /// The text of a JSON string with its quotes; nothing for what is none.
 std::optional<std::string> json_string_text(std::string_view json);
 /// A text that is one JSON value, with line breaks and the like in strings, which models write as

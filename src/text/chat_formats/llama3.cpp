@@ -1,4 +1,4 @@
-// Llama 3.1 to 3.3 and 4: JSON as the whole answer, or behind the Python tag; also
+// Llama 3.1 to 3.3 and 4: JSON as the whole answer, or after the Python tag; also
 //   <function=f>{...}</function>
 //   [f(key="value")]                          a list of calls in Python
 //   <|python_tag|>f.call(key="value")         tools that the model knows by itself
@@ -10,6 +10,7 @@
 #include "text/chat_formats/json_calls.h"
 #include "text/chat_formats/named_calls.h"
 #include "text/chat_formats/python_calls.h"
+#include "text/json_escapes.h"
 
 namespace tenon {
 namespace {

@@ -1,4 +1,4 @@
-// MiniMax M3, where lists and objects are tags within tags, each behind the same mark M:
+// MiniMax M3, where lists and objects are tags within tags, each after the same mark M:
 //   M<tool_call>\nM<invoke name="f">M<key>valueM</key>M<list>M<item>1M</item>M</list>M</invoke>\n
 //   M</tool_call>
 #include <array>
@@ -7,6 +7,7 @@
 #include "text/chat_formats/chat_format.h"
 #include "text/chat_formats/json_scan.h"
 #include "text/chat_formats/tagged_calls.h"
+#include "text/json_escapes.h"
 
 namespace tenon {
 namespace {

@@ -1,4 +1,4 @@
-// Muse: messages to whoever is named, behind one another; the prompt writes the first mark.
+// Muse: messages to the recipient they name, one after another; the prompt writes the first mark.
 //    to=self<|message|>reasoning<|eom|><|start|>assistant to=user<|message|>text
 //    to=f<|message|><atem:function_calls>\n<atem:invoke name="f">\n
 //   <atem:parameter

@@ -73,7 +73,7 @@ CallGrammar::Step NamedCalls::step(ReplyInput& in, CallOutput& out) {
         return Step::Again;
       }
       in.skip_space();
-      // Behind whole arguments the close may be missing.
+      // After whole arguments the close may be missing.
       const bool ended = in.at_end && in.rest().empty();
       const ReplyInput::Match again =
           layout_.call_open.empty() ? ReplyInput::Match::No : in.match(layout_.call_open);

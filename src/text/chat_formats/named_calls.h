@@ -19,11 +19,11 @@ struct CallName {
 struct NamedCallLayout {
   std::string_view call_open{};      ///< before each call; "" for none
   std::string_view kind_end{};       ///< text up to here says the kind of call and is dropped
-  std::string_view name_end{};       ///< behind the name; "" where the '{' of the arguments ends it
-  std::string_view id_open{};        ///< may stand behind the name: an id follows, up to name_end
-  std::string_view call_close{};     ///< behind the arguments
+  std::string_view name_end{};       ///< after the name; "" where the '{' of the arguments ends it
+  std::string_view id_open{};        ///< may stand after the name: an id follows, up to name_end
+  std::string_view call_close{};     ///< after the arguments
   std::string_view next_call{};      ///< begins another call in place of call_open
-  std::string_view section_close{};  ///< behind all calls
+  std::string_view section_close{};  ///< after all calls
   /// The number of the opener that is call_open itself: models leave out what stands around calls.
   size_t late_opener = SIZE_MAX;
   CallName (*split_name)(std::string_view raw) = nullptr;

@@ -11,8 +11,8 @@
 namespace tenon {
 
 struct PythonCallLayout {
-  std::string_view close{};   ///< behind the calls
-  std::string_view method{};  ///< behind the name of the tool
+  std::string_view close{};   ///< after the calls
+  std::string_view method{};  ///< after the name of the tool
   bool listed = true;         ///< the calls stand in brackets
   bool only_offered = false;  ///< what is no tool of the conversation is no call
 };

@@ -6,6 +6,8 @@
 
 #include "text/chat_formats/json_scan.h"
 #include "text/chat_formats/reply_stream.h"
+#include "text/hex_digit.h"
+#include "text/json_escapes.h"
 #include "text/utf8_codec.h"
 
 namespace tenon {
@@ -207,10 +209,9 @@ void PythonScan::put(uint32_t code, std::string& json) {
 
 PythonScan::State PythonScan::escape(char c, std::string& json) {
   if (place_ == Place::Digits) {
-    const char lower = static_cast<char>(c | 32);
-    const bool hex = (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'f');
-    if (!hex) return State::Bad;
-    code_ = code_ * 16 + static_cast<uint32_t>(c <= '9' ? c - '0' : lower - 'a' + 10);
+    const int digit = hex_digit(c);
+    if (digit < 0) return State::Bad;
+    code_ = code_ * 16 + static_cast<uint32_t>(digit);
     if (--digits_left_ > 0) return State::Inside;
     place_ = Place::String;
     if (code_ == 0)
@@ -233,7 +234,7 @@ PythonScan::State PythonScan::escape(char c, std::string& json) {
   if (high_ != 0) put(0, json);
   if (const size_t known = kLetters.find(c); known != kLetters.npos) {
     append_json_escaped(kBytes.substr(known, 1), json);
-  } else if (c != '\n') {  // a break behind a backslash is none
+  } else if (c != '\n') {  // a break after a backslash is none
     append_json_escaped("\\", json);
     return string(c, json);
   }

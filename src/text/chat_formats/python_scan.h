@@ -12,7 +12,7 @@ class PythonScan {
   enum class State : uint8_t { Inside, Complete, Bad };
 
   /// Takes the next byte and appends what became known of the JSON. Complete: the byte ended the
-  /// value and belongs to it, except behind numbers and words, which no byte of their own ends:
+  /// value and belongs to it, except after numbers and words, which no byte of their own ends:
   /// then it does not (see took_last).
   State feed(char c, std::string& json);
   [[nodiscard]] bool took_last() const { return took_last_; }
@@ -25,10 +25,10 @@ class PythonScan {
     FirstKey,
     Colon,
     AfterValue,
-    Quote,      // behind the first quote of a string
-    TwoQuotes,  // behind two: an empty string, or the begin of a long one
+    Quote,      // after the first quote of a string
+    TwoQuotes,  // after two: an empty string, or the begin of a long one
     String,
-    EndQuotes,  // behind quotes that may end a long string
+    EndQuotes,  // after quotes that may end a long string
     Escape,
     Digits,  // of an escape
     Word
@@ -45,7 +45,7 @@ class PythonScan {
   Place place_ = Place::Value;
   std::vector<char> open_;  // '[', '(' or '{'
   bool is_key_ = false;
-  bool has_comma_ = false;  // behind an item; what follows may be the end
+  bool has_comma_ = false;  // after an item; what follows may be the end
   bool took_last_ = true;
   char quote_ = 0;
   bool is_long_ = false;  // between three quotes each

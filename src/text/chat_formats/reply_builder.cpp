@@ -9,7 +9,7 @@ void ReplyBuilder::send(const ReplyDelta& delta) const {
 
 void ReplyBuilder::add(ReplyDelta::Kind kind, std::string& part, std::string_view text) {
   if (part.empty()) text = without_space_before(text);
-  const size_t solid = without_space_behind(text).size();
+  const size_t solid = without_space_after(text).size();
   if (solid == 0) {
     space_ += text;
     return;
@@ -18,7 +18,7 @@ void ReplyBuilder::add(ReplyDelta::Kind kind, std::string& part, std::string_vie
   space_.assign(text.substr(solid));
   piece += text.substr(0, solid);
   part += piece;
-  behind_call_ = false;
+  after_call_ = false;
   send({.kind = kind, .text = piece});
 }
 
@@ -31,7 +31,7 @@ void ReplyBuilder::reasoning(std::string_view text) {
 }
 
 void ReplyBuilder::finish() {
-  if (space_.empty() || message_.content.empty() || behind_call_) return;
+  if (space_.empty() || message_.content.empty() || after_call_) return;
   message_.content += space_;
   send({.kind = ReplyDelta::Kind::Content, .text = space_});
   space_.clear();
@@ -62,7 +62,7 @@ void ReplyBuilder::arguments(std::string_view json) {
 
 void ReplyBuilder::end_call() {
   in_call_ = false;
-  behind_call_ = true;
+  after_call_ = true;
   space_.clear();
   in_.forget();
   send({.kind = ReplyDelta::Kind::CallEnd, .call = num_calls_ - 1});

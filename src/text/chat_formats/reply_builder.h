@@ -50,7 +50,7 @@ class ReplyBuilder : public CallOutput {
   void reasoning(std::string_view text);
   /// What follows is no longer reasoning, or content: white space held back is dropped.
   void end_part() { space_.clear(); }
-  /// White space held back is content after all, but for what stands behind a call.
+  /// White space held back is content after all, but for what stands after a call.
   void finish();
   /// The call under way, if any, turned out broken.
   void retract();
@@ -74,7 +74,7 @@ class ReplyBuilder : public CallOutput {
   std::string space_;     // at the end of the part: handed on when something follows
   size_t num_calls_ = 0;  // retracted ones included, so that numbers are never used again
   bool in_call_ = false;
-  bool behind_call_ = false;  // nothing but white space came since
+  bool after_call_ = false;  // nothing but white space came since
 };
 
 /// Reads a whole answer.

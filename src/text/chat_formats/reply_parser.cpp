@@ -34,8 +34,8 @@ void MarkedReply::start(std::string_view prompt_end) {
     state_ = State::Content;
     return;
   }
-  const std::string_view end = without_space_behind(prompt_end);
-  const std::string_view open = without_space_behind(format_.think.open);
+  const std::string_view end = without_space_after(prompt_end);
+  const std::string_view open = without_space_after(format_.think.open);
   if (end.ends_with(open)) state_ = State::Reasoning;
 }
 

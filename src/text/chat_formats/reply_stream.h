@@ -21,12 +21,12 @@ constexpr std::string_view without_space_before(std::string_view text) {
   while (!text.empty() && is_reply_space(text.front())) text.remove_prefix(1);
   return text;
 }
-constexpr std::string_view without_space_behind(std::string_view text) {
+constexpr std::string_view without_space_after(std::string_view text) {
   while (!text.empty() && is_reply_space(text.back())) text.remove_suffix(1);
   return text;
 }
 constexpr std::string_view trimmed(std::string_view text) {
-  return without_space_behind(without_space_before(text));
+  return without_space_after(without_space_before(text));
 }
 
 /// A piece of an answer.
@@ -97,7 +97,7 @@ class CallOutput {
   [[nodiscard]] virtual bool offers(std::string_view tool) const = 0;
 };
 
-/// Reads the calls behind an opening marker.
+/// Reads the calls after an opening marker.
 class CallGrammar {
  public:
   enum class Step : uint8_t {

@@ -11,14 +11,14 @@ namespace tenon {
 
 struct TaggedCallLayout {
   std::string_view call_open{};   ///< before the name; "" when the name follows the opener at once
-  std::string_view name_end{};    ///< behind the name; "" when the next tag ends it
+  std::string_view name_end{};    ///< after the name; "" when the next tag ends it
   std::string_view key_open{};    ///< before the name of a parameter
-  std::string_view key_close{};   ///< behind it
+  std::string_view key_close{};   ///< after it
   std::string_view value_open{};  ///< before the value; "" when it follows key_close
   std::string_view value_close{};
   std::string_view call_close{};
-  std::string_view section_close{};  ///< behind the calls; "" when call_close ends it all
-  /// Names stand in quotes, with more attributes behind them; `&quot;` and `&amp;` are escapes.
+  std::string_view section_close{};  ///< after the calls; "" when call_close ends it all
+  /// Names stand in quotes, with more attributes after them; `&quot;` and `&amp;` are escapes.
   bool attributes = false;
   /// The attribute of a parameter that says that its value is a string. Others are JSON then.
   std::string_view string_attribute{};
@@ -37,7 +37,7 @@ std::string tagged_value_json(std::string_view text, JsonKinds kinds);
 
 class TaggedCalls : public CallGrammar {
  public:
-  /// late_opener: the number of the opener behind which the name comes at once, as if call_open had
+  /// late_opener: the number of the opener after which the name comes at once, as if call_open had
   /// been read.
   explicit TaggedCalls(const TaggedCallLayout& layout, size_t late_opener = SIZE_MAX)
       : layout_(layout), late_opener_(late_opener) {}

@@ -35,17 +35,17 @@ inline constexpr uint32_t kOther = UINT32_MAX;
 struct ObjectSpec {
   struct Property {
     bool required = false;
-    uint32_t key_bytes = 0;                 ///< of the key with its quotes, when shortest
-    std::vector<uint32_t> needs = {};       ///< properties that must be there if this one is, all
-    uint32_t cost_bytes = 0;                ///< key, colon, shortest value, comma
+    uint32_t key_bytes = 0;            ///< of the key with its quotes, when shortest
+    std::vector<uint32_t> needs = {};  ///< properties that must be there if this one is, all
+    uint32_t cost_bytes = 0;           ///< key, colon, shortest value, comma
   };
   std::vector<Property> properties;
-  bool others = false;  ///< there may be properties without a number
+  bool others = false;       ///< there may be properties without a number
   uint32_t other_bytes = 0;  ///< what such a one takes, as cost_bytes
   uint32_t minimum = 0;
   uint32_t maximum = kUnlimited;
-  /// Names without a number are not remembered; by so many kinds of them some are known to be
-  /// different all the same, which is what the minimum asks for. 0: it is met without.
+  /// Names without a number are not remembered. Names of different kinds are known to be different,
+  /// which is what the minimum asks for: how many kinds there are. 0: it is met without.
   uint32_t name_kinds = 0;
 
   /// Whether every beginning of a key can go on whatever the object has so far.

@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "text/grammar/words_map.h"
+#include "text/grammar/interner.h"
 
 namespace tenon::grammar {
-Automaton::Automaton(const Net& net) : actions_(net.actions()), objects_(net.objects) {
-  add_rules(net);
-  refuse_left_recursion(net);
-  finish(net.budget());
+Automaton::Automaton(const Nfa& nfa) : actions_(nfa.actions()), objects_(nfa.objects) {
+  add_rules(nfa);
+  refuse_left_recursion(nfa);
+  finish(nfa.budget());
 }
 
-void Automaton::add_rules(const Net& net) {
+void Automaton::add_rules(const Nfa& nfa) {
   // Rules are numbered anew in the order in which they are met.
-  std::vector<uint32_t> number(net.rules().size(), kDead), order;
+  std::vector<uint32_t> number(nfa.rules().size(), kDead), order;
   const auto number_of = [&](uint32_t rule) {
     if (number[rule] == kDead) {
       number[rule] = static_cast<uint32_t>(order.size());
@@ -27,12 +27,11 @@ void Automaton::add_rules(const Net& net) {
   flags_ = {0};
   rule_of_ = {0};
   for (size_t r = 0; r < order.size(); ++r) {
-    const NetRule& rule = net.rules()[order[r]];
-    const Subsets subsets = make_deterministic(net, rule.start, rule.final);
+    const NfaRule& rule = nfa.rules()[order[r]];
+    const Subsets subsets = make_deterministic(nfa, rule.start, rule.final);
     const auto first = static_cast<uint32_t>(rule_of_.size());
-    rules_.push_back({.start = first + subsets.dfa.start,
-                      .object = rule.object,
-                      .counts = rule.counts});
+    rules_.push_back(
+        {.start = first + subsets.dfa.start, .object = rule.object, .counts = rule.counts});
     states_of_.emplace_back();
     places_.push_back(rule.place);
     for (uint32_t s = 0; s < subsets.dfa.size(); ++s) {
@@ -54,12 +53,12 @@ void Automaton::add_rules(const Net& net) {
   }
 }
 
-void Automaton::refuse_left_recursion(const Net& net) const {
+void Automaton::refuse_left_recursion(const Nfa& nfa) const {
   const size_t n = rules_.size();
-  net.budget().spend(num_states() + specials_.size());
+  nfa.budget().spend(num_states() + specials_.size());
   // States before any byte of their rule. Calls wait there until their rule is known to be empty.
   std::vector<bool> nullable(n, false), reached(num_states(), false);
-  std::vector<std::vector<uint32_t>> waiting(n);  // states behind calls of a rule
+  std::vector<std::vector<uint32_t>> waiting(n);  // states after calls of a rule
   std::vector<std::vector<uint32_t>> first(n);    // rules that a rule may begin with
   std::vector<uint32_t> todo;
   const auto reach = [&](uint32_t s) {
@@ -73,7 +72,7 @@ void Automaton::refuse_left_recursion(const Net& net) const {
     const uint32_t r = rule_of_[s];
     if (is_final(s) && !nullable[r]) {
       nullable[r] = true;
-      for (const uint32_t behind : waiting[r]) reach(behind);
+      for (const uint32_t after : waiting[r]) reach(after);
     }
     for (const Special& special : specials(s)) {
       if (special.kind != EdgeKind::Call) {
@@ -102,8 +101,8 @@ void Automaton::refuse_left_recursion(const Net& net) const {
       }
       const uint32_t next = first[r][i++];
       if (mark[next] == 1) {
-        net.budget().set_place(places_[next]);
-        net.budget().refuse("left recursion: the rule can begin with itself");
+        nfa.budget().set_place(places_[next]);
+        nfa.budget().refuse("left recursion: the rule can begin with itself");
       }
       if (mark[next] == 0) path.emplace_back(next, 0), mark[next] = 1;
     }
@@ -138,9 +137,9 @@ void Automaton::remove_dead_ends(Budget& budget) {
   struct Call {
     uint32_t from, to;
   };
-  std::vector<std::vector<Call>> calls_of(rules_.size());   // by callee
-  std::vector<std::vector<uint32_t>> calls_to(n);           // by return state: callers' edges
-  std::vector<std::pair<uint32_t, uint32_t>> calls;         // from, rule
+  std::vector<std::vector<Call>> calls_of(rules_.size());  // by callee
+  std::vector<std::vector<uint32_t>> calls_to(n);          // by return state: callers' edges
+  std::vector<std::pair<uint32_t, uint32_t>> calls;        // from, rule
   for (uint32_t s = 1; s < n; ++s) {
     for (const Special& special : specials(s)) {
       if (special.kind != EdgeKind::Call) continue;
@@ -229,9 +228,9 @@ void Automaton::make_table(Budget& budget) {
       }
     }
   }
-  WordsMap distinct;
+  Interner distinct;
   std::vector<uint32_t> class_of_interval(width);
-  for (uint32_t i = 0; i < width; ++i) class_of_interval[i] = distinct.id_of(columns[i]);
+  for (uint32_t i = 0; i < width; ++i) class_of_interval[i] = distinct.intern(columns[i]);
   num_classes_ = static_cast<uint32_t>(distinct.size());
   byte_of_.assign(num_classes_, 0);
   class_size_.assign(num_classes_, 0);

@@ -1,5 +1,12 @@
-// A compiled grammar: tables over bytes with calls between rules, and for each state how far the
-// nearest end is. Immutable; what is being matched lives in machine.h.
+// A compiled grammar: a recursive transition network whose rules are deterministic, as tables over
+// classes of bytes, and for each state the distance to the nearest end. Immutable; what is being
+// matched lives in pushdown_machine.h.
+//
+//   list = "[" (item ("," item)*)? "]"
+//     1 -[-> 2,  2 -item-> 3,  3 -,-> 4,  4 -item-> 3,  2 -]-> 5,  3 -]-> 5;  start 1, final 5
+//
+// A call such as "item" counts as the shortest text of its rule. If that is 1 byte, the distance of
+// state 4 is 2: an item and "]".
 #pragma once
 
 #include <algorithm>
@@ -9,12 +16,16 @@
 #include <span>
 #include <vector>
 
-#include "text/grammar/dfa.h"
+#include "text/grammar/subset_construction.h"
 
 namespace tenon::grammar {
 
 /// Farther than any text that a grammar asks for.
 inline constexpr uint32_t kFar = 1'000'000'000;
+/// a + b, or kFar.
+constexpr uint32_t add_far(uint64_t a, uint64_t b) {
+  return static_cast<uint32_t>(std::min<uint64_t>(a + b, kFar));
+}
 
 using ByteSet = std::bitset<256>;
 
@@ -25,20 +36,20 @@ class Automaton {
     uint32_t start = 0;
     uint32_t object = kNoObject;
     bool counts = false;
-    uint32_t shortest = kFar;   ///< bytes of its shortest text
-    uint32_t unit_bytes = 0;    ///< a counting rule: what one more takes at most
-    uint32_t at_least = 0;      ///< a counting rule: how many there must be
+    uint32_t shortest = kFar;  ///< bytes of its shortest text
+    uint32_t unit_bytes = 0;   ///< a counting rule: what one more takes at most
+    uint32_t at_least = 0;     ///< a counting rule: how many there must be
   };
   /// An action that counts or takes, `distance` bytes ahead with no other of its kind before.
   struct Ahead {
     uint32_t action;
     uint32_t distance;
-    uint32_t rest;  ///< bytes behind it to the end of the rule, as base()
+    uint32_t rest;  ///< bytes after it to the end of the rule, as base()
   };
 
   /// Compiles rule 0 and what it reaches. Throws Error(Grammar) for left recursion, and when no
   /// text is complete.
-  explicit Automaton(const Net& net);
+  explicit Automaton(const Nfa& nfa);
 
   /// The same grammar without the bytes that are not in `allowed`. Throws Error(Grammar) "no token
   /// can follow" when no text is left.
@@ -71,8 +82,8 @@ class Automaton {
   [[nodiscard]] bool only_returns(uint32_t state) const { return (flags_[state] & kReturns) != 0; }
   /// Whether the state is alive only when one of ahead() is allowed.
   [[nodiscard]] bool is_guarded(uint32_t state) const { return guard_[state] != 0; }
-  /// Equal for states with the same actions in ahead(): all alive or none, with one register. 0: not
-  /// guarded.
+  /// Equal for states with the same actions in ahead(): all alive or none, with one register. 0:
+  /// not guarded.
   [[nodiscard]] uint32_t guard(uint32_t state) const { return guard_[state]; }
   /// Bytes to the end of the rule when nothing is counted or taken any more; kFar: not possible.
   [[nodiscard]] uint32_t base(uint32_t state) const { return base_[state]; }
@@ -98,8 +109,8 @@ class Automaton {
   [[nodiscard]] std::span<const ByteRange> ranges(uint32_t state) const {
     return slice(ranges_, range_begin_, state);
   }
-  void add_rules(const Net& net);
-  void refuse_left_recursion(const Net& net) const;
+  void add_rules(const Nfa& nfa);
+  void refuse_left_recursion(const Nfa& nfa) const;
   void finish(Budget& budget);
   void remove_dead_ends(Budget& budget);
   void measure(Budget& budget);
@@ -112,15 +123,15 @@ class Automaton {
   std::array<uint8_t, 256> class_of_{};
   std::vector<uint8_t> byte_of_;
   std::vector<uint32_t> class_size_;
-  std::vector<uint32_t> next_;                      // [states, classes]
+  std::vector<uint32_t> next_;                                       // [states, classes]
   std::vector<uint32_t> range_begin_, special_begin_, ahead_begin_;  // [states + 1]
   std::vector<ByteRange> ranges_;
   std::vector<Special> specials_;
   std::vector<Ahead> ahead_;
-  std::vector<uint8_t> flags_;      // [states]
-  std::vector<uint32_t> guard_;     // [states]
-  std::vector<uint32_t> base_;      // [states]
-  std::vector<uint32_t> rule_of_;   // [states]
+  std::vector<uint8_t> flags_;     // [states]
+  std::vector<uint32_t> guard_;    // [states]
+  std::vector<uint32_t> base_;     // [states]
+  std::vector<uint32_t> rule_of_;  // [states]
   std::vector<RuleInfo> rules_;
   std::vector<std::vector<uint32_t>> states_of_;  // [rules]
   std::vector<std::string> places_;               // [rules]

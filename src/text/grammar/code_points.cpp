@@ -6,6 +6,8 @@
 #include <array>
 #include <map>
 
+#include "text/unicode/general_category.h"
+
 namespace tenon::grammar {
 namespace {
 
@@ -18,60 +20,12 @@ struct Block {
 constexpr std::array kBlocks = {Block{0, 0x7F, 1}, Block{0x80, 0x7FF, 2}, Block{0x800, 0xD7FF, 3},
                                 Block{0xE000, 0xFFFF, 3}, Block{0x10000, kLastCodePoint, 4}};
 
-struct Category {
-  const char* short_name;
-  const char* long_name;
-};
-/// In the order of utf8proc_category_t, from 0.
-constexpr std::array kCategories = {
-    Category{"Cn", "Unassigned"},           Category{"Lu", "Uppercase_Letter"},
-    Category{"Ll", "Lowercase_Letter"},     Category{"Lt", "Titlecase_Letter"},
-    Category{"Lm", "Modifier_Letter"},      Category{"Lo", "Other_Letter"},
-    Category{"Mn", "Nonspacing_Mark"},      Category{"Mc", "Spacing_Mark"},
-    Category{"Me", "Enclosing_Mark"},       Category{"Nd", "Decimal_Number"},
-    Category{"Nl", "Letter_Number"},        Category{"No", "Other_Number"},
-    Category{"Pc", "Connector_Punctuation"}, Category{"Pd", "Dash_Punctuation"},
-    Category{"Ps", "Open_Punctuation"},     Category{"Pe", "Close_Punctuation"},
-    Category{"Pi", "Initial_Punctuation"},  Category{"Pf", "Final_Punctuation"},
-    Category{"Po", "Other_Punctuation"},    Category{"Sm", "Math_Symbol"},
-    Category{"Sc", "Currency_Symbol"},      Category{"Sk", "Modifier_Symbol"},
-    Category{"So", "Other_Symbol"},         Category{"Zs", "Space_Separator"},
-    Category{"Zl", "Line_Separator"},       Category{"Zp", "Paragraph_Separator"},
-    Category{"Cc", "Control"},              Category{"Cf", "Format"},
-    Category{"Cs", "Surrogate"},            Category{"Co", "Private_Use"}};
-constexpr std::array kGroups = {Category{"L", "Letter"},      Category{"M", "Mark"},
-                                Category{"N", "Number"},      Category{"P", "Punctuation"},
-                                Category{"S", "Symbol"},      Category{"Z", "Separator"},
-                                Category{"C", "Other"}};
-/// Other names of the above.
-constexpr std::array kAliases = {Category{"Nd", "digit"}, Category{"P", "punct"},
-                                 Category{"M", "Combining_Mark"}, Category{"Cc", "cntrl"}};
-
-/// A bit for each general category of the name; 0 when there is none.
-uint32_t category_bits(std::string_view name) {
-  for (const Category& alias : kAliases) {
-    if (name == alias.long_name) name = alias.short_name;
-  }
-  for (const Category& group : kGroups) {
-    if (name == group.long_name) name = group.short_name;
-  }
-  if (name == "LC" || name == "Cased_Letter") return 1u << 1 | 1u << 2 | 1u << 3;
-  uint32_t bits = 0;
-  for (size_t i = 0; i < kCategories.size(); ++i) {
-    const std::string_view known = kCategories[i].short_name;
-    if (name == known || name == kCategories[i].long_name) return 1u << i;
-    if (name.size() == 1 && known[0] == name[0]) bits |= 1u << i;
-  }
-  return bits;
-}
-
-CodePoints of_categories(uint32_t bits) {
+CodePoints of_categories(CategoryMask categories) {
   CodePoints set;
   uint32_t first = 0;
   bool inside = false;
   for (uint32_t c = 0; c <= kLastCodePoint + 1; ++c) {
-    const bool now = c <= kLastCodePoint &&
-                     (bits >> utf8proc_category(static_cast<utf8proc_int32_t>(c)) & 1) != 0;
+    const bool now = c <= kLastCodePoint && (categories & category_bit(c)) != 0;
     if (now && !inside) first = c;
     if (!now && inside) set.add(first, c - 1);
     inside = now;
@@ -90,13 +44,13 @@ uint8_t utf8_byte(uint32_t code, uint32_t length, uint32_t index) {
 /// stand before any continuation bytes are shared: `rest[n]` takes n of them.
 class Utf8Edges {
  public:
-  Utf8Edges(Net& net, uint32_t to) : net_(net) { rest_[0] = to; }
+  Utf8Edges(Nfa& nfa, uint32_t to) : nfa_(nfa) { rest_[0] = to; }
 
   void add(uint32_t from, uint32_t low, uint32_t high, uint32_t length, uint32_t index) {
     const uint32_t left = length - 1 - index;
-    const uint32_t span = (1u << (6 * left)) - 1;  // what the bytes behind can hold
+    const uint32_t span = (1u << (6 * left)) - 1;  // what the bytes after can hold
     if (left == 0) {
-      net_.add_bytes(from, utf8_byte(low, length, index), utf8_byte(high, length, index), rest_[0]);
+      nfa_.add_bytes(from, utf8_byte(low, length, index), utf8_byte(high, length, index), rest_[0]);
       return;
     }
     // The first and the last byte may have a partial rest, those between have any.
@@ -114,31 +68,31 @@ class Utf8Edges {
       end -= span + 1;
     }
     if (begin > end) return;
-    net_.add_bytes(from, utf8_byte(begin, length, index), utf8_byte(end, length, index),
+    nfa_.add_bytes(from, utf8_byte(begin, length, index), utf8_byte(end, length, index),
                    rest(left));
   }
 
  private:
   uint32_t rest(uint32_t left) {
     if (left > 0 && rest_[left] == kNone) {
-      rest_[left] = net_.add_node();
-      net_.add_bytes(rest_[left], 0x80, 0xBF, rest(left - 1));
+      rest_[left] = nfa_.add_node();
+      nfa_.add_bytes(rest_[left], 0x80, 0xBF, rest(left - 1));
     }
     return rest_[left];
   }
-  /// The node behind one byte that several ranges may share.
+  /// The node after one byte that several ranges may share.
   uint32_t next_of(uint32_t from, uint8_t byte) {
     const auto [at, is_new] = next_.try_emplace({from, byte}, 0);
     if (is_new) {
-      const uint32_t node = net_.add_node();
+      const uint32_t node = nfa_.add_node();
       at->second = node;
-      net_.add_bytes(from, byte, byte, node);
+      nfa_.add_bytes(from, byte, byte, node);
     }
     return at->second;
   }
 
   static constexpr uint32_t kNone = UINT32_MAX;
-  Net& net_;
+  Nfa& nfa_;
   uint32_t rest_[4] = {kNone, kNone, kNone, kNone};
   std::map<std::pair<uint32_t, uint8_t>, uint32_t> next_;
 };
@@ -157,8 +111,8 @@ CodePoints CodePoints::escape_class(char letter) {
   }
   if (letter == 's') {
     set.add(9, 13);
-    for (const uint32_t c : {0x20u, 0xA0u, 0x1680u, 0x2028u, 0x2029u, 0x202Fu, 0x205Fu, 0x3000u,
-                             0xFEFFu}) {
+    for (const uint32_t c :
+         {0x20u, 0xA0u, 0x1680u, 0x2028u, 0x2029u, 0x202Fu, 0x205Fu, 0x3000u, 0xFEFFu}) {
       set.add(c, c);
     }
     set.add(0x2000, 0x200A);
@@ -181,9 +135,9 @@ bool CodePoints::property(std::string_view name, CodePoints& set) {
     if (name == "Alphabetic" || name == "Alpha") name = "L";
     if (name == "Lowercase") name = "Ll";
     if (name == "Uppercase") name = "Lu";
-    const uint32_t bits = category_bits(name);
-    if (bits == 0) return false;
-    set = of_categories(bits);
+    const CategoryMask categories = categories_named(name);
+    if (categories == 0) return false;
+    set = of_categories(categories);
   }
   return true;
 }
@@ -244,8 +198,8 @@ CodePoints CodePoints::any_case() const {
   return result;
 }
 
-void add_code_points(Net& net, const CodePoints& set, uint32_t from, uint32_t to) {
-  Utf8Edges edges(net, to);
+void add_code_points(Nfa& nfa, const CodePoints& set, uint32_t from, uint32_t to) {
+  Utf8Edges edges(nfa, to);
   for (const CodePoints::Range& range : set.ranges()) {
     for (const Block& block : kBlocks) {
       const uint32_t low = std::max(range.low, block.low);

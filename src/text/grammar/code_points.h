@@ -1,11 +1,11 @@
-// Sets of characters, and how a set becomes bytes in a network.
+// Sets of characters, and how a set becomes bytes in an NFA.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "text/grammar/net.h"
+#include "text/grammar/nfa.h"
 
 namespace tenon::grammar {
 
@@ -50,6 +50,6 @@ class CodePoints {
 };
 
 /// Edges over the UTF-8 of each character of the set.
-void add_code_points(Net& net, const CodePoints& set, uint32_t from, uint32_t to);
+void add_code_points(Nfa& nfa, const CodePoints& set, uint32_t from, uint32_t to);
 
 }  // namespace tenon::grammar

@@ -5,7 +5,7 @@
 namespace tenon::grammar {
 
 std::optional<Decimal> Decimal::parse(std::string_view json) {
-  constexpr int kMaxExponent = 400;
+  constexpr int kMaxDecimalExponent = 400;
   Decimal result;
   if (json.starts_with('-')) {
     result.negative = true;
@@ -19,7 +19,7 @@ std::optional<Decimal> Decimal::parse(std::string_view json) {
     const bool down = digits.starts_with('-');
     if (down || digits.starts_with('+')) digits.remove_prefix(1);
     for (const char c : digits) {
-      exponent = std::min(exponent * 10 + (c - '0'), 10 * kMaxExponent);
+      exponent = std::min(exponent * 10 + (c - '0'), 10 * kMaxDecimalExponent);
     }
     if (down) exponent = -exponent;
   }
@@ -28,7 +28,7 @@ std::optional<Decimal> Decimal::parse(std::string_view json) {
   std::string fraction(point == std::string_view::npos ? "" : mantissa.substr(point + 1));
   const bool zero = (integer + fraction).find_first_not_of('0') == std::string::npos;
   if (zero) return Decimal();
-  if (exponent > kMaxExponent || exponent < -kMaxExponent) return std::nullopt;
+  if (exponent > kMaxDecimalExponent || exponent < -kMaxExponent) return std::nullopt;
   for (; exponent > 0; --exponent) {
     integer += fraction.empty() ? '0' : fraction.front();
     if (!fraction.empty()) fraction.erase(0, 1);

@@ -5,8 +5,9 @@
 #include <unordered_map>
 
 #include "text/grammar/code_points.h"
+#include "text/grammar/interner.h"
 #include "text/grammar/refine.h"
-#include "text/grammar/words_map.h"
+#include "text/grammar/subset_construction.h"
 
 namespace tenon::grammar {
 namespace {
@@ -94,13 +95,13 @@ Dfa minimise(const Dfa& dfa, Budget& budget) {
     }
   }
   if (group[dfa.start] == kDead) return out;
-  // States stay together while their labels and the groups behind their bytes are equal.
+  // States stay together while their labels and the groups after their bytes are equal.
   uint32_t num_groups = 0;
   if (n <= kMinimiseLimit) {
-    WordsMap labels;
+    Interner labels;
     for (uint32_t s = 0; s < n; ++s) {
       const uint32_t label[] = {dfa.label[s]};
-      if (group[s] != kDead) group[s] = labels.id_of(label);
+      if (group[s] != kDead) group[s] = labels.intern(label);
     }
     num_groups = static_cast<uint32_t>(labels.size());
     const auto row = [&](uint32_t s, std::vector<uint32_t>& key) {
@@ -149,8 +150,8 @@ Dfa combine(std::span<const Dfa* const> parts,
   std::vector<uint32_t> key(n), labels(n);
   for (size_t i = 0; i < n; ++i) key[i] = parts[i]->empty() ? kDead : parts[i]->start;
   if (key[0] == kDead) return out;
-  WordsMap states;
-  states.id_of(key);
+  Interner states;
+  states.intern(key);
   std::vector<ByteRange> ranges;
   for (uint32_t at = 0; at < states.size(); ++at) {
     const std::span<const uint32_t> now = states.words(at);
@@ -172,7 +173,7 @@ Dfa combine(std::span<const Dfa* const> parts,
         for (size_t i = 1; i < n; ++i) key[i] = parts[i]->step(from[i], static_cast<uint8_t>(low));
         budget.spend(n);
         ranges.push_back(
-            {static_cast<uint8_t>(low), static_cast<uint8_t>(high), states.id_of(key)});
+            {static_cast<uint8_t>(low), static_cast<uint8_t>(high), states.intern(key)});
         low = high + 1;
       }
     }
@@ -183,10 +184,10 @@ Dfa combine(std::span<const Dfa* const> parts,
 }
 
 Dfa any_text(Budget& budget) {
-  Net net(budget);
-  const uint32_t node = net.add_node();
-  add_code_points(net, CodePoints::all(), node, node);
-  return minimise(make_deterministic(net, node, node).dfa, budget);
+  Nfa nfa(budget);
+  const uint32_t node = nfa.add_node();
+  add_code_points(nfa, CodePoints::all(), node, node);
+  return minimise(make_deterministic(nfa, node, node).dfa, budget);
 }
 
 Dfa both(const Dfa& a, const Dfa& b, Budget& budget) {
@@ -249,32 +250,32 @@ Dfa of_length(uint64_t minimum, uint64_t maximum, Budget& budget) {
   if (!open && maximum < minimum) return Dfa();
   const uint64_t last = open ? minimum : maximum;
   if (last > Budget::kMaxNodes) budget.refuse("a length of {} is too large", last);
-  Net net(budget);
-  const uint32_t final = net.add_node();
-  uint32_t node = net.add_node();
+  Nfa nfa(budget);
+  const uint32_t final = nfa.add_node();
+  uint32_t node = nfa.add_node();
   const uint32_t start = node;
   const CodePoints all = CodePoints::all();
   for (uint64_t i = 0;; ++i) {
-    if (i >= minimum) net.add_epsilon(node, final);
+    if (i >= minimum) nfa.add_epsilon(node, final);
     if (i == last) break;
-    const uint32_t next = net.add_node();
-    add_code_points(net, all, node, next);
+    const uint32_t next = nfa.add_node();
+    add_code_points(nfa, all, node, next);
     node = next;
   }
-  if (open) add_code_points(net, all, node, node);
-  return make_deterministic(net, start, final).dfa;
+  if (open) add_code_points(nfa, all, node, node);
+  return make_deterministic(nfa, start, final).dfa;
 }
 
-void add_dfa(Net& net, const Dfa& dfa, uint32_t from,
+void add_dfa(Nfa& nfa, const Dfa& dfa, uint32_t from,
              const std::function<uint32_t(uint32_t label)>& to) {
   std::vector<uint32_t> node(dfa.size());
-  for (uint32_t& n : node) n = net.add_node();
-  if (!dfa.empty()) net.add_epsilon(from, node[dfa.start]);
+  for (uint32_t& n : node) n = nfa.add_node();
+  if (!dfa.empty()) nfa.add_epsilon(from, node[dfa.start]);
   for (uint32_t s = 0; s < dfa.size(); ++s) {
     for (const ByteRange& range : dfa.of(s)) {
-      net.add_bytes(node[s], range.low, range.high, node[range.to]);
+      nfa.add_bytes(node[s], range.low, range.high, node[range.to]);
     }
-    if (dfa.label[s] != 0) net.add_epsilon(node[s], to(dfa.label[s]));
+    if (dfa.label[s] != 0) nfa.add_epsilon(node[s], to(dfa.label[s]));
   }
 }
 

@@ -1,5 +1,7 @@
-// Deterministic automata over the bytes of a text: built from a network without calls, combined,
-// minimised. Labels tell texts of several kinds apart.
+// Deterministic finite automata (DFA) over the bytes of a text: combined, minimised, written down
+// as an NFA again. A state's label tells texts of several kinds apart; 0: the text is of none.
+//
+//   of_texts({"ab", "ac"}): 0 -a-> 1,  1 -b-> 2 (label 1),  1 -c-> 3 (label 2)
 #pragma once
 
 #include <cstdint>
@@ -8,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "text/grammar/net.h"
+#include "text/grammar/nfa.h"
 
 namespace tenon::grammar {
 
@@ -32,7 +34,7 @@ struct Dfa {
   [[nodiscard]] std::span<const ByteRange> of(uint32_t state) const {
     return std::span(ranges).subspan(begin[state], begin[state + 1] - begin[state]);
   }
-  /// The state behind a byte; kDead when there is none, or for kDead.
+  /// The state after a byte; kDead when there is none, or for kDead.
   [[nodiscard]] uint32_t step(uint32_t state, uint8_t byte) const;
   /// The label of a whole text.
   [[nodiscard]] uint32_t run(std::string_view text) const;
@@ -42,27 +44,12 @@ struct Dfa {
   [[nodiscard]] uint32_t shortest() const;
 };
 
-/// A call or an action on the way.
-struct Special {
-  EdgeKind kind;
-  uint32_t data;
-  uint32_t to;
-  auto operator<=>(const Special&) const = default;
-};
-
-/// A network made deterministic: a Dfa, with label 1 for the end, and the calls and actions of each
-/// state.
-struct Subsets {
-  Dfa dfa;
-  std::vector<std::vector<Special>> specials;  ///< [states]
-};
-Subsets make_deterministic(const Net& net, uint32_t start, uint32_t final);
-
 /// States that reach no label go; of small automata equal states become one.
 Dfa minimise(const Dfa& dfa, Budget& budget);
 
-/// Runs automata side by side. `label` is asked with the labels of all of them, 0 for one that came
-/// to its end before; texts that the first does not follow are left out. Minimised.
+/// The product of automata, run side by side. `label` is asked with the labels of all of them, 0
+/// for one that came to its end before; texts that the first does not follow are left out.
+/// Minimised.
 Dfa combine(std::span<const Dfa* const> parts,
             const std::function<uint32_t(std::span<const uint32_t>)>& label, Budget& budget);
 
@@ -77,8 +64,8 @@ Dfa of_texts(std::span<const std::string> texts, bool same_label, Budget& budget
 /// Texts of minimum..maximum characters.
 Dfa of_length(uint64_t minimum, uint64_t maximum, Budget& budget);
 
-/// Puts a Dfa into a network: from `from` to `to(label)` for every text with a label.
-void add_dfa(Net& net, const Dfa& dfa, uint32_t from,
+/// Puts a Dfa into an NFA: from `from` to `to(label)` for every text with a label.
+void add_dfa(Nfa& nfa, const Dfa& dfa, uint32_t from,
              const std::function<uint32_t(uint32_t label)>& to);
 
 }  // namespace tenon::grammar

@@ -1,16 +1,10 @@
 #include "text/grammar/expr.h"
 
+#include "base/saturating.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::grammar {
 namespace {
-
-uint64_t saturating_add(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
-
-uint64_t saturating_mul(uint64_t a, uint64_t b) {
-  uint64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
 
 /// How often a repetition is written out.
 uint64_t copies(const Expr& repeat) {
@@ -20,23 +14,23 @@ uint64_t copies(const Expr& repeat) {
 
 class Writer {
  public:
-  Writer(Net& net, bool lines) : net_(net), lines_(lines) {}
+  Writer(Nfa& nfa, bool lines) : nfa_(nfa), lines_(lines) {}
 
   void add(const Expr& expr, uint32_t from, uint32_t to) {
     switch (expr.kind) {
       case Expr::Kind::Empty:
-        net_.add_epsilon(from, to);
+        nfa_.add_epsilon(from, to);
         return;
       case Expr::Kind::Chars:
-        add_code_points(net_, expr.chars, from, to);
+        add_code_points(nfa_, expr.chars, from, to);
         return;
       case Expr::Kind::Sequence:
         for (size_t i = 0; i < expr.children.size(); ++i) {
-          const uint32_t next = i + 1 < expr.children.size() ? net_.add_node() : to;
+          const uint32_t next = i + 1 < expr.children.size() ? nfa_.add_node() : to;
           add(expr.children[i], from, next);
           from = next;
         }
-        if (expr.children.empty()) net_.add_epsilon(from, to);
+        if (expr.children.empty()) nfa_.add_epsilon(from, to);
         return;
       case Expr::Kind::Choice:
         for (const Expr& child : expr.children) add(child, from, to);
@@ -45,13 +39,13 @@ class Writer {
         add_repeat(expr, from, to);
         return;
       case Expr::Kind::Rule:
-        net_.add_call(from, expr.rule, to);
+        nfa_.add_call(from, expr.rule, to);
         return;
       case Expr::Kind::Begin:
-        net_.add_edge(from, {.kind = EdgeKind::Begin, .to = to});
+        nfa_.add_edge(from, {.kind = EdgeKind::Begin, .to = to});
         return;
       case Expr::Kind::End:
-        net_.add_edge(from, {.kind = EdgeKind::End, .to = to});
+        nfa_.add_edge(from, {.kind = EdgeKind::End, .to = to});
         return;
     }
   }
@@ -61,23 +55,23 @@ class Writer {
     const Expr& child = expr.children[0];
     const uint64_t size = saturating_mul(saturating_add(written_size(child), 1), copies(expr));
     if (size > Budget::kMaxNodes) {
-      if (lines_) net_.budget().set_place(fmt::format("line {}", expr.line));
-      net_.budget().refuse("a repetition of {} times is larger than {} nodes when written out",
+      if (lines_) nfa_.budget().set_place(fmt::format("line {}", expr.line));
+      nfa_.budget().refuse("a repetition of {} times is larger than {} nodes when written out",
                            copies(expr), Budget::kMaxNodes);
     }
-    uint32_t node = net_.add_node();
-    net_.add_epsilon(from, node);
+    uint32_t node = nfa_.add_node();
+    nfa_.add_epsilon(from, node);
     for (uint64_t i = 0; i < copies(expr); ++i) {
-      if (i >= expr.minimum) net_.add_epsilon(node, to);
+      if (i >= expr.minimum) nfa_.add_epsilon(node, to);
       const bool loops = expr.maximum == Expr::kForever && i == expr.minimum;
-      const uint32_t next = loops ? node : net_.add_node();
+      const uint32_t next = loops ? node : nfa_.add_node();
       add(child, node, next);
       node = next;
     }
-    if (expr.maximum != Expr::kForever) net_.add_epsilon(node, to);
+    if (expr.maximum != Expr::kForever) nfa_.add_epsilon(node, to);
   }
 
-  Net& net_;
+  Nfa& nfa_;
   bool lines_;
 };
 
@@ -103,8 +97,8 @@ uint64_t written_size(const Expr& expr) {
   return expr.kind == Expr::Kind::Repeat ? saturating_mul(sum, copies(expr)) : sum;
 }
 
-void add_expr(Net& net, const Expr& expr, uint32_t from, uint32_t to, bool lines) {
-  Writer(net, lines).add(expr, from, to);
+void add_expr(Nfa& nfa, const Expr& expr, uint32_t from, uint32_t to, bool lines) {
+  Writer(nfa, lines).add(expr, from, to);
 }
 
 }  // namespace tenon::grammar

@@ -86,7 +86,7 @@ uint8_t kinds_of(const ByteSet& bytes) {
 }  // namespace
 
 FollowBytes::FollowBytes(const Automaton& automaton)
-    : behind_rule_(automaton.num_rules()), behind_action_(automaton.num_specials()) {
+    : after_rule_(automaton.num_rules()), after_action_(automaton.num_specials()) {
   Firsts firsts(automaton);
   bool done = firsts.grow();
   for (int round = 0; done; ++round) {
@@ -94,26 +94,26 @@ FollowBytes::FollowBytes(const Automaton& automaton)
     for (uint32_t s = 1; s < automaton.num_states(); ++s) {
       for (const Special& special : automaton.specials(s)) {
         if (special.kind != EdgeKind::Call) continue;
-        ByteSet bytes = behind_rule_[special.data].set | firsts.bytes(special.to);
-        if (firsts.ends(special.to)) bytes |= behind_rule_[automaton.rule_of(s)].set;
-        grew = grew || bytes != behind_rule_[special.data].set;
-        behind_rule_[special.data].set = bytes;
+        ByteSet bytes = after_rule_[special.data].set | firsts.bytes(special.to);
+        if (firsts.ends(special.to)) bytes |= after_rule_[automaton.rule_of(s)].set;
+        grew = grew || bytes != after_rule_[special.data].set;
+        after_rule_[special.data].set = bytes;
       }
     }
     if (!grew) break;
     done = round < kMaxRounds;
   }
   const ByteSet all = ByteSet().set();
-  for (Bytes& bytes : behind_rule_) {
+  for (Bytes& bytes : after_rule_) {
     if (!done) bytes.set = all;
     bytes.kinds = kinds_of(bytes.set);
   }
   for (uint32_t s = 1; s < automaton.num_states(); ++s) {
     for (const Special& special : automaton.specials(s)) {
       if (special.kind == EdgeKind::Call) continue;
-      Bytes& bytes = behind_action_[automaton.index_of(special)];
+      Bytes& bytes = after_action_[automaton.index_of(special)];
       bytes.set = done ? firsts.bytes(special.to) : all;
-      if (done && firsts.ends(special.to)) bytes.set |= behind_rule_[automaton.rule_of(s)].set;
+      if (done && firsts.ends(special.to)) bytes.set |= after_rule_[automaton.rule_of(s)].set;
       bytes.kinds = kinds_of(bytes.set);
     }
   }

@@ -1,4 +1,7 @@
-// Which bytes can come behind the end of a rule, or behind an action, wherever the rule was called.
+// FOLLOW sets (Aho, Lam, Sethi, Ullman, "Compilers", 4.4): which bytes can come after the end of a
+// rule, or after an action, wherever the rule was called.
+//
+//   list = "[" item ("," item)* "]": after rule item come , and ]
 #pragma once
 
 #include <vector>
@@ -16,15 +19,13 @@ class FollowBytes {
     ByteSet set;
     uint8_t kinds = 0;  ///< of them (byte_kinds.h)
   };
-  [[nodiscard]] const Bytes& behind_rule(uint32_t rule) const { return behind_rule_[rule]; }
+  [[nodiscard]] const Bytes& after_rule(uint32_t rule) const { return after_rule_[rule]; }
   /// `special`: the number of a special edge that is an action.
-  [[nodiscard]] const Bytes& behind_action(uint32_t special) const {
-    return behind_action_[special];
-  }
+  [[nodiscard]] const Bytes& after_action(uint32_t special) const { return after_action_[special]; }
 
  private:
-  std::vector<Bytes> behind_rule_;    // [rules]
-  std::vector<Bytes> behind_action_;  // [specials], empty for calls
+  std::vector<Bytes> after_rule_;    // [rules]
+  std::vector<Bytes> after_action_;  // [specials], empty for calls
 };
 
 }  // namespace tenon::grammar

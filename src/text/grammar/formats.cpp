@@ -59,7 +59,7 @@ std::string ipv6() {
   const std::string last = fmt::format("(?:{0}:{0}|{1})", h, ipv4());
   std::string all = fmt::format("(?:{0}:){{6}}{1}", h, last);
   for (int before = 0; before <= 7; ++before) {
-    // `before` groups, "::", and as many behind it as leave one out at least.
+    // `before` groups, "::", and as many after it as leave one out at least.
     const std::string head = before == 0 ? "" : fmt::format("{0}(?::{0}){{{1}}}", h, before - 1);
     const int room = 7 - before;
     std::string tail = "(?:)";

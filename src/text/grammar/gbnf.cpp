@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "text/grammar/expr.h"
+#include "text/hex_digit.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::grammar {
@@ -24,13 +25,6 @@ struct Rule {
 bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '_';
-}
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 class Parser {
@@ -114,7 +108,7 @@ class Parser {
     const std::string_view of = name();
     const uint32_t number = rule_number(of);
     space(false);
-    if (!take("::=")) refuse("expected ::= behind \"{}\"", of);
+    if (!take("::=")) refuse("expected ::= after \"{}\"", of);
     space(true);
     Expr expr = choice(0);
     if (!done() && peek() != '\n' && peek() != '\r') {
@@ -216,7 +210,7 @@ class Parser {
   uint32_t hex(int digits) {
     uint32_t code = 0;
     for (int i = 0; i < digits; ++i) {
-      const int value = hex_value(peek());
+      const int value = hex_digit(peek());
       if (value < 0) refuse("an escape needs {} hexadecimal digits", digits);
       code = code << 4 | static_cast<uint32_t>(value);
       ++at_;
@@ -309,7 +303,7 @@ class Parser {
   Budget& budget_;
   size_t at_ = 0;
   uint32_t line_ = 1;
-  uint32_t repeated_ = 0;  // repetitions right behind another
+  uint32_t repeated_ = 0;  // repetitions right after another
   std::vector<Rule> rules_;
   std::map<std::string, uint32_t, std::less<>> numbers_;
 };
@@ -355,7 +349,7 @@ class Emptiness {
     uint32_t missing;  // what must be empty before it is; 0: it can be
   };
 
-  /// The first child of a node stands right behind it.
+  /// The first child of a node stands right after it.
   void add(const Expr& expr, size_t parent, uint32_t rule) {
     budget_.spend(1);
     const auto self = static_cast<uint32_t>(nodes_.size());
@@ -376,20 +370,20 @@ class Emptiness {
   Budget& budget_;
   std::vector<Node> nodes_;
   std::vector<std::vector<uint32_t>> uses_;  // [rules] nodes
-  std::vector<uint32_t> found_;              // can be empty, and nobody was told yet
+  std::vector<uint32_t> found_;              // can be empty, and their users do not know yet
 };
 
 }  // namespace
 
-void read_gbnf(std::string_view text, Net& net) {
-  Budget& budget = net.budget();
+void read_gbnf(std::string_view text, Nfa& nfa) {
+  Budget& budget = nfa.budget();
   const std::vector<Rule> rules = Parser(text, budget).parse();
   budget.set_place("");  // the parser's is gone with it
   Emptiness(rules, budget).check_loops();
-  for (const Rule& rule : rules) (void)net.add_rule(fmt::format("line {}", rule.line));
+  for (const Rule& rule : rules) (void)nfa.add_rule(fmt::format("line {}", rule.line));
   for (uint32_t i = 0; i < rules.size(); ++i) {
     budget.set_place(fmt::format("line {}", rules[i].line));
-    add_expr(net, rules[i].expr, net.rule(i).start, net.rule(i).final, true);
+    add_expr(nfa, rules[i].expr, nfa.rule(i).start, nfa.rule(i).final, true);
   }
   budget.set_place("");
 }

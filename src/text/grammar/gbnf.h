@@ -4,12 +4,12 @@
 
 #include <string_view>
 
-#include "text/grammar/net.h"
+#include "text/grammar/nfa.h"
 
 namespace tenon::grammar {
 
-/// The network of a grammar, its rule "root" first. Throws Error(Grammar) naming the line: for what
+/// The NFA of a grammar, its rule "root" first. Throws Error(Grammar) naming the line: for what
 /// cannot be read, unknown or doubled rules, repetitions of what may be empty, and limits.
-void read_gbnf(std::string_view text, Net& net);
+void read_gbnf(std::string_view text, Nfa& nfa);
 
 }  // namespace tenon::grammar

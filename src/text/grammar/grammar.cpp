@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "text/grammar/canonical_json.h"
 #include "text/grammar/control_bytes.h"
 #include "text/grammar/gbnf.h"
 #include "text/grammar/json_value.h"
-#include "text/grammar/machine.h"
-#include "text/grammar/plain_json.h"
+#include "text/grammar/pushdown_machine.h"
 #include "text/grammar/regex.h"
 #include "text/grammar/schema.h"
 #include "text/utf8_codec.h"
@@ -19,38 +19,38 @@ namespace {
 
 constexpr size_t kMaxChoices = 50'000;
 
-void read_choices(std::span<const std::string> choices, Net& net) {
-  Budget& budget = net.budget();
+void read_choices(std::span<const std::string> choices, Nfa& nfa) {
+  Budget& budget = nfa.budget();
   if (choices.empty()) budget.refuse("there are no choices: no token can follow");
   if (choices.size() > kMaxChoices) budget.refuse("more than {} choices", kMaxChoices);
   for (size_t i = 0; i < choices.size(); ++i) {
     if (utf8_valid_prefix(choices[i]) == choices[i].size()) continue;
     budget.refuse("choice {} is not UTF-8", i);
   }
-  (void)net.add_rule("");
-  const uint32_t final = net.rule(0).final;
-  add_dfa(net, of_texts(choices, true, budget), net.rule(0).start,
+  (void)nfa.add_rule("");
+  const uint32_t final = nfa.rule(0).final;
+  add_dfa(nfa, of_texts(choices, true, budget), nfa.rule(0).start,
           [final](uint32_t) { return final; });
 }
 
-void read_choice_list(std::string_view text, Net& net) {
-  const JsonDocument document(text, net.budget());
+void read_choice_list(std::string_view text, Nfa& nfa) {
+  const JsonDocument document(text, nfa.budget());
   const JsonValue& root = document.root();
   std::vector<std::string> choices;
-  if (root.kind != JsonValue::Kind::Array) net.budget().refuse("a choice list is a JSON array");
+  if (root.kind != JsonValue::Kind::Array) nfa.budget().refuse("a choice list is a JSON array");
   for (const JsonValue& item : root.items) {
     if (item.kind != JsonValue::Kind::String) {
-      net.budget().refuse("choice {} is no string", choices.size());
+      nfa.budget().refuse("choice {} is no string", choices.size());
     }
     choices.push_back(item.text);
   }
-  read_choices(choices, net);
+  read_choices(choices, nfa);
 }
 
-void read_regex(std::string_view text, Net& net) {
-  (void)net.add_rule("");
-  const uint32_t final = net.rule(0).final;
-  add_dfa(net, regex_dfa(text, false, net.budget()), net.rule(0).start,
+void read_regex(std::string_view text, Nfa& nfa) {
+  (void)nfa.add_rule("");
+  const uint32_t final = nfa.rule(0).final;
+  add_dfa(nfa, regex_dfa(text, false, nfa.budget()), nfa.rule(0).start,
           [final](uint32_t) { return final; });
 }
 
@@ -58,45 +58,45 @@ void read_regex(std::string_view text, Net& net) {
 
 std::shared_ptr<const Grammar> Grammar::compile(GrammarKind kind, std::string_view text) {
   Budget budget;
-  Net net(budget);
+  Nfa nfa(budget);
   switch (kind) {
     case GrammarKind::JsonSchema:
-      read_schema(text, net);
+      read_schema(text, nfa);
       break;
     case GrammarKind::Gbnf:
-      read_gbnf(text, net);
+      read_gbnf(text, nfa);
       break;
     case GrammarKind::Regex:
-      read_regex(text, net);
+      read_regex(text, nfa);
       break;
     case GrammarKind::Choices:
-      read_choice_list(text, net);
+      read_choice_list(text, nfa);
       break;
     default:
       fail(Code::Argument, "grammar: kind {} is none of 1..4", static_cast<uint32_t>(kind));
   }
-  return std::shared_ptr<const Grammar>(new Grammar(std::make_shared<const Automaton>(net), kind));
+  return std::shared_ptr<const Grammar>(new Grammar(std::make_shared<const Automaton>(nfa), kind));
 }
 
 std::shared_ptr<const Grammar> Grammar::of_choices(std::span<const std::string> choices) {
   Budget budget;
-  Net net(budget);
-  read_choices(choices, net);
+  Nfa nfa(budget);
+  read_choices(choices, nfa);
   return std::shared_ptr<const Grammar>(
-      new Grammar(std::make_shared<const Automaton>(net), GrammarKind::Choices));
+      new Grammar(std::make_shared<const Automaton>(nfa), GrammarKind::Choices));
 }
 
-std::shared_ptr<const Grammar> Grammar::written_by(const std::function<void(Net&)>& write,
+std::shared_ptr<const Grammar> Grammar::written_by(const std::function<void(Nfa&)>& write,
                                                    std::vector<std::string> marks) {
   if (marks.size() > kMaxMarks) {
     fail(Code::Internal, "grammar: {} control tokens, at most {}", marks.size(), kMaxMarks);
   }
   Budget budget;
-  Net net(budget);
-  (void)net.add_rule("");
-  write(net);
+  Nfa nfa(budget);
+  (void)nfa.add_rule("");
+  write(nfa);
   auto grammar = std::shared_ptr<Grammar>(
-      new Grammar(std::make_shared<const Automaton>(net), GrammarKind::Written));
+      new Grammar(std::make_shared<const Automaton>(nfa), GrammarKind::Written));
   grammar->marks_ = std::move(marks);
   return grammar;
 }
@@ -114,9 +114,9 @@ bool Grammar::accepts(std::string_view text) const {
   // doubled keeps the time linear.
   constexpr size_t kMachineBytes = size_t{32} << 20, kMostBytes = size_t{256} << 20;
   size_t collect_at = kMachineBytes;
-  const bool names_differ = kind_ == GrammarKind::JsonSchema && automaton_->has_name_kinds() &&
-                            !repeats_a_name(text);
-  Machine machine(automaton_, names_differ);
+  const bool names_differ =
+      kind_ == GrammarKind::JsonSchema && automaton_->has_name_kinds() && !repeats_a_name(text);
+  PushdownMachine machine(automaton_, names_differ);
   Config config = machine.start();
   const auto read = [&](std::string_view piece) {
     for (const char c : piece) config = machine.step(config, static_cast<uint8_t>(c));
@@ -130,7 +130,8 @@ bool Grammar::accepts(std::string_view text) const {
     }
     return config != kNowhere;
   };
-  if (kind_ == GrammarKind::JsonSchema) return plain_json(text, read) && machine.accepts(config);
+  if (kind_ == GrammarKind::JsonSchema)
+    return canonical_json(text, read) && machine.accepts(config);
   constexpr size_t kPiece = 4096;
   while (!text.empty() && read(text.substr(0, kPiece))) {
     text.remove_prefix(std::min(text.size(), kPiece));

@@ -37,8 +37,8 @@ class Grammar {
   static std::shared_ptr<const Grammar> of_choices(std::span<const std::string> choices);
 
   /// The grammar that `write` writes down. marks: control tokens in it, as a vocabulary spells
-  /// them; the i-th is one byte in the network (control_bytes.h). Errors as compile().
-  static std::shared_ptr<const Grammar> written_by(const std::function<void(grammar::Net&)>& write,
+  /// them; the i-th is one byte in the NFA (control_bytes.h). Errors as compile().
+  static std::shared_ptr<const Grammar> written_by(const std::function<void(grammar::Nfa&)>& write,
                                                    std::vector<std::string> marks);
 
   /// Whether `text` is a complete text of the grammar; of a schema: a valid document, however its

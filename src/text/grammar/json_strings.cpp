@@ -4,7 +4,8 @@
 #include <map>
 #include <tuple>
 
-#include "text/grammar/words_map.h"
+#include "text/grammar/interner.h"
+#include "text/json_escapes.h"
 
 namespace tenon::grammar {
 namespace {
@@ -15,15 +16,6 @@ struct Span {
   uint32_t high;
   uint32_t to;
 };
-
-struct ShortEscape {
-  char letter;
-  char code;
-};
-constexpr std::array kShortEscapes = {ShortEscape{'"', '"'},  ShortEscape{'\\', '\\'},
-                                      ShortEscape{'/', '/'},  ShortEscape{'b', '\b'},
-                                      ShortEscape{'f', '\f'}, ShortEscape{'n', '\n'},
-                                      ShortEscape{'r', '\r'}, ShortEscape{'t', '\t'}};
 
 /// The digits of an escape, from the last back: how many values each takes and what it adds to its
 /// first one. A surrogate pair is D800 + 10 bits, D C00 + 10 bits.
@@ -38,12 +30,12 @@ constexpr size_t kLowSurrogate = 3;  // digits of it, but for the D
 
 class Writer {
  public:
-  Writer(Net& net, const Dfa& texts, const JsonStringOptions& options)
-      : net_(net), texts_(texts), options_(options) {}
+  Writer(Nfa& nfa, const Dfa& texts, const JsonStringOptions& options)
+      : nfa_(nfa), texts_(texts), options_(options) {}
 
   void run(uint32_t from, const std::function<uint32_t(uint32_t)>& to) {
     if (texts_.empty()) return;
-    net_.add_epsilon(from, leaves(texts_.start));
+    nfa_.add_epsilon(from, leaves(texts_.start));
     for (size_t i = 0; i < todo_.size(); ++i) {
       const uint32_t state = todo_[i];
       const uint32_t node = leaves(state);
@@ -52,10 +44,10 @@ class Writer {
       if (texts_.label[state] == 0) continue;
       uint32_t end = node;
       if (options_.closing != nullptr) {
-        end = net_.add_node();
-        net_.add_act(node, *options_.closing, end);
+        end = nfa_.add_node();
+        nfa_.add_act(node, *options_.closing, end);
       }
-      net_.add_bytes(end, '"', '"', to(texts_.label[state]));
+      nfa_.add_bytes(end, '"', '"', to(texts_.label[state]));
     }
   }
 
@@ -68,11 +60,11 @@ class Writer {
   const Ends& ends(uint32_t state) {
     const auto [at, is_new] = ends_.try_emplace(state);
     if (is_new) {
-      const uint32_t node = net_.add_node();
+      const uint32_t node = nfa_.add_node();
       at->second = {node, node};
       if (options_.each != nullptr) {
-        at->second.arrives = net_.add_node();
-        net_.add_act(at->second.arrives, *options_.each, node);
+        at->second.arrives = nfa_.add_node();
+        nfa_.add_act(at->second.arrives, *options_.each, node);
       }
       todo_.push_back(state);
     }
@@ -86,9 +78,9 @@ class Writer {
     if (left == 0) return arrives(state);
     const auto [at, is_new] = inside_.try_emplace({state, left}, 0);
     if (!is_new) return at->second;
-    const uint32_t node = at->second = net_.add_node();
+    const uint32_t node = at->second = nfa_.add_node();
     for (const ByteRange& range : texts_.of(state)) {
-      net_.add_bytes(node, range.low, range.high, inside(range.to, left - 1));
+      nfa_.add_bytes(node, range.low, range.high, inside(range.to, left - 1));
     }
     return node;
   }
@@ -103,7 +95,7 @@ class Writer {
         };
         while (high < range.high && kind(high + 1) == kind(low)) ++high;
         if (kind(low) != 9) {
-          net_.add_bytes(node, static_cast<uint8_t>(low), static_cast<uint8_t>(high),
+          nfa_.add_bytes(node, static_cast<uint8_t>(low), static_cast<uint8_t>(high),
                          inside(range.to, kind(low)));
         }
         low = high + 1;
@@ -115,20 +107,20 @@ class Writer {
     for (uint32_t code = 0; code < 0x80; ++code) {
       const uint32_t to = texts_.step(state, static_cast<uint8_t>(code));
       if (to == kDead || (code >= 0x20 && code != '"' && code != '\\')) continue;
-      const uint32_t end = net_.add_text(node, shortest_escape(static_cast<char>(code)));
-      net_.add_epsilon(end, arrives(to));
+      const uint32_t end = nfa_.add_text(node, json_escape(static_cast<char>(code)));
+      nfa_.add_epsilon(end, arrives(to));
     }
   }
 
   void add_escapes(uint32_t state, uint32_t node) {
     if (options_.needed_escapes) return add_needed_escapes(state, node);
-    const uint32_t escape = net_.add_node();
-    net_.add_bytes(node, '\\', '\\', escape);
+    const uint32_t escape = nfa_.add_node();
+    nfa_.add_bytes(node, '\\', '\\', escape);
     for (const ShortEscape& known : kShortEscapes) {
       const uint32_t to = texts_.step(state, static_cast<uint8_t>(known.code));
       if (to == kDead) continue;
       const auto letter = static_cast<uint8_t>(known.letter);
-      net_.add_bytes(escape, letter, letter, arrives(to));
+      nfa_.add_bytes(escape, letter, letter, arrives(to));
     }
     std::vector<Span> plain, pairs;
     for (const Span& span : characters(state)) {
@@ -139,13 +131,13 @@ class Writer {
         if (span.high > 0xFFFF) pairs.push_back({0, span.high - 0x10000, span.to});
       }
     }
-    const uint32_t code = net_.add_node();
-    net_.add_bytes(escape, 'u', 'u', code);
-    if (!plain.empty()) net_.add_epsilon(code, digits(plain, kPlain, kPlain.size()));
+    const uint32_t code = nfa_.add_node();
+    nfa_.add_bytes(escape, 'u', 'u', code);
+    if (!plain.empty()) nfa_.add_epsilon(code, digits(plain, kPlain, kPlain.size()));
     if (!pairs.empty()) {
       const uint32_t high = digits(pairs, kPair, kPair.size());
-      net_.add_bytes(code, 'D', 'D', high);
-      net_.add_bytes(code, 'd', 'd', high);
+      nfa_.add_bytes(code, 'D', 'D', high);
+      nfa_.add_bytes(code, 'd', 'd', high);
     }
   }
 
@@ -185,7 +177,7 @@ class Writer {
         }
       }
     }
-    net_.budget().spend(all.size());
+    nfa_.budget().spend(all.size());
     return rests_.emplace(std::pair{state, left}, std::move(all)).first->second;
   }
 
@@ -202,19 +194,19 @@ class Writer {
     if (count == 0) return arrives(spans[0].to);
     key_.assign({static_cast<uint32_t>(all.size()), static_cast<uint32_t>(count)});
     for (const Span& span : spans) key_.insert(key_.end(), {span.low, span.high, span.to});
-    net_.budget().spend(key_.size());
+    nfa_.budget().spend(key_.size());
     bool is_new = false;
-    const uint32_t id = known_digits_.id_of(key_, &is_new);
+    const uint32_t id = known_digits_.intern(key_, &is_new);
     if (!is_new) return digit_nodes_[id];
-    const uint32_t node = net_.add_node();
+    const uint32_t node = nfa_.add_node();
     digit_nodes_.push_back(node);
-    // Behind the high surrogate stands the beginning of the low one.
+    // After the high surrogate comes the beginning of the low one.
     uint32_t from = node;
     if (all.size() == kPair.size() && count == kLowSurrogate) {
-      from = net_.add_text(from, "\\u");
-      const uint32_t next = net_.add_node();
-      net_.add_bytes(from, 'D', 'D', next);
-      net_.add_bytes(from, 'd', 'd', next);
+      from = nfa_.add_text(from, "\\u");
+      const uint32_t next = nfa_.add_node();
+      nfa_.add_bytes(from, 'D', 'D', next);
+      nfa_.add_bytes(from, 'd', 'd', next);
       from = next;
     }
     uint32_t width = 1;
@@ -231,19 +223,19 @@ class Writer {
       const uint32_t to = digits(part, all, count - 1);
       const uint32_t shown = value + digit.first;
       if (shown < 10) {
-        net_.add_bytes(from, static_cast<uint8_t>('0' + shown), static_cast<uint8_t>('0' + shown),
+        nfa_.add_bytes(from, static_cast<uint8_t>('0' + shown), static_cast<uint8_t>('0' + shown),
                        to);
       } else {
-        net_.add_bytes(from, static_cast<uint8_t>('A' + shown - 10),
+        nfa_.add_bytes(from, static_cast<uint8_t>('A' + shown - 10),
                        static_cast<uint8_t>('A' + shown - 10), to);
-        net_.add_bytes(from, static_cast<uint8_t>('a' + shown - 10),
+        nfa_.add_bytes(from, static_cast<uint8_t>('a' + shown - 10),
                        static_cast<uint8_t>('a' + shown - 10), to);
       }
     }
     return node;
   }
 
-  Net& net_;
+  Nfa& nfa_;
   const Dfa& texts_;
   const JsonStringOptions& options_;
   std::map<uint32_t, Ends> ends_;
@@ -251,24 +243,15 @@ class Writer {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> inside_;
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Span>> rests_;
   std::vector<uint32_t> key_;
-  WordsMap known_digits_;
+  Interner known_digits_;
   std::vector<uint32_t> digit_nodes_;
 };
 
 }  // namespace
 
-void add_json_strings(Net& net, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
+void add_json_strings(Nfa& nfa, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
                       const std::function<uint32_t(uint32_t label)>& to) {
-  Writer(net, texts, options).run(from, to);
-}
-
-std::string shortest_escape(char code) {
-  for (const ShortEscape& known : kShortEscapes) {
-    if (known.code == code) return {'\\', known.letter};
-  }
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const auto value = static_cast<uint8_t>(code);
-  return {'\\', 'u', '0', '0', kDigits[value >> 4], kDigits[value & 15]};
+  Writer(nfa, texts, options).run(from, to);
 }
 
 uint32_t shortest_spelling(std::string_view text) {

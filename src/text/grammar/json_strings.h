@@ -9,19 +9,17 @@
 namespace tenon::grammar {
 
 struct JsonStringOptions {
-  /// Passed behind each character; null: nothing is.
+  /// Passed after each character; null: nothing is.
   const Action* each = nullptr;
   const Action* closing = nullptr;  ///< before the closing quote
   bool needed_escapes = false;      ///< no others: each text has one spelling
 };
 
-/// From `from`, behind the opening quote, over the rest of each string whose text has a label in
+/// From `from`, after the opening quote, over the rest of each string whose text has a label in
 /// `texts`, the closing quote included, to the node `to(label)`.
-void add_json_strings(Net& net, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
+void add_json_strings(Nfa& nfa, const Dfa& texts, uint32_t from, const JsonStringOptions& options,
                       const std::function<uint32_t(uint32_t label)>& to);
 
-/// A character that cannot stand in a string as it is.
-std::string shortest_escape(char code);
 /// Bytes of the shortest spelling of a text, quotes included.
 uint32_t shortest_spelling(std::string_view text);
 

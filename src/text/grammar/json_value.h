@@ -15,8 +15,8 @@ namespace tenon::grammar {
 struct JsonValue {
   enum class Kind : uint8_t { Null, True, False, Number, String, Array, Object };
   Kind kind = Kind::Null;
-  std::string text = {};  ///< of a string; a number as it was written
-  std::vector<JsonValue> items = {};                           ///< Array
+  std::string text = {};              ///< of a string; a number as it was written
+  std::vector<JsonValue> items = {};  ///< Array
   std::vector<std::pair<std::string, JsonValue>> members = {};  ///< Object, in order
 
   /// The member of an object; null when there is none, or for what is no object.

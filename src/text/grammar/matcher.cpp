@@ -134,7 +134,7 @@ void GrammarMatcher::make_room(std::span<Config> also) {
   std::copy_n(keep.end() - static_cast<std::ptrdiff_t>(also.size()), also.size(), also.begin());
   looked_at_ = step_from_ = kNowhere;
   // Half of what is left, so that a text that keeps much alive is not looked through at each token.
-  collect_at_ = std::max(kMachineBytes, (machine_.used_bytes() + Machine::kMaxBytes) / 2);
+  collect_at_ = std::max(kMachineBytes, (machine_.used_bytes() + PushdownMachine::kMaxBytes) / 2);
   // Last: it may throw, and all numbers are the new ones by now.
   machine_.spend(before / kCollectedBytes);
 }
@@ -184,10 +184,10 @@ std::optional<Token> GrammarMatcher::forced_token() {
   constexpr size_t kLeast = 3;
   begin_question();
   if (forced_.empty() && looked_at_ != config_) {
-    Config behind = config_;
-    const std::string text = forced_text(behind);
+    Config stretch_end = config_;
+    const std::string text = forced_text(stretch_end);
     if (text.size() >= kLeast) {
-      forced_ = is_closed(behind) ? tokens().spell(text) : tokens().spell_beginning(text);
+      forced_ = is_closed(stretch_end) ? tokens().spell(text) : tokens().spell_beginning(text);
     }
     std::reverse(forced_.begin(), forced_.end());
     // Only now: a search that was put off is made again.

@@ -1,9 +1,8 @@
-// The texts of numbers in a range, of integers and of multiples: a small machine reads the digits
-// from left to right, and its states become an automaton.
+#include "text/grammar/number_texts.h"
+
 #include <algorithm>
 
-#include "text/grammar/shapes.h"
-#include "text/grammar/words_map.h"
+#include "text/grammar/interner.h"
 
 namespace tenon::grammar {
 namespace {
@@ -25,7 +24,7 @@ class DigitOrder {
     return of(digit, bound_.integer[count]);
   }
   /// At the end of an integer part of `count` digits.
-  [[nodiscard]] Order behind_integer(Order order, uint32_t count) const {
+  [[nodiscard]] Order after_integer(Order order, uint32_t count) const {
     if (count != bound_.integer.size()) return count < bound_.integer.size() ? kLess : kGreater;
     return order;
   }
@@ -86,14 +85,15 @@ class NumberReader {
       integer_cap_ = std::max(integer_cap_, order.integer_places() + 1);
       fraction_cap_ = std::max(fraction_cap_, order.fraction_places());
     }
-    for (const Divisor& divisor : divisors_) fraction_cap_ = std::max(fraction_cap_, divisor.places);
+    for (const Divisor& divisor : divisors_)
+      fraction_cap_ = std::max(fraction_cap_, divisor.places);
   }
 
   Dfa run() {
     Dfa dfa;
     std::vector<uint32_t> state(kFixed + orders_.size() + divisors_.size(), 0);
     for (size_t i = 0; i < orders_.size(); ++i) state[kFixed + i] = kEqual;
-    (void)states_.id_of(state);
+    (void)states_.intern(state);
     for (uint32_t s = 0; s < states_.size(); ++s) {
       const auto words = states_.words(s);
       const std::vector<uint32_t> from(words.begin(), words.end());
@@ -103,7 +103,7 @@ class NumberReader {
         if (!step(to, static_cast<char>(byte))) continue;
         budget_.spend(to.size());
         const auto b = static_cast<uint8_t>(byte);
-        dfa.ranges.push_back({b, b, states_.id_of(to)});
+        dfa.ranges.push_back({b, b, states_.intern(to)});
       }
       dfa.begin.push_back(static_cast<uint32_t>(dfa.ranges.size()));
       dfa.label.push_back(is_number(from) ? 1 : 0);
@@ -116,7 +116,15 @@ class NumberReader {
   // fraction was not; then an order for each bound and a remainder for each divisor.
   enum Field : size_t { kPhase, kNegative, kCount, kNonzero, kBroken, kFixed };
   enum Phase : uint32_t {
-    kStart, kSigned, kZero, kInteger, kPoint, kFraction, kExponent, kExponentSigned, kExponentDigits
+    kStart,
+    kSigned,
+    kZero,
+    kInteger,
+    kPoint,
+    kFraction,
+    kExponent,
+    kExponentSigned,
+    kExponentDigits
   };
 
   bool step(std::vector<uint32_t>& state, char c) const {
@@ -204,7 +212,7 @@ class NumberReader {
   void end_integer(std::vector<uint32_t>& state) const {
     for (size_t i = 0; i < orders_.size(); ++i) {
       uint32_t& order = state[kFixed + i];
-      order = orders_[i].behind_integer(static_cast<Order>(order), state[kCount]);
+      order = orders_[i].after_integer(static_cast<Order>(order), state[kCount]);
     }
     state[kCount] = 0;
   }
@@ -240,14 +248,14 @@ class NumberReader {
     }
   }
 
-  /// Whether the digits read so far, behind the integer part, are a number of the shape.
+  /// Whether the digits read so far, after the integer part, are a number of the shape.
   [[nodiscard]] bool accepts_value(const std::vector<uint32_t>& state) const {
     if (shape_.integer && (state[kBroken] & 1) != 0) return false;
     if (shape_.not_integer && (state[kBroken] & 1) == 0) return false;
     size_t next = kFixed;
-    if (shape_.lower && !is_beyond(state, *shape_.lower, state[next++], orders_[0], 1)) return false;
-    if (shape_.upper &&
-        !is_beyond(state, *shape_.upper, state[next], orders_[next - kFixed], -1)) {
+    if (shape_.lower && !is_beyond(state, *shape_.lower, state[next++], orders_[0], 1))
+      return false;
+    if (shape_.upper && !is_beyond(state, *shape_.upper, state[next], orders_[next - kFixed], -1)) {
       return false;
     }
     next = kFixed + orders_.size();
@@ -262,9 +270,8 @@ class NumberReader {
   }
 
   /// Whether the number lies above a bound (`side` 1) or below it (-1).
-  [[nodiscard]] bool is_beyond(const std::vector<uint32_t>& state,
-                               const NumberShape::Bound& bound, uint32_t order,
-                               const DigitOrder& digits, int side) const {
+  [[nodiscard]] bool is_beyond(const std::vector<uint32_t>& state, const NumberShape::Bound& bound,
+                               uint32_t order, const DigitOrder& digits, int side) const {
     const bool negative = state[kNegative] != 0 && state[kNonzero] != 0;
     int sign = 0;  // of number - bound
     if (negative != bound.value.negative) {
@@ -283,7 +290,7 @@ class NumberReader {
   std::vector<Divisor> divisors_;
   uint32_t integer_cap_ = 1;
   uint32_t fraction_cap_ = 0;
-  WordsMap states_;
+  Interner states_;
 };
 
 }  // namespace

@@ -1,12 +1,14 @@
-// Splits groups of states until states of one group lead to the same groups: Moore's refinement, in
-// which a round looks only at states that led to one that has just left its group.
+// Partition refinement (Moore 1956): splits groups of states until the states of one group lead to
+// the same groups. A round looks only at states with an edge to one that has just left its group.
+//
+//   0 -a-> 1 -a-> 2 (final)   groups {0, 1} {2}; round 1: 1 leads to {2}, 0 does not: {0} {1} {2}
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <vector>
 
-#include "text/grammar/words_map.h"
+#include "text/grammar/interner.h"
 
 namespace tenon::grammar {
 
@@ -46,18 +48,18 @@ bool refine(std::vector<uint32_t>& group, uint32_t& num_groups, const Predecesso
   }
   for (size_t round = 1; !dirty.empty(); ++round) {
     if (round > rounds) return false;
-    WordsMap rows;
+    Interner rows;
     row_of.clear();
     rows_of_group.assign(num_groups, 0);  // states of the group that were looked at
     for (const uint32_t s : dirty) {
       words.assign(1, group[s]);
       row(s, words);
       if (!spend(words.size())) return false;
-      row_of.push_back(rows.id_of(words));
+      row_of.push_back(rows.intern(words));
       ++rows_of_group[group[s]];
     }
-    // Others of a group lead where they did: each row is new beside them. Without others, the first
-    // row goes on as the group.
+    // The other states of a group lead where they did, so each row is new. Without others, the
+    // first row goes on as the group.
     group_of_row.assign(rows.size(), kNoGroup);
     moved.clear();
     for (size_t i = 0; i < dirty.size(); ++i) {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "text/grammar/expr.h"
+#include "text/grammar/subset_construction.h"
+#include "text/hex_digit.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::grammar {
@@ -19,13 +21,6 @@ struct Escape {
 };
 constexpr std::array kEscapes = {Escape{'n', '\n'}, Escape{'r', '\r'}, Escape{'t', '\t'},
                                  Escape{'f', '\f'}, Escape{'v', '\v'}, Escape{'0', 0}};
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 /// What the text from the pattern's beginning on must begin with, or must not.
 struct Lookahead {
@@ -105,7 +100,7 @@ class Parser {
     any_case_ = case_before;
     dot_all_ = dot_before;
     if (peek() == '*' || peek() == '+' || peek() == '?' || (peek() == '{' && is_bounds())) {
-      refuse("a repetition behind a lookahead has nothing to repeat");
+      refuse("a repetition after a lookahead has nothing to repeat");
     }
     lookaheads_.push_back({std::move(what), negative});
   }
@@ -248,7 +243,7 @@ class Parser {
       }
       if (times > 0) refuse("a repetition is repeated");
       if (item.kind == Expr::Kind::Begin || item.kind == Expr::Kind::End) {
-        refuse("a repetition behind ^ or $ has nothing to repeat");
+        refuse("a repetition after ^ or $ has nothing to repeat");
       }
       (void)take("?");  // lazy or greedy, the texts are the same
       Expr child = std::move(item);
@@ -312,7 +307,7 @@ class Parser {
     uint32_t code = 0;
     if (digits == 4 && take("{")) {
       while (!take("}")) {
-        const int value = hex_value(peek());
+        const int value = hex_digit(peek());
         if (value < 0 || code > kLastCodePoint) refuse("bad \\u{{...}}");
         code = code * 16 + static_cast<uint32_t>(value);
         ++at_;
@@ -321,7 +316,7 @@ class Parser {
       return code;
     }
     for (int i = 0; i < digits; ++i, ++at_) {
-      const int value = hex_value(peek());
+      const int value = hex_digit(peek());
       if (value < 0) refuse("an escape needs {} hexadecimal digits", digits);
       code = code * 16 + static_cast<uint32_t>(value);
     }
@@ -396,29 +391,29 @@ class Parser {
 /// Where matches of an expression lie in the texts.
 struct Within {
   bool any_before;
-  bool any_behind;
+  bool any_after;
 };
 Dfa texts_with(const Expr& expr, Within within, Budget& budget) {
-  Net net(budget);
-  const uint32_t start = net.add_node(), from = net.add_node(), to = net.add_node(),
-                 final = net.add_node();
-  net.add_epsilon(start, from);
-  net.add_epsilon(to, final);
+  Nfa nfa(budget);
+  const uint32_t start = nfa.add_node(), from = nfa.add_node(), to = nfa.add_node(),
+                 final = nfa.add_node();
+  nfa.add_epsilon(start, from);
+  nfa.add_epsilon(to, final);
   const CodePoints all = CodePoints::all();
   if (within.any_before) {
-    const uint32_t later = net.add_node();
-    add_code_points(net, all, start, later);
-    add_code_points(net, all, later, later);
-    net.add_epsilon(later, from);
+    const uint32_t later = nfa.add_node();
+    add_code_points(nfa, all, start, later);
+    add_code_points(nfa, all, later, later);
+    nfa.add_epsilon(later, from);
   }
-  if (within.any_behind) {
-    const uint32_t rest = net.add_node();
-    net.add_epsilon(to, rest);
-    add_code_points(net, all, rest, rest);
-    net.add_epsilon(rest, final);
+  if (within.any_after) {
+    const uint32_t rest = nfa.add_node();
+    nfa.add_epsilon(to, rest);
+    add_code_points(nfa, all, rest, rest);
+    nfa.add_epsilon(rest, final);
   }
-  add_expr(net, expr, from, to, false);
-  return minimise(make_deterministic(net, start, final).dfa, budget);
+  add_expr(nfa, expr, from, to, false);
+  return minimise(make_deterministic(nfa, start, final).dfa, budget);
 }
 
 }  // namespace
@@ -426,9 +421,9 @@ Dfa texts_with(const Expr& expr, Within within, Budget& budget) {
 Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget) {
   Parser parser(pattern, !search, budget);
   const Expr expr = parser.parse();
-  Dfa result = texts_with(expr, {.any_before = search, .any_behind = search}, budget);
+  Dfa result = texts_with(expr, {.any_before = search, .any_after = search}, budget);
   for (const Lookahead& ahead : parser.lookaheads()) {
-    const Dfa met = texts_with(ahead.what, {.any_before = false, .any_behind = true}, budget);
+    const Dfa met = texts_with(ahead.what, {.any_before = false, .any_after = true}, budget);
     result = ahead.negative ? without(result, met, budget) : both(result, met, budget);
   }
   return result;

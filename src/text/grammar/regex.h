@@ -9,8 +9,8 @@
 
 namespace tenon::grammar {
 
-/// The texts that contain a match (`search`, as JSON Schema wants) or are one. Throws Error(Grammar)
-/// naming the place in the budget and the byte of the pattern.
+/// The texts that contain a match (`search`, as JSON Schema wants) or are one. Throws
+/// Error(Grammar) naming the place in the budget and the byte of the pattern.
 Dfa regex_dfa(std::string_view pattern, bool search, Budget& budget);
 
 }  // namespace tenon::grammar

@@ -1,4 +1,4 @@
-// Writes a planned schema down as a network: a rule for each subschema, string, array and object.
+// Writes a compiled schema down as an NFA: a rule for each subschema, string, array and object.
 #include "text/grammar/schema.h"
 
 #include <algorithm>
@@ -6,14 +6,14 @@
 #include <set>
 
 #include "text/grammar/json_strings.h"
-#include "text/grammar/schema_plan.h"
+#include "text/grammar/schema_compiler.h"
 
 namespace tenon::grammar {
 namespace {
 
 class SchemaWriter {
  public:
-  SchemaWriter(SchemaPlan& plan, Net& net) : plan_(plan), net_(net) {}
+  SchemaWriter(SchemaCompiler& compiled, Nfa& nfa) : compiled_(compiled), nfa_(nfa) {}
 
   uint32_t run() {
     const uint32_t root = rule_of(0);
@@ -25,85 +25,87 @@ class SchemaWriter {
   uint32_t rule_of(NodeId node) {
     const auto [at, is_new] = rules_.try_emplace(node, 0);
     if (is_new) {
-      at->second = net_.add_rule("");
+      at->second = nfa_.add_rule("");
       todo_.push_back(node);
     }
     return at->second;
   }
 
   [[nodiscard]] bool is_possible(NodeId node) const {
-    return node != kNoNode && plan_.nodes()[node].possible;
+    return node != kNoNode && compiled_.nodes()[node].possible;
   }
 
   void write_node(NodeId id) {
-    const PlanNode& node = plan_.nodes()[id];
-    plan_.shapes().set_place(node.key);
-    const uint32_t start = net_.rule(rules_[id]).start, final = net_.rule(rules_[id]).final;
-    for (const Part& part : node.parts) {
-      if (!part.possible) continue;
-      switch (part.type) {
+    const SchemaNode& node = compiled_.nodes()[id];
+    compiled_.normalizer().set_place(node.key);
+    const uint32_t start = nfa_.rule(rules_[id]).start, final = nfa_.rule(rules_[id]).final;
+    for (const Alternative& alternative : node.alternatives) {
+      if (!alternative.possible) continue;
+      switch (alternative.type) {
         case JsonType::Null:
-          net_.add_epsilon(net_.add_text(start, "null"), final);
+          nfa_.add_epsilon(nfa_.add_text(start, "null"), final);
           break;
         case JsonType::Boolean:
-          if (part.shape.may_be_true) net_.add_epsilon(net_.add_text(start, "true"), final);
-          if (part.shape.may_be_false) net_.add_epsilon(net_.add_text(start, "false"), final);
+          if (alternative.shape.may_be_true) nfa_.add_epsilon(nfa_.add_text(start, "true"), final);
+          if (alternative.shape.may_be_false)
+            nfa_.add_epsilon(nfa_.add_text(start, "false"), final);
           break;
         case JsonType::Number:
-          add_dfa(net_, *part.texts, start, [final](uint32_t) { return final; });
+          add_dfa(nfa_, *alternative.texts, start, [final](uint32_t) { return final; });
           break;
         case JsonType::String:
-          net_.add_call(start, string_rule(part), final);
+          nfa_.add_call(start, string_rule(alternative), final);
           break;
         case JsonType::Array:
-          net_.add_call(start, array_rule(part), final);
+          nfa_.add_call(start, array_rule(alternative), final);
           break;
         case JsonType::Object:
-          net_.add_call(start, object_rule(part), final);
+          nfa_.add_call(start, object_rule(alternative), final);
           break;
       }
     }
   }
 
   /// Where white space may stand, and what programs write there. Documents that are checked come
-  /// without any (plain_json.h).
+  /// without any (canonical_json.h).
   enum class Place : uint8_t {
-    BehindBracket,  ///< or a comma, or before a closing one: a space, or a line's end and indentation
-    BehindColon,    ///< a space
+    AfterBracket,  ///< or a comma, or before a closing one: a space, or a line's end and
+                   ///< indentation
+    AfterColon,    ///< a space
   };
   /// Two nodes with white space of a place between them.
   struct Spaced {
     uint32_t from, to;
   };
   Spaced add_space(Place place) {
-    const uint32_t from = net_.add_node();
-    const uint32_t to = net_.add_node();
-    net_.add_epsilon(from, to);
+    const uint32_t from = nfa_.add_node();
+    const uint32_t to = nfa_.add_node();
+    nfa_.add_epsilon(from, to);
     add_byte(from, ' ', to);
-    if (place == Place::BehindBracket) {
-      const uint32_t line = net_.add_node();
+    if (place == Place::AfterBracket) {
+      const uint32_t line = nfa_.add_node();
       add_byte(from, '\n', line);
       add_byte(line, ' ', line);
-      net_.add_epsilon(line, to);
+      nfa_.add_epsilon(line, to);
     }
     return {from, to};
   }
   void add_byte(uint32_t from, char c, uint32_t to) {
-    net_.add_bytes(from, static_cast<uint8_t>(c), static_cast<uint8_t>(c), to);
+    nfa_.add_bytes(from, static_cast<uint8_t>(c), static_cast<uint8_t>(c), to);
   }
 
-  uint32_t string_rule(const Part& part) {
-    const StringShape& shape = part.shape.string;
-    const auto key = std::tuple{part.texts.get(), part.texts ? 0 : shape.minimum,
-                                part.texts ? 0 : shape.maximum};
+  uint32_t string_rule(const Alternative& alternative) {
+    const StringShape& shape = alternative.shape.string;
+    const auto key = std::tuple{alternative.texts.get(), alternative.texts ? 0 : shape.minimum,
+                                alternative.texts ? 0 : shape.maximum};
     const auto [at, is_new] = strings_.try_emplace(key, 0);
     if (!is_new) return at->second;
-    const uint32_t rule = at->second = net_.add_rule("");
-    const uint32_t inside = net_.add_node();
-    const uint32_t final = net_.rule(rule).final;
-    add_byte(net_.rule(rule).start, '"', inside);
-    if (part.texts) {
-      add_json_strings(net_, *part.texts, inside, {.needed_escapes = true},
+    const uint32_t rule = at->second = nfa_.add_rule("");
+    const uint32_t inside = nfa_.add_node();
+    const uint32_t final = nfa_.rule(rule).final;
+    add_byte(nfa_.rule(rule).start, '"', inside);
+    if (alternative.texts) {
+      add_json_strings(nfa_, *alternative.texts, inside, {.needed_escapes = true},
                        [final](uint32_t) { return final; });
       return rule;
     }
@@ -113,26 +115,26 @@ class SchemaWriter {
                        .limit = open ? kUnlimited : static_cast<uint32_t>(shape.maximum),
                        .keep = open ? minimum : kUnlimited};
     const Action enough{.kind = ActionKind::AtLeast, .limit = minimum};
-    net_.rule(rule).counts = true;
-    const Dfa all = any_text(net_.budget());
-    add_json_strings(net_, all, inside, {.each = &count, .closing = &enough},
+    nfa_.rule(rule).counts = true;
+    const Dfa all = any_text(nfa_.budget());
+    add_json_strings(nfa_, all, inside, {.each = &count, .closing = &enough},
                      [final](uint32_t) { return final; });
     return rule;
   }
 
-  uint32_t array_rule(const Part& part) {
-    const ArrayShape& shape = part.shape.array;
-    const uint32_t rule = net_.add_rule("");
-    const uint32_t final = net_.rule(rule).final;
+  uint32_t array_rule(const Alternative& alternative) {
+    const ArrayShape& shape = alternative.shape.array;
+    const uint32_t rule = nfa_.add_rule("");
+    const uint32_t final = nfa_.rule(rule).final;
     const size_t prefix = shape.prefix.size();
     uint64_t maximum = shape.maximum;
     for (size_t i = 0; i <= prefix; ++i) {
-      const auto& of_set = part.elements[i];
+      const auto& of_set = alternative.elements[i];
       const bool some = std::any_of(of_set.begin(), of_set.end(),
                                     [this](NodeId node) { return is_possible(node); });
       if (!some) maximum = std::min<uint64_t>(maximum, i);
     }
-    if (shape.unique && maximum > 1) return unique_array_rule(part);
+    if (shape.unique && maximum > 1) return unique_array_rule(alternative);
     // With `contains` each length is a place of its own, else the register counts.
     const bool bounded = shape.minimum > 0 || maximum != UINT64_MAX;
     const bool counts = bounded && shape.contains.empty();
@@ -141,30 +143,30 @@ class SchemaWriter {
       last = std::max<uint64_t>({last, shape.minimum, maximum == UINT64_MAX ? 0 : maximum});
       constexpr uint64_t kMostPlaces = 10'000;
       if (last > kMostPlaces) {
-        net_.budget().refuse("contains with minItems or maxItems above {} is not supported",
+        nfa_.budget().refuse("contains with minItems or maxItems above {} is not supported",
                              kMostPlaces);
       }
     }
-    net_.rule(rule).counts = counts;
-    const Spaced opened = add_space(Place::BehindBracket);
-    const uint32_t close = net_.add_node();
-    add_byte(net_.rule(rule).start, '[', opened.from);
+    nfa_.rule(rule).counts = counts;
+    const Spaced opened = add_space(Place::AfterBracket);
+    const uint32_t close = nfa_.add_node();
+    add_byte(nfa_.rule(rule).start, '[', opened.from);
     add_byte(close, ']', final);
     const Action enough{.kind = ActionKind::AtLeast, .limit = static_cast<uint32_t>(shape.minimum)};
     using Counts = std::vector<uint64_t>;
-    using Behind = std::pair<uint64_t, Counts>;  // elements so far, up to `last`; contains
-    std::map<Behind, uint32_t> known;          // the node behind them
-    std::vector<Behind> todo;
-    const auto node_of = [&](const Behind& place) {
+    using Prefix = std::pair<uint64_t, Counts>;  // elements so far, up to `last`; contains
+    std::map<Prefix, uint32_t> known;            // the node after them
+    std::vector<Prefix> todo;
+    const auto node_of = [&](const Prefix& place) {
       const auto [at, is_new] = known.try_emplace(place, 0);
       if (is_new) {
-        at->second = place.first == 0 && todo.empty() ? opened.to : net_.add_node();
+        at->second = place.first == 0 && todo.empty() ? opened.to : nfa_.add_node();
         todo.push_back(place);
       }
       return at->second;
     };
     (void)node_of({0, Counts(shape.contains.size(), 0)});
-    // Behind the prefix the first place is that of the array's start when there is no prefix: it
+    // After the prefix the first place is that of the array's start when there is no prefix: it
     // must not be met again, for no comma stands there.
     for (size_t t = 0; t < todo.size(); ++t) {
       const auto [index, counts_so_far] = todo[t];
@@ -175,18 +177,18 @@ class SchemaWriter {
       }
       uint32_t before = here, ends = close;
       if (t > 0) {
-        const Spaced end = add_space(Place::BehindBracket), next = add_space(Place::BehindBracket);
-        net_.add_epsilon(end.to, close);
+        const Spaced end = add_space(Place::AfterBracket), next = add_space(Place::AfterBracket);
+        nfa_.add_epsilon(end.to, close);
         ends = end.from;
         before = next.to;
         add_byte(here, ',', next.from);
       }
       // Whether it may end is asked before the white space, which must lead somewhere.
       const bool asks = counts && shape.minimum > 0;
-      if (closes && asks) net_.add_act(here, enough, ends);
-      if (closes && !asks) net_.add_epsilon(here, ends);
+      if (closes && asks) nfa_.add_act(here, enough, ends);
+      if (closes && !asks) nfa_.add_epsilon(here, ends);
       if (index >= maximum) continue;
-      const auto& of_set = part.elements[std::min<uint64_t>(index, prefix)];
+      const auto& of_set = alternative.elements[std::min<uint64_t>(index, prefix)];
       for (size_t set = 0; set < of_set.size(); ++set) {
         if (!is_possible(of_set[set])) continue;
         Counts after = counts_so_far;
@@ -199,16 +201,16 @@ class SchemaWriter {
         if (!fits) continue;
         uint32_t from = before;
         if (counts) {
-          from = net_.add_node();
+          from = nfa_.add_node();
           const bool endless = maximum >= kUnlimited;
-          net_.add_act(before,
+          nfa_.add_act(before,
                        {.kind = ActionKind::CountUp,
                         .limit = endless ? kUnlimited : static_cast<uint32_t>(maximum),
                         .keep = endless ? static_cast<uint32_t>(shape.minimum) : kUnlimited},
                        from);
         }
         // One more than the last that matters stands for all longer ones.
-        net_.add_call(from, rule_of(of_set[set]),
+        nfa_.add_call(from, rule_of(of_set[set]),
                       node_of({std::min(index + 1, last + 1), std::move(after)}));
       }
     }
@@ -216,118 +218,118 @@ class SchemaWriter {
   }
 
   /// An array of few different values: which it has is remembered as properties are of an object.
-  uint32_t unique_array_rule(const Part& part) {
-    if (!part.values) {
-      net_.budget().refuse(
+  uint32_t unique_array_rule(const Alternative& alternative) {
+    if (!alternative.values) {
+      nfa_.budget().refuse(
           "uniqueItems is supported for items of at most {} values (enum, const, booleans, short "
           "ranges of integers) and without prefixItems and contains",
           kMaxFewValues);
     }
-    const FewValues& values = *part.values;
-    const ArrayShape& shape = part.shape.array;
+    const FewValues& values = *alternative.values;
+    const ArrayShape& shape = alternative.shape.array;
     ObjectSpec spec;
     spec.minimum = static_cast<uint32_t>(shape.minimum);
     spec.maximum = static_cast<uint32_t>(std::min<uint64_t>(shape.maximum, values.size()));
-    const uint32_t rule = net_.add_rule("");
-    const auto object = static_cast<uint32_t>(net_.objects.size());
-    net_.rule(rule).object = object;
-    const Spaced open = add_space(Place::BehindBracket), more = add_space(Place::BehindBracket),
-                 last = add_space(Place::BehindBracket);
-    const uint32_t value = net_.add_node(), quoted = net_.add_node(), behind = net_.add_node(),
-                   close = net_.add_node();
-    add_byte(net_.rule(rule).start, '[', open.from);
-    net_.add_epsilon(open.to, value);
-    add_byte(behind, ',', more.from);
-    net_.add_epsilon(more.to, value);
+    const uint32_t rule = nfa_.add_rule("");
+    const auto object = static_cast<uint32_t>(nfa_.objects.size());
+    nfa_.rule(rule).object = object;
+    const Spaced open = add_space(Place::AfterBracket), more = add_space(Place::AfterBracket),
+                 last = add_space(Place::AfterBracket);
+    const uint32_t value = nfa_.add_node(), quoted = nfa_.add_node(), after = nfa_.add_node(),
+                   close = nfa_.add_node();
+    add_byte(nfa_.rule(rule).start, '[', open.from);
+    nfa_.add_epsilon(open.to, value);
+    add_byte(after, ',', more.from);
+    nfa_.add_epsilon(more.to, value);
     // Whether it may end is asked before the white space, which must lead somewhere.
     const Action ends{.kind = ActionKind::Close, .object = object};
-    net_.add_act(open.to, ends, close);
-    net_.add_act(behind, ends, last.from);
-    net_.add_epsilon(last.to, close);
-    add_byte(close, ']', net_.rule(rule).final);
+    nfa_.add_act(open.to, ends, close);
+    nfa_.add_act(after, ends, last.from);
+    nfa_.add_epsilon(last.to, close);
+    add_byte(close, ']', nfa_.rule(rule).final);
     const auto taken = [&](uint32_t bytes) {
-      const uint32_t node = net_.add_node();
+      const uint32_t node = nfa_.add_node();
       const auto property = static_cast<uint32_t>(spec.properties.size());
       spec.properties.push_back({.key_bytes = bytes});
-      net_.add_act(node, {.kind = ActionKind::Take, .object = object, .property = property},
-                   behind);
+      nfa_.add_act(node, {.kind = ActionKind::Take, .object = object, .property = property}, after);
       return node;
     };
-    std::vector<uint32_t> behind_string;
+    std::vector<uint32_t> after_string;
     for (const std::string& text : values.strings) {
-      behind_string.push_back(taken(shortest_spelling(text)));
+      after_string.push_back(taken(shortest_spelling(text)));
     }
     if (!values.strings.empty()) add_byte(value, '"', quoted);
-    add_json_strings(net_, of_texts(values.strings, false, net_.budget()), quoted,
+    add_json_strings(nfa_, of_texts(values.strings, false, nfa_.budget()), quoted,
                      {.needed_escapes = true},
-                     [&](uint32_t label) { return behind_string[label - 1]; });
+                     [&](uint32_t label) { return after_string[label - 1]; });
     for (const Dfa& texts : values.others) {
       const uint32_t node = taken(texts.shortest());
-      add_dfa(net_, texts, value, [node](uint32_t) { return node; });
+      add_dfa(nfa_, texts, value, [node](uint32_t) { return node; });
     }
-    net_.objects.push_back(std::move(spec));
+    nfa_.objects.push_back(std::move(spec));
     return rule;
   }
 
-  uint32_t object_rule(const Part& part) {
-    const uint32_t rule = net_.add_rule("");
-    const auto object = static_cast<uint32_t>(net_.objects.size());
-    net_.rule(rule).object = object;
-    net_.objects.push_back(describe(part));
-    const uint32_t final = net_.rule(rule).final;
-    const Spaced open = add_space(Place::BehindBracket), more = add_space(Place::BehindBracket),
-                 last = add_space(Place::BehindBracket);
-    const uint32_t key = net_.add_node(), behind = net_.add_node(), close = net_.add_node();
-    add_byte(net_.rule(rule).start, '{', open.from);
+  uint32_t object_rule(const Alternative& alternative) {
+    const uint32_t rule = nfa_.add_rule("");
+    const auto object = static_cast<uint32_t>(nfa_.objects.size());
+    nfa_.rule(rule).object = object;
+    nfa_.objects.push_back(describe(alternative));
+    const uint32_t final = nfa_.rule(rule).final;
+    const Spaced open = add_space(Place::AfterBracket), more = add_space(Place::AfterBracket),
+                 last = add_space(Place::AfterBracket);
+    const uint32_t key = nfa_.add_node(), after = nfa_.add_node(), close = nfa_.add_node();
+    add_byte(nfa_.rule(rule).start, '{', open.from);
     add_byte(open.to, '"', key);
-    add_byte(behind, ',', more.from);
+    add_byte(after, ',', more.from);
     add_byte(more.to, '"', key);
     // Whether it may end is asked before the white space, which must lead somewhere.
     const Action ends{.kind = ActionKind::Close, .object = object};
-    net_.add_act(open.to, ends, close);
-    net_.add_act(behind, ends, last.from);
-    net_.add_epsilon(last.to, close);
+    nfa_.add_act(open.to, ends, close);
+    nfa_.add_act(after, ends, last.from);
+    nfa_.add_epsilon(last.to, close);
     add_byte(close, '}', final);
     // Keys of classes that have no value come no further than their quote.
-    Dfa keys = part.keys;
+    Dfa keys = alternative.keys;
     for (uint32_t& label : keys.label) {
-      if (label != 0 && !is_possible(part.classes[label - 1].value)) label = 0;
+      if (label != 0 && !is_possible(alternative.classes[label - 1].value)) label = 0;
     }
-    keys = minimise(keys, net_.budget());
-    const uint32_t kinds = net_.objects[object].name_kinds;
-    if (kinds > 0) keys = with_kinds(keys, part, kinds);
+    keys = minimise(keys, nfa_.budget());
+    const uint32_t kinds = nfa_.objects[object].name_kinds;
+    if (kinds > 0) keys = with_kinds(keys, alternative, kinds);
     std::set<uint32_t> kinds_met;
     std::map<uint32_t, uint32_t> quoted;
-    add_json_strings(net_, keys, key, {.needed_escapes = true}, [&](uint32_t label) {
+    add_json_strings(nfa_, keys, key, {.needed_escapes = true}, [&](uint32_t label) {
       const auto [at, is_new] = quoted.try_emplace(label, 0);
       if (!is_new) return at->second;
-      at->second = net_.add_node();
-      const Part::KeyClass& kind = part.classes[kinds > 0 ? (label - 1) / kinds : label - 1];
+      at->second = nfa_.add_node();
+      const Alternative::KeyClass& kind =
+          alternative.classes[kinds > 0 ? (label - 1) / kinds : label - 1];
       const uint32_t name_kind = kinds > 0 ? (label - 1) % kinds : 0;
       if (!kind.name) kinds_met.insert(name_kind);
-      const Spaced value = add_space(Place::BehindColon);
-      const uint32_t colon = net_.add_node();
-      const uint32_t property = kind.name ? property_of(part, *kind.name) : kOther;
-      net_.add_act(at->second,
+      const Spaced value = add_space(Place::AfterColon);
+      const uint32_t colon = nfa_.add_node();
+      const uint32_t property = kind.name ? property_of(alternative, *kind.name) : kOther;
+      nfa_.add_act(at->second,
                    {.kind = ActionKind::Take,
                     .object = object,
                     .property = property,
                     .name_kind = name_kind},
                    colon);
       add_byte(colon, ':', value.from);
-      net_.add_call(value.to, rule_of(kind.value), behind);
+      nfa_.add_call(value.to, rule_of(kind.value), after);
       return at->second;
     });
-    const ObjectSpec& spec = net_.objects[object];
+    const ObjectSpec& spec = nfa_.objects[object];
     if (kinds > 0 && spec.properties.size() + kinds_met.size() < spec.minimum) {
-      net_.budget().refuse("minProperties {} is more than can be told apart of such names",
+      nfa_.budget().refuse("minProperties {} is more than can be told apart of such names",
                            spec.minimum);
     }
     return rule;
   }
 
   /// Names by class and, where they are not of a class of their own, by the sum of their bytes.
-  Dfa with_kinds(const Dfa& keys, const Part& part, uint32_t kinds) const {
+  Dfa with_kinds(const Dfa& keys, const Alternative& alternative, uint32_t kinds) const {
     Dfa sums;
     for (uint32_t sum = 0; sum < kinds; ++sum) {
       for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -342,17 +344,17 @@ class SchemaWriter {
         both,
         [&](std::span<const uint32_t> labels) -> uint32_t {
           if (labels[0] == 0) return 0;
-          const bool named = part.classes[labels[0] - 1].name.has_value();
+          const bool named = alternative.classes[labels[0] - 1].name.has_value();
           return (labels[0] - 1) * kinds + (named ? 1 : labels[1]);
         },
-        net_.budget());
+        nfa_.budget());
   }
 
   /// Properties are numbered in the order of the classes with names that are possible.
-  uint32_t property_of(const Part& part, const std::string& name) const {
+  uint32_t property_of(const Alternative& alternative, const std::string& name) const {
     uint32_t number = 0;
-    net_.budget().spend(part.classes.size() / 8);
-    for (const Part::KeyClass& kind : part.classes) {
+    nfa_.budget().spend(alternative.classes.size() / 8);
+    for (const Alternative::KeyClass& kind : alternative.classes) {
       if (!kind.name || !is_possible(kind.value)) continue;
       if (*kind.name == name) return number;
       ++number;
@@ -360,8 +362,8 @@ class SchemaWriter {
     return kOther;
   }
 
-  ObjectSpec describe(const Part& part) const {
-    const ObjectShape& shape = part.shape.object;
+  ObjectSpec describe(const Alternative& alternative) const {
+    const ObjectShape& shape = alternative.shape.object;
     constexpr uint64_t kMost = 1'000'000;
     ObjectSpec spec;
     spec.minimum = static_cast<uint32_t>(std::min(shape.minimum, kMost));
@@ -370,7 +372,7 @@ class SchemaWriter {
     // With more kinds different names are less often taken for one.
     const uint64_t several = spec.minimum > 0 ? spec.minimum - shape.required.size() : 0;
     const uint64_t name_kinds = several > 1 ? std::min<uint64_t>(4 * several, 16) : 0;
-    for (const Part::KeyClass& kind : part.classes) {
+    for (const Alternative::KeyClass& kind : alternative.classes) {
       if (!is_possible(kind.value)) continue;
       if (!kind.name) {
         spec.others = true;
@@ -379,20 +381,20 @@ class SchemaWriter {
       }
       spec.properties.push_back({.required = shape.required.contains(*kind.name),
                                  .key_bytes = shortest_spelling(*kind.name)});
-      for (const std::string& other : with_needed({*kind.name}, shape, net_.budget())) {
+      for (const std::string& other : with_needed({*kind.name}, shape, nfa_.budget())) {
         if (other == *kind.name) continue;
-        spec.properties.back().needs.push_back(property_of(part, other));
+        spec.properties.back().needs.push_back(property_of(alternative, other));
       }
     }
     if (!shape.needs.empty() && spec.minimum > 0 && spec.maximum != kUnlimited) {
-      net_.budget().refuse(
+      nfa_.budget().refuse(
           "dependentRequired with minProperties and maxProperties is not supported");
     }
     return spec;
   }
 
-  SchemaPlan& plan_;
-  Net& net_;
+  SchemaCompiler& compiled_;
+  Nfa& nfa_;
   std::map<NodeId, uint32_t> rules_;
   std::vector<NodeId> todo_;
   std::map<std::tuple<const Dfa*, uint64_t, uint64_t>, uint32_t> strings_;
@@ -400,14 +402,14 @@ class SchemaWriter {
 
 }  // namespace
 
-uint32_t add_schema(std::string_view text, Net& net) {
-  const JsonDocument document(text, net.budget());
-  SchemaPlan plan(document.root(), net.budget());
-  const uint32_t rule = SchemaWriter(plan, net).run();
-  net.budget().set_place("");
+uint32_t add_schema(std::string_view text, Nfa& nfa) {
+  const JsonDocument document(text, nfa.budget());
+  SchemaCompiler plan(document.root(), nfa.budget());
+  const uint32_t rule = SchemaWriter(plan, nfa).run();
+  nfa.budget().set_place("");
   return rule;
 }
 
-void read_schema(std::string_view text, Net& net) { (void)add_schema(text, net); }
+void read_schema(std::string_view text, Nfa& nfa) { (void)add_schema(text, nfa); }
 
 }  // namespace tenon::grammar

@@ -1,17 +1,17 @@
-// JSON Schema (draft 2020-12) into a network. What is supported stands in
+// JSON Schema (draft 2020-12) into an NFA. What is supported stands in
 // docs/structured-output.md.
 #pragma once
 
 #include <string_view>
 
-#include "text/grammar/net.h"
+#include "text/grammar/nfa.h"
 
 namespace tenon::grammar {
 
-/// A network, empty before, of all JSON texts that are valid, without white space around them. Throws
-/// Error(Grammar) with the JSON pointer of what is wrong, impossible or not supported.
-void read_schema(std::string_view text, Net& net);
-/// The same as one more rule of a network, whose number is returned.
-uint32_t add_schema(std::string_view text, Net& net);
+/// An NFA, empty before, of all JSON texts that are valid, without white space around them.
+/// Throws Error(Grammar) with the JSON pointer of what is wrong, impossible or not supported.
+void read_schema(std::string_view text, Nfa& nfa);
+/// The same as one more rule of an NFA, whose number is returned.
+uint32_t add_schema(std::string_view text, Nfa& nfa);
 
 }  // namespace tenon::grammar

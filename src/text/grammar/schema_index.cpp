@@ -82,12 +82,13 @@ std::string resolve_uri(const std::string& base, std::string_view reference) {
 std::string percent_decoded(std::string_view text) {
   std::string result;
   const auto value = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 87
-                                                                                   : -1;
+    return c >= '0' && c <= '9'                     ? c - '0'
+           : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 87
+                                                    : -1;
   };
   for (size_t i = 0; i < text.size(); ++i) {
-    const bool coded = text[i] == '%' && i + 2 < text.size() && value(text[i + 1]) >= 0 &&
-                       value(text[i + 2]) >= 0;
+    const bool coded =
+        text[i] == '%' && i + 2 < text.size() && value(text[i + 1]) >= 0 && value(text[i + 2]) >= 0;
     if (coded) {
       result += static_cast<char>(value(text[i + 1]) * 16 + value(text[i + 2]));
       i += 2;
@@ -229,8 +230,9 @@ const JsonValue& SchemaIndex::resolve(const JsonValue& schema, const std::string
   const size_t hash = reference.find('#');
   const std::string uri =
       resolve_uri(resources_[home].uri, std::string_view(reference).substr(0, hash));
-  const std::string fragment =
-      hash == std::string::npos ? "" : percent_decoded(std::string_view(reference).substr(hash + 1));
+  const std::string fragment = hash == std::string::npos
+                                   ? ""
+                                   : percent_decoded(std::string_view(reference).substr(hash + 1));
   const std::string shown = reference.substr(0, 100);
   const auto found = by_uri_.find(uri);
   if (found == by_uri_.end()) {

@@ -10,17 +10,18 @@ constexpr size_t kListPart = 64;
 
 }  // namespace
 
-TokensByGain::TokensByGain(Groups groups, std::span<const uint64_t> plain, size_t vocabulary) {
+TokensByDistance::TokensByDistance(Groups groups, std::span<const uint64_t> plain,
+                                   size_t vocabulary) {
   if (!plain.empty()) (void)groups[0];
   std::vector<uint64_t> bits;  // of the groups so far, but for those since the last mask
   size_t listed = 0;           // tokens since then
-  for (auto& [gain, tokens] : groups) {
-    if (gain == kUnknownGain) unknown_ = tokens;
-    const bool has_plain = gain == 0 && !plain.empty();
+  for (auto& [change, tokens] : groups) {
+    if (change == kUnknownChange) unknown_ = tokens;
+    const bool has_plain = change == 0 && !plain.empty();
     listed += tokens.size();
     if (listed <= vocabulary / kListPart && !has_plain) {
       tokens.shrink_to_fit();
-      steps_.push_back({gain, {}, std::move(tokens)});
+      steps_.push_back({change, {}, std::move(tokens)});
       continue;
     }
     bits.resize((vocabulary + 63) / 64, 0);
@@ -29,15 +30,15 @@ TokensByGain::TokensByGain(Groups groups, std::span<const uint64_t> plain, size_
     }
     for (const Token token : tokens) set_bit(bits, token);
     for (size_t w = 0; has_plain && w < bits.size(); ++w) bits[w] |= plain[w];
-    steps_.push_back({gain, bits, {}});
+    steps_.push_back({change, bits, {}});
     listed = 0;
   }
 }
 
-void TokensByGain::add(int64_t most, MaskWords mask) const {
+void TokensByDistance::add(int64_t most, MaskWords mask) const {
   const auto end =
       std::upper_bound(steps_.begin(), steps_.end(), most,
-                       [](int64_t gain, const Step& step) { return gain < step.gain; });
+                       [](int64_t change, const Step& step) { return change < step.change; });
   auto first = end;
   while (first != steps_.begin() && (first - 1)->bits.empty()) --first;
   if (first != steps_.begin()) {
@@ -49,7 +50,7 @@ void TokensByGain::add(int64_t most, MaskWords mask) const {
   }
 }
 
-size_t TokensByGain::size_bytes() const {
+size_t TokensByDistance::size_bytes() const {
   size_t bytes = steps_.capacity() * sizeof(Step) + unknown_.capacity() * sizeof(Token);
   for (const Step& step : steps_) {
     bytes += step.bits.capacity() * sizeof(uint64_t) + step.list.capacity() * sizeof(Token);
@@ -59,8 +60,8 @@ size_t TokensByGain::size_bytes() const {
 
 size_t StateMask::size_bytes() const {
   return sizeof(StateMask) + tokens.size_bytes() +
-         (entrances.capacity() + ways_out.capacity()) * sizeof(Entrance) +
-         doubts.capacity() * (sizeof(Doubt) + 32);
+         (entries.capacity() + exits.capacity()) * sizeof(Entry) +
+         undecided.capacity() * (sizeof(Undecided) + 32);
 }
 
 }  // namespace tenon::grammar

@@ -7,15 +7,15 @@ namespace tenon::grammar {
 namespace {
 
 // With more nodes than that to go on from, all tokens are tried instead.
-constexpr size_t kMaxEntrances = 20'000;
+constexpr size_t kMaxEntries = 20'000;
 
-// Beyond so much work of one mask the items that are left, of a configuration of very many, are
-// walked together. What was worked out for the others is kept, so that the next mask gets further.
+// Beyond this work of one mask the items that are left, of a configuration of very many, are walked
+// together. What was worked out for the others is kept, so that the next mask gets further.
 constexpr uint64_t kApartWork = WalkBudget::kMaxWork / 2;
 
 /// Whether all tokens below a node lead back to `at`, by the kinds of their bytes; for few nodes
 /// the question is not worth it.
-bool loops_below(Machine& machine, const TokenTrie& tree, size_t node, Config at) {
+bool loops_below(PushdownMachine& machine, const TokenTrie& tree, size_t node, Config at) {
   constexpr size_t kWorthIt = 16;
   const TokenTrie::Node& top = tree.nodes()[node];
   return top.end - node >= kWorthIt && (top.below & ~machine.loops(at)) == 0;
@@ -25,7 +25,7 @@ bool loops_below(Machine& machine, const TokenTrie& tree, size_t node, Config at
 constexpr size_t kWordsPerUnit = 16;
 constexpr size_t kTokensPerUnit = 4;
 
-Config behind_text(Machine& machine, Config at, std::string_view text) {
+Config after_text(PushdownMachine& machine, Config at, std::string_view text) {
   machine.spend(text.size());
   for (size_t i = 0; at != kNowhere && i < text.size(); ++i) {
     at = machine.step(at, static_cast<uint8_t>(text[i]));
@@ -35,8 +35,8 @@ Config behind_text(Machine& machine, Config at, std::string_view text) {
 
 /// Calls visit(node, config) for each of the nodes where `item` comes out by their exit.
 template <typename Visit>
-void for_each_way_out(Machine& machine, const Machine::Item& item,
-                      std::span<const StateMask::Entrance> nodes, Visit visit) {
+void for_each_exit(PushdownMachine& machine, const PushdownMachine::Item& item,
+                   std::span<const StateMask::Entry> nodes, Visit visit) {
   Config out = kNowhere;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (i == 0 || nodes[i].exit != nodes[i - 1].exit) out = machine.leave(item, nodes[i].exit);
@@ -45,7 +45,7 @@ void for_each_way_out(Machine& machine, const Machine::Item& item,
 }
 
 /// Whether a token goes on below a node with one of these bytes.
-bool goes_on_with(Machine& machine, const TokenTrie& tree, size_t node,
+bool goes_on_with(PushdownMachine& machine, const TokenTrie& tree, size_t node,
                   const FollowBytes::Bytes& bytes) {
   const auto nodes = tree.nodes();
   if ((nodes[node].below & bytes.kinds) == 0) return false;
@@ -68,10 +68,11 @@ std::shared_ptr<const Automaton> spelled_with(const std::shared_ptr<const Automa
 /// Tries the tokens of a tree one after another and puts those that fit into a mask.
 class TokenMasks::Walker {
  public:
-  Walker(Machine& of, uint32_t reach, MaskWords mask) : machine(of), reach_(reach), mask_(mask) {}
+  Walker(PushdownMachine& of, uint32_t reach, MaskWords mask)
+      : machine(of), reach_(reach), mask_(mask) {}
 
   /// Tokens of a state from where `start` is.
-  void add(const TokensByGain& tokens, Config start) {
+  void add(const TokensByDistance& tokens, Config start) {
     machine.spend(mask_.size() / kWordsPerUnit);
     if (reaches_all()) return tokens.add_all(mask_);
     tokens.add(int64_t{reach_} - machine.distance(start), mask_);
@@ -94,13 +95,13 @@ class TokenMasks::Walker {
   }
   /// All tokens of a tree.
   void walk(const TokenTrie& tree, Config from) { walk(tree, 0, tree.nodes().size(), from); }
-  /// The tokens that end at a node or go on behind it, where it was come to with `at`.
+  /// The tokens that end at a node or go on after it, where it was come to with `at`.
   void walk_on(const TokenTrie& tree, size_t node, Config at) {
     if (reaches(at)) add(tree.tokens(node));
     walk(tree, node + 1, tree.nodes()[node].end, at);
   }
 
-  Machine& machine;
+  PushdownMachine& machine;
 
  private:
   void walk(const TokenTrie& tree, size_t first, size_t last, Config from) {
@@ -138,16 +139,16 @@ TokenMasks::TokenMasks(const std::shared_ptr<const Grammar>& grammar,
     : tokens_(std::move(tokens)),
       automaton_(spelled_with(grammar->automaton(), *tokens_)),
       follow_(*automaton_),
-      alike_(*automaton_, TokenSet::kLong),
-      short_alike_(*automaton_, TokenSet::kMiddle) {}
+      equivalent_(*automaton_, TokenSet::kLong),
+      short_equivalent_(*automaton_, TokenSet::kMiddle) {}
 
 size_t TokenMasks::size_bytes() const {
   const std::lock_guard lock(mutex_);
   return cached_bytes_;
 }
 
-void TokenMasks::add_allowed(Machine& machine, Config config, uint32_t reach, MaskWords mask,
-                             const MakeRoom& make_room) const {
+void TokenMasks::add_allowed(PushdownMachine& machine, Config config, uint32_t reach,
+                             MaskWords mask, const MakeRoom& make_room) const {
   Walker walker(machine, reach, mask);
   std::vector<Config> items;  // one of them each
   for (size_t i = 0; i < machine.num_items(config); ++i) {
@@ -161,12 +162,13 @@ void TokenMasks::add_allowed(Machine& machine, Config config, uint32_t reach, Ma
     if (machine.work() - begin > kApartWork && items.size() > 1) {
       return walker.walk(tokens_->all(), machine.joined(items));
     }
-    const Machine::Item item = machine.item(items.back(), 0);
+    const PushdownMachine::Item item = machine.item(items.back(), 0);
     if (!add_plain(walker, item)) add_state(walker, item);
   }
 }
 
-size_t TokenMasks::add_longest_steps(Machine& machine, Config config, MaskWords mask) const {
+size_t TokenMasks::add_longest_steps(PushdownMachine& machine, Config config,
+                                     MaskWords mask) const {
   const TokenTrie& tree = tokens_->all();
   const auto nodes = tree.nodes();
   std::vector<Config> path(tree.longest() + 1);
@@ -197,49 +199,50 @@ size_t TokenMasks::add_longest_steps(Machine& machine, Config config, MaskWords 
   return longest;
 }
 
-void TokenMasks::add_state(Walker& walker, const Machine::Item& item) const {
-  const uint32_t state = alike_.first[item.state];
-  const uint32_t near = short_alike_.first[state];
-  if (short_alike_.shared[near] && !short_alike_.exact) {
+void TokenMasks::add_state(Walker& walker, const PushdownMachine::Item& item) const {
+  const uint32_t state = equivalent_.first[item.state];
+  const uint32_t near = short_equivalent_.first[state];
+  if (short_equivalent_.shared[near] && !short_equivalent_.exact) {
     add_mask(walker, item, *mask_of(walker.machine, near, Part::Short));
     add_mask(walker, item, *mask_of(walker.machine, state, Part::Middle));
   } else {
     add_mask(walker, item, *mask_of(walker.machine, state, Part::All));
-    if (!alike_.shared[state] || alike_.exact) return;
+    if (!equivalent_.shared[state] || equivalent_.exact) return;
   }
   walker.walk(tokens_->long_ones(), walker.machine.only(item));
 }
 
-void TokenMasks::add_mask(Walker& walker, const Machine::Item& item, const StateMask& known) const {
+void TokenMasks::add_mask(Walker& walker, const PushdownMachine::Item& item,
+                          const StateMask& known) const {
   const Config start = walker.machine.only(item);
   if (known.unbounded) return walker.walk(tokens_->all(), start);
   walker.add(known.tokens, start);
-  for_each_way_out(walker.machine, item, known.entrances,
-                   [&](uint32_t node, Config out) { walker.walk_on(*known.tree, node, out); });
-  for (const StateMask::Doubt& doubt : known.doubts) {
-    const Config at = behind_text(walker.machine, start, doubt.text);
-    if (at != kNowhere) walker.walk_on(*known.tree, doubt.node, at);
+  for_each_exit(walker.machine, item, known.entries,
+                [&](uint32_t node, Config out) { walker.walk_on(*known.tree, node, out); });
+  for (const StateMask::Undecided& one : known.undecided) {
+    const Config at = after_text(walker.machine, start, one.text);
+    if (at != kNowhere) walker.walk_on(*known.tree, one.node, at);
   }
   if (walker.reaches_all()) return;
-  for_each_way_out(walker.machine, item, known.ways_out, [&](uint32_t node, Config out) {
+  for_each_exit(walker.machine, item, known.exits, [&](uint32_t node, Config out) {
     if (walker.reaches(out)) walker.add(known.tree->tokens(node));
   });
   for (const Token& token : known.tokens.unknown()) {
-    const Config at = behind_text(walker.machine, start, tokens_->text(token));
+    const Config at = after_text(walker.machine, start, tokens_->text(token));
     if (at != kNowhere && walker.reaches(at)) walker.add(std::span(&token, 1));
   }
 }
 
 /// Whether what add_state needs of a state was worked out before.
 bool TokenMasks::is_known(uint32_t state) const {
-  const uint32_t first = alike_.first[state], near = short_alike_.first[first];
-  const bool apart = short_alike_.shared[near] && !short_alike_.exact;
+  const uint32_t first = equivalent_.first[state], near = short_equivalent_.first[first];
+  const bool apart = short_equivalent_.shared[near] && !short_equivalent_.exact;
   const std::lock_guard lock(mutex_);
   if (!apart) return cache_.contains(key_of(first, Part::All));
   return cache_.contains(key_of(near, Part::Short)) && cache_.contains(key_of(first, Part::Middle));
 }
 
-std::shared_ptr<const StateMask> TokenMasks::mask_of(Machine& machine, uint32_t state,
+std::shared_ptr<const StateMask> TokenMasks::mask_of(PushdownMachine& machine, uint32_t state,
                                                      Part part) const {
   const uint64_t key = key_of(state, part);
   {
@@ -258,7 +261,7 @@ std::shared_ptr<const StateMask> TokenMasks::mask_of(Machine& machine, uint32_t 
 }
 
 /// Whether every whole character that JSON strings take as it is leads back to `config`.
-bool TokenMasks::takes_plain_text(Machine& machine, Config config) {
+bool TokenMasks::takes_plain_text(PushdownMachine& machine, Config config) {
   const auto loops = [&](auto self, Config at, uint32_t left) -> bool {
     if (left == 0) return at == config;
     machine.spend(left == 1 ? 2 : 64);
@@ -281,20 +284,20 @@ bool TokenMasks::takes_plain_text(Machine& machine, Config config) {
   return true;
 }
 
-uint32_t TokenMasks::behind_character(Machine& machine, uint32_t state) const {
+uint32_t TokenMasks::after_character(PushdownMachine& machine, uint32_t state) const {
   {
     const std::lock_guard lock(mutex_);
-    const auto known = behind_character_.find(state);
-    if (known != behind_character_.end()) return known->second;
+    const auto known = after_character_.find(state);
+    if (known != after_character_.end()) return known->second;
   }
   const Automaton& automaton = *automaton_;
   const auto step = [&](uint32_t from, uint32_t byte) {
     return automaton.next(from, automaton.class_of(static_cast<uint8_t>(byte)));
   };
-  uint32_t behind = step(state, 'a');
+  uint32_t after = step(state, 'a');
   // Whether all characters with these bytes to come lead there; some of them may be no characters.
   const auto leads = [&](auto self, uint32_t at, uint32_t left) -> bool {
-    if (left == 0) return at == behind;
+    if (left == 0) return at == after;
     if (!automaton.specials(at).empty()) return false;
     machine.spend(64);
     for (uint32_t b = 0x80, last = 0; b <= 0xBF; ++b) {
@@ -308,92 +311,92 @@ uint32_t TokenMasks::behind_character(Machine& machine, uint32_t state) const {
   };
   bool alike = true;
   for (uint32_t b = 0x20; b < 0x7F && alike; ++b) {
-    if (b != '"' && b != '\\') alike = step(state, b) == behind;
+    if (b != '"' && b != '\\') alike = step(state, b) == after;
   }
   for (uint32_t b = 0xC2; b <= 0xF4 && alike; ++b) {
     const uint32_t next = step(state, b);
-    alike = (next == 0) == (behind == 0) && (next == 0 || leads(leads, next,
-                                                                b < 0xE0   ? 1
-                                                                : b < 0xF0 ? 2
-                                                                           : 3));
+    alike = (next == 0) == (after == 0) && (next == 0 || leads(leads, next,
+                                                               b < 0xE0   ? 1
+                                                               : b < 0xF0 ? 2
+                                                                          : 3));
   }
-  if (!alike) behind = kDepends;
+  if (!alike) after = kDepends;
   const std::lock_guard lock(mutex_);
-  behind_character_.emplace(state, behind);
-  return behind;
+  after_character_.emplace(state, after);
+  return after;
 }
 
 /// Where every plain character leads to the same state, with the item's register and stack: adds
 /// all tokens by the number of plain characters that they begin with. Else false.
-bool TokenMasks::add_plain(Walker& walker, const Machine::Item& item) const {
-  Machine& machine = walker.machine;
-  const uint32_t first = behind_character(machine, item.state);
+bool TokenMasks::add_plain(Walker& walker, const PushdownMachine::Item& item) const {
+  PushdownMachine& machine = walker.machine;
+  const uint32_t first = after_character(machine, item.state);
   // A loop that asks nothing of the register has a mask of its own.
   const bool loops = first == item.state && !automaton_->is_guarded(first);
   if (first == 0 || first == kDepends || (loops && walker.reaches_all())) return false;
-  std::array<Config, TokenSet::kMaxPlain + 1> behind;  // so many characters
-  behind[0] = machine.only(item);
+  std::array<Config, TokenSet::kMaxPlain + 1> after;  // [n]: after n characters
+  after[0] = machine.only(item);
   size_t most = 0;
   for (; most < TokenSet::kMaxPlain; ++most) {
-    const Config next = machine.step(behind[most], 'a');
+    const Config next = machine.step(after[most], 'a');
     if (next == kNowhere) break;
-    for (size_t i = 0; next != behind[most] && i < machine.num_items(next); ++i) {
-      if (behind_character(machine, machine.item(next, i).state) == kDepends) return false;
+    for (size_t i = 0; next != after[most] && i < machine.num_items(next); ++i) {
+      if (after_character(machine, machine.item(next, i).state) == kDepends) return false;
     }
-    behind[most + 1] = next;
+    after[most + 1] = next;
   }
-  if (most == TokenSet::kMaxPlain && behind[most] == behind[0]) {
-    if (walker.reaches(behind[0])) walker.add(tokens_->plain());
-    walker.walk(tokens_->behind_any_plain(), behind[0]);
+  if (most == TokenSet::kMaxPlain && after[most] == after[0]) {
+    if (walker.reaches(after[0])) walker.add(tokens_->plain());
+    walker.walk(tokens_->after_any_plain(), after[0]);
     return true;
   }
   for (size_t n = 0; n <= most; ++n) {
-    walker.walk(tokens_->behind_plain(n), behind[n]);
+    walker.walk(tokens_->after_plain(n), after[n]);
     // Neighbours that are as good are added at once.
-    const bool good = walker.reaches(behind[n]);
-    if (good && (n == most || !walker.reaches(behind[n + 1]))) {
+    const bool good = walker.reaches(after[n]);
+    if (good && (n == most || !walker.reaches(after[n + 1]))) {
       size_t from = n;
-      while (from > 0 && walker.reaches(behind[from - 1])) --from;
+      while (from > 0 && walker.reaches(after[from - 1])) --from;
       walker.add(tokens_->plain(n), from > 0 ? tokens_->plain(from - 1) : tokens_->plain(0));
     }
   }
   return true;
 }
 
-const FollowBytes::Bytes& TokenMasks::behind(uint32_t exit, uint32_t rule) const {
-  return exit == Machine::kPop ? follow_.behind_rule(rule)
-                               : follow_.behind_action(exit & ~Machine::kExit);
+const FollowBytes::Bytes& TokenMasks::following(uint32_t exit, uint32_t rule) const {
+  return exit == PushdownMachine::kPop ? follow_.after_rule(rule)
+                                       : follow_.after_action(exit & ~PushdownMachine::kExit);
 }
 
 /// Whether the end may be nearer by an exit of a local configuration than without it.
-bool TokenMasks::may_be_nearer(const Machine& machine, Config at, uint32_t exit) const {
+bool TokenMasks::may_be_nearer(const PushdownMachine& machine, Config at, uint32_t exit) const {
   if (machine.is_indirect(at)) return false;  // the register is asked then, with all exits
-  if (exit == Machine::kPop) return machine.distance(at) > 0;
-  const Special& special = automaton_->special(exit & ~Machine::kExit);
+  if (exit == PushdownMachine::kPop) return machine.distance(at) > 0;
+  const Special& special = automaton_->special(exit & ~PushdownMachine::kExit);
   const ActionKind kind = automaton_->action(special.data).kind;
   const bool only_asks = kind == ActionKind::AtLeast || kind == ActionKind::Close;
   return !only_asks || automaton_->base(special.to) < machine.distance(at);
 }
 
-StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const {
+StateMask TokenMasks::compute(PushdownMachine& machine, uint32_t state, Part part) const {
   StateMask result;
   const Config start = machine.local(state);
   const bool plain = part == Part::All && takes_plain_text(machine, start);
   const TokenTrie& tree = part == Part::Middle ? tokens_->middle_ones()
-                          : plain              ? tokens_->behind_any_plain()
+                          : plain              ? tokens_->after_any_plain()
                                                : tokens_->all();
-  const bool bounded = part == Part::Short || (alike_.shared[state] && !alike_.exact);
+  const bool bounded = part == Part::Short || (equivalent_.shared[state] && !equivalent_.exact);
   const size_t longest = part == Part::Short ? TokenSet::kMiddle : TokenSet::kLong;
   const uint32_t rule = automaton_->rule_of(state);
-  TokensByGain::Groups accepted;
+  TokensByDistance::Groups accepted;
   std::vector<Token>* group = nullptr;  // of the last token
-  int32_t gain_of_group = 0;
+  int32_t change_of_group = 0;
   const auto accept = [&](Config at, std::span<const Token> tokens) {
-    const int32_t gain = machine.is_indirect(at)
-                             ? TokensByGain::kUnknownGain
-                             : static_cast<int32_t>(machine.distance(at)) -
-                                   static_cast<int32_t>(machine.distance(start));
-    if (group == nullptr || gain != gain_of_group) group = &accepted[gain_of_group = gain];
+    const int32_t change = machine.is_indirect(at)
+                               ? TokensByDistance::kUnknownChange
+                               : static_cast<int32_t>(machine.distance(at)) -
+                                     static_cast<int32_t>(machine.distance(start));
+    if (group == nullptr || change != change_of_group) group = &accepted[change_of_group = change];
     machine.spend(tokens.size() / kTokensPerUnit);
     group->insert(group->end(), tokens.begin(), tokens.end());
   };
@@ -413,7 +416,7 @@ StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const
     text[node.depth] = static_cast<char>(node.byte);
     // The condition of the start holds, or the state would not be there.
     if (machine.is_conditional(next) && !machine.has_condition_of(next, start)) {
-      result.doubts.push_back({static_cast<uint32_t>(n), text.substr(0, node.depth + 1)});
+      result.undecided.push_back({static_cast<uint32_t>(n), text.substr(0, node.depth + 1)});
       n = node.end;
       continue;
     }
@@ -424,16 +427,16 @@ StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const
     for (size_t i = 0; machine.has_exits(next) && i < machine.num_items(next); ++i) {
       machine.spend(1);
       const uint32_t exit = machine.item(next, i).state;
-      if ((exit & Machine::kExit) == 0) continue;
-      const FollowBytes::Bytes& follow = behind(exit, rule);
+      if ((exit & PushdownMachine::kExit) == 0) continue;
+      const FollowBytes::Bytes& follow = following(exit, rule);
       leaving |= follow.kinds;
       const bool nearer = inside && may_be_nearer(machine, next, exit);
       nearer_outside |= nearer;
-      const StateMask::Entrance entrance{exit, static_cast<uint32_t>(n)};
+      const StateMask::Entry entry{exit, static_cast<uint32_t>(n)};
       if (goes_on_with(machine, tree, n, follow) || (!inside && !own.empty())) {
-        result.entrances.push_back(entrance);
+        result.entries.push_back(entry);
       } else if (nearer && !own.empty()) {
-        result.ways_out.push_back(entrance);
+        result.exits.push_back(entry);
       }
     }
     const bool alike = inside && !bounded && next == path[node.depth] &&
@@ -441,21 +444,21 @@ StateMask TokenMasks::compute(Machine& machine, uint32_t state, Part part) const
                        loops_below(machine, tree, n, next);
     if (inside) accept(next, alike ? tree.tokens(n, node.end) : own);
     n = inside && !alike ? n + 1 : node.end;
-    if (result.entrances.size() + result.ways_out.size() + result.doubts.size() > kMaxEntrances) {
+    if (result.entries.size() + result.exits.size() + result.undecided.size() > kMaxEntries) {
       result = {};
       result.unbounded = true;
       return result;
     }
   }
   result.tree = &tree;
-  for (auto* exits : {&result.entrances, &result.ways_out}) {
+  for (auto* exits : {&result.entries, &result.exits}) {
     std::sort(exits->begin(), exits->end(), [](const auto& a, const auto& b) {
       return std::tie(a.exit, a.node) < std::tie(b.exit, b.node);
     });
   }
   const std::span<const uint64_t> all_plain =
       plain ? tokens_->plain() : std::span<const uint64_t>();
-  result.tokens = TokensByGain(std::move(accepted), all_plain, tokens_->size());
+  result.tokens = TokensByDistance(std::move(accepted), all_plain, tokens_->size());
   return result;
 }
 

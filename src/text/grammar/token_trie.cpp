@@ -88,8 +88,8 @@ TokenSet::TokenSet(std::span<const std::string_view> texts, std::span<const Toke
 }
 
 void TokenSet::build() {
-  std::vector<TokenTrie::Entry> all, longer, middle, behind_any;
-  std::array<std::vector<TokenTrie::Entry>, kMaxPlain + 1> behind;
+  std::vector<TokenTrie::Entry> all, longer, middle, after_any;
+  std::array<std::vector<TokenTrie::Entry>, kMaxPlain + 1> after;
   for (auto& mask : plain_up_to_) mask.assign((texts_.size() + 63) / 64, 0);
   for (size_t i = 0; i < texts_.size(); ++i) {
     const auto token = static_cast<Token>(i);
@@ -110,8 +110,8 @@ void TokenSet::build() {
     if (plain.bytes == text.size()) {
       plain_up_to_[plain.characters][i / 64] |= uint64_t{1} << (i % 64);
     } else {
-      behind[plain.characters].push_back({text.substr(plain.bytes), token});
-      behind_any.push_back(behind[plain.characters].back());
+      after[plain.characters].push_back({text.substr(plain.bytes), token});
+      after_any.push_back(after[plain.characters].back());
     }
   }
   for (size_t n = 1; n <= kMaxPlain; ++n) {
@@ -121,8 +121,8 @@ void TokenSet::build() {
   all_ = TokenTrie(std::move(all));
   long_ = TokenTrie(std::move(longer));
   middle_ = TokenTrie(std::move(middle));
-  behind_any_plain_ = TokenTrie(std::move(behind_any));
-  for (size_t n = 0; n <= kMaxPlain; ++n) behind_plain_[n] = TokenTrie(std::move(behind[n]));
+  after_any_plain_ = TokenTrie(std::move(after_any));
+  for (size_t n = 0; n <= kMaxPlain; ++n) after_plain_[n] = TokenTrie(std::move(after[n]));
 }
 
 bool TokenTrie::goes_beyond(std::string_view text) const {
@@ -136,7 +136,7 @@ bool TokenTrie::goes_beyond(std::string_view text) const {
 }
 
 bool TokenSet::append_spelled(std::string_view text, std::vector<Token>& out) const {
-  // The second time behind a line break, which is then left out: a text that begins anew would get
+  // The second time after a line break, which is then left out: a text that begins anew would get
   // a space before it from some tokenizers.
   for (const std::string_view before : {"", "\n"}) {
     const std::vector<Token> tokens = tokenizer_->encode(std::string(before) + std::string(text));

@@ -1,4 +1,6 @@
-// The texts of a vocabulary's tokens as one tree, for walks that try many tokens at once.
+// The texts of a vocabulary's tokens as a trie, for walks that try many tokens at once.
+//
+//   a, ab, b: nodes a (depth 0, token a), b (depth 1, token ab), b (depth 0, token b)
 #pragma once
 
 #include <algorithm>
@@ -12,7 +14,7 @@
 
 #include "text/grammar/automaton.h"
 #include "text/grammar/byte_kinds.h"
-#include "text/grammar/machine.h"
+#include "text/grammar/pushdown_machine.h"
 #include "text/tokenizer.h"
 
 namespace tenon::grammar {
@@ -29,7 +31,7 @@ class TokenTrie {
   explicit TokenTrie(std::vector<Entry> entries);
 
   struct Node {
-    uint32_t end;     ///< behind the last node below this one
+    uint32_t end;     ///< after the last node below this one
     uint32_t tokens;  ///< the first of its own tokens; they end where the next node's begin
     uint32_t depth;   ///< bytes before it
     uint8_t byte;     ///< that leads to it
@@ -44,7 +46,7 @@ class TokenTrie {
     const uint32_t begin = nodes_[node].tokens;
     return std::span(tokens_).subspan(begin, first_token(node + 1) - begin);
   }
-  /// The number of the first token at or below node `node`, or behind all for the last.
+  /// The number of the first token at or below node `node`, or the number of all for the last.
   [[nodiscard]] uint32_t first_token(size_t node) const {
     return node < nodes_.size() ? nodes_[node].tokens : static_cast<uint32_t>(tokens_.size());
   }
@@ -91,18 +93,18 @@ class TokenSet {
   static constexpr size_t kMiddle = 12;
 
   /// Plain tokens: whole characters that a JSON string takes as they are, at most kMaxPlain of them
-  /// and kLong bytes. Of these, those of at most so many characters, a bit each.
+  /// and kLong bytes. Of these, those of at most `characters` characters, a bit each.
   [[nodiscard]] std::span<const uint64_t> plain(size_t characters = kMaxPlain) const {
     return plain_up_to_[std::min(characters, kMaxPlain)];
   }
   static constexpr size_t kMaxPlain = 24;
-  /// All others, by what is left of them behind `characters` plain characters, as far as these go.
+  /// All others, by what is left of them after `characters` plain characters, as far as these go.
   /// Tokens of more than kLong bytes are all left.
-  [[nodiscard]] const TokenTrie& behind_plain(size_t characters) const {
-    return behind_plain_[characters];
+  [[nodiscard]] const TokenTrie& after_plain(size_t characters) const {
+    return after_plain_[characters];
   }
   /// The same, however many characters there are before.
-  [[nodiscard]] const TokenTrie& behind_any_plain() const { return behind_any_plain_; }
+  [[nodiscard]] const TokenTrie& after_any_plain() const { return after_any_plain_; }
 
   /// The tokens that the tokenizer makes of a text within others, control tokens being bytes as
   /// above; empty when it cannot spell just that, or there is none.
@@ -122,9 +124,9 @@ class TokenSet {
   std::vector<std::string_view> texts_;         // into owned_
   std::vector<std::string> owned_;
   std::vector<Token> end_tokens_;
-  TokenTrie all_, long_, middle_, behind_any_plain_;
+  TokenTrie all_, long_, middle_, after_any_plain_;
   std::array<std::vector<uint64_t>, kMaxPlain + 1> plain_up_to_;
-  std::array<TokenTrie, kMaxPlain + 1> behind_plain_;
+  std::array<TokenTrie, kMaxPlain + 1> after_plain_;
   ByteSet bytes_;
 };
 

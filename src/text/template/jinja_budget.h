@@ -1,4 +1,4 @@
-// What a template may spend: steps, time, memory, output. The numbers are set by whoever renders.
+// What a template may spend: steps, time, memory, output. The caller that renders sets the numbers.
 #pragma once
 
 #include <fmt/core.h>

@@ -37,8 +37,8 @@ const Builtin* find_global(std::string_view name) { return find_in(globals(), na
 const Builtin* find_method(const Value& self, std::string_view name) {
   switch (self.kind()) {
     case Kind::String: {
-      const Builtin* found = find_in(text_methods(), name);
-      return found != nullptr ? found : find_in(text_inquiries(), name);
+      const Builtin* found = find_in(str_methods(), name);
+      return found != nullptr ? found : find_in(str_queries(), name);
     }
     case Kind::Dict:
       return find_in(dict_methods(), name);

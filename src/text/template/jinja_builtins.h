@@ -48,14 +48,14 @@ std::vector<Value> bind(const Builtin& builtin, CallArguments arguments);
 Value run_builtin(Interpreter& jinja, const Builtin& builtin, const Value& self,
                   CallArguments arguments);
 
-/// The tables behind the functions above, one per file.
+/// The tables that the functions above look into, one per file.
 std::span<const Builtin> text_filters();
 std::span<const Builtin> number_filters();
 std::span<const Builtin> sequence_filters();
 std::span<const Builtin> selecting_filters();
 std::span<const Builtin> tests();
-std::span<const Builtin> text_methods();
-std::span<const Builtin> text_inquiries();
+std::span<const Builtin> str_methods();
+std::span<const Builtin> str_queries();
 std::span<const Builtin> dict_methods();
 std::span<const Builtin> sequence_methods();
 std::span<const Builtin> loop_methods();

@@ -72,7 +72,7 @@ class Characters {
 
 /// The number of characters in well-formed UTF-8.
 size_t count_characters(std::string_view text);
-/// The byte where character `index` starts; text.size() when there are not so many.
+/// The byte where character `index` starts; text.size() when there are fewer.
 size_t character_offset(std::string_view text, size_t index);
 
 /// Where white space follows the character at `begin`, or the text ends.

@@ -21,7 +21,7 @@ Value Interpreter::evaluate(const Expr& expr) {
   check_depth();
   budget_.spend();
   ++depth_;
-  // Not restored on failure: nobody catches one and goes on.
+  // Not restored on failure: no caller catches one and goes on.
   Value value = evaluate_node(expr);
   --depth_;
   return value;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "text/json_escapes.h"
 #include "text/template/jinja_characters.h"
 #include "text/template/jinja_interpreter.h"
 #include "text/template/jinja_operators.h"
@@ -134,24 +135,15 @@ class JsonWriter {
   }
 
   void character(uint32_t code, std::string_view bytes) {
-    constexpr std::string_view kEscaped = "\"\\\n\r\t\b\f";
-    constexpr std::string_view kLetters = "\"\\nrtbf";
-    if (code < 0x80) {
-      if (const size_t at = kEscaped.find(static_cast<char>(code)); at != kEscaped.npos) {
-        out += '\\';
-        out += kLetters[at];
-        return;
-      }
-    }
-    if (code < 0x20) {
-      out += fmt::format("\\u{:04x}", code);
+    if (code < 0x80 && needs_json_escape(static_cast<char>(code))) {
+      out += json_escape(static_cast<char>(code));
     } else if (!style_.ensure_ascii || code < 0x7F) {
       out += bytes;
     } else if (code < 0x10000) {
-      out += fmt::format("\\u{:04x}", code);
+      append_json_unit(code, out);
     } else {
-      out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((code - 0x10000) >> 10),
-                         0xDC00 + (code & 0x3FF));
+      append_json_unit(0xD800 + ((code - 0x10000) >> 10), out);
+      append_json_unit(0xDC00 + (code & 0x3FF), out);
     }
   }
 

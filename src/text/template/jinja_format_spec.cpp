@@ -55,12 +55,12 @@ Text laid_out(std::string sign, std::string_view prefix, std::string_view digits
   if (spec.align != Align::BehindSign) {
     return aligned_text(Text(sign + number), spec, Align::Right, budget);
   }
-  FormatSpec behind = spec;
-  behind.width -= static_cast<int64_t>(sign.size());
-  behind.align = Align::Right;
-  behind.precision = -1;
+  FormatSpec after = spec;
+  after.width -= static_cast<int64_t>(sign.size());
+  after.align = Align::Right;
+  after.precision = -1;
   Text out(std::move(sign));
-  out.append(aligned_text(Text(std::move(number)), behind, Align::Right, budget));
+  out.append(aligned_text(Text(std::move(number)), after, Align::Right, budget));
   return out;
 }
 
@@ -74,7 +74,7 @@ std::string real_digits(double value, const FormatSpec& spec) {
   const char type = spec.type == 'n' ? 'g' : spec.type;
   if (type == 0 && spec.precision < 0) return real_text(value);
   if (type == 0) {
-    // Like 'g' with a digit behind the point; numbers that would fill the precision have an
+    // Like 'g' with a digit after the point; numbers that would fill the precision have an
     // exponent.
     const int digits = std::max(precision, 1);
     const std::string exponent = fmt::format("{:.{}e}", value, digits - 1);

@@ -28,7 +28,7 @@ struct FormatSpec {
   int64_t least_digits = 0;  ///< of an integer: zeros go before shorter ones
 };
 
-/// Digits from `at` on, which moves behind them. Throws Failure beyond kMaxFormatWidth.
+/// Digits from `at` on, which moves after them. Throws Failure beyond kMaxFormatWidth.
 int64_t read_number(std::string_view text, size_t& at);
 
 /// Type 'd' (or 'b', 'o', 'x', 'X') for integers, one of "eEfFgG%" or 0 (repr) for floats.
@@ -37,7 +37,7 @@ Text real_text(double value, const FormatSpec& spec, Budget& budget);
 /// Cut to the precision and padded; `standard`: where there is no alignment.
 Text aligned_text(Text text, const FormatSpec& spec, FormatSpec::Align standard, Budget& budget);
 
-/// format(value, text): the language behind the colon of "{:...}".
+/// format(value, text): the language after the colon of "{:...}".
 Text formatted(const Value& value, std::string_view text, Budget& budget);
 
 }  // namespace tenon::jinja

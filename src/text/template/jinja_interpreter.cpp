@@ -179,7 +179,8 @@ void Interpreter::run_loop(const Stmt& statement, std::vector<Value> items, uint
   loop->items = std::move(items);
   if (statement.recursive) loop->scope = scope_;
   const Value handle = Value::object(Kind::Loop, loop);
-  // Whoever keeps the loop keeps nothing else: it could hold itself, or a long chain of its kind.
+  // A value that keeps the loop keeps nothing else: it could hold itself, or a long chain of its
+  // kind.
   struct End {
     LoopObject& loop;
     ~End() {

@@ -1,5 +1,5 @@
 // Runs a syntax tree: scopes, statements, expressions, calls. What values can do lives in
-// jinja_operators.h, what is built in behind jinja_builtins.h.
+// jinja_operators.h, what is built in is declared in jinja_builtins.h.
 #pragma once
 
 #include <map>

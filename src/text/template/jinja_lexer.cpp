@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/hex_digit.h"
 #include "text/template/jinja_characters.h"
 #include "text/utf8_codec.h"
 
@@ -75,7 +76,7 @@ class Lexer {
     at_ += passed.size();
   }
 
-  /// Text without what the tag behind it strips. sign: '-', '+' or 0. lstrip: for blocks and
+  /// Text without what the tag after it strips. sign: '-', '+' or 0. lstrip: for blocks and
   /// comments.
   [[nodiscard]] std::string_view stripped(std::string_view text, char sign, bool lstrip) const {
     if (sign == '-') return text.substr(0, text.size() - trailing_space(text));
@@ -131,7 +132,7 @@ class Lexer {
     return end_tag(text, at, "%}", trims);
   }
 
-  /// The byte behind the end tag at `at` and what it strips; 0 when there is none.
+  /// The byte after the end tag at `at` and what it strips; 0 when there is none.
   static size_t end_tag(std::string_view text, size_t at, std::string_view end, bool trims) {
     const std::string_view rest = text.substr(at);
     if (rest.starts_with('-') && rest.substr(1).starts_with(end)) {
@@ -302,13 +303,9 @@ class Lexer {
     uint32_t code = 0;
     if (size != 0) {
       for (size_t i = 1; i <= size; ++i) {
-        const char digit = at + i < source_.size() ? source_[at + i] : 0;
-        const char lower = static_cast<char>(digit | 32);
-        if (!is_ascii_digit(digit) && !(lower >= 'a' && lower <= 'f')) {
-          fail_here("the escape \\{} needs {} hexadecimal digits", c, size);
-        }
-        code = code * 16 +
-               static_cast<uint32_t>(is_ascii_digit(digit) ? digit - '0' : lower - 'a' + 10);
+        const int digit = at + i < source_.size() ? hex_digit(source_[at + i]) : -1;
+        if (digit < 0) fail_here("the escape \\{} needs {} hexadecimal digits", c, size);
+        code = code * 16 + static_cast<uint32_t>(digit);
       }
       if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
         fail_here("the escape \\{} is no character", c);

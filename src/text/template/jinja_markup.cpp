@@ -99,7 +99,7 @@ Value run_method(Interpreter& jinja, const Builtin& method, const Value& self,
                  CallArguments given) {
   if (!self.is_markup()) return run_builtin(jinja, method, self, std::move(given));
   Budget& budget = jinja.budget();
-  const bool changes = std::any_of(text_methods().begin(), text_methods().end(),
+  const bool changes = std::any_of(str_methods().begin(), str_methods().end(),
                                    [&](const Builtin& known) { return &known == &method; });
   if (changes && !has(kCutting, method.name)) {
     for (Value& value : given.positional) value = escaped_strings(value, budget);

@@ -19,9 +19,7 @@ Value formatted(const Value& format, const Value& values, Budget& budget);
 
 /// What a filter or a method gives. Those that only change letters, cut or fill make markup of
 /// markup.
-Value run_filter(Interpreter& jinja, const Builtin& filter, const Value& self,
-                 CallArguments given);
-Value run_method(Interpreter& jinja, const Builtin& method, const Value& self,
-                 CallArguments given);
+Value run_filter(Interpreter& jinja, const Builtin& filter, const Value& self, CallArguments given);
+Value run_method(Interpreter& jinja, const Builtin& method, const Value& self, CallArguments given);
 
 }  // namespace tenon::jinja

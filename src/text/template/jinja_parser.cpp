@@ -35,7 +35,7 @@ class Parser {
     return &out_.statements.emplace_back(Stmt{.kind = kind, .line = line});
   }
 
-  /// Statements up to a tag with one of the names, which is left in the stream behind its "{%".
+  /// Statements up to a tag with one of the names, which is left in the stream after its "{%".
   Block block(Names ends) {
     const ExpressionParser::Nesting nesting(expressions_);
     const uint32_t opened = tokens_.now().line;

@@ -1,4 +1,4 @@
-// What may stand behind "is".
+// What may stand after "is".
 #include <algorithm>
 #include <array>
 

@@ -24,7 +24,7 @@ class Text {
   [[nodiscard]] std::string_view view() const { return bytes_; }
   [[nodiscard]] size_t size() const { return bytes_.size(); }
   [[nodiscard]] bool empty() const { return bytes_.empty(); }
-  /// Memory beside that of the bytes.
+  /// Memory besides that of the bytes.
   [[nodiscard]] size_t bytes_of_marks() const { return runs_.size() * sizeof(Run); }
   /// Whether any byte is foreign.
   [[nodiscard]] bool has_foreign() const;
@@ -45,7 +45,7 @@ class Text {
   [[nodiscard]] std::vector<Span> spans() const;
 
  private:
-  // A conversation of so many pieces does not fit the limit of the output.
+  // A conversation of more pieces does not fit the limit of the output.
   static constexpr size_t kMaxRuns = size_t{1} << 20;
   struct Run {
     size_t end;

@@ -37,7 +37,7 @@ Value capitalize(Interpreter& jinja, const Value& self, Args) {
 }
 
 Value title(Interpreter& jinja, const Value& self, Args) {
-  // A word begins behind these; elsewhere letters are lower case.
+  // A word begins after these; elsewhere letters are lower case.
   bool begins = true;
   const auto append = [&begins](uint32_t code, bool, std::string& out) {
     if (begins)

@@ -191,7 +191,7 @@ void for_each_line(const Text& text, bool keep_ends, Budget& budget,
   const std::string_view view = text.view();
   size_t begin = 0;
   for (const Character c : Characters(view, budget)) {
-    if (!is_line_end(c.code) || c.begin < begin) continue;  // "\n" behind "\r" ended the line, too
+    if (!is_line_end(c.code) || c.begin < begin) continue;  // "\n" after "\r" ended the line, too
     const size_t end = view.substr(c.begin).starts_with("\r\n") ? c.end + 1 : c.end;
     visit(text.slice(begin, keep_ends ? end : c.begin));
     begin = end;

@@ -15,7 +15,7 @@ namespace tenon::jinja {
 
 /// What a message shows of a text or a name: its beginning.
 inline std::string_view shown(std::string_view text) { return utf8_prefix(text, 100); }
-/// Where `what` stands first at or behind `from`, or last before `end`; npos: nowhere. What has to
+/// Where `what` stands first at or after `from`, or last before `end`; npos: nowhere. What has to
 /// be compared counts, so that no text takes the product of the lengths.
 size_t find_text(std::string_view text, std::string_view what, size_t from, Budget& budget);
 size_t rfind_text(std::string_view text, std::string_view what, Budget& budget);
@@ -33,7 +33,7 @@ Text capitalized(const Text& text, Budget& budget);
 /// Calls visit(line) for each line.
 void for_each_line(const Text& text, bool keep_ends, Budget& budget,
                    const std::function<void(Text line)>& visit);
-/// In the middle of `width` characters: `left` of the fill before it, the others behind.
+/// In the middle of `width` characters: `left` of the fill before it, the others after.
 enum class Align : uint8_t { Left, Right, Center };
 Text padded(const Text& text, int64_t width, Align align, const Text& fill, Budget& budget);
 /// An argument that must be a string. Throws Failure naming the type.

@@ -81,7 +81,7 @@ class Pieces {
     const bool word_follows = end < codes_.size() && is_word(codes_[end]);
     return end - at >= 2 && word_follows ? end : at;
   }
-  /// Whether a word may be broken behind the hyphen at `at`.
+  /// Whether a word may be broken after the hyphen at `at`.
   [[nodiscard]] bool breaks_at(size_t at) const {
     if (code(at) != '-') return false;
     const bool behind_letters = at >= 2 && letter_at(at - 1) && letter_at(at - 2);

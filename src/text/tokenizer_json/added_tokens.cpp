@@ -30,7 +30,7 @@ int64_t id_of_pair(const JsonField& field) {
 
 void add_bert(const JsonField& field, TokensAround& out) {
   out.before.insert(out.before.begin(), id_of_pair(field.at("cls")));
-  out.behind.push_back(id_of_pair(field.at("sep")));
+  out.after.push_back(id_of_pair(field.at("sep")));
 }
 
 void add_template(const JsonField& field, TokensAround& out) {
@@ -47,13 +47,13 @@ void add_template(const JsonField& field, TokensAround& out) {
     }
     const JsonField token = special_tokens.at(piece.at("SpecialToken").at("id").text());
     for (const JsonField& id : token.at("ids").items()) {
-      (text_seen ? around.behind : around.before)
+      (text_seen ? around.after : around.before)
           .push_back(static_cast<int64_t>(id.number() & INT64_MAX));
     }
   }
   if (!text_seen) field.at("single").unsupported("a template without the text:");
   out.before.insert(out.before.begin(), around.before.begin(), around.before.end());
-  out.behind.insert(out.behind.end(), around.behind.begin(), around.behind.end());
+  out.after.insert(out.after.end(), around.after.begin(), around.after.end());
 }
 
 /// It only changes offsets.

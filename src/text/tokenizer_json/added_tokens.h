@@ -1,5 +1,5 @@
-// The tokens of a tokenizer.json beyond its model, and what it puts around a text: "added_tokens" and
-// "post_processor".
+// The tokens of a tokenizer.json beyond its model, and what it puts around a text: "added_tokens"
+// and "post_processor".
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ std::vector<AddedToken> read_added_tokens(const JsonField& field,
 /// The ids around a text.
 struct TokensAround {
   std::vector<int64_t> before;
-  std::vector<int64_t> behind;
+  std::vector<int64_t> after;
 };
 
 /// Reads the field "post_processor", which may be null. Errors as JsonField; Unsupported names a

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/byte_alphabet.h"
-#include "text/piece_merge.h"
+#include "text/bpe/byte_alphabet.h"
+#include "text/bpe/chunked_merge.h"
 #include "text/token_table.h"
 #include "text/tokenizer_json/word_model.h"
 #include "text/utf8_codec.h"
@@ -60,10 +60,12 @@ class BpeModel final : public WordModel {
   }
 
   [[nodiscard]] bool takes_bytes() const override { return as_bytes_; }
-  [[nodiscard]] const WordCuts* cuts() const override { return cuts_words_ ? &cuts_ : nullptr; }
+  [[nodiscard]] const WordBoundaries* boundaries() const override {
+    return has_boundaries_ ? &boundaries_ : nullptr;
+  }
 
   void encode(std::string_view word, WordScratch& scratch) const override {
-    std::vector<Token>& out = scratch.room.tokens();
+    std::vector<Token>& out = scratch.buffer.tokens();
     if (takes_whole_words_) {
       const Token whole = whole_word(word, scratch);
       if (whole != TokenFinder::kNone) return out.push_back(whole);
@@ -71,17 +73,16 @@ class BpeModel final : public WordModel {
     Start source(*this, word, scratch.text);
     // A character has a symbol per byte at most, and one for each of what is put around it.
     const size_t most = word.size() * (1 + prefix_.size()) + suffix_.size();
-    merge_word(merges_, source, most, scratch.symbols, out,
-               [&](std::span<const Symbol> merged) {
-                 scratch.room.need(merged.size(), scratch.begin + source.at());
-                 out.insert(out.end(), merged.begin(), merged.end());
-               });
+    merge_word(merges_, source, most, scratch.symbols, out, [&](std::span<const Symbol> merged) {
+      scratch.buffer.reserve(merged.size(), scratch.begin + source.at());
+      out.insert(out.end(), merged.begin(), merged.end());
+    });
   }
 
  private:
   /// The symbols that a word starts as, piece by piece, as merge_word() wants them. Characters that
-  /// the vocabulary lacks become the unknown token where there is one, a run of them one token where
-  /// the file says so.
+  /// the vocabulary lacks become the unknown token where there is one, a run of them one token
+  /// where the file says so.
   class Start {
    public:
     /// text: scratch.
@@ -205,8 +206,8 @@ class BpeModel final : public WordModel {
   }
 
   void read_merges(const JsonField& field) {
-    cuts_words_ = !takes_whole_words_ && finder_.find(kSpaceMark) != TokenFinder::kNone &&
-                          prefix_.empty() && suffix_.empty();
+    has_boundaries_ = !takes_whole_words_ && finder_.find(kSpaceMark) != TokenFinder::kNone &&
+                      prefix_.empty() && suffix_.empty();
     uint32_t rank = 0;
     std::string joined;
     for (const Json& entry : field.array()) {
@@ -225,7 +226,7 @@ class BpeModel final : public WordModel {
       const Token result = merge_token(field, rank, joined);
       // Plain text must never turn into a control token.
       if (!is_special_[static_cast<size_t>(result)]) merges_.replace(left, right, {rank, result});
-      cuts_.add(joined);
+      boundaries_.add(joined);
       ++rank;
     }
   }
@@ -245,8 +246,8 @@ class BpeModel final : public WordModel {
   std::string suffix_;
   bool fuses_unknown_;
   bool takes_whole_words_;
-  bool cuts_words_ = false;
-  WordCuts cuts_{kSpaceMark};
+  bool has_boundaries_ = false;
+  WordBoundaries boundaries_{kSpaceMark};
   std::vector<bool> is_special_;  // [vocab]
   Token unknown_ = TokenFinder::kNone;
   std::vector<Token> byte_tokens_;     // [256], or empty

@@ -6,20 +6,20 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/byte_alphabet.h"
+#include "text/bpe/byte_alphabet.h"
+#include "text/cached_words.h"
 #include "text/token_table.h"
 #include "text/tokenizer_json/added_tokens.h"
 #include "text/tokenizer_json/normalizer.h"
 #include "text/tokenizer_json/token_pieces.h"
 #include "text/tokenizer_json/word_model.h"
 #include "text/tokenizer_json/word_splitter.h"
-#include "text/word_cache.h"
 
 namespace tenon {
 namespace tokenizer_json {
 namespace {
 
-/// What a JsonTokenizer consists of beside its table.
+/// What a JsonTokenizer consists of besides its table.
 struct Machinery {
   Normalizer normalizer;
   std::vector<SplitStage> stages;
@@ -30,8 +30,9 @@ struct Machinery {
 
 class JsonTokenizer final : public Tokenizer {
  public:
-  JsonTokenizer(std::unique_ptr<const TokenTable> token_table, Machinery machinery)
-      : Tokenizer(std::move(token_table)),
+  JsonTokenizer(std::unique_ptr<const TokenTable> token_table, std::shared_ptr<System> system,
+                Machinery machinery)
+      : Tokenizer(std::move(token_table), std::move(system)),
         machinery_(std::move(machinery)),
         always_(normalized_matcher(false)),
         with_structure_(normalized_matcher(true)) {}
@@ -40,10 +41,10 @@ class JsonTokenizer final : public Tokenizer {
   /// What one call of encode_text uses.
   struct Work {
     Work(const JsonTokenizer& tokenizer, std::string_view text, std::vector<Token>& out)
-        : cache(tokenizer.caches_),
+        : words(tokenizer.system(), tokenizer.caches_, text, out),
           splitter(tokenizer.machinery_.stages),
-          scratch{TokenRoom(out, text.size())} {}
-    WordCachePool::Loan cache;
+          scratch{words.buffer()} {}
+    CachedWords words;
     WordSplitter splitter;
     WordScratch scratch;
   };
@@ -78,17 +79,17 @@ class JsonTokenizer final : public Tokenizer {
       work.scratch.begin = begin;
       encode_words(text.substr(begin, end - begin), at_start && begin == 0, work);
     };
-    TokenCuts cuts(table(), surroundings(), text);
-    cuts.cut(place.parse_special ? with_structure_ : always_, 0, text.size(), on_text,
-             [&out](Token token) { out.push_back(token); });
-    cuts.finish(text.size(), on_text);
+    TokenBoundaries tokens(table(), surroundings(), text);
+    tokens.cut(place.parse_special ? with_structure_ : always_, 0, text.size(), on_text,
+               [&out](Token token) { out.push_back(token); });
+    tokens.finish(text.size(), on_text);
   }
 
   void encode_words(std::string_view text, bool at_begin, Work& work) const {
-    const WordCuts* const cuts = machinery_.model->cuts();
+    const WordBoundaries* const boundaries = machinery_.model->boundaries();
     work.splitter.split(text, at_begin, [&](std::string_view word) {
       for (size_t begin = 0; begin < word.size();) {
-        const size_t end = cuts != nullptr ? cuts->behind(word, begin) : word.size();
+        const size_t end = boundaries != nullptr ? boundaries->next(word, begin) : word.size();
         encode_word(word.substr(begin, end - begin), work);
         begin = end;
       }
@@ -96,17 +97,10 @@ class JsonTokenizer final : public Tokenizer {
   }
 
   void encode_word(std::string_view word, Work& work) const {
-    std::vector<Token>& out = work.scratch.room.tokens();
-    work.scratch.room.need(kWordRoom, work.scratch.begin);
-    if (!work.cache->append(word, out)) {
-      const size_t before = out.size();
-      machinery_.model->encode(word, work.scratch);
-      work.cache->insert(word, std::span(out).subspan(before));
-    }
+    work.words.append(word, work.scratch.begin,
+                      [&] { machinery_.model->encode(word, work.scratch); });
     work.scratch.begin += word.size();
   }
-
-  static constexpr size_t kWordRoom = 16;  // tokens of a word that is not long
 
   Machinery machinery_;
   SpecialMatcher always_;          // matched in normalized text
@@ -208,10 +202,10 @@ void set_pieces(const Decoder& decoder, const Normalizer& normalizer,
   if (!differ) out.first_pieces.clear();
 }
 
-std::unique_ptr<const Tokenizer> make(const JsonField& root) {
+std::unique_ptr<const Tokenizer> make(const JsonField& root, std::shared_ptr<System> system) {
   Machinery machinery;
   const JsonField model = root.at("model");
-  machinery.normalizer = Normalizer(root.at("normalizer"));
+  machinery.normalizer = Normalizer(root.at("normalizer"), system);
   machinery.stages = read_split_stages(root.at("pre_tokenizer"));
   machinery.vocabulary = std::make_unique<ModelVocabulary>(read_model_vocabulary(model));
   machinery.finder = std::make_unique<TokenFinder>(machinery.vocabulary->tokens);
@@ -239,9 +233,9 @@ std::unique_ptr<const Tokenizer> make(const JsonField& root) {
 
   const TokensAround around = read_tokens_around(root.at("post_processor"));
   out.tokens_before = around.before;
-  out.tokens_behind = around.behind;
+  out.tokens_after = around.after;
   out.bos = around.before.empty() ? find_special(added, kBeginSpellings) : around.before.front();
-  out.eos = around.behind.empty() ? find_special(added, kEndSpellings) : around.behind.front();
+  out.eos = around.after.empty() ? find_special(added, kEndSpellings) : around.after.front();
   out.padding = find_special(added, kPaddingSpellings);
   out.unknown = unknown_of_model(model, *machinery.finder);
   set_types_of_model(machinery.vocabulary->has_byte_tokens, out);
@@ -250,16 +244,17 @@ std::unique_ptr<const Tokenizer> make(const JsonField& root) {
   TokenizerDefaults defaults;
   defaults.kind = TokenizerKind::Listed;
   return std::make_unique<JsonTokenizer>(std::make_unique<TokenTable>(std::move(out), defaults),
-                                         std::move(machinery));
+                                         std::move(system), std::move(machinery));
 }
 
 }  // namespace
 }  // namespace tokenizer_json
 
-std::unique_ptr<const Tokenizer> make_json_tokenizer(std::string_view json, std::string_view name) {
+std::unique_ptr<const Tokenizer> make_json_tokenizer(std::string_view json, std::string_view name,
+                                                     std::shared_ptr<System> system) {
   const tokenizer_json::Json tree = tokenizer_json::parse_json(json, name);
   try {
-    return tokenizer_json::make({tree, std::string(name)});
+    return tokenizer_json::make({tree, std::string(name)}, std::move(system));
   } catch (const Error& error) {
     const std::string_view text = error.what();
     if (text.starts_with(name)) throw;

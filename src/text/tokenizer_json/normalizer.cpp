@@ -7,15 +7,15 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "base/huge_pages.h"
 #include "base/utf8.h"
-#include "text/bert_words.h"
-#include "text/byte_alphabet.h"
-#include "text/char_properties.h"
-#include "text/charsmap.h"
-#include "text/huge_pages.h"
-#include "text/pattern_search.h"
-#include "text/unicode_forms.h"
+#include "text/bpe/byte_alphabet.h"
+#include "text/regex/pattern_search.h"
+#include "text/unicode/char_properties.h"
+#include "text/unicode/charsmap.h"
+#include "text/unicode/unicode_forms.h"
 #include "text/utf8_codec.h"
+#include "text/wordpiece/bert_words.h"
 
 namespace tenon::tokenizer_json {
 namespace {
@@ -31,9 +31,9 @@ template <typename Change>
 class EachCharacter final : public NormalizerStep {
  public:
   explicit EachCharacter(Change change) : change_(std::move(change)) {}
-  [[nodiscard]] std::string apply(std::string_view text, bool& at_start,
+  [[nodiscard]] std::string apply(System& system, std::string_view text, bool& at_start,
                                   size_t /*most*/) const override {
-    std::string out = string_with_room(text.size());
+    std::string out = string_with_room(system, text.size());
     for (size_t at = 0; at < text.size();) {
       const CodePoint c = utf8_decode_valid(text.data() + at);
       change_(c.code, out);
@@ -47,15 +47,16 @@ class EachCharacter final : public NormalizerStep {
   Change change_;
 };
 
-/// A step that is a function of the whole text: whole(text, at_start) or whole(text, at_start, most).
+/// A step that is a function of the whole text: whole(text, at_start) or whole(system, text,
+/// at_start, most).
 template <typename Whole>
 class WholeText final : public NormalizerStep {
  public:
   explicit WholeText(Whole whole) : whole_(std::move(whole)) {}
-  [[nodiscard]] std::string apply(std::string_view text, bool& at_start,
+  [[nodiscard]] std::string apply(System& system, std::string_view text, bool& at_start,
                                   size_t most) const override {
-    if constexpr (std::is_invocable_v<const Whole&, std::string_view, bool&, size_t>) {
-      return whole_(text, at_start, most);
+    if constexpr (std::is_invocable_v<const Whole&, System&, std::string_view, bool&, size_t>) {
+      return whole_(system, text, at_start, most);
     } else {
       return whole_(text, at_start);
     }
@@ -80,12 +81,12 @@ Step make_bert(const JsonField& field) {
   options.separate_cjk = field.at("handle_chinese_chars").flag();
   options.lowercase = field.at("lowercase").flag();
   options.strip_accents = field.at("strip_accents").flag_or(options.lowercase);
-  return whole_text([options](std::string_view text, bool& at_start) {
+  return whole_text([options](System& system, std::string_view text, bool& at_start, size_t) {
     if (!text.empty()) {
       const std::string_view first = text.substr(0, utf8_decode_valid(text.data()).size);
-      at_start = at_start && !bert_normalized(first, options).empty();
+      at_start = at_start && !bert_normalized(system, first, options).empty();
     }
-    return bert_normalized(text, options);
+    return bert_normalized(system, text, options);
   });
 }
 
@@ -122,9 +123,7 @@ Step make_form(const JsonField& /*field*/) {
   return whole_text([](std::string_view text, bool&) { return to_unicode_form(text, kForm); });
 }
 
-Step make_lowercase(const JsonField& /*field*/) {
-  return each_character(append_lowercase);
-}
+Step make_lowercase(const JsonField& /*field*/) { return each_character(append_lowercase); }
 
 /// SentencePiece's nmt rules: controls go, what is like a space becomes one.
 Step make_nmt(const JsonField& /*field*/) {
@@ -162,9 +161,10 @@ std::string from_base64(const JsonField& field) {
 /// The table of SentencePiece as the published library applies it: a cluster of characters below
 /// six bytes is replaced as a whole by what its beginning has in the table, else each character is.
 /// What comes next takes the place of a character that goes, so a text starts where it did.
-std::string replace_by_charsmap(std::string_view text, const CharsMap& map, size_t most) {
+std::string replace_by_charsmap(System& system, std::string_view text, const CharsMap& map,
+                                size_t most) {
   constexpr size_t kMaxCluster = 5;
-  std::string out = string_with_room(text.size());
+  std::string out = string_with_room(system, text.size());
   for (size_t at = 0; at < text.size();) {
     check_size(out.size(), most);
     CodePoint c = utf8_decode_valid(text.data() + at);
@@ -200,14 +200,14 @@ std::string replace_by_charsmap(std::string_view text, const CharsMap& map, size
 
 Step make_precompiled(const JsonField& field) {
   const JsonField map = field.at("precompiled_charsmap");
-  return whole_text(
-      [map = CharsMap(from_base64(map), map.where())](std::string_view text, bool&, size_t most) {
-        return replace_by_charsmap(text, map, most);
-      });
+  return whole_text([map = CharsMap(from_base64(map), map.where())](
+                        System& system, std::string_view text, bool&, size_t most) {
+    return replace_by_charsmap(system, text, map, most);
+  });
 }
 
-/// Whether a text that begins with what is replaced still begins where it did: the published library
-/// counts what stands for several characters from the last of them.
+/// Whether a text that begins with what is replaced still begins where it did: the published
+/// library counts what stands for several characters from the last of them.
 bool keeps_start(std::string_view replaced, std::string_view content) {
   if (replaced.empty()) return true;
   return !content.empty() && utf8_decode_valid(replaced.data()).size == replaced.size();
@@ -218,9 +218,9 @@ Step make_replace(const JsonField& field) {
   const std::string content = field.at("content").short_text();
   if (pattern.has("String") && !pattern.at("String").text().empty()) {
     return whole_text([what = pattern.at("String").text(), content](
-                          std::string_view text, bool& at_start, size_t most) {
+                          System& system, std::string_view text, bool& at_start, size_t most) {
       at_start = at_start && (!text.starts_with(what) || keeps_start(what, content));
-      std::string out = string_with_room(text.size());
+      std::string out = string_with_room(system, text.size());
       for (size_t at = 0; at < text.size();) {
         const size_t found = std::min(text.find(what, at), text.size());
         out += text.substr(at, found - at);
@@ -232,8 +232,8 @@ Step make_replace(const JsonField& field) {
     });
   }
   return whole_text([compiled = Pattern(pattern_text(pattern)), content](
-                        std::string_view text, bool& at_start, size_t most) {
-    std::string out = string_with_room(text.size());
+                        System& system, std::string_view text, bool& at_start, size_t most) {
+    std::string out = string_with_room(system, text.size());
     PatternSearch search(compiled);
     search.begin(text);
     size_t at = 0;
@@ -281,7 +281,8 @@ constexpr StepType kStepTypes[] = {
 
 }  // namespace
 
-Normalizer::Normalizer(const JsonField& field) {
+Normalizer::Normalizer(const JsonField& field, std::shared_ptr<System> system)
+    : system_(std::move(system)) {
   if (!field.is_null()) add(field);
 }
 
@@ -305,7 +306,7 @@ std::string Normalizer::apply(std::string_view text, bool& at_start) const {
   const size_t most = std::min(kMaxGrowth * (text.size() + kMaxContentBytes), kMaxBytes);
   std::string out(text);
   for (const Step& step : steps_) {
-    out = step->apply(out, at_start, most);
+    out = step->apply(*system_, out, at_start, most);
     check_size(out.size(), most);
   }
   return out;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/system.h"
 #include "text/tokenizer_json/json_field.h"
 
 namespace tenon::tokenizer_json {
@@ -17,7 +18,8 @@ class NormalizerStep {
   /// text: well-formed UTF-8, and so is what comes out. at_start becomes false where the first
   /// character of `text` leaves nothing. Steps that a file may make put much for little throw
   /// Error(Limit) beyond `most` bytes.
-  [[nodiscard]] virtual std::string apply(std::string_view text, bool& at_start,
+  /// system: for memory in proportion to the text.
+  [[nodiscard]] virtual std::string apply(System& system, std::string_view text, bool& at_start,
                                           size_t most) const = 0;
 };
 
@@ -28,7 +30,7 @@ class Normalizer {
   Normalizer() = default;
   /// Errors as JsonField; Unsupported names a type that is not known, or what a pattern has that is
   /// not.
-  explicit Normalizer(const JsonField& field);
+  Normalizer(const JsonField& field, std::shared_ptr<System> system);
 
   [[nodiscard]] bool empty() const { return steps_.empty(); }
   /// at_start: whether `text` begins the whole prompt; and then, whether what comes out begins with
@@ -43,6 +45,7 @@ class Normalizer {
  private:
   void add(const JsonField& field);
   std::vector<std::unique_ptr<const NormalizerStep>> steps_;
+  std::shared_ptr<System> system_;
 };
 
 }  // namespace tenon::tokenizer_json

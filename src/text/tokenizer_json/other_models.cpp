@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/byte_alphabet.h"
+#include "text/bpe/byte_alphabet.h"
 #include "text/byte_trie.h"
 #include "text/tokenizer_json/word_model.h"
-#include "text/unigram_model.h"
+#include "text/unigram/unigram_model.h"
 #include "text/utf8_codec.h"
 
 namespace tenon::tokenizer_json {
@@ -18,7 +18,8 @@ Token unknown_of(const JsonField& model, const TokenFinder& finder) {
   const JsonField unknown = model.at("unk_token");
   const Token token = finder.find(unknown.text());
   if (token == TokenFinder::kNone) {
-    fail(Code::Format, "{}: {} is not in the vocabulary", unknown.where(), tenon::quoted(unknown.text()));
+    fail(Code::Format, "{}: {} is not in the vocabulary", unknown.where(),
+         tenon::quoted(unknown.text()));
   }
   return token;
 }
@@ -56,7 +57,7 @@ class UnigramWords final : public WordModel {
   }
 
   void encode(std::string_view word, WordScratch& scratch) const override {
-    model_.append_best_path(word, scratch.begin, scratch.room);
+    model_.append_best_path(word, scratch.begin, scratch.buffer);
   }
 
  private:
@@ -84,7 +85,7 @@ class WordPieceWords final : public WordModel {
   }
 
   void encode(std::string_view word, WordScratch& scratch) const override {
-    std::vector<Token>& out = scratch.room.tokens();
+    std::vector<Token>& out = scratch.buffer.tokens();
     const size_t before = out.size();
     if (append_pieces(word, out)) return;
     out.resize(before);
@@ -125,13 +126,14 @@ class WordPieceWords final : public WordModel {
 class WordLevelWords final : public WordModel {
  public:
   WordLevelWords(const JsonField& model, const ModelParts& parts)
-      : finder_(parts.finder), unknown_(unknown_of(model, parts.finder)),
+      : finder_(parts.finder),
+        unknown_(unknown_of(model, parts.finder)),
         is_special_(parts.is_special) {}
 
   void encode(std::string_view word, WordScratch& scratch) const override {
     const Token token = finder_.find(word);
     const bool usable = token != TokenFinder::kNone && !is_special_[static_cast<size_t>(token)];
-    scratch.room.tokens().push_back(usable ? token : unknown_);
+    scratch.buffer.tokens().push_back(usable ? token : unknown_);
   }
 
  private:

@@ -37,8 +37,7 @@ SplitBehavior behavior_of(const JsonField& field) {
   field.expected("Isolated, Removed, MergedWithPrevious, MergedWithNext or Contiguous");
 }
 
-void add_cut(Stages& out, std::string_view pattern, SplitBehavior behavior,
-             bool inverted = false) {
+void add_cut(Stages& out, std::string_view pattern, SplitBehavior behavior, bool inverted = false) {
   out.push_back({.behavior = behavior, .inverted = inverted, .pattern = Pattern(pattern)});
 }
 
@@ -79,8 +78,7 @@ void add_split(const JsonField& field, Stages& out) {
 
 void add_punctuation(const JsonField& field, Stages& out) {
   const JsonField behavior = field.at("behavior");
-  add_cut(out, kPunctuation,
-          behavior.is_null() ? SplitBehavior::Isolated : behavior_of(behavior));
+  add_cut(out, kPunctuation, behavior.is_null() ? SplitBehavior::Isolated : behavior_of(behavior));
 }
 
 void add_digits(const JsonField& field, Stages& out) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/pattern.h"
+#include "text/regex/pattern.h"
 #include "text/tokenizer_json/json_field.h"
 
 namespace tenon::tokenizer_json {

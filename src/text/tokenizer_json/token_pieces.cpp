@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/byte_alphabet.h"
-#include "text/pattern_search.h"
+#include "text/bpe/byte_alphabet.h"
+#include "text/regex/pattern_search.h"
 #include "text/token_table.h"
 #include "text/utf8_codec.h"
 
@@ -48,9 +48,9 @@ bool has_characters(std::string_view text) { return utf8_valid_prefix(text) == t
 /// English as it is written, from words with spaces between: the rules of the published library.
 void clean_up(std::string& text) {
   constexpr std::pair<std::string_view, std::string_view> kRules[] = {
-      {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},
-      {" ' ", "'"},    {" n't", "n't"}, {" 'm", "'m"}, {" do not", " don't"},
-      {" 's", "'s"},   {" 've", "'ve"}, {" 're", "'re"}};
+      {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [what, by] : kRules) replace_all(text, what, by);
 }
 
@@ -90,21 +90,21 @@ DecoderPointer decode_metaspace(const JsonField& field) {
 
 DecoderPointer decode_replace(const JsonField& field) {
   const std::string content = field.at("content").short_text();
-  return step([compiled = Pattern(pattern_text(field.at("pattern"))), content](
-                  DecodedToken& token) {
-    if (!has_characters(token.text)) return;
-    PatternSearch search(compiled);
-    search.begin(token.text);
-    std::string out;
-    size_t at = 0;
-    for (PatternMatch match; !token.text.empty() && search.next(match);) {
-      out += token.text.substr(at, match.begin - at);
-      out += content;
-      at = match.end;
-    }
-    out += token.text.substr(at);
-    token.text = std::move(out);
-  });
+  return step(
+      [compiled = Pattern(pattern_text(field.at("pattern"))), content](DecodedToken& token) {
+        if (!has_characters(token.text)) return;
+        PatternSearch search(compiled);
+        search.begin(token.text);
+        std::string out;
+        size_t at = 0;
+        for (PatternMatch match; !token.text.empty() && search.next(match);) {
+          out += token.text.substr(at, match.begin - at);
+          out += content;
+          at = match.end;
+        }
+        out += token.text.substr(at);
+        token.text = std::move(out);
+      });
 }
 
 DecoderPointer decode_strip(const JsonField& field) {
@@ -124,13 +124,13 @@ DecoderPointer decode_strip(const JsonField& field) {
   });
 }
 
-/// Strip behind Fuse: the start of the whole text, so of its first token.
+/// Strip after Fuse: the start of the whole text, so of its first token.
 DecoderPointer decode_strip_whole(const JsonField& field) {
   if (field.at("stop").number() != 0) field.at("stop").unsupported("the end of a whole text:");
-  return step([inner = std::shared_ptr<const DecoderStep>(decode_strip(field))](
-                  DecodedToken& token) {
-    if (token.is_first) inner->apply(token);
-  });
+  return step(
+      [inner = std::shared_ptr<const DecoderStep>(decode_strip(field))](DecodedToken& token) {
+        if (token.is_first) inner->apply(token);
+      });
 }
 
 DecoderPointer decode_wordpiece(const JsonField& field) {
@@ -148,7 +148,7 @@ DecoderPointer decode_wordpiece(const JsonField& field) {
   });
 }
 
-/// The published one leaves out the space behind the last word of a text.
+/// The published one leaves out the space after the last word of a text.
 DecoderPointer decode_bpe(const JsonField& field) {
   if (field.at("suffix").text().empty()) field.at("suffix").unsupported("a suffix of");
   return step([suffix = field.at("suffix").text()](DecodedToken& token) {
@@ -159,7 +159,8 @@ DecoderPointer decode_bpe(const JsonField& field) {
 struct DecoderType {
   std::string_view name;
   DecoderPointer (*make)(const JsonField&);
-  DecoderPointer (*make_fused)(const JsonField&);  // where it sees the whole text; null: not supported
+  DecoderPointer (*make_fused)(
+      const JsonField&);  // where it sees the whole text; null: not supported
 };
 constexpr DecoderType kDecoderTypes[] = {
     {"ByteLevel", decode_byte_level, decode_byte_level},
@@ -197,10 +198,10 @@ void Decoder::add(const JsonField& field) {
       std::find_if(std::begin(kDecoderTypes), std::end(kDecoderTypes),
                    [&](const DecoderType& of_list) { return of_list.name == type.text(); });
   if (known == std::end(kDecoderTypes)) type.unsupported("decoder");
-  if (fused_ && known->make_fused == nullptr) type.unsupported("behind Fuse, decoder");
+  if (fused_ && known->make_fused == nullptr) type.unsupported("after Fuse, decoder");
   // Its spaces would stand between the bytes of a character.
   if (has_bytes_ && known->make == decode_wordpiece) {
-    type.unsupported("behind ByteFallback, decoder");
+    type.unsupported("after ByteFallback, decoder");
   }
   if (steps_.size() >= kMaxSteps) {
     fail(Code::Limit, "{}: more than {} steps", field.where(), kMaxSteps);

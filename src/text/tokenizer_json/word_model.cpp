@@ -26,8 +26,8 @@ constexpr uint64_t kMaxTokenId = (1u << 20) - 1;
 
 void put(ModelVocabulary& out, uint64_t id, std::string_view spelling, const JsonField& where) {
   if (id > kMaxTokenId) {
-    fail(Code::Limit, "{}: {} has the id {}, the limit is {}", where.where(), tenon::quoted(spelling), id,
-         kMaxTokenId);
+    fail(Code::Limit, "{}: {} has the id {}, the limit is {}", where.where(),
+         tenon::quoted(spelling), id, kMaxTokenId);
   }
   where.check_size(spelling.size(), TokenTable::kMaxTokenBytes);
   if (out.tokens.size() <= id) out.tokens.resize(id + 1);
@@ -78,7 +78,8 @@ ModelVocabulary read_model_vocabulary(const JsonField& model) {
   } else {
     for (const auto& entry : vocab.object()) {
       if (!entry.second.is_number_unsigned()) {
-        fail(Code::Format, "{}: {} has no number for an id", vocab.where(), tenon::quoted(entry.first));
+        fail(Code::Format, "{}: {} has no number for an id", vocab.where(),
+             tenon::quoted(entry.first));
       }
       put(out, entry.second.get<uint64_t>(), entry.first, vocab);
     }

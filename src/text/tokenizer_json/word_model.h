@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "text/merge_table.h"
+#include "text/bpe/merge_table.h"
 #include "text/string_index.h"
-#include "text/token_room.h"
+#include "text/token_buffer.h"
 #include "text/tokenizer_json/json_field.h"
 #include "text/vocabulary.h"
-#include "text/word_cuts.h"
+#include "text/word_boundaries.h"
 
 namespace tenon::tokenizer_json {
 
@@ -37,8 +37,8 @@ class TokenFinder {
 
 /// What a call needs from word to word.
 struct WordScratch {
-  TokenRoom room;    ///< the tokens go there
-  size_t begin = 0;  ///< of the next word in the text that the room is for
+  TokenBuffer& buffer;  ///< the tokens go there
+  size_t begin = 0;     ///< of the next word in the text that the buffer is for
   std::vector<Symbol> symbols = {};
   std::string text = {};
 };
@@ -53,7 +53,7 @@ class WordModel {
   /// Whether the model takes bytes for their letters; then it is given words without the letters.
   [[nodiscard]] virtual bool takes_bytes() const { return false; }
   /// Where words may be cut further, null: nowhere.
-  [[nodiscard]] virtual const WordCuts* cuts() const { return nullptr; }
+  [[nodiscard]] virtual const WordBoundaries* boundaries() const { return nullptr; }
 };
 
 /// Reads the vocabulary of the field "model". Errors as JsonField.

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "text/byte_alphabet.h"
-#include "text/pattern_search.h"
+#include "text/bpe/byte_alphabet.h"
+#include "text/regex/pattern_search.h"
 #include "text/tokenizer_json/split_stage.h"
 
 namespace tenon::tokenizer_json {

@@ -83,9 +83,9 @@ TEST(GrammarLimits, Gbnf) {
 }
 
 TEST(GrammarLimits, RepetitionsOfRepetitions) {
-  const auto nested = [](size_t groups, std::string_view behind) {
+  const auto nested = [](size_t groups, std::string_view after) {
     return "root ::= " + repeated("(", groups) + "\"a\"" +
-           repeated(")" + std::string(behind), groups);
+           repeated(")" + std::string(after), groups);
   };
   expect(GrammarKind::Gbnf, nested(190, repeated("?", 190)), "line 1: more than 200 repetitions");
   expect(GrammarKind::Gbnf, nested(190, "??"), "");
@@ -135,7 +135,7 @@ TEST(GrammarLimits, Patterns) {
   expect(kind, listed(100'000, "|", [](size_t i) { return std::to_string(i); }), "150000 parts");
   expect(kind, "(?i)" + repeated("[\\u0100-\\uffff]", 50'000), "too much work");
   expect(kind, "(?i)" + repeated("\\W", 50'000), "too much work");
-  expect(kind, "^?[0-9]$", "byte 2: a repetition behind ^ or $ has nothing to repeat");
+  expect(kind, "^?[0-9]$", "byte 2: a repetition after ^ or $ has nothing to repeat");
   expect(kind, "a{4,2}", "byte");
   expect(kind, "a{1,99999999999999999999}", "byte");
 }

@@ -20,8 +20,8 @@ std::shared_ptr<const Grammar> schema(std::string_view text) {
 }
 
 void expect_refused(GrammarKind kind, std::string_view text, std::string_view part) {
-  EXPECT_NE(refusal(kind, text).find(part), std::string::npos)
-      << text.substr(0, 80) << "\n" << refusal(kind, text);
+  EXPECT_NE(refusal(kind, text).find(part), std::string::npos) << text.substr(0, 80) << "\n"
+                                                               << refusal(kind, text);
 }
 
 TEST(Gbnf, MatchesWholeTexts) {
@@ -72,8 +72,9 @@ TEST(Gbnf, KnowsWhatMayBeEmpty) {
   expect_refused(kind, "root ::= \"x\"\na ::= (b+)*\nb ::= \"b\"{0,2}",
                  "line 2: a repetition without end");
   EXPECT_TRUE(gbnf("root ::= (a b)*\na ::= b?\nb ::= \"b\" | b2\nb2 ::= \"c\"")->accepts("bbc"));
-  // Left recursion behind what may be empty only because of a later rule.
-  expect_refused(kind, "root ::= a\na ::= b c a \"x\" | \"y\"\nb ::= c\nc ::= d | \"c\"\nd ::= \"\"",
+  // Left recursion after what may be empty only because of a later rule.
+  expect_refused(kind,
+                 "root ::= a\na ::= b c a \"x\" | \"y\"\nb ::= c\nc ::= d | \"c\"\nd ::= \"\"",
                  "line 2: left recursion");
 }
 
@@ -142,11 +143,12 @@ TEST(SchemaGrammar, LeavesOutWhatNeedsWhatCannotBeThere) {
 TEST(SchemaGrammar, AcceptsValuesHoweverTheyAreWritten) {
   const auto number = schema(R"({"type":"number","minimum":0.5,"exclusiveMaximum":1500,
       "multipleOf":0.25})");
-  for (const char* text : {"1e3", "5e-1", "0.05E+1", "1.25e2", "1499750e-3", "100e0", "1.49975e+003"}) {
+  for (const char* text :
+       {"1e3", "5e-1", "0.05E+1", "1.25e2", "1499750e-3", "100e0", "1.49975e+003"}) {
     EXPECT_TRUE(number->accepts(text)) << text;
   }
-  for (const char* text : {"1e4", "1.5e3", "4e-1", "51e-2", "-1e1", "1e", "1e+", "01e2", "1.e2", ".5e1",
-                           "1e2e3", "1e9999999999", "--1e1", "1e-99999"}) {
+  for (const char* text : {"1e4", "1.5e3", "4e-1", "51e-2", "-1e1", "1e", "1e+", "01e2", "1.e2",
+                           ".5e1", "1e2e3", "1e9999999999", "--1e1", "1e-99999"}) {
     EXPECT_FALSE(number->accepts(text)) << text;
   }
   const auto whole = schema(R"({"type":"integer","minimum":-20})");
@@ -157,18 +159,22 @@ TEST(SchemaGrammar, AcceptsValuesHoweverTheyAreWritten) {
     EXPECT_FALSE(whole->accepts(text)) << text;
   }
   const auto list = schema(R"({"type":"array","items":{"enum":["a/\"b",10]}})");
-  for (const char* text : {" [ \"a/\\\"b\"\t,\r\n10 ]\n", R"(["\u0061\/\u0022b",1e1])", "[100e-1]", "[ ]"}) {
+  for (const char* text :
+       {" [ \"a/\\\"b\"\t,\r\n10 ]\n", R"(["\u0061\/\u0022b",1e1])", "[100e-1]", "[ ]"}) {
     EXPECT_TRUE(list->accepts(text)) << text;
   }
-  for (const char* text : {"[10 10]", "[1 0]", "[10,]", "10", "[10] 10", R"(["a/b"])", "[10\v]", ""}) {
+  for (const char* text :
+       {"[10 10]", "[1 0]", "[10,]", "10", "[10] 10", R"(["a/b"])", "[10\v]", ""}) {
     EXPECT_FALSE(list->accepts(text)) << text;
   }
   const auto any = schema("{}");
-  for (const char* text : {R"("\ud83d\ude00")", R"("\\u0041")", R"({"a" : [ true , null ] })", "-0.0e-0"}) {
+  for (const char* text :
+       {R"("\ud83d\ude00")", R"("\\u0041")", R"({"a" : [ true , null ] })", "-0.0e-0"}) {
     EXPECT_TRUE(any->accepts(text)) << text;
   }
-  for (const char* text : {R"("\ud83d")", R"("\ude00\ud83d")", R"("\x41")", R"("\u00g0")", "\"a", "\"a\\",
-                           "tr ue", "{\"a\" \"b\"}", "\"\n\"", "nul", "[1 2]", "\"\\u12"}) {
+  for (const char* text :
+       {R"("\ud83d")", R"("\ude00\ud83d")", R"("\x41")", R"("\u00g0")", "\"a", "\"a\\", "tr ue",
+        "{\"a\" \"b\"}", "\"\n\"", "nul", "[1 2]", "\"\\u12"}) {
     EXPECT_FALSE(any->accepts(text)) << text;
   }
 }
@@ -226,8 +232,8 @@ TEST(SchemaGrammar, CountsANameOnce) {
           "maxProperties":3})");
   EXPECT_TRUE(named->accepts(R"({"b":1,"c":2,"a":3})"));
   EXPECT_FALSE(named->accepts(R"({"c":1,"c":2,"a":3})"));
-  const auto few = schema(
-      R"({"type":"object","propertyNames":{"enum":["ab","ba"]},"minProperties":2})");
+  const auto few =
+      schema(R"({"type":"object","propertyNames":{"enum":["ab","ba"]},"minProperties":2})");
   EXPECT_TRUE(few->accepts(R"({"ba":1,"ab":2})"));
   EXPECT_FALSE(few->accepts(R"({"ab":1,"ab":2})"));
   expect_refused(GrammarKind::JsonSchema,
@@ -249,8 +255,7 @@ TEST(SchemaGrammar, ReadsWhatOlderDraftsSay) {
 
 TEST(SchemaGrammar, LooksAheadAtTheBeginning) {
   // What pydantic writes for decimal numbers.
-  const auto decimal =
-      schema(R"({"type":"string","pattern":"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$"})");
+  const auto decimal = schema(R"({"type":"string","pattern":"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$"})");
   EXPECT_TRUE(decimal->accepts(R"("-.5")"));
   EXPECT_FALSE(decimal->accepts(R"("+")"));
   const auto password =
@@ -270,7 +275,8 @@ TEST(SchemaGrammar, RefusesWithThePointer) {
   expect_refused(kind, R"({"properties":{"a":{"type":"zzz"}}})", "#/properties/a/type");
   expect_refused(kind, R"({"$ref":"#"})", "refers to itself");
   expect_refused(kind, R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},
-    "$ref":"#/$defs/a"})", "refers to itself");
+    "$ref":"#/$defs/a"})",
+                 "refers to itself");
   expect_refused(kind, R"({"$ref":"#/$defs/none"})", "names nothing");
   expect_refused(kind, R"({"$ref":"http://example.com/x"})", "out of the document");
   expect_refused(kind, R"({"type":"string","minLength":1000000000000000000})", "#/minLength");
@@ -278,7 +284,8 @@ TEST(SchemaGrammar, RefusesWithThePointer) {
   expect_refused(kind, R"({"items":{"pattern":"(a"}})", "#/items/pattern");
   expect_refused(kind, R"({"type":"array","uniqueItems":true})", "uniqueItems");
   expect_refused(kind, R"({"items":{"type":"boolean"},"type":"array","uniqueItems":true,
-    "minItems":3})", "contradictory");
+    "minItems":3})",
+                 "contradictory");
   expect_refused(kind, R"({"items":{"minimum":1e400}})", "beyond the range of a double");
   expect_refused(kind, "false", "contradictory");
   std::string values = "{\"enum\":[0";

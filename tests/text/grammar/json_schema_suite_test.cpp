@@ -15,8 +15,7 @@ namespace tenon {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kSuite =
-    fs::path(TENON_SHARED_DIR) / "vectors/json-schema/tests/draft2020-12";
+const fs::path kSuite = fs::path(TENON_SHARED_DIR) / "vectors/json-schema/tests/draft2020-12";
 const fs::path kExpected = fs::path(TENON_TEST_DATA_DIR) / "grammar/json_schema_suite.txt";
 
 struct Count {
@@ -29,7 +28,8 @@ Count run_file(const fs::path& path, std::ostream& log) {
   Count count;
   const auto groups = nlohmann::json::parse(std::ifstream(path));
   for (const auto& group : groups) {
-    const std::string name = path.filename().string() + ": " + group["description"].get<std::string>();
+    const std::string name =
+        path.filename().string() + ": " + group["description"].get<std::string>();
     std::shared_ptr<const Grammar> grammar;
     try {
       grammar = Grammar::compile(GrammarKind::JsonSchema, group["schema"].dump());

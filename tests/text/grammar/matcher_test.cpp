@@ -31,8 +31,8 @@ std::shared_ptr<const TokenSet> vocabulary() {
     texts.emplace_back(length, 'b');
   }
   texts.push_back(std::string(30, 'b') + "\",");
-  for (const char* word : {"abab", "abc ", "ab cd", "baba", "cdcd", " cd", "ab, ", "a.", "aab", "abba", "bb",
-                           "bbc", "bcb", "bca", "cab", "cc ", "caa", "ccc", "cba"}) {
+  for (const char* word : {"abab", "abc ", "ab cd", "baba", "cdcd", " cd", "ab, ", "a.", "aab",
+                           "abba", "bb", "bbc", "bcb", "bca", "cab", "cc ", "caa", "ccc", "cba"}) {
     texts.emplace_back(word);  // enough below one node to be taken at once
   }
   texts.emplace_back("\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042\u3042");

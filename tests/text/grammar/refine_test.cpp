@@ -1,11 +1,7 @@
-// Groups of states that no short text tells apart, and what is made of them.
+// Partition refinement: rounds are steps, and each state is looked at as often as it must be.
 #include "text/grammar/refine.h"
 
 #include <gtest/gtest.h>
-
-#include "text/grammar/alike_states.h"
-#include "text/grammar/follow.h"
-#include "text/grammar/grammar.h"
 
 namespace tenon::grammar {
 namespace {
@@ -56,40 +52,6 @@ TEST(Refine, LeavesStatesWithoutAGroupAlone) {
   EXPECT_TRUE(chain.run(kAllRounds));
   EXPECT_EQ(chain.group[0], kNoGroup);
   EXPECT_NE(chain.group[1], chain.group[2]);
-}
-
-TEST(AlikeStates, AreThoseFarFromAnythingElse) {
-  const auto grammar = Grammar::compile(GrammarKind::Regex, "a{100}");
-  const Automaton& automaton = *grammar->automaton();
-  const AlikeStates alike(automaton, 32);
-  uint32_t state = automaton.rule(0).start;
-  std::vector<uint32_t> first;
-  for (int i = 0; i <= 100; ++i) {
-    first.push_back(alike.first[state]);
-    state = automaton.next(state, automaton.class_of('a'));
-  }
-  EXPECT_FALSE(alike.exact);
-  EXPECT_EQ(first[0], first[67]);
-  EXPECT_NE(first[0], first[68]);
-  EXPECT_NE(first[80], first[81]);
-}
-
-TEST(FollowBytes, AreThoseBehindARuleAnywhere) {
-  const auto grammar = Grammar::compile(
-      GrammarKind::Gbnf,
-      "root ::= \"(\" word \")\" | word tail\nword ::= [a-z]+\ntail ::= \"!\"? \".\"");
-  const Automaton& automaton = *grammar->automaton();
-  const FollowBytes follow(automaton);
-  bool found = false;
-  for (uint32_t r = 1; r < automaton.num_rules(); ++r) {
-    if (!follow.behind_rule(r).set[')']) continue;
-    found = true;
-    EXPECT_EQ(follow.behind_rule(r).set.count(), 3u);
-    EXPECT_TRUE(follow.behind_rule(r).set['!']);
-    EXPECT_TRUE(follow.behind_rule(r).set['.']);
-  }
-  EXPECT_TRUE(found);
-  EXPECT_TRUE(follow.behind_rule(0).set.none());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using grammar::TokenSet;
 
 constexpr Token kEnd = 0;
 
-/// Bytes and pieces of JSON, and runs of letters beside the lengths at which masks are parted;
+/// Bytes and pieces of JSON, and runs of letters around the lengths at which masks are parted;
 /// token 0 ends.
 std::shared_ptr<const TokenSet> vocabulary(bool with_runs = false) {
   std::vector<std::string> texts{""};
@@ -140,7 +140,7 @@ std::string generate(GrammarMatcher& matcher, uint64_t limit, Random& random) {
         const bool is_set = (mask[t / 64] >> (t % 64) & 1) != 0;
         if (is_set) allowed.push_back(static_cast<Token>(t));
         // The mask is put together from parts; tokens are looked at one by one.
-        EXPECT_EQ(is_set, matcher.allows(static_cast<Token>(t))) << t << " behind " << text;
+        EXPECT_EQ(is_set, matcher.allows(static_cast<Token>(t))) << t << " after " << text;
       }
       if (allowed.empty()) break;
       token = allowed[random.below(static_cast<uint32_t>(allowed.size()))];

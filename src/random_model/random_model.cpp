@@ -1,0 +1,263 @@
+#include "random_model/random_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "arch/architectures.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "file/gguf_output.h"
+#include "random_model/random_blocks.h"
+#include "random_model/random_shapes.h"
+#include "random_model/random_vocabulary.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
+// Of the logits: their spread is about that of a trained model's.
+constexpr double kLogitDeviation = 2.0;
+
+/// A tensor to be written: normal values around `mean`.
+struct RandomTensor {
+  std::string name;
+  std::vector<uint64_t> shape;  // outermost first
+  Format format;
+  float deviation;
+  float mean = 0.0f;  // not 0: f32 only
+};
+
+/// "attn_q" of "blk.3.attn_q.weight", and of the experts' matrix "blk.3.attn_q_exps.weight".
+struct LayerTensorName {
+  uint32_t layer = 0;
+  std::string_view name;  // empty: of no layer
+};
+
+LayerTensorName layer_tensor_name(std::string_view name) {
+  LayerTensorName parsed;
+  if (!name.starts_with("blk.")) return parsed;
+  const auto [end, error] =
+      std::from_chars(name.data() + 4, name.data() + name.size(), parsed.layer);
+  if (error != std::errc()) return parsed;
+  name.remove_prefix(static_cast<size_t>(end - name.data()) + 1);
+  for (const std::string_view suffix : {".weight", "_exps"}) {
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  }
+  parsed.name = name;
+  return parsed;
+}
+
+/// What is written for the tensors that an architecture asks for.
+class RandomTensors {
+ public:
+  RandomTensors(const Metadata& metadata, bool tied, const WeightMix& mix)
+      : mix_(mix), tied_(tied) {
+    const std::string architecture(metadata.get_string("general.architecture"));
+    layers_ = metadata.get_u32(architecture + ".block_count");
+    for (const WantedTensor& wanted : wanted_tensors(metadata)) add(wanted);
+  }
+
+  [[nodiscard]] const std::vector<RandomTensor>& all() const { return tensors_; }
+
+ private:
+  /// Keeps the size of what it is multiplied with.
+  static float even_deviation(uint64_t columns) {
+    return static_cast<float>(1.0 / std::sqrt(static_cast<double>(columns)));
+  }
+
+  [[nodiscard]] Format matrix_format(const WantedTensor& wanted) const {
+    const LayerTensorName parsed = layer_tensor_name(wanted.name);
+    return layer_format(mix_, parsed.name, parsed.layer, layers_, wanted.shape.back());
+  }
+
+  void add(const WantedTensor& wanted) {
+    const uint64_t columns = wanted.shape.back();
+    const auto logits = static_cast<float>(kLogitDeviation / std::sqrt(double(columns)));
+    const auto put = [&](Format format, float deviation, float mean = 0.0f) {
+      tensors_.push_back({wanted.name, wanted.shape, format, deviation, mean});
+    };
+    // Of what may be there or not only the output matrix is, where it is not the embedding.
+    if (!wanted.required && (wanted.role != TensorRole::Output || tied_)) return;
+    switch (wanted.role) {
+      case TensorRole::Matrix:
+        return put(matrix_format(wanted), even_deviation(columns));
+      case TensorRole::Embedding:
+        if (tied_) return put(output_format(mix_, columns), logits);
+        return put(fitting_format(mix_.format, columns), 1.0f);
+      case TensorRole::Output:
+        return put(output_format(mix_, columns), logits);
+      case TensorRole::Router:  // stays in f32, whatever the mix
+      case TensorRole::Convolution:
+        return put(Format::F32, even_deviation(columns));
+      case TensorRole::Norm:
+        return put(Format::F32, 0.1f, 1.0f);
+      case TensorRole::Bias:
+        return put(Format::F32, 0.1f);
+      case TensorRole::RopeDivisors:
+        return put(Format::F32, 0.1f, 2.0f);
+      case TensorRole::Decay:
+        return put(Format::F32, 0.1f, -1.0f);
+    }
+  }
+
+  const WeightMix& mix_;
+  bool tied_;
+  uint32_t layers_ = 0;
+  std::vector<RandomTensor> tensors_;
+};
+
+/// All keys of the architecture: those that every decoder has, then its own, which win.
+std::vector<KeyValue> model_keys(const RandomShape& shape) {
+  std::vector<KeyValue> keys = {
+      {"context_length", shape.context},
+      {"embedding_length", shape.width},
+      {"block_count", shape.layers},
+      {"feed_forward_length", shape.feed_forward},
+      {"attention.head_count", shape.heads},
+      {"attention.head_count_kv", shape.kv_heads},
+      {"attention.key_length", shape.head_dim},
+      {"attention.value_length", shape.head_dim},
+      {"attention.layer_norm_rms_epsilon", 1e-5f},
+      {"attention.layer_norm_epsilon", 1e-5f},
+      {"rope.dimension_count", shape.head_dim},
+      {"rope.freq_base", shape.rope_theta},
+      {"vocab_size", shape.vocab},
+  };
+  const auto set = [&keys](const KeyValue& own) {
+    const auto found = std::find_if(keys.begin(), keys.end(),
+                                    [&](const KeyValue& key) { return key.name == own.name; });
+    found == keys.end() ? keys.push_back(own) : void(*found = own);
+  };
+  for (const KeyValue& own : shape.keys) set(own);
+  for (const NamedArchitecture& one : architectures()) {
+    if (!shape.is_example || one.name != shape.architecture) continue;
+    for (const KeyValue& own : one.architecture->example) set(own);
+  }
+  return keys;
+}
+
+/// Writes the keys and returns those that the architecture reads.
+Metadata add_keys(const RandomShape& shape, const WeightMix& mix, uint64_t seed, GgufOutput& out) {
+  Metadata metadata("random model");
+  metadata.add("general.architecture", MetadataValue::of(shape.architecture));
+  out.add("general.architecture", shape.architecture);
+  out.add("general.name", fmt::format("random {} {} {}", shape.name, mix.name, seed));
+  if (mix.file_type != UINT32_MAX) out.add("general.file_type", mix.file_type);
+  out.add("general.quantization_version", uint32_t{2});
+  for (const KeyValue& own : model_keys(shape)) {
+    const std::string key = fmt::format("{}.{}", shape.architecture, own.name);
+    std::visit([&](const auto& value) { out.add(key, value); }, own.value);
+    metadata.add(key, std::visit(
+                          [](const auto& value) {
+                            using T = std::decay_t<decltype(value)>;
+                            if constexpr (std::is_same_v<T, uint32_t>) {
+                              return MetadataValue::of(uint64_t{value});
+                            } else if constexpr (std::is_same_v<T, float>) {
+                              return MetadataValue::of(double{value});
+                            } else if constexpr (std::is_same_v<T, bool>) {
+                              return MetadataValue::of(value);
+                            } else {
+                              return MetadataValue::of(std::string(value));
+                            }
+                          },
+                          own.value));
+  }
+  return metadata;
+}
+
+void add_vocabulary(uint32_t size, GgufOutput& out) {
+  const RandomVocabulary vocabulary = make_random_vocabulary(size);
+  out.add("tokenizer.ggml.model", "gpt2");
+  out.add("tokenizer.ggml.pre", "gpt-2");
+  out.add("tokenizer.ggml.tokens", std::span(vocabulary.tokens));
+  out.add("tokenizer.ggml.token_type", std::span(vocabulary.types));
+  out.add("tokenizer.ggml.merges", std::span(vocabulary.merges));
+  out.add("tokenizer.ggml.bos_token_id", vocabulary.begin);
+  out.add("tokenizer.ggml.eos_token_id", vocabulary.end);
+  out.add("tokenizer.ggml.add_bos_token", false);
+}
+
+class Writer {
+ public:
+  Writer(const std::shared_ptr<System>& system, GgufOutput& out, const RandomModelOptions& options)
+      : out_(out), options_(options), chunk_(system, kChunkBytes, "a chunk of random weights") {}
+
+  void write(const RandomTensor& tensor) {
+    // By name, so that a tensor does not depend on those before it.
+    SplitMix random(hash_bytes(std::as_bytes(std::span(tensor.name)), options_.seed).low);
+    if (tensor.shape.size() == 1) return write_vector(tensor, random);
+    const FormatInfo& format = *find_format(tensor.format);
+    const RandomBlocks& bank = bank_of(format, tensor.deviation);
+    uint64_t left = *row_bytes(format, tensor.shape.back());
+    for (size_t i = 0; i + 1 < tensor.shape.size(); ++i) left *= tensor.shape[i];
+    const uint64_t most = kChunkBytes / format.block_bytes * format.block_bytes;
+    while (left != 0) {
+      const std::span<std::byte> piece = chunk_.span().first(std::min(left, most));
+      bank.fill(random, piece);
+      put(piece);
+      left -= piece.size();
+    }
+  }
+
+ private:
+  void write_vector(const RandomTensor& tensor, SplitMix& random) {
+    std::vector<float> values(tensor.shape[0]);
+    for (float& value : values) value = tensor.mean + tensor.deviation * random.normal();
+    put(std::as_bytes(std::span(values)));
+  }
+
+  const RandomBlocks& bank_of(const FormatInfo& format, float deviation) {
+    const auto place = banks_.find({format.id, deviation});
+    if (place != banks_.end()) return place->second;
+    return banks_.try_emplace({format.id, deviation}, format, deviation, options_.seed)
+        .first->second;
+  }
+
+  void put(std::span<const std::byte> bytes) {
+    out_.write(bytes);
+    written_ += bytes.size();
+    const double fraction = static_cast<double>(written_) /
+                            static_cast<double>(std::max<uint64_t>(1, out_.tensor_bytes()));
+    if (options_.progress && !options_.progress(fraction)) {
+      fail(Code::Cancelled, "writing the random model was cancelled");
+    }
+  }
+
+  GgufOutput& out_;
+  const RandomModelOptions& options_;
+  Buffer chunk_;
+  uint64_t written_ = 0;
+  std::map<std::pair<Format, float>, RandomBlocks> banks_;
+};
+
+}  // namespace
+
+void write_random_model(const std::shared_ptr<System>& system, const std::string& path,
+                        std::string_view shape_name, std::string_view format,
+                        const RandomModelOptions& options) {
+  const RandomShape& shape = find_random_shape(shape_name);
+  const WeightMix mix = find_weight_mix(format);
+  GgufOutput out(system, path);
+  const RandomTensors tensors(add_keys(shape, mix, options.seed, out), shape.tied, mix);
+  add_vocabulary(shape.vocab, out);
+  for (const RandomTensor& tensor : tensors.all()) {
+    out.add_tensor(tensor.name, tensor.shape, tensor.format);
+  }
+  out.begin();
+  Writer writer(system, out, options);
+  for (const RandomTensor& tensor : tensors.all()) writer.write(tensor);
+  out.commit();
+}
+
+}  // namespace tenon

@@ -1,0 +1,14 @@
+// The byte-level BPE tokenizer (tokenizer.ggml.model "gpt2"); callers see it as a Tokenizer.
+#pragma once
+
+#include <memory>
+
+#include "text/tokenizer.h"
+
+namespace tenon {
+
+/// Errors as make_tokenizer.
+std::unique_ptr<const Tokenizer> make_bpe_tokenizer(Vocabulary vocabulary,
+                                                    std::shared_ptr<System> system);
+
+}  // namespace tenon

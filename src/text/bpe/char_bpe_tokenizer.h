@@ -1,0 +1,16 @@
+// BPE over characters with a list of merges, as in Gemma 4; callers see it as a Tokenizer.
+#pragma once
+
+#include <memory>
+
+#include "text/bpe/pre_tokenizer.h"
+#include "text/tokenizer.h"
+
+namespace tenon {
+
+/// pre_tokenizer: one whose vocabularies spell characters. Errors as make_tokenizer.
+std::unique_ptr<const Tokenizer> make_char_bpe_tokenizer(Vocabulary vocabulary,
+                                                         std::shared_ptr<System> system,
+                                                         const PreTokenizer& pre_tokenizer);
+
+}  // namespace tenon

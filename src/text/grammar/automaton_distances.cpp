@@ -1,0 +1,206 @@
+// Automaton: the distance of each state to the nearest complete text, which lets a generation end
+// in time. Dijkstra within a rule, and again where a rule that is called has become shorter
+// (compare Knuth 1977, "A generalization of Dijkstra's algorithm").
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <queue>
+
+#include "text/grammar/automaton.h"
+#include "text/grammar/interner.h"
+
+namespace tenon::grammar {
+namespace {
+
+/// What measuring a rule counts in a Budget besides its states and edges.
+constexpr uint64_t kRuleWork = 4;
+
+bool counts_or_takes(const Action& action) {
+  return action.kind == ActionKind::CountUp || action.kind == ActionKind::Take;
+}
+
+uint32_t mul_far(uint32_t a, uint32_t b) {
+  return static_cast<uint32_t>(std::min<uint64_t>(uint64_t{a} * b, kFar));
+}
+
+}  // namespace
+
+/// Dijkstra, backwards from the ends of the rule: a byte is 1, a call is its rule's shortest text,
+/// actions are free, but those that count or take are not passed.
+void Automaton::measure_rule(uint32_t rule) {
+  const std::vector<uint32_t>& states = states_of_[rule];
+  const uint32_t first = states.front();
+  struct Edge {
+    uint32_t from, weight;
+  };
+  std::vector<std::vector<Edge>> back(states.size());
+  using Entry = std::pair<uint32_t, uint32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  for (const uint32_t s : states) {
+    base_[s] = kFar;
+    for (const ByteRange& range : ranges(s)) back[range.to - first].push_back({s, 1});
+    for (const Special& special : specials(s)) {
+      const bool call = special.kind == EdgeKind::Call;
+      if (!call && counts_or_takes(actions_[special.data])) continue;
+      const uint32_t weight = call ? rules_[special.data].shortest : 0;
+      if (weight < kFar) back[special.to - first].push_back({s, weight});
+    }
+    if (is_final(s)) {
+      base_[s] = 0;
+      queue.emplace(0, s);
+    }
+  }
+  while (!queue.empty()) {
+    const auto [distance, s] = queue.top();
+    queue.pop();
+    if (distance != base_[s]) continue;
+    for (const Edge& edge : back[s - first]) {
+      const uint32_t through = add_far(distance, edge.weight);
+      if (through >= base_[edge.from]) continue;
+      base_[edge.from] = through;
+      queue.emplace(through, edge.from);
+    }
+  }
+}
+
+void Automaton::measure(Budget& budget) {
+  base_.assign(num_states(), kFar);
+  for (RuleInfo& rule : rules_) rule.shortest = kFar;
+  std::vector<std::vector<uint32_t>> callers(rules_.size());
+  std::vector<uint64_t> work(rules_.size());
+  for (uint32_t s = 1; s < num_states(); ++s) {
+    const uint32_t caller = rule_of_[s];
+    work[caller] += 1 + (ranges(s).size() + specials(s).size()) / 2;
+    for (const Special& special : specials(s)) {
+      if (special.kind != EdgeKind::Call) continue;
+      std::vector<uint32_t>& known = callers[special.data];
+      if (known.empty() || known.back() != caller) known.push_back(caller);
+    }
+  }
+  // Values only fall: a rule is measured again when one that it calls has become shorter. The first
+  // time from the last rule met to the first, as rules mostly call those that are met later.
+  std::deque<uint32_t> todo;
+  std::vector<bool> is_waiting(rules_.size(), true);
+  for (auto r = static_cast<uint32_t>(rules_.size()); r-- > 0;) todo.push_back(r);
+  for (; !todo.empty(); todo.pop_front()) {
+    const uint32_t r = todo.front();
+    is_waiting[r] = false;
+    budget.spend(kRuleWork + work[r]);
+    measure_rule(r);
+    RuleInfo& rule = rules_[r];
+    rule.unit_bytes = rule.at_least = 0;
+    if (rule.object != kNoObject) {
+      for (auto& property : objects_[rule.object].properties) property.cost_bytes = 0;
+    }
+    for (const uint32_t s : states_of_[r]) {
+      for (const Special& special : specials(s)) {
+        if (special.kind != EdgeKind::Act) continue;
+        const Action& action = actions_[special.data];
+        if (action.kind == ActionKind::CountUp) {
+          rule.unit_bytes = std::max(rule.unit_bytes, base_[special.to]);
+        } else if (action.kind == ActionKind::AtLeast) {
+          rule.at_least = std::max(rule.at_least, action.limit);
+        } else if (action.kind == ActionKind::Take && action.property == kOther) {
+          // Its name may be any: more bytes than names take that are asked for.
+          objects_[rule.object].other_bytes = add_far(64, base_[special.to]);
+        } else if (action.kind == ActionKind::Take) {
+          auto& property = objects_[rule.object].properties[action.property];
+          property.cost_bytes = add_far(property.key_bytes, base_[special.to]);
+        }
+      }
+    }
+    const uint32_t shortest = shortest_of(rule);
+    if (shortest >= rule.shortest) continue;
+    rule.shortest = shortest;
+    for (const uint32_t caller : callers[r]) {
+      if (!is_waiting[caller]) todo.push_back(caller);
+      is_waiting[caller] = true;
+    }
+  }
+}
+
+/// From the start, with all that the register asks for.
+uint32_t Automaton::shortest_of(const RuleInfo& rule) const {
+  uint32_t sum = base_[rule.start];
+  if (rule.object != kNoObject) {
+    const ObjectSpec& object = objects_[rule.object];
+    uint32_t required = 0;
+    const uint32_t empty = sum;
+    for (const auto& property : object.properties) {
+      if (!property.required) continue;
+      ++required;
+      sum = add_far(sum, property.cost_bytes);
+    }
+    if (object.minimum > required) {
+      const uint64_t more = object.cheapest_bytes(
+          object.minimum - required,
+          [&](uint32_t property) { return !object.properties[property].required; });
+      sum = add_far(sum, static_cast<uint32_t>(std::min<uint64_t>(more, kFar)));
+    }
+    if (sum > empty && sum < kFar) --sum;  // the first needs no comma
+  }
+  return add_far(sum, mul_far(rule.at_least, rule.unit_bytes));
+}
+
+/// The actions that may come next, from the states that cannot end without one, forwards.
+void Automaton::find_ahead(Budget& budget) {
+  ahead_.clear();
+  ahead_begin_ = {0, 0};
+  guard_.assign(num_states(), 0);
+  Interner guards;
+  std::vector<uint32_t> guard;
+  std::vector<uint32_t> distance(num_states(), kFar), touched;
+  using Entry = std::pair<uint32_t, uint32_t>;
+  for (uint32_t s = 1; s < num_states(); ++s) {
+    const RuleInfo& rule = rules_[rule_of_[s]];
+    const bool plain = rule.object == kNoObject && !rule.counts;
+    if (!plain && base_[s] == kFar && (has_bytes(s) || !specials(s).empty())) {
+      std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+      const auto reach = [&](uint32_t to, uint32_t at) {
+        if (at >= distance[to]) return;
+        distance[to] = at;
+        touched.push_back(to);
+        queue.emplace(at, to);
+      };
+      reach(s, 0);
+      while (!queue.empty()) {
+        const auto [at, state] = queue.top();
+        queue.pop();
+        if (at != distance[state]) continue;
+        budget.spend(1 + ranges(state).size() / 8);
+        for (const ByteRange& range : ranges(state)) reach(range.to, at + 1);
+        for (const Special& special : specials(state)) {
+          const bool call = special.kind == EdgeKind::Call;
+          if (call && rules_[special.data].shortest == kFar) continue;
+          if (call) {
+            reach(special.to, add_far(at, rules_[special.data].shortest));
+          } else if (counts_or_takes(actions_[special.data])) {
+            const bool known =
+                std::any_of(ahead_.begin() + ahead_begin_.back(), ahead_.end(),
+                            [&](const Ahead& other) { return other.action == special.data; });
+            if (!known) ahead_.push_back({special.data, at, base_[special.to]});
+          } else {
+            reach(special.to, at);
+          }
+        }
+      }
+      for (const uint32_t state : touched) distance[state] = kFar;
+      touched.clear();
+      const auto always = [&](const Ahead& next) {
+        const Action& action = actions_[next.action];
+        if (action.kind == ActionKind::CountUp) return action.limit == kUnlimited;
+        return action.property == kOther && objects_[action.object].always_open();
+      };
+      const auto first = ahead_.begin() + ahead_begin_.back();
+      if (std::none_of(first, ahead_.end(), always)) {
+        guard.clear();
+        for (auto next = first; next != ahead_.end(); ++next) guard.push_back(next->action);
+        std::sort(guard.begin(), guard.end());
+        guard_[s] = guards.intern(guard) + 1;
+      }
+    }
+    ahead_begin_.push_back(static_cast<uint32_t>(ahead_.size()));
+  }
+}
+
+}  // namespace tenon::grammar

@@ -1,0 +1,131 @@
+#include "text/grammar/few_values.h"
+
+#include <algorithm>
+
+#include "text/grammar/number_texts.h"
+#include "text/grammar/schema_compiler.h"
+
+namespace tenon::grammar {
+
+bool add_few_words(const Dfa& dfa, Budget& budget, std::vector<std::string>& words) {
+  if (dfa.empty()) return true;
+  struct Step {
+    uint32_t state;
+    size_t range;   ///< the next to go, of the state's
+    uint32_t byte;  ///< the next of the range's
+  };
+  std::vector<Step> path;
+  std::string word;
+  const auto enter = [&](uint32_t state) {
+    if (dfa.label[state] != 0) words.push_back(word);
+    const auto ranges = dfa.of(state);
+    path.push_back({state, 0, ranges.empty() ? 0u : ranges[0].low});
+    budget.spend(1);
+  };
+  enter(dfa.start);
+  while (!path.empty()) {
+    // A longer path comes through a state twice: there are words without end.
+    if (words.size() > kMaxFewValues || word.size() >= dfa.size()) return false;
+    Step& at = path.back();
+    const auto ranges = dfa.of(at.state);
+    if (at.range == ranges.size()) {
+      path.pop_back();
+      if (!word.empty()) word.pop_back();
+      continue;
+    }
+    const ByteRange range = ranges[at.range];
+    word.push_back(static_cast<char>(at.byte));
+    if (at.byte < range.high) {
+      ++at.byte;
+    } else if (++at.range < ranges.size()) {
+      at.byte = ranges[at.range].low;
+    }
+    enter(range.to);
+  }
+  return true;
+}
+
+namespace {
+
+bool add_strings(const Alternative& alternative, Budget& budget,
+                 std::vector<std::string>& strings) {
+  if (alternative.texts) return add_few_words(*alternative.texts, budget, strings);
+  if (alternative.shape.string.maximum > 0) return false;
+  strings.emplace_back();
+  return true;
+}
+
+bool add_numbers(const Alternative& alternative, std::vector<Decimal>& numbers) {
+  const NumberShape& shape = alternative.shape.number;
+  if (alternative.texts->empty()) return true;
+  if (!shape.lower || !shape.upper) return false;
+  const Decimal &low = shape.lower->value, &high = shape.upper->value;
+  if (low == high) {
+    numbers.push_back(low);
+    return true;
+  }
+  constexpr size_t kDigits = 9;
+  if (!shape.integer || low.integer.size() > kDigits || high.integer.size() > kDigits) return false;
+  const auto whole = [](const Decimal& of) {
+    const int64_t value = of.integer.empty() ? 0 : std::stoll(of.integer);
+    return of.negative ? -value : value;
+  };
+  // Rounded towards zero: one further on both sides has them all.
+  const int64_t first = whole(low) - 1, last = whole(high) + 1;
+  if (static_cast<uint64_t>(last - first) > kMaxFewValues + 2) return false;
+  for (int64_t i = first; i <= last; ++i) {
+    const std::string text = std::to_string(i);
+    if (alternative.texts->run(text) != 0) numbers.push_back(*Decimal::parse(text));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<FewValues> few_values(const SchemaNode& node, Budget& budget) {
+  FewValues values;
+  std::vector<Decimal> numbers;
+  bool may_be_null = false, may_be_true = false, may_be_false = false;
+  for (const Alternative& alternative : node.alternatives) {
+    switch (alternative.type) {
+      case JsonType::Null:
+        may_be_null = true;
+        break;
+      case JsonType::Boolean:
+        may_be_true |= alternative.shape.may_be_true;
+        may_be_false |= alternative.shape.may_be_false;
+        break;
+      case JsonType::Number:
+        if (!add_numbers(alternative, numbers)) return std::nullopt;
+        break;
+      case JsonType::String:
+        if (!add_strings(alternative, budget, values.strings)) return std::nullopt;
+        break;
+      case JsonType::Array:
+      case JsonType::Object:
+        return std::nullopt;
+    }
+  }
+  std::sort(values.strings.begin(), values.strings.end());
+  values.strings.erase(std::unique(values.strings.begin(), values.strings.end()),
+                       values.strings.end());
+  std::sort(numbers.begin(), numbers.end(),
+            [](const Decimal& a, const Decimal& b) { return compare(a, b) < 0; });
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  if (values.strings.size() + numbers.size() + 3 > kMaxFewValues) return std::nullopt;
+  const auto add_word = [&](const char* word) {
+    const std::string text[] = {word};
+    values.others.push_back(of_texts(text, true, budget));
+  };
+  if (may_be_null) add_word("null");
+  if (may_be_true) add_word("true");
+  if (may_be_false) add_word("false");
+  for (const Decimal& number : numbers) {
+    NumberShape shape;
+    shape.lower = shape.upper = NumberShape::Bound{number, false};
+    values.others.push_back(number_texts(shape, budget));
+  }
+  return values;
+}
+
+}  // namespace tenon::grammar

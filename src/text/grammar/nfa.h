@@ -1,0 +1,103 @@
+// A nondeterministic finite automaton (NFA) over bytes whose edges may also call rules, which makes
+// it a recursive transition network (Woods 1970), and act on the register of a rule. Every notation
+// of grammars is written down as one first. Turning it into tables lives in automaton.h.
+//
+//   value = digit | "[" value "]"
+//     0 -digit-> 1,  0 -[-> 2,  2 -value-> 3,  3 -]-> 1;  start 0, final 1
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/grammar/actions.h"
+#include "text/grammar/budget.h"
+
+namespace tenon::grammar {
+
+enum class EdgeKind : uint8_t {
+  Bytes,    ///< one byte of low..high
+  Epsilon,  ///< nothing
+  Begin,    ///< nothing, at the beginning of the text only
+  End,      ///< nothing, at the end of the text only
+  Call,     ///< a whole text of rule `data`
+  Act,      ///< nothing, when action `data` allows it
+};
+
+inline constexpr uint32_t kNoEdge = UINT32_MAX;
+
+struct NfaEdge {
+  EdgeKind kind;
+  uint8_t low = 0;
+  uint8_t high = 0;
+  uint32_t data = 0;
+  uint32_t to = 0;
+  uint32_t next = kNoEdge;  ///< of the same node
+};
+
+/// Where a rule begins and ends, and what its register holds when it begins.
+struct NfaRule {
+  uint32_t start = 0;
+  uint32_t final = 0;
+  uint32_t object = kNoObject;  ///< its register is a set of properties of this object
+  bool counts = false;          ///< its register is a number
+  std::string place;            ///< for messages
+};
+
+/// Grows by adding; nodes and rules are numbers from 0. Rule 0 is the whole text.
+class Nfa {
+ public:
+  explicit Nfa(Budget& budget) : budget_(&budget) {}
+
+  uint32_t add_node();
+  void add_edge(uint32_t from, NfaEdge edge);
+  void add_bytes(uint32_t from, uint8_t low, uint8_t high, uint32_t to) {
+    add_edge(from, {.kind = EdgeKind::Bytes, .low = low, .high = high, .to = to});
+  }
+  void add_epsilon(uint32_t from, uint32_t to) {
+    add_edge(from, {.kind = EdgeKind::Epsilon, .to = to});
+  }
+  void add_call(uint32_t from, uint32_t rule, uint32_t to) {
+    add_edge(from, {.kind = EdgeKind::Call, .data = rule, .to = to});
+  }
+  void add_act(uint32_t from, const Action& action, uint32_t to);
+  /// Bytes of `text` one after another, from a node to a new one, which is returned.
+  uint32_t add_text(uint32_t from, std::string_view text);
+  /// A rule with new nodes for its ends.
+  uint32_t add_rule(std::string place);
+
+  [[nodiscard]] NfaRule& rule(uint32_t index) { return rules_[index]; }
+  [[nodiscard]] std::span<const NfaRule> rules() const { return rules_; }
+  [[nodiscard]] uint32_t num_nodes() const { return static_cast<uint32_t>(first_.size()); }
+  [[nodiscard]] const std::vector<Action>& actions() const { return actions_; }
+  [[nodiscard]] Budget& budget() const { return *budget_; }
+  std::vector<ObjectSpec> objects;
+
+  /// Marks of nodes for walks over the NFA: see make_deterministic.
+  struct Marks {
+    std::vector<uint32_t> mark;  ///< [nodes] the stamp of the walk that met the node last
+    uint32_t stamp = 0;
+  };
+  [[nodiscard]] Marks& marks() const {
+    marks_.mark.resize(num_nodes(), 0);
+    return marks_;
+  }
+
+  /// Calls visit(edge) for each edge of a node.
+  template <typename Visit>
+  void for_each_edge(uint32_t node, Visit visit) const {
+    for (uint32_t i = first_[node]; i != kNoEdge; i = edges_[i].next) visit(edges_[i]);
+  }
+
+ private:
+  Budget* budget_;
+  std::vector<uint32_t> first_;  // [nodes]
+  std::vector<NfaEdge> edges_;
+  std::vector<NfaRule> rules_;
+  std::vector<Action> actions_;
+  mutable Marks marks_;
+};
+
+}  // namespace tenon::grammar

@@ -1,0 +1,139 @@
+// PushdownMachine: its registers, what each action does to them, and what they still ask for.
+#include <algorithm>
+#include <bit>
+
+#include "text/grammar/pushdown_machine.h"
+
+namespace tenon::grammar {
+namespace {
+
+constexpr uint64_t kTakeWork = 6;  // in units of WalkBudget
+
+bool has(std::span<const uint32_t> set, uint32_t property) {
+  return (set[1 + property / 32] >> (property % 32) & 1) != 0;
+}
+
+}  // namespace
+
+/// Calls visit(property) for each property that must still come, once.
+template <typename Visit>
+void PushdownMachine::for_each_missing(const ObjectSpec& object, std::span<const uint32_t> set,
+                                       Visit visit) {
+  const auto count = static_cast<uint32_t>(object.properties.size());
+  uint64_t num_needs = 0;
+  wanted_.assign(set.size(), 0);
+  for (uint32_t p = 0; p < count; ++p) {
+    const ObjectSpec::Property& property = object.properties[p];
+    if (property.required) wanted_[1 + p / 32] |= 1u << (p % 32);
+    if (property.needs.empty() || !has(set, p)) continue;
+    num_needs += property.needs.size();
+    for (const uint32_t needed : property.needs) wanted_[1 + needed / 32] |= 1u << (needed % 32);
+  }
+  spend(count / 4 + num_needs);
+  for (uint32_t p = 0; p < count; ++p) {
+    if (has(wanted_, p) && !has(set, p)) visit(p);
+  }
+}
+
+uint32_t PushdownMachine::initial_register(const Automaton::RuleInfo& rule) {
+  if (rule.object == kNoObject) return 0;
+  const ObjectSpec& object = automaton_->object(rule.object);
+  const size_t bits = object.properties.size() + object.name_kinds;
+  set_words_.assign(1 + (bits + 31) / 32, 0);
+  return sets_.intern(set_words_);
+}
+
+bool PushdownMachine::apply(const Action& action, uint32_t reg, uint32_t& result) {
+  result = reg;
+  switch (action.kind) {
+    case ActionKind::CountUp:
+      if (reg >= action.limit) return false;
+      result = std::min(reg + 1, action.keep);
+      return true;
+    case ActionKind::AtLeast:
+      return reg >= action.limit;
+    case ActionKind::Take:
+      return take(action, reg, result);
+    case ActionKind::Close:
+      return is_complete(automaton_->object(action.object), reg);
+  }
+  return false;
+}
+
+/// How many of the properties are surely different.
+uint32_t PushdownMachine::num_different(const ObjectSpec& object,
+                                        std::span<const uint32_t> set) const {
+  if (object.name_kinds == 0 || names_differ_) return set[0];
+  uint32_t count = 0;
+  for (const uint32_t word : set.subspan(1)) count += static_cast<uint32_t>(std::popcount(word));
+  return count;
+}
+
+bool PushdownMachine::take(const Action& action, uint32_t reg, uint32_t& result) {
+  const ObjectSpec& object = automaton_->object(action.object);
+  const auto before = sets_.words(reg);
+  spend(kTakeWork + before.size());
+  set_words_.assign(before.begin(), before.end());
+  if (action.property != kOther) {
+    if (has(set_words_, action.property)) return false;
+    set_words_[1 + action.property / 32] |= 1u << (action.property % 32);
+  } else if (num_different(object, set_words_) < object.minimum && object.name_kinds > 0) {
+    const size_t bit = object.properties.size() + action.name_kind;
+    set_words_[1 + bit / 32] |= 1u << (bit % 32);
+  }
+  if (object.counts()) {
+    // Beyond the minimum only the maximum needs a number.
+    if (object.maximum != kUnlimited || set_words_[0] < object.minimum) ++set_words_[0];
+    if (object.maximum != kUnlimited) {
+      uint64_t missing = 0;
+      for_each_missing(object, set_words_, [&missing](uint32_t) { ++missing; });
+      const uint64_t different = num_different(object, set_words_) + missing;
+      if (different < object.minimum) missing += object.minimum - different;
+      if (set_words_[0] + missing > object.maximum) return false;
+    }
+  }
+  // A property that is not counted is there all the same: the next one needs a comma.
+  if (action.property == kOther) set_words_[0] = std::max(set_words_[0], 1u);
+  result = sets_.intern(set_words_);
+  return true;
+}
+
+bool PushdownMachine::is_complete(const ObjectSpec& object, uint32_t reg) {
+  const auto set = sets_.words(reg);
+  if (num_different(object, set) < object.minimum) return false;
+  bool complete = true;
+  for_each_missing(object, set, [&complete](uint32_t) { complete = false; });
+  return complete;
+}
+
+uint32_t PushdownMachine::owed(const Automaton::RuleInfo& rule, uint32_t reg) {
+  if (rule.object != kNoObject) return owed_by_object(rule.object, reg);
+  if (!rule.counts || reg >= rule.at_least) return 0;
+  const uint64_t sum = uint64_t{rule.at_least - reg} * rule.unit_bytes;
+  return static_cast<uint32_t>(std::min<uint64_t>(sum, kFar));
+}
+
+uint32_t PushdownMachine::owed_by_object(uint32_t index, uint32_t reg) {
+  if (owed_.size() <= reg) owed_.resize(sets_.size());
+  if (owed_[reg].object == index) return owed_[reg].bytes;
+  const ObjectSpec& object = automaton_->object(index);
+  const auto set = sets_.words(reg);
+  uint64_t sum = 0, count = num_different(object, set);
+  for_each_missing(object, set, [&](uint32_t property) {
+    sum += object.properties[property].cost_bytes;
+    ++count;
+  });
+  if (count < object.minimum) {
+    spend(4 * object.properties.size());
+    sum += object.cheapest_bytes(object.minimum - count, [&](uint32_t property) {
+      return !has(set, property) && !object.properties[property].required;
+    });
+  }
+  // Each has a comma in its cost, which the first does not need.
+  const bool first = std::all_of(set.begin(), set.end(), [](uint32_t word) { return word == 0; });
+  if (first && sum > 0) --sum;
+  owed_[reg] = {index, static_cast<uint32_t>(std::min<uint64_t>(sum, kFar))};
+  return owed_[reg].bytes;
+}
+
+}  // namespace tenon::grammar

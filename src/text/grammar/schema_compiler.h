@@ -1,0 +1,87 @@
+// Compiles a schema: finds the subschemas that matter, the alternatives of each, and which of them
+// some value can satisfy. Writing them down as an NFA is schema.cpp's.
+//
+//   {"type": ["null", "array"], "items": {"enum": [1, 2]}}
+//     node 0: alternatives null; array with elements node 1
+//     node 1: alternative number, texts 1|2
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "text/grammar/few_values.h"
+#include "text/grammar/schema_normalizer.h"
+
+namespace tenon::grammar {
+
+using NodeId = uint32_t;
+inline constexpr NodeId kNoNode = UINT32_MAX;
+
+/// One shape of a DNF with its children.
+struct Alternative {
+  JsonType type = JsonType::Null;
+  Shape shape = {};
+  bool possible = false;
+
+  std::shared_ptr<const Dfa> texts = {};  ///< Number; String: null for counted characters
+
+  /// Array: elements[i][s]: the element at i (the last: all after the prefix) that satisfies the
+  /// set s of the shape's `contains`.
+  std::vector<std::vector<NodeId>> elements = {};
+
+  /// Array with uniqueItems: its elements' values, where they are known to be few.
+  std::optional<FewValues> values = {};
+
+  /// Object: keys by class, and what a property of the class must be.
+  struct KeyClass {
+    std::optional<std::string> name;
+    NodeId value = kNoNode;
+  };
+  Dfa keys = {};
+  std::vector<KeyClass> classes = {};  ///< by label - 1
+};
+
+struct SchemaNode {
+  Conjunction key = {};
+  std::vector<Alternative> alternatives = {};
+  bool possible = false;
+};
+
+class SchemaCompiler {
+ public:
+  /// Everything below the root, node 0. Throws Error(Grammar) when no value is valid.
+  SchemaCompiler(const JsonValue& root, Budget& budget);
+  [[nodiscard]] const std::vector<SchemaNode>& nodes() const { return nodes_; }
+  SchemaNormalizer& normalizer() { return normalizer_; }
+
+ private:
+  NodeId node_of(const Conjunction& all);
+  void expand(NodeId node);
+  void compile_string(Alternative& alternative);
+  void compile_array(Alternative& alternative);
+  void compile_object(Alternative& alternative);
+  void list_unique();
+  void find_possible();
+  [[nodiscard]] bool is_possible(NodeId node) const {
+    return node != kNoNode && nodes_[node].possible;
+  }
+  bool array_is_possible(Alternative& alternative) const;
+  [[nodiscard]] std::set<std::string> possible_names(const Alternative& alternative) const;
+  bool object_is_possible(const Alternative& alternative) const;
+
+  Budget& budget_;
+  SchemaNormalizer normalizer_;
+  std::vector<SchemaNode> nodes_;
+  std::map<Conjunction, NodeId> numbers_;
+  std::map<NodeId, std::vector<size_t>> waiting_;
+  std::shared_ptr<const Dfa> any_text_;
+};
+
+/// Of an array's `contains`: beyond this count all numbers are alike.
+uint64_t contains_cap(const ArrayShape::Contains& contains);
+
+}  // namespace tenon::grammar

@@ -1,0 +1,142 @@
+#include "text/grammar/subset_construction.h"
+
+#include <algorithm>
+
+#include "text/grammar/interner.h"
+
+namespace tenon::grammar {
+namespace {
+
+class Builder {
+ public:
+  Builder(const Nfa& nfa, uint32_t final) : nfa_(nfa), final_(final), marks_(nfa.marks()) {}
+
+  Subsets build(uint32_t start) {
+    const uint32_t one[] = {start};
+    (void)state_of(one, true);
+    for (uint32_t s = 0; s < states_.size(); ++s) expand(s);
+    return std::move(out_);
+  }
+
+ private:
+  /// The nodes that can be reached from `nodes` without a byte, in nodes_, ascending.
+  void close(std::span<const uint32_t> nodes, bool at_begin, bool at_end) {
+    ++marks_.stamp;
+    nodes_.clear();
+    for (const uint32_t node : nodes) visit(node);
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      nfa_.for_each_edge(nodes_[i], [&](const NfaEdge& edge) {
+        const bool passes = edge.kind == EdgeKind::Epsilon ||
+                            (edge.kind == EdgeKind::Begin && at_begin) ||
+                            (edge.kind == EdgeKind::End && at_end);
+        if (passes) visit(edge.to);
+      });
+    }
+    nfa_.budget().spend(nodes_.size());
+    std::sort(nodes_.begin(), nodes_.end());
+  }
+
+  void visit(uint32_t node) {
+    if (marks_.mark[node] == marks_.stamp) return;
+    marks_.mark[node] = marks_.stamp;
+    nodes_.push_back(node);
+  }
+
+  uint32_t state_of(std::span<const uint32_t> nodes, bool at_begin) {
+    close(nodes, at_begin, false);
+    // Nodes that only pass on are no part of what a state is.
+    key_.clear();
+    for (const uint32_t node : nodes_) {
+      bool matters = node == final_;
+      nfa_.for_each_edge(node, [&](const NfaEdge& edge) {
+        if (edge.kind != EdgeKind::Epsilon && edge.kind != EdgeKind::Begin) matters = true;
+      });
+      if (matters) key_.push_back(node);
+    }
+    key_.push_back(at_begin ? 1 : 0);
+    bool is_new = false;
+    const uint32_t id = states_.intern(key_, &is_new);
+    if (is_new) {
+      nfa_.budget().add_states(1);
+      finals_.push_back(is_final(at_begin));
+    }
+    return id;
+  }
+
+  bool is_final(bool at_begin) {
+    key_.pop_back();
+    close(key_, at_begin, true);
+    return std::binary_search(nodes_.begin(), nodes_.end(), final_);
+  }
+
+  void expand(uint32_t s) {
+    const auto words = states_.words(s);
+    const std::vector<uint32_t> nodes(words.begin(), words.end() - 1);
+    std::vector<NfaEdge> edges;
+    std::vector<Special> specials;
+    bool bounds[257] = {};
+    for (const uint32_t node : nodes) {
+      nfa_.for_each_edge(node, [&](const NfaEdge& edge) {
+        if (edge.kind == EdgeKind::Bytes) {
+          edges.push_back(edge);
+          bounds[edge.low] = bounds[edge.high + 1] = true;
+        } else if (edge.kind == EdgeKind::Call || edge.kind == EdgeKind::Act) {
+          specials.push_back({edge.kind, edge.data, edge.to});
+        }
+      });
+    }
+    std::vector<ByteRange> ranges;
+    std::vector<uint32_t> targets, last_targets;
+    if (!edges.empty()) {
+      for (uint32_t low = 0; low < 256;) {
+        uint32_t high = low;
+        while (high < 255 && !bounds[high + 1]) ++high;
+        targets.clear();
+        for (const NfaEdge& edge : edges) {
+          if (edge.low <= low && high <= edge.high) targets.push_back(edge.to);
+        }
+        nfa_.budget().spend(edges.size());
+        std::sort(targets.begin(), targets.end());
+        targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+        if (!targets.empty()) {
+          const bool same = !ranges.empty() && targets == last_targets;
+          const uint32_t to = same ? ranges.back().to : state_of(targets, false);
+          if (same && ranges.back().high + 1u == low) {
+            ranges.back().high = static_cast<uint8_t>(high);
+          } else {
+            ranges.push_back({static_cast<uint8_t>(low), static_cast<uint8_t>(high), to});
+          }
+          last_targets = targets;
+        }
+        low = high + 1;
+      }
+    }
+    for (Special& special : specials) {
+      const uint32_t one[] = {special.to};
+      special.to = state_of(one, false);
+    }
+    std::sort(specials.begin(), specials.end());
+    specials.erase(std::unique(specials.begin(), specials.end()), specials.end());
+    Dfa& dfa = out_.dfa;
+    dfa.ranges.insert(dfa.ranges.end(), ranges.begin(), ranges.end());
+    dfa.begin.push_back(static_cast<uint32_t>(dfa.ranges.size()));
+    dfa.label.push_back(finals_[s] ? 1 : 0);
+    out_.specials.push_back(std::move(specials));
+  }
+
+  const Nfa& nfa_;
+  uint32_t final_;
+  Nfa::Marks& marks_;
+  std::vector<uint32_t> nodes_, key_;
+  Interner states_;
+  std::vector<bool> finals_;
+  Subsets out_;
+};
+
+}  // namespace
+
+Subsets make_deterministic(const Nfa& nfa, uint32_t start, uint32_t final) {
+  return Builder(nfa, final).build(start);
+}
+
+}  // namespace tenon::grammar

@@ -1,0 +1,15 @@
+// The Unigram tokenizer of SentencePiece (tokenizer.ggml.model "t5"); callers see it as a
+// Tokenizer.
+#pragma once
+
+#include <memory>
+
+#include "text/tokenizer.h"
+
+namespace tenon {
+
+/// Errors as make_tokenizer.
+std::unique_ptr<const Tokenizer> make_unigram_tokenizer(Vocabulary vocabulary,
+                                                        std::shared_ptr<System> system);
+
+}  // namespace tenon
