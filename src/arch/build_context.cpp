@@ -11,7 +11,8 @@ namespace {
 
 /// Groups are equal in what tenon_cache_group says of a layer.
 bool same_geometry(const AttentionSpec& a, const AttentionSpec& b) {
-  return a.kv_heads == b.kv_heads && a.key_dim == b.key_dim && a.value_dim == b.value_dim;
+  return a.kv_heads == b.kv_heads && a.key_dim == b.key_dim && a.value_dim == b.value_dim &&
+         a.window == b.window;
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ void BuildContext::add_groups(const ProgramOptions& options) {
   }
   for (const auto& [attention, layers] : groups) {
     ops.cache_group({layers, attention->kv_heads, attention->key_dim, attention->value_dim,
-                  options.cache_type, options.block_tokens});
+                  options.cache_type, options.block_tokens, attention->window});
   }
 }
 

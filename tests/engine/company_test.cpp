@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/engine/tiny_engine.h"
+#include "tests/engine/tiny_kinds.h"
 
 namespace tenon {
 namespace {
@@ -56,7 +57,7 @@ constexpr uint32_t kContext = 256;
 
 class Company : public testing::Test {
  protected:
-  static TinyModel tiny() {
+  static TinyModel full() {
     TinyModel tiny;
     tiny.layers = 2;
     tiny.width = 32;
@@ -72,7 +73,7 @@ class Company : public testing::Test {
       ModelOptions options;
       options.threads = threads;
       options.slice = 64;
-      found = load_tiny(tiny(), std::move(options));
+      found = load_tiny(tiny_, std::move(options));
     }
     return found;
   }
@@ -102,11 +103,14 @@ class Company : public testing::Test {
 
   EngineOptions draw_options(Random& random) {
     EngineOptions options;
-    const uint64_t block = Engine::create(model(1))->pools()[0]->block_bytes();
+    const auto engine = Engine::create(model(1));
+    uint64_t block = 0;
+    for (const auto& pool : engine->pools()) block = std::max(block, pool->block_bytes());
     options.step_tokens = 1 + random.below(64);
     options.max_running = 1 + random.below(32);
     // From barely enough for one request to plenty.
-    options.cache_bytes = block * (7 + (random.below(3) == 0 ? 200 : random.below(8)));
+    const uint64_t least = 6 * engine->pools().size() + 1;
+    options.cache_bytes = block * (least + (random.below(3) == 0 ? 200 : random.below(8)));
     options.prefix_cache = random.below(4) != 0;
     options.decode_stretch = 1.1 + random.below(40);
     return options;
@@ -215,6 +219,7 @@ class Company : public testing::Test {
     RecordProperty("steps_stopped", static_cast<int>(stopped));
   }
 
+  TinyModel tiny_ = full();
   std::map<uint32_t, std::shared_ptr<const Model>> models_;
   std::shared_ptr<Engine> plain_;
   std::map<Question, Answer> alone_;
@@ -222,6 +227,11 @@ class Company : public testing::Test {
 };
 
 TEST_F(Company, ChangesNoAnswer) { run(8, 40, 1); }
+
+TEST_F(Company, ChangesNoAnswerOfWindows) {
+  tiny_ = tiny_window();
+  run(8, 40, 2);
+}
 
 /// test_engine --gtest_also_run_disabled_tests --gtest_filter='*TenThousand*'
 TEST_F(Company, DISABLED_ChangesNoneOfTenThousandAnswers) { run(100, 100, 77); }
