@@ -127,6 +127,11 @@ constexpr std::array kTable = {
          "How many times as long a step of single tokens may take with prompts beside them."),
     boolean(TENON_SCOPE_ENGINE, "prefix_cache",
             "Compute equal beginnings of texts once and keep them while there is room.", true),
+    integer(TENON_SCOPE_ENGINE, "state_checkpoints", 0, 64, 4,
+            "Earlier states that a text of a recurrent model keeps while there is room, so that it "
+            "can go back without being computed from its beginning."),
+    integer(TENON_SCOPE_ENGINE, "state_checkpoint_tokens", 1, 1048576, 1024,
+            "Tokens between two of them; one more is kept at the end of each prompt."),
     text(TENON_SCOPE_CHAT, "template", "", "", "Source of the chat template; empty: the model's."),
     text(TENON_SCOPE_CHAT, "template_name", "", "",
          "Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one."),

@@ -60,6 +60,8 @@ struct EngineOptions {
   std::optional<double> ageing{};
   std::optional<double> decode_stretch{};
   std::optional<bool> prefix_cache{};
+  std::optional<int64_t> state_checkpoints{};
+  std::optional<int64_t> state_checkpoint_tokens{};
   ExtraOptions extra{};
 };
 
@@ -117,6 +119,8 @@ class Options {
     set("ageing", from.ageing);
     set("decode_stretch", from.decode_stretch);
     set("prefix_cache", from.prefix_cache);
+    set("state_checkpoints", from.state_checkpoints);
+    set("state_checkpoint_tokens", from.state_checkpoint_tokens);
     parse(from.extra);
   }
   explicit Options(const SamplerOptions& from) : Options() {

@@ -29,6 +29,17 @@ SchedulerOptions scheduler_options(const Model& model, const EngineOptions& opti
   return scheduler;
 }
 
+std::vector<std::shared_ptr<BlockPool>> make_pools(const Model& model, SlabMemory& memory,
+                                                   const EngineOptions& options) {
+  std::vector<BlockPoolOptions> groups = cache_groups(model.program(), model.executable());
+  for (BlockPoolOptions& group : groups) {
+    group.state_checkpoints = options.state_checkpoints;
+    group.state_checkpoint_tokens = options.state_checkpoint_tokens;
+  }
+  return make_block_pools(memory, groups, model.executable().device()->info().slab_bytes,
+                          options.cache_bytes);
+}
+
 }  // namespace
 
 std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
@@ -42,23 +53,15 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
       options_(options),
       system_(*model_->options().system),
       slab_memory_(std::make_unique<DeviceSlabs>(model_->executable().device())),
-      budget_(std::make_shared<KvBudget>(options.cache_bytes)),
       vocab_(model_->hyper_parameters().vocab),
       owner_pid_(::getpid()),
       scheduler_(scheduler_options(*model_, options)),
       idle_(model_->program().groups().size()),
       tuner_(options.decode_stretch, step_tokens_of(*model_, options)),
       step_limit_(step_tokens_of(*model_, options)) {
-  const std::span<const tenon_cache_group> groups = model_->program().groups();
-  for (uint32_t group = 0; group < groups.size(); ++group) {
-    BlockPoolOptions pool;
-    pool.block_bytes = model_->executable().block_bytes(group);
-    pool.block_tokens = groups[group].block_tokens;
-    pool.slab_bytes = model_->executable().device()->info().slab_bytes;
-    pool.budget = budget_;
-    pools_.push_back(std::make_shared<BlockPool>(*slab_memory_, pool));
-  }
-  if (options.prefix_cache) {
+  pools_ = make_pools(*model_, *slab_memory_, options);
+  needed_.resize(pools_.size());
+  if (options.prefix_cache && pools_.size() <= PrefixIndex::kMaxGroups) {
     const uint64_t seed = system_.now_ns() * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(owner_pid_);
     index_ = std::make_unique<PrefixIndex>(pools_, seed);
   }
@@ -425,8 +428,8 @@ EngineMetrics Engine::metrics() const {
   now.waiting_tokens = scheduler_.num_queued_tokens();
   now.running = scheduler_.num_running();
   now.preempted_total = scheduler_.num_preempted();
-  now.kv_limit_bytes = budget_->limit_bytes();
-  now.kv_held_bytes = budget_->used_bytes();
+  now.kv_limit_bytes = options_.cache_bytes;
+  now.kv_held_bytes = pools_.empty() ? 0 : pools_.front()->slab_pool()->held_bytes();
   for (const auto& pool : pools_) {
     now.kv_used_bytes += pool->num_used() * pool->block_bytes();
     now.kv_shared_bytes += pool->num_idle() * pool->block_bytes();

@@ -36,6 +36,10 @@ struct EngineOptions {
   uint64_t ageing_ns = 2'000'000'000;  ///< without a token for so long: one priority more
   double decode_stretch = 1.4;         ///< what prompts may make of the time of a decode step
   bool prefix_cache = false;           ///< share equal beginnings of texts
+  /// Of a text of a model with a recurrent state: earlier states that are kept, so that it can go
+  /// back without being computed from its beginning, and how far they lie apart.
+  uint32_t state_checkpoints = 4;
+  uint32_t state_checkpoint_tokens = 1024;
 };
 
 /// The tokens [begin, end) of a sequence are to be computed, and those before them that are not.
@@ -153,20 +157,33 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   void stop();
   /// From now on work that nobody drives is driven by tasks on the host's executor.
   void set_executor(const DriveExecutor& executor);
+  /// Gives memory of the cache that is not used back to the device, unless a step is under way,
+  /// which does so when it ends.
+  void release_unused() noexcept;
 
   /// A flag of a request in the step under way was set. Any thread, and signal handlers.
   void stop_step() noexcept { __atomic_store_n(&step_stop_, 1, __ATOMIC_SEQ_CST); }
 
-  // A row of blocks holds the same positions of each KV group, one block behind the other.
-  /// Positions in a row. Throws Unsupported when the groups differ in that.
-  [[nodiscard]] uint32_t row_tokens() const;
-  [[nodiscard]] uint64_t row_bytes() const;
-  /// Copies row `index` of a sequence between requests, [row_bytes()]; false when not all of it is
-  /// computed (any more).
-  bool read_row(const Sequence& sequence, uint64_t index, std::span<std::byte> out);
-  /// Adds row `index` to what is computed of the session's sequence; false when something before it
-  /// is not (any more), or when there is no room without taking it from requests.
-  bool write_row(CallControl& session, uint64_t index, std::span<const std::byte> values);
+  // Snapshots: block 0 of each group that keeps positions, block 1, ... up to those that end at
+  // `position`, and then the states after it. A group whose window begins later is not in a piece.
+  /// Positions in a block of any group. Throws Unsupported when the groups differ in that.
+  [[nodiscard]] uint32_t block_tokens() const;
+  struct SnapshotPiece {
+    uint64_t position;  ///< from which the restored sequence goes on
+    uint64_t index;     ///< 0 .. position / block_tokens(), which are the states
+  };
+  [[nodiscard]] uint64_t piece_bytes(const SnapshotPiece& piece) const;
+  /// Where a snapshot of the session's sequence goes on.
+  [[nodiscard]] uint64_t snapshot_position(CallControl& session);
+  /// Copies a piece of a sequence between requests, [piece_bytes()]; false when it is not all there
+  /// (any more).
+  bool read_piece(const Sequence& sequence, const SnapshotPiece& piece, std::span<std::byte> out);
+  /// Adds a piece to what is computed of the session's sequence, in order; false when one before it
+  /// is not there (any more), or when there is no room without taking it from requests.
+  bool write_piece(CallControl& session, const SnapshotPiece& piece,
+                   std::span<const std::byte> values);
+  /// Forgets what was written if the sequence cannot go on from there.
+  void end_restore(CallControl& session);
   /// Of the model; found out when it is first asked for. Throws Io.
   const SnapshotIdentity& snapshot_identity();
 
@@ -205,6 +222,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   void tell_hosts(Lock& lock);
 
   // engine_step.cpp; the driving thread only.
+  void trim_slabs() noexcept;
   void drive(Lock& lock, uint64_t until_ns = UINT64_MAX);
   bool build_step() noexcept;
   void fill_step(uint64_t now_ns);
@@ -221,27 +239,36 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   void take_drawn(Generation& generation);
   void hand_out(Generation& generation, const AnswerPiece& piece);
   void compute_next(Request& request);
-  void share_blocks(Request& request, uint64_t cached_before);
   void end(Request& request, std::exception_ptr failure) noexcept;
 
   // engine_memory.cpp: what the scheduler asks.
   bool refresh(Work& work) override;
   Room reserve(Work& work, uint32_t num_tokens) override;
+  uint32_t most_tokens(const Work& work, uint32_t num_tokens) override;
+  bool have_room_for(const Sequence& sequence, uint64_t num_tokens);
+  bool free_something();
   bool make_room(const Sequence& sequence, uint64_t num_tokens);
+  bool make_room_alone(Sequence& sequence, uint64_t num_tokens);
+  bool drop_spare_of_requests();
+  [[nodiscard]] bool fits_ever(const Request& request, uint32_t num_tokens);
   bool fits(const Work& work) override;
   bool holds(const Work& work) override;
   void drop(Work& work) noexcept override;
   void refuse(Work& work) noexcept override;
   void reuse_blocks(Request& request, std::span<const Hash128> keys);
+  void share_blocks(Request& request, uint64_t cached_before);
+  void explain_reuse(Request& request, std::span<const Hash128> keys,
+                     const PrefixIndex::Match& match, bool adopted);
   void note_being_computed(Request& request, uint32_t num_tokens);
   [[nodiscard]] bool is_being_computed(Hash128 key) const;
+  [[nodiscard]] bool piece_has(size_t group, const SnapshotPiece& piece) const;
 
   std::shared_ptr<const Model> model_;
   EngineOptions options_;
   System& system_;
   std::unique_ptr<SlabMemory> slab_memory_;
-  std::shared_ptr<KvBudget> budget_;
   std::vector<std::shared_ptr<BlockPool>> pools_;  // [groups]
+  std::vector<uint64_t> needed_;                   // [groups] blocks, in make_room
   std::unique_ptr<PrefixIndex> index_;             // or null
   std::mutex identity_mutex_;
   std::optional<SnapshotIdentity> identity_;

@@ -1,6 +1,7 @@
 // The engine's answers to the scheduler: blocks for requests, from what is free, from what others
 // have computed, and from what nobody holds.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/error.h"
@@ -36,64 +37,136 @@ bool Engine::refresh(Work& work) {
 void Engine::reuse_blocks(Request& request, std::span<const Hash128> keys) {
   Sequence& sequence = *request.sequence;
   const uint32_t block_tokens = index_->block_tokens();
-  const uint64_t first = sequence.cached() / block_tokens;
-  uint64_t found = 0;
-  bool adopted = false;
-  // From the very first block, so that all that is before a block has been compared.
-  for (; found < keys.size(); ++found) {
-    const Hash128 before = found == 0 ? sequence.root() : keys[found - 1];
-    const auto tokens = sequence.tokens().subspan(found * block_tokens, block_tokens);
-    const std::span<const uint32_t> blocks = index_->find(before, keys[found], tokens);
-    if (blocks.empty()) break;
-    if (found < first) continue;
-    sequence.adopt(found, blocks);
-    adopted = true;
-    const uint64_t cached = (found + 1) * block_tokens;
-    request.num_reused += cached - sequence.cached();
-    metrics_.reused_tokens_total += cached - sequence.cached();
+  const uint64_t before = sequence.cached();
+  const PrefixIndex::Match match = index_->match(
+      sequence.root(), keys, sequence.tokens().first(keys.size() * block_tokens));
+  const bool adopts = match.num_usable * block_tokens > before;
+  if (adopts) {
+    sequence.adopt(*index_, keys.first(match.num_usable));
+    const uint64_t reused = sequence.cached() - before;
+    request.num_reused += reused;
+    metrics_.reused_tokens_total += reused;
     if (request.generation != nullptr) {
       // A preempted request finds its own blocks again.
       ReuseReport& reuse = request.generation->reuse;
-      reuse.reused_tokens =
-          std::min(reuse.prompt_tokens, reuse.reused_tokens + cached - sequence.cached());
+      reuse.reused_tokens = std::min(reuse.prompt_tokens, reuse.reused_tokens + reused);
     }
-    sequence.set_cached(cached);
   }
-  index_->touch(keys.first(found));
+  index_->touch(keys.first(match.num_known));
   request.num_left = request.end - sequence.cached();
   request.seen_version = index_->version();
+  explain_reuse(request, keys, match, adopts);
+}
+
+void Engine::explain_reuse(Request& request, std::span<const Hash128> keys,
+                           const PrefixIndex::Match& match, bool adopted) {
   Generation* generation = request.generation;
-  if (generation == nullptr || found < first) return;
+  const Sequence& sequence = *request.sequence;
+  const uint32_t block_tokens = index_->block_tokens();
+  if (generation == nullptr || match.num_known < sequence.cached() / block_tokens) return;
   if (generation->explained && !adopted) return;
   generation->explained = true;
   generation->reuse.miss = {};
+  if (match.num_usable < match.num_known) {
+    // The text is known, but what a window or a state needs there is not kept.
+    generation->reuse.miss = {PrefixMiss::Cause::Evicted, sequence.cached()};
+    return;
+  }
+  const uint64_t found = match.num_known;
   if (found == keys.size()) return;
   const Hash128 before = found == 0 ? sequence.root() : keys[found - 1];
   const auto tokens = sequence.tokens().subspan(found * block_tokens, block_tokens);
   generation->reuse.miss = index_->explain(before, keys[found], tokens, found);
 }
 
-bool Engine::make_room(const Sequence& sequence, uint64_t num_tokens) {
-  for (const BlockTable& table : sequence.tables()) {
-    while (table.pool().num_available() < table.num_needed(sequence.cached(), num_tokens)) {
-      // First what no text has, then what no request has.
-      if (index_ != nullptr && index_->evict()) continue;
-      if (!idle_.take_block()) return false;
+void Engine::share_blocks(Request& request, uint64_t cached_before) {
+  Sequence& sequence = *request.sequence;
+  if (sequence.has_foreign()) return;
+  const uint32_t block_tokens = index_->block_tokens();
+  const uint64_t first = cached_before / block_tokens;
+  const uint64_t full = sequence.cached() / block_tokens;
+  if (first == full) return;
+  const std::span<const Hash128> keys = sequence.keys(*index_, full);
+  std::array<uint32_t, PrefixIndex::kMaxGroups> blocks{};
+  const size_t num_groups = sequence.tables().size();
+  for (uint64_t i = first; i < full; ++i) {
+    for (size_t group = 0; group < num_groups; ++group) {
+      blocks[group] = sequence.tables()[group]->shared_block(i);
     }
+    const auto shared = index_->insert(
+        i == 0 ? sequence.root() : keys[i - 1], keys[i], i == 0,
+        sequence.tokens().subspan(i * block_tokens, block_tokens), {blocks.data(), num_groups});
+    // Another was first with the same text: its bits are the same, its block serves both.
+    if (!shared.empty()) sequence.adopt_same(i, shared);
+  }
+}
+
+bool Engine::have_room_for(const Sequence& sequence, uint64_t num_tokens) {
+  for (size_t group = 0; group < pools_.size(); ++group) {
+    needed_[group] = sequence.tables()[group]->num_needed(sequence.cached(), num_tokens);
+  }
+  return have_room(pools_, needed_);
+}
+
+bool Engine::drop_spare_of_requests() {
+  bool dropped = false;
+  scheduler_.for_each([&dropped](Work& work) {
+    dropped = dropped || request_of(work).sequence->drop_spare();
+  });
+  return dropped;
+}
+
+bool Engine::free_something() {
+  // First what no text has, then what no request has, then what no request needs.
+  if (index_ != nullptr && index_->evict()) return true;
+  return idle_.take_block() || drop_spare_of_requests();
+}
+
+bool Engine::make_room(const Sequence& sequence, uint64_t num_tokens) {
+  while (!have_room_for(sequence, num_tokens)) {
+    if (!free_something()) return false;
   }
   return true;
+}
+
+/// A sequence that has everything and still no room may have blocks in more slabs than they fill.
+bool Engine::make_room_alone(Sequence& sequence, uint64_t num_tokens) {
+  bool others_hold = false;
+  scheduler_.for_each([&](Work& work) {
+    const Sequence* other = request_of(work).sequence;
+    others_hold = others_hold || (other != &sequence && other->holds_blocks());
+  });
+  if (others_hold || pools_.size() < 2) return false;
+  if (index_ != nullptr) index_->clear();
+  sequence.compact();
+  return have_room_for(sequence, num_tokens);
+}
+
+/// Said before a long prompt has pushed everybody else out.
+bool Engine::fits_ever(const Request& request, uint32_t num_tokens) {
+  uint64_t slabs = 0;
+  for (const auto& table : request.sequence->tables()) {
+    const BlockPool& pool = table->pool();
+    const uint64_t blocks = table->most_blocks(request.end, num_tokens);
+    if (blocks > pool.max_blocks()) return false;
+    slabs += (blocks + pool.blocks_per_slab() - 1) / pool.blocks_per_slab();
+  }
+  return pools_.empty() || slabs <= pools_.front()->slab_pool()->max_slabs();
+}
+
+uint32_t Engine::most_tokens(const Work& work, uint32_t num_tokens) {
+  return request_of(work).sequence->slice_limit(num_tokens);
 }
 
 WorkMemory::Room Engine::reserve(Work& work, uint32_t num_tokens) {
   Request& request = request_of(work);
   Sequence& sequence = *request.sequence;
-  for (const BlockTable& table : sequence.tables()) {
-    // Said before a long prompt has pushed everybody else out.
-    const BlockPool& pool = table.pool();
-    if (request.end > pool.max_blocks() * pool.block_tokens()) return Room::Never;
-  }
-  if (!make_room(sequence, num_tokens)) return Room::None;
+  if (!fits_ever(request, num_tokens)) return Room::Never;
+  sequence.trim();
   try {
+    if (!make_room(sequence, num_tokens) && !make_room_alone(sequence, num_tokens)) {
+      return Room::None;
+    }
     sequence.prepare(num_tokens);
     if (index_ != nullptr && request.num_left > 1) note_being_computed(request, num_tokens);
     return Room::Reserved;
@@ -117,21 +190,23 @@ void Engine::note_being_computed(Request& request, uint32_t num_tokens) {
 bool Engine::fits(const Work& work) {
   const Request& request = request_of(work);
   const Sequence& sequence = *request.sequence;
+  if (pools_.empty()) return true;
+  // In bytes, as slabs go from group to group.
+  const SlabPool& slabs = *pools_.front()->slab_pool();
+  uint64_t needed_bytes = 0;
+  uint64_t given_bytes = slabs.num_available() * slabs.slab_bytes();
   for (size_t group = 0; group < pools_.size(); ++group) {
     const BlockPool& pool = *pools_[group];
-    const uint64_t needed =
-        sequence.tables()[group].num_needed(sequence.cached(), request.num_left);
-    if (needed > pool.num_available() + pool.num_idle() + idle_.num_blocks(group)) return false;
+    const uint64_t needed = sequence.tables()[group]->num_needed_in_all(
+        sequence.cached(), request.num_left, step_limit_);
+    const uint64_t free = pool.num_free();
+    needed_bytes += (needed - std::min(needed, free)) * pool.block_bytes();
+    given_bytes += (pool.num_idle() + idle_.num_blocks(group)) * pool.block_bytes();
   }
-  return true;
+  return needed_bytes <= given_bytes;
 }
 
-bool Engine::holds(const Work& work) {
-  for (const BlockTable& table : request_of(work).sequence->tables()) {
-    if (!table.blocks().empty()) return true;
-  }
-  return false;
-}
+bool Engine::holds(const Work& work) { return request_of(work).sequence->holds_blocks(); }
 
 void Engine::drop(Work& work) noexcept {
   Request& request = request_of(work);
@@ -146,10 +221,14 @@ void Engine::refuse(Work& work) noexcept {
   std::exception_ptr failure = std::exchange(request.failure, nullptr);
   if (!failure) {
     try {
-      const BlockTable& table = request.sequence->tables().front();
-      const uint64_t needed = table.num_needed(request.sequence->cached(), request.num_left);
+      const Sequence& sequence = *request.sequence;
+      uint64_t needed_bytes = 0;
+      for (const auto& table : sequence.tables()) {
+        needed_bytes += table->num_needed_in_all(sequence.cached(), request.num_left, step_limit_) *
+                        table->pool().block_bytes();
+      }
       fail(Code::NoMemory, "KV cache: needs {} more bytes, the budget of {} bytes is used up",
-           needed * table.pool().block_bytes(), budget_->limit_bytes());
+           needed_bytes, options_.cache_bytes);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -157,55 +236,114 @@ void Engine::refuse(Work& work) noexcept {
   end(request, std::move(failure));
 }
 
-// ---- Rows of blocks, for snapshots --------------------------------------------------------------
+// ---- Pieces of snapshots ------------------------------------------------------------------------
 
-uint32_t Engine::row_tokens() const {
+uint32_t Engine::block_tokens() const {
+  if (pools_.empty()) return 1;
   const uint32_t block_tokens = pools_.front()->block_tokens();
   for (const auto& pool : pools_) {
     if (pool->block_tokens() == block_tokens) continue;
-    fail(Code::Unsupported, "KV groups with blocks of {} and of {} positions", block_tokens,
+    fail(Code::Unsupported, "cache groups with blocks of {} and of {} positions", block_tokens,
          pool->block_tokens());
   }
   return block_tokens;
 }
 
-uint64_t Engine::row_bytes() const {
+bool Engine::piece_has(size_t group, const SnapshotPiece& piece) const {
+  const BlockPoolOptions& options = pools_[group]->options();
+  const uint64_t num_blocks = piece.position / options.block_tokens;
+  if (options.kind == TENON_CACHE_STATE) return piece.index == num_blocks && piece.position > 0;
+  const uint64_t unseen = options.window == 0 || piece.position < options.window
+                              ? 0
+                              : (piece.position - options.window + 1) / options.block_tokens;
+  return piece.index >= unseen && piece.index < num_blocks;
+}
+
+uint64_t Engine::piece_bytes(const SnapshotPiece& piece) const {
   uint64_t size = 0;
-  for (const auto& pool : pools_) size += pool->block_bytes();
+  for (size_t group = 0; group < pools_.size(); ++group) {
+    if (piece_has(group, piece)) size += pools_[group]->block_bytes();
+  }
   return size;
 }
 
-bool Engine::read_row(const Sequence& sequence, uint64_t index, std::span<std::byte> out) {
-  // Blocks are taken from idle sequences by whoever has the turn.
+uint64_t Engine::snapshot_position(CallControl& session) {
+  return with_sequence(session, [&session] { return session.idle.sequence->snapshot_position(); });
+}
+
+bool Engine::read_piece(const Sequence& sequence, const SnapshotPiece& piece,
+                        std::span<std::byte> out) {
+  // Blocks are taken from idle sequences by the thread that has the turn.
   const std::scoped_lock turn(model_->turn());
-  if (sequence.cached() / row_tokens() <= index) return false;
-  for (const BlockTable& table : sequence.tables()) {
-    table.pool().read(table.blocks()[index], out.data());
-    out = out.subspan(table.pool().block_bytes());
+  const uint64_t end = std::min<uint64_t>(piece.position, (piece.index + 1) * block_tokens());
+  if (sequence.cached() < end) return false;
+  for (size_t group = 0; group < pools_.size(); ++group) {
+    if (!piece_has(group, piece)) continue;
+    const CacheTable& table = *sequence.tables()[group];
+    const bool is_state = pools_[group]->options().kind == TENON_CACHE_STATE;
+    const uint32_t block =
+        is_state ? table.state_after(piece.position) : table.shared_block(piece.index);
+    if (block == BlockPool::kNoBlock) return false;
+    pools_[group]->read(block, out.data());
+    out = out.subspan(pools_[group]->block_bytes());
   }
   return true;
 }
 
-bool Engine::write_row(CallControl& session, uint64_t index, std::span<const std::byte> values) {
+bool Engine::write_piece(CallControl& session, const SnapshotPiece& piece,
+                         std::span<const std::byte> values) {
   const std::scoped_lock turn(model_->turn());
   const std::scoped_lock lock(mutex_);
   const IdleSequences::Away away(idle_, session.idle);
   Sequence& sequence = *session.idle.sequence;
-  const uint32_t count = row_tokens();
-  if (sequence.cached() != index * count || !make_room(sequence, count)) return false;
-  sequence.prepare(count);
-  try {
-    for (const BlockTable& table : sequence.tables()) {
-      table.pool().write(table.blocks()[index], values.data());
-      values = values.subspan(table.pool().block_bytes());
-    }
-  } catch (...) {
-    sequence.roll_back();
-    throw;
+  if (sequence.cached() != piece.index * block_tokens()) return false;
+  for (size_t group = 0; group < pools_.size(); ++group) {
+    needed_[group] = piece_has(group, piece) ? 1 : 0;
+    sequence.tables()[group]->reserve(piece.index + 1);
   }
-  sequence.commit(count);
-  sequence.set_foreign(sequence.cached());
+  while (!have_room(pools_, needed_)) {
+    if (!free_something()) return false;
+  }
+  for (size_t group = 0; group < pools_.size(); ++group) {
+    if (!piece_has(group, piece)) continue;
+    BlockPool& pool = *pools_[group];
+    const uint32_t block = pool.allocate();
+    try {
+      pool.write(block, values.data());
+    } catch (...) {
+      pool.release(block);
+      sequence.roll_back();
+      throw;
+    }
+    CacheTable& table = *sequence.tables()[group];
+    if (pool.options().kind == TENON_CACHE_STATE) {
+      table.adopt_state(piece.position, block);
+    } else {
+      table.adopt(piece.index, block);
+    }
+    pool.release(block);
+    values = values.subspan(pool.block_bytes());
+  }
+  sequence.set_restored(std::min<uint64_t>(piece.position, (piece.index + 1) * block_tokens()));
   return true;
+}
+
+void Engine::end_restore(CallControl& session) {
+  with_sequence(session, [&session] {
+    Sequence& sequence = *session.idle.sequence;
+    sequence.forget_cached(sequence.cached());
+  });
+}
+
+// ---- What goes back to the device ---------------------------------------------------------------
+
+void Engine::trim_slabs() noexcept {
+  if (!pools_.empty()) pools_.front()->slab_pool()->trim();
+}
+
+void Engine::release_unused() noexcept {
+  const std::unique_lock turn(model_->turn(), std::try_to_lock);
+  if (turn.owns_lock()) trim_slabs();
 }
 
 const SnapshotIdentity& Engine::snapshot_identity() {

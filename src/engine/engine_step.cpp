@@ -1,6 +1,5 @@
 // One step of the engine: what goes into it, running it, drawing, and what comes of it.
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "backend/executable.h"
@@ -29,6 +28,7 @@ void Engine::drive(Lock& lock, uint64_t until_ns) {
     const bool any = build_step();
     lock.unlock();
     if (any) run_step();
+    trim_slabs();
   }
   lock.lock();
   settle();
@@ -247,29 +247,6 @@ void Engine::settle_slice(Slice& slice, bool stopped) {
     take_drawn(*request.generation);
   } catch (...) {
     end(request, std::current_exception());
-  }
-}
-
-void Engine::share_blocks(Request& request, uint64_t cached_before) {
-  Sequence& sequence = *request.sequence;
-  if (sequence.has_foreign()) return;
-  const uint32_t block_tokens = index_->block_tokens();
-  const uint64_t first = cached_before / block_tokens;
-  const uint64_t full = sequence.cached() / block_tokens;
-  if (first == full) return;
-  const std::span<const Hash128> keys = sequence.keys(*index_, full);
-  std::array<uint32_t, 16> blocks{};
-  const size_t num_groups = sequence.tables().size();
-  if (num_groups > blocks.size()) return;
-  for (uint64_t i = first; i < full; ++i) {
-    for (size_t group = 0; group < num_groups; ++group) {
-      blocks[group] = sequence.tables()[group].blocks()[i];
-    }
-    const auto shared = index_->insert(
-        i == 0 ? sequence.root() : keys[i - 1], keys[i], i == 0,
-        sequence.tokens().subspan(i * block_tokens, block_tokens), {blocks.data(), num_groups});
-    // Somebody else was first with the same text: its bits are the same, its block serves both.
-    if (!shared.empty()) sequence.adopt(i, shared);
   }
 }
 

@@ -1,23 +1,12 @@
 #include "engine/idle_sequences.h"
 
 namespace tenon {
-namespace {
-
-bool holds_blocks(const Sequence& sequence) {
-  for (const BlockTable& table : sequence.tables()) {
-    if (!table.blocks().empty()) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 void IdleSequences::add(Entry& entry) noexcept {
   remove(entry);
-  if (entry.sequence == nullptr || !holds_blocks(*entry.sequence)) return;
-  for (size_t group = 0; group < num_blocks_.size(); ++group) {
-    num_blocks_[group] += entry.sequence->tables()[group].blocks().size();
-  }
+  if (entry.sequence == nullptr || !entry.sequence->holds_blocks()) return;
+  entry.sequence->trim();
+  count(*entry.sequence, true);
   entry.listed = true;
   entry.newer = nullptr;
   entry.older = newest_;
@@ -27,10 +16,15 @@ void IdleSequences::add(Entry& entry) noexcept {
 
 void IdleSequences::remove(Entry& entry) noexcept {
   if (!entry.listed) return;
-  for (size_t group = 0; group < num_blocks_.size(); ++group) {
-    num_blocks_[group] -= entry.sequence->tables()[group].blocks().size();
-  }
+  count(*entry.sequence, false);
   unlink(entry);
+}
+
+void IdleSequences::count(const Sequence& sequence, bool more) noexcept {
+  for (size_t group = 0; group < num_blocks_.size(); ++group) {
+    const uint64_t held = sequence.tables()[group]->num_held();
+    num_blocks_[group] += more ? held : -held;
+  }
 }
 
 void IdleSequences::unlink(Entry& entry) noexcept {
@@ -44,14 +38,10 @@ bool IdleSequences::take_block() noexcept {
   if (oldest_ == nullptr) return false;
   Entry& entry = *oldest_;
   Sequence& sequence = *entry.sequence;
-  for (size_t group = 0; group < num_blocks_.size(); ++group) {
-    num_blocks_[group] -= sequence.tables()[group].blocks().size();
-  }
+  count(sequence, false);
   sequence.lose_block();
-  for (size_t group = 0; group < num_blocks_.size(); ++group) {
-    num_blocks_[group] += sequence.tables()[group].blocks().size();
-  }
-  if (!holds_blocks(sequence)) unlink(entry);
+  count(sequence, true);
+  if (!sequence.holds_blocks()) unlink(entry);
   ++num_taken_;
   return true;
 }

@@ -44,8 +44,8 @@ class IdleSequences {
   /// Nothing happens to one that is not in the list.
   void remove(Entry& entry) noexcept;
 
-  /// Has the sequence used longest ago give up its last block; it will be computed again. False:
-  /// nobody here has one.
+  /// Has the sequence used longest ago give up what it can do without, else its last block; it will
+  /// be computed again. False: no sequence here has one.
   bool take_block() noexcept;
 
   /// Blocks of a group that they hold together; one that is shared counts for each.
@@ -55,6 +55,7 @@ class IdleSequences {
 
  private:
   void unlink(Entry& entry) noexcept;
+  void count(const Sequence& sequence, bool more) noexcept;
 
   Entry* newest_ = nullptr;
   Entry* oldest_ = nullptr;

@@ -145,7 +145,8 @@ void Scheduler::pick_against_the_order() {
   if (best == nullptr) return;
   against_the_order_ = true;
   memory_->refresh(*best);
-  try_pick(*best, static_cast<uint32_t>(std::min<uint64_t>(best->num_left, room_)));
+  const auto num_tokens = static_cast<uint32_t>(std::min<uint64_t>(best->num_left, room_));
+  try_pick(*best, memory_->most_tokens(*best, num_tokens));
   against_the_order_ = false;
 }
 
@@ -185,7 +186,7 @@ void Scheduler::pick_prompts(uint32_t beside_tokens, uint32_t alone_tokens) {
       continue;
     }
     const auto num_tokens = static_cast<uint32_t>(std::min<uint64_t>(work->num_left, room_));
-    if (num_tokens > 0) try_pick(*work, num_tokens);
+    if (num_tokens > 0) try_pick(*work, memory_->most_tokens(*work, num_tokens));
   }
 }
 

@@ -67,6 +67,8 @@ class WorkMemory {
   /// Makes room for the next tokens, from what is free or can be had without taking it from a
   /// request. None: not now. Never: not even alone, or the device has none.
   virtual Room reserve(Work& work, uint32_t num_tokens) = 0;
+  /// How many of its next tokens a slice may have, 1 to num_tokens.
+  virtual uint32_t most_tokens(const Work&, uint32_t num_tokens) { return num_tokens; }
   /// Whether all that is left of it has room now.
   virtual bool fits(const Work& work) = 0;
   /// Whether preempting it would give memory back.

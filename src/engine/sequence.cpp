@@ -20,7 +20,7 @@ Sequence::Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t c
     : context_(context), root_(root) {
   tokens_.reserve(std::min(context, kReservedTokens));
   tables_.reserve(pools.size());
-  for (const auto& pool : pools) tables_.emplace_back(pool, context);
+  for (const auto& pool : pools) tables_.push_back(CacheTable::create(pool, context));
 }
 
 Sequence Sequence::fork() const {
@@ -32,7 +32,7 @@ Sequence Sequence::fork() const {
   copy.lost_ = lost_;
   copy.foreign_ = foreign_;
   copy.tables_.reserve(tables_.size());
-  for (const BlockTable& table : tables_) copy.tables_.push_back(table.fork());
+  for (const auto& table : tables_) copy.tables_.push_back(table->fork());
   return copy;
 }
 
@@ -45,17 +45,32 @@ void Sequence::append(std::span<const Token> tokens) {
 
 void Sequence::truncate(uint64_t size) noexcept {
   tokens_.resize(size);
-  if (!tables_.empty()) {
-    const uint64_t full = size / tables_.front().pool().block_tokens();
-    if (full < keys_.size()) keys_.resize(full);
-  }
+  if (!keys_.empty()) keys_.resize(std::min<uint64_t>(keys_.size(), size / block_tokens()));
   lost_.positions = std::min(lost_.positions, size);
   if (size < cached_) forget_cached(size);
 }
 
+uint64_t Sequence::resumable(uint64_t size, uint32_t multiple) const {
+  // What one table lacks takes the others back with it, which may lack more there.
+  for (bool agreed = false; !agreed;) {
+    const uint64_t before = size;
+    for (const auto& table : tables_) {
+      size = table->resumable(size - size % multiple);
+    }
+    agreed = size == before;
+  }
+  return size;
+}
+
+uint64_t Sequence::snapshot_position() const {
+  const bool in_blocks = std::ranges::any_of(
+      tables_, [](const auto& table) { return table->pool().options().kind != TENON_CACHE_STATE; });
+  return resumable(cached_, in_blocks ? block_tokens() : 1);
+}
+
 void Sequence::forget_cached(uint64_t size) noexcept {
-  cached_ = size;
-  foreign_ = std::min(foreign_, size);
+  cached_ = resumable(size, 1);
+  foreign_ = std::min(foreign_, cached_);
   roll_back();
 }
 
@@ -64,10 +79,21 @@ void Sequence::lose(uint64_t size) noexcept {
   forget_cached(size);
 }
 
+bool Sequence::drop_spare() noexcept {
+  return std::ranges::any_of(tables_, [](const auto& table) { return table->drop_spare(); });
+}
+
 void Sequence::lose_block() noexcept {
-  const uint32_t block_tokens = tables_.front().pool().block_tokens();
-  const uint64_t num_blocks = tables_.front().blocks().size();
-  lose(num_blocks == 0 ? 0 : std::min(cached_, (num_blocks - 1) * block_tokens));
+  if (drop_spare()) return;
+  lose(cached_ == 0 ? 0 : (cached_ - 1) / block_tokens() * block_tokens());
+}
+
+bool Sequence::holds_blocks() const {
+  return std::ranges::any_of(tables_, [](const auto& table) { return table->num_held() > 0; });
+}
+
+uint32_t Sequence::block_tokens() const {
+  return tables_.empty() ? 1 : tables_.front()->pool().block_tokens();
 }
 
 void Sequence::swap(Sequence& other) noexcept {
@@ -81,17 +107,47 @@ void Sequence::swap(Sequence& other) noexcept {
   tables_.swap(other.tables_);
 }
 
+uint32_t Sequence::slice_limit(uint32_t count) const {
+  uint64_t limit = count;
+  for (const auto& table : tables_) {
+    limit = std::min(limit, table->next_stop(cached_, tokens_.size()) - cached_);
+  }
+  return static_cast<uint32_t>(limit);
+}
+
+void Sequence::trim() noexcept {
+  for (const auto& table : tables_) table->trim(cached_);
+}
+
 void Sequence::prepare(uint32_t count) {
+  trim();
   try {
-    for (BlockTable& table : tables_) table.prepare(cached_, count);
+    for (const auto& table : tables_) table->prepare(cached_, count);
   } catch (...) {
     roll_back();
     throw;
   }
 }
 
+void Sequence::commit(uint32_t count) noexcept {
+  const uint64_t end = cached_ + count;
+  for (const auto& table : tables_) {
+    table->commit(end, table->next_stop(cached_, tokens_.size()) == end);
+  }
+  set_cached(end);
+}
+
+void Sequence::set_cached(uint64_t size) noexcept {
+  cached_ = size;
+  if (cached_ >= lost_.positions) lost_ = {};
+}
+
 void Sequence::roll_back() noexcept {
-  for (BlockTable& table : tables_) table.truncate(cached_);
+  for (const auto& table : tables_) table->truncate(cached_);
+}
+
+void Sequence::compact() {
+  for (const auto& table : tables_) table->compact();
 }
 
 std::span<const Hash128> Sequence::keys(const PrefixIndex& index, uint64_t count) {
@@ -107,9 +163,25 @@ std::span<const Hash128> Sequence::keys(const PrefixIndex& index, uint64_t count
   return std::span(keys_).first(count);
 }
 
-void Sequence::adopt(uint64_t index, std::span<const uint32_t> blocks) {
+void Sequence::adopt(const PrefixIndex& index, std::span<const Hash128> keys) {
+  for (const auto& table : tables_) table->reserve(keys.size());
   for (size_t group = 0; group < tables_.size(); ++group) {
-    tables_[group].adopt(index, blocks[group]);
+    CacheTable& table = *tables_[group];
+    const uint64_t has = cached_ / block_tokens();
+    for (uint64_t i = std::max(has, table.first_needed(keys.size())); i < keys.size(); ++i) {
+      table.adopt(i, index.block(keys[i], group));
+    }
+  }
+  set_cached(keys.size() * block_tokens());
+}
+
+void Sequence::adopt_same(uint64_t index, std::span<const uint32_t> blocks) noexcept {
+  for (size_t group = 0; group < tables_.size(); ++group) {
+    CacheTable& table = *tables_[group];
+    if (blocks[group] == BlockPool::kNoBlock || table.shared_block(index) == BlockPool::kNoBlock) {
+      continue;
+    }
+    table.adopt(index, blocks[group]);
   }
 }
 

@@ -1,4 +1,4 @@
-// A sequence of tokens and the KV blocks computed for its beginning. Who computes, and when, is the
+// A sequence of tokens and the cache computed for its beginning, in every group. Who computes, and when, is the
 // engine's business.
 #pragma once
 
@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "kv/block_table.h"
+#include "kv/cache_table.h"
 #include "kv/prefix_index.h"
 #include "text/vocabulary.h"
 
 namespace tenon {
 
-/// The tokens [0, cached) have keys and values in the blocks; those behind are pending.
+/// The tokens [0, cached) are computed; the later ones are pending. Going back may make more tokens
+/// pending than asked for: a window has only its last blocks, a state only its checkpoints.
 class Sequence {
  public:
   /// An empty sequence with room for `context` tokens.
@@ -31,12 +32,15 @@ class Sequence {
   void append(std::span<const Token> tokens);
   /// Drops the tokens from `size` <= size() on.
   void truncate(uint64_t size) noexcept;
-  /// Makes the tokens from `size` <= cached() on pending again.
+  /// Makes the tokens from `size` <= cached() on pending again, and those before them from which it
+  /// cannot go on.
   void forget_cached(uint64_t size) noexcept;
   /// The same because others need the memory.
   void lose(uint64_t size) noexcept;
-  /// Loses what the last block holds. There is one.
+  /// Loses something that it can do without, or what the last block holds. It has a block.
   void lose_block() noexcept;
+  /// Gives back something that it can do without; false: there is no such thing.
+  bool drop_spare() noexcept;
   void swap(Sequence& other) noexcept;
 
   [[nodiscard]] std::span<const Token> tokens() const { return tokens_; }
@@ -54,32 +58,48 @@ class Sequence {
 
   // For the engine, between taking the device's turn and giving it back.
 
+  /// How many of the next `count` pending tokens the next slice may have: it ends where a table wants
+  /// to keep what it has then.
+  [[nodiscard]] uint32_t slice_limit(uint32_t count) const;
+  /// Gives back what the pending tokens do not see.
+  void trim() noexcept;
   /// Makes room for the next `count` pending tokens. Throws NoMemory; nothing is then changed.
   void prepare(uint32_t count);
   /// The next `count` pending tokens are computed.
-  void commit(uint32_t count) noexcept { set_cached(cached_ + count); }
+  void commit(uint32_t count) noexcept;
   /// They are not: gives their blocks back.
   void roll_back() noexcept;
-  /// [groups] block numbers of each group.
-  [[nodiscard]] std::span<const BlockTable> tables() const { return tables_; }
+  /// Moves blocks to where they leave room for other groups. Throws what the device throws.
+  void compact();
+  /// [groups]
+  [[nodiscard]] std::span<const std::unique_ptr<CacheTable>> tables() const { return tables_; }
+  [[nodiscard]] bool holds_blocks() const;
+  /// Positions in a block.
+  [[nodiscard]] uint32_t block_tokens() const;
 
   /// The keys of the first `count` full blocks of the text. Throws std::bad_alloc.
   std::span<const Hash128> keys(const PrefixIndex& index, uint64_t count);
   [[nodiscard]] Hash128 root() const { return root_; }
-  /// Takes computed blocks [groups] of the same text as number `index`.
-  void adopt(uint64_t index, std::span<const uint32_t> blocks);
-  /// The values of the positions up to here, which were not computed in this engine, must not reach
-  /// other sequences: they are as good as whoever brought them.
-  void set_foreign(uint64_t size) noexcept { foreign_ = size; }
-  [[nodiscard]] bool has_foreign() const { return foreign_ > 0; }
-  /// The blocks adopted hold the positions up to here.
-  void set_cached(uint64_t size) noexcept {
-    cached_ = size;
-    if (cached_ >= lost_.positions) lost_ = {};
+  /// Takes what the index has of the text up to the last of `keys`, from where it can go on.
+  /// Throws std::bad_alloc; nothing is then changed.
+  void adopt(const PrefixIndex& index, std::span<const Hash128> keys);
+  /// Takes blocks [groups] with the contents of its own number `index`, where there are any.
+  void adopt_same(uint64_t index, std::span<const uint32_t> blocks) noexcept;
+  /// Positions up to which all groups have what a snapshot takes: the ends of blocks, but for models
+  /// that have states only.
+  [[nodiscard]] uint64_t snapshot_position() const;
+  /// Its tables were given the positions up to here, which were not computed in this engine: they must
+  /// not reach other sequences, as they are as good as those who brought them.
+  void set_restored(uint64_t size) noexcept {
+    set_cached(size);
+    foreign_ = size;
   }
-
+  [[nodiscard]] bool has_foreign() const { return foreign_ > 0; }
  private:
   Sequence(uint32_t context, Hash128 root) : context_(context), root_(root) {}
+  void set_cached(uint64_t size) noexcept;
+  /// The last position up to `size`, a multiple of `multiple`, from which all tables can go on.
+  [[nodiscard]] uint64_t resumable(uint64_t size, uint32_t multiple) const;
 
   uint32_t context_;
   Hash128 root_;
@@ -88,7 +108,7 @@ class Sequence {
   uint64_t cached_ = 0;
   Lost lost_;
   uint64_t foreign_ = 0;
-  std::vector<BlockTable> tables_;  // [groups]
+  std::vector<std::unique_ptr<CacheTable>> tables_;  // [groups]
 };
 
 }  // namespace tenon

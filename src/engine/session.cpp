@@ -62,6 +62,7 @@ Session::~Session() {
     sequence_.truncate(0);
     control_->idle.sequence = nullptr;
   });
+  engine_->release_unused();
 }
 
 uint64_t Session::num_pending() {

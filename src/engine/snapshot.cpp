@@ -33,11 +33,21 @@ std::string cache_text(const Model& model) {
   const auto groups = model.program().groups();
   for (uint32_t i = 0; i < groups.size(); ++i) {
     const tenon_cache_group& group = groups[i];
+    const uint64_t bytes = model.executable().block_bytes(i);
+    if (group.kind == TENON_CACHE_STATE) {
+      fmt::format_to(std::back_inserter(text), "; state of {} layers, {} values, {} bytes",
+                     group.layers, group.state_values, bytes);
+      continue;
+    }
     const CacheTypeInfo* type = find_cache_type(group.type);
-    fmt::format_to(
-        std::back_inserter(text), "; {} cache of {} layers, {} heads of {} + {}, {} bytes for {}",
-        type != nullptr ? type->name : "unknown", group.layers, group.kv_heads, group.key_dim,
-        group.value_dim, model.executable().block_bytes(i), group.block_tokens);
+    fmt::format_to(std::back_inserter(text),
+                   "; {} cache of {} layers, {} heads of {} + {}, {} bytes for {}",
+                   type != nullptr ? type->name : "unknown", group.layers, group.kv_heads,
+                   group.key_dim, group.value_dim, bytes, group.block_tokens);
+    if (group.kind == TENON_CACHE_WINDOW) {
+      fmt::format_to(std::back_inserter(text), " of the last {}", group.window);
+    }
+    if (group.kind == TENON_CACHE_LATENT) text += ", latent";
   }
   return text;
 }
@@ -79,7 +89,7 @@ std::vector<std::byte> header_bytes(const SnapshotHeader& header) {
   put(header.model.high);
   put(header.num_tokens);
   put(header.num_generated);
-  put(header.block_bytes);
+  put(header.position);
   put(header.block_tokens);
   put(static_cast<uint32_t>(header.cache.size()));
   put_text(header.cache);
@@ -138,7 +148,7 @@ SnapshotHeader read_header(SummingReader& reader, const std::string& name) {
   header.model.high = fields.read<uint64_t>("model");
   header.num_tokens = fields.read<uint64_t>("tokens");
   header.num_generated = fields.read<uint64_t>("generated tokens");
-  header.block_bytes = fields.read<uint64_t>("block bytes");
+  header.position = fields.read<uint64_t>("computed tokens");
   header.block_tokens = fields.read<uint32_t>("block tokens");
   const auto length = fields.read<uint32_t>("length of the cache text");
   if (length > SnapshotHeader::kMaxCacheText) {
@@ -150,28 +160,95 @@ SnapshotHeader read_header(SummingReader& reader, const std::string& name) {
   return header;
 }
 
-/// How many blocks follow the tokens. Throws Format where the numbers do not fit together.
-uint64_t checked_blocks(const SnapshotHeader& header, const SummingReader& reader,
-                        const std::string& name) {
+/// Bytes of the blocks that follow the tokens. Throws Format where the numbers do not fit together.
+uint64_t checked_block_bytes(const SnapshotHeader& header, const SummingReader& reader,
+                             const std::string& name) {
   const uint64_t tokens_bytes =
       checked_mul(header.num_tokens, sizeof(Token), "tokens of a snapshot");
-  const uint64_t behind = checked_add(tokens_bytes, kSumBytes, "tokens of a snapshot");
-  if (behind > reader.left()) {
+  const uint64_t others = checked_add(tokens_bytes, kSumBytes, "tokens of a snapshot");
+  if (others > reader.left()) {
     fail(Code::Format, "{}: {} tokens do not fit the {} bytes that are left", name,
          header.num_tokens, reader.left());
   }
-  const uint64_t blocks_bytes = reader.left() - behind;
-  if (header.block_bytes == 0 || header.block_tokens == 0 ||
-      blocks_bytes % header.block_bytes != 0 ||
-      blocks_bytes / header.block_bytes > header.num_tokens / header.block_tokens) {
-    fail(Code::Format, "{}: {} bytes are no blocks of {} bytes for {} of {} tokens", name,
-         blocks_bytes, header.block_bytes, header.block_tokens, header.num_tokens);
+  const uint64_t block_bytes = reader.left() - others;
+  if (header.block_tokens == 0 || header.position > header.num_tokens ||
+      (header.position == 0 && block_bytes > 0)) {
+    fail(Code::Format, "{}: {} bytes are no blocks for {} of {} tokens", name, block_bytes,
+         header.position, header.num_tokens);
   }
   if (header.num_generated > header.num_tokens) {
     fail(Code::Format, "{}: {} of {} tokens generated", name, header.num_generated,
          header.num_tokens);
   }
-  return blocks_bytes / header.block_bytes;
+  return block_bytes;
+}
+
+/// The pieces of a snapshot that goes on from a position.
+class Pieces {
+ public:
+  Pieces(const Engine& engine, uint64_t position) : engine_(engine), position_(position) {
+    if (position == 0) return;
+    count_ = position / engine.block_tokens() + 1;
+    // The last ones are the largest: a window has begun there.
+    largest_ = std::max(bytes(count_ - 1), count_ > 1 ? bytes(count_ - 2) : 0);
+  }
+  [[nodiscard]] uint64_t size() const { return count_; }
+  [[nodiscard]] uint64_t largest_bytes() const { return largest_; }
+  [[nodiscard]] Engine::SnapshotPiece operator[](uint64_t index) const {
+    return {position_, index};
+  }
+  [[nodiscard]] uint64_t bytes(uint64_t index) const {
+    return engine_.piece_bytes({position_, index});
+  }
+  [[nodiscard]] uint64_t all_bytes() const {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count_; ++i) sum += bytes(i);
+    return sum;
+  }
+
+ private:
+  const Engine& engine_;
+  uint64_t position_;
+  uint64_t count_ = 0;
+  uint64_t largest_ = 0;
+};
+
+/// Reads what remains before the checksum, without a use for it.
+void skip(SummingReader& reader, uint64_t size_bytes) {
+  std::vector<std::byte> part(std::min(size_bytes, kPieceBytes));
+  while (size_bytes > 0) {
+    const auto next = std::span(part).first(std::min<uint64_t>(size_bytes, part.size()));
+    reader.read(next, "the blocks");
+    size_bytes -= next.size();
+  }
+}
+
+/// How many pieces are in so many bytes, from the first on. Throws Format for a part of a piece.
+uint64_t count_pieces(const Pieces& pieces, uint64_t size_bytes, const std::string& name) {
+  uint64_t count = 0;
+  uint64_t sum = 0;
+  while (count < pieces.size() && sum + pieces.bytes(count) <= size_bytes) {
+    sum += pieces.bytes(count++);
+  }
+  if (sum != size_bytes) {
+    fail(Code::Format, "{}: {} bytes are no blocks of a snapshot", name, size_bytes);
+  }
+  return count;
+}
+
+/// Fills the cache of a session's sequence as far as there is room. Blocks for which there is none, or
+/// not any more, are computed again when they are needed.
+void read_pieces(Engine& engine, CallControl& session, const Pieces& pieces, uint64_t count,
+                 SummingReader& reader) {
+  Buffer room(engine.model().options().system, count == 0 ? 0 : pieces.largest_bytes(),
+              "block of a snapshot");
+  bool has_room = true;
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto piece = room.span().first(pieces.bytes(i));
+    reader.read(piece, "the blocks");
+    has_room = has_room && engine.write_piece(session, pieces[i], piece);
+  }
+  engine.end_restore(session);
 }
 
 }  // namespace
@@ -187,29 +264,33 @@ SnapshotHeader Session::snapshot_header() {
   header.cache = identity.cache;
   header.num_tokens = sequence_.size();
   header.num_generated = answer_.num_generated();
-  header.block_bytes = engine_->row_bytes();
-  header.block_tokens = engine_->row_tokens();
+  header.position = engine_->snapshot_position(*control_);
+  header.block_tokens = engine_->block_tokens();
   return header;
 }
 
 uint64_t Session::snapshot_bytes() {
   const Use use(*this);
   const SnapshotHeader header = snapshot_header();
-  const uint64_t num_blocks = (sequence_.size() - num_pending()) / header.block_tokens;
   return SnapshotHeader::kFixedBytes + header.cache.size() + header.num_tokens * sizeof(Token) +
-         num_blocks * header.block_bytes + kSumBytes;
+         Pieces(*engine_, header.position).all_bytes() + kSumBytes;
 }
 
 void Session::save(const SnapshotSink& sink) {
   const Use use(*this);
   const SnapshotHeader header = snapshot_header();
-  Buffer row(model().options().system, header.block_bytes, "block of a snapshot");
+  const Pieces pieces(*engine_, header.position);
+  Buffer room(model().options().system, pieces.largest_bytes(), "block of a snapshot");
   SummingWriter writer(sink);
   writer.write(header_bytes(header));
   writer.write(std::as_bytes(sequence_.tokens()));
   // Others may take blocks meanwhile, the last ones first: what was read by then is a snapshot,
   // too.
-  for (uint64_t i = 0; engine_->read_row(sequence_, i, row.span()); ++i) writer.write(row.span());
+  for (uint64_t i = 0; i < pieces.size(); ++i) {
+    const auto piece = room.span().first(pieces.bytes(i));
+    if (!engine_->read_piece(sequence_, pieces[i], piece)) break;
+    if (!piece.empty()) writer.write(piece);
+  }
   writer.finish();
 }
 
@@ -223,15 +304,16 @@ void Session::restore(const ByteSource& source, bool text_only_if_cache_differs)
     fail(Code::Format, "{}: a snapshot of another model: {}, this one is {}", name,
          header.model.hex(), identity.model.hex());
   }
-  const bool same_cache = header.cache == identity.cache &&
-                          header.block_bytes == engine_->row_bytes() &&
-                          header.block_tokens == engine_->row_tokens();
+  const bool same_cache =
+      header.cache == identity.cache && header.block_tokens == engine_->block_tokens();
   if (!same_cache && !text_only_if_cache_differs) {
     fail(Code::Format, "{}: a snapshot of another cache: {}, this one is {}", name,
          quoted(header.cache, SnapshotHeader::kMaxCacheText),
          quoted(identity.cache, SnapshotHeader::kMaxCacheText));
   }
-  const uint64_t num_blocks = checked_blocks(header, reader, name);
+  const uint64_t block_bytes = checked_block_bytes(header, reader, name);
+  const Pieces pieces(*engine_, same_cache ? header.position : 0);
+  const uint64_t num_pieces = same_cache ? count_pieces(pieces, block_bytes, name) : 0;
 
   // All of it goes into a session of its own, which takes the place of this one at the end.
   const std::unique_ptr<Session> restored = empty_like();
@@ -249,18 +331,13 @@ void Session::restore(const ByteSource& source, bool text_only_if_cache_differs)
     restored->sequence_.append(piece);
     left -= piece.size();
   }
-  // Blocks for which there is no room, or not any more, are computed again when they are needed.
-  const uint64_t row_bytes =
-      same_cache ? header.block_bytes : std::min(header.block_bytes, kPieceBytes);
-  Buffer row(model().options().system, num_blocks == 0 ? 0 : row_bytes, "block of a snapshot");
-  for (uint64_t left = num_blocks * header.block_bytes; left > 0;) {
-    const auto part = row.span().first(std::min(left, row.size()));
-    reader.read(part, "the blocks");
-    if (same_cache) engine_->write_row(*restored->control_, num_blocks - left / row.size(), part);
-    left -= part.size();
+  if (same_cache) {
+    read_pieces(*engine_, *restored->control_, pieces, num_pieces, reader);
+  } else {
+    skip(reader, block_bytes);
   }
   reader.check_sum();
-  const uint64_t lost = same_cache ? 0 : num_blocks * header.block_tokens;
+  const uint64_t lost = same_cache ? 0 : header.position;
   restored->answer_.resume(restored->sequence_.tokens(), header.num_generated);
   engine_->with_sequences(*control_, *restored->control_, [&] {
     if (lost > 0) restored->sequence_.set_lost({lost, PrefixMiss::Cause::CacheType});

@@ -20,6 +20,7 @@ StepBuilder::StepBuilder(const tenon_program& program,
   // A sequence brings a token at least.
   sequences_.reserve(max_tokens);
   block_tables_.reserve(max_tokens * pools.size());
+  slabs_.resize(pools.size());
   pool_views_.reserve(pools.size());
 }
 
@@ -49,13 +50,18 @@ void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t nu
     output_rows_.push_back(first + i);
   // The table pointers do not move: their room was reserved.
   const uint32_t* const* tables = block_tables_.data() + block_tables_.size();
-  for (const BlockTable& table : sequence.tables()) block_tables_.push_back(table.blocks().data());
+  for (const auto& table : sequence.tables()) block_tables_.push_back(table->entries().data());
   sequences_.push_back({first, num_tokens, past, 0, tables});
 }
 
 const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel) {
   pool_views_.clear();
-  for (const auto& pool : pools_) pool_views_.push_back(pool->view());
+  for (size_t i = 0; i < pools_.size(); ++i) {
+    // A copy: slabs without blocks may leave the pool while the step runs.
+    pools_[i]->copy_slabs(slabs_[i]);
+    pool_views_.push_back({slabs_[i].data(), static_cast<uint32_t>(slabs_[i].size()),
+                           pools_[i]->blocks_per_slab()});
+  }
   step_.struct_size = sizeof(step_);
   step_.num_tokens = num_tokens();
   step_.num_outputs = num_outputs();

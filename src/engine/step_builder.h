@@ -41,6 +41,7 @@ class StepBuilder {
   std::vector<uint32_t> output_rows_;           // [R]
   std::vector<tenon_step_sequence> sequences_;  // [sequences]
   std::vector<const uint32_t*> block_tables_;   // [sequences, groups]
+  std::vector<std::vector<tenon_buffer*>> slabs_;  // [groups, slabs]
   std::vector<tenon_cache_pool> pool_views_;       // [groups]
   tenon_binding logits_;
   tenon_step step_{};

@@ -1,5 +1,6 @@
-// The blocks of one sequence in one KV group, in order of position: sharing, copy on write, rewind.
-// What is stored in the blocks is the backend's business.
+// The blocks of one sequence in a group that keeps positions: sharing, copy on write, rewind, and for
+// a window the giving back of what is before it. What is stored in the blocks is the backend's
+// business.
 #pragma once
 
 #include <cstdint>
@@ -7,49 +8,48 @@
 #include <span>
 #include <vector>
 
-#include "kv/block_pool.h"
+#include "kv/cache_table.h"
 
 namespace tenon {
 
-/// Owns a reference to each of its blocks. One thread at a time; tables that share blocks may be
-/// used from different threads, but `prepare` only by whoever holds the device's turn.
-class BlockTable {
+/// For FULL, LATENT and WINDOW. Blocks are in the order of position; those before first_held_ are
+/// gone (kNoBlock). A window keeps one block more than it needs, so that a text can go back by as
+/// many tokens as a block has without being computed from its beginning.
+class BlockTable : public CacheTable {
  public:
   /// An empty table with room for max_positions positions.
   BlockTable(std::shared_ptr<BlockPool> pool, uint64_t max_positions);
-  ~BlockTable();
-  BlockTable(BlockTable&& other) noexcept;
-  BlockTable(const BlockTable&) = delete;
-  BlockTable& operator=(const BlockTable&) = delete;
-  BlockTable& operator=(BlockTable&&) = delete;
+  ~BlockTable() override;
 
-  /// A table over the same blocks. Costs no memory but its list.
-  [[nodiscard]] BlockTable fork() const;
-
-  /// Makes the positions [past, past + count) writable by this sequence alone: adds blocks, and
-  /// copies the first one if others share it. past must not lie behind what the table holds.
-  /// Allocates no host memory while the pool has free blocks. On NoMemory the positions before
-  /// `past` are as they were.
-  void prepare(uint64_t past, uint64_t count);
-
-  /// Blocks that prepare(past, count) would allocate.
-  [[nodiscard]] uint64_t num_needed(uint64_t past, uint64_t count) const;
-
-  /// Takes a block that is full already as number `index`, in place of the one there, or as the
-  /// first that the table lacks. Throws std::bad_alloc.
-  void adopt(uint64_t index, uint32_t block);
-
-  /// Gives up the blocks that only hold positions from `positions` on.
-  void truncate(uint64_t positions) noexcept;
-
-  /// The block numbers. Valid until the next prepare or truncate.
-  [[nodiscard]] std::span<const uint32_t> blocks() const { return blocks_; }
-  [[nodiscard]] BlockPool& pool() const { return *pool_; }
+  [[nodiscard]] std::unique_ptr<CacheTable> fork() const override;
+  /// past must not lie behind what the table holds. Copies the block that holds `past` if others
+  /// share it.
+  void prepare(uint64_t past, uint64_t count) override;
+  [[nodiscard]] uint64_t num_needed(uint64_t past, uint64_t count) const override;
+  [[nodiscard]] uint64_t most_blocks(uint64_t end, uint64_t slice) const override;
+  [[nodiscard]] uint64_t num_needed_in_all(uint64_t past, uint64_t count,
+                                           uint64_t slice) const override;
+  void commit(uint64_t, bool) noexcept override {}
+  void trim(uint64_t past) noexcept override;
+  [[nodiscard]] uint64_t resumable(uint64_t position) const override;
+  /// Gives up the blocks that only hold positions from `position` on.
+  void truncate(uint64_t position) noexcept override;
+  bool drop_spare() noexcept override { return false; }
+  [[nodiscard]] uint64_t next_stop(uint64_t, uint64_t) const override { return UINT64_MAX; }
+  [[nodiscard]] uint32_t shared_block(uint64_t index) const override;
+  [[nodiscard]] uint64_t first_needed(uint64_t num_blocks) const override;
+  void reserve(uint64_t num_blocks) override;
+  void adopt(uint64_t index, uint32_t block) noexcept override;
+  void compact() override;
+  [[nodiscard]] std::span<const uint32_t> entries() const override { return blocks_; }
+  [[nodiscard]] uint64_t num_held() const override { return blocks_.size() - first_held_; }
 
  private:
-  std::shared_ptr<BlockPool> pool_;
+  [[nodiscard]] uint64_t first_seen(uint64_t past) const;
+
   uint64_t max_positions_;
   std::vector<uint32_t> blocks_;
+  uint64_t first_held_ = 0;
 };
 
 }  // namespace tenon

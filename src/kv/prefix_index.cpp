@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 
@@ -14,6 +15,20 @@ namespace {
 /// Entries of the tables that explain misses.
 constexpr size_t kRemembered = 4096;
 
+/// Pieces without a block, 200 bytes each, that there may be before those at the ends of texts go.
+constexpr uint64_t kPiecesWithoutBlocks = 1 << 16;
+
+constexpr uint64_t kAllBefore = UINT64_MAX;
+
+/// Blocks of a group before a place that a sequence needs to go on there.
+uint64_t blocks_needed(const BlockPool& pool) {
+  const BlockPoolOptions& group = pool.options();
+  if (group.kind == TENON_CACHE_STATE) return 1;
+  // At the end of a block: the first token sees its window - 1 positions before.
+  if (group.window > 0) return (group.window - 1 + group.block_tokens - 1) / group.block_tokens;
+  return kAllBefore;
+}
+
 }  // namespace
 
 PrefixIndex::PrefixIndex(std::span<const std::shared_ptr<BlockPool>> pools, uint64_t seed)
@@ -22,7 +37,9 @@ PrefixIndex::PrefixIndex(std::span<const std::shared_ptr<BlockPool>> pools, uint
       block_tokens_(pools_.empty() ? 1 : pools_.front()->block_tokens()),
       evicted_(kRemembered),
       seen_(kRemembered) {
+  if (pools_.size() > kMaxGroups) fail(Code::Internal, "prefix index: {} groups", pools_.size());
   for (const auto& pool : pools_) {
+    needed_.push_back(blocks_needed(*pool));
     if (pool->block_tokens() == block_tokens_) continue;
     fail(Code::Internal, "prefix index: blocks of {} and of {} positions", block_tokens_,
          pool->block_tokens());
@@ -69,6 +86,30 @@ std::span<const uint32_t> PrefixIndex::find(Hash128 before, Hash128 key,
   return blocks_of(at->second);
 }
 
+uint32_t PrefixIndex::block(Hash128 key, size_t group) const {
+  const auto at = by_key_.find(key);
+  return at == by_key_.end() ? kNoBlock : blocks_of(at->second)[group];
+}
+
+PrefixIndex::Match PrefixIndex::match(Hash128 root, std::span<const Hash128> keys,
+                                      std::span<const Token> tokens) const {
+  Match match;
+  std::array<uint64_t, kMaxGroups> run{};  // pieces up to here that have the block of a group
+  for (uint64_t i = 0; i < keys.size(); ++i) {
+    const auto blocks = find(i == 0 ? root : keys[i - 1], keys[i],
+                             tokens.subspan(i * block_tokens_, block_tokens_));
+    if (blocks.empty()) break;
+    match.num_known = i + 1;
+    bool usable = true;
+    for (size_t group = 0; group < pools_.size(); ++group) {
+      run[group] = blocks[group] == kNoBlock ? 0 : run[group] + 1;
+      usable = usable && run[group] >= std::min(needed_[group], i + 1);
+    }
+    if (usable) match.num_usable = i + 1;
+  }
+  return match;
+}
+
 uint32_t PrefixIndex::take_entry() {
   if (unused_.empty()) {
     const size_t count = std::max<size_t>(64, 2 * entries_.size());
@@ -89,7 +130,20 @@ uint32_t& PrefixIndex::first_child_of(uint32_t parent, Hash128 before) {
 std::span<const uint32_t> PrefixIndex::insert(Hash128 before, Hash128 key, bool is_first,
                                               std::span<const Token> tokens,
                                               std::span<const uint32_t> blocks) {
-  if (const auto at = by_key_.find(key); at != by_key_.end()) return find(before, key, tokens);
+  if (const auto at = by_key_.find(key); at != by_key_.end()) {
+    const auto known = find(before, key, tokens);
+    if (known.empty()) return {};
+    // What it lacks is there again.
+    bool more = false;
+    for (size_t group = 0; group < pools_.size(); ++group) {
+      if (known[group] != kNoBlock || blocks[group] == kNoBlock) continue;
+      put(at->second, group, blocks[group]);
+      more = true;
+    }
+    if (more) ++num_inserted_;
+    return known;
+  }
+  if (num_without_ > kPiecesWithoutBlocks) sweep();
   uint32_t parent = kNone;
   if (!is_first) {
     const auto at = by_key_.find(before);
@@ -114,12 +168,12 @@ std::span<const uint32_t> PrefixIndex::insert(Hash128 before, Hash128 key, bool 
   if (first_child != kNone) entries_[first_child].previous_sibling = entry;
   first_child = entry;
   std::ranges::copy(tokens, tokens_.begin() + static_cast<ptrdiff_t>(size_t{entry} * block_tokens_));
-  std::ranges::copy(blocks, blocks_.begin() + static_cast<ptrdiff_t>(size_t{entry} * pools_.size()));
+  ++num_without_;
   for (size_t group = 0; group < pools_.size(); ++group) {
-    pools_[group]->retain(blocks[group]);
-    pools_[group]->set_indexed(blocks[group], true);
+    blocks_[entry * pools_.size() + group] = kNoBlock;
+    if (blocks[group] != kNoBlock) put(entry, group, blocks[group]);
   }
-  // Linked as the newest and then put behind what is before it: ends go first.
+  // Linked as the newest, and then what is before it as newer still: ends go first.
   make_newest(entry);
   for (uint32_t up = parent; up != kNone; up = entries_[up].parent) make_newest(up);
   ++num_inserted_;
@@ -128,6 +182,21 @@ std::span<const uint32_t> PrefixIndex::insert(Hash128 before, Hash128 key, bool 
     seen_[text.low % kRemembered] = {text, before};
   }
   return blocks_of(entry);
+}
+
+void PrefixIndex::put(uint32_t entry, size_t group, uint32_t block) noexcept {
+  blocks_[entry * pools_.size() + group] = block;
+  pools_[group]->retain(block);
+  pools_[group]->set_indexed(block, true);
+  if (entries_[entry].num_held++ == 0) --num_without_;
+}
+
+void PrefixIndex::take_out(uint32_t entry, size_t group) noexcept {
+  uint32_t& block = blocks_[entry * pools_.size() + group];
+  if (block == kNoBlock) return;
+  pools_[group]->set_indexed(block, false);
+  pools_[group]->release(std::exchange(block, kNoBlock));
+  if (--entries_[entry].num_held == 0) ++num_without_;
 }
 
 void PrefixIndex::touch(std::span<const Hash128> keys) noexcept {
@@ -154,15 +223,32 @@ void PrefixIndex::make_newest(uint32_t entry) noexcept {
   if (oldest_ == kNone) oldest_ = entry;
 }
 
+bool PrefixIndex::is_idle(uint32_t entry, size_t group) const {
+  const uint32_t block = blocks_of(entry)[group];
+  return block != kNoBlock && pools_[group]->references(block) == 1;
+}
+
+bool PrefixIndex::drop_side_block(uint32_t entry) noexcept {
+  for (size_t group = 0; group < pools_.size(); ++group) {
+    if (needed_[group] == kAllBefore || !is_idle(entry, group)) continue;
+    take_out(entry, group);
+    return true;
+  }
+  return false;
+}
+
 bool PrefixIndex::evict() noexcept {
   for (uint32_t entry = oldest_; entry != kNone; entry = entries_[entry].newer) {
-    if (entries_[entry].first_child != kNone) continue;
-    bool shared = false;
-    const std::span<const uint32_t> blocks = blocks_of(entry);
-    for (size_t group = 0; group < pools_.size(); ++group) {
-      shared = shared || pools_[group]->references(blocks[group]) > 1;
+    if (entries_[entry].num_held == 0) continue;
+    bool whole = entries_[entry].first_child == kNone;
+    for (size_t group = 0; group < pools_.size() && whole; ++group) {
+      whole = blocks_of(entry)[group] == kNoBlock || is_idle(entry, group);
     }
-    if (shared) continue;
+    if (!whole) {
+      if (!drop_side_block(entry)) continue;
+      ++num_evicted_;
+      return true;
+    }
     const Hash128 key = entries_[entry].key;
     evicted_[key.low % kRemembered] = key;
     ++num_evicted_;
@@ -172,13 +258,22 @@ bool PrefixIndex::evict() noexcept {
   return false;
 }
 
+void PrefixIndex::sweep() noexcept {
+  // Half of them, so that the newest, to which texts under way are added, stay. Ends are older than
+  // what is before them: one pass takes a whole branch without blocks.
+  uint64_t left = kPiecesWithoutBlocks / 2;
+  for (uint32_t entry = oldest_; entry != kNone && left > 0; --left) {
+    const uint32_t next = entries_[entry].newer;
+    const bool empty = entries_[entry].num_held == 0 && entries_[entry].first_child == kNone;
+    if (empty) remove(entry);
+    entry = next;
+  }
+}
+
 void PrefixIndex::remove(uint32_t entry) noexcept {
   Entry& removed = entries_[entry];
-  for (size_t group = 0; group < pools_.size(); ++group) {
-    const uint32_t block = blocks_of(entry)[group];
-    pools_[group]->set_indexed(block, false);
-    pools_[group]->release(block);
-  }
+  for (size_t group = 0; group < pools_.size(); ++group) take_out(entry, group);
+  --num_without_;
   if (removed.previous_sibling != kNone) {
     entries_[removed.previous_sibling].next_sibling = removed.next_sibling;
   } else if (removed.parent != kNone) {

@@ -48,12 +48,8 @@ class Probe {
     ExecutableSink sink(*executable_);
     load_weights(*probe_.file, probe_.built.weights, sink, load);
     executable_->seal();
-    for (uint32_t group = 0; group < program().groups().size(); ++group) {
-      BlockPoolOptions pool;
-      pool.block_bytes = executable_->block_bytes(group);
-      pool.block_tokens = program().groups()[group].block_tokens;
-      pools_.push_back(std::make_shared<BlockPool>(slabs_, pool));
-    }
+    pools_ = make_block_pools(slabs_, cache_groups(program(), *executable_),
+                              executable_->device()->info().slab_bytes, UINT64_MAX);
     logits_ = Buffer(system_, kMostSequences * probe_.built.model.vocab * sizeof(float),
                      "logits of a probe");
     builder_ = std::make_unique<StepBuilder>(program().view(), pools_);
@@ -140,10 +136,12 @@ class Probe {
     if (depth == 0) return sequence;
     sequence.prepare(depth);
     sequence.commit(depth);
-    for (const BlockTable& table : sequence.tables()) {
+    for (const auto& table : sequence.tables()) {
       // An ordinary small number in every type of cache; untouched pages would all be one.
-      const std::vector<std::byte> filled(table.pool().block_bytes(), std::byte{0x11});
-      for (const uint32_t block : table.blocks()) table.pool().write(block, filled.data());
+      const std::vector<std::byte> filled(table->pool().block_bytes(), std::byte{0x11});
+      for (const uint32_t block : table->entries()) {
+        if (block != BlockPool::kNoBlock) table->pool().write(block, filled.data());
+      }
     }
     return sequence;
   }

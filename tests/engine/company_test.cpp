@@ -6,7 +6,9 @@
 #include <map>
 #include <thread>
 
+#include "tests/engine/random_tiny.h"
 #include "tests/engine/tiny_engine.h"
+#include "tests/engine/tiny_kinds.h"
 
 namespace tenon {
 namespace {
@@ -56,7 +58,7 @@ constexpr uint32_t kContext = 256;
 
 class Company : public testing::Test {
  protected:
-  static TinyModel tiny() {
+  static TinyModel full() {
     TinyModel tiny;
     tiny.layers = 2;
     tiny.width = 32;
@@ -72,7 +74,8 @@ class Company : public testing::Test {
       ModelOptions options;
       options.threads = threads;
       options.slice = 64;
-      found = load_tiny(tiny(), std::move(options));
+      found = architecture_.empty() ? load_tiny(tiny_, std::move(options))
+                                    : load_random_tiny(architecture_, 64, threads);
     }
     return found;
   }
@@ -102,11 +105,19 @@ class Company : public testing::Test {
 
   EngineOptions draw_options(Random& random) {
     EngineOptions options;
-    const uint64_t block = Engine::create(model(1))->pools()[0]->block_bytes();
+    const auto engine = Engine::create(model(1));
+    uint64_t block = 0;
+    for (const auto& pool : engine->pools()) block = std::max(block, pool->block_bytes());
+    uint64_t least = 0;  // slabs of the largest block that one request needs
+    for (const auto& pool : engine->pools()) {
+      const uint64_t blocks = pool->options().kind == TENON_CACHE_STATE ? 2 : 7;
+      const uint64_t in_slab = block / pool->block_bytes();
+      least += (blocks + in_slab - 1) / in_slab;
+    }
     options.step_tokens = 1 + random.below(64);
     options.max_running = 1 + random.below(32);
     // From barely enough for one request to plenty.
-    options.cache_bytes = block * (7 + (random.below(3) == 0 ? 200 : random.below(8)));
+    options.cache_bytes = block * (least + (random.below(3) == 0 ? 200 : random.below(8)));
     options.prefix_cache = random.below(4) != 0;
     options.decode_stretch = 1.1 + random.below(40);
     return options;
@@ -215,6 +226,8 @@ class Company : public testing::Test {
     RecordProperty("steps_stopped", static_cast<int>(stopped));
   }
 
+  TinyModel tiny_ = full();
+  std::string architecture_;  // a small random model of it, if one is named
   std::map<uint32_t, std::shared_ptr<const Model>> models_;
   std::shared_ptr<Engine> plain_;
   std::map<Question, Answer> alone_;
@@ -222,6 +235,22 @@ class Company : public testing::Test {
 };
 
 TEST_F(Company, ChangesNoAnswer) { run(8, 40, 1); }
+
+TEST_F(Company, ChangesNoAnswerOfWindows) {
+  tiny_ = tiny_window();
+  run(8, 40, 2);
+}
+
+class CompanyOf : public Company, public testing::WithParamInterface<std::string> {};
+
+TEST_P(CompanyOf, ChangesNoAnswer) {
+  if (!has_random_tiny(GetParam())) GTEST_SKIP() << GetParam() << " is not in this build";
+  architecture_ = GetParam();
+  run(4, 30, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(LatentRowsAndStates, CompanyOf,
+                         testing::Values("deepseek2", "mamba", "qwen3next"));
 
 /// test_engine --gtest_also_run_disabled_tests --gtest_filter='*TenThousand*'
 TEST_F(Company, DISABLED_ChangesNoneOfTenThousandAnswers) { run(100, 100, 77); }

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <set>
 
 #include "tests/kv/fake_slabs.h"
@@ -14,60 +13,62 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(BlockPool, AllocatesNothingBeforeItIsAsked) {
+TEST(BlockPool, BorrowsNothingBeforeItIsAsked) {
   FakeSlabs slabs;
-  BlockPool pool(slabs, {.block_bytes = 100});
+  const auto pool = make_pool(slabs, {.block_bytes = 100});
   EXPECT_EQ(slabs.num_created, 0u);
-  EXPECT_EQ(pool.size_bytes(), 0u);
-  EXPECT_EQ(pool.view().num_slabs, 0u);
+  EXPECT_EQ(pool->size_bytes(), 0u);
 }
 
-TEST(BlockPool, MakesSlabsOnDemandAndReusesBlocks) {
+TEST(BlockPool, BorrowsSlabsOnDemandAndGivesThemBackEmpty) {
   FakeSlabs slabs;
   {
-    BlockPool pool(slabs, {.block_bytes = 100, .slab_bytes = 400});
+    const auto pool = make_pool(slabs, {.block_bytes = 100}, {.slab_bytes = 410});
+    EXPECT_EQ(pool->blocks_per_slab(), 4u);
     std::set<uint32_t> blocks;
-    for (int i = 0; i < 9; ++i) blocks.insert(pool.allocate());
+    for (int i = 0; i < 9; ++i) blocks.insert(pool->allocate());
     EXPECT_EQ(blocks.size(), 9u);
-    EXPECT_EQ(pool.view().num_slabs, 3u);
-    EXPECT_EQ(pool.view().blocks_per_slab, 4u);
-    EXPECT_EQ(pool.size_bytes(), 1200u);
-    for (const uint32_t block : blocks) pool.release(block);
-    EXPECT_EQ(pool.num_used(), 0u);
-    for (int i = 0; i < 12; ++i) blocks.insert(pool.allocate());
+    EXPECT_EQ(pool->size_bytes(), 3 * 410u);
+    EXPECT_EQ(pool->num_free(), 3u);
+    for (uint32_t block = 4; block < 8; ++block) pool->release(block);
+    EXPECT_EQ(pool->size_bytes(), 2 * 410u) << "the slab in the middle";
+    std::vector<tenon_buffer*> views;
+    pool->copy_slabs(views);
+    EXPECT_EQ(views.size(), 3u);
+    EXPECT_EQ(views[1], nullptr);
+    for (int i = 0; i < 7; ++i) blocks.insert(pool->allocate());
+    EXPECT_EQ(blocks.size(), 12u) << "its place and its slab serve again";
     EXPECT_EQ(slabs.num_created, 3u);
-    for (uint32_t block = 0; block < 12; ++block) pool.release(block);
+    for (const uint32_t block : blocks) pool->release(block);
+    EXPECT_EQ(pool->num_used(), 0u);
+    EXPECT_EQ(pool->size_bytes(), 0u);
   }
   EXPECT_EQ(slabs.num_alive, 0u);
 }
 
-TEST(BlockPool, HasNoMoreAfterASlabThatWasCutShort) {
+TEST(BlockPool, FillsTheFirstSlabsFirst) {
   FakeSlabs slabs;
-  const auto budget = std::make_shared<KvBudget>(1000);
-  BlockPool pool(slabs, {.block_bytes = 100, .slab_bytes = 400, .budget = budget});
-  std::optional<BlockPool> other;
-  other.emplace(slabs, BlockPoolOptions{.block_bytes = 100, .slab_bytes = 400, .budget = budget});
-  other->release(other->allocate());
-  for (int i = 0; i < 5; ++i) pool.allocate();
-  EXPECT_EQ(pool.size_bytes(), 600u) << "the other one has the rest";
-  EXPECT_EQ(pool.num_available(), 1u);
-  other.reset();
-  EXPECT_EQ(budget->left_bytes(), 400u);
-  EXPECT_EQ(pool.num_available(), 1u) << "slabs that follow could not be told by block numbers";
-  pool.allocate();
-  EXPECT_THROW(pool.allocate(), Error);
-  for (uint32_t block = 0; block < 6; ++block) pool.release(block);
+  const auto pool = make_pool(slabs, {.block_bytes = 100}, {.slab_bytes = 200});
+  for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(pool->allocate(), i);
+  for (const uint32_t block : {6u, 3u, 4u}) pool->release(block);
+  EXPECT_EQ(pool->allocate(), 3u);
+  EXPECT_EQ(pool->allocate_before(1), BlockPool::kNoBlock);
+  EXPECT_EQ(pool->allocate_before(5), BlockPool::kNoBlock) << "in the same slab";
+  EXPECT_EQ(pool->allocate_before(7), 4u);
+  EXPECT_EQ(pool->allocate(), 6u);
+  for (uint32_t block = 0; block < 8; ++block) pool->release(block);
 }
 
 TEST(BlockPool, NeverHoldsMoreThanItsBudget) {
   FakeSlabs slabs;
-  BlockPool pool(slabs, {.block_bytes = 100, .budget_bytes = 650, .slab_bytes = 400});
+  const auto pool =
+      make_pool(slabs, {.block_bytes = 100}, {.slab_bytes = 200, .budget_bytes = 650});
   std::vector<uint32_t> blocks;
-  for (int i = 0; i < 6; ++i) blocks.push_back(pool.allocate());
-  EXPECT_EQ(slabs.bytes_alive, 600u);  // the second slab is cut to the budget
+  for (int i = 0; i < 6; ++i) blocks.push_back(pool->allocate());
+  EXPECT_EQ(slabs.bytes_alive, 600u);
   for (int i = 0; i < 2; ++i) {
     try {
-      pool.allocate();
+      pool->allocate();
       FAIL() << "a seventh block";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::NoMemory);
@@ -75,59 +76,133 @@ TEST(BlockPool, NeverHoldsMoreThanItsBudget) {
       EXPECT_THAT(error.what(), HasSubstr("650"));
     }
   }
-  pool.release(blocks.back());
-  EXPECT_EQ(pool.allocate(), blocks.back());
-  for (const uint32_t block : blocks) pool.release(block);
+  pool->release(blocks.back());
+  EXPECT_EQ(pool->allocate(), blocks.back());
+  for (const uint32_t block : blocks) pool->release(block);
 }
 
-TEST(BlockPool, BudgetBelowOneBlockHoldsNone) {
+TEST(BlockPool, BudgetBelowOneSlabHoldsNone) {
   FakeSlabs slabs;
-  BlockPool pool(slabs, {.block_bytes = 100, .budget_bytes = 99});
-  EXPECT_THROW(pool.allocate(), Error);
+  const auto pool = make_pool(slabs, {.block_bytes = 100}, {.slab_bytes = 100, .budget_bytes = 99});
+  EXPECT_THROW(pool->allocate(), Error);
   EXPECT_EQ(slabs.num_created, 0u);
+  EXPECT_EQ(pool->max_blocks(), 0u);
+}
+
+TEST(BlockPool, RefusesBlocksThatNoSlabHolds) {
+  FakeSlabs slabs;
+  EXPECT_THROW(make_pool(slabs, {.block_bytes = 100}, {.slab_bytes = 99}), Error);
+  EXPECT_THROW(make_pool(slabs, {.block_bytes = 0}), Error);
 }
 
 TEST(BlockPool, IsUnchangedWhenTheDeviceHasNoMemory) {
   FakeSlabs slabs;
   slabs.limit = 1;
-  BlockPool pool(slabs, {.block_bytes = 100, .slab_bytes = 200});
-  const uint32_t a = pool.allocate();
-  const uint32_t b = pool.allocate();
-  EXPECT_THROW(pool.allocate(), Error);
-  EXPECT_EQ(pool.num_used(), 2u);
-  pool.release(b);
-  EXPECT_EQ(pool.allocate(), b);
+  const auto pool = make_pool(slabs, {.block_bytes = 100}, {.slab_bytes = 200});
+  const uint32_t a = pool->allocate();
+  const uint32_t b = pool->allocate();
+  EXPECT_THROW(pool->allocate(), Error);
+  EXPECT_EQ(pool->num_used(), 2u);
+  pool->release(b);
+  EXPECT_EQ(pool->allocate(), b);
   slabs.limit = UINT64_MAX;
-  const uint32_t c = pool.allocate();
+  const uint32_t c = pool->allocate();
   EXPECT_NE(c, a);
-  for (const uint32_t block : {a, b, c}) pool.release(block);
+  for (const uint32_t block : {a, b, c}) pool->release(block);
 }
 
 TEST(BlockPool, FreesABlockWithItsLastReference) {
   FakeSlabs slabs;
-  BlockPool pool(slabs, {.block_bytes = 100});
-  const uint32_t block = pool.allocate();
-  pool.retain(block);
-  pool.retain(block);
-  EXPECT_EQ(pool.references(block), 3u);
-  pool.release(block);
-  pool.release(block);
-  EXPECT_EQ(pool.num_used(), 1u);
-  pool.release(block);
-  EXPECT_EQ(pool.num_used(), 0u);
+  const auto pool = make_pool(slabs, {.block_bytes = 100});
+  const uint32_t block = pool->allocate();
+  pool->retain(block);
+  pool->retain(block);
+  EXPECT_EQ(pool->references(block), 3u);
+  pool->release(block);
+  pool->release(block);
+  EXPECT_EQ(pool->num_used(), 1u);
+  pool->release(block);
+  EXPECT_EQ(pool->num_used(), 0u);
 }
 
-TEST(BlockPool, BlocksLargerThanASlabGetOneEach) {
+TEST(BlockPool, CopiesFromSlabToSlab) {
   FakeSlabs slabs;
-  BlockPool pool(slabs, {.block_bytes = 1000, .slab_bytes = 10});
-  const uint32_t a = pool.allocate();
-  const uint32_t b = pool.allocate();
-  EXPECT_EQ(pool.view().num_slabs, 2u);
-  first_byte(pool, a) = std::byte{7};
-  pool.copy(b, a);
-  EXPECT_EQ(first_byte(pool, b), std::byte{7});
-  pool.release(a);
-  pool.release(b);
+  const auto pool = make_pool(slabs, {.block_bytes = 1000}, {.slab_bytes = 1000});
+  const uint32_t a = pool->allocate();
+  const uint32_t b = pool->allocate();
+  first_byte(*pool, a) = std::byte{7};
+  pool->copy(b, a);
+  EXPECT_EQ(first_byte(*pool, b), std::byte{7});
+  pool->release(a);
+  pool->release(b);
+}
+
+// ---- Several groups on one slab pool ------------------------------------------------------------
+
+TEST(SlabPool, LendsToEachGroupWhatOthersGaveBack) {
+  FakeSlabs slabs;
+  const std::vector<BlockPoolOptions> groups = {{.block_bytes = 100}, {.block_bytes = 400}};
+  const auto pools = make_block_pools(slabs, groups, 400, 1200);
+  ASSERT_EQ(pools[0]->slab_pool()->slab_bytes(), 400u);
+  std::vector<uint32_t> small;
+  for (int i = 0; i < 12; ++i) small.push_back(pools[0]->allocate());
+  EXPECT_THROW(pools[1]->allocate(), Error) << "one group has all";
+  for (const uint32_t block : small) pools[0]->release(block);
+  std::vector<uint32_t> large;
+  for (int i = 0; i < 3; ++i) large.push_back(pools[1]->allocate());
+  EXPECT_EQ(slabs.num_created, 3u) << "the same memory";
+  EXPECT_THROW(pools[0]->allocate(), Error);
+  pools[1]->release(large.back());
+  large.pop_back();
+  const uint32_t again = pools[0]->allocate();
+  EXPECT_EQ(pools[0]->slab_pool()->held_bytes(), 1200u);
+  pools[0]->release(again);
+  for (const uint32_t block : large) pools[1]->release(block);
+}
+
+TEST(SlabPool, TellsWhatFitsAtOnce) {
+  FakeSlabs slabs;
+  const std::vector<BlockPoolOptions> groups = {{.block_bytes = 100}, {.block_bytes = 400}};
+  const auto pools = make_block_pools(slabs, groups, 400, 1200);
+  const auto fits = [&](uint64_t small, uint64_t large) {
+    const uint64_t needed[] = {small, large};
+    return have_room(pools, needed);
+  };
+  EXPECT_TRUE(fits(12, 0) && fits(8, 1) && fits(4, 2) && fits(0, 3));
+  EXPECT_FALSE(fits(13, 0) || fits(9, 1) || fits(5, 2) || fits(1, 3));
+  const uint32_t one = pools[0]->allocate();
+  EXPECT_TRUE(fits(11, 0) && fits(3, 2));
+  EXPECT_FALSE(fits(12, 0) || fits(0, 3));
+  pools[0]->release(one);
+}
+
+TEST(SlabPool, GivesMemoryBackToTheDevice) {
+  FakeSlabs slabs;
+  const auto pool = make_pool(slabs, {.block_bytes = 100}, {.slab_bytes = 100});
+  std::vector<uint32_t> blocks;
+  for (int i = 0; i < 40; ++i) blocks.push_back(pool->allocate());
+  for (; blocks.size() > 16; blocks.pop_back()) pool->release(blocks.back());
+  EXPECT_EQ(slabs.num_alive, 40u) << "not by a thread without the device's turn";
+  pool->slab_pool()->trim();
+  EXPECT_EQ(slabs.num_alive, 16u + 2 + 1) << "one in eight is kept for what comes, and one";
+  EXPECT_EQ(pool->slab_pool()->held_bytes(), 1900u);
+  for (const uint32_t block : blocks) pool->release(block);
+  pool->slab_pool()->trim();
+  EXPECT_EQ(slabs.num_alive, 0u);
+}
+
+TEST(SlabPool, ChoosesSlabsThatLeaveLittleOver) {
+  const auto choose = [](std::vector<uint64_t> blocks, uint64_t device, uint64_t budget) {
+    return choose_slab_bytes(blocks, device, budget);
+  };
+  EXPECT_EQ(choose({100}, 1000, UINT64_MAX), 1000u);
+  EXPECT_EQ(choose({100}, 1050, UINT64_MAX), 1000u) << "whole blocks";
+  EXPECT_EQ(choose({100}, 50, UINT64_MAX), 100u) << "a block at least";
+  EXPECT_EQ(choose({100}, 1000, 700), 100u) << "all blocks of a small budget";
+  EXPECT_EQ(choose({100, 500}, 4000, UINT64_MAX), 1000u);
+  EXPECT_EQ(choose({300, 200}, 5000, UINT64_MAX) % 600, 0u);
+  EXPECT_EQ(choose({7}, 0, 0), 7u);
+  EXPECT_GT(choose({}, 0, 0), 0u);
 }
 
 }  // namespace

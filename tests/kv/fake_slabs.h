@@ -49,11 +49,18 @@ class FakeSlabs : public SlabMemory {
   bool copy_fails = false;
 };
 
+/// Pools of groups on one slab pool over fake slabs.
+inline std::shared_ptr<BlockPool> make_pool(SlabMemory& memory, const BlockPoolOptions& options,
+                                            const SlabPoolOptions& slabs = {}) {
+  return std::make_shared<BlockPool>(std::make_shared<SlabPool>(memory, slabs), options);
+}
+
 /// The first byte of a block.
 inline std::byte& first_byte(const BlockPool& pool, uint32_t block) {
-  const tenon_cache_pool view = pool.view();
-  return FakeSlabs::bytes(view.slabs[block / view.blocks_per_slab])
-      .at(block % view.blocks_per_slab * pool.block_bytes());
+  std::vector<tenon_buffer*> slabs;
+  pool.copy_slabs(slabs);
+  return FakeSlabs::bytes(slabs.at(block / pool.blocks_per_slab()))
+      .at(block % pool.blocks_per_slab() * pool.block_bytes());
 }
 
 }  // namespace tenon

@@ -57,8 +57,8 @@ class PrefixIndexes : public testing::Test {
   }
 
   FakeSlabs slabs_;
-  std::shared_ptr<BlockPool> pool_ = std::make_shared<BlockPool>(
-      slabs_, BlockPoolOptions{.block_bytes = 8, .block_tokens = 4, .budget_bytes = 80});
+  std::shared_ptr<BlockPool> pool_ = make_pool(slabs_, {.block_bytes = 8, .block_tokens = 4},
+                                               {.slab_bytes = 8, .budget_bytes = 80});
   PrefixIndex index_{std::span(&pool_, 1), 5};
 };
 

@@ -1,0 +1,70 @@
+// The recurrent states of one sequence in a STATE group: the latest, the one before it, and
+// checkpoints. What a state holds is the backend's business.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kv/cache_table.h"
+
+namespace tenon {
+
+/// A step reads one block and writes another, so a state that is kept needs no copy: a fork, a
+/// checkpoint and the prefix index hold a reference to the block, and the next step writes elsewhere.
+/// The state before the latest is kept until its block is written again: a step that fails loses
+/// nothing, and a text can go back by the last slice (by one token while it is generated).
+///
+/// Checkpoints are made after the last whole block of a prompt, where answers are asked for again and
+/// other texts that begin alike go on, and every state_checkpoint_tokens. Where there are too many,
+/// those go whose neighbours are near for their distance from the end: the further back, the rarer.
+class StateTable : public CacheTable {
+ public:
+  explicit StateTable(std::shared_ptr<BlockPool> pool);
+  ~StateTable() override;
+
+  [[nodiscard]] std::unique_ptr<CacheTable> fork() const override;
+  void prepare(uint64_t past, uint64_t count) override;
+  [[nodiscard]] uint64_t num_needed(uint64_t past, uint64_t count) const override;
+  [[nodiscard]] uint64_t most_blocks(uint64_t end, uint64_t slice) const override;
+  [[nodiscard]] uint64_t num_needed_in_all(uint64_t past, uint64_t count,
+                                           uint64_t slice) const override;
+  void commit(uint64_t positions, bool is_stop) noexcept override;
+  void trim(uint64_t) noexcept override {}
+  [[nodiscard]] uint64_t resumable(uint64_t position) const override;
+  void truncate(uint64_t position) noexcept override;
+  bool drop_spare() noexcept override;
+  [[nodiscard]] uint64_t next_stop(uint64_t past, uint64_t size) const override;
+  [[nodiscard]] uint32_t shared_block(uint64_t index) const override;
+  [[nodiscard]] uint64_t first_needed(uint64_t num_blocks) const override;
+  void reserve(uint64_t) override {}
+  void adopt(uint64_t index, uint32_t block) noexcept override;
+  [[nodiscard]] uint32_t state_after(uint64_t position) const override;
+  void adopt_state(uint64_t position, uint32_t block) noexcept override;
+  void compact() override;
+  [[nodiscard]] std::span<const uint32_t> entries() const override { return entries_; }
+  [[nodiscard]] uint64_t num_held() const override;
+  /// Checkpoints it has.
+  [[nodiscard]] uint64_t num_checkpoints() const { return checkpoints_.size(); }
+
+ private:
+  /// The state after `position` tokens; without a block there is none.
+  struct State {
+    uint64_t position = 0;
+    uint32_t block = kNoBlock;
+  };
+  [[nodiscard]] State find(uint64_t position) const;
+  void drop(State& state) noexcept;
+  void keep(const State& state) noexcept;
+  [[nodiscard]] bool can_overwrite_previous() const;
+
+  State latest_;    // at position 0 without a block
+  State previous_;  // at an earlier position
+  uint32_t next_ = kNoBlock;  // where the step under way writes
+  std::vector<State> checkpoints_;  // by position; room for one more than there may be
+  std::array<uint32_t, 2> entries_{kNoBlock, kNoBlock};
+};
+
+}  // namespace tenon

@@ -1,0 +1,142 @@
+// Small models of architectures that keep windows, latent rows, states, and mixtures of these: whatever
+// happens to a session, its logits are the bits of one whole step.
+#include <gtest/gtest.h>
+
+#include "tests/engine/random_tiny.h"
+#include "tests/engine/tiny_engine.h"
+
+namespace tenon {
+namespace {
+
+class Kinds : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!has_random_tiny(GetParam())) GTEST_SKIP() << GetParam() << " is not in this build";
+    whole_ = load_random_tiny(GetParam(), 256);
+    sliced_ = load_random_tiny(GetParam(), 16);
+    EngineOptions options;
+    options.state_checkpoint_tokens = 64;
+    engine_ = Engine::create(sliced_, options);
+  }
+  std::vector<float> last_of(std::span<const Token> text) const {
+    Session session(Engine::create(whole_));
+    session.append(text);
+    return last_logits(session);
+  }
+  std::unique_ptr<Session> over(const std::shared_ptr<Engine>& engine,
+                                std::span<const Token> text) const {
+    auto session = std::make_unique<Session>(engine, SessionOptions{256});
+    session->append(text);
+    session->prefill();
+    return session;
+  }
+  static std::vector<Token> joined(std::span<const Token> begin, std::span<const Token> end) {
+    std::vector<Token> text(begin.begin(), begin.end());
+    text.insert(text.end(), end.begin(), end.end());
+    return text;
+  }
+
+  std::shared_ptr<const Model> whole_;
+  std::shared_ptr<const Model> sliced_;
+  std::shared_ptr<Engine> engine_;
+  const std::vector<Token> text_ = make_tokens(150);
+};
+
+TEST_P(Kinds, SlicesChangeNoBit) {
+  Session whole(Engine::create(whole_));
+  Session sliced(engine_);
+  EXPECT_TRUE(same_bits(evaluate_all(sliced, text_), evaluate_all(whole, text_)));
+  Session one(engine_);  // token by token behind the first
+  one.append(std::span(text_).first(1));
+  for (size_t i = 1; i < 40; ++i) {
+    one.prefill();
+    one.append(std::span(text_).subspan(i, 1));
+  }
+  EXPECT_TRUE(same_bits(last_logits(one), last_of(std::span(text_).first(40))));
+}
+
+TEST_P(Kinds, RewindsChangeNoBit) {
+  const std::vector<Token> more = make_tokens(9, 5);
+  for (const uint32_t left : {149u, 129u, 128u, 127u, 70u, 1u, 0u}) {
+    const auto session = over(engine_, text_);
+    session->rewind(left);
+    session->append(more);
+    EXPECT_TRUE(same_bits(last_logits(*session), last_of(joined(std::span(text_).first(left), more))))
+        << left;
+    const uint64_t computed = session->stats().prefill_tokens - 150;
+    EXPECT_LE(computed, left >= 128 ? left - 128 + 9 : left + 9) << "from the prompt's last block";
+  }
+}
+
+TEST_P(Kinds, ForksChangeNoBit) {
+  const auto session = over(engine_, text_);
+  const auto fork = session->fork();
+  const std::vector<Token> one = make_tokens(40, 7);
+  const std::vector<Token> other = make_tokens(40, 8);
+  session->append(one);
+  fork->append(other);
+  EXPECT_TRUE(same_bits(last_logits(*session), last_of(joined(text_, one))));
+  const auto again = fork->fork();
+  EXPECT_TRUE(same_bits(last_logits(*fork), last_of(joined(text_, other))));
+  EXPECT_TRUE(same_bits(last_logits(*again), last_of(joined(text_, other))));
+}
+
+TEST_P(Kinds, SnapshotsChangeNoBit) {
+  const auto session = over(engine_, text_);
+  generate(*session, 3);
+  std::vector<std::byte> saved;
+  session->save([&saved](std::span<const std::byte> part) {
+    saved.insert(saved.end(), part.begin(), part.end());
+  });
+  EXPECT_EQ(saved.size(), session->snapshot_bytes());
+  Session restored(Engine::create(sliced_), SessionOptions{256});
+  restored.restore(*ByteSource::from_memory(saved, "snapshot"));
+  EXPECT_TRUE(same_bits(last_logits(restored), last_logits(*session)));
+  EXPECT_LE(restored.stats().prefill_tokens, 153u - 128u);
+  EXPECT_EQ(generate(restored, 8), generate(*session, 8));
+  for (const size_t cut : {size_t{1}, saved.size() / 3, saved.size() - 200}) {
+    EXPECT_THROW(restored.restore(*ByteSource::from_memory(
+                     std::span(saved).first(saved.size() - cut), "snapshot")),
+                 Error);
+  }
+}
+
+TEST_P(Kinds, SharedBeginningsChangeNoBit) {
+  EngineOptions options;
+  options.prefix_cache = true;
+  options.state_checkpoint_tokens = 64;
+  const auto engine = Engine::create(sliced_, options);
+  over(engine, text_);
+  for (const uint32_t shared : {150u, 130u, 100u}) {
+    const std::vector<Token> text =
+        joined(std::span(text_).first(shared), make_tokens(20, shared));
+    const auto session = over(engine, text);
+    EXPECT_TRUE(same_bits(last_logits(*session), last_of(text))) << shared;
+    EXPECT_LE(session->stats().prefill_tokens, text.size() - (shared >= 128 ? 128 : 64)) << shared;
+  }
+}
+
+TEST_P(Kinds, IdleSessionsGiveWayAndGoOn) {
+  uint64_t slab = 0;
+  for (const auto& pool : engine_->pools()) slab = std::max(slab, pool->block_bytes());
+  EngineOptions narrow;
+  narrow.cache_bytes = slab * (6 * engine_->pools().size() + 2);
+  const auto engine = Engine::create(sliced_, narrow);
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (uint32_t i = 0; i < 5; ++i) sessions.push_back(over(engine, make_tokens(140, i)));
+  for (uint32_t i = 0; i < 5; ++i) {
+    EXPECT_TRUE(same_bits(last_logits(*sessions[i]), last_of(make_tokens(140, i)))) << i;
+    EXPECT_EQ(generate(*sessions[i], 5), generate(*over(Engine::create(whole_), make_tokens(140, i)), 5));
+    EXPECT_LE(engine->metrics().kv_held_bytes, narrow.cache_bytes);
+  }
+  EXPECT_GT(engine->metrics().idle_blocks_taken_total, 0u);
+  sessions.clear();
+  EXPECT_EQ(engine->metrics().kv_held_bytes, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Kinds,
+                         testing::Values("gemma3", "deepseek2", "mamba", "qwen3next"),
+                         [](const auto& of) { return of.param; });
+
+}  // namespace
+}  // namespace tenon
