@@ -104,7 +104,12 @@ std::unique_ptr<Session> at_depth(const std::shared_ptr<Engine>& engine,
     bytes.insert(bytes.end(), part.begin(), part.end());
   });
   bytes.resize(bytes.size() - 16);  // without the sum
-  bytes.resize(bytes.size() + text.size() / engine->row_tokens() * engine->row_bytes());
+  const uint64_t num_blocks = text.size() / engine->block_tokens();
+  const uint64_t position = num_blocks * engine->block_tokens();
+  std::memcpy(bytes.data() + 48, &position, sizeof(position));  // SnapshotHeader
+  for (uint64_t i = 0; i <= num_blocks; ++i) {
+    bytes.resize(bytes.size() + engine->piece_bytes({position, i}));
+  }
   const Hash128 sum = hash_bytes(bytes);
   bytes.resize(bytes.size() + 16);
   std::memcpy(bytes.data() + bytes.size() - 16, &sum.low, 8);

@@ -1,5 +1,5 @@
-// The cache of a program in the memory of the device that runs it: slabs, and what pools are told of
-// its groups. What is in a slab is for the pools.
+// The cache of a program in the memory of the device that runs it: slabs, and what pools are told
+// of its groups. What is in a slab is for the pools.
 #pragma once
 
 #include <algorithm>

@@ -38,8 +38,8 @@ void Engine::reuse_blocks(Request& request, std::span<const Hash128> keys) {
   Sequence& sequence = *request.sequence;
   const uint32_t block_tokens = index_->block_tokens();
   const uint64_t before = sequence.cached();
-  const PrefixIndex::Match match = index_->match(
-      sequence.root(), keys, sequence.tokens().first(keys.size() * block_tokens));
+  const PrefixIndex::Match match =
+      index_->match(sequence.root(), keys, sequence.tokens().first(keys.size() * block_tokens));
   const bool adopts = match.num_usable * block_tokens > before;
   if (adopts) {
     sequence.adopt(*index_, keys.first(match.num_usable));
@@ -93,9 +93,9 @@ void Engine::share_blocks(Request& request, uint64_t cached_before) {
     for (size_t group = 0; group < num_groups; ++group) {
       blocks[group] = sequence.tables()[group]->shared_block(i);
     }
-    const auto shared = index_->insert(
-        i == 0 ? sequence.root() : keys[i - 1], keys[i], i == 0,
-        sequence.tokens().subspan(i * block_tokens, block_tokens), {blocks.data(), num_groups});
+    const auto shared = index_->insert(i == 0 ? sequence.root() : keys[i - 1], keys[i], i == 0,
+                                       sequence.tokens().subspan(i * block_tokens, block_tokens),
+                                       {blocks.data(), num_groups});
     // Another was first with the same text: its bits are the same, its block serves both.
     if (!shared.empty()) sequence.adopt_same(i, shared);
   }
@@ -110,9 +110,8 @@ bool Engine::have_room_for(const Sequence& sequence, uint64_t num_tokens) {
 
 bool Engine::drop_spare_of_requests() {
   bool dropped = false;
-  scheduler_.for_each([&dropped](Work& work) {
-    dropped = dropped || request_of(work).sequence->drop_spare();
-  });
+  scheduler_.for_each(
+      [&dropped](Work& work) { dropped = dropped || request_of(work).sequence->drop_spare(); });
   return dropped;
 }
 

@@ -157,8 +157,7 @@ std::span<const Hash128> Sequence::keys(const PrefixIndex& index, uint64_t count
   }
   while (keys_.size() < count) {
     const Hash128 before = keys_.empty() ? root_ : keys_.back();
-    keys_.push_back(
-        index.key(before, tokens().subspan(keys_.size() * block_tokens, block_tokens)));
+    keys_.push_back(index.key(before, tokens().subspan(keys_.size() * block_tokens, block_tokens)));
   }
   return std::span(keys_).first(count);
 }

@@ -1,5 +1,5 @@
-// A sequence of tokens and the cache computed for its beginning, in every group. Who computes, and when, is the
-// engine's business.
+// A sequence of tokens and the cache computed for its beginning, in every group. Who computes, and
+// when, is the engine's business.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,7 @@ class Sequence {
   /// An empty sequence with room for `context` tokens.
   ///   pools  one for each KV group of the program
   ///   root   of the texts that it may share blocks with (PrefixIndex::root)
-  Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t context,
-           Hash128 root = {});
+  Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t context, Hash128 root = {});
   Sequence(Sequence&&) = default;
 
   /// The same tokens over the same blocks.
@@ -58,8 +57,8 @@ class Sequence {
 
   // For the engine, between taking the device's turn and giving it back.
 
-  /// How many of the next `count` pending tokens the next slice may have: it ends where a table wants
-  /// to keep what it has then.
+  /// How many of the next `count` pending tokens the next slice may have: it ends where a table
+  /// wants to keep what it has then.
   [[nodiscard]] uint32_t slice_limit(uint32_t count) const;
   /// Gives back what the pending tokens do not see.
   void trim() noexcept;
@@ -85,16 +84,17 @@ class Sequence {
   void adopt(const PrefixIndex& index, std::span<const Hash128> keys);
   /// Takes blocks [groups] with the contents of its own number `index`, where there are any.
   void adopt_same(uint64_t index, std::span<const uint32_t> blocks) noexcept;
-  /// Positions up to which all groups have what a snapshot takes: the ends of blocks, but for models
-  /// that have states only.
+  /// Positions up to which all groups have what a snapshot takes: the ends of blocks, but for
+  /// models that have states only.
   [[nodiscard]] uint64_t snapshot_position() const;
-  /// Its tables were given the positions up to here, which were not computed in this engine: they must
-  /// not reach other sequences, as they are as good as those who brought them.
+  /// Its tables were given the positions up to here, which were not computed in this engine: they
+  /// must not reach other sequences, as they are as good as those who brought them.
   void set_restored(uint64_t size) noexcept {
     set_cached(size);
     foreign_ = size;
   }
   [[nodiscard]] bool has_foreign() const { return foreign_ > 0; }
+
  private:
   Sequence(uint32_t context, Hash128 root) : context_(context), root_(root) {}
   void set_cached(uint64_t size) noexcept;

@@ -236,8 +236,8 @@ uint64_t count_pieces(const Pieces& pieces, uint64_t size_bytes, const std::stri
   return count;
 }
 
-/// Fills the cache of a session's sequence as far as there is room. Blocks for which there is none, or
-/// not any more, are computed again when they are needed.
+/// Fills the cache of a session's sequence as far as there is room. Blocks for which there is none,
+/// or not any more, are computed again when they are needed.
 void read_pieces(Engine& engine, CallControl& session, const Pieces& pieces, uint64_t count,
                  SummingReader& reader) {
   Buffer room(engine.model().options().system, count == 0 ? 0 : pieces.largest_bytes(),

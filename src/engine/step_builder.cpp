@@ -59,8 +59,8 @@ const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel) {
   for (size_t i = 0; i < pools_.size(); ++i) {
     // A copy: slabs without blocks may leave the pool while the step runs.
     pools_[i]->copy_slabs(slabs_[i]);
-    pool_views_.push_back({slabs_[i].data(), static_cast<uint32_t>(slabs_[i].size()),
-                           pools_[i]->blocks_per_slab()});
+    pool_views_.push_back(
+        {slabs_[i].data(), static_cast<uint32_t>(slabs_[i].size()), pools_[i]->blocks_per_slab()});
   }
   step_.struct_size = sizeof(step_);
   step_.num_tokens = num_tokens();

@@ -36,11 +36,11 @@ class StepBuilder {
   uint32_t max_tokens_;
   uint32_t position_parts_;
   std::vector<std::shared_ptr<BlockPool>> pools_;
-  std::vector<int32_t> tokens_;                 // [T]
-  std::vector<int32_t> positions_;              // [T, position_parts]
-  std::vector<uint32_t> output_rows_;           // [R]
-  std::vector<tenon_step_sequence> sequences_;  // [sequences]
-  std::vector<const uint32_t*> block_tables_;   // [sequences, groups]
+  std::vector<int32_t> tokens_;                    // [T]
+  std::vector<int32_t> positions_;                 // [T, position_parts]
+  std::vector<uint32_t> output_rows_;              // [R]
+  std::vector<tenon_step_sequence> sequences_;     // [sequences]
+  std::vector<const uint32_t*> block_tables_;      // [sequences, groups]
   std::vector<std::vector<tenon_buffer*>> slabs_;  // [groups, slabs]
   std::vector<tenon_cache_pool> pool_views_;       // [groups]
   tenon_binding logits_;

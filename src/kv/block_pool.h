@@ -1,5 +1,5 @@
-// The blocks of one cache group, in slabs that it borrows: reference counts and a free list for each
-// slab. Which sequence owns which block is known to cache tables.
+// The blocks of one cache group, in slabs that it borrows: reference counts and a free list for
+// each slab. Which sequence owns which block is known to cache tables.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct BlockPoolOptions {
   uint32_t state_checkpoint_tokens = 1024;
 };
 
-/// `allocate`, `copy`, `read` and `write` use the device and are for the thread that holds its turn;
-/// the rest may be used from any thread at any time.
+/// `allocate`, `copy`, `read` and `write` use the device and are for the thread that holds its
+/// turn; the rest may be used from any thread at any time.
 class BlockPool {
  public:
   static constexpr uint32_t kNoBlock = TENON_NO_BLOCK;
@@ -38,8 +38,8 @@ class BlockPool {
   BlockPool& operator=(const BlockPool&) = delete;
 
   /// A block with one reference and undefined contents, in the first slab that has one: so the last
-  /// slabs get empty. Throws NoMemory, naming needed and available bytes, when the budget is used up
-  /// or the device has no memory; the pool is then unchanged.
+  /// slabs get empty. Throws NoMemory, naming needed and available bytes, when the budget is used
+  /// up or the device has no memory; the pool is then unchanged.
   uint32_t allocate();
   /// The same where a slab before that of `block` has a free one; else kNoBlock.
   uint32_t allocate_before(uint32_t block) noexcept;
@@ -96,11 +96,11 @@ class BlockPool {
   uint64_t max_blocks_;
   mutable std::mutex mutex_;
   std::vector<Slab> slabs_;
-  std::vector<uint64_t> open_;         // a bit for each slab that has a free block
-  std::vector<uint32_t> references_;   // [blocks of all slabs]
-  std::vector<uint32_t> next_free_;    // [blocks of all slabs]
-  std::vector<uint8_t> indexed_;       // [blocks of all slabs]
-  uint64_t num_slabs_ = 0;             // that it has
+  std::vector<uint64_t> open_;        // a bit for each slab that has a free block
+  std::vector<uint32_t> references_;  // [blocks of all slabs]
+  std::vector<uint32_t> next_free_;   // [blocks of all slabs]
+  std::vector<uint8_t> indexed_;      // [blocks of all slabs]
+  uint64_t num_slabs_ = 0;            // that it has
   uint64_t num_used_ = 0;
   uint64_t num_idle_ = 0;
 };

@@ -1,5 +1,5 @@
-// The blocks of one sequence in a group that keeps positions: sharing, copy on write, rewind, and for
-// a window the giving back of what is before it. What is stored in the blocks is the backend's
+// The blocks of one sequence in a group that keeps positions: sharing, copy on write, rewind, and
+// for a window the giving back of what is before it. What is stored in the blocks is the backend's
 // business.
 #pragma once
 

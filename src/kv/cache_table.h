@@ -29,11 +29,13 @@ class CacheTable {
   [[nodiscard]] virtual std::unique_ptr<CacheTable> fork() const = 0;
 
   /// Makes the positions [past, past + count) writable by this sequence alone. Allocates no host
-  /// memory while the pool has free blocks. On NoMemory the positions before `past` are as they were.
+  /// memory while the pool has free blocks. On NoMemory the positions before `past` are as they
+  /// were.
   virtual void prepare(uint64_t past, uint64_t count) = 0;
   /// Blocks that prepare(past, count) would allocate.
   [[nodiscard]] virtual uint64_t num_needed(uint64_t past, uint64_t count) const = 0;
-  /// Blocks that a sequence must hold at one time on its way to `end` positions in slices of `slice`.
+  /// Blocks that a sequence must hold at one time on its way to `end` positions in slices of
+  /// `slice`.
   [[nodiscard]] virtual uint64_t most_blocks(uint64_t end, uint64_t slice) const = 0;
   /// Blocks that there must be room for until all of [past, past + count) is computed, in slices.
   [[nodiscard]] virtual uint64_t num_needed_in_all(uint64_t past, uint64_t count,
@@ -53,7 +55,8 @@ class CacheTable {
   /// UINT64_MAX: none.
   [[nodiscard]] virtual uint64_t next_stop(uint64_t past, uint64_t size) const = 0;
 
-  // Blocks that tables share: number `index` is about the positions before (index + 1) block_tokens.
+  // Blocks that tables share: number `index` is about the positions before (index + 1)
+  // block_tokens.
 
   /// The full block, or the state after it, or kNoBlock.
   [[nodiscard]] virtual uint32_t shared_block(uint64_t index) const = 0;

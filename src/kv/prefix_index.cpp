@@ -167,7 +167,8 @@ std::span<const uint32_t> PrefixIndex::insert(Hash128 before, Hash128 key, bool 
   added.next_sibling = first_child;
   if (first_child != kNone) entries_[first_child].previous_sibling = entry;
   first_child = entry;
-  std::ranges::copy(tokens, tokens_.begin() + static_cast<ptrdiff_t>(size_t{entry} * block_tokens_));
+  std::ranges::copy(tokens,
+                    tokens_.begin() + static_cast<ptrdiff_t>(size_t{entry} * block_tokens_));
   ++num_without_;
   for (size_t group = 0; group < pools_.size(); ++group) {
     blocks_[entry * pools_.size() + group] = kNoBlock;

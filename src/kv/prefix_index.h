@@ -27,9 +27,9 @@ struct PrefixMiss {
   uint64_t position = 0;  ///< the first that is not there
 };
 
-/// A tree of texts in pieces of one block: the key of a piece is a hash of its tokens and of the key
-/// before it, that of the first one of the salt. Keys find; tokens are compared. For each piece the
-/// index has the block of each group, or the state after it, but may lack those of windows and
+/// A tree of texts in pieces of one block: the key of a piece is a hash of its tokens and of the
+/// key before it, that of the first one of the salt. Keys find; tokens are compared. For each piece
+/// the index has the block of each group, or the state after it, but may lack those of windows and
 /// states: a text can go on after a piece where all groups have what they need for that. The index
 /// holds a reference to each of its blocks; one without another may be evicted, the least recently
 /// used first.
@@ -64,18 +64,18 @@ class PrefixIndex {
   /// The block of a group at a key that match() has found; kNoBlock: it lacks it.
   [[nodiscard]] uint32_t block(Hash128 key, size_t group) const;
 
-  /// The block of each group, [groups] or kNoBlock; empty when it is not there. Valid until the next
-  /// insert or evict. The pieces before it must have been found (or inserted) with the same text.
+  /// The block of each group, [groups] or kNoBlock; empty when it is not there. Valid until the
+  /// next insert or evict. The pieces before it must have been found (or inserted) with the same
+  /// text.
   [[nodiscard]] std::span<const uint32_t> find(Hash128 before, Hash128 key,
                                                std::span<const Token> tokens) const;
-  /// Offers computed blocks [groups], kNoBlock for those that are gone. Returns those to go on with:
-  /// the ones given, or those that are there already with the same contents; empty when they cannot
-  /// be taken (the piece before is gone, or another text has the key). Throws std::bad_alloc; nothing
-  /// is then changed.
+  /// Offers computed blocks [groups], kNoBlock for those that are gone. Returns those to go on
+  /// with: the ones given, or those that are there already with the same contents; empty when they
+  /// cannot be taken (the piece before is gone, or another text has the key). Throws
+  /// std::bad_alloc; nothing is then changed.
   ///   is_first  `before` is a root
   std::span<const uint32_t> insert(Hash128 before, Hash128 key, bool is_first,
-                                   std::span<const Token> tokens,
-                                   std::span<const uint32_t> blocks);
+                                   std::span<const Token> tokens, std::span<const uint32_t> blocks);
   /// The keys of a text from its first block on were just used.
   void touch(std::span<const Hash128> keys) noexcept;
   /// Frees a block of the least recently used pieces that have one which nobody else holds: the
@@ -137,7 +137,7 @@ class PrefixIndex {
   std::unordered_map<Hash128, uint32_t, KeyHash> roots_;  // the first blocks of a salt
   uint32_t newest_ = kNone;
   uint32_t oldest_ = kNone;
-  uint64_t num_without_ = 0;      // pieces without any block
+  uint64_t num_without_ = 0;  // pieces without any block
   uint64_t num_inserted_ = 0;
   uint64_t num_evicted_ = 0;
   // What was evicted, and under which root a first block was seen: small tables that forget.

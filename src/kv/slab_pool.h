@@ -23,8 +23,8 @@ struct SlabPoolOptions {
 uint64_t choose_slab_bytes(std::span<const uint64_t> block_bytes, uint64_t device_bytes,
                            uint64_t budget_bytes);
 
-/// `lend` and `trim` use the device and are for the thread that holds its turn; the rest may be used
-/// from any thread.
+/// `lend` and `trim` use the device and are for the thread that holds its turn; the rest may be
+/// used from any thread.
 class SlabPool {
  public:
   /// Allocates nothing yet. `memory` must outlive the pool.

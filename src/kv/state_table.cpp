@@ -84,7 +84,8 @@ void StateTable::keep(const State& state) noexcept {
   checkpoints_.insert(at, state);
   if (checkpoints_.size() <= most) return;
   // Distances from the end shall grow by a factor from one to the next, as far as what comes one
-  // after another allows: the one goes whose neighbours have the smallest ratio. The last one stays.
+  // after another allows: the one goes whose neighbours have the smallest ratio. The last one
+  // stays.
   const auto distance = [this](size_t i) {
     return static_cast<double>(checkpoints_.back().position + pool_->block_tokens() -
                                (i < checkpoints_.size() ? checkpoints_[i].position : 0));

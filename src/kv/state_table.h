@@ -13,13 +13,15 @@
 namespace tenon {
 
 /// A step reads one block and writes another, so a state that is kept needs no copy: a fork, a
-/// checkpoint and the prefix index hold a reference to the block, and the next step writes elsewhere.
-/// The state before the latest is kept until its block is written again: a step that fails loses
-/// nothing, and a text can go back by the last slice (by one token while it is generated).
+/// checkpoint and the prefix index hold a reference to the block, and the next step writes
+/// elsewhere. The state before the latest is kept until its block is written again: a step that
+/// fails loses nothing, and a text can go back by the last slice (by one token while it is
+/// generated).
 ///
-/// Checkpoints are made after the last whole block of a prompt, where answers are asked for again and
-/// other texts that begin alike go on, and every state_checkpoint_tokens. Where there are too many,
-/// those go whose neighbours are near for their distance from the end: the further back, the rarer.
+/// Checkpoints are made after the last whole block of a prompt, where answers are asked for again
+/// and other texts that begin alike go on, and every state_checkpoint_tokens. Where there are too
+/// many, those go whose neighbours are near for their distance from the end: the further back, the
+/// rarer.
 class StateTable : public CacheTable {
  public:
   explicit StateTable(std::shared_ptr<BlockPool> pool);
@@ -60,9 +62,9 @@ class StateTable : public CacheTable {
   void keep(const State& state) noexcept;
   [[nodiscard]] bool can_overwrite_previous() const;
 
-  State latest_;    // at position 0 without a block
-  State previous_;  // at an earlier position
-  uint32_t next_ = kNoBlock;  // where the step under way writes
+  State latest_;                    // at position 0 without a block
+  State previous_;                  // at an earlier position
+  uint32_t next_ = kNoBlock;        // where the step under way writes
   std::vector<State> checkpoints_;  // by position; room for one more than there may be
   std::array<uint32_t, 2> entries_{kNoBlock, kNoBlock};
 };

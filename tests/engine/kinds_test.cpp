@@ -1,5 +1,5 @@
-// Small models of architectures that keep windows, latent rows, states, and mixtures of these: whatever
-// happens to a session, its logits are the bits of one whole step.
+// Small models of architectures that keep windows, latent rows, states, and mixtures of these:
+// whatever happens to a session, its logits are the bits of one whole step.
 #include <gtest/gtest.h>
 
 #include "tests/engine/random_tiny.h"
@@ -61,7 +61,8 @@ TEST_P(Kinds, RewindsChangeNoBit) {
     const auto session = over(engine_, text_);
     session->rewind(left);
     session->append(more);
-    EXPECT_TRUE(same_bits(last_logits(*session), last_of(joined(std::span(text_).first(left), more))))
+    EXPECT_TRUE(
+        same_bits(last_logits(*session), last_of(joined(std::span(text_).first(left), more))))
         << left;
     const uint64_t computed = session->stats().prefill_tokens - 150;
     EXPECT_LE(computed, left >= 128 ? left - 128 + 9 : left + 9) << "from the prompt's last block";
@@ -108,8 +109,7 @@ TEST_P(Kinds, SharedBeginningsChangeNoBit) {
   const auto engine = Engine::create(sliced_, options);
   over(engine, text_);
   for (const uint32_t shared : {150u, 130u, 100u}) {
-    const std::vector<Token> text =
-        joined(std::span(text_).first(shared), make_tokens(20, shared));
+    const std::vector<Token> text = joined(std::span(text_).first(shared), make_tokens(20, shared));
     const auto session = over(engine, text);
     EXPECT_TRUE(same_bits(last_logits(*session), last_of(text))) << shared;
     EXPECT_LE(session->stats().prefill_tokens, text.size() - (shared >= 128 ? 128 : 64)) << shared;
@@ -126,7 +126,8 @@ TEST_P(Kinds, IdleSessionsGiveWayAndGoOn) {
   for (uint32_t i = 0; i < 5; ++i) sessions.push_back(over(engine, make_tokens(140, i)));
   for (uint32_t i = 0; i < 5; ++i) {
     EXPECT_TRUE(same_bits(last_logits(*sessions[i]), last_of(make_tokens(140, i)))) << i;
-    EXPECT_EQ(generate(*sessions[i], 5), generate(*over(Engine::create(whole_), make_tokens(140, i)), 5));
+    EXPECT_EQ(generate(*sessions[i], 5),
+              generate(*over(Engine::create(whole_), make_tokens(140, i)), 5));
     EXPECT_LE(engine->metrics().kv_held_bytes, narrow.cache_bytes);
   }
   EXPECT_GT(engine->metrics().idle_blocks_taken_total, 0u);
@@ -134,8 +135,7 @@ TEST_P(Kinds, IdleSessionsGiveWayAndGoOn) {
   EXPECT_EQ(engine->metrics().kv_held_bytes, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Kinds,
-                         testing::Values("gemma3", "deepseek2", "mamba", "qwen3next"),
+INSTANTIATE_TEST_SUITE_P(Of, Kinds, testing::Values("gemma3", "deepseek2", "mamba", "qwen3next"),
                          [](const auto& of) { return of.param; });
 
 }  // namespace

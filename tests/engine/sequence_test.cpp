@@ -1,6 +1,6 @@
-// Sequences over cache groups of every kind: whatever is done to them, each step finds in its blocks
-// what was computed for exactly its text. The blocks hold hashes of the text instead of keys, values
-// and states, so that every one of them can be checked.
+// Sequences over cache groups of every kind: whatever is done to them, each step finds in its
+// blocks what was computed for exactly its text. The blocks hold hashes of the text instead of
+// keys, values and states, so that every one of them can be checked.
 #include "engine/sequence.h"
 
 #include <gtest/gtest.h>
@@ -83,8 +83,8 @@ class HashModel {
   uint64_t reuse(Sequence& sequence) {
     const uint64_t limit = (sequence.size() - 1) / kBlockTokens;
     const auto keys = sequence.keys(index_, limit);
-    const auto match = index_.match(sequence.root(), keys,
-                                    sequence.tokens().first(limit * kBlockTokens));
+    const auto match =
+        index_.match(sequence.root(), keys, sequence.tokens().first(limit * kBlockTokens));
     const uint64_t before = sequence.cached();
     if (match.num_usable * kBlockTokens <= before) return 0;
     sequence.adopt(index_, keys.first(match.num_usable));
@@ -259,8 +259,8 @@ TEST(Sequences, FindTheLastPlaceFromWhichAllGroupsGoOn) {
     while (second.num_pending() > 0) ASSERT_TRUE(model.step(second, 5));
     Sequence third = model.sequence();
     third.append(std::span(text).first(22));
-    const bool has_state = std::ranges::any_of(
-        groups, [](const auto& one) { return one.kind == TENON_CACHE_STATE; });
+    const bool has_state =
+        std::ranges::any_of(groups, [](const auto& one) { return one.kind == TENON_CACHE_STATE; });
     EXPECT_EQ(model.reuse(third), has_state ? 16u : 20u) << "every eighth position";
     while (third.num_pending() > 0) ASSERT_TRUE(model.step(third, 5));
   }

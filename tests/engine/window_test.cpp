@@ -1,4 +1,5 @@
-// Models with windows in the engine: what a window no longer sees is given back, and no answer changes.
+// Models with windows in the engine: what a window no longer sees is given back, and no answer
+// changes.
 #include <gtest/gtest.h>
 
 #include "tests/engine/tiny_engine.h"
@@ -123,7 +124,8 @@ TEST_F(Windows, GoOnFromSnapshots) {
     saved.insert(saved.end(), part.begin(), part.end());
   });
   EXPECT_EQ(saved.size(), session.snapshot_bytes());
-  const uint64_t blocks = 6 * full_pool(*engine).block_bytes() + 2 * window_pool(*engine).block_bytes();
+  const uint64_t blocks =
+      6 * full_pool(*engine).block_bytes() + 2 * window_pool(*engine).block_bytes();
   EXPECT_LT(saved.size(), blocks + 220 * 4 + 1000) << "without what no window sees";
   Session restored(Engine::create(sliced_));
   restored.restore(*ByteSource::from_memory(saved, "snapshot"));

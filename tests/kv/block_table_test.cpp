@@ -198,12 +198,9 @@ uint64_t compute(BlockTable& table, uint64_t from, uint64_t to, uint64_t slice) 
 
 TEST_F(BlockTables, OfAWindowHoldItAndOneBlockAndTheSlice) {
   // 100,000 positions of a window of 1,024 in blocks of 32 take what 2,048 would take at most.
-  const auto pool = tenon::make_pool(slabs_,
-                                     {.block_bytes = 64,
-                                      .block_tokens = 32,
-                                      .kind = TENON_CACHE_WINDOW,
-                                      .window = 1024},
-                                     {.slab_bytes = 256, .budget_bytes = 64 * 2048 / 32});
+  const auto pool = tenon::make_pool(
+      slabs_, {.block_bytes = 64, .block_tokens = 32, .kind = TENON_CACHE_WINDOW, .window = 1024},
+      {.slab_bytes = 256, .budget_bytes = 64 * 2048 / 32});
   BlockTable table(pool, 200'000);
   const uint64_t most = compute(table, 0, 100'000, 256);
   EXPECT_LE(most, (1024 + 256) / 32 + 2u);
@@ -287,8 +284,8 @@ TEST_F(BlockTables, OfAWindowTakeBlocksFurtherOn) {
 }
 
 TEST_F(BlockTables, MoveTheirOwnBlocksToEarlierSlabs) {
-  const auto pool = tenon::make_pool(slabs_, {.block_bytes = 64, .block_tokens = 4},
-                                     {.slab_bytes = 128});
+  const auto pool =
+      tenon::make_pool(slabs_, {.block_bytes = 64, .block_tokens = 4}, {.slab_bytes = 128});
   BlockTable other(pool, 100);
   BlockTable table(pool, 100);
   for (uint64_t past = 0; past < 16; past += 4) {

@@ -48,7 +48,8 @@ class PrefixIndexes : public testing::Test {
   size_t num_found(const Text& text, std::string_view salt = "") {
     const auto all = keys(text, salt);
     size_t i = 0;
-    while (i < all.size() && !index_.find(before(all, i, salt), all[i], block(text, i)).empty()) ++i;
+    while (i < all.size() && !index_.find(before(all, i, salt), all[i], block(text, i)).empty())
+      ++i;
     return i;
   }
   PrefixMiss explain(const Text& text, size_t i, std::string_view salt = "") {
