@@ -65,7 +65,7 @@ void glu(benchmark::State& state, const Kernels& kernels) {
   const std::vector<float> gate = values(width), up = values(width);
   std::vector<float> y(width);
   for (auto _ : state) {
-    kernels.glu({.activation = TENON_ACTIVATION_SILU}, gate.data(), up.data(), y.data(), width);
+    kernels.glu({TENON_ACTIVATION_SILU, 1, 0, 0}, gate.data(), up.data(), y.data(), width);
     benchmark::DoNotOptimize(y.data());
     benchmark::ClobberMemory();
   }

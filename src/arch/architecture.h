@@ -18,7 +18,7 @@ namespace tenon {
 /// A key, without the architecture's name before it, and its value.
 struct KeyValue {
   std::string_view name;
-  std::variant<uint32_t, float, bool, std::string_view> value;
+  std::variant<uint32_t, float, bool, std::string_view, std::span<const int32_t>> value;
 };
 
 struct Architecture {

@@ -93,6 +93,14 @@ std::vector<std::string> ignored_tensors(const Architecture& architecture, const
   return patterns;
 }
 
+/// The specification of an encoder-decoder's encoder.
+ModelSpec encoder_of(const ModelSpec& model) {
+  ModelSpec encoder = model;
+  std::swap(encoder.layers, encoder.encoder_layers);
+  encoder.pooling = TENON_POOL_MEAN;
+  return encoder;
+}
+
 /// One of the programs of an architecture.
 BuiltProgram build_with(Slot (*build)(BuildContext& context), const Architecture& architecture,
                         const ModelFile& file, const ModelSpec& model,
@@ -145,10 +153,7 @@ BuiltProgram build_encoder_program(const ModelFile& file, const ModelSpec& model
   if (architecture.build_encoder == nullptr) {
     fail(Code::State, "{}: architecture \"{}\" has no encoder", file.name(), model.architecture);
   }
-  ModelSpec turned = model;
-  std::swap(turned.layers, turned.encoder_layers);
-  turned.pooling = TENON_POOL_MEAN;
-  return build_with(architecture.build_encoder, architecture, file, turned, options);
+  return build_with(architecture.build_encoder, architecture, file, encoder_of(model), options);
 }
 
 std::vector<WantedTensor> wanted_tensors(const Metadata& metadata) {
@@ -164,7 +169,18 @@ std::vector<WantedTensor> wanted_tensors(const Metadata& metadata) {
   BuildContext context(model, options, tensors, builder);
   const Architecture& architecture = find_architecture(keys.file_name(), model.architecture);
   (void)architecture.build(context);
-  return tensors.wanted();
+  if (architecture.build_encoder == nullptr) return tensors.wanted();
+  ProgramBuilder encoder_builder;
+  TensorBinder encoder_tensors(empty, encoder_builder);
+  const ModelSpec encoder = encoder_of(model);
+  BuildContext encoder_context(encoder, options, encoder_tensors, encoder_builder);
+  (void)architecture.build_encoder(encoder_context);
+  std::vector<WantedTensor> all = tensors.wanted();
+  for (const WantedTensor& wanted : encoder_tensors.wanted()) {
+    const auto same = [&](const WantedTensor& other) { return other.name == wanted.name; };
+    if (std::none_of(all.begin(), all.end(), same)) all.push_back(wanted);
+  }
+  return all;
 }
 
 }  // namespace tenon

@@ -86,13 +86,18 @@ ModelSpec read_jina_bert_v3(const Keys& keys) {
   return model;
 }
 
+constexpr KeyValue kNomicBertMoeExample[] = {
+    {"expert_count", 8u}, {"expert_used_count", 2u}, {"moe_every_n_layers", 2u}};
+
 }  // namespace
 
 extern constexpr Architecture kBert{.read = read_bert, .adapt = adapt_bert, .build = build_encoder};
 extern constexpr Architecture kNomicBert{
     .read = read_nomic_bert, .adapt = adapt_bert, .build = build_encoder};
-extern constexpr Architecture kNomicBertMoe{
-    .read = read_nomic_bert_moe, .adapt = adapt_bert, .build = build_encoder};
+extern constexpr Architecture kNomicBertMoe{.read = read_nomic_bert_moe,
+                                            .adapt = adapt_bert,
+                                            .build = build_encoder,
+                                            .example = kNomicBertMoeExample};
 extern constexpr Architecture kJinaBertV2{
     .read = read_jina_bert_v2, .adapt = adapt_bert, .build = build_encoder};
 extern constexpr Architecture kJinaBertV3{

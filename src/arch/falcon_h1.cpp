@@ -16,8 +16,14 @@ ModelSpec read_falcon_h1(const Keys& keys) {
   return model;
 }
 
+constexpr KeyValue kFalconH1Example[] = {{"ssm.conv_kernel", 4u},
+                                         {"ssm.inner_size", 512u},
+                                         {"ssm.state_size", 32u},
+                                         {"ssm.time_step_rank", 8u},
+                                         {"ssm.group_count", 2u}};
+
 }  // namespace
 
-extern constexpr Architecture kFalconH1{.read = read_falcon_h1};
+extern constexpr Architecture kFalconH1{.read = read_falcon_h1, .example = kFalconH1Example};
 
 }  // namespace tenon

@@ -59,7 +59,7 @@ constexpr KeyValue kGemma3Example[] = {{"block_count", 7u},
 }  // namespace
 
 extern constexpr Architecture kGemma3{.read = read_gemma3, .example = kGemma3Example};
-extern constexpr Architecture kGemmaEmbedding{.read = read_gemma_embedding,
-                                              .build = build_gemma_embedding};
+extern constexpr Architecture kGemmaEmbedding{
+    .read = read_gemma_embedding, .build = build_gemma_embedding, .example = kGemma3Example};
 
 }  // namespace tenon

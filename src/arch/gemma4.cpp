@@ -158,8 +158,15 @@ Slot build_gemma4(BuildContext& context) {
   return output_head(context, x);
 }
 
+constexpr KeyValue kGemma4Example[] = {
+    {"attention.sliding_window_pattern", true}, {"attention.sliding_window", 16u},
+    {"attention.key_length_swa", 32u},          {"attention.value_length_swa", 32u},
+    {"rope.dimension_count_swa", 32u},          {"attention.shared_kv_layers", 2u},
+    {"embedding_length_per_layer_input", 64u},  {"final_logit_softcapping", 30.0f}};
+
 }  // namespace
 
-extern constexpr Architecture kGemma4{.read = read_gemma4, .build = build_gemma4};
+extern constexpr Architecture kGemma4{
+    .read = read_gemma4, .build = build_gemma4, .example = kGemma4Example};
 
 }  // namespace tenon

@@ -22,8 +22,22 @@ ModelSpec read_granitehybrid(const Keys& keys) {
   return model;
 }
 
+constexpr int32_t kGraniteHybridHeads[] = {0, 0, 2, 0};
+constexpr KeyValue kGraniteHybridExample[] = {
+    {"attention.head_count_kv", std::span<const int32_t>(kGraniteHybridHeads)},
+    {"ssm.conv_kernel", 4u},
+    {"ssm.inner_size", 512u},
+    {"ssm.state_size", 32u},
+    {"ssm.time_step_rank", 8u},
+    {"ssm.group_count", 2u},
+    {"embedding_scale", 12.0f},
+    {"residual_scale", 0.35f},
+    {"attention.scale", 0.11f},
+    {"logit_scale", 4.0f}};
+
 }  // namespace
 
-extern constexpr Architecture kGraniteHybrid{.read = read_granitehybrid};
+extern constexpr Architecture kGraniteHybrid{.read = read_granitehybrid,
+                                             .example = kGraniteHybridExample};
 
 }  // namespace tenon

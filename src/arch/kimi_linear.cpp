@@ -32,8 +32,26 @@ ModelSpec read_kimi_linear(const Keys& keys) {
   return model;
 }
 
+constexpr int32_t kKimiLinearHeads[] = {0, 0, 0, 1};
+constexpr KeyValue kKimiLinearExample[] = {
+    {"attention.head_count_kv", std::span<const int32_t>(kKimiLinearHeads)},
+    {"attention.key_length", 80u},
+    {"attention.value_length", 64u},
+    {"attention.key_length_mla", 48u},
+    {"attention.value_length_mla", 32u},
+    {"rope.dimension_count", 16u},
+    {"attention.kv_lora_rank", 64u},
+    {"ssm.conv_kernel", 4u},
+    {"kda.head_dim", 64u},
+    {"leading_dense_block_count", 1u},
+    {"expert_count", 8u},
+    {"expert_used_count", 2u},
+    {"expert_feed_forward_length", 256u},
+    {"expert_shared_count", 1u},
+    {"expert_gating_func", 2u}};
+
 }  // namespace
 
-extern constexpr Architecture kKimiLinear{.read = read_kimi_linear};
+extern constexpr Architecture kKimiLinear{.read = read_kimi_linear, .example = kKimiLinearExample};
 
 }  // namespace tenon

@@ -27,9 +27,21 @@ ModelSpec read_lfm2moe(const Keys& keys) {
   return model;
 }
 
+constexpr int32_t kLfm2Heads[] = {0, 0, 2, 0};
+constexpr KeyValue kLfm2Example[] = {
+    {"attention.head_count_kv", std::span<const int32_t>(kLfm2Heads)}, {"shortconv.l_cache", 3u}};
+
+constexpr KeyValue kLfm2MoeExample[] = {
+    {"attention.head_count_kv", std::span<const int32_t>(kLfm2Heads)},
+    {"shortconv.l_cache", 3u},
+    {"expert_count", 8u},
+    {"expert_used_count", 3u},
+    {"expert_feed_forward_length", 256u},
+    {"leading_dense_block_count", 1u}};
+
 }  // namespace
 
-extern constexpr Architecture kLfm2{.read = read_lfm2};
-extern constexpr Architecture kLfm2Moe{.read = read_lfm2moe};
+extern constexpr Architecture kLfm2{.read = read_lfm2, .example = kLfm2Example};
+extern constexpr Architecture kLfm2Moe{.read = read_lfm2moe, .example = kLfm2MoeExample};
 
 }  // namespace tenon

@@ -29,8 +29,11 @@ ModelSpec read_modern_bert(const Keys& keys) {
   return model;
 }
 
+constexpr KeyValue kModernBertExample[] = {{"attention.sliding_window", 16u}};
+
 }  // namespace
 
-extern constexpr Architecture kModernBert{.read = read_modern_bert, .build = build_encoder};
+extern constexpr Architecture kModernBert{
+    .read = read_modern_bert, .build = build_encoder, .example = kModernBertExample};
 
 }  // namespace tenon

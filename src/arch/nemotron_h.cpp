@@ -44,9 +44,35 @@ ModelSpec read_nemotron_h_moe(const Keys& keys) {
   return model;
 }
 
+constexpr int32_t kNemotronHHeads[] = {0, 0, 2, 0};
+constexpr int32_t kNemotronHWidths[] = {0, 512, 0, 0};
+constexpr KeyValue kNemotronHExample[] = {
+    {"attention.head_count_kv", std::span<const int32_t>(kNemotronHHeads)},
+    {"feed_forward_length", std::span<const int32_t>(kNemotronHWidths)},
+    {"ssm.conv_kernel", 4u},
+    {"ssm.inner_size", 512u},
+    {"ssm.state_size", 32u},
+    {"ssm.time_step_rank", 8u},
+    {"ssm.group_count", 2u}};
+
+constexpr KeyValue kNemotronHMoeExample[] = {
+    {"attention.head_count_kv", std::span<const int32_t>(kNemotronHHeads)},
+    {"feed_forward_length", std::span<const int32_t>(kNemotronHWidths)},
+    {"ssm.conv_kernel", 4u},
+    {"ssm.inner_size", 512u},
+    {"ssm.state_size", 32u},
+    {"ssm.time_step_rank", 8u},
+    {"ssm.group_count", 2u},
+    {"expert_count", 8u},
+    {"expert_used_count", 3u},
+    {"expert_feed_forward_length", 256u},
+    {"expert_shared_count", 1u},
+    {"moe_latent_size", 128u}};
+
 }  // namespace
 
-extern constexpr Architecture kNemotronH{.read = read_nemotron_h};
-extern constexpr Architecture kNemotronHMoe{.read = read_nemotron_h_moe};
+extern constexpr Architecture kNemotronH{.read = read_nemotron_h, .example = kNemotronHExample};
+extern constexpr Architecture kNemotronHMoe{.read = read_nemotron_h_moe,
+                                            .example = kNemotronHMoeExample};
 
 }  // namespace tenon

@@ -174,9 +174,17 @@ Slot build_rwkv7(BuildContext& context) {
 constexpr std::string_view kRwkv7Ignored[] = {"blk.0.time_mix_v0.*", "blk.0.time_mix_v1.*",
                                               "blk.0.time_mix_v2.*"};
 
+constexpr KeyValue kRwkv7Example[] = {{"attention.head_count", 0u},
+                                      {"attention.head_count_kv", 0u},
+                                      {"wkv.head_size", 64u},
+                                      {"attention.decay_lora_rank", 16u},
+                                      {"attention.iclr_lora_rank", 16u},
+                                      {"attention.value_residual_mix_lora_rank", 8u},
+                                      {"attention.gate_lora_rank", 24u}};
+
 }  // namespace
 
 extern constexpr Architecture kRwkv7{
-    .read = read_rwkv7, .build = build_rwkv7, .ignored = kRwkv7Ignored};
+    .read = read_rwkv7, .build = build_rwkv7, .example = kRwkv7Example, .ignored = kRwkv7Ignored};
 
 }  // namespace tenon

@@ -166,9 +166,12 @@ Slot build_t5(BuildContext& context) {
   return output_head(context, context.ops.gather_rows(x));
 }
 
+constexpr KeyValue kT5Example[] = {{"attention.relative_buckets_count", 16u},
+                                   {"decoder_block_count", 2u}};
+
 }  // namespace
 
 extern constexpr Architecture kT5{
-    .read = read_t5, .build = build_t5, .build_encoder = build_t5_encoder};
+    .read = read_t5, .build = build_t5, .build_encoder = build_t5_encoder, .example = kT5Example};
 
 }  // namespace tenon

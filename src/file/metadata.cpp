@@ -238,6 +238,17 @@ MetadataValue MetadataValue::of(std::string value) {
   return out;
 }
 
+MetadataValue MetadataValue::of(std::span<const int32_t> values) {
+  MetadataValue out;
+  out.type = ValueType::Array;
+  out.element = ValueType::I32;
+  out.count = values.size();
+  out.bytes = Buffer(System::real(), values.size_bytes(), "an array of metadata");
+  std::copy_n(reinterpret_cast<const std::byte*>(values.data()), values.size_bytes(),
+              out.bytes.data());
+  return out;
+}
+
 std::string MetadataValue::type_name() const {
   if (type != ValueType::Array) return name_of(type);
   return fmt::format("array of {}", name_of(element));

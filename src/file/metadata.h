@@ -77,6 +77,7 @@ struct MetadataValue {
   static MetadataValue of(uint64_t value);
   static MetadataValue of(double value);
   static MetadataValue of(std::string value);
+  static MetadataValue of(std::span<const int32_t> values);
   static MetadataValue of(const char* value) { return of(std::string(value)); }
 
   /// "u32", "string", "array of i32".

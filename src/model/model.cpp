@@ -106,6 +106,11 @@ void Model::build() {
   // A vocabulary-only file has no tensors at all.
   if (options_.vocabulary_only || file_->tensors().empty()) return;
   BuiltProgram built = build_program(*file_, program_options(options_));
+  if (!options_.inspect && (built.model.pooling || !built.model.encoder_layers.empty())) {
+    fail(Code::Unsupported, "{}: \"{}\" is {}, which is not run yet", file_->name(),
+         built.model.architecture,
+         built.model.pooling ? "an encoder" : "an encoder and a decoder");
+  }
   if (tokenizer_->size() != built.model.vocab) {
     fail(Code::Internal, "{}: the tokenizer has {} tokens, the model {}", file_->name(),
          tokenizer_->size(), built.model.vocab);

@@ -165,7 +165,8 @@ Metadata add_keys(const RandomShape& shape, const WeightMix& mix, uint64_t seed,
                               return MetadataValue::of(uint64_t{value});
                             } else if constexpr (std::is_same_v<T, float>) {
                               return MetadataValue::of(double{value});
-                            } else if constexpr (std::is_same_v<T, bool>) {
+                            } else if constexpr (std::is_same_v<T, bool> ||
+                                                 std::is_same_v<T, std::span<const int32_t>>) {
                               return MetadataValue::of(value);
                             } else {
                               return MetadataValue::of(std::string(value));

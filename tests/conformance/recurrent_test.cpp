@@ -196,8 +196,7 @@ void check(const Recurrence& recurrence) {
   expect_bits_do_not_depend_on_steps(recurrence);
 }
 
-// ---- The operations
-// -------------------------------------------------------------------------------
+// ---- The operations ---------------------------------------------------------------------------
 
 Recurrence token_shift(uint64_t n) {
   return {.inputs = {{n}},
@@ -472,47 +471,6 @@ TEST(State, IsSharedByOperationsBesideEachOther) {
       {{{1, tokens(33, kVocab, 7)}, {0, tokens(2, kVocab, 30)}}},
       {{{0, tokens(1, kVocab)}, {1, tokens(1, kVocab, 1)}, {2, tokens(3, kVocab, 2)}}}};
   expect_like_reference(program, steps, model_tolerance());
-}
-
-TEST(State, StepsWithoutTheirBlocksAreRefused) {
-  const Recurrence recurrence = token_shift(8);
-  const Program program = program_of(recurrence);
-  Runner runner(target(), program);
-  // The pool has nine blocks.
-  const auto run = [&](uint32_t past, uint32_t read, uint32_t write) {
-    tenon_buffer* slab = runner.executable().create_buffer(9 * runner.executable().block_bytes(0),
-                                                           TENON_MEMORY_CACHE);
-    const uint32_t table[2] = {read, write};
-    const uint32_t* tables[1] = {table};
-    const tenon_step_sequence sequence{0, 1, past, 0, tables};
-    const tenon_cache_pool pool{&slab, 1, 9};
-    const int32_t token = 0;
-    std::vector<float> in(8), out(8);
-    const tenon_binding bindings[2] = {{program.results()[0], 0, out.data()}, {0, 0, in.data()}};
-    tenon_step step{};
-    step.struct_size = sizeof(step);
-    step.num_tokens = step.num_sequences = step.num_pools = 1;
-    step.sequence_size = sizeof(sequence);
-    step.tokens = step.positions = &token;
-    step.sequences = &sequence;
-    step.pools = &pool;
-    step.bindings = bindings;
-    step.num_bindings = 2;
-    step.binding_size = sizeof(tenon_binding);
-    try {
-      runner.executable().run(step);
-    } catch (...) {
-      runner.executable().destroy_buffer(slab);
-      throw;
-    }
-    runner.executable().destroy_buffer(slab);
-  };
-  EXPECT_NO_THROW(run(0, TENON_NO_BLOCK, 8));
-  EXPECT_NO_THROW(run(3, 8, 0));
-  EXPECT_THROW(run(3, TENON_NO_BLOCK, 0), Error);
-  EXPECT_THROW(run(0, TENON_NO_BLOCK, TENON_NO_BLOCK), Error);
-  EXPECT_THROW(run(3, 9, 0), Error);
-  EXPECT_THROW(run(3, 0, 9), Error);
 }
 
 }  // namespace

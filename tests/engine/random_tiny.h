@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "model/model.h"
-#include "model/random_model.h"
+#include "random_model/random_model.h"
 #include "tests/base/temp_folder.h"
 
 namespace tenon {
@@ -30,18 +30,6 @@ inline std::shared_ptr<const Model> load_random_tiny(const std::string& architec
   } catch (const Error& error) {
     if (error.code() != Code::Unsupported) throw;
     return load_on("reference");
-  }
-}
-
-/// Whether there is such a model.
-inline bool has_random_tiny(const std::string& architecture) {
-  const TempFolder folder;
-  try {
-    write_random_model(System::real(), folder.path("model.gguf"), "tiny-" + architecture, "q8_0");
-    return true;
-  } catch (const Error& error) {
-    if (error.code() != Code::Argument) throw;
-    return false;
   }
 }
 

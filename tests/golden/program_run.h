@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "arch/architectures.h"
-#include "backend/device.h"
+#include "backend/device_buffer.h"
+#include "backend/executable.h"
 #include "backend/registry.h"
 #include "base/thread_team.h"
+#include "weights/executable_sink.h"
 #include "weights/loader.h"
 
 namespace tenon::golden {
@@ -35,15 +37,12 @@ class ProgramRun {
         groups_(built.program.groups()),
         encoder_(encoder),
         executable_(std::move(device), program_) {
-    Sink sink(executable_);
+    ExecutableSink sink(executable_);
     LoadOptions load;
     load.system = System::real();
     load_weights(file, built.weights, sink, load);
     executable_.seal();
     for (uint32_t group = 0; group < groups_.size(); ++group) add_blocks(group, max_positions);
-  }
-  ~ProgramRun() {
-    for (tenon_buffer* buffer : buffers_) executable_.destroy_buffer(buffer);
   }
   ProgramRun(const ProgramRun&) = delete;
   ProgramRun& operator=(const ProgramRun&) = delete;
@@ -61,7 +60,7 @@ class ProgramRun {
       const uint32_t number = theirs ? owner.cross_group() : group;
       if (theirs) cross_positions = owner.past_;
       tables.push_back(owner.table(number));
-      pools.push_back({&owner.buffers_[number], 1, owner.num_blocks_[number]});
+      pools.push_back({&owner.slabs_[number], 1, owner.num_blocks_[number]});
     }
     const tenon_step_sequence sequence{0, count, past_, cross_positions, tables.data()};
     std::vector<int32_t> positions(tokens.size());
@@ -95,21 +94,6 @@ class ProgramRun {
   }
 
  private:
-  class Sink : public WeightSink {
-   public:
-    explicit Sink(Executable& executable) : executable_(executable) {}
-    uint64_t row_granularity(Slot slot) override {
-      return executable_.row_granularity(static_cast<uint32_t>(slot));
-    }
-    void load_rows(Slot slot, uint64_t first_row, uint64_t num_rows,
-                   std::span<const std::byte> blocks) override {
-      executable_.load_rows(static_cast<uint32_t>(slot), first_row, num_rows, blocks);
-    }
-
-   private:
-    Executable& executable_;
-  };
-
   void add_blocks(uint32_t group, uint32_t max_positions) {
     const tenon_cache_group& info = groups_[group];
     const bool theirs = info.kind == TENON_CACHE_CROSS && encoder_ != nullptr;
@@ -117,8 +101,9 @@ class ProgramRun {
                                 ? 1
                                 : (max_positions + info.block_tokens - 1) / info.block_tokens;
     num_blocks_.push_back(blocks);
-    buffers_.push_back(executable_.create_buffer(blocks * executable_.block_bytes(group),
-                                                 TENON_MEMORY_CACHE));
+    const DeviceBuffer& buffer = buffers_.emplace_back(
+        executable_.device(), blocks * executable_.block_bytes(group), TENON_MEMORY_CACHE);
+    slabs_.push_back(buffer.get());
     std::vector<uint32_t>& numbers = blocks_.emplace_back(std::max(blocks, 2u));
     std::iota(numbers.begin(), numbers.end(), 0u);
   }
@@ -137,7 +122,8 @@ class ProgramRun {
   std::span<const tenon_cache_group> groups_;
   ProgramRun* encoder_;
   Executable executable_;
-  std::vector<tenon_buffer*> buffers_;         // [groups]
+  std::vector<DeviceBuffer> buffers_;          // [groups]
+  std::vector<tenon_buffer*> slabs_;           // [groups], of buffers_
   std::vector<uint32_t> num_blocks_;           // [groups]
   std::vector<std::vector<uint32_t>> blocks_;  // [groups]
   uint32_t past_ = 0;
