@@ -53,7 +53,7 @@ Qkv separate_qkv(BuildContext& context, uint32_t layer, Slot x) {
   if (spec.cache_of >= 0) return qkv;
   qkv.key = project("attn_k", uint64_t{spec.kv_heads} * spec.key_dim);
   const uint64_t value_rows = uint64_t{spec.kv_heads} * spec.value_dim;
-  if (spec.value_may_be_key) {
+  if (spec.value_may_be_key && spec.value_dim == spec.key_dim) {
     const auto weight =
         context.tensors.optional_tensor(BuildContext::in_layer(layer, "attn_v.weight"),
                                         {value_rows, context.model.width}, TensorRole::Matrix);

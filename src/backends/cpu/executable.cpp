@@ -7,6 +7,7 @@
 
 #include "backends/common/host_buffer.h"
 #include "backends/common/step_rules.h"
+#include "backends/cpu/area_plan.h"
 #include "backends/cpu/cache_block.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/phase_runner.h"
@@ -23,40 +24,6 @@ constexpr size_t kReservedBlocks = 2048;
 constexpr uint64_t kReservedContext = 8192;
 
 uint8_t* bytes_of(const HostMemory& memory) { return reinterpret_cast<uint8_t*>(memory.data()); }
-
-/// A piece of memory in the plan of the area of activations.
-struct Buffer {
-  std::function<void(Carver&)> carve;
-  uint64_t bytes;
-  int32_t first, last;  // phases
-  uint64_t offset = 0;
-};
-
-/// First fit, largest first: buffers alive in a common phase do not overlap. Returns the area's
-/// size.
-uint64_t place(std::vector<Buffer>& buffers) {
-  std::sort(buffers.begin(), buffers.end(),
-            [](const Buffer& a, const Buffer& b) { return a.bytes > b.bytes; });
-  uint64_t size = 0;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    Buffer& buffer = buffers[i];
-    bool moved = true;
-    while (moved) {
-      moved = false;
-      for (size_t j = 0; j < i; ++j) {
-        const Buffer& other = buffers[j];
-        const bool together = other.first <= buffer.last && buffer.first <= other.last;
-        const bool overlap = other.offset < buffer.offset + buffer.bytes &&
-                             buffer.offset < other.offset + other.bytes;
-        if (!together || !overlap) continue;
-        buffer.offset = other.offset + other.bytes;
-        moved = true;
-      }
-    }
-    size = std::max(size, buffer.offset + buffer.bytes);
-  }
-  return size;
-}
 
 QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns, uint32_t forms,
                           bool sweeps_both) {
@@ -142,7 +109,7 @@ void Executable::allocate_weights() {
 }
 
 void Executable::allocate_activations() {
-  std::vector<Buffer> buffers;
+  std::vector<AreaPiece> buffers;
   const auto rows_of = [&](uint32_t slot) -> uint64_t {
     return backends::max_rows(program_.view(), plan_.slots[slot].slot.row_class);
   };
@@ -202,8 +169,8 @@ void Executable::allocate_activations() {
                     rows.forms);
     }
   }
-  activation_memory_ = HostMemory(&host_, place(buffers), TENON_MEMORY_SCRATCH, "activations");
-  for (const Buffer& buffer : buffers) {
+  activation_memory_ = HostMemory(&host_, place_pieces(buffers), TENON_MEMORY_SCRATCH, "activations");
+  for (const AreaPiece& buffer : buffers) {
     Carver carver(bytes_of(activation_memory_) + buffer.offset);
     buffer.carve(carver);
   }

@@ -1,0 +1,134 @@
+// What single operations ask of their inputs and parameters, for the table in ops.cpp: the columns
+// of their outputs, the values of their states, and the checks that several of them share.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/error.h"
+#include "program/ops.h"
+
+namespace tenon::op_rules {
+
+// ---- Checks. Each throws Internal that names the operation.
+
+[[noreturn]] inline void refuse(const OpView& view, std::string_view why) {
+  fail(Code::Internal, "{}: {}", op_label(view.index, view.op.kind), why);
+}
+
+inline void require(bool holds, const OpView& view, std::string_view why) {
+  if (!holds) refuse(view, why);
+}
+
+inline uint64_t columns_of(const OpView& view, uint32_t input) {
+  return view.inputs[input]->columns;
+}
+
+/// Refuses unless input `input` is absent or a vector of `columns` values.
+inline void require_vector(const OpView& view, uint32_t input, uint64_t columns) {
+  const tenon_slot* slot = view.inputs[input];
+  if (slot == nullptr || (slot->rows == 1 && slot->columns == columns)) return;
+  refuse(view, fmt::format("\"{}\" is [{}, {}], expected [1, {}]", slot->name, slot->rows,
+                           slot->columns, columns));
+}
+
+/// Refuses a weight of several rows.
+inline void require_one_row(const OpView& view, uint32_t input) {
+  const tenon_slot& slot = *view.inputs[input];
+  require(slot.kind != TENON_SLOT_WEIGHT || slot.rows == 1, view,
+          fmt::format("\"{}\" has {} rows, not 1", slot.name, slot.rows));
+}
+
+/// Refuses unless the columns of input 0 are as many whole pieces as input `input` has columns.
+inline void require_pieces(const OpView& view, uint32_t input) {
+  require(columns_of(view, 0) % columns_of(view, input) == 0, view,
+          fmt::format("{} columns are not {} whole pieces", columns_of(view, 0),
+                      columns_of(view, input)));
+}
+
+/// Refuses unless the columns of input `input` are whole segments of `size`.
+inline void require_segments(const OpView& view, uint32_t input, uint64_t size) {
+  require(size > 0 && columns_of(view, input) % size == 0, view,
+          fmt::format("{} columns are not whole segments of {}", columns_of(view, input), size));
+}
+
+inline const tenon_cache_group& any_group_of(const OpView& view, uint32_t group, uint32_t layer) {
+  require(group < view.groups.size(), view, "the cache group does not exist");
+  require(layer < view.groups[group].layers, view, "the cache group has no such layer");
+  return view.groups[group];
+}
+
+/// A group of positions.
+inline const tenon_cache_group& group_of(const OpView& view, uint32_t group, uint32_t layer) {
+  const tenon_cache_group& found = any_group_of(view, group, layer);
+  require(found.kind != TENON_CACHE_STATE, view, "the cache group keeps states, not positions");
+  return found;
+}
+
+/// Refuses unless the part of a state that begins at params.state.offset has room for `values`.
+inline void require_state(const OpView& view, uint64_t values) {
+  const tenon_state_params& state = view.op.params.state;
+  const tenon_cache_group& group = any_group_of(view, state.group, state.layer);
+  require(group.kind == TENON_CACHE_STATE, view, "the cache group keeps positions, not states");
+  require(state.offset <= group.state_values && values <= group.state_values - state.offset, view,
+          fmt::format("{} values from {} on of a state of {}", values, state.offset,
+                      group.state_values));
+}
+
+/// Refuses unless input `input` is absent or has `columns` columns.
+inline void require_columns(const OpView& view, uint32_t input, uint64_t columns) {
+  const tenon_slot* slot = view.inputs[input];
+  if (slot == nullptr || slot->columns == columns) return;
+  refuse(view,
+         fmt::format("\"{}\" has {} columns, expected {}", slot->name, slot->columns, columns));
+}
+
+/// Columns of one of `heads` heads of input `input`.
+inline uint64_t head_columns(const OpView& view, uint32_t input, uint32_t heads) {
+  const uint64_t columns = columns_of(view, input);
+  require(heads > 0 && columns % heads == 0, view,
+          fmt::format("\"{}\" has {} columns, which are not {} heads", view.inputs[input]->name,
+                      columns, heads));
+  return columns / heads;
+}
+
+// ---- Operations on rows (row_op_rules.cpp): columns of the outputs, 0 where there are none.
+
+uint64_t embed_columns(const OpView& view);
+uint64_t same_columns(const OpView& view);
+uint64_t norm_columns(const OpView& view);
+uint64_t linear_columns(const OpView& view);
+uint64_t rope_angles_columns(const OpView& view);
+uint64_t rope_columns(const OpView& view);
+uint64_t glu_columns(const OpView& view);
+uint64_t add_columns(const OpView& view);
+uint64_t scale_columns(const OpView& view);
+uint64_t soft_cap_columns(const OpView& view);
+uint64_t moe_route_columns(const OpView& view);
+uint64_t moe_linear_columns(const OpView& view);
+uint64_t sigmoid_gate_columns(const OpView& view);
+uint64_t activate_columns(const OpView& view);
+uint64_t mul_columns(const OpView& view);
+uint64_t sum_segments_columns(const OpView& view);
+uint64_t slice_columns(const OpView& view);
+uint64_t concat_columns(const OpView& view);
+uint64_t linear_heads_columns(const OpView& view);
+uint64_t position_scale_columns(const OpView& view);
+uint64_t pool_columns(const OpView& view);
+
+// ---- Operations over a cache group (cache_op_rules.cpp): the same, and the values of a state.
+
+uint64_t kv_write_columns(const OpView& view);
+uint64_t attention_columns(const OpView& view);
+uint64_t token_shift_state(const OpView& view);
+uint64_t token_shift_columns(const OpView& view);
+uint64_t conv_state(const OpView& view);
+uint64_t conv_columns(const OpView& view);
+uint64_t ssm_scan_state(const OpView& view);
+uint64_t ssm_scan_columns(const OpView& view);
+uint64_t delta_rule_state(const OpView& view);
+uint64_t delta_rule_columns(const OpView& view);
+uint64_t wkv7_state(const OpView& view);
+uint64_t wkv7_columns(const OpView& view);
+
+}  // namespace tenon::op_rules
