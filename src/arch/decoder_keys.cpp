@@ -45,6 +45,11 @@ void read_head_sizes(const Keys& keys, uint32_t width, AttentionSpec& attention)
   const uint32_t share = width / attention.heads;
   attention.key_dim = keys.count_or("attention.key_length", share, 1, SpecLimits::kHeadDim);
   attention.value_dim = keys.count_or("attention.value_length", share, 1, SpecLimits::kHeadDim);
+  const uint64_t most = std::max(attention.key_dim, attention.value_dim);
+  if (most * attention.heads > SpecLimits::kHeadValues) {
+    keys.refuse(Code::Format, "attention.head_count", "is {}: {} values of heads, more than {}",
+                attention.heads, most * attention.heads, SpecLimits::kHeadValues);
+  }
   attention.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(attention.key_dim)));
 }
 

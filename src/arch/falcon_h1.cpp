@@ -10,7 +10,7 @@ ModelSpec read_falcon_h1(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   const StateSpaceSpec spec = read_state_space(keys, MambaVersion::Second);
   for (LayerSpec& layer : model.layers) {
-    set_state_space(spec, layer);
+    set_state_space(keys, spec, layer);
     layer.feed_forward_norm.suffix = {};  // these files have the bare name
   }
   return model;

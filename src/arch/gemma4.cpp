@@ -17,8 +17,13 @@ void set_window(const Keys& keys, uint32_t window, AttentionSpec& attention) {
   attention.value_dim =
       keys.count_or("attention.value_length_swa", attention.value_dim, 1, SpecLimits::kHeadDim);
   attention.rope = attention.rope.unscaled();
-  attention.rope.dimensions =
-      keys.count_or("rope.dimension_count_swa", attention.key_dim, 2, attention.key_dim);
+  const uint32_t rotated =
+      keys.count_or("rope.dimension_count_swa", attention.key_dim, 1, attention.key_dim);
+  if (rotated % 2 != 0) {
+    keys.refuse(Code::Format, "rope.dimension_count_swa", "is {}, not an even number of values",
+                rotated);
+  }
+  attention.rope.dimensions = rotated;
   attention.rope.theta = keys.number_or("rope.freq_base_swa", 10000.0, 2.0, 1e15);
   attention.rope.divisors = {};
 }
@@ -37,6 +42,14 @@ void share_caches(const Keys& keys, ModelSpec& model) {
     if (source < 0) {
       keys.refuse(Code::Format, "attention.shared_kv_layers",
                   "is {}, but no layer before those is of the kind of layer {}", shared, i);
+    }
+    const AttentionSpec& owner = model.layers[static_cast<size_t>(source)].attention;
+    if (attention.heads % owner.kv_heads != 0 || attention.key_dim != owner.key_dim ||
+        attention.value_dim != owner.value_dim) {
+      keys.refuse(
+          Code::Format, "attention.shared_kv_layers",
+          "is {}, but layer {} cannot read the cache of layer {}: {} heads of {} and {} of {}",
+          shared, i, source, attention.heads, attention.key_dim, owner.kv_heads, owner.key_dim);
     }
     attention.cache_of = source;
   }

@@ -16,7 +16,7 @@ ModelSpec read_granitehybrid(const Keys& keys) {
   const StateSpaceSpec spec = read_state_space(keys, MambaVersion::Second);
   const bool positions = keys.flag("rope.scaling.finetuned").value_or(true);
   for (LayerSpec& layer : model.layers) {
-    if (layer.attention.heads == 0) set_state_space(spec, layer);
+    if (layer.attention.heads == 0) set_state_space(keys, spec, layer);
     if (!positions) layer.attention.rope = {};
   }
   return model;

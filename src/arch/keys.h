@@ -25,8 +25,11 @@ struct SpecLimits {
   static constexpr uint32_t kVocab = 1u << 24;
   static constexpr uint32_t kPositions = 0x7fffffff;
   static constexpr uint32_t kExperts = 4096;
-  static constexpr double kEpsilon = 9e-13;  ///< of norms: BERT has 1e-12, rounded to f32
-  static constexpr uint32_t kConvTaps = 64;  ///< published ones have 3 or 4
+  static constexpr uint64_t kStateValues = 1u
+                                           << 28;    ///< of a layer; published ones have up to 2^21
+  static constexpr uint64_t kHeadValues = 1u << 22;  ///< of all heads of a layer together
+  static constexpr double kEpsilon = 9e-13;          ///< of norms: BERT has 1e-12, rounded to f32
+  static constexpr uint32_t kConvTaps = 64;          ///< published ones have 3 or 4
 };
 
 /// Reads "<architecture>.<name>". Every value has a range, ends included; what lies outside, and a

@@ -27,7 +27,7 @@ ModelSpec read_kimi_linear(const Keys& keys) {
     spec.kernel = keys.count("ssm.conv_kernel", 2, SpecLimits::kConvTaps);
     spec.each_channel = true;
     spec.epsilon = model.output_norm.epsilon;
-    set_delta_rule(spec, layer);
+    set_delta_rule(keys, spec, layer);
   }
   return model;
 }

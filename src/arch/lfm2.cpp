@@ -1,5 +1,6 @@
 // LFM2, dense and with experts (general.architecture "lfm2", "lfm2moe").
 #include "arch/architecture.h"
+#include "arch/recurrent_keys.h"
 
 namespace tenon {
 namespace {
@@ -15,7 +16,7 @@ ModelSpec read_lfm2(const Keys& keys) {
       layer.attention.qk_norm = QkNorm::EachHead;
     } else {
       layer.short_conv.kernel = taps;
-      layer.state_values = (taps - 1) * model.width;
+      set_state_values(keys, uint64_t{taps - 1} * model.width, layer);
     }
   }
   return model;

@@ -9,7 +9,7 @@ namespace {
 ModelSpec read_mamba(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.hybrid = true});
   const StateSpaceSpec spec = read_state_space(keys, MambaVersion::First);
-  for (LayerSpec& layer : model.layers) set_state_space(spec, layer);
+  for (LayerSpec& layer : model.layers) set_state_space(keys, spec, layer);
   return model;
 }
 

@@ -10,7 +10,7 @@ namespace {
 ModelSpec read_mamba2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.hybrid = true});
   const StateSpaceSpec spec = read_state_space(keys, MambaVersion::Second);
-  for (LayerSpec& layer : model.layers) set_state_space(spec, layer);
+  for (LayerSpec& layer : model.layers) set_state_space(keys, spec, layer);
   return model;
 }
 

@@ -98,13 +98,13 @@ struct StateSpaceSpec {
   float epsilon = 0.0f;
 
   /// What goes through the convolution.
-  [[nodiscard]] uint32_t conv_columns() const {
-    return is_first() ? inner : inner + 2 * groups * state;
+  [[nodiscard]] uint64_t conv_columns() const {
+    return is_first() ? inner : inner + uint64_t{2} * groups * state;
   }
   [[nodiscard]] bool is_first() const { return rank > 0; }
-  [[nodiscard]] uint32_t conv_values() const { return (kernel - 1) * conv_columns(); }
-  [[nodiscard]] uint32_t state_values() const {
-    return inner == 0 ? 0 : conv_values() + inner * state;
+  [[nodiscard]] uint64_t conv_values() const { return (kernel - 1) * conv_columns(); }
+  [[nodiscard]] uint64_t state_values() const {
+    return inner == 0 ? 0 : conv_values() + uint64_t{inner} * state;
   }
 };
 
@@ -121,11 +121,11 @@ struct DeltaSpec {
   bool fused_rates = false;   ///< "ssm_ba" holds the rows of beta and alpha, by key head
   float epsilon = 0.0f;
 
-  [[nodiscard]] uint32_t key_columns() const { return key_heads * key_dim; }
-  [[nodiscard]] uint32_t value_columns() const { return value_heads * value_dim; }
-  [[nodiscard]] uint32_t conv_columns() const { return 2 * key_columns() + value_columns(); }
-  [[nodiscard]] uint32_t conv_values() const { return (kernel - 1) * conv_columns(); }
-  [[nodiscard]] uint32_t state_values() const {
+  [[nodiscard]] uint64_t key_columns() const { return uint64_t{key_heads} * key_dim; }
+  [[nodiscard]] uint64_t value_columns() const { return uint64_t{value_heads} * value_dim; }
+  [[nodiscard]] uint64_t conv_columns() const { return 2 * key_columns() + value_columns(); }
+  [[nodiscard]] uint64_t conv_values() const { return (kernel - 1) * conv_columns(); }
+  [[nodiscard]] uint64_t state_values() const {
     return value_heads == 0 ? 0 : conv_values() + key_dim * value_columns();
   }
 };

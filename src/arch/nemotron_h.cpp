@@ -23,7 +23,7 @@ ModelSpec read_nemotron_h(const Keys& keys) {
       layer.attention = {};
       layer.attention_norm = {};
     } else if (layer.attention.heads == 0) {
-      set_state_space(spec, layer);
+      set_state_space(keys, spec, layer);
     }
   }
   return model;

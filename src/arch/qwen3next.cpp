@@ -14,6 +14,11 @@ ModelSpec read_hybrid(const Keys& keys, bool interleaved, bool fused_rates) {
   for (LayerSpec& layer : model.layers) {
     layer.attention.qk_norm = QkNorm::EachHead;
     layer.attention.output_gate = true;
+    if (layer.attention.value_dim != layer.attention.key_dim) {
+      keys.refuse(Code::Format, "attention.value_length", "is {}, but gates have the {} of \"{}\"",
+                  layer.attention.value_dim, layer.attention.key_dim,
+                  keys.key("attention.key_length"));
+    }
     layer.feed_forward_norm.name = "post_attention_norm";
   }
   read_gated_delta_net(keys, interleaved, fused_rates, model);

@@ -4,6 +4,14 @@
 #include "base/error.h"
 
 namespace tenon {
+void set_state_values(const Keys& keys, uint64_t values, LayerSpec& layer) {
+  if (values > SpecLimits::kStateValues) {
+    fail(Code::Format, "{}: a layer of \"{}\" would keep {} values of each sequence, more than {}",
+         keys.file_name(), keys.architecture(), values, SpecLimits::kStateValues);
+  }
+  layer.state_values = static_cast<uint32_t>(values);
+}
+
 StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version) {
   StateSpaceSpec spec;
   spec.inner = keys.count("ssm.inner_size", 1, SpecLimits::kWidth);
@@ -28,15 +36,15 @@ StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version) {
   return spec;
 }
 
-void set_state_space(const StateSpaceSpec& spec, LayerSpec& layer) {
+void set_state_space(const Keys& keys, const StateSpaceSpec& spec, LayerSpec& layer) {
   layer.state_space = spec;
-  layer.state_values = spec.state_values();
+  set_state_values(keys, spec.state_values(), layer);
 }
 
-void set_delta_rule(const DeltaSpec& spec, LayerSpec& layer) {
+void set_delta_rule(const Keys& keys, const DeltaSpec& spec, LayerSpec& layer) {
   layer.attention = {};
   layer.delta = spec;
-  layer.state_values = spec.state_values();
+  set_state_values(keys, spec.state_values(), layer);
 }
 
 void read_gated_delta_net(const Keys& keys, bool interleaved, bool fused_rates, ModelSpec& model) {
@@ -57,7 +65,7 @@ void read_gated_delta_net(const Keys& keys, bool interleaved, bool fused_rates, 
   spec.value_dim = inner / spec.value_heads;
   const uint32_t interval = keys.count_or("full_attention_interval", 4, 1, SpecLimits::kLayers);
   for (size_t layer = 0; layer < model.layers.size(); ++layer) {
-    if ((layer + 1) % interval != 0) set_delta_rule(spec, model.layers[layer]);
+    if ((layer + 1) % interval != 0) set_delta_rule(keys, spec, model.layers[layer]);
   }
 }
 

@@ -12,11 +12,14 @@ namespace tenon {
 /// sizes that do not fit together.
 enum class MambaVersion { First, Second };
 StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version);
-void set_state_space(const StateSpaceSpec& spec, LayerSpec& layer);
+void set_state_space(const Keys& keys, const StateSpaceSpec& spec, LayerSpec& layer);
 
 /// ssm.* of the gated delta rule: gives all layers but each `full_attention_interval`-th the mixer
 /// in place of attention.
 void read_gated_delta_net(const Keys& keys, bool interleaved, bool fused_rates, ModelSpec& model);
-void set_delta_rule(const DeltaSpec& spec, LayerSpec& layer);
+void set_delta_rule(const Keys& keys, const DeltaSpec& spec, LayerSpec& layer);
+
+/// What the recurrences of the layer keep. Throws Format for more than SpecLimits::kStateValues.
+void set_state_values(const Keys& keys, uint64_t values, LayerSpec& layer);
 
 }  // namespace tenon

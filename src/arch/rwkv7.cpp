@@ -2,6 +2,7 @@
 #include <string>
 
 #include "arch/architecture.h"
+#include "arch/recurrent_keys.h"
 
 namespace tenon {
 namespace {
@@ -16,6 +17,9 @@ ModelSpec read_rwkv7(const Keys& keys) {
     keys.refuse(Code::Format, "wkv.head_size", "is {}, which does not divide \"{}\" {}",
                 spec.head_dim, keys.key("embedding_length"), model.width);
   }
+  // Each layer has a channel mix, so no width may be 0.
+  (void)keys.counts("feed_forward_length", static_cast<uint32_t>(model.layers.size()), 1,
+                    SpecLimits::kWidth);
   const auto rank = [&](std::string_view name) { return keys.count(name, 1, SpecLimits::kWidth); };
   spec.decay_rank = rank("attention.decay_lora_rank");
   spec.rate_rank = rank("attention.iclr_lora_rank");
@@ -24,7 +28,7 @@ ModelSpec read_rwkv7(const Keys& keys) {
   spec.epsilon = 64e-5f;  // of the norm of heads, whatever that of rows is
   for (LayerSpec& layer : model.layers) {
     layer.wkv = spec;
-    layer.state_values = model.width * (2 + spec.head_dim);
+    set_state_values(keys, uint64_t{model.width} * (2 + spec.head_dim), layer);
   }
   return model;
 }

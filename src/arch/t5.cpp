@@ -13,12 +13,25 @@ constexpr uint32_t kMaxDistance = 128;  // from here on all positions share a bu
 /// Scores are not scaled; a table of biases by distance stands for positions.
 ModelSpec read_t5(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {});
-  model.relative_buckets = keys.count("attention.relative_buckets_count", 4, SpecLimits::kHeadDim);
+  // Half of an encoder's buckets are those of one side; the last one of a side begins before
+  // kMaxDistance.
+  model.relative_buckets = keys.count("attention.relative_buckets_count", 4, 2 * kMaxDistance - 2);
+  if (model.relative_buckets % 2 != 0) {
+    keys.refuse(Code::Format, "attention.relative_buckets_count", "is {}, not even",
+                model.relative_buckets);
+  }
   model.output_norm.name = "dec.output_norm";
   for (LayerSpec& layer : model.layers) {
     layer.attention.rope = {};
     layer.attention.scale = 1.0f;
     layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
+  }
+  for (const LayerSpec& layer : model.layers) {
+    const AttentionSpec& first = model.layers.front().attention;
+    if (layer.attention.heads == first.heads && layer.attention.kv_heads == first.kv_heads)
+      continue;
+    keys.refuse(Code::Unsupported, "attention.head_count",
+                "differs by layer, but all share the table of the first");
   }
   model.encoder_layers = model.layers;
   const uint32_t decoder_layers = keys.count_or(
@@ -35,8 +48,11 @@ class T5Side {
       : context_(context), ops_(context.ops), side_(side) {
     const uint32_t heads = context.layer(0).attention.heads;
     // All layers share the table of the first one.
-    bias_ = context.tensors.weight(name(0, "attn_rel_b.weight"),
-                                   {context.model.relative_buckets, heads}, TensorRole::Norm);
+    const std::string table = name(0, "attn_rel_b.weight");
+    bias_ = context.tensors.bind(
+        table,
+        context.tensors.tensor(table, {context.model.relative_buckets, heads}, TensorRole::Norm)
+            .decoded());
   }
 
   Slot self_attention(uint32_t layer, Slot x) {

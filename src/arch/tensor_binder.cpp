@@ -76,6 +76,10 @@ const TensorInfo& TensorBinder::take(const TensorInfo& tensor, const std::vector
 RowSource TensorBinder::tensor(std::string_view name, std::vector<uint64_t> shape,
                                TensorRole role) {
   want(name, shape, role, true);
+  if (product_of(shape) == 0) {
+    fail(Code::Format, "{}: tensor \"{}\" would be [{}]", file_.name(), name,
+         fmt::join(shape, ", "));
+  }
   if (const TensorInfo* found = file_.find(name)) return RowSource(take(*found, shape));
   missing_.emplace_back(name);
   TensorInfo& stand_in = stand_ins_.emplace_back();
