@@ -1,5 +1,5 @@
-// What every backend refuses of the blocks of states: numbers outside of the pool, no state after
-// tokens.
+// What every backend refuses of the blocks of states (numbers outside of the pool, no state after
+// tokens), and what it does not look at.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -50,6 +50,32 @@ TEST(State, StepsWithoutTheirBlocksAreRefused) {
   EXPECT_THROW(run(0, TENON_NO_BLOCK, TENON_NO_BLOCK), Error);
   EXPECT_THROW(run(3, 9, 0), Error);
   EXPECT_THROW(run(3, 0, 9), Error);
+}
+
+TEST(Step, LooksAtNoTableOfASequenceWithoutTokens) {
+  ProgramBuilder builder;
+  CacheGroup group;
+  group.layers = group.kv_heads = 1;
+  group.key_dim = group.value_dim = 16;
+  group.type = TENON_TYPE_F32;
+  (void)builder.cache_group(group);
+  const Slot x = builder.input("x", TENON_ROWS_TOKENS, 16);
+  builder.kv_write(x, x, 0, 0);
+  AttentionOptions attention;
+  attention.heads = 1;
+  builder.result(builder.attention(x, attention));
+  const Program program = std::move(builder).finish(kNoSlot, {.max_tokens = 8});
+  Runner runner(target(), program);
+  const tenon_step_sequence sequence{0, 0, 100, 0, nullptr};
+  const tenon_cache_pool pool{nullptr, 0, 1};
+  tenon_step step{};
+  step.struct_size = sizeof(step);
+  step.num_sequences = step.num_pools = 1;
+  step.sequence_size = sizeof(sequence);
+  step.sequences = &sequence;
+  step.pools = &pool;
+  step.binding_size = sizeof(tenon_binding);
+  EXPECT_NO_THROW(runner.executable().run(step));
 }
 
 }  // namespace

@@ -388,9 +388,9 @@ void Executable::find_blocks(const tenon_step_sequence& sequence, uint32_t g) {
         backends::host_buffer(pool.slabs[block / pool.blocks_per_slab]);
     return bytes_of(slab->memory) + block % pool.blocks_per_slab * bytes;
   };
+  state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
+  if (sequence.num_tokens == 0) return;  // its tables are not looked at, so nothing has checked them
   if (group.kind == TENON_CACHE_STATE) {
-    state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
-    if (sequence.num_tokens == 0) return;
     const backends::StateBlocks blocks = backends::state_blocks(sequence, g);
     state_.blocks[g].push_back(blocks.read == TENON_NO_BLOCK ? nullptr : address(blocks.read));
     state_.blocks[g].push_back(address(blocks.write));
@@ -398,7 +398,6 @@ void Executable::find_blocks(const tenon_step_sequence& sequence, uint32_t g) {
   }
   const uint64_t first = backends::first_block(sequence, group);
   const uint64_t end = backends::num_blocks(sequence, group);
-  state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
   for (uint64_t b = 0; b < first; ++b) state_.blocks[g].push_back(bytes_of(missing_block_));
   for (uint64_t b = first; b < end; ++b) {
     state_.blocks[g].push_back(address(sequence.block_tables[g][b]));
