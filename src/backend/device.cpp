@@ -157,6 +157,7 @@ std::vector<tenon_device_info> list_devices(const Backend& backend, HostServices
     }
     if (count == 0 || count > kMaxDevices) broken(fmt::format("lists {} devices", count));
     if (count <= infos.size()) break;
+    if (tries > 0) broken(fmt::format("lists {} devices, after fewer", count));
     infos.assign(count, {});
   }
   infos.resize(count);

@@ -71,7 +71,13 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
   builder_ = std::make_unique<StepBuilder>(model_->program().view(), pools_);
 }
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+  if (!is_of_this_process()) return;  // whoever has the turn is not in this process
+  const std::scoped_lock turn(model_->turn());  // buffers go back to the device
+  builder_.reset();
+  index_.reset();
+  pools_.clear();
+}
 
 bool Engine::is_of_this_process() const noexcept { return ::getpid() == owner_pid_; }
 

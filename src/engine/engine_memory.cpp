@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/saturating.h"
 #include "engine/engine.h"
 
 namespace tenon {
@@ -193,14 +194,17 @@ bool Engine::fits(const Work& work) {
   // In bytes, as slabs go from group to group.
   const SlabPool& slabs = *pools_.front()->slab_pool();
   uint64_t needed_bytes = 0;
-  uint64_t given_bytes = slabs.num_available() * slabs.slab_bytes();
+  uint64_t given_bytes = saturating_mul(slabs.num_available(), slabs.slab_bytes());
   for (size_t group = 0; group < pools_.size(); ++group) {
     const BlockPool& pool = *pools_[group];
     const uint64_t needed = sequence.tables()[group]->num_needed_in_all(
         sequence.cached(), request.num_left, step_limit_);
     const uint64_t free = pool.num_free();
-    needed_bytes += (needed - std::min(needed, free)) * pool.block_bytes();
-    given_bytes += (pool.num_idle() + idle_.num_blocks(group)) * pool.block_bytes();
+    needed_bytes = saturating_add(
+        needed_bytes, saturating_mul(needed - std::min(needed, free), pool.block_bytes()));
+    given_bytes = saturating_add(
+        given_bytes,
+        saturating_mul(pool.num_idle() + idle_.num_blocks(group), pool.block_bytes()));
   }
   return needed_bytes <= given_bytes;
 }
@@ -252,10 +256,11 @@ bool Engine::piece_has(size_t group, const SnapshotPiece& piece) const {
   const BlockPoolOptions& options = pools_[group]->options();
   const uint64_t num_blocks = piece.position / options.block_tokens;
   if (options.kind == TENON_CACHE_STATE) return piece.index == num_blocks && piece.position > 0;
+  if (piece.index >= num_blocks) return false;
   const uint64_t unseen = options.window == 0 || piece.position < options.window
                               ? 0
                               : (piece.position - options.window + 1) / options.block_tokens;
-  return piece.index >= unseen && piece.index < num_blocks;
+  return piece.index >= std::min(unseen, num_blocks - 1);  // as CacheTable::first_needed
 }
 
 uint64_t Engine::piece_bytes(const SnapshotPiece& piece) const {

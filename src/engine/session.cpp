@@ -25,6 +25,11 @@ uint32_t checked_context(const Model& model, const SessionOptions& options) {
   if (context > kMaxContext) {
     fail(Code::Argument, "session: context is {}, not in 1..{}", context, kMaxContext);
   }
+  const ModelSpec& spec = model.hyper_parameters();
+  if (spec.learned_positions && context > spec.trained_context) {
+    fail(Code::Limit, "session: context is {}, but \"{}\" has a table of {} positions", context,
+         spec.architecture, spec.trained_context);
+  }
   return context;
 }
 
@@ -178,10 +183,15 @@ Session::Piece Session::next_piece(Sampler& sampler, EndRules& rules) {
     loop_.pause();
     throw;
   }
-  const Piece piece = loop_.take_piece();
-  last_is_drawn_ = piece.was_drawn;
-  loop_.pause();
-  return piece;
+  try {
+    const Piece piece = loop_.take_piece();
+    last_is_drawn_ = piece.was_drawn;
+    loop_.pause();
+    return piece;
+  } catch (...) {
+    loop_.pause();
+    throw;
+  }
 }
 
 void Session::draw() {

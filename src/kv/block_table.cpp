@@ -122,7 +122,8 @@ uint32_t BlockTable::shared_block(uint64_t index) const {
 }
 
 uint64_t BlockTable::first_needed(uint64_t num_blocks) const {
-  return first_seen(num_blocks * pool_->block_tokens());
+  const uint64_t last = num_blocks - std::min<uint64_t>(num_blocks, 1);
+  return std::min(first_seen(num_blocks * pool_->block_tokens()), last);
 }
 
 void BlockTable::reserve(uint64_t num_blocks) {

@@ -24,8 +24,12 @@ constexpr uint64_t kAllBefore = UINT64_MAX;
 uint64_t blocks_needed(const BlockPool& pool) {
   const BlockPoolOptions& group = pool.options();
   if (group.kind == TENON_CACHE_STATE) return 1;
-  // At the end of a block: the first token sees its window - 1 positions before.
-  if (group.window > 0) return (group.window - 1 + group.block_tokens - 1) / group.block_tokens;
+  // At the end of a block: the first token sees its window - 1 positions before. One block at
+  // least, so that a table knows where it goes on.
+  if (group.window > 0) {
+    return std::max<uint64_t>(
+        (uint64_t{group.window} - 1 + group.block_tokens - 1) / group.block_tokens, 1);
+  }
   return kAllBefore;
 }
 

@@ -133,7 +133,8 @@ bool StateTable::drop_spare() noexcept {
     drop(previous_);
     return true;
   }
-  if (checkpoints_.size() < 2) return false;
+  // The last one, too, but where it is the latest state and would give nothing.
+  if (checkpoints_.empty() || checkpoints_.front().block == latest_.block) return false;
   pool_->release(checkpoints_.front().block);
   checkpoints_.erase(checkpoints_.begin());
   return true;

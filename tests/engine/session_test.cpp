@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tests/base/expect_error.h"
+#include "tests/engine/random_tiny.h"
 #include "tests/engine/tiny_engine.h"
 
 namespace tenon {
@@ -139,6 +140,13 @@ TEST_F(Sessions, AContextOfOneHoldsOneToken) {
 
 TEST_F(Sessions, RefuseContextsBeyondWhatPositionsCount) {
   expect_error(Code::Argument, HasSubstr("2147483648"), [&] { (void)open(0x80000000u); });
+}
+
+TEST(SessionsOfLearnedPositions, RefuseContextsBeyondTheTable) {
+  const auto engine = Engine::create(load_random_tiny("gpt2", 16));
+  EXPECT_EQ(Session(engine, SessionOptions{4096}).context(), 4096u);
+  expect_error(Code::Limit, AllOf(HasSubstr("context is 4097"), HasSubstr("4096 positions")),
+               [&] { Session(engine, SessionOptions{4097}); });
 }
 
 TEST_F(Sessions, RewindThenContinueLikeAFreshSession) {

@@ -62,6 +62,25 @@ TEST_F(Windows, HoldOnlyWhatIsSeenAndChangeNoBit) {
   EXPECT_LE(window_pool(*engine).num_used(), 4u);
 }
 
+TEST_F(Windows, OfOnePositionAreReused) {
+  ModelOptions options;
+  options.slice = 16;
+  options.context = 256;
+  const auto model = load_tiny(tiny_window(1), std::move(options));
+  EngineOptions shared;
+  shared.prefix_cache = true;
+  const auto engine = Engine::create(model, shared);
+  std::vector<float> first;
+  for (int time = 0; time < 2; ++time) {
+    Session session(engine);
+    session.append(text_);
+    const std::vector<float> logits = last_logits(session);
+    if (time == 0) first = logits;
+    EXPECT_TRUE(same_bits(logits, first));
+    EXPECT_EQ(session.stats().prefill_tokens < 100, time == 1);
+  }
+}
+
 TEST_F(Windows, GoBackByATokenByManyAndToTheBeginning) {
   const auto engine = Engine::create(sliced_);
   for (const uint32_t left : {219u, 200u, 190u, 130u, 33u, 1u}) {
