@@ -20,6 +20,9 @@ struct Subject {
   uint32_t context = 256;
 };
 
+/// For the names of tests.
+void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
+
 TinyModel with_formats(std::vector<Format> formats) {
   TinyModel tiny;
   tiny.formats = std::move(formats);

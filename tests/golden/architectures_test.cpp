@@ -29,6 +29,9 @@ struct TinyFile {
   size_t columns = 0;  ///< of the logits
 };
 
+/// For the names of tests.
+void PrintTo(const TinyFile& file, std::ostream* out) { *out << file.name; }
+
 std::string folder() { return shared_path("architectures"); }
 
 /// Those of the manifest; none where it is absent.

@@ -24,6 +24,9 @@ struct Parity {
   double max_kl;    ///< 1.05 times what llama.cpp reaches (performance.md)
 };
 
+/// For the names of tests.
+void PrintTo(const Parity& parity, std::ostream* out) { *out << parity.name; }
+
 constexpr double kLlamaCpp = 1.05;
 /// With activations in 14 bits; llama.cpp reaches 8.8e-5 with ones of bf16.
 constexpr double kMaxFixedKl = 1e-6;

@@ -61,6 +61,9 @@ struct Damage {
   std::function<void(Fixture&)> apply;
 };
 
+/// For the names of tests.
+void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
+
 class StepDamage : public testing::TestWithParam<Damage> {};
 
 TEST_P(StepDamage, IsRefused) {

@@ -53,6 +53,9 @@ struct Damage {
   std::function<void(Editable&)> apply;
 };
 
+/// For the names of tests.
+void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
+
 class VerifierDamage : public testing::TestWithParam<Damage> {};
 
 TEST_P(VerifierDamage, IsRefused) {
