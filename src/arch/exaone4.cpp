@@ -11,14 +11,12 @@ constexpr size_t kLayersOfExaone4At32b = 64;
 /// window in three of four layers, and rotates in those alone.
 ModelSpec read_exaone4(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
+  add_post_norms(model);
   const bool windows = model.layers.size() == kLayersOfExaone4At32b;
   if (windows) read_window_pattern(keys, 4, model);
   for (LayerSpec& layer : model.layers) {
-    const NormSpec norm = layer.attention_norm;
     layer.attention_norm = {};
     layer.feed_forward_norm = {};
-    layer.attention_post_norm = {"post_attention_norm", norm.kind, norm.epsilon};
-    layer.feed_forward_post_norm = {"post_ffw_norm", norm.kind, norm.epsilon};
     layer.attention.qk_norm = QkNorm::EachHead;
     if (windows && layer.attention.window == 0) layer.attention.rope = {};
   }

@@ -12,14 +12,12 @@ constexpr size_t kLayersOfGemma2At27b = 46;
 /// scores and logits.
 ModelSpec read_gemma2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
+  add_post_norms(model);
   read_window_pattern(keys, 2, model);
   model.embedding_scale = std::sqrt(static_cast<float>(model.width));
   model.logit_soft_cap = keys.scale_or("final_logit_softcapping", 30.0);
   const float soft_cap = keys.scale_or("attn_logit_softcapping", 50.0);
   for (LayerSpec& layer : model.layers) {
-    const NormSpec& norm = layer.attention_norm;
-    layer.attention_post_norm = {"post_attention_norm", norm.kind, norm.epsilon};
-    layer.feed_forward_post_norm = {"post_ffw_norm", norm.kind, norm.epsilon};
     layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
     layer.attention.soft_cap = soft_cap;
     if (model.layers.size() != kLayersOfGemma2At27b) continue;

@@ -12,13 +12,11 @@ constexpr size_t kLayersOfGemma3At27b = 62;
 /// norms on query and key heads in place of Gemma 2's caps.
 ModelSpec read_gemma3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
+  add_post_norms(model);
   read_window_pattern(keys, 6, model);
   model.embedding_scale = std::sqrt(static_cast<float>(model.width));
   const double window_theta = keys.number_or("rope.freq_base_swa", 10000.0, 2.0, 1e15);
   for (LayerSpec& layer : model.layers) {
-    const NormSpec& norm = layer.attention_norm;
-    layer.attention_post_norm = {"post_attention_norm", norm.kind, norm.epsilon};
-    layer.feed_forward_post_norm = {"post_ffw_norm", norm.kind, norm.epsilon};
     layer.feed_forward.activation = TENON_ACTIVATION_GELU_TANH;
     AttentionSpec& attention = layer.attention;
     attention.qk_norm = QkNorm::EachHead;

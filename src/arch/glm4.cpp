@@ -7,10 +7,8 @@ namespace {
 /// Zhipu 2025: norms before and after the blocks, half of each head rotated, gate and up fused.
 ModelSpec read_glm4(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
+  add_post_norms(model);
   for (LayerSpec& layer : model.layers) {
-    const NormSpec& norm = layer.attention_norm;
-    layer.attention_post_norm = {"post_attention_norm", norm.kind, norm.epsilon};
-    layer.feed_forward_post_norm = {"post_ffw_norm", norm.kind, norm.epsilon};
     layer.attention.qkv_bias = Presence::Optional;
     layer.feed_forward.fused_gate_up = true;
   }

@@ -8,13 +8,11 @@ namespace {
 /// and keys. OLMo 3 has windows in three of four layers, and YaRN in the fourth.
 ModelSpec read_olmo2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
+  add_post_norms(model);
   read_window_pattern(keys, 4, model);
   for (LayerSpec& layer : model.layers) {
-    const NormSpec norm = layer.attention_norm;
     layer.attention_norm = {};
     layer.feed_forward_norm = {};
-    layer.attention_post_norm = {"post_attention_norm", norm.kind, norm.epsilon};
-    layer.feed_forward_post_norm = {"post_ffw_norm", norm.kind, norm.epsilon};
     layer.attention.qk_norm = QkNorm::WholeRow;
     if (layer.attention.window > 0) layer.attention.rope = layer.attention.rope.unscaled();
   }

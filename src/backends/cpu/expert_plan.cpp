@@ -50,6 +50,21 @@ const ExpertRows& ExpertPlan::expert_of(uint32_t index) const noexcept {
   return behind[-1];
 }
 
+namespace {
+
+/// Moves the pointers of the form in bytes, where there is one, by `values` values.
+void advance_bytes(QuantRows& view, uint64_t values) noexcept {
+  if (view.q == nullptr) return;
+  view.q += values;
+  view.biased += values;
+  view.d += values / kActivationBlock;
+  view.sums += values / kActivationBlock;
+  view.half_sums += values / kHalfBlock;
+  view.totals += values / kHalfBlock;
+}
+
+}  // namespace
+
 QuantRows rows_from(const QuantRows& rows, uint64_t place, uint64_t num_rows) noexcept {
   QuantRows view = rows;
   const uint64_t values = place * rows.columns;
@@ -58,13 +73,7 @@ QuantRows rows_from(const QuantRows& rows, uint64_t place, uint64_t num_rows) no
     view.fixed = rows.fixed_at(place, 0);
     view.fixed_d = rows.fixed_scale_at(place, 0);
   }
-  if (rows.q == nullptr) return view;
-  view.q += values;
-  view.biased += values;
-  view.d += values / kActivationBlock;
-  view.sums += values / kActivationBlock;
-  view.half_sums += values / kHalfBlock;
-  view.totals += values / kHalfBlock;
+  advance_bytes(view, values);
   return view;
 }
 
@@ -76,13 +85,7 @@ QuantRows columns_from(const QuantRows& rows, uint64_t column) noexcept {
     view.fixed = rows.fixed_at(0, column);
     view.fixed_d = rows.fixed_scale_at(0, column);
   }
-  if (rows.q == nullptr) return view;
-  view.q += values;
-  view.biased += values;
-  view.d += values / kActivationBlock;
-  view.sums += values / kActivationBlock;
-  view.half_sums += values / kHalfBlock;
-  view.totals += values / kHalfBlock;
+  advance_bytes(view, values);
   return view;
 }
 
