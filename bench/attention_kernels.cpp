@@ -107,7 +107,7 @@ void run(benchmark::State& state, const Kernels& kernels, const Geometry& g, uin
                      .scale = 0.125f,
                      .soft_cap = 0.0f,
                      .sinks = nullptr,
-                     .parts = nullptr,
+                     .partials = nullptr,
                      .scratch = reinterpret_cast<float*>(scratch.data())};
   uint64_t area = 0;
   for (auto _ : state) {

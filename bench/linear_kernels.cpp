@@ -79,8 +79,8 @@ struct Problem {
     args.depth = kDepth;
     args.num_rows = rows;
     args.quantised.num_rows = rows;
-    const uint32_t form = activation_form(format.id, kDepth, kernels);
-    make_quant_rows(args.quantised, rows, kDepth, form, kernels.sweeps_both,
+    const uint32_t form = activation_format(format.id, kDepth, kernels);
+    make_quant_rows(args.quantised, rows, kDepth, form, kernels.reads_both,
                     [&](auto*& array, uint64_t count) {
                       array = take<std::remove_reference_t<decltype(*array)>>(count);
                     });
@@ -89,7 +89,7 @@ struct Problem {
     args.y = y.data();
     args.y_stride = weight.rows;
     args.tile = take<float>(kTileDepth * kFloatPanelRows);
-    args.piece = take<float>(kPieceFloats);
+    args.chunk = take<float>(kChunkFloats);
     args.decode_row = format.decode_row;
     args.row_bytes = *row_bytes(format, kDepth);
     args.block_values = format.block_values;

@@ -65,7 +65,7 @@ void glu(benchmark::State& state, const Kernels& kernels) {
   const std::vector<float> gate = values(width), up = values(width);
   std::vector<float> y(width);
   for (auto _ : state) {
-    kernels.glu({TENON_ACTIVATION_SILU, 1, 0, 0}, gate.data(), up.data(), y.data(), width);
+    kernels.glu({TENON_ACTIVATION_SILU, 1, 0, 0, 0}, gate.data(), up.data(), y.data(), width);
     benchmark::DoNotOptimize(y.data());
     benchmark::ClobberMemory();
   }
@@ -80,7 +80,7 @@ void quantise(benchmark::State& state, const Kernels& kernels, uint64_t rows, ui
   std::vector<std::vector<float>> memory;
   QuantRows out{};
   out.num_rows = rows;
-  make_quant_rows(out, rows, columns, form, kernels.sweeps_both, [&](auto*& array, uint64_t count) {
+  make_quant_rows(out, rows, columns, form, kernels.reads_both, [&](auto*& array, uint64_t count) {
     memory.emplace_back(count * sizeof(*array) / sizeof(float));
     array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(memory.back().data());
   });
@@ -112,12 +112,12 @@ int main(int argc, char** argv) {
         [kernels](benchmark::State& s) { cpu::rope(s, *kernels, TENON_ROPE_HALVES); });
     add("glu", [kernels](benchmark::State& s) { cpu::glu(s, *kernels); });
     add("quantise",
-        [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 1, cpu::kFormBytes); });
+        [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 1, cpu::kActivationBytes); });
     add("quantise_64_rows",
-        [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 64, cpu::kFormBytes); });
+        [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 64, cpu::kActivationBytes); });
     if (!kernels->fixed_point) continue;
     add("quantise_fixed",
-        [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 1, cpu::kFormFixed); });
+        [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 1, cpu::kActivationFixed); });
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

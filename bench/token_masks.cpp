@@ -35,7 +35,7 @@ std::shared_ptr<const grammar::TokenSet> vocabulary(std::span<char*> paths) {
     if (seen.insert(text).second) texts.push_back(text);
   };
   for (const char* path : paths) {
-    const auto tokenizer = make_tokenizer(testing::read_gguf_vocabulary(path));
+    const auto tokenizer = make_tokenizer(read_gguf_vocabulary(path));
     for (size_t i = 0; i < tokenizer->size() && texts.size() < kVocabulary; ++i) {
       add(std::string(tokenizer->decode(static_cast<Token>(i))));
     }

@@ -35,7 +35,7 @@ std::unique_ptr<const Tokenizer> load(std::string argument) {
     pre = argument.substr(colon + 1);
     argument.resize(colon);
   }
-  Vocabulary vocabulary = testing::read_gguf_vocabulary(argument);
+  Vocabulary vocabulary = read_gguf_vocabulary(argument);
   if (!pre.empty()) vocabulary.pre = pre;
   return make_tokenizer(std::move(vocabulary));
 }

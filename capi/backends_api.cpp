@@ -48,7 +48,8 @@ std::string describe_devices(const tenon::Backend& backend) {
   for (const tenon_device_info& info : tenon::list_devices(backend, services)) {
     if (!all.empty()) all += "; ";
     all += info.description;
-    if (info.unavailable[0] != '\0') all += std::string(" (cannot be used: ") + info.unavailable + ")";
+    if (info.unavailable[0] != '\0')
+      all += std::string(" (cannot be used: ") + info.unavailable + ")";
   }
   return all;
 }
@@ -99,8 +100,8 @@ size_t tenon_backends_count(const tenon_backends* backends) {
   return live == nullptr ? 0 : live->lines.size();
 }
 
-tenon_status tenon_backends_info(const tenon_backends* backends, size_t index,
-                                 tenon_backend* backend) {
+tenon_status tenon_backends_get_info(const tenon_backends* backends, size_t index,
+                                     tenon_backend_info* backend) {
   return fence([&] {
     const std::vector<tenon_backends::Line>& lines = checked(backends).lines;
     if (index >= lines.size()) {
@@ -108,7 +109,7 @@ tenon_status tenon_backends_info(const tenon_backends* backends, size_t index,
                   lines.size());
     }
     const tenon_backends::Line& line = lines[index];
-    tenon_backend out{};
+    tenon_backend_info out{};
     out.status = static_cast<tenon_status>(line.code);
     out.name = line.name.data();
     out.name_length = line.name.size();
@@ -119,6 +120,6 @@ tenon_status tenon_backends_info(const tenon_backends* backends, size_t index,
     out.reason = static_cast<int32_t>(line.reason);
     out.options = line.options.data();
     out.options_length = line.options.size();
-    struct_out(out, backend, "tenon_backend");
+    struct_out(out, backend, "tenon_backend_info");
   });
 }

@@ -84,9 +84,10 @@ tenon_status tenon_session_best_of(tenon_session* session, tenon_sampler* sample
         out.text = made.text.c_str();
         out.length = made.text.size();
         out.logprob = made.logprob;
-        const bool enough =
-            on_candidate != nullptr &&
-            call_host("on_candidate", [&] { return on_candidate(user, &out); }) != 0;
+        bool enough = false;
+        if (on_candidate != nullptr) {
+          enough = call_host("on_candidate", [&] { return on_candidate(user, &out); }) != 0;
+        }
         if (i == 0 || made.per_token() > chosen.per_token()) {
           chosen = std::move(made);
           chosen_index = i;

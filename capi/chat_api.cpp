@@ -21,6 +21,8 @@ void choose_template(const OptionSet& set, const tenon::Model* model, tenon::Cha
   out.source = set.string("template");
   out.source_name = "template";
   if (!out.source.empty()) return;
+  const tenon::ChatFormat* format = tenon::find_chat_format(set.string("chat_format"));
+  if (format != nullptr && !format->own_template.empty()) return;
   if (model == nullptr) {
     tenon::fail(tenon::Code::Argument, "give a model, or the option \"template\"");
   }

@@ -18,11 +18,10 @@ struct tenon_chat : tenon::capi::Handle<tenon_chat> {
              std::shared_ptr<const tenon::Model> of_tokenizer, tenon::ChatOptions options)
       : host(std::move(of_model)),
         model(std::move(of_tokenizer)),
-        chat(std::make_shared<tenon::Chat>(
-            std::move(options), model != nullptr ? model->tokenizer().get() : nullptr)),
-        masks(model != nullptr
-                  ? std::make_unique<tenon::grammar::MaskCache>(model->tokenizer())
-                  : nullptr) {}
+        chat(std::make_shared<tenon::Chat>(std::move(options),
+                                           model != nullptr ? model->tokenizer().get() : nullptr)),
+        masks(model != nullptr ? std::make_unique<tenon::grammar::MaskCache>(model->tokenizer())
+                               : nullptr) {}
 
   std::shared_ptr<tenon::capi::Host> host;  ///< null without a model
   std::shared_ptr<const tenon::Model> model;

@@ -41,8 +41,8 @@ void fill(const tenon::Histogram& from, uint64_t (&counts)[TENON_HISTOGRAM_COUNT
   seconds = from.sum;
 }
 
-tenon_engine_figures figures_of(const tenon::EngineMetrics& metrics) {
-  tenon_engine_figures out{};
+tenon_engine_stats stats_of(const tenon::EngineMetrics& metrics) {
+  tenon_engine_stats out{};
   out.waiting = metrics.waiting;
   out.waiting_tokens = metrics.waiting_tokens;
   out.running = metrics.running;
@@ -75,12 +75,13 @@ tenon_engine_figures figures_of(const tenon::EngineMetrics& metrics) {
 
 /// A host's executor as the engine takes it.
 struct HostExecutor {
-  std::shared_ptr<Host> host;  ///< whose memory and log the engine uses, also when all handles are gone
-  void (*post)(void* user, void (*task)(void* arg), void* arg);
+  /// whose memory and log the engine uses, also when all handles are gone
+  std::shared_ptr<Host> host;
+  tenon_post_callback post;
   void* user;
 };
 
-bool post_task(void* user, void (*task)(void* arg), void* arg) noexcept {
+bool post_task(void* user, tenon_task task, void* arg) noexcept {
   const auto& executor = *static_cast<const HostExecutor*>(user);
   return executor.host->call_host_logged("post", [&] { executor.post(executor.user, task, arg); });
 }
@@ -133,9 +134,7 @@ tenon_status tenon_engine_stop(tenon_engine* engine) {
   return fence([&] { checked(engine).engine->stop(); });
 }
 
-tenon_status tenon_engine_set_executor(tenon_engine* engine,
-                                       void (*post)(void* user, void (*task)(void* arg), void* arg),
-                                       void* user) {
+tenon_status tenon_engine_set_executor(tenon_engine* engine, tenon_post_callback post, void* user) {
   return fence([&] {
     const std::shared_ptr<Host> host = checked(engine).host;
     const std::shared_ptr<tenon::Engine> used = checked(engine).engine;
@@ -145,14 +144,14 @@ tenon_status tenon_engine_set_executor(tenon_engine* engine,
   });
 }
 
-tenon_status tenon_engine_metrics(tenon_engine* engine, tenon_engine_figures* figures) {
+tenon_status tenon_engine_get_stats(tenon_engine* engine, tenon_engine_stats* stats) {
   return fence([&] {
-    struct_out(figures_of(checked(engine).engine->metrics()), figures, "tenon_engine_figures");
+    struct_out(stats_of(checked(engine).engine->metrics()), stats, "tenon_engine_stats");
   });
 }
 
-tenon_status tenon_engine_metrics_text(tenon_engine* engine, char* text, size_t capacity,
-                                       size_t* length) {
+tenon_status tenon_engine_stats_text(tenon_engine* engine, char* text, size_t capacity,
+                                     size_t* length) {
   return fence([&] {
     const std::string all = tenon::prometheus_text(checked(engine).engine->metrics());
     fill_buffer(std::span<const char>(all), text, capacity, length);

@@ -25,10 +25,7 @@ struct tenon_request : tenon::capi::Handle<tenon_request> {
 
   tenon_request(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Engine> of,
                 const tenon_submission& given)
-      : host(std::move(of_model)),
-        engine(std::move(of)),
-        notify(given.notify),
-        user(given.user) {}
+      : host(std::move(of_model)), engine(std::move(of)), notify(given.notify), user(given.user) {}
   ~tenon_request() {
     if (generation == nullptr) return;
     engine->silence(*generation);
@@ -37,7 +34,7 @@ struct tenon_request : tenon::capi::Handle<tenon_request> {
 
   std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
   std::shared_ptr<tenon::Engine> engine;
-  void (*notify)(void* user);  ///< the host's, or null; the engine calls it by way of the handle
+  tenon_notify_callback notify;  ///< the host's, or null; the engine calls it by way of the handle
   void* user;
   std::shared_ptr<tenon::Generation> generation;  ///< null until it is queued
 };

@@ -28,6 +28,7 @@ enum class Magic : uint32_t {
   Matcher = 0x74616d74u,
   Chat = 0x74686374u,
   ChatReply = 0x70726374u,
+  Embedder = 0x64626d65u,
 };
 
 /// Base of the structs behind the handles. Derived says which magic word is its own in kMagic and

@@ -32,7 +32,7 @@ void release(void* user, void* memory, size_t size, size_t alignment) {
   (void)call_host_quietly([&] { host.release(host.user, memory, size, alignment); });
 }
 
-void run_tasks(void* user, uint32_t num_tasks, void (*task)(void* arg, uint32_t index), void* arg) {
+void run_tasks(void* user, uint32_t num_tasks, tenon_indexed_task task, void* arg) {
   const auto& host = *static_cast<const tenon_callbacks*>(user);
   call_host("run_tasks", [&] { host.run_tasks(host.user, num_tasks, task, arg); });
 }

@@ -38,6 +38,7 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
   options.threads = static_cast<uint32_t>(set.integer("threads"));
   options.cache_type = set.string("cache_type");
   options.slice = static_cast<uint32_t>(set.integer("slice"));
+  options.embeddings = set.string("embeddings");
   options.backend_options = backend_options(set);
   options.vocabulary_only = set.boolean("vocabulary_only");
   options.inspect = set.boolean("inspect");
@@ -55,7 +56,7 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
 }
 
 /// Of what differs from layer to layer the largest.
-void put_sizes(const tenon::ModelSpec& model, tenon_model_summary& out) {
+void put_sizes(const tenon::ModelSpec& model, tenon_model_info& out) {
   out.trained_context = model.trained_context;
   out.vocabulary = model.vocab;
   out.layers = model.layers.size();
@@ -129,10 +130,10 @@ tenon_status tenon_model_load(const tenon_source* const* sources, size_t num_sou
 
 void tenon_model_destroy(tenon_model* model) { delete live_or_null(model); }
 
-tenon_status tenon_model_info(const tenon_model* model, tenon_model_summary* summary) {
+tenon_status tenon_model_get_info(const tenon_model* model, tenon_model_info* info) {
   return fence([&] {
     const tenon::Model& of_handle = *checked(model).model;
-    tenon_model_summary out{};
+    tenon_model_info out{};
     out.has_weights = of_handle.has_program() ? 1 : 0;
     put_text(of_handle.architecture(), out.architecture, out.architecture_length);
     put_text(of_handle.name(), out.name, out.name_length);
@@ -144,7 +145,7 @@ tenon_status tenon_model_info(const tenon_model* model, tenon_model_summary* sum
     if (of_handle.has_program()) {
       put_sizes(of_handle.hyper_parameters(), out);
     }
-    struct_out(out, summary, "tenon_model_summary");
+    struct_out(out, info, "tenon_model_info");
   });
 }
 
@@ -163,7 +164,7 @@ tenon_status tenon_model_memory(const tenon_model* model, uint64_t context, teno
 tenon_status tenon_model_execution(const tenon_model* model, tenon_execution* execution) {
   return fence([&] {
     const tenon::Model& of_handle = *checked(model).model;
-    tenon::HostServices& services = of_handle.executable().device()->host();
+    tenon::HostServices& services = of_handle.services();
     const tenon::StepWork work = of_handle.step_work();
     tenon_execution out{};
     out.threads = services.team().num_threads();

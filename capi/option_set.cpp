@@ -11,19 +11,19 @@
 namespace tenon::capi {
 namespace {
 
-void check_type(const tenon_option& option, int32_t given) {
+void check_type(const tenon_option_info& option, int32_t given) {
   if (option.type == given) return;
   fail(Code::Argument, "option \"{}\" is of type {}, not {}", option.name,
        option_type_name(option.type), option_type_name(given));
 }
 
-void check_integer(const tenon_option& option, int64_t value) {
+void check_integer(const tenon_option_info& option, int64_t value) {
   if (value >= option.int_minimum && value <= option.int_maximum) return;
   fail(Code::Argument, "option \"{}\" is {}, not in {}..{}", option.name, value, option.int_minimum,
        option.int_maximum);
 }
 
-void check_real(const tenon_option& option, double value) {
+void check_real(const tenon_option_info& option, double value) {
   // Written so that NaN fails.
   if (value >= option.float_minimum && value <= option.float_maximum) return;
   fail(Code::Argument, "option \"{}\" is {}, not in {}..{}", option.name, value,
@@ -40,7 +40,7 @@ bool is_choice(std::string_view choices, std::string_view value) {
   return false;
 }
 
-void check_text(const tenon_option& option, std::string_view value) {
+void check_text(const tenon_option_info& option, std::string_view value) {
   if (value.find('\0') != value.npos) {
     fail(Code::Argument, "option \"{}\" holds a NUL byte", option.name);
   }
@@ -57,7 +57,7 @@ constexpr size_t kMostBackendKeys = 1000;
 constexpr size_t kMostKeyBytes = 64;
 
 /// Throws Limit unless a text of `added` bytes may come after `count` texts of `size_bytes`.
-void check_limits(const tenon_option& option, size_t count, size_t size_bytes, size_t added) {
+void check_limits(const tenon_option_info& option, size_t count, size_t size_bytes, size_t added) {
   const ListLimits limits = list_limits(option.name);
   if (count >= limits.texts) {
     fail(Code::Limit, "{}: {} texts, the limit is {}", option.name, count + 1, limits.texts);
@@ -73,7 +73,7 @@ void check_limits(const tenon_option& option, size_t count, size_t size_bytes, s
 
 /// The whole of `text` as a number. Throws Argument.
 template <typename Number>
-Number parse_number(const tenon_option& option, std::string_view text) {
+Number parse_number(const tenon_option_info& option, std::string_view text) {
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) {
@@ -83,7 +83,7 @@ Number parse_number(const tenon_option& option, std::string_view text) {
   return value;
 }
 
-bool parse_boolean(const tenon_option& option, std::string_view text) {
+bool parse_boolean(const tenon_option_info& option, std::string_view text) {
   if (text == "true" || text == "1") return true;
   if (text == "false" || text == "0") return false;
   fail(Code::Argument, "option \"{}\" is \"{}\", not true or false", option.name,
@@ -111,7 +111,7 @@ void OptionSet::put(Entry entry) {
 }
 
 void OptionSet::set_int(std::string_view key, int64_t value) {
-  const tenon_option option = find_option(key);
+  const tenon_option_info option = find_option(key);
   if (option.type == TENON_OPTION_FLOAT) return set_float(key, static_cast<double>(value));
   check_type(option, TENON_OPTION_INT);
   check_integer(option, value);
@@ -119,19 +119,20 @@ void OptionSet::set_int(std::string_view key, int64_t value) {
 }
 
 void OptionSet::set_float(std::string_view key, double value) {
-  const tenon_option option = find_option(key);
+  const tenon_option_info option = find_option(key);
   check_type(option, TENON_OPTION_FLOAT);
   check_real(option, value);
   put({option, 0, value, {}, 0});
 }
 
 void OptionSet::set_bool(std::string_view key, int32_t value) {
-  const tenon_option option = find_option(key);
+  const tenon_option_info option = find_option(key);
   check_type(option, TENON_OPTION_BOOL);
   put({option, value != 0, 0, {}, 0});
 }
 
-void OptionSet::set_backend(const tenon_option& option, std::string_view key, std::string_view value) {
+void OptionSet::set_backend(const tenon_option_info& option, std::string_view key,
+                            std::string_view value) {
   if (key.empty() || key.size() > kMostKeyBytes) {
     fail(Code::Argument, "option \"{}\": a key of {} bytes, not 1..{}", option.name, key.size(),
          kMostKeyBytes);
@@ -150,7 +151,7 @@ void OptionSet::set_backend(const tenon_option& option, std::string_view key, st
 }
 
 void OptionSet::set_string(std::string_view key, std::string_view value) {
-  const tenon_option option = find_option(key);
+  const tenon_option_info option = find_option(key);
   if (is_backend_key(key)) return set_backend(option, key.substr(kBackendPrefix.size()), value);
   if (option.type != TENON_OPTION_STRING_LIST) check_type(option, TENON_OPTION_STRING);
   if (option.type == TENON_OPTION_STRING_LIST) check_limits(option, 0, 0, value.size());
@@ -159,7 +160,7 @@ void OptionSet::set_string(std::string_view key, std::string_view value) {
 }
 
 void OptionSet::add_string(std::string_view key, std::string_view value) {
-  const tenon_option option = find_option(key);
+  const tenon_option_info option = find_option(key);
   check_type(option, TENON_OPTION_STRING_LIST);
   Entry* present = find(key);
   if (present == nullptr) return set_string(key, value);
@@ -170,7 +171,7 @@ void OptionSet::add_string(std::string_view key, std::string_view value) {
 }
 
 void OptionSet::parse(std::string_view key, std::string_view text) {
-  const tenon_option option = find_option(key);
+  const tenon_option_info option = find_option(key);
   switch (option.type) {
     case TENON_OPTION_INT:
       return set_int(key, parse_number<int64_t>(option, text));

@@ -46,7 +46,7 @@ class OptionSet {
 
  private:
   struct Entry {
-    tenon_option option;
+    tenon_option_info option;
     int64_t integer = 0;
     double real = 0;
     std::vector<std::string> texts;
@@ -56,9 +56,9 @@ class OptionSet {
   const Entry* find(std::string_view key) const;
   Entry* find(std::string_view key);
   void put(Entry entry);
-  void set_backend(const tenon_option& option, std::string_view key, std::string_view value);
+  void set_backend(const tenon_option_info& option, std::string_view key, std::string_view value);
 
-  std::vector<Entry> entries_;  // no key twice
+  std::vector<Entry> entries_;                                // no key twice
   std::vector<std::pair<std::string, std::string>> backend_;  // the same
 };
 

@@ -14,9 +14,9 @@
 namespace tenon::capi {
 namespace {
 
-constexpr tenon_option blank(int32_t scope, int32_t type, const char* name, const char* doc) {
-  tenon_option option{};
-  option.struct_size = sizeof(tenon_option);
+constexpr tenon_option_info blank(int32_t scope, int32_t type, const char* name, const char* doc) {
+  tenon_option_info option{};
+  option.struct_size = sizeof(tenon_option_info);
   option.scope = scope;
   option.type = type;
   option.name = name;
@@ -26,35 +26,35 @@ constexpr tenon_option blank(int32_t scope, int32_t type, const char* name, cons
   return option;
 }
 
-constexpr tenon_option integer(int32_t scope, const char* name, int64_t minimum, int64_t maximum,
-                               int64_t initial, const char* doc) {
-  tenon_option option = blank(scope, TENON_OPTION_INT, name, doc);
+constexpr tenon_option_info integer(int32_t scope, const char* name, int64_t minimum,
+                                    int64_t maximum, int64_t initial, const char* doc) {
+  tenon_option_info option = blank(scope, TENON_OPTION_INT, name, doc);
   option.int_minimum = minimum;
   option.int_maximum = maximum;
   option.int_default = initial;
   return option;
 }
 
-constexpr tenon_option real(int32_t scope, const char* name, double minimum, double maximum,
-                            double initial, const char* doc) {
-  tenon_option option = blank(scope, TENON_OPTION_FLOAT, name, doc);
+constexpr tenon_option_info real(int32_t scope, const char* name, double minimum, double maximum,
+                                 double initial, const char* doc) {
+  tenon_option_info option = blank(scope, TENON_OPTION_FLOAT, name, doc);
   option.float_minimum = minimum;
   option.float_maximum = maximum;
   option.float_default = initial;
   return option;
 }
 
-constexpr tenon_option boolean(int32_t scope, const char* name, const char* doc,
-                               bool initial = false) {
-  tenon_option option = blank(scope, TENON_OPTION_BOOL, name, doc);
+constexpr tenon_option_info boolean(int32_t scope, const char* name, const char* doc,
+                                    bool initial = false) {
+  tenon_option_info option = blank(scope, TENON_OPTION_BOOL, name, doc);
   option.int_maximum = 1;
   option.int_default = initial ? 1 : 0;
   return option;
 }
 
-constexpr tenon_option text(int32_t scope, const char* name, const char* initial,
-                            const char* choices, const char* doc) {
-  tenon_option option = blank(scope, TENON_OPTION_STRING, name, doc);
+constexpr tenon_option_info text(int32_t scope, const char* name, const char* initial,
+                                 const char* choices, const char* doc) {
+  tenon_option_info option = blank(scope, TENON_OPTION_STRING, name, doc);
   option.string_default = initial;
   option.string_choices = choices;
   return option;
@@ -73,11 +73,15 @@ constexpr std::array kTable = {
          "q4 a "
          "quarter, both with one scale per position and head."),
     integer(
-        TENON_SCOPE_MODEL, "slice", 1, 65536, 256,
-        "Tokens of a prompt that are computed in one step; more is faster and takes more scratch "
-        "memory."),
+        TENON_SCOPE_MODEL, "slice", 0, 65536, 0,
+        "Tokens of a prompt that are computed in one step; 0: as many as suit the device (256 on "
+        "cpu); more is faster and takes more scratch memory."),
+    text(TENON_SCOPE_MODEL, "embeddings", "auto", "auto|on|off",
+         "What the model is for: on: rows of texts (tenon_embedder_create); off: text; auto: rows "
+         "where "
+         "the file is an encoder or names a pooling."),
     text(TENON_SCOPE_MODEL, kBackendKey, "", "",
-         "Any option of the backend, as tenon_backends_info lists them: backend.isa, ..."),
+         "Any option of the backend, as tenon_backends_get_info lists them: backend.isa, ..."),
     text(TENON_SCOPE_MODEL, "isa", "", "", "The same as backend.isa."),
     text(TENON_SCOPE_MODEL, "bf16_activations", "fixed", "fixed|f32",
          "The same as backend.bf16_activations."),
@@ -132,12 +136,23 @@ constexpr std::array kTable = {
             "can go back without being computed from its beginning."),
     integer(TENON_SCOPE_ENGINE, "state_checkpoint_tokens", 1, 1048576, 1024,
             "Tokens between two of them; one more is kept at the end of each prompt."),
+    text(TENON_SCOPE_EMBEDDER, "pooling", "auto", "auto|none|mean|cls|last|rank",
+         "What becomes of the rows of a text's tokens; auto: what the file says."),
+    text(TENON_SCOPE_EMBEDDER, "normalize", "auto", "auto|l2|none",
+         "Whether rows are divided by their length; auto: all but those of tokens, and scores."),
+    integer(TENON_SCOPE_EMBEDDER, "dimensions", 0, 1048576, 0,
+            "The first so many numbers of a row, before it is normalised (Matryoshka); 0: all."),
+    boolean(TENON_SCOPE_EMBEDDER, "truncate",
+            "Cut the ends of texts that are too long rather than refuse them."),
+    text(TENON_SCOPE_EMBEDDER, "query_prefix", "auto", "",
+         "What goes before a query; auto: the words of the model's card, where it is known."),
+    text(TENON_SCOPE_EMBEDDER, "document_prefix", "auto", "", "The same for what is searched."),
     text(TENON_SCOPE_CHAT, "template", "", "", "Source of the chat template; empty: the model's."),
     text(TENON_SCOPE_CHAT, "template_name", "", "",
          "Which of the model's templates: tokenizer.chat_template.NAME; empty: the main one."),
     text(TENON_SCOPE_CHAT, "chat_format", "auto", "",
          "How the model writes its answers: a family such as hermes, llama3 or harmony; auto: by "
-         "the template."),
+         "the template. deepseek-v4.1 has a template of its own, which its files lack."),
     boolean(TENON_SCOPE_CHAT, "template_raw",
             "Hand messages to the template as they are, without adapting parts and arguments."),
     boolean(TENON_SCOPE_CHAT, "constrain_calls",
@@ -146,7 +161,7 @@ constexpr std::array kTable = {
             "Longest processor time that a template may take, in milliseconds."),
 };
 
-tenon_option from_parameter(const SamplerParameter& parameter) {
+tenon_option_info from_parameter(const SamplerParameter& parameter) {
   return parameter.type == ParameterType::Integer
              ? integer(TENON_SCOPE_SAMPLER, parameter.name, parameter.minimum.integer,
                        parameter.maximum.integer, parameter.initial.integer, parameter.doc)
@@ -157,7 +172,7 @@ tenon_option from_parameter(const SamplerParameter& parameter) {
 /// Calls visit(option) for every option in order until it returns true.
 template <typename Visit>
 void for_each_option(Visit visit) {
-  for (const tenon_option& option : kTable) {
+  for (const tenon_option_info& option : kTable) {
     if (visit(option)) return;
   }
   bool done = false;
@@ -166,8 +181,9 @@ void for_each_option(Visit visit) {
   });
 }
 
-bool names(const tenon_option& option, std::string_view name) {
-  return name == option.name || (option.name == std::string_view(kBackendKey) && is_backend_key(name));
+bool names(const tenon_option_info& option, std::string_view name) {
+  return name == option.name ||
+         (option.name == std::string_view(kBackendKey) && is_backend_key(name));
 }
 
 }  // namespace
@@ -178,10 +194,10 @@ size_t num_options() {
   return count;
 }
 
-tenon_option option_at(size_t index) {
-  std::optional<tenon_option> found;
+tenon_option_info option_at(size_t index) {
+  std::optional<tenon_option_info> found;
   size_t at = 0;
-  for_each_option([&](const tenon_option& option) {
+  for_each_option([&](const tenon_option_info& option) {
     if (at++ != index) return false;
     found = option;
     return true;
@@ -190,10 +206,10 @@ tenon_option option_at(size_t index) {
   return *found;
 }
 
-tenon_option find_option(std::string_view name) {
-  std::optional<tenon_option> found;
+tenon_option_info find_option(std::string_view name) {
+  std::optional<tenon_option_info> found;
   NearestName nearest(name);
-  for_each_option([&](const tenon_option& option) {
+  for_each_option([&](const tenon_option_info& option) {
     if (names(option, name)) found = option;
     if (!found) nearest.consider(option.name);
     return found.has_value();

@@ -17,10 +17,10 @@ constexpr bool is_backend_key(std::string_view name) { return name.starts_with(k
 size_t num_options();
 
 /// The option at `index` < num_options(). Its texts are constants.
-tenon_option option_at(size_t index);
+tenon_option_info option_at(size_t index);
 
 /// The option of this name. Throws Argument naming the nearest one when there is none.
-tenon_option find_option(std::string_view name);
+tenon_option_info find_option(std::string_view name);
 
 /// Most texts of a list, bytes of one of them, and bytes of all.
 struct ListLimits {

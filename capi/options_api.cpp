@@ -49,6 +49,6 @@ tenon_status tenon_options_parse(tenon_options* options, const char* key, const 
 
 size_t tenon_option_count(void) { return num_options(); }
 
-tenon_status tenon_option_info(size_t index, tenon_option* option) {
-  return fence([&] { struct_out(option_at(index), option, "tenon_option"); });
+tenon_status tenon_option_get_info(size_t index, tenon_option_info* option) {
+  return fence([&] { struct_out(option_at(index), option, "tenon_option_info"); });
 }

@@ -1,4 +1,4 @@
-// tenon_measure_hardware, tenon_plan: what a model will take before it is loaded.
+// tenon_measure_hardware, tenon_model_plan: what a model will take before it is loaded.
 #include <algorithm>
 
 #include "fence.h"
@@ -52,14 +52,14 @@ tenon_status tenon_measure_hardware(const tenon_model* model, uint32_t flags,
   });
 }
 
-tenon_status tenon_plan(const tenon_model* model, uint64_t context, uint64_t sessions,
-                        const tenon_hardware* hardware, tenon_plan_figures* plan) {
+tenon_status tenon_model_plan(const tenon_model* model, uint64_t context, uint64_t sessions,
+                              const tenon_hardware* hardware, tenon_plan* plan) {
   return fence([&] {
     const tenon::Model& planned = *checked(model).model;
     const tenon::Hardware machine = hardware_in(hardware);
-    (void)checked_struct_size(plan, "tenon_plan_figures");
+    (void)checked_struct_size(plan, "tenon_plan");
     const tenon::Plan made = tenon::make_plan(planned, {context, sessions}, machine);
-    tenon_plan_figures out{};
+    tenon_plan out{};
     out.fits = made.fits ? 1 : 0;
     out.context = made.context;
     out.sessions = made.sessions;
@@ -75,6 +75,6 @@ tenon_status tenon_plan(const tenon_model* model, uint64_t context, uint64_t ses
     out.fitting_cache_type = made.fitting_cache_type.empty() ? "" : made.fitting_cache_type.data();
     out.prefill_tokens_per_second = made.prefill_tokens_per_second;
     out.decode_tokens_per_second = made.decode_tokens_per_second;
-    struct_out(out, plan, "tenon_plan_figures");
+    struct_out(out, plan, "tenon_plan");
   });
 }

@@ -21,9 +21,7 @@ const char* tenon_random_model_format(size_t index) {
 }
 
 tenon_status tenon_random_model_write(const char* path, const char* shape, const char* format,
-                                      uint64_t seed,
-                                      int32_t (*progress)(void* user, double fraction),
-                                      void* user) {
+                                      uint64_t seed, tenon_progress_callback progress, void* user) {
   return fence([&] {
     tenon::RandomModelOptions options{seed, {}};
     if (progress != nullptr) {

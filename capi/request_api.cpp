@@ -11,16 +11,6 @@ using namespace tenon::capi;
 
 namespace {
 
-constexpr double kMaxSeconds = 1e9;
-
-uint64_t nanoseconds(double seconds, const char* what) {
-  // Written so that NaN fails.
-  if (!(seconds >= 0 && seconds <= kMaxSeconds)) {
-    tenon::fail(tenon::Code::Argument, "{} is {}, not in 0..{}", what, seconds, kMaxSeconds);
-  }
-  return static_cast<uint64_t>(seconds * 1e9);
-}
-
 tenon::GenerationOptions generation_options(const tenon_submission& given,
                                             const tenon::SessionOptions& of_session) {
   tenon::GenerationOptions options;
@@ -77,7 +67,8 @@ tenon_status tenon_session_submit(tenon_session* session, const tenon_submission
     const SessionCall call(session);
     tenon_request*& out = checked_out(request, "request");
     const tenon_submission given = struct_in(submission, "tenon_submission");
-    check_flags(given.flags, TENON_ADD_SPECIAL | TENON_PARSE_SPECIAL | TENON_IGNORE_END | TENON_LOGPROBS);
+    check_flags(given.flags,
+                TENON_ADD_SPECIAL | TENON_PARSE_SPECIAL | TENON_IGNORE_END | TENON_LOGPROBS);
     auto options = generation_options(given, call->session->options());
     tenon::Session& text = *call->session;
     const tenon::Sampler* draws =
@@ -125,8 +116,8 @@ tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,
   });
 }
 
-tenon_status tenon_request_logprobs(tenon_request* request, float* logprob,
-                                    tenon_token* top_tokens, float* top_logprobs, size_t num_top) {
+tenon_status tenon_request_logprobs(tenon_request* request, float* logprob, tenon_token* top_tokens,
+                                    float* top_logprobs, size_t num_top) {
   return fence([&] {
     tenon_request& asked = checked(request);
     float& out = checked_out(logprob, "logprob");
@@ -150,15 +141,15 @@ tenon_status tenon_request_cancel(tenon_request* request) {
   });
 }
 
-tenon_status tenon_request_report(tenon_request* request, tenon_request_figures* figures) {
+tenon_status tenon_request_get_stats(tenon_request* request, tenon_request_stats* stats) {
   return fence([&] {
     tenon_request& asked = checked(request);
     const tenon::ReuseReport report = asked.engine->report(*asked.generation);
-    tenon_request_figures out{};
+    tenon_request_stats out{};
     out.reuse_miss = static_cast<int32_t>(report.miss.cause);
     out.prompt_tokens = report.prompt_tokens;
     out.reused_tokens = report.reused_tokens;
     out.miss_position = report.miss.position;
-    struct_out(out, figures, "tenon_request_figures");
+    struct_out(out, stats, "tenon_request_stats");
   });
 }

@@ -34,7 +34,7 @@ void tenon_sampler::reset() {
   ends.stop_tokens.clear();
   ends.tokens_left = UINT64_MAX;
   options.for_each_number(TENON_SCOPE_SAMPLER,
-                          [this](const tenon_option& option, int64_t integer, double real) {
+                          [this](const tenon_option_info& option, int64_t integer, double real) {
                             if (option.type == TENON_OPTION_INT) sampler.set(option.name, integer);
                             if (option.type == TENON_OPTION_FLOAT) sampler.set(option.name, real);
                           });

@@ -30,7 +30,7 @@ class Draws {
   Draws(const Draws&) = delete;
   Draws& operator=(const Draws&) = delete;
 
-  /// So many tokens follow at most.
+  /// At most this many tokens follow.
   void limit(uint64_t tokens, uint64_t room) {
     sampler_.set_token_limit(std::min(tokens, room));
     ends_.tokens_left = tokens;
@@ -87,9 +87,7 @@ tenon_status tenon_session_create(const tenon_model* model, const tenon_options*
     tenon_session*& out = checked_out(session, "session");
     const tenon_model& of_handle = checked(model);
     const OptionSet set = options_or_default(options);
-    auto created = std::make_unique<tenon::Session>(
-        of_handle.engine(),
-        session_options(set));
+    auto created = std::make_unique<tenon::Session>(of_handle.engine(), session_options(set));
     out = new tenon_session(of_handle.host, std::move(created));
   });
 }
@@ -117,8 +115,8 @@ tenon_status tenon_session_append_tokens(tenon_session* session, const tenon_tok
   });
 }
 
-tenon_status tenon_session_prefill(tenon_session* session,
-                                   int32_t (*progress)(void* user, double fraction), void* user) {
+tenon_status tenon_session_prefill(tenon_session* session, tenon_progress_callback progress,
+                                   void* user) {
   return fence([&] {
     const SessionCall call(session);
     if (progress == nullptr) return call->session->prefill();
@@ -300,15 +298,15 @@ tenon_status tenon_session_cancel(tenon_session* session) {
   return fence([&] { checked(session).session->cancel(); });
 }
 
-tenon_status tenon_session_stats(tenon_session* session, tenon_session_figures* figures) {
+tenon_status tenon_session_get_stats(tenon_session* session, tenon_session_stats* stats) {
   return fence([&] {
     const SessionCall call(session);
-    const tenon::SessionStats& stats = call->session->stats();
-    tenon_session_figures out{};
-    out.prefill_tokens = stats.prefill_tokens;
-    out.decode_tokens = stats.decode_tokens;
-    out.prefill_seconds = static_cast<double>(stats.prefill_ns) * 1e-9;
-    out.decode_seconds = static_cast<double>(stats.decode_ns) * 1e-9;
-    struct_out(out, figures, "tenon_session_figures");
+    const tenon::SessionStats& counted = call->session->stats();
+    tenon_session_stats out{};
+    out.prefill_tokens = counted.prefill_tokens;
+    out.decode_tokens = counted.decode_tokens;
+    out.prefill_seconds = static_cast<double>(counted.prefill_ns) * 1e-9;
+    out.decode_seconds = static_cast<double>(counted.decode_ns) * 1e-9;
+    struct_out(out, stats, "tenon_session_stats");
   });
 }

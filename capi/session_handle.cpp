@@ -19,8 +19,7 @@ SessionCall::SessionCall(tenon_session* handle) : session_(&checked(handle)) {
   }
   if (session_->session->in_use()) {
     release();
-    fail(Code::State,
-         "the session is in use by a request; only cancel and destroy may interrupt");
+    fail(Code::State, "the session is in use by a request; only cancel and destroy may interrupt");
   }
 }
 

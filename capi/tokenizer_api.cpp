@@ -100,19 +100,19 @@ size_t tenon_tokenizer_count(const tenon_tokenizer* tokenizer) {
   return live == nullptr ? 0 : live->tokenizer.size();
 }
 
-tenon_status tenon_tokenizer_token(const tenon_tokenizer* tokenizer, tenon_token token,
-                                   tenon_token_details* details) {
+tenon_status tenon_tokenizer_token_info(const tenon_tokenizer* tokenizer, tenon_token token,
+                                        tenon_token_info* details) {
   return fence([&] {
     const tenon::Tokenizer& of_model = checked(tokenizer).tokenizer;
     const std::string_view spelling = of_model.spelling(token);
     const std::string_view text = of_model.decode(token);
-    tenon_token_details result{};
+    tenon_token_info result{};
     result.attributes = attributes_of(of_model, token);
     result.spelling = spelling.data();
     result.spelling_length = spelling.size();
     result.text = text.data();
     result.text_length = text.size();
-    struct_out(result, details, "tenon_token_details");
+    struct_out(result, details, "tenon_token_info");
   });
 }
 

@@ -33,7 +33,7 @@ inline std::string_view name_in(const char* name, const char* parameter) {
 template <typename T>
 std::span<const T> array_in(const T* data, size_t count, const char* parameter) {
   if (data == nullptr && count != 0) fail(Code::Argument, "{} is NULL", parameter);
-  if (count > SIZE_MAX / 2 / sizeof(T)) {
+  if (count > SIZE_MAX / 2 / sizeof(T)) {  // NOLINT(bugprone-sizeof-expression): T may be a pointer
     fail(Code::Argument, "{}: {} elements do not fit the address space", parameter, count);
   }
   return {data, count};
@@ -62,6 +62,16 @@ void fill_buffer(std::span<const T> result, T* buffer, size_t capacity, size_t* 
     std::memcpy(buffer, result.data(), result.size_bytes());
   }
   *needed = result.size();
+}
+
+/// A host's duration. Throws Argument naming it when it is negative or beyond 30 years.
+inline uint64_t nanoseconds(double seconds, const char* what) {
+  constexpr double kMaxSeconds = 1e9;
+  // Written so that NaN fails.
+  if (!(seconds >= 0 && seconds <= kMaxSeconds)) {
+    fail(Code::Argument, "{} is {}, not in 0..{}", what, seconds, kMaxSeconds);
+  }
+  return static_cast<uint64_t>(seconds * 1e9);
 }
 
 /// Sizes that a struct_size may have: the first word alone is no struct, and a large one is

@@ -30,7 +30,9 @@ if(TENON_SANITIZE)
   target_compile_options(tenon_flags INTERFACE -fsanitize=${TENON_SANITIZE}
                          -fno-omit-frame-pointer -fno-sanitize-recover=all
                          # Checks of the tests' own code double the time to compile it.
-                         $<$<BOOL:$<TARGET_PROPERTY:TENON_TEST_CODE>>:-fno-sanitize=undefined>)
+                         $<$<BOOL:$<TARGET_PROPERTY:TENON_TEST_CODE>>:-fno-sanitize=undefined>
+                         # It adds offsets to the null pointers of empty matrices, and reads nothing.
+                         $<$<BOOL:$<TARGET_PROPERTY:TENON_USES_EIGEN>>:-fno-sanitize=pointer-overflow>)
   target_link_options(tenon_flags INTERFACE -fsanitize=${TENON_SANITIZE})
 endif()
 find_package(Threads REQUIRED)

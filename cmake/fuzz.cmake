@@ -1,5 +1,5 @@
 # libFuzzer targets: tests/fuzz/NAME_fuzz.cpp becomes the program fuzz_NAME. Everything in such a
-# build, the rooms included, is instrumented.
+# build, the rooms included, is instrumented: with what TENON_SANITIZE says, too.
 if(NOT TENON_FUZZERS)
   return()
 endif()
@@ -7,8 +7,7 @@ if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "TENON_FUZZERS needs clang: -DCMAKE_C_COMPILER=clang "
                       "-DCMAKE_CXX_COMPILER=clang++")
 endif()
-target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined
-                       -fno-sanitize-recover=all -fno-omit-frame-pointer)
+target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link)
 
 # Rooms that a target needs besides those that read files and texts.
 set(TENON_FUZZ_ROOMS_snapshot program backend weights arch kv sampler random_model model engine
@@ -22,10 +21,6 @@ foreach(source ${fuzz_sources})
   add_executable(fuzz_${name} ${source})
   tenon_link_rooms(fuzz_${name} base quant file ${TENON_TEXT_ROOMS} ${TENON_FUZZ_ROOMS_${name}})
   target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer,address,undefined)
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   add_dependencies(fuzzers fuzz_${name})
 endforeach()
-
-# All of the engine compiled by clang, without linking it.
-get_property(rooms GLOBAL PROPERTY TENON_ROOMS)
-add_custom_target(rooms DEPENDS ${rooms})

@@ -8,6 +8,7 @@ set(TENON_USES_text_grammar tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_text_tokenizer_json tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_text_template tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_backends_reference Eigen3::Eigen)
+set(TENON_USES_backends_blas Eigen3::Eigen tenon_cblas)
 
 # The rooms within the room of text.
 set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/chat_formats text/chat)
@@ -30,9 +31,7 @@ set(TENON_APART
     text/chat_formats/python_calls.cpp text/chat_formats/python_scan.cpp text/chat_formats/muse.cpp
     text/chat_formats/functionary.cpp text/chat_formats/minimax_m3.cpp text/chat_formats/kimi.cpp)
 
-# tenon_room(PATH): src/PATH/*.cpp, and its folders in TENON_FOLDERS_<room>. A file named *_avx2.cpp, *_avx2_vnni.cpp, *_avx512.cpp,
-# *_neon.cpp or *_neon_i8mm.cpp is compiled for that instruction set and must be reached only through
-# a table of kernels chosen at run time.
+# tenon_room(PATH): src/PATH/*.cpp but for kernels, and its folders in TENON_FOLDERS_<room>.
 function(tenon_room path)
   string(REPLACE "/" "_" name ${path})
   set(patterns ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
@@ -40,12 +39,7 @@ function(tenon_room path)
     list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${path}/${folder}/*.cpp)
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
-  # Instruction sets of other machines.
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-    list(FILTER sources EXCLUDE REGEX "_(avx2|avx2_vnni|avx512)\\.cpp$")
-  else()
-    list(FILTER sources EXCLUDE REGEX "_neon(_i8mm)?\\.cpp$")
-  endif()
+  list(FILTER sources EXCLUDE REGEX "/kernels_[a-z0-9_]+\\.cpp$")
   if(NOT sources)
     return()
   endif()
@@ -53,34 +47,9 @@ function(tenon_room path)
   target_include_directories(tenon_room_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
                                                   ${PROJECT_SOURCE_DIR}/capi/include)
   target_link_libraries(tenon_room_${name} PRIVATE tenon_flags tenon_fmt ${TENON_USES_${name}})
-  foreach(source ${sources})
-    set(options "")
-    if(source MATCHES "/kernels_[a-z0-9_]+\\.cpp$")
-      if(TENON_FUZZERS)
-        # What fuzzing looks at is what feeds them; clang takes minutes to check these.
-        list(APPEND options -fno-sanitize=all)
-      elseif(NOT TENON_SANITIZE)
-        list(APPEND options -O3)  # also in a build with debug info, whose default is -O2
-      endif()
-    endif()
-    if(source MATCHES "_avx2\\.cpp$")
-      list(APPEND options -mavx2 -mfma -mf16c)
-    elseif(source MATCHES "_avx2_vnni\\.cpp$")
-      list(APPEND options -mavx2 -mfma -mf16c -mavxvnni)
-    elseif(source MATCHES "_avx512\\.cpp$")
-      # g++ 12 warns of its own intrinsics (its bug 105593).
-      list(APPEND options -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512vl -mavx512dq
-           -mavx512vnni -Wno-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-    endif()
-    if(source MATCHES "_neon\\.cpp$")
-      list(APPEND options -march=armv8.2-a+dotprod)
-    elseif(source MATCHES "_neon_i8mm\\.cpp$")
-      list(APPEND options -march=armv8.2-a+dotprod+i8mm)
-    endif()
-    if(options)
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
-    endif()
-  endforeach()
+  if("Eigen3::Eigen" IN_LIST TENON_USES_${name})
+    set_target_properties(tenon_room_${name} PROPERTIES TENON_USES_EIGEN ON)
+  endif()
   # Half to two thirds of the compile time, for builds that nobody debugs: several files in one go.
   if(TENON_UNITY AND NOT path IN_LIST TENON_NO_UNITY)
     set_target_properties(tenon_room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
@@ -88,6 +57,40 @@ function(tenon_room path)
     set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   set_property(GLOBAL APPEND PROPERTY TENON_ROOMS tenon_room_${name})
+endfunction()
+
+# tenon_kernels(PATH): src/PATH/kernels_<set>.cpp for each instruction set of the machine's kind, as part of
+# the room. They must be reached only through a table chosen at run time; the room's other files see which
+# there are by TENON_KERNELS_<SET>.
+function(tenon_kernels path)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    set(sets portable neon neon_i8mm)
+    set(options_neon -march=armv8.2-a+dotprod)
+    set(options_neon_i8mm -march=armv8.2-a+dotprod+i8mm)
+  else()
+    set(sets portable avx2 avx2_vnni avx512)
+    set(options_avx2 -mavx2 -mfma -mf16c)
+    set(options_avx2_vnni ${options_avx2} -mavxvnni)
+    # g++ 12 warns of its own intrinsics (its bug 105593).
+    set(options_avx512 ${options_avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
+                       -Wno-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  endif()
+  if(TENON_SANITIZE)
+    # All are made of the same templates, and checks double the minutes that each takes.
+    list(REMOVE_ITEM sets neon_i8mm avx2_vnni avx512)
+    set(mode -fno-sanitize=undefined)
+  else()
+    set(mode -O3)  # also in a build with debug info, whose default is -O2
+  endif()
+  string(REPLACE "/" "_" name ${path})
+  foreach(set ${sets})
+    set(source ${PROJECT_SOURCE_DIR}/src/${path}/kernels_${set}.cpp)
+    target_sources(tenon_room_${name} PRIVATE ${source})
+    set_source_files_properties(${source} PROPERTIES
+      COMPILE_OPTIONS "${mode};${options_${set}}" SKIP_UNITY_BUILD_INCLUSION ON)
+    string(TOUPPER ${set} upper)
+    target_compile_definitions(tenon_room_${name} PRIVATE TENON_KERNELS_${upper})
+  endforeach()
 endfunction()
 
 # tenon_link_rooms(TARGET ROOM...): links the objects of the rooms and what they use.

@@ -57,17 +57,17 @@ int main(int argc, char** argv) try {
   for (Conversation& conversation : conversations) {
     std::string text;
     while (const auto piece = conversation.request.next()) text += piece->text;
-    const tenon_request_figures reuse = conversation.request.report();
+    const tenon_request_stats reuse = conversation.request.stats();
     std::cout << reuse.reused_tokens << " of " << reuse.prompt_tokens
               << " prompt tokens reused: " << text << "\n";
   }
   engine.stop();
   driver.join();
 
-  const tenon_engine_figures figures = engine.metrics();
-  std::cout << figures.finished << " requests, " << figures.generated_tokens << " tokens, "
-            << figures.steps << " steps, " << figures.preempted << " preempted, "
-            << figures.kv_held_bytes / 1024 << " KiB of cache\n";
+  const tenon_engine_stats stats = engine.stats();
+  std::cout << stats.finished << " requests, " << stats.generated_tokens << " tokens, "
+            << stats.steps << " steps, " << stats.preempted << " preempted, "
+            << stats.kv_held_bytes / 1024 << " KiB of cache\n";
   return 0;
 } catch (const std::exception& error) {
   std::cerr << "many_sessions: " << error.what() << '\n';

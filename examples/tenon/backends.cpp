@@ -64,7 +64,8 @@ void list_backends(const BackendsFlags& flags) {
           printable(backend.origin, 4096) + "\n    " + printable(backend.description, 4096) + "\n");
     for (const auto& [key, values, initial, doc] : options_of(backend.options)) {
       print("    backend." + printable(key, 64) + "  " + printable(doc, 4096) + " " +
-            printable(values, 4096) + (initial.empty() ? "" : "; " + printable(initial, 4096)) + "\n");
+            printable(values, 4096) + (initial.empty() ? "" : "; " + printable(initial, 4096)) +
+            "\n");
     }
   }
   if (flags.json) {

@@ -17,13 +17,16 @@ std::string words(const BenchCell& cell) {
   return cell.depth == 0 ? text : text + " behind " + std::to_string(cell.depth);
 }
 
+/// Tokens of a step on `cpu` where the option says nothing.
+constexpr uint64_t kUsualSlice = 256;
+
 /// Tokens that a step holds. The options are those of a model that has been opened.
 uint64_t slice_of(const tenon::ExtraOptions& options) {
   auto slice = static_cast<uint64_t>(find_option("slice").int_default);
   for (const auto& [key, value] : options) {
     if (key == "slice") slice = std::stoull(value);
   }
-  return slice;
+  return slice == 0 ? kUsualSlice : slice;
 }
 
 void check_cell(const tenon::Model& model, const tenon_hardware& hardware, uint64_t slice,
@@ -32,7 +35,7 @@ void check_cell(const tenon::Model& model, const tenon_hardware& hardware, uint6
     throw Failure(words(cell) + ": a step holds " + counted(slice, "token") +
                   ", one of each sequence; give --slice " + std::to_string(cell.sequences));
   }
-  const tenon_plan_figures plan =
+  const tenon_plan plan =
       tenon::plan(model, hardware, {.context = context_of(cell), .sessions = cell.sequences});
   if (plan.fits != 0) return;
   throw Failure(words(cell) + ": takes " + size_text(plan.total_bytes) +

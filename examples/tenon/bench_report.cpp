@@ -134,7 +134,7 @@ uint64_t peak_bytes(const BenchRun& run) {
 }  // namespace
 
 void describe_model(const tenon::Model& model, BenchReport& report, BenchRun& run) {
-  const tenon_model_summary info = model.info();
+  const tenon_model_info info = model.info();
   report.name.assign(info.name, info.name_length);
   report.architecture.assign(info.architecture, info.architecture_length);
   report.backend.assign(info.backend, info.backend_length);

@@ -60,7 +60,8 @@ class Conversation {
       if (!tools_.is_array()) throw Failure(flags.tools + ": holds no JSON list of tools");
     }
     if (!flags.json_schema.empty()) {
-      format_ = {{"type", "json_schema"}, {"json_schema", {{"schema", read_json(flags.json_schema)}}}};
+      format_ = {{"type", "json_schema"},
+                 {"json_schema", {{"schema", read_json(flags.json_schema)}}}};
     }
   }
 

@@ -19,5 +19,7 @@ void add_backends(CLI::App& app);
 void add_grammar(CLI::App& app);
 void add_render(CLI::App& app);
 void add_chat(CLI::App& app);
+void add_embed(CLI::App& app);
+void add_rerank(CLI::App& app);
 
 }  // namespace tenon_program

@@ -52,8 +52,9 @@ void check_text(const GrammarFlags& flags) {
 void add_grammar(CLI::App& app) {
   auto flags = std::make_shared<GrammarFlags>();
   CLI::App* command = app.add_subcommand(
-      "grammar", "Tell whether a text is one of a grammar: exit code 0 accepted, 1 rejected, 2 the "
-                 "grammar is refused or a file cannot be read");
+      "grammar",
+      "Tell whether a text is one of a grammar: exit code 0 accepted, 1 rejected, 2 the "
+      "grammar is refused or a file cannot be read");
   CLI::Option_group* kinds = command->add_option_group("Grammar", "one of");
   kinds->add_option("--json-schema", flags->json_schema, "JSON Schema file (draft 2020-12)");
   kinds->add_option("--gbnf", flags->gbnf, "GBNF file");

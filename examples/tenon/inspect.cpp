@@ -106,7 +106,7 @@ std::map<std::string, FormatTotal> totals_by_format(const tenon::Model& model) {
 }
 
 void print_json(const tenon::Model& model, const InspectFlags& flags) {
-  const tenon_model_summary info = model.info();
+  const tenon_model_info info = model.info();
   ordered_json json = {
       {"architecture", std::string(info.architecture, info.architecture_length)},
       {"name", std::string(info.name, info.name_length)},
@@ -147,7 +147,7 @@ void print_row(const char* label, const std::string& value) {
 }
 
 void print_summary(const tenon::Model& model) {
-  const tenon_model_summary info = model.info();
+  const tenon_model_info info = model.info();
   print_row("architecture", printable({info.architecture, info.architecture_length}, kShownBytes));
   print_row("name", printable({info.name, info.name_length}, kShownBytes));
   print_row("parameters", std::to_string(info.parameters));

@@ -133,7 +133,7 @@ class Load {
     for (;;) {
       const Time now = Clock::now();
       thread.rethrow_failure();
-      if (!before_ && now >= measured_) before_ = engine_.metrics();
+      if (!before_ && now >= measured_) before_ = engine_.stats();
       submit_due(std::min(now, end_));  // all that arrive before the end, however late it is
       receive_all();
       look(now);
@@ -265,12 +265,12 @@ class Load {
       return lose(flight, std::to_string(flight.received) + " of " +
                               std::to_string(flight.output_tokens) + " tokens came");
     }
-    look_at_cache(engine_.metrics());
+    look_at_cache(engine_.stats());
     if (!flight.measured) return;
     ++result_.finished;
-    const tenon_request_figures figures = flight.request->report();
-    result_.prompt_tokens += figures.prompt_tokens;
-    result_.reused_tokens += figures.reused_tokens;
+    const tenon_request_stats stats = flight.request->stats();
+    result_.prompt_tokens += stats.prompt_tokens;
+    result_.reused_tokens += stats.reused_tokens;
     result_.whole.add(between(flight.arrived, flight.latest));
     if (flight.received < 2) return;
     result_.per_output_token.add(between(flight.first, flight.latest) /
@@ -287,23 +287,23 @@ class Load {
   void look(Time now) {
     const size_t number = result_.samples.size();
     if (number == kSamples || now < sample_time(number)) return;
-    const tenon_engine_figures figures = engine_.metrics();
-    look_at_cache(figures);
-    result_.samples.push_back({between(measured_, now), resident_bytes(), figures.kv_held_bytes,
-                               figures.kv_used_bytes, figures.running, figures.waiting});
+    const tenon_engine_stats stats = engine_.stats();
+    look_at_cache(stats);
+    result_.samples.push_back({between(measured_, now), resident_bytes(), stats.kv_held_bytes,
+                               stats.kv_used_bytes, stats.running, stats.waiting});
   }
 
   [[nodiscard]] Time sample_time(size_t number) const {
     return after(measured_, Seconds(options_.seconds * static_cast<double>(number) / kSamples));
   }
 
-  void look_at_cache(const tenon_engine_figures& figures) {
-    result_.kv_peak_bytes = std::max(result_.kv_peak_bytes, figures.kv_held_bytes);
-    if (figures.kv_held_bytes > figures.kv_limit_bytes) ++result_.over_budget;
+  void look_at_cache(const tenon_engine_stats& stats) {
+    result_.kv_peak_bytes = std::max(result_.kv_peak_bytes, stats.kv_held_bytes);
+    if (stats.kv_held_bytes > stats.kv_limit_bytes) ++result_.over_budget;
   }
 
   bool is_stalled(Time now) {
-    const uint64_t steps = engine_.metrics().steps;
+    const uint64_t steps = engine_.stats().steps;
     if (steps != steps_seen_ || flights_.empty()) step_seen_ = now;
     steps_seen_ = steps;
     return now - step_seen_ > kStall;
@@ -322,8 +322,8 @@ class Load {
   }
 
   void settle() {
-    const tenon_engine_figures after_all = engine_.metrics();
-    const tenon_engine_figures start = before_.value_or(after_all);
+    const tenon_engine_stats after_all = engine_.stats();
+    const tenon_engine_stats start = before_.value_or(after_all);
     result_.preempted = after_all.preempted - start.preempted;
     result_.steps = after_all.steps - start.steps;
     result_.steps_stopped = after_all.steps_stopped - start.steps_stopped;
@@ -346,7 +346,7 @@ class Load {
   Time begin_;
   Time measured_;  // from here to end_
   Time end_;
-  std::optional<tenon_engine_figures> before_;
+  std::optional<tenon_engine_stats> before_;
   uint64_t steps_seen_ = 0;
   Time step_seen_;
   LoadResult result_;

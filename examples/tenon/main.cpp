@@ -61,6 +61,8 @@ int run(int argc, char** argv) {
   add_grammar(app);
   add_render(app);
   add_chat(app);
+  add_embed(app);
+  add_rerank(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -30,7 +30,7 @@ std::pair<std::string, std::string> backend_option(const std::string& text) {
 std::string short_flag(std::string_view key) { return key == "banned_strings" ? ",--ban" : ""; }
 
 /// "(default 0.8, 0..100)", "(default f16, of f16|f32)"
-std::string range_text(const tenon_option& option) {
+std::string range_text(const tenon_option_info& option) {
   std::ostringstream text;
   switch (option.type) {
     case TENON_OPTION_INT:
@@ -66,21 +66,21 @@ const char* value_name(int32_t type) {
 
 }  // namespace
 
-tenon_option find_option(std::string_view name) {
-  for (const tenon_option& option : tenon::option_list()) {
+tenon_option_info find_option(std::string_view name) {
+  for (const tenon_option_info& option : tenon::option_list()) {
     if (option.name == name) return option;
   }
   throw std::out_of_range(std::string(name));
 }
 
 std::string option_doc(std::string_view name) {
-  const tenon_option option = find_option(name);
+  const tenon_option_info option = find_option(name);
   return option.doc + range_text(option);
 }
 
 void OptionFlags::add(CLI::App& app, int32_t scope, const char* group,
                       std::initializer_list<std::string_view> without) {
-  for (const tenon_option& option : tenon::option_list()) {
+  for (const tenon_option_info& option : tenon::option_list()) {
     if (option.scope != scope) continue;
     if (std::find(without.begin(), without.end(), option.name) != without.end()) continue;
     Flag& flag = flags_.emplace_back(Flag{option.name});

@@ -14,7 +14,7 @@ namespace tenon_program {
 
 /// Says what the option is for, its default, and what it takes. The name must be one of the list.
 std::string option_doc(std::string_view name);
-tenon_option find_option(std::string_view name);
+tenon_option_info find_option(std::string_view name);
 
 /// The flags of one scope: `top_k` becomes --top-k. Must live until the application has run.
 class OptionFlags {

@@ -45,7 +45,7 @@ ordered_json hardware_json(const tenon_hardware& hardware) {
   return json;
 }
 
-ordered_json plan_json(const tenon_plan_figures& plan, const tenon_hardware& hardware) {
+ordered_json plan_json(const tenon_plan& plan, const tenon_hardware& hardware) {
   return {{"context", plan.context},
           {"sessions", plan.sessions},
           {"process_bytes", plan.process_bytes},
@@ -69,7 +69,7 @@ std::string row(const char* title, uint64_t bytes, const std::string& remark = "
 }
 
 /// What to change, one line each; empty where nothing helps.
-std::string advice(const tenon_plan_figures& plan) {
+std::string advice(const tenon_plan& plan) {
   std::string text;
   if (plan.max_context != 0) {
     text += format_text("  --context %llu\n", static_cast<unsigned long long>(plan.max_context));
@@ -83,7 +83,7 @@ std::string advice(const tenon_plan_figures& plan) {
   return text;
 }
 
-std::string plan_text(const tenon_plan_figures& plan, const tenon_hardware& hardware) {
+std::string plan_text(const tenon_plan& plan, const tenon_hardware& hardware) {
   std::string text = counted(plan.sessions, "session") + " of " +
                      counted(plan.context, "position") + ", " +
                      counted(hardware.threads, "thread") + "\n\n";
@@ -117,7 +117,7 @@ void make_plan(const PlanFlags& flags) {
   tenon_hardware hardware = tenon::measure_hardware(model, !flags.no_speed);
   if (flags.memory_bytes != 0) hardware.memory_bytes = flags.memory_bytes;
   if (flags.process_bytes != 0) hardware.process_bytes = flags.process_bytes;
-  const tenon_plan_figures plan =
+  const tenon_plan plan =
       tenon::plan(model, hardware, {.context = flags.context, .sessions = flags.sessions});
   print(flags.json ? json_text(plan_json(plan, hardware)) : plan_text(plan, hardware));
   flush();
@@ -157,13 +157,13 @@ void add_plan(CLI::App& app) {
                             ->add_option("--memory", flags->memory_bytes,
                                          "Bytes that the process may take (default: what is free)")
                             ->type_name("N")
-      ->check(whole_number(0, INT64_MAX));
+                            ->check(whole_number(0, INT64_MAX));
   CLI::Option* process =
       command
           ->add_option("--process-bytes", flags->process_bytes,
                        "Bytes that the program holds besides (default: what this one does)")
           ->type_name("N")
-      ->check(whole_number(0, INT64_MAX));
+          ->check(whole_number(0, INT64_MAX));
   CLI::Option* no_speed = command->add_flag("--no-speed", flags->no_speed,
                                             "Do not measure the machine: memory only, at once");
   command

@@ -50,12 +50,12 @@ PlanCheck check_plan(const std::string& path, const tenon::ExtraOptions& options
   // The first step computes the last token of each prompt again; the clock starts behind it.
   for (tenon::Request& request : requests) (void)request.next();
   start = Clock::now();
-  const uint64_t before = engine.metrics().generated_tokens;
+  const uint64_t before = engine.stats().generated_tokens;
   for (tenon::Request& request : requests) {
     while (request.wait(-1).finish == TENON_FINISH_NONE) {
     }
   }
-  const uint64_t tokens = engine.metrics().generated_tokens - before;
+  const uint64_t tokens = engine.stats().generated_tokens - before;
   check.decode_tokens_per_second = static_cast<double>(tokens) / seconds_since(start);
   check.peak_bytes = PeakMemory().bytes();
   return check;

@@ -34,14 +34,14 @@ double rate(uint64_t tokens, double seconds) {
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-void print_timings(double load_seconds, const tenon_session_figures& figures) {
+void print_timings(double load_seconds, const tenon_session_stats& stats) {
   std::fprintf(stderr, "load     %8.3f s\n", load_seconds);
-  std::fprintf(stderr, "prefill  %8.3f s  %6llu tokens  %9.2f tokens/s\n", figures.prefill_seconds,
-               static_cast<unsigned long long>(figures.prefill_tokens),
-               rate(figures.prefill_tokens, figures.prefill_seconds));
-  std::fprintf(stderr, "decode   %8.3f s  %6llu tokens  %9.2f tokens/s\n", figures.decode_seconds,
-               static_cast<unsigned long long>(figures.decode_tokens),
-               rate(figures.decode_tokens, figures.decode_seconds));
+  std::fprintf(stderr, "prefill  %8.3f s  %6llu tokens  %9.2f tokens/s\n", stats.prefill_seconds,
+               static_cast<unsigned long long>(stats.prefill_tokens),
+               rate(stats.prefill_tokens, stats.prefill_seconds));
+  std::fprintf(stderr, "decode   %8.3f s  %6llu tokens  %9.2f tokens/s\n", stats.decode_seconds,
+               static_cast<unsigned long long>(stats.decode_tokens),
+               rate(stats.decode_tokens, stats.decode_seconds));
 }
 
 /// Attaches the grammar that the flags name.

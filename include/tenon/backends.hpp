@@ -32,9 +32,9 @@ inline std::vector<Backend> backends(const std::vector<std::string>& plugins = {
   const std::unique_ptr<tenon_backends, Destroy> list(raw);
   std::vector<Backend> result;
   for (size_t i = 0; i < tenon_backends_count(raw); ++i) {
-    tenon_backend backend{};
+    tenon_backend_info backend{};
     backend.struct_size = sizeof backend;
-    check(tenon_backends_info(raw, i, &backend));
+    check(tenon_backends_get_info(raw, i, &backend));
     result.push_back({static_cast<Code>(backend.status),
                       std::string(backend.name, backend.name_length),
                       std::string(backend.origin, backend.origin_length),

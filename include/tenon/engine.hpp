@@ -26,16 +26,16 @@ struct Submission {
   bool add_special = false;  ///< for the text
   bool parse_special = false;
   bool ignore_end = false;
-  bool logprobs = false;  ///< for Request::logprobs
-  uint32_t num_top = 0;   ///< and of so many likeliest tokens
+  bool logprobs = false;                    ///< for Request::logprobs
+  uint32_t num_top = 0;                     ///< and of this many likeliest tokens
   std::span<const Token> logprob_tokens{};  ///< and of these, for Request::logprobs_of
-  const Sampler* sampler = nullptr;  ///< null: the defaults
+  const Sampler* sampler = nullptr;         ///< null: the defaults
   uint64_t max_tokens = 0;
   double timeout_seconds = 0;         ///< 0: none
   std::optional<int32_t> priority{};  ///< higher runs first
   std::optional<std::string_view> client{};
   double weight = 0;
-  void (*notify)(void* user) = nullptr;
+  tenon_notify_callback notify = nullptr;
   void* user = nullptr;
 };
 
@@ -82,11 +82,11 @@ class Request {
   void cancel() noexcept { (void)tenon_request_cancel(get()); }
 
   /// How much of the prompt was reused, and why not more.
-  [[nodiscard]] tenon_request_figures report() const {
-    tenon_request_figures figures{};
-    figures.struct_size = sizeof figures;
-    check(tenon_request_report(get(), &figures));
-    return figures;
+  [[nodiscard]] tenon_request_stats stats() const {
+    tenon_request_stats stats{};
+    stats.struct_size = sizeof stats;
+    check(tenon_request_get_stats(get(), &stats));
+    return stats;
   }
 
   [[nodiscard]] tenon_request* get() const noexcept { return handle_.get(); }
@@ -98,7 +98,7 @@ class Request {
   std::unique_ptr<tenon_request, Destroy> handle_;
 };
 
-/// Continues a session's text behind what the submission appends.
+/// Continues a session's text after what the submission appends.
 inline Request submit(Session& session, const Submission& what) {
   tenon_submission raw{};
   raw.struct_size = sizeof raw;
@@ -142,7 +142,7 @@ class Engine {
     return Session::adopt(raw);
   }
 
-  /// One step if there is work and nobody is at it; whether there was.
+  /// One step if there is work and no other thread is at it; whether there was.
   bool step() {
     int32_t worked = 0;
     check(tenon_engine_step(get(), &worked));
@@ -151,22 +151,22 @@ class Engine {
   /// Drives until stop(): for a thread of the host's.
   void run() { check(tenon_engine_run(get())); }
   void stop() noexcept { (void)tenon_engine_stop(get()); }
-  void set_executor(void (*post)(void* user, void (*task)(void* arg), void* arg), void* user) {
+  void set_executor(tenon_post_callback post, void* user) {
     check(tenon_engine_set_executor(get(), post, user));
   }
 
-  [[nodiscard]] tenon_engine_figures metrics() const {
-    tenon_engine_figures figures{};
-    figures.struct_size = sizeof figures;
-    check(tenon_engine_metrics(get(), &figures));
-    return figures;
+  [[nodiscard]] tenon_engine_stats stats() const {
+    tenon_engine_stats stats{};
+    stats.struct_size = sizeof stats;
+    check(tenon_engine_get_stats(get(), &stats));
+    return stats;
   }
   /// For Prometheus.
-  [[nodiscard]] std::string metrics_text() const {
+  [[nodiscard]] std::string stats_text() const {
     std::string text(16384, '\0');
     for (;;) {
       size_t needed = 0;
-      check(tenon_engine_metrics_text(get(), text.data(), text.size(), &needed));
+      check(tenon_engine_stats_text(get(), text.data(), text.size(), &needed));
       const bool fits = needed <= text.size();
       text.resize(needed);
       if (fits) return text;

@@ -4,7 +4,8 @@
 // Every header of the C++ interface includes this one before it declares anything. Compilers that go
 // on after #error stop at the include: one sentence, not a hundred errors.
 #if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 202002L
-#error "tenon needs C++20 (-std=c++20; CMake: link tenon::tenon_cpp); tenon/tenon.h serves C and any C++"
+#error \
+    "tenon needs C++20 (-std=c++20; CMake: link tenon::tenon_cpp); tenon/tenon.h serves C and any C++"
 #include <tenon/needs_cpp20>
 #elif !defined(__cpp_exceptions)
 #error "tenon's C++ headers need exceptions; tenon/tenon.h serves programs without them"

@@ -73,9 +73,7 @@ class GrammarCache {
   [[nodiscard]] Grammar regular_expression(std::string_view text) {
     return get(TENON_GRAMMAR_REGEX, text);
   }
-  [[nodiscard]] Grammar choices(std::string_view text) {
-    return get(TENON_GRAMMAR_CHOICES, text);
-  }
+  [[nodiscard]] Grammar choices(std::string_view text) { return get(TENON_GRAMMAR_CHOICES, text); }
 
  private:
   Grammar get(int32_t kind, std::string_view text) {
@@ -106,7 +104,7 @@ class Matcher {
     return Matcher(raw);
   }
   void reset() { check(tenon_matcher_reset(get())); }
-  /// At most so many tokens may still come; the text is complete before that.
+  /// At most `tokens` tokens may still come; the text is complete before that.
   void set_token_limit(uint64_t tokens) { check(tenon_matcher_set_token_limit(get(), tokens)); }
 
   [[nodiscard]] bool allows(Token token) {

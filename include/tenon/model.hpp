@@ -104,11 +104,11 @@ class Model {
   }
 
   /// Architecture, sizes, chat template. Texts live as long as the model.
-  [[nodiscard]] tenon_model_summary info() const {
-    tenon_model_summary summary{};
-    summary.struct_size = sizeof summary;
-    check(tenon_model_info(get(), &summary));
-    return summary;
+  [[nodiscard]] tenon_model_info info() const {
+    tenon_model_info info{};
+    info.struct_size = sizeof info;
+    check(tenon_model_get_info(get(), &info));
+    return info;
   }
   /// What the model with one session of `context` positions takes; 0: a session's default.
   [[nodiscard]] tenon_memory memory(uint64_t context = 0) const {

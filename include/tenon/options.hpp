@@ -29,6 +29,7 @@ struct ModelOptions {
   std::optional<int64_t> threads{};
   std::optional<std::string> cache_type{};
   std::optional<int64_t> slice{};
+  std::optional<std::string> embeddings{};  ///< "on", "off", "auto"
   std::optional<bool> vocabulary_only{};
   std::optional<bool> inspect{};
   std::optional<bool> check_weights{};
@@ -82,6 +83,16 @@ struct SamplerOptions {
   ExtraOptions extra{};
 };
 
+struct EmbedderOptions {
+  std::optional<std::string> pooling{};    ///< "none", "mean", "cls", "last", "rank"
+  std::optional<std::string> normalize{};  ///< "l2", "none"
+  std::optional<int64_t> dimensions{};
+  std::optional<bool> truncate{};
+  std::optional<std::string> query_prefix{};
+  std::optional<std::string> document_prefix{};
+  ExtraOptions extra{};
+};
+
 /// A set of options under their keys, as the C interface takes it. Move-only.
 class Options {
  public:
@@ -95,6 +106,7 @@ class Options {
     set("threads", from.threads);
     set("cache_type", from.cache_type);
     set("slice", from.slice);
+    set("embeddings", from.embeddings);
     set("vocabulary_only", from.vocabulary_only);
     set("inspect", from.inspect);
     set("check_weights", from.check_weights);
@@ -140,6 +152,16 @@ class Options {
     parse(from.extra);
   }
 
+  explicit Options(const EmbedderOptions& from) : Options() {
+    set("pooling", from.pooling);
+    set("normalize", from.normalize);
+    set("dimensions", from.dimensions);
+    set("truncate", from.truncate);
+    set("query_prefix", from.query_prefix);
+    set("document_prefix", from.document_prefix);
+    parse(from.extra);
+  }
+
   void set(const char* key, int64_t value) { check(tenon_options_set_int(get(), key, value)); }
   void set(const char* key, double value) { check(tenon_options_set_float(get(), key, value)); }
   void set(const char* key, bool value) { check(tenon_options_set_bool(get(), key, value)); }
@@ -174,11 +196,11 @@ class Options {
 };
 
 /// Every key with its scope, type, range, default and meaning.
-inline std::vector<tenon_option> option_list() {
-  std::vector<tenon_option> list(tenon_option_count());
+inline std::vector<tenon_option_info> option_list() {
+  std::vector<tenon_option_info> list(tenon_option_count());
   for (size_t i = 0; i < list.size(); ++i) {
-    list[i].struct_size = sizeof(tenon_option);
-    check(tenon_option_info(i, &list[i]));
+    list[i].struct_size = sizeof(tenon_option_info);
+    check(tenon_option_get_info(i, &list[i]));
   }
   return list;
 }

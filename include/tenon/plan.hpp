@@ -23,12 +23,12 @@ struct PlanOptions {
 };
 
 /// A pure function; tenon.h, section 15, tells the meaning of the figures.
-[[nodiscard]] inline tenon_plan_figures plan(const Model& model, const tenon_hardware& hardware,
-                                             const PlanOptions& options = {}) {
-  tenon_plan_figures figures{};
-  figures.struct_size = sizeof figures;
-  check(tenon_plan(model.get(), options.context, options.sessions, &hardware, &figures));
-  return figures;
+[[nodiscard]] inline tenon_plan plan(const Model& model, const tenon_hardware& hardware,
+                                     const PlanOptions& options = {}) {
+  tenon_plan plan{};
+  plan.struct_size = sizeof plan;
+  check(tenon_model_plan(model.get(), options.context, options.sessions, &hardware, &plan));
+  return plan;
 }
 
 }  // namespace v1

@@ -27,7 +27,7 @@ struct Progress {
       return 1;
     }
   }
-  /// Behind the call: throws what the function threw, else what `status` says.
+  /// After the call: throws what the function threw, else what `status` says.
   void check(tenon_status status) const {
     if (thrown) std::rethrow_exception(thrown);
     v1::check(status);

@@ -44,8 +44,8 @@ class Sampler {
   /// (chat.hpp) calls this.
   bool set_grammar_of(const tenon_chat* chat, std::string_view conversation) {
     int32_t constrained = 0;
-    check(tenon_chat_constrain(chat, conversation.data(), conversation.size(), get(),
-                               &constrained));
+    check(
+        tenon_chat_constrain(chat, conversation.data(), conversation.size(), get(), &constrained));
     has_grammar_ = constrained != 0;
     return has_grammar_;
   }
@@ -54,8 +54,8 @@ class Sampler {
     has_grammar_ = false;
   }
   [[nodiscard]] bool has_grammar() const noexcept { return has_grammar_; }
-  /// How many tokens may still be drawn: a grammar's text is complete before that, and nobody looks
-  /// further ahead for banned strings.
+  /// How many tokens may still be drawn: a grammar's text is complete before that, and banned
+  /// strings are not looked for beyond it.
   void set_token_limit(uint64_t tokens) { check(tenon_sampler_set_token_limit(get(), tokens)); }
   /// Parameters, biases, breakers and stop tokens as they were created; a grammar from its beginning.
   void reset() { check(tenon_sampler_reset(get())); }

@@ -172,7 +172,7 @@ class Session {
     return result;
   }
 
-  /// Appends tokens, and tells for each how likely it was behind those before it; the first of a session
+  /// Appends tokens, and tells for each how likely it was after those before it; the first of a session
   /// has 0. For prompts.
   std::vector<TokenLogprob> append_with_logprobs(std::span<const Token> tokens) {
     std::vector<TokenLogprob> result;
@@ -181,7 +181,8 @@ class Session {
     if (position() > 0) result = logprobs(logits(), tokens.first(1));
     evaluate(tokens, [&](uint64_t row, std::span<const float> of_next) {
       if (row + 1 < tokens.size()) {
-        result.push_back(logprobs(of_next, tokens.subspan(static_cast<size_t>(row) + 1, 1)).front());
+        result.push_back(
+            logprobs(of_next, tokens.subspan(static_cast<size_t>(row) + 1, 1)).front());
       }
       return true;
     });
@@ -217,7 +218,7 @@ class Session {
     return {data, count};
   }
 
-  /// Appends tokens and hands out the logits behind each: on_logits(row, [vocabulary] f32) returns
+  /// Appends tokens and hands out the logits after each: on_logits(row, [vocabulary] f32) returns
   /// false to cancel; it may throw.
   using OnLogits = std::function<bool(uint64_t row, std::span<const float> logits)>;
   void evaluate(std::span<const Token> tokens, const OnLogits& on_logits) {
@@ -281,11 +282,11 @@ class Session {
     check(tenon_session_tokens(get(), &data, &count));
     return {data, count};
   }
-  [[nodiscard]] tenon_session_figures stats() const {
-    tenon_session_figures figures{};
-    figures.struct_size = sizeof figures;
-    check(tenon_session_stats(get(), &figures));
-    return figures;
+  [[nodiscard]] tenon_session_stats stats() const {
+    tenon_session_stats stats{};
+    stats.struct_size = sizeof stats;
+    check(tenon_session_get_stats(get(), &stats));
+    return stats;
   }
 
   /// Ends the call under way, or the next one, with Code::Cancelled. Any thread, any time.

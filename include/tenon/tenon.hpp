@@ -11,6 +11,7 @@
 
 #include <tenon/backends.hpp>
 #include <tenon/chat.hpp>
+#include <tenon/embedder.hpp>
 #include <tenon/engine.hpp>
 #include <tenon/error.hpp>
 #include <tenon/grammar.hpp>

@@ -65,10 +65,10 @@ class Tokenizer {
   [[nodiscard]] size_t size() const noexcept { return tenon_tokenizer_count(raw_); }
 
   /// Spelling, text and attributes (TENON_TOKEN_*) of a token.
-  [[nodiscard]] tenon_token_details token(Token token) const {
-    tenon_token_details details{};
+  [[nodiscard]] tenon_token_info token(Token token) const {
+    tenon_token_info details{};
     details.struct_size = sizeof details;
-    check(tenon_tokenizer_token(raw_, token, &details));
+    check(tenon_tokenizer_token_info(raw_, token, &details));
     return details;
   }
   [[nodiscard]] bool is_end(Token id) const {

@@ -3,16 +3,20 @@
 #pragma once
 
 #define TENON_ARCHITECTURES(X)         \
+  X(AfMoe, "afmoe")                    \
   X(Apertus, "apertus")                \
   X(BailingMoe, "bailingmoe")          \
   X(BailingMoe2, "bailingmoe2")        \
+  X(BailingMoe3, "bailingmoe3")        \
   X(Bert, "bert")                      \
   X(Cohere2, "cohere2")                \
   X(CommandR, "command-r")             \
   X(DeepSeek2, "deepseek2")            \
+  X(DeepSeek32, "deepseek32")          \
   X(Dots1, "dots1")                    \
   X(Ernie45, "ernie4_5")               \
   X(Ernie45Moe, "ernie4_5-moe")        \
+  X(EuroBert, "eurobert")              \
   X(ExaoneMoe, "exaone-moe")           \
   X(Exaone4, "exaone4")                \
   X(Falcon, "falcon")                  \
@@ -21,36 +25,46 @@
   X(GemmaEmbedding, "gemma-embedding") \
   X(Gemma2, "gemma2")                  \
   X(Gemma3, "gemma3")                  \
+  X(Gemma3n, "gemma3n")                \
   X(Gemma4, "gemma4")                  \
   X(Glm4, "glm4")                      \
   X(Glm4Moe, "glm4moe")                \
+  X(GlmDsa, "glm-dsa")                 \
   X(GptOss, "gpt-oss")                 \
   X(Gpt2, "gpt2")                      \
   X(GptNeoX, "gptneox")                \
   X(Granite, "granite")                \
+  X(GraniteSwa, "granite-swa")         \
   X(GraniteHybrid, "granitehybrid")    \
   X(GraniteMoe, "granitemoe")          \
   X(HunyuanDense, "hunyuan-dense")     \
   X(HunyuanMoe, "hunyuan-moe")         \
+  X(HyV3, "hy_v3")                     \
+  X(HyV4, "hy_v4")                     \
   X(InternLm2, "internlm2")            \
   X(JinaBertV2, "jina-bert-v2")        \
   X(JinaBertV3, "jina-bert-v3")        \
   X(KimiLinear, "kimi-linear")         \
+  X(Laguna, "laguna")                  \
   X(Lfm2, "lfm2")                      \
   X(Lfm2Moe, "lfm2moe")                \
   X(Llama, "llama")                    \
+  X(LlamaEmbed, "llama-embed")         \
   X(Llama4, "llama4")                  \
   X(Mamba, "mamba")                    \
   X(Mamba2, "mamba2")                  \
+  X(MiMo2, "mimo2")                    \
   X(MiniCpm, "minicpm")                \
   X(MiniCpm3, "minicpm3")              \
   X(MiniMaxM2, "minimax-m2")           \
   X(Mistral3, "mistral3")              \
   X(Mistral4, "mistral4")              \
   X(ModernBert, "modern-bert")         \
+  X(MuseGlimmer, "muse-glimmer")       \
   X(Nemotron, "nemotron")              \
   X(NemotronH, "nemotron_h")           \
   X(NemotronHMoe, "nemotron_h_moe")    \
+  X(NeoBert, "neo-bert")               \
   X(NomicBert, "nomic-bert")           \
   X(NomicBertMoe, "nomic-bert-moe")    \
   X(Olmo2, "olmo2")                    \
@@ -59,14 +73,18 @@
   X(Phi3, "phi3")                      \
   X(Qwen2, "qwen2")                    \
   X(Qwen2Moe, "qwen2moe")              \
+  X(Qwen2Vl, "qwen2vl")                \
   X(Qwen3, "qwen3")                    \
   X(Qwen35, "qwen35")                  \
   X(Qwen35Moe, "qwen35moe")            \
   X(Qwen3Moe, "qwen3moe")              \
   X(Qwen3Next, "qwen3next")            \
+  X(Qwen3Vl, "qwen3vl")                \
+  X(Qwen3VlMoe, "qwen3vlmoe")          \
   X(Rwkv7, "rwkv7")                    \
   X(SeedOss, "seed_oss")               \
   X(SmolLm3, "smollm3")                \
   X(StableLm, "stablelm")              \
   X(StarCoder2, "starcoder2")          \
+  X(Step35, "step35")                  \
   X(T5, "t5")

@@ -7,8 +7,12 @@
 #include <utility>
 
 #include "arch/architecture_list.h"
+#include "arch/prediction.h"
+#include "arch/refused_architectures.h"
+#include "arch/row_head.h"
 #include "base/byte_source.h"
 #include "base/error.h"
+#include "base/nearest_name.h"
 
 namespace tenon {
 
@@ -24,12 +28,21 @@ constexpr NamedArchitecture kArchitectures[] = {TENON_ARCHITECTURES(TENON_LIST_A
 
 const Architecture& find_architecture(const std::string& file_name, std::string_view name) {
   std::string known;
+  NearestName nearest(name);
   for (const NamedArchitecture& one : kArchitectures) {
     if (one.name == name) return *one.architecture;
+    nearest.consider(one.name);
     known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
   }
-  fail(Code::Unsupported, "{}: architecture \"{}\" is not known; known are {}", file_name,
-       name.substr(0, 64), known);
+  for (const RefusedArchitecture& one : kRefusedArchitectures) {
+    if (one.name == name) {
+      fail(Code::Unsupported, "{}: architecture \"{}\" is not supported: {}", file_name, name,
+           one.reason);
+    }
+  }
+  fail(Code::Unsupported,
+       "{}: architecture \"{}\" is not known; the nearest name is \"{}\"; known are {}", file_name,
+       name.substr(0, 64), nearest.nearest(), known);
 }
 
 /// What an architecture reads, and what no decoder here can do.
@@ -79,10 +92,12 @@ void read_vocab(const ModelFile& file, const Keys& keys, ModelSpec& model) {
 
 std::vector<std::string> ignored_tensors(const Architecture& architecture, const ModelSpec& model) {
   std::vector<std::string> patterns(architecture.ignored.begin(), architecture.ignored.end());
+  if (model.pooling) patterns.insert(patterns.end(), {"output.weight", "output.bias"});
+  if (model.classifier.labels == 0) patterns.push_back("cls.*");
   if (architecture.build_encoder != nullptr) {
     // Each of the two programs asks for a part of the file; together they must ask for all of it.
     if (model.pooling) {
-      patterns.insert(patterns.end(), {"dec.*", "output.weight"});
+      patterns.insert(patterns.end(), {"dec.*"});
     } else {
       patterns.insert(patterns.end(), {"enc.*", "dec.*.cross_attn_k.*", "dec.*.cross_attn_v.*"});
     }
@@ -91,6 +106,23 @@ std::vector<std::string> ignored_tensors(const Architecture& architecture, const
     patterns.push_back(fmt::format("blk.{}.*", model.layers.size() + i));
   }
   return patterns;
+}
+
+/// Files may hold the blocks that predict further tokens without the model before them.
+void refuse_head_alone(const ModelFile& file, const ModelSpec& model) {
+  if (model.unused_blocks == 0) return;
+  const auto holds = [&file](size_t block) {
+    const std::string prefix = fmt::format("blk.{}.", block);
+    return std::ranges::any_of(file.tensors(), [&prefix](const TensorInfo& tensor) {
+      return tensor.name.starts_with(prefix);
+    });
+  };
+  const size_t layers = model.layers.size();
+  if (holds(0) || !holds(layers)) return;
+  fail(Code::Unsupported,
+       "{}: tensors of blk.{} are there, but none of the {} layers before it: the file holds a "
+       "prediction head only",
+       file.name(), layers, layers);
 }
 
 /// The specification of an encoder-decoder's encoder.
@@ -102,15 +134,18 @@ ModelSpec encoder_of(const ModelSpec& model) {
 }
 
 /// One of the programs of an architecture.
-BuiltProgram build_with(Slot (*build)(BuildContext& context), const Architecture& architecture,
+///   ignored  patterns of tensors that the program leaves out
+BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::string> ignored,
                         const ModelFile& file, const ModelSpec& model,
                         const ProgramOptions& options) {
   ProgramBuilder builder;
-  TensorBinder tensors(file, builder, ignored_tensors(architecture, model));
+  TensorBinder tensors(file, builder, std::move(ignored));
   BuildContext context(model, options, tensors, builder);
   const Slot out = build(context);
   std::vector<BoundWeight> weights = std::move(tensors).finish();
   if (model.pooling) builder.result(out);
+  const Slot rows = context.token_rows;
+  if (options.token_rows && rows != kNoSlot && rows != out) builder.result(rows);
   Program program = std::move(builder).finish(model.pooling ? kNoSlot : out, options.limits);
   return {model, std::move(program), std::move(weights)};
 }
@@ -125,6 +160,20 @@ ModelSpec read_model_spec(const ModelFile& file) {
   read_vocab(file, keys, model);
   const Architecture& architecture = find_architecture(file.name(), model.architecture);
   if (architecture.adapt != nullptr) architecture.adapt(file, model);
+  if (model.pooling) read_classifier(file, keys, model);
+  return model;
+}
+
+bool asks_for_rows(const ModelFile& file, const ModelSpec& model) {
+  if (model.pooling) return true;
+  return Keys(file.metadata()).count_or("pooling_type", 0, 0, UINT32_MAX) != 0;
+}
+
+ModelSpec row_spec(const ModelFile& file, ModelSpec model) {
+  if (model.pooling) return model;
+  const Keys keys(file.metadata());
+  model.pooling = read_pooling(keys, TENON_POOL_LAST);
+  read_classifier(file, keys, model);
   return model;
 }
 
@@ -135,7 +184,9 @@ BuiltProgram build_program(const ModelFile& file, const ProgramOptions& options)
 BuiltProgram build_program(const ModelFile& file, const ModelSpec& model,
                            const ProgramOptions& options) {
   const Architecture& architecture = find_architecture(file.name(), model.architecture);
-  BuiltProgram built = build_with(architecture.build, architecture, file, model, options);
+  refuse_head_alone(file, model);
+  BuiltProgram built =
+      build_with(architecture.build, ignored_tensors(architecture, model), file, model, options);
   if (model.pooling) return built;
   // Rows of logits are read as [vocab] everywhere above.
   const tenon_program& program = built.program.view();
@@ -153,7 +204,15 @@ BuiltProgram build_encoder_program(const ModelFile& file, const ModelSpec& model
   if (architecture.build_encoder == nullptr) {
     fail(Code::State, "{}: architecture \"{}\" has no encoder", file.name(), model.architecture);
   }
-  return build_with(architecture.build_encoder, architecture, file, encoder_of(model), options);
+  const ModelSpec encoder = encoder_of(model);
+  return build_with(architecture.build_encoder, ignored_tensors(architecture, encoder), file,
+                    encoder, options);
+}
+
+BuiltProgram build_prediction_program(const ModelFile& file, const ModelSpec& model, uint32_t index,
+                                      const ProgramOptions& options) {
+  // All that the trunk has is left out.
+  return build_with(build_prediction, {"*"}, file, prediction_of(file, model, index), options);
 }
 
 std::vector<WantedTensor> wanted_tensors(const Metadata& metadata) {

@@ -23,9 +23,16 @@ struct NamedArchitecture {
 std::span<const NamedArchitecture> architectures();
 
 /// The specification of a file's model. The vocabulary is the tokenizer's tokens, at most as many
-/// as the embedding has rows. Throws Unsupported naming the architecture and the known ones; Format
-/// and Unsupported as Architecture::read.
+/// as the embedding has rows. Throws Unsupported for an architecture that does not run, with the
+/// reason or the nearest known name; Format and Unsupported as Architecture::read.
 ModelSpec read_model_spec(const ModelFile& file);
+
+/// Whether a file is meant for rows of texts: an encoder, or a decoder with a pooling.
+bool asks_for_rows(const ModelFile& file, const ModelSpec& model);
+
+/// The same model without logits: its program gives rows (ModelSpec::pooling; of a decoder the last
+/// token's where the file says nothing). Throws as read_pooling and read_classifier.
+ModelSpec row_spec(const ModelFile& file, ModelSpec model);
 
 /// A model's program and where its weights come from.
 struct BuiltProgram {
@@ -43,6 +50,11 @@ BuiltProgram build_program(const ModelFile& file, const ModelSpec& model,
 /// The program that fills the CROSS groups of build_program's. Throws State for models without one.
 BuiltProgram build_encoder_program(const ModelFile& file, const ModelSpec& model,
                                    const ProgramOptions& options);
+
+/// The program of prediction block `index` (prediction.h). It has cache groups of its own, which
+/// can come from the pools of the model's. Throws as prediction_of and build_program.
+BuiltProgram build_prediction_program(const ModelFile& file, const ModelSpec& model, uint32_t index,
+                                      const ProgramOptions& options);
 
 /// The tensors that a file of these metadata holds or may hold. "vocab_size" is its vocabulary.
 /// Throws as read_model_spec.

@@ -66,6 +66,19 @@ Qkv separate_qkv(BuildContext& context, uint32_t layer, Slot x) {
   return qkv;
 }
 
+/// The rows of the queries, the keys and the values, of rows that have one of each head in turn.
+std::vector<uint64_t> by_kind(const AttentionSpec& spec) {
+  std::vector<uint64_t> order;
+  for (uint64_t kind = 0; kind < 3; ++kind) {
+    for (uint64_t head = 0; head < spec.heads; ++head) {
+      for (uint64_t i = 0; i < spec.key_dim; ++i) {
+        order.push_back((head * 3 + kind) * spec.key_dim + i);
+      }
+    }
+  }
+  return order;
+}
+
 /// One tensor of the rows of all three.
 Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
@@ -75,8 +88,9 @@ Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
   const uint64_t all_rows = query_rows + key_rows + value_rows;
   const std::string name = BuildContext::in_layer(layer, "attn_qkv");
   TensorBinder& tensors = context.tensors;
-  const RowSource weight =
+  RowSource weight =
       tensors.tensor(name + ".weight", {all_rows, context.model.width}, TensorRole::Matrix);
+  if (spec.fused_by_head) weight = weight.permuted(by_kind(spec));
   std::optional<RowSource> bias;
   if (spec.qkv_bias == Presence::Required) {
     bias = tensors.tensor(name + ".bias", {all_rows}, TensorRole::Bias);
@@ -178,7 +192,10 @@ std::vector<double> alibi_slopes(uint32_t heads) {
 
 Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
-  Qkv qkv = spec.fused_qkv ? fused_qkv(context, layer, x) : separate_qkv(context, layer, x);
+  const bool fused =
+      spec.fused_qkv || (!spec.output_gate && spec.cache_of < 0 &&
+                         context.tensors.has(BuildContext::in_layer(layer, "attn_qkv.weight")));
+  Qkv qkv = fused ? fused_qkv(context, layer, x) : separate_qkv(context, layer, x);
   if (spec.value_norm && qkv.value != kNoSlot) {
     qkv.value = context.ops.rms_norm(qkv.value, kNoSlot, spec.qk_norm_epsilon, spec.value_dim);
   }
@@ -191,13 +208,34 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
     options.bias = TENON_BIAS_ALIBI;
     options.bias_values = context.ops.constant("slopes", alibi_slopes(spec.heads));
   }
-  if (spec.sinks) {
-    options.sinks = context.tensors.weight(BuildContext::in_layer(layer, "attn_sinks.weight"),
-                                           {spec.heads}, TensorRole::Bias);
-  }
+  options.sinks = attention_sinks(context, layer);
   Slot attended = context.ops.attention(qkv.query, options);
   if (qkv.gate != kNoSlot) attended = context.ops.sigmoid_gate(attended, qkv.gate);
+  attended = context.scaled(gated_by_input(context, layer, x, attended), spec.attended_scale);
   return attention_output(context, layer, attended, uint64_t{spec.heads} * spec.value_dim);
+}
+
+Slot attention_sinks(BuildContext& context, uint32_t layer) {
+  const AttentionSpec& spec = context.layer(layer).attention;
+  const std::string name = BuildContext::in_layer(layer, "attn_sinks.weight");
+  switch (spec.sinks) {
+    case Presence::Absent:
+      return kNoSlot;
+    case Presence::Optional:
+      return context.tensors.optional_weight(name, {spec.heads}, TensorRole::Bias);
+    case Presence::Required:
+      return context.tensors.weight(name, {spec.heads}, TensorRole::Bias);
+  }
+  return kNoSlot;
+}
+
+Slot gated_by_input(BuildContext& context, uint32_t layer, Slot x, Slot attended) {
+  const OutputGateSpec& spec = context.layer(layer).attention.gate;
+  if (spec.columns == 0) return attended;
+  const Slot gate = context.linear(x, BuildContext::in_layer(layer, "attn_gate"), spec.columns,
+                                   context.model.width);
+  if (spec.activation == TENON_ACTIVATION_SIGMOID) return context.ops.sigmoid_gate(attended, gate);
+  return context.ops.mul(attended, context.ops.activate(spec.activation, gate));
 }
 
 Slot attention_output(BuildContext& context, uint32_t layer, Slot attended, uint64_t columns) {

@@ -19,6 +19,12 @@ AttentionOptions attention_options(const BuildContext& context, uint32_t layer);
 /// query [T, .], times what the layer says of its position.
 Slot scaled_by_position(BuildContext& context, uint32_t layer, Slot query);
 
+/// "attn_sinks" [heads] where the layer has them, else kNoSlot.
+Slot attention_sinks(BuildContext& context, uint32_t layer);
+
+/// attended [T, columns], times the gate that the layer's x [T, width] gives.
+Slot gated_by_input(BuildContext& context, uint32_t layer, Slot x, Slot attended);
+
 /// "attn_output" of the rows that are wanted.
 ///   attended [T, columns] -> [T or R, width]
 Slot attention_output(BuildContext& context, uint32_t layer, Slot attended, uint64_t columns);

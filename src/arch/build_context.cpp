@@ -31,6 +31,17 @@ CacheGroup attention_group(const AttentionSpec& spec, const ProgramOptions& opti
   return group;
 }
 
+/// The same of an index: rows that are keys alone.
+CacheGroup index_group(const IndexSpec& spec, const ProgramOptions& options) {
+  CacheGroup group;
+  group.type = options.cache_type;
+  group.block_tokens = options.block_tokens;
+  group.kind = TENON_CACHE_LATENT;
+  group.kv_heads = 1;
+  group.key_dim = group.value_dim = spec.key_dim;
+  return group;
+}
+
 bool same_kind(const CacheGroup& a, const CacheGroup& b) {
   return a.kind == b.kind && a.window == b.window && a.kv_heads == b.kv_heads &&
          a.key_dim == b.key_dim && a.value_dim == b.value_dim;
@@ -48,7 +59,16 @@ BuildContext::BuildContext(const ModelSpec& spec, const ProgramOptions& program_
 
 void BuildContext::add_groups() {
   std::vector<CacheGroup> groups;
+  const auto place = [&groups](const CacheGroup& wanted) {
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const CacheGroup& group) {
+      return same_kind(group, wanted);
+    });
+    const auto number = static_cast<uint32_t>(found - groups.begin());
+    if (found == groups.end()) groups.push_back(wanted);
+    return CachePlace{number, groups[number].layers++};
+  };
   cache_.resize(model.layers.size());
+  index_cache_.resize(model.layers.size());
   for (uint32_t i = 0; i < cache_.size(); ++i) {
     const AttentionSpec& attention = layer(i).attention;
     if (attention.heads == 0) continue;
@@ -56,13 +76,9 @@ void BuildContext::add_groups() {
       cache_[i] = cache_[static_cast<uint32_t>(attention.cache_of)];
       continue;
     }
-    const CacheGroup wanted = attention_group(attention, options);
-    const auto found = std::find_if(groups.begin(), groups.end(), [&](const CacheGroup& group) {
-      return same_kind(group, wanted);
-    });
-    cache_[i].group = static_cast<uint32_t>(found - groups.begin());
-    if (found == groups.end()) groups.push_back(wanted);
-    cache_[i].layer = groups[cache_[i].group].layers++;
+    cache_[i] = place(attention_group(attention, options));
+    const IndexSpec& index = attention.index;
+    if (index.count > 0 && !index.shared) index_cache_[i] = place(index_group(index, options));
   }
   for (const CacheGroup& group : groups) ops.cache_group(group);
 }
@@ -82,6 +98,10 @@ void BuildContext::add_state_groups() {
 }
 
 void BuildContext::add_angles() {
+  const auto has_parts = [](const LayerSpec& one) {
+    return one.attention.rope.interleaved_parts != std::array<uint32_t, 2>{};
+  };
+  if (std::any_of(model.layers.begin(), model.layers.end(), has_parts)) ops.position_parts(3);
   for (uint32_t i = 0; i < model.layers.size(); ++i) {
     const RopeSpec& rope = layer(i).attention.rope;  // of no dimensions where there is no attention
     uint32_t same = 0;
@@ -94,11 +114,15 @@ Slot BuildContext::make_angles(const RopeSpec& rope) {
   if (rope.dimensions == 0) return kNoSlot;
   std::vector<float> divisors;
   if (!rope.divisors.empty()) {
-    divisors = tensors.optional_divisors(rope.divisors, rope.dimensions / 2);
+    const uint32_t pairs = rope.dimensions / 2;
+    divisors = tensors.optional_divisors(rope.divisors, std::max(pairs, rope.num_divisors));
+    if (!divisors.empty()) divisors.resize(pairs);
   }
   const RopeTable table = make_rope_table(rope, divisors);
+  const Slot parts =
+      table.parts.empty() ? kNoSlot : ops.constant("rope position parts", table.parts);
   return ops.rope_angles(ops.constant("rope frequencies", table.frequencies),
-                         static_cast<float>(table.magnitude));
+                         static_cast<float>(table.magnitude), parts);
 }
 
 std::string BuildContext::in_layer(uint32_t layer, std::string_view name) {
@@ -130,6 +154,9 @@ Slot BuildContext::layer_norm(Slot x, uint32_t layer, const NormSpec& spec) {
 
 Slot BuildContext::norm(Slot x, const std::string& name, const NormSpec& spec, uint64_t columns,
                         uint32_t segment) {
+  if (spec.kind == NormKind::RmsUnweighted) {
+    return ops.rms_norm(x, kNoSlot, spec.epsilon, segment);
+  }
   const Slot weight = tensors.weight(name + std::string(spec.suffix), {columns}, TensorRole::Norm);
   if (spec.kind == NormKind::Rms) return ops.rms_norm(x, weight, spec.epsilon, segment);
   const Presence biased = spec.kind == NormKind::Layer ? Presence::Required : Presence::Absent;

@@ -18,6 +18,12 @@ struct ProgramOptions {
   uint32_t cache_type = TENON_TYPE_F16;  ///< as tenon_cache_group.type
   uint32_t block_tokens = 32;            ///< positions in a KV block
   StepLimits limits;
+  /// Of a model that gives rows: those of all tokens are a result, too, and where a classifier
+  /// reads two texts, each step says of which one a token is.
+  bool token_rows = false;
+  /// The hidden state of the wanted rows [R, width], after the output norm, is a result besides the
+  /// logits and before them: what prediction blocks go on from.
+  bool hidden_result = false;
 };
 
 /// Shapes are [rows, columns]; "." is the number of rows that came in, T or R.
@@ -32,12 +38,17 @@ class BuildContext {
   TensorBinder& tensors;
   ProgramBuilder& ops;
   Slot embedding_table = kNoSlot;  ///< [vocab, width], once embedding() has bound it
+  Slot token_rows = kNoSlot;       ///< [T, width], once row_head() has them
+  Slot selection = kNoSlot;        ///< [T, count], once a layer has chosen positions by its index
 
   /// "blk.3.attn_q": the name of a layer's tensor without ".weight" or ".bias".
   [[nodiscard]] static std::string in_layer(uint32_t layer, std::string_view name);
   [[nodiscard]] const LayerSpec& layer(uint32_t index) const { return model.layers[index]; }
   /// Whether only the rows whose logits are wanted go on from here.
-  [[nodiscard]] bool is_last(uint32_t layer) const { return layer + 1 == model.layers.size(); }
+  [[nodiscard]] bool is_last(uint32_t layer) const { return layer == last_layer(); }
+  [[nodiscard]] uint32_t last_layer() const {
+    return static_cast<uint32_t>(model.layers.size() - 1);
+  }
 
   /// x [., columns] -> [., rows] with `name`.weight [rows, columns] and, if there is one,
   /// `name`.bias.
@@ -62,11 +73,14 @@ class BuildContext {
     uint32_t layer;  ///< in the group
   };
   [[nodiscard]] CachePlace cache(uint32_t layer) const { return cache_[layer]; }
+  /// Where the keys of its index are.
+  [[nodiscard]] CachePlace index_cache(uint32_t layer) const { return index_cache_[layer]; }
   /// Where the recurrences of a layer keep their values, those from `offset` of the layer's on.
   [[nodiscard]] StatePlace state(uint32_t layer, uint32_t offset) const {
     return {state_[layer].group, state_[layer].layer, offset};
   }
-  /// The rows of x whose logits are wanted, in the last layer; before it and in encoders x itself.
+  /// The rows of x whose logits are wanted, in the last layer; before it and in models that
+  /// give rows x itself.
   Slot wanted_rows(uint32_t layer, Slot x);
 
  private:
@@ -75,9 +89,10 @@ class BuildContext {
   void add_angles();
   Slot make_angles(const RopeSpec& rope);
 
-  std::vector<CachePlace> cache_;  // [layers], of attention
-  std::vector<CachePlace> state_;  // [layers], of recurrences
-  std::vector<Slot> angles_;       // [layers]
+  std::vector<CachePlace> cache_;        // [layers], of attention
+  std::vector<CachePlace> index_cache_;  // [layers], of attention with an index of its own
+  std::vector<CachePlace> state_;        // [layers], of recurrences
+  std::vector<Slot> angles_;             // [layers]
 };
 
 }  // namespace tenon

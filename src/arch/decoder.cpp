@@ -5,6 +5,7 @@
 
 #include "arch/feed_forward.h"
 #include "arch/mixer.h"
+#include "arch/row_head.h"
 
 namespace tenon {
 namespace {
@@ -23,6 +24,20 @@ Slot output_bias(BuildContext& context) {
   return bias ? context.tensors.bind("output.bias", bias->columns(0, model.vocab)) : kNoSlot;
 }
 
+/// What is added to tokens by the text that they are of: the first row for all, or with two texts in
+/// a sequence, by an input of each step, x [T, 2] with a one in the column of the token's text.
+Slot token_types(BuildContext& context) {
+  const ModelSpec& model = context.model;
+  const RowSource types = context.tensors.tensor(
+      "token_types.weight", {model.token_types, model.width}, TensorRole::Norm);
+  if (!context.options.token_rows || model.classifier.labels == 0 || model.token_types < 2) {
+    return context.tensors.bind("token_types.weight", types.rows(0, 1).decoded());
+  }
+  const Slot table = context.tensors.bind("token_types.weight", types.decoded().transposed());
+  const Slot text = context.ops.input("text of each token", TENON_ROWS_TOKENS, model.token_types);
+  return context.ops.linear(text, table);
+}
+
 }  // namespace
 
 Slot embedding(BuildContext& context) {
@@ -33,9 +48,7 @@ Slot embedding(BuildContext& context) {
       context.tensors.bind("token_embd.weight", without_padding(model, table));
   Slot x = context.scaled(context.ops.embed(context.embedding_table), model.embedding_scale);
   if (model.token_types > 0) {
-    const RowSource types = context.tensors.tensor(
-        "token_types.weight", {model.token_types, model.width}, TensorRole::Norm);
-    x = context.ops.add(x, context.tensors.bind("token_types.weight", types.rows(0, 1).decoded()));
+    x = context.ops.add(x, token_types(context));
   }
   if (model.learned_positions) {
     const Slot positions = context.tensors.weight(
@@ -79,6 +92,8 @@ Slot decoder_layer(BuildContext& context, uint32_t layer, Slot x) {
 Slot output_head(BuildContext& context, Slot x) {
   const ModelSpec& model = context.model;
   x = context.norm(x, std::string(model.output_norm.name), model.output_norm, model.width);
+  if (model.pooling) return row_head(context, x);
+  if (context.options.hidden_result) context.ops.result(x);
   x = context.scaled(x, model.logit_scale);
   const auto own = context.tensors.optional_tensor("output.weight", {model.vocab_rows, model.width},
                                                    TensorRole::Output);
@@ -97,7 +112,7 @@ Slot build_encoder(BuildContext& context) {
   if (!model.output_norm.name.empty()) {
     x = context.norm(x, std::string(model.output_norm.name), model.output_norm, model.width);
   }
-  return context.ops.pool(x, *model.pooling);
+  return row_head(context, x);
 }
 
 Slot build_decoder(BuildContext& context) {

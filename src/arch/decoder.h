@@ -18,13 +18,14 @@ Slot decoder_layer(BuildContext& context, uint32_t layer, Slot x);
 /// The output norm and the logits: "output", or the embedding's rows again where the file has none
 /// ("tied").
 ///   x [R, width] -> [R, vocab]
+/// Of a model that gives rows the output norm and row_head():
+///   x [T, width]
 Slot output_head(BuildContext& context, Slot x);
 
-/// An encoder: the embedding, all layers, the output norm where there is one. Returns the pooled
-/// rows [S, width].
+/// An encoder: the embedding, all layers, the output norm where there is one, and row_head().
 Slot build_encoder(BuildContext& context);
 
-/// All of it. Returns the logits [R, vocab].
+/// All of it. Returns the logits [R, vocab]; of a model that gives rows, row_head().
 Slot build_decoder(BuildContext& context);
 
 }  // namespace tenon

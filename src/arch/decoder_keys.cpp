@@ -1,11 +1,15 @@
 // The keys that most decoders have, each with its range, and what they say about each other.
 #include "arch/decoder_keys.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "arch/row_head.h"
 #include "base/error.h"
+#include "program/ops.h"
 
 namespace tenon {
 namespace {
@@ -103,10 +107,10 @@ RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
   rope.style = kind.rope_style;
   rope.dimensions = keys.count_or("rope.dimension_count", key_dim, 2, SpecLimits::kHeadDim);
   if (rope.dimensions > key_dim || rope.dimensions % 2 != 0) {
-    fail(Code::Format,
-         "{}: {} dimensions of each head are to be rotated (\"{}\"), not an even number "
-         "up to its size {}",
-         keys.file_name(), rope.dimensions, keys.key("rope.dimension_count"), key_dim);
+    keys.refuse(Code::Format, "rope.dimension_count",
+                "{} {}, not an even number of rotated values up to the {} of a head",
+                keys.contains("rope.dimension_count") ? "is" : "is missing and stands for",
+                rope.dimensions, key_dim);
   }
   rope.theta = keys.number_or("rope.freq_base", 10000.0, 2.0, 1e15);
   const bool has_factor = keys.contains("rope.scaling.factor");
@@ -137,6 +141,39 @@ void read_window_pattern(const Keys& keys, uint32_t period, ModelSpec& model) {
   for (uint32_t layer = 0; layer < model.layers.size(); ++layer) {
     const bool sees_all = period > 0 && layer % period == period - 1;
     model.layers[layer].attention.window = sees_all ? 0 : window;
+  }
+}
+
+void read_windows(const Keys& keys, uint32_t period, SeesAll where, ModelSpec& model) {
+  constexpr const char* kPattern = "attention.sliding_window_pattern";
+  const auto layers = static_cast<uint32_t>(model.layers.size());
+  const uint32_t window = keys.count_or("attention.sliding_window", 0, 0, SpecLimits::kPositions);
+  std::vector<bool> windowed;
+  if (keys.is_list(kPattern)) {
+    windowed = keys.flags(kPattern, layers);
+  } else {
+    period = keys.count_or(kPattern, period, 1, SpecLimits::kLayers);
+    const uint32_t sees_all = where == SeesAll::First ? 0 : period - 1;
+    for (uint32_t i = 0; i < layers; ++i) windowed.push_back(i % period != sees_all);
+  }
+  for (uint32_t i = 0; i < layers; ++i) {
+    if (windowed[i]) model.layers[i].attention.window = window;
+  }
+}
+
+void read_window_rope(const Keys& keys, ModelSpec& model) {
+  for (LayerSpec& layer : model.layers) {
+    AttentionSpec& attention = layer.attention;
+    if (attention.window == 0) continue;
+    RopeSpec& rope = attention.rope;
+    rope = rope.unscaled();
+    rope.theta = keys.number_or("rope.freq_base_swa", rope.theta, 2.0, 1e15);
+    rope.dimensions =
+        keys.count_or("rope.dimension_count_swa", rope.dimensions, 2, attention.key_dim);
+    if (rope.dimensions % 2 != 0) {
+      keys.refuse(Code::Format, "rope.dimension_count_swa", "is {}, not an even number of values",
+                  rope.dimensions);
+    }
   }
 }
 
@@ -201,6 +238,55 @@ void read_shared_expert(const Keys& keys, ModelSpec& model) {
   }
 }
 
+void share_caches(const Keys& keys, ModelSpec& model) {
+  const auto layers = static_cast<uint32_t>(model.layers.size());
+  const uint32_t shared = keys.count_or("attention.shared_kv_layers", 0, 0, layers - 1);
+  for (uint32_t i = layers - shared; i < layers; ++i) {
+    AttentionSpec& attention = model.layers[i].attention;
+    int32_t source = static_cast<int32_t>(layers - shared) - 1;
+    while (source >= 0 && (model.layers[static_cast<size_t>(source)].attention.window > 0) !=
+                              (attention.window > 0)) {
+      --source;
+    }
+    if (source < 0) {
+      keys.refuse(Code::Format, "attention.shared_kv_layers",
+                  "is {}, but no layer before those is of the kind of layer {}", shared, i);
+    }
+    const AttentionSpec& owner = model.layers[static_cast<size_t>(source)].attention;
+    if (attention.heads % owner.kv_heads != 0 || attention.key_dim != owner.key_dim ||
+        attention.value_dim != owner.value_dim) {
+      keys.refuse(
+          Code::Format, "attention.shared_kv_layers",
+          "is {}, but layer {} cannot read the cache of layer {}: {} heads of {} and {} of {}",
+          shared, i, source, attention.heads, attention.key_dim, owner.kv_heads, owner.key_dim);
+    }
+    attention.cache_of = source;
+  }
+}
+
+void drop_missing_experts(const ModelFile& file, ModelSpec& model) {
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    if (file.find(fmt::format("blk.{}.ffn_gate_inp.weight", i)) == nullptr) {
+      model.layers[i].feed_forward.experts = {};
+    }
+  }
+}
+
+void read_gate_limits(const Keys& keys, ModelSpec& model) {
+  const auto layers = static_cast<uint32_t>(model.layers.size());
+  const auto limits = [&](const char* name) {
+    return keys.numbers_or(keys.key(name), 0.0, layers + model.unused_blocks, 0.0, 1e6);
+  };
+  const std::vector<double> of_experts = limits("swiglu_clamp_exp");
+  const std::vector<double> of_others = limits("swiglu_clamp_shexp");
+  for (uint32_t i = 0; i < layers; ++i) {
+    FeedForwardSpec& feed_forward = model.layers[i].feed_forward;
+    feed_forward.experts.gate.limit = static_cast<float>(of_experts[i]);
+    feed_forward.gate.limit = static_cast<float>(of_others[i]);
+    feed_forward.experts.gate.limit_after = feed_forward.gate.limit_after = true;
+  }
+}
+
 void read_latent_attention(const Keys& keys, ModelSpec& model) {
   LatentSpec latent;
   latent.rank = keys.count("attention.kv_lora_rank", 1, SpecLimits::kHeadDim);
@@ -231,6 +317,29 @@ void read_latent_attention(const Keys& keys, ModelSpec& model) {
   }
 }
 
+void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model) {
+  const LatentSpec& latent = model.layers.front().attention.latent;
+  if (latent.query_rank == 0) {
+    keys.refuse(Code::Format, "attention.q_lora_rank",
+                "is 0 or missing, but an index reads what queries are made of");
+  }
+  IndexSpec index = kind;
+  index.count = keys.count("attention.indexer.top_k", 1, kMaxSelected);
+  index.heads = keys.count("attention.indexer.head_count", 1, SpecLimits::kHeads);
+  index.key_dim = keys.count("attention.indexer.key_length", latent.rope_dim, SpecLimits::kHeadDim);
+  if (uint64_t{index.heads} * index.key_dim > SpecLimits::kHeadValues) {
+    keys.refuse(Code::Format, "attention.indexer.head_count",
+                "is {}: {} values in all heads, more than {}", index.heads,
+                uint64_t{index.heads} * index.key_dim, SpecLimits::kHeadValues);
+  }
+  for (LayerSpec& layer : model.layers) layer.attention.index = index;
+  constexpr const char* kTypes = "attention.indexer.types";
+  if (!keys.contains(kTypes)) return;
+  const std::vector<bool> own = keys.flags(kTypes, static_cast<uint32_t>(model.layers.size()));
+  if (!own.front()) keys.refuse(Code::Format, kTypes, "begins with a layer without an index");
+  for (size_t i = 0; i < own.size(); ++i) model.layers[i].attention.index.shared = !own[i];
+}
+
 void read_query_scale(const Keys& keys, ModelSpec& model) {
   PositionScale scale;
   scale.scale = static_cast<float>(keys.number_or("attention.temperature_scale", 0.0, 0.0, 1e3));
@@ -247,18 +356,7 @@ void set_plain_gelu(LayerSpec& layer) {
 }
 
 void make_encoder(const Keys& keys, uint32_t fallback, ModelSpec& model) {
-  // As llama.cpp counts them.
-  constexpr std::pair<uint32_t, uint32_t> kKnown[] = {
-      {1, TENON_POOL_MEAN}, {2, TENON_POOL_FIRST}, {3, TENON_POOL_LAST}};
-  const uint32_t told = keys.count_or("pooling_type", 0, 0, UINT32_MAX);
-  model.pooling = fallback;
-  for (const auto& [number, pooling] : kKnown) {
-    if (number == told) model.pooling = pooling;
-  }
-  if (told > 3) {
-    keys.refuse(Code::Unsupported, "pooling_type",
-                "is {}; known are 0 (none), 1 (mean), 2 (first), 3 (last)", told);
-  }
+  model.pooling = read_pooling(keys, fallback);
   for (LayerSpec& layer : model.layers) layer.attention.mask = TENON_MASK_SYMMETRIC;
 }
 

@@ -4,6 +4,7 @@
 
 #include "arch/keys.h"
 #include "arch/model_spec.h"
+#include "file/model_file.h"
 
 namespace tenon {
 
@@ -34,6 +35,17 @@ void read_window(const Keys& keys, ModelSpec& model);
 /// The same of layers l with l mod period < period - 1; the others see everything.
 void read_window_pattern(const Keys& keys, uint32_t period, ModelSpec& model);
 
+/// Where a period of layers has the one that sees everything.
+enum class SeesAll { First, Last };
+
+/// attention.sliding_window of the layers that attention.sliding_window_pattern tells: a flag for
+/// each, or the length of a period; `period` where the key is missing. Without a window, or with
+/// one of 0, none has any.
+void read_windows(const Keys& keys, uint32_t period, SeesAll where, ModelSpec& model);
+/// Gives the layers with a window a rope that is not scaled, with rope.freq_base_swa and
+/// rope.dimension_count_swa in place of those of all.
+void read_window_rope(const Keys& keys, ModelSpec& model);
+
 /// What an architecture multiplies with where the file does not tell.
 struct Multipliers {
   double embedding = 1.0;
@@ -61,11 +73,28 @@ struct ExpertKind {
 /// to choose.
 void read_experts(const Keys& keys, const ExpertKind& kind, ModelSpec& model);
 
+/// attention.shared_kv_layers: so many of the last layers read the cache of the last one of their
+/// kind (with a window or without) that has keys of its own. Throws Format where there is none, or
+/// none that fits.
+void share_caches(const Keys& keys, ModelSpec& model);
+
+/// Layers in whose place the file has no router are dense.
+void drop_missing_experts(const ModelFile& file, ModelSpec& model);
+
+/// swiglu_clamp_exp and swiglu_clamp_shexp, one for each layer: limits of activated gates, and of
+/// what they multiply, in experts and in the other feed-forwards. 0: none.
+void read_gate_limits(const Keys& keys, ModelSpec& model);
+
 /// attention.kv_lora_rank and what belongs to it: makes the attention of the layers that have any
 /// latent. Files with attention.key_length_mla hold the matrices of each head apart, older ones
 /// together. Where YaRN's magnitude multiplies scores (yarn_log_multiplier) instead of sines, the
 /// scale tells.
 void read_latent_attention(const Keys& keys, ModelSpec& model);
+
+/// attention.indexer.*: the attention of all layers, which is latent, looks at what an index chooses.
+/// Which layers have one of their own attention.indexer.types tells; where it is missing all have.
+///   kind  the fields that no key tells
+void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model);
 
 /// attention.temperature_scale and .temperature_length (rope.scaling.original_context_length where
 /// it is missing): queries grow with their position.

@@ -8,6 +8,8 @@ namespace {
 /// shared, chosen by groups with a bias that balances their load.
 ModelSpec read_deepseek2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
+  drop_prediction_layers(keys, model);
+  model.prediction_hands_on_normed = false;
   read_latent_attention(keys, model);
   read_experts(keys, {.normalised = false}, model);
   read_shared_expert(keys, model);

@@ -30,7 +30,9 @@ class DeltaRuleBlock {
     channel_decay(x, inputs);
     inputs.beta =
         ops_.activate(TENON_ACTIVATION_SIGMOID, project(x, "ssm_beta", spec_.value_heads));
-    const Slot gate = low_rank(x, "ssm_g_a", "ssm_g_b", spec_.value_columns(), kNoSlot);
+    const Slot gate = spec_.full_rank
+                          ? project(x, "ssm_g_a", spec_.value_columns())
+                          : low_rank(x, "ssm_g_a", "ssm_g_b", spec_.value_columns(), kNoSlot);
     return ops_.sigmoid_gate(normed(ops_.delta_rule(inputs, options())), gate);
   }
 
@@ -40,6 +42,11 @@ class DeltaRuleBlock {
   }
   Slot project(Slot x, std::string_view tensor, uint64_t rows) {
     return context_.linear(x, name(tensor), rows, context_.model.width);
+  }
+
+  Slot matrix(std::string_view tensor, uint64_t rows) {
+    return context_.tensors.weight(name(std::string(tensor) + ".weight"),
+                                   {rows, context_.model.width}, TensorRole::Matrix);
   }
 
   [[nodiscard]] DeltaRuleOptions options() const {
@@ -126,15 +133,21 @@ class DeltaRuleBlock {
     return {alpha, context_.tensors.bind(both + " (beta)", rows.rows(heads, heads))};
   }
 
-  /// decay = a softplus(f_b f_a x + bias), a for each head.
+  /// decay = a softplus(f x + bias), a for each head; or as lower_bound says.
   void channel_decay(Slot x, DeltaRuleInputs& inputs) {
     const uint32_t columns = spec_.value_heads * spec_.key_dim;
     const Slot bias = context_.tensors.weight(name("ssm_dt.bias"), {columns}, TensorRole::Bias);
-    const Slot low = low_rank(x, "ssm_f_a", "ssm_f_b", columns, bias);
+    const Slot from = spec_.full_rank ? ops_.linear(x, matrix("ssm_f_a", columns), bias)
+                                      : low_rank(x, "ssm_f_a", "ssm_f_b", columns, bias);
     const Slot rate = context_.tensors.bind(
         name("ssm_a"),
         context_.tensors.tensor(name("ssm_a"), {spec_.value_heads, 1}, TensorRole::Decay).as_row());
-    inputs.decay = ops_.mul(ops_.activate(TENON_ACTIVATION_SOFTPLUS, low), rate);
+    if (spec_.lower_bound < 0.0f) {
+      const Slot share = ops_.activate(TENON_ACTIVATION_SIGMOID, ops_.mul(from, rate));
+      inputs.decay = ops_.scale(share, spec_.lower_bound);
+    } else {
+      inputs.decay = ops_.mul(ops_.activate(TENON_ACTIVATION_SOFTPLUS, from), rate);
+    }
   }
 
   /// second(first(x)) + bias, over as many values as a head has.

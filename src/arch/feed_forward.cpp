@@ -27,10 +27,10 @@ GateUp separate_gate_up(BuildContext& context, uint32_t layer, Slot x) {
   return {gate, project("ffn_up")};
 }
 
-/// "ffn_up" [2 width, .]: the rows of the gate, then those of up.
-GateUp fused_gate_up(BuildContext& context, uint32_t layer, Slot x) {
-  const uint64_t rows = context.layer(layer).feed_forward.width;
-  const std::string name = BuildContext::in_layer(layer, "ffn_up.weight");
+/// `tensor` [2 rows, .]: the rows of the gate, then those of up.
+GateUp fused_gate_up(BuildContext& context, uint32_t layer, Slot x, std::string_view tensor,
+                     uint64_t rows) {
+  const std::string name = BuildContext::in_layer(layer, tensor);
   const RowSource both =
       context.tensors.tensor(name, {2 * rows, context.model.width}, TensorRole::Matrix);
   const auto project = [&](const char* part, uint64_t first) {
@@ -40,13 +40,27 @@ GateUp fused_gate_up(BuildContext& context, uint32_t layer, Slot x) {
   return {gate, project(" (up)", rows)};
 }
 
-/// act(gate) up, bent as the layer says.
-Slot gated(BuildContext& context, uint32_t layer, const GateUp& both) {
-  const FeedForwardSpec& spec = context.layer(layer).feed_forward;
-  return context.ops.glu({.activation = spec.activation,
-                          .alpha = spec.gate.alpha,
-                          .limit = spec.gate.limit,
-                          .up_offset = spec.gate.up_offset},
+/// What of each value exceeds the mean of its row by `deviations` standard deviations, or 0.
+Slot above_cut(BuildContext& context, Slot x, uint32_t columns, float deviations) {
+  constexpr float kEpsilon = 1e-12f;
+  ProgramBuilder& ops = context.ops;
+  const Slot unit = ops.layer_norm(x, kNoSlot, kNoSlot, kEpsilon);
+  const Slot deviation =
+      ops.scale(ops.sum_segments(ops.mul(x, unit), columns), 1.0f / static_cast<float>(columns));
+  // 1 (unit - deviations)
+  const Slot one = ops.activate(TENON_ACTIVATION_EXP, ops.scale(unit, 0.0f));
+  const Slot over =
+      ops.glu(GluOptions{.activation = TENON_ACTIVATION_RELU, .up_offset = -deviations}, one, unit);
+  return ops.mul(ops.activate(TENON_ACTIVATION_RELU, over), deviation);
+}
+
+/// act(gate) up, bent as `spec` says.
+Slot gated(BuildContext& context, uint32_t layer, const GateSpec& spec, const GateUp& both) {
+  return context.ops.glu({.activation = context.layer(layer).feed_forward.activation,
+                          .alpha = spec.alpha,
+                          .limit = spec.limit,
+                          .up_offset = spec.up_offset,
+                          .limit_after = spec.limit_after},
                          both.gate, both.up);
 }
 
@@ -74,9 +88,12 @@ Slot shared_expert(BuildContext& context, uint32_t layer, Slot x) {
   Slot hidden;
   if (spec.kind == FeedForwardKind::Plain) {
     hidden = activated(context, layer, project(x, "ffn_up_shexp", inner, width));
+  } else if (spec.experts.shared_fused) {
+    hidden = gated(context, layer, spec.gate,
+                   fused_gate_up(context, layer, x, "ffn_up_shexp.weight", inner));
   } else {
     const Slot gate = project(x, "ffn_gate_shexp", inner, width);
-    hidden = gated(context, layer, {gate, project(x, "ffn_up_shexp", inner, width)});
+    hidden = gated(context, layer, spec.gate, {gate, project(x, "ffn_up_shexp", inner, width)});
   }
   if (!spec.experts.shared_gate) return project(hidden, "ffn_down_shexp", width, inner);
   const Slot share = project(x, "ffn_gate_inp_shexp", 1, width);
@@ -171,10 +188,12 @@ class Experts {
 
 Slot gated_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   const FeedForwardSpec& spec = context.layer(layer).feed_forward;
-  const GateUp both =
-      spec.fused_gate_up ? fused_gate_up(context, layer, x) : separate_gate_up(context, layer, x);
-  return context.linear(gated(context, layer, both), BuildContext::in_layer(layer, "ffn_down"),
-                        context.model.width, spec.width, spec.bias);
+  GateUp both = spec.fused_gate_up ? fused_gate_up(context, layer, x, "ffn_up.weight", spec.width)
+                                   : separate_gate_up(context, layer, x);
+  if (spec.gate_cut) both.gate = above_cut(context, both.gate, spec.width, *spec.gate_cut);
+  return context.linear(gated(context, layer, spec.gate, both),
+                        BuildContext::in_layer(layer, "ffn_down"), context.model.width, spec.width,
+                        spec.bias);
 }
 
 Slot plain_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
@@ -191,8 +210,12 @@ Route expert_routes(BuildContext& context, uint32_t layer, Slot x, Slot expert_s
   const Slot weight = context.tensors.weight(router + ".weight", {spec.count, context.model.width},
                                              TensorRole::Router);
   const Slot logits = context.ops.linear(x, weight, context.bias(router, spec.count, spec.bias));
-  const Slot selection_bias =
-      context.bias(BuildContext::in_layer(layer, "exp_probs_b"), spec.count, spec.selection_bias);
+  const std::string probs = BuildContext::in_layer(layer, "exp_probs_b");
+  Slot selection_bias = context.bias(probs, spec.count, spec.selection_bias);
+  if (selection_bias == kNoSlot && spec.selection_bias == Presence::Optional) {
+    // Some writers leave ".bias" out of the name.
+    selection_bias = context.tensors.optional_weight(probs, {spec.count}, TensorRole::Bias);
+  }
   RouteOptions options = route_options(spec, selection_bias != kNoSlot);
   options.selection_bias = selection_bias;
   options.expert_scale = expert_scale;
@@ -208,11 +231,11 @@ Slot routed_experts(BuildContext& context, uint32_t layer, Slot x, const Route& 
   if (spec.kind == FeedForwardKind::Plain) {
     hidden = activated(context, layer, matrices.project(x, "ffn_up_exps", experts.width, columns));
   } else if (const auto both = matrices.fused(x, experts.width, columns)) {
-    hidden = gated(context, layer, *both);
+    hidden = gated(context, layer, experts.gate, *both);
   } else {
     const Slot gate = matrices.project(x, "ffn_gate_exps", experts.width, columns);
-    hidden =
-        gated(context, layer, {gate, matrices.project(x, "ffn_up_exps", experts.width, columns)});
+    hidden = gated(context, layer, experts.gate,
+                   {gate, matrices.project(x, "ffn_up_exps", experts.width, columns)});
   }
   return matrices.sum(hidden, "ffn_down_exps", columns, experts.width);
 }

@@ -4,6 +4,7 @@
 
 #include "arch/architecture.h"
 #include "arch/feed_forward.h"
+#include "arch/layer_embedding.h"
 #include "arch/mixer.h"
 
 namespace tenon {
@@ -26,33 +27,6 @@ void set_window(const Keys& keys, uint32_t window, AttentionSpec& attention) {
   attention.rope.dimensions = rotated;
   attention.rope.theta = keys.number_or("rope.freq_base_swa", 10000.0, 2.0, 1e15);
   attention.rope.divisors = {};
-}
-
-/// The last layers read the cache of the last one of their kind that has keys of its own.
-void share_caches(const Keys& keys, ModelSpec& model) {
-  const auto layers = static_cast<uint32_t>(model.layers.size());
-  const uint32_t shared = keys.count_or("attention.shared_kv_layers", 0, 0, layers - 1);
-  for (uint32_t i = layers - shared; i < layers; ++i) {
-    AttentionSpec& attention = model.layers[i].attention;
-    int32_t source = static_cast<int32_t>(layers - shared) - 1;
-    while (source >= 0 && (model.layers[static_cast<size_t>(source)].attention.window > 0) !=
-                              (attention.window > 0)) {
-      --source;
-    }
-    if (source < 0) {
-      keys.refuse(Code::Format, "attention.shared_kv_layers",
-                  "is {}, but no layer before those is of the kind of layer {}", shared, i);
-    }
-    const AttentionSpec& owner = model.layers[static_cast<size_t>(source)].attention;
-    if (attention.heads % owner.kv_heads != 0 || attention.key_dim != owner.key_dim ||
-        attention.value_dim != owner.value_dim) {
-      keys.refuse(
-          Code::Format, "attention.shared_kv_layers",
-          "is {}, but layer {} cannot read the cache of layer {}: {} heads of {} and {} of {}",
-          shared, i, source, attention.heads, attention.key_dim, owner.kv_heads, owner.key_dim);
-    }
-    attention.cache_of = source;
-  }
 }
 
 /// Google DeepMind 2026: Gemma 3 with scores that are not scaled, normed values, caches that layers
@@ -83,40 +57,6 @@ ModelSpec read_gemma4(const Keys& keys) {
     for (LayerSpec& layer : model.layers) layer.feed_forward.experts.may_be_fused = true;
   }
   return model;
-}
-
-/// Of all layers side by side, [T, layers * layer_embedding]: the mean of what the token's own
-/// table gives and a projection of its embedding x [T, width].
-Slot layer_embeddings(BuildContext& context, Slot x) {
-  const ModelSpec& model = context.model;
-  const uint32_t size = model.layer_embedding;
-  const uint64_t columns = model.layers.size() * uint64_t{size};
-  const RowSource table = context.tensors.tensor(
-      "per_layer_token_embd.weight", {model.vocab_rows, columns}, TensorRole::Embedding);
-  const Slot own =
-      context.ops.scale(context.ops.embed(context.tensors.bind("per_layer_token_embd.weight",
-                                                               table.rows(0, model.vocab))),
-                        std::sqrt(static_cast<float>(size)));
-  const Slot projected =
-      context.scaled(context.linear(x, "per_layer_model_proj", columns, model.width),
-                     1.0f / std::sqrt(static_cast<float>(model.width)));
-  const NormSpec norm{"per_layer_proj_norm", NormKind::Rms, model.output_norm.epsilon};
-  const Slot normed = context.norm(projected, std::string(norm.name), norm, size, size);
-  return context.ops.scale(context.ops.add(normed, own), std::sqrt(0.5f));
-}
-
-/// x + post_norm(proj(gelu(inp_gate x) u)), u [., layer_embedding] the layer's embedding of the
-/// token.
-Slot with_layer_embedding(BuildContext& context, uint32_t layer, Slot x, Slot all) {
-  const uint32_t size = context.model.layer_embedding;
-  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
-  const auto columns = static_cast<uint32_t>(context.model.layers.size() * size);
-  const Slot own = context.wanted_rows(layer, context.ops.slice(all, columns, layer * size, size));
-  const Slot gate = context.linear(x, name("inp_gate"), size, context.model.width);
-  const Slot hidden = context.ops.glu(TENON_ACTIVATION_GELU_TANH, gate, own);
-  const Slot projected = context.linear(hidden, name("proj"), context.model.width, size);
-  const NormSpec norm{"post_norm", NormKind::Rms, context.model.output_norm.epsilon};
-  return context.ops.add(x, context.layer_norm(projected, layer, norm));
 }
 
 /// The dense feed-forward and the experts, each with norms of its own. The router reads x itself.
@@ -155,7 +95,9 @@ Slot gemma4_layer(BuildContext& context, uint32_t layer, Slot x, Slot embeddings
                        : gated_feed_forward(context, layer,
                                             context.layer_norm(x, layer, spec.feed_forward_norm));
   x = context.ops.add(x, context.layer_norm(fed, layer, spec.feed_forward_post_norm));
-  if (embeddings != kNoSlot) x = with_layer_embedding(context, layer, x, embeddings);
+  if (embeddings != kNoSlot) {
+    x = context.ops.add(x, layer_embedding_branch(context, layer, x, embeddings));
+  }
   const Slot scale = context.tensors.optional_weight(
       BuildContext::in_layer(layer, "layer_output_scale.weight"), {1}, TensorRole::Norm);
   return scale == kNoSlot ? x : context.ops.mul(x, scale);

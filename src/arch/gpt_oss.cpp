@@ -13,9 +13,9 @@ ModelSpec read_gpt_oss(const Keys& keys) {
   for (LayerSpec& layer : model.layers) {
     layer.attention.qkv_bias = Presence::Required;
     layer.attention.output_bias = Presence::Required;
-    layer.attention.sinks = true;
+    layer.attention.sinks = Presence::Required;
     layer.feed_forward_norm.name = "post_attention_norm";
-    layer.feed_forward.gate = {.alpha = 1.702f, .limit = 7.0f, .up_offset = 1.0f};
+    layer.feed_forward.experts.gate = {.alpha = 1.702f, .limit = 7.0f, .up_offset = 1.0f};
     layer.feed_forward.experts.bias = Presence::Required;
   }
   return model;

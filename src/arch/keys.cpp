@@ -62,10 +62,16 @@ std::optional<bool> Keys::flag(std::string_view name) const {
   return metadata_.find<bool>(key(name));
 }
 
-std::vector<bool> Keys::flags(std::string_view name, uint32_t layers) const {
+bool Keys::is_list(std::string_view name) const {
   const MetadataValue* value = metadata_.find_value(key(name));
-  if (value == nullptr || value->type != ValueType::Array) {
-    return std::vector<bool>(layers, metadata_.get<bool>(key(name)));
+  return value != nullptr && value->type == ValueType::Array;
+}
+
+std::vector<bool> Keys::flags(std::string_view name, uint32_t layers) const {
+  if (!is_list(name)) return std::vector<bool>(layers, metadata_.get<bool>(key(name)));
+  if (metadata_.find_value(key(name))->element != ValueType::Bool) {
+    const std::vector<uint32_t> numbers = counts(name, layers, 0, 1);
+    return {numbers.begin(), numbers.end()};
   }
   std::vector<bool> values = metadata_.get<std::vector<bool>>(key(name));
   if (values.size() != layers) {

@@ -67,7 +67,10 @@ class Keys {
   /// A factor in 1e-6..1e6. 0 occurs in files and stands for a missing key.
   [[nodiscard]] float scale_or(std::string_view name, double fallback) const;
   [[nodiscard]] std::optional<bool> flag(std::string_view name) const;
-  /// One for each of `layers`: the key holds an array of that length, or one flag for all.
+  /// Whether the key holds an array.
+  [[nodiscard]] bool is_list(std::string_view name) const;
+  /// One for each of `layers`: the key holds an array of that length, or one flag for all. Arrays
+  /// may be of numbers 0 and 1.
   [[nodiscard]] std::vector<bool> flags(std::string_view name, uint32_t layers) const;
   /// The same of numbers, `fallback` where the key is missing. `name` is the whole key, for those
   /// that no architecture's name precedes.

@@ -1,5 +1,5 @@
 // Llama 1 to 3, Mistral, Mixtral (with experts) and the many models that share their shape
-// (general.architecture "llama").
+// (general.architecture "llama"), and its encoders ("llama-embed").
 #include "arch/architecture.h"
 
 namespace tenon {
@@ -21,8 +21,19 @@ ModelSpec read_llama(const Keys& keys) {
   return model;
 }
 
+/// BehnamGhader et al. 2024, arXiv 2404.05961: Llama whose tokens all see each other.
+ModelSpec read_llama_embed(const Keys& keys) {
+  ModelSpec model = read_llama(keys);
+  make_encoder(keys, TENON_POOL_MEAN, model);
+  return model;
+}
+
+constexpr std::string_view kLlamaEmbedIgnored[] = {"output.weight"};
+
 }  // namespace
 
 extern constexpr Architecture kLlama{.read = read_llama};
+extern constexpr Architecture kLlamaEmbed{
+    .read = read_llama_embed, .build = build_encoder, .ignored = kLlamaEmbedIgnored};
 
 }  // namespace tenon

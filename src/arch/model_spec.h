@@ -20,6 +20,7 @@ enum class Presence { Absent, Optional, Required };
 
 enum class NormKind {
   Rms,            ///< root mean square (Zhang and Sennrich 2019)
+  RmsUnweighted,  ///< the same without a weight: no tensor has the name
   Layer,          ///< with a weight and a bias (Ba et al. 2016)
   LayerUnbiased,  ///< with a weight alone
 };
@@ -51,6 +52,26 @@ struct LatentSpec {
   bool fused = false;  ///< "attn_kv_b" holds, head by head, the rows of "attn_k_b" and "attn_v_b"
 };
 
+/// DeepSeek sparse attention (DeepSeek-AI 2025, arXiv 2512.02556): an index of few small heads, whose
+/// keys have rows of their own in the cache, scores all positions, and attention looks at the best.
+struct IndexSpec {
+  uint32_t count = 0;    ///< positions that are looked at, at most; 0: there is no index
+  uint32_t heads = 0;    ///< of the query, which is made of the row that latent queries come from
+  uint32_t key_dim = 0;  ///< of one head, and of the key that all share
+  /// As many values are rotated as attention rotates: the first of a head, or the last.
+  uint32_t rope_style = TENON_ROPE_ADJACENT;
+  bool rotates_last = false;
+  float epsilon = 1e-6f;  ///< of the key's layer norm
+  /// The layer looks at what the nearest one before it with an index of its own chose.
+  bool shared = false;
+};
+
+/// What is attended is multiplied by act("attn_gate" x), x being what attention reads.
+struct OutputGateSpec {
+  uint32_t columns = 0;  ///< one for each head, or for each of their values; 0: there is none
+  uint32_t activation = TENON_ACTIVATION_SIGMOID;
+};
+
 /// Queries grow with their position (Llama 4): x (1 + scale ln(floor((p + offset) / length) + 1)).
 struct PositionScale {
   float scale = 0.0f;  ///< 0: they do not
@@ -72,18 +93,23 @@ struct AttentionSpec {
   QkNorm qk_norm = QkNorm::None;
   float qk_norm_epsilon = 0.0f;
   bool rope_before_norm = false;
-  bool fused_qkv = false;  ///< "attn_qkv" holds queries, keys and values in this order
+  /// "attn_qkv" holds queries, keys and values in this order, as it does where a file has it.
+  bool fused_qkv = false;
+  bool fused_by_head = false;  ///< but head by head: a query, a key and a value of equal size
   Presence qkv_bias = Presence::Absent;
   Presence output_bias = Presence::Absent;
   bool output_gate =
-      false;           ///< "attn_q" holds, head by head, a query and a gate of what is attended
-  bool sinks = false;  ///< "attn_sinks": a logit of each head that has no value
-  bool value_norm = false;        ///< values are normalised head by head, without a weight
-  bool value_may_be_key = false;  ///< without "attn_v": the key before its norm and rotation
+      false;  ///< "attn_q" holds, head by head, a query and a gate of what is attended
+  OutputGateSpec gate;
+  float attended_scale = 1.0f;        ///< of what is attended
+  Presence sinks = Presence::Absent;  ///< "attn_sinks": a logit of each head that has no value
+  bool value_norm = false;            ///< values are normalised head by head, without a weight
+  bool value_may_be_key = false;      ///< without "attn_v": the key before its norm and rotation
   int32_t cache_of = -1;  ///< reads the cache of this layer and has no keys of its own; -1: its own
   PositionScale query_scale;
   bool alibi = false;  ///< scores fall with the distance (Press et al. 2022, arXiv 2108.12409)
   LatentSpec latent;
+  IndexSpec index;  ///< of latent attention
 };
 
 /// Selective state space: Mamba (Gu and Dao 2023, arXiv 2312.00752) and Mamba 2 (Dao and Gu 2024,
@@ -119,6 +145,11 @@ struct DeltaSpec {
   bool interleaved = false;  ///< value head j reads key head j % key_heads, not neighbours the same
   bool each_channel = false;  ///< Kimi Delta Attention: a decay for each key channel
   bool fused_rates = false;   ///< "ssm_ba" holds the rows of beta and alpha, by key head
+  /// Of each_channel: the decay and the gate come from one matrix each ("ssm_f_a", "ssm_g_a"), not
+  /// from products of two.
+  bool full_rank = false;
+  /// Of each_channel: decay = lower_bound sigmoid(a (f x + bias)). 0: a softplus(f x + bias).
+  float lower_bound = 0.0f;
   float epsilon = 0.0f;
 
   [[nodiscard]] uint64_t key_columns() const { return uint64_t{key_heads} * key_dim; }
@@ -145,6 +176,14 @@ struct WkvSpec {
   float epsilon = 0.0f;
 };
 
+/// How a gate and its activation are bent (gpt-oss): act(min(gate, limit)) (clamp(up) + up_offset).
+struct GateSpec {
+  float alpha = 1.0f;  ///< SiLU is x / (1 + exp(-alpha x))
+  float limit = 0.0f;  ///< 0: none
+  float up_offset = 0.0f;
+  bool limit_after = false;  ///< min(act(gate), limit) instead
+};
+
 /// A mixture of experts (Shazeer et al. 2017).
 struct ExpertSpec {
   uint32_t count = 0;      ///< 0: there are none
@@ -162,18 +201,13 @@ struct ExpertSpec {
   Presence bias = Presence::Absent;  ///< of the router and of each expert's matrices
   uint32_t shared_width = 0;         ///< of the expert that all tokens use; 0: there is none
   bool shared_gate = false;          ///< that one is weighed by a sigmoid of its own
+  bool shared_fused = false;         ///< its "ffn_up_shexp" holds the gate's rows, then its own
+  GateSpec gate;                     ///< of all but the shared one
 };
 
 enum class FeedForwardKind {
   Gated,  ///< down(act(gate x) up x): Shazeer 2020
   Plain,  ///< down(act(up x))
-};
-
-/// How a gate and its activation are bent (gpt-oss): act(min(gate, limit)) (clamp(up) + up_offset).
-struct GateSpec {
-  float alpha = 1.0f;  ///< SiLU is x / (1 + exp(-alpha x))
-  float limit = 0.0f;  ///< 0: none
-  float up_offset = 0.0f;
 };
 
 /// XIELU's numbers for a layer (Huang and Schlag 2024, arXiv 2411.13010).
@@ -187,7 +221,10 @@ struct XieluSpec {
 struct FeedForwardSpec {
   FeedForwardKind kind = FeedForwardKind::Gated;
   uint32_t activation = TENON_ACTIVATION_SILU;  ///< of the gate, or of what has none
-  GateSpec gate;
+  GateSpec gate;                                ///< of the dense one and the shared expert
+  /// Of a dense gate only what exceeds its row's mean by so many standard deviations counts, and
+  /// only by as much as it does.
+  std::optional<float> gate_cut{};
   XieluSpec xielu;
   uint32_t width = 0;  ///< of the dense one; 0 without experts: the layer has no feed-forward
   bool fused_gate_up = false;  ///< "ffn_up" holds the gate's rows, then its own
@@ -223,6 +260,24 @@ struct LayerSpec {
   }
 };
 
+/// Hyper-connections (Zhu et al. 2024, arXiv 2409.19606) of the independent kind: residual streams
+/// that a block reads as one, each with a share of its own, and to each of which its result is added
+/// with a factor of its own.
+struct HyperConnectionSpec {
+  uint32_t streams = 0;    ///< 0: there are none, and one residual stream
+  float epsilon = 0.0f;    ///< is added to shares and factors
+  float magnitude = 1.0f;  ///< factors lie between 0 and this
+};
+
+/// A head over the row of a text: scores of labels, of which rerankers have one.
+struct ClassifierSpec {
+  uint32_t labels = 0;  ///< 0: there is none
+  uint32_t width = 0;   ///< of "cls", a matrix before the scores' own; 0: there is none
+  uint32_t activation = TENON_ACTIVATION_TANH;  ///< after "cls"
+  bool scores = false;                          ///< "cls.output" gives the scores; else "cls" does
+  uint32_t pooling = TENON_POOL_FIRST;          ///< of the row that it reads, in an encoder
+};
+
 /// A model: a decoder, which gives logits; an encoder, which gives one row for a text; or both, the
 /// decoder reading what the encoder made of another text. As it comes out of read_model_spec, all
 /// sizes are in range and fit together.
@@ -237,21 +292,38 @@ struct ModelSpec {
   NormSpec embedding_norm;         ///< or none
   uint32_t token_types = 0;        ///< rows of "token_types", the first of which is added; 0: none
   std::vector<LayerSpec> layers;   ///< at least one
-  uint32_t unused_blocks = 0;      ///< of the file, after those of the layers
+  /// Of the file, after those of the layers: they predict further tokens (prediction.h).
+  uint32_t unused_blocks = 0;
+  /// What such a block hands on has been through the norm of its head.
+  bool prediction_hands_on_normed = true;
   NormSpec output_norm;
+  HyperConnectionSpec hyper_connection;
+  uint32_t streams = 1;          ///< residual streams, of which one passes through the blocks
+  uint32_t active_stream = 0;    ///< that one, below streams
   uint32_t layer_embedding = 0;  ///< values of a token's embedding for each layer; 0: there is none
   float logit_scale = 1.0f;
   float logit_soft_cap = 0.0f;  ///< 0: none
   Presence output_bias = Presence::Absent;
-  std::optional<uint32_t> pooling{};        ///< TENON_POOL_*: the model is an encoder
+  std::optional<uint32_t> pooling{};  ///< TENON_POOL_*: the model gives rows and has no logits
+  ClassifierSpec classifier;          ///< of such a model
   std::array<uint32_t, 2> pooled_widths{};  ///< of matrices after the pooling; 0: there is none
   std::vector<LayerSpec> encoder_layers;    ///< of an encoder-decoder
   uint32_t relative_buckets = 0;            ///< of a table of biases by distance
 
+  /// Whether tokens see those after them, so that a text is computed whole.
+  [[nodiscard]] bool sees_ahead() const {
+    bool ahead = false;
+    for (const LayerSpec& layer : layers) {
+      ahead = ahead || (layer.attention.heads > 0 && layer.attention.mask == TENON_MASK_SYMMETRIC);
+    }
+    return ahead;
+  }
   /// Whether some layers make a model, too: none refers to another one or to how many there are.
   [[nodiscard]] bool layers_stand_alone() const {
     bool alone = layer_embedding == 0;
-    for (const LayerSpec& layer : layers) alone = alone && layer.attention.cache_of < 0;
+    for (const LayerSpec& layer : layers) {
+      alone = alone && layer.attention.cache_of < 0 && !layer.attention.index.shared;
+    }
     return alone;
   }
 };

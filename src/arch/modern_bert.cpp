@@ -12,6 +12,8 @@ ModelSpec read_modern_bert(const Keys& keys) {
   const NormSpec norm = model.output_norm;
   model.embedding_norm = {"token_embd_norm", norm.kind, norm.epsilon};
   make_encoder(keys, TENON_POOL_MEAN, model);
+  model.classifier.activation = TENON_ACTIVATION_GELU_ERF;
+  model.classifier.pooling = TENON_POOL_MEAN;
   const uint32_t period =
       keys.count_or("attention.sliding_window_pattern", 3, 1, SpecLimits::kLayers);
   const uint32_t window = keys.count("attention.sliding_window", 1, SpecLimits::kPositions);

@@ -1,4 +1,5 @@
-// Qwen2 and Qwen2.5 (general.architecture "qwen2").
+// Qwen2 and Qwen2.5 (general.architecture "qwen2"); the text side of Qwen2-VL and Qwen2.5-VL
+// ("qwen2vl").
 #include "arch/architecture.h"
 
 namespace tenon {
@@ -16,5 +17,9 @@ ModelSpec read_qwen2(const Keys& keys) {
 }  // namespace
 
 extern constexpr Architecture kQwen2{.read = read_qwen2};
+
+/// Wang et al. 2024, arXiv 2409.12191, section 2.1: of a text the three parts of a position are
+/// equal, and the rotation is that of Qwen2.
+extern constexpr Architecture kQwen2Vl{.read = read_qwen2};
 
 }  // namespace tenon

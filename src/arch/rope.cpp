@@ -22,12 +22,24 @@ double kept_share(double low, double high, double i) {
   return 1.0 - std::clamp((i - low) / width, 0.0, 1.0);
 }
 
+/// Which part of a position each pair turns by; nothing where that is the first part everywhere.
+std::vector<double> position_parts(const RopeSpec& rope) {
+  if (rope.interleaved_parts == std::array<uint32_t, 2>{}) return {};
+  std::vector<double> parts;
+  for (uint32_t pair = 0; pair < rope.dimensions / 2; ++pair) {
+    const uint32_t part = pair % 3;
+    parts.push_back(part > 0 && pair < 3 * rope.interleaved_parts[part - 1] ? part : 0);
+  }
+  return parts;
+}
+
 }  // namespace
 
 RopeTable make_rope_table(const RopeSpec& rope, std::span<const float> divisors) {
   const uint32_t pairs = rope.dimensions / 2;
   RopeTable table;
   table.magnitude = rope.magnitude;
+  table.parts = position_parts(rope);
   table.frequencies.resize(pairs);
   for (uint32_t i = 0; i < pairs; ++i) {
     table.frequencies[i] = std::pow(rope.theta, -2.0 * i / rope.dimensions);

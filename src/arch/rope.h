@@ -2,6 +2,7 @@
 // context extensions. The rotation itself is an operation of the program.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -28,6 +29,11 @@ struct RopeSpec {
   double magnitude = 1.0;  ///< multiplies sine and cosine, besides what YaRN does
   /// The tensor of the file that divides the frequencies, if it is there.
   std::string_view divisors = "rope_freqs.weight";
+  uint32_t num_divisors = 0;  ///< of that tensor, the first of which are used; 0: one for each pair
+  /// Numbers of pairs that turn by the second and the third part of a position (height, width),
+  /// among those of the first (time): pair i by part i % 3 below 3 times that part's number. All 0:
+  /// every pair turns by the first part. Qwen3-VL, arXiv 2511.21631.
+  std::array<uint32_t, 2> interleaved_parts{};
   // Yarn only.
   uint32_t original_context = 0;  ///< positions of the first training
   double extrapolation = 1.0;     ///< how much of the ramp is applied; 0 makes it linear
@@ -42,6 +48,8 @@ struct RopeSpec {
     plain.style = style;
     plain.theta = theta;
     plain.divisors = divisors;
+    plain.num_divisors = num_divisors;
+    plain.interleaved_parts = interleaved_parts;
     return plain;
   }
 };
@@ -50,6 +58,7 @@ struct RopeSpec {
 struct RopeTable {
   std::vector<double> frequencies;  ///< [dimensions / 2] radians per position
   double magnitude = 1.0;           ///< multiplies sine and cosine
+  std::vector<double> parts;        ///< [dimensions / 2] of positions; empty: all the first
 };
 
 /// Computes the table.

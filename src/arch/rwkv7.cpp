@@ -171,7 +171,7 @@ Slot build_rwkv7(BuildContext& context) {
     x = context.ops.add(x, TimeMix(context, layer).build(normed("attn_norm"), first_values));
     x = context.ops.add(x, channel_mix(context, layer, normed("attn_norm_2")));
   }
-  return output_head(context, context.ops.gather_rows(x));
+  return output_head(context, context.wanted_rows(context.last_layer(), x));
 }
 
 /// The first layer has no share of its own values.

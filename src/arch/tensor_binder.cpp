@@ -31,7 +31,10 @@ std::string first_three(const std::vector<std::string>& names) {
 /// Leading dimensions of 1 may be there or not; experts must be told from their rows.
 bool has_shape(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
   if (tensor.row_values() != shape.back() || tensor.num_values() != product_of(shape)) return false;
-  return shape.size() < 3 || shape[0] == 1 || (tensor.rank == 3 && tensor.shape[0] == shape[0]);
+  if (shape.size() < 3 || shape[0] == 1) return true;
+  uint32_t first = 0;
+  while (first + 3 < tensor.rank && tensor.shape[first] == 1) ++first;
+  return tensor.rank == first + 3 && tensor.shape[first] == shape[0];
 }
 
 }  // namespace
@@ -91,7 +94,7 @@ RowSource TensorBinder::tensor(std::string_view name, std::vector<uint64_t> shap
 }
 
 std::optional<RowSource> TensorBinder::optional_tensor(std::string_view name,
-                                                       std::vector<uint64_t> shape,
+                                                       const std::vector<uint64_t>& shape,
                                                        TensorRole role) {
   want(name, shape, role, false);
   const TensorInfo* found = file_.find(name);
@@ -133,6 +136,12 @@ std::vector<float> TensorBinder::optional_divisors(std::string_view name, uint64
     }
   }
   return values;
+}
+
+std::optional<uint64_t> TensorBinder::rows_of(std::string_view name) const {
+  const TensorInfo* found = file_.find(name);
+  if (found == nullptr) return std::nullopt;
+  return found->num_values() / found->row_values();
 }
 
 void TensorBinder::refuse_tensor(std::string_view name, std::string_view why) const {

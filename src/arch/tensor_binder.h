@@ -54,8 +54,8 @@ class TensorBinder {
   /// Unsupported when its type is no weight format.
   RowSource tensor(std::string_view name, std::vector<uint64_t> shape, TensorRole role);
   /// Nothing where the file has no such tensor.
-  std::optional<RowSource> optional_tensor(std::string_view name, std::vector<uint64_t> shape,
-                                           TensorRole role);
+  std::optional<RowSource> optional_tensor(std::string_view name,
+                                           const std::vector<uint64_t>& shape, TensorRole role);
   /// The slot `name` that the loader fills from `source`.
   Slot bind(std::string_view name, const RowSource& source);
 
@@ -68,6 +68,10 @@ class TensorBinder {
   /// file has none. Throws as tensor(), and Format for a value that is not finite and above 0.
   std::vector<float> optional_divisors(std::string_view name, uint64_t columns);
 
+  /// Whether the file has a tensor of this name.
+  [[nodiscard]] bool has(std::string_view name) const { return file_.find(name) != nullptr; }
+  /// The rows of a tensor of this name; nothing where the file has none.
+  [[nodiscard]] std::optional<uint64_t> rows_of(std::string_view name) const;
   /// Throws Unsupported, saying why, where the file has a tensor of this name: a variant that the
   /// architecture does not compute.
   void refuse_tensor(std::string_view name, std::string_view why) const;

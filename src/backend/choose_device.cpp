@@ -22,7 +22,9 @@ void check_options(const Backend& backend, const Device::Options& options) {
       fail(Code::Argument, "option \"backend.{}\": backend \"{}\" has no options", nearest.name(),
            backend.api->name);
     }
-    fail(Code::Argument, "option \"backend.{}\": backend \"{}\" has none of this name; the nearest is \"backend.{}\"",
+    fail(Code::Argument,
+         "option \"backend.{}\": backend \"{}\" has none of this name; the nearest is "
+         "\"backend.{}\"",
          nearest.name(), backend.api->name, nearest.nearest());
   }
 }
@@ -36,7 +38,8 @@ std::shared_ptr<Device> device_of(const Backend& backend, const tenon_program& p
   std::string reasons;
   for (uint32_t index = 0; index < infos.size(); ++index) {
     const tenon_device_info& info = infos[index];
-    std::string reason = info.unavailable[0] == 0 ? "" : fmt::format("cannot be used: {}", info.unavailable);
+    std::string reason =
+        info.unavailable[0] == 0 ? "" : fmt::format("cannot be used: {}", info.unavailable);
     if (reason.empty() && !by_name && info.kind == TENON_DEVICE_REFERENCE) {
       reason = "is for comparison: only its name chooses it";
     }

@@ -16,6 +16,8 @@ constexpr uint32_t kMaxOptions = 1024;
 constexpr size_t kMostText = 4096;
 /// The same for steps under way (tenon_device_info.steps_under_way).
 constexpr uint32_t kMaxSteps = 64;
+constexpr uint32_t kMaxStepTokens = 1u << 16;
+constexpr uint32_t kMaxBlockTokens = 1u << 12;
 
 /// Ends a text of a plugin's within its array, and makes it one line of UTF-8.
 template <size_t kSize>
@@ -121,6 +123,10 @@ void Device::check_info() const {
   const bool sizes = info_.kind >= TENON_DEVICE_REFERENCE && info_.step_tokens > 0 &&
                      info_.step_outputs > 0 && info_.token_multiple > 0 && info_.block_tokens > 0 &&
                      info_.slab_bytes > 0 && info_.steps_under_way > 0;
+  if (info_.step_tokens > kMaxStepTokens || info_.block_tokens > kMaxBlockTokens) {
+    break_with(fmt::format("steps of {} tokens, blocks of {}, at most {} and {}", info_.step_tokens,
+                           info_.block_tokens, kMaxStepTokens, kMaxBlockTokens));
+  }
   if (info_.steps_under_way > kMaxSteps) {
     break_with(fmt::format("{} steps under way, at most {}", info_.steps_under_way, kMaxSteps));
   }
@@ -185,7 +191,8 @@ std::vector<DeviceOption> list_options(const Backend& backend) {
   infos.resize(count);
   std::vector<DeviceOption> options;
   const auto text = [](const char* given) {
-    return given == nullptr ? std::string() : printable({given, ::strnlen(given, kMostText)}, kMostText);
+    return given == nullptr ? std::string()
+                            : printable({given, ::strnlen(given, kMostText)}, kMostText);
   };
   for (const tenon_backend_option_info& info : infos) {
     if (info.key == nullptr || info.key[0] == '\0') broken("lists an option without a key");

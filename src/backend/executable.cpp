@@ -44,9 +44,8 @@ Executable::Executable(std::shared_ptr<Device> device, const tenon_program& prog
     if (number == program.logits) vocab_ = slot.columns;
   }
   for (uint32_t group = 0; group < program.num_groups; ++group) {
-    block_bytes_.push_back(device_->size("block_bytes", 1, [&] {
-      return device_->api().block_bytes(executable_.get(), group);
-    }));
+    block_bytes_.push_back(device_->size(
+        "block_bytes", 1, [&] { return device_->api().block_bytes(executable_.get(), group); }));
   }
 }
 

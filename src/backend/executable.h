@@ -66,7 +66,7 @@ class Executable {
   std::unique_ptr<tenon_executable, Destroy> executable_;
   std::vector<uint64_t> block_bytes_;  // [groups]
   std::vector<Result> results_;
-  uint64_t vocab_ = 0;  // columns of the logits; 0: there are none
+  uint64_t vocab_ = 0;       // columns of the logits; 0: there are none
   std::vector<Step> steps_;  // under way
 };
 

@@ -157,18 +157,18 @@ PluginReason check_table(const tenon_backend_api* api) {
   if (api->struct_size < kFirstTableBytes) return PluginReason::TooSmall;
   const bool complete =
       api->name != nullptr && api->list_devices != nullptr && api->list_options != nullptr &&
-      api->create_device != nullptr && api->destroy_device != nullptr &&
-      api->describe != nullptr && api->supports != nullptr && api->buffer_create != nullptr &&
-      api->buffer_destroy != nullptr && api->buffer_read != nullptr &&
-      api->buffer_write != nullptr && api->buffer_copy != nullptr && api->compile != nullptr &&
-      api->destroy_executable != nullptr && api->block_bytes != nullptr &&
-      api->row_granularity != nullptr && api->load_rows != nullptr && api->seal != nullptr &&
-      api->run != nullptr && api->wait != nullptr && api->memory_bytes != nullptr;
+      api->create_device != nullptr && api->destroy_device != nullptr && api->describe != nullptr &&
+      api->supports != nullptr && api->buffer_create != nullptr && api->buffer_destroy != nullptr &&
+      api->buffer_read != nullptr && api->buffer_write != nullptr && api->buffer_copy != nullptr &&
+      api->compile != nullptr && api->destroy_executable != nullptr &&
+      api->block_bytes != nullptr && api->row_granularity != nullptr && api->load_rows != nullptr &&
+      api->seal != nullptr && api->run != nullptr && api->wait != nullptr &&
+      api->memory_bytes != nullptr;
   if (!complete) return PluginReason::MissingFunction;
   return is_name(api->name) ? PluginReason::None : PluginReason::BadName;
 }
 
-Plugin load_plugin(const std::string& path, std::shared_ptr<System> system) {
+Plugin load_plugin(const std::string& path, const std::shared_ptr<System>& system) {
   Plugin plugin;
   plugin.path = path;
   if (const PluginReason reason = check_file(path, *system); reason != PluginReason::None) {

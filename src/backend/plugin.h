@@ -41,7 +41,7 @@ struct Plugin {
 /// Loads one plugin; never throws for what the file is (std::bad_alloc only). Keeps nothing of one
 /// that it refuses loaded; any other stays loaded to the end of the process, so that a file that
 /// takes its place is not seen before.
-Plugin load_plugin(const std::string& path, std::shared_ptr<System> system = System::real());
+Plugin load_plugin(const std::string& path, const std::shared_ptr<System>& system = System::real());
 
 /// The checks of a table that an entry returned; None when it can be used.
 PluginReason check_table(const tenon_backend_api* api);

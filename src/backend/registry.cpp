@@ -52,7 +52,7 @@ std::vector<std::string> plugins_beside_us(System& system) {
 }  // namespace
 
 BackendRegistry::BackendRegistry(std::span<const std::string> plugin_paths,
-                                 std::shared_ptr<System> system) {
+                                 const std::shared_ptr<System>& system) {
   for (const tenon_backend_entry_fn entry : kBuiltIn) {
     const tenon_backend_api* api = entry(TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR);
     if (check_table(api) != PluginReason::None) continue;

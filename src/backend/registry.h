@@ -30,7 +30,7 @@ class BackendRegistry {
   /// the working directory nor the environment is searched. Refused plugins stay in the list with
   /// their reason; so does one whose name is another's.
   explicit BackendRegistry(std::span<const std::string> plugin_paths = {},
-                           std::shared_ptr<System> system = System::real());
+                           const std::shared_ptr<System>& system = System::real());
 
   [[nodiscard]] std::span<const BackendEntry> entries() const { return entries_; }
   /// The first usable backend of this name; Argument, naming the known ones, when there is none.

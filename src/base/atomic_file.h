@@ -53,7 +53,7 @@ class AtomicFile {
 
   std::shared_ptr<System> system_;
   std::string path_;
-  std::string target_;      ///< path_ behind all links
+  std::string target_;      ///< path_ with all links followed
   std::string unfinished_;  ///< path of the temporary file; empty when it has none
   int fd_ = -1;
   uint64_t size_bytes_ = 0;

@@ -19,7 +19,7 @@ namespace tenon {
 class FileMapping {
  public:
   FileMapping() = default;
-  /// A view of bytes that somebody else keeps alive.
+  /// A view of bytes that the caller keeps alive.
   explicit FileMapping(std::span<const std::byte> bytes) : bytes_(bytes) {}
   /// Maps [offset, offset + size_bytes) of `fd`, any offset. Throws Io naming `name`.
   FileMapping(std::shared_ptr<System> system, int fd, uint64_t offset, uint64_t size_bytes,

@@ -108,13 +108,13 @@ class RealSystem : public System {
     void* pages = ::mmap(nullptr, size + extra, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | map_flags(), -1, 0);
     if (pages == MAP_FAILED) return nullptr;
-    // Gives back what lies before the first 2 MiB border and behind the block.
+    // Gives back what lies before the first 2 MiB border and after the block.
     const auto begin = reinterpret_cast<uintptr_t>(pages);
-    const uintptr_t aligned = large ? round_up(begin, kHugePageBytes) : begin;
-    const uint64_t before = aligned - begin;
+    const uint64_t before = large ? round_up(begin, kHugePageBytes) - begin : 0;
+    char* const aligned = static_cast<char*>(pages) + before;
     if (before > 0) ::munmap(pages, before);
-    if (extra > before) ::munmap(reinterpret_cast<void*>(aligned + size), extra - before);
-    return reinterpret_cast<void*>(aligned);
+    if (extra > before) ::munmap(aligned + size, extra - before);
+    return aligned;
   }
 
   void unmap_pages(void* pages, uint64_t size_bytes) noexcept override {

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 
+#include "base/sanitized.h"
+
 namespace tenon {
 namespace {
 
 // For the steps between two questions, and for the unwinder, which takes some KB.
-#if defined(__SANITIZE_ADDRESS__)
+#if TENON_ADDRESS_SANITIZED
 constexpr uintptr_t kReserve = uintptr_t{192} << 10;  // its frames are several times as large
 #else
 constexpr uintptr_t kReserve = uintptr_t{48} << 10;

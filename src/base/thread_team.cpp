@@ -133,7 +133,7 @@ uint32_t ThreadTeam::run_phase(uint32_t index, uint32_t seen) {
   return last_to_arrive ? finish_phase(seen) : wait_for_change(seen);
 }
 
-// The last to arrive decides what comes next while the others wait. Nobody else touches job_ or
+// The last to arrive decides what comes next while the others wait. No other thread touches job_ or
 // phase_ until the new word is out. A worker that sleeps through the end of a run and wakes in the
 // next one finds that run's first phase, because no run gets past a phase without every worker.
 uint32_t ThreadTeam::finish_phase(uint32_t seen) {

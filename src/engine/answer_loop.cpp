@@ -8,11 +8,13 @@
 
 namespace tenon {
 
+void fail_not_finite() { fail(Code::State, "session: non-finite logits; the weights are broken"); }
+
 void check_finite(std::span<const float> logits) {
   // Without a branch, so that it is one pass at the speed of memory. NaN compares false.
   uint32_t bad = 0;
   for (const float x : logits) bad |= std::abs(x) <= std::numeric_limits<float>::max() ? 0u : 1u;
-  if (bad != 0) fail(Code::State, "session: non-finite logits; the weights are broken");
+  if (bad != 0) fail_not_finite();
 }
 
 void AnswerLoop::resume(Sampler& sampler, EndRules& rules, const Sequence& sequence) {
@@ -39,9 +41,8 @@ uint64_t AnswerLoop::room(const Sequence& sequence) const {
 }
 
 bool AnswerLoop::force(const Sequence& sequence, WorkWatch* watch) {
-  const auto forced = sampler_->forced(bans() ? held_.forbidden(answer_, *rules_)
-                                              : answer_.forbidden(*rules_),
-                                       watch);
+  const auto forced = sampler_->forced(
+      bans() ? held_.forbidden(answer_, *rules_) : answer_.forbidden(*rules_), watch);
   if (!forced) return false;
   token_ = *forced;
   was_drawn_ = false;
@@ -62,10 +63,27 @@ void AnswerLoop::draw(std::span<const float> logits, const Sequence& sequence, W
     is_open_ = true;
     return;
   }
-  outcome_ = held_.draw(logits, sequence.tokens(), room(sequence), *sampler_, answer_, *rules_,
-                        watch);
+  outcome_ =
+      held_.draw(logits, sequence.tokens(), room(sequence), *sampler_, answer_, *rules_, watch);
   is_open_ = true;
   if (has_token()) token_ = held_.back().token;
+}
+
+bool AnswerLoop::describe_draw(const Sequence& sequence, uint64_t vocab, tenon_draw& draw,
+                               std::vector<tenon_draw_bias>& biases) {
+  // With banned texts a draw may be one of several.
+  return !bans() &&
+         sampler_->describe_draw(draw, biases, sequence.size(), answer_.forbidden(*rules_), vocab);
+}
+
+bool AnswerLoop::take_drawn(Token token, WorkWatch* watch) {
+  const auto taken = sampler_->take_drawn(token, answer_.forbidden(*rules_), watch);
+  if (!taken) return false;
+  token_ = *taken;
+  was_drawn_ = true;
+  outcome_ = HeldTokens::Drawn::Taken;
+  is_open_ = true;
+  return true;
 }
 
 void AnswerLoop::take_back() noexcept {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/answer_text.h"
 #include "engine/held_tokens.h"
@@ -25,6 +26,7 @@ struct AnswerPiece {
   bool was_drawn = false;  ///< not left without a choice by a grammar
 };
 
+[[noreturn]] void fail_not_finite();
 /// Throws State "non-finite logits" when there is a NaN or an infinity.
 void check_finite(std::span<const float> logits);
 
@@ -37,7 +39,7 @@ class AnswerLoop {
   AnswerLoop& operator=(const AnswerLoop&) = delete;
 
   /// From here on draws with this sampler under these rules, which stay until pause(). The sampler
-  /// goes behind the tokens held.
+  /// goes on after the tokens held.
   ///   sequence  whose last tokens are those held
   void resume(Sampler& sampler, EndRules& rules, const Sequence& sequence);
   /// The sampler goes back to the last token handed out.
@@ -52,6 +54,15 @@ class AnswerLoop {
   /// Draws from the logits [vocab] after the sequence, which stays as it is. Throws State
   /// "non-finite logits", what the sampler and the watch throw; the round is then as before.
   void draw(std::span<const float> logits, const Sequence& sequence, WorkWatch* watch);
+  /// The same draw for a device (Sampler::describe_draw); false: draw() is needed.
+  bool describe_draw(const Sequence& sequence, uint64_t vocab, tenon_draw& draw,
+                     std::vector<tenon_draw_bias>& biases);
+  /// Instead of draw(): a device drew the token as described. False where a grammar refuses it, and
+  /// draw() has the round to itself.
+  bool take_drawn(Token token, WorkWatch* watch);
+  [[nodiscard]] bool has_grammar() const { return sampler_->grammar() != nullptr; }
+  /// Works out what draw() may need of a grammar, as far as no logits are needed.
+  void prepare_mask(WorkWatch* watch) { sampler_->prepare_mask(watch); }
   /// Whether the round brought a token, and which.
   [[nodiscard]] bool has_token() const { return outcome_ == HeldTokens::Drawn::Taken; }
   [[nodiscard]] Token token() const { return token_; }
@@ -107,7 +118,7 @@ class AnswerLoop {
   HeldTokens::Drawn outcome_ = HeldTokens::Drawn::Back;
   Token token_ = 0;
   bool is_open_ = false;  // drawn, not settled
-  bool is_new_ = false;     // without banned texts: the token is in the sequence, and not handed out
+  bool is_new_ = false;   // without banned texts: the token is in the sequence, and not handed out
   bool was_drawn_ = false;
   std::string text_;  // of the piece handed out
   // What is held between two calls, and was drawn under.

@@ -2,7 +2,6 @@
 // of its groups. What is in a slab is for the pools.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -11,7 +10,7 @@
 
 #include "backend/device_buffer.h"
 #include "backend/executable.h"
-#include "kv/block_pool.h"
+#include "kv/cache_forecast.h"
 #include "program/program.h"
 
 namespace tenon {
@@ -43,25 +42,15 @@ class DeviceSlabs : public SlabMemory {
   std::unordered_map<const tenon_buffer*, DeviceBuffer> slabs_;
 };
 
-/// What pools are told of the cache groups of a program. States count positions in blocks as the
-/// other groups do.
-inline std::vector<BlockPoolOptions> cache_groups(const Program& program, const Executable& executable) {
-  uint32_t block_tokens = 0;
-  for (const tenon_cache_group& group : program.groups()) {
-    block_tokens = std::max(block_tokens, group.block_tokens);
-  }
-  if (block_tokens == 0) block_tokens = executable.device()->info().block_tokens;
-  std::vector<BlockPoolOptions> pools;
+/// What pools are told of the cache groups of a program.
+inline std::vector<BlockPoolOptions> cache_groups(const Program& program,
+                                                  const Executable& executable) {
+  std::vector<uint64_t> block_bytes;
   for (uint32_t i = 0; i < program.groups().size(); ++i) {
-    const tenon_cache_group& group = program.groups()[i];
-    BlockPoolOptions pool;
-    pool.block_bytes = executable.block_bytes(i);
-    pool.block_tokens = group.kind == TENON_CACHE_STATE ? block_tokens : group.block_tokens;
-    pool.kind = group.kind;
-    pool.window = group.window;
-    pools.push_back(pool);
+    block_bytes.push_back(executable.block_bytes(i));
   }
-  return pools;
+  return block_pool_options(program.groups(), block_bytes,
+                            executable.device()->info().block_tokens);
 }
 
 }  // namespace tenon

@@ -15,7 +15,7 @@ namespace tenon {
 /// note() comes from the thread that draws, the rest from who has the engine's lock.
 class DrawnLogprobs {
  public:
-  /// What is wanted: of the token drawn, of so many likeliest ones, and of these.
+  /// What is wanted: of the token drawn, of a number of likeliest ones, and of these.
   struct Wanted {
     bool of_drawn = false;
     uint32_t num_top = 0;
@@ -25,6 +25,7 @@ class DrawnLogprobs {
   DrawnLogprobs(const Wanted& wanted, uint64_t vocab) : DrawnLogprobs(Checked(wanted, vocab)) {}
   static constexpr uint32_t kMaxTop = 1000;
 
+  [[nodiscard]] bool are_wanted() const { return wanted_; }
   void reserve(uint64_t num_tokens) {
     if (!wanted_) return;
     kept_.reserve(num_tokens * logprobs_.size());

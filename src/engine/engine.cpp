@@ -13,6 +13,10 @@
 namespace tenon {
 namespace {
 
+/// While a step runs, the next one waits in the device's queue; a third would be prepared before the
+/// tokens of the first are known.
+constexpr uint32_t kMostSteps = 2;
+
 uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
   const uint32_t most = model.program().view().max_tokens;
   return options.step_tokens == 0 ? most : std::min(options.step_tokens, most);
@@ -62,19 +66,25 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
   pools_ = make_pools(*model_, *slab_memory_, options);
   needed_.resize(pools_.size());
   if (options.prefix_cache && pools_.size() <= PrefixIndex::kMaxGroups) {
-    const uint64_t seed = system_.now_ns() * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(owner_pid_);
+    const uint64_t seed =
+        system_.now_ns() * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(owner_pid_);
     index_ = std::make_unique<PrefixIndex>(pools_, seed);
   }
-  const uint32_t max_tokens = model_->program().view().max_tokens;
-  slices_.reserve(max_tokens);
-  computing_.reserve(2 * max_tokens);
-  builder_ = std::make_unique<StepBuilder>(model_->program().view(), pools_);
+  const uint32_t most = model_->executable().device()->info().steps_under_way;
+  const uint32_t num_steps = std::min(most, kMostSteps);
+  for (uint32_t i = 0; i < num_steps; ++i) {
+    steps_.push_back(std::make_unique<Step>(*model_, pools_, num_steps == 1));
+  }
 }
 
 Engine::~Engine() {
-  if (!is_of_this_process()) return;  // whoever has the turn is not in this process
-  const std::scoped_lock turn(model_->turn());  // buffers go back to the device
-  builder_.reset();
+  if (!is_of_this_process()) return;                  // the thread that has the turn is not in it
+  const DeviceTurn::Use turn(model_->turn(), *this);  // buffers go back to the device
+  // No request waits for them any more.
+  for (; num_steps_ > 0; --num_steps_, oldest_step_ = (oldest_step_ + 1) % steps_.size()) {
+    step_at(0).finish(0);
+  }
+  steps_.clear();
   index_.reset();
   pools_.clear();
 }
@@ -168,6 +178,7 @@ bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until
     uint64_t wake_ns = until_ns;
     if (request != nullptr) wake_ns = std::min(wake_ns, request->deadline_ns);
     sleep(lock, wake, request == nullptr, wake_ns);
+    tell_hosts(lock);  // of what another engine has finished for this one
   }
   tell_hosts(lock);
   hand_over(lock);
@@ -192,7 +203,7 @@ void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
 }
 
 void Engine::hand_over(Lock& lock) noexcept {
-  if (driving_ || scheduler_.empty()) return;
+  if (driving_ || (scheduler_.empty() && first_to_tell_ == nullptr)) return;
   if (first_waiter_ != nullptr) return first_waiter_->wake->post();
   if (executor_.post == nullptr || posted_.engine != nullptr) return;
   posted_ = {executor_.owner, shared_from_this()};
@@ -211,8 +222,8 @@ void Engine::end_if_stopped(Request& request) {
   if (!cancelled && (request.deadline_ns == UINT64_MAX || system_.now_ns() < request.deadline_ns)) {
     return;
   }
-  if (request.in_step) {
-    stop_step();
+  if (request.num_under_way > 0) {
+    stop_steps();
     return;
   }
   try {
@@ -226,7 +237,10 @@ void Engine::end_if_stopped(Request& request) {
 bool Engine::step() {
   check_process();
   Lock lock(mutex_);
-  if (driving_ || scheduler_.empty()) return false;
+  if (driving_ || scheduler_.empty()) {
+    tell_hosts(lock);
+    return false;
+  }
   drive(lock);
   tell_hosts(lock);
   hand_over(lock);
@@ -245,6 +259,7 @@ void Engine::serve() {
       continue;
     }
     sleep(lock, wake, true, UINT64_MAX);
+    tell_hosts(lock);
   }
   hand_over(lock);
 }
@@ -272,6 +287,7 @@ void Engine::drive_task(void* arg) {
     engine->drive(lock);
     engine->tell_hosts(lock);
   }
+  engine->tell_hosts(lock);
   lock.unlock();
 }
 
@@ -325,7 +341,7 @@ void Engine::submit(const std::shared_ptr<Generation>& generation) {
   }
   Sequence& sequence = *added.sequence;
   idle_.remove(added.control->idle);
-  // The logits behind the last token are wanted, so it is computed, again if need be.
+  // The logits after the last token are wanted, so it is computed, again if need be.
   if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
   added.end = sequence.size();
   added.num_left = sequence.num_pending();

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/buffer.h"
-#include "engine/draw_watch.h"
 #include "engine/idle_sequences.h"
 #include "engine/metrics.h"
 #include "engine/request.h"
@@ -20,7 +19,7 @@
 #include "engine/sequence.h"
 #include "engine/slice_tuner.h"
 #include "engine/snapshot.h"
-#include "engine/step_builder.h"
+#include "engine/step.h"
 #include "kv/block_pool.h"
 #include "kv/prefix_index.h"
 #include "model/model.h"
@@ -72,7 +71,9 @@ struct DriveExecutor {
 /// Any thread. Waiting callers drive it: one of them runs a step for as many requests as fit, the
 /// others sleep until theirs are done. docs/engine.md tells the whole. No allocation while a step is
 /// built and run, once pools, lists and the prefix index have grown to what is used.
-class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
+class Engine : public std::enable_shared_from_this<Engine>,
+               private WorkMemory,
+               private DeviceTurn::Holder {
  public:
   /// Throws State when the model cannot run ("model.gguf holds a vocabulary only"); NoMemory.
   static std::shared_ptr<Engine> create(std::shared_ptr<const Model> model,
@@ -100,7 +101,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   /// The first failure is thrown when all have ended.
   uint64_t run(std::span<const BatchItem> items);
 
-  /// Calls use() while nobody takes blocks of the session's sequence: each look at what of it is
+  /// Calls use() while no request takes blocks of the session's sequence: each look at what of it is
   /// computed, and each change of it, between requests. It must be short and not call the engine.
   /// State in the child of a fork.
   template <typename Use>
@@ -150,19 +151,21 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   /// Does not notify its host any more; waits for a notification under way.
   void silence(Generation& generation);
 
-  /// One step, if there is work and nobody else drives; whether there was.
+  /// One step, if there is work and no other thread drives; whether there was.
   bool step();
   /// Drives until stop(), sleeping while there is no work.
   void serve();
   void stop();
-  /// From now on work that nobody drives is driven by tasks on the host's executor.
+  /// From now on work that no thread drives is driven by tasks on the host's executor.
   void set_executor(const DriveExecutor& executor);
   /// Gives memory of the cache that is not used back to the device, unless a step is under way,
   /// which does so when it ends.
   void release_unused() noexcept;
 
-  /// A flag of a request in the step under way was set. Any thread, and signal handlers.
-  void stop_step() noexcept { __atomic_store_n(&step_stop_, 1, __ATOMIC_SEQ_CST); }
+  /// A flag of a request in a step under way was set. Any thread, and signal handlers.
+  void stop_steps() noexcept {
+    for (const auto& step : steps_) step->stop();
+  }
 
   // Snapshots: block 0 of each group that keeps positions, block 1, ... up to those that end at
   // `position`, and then the states after it. A group whose window begins later is not in a piece.
@@ -190,16 +193,6 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   [[nodiscard]] EngineMetrics metrics() const;
 
  private:
-  /// The part of a request that goes into a step.
-  struct Slice {
-    Request* request;
-    uint32_t num_tokens;
-    uint32_t num_outputs;
-    uint32_t first_output;  // in the step
-    std::exception_ptr failure;       // of the step: nothing of it was computed
-    std::exception_ptr draw_failure;
-    bool put_off = false;  // not drawn: it takes too long for this step
-  };
   /// A thread that sleeps and could drive.
   struct Waiter {
     Wake* wake;
@@ -221,21 +214,23 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   void tell_later(const std::shared_ptr<Generation>& generation) noexcept;
   void tell_hosts(Lock& lock);
 
-  // engine_step.cpp; the driving thread only.
+  // engine_step.cpp; the driving thread only, which has the turn.
   void trim_slabs() noexcept;
   void drive(Lock& lock, uint64_t until_ns = UINT64_MAX);
-  bool build_step() noexcept;
-  void fill_step(uint64_t now_ns);
-  void run_step() noexcept;
+  void finish_steps() noexcept override;
+  [[nodiscard]] Step& step_at(size_t index) {
+    return *steps_[(oldest_step_ + index) % steps_.size()];
+  }
+  void begin_step(Lock& lock) noexcept;
+  void fill_step(Step& step, uint64_t now_ns);
+  void begin_step_ahead(Lock& lock) noexcept;
+  [[nodiscard]] bool name_drawn_tokens(Step& step);
+  void finish_oldest(Lock& lock) noexcept;
+  void watch_clock(const Step& step) noexcept;
   static void look_at_clock(void* arg) noexcept;
-  [[nodiscard]] uint32_t num_prompt_tokens() const;
-  void compute();
-  void hand_out_logits();
-  void draw_tokens() noexcept;
-  [[nodiscard]] bool draws(const Slice& slice) const;
-  void draw(Slice& slice) noexcept;
-  void settle();
-  void settle_slice(Slice& slice, bool stopped);
+  void settle(Step& step, uint64_t step_ns, bool was_seen);
+  void settle_slice(Slice& slice, bool goes_again);
+  void let_go_of_steps(Request& request) noexcept;
   void take_drawn(Generation& generation);
   void hand_out(Generation& generation, const AnswerPiece& piece);
   void compute_next(Request& request);
@@ -253,6 +248,7 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   [[nodiscard]] bool fits_ever(const Request& request, uint32_t num_tokens);
   bool fits(const Work& work) override;
   bool holds(const Work& work) override;
+  bool is_under_way(const Work& work) override;
   void drop(Work& work) noexcept override;
   void refuse(Work& work) noexcept override;
   void reuse_blocks(Request& request, std::span<const Hash128> keys);
@@ -295,19 +291,16 @@ class Engine : public std::enable_shared_from_this<Engine>, private WorkMemory {
   std::shared_ptr<Generation> first_to_tell_;
   uint32_t step_limit_;  // tokens; smaller after stopped steps
 
-  // The step under way; belongs to the driving thread.
-  std::vector<Slice> slices_;      // capacity: tokens of a step
-  std::vector<Hash128> computing_;  // keys of the blocks that the step's prompts are about
-  std::unique_ptr<StepBuilder> builder_;
-  Buffer logits_;  // [R, vocab] f32, grown on demand
-  LongDraws long_draws_;
-  size_t first_draw_ = 0;  // moves on with each step, so that each slice is once the first
-  uint64_t step_ns_ = 0;
+  // The steps under way; they belong to the thread that has the turn, but for their slices, which are
+  // under the lock.
+  std::vector<std::unique_ptr<Step>> steps_;  // as many as may be under way
+  size_t oldest_step_ = 0;
+  size_t num_steps_ = 0;            // under way
+  size_t first_draw_ = 0;           // moves on with each step, so that each slice is once the first
+  uint64_t step_end_ns_ = 0;        // of the latest that ended
   uint64_t until_ns_ = UINT64_MAX;  // when the driving thread wants to be back
   uint64_t late_ns_ = UINT64_MAX;   // when the step is stopped for that
   bool step_is_late_ = false;
-  bool step_was_stopped_ = false;
-  uint32_t step_stop_ = 0;  // read by the backend; only touched by atomic operations
 };
 
 }  // namespace tenon

@@ -1,5 +1,5 @@
 // The engine's answers to the scheduler: blocks for requests, from what is free, from what others
-// have computed, and from what nobody holds.
+// have computed, and from what no request holds.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -17,12 +17,15 @@ const Request& request_of(const Work& work) { return static_cast<const Request&>
 }  // namespace
 
 bool Engine::is_being_computed(Hash128 key) const {
-  return std::ranges::find(computing_, key) != computing_.end();
+  return std::ranges::any_of(steps_, [key](const auto& step) {
+    return std::ranges::find(step->computing, key) != step->computing.end();
+  });
 }
 
 bool Engine::refresh(Work& work) {
   Request& request = request_of(work);
-  if (index_ == nullptr || request.num_left <= 1) return true;
+  // What others have computed is of use to one that no step computes at the moment.
+  if (index_ == nullptr || request.num_left <= 1 || request.num_under_way > 0) return true;
   Sequence& sequence = *request.sequence;
   const uint64_t limit = request.reuse_limit() / index_->block_tokens();
   try {
@@ -104,7 +107,7 @@ void Engine::share_blocks(Request& request, uint64_t cached_before) {
 
 bool Engine::have_room_for(const Sequence& sequence, uint64_t num_tokens) {
   for (size_t group = 0; group < pools_.size(); ++group) {
-    needed_[group] = sequence.tables()[group]->num_needed(sequence.cached(), num_tokens);
+    needed_[group] = sequence.tables()[group]->num_needed(sequence.begun(), num_tokens);
   }
   return have_room(pools_, needed_);
 }
@@ -136,7 +139,7 @@ bool Engine::make_room_alone(Sequence& sequence, uint64_t num_tokens) {
     const Sequence* other = request_of(work).sequence;
     others_hold = others_hold || (other != &sequence && other->holds_blocks());
   });
-  if (others_hold || pools_.size() < 2) return false;
+  if (others_hold || pools_.size() < 2 || num_steps_ > 0) return false;
   if (index_ != nullptr) index_->clear();
   sequence.compact();
   return have_room_for(sequence, num_tokens);
@@ -179,12 +182,13 @@ WorkMemory::Room Engine::reserve(Work& work, uint32_t num_tokens) {
 void Engine::note_being_computed(Request& request, uint32_t num_tokens) {
   Sequence& sequence = *request.sequence;
   const uint32_t block_tokens = index_->block_tokens();
-  const uint64_t first = sequence.cached() / block_tokens;
-  const uint64_t last = (sequence.cached() + num_tokens - 1) / block_tokens;
+  const uint64_t first = sequence.begun() / block_tokens;
+  const uint64_t last = (sequence.begun() + num_tokens - 1) / block_tokens;
   const uint64_t limit = std::min(request.reuse_limit() / block_tokens, last + 1);
   if (limit <= first) return;
   const std::span<const Hash128> keys = sequence.keys(*index_, limit);
-  computing_.insert(computing_.end(), keys.begin() + static_cast<ptrdiff_t>(first), keys.end());
+  std::vector<Hash128>& computing = step_at(num_steps_).computing;
+  computing.insert(computing.end(), keys.begin() + static_cast<ptrdiff_t>(first), keys.end());
 }
 
 bool Engine::fits(const Work& work) {
@@ -203,18 +207,20 @@ bool Engine::fits(const Work& work) {
     needed_bytes = saturating_add(
         needed_bytes, saturating_mul(needed - std::min(needed, free), pool.block_bytes()));
     given_bytes = saturating_add(
-        given_bytes,
-        saturating_mul(pool.num_idle() + idle_.num_blocks(group), pool.block_bytes()));
+        given_bytes, saturating_mul(pool.num_idle() + idle_.num_blocks(group), pool.block_bytes()));
   }
   return needed_bytes <= given_bytes;
 }
+
+bool Engine::is_under_way(const Work& work) { return request_of(work).num_under_way > 0; }
 
 bool Engine::holds(const Work& work) { return request_of(work).sequence->holds_blocks(); }
 
 void Engine::drop(Work& work) noexcept {
   Request& request = request_of(work);
+  let_go_of_steps(request);
   request.sequence->lose(0);
-  request.num_left = request.end;
+  request.restart();
   request.seen_version = UINT64_MAX;
 }
 
@@ -278,7 +284,7 @@ uint64_t Engine::snapshot_position(CallControl& session) {
 bool Engine::read_piece(const Sequence& sequence, const SnapshotPiece& piece,
                         std::span<std::byte> out) {
   // Blocks are taken from idle sequences by the thread that has the turn.
-  const std::scoped_lock turn(model_->turn());
+  const std::scoped_lock turn(model_->turn().mutex());
   const uint64_t end = std::min<uint64_t>(piece.position, (piece.index + 1) * block_tokens());
   if (sequence.cached() < end) return false;
   for (size_t group = 0; group < pools_.size(); ++group) {
@@ -296,7 +302,7 @@ bool Engine::read_piece(const Sequence& sequence, const SnapshotPiece& piece,
 
 bool Engine::write_piece(CallControl& session, const SnapshotPiece& piece,
                          std::span<const std::byte> values) {
-  const std::scoped_lock turn(model_->turn());
+  const std::scoped_lock turn(model_->turn().mutex());
   const std::scoped_lock lock(mutex_);
   const IdleSequences::Away away(idle_, session.idle);
   Sequence& sequence = *session.idle.sequence;
@@ -346,7 +352,7 @@ void Engine::trim_slabs() noexcept {
 }
 
 void Engine::release_unused() noexcept {
-  const std::unique_lock turn(model_->turn(), std::try_to_lock);
+  const std::unique_lock turn(model_->turn().mutex(), std::try_to_lock);
   if (turn.owns_lock()) trim_slabs();
 }
 

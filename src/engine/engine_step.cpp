@@ -1,6 +1,5 @@
-// One step of the engine: what goes into it, running it, drawing, and what comes of it.
+// The steps of the engine: what goes into one, starting it, and what comes of it.
 #include <algorithm>
-#include <cstring>
 
 #include "backend/executable.h"
 #include "base/error.h"
@@ -9,7 +8,7 @@
 namespace tenon {
 namespace {
 
-/// The smallest limit that a storm of cancels or short waits can push steps down to.
+/// The smallest limit that a series of cancels or short waits can push steps down to.
 constexpr uint32_t kLeastStepTokens = 8;
 
 /// A step is stopped so long after its driver wanted to be back; it then ends within a few
@@ -23,39 +22,58 @@ void Engine::drive(Lock& lock, uint64_t until_ns) {
   until_ns_ = until_ns;
   lock.unlock();
   {
-    const std::scoped_lock turn(model_->turn());
-    lock.lock();
-    const bool any = build_step();
-    lock.unlock();
-    if (any) run_step();
+    DeviceTurn::Use turn(model_->turn(), *this);
+    if (num_steps_ == 0) begin_step(lock);
+    if (num_steps_ > 0) {
+      step_at(0).start_draws();
+      if (num_steps_ < steps_.size()) begin_step_ahead(lock);
+      finish_oldest(lock);
+    }
+    // What the device is to do while the driver is away.
+    if (num_steps_ > 0) {
+      step_at(0).start_draws();
+      turn.leave_steps(*this);
+    }
     trim_slabs();
   }
   lock.lock();
-  settle();
   driving_ = false;
 }
 
-bool Engine::build_step() noexcept {
-  const uint64_t start = system_.now_ns();
-  slices_.clear();
-  computing_.clear();
-  builder_->clear();
-  __atomic_store_n(&step_stop_, 0, __ATOMIC_SEQ_CST);
-  step_was_stopped_ = false;
-  step_is_late_ = false;
-  step_ns_ = 0;
-  bool built = true;
-  try {
-    fill_step(start);
-  } catch (...) {
-    built = false;
-    for (Slice& slice : slices_) slice.failure = std::current_exception();
+void Engine::finish_steps() noexcept {
+  Lock lock(mutex_, std::defer_lock);
+  while (num_steps_ > 0) {
+    step_at(0).start_draws();
+    finish_oldest(lock);
   }
-  metrics_.schedule_seconds_total += static_cast<double>(system_.now_ns() - start) * 1e-9;
-  return built && !slices_.empty();
+  lock.lock();
+  hand_over(lock);
 }
 
-void Engine::fill_step(uint64_t now_ns) {
+// ---- What goes into a step ----------------------------------------------------------------------
+
+void Engine::begin_step(Lock& lock) noexcept {
+  Step& step = step_at(num_steps_);
+  const uint64_t after = num_steps_ > 0 ? step_at(num_steps_ - 1).ticket() : TENON_NO_TICKET;
+  lock.lock();
+  const uint64_t start = system_.now_ns();
+  step.clear();
+  step_is_late_ = false;
+  try {
+    fill_step(step, start);
+  } catch (...) {
+    step.fail();
+  }
+  metrics_.schedule_seconds_total += static_cast<double>(system_.now_ns() - start) * 1e-9;
+  if (num_steps_ > 0 && !step.slices().empty()) ++metrics_.steps_ahead_total;
+  lock.unlock();
+  if (step.slices().empty()) return;
+  ++num_steps_;
+  if (steps_.size() == 1) watch_clock(step);
+  step.start(after);
+}
+
+void Engine::fill_step(Step& step, uint64_t now_ns) {
   scheduler_.for_each([this](Work& work) { end_if_stopped(static_cast<Request&>(work)); });
   uint32_t beside = tuner_.beside_tokens();
   uint32_t alone = UINT32_MAX;
@@ -67,187 +85,162 @@ void Engine::fill_step(uint64_t now_ns) {
   const auto picks = scheduler_.pick(now_ns, step_limit_, beside, *this, alone);
   for (const Pick& pick : picks) {
     auto& request = static_cast<Request&>(*pick.work);
-    const uint32_t outputs = request.num_outputs(pick.num_tokens);
-    slices_.push_back({&request, pick.num_tokens, outputs, builder_->num_outputs(), nullptr,
-                       nullptr, false});
-    builder_->add(*request.sequence, pick.num_tokens, outputs);
-    request.in_step = true;
+    step.add(request, pick.num_tokens);
+    request.sequence->begin(pick.num_tokens);
+    request.num_left -= pick.num_tokens;
+    request.drawn_row = Request::kNoRow;
+    ++request.num_under_way;
     if (request.control != nullptr) request.control->in_step.store(1);
   }
   // A cancel sees that the request is in the step, or is seen here.
-  for (const Slice& slice : slices_) {
-    if (is_set(slice.request->cancel)) stop_step();
+  for (const Slice& slice : step.slices()) {
+    if (is_set(slice.request->cancel)) stop_steps();
   }
 }
 
-uint32_t Engine::num_prompt_tokens() const {
-  uint32_t count = 0;
-  for (const Slice& slice : slices_) count += slice.num_tokens == 1 ? 0 : slice.num_tokens;
-  return count;
+/// While the oldest step runs: begins the next one, as far as its tokens are known or will be drawn by
+/// the device.
+void Engine::begin_step_ahead(Lock& lock) noexcept {
+  lock.lock();
+  const bool pays = name_drawn_tokens(step_at(0));
+  lock.unlock();
+  if (pays) begin_step(lock);
+  step_at(0).prepare_masks();
+}
+
+/// Requests whose next token the device draws go on with it, whatever it will be. False where most
+/// have to wait for a token that the host draws: a step without them would only make them wait longer.
+bool Engine::name_drawn_tokens(Step& step) {
+  const auto ends = [](const Request& request) {
+    return request.generation == nullptr || request.generation->options.ends.tokens_left <= 1;
+  };
+  const auto goes_on = [&ends](const Slice& slice) {
+    return slice.completes && !ends(*slice.request) && slice.drawn != nullptr &&
+           !slice.draw_failure && slice.request->is_drawn_by_device;
+  };
+  uint64_t num_to_go_on = 0;
+  uint64_t num_to_wait = 0;
+  for (const Slice& slice : step.slices()) {
+    if (slice.request == nullptr || slice.failure) continue;
+    if (!slice.completes || goes_on(slice)) {
+      ++num_to_go_on;
+    } else if (!ends(*slice.request)) {
+      ++num_to_wait;
+    }
+  }
+  if (num_to_go_on < num_to_wait) return false;
+  for (const Slice& slice : step.slices()) {
+    if (slice.request == nullptr || slice.failure || !goes_on(slice)) continue;
+    Request& request = *slice.request;
+    request.drawn_row = slice.first_output;
+    request.end = request.sequence->size() + 1;
+    request.num_left = 1;
+  }
+  return true;
+}
+
+void Engine::watch_clock(const Step& step) noexcept {
+  if (until_ns_ == UINT64_MAX || step.num_prompt_tokens() <= kLeastStepTokens) return;
+  const uint64_t wanted_ns = std::max(until_ns_, system_.now_ns());
+  late_ns_ = wanted_ns + std::min(kOverrunNs, UINT64_MAX - wanted_ns);
+  model_->team().set_watch({&Engine::look_at_clock, this});
 }
 
 void Engine::look_at_clock(void* arg) noexcept {
   auto& engine = *static_cast<Engine*>(arg);
   if (engine.system_.now_ns() < engine.late_ns_) return;
   engine.step_is_late_ = true;
-  engine.stop_step();
-}
-
-void Engine::run_step() noexcept {
-  const uint64_t start = system_.now_ns();
-  ThreadTeam& team = model_->team();
-  try {
-    if (until_ns_ != UINT64_MAX && num_prompt_tokens() > kLeastStepTokens) {
-      const uint64_t wanted_ns = std::max(until_ns_, start);
-      late_ns_ = wanted_ns + std::min(kOverrunNs, UINT64_MAX - wanted_ns);
-      team.set_watch({&Engine::look_at_clock, this});
-    }
-    compute();
-    draw_tokens();
-  } catch (const Error& error) {
-    step_was_stopped_ = error.code() == Code::Cancelled && is_set(&step_stop_);
-    for (Slice& slice : slices_) {
-      if (!step_was_stopped_) slice.failure = std::current_exception();
-    }
-  } catch (...) {
-    for (Slice& slice : slices_) slice.failure = std::current_exception();
-  }
-  team.set_watch({});
-  step_ns_ = system_.now_ns() - start;
-}
-
-void Engine::compute() {
-  // The logits of one request go where they are wanted, without a copy.
-  if (slices_.size() == 1 && slices_[0].request->logits != nullptr) {
-    float* logits = slices_[0].request->logits_at(vocab_);
-    model_->executable().run(builder_->finish(logits, &step_stop_));
-    return;
-  }
-  const uint64_t needed = builder_->num_outputs() * vocab_ * sizeof(float);
-  if (logits_.size() < needed) {
-    logits_ = Buffer(model_->options().system, needed, "logits of a batch");
-  }
-  model_->executable().run(builder_->finish(reinterpret_cast<float*>(logits_.data()), &step_stop_));
-  hand_out_logits();
-}
-
-void Engine::hand_out_logits() {
-  const auto* rows = reinterpret_cast<const float*>(logits_.data());
-  for (const Slice& slice : slices_) {
-    if (slice.num_outputs == 0 || slice.request->logits == nullptr) continue;
-    std::memcpy(slice.request->logits_at(vocab_), rows + slice.first_output * vocab_,
-                slice.num_outputs * vocab_ * sizeof(float));
-  }
-}
-
-// ---- Drawing ------------------------------------------------------------------------------------
-
-bool Engine::draws(const Slice& slice) const {
-  return slice.request->loop != nullptr && slice.num_outputs != 0;
-}
-
-void Engine::draw(Slice& slice) noexcept {
-  Request& request = *slice.request;
-  try {
-    const float* row = request.logits;
-    if (row == nullptr) {
-      row = reinterpret_cast<const float*>(logits_.data()) + slice.first_output * vocab_;
-    }
-    DrawWatch watch(request, long_draws_, system_, &step_stop_);
-    request.loop->draw({row, vocab_}, *request.sequence, &watch);
-    if (request.generation != nullptr && request.loop->has_token()) {
-      request.generation->logprobs.note({row, vocab_}, request.loop->token());
-    }
-  } catch (const DrawWatch::PutOff&) {
-    slice.put_off = true;
-  } catch (...) {
-    slice.draw_failure = std::current_exception();
-  }
-}
-
-void Engine::draw_tokens() noexcept {
-  long_draws_.num_left = LongDraws::kInAStep;
-  ++first_draw_;
-  uint32_t num_draws = 0;
-  Slice* only = nullptr;
-  for (Slice& slice : slices_) {
-    if (!draws(slice)) continue;
-    ++num_draws;
-    only = &slice;
-  }
-  if (num_draws == 0) return;
-  if (num_draws == 1) return draw(*only);
-  Phases job;
-  job.num_phases = 1;
-  job.arg = this;
-  job.phase = [](void* arg, uint32_t, uint32_t thread, uint32_t num_threads) noexcept {
-    auto& engine = *static_cast<Engine*>(arg);
-    for (size_t i = thread; i < engine.slices_.size(); i += num_threads) {
-      Slice& slice = engine.slices_[(engine.first_draw_ + i) % engine.slices_.size()];
-      if (engine.draws(slice)) engine.draw(slice);
-    }
-  };
-  try {
-    model_->team().run(job);
-  } catch (...) {
-    for (Slice& slice : slices_) {
-      if (draws(slice)) slice.draw_failure = std::current_exception();
-    }
-  }
+  engine.stop_steps();
 }
 
 // ---- What comes of it ---------------------------------------------------------------------------
 
-void Engine::settle() {
-  if (slices_.empty()) return;
+void Engine::finish_oldest(Lock& lock) noexcept {
+  Step& step = step_at(0);
+  // How long a step took that ended while no thread looked is not known.
+  const bool was_seen = steps_.size() == 1 || !step.has_ended();
+  step.finish(++first_draw_);
+  if (num_steps_ > 1) step_at(1).note_end_of(step);
+  if (steps_.size() == 1) model_->team().set_watch({});
+  const uint64_t end = system_.now_ns();
+  const uint64_t step_ns = end - std::max(step.started_ns(), step_end_ns_);
+  step_end_ns_ = end;
+  lock.lock();
+  settle(step, step_ns, was_seen);
+  step.clear();
+  oldest_step_ = (oldest_step_ + 1) % steps_.size();
+  --num_steps_;
+  lock.unlock();
+}
+
+void Engine::settle(Step& step, uint64_t step_ns, bool was_seen) {
   const uint64_t start = system_.now_ns();
   ++metrics_.steps_total;
-  metrics_.step_seconds_total += static_cast<double>(step_ns_) * 1e-9;
-  const uint32_t most = builder_->max_tokens();
-  if (step_was_stopped_) {
+  metrics_.step_seconds_total += static_cast<double>(step_ns) * 1e-9;
+  const uint32_t most = step.max_tokens();
+  if (step.was_stopped()) {
     ++metrics_.steps_stopped_total;
-    scheduler_.take_back();
     if (step_is_late_) {
-      tuner_.observe_overrun(num_prompt_tokens(), step_ns_);
+      tuner_.observe_overrun(step.num_prompt_tokens(), step_ns);
     } else {
       step_limit_ = std::max(step_limit_ / 2, std::min(kLeastStepTokens, most));
     }
-  } else {
+  } else if (!step.was_dropped()) {
     step_limit_ = std::min(2 * step_limit_, most);
-    const uint32_t prompts = num_prompt_tokens();
-    uint32_t decodes = 0;
-    for (const Slice& slice : slices_) decodes += slice.num_tokens == 1 ? 1 : 0;
-    tuner_.observe(decodes, prompts, step_ns_);
+    const uint32_t prompts = step.num_prompt_tokens();
+    const uint32_t decodes = step.num_decodes();
+    if (was_seen) tuner_.observe(decodes, prompts, step_ns);
     metrics_.decode_tokens_total += decodes;
     metrics_.prompt_tokens_total += prompts;
   }
-  for (Slice& slice : slices_) settle_slice(slice, step_was_stopped_);
-  slices_.clear();
+  const bool goes_again = step.was_stopped() || step.was_dropped();
+  for (Slice& slice : step.slices()) settle_slice(slice, goes_again);
   metrics_.schedule_seconds_total += static_cast<double>(system_.now_ns() - start) * 1e-9;
 }
 
-void Engine::settle_slice(Slice& slice, bool stopped) {
+/// Of a step that goes again nothing was computed, and no request failed.
+void Engine::settle_slice(Slice& slice, bool goes_again) {
+  if (slice.request == nullptr) return;
   Request& request = *slice.request;
-  request.in_step = false;
-  if (request.control != nullptr) request.control->in_step.store(0);
-  if (stopped || slice.failure) {
+  const bool is_as_drawn = slice.is_as_drawn();
+  slice.request = nullptr;
+  if (--request.num_under_way == 0 && request.control != nullptr) request.control->in_step.store(0);
+  if (goes_again || slice.failure) {
+    let_go_of_steps(request);
     request.sequence->roll_back();
+    request.restart();
+    if (goes_again) Scheduler::take_back({&request, slice.num_tokens});
     if (slice.failure) return end(request, std::move(slice.failure));
     return end_if_stopped(request);  // or it goes again
   }
   const uint64_t before = request.sequence->cached();
   request.sequence->commit(slice.num_tokens);
-  request.num_left -= slice.num_tokens;
   try {
     if (index_ != nullptr) share_blocks(request, before);
-    if (request.num_left > 0) return;
+    if (!slice.completes) return;
     if (slice.draw_failure) return end(request, std::move(slice.draw_failure));
-    if (slice.put_off) return compute_next(request);
+    // A step that goes on with another token than this one comes to nothing.
+    if (!is_as_drawn) let_go_of_steps(request);
+    if (slice.is_put_off) return compute_next(request);
     if (request.generation == nullptr) return end(request, nullptr);
     take_drawn(*request.generation);
   } catch (...) {
     end(request, std::current_exception());
   }
+}
+
+/// Steps under way compute nothing for it any more. What they still write to its blocks they write
+/// before any later step, so the blocks are free to be used again.
+void Engine::let_go_of_steps(Request& request) noexcept {
+  if (request.num_under_way == 0) return;
+  for (size_t i = 0; i < num_steps_; ++i) {
+    for (Slice& slice : step_at(i).slices()) {
+      if (slice.request == &request) slice.request = nullptr;
+    }
+  }
+  request.num_under_way = 0;
+  if (request.control != nullptr) request.control->in_step.store(0);
+  request.sequence->roll_back();
 }
 
 void Engine::take_drawn(Generation& generation) {
@@ -295,15 +288,18 @@ void Engine::compute_next(Request& request) {
   // After tokens taken back, or a draw put off, the logits of the last one are wanted once more.
   if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
   request.end = sequence.size();
-  request.num_left = sequence.num_pending();
+  // A step under way may compute it already.
+  request.num_left = sequence.size() - sequence.begun();
+  request.drawn_row = Request::kNoRow;
 }
 
 void Engine::end(Request& request, std::exception_ptr failure) noexcept {
+  let_go_of_steps(request);
   scheduler_.remove(request);
   request.failure = std::move(failure);
   request.ended = true;
   if (request.generation != nullptr && !request.loop->is_fresh()) {
-    // What nobody was to see yet is no part of the text.
+    // What was not to be seen yet is no part of the text.
     request.sequence->truncate(std::min(request.sequence->size(), request.loop->held_begin()));
     request.loop->drop_held();
   }

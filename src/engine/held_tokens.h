@@ -1,6 +1,6 @@
 // The tokens at the end of an answer that are drawn and not yet handed out, because their text may
 // become a banned one; and the way back when it does. Computing logits and cutting the sequence is
-// the business of whoever draws: a session's call or the engine.
+// the business of who draws: a session's call or the engine.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 
 namespace tenon {
 
-/// One thread at a time. Sequence, answer and sampler, which are the caller's, stand behind the
+/// One thread at a time. Sequence, answer and sampler, which are the caller's, are those after the
 /// last token held.
 ///
 /// A token may go as soon as no banned text can begin in it any more. When a banned text comes, all
 /// goes back to the token in which it begins, that token is excluded at its place, and another is
-/// drawn there. What is drawn behind a prefix depends on the prefix alone: random numbers are keyed
+/// drawn there. What is drawn after a prefix depends on the prefix alone: random numbers are keyed
 /// by the position and by how many tokens are excluded there, and what is excluded is found out
-/// again in the same way when the tokens behind the prefix are dropped.
+/// again in the same way when the tokens after the prefix are dropped.
 class HeldTokens {
  public:
   /// Longer than any banned text has tokens, but for those without a text: then the first may go,
-  /// and a banned text that began in it goes back to the one behind it. A sampler remembers more
+  /// and a banned text that began in it goes back to the one after it. A sampler remembers more
   /// draws.
   static constexpr size_t kMaxTokens = 200;
   static_assert(kMaxTokens > BannedTexts::kMaxTextBytes && kMaxTokens < Sampler::kHistory);
@@ -35,19 +35,19 @@ class HeldTokens {
 
   enum class Drawn {
     Taken,     ///< the last of those held is new: to be appended to the sequence
-    Back,      ///< the sequence is to be cut to end(), the next token to be drawn behind that
+    Back,      ///< the sequence is to be cut to end(), the next token to be drawn after that
     Exhausted  ///< the same, and the answer ends there with Finish::Banned
   };
 
   /// Tokens that may not be drawn next. Valid until the next call.
   std::span<const Token> forbidden(AnswerText& answer, const EndRules& rules);
-  /// Draws from the logits behind `text`, the whole sequence. Back when other logits are needed, or
+  /// Draws from the logits after `text`, the whole sequence. Back when other logits are needed, or
   /// after kTriesAtOnce tokens that were excluded right here, so that others need not wait for all.
   ///   room  as push
   Drawn draw(std::span<const float> logits, std::span<const Token> text, uint64_t room,
              Sampler& sampler, AnswerText& answer, const EndRules& rules,
              WorkWatch* watch = nullptr);
-  /// `token`, which the sampler has taken, comes behind `position` tokens.
+  /// `token`, which the sampler has taken, comes after `position` tokens.
   ///   room  how many tokens the answer has room for, those held included: no more are held
   Drawn push(Token token, bool was_drawn, uint64_t position, uint64_t room, Sampler& sampler,
              AnswerText& answer, const EndRules& rules);
@@ -60,7 +60,7 @@ class HeldTokens {
     bool was_drawn = false;  ///< not left without a choice by a grammar
     Finish finish = Finish::None;
     std::string text;             ///< what it shows; the last one and AnswerText::with_held
-    SamplerMemory memory;         ///< behind it
+    SamplerMemory memory;         ///< after it
     AnswerText before;            ///< the answer without it
     std::vector<Token> excluded;  ///< at its place
     uint64_t begins = 0;          ///< the first byte of the answer that is its own

@@ -1,6 +1,5 @@
-// Sequences of sessions that nobody computes for at the moment: between two calls, or in a
-// callback. What they have computed can be taken when others need the memory; who needs it is the
-// engine's business.
+// Sequences of idle sessions, between two calls or in a callback: their blocks may be taken when
+// other requests need the memory. Which request needs it is the engine's business.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@ namespace tenon {
 /// it.
 class IdleSequences {
  public:
-  /// The place of a sequence in the list; kept by the sequence's owner. While it is listed nobody
-  /// else may touch the blocks of the sequence.
+  /// The place of a sequence in the list; kept by the sequence's owner. While it is listed no other
+  /// thread may touch the blocks of the sequence.
   struct Entry {
     Sequence* sequence = nullptr;  ///< null: is never listed
     Entry* newer = nullptr;

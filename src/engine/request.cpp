@@ -12,16 +12,26 @@ constexpr uint64_t kReservedText = 8;
 }  // namespace
 
 uint32_t Request::num_outputs(uint32_t num_tokens) const {
-  const uint64_t from = sequence->cached();
+  const uint64_t from = sequence->begun();
   const uint64_t to = from + num_tokens;
   if (outputs == Outputs::Last) return to == end ? 1 : 0;
   if (outputs == Outputs::None || to <= outputs_from) return 0;
   return static_cast<uint32_t>(to - std::max(from, outputs_from));
 }
 
-float* Request::logits_at(uint64_t vocab) const {
+float* Request::logits_at(uint64_t past, uint64_t vocab) const {
   if (outputs != Outputs::All) return logits;
-  return logits + (std::max(sequence->cached(), outputs_from) - outputs_from) * vocab;
+  return logits + (std::max(past, outputs_from) - outputs_from) * vocab;
+}
+
+bool Request::wants_row() const {
+  return loop->has_grammar() || (generation != nullptr && generation->logprobs.are_wanted());
+}
+
+void Request::restart() noexcept {
+  if (generation != nullptr) end = sequence->size();
+  num_left = end - sequence->cached();
+  drawn_row = kNoRow;
 }
 
 uint64_t Request::reuse_limit() const {

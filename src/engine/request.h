@@ -38,7 +38,7 @@ struct CallControl {
   std::atomic<uint32_t> in_step{0};  ///< the step under way has tokens of it
   std::atomic<bool> in_use{false};   ///< a call is under way
   Wake wake;                         ///< of the thread that waits for it
-  IdleSequences::Entry idle;         ///< of the session's sequence, while the engine does not have it
+  IdleSequences::Entry idle;  ///< of the session's sequence, while the engine does not have it
 };
 
 /// In the hands of the engine until it has ended; all of it under the engine's lock, but for what
@@ -57,15 +57,27 @@ struct Request : Work {
   Generation* generation = nullptr;
 
   bool ended = false;
-  bool in_step = false;
+  uint32_t num_under_way = 0;  ///< steps under way that it has a slice in
+  /// The next token is the one that the latest step draws for this output row of it; kNoRow: it is in
+  /// the sequence.
+  uint32_t drawn_row = kNoRow;
+  static constexpr uint32_t kNoRow = UINT32_MAX;
+  /// It took the latest token that a device drew for it. One that a grammar refuses is not guessed
+  /// from again before.
+  bool is_drawn_by_device = true;
   std::exception_ptr failure;
   uint64_t num_reused = 0;             ///< tokens that others had computed
   uint64_t seen_version = UINT64_MAX;  ///< of the prefix index when it was looked at
 
-  /// Logits that a slice of the next tokens brings, and where they go.
+  /// Logits that a slice of the next tokens brings.
   [[nodiscard]] uint32_t num_outputs(uint32_t num_tokens) const;
-  [[nodiscard]] float* logits_at(uint64_t vocab) const;
-  /// Whole blocks up to here may come from others: what is behind must be computed for its logits.
+  /// Where those of a slice after `past` positions go.
+  [[nodiscard]] float* logits_at(uint64_t past, uint64_t vocab) const;
+  /// Whether logits are needed beside the token that a device draws.
+  [[nodiscard]] bool wants_row() const;
+  /// Computes from cached() on: steps under way have let go of it.
+  void restart() noexcept;
+  /// Whole blocks up to here may come from others: what comes after must be computed for its logits.
   [[nodiscard]] uint64_t reuse_limit() const;
 };
 
@@ -75,8 +87,8 @@ struct GenerationOptions {
   uint64_t timeout_ns = 0;  ///< from submit to the end; 0: none
   int32_t priority = 0;     ///< higher runs first
   std::string client;
-  double weight = 1;        ///< of the client's share
-  EndRules ends;            ///< but for min_tokens, which is the sampler's
+  double weight = 1;  ///< of the client's share
+  EndRules ends;      ///< but for min_tokens, which is the sampler's
   DrawnLogprobs::Wanted logprobs;
   /// Called by a thread inside the engine when there is a token or the end; must not call it.
   void (*notify)(void* user) noexcept = nullptr;
@@ -107,9 +119,9 @@ class Generation : public Request {
   std::string text;                 ///< of all of them, as it may be shown
   std::vector<uint64_t> text_ends;  ///< [tokens] where in it the piece of each ends
   DrawnLogprobs logprobs;
-  std::string piece;                ///< the text fetched last
-  bool has_tail = false;            ///< text behind the last token is still to be fetched
-  uint64_t num_fetched = 0;   ///< of these
+  std::string piece;         ///< the text fetched last
+  bool has_tail = false;     ///< text after the last token is still to be fetched
+  uint64_t num_fetched = 0;  ///< of these
   Finish finish = Finish::None;
   ReuseReport reuse;
   Sequence::Lost lost;  ///< when it was submitted

@@ -13,8 +13,8 @@ namespace {
 /// Idle clients are kept so that what they had counts when they come back; no more than this.
 constexpr size_t kMaxIdleClients = 4096;
 
-/// So many requests are put off in a step, for they do not fit or others are computing the same;
-/// then nobody else begins in it: with thousands in the queue the looking would outlast the step.
+/// Requests that are put off in a step, for they do not fit or others are computing the same;
+/// then no other begins in it: with thousands in the queue the looking would outlast the step.
 constexpr uint32_t kMaxPutOff = 32;
 
 }  // namespace
@@ -111,9 +111,8 @@ bool Scheduler::ranks_below(const Work& a, const Work& b) {
   return a.arrival_ > b.arrival_;
 }
 
-std::span<const Pick> Scheduler::pick(uint64_t now_ns, uint32_t step_tokens,
-                                      uint32_t beside_tokens, WorkMemory& memory,
-                                      uint32_t alone_tokens) {
+std::span<const Pick> Scheduler::pick(uint64_t now_ns, uint32_t step_tokens, uint32_t beside_tokens,
+                                      WorkMemory& memory, uint32_t alone_tokens) {
   memory_ = &memory;
   now_ns_ = now_ns;
   room_ = std::min(step_tokens, options_.step_tokens);
@@ -121,15 +120,19 @@ std::span<const Pick> Scheduler::pick(uint64_t now_ns, uint32_t step_tokens,
   ++num_picks_;
   num_put_off_ = 0;
   double floor = std::numeric_limits<double>::infinity();
+  bool steps_under_way = false;
   for (const Work* work = first_; work != nullptr; work = work->next_) {
     floor = std::min(floor, work->client->served);
+    steps_under_way = steps_under_way || memory.is_under_way(*work);
     work->class_->level = aged(*work->class_);
   }
   if (first_ != nullptr) served_floor_ = std::max(served_floor_, floor);
   const uint64_t num_works = num_works_;
   pick_decodes();
   pick_prompts(beside_tokens, alone_tokens);
-  if (picks_.empty() && num_works_ == num_works && first_ != nullptr) pick_against_the_order();
+  if (picks_.empty() && num_works_ == num_works && first_ != nullptr && !steps_under_way) {
+    pick_against_the_order();
+  }
   return picks_;
 }
 
@@ -209,7 +212,7 @@ bool Scheduler::may_begin(const Work& work) {
   if (!lets_begin()) return false;
   if (memory_->fits(work)) return true;
   // Beginning what does not fit would only make it and the others preempt each other in turn. But
-  // it may be what others have to give way to, or have nobody to wait for.
+  // it may be what others have to give way to, or have no other to wait for.
   bool others = false;
   uint64_t num_to_see = num_running_;
   for (const Work* other = first_; other != nullptr && num_to_see > 0; other = other->next_) {
@@ -237,9 +240,10 @@ bool Scheduler::try_pick(Work& work, uint32_t num_tokens) {
         preempt(*victim);
         continue;
       }
-      // Whoever ranks above it will end, or be preempted by one above that.
+      // A request that ranks above it will end, or be preempted by one above that.
       if (others_hold(work)) return false;
     }
+    if (memory_->is_under_way(work)) return false;
     remove(work);
     memory_->refuse(work);
     return false;
@@ -266,7 +270,7 @@ bool Scheduler::others_hold(const Work& work) {
 void Scheduler::preempt(Work& work) noexcept {
   for (const Pick& pick : picks_) {
     if (pick.work == &work) {
-      refund(pick);
+      take_back(pick);
       room_ += pick.num_tokens;
     }
   }
@@ -296,12 +300,8 @@ void Scheduler::charge(const Work& work, uint32_t num_tokens) noexcept {
   work.class_->level = work.priority;
 }
 
-void Scheduler::refund(const Pick& pick) noexcept {
+void Scheduler::take_back(const Pick& pick) noexcept {
   pick.work->client->served -= pick.num_tokens / pick.work->client->weight;
-}
-
-void Scheduler::take_back() noexcept {
-  for (const Pick& pick : picks_) refund(pick);
 }
 
 }  // namespace tenon

@@ -17,7 +17,7 @@ class Scheduler;
 /// A host's customer: the requests under one key share what the weight gives them.
 struct Client {
   double weight = 1;
-  double served = 0;  ///< tokens over weight; whoever has the least goes first
+  double served = 0;  ///< tokens over weight; the client that has the least goes first
   uint64_t num_works = 0;
   /// The requests of one priority.
   struct Class {
@@ -47,9 +47,9 @@ struct Work {
  private:
   friend class Scheduler;
   Place place_ = Place::Out;
-  bool begun_ = false;       // has been in a step
-  uint64_t arrival_ = 0;     // a number that rises
-  uint64_t looked_at_ = 0;   // in which pick
+  bool begun_ = false;        // has been in a step
+  uint64_t arrival_ = 0;      // a number that rises
+  uint64_t looked_at_ = 0;    // in which pick
   uint64_t queued_left_ = 0;  // what it counts in the bounds
   Client::Class* class_ = nullptr;
   Work* next_ = nullptr;
@@ -73,17 +73,20 @@ class WorkMemory {
   virtual bool fits(const Work& work) = 0;
   /// Whether preempting it would give memory back.
   virtual bool holds(const Work& work) = 0;
+  /// Whether a step under way has tokens of it: it is then put off where it has no room, for that may
+  /// change when the step has ended.
+  virtual bool is_under_way(const Work&) { return false; }
   /// Preempts: gives all its memory back and brings num_left up to date.
   virtual void drop(Work& work) noexcept = 0;
-  /// It was removed, for there is no room for it and nobody to take it from.
+  /// It was removed, for there is no room for it and no request to take it from.
   virtual void refuse(Work& work) noexcept = 0;
 };
 
 struct SchedulerOptions {
-  uint32_t step_tokens = 512;          ///< in a step at most
-  uint32_t tile_tokens = 1;            ///< a step is best filled with multiples of it
-  uint32_t max_running = 256;          ///< requests that have begun and not ended
-  uint64_t max_queued = UINT64_MAX;    ///< bounded requests that have not begun
+  uint32_t step_tokens = 512;        ///< in a step at most
+  uint32_t tile_tokens = 1;          ///< a step is best filled with multiples of it
+  uint32_t max_running = 256;        ///< requests that have begun and not ended
+  uint64_t max_queued = UINT64_MAX;  ///< bounded requests that have not begun
   uint64_t max_queued_tokens = UINT64_MAX;
   uint64_t ageing_ns = 2'000'000'000;  ///< without a token for so long: one priority more
 };
@@ -113,15 +116,16 @@ class Scheduler {
   void remove(Work& work) noexcept;
 
   /// The slices of the next step, decodes first, as far as `memory` has room. Requests that it
-  /// refuses are out. Empty when there is nothing to do; otherwise something is picked or refused.
+  /// refuses are out. Empty when there is nothing to do, or nothing more while steps are under way;
+  /// otherwise something is picked or refused.
   ///   step_tokens    at most, but no more than the option
-  ///   beside_tokens  of prompts, when there are decodes: so many, or what fills tiles, whichever is
+  ///   beside_tokens  of prompts, when there are decodes: this number, or what fills tiles, whichever is
   ///                  nearest
   ///   alone_tokens   of prompts at most, when there are no decodes
   std::span<const Pick> pick(uint64_t now_ns, uint32_t step_tokens, uint32_t beside_tokens,
                              WorkMemory& memory, uint32_t alone_tokens = UINT32_MAX);
-  /// The latest picks were not computed: their clients owe nothing for them.
-  void take_back() noexcept;
+  /// A pick was not computed: its client owes nothing for it.
+  static void take_back(const Pick& pick) noexcept;
 
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
   [[nodiscard]] uint64_t num_waiting() const { return num_works_ - num_running_; }
@@ -156,7 +160,6 @@ class Scheduler {
   void preempt(Work& work) noexcept;
   void begin(Work& work) noexcept;
   void charge(const Work& work, uint32_t num_tokens) noexcept;
-  void refund(const Pick& pick) noexcept;
   void forget_idle_clients();
 
   SchedulerOptions options_;

@@ -29,6 +29,7 @@ Sequence Sequence::fork() const {
   copy.tokens_.reserve(std::min(context_, kReservedTokens));
   copy.tokens_.assign(tokens_.begin(), tokens_.end());
   copy.cached_ = cached_;
+  copy.begun_ = cached_;
   copy.lost_ = lost_;
   copy.foreign_ = foreign_;
   copy.tables_.reserve(tables_.size());
@@ -102,6 +103,7 @@ void Sequence::swap(Sequence& other) noexcept {
   keys_.swap(other.keys_);
   tokens_.swap(other.tokens_);
   std::swap(cached_, other.cached_);
+  std::swap(begun_, other.begun_);
   std::swap(lost_, other.lost_);
   std::swap(foreign_, other.foreign_);
   tables_.swap(other.tables_);
@@ -110,7 +112,7 @@ void Sequence::swap(Sequence& other) noexcept {
 uint32_t Sequence::slice_limit(uint32_t count) const {
   uint64_t limit = count;
   for (const auto& table : tables_) {
-    limit = std::min(limit, table->next_stop(cached_, tokens_.size()) - cached_);
+    limit = std::min(limit, table->next_stop(begun_, tokens_.size()) - begun_);
   }
   return static_cast<uint32_t>(limit);
 }
@@ -122,9 +124,9 @@ void Sequence::trim() noexcept {
 void Sequence::prepare(uint32_t count) {
   trim();
   try {
-    for (const auto& table : tables_) table->prepare(cached_, count);
+    for (const auto& table : tables_) table->prepare(begun_, count);
   } catch (...) {
-    roll_back();
+    for (const auto& table : tables_) table->truncate(begun_);
     throw;
   }
 }
@@ -139,10 +141,12 @@ void Sequence::commit(uint32_t count) noexcept {
 
 void Sequence::set_cached(uint64_t size) noexcept {
   cached_ = size;
+  begun_ = std::max(begun_, size);
   if (cached_ >= lost_.positions) lost_ = {};
 }
 
 void Sequence::roll_back() noexcept {
+  begun_ = cached_;
   for (const auto& table : tables_) table->truncate(cached_);
 }
 

@@ -16,6 +16,9 @@ namespace tenon {
 
 /// The tokens [0, cached) are computed; the later ones are pending. Going back may make more tokens
 /// pending than asked for: a window has only its last blocks, a state only its checkpoints.
+///
+/// Steps under way compute [cached, begun). A step may compute one token more than there are: the one
+/// that the step before it draws, which is appended when it is known.
 class Sequence {
  public:
   /// An empty sequence with room for `context` tokens.
@@ -46,6 +49,8 @@ class Sequence {
   [[nodiscard]] uint64_t size() const { return tokens_.size(); }
   [[nodiscard]] uint32_t context() const { return context_; }
   [[nodiscard]] uint64_t cached() const { return cached_; }
+  /// Tokens that are computed when the steps under way have ended.
+  [[nodiscard]] uint64_t begun() const { return begun_; }
   [[nodiscard]] uint64_t num_pending() const { return tokens_.size() - cached_; }
   /// What was computed before and is so no more, until it is computed again.
   struct Lost {
@@ -57,16 +62,19 @@ class Sequence {
 
   // For the engine, between taking the device's turn and giving it back.
 
-  /// How many of the next `count` pending tokens the next slice may have: it ends where a table
-  /// wants to keep what it has then.
+  /// How many of the next `count` tokens from begun() on the next slice may have: it ends where a
+  /// table wants to keep what it has then.
   [[nodiscard]] uint32_t slice_limit(uint32_t count) const;
-  /// Gives back what the pending tokens do not see.
+  /// Gives back what neither the pending tokens nor steps under way see.
   void trim() noexcept;
-  /// Makes room for the next `count` pending tokens. Throws NoMemory; nothing is then changed.
+  /// Makes room for the next `count` tokens from begun() on. Throws NoMemory; nothing is then
+  /// changed.
   void prepare(uint32_t count);
-  /// The next `count` pending tokens are computed.
+  /// They are in a step.
+  void begin(uint32_t count) noexcept { begun_ += count; }
+  /// The first `count` tokens under way are computed.
   void commit(uint32_t count) noexcept;
-  /// They are not: gives their blocks back.
+  /// None of those under way is: gives their blocks back.
   void roll_back() noexcept;
   /// Moves blocks to where they leave room for other groups. Throws what the device throws.
   void compact();
@@ -103,9 +111,10 @@ class Sequence {
 
   uint32_t context_;
   Hash128 root_;
-  std::vector<Hash128> keys_;  // of the first so many full blocks, as far as they were wanted
+  std::vector<Hash128> keys_;  // of the first full blocks, as far as they were wanted
   std::vector<Token> tokens_;
   uint64_t cached_ = 0;
+  uint64_t begun_ = 0;  // at least cached_
   Lost lost_;
   uint64_t foreign_ = 0;
   std::vector<std::unique_ptr<CacheTable>> tables_;  // [groups]

@@ -17,7 +17,7 @@ namespace {
 // Positions are int32 in a step.
 constexpr uint32_t kMaxContext = std::numeric_limits<int32_t>::max();
 
-// Logits of so many bytes are computed at once when those of every position are wanted.
+// Bytes of logits that are computed at once when those of every position are wanted.
 constexpr uint64_t kEvaluateBytes = uint64_t{8} << 20;
 
 uint32_t checked_context(const Model& model, const SessionOptions& options) {
@@ -153,7 +153,7 @@ void Session::require_logits(AnswerLoop* loop) {
   check_cancelled();
   if (sequence_.size() == 0) fail(Code::State, "session: there are no tokens yet");
   if (has_logits()) return;
-  // Behind a rewind everything may be cached and the logits gone: the last token comes again.
+  // After a rewind everything may be cached and the logits gone: the last token comes again.
   engine_->with_sequence(*control_, [this] {
     if (sequence_.num_pending() == 0) sequence_.forget_cached(sequence_.size() - 1);
   });
@@ -282,9 +282,8 @@ void Session::evaluate(
     }
   } catch (...) {
     // What was computed of a chunk stays, too.
-    engine_->with_sequence(*control_, [&] {
-      sequence_.truncate(std::max(kept, sequence_.cached()));
-    });
+    engine_->with_sequence(*control_,
+                           [&] { sequence_.truncate(std::max(kept, sequence_.cached())); });
     answer_.restart(sequence_.size());
     throw;
   }
@@ -348,7 +347,7 @@ void Session::rewind(uint64_t position) {
 
 void Session::cancel() noexcept {
   __atomic_store_n(&control_->cancel, 1, __ATOMIC_SEQ_CST);
-  if (control_->in_step.load() != 0) engine_->stop_step();
+  if (control_->in_step.load() != 0) engine_->stop_steps();
   control_->wake.post();
 }
 

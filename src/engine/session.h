@@ -83,11 +83,11 @@ class Session {
     return last_is_drawn_ || (last_is_generated_ && has_logits_of(position()));
   }
 
-  /// The logits behind the last token, [vocab] f32; valid until the next call. Throws State when
+  /// The logits after the last token, [vocab] f32; valid until the next call. Throws State when
   /// there are no tokens; as prefill().
   std::span<const float> logits();
 
-  /// Appends tokens, computes them and hands out the logits [vocab] behind each one, in order;
+  /// Appends tokens, computes them and hands out the logits [vocab] after each one, in order;
   /// false cancels. Tokens that were not computed when it fails do not stay.
   void evaluate(std::span<const Token> tokens,
                 const std::function<bool(uint64_t row, std::span<const float> logits)>& on_logits);
@@ -159,12 +159,12 @@ class Session {
   std::shared_ptr<Engine> engine_;
   Sequence sequence_;
   Buffer logits_;                         // [vocab] f32
-  uint64_t logits_position_ = kNoLogits;  // behind how many tokens they are
+  uint64_t logits_position_ = kNoLogits;  // after how many tokens they are
   SessionStats stats_;
   AnswerText answer_;
   AnswerLoop loop_;                 // of the calls; pauses after each piece
   bool last_is_generated_ = false;  // the last token came from next()
-  bool last_is_drawn_ = false;  // the last token handed out was, before those held
+  bool last_is_drawn_ = false;      // the last token handed out was, before those held
   SessionOptions options_;
   std::shared_ptr<CallControl> control_;
   std::shared_ptr<Generation> generation_;  // the latest

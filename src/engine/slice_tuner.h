@@ -52,8 +52,8 @@ class SliceTuner {
   [[nodiscard]] uint32_t beside_tokens() const {
     if (decode_ns_ == 0 || token_ns_ == 0) return std::min(kFirst, step_tokens_);
     const double fits = (stretch_ - 1) * decode_ns_ / token_ns_;
-    return std::clamp(static_cast<uint32_t>(std::min(fits, 65536.0)), std::min(kLeast, step_tokens_),
-                      step_tokens_);
+    return std::clamp(static_cast<uint32_t>(std::min(fits, 65536.0)),
+                      std::min(kLeast, step_tokens_), step_tokens_);
   }
 
  private:
@@ -67,8 +67,8 @@ class SliceTuner {
 
   double stretch_;
   uint32_t step_tokens_;
-  double decode_ns_ = 0;  // of a step with decodes only
-  double token_ns_ = 0;   // of a prompt's token
+  double decode_ns_ = 0;        // of a step with decodes only
+  double token_ns_ = 0;         // of a prompt's token
   double latest_token_ns_ = 0;  // the same in the latest step, however short
 };
 

@@ -29,7 +29,8 @@ constexpr uint64_t kPieceBytes = uint64_t{1} << 18;  // of tokens read at a time
 constexpr uint64_t kSumBytes = 16;
 
 std::string cache_text(const Model& model) {
-  std::string text = fmt::format("{}, {}", model.backend_name(), model.executable().device()->description());
+  std::string text =
+      fmt::format("{}, {}", model.backend_name(), model.executable().device()->description());
   const auto groups = model.program().groups();
   for (uint32_t i = 0; i < groups.size(); ++i) {
     const tenon_cache_group& group = groups[i];
@@ -223,7 +224,7 @@ void skip(SummingReader& reader, uint64_t size_bytes) {
   }
 }
 
-/// How many pieces are in so many bytes, from the first on. Throws Format for a part of a piece.
+/// How many pieces are in a number of bytes, from the first on. Throws Format for a part of a piece.
 uint64_t count_pieces(const Pieces& pieces, uint64_t size_bytes, const std::string& name) {
   uint64_t count = 0;
   uint64_t sum = 0;

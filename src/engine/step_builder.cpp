@@ -30,18 +30,26 @@ void StepBuilder::clear() {
   output_rows_.clear();
   sequences_.clear();
   block_tables_.clear();
+  names_drawn_ = false;
 }
 
-void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t num_outputs) {
+void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t num_outputs,
+                      uint32_t drawn_row) {
   const uint32_t first = this->num_tokens();
+  const auto past = static_cast<uint32_t>(sequence.begun());
+  const bool is_drawn = past == sequence.size();  // the text goes on with what is drawn before
   if (num_tokens == 0 || num_tokens > max_tokens_ - first || num_outputs > num_tokens ||
-      num_tokens > sequence.num_pending()) {
-    fail(Code::Internal, "step: {} tokens and {} outputs do not fit behind {} of {}", num_tokens,
+      (is_drawn ? num_tokens > 1 : num_tokens > sequence.size() - past)) {
+    fail(Code::Internal, "step: {} tokens and {} outputs do not fit after {} of {}", num_tokens,
          num_outputs, first, max_tokens_);
   }
-  const auto past = static_cast<uint32_t>(sequence.cached());
-  const auto pending = sequence.tokens().subspan(past, num_tokens);
-  tokens_.insert(tokens_.end(), pending.begin(), pending.end());
+  if (is_drawn) {
+    tokens_.push_back(-1 - static_cast<int32_t>(drawn_row));
+    names_drawn_ = true;
+  } else {
+    const auto pending = sequence.tokens().subspan(past, num_tokens);
+    tokens_.insert(tokens_.end(), pending.begin(), pending.end());
+  }
   // All parts of the position of a text token are the same.
   for (uint32_t i = 0; i < num_tokens; ++i) {
     positions_.insert(positions_.end(), position_parts_, static_cast<int32_t>(past + i));
@@ -54,7 +62,7 @@ void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t nu
   sequences_.push_back({first, num_tokens, past, 0, tables});
 }
 
-const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel) {
+const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel, uint64_t after) {
   pool_views_.clear();
   for (size_t i = 0; i < pools_.size(); ++i) {
     // A copy: slabs without blocks may leave the pool while the step runs.
@@ -75,9 +83,10 @@ const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel) {
   step_.output_rows = output_rows_.data();
   logits_.data = logits;
   step_.bindings = &logits_;
-  step_.num_bindings = 1;
+  step_.num_bindings = logits != nullptr ? 1 : 0;
   step_.binding_size = sizeof(logits_);
   step_.cancel = cancel;
+  step_.after = names_drawn_ ? after : TENON_NO_TICKET;
   return step_;
 }
 

@@ -21,16 +21,23 @@ class StepBuilder {
 
   /// Begins an empty step.
   void clear();
-  /// Puts the next `num_tokens` >= 1 pending tokens of a prepared sequence behind what is there;
-  /// logits are wanted for the last num_outputs of them.
-  void add(const Sequence& sequence, uint32_t num_tokens, uint32_t num_outputs);
+  /// Adds the next `num_tokens` >= 1 tokens of a prepared sequence, from begun() on; logits are wanted
+  /// for the last num_outputs of them.
+  ///   drawn_row  where the text ends before: the output row of the step before this one whose draw is
+  ///              the token
+  void add(const Sequence& sequence, uint32_t num_tokens, uint32_t num_outputs,
+           uint32_t drawn_row = 0);
   /// The step; valid until the next clear() or until a sequence or a pool changes.
-  ///   logits  [num_outputs(), vocab] f32
-  [[nodiscard]] const tenon_step& finish(float* logits, const uint32_t* cancel);
+  ///   logits  [num_outputs(), vocab] f32; null: not wanted
+  ///   after   ticket of the step before, or TENON_NO_TICKET when that has ended
+  [[nodiscard]] const tenon_step& finish(float* logits, const uint32_t* cancel,
+                                         uint64_t after = TENON_NO_TICKET);
 
   [[nodiscard]] uint32_t num_tokens() const { return static_cast<uint32_t>(tokens_.size()); }
   [[nodiscard]] uint32_t num_outputs() const { return static_cast<uint32_t>(output_rows_.size()); }
   [[nodiscard]] uint32_t max_tokens() const { return max_tokens_; }
+  /// Whether a token is what the step before draws.
+  [[nodiscard]] bool names_drawn() const { return names_drawn_; }
 
  private:
   uint32_t max_tokens_;
@@ -43,6 +50,7 @@ class StepBuilder {
   std::vector<const uint32_t*> block_tables_;      // [sequences, groups]
   std::vector<std::vector<tenon_buffer*>> slabs_;  // [groups, slabs]
   std::vector<tenon_cache_pool> pool_views_;       // [groups]
+  bool names_drawn_ = false;
   tenon_binding logits_;
   tenon_step step_{};
 };

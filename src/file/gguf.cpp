@@ -15,7 +15,6 @@
 namespace tenon {
 namespace {
 
-
 // The smallest key with its value: length, one byte of key, type, one byte of value.
 constexpr uint64_t kMinKeyValueBytes = 8 + 1 + 4 + 1;
 // The smallest directory entry: length, one byte of name, rank, one dimension, type, offset.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -24,8 +25,9 @@ bool same_bytes(const Buffer& a, const Buffer& b) {
 
 bool same_value(const MetadataValue& a, const MetadataValue& b) {
   return a.type == b.type && a.element == b.element && a.count == b.count &&
-         a.integer == b.integer && std::memcmp(&a.real, &b.real, sizeof a.real) == 0 &&
-         a.text == b.text && same_bytes(a.bytes, b.bytes) && same_bytes(a.offsets, b.offsets);
+         a.integer == b.integer &&
+         std::bit_cast<uint64_t>(a.real) == std::bit_cast<uint64_t>(b.real) && a.text == b.text &&
+         same_bytes(a.bytes, b.bytes) && same_bytes(a.offsets, b.offsets);
 }
 
 void check_same_model(const Metadata& first, const Metadata& other) {

@@ -50,7 +50,7 @@ void BlockTable::prepare(uint64_t past, uint64_t count) {
   }
   if (count == 0) return;
   truncate(past);
-  // Only the block that holds `past` can be shared now: those behind it are gone.
+  // Only the block that holds `past` can be shared now: those after it are gone.
   if (past % block_tokens != 0 && pool_->references(blocks_.back()) > 1) {
     const uint32_t copy = pool_->allocate();
     try {
@@ -80,13 +80,15 @@ uint64_t BlockTable::num_needed(uint64_t past, uint64_t count) const {
   return blocks_for(past + count, block_tokens) - kept + (copies ? 1 : 0);
 }
 
-uint64_t BlockTable::most_blocks(uint64_t end, uint64_t slice) const {
-  const uint32_t block_tokens = pool_->block_tokens();
-  const uint64_t all = blocks_for(end, block_tokens);
-  const uint32_t window = pool_->options().window;
-  if (window == 0) return all;
+uint64_t BlockTable::most_held(const BlockPoolOptions& group, uint64_t end, uint64_t slice) {
+  const uint64_t all = blocks_for(end, group.block_tokens);
+  if (group.window == 0) return all;
   // The block before the window, and one as the window begins in the middle of a block.
-  return std::min(all, blocks_for(uint64_t{window} - 1 + slice, block_tokens) + 2);
+  return std::min(all, blocks_for(uint64_t{group.window} - 1 + slice, group.block_tokens) + 2);
+}
+
+uint64_t BlockTable::most_blocks(uint64_t end, uint64_t slice) const {
+  return most_held(pool_->options(), end, slice);
 }
 
 uint64_t BlockTable::num_needed_in_all(uint64_t past, uint64_t count, uint64_t slice) const {

@@ -22,7 +22,7 @@ class BlockTable : public CacheTable {
   ~BlockTable() override;
 
   [[nodiscard]] std::unique_ptr<CacheTable> fork() const override;
-  /// past must not lie behind what the table holds. Copies the block that holds `past` if others
+  /// past must not lie beyond what the table holds. Copies the block that holds `past` if others
   /// share it.
   void prepare(uint64_t past, uint64_t count) override;
   [[nodiscard]] uint64_t num_needed(uint64_t past, uint64_t count) const override;
@@ -43,6 +43,9 @@ class BlockTable : public CacheTable {
   void compact() override;
   [[nodiscard]] std::span<const uint32_t> entries() const override { return blocks_; }
   [[nodiscard]] uint64_t num_held() const override { return blocks_.size() - first_held_; }
+  /// most_blocks() of a table of these groups.
+  [[nodiscard]] static uint64_t most_held(const BlockPoolOptions& group, uint64_t end,
+                                          uint64_t slice);
 
  private:
   [[nodiscard]] uint64_t first_seen(uint64_t past) const;

@@ -51,7 +51,7 @@ class CacheTable {
   virtual void truncate(uint64_t position) noexcept = 0;
   /// Gives back something that it can do without where it is; false: there is no such thing.
   virtual bool drop_spare() noexcept = 0;
-  /// The next position behind `past` where a slice must end, for a text of `size` tokens;
+  /// The next position after `past` where a slice must end, for a text of `size` tokens;
   /// UINT64_MAX: none.
   [[nodiscard]] virtual uint64_t next_stop(uint64_t past, uint64_t size) const = 0;
 
@@ -67,10 +67,10 @@ class CacheTable {
   /// Takes a block with the contents that number `index` has or is to have. In the order of their
   /// numbers; those before first_needed() of the last one may be left out.
   virtual void adopt(uint64_t index, uint32_t block) noexcept = 0;
-  /// The state after so many positions, or kNoBlock; and taking one. STATE only.
+  /// The state after that many positions, or kNoBlock; and taking one. STATE only.
   [[nodiscard]] virtual uint32_t state_after(uint64_t) const { return kNoBlock; }
   virtual void adopt_state(uint64_t, uint32_t) noexcept {}
-  /// Moves blocks that nobody else holds to earlier slabs. Throws what the device throws.
+  /// Moves blocks that no other table holds to earlier slabs. Throws what the device throws.
   virtual void compact() = 0;
 
   /// As a step has it in block_tables. Valid until the next change.

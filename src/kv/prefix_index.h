@@ -78,12 +78,12 @@ class PrefixIndex {
                                    std::span<const Token> tokens, std::span<const uint32_t> blocks);
   /// The keys of a text from its first block on were just used.
   void touch(std::span<const Hash128> keys) noexcept;
-  /// Frees a block of the least recently used pieces that have one which nobody else holds: the
+  /// Frees a block of the least recently used pieces that have one which no sequence holds: the
   /// whole piece at the end of a text, else one of a window or a state. False when there are none.
   bool evict() noexcept;
   void clear() noexcept;
 
-  /// Why the block behind `before` with `key` was not found. num_before: the blocks before it.
+  /// Why the block after `before` with `key` was not found. num_before: the blocks before it.
   [[nodiscard]] PrefixMiss explain(Hash128 before, Hash128 key, std::span<const Token> tokens,
                                    uint64_t num_before) const;
 

@@ -9,15 +9,8 @@
 namespace tenon {
 namespace {
 
-/// A budget has room for so many slabs of each group at least, if the blocks are small enough: a
-/// slab that one block holds keeps little from the other groups.
-constexpr uint64_t kLeastSlabs = 8;
-
 /// Of several groups each has a smaller part of what the device likes for the same reason.
 constexpr uint64_t kPartOfSeveral = 4;
-
-/// Blocks in a slab at most; more gain nothing.
-constexpr uint64_t kMostBlocks = 1024;
 
 }  // namespace
 
@@ -27,7 +20,7 @@ uint64_t choose_slab_bytes(std::span<const uint64_t> block_bytes, uint64_t devic
   const uint64_t largest = std::ranges::max(block_bytes);
   uint64_t wanted = std::min(device_bytes, budget_bytes / kLeastSlabs / block_bytes.size());
   if (block_bytes.size() > 1) wanted /= kPartOfSeveral;
-  const uint64_t most = std::clamp<uint64_t>(wanted / largest, 1, kMostBlocks);
+  const uint64_t most = std::clamp<uint64_t>(wanted / largest, 1, kMostSlabBlocks);
   const auto waste = [&](uint64_t slab_bytes) {
     // Parts of a slab, and of the budget, that no block can have.
     double sum = 0;

@@ -12,6 +12,13 @@
 
 namespace tenon {
 
+/// A budget has room for so many slabs of each group at least, if the blocks are small enough: a
+/// slab that one block holds keeps little from the other groups.
+inline constexpr uint64_t kLeastSlabs = 8;
+
+/// Blocks in a slab at most; more gain nothing.
+inline constexpr uint64_t kMostSlabBlocks = 1024;
+
 struct SlabPoolOptions {
   uint64_t slab_bytes = uint64_t{8} << 20;  ///< of each slab, more than 0
   uint64_t budget_bytes = UINT64_MAX;       ///< the slabs together never have more

@@ -7,9 +7,16 @@
 #include "base/error.h"
 
 namespace tenon {
+namespace {
+
+/// Steps under way that get room at once.
+constexpr size_t kReservedSteps = 4;
+
+}  // namespace
 
 StateTable::StateTable(std::shared_ptr<BlockPool> pool) : CacheTable(std::move(pool)) {
   checkpoints_.reserve(pool_->options().state_checkpoints + size_t{1});
+  under_way_.reserve(kReservedSteps);
 }
 
 StateTable::~StateTable() { truncate(0); }
@@ -36,28 +43,47 @@ bool StateTable::can_overwrite_previous() const {
 }
 
 void StateTable::prepare(uint64_t past, uint64_t count) {
-  if (past != latest_.position) {
+  truncate_under_way(past);
+  const State& before = under_way_.empty() ? latest_ : under_way_.back();
+  if (past != before.position) {
     fail(Code::Internal, "state table: goes on at {}, the state is that after {} tokens", past,
-         latest_.position);
+         before.position);
   }
   if (count == 0) return;
-  if (next_ == kNoBlock) {
-    if (can_overwrite_previous()) {
-      next_ = std::exchange(previous_, {}).block;
-    } else {
-      next_ = pool_->allocate();
-      drop(previous_);
-    }
+  under_way_.reserve(under_way_.size() + 1);
+  uint32_t next = kNoBlock;
+  if (can_overwrite_previous()) {
+    next = std::exchange(previous_, {}).block;
+  } else {
+    next = pool_->allocate();
+    drop(previous_);
   }
-  entries_ = {latest_.block, next_};
+  entries_ = {before.block, next};
+  under_way_.push_back({past + count, next});
 }
 
-uint64_t StateTable::num_needed(uint64_t, uint64_t count) const {
-  return count == 0 || next_ != kNoBlock || can_overwrite_previous() ? 0 : 1;
+/// Gives up what steps were to write after `position` tokens.
+void StateTable::truncate_under_way(uint64_t position) noexcept {
+  while (!under_way_.empty() && under_way_.back().position > position) {
+    drop(under_way_.back());
+    under_way_.pop_back();
+  }
+}
+
+uint64_t StateTable::num_needed(uint64_t past, uint64_t count) const {
+  const bool prepared = !under_way_.empty() && under_way_.back().position > past;
+  return count == 0 || prepared || can_overwrite_previous() ? 0 : 1;
 }
 
 uint64_t StateTable::most_blocks(uint64_t end, uint64_t) const {
   return std::min<uint64_t>(end, 2);  // checkpoints are spare
+}
+
+uint64_t StateTable::most_held(const BlockPoolOptions& group, uint64_t end) {
+  if (end == 0) return 0;
+  // Checkpoints lie at the ends of blocks, before the end of the text.
+  const uint64_t ends = (end - 1) / group.block_tokens;
+  return std::min<uint64_t>(end, 2) + std::min<uint64_t>(group.state_checkpoints, ends);
 }
 
 uint64_t StateTable::num_needed_in_all(uint64_t past, uint64_t count, uint64_t slice) const {
@@ -66,9 +92,10 @@ uint64_t StateTable::num_needed_in_all(uint64_t past, uint64_t count, uint64_t s
 }
 
 void StateTable::commit(uint64_t positions, bool is_stop) noexcept {
-  if (next_ == kNoBlock) return;
+  if (under_way_.empty()) return;
   drop(previous_);
-  previous_ = std::exchange(latest_, {positions, std::exchange(next_, kNoBlock)});
+  previous_ = std::exchange(latest_, {positions, under_way_.front().block});
+  under_way_.erase(under_way_.begin());
   if (is_stop) keep(latest_);
 }
 
@@ -114,7 +141,8 @@ StateTable::State StateTable::find(uint64_t position) const {
 uint64_t StateTable::resumable(uint64_t position) const { return find(position).position; }
 
 void StateTable::truncate(uint64_t position) noexcept {
-  if (next_ != kNoBlock) pool_->release(std::exchange(next_, kNoBlock));
+  truncate_under_way(position);
+  if (position > latest_.position) return;
   if (position != latest_.position) {
     State back = find(position);
     if (back.block != kNoBlock) pool_->retain(back.block);
@@ -199,7 +227,7 @@ void StateTable::compact() {
 
 uint64_t StateTable::num_held() const {
   uint64_t count = (latest_.block != kNoBlock ? 1 : 0) + (previous_.block != kNoBlock ? 1 : 0) +
-                   (next_ != kNoBlock ? 1 : 0);
+                   under_way_.size();
   for (const State& checkpoint : checkpoints_) {
     if (checkpoint.block != latest_.block && checkpoint.block != previous_.block) ++count;
   }

@@ -16,7 +16,7 @@ namespace tenon {
 /// checkpoint and the prefix index hold a reference to the block, and the next step writes
 /// elsewhere. The state before the latest is kept until its block is written again: a step that
 /// fails loses nothing, and a text can go back by the last slice (by one token while it is
-/// generated).
+/// generated). With several steps under way each reads what the one before it writes.
 ///
 /// Checkpoints are made after the last whole block of a prompt, where answers are asked for again
 /// and other texts that begin alike go on, and every state_checkpoint_tokens. Where there are too
@@ -48,6 +48,8 @@ class StateTable : public CacheTable {
   void compact() override;
   [[nodiscard]] std::span<const uint32_t> entries() const override { return entries_; }
   [[nodiscard]] uint64_t num_held() const override;
+  /// Blocks that a table of this group may hold on its way to `end` positions, with checkpoints.
+  [[nodiscard]] static uint64_t most_held(const BlockPoolOptions& group, uint64_t end);
   /// Checkpoints it has.
   [[nodiscard]] uint64_t num_checkpoints() const { return checkpoints_.size(); }
 
@@ -61,10 +63,11 @@ class StateTable : public CacheTable {
   void drop(State& state) noexcept;
   void keep(const State& state) noexcept;
   [[nodiscard]] bool can_overwrite_previous() const;
+  void truncate_under_way(uint64_t position) noexcept;
 
   State latest_;                    // at position 0 without a block
   State previous_;                  // at an earlier position
-  uint32_t next_ = kNoBlock;        // where the step under way writes
+  std::vector<State> under_way_;    // what steps under way write, in their order
   std::vector<State> checkpoints_;  // by position; room for one more than there may be
   std::array<uint32_t, 2> entries_{kNoBlock, kNoBlock};
 };

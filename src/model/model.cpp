@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "arch/architectures.h"
-#include "base/checked.h"
 #include "base/error.h"
 #include "file/open.h"
-#include "model/model_fingerprint.h"
+#include "kv/cache_forecast.h"
 #include "model/model_executable.h"
+#include "model/model_fingerprint.h"
 #include "model/program_facts.h"
 #include "model/tokenizer_file.h"
 #include "program/cache_types.h"
@@ -19,7 +19,6 @@
 namespace tenon {
 namespace {
 
-constexpr uint32_t kBlockTokens = 32;
 constexpr uint32_t kMaxDefaultContext = 8192;
 constexpr uint32_t kMaxSlice = 1u << 16;
 constexpr uint32_t kMaxContext = 0x7fffffff;
@@ -33,8 +32,12 @@ uint32_t cache_type_of(const ModelOptions& options) {
 
 void check_options(const ModelOptions& options) {
   cache_type_of(options);
-  if (!(options.slice >= 1 && options.slice <= kMaxSlice)) {
-    fail(Code::Argument, "slice is {}, not in 1..{}", options.slice, kMaxSlice);
+  if (options.slice > kMaxSlice) {
+    fail(Code::Argument, "slice is {}, not in 0..{}", options.slice, kMaxSlice);
+  }
+  if (options.embeddings != "auto" && options.embeddings != "on" && options.embeddings != "off") {
+    fail(Code::Argument, "embeddings is \"{}\", not one of auto, on, off",
+         options.embeddings.substr(0, 64));
   }
   if (options.context > kMaxContext) {
     fail(Code::Argument, "context is {}, not in 0..{}", options.context, kMaxContext);
@@ -42,6 +45,13 @@ void check_options(const ModelOptions& options) {
   if (options.threads > ThreadTeam::kMaxThreads) {
     fail(Code::Argument, "threads is {}, not in 0..{}", options.threads, ThreadTeam::kMaxThreads);
   }
+}
+
+/// The steps of a model that computes a text whole: as long as a text may be.
+StepLimits whole_texts(const ModelSpec& model, const ModelOptions& options, uint32_t slice) {
+  const uint32_t context = options.context != 0 ? options.context : kMaxDefaultContext;
+  const uint32_t tokens = std::max(slice, std::min(model.trained_context, context));
+  return {tokens, tokens};
 }
 
 /// Bytes of one block if it holds nothing but keys and values.
@@ -58,11 +68,12 @@ uint64_t plain_block_bytes(const tenon_cache_group& group) {
 
 }  // namespace
 
-ProgramOptions program_options(const ModelOptions& options) {
+ProgramOptions program_options(const ModelOptions& options, const StepSizes& sizes) {
+  const uint32_t slice = options.slice != 0 ? options.slice : sizes.step_tokens;
   ProgramOptions program;
   program.cache_type = cache_type_of(options);
-  program.block_tokens = kBlockTokens;
-  program.limits = {options.slice, options.slice};
+  program.block_tokens = sizes.block_tokens;
+  program.limits = {slice, slice};
   return program;
 }
 
@@ -73,6 +84,7 @@ ModelOptions runtime_options(const ModelOptions& options) {
   copy.executor = options.executor;
   copy.cache_type = options.cache_type;
   copy.slice = options.slice;
+  copy.embeddings = options.embeddings;
   copy.backend_options = options.backend_options;
   copy.plugin_paths = options.plugin_paths;
   copy.system = options.system;
@@ -105,24 +117,46 @@ void Model::build() {
   tokenizer_ = read_tokenizer(*file_, options_.system);
   // A vocabulary-only file has no tensors at all.
   if (options_.vocabulary_only || file_->tensors().empty()) return;
-  BuiltProgram built = build_program(*file_, program_options(options_));
-  if (!options_.inspect && (built.model.pooling || !built.model.encoder_layers.empty())) {
-    fail(Code::Unsupported, "{}: \"{}\" is {}, which is not run yet", file_->name(),
-         built.model.architecture,
-         built.model.pooling ? "an encoder" : "an encoder and a decoder");
+  ModelSpec spec = read_model_spec(*file_);
+  if (!options_.inspect && !spec.encoder_layers.empty()) {
+    fail(Code::Unsupported, "{}: \"{}\" is an encoder and a decoder, which is not run yet",
+         file_->name(), spec.architecture);
   }
+  const bool rows = wants_rows(spec);
+  if (rows) spec = row_spec(*file_, std::move(spec));
+  const auto build = [&](const StepSizes& sizes) {
+    ProgramOptions program = program_options(options_, sizes);
+    program.token_rows = rows;
+    if (rows && spec.sees_ahead()) {
+      program.limits = whole_texts(spec, options_, program.limits.max_tokens);
+    }
+    return build_program(*file_, spec, program);
+  };
+  BuiltProgram built = build({});
   if (tokenizer_->size() != built.model.vocab) {
     fail(Code::Internal, "{}: the tokenizer has {} tokens, the model {}", file_->name(),
          tokenizer_->size(), built.model.vocab);
   }
+  std::unique_ptr<Executable> executable;
+  if (!options_.inspect) executable = make_executable(built, options_, build);
   hyper_parameters_ = std::move(built.model);
   program_ = std::make_unique<const Program>(std::move(built.program));
-  if (!options_.inspect) load_weights(built.weights);
+  if (!options_.inspect) load_weights(built.weights, std::move(executable));
   options_.progress = {};  // its captures need not live as long as the model
 }
 
-void Model::load_weights(std::span<const BoundWeight> weights) {
-  std::unique_ptr<Executable> executable = make_executable(*program_, options_);
+bool Model::wants_rows(const ModelSpec& model) const {
+  if (options_.embeddings == "on") return true;
+  if (options_.embeddings == "auto") return asks_for_rows(*file_, model);
+  if (model.pooling) {
+    fail(Code::Unsupported, "{}: embeddings is \"off\", but \"{}\" is an encoder without logits",
+         file_->name(), model.architecture);
+  }
+  return false;
+}
+
+void Model::load_weights(std::span<const BoundWeight> weights,
+                         std::unique_ptr<Executable> executable) {
   LoadOptions load;
   load.team = &executable->device()->host().team();
   load.system = options_.system;
@@ -170,13 +204,29 @@ const Program& Model::program() const {
   return *program_;
 }
 
-Executable& Model::executable() const {
+Executable& Model::loaded() const {
   if (!has_program()) fail_without_program();
   if (!can_run()) fail(Code::State, "{} was opened for inspection, without weights", file_->name());
   return *executable_;
 }
 
-ThreadTeam& Model::team() const { return executable().device()->host().team(); }
+Executable& Model::executable() const {
+  if (gives_rows()) {
+    fail(Code::State, "{} was opened for embeddings, it generates no text", file_->name());
+  }
+  return loaded();
+}
+
+Executable& Model::row_executable() const {
+  Executable& executable = loaded();
+  if (gives_rows()) return executable;
+  fail(Code::State, "{} was opened to generate text; set the option embeddings to \"on\"",
+       file_->name());
+}
+
+HostServices& Model::services() const { return loaded().device()->host(); }
+
+ThreadTeam& Model::team() const { return services().team(); }
 
 std::string_view Model::device_description() const {
   return can_run() ? std::string_view(executable_->device()->info().description)
@@ -202,10 +252,12 @@ StepWork step_work(const Program& program) {
   return work;
 }
 
-uint64_t attention_multiplications(const Program& program) {
-  uint64_t sum = 0;
+double attention_multiplications(const Program& program, SeenPositions seen) {
+  double sum = 0;
   for (uint32_t i = 0; i < program.ops().size(); ++i) {
-    sum += op_cost(op_view(program.view(), i)).seen_multiplications;
+    const OpView view = op_view(program.view(), i);
+    const auto each = static_cast<double>(op_cost(view).seen_multiplications);
+    if (each > 0) sum += each * seen.positions(view.op.params.attention.window);
   }
   return sum;
 }
@@ -224,18 +276,23 @@ MemoryNeeds Model::memory(uint64_t context) const {
     fail(Code::Argument, "context is {}, not in 0..{}", needs.context, kMaxContext);
   }
   const std::span<const tenon_cache_group> groups = program().groups();
+  const uint32_t block_tokens =
+      can_run() ? executable_->device()->info().block_tokens : StepSizes{}.block_tokens;
+  std::vector<uint64_t> block_bytes;
   for (uint32_t group = 0; group < groups.size(); ++group) {
-    const bool state = groups[group].kind == TENON_CACHE_STATE;
-    const uint64_t blocks = state ? 1 : (needs.context + kBlockTokens - 1) / kBlockTokens;
-    const uint64_t block_bytes =
-        can_run() ? executable_->block_bytes(group) : plain_block_bytes(groups[group]);
-    needs.kv_bytes =
-        checked_add(needs.kv_bytes, checked_mul(blocks, block_bytes, "KV cache"), "KV cache");
+    block_bytes.push_back(can_run() ? executable_->block_bytes(group)
+                                    : plain_block_bytes(groups[group]));
+  }
+  needs.kv_bytes = least_cache_budget(block_pool_options(groups, block_bytes, block_tokens),
+                                      {needs.context, program().view().max_tokens, 1},
+                                      can_run() ? executable_->device()->info().slab_bytes : 0);
+  if (needs.kv_bytes == UINT64_MAX) {
+    fail(Code::Argument, "context is {}: its cache passes 2^64 bytes", needs.context);
   }
   needs.weights_bytes =
       can_run() ? executable_->memory_bytes(TENON_MEMORY_WEIGHTS) : file_->tensor_bytes();
-  needs.scratch_bytes =
-      can_run() ? executable_->memory_bytes(TENON_MEMORY_SCRATCH) : program().view().activation_bytes;
+  needs.scratch_bytes = can_run() ? executable_->memory_bytes(TENON_MEMORY_SCRATCH)
+                                  : program().view().activation_bytes;
   return needs;
 }
 

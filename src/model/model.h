@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "arch/model_spec.h"
+#include "backend/device_turn.h"
 #include "base/byte_source.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -27,21 +27,25 @@
 namespace tenon {
 
 class Executable;
+class HostServices;
 
 /// How a model is opened. The defaults suit a program on a machine of its own.
 struct ModelOptions {
   /// "cpu", "reference", a plugin's name; "auto": the first that runs the model, fastest first.
   std::string backend = "auto";
-  uint32_t threads = 0;          ///< 0: as many as CPUs; unused with an executor
+  uint32_t threads = 0;              ///< 0: as many as CPUs; unused with an executor
   std::optional<Executor> executor;  ///< the host's threads instead of own ones
   std::string cache_type = "f16";    ///< a name of kCacheTypes
   uint32_t context = 0;              ///< of a session by default; 0: the trained one, 8192 at most
-  uint32_t slice = 256;              ///< tokens of one step at most
+  uint32_t slice = 0;                ///< tokens of one step at most; 0: as many as suit the device
   /// Keys and values for the backend, which lists what it takes (list_options): {"isa", "avx2"}.
   std::vector<std::pair<std::string, std::string>> backend_options;
-  bool vocabulary_only = false;            ///< neither program nor weights
-  bool inspect = false;                    ///< program and memory figures, but no weights
-  bool check_weights = false;              ///< refuse NaN and infinities among the weights
+  /// What the model is for: "off": text; "on": rows of texts (Embedder), without logits; "auto": rows
+  /// where the file is an encoder or names a pooling.
+  std::string embeddings = "auto";
+  bool vocabulary_only = false;  ///< neither program nor weights
+  bool inspect = false;          ///< program and memory figures, but no weights
+  bool check_weights = false;    ///< refuse NaN and infinities among the weights
   std::vector<MetadataOverride> overrides;
   std::vector<std::string> plugin_paths;
   Log log;
@@ -56,7 +60,9 @@ struct MemoryNeeds {
   uint64_t context = 0;  ///< positions of the session
   uint64_t weights_bytes = 0;
   uint64_t scratch_bytes = 0;
-  uint64_t kv_bytes = 0;  ///< of the session when it is full
+  /// Of the session when it is full, with the checkpoints of its states, in whole slabs: a budget
+  /// of so many bytes takes nothing from it.
+  uint64_t kv_bytes = 0;
 };
 
 /// What a step costs in the matrices of the program: the figures that speeds are measured against.
@@ -102,11 +108,17 @@ class Model {
   /// Memory at `context` positions; 0: default_context().
   [[nodiscard]] MemoryNeeds memory(uint64_t context) const;
 
-  /// Whether the weights are loaded and sessions can be made.
+  /// Whether the program gives rows of texts, for Embedder, and has no logits for an engine.
+  [[nodiscard]] bool gives_rows() const { return hyper_parameters_.pooling.has_value(); }
+  /// Whether the weights are loaded.
   [[nodiscard]] bool can_run() const { return executable_ != nullptr; }
-  /// What runs the program. Throws State, saying why, when nothing does.
+  /// What runs the program of a model with logits. Throws State, saying why, when nothing does.
   [[nodiscard]] Executable& executable() const;
-  /// The threads that steps run on; idle between steps. Throws as executable().
+  /// The same of a model that gives rows.
+  [[nodiscard]] Executable& row_executable() const;
+  /// What carries out steps of either. Throws State when the weights are not loaded.
+  [[nodiscard]] HostServices& services() const;
+  /// The threads that steps run on; idle between steps. Throws as services().
   [[nodiscard]] ThreadTeam& team() const;
   [[nodiscard]] StepWork step_work() const;
   /// What the device in use says about itself; empty when nothing runs the model.
@@ -118,13 +130,15 @@ class Model {
   /// Tells this model from others: of the metadata, the directory of tensors and 512 bytes of each
   /// tensor as they were loaded, not as the file is now. Zero when the weights are not loaded.
   [[nodiscard]] const Hash128& fingerprint() const { return fingerprint_; }
-  /// One step at a time: held by the thread that uses executable().
-  [[nodiscard]] std::mutex& turn() const { return turn_; }
+  /// Held by the thread that uses executable().
+  [[nodiscard]] DeviceTurn& turn() const { return turn_; }
 
  private:
   Model(std::shared_ptr<const ModelFile> file, ModelOptions options);
   void build();
-  void load_weights(std::span<const BoundWeight> weights);
+  void load_weights(std::span<const BoundWeight> weights, std::unique_ptr<Executable> executable);
+  [[nodiscard]] bool wants_rows(const ModelSpec& model) const;
+  [[nodiscard]] Executable& loaded() const;
   [[noreturn]] void fail_without_program() const;
 
   std::shared_ptr<const ModelFile> file_;
@@ -134,7 +148,7 @@ class Model {
   std::unique_ptr<const Program> program_;
   std::unique_ptr<Executable> executable_;
   Hash128 fingerprint_;
-  mutable std::mutex turn_;
+  mutable DeviceTurn turn_;
 };
 
 }  // namespace tenon

@@ -1,21 +1,44 @@
 // What is known of a model's program before anything runs it.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "arch/build_context.h"
 #include "model/model.h"
 
 namespace tenon {
 
-/// What the program of a model opened so looks like. Throws Argument for an unknown cache type.
-ProgramOptions program_options(const ModelOptions& options);
+/// How large steps and blocks of the cache are, in tokens. Unless a device says otherwise
+/// (tenon_device_info), those that suit `cpu`.
+struct StepSizes {
+  uint32_t step_tokens = 256;  ///< where the option `slice` says nothing
+  uint32_t block_tokens = 32;
+};
 
-/// A copy of what program and backend depend on; silent, as whoever loads the model hears of it.
+/// What the program of a model opened so looks like. Throws Argument for an unknown cache type.
+ProgramOptions program_options(const ModelOptions& options, const StepSizes& sizes = {});
+
+/// A copy of what program and backend depend on; silent, as the load of the model tells of it.
 ModelOptions runtime_options(const ModelOptions& options);
 
 StepWork step_work(const Program& program);
 
-/// Multiply-accumulates of attention for one token and one position that it sees, in all layers.
-uint64_t attention_multiplications(const Program& program);
+/// How many positions attention looks at.
+struct SeenPositions {
+  uint64_t past;  ///< before the token
+  bool mean;      ///< of the tokens of a text that has `past`, not of the one after it
+  /// In a layer with this window; 0: it has none.
+  [[nodiscard]] double positions(uint32_t window) const {
+    const auto all = static_cast<double>(past);
+    const double seen = window == 0 ? all : std::min(all, static_cast<double>(window));
+    if (!mean || past == 0) return seen;
+    return seen - seen * seen / (2 * all);  // the first of them see less
+  }
+};
+
+/// Multiply-accumulates of attention for one token, in all layers.
+double attention_multiplications(const Program& program, SeenPositions seen);
 
 /// Bytes that reading a chunk of the file takes for each thread while weights are loaded.
 uint64_t loading_bytes_per_thread();

@@ -57,13 +57,9 @@ class Probe {
 
   [[nodiscard]] const Program& program() const { return probe_.built.program; }
 
-  /// What the cache holds for one position, in all layers.
-  [[nodiscard]] double cache_bytes_per_position() const {
-    double bytes = 0;
-    for (const auto& pool : pools_) {
-      bytes += static_cast<double>(pool->block_bytes()) / pool->block_tokens();
-    }
-    return bytes;
+  /// Cache bytes that a step of one token reads more at `depth` than at the beginning.
+  [[nodiscard]] double cache_bytes_at(uint32_t depth) const {
+    return seen_cache_bytes(cache_groups(program(), *executable_), depth);
   }
 
   /// Seconds of a step of `count` sequences that compute `tokens` each after `depth` others and
@@ -197,15 +193,13 @@ Hardware measure_hardware(const Model& model) {
     hardware.decode_bytes_per_second[i] =
         rate(kPasses * static_cast<double>(work.weight_bytes), decode[i]);
   }
-  hardware.cache_bytes_per_second =
-      rate(kPasses * kDepth * probe.cache_bytes_per_position(), deep - decode[0]);
+  hardware.cache_bytes_per_second = rate(kPasses * probe.cache_bytes_at(kDepth), deep - decode[0]);
   hardware.prefill_multiplications_per_second =
       rate(kPasses * static_cast<double>(kPromptTokens * work.token_multiplications +
                                          work.output_multiplications),
            prompt);
   hardware.attention_multiplications_per_second =
-      rate(kPasses * static_cast<double>(uint64_t{kPromptTokens} * kDepth *
-                                         attention_multiplications(probe.program())),
+      rate(kPasses * kPromptTokens * attention_multiplications(probe.program(), {kDepth, false}),
            deep_prompt - prompt);
   return hardware;
 }

@@ -11,8 +11,10 @@
 #include "base/error.h"
 #include "base/reserving_system.h"
 #include "base/saturating.h"
-#include "model/program_facts.h"
+#include "engine/device_slabs.h"
+#include "kv/cache_forecast.h"
 #include "model/model_executable.h"
+#include "model/program_facts.h"
 #include "program/cache_types.h"
 #include "sampler/candidates_memory.h"
 
@@ -37,42 +39,36 @@ class Needs {
     options.cache_type = cache_type;
     options.threads = hardware.threads;
     options.system = reserving_system();
-    slice_ = options.slice;
-    const BuiltProgram built = build_program(model.file(), program_options(options));
-    const std::unique_ptr<Executable> executable = make_executable(built.program, options);
+    const auto build = [&](const StepSizes& sizes) {
+      return build_program(model.file(), program_options(options, sizes));
+    };
+    BuiltProgram built = build({});
+    const std::unique_ptr<Executable> executable = make_executable(built, options, build);
+    slice_ = built.program.view().max_tokens;
     weights_bytes_ = executable->memory_bytes(TENON_MEMORY_WEIGHTS);
     backend_scratch_bytes_ = executable->memory_bytes(TENON_MEMORY_SCRATCH);
-    for (uint32_t group = 0; group < built.program.groups().size(); ++group) {
-      groups_.push_back({executable->block_bytes(group), built.program.groups()[group].block_tokens});
-    }
+    groups_ = cache_groups(built.program, *executable);
+    slab_bytes_ = executable->device()->info().slab_bytes;
   }
 
   [[nodiscard]] uint64_t weights_bytes() const { return weights_bytes_; }
-  [[nodiscard]] uint64_t kv_bytes_per_session(uint64_t context) const {
-    uint64_t bytes = 0;
-    for (const Group& group : groups_) {
-      const uint64_t blocks =
-          group.is_state() ? 1 : (context + group.block_tokens - 1) / group.block_tokens;
-      bytes = saturating_add(bytes, saturating_mul(blocks, group.block_bytes));
-    }
-    return bytes;
+  /// The least budget for all sessions.
+  [[nodiscard]] uint64_t kv_bytes(uint64_t context, uint64_t sessions) const {
+    return least_cache_budget(groups_, {context, slice_, sessions}, slab_bytes_);
   }
   /// Cache bytes that attention reads for a token after `context` others; states are read and
   /// written.
   [[nodiscard]] double cache_read_bytes(uint64_t context) const {
-    double bytes = 0;
-    for (const Group& group : groups_) {
-      const auto block_bytes = static_cast<double>(group.block_bytes);
-      bytes += group.is_state()
-                   ? 2 * block_bytes
-                   : block_bytes / group.block_tokens * static_cast<double>(context);
+    double bytes = seen_cache_bytes(groups_, context);
+    for (const BlockPoolOptions& group : groups_) {
+      if (group.kind == TENON_CACHE_STATE) bytes += 2 * static_cast<double>(group.block_bytes);
     }
     return bytes;
   }
   [[nodiscard]] uint64_t session_bytes(uint64_t context) const {
     const uint64_t logits = vocab_ * sizeof(float);
     const uint64_t text = context * sizeof(int32_t);
-    return saturating_add(kv_bytes_per_session(context),
+    return saturating_add(cache_bytes(groups_, {context, slice_, 1}),
                           logits + text + least_candidates_bytes(vocab_));
   }
   [[nodiscard]] uint64_t scratch_bytes(uint64_t sessions) const {
@@ -88,18 +84,14 @@ class Needs {
   }
 
  private:
-  struct Group {
-    uint64_t block_bytes;
-    uint32_t block_tokens;  // 0: a state
-    [[nodiscard]] bool is_state() const { return block_tokens == 0; }
-  };
   uint64_t vocab_;
   uint32_t threads_;
   uint64_t process_bytes_;
   uint32_t slice_ = 0;
   uint64_t weights_bytes_ = 0;
   uint64_t backend_scratch_bytes_ = 0;
-  std::vector<Group> groups_;
+  uint64_t slab_bytes_ = 0;
+  std::vector<BlockPoolOptions> groups_;
 };
 
 void check_speeds(const Hardware& hardware) {
@@ -167,11 +159,9 @@ double decode_speed(const Model& model, const Needs& needs, const Plan& plan,
 
 double prefill_speed(const Model& model, const Plan& plan, const Hardware& hardware) {
   if (hardware.prefill_multiplications_per_second <= 0) return 0;
-  const auto context = static_cast<double>(plan.context);
   const double matrices = static_cast<double>(model.step_work().token_multiplications) /
                           hardware.prefill_multiplications_per_second;
-  // A token sees half of the context in the mean.
-  const double seen = static_cast<double>(attention_multiplications(model.program())) * context / 2;
+  const double seen = attention_multiplications(model.program(), {plan.context, true});
   const double attention = hardware.attention_multiplications_per_second > 0
                                ? seen / hardware.attention_multiplications_per_second
                                : 0;
@@ -210,7 +200,7 @@ Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& h
   plan.weights_bytes = needs.weights_bytes();
   plan.scratch_bytes = needs.scratch_bytes(plan.sessions);
   plan.session_bytes = needs.session_bytes(plan.context);
-  plan.kv_bytes = saturating_mul(plan.sessions, needs.kv_bytes_per_session(plan.context));
+  plan.kv_bytes = needs.kv_bytes(plan.context, plan.sessions);
   plan.fits = fits(plan.context, plan.sessions);
   plan.max_context = largest(kMaxContext, [&](uint64_t n) { return fits(n, plan.sessions); });
   plan.max_sessions = largest(kMaxSessions, [&](uint64_t n) { return fits(plan.context, n); });

@@ -25,7 +25,7 @@ struct Plan {
   uint64_t process_bytes = 0;
   uint64_t weights_bytes = 0;  ///< as the backend stores them
   uint64_t scratch_bytes = 0;  ///< activations, work memory of threads, logits of a step
-  uint64_t kv_bytes = 0;       ///< of all sessions with full contexts: the least budget for them
+  uint64_t kv_bytes = 0;  ///< of all sessions with full contexts: the least budget that suffices
   uint64_t session_bytes = 0;  ///< of one session: its cache, logits, text and default sampler
   uint64_t total_bytes = 0;    ///< the peak of the process
   bool fits = false;

@@ -198,7 +198,13 @@ Slot ProgramBuilder::attention(Slot q, const AttentionOptions& options) {
   attention.bias = options.bias;
   attention.two_sided = options.two_sided ? 1 : 0;
   attention.max_distance = options.max_distance;
-  return add(op, {q, options.sinks, options.bias_values});
+  return add(op, {q, options.sinks, options.bias_values, options.selection});
+}
+
+Slot ProgramBuilder::select(Slot q, Slot weights, const SelectOptions& options) {
+  tenon_op op = op_of(TENON_OP_SELECT);
+  op.params.select = {options.group, options.layer, options.heads, options.count};
+  return add(op, {q, weights});
 }
 
 Slot ProgramBuilder::glu(uint32_t activation, Slot gate, Slot up) {
@@ -207,7 +213,8 @@ Slot ProgramBuilder::glu(uint32_t activation, Slot gate, Slot up) {
 
 Slot ProgramBuilder::glu(const GluOptions& options, Slot gate, Slot up) {
   tenon_op op = op_of(TENON_OP_GLU);
-  op.params.glu = {options.activation, options.alpha, options.limit, options.up_offset};
+  op.params.glu = {options.activation, options.alpha, options.limit, options.up_offset,
+                   options.limit_after ? 1u : 0u};
   return add(op, {gate, up});
 }
 
@@ -228,9 +235,21 @@ Slot ProgramBuilder::add(Slot x, Slot y) { return add(op_of(TENON_OP_ADD), {x, y
 
 Slot ProgramBuilder::mul(Slot x, Slot y) { return add(op_of(TENON_OP_MUL), {x, y}); }
 
-Slot ProgramBuilder::scale(Slot x, float factor) {
+Slot ProgramBuilder::scale(Slot x, float factor, float offset) {
   tenon_op op = op_of(TENON_OP_SCALE);
-  op.params.scale.factor = factor;
+  op.params.scale = {factor, offset};
+  return add(op, {x});
+}
+
+Slot ProgramBuilder::mix_streams(Slot x, const MixOptions& options) {
+  tenon_op op = op_of(TENON_OP_MIX_STREAMS);
+  op.params.mix_streams = {options.streams, options.results};
+  return add(op, {x, options.matrix, options.added, options.factors});
+}
+
+Slot ProgramBuilder::sinkhorn(Slot x, const SinkhornOptions& options) {
+  tenon_op op = op_of(TENON_OP_SINKHORN);
+  op.params.sinkhorn = {options.size, options.iterations, options.epsilon};
   return add(op, {x});
 }
 

@@ -79,6 +79,16 @@ static void check_bias(const OpView& view) {
   require_vector(view, 2, attention.heads);
 }
 
+/// Positions are selected out of all, and looked at as if there were no others: no distances.
+static void check_selection(const OpView& view, const tenon_cache_group& group) {
+  if (view.inputs[3] == nullptr) return;
+  const tenon_attention_params& attention = view.op.params.attention;
+  require(group.kind == TENON_CACHE_LATENT, view, "a selection goes with a latent cache");
+  require(attention.mask == TENON_MASK_CAUSAL && attention.window == 0 &&
+              attention.bias == TENON_BIAS_NONE,
+          view, "a selection goes with a causal mask, without window and bias");
+}
+
 uint64_t attention_columns(const OpView& view) {
   const tenon_attention_params& attention = view.op.params.attention;
   const tenon_cache_group& group = group_of(view, attention.group, attention.layer);
@@ -92,8 +102,24 @@ uint64_t attention_columns(const OpView& view) {
           "soft_cap is negative or no number");
   check_mask(view, group);
   check_bias(view);
+  check_selection(view, group);
   require_vector(view, 1, attention.heads);
   return uint64_t{attention.heads} * group.value_dim;
+}
+
+uint64_t select_columns(const OpView& view) {
+  const tenon_select_params& select = view.op.params.select;
+  const tenon_cache_group& group = group_of(view, select.group, select.layer);
+  require(group.kind == TENON_CACHE_LATENT, view,
+          "positions are selected by rows of a latent cache");
+  require(select.heads > 0, view, "no head");
+  require(columns_of(view, 0) == uint64_t{select.heads} * group.key_dim, view,
+          fmt::format("the query has {} columns, expected {} heads of {}", columns_of(view, 0),
+                      select.heads, group.key_dim));
+  require_columns(view, 1, select.heads);
+  require(select.count > 0 && select.count <= kMaxSelected, view,
+          fmt::format("{} positions are outside 1..{}", select.count, kMaxSelected));
+  return select.count;
 }
 
 uint64_t token_shift_state(const OpView& view) { return columns_of(view, 0); }

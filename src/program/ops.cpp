@@ -36,6 +36,8 @@ OpCost attention_cost(const OpView& view) {
   return {0, 0, attention.heads * (uint64_t{group.key_dim} + group.value_dim)};
 }
 
+OpCost select_cost(const OpView& view) { return {0, 0, columns_of(view, 0)}; }
+
 OpCost conv_cost(const OpView& view) { return matrix_cost(*view.inputs[1], view.inputs[1]->rows); }
 
 /// For each value of the state a decay, what is added, and a term of the result.
@@ -55,7 +57,7 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_ROPE_ANGLES, "rope_angles", "Cc", "x", RowRule::Tokens, rope_angles_columns},
     {TENON_OP_ROPE, "rope", "tt", "x", RowRule::Tokens, rope_columns},
     {TENON_OP_KV_WRITE, "kv_write", "ty", "", RowRule::Tokens, kv_write_columns},
-    {TENON_OP_ATTENTION, "attention", "twb", "x", RowRule::Tokens, attention_columns,
+    {TENON_OP_ATTENTION, "attention", "twbs", "x", RowRule::Tokens, attention_columns,
      attention_cost},
     {TENON_OP_GLU, "glu", "xx", "x", RowRule::LikeInput, glu_columns},
     {TENON_OP_ADD, "add", "xv", "x", RowRule::LikeInput, add_columns},
@@ -84,7 +86,12 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_DELTA_RULE, "delta_rule", "ttttt", "x", RowRule::Tokens, delta_rule_columns,
      delta_rule_cost, delta_rule_state},
     {TENON_OP_WKV7, "wkv7", "tttttt", "x", RowRule::Tokens, wkv7_columns, wkv7_cost, wkv7_state},
+    {TENON_OP_MIX_STREAMS, "mix_streams", "xyyy", "x", RowRule::LikeInput, mix_streams_columns},
+    {TENON_OP_SINKHORN, "sinkhorn", "x", "x", RowRule::LikeInput, sinkhorn_columns},
+    {TENON_OP_SELECT, "select", "tt", "i", RowRule::Tokens, select_columns, select_cost},
 };
+
+bool is_integers(char letter) { return letter == 'i' || letter == 's'; }
 
 /// Whether a slot may stand where OpInfo::inputs has this letter.
 bool fits_letter(const tenon_slot& slot, char letter) {
@@ -101,12 +108,12 @@ bool fits_letter(const tenon_slot& slot, char letter) {
       return slot.kind == TENON_SLOT_WEIGHT || fits_letter(slot, 'x');
     default:
       return (slot.kind == TENON_SLOT_ACTIVATION || slot.kind == TENON_SLOT_INPUT) &&
-             slot.type == (letter == 'i' ? TENON_TYPE_I32 : TENON_TYPE_F32);
+             slot.type == (is_integers(letter) ? TENON_TYPE_I32 : TENON_TYPE_F32);
   }
 }
 
 bool may_be_absent(char letter) {
-  return letter == 'w' || letter == 'y' || letter == 'b' || letter == 'c';
+  return letter == 'w' || letter == 'y' || letter == 'b' || letter == 'c' || letter == 's';
 }
 
 /// Checks presence, kinds and rows of the inputs; returns the rows that the activations share.
@@ -128,8 +135,9 @@ uint32_t check_inputs(const OpView& view, const OpInfo& info) {
     require(fits_letter(*slot, letters[i]), view,
             fmt::format("input {} (\"{}\") is of the wrong kind or type", i, slot->name));
     if (slot->row_class == 0) continue;
-    const uint32_t expected =
-        letters[i] == 't' ? TENON_ROWS_TOKENS : (row_class == 0 ? slot->row_class : row_class);
+    const uint32_t expected = letters[i] == 't' || letters[i] == 's'
+                                  ? TENON_ROWS_TOKENS
+                                  : (row_class == 0 ? slot->row_class : row_class);
     require(slot->row_class == expected, view,
             fmt::format("input {} (\"{}\") has the wrong rows", i, slot->name));
     row_class = slot->row_class;

@@ -19,13 +19,16 @@ inline constexpr uint64_t kMaxExperts = 65536;
 inline constexpr uint64_t kMaxBuckets = 65536;
 inline constexpr uint32_t kMaxBiasDistance = 1u << 20;
 
+/// Positions that a select chooses.
+inline constexpr uint32_t kMaxSelected = 1u << 16;
+
 /// How many rows the outputs of an operation have.
 enum class RowRule { Tokens, Outputs, Sequences, LikeInput };
 
 /// An operation with its slots looked up.
 struct OpView {
   const tenon_op& op;
-  uint32_t index;                                           ///< its number, for messages
+  uint32_t index;                                          ///< its number, for messages
   std::array<const tenon_slot*, TENON_MAX_INPUTS> inputs;  ///< nullptr: absent
   Strided<tenon_cache_group> groups;
   uint32_t position_parts = 1;  ///< of the program
@@ -44,8 +47,8 @@ struct OpOutputs {
 
 /// What a row of an operation costs in matrix products; other arithmetic is not counted.
 struct OpCost {
-  uint64_t multiplications = 0;       ///< with weights
-  uint64_t weight_bytes = 0;          ///< of the formats given, that a step of one row reads
+  uint64_t multiplications = 0;  ///< with weights
+  uint64_t weight_bytes = 0;     ///< of the formats given, that a step of one row reads
   /// with each position of its own sequence that the row attends to
   uint64_t seen_multiplications = 0;
   uint64_t state_multiplications = 0;  ///< with the state of its sequence
@@ -56,7 +59,8 @@ struct OpInfo {
   uint32_t kind;  ///< TENON_OP_*
   const char* name;
   /// One letter per input: x activation (all activations of an operation have the same rows), y one
-  /// that may be absent, t activation of T rows, i activation of i32, v activation or weight, W
+  /// that may be absent, t activation of T rows, i activation of i32, s one of i32 and T rows that
+  /// may be absent, v activation or weight, W
   /// weight, w weight that may be absent, C constant, c constant that may be absent, b weight or
   /// constant that may be absent.
   const char* inputs;

@@ -35,8 +35,7 @@ uint64_t slot_bytes(const tenon_slot& slot, const StepLimits& limits) {
 
 std::vector<Interval> find_intervals(std::span<const tenon_slot> slots,
                                      std::span<const tenon_op> ops,
-                                     std::span<const uint32_t> results,
-                                     const StepLimits& limits) {
+                                     std::span<const uint32_t> results, const StepLimits& limits) {
   std::vector<uint32_t> first(slots.size(), kNever);
   std::vector<uint32_t> last(slots.size(), 0);
   for (uint32_t i = 0; i < ops.size(); ++i) {

@@ -61,6 +61,15 @@ struct AttentionOptions {
   Slot bias_values = kNoSlot;  ///< ALIBI: slopes [1, heads]; RELATIVE: table [buckets, heads]
   bool two_sided = false;      ///< RELATIVE: positions after the own one have buckets, too
   uint32_t max_distance = 0;   ///< RELATIVE: from here on all share the last bucket
+  Slot selection = kNoSlot;    ///< of a select: the positions that are looked at; else all
+};
+
+/// tenon_select_params.
+struct SelectOptions {
+  uint32_t group = 0;
+  uint32_t layer = 0;
+  uint32_t heads = 0;
+  uint32_t count = 0;  ///< positions that are chosen, at most
 };
 
 /// A tenon_cache_group, of every position unless it says otherwise.
@@ -71,7 +80,7 @@ struct CacheGroup {
   uint32_t value_dim = 0;
   uint32_t type = TENON_TYPE_F16;
   uint32_t block_tokens = 32;
-  uint32_t window = 0;  ///< positions that are kept; 0: all
+  uint32_t window = 0;               ///< positions that are kept; 0: all
   uint32_t kind = TENON_CACHE_FULL;  ///< with a window, FULL becomes WINDOW
 };
 
@@ -161,6 +170,7 @@ struct GluOptions {
   float alpha = 1.0f;
   float limit = 0.0f;  ///< 0: none
   float up_offset = 0.0f;
+  bool limit_after = false;
 };
 
 /// The numbers of TENON_ACTIVATION_XIELU.
@@ -168,6 +178,22 @@ struct XieluOptions {
   float alpha_p = 0.0f;
   float alpha_n = 0.0f;
   float beta = 0.0f;
+  float epsilon = 0.0f;
+};
+
+/// See tenon_mix_streams_params.
+struct MixOptions {
+  uint32_t streams = 1;
+  uint32_t results = 1;
+  Slot matrix = kNoSlot;   ///< [., streams * results], or none
+  Slot added = kNoSlot;    ///< [., n], to each result times its factor; or none
+  Slot factors = kNoSlot;  ///< [., results], with `added`
+};
+
+/// See tenon_sinkhorn_params.
+struct SinkhornOptions {
+  uint32_t size = 1;
+  uint32_t iterations = 1;
   float epsilon = 0.0f;
 };
 
@@ -212,6 +238,8 @@ class ProgramBuilder {
   /// v kNoSlot: into a LATENT group.
   void kv_write(Slot k, Slot v, uint32_t group, uint32_t layer);
   Slot attention(Slot q, const AttentionOptions& options);
+  /// q [T, heads * key_dim], weights [T, heads] -> positions [T, count] of i32, for attention.
+  Slot select(Slot q, Slot weights, const SelectOptions& options);
   Slot glu(uint32_t activation, Slot gate, Slot up);
   Slot glu(const GluOptions& options, Slot gate, Slot up);
   /// Any TENON_ACTIVATION_* but XIELU.
@@ -221,7 +249,12 @@ class ProgramBuilder {
   Slot add(Slot x, Slot y);
   /// y [., s] or a weight [1, s], s divides the columns of x.
   Slot mul(Slot x, Slot y);
-  Slot scale(Slot x, float factor);
+  /// factor x + offset
+  Slot scale(Slot x, float factor, float offset = 0.0f);
+  /// x [., streams * n] -> [., results * n]
+  Slot mix_streams(Slot x, const MixOptions& options);
+  /// x [., size * size]
+  Slot sinkhorn(Slot x, const SinkhornOptions& options);
   /// By the position of each token; see tenon_position_scale_params.
   Slot position_scale(Slot x, float scale, uint32_t length, uint32_t offset = 0);
   /// Sums of `size` neighbouring columns.

@@ -77,6 +77,7 @@ uint64_t glu_columns(const OpView& view) {
           "only SILU has an alpha");
   require(std::isfinite(glu.limit) && glu.limit >= 0, view, "limit is negative or no number");
   require(std::isfinite(glu.up_offset), view, "up_offset is no number");
+  require(glu.limit_after <= 1, view, "limit_after is neither 0 nor 1");
   return columns_of(view, 0);
 }
 
@@ -88,6 +89,7 @@ uint64_t add_columns(const OpView& view) {
 
 uint64_t scale_columns(const OpView& view) {
   require(std::isfinite(view.op.params.scale.factor), view, "factor is no number");
+  require(std::isfinite(view.op.params.scale.offset), view, "offset is no number");
   return columns_of(view, 0);
 }
 
@@ -226,6 +228,34 @@ uint64_t position_scale_columns(const OpView& view) {
 
 uint64_t pool_columns(const OpView& view) {
   require(view.op.params.pool.kind <= TENON_POOL_LAST, view, "unknown kind");
+  return columns_of(view, 0);
+}
+
+uint64_t mix_streams_columns(const OpView& view) {
+  const tenon_mix_streams_params& mix = view.op.params.mix_streams;
+  const uint64_t columns = columns_of(view, 0);
+  require(mix.streams > 0 && columns % mix.streams == 0, view,
+          fmt::format("{} columns are not {} streams", columns, mix.streams));
+  const uint64_t width = columns / mix.streams;
+  require(mix.results > 0, view, "no results");
+  require(view.inputs[1] != nullptr || mix.results == 1 || mix.results == mix.streams, view,
+          fmt::format("{} results of {} streams without a matrix", mix.results, mix.streams));
+  require((view.inputs[2] == nullptr) == (view.inputs[3] == nullptr), view,
+          "what is added and its factors come together");
+  require_columns(view, 1, uint64_t{mix.streams} * mix.results);
+  require_columns(view, 2, width);
+  require_columns(view, 3, mix.results);
+  return width * mix.results;
+}
+
+uint64_t sinkhorn_columns(const OpView& view) {
+  const tenon_sinkhorn_params& sinkhorn = view.op.params.sinkhorn;
+  require(sinkhorn.size > 0 && columns_of(view, 0) == uint64_t{sinkhorn.size} * sinkhorn.size, view,
+          fmt::format("{} columns are no matrix [{}, {}]", columns_of(view, 0), sinkhorn.size,
+                      sinkhorn.size));
+  require(sinkhorn.iterations > 0, view, "no iterations");
+  require(std::isfinite(sinkhorn.epsilon) && sinkhorn.epsilon >= 0, view,
+          "epsilon is negative or no number");
   return columns_of(view, 0);
 }
 

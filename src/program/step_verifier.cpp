@@ -22,8 +22,8 @@ void check_header(const tenon_program& program, const tenon_step& step) {
           program.max_tokens);
   require(step.num_outputs <= program.max_outputs, "step: {} outputs, at most {}", step.num_outputs,
           program.max_outputs);
-  require(step.num_pools == program.num_groups, "step: {} pools for {} cache groups", step.num_pools,
-          program.num_groups);
+  require(step.num_pools == program.num_groups, "step: {} pools for {} cache groups",
+          step.num_pools, program.num_groups);
   require(step.num_tokens == 0 || (step.tokens != nullptr && step.positions != nullptr),
           "step: tokens or positions are missing");
   require(step.num_outputs == 0 || step.output_rows != nullptr, "step: output_rows are missing");
@@ -174,7 +174,8 @@ void check_blocks(const tenon_cache_group& group, uint32_t number, const tenon_s
     for (uint64_t b = 0; b < backends::num_blocks(sequence, group); ++b) {
       const uint32_t block = sequence.block_tables[number][b];
       if (block == TENON_NO_BLOCK) {
-        require(b < first, "step: sequence {}: block {} of cache group {} is missing", s, b, number);
+        require(b < first, "step: sequence {}: block {} of cache group {} is missing", s, b,
+                number);
         continue;
       }
       require(block < num_blocks, "step: sequence {}: block {} of a pool of {}", s, block,
@@ -182,8 +183,8 @@ void check_blocks(const tenon_cache_group& group, uint32_t number, const tenon_s
       const bool only_read =
           group.kind == TENON_CACHE_CROSS || b < sequence.past / group.block_tokens;
       if (only_read) continue;
-      require(written.insert(block).second, "step: block {} of cache group {} is written twice", block,
-              number);
+      require(written.insert(block).second, "step: block {} of cache group {} is written twice",
+              block, number);
     }
   }
 }

@@ -41,10 +41,10 @@ class Verifier {
 
  private:
   void check_header() const {
-    const bool sizes = program_.struct_size >= sizeof(tenon_program) &&
-                       program_.slot_size >= sizeof(tenon_slot) &&
-                       program_.op_size >= sizeof(tenon_op) &&
-                       (program_.num_groups == 0 || program_.group_size >= sizeof(tenon_cache_group));
+    const bool sizes =
+        program_.struct_size >= sizeof(tenon_program) && program_.slot_size >= sizeof(tenon_slot) &&
+        program_.op_size >= sizeof(tenon_op) &&
+        (program_.num_groups == 0 || program_.group_size >= sizeof(tenon_cache_group));
     if (!sizes) fail(Code::Internal, "program: a structure is smaller than this version's");
     const bool aligned = program_.slot_size % alignof(tenon_slot) == 0 &&
                          program_.op_size % alignof(tenon_op) == 0 &&
@@ -149,8 +149,7 @@ class Verifier {
   }
 
   static void check_activation(uint32_t index, const tenon_slot& slot) {
-    const bool rows =
-        slot.row_class >= TENON_ROWS_TOKENS && slot.row_class <= TENON_ROWS_SEQUENCES;
+    const bool rows = slot.row_class >= TENON_ROWS_TOKENS && slot.row_class <= TENON_ROWS_SEQUENCES;
     const bool integers = slot.type == TENON_TYPE_I32 && slot.kind == TENON_SLOT_ACTIVATION;
     if (!rows || !(slot.type == TENON_TYPE_F32 || integers)) {
       fail(Code::Internal,
@@ -185,6 +184,7 @@ class Verifier {
     }
     check_outputs(index, check_op(view));
     check_cache(index);
+    check_selection(index);
     check_state(view);
     check_routes(index);
   }
@@ -241,11 +241,27 @@ class Verifier {
         fail(Code::Internal, "{}: cache group {} is of another text, but this program writes it",
              op_label(index, op.kind), layer.first);
       }
-      if (!cached_.contains(layer)) {
-        fail(Code::Internal, "{}: layer {} of cache group {} is read before it is written",
-             op_label(index, op.kind), layer.second, layer.first);
-      }
+      check_cached(index, layer);
+    } else if (op.kind == TENON_OP_SELECT) {
+      check_cached(index, {op.params.select.group, op.params.select.layer});
     }
+  }
+
+  void check_cached(uint32_t index, std::pair<uint32_t, uint32_t> layer) const {
+    if (cached_.contains(layer)) return;
+    fail(Code::Internal, "{}: layer {} of cache group {} is read before it is written",
+         op_label(index, ops_[index].kind), layer.second, layer.first);
+  }
+
+  /// What leaves positions out is what a select chose.
+  void check_selection(uint32_t index) {
+    const tenon_op& op = ops_[index];
+    if (op.kind == TENON_OP_SELECT) selections_.insert(op.outputs[0]);
+    if (op.kind != TENON_OP_ATTENTION || op.num_inputs < 4 || selections_.contains(op.inputs[3])) {
+      return;
+    }
+    fail(Code::Internal, "{}: \"{}\" is no result of select", op_label(index, op.kind),
+         slots_[op.inputs[3]].name);
   }
 
   /// Each value of a state belongs to one operation.
@@ -324,6 +340,7 @@ class Verifier {
   Strided<tenon_cache_group> groups_;
   std::vector<bool> written_;
   std::set<std::pair<uint32_t, uint32_t>> cached_;
+  std::set<uint32_t> selections_;  // slots
   /// Of each group and layer: where the part of an operation ends, and where it begins.
   std::map<std::pair<uint32_t, uint32_t>, std::map<uint64_t, uint64_t>> states_;
   std::map<uint32_t, RouteInfo> routes_;  // by the slot of the ids

@@ -66,7 +66,7 @@ inline float cache_level(float x, float inverse, float limit) noexcept {
   float level = x * inverse;
   level = level < limit ? level : limit;
   level = level > -limit ? level : -limit;
-  constexpr float kRound = 12582912.0f;  // 1.5 x 2^23: adding it leaves no bits behind the point
+  constexpr float kRound = 12582912.0f;  // 1.5 x 2^23: adding it leaves no bits after the point
   return (level + kRound) - kRound;
 }
 

@@ -30,6 +30,7 @@ constexpr std::array kShapes = {
     RandomShape{"llama-8b",     "llama", 32, 4096, 32, 8, 128, 14336, 128256, 131072, 500000.0f,  false},
     RandomShape{"qwen2.5-0.5b", "qwen2", 24,  896, 14, 2,  64,  4864, 151936,  32768, 1000000.0f, true},
     RandomShape{"qwen3-0.6b",   "qwen3", 28, 1024, 16, 8, 128,  3072, 151936,  40960, 1000000.0f, true},
+    RandomShape{"bert-base",    "bert",  12,  768, 12, 12, 64,  3072,  30522,    512, 10000.0f,   true},
     RandomShape{"tiny-moe",     "qwen3moe",  2,  256,  4, 2,  64,   512,    512,   4096, 10000.0f,   true, kTinyMoeKeys},
     RandomShape{"moe-1b-a300m", "qwen3moe", 16, 1024, 16, 4, 128,  3072, 151936,  40960, 1000000.0f, true, kMoe1bKeys},
     RandomShape{"qwen3-30b-a3b", "qwen3moe", 48, 2048, 32, 4, 128, 6144, 151936,  40960, 1000000.0f, false, kQwen3MoeKeys},

@@ -58,8 +58,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   return candidates.id(chosen);
 }
 
+bool is_on_device(const SamplerValues& values) { return values.real("adaptive_target") < 0.0; }
+
 }  // namespace
 
-extern constexpr SamplerStage kAdaptivePStage{"adaptive_p", kParameters, apply};
+extern constexpr SamplerStage kAdaptivePStage{"adaptive_p", kParameters, apply, is_on_device};
 
 }  // namespace tenon

@@ -1,5 +1,5 @@
 // Texts that may not be generated, and where in a text they begin. Going back to before one is the
-// business of whoever draws.
+// business of the caller that draws.
 #pragma once
 
 #include <cstdint>

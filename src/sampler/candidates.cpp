@@ -92,7 +92,7 @@ float Candidates::max_logit() const {
 }
 
 void Candidates::keep_only(std::span<const uint32_t> ascending) {
-  // Never writes behind what is still to be read, for the numbers rise.
+  // Never writes beyond what was read, for the numbers rise.
   for (size_t i = 0; i < ascending.size(); ++i) {
     ids_[i] = id(ascending[i]);
     own_[i] = logits_[ascending[i]];

@@ -40,7 +40,7 @@ class Candidates {
   std::span<const float> weights();
   /// Room for size() candidate numbers, contents undefined.
   std::span<uint32_t> index_scratch() { return {indices_, size_}; }
-  /// Room for vocab counters, all zero; whoever uses them leaves them zero.
+  /// Room for vocab counters, all zero; each use leaves them zero.
   std::span<uint32_t> zeroed_counters() { return {counters_, capacity_}; }
 
   /// Keeps the candidates i for which keep(i), in order. `keep` is asked for i = 0, 1, ... and may

@@ -25,6 +25,6 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 
 }  // namespace
 
-extern constexpr SamplerStage kDrawStage{"draw", kParameters, apply};
+extern constexpr SamplerStage kDrawStage{"draw", kParameters, apply, always_on_device};
 
 }  // namespace tenon

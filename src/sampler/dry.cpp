@@ -83,8 +83,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   return std::nullopt;
 }
 
+bool is_on_device(const SamplerValues& values) { return values.real("dry_multiplier") == 0.0; }
+
 }  // namespace
 
-extern constexpr SamplerStage kDryStage{"dry", kParameters, apply};
+extern constexpr SamplerStage kDryStage{"dry", kParameters, apply, is_on_device};
 
 }  // namespace tenon

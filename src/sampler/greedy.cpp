@@ -11,6 +11,6 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 
 }  // namespace
 
-extern constexpr SamplerStage kGreedyStage{"greedy", {}, apply};
+extern constexpr SamplerStage kGreedyStage{"greedy", {}, apply, always_on_device};
 
 }  // namespace tenon

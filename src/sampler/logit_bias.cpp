@@ -33,6 +33,6 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 
 }  // namespace
 
-extern constexpr SamplerStage kLogitBiasStage{"logit_bias", kParameters, apply};
+extern constexpr SamplerStage kLogitBiasStage{"logit_bias", kParameters, apply, always_on_device};
 
 }  // namespace tenon

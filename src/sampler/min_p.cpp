@@ -24,6 +24,6 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 
 }  // namespace
 
-extern constexpr SamplerStage kMinPStage{"min_p", kParameters, apply};
+extern constexpr SamplerStage kMinPStage{"min_p", kParameters, apply, always_on_device};
 
 }  // namespace tenon

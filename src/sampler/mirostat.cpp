@@ -99,8 +99,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   return candidates.id(chosen);
 }
 
+bool is_on_device(const SamplerValues& values) { return values.integer("mirostat") == 0; }
+
 }  // namespace
 
-extern constexpr SamplerStage kMirostatStage{"mirostat", kParameters, apply};
+extern constexpr SamplerStage kMirostatStage{"mirostat", kParameters, apply, is_on_device};
 
 }  // namespace tenon

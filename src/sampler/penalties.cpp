@@ -57,8 +57,13 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   return std::nullopt;
 }
 
+bool is_on_device(const SamplerValues& values) {
+  return values.real("repeat_penalty") == 1.0 && values.real("presence_penalty") == 0.0 &&
+         values.real("frequency_penalty") == 0.0;
+}
+
 }  // namespace
 
-extern constexpr SamplerStage kPenaltiesStage{"penalties", kParameters, apply};
+extern constexpr SamplerStage kPenaltiesStage{"penalties", kParameters, apply, is_on_device};
 
 }  // namespace tenon

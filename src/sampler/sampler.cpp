@@ -10,9 +10,13 @@
 #include "base/fp_env.h"
 
 namespace tenon {
+
+extern const SamplerStage kGreedyStage;
+
 namespace {
 
 constexpr float kMaxBias = 1000.0f;
+constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 bool in_mask(std::span<const uint64_t> mask, size_t token) {
   return token / 64 < mask.size() && (mask[token / 64] >> (token % 64) & 1) != 0;
@@ -66,7 +70,7 @@ Sampler::Sampler(const Sampler& other)
 }
 
 void Sampler::set_logit_bias(int32_t token, float bias) {
-  const bool forbids = bias == -std::numeric_limits<float>::infinity();
+  const bool forbids = bias == kNever;
   if (!forbids && !(bias >= -kMaxBias && bias <= kMaxBias)) {
     fail(Code::Argument, "sampler: logit_bias of token {} is {}, not -inf or in {}..{}", token,
          bias, -kMaxBias, kMaxBias);
@@ -146,7 +150,7 @@ int32_t Sampler::run_chain(std::span<const float> logits, const SamplerInput& in
   if (!mask.empty()) {
     const std::span<float> own = candidates_.writable_logits();
     for (size_t token = 0; token < own.size(); ++token) {
-      if (!in_mask(mask, token)) own[token] = -std::numeric_limits<float>::infinity();
+      if (!in_mask(mask, token)) own[token] = kNever;
     }
   }
   for (const SamplerStage* stage : sampler_chain()) {
@@ -187,6 +191,59 @@ std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden, WorkW
     return std::nullopt;
   }
   grammar_->accept(*token);
+  remember(memory_);
+  return token;
+}
+
+void Sampler::prepare_mask(WorkWatch* watch) {
+  if (grammar_ == nullptr) return;
+  const Watched watched(grammar_.get(), watch);
+  (void)grammar_->mask(false);
+}
+
+bool Sampler::describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
+                            uint64_t position, std::span<const int32_t> forbidden, uint64_t vocab) {
+  const bool is_greedy = values_.real("temperature") == 0.0;
+  for (const SamplerStage* stage : sampler_chain()) {
+    if (!stage->is_on_device(values_)) return false;
+    if (is_greedy && stage == &kGreedyStage) break;  // the later ones are not asked
+  }
+  logit_bias_.settle();
+  const auto first = static_cast<ptrdiff_t>(biases.size());
+  for (const auto& [token, bias] : logit_bias_.settled()) {
+    if (token < 0 || static_cast<uint64_t>(token) >= vocab) return false;
+    biases.push_back({token, bias});
+  }
+  for (const int32_t token : forbidden) {
+    if (token < 0 || static_cast<uint64_t>(token) >= vocab) continue;
+    const auto found =
+        std::find_if(biases.begin() + first, biases.end(),
+                     [token](const tenon_draw_bias& bias) { return bias.token == token; });
+    if (found != biases.end()) {
+      found->bias = kNever;
+    } else {
+      biases.push_back({token, kNever});
+    }
+  }
+  draw.kind = is_greedy ? TENON_DRAW_GREEDY : TENON_DRAW_DRAWN;
+  draw.temperature = values_.real("temperature");
+  draw.top_k = static_cast<uint32_t>(values_.integer("top_k"));
+  draw.top_p = values_.real("top_p");
+  draw.min_p = values_.real("min_p");
+  draw.seed = static_cast<uint64_t>(values_.integer("seed"));
+  draw.position = position;
+  draw.num_biases = static_cast<uint32_t>(biases.end() - biases.begin() - first);
+  return true;
+}
+
+std::optional<int32_t> Sampler::take_drawn(int32_t token, std::span<const int32_t> forbidden,
+                                           WorkWatch* watch) {
+  if (const std::optional<int32_t> other = forced(forbidden, watch)) return other;
+  if (grammar_ != nullptr) {
+    const Watched watched(grammar_.get(), watch);
+    if (!grammar_->allows(token)) return std::nullopt;
+    grammar_->accept(token);
+  }
   remember(memory_);
   return token;
 }

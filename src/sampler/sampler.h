@@ -14,6 +14,7 @@
 #include "sampler/bias_table.h"
 #include "sampler/candidates.h"
 #include "sampler/stage.h"
+#include "tenon/backend.h"
 #include "text/grammar/matcher.h"
 
 namespace tenon {
@@ -71,7 +72,7 @@ class Sampler {
   void set_grammar(std::unique_ptr<GrammarMatcher> matcher);
   /// Null when there is none.
   [[nodiscard]] const GrammarMatcher* grammar() const { return grammar_.get(); }
-  /// With a grammar: at most so many tokens may still come.
+  /// With a grammar: at most this many tokens may still come.
   void set_token_limit(uint64_t tokens);
 
   /// Takes the last draws back: what the next one depends on is as it was before them, but for the
@@ -104,6 +105,22 @@ class Sampler {
   ///              does Limit for a grammar that takes too much work (GrammarMatcher)
   int32_t sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t position,
                  std::span<const int32_t> forbidden = {}, WorkWatch* watch = nullptr);
+
+  /// Has the grammar, if there is one, remember what may come next: sample() is then quicker where it
+  /// needs that.
+  void prepare_mask(WorkWatch* watch);
+
+  // A device that draws: describe_draw(), its draw, and take_drawn() instead of sample().
+
+  /// What sample() draws, but for a grammar, as a device is told; false where it needs a sampler that
+  /// devices do not have, or names tokens outside a vocabulary of `vocab`.
+  ///   biases  those of the draw are added at the end; draw.biases is the caller's to set
+  bool describe_draw(tenon_draw& draw, std::vector<tenon_draw_bias>& biases, uint64_t position,
+                     std::span<const int32_t> forbidden, uint64_t vocab);
+  /// Takes the token that a device drew as described, or the one that a grammar forces instead; nothing
+  /// when the grammar refuses it: sample() then draws another.
+  std::optional<int32_t> take_drawn(int32_t token, std::span<const int32_t> forbidden,
+                                    WorkWatch* watch);
 
  private:
   int32_t run_chain(std::span<const float> logits, const SamplerInput& input,

@@ -63,7 +63,13 @@ struct SamplerStage {
   const char* name;
   std::span<const SamplerParameter> parameters;
   std::optional<int32_t> (*apply)(Candidates& candidates, const SamplerInput& input);
+  /// Whether a device that draws (tenon_draw) does the same with these values, as it knows the sampler
+  /// or the values make it do nothing.
+  bool (*is_on_device)(const SamplerValues& values);
 };
+
+/// is_on_device of the samplers that tenon_draw has.
+inline bool always_on_device(const SamplerValues&) { return true; }
 
 /// The samplers in the order in which they are applied. The last one always draws.
 std::span<const SamplerStage* const> sampler_chain();

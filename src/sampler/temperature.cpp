@@ -47,8 +47,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   return std::nullopt;
 }
 
+bool is_on_device(const SamplerValues& values) { return values.real("dynatemp_range") == 0.0; }
+
 }  // namespace
 
-extern constexpr SamplerStage kTemperatureStage{"temperature", kParameters, apply};
+extern constexpr SamplerStage kTemperatureStage{"temperature", kParameters, apply, is_on_device};
 
 }  // namespace tenon

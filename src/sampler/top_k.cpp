@@ -47,6 +47,6 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 
 }  // namespace
 
-extern constexpr SamplerStage kTopKStage{"top_k", kParameters, apply};
+extern constexpr SamplerStage kTopKStage{"top_k", kParameters, apply, always_on_device};
 
 }  // namespace tenon

@@ -40,8 +40,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   return std::nullopt;
 }
 
+bool is_on_device(const SamplerValues& values) { return values.real("top_n_sigma") == 0.0; }
+
 }  // namespace
 
-extern constexpr SamplerStage kTopNSigmaStage{"top_n_sigma", kParameters, apply};
+extern constexpr SamplerStage kTopNSigmaStage{"top_n_sigma", kParameters, apply, is_on_device};
 
 }  // namespace tenon

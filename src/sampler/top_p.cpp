@@ -37,6 +37,6 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
 
 }  // namespace
 
-extern constexpr SamplerStage kTopPStage{"top_p", kParameters, apply};
+extern constexpr SamplerStage kTopPStage{"top_p", kParameters, apply, always_on_device};
 
 }  // namespace tenon

@@ -42,8 +42,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   return std::nullopt;
 }
 
+bool is_on_device(const SamplerValues& values) { return values.real("typical_p") >= 1.0; }
+
 }  // namespace
 
-extern constexpr SamplerStage kTypicalStage{"typical", kParameters, apply};
+extern constexpr SamplerStage kTypicalStage{"typical", kParameters, apply, is_on_device};
 
 }  // namespace tenon

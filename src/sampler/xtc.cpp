@@ -41,8 +41,10 @@ std::optional<int32_t> apply(Candidates& candidates, const SamplerInput& input) 
   return std::nullopt;
 }
 
+bool is_on_device(const SamplerValues& values) { return values.real("xtc_probability") == 0.0; }
+
 }  // namespace
 
-extern constexpr SamplerStage kXtcStage{"xtc", kParameters, apply};
+extern constexpr SamplerStage kXtcStage{"xtc", kParameters, apply, is_on_device};
 
 }  // namespace tenon

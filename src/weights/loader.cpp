@@ -2,12 +2,12 @@
 #include "weights/loader.h"
 
 #include <algorithm>
-#include <optional>
 #include <atomic>
 #include <cmath>
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/buffer.h"
@@ -41,8 +41,12 @@ Chunk make_chunk(const BoundWeight& weight, uint64_t first_row, uint64_t num_row
   const RowSource::Place place = weight.source.place(first_row, 0);
   const TensorInfo& tensor = *place.tensor;
   const uint64_t tensor_rows = tensor.num_values() / tensor.row_values();
-  return {&weight, first_row, num_rows, tensor.source,
-          tensor.offset + place.row * (tensor.bytes / tensor_rows), false};
+  return {&weight,
+          first_row,
+          num_rows,
+          tensor.source,
+          tensor.offset + place.row * (tensor.bytes / tensor_rows),
+          false};
 }
 
 /// In the order in which the chunks lie in the file, so that reading streams.

@@ -35,7 +35,7 @@ struct LoadOptions {
   uint64_t chunk_bytes = uint64_t{4} << 20;
   /// Decode every weight and refuse NaN and infinities; reads no byte twice but costs the decoding.
   bool check_finite = false;
-  /// Is told of each tensor that is loaded; null: nobody wants to know.
+  /// Is told of each tensor that is loaded; null: no one is told.
   TensorSamples* samples = nullptr;
   /// Called with the loaded fraction, never falling, the last time with 1; false cancels.
   std::function<bool(double fraction)> progress;

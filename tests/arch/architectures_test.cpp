@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "arch/refused_architectures.h"
 #include "file/open.h"
 #include "tests/base/expect_error.h"
 #include "tests/engine/tiny_engine.h"
@@ -63,11 +64,26 @@ TEST(Architectures, OfOneFamilyDifferInFewOperations) {
 
 TEST(Architectures, KnowsOnlyItsList) {
   TinyModel tiny;
-  tiny.architecture = "hyena";
+  tiny.architecture = "qwen2mo";
   expect_error(Code::Unsupported,
-               AllOf(HasSubstr("\"hyena\" is not known; known are "), HasSubstr("llama, "),
-                     HasSubstr("qwen2, qwen2moe, qwen3, qwen35, ")),
+               AllOf(HasSubstr("\"qwen2mo\" is not known; the nearest name is \"qwen2moe\""),
+                     HasSubstr("; known are "), HasSubstr("llama, "),
+                     HasSubstr("qwen2, qwen2moe, qwen2vl, qwen3, qwen35, ")),
                [&] { build(tiny); });
+  tiny.architecture = std::string(2000, '-');
+  expect_error(Code::Unsupported, HasSubstr("is not known; the nearest name is "),
+               [&] { build(tiny); });
+}
+
+TEST(Architectures, SayWhyOthersDoNotRun) {
+  TinyModel tiny;
+  for (const RefusedArchitecture& one : kRefusedArchitectures) {
+    tiny.architecture = one.name;
+    const std::string why =
+        fmt::format("architecture \"{}\" is not supported: {}", one.name, one.reason);
+    expect_error(Code::Unsupported, HasSubstr(why), [&] { build(tiny); });
+    for (const NamedArchitecture& runs : architectures()) EXPECT_NE(runs.name, one.name);
+  }
 }
 
 TEST(Architectures, NamesTheFirstThreeMissingTensors) {

@@ -97,11 +97,11 @@ TEST(ModelSpec, RefusesNumbersOutOfRange) {
       {"llama.vocab_size", 299},
       {"llama.vocab_size", 0},
   };
-  for (const auto& [key, value] : kCases) {
-    SCOPED_TRACE(key);
-    SCOPED_TRACE(value);
-    expect_error(Code::Format, AllOf(HasSubstr("tiny.gguf"), HasSubstr(key)),
-                 [&] { read_with(key, value); });
+  for (const auto& wrong : kCases) {
+    SCOPED_TRACE(wrong.key);
+    SCOPED_TRACE(wrong.value);
+    expect_error(Code::Format, AllOf(HasSubstr("tiny.gguf"), HasSubstr(wrong.key)),
+                 [&] { read_with(wrong.key, wrong.value); });
   }
 }
 

@@ -40,6 +40,13 @@ TEST(Rope, DivisorsDivideTheirOwnFrequency) {
   EXPECT_NEAR(table.frequencies[2], 0.01 / 8, 1e-15);
 }
 
+TEST(Rope, PairsTurnByThreePartsInTurn) {
+  const RopeSpec rope{.dimensions = 18, .interleaved_parts = {2, 1}};
+  const RopeTable table = make_rope_table(rope, {});
+  EXPECT_EQ(table.parts, (std::vector<double>{0, 1, 2, 0, 1, 0, 0, 0, 0}));
+  EXPECT_TRUE(make_rope_table({.dimensions = 18}, {}).parts.empty());
+}
+
 TEST(Rope, YarnLeavesFastPairsAndDividesSlowOnes) {
   // With 64 dimensions, theta 10000 and 2048 original positions the pairs that turn 32 times and
   // once are 64 ln(2048 / (2 pi n)) / (2 ln 10000) = 8.06 and 20.10: the ramp goes from 8 to 21.

@@ -279,14 +279,14 @@ TEST(HostServices, AJobThatThrowsEndsAndTheNextOneRuns) {
 }
 
 TEST(HostServices, LevelsOfTheLogAreThoseOfTheABI) {
-  struct Lines {
+  struct LevelledLines {
     std::vector<std::pair<int32_t, std::string>> all;
   } lines;
   Log log;
   log.user = &lines;
   log.minimum = LogLevel::Debug;
   log.write = [](void* user, int32_t level, const char* text, size_t length) {
-    static_cast<Lines*>(user)->all.emplace_back(level, std::string(text, length));
+    static_cast<LevelledLines*>(user)->all.emplace_back(level, std::string(text, length));
   };
   const auto host = services(1, System::real(), log);
   const std::string text = "100 % {} of it";

@@ -75,10 +75,10 @@ TEST(ByteSource, RangeToTheEndAndBeyond) {
   const int fd = ::open(path.c_str(), O_RDONLY);
   EXPECT_EQ(ByteSource::from_fd(fd, 4, 0, "a", System::real())->size(), 6u);
   EXPECT_EQ(ByteSource::from_fd(fd, 10, 0, "a", System::real())->size(), 0u);
-  for (const auto& [offset, size] : std::vector<std::pair<uint64_t, uint64_t>>{
-           {11, 0}, {4, 7}, {~uint64_t{0}, 2}, {2, ~uint64_t{0}}}) {
+  using Range = std::pair<uint64_t, uint64_t>;
+  for (const Range& range : {Range{11, 0}, {4, 7}, {~uint64_t{0}, 2}, {2, ~uint64_t{0}}}) {
     expect_error(Code::Argument, HasSubstr("lie outside the file's 10 bytes"),
-                 [&] { ByteSource::from_fd(fd, offset, size, "a", System::real()); });
+                 [&] { ByteSource::from_fd(fd, range.first, range.second, "a", System::real()); });
   }
   ::close(fd);
 }

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <ctime>
 
-namespace tenon::testing {
+namespace tenon {
 
 // Sanitizers make some code ten times slower and other code not at all: there the work is done and
 // no time is judged.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    __has_feature(address_sanitizer)
 inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
@@ -28,4 +32,4 @@ double processor_seconds(Work&& work, double enough = 0) {
   return least;
 }
 
-}  // namespace tenon::testing
+}  // namespace tenon

@@ -96,8 +96,8 @@ TEST(ThreadTeam, IsWatchedBeforeEachPhase) {
     uint32_t looks = 0;  // by one thread at a time
     bool stops = false;
   } watched;
-  const ThreadTeam::Watch watch{
-      [](void* arg) noexcept { ++static_cast<Watched*>(arg)->looks; }, &watched};
+  const ThreadTeam::Watch watch{[](void* arg) noexcept { ++static_cast<Watched*>(arg)->looks; },
+                                &watched};
   Phases job;
   job.num_phases = 5;
   job.arg = &watched;
@@ -107,7 +107,8 @@ TEST(ThreadTeam, IsWatchedBeforeEachPhase) {
     const auto& self = *static_cast<const Watched*>(arg);
     return !self.stops || self.looks < 3;
   };
-  const Executor executor{nullptr, 2, [](void*, uint32_t n, void (*task)(void*, uint32_t), void* arg) {
+  const Executor executor{nullptr, 2,
+                          [](void*, uint32_t n, void (*task)(void*, uint32_t), void* arg) {
                             for (uint32_t i = 0; i < n; ++i) task(arg, i);
                           }};
   ThreadTeam alone(1);

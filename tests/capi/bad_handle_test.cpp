@@ -29,6 +29,7 @@ class EveryCall {
     auto* backends = static_cast<tenon_backends*>(handle_);
     auto* engine = static_cast<tenon_engine*>(handle_);
     auto* request = static_cast<tenon_request*>(handle_);
+    auto* embedder = static_cast<tenon_embedder*>(handle_);
     return {
         {"options_set_int", [=] { return tenon_options_set_int(options, "threads", 1); }},
         {"options_set_float", [=] { return tenon_options_set_float(options, "top_p", 1); }},
@@ -37,7 +38,7 @@ class EveryCall {
          [=] { return tenon_options_set_string(options, "backend", "cpu", 3); }},
         {"options_add_string", [=] { return tenon_options_add_string(options, "plugin", "a", 1); }},
         {"options_parse", [=] { return tenon_options_parse(options, "threads", "1", 1); }},
-        {"model_info", [=, this] { return tenon_model_info(model, &summary_); }},
+        {"model_get_info", [=, this] { return tenon_model_get_info(model, &model_info_); }},
         {"model_memory", [=, this] { return tenon_model_memory(model, 0, &memory_); }},
         {"model_metadata", [=, this] { return tenon_model_metadata(model, 0, &metadata_); }},
         {"model_metadata_value",
@@ -53,7 +54,8 @@ class EveryCall {
          [=, this] {
            return tenon_tokenizer_decode(tokenizer, nullptr, 0, 0, nullptr, 0, &size_);
          }},
-        {"tokenizer_token", [=, this] { return tenon_tokenizer_token(tokenizer, 0, &details_); }},
+        {"tokenizer_token_info",
+         [=, this] { return tenon_tokenizer_token_info(tokenizer, 0, &token_info_); }},
         {"tokenizer_find", [=, this] { return tenon_tokenizer_find(tokenizer, "a", 1, &token_); }},
         {"tokenizer_special",
          [=, this] { return tenon_tokenizer_special(tokenizer, TENON_SPECIAL_END, &token_); }},
@@ -77,7 +79,8 @@ class EveryCall {
         {"session_context", [=, this] { return tenon_session_context(session, &number_); }},
         {"session_tokens", [=, this] { return tenon_session_tokens(session, &tokens_, &size_); }},
         {"session_cancel", [=] { return tenon_session_cancel(session); }},
-        {"session_stats", [=, this] { return tenon_session_stats(session, &figures_); }},
+        {"session_get_stats",
+         [=, this] { return tenon_session_get_stats(session, &session_stats_); }},
         {"sampler_set_int", [=] { return tenon_sampler_set_int(sampler, "seed", 1); }},
         {"sampler_set_float", [=] { return tenon_sampler_set_float(sampler, "top_p", 1); }},
         {"sampler_set_bias", [=] { return tenon_sampler_set_bias(sampler, 0, 1); }},
@@ -95,15 +98,27 @@ class EveryCall {
         {"engine_stop", [=] { return tenon_engine_stop(engine); }},
         {"engine_set_executor",
          [=] { return tenon_engine_set_executor(engine, nullptr, nullptr); }},
-        {"engine_metrics", [=, this] { return tenon_engine_metrics(engine, &metrics_); }},
-        {"engine_metrics_text",
-         [=, this] { return tenon_engine_metrics_text(engine, nullptr, 0, &size_); }},
+        {"engine_get_stats", [=, this] { return tenon_engine_get_stats(engine, &engine_stats_); }},
+        {"engine_stats_text",
+         [=, this] { return tenon_engine_stats_text(engine, nullptr, 0, &size_); }},
         {"request_wait", [=, this] { return tenon_request_wait(request, 0, &piece_); }},
-        {"request_logprobs_of",
-         [=] { return tenon_request_logprobs_of(request, nullptr, 0); }},
+        {"request_logprobs_of", [=] { return tenon_request_logprobs_of(request, nullptr, 0); }},
         {"request_cancel", [=] { return tenon_request_cancel(request); }},
-        {"request_report", [=, this] { return tenon_request_report(request, &report_); }},
-        {"backends_info", [=, this] { return tenon_backends_info(backends, 0, &backend_); }},
+        {"request_get_stats",
+         [=, this] { return tenon_request_get_stats(request, &request_stats_); }},
+        {"backends_get_info",
+         [=, this] { return tenon_backends_get_info(backends, 0, &backend_info_); }},
+        {"embedder_create",
+         [=, this] { return tenon_embedder_create(model, nullptr, &embedder_); }},
+        {"embedder_get_info",
+         [=, this] { return tenon_embedder_get_info(embedder, &embedder_info_); }},
+        {"embedder_label",
+         [=, this] { return tenon_embedder_label(embedder, 0, &label_, &size_); }},
+        {"embedder_embed",
+         [=, this] { return tenon_embedder_embed(embedder, &batch_, nullptr, 0, &size_); }},
+        {"embedder_rank",
+         [=, this] { return tenon_embedder_rank(embedder, "a", 1, &batch_, nullptr, 0, &size_); }},
+        {"embedder_cancel", [=] { return tenon_embedder_cancel(embedder); }},
     };
   }
 
@@ -115,11 +130,14 @@ class EveryCall {
     EXPECT_EQ(session_, nullptr);
     EXPECT_EQ(engine_, nullptr);
     EXPECT_EQ(request_, nullptr);
+    EXPECT_EQ(embedder_, nullptr);
+    EXPECT_EQ(label_, nullptr);
+    EXPECT_EQ(embedder_info_.dimensions, 0u);
     EXPECT_EQ(worked_, 77);
     EXPECT_EQ(logits_, &one_);
     EXPECT_EQ(tokens_, &token_);
     EXPECT_EQ(piece_.token, 0);
-    EXPECT_EQ(summary_.layers, 0u);
+    EXPECT_EQ(model_info_.layers, 0u);
   }
 
  private:
@@ -133,21 +151,25 @@ class EveryCall {
   tenon_session* session_ = nullptr;
   tenon_engine* engine_ = nullptr;
   tenon_request* request_ = nullptr;
+  tenon_embedder* embedder_ = nullptr;
+  const char* label_ = nullptr;
+  tenon_embedder_info embedder_info_ = sized<tenon_embedder_info>();
+  tenon_embedder_batch batch_ = sized<tenon_embedder_batch>();
   int32_t worked_ = 77;
   tenon_submission submission_ = sized<tenon_submission>();
-  tenon_engine_figures metrics_ = sized<tenon_engine_figures>();
-  tenon_request_figures report_ = sized<tenon_request_figures>();
+  tenon_engine_stats engine_stats_ = sized<tenon_engine_stats>();
+  tenon_request_stats request_stats_ = sized<tenon_request_stats>();
   const float* logits_ = &one_;
   const tenon_token* tokens_ = &token_;
-  tenon_model_summary summary_ = sized<tenon_model_summary>();
+  tenon_model_info model_info_ = sized<tenon_model_info>();
   tenon_memory memory_ = sized<tenon_memory>();
   tenon_metadata metadata_ = sized<tenon_metadata>();
   tenon_value value_ = sized<tenon_value>();
   tenon_tensor tensor_ = sized<tenon_tensor>();
-  tenon_token_details details_ = sized<tenon_token_details>();
+  tenon_token_info token_info_ = sized<tenon_token_info>();
   tenon_piece piece_ = sized<tenon_piece>();
-  tenon_session_figures figures_ = sized<tenon_session_figures>();
-  tenon_backend backend_ = sized<tenon_backend>();
+  tenon_session_stats session_stats_ = sized<tenon_session_stats>();
+  tenon_backend_info backend_info_ = sized<tenon_backend_info>();
 };
 
 TEST(BadHandle, NullIsAnArgumentErrorEverywhere) {
@@ -188,6 +210,8 @@ TEST(BadHandle, DestroyAndCountTakeAnything) {
   tenon_backends_destroy(nullptr);
   tenon_engine_destroy(nullptr);
   tenon_request_destroy(nullptr);
+  tenon_embedder_destroy(nullptr);
+  EXPECT_EQ(tenon_embedder_dimensions(nullptr), 0u);
   EXPECT_EQ(tenon_model_metadata_count(nullptr), 0u);
   EXPECT_EQ(tenon_model_tensor_count(nullptr), 0u);
   EXPECT_EQ(tenon_tokenizer_count(nullptr), 0u);
@@ -206,7 +230,8 @@ TEST(BadHandle, OutParametersMustBeThere) {
                  "model is NULL");
   expect_failure(tenon_sampler_create(nullptr, nullptr), TENON_ERROR_ARGUMENT, "sampler is NULL");
   expect_failure(tenon_backends_create(nullptr, nullptr), TENON_ERROR_ARGUMENT, "backends is NULL");
-  expect_failure(tenon_option_info(0, nullptr), TENON_ERROR_ARGUMENT, "tenon_option is NULL");
+  expect_failure(tenon_option_get_info(0, nullptr), TENON_ERROR_ARGUMENT,
+                 "tenon_option_info is NULL");
 }
 
 TEST(BadHandle, TextsMustBeThere) {

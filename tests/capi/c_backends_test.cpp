@@ -25,16 +25,16 @@ std::vector<Backend> list(const tenon_options* options) {
   const BackendsPtr backends(raw);
   std::vector<Backend> result;
   for (size_t i = 0; i < tenon_backends_count(raw); ++i) {
-    auto backend = sized<tenon_backend>();
-    EXPECT_OK(tenon_backends_info(raw, i, &backend));
+    auto backend = sized<tenon_backend_info>();
+    EXPECT_OK(tenon_backends_get_info(raw, i, &backend));
     result.push_back({{backend.name, backend.name_length},
                       {backend.origin, backend.origin_length},
                       {backend.description, backend.description_length},
                       backend.status,
                       backend.reason});
   }
-  auto beyond = sized<tenon_backend>();
-  expect_failure(tenon_backends_info(raw, result.size(), &beyond), TENON_ERROR_ARGUMENT,
+  auto beyond = sized<tenon_backend_info>();
+  expect_failure(tenon_backends_get_info(raw, result.size(), &beyond), TENON_ERROR_ARGUMENT,
                  "does not exist");
   return result;
 }
@@ -55,8 +55,8 @@ TEST(CBackends, TellTheirOptionsAndTheModelTakesThem) {
   tenon_backends* raw = nullptr;
   ASSERT_OK(tenon_backends_create(nullptr, &raw));
   const BackendsPtr backends(raw);
-  auto cpu = sized<tenon_backend>();
-  ASSERT_OK(tenon_backends_info(raw, 0, &cpu));
+  auto cpu = sized<tenon_backend_info>();
+  ASSERT_OK(tenon_backends_get_info(raw, 0, &cpu));
   EXPECT_NE(std::string(cpu.options, cpu.options_length).find("isa\t"), std::string::npos);
   tenon_model* model = nullptr;
   for (const char* key : {"backend.isa", "isa"}) {
@@ -66,10 +66,12 @@ TEST(CBackends, TellTheirOptionsAndTheModelTakesThem) {
     const ModelPtr owner(model);
     auto execution = sized<tenon_execution>();
     ASSERT_OK(tenon_model_execution(model, &execution));
-    EXPECT_NE(std::string(execution.device).find("portable"), std::string::npos) << execution.device;
+    EXPECT_NE(std::string(execution.device).find("portable"), std::string::npos)
+        << execution.device;
   }
   const OptionsPtr options = make_options();
-  ASSERT_OK(tenon_options_set_string(options.get(), "backend.iza", "portable", TENON_NUL_TERMINATED));
+  ASSERT_OK(
+      tenon_options_set_string(options.get(), "backend.iza", "portable", TENON_NUL_TERMINATED));
   expect_failure(tenon_model_open(TENON_DEMO_MODEL, options.get(), &model), TENON_ERROR_ARGUMENT,
                  "\"backend.isa\"");
 }

@@ -1,13 +1,13 @@
 // Engines and requests over the C interface: what a server does with them, and what is refused.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
-#include <tenon/tenon.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <tenon/tenon.hpp>
 #include <thread>
 
 #include "handles.h"
@@ -107,30 +107,30 @@ TEST_F(Engines, ServeManySessionsFromALentThread) {
     requests.push_back(submit(sessions.back(), submission()));
   }
   for (const RequestPtr& request : requests) EXPECT_EQ(read(request), by_hand());
-  auto figures = sized<tenon_engine_figures>();
-  ASSERT_OK(tenon_engine_metrics(engine.get(), &figures));
-  EXPECT_EQ(figures.finished, 8u);
-  EXPECT_EQ(figures.generated_tokens, 96u);
-  EXPECT_EQ(figures.kv_limit_bytes, 32u << 20);
-  const auto sum = [](const uint64_t (&counts)[TENON_HISTOGRAM_COUNTS]) {
+  auto stats = sized<tenon_engine_stats>();
+  ASSERT_OK(tenon_engine_get_stats(engine.get(), &stats));
+  EXPECT_EQ(stats.finished, 8u);
+  EXPECT_EQ(stats.generated_tokens, 96u);
+  EXPECT_EQ(stats.kv_limit_bytes, 32u << 20);
+  const auto sum = [](const uint64_t(&counts)[TENON_HISTOGRAM_COUNTS]) {
     return std::accumulate(std::begin(counts), std::end(counts), uint64_t{0});
   };
-  EXPECT_EQ(sum(figures.first_token_counts), 8u);
-  EXPECT_EQ(sum(figures.token_gap_counts), 96u - 8u);
-  EXPECT_EQ(sum(figures.request_counts), 8u);
-  EXPECT_GT(figures.first_token_seconds, 0);
-  EXPECT_GE(figures.request_seconds, figures.first_token_seconds);
+  EXPECT_EQ(sum(stats.first_token_counts), 8u);
+  EXPECT_EQ(sum(stats.token_gap_counts), 96u - 8u);
+  EXPECT_EQ(sum(stats.request_counts), 8u);
+  EXPECT_GT(stats.first_token_seconds, 0);
+  EXPECT_GE(stats.request_seconds, stats.first_token_seconds);
   ASSERT_OK(tenon_engine_stop(engine.get()));
   server.join();
   size_t length = 0;
-  ASSERT_OK(tenon_engine_metrics_text(engine.get(), nullptr, 0, &length));
+  ASSERT_OK(tenon_engine_stats_text(engine.get(), nullptr, 0, &length));
   std::string text(length, ' ');
-  ASSERT_OK(tenon_engine_metrics_text(engine.get(), text.data(), length, &length));
+  ASSERT_OK(tenon_engine_stats_text(engine.get(), text.data(), length, &length));
   EXPECT_NE(text.find("\ntenon_requests_finished_total 8\n"), text.npos) << text;
   EXPECT_NE(text.find("tenon_time_to_first_token_seconds_bucket{le=\"+Inf\"} 8\n"), text.npos);
 }
 
-TEST_F(Engines, NotifyNobodyWhoseRequestIsDestroyed) {
+TEST_F(Engines, DoNotNotifyOnceTheRequestIsDestroyed) {
   struct Host {
     std::atomic<bool> called{false};
     std::atomic<bool> gone{false};
@@ -214,7 +214,8 @@ TEST_F(Engines, AnswerBusyWithNothingAppended) {
   const RequestPtr request = submit(first, submission());
   const tenon_submission what = submission();
   tenon_request* refused = nullptr;
-  expect_failure(tenon_session_submit(second.get(), &what, &refused), TENON_ERROR_BUSY, "limit is 1");
+  expect_failure(tenon_session_submit(second.get(), &what, &refused), TENON_ERROR_BUSY,
+                 "limit is 1");
   EXPECT_EQ(refused, nullptr);
   uint64_t position = 1;
   ASSERT_OK(tenon_session_position(second.get(), &position));
@@ -226,7 +227,8 @@ TEST_F(Engines, RefuseNonsense) {
   const SessionPtr session = open(engine);
   tenon_request* request = nullptr;
   const auto refused = [&](const tenon_submission& what, const char* text) {
-    expect_failure(tenon_session_submit(session.get(), &what, &request), TENON_ERROR_ARGUMENT, text);
+    expect_failure(tenon_session_submit(session.get(), &what, &request), TENON_ERROR_ARGUMENT,
+                   text);
   };
   tenon_submission what = submission();
   what.timeout_seconds = -1;
@@ -263,9 +265,9 @@ TEST_F(Engines, SayWhatTheyReused) {
     what.text = text.c_str();
     const RequestPtr request = submit(session, what);
     read(request);
-    auto figures = sized<tenon_request_figures>();
-    ASSERT_OK(tenon_request_report(request.get(), &figures));
-    EXPECT_EQ(figures.reused_tokens, again ? (figures.prompt_tokens - 1) / 32 * 32 : 0);
+    auto stats = sized<tenon_request_stats>();
+    ASSERT_OK(tenon_request_get_stats(request.get(), &stats));
+    EXPECT_EQ(stats.reused_tokens, again ? (stats.prompt_tokens - 1) / 32 * 32 : 0);
   }
 }
 
@@ -275,14 +277,15 @@ TEST_F(Engines, FromCpp) {
   tenon::Session session = engine.open_session({.context = 256});
   const tenon::Sampler greedy({.temperature = 0});
   tenon::Request request = tenon::submit(
-      session, {.text = "Once upon a time", .add_special = true, .sampler = &greedy, .max_tokens = 12});
+      session,
+      {.text = "Once upon a time", .add_special = true, .sampler = &greedy, .max_tokens = 12});
   std::string text;
   while (const auto piece = request.next()) text += piece->text;
   EXPECT_EQ(text, by_hand());
-  EXPECT_EQ(request.report().prompt_tokens, session.position() - 12);
-  EXPECT_EQ(engine.metrics().finished, 1u);
+  EXPECT_EQ(request.stats().prompt_tokens, session.position() - 12);
+  EXPECT_EQ(engine.stats().finished, 1u);
   EXPECT_FALSE(engine.step());
-  EXPECT_NE(engine.metrics_text().find("tenon_steps_total"), std::string::npos);
+  EXPECT_NE(engine.stats_text().find("tenon_steps_total"), std::string::npos);
   engine.stop();
   engine.run();
 }

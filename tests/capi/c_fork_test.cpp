@@ -56,6 +56,9 @@ struct Objects {
   tenon_chat* chat = nullptr;
   tenon_chat_reply* reply = nullptr;
   tenon_backends* backends = nullptr;
+  tenon_options* for_rows = nullptr;
+  tenon_model* of_rows = nullptr;  // opened for embeddings
+  tenon_embedder* embedder = nullptr;
 };
 
 constexpr const char* kTalk = R"({"messages": [{"role": "user", "content": "hello"}]})";
@@ -82,14 +85,18 @@ class Fork : public testing::Test {
     ASSERT_OK(tenon_chat_create(o.model, nullptr, &o.chat));
     ASSERT_OK(tenon_chat_reply_create(o.chat, kTalk, TENON_NUL_TERMINATED, &o.reply));
     ASSERT_OK(tenon_backends_create(nullptr, &o.backends));
+    ASSERT_OK(tenon_options_create(&o.for_rows));
+    ASSERT_OK(tenon_options_set_string(o.for_rows, "embeddings", "on", TENON_NUL_TERMINATED));
+    ASSERT_OK(tenon_model_open(TENON_DEMO_MODEL, o.for_rows, &o.of_rows));
+    ASSERT_OK(tenon_embedder_create(o.of_rows, nullptr, &o.embedder));
     // Threads that are in the engine, the tokenizer, the masks and the logits most of the time.
     threads_.emplace_back([this] { EXPECT_OK(tenon_engine_run(objects_.engine)); });
     threads_.emplace_back([this] {
       while (!done_) {
         size_t size = 0;
         EXPECT_OK(tenon_tokenizer_encode(objects_.of_model, kText, 16, 0, nullptr, 0, &size));
-        auto figures = sized<tenon_engine_figures>();
-        EXPECT_OK(tenon_engine_metrics(objects_.engine, &figures));
+        auto stats = sized<tenon_engine_stats>();
+        EXPECT_OK(tenon_engine_get_stats(objects_.engine, &stats));
         tenon_grammar* grammar = nullptr;
         EXPECT_OK(tenon_grammar_cache_get(objects_.cache, TENON_GRAMMAR_GBNF, kGrammar,
                                           TENON_NUL_TERMINATED, &grammar));
@@ -111,6 +118,9 @@ class Fork : public testing::Test {
     tenon_chat_reply_destroy(o.reply);
     tenon_chat_destroy(o.chat);
     tenon_backends_destroy(o.backends);
+    tenon_embedder_destroy(o.embedder);
+    tenon_model_destroy(o.of_rows);
+    tenon_options_destroy(o.for_rows);
     tenon_tokenizer_destroy(o.tokenizer);
     tenon_engine_destroy(o.engine);
     tenon_model_destroy(o.model);
@@ -156,6 +166,7 @@ std::vector<std::pair<std::string, std::function<void()>>> destroys(const Object
       {"tenon_chat_destroy", [&o] { tenon_chat_destroy(o.chat); }},
       {"tenon_chat_reply_destroy", [&o] { tenon_chat_reply_destroy(o.reply); }},
       {"tenon_backends_destroy", [&o] { tenon_backends_destroy(o.backends); }},
+      {"tenon_embedder_destroy", [&o] { tenon_embedder_destroy(o.embedder); }},
       {"tenon_options_destroy", [&o] { tenon_options_destroy(o.options); }},
   };
 }
@@ -264,9 +275,9 @@ TEST_F(Fork, CallsInTheChildAnswerState) {
   const Objects& o = objects_;
   submit();
   auto piece = sized<tenon_piece>();
-  auto figures = sized<tenon_engine_figures>();
-  auto summary = sized<tenon_model_summary>();
-  auto report = sized<tenon_request_figures>();
+  auto stats = sized<tenon_engine_stats>();
+  auto info = sized<tenon_model_info>();
+  auto request_stats = sized<tenon_request_stats>();
   size_t size = 0;
   int32_t yes = 0;
   uint64_t number = 0;
@@ -277,7 +288,7 @@ TEST_F(Fork, CallsInTheChildAnswerState) {
       {"request_wait", [&] { return tenon_request_wait(o.request, -1, &piece); }},
       {"request_poll", [&] { return tenon_request_wait(o.request, 0, &piece); }},
       {"request_cancel", [&] { return tenon_request_cancel(o.request); }},
-      {"request_report", [&] { return tenon_request_report(o.request, &report); }},
+      {"request_get_stats", [&] { return tenon_request_get_stats(o.request, &request_stats); }},
       {"session_cancel", [&] { return tenon_session_cancel(o.session); }},
       {"session_generate",
        [&] { return tenon_session_generate(o.idle, nullptr, 2, nullptr, nullptr); }},
@@ -285,7 +296,7 @@ TEST_F(Fork, CallsInTheChildAnswerState) {
       {"session_rewind", [&] { return tenon_session_rewind(o.idle, 0); }},
       {"session_fork", [&] { return tenon_session_fork(o.idle, &session); }},
       {"session_save", [&] { return tenon_session_save_buffer(o.idle, nullptr, 0, &size); }},
-      {"engine_metrics", [&] { return tenon_engine_metrics(o.engine, &figures); }},
+      {"engine_get_stats", [&] { return tenon_engine_get_stats(o.engine, &stats); }},
       {"engine_step", [&] { return tenon_engine_step(o.engine, &yes); }},
       {"engine_run", [&] { return tenon_engine_run(o.engine); }},
       {"engine_stop", [&] { return tenon_engine_stop(o.engine); }},
@@ -294,7 +305,7 @@ TEST_F(Fork, CallsInTheChildAnswerState) {
       {"session_create", [&] { return tenon_session_create(o.model, nullptr, &session); }},
       {"sampler_create", [&] { return tenon_sampler_create(o.options, &sampler); }},
       {"sampler_reset", [&] { return tenon_sampler_reset(o.sampler); }},
-      {"model_info", [&] { return tenon_model_info(o.model, &summary); }},
+      {"model_get_info", [&] { return tenon_model_get_info(o.model, &info); }},
       {"encode of the model's",
        [&] { return tenon_tokenizer_encode(o.of_model, "a", 1, 0, nullptr, 0, &size); }},
       {"encode", [&] { return tenon_tokenizer_encode(o.tokenizer, "a", 1, 0, nullptr, 0, &size); }},
@@ -306,15 +317,17 @@ TEST_F(Fork, CallsInTheChildAnswerState) {
   };
   for (size_t i = 0; i < calls.size(); ++i) {
     EXPECT_EQ(in_child([&] {
-                const bool says_why = calls[i].second() == TENON_ERROR_STATE &&
-                                      std::string(tenon_last_error()).find("fork()") != std::string::npos;
+                const bool says_why =
+                    calls[i].second() == TENON_ERROR_STATE &&
+                    std::string(tenon_last_error()).find("fork()") != std::string::npos;
                 return says_why ? 0 : 1;
               }),
               0)
         << calls[i].first;
   }
   EXPECT_EQ(in_child([&] {
-              return tenon_tokenizer_count(o.of_model) + tenon_model_tensor_count(o.model) == 0 ? 0 : 1;
+              return tenon_tokenizer_count(o.of_model) + tenon_model_tensor_count(o.model) == 0 ? 0
+                                                                                                : 1;
             }),
             0);
   EXPECT_OK(tenon_request_wait(o.request, -1, &piece)) << "the parent goes on";
@@ -332,7 +345,8 @@ TEST_F(Fork, ObjectsOfTheChildWork) {
               if (tenon_model_open(TENON_DEMO_MODEL, nullptr, &model) != TENON_OK) return 1;
               if (tenon_session_create(model, nullptr, &session) != TENON_OK) return 2;
               if (tenon_session_append_text(session, kText, 16, 0) != TENON_OK) return 3;
-              if (tenon_session_generate(session, nullptr, 3, nullptr, nullptr) != TENON_OK) return 4;
+              if (tenon_session_generate(session, nullptr, 3, nullptr, nullptr) != TENON_OK)
+                return 4;
               tenon_session_destroy(session);
               tenon_model_destroy(model);
               return 0;

@@ -204,11 +204,12 @@ TEST(Logprobs, OfChosenAndOfTheLikeliest) {
 TEST(BestOf, KeepsTheLikeliest) {
   const tenon::Model demo(TENON_DEMO_MODEL);
   tenon::Session session(demo);
-  session.append("<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n<|im_start|>assistant\n",
-                 {.parse_special = true});
+  session.append(
+      "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n<|im_start|>assistant\n",
+      {.parse_special = true});
   const uint64_t prompt = session.position();
-  tenon::Sampler sampler(tenon::SamplerOptions{
-      .temperature = 30, .top_k = 0, .top_p = 1.0, .min_p = 0.0, .seed = 3});
+  tenon::Sampler sampler(
+      tenon::SamplerOptions{.temperature = 30, .top_k = 0, .top_p = 1.0, .min_p = 0.0, .seed = 3});
   const tenon::Session::BestOf some = session.best_of(sampler, 4, 12);
   ASSERT_EQ(some.candidates.size(), 4u);
   double best = -1e9;
@@ -231,8 +232,8 @@ TEST(BestOf, KeepsTheLikeliest) {
   EXPECT_NEAR(sum, chosen.logprob, 1e-3);
   // An answer of its own is drawn as if alone.
   session.rewind(prompt);
-  tenon::Sampler alone(tenon::SamplerOptions{
-      .temperature = 30, .top_k = 0, .top_p = 1.0, .min_p = 0.0, .seed = 4});
+  tenon::Sampler alone(
+      tenon::SamplerOptions{.temperature = 30, .top_k = 0, .top_p = 1.0, .min_p = 0.0, .seed = 4});
   std::vector<tenon::Token> drawn;
   for (const auto& piece : session.generate(alone, 12)) drawn.push_back(piece.token);
   EXPECT_EQ(drawn, some.candidates[1].tokens);

@@ -56,19 +56,19 @@ TEST(Layout, Piece) {
 }
 
 TEST(Layout, Option) {
-  expect_struct<tenon_option>(96);
-  EXPECT_FIELD(tenon_option, scope, 4);
-  EXPECT_FIELD(tenon_option, type, 8);
-  EXPECT_FIELD(tenon_option, name, 16);
-  EXPECT_FIELD(tenon_option, doc, 24);
-  EXPECT_FIELD(tenon_option, int_minimum, 32);
-  EXPECT_FIELD(tenon_option, int_maximum, 40);
-  EXPECT_FIELD(tenon_option, int_default, 48);
-  EXPECT_FIELD(tenon_option, float_minimum, 56);
-  EXPECT_FIELD(tenon_option, float_maximum, 64);
-  EXPECT_FIELD(tenon_option, float_default, 72);
-  EXPECT_FIELD(tenon_option, string_default, 80);
-  EXPECT_FIELD(tenon_option, string_choices, 88);
+  expect_struct<tenon_option_info>(96);
+  EXPECT_FIELD(tenon_option_info, scope, 4);
+  EXPECT_FIELD(tenon_option_info, type, 8);
+  EXPECT_FIELD(tenon_option_info, name, 16);
+  EXPECT_FIELD(tenon_option_info, doc, 24);
+  EXPECT_FIELD(tenon_option_info, int_minimum, 32);
+  EXPECT_FIELD(tenon_option_info, int_maximum, 40);
+  EXPECT_FIELD(tenon_option_info, int_default, 48);
+  EXPECT_FIELD(tenon_option_info, float_minimum, 56);
+  EXPECT_FIELD(tenon_option_info, float_maximum, 64);
+  EXPECT_FIELD(tenon_option_info, float_default, 72);
+  EXPECT_FIELD(tenon_option_info, string_default, 80);
+  EXPECT_FIELD(tenon_option_info, string_choices, 88);
 }
 
 TEST(Layout, Source) {
@@ -99,25 +99,25 @@ TEST(Layout, Callbacks) {
 }
 
 TEST(Layout, ModelSummary) {
-  expect_struct<tenon_model_summary>(176);
-  EXPECT_FIELD(tenon_model_summary, has_weights, 4);
-  EXPECT_FIELD(tenon_model_summary, architecture, 8);
-  EXPECT_FIELD(tenon_model_summary, name, 24);
-  EXPECT_FIELD(tenon_model_summary, chat_template, 40);
-  EXPECT_FIELD(tenon_model_summary, backend, 56);
-  EXPECT_FIELD(tenon_model_summary, parameters, 72);
-  EXPECT_FIELD(tenon_model_summary, tensor_bytes, 80);
-  EXPECT_FIELD(tenon_model_summary, trained_context, 88);
-  EXPECT_FIELD(tenon_model_summary, vocabulary, 96);
-  EXPECT_FIELD(tenon_model_summary, layers, 104);
-  EXPECT_FIELD(tenon_model_summary, width, 112);
-  EXPECT_FIELD(tenon_model_summary, heads, 120);
-  EXPECT_FIELD(tenon_model_summary, kv_heads, 128);
-  EXPECT_FIELD(tenon_model_summary, key_dim, 136);
-  EXPECT_FIELD(tenon_model_summary, value_dim, 144);
-  EXPECT_FIELD(tenon_model_summary, feed_forward, 152);
-  EXPECT_FIELD(tenon_model_summary, experts, 160);
-  EXPECT_FIELD(tenon_model_summary, experts_used, 168);
+  expect_struct<tenon_model_info>(176);
+  EXPECT_FIELD(tenon_model_info, has_weights, 4);
+  EXPECT_FIELD(tenon_model_info, architecture, 8);
+  EXPECT_FIELD(tenon_model_info, name, 24);
+  EXPECT_FIELD(tenon_model_info, chat_template, 40);
+  EXPECT_FIELD(tenon_model_info, backend, 56);
+  EXPECT_FIELD(tenon_model_info, parameters, 72);
+  EXPECT_FIELD(tenon_model_info, tensor_bytes, 80);
+  EXPECT_FIELD(tenon_model_info, trained_context, 88);
+  EXPECT_FIELD(tenon_model_info, vocabulary, 96);
+  EXPECT_FIELD(tenon_model_info, layers, 104);
+  EXPECT_FIELD(tenon_model_info, width, 112);
+  EXPECT_FIELD(tenon_model_info, heads, 120);
+  EXPECT_FIELD(tenon_model_info, kv_heads, 128);
+  EXPECT_FIELD(tenon_model_info, key_dim, 136);
+  EXPECT_FIELD(tenon_model_info, value_dim, 144);
+  EXPECT_FIELD(tenon_model_info, feed_forward, 152);
+  EXPECT_FIELD(tenon_model_info, experts, 160);
+  EXPECT_FIELD(tenon_model_info, experts_used, 168);
 }
 
 TEST(Layout, Memory) {
@@ -156,30 +156,30 @@ TEST(Layout, Tensor) {
 }
 
 TEST(Layout, TokenDetails) {
-  expect_struct<tenon_token_details>(40);
-  EXPECT_FIELD(tenon_token_details, attributes, 4);
-  EXPECT_FIELD(tenon_token_details, spelling, 8);
-  EXPECT_FIELD(tenon_token_details, spelling_length, 16);
-  EXPECT_FIELD(tenon_token_details, text, 24);
-  EXPECT_FIELD(tenon_token_details, text_length, 32);
+  expect_struct<tenon_token_info>(40);
+  EXPECT_FIELD(tenon_token_info, attributes, 4);
+  EXPECT_FIELD(tenon_token_info, spelling, 8);
+  EXPECT_FIELD(tenon_token_info, spelling_length, 16);
+  EXPECT_FIELD(tenon_token_info, text, 24);
+  EXPECT_FIELD(tenon_token_info, text_length, 32);
 }
 
 TEST(Layout, SessionFigures) {
-  expect_struct<tenon_session_figures>(40);
-  EXPECT_FIELD(tenon_session_figures, prefill_tokens, 8);
-  EXPECT_FIELD(tenon_session_figures, decode_tokens, 16);
-  EXPECT_FIELD(tenon_session_figures, prefill_seconds, 24);
-  EXPECT_FIELD(tenon_session_figures, decode_seconds, 32);
+  expect_struct<tenon_session_stats>(40);
+  EXPECT_FIELD(tenon_session_stats, prefill_tokens, 8);
+  EXPECT_FIELD(tenon_session_stats, decode_tokens, 16);
+  EXPECT_FIELD(tenon_session_stats, prefill_seconds, 24);
+  EXPECT_FIELD(tenon_session_stats, decode_seconds, 32);
 }
 
 TEST(Layout, Backend) {
-  expect_struct<tenon_backend>(80);
-  EXPECT_FIELD(tenon_backend, status, 4);
-  EXPECT_FIELD(tenon_backend, name, 8);
-  EXPECT_FIELD(tenon_backend, origin, 24);
-  EXPECT_FIELD(tenon_backend, description, 40);
-  EXPECT_FIELD(tenon_backend, reason, 56);
-  EXPECT_FIELD(tenon_backend, options, 64);
+  expect_struct<tenon_backend_info>(80);
+  EXPECT_FIELD(tenon_backend_info, status, 4);
+  EXPECT_FIELD(tenon_backend_info, name, 8);
+  EXPECT_FIELD(tenon_backend_info, origin, 24);
+  EXPECT_FIELD(tenon_backend_info, description, 40);
+  EXPECT_FIELD(tenon_backend_info, reason, 56);
+  EXPECT_FIELD(tenon_backend_info, options, 64);
 }
 
 TEST(Layout, Engines) {
@@ -202,26 +202,26 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_submission, num_top, 112);
   EXPECT_FIELD(tenon_submission, logprob_tokens, 120);
   EXPECT_FIELD(tenon_submission, num_logprob_tokens, 128);
-  expect_struct<tenon_request_figures>(32);
-  EXPECT_FIELD(tenon_request_figures, reuse_miss, 4);
-  EXPECT_FIELD(tenon_request_figures, prompt_tokens, 8);
-  EXPECT_FIELD(tenon_request_figures, reused_tokens, 16);
-  EXPECT_FIELD(tenon_request_figures, miss_position, 24);
-  expect_struct<tenon_engine_figures>(632);
-  EXPECT_FIELD(tenon_engine_figures, waiting, 8);
-  EXPECT_FIELD(tenon_engine_figures, preempted, 80);
-  EXPECT_FIELD(tenon_engine_figures, kv_limit_bytes, 88);
-  EXPECT_FIELD(tenon_engine_figures, steps, 120);
-  EXPECT_FIELD(tenon_engine_figures, generated_tokens, 160);
-  EXPECT_FIELD(tenon_engine_figures, step_seconds, 168);
-  EXPECT_FIELD(tenon_engine_figures, schedule_seconds, 176);
-  EXPECT_FIELD(tenon_engine_figures, idle_blocks_taken, 184);
-  EXPECT_FIELD(tenon_engine_figures, prefix_evicted, 192);
-  EXPECT_FIELD(tenon_engine_figures, first_token_counts, 200);
-  EXPECT_FIELD(tenon_engine_figures, token_gap_counts, 336);
-  EXPECT_FIELD(tenon_engine_figures, request_counts, 472);
-  EXPECT_FIELD(tenon_engine_figures, first_token_seconds, 608);
-  EXPECT_FIELD(tenon_engine_figures, request_seconds, 624);
+  expect_struct<tenon_request_stats>(32);
+  EXPECT_FIELD(tenon_request_stats, reuse_miss, 4);
+  EXPECT_FIELD(tenon_request_stats, prompt_tokens, 8);
+  EXPECT_FIELD(tenon_request_stats, reused_tokens, 16);
+  EXPECT_FIELD(tenon_request_stats, miss_position, 24);
+  expect_struct<tenon_engine_stats>(632);
+  EXPECT_FIELD(tenon_engine_stats, waiting, 8);
+  EXPECT_FIELD(tenon_engine_stats, preempted, 80);
+  EXPECT_FIELD(tenon_engine_stats, kv_limit_bytes, 88);
+  EXPECT_FIELD(tenon_engine_stats, steps, 120);
+  EXPECT_FIELD(tenon_engine_stats, generated_tokens, 160);
+  EXPECT_FIELD(tenon_engine_stats, step_seconds, 168);
+  EXPECT_FIELD(tenon_engine_stats, schedule_seconds, 176);
+  EXPECT_FIELD(tenon_engine_stats, idle_blocks_taken, 184);
+  EXPECT_FIELD(tenon_engine_stats, prefix_evicted, 192);
+  EXPECT_FIELD(tenon_engine_stats, first_token_counts, 200);
+  EXPECT_FIELD(tenon_engine_stats, token_gap_counts, 336);
+  EXPECT_FIELD(tenon_engine_stats, request_counts, 472);
+  EXPECT_FIELD(tenon_engine_stats, first_token_seconds, 608);
+  EXPECT_FIELD(tenon_engine_stats, request_seconds, 624);
 }
 
 TEST(Layout, Planning) {
@@ -233,14 +233,14 @@ TEST(Layout, Planning) {
   EXPECT_FIELD(tenon_hardware, prefill_multiplications_per_second, 88);
   EXPECT_FIELD(tenon_hardware, cache_bytes_per_second, 96);
   EXPECT_FIELD(tenon_hardware, attention_multiplications_per_second, 104);
-  expect_struct<tenon_plan_figures>(112);
-  EXPECT_FIELD(tenon_plan_figures, fits, 4);
-  EXPECT_FIELD(tenon_plan_figures, context, 8);
-  EXPECT_FIELD(tenon_plan_figures, process_bytes, 24);
-  EXPECT_FIELD(tenon_plan_figures, total_bytes, 64);
-  EXPECT_FIELD(tenon_plan_figures, max_context, 72);
-  EXPECT_FIELD(tenon_plan_figures, fitting_cache_type, 88);
-  EXPECT_FIELD(tenon_plan_figures, decode_tokens_per_second, 104);
+  expect_struct<tenon_plan>(112);
+  EXPECT_FIELD(tenon_plan, fits, 4);
+  EXPECT_FIELD(tenon_plan, context, 8);
+  EXPECT_FIELD(tenon_plan, process_bytes, 24);
+  EXPECT_FIELD(tenon_plan, total_bytes, 64);
+  EXPECT_FIELD(tenon_plan, max_context, 72);
+  EXPECT_FIELD(tenon_plan, fitting_cache_type, 88);
+  EXPECT_FIELD(tenon_plan, decode_tokens_per_second, 104);
 }
 
 }  // namespace

@@ -119,8 +119,8 @@ TEST(Model, AReaderThatFailsOrThrowsIsAnIoError) {
 
 TEST(Model, TellsWhatItIs) {
   const ModelPtr model = open_demo();
-  auto info = sized<tenon_model_summary>();
-  ASSERT_OK(tenon_model_info(model.get(), &info));
+  auto info = sized<tenon_model_info>();
+  ASSERT_OK(tenon_model_get_info(model.get(), &info));
   EXPECT_EQ(std::string(info.architecture, info.architecture_length), "llama");
   EXPECT_EQ(std::string(info.backend, info.backend_length), "cpu");
   EXPECT_NE(std::string(info.chat_template, info.chat_template_length).find("im_start"),
@@ -146,8 +146,8 @@ TEST(Model, TellsHowItRuns) {
   ASSERT_OK(tenon_model_execution(model.get(), &how));
   EXPECT_GE(how.threads, 1u);
   EXPECT_NE(std::string(how.device, how.device_length).find("kernels"), std::string::npos);
-  auto info = sized<tenon_model_summary>();
-  EXPECT_OK(tenon_model_info(model.get(), &info));
+  auto info = sized<tenon_model_info>();
+  EXPECT_OK(tenon_model_get_info(model.get(), &info));
   EXPECT_GT(how.token_multiplications, info.parameters / 2);
   EXPECT_LE(how.token_multiplications + how.output_multiplications, info.parameters);
   EXPECT_LE(how.step_bytes, info.tensor_bytes);
@@ -246,8 +246,8 @@ TEST(Model, OverridesReplaceMetadata) {
   tenon_model* raw = nullptr;
   ASSERT_OK(tenon_model_open(TENON_DEMO_MODEL, options.get(), &raw));
   const ModelPtr model(raw);
-  auto info = sized<tenon_model_summary>();
-  ASSERT_OK(tenon_model_info(model.get(), &info));
+  auto info = sized<tenon_model_info>();
+  ASSERT_OK(tenon_model_get_info(model.get(), &info));
   EXPECT_EQ(std::string(info.name, info.name_length), "something else");
 }
 

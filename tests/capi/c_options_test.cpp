@@ -14,17 +14,17 @@ namespace {
 
 using namespace tenon_test;
 
-std::vector<tenon_option> all_options() {
-  std::vector<tenon_option> list(tenon_option_count());
+std::vector<tenon_option_info> all_options() {
+  std::vector<tenon_option_info> list(tenon_option_count());
   for (size_t i = 0; i < list.size(); ++i) {
-    list[i].struct_size = sizeof(tenon_option);
-    EXPECT_OK(tenon_option_info(i, &list[i]));
+    list[i].struct_size = sizeof(tenon_option_info);
+    EXPECT_OK(tenon_option_get_info(i, &list[i]));
   }
   return list;
 }
 
-tenon_option option_named(const std::string& name) {
-  for (const tenon_option& option : all_options()) {
+tenon_option_info option_named(const std::string& name) {
+  for (const tenon_option_info& option : all_options()) {
     if (option.name == name) return option;
   }
   ADD_FAILURE() << "no option " << name;
@@ -34,12 +34,12 @@ tenon_option option_named(const std::string& name) {
 TEST(Options, ListIsCompleteAndConsistent) {
   const auto list = all_options();
   std::set<std::string> names;
-  for (const tenon_option& option : list) {
+  for (const tenon_option_info& option : list) {
     SCOPED_TRACE(option.name);
     EXPECT_TRUE(names.insert(option.name).second) << "twice";
     EXPECT_GT(std::string(option.doc).size(), 20u);
     EXPECT_GE(option.scope, TENON_SCOPE_MODEL);
-    EXPECT_LE(option.scope, TENON_SCOPE_CHAT);
+    EXPECT_LE(option.scope, TENON_SCOPE_EMBEDDER);
     EXPECT_LE(option.int_minimum, option.int_default);
     EXPECT_LE(option.int_default, option.int_maximum);
     EXPECT_LE(option.float_minimum, option.float_default);
@@ -56,7 +56,7 @@ TEST(Options, ListIsCompleteAndConsistent) {
 
 TEST(Options, EveryDefaultCanBeSet) {
   const OptionsPtr options = make_options();
-  for (const tenon_option& option : all_options()) {
+  for (const tenon_option_info& option : all_options()) {
     SCOPED_TRACE(option.name);
     switch (option.type) {
       case TENON_OPTION_INT:
@@ -84,8 +84,9 @@ TEST(Options, ThoseOfABackendAreTakenAsTheyAre) {
   EXPECT_OK(tenon_options_parse(options.get(), "backend.anything", "2", 1));
   expect_failure(tenon_options_set_string(options.get(), "backend.", "1", 1), TENON_ERROR_ARGUMENT,
                  "a key of 0 bytes");
-  expect_failure(tenon_options_set_string(options.get(), ("backend." + std::string(65, 'x')).c_str(), "", 0),
-                 TENON_ERROR_ARGUMENT, "a key of 65 bytes");
+  expect_failure(
+      tenon_options_set_string(options.get(), ("backend." + std::string(65, 'x')).c_str(), "", 0),
+      TENON_ERROR_ARGUMENT, "a key of 65 bytes");
   expect_failure(tenon_options_set_int(options.get(), "backend.isa", 1), TENON_ERROR_ARGUMENT,
                  "of type string");
   expect_failure(tenon_options_set_string(options.get(), "backend.isa", "a\0b", 3),
@@ -93,14 +94,16 @@ TEST(Options, ThoseOfABackendAreTakenAsTheyAre) {
   expect_failure(tenon_options_set_string(options.get(), "backends", "1", 1), TENON_ERROR_ARGUMENT,
                  "\"backend\"");
   for (int i = 1; i < 1000; ++i) {
-    EXPECT_OK(tenon_options_set_string(options.get(), ("backend.k" + std::to_string(i)).c_str(), "", 0));
+    EXPECT_OK(
+        tenon_options_set_string(options.get(), ("backend.k" + std::to_string(i)).c_str(), "", 0));
   }
-  expect_failure(tenon_options_set_string(options.get(), "backend.one_more", "", 0), TENON_ERROR_LIMIT, "1001");
+  expect_failure(tenon_options_set_string(options.get(), "backend.one_more", "", 0),
+                 TENON_ERROR_LIMIT, "1001");
 }
 
 TEST(Options, RangesAreEnforcedOnBothSides) {
   const OptionsPtr options = make_options();
-  for (const tenon_option& option : all_options()) {
+  for (const tenon_option_info& option : all_options()) {
     SCOPED_TRACE(option.name);
     if (option.type == TENON_OPTION_INT) {
       EXPECT_OK(tenon_options_set_int(options.get(), option.name, option.int_minimum));

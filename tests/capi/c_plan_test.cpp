@@ -1,4 +1,4 @@
-// tenon_measure_hardware, tenon_plan, and the same from C++.
+// tenon_measure_hardware, tenon_model_plan, and the same from C++.
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
@@ -32,20 +32,20 @@ tenon_hardware some_hardware() {
 TEST(CPlan, RefusesBadArguments) {
   const ModelPtr model = inspect_demo();
   tenon_hardware hardware = some_hardware();
-  auto plan = sized<tenon_plan_figures>();
+  auto plan = sized<tenon_plan>();
   plan.context = 77;
-  expect_failure(tenon_plan(nullptr, 0, 0, &hardware, &plan), TENON_ERROR_ARGUMENT, "model");
-  expect_failure(tenon_plan(model.get(), 0, 0, nullptr, &plan), TENON_ERROR_ARGUMENT,
+  expect_failure(tenon_model_plan(nullptr, 0, 0, &hardware, &plan), TENON_ERROR_ARGUMENT, "model");
+  expect_failure(tenon_model_plan(model.get(), 0, 0, nullptr, &plan), TENON_ERROR_ARGUMENT,
                  "tenon_hardware is NULL");
-  expect_failure(tenon_plan(model.get(), 0, 0, &hardware, nullptr), TENON_ERROR_ARGUMENT,
-                 "tenon_plan_figures is NULL");
-  expect_failure(tenon_plan(model.get(), UINT64_MAX, 0, &hardware, &plan), TENON_ERROR_ARGUMENT,
-                 "context is 18446744073709551615");
+  expect_failure(tenon_model_plan(model.get(), 0, 0, &hardware, nullptr), TENON_ERROR_ARGUMENT,
+                 "tenon_plan is NULL");
+  expect_failure(tenon_model_plan(model.get(), UINT64_MAX, 0, &hardware, &plan),
+                 TENON_ERROR_ARGUMENT, "context is 18446744073709551615");
   hardware.threads = 0;
-  expect_failure(tenon_plan(model.get(), 0, 0, &hardware, &plan), TENON_ERROR_ARGUMENT,
+  expect_failure(tenon_model_plan(model.get(), 0, 0, &hardware, &plan), TENON_ERROR_ARGUMENT,
                  "threads is 0");
   hardware.struct_size = 3;
-  expect_failure(tenon_plan(model.get(), 0, 0, &hardware, &plan), TENON_ERROR_ARGUMENT,
+  expect_failure(tenon_model_plan(model.get(), 0, 0, &hardware, &plan), TENON_ERROR_ARGUMENT,
                  "struct_size");
   EXPECT_EQ(plan.context, 77u);
   expect_failure(tenon_measure_hardware(nullptr, 0, &hardware), TENON_ERROR_ARGUMENT, "model");
@@ -62,8 +62,8 @@ TEST(CPlan, PlansTheDemoModel) {
   EXPECT_GT(hardware.threads, 0u);
   EXPECT_GT(hardware.memory_bytes, hardware.process_bytes);
   EXPECT_EQ(hardware.cache_bytes_per_second, 0);
-  auto plan = sized<tenon_plan_figures>();
-  ASSERT_OK(tenon_plan(model.get(), 512, 4, &hardware, &plan));
+  auto plan = sized<tenon_plan>();
+  ASSERT_OK(tenon_model_plan(model.get(), 512, 4, &hardware, &plan));
   EXPECT_EQ(plan.struct_size, sizeof plan);
   EXPECT_EQ(plan.context, 512u);
   EXPECT_EQ(plan.sessions, 4u);
@@ -72,7 +72,7 @@ TEST(CPlan, PlansTheDemoModel) {
   EXPECT_GT(plan.weights_bytes, 2'000'000u);
   EXPECT_GT(plan.total_bytes, plan.weights_bytes + plan.kv_bytes);
   hardware.memory_bytes = 1000;
-  ASSERT_OK(tenon_plan(model.get(), 512, 4, &hardware, &plan));
+  ASSERT_OK(tenon_model_plan(model.get(), 512, 4, &hardware, &plan));
   EXPECT_EQ(plan.fits, 0u);
   EXPECT_STREQ(plan.fitting_cache_type, "");
 }
@@ -80,11 +80,11 @@ TEST(CPlan, PlansTheDemoModel) {
 TEST(CPlan, CppSaysTheSame) {
   const tenon::Model model(TENON_DEMO_MODEL, {.inspect = true});
   const tenon_hardware hardware = some_hardware();
-  const tenon_plan_figures figures = tenon::plan(model, hardware, {.context = 256, .sessions = 2});
+  const tenon_plan same_plan = tenon::plan(model, hardware, {.context = 256, .sessions = 2});
   const ModelPtr same = inspect_demo();
-  auto plan = sized<tenon_plan_figures>();
-  ASSERT_OK(tenon_plan(same.get(), 256, 2, &hardware, &plan));
-  EXPECT_EQ(std::memcmp(&plan, &figures, sizeof plan), 0);
+  auto plan = sized<tenon_plan>();
+  ASSERT_OK(tenon_model_plan(same.get(), 256, 2, &hardware, &plan));
+  EXPECT_EQ(std::memcmp(&plan, &same_plan, sizeof plan), 0);
   EXPECT_GT(tenon::measure_hardware(model, false).process_bytes, 0u);
   tenon_hardware bad = hardware;
   bad.threads = 0;

@@ -201,7 +201,7 @@ TEST_F(CRequestStops, CountsAreCheckedBeforeTheyAreUsed) {
   tenon_submission what = submission(greedy_, 1);
   tenon_request* refused = nullptr;
   what.num_top = 100'000'000;  // 800 MB, if they were made
-  const double seconds = tenon::testing::processor_seconds([&] {
+  const double seconds = tenon::processor_seconds([&] {
     expect_failure(tenon_session_submit(of.get(), &what, &refused), TENON_ERROR_ARGUMENT,
                    "num_top is 100000000");
   });

@@ -227,7 +227,7 @@ TEST_F(CSession, ForkGoesOnAloneAndRewindGoesBack) {
   EXPECT_EQ(position(a), start + 20);
 }
 
-TEST_F(CSession, OtherTokensBehindARewindGiveOtherLogits) {
+TEST_F(CSession, OtherTokensAfterARewindGiveOtherLogits) {
   const SessionPtr a = session();
   const SessionPtr b = session();
   const tenon_token first[] = {10, 20, 30};
@@ -257,12 +257,12 @@ TEST_F(CSession, FiguresCountWhatWasComputed) {
   const uint64_t prompt = position(s);
   generate(s, 5);
   (void)logits(s);
-  auto figures = sized<tenon_session_figures>();
-  ASSERT_OK(tenon_session_stats(s.get(), &figures));
-  EXPECT_EQ(figures.prefill_tokens, prompt);
-  EXPECT_EQ(figures.decode_tokens, 5u);
-  EXPECT_GT(figures.prefill_seconds, 0.0);
-  EXPECT_GT(figures.decode_seconds, 0.0);
+  auto stats = sized<tenon_session_stats>();
+  ASSERT_OK(tenon_session_get_stats(s.get(), &stats));
+  EXPECT_EQ(stats.prefill_tokens, prompt);
+  EXPECT_EQ(stats.decode_tokens, 5u);
+  EXPECT_GT(stats.prefill_seconds, 0.0);
+  EXPECT_GT(stats.decode_seconds, 0.0);
 }
 
 TEST_F(CSession, PrefillTellsProgressAndCanCancel) {
@@ -299,8 +299,8 @@ TEST_F(CSession, CancelFromAnotherThreadEndsGenerate) {
   const tenon_tokenizer* tokenizer = nullptr;
   ASSERT_OK(tenon_model_tokenizer(model_->get(), &tokenizer));
   for (tenon_token token = 0; token < 1024; ++token) {
-    auto details = sized<tenon_token_details>();
-    ASSERT_OK(tenon_tokenizer_token(tokenizer, token, &details));
+    auto details = sized<tenon_token_info>();
+    ASSERT_OK(tenon_tokenizer_token_info(tokenizer, token, &details));
     if ((details.attributes & TENON_TOKEN_END) != 0) {
       ASSERT_OK(tenon_sampler_set_bias(greedy_.get(), token, -INFINITY));
     }

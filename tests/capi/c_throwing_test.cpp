@@ -111,9 +111,9 @@ TEST_F(Throwing, PostLeavesNoRequestThatOutlivesItsSession) {
   const tenon_submission what = submission();
   EXPECT_OK(tenon_session_submit(session.get(), &what, &request));
   session.reset();
-  auto figures = sized<tenon_engine_figures>();
-  ASSERT_OK(tenon_engine_metrics(engine_.get(), &figures));
-  EXPECT_EQ(figures.waiting + figures.running, 0u);
+  auto stats = sized<tenon_engine_stats>();
+  ASSERT_OK(tenon_engine_get_stats(engine_.get(), &stats));
+  EXPECT_EQ(stats.waiting + stats.running, 0u);
   EXPECT_EQ(expected(), text) << "another session";
   tenon_request_destroy(request);
 }

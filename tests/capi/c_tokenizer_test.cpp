@@ -93,14 +93,14 @@ TEST_F(Tokenizer, TokensTellTheirAttributes) {
   ASSERT_GE(start, 0);
   tenon_token end = 77;
   ASSERT_OK(tenon_tokenizer_find(tokenizer_, "<|im_end|>", TENON_NUL_TERMINATED, &end));
-  auto details = sized<tenon_token_details>();
-  ASSERT_OK(tenon_tokenizer_token(tokenizer_, start, &details));
+  auto details = sized<tenon_token_info>();
+  ASSERT_OK(tenon_tokenizer_token_info(tokenizer_, start, &details));
   EXPECT_EQ(std::string(details.spelling, details.spelling_length), "<|im_start|>");
   EXPECT_EQ(details.text_length, 0u);
   EXPECT_EQ(details.attributes, TENON_TOKEN_CONTROL);
-  ASSERT_OK(tenon_tokenizer_token(tokenizer_, end, &details));
+  ASSERT_OK(tenon_tokenizer_token_info(tokenizer_, end, &details));
   EXPECT_EQ(details.attributes, TENON_TOKEN_CONTROL | TENON_TOKEN_END);
-  ASSERT_OK(tenon_tokenizer_token(tokenizer_, encode("a")[0], &details));
+  ASSERT_OK(tenon_tokenizer_token_info(tokenizer_, encode("a")[0], &details));
   EXPECT_EQ(details.attributes, 0u);
   EXPECT_EQ(std::string(details.text, details.text_length), "a");
 
@@ -124,9 +124,9 @@ TEST_F(Tokenizer, RolesMayBeEmptyButNotUnknown) {
 }
 
 TEST_F(Tokenizer, IdsOutsideTheVocabularyAreRefused) {
-  auto details = sized<tenon_token_details>();
+  auto details = sized<tenon_token_info>();
   for (const tenon_token bad : {-1, 1024, INT32_MAX, INT32_MIN}) {
-    EXPECT_EQ(tenon_tokenizer_token(tokenizer_, bad, &details), TENON_ERROR_ARGUMENT);
+    EXPECT_EQ(tenon_tokenizer_token_info(tokenizer_, bad, &details), TENON_ERROR_ARGUMENT);
     size_t needed = 0;
     EXPECT_EQ(tenon_tokenizer_decode(tokenizer_, &bad, 1, 0, nullptr, 0, &needed),
               TENON_ERROR_ARGUMENT);

@@ -18,6 +18,11 @@ struct Destroy {
   void operator()(tenon_backends* handle) const { tenon_backends_destroy(handle); }
   void operator()(tenon_engine* handle) const { tenon_engine_destroy(handle); }
   void operator()(tenon_request* handle) const { tenon_request_destroy(handle); }
+  void operator()(tenon_embedder* handle) const { tenon_embedder_destroy(handle); }
+  void operator()(tenon_grammar* handle) const { tenon_grammar_destroy(handle); }
+  void operator()(tenon_tokenizer* handle) const { tenon_tokenizer_destroy(handle); }
+  void operator()(tenon_chat* handle) const { tenon_chat_destroy(handle); }
+  void operator()(tenon_chat_reply* handle) const { tenon_chat_reply_destroy(handle); }
 };
 using OptionsPtr = std::unique_ptr<tenon_options, Destroy>;
 using ModelPtr = std::unique_ptr<tenon_model, Destroy>;
@@ -25,6 +30,11 @@ using SessionPtr = std::unique_ptr<tenon_session, Destroy>;
 using SamplerPtr = std::unique_ptr<tenon_sampler, Destroy>;
 using EnginePtr = std::unique_ptr<tenon_engine, Destroy>;
 using RequestPtr = std::unique_ptr<tenon_request, Destroy>;
+using EmbedderPtr = std::unique_ptr<tenon_embedder, Destroy>;
+using GrammarPtr = std::unique_ptr<tenon_grammar, Destroy>;
+using TokenizerPtr = std::unique_ptr<tenon_tokenizer, Destroy>;
+using ChatPtr = std::unique_ptr<tenon_chat, Destroy>;
+using ReplyPtr = std::unique_ptr<tenon_chat_reply, Destroy>;
 using BackendsPtr = std::unique_ptr<tenon_backends, Destroy>;
 
 /// Expects a status and, in tenon_last_error(), a text.

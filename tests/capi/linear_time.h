@@ -61,12 +61,12 @@ struct Case {
 
 inline void expect_linear(const std::vector<Case>& cases) {
   for (const Case& tested : cases) {
-    if (tenon::testing::kSanitized) {  // no time is judged there
+    if (tenon::kSanitized) {  // no time is judged there
       tested.work(tested.size);
       continue;
     }
     const auto seconds = [&](size_t size, double enough) {
-      return tenon::testing::processor_seconds([&] { tested.work(size); }, enough);
+      return tenon::processor_seconds([&] { tested.work(size); }, enough);
     };
     const double small = std::max(seconds(tested.size, kLeastSeconds), kLeastSeconds);
     const double large = seconds(10 * tested.size, kMostTimes * small);

@@ -17,12 +17,7 @@ namespace {
 
 using namespace tenon_test;
 
-struct DestroyMore {
-  void operator()(tenon_grammar* handle) const { tenon_grammar_destroy(handle); }
-};
-using GrammarPtr = std::unique_ptr<tenon_grammar, DestroyMore>;
-
-struct GrammarText {
+struct GrammarSource {
   const char* name;
   int32_t kind;
   size_t size;
@@ -32,7 +27,7 @@ struct GrammarText {
 TEST(LinearTime, SourcesOfGrammars) {
   constexpr int32_t kSchema = TENON_GRAMMAR_JSON_SCHEMA, kGbnf = TENON_GRAMMAR_GBNF,
                     kRegex = TENON_GRAMMAR_REGEX, kChoices = TENON_GRAMMAR_CHOICES;
-  const std::vector<GrammarText> sources{
+  const std::vector<GrammarSource> sources{
       {"rules", kGbnf, 2'000,
        [](size_t n) { return "root ::= r1000000\n" + numbered("r# ::= \"a\"", n, "\n"); }},
       {"a chain of rules", kGbnf, 2'000,
@@ -143,14 +138,14 @@ TEST(LinearTime, SourcesOfGrammars) {
        [](size_t n) { return "[" + numbered("\"" + repeated("a", 100) + "#\"", n) + "]"; }},
   };
   std::vector<Case> cases;
-  for (const GrammarText& source : sources) {
-    cases.push_back({source.name, source.size, [&](size_t n) {
-                       const std::string text = text_of({source.name, source.size, source.make}, n);
-                       tenon_grammar* grammar = nullptr;
-                       expect_answer(
-                           tenon_grammar_create(source.kind, text.data(), text.size(), &grammar));
-                       tenon_grammar_destroy(grammar);
-                     }});
+  for (const GrammarSource& source : sources) {
+    cases.push_back(
+        {source.name, source.size, [&](size_t n) {
+           const std::string text = text_of(Text{source.name, source.size, source.make}, n);
+           tenon_grammar* grammar = nullptr;
+           expect_answer(tenon_grammar_create(source.kind, text.data(), text.size(), &grammar));
+           tenon_grammar_destroy(grammar);
+         }});
   }
   expect_linear(cases);
 }

@@ -60,9 +60,9 @@ TEST(LinearTime, OptionsAndSamplers) {
       {"options", 5'000,
        [](size_t n) {
          const OptionsPtr options = make_options();
-         tenon_option option = sized<tenon_option>();
+         tenon_option_info option = sized<tenon_option_info>();
          for (size_t i = 0; i < n; ++i) {
-           ASSERT_OK(tenon_option_info(i % tenon_option_count(), &option));
+           ASSERT_OK(tenon_option_get_info(i % tenon_option_count(), &option));
            expect_answer(tenon_options_parse(options.get(), option.name, "1", 1));
          }
        }},

@@ -17,13 +17,6 @@ namespace {
 
 using namespace tenon_test;
 
-struct DestroyMore {
-  void operator()(tenon_grammar* handle) const { tenon_grammar_destroy(handle); }
-  void operator()(tenon_tokenizer* handle) const { tenon_tokenizer_destroy(handle); }
-};
-using GrammarPtr = std::unique_ptr<tenon_grammar, DestroyMore>;
-using TokenizerPtr = std::unique_ptr<tenon_tokenizer, DestroyMore>;
-
 void load_tokenizer(const std::string& bytes,
                     const std::function<void(tenon_tokenizer*)>& use = {}) {
   tenon_source source = sized<tenon_source>();

@@ -13,33 +13,34 @@ using namespace tenon_test;
 
 TEST(StructSize, ImpossibleSizesAreRefused) {
   for (const uint32_t size : {0u, 4u, 7u, 4097u, UINT32_MAX}) {
-    tenon_option option{};
+    tenon_option_info option{};
     option.struct_size = size;
-    expect_failure(tenon_option_info(0, &option), TENON_ERROR_ARGUMENT, "struct_size");
+    expect_failure(tenon_option_get_info(0, &option), TENON_ERROR_ARGUMENT, "struct_size");
     EXPECT_EQ(option.name, nullptr);
   }
 }
 
 TEST(StructSize, AnOlderProgramGetsWhatItKnows) {
-  tenon_option option;
+  tenon_option_info option;
   std::memset(&option, 0x5a, sizeof option);
-  option.struct_size = offsetof(tenon_option, doc);
-  ASSERT_OK(tenon_option_info(0, &option));
-  EXPECT_EQ(option.struct_size, offsetof(tenon_option, doc));
+  option.struct_size = offsetof(tenon_option_info, doc);
+  ASSERT_OK(tenon_option_get_info(0, &option));
+  EXPECT_EQ(option.struct_size, offsetof(tenon_option_info, doc));
   EXPECT_STREQ(option.name, "backend");
   // Not a byte behind its end.
   const auto* bytes = reinterpret_cast<const unsigned char*>(&option);
-  for (size_t i = offsetof(tenon_option, doc); i < sizeof option; ++i) ASSERT_EQ(bytes[i], 0x5a);
+  for (size_t i = offsetof(tenon_option_info, doc); i < sizeof option; ++i)
+    ASSERT_EQ(bytes[i], 0x5a);
 }
 
 TEST(StructSize, ANewerProgramKeepsItsNewFields) {
   struct {
-    tenon_option known;
+    tenon_option_info known;
     uint64_t added[4];
   } newer{};
   newer.known.struct_size = sizeof newer;
   newer.added[3] = 9;
-  ASSERT_OK(tenon_option_info(0, &newer.known));
+  ASSERT_OK(tenon_option_get_info(0, &newer.known));
   EXPECT_EQ(newer.known.struct_size, sizeof newer);
   EXPECT_STREQ(newer.known.name, "backend");
   EXPECT_EQ(newer.added[3], 9u);
@@ -70,7 +71,7 @@ TEST(StructSize, ANewerInputMayNotSetWhatWeDoNotKnow) {
   EXPECT_EQ(untouched, nullptr);
 }
 
-TEST(StructSize, AnOlderInputIsZeroBehindItsEnd) {
+TEST(StructSize, AnOlderInputIsZeroBeyondItsEnd) {
   tenon_callbacks callbacks;
   std::memset(&callbacks, 0x5a, sizeof callbacks);
   callbacks.struct_size = offsetof(tenon_callbacks, user);

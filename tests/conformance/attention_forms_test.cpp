@@ -14,8 +14,6 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kVocab = 67;
-
 /// One attention operation, and the group it reads.
 struct Form {
   uint32_t kind = TENON_CACHE_FULL;
@@ -66,7 +64,7 @@ void write_cache(ProgramBuilder& b, const Form& f, uint32_t group) {
 }
 
 /// Attention of rows of tables. That over another text reads what encoder_of wrote.
-Program program_of(const Form& f, uint32_t max_tokens) {
+Program program_of_form(const Form& f, uint32_t max_tokens) {
   ProgramBuilder b;
   AttentionOptions options;
   options.group = b.cache_group(group_of(f));
@@ -95,8 +93,7 @@ Program encoder_of(const Form& f, uint32_t max_tokens) {
   return std::move(b).finish(b.gather_rows(rows_of(b, "table_out", 1)), {max_tokens, max_tokens});
 }
 
-// ---- The oracle
-// -----------------------------------------------------------------------------------
+// ---- The oracle --------------------------------------------------------------------------------
 
 bool sees(const Form& f, int64_t own, int64_t i) {
   const int64_t window = f.window;
@@ -176,16 +173,7 @@ std::vector<float> oracle(const Form& f, const std::vector<int32_t>& own,
   return out;
 }
 
-// ---- Against it
-// ------------------------------------------------------------------------------------
-
-/// Tokens in an order that no multiple of 16 positions repeats early.
-std::vector<int32_t> text_of(uint32_t count, uint32_t seed = 0) {
-  std::vector<int32_t> text(count);
-  for (uint32_t i = 0; i < count; ++i)
-    text[i] = static_cast<int32_t>((i * i + 3 * i + seed) % kVocab);
-  return text;
-}
+// ---- Against it --------------------------------------------------------------------------------
 
 void expect_near(const std::vector<float>& result, const std::vector<float>& expected) {
   Deviation deviation;
@@ -210,19 +198,17 @@ std::vector<float> run_sliced(Runner& runner, const std::vector<int32_t>& text,
   return all;
 }
 
-bool invariant() { return (target_info().flags & TENON_DEVICE_BATCH_INVARIANT) != 0; }
-
 /// Of a form that takes slices: the oracle's values, and the same bits however it is cut, and
 /// beside others.
 void check_slices(const Form& f, uint32_t length) {
   SCOPED_TRACE(testing::PrintToString(f));
-  const std::vector<int32_t> text = text_of(length);
-  const Program program = program_of(f, length + 8);
+  const std::vector<int32_t> text = mixed_tokens(length);
+  const Program program = program_of_form(f, length + 8);
   const RunnerOptions room{.host = {}, .max_positions = length + 256};
   Runner whole(target(), program, room);
   const std::vector<float> result = whole.run({{{0, text}}});
   if (f.type == TENON_TYPE_F32) expect_near(result, oracle(f, text, text));
-  if (!invariant()) return;
+  if (!is_batch_invariant()) return;
   for (const std::vector<uint32_t>& slices :
        {std::vector<uint32_t>{1, 14, 2, 1, 33}, {length - 1, 1}}) {
     Runner sliced(target(), program, room);
@@ -231,7 +217,8 @@ void check_slices(const Form& f, uint32_t length) {
   RunnerOptions crowd = room;
   crowd.host.threads = 5;
   Runner among(target(), program, crowd);
-  std::vector<float> rows = among.run({{{1, text_of(3, 1)}, {0, text}, {2, text_of(5, 2)}}});
+  std::vector<float> rows =
+      among.run({{{1, mixed_tokens(3, 1)}, {0, text}, {2, mixed_tokens(5, 2)}}});
   const size_t columns = result.size() / length;
   rows.erase(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(3 * columns));
   rows.resize(result.size());
@@ -241,30 +228,32 @@ void check_slices(const Form& f, uint32_t length) {
 /// Of a form that sees the whole sequence.
 void check_whole(const Form& f, uint32_t length) {
   SCOPED_TRACE(testing::PrintToString(f));
-  const std::vector<int32_t> text = text_of(length);
-  const Program program = program_of(f, 2 * length + 8);
+  const std::vector<int32_t> text = mixed_tokens(length);
+  const Program program = program_of_form(f, 2 * length + 8);
   const RunnerOptions room{.host = {.threads = 3}, .max_positions = 2 * length + 256};
   Runner alone(target(), program, room);
   const std::vector<float> result = alone.run({{{0, text}}});
   if (f.type == TENON_TYPE_F32) expect_near(result, oracle(f, text, text));
-  if (!invariant()) return;
+  if (!is_batch_invariant()) return;
   Runner among(target(), program, room);
-  std::vector<float> rows = among.run({{{1, text_of(7, 1)}, {0, text}, {2, text_of(1, 2)}}});
+  std::vector<float> rows =
+      among.run({{{1, mixed_tokens(7, 1)}, {0, text}, {2, mixed_tokens(1, 2)}}});
   const size_t columns = result.size() / length;
   rows.erase(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(7 * columns));
   rows.resize(result.size());
   EXPECT_EQ(rows, result);
 }
 
-constexpr uint32_t kTypes[] = {TENON_TYPE_F32, TENON_TYPE_F16, TENON_CACHE_INT8, TENON_CACHE_Q4};
+constexpr uint32_t kFormTypes[] = {TENON_TYPE_F32, TENON_TYPE_F16, TENON_CACHE_INT8,
+                                   TENON_CACHE_Q4};
 
 /// Where the cache rounds, as the reference with the same rounding.
 void check_types(Form f, const std::vector<StepPlan>& steps, uint32_t max_tokens,
                  uint32_t positions) {
-  for (const uint32_t type : kTypes) {
+  for (const uint32_t type : kFormTypes) {
     f.type = type;
     SCOPED_TRACE(testing::PrintToString(f));
-    expect_like_reference(program_of(f, max_tokens), steps, float_tolerance(),
+    expect_like_reference(program_of_form(f, max_tokens), steps, float_tolerance(),
                           {.host = {}, .max_positions = positions + 256});
   }
 }
@@ -280,7 +269,8 @@ TEST(AttentionMask, Chunks) {
     check_slices({.mask = TENON_MASK_CHUNKED, .window = window}, 330);
   }
   check_types({.mask = TENON_MASK_CHUNKED, .window = 40, .sinks = true},
-              {{{{0, text_of(70)}}}, {{{0, text_of(1)}, {1, text_of(41)}}}}, 70, 200);
+              {{{{0, mixed_tokens(70)}}}, {{{0, mixed_tokens(1)}, {1, mixed_tokens(41)}}}}, 70,
+              200);
 }
 
 TEST(AttentionMask, SymmetricSeesWhatComesAfter) {
@@ -291,18 +281,19 @@ TEST(AttentionMask, SymmetricSeesWhatComesAfter) {
   }
   check_whole({.mask = TENON_MASK_SYMMETRIC, .soft_cap = 2, .sinks = true}, 40);
   check_types({.mask = TENON_MASK_SYMMETRIC, .window = 20},
-              {{{{0, text_of(70)}, {1, text_of(3)}}}, {{{2, text_of(41)}}}}, 80, 200);
+              {{{{0, mixed_tokens(70)}, {1, mixed_tokens(3)}}}, {{{2, mixed_tokens(41)}}}}, 80,
+              200);
 }
 
 TEST(AttentionMask, SymmetricTakesNoSequenceThatWasBegun) {
-  const Program program = program_of({.mask = TENON_MASK_SYMMETRIC}, 8);
+  const Program program = program_of_form({.mask = TENON_MASK_SYMMETRIC}, 8);
   Runner runner(target(), program,
                 {.host = {}, .max_positions = 64, .encoder = nullptr, .verify = false});
-  runner.run({{{0, text_of(3)}}});
+  runner.run({{{0, mixed_tokens(3)}}});
   expect_error(Code::Argument, testing::HasSubstr("symmetric"), [&] {
-    runner.run({{{1, text_of(2)}, {0, text_of(2)}}});
+    runner.run({{{1, mixed_tokens(2)}, {0, mixed_tokens(2)}}});
   });
-  EXPECT_NO_THROW(runner.run({{{1, text_of(2)}, {2, text_of(2)}}}));
+  EXPECT_NO_THROW(runner.run({{{1, mixed_tokens(2)}, {2, mixed_tokens(2)}}}));
 }
 
 TEST(AttentionBias, Alibi) {
@@ -316,7 +307,8 @@ TEST(AttentionBias, Alibi) {
     f.mask = TENON_MASK_SYMMETRIC;
     check_whole(f, 290);
   }
-  check_types({.bias = TENON_BIAS_ALIBI}, {{{{0, text_of(70)}}}, {{{0, text_of(2)}}}}, 70, 200);
+  check_types({.bias = TENON_BIAS_ALIBI}, {{{{0, mixed_tokens(70)}}}, {{{0, mixed_tokens(2)}}}}, 70,
+              200);
 }
 
 TEST(AttentionBias, RelativeOfOneSide) {
@@ -338,7 +330,7 @@ TEST(AttentionBias, RelativeOfTwoSides) {
   check_whole(f, 100);
   f.two_sided = false;
   check_whole(f, 100);
-  check_types(f, {{{{0, text_of(70)}}}}, 70, 200);
+  check_types(f, {{{{0, mixed_tokens(70)}}}}, 70, 200);
 }
 
 TEST(AttentionLatent, HeadsAndDimensions) {
@@ -354,7 +346,9 @@ TEST(AttentionLatent, HeadsAndDimensions) {
                  .value_dim = s.value_dim};
     check_slices(f, 37);
     check_types(f,
-                {{{{0, text_of(21)}}}, {{{0, text_of(1)}, {1, text_of(18)}}}, {{{1, text_of(1)}}}},
+                {{{{0, mixed_tokens(21)}}},
+                 {{{0, mixed_tokens(1)}, {1, mixed_tokens(18)}}},
+                 {{{1, mixed_tokens(1)}}}},
                 21, 60);
   }
 }
@@ -367,7 +361,7 @@ TEST(AttentionLatent, AsLargeModelsHaveIt) {
          .value_dim = 512,
          .block_tokens = 32};
   check_slices(f, 40);
-  check_types(f, {{{{0, text_of(19)}}}, {{{0, text_of(1)}}}}, 19, 60);
+  check_types(f, {{{{0, mixed_tokens(19)}}}, {{{0, mixed_tokens(1)}}}}, 19, 60);
 }
 
 TEST(AttentionLatent, LongPastsMasksAndBiases) {
@@ -378,7 +372,7 @@ TEST(AttentionLatent, LongPastsMasksAndBiases) {
          .value_dim = 32,
          .soft_cap = 4,
          .sinks = true};
-  for (const uint32_t type : kTypes) {
+  for (const uint32_t type : kFormTypes) {
     f.type = type;
     check_slices(f, 530);
   }
@@ -398,30 +392,30 @@ void check_cross(Form f, uint32_t length) {
   f.mask = TENON_MASK_CROSS;
   SCOPED_TRACE(testing::PrintToString(f));
   const Program encoder = encoder_of(f, length + 8);
-  const Program program = program_of(f, 16);
-  const std::vector<int32_t> text = text_of(length);
+  const Program program = program_of_form(f, 16);
+  const std::vector<int32_t> text = mixed_tokens(length);
   const auto run = [&](const Target& on, uint32_t threads, const std::vector<uint32_t>& slices) {
     const RunnerOptions room{.host = {.threads = threads}, .max_positions = length + 256};
     Runner writes(on, encoder, room);
-    writes.run({{{0, text}, {1, text_of(3, 5)}}});
+    writes.run({{{0, text}, {1, mixed_tokens(3, 5)}}});
     Runner reads(on, program, {.host = {}, .max_positions = 64, .encoder = &writes});
     if (slices.empty()) {
-      std::vector<float> rows = reads.run({{{1, text_of(4)}, {0, text_of(9, 1)}}});
+      std::vector<float> rows = reads.run({{{1, mixed_tokens(4)}, {0, mixed_tokens(9, 1)}}});
       rows.erase(rows.begin(), rows.begin() + 4 * f.heads * f.value_dim);
       return rows;
     }
-    return run_sliced(reads, text_of(9, 1), slices);
+    return run_sliced(reads, mixed_tokens(9, 1), slices);
   };
   const std::vector<float> result = run(target(), 2, {9});
-  if (f.type == TENON_TYPE_F32) expect_near(result, oracle(f, text_of(9, 1), text));
+  if (f.type == TENON_TYPE_F32) expect_near(result, oracle(f, mixed_tokens(9, 1), text));
   expect_near(result, run(reference(), 1, {9}));
-  if (!invariant()) return;
+  if (!is_batch_invariant()) return;
   EXPECT_EQ(run(target(), 3, {1, 3, 5}), result);
   EXPECT_EQ(run(target(), 1, {}), result);
 }
 
 TEST(AttentionCross, SeesAllOfAnotherText) {
-  for (const uint32_t type : kTypes) {
+  for (const uint32_t type : kFormTypes) {
     for (const uint32_t length : {1, 16, 17, 300, 530}) {
       check_cross({.type = type, .sinks = length == 17}, length);
     }
@@ -429,11 +423,11 @@ TEST(AttentionCross, SeesAllOfAnotherText) {
 }
 
 TEST(AttentionCross, NeedsPositionsToAttendTo) {
-  const Program program = program_of({.kind = TENON_CACHE_CROSS, .mask = TENON_MASK_CROSS}, 8);
+  const Program program = program_of_form({.kind = TENON_CACHE_CROSS, .mask = TENON_MASK_CROSS}, 8);
   Runner runner(target(), program,
                 {.host = {}, .max_positions = 64, .encoder = nullptr, .verify = false});
   expect_error(Code::Argument, testing::HasSubstr("cross_positions"), [&] {
-    runner.run({{{0, text_of(3)}}});
+    runner.run({{{0, mixed_tokens(3)}}});
   });
 }
 

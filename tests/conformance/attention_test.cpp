@@ -12,8 +12,6 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kVocab = 67;
-
 struct Shape {
   uint32_t heads = 4;
   uint32_t kv_heads = 2;
@@ -29,9 +27,9 @@ struct Shape {
 };
 
 void PrintTo(const Shape& s, std::ostream* out) {
-  *out << s.heads << "/" << s.kv_heads << " heads of " << s.key_dim << ", " << s.value_dim
-       << " " << find_cache_type(s.type)->name << ", blocks of " << s.block_tokens
-       << ", window " << s.window << ", cap " << s.soft_cap << (s.sinks ? ", sinks" : "");
+  *out << s.heads << "/" << s.kv_heads << " heads of " << s.key_dim << ", " << s.value_dim << " "
+       << find_cache_type(s.type)->name << ", blocks of " << s.block_tokens << ", window "
+       << s.window << ", cap " << s.soft_cap << (s.sinks ? ", sinks" : "");
 }
 
 /// Attention over keys and values that are rows of tables, so that both backends write the same

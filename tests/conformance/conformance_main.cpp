@@ -41,7 +41,8 @@ Target parse(int argc, char** argv) {
       chosen.options.emplace_back("isa", value);
     } else if (key == "--option") {
       const size_t end = std::min(value.find('='), value.size());
-      chosen.options.emplace_back(value.substr(0, end), value.substr(std::min(end + 1, value.size())));
+      chosen.options.emplace_back(value.substr(0, end),
+                                  value.substr(std::min(end + 1, value.size())));
     } else {
       fail(Code::Argument, "unknown argument {}", key);
     }

@@ -17,7 +17,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr uint32_t kVocab = 67;  // more than a word of `allowed`
 constexpr uint32_t kRows = 4;
 
 /// The logits after a token are its row of a table.
@@ -105,7 +104,8 @@ TEST_F(Draws, TellTheProbabilityAmongWhatIsAllowed) {
   const tenon_drawn drawn = draw(step, one);
   EXPECT_EQ(drawn.token, 3);
   const std::span<const float> row = logits_of(5);
-  const double sum = std::exp(double{row[1]}) + std::exp(double{row[3]} + 40) + std::exp(double{row[64]});
+  const double sum =
+      std::exp(double{row[1]}) + std::exp(double{row[3]} + 40) + std::exp(double{row[64]});
   EXPECT_NEAR(drawn.log_sum_exp, std::log(sum), 1e-4);
   EXPECT_NEAR(drawn.logprob, row[3] + 40 - std::log(sum), 1e-4);
 }
@@ -166,8 +166,9 @@ TEST_F(Draws, CandidatesComeInOrderAndTheRowAsItIs) {
   std::vector<int32_t> expected(kVocab);
   std::iota(expected.begin(), expected.end(), 0);
   const std::span<const float> row = logits_of(9);
-  std::stable_sort(expected.begin(), expected.end(),
-                   [&](int32_t a, int32_t b) { return row[static_cast<size_t>(a)] > row[static_cast<size_t>(b)]; });
+  std::stable_sort(expected.begin(), expected.end(), [&](int32_t a, int32_t b) {
+    return row[static_cast<size_t>(a)] > row[static_cast<size_t>(b)];
+  });
   expected.resize(5);
   EXPECT_EQ(tokens, expected);
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(logits[i], row[static_cast<size_t>(tokens[i])]);

@@ -10,9 +10,6 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kVocab = 67;
-constexpr uint64_t kWidth = 96;
-
 /// Shorthand for building a pattern on x [T, 96].
 struct Pattern {
   ProgramBuilder b;

@@ -108,7 +108,6 @@ TEST(Model, OfMixedFormats) { check(mixed(), model_tolerance()); }
 
 // ---- The same bits ------------------------------------------------------------------------------
 
-bool is_batch_invariant() { return (target_info().flags & TENON_DEVICE_BATCH_INVARIANT) != 0; }
 #define TENON_NEEDS_BATCH_INVARIANCE() \
   if (!is_batch_invariant()) GTEST_SKIP() << "the device promises no bits"
 

@@ -11,16 +11,6 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kVocab = 67;
-constexpr uint64_t kWidth = 96;
-constexpr StepLimits kLimits{65, 70};
-
-std::vector<StepPlan> all_counts() {
-  std::vector<StepPlan> steps;
-  for (const uint32_t count : {0u, 1u, 2u, 7u, 65u}) steps.push_back(one_sequence(count, kVocab));
-  return steps;
-}
-
 /// Shorthand for a mixture of `experts` experts on x [T, 96], or on rows that were gathered.
 struct Mixture {
   ProgramBuilder b;
@@ -41,10 +31,12 @@ struct Mixture {
   Slot weight(const char* name, uint64_t rows, uint64_t columns, Format own) {
     return b.weight(name, own, experts * rows, columns);
   }
-  Slot each(Slot input, const Route& route, const char* name, uint64_t rows, uint64_t columns = kWidth) {
+  Slot each(Slot input, const Route& route, const char* name, uint64_t rows,
+            uint64_t columns = kWidth) {
     return b.moe_linear(input, route, weight(name, rows, columns, format), experts);
   }
-  Slot sum(Slot input, const Route& route, const char* name, uint64_t rows, uint64_t columns = kWidth) {
+  Slot sum(Slot input, const Route& route, const char* name, uint64_t rows,
+           uint64_t columns = kWidth) {
     return b.moe_linear_sum(input, route, weight(name, rows, columns, format), experts);
   }
 };
@@ -287,6 +279,15 @@ const Case kCases[] = {
        const Slot up = biased(x, "up", kHidden, kWidth, false);
        const Slot h = m.b.glu(GluOptions{TENON_ACTIVATION_SILU, 1.702f, 1.0f, 1.0f}, gate, up);
        return biased(h, "down", kWidth, kHidden, true);
+     }},
+    {"GateUpDownWithLimitsOfActivatedGates",
+     [](Mixture& m) {
+       const Slot x = m.x();
+       const Route routes = m.routes();
+       const Slot gate = m.each(x, routes, "gate", kHidden);
+       const Slot up = m.each(x, routes, "up", kHidden);
+       const GluOptions late{.limit = 0.5f, .limit_after = true};
+       return m.sum(m.b.glu(late, gate, up), routes, "down", kWidth, kHidden);
      }},
     {"WeightedInputs",
      [](Mixture& m) {

@@ -2,7 +2,6 @@
 // counts, one more than a tile; columns of one, of odd counts, of whole vectors and of one more.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <functional>
 
 #include "quant/formats.h"
@@ -12,20 +11,11 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kVocab = 67;
-constexpr uint32_t kTokenCounts[] = {0, 1, 2, 7, 65};
 constexpr uint64_t kWidths[] = {1, 3, 15, 16, 17, 32, 33, 96, 320};
-constexpr StepLimits kLimits{65, 70};
 
 /// x [T, width], different in every row.
 Slot input(ProgramBuilder& b, uint64_t width, std::string_view name = "table_x") {
   return b.embed(b.weight(name, Format::F32, kVocab, width));
-}
-
-std::vector<StepPlan> all_counts() {
-  std::vector<StepPlan> steps;
-  for (const uint32_t count : kTokenCounts) steps.push_back(one_sequence(count, kVocab));
-  return steps;
 }
 
 /// The operations that `make` puts on x, once before the rows are gathered and once after, so that
@@ -321,6 +311,84 @@ TEST(Scale, ByPositiveNegativeZero) {
   }
 }
 
+TEST(Scale, WithAnOffset) {
+  for (const uint64_t width : kWidths) {
+    check(width, float_tolerance(),
+          [](ProgramBuilder& b, Slot x, bool) { return b.scale(x, -0.5f, 3.25f); });
+    // After a product, and where nothing else is left of it.
+    check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
+      const Slot y = b.linear(x, b.weight("w", Format::F32, 33, width));
+      return b.scale(y, gathered ? 2.0f : 0.0f, 1.5f);
+    });
+  }
+}
+
+struct MixShape {
+  uint32_t streams;
+  uint32_t results;
+};
+
+struct MixOperands {
+  bool matrix;
+  bool adds;
+};
+
+/// A mix of streams of `width` columns.
+MixOptions mix(ProgramBuilder& b, uint64_t width, const MixShape& shape, const MixOperands& has,
+               bool gathered) {
+  const auto operand = [&](std::string_view name, uint64_t columns) {
+    const Slot made = input(b, columns, name);
+    return gathered ? b.gather_rows(made) : made;
+  };
+  MixOptions options{.streams = shape.streams, .results = shape.results};
+  if (has.matrix) options.matrix = operand("table_m", uint64_t{shape.streams} * shape.results);
+  if (has.adds) {
+    options.added = operand("table_y", width);
+    options.factors = operand("table_p", shape.results);
+  }
+  return options;
+}
+
+TEST(MixStreams, ByAMatrixOfEachRow) {
+  for (const uint64_t width : {1, 15, 16, 96}) {
+    for (const MixShape& s : {MixShape{1, 1}, {4, 1}, {4, 4}, {3, 5}, {1, 4}}) {
+      SCOPED_TRACE(testing::Message() << s.streams << " streams to " << s.results);
+      for (const bool adds : {false, true}) {
+        check(width * s.streams, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
+          return b.mix_streams(x, mix(b, width, s, {.matrix = true, .adds = adds}, gathered));
+        });
+      }
+    }
+  }
+}
+
+TEST(MixStreams, WithoutAMatrix) {
+  for (const uint64_t width : {1, 17, 32}) {
+    for (const MixShape& s : {MixShape{1, 1}, {4, 1}, {4, 4}}) {
+      SCOPED_TRACE(testing::Message() << s.streams << " streams to " << s.results);
+      for (const bool adds : {false, true}) {
+        check(width * s.streams, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool gathered) {
+          return b.mix_streams(x, mix(b, width, s, {.matrix = false, .adds = adds}, gathered));
+        });
+      }
+    }
+  }
+}
+
+TEST(Sinkhorn, OfMatricesNearAndFarFromUniform) {
+  for (const uint32_t size : {1u, 2u, 4u, 7u}) {
+    for (const uint32_t iterations : {1u, 2u, 20u}) {
+      for (const float factor : {0.0f, 1.0f, 8.0f}) {
+        SCOPED_TRACE(testing::Message() << size << ", " << iterations << " iterations");
+        check(uint64_t{size} * size, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
+          return b.sinkhorn(b.scale(x, factor),
+                            {.size = size, .iterations = iterations, .epsilon = 1e-6f});
+        });
+      }
+    }
+  }
+}
+
 TEST(SoftCap, NearZeroAndSaturated) {
   for (const uint64_t width : kWidths) {
     for (const float cap : {0.01f, 1.0f, 30.0f}) {
@@ -349,7 +417,8 @@ TEST(Glu, WithLimitOffsetAndAlpha) {
     const float alpha = activation == TENON_ACTIVATION_SILU ? 1.702f : 0.0f;
     for (const GluOptions& options :
          {GluOptions{activation, alpha, 7.0f, 1.0f}, GluOptions{activation, alpha, 0.0f, 0.0f},
-          GluOptions{activation, 1.0f, 0.5f, 0.0f}, GluOptions{activation, 1.0f, 0.0f, -2.0f}}) {
+          GluOptions{activation, 1.0f, 0.5f, 0.0f}, GluOptions{activation, 1.0f, 0.0f, -2.0f},
+          GluOptions{activation, alpha, 0.5f, 0.25f, true}}) {
       for (const float factor : {1.0f, 40.0f}) {
         SCOPED_TRACE(testing::Message() << "activation " << activation << " x " << factor);
         for (const uint64_t width : {1, 17, 96}) {
@@ -382,104 +451,6 @@ TEST(Activate, EveryActivation) {
 TEST(Glu, OfARowWithItself) {
   check(33, float_tolerance(),
         [](ProgramBuilder& b, Slot x, bool) { return b.glu(TENON_ACTIVATION_SILU, x, x); });
-}
-
-/// `pairs` frequencies as models have them.
-std::vector<double> frequencies(uint32_t pairs) {
-  std::vector<double> values(pairs);
-  for (uint32_t i = 0; i < pairs; ++i) values[i] = std::pow(1e4, -static_cast<double>(i) / pairs);
-  return values;
-}
-
-TEST(Rope, BothStylesWholeAndPartialHeads) {
-  struct Shape {
-    uint32_t heads, head_dim, pairs;
-  };
-  for (const Shape& s : {Shape{1, 2, 1}, Shape{3, 32, 16}, Shape{2, 80, 40}, Shape{5, 48, 24},
-                         Shape{4, 80, 16}, Shape{1, 96, 1}, Shape{2, 33, 7}, Shape{1, 320, 160}}) {
-    for (const uint32_t style : {TENON_ROPE_ADJACENT, TENON_ROPE_HALVES}) {
-      SCOPED_TRACE(testing::Message() << s.heads << " x " << s.head_dim << ", " << s.pairs
-                                      << " pairs, style " << style);
-      ProgramBuilder b;
-      const Slot angles = b.rope_angles(b.constant("frequencies", frequencies(s.pairs)), 1.25f);
-      const Slot x = input(b, uint64_t{s.heads} * s.head_dim);
-      const Slot out = b.gather_rows(b.rope(x, angles, style, s.head_dim));
-      // Positions go on from step to step.
-      expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), float_tolerance());
-    }
-  }
-}
-
-TEST(Rope, FromAnOffsetOfEachHead) {
-  struct Shape {
-    uint32_t heads, head_dim, offset, pairs;
-  };
-  for (const Shape& s : {Shape{3, 32, 16, 8}, Shape{2, 33, 1, 16}, Shape{4, 192, 128, 32}}) {
-    for (const uint32_t style : {TENON_ROPE_ADJACENT, TENON_ROPE_HALVES}) {
-      SCOPED_TRACE(testing::Message() << s.heads << " x " << s.head_dim << " from " << s.offset);
-      ProgramBuilder b;
-      const Slot angles = b.rope_angles(b.constant("frequencies", frequencies(s.pairs)), 1.25f);
-      const Slot x = input(b, uint64_t{s.heads} * s.head_dim);
-      b.result(b.gather_rows(b.rope(x, angles, style, s.head_dim, s.offset)));
-      // After a linear, where it may be done in place.
-      const Slot w = b.weight("w", Format::F32, uint64_t{s.heads} * s.head_dim,
-                              uint64_t{s.heads} * s.head_dim);
-      b.result(b.gather_rows(b.rope(b.linear(x, w), angles, style, s.head_dim, s.offset)));
-      expect_like_reference(std::move(b).finish(kNoSlot, kLimits), all_counts(), float_tolerance());
-    }
-  }
-}
-
-/// `count` positions of three parts, all different.
-std::vector<int32_t> three_parts(uint32_t count) {
-  std::vector<int32_t> positions;
-  for (uint32_t t = 0; t < count; ++t) {
-    const auto i = static_cast<int32_t>(t);
-    positions.insert(positions.end(), {i, 3 * i + 1, 66 - i});
-  }
-  return positions;
-}
-
-std::vector<StepPlan> all_counts_in_three_parts() {
-  std::vector<StepPlan> steps = all_counts();
-  for (StepPlan& step : steps) {
-    step.positions = three_parts(static_cast<uint32_t>(step.parts[0].tokens.size()));
-  }
-  return steps;
-}
-
-TEST(RopeAngles, TakeTheirPartOfThePosition) {
-  for (const bool with_parts : {false, true}) {
-    ProgramBuilder b;
-    b.position_parts(3);
-    const std::vector<double> parts = {0, 2, 1, 0, 2};
-    const Slot constant = with_parts ? b.constant("parts", parts) : kNoSlot;
-    const Slot angles = b.rope_angles(b.constant("frequencies", frequencies(5)), 1.0f, constant);
-    b.result(b.gather_rows(angles));
-    b.result(b.gather_rows(b.position_scale(input(b, 3), 0.5f, 4)));
-    expect_like_reference(std::move(b).finish(kNoSlot, kLimits), all_counts_in_three_parts(),
-                          float_tolerance());
-  }
-}
-
-TEST(Embed, LooksPositionsUp) {
-  for (const uint32_t parts : {1u, 3u}) {
-    ProgramBuilder b;
-    b.position_parts(parts);
-    const Slot table = b.weight("table", Format::Q8_0, 75, 96);
-    const Slot out = b.gather_rows(b.add(b.embed(table, TENON_EMBED_POSITIONS), input(b, 96)));
-    expect_like_reference(std::move(b).finish(out, kLimits),
-                          parts == 1 ? all_counts() : all_counts_in_three_parts(),
-                          float_tolerance());
-  }
-}
-
-TEST(RopeAngles, FarPositionsKeepTheirAngle) {
-  // High frequencies stand for far positions: the angle is the product of the two.
-  ProgramBuilder b;
-  const Slot out =
-      b.gather_rows(b.rope_angles(b.constant("frequencies", std::vector{1e6, 1e3, 1.0}), 1.0f));
-  expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), float_tolerance());
 }
 
 }  // namespace

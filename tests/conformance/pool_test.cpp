@@ -7,10 +7,6 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kVocab = 67;
-constexpr uint64_t kWidth = 96;
-constexpr StepLimits kLimits{65, 70};
-
 TEST(Pool, OfSequencesSideBySide) {
   for (const uint32_t kind : {TENON_POOL_MEAN, TENON_POOL_FIRST, TENON_POOL_LAST}) {
     for (const uint64_t width : {1, 15, 16, 33, 320}) {
@@ -33,7 +29,7 @@ TEST(Pool, OfSequencesSideBySide) {
 }
 
 TEST(SameBits, OfPooledSequences) {
-  if ((target_info().flags & TENON_DEVICE_BATCH_INVARIANT) == 0) {
+  if (!is_batch_invariant()) {
     GTEST_SKIP() << "the device promises no bits";
   }
   for (const uint32_t kind : {TENON_POOL_MEAN, TENON_POOL_FIRST, TENON_POOL_LAST}) {

@@ -41,8 +41,8 @@ class Results {
       const uint64_t count = backends::num_rows(step, slot.row_class) * slot.columns;
       integers_.push_back(slot.type == TENON_TYPE_I32);
       values_.emplace_back(count, -12345.0f);
-      bindings.push_back({{program.results[i], 0, values_.back().data()},
-                          {~uint64_t{0}, ~uint64_t{0}}});
+      bindings.push_back(
+          {{program.results[i], 0, values_.back().data()}, {~uint64_t{0}, ~uint64_t{0}}});
     }
     return bindings;
   }
@@ -76,6 +76,14 @@ std::vector<int32_t> tokens(uint32_t count, uint32_t vocab, uint32_t first) {
   return list;
 }
 
+std::vector<int32_t> mixed_tokens(uint32_t count, uint32_t seed) {
+  std::vector<int32_t> list(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    list[i] = static_cast<int32_t>((i * i + 3 * i + seed) % kVocab);
+  }
+  return list;
+}
+
 StepPlan one_sequence(uint32_t count, uint32_t vocab) { return {{{0, tokens(count, vocab)}}}; }
 
 std::vector<float> random_values(std::string_view name, uint64_t count) {
@@ -84,6 +92,12 @@ std::vector<float> random_values(std::string_view name, uint64_t count) {
   std::vector<float> values(count);
   for (float& value : values) value = normal(random);
   return values;
+}
+
+std::vector<StepPlan> all_counts() {
+  std::vector<StepPlan> steps;
+  for (const uint32_t count : {0u, 1u, 2u, 7u, 65u}) steps.push_back(one_sequence(count, kVocab));
+  return steps;
 }
 
 namespace {

@@ -39,8 +39,18 @@ struct StepPlan {
 
 /// `count` tokens 0, 1, ... starting over at `vocab`.
 std::vector<int32_t> tokens(uint32_t count, uint32_t vocab, uint32_t first = 0);
+/// The same in an order that no multiple of 16 positions repeats early, of kVocab.
+std::vector<int32_t> mixed_tokens(uint32_t count, uint32_t seed = 0);
 /// A step of one sequence with tokens 0..count-1.
 StepPlan one_sequence(uint32_t count, uint32_t vocab);
+
+/// What most programs here have: a vocabulary of more than a word of bits, rows no power of two
+/// wide, and steps of up to 65 tokens.
+inline constexpr uint32_t kVocab = 67;
+inline constexpr uint64_t kWidth = 96;
+inline constexpr StepLimits kLimits{65, 70};
+/// Steps of none, of few and of many tokens.
+std::vector<StepPlan> all_counts();
 
 /// Standard normal values that depend on `name` only.
 std::vector<float> random_values(std::string_view name, uint64_t count);
@@ -58,8 +68,8 @@ struct RunnerOptions {
   /// Whose device it takes, and whose sequences its own attend to in its CROSS group: what this one
   /// wrote to group 0. Outlives the runner.
   Runner* encoder = nullptr;
-  bool verify = true;  ///< false: steps that verify_step refuses reach the backend
-  bool copy_states = false;      ///< a step writes another block of a state than it reads
+  bool verify = true;        ///< false: steps that verify_step refuses reach the backend
+  bool copy_states = false;  ///< a step writes another block of a state than it reads
 };
 
 /// A program compiled and loaded on a device; sequences grow from step to step.
@@ -68,6 +78,8 @@ class Runner {
   Runner(const Target& target, const tenon_program& program, const RunnerOptions& options = {});
   Runner(const Target& target, const Program& program, const RunnerOptions& options = {})
       : Runner(target, program.view(), options) {}
+  /// The program has to outlive the runner.
+  Runner(const Target&, Program&&, const RunnerOptions& = {}) = delete;
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -90,7 +102,7 @@ class Runner {
   struct Pool {
     std::vector<DeviceBuffer> buffers;
     std::vector<tenon_buffer*> slabs;  // of them
-    std::vector<uint32_t> free;  // block numbers
+    std::vector<uint32_t> free;        // block numbers
   };
 
   void load_weights();

@@ -13,7 +13,7 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr StepLimits kLimits{64, 64};
+constexpr StepLimits kScanLimits{64, 64};
 
 /// An input of the operation and what its values look like, made of standard normal ones.
 struct Input {
@@ -34,7 +34,7 @@ struct Recurrence {
 };
 
 /// The operation in the second layer of a group, at an odd place, with neighbours on both sides.
-Program program_of(const Recurrence& recurrence) {
+Program program_of_scan(const Recurrence& recurrence) {
   constexpr uint32_t kOffset = 5;
   ProgramBuilder b;
   const auto values = static_cast<uint32_t>(recurrence.state_values);
@@ -45,7 +45,7 @@ Program program_of(const Recurrence& recurrence) {
         b.input("input" + std::to_string(i), TENON_ROWS_TOKENS, recurrence.inputs[i].columns));
   }
   b.result(recurrence.build(b, inputs, {group, 1, kOffset}));
-  return std::move(b).finish(kNoSlot, kLimits);
+  return std::move(b).finish(kNoSlot, kScanLimits);
 }
 
 /// The values that weight `name` has in a Runner.
@@ -132,7 +132,7 @@ std::vector<float> expected_of(const Recurrence& recurrence, uint32_t sequence, 
 
 /// Steps of sequences with different pasts and lengths, near the plain loops.
 void expect_like_loops(const Recurrence& recurrence, const RunnerOptions& options = {}) {
-  const Program program = program_of(recurrence);
+  const Program program = program_of_scan(recurrence);
   Runner runner(target(), program, options);
   Feed feed(recurrence);
   Deviation deviation;
@@ -160,7 +160,7 @@ void expect_like_loops(const Recurrence& recurrence, const RunnerOptions& option
 std::vector<float> in_slices(const Recurrence& recurrence, uint32_t slice,
                              const RunnerOptions& options = {}, uint32_t neighbour = 0) {
   constexpr uint32_t kTokens = 50;
-  const Program program = program_of(recurrence);
+  const Program program = program_of_scan(recurrence);
   Runner runner(target(), program, options);
   Feed feed(recurrence);
   std::vector<float> all;
@@ -182,7 +182,7 @@ void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) 
 }
 
 void expect_bits_do_not_depend_on_steps(const Recurrence& recurrence) {
-  if ((target_info().flags & TENON_DEVICE_BATCH_INVARIANT) == 0) return;
+  if (!is_batch_invariant()) return;
   const std::vector<float> whole = in_slices(recurrence, 50, {.host = {.threads = 1}});
   expect_same_bits(in_slices(recurrence, 1), whole);
   expect_same_bits(in_slices(recurrence, 7, {.host = {.threads = 3}}), whole);
@@ -361,17 +361,17 @@ Recurrence wkv7(uint32_t heads, uint32_t d) {
 }
 
 // Columns of one, of odd counts, of whole vectors and tiles and one more, of several work items.
-constexpr uint64_t kWidths[] = {1, 3, 16, 17, 33, 96, 2049};
+constexpr uint64_t kScanWidths[] = {1, 3, 16, 17, 33, 96, 2049};
 
 TEST(TokenShift, GivesTheRowBefore) {
-  for (const uint64_t n : kWidths) {
+  for (const uint64_t n : kScanWidths) {
     SCOPED_TRACE(n);
     check(token_shift(n));
   }
 }
 
 TEST(Conv, OfAnyTaps) {
-  for (const uint64_t n : kWidths) {
+  for (const uint64_t n : kScanWidths) {
     for (const uint64_t taps : {1, 2, 3, 4, 9}) {
       if (n > 1000 && taps != 4) continue;
       SCOPED_TRACE(testing::Message() << n << " columns, " << taps << " taps");
@@ -388,7 +388,8 @@ TEST(Conv, WithFiltersInF16) {
       b.conv(x, b.weight("filters", Format::F16, 40, 4), bias, {b.state_group(1, 120), 0, 0});
   const std::vector<StepPlan> steps = {one_sequence(0, 37), one_sequence(3, 37),
                                        one_sequence(1, 37), one_sequence(64, 37)};
-  expect_like_reference(std::move(b).finish(b.gather_rows(y), kLimits), steps, float_tolerance());
+  expect_like_reference(std::move(b).finish(b.gather_rows(y), kScanLimits), steps,
+                        float_tolerance());
 }
 
 TEST(SsmScan, OfHeadsAndOfChannels) {
@@ -425,7 +426,7 @@ TEST(Wkv7, OfAnyHead) {
 
 TEST(State, ForksAndGoesOnFromBoth) {
   const Recurrence recurrence = wkv7(2, 40);
-  const Program program = program_of(recurrence);
+  const Program program = program_of_scan(recurrence);
   Runner runner(target(), program);
   Feed feed(recurrence);
   (void)runner.run(feed.next({{0, 11}}));
@@ -464,7 +465,7 @@ TEST(State, IsSharedByOperationsBesideEachOther) {
                                   {{group, layer, 9 * kWidth}, kHeads, kHeads, false, 0.2f});
     x = b.add(x, b.linear(out, weight("out", kWidth, kWidth)));
   }
-  const Program program = std::move(b).finish(b.gather_rows(x), kLimits);
+  const Program program = std::move(b).finish(b.gather_rows(x), kScanLimits);
   const std::vector<StepPlan> steps = {
       {{{0, tokens(19, kVocab)}}},
       {{{0, tokens(1, kVocab, 5)}}},

@@ -10,9 +10,7 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr uint32_t kVocab = 67;
-constexpr uint32_t kLength = 41;
-constexpr uint64_t kWidth = 96;
+constexpr uint32_t kRowLength = 41;
 
 Slot vector(ProgramBuilder& b, const char* name, uint64_t columns) {
   return b.weight(name, Format::F32, 1, columns);
@@ -47,15 +45,21 @@ Program all_of_them(Format format) {
   x = b.concat(x, b.activate(TENON_ACTIVATION_SOFTPLUS, pieces));
   x = b.linear(x, b.weight("down", Format::F32, kWidth, kWidth + 96));
   x = b.layer_norm(b.mul(x, b.sigmoid_gate(x, b.slice(x, kWidth, 0, 6))), kNoSlot, kNoSlot, 1e-5f);
+  const Slot shares = b.sinkhorn(b.slice(x, kWidth, 0, 9), {.size = 3, .iterations = 3});
+  x = b.mix_streams(x, {.streams = 3,
+                        .results = 3,
+                        .matrix = shares,
+                        .added = b.slice(x, kWidth, 5, 32),
+                        .factors = b.scale(b.slice(x, kWidth, 40, 3), 0.5f, 0.25f)});
   x = b.add(x, experts(b, b.glu(GluOptions{.limit = 1.5f, .up_offset = 1.0f}, x, x), format));
   return std::move(b).finish(b.gather_rows(x), {.max_tokens = 64, .max_outputs = 64});
 }
 
-std::vector<float> in_slices(const Program& program, uint32_t slice) {
+std::vector<float> rows_in_slices(const Program& program, uint32_t slice) {
   Runner runner(target(), program);
   std::vector<float> all;
-  for (uint32_t first = 0; first < kLength; first += slice) {
-    const uint32_t count = std::min(slice, kLength - first);
+  for (uint32_t first = 0; first < kRowLength; first += slice) {
+    const uint32_t count = std::min(slice, kRowLength - first);
     const std::vector<float> part = runner.run({{{0, tokens(count, kVocab, first)}}});
     all.insert(all.end(), part.begin(), part.end());
   }
@@ -63,13 +67,13 @@ std::vector<float> in_slices(const Program& program, uint32_t slice) {
 }
 
 TEST(SameBits, OfRowwiseOperations) {
-  if ((target_info().flags & TENON_DEVICE_BATCH_INVARIANT) == 0) {
+  if (!is_batch_invariant()) {
     GTEST_SKIP() << "the device promises no bits";
   }
   for (const Format format : {Format::F32, Format::F16, Format::BF16, Format::Q8_0, Format::Q4_0}) {
     const Program program = all_of_them(format);
-    const std::vector<float> whole = in_slices(program, kLength);
-    for (const uint32_t slice : {1u, 2u, 7u, 17u}) EXPECT_EQ(in_slices(program, slice), whole);
+    const std::vector<float> whole = rows_in_slices(program, kRowLength);
+    for (const uint32_t slice : {1u, 2u, 7u, 17u}) EXPECT_EQ(rows_in_slices(program, slice), whole);
   }
 }
 

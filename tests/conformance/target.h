@@ -22,6 +22,10 @@ const Target& target();
 void set_target(Target target);
 /// What its device says about itself.
 const tenon_device_info& target_info();
+/// It promises the same bits in any batch and in any slices.
+inline bool is_batch_invariant() {
+  return (target_info().flags & TENON_DEVICE_BATCH_INVARIANT) != 0;
+}
 /// The linked-in reference backend.
 const Target& reference();
 

@@ -131,14 +131,17 @@ else
   echo "skipped: Meson is not installed"
 fi
 
-# The moved program finds the moved library, and the plugin beside it.
+# The moved program finds the moved library, and the plugins beside it: all that were built.
 if "$prefix/bin/tenon" backends > "$work/backends.txt"; then
-  plugin=$(grep -o '/.*/libtenon-reference\.so' "$work/backends.txt" || true)
-  if [ "$(realpath -m "$plugin")" != "$(realpath "$library_dir")/tenon/libtenon-reference.so" ]; then
-    cat "$work/backends.txt"
-    echo "FAILED: the installed plugin was not found"
-    exit 1
-  fi
+  for built in "$build"/lib/tenon/libtenon-*.so; do
+    name=$(basename "$built")
+    plugin=$(grep -o "/.*/$name" "$work/backends.txt" || true)
+    if [ "$(realpath -m "$plugin")" != "$(realpath "$library_dir")/tenon/$name" ]; then
+      cat "$work/backends.txt"
+      echo "FAILED: the installed plugin $name was not found"
+      exit 1
+    fi
+  done
 else
   echo "FAILED: the installed program does not run"
   exit 1

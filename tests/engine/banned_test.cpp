@@ -1,5 +1,5 @@
 // Banned texts in sessions and requests: the same answers as a loop that knows all and holds back
-// nothing, in every company.
+// nothing, in any batch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -144,7 +144,7 @@ TEST_F(Banned, AreAvoidedAsByALoopThatSeesAll) {
     EXPECT_EQ(tokens_of(pieces), std::vector<Token>(expected.begin(), expected.begin() + kCount))
         << seed;
 
-    // As a request, whose length is known: behind its last token nobody looks.
+    // As a request, whose length is known: no text is looked for after its last token.
     Session second(Engine::create(model_));
     second.append(prompt);
     GenerationOptions options;
@@ -159,7 +159,7 @@ TEST_F(Banned, AreAvoidedAsByALoopThatSeesAll) {
   }
 }
 
-TEST_F(Banned, GiveTheSameInCompanyAndWithLittleMemory) {
+TEST_F(Banned, GiveTheSameInAnyBatchAndWithLittleMemory) {
   EngineOptions narrow;
   narrow.cache_bytes = 5 * Engine::create(model_)->pools()[0]->block_bytes();
   narrow.step_tokens = 16;

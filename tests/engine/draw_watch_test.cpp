@@ -47,13 +47,6 @@ Sampler hostile_sampler(const std::shared_ptr<const grammar::TokenSet>& tokens) 
   return sampler;
 }
 
-GenerationOptions limits(uint64_t max_tokens) {
-  GenerationOptions options;
-  options.max_tokens = max_tokens;
-  options.ends.ignore_end = true;
-  return options;
-}
-
 std::vector<Token> finish(Engine& engine, Generation& generation) {
   std::vector<Token> out;
   for (;;) {

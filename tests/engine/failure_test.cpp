@@ -227,7 +227,7 @@ TEST(BrokenWeights, GiveAnErrorAndNeverAToken) {
   }
 }
 
-TEST(BrokenWeights, BehindARareTokenShowWhenItComes) {
+TEST(BrokenWeights, OfARareTokenShowWhenItComes) {
   TinyModel tiny;
   tiny.tied = false;
   tiny.formats = {Format::F32};

@@ -25,14 +25,6 @@ std::vector<Token> finish(Engine& engine, Generation& generation) {
   }
 }
 
-GenerationOptions limits(uint64_t max_tokens, int32_t priority = 0) {
-  GenerationOptions options;
-  options.max_tokens = max_tokens;
-  options.priority = priority;
-  options.ends.ignore_end = true;
-  return options;
-}
-
 class Generations : public testing::Test {
  protected:
   std::shared_ptr<Engine> make(EngineOptions options = {}, uint32_t slice = 32) {

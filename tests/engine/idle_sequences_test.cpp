@@ -30,7 +30,7 @@ class Idle : public testing::Test {
   const std::shared_ptr<const Model> model_ = load_tiny();
 };
 
-TEST_F(Idle, GiveWayToWhoeverComputesAndGoOnAsBefore) {
+TEST_F(Idle, GiveWayToSessionsThatComputeAndGoOnAsBefore) {
   const auto small = engine(3);
   std::vector<std::unique_ptr<Session>> sessions;
   for (uint32_t i = 0; i < 4; ++i) sessions.push_back(over(small, make_tokens(70, i)));

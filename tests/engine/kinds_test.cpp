@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/device_slabs.h"
 #include "tests/engine/random_tiny.h"
 #include "tests/engine/tiny_engine.h"
 
@@ -134,6 +135,38 @@ TEST_P(Kinds, IdleSessionsGiveWayAndGoOn) {
   EXPECT_GT(engine->metrics().idle_blocks_taken_total, 0u);
   sessions.clear();
   EXPECT_EQ(engine->metrics().kv_held_bytes, 0u);
+}
+
+TEST_P(Kinds, TakeWhatIsForetold) {
+  constexpr uint32_t kContext = 256;
+  const std::vector<BlockPoolOptions> groups =
+      cache_groups(sliced_->program(), sliced_->executable());
+  const TextSizes sizes{kContext, 16, 1};
+  const auto most_used = [&](const std::shared_ptr<Engine>& engine) {
+    std::vector<uint64_t> most(groups.size());
+    Session session(engine, SessionOptions{kContext});
+    while (session.position() < kContext) {  // up to 11 at a time: no slice is like the next
+      const uint64_t left = kContext - session.position();
+      session.append(make_tokens(static_cast<uint32_t>(std::min<uint64_t>(left, 11)), 3));
+      session.prefill();
+      for (size_t group = 0; group < groups.size(); ++group) {
+        most[group] = std::max(most[group], engine->pools()[group]->num_used());
+      }
+    }
+    return most;
+  };
+  const std::vector<uint64_t> most = most_used(Engine::create(sliced_));
+  for (size_t group = 0; group < groups.size(); ++group) {
+    BlockPoolOptions info = groups[group];
+    const uint64_t said = most_held_blocks(info, sizes);
+    EXPECT_GE(said, most[group]) << group;
+    EXPECT_LE(said, most[group] + (info.kind == TENON_CACHE_WINDOW ? 1 : 0)) << group;
+  }
+  EngineOptions narrow;
+  narrow.cache_bytes = sliced_->memory(kContext).kv_bytes;
+  const auto engine = Engine::create(sliced_, narrow);
+  EXPECT_EQ(most_used(engine), most) << "nothing had to be given up";
+  EXPECT_EQ(engine->metrics().idle_blocks_taken_total, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Kinds,

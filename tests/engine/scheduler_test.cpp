@@ -364,9 +364,9 @@ TEST(Scheduler, PutsOffWhatOthersAreComputing) {
 TEST(Scheduler, TakesBackWhatWasNotComputed) {
   Rig rig(with(10));
   Job& job = rig.add(100, 0, "a");
-  rig.scheduler.pick(rig.now, 1000, 1000, rig.memory);
+  const auto picks = rig.scheduler.pick(rig.now, 1000, 1000, rig.memory);
   EXPECT_EQ(job.client->served, 10);
-  rig.scheduler.take_back();
+  for (const Pick& pick : picks) Scheduler::take_back(pick);
   EXPECT_EQ(job.client->served, 0);
 }
 

@@ -83,7 +83,7 @@ TEST_F(Sessions, GenerateTheSameTextWhereverThePromptIsCut) {
   EXPECT_EQ(generate(*session, 12), expected);
 }
 
-TEST_F(Sessions, LogitsBehindEveryTokenEndWithTheLast) {
+TEST_F(Sessions, LogitsAfterEveryTokenEndWithTheLast) {
   const auto session = open();
   const std::vector<float> all = evaluate_all(*session, prompt_);
   ASSERT_EQ(all.size(), size_t{40} * 300);

@@ -21,13 +21,6 @@ std::shared_ptr<const Model> load_small() {
   return load_tiny(tiny);
 }
 
-GenerationOptions limits(uint64_t max_tokens) {
-  GenerationOptions options;
-  options.max_tokens = max_tokens;
-  options.ends.ignore_end = true;
-  return options;
-}
-
 struct Asked {
   std::unique_ptr<Session> session;
   std::shared_ptr<Generation> generation;

@@ -25,26 +25,26 @@ struct Case {
 
 constexpr Observed kDecode{4, 0, 1000};
 /// 10 ns a token: half a decode's time, which the stretch allows, is 50 tokens.
-constexpr Observed kPrompt{0, 100, 1000};
+constexpr Observed kPromptStep{0, 100, 1000};
 
 TEST(SliceTuner, FollowsTheTimesOfSteps) {
   const Case cases[] = {
       {"nothing is known", {}, 16},
       {"of decodes alone", {kDecode}, 16},
-      {"of prompts alone", {kPrompt}, 16},
-      {"decodes, then a prompt", {kDecode, kPrompt}, 50},
-      {"a prompt, then decodes", {kPrompt, kDecode}, 50},
-      {"empty steps tell nothing", {kDecode, kPrompt, {0, 0, 9000}}, 50},
+      {"of prompts alone", {kPromptStep}, 16},
+      {"decodes, then a prompt", {kDecode, kPromptStep}, 50},
+      {"a prompt, then decodes", {kPromptStep, kDecode}, 50},
+      {"empty steps tell nothing", {kDecode, kPromptStep, {0, 0, 9000}}, 50},
       // 1000 + 0.2 * (2000 - 1000)
-      {"a fifth of what a decode is longer", {kDecode, kPrompt, {4, 0, 2000}}, 60},
-      {"a fifth of what a decode is shorter", {kDecode, kPrompt, {4, 0, 500}}, 45},
-      {"a fifth twice", {kDecode, kPrompt, {4, 0, 2000}, {4, 0, 2000}}, 68},
+      {"a fifth of what a decode is longer", {kDecode, kPromptStep, {4, 0, 2000}}, 60},
+      {"a fifth of what a decode is shorter", {kDecode, kPromptStep, {4, 0, 500}}, 45},
+      {"a fifth twice", {kDecode, kPromptStep, {4, 0, 2000}, {4, 0, 2000}}, 68},
       // 10 + 0.2 * (20 - 10) ns
-      {"a fifth of what a prompt is slower", {kDecode, kPrompt, {0, 100, 2000}}, 41},
+      {"a fifth of what a prompt is slower", {kDecode, kPromptStep, {0, 100, 2000}}, 41},
       {"the cost beside decodes alone", {kDecode, {4, 20, 1400}}, 25},
-      {"a fifth of that cost", {kDecode, kPrompt, {4, 20, 1400}}, 41},
+      {"a fifth of that cost", {kDecode, kPromptStep, {4, 20, 1400}}, 41},
       {"no cost beside decodes of unknown time", {{4, 20, 1400}, kDecode}, 16},
-      {"no cost in a step shorter than its decodes", {kDecode, kPrompt, {4, 20, 900}}, 50},
+      {"no cost in a step shorter than its decodes", {kDecode, kPromptStep, {4, 20, 900}}, 50},
       {"31 tokens of a prompt are too few", {kDecode, {0, 31, 310}}, 16},
       {"32 are enough", {kDecode, {0, 32, 320}}, 50},
       {"never fewer than 4", {kDecode, {0, 32, 32'000'000}}, 4},

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint32_t kPrompt = 200;
-constexpr uint64_t kTokens = 6;
+constexpr uint64_t kNumTokens = 6;
 
 /// A clock that goes on only when work is done: a phase of a step takes `phase_ns`.
 class WorkClock : public FaultySystem {
@@ -51,7 +51,7 @@ class Timeouts : public testing::Test {
     sessions_.push_back(std::make_unique<Session>(engine));
     sessions_.back()->append(make_tokens(kPrompt, seed));
     GenerationOptions options;
-    options.max_tokens = kTokens;
+    options.max_tokens = kNumTokens;
     options.priority = priority;
     options.ends.ignore_end = true;
     generations_.push_back(sessions_.back()->submit(greedy_, options));
@@ -59,7 +59,7 @@ class Timeouts : public testing::Test {
   static std::vector<Token> alone(uint32_t seed) {
     Session session(tiny_engine());
     session.append(make_tokens(kPrompt, seed));
-    return generate(session, kTokens);
+    return generate(session, kNumTokens);
   }
   /// All tokens, by waits of `timeout_ns` in a loop; after each one `each` is called.
   template <typename Each>

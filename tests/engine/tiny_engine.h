@@ -27,6 +27,13 @@ inline std::shared_ptr<const Model> load_tiny(const TinyModel& tiny = {},
   return load_source(tiny_source(tiny), std::move(options));
 }
 
+/// A model without its weights.
+inline std::shared_ptr<const Model> header_of(const TinyModel& tiny = {},
+                                              ModelOptions options = {}) {
+  options.inspect = true;
+  return load_tiny(tiny, std::move(options));
+}
+
 inline std::shared_ptr<Engine> tiny_engine(const TinyModel& tiny = {}, ModelOptions options = {},
                                            EngineOptions engine = {}) {
   return Engine::create(load_tiny(tiny, std::move(options)), engine);
@@ -41,6 +48,15 @@ inline std::vector<Token> make_tokens(uint32_t count, uint32_t seed = 1, uint32_
     tokens.push_back(static_cast<Token>((state >> 8) % vocab));
   }
   return tokens;
+}
+
+/// An answer of `max_tokens` tokens, whatever the model draws.
+inline GenerationOptions limits(uint64_t max_tokens, int32_t priority = 0) {
+  GenerationOptions options;
+  options.max_tokens = max_tokens;
+  options.priority = priority;
+  options.ends.ignore_end = true;
+  return options;
 }
 
 /// Logits [tokens, vocab] behind each of `tokens`, which the session appends.

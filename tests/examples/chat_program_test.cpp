@@ -13,8 +13,6 @@ namespace {
 
 using namespace tenon_test;
 
-const std::string kDemo = TENON_DEMO_MODEL;
-
 TEST(Render, ATemplateFileAndAModel) {
   const Folder folder;
   const std::string source =
@@ -122,7 +120,8 @@ TEST(ChatProgram, AnswersObeyASchema) {
   EXPECT_EQ(output_of("tenon grammar --json-schema " + schema + " --accepts " + answer), "");
   // Each answer of a conversation is one.
   const std::string input = folder.file("in", "Hello\nWhat is the capital of France?\n");
-  const std::string two = output_of("tenon chat " + kDemo + " --json-schema " + schema + " < " + input);
+  const std::string two =
+      output_of("tenon chat " + kDemo + " --json-schema " + schema + " < " + input);
   size_t documents = 0;
   for (size_t at = two.find("\"city\""); at != two.npos; at = two.find("\"city\"", at + 1)) {
     ++documents;
@@ -143,8 +142,8 @@ TEST(ChatProgram, CallsObeyTheSchemasOfTheTools) {
   EXPECT_TRUE(called.find("Bonn") != called.npos || called.find("Paris") != called.npos) << called;
   const std::string text = output_of(command + " --message 'What is the capital of Norway?'");
   EXPECT_NE(text.find("Oslo"), text.npos) << text;
-  const std::string required = output_of(
-      command + " --tool-choice required --message 'What is the capital of Norway?'");
+  const std::string required =
+      output_of(command + " --tool-choice required --message 'What is the capital of Norway?'");
   EXPECT_EQ(required.rfind("[get_weather {", 0), 0u) << required;
   expect_error_line(command + " --tool-choice nosuch --message x", "nosuch");
 }

@@ -9,16 +9,14 @@ namespace {
 
 using namespace tenon_test;
 
-const std::string kDemo = TENON_DEMO_MODEL;
-
 TEST(GrammarCommand, ExitCodeTellsTheAnswer) {
   const Folder folder;
   const std::string schema = folder.file("schema", R"({"type":"integer"})");
   const std::string gbnf = folder.file("gbnf", "root ::= [0-9]+\n");
   const std::string number = folder.file("number", "12");
   const std::string word = folder.file("word", "twelve");
-  for (const std::string& grammar : {"--json-schema " + schema, "--gbnf " + gbnf,
-                                     std::string("--regex '[0-9]+'")}) {
+  for (const std::string& grammar :
+       {"--json-schema " + schema, "--gbnf " + gbnf, std::string("--regex '[0-9]+'")}) {
     const std::string command = "tenon grammar " + grammar + " --accepts ";
     EXPECT_EQ(run_program(command + number).exit_code, 0) << grammar;
     EXPECT_EQ(run_program(command + word).exit_code, 1) << grammar;
@@ -41,7 +39,8 @@ TEST(GrammarCommand, WhatCannotBeReadIsNotRejected) {
   const std::string deep = folder.file("deep", std::string(100'000, '['));
   EXPECT_EQ(run_program("tenon grammar --json-schema " + any + " --accepts " + deep).exit_code, 1);
   const std::string deeper = folder.file("deeper", std::string(2'000'000, '['));
-  EXPECT_EQ(run_program("tenon grammar --json-schema " + any + " --accepts " + deeper).exit_code, 2);
+  EXPECT_EQ(run_program("tenon grammar --json-schema " + any + " --accepts " + deeper).exit_code,
+            2);
 }
 
 TEST(GrammarCommand, RunObeysTheSchemaWhateverTheTokenLimit) {
@@ -53,15 +52,15 @@ TEST(GrammarCommand, RunObeysTheSchemaWhateverTheTokenLimit) {
     const std::string text = output_of("tenon run " + kDemo + " 'Once upon a time' --seed 3 -n " +
                                        limit + " --json-schema " + schema);
     const std::string file = folder.file("answer", text);
-    EXPECT_EQ(
-        run_program("tenon grammar --json-schema " + schema + " --accepts " + file).exit_code, 0)
+    EXPECT_EQ(run_program("tenon grammar --json-schema " + schema + " --accepts " + file).exit_code,
+              0)
         << text;
   }
 }
 
 TEST(JsonExtract, AnswersWithADocumentOfItsSchema) {
-  const std::string text = output_of(
-      "json_extract " + kDemo + " 'Tom is 34 years old and lives in Oslo.'");
+  const std::string text =
+      output_of("json_extract " + kDemo + " 'Tom is 34 years old and lives in Oslo.'");
   for (const char* key : {"\"name\"", "\"age\"", "\"city\""}) {
     EXPECT_NE(text.find(key), std::string::npos) << text;
   }

@@ -12,12 +12,6 @@ using namespace tenon_test;
 
 const std::string kLoad = "tenon bench " TENON_DEMO_MODEL " --clients 3";
 
-/// The number behind the first `key` in a JSON text; -1 without one.
-double number_in(const std::string& json, const std::string& key) {
-  const size_t at = json.find("\"" + key + "\": ");
-  return at == std::string::npos ? -1 : std::strtod(json.c_str() + at + key.size() + 4, nullptr);
-}
-
 /// The part of a JSON text from `key` on.
 std::string part_of(const std::string& json, const std::string& key) {
   const size_t at = json.find("\"" + key + "\": {");

@@ -14,11 +14,6 @@ using namespace tenon_test;
 
 const std::string kPlan = "tenon plan " TENON_DEMO_MODEL;
 
-double number_in(const std::string& json, const std::string& key) {
-  const size_t at = json.find("\"" + key + "\": ");
-  return at == std::string::npos ? -1 : std::strtod(json.c_str() + at + key.size() + 4, nullptr);
-}
-
 TEST(Plan, RefusesWhatCannotBe) {
   expect_error_line("tenon plan", "MODEL");
   expect_error_line("tenon plan /nowhere.gguf", "/nowhere.gguf");
@@ -58,8 +53,7 @@ TEST(Plan, SaysWhatWouldFit) {
     const std::string changed = output_of(plan + change + others + half);
     EXPECT_NE(changed.find("\nfits"), std::string::npos) << change << "\n" << changed;
   }
-  EXPECT_NE(output_of(plan + " --memory 1000").find("smaller model"),
-            std::string::npos);
+  EXPECT_NE(output_of(plan + " --memory 1000").find("smaller model"), std::string::npos);
 }
 
 TEST(Plan, NeedsNoWeights) {

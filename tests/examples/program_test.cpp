@@ -13,7 +13,6 @@ namespace {
 
 using namespace tenon_test;
 
-const std::string kDemo = TENON_DEMO_MODEL;
 const std::string kStories = std::string(TENON_SHARED_DIR) + "/models/stories260K-f32.gguf";
 const std::string kVocabulary = std::string(TENON_SHARED_DIR) + "/vectors/tokenizers/gpt-2.gguf";
 
@@ -304,12 +303,6 @@ TEST(Program, BenchMeasuresEveryCombinationOfItsLists) {
                           "weights_on_2mib_pages_bytes", "peak_memory_bytes", "p99"}) {
     EXPECT_NE(json.find(key), std::string::npos) << key;
   }
-}
-
-/// The number behind the first `key` in a JSON text; -1 without one.
-double number_in(const std::string& json, const std::string& key) {
-  const size_t at = json.find("\"" + key + "\": ");
-  return at == std::string::npos ? -1 : std::strtod(json.c_str() + at + key.size() + 4, nullptr);
 }
 
 TEST(Program, BenchTimesTheTokensOfManySequences) {

@@ -14,9 +14,17 @@
 
 namespace tenon_test {
 
+inline const std::string kDemo = TENON_DEMO_MODEL;
+
 inline std::string file_content(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The number behind `"key": `; -1: none there.
+inline double number_in(const std::string& json, const std::string& key) {
+  const size_t at = json.find("\"" + key + "\": ");
+  return at == std::string::npos ? -1 : std::strtod(json.c_str() + at + key.size() + 4, nullptr);
 }
 
 /// A folder of its own, removed with the object.

@@ -237,7 +237,7 @@ TEST(Open, TimeIsInProportionToTheFile) {
     GgufWriter writer;
     writer.add("tokens", strings);
     const Bytes bytes = writer.finish();
-    return testing::processor_seconds([&] { open_bytes(bytes); });
+    return processor_seconds([&] { open_bytes(bytes); });
   };
   const double small = seconds(50'000);
   const double large = seconds(200'000);

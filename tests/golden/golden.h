@@ -35,6 +35,11 @@ inline std::vector<float> read_floats(const std::string& path) {
   return values;
 }
 
+/// What logits of f32 weights and cache may differ by, as a part of the largest. Measured up to
+/// 2.2e-6 and 6e-6.
+inline constexpr double kMaxReferenceError = 3e-5;
+inline constexpr double kMaxCpuError = 2e-4;
+
 /// Root of the mean square difference, as a part of that of `expected`.
 inline double relative_rmse(std::span<const float> actual, std::span<const float> expected) {
   double error = 0;

@@ -2,6 +2,7 @@
 // by a generator that make/make_goldens.py has as well. For tests only.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,12 +20,18 @@ namespace tenon::golden {
 /// A model, what it is asked and what it must answer.
 class GoldenModel {
  public:
-  explicit GoldenModel(const std::string& name)
+  /// folder: of tests/data
+  explicit GoldenModel(const std::string& name, const std::string& folder = "golden")
       : name_(name),
+        folder_(folder),
         description_(nlohmann::json::parse(read_text(path(".json")))),
         logits_(read_floats(path(".logits"))) {}
 
   [[nodiscard]] std::vector<Token> tokens() const { return description_.at("tokens"); }
+  /// [tokens, 3], or empty: those of text.
+  [[nodiscard]] std::vector<int32_t> positions() const {
+    return description_.value("positions", std::vector<int32_t>());
+  }
   /// [tokens, vocab]
   [[nodiscard]] const std::vector<float>& logits() const { return logits_; }
   [[nodiscard]] uint32_t vocab() const { return description_.at("vocab"); }
@@ -43,7 +50,7 @@ class GoldenModel {
 
  private:
   [[nodiscard]] std::string path(const char* ending) const {
-    return std::string(TENON_TEST_DATA_DIR "/golden/") + name_ + ending;
+    return std::string(TENON_TEST_DATA_DIR "/") + folder_ + "/" + name_ + ending;
   }
 
   static void add_key(GgufWriter& file, const std::string& key, const nlohmann::json& value) {
@@ -60,7 +67,11 @@ class GoldenModel {
     } else if (value.at(0).is_number_integer()) {
       file.add(key, value.get<std::vector<int32_t>>());
     } else {
-      file.add(key, value.get<std::vector<float>>());
+      std::vector<float> numbers;
+      for (const nlohmann::json& one : value) {
+        numbers.push_back(one.is_null() ? -INFINITY : one.get<float>());
+      }
+      file.add(key, numbers);
     }
   }
 
@@ -112,6 +123,7 @@ class GoldenModel {
   }
 
   std::string name_;
+  std::string folder_;
   nlohmann::json description_;
   std::vector<float> logits_;
 };

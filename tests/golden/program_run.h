@@ -49,7 +49,14 @@ class ProgramRun {
 
   /// The next tokens of the sequence. Gives the values of the one result: all logits of a decoder, the
   /// one row of an encoder.
-  std::vector<float> run(std::span<const int32_t> tokens) {
+  ///   given  [tokens, position_parts] their positions; empty: one after the other, of equal parts
+  std::vector<float> run(std::span<const int32_t> tokens, std::span<const int32_t> given = {}) {
+    return run_all(tokens, {}, given)[0];
+  }
+  /// The same with the values of every result. input: of the one input of the program, if it has one.
+  std::vector<std::vector<float>> run_all(std::span<const int32_t> tokens,
+                                          std::span<const float> input = {},
+                                          std::span<const int32_t> given = {}) {
     const auto count = static_cast<uint32_t>(tokens.size());
     std::vector<const uint32_t*> tables;
     std::vector<tenon_cache_pool> pools;
@@ -63,15 +70,24 @@ class ProgramRun {
       pools.push_back({&owner.slabs_[number], 1, owner.num_blocks_[number]});
     }
     const tenon_step_sequence sequence{0, count, past_, cross_positions, tables.data()};
-    std::vector<int32_t> positions(tokens.size());
-    std::iota(positions.begin(), positions.end(), static_cast<int32_t>(past_));
+    std::vector<int32_t> positions(given.begin(), given.end());
+    for (uint32_t i = 0; given.empty() && i < count; ++i) {
+      positions.insert(positions.end(), program_.position_parts, static_cast<int32_t>(past_ + i));
+    }
     std::vector<uint32_t> rows(tokens.size());
     std::iota(rows.begin(), rows.end(), 0u);
-    const uint32_t result = program_.results[0];
-    const tenon_slot& slot = program_.slots[result];
-    const bool pooled = slot.row_class == TENON_ROWS_SEQUENCES;
-    std::vector<float> values((pooled ? 1 : tokens.size()) * slot.columns);
-    const tenon_binding binding{result, 0, values.data()};
+    std::vector<std::vector<float>> values;
+    std::vector<tenon_binding> bindings;
+    for (uint32_t i = 0; i < program_.num_results; ++i) {
+      const tenon_slot& slot = program_.slots[program_.results[i]];
+      const bool pooled = slot.row_class == TENON_ROWS_SEQUENCES;
+      values.emplace_back((pooled ? 1 : tokens.size()) * slot.columns);
+      bindings.push_back({program_.results[i], 0, values.back().data()});
+    }
+    for (uint32_t slot = 0; slot < program_.num_slots && !input.empty(); ++slot) {
+      if (program_.slots[slot].kind != TENON_SLOT_INPUT) continue;
+      bindings.push_back({slot, 0, const_cast<float*>(input.data())});
+    }
     tenon_step step{};
     step.struct_size = sizeof step;
     step.num_tokens = count;
@@ -79,14 +95,14 @@ class ProgramRun {
     step.num_sequences = 1;
     step.sequence_size = sizeof sequence;
     step.num_pools = program_.num_groups;
-    step.num_bindings = 1;
-    step.binding_size = sizeof binding;
+    step.num_bindings = static_cast<uint32_t>(bindings.size());
+    step.binding_size = sizeof(tenon_binding);
     step.tokens = tokens.data();
     step.positions = positions.data();
     step.sequences = &sequence;
     step.pools = pools.data();
     step.output_rows = rows.data();
-    step.bindings = &binding;
+    step.bindings = bindings.data();
     verify_step(program_, step);
     executable_.run(step);
     past_ += count;

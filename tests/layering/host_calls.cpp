@@ -38,13 +38,25 @@ std::vector<std::pair<size_t, size_t>> fenced_ranges(const std::string& code) {
 }  // namespace
 
 std::set<std::string, std::less<>> callbacks_of(const SourceFile& header) {
-  static const std::regex kPointer(R"(\(\*(\w+)\)\()");
+  static const std::regex kUse(R"(\b\w+_callback\s+(\w+)\s*[;,)])");
   const std::string code = joined(header);
   std::set<std::string, std::less<>> names;
-  for (std::sregex_iterator at(code.begin(), code.end(), kPointer), end; at != end; ++at) {
+  for (std::sregex_iterator at(code.begin(), code.end(), kUse), end; at != end; ++at) {
     names.insert((*at)[1]);
   }
   return names;
+}
+
+std::vector<Finding> check_callback_types(const SourceFile& header) {
+  static const std::regex kPointer(R"((\btypedef\s+[\w\s*]*)?\(\*(\w+)\)\s*\()");
+  const std::string code = joined(header);
+  std::vector<Finding> findings;
+  for (std::sregex_iterator at(code.begin(), code.end(), kPointer), end; at != end; ++at) {
+    if ((*at)[1].matched) continue;
+    findings.push_back({header.path, line_at(code, static_cast<size_t>(at->position())),
+                        "the type of " + at->str(2) + " has no name: a binding needs a typedef"});
+  }
+  return findings;
 }
 
 std::vector<Finding> check_host_calls(const SourceFile& file,
@@ -69,8 +81,9 @@ std::vector<Finding> check_host_calls(const SourceFile& file,
     // A call is the other rule's business; to assign to it, or compare it, is no use of it.
     const char next = at->str(2)[0];
     if (!callbacks.contains(at->str(1)) || next == '(' || next == '=' || next == '!') continue;
-    findings.push_back({file.path, line_at(code, static_cast<size_t>(at->position())),
-                        "hands on " + at->str(1) + " of the host; it must be called here, in call_host"});
+    findings.push_back(
+        {file.path, line_at(code, static_cast<size_t>(at->position())),
+         "hands on " + at->str(1) + " of the host; it must be called here, in call_host"});
   }
   return findings;
 }

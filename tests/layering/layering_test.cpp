@@ -99,6 +99,14 @@ TEST(Layering, BackendsSeeThePluginAbiOnly) {
               testing::SizeIs(1));
   EXPECT_THAT(check({{"src/backends/common/a.h", "// A.\n#include \"quant/half.h\"\n"}}),
               ElementsAre(finding("src/backends/common/a.h", 2, "what backends share includes")));
+  EXPECT_THAT(check({{"src/backends/common/plain/a.h",
+                      "// A.\n#include \"quant/half.h\"\n#include \"backends/common/b.h\"\n"},
+                     {"src/backends/common/b.h", "// B.\n"}}),
+              IsEmpty());
+  EXPECT_THAT(check({{"src/backends/common/a.h", "// A.\n#include \"backends/common/plain/b.h\"\n"},
+                     {"src/backends/common/plain/b.h", "// B.\n#include \"base/error.h\"\n"}}),
+              ElementsAre(finding("src/backends/common/a.h", 2, "stands on the rest"),
+                          finding("src/backends/common/plain/b.h", 2, "a backend includes")));
   EXPECT_THAT(check({{"src/backends/common/a.cpp", ""}}),
               ElementsAre(finding("src/backends/common/a.cpp", 0, "header-only")));
   EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"backends/reference/b.h\"\n"}}),
@@ -155,23 +163,27 @@ TEST(Layering, SparesMembersCommentsAndLiterals) {
 
 constexpr const char* kManual =
     "/* The manual. */\n"
-    "typedef struct tenon_callbacks { void (*log)(void* user, uint32_t level); void* user; } c;\n"
-    "tenon_status f(void (*post)(void* user, void (*task)(void* arg), void* arg), void* user);\n";
+    "typedef void (*tenon_log_callback)(void* user, uint32_t level);\n"
+    "typedef void (*tenon_task)(void* arg);\n"
+    "typedef void (*tenon_post_callback)(void* user, tenon_task task, void* arg);\n"
+    "typedef struct tenon_callbacks { tenon_log_callback log; void* user; } tenon_callbacks;\n"
+    "tenon_status f(tenon_post_callback post, void* user);\n";
 
 std::vector<Finding> check_capi(const std::string& text) {
   return check({{"capi/a_api.cpp", text}, {"capi/include/tenon/tenon.h", kManual}});
 }
 
 TEST(Layering, CallsOfTheHostAreInCallHost) {
-  EXPECT_THAT(check_capi("auto f = [&] { return call_host(\"log\", [&] { return log(user, 1); }); };\n"
-                         "call_host_quietly([&] {\n  host.log(host.user, level);\n});\n"
-                         "if (given.log == nullptr || host->log() != 0) options.log = &write_log;\n"
-                         "auto& self = *static_cast<Self*>(user); sink_to(log, user);\n"),
-              IsEmpty());
-  for (const char* call : {"host.log(host.user, level);", "post(user, task, arg);",
-                           "(void)now_(user_);", "notify(generation->options.user);",
-                           "call_host(\"log\", [&] {}); log(user, 1);",
-                           "given.log (given\n.user, 1);"}) {
+  EXPECT_THAT(
+      check_capi("auto f = [&] { return call_host(\"log\", [&] { return log(user, 1); }); };\n"
+                 "call_host_quietly([&] {\n  host.log(host.user, level);\n});\n"
+                 "if (given.log == nullptr || host->log() != 0) options.log = &write_log;\n"
+                 "auto& self = *static_cast<Self*>(user); sink_to(log, user);\n"),
+      IsEmpty());
+  for (const char* call :
+       {"host.log(host.user, level);", "post(user, task, arg);", "(void)now_(user_);",
+        "notify(generation->options.user);", "call_host(\"log\", [&] {}); log(user, 1);",
+        "given.log (given\n.user, 1);"}) {
     EXPECT_THAT(check_capi(std::string("\n") + call + "\n"),
                 ElementsAre(finding("capi/a_api.cpp", 2, "outside call_host")))
         << call;
@@ -182,6 +194,18 @@ TEST(Layering, FunctionsOfTheHostAreNotHandedOnBare) {
   for (const char* use : {"options.log_to = given.log;", "Clock clock(host->log, 1);"}) {
     EXPECT_THAT(check_capi(std::string("\n") + use + "\n"),
                 ElementsAre(finding("capi/a_api.cpp", 2, "hands on log")))
+        << use;
+  }
+}
+
+TEST(Layering, TypesOfCallbacksAreNamed) {
+  const std::string manual(kManual);
+  EXPECT_THAT(check({{"capi/include/tenon/tenon.h", manual}}), IsEmpty());
+  for (const char* use : {"typedef struct a { void* user;\nvoid (*log)(void* user); } a;",
+                          "tenon_status g(void* user,\n  int32_t (*progress)(double fraction));",
+                          "typedef void* (*get_fn)(void* user,\nvoid (*task)(void* arg));"}) {
+    EXPECT_THAT(check({{"capi/include/tenon/tenon.h", manual + use + "\n"}}),
+                ElementsAre(finding("capi/include/tenon/tenon.h", 8, "a typedef")))
         << use;
   }
 }

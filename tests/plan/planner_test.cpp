@@ -34,11 +34,6 @@ class HeaderSource : public ByteSource {
   mutable std::atomic<uint64_t> end_{0};
 };
 
-std::shared_ptr<const Model> header_of(const TinyModel& tiny = {}, ModelOptions options = {}) {
-  options.inspect = true;
-  return load_tiny(tiny, std::move(options));
-}
-
 /// A machine of round numbers.
 Hardware machine(uint64_t memory_bytes = uint64_t{1} << 40) {
   Hardware hardware;

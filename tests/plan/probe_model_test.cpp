@@ -11,12 +11,6 @@
 namespace tenon {
 namespace {
 
-std::shared_ptr<const Model> header_of(const TinyModel& tiny) {
-  ModelOptions options;
-  options.inspect = true;
-  return load_tiny(tiny, std::move(options));
-}
-
 TEST(ProbeModel, TakesAsManyLayersAsFit) {
   TinyModel tiny;
   tiny.layers = 6;
@@ -85,7 +79,7 @@ TEST(ProbeModel, LayersKeepTheSizesOfTheirOwn) {
 }
 
 TEST(ProbeModel, WeightsAreMadeUpAndFinite) {
-  const auto model = header_of({});
+  const auto model = header_of();
   const ProbeModel probe = make_probe_model(*model, 1 << 30, 8);
   for (const TensorInfo& tensor : probe.file->tensors()) {
     std::vector<std::byte> bytes(tensor.bytes);

@@ -161,8 +161,11 @@ TEST(ProgramBuilder, RefusesMixturesOfExpertsThatDoNotFit) {
   expect_refused([&] { b.moe_linear(x, routes, weight, 7); }, "7 experts do not share");
   expect_refused([&] { b.moe_linear(x, routes, weight, 1); }, "no routes to 1 experts");
   const Route other = b.moe_route(x, {.used = 3});
-  expect_refused([&] { b.moe_linear_sum(x, {routes.ids, other.weights}, weight, 8); },
-                 "3 weights for 2 experts");
+  expect_refused(
+      [&] {
+        b.moe_linear_sum(x, {routes.ids, other.weights}, weight, 8);
+      },
+      "3 weights for 2 experts");
   expect_refused([&] { b.moe_linear(wide, routes, weight, 8); }, "not 1 or 2 times");
   expect_refused([&] { b.moe_linear(x, {x, x}, weight, 8); }, "wrong kind");
 }
@@ -228,6 +231,7 @@ TEST(ProgramBuilder, GivesRowwiseOperationsTheirShapes) {
        {placed, angles, sums, slice, each, all, heads, pooled, b.mul(x, sums),
         b.sigmoid_gate(x, slice), b.add(x, b.weight("v", Format::F32, 1, 12)),
         b.rms_norm(x, kNoSlot, 1e-5f), b.layer_norm(x, kNoSlot, kNoSlot, 1e-5f, 6),
+        b.mix_streams(x, {.streams = 4}), b.sinkhorn(b.slice(x, 12, 0, 9), {.size = 3}),
         b.l2_norm(x, 1e-6f, 3), b.activate(TENON_ACTIVATION_EXP, x), b.xielu({}, x),
         b.rope(x, angles, TENON_ROPE_HALVES, 6, 2)}) {
     b.result(slot);
@@ -292,6 +296,23 @@ TEST(ProgramBuilder, RefusesRowwiseOperationsThatDoNotFit) {
   expect_refused([&] { b.position_scale(x, NAN, 1); }, "scale is no number");
   expect_refused([&] { b.position_scale(x, 1.0f, 0); }, "length is 0");
   expect_refused([&] { b.position_scale(b.gather_rows(x), 1.0f, 1); }, "wrong rows");
+  expect_refused([&] { b.scale(x, 1.0f, NAN); }, "offset is no number");
+  expect_refused([&] { b.mix_streams(x, {.streams = 0}); }, "12 columns are not 0 streams");
+  expect_refused([&] { b.mix_streams(x, {.streams = 5}); }, "12 columns are not 5 streams");
+  expect_refused([&] { b.mix_streams(x, {.streams = 4, .results = 0}); }, "no results");
+  expect_refused([&] { b.mix_streams(x, {.streams = 4, .results = 2}); }, "without a matrix");
+  expect_refused([&] { b.mix_streams(x, {.streams = 4, .matrix = five}); }, "expected 4");
+  const Slot three = b.slice(x, 12, 0, 3);
+  expect_refused([&] { b.mix_streams(x, {.streams = 4, .added = three}); }, "come together");
+  expect_refused(
+      [&] { b.mix_streams(x, {.streams = 4, .results = 4, .added = five, .factors = three}); },
+      "expected 3");
+  expect_refused([&] { b.mix_streams(x, {.streams = 4, .added = three, .factors = three}); },
+                 "expected 1");
+  expect_refused([&] { b.sinkhorn(x, {.size = 3}); }, "no matrix [3, 3]");
+  const Slot nine = b.slice(x, 12, 0, 9);
+  expect_refused([&] { b.sinkhorn(nine, {.size = 3, .iterations = 0}); }, "no iterations");
+  expect_refused([&] { b.sinkhorn(nine, {.size = 3, .epsilon = -1.0f}); }, "epsilon");
   expect_refused([&] { b.pool(x, 3); }, "unknown kind");
   expect_refused([&] { b.pool(b.gather_rows(x), TENON_POOL_MEAN); }, "wrong rows");
 }

@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-Program sample() {
+Program sample_for_steps() {
   ProgramBuilder b;
   const uint32_t group = b.cache_group({1, 1, 4, 4, TENON_TYPE_F32, 2});
   const Slot x = b.embed(b.weight("e", Format::F32, 4, 4));
@@ -55,19 +55,19 @@ struct Fixture {
   tenon_step step{};
 };
 
-struct Damage {
+struct DamagedStep {
   const char* name;
   const char* text;
   std::function<void(Fixture&)> apply;
 };
 
 /// For the names of tests.
-void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
+void PrintTo(const DamagedStep& damage, std::ostream* out) { *out << damage.name; }
 
-class StepDamage : public testing::TestWithParam<Damage> {};
+class StepDamage : public testing::TestWithParam<DamagedStep> {};
 
 TEST_P(StepDamage, IsRefused) {
-  const Program program = sample();
+  const Program program = sample_for_steps();
   Fixture fixture;
   fixture.logits_binding.slot = program.view().logits;
   ASSERT_NO_THROW(verify_step(program.view(), fixture.step));
@@ -80,7 +80,7 @@ TEST_P(StepDamage, IsRefused) {
   }
 }
 
-const Damage kDamages[] = {
+const DamagedStep kStepDamages[] = {
     {"TooManyTokens", "9 tokens, at most 8", [](Fixture& f) { f.step.num_tokens = 9; }},
     {"TooManyOutputs", "outputs, at most", [](Fixture& f) { f.step.num_outputs = 600; }},
     {"NoPools", "0 pools for 1", [](Fixture& f) { f.step.num_pools = 0; }},
@@ -107,7 +107,7 @@ const Damage kDamages[] = {
     {"NoTable", "no block table", [](Fixture& f) { f.tables_a[0] = nullptr; }},
 };
 
-INSTANTIATE_TEST_SUITE_P(StepVerifier, StepDamage, testing::ValuesIn(kDamages),
+INSTANTIATE_TEST_SUITE_P(StepVerifier, StepDamage, testing::ValuesIn(kStepDamages),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(StepVerifier, PositionsThatAreLookedUpAreRowsOfTheTable) {
@@ -163,7 +163,7 @@ TEST(StepVerifier, StatesAreReadAndWrittenByOneSequence) {
 }
 
 TEST(StepVerifier, SharedFullBlocksAreAllowed) {
-  const Program program = sample();
+  const Program program = sample_for_steps();
   Fixture fixture;
   fixture.logits_binding.slot = program.view().logits;
   fixture.sequences[0].past = 2;
@@ -174,7 +174,7 @@ TEST(StepVerifier, SharedFullBlocksAreAllowed) {
 }
 
 TEST(StepVerifier, AnEmptyStepIsAllowed) {
-  const Program program = sample();
+  const Program program = sample_for_steps();
   tenon_step step{};
   step.struct_size = sizeof(tenon_step);
   step.num_pools = 1;

@@ -132,7 +132,8 @@ __attribute__((target("f16c"))) float hardware_f16_to_f32(uint16_t code) {
 // Kernels use the instruction, scalar code does not: both must give the same bits.
 TEST(QuantHalf, HardwareAgreesBitForBit) {
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("f16c")) GTEST_SKIP() << "this CPU has no f16c";
+  // clang 14 does not know "f16c" as a name; what has AVX2 has it.
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has no AVX2";
   for (uint32_t code = 0; code < 65536; ++code) {
     const auto half = static_cast<uint16_t>(code);
     ASSERT_EQ(bits_of(f16_to_f32(half)), bits_of(hardware_f16_to_f32(half))) << code;

@@ -75,7 +75,7 @@ TEST(StopStrings, ALongBeginningOfAStopIsNotCopiedForEachPiece) {
   const std::vector<std::string> stops{std::string(65'000, 'a') + "b"};
   const auto made = std::make_shared<const StopStrings>(stops);
   const auto seconds = [&](size_t size) {
-    return testing::processor_seconds([&] {
+    return processor_seconds([&] {
       StopStream stream;
       stream.restart(made);
       size_t num_shown = 0;

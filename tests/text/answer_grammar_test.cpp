@@ -83,41 +83,13 @@ std::string random_text(const std::shared_ptr<const Grammar>& grammar,
   return text;
 }
 
-const std::vector<std::string> kFamilies = {"hermes",
-                                            "apertus",
-                                            "command-r",
-                                            "nemotron",
-                                            "deepseek-v3",
-                                            "deepseek-v3.1",
-                                            "kimi-k2",
-                                            "deepseek-v3.2",
-                                            "glm",
-                                            "granite-3",
-                                            "llama3",
-                                            "minimax-m2",
-                                            "mistral",
-                                            "minimax-m1",
-                                            "qwen3-coder",
-                                            "seed",
-                                            "gemma",
-                                            "gemma-4",
-                                            "harmony",
-                                            "lfm2",
-                                            "olmo-3",
-                                            "llama4",
-                                            "phi-4",
-                                            "apriel",
-                                            "hunyuan",
-                                            "firefunction",
-                                            "gigachat",
-                                            "functionary",
-                                            "command-r-plus",
-                                            "kimi-k3",
-                                            "minimax-m3",
-                                            "minicpm-5",
-                                            "solar-open",
-                                            "hy3",
-                                            "muse"};
+const std::vector<std::string> kFamilies = {
+    "hermes",     "apertus",       "command-r",     "nemotron",    "deepseek-v3", "deepseek-v3.1",
+    "kimi-k2",    "deepseek-v3.2", "deepseek-v4.1", "glm",         "granite-3",   "llama3",
+    "minimax-m2", "mistral",       "minimax-m1",    "qwen3-coder", "seed",        "gemma",
+    "gemma-4",    "harmony",       "lfm2",          "olmo-3",      "llama4",      "phi-4",
+    "apriel",     "hunyuan",       "firefunction",  "gigachat",    "functionary", "command-r-plus",
+    "kimi-k3",    "minimax-m3",    "minicpm-5",     "solar-open",  "hy3",         "muse"};
 
 TEST(AnswerGrammar, WhatIsRequiredIsReadAsCallsThatObeyTheSchema) {
   const auto arguments = Grammar::compile(GrammarKind::JsonSchema, kWeather);
@@ -165,9 +137,10 @@ TEST(AnswerGrammar, ParametersOfEveryKindObeyTheSchema) {
   const std::string given = R"({"messages": [], "tool_choice": "required", "parallel_tool_calls": )"
                             R"(false, "tools": [{"function": {"name": "get", "parameters": )" +
                             std::string(kMixed) + "}}]}";
-  for (const std::string& family : std::vector<std::string>{
-           "hermes", "qwen3-coder", "glm", "minimax-m2", "seed", "lfm2", "deepseek-v3.2", "gemma",
-           "gemma-4", "kimi-k3", "minimax-m3", "minicpm-5", "hy3", "muse"}) {
+  for (const std::string& family :
+       std::vector<std::string>{"hermes", "qwen3-coder", "glm", "minimax-m2", "seed", "lfm2",
+                                "deepseek-v3.2", "deepseek-v4.1", "gemma", "gemma-4", "kimi-k3",
+                                "minimax-m3", "minicpm-5", "hy3", "muse"}) {
     const Chat chat = chat_of(family);
     const ChatPrompt prompt = chat.render(given);
     const auto grammar = chat.answer_grammar(prompt);

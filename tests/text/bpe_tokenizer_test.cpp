@@ -15,10 +15,6 @@
 namespace tenon {
 namespace {
 
-using testing::add_token;
-using testing::ids;
-using testing::small_bpe;
-
 std::vector<Token> encode(const Vocabulary& vocabulary, std::string_view text,
                           EncodeOptions options = {}) {
   return make_tokenizer(vocabulary)->encode(text, options);
@@ -75,9 +71,9 @@ TEST(BpeTokenizer, MergesNeverMakeAControlToken) {
 
 TEST(BpeTokenizer, UserDefinedTokensAreFoundUnlessTheyAreMarks) {
   Vocabulary v = small_bpe();
-  testing::add_token(v, "    ", TokenType::UserDefined);
-  testing::add_token(v, "<b>", TokenType::UserDefined);
-  testing::add_token(v, "[INST]", TokenType::UserDefined);
+  add_token(v, "    ", TokenType::UserDefined);
+  add_token(v, "<b>", TokenType::UserDefined);
+  add_token(v, "[INST]", TokenType::UserDefined);
   EXPECT_EQ(encode(v, "he    <b>o"), ids(v, {"he", "    ", "<b>", "o"}));
   const EncodeOptions parse{.parse_special = true};
   EXPECT_EQ(encode(v, "he<tool>llo", parse), ids(v, {"he", "<tool>", "ll", "o"}));

@@ -67,7 +67,7 @@ class EqualHashes : public ::testing::Test {
 };
 
 TEST_F(EqualHashes, AreFoundInAnIndex) {
-  const double seconds = testing::processor_seconds([&] {
+  const double seconds = processor_seconds([&] {
     StringIndex index(strings_.size());
     for (uint32_t i = 0; i < strings_.size(); ++i) ASSERT_FALSE(index.insert(strings_, i));
     for (uint32_t i = 0; i < strings_.size(); ++i) ASSERT_EQ(index.find(strings_, strings_[i]), i);
@@ -79,7 +79,7 @@ TEST_F(EqualHashes, AreKeysOfADictInATemplate) {
   std::string json = "{";
   for (const std::string& key : strings_) json += (json.size() > 1 ? ",\"" : "\"") + key + "\":1";
   json += "}";
-  const double seconds = testing::processor_seconds([&] {
+  const double seconds = processor_seconds([&] {
     const jinja::Value dict = jinja::value_from_json(json, "test");
     ASSERT_EQ(dict.entries().entries.size(), strings_.size());
   });

@@ -13,7 +13,7 @@
 #include "base/byte_reader.h"
 #include "text/vocabulary.h"
 
-namespace tenon::testing {
+namespace tenon {
 
 struct GgufValue {
   int64_t integer = 0;
@@ -134,4 +134,4 @@ inline Vocabulary read_gguf_vocabulary(const std::string& path) {
   return out;
 }
 
-}  // namespace tenon::testing
+}  // namespace tenon

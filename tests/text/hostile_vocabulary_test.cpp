@@ -14,10 +14,6 @@
 namespace tenon {
 namespace {
 
-using testing::add_token;
-using testing::small_bpe;
-using testing::small_spm;
-
 struct Fault {
   std::string name;
   std::function<Vocabulary()> make;

@@ -15,9 +15,6 @@
 namespace tenon {
 namespace {
 
-using testing::add_token;
-using testing::ids;
-
 std::vector<Token> encode(const Vocabulary& v, std::string_view text, EncodeOptions options = {}) {
   return make_tokenizer(v)->encode(text, options);
 }
@@ -202,8 +199,8 @@ TEST(Unigram, ReplacementsMakeTextsLongerWithinLimits) {
 }
 
 TEST(EveryKind, FindsNoTokenInsideACharacter) {
-  for (const Vocabulary& v : {small_unigram(), small_wordpiece(), small_char_bpe(),
-                              testing::small_bpe(), testing::small_spm()}) {
+  for (const Vocabulary& v :
+       {small_unigram(), small_wordpiece(), small_char_bpe(), small_bpe(), small_spm()}) {
     Vocabulary cut = v;
     add_token(cut, "\x96\x81", TokenType::Control);
     add_token(cut, "\xE2", TokenType::UserDefined);
@@ -269,7 +266,7 @@ TEST(CharBpe, SpacesOnlySeparateWhereTheNameSaysSo) {
 }
 
 TEST(HybridDna, TagsHoldSixLettersAToken) {
-  Vocabulary v = testing::small_bpe({"C C"});
+  Vocabulary v = small_bpe({"C C"});
   v.model = "hybriddna";
   add_token(v, "<dna>");
   add_token(v, "</dna>");

@@ -174,6 +174,13 @@ const std::vector<Case>& cases() {
        "string=\"true\">5</｜DSML｜parameter>\n<｜DSML｜parameter name=\"y\" "
        "string=\"false\">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
        " |  | f#call_0({\"x\": \"5\", \"y\": 5})"},
+      {"deepseek-v4.1",
+       "<think>hm</think>Wait.\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ "
+       "parameter "
+       "name=\"x\" string=\"true\">5 < 6</｜DSML｜ parameter>\n<｜DSML｜ parameter name=\"y\" "
+       "string=\"false\">{\"a\": [1]}</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n<｜DSML｜ invoke "
+       "name=\"g\">\n\n</｜DSML｜ invoke>\n</｜DSML｜ calls>",
+       "hm | Wait. | f#call_0({\"x\": \"5 < 6\", \"y\": {\"a\": [1]}}) g#call_1({})"},
       {"kimi-k2",
        "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>"
        "{\"a\": 1}<|tool_call_end|><|tool_calls_section_end|>",

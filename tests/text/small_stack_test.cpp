@@ -6,13 +6,14 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/sanitized.h"
 #include "text/chat/chat.h"
 #include "text/grammar/grammar.h"
 
 namespace tenon {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if TENON_ADDRESS_SANITIZED
 constexpr size_t kStackBytes = size_t{1} << 20;  // its frames are several times as large
 #else
 constexpr size_t kStackBytes = size_t{128} << 10;
@@ -88,9 +89,9 @@ TEST(SmallStack, Grammars) {
                                     {"{\"const\":[", "]}"},
                                     {"{\"if\":{},\"then\":", "}"}}) {
     expect_limit(
-        [&](size_t depth) {
+        [begin = open, end = close](size_t depth) {
           return compiled(GrammarKind::JsonSchema,
-                          repeated(open, depth) + "{}" + repeated(close, depth));
+                          repeated(begin, depth) + "{}" + repeated(end, depth));
         },
         "nested deeper");
   }

@@ -11,7 +11,7 @@
 #include "text/utf8_codec.h"
 #include "text/vocabulary.h"
 
-namespace tenon::testing {
+namespace tenon {
 
 /// Adds a token and returns its id.
 inline Token add_token(Vocabulary& vocabulary, std::string spelling,
@@ -77,4 +77,4 @@ inline std::vector<Token> ids(const Vocabulary& vocabulary,
   return out;
 }
 
-}  // namespace tenon::testing
+}  // namespace tenon

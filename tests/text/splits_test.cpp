@@ -64,7 +64,7 @@ TEST(PreTokenizer, Llama3CutsDigitsByThreeAndQwen2ByOne) {
   EXPECT_EQ(split("qwen2", "123"), (Words{"1", "2", "3"}));
 }
 
-TEST(PreTokenizer, Llama3GivesAnySignToTheLettersBehindIt) {
+TEST(PreTokenizer, Llama3GivesAnySignToTheLettersAfterIt) {
   EXPECT_EQ(split("llama-bpe", "(normal)"), (Words{"(normal", ")"}));
   EXPECT_EQ(split("llama-bpe", "\tx"), Words{"\tx"});
   EXPECT_EQ(split("llama-bpe", "\nx"), (Words{"\n", "x"}));

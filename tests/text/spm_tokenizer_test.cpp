@@ -13,10 +13,6 @@
 namespace tenon {
 namespace {
 
-using testing::add_token;
-using testing::ids;
-using testing::small_spm;
-
 std::vector<Token> encode(const Vocabulary& vocabulary, std::string_view text,
                           EncodeOptions options = {}) {
   return make_tokenizer(vocabulary)->encode(text, options);
@@ -150,7 +146,7 @@ TEST(SpmTokenizer, AgreesWithTheDefinition) {
             k == 0 || round % 3 == 0 || (round % 3 == 1 && piece.ends_with('b'));
         piece += letters[random() % (mark_allowed ? 4 : 3)];
       }
-      if (testing::ids(v, {piece})[0] >= 0) continue;
+      if (ids(v, {piece})[0] >= 0) continue;
       add_token(v, piece, TokenType::Normal, -static_cast<float>(random() % 6));
     }
     std::string text;
@@ -163,7 +159,7 @@ TEST(SpmTokenizer, AgreesWithTheDefinition) {
     }
     std::vector<Token> expected;
     for (const std::string& piece : pieces_by_definition(v, marked)) {
-      const Token token = testing::ids(v, {piece})[0];
+      const Token token = ids(v, {piece})[0];
       if (token >= 0) {
         expected.push_back(token);
       } else {

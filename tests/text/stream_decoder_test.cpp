@@ -12,9 +12,6 @@
 namespace tenon {
 namespace {
 
-using testing::small_bpe;
-using testing::small_spm;
-
 bool is_whole(std::string_view text) { return utf8_valid_prefix(text) == text.size(); }
 
 /// In small_bpe() the token of a byte has the byte's number.
@@ -56,8 +53,8 @@ TEST(StreamDecoder, SameTextHoweverTheBytesAreCut) {
       for (const char c : text.substr(begin, size)) {
         utf8_append(byte_to_letter(static_cast<uint8_t>(c)), spelling);
       }
-      Token token = testing::ids(v, {spelling})[0];
-      if (token < 0) token = testing::add_token(v, spelling);
+      Token token = ids(v, {spelling})[0];
+      if (token < 0) token = add_token(v, spelling);
       token_at[begin].push_back(token);
     }
   }
@@ -110,7 +107,7 @@ TEST(StreamDecoder, ShowsControlTokensOnlyOnRequest) {
 TEST(StreamDecoder, StripsTheSpacePrefixOnlyOnRequest) {
   const Vocabulary v = small_spm();
   const auto tokenizer = make_tokenizer(v);
-  const Token hello = testing::ids(v, {"\u2581hello"})[0];
+  const Token hello = ids(v, {"\u2581hello"})[0];
   StreamDecoder going_on(*tokenizer);
   EXPECT_EQ(going_on.push(hello), " hello");
   StreamDecoder from_start(*tokenizer, {.strip_space_prefix = true});

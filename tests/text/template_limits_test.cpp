@@ -14,7 +14,7 @@
 namespace tenon {
 namespace {
 
-constexpr double kMostSeconds = 0.25;
+constexpr double kMostSecondsOfLimits = 0.25;
 
 /// Renders within 100 ms of processor time; the message of the error, if there was one.
 std::string outcome(const std::string& source) {
@@ -24,7 +24,7 @@ std::string outcome(const std::string& source) {
   ChatTemplate::Variables variables{{"m", jinja::value_from_json("\"u\"", "m")}};
   std::string message;
   const ChatTemplate chat(source, "T");
-  const double seconds = testing::processor_seconds(
+  const double seconds = processor_seconds(
       [&] {
         try {
           (void)chat.render(variables, limits);
@@ -34,8 +34,8 @@ std::string outcome(const std::string& source) {
           message = error.what();
         }
       },
-      kMostSeconds);
-  EXPECT_LE(seconds, kMostSeconds) << source.substr(0, 300);
+      kMostSecondsOfLimits);
+  EXPECT_LE(seconds, kMostSecondsOfLimits) << source.substr(0, 300);
   EXPECT_LE(message.size(), 1100u);
   return message;
 }
@@ -61,7 +61,7 @@ std::string wide_lists(const std::string& expression) {
 /// Parses; the message of the error, if there was one.
 std::string parsed(const std::string& source) {
   std::string message = "parsed";
-  const double seconds = testing::processor_seconds(
+  const double seconds = processor_seconds(
       [&] {
         try {
           const ChatTemplate chat(source, "T");
@@ -70,8 +70,8 @@ std::string parsed(const std::string& source) {
           message = error.what();
         }
       },
-      kMostSeconds);
-  EXPECT_LE(seconds, kMostSeconds) << source.substr(0, 100);
+      kMostSecondsOfLimits);
+  EXPECT_LE(seconds, kMostSecondsOfLimits) << source.substr(0, 100);
   return message;
 }
 

@@ -65,7 +65,7 @@ json from_gguf(const Vocabulary& v) {
 TEST(TokenizerJson, AgreesWithTheSameVocabularyInAModelFile) {
   const fs::path path = fs::path(TENON_SHARED_DIR) / "vectors" / "tokenizers" / "gpt-2.gguf";
   if (!fs::exists(path)) GTEST_SKIP() << "no vectors at " << path;
-  const Vocabulary v = testing::read_gguf_vocabulary(path);
+  const Vocabulary v = read_gguf_vocabulary(path);
   const auto of_file = make_tokenizer(v);
   const auto of_json = make(from_gguf(v));
   std::ifstream in(fs::path(path).replace_extension(".inp"), std::ios::binary);
@@ -397,7 +397,7 @@ TEST(TokenizerJson, LettersOfAddedTokensAreBytesWhereWordsBecomeThem) {
   EXPECT_EQ(make(document)->decode(std::vector<Token>{0}, {.render_special = true}), "\u00E9");
 }
 
-TEST(TokenizerJson, ATextStartsBehindWhatItsCharsMapTakesAway) {
+TEST(TokenizerJson, ATextStartsAfterWhatItsCharsMapTakesAway) {
   // The table takes away each "a". Other steps take the start away, too.
   json document = json::parse(R"({"added_tokens": [], "post_processor": null, "decoder": null,
       "normalizer": {"type": "Precompiled", "precompiled_charsmap": "DAAAAACAAQBhDQAAAAAAgAA="},

@@ -12,8 +12,6 @@
 namespace tenon {
 namespace {
 
-using testing::add_token;
-
 std::string repeated(std::string_view unit, size_t bytes) {
   std::string text;
   while (text.size() < bytes) text += unit;
@@ -27,8 +25,8 @@ uint64_t bytes_to_encode(const Tokenizer& tokenizer, const std::string& text) {
 }
 
 Vocabulary vocabulary_of(const std::string& model) {
-  if (model == "gpt2") return testing::small_bpe();
-  if (model == "llama") return testing::small_spm();
+  if (model == "gpt2") return small_bpe();
+  if (model == "llama") return small_spm();
   Vocabulary v;
   v.model = model;
   v.bos = v.eos = v.unknown = add_token(v, "<unk>", TokenType::Unknown);

@@ -14,14 +14,14 @@ namespace tenon {
 namespace {
 
 double seconds_to_encode(const Tokenizer& tokenizer, const std::string& text) {
-  return testing::processor_seconds([&] {
+  return processor_seconds([&] {
     const size_t num_tokens =
         tokenizer.encode(text, {.add_special = true, .parse_special = true}).size();
     EXPECT_LE(num_tokens, text.size() * 4);
   });
 }
 
-std::string repeated(std::string_view unit, size_t bytes) {
+std::string bytes_of(std::string_view unit, size_t bytes) {
   std::string text;
   while (text.size() < bytes) text += unit;
   return text;
@@ -35,8 +35,8 @@ const std::vector<std::string> kUnits = {
 // machine. What can be counted is counted instead: steps of patterns below, merges in merger_test.
 void expect_linear(const Tokenizer& tokenizer, const std::string& unit) {
   constexpr size_t kBytes = 2'000;
-  const double small = seconds_to_encode(tokenizer, repeated(unit, kBytes));
-  const double large = seconds_to_encode(tokenizer, repeated(unit, 10 * kBytes));
+  const double small = seconds_to_encode(tokenizer, bytes_of(unit, kBytes));
+  const double large = seconds_to_encode(tokenizer, bytes_of(unit, 10 * kBytes));
   EXPECT_LE(large, 25 * small + 0.01) << "of " << unit;
 }
 
@@ -45,7 +45,7 @@ TEST(TokenizerTime, IsLinearForEveryPreTokenizer) {
   for (const PreTokenizer& pre : pre_tokenizers()) {
     if (pre.characters || !seen.insert(pre.patterns.data()).second) continue;
     SCOPED_TRACE(pre.name);
-    Vocabulary v = testing::small_bpe();
+    Vocabulary v = small_bpe();
     v.pre = pre.name;
     const auto tokenizer = make_tokenizer(std::move(v));
     for (const std::string& unit : kUnits) expect_linear(*tokenizer, unit);
@@ -74,8 +74,8 @@ TEST(TokenizerTime, PatternsTakeStepsInProportionToTheText) {
       for (const std::string& unit : kUnits) {
         if (unit == "\xFF") continue;  // patterns see well-formed text
         constexpr size_t kBytes = 2'000;
-        const int64_t small = steps_over(pattern, repeated(unit, kBytes));
-        const int64_t large = steps_over(pattern, repeated(unit, 10 * kBytes));
+        const int64_t small = steps_over(pattern, bytes_of(unit, kBytes));
+        const int64_t large = steps_over(pattern, bytes_of(unit, 10 * kBytes));
         // jais-2 looks through all spaces for a line end before it takes 512 of them; the table
         // takes over when its budget is used up.
         if (pre.name != "jais-2") {
@@ -88,7 +88,7 @@ TEST(TokenizerTime, PatternsTakeStepsInProportionToTheText) {
 }
 
 TEST(TokenizerTime, IsLinearForSentencePiece) {
-  const auto tokenizer = make_tokenizer(testing::small_spm());
+  const auto tokenizer = make_tokenizer(small_spm());
   for (const std::string& unit : kUnits) expect_linear(*tokenizer, unit);
 }
 
@@ -97,13 +97,12 @@ TEST(TokenizerTime, IsLinearForTheOtherKinds) {
     SCOPED_TRACE(model);
     Vocabulary v;
     v.model = model;
-    v.bos = v.eos = v.unknown = testing::add_token(v, "<unk>", TokenType::Unknown);
+    v.bos = v.eos = v.unknown = add_token(v, "<unk>", TokenType::Unknown);
     v.add_bos = v.add_eos = false;
     std::string letters;
-    for (int i = 0; i < 100; ++i)
-      testing::add_token(v, letters += 'o', TokenType::Normal, -2.0f - i);
-    testing::add_token(v, "\u2581");
-    testing::add_token(v, "\u2581oo");
+    for (int i = 0; i < 100; ++i) add_token(v, letters += 'o', TokenType::Normal, -2.0f - i);
+    add_token(v, "\u2581");
+    add_token(v, "\u2581oo");
     v.merges = {"o o", "oo oo"};
     const auto tokenizer = make_tokenizer(std::move(v));
     for (const std::string& unit : kUnits) expect_linear(*tokenizer, unit);
@@ -111,14 +110,14 @@ TEST(TokenizerTime, IsLinearForTheOtherKinds) {
 }
 
 TEST(TokenizerTime, IsLinearInTheNumberOfSpecialTokens) {
-  Vocabulary v = testing::small_bpe();
+  Vocabulary v = small_bpe();
   for (int i = 0; i < 10'000; ++i) {
-    testing::add_token(v, "<special_" + std::to_string(i) + ">", TokenType::UserDefined);
+    add_token(v, "<special_" + std::to_string(i) + ">", TokenType::UserDefined);
   }
   const auto tokenizer = make_tokenizer(std::move(v));
-  EXPECT_LT(seconds_to_encode(*tokenizer, repeated("<special_", 1'000'000)), 5.0);
+  EXPECT_LT(seconds_to_encode(*tokenizer, bytes_of("<special_", 1'000'000)), 5.0);
   const auto tokens =
-      tokenizer->encode(repeated("<special_9999>", 140'000), {.parse_special = true});
+      tokenizer->encode(bytes_of("<special_9999>", 140'000), {.parse_special = true});
   EXPECT_EQ(tokens.size(), 10'000u);
 }
 

@@ -64,7 +64,7 @@ TEST(TokenizerVectors, EveryTextGivesThePublishedIds) {
   if (paths.empty()) GTEST_SKIP() << "no vectors at " << kVectors;
   for (const fs::path& path : paths) {
     SCOPED_TRACE(path.stem());
-    const auto tokenizer = make_tokenizer(testing::read_gguf_vocabulary(path));
+    const auto tokenizer = make_tokenizer(read_gguf_vocabulary(path));
     const auto texts = read_texts(fs::path(path).replace_extension(".inp"));
     const auto ids = read_ids(fs::path(path).replace_extension(".out"));
     ASSERT_EQ(texts.size(), ids.size());
@@ -85,7 +85,7 @@ TEST(TokenizerVectors, WikitextComesBackFromItsTokens) {
   ASSERT_GT(text.size(), 1'000'000u);
   for (const fs::path& path : paths) {
     SCOPED_TRACE(path.stem());
-    const auto tokenizer = make_tokenizer(testing::read_gguf_vocabulary(path));
+    const auto tokenizer = make_tokenizer(read_gguf_vocabulary(path));
     const auto tokens = tokenizer->encode(text);
     EXPECT_LT(tokens.size(), text.size() / 2);
     EXPECT_TRUE(tokenizer->decode(tokens) == text);

@@ -29,7 +29,7 @@ extern "C" {
  *   equal those of tenon.h. Before returning a failure a backend passes one sentence to
  *   tenon_host.set_error: what, where, value, limit.
  * - No function may throw, abort, exit, or let a signal escape. Out-parameters stay untouched on failure.
- * - Structures begin with struct_size (set by whoever fills them) or are reached with a stride given in
+ * - Structures begin with struct_size (set by the side that fills them) or are reached with a stride given in
  *   their parent; both only ever grow at the end. A reader uses the smaller of the two sizes it knows.
  * - Shapes are written outermost first. All numbers are little-endian, all text UTF-8.
  * - What the host can see of a broken rule is an error of code PLUGIN that names the backend: an exception,
@@ -54,7 +54,7 @@ typedef int32_t tenon_status;
 
 #define TENON_BACKEND_MAGIC 0x4E4E4554u /* "TENN" */
 #define TENON_BACKEND_MAJOR 2u          /* differs: refused */
-#define TENON_BACKEND_MINOR 0u          /* newer minors only add */
+#define TENON_BACKEND_MINOR 1u          /* newer minors only add */
 
 /* Opaque objects of the backend. A backend casts types of its own to these and does not define them, so
  * that several can be linked into one program. */
@@ -77,16 +77,35 @@ typedef struct tenon_executable tenon_executable;
 /* Work cut into phases. Every phase is run by all threads of the host's team, and no thread enters
  * phase p + 1 before all have left phase p. A backend must not assume that two threads of one phase
  * run at the same time: a host may run them one after another. */
+/* Runs the part of `phase` that belongs to `thread` of `num_threads`. num_threads does not change
+ * within a job. */
+typedef void (*tenon_job_run_fn)(void* arg, uint32_t phase, uint32_t thread, uint32_t num_threads);
+/* Called by one thread before each phase while the others wait; nonzero ends the job. */
+typedef int32_t (*tenon_job_before_phase_fn)(void* arg, uint32_t phase);
+
 typedef struct tenon_parallel_job {
   uint32_t struct_size;
   uint32_t num_phases;
   void* arg;
-  /* Runs the part of `phase` that belongs to `thread` of `num_threads`. num_threads does not change
-   * within a job. */
-  void (*run)(void* arg, uint32_t phase, uint32_t thread, uint32_t num_threads);
-  /* May be NULL. Called by one thread before each phase while the others wait; nonzero ends the job. */
-  int32_t (*before_phase)(void* arg, uint32_t phase);
+  tenon_job_run_fn run;
+  tenon_job_before_phase_fn before_phase; /* may be NULL */
 } tenon_parallel_job;
+
+/* size bytes, zeroed, aligned to `alignment` (a power of two, at most 2 MiB); NULL when there is no
+ * memory. release takes the same size. */
+typedef void* (*tenon_host_allocate_fn)(void* user, uint64_t size, uint64_t alignment,
+                                        uint32_t purpose);
+typedef void (*tenon_host_release_fn)(void* user, void* memory, uint64_t size, uint32_t purpose);
+typedef void (*tenon_host_log_fn)(void* user, uint32_t level, const char* text, uint64_t length);
+/* The largest num_threads a job will see. */
+typedef uint32_t (*tenon_host_num_threads_fn)(void* user);
+/* Runs a job and returns when it ended: 0, or the nonzero value of before_phase. A TENON_BACKEND_* code,
+ * with its sentence set: ARGUMENT for a job without `run` or of a struct_size that lacks fields, STATE
+ * inside another job, INTERNAL when a function of the job threw, or what kept the host's threads from
+ * running it. */
+typedef int32_t (*tenon_host_parallel_fn)(void* user, const tenon_parallel_job* job);
+/* Leaves the sentence that goes with the failure this thread is about to return. */
+typedef void (*tenon_host_set_error_fn)(void* user, const char* text, uint64_t length);
 
 /* Services of the host. The table and its functions stay valid until destroy_device returns (for
  * list_devices: until it returns). Every function may be called from any thread, except that `parallel`
@@ -96,20 +115,12 @@ typedef struct tenon_host {
   uint32_t struct_size;
   uint32_t reserved;
   void* user;
-  /* size bytes, zeroed, aligned to `alignment` (a power of two, at most 2 MiB); NULL when there is no
-   * memory. `release` takes the same size. */
-  void* (*allocate)(void* user, uint64_t size, uint64_t alignment, uint32_t purpose);
-  void (*release)(void* user, void* memory, uint64_t size, uint32_t purpose);
-  void (*log)(void* user, uint32_t level, const char* text, uint64_t length);
-  /* The largest num_threads a job will see. */
-  uint32_t (*num_threads)(void* user);
-  /* Runs a job and returns when it ended: 0, or the nonzero value of before_phase. A TENON_BACKEND_* code,
-   * with its sentence set: ARGUMENT for a job without `run` or of a struct_size that lacks fields, STATE
-   * inside another job, INTERNAL when a function of the job threw, or what kept the host's threads from
-   * running it. */
-  int32_t (*parallel)(void* user, const tenon_parallel_job* job);
-  /* Leaves the sentence that goes with the failure this thread is about to return. */
-  void (*set_error)(void* user, const char* text, uint64_t length);
+  tenon_host_allocate_fn allocate;
+  tenon_host_release_fn release;
+  tenon_host_log_fn log;
+  tenon_host_num_threads_fn num_threads;
+  tenon_host_parallel_fn parallel;
+  tenon_host_set_error_fn set_error;
 } tenon_host;
 
 /* ---- 3. Program -----------------------------------------------------------------------------------
@@ -173,11 +184,11 @@ typedef struct tenon_slot {
 #define TENON_OP_ROPE_ANGLES 5u /* (C [1, p] f64, parts C [1, p] f64 or none) -> [T, 2p]  params.rope_angles */
 #define TENON_OP_ROPE 6u        /* (x [T, h d], angles [T, 2p])      -> [T, h d]  params.rope */
 #define TENON_OP_KV_WRITE 7u    /* (k [T, g dk], v [T, g dv]; LATENT: none) -> nothing  params.kv */
-#define TENON_OP_ATTENTION 8u   /* (q [T, h dk], sinks W [1, h] or none, bias or none) -> [T, h dv]
-                                                                             params.attention */
+#define TENON_OP_ATTENTION 8u   /* (q [T, h dk], sinks W [1, h] or none, bias or none,
+                                    selection [T, k] i32 or none)  -> [T, h dv]  params.attention */
 #define TENON_OP_GLU 9u         /* (gate [., n], up [., n])          -> [., n]  act(gate) up; params.glu */
 #define TENON_OP_ADD 10u        /* (x [., n], y [., n] or W [1, n])  -> [., n] */
-#define TENON_OP_SCALE 11u      /* (x [., n])                        -> [., n]  params.scale.factor x */
+#define TENON_OP_SCALE 11u      /* (x [., n])                        -> [., n]  factor x + offset; params.scale */
 #define TENON_OP_GATHER_ROWS 12u /* (x [T, n])                       -> [R, n]  row r = x[output_rows[r]] */
 #define TENON_OP_SOFT_CAP 13u   /* (x [., n])                        -> [., n]  cap tanh(x / cap) */
 #define TENON_OP_MOE_ROUTE 14u  /* (logits [., e], selection bias W [1, e] or none, expert scale W [1, e] or none)
@@ -205,6 +216,10 @@ typedef struct tenon_slot {
 #define TENON_OP_DELTA_RULE 29u   /* (q [T, hk dk], k [T, hk dk], v [T, hv dv], decay [T, hv] or [T, hv dk],
                                     beta [T, hv])                  -> [T, hv dv]  params.delta_rule */
 #define TENON_OP_WKV7 30u         /* (r, w, k, v, a, b: each [T, h d]) -> [T, h d]  params.wkv7 */
+#define TENON_OP_MIX_STREAMS 31u  /* (x [., s n], m [., s r] or none, y [., n] or none, p [., r] or none)
+                                                                     -> [., r n]  params.mix_streams */
+#define TENON_OP_SINKHORN 32u     /* (x [., s s])                    -> [., s s]  params.sinkhorn */
+#define TENON_OP_SELECT 33u       /* (q [T, h dk], weights [T, h])   -> [T, k] i32  params.select */
 
 #define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
 #define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
@@ -231,12 +246,14 @@ typedef struct tenon_activate_params {
   float epsilon;
 } tenon_activate_params;
 
-/* act(min(gate, limit)) (clamp(up, -limit, limit) + up_offset). SILU is here x / (1 + exp(-alpha x)). */
+/* act(min(gate, limit)) (clamp(up, -limit, limit) + up_offset), with limit_after min(act(gate), limit) in place
+ * of the first factor. SILU is here x / (1 + exp(-alpha x)). */
 typedef struct tenon_glu_params {
   uint32_t activation; /* TENON_ACTIVATION_SILU to _RELU */
   float alpha;         /* 0 stands for 1; else for SILU only */
   float limit;         /* 0: none */
   float up_offset;
+  uint32_t limit_after; /* 0 or 1 */
 } tenon_glu_params;
 
 /* What chooses the row of the table. */
@@ -264,6 +281,26 @@ typedef struct tenon_concat_params {
   uint32_t segments;
   uint32_t broadcast; /* 0 or 1 */
 } tenon_concat_params;
+
+/* x is s streams of n columns side by side, and so is the result of r:
+ *   result_i = sum over j of m[j r + i] x_j + p_i y
+ * Without m it is x_i where r = s, and the sum of all x_j where r = 1. y and p come together or not at all.
+ * Hyper-connections (arXiv 2409.19606 and 2512.24880) are two of these around each block: one stream out of s
+ * before it, s out of s and the block's result after it. */
+typedef struct tenon_mix_streams_params {
+  uint32_t streams; /* s, at least 1 */
+  uint32_t results; /* r, at least 1; without m 1 or s */
+} tenon_mix_streams_params;
+
+/* Each row is a matrix [s, s] that is brought near the doubly stochastic ones (Sinkhorn and Knopp 1967):
+ *   X <- softmax of each of its rows + epsilon;   divide_columns;   iterations - 1 times: divide_rows, divide_columns
+ * where divide_rows divides each value by the sum of its row + epsilon, and divide_columns by that of its
+ * column + epsilon. */
+typedef struct tenon_sinkhorn_params {
+  uint32_t size;       /* s, at least 1 */
+  uint32_t iterations; /* at least 1 */
+  float epsilon;       /* at least 0 */
+} tenon_sinkhorn_params;
 
 typedef struct tenon_linear_heads_params {
   uint32_t heads; /* h */
@@ -334,7 +371,9 @@ typedef struct tenon_kv_params {
 
 /* Attention of token t of a sequence. Query head j reads KV head j / (heads / kv_heads).
  *   s_i = scale q.k_i;  soft_cap > 0: s_i = soft_cap tanh(s_i / soft_cap);  s_i + bias
- *   weights = softmax over i (and over the head's sink logit, whose value is zero, if given) */
+ *   weights = softmax over i (and over the head's sink logit, whose value is zero, if given)
+ * A selection, the result of one select, leaves of the positions seen those that its row names. It goes with
+ * a LATENT group, a CAUSAL mask without window, and no bias. */
 typedef struct tenon_attention_params {
   uint32_t group;
   uint32_t layer;
@@ -347,6 +386,20 @@ typedef struct tenon_attention_params {
   uint32_t two_sided;    /* RELATIVE: 0 or 1 */
   uint32_t max_distance; /* RELATIVE */
 } tenon_attention_params;
+
+/* The positions that a token at position `own` looks at: the index of DeepSeek sparse attention, arXiv
+ * 2512.02556. Layer `layer` of a LATENT group has a row k_i of dk values for each position i; its values are
+ * not read.
+ *   s_i = sum over j < h of weights_j max(q_j.k_i, 0),  i <= own
+ * The row has the positions of the k largest s_i, of equal ones the lower position first, and of fewer than k
+ * positions all; an s_i that is NaN counts as -infinity. They are in ascending order, and the rest of the row
+ * is -1. */
+typedef struct tenon_select_params {
+  uint32_t group;
+  uint32_t layer;
+  uint32_t heads; /* h, at least 1 */
+  uint32_t count; /* k, 1 to 65536 */
+} tenon_select_params;
 
 /* Recurrent operations keep values of each sequence in a STATE group: values [offset, offset + size) of
  * layer `layer`. Each says its size. All are zero before the first token of a sequence. The recurrence over
@@ -462,8 +515,12 @@ typedef struct tenon_op {
     tenon_ssm_scan_params ssm_scan;
     tenon_delta_rule_params delta_rule;
     tenon_wkv7_params wkv7;
+    tenon_mix_streams_params mix_streams;
+    tenon_sinkhorn_params sinkhorn;
+    tenon_select_params select;
     struct {
       float factor;
+      float offset;
     } scale;
     struct {
       float cap;
@@ -580,8 +637,9 @@ typedef struct tenon_step {
    * undefined. */
   const uint32_t* cancel;
   /* TENON_NO_TICKET, or with TENON_DEVICE_DRAWS the ticket of the step run last: tokens[t] = -1 - r is then
-   * the token that was drawn for its output row r, by kind GREEDY or DRAWN. ARGUMENT when none was. Where
-   * that draw came to no token (tenon_drawn.flags) the step computes anything, but ends. */
+   * the token that was drawn for its output row r, by kind GREEDY or DRAWN. ARGUMENT when none was, also
+   * because that step or its draw failed or was cancelled. Where the draw came to no token
+   * (tenon_drawn.flags) the step computes anything, but ends. */
   uint64_t after;
 } tenon_step;
 
@@ -692,7 +750,7 @@ typedef struct tenon_device_info {
   uint32_t token_multiple;   /* T costs about as much as the next multiple of this */
   uint32_t block_tokens;     /* a good size of a block of the cache, in positions */
   uint64_t slab_bytes;       /* a good size of a buffer of cache blocks */
-  uint32_t steps_under_way;  /* run may be called so many times before the first wait; 1 to 64 */
+  uint32_t steps_under_way;  /* how many runs may precede the first wait; 1 to 64 */
   uint32_t reserved;
 } tenon_device_info;
 

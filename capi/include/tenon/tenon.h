@@ -5,7 +5,7 @@
  * This file is the manual. Reading order:
  *   1 conventions   2 the short way   3 errors, version   4 options   5 models: sources, callbacks
  *   6 what is in a model   7 tokenizer   8 sessions   9 samplers   10 backends   11 engines
- *   12 grammars   13 random models   14 chats   15 planning
+ *   12 grammars   13 random models   14 chats   15 planning   16 embeddings
  *
  * A whole program, without its error handling (examples/hello_c has it):
  *
@@ -68,9 +68,9 @@ extern "C" {
  *             session that called it (STATE), except for tenon_session_cancel and
  *             tenon_session_destroy, which takes effect when the call returns. One that returns
  *             int32_t returns 0 to go on.
- * Threads     Model, tokenizer, grammar: immutable, any thread. Engine: any thread. Session, request,
+ * Threads     Model, tokenizer, grammar: immutable, any thread. Engine, embedder: any thread. Session, request,
  *             sampler, matcher, options, backend list: one thread at a time (a session notices a second one:
- *             STATE). tenon_session_cancel, tenon_request_cancel: any thread, any time. No threads
+ *             STATE). tenon_session_cancel, tenon_request_cancel, tenon_embedder_cancel: any thread, any time. No threads
  *             are started but those of the option "threads"; no
  *             signal, locale, environment variable, stdout or stderr is touched.
  * Unloading   dlclose is allowed at any time, also while models live: the code of the library, and
@@ -104,6 +104,7 @@ typedef struct tenon_grammar_cache tenon_grammar_cache;
 typedef struct tenon_matcher tenon_matcher;
 typedef struct tenon_chat tenon_chat;
 typedef struct tenon_chat_reply tenon_chat_reply;
+typedef struct tenon_embedder tenon_embedder;
 
 /* ---- 2. The short way ----------------------------------------------------------------------- */
 
@@ -221,7 +222,7 @@ TENON_API tenon_status tenon_options_add_string(tenon_options* options, const ch
                                                 const char* value, size_t length);
 /* Reads the value from text as the type of the key asks ("8", "0.7", "true"): for command lines and
  * configuration files. A key that begins with "backend." is text for the backend: the model is refused
- * when its backend lacks it. tenon_backends_info tells what there is. */
+ * when its backend lacks it. tenon_backends_get_info tells what there is. */
 TENON_API tenon_status tenon_options_parse(tenon_options* options, const char* key,
                                            const char* value, size_t length);
 
@@ -231,6 +232,7 @@ TENON_API tenon_status tenon_options_parse(tenon_options* options, const char* k
 #define TENON_SCOPE_SAMPLER 3 /* tenon_sampler_create */
 #define TENON_SCOPE_ENGINE 4  /* tenon_engine_create */
 #define TENON_SCOPE_CHAT 5    /* tenon_chat_create */
+#define TENON_SCOPE_EMBEDDER 6 /* tenon_embedder_create */
 
 #define TENON_OPTION_INT 1
 #define TENON_OPTION_FLOAT 2
@@ -239,7 +241,7 @@ TENON_API tenon_status tenon_options_parse(tenon_options* options, const char* k
 #define TENON_OPTION_STRING_LIST 5
 
 /* One key. Its texts live for ever. */
-typedef struct tenon_option {
+typedef struct tenon_option_info {
   uint32_t struct_size;
   int32_t scope; /* TENON_SCOPE_* */
   int32_t type;  /* TENON_OPTION_* */
@@ -254,11 +256,11 @@ typedef struct tenon_option {
   double float_default;
   const char* string_default; /* STRING; "" for the others */
   const char* string_choices; /* STRING: the values it takes, "f16|f32"; "" takes any */
-} tenon_option;
+} tenon_option_info;
 
 /* The list of all keys, in a fixed order: index < tenon_option_count(). */
 TENON_API size_t tenon_option_count(void);
-TENON_API tenon_status tenon_option_info(size_t index, tenon_option* option);
+TENON_API tenon_status tenon_option_get_info(size_t index, tenon_option_info* info);
 
 /* ---- 5. Models: sources and callbacks ------------------------------------------------------- */
 
@@ -266,6 +268,9 @@ TENON_API tenon_status tenon_option_info(size_t index, tenon_option* option);
 #define TENON_SOURCE_FD 2   /* bytes [offset, offset + size) of an open file; size 0: to its end */
 #define TENON_SOURCE_MEMORY 3 /* `size` bytes at `data` */
 #define TENON_SOURCE_READER 4 /* `size` bytes that `read` delivers */
+
+/* Copies up to `size` bytes at `offset`; returns how many, 0 at the end, negative on failure. */
+typedef int64_t (*tenon_read_callback)(void* user, uint64_t offset, void* buffer, uint64_t size);
 
 /* Where the bytes of one file come from. Memory and readers must outlive the model; a descriptor is
  * duplicated, so yours may be closed. */
@@ -279,8 +284,7 @@ typedef struct tenon_source {
   uint64_t offset;     /* FD */
   uint64_t size;
   const void* data;
-  /* Copies up to `size` bytes at `offset`; returns how many, 0 at the end, negative on failure. */
-  int64_t (*read)(void* user, uint64_t offset, void* buffer, uint64_t size);
+  tenon_read_callback read;
   void* user;
 } tenon_source;
 
@@ -289,6 +293,21 @@ typedef struct tenon_source {
 #define TENON_LOG_INFO 2u
 #define TENON_LOG_DEBUG 3u
 
+/* One line, without a newline. level: TENON_LOG_*. */
+typedef void (*tenon_log_callback)(void* user, uint32_t level, const char* text, uint64_t length);
+/* 0 <= fraction <= 1, never falling; on the thread of the call. Nonzero ends it: CANCELLED. */
+typedef int32_t (*tenon_progress_callback)(void* user, double fraction);
+/* `size` bytes aligned to `alignment` (a power of two), or NULL. */
+typedef void* (*tenon_allocate_callback)(void* user, uint64_t size, uint64_t alignment);
+typedef void (*tenon_release_callback)(void* user, void* memory, uint64_t size, uint64_t alignment);
+/* Calls task(arg, i) once for every i < num_tasks, side by side or one after another, and returns
+ * when all are done. */
+typedef void (*tenon_indexed_task)(void* arg, uint32_t index);
+typedef void (*tenon_run_tasks_callback)(void* user, uint32_t num_tasks, tenon_indexed_task task,
+                                         void* arg);
+/* Monotonic nanoseconds. */
+typedef uint64_t (*tenon_clock_callback)(void* user);
+
 /* What the library does through you rather than by itself. A NULL function means: the library's own
  * way, or nothing. All but `progress` are used as long as the model or one of its sessions lives,
  * and may be called from any thread. */
@@ -296,20 +315,14 @@ typedef struct tenon_callbacks {
   uint32_t struct_size;
   uint32_t log_level; /* the most detailed TENON_LOG_* wanted */
   void* user;
-  /* One line, without a newline. */
-  void (*log)(void* user, uint32_t level, const char* text, uint64_t length);
-  /* 0 <= fraction <= 1, never falling; on the thread that loads. Nonzero ends it: CANCELLED. */
-  int32_t (*progress)(void* user, double fraction);
-  /* `size` bytes aligned to `alignment` (a power of two), or NULL. Both or neither. Serves all
-   * large blocks: weights, KV cache, scratch. */
-  void* (*allocate)(void* user, uint64_t size, uint64_t alignment);
-  void (*release)(void* user, void* memory, uint64_t size, uint64_t alignment);
-  /* Your threads instead of ours: calls task(arg, i) once for every i < num_tasks, side by side or
-   * one after another, and returns when all are done. `concurrency` tasks at most. */
-  void (*run_tasks)(void* user, uint32_t num_tasks, void (*task)(void* arg, uint32_t index),
-                    void* arg);
-  /* Monotonic nanoseconds. */
-  uint64_t (*now_ns)(void* user);
+  tenon_log_callback log;
+  tenon_progress_callback progress; /* of tenon_model_load */
+  /* Both or neither. They serve all large blocks: weights, KV cache, scratch. */
+  tenon_allocate_callback allocate;
+  tenon_release_callback release;
+  /* Your threads instead of ours: at most `concurrency` tasks. */
+  tenon_run_tasks_callback run_tasks;
+  tenon_clock_callback now_ns;
   uint32_t concurrency;
   uint32_t reserved;
 } tenon_callbacks;
@@ -325,7 +338,7 @@ TENON_API tenon_status tenon_model_load(const tenon_source* const* sources, size
  * Texts returned here live as long as the model. Counts are 0 for an invalid handle.
  */
 
-typedef struct tenon_model_summary {
+typedef struct tenon_model_info {
   uint32_t struct_size;
   uint32_t has_weights;     /* 0: the file holds a vocabulary only, or was opened so */
   const char* architecture; /* "llama" */
@@ -349,9 +362,9 @@ typedef struct tenon_model_summary {
   uint64_t feed_forward;
   uint64_t experts;      /* of a layer; 0: it is no mixture of experts. Since 0.1 */
   uint64_t experts_used; /* by each token */
-} tenon_model_summary;
+} tenon_model_info;
 
-TENON_API tenon_status tenon_model_info(const tenon_model* model, tenon_model_summary* summary);
+TENON_API tenon_status tenon_model_get_info(const tenon_model* model, tenon_model_info* info);
 
 /* What the model with one session takes in memory. */
 typedef struct tenon_memory {
@@ -360,7 +373,7 @@ typedef struct tenon_memory {
   uint64_t context;       /* positions of the session */
   uint64_t weights_bytes; /* once per model */
   uint64_t scratch_bytes; /* once per model */
-  uint64_t kv_bytes;      /* once per session */
+  uint64_t kv_bytes;      /* once per session: a full one in an engine of so many "cache_bytes" */
 } tenon_memory;
 
 /* At `context` positions; 0 stands for what a session gets by default. Needs no weights in memory:
@@ -467,8 +480,9 @@ TENON_API tenon_status tenon_tokenizer_load(const tenon_source* source,
 TENON_API void tenon_tokenizer_destroy(tenon_tokenizer* tokenizer);
 
 /* Text to tokens. Control tokens, and user-defined ones that are marks (<tool_call>, [INST]), are
- * found in the text only with TENON_PARSE_SPECIAL. flags: TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL. Any bytes are taken: each
- * ill-formed part of the UTF-8 counts as U+FFFD. tokens [capacity]; see "Buffers" in 1. */
+ * found in the text only with TENON_PARSE_SPECIAL. flags: TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL.
+ * Any bytes are taken: each ill-formed part of the UTF-8 counts as U+FFFD. tokens [capacity]; see
+ * "Buffers" in 1. */
 TENON_API tenon_status tenon_tokenizer_encode(const tenon_tokenizer* tokenizer, const char* text,
                                               size_t length, uint32_t flags, tenon_token* tokens,
                                               size_t capacity, size_t* num_tokens);
@@ -488,19 +502,19 @@ TENON_API tenon_status tenon_tokenizer_decode(const tenon_tokenizer* tokenizer,
 #define TENON_TOKEN_UNKNOWN 16u
 #define TENON_TOKEN_UNUSED 32u
 
-typedef struct tenon_token_details {
+typedef struct tenon_token_info {
   uint32_t struct_size;
   uint32_t attributes;  /* TENON_TOKEN_*, or-ed */
   const char* spelling; /* as the file spells it */
   uint64_t spelling_length;
   const char* text; /* the bytes it stands for; empty for control tokens */
   uint64_t text_length;
-} tenon_token_details;
+} tenon_token_info;
 
 /* Tokens are 0 .. count - 1. */
 TENON_API size_t tenon_tokenizer_count(const tenon_tokenizer* tokenizer);
-TENON_API tenon_status tenon_tokenizer_token(const tenon_tokenizer* tokenizer, tenon_token token,
-                                             tenon_token_details* details);
+TENON_API tenon_status tenon_tokenizer_token_info(const tenon_tokenizer* tokenizer,
+                                                  tenon_token token, tenon_token_info* info);
 /* The token that the file spells so, or TENON_NO_TOKEN. */
 TENON_API tenon_status tenon_tokenizer_find(const tenon_tokenizer* tokenizer, const char* spelling,
                                             size_t length, tenon_token* token);
@@ -528,11 +542,10 @@ TENON_API tenon_status tenon_session_append_tokens(tenon_session* session,
 /* Computes what is queued now instead of with the next token. progress: NULL, or called with
  * 0 <= fraction <= 1; nonzero ends it with CANCELLED, and what was computed stays. */
 TENON_API tenon_status tenon_session_prefill(tenon_session* session,
-                                             int32_t (*progress)(void* user, double fraction),
-                                             void* user);
+                                             tenon_progress_callback progress, void* user);
 
 /* Generates one token: the loop of tenon_session_generate in your hands. After FINISH_END the end
- * token belongs to the text, and a further call goes on behind it. Errors as there. */
+ * token belongs to the text, and a further call goes on after it. Errors as there. */
 TENON_API tenon_status tenon_session_next(tenon_session* session, tenon_sampler* sampler,
                                           tenon_piece* piece);
 
@@ -578,7 +591,7 @@ TENON_API tenon_status tenon_session_drawn_logits(tenon_session* session, const 
 TENON_API tenon_status tenon_session_logits(tenon_session* session, const float** logits,
                                             size_t* count);
 
-/* Appends tokens, computes them and hands out the logits behind each one: row 0 .. num_tokens - 1,
+/* Appends tokens, computes them and hands out the logits after each one: row 0 .. num_tokens - 1,
  * in order. logits [vocabulary] f32, valid during the call. Nonzero ends it: CANCELLED. */
 typedef int32_t (*tenon_logits_callback)(void* user, uint64_t row, const float* logits,
                                          uint64_t vocabulary);
@@ -598,7 +611,8 @@ TENON_API tenon_status tenon_session_rewind(tenon_session* session, uint64_t pos
  * and replaces a regular file there, where a symbolic link leads to as well; when saving fails the old
  * one is as it was. A process that is killed meanwhile leaves no other file, but for an instant in which
  * an old file is replaced (then `path`.tenon-new), and on file systems without O_TMPFILE
- * (`path`.XXXXXXXX.tmp). A file beyond the process's limit of file sizes is IO. The sampler and text held back (tenon_session_take_held) are not part of it. IO. */
+ * (`path`.XXXXXXXX.tmp). The sampler and text held back (tenon_session_take_held) are not part of
+ * it. IO, also for a file beyond the process's limit of file sizes. */
 TENON_API tenon_status tenon_session_save(tenon_session* session, const char* path);
 TENON_API tenon_status tenon_session_save_buffer(tenon_session* session, void* buffer,
                                                  size_t capacity, size_t* size);
@@ -609,7 +623,7 @@ TENON_API tenon_status tenon_session_save_buffer(tenon_session* session, void* b
  * have. When it fails the session is as it was. flags: 0 or TENON_RESTORE_TEXT. FORMAT, naming the
  * difference, for what is damaged, of another version, or made with another model, backend, device or
  * cache; LIMIT when the text is longer than the session's context; IO. A file is only as trustworthy
- * as whoever could write it: what comes from one is never shared with other sessions. */
+ * as those who could write it: what comes from one is never shared with other sessions. */
 TENON_API tenon_status tenon_session_restore(tenon_session* session, const char* path,
                                              uint32_t flags);
 TENON_API tenon_status tenon_session_restore_buffer(tenon_session* session, const void* data,
@@ -626,16 +640,16 @@ TENON_API tenon_status tenon_session_tokens(tenon_session* session, const tenon_
  * then go on from where it was. Any thread, any time, callbacks and signal handlers included. */
 TENON_API tenon_status tenon_session_cancel(tenon_session* session);
 
-typedef struct tenon_session_figures {
+typedef struct tenon_session_stats {
   uint32_t struct_size;
   uint32_t reserved;
   uint64_t prefill_tokens; /* computed in prompts, since the session was made */
   uint64_t decode_tokens;  /* generated */
   double prefill_seconds;
   double decode_seconds;
-} tenon_session_figures;
+} tenon_session_stats;
 
-TENON_API tenon_status tenon_session_stats(tenon_session* session, tenon_session_figures* figures);
+TENON_API tenon_status tenon_session_get_stats(tenon_session* session, tenon_session_stats* stats);
 
 /* ---- 9. Samplers -------------------------------------------------------------------------------
  *
@@ -684,7 +698,7 @@ TENON_API tenon_status tenon_sampler_add_dry_breaker(tenon_sampler* sampler,
  * tokens [num_tokens] go to logprobs [num_tokens], and the num_top likeliest, likeliest first, to
  * top_tokens [num_top] and top_logprobs [num_top]. For a drawn token the logits come from
  * tenon_session_drawn_logits, for a prompt from tenon_session_evaluate, whose row i is about the
- * token behind row i. ARGUMENT for a token or num_top outside the vocabulary, STATE for NaN. Any
+ * token after row i. ARGUMENT for a token or num_top outside the vocabulary, STATE for NaN. Any
  * thread. */
 TENON_API tenon_status tenon_logprobs(const float* logits, size_t count, const tenon_token* tokens,
                                       size_t num_tokens, float* logprobs, tenon_token* top_tokens,
@@ -730,7 +744,7 @@ TENON_API tenon_status tenon_sampler_roll_back(tenon_sampler* sampler, size_t nu
 #define TENON_REFUSED_BAD_NAME 14         /* its name is not 1 to 63 letters, digits, - and _ */
 #define TENON_REFUSED_NAME_TAKEN 15       /* a backend before it in the list has its name */
 
-typedef struct tenon_backend {
+typedef struct tenon_backend_info {
   uint32_t struct_size;
   tenon_status status; /* TENON_OK: usable; PLUGIN: refused; else what its device said */
   const char* name;    /* as the option "backend" takes it */
@@ -741,17 +755,18 @@ typedef struct tenon_backend {
   uint64_t description_length;
   int32_t reason; /* TENON_REFUSED_* */
   uint32_t reserved;
-  const char* options; /* a line for each it takes as backend.KEY: key, values, default, meaning; tabs between */
+  /* A line for each option it takes as backend.KEY: key, values, default, meaning; tabs between. */
+  const char* options;
   uint64_t options_length;
-} tenon_backend;
+} tenon_backend_info;
 
 /* Looks at all of them. options: NULL, or with "plugin". Texts live as long as the list. */
 TENON_API tenon_status tenon_backends_create(const tenon_options* options,
                                              tenon_backends** backends);
 TENON_API void tenon_backends_destroy(tenon_backends* backends);
 TENON_API size_t tenon_backends_count(const tenon_backends* backends);
-TENON_API tenon_status tenon_backends_info(const tenon_backends* backends, size_t index,
-                                           tenon_backend* backend);
+TENON_API tenon_status tenon_backends_get_info(const tenon_backends* backends, size_t index,
+                                               tenon_backend_info* info);
 
 /* ---- 11. Engines -------------------------------------------------------------------------------
  *
@@ -786,13 +801,19 @@ TENON_API tenon_status tenon_engine_open_session(tenon_engine* engine,
 #define TENON_IGNORE_END 8u /* an end token is a token like any other */
 #define TENON_LOGPROBS 16u  /* keep log-probabilities for tenon_request_logprobs */
 
+/* Called when there is a piece or the end, on any thread that is in a call on the engine, its
+ * sessions or requests (cancelling and destroying included): hold no lock in one that it takes.
+ * It must not make such a call itself: it is for waking the thread that will. Never called again
+ * when tenon_request_destroy has returned, which waits for a call under way. */
+typedef void (*tenon_notify_callback)(void* user);
+
 /* What is to be done. Only read during tenon_session_submit. */
 typedef struct tenon_submission {
   uint32_t struct_size;
   uint32_t flags;    /* TENON_ADD_SPECIAL, TENON_PARSE_SPECIAL for the text; IGNORE_END, LOGPROBS */
   const char* text;  /* is appended to the session first; may be NULL */
   uint64_t text_length;
-  const tenon_token* tokens; /* are appended behind the text; may be NULL */
+  const tenon_token* tokens; /* are appended after the text; may be NULL */
   uint64_t num_tokens;
   const tenon_sampler* sampler; /* parameters, stops, grammar are copied; NULL: the defaults */
   uint64_t max_tokens;          /* 0: as many as the context holds */
@@ -802,13 +823,9 @@ typedef struct tenon_submission {
   const char* client; /* requests of one key share what its weight gives; NULL: the session's */
   uint64_t client_length;
   double weight; /* of the client, 0.001..1000; 0: the session's */
-  /* Called when there is a piece or the end, on any thread that is in a call on the engine, its
-   * sessions or requests (cancelling and destroying included): hold no lock in one that it takes.
-   * It must not make such a call itself: it is for waking whoever will. Never called again when
-   * tenon_request_destroy has returned, which waits for a call under way. May be NULL. */
-  void (*notify)(void* user);
+  tenon_notify_callback notify; /* may be NULL */
   void* user;
-  uint32_t num_top; /* as with LOGPROBS, and those of the so many likeliest tokens; at most 1000 */
+  uint32_t num_top; /* as with LOGPROBS, and those of this many likeliest tokens; at most 1000 */
   uint32_t reserved;
   const tenon_token* logprob_tokens; /* as with LOGPROBS, and those of these; at most 1000 */
   uint64_t num_logprob_tokens;
@@ -824,16 +841,17 @@ TENON_API tenon_status tenon_session_submit(tenon_session* session,
 TENON_API void tenon_request_destroy(tenon_request* request);
 
 /* The next piece; its text is valid until the next call on the request. The last piece has a
- * `finish`; behind it further calls give a piece without a token and with the same finish. A request
+ * `finish`; after it further calls give a piece without a token and with the same finish. A request
  * that ended early returns, after the pieces that were there, its error: CANCELLED, DEADLINE,
  * NO_MEMORY, what the backend said.
  *   timeout_seconds  how long to wait; then the piece has TENON_NO_TOKEN and finish 0. 0 does not
  *                    wait and does not compute; negative waits for ever.
  * With a timeout the call returns at most 10 ms late, as far as the scheduling of threads allows, but
  * for a step of least size that it began to compute in time (one token of each running request, and
- * up to 8 of prompts) and for one draw under a grammar. (It also lets a step of another engine of the same model end.) What it computes
- * is cut to the time that is left, so waits that are long for a step compute fastest; but however
- * short they are, repeated ones end every request, with the same tokens. */
+ * up to 8 of prompts) and for one draw under a grammar. (It also lets a step of another engine of the
+ * same model end.) What it computes is cut to the time that is left, so waits that are long for a
+ * step compute fastest; but however short they are, repeated ones end every request, with the same
+ * tokens. */
 TENON_API tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,
                                           tenon_piece* piece);
 
@@ -861,16 +879,15 @@ TENON_API tenon_status tenon_request_cancel(tenon_request* request);
 #define TENON_REUSE_OTHER_SALT 3     /* it is there under another salt */
 #define TENON_REUSE_CACHE_TYPE 4     /* it was computed for another cache: TENON_RESTORE_TEXT */
 
-typedef struct tenon_request_figures {
+typedef struct tenon_request_stats {
   uint32_t struct_size;
   int32_t reuse_miss;      /* TENON_REUSE_* */
   uint64_t prompt_tokens;  /* of the session's text when it was submitted */
   uint64_t reused_tokens;  /* of these computed before, in the session or by others */
   uint64_t miss_position;  /* with a miss: the first position that is not there */
-} tenon_request_figures;
+} tenon_request_stats;
 
-TENON_API tenon_status tenon_request_report(tenon_request* request,
-                                            tenon_request_figures* figures);
+TENON_API tenon_status tenon_request_get_stats(tenon_request* request, tenon_request_stats* stats);
 
 /* Computes one step, if there is work and no other thread is at it; *worked tells. Never waits for
  * work. */
@@ -882,19 +899,23 @@ TENON_API tenon_status tenon_engine_run(tenon_engine* engine);
 /* Makes the calls of tenon_engine_run return, those under way and those to come. */
 TENON_API tenon_status tenon_engine_stop(tenon_engine* engine);
 
-/* From now on work that no call waits for is computed by the host's executor: `post` has task(arg)
- * called once, soon, on any thread; the call returns when there is no more to do. post == NULL ends
- * that; a task posted before is still to be called, and keeps the engine alive until then. A post
- * that throws has not posted: calls that wait compute what there is. */
-TENON_API tenon_status tenon_engine_set_executor(
-    tenon_engine* engine, void (*post)(void* user, void (*task)(void* arg), void* arg), void* user);
+/* Has task(arg) called once, soon, on any thread. */
+typedef void (*tenon_task)(void* arg);
+typedef void (*tenon_post_callback)(void* user, tenon_task task, void* arg);
+
+/* From now on work that no call waits for is computed by the host's executor: each call of `post`
+ * gives it a task, which returns when there is no more to do. post == NULL ends that; a task posted
+ * before is still to be called, and keeps the engine alive until then. A post that throws has not
+ * posted: calls that wait compute what there is. */
+TENON_API tenon_status tenon_engine_set_executor(tenon_engine* engine, tenon_post_callback post,
+                                                 void* user);
 
 /* How many durations were at most 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50,
  * 100 s and above, each without those before it. */
 #define TENON_HISTOGRAM_COUNTS 17
 
 /* Totals are since the engine was made, the rest is as it is now. */
-typedef struct tenon_engine_figures {
+typedef struct tenon_engine_stats {
   uint32_t struct_size;
   uint32_t reserved;
   uint64_t waiting; /* requests in the queue, and prompt tokens of those that have not begun */
@@ -927,13 +948,13 @@ typedef struct tenon_engine_figures {
   double first_token_seconds;                          /* the sums of these durations */
   double token_gap_seconds;
   double request_seconds;
-} tenon_engine_figures;
+} tenon_engine_stats;
 
-TENON_API tenon_status tenon_engine_metrics(tenon_engine* engine, tenon_engine_figures* figures);
+TENON_API tenon_status tenon_engine_get_stats(tenon_engine* engine, tenon_engine_stats* stats);
 /* The same and histograms (time to first token, between tokens, of whole requests) as text for
  * Prometheus, version 0.0.4. See "Buffers" in 1. */
-TENON_API tenon_status tenon_engine_metrics_text(tenon_engine* engine, char* text,
-                                                 size_t capacity, size_t* length);
+TENON_API tenon_status tenon_engine_stats_text(tenon_engine* engine, char* text, size_t capacity,
+                                               size_t* length);
 
 /* ---- 12. Grammars ------------------------------------------------------------------------------
  *
@@ -983,7 +1004,7 @@ TENON_API tenon_status tenon_sampler_set_grammar(tenon_sampler* sampler,
                                                  const tenon_tokenizer* tokenizer);
 
 /* How many tokens may still be drawn: when they run out, the shortest way to a complete text of the
- * grammar is taken; nobody looks further ahead for banned_strings; and the last piece has finish
+ * grammar is taken; banned_strings are not looked for beyond them; and the last piece has finish
  * MAX_TOKENS and all text that was held back. Then the limit is gone. tenon_session_generate
  * does this itself. */
 TENON_API tenon_status tenon_sampler_set_token_limit(tenon_sampler* sampler, uint64_t tokens);
@@ -999,7 +1020,7 @@ TENON_API tenon_status tenon_matcher_fork(tenon_matcher* matcher, tenon_matcher*
 /* Back to the beginning of the text, without a token limit. */
 TENON_API tenon_status tenon_matcher_reset(tenon_matcher* matcher);
 
-/* At most so many tokens may still come, an end token included: what is allowed from now on leaves
+/* At most `tokens` tokens may still come, an end token included: what is allowed from now on leaves
  * a way to a complete text within them. */
 TENON_API tenon_status tenon_matcher_set_token_limit(tenon_matcher* matcher, uint64_t tokens);
 
@@ -1037,7 +1058,7 @@ TENON_API tenon_status tenon_matcher_forced_text(tenon_matcher* matcher, char* t
  */
 
 /* The names of shapes ("llama-1b") and of weight formats ("q4_0", and mixes of several: "Q4_K_M"),
- * in a fixed order; NULL behind the last. They live for ever. */
+ * in a fixed order; NULL after the last. They live for ever. */
 TENON_API const char* tenon_random_model_shape(size_t index);
 TENON_API const char* tenon_random_model_format(size_t index);
 
@@ -1051,8 +1072,7 @@ TENON_API const char* tenon_random_model_format(size_t index);
  * ARGUMENT for an unknown shape or format (the message names the nearest), IO. Any thread. */
 TENON_API tenon_status tenon_random_model_write(const char* path, const char* shape,
                                                 const char* format, uint64_t seed,
-                                                int32_t (*progress)(void* user, double fraction),
-                                                void* user);
+                                                tenon_progress_callback progress, void* user);
 
 /* ---- 14. Chats ---------------------------------------------------------------------------------
  *
@@ -1061,20 +1081,23 @@ TENON_API tenon_status tenon_random_model_write(const char* path, const char* sh
  * stands in messages, tools and variables never becomes a control token, whatever it spells.
  *
  * A conversation is a JSON object:
- *   messages               [{"role": "user", "content": "..."}, ...]; content may be a list of
- * parts,
+ *   messages               [{"role": "user", "content": "..."}, ...]; content may be a list of parts,
  *                          {"type": "text", "text": "..."}; "tool_calls" and "tool" messages as in
  *                          the answers that tenon_chat_reply_message makes
- *   tools                  [{"type": "function", "function": {"name", "description",
- * "parameters"}}] tool_choice            "auto", "required", "none" (the model sees no tools) or
- * {"type": "function", "function": {"name": ...}} (it sees this one only) parallel_tool_calls
- * false: one call an answer response_format        {"type": "json_schema", "json_schema":
- * {"schema": {...}}} or {"type": "json_object"}; like the two before only tenon_chat_grammar minds
- * it add_generation_prompt  true unless given: the prompt ends where the answer begins now local
- * time, "2026-01-02T03:04:05", for templates that tell the date variables              an object
- * whose members become variables of the template enable_thinking, ...   every other member becomes
- * a variable, too; more than 1000: LIMIT Chats are immutable: any thread. A reply: one thread at a
- * time.
+ *   tools                  [{"type": "function",
+ *                            "function": {"name", "description", "parameters"}}, ...]
+ *   tool_choice            "auto", "required", "none" (the model sees no tools) or
+ *                          {"type": "function", "function": {"name": ...}} (it sees this one only)
+ *   parallel_tool_calls    false: one call an answer
+ *   response_format        {"type": "json_schema", "json_schema": {"schema": {...}}} or
+ *                          {"type": "json_object"}; like the two before, it concerns
+ *                          tenon_chat_grammar alone
+ *   add_generation_prompt  true unless given: the prompt ends where the answer begins
+ *   now                    local time, "2026-01-02T03:04:05", for templates that tell the date
+ *   variables              an object whose members become variables of the template
+ *   enable_thinking, ...   every other member becomes a variable, too; more than 1000: LIMIT
+ *
+ * Chats are immutable: any thread. A reply: one thread at a time.
  */
 
 /* model: whose template and tokenizer are used; NULL with the option "template", for text only.
@@ -1098,7 +1121,7 @@ TENON_API tenon_status tenon_chat_encode(const tenon_chat* chat, const char* con
                                          size_t length, tenon_token* tokens, size_t capacity,
                                          size_t* num_tokens);
 
-/* What the answer may be, for tenon_sampler_set_grammar: behind the reasoning that the family has,
+/* What the answer may be, for tenon_sampler_set_grammar: after the reasoning that the family has,
  * content by the response_format, or calls of the tools by the schemas of their parameters. With
  * tool_choice "auto" text is free until a call begins; "required" or a tool named: a call must come.
  * *grammar becomes NULL when any answer may come. Yours to destroy; equal ones are compiled once.
@@ -1151,7 +1174,7 @@ TENON_API tenon_status tenon_chat_reply_finish(tenon_chat_reply* reply,
                                                tenon_chat_callback on_delta, void* user);
 
 /* The answer so far as a message: {"role": "assistant", "content", "reasoning_content",
- * "tool_calls"}, to be put behind the conversation's messages. Valid until the next call on the
+ * "tool_calls"}, to be put after the conversation's messages. Valid until the next call on the
  * reply. */
 TENON_API tenon_status tenon_chat_reply_message(tenon_chat_reply* reply, const char** json,
                                                 size_t* length);
@@ -1163,7 +1186,7 @@ TENON_API tenon_status tenon_chat_reply_message(tenon_chat_reply* reply, const c
  *   tenon_options_set_bool(options, "inspect", 1);     with "cache_type", "threads", ... as wanted
  *   tenon_model_open("model.gguf", options, &model);   reads the header and the vocabulary
  *   tenon_measure_hardware(model, TENON_MEASURE_SPEED, &hardware);
- *   tenon_plan(model, 8192, 4, &hardware, &plan);
+ *   tenon_model_plan(model, 8192, 4, &hardware, &plan);
  */
 
 /* A machine as planning sees it. Fill it in yourself, or have it measured. Speeds are those of all
@@ -1191,7 +1214,7 @@ typedef struct tenon_hardware {
 TENON_API tenon_status tenon_measure_hardware(const tenon_model* model, uint32_t flags,
                                               tenon_hardware* hardware);
 
-typedef struct tenon_plan_figures {
+typedef struct tenon_plan {
   uint32_t struct_size;
   uint32_t fits;       /* total_bytes is no more than the hardware's memory_bytes */
   uint64_t context;    /* as asked for; of 0, what a session gets by default */
@@ -1199,7 +1222,8 @@ typedef struct tenon_plan_figures {
   uint64_t process_bytes; /* the following add up to total_bytes, but for the short peak of loading */
   uint64_t weights_bytes; /* as they are stored for computing */
   uint64_t scratch_bytes; /* activations, work memory of the threads, logits of a step */
-  uint64_t kv_bytes;      /* of all sessions with full contexts: the least "cache_bytes" for them */
+  uint64_t kv_bytes;      /* of all sessions with full contexts: the least "cache_bytes" that takes
+                             nothing from any of them */
   uint64_t session_bytes; /* of one session: its part of the cache, logits, text, sampler */
   uint64_t total_bytes;   /* what the process holds at its peak */
   /* What fits, with all else as it is; 0 or "" where nothing does. */
@@ -1209,14 +1233,104 @@ typedef struct tenon_plan_figures {
   /* When all contexts are full; 0 where the hardware's speeds are not known. */
   double prefill_tokens_per_second; /* of a prompt as long as the context, from its beginning */
   double decode_tokens_per_second;  /* of all sessions together */
-} tenon_plan_figures;
+} tenon_plan;
 
 /* A pure function: equal arguments, equal plans; no weights are read and nothing is measured.
  * model: its header is enough ("inspect"); its options say cache_type, slice and backend.
  * context, sessions: 0 for the default context, and for one.
  * ARGUMENT for sizes that cannot be, STATE for a file that holds a vocabulary only. Any thread. */
-TENON_API tenon_status tenon_plan(const tenon_model* model, uint64_t context, uint64_t sessions,
-                                  const tenon_hardware* hardware, tenon_plan_figures* plan);
+TENON_API tenon_status tenon_model_plan(const tenon_model* model, uint64_t context,
+                                        uint64_t sessions, const tenon_hardware* hardware,
+                                        tenon_plan* plan);
+
+/* ---- 16. Embeddings ----------------------------------------------------------------------------
+ *
+ * An embedder turns texts into rows of numbers: embeddings, whose cosines say how alike texts are, or
+ * the scores of a reranker. Encoders (BERT and its kin) do this and nothing else; models that generate
+ * do it where they were opened with the option "embeddings".
+ *
+ *   tenon_model_open("all-minilm-l6-v2.gguf", NULL, &model);
+ *   tenon_embedder_create(model, NULL, &embedder);
+ *   tenon_embedder_embed(embedder, &batch, rows, capacity, &num_values);
+ *
+ * Texts of any number share steps without padding. The row of a text has the same bits alone and among
+ * any others. docs/embeddings.md tells more.
+ */
+
+/* What becomes of the rows of a text's tokens: the option "pooling". */
+#define TENON_POOLING_NONE 0 /* they stay: a row for each token */
+#define TENON_POOLING_MEAN 1 /* their mean */
+#define TENON_POOLING_CLS 2  /* the first one */
+#define TENON_POOLING_LAST 3 /* the last one */
+#define TENON_POOLING_RANK 4 /* the scores of the model's classifier */
+
+/* options: scope EMBEDDER; NULL for the defaults: what the file says, rows of length 1. STATE for a
+ * model that was opened to generate, or without weights; UNSUPPORTED for a pooling that it cannot have;
+ * ARGUMENT for more dimensions than its rows have. */
+TENON_API tenon_status tenon_embedder_create(const tenon_model* model, const tenon_options* options,
+                                             tenon_embedder** embedder);
+/* Calls under way go on. */
+TENON_API void tenon_embedder_destroy(tenon_embedder* embedder);
+
+typedef struct tenon_embedder_info {
+  uint32_t struct_size;
+  int32_t pooling;     /* TENON_POOLING_* */
+  uint64_t dimensions; /* of a row; with RANK the labels */
+  uint64_t max_tokens; /* of a text, those included that the vocabulary adds */
+  uint32_t normalizes; /* 1: rows have length 1 */
+  uint32_t num_labels; /* that have a name */
+} tenon_embedder_info;
+
+TENON_API tenon_status tenon_embedder_get_info(const tenon_embedder* embedder,
+                                               tenon_embedder_info* info);
+/* Of a row; 0 for an invalid handle. */
+TENON_API size_t tenon_embedder_dimensions(const tenon_embedder* embedder);
+/* The name of a label of the classifier: index < num_labels. Lives as long as the handle. */
+TENON_API tenon_status tenon_embedder_label(const tenon_embedder* embedder, size_t index,
+                                            const char** name, size_t* length);
+
+/* What texts are for: retrieval models want other words before a question than before what is searched.
+ * They are the options "query_prefix" and "document_prefix", and unless these are set those of the
+ * model's card, where the library knows it. */
+#define TENON_TEXT_PLAIN 0 /* nothing goes before it */
+#define TENON_TEXT_QUERY 1
+#define TENON_TEXT_DOCUMENT 2
+
+/* Texts, or their tokens. Only read during a call, but for num_rows. */
+typedef struct tenon_embedder_batch {
+  uint32_t struct_size;
+  int32_t role;             /* TENON_TEXT_* of all of them; tokens stay as they are */
+  uint64_t count;           /* any number */
+  const char* const* texts; /* [count]; or NULL: tokens. Control tokens are not found in them; what the
+                             * vocabulary adds at the ends is added */
+  const uint64_t* lengths;  /* [count]; NULL: all end in a NUL */
+  const tenon_token* const* tokens; /* [count] */
+  const uint64_t* num_tokens;       /* [count] */
+  uint64_t* num_rows;               /* [count], or NULL: gets how many rows each text has; 1 but for
+                                     * TENON_POOLING_NONE */
+  double timeout_seconds; /* from now to the end: DEADLINE; 0: none */
+} tenon_embedder_batch;
+
+/* The rows of all texts, one after another: rows [*num_values] f32, see "Buffers" in 1. Which number
+ * that is, costs no more than finding the tokens. After a failure what is in rows is not defined.
+ * LIMIT naming the text when it has more tokens than max_tokens and "truncate" is not set; ARGUMENT for
+ * one without tokens, or a token outside the vocabulary; CANCELLED, DEADLINE. */
+TENON_API tenon_status tenon_embedder_embed(tenon_embedder* embedder,
+                                            const tenon_embedder_batch* batch, float* rows,
+                                            size_t capacity, size_t* num_values);
+
+/* How well each text of the batch answers the query, more is better: scores [*num_scores], see
+ * "Buffers" in 1. With TENON_POOLING_RANK the scores of the model's classifier for the pair of texts,
+ * as many for each as it has labels; else the cosine of their rows, the query and the documents each
+ * with the words that go before them (role is not used). Errors as tenon_embedder_embed; UNSUPPORTED
+ * with TENON_POOLING_NONE, ARGUMENT for a classifier and tokens. */
+TENON_API tenon_status tenon_embedder_rank(tenon_embedder* embedder, const char* query,
+                                           size_t length, const tenon_embedder_batch* documents,
+                                           float* scores, size_t capacity, size_t* num_scores);
+
+/* Ends the calls that are under way on the embedder with CANCELLED, within a few milliseconds. Any
+ * thread, any time, but not in a signal handler. */
+TENON_API tenon_status tenon_embedder_cancel(tenon_embedder* embedder);
 
 #ifdef __cplusplus
 }

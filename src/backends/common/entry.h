@@ -170,16 +170,17 @@ class Entry {
   }
 
   /// Whether B::Executable has draw(): then its device sets TENON_DEVICE_DRAWS.
+  // clang-format off: it takes `&` for an operator here
   static constexpr bool kDraws =
-      requires(Executable& executable, const Strided<tenon_draw>& draws) {
-        { executable.draw(uint64_t{}, draws) } -> std::same_as<uint64_t>;
-      };
+      requires(Executable & executable, const Strided<tenon_draw>& draws) {
+    { executable.draw(uint64_t{}, draws) } -> std::same_as<uint64_t>;
+  };
+  // clang-format on
   using DrawFunction = decltype(tenon_backend_api::draw);
 
   static tenon_status draw(tenon_executable* executable, uint64_t step, const tenon_draw* draws,
-                           uint32_t num_draws, uint32_t draw_size, uint64_t* ticket) noexcept
-    requires kDraws
-  {
+                           uint32_t num_draws, uint32_t draw_size,
+                           uint64_t* ticket) noexcept requires kDraws {
     if (executable == nullptr || ticket == nullptr ||
         (num_draws > 0 && (draws == nullptr || draw_size < sizeof(tenon_draw)))) {
       return TENON_BACKEND_ARGUMENT;
@@ -203,13 +204,33 @@ class Entry {
 
  public:
   static constexpr tenon_backend_api kApi = {
-      TENON_BACKEND_MAGIC, TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR, sizeof(tenon_backend_api),
-      B::kName,            list_devices,        list_options,        create_device,
-      destroy_device,      describe,            supports,            buffer_create,
-      host_buffer_destroy, host_buffer_read,    host_buffer_write,   host_buffer_copy,
-      compile,             destroy_executable,  block_bytes,         row_granularity,
-      load_rows,           seal,                run,                 wait,
-      memory_bytes,        draw_or_null(),      nullptr,
+      TENON_BACKEND_MAGIC,
+      TENON_BACKEND_MAJOR,
+      TENON_BACKEND_MINOR,
+      sizeof(tenon_backend_api),
+      B::kName,
+      list_devices,
+      list_options,
+      create_device,
+      destroy_device,
+      describe,
+      supports,
+      buffer_create,
+      host_buffer_destroy,
+      host_buffer_read,
+      host_buffer_write,
+      host_buffer_copy,
+      compile,
+      destroy_executable,
+      block_bytes,
+      row_granularity,
+      load_rows,
+      seal,
+      run,
+      wait,
+      memory_bytes,
+      draw_or_null(),
+      nullptr,
   };
 };
 

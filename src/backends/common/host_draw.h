@@ -198,9 +198,9 @@ class HostDraw {
     return tokens_[chosen];
   }
 
-  std::vector<float> biased_;    // [vocab]
-  std::vector<int32_t> tokens_;  // what is left, ascending
-  std::vector<float> logits_;    // of them
+  std::vector<float> biased_;        // [vocab]
+  std::vector<int32_t> tokens_;      // what is left, ascending
+  std::vector<float> logits_;        // of them
   std::vector<int32_t> all_tokens_;  // before top_k and what follows it
   std::vector<float> all_;
   std::vector<float> weights_;

@@ -37,8 +37,8 @@ Kernels kernels_of(std::span<const tenon_backend_option> options) {
     }
   }
   if (bf16_activations != "fixed" && bf16_activations != "f32") {
-    refuse(TENON_BACKEND_ARGUMENT,
-           "option \"bf16_activations\" is \"{}\"; it can be fixed or f32", bf16_activations);
+    refuse(TENON_BACKEND_ARGUMENT, "option \"bf16_activations\" is \"{}\"; it can be fixed or f32",
+           bf16_activations);
   }
   const Kernels* chosen = choose_kernels(isa);
   if (chosen == nullptr) {

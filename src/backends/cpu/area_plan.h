@@ -1,4 +1,4 @@
-// Where activations lie in their area: pieces that live in common phases do not overlap.
+// Where activations lie in their area: buffers that live in common phases do not overlap.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tenon::cpu {
 
-/// A piece of memory in the plan of the area of activations.
-struct AreaPiece {
+/// A buffer in the plan of the area of activations.
+struct AreaBuffer {
   std::function<void(Carver&)> carve;
   uint64_t bytes;
   int32_t first, last;  // phases
@@ -20,21 +20,21 @@ struct AreaPiece {
 
 /// First fit, largest first: buffers alive in a common phase do not overlap. Returns the area's
 /// size.
-inline uint64_t place_pieces(std::vector<AreaPiece>& buffers) {
+inline uint64_t place_buffers(std::vector<AreaBuffer>& buffers) {
   std::sort(buffers.begin(), buffers.end(),
-            [](const AreaPiece& a, const AreaPiece& b) { return a.bytes > b.bytes; });
+            [](const AreaBuffer& a, const AreaBuffer& b) { return a.bytes > b.bytes; });
   uint64_t size = 0;
   for (size_t i = 0; i < buffers.size(); ++i) {
-    AreaPiece& buffer = buffers[i];
+    AreaBuffer& buffer = buffers[i];
     bool moved = true;
     while (moved) {
       moved = false;
       for (size_t j = 0; j < i; ++j) {
-        const AreaPiece& other = buffers[j];
-        const bool together = other.first <= buffer.last && buffer.first <= other.last;
+        const AreaBuffer& other = buffers[j];
+        const bool at_once = other.first <= buffer.last && buffer.first <= other.last;
         const bool overlap = other.offset < buffer.offset + buffer.bytes &&
                              buffer.offset < other.offset + other.bytes;
-        if (!together || !overlap) continue;
+        if (!at_once || !overlap) continue;
         buffer.offset = other.offset + other.bytes;
         moved = true;
       }

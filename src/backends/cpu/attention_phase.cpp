@@ -22,8 +22,8 @@ void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thre
   const tenon_attention_params& params = phase.attention.params.attention;
   AttentionPlan& plan = x_.attention_plans_[phase.attention_plan];
   const AttentionShape& shape = plan.shape();
-  const AttentionPiece& piece = plan.piece(item);
-  const AttentionTile& tile = plan.tile(piece);
+  const AttentionChunk& chunk = plan.chunk(item);
+  const AttentionTile& tile = plan.tile(chunk);
   const uint32_t kv_head = plan.kv_head(item);
   const uint32_t query = phase.attention.inputs[0];
   const float* sinks = vector(phase.attention.inputs[1]);
@@ -43,8 +43,8 @@ void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thre
       .mask = shape.mask,
       .positions = tile.positions,
       .heads = shape.heads,
-      .first_span = piece.first_span,
-      .end_span = piece.end_span,
+      .first_span = chunk.first_span,
+      .end_span = chunk.end_span,
       .q = f32_row(query, token) + first_head * shape.block.key_dim,
       .q_stride = columns(query),
       .out = f32_row(phase.attention.outputs[0], token) + out_column,
@@ -53,28 +53,29 @@ void PhaseRunner::run_attention(const Phase& phase, uint32_t item, uint32_t thre
       .soft_cap = params.soft_cap,
       .sinks = sinks == nullptr ? nullptr : sinks + first_head,
       .bias = bias_of(phase, first_head),
-      .parts = nullptr,
+      .partials = nullptr,
       .scratch = x_.scratch_[thread].attention,
   };
-  float* parts = nullptr;
-  if (tile.num_pieces > 1) {
-    parts = reinterpret_cast<float*>(x_.attention_parts_.data()) + tile.parts +
-            kv_head * plan.part_floats(tile);
-    args.parts = parts + (piece.first_span - tile.first_span) *
-                             attention_part_floats(args.columns(), shape.block.value_stride());
+  float* partials = nullptr;
+  if (tile.num_chunks > 1) {
+    partials = reinterpret_cast<float*>(x_.attention_partials_.data()) + tile.partials +
+               kv_head * plan.partial_floats(tile);
+    args.partials =
+        partials + (chunk.first_span - tile.first_span) *
+                       attention_partial_floats(args.columns(), shape.block.value_stride());
   }
   k_.attention[static_cast<uint32_t>(shape.block.type)](args);
-  // Whoever finishes a tile's last piece merges all of them, in order.
-  if (!plan.finish_piece(tile, kv_head)) return;
-  if (tile.num_pieces > 1) {
-    args.parts = parts;
+  // The thread that finishes a tile's last chunk merges all of them, in order (Flash-Decoding).
+  if (!plan.finish_chunk(tile, kv_head)) return;
+  if (tile.num_chunks > 1) {
+    args.partials = partials;
     args.first_span = tile.first_span;
     args.end_span = tile.end_span;
     k_.attention_merge(args);
   }
   if (!phase.quantise_attention) return;
-  k_.quantise(args.out, args.out_stride, x_.activations_[phase.attention.outputs[0]].quantised, token,
-              tile.num_tokens, out_column,
+  k_.quantise(args.out, args.out_stride, x_.activations_[phase.attention.outputs[0]].quantised,
+              token, tile.num_tokens, out_column,
               static_cast<uint64_t>(shape.heads) * shape.block.value_dim);
 }
 

@@ -31,20 +31,20 @@ AttentionPlan::AttentionPlan(const AttentionShape& shape, uint32_t max_tokens, u
   // A tile costs more than its share of a thread's items only if it is one of a few.
   const uint32_t most_split = num_threads_ * kItemsPerThread;
   tiles_.reserve(max_tokens);
-  pieces_.reserve(uint64_t{max_tokens} + 2 * most_split);
+  chunks_.reserve(uint64_t{max_tokens} + 2 * most_split);
   num_finished_size_ = most_split + shape_.kv_heads;
   num_finished_ = std::make_unique<std::atomic<uint32_t>[]>(num_finished_size_);
 }
 
-uint64_t AttentionPlan::part_floats(const AttentionTile& tile) const {
+uint64_t AttentionPlan::partial_floats(const AttentionTile& tile) const {
   const uint64_t columns = uint64_t{tile.num_tokens} * shape_.heads;
   return (tile.end_span - tile.first_span) *
-         attention_part_floats(columns, shape_.block.value_stride());
+         attention_partial_floats(columns, shape_.block.value_stride());
 }
 
-uint64_t AttentionPlan::part_floats_of_context(uint64_t positions) const {
+uint64_t AttentionPlan::partial_floats_of_context(uint64_t positions) const {
   return positions / kAttentionSpan * shape_.kv_heads *
-         attention_part_floats(shape_.heads, shape_.block.value_stride());
+         attention_partial_floats(shape_.heads, shape_.block.value_stride());
 }
 
 uint64_t AttentionPlan::cost(const AttentionTile& tile) const {
@@ -62,7 +62,7 @@ uint32_t AttentionPlan::tile_tokens(const tenon_step& step) const {
 
 void AttentionPlan::build(const tenon_step& step, const std::vector<uint32_t>& positions) {
   cut_tiles(step, positions);
-  cut_pieces();
+  cut_chunks();
 }
 
 void AttentionPlan::cut_tiles(const tenon_step& step, const std::vector<uint32_t>& positions) {
@@ -86,9 +86,9 @@ void AttentionPlan::cut_tiles(const tenon_step& step, const std::vector<uint32_t
   }
 }
 
-void AttentionPlan::cut_pieces() {
-  pieces_.clear();
-  total_part_floats_ = 0;
+void AttentionPlan::cut_chunks() {
+  chunks_.clear();
+  total_partial_floats_ = 0;
   uint64_t total = 0;
   for (const AttentionTile& tile : tiles_) total += cost(tile);
   const uint64_t share = total * shape_.kv_heads / (uint64_t{num_threads_} * kItemsPerThread) + 1;
@@ -97,29 +97,29 @@ void AttentionPlan::cut_pieces() {
     AttentionTile& tile = tiles_[i];
     const uint32_t spans = tile.end_span - tile.first_span;
     if (num_threads_ > 1 && (num_split + 1) * shape_.kv_heads <= num_finished_size_) {
-      tile.num_pieces = static_cast<uint32_t>(
+      tile.num_chunks = static_cast<uint32_t>(
           std::min<uint64_t>(spans, std::max<uint64_t>(1, (cost(tile) + share / 2) / share)));
     }
-    for (uint32_t p = 0; p < tile.num_pieces; ++p) {
-      const auto span_at = [&](uint32_t piece) {
-        return tile.first_span + static_cast<uint32_t>(uint64_t{spans} * piece / tile.num_pieces);
+    for (uint32_t p = 0; p < tile.num_chunks; ++p) {
+      const auto span_at = [&](uint32_t chunk) {
+        return tile.first_span + static_cast<uint32_t>(uint64_t{spans} * chunk / tile.num_chunks);
       };
-      pieces_.push_back({i, span_at(p), span_at(p + 1)});
+      chunks_.push_back({i, span_at(p), span_at(p + 1)});
     }
-    if (tile.num_pieces == 1) continue;
+    if (tile.num_chunks == 1) continue;
     tile.split = num_split++;
-    tile.parts = total_part_floats_;
-    total_part_floats_ += part_floats(tile) * shape_.kv_heads;
+    tile.partials = total_partial_floats_;
+    total_partial_floats_ += partial_floats(tile) * shape_.kv_heads;
   }
   for (uint32_t i = 0; i < num_split * shape_.kv_heads; ++i) {
     num_finished_[i].store(0, std::memory_order_relaxed);
   }
 }
 
-bool AttentionPlan::finish_piece(const AttentionTile& tile, uint32_t kv_head) noexcept {
-  if (tile.num_pieces == 1) return true;
+bool AttentionPlan::finish_chunk(const AttentionTile& tile, uint32_t kv_head) noexcept {
+  if (tile.num_chunks == 1) return true;
   std::atomic<uint32_t>& finished = num_finished_[tile.split * shape_.kv_heads + kv_head];
-  if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 < tile.num_pieces) return false;
+  if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 < tile.num_chunks) return false;
   finished.store(0, std::memory_order_relaxed);  // for the next layer
   return true;
 }

@@ -35,6 +35,7 @@ bool has_f16c() {
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 }
+#if defined(TENON_KERNELS_AVX2_VNNI)
 /// Compilers of 2022 have no name for it.
 bool has_avx2_vnni() {
   constexpr unsigned kAvxVnni = 1u << 4;
@@ -42,11 +43,14 @@ bool has_avx2_vnni() {
   return has_avx2() && __get_cpuid_count(7, 0, &last, &b, &c, &d) != 0 && last >= 1 &&
          __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
 }
+#endif
+#if defined(TENON_KERNELS_AVX512)
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vnni");
 }
+#endif
 #endif
 
 #if defined(__aarch64__)
@@ -55,21 +59,30 @@ bool has_dot_product() {
   constexpr unsigned long kDotProduct = 1ul << 20;
   return (getauxval(AT_HWCAP) & kDotProduct) != 0;
 }
+#if defined(TENON_KERNELS_NEON_I8MM)
 /// (HWCAP2_I8MM.)
 bool has_i8mm() {
   constexpr unsigned long kI8mm = 1ul << 13;
   return has_dot_product() && (getauxval(AT_HWCAP2) & kI8mm) != 0;
 }
 #endif
+#endif
 
 /// Best first.
 constexpr Variant kVariants[] = {
-#if defined(__x86_64__)
+#if defined(TENON_KERNELS_AVX512)
     {"avx512", has_avx512, kernels_avx512},
+#endif
+#if defined(TENON_KERNELS_AVX2_VNNI)
     {"avx2_vnni", has_avx2_vnni, kernels_avx2_vnni},
+#endif
+#if defined(TENON_KERNELS_AVX2)
     {"avx2", has_avx2, kernels_avx2},
-#elif defined(__aarch64__)
+#endif
+#if defined(TENON_KERNELS_NEON_I8MM)
     {"neon_i8mm", has_i8mm, kernels_neon_i8mm},
+#endif
+#if defined(TENON_KERNELS_NEON)
     {"neon", has_dot_product, kernels_neon},
 #endif
     {"portable", [] { return true; }, kernels_portable},
@@ -84,7 +97,17 @@ bool group_supported(const tenon_program& program, uint32_t group) {
          (short_rows || type == CacheType::F32 || type == CacheType::F16);
 }
 
-bool attention_supported(const tenon_program& program, const tenon_attention_params& params) {
+bool latent_supported(const tenon_program& program, uint32_t group) {
+  return group_supported(program, group) && groups_of(program)[group].kind == TENON_CACHE_LATENT;
+}
+
+bool attention_supported(const tenon_program& program, const tenon_op& op) {
+  const tenon_attention_params& params = op.params.attention;
+  if (op.inputs[3] != TENON_NO_SLOT &&
+      (params.mask != TENON_MASK_CAUSAL || params.window != 0 || params.bias != TENON_BIAS_NONE ||
+       !latent_supported(program, params.group))) {
+    return false;
+  }
   return group_supported(program, params.group) && params.mask <= TENON_MASK_CROSS &&
          params.bias <= TENON_BIAS_RELATIVE;
 }
@@ -157,8 +180,9 @@ std::string processor_name() {
 }
 
 bool supports_op(const tenon_program& program, const tenon_op& op) {
-  const bool known =
-      (op.kind >= TENON_OP_EMBED && op.kind <= TENON_OP_POOL) || backends::is_recurrent(op.kind);
+  const bool known = (op.kind >= TENON_OP_EMBED && op.kind <= TENON_OP_POOL) ||
+                     backends::is_recurrent(op.kind) || op.kind == TENON_OP_MIX_STREAMS ||
+                     op.kind == TENON_OP_SINKHORN || op.kind == TENON_OP_SELECT;
   if (!known) return false;
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
     if (op.inputs[i] == TENON_NO_SLOT) continue;
@@ -170,7 +194,8 @@ bool supports_op(const tenon_program& program, const tenon_op& op) {
       return false;
   }
   if (op.kind == TENON_OP_KV_WRITE) return group_supported(program, op.params.kv.group);
-  if (op.kind == TENON_OP_ATTENTION) return attention_supported(program, op.params.attention);
+  if (op.kind == TENON_OP_ATTENTION) return attention_supported(program, op);
+  if (op.kind == TENON_OP_SELECT) return latent_supported(program, op.params.select.group);
   if (backends::is_recurrent(op.kind)) return recurrence_supported(program, op);
   if (op.kind == TENON_OP_MOE_LINEAR) return matrices_supported(program, op, 2);
   if (op.kind == TENON_OP_LINEAR_HEADS) return matrices_supported(program, op, 1);

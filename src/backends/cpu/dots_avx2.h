@@ -39,7 +39,7 @@ inline U8x64 wide_bytes(U8x64 x) {
   return {_mm256_xor_si256(x.lo, signs), _mm256_xor_si256(x.hi, signs)};
 }
 
-/// What a sweep over a tile adds up: signed weights and unsigned activations.
+/// What a micro-kernel over a tile adds up: signed weights and unsigned activations.
 struct TileDot : WideSums {
   using Activation = uint8_t;
   explicit TileDot(I32x16 start = broadcast_i32(0)) : WideSums(start) {}
@@ -50,15 +50,15 @@ struct TileDot : WideSums {
   }
 };
 using TileDotWide = TileDot;
-inline constexpr bool kSweepsSigned = false;
-inline constexpr bool kSweepsBiased = true;
+inline constexpr bool kTilesReadSigned = false;
+inline constexpr bool kTilesReadBiased = true;
 constexpr int tile_settle_every(int) { return 8; }
 
 /// Fixed point (kernel_fixed.h): sums of products of pairs of 16-bit integers in 16 rows. Row r
 /// gains w[2r] a[0] + w[2r + 1] a[1]. Exact in int32.
 struct DotS16 {
   using Weights = U8x64;
-  /// 16-row halves of a panel and columns of a sweep, and sums of each: 8 registers.
+  /// 16-row halves of a panel and columns of a micro-kernel, and sums of each: 8 registers.
   static constexpr int kHalves = 1;
   static constexpr int kColumns = 4;
   static constexpr int kChains = 1;
@@ -176,8 +176,8 @@ inline constexpr int kWideBias = 0;
 /// Signed bytes as DotWide takes them.
 inline U8x64 wide_bytes(U8x64 x) { return x; }
 
-/// What a sweep over a tile adds up: signed weights and unsigned activations, and for weights that
-/// need all eight bits signed ones.
+/// What a micro-kernel over a tile adds up: signed weights and unsigned activations, and for
+/// weights that need all eight bits signed ones.
 struct TileDot : NarrowSums {
   using Activation = uint8_t;
   explicit TileDot(I32x16 start = broadcast_i32(0)) : NarrowSums(start) {}
@@ -187,8 +187,8 @@ struct TileDot : NarrowSums {
   }
 };
 using TileDotWide = DotS8;
-inline constexpr bool kSweepsSigned = true;
-inline constexpr bool kSweepsBiased = true;
+inline constexpr bool kTilesReadSigned = true;
+inline constexpr bool kTilesReadBiased = true;
 constexpr int tile_settle_every(int largest) { return narrow_adds(largest * 255); }
 #endif
 

@@ -25,10 +25,10 @@ constexpr uint64_t kReservedContext = 8192;
 
 uint8_t* bytes_of(const HostMemory& memory) { return reinterpret_cast<uint8_t*>(memory.data()); }
 
-QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns, uint32_t forms,
-                          bool sweeps_both) {
+QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns, ActivationFormat formats,
+                          bool reads_both) {
   QuantRows out{};
-  make_quant_rows(out, rows, columns, forms, sweeps_both, [&](auto*& array, uint64_t count) {
+  make_quant_rows(out, rows, columns, formats, reads_both, [&](auto*& array, uint64_t count) {
     array = carver.take<std::remove_reference_t<decltype(*array)>>(count);
   });
   return out;
@@ -37,10 +37,7 @@ QuantRows carve_quantised(Carver& carver, uint64_t rows, uint64_t columns, uint3
 }  // namespace
 
 Executable::Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program)
-    : host_(host),
-      kernels_(kernels),
-      program_(program),
-      plan_(build_phases(program_, kernels)) {
+    : host_(host), kernels_(kernels), program_(program), plan_(build_phases(program_, kernels)) {
   for (const tenon_cache_group& group : program_.groups()) {
     if (group.kind == TENON_CACHE_STATE) {
       const uint64_t layer_bytes = state_layer_values(group) * sizeof(float);
@@ -57,7 +54,7 @@ Executable::Executable(const tenon_host& host, const Kernels& kernels, const ten
   make_attention_plans();
   allocate_scratch();
   allocate_missing_block();
-  state_.meetings.reserve(plan_.phases.size());
+  state_.barriers.reserve(plan_.phases.size());
   state_.token_sequence.resize(program_.view().max_tokens);
   state_.token_position.resize(program_.view().max_tokens);
   state_.blocks.resize(program_.groups().size());
@@ -109,7 +106,7 @@ void Executable::allocate_weights() {
 }
 
 void Executable::allocate_activations() {
-  std::vector<AreaPiece> buffers;
+  std::vector<AreaBuffer> buffers;
   const auto rows_of = [&](uint32_t slot) -> uint64_t {
     return backends::max_rows(program_.view(), plan_.slots[slot].slot.row_class);
   };
@@ -122,11 +119,11 @@ void Executable::allocate_activations() {
                               uint64_t columns) {
     add(first, last, [=, &to](Carver& c) { to.f32 = c.take<float>(rows * columns); });
   };
-  const auto add_quantised = [&, both = kernels_.sweeps_both](int32_t first, int32_t last,
-                                                              Activation& to, uint64_t rows,
-                                                              uint64_t columns, uint32_t forms) {
+  const auto add_quantised = [&, both = kernels_.reads_both](
+                                 int32_t first, int32_t last, Activation& to, uint64_t rows,
+                                 uint64_t columns, ActivationFormat formats) {
     add(first, last,
-        [=, &to](Carver& c) { to.quantised = carve_quantised(c, rows, columns, forms, both); });
+        [=, &to](Carver& c) { to.quantised = carve_quantised(c, rows, columns, formats, both); });
   };
   // The slot whose memory one has, which lives as long as both are read.
   const auto owner = [&](uint32_t slot) {
@@ -145,9 +142,9 @@ void Executable::allocate_activations() {
     if (info.stored && !info.bound && owner(i) == i) {
       add_floats(info.first_phase, last_f32[i], activations_[i], rows, info.slot.columns);
     }
-    if (info.forms != 0) {
+    if (info.formats != 0) {
       add_quantised(info.first_phase, info.last_phase, activations_[i], rows, info.slot.columns,
-                    info.forms);
+                    info.formats);
     }
   }
   for (const RouteInfo& route : plan_.routes) {
@@ -164,13 +161,14 @@ void Executable::allocate_activations() {
     if (rows.floats) {
       add_floats(rows.first_phase, rows.last_phase, gathered_[i], places, rows.columns);
     }
-    if (rows.forms != 0) {
+    if (rows.formats != 0) {
       add_quantised(rows.first_phase, rows.last_phase, gathered_[i], places, rows.columns,
-                    rows.forms);
+                    rows.formats);
     }
   }
-  activation_memory_ = HostMemory(&host_, place_pieces(buffers), TENON_MEMORY_SCRATCH, "activations");
-  for (const AreaPiece& buffer : buffers) {
+  activation_memory_ =
+      HostMemory(&host_, place_buffers(buffers), TENON_MEMORY_SCRATCH, "activations");
+  for (const AreaBuffer& buffer : buffers) {
     Carver carver(bytes_of(activation_memory_) + buffer.offset);
     buffer.carve(carver);
   }
@@ -181,9 +179,9 @@ void Executable::allocate_activations() {
 
 void Executable::make_attention_plans() {
   const uint32_t num_threads = host_.num_threads(host_.user);
-  uint64_t part_floats = 0;
+  uint64_t partial_floats = 0;
   for (Phase& phase : plan_.phases) {
-    if (phase.kind != PhaseKind::Attention) continue;
+    if (phase.kind != PhaseKind::Attention || phase.looks_at_selected()) continue;
     const tenon_attention_params& params = phase.attention.params.attention;
     const AttentionShape shape(params, program_.groups()[params.group]);
     const auto same =
@@ -193,20 +191,20 @@ void Executable::make_attention_plans() {
     if (same != attention_plans_.end()) continue;
     attention_plans_.emplace_back(shape, program_.view().max_tokens, num_threads);
     if (num_threads == 1) continue;
-    part_floats =
-        std::max(part_floats, attention_plans_.back().part_floats_of_context(kReservedContext));
+    partial_floats = std::max(partial_floats,
+                              attention_plans_.back().partial_floats_of_context(kReservedContext));
   }
-  attention_parts_ =
-      HostMemory(&host_, part_floats * sizeof(float), TENON_MEMORY_SCRATCH, "attention");
+  attention_partials_ =
+      HostMemory(&host_, partial_floats * sizeof(float), TENON_MEMORY_SCRATCH, "attention");
 }
 
 void Executable::prepare_attention(const tenon_step& step) {
   for (AttentionPlan& plan : attention_plans_) {
     plan.build(step, state_.token_position);
-    const uint64_t needed = plan.total_part_floats() * sizeof(float);
-    if (needed <= attention_parts_.size()) continue;
-    attention_parts_ = HostMemory();
-    attention_parts_ =
+    const uint64_t needed = plan.total_partial_floats() * sizeof(float);
+    if (needed <= attention_partials_.size()) continue;
+    attention_partials_ = HostMemory();
+    attention_partials_ =
         HostMemory(&host_, needed + needed / 2, TENON_MEMORY_SCRATCH, "attention");
   }
 }
@@ -216,6 +214,9 @@ void Executable::allocate_scratch() {
   uint64_t attention_floats = 0;
   uint64_t scores = 0;
   uint64_t recurrence_floats = 0;
+  uint64_t candidates = 0;
+  uint64_t selected_bytes = 0;
+  uint64_t selected_areas = 0;
   bool glu = false, floats = false;
   const auto count_linear = [&](uint32_t weight, uint32_t second, uint64_t width) {
     max_block = std::max(max_block, width);
@@ -232,7 +233,22 @@ void Executable::allocate_scratch() {
     for (const ExpertTask& task : phase.experts) {
       count_linear(task.weight, task.second, joined_width(task.block));
     }
-    if (phase.kind == PhaseKind::Attention) {
+    if (phase.kind == PhaseKind::Select) {
+      const tenon_select_params& params = phase.select.params.select;
+      const CacheBlock block(program_.groups()[params.group]);
+      candidates = std::max<uint64_t>(candidates, 2 * uint64_t{params.count});
+      attention_floats = std::max(attention_floats, attention_scratch_floats(params.heads, block));
+    } else if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
+      const tenon_attention_params& params = phase.attention.params.attention;
+      const tenon_cache_group& group = program_.groups()[params.group];
+      const CacheBlock block(group);
+      const uint64_t count = plan_.slots[phase.attention.inputs[3]].slot.columns;
+      const uint64_t areas = (count + block.block_tokens - 1) / block.block_tokens;
+      selected_areas = std::max(selected_areas, areas);
+      selected_bytes = std::max(selected_bytes, areas * block.area_bytes());
+      attention_floats = std::max(attention_floats,
+                                  attention_scratch_floats(selected_heads(params, group), block));
+    } else if (phase.kind == PhaseKind::Attention) {
       const AttentionShape& shape = attention_plans_[phase.attention_plan].shape();
       const uint64_t columns = uint64_t{shape.max_tile_tokens()} * shape.heads;
       attention_floats = std::max(attention_floats, attention_scratch_floats(columns, shape.block));
@@ -254,8 +270,12 @@ void Executable::allocate_scratch() {
       s.y = carver.take<float>(results);
       s.y2 = carver.take<float>(glu ? results : 0);
       s.tile = carver.take<float>(static_cast<uint64_t>(kTileDepth) * kFloatPanelRows);
-      s.piece = carver.take<float>(floats ? kPieceFloats : 0);
+      s.chunk = carver.take<float>(floats ? kChunkFloats : 0);
       s.attention = carver.take<float>(attention_floats);
+      s.index_scores = carver.take<float>(candidates > 0 ? kAttentionSpan : 0);
+      s.candidates = carver.take<Candidate>(candidates);
+      s.selected = carver.take<uint8_t>(selected_bytes);
+      s.areas = carver.take<const uint8_t*>(selected_areas);
       s.scores = carver.take<double>(scores);
       s.recurrence = carver.take<float>(recurrence_floats);
     }
@@ -343,7 +363,8 @@ void Executable::seal() {
 void Executable::allocate_missing_block() {
   uint64_t largest = 0;
   for (uint32_t g = 0; g < program_.groups().size(); ++g) {
-    if (program_.groups()[g].kind == TENON_CACHE_WINDOW) largest = std::max(largest, block_bytes(g));
+    if (program_.groups()[g].kind == TENON_CACHE_WINDOW)
+      largest = std::max(largest, block_bytes(g));
   }
   missing_block_ = HostMemory(&host_, largest, TENON_MEMORY_SCRATCH, "a missing block");
 }
@@ -389,7 +410,8 @@ void Executable::find_blocks(const tenon_step_sequence& sequence, uint32_t g) {
     return bytes_of(slab->memory) + block % pool.blocks_per_slab * bytes;
   };
   state_.first_block[g].push_back(static_cast<uint32_t>(state_.blocks[g].size()));
-  if (sequence.num_tokens == 0) return;  // its tables are not looked at, so nothing has checked them
+  if (sequence.num_tokens == 0)
+    return;  // its tables are not looked at, so nothing has checked them
   if (group.kind == TENON_CACHE_STATE) {
     const backends::StateBlocks blocks = backends::state_blocks(sequence, g);
     state_.blocks[g].push_back(blocks.read == TENON_NO_BLOCK ? nullptr : address(blocks.read));
@@ -431,26 +453,26 @@ void Executable::run_phases() {
     next_item_[p].store(0, std::memory_order_relaxed);
   PhaseRunner runner(*this);
   // The last phase is run by all, so that none is left over.
-  state_.meetings.clear();
+  state_.barriers.clear();
   for (uint32_t p = 0; p < plan_.phases.size(); ++p) {
-    if (p + 1 == plan_.phases.size() || !runner.is_for_one(p)) state_.meetings.push_back(p);
+    if (p + 1 == plan_.phases.size() || !runner.is_for_one(p)) state_.barriers.push_back(p);
   }
   struct Job {
     PhaseRunner& runner;
-    const std::vector<uint32_t>& meetings;
-  } phases{runner, state_.meetings};
+    const std::vector<uint32_t>& barriers;
+  } phases{runner, state_.barriers};
   tenon_parallel_job job{};
   job.struct_size = sizeof(job);
-  job.num_phases = static_cast<uint32_t>(state_.meetings.size());
+  job.num_phases = static_cast<uint32_t>(state_.barriers.size());
   job.arg = &phases;
-  job.run = [](void* arg, uint32_t meeting, uint32_t thread, uint32_t num_threads) {
+  job.run = [](void* arg, uint32_t barrier, uint32_t thread, uint32_t num_threads) {
     const Job& self = *static_cast<const Job*>(arg);
-    self.runner.run(self.meetings[meeting], thread, num_threads);
+    self.runner.run(self.barriers[barrier], thread, num_threads);
   };
-  job.before_phase = [](void* arg, uint32_t meeting) {
+  job.before_phase = [](void* arg, uint32_t barrier) {
     const Job& self = *static_cast<const Job*>(arg);
-    uint32_t phase = meeting == 0 ? 0 : self.meetings[meeting - 1] + 1;
-    for (; phase < self.meetings[meeting]; ++phase) self.runner.run(phase, 0, 1);
+    uint32_t phase = barrier == 0 ? 0 : self.barriers[barrier - 1] + 1;
+    for (; phase < self.barriers[barrier]; ++phase) self.runner.run(phase, 0, 1);
     return self.runner.cancelled() ? TENON_BACKEND_CANCELLED : 0;
   };
   const int32_t stopped = host_.parallel(host_.user, &job);
@@ -465,7 +487,7 @@ uint64_t Executable::memory_bytes(uint32_t purpose) const {
     case TENON_MEMORY_WEIGHTS:
       return weight_memory_.size();
     case TENON_MEMORY_SCRATCH:
-      return activation_memory_.size() + scratch_memory_.size() + attention_parts_.size() +
+      return activation_memory_.size() + scratch_memory_.size() + attention_partials_.size() +
              missing_block_.size();
     default:
       return 0;

@@ -22,7 +22,8 @@ using backends::HostMemory;
 
 class Executable {
  public:
-  /// The program is supported. Throws Failure, std::bad_alloc. The host table must outlive the object.
+  /// The program is supported. Throws Failure, std::bad_alloc. The host table must outlive the
+  /// object.
   Executable(const tenon_host& host, const Kernels& kernels, const tenon_program& program);
 
   [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
@@ -79,14 +80,23 @@ class Executable {
     float* f32 = nullptr;  // [rows, columns]
     QuantRows quantised{};
   };
+  /// A position that a select may choose.
+  struct Candidate {
+    float score;
+    uint32_t position;
+  };
   struct ThreadScratch {
     float* y = nullptr;      // [max_rows, whole_panels(max_block)]
     float* y2 = nullptr;     // the same, for the second weight of a GLU
     float* tile = nullptr;   // [kTileDepth, kFloatPanelRows]
-    float* piece = nullptr;  // [kPieceFloats], where a linear has float panels
+    float* chunk = nullptr;  // [kChunkFloats], where a linear has float panels
     float* attention = nullptr;
-    double* scores = nullptr;  // of a route by scores (choose_by_scores)
-    float* recurrence = nullptr;  // [2 keys], where decays are per key
+    float* index_scores = nullptr;    // of a select: [kAttentionSpan]
+    Candidate* candidates = nullptr;  // [2 count]
+    uint8_t* selected = nullptr;      // rows of selected positions, in areas of cache blocks
+    const uint8_t** areas = nullptr;  // of them
+    double* scores = nullptr;         // of a route by scores (choose_by_scores)
+    float* recurrence = nullptr;      // [2 keys], where decays are per key
   };
   /// What a step adds: where each token is and where the cache blocks are.
   struct StepState {
@@ -95,7 +105,7 @@ class Executable {
     std::vector<uint32_t> token_position;             // [T] cache position
     std::vector<std::vector<const uint8_t*>> blocks;  // [groups][...] addresses
     std::vector<std::vector<uint32_t>> first_block;   // [groups][sequences] into blocks
-    std::vector<uint32_t> meetings;                   // phases that all threads run
+    std::vector<uint32_t> barriers;                   // phases that a barrier follows
   };
 
   void bind(const tenon_step& step);
@@ -123,7 +133,7 @@ class Executable {
   std::vector<ThreadScratch> scratch_;                  // by thread
   std::unique_ptr<std::atomic<uint32_t>[]> next_item_;  // by phase
   std::vector<AttentionPlan> attention_plans_;
-  HostMemory attention_parts_;  // of one attention phase: part results where a tile is cut
+  HostMemory attention_partials_;  // of one attention phase: part results where a tile is cut
   HostMemory weight_memory_;
   HostMemory activation_memory_;
   HostMemory scratch_memory_;

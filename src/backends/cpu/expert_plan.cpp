@@ -11,7 +11,9 @@ void ExpertPlan::carve(Carver& carver) {
   active_ = carver.take<ExpertRows>(max_active());
 }
 
-uint64_t ExpertPlan::max_places() const { return max_pairs() + (kRowGroup - 1) * max_active(); }
+uint64_t ExpertPlan::max_places() const {
+  return max_pairs() + (kRowInterleave - 1) * max_active();
+}
 
 bool ExpertPlan::finish_row(uint64_t num_rows) noexcept {
   const std::atomic_ref<uint32_t> finished(num_finished_);
@@ -34,7 +36,7 @@ void ExpertPlan::sort(const int32_t* ids, uint64_t num_rows) noexcept {
     active_[num_active_++] = {e, num_pairs_, place, count};
     next_[e] = num_pairs_;
     num_pairs_ += count;
-    place += (count + kRowGroup - 1) / kRowGroup * kRowGroup;
+    place += (count + kRowInterleave - 1) / kRowInterleave * kRowInterleave;
   }
   for (uint64_t row = 0; row < num_rows; ++row) {
     for (uint32_t j = 0; j < used_; ++j) {
@@ -44,15 +46,15 @@ void ExpertPlan::sort(const int32_t* ids, uint64_t num_rows) noexcept {
 }
 
 const ExpertRows& ExpertPlan::expert_of(uint32_t index) const noexcept {
-  const ExpertRows* behind =
+  const ExpertRows* after =
       std::upper_bound(active_, active_ + num_active_, index,
                        [](uint32_t i, const ExpertRows& rows) { return i < rows.first; });
-  return behind[-1];
+  return after[-1];
 }
 
 namespace {
 
-/// Moves the pointers of the form in bytes, where there is one, by `values` values.
+/// Moves the pointers of the format in bytes, where there is one, by `values` values.
 void advance_bytes(QuantRows& view, uint64_t values) noexcept {
   if (view.q == nullptr) return;
   view.q += values;
@@ -77,10 +79,10 @@ QuantRows rows_from(const QuantRows& rows, uint64_t place, uint64_t num_rows) no
   return view;
 }
 
-// `columns` stays that of the whole rows: it is what lies between two groups of them.
+// `columns` stays that of the whole rows: it is what lies between two groups of rows.
 QuantRows columns_from(const QuantRows& rows, uint64_t column) noexcept {
   QuantRows view = rows;
-  const uint64_t values = column * rows.together();
+  const uint64_t values = column * rows.interleave();
   if (rows.fixed != nullptr) {
     view.fixed = rows.fixed_at(0, column);
     view.fixed_d = rows.fixed_scale_at(0, column);

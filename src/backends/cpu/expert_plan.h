@@ -1,5 +1,6 @@
-// Who computes with whom in a mixture of experts: the rows of one step sorted by the experts that
-// they chose. Says in which order results come to be, never what they are.
+// Groups the rows of a step by expert (a counting sort), so that each expert of a mixture is one
+// matrix product. Rows 0 and 1 that chose experts {2, 5} and {5, 0} become 0: [1], 2: [0], 5: [0,
+// 1]. Says in which order results come to be, never what they are.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace tenon::cpu {
 struct ExpertRows {
   uint32_t expert;
   uint32_t first;     ///< among the sorted pairs
-  uint32_t place;     ///< of its first pair among gathered rows, a multiple of kRowGroup
+  uint32_t place;     ///< of its first pair among gathered rows, a multiple of kRowInterleave
   uint32_t num_rows;  ///< at least 1
 };
 
@@ -31,12 +32,12 @@ class ExpertPlan {
   /// Gathered rows that steps of max_rows rows take.
   [[nodiscard]] uint64_t max_places() const;
 
-  /// Before a step: nobody chose anything yet.
+  /// Before a step: no row has chosen yet.
   void clear() noexcept { num_active_ = num_pairs_ = num_finished_ = 0; }
   /// Counts a row whose experts are known; true for the last one of `num_rows`.
   [[nodiscard]] bool finish_row(uint64_t num_rows) noexcept;
-  /// ids [num_rows, used], as moe_route gives them. Of an expert's pairs, those of earlier rows come
-  /// first.
+  /// ids [num_rows, used], as moe_route gives them. Of an expert's pairs, those of earlier rows
+  /// come first.
   void sort(const int32_t* ids, uint64_t num_rows) noexcept;
 
   [[nodiscard]] uint32_t used() const { return used_; }
@@ -65,7 +66,7 @@ class ExpertPlan {
   ExpertRows* active_ = nullptr;  // [max_active]
 };
 
-/// Rows of a view from `place` on, a multiple of kRowGroup, as a step of num_rows rows.
+/// Rows of a view from `place` on, a multiple of kRowInterleave, as a step of num_rows rows.
 QuantRows rows_from(const QuantRows& rows, uint64_t place, uint64_t num_rows) noexcept;
 
 /// The columns of a view from `column` on, a multiple of kActivationBlock.

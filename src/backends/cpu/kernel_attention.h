@@ -56,8 +56,8 @@ inline const uint8_t* ahead_of_keys(const AttentionArgs& a, const Span& span, ui
   const uint32_t next = position / tokens * tokens + 2 * tokens;
   if (next < span.end) return area_of(a, next);
   const uint32_t first = span.first / tokens * tokens;
-  const uint32_t behind = first + (next - (span.end + tokens - 1) / tokens * tokens);
-  return area_of(a, behind < span.end ? behind : first) + a.shape.value_offset();
+  const uint32_t after = first + (next - (span.end + tokens - 1) / tokens * tokens);
+  return area_of(a, after < span.end ? after : first) + a.shape.value_offset();
 }
 inline const uint8_t* ahead_of_values(const AttentionArgs& a, const Span& span, uint32_t position) {
   const uint32_t tokens = a.shape.block_tokens;
@@ -83,7 +83,7 @@ inline void score_span(const AttentionArgs& a, const Span& span, const Attention
                  shape.key_dim,
                  vector_of(ahead_of_keys(a, span, p), p)};
     for (uint32_t v = 0; v < kAttentionVectors; ++v) {
-      const uint32_t at = p + 16 * v < span.end ? p + 16 * v : p;  // scores behind the end are none
+      const uint32_t at = p + 16 * v < span.end ? p + 16 * v : p;  // scores after the end are none
       keys.vectors[v] = vector_of(area_of(a, at), at);
     }
     const uint32_t at = p - span.start;
@@ -98,7 +98,7 @@ inline void score_span(const AttentionArgs& a, const Span& span, const Attention
 
 /// Scores of a column into weights 2^(s - max), times the values' scales; the rest of the part.
 inline void weigh(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
-                  AttentionPart& part) {
+                  AttentionPartial& part) {
   const bool biased = a.bias.slopes != nullptr || a.bias.table != nullptr;
   for (uint32_t t = span.first_token; t < span.end_token; ++t) {
     const Range range = range_in(a, span, t);
@@ -120,7 +120,7 @@ inline void weigh(const AttentionArgs& a, const Span& span, const AttentionScrat
 /// Adds weight times value over positions [first, end) to columns [column, column + count).
 template <typename Cache>
 inline void add_range(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
-                      const AttentionPart& part, Range range, uint32_t column, uint32_t count) {
+                      const AttentionPartial& part, Range range, uint32_t column, uint32_t count) {
   const CacheBlock& shape = a.shape;
   const uint64_t stride = shape.value_stride();
   for (uint32_t p = range.first; p < range.end;) {
@@ -139,7 +139,7 @@ inline void add_range(const AttentionArgs& a, const Span& span, const AttentionS
 /// each column in the order of positions.
 template <typename Cache>
 inline void add_span(const AttentionArgs& a, const Span& span, const AttentionScratch& s,
-                     const AttentionPart& part) {
+                     const AttentionPartial& part) {
   const uint64_t stride = a.shape.value_stride();
   const uint32_t columns = (span.end_token - span.first_token) * a.heads;
   const uint32_t first_column = span.first_token * a.heads;
@@ -165,7 +165,7 @@ inline void add_span(const AttentionArgs& a, const Span& span, const AttentionSc
 /// (maximum, sum, weighted values) of a span; a column with sum 0 attends to nothing of it.
 template <typename Cache>
 inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, uint32_t start,
-                        AttentionPart part) {
+                        AttentionPartial part) {
   const Span span = span_at(a, start);
   std::memset(part.sum, 0, a.columns() * sizeof(float));
   if (span.first_token == span.end_token) return;
@@ -183,7 +183,8 @@ inline void attend_span(const AttentionArgs& a, const AttentionScratch& s, uint3
 }
 
 /// The result of all spans so far, and the next one. Sum 0: nothing yet.
-inline void merge(uint32_t columns, uint64_t stride, AttentionPart state, AttentionPart part) {
+inline void merge(uint32_t columns, uint64_t stride, AttentionPartial state,
+                  AttentionPartial part) {
   for (uint32_t first = 0; first < columns; first += 16) {
     float keep[16], gain[16], top[16];
     const F32x16 largest = max(load(state.max + first), load(part.max + first));
@@ -212,7 +213,7 @@ inline void merge(uint32_t columns, uint64_t stride, AttentionPart state, Attent
 }
 
 /// The sinks' share, the division by the sum, and the way back from rotated values.
-inline void finish(const AttentionArgs& a, AttentionPart state) {
+inline void finish(const AttentionArgs& a, AttentionPartial state) {
   const uint64_t stride = a.shape.value_stride();
   for (uint32_t c = 0; c < a.columns(); ++c) {
     float* values = state.values + c * stride;
@@ -230,7 +231,7 @@ inline void finish(const AttentionArgs& a, AttentionPart state) {
   }
 }
 
-inline void clear_state(const AttentionArgs& a, AttentionPart state) {
+inline void clear_state(const AttentionArgs& a, AttentionPartial state) {
   for (uint32_t c = 0; c < a.columns(); ++c) {
     state.max[c] = kNegativeInfinity;
     state.sum[c] = 0.0f;
@@ -242,11 +243,11 @@ void attention(const AttentionArgs& a) noexcept {
   const AttentionScratch s = carve(a);
   pack_queries<Cache>(a, s.q);
   const uint64_t stride = a.shape.value_stride();
-  if (a.parts != nullptr) {
-    float* next = a.parts;
+  if (a.partials != nullptr) {
+    float* next = a.partials;
     for (uint32_t span = a.first_span; span < a.end_span; ++span) {
-      attend_span<Cache>(a, s, span * kAttentionSpan, attention_part(next, a.columns()));
-      next += attention_part_floats(a.columns(), stride);
+      attend_span<Cache>(a, s, span * kAttentionSpan, attention_partial(next, a.columns()));
+      next += attention_partial_floats(a.columns(), stride);
     }
     return;
   }
@@ -258,15 +259,37 @@ void attention(const AttentionArgs& a) noexcept {
   finish(a, s.state);
 }
 
-/// The parts of all spans, made by calls of attention, into the result.
+/// Scores of the positions of one span for one token, whose index heads are the columns
+/// (TENON_OP_SELECT): sum of weights [heads] times max(q.k, 0), heads in order.
+///   scores  [kAttentionSpan]; those after the token's own position are anything
+template <typename Cache>
+void index_scores(const AttentionArgs& a, const float* weights, float* scores) noexcept {
+  const AttentionScratch s = carve(a);
+  const Span span = span_at(a, a.first_span * kAttentionSpan);
+  pack_latent_queries<Cache>(a, 1.0f, s.q);
+  if (a.shape.scaled()) load_scales(a, span, a.shape.key_scale_offset(), s.key_scales);
+  score_latent_span<Cache>(a, span, s, finish_of(a, s.key_scales));
+  for (uint32_t i = 0; i < span.end - span.start; i += 16) {
+    F32x16 total = broadcast(0.0f);
+    for (uint32_t h = 0; h < a.heads; ++h) {
+      // max(a, NaN) is NaN: see max
+      const F32x16 product =
+          max(broadcast(0.0f), load(s.scores + uint64_t{h} * kAttentionSpan + i));
+      total = fma(product, broadcast(weights[h]), total);
+    }
+    store(scores + i, total);
+  }
+}
+
+/// The partials of all spans, made by calls of attention, into the result.
 inline void attention_merge(const AttentionArgs& a) noexcept {
   const AttentionScratch s = carve(a);
   const uint64_t stride = a.shape.value_stride();
   clear_state(a, s.state);
-  float* next = a.parts;
+  float* next = a.partials;
   for (uint32_t span = a.first_span; span < a.end_span; ++span) {
-    merge(a.columns(), stride, s.state, attention_part(next, a.columns()));
-    next += attention_part_floats(a.columns(), stride);
+    merge(a.columns(), stride, s.state, attention_partial(next, a.columns()));
+    next += attention_partial_floats(a.columns(), stride);
   }
   finish(a, s.state);
 }

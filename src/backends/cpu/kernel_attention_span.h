@@ -15,12 +15,12 @@ constexpr float kNegativeInfinity = -__builtin_inff();
 
 /// The arrays of one call, carved from its scratch.
 struct AttentionScratch {
-  float* q;             // [columns, query_stride], scaled, in the order of pack_queries
-  float* scores;        // [columns, kAttentionSpan], then the weights
-  float* key_scales;    // [kAttentionSpan]
-  float* value_scales;  // [kAttentionSpan]
-  AttentionPart part;   // of one span
-  AttentionPart state;  // of all spans so far
+  float* q;                // [columns, query_stride], scaled, in the order of pack_queries
+  float* scores;           // [columns, kAttentionSpan], then the weights
+  float* key_scales;       // [kAttentionSpan]
+  float* value_scales;     // [kAttentionSpan]
+  AttentionPartial part;   // of one span
+  AttentionPartial state;  // of all spans so far
 };
 
 inline AttentionScratch carve(const AttentionArgs& a) {
@@ -35,8 +35,8 @@ inline AttentionScratch carve(const AttentionArgs& a) {
   s.scores = take(columns * kAttentionSpan);
   s.key_scales = take(kAttentionSpan);
   s.value_scales = take(kAttentionSpan);
-  s.part = attention_part(take(attention_part_floats(columns, stride)), columns);
-  s.state = attention_part(take(attention_part_floats(columns, stride)), columns);
+  s.part = attention_partial(take(attention_partial_floats(columns, stride)), columns);
+  s.state = attention_partial(take(attention_partial_floats(columns, stride)), columns);
   return s;
 }
 

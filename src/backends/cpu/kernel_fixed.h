@@ -103,8 +103,8 @@ inline void unpack_fixed(const FixedWeights& weights, uint64_t depth, FixedTile&
 /// kHalves halves of a tile, of `blocks` blocks of activations from the one at k on, against rows
 /// [t, t + kCols).
 template <typename Dot, int kHalves, int kCols>
-inline void sweep_fixed(const LinearArgs& args, uint64_t p, int half, uint64_t t, uint64_t k,
-                        uint64_t blocks) {
+inline void micro_kernel_fixed(const LinearArgs& args, uint64_t p, int half, uint64_t t, uint64_t k,
+                               uint64_t blocks) {
   const FixedTile& tile = *reinterpret_cast<const FixedTile*>(args.tile);
   const QuantRows& rows = args.quantised;
   const int16_t* q[kCols];
@@ -145,16 +145,16 @@ inline void sweep_fixed(const LinearArgs& args, uint64_t p, int half, uint64_t t
 
 /// Panel p of a call, over a stretch of k, against all rows.
 template <typename Dot>
-inline void sweep_rows_fixed(const LinearArgs& args, Run run, uint64_t p) {
+inline void macro_kernel_fixed(const LinearArgs& args, Run run, uint64_t p) {
   for (uint64_t block = run.first; block < run.end; block += kTileBlocks) {
     const uint64_t k = block * kActivationBlock;
     const uint64_t blocks = std::min<uint64_t>(run.end - block, kTileBlocks);
     unpack_fixed<Dot>(FixedWeights(args, p, k), blocks * kActivationBlock,
                       *reinterpret_cast<FixedTile*>(args.tile));
-    const uint64_t behind = block + blocks;  // and behind a run the first tile of the next panel
-    const uint64_t next = behind < run.end ? behind : run.first;
+    const uint64_t after = block + blocks;  // and after a run the first tile of the next panel
+    const uint64_t next = after < run.end ? after : run.first;
     TileAhead<1> ahead{
-        {FixedWeights::at(args, behind < run.end ? p : p + 1, next * kActivationBlock)},
+        {FixedWeights::at(args, after < run.end ? p : p + 1, next * kActivationBlock)},
         std::min<uint64_t>(run.end - next, kTileBlocks) * kActivationBlock * kWide *
             FromBf16::kSize};
     ahead.share_among(args.num_rows / Dot::kColumns * 2 / Dot::kHalves);
@@ -162,7 +162,7 @@ inline void sweep_rows_fixed(const LinearArgs& args, Run run, uint64_t p) {
       // What fills the last group of rows is swept, too (LinearArgs::y).
       for (uint64_t t = 0; t < args.num_rows; t += Dot::kColumns) {
         ahead.next();
-        sweep_fixed<Dot, Dot::kHalves, Dot::kColumns>(args, p, half, t, k, blocks);
+        micro_kernel_fixed<Dot, Dot::kHalves, Dot::kColumns>(args, p, half, t, k, blocks);
       }
     }
   }
@@ -170,18 +170,18 @@ inline void sweep_rows_fixed(const LinearArgs& args, Run run, uint64_t p) {
 
 template <typename Dot>
 inline void linear_fixed(const LinearArgs& args) {
-  static_assert(kRowGroup % Dot::kColumns == 0);
+  static_assert(kRowInterleave % Dot::kColumns == 0);
   static_assert(Dot::kChains <= 2);
   if (args.num_rows == 1) {
     for (uint64_t p = 0; p < args.num_panels; ++p) direct_fixed<Dot>(args, p);
     return;
   }
   each_run(args, kRunBytes / sizeof(int16_t), [&](Run run) {
-    for (uint64_t p = 0; p < args.num_panels; ++p) sweep_rows_fixed<Dot>(args, run, p);
+    for (uint64_t p = 0; p < args.num_panels; ++p) macro_kernel_fixed<Dot>(args, run, p);
   });
 }
 
-/// Activations that have no fixed form are read as f32.
+/// Activations that cannot be had in fixed point are read as f32.
 template <typename Dot>
 void linear_bf16(const LinearArgs& args) noexcept {
   if (args.quantised.fixed != nullptr) {

@@ -1,13 +1,14 @@
 // Linear kernels over integer panels: 8-bit activations against weights of up to 8 bits. What a
-// unit of a panel offers, the arithmetic of a block, and the kernel that multiplies weights as it
-// unpacks them, for few activation rows. Included by kernels_<isa>.cpp after vec.h.
+// panel block of a panel offers, the arithmetic of a block, and the kernel that multiplies weights
+// as it unpacks them, for few activation rows. Included by kernels_<isa>.cpp after vec.h.
 //
-// A unit type (unit_integers.h, unit_codebooks.h) reads one unit of a panel (panels.h):
+// A panel block type (panel_blocks_integer.h, panel_blocks_codebook.h) reads one panel block of a
+// panel (panels.h):
 //   Weights        what its bytes are: Unsigned<largest> or Wide
 //   kBias          a weight is scale * (byte - kBias), plus offset where kHasOffset
-//   kBlocks        blocks of 32 values of k in a unit
+//   kBlocks        blocks of 32 values of k in a panel block
 //   kGroup         values of k with one scale: 16 or 32
-//   kBytes         of a unit
+//   kBytes         of a panel block
 //   scale(group)   f32[16] of the rows; with kHasOffset also offset(group, scale)
 //   each(b, use)   calls use(g, bytes) for groups g = 0..7 of 4 values of k of block b, in order
 // and where a part of the weights is the same for eight values of k:
@@ -36,7 +37,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 constexpr uint32_t kRows = kIntegerPanelRows;
 /// Bytes ahead of the read position that the direct kernels ask the cache for: a small page. The
 /// latency of memory times the rate of one core is half of that; but of several streams, or of
-/// units that are no whole lines, processors predict little.
+/// panel blocks that are no whole lines, processors predict little.
 constexpr uint64_t kPrefetchBytes = 4096;
 
 template <typename F, int... kIndex>
@@ -95,13 +96,13 @@ struct BlockScales {
   F32x16 scale[S::kScales], offset[S::kScales];
 };
 
-template <typename S, typename Unit>
-inline BlockScales<S> block_scales(const Unit& unit, uint32_t b) {
+template <typename S, typename PanelBlock>
+inline BlockScales<S> block_scales(const PanelBlock& panel_block, uint32_t b) {
   BlockScales<S> w;
   for (uint32_t h = 0; h < S::kScales; ++h) {
     const uint32_t group = S::kScales * b + h;
-    w.scale[h] = unit.scale(group);
-    if constexpr (S::kHasOffset) w.offset[h] = unit.offset(group, w.scale[h]);
+    w.scale[h] = panel_block.scale(group);
+    if constexpr (S::kHasOffset) w.offset[h] = panel_block.offset(group, w.scale[h]);
   }
   return w;
 }
@@ -135,9 +136,9 @@ inline float* results_at(const LinearArgs& args, uint64_t p, uint64_t t) {
   return args.y + t * args.y_stride + p * kRows;
 }
 
-/// Where up to a group of activation rows have their next block: the rows of a group lie together,
-/// a single row of a step alone.
-template <int kTogether>
+/// Where up to a group of activation rows have their next block: the rows of a group are
+/// interleaved, a single row of a step alone.
+template <int kInterleave>
 struct ActivationBlocks {
   const int8_t* q;
   const float* d;
@@ -145,17 +146,17 @@ struct ActivationBlocks {
   const float* half_sums;
   const HalfTotals* totals;
   ActivationBlocks(const QuantRows& rows, uint64_t t, uint64_t block)
-      : q(rows.q + rows.row(t, 4, 4) + block * kActivationBlock * kTogether),
-        d(rows.d + rows.row(t, kActivationBlock) + block * kTogether),
-        sums(rows.sums + rows.row(t, kActivationBlock) + block * kTogether),
-        half_sums(rows.half_sums + rows.row(t, kHalfBlock) + 2 * block * kTogether),
-        totals(rows.totals + rows.row(t, kHalfBlock) + 2 * block * kTogether) {}
+      : q(rows.q + rows.row(t, 4, 4) + block * kActivationBlock * kInterleave),
+        d(rows.d + rows.row(t, kActivationBlock) + block * kInterleave),
+        sums(rows.sums + rows.row(t, kActivationBlock) + block * kInterleave),
+        half_sums(rows.half_sums + rows.row(t, kHalfBlock) + 2 * block * kInterleave),
+        totals(rows.totals + rows.row(t, kHalfBlock) + 2 * block * kInterleave) {}
   void next() {
-    q += kActivationBlock * kTogether;
-    d += kTogether;
-    sums += kTogether;
-    half_sums += 2 * kTogether;
-    totals += 2 * kTogether;
+    q += kActivationBlock * kInterleave;
+    d += kInterleave;
+    sums += kInterleave;
+    half_sums += 2 * kInterleave;
+    totals += 2 * kInterleave;
   }
 };
 
@@ -170,49 +171,49 @@ struct ReadAhead {
   }
 };
 
-template <typename Unit>
-constexpr bool kHasRest = requires(const Unit& unit) {
-  unit.rest(0, 0, HalfTotals());
+template <typename PanelBlock>
+constexpr bool kHasRest = requires(const PanelBlock& panel_block) {
+  panel_block.rest(0, 0, HalfTotals());
 };
 
-template <typename Unit>
+template <typename PanelBlock>
 constexpr int kCodeUnitOf = [] {
-  if constexpr (requires { Unit::kCodeUnit; }) {
-    return Unit::kCodeUnit;
+  if constexpr (requires { PanelBlock::kCodeUnit; }) {
+    return PanelBlock::kCodeUnit;
   } else {
     return 1;
   }
 }();
 /// Whether a single row of activations is multiplied with codes where they lie: more rows share the
 /// work of moving them, and would need more registers than there are.
-template <typename Unit, int kCols>
+template <typename PanelBlock, int kCols>
 constexpr bool kMultipliesInPlace =
-    kCols == 1 && !std::is_void_v<DotInPlace<1>> && requires(const Unit& unit) {
-  unit.each_in_place(0, 0);
+    kCols == 1 && !std::is_void_v<DotInPlace<1>> && requires(const PanelBlock& panel_block) {
+  panel_block.each_in_place(0, 0);
 };
 
 /// What the sums of dot products of scale kScale of block b begin with, `half_step` being the
 /// distance of the totals of the halves of a block.
-template <int kScales, int kScale, typename Unit>
-inline I32x16 dots_begin(const Unit& unit, uint32_t b, const HalfTotals* totals,
+template <int kScales, int kScale, typename PanelBlock>
+inline I32x16 dots_begin(const PanelBlock& panel_block, uint32_t b, const HalfTotals* totals,
                          uint64_t half_step) {
-  if constexpr (kHasRest<Unit>) {
+  if constexpr (kHasRest<PanelBlock>) {
     static_assert(kScales == 2);
-    return unit.rest(b, kScale, totals[kScale * half_step]);
-  } else if constexpr (Unit::kBias == 0) {
+    return panel_block.rest(b, kScale, totals[kScale * half_step]);
+  } else if constexpr (PanelBlock::kBias == 0) {
     return broadcast_i32(0);
   } else if constexpr (kScales == 2) {
-    return times_total<-Unit::kBias>(totals[kScale * half_step]);
+    return times_total<-PanelBlock::kBias>(totals[kScale * half_step]);
   } else {
-    return times_total<-Unit::kBias>(totals[0], totals[half_step]);
+    return times_total<-PanelBlock::kBias>(totals[0], totals[half_step]);
   }
 }
 
 /// The activation blocks of kCols rows: of a group, or of two where one is not enough.
 template <int kCols>
 struct Activations {
-  static constexpr int kTogether = kCols == 1 ? 1 : kRowGroup;
-  ActivationBlocks<kTogether> group[(kCols + kTogether - 1) / kTogether];
+  static constexpr int kInterleave = kCols == 1 ? 1 : kRowInterleave;
+  ActivationBlocks<kInterleave> group[(kCols + kInterleave - 1) / kInterleave];
   void next() {
     for (auto& blocks : group) blocks.next();
   }
@@ -220,40 +221,41 @@ struct Activations {
 
 template <int kCols>
 inline Activations<kCols> activations_at(const QuantRows& rows, uint64_t t, uint64_t block) {
-  if constexpr (kCols <= static_cast<int>(kRowGroup)) {
+  if constexpr (kCols <= static_cast<int>(kRowInterleave)) {
     return {{{rows, t, block}}};
   } else {
-    return {{{rows, t, block}, {rows, t + kRowGroup, block}}};
+    return {{{rows, t, block}, {rows, t + kRowInterleave, block}}};
   }
 }
 
-/// Adds the blocks of a unit to the sums of kCols activation rows, unpacking the weights on the
-/// way. Behind the last row there may be anything.
-template <typename Unit, int kCols>
-[[gnu::always_inline]] inline void multiply_unit(const uint8_t* bytes, ReadAhead& ahead,
-                                                 Activations<kCols>& activations,
-                                                 F32x16 (&acc)[kCols]) {
-  constexpr int kTogether = Activations<kCols>::kTogether;
-  using Weights = typename Unit::Weights;
-  using S = Sums<typename Weights::Dot, Weights::kSettleEvery, Unit::kGroup, Unit::kHasOffset>;
-  constexpr bool kInPlace = kMultipliesInPlace<Unit, kCols>;
-  using Dot = std::conditional_t<kInPlace, DotInPlace<kCodeUnitOf<Unit>>, typename S::Dot>;
-  Unit unit(bytes);
-  for (uint32_t b = 0; b < Unit::kBlocks; ++b, activations.next()) {
+/// Adds the blocks of a panel block to the sums of kCols activation rows, unpacking the weights on
+/// the way. After the last row there may be anything.
+template <typename PanelBlock, int kCols>
+[[gnu::always_inline]] inline void multiply_block(const uint8_t* bytes, ReadAhead& ahead,
+                                                  Activations<kCols>& activations,
+                                                  F32x16 (&acc)[kCols]) {
+  constexpr int kInterleave = Activations<kCols>::kInterleave;
+  using Weights = typename PanelBlock::Weights;
+  using S = Sums<typename Weights::Dot, Weights::kSettleEvery, PanelBlock::kGroup,
+                 PanelBlock::kHasOffset>;
+  constexpr bool kInPlace = kMultipliesInPlace<PanelBlock, kCols>;
+  using Dot = std::conditional_t<kInPlace, DotInPlace<kCodeUnitOf<PanelBlock>>, typename S::Dot>;
+  PanelBlock panel_block(bytes);
+  for (uint32_t b = 0; b < PanelBlock::kBlocks; ++b, activations.next()) {
     ahead.next();
-    const BlockScales<S> w = block_scales<S>(unit, b);
+    const BlockScales<S> w = block_scales<S>(panel_block, b);
     F32x16 both[kCols];
     Dot dots[kCols];
     const auto multiply = [&](auto g, U8x64 weights) {
       constexpr int kScale = g / S::kGroups;
       each_index<kCols>([&](auto c) {
-        const auto& x = activations.group[c / kTogether];
-        constexpr int kRow = c % kTogether;
+        const auto& x = activations.group[c / kInterleave];
+        constexpr int kRow = c % kInterleave;
         if constexpr (g % S::kGroups == 0) {
-          dots[c] =
-              Dot(dots_begin<S::kScales, kScale>(unit, b, x.totals + kRow, uint64_t{kTogether}));
+          dots[c] = Dot(dots_begin<S::kScales, kScale>(panel_block, b, x.totals + kRow,
+                                                       uint64_t{kInterleave}));
         }
-        const int8_t* q = x.q + 4 * (g * kTogether + kRow);
+        const int8_t* q = x.q + 4 * (g * kInterleave + kRow);
         if constexpr (kInPlace) {
           dots[c].template add<g % 2 != 0>(weights, q);
         } else {
@@ -266,35 +268,36 @@ template <typename Unit, int kCols>
       });
     };
     if constexpr (kInPlace) {
-      unit.each_in_place(b, multiply);
-    } else if constexpr (kHasRest<Unit>) {
-      unit.each_part(b, multiply);
+      panel_block.each_in_place(b, multiply);
+    } else if constexpr (kHasRest<PanelBlock>) {
+      panel_block.each_part(b, multiply);
     } else {
-      unit.each(b, multiply);
+      panel_block.each(b, multiply);
     }
     if constexpr (S::kHasOffset) {
       each_index<kCols>([&](auto c) {
-        const auto& x = activations.group[c / kTogether];
-        constexpr int kRow = c % kTogether;
-        acc[c] = add_offsets<S>(w, x.sums + kRow, x.half_sums + kRow, kTogether, acc[c]);
+        const auto& x = activations.group[c / kInterleave];
+        constexpr int kRow = c % kInterleave;
+        acc[c] = add_offsets<S>(w, x.sums + kRow, x.half_sums + kRow, kInterleave, acc[c]);
       });
     }
   }
 }
 
-/// Panel p of a call against all activation rows, of which there are up to kCols; what lies behind the last
-/// row is multiplied too, and not stored.
-template <typename Unit, int kCols>
+/// Panel p of a call against all activation rows, of which there are up to kCols; what lies after
+/// the last row is multiplied too, and not stored.
+template <typename PanelBlock, int kCols>
 inline void direct_panel(const LinearArgs& args, uint64_t p) {
-  constexpr uint64_t kBlockBytes = Unit::kBytes / Unit::kBlocks;
+  constexpr uint64_t kBlockBytes = PanelBlock::kBytes / PanelBlock::kBlocks;
   const uint8_t* panel = args.weights + (args.first_panel + p) * args.panel_bytes;
-  const uint64_t units = args.depth / kActivationBlock / Unit::kBlocks;
+  const uint64_t panel_blocks = args.depth / kActivationBlock / PanelBlock::kBlocks;
   ReadAhead ahead{panel + kPrefetchBytes, kBlockBytes};
   auto x = activations_at<kCols>(args.quantised, 0, 0);
   F32x16 acc[kCols];
   each_index<kCols>([&](auto c) { acc[c] = broadcast(0.0f); });
-  for (uint64_t unit = 0; unit < units; ++unit, panel += Unit::kBytes) {
-    multiply_unit<Unit>(panel, ahead, x, acc);
+  for (uint64_t panel_block = 0; panel_block < panel_blocks;
+       ++panel_block, panel += PanelBlock::kBytes) {
+    multiply_block<PanelBlock>(panel, ahead, x, acc);
   }
   // A constant index here too: with a variable one the sums would stay in memory all along.
   each_index<kCols>([&](auto c) {
@@ -303,11 +306,11 @@ inline void direct_panel(const LinearArgs& args, uint64_t p) {
 }
 
 /// All panels against few activation rows, up to kDirectRows.
-template <typename Unit>
+template <typename PanelBlock>
 inline void direct_rows(const LinearArgs& args) {
   const auto all_panels = [&](auto columns) {
     for (uint64_t p = 0; p < args.num_panels; ++p) {
-      direct_panel<Unit, decltype(columns)::value>(args, p);
+      direct_panel<PanelBlock, decltype(columns)::value>(args, p);
     }
   };
   if constexpr (kDirectRows == 1) {

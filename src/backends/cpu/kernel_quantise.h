@@ -41,7 +41,7 @@ inline FourFloats square_errors(const float* x, float inverse) {
 
 /// The byte of the least of four errors, which are positive or NaN.
 inline float best_largest_byte(const FourFloats& errors) {
-  // Its number in the last bits: no branch that nobody can predict.
+  // Its number in the last bits: no branch that cannot be predicted.
   uint32_t least = UINT32_MAX;
   for (uint32_t i = 0; i < 4; ++i) {
     least = std::min(least, (std::bit_cast<uint32_t>(errors.v[i]) & ~3u) | i);
@@ -94,21 +94,21 @@ struct BlockFactors {
   }
 };
 
-/// Whether so many rows are multiplied with weights as these are unpacked (kernel_integer.h), else
-/// by tiles (kernel_tiled.h).
+/// Whether that many rows are multiplied with weights as these are unpacked (kernel_integer.h),
+/// else by tiles (kernel_tiled.h).
 inline bool reads_packed(uint64_t num_rows) { return num_rows <= kPackedRows; }
 
 /// Where the bytes of a block of a row and what goes with them lie.
 struct QuantBlock {
-  uint64_t together;
+  uint64_t interleave;
   int8_t* q;
   uint8_t* biased;
   float *d, *sums, *half_sums;
   HalfTotals* totals;
-  QuantBlock(const QuantRows& out, uint64_t t, uint64_t column) : together(out.together()) {
-    const uint64_t bytes = out.row(t, 4, 4) + column * together;
-    const uint64_t whole = out.row(t, kActivationBlock) + column / kActivationBlock * together;
-    const uint64_t half = out.row(t, kHalfBlock) + column / kHalfBlock * together;
+  QuantBlock(const QuantRows& out, uint64_t t, uint64_t column) : interleave(out.interleave()) {
+    const uint64_t bytes = out.row(t, 4, 4) + column * interleave;
+    const uint64_t whole = out.row(t, kActivationBlock) + column / kActivationBlock * interleave;
+    const uint64_t half = out.row(t, kHalfBlock) + column / kHalfBlock * interleave;
     q = out.q + bytes;
     biased = out.biased + bytes;
     d = out.d + whole;
@@ -117,12 +117,12 @@ struct QuantBlock {
     totals = out.totals + half;
   }
   void next() {
-    q += kActivationBlock * together;
-    biased += kActivationBlock * together;
-    d += together;
-    sums += together;
-    half_sums += 2 * together;
-    totals += 2 * together;
+    q += kActivationBlock * interleave;
+    biased += kActivationBlock * interleave;
+    d += interleave;
+    sums += interleave;
+    half_sums += 2 * interleave;
+    totals += 2 * interleave;
   }
   void put(const float* x, float factor, float scale, bool packed) const {
     int8_t block[kActivationBlock];
@@ -132,17 +132,17 @@ struct QuantBlock {
       store_s8(block + kHalfBlock * h, round_nearest(scaled));
       const HalfTotals of_half = sums_of_8(block + kHalfBlock * h);
       total += of_half.both();
-      half_sums[h * together] = scale * static_cast<float>(of_half.both());
-      totals[h * together] = of_half;
+      half_sums[h * interleave] = scale * static_cast<float>(of_half.both());
+      totals[h * interleave] = of_half;
     }
     *d = scale;
     *sums = scale * static_cast<float>(total);
     for (uint64_t j = 0; j < kActivationBlock; j += 4) {
       uint32_t four;
       std::memcpy(&four, block + j, 4);
-      if (kSweepsSigned || packed) std::memcpy(q + j * together, &four, 4);
+      if (kTilesReadSigned || packed) std::memcpy(q + j * interleave, &four, 4);
       four ^= 0x80808080u;  // + 128
-      if (kSweepsBiased && !packed) std::memcpy(biased + j * together, &four, 4);
+      if (kTilesReadBiased && !packed) std::memcpy(biased + j * interleave, &four, 4);
     }
   }
 };
@@ -152,8 +152,8 @@ inline void quantise_bytes(const float* x, uint64_t x_stride, const QuantRows& o
                            uint64_t num_columns) {
   const bool packed = reads_packed(out.num_rows);
   const uint64_t num_blocks = num_columns / kActivationBlock;
-  for (uint64_t row = 0; row < num_rows; row += kRowGroup) {
-    const uint64_t rows = std::min<uint64_t>(num_rows - row, kRowGroup);
+  for (uint64_t row = 0; row < num_rows; row += kRowInterleave) {
+    const uint64_t rows = std::min<uint64_t>(num_rows - row, kRowInterleave);
     const uint64_t at_once = ValueBlocks::kMost / rows;
     for (uint64_t block = 0; block < num_blocks; block += at_once) {
       const ValueBlocks values{x + row * x_stride + block * kActivationBlock, x_stride, rows,

@@ -226,10 +226,12 @@ inline void glu_general(const tenon_glu_params& p, const float* gate, const floa
                         uint64_t n, Activation activation) {
   const F32x16 limit = broadcast(p.limit > 0 ? p.limit : 3.4e38f);
   const F32x16 lowest = mul(limit, broadcast(-1.0f));
+  const F32x16 before = p.limit_after == 0 ? limit : broadcast(3.4e38f);
+  const F32x16 after = p.limit_after == 0 ? broadcast(3.4e38f) : limit;
   const F32x16 offset = broadcast(p.up_offset);
   each_16(n, [&](uint64_t i, uint64_t m) {
     const F32x16 clamped = max(lowest, min(limit, load_n(up + i, m)));
-    const F32x16 g = activation(min(limit, load_n(gate + i, m)));
+    const F32x16 g = min(after, activation(min(before, load_n(gate + i, m))));
     store_n(out + i, mul(g, add(clamped, offset)), m);
   });
 }

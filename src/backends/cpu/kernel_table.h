@@ -12,15 +12,15 @@
 #include "backends/cpu/kernel_state.h"
 #include "backends/cpu/kernel_tiled.h"
 #include "backends/cpu/kernels.h"
-#include "backends/cpu/unit_codebooks.h"
-#include "backends/cpu/unit_integers.h"
+#include "backends/cpu/panel_blocks_codebook.h"
+#include "backends/cpu/panel_blocks_integer.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
 constexpr Kernels kernel_table(const char* name) {
   Kernels table{};
   table.name = name;
-  table.sweeps_both = kSweepsSigned && kSweepsBiased;
+  table.reads_both = kTilesReadSigned && kTilesReadBiased;
   table.fixed_point = !std::is_void_v<DotS16>;
   const auto linear = [&table](PanelKind kind) -> LinearKernel& {
     return table.linear[static_cast<uint32_t>(kind)];
@@ -33,29 +33,29 @@ constexpr Kernels kernel_table(const char* name) {
     linear(PanelKind::BF16) = linear_float<FromBf16>;
   }
   linear(PanelKind::Raw) = linear_raw;
-  linear(PanelKind::U4Half) = linear_units<Q4HalfUnit>;
-  linear(PanelKind::U4HalfMin) = linear_units<Q4HalfMinUnit>;
-  linear(PanelKind::U5Half) = linear_units<Q5HalfUnit>;
-  linear(PanelKind::U5HalfMin) = linear_units<Q5HalfMinUnit>;
-  linear(PanelKind::S8Half) = linear_units<Q8HalfUnit>;
-  linear(PanelKind::U4Super) = linear_units<Q4SuperUnit>;
-  linear(PanelKind::U5Super) = linear_units<Q5SuperUnit>;
-  linear(PanelKind::U6Super) = linear_units<Q6SuperUnit>;
-  linear(PanelKind::U1Half) = linear_signs<Q1Unit, SignTables>;
-  linear(PanelKind::U2Half) = linear_units<Q2Unit>;
-  linear(PanelKind::U2Half256) = linear_units<Tq2Unit>;
-  linear(PanelKind::U2Super) = linear_units<Super2Unit>;
-  linear(PanelKind::U3Super) = linear_units<Q3SuperUnit>;
-  linear(PanelKind::Table4Half) = linear_units<Iq4NlUnit>;
-  linear(PanelKind::Table4Super) = linear_units<Iq4XsUnit>;
-  linear(PanelKind::Fp4) = linear_units<Mxfp4Unit>;
-  linear(PanelKind::Fp4Quarter) = linear_units<Nvfp4Unit>;
-  linear(PanelKind::Iq1S) = linear_units<Iq1SUnit>;
-  linear(PanelKind::Iq1M) = linear_units<Iq1MUnit>;
-  linear(PanelKind::Iq2Xxs) = linear_units<Iq2Unit<32>>;
-  linear(PanelKind::Iq2) = linear_units<Iq2Unit<16>>;
-  linear(PanelKind::Iq3Xxs) = linear_units<Iq3XxsUnit>;
-  linear(PanelKind::Iq3S) = linear_units<Iq3SUnit>;
+  linear(PanelKind::U4Half) = linear_blocks<Q4HalfBlock>;
+  linear(PanelKind::U4HalfMin) = linear_blocks<Q4HalfMinBlock>;
+  linear(PanelKind::U5Half) = linear_blocks<Q5HalfBlock>;
+  linear(PanelKind::U5HalfMin) = linear_blocks<Q5HalfMinBlock>;
+  linear(PanelKind::S8Half) = linear_blocks<Q8HalfBlock>;
+  linear(PanelKind::U4Super) = linear_blocks<Q4SuperBlock>;
+  linear(PanelKind::U5Super) = linear_blocks<Q5SuperBlock>;
+  linear(PanelKind::U6Super) = linear_blocks<Q6SuperBlock>;
+  linear(PanelKind::U1Half) = linear_signs<Q1Block, SignTables>;
+  linear(PanelKind::U2Half) = linear_blocks<Q2Block>;
+  linear(PanelKind::U2Half256) = linear_blocks<Tq2Block>;
+  linear(PanelKind::U2Super) = linear_blocks<Super2Block>;
+  linear(PanelKind::U3Super) = linear_blocks<Q3SuperBlock>;
+  linear(PanelKind::Table4Half) = linear_blocks<Iq4NlBlock>;
+  linear(PanelKind::Table4Super) = linear_blocks<Iq4XsBlock>;
+  linear(PanelKind::Fp4) = linear_blocks<Mxfp4Block>;
+  linear(PanelKind::Fp4Quarter) = linear_blocks<Nvfp4Block>;
+  linear(PanelKind::Iq1S) = linear_blocks<Iq1SBlock>;
+  linear(PanelKind::Iq1M) = linear_blocks<Iq1MBlock>;
+  linear(PanelKind::Iq2Xxs) = linear_blocks<Iq2Block<32>>;
+  linear(PanelKind::Iq2) = linear_blocks<Iq2Block<16>>;
+  linear(PanelKind::Iq3Xxs) = linear_blocks<Iq3XxsBlock>;
+  linear(PanelKind::Iq3S) = linear_blocks<Iq3SBlock>;
   table.quantise = quantise;
   table.rms_norm = rms_norm;
   table.layer_norm = layer_norm;
@@ -78,6 +78,13 @@ constexpr Kernels kernel_table(const char* name) {
   attend(CacheType::Int8) = attention<CacheInt8>;
   attend(CacheType::Q4) = attention<CacheQ4>;
   table.attention_merge = attention_merge;
+  const auto score_index = [&table](CacheType type) -> auto& {
+    return table.index_scores[static_cast<uint32_t>(type)];
+  };
+  score_index(CacheType::F32) = index_scores<CacheF32>;
+  score_index(CacheType::F16) = index_scores<CacheF16>;
+  score_index(CacheType::Int8) = index_scores<CacheInt8>;
+  score_index(CacheType::Q4) = index_scores<CacheQ4>;
   table.conv = conv;
   table.ssm_scan = ssm_scan;
   table.delta_rule = delta_rule;

@@ -1,11 +1,13 @@
 // Linear kernels over integer panels for several activation rows: 256 values of k of a panel, or of
-// two, are unpacked once into a tile of signed bytes, and all activation rows sweep over it. The
-// tile stays in the first-level cache, and the sweep is the same code for all formats whose sums
-// need the same room. Included by kernels_<isa>.cpp after vec.h.
+// two, are unpacked once into a tile of signed bytes, and all activation rows are multiplied with
+// it. The tile stays in the first-level cache, and the micro-kernel is the same code for all
+// formats whose sums need the same room. Terms as in BLIS (Van Zee, van de Geijn 2015): the
+// micro-kernel keeps its sums in registers, the macro-kernel runs it over the rows of a tile.
+// Included by kernels_<isa>.cpp after vec.h.
 //
 // kernel_integer.h has the arithmetic. Where the dot products of an instruction set want one side
-// unsigned, the sweep reads q + 128, and its sums start at -128 times the sum of the weights, which
-// the tile keeps: the integers are the same.
+// unsigned, the micro-kernel reads q + 128, and its sums start at -128 times the sum of the
+// weights, which the tile keeps: the integers are the same.
 #pragma once
 
 #include "backends/cpu/kernel_integer.h"
@@ -20,16 +22,16 @@ constexpr bool kPairsOfRows = requires {
   Dot::kPairsOfRows;
 };
 
-template <typename Unit>
+template <typename PanelBlock>
 constexpr auto sums_of() {
-  using Weights = typename Unit::Weights;
+  using Weights = typename PanelBlock::Weights;
   if constexpr (std::is_same_v<Weights, Wide>) {
-    return Sums<TileDotWide, 8, Unit::kGroup, Unit::kHasOffset>();
+    return Sums<TileDotWide, 8, PanelBlock::kGroup, PanelBlock::kHasOffset>();
   } else {
-    constexpr int kAbove = Weights::kLargest - Unit::kBias;
-    constexpr int kLargest = kAbove > Unit::kBias ? kAbove : Unit::kBias;
+    constexpr int kAbove = Weights::kLargest - PanelBlock::kBias;
+    constexpr int kLargest = kAbove > PanelBlock::kBias ? kAbove : PanelBlock::kBias;
     constexpr int kEvery = tile_settle_every(kLargest);
-    return Sums<TileDot, kEvery, Unit::kGroup, Unit::kHasOffset>();
+    return Sums<TileDot, kEvery, PanelBlock::kGroup, PanelBlock::kHasOffset>();
   }
 }
 
@@ -45,24 +47,24 @@ constexpr uint32_t kTileBlocks = kTileDepth / kActivationBlock;
 static_assert(sizeof(TileBlock) * kTileBlocks * kTilePanels <=
               kTileDepth * kFloatPanelRows * sizeof(float));
 
-/// The blocks of a unit go to every `step`-th block of the tile.
-template <typename Unit>
-inline void unpack_unit(const uint8_t* bytes, TileBlock* tile, int step) {
-  using S = decltype(sums_of<Unit>());
+/// The blocks of a panel block go to every `step`-th block of the tile.
+template <typename PanelBlock>
+inline void unpack_block(const uint8_t* bytes, TileBlock* tile, int step) {
+  using S = decltype(sums_of<PanelBlock>());
   using Dot = typename S::Dot;
   static constexpr uint8_t kBias[4] = {128, 128, 128, 128};
-  Unit unit(bytes);
-  for (uint32_t b = 0; b < Unit::kBlocks; ++b, tile += step) {
+  PanelBlock panel_block(bytes);
+  for (uint32_t b = 0; b < PanelBlock::kBlocks; ++b, tile += step) {
     // Scales first: the other way round g++ 12 at -O3 loses all stores of the portable iq1_s.
-    const BlockScales<S> w = block_scales<S>(unit, b);
+    const BlockScales<S> w = block_scales<S>(panel_block, b);
     for (int h = 0; h < S::kScales; ++h) {
       store(tile->scale[h], w.scale[h]);
       if constexpr (S::kHasOffset) store(tile->offset[h], w.offset[h]);
     }
     Dot sums[S::kScales];
-    unit.each(b, [&](auto g, U8x64 unsigned_bytes) {
+    panel_block.each(b, [&](auto g, U8x64 unsigned_bytes) {
       const U8x64 weights =
-          Unit::kBias == 0 ? unsigned_bytes : subtract(unsigned_bytes, Unit::kBias);
+          PanelBlock::kBias == 0 ? unsigned_bytes : subtract(unsigned_bytes, PanelBlock::kBias);
       if constexpr (kPairsOfRows<Dot>) {
         Dot::template store_group<g>(tile->bytes, weights);
       } else {
@@ -81,8 +83,8 @@ inline void unpack_unit(const uint8_t* bytes, TileBlock* tile, int step) {
 /// activations, to the results from panel p of the call on of rows [t, t + kCols), which are of one
 /// group.
 template <typename S, int kPanels, int kCols>
-inline void sweep(const LinearArgs& args, uint64_t p, uint64_t t, uint64_t block,
-                  uint64_t num_blocks) {
+inline void micro_kernel(const LinearArgs& args, uint64_t p, uint64_t t, uint64_t block,
+                         uint64_t num_blocks) {
   const auto* tile = reinterpret_cast<const TileBlock*>(args.tile);
   const QuantRows& rows = args.quantised;
   using Dot = typename S::Dot;
@@ -92,11 +94,11 @@ inline void sweep(const LinearArgs& args, uint64_t p, uint64_t t, uint64_t block
   } else {
     q = rows.biased;
   }
-  constexpr uint64_t kBlockBytes = uint64_t{kActivationBlock} * kRowGroup;
+  constexpr uint64_t kBlockBytes = uint64_t{kActivationBlock} * kRowInterleave;
   q += rows.row(t, 4, 4) + block * kBlockBytes;
-  const float* d = rows.d + rows.row(t, kActivationBlock) + block * kRowGroup;
-  const float* sums = rows.sums + rows.row(t, kActivationBlock) + block * kRowGroup;
-  const float* half_sums = rows.half_sums + rows.row(t, kHalfBlock) + 2 * block * kRowGroup;
+  const float* d = rows.d + rows.row(t, kActivationBlock) + block * kRowInterleave;
+  const float* sums = rows.sums + rows.row(t, kActivationBlock) + block * kRowInterleave;
+  const float* half_sums = rows.half_sums + rows.row(t, kHalfBlock) + 2 * block * kRowInterleave;
   // Constant indices: with loops g++ keeps the sums in memory around the blocks.
   F32x16 acc[kPanels][kCols];
   const auto each_sum = [&](auto use) {
@@ -116,7 +118,7 @@ inline void sweep(const LinearArgs& args, uint64_t p, uint64_t t, uint64_t block
     F32x16 both[kPanels][kCols];
     each_index<S::kScales>([&](auto h) {
       constexpr int kFirst = S::kGroups * h;
-      constexpr int kStride = 4 * static_cast<int>(kRowGroup);
+      constexpr int kStride = 4 * static_cast<int>(kRowInterleave);
       I32x16 totals[kPanels][kCols];
       if constexpr (kPairsOfRows<Dot>) {
         for (int j = 0; j < kPanels; ++j) {
@@ -152,38 +154,38 @@ inline void sweep(const LinearArgs& args, uint64_t p, uint64_t t, uint64_t block
     if constexpr (S::kHasOffset) {
       for (int j = 0; j < kPanels; ++j) {
         for (int c = 0; c < kCols; ++c) {
-          acc[j][c] = add_offsets<S>(w[j], sums + c, half_sums + c, kRowGroup, acc[j][c]);
+          acc[j][c] = add_offsets<S>(w[j], sums + c, half_sums + c, kRowInterleave, acc[j][c]);
         }
       }
     }
     q += kBlockBytes;
-    d += kRowGroup;
-    sums += kRowGroup;
-    half_sums += 2 * kRowGroup;
+    d += kRowInterleave;
+    sums += kRowInterleave;
+    half_sums += 2 * kRowInterleave;
   }
   each_sum([](F32x16 sum, float* y) { store(y, sum); });
 }
 
-/// The same from the packed bytes, of whole units: nothing goes through a tile.
-template <typename Unit, int kCols>
-inline void sweep_packed(const uint8_t* units, const LinearArgs& args, uint64_t p, uint64_t t,
-                         uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
+/// The same from the packed bytes, of whole panel blocks: nothing goes through a tile.
+template <typename PanelBlock, int kCols>
+inline void micro_kernel_packed(const uint8_t* panel_blocks, const LinearArgs& args, uint64_t p,
+                                uint64_t t, uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
   auto x = activations_at<kCols>(args.quantised, t, block);
   F32x16 acc[kCols];
   each_index<kCols>(
       [&](auto c) { acc[c] = block == 0 ? broadcast(0.0f) : load(results_at(args, p, t + c)); });
-  for (uint64_t b = 0; b < num_blocks; b += Unit::kBlocks, units += Unit::kBytes) {
-    multiply_unit<Unit>(units, ahead, x, acc);
+  for (uint64_t b = 0; b < num_blocks;
+       b += PanelBlock::kBlocks, panel_blocks += PanelBlock::kBytes) {
+    multiply_block<PanelBlock>(panel_blocks, ahead, x, acc);
   }
   each_index<kCols>([&](auto c) { store(results_at(args, p, t + c), acc[c]); });
 }
 
-/// Calls use(t, columns) for sweeps of `columns` rows from row t on, which cover all rows. The last
-/// may go over more rows than there are: one that is wider takes less time than several narrow
-/// ones.
+/// Calls use(t, columns) for blocks of `columns` rows from row t on, which cover all rows. The last
+/// may have more rows than there are: a wider one takes less time than several narrow ones.
 template <int kPanels, typename Use>
-inline void each_sweep(uint64_t num_rows, Use use) {
-  static_assert(kRowGroup % kColumns == 0 && kColumns % kTileColumns == 0);
+inline void each_row_block(uint64_t num_rows, Use use) {
+  static_assert(kRowInterleave % kColumns == 0 && kColumns % kTileColumns == 0);
   uint64_t t = 0;
   while (t < num_rows) {
     const auto next = [&](auto columns) {
@@ -198,15 +200,15 @@ inline void each_sweep(uint64_t num_rows, Use use) {
   }
 }
 
-/// The weights of the next tile. The sweeps over a tile ask the cache for their share of them each,
-/// so that memory works while they compute.
+/// The weights of the next tile. Each micro-kernel over a tile prefetches its share of them, so
+/// that memory works while it computes.
 template <int kPanels>
 struct TileAhead {
   const uint8_t* panel[kPanels];
   uint64_t bytes;                ///< of each panel
   uint64_t line = 0, share = 0;  ///< of each panel: asked for next, asked for at once
-  void share_among(uint64_t sweeps) {
-    share = sweeps > 1 ? (bytes / 64 + sweeps - 1) / sweeps : bytes / 64;
+  void share_among(uint64_t calls) {
+    share = calls > 1 ? (bytes / 64 + calls - 1) / calls : bytes / 64;
   }
   void next() {
     const uint64_t lines = bytes / 64;
@@ -220,65 +222,67 @@ struct TileAhead {
 /// All activation rows against blocks [block, block + num_blocks) of panels from panel p of the
 /// call on, which are in the tile.
 template <typename S, int kPanels>
-__attribute__((noinline)) void sweep_rows(const LinearArgs& args, uint64_t p, uint64_t block,
-                                          uint64_t num_blocks, TileAhead<kPanels> ahead) {
+__attribute__((noinline)) void macro_kernel(const LinearArgs& args, uint64_t p, uint64_t block,
+                                            uint64_t num_blocks, TileAhead<kPanels> ahead) {
   ahead.share_among(args.num_rows / (kPanels > 1 ? kTileColumns : kColumns));
-  each_sweep<kPanels>(args.num_rows, [&](uint64_t t, auto columns) {
+  each_row_block<kPanels>(args.num_rows, [&](uint64_t t, auto columns) {
     constexpr int kCols = decltype(columns)::value;
     ahead.next();
-    sweep<S, kPanels, kCols>(args, p, t, block, num_blocks);
+    micro_kernel<S, kPanels, kCols>(args, p, t, block, num_blocks);
   });
 }
 
 /// The same from the packed bytes.
-template <typename Unit>
-inline void sweep_rows_packed(const uint8_t* units, const LinearArgs& args, uint64_t p,
-                              uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
-  each_sweep<1>(args.num_rows, [&](uint64_t t, auto columns) {
-    sweep_packed<Unit, decltype(columns)::value>(units, args, p, t, block, num_blocks, ahead);
+template <typename PanelBlock>
+inline void macro_kernel_packed(const uint8_t* panel_blocks, const LinearArgs& args, uint64_t p,
+                                uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
+  each_row_block<1>(args.num_rows, [&](uint64_t t, auto columns) {
+    micro_kernel_packed<PanelBlock, decltype(columns)::value>(panel_blocks, args, p, t, block,
+                                                              num_blocks, ahead);
     ahead.block_bytes = 0;
   });
 }
 
-/// Bytes of activations that a run over a panel sweeps: they stay in the second-level cache from
+/// Bytes of activations that a run over a panel reads: they stay in the second-level cache from
 /// panel to panel.
 constexpr uint64_t kRunBytes = 128 * 1024;
-/// Bytes that sweeps ask for ahead of the tile that comes next.
-constexpr uint64_t kSweepPrefetchBytes = 2048;
+/// Bytes that are prefetched ahead of the tile that comes next.
+constexpr uint64_t kTilePrefetchBytes = 2048;
 
-/// A stretch of k that all panels of a call are swept over before the next one is.
+/// A stretch of k that all panels of a call are multiplied over before the next one is.
 struct Run {
   uint64_t first, end;  ///< blocks of 32 values of k
 };
 
 /// kPanels panels from panel p of the call on, over a stretch of k.
-template <typename Unit, bool kByTiles, int kPanels>
-inline void sweep_run(const LinearArgs& args, Run run, uint64_t p) {
-  const auto units_at = [&](uint64_t panel, uint64_t block) {
+template <typename PanelBlock, bool kByTiles, int kPanels>
+inline void multiply_run(const LinearArgs& args, Run run, uint64_t p) {
+  const auto panel_block_at = [&](uint64_t panel, uint64_t block) {
     return args.weights + (args.first_panel + panel) * args.panel_bytes +
-           block / Unit::kBlocks * Unit::kBytes;
+           block / PanelBlock::kBlocks * PanelBlock::kBytes;
   };
   for (uint64_t block = run.first; block < run.end; block += kTileBlocks) {
     const uint64_t count = run.end - block < kTileBlocks ? run.end - block : kTileBlocks;
-    const uint64_t behind = block + count;  // and behind a run the same one of the next panels
-    const uint64_t bytes = count * (Unit::kBytes / Unit::kBlocks);
+    const uint64_t after = block + count;  // and after a run the same one of the next panels
+    const uint64_t bytes = count * (PanelBlock::kBytes / PanelBlock::kBlocks);
     TileAhead<kPanels> ahead{{}, bytes};
     for (int i = 0; i < kPanels; ++i) {
       ahead.panel[i] =
-          kSweepPrefetchBytes +
-          (behind < run.end ? units_at(p + i, behind) : units_at(p + kPanels + i, run.first));
+          kTilePrefetchBytes + (after < run.end ? panel_block_at(p + i, after)
+                                                : panel_block_at(p + kPanels + i, run.first));
     }
     if constexpr (kByTiles) {
       auto* tile = reinterpret_cast<TileBlock*>(args.tile);
       for (int i = 0; i < kPanels; ++i) {
-        for (uint64_t b = 0; b < count; b += Unit::kBlocks) {
-          unpack_unit<Unit>(units_at(p + i, block + b), tile + b * kPanels + i, kPanels);
+        for (uint64_t b = 0; b < count; b += PanelBlock::kBlocks) {
+          unpack_block<PanelBlock>(panel_block_at(p + i, block + b), tile + b * kPanels + i,
+                                   kPanels);
         }
       }
-      sweep_rows<decltype(sums_of<Unit>()), kPanels>(args, p, block, count, ahead);
+      macro_kernel<decltype(sums_of<PanelBlock>()), kPanels>(args, p, block, count, ahead);
     } else {
-      const ReadAhead packed{ahead.panel[0], Unit::kBytes / Unit::kBlocks};
-      sweep_rows_packed<Unit>(units_at(p, block), args, p, block, count, packed);
+      const ReadAhead packed{ahead.panel[0], PanelBlock::kBytes / PanelBlock::kBlocks};
+      macro_kernel_packed<PanelBlock>(panel_block_at(p, block), args, p, block, count, packed);
     }
   }
 }
@@ -296,27 +300,27 @@ inline void each_run(const LinearArgs& args, uint64_t values, Use use) {
 }
 
 /// All panels of a call against all activation rows.
-template <typename Unit, bool kByTiles>
-inline void sweep_panels(const LinearArgs& args) {
+template <typename PanelBlock, bool kByTiles>
+inline void multiply_panels(const LinearArgs& args) {
   constexpr int kPanels = kByTiles ? kTilePanels : 1;
   each_run(args, kRunBytes, [&](Run run) {
     uint64_t p = 0;
     for (; p + kPanels <= args.num_panels; p += kPanels) {
-      sweep_run<Unit, kByTiles, kPanels>(args, run, p);
+      multiply_run<PanelBlock, kByTiles, kPanels>(args, run, p);
     }
     if constexpr (kPanels > 1) {
-      for (; p < args.num_panels; ++p) sweep_run<Unit, kByTiles, 1>(args, run, p);
+      for (; p < args.num_panels; ++p) multiply_run<PanelBlock, kByTiles, 1>(args, run, p);
     }
   });
 }
 
-template <typename Unit>
-void linear_units(const LinearArgs& args) noexcept {
-  if (args.num_rows <= kDirectRows) return direct_rows<Unit>(args);
+template <typename PanelBlock>
+void linear_blocks(const LinearArgs& args) noexcept {
+  if (args.num_rows <= kDirectRows) return direct_rows<PanelBlock>(args);
   if constexpr (kPackedRows > kDirectRows) {
-    if (reads_packed(args.num_rows)) return sweep_panels<Unit, false>(args);
+    if (reads_packed(args.num_rows)) return multiply_panels<PanelBlock, false>(args);
   }
-  sweep_panels<Unit, true>(args);
+  multiply_panels<PanelBlock, true>(args);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

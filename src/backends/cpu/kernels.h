@@ -16,7 +16,7 @@ namespace tenon::cpu {
 /// Values of a quantised activation row that share one scale: the smallest block of an integer
 /// format. Rows are multiples of it.
 inline constexpr uint32_t kActivationBlock = 32;
-/// Values of which the sum is kept beside, for weights with a scale for each half of a block.
+/// Values whose sum is kept with them, for weights with a scale for each half of a block.
 inline constexpr uint32_t kHalfBlock = kActivationBlock / 2;
 /// Rows of a weight panel (panels.h).
 inline constexpr uint32_t kIntegerPanelRows = 16;
@@ -25,16 +25,19 @@ inline constexpr uint32_t kFloatPanelRows = 32;
 inline constexpr uint32_t kTileDepth = 256;
 /// Values of k of a row of a bf16 panel that share an exponent (panels.h).
 inline constexpr uint32_t kExponentDepth = 256;
-/// Whether activation rows of so many columns have a form in fixed point.
-constexpr bool has_fixed_form(uint64_t columns) { return columns % kActivationBlock == 0; }
+/// Whether activation rows of that many columns can be had in fixed point.
+constexpr bool has_fixed_point(uint64_t columns) { return columns % kActivationBlock == 0; }
 
-/// Activation rows that lie interleaved when there is more than one: a pointer reaches all columns
-/// of a sweep.
-inline constexpr uint32_t kRowGroup = 8;
-/// Rows of whole groups that hold so many; a single row lies alone. Sweeps go over the rows that
-/// only fill a group, too: what they read and write is there, and nobody looks at it.
+/// Activation rows are interleaved in groups of 8 (a single row is not), so that a micro-kernel
+/// reads all its rows through one pointer and constant offsets: 8 pointers would be half of the
+/// registers of x86. 8 is the most rows that a micro-kernel takes (kColumns of AVX-512: 8 sums in
+/// two halves hide the 4 cycles of a product), and 4 bytes of each of 8 rows are half a cache line.
+/// The narrower micro-kernels of other instruction sets divide it.
+inline constexpr uint32_t kRowInterleave = 8;
+/// Rows of the whole groups that hold `rows`; a single row lies alone. Micro-kernels compute the
+/// rows that only fill a group, too: the memory is there, and no result is taken from it.
 constexpr uint64_t grouped_rows(uint64_t rows) {
-  return rows == 1 ? 1 : (rows + kRowGroup - 1) / kRowGroup * kRowGroup;
+  return rows == 1 ? 1 : (rows + kRowInterleave - 1) / kRowInterleave * kRowInterleave;
 }
 
 /// The sums of the first and the last eight bytes of half a block.
@@ -43,15 +46,16 @@ struct HalfTotals {
   [[nodiscard]] int32_t both() const { return first + last; }
 };
 
-/// The quantised forms of activations, for weights of integer formats and of bf16; a bit of a set
-/// each.
-inline constexpr uint32_t kFormBytes = 1;
-inline constexpr uint32_t kFormFixed = 2;
+/// How activations are quantised for weights of integer formats (bytes) and of bf16 (fixed point).
+/// Each is a bit, so that the same type holds a set of them; 0 is f32.
+using ActivationFormat = uint32_t;
+inline constexpr ActivationFormat kActivationBytes = 1;
+inline constexpr ActivationFormat kActivationFixed = 2;
 
-/// Quantised activation rows, in the forms that somebody reads; the arrays of the other form are
-/// NULL.
-/// Bytes: x[t][k] ~ d[t][k / 32] q[t][k], |q| <= 127. They lie in groups of rows, where g is t / 8
-/// and i is t % 8; a single row lies alone (i is 0).
+/// Quantised activation rows, in the formats that some linear reads; the arrays of the other format
+/// are NULL.
+/// Bytes: x[t][k] ~ d[t][k / 32] q[t][k], |q| <= 127. Row t is row i = t % kRowInterleave of group
+/// g = t / kRowInterleave; a single row lies alone (i is 0).
 /// Fixed point: x[t][k] ~ fixed_d[t][k / 32] fixed[t][k], |fixed| <= 8191. Rows lie one after the
 /// other.
 struct QuantRows {
@@ -74,30 +78,31 @@ struct QuantRows {
   [[nodiscard]] float* fixed_scale_at(uint64_t t, uint64_t column) const {
     return fixed_d + (t * fixed_stride() + column) / kActivationBlock;
   }
-  /// Rows from one entry of a row to its next.
-  [[nodiscard]] uint64_t together() const { return num_rows == 1 ? 1 : kRowGroup; }
+  /// Entries from one of a row to its next: how many rows are interleaved.
+  [[nodiscard]] uint64_t interleave() const { return num_rows == 1 ? 1 : kRowInterleave; }
   /// Where row t has its values of an array that has one entry of `size` elements for `values`
   /// columns.
   [[nodiscard]] uint64_t row(uint64_t t, uint64_t values, uint64_t size = 1) const {
-    const uint64_t group = t / together() * (columns / values) * together();
-    return (group + t % together()) * size;
+    const uint64_t group = t / interleave() * (columns / values) * interleave();
+    return (group + t % interleave()) * size;
   }
 };
 
-/// Gives the arrays of up to `rows` rows in some forms; take(T*&, count) makes one of them.
-///   sweeps_both  as Kernels has it: else q and biased share their memory
+/// Gives the arrays of up to `rows` rows in some formats (a set); take(T*&, count) makes one of
+/// them.
+///   reads_both  Kernels::reads_both: else q and biased share their memory
 template <typename Take>
-void make_quant_rows(QuantRows& out, uint64_t rows, uint64_t columns, uint32_t forms,
-                     bool sweeps_both, Take take) {
+void make_quant_rows(QuantRows& out, uint64_t rows, uint64_t columns, ActivationFormat formats,
+                     bool reads_both, Take take) {
   const uint64_t grouped = grouped_rows(rows);
   out.columns = columns;
-  if ((forms & kFormFixed) != 0) {
+  if ((formats & kActivationFixed) != 0) {
     take(out.fixed, grouped * out.fixed_stride());
     take(out.fixed_d, grouped * (out.fixed_stride() / kActivationBlock));
   }
-  if ((forms & kFormBytes) == 0) return;
+  if ((formats & kActivationBytes) == 0) return;
   take(out.q, grouped * columns);
-  if (sweeps_both) {
+  if (reads_both) {
     take(out.biased, grouped * columns);
   } else {
     out.biased = reinterpret_cast<uint8_t*>(out.q);
@@ -121,23 +126,23 @@ struct LinearArgs {
   QuantRows quantised;   ///< integer panels read this, bf16 panels in fixed point
   const float* x;        ///< float panels read this: [num_rows, depth]
   uint64_t x_stride;     ///< from row to row
-  /// [grouped rows, y_stride]; what the last panel has no weights for, and rows behind the last
+  /// [grouped rows, y_stride]; what the last panel has no weights for, and rows after the last
   /// one, may be written to.
   float* y;
   uint64_t y_stride;  ///< at least num_panels whole panels
   float* tile;        ///< scratch [kTileDepth, kFloatPanelRows]
-  float* piece;       ///< scratch of float panels [kPieceFloats]
+  float* chunk;       ///< scratch of float panels [kChunkFloats]: packed activations
   /// Row-major blocks (kRawPanels): decodes `values` values of a row.
   void (*decode_row)(const void* blocks, float* out, uint64_t values) noexcept;
   uint64_t row_bytes;
   uint32_t block_values;
   uint32_t block_bytes;
 };
-/// Floats between the pieces of two rows, which would be a power of two of bytes apart without.
-inline constexpr uint64_t kPiecePadding = 16;
-/// Of LinearArgs::piece, where kernels of float panels copy some values of k of some rows side by
-/// side: half of a small second-level cache, a slice of 256 rows in pieces of 256 values.
-inline constexpr uint64_t kPieceFloats = 264 * (256 + kPiecePadding);
+/// Floats between the rows of a chunk, which would be a power of two of bytes apart without.
+inline constexpr uint64_t kChunkPadding = 16;
+/// Of LinearArgs::chunk, into which kernels of float panels pack some values of k of some rows
+/// (BLIS's packed A): half of a small second-level cache, a slice of 256 rows by 256 values.
+inline constexpr uint64_t kChunkFloats = 264 * (256 + kChunkPadding);
 /// LinearArgs::y_stride for that many columns.
 constexpr uint64_t whole_panels(uint64_t columns) {
   return CacheBlock::round_up(columns, kFloatPanelRows);
@@ -176,8 +181,8 @@ enum class PanelKind : uint32_t {
   Count,
 };
 
-/// Positions whose softmax is taken at once: part results are merged in order at multiples of this,
-/// so that the split never depends on slices or threads.
+/// Positions whose softmax is taken at once: partial results are merged in order at multiples of
+/// this, so that the split never depends on slices or threads.
 inline constexpr uint32_t kAttentionSpan = 256;
 
 /// What is added to the scores of a KV head's query heads, by distance; all NULL: nothing.
@@ -198,8 +203,8 @@ struct AttentionArgs {
   uint64_t area_offset;          ///< of this layer and KV head in a block (cache_block.h), in bytes
   CacheBlock shape;
   uint32_t num_tokens;
-  uint32_t position;              ///< of the first token
-  uint32_t window;                ///< 0: none
+  uint32_t position;  ///< of the first token
+  uint32_t window;    ///< 0: none
   uint32_t mask = TENON_MASK_CAUSAL;
   uint32_t positions = 0;         ///< of the sequence in the group: seen_positions()
   uint32_t heads;                 ///< query heads of this KV head
@@ -211,9 +216,9 @@ struct AttentionArgs {
   float scale, soft_cap;
   const float* sinks;  ///< [heads] or NULL
   AttentionBias bias = {};
-  /// NULL: the spans are all there are, and the result goes to `out`. Else a part for each span,
-  /// for attention_merge.
-  float* parts;
+  /// NULL: the spans are all there are, and the result goes to `out`. Else a partial result for
+  /// each span, for attention_merge.
+  float* partials;
   float* scratch;  ///< attention_scratch_floats(...)
 
   [[nodiscard]] uint32_t columns() const { return num_tokens * heads; }
@@ -221,22 +226,22 @@ struct AttentionArgs {
 
 /// What one span gives: for each column the largest score, the sum of weights (0: no position is
 /// attended) and the weighted values [columns, value_stride].
-struct AttentionPart {
+struct AttentionPartial {
   float* max;
   float* sum;
   float* values;
 };
-constexpr uint64_t attention_part_floats(uint64_t columns, uint64_t value_stride) {
+constexpr uint64_t attention_partial_floats(uint64_t columns, uint64_t value_stride) {
   return 2 * CacheBlock::round_up(columns, 16) + columns * value_stride;
 }
-constexpr AttentionPart attention_part(float* memory, uint64_t columns) {
+constexpr AttentionPartial attention_partial(float* memory, uint64_t columns) {
   const uint64_t rounded = CacheBlock::round_up(columns, 16);
   return {memory, memory + rounded, memory + 2 * rounded};
 }
 constexpr uint64_t attention_scratch_floats(uint64_t columns, const CacheBlock& shape) {
   const uint64_t stride = shape.value_stride();
   return columns * (shape.query_stride() + kAttentionSpan) +
-         2 * attention_part_floats(columns, stride) + kAttentionSpan * uint64_t{2} +
+         2 * attention_partial_floats(columns, stride) + kAttentionSpan * uint64_t{2} +
          8 * uint64_t{16};
 }
 
@@ -303,14 +308,14 @@ struct Wkv7Args {
 
 struct Kernels {
   const char* name;  ///< "avx2"
-  /// Whether some step has its activations both as q and as q + 128.
-  bool sweeps_both;
+  /// Whether activations are read both as q and as q + 128, by formats or numbers of rows.
+  bool reads_both;
   /// Whether bf16 weights are multiplied in fixed point, where their rows are whole blocks.
   bool fixed_point;
   LinearKernel linear[static_cast<uint32_t>(PanelKind::Count)];
 
   /// x [num_rows, x_stride] -> num_columns columns from first_column on, both multiples of 32, of
-  /// the rows from first_row on of `out`, in all forms that it has.
+  /// the rows from first_row on of `out`, in all formats that it has.
   void (*quantise)(const float* x, uint64_t x_stride, const QuantRows& out, uint64_t first_row,
                    uint64_t num_rows, uint64_t first_column, uint64_t num_columns) noexcept;
   /// y = x / sqrt(mean(x^2) + epsilon) * weight, [n]. weight may be NULL.
@@ -342,6 +347,11 @@ struct Kernels {
                    uint32_t slot) noexcept;
   void (*attention[static_cast<uint32_t>(CacheType::Count)])(const AttentionArgs&) noexcept;
   void (*attention_merge)(const AttentionArgs&) noexcept;
+  /// Of one token and one span: its positions' scores by an index [kAttentionSpan], from weights
+  /// [heads].
+  void (*index_scores[static_cast<uint32_t>(CacheType::Count)])(const AttentionArgs&,
+                                                                const float* weights,
+                                                                float* scores) noexcept;
   void (*conv)(const ConvArgs&) noexcept;
   void (*ssm_scan)(const SsmScanArgs&) noexcept;
   void (*delta_rule)(const DeltaRuleArgs&) noexcept;

@@ -23,10 +23,10 @@ bool chooses_by_scores(const tenon_op& op) {
          op.inputs[1] != TENON_NO_SLOT || op.inputs[2] != TENON_NO_SLOT;
 }
 
-/// An expert reads the rows in a quantised form, or as f32 (0).
-void add_reader(GatheredRows& rows, uint32_t form) {
-  rows.forms |= form;
-  rows.floats = rows.floats || form == 0;
+/// An expert reads the rows in a quantised format, or as f32 (0).
+void add_reader(GatheredRows& rows, ActivationFormat format) {
+  rows.formats |= format;
+  rows.floats = rows.floats || format == 0;
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ void PhaseBuilder::add_expert_sum(const tenon_op& op) {
   multiply.row.op.outputs[0] = static_cast<uint32_t>(plan_.slots.size() - 1);
   Item sum;
   sum.row.op = op;
-  sum.row.op.kind = kOpSumParts;
+  sum.row.op.kind = kOpSumExperts;
   sum.row.op.num_inputs = 1;
   for (uint32_t& input : sum.row.op.inputs) input = TENON_NO_SLOT;
   sum.row.op.inputs[0] = multiply.row.op.outputs[0];
@@ -75,7 +75,7 @@ void PhaseBuilder::place_route(size_t index) {
   }
 }
 
-/// The number of the gathered form of a moe_linear's input. Where there is none yet, a gather phase
+/// The number of the gathered rows of a moe_linear's input. Where there is none yet, a gather phase
 /// makes it.
 uint32_t PhaseBuilder::gathered_input(const tenon_op& op) {
   const uint32_t route = route_of(op.inputs[kIds]);
@@ -119,7 +119,7 @@ void PhaseBuilder::fuse_expert_glu(const tenon_op& gate, ExpertTask& task, uint3
         op.inputs[kInput] == gate.inputs[kInput] && op.inputs[kIds] == gate.inputs[kIds] &&
         weighs_inputs(op) == weighs_inputs(gate) && !weighs_outputs(op) && !weighs_outputs(gate);
     if (!same_rows || columns(op.inputs[kWeight]) != columns(task.weight) ||
-        form_read_by(op.inputs[kWeight]) != form_read_by(task.weight)) {
+        format_read_by(op.inputs[kWeight]) != format_read_by(task.weight)) {
       return;
     }
     task.second = op.inputs[kWeight];
@@ -147,7 +147,7 @@ bool PhaseBuilder::keep_gathered(const tenon_op& op, ExpertTask& task, uint32_t 
                       row.op.inputs[kInput] == result && row.op.inputs[kIds] == op.inputs[kIds] &&
                       !weighs_inputs(row.op) && columns(row.op.inputs[kWeight]) == task.columns;
     if (!fits) return false;
-    add_reader(rows, form_read_by(row.op.inputs[kWeight]));
+    add_reader(rows, format_read_by(row.op.inputs[kWeight]));
   }
   if (readers.empty() || info(result).bound || task.weighted) return false;
   task.keep = static_cast<uint32_t>(plan_.gathered.size());
@@ -176,7 +176,7 @@ void PhaseBuilder::place_experts(size_t index) {
   task.block = std::lcm<uint64_t>(layout.panel_rows, kActivationBlock);
   uint32_t result = op.outputs[0];
   fuse_expert_glu(op, task, result);
-  add_reader(plan_.gathered[input], form_read_by(task.weight));
+  add_reader(plan_.gathered[input], format_read_by(task.weight));
   plan_.gathered[input].last_phase = last_phase();
   if (!keep_gathered(op, task, result)) {
     task.store = result;

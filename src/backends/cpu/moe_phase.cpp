@@ -193,7 +193,7 @@ void PhaseRunner::run_gather(const Phase& phase, uint32_t item) noexcept {
              rows.columns);
     from = gathered;
   }
-  if (rows.forms != 0) {
+  if (rows.formats != 0) {
     k_.quantise(from, rows.columns, rows_from(to.quantised, expert.place, expert.num_rows),
                 item - expert.first, 1, 0, rows.columns);
   }
@@ -221,10 +221,10 @@ uint32_t PhaseRunner::run_experts(const Phase& phase, uint32_t item, uint32_t mo
   const Executable::Activation& rows = x_.gathered_[phase.gathered];
   const uint64_t place = one_row_for_all(phase) ? 0 : expert.place;
   LinearInput input{};
-  const GatheredRows& form = x_.plan_.gathered[phase.gathered];
-  if (form.forms != 0) input.quantised = rows_from(rows.quantised, place, expert.num_rows);
-  if (form.floats) input.f32 = rows.f32 + place * form.columns;
-  input.f32_stride = form.columns;
+  const GatheredRows& gathered = x_.plan_.gathered[phase.gathered];
+  if (gathered.formats != 0) input.quantised = rows_from(rows.quantised, place, expert.num_rows);
+  if (gathered.floats) input.f32 = rows.f32 + place * gathered.columns;
+  input.f32_stride = gathered.columns;
   multiply(x_.weights_[task->weight].expert(expert.expert), input, block, scratch.y, thread);
   add_bias(task->bias, expert.expert * task->columns, block, scratch.y);
   if (task->second != TENON_NO_SLOT) {
@@ -244,12 +244,12 @@ void PhaseRunner::finish_experts(const Phase& phase, const ExpertTask& task,
   const ExpertPlan& plan = x_.expert_plans_[phase.route];
   if (task.keep != ExpertTask::kNoGathered) {
     const Executable::Activation& kept = x_.gathered_[task.keep];
-    const GatheredRows& form = x_.plan_.gathered[task.keep];
-    if (form.forms != 0) {
+    const GatheredRows& gathered = x_.plan_.gathered[task.keep];
+    if (gathered.formats != 0) {
       k_.quantise(block.y, block.stride(), rows_from(kept.quantised, expert.place, expert.num_rows),
                   0, block.num_rows, block.first, block.width);
     }
-    for (uint64_t i = 0; form.floats && i < block.num_rows; ++i) {
+    for (uint64_t i = 0; gathered.floats && i < block.num_rows; ++i) {
       std::memcpy(kept.f32 + (expert.place + i) * task.columns + block.first,
                   block.y + i * block.stride(), block.width * sizeof(float));
     }
@@ -269,7 +269,7 @@ void PhaseRunner::finish_experts(const Phase& phase, const ExpertTask& task,
 }
 
 /// The parts of a row, in the order in which their experts were chosen.
-void PhaseRunner::sum_parts(const tenon_op& op, uint64_t row) noexcept {
+void PhaseRunner::sum_experts(const tenon_op& op, uint64_t row) noexcept {
   const uint64_t n = columns(op.outputs[0]);
   const uint64_t used = columns(op.inputs[0]) / n;
   const float* part = f32_row(op.inputs[0], row);

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "backends/cpu/panel_units.h"
+#include "backends/cpu/block_values.h"
 
 namespace tenon::cpu {
 namespace {
@@ -14,8 +14,8 @@ constexpr uint32_t kGroupBytes = 64;  // one group of 4 values of k in 16 rows
 
 enum class Quants { S8, U1, U2, U3, U4, U5, U6 };
 
-/// Where the parts of a unit of an integer panel lie.
-struct UnitShape {
+/// Where the parts of a panel block of an integer panel lie.
+struct PanelBlockShape {
   Quants quants;
   uint32_t halves;  // f16[16] vectors at the start: d, min
   uint32_t scales;  // u8[16] vectors after them
@@ -47,7 +47,7 @@ constexpr uint32_t quant_bytes(Quants quants) {
 
 struct KindShape {
   PanelKind kind;
-  UnitShape shape;
+  PanelBlockShape shape;
 };
 constexpr KindShape kShapes[] = {
     {PanelKind::U4Half, {Quants::U4, 1, 0, 0, 1}},
@@ -75,38 +75,38 @@ constexpr KindShape kShapes[] = {
     {PanelKind::Fp4Quarter, {Quants::U4, 0, 4, 0, 2}},
 };
 
-constexpr UnitShape unit_shape(PanelKind kind) {
+constexpr PanelBlockShape panel_block_shape(PanelKind kind) {
   for (const KindShape& entry : kShapes) {
     if (entry.kind == kind) return entry.shape;
   }
   return {Quants::U4, 0, 0, 0, 0};
 }
 
-/// Where the scale bytes and the quants of a unit begin.
-constexpr uint32_t scales_offset(const UnitShape& shape) { return shape.halves * kRows * 2; }
-constexpr uint32_t quants_offset(const UnitShape& shape) {
+/// Where the scale bytes and the quants of a panel block begin.
+constexpr uint32_t scales_offset(const PanelBlockShape& shape) { return shape.halves * kRows * 2; }
+constexpr uint32_t quants_offset(const PanelBlockShape& shape) {
   return scales_offset(shape) + (shape.scales + shape.mins) * kRows;
 }
-/// Where scale byte `s` of a row lies behind scales_offset(); minima follow scales.
-constexpr uint32_t scale_at(const UnitShape& shape, uint32_t s, uint32_t row) {
+/// Where scale byte `s` of a row lies after scales_offset(); minima follow scales.
+constexpr uint32_t scale_at(const PanelBlockShape& shape, uint32_t s, uint32_t row) {
   return shape.words ? s / 4 * 4 * kRows + 4 * row + s % 4 : s * kRows + row;
 }
-constexpr uint32_t unit_bytes(PanelKind kind) {
-  const UnitShape shape = unit_shape(kind);
+constexpr uint32_t block_bytes(PanelKind kind) {
+  const PanelBlockShape shape = panel_block_shape(kind);
   return quants_offset(shape) + shape.blocks * quant_bytes(shape.quants);
 }
 
 template <typename Block>
-void extract_as(const void* block, UnitValues& unit) noexcept {
+void extract_as(const void* block, BlockValues& panel_block) noexcept {
   Block copy;
   std::memcpy(&copy, block, sizeof(copy));
-  extract(copy, unit);
+  extract(copy, panel_block);
 }
 
 template <typename Block>
 constexpr PanelFormat integer_panel(Format format, PanelKind kind,
-                                    void (*values)(const UnitValues&, float*) noexcept) {
-  return {format, kind, kRows, Block::kValues, unit_bytes(kind), extract_as<Block>, values};
+                                    void (*values)(const BlockValues&, float*) noexcept) {
+  return {format, kind, kRows, Block::kValues, block_bytes(kind), extract_as<Block>, values};
 }
 
 constexpr PanelFormat kPanels[] = {
@@ -259,50 +259,51 @@ void get_quants(Quants kind, const uint8_t* quants, uint32_t row, uint8_t* q) no
   }
 }
 
-void put_unit(const PanelFormat& layout, uint8_t* unit, uint32_t row,
-              const UnitValues& values) noexcept {
-  const UnitShape shape = unit_shape(layout.kind);
-  if (shape.halves > 0) std::memcpy(unit + 2 * row, &values.d, 2);
-  if (shape.halves == 2) std::memcpy(unit + 2 * (kRows + row), &values.min, 2);
-  uint8_t* bytes = unit + scales_offset(shape);
+void put_block(const PanelFormat& layout, uint8_t* panel_block, uint32_t row,
+               const BlockValues& values) noexcept {
+  const PanelBlockShape shape = panel_block_shape(layout.kind);
+  if (shape.halves > 0) std::memcpy(panel_block + 2 * row, &values.d, 2);
+  if (shape.halves == 2) std::memcpy(panel_block + 2 * (kRows + row), &values.min, 2);
+  uint8_t* bytes = panel_block + scales_offset(shape);
   for (uint32_t s = 0; s < shape.scales; ++s) bytes[scale_at(shape, s, row)] = values.scales[s];
   for (uint32_t s = 0; s < shape.mins; ++s) {
     bytes[scale_at(shape, shape.scales + s, row)] = values.mins[s];
   }
-  uint8_t* quants = unit + quants_offset(shape);
+  uint8_t* quants = panel_block + quants_offset(shape);
   for (uint32_t b = 0; b < shape.blocks; ++b) {
     put_quants(shape.quants, quants + b * quant_bytes(shape.quants), row,
                values.q + b * kActivationBlock);
   }
 }
 
-void get_unit(const PanelFormat& layout, uint8_t* unit, uint32_t row, UnitValues& values) noexcept {
-  const UnitShape shape = unit_shape(layout.kind);
-  if (shape.halves > 0) std::memcpy(&values.d, unit + 2 * row, 2);
-  if (shape.halves == 2) std::memcpy(&values.min, unit + 2 * (kRows + row), 2);
-  const uint8_t* bytes = unit + scales_offset(shape);
+void get_block(const PanelFormat& layout, uint8_t* panel_block, uint32_t row,
+               BlockValues& values) noexcept {
+  const PanelBlockShape shape = panel_block_shape(layout.kind);
+  if (shape.halves > 0) std::memcpy(&values.d, panel_block + 2 * row, 2);
+  if (shape.halves == 2) std::memcpy(&values.min, panel_block + 2 * (kRows + row), 2);
+  const uint8_t* bytes = panel_block + scales_offset(shape);
   for (uint32_t s = 0; s < shape.scales && s < std::size(values.scales); ++s) {
     values.scales[s] = bytes[scale_at(shape, s, row)];
   }
   for (uint32_t s = 0; s < shape.mins && s < std::size(values.mins); ++s) {
     values.mins[s] = bytes[scale_at(shape, shape.scales + s, row)];
   }
-  const uint8_t* quants = unit + quants_offset(shape);
+  const uint8_t* quants = panel_block + quants_offset(shape);
   for (uint32_t b = 0; b < shape.blocks; ++b) {
     get_quants(shape.quants, quants + b * quant_bytes(shape.quants), row,
                values.q + b * kActivationBlock);
   }
 }
 
-/// A float panel is [depth][32]. Rows are transposed in pieces whose panel part stays in the
+/// A float panel is [depth][32]. Rows are transposed in chunks whose panel part stays in the
 /// first-level cache.
 template <typename Element>
 void put_float_rows(const PackedWeight& w, uint64_t first_row, uint64_t num_rows,
                     const uint8_t* blocks) noexcept {
-  constexpr uint64_t kPiece = 128;
+  constexpr uint64_t kChunk = 128;
   uint8_t* panel = w.data + first_row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
-  for (uint64_t k0 = 0; k0 < w.depth; k0 += kPiece) {
-    const uint64_t end = k0 + kPiece < w.depth ? k0 + kPiece : w.depth;
+  for (uint64_t k0 = 0; k0 < w.depth; k0 += kChunk) {
+    const uint64_t end = k0 + kChunk < w.depth ? k0 + kChunk : w.depth;
     for (uint64_t r = 0; r < num_rows; ++r) {
       const uint8_t* row = blocks + r * w.depth * sizeof(Element);
       uint8_t* column = panel + (first_row % kFloatPanelRows + r) * sizeof(Element);
@@ -320,7 +321,7 @@ void put_exponents(const PackedWeight& w, uint64_t first_row, uint64_t num_rows,
   constexpr int kFixedBits = 13;
   constexpr int kBroken = 255;
   uint8_t* panel = w.data + first_row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
-  uint8_t* exponents = panel + w.depth * w.layout->unit_bytes + first_row % kFloatPanelRows;
+  uint8_t* exponents = panel + w.depth * w.layout->block_bytes + first_row % kFloatPanelRows;
   for (uint64_t k = 0; k < w.depth; k += kExponentDepth, exponents += kFloatPanelRows) {
     const uint64_t depth = std::min<uint64_t>(w.depth - k, kExponentDepth);
     for (uint64_t r = 0; r < num_rows; ++r) {
@@ -348,21 +349,21 @@ void unpack_float_row(const PackedWeight& w, uint64_t row, float* out) noexcept 
 
 void put_integer_row(const PackedWeight& w, uint64_t row, const uint8_t* blocks) noexcept {
   uint8_t* panel = w.data + row / kRows * panel_bytes(*w.layout, w.depth);
-  UnitValues values;
-  for (uint64_t u = 0; u < w.depth / w.layout->unit_values; ++u) {
+  BlockValues values;
+  for (uint64_t u = 0; u < w.depth / w.layout->block_values; ++u) {
     w.layout->extract(blocks + u * w.format->block_bytes, values);
-    put_unit(*w.layout, panel + u * w.layout->unit_bytes, static_cast<uint32_t>(row % kRows),
-             values);
+    put_block(*w.layout, panel + u * w.layout->block_bytes, static_cast<uint32_t>(row % kRows),
+              values);
   }
 }
 
 void unpack_integer_row(const PackedWeight& w, uint64_t row, float* out) noexcept {
   uint8_t* panel = w.data + row / kRows * panel_bytes(*w.layout, w.depth);
-  UnitValues values;
-  for (uint64_t u = 0; u < w.depth / w.layout->unit_values; ++u) {
-    get_unit(*w.layout, panel + u * w.layout->unit_bytes, static_cast<uint32_t>(row % kRows),
-             values);
-    w.layout->values(values, out + u * w.layout->unit_values);
+  BlockValues values;
+  for (uint64_t u = 0; u < w.depth / w.layout->block_values; ++u) {
+    get_block(*w.layout, panel + u * w.layout->block_bytes, static_cast<uint32_t>(row % kRows),
+              values);
+    w.layout->values(values, out + u * w.layout->block_values);
   }
 }
 
@@ -375,18 +376,19 @@ const PanelFormat& panel_format(Format format) noexcept {
   return kRaw;
 }
 
-uint32_t activation_form(Format format, uint64_t depth, const Kernels& kernels) noexcept {
+ActivationFormat activation_format(Format format, uint64_t depth, const Kernels& kernels) noexcept {
   const PanelFormat& layout = panel_format(format);
-  if (layout.panel_rows == kIntegerPanelRows) return kFormBytes;
-  const bool fixed = layout.kind == PanelKind::BF16 && kernels.fixed_point && has_fixed_form(depth);
-  return fixed ? kFormFixed : 0;
+  if (layout.panel_rows == kIntegerPanelRows) return kActivationBytes;
+  const bool fixed =
+      layout.kind == PanelKind::BF16 && kernels.fixed_point && has_fixed_point(depth);
+  return fixed ? kActivationFixed : 0;
 }
 
 const PanelFormat& raw_panels() noexcept { return kRaw; }
 
 uint64_t panel_bytes(const PanelFormat& layout, uint64_t depth) noexcept {
   if (layout.kind == PanelKind::Raw) return 0;
-  const uint64_t bytes = depth / layout.unit_values * layout.unit_bytes;
+  const uint64_t bytes = depth / layout.block_values * layout.block_bytes;
   if (layout.kind != PanelKind::BF16) return bytes;
   const uint64_t exponents = (depth + kExponentDepth - 1) / kExponentDepth * kFloatPanelRows;
   return bytes + CacheBlock::round_up(exponents, 2 * kFloatPanelRows);  // of whole lines

@@ -5,10 +5,11 @@
 // A panel holds 16 (integer) or 32 (float) consecutive rows, interleaved, so that one vector holds
 // the same k of all rows and an output is one lane. Missing rows of the last panel are zero.
 //
-//   float panels    [depth][32] of f32, f16 or bf16. Behind bf16 values, for kernels in fixed
+//   float panels    [depth][32] of f32, f16 or bf16. After bf16 values, for kernels in fixed
 //                   point, exponents u8[depth / 256, rounded up][32] and padding to 64 bytes: each
 //                   of the 256 values is below 2^13 times 2^(e - 127); 255 where one is no number
-//   integer panels  [units] of one block or super-block of the format (32 or 256 values of k):
+//   integer panels  [panel blocks]; a panel block is one block or super-block of the format (32 or
+//                   256 values of k) of all 16 rows:
 //
 //     Half      d f16[16]                              | quants
 //     HalfMin   d f16[16], m f16[16]                   | quants
@@ -52,7 +53,7 @@ namespace tenon::cpu {
 
 /// One block or super-block of one row in plain integers: value k = scale(k) * (q[k] - bias) -
 /// min(k).
-struct UnitValues {
+struct BlockValues {
   uint16_t d = 0;    ///< f16
   uint16_t min = 0;  ///< f16: m or dmin
   uint8_t scales[16] = {};
@@ -65,19 +66,19 @@ struct PanelFormat {
   Format format;
   PanelKind kind;
   uint32_t panel_rows;
-  uint32_t unit_values;  ///< values of k in a unit; 1 for float panels
-  uint32_t unit_bytes;   ///< bytes of a unit of a panel
+  uint32_t block_values;  ///< values of k in a panel block; 1 for float panels
+  uint32_t block_bytes;   ///< bytes of a panel block
   /// Integer panels: takes one block of the format apart; puts it together as f32 values.
-  void (*extract)(const void* block, UnitValues& unit) noexcept;
-  void (*values)(const UnitValues& unit, float* out) noexcept;
+  void (*extract)(const void* block, BlockValues& plain) noexcept;
+  void (*values)(const BlockValues& plain, float* out) noexcept;
 };
 
 /// The packed layout of a format, raw_panels() where it has none.
 const PanelFormat& panel_format(Format format) noexcept;
 
-/// The quantised form (kForm...) of activations that a weight [., depth] of a format is multiplied
+/// How activations are quantised that a weight [., depth] of a format is multiplied
 /// with; 0 for f32.
-uint32_t activation_form(Format format, uint64_t depth, const Kernels& kernels) noexcept;
+ActivationFormat activation_format(Format format, uint64_t depth, const Kernels& kernels) noexcept;
 
 /// Rows as they are in the file, for tables that are only looked up.
 const PanelFormat& raw_panels() noexcept;

@@ -101,23 +101,23 @@ std::vector<size_t> PhaseBuilder::consumers(uint32_t slot) const {
   return found;
 }
 
-/// The quantised form of its input that a linear with this weight reads, 0 for f32.
-uint32_t PhaseBuilder::form_read_by(uint32_t weight) const {
+/// The format of its input that a linear with this weight reads, 0 for f32.
+ActivationFormat PhaseBuilder::format_read_by(uint32_t weight) const {
   const tenon_slot& slot = plan_.slots[weight].slot;
-  return activation_form(static_cast<Format>(slot.type), slot.columns, kernels_);
+  return activation_format(static_cast<Format>(slot.type), slot.columns, kernels_);
 }
 
 /// The same of an operation; other ones than linears read f32.
-uint32_t PhaseBuilder::form_read_by(const Item& item) const {
+ActivationFormat PhaseBuilder::format_read_by(const Item& item) const {
   const bool product = item.row.kind == RowKind::Op && is_product(item.row.op);
-  return product ? form_read_by(item.row.op.inputs[1]) : 0;
+  return product ? format_read_by(item.row.op.inputs[1]) : 0;
 }
 
-/// All quantised forms in which a slot is read.
-uint32_t PhaseBuilder::forms_read(uint32_t slot) const {
-  uint32_t forms = 0;
-  for (const size_t i : consumers(slot)) forms |= form_read_by(items_[i]);
-  return forms;
+/// All quantised formats in which a slot is read.
+ActivationFormat PhaseBuilder::formats_read(uint32_t slot) const {
+  ActivationFormat formats = 0;
+  for (const size_t i : consumers(slot)) formats |= format_read_by(items_[i]);
+  return formats;
 }
 
 /// Weights and constants always are; activations if a phase before `phase` stored them.
@@ -171,9 +171,10 @@ bool PhaseBuilder::fuse_glu(LinearTask& task, uint32_t& result, size_t consumer,
   }
   for (Item& item : items_) {
     const tenon_op& op = item.row.op;
-    if (item.done || item.row.kind != RowKind::Op || !is_linear(op) || op.outputs[0] != up) continue;
+    if (item.done || item.row.kind != RowKind::Op || !is_linear(op) || op.outputs[0] != up)
+      continue;
     if (op.inputs[0] != plan_.phases[static_cast<size_t>(phase)].input) return false;
-    if (form_read_by(op.inputs[1]) != form_read_by(task.weight)) return false;
+    if (format_read_by(op.inputs[1]) != format_read_by(task.weight)) return false;
     task.second = op.inputs[1];
     task.second_bias = op.inputs[2];
     item.done = true;
@@ -232,18 +233,18 @@ bool PhaseBuilder::fuse_one(LinearTask& task, uint32_t& result, int32_t phase) {
   return true;
 }
 
-/// Where the result of a task goes: f32 memory, the quantised form, or both.
+/// Where the result of a task goes: f32 memory, quantised, or both.
 void PhaseBuilder::finish_task(LinearTask& task, uint32_t result, int32_t phase) {
   if (result == TENON_NO_SLOT) return;
   bool wants_f32 = info(result).bound;
-  for (const size_t i : consumers(result)) wants_f32 = wants_f32 || form_read_by(items_[i]) == 0;
-  const uint32_t forms = forms_read(result);
+  for (const size_t i : consumers(result)) wants_f32 = wants_f32 || format_read_by(items_[i]) == 0;
+  const ActivationFormat formats = formats_read(result);
   const uint64_t block = std::lcm<uint64_t>(task.block, kActivationBlock);
-  if (forms != 0 && block <= kMaxBlock && fits_heads(task, block)) {
+  if (formats != 0 && block <= kMaxBlock && fits_heads(task, block)) {
     task.block = block;
     task.quantise = result;
-    info(result).forms = forms;
-  } else if (forms != 0) {
+    info(result).formats = formats;
+  } else if (formats != 0) {
     wants_f32 = true;  // a row phase quantises it
   }
   info(result).first_phase = phase;
@@ -253,11 +254,11 @@ void PhaseBuilder::finish_task(LinearTask& task, uint32_t result, int32_t phase)
   }
 }
 
-/// Makes sure that the quantised forms of an activation exist before the next phase.
+/// Makes sure that the quantised formats of an activation exist before the next phase.
 void PhaseBuilder::need_quantised(uint32_t slot) {
   SlotInfo& s = info(slot);
-  if (s.forms != 0) return;
-  s.forms = forms_read(slot);
+  if (s.formats != 0) return;
+  s.formats = formats_read(slot);
   RowOp row;
   row.kind = RowKind::Quantise;
   row.slot = slot;
@@ -284,7 +285,7 @@ void PhaseBuilder::need_quantised(uint32_t slot) {
 
 void PhaseBuilder::place_linear(size_t index) {
   const tenon_op op = items_[index].row.op;
-  if (form_read_by(op.inputs[1]) != 0) need_quantised(op.inputs[0]);
+  if (format_read_by(op.inputs[1]) != 0) need_quantised(op.inputs[0]);
   Phase& phase = phase_for_linear(op);
   const int32_t number = last_phase();
   const PanelFormat& layout = panel_format(static_cast<Format>(info(op.inputs[1]).slot.type));
@@ -302,6 +303,13 @@ void PhaseBuilder::place_linear(size_t index) {
   info(op.inputs[0]).last_phase = number;
 }
 
+/// A phase of one operation, whose result is stored.
+void PhaseBuilder::place_phase(Phase phase, uint32_t output) {
+  plan_.phases.push_back(std::move(phase));
+  info(output).first_phase = last_phase();
+  info(output).stored = true;
+}
+
 void PhaseBuilder::place_attention(size_t index) {
   Phase phase;
   phase.kind = PhaseKind::Attention;
@@ -310,20 +318,24 @@ void PhaseBuilder::place_attention(size_t index) {
     const auto rows = static_cast<uint32_t>(info(phase.attention.inputs[2]).slot.rows);
     phase.buckets = buckets_of(phase.attention.params.attention, rows);
   }
-  SlotInfo& output = info(phase.attention.outputs[0]);
-  plan_.phases.push_back(std::move(phase));
-  output.first_phase = last_phase();
-  output.stored = true;
+  const uint32_t output = phase.attention.outputs[0];
+  place_phase(std::move(phase), output);
+}
+
+void PhaseBuilder::place_select(size_t index) {
+  Phase phase;
+  phase.kind = PhaseKind::Select;
+  phase.select = items_[index].row.op;
+  const uint32_t output = phase.select.outputs[0];
+  place_phase(std::move(phase), output);
 }
 
 void PhaseBuilder::place_recurrent(size_t index) {
   Phase phase;
   phase.kind = PhaseKind::Recurrent;
   phase.recurrent = items_[index].row.op;
-  SlotInfo& output = info(phase.recurrent.outputs[0]);
-  plan_.phases.push_back(std::move(phase));
-  output.first_phase = last_phase();
-  output.stored = true;
+  const uint32_t output = phase.recurrent.outputs[0];
+  place_phase(std::move(phase), output);
 }
 
 void PhaseBuilder::place_rows(size_t index) {
@@ -344,7 +356,7 @@ void PhaseBuilder::place_rows(size_t index) {
   }
 }
 
-/// A slot is read last in the last phase that names it, as f32 or in quantised form.
+/// A slot is read last in the last phase that names it, as f32 or quantised.
 void PhaseBuilder::find_lifetimes() {
   for (int32_t p = 0; p <= last_phase(); ++p) {
     const Phase& phase = plan_.phases[static_cast<size_t>(p)];
@@ -363,10 +375,12 @@ void PhaseBuilder::find_lifetimes() {
     };
     touch_quantised(phase.input);
     for (const LinearTask& task : phase.tasks) {
-      if (form_read_by(task.weight) == 0) touch(phase.input);
+      if (format_read_by(task.weight) == 0) touch(phase.input);
     }
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[0]);
+    if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[3]);
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.outputs[0]);
+    if (phase.kind == PhaseKind::Select) touch_row({.op = phase.select});
     if (phase.kind == PhaseKind::Recurrent) touch_row({.op = phase.recurrent});
     for (const RowOp& row : phase.rows) touch_row(row);
     if (phase.kind == PhaseKind::Experts) {
@@ -420,6 +434,8 @@ PhasePlan PhaseBuilder::build() && {
       place_linear(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION) {
       place_attention(i);
+    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_SELECT) {
+      place_select(i);
     } else if (row.kind == RowKind::Op && backends::is_recurrent(row.op.kind)) {
       place_recurrent(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_MOE_ROUTE) {

@@ -33,13 +33,15 @@ class PhaseBuilder {
 
   [[nodiscard]] std::vector<uint32_t> reads(const Item& item) const;
   [[nodiscard]] std::vector<size_t> consumers(uint32_t slot) const;
-  [[nodiscard]] uint32_t form_read_by(uint32_t weight) const;
-  [[nodiscard]] uint32_t form_read_by(const Item& item) const;
-  [[nodiscard]] uint32_t forms_read(uint32_t slot) const;
+  [[nodiscard]] ActivationFormat format_read_by(uint32_t weight) const;
+  [[nodiscard]] ActivationFormat format_read_by(const Item& item) const;
+  [[nodiscard]] ActivationFormat formats_read(uint32_t slot) const;
   [[nodiscard]] bool ready_before(uint32_t slot, int32_t phase) const;
 
   void place_linear(size_t index);
+  void place_phase(Phase phase, uint32_t output);
   void place_attention(size_t index);
+  void place_select(size_t index);
   void place_recurrent(size_t index);
   void place_rows(size_t index);
   void place_route(size_t index);

@@ -15,7 +15,7 @@ namespace {
 /// that all arrive within an item's time of each other even when a core was stalled. The items of
 /// attention and recurrences are not of one size: shares of what is left from the beginning.
 uint32_t items_at_once(PhaseKind kind, uint32_t item, uint32_t num_items, uint32_t num_threads) {
-  if (kind == PhaseKind::Attention || kind == PhaseKind::Recurrent)
+  if (kind == PhaseKind::Attention || kind == PhaseKind::Select || kind == PhaseKind::Recurrent)
     return std::max(1u, (num_items - item) / (2 * num_threads));
   const uint32_t run = num_items / num_threads * 7 / 8;
   return item < run * num_threads ? run : std::max(1u, (num_items - item) / num_threads);
@@ -47,12 +47,17 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
   const auto rows = static_cast<uint32_t>(num_rows(phase.row_class));
   if (rows == 0) return 0;
   // Rows of a group lie between each other (QuantRows): two threads would share each line.
-  if (phase.kind == PhaseKind::Rows) return (rows + kRowGroup - 1) / kRowGroup;
+  if (phase.kind == PhaseKind::Rows) return (rows + kRowInterleave - 1) / kRowInterleave;
+  if (phase.kind == PhaseKind::Select) return rows;
+  if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
+    const tenon_attention_params& params = phase.attention.params.attention;
+    return rows * selected_head_chunks(params, x_.program_.groups()[params.group]);
+  }
   if (phase.kind == PhaseKind::Attention) {
     return x_.attention_plans_[phase.attention_plan].num_items();
   }
   if (phase.kind == PhaseKind::Recurrent) {
-    return static_cast<uint32_t>(x_.state_.step->num_sequences * recurrent_parts(phase.recurrent));
+    return static_cast<uint32_t>(x_.state_.step->num_sequences * recurrent_chunks(phase.recurrent));
   }
   if (phase.kind == PhaseKind::Route) return rows;
   if (phase.kind != PhaseKind::Linear) return num_expert_items(phase);
@@ -94,7 +99,14 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
           item += run_linear(phase, item, end - item, thread);
           break;
         case PhaseKind::Attention:
-          run_attention(phase, item++, thread);
+          if (phase.looks_at_selected()) {
+            run_selected_attention(phase, item++, thread);
+          } else {
+            run_attention(phase, item++, thread);
+          }
+          break;
+        case PhaseKind::Select:
+          run_select(phase, item++, thread);
           break;
         case PhaseKind::Recurrent:
           run_recurrent(phase, item++, thread);
@@ -123,8 +135,8 @@ void PhaseRunner::quantise_row(uint32_t slot, uint64_t row) noexcept {
 }
 
 void PhaseRunner::run_row_group(const Phase& phase, uint64_t group) noexcept {
-  const uint64_t end = std::min((group + 1) * kRowGroup, num_rows(phase.row_class));
-  for (uint64_t row = group * kRowGroup; row < end; ++row) run_row(phase, row);
+  const uint64_t end = std::min((group + 1) * kRowInterleave, num_rows(phase.row_class));
+  for (uint64_t row = group * kRowInterleave; row < end; ++row) run_row(phase, row);
 }
 
 void PhaseRunner::run_row(const Phase& phase, uint64_t row) noexcept {
@@ -170,7 +182,7 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
       k_.add(input(0), operand(op.inputs[1], row), out, n);
       break;
     case TENON_OP_SCALE:
-      k_.scale(input(0), op.params.scale.factor, out, n);
+      scale(op, input(0), out, n);
       break;
     case TENON_OP_SOFT_CAP:
       k_.soft_cap(input(0), op.params.soft_cap.cap, out, n);
@@ -196,11 +208,17 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
     case TENON_OP_POSITION_SCALE:
       scale_by_position(op, row, out, n);
       break;
+    case TENON_OP_MIX_STREAMS:
+      mix_streams(op, row, out);
+      break;
+    case TENON_OP_SINKHORN:
+      sinkhorn(op.params.sinkhorn, input(0), out);
+      break;
     case TENON_OP_POOL:
       pool(op, row, out, n);
       break;
-    case kOpSumParts:
-      sum_parts(op, row);
+    case kOpSumExperts:
+      sum_experts(op, row);
       break;
     case TENON_OP_GATHER_ROWS:
       std::memcpy(out, f32_row(op.inputs[0], step.output_rows[row]), n * sizeof(float));
@@ -246,7 +264,7 @@ void PhaseRunner::multiply(const PackedWeight& w, const LinearInput& input,
   args.depth = w.depth;
   args.y_stride = block.stride();
   args.tile = x_.scratch_[thread].tile;
-  args.piece = x_.scratch_[thread].piece;
+  args.chunk = x_.scratch_[thread].chunk;
   args.decode_row = w.format->decode_row;
   args.row_bytes = w.depth / w.format->block_values * w.format->block_bytes;
   args.block_values = w.format->block_values;
@@ -300,7 +318,7 @@ void PhaseRunner::apply(const RowOp& row, const ColumnBlock& block) noexcept {
         break;
       }
       case TENON_OP_SCALE:
-        k_.scale(y, op.params.scale.factor, y, block.width);
+        scale(op, y, y, block.width);
         break;
       case TENON_OP_SOFT_CAP:
         k_.soft_cap(y, op.params.soft_cap.cap, y, block.width);
@@ -320,8 +338,8 @@ void PhaseRunner::finish(const LinearTask& task, const ColumnBlock& block) noexc
                 block.width * sizeof(float));
   }
   if (task.quantise != TENON_NO_SLOT) {
-    k_.quantise(block.y, block.stride(), x_.activations_[task.quantise].quantised, 0, block.num_rows,
-                block.first, block.width);
+    k_.quantise(block.y, block.stride(), x_.activations_[task.quantise].quantised, 0,
+                block.num_rows, block.first, block.width);
   }
 }
 

@@ -13,8 +13,8 @@ class PhaseRunner {
 
   /// Does what a thread finds to do of a phase.
   void run(uint32_t phase, uint32_t thread, uint32_t num_threads) noexcept;
-  /// Whether the phase has nothing to divide: whoever comes last to the meeting point before it runs
-  /// it while the others wait, and all are spared a second one.
+  /// Whether the phase has nothing to divide: it is run by the last thread to reach the preceding
+  /// barrier while the others wait there, and has no barrier of its own.
   [[nodiscard]] bool is_for_one(uint32_t phase) const noexcept;
   /// Whether the step's flag was seen set, now or before: work may then be missing.
   [[nodiscard]] bool cancelled() noexcept;
@@ -30,7 +30,7 @@ class PhaseRunner {
     [[nodiscard]] uint64_t stride() const { return whole_panels(width); }
   };
 
-  /// The rows that a weight is multiplied with, in the forms that somebody reads.
+  /// The rows that a weight is multiplied with, in the formats that it reads.
   struct LinearInput {
     QuantRows quantised;
     const float* f32;     // [num_rows, depth]
@@ -49,6 +49,9 @@ class PhaseRunner {
   void slice(const tenon_op& op, uint64_t row, float* out) noexcept;
   void concat(const tenon_op& op, uint64_t row, float* out) noexcept;
   void scale_by_position(const tenon_op& op, uint64_t row, float* out, uint64_t n) noexcept;
+  void scale(const tenon_op& op, const float* x, float* y, uint64_t n) noexcept;
+  void mix_streams(const tenon_op& op, uint64_t row, float* out) noexcept;
+  static void sinkhorn(const tenon_sinkhorn_params& p, const float* x, float* out) noexcept;
   void pool(const tenon_op& op, uint64_t sequence, float* out, uint64_t n) noexcept;
   void quantise_row(uint32_t slot, uint64_t row) noexcept;
 
@@ -64,6 +67,10 @@ class PhaseRunner {
                    uint64_t num_heads) noexcept;
 
   void run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
+  void run_select(const Phase& phase, uint32_t token, uint32_t thread) noexcept;
+  void run_selected_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
+  void gather_selected(const tenon_op& op, uint32_t token, uint32_t count,
+                       uint32_t thread) noexcept;
   [[nodiscard]] AttentionBias bias_of(const Phase& phase, uint64_t first_head) const noexcept;
 
   /// Some columns or lanes of a sequence that an item of a recurrent phase is.
@@ -71,9 +78,9 @@ class PhaseRunner {
     const tenon_op& op;
     const tenon_step_sequence& sequence;
     uint32_t sequence_number;
-    uint64_t part;  ///< columns or tile
+    uint64_t chunk;  ///< of the columns, or a tile
   };
-  [[nodiscard]] uint64_t recurrent_parts(const tenon_op& op) const noexcept;
+  [[nodiscard]] uint64_t recurrent_chunks(const tenon_op& op) const noexcept;
   void run_recurrent(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
   float* begin_state(const RecurrentItem& item, uint64_t first, uint64_t count, uint64_t rows = 1,
                      uint64_t stride = 0) noexcept;
@@ -92,7 +99,7 @@ class PhaseRunner {
   uint32_t run_experts(const Phase& phase, uint32_t item, uint32_t most, uint32_t thread) noexcept;
   void finish_experts(const Phase& phase, const ExpertTask& task, const ExpertRows& expert,
                       const ColumnBlock& block) noexcept;
-  void sum_parts(const tenon_op& op, uint64_t row) noexcept;
+  void sum_experts(const tenon_op& op, uint64_t row) noexcept;
   [[nodiscard]] uint32_t num_expert_items(const Phase& phase) const noexcept;
   [[nodiscard]] bool one_row_for_all(const Phase& phase) const noexcept;
 

@@ -1,21 +1,23 @@
-// What a program becomes on the CPU: a list of phases, each run by all threads with a meeting point
-// behind it; a phase with nothing to divide is run by the last of the threads at the meeting point
-// before it. Plain data; phase_builder.cpp makes it, phase_runner.cpp runs it.
+// What a program becomes on the CPU: a list of phases, each run by all threads and followed by a
+// barrier; a phase with nothing to divide is run by the last thread to reach the barrier before it.
+// Plain data; phase_builder.cpp makes it, phase_runner.cpp runs it.
 //
 //   row phase        row-wise operations, row after row: norm and quantisation share one pass;
 //                    up to eight rows are nothing to divide
 //   linear phase     all linears that read one slot; a block of output columns goes through
 //                    everything that can be done column-wise (bias, head norm, rope, cache write,
 //                    gate, residual, quantisation) before it leaves the core
-//   attention phase  a tile of tokens and a KV head at a time, or a piece of its positions
+//   attention phase  a tile of tokens and a KV head at a time, or a chunk of its positions
+//   select phase     a token at a time: the positions that its index scores highest. An attention of
+//                    these gathers their rows, a token and some heads at a time
 //   recurrent phase  a tile of the state of a sequence at a time, through all its tokens
 //   route phase      chooses experts row by row; the last row sorts all of them by expert
 //   gather phase     the activations that experts read, in the order of the experts
 //   experts phase    an expert and a block of its output columns at a time
 //
 // A transformer layer is seven phases: norm | q, k, v, rope, cache | attention | output, residual |
-// norm | gate, up, activation | down, residual. Its meeting points are five in a step of up to
-// eight rows. With experts, those behind the second norm are: router | route | gather | gate, up,
+// norm | gate, up, activation | down, residual. It has five barriers in a step of up to eight
+// rows. With experts, the phases after the second norm are: router | route | gather | gate, up,
 // activation | down | sum, residual, next norm.
 #pragma once
 
@@ -28,9 +30,9 @@
 
 namespace tenon::cpu {
 
-/// Our own kind of operation: the sum of a row's parts, (parts [., u n]) -> [., n]. Of a
-/// moe_linear, whose parts are written weighted.
-inline constexpr uint32_t kOpSumParts = 0x80000001u;
+/// Our own kind of operation: the sum of what the experts of a row gave, ([., u n]) -> [., n]. Of a
+/// moe_linear, whose results are written weighted.
+inline constexpr uint32_t kOpSumExperts = 0x80000001u;
 
 /// An operation on rows of slots. kv_write is split in its two halves; quantise is ours.
 enum class RowKind : uint32_t { Op, WriteKeys, WriteValues, Quantise };
@@ -50,7 +52,7 @@ struct LinearTask {
   uint32_t second_bias = TENON_NO_SLOT;
   std::vector<RowOp> chain;           ///< in place, in order
   uint32_t store = TENON_NO_SLOT;     ///< slot the result is written to, if anyone reads it
-  uint32_t quantise = TENON_NO_SLOT;  ///< slot whose quantised form the result is, if any reads it
+  uint32_t quantise = TENON_NO_SLOT;  ///< slot that the result is, quantised, if any reads it
   uint64_t columns = 0;               ///< of the result
   uint64_t block = 0;                 ///< columns of one work item
   /// Of a linear_heads: each has columns / heads of the result and its own part of the input.
@@ -82,11 +84,11 @@ struct ExpertTask {
   tenon_glu_params glu{};           ///< of both
   uint32_t bias = TENON_NO_SLOT;    ///< [experts, columns]
   uint32_t second_bias = TENON_NO_SLOT;
-  bool weighted = false;            ///< results are multiplied by the route's weight
-  uint32_t store = TENON_NO_SLOT;   ///< slot the results are written to, if anyone reads it
-  uint32_t keep = kNoGathered;      ///< or the gathered rows that they become
-  uint64_t columns = 0;             ///< of the result of one expert
-  uint64_t block = 0;               ///< columns of one work item
+  bool weighted = false;           ///< results are multiplied by the route's weight
+  uint32_t store = TENON_NO_SLOT;  ///< slot the results are written to, if anyone reads it
+  uint32_t keep = kNoGathered;     ///< or the gathered rows that they become
+  uint64_t columns = 0;            ///< of the result of one expert
+  uint64_t block = 0;              ///< columns of one work item
 
   static constexpr uint32_t kNoGathered = 0xFFFFFFFFu;
 };
@@ -101,20 +103,29 @@ struct RouteInfo {
 };
 
 /// Activations of pairs in the order of their experts, each expert's beginning at a multiple of
-/// kRowGroup rows.
+/// kRowInterleave rows.
 struct GatheredRows {
   uint32_t source = TENON_NO_SLOT;
-  uint32_t route = 0;    ///< number among PhasePlan::routes
-  uint64_t columns = 0;  ///< of a pair
-  bool by_row = false;   ///< all pairs of a row read the same: the source has `columns` columns
-  bool weighted = false;  ///< multiplied by the route's weight; has the f32 form
-  uint32_t forms = 0;    ///< quantised ones (kForm...) that some expert reads
-  bool floats = false;   ///< some expert reads the f32 form
+  uint32_t route = 0;     ///< number among PhasePlan::routes
+  uint64_t columns = 0;   ///< of a pair
+  bool by_row = false;    ///< all pairs of a row read the same: the source has `columns` columns
+  bool weighted = false;  ///< multiplied by the route's weight; is there as f32
+  ActivationFormat formats = 0;  ///< a set: those that some expert reads
+  bool floats = false;           ///< some expert reads f32
   int32_t first_phase = -1;
   int32_t last_phase = -1;
 };
 
-enum class PhaseKind : uint32_t { Rows, Linear, Attention, Recurrent, Route, Gather, Experts };
+enum class PhaseKind : uint32_t {
+  Rows,
+  Linear,
+  Attention,
+  Select,
+  Recurrent,
+  Route,
+  Gather,
+  Experts
+};
 
 struct Phase {
   PhaseKind kind = PhaseKind::Rows;
@@ -126,21 +137,25 @@ struct Phase {
   bool quantise_attention = false;  ///< quantise the output, head by head
   std::vector<uint16_t> buckets;    ///< Attention: AttentionBias::buckets of a relative bias
   uint32_t attention_plan = 0;      ///< Attention: which plan of the step cuts it into work
+  tenon_op select{};                ///< Select
   tenon_op recurrent{};             ///< Recurrent
   uint32_t route = 0;               ///< Route, Gather, Experts: number among PhasePlan::routes
   uint32_t gathered = 0;            ///< Gather, Experts: number among PhasePlan::gathered
   std::vector<ExpertTask> experts;  ///< Experts
+
+  /// Of an attention: whether it looks at selected positions only.
+  [[nodiscard]] bool looks_at_selected() const { return attention.inputs[3] != TENON_NO_SLOT; }
 };
 
 /// What is known of a slot at compile time.
 struct SlotInfo {
   tenon_slot slot{};
-  uint32_t forms = 0;           ///< quantised ones (kForm...) that some linear reads
-  bool bound = false;           ///< an input or a result: its f32 memory is the step's
-  bool stored = false;          ///< has f32 memory, its own or the step's
-  int32_t first_phase = -1;     ///< written
-  int32_t last_phase = -1;      ///< last read
-  int32_t last_f32_phase = -1;  ///< last read as f32
+  ActivationFormat formats = 0;  ///< a set: those that some linear reads
+  bool bound = false;            ///< an input or a result: its f32 memory is the step's
+  bool stored = false;           ///< has f32 memory, its own or the step's
+  int32_t first_phase = -1;      ///< written
+  int32_t last_phase = -1;       ///< last read
+  int32_t last_f32_phase = -1;   ///< last read as f32
   /// A slot that is read last, column by column, by what writes this one: both have the f32 memory
   /// of that one.
   uint32_t in_place_of = TENON_NO_SLOT;

@@ -9,11 +9,11 @@ namespace tenon::cpu {
 namespace {
 
 /// Columns of a work item of conv and token_shift: some microseconds of work for one token, so that
-/// a narrow one is no reason for all threads to meet.
+/// a narrow one is no reason for a barrier.
 constexpr uint64_t kItemColumns = 2048;
 
-uint64_t item_width(uint64_t columns, uint64_t part) {
-  return std::min(kItemColumns, columns - part * kItemColumns);
+uint64_t item_width(uint64_t columns, uint64_t chunk) {
+  return std::min(kItemColumns, columns - chunk * kItemColumns);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ StateTiles PhaseRunner::tiles_of(const tenon_op& op) const noexcept {
 }
 
 /// Work items of a sequence.
-uint64_t PhaseRunner::recurrent_parts(const tenon_op& op) const noexcept {
+uint64_t PhaseRunner::recurrent_chunks(const tenon_op& op) const noexcept {
   if (op.kind == TENON_OP_TOKEN_SHIFT || op.kind == TENON_OP_CONV) {
     return (columns(op.inputs[0]) + kItemColumns - 1) / kItemColumns;
   }
@@ -43,22 +43,22 @@ uint64_t PhaseRunner::recurrent_parts(const tenon_op& op) const noexcept {
 
 void PhaseRunner::run_recurrent(const Phase& phase, uint32_t item, uint32_t thread) noexcept {
   const tenon_op& op = phase.recurrent;
-  const uint64_t parts = recurrent_parts(op);
-  const auto number = static_cast<uint32_t>(item / parts);
+  const uint64_t chunks = recurrent_chunks(op);
+  const auto number = static_cast<uint32_t>(item / chunks);
   const tenon_step_sequence& sequence = sequences_of(*x_.state_.step)[number];
   if (sequence.num_tokens == 0) return;
-  const RecurrentItem part{op, sequence, number, item % parts};
+  const RecurrentItem own{op, sequence, number, item % chunks};
   switch (op.kind) {
     case TENON_OP_TOKEN_SHIFT:
-      return run_token_shift(part);
+      return run_token_shift(own);
     case TENON_OP_CONV:
-      return run_conv(part);
+      return run_conv(own);
     case TENON_OP_SSM_SCAN:
-      return run_ssm_scan(part);
+      return run_ssm_scan(own);
     case TENON_OP_DELTA_RULE:
-      return run_delta_rule(part, thread);
+      return run_delta_rule(own, thread);
     default:
-      return run_wkv7(part);
+      return run_wkv7(own);
   }
 }
 
@@ -88,11 +88,11 @@ float* PhaseRunner::begin_state(const RecurrentItem& item, uint64_t first, uint6
 
 void PhaseRunner::run_token_shift(const RecurrentItem& item) noexcept {
   const uint64_t stride = columns(item.op.inputs[0]);
-  const uint64_t first = item.part * kItemColumns;
-  const uint64_t bytes = item_width(stride, item.part) * sizeof(float);
+  const uint64_t first = item.chunk * kItemColumns;
+  const uint64_t bytes = item_width(stride, item.chunk) * sizeof(float);
   const float* x = f32_row(item.op.inputs[0], item.sequence.first_token) + first;
   float* out = f32_row(item.op.outputs[0], item.sequence.first_token) + first;
-  float* state = begin_state(item, first, item_width(stride, item.part));
+  float* state = begin_state(item, first, item_width(stride, item.chunk));
   const uint64_t last = item.sequence.num_tokens - 1;
   std::memcpy(out, state, bytes);
   for (uint64_t t = 0; t < last; ++t) std::memcpy(out + (t + 1) * stride, x + t * stride, bytes);
@@ -101,13 +101,13 @@ void PhaseRunner::run_token_shift(const RecurrentItem& item) noexcept {
 
 void PhaseRunner::run_conv(const RecurrentItem& item) noexcept {
   const uint64_t stride = columns(item.op.inputs[0]);
-  const uint64_t first = item.part * kItemColumns;
+  const uint64_t first = item.chunk * kItemColumns;
   const auto taps = static_cast<uint32_t>(columns(item.op.inputs[1]));
   const float* bias = vector(item.op.inputs[2]);
   ConvArgs args{};
   args.taps = taps;
   args.num_tokens = item.sequence.num_tokens;
-  args.columns = item_width(stride, item.part);
+  args.columns = item_width(stride, item.chunk);
   args.stride = stride;
   args.state = begin_state(item, first, args.columns, taps - 1, stride);
   args.x = f32_row(item.op.inputs[0], item.sequence.first_token) + first;
@@ -133,7 +133,7 @@ void PhaseRunner::run_ssm_scan(const RecurrentItem& item) noexcept {
   const tenon_op& op = item.op;
   const tenon_ssm_scan_params& params = op.params.ssm_scan;
   const StateTiles tiles = tiles_of(op);
-  const StateTile tile = tiles.tile(item.part);
+  const StateTile tile = tiles.tile(item.chunk);
   const uint32_t token = item.sequence.first_token;
   const bool channels = has_channels(params, x_.plan_.slots[op.inputs[0]].slot);
   const uint64_t first = tile.head * tiles.lanes + tile.first_lane;  // column of x
@@ -159,7 +159,7 @@ void PhaseRunner::run_delta_rule(const RecurrentItem& item, uint32_t thread) noe
   const tenon_op& op = item.op;
   const tenon_delta_rule_params& params = op.params.delta_rule;
   const StateTiles tiles = tiles_of(op);
-  const StateTile tile = tiles.tile(item.part);
+  const StateTile tile = tiles.tile(item.chunk);
   const uint32_t token = item.sequence.first_token;
   const uint64_t key = backends::key_head(params, tile.head) * tiles.rows;
   const uint64_t value = tile.head * tiles.lanes + tile.first_lane;
@@ -182,7 +182,7 @@ void PhaseRunner::run_delta_rule(const RecurrentItem& item, uint32_t thread) noe
 void PhaseRunner::run_wkv7(const RecurrentItem& item) noexcept {
   const tenon_op& op = item.op;
   const StateTiles tiles = tiles_of(op);
-  const StateTile tile = tiles.tile(item.part);
+  const StateTile tile = tiles.tile(item.chunk);
   const uint64_t key = tile.head * tiles.rows;
   const auto input = [&](uint32_t i) {
     return f32_row(op.inputs[i], item.sequence.first_token) + key;

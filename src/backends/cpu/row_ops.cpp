@@ -10,6 +10,21 @@ namespace {
 
 float one_sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
+/// y += factor x
+void add_scaled(const float* x, float factor, float* y, uint64_t n) {
+  for (uint64_t c = 0; c < n; ++c) y[c] += factor * x[c];
+}
+
+/// Divides each of `size` lines, `stride` apart, by its sum and epsilon; `step` from value to value.
+void divide_lines(float* matrix, uint32_t size, uint32_t stride, uint32_t step, float epsilon) {
+  for (uint32_t line = 0; line < size; ++line) {
+    float* values = matrix + line * stride;
+    float sum = epsilon;
+    for (uint32_t k = 0; k < size; ++k) sum += values[k * step];
+    for (uint32_t k = 0; k < size; ++k) values[k * step] /= sum;
+  }
+}
+
 }  // namespace
 
 /// The segments of n columns.
@@ -58,19 +73,19 @@ void PhaseRunner::rope_heads(const tenon_op& op, const float* x, uint64_t row, f
 void PhaseRunner::multiply_row(const tenon_op& op, uint64_t row, float* out, uint64_t n) noexcept {
   const float* x = f32_row(op.inputs[0], row);
   const float* y = operand(op.inputs[1], row);
-  const uint64_t pieces = columns(op.inputs[1]);
-  if (pieces == n) return k_.mul(x, y, out, n);
-  const uint64_t width = n / pieces;
-  for (uint64_t j = 0; j < pieces; ++j) k_.scale(x + j * width, y[j], out + j * width, width);
+  const uint64_t segments = columns(op.inputs[1]);
+  if (segments == n) return k_.mul(x, y, out, n);
+  const uint64_t width = n / segments;
+  for (uint64_t j = 0; j < segments; ++j) k_.scale(x + j * width, y[j], out + j * width, width);
 }
 
 void PhaseRunner::gate_row(const tenon_op& op, uint64_t row, float* out, uint64_t n) noexcept {
   const float* x = f32_row(op.inputs[0], row);
   const float* gate = f32_row(op.inputs[1], row);
-  const uint64_t pieces = columns(op.inputs[1]);
-  if (pieces == n && n > 1) return k_.gate(x, gate, out, n);
-  const uint64_t width = n / pieces;
-  for (uint64_t j = 0; j < pieces; ++j) {
+  const uint64_t segments = columns(op.inputs[1]);
+  if (segments == n && n > 1) return k_.gate(x, gate, out, n);
+  const uint64_t width = n / segments;
+  for (uint64_t j = 0; j < segments; ++j) {
     k_.scale(x + j * width, one_sigmoid(gate[j]), out + j * width, width);
   }
 }
@@ -97,9 +112,9 @@ void PhaseRunner::concat(const tenon_op& op, uint64_t row, float* out) noexcept 
   const uint64_t a = columns(op.inputs[0]) / p.segments;
   const uint64_t b = columns(op.inputs[1]) / (p.broadcast == 1 ? 1 : p.segments);
   for (uint64_t j = 0; j < p.segments; ++j) {
-    float* piece = out + j * (a + b);
-    std::memcpy(piece, x + j * a, a * sizeof(float));
-    std::memcpy(piece + a, y + (p.broadcast == 1 ? 0 : j * b), b * sizeof(float));
+    float* segment = out + j * (a + b);
+    std::memcpy(segment, x + j * a, a * sizeof(float));
+    std::memcpy(segment + a, y + (p.broadcast == 1 ? 0 : j * b), b * sizeof(float));
   }
 }
 
@@ -109,6 +124,52 @@ void PhaseRunner::scale_by_position(const tenon_op& op, uint64_t row, float* out
   const double lengths = std::floor((1.0 * p.offset + position(row)) / p.length);
   const double factor = 1 + double{p.scale} * std::log(lengths + 1);
   k_.scale(f32_row(op.inputs[0], row), static_cast<float>(factor), out, n);
+}
+
+/// x may be y.
+void PhaseRunner::scale(const tenon_op& op, const float* x, float* y, uint64_t n) noexcept {
+  const auto& p = op.params.scale;
+  k_.scale(x, p.factor, y, n);
+  if (p.offset == 0.0f) return;
+  for (uint64_t c = 0; c < n; ++c) y[c] += p.offset;
+}
+
+void PhaseRunner::mix_streams(const tenon_op& op, uint64_t row, float* out) noexcept {
+  const uint32_t streams = op.params.mix_streams.streams;
+  const uint32_t results = op.params.mix_streams.results;
+  const uint64_t width = columns(op.inputs[0]) / streams;
+  const float* x = f32_row(op.inputs[0], row);
+  const float* matrix = op.inputs[1] == TENON_NO_SLOT ? nullptr : f32_row(op.inputs[1], row);
+  for (uint32_t i = 0; i < results; ++i) {
+    float* y = out + i * width;
+    if (matrix == nullptr && results == streams) {
+      std::copy_n(x + i * width, width, y);
+    } else {
+      k_.scale(x, matrix == nullptr ? 1.0f : matrix[i], y, width);
+      for (uint32_t j = 1; j < streams; ++j) {
+        add_scaled(x + j * width, matrix == nullptr ? 1.0f : matrix[j * results + i], y, width);
+      }
+    }
+    if (op.inputs[2] == TENON_NO_SLOT) continue;
+    add_scaled(f32_row(op.inputs[2], row), f32_row(op.inputs[3], row)[i], y, width);
+  }
+}
+
+void PhaseRunner::sinkhorn(const tenon_sinkhorn_params& p, const float* x, float* out) noexcept {
+  const uint32_t size = p.size;
+  for (uint32_t i = 0; i < size; ++i) {
+    const float* logits = x + i * size;
+    float* y = out + i * size;
+    const float largest = *std::max_element(logits, logits + size);
+    float sum = 0.0f;
+    for (uint32_t j = 0; j < size; ++j) sum += y[j] = std::exp(logits[j] - largest);
+    for (uint32_t j = 0; j < size; ++j) y[j] = y[j] / sum + p.epsilon;
+  }
+  divide_lines(out, size, 1, size, p.epsilon);
+  for (uint32_t i = 1; i < p.iterations; ++i) {
+    divide_lines(out, size, size, 1, p.epsilon);
+    divide_lines(out, size, 1, size, p.epsilon);
+  }
 }
 
 /// One sequence; zeros where the step has no token of it.

@@ -328,18 +328,18 @@ inline I32x16 negative(I32x16 x) {
 /// Columns a linear kernel takes at once: 4 columns x 2 halves of int16 sums, their weights and the
 /// broadcast activations fit the 16 registers.
 inline constexpr int kColumns = 4;
-/// Fewest that a sweep over a tile takes at once.
+/// Fewest that a micro-kernel over a tile takes at once.
 inline constexpr int kFewestColumns = 1;
 /// Panels of a tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
 inline constexpr int kTileColumns = kColumns;
 /// Most rows that weights are multiplied with as they are unpacked.
 inline constexpr int kDirectRows = kColumns;
-/// Most rows that sweep over packed weights instead of tiles.
+/// Most rows that are multiplied with packed weights instead of tiles.
 inline constexpr int kPackedRows = kDirectRows;
 /// Float kernels: 3 columns x 4 registers of sums + 4 of weights.
 inline constexpr int kFloatColumns = 3;
-/// Values of k of a piece of a float panel, which becomes an f32 tile in the first-level cache: so
+/// Values of k of a chunk of a float panel, which becomes an f32 tile in the first-level cache: so
 /// few columns would pay for its conversion each time.
 inline constexpr uint64_t kFloatDepth = 256;
 inline constexpr bool kFloatTiles = true;

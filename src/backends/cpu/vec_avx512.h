@@ -244,8 +244,8 @@ struct DotS16 {
   struct Weights {
     __m512i v;
   };
-  /// 16-row halves of a panel and columns of a sweep, and sums of each: 16 hide the latency of 4
-  /// cycles.
+  /// 16-row halves of a panel and columns of a micro-kernel, and sums of each: 16 hide the latency
+  /// of 4 cycles.
   static constexpr int kHalves = 2;
   static constexpr int kColumns = 4;
   static constexpr int kChains = 2;
@@ -294,7 +294,7 @@ inline U8x64 wide_bytes(U8x64 x) {
   return {_mm512_xor_si512(x.v, _mm512_set1_epi8(static_cast<char>(0x80)))};
 }
 
-/// The same sums for signed weights and unsigned activations: what a sweep over a tile adds up.
+/// The same sums for signed weights and unsigned activations: what a micro-kernel adds up.
 struct TileDot {
   using Activation = uint8_t;
   __m512i s;
@@ -305,8 +305,8 @@ struct TileDot {
   [[nodiscard]] I32x16 total() const { return {s}; }
 };
 using TileDotWide = TileDot;
-inline constexpr bool kSweepsSigned = false;
-inline constexpr bool kSweepsBiased = true;
+inline constexpr bool kTilesReadSigned = false;
+inline constexpr bool kTilesReadBiased = true;
 constexpr int tile_settle_every(int) { return 8; }
 
 /// No tables for the signs of q1_0: see AVX2.
@@ -317,20 +317,21 @@ using DotInPlace = void;
 
 /// Columns a linear kernel takes at once: enough independent sums to hide the latency of 4 cycles.
 inline constexpr int kColumns = 8;
-/// Fewest that a sweep over the tile of one panel takes at once.
+/// Fewest that a micro-kernel over the tile of one panel takes at once.
 inline constexpr int kFewestColumns = 4;
-/// Panels of a tile, and columns of a sweep over several: as many sums as eight columns of one
-/// panel, but each activation that is broadcast serves two panels. Loads would be the limit else.
+/// Panels of a tile, and columns of a micro-kernel over several: as many sums as eight columns of
+/// one panel, but each activation that is broadcast serves two panels. Loads would be the limit
+/// else.
 inline constexpr int kTilePanels = 2;
 inline constexpr int kTileColumns = 4;
 /// Most rows that weights are multiplied with as they are unpacked: with two sums for each the
 /// registers just do.
 inline constexpr int kDirectRows = 12;
-/// Most rows that sweep over packed weights instead of tiles.
+/// Most rows that are multiplied with packed weights instead of tiles.
 inline constexpr int kPackedRows = 2 * kColumns;
 /// Float kernels: 8 columns x 2 registers of sums.
 inline constexpr int kFloatColumns = 8;
-/// Values of k of a piece of a float panel, and whether it becomes an f32 tile in the first-level
+/// Values of k of a chunk of a float panel, and whether it becomes an f32 tile in the first-level
 /// cache. Eight columns share a conversion, and read weights from the second-level cache in time.
 inline constexpr uint64_t kFloatDepth = 1024;
 inline constexpr bool kFloatTiles = false;

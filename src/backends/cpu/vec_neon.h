@@ -413,15 +413,15 @@ inline constexpr int kWideBias = 0;
 /// Signed bytes as DotWide takes them.
 inline U8x64 wide_bytes(U8x64 x) { return x; }
 
-/// What a sweep over a tile adds up.
+/// What a micro-kernel over a tile adds up.
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 using TileDot = DotPairs;
 #else
 using TileDot = DotS8;
 #endif
 using TileDotWide = TileDot;
-inline constexpr bool kSweepsSigned = true;
-inline constexpr bool kSweepsBiased = false;
+inline constexpr bool kTilesReadSigned = true;
+inline constexpr bool kTilesReadBiased = false;
 constexpr int tile_settle_every(int) { return 8; }
 
 /// No fixed point: there are no more products of 16-bit integers at once than of f32.
@@ -434,18 +434,18 @@ using DotInPlace = void;
 
 /// Columns a linear kernel takes at once: 4 columns x 4 registers of sums, 4 of weights.
 inline constexpr int kColumns = 4;
-/// Fewest that a sweep over a tile takes at once.
+/// Fewest that a micro-kernel over a tile takes at once.
 inline constexpr int kFewestColumns = 1;
 /// Panels of a tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
 inline constexpr int kTileColumns = kColumns;
 /// Most rows that weights are multiplied with as they are unpacked.
 inline constexpr int kDirectRows = kColumns;
-/// Most rows that sweep over packed weights instead of tiles.
+/// Most rows that are multiplied with packed weights instead of tiles.
 inline constexpr int kPackedRows = kDirectRows;
 /// Float kernels: 2 columns x 8 registers of sums, 8 of weights.
 inline constexpr int kFloatColumns = 2;
-/// Values of k of a piece of a float panel, which becomes an f32 tile in the first-level cache: so
+/// Values of k of a chunk of a float panel, which becomes an f32 tile in the first-level cache: so
 /// few columns would pay for its conversion each time.
 inline constexpr uint64_t kFloatDepth = 128;
 inline constexpr bool kFloatTiles = true;

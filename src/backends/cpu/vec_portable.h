@@ -305,11 +305,11 @@ inline constexpr int kWideBias = 0;
 /// Signed bytes as DotWide takes them.
 inline U8x64 wide_bytes(U8x64 x) { return x; }
 
-/// What a sweep over a tile adds up: signed weights.
+/// What a micro-kernel over a tile adds up: signed weights.
 using TileDot = Dot<int8_t>;
 using TileDotWide = TileDot;
-inline constexpr bool kSweepsSigned = true;
-inline constexpr bool kSweepsBiased = false;
+inline constexpr bool kTilesReadSigned = true;
+inline constexpr bool kTilesReadBiased = false;
 constexpr int tile_settle_every(int) { return 8; }
 
 /// No fixed point: there are no more products of 16-bit integers at once than of f32.
@@ -322,8 +322,8 @@ using DotInPlace = void;
 
 /// Columns a linear kernel takes at once.
 inline constexpr int kColumns = 4;
-/// Fewest that a sweep over a tile takes at once: narrower ones would be twice as much code, of no
-/// use to the machines that come here.
+/// Fewest that a micro-kernel over a tile takes at once: narrower ones would be twice as much code,
+/// of no use to the machines that come here.
 inline constexpr int kFewestColumns = kColumns;
 /// Panels of a tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
@@ -331,10 +331,10 @@ inline constexpr int kTileColumns = kColumns;
 /// Most rows that weights are multiplied with as they are unpacked: each more would be as much code
 /// again, of no use to the machines that come here.
 inline constexpr int kDirectRows = 1;
-/// Most rows that sweep over packed weights instead of tiles.
+/// Most rows that are multiplied with packed weights instead of tiles.
 inline constexpr int kPackedRows = kDirectRows;
 inline constexpr int kFloatColumns = 2;
-/// Values of k of a piece of a float panel, which becomes an f32 tile in the first-level cache: so
+/// Values of k of a chunk of a float panel, which becomes an f32 tile in the first-level cache: so
 /// few columns would pay for its conversion each time.
 inline constexpr uint64_t kFloatDepth = 128;
 inline constexpr bool kFloatTiles = true;

@@ -17,6 +17,10 @@ constexpr tenon_backend_option_info kOptions[] = {
     {"step_us", "microseconds, 0 to 10000000", "0", "The least time that a step takes."},
     {"draw_us", "microseconds, 0 to 10000000", "0", "The least time that a draw takes."},
     {"steps", "1 to 64", "2", "Steps that may be under way."},
+    {"step_tokens", "1 to 65536", "256", "Tokens of a step that it says it prefers."},
+    {"block_tokens", "1 to 4096", "32", "Positions of a cache block that it says it prefers."},
+    {"fail_step", "a number", "0", "The step of a program that fails; 0: none."},
+    {"fail_draw", "a number", "0", "The draw of a program that fails; 0: none."},
 };
 
 Device* of(tenon_device* device) { return reinterpret_cast<Device*>(device); }
@@ -38,6 +42,8 @@ void write_info(tenon_device_info info, const Settings& settings, tenon_device_i
   backends::copy_text(info.name, kName);
   info.flags |= TENON_DEVICE_DRAWS;
   info.steps_under_way = settings.steps_under_way;
+  info.step_tokens = settings.step_tokens;
+  info.block_tokens = settings.block_tokens;
   info.struct_size = std::min<uint32_t>(size, sizeof(info));
   std::memcpy(to, &info, info.struct_size);
 }
@@ -88,7 +94,8 @@ tenon_status describe(tenon_device* device, tenon_device_info* info) noexcept {
   tenon_device_info known{};
   known.struct_size = sizeof(known);
   const tenon_status status = inner_api().describe(of(device)->inner(), &known);
-  if (status == TENON_BACKEND_OK) write_info(known, of(device)->settings(), info, info->struct_size);
+  if (status == TENON_BACKEND_OK)
+    write_info(known, of(device)->settings(), info, info->struct_size);
   return status;
 }
 
@@ -181,9 +188,8 @@ tenon_status run(tenon_executable* executable, const tenon_step* step, uint64_t*
 tenon_status draw(tenon_executable* executable, uint64_t step, const tenon_draw* draws,
                   uint32_t num_draws, uint32_t draw_size, uint64_t* ticket) noexcept {
   if (executable == nullptr || ticket == nullptr) return TENON_BACKEND_ARGUMENT;
-  return fenced(of(executable)->device().host(), [&] {
-    *ticket = of(executable)->draw(step, draws, num_draws, draw_size);
-  });
+  return fenced(of(executable)->device().host(),
+                [&] { *ticket = of(executable)->draw(step, draws, num_draws, draw_size); });
 }
 
 tenon_status wait(tenon_executable* executable, uint64_t ticket) noexcept {
@@ -193,9 +199,8 @@ tenon_status wait(tenon_executable* executable, uint64_t ticket) noexcept {
 
 tenon_status poll(tenon_executable* executable, uint64_t ticket, uint32_t* ended) noexcept {
   if (executable == nullptr || ended == nullptr) return TENON_BACKEND_ARGUMENT;
-  return fenced(of(executable)->device().host(), [&] {
-    *ended = of(executable)->device().queue().has_ended(ticket) ? 1 : 0;
-  });
+  return fenced(of(executable)->device().host(),
+                [&] { *ended = of(executable)->device().queue().has_ended(ticket) ? 1 : 0; });
 }
 
 uint64_t memory_bytes(const tenon_executable* executable, uint32_t purpose) noexcept {
@@ -203,13 +208,33 @@ uint64_t memory_bytes(const tenon_executable* executable, uint32_t purpose) noex
 }
 
 constexpr tenon_backend_api kApi = {
-    TENON_BACKEND_MAGIC, TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR, sizeof(tenon_backend_api),
-    kName,               list_devices,        list_options,        create_device,
-    destroy_device,      describe,            supports,            buffer_create,
-    buffer_destroy,      buffer_read,         buffer_write,        buffer_copy,
-    compile,             destroy_executable,  block_bytes,         row_granularity,
-    load_rows,           seal,                run,                 wait,
-    memory_bytes,        draw,                poll,
+    TENON_BACKEND_MAGIC,
+    TENON_BACKEND_MAJOR,
+    TENON_BACKEND_MINOR,
+    sizeof(tenon_backend_api),
+    kName,
+    list_devices,
+    list_options,
+    create_device,
+    destroy_device,
+    describe,
+    supports,
+    buffer_create,
+    buffer_destroy,
+    buffer_read,
+    buffer_write,
+    buffer_copy,
+    compile,
+    destroy_executable,
+    block_bytes,
+    row_granularity,
+    load_rows,
+    seal,
+    run,
+    wait,
+    memory_bytes,
+    draw,
+    poll,
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "backends/delayed/delayed_objects.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <memory>
 #include <utility>
@@ -15,6 +17,8 @@ namespace {
 constexpr uint32_t kMostTime = 10'000'000;
 /// As many steps as an info may say.
 constexpr uint32_t kMostSteps = 64;
+constexpr uint32_t kMostStepTokens = 65536;
+constexpr uint32_t kMostBlockTokens = 4096;
 
 uint32_t number_in(std::string_view key, std::string_view value, uint32_t least, uint32_t most) {
   uint32_t number = 0;
@@ -25,6 +29,11 @@ uint32_t number_in(std::string_view key, std::string_view value, uint32_t least,
                      least, most);
   }
   return number;
+}
+
+tenon_status fail_as_asked(const char* job, uint32_t number) {
+  *WorkQueue::sentence() = fmt::format("delayed: {} {} fails, as it was asked to", job, number);
+  return TENON_BACKEND_INTERNAL;
 }
 
 }  // namespace
@@ -44,6 +53,14 @@ void Settings::set(std::string_view key, std::string_view value) {
     draw_time = std::chrono::microseconds(number_in(key, value, 0, kMostTime));
   } else if (key == "steps") {
     steps_under_way = number_in(key, value, 1, kMostSteps);
+  } else if (key == "step_tokens") {
+    step_tokens = number_in(key, value, 1, kMostStepTokens);
+  } else if (key == "block_tokens") {
+    block_tokens = number_in(key, value, 1, kMostBlockTokens);
+  } else if (key == "fail_step") {
+    fail_step = number_in(key, value, 0, UINT32_MAX);
+  } else if (key == "fail_draw") {
+    fail_draw = number_in(key, value, 0, UINT32_MAX);
   } else {
     backends::refuse(TENON_BACKEND_ARGUMENT, "unknown option \"{}\"", key);
   }
@@ -92,6 +109,7 @@ tenon_status Executable::run_now(StepCopy& copy, uint64_t ticket) {
   tenon_step& step = copy.step();
   step.after = inner_step(step.after);
   ran_ = TENON_NO_TICKET;
+  if (++num_steps_ == device_.settings().fail_step) return fail_as_asked("step", num_steps_);
   uint64_t inner_ticket = 0;
   tenon_status status = inner_api().run(inner_, &step, &inner_ticket);
   if (status == TENON_BACKEND_OK) status = inner_api().wait(inner_, inner_ticket);
@@ -120,6 +138,7 @@ uint64_t Executable::draw(uint64_t step, const tenon_draw* draws, uint32_t num_d
 }
 
 tenon_status Executable::draw_now(const DrawCopy& copy, uint64_t step) {
+  if (++num_draws_ == device_.settings().fail_draw) return fail_as_asked("draw", num_draws_);
   uint64_t inner_ticket = 0;
   const auto count = static_cast<uint32_t>(copy.draws().size());
   const tenon_status status = inner_api().draw(inner_, inner_step(step), copy.draws().data(), count,

@@ -18,6 +18,10 @@ struct Settings {
   std::chrono::microseconds step_time{0};
   std::chrono::microseconds draw_time{0};
   uint32_t steps_under_way = 2;
+  uint32_t step_tokens = 256;
+  uint32_t block_tokens = 32;
+  uint32_t fail_step = 0;  ///< of an executable, from 1; 0: none
+  uint32_t fail_draw = 0;
 
   /// Throws ARGUMENT for an unknown key, and for a value that is no number or out of range.
   void set(std::string_view key, std::string_view value);
@@ -76,7 +80,9 @@ class Executable {
   StepShape shape_;
   tenon_executable* inner_ = nullptr;
   uint64_t last_step_ = TENON_NO_TICKET;  // of the host's thread
-  // Of the queue's thread: the last step that did not fail, by either numbering.
+  // Of the queue's thread: jobs so far, and the last step that did not fail, by either numbering.
+  uint32_t num_steps_ = 0;
+  uint32_t num_draws_ = 0;
   uint64_t ran_ = TENON_NO_TICKET;
   uint64_t inner_ran_ = TENON_NO_TICKET;
 };

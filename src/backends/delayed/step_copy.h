@@ -26,7 +26,8 @@ class StepCopy {
   StepCopy(const tenon_step& step, const StepShape& shape, Inner inner) : step_(step) {
     check(step, shape);
     tokens_.assign(step.tokens, step.tokens + step.num_tokens);
-    positions_.assign(step.positions, step.positions + uint64_t{step.num_tokens} * shape.position_parts);
+    positions_.assign(step.positions,
+                      step.positions + uint64_t{step.num_tokens} * shape.position_parts);
     output_rows_.assign(step.output_rows, step.output_rows + step.num_outputs);
     bindings_ = bindings_of(step).copies();
     copy_sequences(shape);

@@ -5,19 +5,28 @@
 
 #include "backends/common/device_text.h"
 #include "backends/common/entry.h"
-#include "backends/reference/reference_executable.h"
-#include "backends/reference/reference_ops.h"
+#include "backends/common/plain/plain_executable.h"
+#include "backends/common/plain/plain_operations.h"
 
 namespace tenon::reference {
 namespace {
+
+/// Everything in f64, so that a result is the real number up to the rounding of weights, cache and
+/// results.
+struct Double {
+  using Real = double;
+};
+
+constexpr plain::OperationTable<Double> kOperations = plain::operations<Double>();
 
 struct Reference {
   static constexpr char kName[] = "reference";
 
   struct Device {
     const tenon_host* host;
+    Double math;
   };
-  using Executable = reference::Executable;
+  using Executable = plain::Executable<Double>;
 
   static std::span<const tenon_backend_option_info> options() noexcept { return {}; }
 
@@ -43,16 +52,15 @@ struct Reference {
       backends::refuse(TENON_BACKEND_ARGUMENT, "unknown option \"{}\"; it has none",
                        options[0].key);
     }
-    return std::make_unique<Device>(Device{host});
+    return std::make_unique<Device>(Device{host, {}});
   }
 
   static bool supports(const tenon_program& program, uint32_t op) noexcept {
-    const auto shape = find_shape(program, op);
-    return shape && fits(*shape);
+    return kOperations.fits(program, op);
   }
 
   static std::unique_ptr<Executable> compile(const Device& device, const tenon_program& program) {
-    return std::make_unique<Executable>(device.host, program);
+    return std::make_unique<Executable>(device.host, program, kOperations, device.math);
   }
 };
 

@@ -22,6 +22,15 @@ const ChatFormat& format_of(const ChatOptions& options) {
   fail(Code::Argument, "chat format {} is none of {}", quoted(options.format), names);
 }
 
+/// A family whose models ship no template has one of its own.
+ChatOptions with_template(ChatOptions options) {
+  const ChatFormat* format = find_chat_format(options.format);
+  if (!options.source.empty() || format == nullptr) return options;
+  options.source = format->own_template;
+  options.source_name = format->name;
+  return options;
+}
+
 constexpr std::string_view kNeedle = "cZ7needle";
 
 }  // namespace
@@ -35,7 +44,7 @@ std::vector<TextPart> ChatPrompt::parts() const {
 }
 
 Chat::Chat(ChatOptions options, const Tokenizer* tokenizer)
-    : options_(std::move(options)),
+    : options_(with_template(std::move(options))),
       template_(options_.source, options_.source_name),
       format_(&format_of(options_)),
       tokenizer_(tokenizer) {

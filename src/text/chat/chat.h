@@ -18,7 +18,7 @@
 namespace tenon {
 
 struct ChatOptions {
-  std::string source{};         ///< of the template
+  std::string source{};         ///< of the template; empty: that of the format, if it has one
   std::string source_name{};    ///< what messages call it
   std::string format = "auto";  ///< a family of chat_format.h, or "auto": by the template
   /// Content and arguments in the form that the template expects, where the host's is another.

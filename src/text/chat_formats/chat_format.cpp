@@ -10,24 +10,24 @@ extern const ChatFormat kHarmonyFormat, kKimiFormat, kDeepSeekDsmlFormat, kDeepS
     kCommandPlusFormat, kNemotronFormat, kPhi4Format, kFirefunctionFormat, kAprielFormat,
     kHunyuanFormat, kGigaChatFormat, kLfm2Format, kOlmo3Format, kFunctionaryFormat, kGranite3Format,
     kHermesFormat, kLlama3Format, kLlama4Format, kReasoningFormat, kKimiK3Format, kMiniMaxM3Format,
-    kMiniCpm5Format, kSolarFormat, kHy3Format, kMuseFormat;
+    kMiniCpm5Format, kSolarFormat, kHy3Format, kMuseFormat, kDeepSeekV41Format;
 
 namespace {
 
 constexpr ChatFormat kPlainFormat{.name = "plain", .think = {}};
 
 // In the order of detection: what is told by rarer marks comes first.
-constexpr std::array<const ChatFormat*, 37> kFormats{
-    &kPlainFormat,       &kKimiK3Format,       &kMiniMaxM3Format,  &kMiniCpm5Format,
-    &kSolarFormat,       &kHy3Format,          &kMuseFormat,       &kHarmonyFormat,
-    &kKimiFormat,        &kDeepSeekDsmlFormat, &kDeepSeekV3Format, &kDeepSeekV31Format,
-    &kMiniMaxM2Format,   &kMiniMaxM1Format,    &kMistralFormat,    &kGemma4Format,
-    &kGemmaFormat,       &kApertusFormat,      &kCommandFormat,    &kCommandPlusFormat,
-    &kNemotronFormat,    &kSeedFormat,         &kPhi4Format,       &kFirefunctionFormat,
-    &kAprielFormat,      &kGigaChatFormat,     &kLfm2Format,       &kOlmo3Format,
-    &kFunctionaryFormat, &kQwen3CoderFormat,   &kGlmFormat,        &kGranite3Format,
-    &kHermesFormat,      &kHunyuanFormat,      &kLlama3Format,     &kLlama4Format,
-    &kReasoningFormat};
+constexpr std::array<const ChatFormat*, 38> kFormats{
+    &kPlainFormat,        &kKimiK3Format,      &kMiniMaxM3Format,    &kMiniCpm5Format,
+    &kSolarFormat,        &kHy3Format,         &kMuseFormat,         &kHarmonyFormat,
+    &kKimiFormat,         &kDeepSeekV41Format, &kDeepSeekDsmlFormat, &kDeepSeekV3Format,
+    &kDeepSeekV31Format,  &kMiniMaxM2Format,   &kMiniMaxM1Format,    &kMistralFormat,
+    &kGemma4Format,       &kGemmaFormat,       &kApertusFormat,      &kCommandFormat,
+    &kCommandPlusFormat,  &kNemotronFormat,    &kSeedFormat,         &kPhi4Format,
+    &kFirefunctionFormat, &kAprielFormat,      &kGigaChatFormat,     &kLfm2Format,
+    &kOlmo3Format,        &kFunctionaryFormat, &kQwen3CoderFormat,   &kGlmFormat,
+    &kGranite3Format,     &kHermesFormat,      &kHunyuanFormat,      &kLlama3Format,
+    &kLlama4Format,       &kReasoningFormat};
 
 bool contains_all(std::string_view source, std::span<const std::string_view> texts) {
   if (texts[0].empty()) return false;

@@ -39,6 +39,8 @@ struct ChatFormat {
   std::array<CallShape, 3> shapes{};
   /// What stands before an answer that is no call.
   std::string_view content_open{};
+  /// Of a family whose models ship no template; empty: they ship one.
+  std::string_view own_template{};
   /// For families whose answers are laid out otherwise altogether; the marks above are unused then.
   std::unique_ptr<ReplyLayout> (*make_layout)() = nullptr;
 };

@@ -77,7 +77,7 @@ std::string real_digits(double value, const FormatSpec& spec) {
     // Like 'g' with a digit after the point; numbers that would fill the precision have an
     // exponent.
     const int digits = std::max(precision, 1);
-    const std::string exponent = fmt::format("{:.{}e}", value, digits - 1);
+    std::string exponent = fmt::format("{:.{}e}", value, digits - 1);
     const size_t mark = exponent.find('e');
     if (mark == exponent.npos) return exponent;  // inf, nan
     int power = std::stoi(exponent.substr(mark + 1));

@@ -134,8 +134,10 @@ class Printf {
       case 's':
         return cut(to_text(value, budget_), std::move(spec));
       case 'r':
-      case 'a':
-        return cut(repr_text(value, spec.type == 'a', budget_), std::move(spec));
+      case 'a': {
+        const bool ascii = spec.type == 'a';
+        return cut(repr_text(value, ascii, budget_), std::move(spec));
+      }
       case 'c':
         spec.precision = -1;
         return cut(character(value), std::move(spec));
@@ -221,7 +223,7 @@ class Format {
 
   Text run() {
     for (size_t at = 0; at < view_.size();) {
-      const size_t mark = std::min(view_.find_first_of("{}", at), view_.size());
+      const size_t mark = std::min(brace('{', at, next_open_), brace('}', at, next_close_));
       out_.append(format_, at, mark);
       at = mark;
       jinja_.budget().check_size(out_.size());
@@ -240,6 +242,13 @@ class Format {
   }
 
  private:
+  /// Where a brace stands first at or after `at`, which only grows. `next` remembers it: many of one kind
+  /// are not a search each for one of the other.
+  size_t brace(char which, size_t at, size_t& next) const {
+    if (next == kUnknown || next < at) next = std::min(view_.find(which, at), view_.size());
+    return next;
+  }
+
   size_t field(size_t at) {
     const size_t end = end_of_field(at);
     const std::string_view body = view_.substr(at, end - at);
@@ -330,6 +339,9 @@ class Format {
   std::span<const Value> positional_;
   const Value& named_;
   Text out_;
+  static constexpr size_t kUnknown = std::string_view::npos;
+  size_t next_open_ = kUnknown;
+  size_t next_close_ = kUnknown;
   size_t next_ = 0;
   Numbering numbered_ = Numbering::None;
   bool is_inner_ = false;

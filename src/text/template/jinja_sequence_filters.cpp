@@ -102,6 +102,7 @@ Value sort(Interpreter& jinja, const Value& self, Args args) {
   }
   sort_keyed(jinja, all, Keys::List, truth(args[0]));
   std::vector<Value> out;
+  out.reserve(all.size());
   for (Keyed& keyed : all) out.push_back(std::move(keyed.value));
   return jinja.list(std::move(out));
 }
@@ -119,6 +120,7 @@ Value dictsort(Interpreter& jinja, const Value& self, Args args) {
   }
   sort_keyed(jinja, all, Keys::One, truth(args[2]));
   std::vector<Value> out;
+  out.reserve(all.size());
   for (Keyed& keyed : all) out.push_back(std::move(keyed.value));
   return jinja.list(std::move(out));
 }

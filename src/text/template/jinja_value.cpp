@@ -77,6 +77,7 @@ Value Value::sequence(Kind kind, std::vector<Value> items, Budget* budget) {
   return Value::object(kind, std::move(object));
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the pairs are moved from.
 Value Value::dict(std::vector<std::pair<Value, Value>> entries, Budget* budget) {
   auto object = std::make_shared<Dict>();
   if (budget != nullptr) budget->spend(1 + entries.size());

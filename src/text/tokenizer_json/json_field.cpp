@@ -7,24 +7,68 @@
 namespace tenon::tokenizer_json {
 namespace {
 
-/// Refuses what goes beyond the limits while it is read.
-class Limits {
+/// Builds the tree and refuses what goes beyond the limits while it is read. Not by a callback of
+/// Json::parse, which looks through an array at the end of each object in it.
+class Builder : public nlohmann::json_sax<Json> {
  public:
-  explicit Limits(std::string_view name) : name_(name) {}
+  explicit Builder(std::string_view name) : name_(name) {}
 
-  bool operator()(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
-    if (depth > kMaxJsonDepth) {
-      fail(Code::Limit, "{}: nested deeper than {}", name_, kMaxJsonDepth);
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool key(string_t& name) override {
+    key_ = std::move(name);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    if (dynamic_cast<const Json::parse_error*>(&error) != nullptr) {
+      fail(Code::Format, "{}: not JSON at byte {}", name_, position);
     }
-    if (++values_ > 2 * kMaxJsonValues) {  // a key counts, too
+    fail(Code::Format, "{}: {}", name_, error.what());
+  }
+
+  [[nodiscard]] Json take() { return std::move(tree_); }
+
+ private:
+  /// Where the value is in the tree.
+  Json& place(Json value) {
+    if (++num_values_ > kMaxJsonValues) {
       fail(Code::Limit, "{}: more than {} values", name_, kMaxJsonValues);
     }
+    if (open_.empty()) return tree_ = std::move(value);
+    if (open_.back()->is_array()) return open_.back()->emplace_back(std::move(value));
+    return (*open_.back())[key_] = std::move(value);
+  }
+  bool add(Json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool open(Json value) {
+    if (open_.size() >= kMaxJsonDepth) {
+      fail(Code::Limit, "{}: nested deeper than {}", name_, kMaxJsonDepth);
+    }
+    open_.push_back(&place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
     return true;
   }
 
- private:
   std::string_view name_;
-  size_t values_ = 0;
+  Json tree_;
+  std::vector<Json*> open_;  // each the last value of the one before
+  std::string key_;
+  size_t num_values_ = 0;
 };
 
 }  // namespace
@@ -33,13 +77,9 @@ Json parse_json(std::string_view text, std::string_view name) {
   if (text.size() > kMaxJsonBytes) {
     fail(Code::Limit, "{}: {} bytes, the limit is {}", name, text.size(), kMaxJsonBytes);
   }
-  try {
-    return Json::parse(text.begin(), text.end(), Limits(name));
-  } catch (const Json::parse_error& error) {
-    fail(Code::Format, "{}: not JSON at byte {}", name, error.byte);
-  } catch (const Json::exception& error) {
-    fail(Code::Format, "{}: {}", name, error.what());
-  }
+  Builder builder(name);
+  (void)Json::sax_parse(text.begin(), text.end(), &builder);
+  return builder.take();
 }
 
 std::string JsonField::shown() const {

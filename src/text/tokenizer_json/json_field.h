@@ -19,7 +19,7 @@ Json parse_json(std::string_view text, std::string_view name);
 
 inline constexpr size_t kMaxJsonBytes = size_t{256} << 20;  // the largest published: 33 MB
 inline constexpr size_t kMaxJsonValues = size_t{8} << 20;
-inline constexpr int kMaxJsonDepth = 64;
+inline constexpr size_t kMaxJsonDepth = 64;
 inline constexpr size_t kMaxContentBytes = 256;  // of what is put into texts; published: 3
 
 /// A view: the tree must outlive it. All errors are Error(Format) that name the place.

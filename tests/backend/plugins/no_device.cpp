@@ -5,9 +5,7 @@ namespace {
 constexpr tenon_backend_api kApi = [] {
   tenon_backend_api api = tenon::stub_table();
   api.create_device = [](const tenon_host*, uint32_t, const tenon_backend_option*, uint32_t,
-                         tenon_device**) {
-    return tenon_status{TENON_BACKEND_OK};
-  };
+                         tenon_device**) { return tenon_status{TENON_BACKEND_OK}; };
   return api;
 }();
 }  // namespace

@@ -19,9 +19,7 @@ constexpr tenon_backend_api stub_table() {
     *count = 0;
   };
   api.create_device = [](const tenon_host*, uint32_t, const tenon_backend_option*, uint32_t,
-                         tenon_device**) {
-    return tenon_status{TENON_BACKEND_UNSUPPORTED};
-  };
+                         tenon_device**) { return tenon_status{TENON_BACKEND_UNSUPPORTED}; };
   api.destroy_device = [](tenon_device*) {};
   api.describe = [](tenon_device*, tenon_device_info*) {
     return tenon_status{TENON_BACKEND_UNSUPPORTED};

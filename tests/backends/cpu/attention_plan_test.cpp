@@ -1,4 +1,4 @@
-// How attention is cut into work: every position of every token once, pieces only where they help.
+// How attention is cut into work: every position of every token once, chunks only where they help.
 #include "backends/cpu/attention_plan.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ bool sees(const AttentionShape& shape, int64_t own, int64_t i) {
   }
 }
 
-/// The plan of a step, checked: tiles cover the tokens in order, the pieces of a tile its spans.
+/// The plan of a step, checked: tiles cover the tokens in order, the chunks of a tile its spans.
 AttentionPlan plan_of(const AttentionShape& shape, const std::vector<Sequence>& sequences,
                       uint32_t threads) {
   AttentionPlan plan(shape, kMaxTokens, threads);
@@ -69,16 +69,16 @@ AttentionPlan plan_of(const AttentionShape& shape, const std::vector<Sequence>& 
   const uint32_t head_items = plan.num_items() / shape.kv_heads;
   for (uint32_t item = 0; item < plan.num_items(); ++item) {
     EXPECT_EQ(plan.kv_head(item), item / head_items);
-    EXPECT_EQ(&plan.piece(item), &plan.piece(item % head_items));
+    EXPECT_EQ(&plan.chunk(item), &plan.chunk(item % head_items));
   }
   for (uint32_t item = 0; item < head_items; ++item) {
-    const AttentionPiece& piece = plan.piece(item);
-    const AttentionTile& tile = plan.tile(piece);
-    EXPECT_LT(piece.first_span, piece.end_span);
+    const AttentionChunk& chunk = plan.chunk(item);
+    const AttentionTile& tile = plan.tile(chunk);
+    EXPECT_LT(chunk.first_span, chunk.end_span);
     EXPECT_LE(tile.num_tokens, shape.max_tile_tokens());
     EXPECT_EQ(tile.positions, seen_at_most[tile.first_token]);
     for (uint32_t t = tile.first_token; t < tile.first_token + tile.num_tokens; ++t) {
-      for (uint32_t s = piece.first_span; s < piece.end_span; ++s) {
+      for (uint32_t s = chunk.first_span; s < chunk.end_span; ++s) {
         EXPECT_TRUE(spans_of[t].insert(s).second) << "token " << t << ", span " << s;
       }
     }
@@ -120,42 +120,42 @@ TEST(AttentionPlan, CoversWhatEachMaskSees) {
   }
 }
 
-TEST(AttentionPlan, OneThreadNeedsNoPieces) {
+TEST(AttentionPlan, OneThreadNeedsNoChunks) {
   EXPECT_EQ(plan_of(shape_of(1, 8), {{100000, 1}}, 1).num_items(), 1u);
 }
 
 TEST(AttentionPlan, ALongSequenceIsCutForManyThreads) {
   const AttentionPlan plan = plan_of(shape_of(1, 8), {{100000, 1}}, 4);
   EXPECT_GE(plan.num_items(), 16u);
-  EXPECT_GT(plan.total_part_floats(), 0u);
+  EXPECT_GT(plan.total_partial_floats(), 0u);
 }
 
 TEST(AttentionPlan, AShortSequenceBesideALongOneStaysWhole) {
   const AttentionPlan plan = plan_of(shape_of(2, 4), {{300, 1}, {50000, 1}, {500, 1}}, 4);
   for (uint32_t item = 0; item < plan.num_items(); ++item) {
-    const AttentionTile& tile = plan.tile(plan.piece(item));
-    EXPECT_EQ(tile.num_pieces > 1, tile.first_token == 1) << item;
+    const AttentionTile& tile = plan.tile(plan.chunk(item));
+    EXPECT_EQ(tile.num_chunks > 1, tile.first_token == 1) << item;
   }
 }
 
 TEST(AttentionPlan, PromptsAreNotCut) {
-  EXPECT_EQ(plan_of(shape_of(8, 4), {{7680, 512}}, 2).total_part_floats(), 0u);
+  EXPECT_EQ(plan_of(shape_of(8, 4), {{7680, 512}}, 2).total_partial_floats(), 0u);
 }
 
-TEST(AttentionPlan, WindowsSkipWhatIsBehindThem) {
+TEST(AttentionPlan, WindowsSkipWhatIsBeforeThem) {
   const AttentionPlan plan = plan_of(shape_of(1, 1, 100), {{10000, 1}}, 1);
   ASSERT_EQ(plan.num_items(), 1u);
-  EXPECT_EQ(plan.piece(0).end_span - plan.piece(0).first_span, 2u);
+  EXPECT_EQ(plan.chunk(0).end_span - plan.chunk(0).first_span, 2u);
 }
 
-TEST(AttentionPlan, TheLastPieceOfATileIsToldSo) {
+TEST(AttentionPlan, TheLastChunkOfATileIsToldSo) {
   AttentionPlan plan = plan_of(shape_of(2, 4), {{50000, 1}}, 4);
-  const AttentionTile& tile = plan.tile(plan.piece(0));
-  ASSERT_GT(tile.num_pieces, 1u);
+  const AttentionTile& tile = plan.tile(plan.chunk(0));
+  ASSERT_GT(tile.num_chunks, 1u);
   for (int layer = 0; layer < 2; ++layer) {
     for (uint32_t head = 0; head < 2; ++head) {
-      for (uint32_t i = 1; i < tile.num_pieces; ++i) EXPECT_FALSE(plan.finish_piece(tile, head));
-      EXPECT_TRUE(plan.finish_piece(tile, head));
+      for (uint32_t i = 1; i < tile.num_chunks; ++i) EXPECT_FALSE(plan.finish_chunk(tile, head));
+      EXPECT_TRUE(plan.finish_chunk(tile, head));
     }
   }
 }

@@ -48,7 +48,7 @@ TEST(ExpertPlan, SortsByExpertThenByRow) {
   EXPECT_EQ(plan.active(1).expert, 3u);
   EXPECT_EQ(plan.active(2).expert, 8u);
   EXPECT_EQ(plan.active(2).first, 5u);
-  EXPECT_EQ(plan.active(2).place, 2 * kRowGroup);
+  EXPECT_EQ(plan.active(2).place, 2 * kRowInterleave);
   EXPECT_EQ(plan.active(2).num_rows, 3u);
   EXPECT_EQ(plan.expert_of(2).expert, 1u);
   EXPECT_EQ(plan.expert_of(3).expert, 3u);
@@ -80,7 +80,7 @@ TEST(ExpertPlan, EveryPairOnceWithinItsPlaces) {
       uint32_t place = 0;
       for (uint32_t a = 0; a < sorted.plan.num_active(); ++a) {
         const ExpertRows& rows = sorted.plan.active(a);
-        EXPECT_EQ(rows.place % kRowGroup, 0u);
+        EXPECT_EQ(rows.place % kRowInterleave, 0u);
         EXPECT_GE(rows.place, place);
         place = rows.place + rows.num_rows;
         for (uint32_t i = 0; i < rows.num_rows; ++i) {

@@ -56,7 +56,7 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
                             uint64_t count) {
   std::vector<std::vector<float>> quantised;
   std::vector<float> tile(kTileDepth * kFloatPanelRows);
-  std::vector<float> piece(kPieceFloats);
+  std::vector<float> piece(kChunkFloats);
   const uint64_t stride = whole_panels(p.rows);
   std::vector<float> results(grouped_rows(count) * stride, -1.0f);
   LinearArgs args{};
@@ -71,14 +71,14 @@ std::vector<float> multiply(const Kernels& kernels, const Problem& p, uint64_t f
   args.y = results.data();
   args.y_stride = stride;
   args.tile = tile.data();
-  args.piece = piece.data();
+  args.chunk = piece.data();
   args.decode_row = p.format->decode_row;
   args.row_bytes = *row_bytes(*p.format, p.depth);
   args.block_values = p.format->block_values;
   args.block_bytes = p.format->block_bytes;
-  if (const uint32_t form = activation_form(p.format->id, p.depth, kernels); form != 0) {
+  if (const uint32_t format = activation_format(p.format->id, p.depth, kernels); format != 0) {
     args.quantised.num_rows = count;
-    make_quant_rows(args.quantised, count, p.depth, form, kernels.sweeps_both,
+    make_quant_rows(args.quantised, count, p.depth, format, kernels.reads_both,
                     [&](auto*& array, uint64_t size) {
                       quantised.emplace_back(size * sizeof(*array) / sizeof(float));
                       array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(
@@ -121,10 +121,10 @@ class LinearKernel : public testing::TestWithParam<const char*> {
 /// Bytes: 1/127 of the block's maximum, uniformly rounded; fixed point: 1/8191; floats: 301
 /// roundings.
 double LinearKernel::max_error(const Problem& p) const {
-  switch (activation_form(p.format->id, p.depth, *kernels_)) {
-    case kFormBytes:
+  switch (activation_format(p.format->id, p.depth, *kernels_)) {
+    case kActivationBytes:
       return 1e-2;
-    case kFormFixed:
+    case kActivationFixed:
       return 1.5e-4;
     default:
       return 1e-6;
@@ -186,7 +186,7 @@ TEST_P(LinearKernel, TheScaleOfABlockOfBytesIsTheBestOfFour) {
   QuantRows row{};
   row.num_rows = 1;
   make_quant_rows(
-      row, 1, kColumns, kFormBytes, kernels_->sweeps_both, [&](auto*& array, uint64_t size) {
+      row, 1, kColumns, kActivationBytes, kernels_->reads_both, [&](auto*& array, uint64_t size) {
         arrays.emplace_back(size * sizeof(*array) / sizeof(float) + 1);
         array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(arrays.back().data());
       });

@@ -34,6 +34,7 @@ class FakeHost {
 
   uint32_t threads = 1;
   int64_t allocations_left = INT64_MAX;  ///< the allocation after so many fails
+  uint32_t* raised_by_jobs = nullptr;    ///< becomes 1 when a job begins
   uint64_t live_bytes = 0;
   uint32_t wrong_releases = 0;
   uint32_t num_errors = 0;
@@ -59,6 +60,7 @@ class FakeHost {
 
   // The last thread first: nothing may lean on the order.
   static int32_t parallel(void* user, const tenon_parallel_job* job) {
+    if (self(user).raised_by_jobs != nullptr) *self(user).raised_by_jobs = 1;
     for (uint32_t phase = 0; phase < job->num_phases; ++phase) {
       if (job->before_phase != nullptr) {
         if (const int32_t stop = job->before_phase(job->arg, phase)) return stop;

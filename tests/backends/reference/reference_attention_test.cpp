@@ -40,12 +40,6 @@ ReferenceRunner make_runner(const AttentionCase& c, uint32_t threads = 1) {
                          {{"q", c.query}, {"k", c.key}, {"v", c.value}, {"s", c.sinks}}, threads);
 }
 
-void expect_values(const std::vector<float>& actual, const std::vector<double>& expected) {
-  std::vector<testing::Matcher<float>> matchers;
-  for (const double value : expected) matchers.push_back(FloatEq(static_cast<float>(value)));
-  EXPECT_THAT(actual, ElementsAreArray(matchers));
-}
-
 /// Keys 0, log 3, 0 and values 8, 16, 32 under a query of 1: weights 1, 3, 1.
 AttentionCase three_tokens() {
   AttentionCase c;

@@ -9,7 +9,7 @@ namespace {
 
 using counted_new::allocations_left;
 
-Program sample() {
+Program sample_with_rope() {
   ProgramBuilder b;
   const uint32_t group = b.cache_group({1, 1, 2, 2, TENON_TYPE_F32, 2});
   const double frequency[] = {1.0};
@@ -27,7 +27,7 @@ Program sample() {
 /// what it made; returns the first status that is not OK.
 class Life {
  public:
-  Life() : program_(sample()) {}
+  Life() : program_(sample_with_rope()) {}
   ~Life() {
     const auto& api = ReferenceRunner::api();
     api.buffer_destroy(slab_);

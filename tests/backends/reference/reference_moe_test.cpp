@@ -146,8 +146,7 @@ TEST(ReferenceMoeRoute, EqualLogitsGoToTheLowerNumber) {
 }
 
 TEST(ReferenceMoeRoute, LargeLogitsDoNotOverflow) {
-  expect_row(route_of({3000, 0, 3001}, {.used = 2}),
-             {2, 0, kE / (1 + kE), 1 / (1 + kE)});
+  expect_row(route_of({3000, 0, 3001}, {.used = 2}), {2, 0, kE / (1 + kE), 1 / (1 + kE)});
 }
 
 TEST(ReferenceMoeRoute, WhatIsNoNumberIsChosenLast) {

@@ -29,12 +29,6 @@ std::vector<float> run_on_table(const std::vector<float>& table, uint64_t column
   return runner.run({part});
 }
 
-void expect_values(const std::vector<float>& actual, const std::vector<double>& expected) {
-  std::vector<testing::Matcher<float>> matchers;
-  for (const double value : expected) matchers.push_back(FloatEq(static_cast<float>(value)));
-  EXPECT_THAT(actual, ElementsAreArray(matchers));
-}
-
 TEST(ReferenceEmbed, PicksRowsAndGathersThem) {
   ProgramBuilder b;
   const Slot logits = b.gather_rows(b.embed(b.weight("x", Format::F32, 3, 2)));
@@ -196,6 +190,14 @@ TEST(ReferenceGlu, LimitOffsetAndAlpha) {
   expect_values(out, {silu(1) * 2, silu(3) * 4, silu(-9) * -2});
 }
 
+TEST(ReferenceGlu, LimitOfTheActivatedGate) {
+  const auto out = run_on_table({1, 9, -9}, 3, [](ProgramBuilder& b, Slot x) {
+    return b.glu({.limit = 3.0f, .limit_after = true}, x, x);
+  });
+  const auto silu = [](double x) { return x / (1 + std::exp(-x)); };
+  expect_values(out, {silu(1), 3 * 3, silu(-9) * -3});
+}
+
 TEST(ReferenceActivate, ValuesAtOneAndMinusTwo) {
   const struct {
     uint32_t activation;
@@ -246,6 +248,53 @@ TEST(ReferenceElementwise, VectorsAndPieces) {
       run([](ProgramBuilder& b, Slot x) { return b.sigmoid_gate(x, b.slice(x, 2, 1, 1)); }),
       {gate(2), 2 * gate(2), 3 * gate(4), 4 * gate(4), 5 * gate(6), 6 * gate(6), 7 * gate(8),
        8 * gate(8)});
+}
+
+TEST(ReferenceScale, WithAnOffset) {
+  expect_values(
+      run_on_table({1, 2, 3}, 3, [](ProgramBuilder& b, Slot x) { return b.scale(x, 2.0f, -5.0f); }),
+      {-3, -1, 1});
+}
+
+TEST(ReferenceMixStreams, OneOfTwoTwoOfTwoAndWhatIsAdded) {
+  // Two streams of two columns; 5, 6 are their factors, and 7, 8, 9, 10 a matrix by input stream.
+  const auto run = [](const std::function<MixOptions(ProgramBuilder&, Slot)>& options) {
+    return run_on_table({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 10, [&](ProgramBuilder& b, Slot x) {
+      return b.mix_streams(b.slice(x, 10, 0, 4), options(b, x));
+    });
+  };
+  expect_values(run([](ProgramBuilder&, Slot) { return MixOptions{.streams = 2}; }), {4, 6});
+  expect_values(run([](ProgramBuilder& b, Slot x) {
+                  return MixOptions{.streams = 2, .matrix = b.slice(x, 10, 4, 2)};
+                }),
+                {5 + 18, 10 + 24});
+  expect_values(run([](ProgramBuilder& b, Slot x) {
+                  return MixOptions{.streams = 2, .results = 2, .matrix = b.slice(x, 10, 6, 4)};
+                }),
+                {7 + 27, 14 + 36, 8 + 30, 16 + 40});
+  expect_values(run([](ProgramBuilder& b, Slot x) {
+                  return MixOptions{.streams = 2,
+                                    .results = 2,
+                                    .added = b.slice(x, 10, 6, 2),
+                                    .factors = b.slice(x, 10, 4, 2)};
+                }),
+                {1 + 35, 2 + 40, 3 + 42, 4 + 48});
+}
+
+TEST(ReferenceSinkhorn, FirstColumnsThenRowsAndColumns) {
+  const float l = std::log(3.0f);
+  const auto run = [&](uint32_t iterations, float epsilon) {
+    return run_on_table({0, l, 0, 0}, 4, [&](ProgramBuilder& b, Slot x) {
+      return b.sinkhorn(x, {.size = 2, .iterations = iterations, .epsilon = epsilon});
+    });
+  };
+  // Softmax: 1/4 3/4, 1/2 1/2.
+  expect_values(run(1, 0.0f), {1 / 3.0, 3 / 5.0, 2 / 3.0, 2 / 5.0});
+  // Of the rows 1/3 3/5 and 2/3 2/5, divided by their sums.
+  const double a = 5 / 14.0, c = 10 / 16.0;
+  expect_values(run(2, 0.0f),
+                {a / (a + c), (1 - a) / (2 - a - c), c / (a + c), (1 - c) / (2 - a - c)});
+  expect_values(run(1, 0.5f), {0.75 / 2.25, 1.25 / 2.75, 1 / 2.25, 1 / 2.75});
 }
 
 TEST(ReferenceSegments, SumSliceConcat) {

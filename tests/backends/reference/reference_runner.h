@@ -1,7 +1,8 @@
-// A program with weights given by name, run on the reference backend through its table of
-// functions, with one KV slab and several sequences.
+// A program with weights given by name, run on a backend, the reference unless said otherwise, through
+// its table of functions, with one KV slab and several sequences.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -11,9 +12,19 @@
 
 #include "backends/reference/reference_entry.h"
 #include "program/program.h"
+#include "quant/formats.h"
 #include "tests/backends/reference/fake_host.h"
 
 namespace tenon::testing_reference {
+
+/// Each of `actual` within four units in the last place of the value there.
+inline void expect_values(const std::vector<float>& actual, const std::vector<double>& expected) {
+  std::vector<testing::Matcher<float>> matchers;
+  for (const double value : expected) {
+    matchers.push_back(testing::FloatEq(static_cast<float>(value)));
+  }
+  EXPECT_THAT(actual, testing::ElementsAreArray(matchers));
+}
 
 using Weights = std::map<std::string, std::vector<float>>;
 
@@ -80,14 +91,16 @@ struct OwnedStep {
   tenon_step step{};
 };
 
-class ReferenceRunner {
+template <auto kEntry>
+class BackendRunner {
  public:
   static constexpr uint32_t kBlocks = 8;
 
-  ReferenceRunner(Program program, const Weights& weights, uint32_t threads = 1)
+  BackendRunner(Program program, const Weights& weights, uint32_t threads = 1)
       : program_(std::move(program)) {
     host_.threads = threads;
-    EXPECT_EQ(api().create_device(host_.table(), 0, nullptr, 0, &device_), TENON_BACKEND_OK);
+    EXPECT_EQ(api().create_device(host_.table(), 0, nullptr, 0, &device_), TENON_BACKEND_OK)
+        << host_.error;
     EXPECT_EQ(api().compile(device_, &view(), &executable_), TENON_BACKEND_OK) << host_.error;
     for (uint32_t slot = 0; slot < view().num_slots; ++slot) load(slot, weights);
     EXPECT_EQ(api().seal(executable_), TENON_BACKEND_OK) << host_.error;
@@ -95,18 +108,18 @@ class ReferenceRunner {
     EXPECT_EQ(api().buffer_create(device_, bytes * kBlocks, TENON_MEMORY_CACHE, &slab_),
               TENON_BACKEND_OK);
   }
-  ~ReferenceRunner() {
+  ~BackendRunner() {
     api().buffer_destroy(slab_);
     api().destroy_executable(executable_);
     api().destroy_device(device_);
     EXPECT_EQ(host_.live_bytes, 0u);
     EXPECT_EQ(host_.wrong_releases, 0u);
   }
-  ReferenceRunner(const ReferenceRunner&) = delete;
-  ReferenceRunner& operator=(const ReferenceRunner&) = delete;
+  BackendRunner(const BackendRunner&) = delete;
+  BackendRunner& operator=(const BackendRunner&) = delete;
 
   static const tenon_backend_api& api() {
-    return *tenon_reference_backend_entry(TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR);
+    return *kEntry(TENON_BACKEND_MAJOR, TENON_BACKEND_MINOR);
   }
   [[nodiscard]] const tenon_program& view() const { return program_.view(); }
   [[nodiscard]] tenon_executable* executable() { return executable_; }
@@ -133,8 +146,10 @@ class ReferenceRunner {
     if (info.kind != TENON_SLOT_WEIGHT) return;
     const std::vector<float>& values = weights.at(info.name);
     ASSERT_EQ(values.size(), info.rows * info.columns) << info.name;
-    EXPECT_EQ(api().load_rows(executable_, slot, 0, info.rows, values.data(),
-                              values.size() * sizeof(float)),
+    const FormatInfo& format = *find_format(info.type);
+    std::vector<std::byte> blocks(info.rows * *row_bytes(format, info.columns));
+    format.encode_row(values.data(), blocks.data(), values.size());
+    EXPECT_EQ(api().load_rows(executable_, slot, 0, info.rows, blocks.data(), blocks.size()),
               TENON_BACKEND_OK)
         << host_.error;
   }
@@ -145,5 +160,7 @@ class ReferenceRunner {
   tenon_executable* executable_ = nullptr;
   tenon_buffer* slab_ = nullptr;
 };
+
+using ReferenceRunner = BackendRunner<tenon_reference_backend_entry>;
 
 }  // namespace tenon::testing_reference

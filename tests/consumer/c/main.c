@@ -22,15 +22,15 @@ int main(int argc, char** argv) {
   tenon_model* model = NULL;
   tenon_session* session = NULL;
   tenon_sampler* sampler = NULL;
-  const int bad = argc < 2 || failed(tenon_options_create(&options), "options_create") ||
-                  failed(tenon_options_set_float(options, "temperature", 0), "set_float") ||
-                  failed(tenon_sampler_create(options, &sampler), "sampler_create") ||
-                  failed(tenon_model_open(argv[1], NULL, &model), "model_open") ||
-                  failed(tenon_session_create(model, NULL, &session), "session_create") ||
-                  failed(tenon_session_append_text(session, prompt, sizeof prompt - 1,
-                                                   TENON_PARSE_SPECIAL),
-                         "append_text") ||
-                  failed(tenon_session_generate(session, sampler, 16, print, NULL), "generate");
+  const int bad =
+      argc < 2 || failed(tenon_options_create(&options), "options_create") ||
+      failed(tenon_options_set_float(options, "temperature", 0), "set_float") ||
+      failed(tenon_sampler_create(options, &sampler), "sampler_create") ||
+      failed(tenon_model_open(argv[1], NULL, &model), "model_open") ||
+      failed(tenon_session_create(model, NULL, &session), "session_create") ||
+      failed(tenon_session_append_text(session, prompt, sizeof prompt - 1, TENON_PARSE_SPECIAL),
+             "append_text") ||
+      failed(tenon_session_generate(session, sampler, 16, print, NULL), "generate");
   puts("");
   tenon_session_destroy(session);
   tenon_sampler_destroy(sampler);

@@ -45,7 +45,7 @@ std::string listed(size_t count, const char* between,
 void expect(GrammarKind kind, const std::string& text, std::string_view part) {
   const std::string shown = text.substr(0, 60);
   size_t bytes = 0;
-  const double seconds = testing::processor_seconds(
+  const double seconds = processor_seconds(
       [&] {
         forget_peak();
         const size_t before = peak_bytes();
@@ -59,7 +59,7 @@ void expect(GrammarKind kind, const std::string& text, std::string_view part) {
         }
       },
       kMostSeconds);
-  if (testing::kSanitized) return;  // freed memory is kept, too
+  if (kSanitized) return;  // freed memory is kept, too
   EXPECT_LE(seconds, kMostSeconds) << shown;
   EXPECT_LE(bytes, size_t{64} << 20) << shown;
 }

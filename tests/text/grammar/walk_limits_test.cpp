@@ -68,7 +68,7 @@ std::optional<Code> generate(GrammarKind kind, const std::string& text) {
     std::mt19937 random(3);
     for (int step = 0; step < 30 && !matcher.is_ended(); ++step) {
       std::vector<Token> allowed;
-      const double seconds = testing::processor_seconds(
+      const double seconds = processor_seconds(
           [&] {
             try {
               const auto mask = matcher.mask(false);

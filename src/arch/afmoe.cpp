@@ -1,0 +1,41 @@
+// Trinity (general.architecture "afmoe").
+#include <cmath>
+
+#include "arch/architecture.h"
+
+namespace tenon {
+namespace {
+
+/// Arcee AI 2025 (as `transformers` has it in models/afmoe): norms before and after the blocks, a
+/// window and positions in three of four layers, a gate of all that is attended, experts chosen by
+/// sigmoids.
+ModelSpec read_afmoe(const Keys& keys) {
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
+  add_post_norms(model);
+  (void)keys.count("attention.sliding_window", 1, SpecLimits::kPositions);
+  read_windows(keys, 4, SeesAll::Last, model);
+  read_experts(keys, {.sigmoid = true}, model);
+  read_shared_expert(keys, model);
+  model.embedding_scale = std::sqrt(static_cast<float>(model.width));
+  for (LayerSpec& layer : model.layers) {
+    AttentionSpec& attention = layer.attention;
+    attention.qk_norm = QkNorm::EachHead;
+    attention.gate.columns = attention.heads * attention.value_dim;
+    if (attention.window == 0) attention.rope = {};
+  }
+  return model;
+}
+
+constexpr KeyValue kAfMoeExample[] = {{"attention.sliding_window", 16u},
+                                      {"leading_dense_block_count", 1u},
+                                      {"expert_count", 8u},
+                                      {"expert_used_count", 3u},
+                                      {"expert_feed_forward_length", 256u},
+                                      {"expert_shared_count", 1u},
+                                      {"expert_weights_scale", 2.826f}};
+
+}  // namespace
+
+extern constexpr Architecture kAfMoe{.read = read_afmoe, .example = kAfMoeExample};
+
+}  // namespace tenon

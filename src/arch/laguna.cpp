@@ -1,0 +1,60 @@
+// Laguna (general.architecture "laguna").
+#include <fmt/format.h>
+
+#include "arch/architecture.h"
+
+namespace tenon {
+namespace {
+
+/// Poolside 2026 (as `transformers` has it in models/laguna): a gate, softplus of the input, for
+/// each head or each value of what is attended; where there are windows, in three of four layers,
+/// they have heads and a rope of their own; experts chosen by sigmoids.
+ModelSpec read_laguna(const Keys& keys) {
+  ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
+  read_windows(keys, 4, SeesAll::First, model);
+  read_window_rope(keys, model);
+  read_experts(keys, {.sigmoid = true}, model);
+  read_shared_expert(keys, model);
+  if (keys.number_or("router_logit_softcapping", 0.0, 0.0, 1e6) != 0.0) {
+    keys.refuse(Code::Unsupported, "router_logit_softcapping",
+                "is set; the logits of routers are not capped here");
+  }
+  for (LayerSpec& layer : model.layers) {
+    AttentionSpec& attention = layer.attention;
+    attention.qk_norm = QkNorm::EachHead;
+    attention.qkv_bias = Presence::Optional;
+    attention.gate = {attention.heads, TENON_ACTIVATION_SOFTPLUS};
+  }
+  return model;
+}
+
+/// A gate of a row for each value, not for each head.
+void adapt_laguna(const ModelFile& file, ModelSpec& model) {
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    const TensorInfo* gate = file.find(fmt::format("blk.{}.attn_gate.weight", i));
+    AttentionSpec& attention = model.layers[i].attention;
+    const uint64_t values = uint64_t{attention.heads} * attention.value_dim;
+    if (gate == nullptr || gate->num_values() / gate->row_values() != values) continue;
+    attention.gate.columns = static_cast<uint32_t>(values);
+  }
+}
+
+constexpr int32_t kLagunaHeads[] = {4, 6, 6, 6};
+constexpr KeyValue kLagunaExample[] = {
+    {"attention.head_count", std::span<const int32_t>(kLagunaHeads)},
+    {"attention.sliding_window", 16u},
+    {"rope.dimension_count", 32u},
+    {"rope.dimension_count_swa", 64u},
+    {"rope.freq_base_swa", 10000.0f},
+    {"leading_dense_block_count", 1u},
+    {"expert_count", 8u},
+    {"expert_used_count", 3u},
+    {"expert_feed_forward_length", 256u},
+    {"expert_shared_feed_forward_length", 128u}};
+
+}  // namespace
+
+extern constexpr Architecture kLaguna{
+    .read = read_laguna, .adapt = adapt_laguna, .example = kLagunaExample};
+
+}  // namespace tenon

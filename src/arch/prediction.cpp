@@ -1,0 +1,86 @@
+// Prediction blocks: the projection that joins both inputs, a layer of the trunk's kind, a head.
+#include "arch/prediction.h"
+
+#include <algorithm>
+#include <string>
+
+#include "arch/decoder.h"
+#include "base/error.h"
+
+namespace tenon {
+namespace {
+
+/// The block's own tensor, or the model's where the file has none.
+RowSource own_or(BuildContext& context, const std::string& own, const std::string& shared,
+                 TensorRole role) {
+  const ModelSpec& model = context.model;
+  const std::vector<uint64_t> shape = {model.vocab_rows, model.width};
+  const auto found = context.tensors.optional_tensor(own, shape, role);
+  return found ? *found : context.tensors.tensor(shared, shape, role);
+}
+
+}  // namespace
+
+ModelSpec prediction_of(const ModelFile& file, const ModelSpec& model, uint32_t index) {
+  if (index >= model.unused_blocks) {
+    fail(Code::State, "{}: has {} prediction blocks, none of number {}", file.name(),
+         model.unused_blocks, index);
+  }
+  const auto block = static_cast<uint32_t>(model.layers.size()) + index;
+  const std::string name = BuildContext::in_layer(block, "nextn.eh_proj.weight");
+  if (file.find(name) == nullptr) {
+    fail(Code::Unsupported, "{}: tensor \"{}\" is missing: the file holds the trunk only",
+         file.name(), name);
+  }
+  const auto last = std::find_if(model.layers.rbegin(), model.layers.rend(),
+                                 [](const LayerSpec& layer) { return layer.attention.heads > 0; });
+  if (last == model.layers.rend()) {
+    fail(Code::Unsupported, "{}: no layer of the trunk has attention, as prediction blocks have",
+         file.name());
+  }
+  if (last->attention.index.count > 0) {
+    fail(Code::Unsupported, "{}: prediction blocks whose attention has an index", file.name());
+  }
+  ModelSpec prediction = model;
+  prediction.layers.assign(block, {});
+  prediction.layers.push_back(*last);
+  return prediction;
+}
+
+Slot build_prediction(BuildContext& context) {
+  const ModelSpec& model = context.model;
+  const auto block = static_cast<uint32_t>(model.layers.size()) - 1;
+  const auto name = [block](const char* tensor) {
+    return BuildContext::in_layer(block, std::string("nextn.") + tensor);
+  };
+  const auto norm = [&](Slot x, const char* tensor) {
+    const NormSpec spec{tensor, model.output_norm.kind, model.output_norm.epsilon};
+    return context.norm(x, name(tensor), spec, model.width);
+  };
+  const RowSource tokens =
+      own_or(context, name("embed_tokens.weight"), "token_embd.weight", TensorRole::Embedding);
+  const Slot table = context.tensors.bind("prediction embedding", tokens.rows(0, model.vocab));
+  const Slot embedded = context.scaled(context.ops.embed(table), model.embedding_scale);
+  const Slot hidden = context.ops.input("hidden", TENON_ROWS_TOKENS, model.width);
+  const Slot both = context.ops.concat(norm(embedded, "enorm"), norm(hidden, "hnorm"));
+  Slot x = context.linear(both, name("eh_proj"), model.width, uint64_t{2} * model.width);
+  x = decoder_layer(context, block, x);
+
+  const Slot own_norm = context.tensors.optional_weight(name("shared_head_norm.weight"),
+                                                        {model.width}, TensorRole::Norm);
+  const Slot normed =
+      own_norm != kNoSlot
+          ? context.ops.rms_norm(x, own_norm, model.output_norm.epsilon)
+          : context.norm(x, std::string(model.output_norm.name), model.output_norm, model.width);
+  context.ops.result(model.prediction_hands_on_normed ? normed : x);
+  const std::string shared =
+      context.tensors.has("output.weight") ? "output.weight" : "token_embd.weight";
+  const RowSource head =
+      own_or(context, name("shared_head_head.weight"), shared, TensorRole::Output);
+  const Slot logits =
+      context.ops.linear(context.scaled(normed, model.logit_scale),
+                         context.tensors.bind("prediction head", head.rows(0, model.vocab)));
+  return model.logit_soft_cap > 0.0f ? context.ops.soft_cap(logits, model.logit_soft_cap) : logits;
+}
+
+}  // namespace tenon

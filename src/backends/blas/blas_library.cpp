@@ -1,0 +1,46 @@
+#include "backends/blas/blas_library.h"
+
+#include <dlfcn.h>
+
+#include "backends/common/failure.h"
+
+namespace tenon::blas {
+namespace {
+
+// Of OpenBLAS alone (its README, "Usage").
+using SetNumThreads = void(int);
+using GetConfig = char*();
+
+}  // namespace
+
+/// nullptr where the library and those it needs have no such function.
+template <typename Function>
+void BlasLibrary::find(const char* name, Function*& function) const {
+  function = reinterpret_cast<Function*>(::dlsym(handle_, name));
+}
+
+BlasLibrary::BlasLibrary(const std::string& name)
+    : handle_(::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)), description_(name) {
+  if (handle_ == nullptr) {
+    const char* reason = ::dlerror();
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "the BLAS library cannot be loaded: {}",
+                     reason == nullptr ? name : reason);
+  }
+  find("cblas_sgemm", sgemm);
+  find("cblas_sgemv", sgemv);
+  if (sgemm == nullptr || sgemv == nullptr) {
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "{} has no {}: it is no BLAS with cblas", name,
+                     sgemm == nullptr ? "cblas_sgemm" : "cblas_sgemv");
+  }
+  GetConfig* config = nullptr;
+  find("openblas_get_config", config);
+  if (config != nullptr) description_ = config();
+}
+
+void BlasLibrary::use_calling_thread() const {
+  SetNumThreads* set_num_threads = nullptr;
+  find("openblas_set_num_threads", set_num_threads);
+  if (set_num_threads != nullptr) set_num_threads(1);
+}
+
+}  // namespace tenon::blas

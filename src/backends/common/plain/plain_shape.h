@@ -1,0 +1,97 @@
+// An operation with its slots looked up, and the rules of shapes that several operations share. What
+// one operation alone needs stands with it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "backends/common/recurrence.h"
+#include "backends/common/strided.h"
+#include "quant/formats.h"
+#include "tenon/backend.h"
+
+namespace tenon::plain {
+
+/// An operation with its slots and its cache group looked up.
+struct OpShape {
+  const tenon_op* op;
+  const tenon_slot* inputs[TENON_MAX_INPUTS];    ///< nullptr: absent
+  const tenon_slot* outputs[TENON_MAX_OUTPUTS];  ///< nullptr: none
+  const tenon_cache_group* group;                ///< of kv_write, attention, select and recurrences
+  uint32_t position_parts;                       ///< of the program
+};
+
+/// Looks the numbers of operation `op` up in a program; nothing when one of them names nothing.
+inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t op) noexcept {
+  if (op >= program.num_ops) return std::nullopt;
+  OpShape shape{&ops_of(program)[op], {}, {}, nullptr, program.position_parts};
+  const auto find = [&](uint32_t number, const tenon_slot*& slot) {
+    if (number == TENON_NO_SLOT) return true;
+    if (number >= program.num_slots) return false;
+    slot = &slots_of(program)[number];
+    return true;
+  };
+  for (uint32_t i = 0; i < TENON_MAX_INPUTS; ++i) {
+    if (!find(shape.op->inputs[i], shape.inputs[i])) return std::nullopt;
+  }
+  for (uint32_t o = 0; o < TENON_MAX_OUTPUTS; ++o) {
+    if (!find(shape.op->outputs[o], shape.outputs[o])) return std::nullopt;
+  }
+  const uint32_t kind = shape.op->kind;
+  const bool cached =
+      kind == TENON_OP_KV_WRITE || kind == TENON_OP_ATTENTION || kind == TENON_OP_SELECT;
+  const bool recurrent = backends::is_recurrent(shape.op->kind);
+  if (cached || recurrent) {  // the parameters of all begin with group and layer
+    const tenon_kv_params& kv = shape.op->params.kv;
+    if (kv.group >= program.num_groups) return std::nullopt;
+    shape.group = &groups_of(program)[kv.group];
+    if (kv.layer >= shape.group->layers) return std::nullopt;
+    if (recurrent != (shape.group->kind == TENON_CACHE_STATE)) return std::nullopt;
+  }
+  return shape;
+}
+
+/// A weight [rows, columns] in a format that can be decoded; rows 0: any number.
+inline bool is_weight(const tenon_slot* slot, uint64_t rows, uint64_t columns) noexcept {
+  if (slot == nullptr || slot->kind != TENON_SLOT_WEIGHT) return false;
+  const FormatInfo* format = find_format(slot->type);
+  return format != nullptr && format->weight && format->decode_row != nullptr &&
+         slot->columns % format->block_values == 0 && slot->columns == columns && slot->rows > 0 &&
+         (rows == 0 || slot->rows == rows);
+}
+
+/// Absent, or a weight [1, columns].
+inline bool is_optional_vector(const tenon_slot* slot, uint64_t columns) noexcept {
+  return slot == nullptr || is_weight(slot, 1, columns);
+}
+
+/// An activation or an input of f32; row_class 0: of any rows.
+inline bool is_activation(const tenon_slot* slot, uint32_t row_class = 0) noexcept {
+  return slot != nullptr &&
+         (slot->kind == TENON_SLOT_ACTIVATION || slot->kind == TENON_SLOT_INPUT) &&
+         slot->type == TENON_TYPE_F32 && slot->columns > 0 &&
+         (row_class == 0 || slot->row_class == row_class);
+}
+
+/// The same of i32, with as many rows as `like`.
+inline bool is_integers(const tenon_slot* slot, const tenon_slot* like) noexcept {
+  return slot != nullptr && slot->kind == TENON_SLOT_ACTIVATION && slot->type == TENON_TYPE_I32 &&
+         slot->columns > 0 && slot->row_class == like->row_class;
+}
+
+/// Two activations with the same rows.
+inline bool same_rows(const tenon_slot* a, const tenon_slot* b) noexcept {
+  return is_activation(a) && is_activation(b) && a->row_class == b->row_class;
+}
+
+/// Two activations with the same rows and columns.
+inline bool same_shape(const tenon_slot* a, const tenon_slot* b) noexcept {
+  return same_rows(a, b) && a->columns == b->columns;
+}
+
+/// An activation with the rows of `like`, or a weight vector, that has `columns` columns.
+inline bool is_operand(const tenon_slot* slot, const tenon_slot* like, uint64_t columns) noexcept {
+  return is_weight(slot, 1, columns) || (same_rows(slot, like) && slot->columns == columns);
+}
+
+}  // namespace tenon::plain

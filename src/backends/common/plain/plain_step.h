@@ -1,0 +1,290 @@
+// One step while it runs: rows of activations, decoded weights, the cache, and the host's threads, as
+// the operations see them.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "backends/common/failure.h"
+#include "backends/common/host_buffer.h"
+#include "backends/common/plain/plain_program.h"
+#include "backends/common/plain/plain_table.h"
+#include "backends/common/sizes.h"
+#include "backends/common/step_rules.h"
+#include "tenon/backend.h"
+
+namespace tenon::plain {
+
+/// Activations [rows, columns]. What they are made of is what operations compute in: in f64 a result
+/// is the real number up to the rounding of weights, cache and logits.
+template <typename Real>
+using Matrix = Eigen::Map<Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+template <typename Real>
+using ConstVector = Eigen::Map<const Eigen::Matrix<Real, Eigen::Dynamic, 1>>;
+
+/// Where a token of a step stands.
+struct TokenPlace {
+  const tenon_step_sequence* sequence = nullptr;
+  uint32_t position = 0;  ///< in its sequence
+};
+
+/// Memory that steps use again and again.
+struct StepScratch {
+  std::vector<TokenPlace> places;        ///< [max_tokens]
+  HostMemory thread_values;              ///< of each thread of one operation
+  HostMemory shared_values;              ///< of all threads of one operation
+  std::vector<HostMemory> bound_values;  ///< by slot: inputs and results [rows, columns]
+
+  [[nodiscard]] uint64_t memory_bytes(uint32_t purpose) const {
+    if (purpose != TENON_MEMORY_SCRATCH) return 0;
+    uint64_t bytes = thread_values.size() + shared_values.size();
+    for (const HostMemory& bound : bound_values) bytes += bound.size();
+    return bytes;
+  }
+};
+
+/// Gives `memory` at least `bytes` bytes; what was in it is lost.
+inline void reserve(HostMemory& memory, const tenon_host* host, uint64_t bytes, const char* what) {
+  if (bytes <= memory.size()) return;
+  memory = HostMemory();
+  memory = HostMemory(host, bytes, TENON_MEMORY_SCRATCH, what);
+}
+
+/// Valid during one run of an executable.
+template <typename Math>
+class StepRun {
+ public:
+  using Real = typename Math::Real;
+
+  /// Checks the step against the program (ARGUMENT). `scratch` outlives the step and only grows.
+  StepRun(const LoadedProgram<Math>& program, const Math& math, const tenon_step& step,
+          StepScratch& scratch)
+      : program_(program), math_(math), step_(step), scratch_(scratch) {
+    backends::check_step(program_.copy(), step, program_.block_bytes(), true);
+    place_tokens();
+    reserve_bound();
+  }
+
+  /// Runs every operation; CANCELLED when the flag of the step is set before one of them or while one
+  /// runs. Then rounds the results to where they are bound.
+  void run() {
+    for (uint32_t i = 0; i < program_.num_slots(); ++i) {
+      if (slot(i).kind == TENON_SLOT_INPUT) read_input(i);
+    }
+    for (const tenon_op& op : program_.copy().ops()) {
+      check_cancelled();
+      program_.operations().find(op.kind)->run(*this, op);
+    }
+    for (const uint32_t result : program_.copy().results()) write_result(result);
+  }
+
+  /// What the backend computes with.
+  [[nodiscard]] const Math& math() const { return math_; }
+  [[nodiscard]] const tenon_step& step() const { return step_; }
+  /// Rows of an activation slot in this step: T, R or S.
+  [[nodiscard]] uint32_t num_rows(uint32_t slot_number) const {
+    return backends::num_rows(step_, slot(slot_number).row_class);
+  }
+  /// The values of an activation slot, [T, R or S, columns].
+  [[nodiscard]] Matrix<Real> activation(uint32_t slot_number) const {
+    Real* values = program_.is_bound(slot_number)
+                       ? reinterpret_cast<Real*>(scratch_.bound_values[slot_number].data())
+                       : program_.activation(slot_number);
+    return {values, static_cast<Eigen::Index>(num_rows(slot_number)),
+            static_cast<Eigen::Index>(slot(slot_number).columns)};
+  }
+
+  [[nodiscard]] const tenon_slot& slot(uint32_t slot) const { return program_.slot(slot); }
+  /// Row `row` of a weight as blocks of its format, the next rows after it.
+  [[nodiscard]] const std::byte* weight_blocks(uint32_t slot_number, uint64_t row) const noexcept {
+    return program_.weight_blocks(slot_number, row);
+  }
+  /// Decodes row `row` of a weight into out [columns].
+  void weight_row(uint32_t slot_number, uint64_t row, Real* out) const noexcept {
+    const tenon_slot& info = slot(slot_number);
+    const FormatInfo& format = *find_format(info.type);
+    const std::byte* blocks = program_.weight_blocks(slot_number, row);
+    if constexpr (std::is_same_v<Real, float>) {
+      format.decode_row(blocks, out, info.columns);
+    } else {
+      constexpr uint64_t kPart = 256;  // whole blocks of every format
+      float decoded[kPart];
+      for (uint64_t first = 0; first < info.columns; first += kPart) {
+        const uint64_t count = std::min(kPart, info.columns - first);
+        const std::byte* part = blocks + first / format.block_values * format.block_bytes;
+        format.decode_row(part, decoded, count);
+        std::copy_n(decoded, count, out + first);
+      }
+    }
+  }
+  /// A weight vector; empty when the slot is absent.
+  [[nodiscard]] std::vector<Real> weight_vector(uint32_t slot_number) const {
+    if (slot_number == TENON_NO_SLOT) return {};
+    std::vector<Real> values(slot(slot_number).columns);
+    weight_row(slot_number, 0, values.data());
+    return values;
+  }
+  /// All rows of a weight, one after the other; empty when the slot is absent.
+  [[nodiscard]] std::vector<Real> weight_rows(uint32_t slot_number) const {
+    if (slot_number == TENON_NO_SLOT) return {};
+    const tenon_slot& info = slot(slot_number);
+    std::vector<Real> values(info.rows * info.columns);
+    for (uint64_t row = 0; row < info.rows; ++row) {
+      weight_row(slot_number, row, values.data() + row * info.columns);
+    }
+    return values;
+  }
+  [[nodiscard]] std::span<const double> constant(uint32_t slot) const {
+    return program_.copy().constant(slot);
+  }
+
+  /// A part of the position of a token.
+  [[nodiscard]] int32_t position(Eigen::Index token, uint32_t part = 0) const {
+    return step_.positions[static_cast<uint64_t>(token) * program_.view().position_parts + part];
+  }
+  [[nodiscard]] const TokenPlace& place(uint32_t token) const { return scratch_.places[token]; }
+  /// Address of the keys of all heads of layer `layer` at `position` of a sequence; the values
+  /// follow.
+  [[nodiscard]] std::byte* cache_row(const tenon_step_sequence& sequence, uint32_t group_number,
+                                     uint32_t layer, uint32_t position) const noexcept {
+    const tenon_cache_group& info = group(group_number);
+    const uint32_t block = sequence.block_tables[group_number][position / info.block_tokens];
+    const uint64_t row_bytes =
+        program_.block_bytes(group_number) / (uint64_t{info.layers} * info.block_tokens);
+    const uint64_t row = uint64_t{layer} * info.block_tokens + position % info.block_tokens;
+    return block_address(group_number, block) + row * row_bytes;
+  }
+  /// The part of a state that belongs to an operation, in the block that the sequence writes: what
+  /// it was before the step, or zeros.
+  [[nodiscard]] float* begin_state(const tenon_step_sequence& sequence,
+                                   const tenon_state_params& state,
+                                   uint64_t num_values) const noexcept {
+    const backends::StateBlocks blocks = backends::state_blocks(sequence, state.group);
+    const uint64_t first = uint64_t{state.layer} * group(state.group).state_values + state.offset;
+    const auto values_of = [&](uint32_t block) {
+      return reinterpret_cast<float*>(block_address(state.group, block)) + first;
+    };
+    float* values = values_of(blocks.write);
+    if (blocks.read == TENON_NO_BLOCK) {
+      std::fill_n(values, num_values, 0.0f);
+    } else if (blocks.read != blocks.write) {
+      std::copy_n(values_of(blocks.read), num_values, values);
+    }
+    return values;
+  }
+  [[nodiscard]] const tenon_cache_group& group(uint32_t group) const {
+    return program_.group(group);
+  }
+
+  /// Room for `count` values, until it is asked for again.
+  [[nodiscard]] Real* shared_values(uint64_t count) {
+    reserve(scratch_.shared_values, program_.host(),
+            backends::multiply(count, sizeof(Real), "scratch"), "scratch");
+    return reinterpret_cast<Real*>(scratch_.shared_values.data());
+  }
+
+  /// Calls body(index, scratch) once for every index below `count`, on the threads of the host, and
+  /// throws CANCELLED when the step was cancelled meanwhile.
+  ///   scratch  `num_values` values of the calling thread
+  /// Every index is computed alone, so the threads change no bit.
+  template <typename Body>
+  void for_each(uint64_t count, uint64_t num_values, const Body& body) {
+    struct Job {
+      const StepRun* step;
+      const Body* body;
+      uint64_t count;
+      uint64_t num_values;
+      Real* scratch;
+    };
+    if (count == 0) return;
+    const tenon_host* host = program_.host();
+    const uint64_t num_all =
+        backends::multiply(host->num_threads(host->user), num_values, "scratch");
+    reserve(scratch_.thread_values, host, backends::multiply(num_all, sizeof(Real), "scratch"),
+            "scratch");
+    auto* scratch = reinterpret_cast<Real*>(scratch_.thread_values.data());
+    Job job{this, &body, count, num_values, scratch};
+    tenon_parallel_job parallel{};
+    parallel.struct_size = sizeof(parallel);
+    parallel.num_phases = 1;
+    parallel.arg = &job;
+    parallel.run = [](void* arg, uint32_t, uint32_t thread, uint32_t team) {
+      const Job& mine = *static_cast<const Job*>(arg);
+      Real* values = mine.scratch + thread * mine.num_values;
+      for (uint64_t i = thread; i < mine.count && !mine.step->cancelled(); i += team) {
+        (*mine.body)(i, values);
+      }
+    };
+    const int32_t stopped = host->parallel(host->user, &parallel);
+    if (stopped != 0) backends::fail_as_host(stopped);
+    check_cancelled();
+  }
+
+ private:
+  [[nodiscard]] bool cancelled() const noexcept {
+    return step_.cancel != nullptr && __atomic_load_n(step_.cancel, __ATOMIC_RELAXED) != 0;
+  }
+  void check_cancelled() const {
+    if (cancelled()) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
+  }
+
+  [[nodiscard]] std::byte* block_address(uint32_t group_number, uint32_t block) const noexcept {
+    const tenon_cache_pool& pool = step_.pools[group_number];
+    const backends::HostBuffer* slab =
+        backends::host_buffer(pool.slabs[block / pool.blocks_per_slab]);
+    return slab->memory.data() +
+           (block % pool.blocks_per_slab) * program_.block_bytes(group_number);
+  }
+
+  void place_tokens() {
+    const Strided<tenon_step_sequence> sequences = sequences_of(step_);
+    for (uint32_t s = 0; s < sequences.size(); ++s) {
+      const tenon_step_sequence& sequence = sequences[s];
+      for (uint32_t i = 0; i < sequence.num_tokens; ++i) {
+        scratch_.places[sequence.first_token + i] = {&sequence, sequence.past + i};
+      }
+    }
+  }
+
+  void reserve_bound() {
+    for (const uint32_t i : program_.copy().bound()) {
+      const char* name = slot(i).name;
+      const uint64_t values = backends::multiply(num_rows(i), slot(i).columns, name);
+      reserve(scratch_.bound_values[i], program_.host(),
+              backends::multiply(values, sizeof(Real), name), name);
+    }
+  }
+
+  void read_input(uint32_t number) const {
+    auto values = activation(number);
+    const auto* from = static_cast<const float*>(backends::bound_memory(step_, number));
+    std::copy_n(from, values.size(), values.data());
+  }
+
+  void write_result(uint32_t number) const {
+    const auto values = activation(number);
+    void* to = backends::bound_memory(step_, number);
+    if (to == nullptr) return;  // logits that are only drawn from
+    const auto write = [&](auto* typed) {
+      for (Eigen::Index i = 0; i < values.size(); ++i) {
+        typed[i] = static_cast<std::remove_pointer_t<decltype(typed)>>(values.data()[i]);
+      }
+    };
+    if (slot(number).type == TENON_TYPE_I32) {
+      write(static_cast<int32_t*>(to));
+    } else {
+      write(static_cast<float*>(to));
+    }
+  }
+
+  const LoadedProgram<Math>& program_;
+  const Math& math_;
+  const tenon_step& step_;
+  StepScratch& scratch_;
+};
+
+}  // namespace tenon::plain

@@ -1,0 +1,298 @@
+// Step: from slices to logits and tokens.
+#include "engine/step.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "backend/executable.h"
+#include "base/error.h"
+#include "base/thread_team.h"
+
+namespace tenon {
+
+Step::Step(const Model& model, std::span<const std::shared_ptr<BlockPool>> pools, bool is_alone)
+    : model_(model),
+      system_(*model.options().system),
+      vocab_(model.hyper_parameters().vocab),
+      is_alone_(is_alone),
+      builder_(model.program().view(), pools) {
+  const uint32_t most = builder_.max_tokens();
+  computing.reserve(2 * most);
+  slices_.reserve(most);
+  if (!model.executable().draws()) return;
+  draws_.reserve(2 * most);
+  drawn_.reserve(2 * most);
+}
+
+void Step::clear() noexcept {
+  slices_.clear();
+  computing.clear();
+  builder_.clear();
+  draws_.clear();
+  drawn_.clear();
+  biases_.clear();
+  rows_ = nullptr;
+  has_logits_ = false;
+  ticket_ = TENON_NO_TICKET;
+  draw_ticket_ = TENON_NO_TICKET;
+  has_started_draws_ = false;
+  has_failed_ = false;
+  has_failed_draws_ = false;
+  was_stopped_ = false;
+  was_dropped_ = false;
+  __atomic_store_n(&stop_, 0, __ATOMIC_SEQ_CST);
+}
+
+void Step::add(Request& request, uint32_t num_tokens) {
+  const uint64_t past = request.sequence->begun();
+  const uint32_t num_outputs = request.num_outputs(num_tokens);
+  Slice slice;
+  slice.request = &request;
+  slice.past = past;
+  slice.num_tokens = num_tokens;
+  slice.num_outputs = num_outputs;
+  slice.first_output = builder_.num_outputs();
+  slice.completes = past + num_tokens == request.end;
+  builder_.add(*request.sequence, num_tokens, num_outputs, request.drawn_row);
+  slices_.push_back(slice);
+}
+
+void Step::fail() noexcept {
+  has_failed_ = true;
+  for (Slice& slice : slices_) slice.failure = std::current_exception();
+}
+
+void Step::note_end_of(const Step& before) noexcept {
+  was_dropped_ = builder_.names_drawn() && (before.has_failed_ || before.has_failed_draws_);
+  if (!was_dropped_) return;
+  for (Slice& slice : slices_) slice.failure = nullptr;
+}
+
+/// Of the device, which is being handled: a step that was stopped or dropped did not fail.
+void Step::note_failure() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    was_stopped_ = error.code() == Code::Cancelled && is_set(&stop_);
+  } catch (...) {
+  }
+  has_failed_ = true;
+  if (!was_stopped_ && !was_dropped_) fail();
+}
+
+uint32_t Step::num_prompt_tokens() const {
+  uint32_t count = 0;
+  for (const Slice& slice : slices_) count += slice.num_tokens == 1 ? 0 : slice.num_tokens;
+  return count;
+}
+
+uint32_t Step::num_decodes() const {
+  return static_cast<uint32_t>(std::ranges::count(
+      slices_, uint32_t{1}, [](const Slice& slice) { return slice.num_tokens; }));
+}
+
+// ---- The step -----------------------------------------------------------------------------------
+
+/// A device that draws keeps logits that no request asked for.
+bool Step::binds_logits() const {
+  if (!model_.executable().draws()) return true;
+  return std::ranges::any_of(slices_, [](const Slice& slice) {
+    return slice.num_outputs != 0 && slice.request->logits != nullptr;
+  });
+}
+
+float* Step::rows_for(uint32_t num_rows) {
+  // The logits of one request go where they are wanted, without a copy: it cannot end before the step.
+  if (is_alone_ && slices_.size() == 1 && slices_[0].request->logits != nullptr) {
+    return slices_[0].request->logits_at(slices_[0].past, vocab_);
+  }
+  const uint64_t needed = num_rows * vocab_ * sizeof(float);
+  if (logits_.size() < needed) {
+    logits_ = Buffer(model_.options().system, needed, "logits of a batch");
+  }
+  return reinterpret_cast<float*>(logits_.data());
+}
+
+void Step::start(uint64_t after) noexcept {
+  started_ns_ = system_.now_ns();
+  if (has_failed_) return;
+  try {
+    has_logits_ = binds_logits();
+    if (has_logits_) rows_ = rows_for(builder_.num_outputs());
+    ticket_ = model_.executable().submit(builder_.finish(rows_, &stop_, after));
+  } catch (...) {
+    note_failure();
+  }
+}
+
+void Step::wait_for_device() {
+  if (ticket_ != TENON_NO_TICKET) model_.executable().wait(ticket_);
+  if (draw_ticket_ == TENON_NO_TICKET) return;
+  try {
+    model_.executable().wait(std::exchange(draw_ticket_, TENON_NO_TICKET));
+  } catch (...) {
+    has_failed_draws_ = true;
+    for (Slice& slice : slices_) {
+      if (slice.draws()) slice.draw_failure = std::current_exception();
+    }
+  }
+}
+
+void Step::finish(size_t first_draw) noexcept {
+  try {
+    wait_for_device();
+  } catch (...) {
+    note_failure();
+  }
+  if (draw_ticket_ != TENON_NO_TICKET) {
+    try {
+      model_.executable().wait(draw_ticket_);  // it failed with the step
+    } catch (...) {
+    }
+  }
+  if (has_failed_ || was_dropped_) return;
+  hand_out_logits();
+  draw_tokens(first_draw);
+}
+
+void Step::hand_out_logits() {
+  if (rows_ == nullptr) return;
+  for (const Slice& slice : slices_) {
+    if (slice.request == nullptr || slice.num_outputs == 0) continue;
+    if (slice.request->logits == nullptr) continue;
+    float* to = slice.request->logits_at(slice.past, vocab_);
+    const float* from = rows_ + slice.first_output * vocab_;
+    if (to != from) std::memcpy(to, from, slice.num_outputs * vocab_ * sizeof(float));
+  }
+}
+
+std::span<const float> Step::row_of(const Slice& slice) const {
+  return {rows_ + slice.first_output * vocab_, vocab_};
+}
+
+bool Step::has_ended() const {
+  try {
+    return ticket_ == TENON_NO_TICKET || model_.executable().has_ended(ticket_);
+  } catch (...) {
+    return true;
+  }
+}
+
+// ---- Drawing ------------------------------------------------------------------------------------
+
+void Step::start_draws() noexcept {
+  if (std::exchange(has_started_draws_, true)) return;
+  if (has_failed_ || was_dropped_ || !model_.executable().draws()) return;
+  try {
+    plan_draws();
+    if (!draws_.empty()) draw_ticket_ = model_.executable().draw(ticket_, draws_);
+  } catch (...) {
+    for (Slice& slice : slices_) {
+      if (slice.draws()) slice.draw_failure = std::current_exception();
+    }
+  }
+}
+
+void Step::plan_draws() {
+  for (Slice& slice : slices_) {
+    if (slice.draws()) plan_draw(slice);
+  }
+  // The list of biases has stopped growing.
+  const tenon_draw_bias* biases = biases_.data();
+  for (tenon_draw& draw : draws_) {
+    draw.biases = biases;
+    biases += draw.num_biases;
+  }
+}
+
+void Step::plan_draw(Slice& slice) {
+  const Request& request = *slice.request;
+  tenon_draw draw{};
+  const size_t num_biases = biases_.size();
+  const bool on_device = request.loop->describe_draw(*request.sequence, vocab_, draw, biases_);
+  if (!on_device) biases_.resize(num_biases);
+  draw.row = slice.first_output;
+  if (on_device) {
+    draw.drawn = &drawn_.emplace_back();
+    slice.drawn = draw.drawn;
+    draws_.push_back(draw);
+  }
+  if (has_logits_ || (on_device && !request.wants_row())) return;
+  if (rows_ == nullptr) rows_ = rows_for(builder_.num_outputs());
+  tenon_draw row{};
+  row.kind = TENON_DRAW_ROW;
+  row.row = slice.first_output;
+  row.drawn = &drawn_.emplace_back();
+  row.logits = rows_ + slice.first_output * vocab_;
+  draws_.push_back(row);
+}
+
+void Step::prepare_masks() noexcept {
+  for (Slice& slice : slices_) {
+    if (!slice.draws() || slice.request->is_drawn_by_device) continue;
+    try {
+      DrawWatch watch(*slice.request, long_draws_, system_, &stop_);
+      slice.request->loop->prepare_mask(&watch);
+    } catch (...) {
+      // The draw comes to the same.
+    }
+  }
+}
+
+bool Step::take_drawn(Slice& slice, WorkWatch& watch) {
+  if (slice.drawn == nullptr) return false;
+  if ((slice.drawn->flags & TENON_DRAWN_NOT_FINITE) != 0) fail_not_finite();
+  if ((slice.drawn->flags & TENON_DRAWN_NONE_ALLOWED) != 0) {
+    tenon::fail(Code::State, "sampler: all tokens masked");
+  }
+  return slice.request->loop->take_drawn(slice.drawn->token, &watch);
+}
+
+void Step::draw(Slice& slice) noexcept {
+  Request& request = *slice.request;
+  try {
+    DrawWatch watch(request, long_draws_, system_, &stop_);
+    if (!take_drawn(slice, watch)) request.loop->draw(row_of(slice), *request.sequence, &watch);
+    request.is_drawn_by_device = slice.is_as_drawn();
+    if (request.generation != nullptr && request.generation->logprobs.are_wanted() &&
+        request.loop->has_token()) {
+      request.generation->logprobs.note(row_of(slice), request.loop->token());
+    }
+  } catch (const DrawWatch::PutOff&) {
+    slice.is_put_off = true;
+  } catch (...) {
+    slice.draw_failure = std::current_exception();
+  }
+}
+
+void Step::draw_tokens(size_t first_draw) noexcept {
+  long_draws_.num_left = LongDraws::kInAStep;
+  const auto is_drawn = [](const Slice& slice) { return slice.draws() && !slice.draw_failure; };
+  const auto num_draws = std::ranges::count_if(slices_, is_drawn);
+  if (num_draws == 0) return;
+  if (num_draws == 1) return draw(*std::ranges::find_if(slices_, is_drawn));
+  struct Draws {
+    Step* step;
+    size_t first;
+  } draws{this, first_draw};
+  Phases job;
+  job.num_phases = 1;
+  job.arg = &draws;
+  job.phase = [](void* arg, uint32_t, uint32_t thread, uint32_t num_threads) noexcept {
+    const auto& [step, first] = *static_cast<const Draws*>(arg);
+    for (size_t i = thread; i < step->slices_.size(); i += num_threads) {
+      Slice& slice = step->slices_[(first + i) % step->slices_.size()];
+      if (slice.draws() && !slice.draw_failure) step->draw(slice);
+    }
+  };
+  try {
+    model_.team().run(job);
+  } catch (...) {
+    for (Slice& slice : slices_) {
+      if (slice.draws()) slice.draw_failure = std::current_exception();
+    }
+  }
+}
+
+}  // namespace tenon

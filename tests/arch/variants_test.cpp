@@ -1,0 +1,89 @@
+// What keys say of the layers of some architectures, and variants that are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "arch/architectures.h"
+#include "file/open.h"
+#include "random_model/random_model.h"
+#include "tests/base/expect_error.h"
+#include "tests/base/temp_folder.h"
+#include "tests/engine/tiny_model.h"
+
+namespace tenon {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// The windows of a model of four layers with a window of 8 and what `more` writes besides.
+std::vector<uint32_t> windows(const std::function<void(GgufWriter&)>& more) {
+  TinyModel tiny;
+  tiny.architecture = "muse-glimmer";
+  tiny.layers = 4;
+  tiny.more = [&](GgufWriter& writer) {
+    writer.add("muse-glimmer.attention.sliding_window", uint32_t{8});
+    more(writer);
+  };
+  std::vector<uint32_t> all;
+  for (const LayerSpec& layer : read_model_spec(*open_model_file(tiny_source(tiny))).layers) {
+    all.push_back(layer.attention.window);
+  }
+  return all;
+}
+
+constexpr const char* kPattern = "muse-glimmer.attention.sliding_window_pattern";
+
+TEST(Windows, ComeFromAPeriodOrAListOfNumbers) {
+  EXPECT_THAT(windows([](GgufWriter&) {}), ElementsAre(8, 8, 8, 0));
+  EXPECT_THAT(windows([](GgufWriter& writer) { writer.add(kPattern, uint32_t{2}); }),
+              ElementsAre(8, 0, 8, 0));
+  EXPECT_THAT(windows([](GgufWriter& writer) {
+                writer.add(kPattern, std::vector<uint32_t>{0, 1, 1, 0});
+              }),
+              ElementsAre(0, 8, 8, 0));
+}
+
+TEST(Windows, ListsThatDoNotFitAreRefused) {
+  const auto refused = [](std::vector<uint32_t> list) {
+    expect_error(Code::Format, HasSubstr("sliding_window_pattern"),
+                 [&] { (void)windows([&](GgufWriter& writer) { writer.add(kPattern, list); }); });
+  };
+  refused({1, 1, 1});
+  refused({1, 1, 2, 0});
+  expect_error(Code::Format, HasSubstr("sliding_window_pattern"),
+               [] { (void)windows([](GgufWriter& w) { w.add(kPattern, uint32_t{0}); }); });
+}
+
+/// Opens a small random model of `architecture` in which a key is changed.
+void read_changed(const std::string& architecture, const std::string& key, MetadataValue value) {
+  const TempFolder folder;
+  const std::string path = folder.path("m.gguf");
+  write_random_model(System::real(), path, "tiny-" + architecture, "f32");
+  OpenOptions options;
+  options.overrides.push_back({architecture + "." + key, std::move(value)});
+  (void)read_model_spec(*open_model_file(path, std::move(options)));
+}
+
+TEST(Variants, ThatAreNotComputedAreRefusedWithTheReason) {
+  expect_error(Code::Unsupported, AllOf(HasSubstr("router_logit_softcapping"), HasSubstr("capped")),
+               [] { read_changed("laguna", "router_logit_softcapping", MetadataValue::of(5.0)); });
+  expect_error(Code::Unsupported, AllOf(HasSubstr("kda.safe_gate"), HasSubstr("lower bound")),
+               [] { read_changed("bailingmoe3", "kda.safe_gate", MetadataValue::of(false)); });
+}
+
+TEST(Variants, ThatContradictThemselvesAreRefused) {
+  expect_error(Code::Format, HasSubstr("not in -1000"),
+               [] { read_changed("bailingmoe3", "kda.gate_lower_bound", MetadataValue::of(0.0)); });
+  expect_error(Code::Format, HasSubstr("queries, keys and values are to be alike"), [] {
+    read_changed("neo-bert", "attention.head_count_kv", MetadataValue::of(int64_t{2}));
+  });
+  expect_error(Code::Format, HasSubstr("not an even number"), [] {
+    read_changed("laguna", "rope.dimension_count_swa", MetadataValue::of(int64_t{33}));
+  });
+  expect_error(Code::Format, HasSubstr("altup.active_idx"),
+               [] { read_changed("gemma3n", "altup.active_idx", MetadataValue::of(int64_t{4})); });
+}
+
+}  // namespace
+}  // namespace tenon
