@@ -5,18 +5,26 @@
 #define TENON_ARCHITECTURES(X)         \
   X(AfMoe, "afmoe")                    \
   X(Apertus, "apertus")                \
+  X(Arcee, "arcee")                    \
+  X(Baichuan, "baichuan")              \
   X(BailingMoe, "bailingmoe")          \
   X(BailingMoe2, "bailingmoe2")        \
   X(BailingMoe3, "bailingmoe3")        \
   X(Bert, "bert")                      \
+  X(Bloom, "bloom")                    \
+  X(ChatGlm, "chatglm")                \
+  X(CodeShell, "codeshell")            \
   X(Cohere2, "cohere2")                \
   X(CommandR, "command-r")             \
+  X(Deci, "deci")                      \
+  X(DeepSeek, "deepseek")              \
   X(DeepSeek2, "deepseek2")            \
   X(DeepSeek32, "deepseek32")          \
   X(Dots1, "dots1")                    \
   X(Ernie45, "ernie4_5")               \
   X(Ernie45Moe, "ernie4_5-moe")        \
   X(EuroBert, "eurobert")              \
+  X(Exaone, "exaone")                  \
   X(ExaoneMoe, "exaone-moe")           \
   X(Exaone4, "exaone4")                \
   X(Falcon, "falcon")                  \
@@ -32,6 +40,7 @@
   X(GlmDsa, "glm-dsa")                 \
   X(GptOss, "gpt-oss")                 \
   X(Gpt2, "gpt2")                      \
+  X(GptJ, "gptj")                      \
   X(GptNeoX, "gptneox")                \
   X(Granite, "granite")                \
   X(GraniteSwa, "granite-swa")         \
@@ -42,6 +51,8 @@
   X(HyV3, "hy_v3")                     \
   X(HyV4, "hy_v4")                     \
   X(InternLm2, "internlm2")            \
+  X(Jais, "jais")                      \
+  X(Jais2, "jais2")                    \
   X(JinaBertV2, "jina-bert-v2")        \
   X(JinaBertV3, "jina-bert-v3")        \
   X(KimiLinear, "kimi-linear")         \
@@ -51,6 +62,7 @@
   X(Llama, "llama")                    \
   X(LlamaEmbed, "llama-embed")         \
   X(Llama4, "llama4")                  \
+  X(Maincoder, "maincoder")            \
   X(Mamba, "mamba")                    \
   X(Mamba2, "mamba2")                  \
   X(MiMo2, "mimo2")                    \
@@ -60,6 +72,7 @@
   X(Mistral3, "mistral3")              \
   X(Mistral4, "mistral4")              \
   X(ModernBert, "modern-bert")         \
+  X(Mpt, "mpt")                        \
   X(MuseGlimmer, "muse-glimmer")       \
   X(Nemotron, "nemotron")              \
   X(NemotronH, "nemotron_h")           \
@@ -69,8 +82,13 @@
   X(NomicBertMoe, "nomic-bert-moe")    \
   X(Olmo2, "olmo2")                    \
   X(Olmoe, "olmoe")                    \
+  X(OpenElm, "openelm")                \
+  X(Orion, "orion")                    \
+  X(PanguEmbedded, "pangu-embedded")   \
   X(Phi2, "phi2")                      \
   X(Phi3, "phi3")                      \
+  X(Plamo, "plamo")                    \
+  X(Qwen, "qwen")                      \
   X(Qwen2, "qwen2")                    \
   X(Qwen2Moe, "qwen2moe")              \
   X(Qwen2Vl, "qwen2vl")                \
@@ -81,10 +99,13 @@
   X(Qwen3Next, "qwen3next")            \
   X(Qwen3Vl, "qwen3vl")                \
   X(Qwen3VlMoe, "qwen3vlmoe")          \
+  X(Refact, "refact")                  \
   X(Rwkv7, "rwkv7")                    \
   X(SeedOss, "seed_oss")               \
   X(SmolLm3, "smollm3")                \
   X(StableLm, "stablelm")              \
+  X(StarCoder, "starcoder")            \
   X(StarCoder2, "starcoder2")          \
   X(Step35, "step35")                  \
-  X(T5, "t5")
+  X(T5, "t5")                          \
+  X(Xverse, "xverse")
