@@ -26,7 +26,7 @@ std::map<std::string, std::string> titles() {
     const size_t mark = text.find(" (general.architecture ");
     if (!text.starts_with("// ") || mark == std::string::npos) continue;
     std::string title = text.substr(3, mark - 3);
-    for (size_t at; (at = title.find("\n// ")) != std::string::npos;) title.replace(at, 4, " ");
+    for (size_t at; (at = title.find("\n//")) != std::string::npos;) title.erase(at, 3);
     // Every name in quotation marks is one that the file reads.
     for (size_t from = mark; (from = text.find('"', from)) != std::string::npos;) {
       const size_t end = text.find('"', from + 1);
