@@ -19,6 +19,9 @@ set(TENON_FOLDERS_text bpe unigram wordpiece unicode regex)
 # Rooms whose files all define the same local names, as entries of one list do.
 set(TENON_NO_UNITY sampler)
 
+# Rooms whose code runs a few times for each model or conversation: small rather than fast.
+set(TENON_SMALL_ROOMS arch random_model plan text/chat_formats)
+
 # Files that share local names with another file of their room, compiled apart.
 set(TENON_APART
     engine/sequence.cpp
@@ -47,6 +50,15 @@ function(tenon_room path)
   target_include_directories(tenon_room_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
                                                   ${PROJECT_SOURCE_DIR}/capi/include)
   target_link_libraries(tenon_room_${name} PRIVATE tenon_flags tenon_fmt ${TENON_USES_${name}})
+  # What -O3 makes of anything but kernels is larger by an eighth, and no faster.
+  set(mode -O2)
+  if(path IN_LIST TENON_SMALL_ROOMS)
+    set(mode -Os)
+  endif()
+  if(NOT TENON_SANITIZE)
+    target_compile_options(tenon_room_${name} PRIVATE
+                           $<$<CONFIG:Release,RelWithDebInfo>:${mode}>)
+  endif()
   if("Eigen3::Eigen" IN_LIST TENON_USES_${name})
     set_target_properties(tenon_room_${name} PROPERTIES TENON_USES_EIGEN ON)
   endif()
