@@ -80,6 +80,7 @@
   X(NeoBert, "neo-bert")               \
   X(NomicBert, "nomic-bert")           \
   X(NomicBertMoe, "nomic-bert-moe")    \
+  X(Olmo, "olmo")                      \
   X(Olmo2, "olmo2")                    \
   X(Olmoe, "olmoe")                    \
   X(OpenElm, "openelm")                \

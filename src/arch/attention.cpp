@@ -196,6 +196,9 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
       spec.fused_qkv || (!spec.output_gate && spec.cache_of < 0 &&
                          context.tensors.has(BuildContext::in_layer(layer, "attn_qkv.weight")));
   Qkv qkv = fused ? fused_qkv(context, layer, x) : separate_qkv(context, layer, x);
+  for (Slot* part : {&qkv.query, &qkv.key, &qkv.value}) {
+    *part = context.clamped(*part, spec.qkv_clamp);
+  }
   if (spec.value_norm && qkv.value != kNoSlot) {
     qkv.value = context.ops.rms_norm(qkv.value, kNoSlot, spec.qk_norm_epsilon, spec.value_dim);
   }

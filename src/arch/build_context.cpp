@@ -157,6 +157,9 @@ Slot BuildContext::norm(Slot x, const std::string& name, const NormSpec& spec, u
   if (spec.kind == NormKind::RmsUnweighted) {
     return ops.rms_norm(x, kNoSlot, spec.epsilon, segment);
   }
+  if (spec.kind == NormKind::LayerUnweighted) {
+    return ops.layer_norm(x, kNoSlot, kNoSlot, spec.epsilon, segment);
+  }
   const Slot weight = tensors.weight(name + std::string(spec.suffix), {columns}, TensorRole::Norm);
   if (spec.kind == NormKind::Rms) return ops.rms_norm(x, weight, spec.epsilon, segment);
   const Presence biased = spec.kind == NormKind::Layer ? Presence::Required : Presence::Absent;
@@ -169,6 +172,14 @@ Slot BuildContext::wanted_rows(uint32_t layer, Slot x) {
 
 Slot BuildContext::scaled(Slot x, float factor) {
   return factor == 1.0f ? x : ops.scale(x, factor);
+}
+
+Slot BuildContext::clamped(Slot x, float limit) {
+  if (limit == 0.0f || x == kNoSlot) return x;
+  // A gate of ones: relu(min(1, limit)) clamp(x).
+  const Slot ones = ops.scale(x, 0.0f, 1.0f);
+  const Slot inside = ops.glu({.activation = TENON_ACTIVATION_RELU, .limit = limit}, ones, x);
+  return scaled(inside, 1.0f / std::min(1.0f, limit));
 }
 
 }  // namespace tenon

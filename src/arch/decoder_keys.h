@@ -96,6 +96,9 @@ void read_latent_attention(const Keys& keys, ModelSpec& model);
 ///   kind  the fields that no key tells
 void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model);
 
+/// attention.clamp_kqv: queries, keys and values are clamped; 0 or less: they are not.
+void read_qkv_clamp(const Keys& keys, ModelSpec& model);
+
 /// attention.temperature_scale and .temperature_length (rope.scaling.original_context_length where
 /// it is missing): queries grow with their position.
 void read_query_scale(const Keys& keys, ModelSpec& model);

@@ -19,10 +19,11 @@ namespace tenon {
 enum class Presence { Absent, Optional, Required };
 
 enum class NormKind {
-  Rms,            ///< root mean square (Zhang and Sennrich 2019)
-  RmsUnweighted,  ///< the same without a weight: no tensor has the name
-  Layer,          ///< with a weight and a bias (Ba et al. 2016)
-  LayerUnbiased,  ///< with a weight alone
+  Rms,              ///< root mean square (Zhang and Sennrich 2019)
+  RmsUnweighted,    ///< the same without a weight: no tensor has the name
+  Layer,            ///< with a weight and a bias (Ba et al. 2016)
+  LayerUnbiased,    ///< with a weight alone
+  LayerUnweighted,  ///< with neither: no tensor has the name
 };
 
 /// A normalisation, by the name of its tensors in the layer: "attn_norm". No name: there is none.
@@ -98,6 +99,7 @@ struct AttentionSpec {
   bool fused_by_head = false;  ///< but head by head: a query, a key and a value of equal size
   Presence qkv_bias = Presence::Absent;
   Presence output_bias = Presence::Absent;
+  float qkv_clamp = 0.0f;  ///< queries, keys and values lie in -this..this, before norms; 0: none
   bool output_gate =
       false;  ///< "attn_q" holds, head by head, a query and a gate of what is attended
   OutputGateSpec gate;

@@ -459,9 +459,9 @@ def deepseek(m):
             experts(m, layer, root + 'mlp.')
 
 
-@further('olmo', layer_keys(2, 4, 2, 8, 40, 10000.0),
-         of('OlmoForCausalLM', 'OlmoConfig', **{k: v for k, v in LLAMA.items() if k not in ('rms_norm_eps',
-                                                                                           'head_dim')}),
+@further('olmo', layer_keys(2, 4, 2, 8, 40, 10000.0) | {'attention.clamp_kqv': 1.25},
+         of('OlmoForCausalLM', 'OlmoConfig', clip_qkv=1.25,
+            **{k: v for k, v in LLAMA.items() if k not in ('rms_norm_eps', 'head_dim')}),
          'OlmoForCausalLM')
 def olmo(m):
     m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
@@ -540,6 +540,14 @@ def baichuan_13b(m):
                              ('ffn_down', 'mlp.down_proj')):
             spread = 0.0625 if tensor in ('attn_output', 'ffn_down') else 0.375
             m.put(block + tensor + '.weight', root + name + '.weight', spread=spread)
+
+
+@further('mpt_clamped', layer_keys(2, 6, 6, 8, 192, 10000.0, 1e-5, 48) | {'attention.clamp_kqv': 0.75},
+         of('MptForCausalLM', 'MptConfig', hidden_size=48, n_layers=2, n_heads=6, expansion_ratio=4,
+            max_seq_len=256, layer_norm_epsilon=1e-5, attn_config={'clip_qkv': 0.75}), 'MptForCausalLM',
+         architecture='mpt')
+def mpt_clamped(m):
+    mpt(m)
 
 
 if __name__ == '__main__':
