@@ -65,6 +65,7 @@
   X(Maincoder, "maincoder")            \
   X(Mamba, "mamba")                    \
   X(Mamba2, "mamba2")                  \
+  X(Mellum, "mellum")                  \
   X(MiMo2, "mimo2")                    \
   X(MiniCpm, "minicpm")                \
   X(MiniCpm3, "minicpm3")              \

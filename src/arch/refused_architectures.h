@@ -36,7 +36,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"kimi-k3", "residuals that attend to those of earlier layers have no block here"},
     {"llada", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"llada-moe", "it is a diffusion model, which fills in a whole text and not its next token"},
-    {"mellum", "no published implementation was compared with yet"},
     {"minimax-m3", "an index of keys that chooses blocks of positions has no block here"},
     {"paddleocr", "its texts are read from pictures, which are not read here"},
     {"phimoe", "its experts are chosen by SparseMixer, which has no operation here"},
