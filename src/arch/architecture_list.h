@@ -16,6 +16,7 @@
   X(CodeShell, "codeshell")            \
   X(Cohere2, "cohere2")                \
   X(CommandR, "command-r")             \
+  X(Dbrx, "dbrx")                      \
   X(Deci, "deci")                      \
   X(DeepSeek, "deepseek")              \
   X(DeepSeek2, "deepseek2")            \

@@ -542,6 +542,29 @@ def baichuan_13b(m):
             m.put(block + tensor + '.weight', root + name + '.weight', spread=spread)
 
 
+# ---- Architectures that the package has
+@further('dbrx', layer_keys(2, 4, 2, 8, 24, 10000.0) | {'attention.clamp_kqv': 1.25, **expert_keys(6, 3, 24)},
+         of('DbrxForCausalLM', 'DbrxConfig', d_model=32, n_heads=4, n_layers=2, max_seq_len=256,
+            tie_word_embeddings=False, rope_parameters=ROPE,
+            attn_config={'clip_qkv': 1.25, 'kv_n_heads': 2, 'rope_theta': 10000.0},
+            ffn_config={'hidden_size': 32, 'ffn_hidden_size': 24, 'moe_num_experts': 6, 'moe_top_k': 3}),
+         'DbrxForCausalLM')
+def dbrx(m):
+    m.put('token_embd.weight', 'transformer.wte.weight', spread=1.0)
+    m.norm('output_norm.weight', 'transformer.norm_f.weight')
+    m.put('output.weight', 'lm_head.weight')
+    for layer in range(2):
+        root, block = 'transformer.blocks.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root + 'norm_attn_norm.', attn_norm='norm_1', attn_output_norm='norm_2')
+        linear(m, block + 'attn_qkv', root + 'norm_attn_norm.attn.Wqkv')
+        linear(m, block + 'attn_output', root + 'norm_attn_norm.attn.out_proj')
+        m.put(block + 'ffn_gate_inp.weight', root + 'ffn.router.layer.weight', spread=0.75)
+        parts = {name: m.parameters[root + 'ffn.experts.mlp.' + name].view(6, 24, 32) for name in ('w1', 'v1', 'w2')}
+        m.put(block + 'ffn_gate_exps.weight', parts['w1'])
+        m.put(block + 'ffn_up_exps.weight', parts['v1'])
+        m.put(block + 'ffn_down_exps.weight', parts['w2'].transpose(1, 2))
+
+
 @further('mpt_clamped', layer_keys(2, 6, 6, 8, 192, 10000.0, 1e-5, 48) | {'attention.clamp_kqv': 0.75},
          of('MptForCausalLM', 'MptConfig', hidden_size=48, n_layers=2, n_heads=6, expansion_ratio=4,
             max_seq_len=256, layer_norm_epsilon=1e-5, attn_config={'clip_qkv': 0.75}), 'MptForCausalLM',
