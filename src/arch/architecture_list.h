@@ -91,6 +91,7 @@
   X(Phi2, "phi2")                      \
   X(Phi3, "phi3")                      \
   X(Plamo, "plamo")                    \
+  X(Plm, "plm")                        \
   X(Qwen, "qwen")                      \
   X(Qwen2, "qwen2")                    \
   X(Qwen2Moe, "qwen2moe")              \

@@ -40,7 +40,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"phimoe", "its experts are chosen by SparseMixer, which has no operation here"},
     {"plamo2", "norms within Mamba have no block here"},
     {"plamo3", "no published implementation was compared with yet"},
-    {"plm", "no published implementation was compared with yet"},
     {"qwen4exp", "rows of an embedding by the hash of several tokens have no block here"},
     {"rnd1", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"rwkv6", "the recurrence of RWKV 6 has no operation here"},

@@ -573,6 +573,42 @@ def mpt_clamped(m):
     mpt(m)
 
 
+# ---- Architectures put together from blocks of the package
+class SquaredMlp(torch.nn.Module):
+    def __init__(self, width, inner):
+        super().__init__()
+        self.up_proj = torch.nn.Linear(width, inner, bias=False)
+        self.down_proj = torch.nn.Linear(inner, width, bias=False)
+
+    def forward(self, x):
+        return self.down_proj(torch.relu(self.up_proj(x)) ** 2)
+
+
+def plm_model():
+    model = of('DeepseekV3ForCausalLM', 'DeepseekV3Config', intermediate_size=40, num_hidden_layers=2,
+               num_attention_heads=4, num_key_value_heads=4, rms_norm_eps=1e-6, first_k_dense_replace=2,
+               q_lora_rank=None, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=12,
+               rope_interleave=True, rope_parameters=ROPE, tie_word_embeddings=True)()
+    for layer in model.model.layers:
+        layer.mlp = SquaredMlp(32, 40)
+    return model
+
+
+@further('plm', {**base_keys(2, 4, 4, 20, 40, 10000.0, 1e-6), 'attention.value_length': 12,
+                 'attention.kv_lora_rank': 16, 'rope.dimension_count': 8}, plm_model,
+         'DeepseekV3ForCausalLM without experts, with squared ReLU')
+def plm(m):
+    ends(m, head=None)
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm',
+                    attn_kv_a_norm='self_attn.kv_a_layernorm')
+        for tensor, name in (('attn_q', 'self_attn.q_proj'), ('attn_kv_a_mqa', 'self_attn.kv_a_proj_with_mqa'),
+                             ('attn_kv_b', 'self_attn.kv_b_proj'), ('attn_output', 'self_attn.o_proj'),
+                             ('ffn_up', 'mlp.up_proj'), ('ffn_down', 'mlp.down_proj')):
+            linear(m, block + tensor, root + name)
+
+
 if __name__ == '__main__':
     os.makedirs(os.path.join(maker.FOLDER, 'further'), exist_ok=True)
     for name, one in transformers_goldens.GOLDENS.items():
