@@ -15,6 +15,7 @@
   X(ChatGlm, "chatglm")                \
   X(CodeShell, "codeshell")            \
   X(Cohere2, "cohere2")                \
+  X(Cohere2Moe, "cohere2moe")          \
   X(CommandR, "command-r")             \
   X(Dbrx, "dbrx")                      \
   X(Deci, "deci")                      \

@@ -254,7 +254,8 @@ Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   } else {
     sum = routed_experts(context, layer, x, chosen, context.model.width);
   }
-  return shared == kNoSlot ? sum : context.ops.add(sum, shared);
+  if (shared == kNoSlot) return sum;
+  return context.scaled(context.ops.add(sum, shared), experts.sum_scale);
 }
 
 Slot feed_forward(BuildContext& context, uint32_t layer, Slot x) {

@@ -204,7 +204,8 @@ struct ExpertSpec {
   uint32_t shared_width = 0;         ///< of the expert that all tokens use; 0: there is none
   bool shared_gate = false;          ///< that one is weighed by a sigmoid of its own
   bool shared_fused = false;         ///< its "ffn_up_shexp" holds the gate's rows, then its own
-  GateSpec gate;                     ///< of all but the shared one
+  float sum_scale = 1.0f;            ///< of the sum of the routed and the shared
+  GateSpec gate;          ///< of all but the shared one
 };
 
 enum class FeedForwardKind {

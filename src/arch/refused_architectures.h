@@ -18,7 +18,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"chameleon", "its query and key norms have biases, and its logits of images are masked"},
     {"clip", "it encodes pictures and has no text model"},
     {"cogvlm", "it has a second set of weights for pictures, which are not read here"},
-    {"cohere2moe", "shared and routed experts are averaged, which has no block here"},
     {"deepseek2-ocr", "its texts are read from pictures, which are not read here"},
     {"deepseek4", "attention over compressed positions beside a window has no block here"},
     {"deepseek41", "attention over compressed positions beside a window has no block here"},

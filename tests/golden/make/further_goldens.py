@@ -573,6 +573,28 @@ def mpt_clamped(m):
     mpt(m)
 
 
+@further('cohere2moe', layer_keys(4, 4, 2, 8, 40, 10000.0) | {
+            'attention.sliding_window': 9, 'attention.sliding_window_pattern': [False, True, False, True],
+            'leading_dense_block_count': 1, 'logit_scale': 0.25,
+            **expert_keys(6, 3, 16, shared_count=2, shared_feed_forward_length=32, weights_norm=True)},
+         of('Cohere2MoeForCausalLM', 'Cohere2MoeConfig', intermediate_size=16, num_hidden_layers=4,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=8, layer_norm_eps=1e-5, sliding_window=9,
+            rope_parameters=ROPE, num_experts=6, num_experts_per_tok=3, num_shared_experts=2, logit_scale=0.25,
+            expert_selection_fn='sigmoid', norm_topk_prob=True, prefix_dense_intermediate_size=40,
+            layer_types=['full_attention', 'sliding_attention'] * 2,
+            mlp_layer_types=['dense', 'sparse', 'sparse', 'sparse']), 'Cohere2MoeForCausalLM')
+def cohere2moe(m):
+    ends(m, head=None)
+    for layer in range(4):
+        root = 'model.layers.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm')
+        attention(m, layer, root + 'self_attn.')
+        if layer == 0:
+            gated(m, layer, root + 'mlp.')
+        else:
+            experts(m, layer, root + 'mlp.')
+
+
 # ---- Architectures put together from blocks of the package
 class SquaredMlp(torch.nn.Module):
     def __init__(self, width, inner):
