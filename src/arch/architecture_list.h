@@ -11,6 +11,7 @@
   X(BailingMoe2, "bailingmoe2")        \
   X(BailingMoe3, "bailingmoe3")        \
   X(Bert, "bert")                      \
+  X(BitNet, "bitnet")                  \
   X(Bloom, "bloom")                    \
   X(ChatGlm, "chatglm")                \
   X(CodeShell, "codeshell")            \

@@ -242,9 +242,13 @@ Slot gated_by_input(BuildContext& context, uint32_t layer, Slot x, Slot attended
 }
 
 Slot attention_output(BuildContext& context, uint32_t layer, Slot attended, uint64_t columns) {
-  return context.linear(context.wanted_rows(layer, attended),
-                        BuildContext::in_layer(layer, "attn_output"), context.model.width, columns,
-                        context.layer(layer).attention.output_bias);
+  const AttentionSpec& spec = context.layer(layer).attention;
+  Slot x = context.wanted_rows(layer, attended);
+  if (const NormSpec& norm = spec.attended_norm; !norm.name.empty()) {
+    x = context.norm(x, BuildContext::in_layer(layer, norm.name), norm, columns);
+  }
+  return context.linear(x, BuildContext::in_layer(layer, "attn_output"), context.model.width,
+                        columns, spec.output_bias);
 }
 
 }  // namespace tenon

@@ -132,7 +132,11 @@ std::string BuildContext::in_layer(uint32_t layer, std::string_view name) {
 Slot BuildContext::linear(Slot x, const std::string& name, uint64_t rows, uint64_t columns,
                           Presence presence) {
   const Slot weight = tensors.weight(name + ".weight", {rows, columns}, TensorRole::Matrix);
-  return ops.linear(x, weight, bias(name, rows, presence));
+  const Slot offset = bias(name, rows, presence);
+  if (!tensors.has(name + ".scale")) return ops.linear(x, weight, offset);
+  const Slot scale = tensors.weight(name + ".scale", {1}, TensorRole::Norm);
+  const Slot y = ops.mul(ops.linear(x, weight), scale);
+  return offset == kNoSlot ? y : ops.add(y, offset);
 }
 
 Slot BuildContext::bias(const std::string& name, uint64_t rows, Presence presence) {

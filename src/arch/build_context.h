@@ -51,7 +51,7 @@ class BuildContext {
   }
 
   /// x [., columns] -> [., rows] with `name`.weight [rows, columns] and, if there is one,
-  /// `name`.bias.
+  /// `name`.bias. In files that have `name`.scale [1] it multiplies the weight.
   Slot linear(Slot x, const std::string& name, uint64_t rows, uint64_t columns,
               Presence bias = Presence::Absent);
   /// The bias of a linear: `name`.bias [rows], or kNoSlot.

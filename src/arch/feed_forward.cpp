@@ -56,7 +56,11 @@ Slot above_cut(BuildContext& context, Slot x, uint32_t columns, float deviations
 
 /// act(gate) up, bent as `spec` says.
 Slot gated(BuildContext& context, uint32_t layer, const GateSpec& spec, const GateUp& both) {
-  return context.ops.glu({.activation = context.layer(layer).feed_forward.activation,
+  const uint32_t activation = context.layer(layer).feed_forward.activation;
+  if (activation == TENON_ACTIVATION_RELU_SQUARED) {  // which no glu has, and nothing bends
+    return context.ops.mul(context.ops.activate(activation, both.gate), both.up);
+  }
+  return context.ops.glu({.activation = activation,
                           .alpha = spec.alpha,
                           .limit = spec.limit,
                           .up_offset = spec.up_offset,
@@ -191,9 +195,12 @@ Slot gated_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   GateUp both = spec.fused_gate_up ? fused_gate_up(context, layer, x, "ffn_up.weight", spec.width)
                                    : separate_gate_up(context, layer, x);
   if (spec.gate_cut) both.gate = above_cut(context, both.gate, spec.width, *spec.gate_cut);
-  return context.linear(gated(context, layer, spec.gate, both),
-                        BuildContext::in_layer(layer, "ffn_down"), context.model.width, spec.width,
-                        spec.bias);
+  Slot hidden = gated(context, layer, spec.gate, both);
+  if (const NormSpec& norm = spec.hidden_norm; !norm.name.empty()) {
+    hidden = context.norm(hidden, BuildContext::in_layer(layer, norm.name), norm, spec.width);
+  }
+  return context.linear(hidden, BuildContext::in_layer(layer, "ffn_down"), context.model.width,
+                        spec.width, spec.bias);
 }
 
 Slot plain_feed_forward(BuildContext& context, uint32_t layer, Slot x) {

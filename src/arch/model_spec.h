@@ -104,6 +104,7 @@ struct AttentionSpec {
       false;  ///< "attn_q" holds, head by head, a query and a gate of what is attended
   OutputGateSpec gate;
   float attended_scale = 1.0f;        ///< of what is attended
+  NormSpec attended_norm;             ///< of what is attended, over all heads together; or none
   Presence sinks = Presence::Absent;  ///< "attn_sinks": a logit of each head that has no value
   bool value_norm = false;            ///< values are normalised head by head, without a weight
   bool value_may_be_key = false;      ///< without "attn_v": the key before its norm and rotation
@@ -232,7 +233,8 @@ struct FeedForwardSpec {
   uint32_t width = 0;  ///< of the dense one; 0 without experts: the layer has no feed-forward
   bool fused_gate_up = false;  ///< "ffn_up" holds the gate's rows, then its own
   Presence bias = Presence::Absent;
-  ExpertSpec experts;  ///< in place of the dense one, if there are any
+  NormSpec hidden_norm;  ///< of what "ffn_down" of the dense one reads; or none
+  ExpertSpec experts;    ///< in place of the dense one, if there are any
 };
 
 /// x += residual_scale post_norm(mixer(norm(x))), and the same with the feed-forward. Norms that

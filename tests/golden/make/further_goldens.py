@@ -595,6 +595,30 @@ def cohere2moe(m):
             experts(m, layer, root + 'mlp.')
 
 
+@further('bitnet', base_keys(2, 4, 2, 8, 40, 10000.0) | {'hidden_act': 'relu2'},
+         of('BitNetForCausalLM', 'BitNetConfig', intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, rms_norm_eps=1e-5, rope_parameters=ROPE, tie_word_embeddings=True),
+         'BitNetForCausalLM')
+def bitnet(m):
+    ends(m, head=None)
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm',
+                    attn_sub_norm='self_attn.attn_sub_norm', ffn_sub_norm='mlp.ffn_sub_norm')
+        attention(m, layer, root + 'self_attn.')
+        gated(m, layer, root + 'mlp.')
+        if layer == 0:
+            continue
+        # Files whose weights are -1, 0 and 1 have the factor beside them.
+        for tensor, name in (('attn_q', 'self_attn.q_proj'), ('attn_v', 'self_attn.v_proj'),
+                             ('attn_output', 'self_attn.o_proj'), ('ffn_up', 'mlp.up_proj'),
+                             ('ffn_down', 'mlp.down_proj')):
+            factor = torch.empty(1)
+            m.put(block + tensor + '.scale', factor, 1.0, 0.5)
+            with torch.no_grad():
+                m.parameters[root + name + '.weight'].mul_(factor)
+
+
 # ---- Architectures put together from blocks of the package
 class SquaredMlp(torch.nn.Module):
     def __init__(self, width, inner):
