@@ -6,6 +6,7 @@
   X(AfMoe, "afmoe")                    \
   X(Apertus, "apertus")                \
   X(Arcee, "arcee")                    \
+  X(Arctic, "arctic")                  \
   X(Baichuan, "baichuan")              \
   X(BailingMoe, "bailingmoe")          \
   X(BailingMoe2, "bailingmoe2")        \

@@ -12,7 +12,6 @@ struct RefusedArchitecture {
 };
 
 inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
-    {"arctic", "a dense feed-forward runs beside its experts, each on a residual of its own"},
     {"arwkv7", "RWKV 7's mixer over Qwen's feed-forward has no block here"},
     {"chameleon", "its query and key norms have biases, and its logits of images are masked"},
     {"clip", "it encodes pictures and has no text model"},

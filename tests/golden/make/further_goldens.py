@@ -655,6 +655,76 @@ def plm(m):
             linear(m, block + tensor, root + name)
 
 
+class Experts(torch.nn.Module):
+    """A mixture of experts, spelt out: route(logits) -> the weight of each expert for each token."""
+
+    def __init__(self, width, count, inner, route, activation):
+        super().__init__()
+        self.gate = torch.nn.Linear(width, count, bias=False)
+        self.gate_exps = torch.nn.Parameter(torch.empty(count, inner, width))
+        self.up_exps = torch.nn.Parameter(torch.empty(count, inner, width))
+        self.down_exps = torch.nn.Parameter(torch.empty(count, width, inner))
+        self.route, self.activation = route, activation
+
+    def forward(self, x, logits=None):
+        shares = self.route(self.gate(x) if logits is None else logits)
+        hidden = self.activation(torch.einsum('...d,efd->...ef', x, self.gate_exps))
+        hidden = hidden * torch.einsum('...d,efd->...ef', x, self.up_exps)
+        return torch.einsum('...e,...ef,edf->...d', shares, hidden, self.down_exps)
+
+
+def of_chosen(used, weights):
+    """weights(logits of the chosen, all logits)"""
+    def route(logits):
+        chosen, places = logits.topk(used, dim=-1)
+        return torch.zeros_like(logits).scatter(-1, places, weights(chosen, logits))
+    return route
+
+
+def softmax_of_chosen(chosen, _):
+    return torch.softmax(chosen, -1)
+
+
+def spelt_experts(m, layer, root):
+    block = 'blk.%d.' % layer
+    m.put(block + 'ffn_gate_inp.weight', root + 'gate.weight', spread=0.75)
+    for tensor in ('gate_exps', 'up_exps', 'down_exps'):
+        m.put(block + 'ffn_' + tensor + '.weight', root + tensor)
+
+
+class ArcticLayer(torch.nn.Module):
+    """github.com/Snowflake-Labs: a dense feed-forward, and experts that read what attention reads."""
+
+    def __init__(self, llama):
+        super().__init__()
+        self.llama = llama
+        self.norm_exps = LlamaRMSNorm(32, 1e-5)
+        self.experts = Experts(32, 6, 16, of_chosen(2, softmax_of_chosen), torch.nn.functional.silu)
+
+    def forward(self, x, **more):
+        return self.llama(x, **more) + self.experts(self.norm_exps(x))
+
+
+def arctic_model():
+    model = of('LlamaForCausalLM', 'LlamaConfig', **LLAMA)()
+    for i, layer in enumerate(model.model.layers):
+        model.model.layers[i] = ArcticLayer(layer)
+    return model
+
+
+@further('arctic', {**LLAMA_KEYS, **expert_keys(6, 2, 16)}, arctic_model,
+         'LlamaForCausalLM with experts beside its layers, as the model card of Arctic says')
+def arctic(m):
+    ends(m)
+    for layer in range(2):
+        root = 'model.layers.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='llama.input_layernorm', ffn_norm='llama.post_attention_layernorm',
+                    ffn_norm_exps='norm_exps')
+        attention(m, layer, root + 'llama.self_attn.', pairs=PAIRS)
+        gated(m, layer, root + 'llama.mlp.')
+        spelt_experts(m, layer, root + 'experts.')
+
+
 if __name__ == '__main__':
     os.makedirs(os.path.join(maker.FOLDER, 'further'), exist_ok=True)
     for name, one in transformers_goldens.GOLDENS.items():
