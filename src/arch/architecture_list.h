@@ -50,6 +50,7 @@
   X(GraniteSwa, "granite-swa")         \
   X(GraniteHybrid, "granitehybrid")    \
   X(GraniteMoe, "granitemoe")          \
+  X(Grok, "grok")                      \
   X(HunyuanDense, "hunyuan-dense")     \
   X(HunyuanMoe, "hunyuan-moe")         \
   X(HyV3, "hy_v3")                     \

@@ -216,7 +216,8 @@ Route expert_routes(BuildContext& context, uint32_t layer, Slot x, Slot expert_s
   const std::string router = BuildContext::in_layer(layer, "ffn_gate_inp");
   const Slot weight = context.tensors.weight(router + ".weight", {spec.count, context.model.width},
                                              TensorRole::Router);
-  const Slot logits = context.ops.linear(x, weight, context.bias(router, spec.count, spec.bias));
+  Slot logits = context.ops.linear(x, weight, context.bias(router, spec.count, spec.bias));
+  if (spec.router_soft_cap > 0.0f) logits = context.ops.soft_cap(logits, spec.router_soft_cap);
   const std::string probs = BuildContext::in_layer(layer, "exp_probs_b");
   Slot selection_bias = context.bias(probs, spec.count, spec.selection_bias);
   if (selection_bias == kNoSlot && spec.selection_bias == Presence::Optional) {
@@ -265,16 +266,27 @@ Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   return context.scaled(context.ops.add(sum, shared), experts.sum_scale);
 }
 
-Slot feed_forward(BuildContext& context, uint32_t layer, Slot x) {
-  const FeedForwardSpec& spec = context.layer(layer).feed_forward;
-  if (spec.experts.count > 0) return expert_feed_forward(context, layer, x);
-  switch (spec.kind) {
+namespace {
+
+Slot dense_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
+  switch (context.layer(layer).feed_forward.kind) {
     case FeedForwardKind::Gated:
       return gated_feed_forward(context, layer, x);
     case FeedForwardKind::Plain:
       return plain_feed_forward(context, layer, x);
   }
   return kNoSlot;
+}
+
+}  // namespace
+
+Slot feed_forward(BuildContext& context, uint32_t layer, Slot x) {
+  const ExpertSpec& experts = context.layer(layer).feed_forward.experts;
+  if (experts.count == 0) return dense_feed_forward(context, layer, x);
+  const Slot routed = expert_feed_forward(context, layer, x);
+  if (experts.dense_beside == 0.0f) return routed;
+  return context.scaled(context.ops.add(routed, dense_feed_forward(context, layer, x)),
+                        experts.dense_beside);
 }
 
 }  // namespace tenon

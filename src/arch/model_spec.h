@@ -198,7 +198,8 @@ struct ExpertSpec {
   Presence selection_bias = Presence::Absent;  ///< "exp_probs_b.bias" counts for the choice alone
   uint32_t groups = 1;  ///< experts are chosen out of the best `groups_used` groups
   uint32_t groups_used = 1;
-  bool weighs_input = false;  ///< the weight multiplies what an expert reads, not what it gives
+  bool weighs_input = false;     ///< the weight multiplies what an expert reads, not what it gives
+  float router_soft_cap = 0.0f;  ///< of the router's logits; 0: none
   uint32_t latent_width = 0;  ///< experts work between "ffn_latent_down" and "_up"; 0: they do not
   bool may_be_fused = false;  ///< "ffn_gate_up_exps" in place of two: the gate's rows, then up's
   Presence bias = Presence::Absent;  ///< of the router and of each expert's matrices
@@ -206,6 +207,9 @@ struct ExpertSpec {
   bool shared_gate = false;          ///< that one is weighed by a sigmoid of its own
   bool shared_fused = false;         ///< its "ffn_up_shexp" holds the gate's rows, then its own
   float sum_scale = 1.0f;            ///< of the sum of the routed and the shared
+  /// The dense feed-forward runs beside them, and its sum with them is multiplied by this. 0: they
+  /// are in its place.
+  float dense_beside = 0.0f;
   GateSpec gate;          ///< of all but the shared one
 };
 

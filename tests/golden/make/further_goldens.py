@@ -725,6 +725,73 @@ def arctic(m):
         spelt_experts(m, layer, root + 'experts.')
 
 
+def gelu(x):
+    return torch.nn.functional.gelu(x, approximate='tanh')
+
+
+class GrokBlock(torch.nn.Module):
+    """Experts whose weights are those of the softmax over all capped logits, and what runs beside them."""
+
+    def __init__(self, dense, cap):
+        super().__init__()
+        def weights(chosen, logits):
+            capped = cap * torch.tanh(logits / cap)
+            return torch.softmax(capped, -1).gather(-1, logits.topk(2, dim=-1)[1])
+        self.dense = dense
+        self.experts = Experts(32, 6, 16, of_chosen(2, weights), gelu)
+
+    def forward(self, x):
+        routed = self.experts(x)
+        return routed if self.dense is None else (routed + self.dense(x)) * 0.5 ** 0.5
+
+
+def grok_model(has_dense):
+    def make():
+        model = of('Gemma2ForCausalLM', 'Gemma2Config', intermediate_size=40, num_hidden_layers=2,
+                   num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=1e-5,
+                   rope_parameters=ROPE, query_pre_attn_scalar=4, attn_logit_softcapping=2.0,
+                   final_logit_softcapping=5.0, layer_types=['full_attention'] * 2,
+                   hidden_activation='gelu_pytorch_tanh', tie_word_embeddings=False)()
+        model.model.embed_tokens.embed_scale.fill_(3.0)
+        for layer in model.model.layers:
+            layer.mlp = GrokBlock(layer.mlp if has_dense else None, 1.5)
+        return model
+    return make
+
+
+GROK_KEYS = {**base_keys(2, 4, 2, 8, 40, 10000.0), **expert_keys(6, 2, 16), 'embedding_scale': 3.0,
+             'logit_scale': 0.75, 'attention.output_scale': 0.5, 'attn_logit_softcapping': 2.0,
+             'router_logit_softcapping': 1.5, 'final_logit_softcapping': 5.0}
+GROK_SOURCE = 'Gemma2ForCausalLM with the router of github.com/xai-org/grok-1, capped'
+
+
+def grok_layers(m, last_norm):
+    def minus_one(values):
+        return values - 1  # the class adds 1 to the weights of its norms
+    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
+    m.norm('output_norm.weight', 'model.norm.weight', change=minus_one)
+    m.put('output.weight', 'lm_head.weight', change=lambda values: 0.75 * values)
+    for layer in range(2):
+        root = 'model.layers.%d.' % layer
+        layer_norms(m, layer, root, change=minus_one, attn_norm='input_layernorm',
+                    attn_output_norm='post_attention_layernorm', ffn_norm='pre_feedforward_layernorm',
+                    **{last_norm: 'post_feedforward_layernorm'})
+        attention(m, layer, root + 'self_attn.')
+        spelt_experts(m, layer, root + 'mlp.experts.')
+
+
+@further('grok', GROK_KEYS, grok_model(False), GROK_SOURCE)
+def grok(m):
+    grok_layers(m, 'layer_output_norm')
+
+
+@further('grok_2', GROK_KEYS, grok_model(True), GROK_SOURCE, architecture='grok')
+def grok_2(m):
+    grok_layers(m, 'post_ffw_norm')
+    for layer in range(2):
+        gated(m, layer, 'model.layers.%d.mlp.dense.' % layer)
+
+
 if __name__ == '__main__':
     os.makedirs(os.path.join(maker.FOLDER, 'further'), exist_ok=True)
     for name, one in transformers_goldens.GOLDENS.items():

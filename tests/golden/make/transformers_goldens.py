@@ -264,8 +264,9 @@ golden('laguna', 'laguna',
                            'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0,
                                                  'partial_rotary_factor': 1.0}}))(laguna_fill(4))
 golden('laguna_values', 'laguna',
-       {**base_keys(2, 4, 2, 8, 40, 1000.0, 1e-6), **LAGUNA_KEYS},
+       {**base_keys(2, 4, 2, 8, 40, 1000.0, 1e-6), **LAGUNA_KEYS, 'router_logit_softcapping': 1.5},
        of('LagunaForCausalLM', 'LagunaConfig', **LAGUNA, num_hidden_layers=2, gating='per-element',
+          moe_router_logit_softcapping=1.5,
           rope_parameters={'full_attention': {'rope_type': 'default', 'rope_theta': 1000.0,
                                               'partial_rotary_factor': 1.0}}))(laguna_fill(2))
 
