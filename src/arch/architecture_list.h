@@ -110,6 +110,7 @@
   X(Refact, "refact")                  \
   X(Rwkv7, "rwkv7")                    \
   X(SeedOss, "seed_oss")               \
+  X(SmallThinker, "smallthinker")      \
   X(SmolLm3, "smollm3")                \
   X(StableLm, "stablelm")              \
   X(StarCoder, "starcoder")            \

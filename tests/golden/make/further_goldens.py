@@ -792,6 +792,65 @@ def grok_2(m):
         gated(m, layer, 'model.layers.%d.mlp.dense.' % layer)
 
 
+class EarlyExperts(Experts):
+    """Experts whose router reads what enters the layer."""
+
+    def __init__(self, weights):
+        super().__init__(32, 6, 16, of_chosen(3, weights), torch.relu)
+
+    def route_early(self, layer, positional, named):
+        self.logits = self.gate(positional[0] if positional else named['hidden_states'])
+
+    def forward(self, x):
+        return super().forward(x, self.logits)
+
+
+def smallthinker_model(weights, windows):
+    def make():
+        layers = 5
+        model = of('SmolLM3ForCausalLM', 'SmolLM3Config', intermediate_size=40, num_hidden_layers=layers,
+                   num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=1e-5, sliding_window=9,
+                   use_sliding_window=windows, rope_parameters=ROPE, tie_word_embeddings=False,
+                   no_rope_layers=[int(not windows or i % 4 != 0) for i in range(layers)],
+                   layer_types=['sliding_attention' if windows and i % 4 else 'full_attention'
+                                for i in range(layers)])()
+        for layer in model.model.layers:
+            layer.mlp = EarlyExperts(weights)
+            layer.register_forward_pre_hook(layer.mlp.route_early, with_kwargs=True)
+        return model
+    return make
+
+
+def normalised_sigmoid(chosen, _):
+    shares = torch.sigmoid(chosen)
+    return shares / shares.sum(-1, keepdim=True)
+
+
+SMALLTHINKER_KEYS = {**base_keys(5, 4, 2, 8, 16, 10000.0), **expert_keys(6, 3, 16)}
+SMALLTHINKER_SOURCE = 'SmolLM3ForCausalLM with experts routed as in the code of SmallThinker'
+
+
+def smallthinker_layers(m):
+    ends(m)
+    for layer in range(5):
+        root = 'model.layers.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
+        attention(m, layer, root + 'self_attn.')
+        spelt_experts(m, layer, root + 'mlp.')
+
+
+@further('smallthinker', {**SMALLTHINKER_KEYS, 'attention.sliding_window': 9, 'expert_gating_func': 2},
+         smallthinker_model(normalised_sigmoid, True), SMALLTHINKER_SOURCE)
+def smallthinker(m):
+    smallthinker_layers(m)
+
+
+@further('smallthinker_softmax', {**SMALLTHINKER_KEYS, 'expert_gating_func': 1},
+         smallthinker_model(softmax_of_chosen, False), SMALLTHINKER_SOURCE, architecture='smallthinker')
+def smallthinker_softmax(m):
+    smallthinker_layers(m)
+
+
 if __name__ == '__main__':
     os.makedirs(os.path.join(maker.FOLDER, 'further'), exist_ok=True)
     for name, one in transformers_goldens.GOLDENS.items():
