@@ -117,4 +117,5 @@
   X(StarCoder2, "starcoder2")          \
   X(Step35, "step35")                  \
   X(T5, "t5")                          \
+  X(Talkie, "talkie")                  \
   X(Xverse, "xverse")

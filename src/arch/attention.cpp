@@ -108,6 +108,15 @@ Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
   return {query, key, project(" (v)", query_rows + key_rows, value_rows), kNoSlot};
 }
 
+/// "attn_q_norm" [heads, 1], or [heads, key_dim] in older files: a factor for each query head.
+Slot with_gain(BuildContext& context, uint32_t layer, Slot query) {
+  const AttentionSpec& spec = context.layer(layer).attention;
+  const std::string name = BuildContext::in_layer(layer, "attn_q_norm.weight");
+  const uint64_t columns = context.tensors.columns_of(name).value_or(1) == 1 ? 1 : spec.key_dim;
+  const RowSource gains = context.tensors.tensor(name, {spec.heads, columns}, TensorRole::Norm);
+  return context.ops.mul(query, context.tensors.bind(name, gains.as_row()));
+}
+
 Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view name,
                uint32_t heads) {
   const AttentionSpec& spec = context.layer(layer).attention;
@@ -130,6 +139,10 @@ Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view n
         context.tensors.tensor(tensor + ".weight", {heads, spec.key_dim}, TensorRole::Norm);
     const Slot normed = context.ops.layer_norm(x, kNoSlot, kNoSlot, norm.epsilon, spec.key_dim);
     return context.ops.mul(normed, context.tensors.bind(tensor + ".weight", weights.as_row()));
+  }
+  if (spec.qk_norm == QkNorm::GainOfQuery) {
+    const Slot normed = context.ops.rms_norm(x, kNoSlot, norm.epsilon, spec.key_dim);
+    return name == "attn_q_norm" ? with_gain(context, layer, normed) : normed;
   }
   return context.norm(x, tensor, norm, uint64_t{heads} * spec.key_dim);
 }

@@ -42,6 +42,7 @@ enum class QkNorm {
   LayerOfHead,    ///< layer norms without biases, a weight [key_dim] for each head
   Unweighted,     ///< of each head, without a weight
   WholeRow,       ///< over all heads together, before they are split
+  GainOfQuery,    ///< of each head, without a weight; "attn_q_norm" is a factor for each query head
 };
 
 /// Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): keys and values of all heads

@@ -41,7 +41,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"rwkv6", "the recurrence of RWKV 6 has no operation here"},
     {"rwkv6qwen2", "the recurrence of RWKV 6 has no operation here"},
     {"t5encoder", "an encoder of T5 without its decoder is not built yet"},
-    {"talkie", "each layer adds the embedding once more, which has no block here"},
     {"wavtokenizer-dec", "it decodes sound and has no text model"},
 };
 

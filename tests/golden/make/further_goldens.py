@@ -851,6 +851,70 @@ def smallthinker_softmax(m):
     smallthinker_layers(m)
 
 
+def weightless_norm(x, epsilon=1e-5):
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + epsilon)
+
+
+class WeightlessNorm(torch.nn.Module):
+    def forward(self, x):
+        return weightless_norm(x)
+
+
+class HeadGain(torch.nn.Module):
+    """x [., heads, head]: a norm without a weight and a factor for each head, or each value of it."""
+
+    def __init__(self, heads, columns):
+        super().__init__()
+        self.gain = torch.nn.Parameter(torch.empty(heads, columns))
+
+    def forward(self, x):
+        return weightless_norm(x) * self.gain
+
+
+class TalkieLayer(torch.nn.Module):
+    def __init__(self, layer, first, columns):
+        super().__init__()
+        layer.input_layernorm = layer.post_attention_layernorm = WeightlessNorm()
+        layer.self_attn.q_norm, layer.self_attn.k_norm = HeadGain(4, columns), WeightlessNorm()
+        self.layer, self.first = layer, [first or self]
+        self.share = torch.nn.Parameter(torch.empty(1))
+
+    def forward(self, x, **more):
+        if self.first[0] is self:
+            self.embedded = x
+        return self.layer(x, **more) + self.share * self.first[0].embedded
+
+
+def talkie_model(columns):
+    def make():
+        model = of('Qwen3ForCausalLM', 'Qwen3Config', **LLAMA, tie_word_embeddings=False)()
+        model.model.norm = WeightlessNorm()
+        model.model.embed_tokens.register_forward_hook(lambda _, inputs, out: weightless_norm(out))
+        first = None
+        for i, layer in enumerate(model.model.layers):
+            model.model.layers[i] = TalkieLayer(layer, first, columns)
+            first = first or model.model.layers[i]
+        return model
+    return make
+
+
+TALKIE_SOURCE = 'Qwen3ForCausalLM with the norms and embedding shares of Talkie'
+
+
+# The factors of query heads are one value each, in older files a row as long as a head.
+@further('talkie', {**LLAMA_KEYS, 'logit_scale': 0.5}, talkie_model(1), TALKIE_SOURCE)
+@further('talkie_rows', {**LLAMA_KEYS, 'logit_scale': 0.5}, talkie_model(16), TALKIE_SOURCE, architecture='talkie')
+def talkie(m):
+    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
+    m.put('output.weight', 'lm_head.weight', change=lambda values: 0.5 * values)
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        attention(m, layer, root + 'layer.self_attn.')
+        gated(m, layer, root + 'layer.mlp.')
+        m.norm(block + 'attn_q_norm.weight', root + 'layer.self_attn.q_norm.gain')
+        m.put(block + 'layer_output_scale.weight', root + 'share', 0.75, 0.5)
+
+
 if __name__ == '__main__':
     os.makedirs(os.path.join(maker.FOLDER, 'further'), exist_ok=True)
     for name, one in transformers_goldens.GOLDENS.items():
