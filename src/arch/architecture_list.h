@@ -117,5 +117,6 @@
   X(StarCoder2, "starcoder2")          \
   X(Step35, "step35")                  \
   X(T5, "t5")                          \
+  X(T5Encoder, "t5encoder")            \
   X(Talkie, "talkie")                  \
   X(Xverse, "xverse")

@@ -40,7 +40,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"rnd1", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"rwkv6", "the recurrence of RWKV 6 has no operation here"},
     {"rwkv6qwen2", "the recurrence of RWKV 6 has no operation here"},
-    {"t5encoder", "an encoder of T5 without its decoder is not built yet"},
     {"wavtokenizer-dec", "it decodes sound and has no text model"},
 };
 
