@@ -94,6 +94,7 @@
   X(PanguEmbedded, "pangu-embedded")   \
   X(Phi2, "phi2")                      \
   X(Phi3, "phi3")                      \
+  X(PhiMoe, "phimoe")                  \
   X(Plamo, "plamo")                    \
   X(Plm, "plm")                        \
   X(Qwen, "qwen")                      \

@@ -134,6 +134,15 @@ RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
   return rope;
 }
 
+void choose_longrope_table(const Keys& keys, ModelSpec& model) {
+  const uint32_t original = keys.count_or("rope.scaling.original_context_length",
+                                          model.trained_context, 1, SpecLimits::kPositions);
+  for (LayerSpec& layer : model.layers) {
+    layer.attention.rope.divisors =
+        model.trained_context > original ? "rope_factors_long.weight" : "rope_factors_short.weight";
+  }
+}
+
 void read_window(const Keys& keys, ModelSpec& model) { read_window_pattern(keys, 0, model); }
 
 void read_window_pattern(const Keys& keys, uint32_t period, ModelSpec& model) {

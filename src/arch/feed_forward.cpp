@@ -110,7 +110,10 @@ RouteOptions route_options(const ExpertSpec& spec, bool is_biased) {
   route.scale = spec.scale;
   route.groups = spec.groups;
   route.groups_used = spec.groups_used;
-  if (spec.sigmoid) {
+  if (spec.closeness > 0.0f) {
+    route.scoring = TENON_MOE_SPARSE_MIXER;
+    route.closeness = spec.closeness;
+  } else if (spec.sigmoid) {
     route.scoring = TENON_MOE_SIGMOID;
     route.normalise = spec.normalised;
   } else if (spec.normalised && spec.groups == 1 && !is_biased) {

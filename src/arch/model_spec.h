@@ -201,6 +201,9 @@ struct ExpertSpec {
   uint32_t groups_used = 1;
   bool weighs_input = false;     ///< the weight multiplies what an expert reads, not what it gives
   float router_soft_cap = 0.0f;  ///< of the router's logits; 0: none
+  /// SparseMixer (Liu et al. 2024, arXiv 2409.12136): an expert's weight is its share among those
+  /// whose logits come as close as this. 0: among all, or the chosen.
+  float closeness = 0.0f;
   uint32_t latent_width = 0;  ///< experts work between "ffn_latent_down" and "_up"; 0: they do not
   bool may_be_fused = false;  ///< "ffn_gate_up_exps" in place of two: the gate's rows, then up's
   Presence bias = Presence::Absent;  ///< of the router and of each expert's matrices

@@ -33,7 +33,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"llada-moe", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"minimax-m3", "an index of keys that chooses blocks of positions has no block here"},
     {"paddleocr", "its texts are read from pictures, which are not read here"},
-    {"phimoe", "its experts are chosen by SparseMixer, which has no operation here"},
     {"plamo2", "norms within Mamba have no block here"},
     {"plamo3", "no published implementation was compared with yet"},
     {"qwen4exp", "rows of an embedding by the hash of several tokens have no block here"},

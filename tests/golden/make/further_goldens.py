@@ -619,6 +619,26 @@ def bitnet(m):
                 m.parameters[root + name + '.weight'].mul_(factor)
 
 
+# So many experts that some logits come close.
+@further('phimoe', base_keys(2, 4, 2, 8, 8, 10000.0) | expert_keys(24, 2, 8),
+         of('PhimoeForCausalLM', 'PhimoeConfig', intermediate_size=8, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, rms_norm_eps=1e-5, rope_parameters=ROPE, num_local_experts=24,
+            num_experts_per_tok=2, router_jitter_noise=0.01, attention_bias=True, lm_head_bias=True),
+         'PhimoeForCausalLM')
+def phimoe(m):
+    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
+    biased_norm(m, 'output_norm', 'model.norm')
+    linear(m, 'output', 'lm_head')
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        biased_norm(m, block + 'attn_norm', root + 'input_layernorm')
+        biased_norm(m, block + 'ffn_norm', root + 'post_attention_layernorm')
+        for tensor, name in (('attn_q', 'q_proj'), ('attn_k', 'k_proj'), ('attn_v', 'v_proj'),
+                             ('attn_output', 'o_proj')):
+            linear(m, block + tensor, root + 'self_attn.' + name)
+        experts(m, layer, root + 'mlp.', router='router.weight', shared=None)
+
+
 # ---- Architectures put together from blocks of the package
 class SquaredMlp(torch.nn.Module):
     def __init__(self, width, inner):
