@@ -51,6 +51,7 @@
   X(GraniteHybrid, "granitehybrid")    \
   X(GraniteMoe, "granitemoe")          \
   X(Grok, "grok")                      \
+  X(GroveMoe, "grovemoe")              \
   X(HunyuanDense, "hunyuan-dense")     \
   X(HunyuanMoe, "hunyuan-moe")         \
   X(HyV3, "hy_v3")                     \

@@ -145,6 +145,13 @@ class Experts {
     if (!spec().weighs_input) how.weights = ExpertWeights::Outputs;
     return context_.ops.moe_linear(x, chosen_, weight(name, rows, columns), how);
   }
+  /// The same two with `name` [groups, rows, columns], the matrix of each expert's group.
+  Slot project_by_group(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
+    return context_.ops.moe_linear(x, chosen_, group_weight(name, rows, columns), spec().count);
+  }
+  Slot sum_by_group(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
+    return context_.ops.moe_linear_sum(x, chosen_, group_weight(name, rows, columns), spec().count);
+  }
   /// "ffn_gate_up_exps" [experts, 2 rows, columns]: of each expert the gate's rows, then those of
   /// up. Nothing where the file has two tensors instead.
   std::optional<GateUp> fused(Slot x, uint64_t rows, uint64_t columns) {
@@ -174,6 +181,17 @@ class Experts {
   Slot weight(std::string_view name, uint64_t rows, uint64_t columns) {
     return context_.tensors.weight(BuildContext::in_layer(layer_, std::string(name) + ".weight"),
                                    {spec().count, rows, columns}, TensorRole::Matrix);
+  }
+  Slot group_weight(std::string_view tensor, uint64_t rows, uint64_t columns) {
+    const std::string name = BuildContext::in_layer(layer_, std::string(tensor) + ".weight");
+    const uint64_t size = spec().adjugate.group;
+    const RowSource groups =
+        context_.tensors.tensor(name, {spec().count / size, rows, columns}, TensorRole::Matrix);
+    std::vector<RowSource> of_experts;
+    for (uint64_t expert = 0; expert < spec().count; ++expert) {
+      of_experts.push_back(groups.rows(expert / size * rows, rows));
+    }
+    return context_.tensors.bind(name, RowSource::stacked(of_experts));
   }
   MoeLinearOptions options(std::string_view name, uint64_t rows) {
     MoeLinearOptions how;
@@ -251,6 +269,24 @@ Slot routed_experts(BuildContext& context, uint32_t layer, Slot x, const Route& 
   return matrices.sum(hidden, "ffn_down_exps", columns, experts.width);
 }
 
+namespace {
+
+/// What the small experts of the chosen ones' groups add.
+Slot adjugate_experts(BuildContext& context, uint32_t layer, Slot x, const Route& chosen) {
+  const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
+  const uint64_t width = context.model.width;
+  Experts matrices(context, layer, chosen);
+  const Slot gate = matrices.project_by_group(x, "ffn_gate_chexps", spec.adjugate.width, width);
+  const Slot hidden =
+      gated(context, layer, spec.gate,
+            {gate, matrices.project_by_group(x, "ffn_up_chexps", spec.adjugate.width, width)});
+  return context.scaled(
+      matrices.sum_by_group(hidden, "ffn_down_chexps", width, spec.adjugate.width),
+      spec.adjugate.scale);
+}
+
+}  // namespace
+
 Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   const ExpertSpec& experts = context.layer(layer).feed_forward.experts;
   const Slot shared = experts.shared_width > 0 ? shared_expert(context, layer, x) : kNoSlot;
@@ -264,6 +300,9 @@ Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
                          context.model.width, latent);
   } else {
     sum = routed_experts(context, layer, x, chosen, context.model.width);
+  }
+  if (experts.adjugate.group > 0) {
+    sum = context.ops.add(sum, adjugate_experts(context, layer, x, chosen));
   }
   if (shared == kNoSlot) return sum;
   return context.scaled(context.ops.add(sum, shared), experts.sum_scale);

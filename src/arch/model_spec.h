@@ -188,6 +188,14 @@ struct GateSpec {
   bool limit_after = false;  ///< min(act(gate), limit) instead
 };
 
+/// Small experts beside the others, one for each group of neighbours ("ffn_up_chexps"). The matrices of
+/// a group stand in the program once for each of its members, so that the same route chooses them.
+struct AdjugateSpec {
+  uint32_t group = 0;  ///< experts that share one; 0: there are none
+  uint32_t width = 0;  ///< of one
+  float scale = 1.0f;  ///< of what they add
+};
+
 /// A mixture of experts (Shazeer et al. 2017).
 struct ExpertSpec {
   uint32_t count = 0;      ///< 0: there are none
@@ -215,6 +223,7 @@ struct ExpertSpec {
   /// are in its place.
   float dense_beside = 0.0f;
   GateSpec gate;          ///< of all but the shared one
+  AdjugateSpec adjugate;  ///< none in latent space
 };
 
 enum class FeedForwardKind {

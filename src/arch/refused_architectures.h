@@ -25,7 +25,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"gemma4-assistant", "it drafts tokens for another model and cannot run alone"},
     {"glm5-next", "an index of pooled keys that chooses positions has no block here"},
     {"glm5next", "an index of pooled keys that chooses positions has no block here"},
-    {"grovemoe", "its adjugate experts are shared by groups of others, which has no block here"},
     {"hunyuan_vl", "it rotates by four-part positions, which have no operation here"},
     {"jamba", "norms within Mamba have no block here"},
     {"kimi-k3", "residuals that attend to those of earlier layers have no block here"},

@@ -935,6 +935,45 @@ def talkie(m):
         m.put(block + 'layer_output_scale.weight', root + 'share', 0.75, 0.5)
 
 
+class GroveExperts(Experts):
+    """Each chosen expert brings the small one of its group along, with its own weight."""
+
+    def __init__(self, group, scale):
+        super().__init__(32, 8, 16, of_chosen(3, softmax_of_chosen), torch.nn.functional.silu)
+        self.group, self.scale = group, scale
+        self.adjugates = Experts(32, 8 // group, 12, lambda shares: shares, torch.nn.functional.silu)
+
+    def forward(self, x):
+        logits = self.gate(x)
+        shares = self.route(logits)
+        grouped = shares.view(*shares.shape[:-1], -1, self.group).sum(-1)
+        return super().forward(x, logits) + self.scale * self.adjugates(x, grouped)
+
+
+def grovemoe_model():
+    model = of('Qwen3ForCausalLM', 'Qwen3Config', **LLAMA, tie_word_embeddings=False)()
+    for layer in model.model.layers:
+        layer.mlp = GroveExperts(2, 0.375)
+    return model
+
+
+@further('grovemoe', {**LLAMA_KEYS, **expert_keys(8, 3, 16, chunk_feed_forward_length=12, group_scale=0.375),
+                      'experts_per_group': 2}, grovemoe_model,
+         'Qwen3ForCausalLM with the experts of arXiv 2508.07785')
+def grovemoe(m):
+    ends(m)
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm',
+                    attn_q_norm='self_attn.q_norm', attn_k_norm='self_attn.k_norm')
+        attention(m, layer, root + 'self_attn.')
+        spelt_experts(m, layer, root + 'mlp.')
+        with torch.no_grad():
+            m.parameters[root + 'mlp.adjugates.gate.weight'].zero_()  # of no use
+        for tensor in ('gate', 'up', 'down'):
+            m.put(block + 'ffn_%s_chexps.weight' % tensor, root + 'mlp.adjugates.%s_exps' % tensor)
+
+
 if __name__ == '__main__':
     os.makedirs(os.path.join(maker.FOLDER, 'further'), exist_ok=True)
     for name, one in transformers_goldens.GOLDENS.items():
