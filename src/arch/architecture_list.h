@@ -6,16 +6,20 @@
   X(AfMoe, "afmoe")                    \
   X(Apertus, "apertus")                \
   X(Arcee, "arcee")                    \
+  X(Arctic, "arctic")                  \
   X(Baichuan, "baichuan")              \
   X(BailingMoe, "bailingmoe")          \
   X(BailingMoe2, "bailingmoe2")        \
   X(BailingMoe3, "bailingmoe3")        \
   X(Bert, "bert")                      \
+  X(BitNet, "bitnet")                  \
   X(Bloom, "bloom")                    \
   X(ChatGlm, "chatglm")                \
   X(CodeShell, "codeshell")            \
   X(Cohere2, "cohere2")                \
+  X(Cohere2Moe, "cohere2moe")          \
   X(CommandR, "command-r")             \
+  X(Dbrx, "dbrx")                      \
   X(Deci, "deci")                      \
   X(DeepSeek, "deepseek")              \
   X(DeepSeek2, "deepseek2")            \
@@ -46,6 +50,8 @@
   X(GraniteSwa, "granite-swa")         \
   X(GraniteHybrid, "granitehybrid")    \
   X(GraniteMoe, "granitemoe")          \
+  X(Grok, "grok")                      \
+  X(GroveMoe, "grovemoe")              \
   X(HunyuanDense, "hunyuan-dense")     \
   X(HunyuanMoe, "hunyuan-moe")         \
   X(HyV3, "hy_v3")                     \
@@ -65,6 +71,7 @@
   X(Maincoder, "maincoder")            \
   X(Mamba, "mamba")                    \
   X(Mamba2, "mamba2")                  \
+  X(Mellum, "mellum")                  \
   X(MiMo2, "mimo2")                    \
   X(MiniCpm, "minicpm")                \
   X(MiniCpm3, "minicpm3")              \
@@ -80,6 +87,7 @@
   X(NeoBert, "neo-bert")               \
   X(NomicBert, "nomic-bert")           \
   X(NomicBertMoe, "nomic-bert-moe")    \
+  X(Olmo, "olmo")                      \
   X(Olmo2, "olmo2")                    \
   X(Olmoe, "olmoe")                    \
   X(OpenElm, "openelm")                \
@@ -87,7 +95,9 @@
   X(PanguEmbedded, "pangu-embedded")   \
   X(Phi2, "phi2")                      \
   X(Phi3, "phi3")                      \
+  X(PhiMoe, "phimoe")                  \
   X(Plamo, "plamo")                    \
+  X(Plm, "plm")                        \
   X(Qwen, "qwen")                      \
   X(Qwen2, "qwen2")                    \
   X(Qwen2Moe, "qwen2moe")              \
@@ -102,10 +112,13 @@
   X(Refact, "refact")                  \
   X(Rwkv7, "rwkv7")                    \
   X(SeedOss, "seed_oss")               \
+  X(SmallThinker, "smallthinker")      \
   X(SmolLm3, "smollm3")                \
   X(StableLm, "stablelm")              \
   X(StarCoder, "starcoder")            \
   X(StarCoder2, "starcoder2")          \
   X(Step35, "step35")                  \
   X(T5, "t5")                          \
+  X(T5Encoder, "t5encoder")            \
+  X(Talkie, "talkie")                  \
   X(Xverse, "xverse")

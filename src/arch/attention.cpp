@@ -108,6 +108,15 @@ Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
   return {query, key, project(" (v)", query_rows + key_rows, value_rows), kNoSlot};
 }
 
+/// "attn_q_norm" [heads, 1], or [heads, key_dim] in older files: a factor for each query head.
+Slot with_gain(BuildContext& context, uint32_t layer, Slot query) {
+  const AttentionSpec& spec = context.layer(layer).attention;
+  const std::string name = BuildContext::in_layer(layer, "attn_q_norm.weight");
+  const uint64_t columns = context.tensors.columns_of(name).value_or(1) == 1 ? 1 : spec.key_dim;
+  const RowSource gains = context.tensors.tensor(name, {spec.heads, columns}, TensorRole::Norm);
+  return context.ops.mul(query, context.tensors.bind(name, gains.as_row()));
+}
+
 Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view name,
                uint32_t heads) {
   const AttentionSpec& spec = context.layer(layer).attention;
@@ -130,6 +139,10 @@ Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view n
         context.tensors.tensor(tensor + ".weight", {heads, spec.key_dim}, TensorRole::Norm);
     const Slot normed = context.ops.layer_norm(x, kNoSlot, kNoSlot, norm.epsilon, spec.key_dim);
     return context.ops.mul(normed, context.tensors.bind(tensor + ".weight", weights.as_row()));
+  }
+  if (spec.qk_norm == QkNorm::GainOfQuery) {
+    const Slot normed = context.ops.rms_norm(x, kNoSlot, norm.epsilon, spec.key_dim);
+    return name == "attn_q_norm" ? with_gain(context, layer, normed) : normed;
   }
   return context.norm(x, tensor, norm, uint64_t{heads} * spec.key_dim);
 }
@@ -196,6 +209,9 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
       spec.fused_qkv || (!spec.output_gate && spec.cache_of < 0 &&
                          context.tensors.has(BuildContext::in_layer(layer, "attn_qkv.weight")));
   Qkv qkv = fused ? fused_qkv(context, layer, x) : separate_qkv(context, layer, x);
+  for (Slot* part : {&qkv.query, &qkv.key, &qkv.value}) {
+    *part = context.clamped(*part, spec.qkv_clamp);
+  }
   if (spec.value_norm && qkv.value != kNoSlot) {
     qkv.value = context.ops.rms_norm(qkv.value, kNoSlot, spec.qk_norm_epsilon, spec.value_dim);
   }
@@ -239,9 +255,13 @@ Slot gated_by_input(BuildContext& context, uint32_t layer, Slot x, Slot attended
 }
 
 Slot attention_output(BuildContext& context, uint32_t layer, Slot attended, uint64_t columns) {
-  return context.linear(context.wanted_rows(layer, attended),
-                        BuildContext::in_layer(layer, "attn_output"), context.model.width, columns,
-                        context.layer(layer).attention.output_bias);
+  const AttentionSpec& spec = context.layer(layer).attention;
+  Slot x = context.wanted_rows(layer, attended);
+  if (const NormSpec& norm = spec.attended_norm; !norm.name.empty()) {
+    x = context.norm(x, BuildContext::in_layer(layer, norm.name), norm, columns);
+  }
+  return context.linear(x, BuildContext::in_layer(layer, "attn_output"), context.model.width,
+                        columns, spec.output_bias);
 }
 
 }  // namespace tenon

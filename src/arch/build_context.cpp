@@ -132,7 +132,11 @@ std::string BuildContext::in_layer(uint32_t layer, std::string_view name) {
 Slot BuildContext::linear(Slot x, const std::string& name, uint64_t rows, uint64_t columns,
                           Presence presence) {
   const Slot weight = tensors.weight(name + ".weight", {rows, columns}, TensorRole::Matrix);
-  return ops.linear(x, weight, bias(name, rows, presence));
+  const Slot offset = bias(name, rows, presence);
+  if (!tensors.has(name + ".scale")) return ops.linear(x, weight, offset);
+  const Slot scale = tensors.weight(name + ".scale", {1}, TensorRole::Norm);
+  const Slot y = ops.mul(ops.linear(x, weight), scale);
+  return offset == kNoSlot ? y : ops.add(y, offset);
 }
 
 Slot BuildContext::bias(const std::string& name, uint64_t rows, Presence presence) {
@@ -157,6 +161,9 @@ Slot BuildContext::norm(Slot x, const std::string& name, const NormSpec& spec, u
   if (spec.kind == NormKind::RmsUnweighted) {
     return ops.rms_norm(x, kNoSlot, spec.epsilon, segment);
   }
+  if (spec.kind == NormKind::LayerUnweighted) {
+    return ops.layer_norm(x, kNoSlot, kNoSlot, spec.epsilon, segment);
+  }
   const Slot weight = tensors.weight(name + std::string(spec.suffix), {columns}, TensorRole::Norm);
   if (spec.kind == NormKind::Rms) return ops.rms_norm(x, weight, spec.epsilon, segment);
   const Presence biased = spec.kind == NormKind::Layer ? Presence::Required : Presence::Absent;
@@ -169,6 +176,14 @@ Slot BuildContext::wanted_rows(uint32_t layer, Slot x) {
 
 Slot BuildContext::scaled(Slot x, float factor) {
   return factor == 1.0f ? x : ops.scale(x, factor);
+}
+
+Slot BuildContext::clamped(Slot x, float limit) {
+  if (limit == 0.0f || x == kNoSlot) return x;
+  // A gate of ones: relu(min(1, limit)) clamp(x).
+  const Slot ones = ops.scale(x, 0.0f, 1.0f);
+  const Slot inside = ops.glu({.activation = TENON_ACTIVATION_RELU, .limit = limit}, ones, x);
+  return scaled(inside, 1.0f / std::min(1.0f, limit));
 }
 
 }  // namespace tenon

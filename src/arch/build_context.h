@@ -51,7 +51,7 @@ class BuildContext {
   }
 
   /// x [., columns] -> [., rows] with `name`.weight [rows, columns] and, if there is one,
-  /// `name`.bias.
+  /// `name`.bias. In files that have `name`.scale [1] it multiplies the weight.
   Slot linear(Slot x, const std::string& name, uint64_t rows, uint64_t columns,
               Presence bias = Presence::Absent);
   /// The bias of a linear: `name`.bias [rows], or kNoSlot.
@@ -63,6 +63,8 @@ class BuildContext {
             uint32_t segment = 0);
   /// factor x; x itself for a factor of 1.
   Slot scaled(Slot x, float factor);
+  /// x with its values brought into -limit..limit; x itself for a limit of 0.
+  Slot clamped(Slot x, float limit);
 
   /// The angles [T, dimensions] of a layer's rope; kNoSlot where positions are not rotated. Layers
   /// with the same rope share them.

@@ -134,6 +134,15 @@ RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
   return rope;
 }
 
+void choose_longrope_table(const Keys& keys, ModelSpec& model) {
+  const uint32_t original = keys.count_or("rope.scaling.original_context_length",
+                                          model.trained_context, 1, SpecLimits::kPositions);
+  for (LayerSpec& layer : model.layers) {
+    layer.attention.rope.divisors =
+        model.trained_context > original ? "rope_factors_long.weight" : "rope_factors_short.weight";
+  }
+}
+
 void read_window(const Keys& keys, ModelSpec& model) { read_window_pattern(keys, 0, model); }
 
 void read_window_pattern(const Keys& keys, uint32_t period, ModelSpec& model) {
@@ -340,6 +349,17 @@ void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model) {
   for (size_t i = 0; i < own.size(); ++i) model.layers[i].attention.index.shared = !own[i];
 }
 
+void read_qkv_clamp(const Keys& keys, ModelSpec& model) {
+  // Files of models without one may say 0, or a negative number.
+  const double clamp = keys.number_or("attention.clamp_kqv", 0.0, -1e6, 1e6);
+  if (clamp > 0.0 && clamp < 1e-3) {
+    keys.refuse(Code::Format, "attention.clamp_kqv", "is {}, not 0 or in 0.001..1000000", clamp);
+  }
+  for (LayerSpec& layer : model.layers) {
+    layer.attention.qkv_clamp = static_cast<float>(std::max(clamp, 0.0));
+  }
+}
+
 void read_query_scale(const Keys& keys, ModelSpec& model) {
   PositionScale scale;
   scale.scale = static_cast<float>(keys.number_or("attention.temperature_scale", 0.0, 0.0, 1e3));
@@ -376,10 +396,10 @@ ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind) {
   const HeadCounts heads = read_head_counts(keys, layers, kind.hybrid);
   const std::vector<uint32_t> widths =
       keys.counts("feed_forward_length", layers, kind.hybrid ? 0 : 1, SpecLimits::kWidth);
-  const auto epsilon =
-      static_cast<float>(keys.number(kind.norm == NormKind::Rms ? "attention.layer_norm_rms_epsilon"
-                                                                : "attention.layer_norm_epsilon",
-                                     SpecLimits::kEpsilon, 1.0));
+  const bool is_rms = kind.norm == NormKind::Rms || kind.norm == NormKind::RmsUnweighted;
+  const auto epsilon = static_cast<float>(
+      keys.number(is_rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
+                  SpecLimits::kEpsilon, 1.0));
   model.output_norm = {"output_norm", kind.norm, epsilon};
   for (uint32_t i = 0; i < layers; ++i) {
     LayerSpec layer;

@@ -30,6 +30,11 @@ ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind);
 RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
                    uint32_t trained_context);
 
+/// LongRoPE (Ding et al. 2024, arXiv 2402.13753): which of two tables of divisors holds, that of
+/// contexts up to the first training's or that of longer ones. One holds for all positions of a
+/// model, so that its cache stays valid: its context length decides.
+void choose_longrope_table(const Keys& keys, ModelSpec& model);
+
 /// attention.sliding_window of all layers; 0 or missing: no window.
 void read_window(const Keys& keys, ModelSpec& model);
 /// The same of layers l with l mod period < period - 1; the others see everything.
@@ -95,6 +100,9 @@ void read_latent_attention(const Keys& keys, ModelSpec& model);
 /// Which layers have one of their own attention.indexer.types tells; where it is missing all have.
 ///   kind  the fields that no key tells
 void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model);
+
+/// attention.clamp_kqv: queries, keys and values are clamped; 0 or less: they are not.
+void read_qkv_clamp(const Keys& keys, ModelSpec& model);
 
 /// attention.temperature_scale and .temperature_length (rope.scaling.original_context_length where
 /// it is missing): queries grow with their position.

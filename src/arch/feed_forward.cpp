@@ -56,7 +56,11 @@ Slot above_cut(BuildContext& context, Slot x, uint32_t columns, float deviations
 
 /// act(gate) up, bent as `spec` says.
 Slot gated(BuildContext& context, uint32_t layer, const GateSpec& spec, const GateUp& both) {
-  return context.ops.glu({.activation = context.layer(layer).feed_forward.activation,
+  const uint32_t activation = context.layer(layer).feed_forward.activation;
+  if (activation == TENON_ACTIVATION_RELU_SQUARED) {  // which no glu has, and nothing bends
+    return context.ops.mul(context.ops.activate(activation, both.gate), both.up);
+  }
+  return context.ops.glu({.activation = activation,
                           .alpha = spec.alpha,
                           .limit = spec.limit,
                           .up_offset = spec.up_offset,
@@ -106,7 +110,10 @@ RouteOptions route_options(const ExpertSpec& spec, bool is_biased) {
   route.scale = spec.scale;
   route.groups = spec.groups;
   route.groups_used = spec.groups_used;
-  if (spec.sigmoid) {
+  if (spec.closeness > 0.0f) {
+    route.scoring = TENON_MOE_SPARSE_MIXER;
+    route.closeness = spec.closeness;
+  } else if (spec.sigmoid) {
     route.scoring = TENON_MOE_SIGMOID;
     route.normalise = spec.normalised;
   } else if (spec.normalised && spec.groups == 1 && !is_biased) {
@@ -138,6 +145,13 @@ class Experts {
     if (!spec().weighs_input) how.weights = ExpertWeights::Outputs;
     return context_.ops.moe_linear(x, chosen_, weight(name, rows, columns), how);
   }
+  /// The same two with `name` [groups, rows, columns], the matrix of each expert's group.
+  Slot project_by_group(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
+    return context_.ops.moe_linear(x, chosen_, group_weight(name, rows, columns), spec().count);
+  }
+  Slot sum_by_group(Slot x, std::string_view name, uint64_t rows, uint64_t columns) {
+    return context_.ops.moe_linear_sum(x, chosen_, group_weight(name, rows, columns), spec().count);
+  }
   /// "ffn_gate_up_exps" [experts, 2 rows, columns]: of each expert the gate's rows, then those of
   /// up. Nothing where the file has two tensors instead.
   std::optional<GateUp> fused(Slot x, uint64_t rows, uint64_t columns) {
@@ -168,6 +182,17 @@ class Experts {
     return context_.tensors.weight(BuildContext::in_layer(layer_, std::string(name) + ".weight"),
                                    {spec().count, rows, columns}, TensorRole::Matrix);
   }
+  Slot group_weight(std::string_view tensor, uint64_t rows, uint64_t columns) {
+    const std::string name = BuildContext::in_layer(layer_, std::string(tensor) + ".weight");
+    const uint64_t size = spec().adjugate.group;
+    const RowSource groups =
+        context_.tensors.tensor(name, {spec().count / size, rows, columns}, TensorRole::Matrix);
+    std::vector<RowSource> of_experts;
+    for (uint64_t expert = 0; expert < spec().count; ++expert) {
+      of_experts.push_back(groups.rows(expert / size * rows, rows));
+    }
+    return context_.tensors.bind(name, RowSource::stacked(of_experts));
+  }
   MoeLinearOptions options(std::string_view name, uint64_t rows) {
     MoeLinearOptions how;
     how.experts = spec().count;
@@ -191,9 +216,12 @@ Slot gated_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   GateUp both = spec.fused_gate_up ? fused_gate_up(context, layer, x, "ffn_up.weight", spec.width)
                                    : separate_gate_up(context, layer, x);
   if (spec.gate_cut) both.gate = above_cut(context, both.gate, spec.width, *spec.gate_cut);
-  return context.linear(gated(context, layer, spec.gate, both),
-                        BuildContext::in_layer(layer, "ffn_down"), context.model.width, spec.width,
-                        spec.bias);
+  Slot hidden = gated(context, layer, spec.gate, both);
+  if (const NormSpec& norm = spec.hidden_norm; !norm.name.empty()) {
+    hidden = context.norm(hidden, BuildContext::in_layer(layer, norm.name), norm, spec.width);
+  }
+  return context.linear(hidden, BuildContext::in_layer(layer, "ffn_down"), context.model.width,
+                        spec.width, spec.bias);
 }
 
 Slot plain_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
@@ -209,7 +237,8 @@ Route expert_routes(BuildContext& context, uint32_t layer, Slot x, Slot expert_s
   const std::string router = BuildContext::in_layer(layer, "ffn_gate_inp");
   const Slot weight = context.tensors.weight(router + ".weight", {spec.count, context.model.width},
                                              TensorRole::Router);
-  const Slot logits = context.ops.linear(x, weight, context.bias(router, spec.count, spec.bias));
+  Slot logits = context.ops.linear(x, weight, context.bias(router, spec.count, spec.bias));
+  if (spec.router_soft_cap > 0.0f) logits = context.ops.soft_cap(logits, spec.router_soft_cap);
   const std::string probs = BuildContext::in_layer(layer, "exp_probs_b");
   Slot selection_bias = context.bias(probs, spec.count, spec.selection_bias);
   if (selection_bias == kNoSlot && spec.selection_bias == Presence::Optional) {
@@ -240,6 +269,24 @@ Slot routed_experts(BuildContext& context, uint32_t layer, Slot x, const Route& 
   return matrices.sum(hidden, "ffn_down_exps", columns, experts.width);
 }
 
+namespace {
+
+/// What the small experts of the chosen ones' groups add.
+Slot adjugate_experts(BuildContext& context, uint32_t layer, Slot x, const Route& chosen) {
+  const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
+  const uint64_t width = context.model.width;
+  Experts matrices(context, layer, chosen);
+  const Slot gate = matrices.project_by_group(x, "ffn_gate_chexps", spec.adjugate.width, width);
+  const Slot hidden =
+      gated(context, layer, spec.gate,
+            {gate, matrices.project_by_group(x, "ffn_up_chexps", spec.adjugate.width, width)});
+  return context.scaled(
+      matrices.sum_by_group(hidden, "ffn_down_chexps", width, spec.adjugate.width),
+      spec.adjugate.scale);
+}
+
+}  // namespace
+
 Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   const ExpertSpec& experts = context.layer(layer).feed_forward.experts;
   const Slot shared = experts.shared_width > 0 ? shared_expert(context, layer, x) : kNoSlot;
@@ -254,19 +301,34 @@ Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   } else {
     sum = routed_experts(context, layer, x, chosen, context.model.width);
   }
-  return shared == kNoSlot ? sum : context.ops.add(sum, shared);
+  if (experts.adjugate.group > 0) {
+    sum = context.ops.add(sum, adjugate_experts(context, layer, x, chosen));
+  }
+  if (shared == kNoSlot) return sum;
+  return context.scaled(context.ops.add(sum, shared), experts.sum_scale);
 }
 
-Slot feed_forward(BuildContext& context, uint32_t layer, Slot x) {
-  const FeedForwardSpec& spec = context.layer(layer).feed_forward;
-  if (spec.experts.count > 0) return expert_feed_forward(context, layer, x);
-  switch (spec.kind) {
+namespace {
+
+Slot dense_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
+  switch (context.layer(layer).feed_forward.kind) {
     case FeedForwardKind::Gated:
       return gated_feed_forward(context, layer, x);
     case FeedForwardKind::Plain:
       return plain_feed_forward(context, layer, x);
   }
   return kNoSlot;
+}
+
+}  // namespace
+
+Slot feed_forward(BuildContext& context, uint32_t layer, Slot x) {
+  const ExpertSpec& experts = context.layer(layer).feed_forward.experts;
+  if (experts.count == 0) return dense_feed_forward(context, layer, x);
+  const Slot routed = expert_feed_forward(context, layer, x);
+  if (experts.dense_beside == 0.0f) return routed;
+  return context.scaled(context.ops.add(routed, dense_feed_forward(context, layer, x)),
+                        experts.dense_beside);
 }
 
 }  // namespace tenon

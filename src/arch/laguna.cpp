@@ -15,11 +15,9 @@ ModelSpec read_laguna(const Keys& keys) {
   read_window_rope(keys, model);
   read_experts(keys, {.sigmoid = true}, model);
   read_shared_expert(keys, model);
-  if (keys.number_or("router_logit_softcapping", 0.0, 0.0, 1e6) != 0.0) {
-    keys.refuse(Code::Unsupported, "router_logit_softcapping",
-                "is set; the logits of routers are not capped here");
-  }
+  const double cap = keys.number_or("router_logit_softcapping", 0.0, 0.0, 1e6);
   for (LayerSpec& layer : model.layers) {
+    layer.feed_forward.experts.router_soft_cap = static_cast<float>(cap);
     AttentionSpec& attention = layer.attention;
     attention.qk_norm = QkNorm::EachHead;
     attention.qkv_bias = Presence::Optional;

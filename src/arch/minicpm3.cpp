@@ -13,12 +13,9 @@ ModelSpec read_minicpm3(const Keys& keys) {
   model.embedding_scale = 12.0f;
   model.logit_scale = 256.0f / static_cast<float>(model.width);
   const auto depth = static_cast<double>(model.layers.size());
-  const uint32_t original = keys.count_or("rope.scaling.original_context_length",
-                                          model.trained_context, 1, SpecLimits::kPositions);
+  choose_longrope_table(keys, model);
   for (LayerSpec& layer : model.layers) {
     layer.residual_scale = static_cast<float>(1.4 / std::sqrt(depth));
-    layer.attention.rope.divisors =
-        model.trained_context > original ? "rope_factors_long.weight" : "rope_factors_short.weight";
   }
   return model;
 }

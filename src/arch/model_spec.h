@@ -19,10 +19,11 @@ namespace tenon {
 enum class Presence { Absent, Optional, Required };
 
 enum class NormKind {
-  Rms,            ///< root mean square (Zhang and Sennrich 2019)
-  RmsUnweighted,  ///< the same without a weight: no tensor has the name
-  Layer,          ///< with a weight and a bias (Ba et al. 2016)
-  LayerUnbiased,  ///< with a weight alone
+  Rms,              ///< root mean square (Zhang and Sennrich 2019)
+  RmsUnweighted,    ///< the same without a weight: no tensor has the name
+  Layer,            ///< with a weight and a bias (Ba et al. 2016)
+  LayerUnbiased,    ///< with a weight alone
+  LayerUnweighted,  ///< with neither: no tensor has the name
 };
 
 /// A normalisation, by the name of its tensors in the layer: "attn_norm". No name: there is none.
@@ -41,6 +42,7 @@ enum class QkNorm {
   LayerOfHead,    ///< layer norms without biases, a weight [key_dim] for each head
   Unweighted,     ///< of each head, without a weight
   WholeRow,       ///< over all heads together, before they are split
+  GainOfQuery,    ///< of each head, without a weight; "attn_q_norm" is a factor for each query head
 };
 
 /// Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): keys and values of all heads
@@ -98,10 +100,12 @@ struct AttentionSpec {
   bool fused_by_head = false;  ///< but head by head: a query, a key and a value of equal size
   Presence qkv_bias = Presence::Absent;
   Presence output_bias = Presence::Absent;
+  float qkv_clamp = 0.0f;  ///< queries, keys and values lie in -this..this, before norms; 0: none
   bool output_gate =
       false;  ///< "attn_q" holds, head by head, a query and a gate of what is attended
   OutputGateSpec gate;
   float attended_scale = 1.0f;        ///< of what is attended
+  NormSpec attended_norm;             ///< of what is attended, over all heads together; or none
   Presence sinks = Presence::Absent;  ///< "attn_sinks": a logit of each head that has no value
   bool value_norm = false;            ///< values are normalised head by head, without a weight
   bool value_may_be_key = false;      ///< without "attn_v": the key before its norm and rotation
@@ -184,6 +188,14 @@ struct GateSpec {
   bool limit_after = false;  ///< min(act(gate), limit) instead
 };
 
+/// Small experts beside the others, one for each group of neighbours ("ffn_up_chexps"). The matrices of
+/// a group stand in the program once for each of its members, so that the same route chooses them.
+struct AdjugateSpec {
+  uint32_t group = 0;  ///< experts that share one; 0: there are none
+  uint32_t width = 0;  ///< of one
+  float scale = 1.0f;  ///< of what they add
+};
+
 /// A mixture of experts (Shazeer et al. 2017).
 struct ExpertSpec {
   uint32_t count = 0;      ///< 0: there are none
@@ -195,14 +207,23 @@ struct ExpertSpec {
   Presence selection_bias = Presence::Absent;  ///< "exp_probs_b.bias" counts for the choice alone
   uint32_t groups = 1;  ///< experts are chosen out of the best `groups_used` groups
   uint32_t groups_used = 1;
-  bool weighs_input = false;  ///< the weight multiplies what an expert reads, not what it gives
+  bool weighs_input = false;     ///< the weight multiplies what an expert reads, not what it gives
+  float router_soft_cap = 0.0f;  ///< of the router's logits; 0: none
+  /// SparseMixer (Liu et al. 2024, arXiv 2409.12136): an expert's weight is its share among those
+  /// whose logits come as close as this. 0: among all, or the chosen.
+  float closeness = 0.0f;
   uint32_t latent_width = 0;  ///< experts work between "ffn_latent_down" and "_up"; 0: they do not
   bool may_be_fused = false;  ///< "ffn_gate_up_exps" in place of two: the gate's rows, then up's
   Presence bias = Presence::Absent;  ///< of the router and of each expert's matrices
   uint32_t shared_width = 0;         ///< of the expert that all tokens use; 0: there is none
   bool shared_gate = false;          ///< that one is weighed by a sigmoid of its own
   bool shared_fused = false;         ///< its "ffn_up_shexp" holds the gate's rows, then its own
-  GateSpec gate;                     ///< of all but the shared one
+  float sum_scale = 1.0f;            ///< of the sum of the routed and the shared
+  /// The dense feed-forward runs beside them, and its sum with them is multiplied by this. 0: they
+  /// are in its place.
+  float dense_beside = 0.0f;
+  GateSpec gate;          ///< of all but the shared one
+  AdjugateSpec adjugate;  ///< none in latent space
 };
 
 enum class FeedForwardKind {
@@ -229,7 +250,8 @@ struct FeedForwardSpec {
   uint32_t width = 0;  ///< of the dense one; 0 without experts: the layer has no feed-forward
   bool fused_gate_up = false;  ///< "ffn_up" holds the gate's rows, then its own
   Presence bias = Presence::Absent;
-  ExpertSpec experts;  ///< in place of the dense one, if there are any
+  NormSpec hidden_norm;  ///< of what "ffn_down" of the dense one reads; or none
+  ExpertSpec experts;    ///< in place of the dense one, if there are any
 };
 
 /// x += residual_scale post_norm(mixer(norm(x))), and the same with the feed-forward. Norms that

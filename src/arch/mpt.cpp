@@ -7,11 +7,7 @@ namespace {
 /// MosaicML 2023, model card of MPT-7B: ALiBi, no biases.
 ModelSpec read_mpt(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.norm = NormKind::LayerUnbiased});
-  const double clamp = keys.number_or("attention.clamp_kqv", 0.0, -1e6, 1e6);
-  if (clamp > 0.0) {
-    keys.refuse(Code::Unsupported, "attention.clamp_kqv",
-                "is {}: clamped queries, keys and values are not supported", clamp);
-  }
+  read_qkv_clamp(keys, model);
   const double bias = keys.number_or("attention.max_alibi_bias", 8.0, 0.0, 1e6);
   if (bias != 0.0 && bias != 8.0) {
     keys.refuse(Code::Unsupported, "attention.max_alibi_bias", "is {}; known are 0 and 8", bias);

@@ -4,19 +4,12 @@
 namespace tenon {
 namespace {
 
-/// Abdin et al. 2024: Llama with fused projections. Models of long contexts have LongRoPE (Ding et
-/// al. 2024): two tables of divisors, for contexts up to the first training's and for longer ones.
-/// One holds for all positions of a model, so that its cache stays valid: which one, its context
-/// length decides. Windows that these files state are not those of the training, which knew which
-/// layers have one; they are left out, as llama.cpp does.
+/// Abdin et al. 2024: Llama with fused projections. Windows that these files state are not those of
+/// the training, which knew which layers have one; they are left out, as llama.cpp does.
 ModelSpec read_phi3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .longrope = true});
-  const uint32_t original = keys.count_or("rope.scaling.original_context_length",
-                                          model.trained_context, 1, SpecLimits::kPositions);
-  const bool is_long = model.trained_context > original;
+  choose_longrope_table(keys, model);
   for (LayerSpec& layer : model.layers) {
-    layer.attention.rope.divisors =
-        is_long ? "rope_factors_long.weight" : "rope_factors_short.weight";
     layer.attention.fused_qkv = true;
     layer.feed_forward.fused_gate_up = true;
   }

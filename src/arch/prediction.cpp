@@ -41,6 +41,10 @@ ModelSpec prediction_of(const ModelFile& file, const ModelSpec& model, uint32_t 
   if (last->attention.index.count > 0) {
     fail(Code::Unsupported, "{}: prediction blocks whose attention has an index", file.name());
   }
+  if (last->parallel) {
+    fail(Code::Unsupported, "{}: prediction blocks beside whose attention the feed-forward runs",
+         file.name());
+  }
   ModelSpec prediction = model;
   prediction.layers.assign(block, {});
   prediction.layers.push_back(*last);

@@ -1,17 +1,17 @@
-// T5, Flan-T5 and mT5 (general.architecture "t5").
+// T5, Flan-T5 and mT5 and encoders of their kind (general.architecture "t5", "t5encoder").
 #include <cmath>
 #include <string>
 
 #include "arch/architecture.h"
+#include "arch/row_head.h"
 
 namespace tenon {
 namespace {
 
 constexpr uint32_t kMaxDistance = 128;  // from here on all positions share a bucket
 
-/// Raffel et al. 2020, arXiv 1910.10683: an encoder, and a decoder that attends to what it made.
-/// Scores are not scaled; a table of biases by distance stands for positions.
-ModelSpec read_t5(const Keys& keys) {
+/// What both sides have: scores are not scaled; a table of biases by distance stands for positions.
+ModelSpec read_t5_side(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {});
   // Half of an encoder's buckets are those of one side; the last one of a side begins before
   // kMaxDistance.
@@ -20,7 +20,6 @@ ModelSpec read_t5(const Keys& keys) {
     keys.refuse(Code::Format, "attention.relative_buckets_count", "is {}, not even",
                 model.relative_buckets);
   }
-  model.output_norm.name = "dec.output_norm";
   for (LayerSpec& layer : model.layers) {
     layer.attention.rope = {};
     layer.attention.scale = 1.0f;
@@ -33,11 +32,26 @@ ModelSpec read_t5(const Keys& keys) {
     keys.refuse(Code::Unsupported, "attention.head_count",
                 "differs by layer, but all share the table of the first");
   }
+  return model;
+}
+
+/// Raffel et al. 2020, arXiv 1910.10683: an encoder, and a decoder that attends to what it made.
+ModelSpec read_t5(const Keys& keys) {
+  ModelSpec model = read_t5_side(keys);
+  model.output_norm.name = "dec.output_norm";
   model.encoder_layers = model.layers;
   const uint32_t decoder_layers = keys.count_or(
       "decoder_block_count", static_cast<uint32_t>(model.layers.size()), 1, SpecLimits::kLayers);
   model.layers.resize(decoder_layers, model.layers.front());
   for (LayerSpec& layer : model.encoder_layers) layer.attention.mask = TENON_MASK_SYMMETRIC;
+  return model;
+}
+
+/// The encoder alone (Ni et al. 2021, arXiv 2108.08877): a row for a text.
+ModelSpec read_t5encoder(const Keys& keys) {
+  ModelSpec model = read_t5_side(keys);
+  model.output_norm.name = "enc.output_norm";
+  make_encoder(keys, TENON_POOL_MEAN, model);
   return model;
 }
 
@@ -155,16 +169,21 @@ uint32_t add_cross_group(BuildContext& context, size_t decoder_layers) {
   return context.ops.cache_group(group);
 }
 
-/// Here the layers of the model are those of the encoder, and `encoder_layers` the decoder's.
-Slot build_t5_encoder(BuildContext& context) {
-  const size_t decoder_layers = context.model.encoder_layers.size();
-  const uint32_t group = add_cross_group(context, decoder_layers);
+/// [T, width]: the encoder's last rows, normalised.
+Slot encoder_rows(BuildContext& context) {
   T5Side encoder(context, "enc");
   Slot x = embedding(context);
   for (uint32_t layer = 0; layer < context.model.layers.size(); ++layer) {
     x = encoder.feed_forward(layer, encoder.self_attention(layer, x));
   }
-  x = context.norm(x, "enc.output_norm", context.model.output_norm, context.model.width);
+  return context.norm(x, "enc.output_norm", context.model.output_norm, context.model.width);
+}
+
+/// Here the layers of the model are those of the encoder, and `encoder_layers` the decoder's.
+Slot build_t5_encoder(BuildContext& context) {
+  const size_t decoder_layers = context.model.encoder_layers.size();
+  const uint32_t group = add_cross_group(context, decoder_layers);
+  const Slot x = encoder_rows(context);
   for (uint32_t layer = 0; layer < decoder_layers; ++layer) {
     write_cross(context, layer, x, {group, layer});
   }
@@ -182,6 +201,11 @@ Slot build_t5(BuildContext& context) {
   return output_head(context, context.ops.gather_rows(x));
 }
 
+Slot build_t5encoder_rows(BuildContext& context) {
+  return row_head(context, encoder_rows(context));
+}
+
+constexpr KeyValue kT5EncoderExample[] = {{"attention.relative_buckets_count", 16u}};
 constexpr KeyValue kT5Example[] = {{"attention.relative_buckets_count", 16u},
                                    {"decoder_block_count", 2u}};
 
@@ -189,5 +213,7 @@ constexpr KeyValue kT5Example[] = {{"attention.relative_buckets_count", 16u},
 
 extern constexpr Architecture kT5{
     .read = read_t5, .build = build_t5, .build_encoder = build_t5_encoder, .example = kT5Example};
+extern constexpr Architecture kT5Encoder{
+    .read = read_t5encoder, .build = build_t5encoder_rows, .example = kT5EncoderExample};
 
 }  // namespace tenon

@@ -144,6 +144,12 @@ std::optional<uint64_t> TensorBinder::rows_of(std::string_view name) const {
   return found->num_values() / found->row_values();
 }
 
+std::optional<uint64_t> TensorBinder::columns_of(std::string_view name) const {
+  const TensorInfo* found = file_.find(name);
+  if (found == nullptr) return std::nullopt;
+  return found->row_values();
+}
+
 void TensorBinder::refuse_tensor(std::string_view name, std::string_view why) const {
   if (file_.find(name) == nullptr) return;
   fail(Code::Unsupported, "{}: tensor \"{}\": {}", file_.name(), name, why);

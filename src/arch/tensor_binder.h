@@ -72,6 +72,8 @@ class TensorBinder {
   [[nodiscard]] bool has(std::string_view name) const { return file_.find(name) != nullptr; }
   /// The rows of a tensor of this name; nothing where the file has none.
   [[nodiscard]] std::optional<uint64_t> rows_of(std::string_view name) const;
+  /// The columns of a tensor of this name; nothing where the file has none.
+  [[nodiscard]] std::optional<uint64_t> columns_of(std::string_view name) const;
   /// Throws Unsupported, saying why, where the file has a tensor of this name: a variant that the
   /// architecture does not compute.
   void refuse_tensor(std::string_view name, std::string_view why) const;

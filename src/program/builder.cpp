@@ -309,6 +309,7 @@ Route ProgramBuilder::moe_route(Slot logits, const RouteOptions& options) {
   route.min_sum = options.min_sum;
   route.groups = options.groups;
   route.groups_used = options.groups_used;
+  route.closeness = options.closeness;
   const Outputs outputs = add_op(op, {logits, options.selection_bias, options.expert_scale});
   return {outputs[0], outputs[1]};
 }

@@ -150,6 +150,7 @@ struct RouteOptions {
   float min_sum = 0.0f;
   uint32_t groups = 1;  ///< 1: experts are chosen among all
   uint32_t groups_used = 1;
+  float closeness = 0.0f;         ///< of SPARSE_MIXER
   Slot selection_bias = kNoSlot;  ///< [1, experts]
   Slot expert_scale = kNoSlot;    ///< [1, experts]
 };

@@ -112,6 +112,15 @@ static void require_expert_groups(const OpView& view, uint64_t experts) {
                       experts / route.groups, route.used));
 }
 
+/// Logits alone choose, and each weight stands for itself.
+static void require_sparse_mixer(const OpView& view) {
+  const tenon_moe_route_params& route = view.op.params.moe_route;
+  require(route.normalise == 0 && route.groups <= 1 && view.inputs[1] == nullptr, view,
+          "SPARSE_MIXER with normalise, groups or a selection bias");
+  require(std::isfinite(route.closeness) && route.closeness >= 0, view,
+          "closeness is negative or no number");
+}
+
 /// A number and a weight for each chosen expert.
 uint64_t moe_route_columns(const OpView& view) {
   const tenon_moe_route_params& route = view.op.params.moe_route;
@@ -120,7 +129,8 @@ uint64_t moe_route_columns(const OpView& view) {
           fmt::format("{} experts, at most {}", experts, kMaxExperts));
   require(route.used >= 1 && route.used <= experts, view,
           fmt::format("{} of {} experts are used", route.used, experts));
-  require(route.scoring <= TENON_MOE_SIGMOID, view, "unknown scoring");
+  require(route.scoring <= TENON_MOE_SPARSE_MIXER, view, "unknown scoring");
+  if (route.scoring == TENON_MOE_SPARSE_MIXER) require_sparse_mixer(view);
   require(std::isfinite(route.scale), view, "scale is no number");
   require(route.normalise <= (route.scoring == TENON_MOE_SOFTMAX_CHOSEN ? 0u : 1u), view,
           "normalise is neither 0 nor 1, or SOFTMAX_CHOSEN has it");

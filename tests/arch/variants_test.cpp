@@ -66,8 +66,12 @@ void read_changed(const std::string& architecture, const std::string& key, Metad
 }
 
 TEST(Variants, ThatAreNotComputedAreRefusedWithTheReason) {
-  expect_error(Code::Unsupported, AllOf(HasSubstr("router_logit_softcapping"), HasSubstr("capped")),
-               [] { read_changed("laguna", "router_logit_softcapping", MetadataValue::of(5.0)); });
+  expect_error(
+      Code::Unsupported, AllOf(HasSubstr("temperature_length"), HasSubstr("capped scores")),
+      [] { read_changed("grok", "attention.temperature_length", MetadataValue::of(int64_t{64})); });
+  expect_error(
+      Code::Unsupported, AllOf(HasSubstr("hidden_act"), HasSubstr("known are relu2, silu")),
+      [] { read_changed("bitnet", "hidden_act", MetadataValue::of(std::string("gelu"))); });
   expect_error(Code::Unsupported, AllOf(HasSubstr("kda.safe_gate"), HasSubstr("lower bound")),
                [] { read_changed("bailingmoe3", "kda.safe_gate", MetadataValue::of(false)); });
 }

@@ -88,6 +88,22 @@ TEST(MoeRoute, OfEveryScoring) {
   }
 }
 
+TEST(MoeRoute, OfSparseMixer) {
+  for (const uint32_t experts : {1, 2, 7, 33, 128}) {
+    for (const uint32_t used : {1u, 2u, 8u, experts}) {
+      if (used > experts) continue;
+      // With 0 an expert is alone, with 10 with all that have not been chosen before it.
+      for (const float closeness : {0.0f, 0.02f, 0.3f, 10.0f}) {
+        check_route(experts, {.used = used,
+                              .scoring = TENON_MOE_SPARSE_MIXER,
+                              .scale = 1.5f,
+                              .closeness = closeness});
+      }
+    }
+  }
+  check_route(9, {.used = 4, .scoring = TENON_MOE_SPARSE_MIXER, .closeness = 0.02f}, 0.0f);
+}
+
 /// The vectors of a route, random and of other sizes than scores, so that they matter.
 void check_route_with_vectors(uint32_t experts, RouteOptions options, bool bias, bool scale) {
   for (const bool gathered : {false, true}) {

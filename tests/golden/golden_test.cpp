@@ -28,7 +28,7 @@ constexpr const char* kTransformersGoldens[] = {
 
 /// The same of encoders, of which one row is compared, and of positions that no text has.
 constexpr const char* kProgramGoldens[] = {"eurobert", "llama-embed", "neo-bert",
-                                           "qwen3vl_positions"};
+                                           "qwen3vl_positions", "t5encoder"};
 
 [[maybe_unused]] constexpr double kMaxBlasError = 2e-4;
 

@@ -153,7 +153,7 @@ TEST(ProgramBuilder, RefusesMixturesOfExpertsThatDoNotFit) {
   expect_refused([&] { b.moe_route(x, {.used = 0}); }, "0 of 8 experts");
   expect_refused([&] { b.moe_route(x, {.used = 9}); }, "9 of 8 experts");
   expect_refused([&] { b.moe_route(wide, {.used = 1}); }, "at most 65536");
-  expect_refused([&] { b.moe_route(x, {1, 3, 1.0f}); }, "unknown scoring");
+  expect_refused([&] { b.moe_route(x, {1, 4, 1.0f}); }, "unknown scoring");
   expect_refused([&] { b.moe_route(x, {1, 0, NAN}); }, "scale is no number");
   const Route routes = b.moe_route(x, {.used = 2});
   const Slot weight = b.weight("w", Format::F32, 24, 8);
@@ -180,6 +180,12 @@ TEST(ProgramBuilder, RefusesRoutesThatDoNotFit) {
   refused({.normalise = true}, "normalise");
   refused({.scoring = TENON_MOE_SIGMOID, .min_sum = -1.0f}, "min_sum is negative");
   refused({.scoring = TENON_MOE_SIGMOID, .min_sum = NAN}, "min_sum is negative");
+  refused({.scoring = TENON_MOE_SPARSE_MIXER, .normalise = true}, "SPARSE_MIXER with normalise");
+  refused({.scoring = TENON_MOE_SPARSE_MIXER, .groups = 4, .groups_used = 2}, "SPARSE_MIXER with");
+  refused({.scoring = TENON_MOE_SPARSE_MIXER, .closeness = -1.0f}, "closeness is negative");
+  refused({.scoring = TENON_MOE_SPARSE_MIXER, .closeness = NAN}, "closeness is negative");
+  refused({.scoring = TENON_MOE_SPARSE_MIXER, .selection_bias = b.weight("s", Format::F32, 1, 8)},
+          "selection bias");
   refused({.groups = 3, .groups_used = 1}, "8 experts are not 3 equal groups");
   refused({.groups = 4, .groups_used = 0}, "0 of 4 groups");
   refused({.groups = 4, .groups_used = 5}, "5 of 4 groups");

@@ -450,6 +450,7 @@ typedef struct tenon_wkv7_params {
 #define TENON_MOE_SOFTMAX_ALL 0u    /* softmax over all logits; the weights of the chosen stay below 1 */
 #define TENON_MOE_SOFTMAX_CHOSEN 1u /* softmax over the logits of the chosen; the weights sum to 1 */
 #define TENON_MOE_SIGMOID 2u        /* 1 / (1 + exp(-logit)) */
+#define TENON_MOE_SPARSE_MIXER 3u   /* the weights depend on logits that come close; see below */
 
 /* Chooses for each row the u experts of the largest score + selection bias, the largest first and of equal ones
  * the lower number first; SOFTMAX_CHOSEN chooses by logit + selection bias. With groups > 1 the experts are as
@@ -458,7 +459,11 @@ typedef struct tenon_wkv7_params {
  * SOFTMAX_ALL without bias and groups the logits order as the scores do. First output: their
  * numbers i_0 .. i_{u-1} in 0 .. e - 1. Second: their weights w_0 .. w_{u-1}: the score without the bias,
  * normalise 1: divided by max(their sum, min_sum), times `scale`, times the expert's scale where that is
- * given. 1 <= u <= e <= 65536. */
+ * given. 1 <= u <= e <= 65536.
+ *
+ * SPARSE_MIXER (SparseMixer-v2, arXiv 2409.12136) chooses by logit, with neither bias nor groups. With l the
+ * logit of the j-th chosen, w_j = 1 / sum(exp(l_i - l)) over the experts i that are not among the first j chosen
+ * and have (l - l_i) / max(|l_i|, l) <= closeness; that expert itself is one of them. normalise is 0. */
 typedef struct tenon_moe_route_params {
   uint32_t used;    /* u */
   uint32_t scoring; /* TENON_MOE_* */
@@ -467,6 +472,7 @@ typedef struct tenon_moe_route_params {
   float min_sum;
   uint32_t groups;      /* 0 or 1: none; divides e */
   uint32_t groups_used; /* u experts fit into them */
+  float closeness;      /* SPARSE_MIXER: at least 0 */
 } tenon_moe_route_params;
 
 #define TENON_MOE_WEIGHT_OUTPUTS 0u

@@ -112,6 +112,26 @@ void keep_largest_groups(const RouteByScores& route) noexcept {
   }
 }
 
+/// The weights of SPARSE_MIXER: of each chosen one, the softmax over it and those that come close
+/// and were not chosen before it.
+///   ids [used] -> weights [used]
+void mix_sparsely(const RouteByScores& route, const int32_t* ids, double* weights) noexcept {
+  const double* logits = route.scores();
+  double* left = route.ranks();  // NaN once they are chosen
+  std::copy_n(logits, route.experts, left);
+  for (uint32_t j = 0; j < route.params.used; ++j) {
+    const double largest = logits[ids[j]];
+    double sum = 0;
+    for (uint32_t e = 0; e < route.experts; ++e) {
+      const double gap = (largest - left[e]) / std::max(std::abs(left[e]), largest);
+      if (gap > route.params.closeness || std::isnan(left[e])) continue;
+      sum += std::exp(left[e] - largest);
+    }
+    weights[j] = 1 / sum;
+    left[ids[j]] = NAN;
+  }
+}
+
 void choose_by_scores(const RouteByScores& route, int32_t* ids, float* weights) noexcept {
   const tenon_moe_route_params& params = route.params;
   find_scores(route);
@@ -133,6 +153,7 @@ void choose_by_scores(const RouteByScores& route, int32_t* ids, float* weights) 
     chosen[j] = softmax_chosen ? std::exp(score - largest) : score;
     sum += chosen[j];
   }
+  if (params.scoring == TENON_MOE_SPARSE_MIXER) mix_sparsely(route, ids, chosen);
   double divisor = softmax_chosen ? sum : 1;
   if (params.normalise == 1) divisor = std::max(sum, static_cast<double>(params.min_sum));
   for (uint32_t j = 0; j < params.used; ++j) {

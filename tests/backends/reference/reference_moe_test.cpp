@@ -69,6 +69,21 @@ TEST(ReferenceMoeRoute, SigmoidNormalisedOrNot) {
   expect_row(route_of(logits, options), {3, 1, a / 2, b / 2});
 }
 
+/// Of logits 4, 3.9 and 2 the first two are within a tenth of each other; 2 has no one near.
+TEST(ReferenceMoeRoute, SparseMixerWeighsAmongWhatComesClose) {
+  const RouteOptions options{
+      .used = 3, .scoring = TENON_MOE_SPARSE_MIXER, .scale = 2.0f, .closeness = 0.1f};
+  const double first = 1 / (1 + std::exp(double{3.9f} - 4));
+  expect_row(route_of({2, 4, -3, 3.9f}, options), {1, 3, 0, 2 * first, 2, 2});
+}
+
+// max(|l_i|, l) of negative logits is the size of the other one: -1.05 lies within 0.1 of -1.
+TEST(ReferenceMoeRoute, SparseMixerOfNegativeLogits) {
+  const RouteOptions options{.used = 2, .scoring = TENON_MOE_SPARSE_MIXER, .closeness = 0.1f};
+  const double first = 1 / (1 + std::exp(double{-1.05f} + 1));
+  expect_row(route_of({-1, -4, -1.05f}, options), {0, 2, first, 1});
+}
+
 /// The same with a selection bias "s" and a scale for each expert "e".
 std::vector<float> route_with_vectors(const std::vector<float>& logits, RouteOptions options,
                                       const std::vector<float>& bias,

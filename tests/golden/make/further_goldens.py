@@ -459,9 +459,9 @@ def deepseek(m):
             experts(m, layer, root + 'mlp.')
 
 
-@further('olmo', layer_keys(2, 4, 2, 8, 40, 10000.0),
-         of('OlmoForCausalLM', 'OlmoConfig', **{k: v for k, v in LLAMA.items() if k not in ('rms_norm_eps',
-                                                                                           'head_dim')}),
+@further('olmo', layer_keys(2, 4, 2, 8, 40, 10000.0) | {'attention.clamp_kqv': 1.25},
+         of('OlmoForCausalLM', 'OlmoConfig', clip_qkv=1.25,
+            **{k: v for k, v in LLAMA.items() if k not in ('rms_norm_eps', 'head_dim')}),
          'OlmoForCausalLM')
 def olmo(m):
     m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
@@ -540,6 +540,438 @@ def baichuan_13b(m):
                              ('ffn_down', 'mlp.down_proj')):
             spread = 0.0625 if tensor in ('attn_output', 'ffn_down') else 0.375
             m.put(block + tensor + '.weight', root + name + '.weight', spread=spread)
+
+
+# ---- Architectures that the package has
+@further('dbrx', layer_keys(2, 4, 2, 8, 24, 10000.0) | {'attention.clamp_kqv': 1.25, **expert_keys(6, 3, 24)},
+         of('DbrxForCausalLM', 'DbrxConfig', d_model=32, n_heads=4, n_layers=2, max_seq_len=256,
+            tie_word_embeddings=False, rope_parameters=ROPE,
+            attn_config={'clip_qkv': 1.25, 'kv_n_heads': 2, 'rope_theta': 10000.0},
+            ffn_config={'hidden_size': 32, 'ffn_hidden_size': 24, 'moe_num_experts': 6, 'moe_top_k': 3}),
+         'DbrxForCausalLM')
+def dbrx(m):
+    m.put('token_embd.weight', 'transformer.wte.weight', spread=1.0)
+    m.norm('output_norm.weight', 'transformer.norm_f.weight')
+    m.put('output.weight', 'lm_head.weight')
+    for layer in range(2):
+        root, block = 'transformer.blocks.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root + 'norm_attn_norm.', attn_norm='norm_1', attn_output_norm='norm_2')
+        linear(m, block + 'attn_qkv', root + 'norm_attn_norm.attn.Wqkv')
+        linear(m, block + 'attn_output', root + 'norm_attn_norm.attn.out_proj')
+        m.put(block + 'ffn_gate_inp.weight', root + 'ffn.router.layer.weight', spread=0.75)
+        parts = {name: m.parameters[root + 'ffn.experts.mlp.' + name].view(6, 24, 32) for name in ('w1', 'v1', 'w2')}
+        m.put(block + 'ffn_gate_exps.weight', parts['w1'])
+        m.put(block + 'ffn_up_exps.weight', parts['v1'])
+        m.put(block + 'ffn_down_exps.weight', parts['w2'].transpose(1, 2))
+
+
+@further('mpt_clamped', layer_keys(2, 6, 6, 8, 192, 10000.0, 1e-5, 48) | {'attention.clamp_kqv': 0.75},
+         of('MptForCausalLM', 'MptConfig', hidden_size=48, n_layers=2, n_heads=6, expansion_ratio=4,
+            max_seq_len=256, layer_norm_epsilon=1e-5, attn_config={'clip_qkv': 0.75}), 'MptForCausalLM',
+         architecture='mpt')
+def mpt_clamped(m):
+    mpt(m)
+
+
+@further('cohere2moe', layer_keys(4, 4, 2, 8, 40, 10000.0) | {
+            'attention.sliding_window': 9, 'attention.sliding_window_pattern': [False, True, False, True],
+            'leading_dense_block_count': 1, 'logit_scale': 0.25,
+            **expert_keys(6, 3, 16, shared_count=2, shared_feed_forward_length=32, weights_norm=True)},
+         of('Cohere2MoeForCausalLM', 'Cohere2MoeConfig', intermediate_size=16, num_hidden_layers=4,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=8, layer_norm_eps=1e-5, sliding_window=9,
+            rope_parameters=ROPE, num_experts=6, num_experts_per_tok=3, num_shared_experts=2, logit_scale=0.25,
+            expert_selection_fn='sigmoid', norm_topk_prob=True, prefix_dense_intermediate_size=40,
+            layer_types=['full_attention', 'sliding_attention'] * 2,
+            mlp_layer_types=['dense', 'sparse', 'sparse', 'sparse']), 'Cohere2MoeForCausalLM')
+def cohere2moe(m):
+    ends(m, head=None)
+    for layer in range(4):
+        root = 'model.layers.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm')
+        attention(m, layer, root + 'self_attn.')
+        if layer == 0:
+            gated(m, layer, root + 'mlp.')
+        else:
+            experts(m, layer, root + 'mlp.')
+
+
+@further('bitnet', base_keys(2, 4, 2, 8, 40, 10000.0) | {'hidden_act': 'relu2'},
+         of('BitNetForCausalLM', 'BitNetConfig', intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, rms_norm_eps=1e-5, rope_parameters=ROPE, tie_word_embeddings=True),
+         'BitNetForCausalLM')
+def bitnet(m):
+    ends(m, head=None)
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm',
+                    attn_sub_norm='self_attn.attn_sub_norm', ffn_sub_norm='mlp.ffn_sub_norm')
+        attention(m, layer, root + 'self_attn.')
+        gated(m, layer, root + 'mlp.')
+        if layer == 0:
+            continue
+        # Files whose weights are -1, 0 and 1 have the factor beside them.
+        for tensor, name in (('attn_q', 'self_attn.q_proj'), ('attn_v', 'self_attn.v_proj'),
+                             ('attn_output', 'self_attn.o_proj'), ('ffn_up', 'mlp.up_proj'),
+                             ('ffn_down', 'mlp.down_proj')):
+            factor = torch.empty(1)
+            m.put(block + tensor + '.scale', factor, 1.0, 0.5)
+            with torch.no_grad():
+                m.parameters[root + name + '.weight'].mul_(factor)
+
+
+# So many experts that some logits come close.
+@further('phimoe', base_keys(2, 4, 2, 8, 8, 10000.0) | expert_keys(24, 2, 8),
+         of('PhimoeForCausalLM', 'PhimoeConfig', intermediate_size=8, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, rms_norm_eps=1e-5, rope_parameters=ROPE, num_local_experts=24,
+            num_experts_per_tok=2, router_jitter_noise=0.01, attention_bias=True, lm_head_bias=True),
+         'PhimoeForCausalLM')
+def phimoe(m):
+    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
+    biased_norm(m, 'output_norm', 'model.norm')
+    linear(m, 'output', 'lm_head')
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        biased_norm(m, block + 'attn_norm', root + 'input_layernorm')
+        biased_norm(m, block + 'ffn_norm', root + 'post_attention_layernorm')
+        for tensor, name in (('attn_q', 'q_proj'), ('attn_k', 'k_proj'), ('attn_v', 'v_proj'),
+                             ('attn_output', 'o_proj')):
+            linear(m, block + tensor, root + 'self_attn.' + name)
+        experts(m, layer, root + 'mlp.', router='router.weight', shared=None)
+
+
+# ---- Architectures put together from blocks of the package
+class SquaredMlp(torch.nn.Module):
+    def __init__(self, width, inner):
+        super().__init__()
+        self.up_proj = torch.nn.Linear(width, inner, bias=False)
+        self.down_proj = torch.nn.Linear(inner, width, bias=False)
+
+    def forward(self, x):
+        return self.down_proj(torch.relu(self.up_proj(x)) ** 2)
+
+
+def plm_model():
+    model = of('DeepseekV3ForCausalLM', 'DeepseekV3Config', intermediate_size=40, num_hidden_layers=2,
+               num_attention_heads=4, num_key_value_heads=4, rms_norm_eps=1e-6, first_k_dense_replace=2,
+               q_lora_rank=None, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=12,
+               rope_interleave=True, rope_parameters=ROPE, tie_word_embeddings=True)()
+    for layer in model.model.layers:
+        layer.mlp = SquaredMlp(32, 40)
+    return model
+
+
+@further('plm', {**base_keys(2, 4, 4, 20, 40, 10000.0, 1e-6), 'attention.value_length': 12,
+                 'attention.kv_lora_rank': 16, 'rope.dimension_count': 8}, plm_model,
+         'DeepseekV3ForCausalLM without experts, with squared ReLU')
+def plm(m):
+    ends(m, head=None)
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm',
+                    attn_kv_a_norm='self_attn.kv_a_layernorm')
+        for tensor, name in (('attn_q', 'self_attn.q_proj'), ('attn_kv_a_mqa', 'self_attn.kv_a_proj_with_mqa'),
+                             ('attn_kv_b', 'self_attn.kv_b_proj'), ('attn_output', 'self_attn.o_proj'),
+                             ('ffn_up', 'mlp.up_proj'), ('ffn_down', 'mlp.down_proj')):
+            linear(m, block + tensor, root + name)
+
+
+class Experts(torch.nn.Module):
+    """A mixture of experts, spelt out: route(logits) -> the weight of each expert for each token."""
+
+    def __init__(self, width, count, inner, route, activation):
+        super().__init__()
+        self.gate = torch.nn.Linear(width, count, bias=False)
+        self.gate_exps = torch.nn.Parameter(torch.empty(count, inner, width))
+        self.up_exps = torch.nn.Parameter(torch.empty(count, inner, width))
+        self.down_exps = torch.nn.Parameter(torch.empty(count, width, inner))
+        self.route, self.activation = route, activation
+
+    def forward(self, x, logits=None):
+        shares = self.route(self.gate(x) if logits is None else logits)
+        hidden = self.activation(torch.einsum('...d,efd->...ef', x, self.gate_exps))
+        hidden = hidden * torch.einsum('...d,efd->...ef', x, self.up_exps)
+        return torch.einsum('...e,...ef,edf->...d', shares, hidden, self.down_exps)
+
+
+def of_chosen(used, weights):
+    """weights(logits of the chosen, all logits)"""
+    def route(logits):
+        chosen, places = logits.topk(used, dim=-1)
+        return torch.zeros_like(logits).scatter(-1, places, weights(chosen, logits))
+    return route
+
+
+def softmax_of_chosen(chosen, _):
+    return torch.softmax(chosen, -1)
+
+
+def spelt_experts(m, layer, root):
+    block = 'blk.%d.' % layer
+    m.put(block + 'ffn_gate_inp.weight', root + 'gate.weight', spread=0.75)
+    for tensor in ('gate_exps', 'up_exps', 'down_exps'):
+        m.put(block + 'ffn_' + tensor + '.weight', root + tensor)
+
+
+class ArcticLayer(torch.nn.Module):
+    """github.com/Snowflake-Labs: a dense feed-forward, and experts that read what attention reads."""
+
+    def __init__(self, llama):
+        super().__init__()
+        self.llama = llama
+        self.norm_exps = LlamaRMSNorm(32, 1e-5)
+        self.experts = Experts(32, 6, 16, of_chosen(2, softmax_of_chosen), torch.nn.functional.silu)
+
+    def forward(self, x, **more):
+        return self.llama(x, **more) + self.experts(self.norm_exps(x))
+
+
+def arctic_model():
+    model = of('LlamaForCausalLM', 'LlamaConfig', **LLAMA)()
+    for i, layer in enumerate(model.model.layers):
+        model.model.layers[i] = ArcticLayer(layer)
+    return model
+
+
+@further('arctic', {**LLAMA_KEYS, **expert_keys(6, 2, 16)}, arctic_model,
+         'LlamaForCausalLM with experts beside its layers, as the model card of Arctic says')
+def arctic(m):
+    ends(m)
+    for layer in range(2):
+        root = 'model.layers.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='llama.input_layernorm', ffn_norm='llama.post_attention_layernorm',
+                    ffn_norm_exps='norm_exps')
+        attention(m, layer, root + 'llama.self_attn.', pairs=PAIRS)
+        gated(m, layer, root + 'llama.mlp.')
+        spelt_experts(m, layer, root + 'experts.')
+
+
+def gelu(x):
+    return torch.nn.functional.gelu(x, approximate='tanh')
+
+
+class GrokBlock(torch.nn.Module):
+    """Experts whose weights are those of the softmax over all capped logits, and what runs beside them."""
+
+    def __init__(self, dense, cap):
+        super().__init__()
+        def weights(chosen, logits):
+            capped = cap * torch.tanh(logits / cap)
+            return torch.softmax(capped, -1).gather(-1, logits.topk(2, dim=-1)[1])
+        self.dense = dense
+        self.experts = Experts(32, 6, 16, of_chosen(2, weights), gelu)
+
+    def forward(self, x):
+        routed = self.experts(x)
+        return routed if self.dense is None else (routed + self.dense(x)) * 0.5 ** 0.5
+
+
+def grok_model(has_dense):
+    def make():
+        model = of('Gemma2ForCausalLM', 'Gemma2Config', intermediate_size=40, num_hidden_layers=2,
+                   num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=1e-5,
+                   rope_parameters=ROPE, query_pre_attn_scalar=4, attn_logit_softcapping=2.0,
+                   final_logit_softcapping=5.0, layer_types=['full_attention'] * 2,
+                   hidden_activation='gelu_pytorch_tanh', tie_word_embeddings=False)()
+        model.model.embed_tokens.embed_scale.fill_(3.0)
+        for layer in model.model.layers:
+            layer.mlp = GrokBlock(layer.mlp if has_dense else None, 1.5)
+        return model
+    return make
+
+
+GROK_KEYS = {**base_keys(2, 4, 2, 8, 40, 10000.0), **expert_keys(6, 2, 16), 'embedding_scale': 3.0,
+             'logit_scale': 0.75, 'attention.output_scale': 0.5, 'attn_logit_softcapping': 2.0,
+             'router_logit_softcapping': 1.5, 'final_logit_softcapping': 5.0}
+GROK_SOURCE = 'Gemma2ForCausalLM with the router of github.com/xai-org/grok-1, capped'
+
+
+def grok_layers(m, last_norm):
+    def minus_one(values):
+        return values - 1  # the class adds 1 to the weights of its norms
+    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
+    m.norm('output_norm.weight', 'model.norm.weight', change=minus_one)
+    m.put('output.weight', 'lm_head.weight', change=lambda values: 0.75 * values)
+    for layer in range(2):
+        root = 'model.layers.%d.' % layer
+        layer_norms(m, layer, root, change=minus_one, attn_norm='input_layernorm',
+                    attn_output_norm='post_attention_layernorm', ffn_norm='pre_feedforward_layernorm',
+                    **{last_norm: 'post_feedforward_layernorm'})
+        attention(m, layer, root + 'self_attn.')
+        spelt_experts(m, layer, root + 'mlp.experts.')
+
+
+@further('grok', GROK_KEYS, grok_model(False), GROK_SOURCE)
+def grok(m):
+    grok_layers(m, 'layer_output_norm')
+
+
+@further('grok_2', GROK_KEYS, grok_model(True), GROK_SOURCE, architecture='grok')
+def grok_2(m):
+    grok_layers(m, 'post_ffw_norm')
+    for layer in range(2):
+        gated(m, layer, 'model.layers.%d.mlp.dense.' % layer)
+
+
+class EarlyExperts(Experts):
+    """Experts whose router reads what enters the layer."""
+
+    def __init__(self, weights):
+        super().__init__(32, 6, 16, of_chosen(3, weights), torch.relu)
+
+    def route_early(self, layer, positional, named):
+        self.logits = self.gate(positional[0] if positional else named['hidden_states'])
+
+    def forward(self, x):
+        return super().forward(x, self.logits)
+
+
+def smallthinker_model(weights, windows):
+    def make():
+        layers = 5
+        model = of('SmolLM3ForCausalLM', 'SmolLM3Config', intermediate_size=40, num_hidden_layers=layers,
+                   num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=1e-5, sliding_window=9,
+                   use_sliding_window=windows, rope_parameters=ROPE, tie_word_embeddings=False,
+                   no_rope_layers=[int(not windows or i % 4 != 0) for i in range(layers)],
+                   layer_types=['sliding_attention' if windows and i % 4 else 'full_attention'
+                                for i in range(layers)])()
+        for layer in model.model.layers:
+            layer.mlp = EarlyExperts(weights)
+            layer.register_forward_pre_hook(layer.mlp.route_early, with_kwargs=True)
+        return model
+    return make
+
+
+def normalised_sigmoid(chosen, _):
+    shares = torch.sigmoid(chosen)
+    return shares / shares.sum(-1, keepdim=True)
+
+
+SMALLTHINKER_KEYS = {**base_keys(5, 4, 2, 8, 16, 10000.0), **expert_keys(6, 3, 16)}
+SMALLTHINKER_SOURCE = 'SmolLM3ForCausalLM with experts routed as in the code of SmallThinker'
+
+
+def smallthinker_layers(m):
+    ends(m)
+    for layer in range(5):
+        root = 'model.layers.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
+        attention(m, layer, root + 'self_attn.')
+        spelt_experts(m, layer, root + 'mlp.')
+
+
+@further('smallthinker', {**SMALLTHINKER_KEYS, 'attention.sliding_window': 9, 'expert_gating_func': 2},
+         smallthinker_model(normalised_sigmoid, True), SMALLTHINKER_SOURCE)
+def smallthinker(m):
+    smallthinker_layers(m)
+
+
+@further('smallthinker_softmax', {**SMALLTHINKER_KEYS, 'expert_gating_func': 1},
+         smallthinker_model(softmax_of_chosen, False), SMALLTHINKER_SOURCE, architecture='smallthinker')
+def smallthinker_softmax(m):
+    smallthinker_layers(m)
+
+
+def weightless_norm(x, epsilon=1e-5):
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + epsilon)
+
+
+class WeightlessNorm(torch.nn.Module):
+    def forward(self, x):
+        return weightless_norm(x)
+
+
+class HeadGain(torch.nn.Module):
+    """x [., heads, head]: a norm without a weight and a factor for each head, or each value of it."""
+
+    def __init__(self, heads, columns):
+        super().__init__()
+        self.gain = torch.nn.Parameter(torch.empty(heads, columns))
+
+    def forward(self, x):
+        return weightless_norm(x) * self.gain
+
+
+class TalkieLayer(torch.nn.Module):
+    def __init__(self, layer, first, columns):
+        super().__init__()
+        layer.input_layernorm = layer.post_attention_layernorm = WeightlessNorm()
+        layer.self_attn.q_norm, layer.self_attn.k_norm = HeadGain(4, columns), WeightlessNorm()
+        self.layer, self.first = layer, [first or self]
+        self.share = torch.nn.Parameter(torch.empty(1))
+
+    def forward(self, x, **more):
+        if self.first[0] is self:
+            self.embedded = x
+        return self.layer(x, **more) + self.share * self.first[0].embedded
+
+
+def talkie_model(columns):
+    def make():
+        model = of('Qwen3ForCausalLM', 'Qwen3Config', **LLAMA, tie_word_embeddings=False)()
+        model.model.norm = WeightlessNorm()
+        model.model.embed_tokens.register_forward_hook(lambda _, inputs, out: weightless_norm(out))
+        first = None
+        for i, layer in enumerate(model.model.layers):
+            model.model.layers[i] = TalkieLayer(layer, first, columns)
+            first = first or model.model.layers[i]
+        return model
+    return make
+
+
+TALKIE_SOURCE = 'Qwen3ForCausalLM with the norms and embedding shares of Talkie'
+
+
+# The factors of query heads are one value each, in older files a row as long as a head.
+@further('talkie', {**LLAMA_KEYS, 'logit_scale': 0.5}, talkie_model(1), TALKIE_SOURCE)
+@further('talkie_rows', {**LLAMA_KEYS, 'logit_scale': 0.5}, talkie_model(16), TALKIE_SOURCE, architecture='talkie')
+def talkie(m):
+    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
+    m.put('output.weight', 'lm_head.weight', change=lambda values: 0.5 * values)
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        attention(m, layer, root + 'layer.self_attn.')
+        gated(m, layer, root + 'layer.mlp.')
+        m.norm(block + 'attn_q_norm.weight', root + 'layer.self_attn.q_norm.gain')
+        m.put(block + 'layer_output_scale.weight', root + 'share', 0.75, 0.5)
+
+
+class GroveExperts(Experts):
+    """Each chosen expert brings the small one of its group along, with its own weight."""
+
+    def __init__(self, group, scale):
+        super().__init__(32, 8, 16, of_chosen(3, softmax_of_chosen), torch.nn.functional.silu)
+        self.group, self.scale = group, scale
+        self.adjugates = Experts(32, 8 // group, 12, lambda shares: shares, torch.nn.functional.silu)
+
+    def forward(self, x):
+        logits = self.gate(x)
+        shares = self.route(logits)
+        grouped = shares.view(*shares.shape[:-1], -1, self.group).sum(-1)
+        return super().forward(x, logits) + self.scale * self.adjugates(x, grouped)
+
+
+def grovemoe_model():
+    model = of('Qwen3ForCausalLM', 'Qwen3Config', **LLAMA, tie_word_embeddings=False)()
+    for layer in model.model.layers:
+        layer.mlp = GroveExperts(2, 0.375)
+    return model
+
+
+@further('grovemoe', {**LLAMA_KEYS, **expert_keys(8, 3, 16, chunk_feed_forward_length=12, group_scale=0.375),
+                      'experts_per_group': 2}, grovemoe_model,
+         'Qwen3ForCausalLM with the experts of arXiv 2508.07785')
+def grovemoe(m):
+    ends(m)
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm',
+                    attn_q_norm='self_attn.q_norm', attn_k_norm='self_attn.k_norm')
+        attention(m, layer, root + 'self_attn.')
+        spelt_experts(m, layer, root + 'mlp.')
+        with torch.no_grad():
+            m.parameters[root + 'mlp.adjugates.gate.weight'].zero_()  # of no use
+        for tensor in ('gate', 'up', 'down'):
+            m.put(block + 'ffn_%s_chexps.weight' % tensor, root + 'mlp.adjugates.%s_exps' % tensor)
 
 
 if __name__ == '__main__':

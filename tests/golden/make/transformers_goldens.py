@@ -264,8 +264,9 @@ golden('laguna', 'laguna',
                            'sliding_attention': {'rope_type': 'default', 'rope_theta': 10000.0,
                                                  'partial_rotary_factor': 1.0}}))(laguna_fill(4))
 golden('laguna_values', 'laguna',
-       {**base_keys(2, 4, 2, 8, 40, 1000.0, 1e-6), **LAGUNA_KEYS},
+       {**base_keys(2, 4, 2, 8, 40, 1000.0, 1e-6), **LAGUNA_KEYS, 'router_logit_softcapping': 1.5},
        of('LagunaForCausalLM', 'LagunaConfig', **LAGUNA, num_hidden_layers=2, gating='per-element',
+          moe_router_logit_softcapping=1.5,
           rope_parameters={'full_attention': {'rope_type': 'default', 'rope_theta': 1000.0,
                                               'partial_rotary_factor': 1.0}}))(laguna_fill(2))
 
@@ -572,6 +573,25 @@ def eurobert(m):
         layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
         attention(m, layer, root + 'self_attn.')
         gated(m, layer, root + 'mlp.')
+
+
+@golden('t5encoder', 't5encoder', {**base_keys(3, 4, 4, 8, 40, 10000.0), 'attention.relative_buckets_count': 8},
+        of('T5EncoderModel', 'T5Config', d_kv=8, d_ff=40, num_layers=3, num_heads=4, layer_norm_epsilon=1e-5,
+           relative_attention_num_buckets=8, feed_forward_proj='gated-gelu'),
+        run=lambda model, ids: model(ids).last_hidden_state.mean(1, keepdim=True))
+def t5encoder(m):
+    m.put('token_embd.weight', 'shared.weight', spread=1.0)
+    m.norm('enc.output_norm.weight', 'encoder.final_layer_norm.weight')
+    for layer in range(3):
+        root, block = 'encoder.block.%d.layer.' % layer, 'enc.blk.%d.' % layer
+        m.norm(block + 'attn_norm.weight', root + '0.layer_norm.weight')
+        m.norm(block + 'ffn_norm.weight', root + '1.layer_norm.weight')
+        for name in 'qkvo':
+            m.put(block + 'attn_%s.weight' % name, root + '0.SelfAttention.%s.weight' % name)
+        if layer == 0:
+            m.put(block + 'attn_rel_b.weight', root + '0.SelfAttention.relative_attention_bias.weight', spread=1.0)
+        for tensor, name in (('ffn_gate', 'wi_0'), ('ffn_up', 'wi_1'), ('ffn_down', 'wo')):
+            m.put(block + tensor + '.weight', root + '1.DenseReluDense.%s.weight' % name)
 
 
 # ---- Encoders of Llama's blocks: the package's Llama with a mask that hides nothing

@@ -63,6 +63,23 @@ inline std::vector<double> scores_of(const tenon_moe_route_params& route, Scores
   return scores;
 }
 
+/// The weights of SPARSE_MIXER: of each chosen one, the softmax over it and those that come close.
+///   order  numbers of experts, the largest logit first
+inline std::vector<double> sparse_mixer(const tenon_moe_route_params& route, Scores logits,
+                                        std::span<const uint64_t> order) {
+  std::vector<double> weights;
+  for (size_t j = 0; j < route.used; ++j) {
+    const double largest = logits[order[j]];
+    double sum = 0;
+    for (const uint64_t i : order.subspan(j)) {
+      const double gap = (largest - logits[i]) / std::max(std::abs(logits[i]), largest);
+      if (!(gap > route.closeness)) sum += std::exp(logits[i] - largest);
+    }
+    weights.push_back(1 / sum);
+  }
+  return weights;
+}
+
 /// Experts of runs that are not among the largest get the lowest rank.
 inline void keep_largest_groups(const tenon_moe_route_params& route, std::vector<double>& ranks) {
   if (route.groups <= 1) return;
@@ -86,7 +103,8 @@ inline bool fits_moe_route(const OpShape& shape) noexcept {
          is_activation(shape.outputs[1], shape.inputs[0]->row_class) &&
          shape.inputs[0]->columns <= kMaxExperts && route.used >= 1 &&
          route.used <= shape.inputs[0]->columns && shape.outputs[0]->columns == route.used &&
-         shape.outputs[1]->columns == route.used && route.scoring <= TENON_MOE_SIGMOID &&
+         shape.outputs[1]->columns == route.used && route.scoring <= TENON_MOE_SPARSE_MIXER &&
+         (route.scoring != TENON_MOE_SPARSE_MIXER || shape.inputs[1] == nullptr) &&
          is_optional_vector(shape.inputs[1], shape.inputs[0]->columns) &&
          is_optional_vector(shape.inputs[2], shape.inputs[0]->columns) &&
          (route.groups <= 1 ||
@@ -144,6 +162,8 @@ void run_moe_route(StepRun<Math>& step, const tenon_op& op) {
     std::vector<double> weights;
     if (route.scoring == TENON_MOE_SOFTMAX_CHOSEN) {
       weights = softmax(row, chosen);
+    } else if (route.scoring == TENON_MOE_SPARSE_MIXER) {
+      weights = sparse_mixer(route, row, order);
     } else {
       for (const uint64_t e : chosen) weights.push_back(scores[e]);
     }

@@ -1,0 +1,119 @@
+// One small model of each family in the formats that files come in, Q8_0 and the mix Q4_K_M: the
+// reference over the blocks against the same values as f32, and the CPU against the reference.
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arch/architectures.h"
+#include "engine/embedder.h"
+#include "file/open.h"
+#include "random_model/random_model.h"
+#include "tests/base/temp_folder.h"
+#include "tests/engine/tiny_engine.h"
+#include "tests/file/gguf_writer.h"
+#include "tests/golden/golden.h"
+
+namespace tenon::golden {
+namespace {
+
+// How far the CPU's logits, made of activations in bytes, may be from the reference's. A block that is
+// read wrong makes 1 and more.
+constexpr double kRounding = 0.05;  // rounding alone, through four layers: measured up to 3.9 %
+constexpr double kCarried = 0.2;    // large scores, or a state that carries it on: up to 9.0 %
+constexpr double kChoices = 0.6;    // close choices of experts or positions differ: up to 33 %
+
+struct Family {
+  const char* architecture;
+  const char* name;
+  double max_rmse;
+};
+void PrintTo(const Family& family, std::ostream* out) { *out << family.architecture; }
+
+// clang-format off
+constexpr Family kFamilies[] = {
+    {"llama", "dense", kRounding},            {"phi3", "fused", kRounding},
+    {"gemma3", "window", kRounding},          {"bert", "encoder", kRounding},
+    {"lfm2", "convolution", kRounding},       {"mamba2", "mamba2", kRounding},
+    {"rwkv7", "rwkv7", kRounding},            {"granitehybrid", "hybrid", kRounding},
+    {"mamba", "mamba", kCarried},             {"t5encoder", "relative", kCarried},
+    {"qwen3moe", "experts", kChoices},        {"gpt-oss", "sinks", kChoices},
+    {"deepseek2", "latent", kChoices},        {"deepseek32", "index", kChoices},
+    {"qwen3next", "delta_rule", kChoices},    {"kimi-linear", "kimi_delta", kChoices},
+    {"grovemoe", "adjugate", kChoices},       {"phimoe", "sparse_mixer", kChoices},
+};
+// clang-format on
+
+/// What a random model of the family answers: the logits of all tokens, or of an encoder its rows.
+std::vector<float> answers(const std::string& path, const char* backend) {
+  ModelOptions options;
+  options.threads = 2;
+  options.backend = backend;
+  options.cache_type = "f32";
+  const auto model = Model::load(path, std::move(options));
+  const std::vector<Token> tokens = make_tokens(24, 1, 512);
+  if (!read_model_spec(*open_model_file(path)).pooling) {
+    Session session(Engine::create(model));
+    return evaluate_all(session, tokens);
+  }
+  Embedder embedder(model, {.pooling = Pooling::None});
+  const EmbedderText text{tokens};
+  std::vector<float> rows(tokens.size() * embedder.info().dimensions);
+  embedder.embed(std::span(&text, 1), rows.data(), UINT64_MAX);
+  return rows;
+}
+
+/// The file with every tensor as f32: its metadata byte for byte, a directory and values of its own.
+std::string as_f32(const std::string& path) {
+  const std::string bytes = read_text(path);
+  const auto file = open_model_file(path);
+  ByteWriter name;
+  name.put_string(file->tensors()[0].name);
+  const std::string_view first(reinterpret_cast<const char*>(name.bytes().data()), name.size());
+  const size_t directory = bytes.find(first);
+  ByteWriter out;
+  out.put_bytes(std::as_bytes(std::span(bytes).first(directory)));
+  uint64_t offset = 0;
+  for (const TensorInfo& tensor : file->tensors()) {
+    out.put_string(tensor.name).put<uint32_t>(tensor.rank);
+    for (uint32_t i = tensor.rank; i > 0; --i) out.put<uint64_t>(tensor.shape[i - 1]);
+    out.put<uint32_t>(static_cast<uint32_t>(Format::F32)).put<uint64_t>(offset);
+    offset += (tensor.num_values() * sizeof(float) + 31) / 32 * 32;
+  }
+  for (const TensorInfo& tensor : file->tensors()) {
+    out.pad_to(32);
+    std::vector<std::byte> stored(tensor.bytes);
+    file->read(tensor, 0, stored);
+    std::vector<float> values(tensor.num_values());
+    find_format(tensor.format)->decode_row(stored.data(), values.data(), values.size());
+    out.put_bytes(std::as_bytes(std::span(values)));
+  }
+  const std::vector<std::byte>& all = out.bytes();
+  return {reinterpret_cast<const char*>(all.data()), all.size()};
+}
+
+class QuantisedFamily : public testing::TestWithParam<Family> {};
+
+TEST_P(QuantisedFamily, AnswersAsItsDecodedValuesDo) {
+  const TempFolder folder;
+  for (const char* mix : {"q8_0", "Q4_K_M"}) {
+    SCOPED_TRACE(mix);
+    const std::string path = folder.path("m.gguf");
+    write_random_model(System::real(), path, std::string("tiny-") + GetParam().architecture, mix);
+    const std::vector<float> expected =
+        answers(folder.write("f32.gguf", as_f32(path)), "reference");
+    const std::vector<float> reference = answers(path, "reference");
+    EXPECT_LE(largest_relative_error(reference, expected), 1e-6);
+    const double cpu = relative_rmse(answers(path, "cpu"), reference);
+    RecordProperty(mix, std::to_string(cpu));
+    EXPECT_LE(cpu, GetParam().max_rmse);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, QuantisedFamily, testing::ValuesIn(kFamilies),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+}  // namespace
+}  // namespace tenon::golden
