@@ -69,6 +69,7 @@
   X(MiniCpm, "minicpm")                \
   X(MiniCpm3, "minicpm3")              \
   X(MiniMaxM2, "minimax-m2")           \
+  X(MiniMaxM3, "minimax-m3")           \
   X(Mistral3, "mistral3")              \
   X(Mistral4, "mistral4")              \
   X(ModernBert, "modern-bert")         \

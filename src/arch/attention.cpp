@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "arch/sparse_index.h"
+
 namespace tenon {
 namespace {
 
@@ -201,6 +203,7 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
   }
   position(context, layer, qkv);
   AttentionOptions options = attention_options(context, layer);
+  if (spec.index.count > 0) select_blocks(context, layer, x).put_into(options);
   if (qkv.key != kNoSlot) {
     context.ops.kv_write(qkv.key, qkv.value, options.group, options.layer);
   }

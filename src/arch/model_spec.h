@@ -52,16 +52,25 @@ struct LatentSpec {
   bool fused = false;  ///< "attn_kv_b" holds, head by head, the rows of "attn_k_b" and "attn_v_b"
 };
 
-/// DeepSeek sparse attention (DeepSeek-AI 2025, arXiv 2512.02556): an index of few small heads, whose
-/// keys have rows of their own in the cache, scores all positions, and attention looks at the best.
+/// What an index chooses (sparse_index.h).
+enum class IndexKind {
+  Positions,  ///< one by one, the same for all heads: of latent attention
+  Blocks,     ///< of neighbours, for each KV head its own
+};
+
+/// Sparse attention: an index of few small heads, whose keys have rows of their own in the cache,
+/// scores all positions, and attention looks at the best.
 struct IndexSpec {
-  uint32_t count = 0;    ///< positions that are looked at, at most; 0: there is no index
-  uint32_t heads = 0;    ///< of the query, which is made of the row that latent queries come from
-  uint32_t key_dim = 0;  ///< of one head, and of the key that all share
+  IndexKind kind = IndexKind::Positions;
+  uint32_t count = 0;     ///< positions or blocks that are looked at, at most; 0: there is no index
+  uint32_t heads = 0;     ///< of the query
+  uint32_t key_dim = 0;   ///< of one head, and of the key that all share
+  uint32_t together = 1;  ///< positions of a block
+  uint32_t local = 0;     ///< of the last blocks, that are looked at whatever they score
   /// As many values are rotated as attention rotates: the first of a head, or the last.
   uint32_t rope_style = TENON_ROPE_ADJACENT;
   bool rotates_last = false;
-  float epsilon = 1e-6f;  ///< of the key's layer norm
+  float epsilon = 1e-6f;  ///< of the key's norm, and the query's if it has one
   /// The layer looks at what the nearest one before it with an index of its own chose.
   bool shared = false;
 };
@@ -109,7 +118,7 @@ struct AttentionSpec {
   PositionScale query_scale;
   bool alibi = false;  ///< scores fall with the distance (Press et al. 2022, arXiv 2108.12409)
   LatentSpec latent;
-  IndexSpec index;  ///< of latent attention
+  IndexSpec index;
 };
 
 /// Selective state space: Mamba (Gu and Dao 2023, arXiv 2312.00752) and Mamba 2 (Dao and Gu 2024,

@@ -37,7 +37,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"llada", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"llada-moe", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"mellum", "no published implementation was compared with yet"},
-    {"minimax-m3", "an index of keys that chooses blocks of positions has no block here"},
     {"olmo", "layer norms without weights have no block here"},
     {"paddleocr", "its texts are read from pictures, which are not read here"},
     {"phimoe", "its experts are chosen by SparseMixer, which has no operation here"},

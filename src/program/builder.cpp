@@ -198,6 +198,10 @@ Slot ProgramBuilder::attention(Slot q, const AttentionOptions& options) {
   attention.bias = options.bias;
   attention.two_sided = options.two_sided ? 1 : 0;
   attention.max_distance = options.max_distance;
+  if (options.selection != kNoSlot) {
+    attention.selections = options.selections;
+    attention.selected_block = options.selected_block;
+  }
   return add(op, {q, options.sinks, options.bias_values, options.selection});
 }
 
@@ -205,6 +209,13 @@ Slot ProgramBuilder::select(Slot q, Slot weights, const SelectOptions& options) 
   tenon_op op = op_of(TENON_OP_SELECT);
   op.params.select = {options.group, options.layer, options.heads, options.count};
   return add(op, {q, weights});
+}
+
+Slot ProgramBuilder::select_blocks(Slot q, const SelectBlocksOptions& options) {
+  tenon_op op = op_of(TENON_OP_SELECT_BLOCKS);
+  op.params.select_blocks = {options.group, options.layer, options.heads,
+                             options.count, options.block, options.local};
+  return add(op, {q});
 }
 
 Slot ProgramBuilder::glu(uint32_t activation, Slot gate, Slot up) {

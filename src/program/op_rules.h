@@ -123,6 +123,7 @@ uint64_t sinkhorn_columns(const OpView& view);
 uint64_t kv_write_columns(const OpView& view);
 uint64_t attention_columns(const OpView& view);
 uint64_t select_columns(const OpView& view);
+uint64_t select_blocks_columns(const OpView& view);
 uint64_t token_shift_state(const OpView& view);
 uint64_t token_shift_columns(const OpView& view);
 uint64_t conv_state(const OpView& view);

@@ -21,6 +21,8 @@ inline constexpr uint32_t kMaxBiasDistance = 1u << 20;
 
 /// Positions that a select chooses.
 inline constexpr uint32_t kMaxSelected = 1u << 16;
+/// Positions in the blocks that all heads of a select_blocks choose together.
+inline constexpr uint64_t kMaxSelectedInBlocks = 1u << 20;
 
 /// How many rows the outputs of an operation have.
 enum class RowRule { Tokens, Outputs, Sequences, LikeInput };

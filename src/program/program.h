@@ -58,10 +58,12 @@ struct AttentionOptions {
   Slot sinks = kNoSlot;
   uint32_t mask = TENON_MASK_CAUSAL;
   uint32_t bias = TENON_BIAS_NONE;
-  Slot bias_values = kNoSlot;  ///< ALIBI: slopes [1, heads]; RELATIVE: table [buckets, heads]
-  bool two_sided = false;      ///< RELATIVE: positions after the own one have buckets, too
-  uint32_t max_distance = 0;   ///< RELATIVE: from here on all share the last bucket
-  Slot selection = kNoSlot;    ///< of a select: the positions that are looked at; else all
+  Slot bias_values = kNoSlot;   ///< ALIBI: slopes [1, heads]; RELATIVE: table [buckets, heads]
+  bool two_sided = false;       ///< RELATIVE: positions after the own one have buckets, too
+  uint32_t max_distance = 0;    ///< RELATIVE: from here on all share the last bucket
+  Slot selection = kNoSlot;     ///< of a select: the positions that are looked at; else all
+  uint32_t selections = 1;      ///< parts of it: 1, or one for each KV head
+  uint32_t selected_block = 1;  ///< positions that a number of it stands for
 };
 
 /// tenon_select_params.
@@ -70,6 +72,16 @@ struct SelectOptions {
   uint32_t layer = 0;
   uint32_t heads = 0;
   uint32_t count = 0;  ///< positions that are chosen, at most
+};
+
+/// tenon_select_blocks_params.
+struct SelectBlocksOptions {
+  uint32_t group = 0;
+  uint32_t layer = 0;
+  uint32_t heads = 0;
+  uint32_t count = 0;  ///< blocks that a head chooses, at most
+  uint32_t block = 0;  ///< positions
+  uint32_t local = 0;  ///< of the last blocks, that are chosen whatever they score
 };
 
 /// A tenon_cache_group, of every position unless it says otherwise.
@@ -240,6 +252,7 @@ class ProgramBuilder {
   Slot attention(Slot q, const AttentionOptions& options);
   /// q [T, heads * key_dim], weights [T, heads] -> positions [T, count] of i32, for attention.
   Slot select(Slot q, Slot weights, const SelectOptions& options);
+  Slot select_blocks(Slot q, const SelectBlocksOptions& options);
   Slot glu(uint32_t activation, Slot gate, Slot up);
   Slot glu(const GluOptions& options, Slot gate, Slot up);
   /// Any TENON_ACTIVATION_* but XIELU.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -242,7 +243,8 @@ class Verifier {
              op_label(index, op.kind), layer.first);
       }
       check_cached(index, layer);
-    } else if (op.kind == TENON_OP_SELECT) {
+    } else if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS) {
+      // The parameters of both begin with group and layer.
       check_cached(index, {op.params.select.group, op.params.select.layer});
     }
   }
@@ -253,15 +255,27 @@ class Verifier {
          op_label(index, ops_[index].kind), layer.second, layer.first);
   }
 
-  /// What leaves positions out is what a select chose.
+  /// What leaves positions out is what a select chose, in as many parts and by as many positions.
   void check_selection(uint32_t index) {
     const tenon_op& op = ops_[index];
-    if (op.kind == TENON_OP_SELECT) selections_.insert(op.outputs[0]);
-    if (op.kind != TENON_OP_ATTENTION || op.num_inputs < 4 || selections_.contains(op.inputs[3])) {
+    if (op.kind == TENON_OP_SELECT) selections_[op.outputs[0]] = {1, 1};
+    if (op.kind == TENON_OP_SELECT_BLOCKS) {
+      selections_[op.outputs[0]] = {op.params.select_blocks.heads, op.params.select_blocks.block};
+    }
+    if (op.kind != TENON_OP_ATTENTION || op.num_inputs < 4) return;
+    const auto found = selections_.find(op.inputs[3]);
+    if (found == selections_.end()) {
+      fail(Code::Internal, "{}: \"{}\" is no result of select", op_label(index, op.kind),
+           slots_[op.inputs[3]].name);
+    }
+    const tenon_attention_params& attention = op.params.attention;
+    const SelectionInfo& made = found->second;
+    if (std::max(1u, attention.selections) == made.parts &&
+        std::max(1u, attention.selected_block) == made.block) {
       return;
     }
-    fail(Code::Internal, "{}: \"{}\" is no result of select", op_label(index, op.kind),
-         slots_[op.inputs[3]].name);
+    fail(Code::Internal, "{}: \"{}\" has {} parts, whose numbers stand for {} positions",
+         op_label(index, op.kind), slots_[op.inputs[3]].name, made.parts, made.block);
   }
 
   /// Each value of a state belongs to one operation.
@@ -329,6 +343,10 @@ class Verifier {
     }
   }
 
+  struct SelectionInfo {
+    uint32_t parts;
+    uint32_t block;  // positions
+  };
   struct RouteInfo {
     uint64_t experts;
     uint32_t weights;  // slot
@@ -340,7 +358,7 @@ class Verifier {
   Strided<tenon_cache_group> groups_;
   std::vector<bool> written_;
   std::set<std::pair<uint32_t, uint32_t>> cached_;
-  std::set<uint32_t> selections_;  // slots
+  std::map<uint32_t, SelectionInfo> selections_;  // by slot
   /// Of each group and layer: where the part of an operation ends, and where it begins.
   std::map<std::pair<uint32_t, uint32_t>, std::map<uint64_t, uint64_t>> states_;
   std::map<uint32_t, RouteInfo> routes_;  // by the slot of the ids

@@ -54,7 +54,7 @@ typedef int32_t tenon_status;
 
 #define TENON_BACKEND_MAGIC 0x4E4E4554u /* "TENN" */
 #define TENON_BACKEND_MAJOR 2u          /* differs: refused */
-#define TENON_BACKEND_MINOR 1u          /* newer minors only add */
+#define TENON_BACKEND_MINOR 2u          /* newer minors only add */
 
 /* Opaque objects of the backend. A backend casts types of its own to these and does not define them, so
  * that several can be linked into one program. */
@@ -185,7 +185,7 @@ typedef struct tenon_slot {
 #define TENON_OP_ROPE 6u        /* (x [T, h d], angles [T, 2p])      -> [T, h d]  params.rope */
 #define TENON_OP_KV_WRITE 7u    /* (k [T, g dk], v [T, g dv]; LATENT: none) -> nothing  params.kv */
 #define TENON_OP_ATTENTION 8u   /* (q [T, h dk], sinks W [1, h] or none, bias or none,
-                                    selection [T, k] i32 or none)  -> [T, h dv]  params.attention */
+                                    selection [T, k] or [T, g k] i32 or none) -> [T, h dv]  params.attention */
 #define TENON_OP_GLU 9u         /* (gate [., n], up [., n])          -> [., n]  act(gate) up; params.glu */
 #define TENON_OP_ADD 10u        /* (x [., n], y [., n] or W [1, n])  -> [., n] */
 #define TENON_OP_SCALE 11u      /* (x [., n])                        -> [., n]  factor x + offset; params.scale */
@@ -220,6 +220,7 @@ typedef struct tenon_slot {
                                                                      -> [., r n]  params.mix_streams */
 #define TENON_OP_SINKHORN 32u     /* (x [., s s])                    -> [., s s]  params.sinkhorn */
 #define TENON_OP_SELECT 33u       /* (q [T, h dk], weights [T, h])   -> [T, k] i32  params.select */
+#define TENON_OP_SELECT_BLOCKS 40u /* (q [T, h dk])                  -> [T, h k] i32  params.select_blocks */
 
 #define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
 #define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
@@ -372,8 +373,10 @@ typedef struct tenon_kv_params {
 /* Attention of token t of a sequence. Query head j reads KV head j / (heads / kv_heads).
  *   s_i = scale q.k_i;  soft_cap > 0: s_i = soft_cap tanh(s_i / soft_cap);  s_i + bias
  *   weights = softmax over i (and over the head's sink logit, whose value is zero, if given)
- * A selection, the result of one select, leaves of the positions seen those that its row names. It goes with
- * a LATENT group, a CAUSAL mask without window, and no bias. */
+ * A selection, the result of one select or select_blocks, leaves of the positions seen those that its row
+ * names: that of select one by one, that of select_blocks n at a time, [b n, (b + 1) n) for a number b. All heads
+ * share a selection of one part; of g parts, KV head j has part j. It goes with a FULL or LATENT group, a CAUSAL
+ * mask without window, and no bias. */
 typedef struct tenon_attention_params {
   uint32_t group;
   uint32_t layer;
@@ -385,6 +388,8 @@ typedef struct tenon_attention_params {
   uint32_t bias;         /* TENON_BIAS_* */
   uint32_t two_sided;    /* RELATIVE: 0 or 1 */
   uint32_t max_distance; /* RELATIVE */
+  uint32_t selections;     /* parts of the selection, 1 or g; 0 stands for 1. Since minor 2 */
+  uint32_t selected_block; /* n, the positions of a number of the selection; 0 stands for 1. Since minor 2 */
 } tenon_attention_params;
 
 /* The positions that a token at position `own` looks at: the index of DeepSeek sparse attention, arXiv
@@ -400,6 +405,22 @@ typedef struct tenon_select_params {
   uint32_t heads; /* h, at least 1 */
   uint32_t count; /* k, 1 to 65536 */
 } tenon_select_params;
+
+/* The blocks of positions that a token at position `own` looks at, each index head for itself: MiniMax Sparse
+ * Attention. Layer `layer` of a LATENT group has a row k_i of dk values for each position i; its values are not
+ * read. Block b is the positions [b n, (b + 1) n), the last one as far as `own`.
+ *   s_jb = max over i in block b of q_j.k_i;  infinity for the last `local` blocks
+ * Part j of the row, of k columns, has the numbers of the k blocks of the largest s_jb, of equal ones the lower
+ * first, and of fewer than k blocks all; a product that is NaN counts as -infinity. They are in ascending order,
+ * and the rest of the part is -1. Since minor 2. */
+typedef struct tenon_select_blocks_params {
+  uint32_t group;
+  uint32_t layer;
+  uint32_t heads; /* h, at least 1 */
+  uint32_t count; /* k, at least 1; h k n at most 2^20 */
+  uint32_t block; /* n, at least 1 */
+  uint32_t local; /* 0 to k */
+} tenon_select_blocks_params;
 
 /* Recurrent operations keep values of each sequence in a STATE group: values [offset, offset + size) of
  * layer `layer`. Each says its size. All are zero before the first token of a sequence. The recurrence over
@@ -518,6 +539,7 @@ typedef struct tenon_op {
     tenon_mix_streams_params mix_streams;
     tenon_sinkhorn_params sinkhorn;
     tenon_select_params select;
+    tenon_select_blocks_params select_blocks;
     struct {
       float factor;
       float offset;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "backends/common/host_buffer.h"
+#include "backends/common/selected_positions.h"
 #include "backends/common/step_rules.h"
 #include "backends/cpu/area_plan.h"
 #include "backends/cpu/cache_block.h"
@@ -234,15 +235,19 @@ void Executable::allocate_scratch() {
       count_linear(task.weight, task.second, joined_width(task.block));
     }
     if (phase.kind == PhaseKind::Select) {
-      const tenon_select_params& params = phase.select.params.select;
-      const CacheBlock block(program_.groups()[params.group]);
-      candidates = std::max<uint64_t>(candidates, 2 * uint64_t{params.count});
-      attention_floats = std::max(attention_floats, attention_scratch_floats(params.heads, block));
+      const CacheBlock block(program_.groups()[phase.select.params.select.group]);
+      const bool by_head = phase.select.kind == TENON_OP_SELECT_BLOCKS;
+      const uint32_t count =
+          by_head ? phase.select.params.select_blocks.count : phase.select.params.select.count;
+      const uint32_t heads = by_head ? 1 : phase.select.params.select.heads;
+      candidates = std::max<uint64_t>(candidates, 2 * uint64_t{count});
+      attention_floats = std::max(attention_floats, attention_scratch_floats(heads, block));
     } else if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
       const tenon_attention_params& params = phase.attention.params.attention;
       const tenon_cache_group& group = program_.groups()[params.group];
       const CacheBlock block(group);
-      const uint64_t count = plan_.slots[phase.attention.inputs[3]].slot.columns;
+      const uint64_t count = plan_.slots[phase.attention.inputs[3]].slot.columns /
+                             backends::selection_parts(params) * backends::selected_block(params);
       const uint64_t areas = (count + block.block_tokens - 1) / block.block_tokens;
       selected_areas = std::max(selected_areas, areas);
       selected_bytes = std::max(selected_bytes, areas * block.area_bytes());

@@ -434,7 +434,7 @@ PhasePlan PhaseBuilder::build() && {
       place_linear(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION) {
       place_attention(i);
-    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_SELECT) {
+    } else if (row.kind == RowKind::Op && is_select(row.op.kind)) {
       place_select(i);
     } else if (row.kind == RowKind::Op && backends::is_recurrent(row.op.kind)) {
       place_recurrent(i);

@@ -68,9 +68,14 @@ class PhaseRunner {
 
   void run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
   void run_select(const Phase& phase, uint32_t token, uint32_t thread) noexcept;
+  void run_select_blocks(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
   void run_selected_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
-  void gather_selected(const tenon_op& op, uint32_t token, uint32_t count,
-                       uint32_t thread) noexcept;
+  [[nodiscard]] AttentionArgs index_args(const tenon_op& op, uint32_t token, uint32_t first_head,
+                                         uint32_t heads, uint32_t thread) const noexcept;
+  [[nodiscard]] const uint8_t* const* cache_blocks(uint32_t group, uint32_t token) const noexcept {
+    return x_.state_.blocks[group].data() +
+           x_.state_.first_block[group][x_.state_.token_sequence[token]];
+  }
   [[nodiscard]] AttentionBias bias_of(const Phase& phase, uint64_t first_head) const noexcept;
 
   /// Some columns or lanes of a sequence that an item of a recurrent phase is.

@@ -514,6 +514,47 @@ def glm_dsa(m):
     indexed_layers(m, [True, False, True, False])
 
 
+# ---- MiniMax M3, its text model. Blocks of positions are shorter than those of the cache.
+@golden('minimax-m3', 'minimax-m3',
+        {**base_keys(3, 4, 2, 16, 40, 10000.0, 1e-5), 'rope.dimension_count': 8,
+         'leading_dense_block_count': 1, 'attention.indexer.head_count': 2,
+         'attention.indexer.key_length': 12, 'attention.indexer.top_k': 4,
+         'attention.indexer.block_size': 5, 'attention.indexer.local_blocks': 2,
+         **expert_keys(8, 3, 24, shared_count=1, weights_scale=2.0, weights_norm=True, gating_func=2)},
+        of('MiniMaxM3VLForCausalLM', 'MiniMaxM3VLTextConfig', intermediate_size=24, dense_intermediate_size=40,
+           shared_intermediate_size=24, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+           head_dim=16, rms_norm_eps=1e-5, num_local_experts=8, num_experts_per_tok=3,
+           routed_scaling_factor=2.0, rotary_dim=8, index_n_heads=2, index_head_dim=12, index_block_size=5,
+           index_topk_blocks=4, index_local_blocks=2, mlp_layer_types=['dense', 'sparse', 'sparse'],
+           layer_types=['full_attention', 'minimax_m3_sparse', 'minimax_m3_sparse'],
+           rope_parameters={'rope_type': 'default', 'rope_theta': 10000.0, 'partial_rotary_factor': 0.5}))
+def minimax_m3(m):
+    def plus_one(w):
+        return w - 1
+
+    def gated_together(layer, root, suffix=''):
+        both = m.parameters[root + 'gate_up_proj.weight']
+        width = both.shape[0] // 2
+        m.put('blk.%d.ffn_gate%s.weight' % (layer, suffix), both[:width], spread=1.5)
+        m.put('blk.%d.ffn_up%s.weight' % (layer, suffix), both[width:], spread=1.5)
+        m.put('blk.%d.ffn_down%s.weight' % (layer, suffix), root + 'down_proj.weight')
+    ends(m, change=plus_one)
+    for layer in range(3):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        norms = {'attn_norm': 'input_layernorm', 'ffn_norm': 'post_attention_layernorm',
+                 'attn_q_norm': 'self_attn.q_norm', 'attn_k_norm': 'self_attn.k_norm'}
+        attention(m, layer, root + 'self_attn.')
+        if layer == 0:
+            gated_together(layer, root + 'mlp.')
+        else:
+            norms.update({'indexer.q_norm': 'self_attn.indexer.q_norm', 'indexer.k_norm': 'self_attn.indexer.k_norm'})
+            for name in ('q_proj', 'k_proj'):
+                m.put(block + 'indexer.%s.weight' % name, root + 'self_attn.indexer.%s.weight' % name)
+            experts(m, layer, root + 'mlp.', bias='gate.e_score_correction_bias', shared=None)
+            gated_together(layer, root + 'mlp.shared_experts.', '_shexp')
+        layer_norms(m, layer, root, plus_one, **norms)
+
+
 # ---- Step 3.7, its text model
 STEP = dict(vocab_size=64, hidden_size=32, intermediate_size=40, num_hidden_layers=4, num_attention_heads=4,
             num_key_value_heads=2, head_dim=8, max_position_embeddings=256, rms_norm_eps=1e-5,
