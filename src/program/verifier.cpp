@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/common/ngram_hash.h"
 #include "backends/common/step_rules.h"
 #include "base/checked.h"
 #include "program/cache_types.h"
@@ -65,6 +66,10 @@ class Verifier {
     if (program_.max_tokens == 0 || program_.max_outputs == 0) {
       fail(Code::Internal, "program: max_tokens {} and max_outputs {} must be at least 1",
            program_.max_tokens, program_.max_outputs);
+    }
+    if (program_.token_history >= backends::kMaxNgram) {
+      fail(Code::Internal, "program: {} earlier tokens, at most {}", program_.token_history,
+           backends::kMaxNgram - 1);
     }
     if (program_.position_parts != 1 && program_.position_parts != 3) {
       fail(Code::Internal, "program: positions of {} parts, not 1 or 3", program_.position_parts);
@@ -186,6 +191,7 @@ class Verifier {
     check_outputs(index, check_op(view));
     check_cache(index);
     check_selection(index);
+    check_history(view);
     check_state(view);
     check_routes(index);
   }
@@ -246,6 +252,8 @@ class Verifier {
     } else if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS) {
       // The parameters of both begin with group and layer.
       check_cached(index, {op.params.select.group, op.params.select.layer});
+    } else if (op.kind == TENON_OP_SELECT_POOLED) {
+      check_cached(index, {op.params.select_pooled.group, op.params.select_pooled.layer});
     }
   }
 
@@ -255,10 +263,21 @@ class Verifier {
          op_label(index, ops_[index].kind), layer.second, layer.first);
   }
 
+  /// Steps bring the tokens that operations look back at.
+  void check_history(const OpView& view) const {
+    if (view.op.kind != TENON_OP_NGRAM_ROWS) return;
+    const uint64_t back = view.inputs[1]->columns - 1;
+    if (back <= program_.token_history) return;
+    fail(Code::Internal, "{}: looks back {} tokens, steps bring {}",
+         op_label(view.index, view.op.kind), back, program_.token_history);
+  }
+
   /// What leaves positions out is what a select chose, in as many parts and by as many positions.
   void check_selection(uint32_t index) {
     const tenon_op& op = ops_[index];
-    if (op.kind == TENON_OP_SELECT) selections_[op.outputs[0]] = {1, 1};
+    if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_POOLED) {
+      selections_[op.outputs[0]] = {1, 1};
+    }
     if (op.kind == TENON_OP_SELECT_BLOCKS) {
       selections_[op.outputs[0]] = {op.params.select_blocks.heads, op.params.select_blocks.block};
     }

@@ -188,12 +188,14 @@ std::string processor_name() {
 bool supports_op(const tenon_program& program, const tenon_op& op) {
   const bool known = (op.kind >= TENON_OP_EMBED && op.kind <= TENON_OP_POOL) ||
                      backends::is_recurrent(op.kind) || op.kind == TENON_OP_MIX_STREAMS ||
-                     op.kind == TENON_OP_SINKHORN || is_select(op.kind);
+                     op.kind == TENON_OP_SINKHORN || op.kind == TENON_OP_NGRAM_ROWS ||
+                     op.kind == TENON_OP_SOFTMAX || is_select(op.kind);
   if (!known) return false;
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
     if (op.inputs[i] == TENON_NO_SLOT) continue;
     const tenon_slot& slot = slots_of(program)[op.inputs[i]];
-    if (slot.kind == TENON_SLOT_CONSTANT && slot.type != TENON_TYPE_F64) return false;
+    const uint32_t constants = op.kind == TENON_OP_NGRAM_ROWS ? TENON_TYPE_I64 : TENON_TYPE_F64;
+    if (slot.kind == TENON_SLOT_CONSTANT && slot.type != constants) return false;
     if (slot.kind != TENON_SLOT_WEIGHT) continue;
     const FormatInfo* format = find_format(slot.type);
     if (format == nullptr || !format->weight || slot.columns % format->block_values != 0)

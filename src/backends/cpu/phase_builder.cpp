@@ -40,6 +40,7 @@ bool fits_heads(const LinearTask& task, uint64_t block) {
 uint32_t num_matrices(const tenon_op& op, uint32_t input) noexcept {
   switch (op.kind) {
     case TENON_OP_EMBED:
+    case TENON_OP_NGRAM_ROWS:
       return input == 0 ? 1 : 0;
     case TENON_OP_LINEAR:
       return input == 1 ? 1 : 0;

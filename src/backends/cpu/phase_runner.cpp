@@ -108,8 +108,10 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
         case PhaseKind::Select:
           if (phase.select.kind == TENON_OP_SELECT) {
             run_select(phase, item++, thread);
-          } else {
+          } else if (phase.select.kind == TENON_OP_SELECT_BLOCKS) {
             run_select_blocks(phase, item++, thread);
+          } else {
+            run_select_pooled(phase, item++, thread);
           }
           break;
         case PhaseKind::Recurrent:
@@ -168,6 +170,9 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
       unpack_row(x_.weights_[op.inputs[0]].matrix, static_cast<uint64_t>(number), out);
       break;
     }
+    case TENON_OP_NGRAM_ROWS:
+      ngram_rows(op, row, out);
+      break;
     case TENON_OP_RMS_NORM:
     case TENON_OP_LAYER_NORM:
     case TENON_OP_L2_NORM:
@@ -202,6 +207,9 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
       break;
     case TENON_OP_SUM_SEGMENTS:
       sum_segments(op, row, out, n);
+      break;
+    case TENON_OP_SOFTMAX:
+      softmax(op.params.segments, input(0), out, n);
       break;
     case TENON_OP_SLICE:
       slice(op, row, out);

@@ -165,12 +165,13 @@ struct SlotInfo {
 /// Whether an operation is computed by a select phase. The parameters of all begin with group and
 /// layer.
 constexpr bool is_select(uint32_t kind) {
-  return kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS;
+  return kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
+         kind == TENON_OP_SELECT_POOLED;
 }
 
 /// Work items of a row of a select phase.
 constexpr uint32_t select_parts(const tenon_op& op) {
-  return op.kind == TENON_OP_SELECT ? 1 : op.params.select_blocks.heads;
+  return op.kind == TENON_OP_SELECT_BLOCKS ? op.params.select_blocks.heads : 1;
 }
 
 /// The matrices that an operation sees in a weight: experts, heads, or one; 0 where it reads
