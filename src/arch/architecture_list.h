@@ -96,6 +96,7 @@
   X(Qwen3, "qwen3")                    \
   X(Qwen35, "qwen35")                  \
   X(Qwen35Moe, "qwen35moe")            \
+  X(Qwen4Exp, "qwen4exp")              \
   X(Qwen3Moe, "qwen3moe")              \
   X(Qwen3Next, "qwen3next")            \
   X(Qwen3Vl, "qwen3vl")                \

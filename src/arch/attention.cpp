@@ -203,7 +203,11 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
   }
   position(context, layer, qkv);
   AttentionOptions options = attention_options(context, layer);
-  if (spec.index.count > 0) select_blocks(context, layer, x).put_into(options);
+  if (spec.index.count > 0) {
+    const bool pooled = spec.index.kind == IndexKind::Pooled;
+    const auto select = pooled ? select_pooled : select_blocks;
+    select(context, layer, x).put_into(options);
+  }
   if (qkv.key != kNoSlot) {
     context.ops.kv_write(qkv.key, qkv.value, options.group, options.layer);
   }

@@ -21,7 +21,9 @@ class DeltaRuleBlock {
     scalar_rates(x, inputs);
     const Slot gate =
         context_.linear(x, name("attn_gate"), spec_.value_columns(), context_.model.width);
-    return ops_.glu(TENON_ACTIVATION_SILU, gate, normed(ops_.delta_rule(inputs, options())));
+    const Slot out = normed(ops_.delta_rule(inputs, options()));
+    return spec_.sigmoid_gate ? ops_.sigmoid_gate(out, gate)
+                              : ops_.glu(TENON_ACTIVATION_SILU, gate, out);
   }
 
   Slot kimi_delta_attention(Slot x) {

@@ -56,6 +56,7 @@ struct LatentSpec {
 enum class IndexKind {
   Positions,  ///< one by one, the same for all heads: of latent attention
   Blocks,     ///< of neighbours, for each KV head its own
+  Pooled,     ///< of neighbours, by means of their keys, the same for all heads
 };
 
 /// Sparse attention: an index of few small heads, whose keys have rows of their own in the cache,
@@ -73,6 +74,11 @@ struct IndexSpec {
   float epsilon = 1e-6f;  ///< of the key's norm, and the query's if it has one
   /// The layer looks at what the nearest one before it with an index of its own chose.
   bool shared = false;
+
+  /// f32 values that a layer keeps of a sequence: the last keys of a block.
+  [[nodiscard]] uint64_t state_values() const {
+    return kind == IndexKind::Pooled ? uint64_t{together - 1} * key_dim : 0;
+  }
 };
 
 /// What is attended is multiplied by act("attn_gate" x), x being what attention reads.
@@ -160,6 +166,7 @@ struct DeltaSpec {
   /// Of each_channel: decay = lower_bound sigmoid(a (f x + bias)). 0: a softplus(f x + bias).
   float lower_bound = 0.0f;
   float epsilon = 0.0f;
+  bool sigmoid_gate = false;  ///< of what comes out, without each_channel; else a SiLU
 
   [[nodiscard]] uint64_t key_columns() const { return uint64_t{key_heads} * key_dim; }
   [[nodiscard]] uint64_t value_columns() const { return uint64_t{value_heads} * value_dim; }
@@ -167,6 +174,26 @@ struct DeltaSpec {
   [[nodiscard]] uint64_t conv_values() const { return (kernel - 1) * conv_columns(); }
   [[nodiscard]] uint64_t state_values() const {
     return value_heads == 0 ? 0 : conv_values() + key_dim * value_columns();
+  }
+};
+
+/// Rows by the hashes of the last tokens, added to the residual streams before a layer (Engram,
+/// arXiv 2601.07372, as Qwen4-Exp has it).
+struct NgramSpec {
+  struct Head {
+    uint64_t order = 0;   ///< tokens that are hashed
+    uint64_t offset = 0;  ///< of its rows in the table
+    uint64_t size = 0;    ///< its rows
+  };
+  std::vector<Head> heads;           ///< none: nothing is added
+  std::vector<int64_t> multipliers;  ///< of the last token, of the one before it, ...
+  uint32_t end = 0;                  ///< the token that ends a text
+  uint32_t row = 0;                  ///< values of a row of the table
+  uint32_t kernel = 0;               ///< taps of the convolution
+  uint32_t dilation = 0;             ///< tokens from one of them to the next
+
+  [[nodiscard]] uint64_t state_values(uint64_t columns) const {
+    return heads.empty() ? 0 : uint64_t{kernel - 1} * dilation * columns;
   }
 };
 
@@ -251,6 +278,7 @@ struct LayerSpec {
   DeltaSpec delta;
   ShortConvSpec short_conv;
   WkvSpec wkv;
+  NgramSpec ngram;
   NormSpec attention_post_norm;
   NormSpec feed_forward_norm;
   FeedForwardSpec feed_forward;
@@ -276,6 +304,7 @@ struct HyperConnectionSpec {
   uint32_t streams = 0;    ///< 0: there are none, and one residual stream
   float epsilon = 0.0f;    ///< is added to shares and factors
   float magnitude = 1.0f;  ///< factors lie between 0 and this
+  uint32_t low_rank = 0;   ///< of the gates of each value (gated_residual.h); 0: shares of streams
 };
 
 /// A head over the row of a text: scores of labels, of which rerankers have one.

@@ -43,7 +43,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"plamo2", "norms within Mamba have no block here"},
     {"plamo3", "no published implementation was compared with yet"},
     {"plm", "no published implementation was compared with yet"},
-    {"qwen4exp", "rows of an embedding by the hash of several tokens have no block here"},
     {"rnd1", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"rwkv6", "the recurrence of RWKV 6 has no operation here"},
     {"rwkv6qwen2", "the recurrence of RWKV 6 has no operation here"},

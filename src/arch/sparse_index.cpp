@@ -69,4 +69,46 @@ Selection select_blocks(BuildContext& context, uint32_t layer, Slot x) {
   return {.slot = chosen, .parts = index.heads, .block = index.together};
 }
 
+namespace {
+
+/// Mean of the last index.together rows of x [T, key_dim]: at the last position of a block, of it.
+///   like  [1, key_dim] any weight
+Slot mean_back(BuildContext& context, uint32_t layer, Slot x, const RowSource& like) {
+  const uint32_t block = context.layer(layer).attention.index.together;
+  if (block == 1) return x;
+  const RowSource taps = like.transposed().filled(block, 1.0f / static_cast<float>(block));
+  const std::string name = BuildContext::in_layer(layer, "indexer.k_proj (mean)");
+  return context.ops.conv(x, context.tensors.bind(name, taps), kNoSlot, context.state(layer, 0));
+}
+
+}  // namespace
+
+Selection select_pooled(BuildContext& context, uint32_t layer, Slot x) {
+  const IndexSpec& index = context.layer(layer).attention.index;
+  ProgramBuilder& ops = context.ops;
+  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+  const auto project = [&](const char* tensor, uint32_t heads) {
+    return context.linear(x, name(tensor), uint64_t{heads} * index.key_dim, context.model.width);
+  };
+  const NormSpec norm{"indexer.q_norm", NormKind::Rms, index.epsilon};
+  Slot query = context.norm(project("indexer.q_proj", index.heads), name("indexer.q_norm"), norm,
+                            index.key_dim, index.key_dim);
+  const std::string key_norm = name("indexer.k_norm.weight");
+  const RowSource weights = context.tensors.tensor(key_norm, {index.key_dim}, TensorRole::Norm);
+  const Slot mean = mean_back(context, layer, project("indexer.k_proj", 1), weights);
+  Slot key = ops.rms_norm(mean, context.tensors.bind(key_norm, weights), index.epsilon);
+  if (const Slot angles = context.angles(layer); angles != kNoSlot) {
+    query = ops.rope(query, angles, index.rope_style, index.key_dim);
+    const Slot first = context.angles_before(layer, index.together - 1);
+    key = ops.rope(key, first, index.rope_style, index.key_dim);
+  }
+  const auto [group, place] = context.index_cache(layer);
+  ops.kv_write(key, kNoSlot, group, place);
+  return {.slot = ops.select_pooled(query, {.group = group,
+                                            .layer = place,
+                                            .heads = index.heads,
+                                            .count = index.count,
+                                            .block = index.together})};
+}
+
 }  // namespace tenon

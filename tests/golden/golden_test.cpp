@@ -13,9 +13,10 @@ namespace tenon::golden {
 namespace {
 
 constexpr const char* kGoldens[] = {
-    "llama",        "llama_biases", "llama_experts", "llama_linear", "llama_partial_rope",
-    "llama_window", "llama_yarn",   "qwen2",         "qwen2moe",     "qwen3",
-    "qwen3moe",
+    "kimi-k3",       "llama",        "llama_biases",
+    "llama_experts", "llama_linear", "llama_partial_rope",
+    "llama_window",  "llama_yarn",   "qwen2",
+    "qwen2moe",      "qwen3",        "qwen3moe",
 };
 
 /// Models whose own implementation gave the logits: make/transformers_goldens.py.
@@ -36,6 +37,7 @@ constexpr const char* kTransformersGoldens[] = {
     "muse-glimmer",
     "qwen3vl",
     "qwen3vlmoe",
+    "qwen4exp",
     "step35",
 };
 
