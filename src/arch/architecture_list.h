@@ -55,6 +55,7 @@
   X(Jais2, "jais2")                    \
   X(JinaBertV2, "jina-bert-v2")        \
   X(JinaBertV3, "jina-bert-v3")        \
+  X(KimiK3, "kimi-k3")                 \
   X(KimiLinear, "kimi-linear")         \
   X(Laguna, "laguna")                  \
   X(Lfm2, "lfm2")                      \

@@ -163,6 +163,8 @@ struct DeltaSpec {
   /// Of each_channel: the decay and the gate come from one matrix each ("ssm_f_a", "ssm_g_a"), not
   /// from products of two.
   bool full_rank = false;
+  bool full_gate = false;      ///< the gate alone does ("ssm_g")
+  bool negative_rate = false;  ///< "ssm_a" [heads] holds -a where there is a lower_bound
   /// Of each_channel: decay = lower_bound sigmoid(a (f x + bias)). 0: a softplus(f x + bias).
   float lower_bound = 0.0f;
   float epsilon = 0.0f;
@@ -218,6 +220,10 @@ struct GateSpec {
   float limit = 0.0f;  ///< 0: none
   float up_offset = 0.0f;
   bool limit_after = false;  ///< min(act(gate), limit) instead
+  /// SiTU (Kimi K3): situ tanh(gate / situ) / (1 + exp(-gate)) times situ_up tanh(up / situ_up),
+  /// or times up where situ_up is 0. 0: none of this.
+  float situ = 0.0f;
+  float situ_up = 0.0f;
 };
 
 /// A mixture of experts (Shazeer et al. 2017).
@@ -233,6 +239,8 @@ struct ExpertSpec {
   uint32_t groups_used = 1;
   bool weighs_input = false;  ///< the weight multiplies what an expert reads, not what it gives
   uint32_t latent_width = 0;  ///< experts work between "ffn_latent_down" and "_up"; 0: they do not
+  std::string_view latent_name = "ffn_latent";  ///< of these
+  Presence latent_norm = Presence::Absent;      ///< of what the experts give, "ffn_latent_norm"
   bool may_be_fused = false;  ///< "ffn_gate_up_exps" in place of two: the gate's rows, then up's
   Presence bias = Presence::Absent;  ///< of the router and of each expert's matrices
   uint32_t shared_width = 0;         ///< of the expert that all tokens use; 0: there is none
@@ -336,6 +344,7 @@ struct ModelSpec {
   bool prediction_hands_on_normed = true;
   NormSpec output_norm;
   HyperConnectionSpec hyper_connection;
+  uint32_t residual_block = 0;   ///< layers of one residual (attention_residual.h); 0: all
   uint32_t streams = 1;          ///< residual streams, of which one passes through the blocks
   uint32_t active_stream = 0;    ///< that one, below streams
   uint32_t layer_embedding = 0;  ///< values of a token's embedding for each layer; 0: there is none

@@ -33,7 +33,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"grovemoe", "its adjugate experts are shared by groups of others, which has no block here"},
     {"hunyuan_vl", "it rotates by four-part positions, which have no operation here"},
     {"jamba", "norms within Mamba have no block here"},
-    {"kimi-k3", "residuals that attend to those of earlier layers have no block here"},
     {"llada", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"llada-moe", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"mellum", "no published implementation was compared with yet"},
