@@ -138,7 +138,7 @@ typedef struct tenon_host {
 #define TENON_TYPE_F32 0u
 #define TENON_TYPE_F16 1u
 #define TENON_TYPE_I32 26u
-#define TENON_TYPE_I64 27u
+#define TENON_TYPE_I64 27u /* of constants alone; since minor 2 */
 #define TENON_TYPE_F64 28u
 /* Types of the cache alone. Every key and every value of a position and KV head has one f16 scale d.
  *   int8  x ~ d l, l in -127..127: d = max |x| / 127, l = round(x / d)
@@ -242,7 +242,7 @@ typedef struct tenon_slot {
 #define TENON_ACTIVATION_TANH 7u
 #define TENON_ACTIVATION_SOFTPLUS 8u /* ln(1 + exp(x)) */
 #define TENON_ACTIVATION_EXP 9u
-#define TENON_ACTIVATION_SIGNED_ROOT 10u /* sign(x) sqrt(max(|x|, epsilon)); 0 for 0 */
+#define TENON_ACTIVATION_SIGNED_ROOT 10u /* sign(x) sqrt(max(|x|, epsilon)), 0 for 0; since minor 2 */
 
 /* The four numbers are XIELU's alone, but for the epsilon of SIGNED_ROOT:
  *   x > 0: alpha_p x^2 + beta x;   else: alpha_n (expm1(min(x, epsilon)) - x) + beta x */
@@ -277,7 +277,8 @@ typedef struct tenon_embed_params {
  *   offset + (xor over i < m of token_{t-i} multiplier_i) mod size
  * of W, in integers of 64 bits without sign. token_t is tokens[t], and what stands before it in its sequence is
  * there or in earlier_tokens, of which n - 1 are there at most (tenon_program.token_history). A token before the
- * first of its text, and each one before the last `end` that stands before token_t, counts as `end`. n is 1 to 16. */
+ * first of its text, and each one before the last `end` that stands before token_t, counts as `end`. n is 1 to 16.
+ * Since minor 2. */
 typedef struct tenon_ngram_rows_params {
   int32_t end; /* the token that ends a text */
 } tenon_ngram_rows_params;
@@ -356,7 +357,7 @@ typedef struct tenon_norm_params {
  * without it, part 0. */
 typedef struct tenon_rope_angles_params {
   float magnitude; /* m: YaRN's attention factor, else 1 */
-  int32_t offset;  /* the sum may be negative */
+  int32_t offset;  /* the sum may be negative. Since minor 2 */
 } tenon_rope_angles_params;
 
 /* Each head rotates its values offset .. offset + 2p - 1: (a, b) -> (a cos - b sin, a sin + b cos); the
@@ -444,7 +445,7 @@ typedef struct tenon_select_blocks_params {
  *   s_b = sum over j < h of max(q_j.k_b, 0),  (b + 1) r <= own + 1
  * The row has the positions of the n blocks of the largest s_b, of equal ones the lower block first, and of fewer
  * than n blocks all; an s_b that is NaN counts as -infinity; and those from the end of the last block up to own.
- * They are in ascending order, and the rest of the row is -1: k = (n + 1) r - 1, 1 to 65536. */
+ * They are in ascending order, and the rest of the row is -1: k = (n + 1) r - 1, 1 to 65536. Since minor 2. */
 typedef struct tenon_select_pooled_params {
   uint32_t group;
   uint32_t layer;
@@ -628,7 +629,8 @@ typedef struct tenon_program {
   const tenon_cache_group* groups;
   const uint32_t* results;   /* [num_results] activation slots, each once; operations may read them, too */
   uint64_t activation_bytes; /* size of the planned area */
-  uint32_t token_history; /* columns of tenon_step.earlier_tokens: the largest n - 1 of an ngram_rows; else 0 */
+  uint32_t token_history; /* columns of tenon_step.earlier_tokens: the largest n - 1 of an ngram_rows; else 0.
+                             Since minor 2 */
   uint32_t reserved;
 } tenon_program;
 
@@ -698,8 +700,9 @@ typedef struct tenon_step {
    * because that step or its draw failed or was cancelled. Where the draw came to no token
    * (tenon_drawn.flags) the step computes anything, but ends. */
   uint64_t after;
-  /* [S, token_history]: of each sequence the tokens before its first one in the step, the latest last; each as in
-   * `tokens`, or TENON_NO_TOKEN where the text has none. Not read where token_history is 0. */
+  /* [S, token_history]: of each sequence the tokens before its first one in the step, the latest last, and
+   * TENON_NO_TOKEN where the text has none. All are known: what a step names by `after` is a token of its own.
+   * Not read where token_history is 0. Since minor 2. */
   const int32_t* earlier_tokens;
 } tenon_step;
 

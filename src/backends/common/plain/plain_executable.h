@@ -103,27 +103,17 @@ class Executable {
       backends::refuse(TENON_BACKEND_ARGUMENT, "step: after {}, not the last one", step.after);
     }
     tokens_.assign(step.tokens, step.tokens + step.num_tokens);
-    for (int32_t& token : tokens_) token = known_token(token);
+    for (int32_t& token : tokens_) {
+      if (token >= 0) continue;
+      const auto row = static_cast<uint32_t>(-1 - token);
+      if (row >= num_rows_ || drawn_[row] == kNotDrawn) {
+        backends::refuse(TENON_BACKEND_ARGUMENT, "step: nothing was drawn for output row {} of {}",
+                         row, num_rows_);
+      }
+      token = std::max(drawn_[row], 0);
+    }
     known.tokens = tokens_.data();
-    if (step.earlier_tokens == nullptr) return known;
-    const uint64_t num_earlier = uint64_t{step.num_sequences} * program().token_history;
-    earlier_tokens_.assign(step.earlier_tokens, step.earlier_tokens + num_earlier);
-    for (int32_t& token : earlier_tokens_) {
-      if (token != TENON_NO_TOKEN) token = known_token(token);
-    }
-    known.earlier_tokens = earlier_tokens_.data();
     return known;
-  }
-
-  /// The token, or what was drawn for the output row that it names.
-  [[nodiscard]] int32_t known_token(int32_t token) const {
-    if (token >= 0) return token;
-    const auto row = static_cast<uint32_t>(-1 - token);
-    if (row >= num_rows_ || drawn_[row] == kNotDrawn) {
-      backends::refuse(TENON_BACKEND_ARGUMENT, "step: nothing was drawn for output row {} of {}",
-                       row, num_rows_);
-    }
-    return std::max(drawn_[row], 0);
   }
 
   LoadedProgram<Math> program_;
@@ -137,8 +127,7 @@ class Executable {
   uint32_t num_rows_ = 0;        ///< of that step
   std::vector<int32_t> drawn_;   ///< [num_rows_] tokens; kNotDrawn
   std::vector<int32_t> tokens_;  ///< of the step under way, with drawn ones in their places
-  std::vector<int32_t> earlier_tokens_;
-  std::vector<float> row_;  ///< [vocab]
+  std::vector<float> row_;       ///< [vocab]
   backends::HostDraw host_draw_;
 };
 
