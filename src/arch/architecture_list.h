@@ -48,6 +48,7 @@
   X(GraniteMoe, "granitemoe")          \
   X(HunyuanDense, "hunyuan-dense")     \
   X(HunyuanMoe, "hunyuan-moe")         \
+  X(HunyuanVl, "hunyuan_vl")           \
   X(HyV3, "hy_v3")                     \
   X(HyV4, "hy_v4")                     \
   X(InternLm2, "internlm2")            \

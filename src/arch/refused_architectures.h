@@ -31,7 +31,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"glm5next", "an index of pooled keys that chooses positions has no block here"},
     {"grok", "its router's logits are capped, which has no operation here"},
     {"grovemoe", "its adjugate experts are shared by groups of others, which has no block here"},
-    {"hunyuan_vl", "it rotates by four-part positions, which have no operation here"},
     {"jamba", "norms within Mamba have no block here"},
     {"llada", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"llada-moe", "it is a diffusion model, which fills in a whole text and not its next token"},

@@ -28,6 +28,7 @@ constexpr const char* kTransformersGoldens[] = {
     "glm-dsa",
     "granite-swa",
     "granite-swa_experts",
+    "hunyuan_vl",
     "hy_v3",
     "hy_v4",
     "laguna",

@@ -270,6 +270,28 @@ def qwen4exp(m):
     m.put(block + 'ple_conv1d.weight', root + 'conv1d.weight', shape=[72, 3])
 
 
+# ---- Hunyuan-VL, whose vision tower is not filled
+@golden('hunyuan_vl', 'hunyuan_vl',
+        {**base_keys(3, 4, 2, 16, 40, 10000.0), 'rope.scaling.alpha': 3.0,
+         'rope.dimension_sections': [2, 2, 2, 2]},
+        lambda: hf.HunYuanVLForConditionalGeneration(hf.HunYuanVLConfig(
+            text_config=dict(vocab_size=64, hidden_size=32, intermediate_size=40, num_hidden_layers=3,
+                             num_attention_heads=4, num_key_value_heads=2, head_dim=16, rms_norm_eps=1e-5,
+                             max_position_embeddings=256, tie_word_embeddings=False,
+                             rope_parameters={'rope_type': 'dynamic', 'rope_theta': 10000.0, 'alpha': 3.0,
+                                              'factor': 1.0, 'mrope_section': [2, 2, 2, 2]}),
+            vision_config=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2),
+            tie_word_embeddings=False, attn_implementation='eager')))
+def hunyuan_vl(m):
+    ends(m, 'model.language_model.')
+    for layer in range(3):
+        root = 'model.language_model.layers.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm',
+                    attn_q_norm='self_attn.query_layernorm', attn_k_norm='self_attn.key_layernorm')
+        attention(m, layer, root + 'self_attn.')
+        gated(m, layer, root + 'mlp.')
+
+
 # ---- MiMo-V2-Flash
 @golden('mimo2', 'mimo2',
         {**base_keys(4, 4, [1, 2, 2, 1], 16, 40, 100000.0), 'attention.value_length': 8,
