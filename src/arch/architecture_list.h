@@ -54,6 +54,7 @@
   X(GroveMoe, "grovemoe")              \
   X(HunyuanDense, "hunyuan-dense")     \
   X(HunyuanMoe, "hunyuan-moe")         \
+  X(HunyuanVl, "hunyuan_vl")           \
   X(HyV3, "hy_v3")                     \
   X(HyV4, "hy_v4")                     \
   X(InternLm2, "internlm2")            \
@@ -61,6 +62,7 @@
   X(Jais2, "jais2")                    \
   X(JinaBertV2, "jina-bert-v2")        \
   X(JinaBertV3, "jina-bert-v3")        \
+  X(KimiK3, "kimi-k3")                 \
   X(KimiLinear, "kimi-linear")         \
   X(Laguna, "laguna")                  \
   X(Lfm2, "lfm2")                      \
@@ -76,6 +78,7 @@
   X(MiniCpm, "minicpm")                \
   X(MiniCpm3, "minicpm3")              \
   X(MiniMaxM2, "minimax-m2")           \
+  X(MiniMaxM3, "minimax-m3")           \
   X(Mistral3, "mistral3")              \
   X(Mistral4, "mistral4")              \
   X(ModernBert, "modern-bert")         \
@@ -105,6 +108,7 @@
   X(Qwen3, "qwen3")                    \
   X(Qwen35, "qwen35")                  \
   X(Qwen35Moe, "qwen35moe")            \
+  X(Qwen4Exp, "qwen4exp")              \
   X(Qwen3Moe, "qwen3moe")              \
   X(Qwen3Next, "qwen3next")            \
   X(Qwen3Vl, "qwen3vl")                \

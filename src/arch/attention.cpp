@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "arch/sparse_index.h"
+
 namespace tenon {
 namespace {
 
@@ -217,6 +219,11 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
   }
   position(context, layer, qkv);
   AttentionOptions options = attention_options(context, layer);
+  if (spec.index.count > 0) {
+    const bool pooled = spec.index.kind == IndexKind::Pooled;
+    const auto select = pooled ? select_pooled : select_blocks;
+    select(context, layer, x).put_into(options);
+  }
   if (qkv.key != kNoSlot) {
     context.ops.kv_write(qkv.key, qkv.value, options.group, options.layer);
   }

@@ -110,7 +110,16 @@ void BuildContext::add_angles() {
   }
 }
 
-Slot BuildContext::make_angles(const RopeSpec& rope) {
+Slot BuildContext::angles_before(uint32_t layer, uint32_t back) {
+  if (angles(layer) == kNoSlot || back == 0) return angles(layer);
+  const auto [found, is_new] = angles_before_.try_emplace({angles(layer), back}, kNoSlot);
+  if (is_new) {
+    found->second = make_angles(this->layer(layer).attention.rope, -static_cast<int32_t>(back));
+  }
+  return found->second;
+}
+
+Slot BuildContext::make_angles(const RopeSpec& rope, int32_t offset) {
   if (rope.dimensions == 0) return kNoSlot;
   std::vector<float> divisors;
   if (!rope.divisors.empty()) {
@@ -122,7 +131,7 @@ Slot BuildContext::make_angles(const RopeSpec& rope) {
   const Slot parts =
       table.parts.empty() ? kNoSlot : ops.constant("rope position parts", table.parts);
   return ops.rope_angles(ops.constant("rope frequencies", table.frequencies),
-                         static_cast<float>(table.magnitude), parts);
+                         static_cast<float>(table.magnitude), parts, offset);
 }
 
 std::string BuildContext::in_layer(uint32_t layer, std::string_view name) {

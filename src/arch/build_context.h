@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arch/model_spec.h"
@@ -69,6 +71,8 @@ class BuildContext {
   /// The angles [T, dimensions] of a layer's rope; kNoSlot where positions are not rotated. Layers
   /// with the same rope share them.
   [[nodiscard]] Slot angles(uint32_t layer) const { return angles_[layer]; }
+  /// The same of the positions `back` before those of the tokens.
+  Slot angles_before(uint32_t layer, uint32_t back);
   /// Where the keys and values of a layer are kept. Layers of the same geometry share a group.
   struct CachePlace {
     uint32_t group;
@@ -89,12 +93,13 @@ class BuildContext {
   void add_groups();
   void add_state_groups();
   void add_angles();
-  Slot make_angles(const RopeSpec& rope);
+  Slot make_angles(const RopeSpec& rope, int32_t offset = 0);
 
   std::vector<CachePlace> cache_;        // [layers], of attention
   std::vector<CachePlace> index_cache_;  // [layers], of attention with an index of its own
   std::vector<CachePlace> state_;        // [layers], of recurrences
   std::vector<Slot> angles_;             // [layers]
+  std::map<std::pair<Slot, uint32_t>, Slot> angles_before_;  // by those of the tokens, and how far
 };
 
 }  // namespace tenon

@@ -91,7 +91,9 @@ Slot decoder_layer(BuildContext& context, uint32_t layer, Slot x) {
 
 Slot output_head(BuildContext& context, Slot x) {
   const ModelSpec& model = context.model;
-  x = context.norm(x, std::string(model.output_norm.name), model.output_norm, model.width);
+  if (!model.output_norm.name.empty()) {
+    x = context.norm(x, std::string(model.output_norm.name), model.output_norm, model.width);
+  }
   if (model.pooling) return row_head(context, x);
   if (context.options.hidden_result) context.ops.result(x);
   x = context.scaled(x, model.logit_scale);

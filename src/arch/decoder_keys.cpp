@@ -326,6 +326,43 @@ void read_latent_attention(const Keys& keys, ModelSpec& model) {
   }
 }
 
+namespace {
+
+/// attention.indexer.head_count and .key_length, of at least `rotated` values.
+void read_index_heads(const Keys& keys, uint32_t rotated, IndexSpec& index) {
+  index.heads = keys.count("attention.indexer.head_count", 1, SpecLimits::kHeads);
+  index.key_dim =
+      keys.count("attention.indexer.key_length", std::max(1u, rotated), SpecLimits::kHeadDim);
+  if (uint64_t{index.heads} * index.key_dim <= SpecLimits::kHeadValues) return;
+  keys.refuse(Code::Format, "attention.indexer.head_count",
+              "is {}: {} values in all heads, more than {}", index.heads,
+              uint64_t{index.heads} * index.key_dim, SpecLimits::kHeadValues);
+}
+
+}  // namespace
+
+void read_block_index(const Keys& keys, ModelSpec& model) {
+  for (LayerSpec& layer : model.layers) {
+    if (layer.feed_forward.experts.count == 0) continue;
+    IndexSpec& index = layer.attention.index;
+    index = {.kind = IndexKind::Blocks, .epsilon = layer.attention.qk_norm_epsilon};
+    index.rope_style = layer.attention.rope.style;
+    read_index_heads(keys, layer.attention.rope.dimensions, index);
+    if (index.heads != layer.attention.kv_heads) {
+      keys.refuse(Code::Format, "attention.indexer.head_count", "is {}, not the {} KV heads",
+                  index.heads, layer.attention.kv_heads);
+    }
+    index.count = keys.count("attention.indexer.top_k", 1, kMaxSelected);
+    index.local = keys.count("attention.indexer.local_blocks", 0, index.count);
+    index.together = keys.count("attention.indexer.block_size", 1, SpecLimits::kPositions);
+    if (uint64_t{index.count} * index.together > kMaxSelectedInBlocks / index.heads) {
+      keys.refuse(Code::Format, "attention.indexer.block_size",
+                  "is {}: {} blocks of it for {} heads are more than {} positions", index.together,
+                  index.count, index.heads, kMaxSelectedInBlocks);
+    }
+  }
+}
+
 void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model) {
   const LatentSpec& latent = model.layers.front().attention.latent;
   if (latent.query_rank == 0) {
@@ -334,13 +371,7 @@ void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model) {
   }
   IndexSpec index = kind;
   index.count = keys.count("attention.indexer.top_k", 1, kMaxSelected);
-  index.heads = keys.count("attention.indexer.head_count", 1, SpecLimits::kHeads);
-  index.key_dim = keys.count("attention.indexer.key_length", latent.rope_dim, SpecLimits::kHeadDim);
-  if (uint64_t{index.heads} * index.key_dim > SpecLimits::kHeadValues) {
-    keys.refuse(Code::Format, "attention.indexer.head_count",
-                "is {}: {} values in all heads, more than {}", index.heads,
-                uint64_t{index.heads} * index.key_dim, SpecLimits::kHeadValues);
-  }
+  read_index_heads(keys, latent.rope_dim, index);
   for (LayerSpec& layer : model.layers) layer.attention.index = index;
   constexpr const char* kTypes = "attention.indexer.types";
   if (!keys.contains(kTypes)) return;

@@ -104,6 +104,10 @@ void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model);
 /// attention.clamp_kqv: queries, keys and values are clamped; 0 or less: they are not.
 void read_qkv_clamp(const Keys& keys, ModelSpec& model);
 
+/// The same of an index that chooses blocks of positions for each KV head, in the layers with experts:
+/// attention.indexer.head_count, .key_length, .top_k, .block_size and .local_blocks.
+void read_block_index(const Keys& keys, ModelSpec& model);
+
 /// attention.temperature_scale and .temperature_length (rope.scaling.original_context_length where
 /// it is missing): queries grow with their position.
 void read_query_scale(const Keys& keys, ModelSpec& model);

@@ -21,7 +21,9 @@ class DeltaRuleBlock {
     scalar_rates(x, inputs);
     const Slot gate =
         context_.linear(x, name("attn_gate"), spec_.value_columns(), context_.model.width);
-    return ops_.glu(TENON_ACTIVATION_SILU, gate, normed(ops_.delta_rule(inputs, options())));
+    const Slot out = normed(ops_.delta_rule(inputs, options()));
+    return spec_.sigmoid_gate ? ops_.sigmoid_gate(out, gate)
+                              : ops_.glu(TENON_ACTIVATION_SILU, gate, out);
   }
 
   Slot kimi_delta_attention(Slot x) {
@@ -30,10 +32,7 @@ class DeltaRuleBlock {
     channel_decay(x, inputs);
     inputs.beta =
         ops_.activate(TENON_ACTIVATION_SIGMOID, project(x, "ssm_beta", spec_.value_heads));
-    const Slot gate = spec_.full_rank
-                          ? project(x, "ssm_g_a", spec_.value_columns())
-                          : low_rank(x, "ssm_g_a", "ssm_g_b", spec_.value_columns(), kNoSlot);
-    return ops_.sigmoid_gate(normed(ops_.delta_rule(inputs, options())), gate);
+    return ops_.sigmoid_gate(normed(ops_.delta_rule(inputs, options())), channel_gate(x));
   }
 
  private:
@@ -133,17 +132,36 @@ class DeltaRuleBlock {
     return {alpha, context_.tensors.bind(both + " (beta)", rows.rows(heads, heads))};
   }
 
+  /// [., value_columns], of what Kimi Delta Attention gives.
+  Slot channel_gate(Slot x) {
+    const uint64_t columns = spec_.value_columns();
+    if (spec_.full_gate) return project(x, "ssm_g", columns);
+    if (spec_.full_rank) return project(x, "ssm_g_a", columns);
+    return low_rank(x, "ssm_g_a", "ssm_g_b", columns, kNoSlot);
+  }
+
+  /// a [1, heads].
+  Slot channel_rate() {
+    const uint64_t heads = spec_.value_heads;
+    if (spec_.negative_rate) {
+      return context_.tensors.weight(name("ssm_a"), {heads}, TensorRole::Decay);
+    }
+    return context_.tensors.bind(
+        name("ssm_a"),
+        context_.tensors.tensor(name("ssm_a"), {heads, 1}, TensorRole::Decay).as_row());
+  }
+
   /// decay = a softplus(f x + bias), a for each head; or as lower_bound says.
   void channel_decay(Slot x, DeltaRuleInputs& inputs) {
     const uint32_t columns = spec_.value_heads * spec_.key_dim;
     const Slot bias = context_.tensors.weight(name("ssm_dt.bias"), {columns}, TensorRole::Bias);
     const Slot from = spec_.full_rank ? ops_.linear(x, matrix("ssm_f_a", columns), bias)
                                       : low_rank(x, "ssm_f_a", "ssm_f_b", columns, bias);
-    const Slot rate = context_.tensors.bind(
-        name("ssm_a"),
-        context_.tensors.tensor(name("ssm_a"), {spec_.value_heads, 1}, TensorRole::Decay).as_row());
+    const Slot rate = channel_rate();
     if (spec_.lower_bound < 0.0f) {
-      const Slot share = ops_.activate(TENON_ACTIVATION_SIGMOID, ops_.mul(from, rate));
+      const Slot product =
+          context_.scaled(ops_.mul(from, rate), spec_.negative_rate ? -1.0f : 1.0f);
+      const Slot share = ops_.activate(TENON_ACTIVATION_SIGMOID, product);
       inputs.decay = ops_.scale(share, spec_.lower_bound);
     } else {
       inputs.decay = ops_.mul(ops_.activate(TENON_ACTIVATION_SOFTPLUS, from), rate);

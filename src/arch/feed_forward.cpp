@@ -56,6 +56,11 @@ Slot above_cut(BuildContext& context, Slot x, uint32_t columns, float deviations
 
 /// act(gate) up, bent as `spec` says.
 Slot gated(BuildContext& context, uint32_t layer, const GateSpec& spec, const GateUp& both) {
+  if (spec.situ > 0.0f) {
+    const Slot bent = context.ops.soft_cap(both.gate, spec.situ);
+    const Slot up = spec.situ_up > 0.0f ? context.ops.soft_cap(both.up, spec.situ_up) : both.up;
+    return context.ops.mul(context.ops.sigmoid_gate(bent, both.gate), up);
+  }
   const uint32_t activation = context.layer(layer).feed_forward.activation;
   if (activation == TENON_ACTIVATION_RELU_SQUARED) {  // which no glu has, and nothing bends
     return context.ops.mul(context.ops.activate(activation, both.gate), both.up);
@@ -293,11 +298,18 @@ Slot expert_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
   const Route chosen = expert_routes(context, layer, x);
   Slot sum;
   if (experts.latent_width > 0) {
-    const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+    const std::string name = BuildContext::in_layer(layer, experts.latent_name);
     const uint64_t latent = experts.latent_width;
-    const Slot low = context.linear(x, name("ffn_latent_down"), latent, context.model.width);
-    sum = context.linear(routed_experts(context, layer, low, chosen, latent), name("ffn_latent_up"),
-                         context.model.width, latent);
+    const Slot low = context.linear(x, name + "_down", latent, context.model.width);
+    Slot given = routed_experts(context, layer, low, chosen, latent);
+    if (experts.latent_norm != Presence::Absent) {
+      const Slot weight =
+          context.tensors.optional_weight(name + "_norm.weight", {latent}, TensorRole::Norm);
+      if (weight != kNoSlot) {
+        given = context.ops.rms_norm(given, weight, context.model.output_norm.epsilon);
+      }
+    }
+    sum = context.linear(given, name + "_up", context.model.width, latent);
   } else {
     sum = routed_experts(context, layer, x, chosen, context.model.width);
   }

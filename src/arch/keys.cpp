@@ -41,6 +41,20 @@ std::vector<uint32_t> Keys::counts_or(std::string_view name, std::vector<uint32_
   return counts(name, static_cast<uint32_t>(fallback.size()), low, high);
 }
 
+std::vector<uint64_t> Keys::wholes(std::string_view name, uint64_t size, uint64_t low,
+                                   uint64_t high) const {
+  std::vector<uint64_t> values = metadata_.get<std::vector<uint64_t>>(key(name));
+  if (values.size() != size) {
+    refuse(Code::Format, name, "has {} entries, not {}", values.size(), size);
+  }
+  for (const uint64_t value : values) {
+    if (value < low || value > high) {
+      refuse(Code::Format, name, "is {}, not in {}..{}", value, low, high);
+    }
+  }
+  return values;
+}
+
 double Keys::number(std::string_view name, double low, double high) const {
   const auto value = metadata_.get<double>(key(name));
   // Written so that NaN fails.

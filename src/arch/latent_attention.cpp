@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "arch/attention.h"
+#include "arch/sparse_index.h"
 
 namespace tenon {
 namespace {
@@ -30,34 +31,6 @@ Slot queries(BuildContext& context, uint32_t layer, Slot source) {
   const uint32_t rank = spec.latent.query_rank;
   return context.linear(source, BuildContext::in_layer(layer, rank == 0 ? "attn_q" : "attn_q_b"),
                         rows, rank == 0 ? context.model.width : rank);
-}
-
-/// The positions that the layer looks at, [T, count], or kNoSlot: all. The published scores have a
-/// factor besides, (heads key_dim)^-1/2, which changes no choice.
-Slot chosen_positions(BuildContext& context, uint32_t layer, Slot x, Slot source) {
-  const AttentionSpec& spec = context.layer(layer).attention;
-  const IndexSpec& index = spec.index;
-  if (index.count == 0) return kNoSlot;
-  if (index.shared) return context.selection;
-  ProgramBuilder& ops = context.ops;
-  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
-  const uint32_t width = context.model.width;
-  const NormSpec norm{"indexer.k_norm", NormKind::Layer, index.epsilon};
-  Slot query = context.linear(source, name("indexer.attn_q_b"),
-                              uint64_t{index.heads} * index.key_dim, spec.latent.query_rank);
-  Slot key = context.norm(context.linear(x, name("indexer.attn_k"), index.key_dim, width),
-                          name("indexer.k_norm"), norm, index.key_dim);
-  if (const Slot angles = context.angles(layer); angles != kNoSlot) {
-    const uint32_t first = index.rotates_last ? index.key_dim - spec.latent.rope_dim : 0;
-    query = ops.rope(query, angles, index.rope_style, index.key_dim, first);
-    key = ops.rope(key, angles, index.rope_style, index.key_dim, first);
-  }
-  const Slot weights = context.linear(x, name("indexer.proj"), index.heads, width);
-  const BuildContext::CachePlace place = context.index_cache(layer);
-  ops.kv_write(key, kNoSlot, place.group, place.layer);
-  context.selection =
-      ops.select(query, weights, {place.group, place.layer, index.heads, index.count});
-  return context.selection;
 }
 
 /// Rows [rank + rope_dim] of the cache: the normalised latent, then the key part that is rotated.
@@ -120,7 +93,8 @@ Slot latent_attention(BuildContext& context, uint32_t layer, Slot x) {
   const LatentSpec& latent = spec.latent;
   ProgramBuilder& ops = context.ops;
   const Slot source = query_source(context, layer, x);
-  const Slot selection = chosen_positions(context, layer, x, source);
+  const Selection selection =
+      spec.index.count > 0 ? select_positions(context, layer, x, source) : Selection{};
   Slot query = queries(context, layer, source);
   Slot row = latent_rows(context, layer, x);
   if (const Slot angles = context.angles(layer); angles != kNoSlot) {
@@ -136,7 +110,7 @@ Slot latent_attention(BuildContext& context, uint32_t layer, Slot x) {
       ops.concat(ops.linear_heads(plain, matrices.key, spec.heads), rotated, spec.heads);
   AttentionOptions options = attention_options(context, layer);
   options.sinks = attention_sinks(context, layer);
-  options.selection = selection;
+  selection.put_into(options);
   ops.kv_write(row, kNoSlot, options.group, options.layer);
   const Slot attended =
       ops.linear_heads(ops.attention(absorbed, options), matrices.value, spec.heads);

@@ -54,18 +54,33 @@ struct LatentSpec {
   bool fused = false;  ///< "attn_kv_b" holds, head by head, the rows of "attn_k_b" and "attn_v_b"
 };
 
-/// DeepSeek sparse attention (DeepSeek-AI 2025, arXiv 2512.02556): an index of few small heads, whose
-/// keys have rows of their own in the cache, scores all positions, and attention looks at the best.
+/// What an index chooses (sparse_index.h).
+enum class IndexKind {
+  Positions,  ///< one by one, the same for all heads: of latent attention
+  Blocks,     ///< of neighbours, for each KV head its own
+  Pooled,     ///< of neighbours, by means of their keys, the same for all heads
+};
+
+/// Sparse attention: an index of few small heads, whose keys have rows of their own in the cache,
+/// scores all positions, and attention looks at the best.
 struct IndexSpec {
-  uint32_t count = 0;    ///< positions that are looked at, at most; 0: there is no index
-  uint32_t heads = 0;    ///< of the query, which is made of the row that latent queries come from
-  uint32_t key_dim = 0;  ///< of one head, and of the key that all share
+  IndexKind kind = IndexKind::Positions;
+  uint32_t count = 0;     ///< positions or blocks that are looked at, at most; 0: there is no index
+  uint32_t heads = 0;     ///< of the query
+  uint32_t key_dim = 0;   ///< of one head, and of the key that all share
+  uint32_t together = 1;  ///< positions of a block
+  uint32_t local = 0;     ///< of the last blocks, that are looked at whatever they score
   /// As many values are rotated as attention rotates: the first of a head, or the last.
   uint32_t rope_style = TENON_ROPE_ADJACENT;
   bool rotates_last = false;
-  float epsilon = 1e-6f;  ///< of the key's layer norm
+  float epsilon = 1e-6f;  ///< of the key's norm, and the query's if it has one
   /// The layer looks at what the nearest one before it with an index of its own chose.
   bool shared = false;
+
+  /// f32 values that a layer keeps of a sequence: the last keys of a block.
+  [[nodiscard]] uint64_t state_values() const {
+    return kind == IndexKind::Pooled ? uint64_t{together - 1} * key_dim : 0;
+  }
 };
 
 /// What is attended is multiplied by act("attn_gate" x), x being what attention reads.
@@ -113,7 +128,7 @@ struct AttentionSpec {
   PositionScale query_scale;
   bool alibi = false;  ///< scores fall with the distance (Press et al. 2022, arXiv 2108.12409)
   LatentSpec latent;
-  IndexSpec index;  ///< of latent attention
+  IndexSpec index;
 };
 
 /// Selective state space: Mamba (Gu and Dao 2023, arXiv 2312.00752) and Mamba 2 (Dao and Gu 2024,
@@ -152,9 +167,12 @@ struct DeltaSpec {
   /// Of each_channel: the decay and the gate come from one matrix each ("ssm_f_a", "ssm_g_a"), not
   /// from products of two.
   bool full_rank = false;
+  bool full_gate = false;      ///< the gate alone does ("ssm_g")
+  bool negative_rate = false;  ///< "ssm_a" [heads] holds -a where there is a lower_bound
   /// Of each_channel: decay = lower_bound sigmoid(a (f x + bias)). 0: a softplus(f x + bias).
   float lower_bound = 0.0f;
   float epsilon = 0.0f;
+  bool sigmoid_gate = false;  ///< of what comes out, without each_channel; else a SiLU
 
   [[nodiscard]] uint64_t key_columns() const { return uint64_t{key_heads} * key_dim; }
   [[nodiscard]] uint64_t value_columns() const { return uint64_t{value_heads} * value_dim; }
@@ -162,6 +180,26 @@ struct DeltaSpec {
   [[nodiscard]] uint64_t conv_values() const { return (kernel - 1) * conv_columns(); }
   [[nodiscard]] uint64_t state_values() const {
     return value_heads == 0 ? 0 : conv_values() + key_dim * value_columns();
+  }
+};
+
+/// Rows by the hashes of the last tokens, added to the residual streams before a layer (Engram,
+/// arXiv 2601.07372, as Qwen4-Exp has it).
+struct NgramSpec {
+  struct Head {
+    uint64_t order = 0;   ///< tokens that are hashed
+    uint64_t offset = 0;  ///< of its rows in the table
+    uint64_t size = 0;    ///< its rows
+  };
+  std::vector<Head> heads;           ///< none: nothing is added
+  std::vector<int64_t> multipliers;  ///< of the last token, of the one before it, ...
+  uint32_t end = 0;                  ///< the token that ends a text
+  uint32_t row = 0;                  ///< values of a row of the table
+  uint32_t kernel = 0;               ///< taps of the convolution
+  uint32_t dilation = 0;             ///< tokens from one of them to the next
+
+  [[nodiscard]] uint64_t state_values(uint64_t columns) const {
+    return heads.empty() ? 0 : uint64_t{kernel - 1} * dilation * columns;
   }
 };
 
@@ -186,6 +224,10 @@ struct GateSpec {
   float limit = 0.0f;  ///< 0: none
   float up_offset = 0.0f;
   bool limit_after = false;  ///< min(act(gate), limit) instead
+  /// SiTU (Kimi K3): situ tanh(gate / situ) / (1 + exp(-gate)) times situ_up tanh(up / situ_up),
+  /// or times up where situ_up is 0. 0: none of this.
+  float situ = 0.0f;
+  float situ_up = 0.0f;
 };
 
 /// Small experts beside the others, one for each group of neighbours ("ffn_up_chexps"). The matrices of
@@ -213,6 +255,8 @@ struct ExpertSpec {
   /// whose logits come as close as this. 0: among all, or the chosen.
   float closeness = 0.0f;
   uint32_t latent_width = 0;  ///< experts work between "ffn_latent_down" and "_up"; 0: they do not
+  std::string_view latent_name = "ffn_latent";  ///< of these
+  Presence latent_norm = Presence::Absent;      ///< of what the experts give, "ffn_latent_norm"
   bool may_be_fused = false;  ///< "ffn_gate_up_exps" in place of two: the gate's rows, then up's
   Presence bias = Presence::Absent;  ///< of the router and of each expert's matrices
   uint32_t shared_width = 0;         ///< of the expert that all tokens use; 0: there is none
@@ -264,6 +308,7 @@ struct LayerSpec {
   DeltaSpec delta;
   ShortConvSpec short_conv;
   WkvSpec wkv;
+  NgramSpec ngram;
   NormSpec attention_post_norm;
   NormSpec feed_forward_norm;
   FeedForwardSpec feed_forward;
@@ -289,6 +334,7 @@ struct HyperConnectionSpec {
   uint32_t streams = 0;    ///< 0: there are none, and one residual stream
   float epsilon = 0.0f;    ///< is added to shares and factors
   float magnitude = 1.0f;  ///< factors lie between 0 and this
+  uint32_t low_rank = 0;   ///< of the gates of each value (gated_residual.h); 0: shares of streams
 };
 
 /// A head over the row of a text: scores of labels, of which rerankers have one.
@@ -320,6 +366,7 @@ struct ModelSpec {
   bool prediction_hands_on_normed = true;
   NormSpec output_norm;
   HyperConnectionSpec hyper_connection;
+  uint32_t residual_block = 0;   ///< layers of one residual (attention_residual.h); 0: all
   uint32_t streams = 1;          ///< residual streams, of which one passes through the blocks
   uint32_t active_stream = 0;    ///< that one, below streams
   uint32_t layer_embedding = 0;  ///< values of a token's embedding for each layer; 0: there is none

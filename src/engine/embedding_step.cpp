@@ -58,6 +58,7 @@ void EmbeddingStep::clear() {
   parts_.clear();
   tokens_.clear();
   positions_.clear();
+  earlier_tokens_.clear();
   type_rows_.clear();
   output_rows_.clear();
   std::ranges::fill(needed_, 0);
@@ -94,6 +95,9 @@ void EmbeddingStep::put(const EmbedderText& text, size_t begin, uint32_t count) 
     positions_.insert(positions_.end(), program_.position_parts, static_cast<int32_t>(i));
     const uint32_t type = i < text.second_begin ? 0 : 1;
     for (uint32_t j = 0; j < types_; ++j) type_rows_.push_back(j == type ? 1.0f : 0.0f);
+  }
+  for (size_t back = program_.token_history; back > 0; --back) {
+    earlier_tokens_.push_back(back > begin ? TENON_NO_TOKEN : text.tokens[begin - back]);
   }
   Part part{first, count, past, size, static_cast<uint32_t>(parts_.size())};
   const bool rows_wanted = text_slot_ != kNoSlot &&
@@ -180,6 +184,7 @@ void EmbeddingStep::run(const uint32_t* cancel) {
   step.binding_size = sizeof(tenon_binding);
   step.tokens = tokens_.data();
   step.positions = positions_.data();
+  step.earlier_tokens = earlier_tokens_.data();
   step.sequences = sequences_.data();
   step.pools = pools_.data();
   step.output_rows = output_rows_.data();

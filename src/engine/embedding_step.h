@@ -85,6 +85,7 @@ class EmbeddingStep {
   std::vector<Part> parts_;
   std::vector<int32_t> tokens_;
   std::vector<int32_t> positions_;       // [T, position_parts]
+  std::vector<int32_t> earlier_tokens_;  // [parts, token_history]
   std::vector<float> type_rows_;         // [T, types]
   std::vector<uint32_t> output_rows_;    // [R]
   std::vector<uint32_t> blocks_;         // of all tables

@@ -11,11 +11,13 @@ StepBuilder::StepBuilder(const tenon_program& program,
                          std::span<const std::shared_ptr<BlockPool>> pools)
     : max_tokens_(program.max_tokens),
       position_parts_(program.position_parts),
+      token_history_(program.token_history),
       pools_(pools.begin(), pools.end()),
       logits_{program.logits, 0, nullptr} {
   const uint32_t max_tokens = max_tokens_;
   tokens_.reserve(max_tokens);
   positions_.reserve(uint64_t{max_tokens} * position_parts_);
+  earlier_tokens_.reserve(uint64_t{max_tokens} * token_history_);
   output_rows_.reserve(max_tokens);
   // A sequence brings a token at least.
   sequences_.reserve(max_tokens);
@@ -27,6 +29,7 @@ StepBuilder::StepBuilder(const tenon_program& program,
 void StepBuilder::clear() {
   tokens_.clear();
   positions_.clear();
+  earlier_tokens_.clear();
   output_rows_.clear();
   sequences_.clear();
   block_tables_.clear();
@@ -54,6 +57,10 @@ void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t nu
   for (uint32_t i = 0; i < num_tokens; ++i) {
     positions_.insert(positions_.end(), position_parts_, static_cast<int32_t>(past + i));
   }
+  // These are known, also where the next one is still being drawn.
+  for (uint32_t back = token_history_; back > 0; --back) {
+    earlier_tokens_.push_back(back > past ? TENON_NO_TOKEN : sequence.tokens()[past - back]);
+  }
   for (uint32_t i = num_tokens - num_outputs; i < num_tokens; ++i)
     output_rows_.push_back(first + i);
   // The table pointers do not move: their room was reserved.
@@ -78,6 +85,7 @@ const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel, uin
   step_.num_pools = static_cast<uint32_t>(pool_views_.size());
   step_.tokens = tokens_.data();
   step_.positions = positions_.data();
+  step_.earlier_tokens = earlier_tokens_.data();
   step_.sequences = sequences_.data();
   step_.pools = pool_views_.data();
   step_.output_rows = output_rows_.data();

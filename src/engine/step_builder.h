@@ -42,9 +42,11 @@ class StepBuilder {
  private:
   uint32_t max_tokens_;
   uint32_t position_parts_;
+  uint32_t token_history_;
   std::vector<std::shared_ptr<BlockPool>> pools_;
   std::vector<int32_t> tokens_;                    // [T]
   std::vector<int32_t> positions_;                 // [T, position_parts]
+  std::vector<int32_t> earlier_tokens_;            // [sequences, token_history]
   std::vector<uint32_t> output_rows_;              // [R]
   std::vector<tenon_step_sequence> sequences_;     // [sequences]
   std::vector<const uint32_t*> block_tables_;      // [sequences, groups]

@@ -1,5 +1,6 @@
 #include "file/metadata.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -277,6 +278,7 @@ template std::string_view Metadata::get(std::string_view) const;
 template StringArray Metadata::get(std::string_view) const;
 template std::vector<int32_t> Metadata::get(std::string_view) const;
 template std::vector<uint32_t> Metadata::get(std::string_view) const;
+template std::vector<uint64_t> Metadata::get(std::string_view) const;
 template std::vector<float> Metadata::get(std::string_view) const;
 template std::vector<bool> Metadata::get(std::string_view) const;
 

@@ -87,11 +87,11 @@ struct MetadataValue {
 /// What get and find can return. Integers convert from any integer type in range, floats from f32
 /// and f64; arrays likewise. Nothing else converts.
 template <typename T>
-concept MetadataType =
-    std::same_as<T, bool> || std::same_as<T, int32_t> || std::same_as<T, uint32_t> ||
-    std::same_as<T, int64_t> || std::same_as<T, uint64_t> || std::same_as<T, float> ||
-    std::same_as<T, double> || std::same_as<T, std::string_view> || std::same_as<T, StringArray> ||
-    std::same_as<T, std::vector<int32_t>> || std::same_as<T, std::vector<uint32_t>> ||
+concept MetadataType = std::same_as<T, bool> || std::same_as<T, int32_t> ||
+    std::same_as<T, uint32_t> || std::same_as<T, int64_t> || std::same_as<T, uint64_t> ||
+    std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, std::string_view> ||
+    std::same_as<T, StringArray> || std::same_as<T, std::vector<int32_t>> ||
+    std::same_as<T, std::vector<uint32_t>> || std::same_as<T, std::vector<uint64_t>> ||
     std::same_as<T, std::vector<float>> || std::same_as<T, std::vector<bool>>;
 
 /// Keys in the order of the file, each once. Immutable once the file is open; share freely. Views

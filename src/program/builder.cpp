@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -99,6 +100,14 @@ Slot ProgramBuilder::constant(std::string_view name, std::span<const double> val
   return add_slot(slot, name);
 }
 
+Slot ProgramBuilder::integers(std::string_view name, std::span<const int64_t> values,
+                              uint64_t columns) {
+  program_.integers_.emplace_back(values.begin(), values.end());
+  tenon_slot slot = slot_of(TENON_SLOT_CONSTANT, TENON_TYPE_I64, values.size() / columns, columns);
+  slot.data = program_.integers_.back().data();
+  return add_slot(slot, name);
+}
+
 Slot ProgramBuilder::input(std::string_view name, uint32_t row_class, uint64_t columns) {
   tenon_slot slot = slot_of(TENON_SLOT_INPUT, TENON_TYPE_F32, 0, columns);
   slot.row_class = row_class;
@@ -122,6 +131,20 @@ Slot ProgramBuilder::embed(Slot table, uint32_t source) {
   tenon_op op = op_of(TENON_OP_EMBED);
   op.params.embed = {source};
   return add(op, {table});
+}
+
+Slot ProgramBuilder::ngram_rows(Slot table, const NgramOptions& options) {
+  std::vector<int64_t> heads;
+  for (const NgramOptions::Head& head : options.heads) {
+    heads.insert(heads.end(), {head.order, head.offset, head.size});
+  }
+  tenon_op op = op_of(TENON_OP_NGRAM_ROWS);
+  op.params.ngram_rows = {options.end};
+  const Slot multipliers = integers("multipliers", options.multipliers, options.multipliers.size());
+  const Slot rows = add(op, {table, multipliers, integers("heads", heads, 3)});
+  const auto back = static_cast<uint32_t>(options.multipliers.size() - 1);
+  token_history_ = std::max(token_history_, back);
+  return rows;
 }
 
 uint32_t ProgramBuilder::state_group(uint32_t layers, uint32_t values) {
@@ -167,9 +190,9 @@ Slot ProgramBuilder::linear_heads(Slot x, Slot weight, uint32_t heads) {
   return add(op, {x, weight});
 }
 
-Slot ProgramBuilder::rope_angles(Slot frequencies, float magnitude, Slot parts) {
+Slot ProgramBuilder::rope_angles(Slot frequencies, float magnitude, Slot parts, int32_t offset) {
   tenon_op op = op_of(TENON_OP_ROPE_ANGLES);
-  op.params.rope_angles = {magnitude};
+  op.params.rope_angles = {magnitude, offset};
   return add(op, {frequencies, parts});
 }
 
@@ -198,6 +221,10 @@ Slot ProgramBuilder::attention(Slot q, const AttentionOptions& options) {
   attention.bias = options.bias;
   attention.two_sided = options.two_sided ? 1 : 0;
   attention.max_distance = options.max_distance;
+  if (options.selection != kNoSlot) {
+    attention.selections = options.selections;
+    attention.selected_block = options.selected_block;
+  }
   return add(op, {q, options.sinks, options.bias_values, options.selection});
 }
 
@@ -205,6 +232,20 @@ Slot ProgramBuilder::select(Slot q, Slot weights, const SelectOptions& options) 
   tenon_op op = op_of(TENON_OP_SELECT);
   op.params.select = {options.group, options.layer, options.heads, options.count};
   return add(op, {q, weights});
+}
+
+Slot ProgramBuilder::select_blocks(Slot q, const SelectBlocksOptions& options) {
+  tenon_op op = op_of(TENON_OP_SELECT_BLOCKS);
+  op.params.select_blocks = {options.group, options.layer, options.heads,
+                             options.count, options.block, options.local};
+  return add(op, {q});
+}
+
+Slot ProgramBuilder::select_pooled(Slot q, const SelectPooledOptions& options) {
+  tenon_op op = op_of(TENON_OP_SELECT_POOLED);
+  op.params.select_pooled = {options.group, options.layer, options.heads, options.count,
+                             options.block};
+  return add(op, {q});
 }
 
 Slot ProgramBuilder::glu(uint32_t activation, Slot gate, Slot up) {
@@ -228,6 +269,13 @@ Slot ProgramBuilder::xielu(const XieluOptions& options, Slot x) {
   tenon_op op = op_of(TENON_OP_ACTIVATE);
   op.params.activate = {TENON_ACTIVATION_XIELU, options.alpha_p, options.alpha_n, options.beta,
                         options.epsilon};
+  return add(op, {x});
+}
+
+Slot ProgramBuilder::signed_root(Slot x, float epsilon) {
+  tenon_op op = op_of(TENON_OP_ACTIVATE);
+  op.params.activate.activation = TENON_ACTIVATION_SIGNED_ROOT;
+  op.params.activate.epsilon = epsilon;
   return add(op, {x});
 }
 
@@ -261,6 +309,12 @@ Slot ProgramBuilder::position_scale(Slot x, float scale, uint32_t length, uint32
 
 Slot ProgramBuilder::sum_segments(Slot x, uint32_t size) {
   tenon_op op = op_of(TENON_OP_SUM_SEGMENTS);
+  op.params.segments = {size};
+  return add(op, {x});
+}
+
+Slot ProgramBuilder::softmax(Slot x, uint32_t size) {
+  tenon_op op = op_of(TENON_OP_SOFTMAX);
   op.params.segments = {size};
   return add(op, {x});
 }
@@ -386,6 +440,7 @@ Program ProgramBuilder::finish(Slot logits, const StepLimits& limits) && {
   view.max_tokens = limits.max_tokens;
   view.max_outputs = limits.max_outputs;
   view.position_parts = position_parts_;
+  view.token_history = token_history_;
   view.slots = program.slots_.data();
   view.ops = program.ops_.data();
   view.groups = program.groups_.data();

@@ -83,7 +83,11 @@ static void check_bias(const OpView& view) {
 static void check_selection(const OpView& view, const tenon_cache_group& group) {
   if (view.inputs[3] == nullptr) return;
   const tenon_attention_params& attention = view.op.params.attention;
-  require(group.kind == TENON_CACHE_LATENT, view, "a selection goes with a latent cache");
+  require(group.kind == TENON_CACHE_LATENT || group.kind == TENON_CACHE_FULL, view,
+          "a selection goes with a cache of all positions");
+  require(
+      attention.selections <= 1 || attention.selections == group.kv_heads, view,
+      fmt::format("a selection of {} parts for {} KV heads", attention.selections, group.kv_heads));
   require(attention.mask == TENON_MASK_CAUSAL && attention.window == 0 &&
               attention.bias == TENON_BIAS_NONE,
           view, "a selection goes with a causal mask, without window and bias");
@@ -120,6 +124,42 @@ uint64_t select_columns(const OpView& view) {
   require(select.count > 0 && select.count <= kMaxSelected, view,
           fmt::format("{} positions are outside 1..{}", select.count, kMaxSelected));
   return select.count;
+}
+
+uint64_t select_blocks_columns(const OpView& view) {
+  const tenon_select_blocks_params& select = view.op.params.select_blocks;
+  const tenon_cache_group& group = group_of(view, select.group, select.layer);
+  require(group.kind == TENON_CACHE_LATENT, view,
+          "blocks of positions are selected by rows of a latent cache");
+  require(select.heads > 0, view, "no head");
+  require(columns_of(view, 0) == uint64_t{select.heads} * group.key_dim, view,
+          fmt::format("the query has {} columns, expected {} heads of {}", columns_of(view, 0),
+                      select.heads, group.key_dim));
+  const uint64_t most = kMaxSelectedInBlocks / select.heads;
+  require(select.count > 0 && select.block > 0 && uint64_t{select.count} * select.block <= most,
+          view,
+          fmt::format("{} blocks of {} positions for {} heads are outside 1..{} positions in all",
+                      select.count, select.block, select.heads, kMaxSelectedInBlocks));
+  require(select.local <= select.count, view,
+          fmt::format("{} blocks are always chosen, more than the {} in all", select.local,
+                      select.count));
+  return uint64_t{select.heads} * select.count;
+}
+
+uint64_t select_pooled_columns(const OpView& view) {
+  const tenon_select_pooled_params& select = view.op.params.select_pooled;
+  const tenon_cache_group& group = group_of(view, select.group, select.layer);
+  require(group.kind == TENON_CACHE_LATENT, view,
+          "positions are selected by rows of a latent cache");
+  require(select.heads > 0, view, "no head");
+  require(columns_of(view, 0) == uint64_t{select.heads} * group.key_dim, view,
+          fmt::format("the query has {} columns, expected {} heads of {}", columns_of(view, 0),
+                      select.heads, group.key_dim));
+  require(select.count > 0 && select.block > 0, view, "no block, or blocks of no position");
+  const uint64_t positions = (uint64_t{select.count} + 1) * select.block - 1;
+  require(positions <= kMaxSelected, view,
+          fmt::format("{} positions are more than {}", positions, kMaxSelected));
+  return positions;
 }
 
 uint64_t token_shift_state(const OpView& view) { return columns_of(view, 0); }

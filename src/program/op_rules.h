@@ -117,12 +117,16 @@ uint64_t position_scale_columns(const OpView& view);
 uint64_t pool_columns(const OpView& view);
 uint64_t mix_streams_columns(const OpView& view);
 uint64_t sinkhorn_columns(const OpView& view);
+uint64_t ngram_rows_columns(const OpView& view);
+uint64_t softmax_columns(const OpView& view);
 
 // ---- Operations over a cache group (cache_op_rules.cpp): the same, and the values of a state.
 
 uint64_t kv_write_columns(const OpView& view);
 uint64_t attention_columns(const OpView& view);
 uint64_t select_columns(const OpView& view);
+uint64_t select_blocks_columns(const OpView& view);
+uint64_t select_pooled_columns(const OpView& view);
 uint64_t token_shift_state(const OpView& view);
 uint64_t token_shift_columns(const OpView& view);
 uint64_t conv_state(const OpView& view);

@@ -38,6 +38,10 @@ OpCost attention_cost(const OpView& view) {
 
 OpCost select_cost(const OpView& view) { return {0, 0, columns_of(view, 0)}; }
 
+OpCost select_pooled_cost(const OpView& view) {
+  return {0, 0, columns_of(view, 0) / view.op.params.select_pooled.block};
+}
+
 OpCost conv_cost(const OpView& view) { return matrix_cost(*view.inputs[1], view.inputs[1]->rows); }
 
 /// For each value of the state a decay, what is added, and a term of the result.
@@ -89,6 +93,12 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_MIX_STREAMS, "mix_streams", "xyyy", "x", RowRule::LikeInput, mix_streams_columns},
     {TENON_OP_SINKHORN, "sinkhorn", "x", "x", RowRule::LikeInput, sinkhorn_columns},
     {TENON_OP_SELECT, "select", "tt", "i", RowRule::Tokens, select_columns, select_cost},
+    {TENON_OP_SELECT_BLOCKS, "select_blocks", "t", "i", RowRule::Tokens, select_blocks_columns,
+     select_cost},
+    {TENON_OP_NGRAM_ROWS, "ngram_rows", "WCC", "x", RowRule::Tokens, ngram_rows_columns},
+    {TENON_OP_SOFTMAX, "softmax", "x", "x", RowRule::LikeInput, softmax_columns},
+    {TENON_OP_SELECT_POOLED, "select_pooled", "t", "i", RowRule::Tokens, select_pooled_columns,
+     select_pooled_cost},
 };
 
 bool is_integers(char letter) { return letter == 'i' || letter == 's'; }

@@ -40,6 +40,7 @@ class Program {
   Program() = default;
   std::vector<std::unique_ptr<const std::string>> names_;  // by slot; never move in memory
   std::vector<std::vector<double>> constants_;
+  std::vector<std::vector<int64_t>> integers_;
   std::vector<tenon_slot> slots_;
   std::vector<tenon_op> ops_;
   std::vector<tenon_cache_group> groups_;
@@ -58,10 +59,12 @@ struct AttentionOptions {
   Slot sinks = kNoSlot;
   uint32_t mask = TENON_MASK_CAUSAL;
   uint32_t bias = TENON_BIAS_NONE;
-  Slot bias_values = kNoSlot;  ///< ALIBI: slopes [1, heads]; RELATIVE: table [buckets, heads]
-  bool two_sided = false;      ///< RELATIVE: positions after the own one have buckets, too
-  uint32_t max_distance = 0;   ///< RELATIVE: from here on all share the last bucket
-  Slot selection = kNoSlot;    ///< of a select: the positions that are looked at; else all
+  Slot bias_values = kNoSlot;   ///< ALIBI: slopes [1, heads]; RELATIVE: table [buckets, heads]
+  bool two_sided = false;       ///< RELATIVE: positions after the own one have buckets, too
+  uint32_t max_distance = 0;    ///< RELATIVE: from here on all share the last bucket
+  Slot selection = kNoSlot;     ///< of a select: the positions that are looked at; else all
+  uint32_t selections = 1;      ///< parts of it: 1, or one for each KV head
+  uint32_t selected_block = 1;  ///< positions that a number of it stands for
 };
 
 /// tenon_select_params.
@@ -70,6 +73,35 @@ struct SelectOptions {
   uint32_t layer = 0;
   uint32_t heads = 0;
   uint32_t count = 0;  ///< positions that are chosen, at most
+};
+
+/// tenon_select_blocks_params.
+struct SelectBlocksOptions {
+  uint32_t group = 0;
+  uint32_t layer = 0;
+  uint32_t heads = 0;
+  uint32_t count = 0;  ///< blocks that a head chooses, at most
+  uint32_t block = 0;  ///< positions
+  uint32_t local = 0;  ///< of the last blocks, that are chosen whatever they score
+};
+
+/// tenon_select_pooled_params.
+struct SelectPooledOptions {
+  uint32_t group = 0;
+  uint32_t layer = 0;
+  uint32_t heads = 0;
+  uint32_t count = 0;  ///< blocks that are chosen, at most
+  uint32_t block = 0;  ///< positions of one
+};
+
+/// What an ngram_rows hashes, and which rows it takes: tenon_ngram_rows_params.
+struct NgramOptions {
+  std::span<const int64_t> multipliers;
+  struct Head {
+    int64_t order, offset, size;
+  };
+  std::span<const Head> heads;
+  int32_t end = 0;  ///< the token that ends a text
 };
 
 /// A tenon_cache_group, of every position unless it says otherwise.
@@ -213,6 +245,8 @@ class ProgramBuilder {
   Slot weight(std::string_view name, Format format, uint64_t rows, uint64_t columns);
   /// A constant row [1, n] of f64.
   Slot constant(std::string_view name, std::span<const double> values);
+  /// A constant [rows, columns] of i64.
+  Slot integers(std::string_view name, std::span<const int64_t> values, uint64_t columns);
   /// An activation [T, R or S, columns] that each step brings.
   ///   row_class  TENON_ROWS_*
   Slot input(std::string_view name, uint32_t row_class, uint64_t columns);
@@ -226,6 +260,8 @@ class ProgramBuilder {
 
   /// source  TENON_EMBED_*
   Slot embed(Slot table, uint32_t source = TENON_EMBED_TOKENS);
+  /// table [rows, d] -> [T, heads * d]
+  Slot ngram_rows(Slot table, const NgramOptions& options);
   /// weight may be kNoSlot; segment 0: the whole row.
   Slot rms_norm(Slot x, Slot weight, float epsilon, uint32_t segment = 0);
   Slot layer_norm(Slot x, Slot weight, Slot bias, float epsilon, uint32_t segment = 0);
@@ -233,19 +269,24 @@ class ProgramBuilder {
   Slot linear(Slot x, Slot weight, Slot bias = kNoSlot);
   /// weight [heads * n, .]: each head of x with its own matrix.
   Slot linear_heads(Slot x, Slot weight, uint32_t heads);
-  /// parts  a constant: which part of a position each frequency takes; kNoSlot: part 0
-  Slot rope_angles(Slot frequencies, float magnitude, Slot parts = kNoSlot);
+  /// parts   a constant: which part of a position each frequency takes; kNoSlot: part 0
+  /// offset  is added to the positions
+  Slot rope_angles(Slot frequencies, float magnitude, Slot parts = kNoSlot, int32_t offset = 0);
   Slot rope(Slot x, Slot angles, uint32_t style, uint32_t head_dim, uint32_t offset = 0);
   /// v kNoSlot: into a LATENT group.
   void kv_write(Slot k, Slot v, uint32_t group, uint32_t layer);
   Slot attention(Slot q, const AttentionOptions& options);
   /// q [T, heads * key_dim], weights [T, heads] -> positions [T, count] of i32, for attention.
   Slot select(Slot q, Slot weights, const SelectOptions& options);
+  Slot select_blocks(Slot q, const SelectBlocksOptions& options);
+  /// q [T, heads * key_dim] -> positions [T, (count + 1) block - 1] of i32, for attention.
+  Slot select_pooled(Slot q, const SelectPooledOptions& options);
   Slot glu(uint32_t activation, Slot gate, Slot up);
   Slot glu(const GluOptions& options, Slot gate, Slot up);
-  /// Any TENON_ACTIVATION_* but XIELU.
+  /// Any TENON_ACTIVATION_* but XIELU and SIGNED_ROOT.
   Slot activate(uint32_t activation, Slot x);
   Slot xielu(const XieluOptions& options, Slot x);
+  Slot signed_root(Slot x, float epsilon);
   /// y may be a weight [1, n].
   Slot add(Slot x, Slot y);
   /// y [., s] or a weight [1, s], s divides the columns of x.
@@ -260,6 +301,8 @@ class ProgramBuilder {
   Slot position_scale(Slot x, float scale, uint32_t length, uint32_t offset = 0);
   /// Sums of `size` neighbouring columns.
   Slot sum_segments(Slot x, uint32_t size);
+  /// Over `size` neighbouring columns.
+  Slot softmax(Slot x, uint32_t size);
   /// Of each segment of `segment` columns those from `first` on.
   Slot slice(Slot x, uint32_t segment, uint32_t first, uint32_t columns);
   /// x and y as `segments` pieces each, side by side in turn.
@@ -304,6 +347,7 @@ class ProgramBuilder {
 
   Program program_;
   uint32_t position_parts_ = 1;
+  uint32_t token_history_ = 0;
 };
 
 /// Checks a program as a backend or a test may receive it (slot numbers, kinds, shapes, each

@@ -1,6 +1,8 @@
 // Operations whose rows depend on the same rows of their inputs alone.
 #include <cmath>
+#include <span>
 
+#include "backends/common/ngram_hash.h"
 #include "program/op_rules.h"
 
 namespace tenon::op_rules {
@@ -175,11 +177,14 @@ uint64_t sigmoid_gate_columns(const OpView& view) {
 
 uint64_t activate_columns(const OpView& view) {
   const tenon_activate_params& activate = view.op.params.activate;
-  require(activate.activation <= TENON_ACTIVATION_EXP, view, "unknown activation");
+  require(activate.activation <= TENON_ACTIVATION_SIGNED_ROOT, view, "unknown activation");
   const bool numbers = std::isfinite(activate.alpha_p) && std::isfinite(activate.alpha_n) &&
                        std::isfinite(activate.beta) && std::isfinite(activate.epsilon);
   require(activate.activation != TENON_ACTIVATION_XIELU || numbers, view,
           "a parameter of XIELU is no number");
+  require(activate.activation != TENON_ACTIVATION_SIGNED_ROOT ||
+              (std::isfinite(activate.epsilon) && activate.epsilon >= 0),
+          view, "epsilon is negative or no number");
   return columns_of(view, 0);
 }
 
@@ -266,6 +271,33 @@ uint64_t sinkhorn_columns(const OpView& view) {
   require(sinkhorn.iterations > 0, view, "no iterations");
   require(std::isfinite(sinkhorn.epsilon) && sinkhorn.epsilon >= 0, view,
           "epsilon is negative or no number");
+  return columns_of(view, 0);
+}
+
+static std::span<const int64_t> integers_of(const OpView& view, uint32_t input) {
+  const tenon_slot& slot = *view.inputs[input];
+  require(slot.type == TENON_TYPE_I64, view, fmt::format("\"{}\" is not i64", slot.name));
+  return {static_cast<const int64_t*>(slot.data), slot.rows * slot.columns};
+}
+
+uint64_t ngram_rows_columns(const OpView& view) {
+  const tenon_slot& table = *view.inputs[0];
+  const tenon_slot& heads = *view.inputs[2];
+  const std::span<const int64_t> multipliers = integers_of(view, 1);
+  require(view.inputs[1]->rows == 1 && multipliers.size() <= backends::kMaxNgram, view,
+          fmt::format("multipliers [{}, {}], not [1, 1 to {}]", view.inputs[1]->rows,
+                      view.inputs[1]->columns, backends::kMaxNgram));
+  require(heads.columns == backends::kNgramHeadNumbers, view,
+          fmt::format("heads of {} numbers, not {}", heads.columns, backends::kNgramHeadNumbers));
+  require(backends::are_ngram_heads(integers_of(view, 2), multipliers.size(), table.rows), view,
+          fmt::format("a head looks back beyond {} tokens or leaves the {} rows of \"{}\"",
+                      multipliers.size(), table.rows, table.name));
+  require(view.op.params.ngram_rows.end >= 0, view, "the end of texts is no token");
+  return heads.rows * table.columns;
+}
+
+uint64_t softmax_columns(const OpView& view) {
+  require_segments(view, 0, view.op.params.segments.size);
   return columns_of(view, 0);
 }
 

@@ -42,7 +42,20 @@ void check_positions(const tenon_step& step, uint32_t parts, uint64_t rows) {
   }
 }
 
+/// Tokens of the vocabulary, or none.
+void check_earlier_tokens(const tenon_program& program, const tenon_step& step) {
+  const uint64_t history = program.token_history;
+  if (history == 0 || step.num_sequences == 0) return;
+  require(step.earlier_tokens != nullptr, "step: earlier_tokens are missing");
+  for (uint64_t i = 0; i < step.num_sequences * history; ++i) {
+    const int32_t token = step.earlier_tokens[i];
+    require(token >= 0 || token == TENON_NO_TOKEN, "step: earlier token {} of sequence {}", token,
+            i / history);
+  }
+}
+
 void check_tokens(const tenon_program& program, const tenon_step& step) {
+  check_earlier_tokens(program, step);
   const Strided<tenon_op> ops = ops_of(program);
   const Strided<tenon_slot> slots = slots_of(program);
   for (uint32_t i = 0; i < ops.size(); ++i) {

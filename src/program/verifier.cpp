@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "backends/common/ngram_hash.h"
 #include "backends/common/step_rules.h"
 #include "base/checked.h"
 #include "program/cache_types.h"
@@ -64,6 +66,10 @@ class Verifier {
     if (program_.max_tokens == 0 || program_.max_outputs == 0) {
       fail(Code::Internal, "program: max_tokens {} and max_outputs {} must be at least 1",
            program_.max_tokens, program_.max_outputs);
+    }
+    if (program_.token_history >= backends::kMaxNgram) {
+      fail(Code::Internal, "program: {} earlier tokens, at most {}", program_.token_history,
+           backends::kMaxNgram - 1);
     }
     if (program_.position_parts != 1 && program_.position_parts != 3) {
       fail(Code::Internal, "program: positions of {} parts, not 1 or 3", program_.position_parts);
@@ -185,6 +191,7 @@ class Verifier {
     check_outputs(index, check_op(view));
     check_cache(index);
     check_selection(index);
+    check_history(view);
     check_state(view);
     check_routes(index);
   }
@@ -242,8 +249,11 @@ class Verifier {
              op_label(index, op.kind), layer.first);
       }
       check_cached(index, layer);
-    } else if (op.kind == TENON_OP_SELECT) {
+    } else if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS) {
+      // The parameters of both begin with group and layer.
       check_cached(index, {op.params.select.group, op.params.select.layer});
+    } else if (op.kind == TENON_OP_SELECT_POOLED) {
+      check_cached(index, {op.params.select_pooled.group, op.params.select_pooled.layer});
     }
   }
 
@@ -253,15 +263,38 @@ class Verifier {
          op_label(index, ops_[index].kind), layer.second, layer.first);
   }
 
-  /// What leaves positions out is what a select chose.
+  /// Steps bring the tokens that operations look back at.
+  void check_history(const OpView& view) const {
+    if (view.op.kind != TENON_OP_NGRAM_ROWS) return;
+    const uint64_t back = view.inputs[1]->columns - 1;
+    if (back <= program_.token_history) return;
+    fail(Code::Internal, "{}: looks back {} tokens, steps bring {}",
+         op_label(view.index, view.op.kind), back, program_.token_history);
+  }
+
+  /// What leaves positions out is what a select chose, in as many parts and by as many positions.
   void check_selection(uint32_t index) {
     const tenon_op& op = ops_[index];
-    if (op.kind == TENON_OP_SELECT) selections_.insert(op.outputs[0]);
-    if (op.kind != TENON_OP_ATTENTION || op.num_inputs < 4 || selections_.contains(op.inputs[3])) {
+    if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_POOLED) {
+      selections_[op.outputs[0]] = {1, 1};
+    }
+    if (op.kind == TENON_OP_SELECT_BLOCKS) {
+      selections_[op.outputs[0]] = {op.params.select_blocks.heads, op.params.select_blocks.block};
+    }
+    if (op.kind != TENON_OP_ATTENTION || op.num_inputs < 4) return;
+    const auto found = selections_.find(op.inputs[3]);
+    if (found == selections_.end()) {
+      fail(Code::Internal, "{}: \"{}\" is no result of select", op_label(index, op.kind),
+           slots_[op.inputs[3]].name);
+    }
+    const tenon_attention_params& attention = op.params.attention;
+    const SelectionInfo& made = found->second;
+    if (std::max(1u, attention.selections) == made.parts &&
+        std::max(1u, attention.selected_block) == made.block) {
       return;
     }
-    fail(Code::Internal, "{}: \"{}\" is no result of select", op_label(index, op.kind),
-         slots_[op.inputs[3]].name);
+    fail(Code::Internal, "{}: \"{}\" has {} parts, whose numbers stand for {} positions",
+         op_label(index, op.kind), slots_[op.inputs[3]].name, made.parts, made.block);
   }
 
   /// Each value of a state belongs to one operation.
@@ -329,6 +362,10 @@ class Verifier {
     }
   }
 
+  struct SelectionInfo {
+    uint32_t parts;
+    uint32_t block;  // positions
+  };
   struct RouteInfo {
     uint64_t experts;
     uint32_t weights;  // slot
@@ -340,7 +377,7 @@ class Verifier {
   Strided<tenon_cache_group> groups_;
   std::vector<bool> written_;
   std::set<std::pair<uint32_t, uint32_t>> cached_;
-  std::set<uint32_t> selections_;  // slots
+  std::map<uint32_t, SelectionInfo> selections_;  // by slot
   /// Of each group and layer: where the part of an operation ends, and where it begins.
   std::map<std::pair<uint32_t, uint32_t>, std::map<uint64_t, uint64_t>> states_;
   std::map<uint32_t, RouteInfo> routes_;  // by the slot of the ids

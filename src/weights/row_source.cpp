@@ -75,7 +75,8 @@ RowSource RowSource::stacked(std::span<const RowSource> sources) {
   RowSource result = sources.front();
   for (const RowSource& next : sources.subspan(1)) {
     if (next.num_columns_ != result.num_columns_ || next.format_ != result.format_ ||
-        next.added_ != result.added_ || !next.order_.empty() || !result.order_.empty()) {
+        next.added_ != result.added_ || next.spacing_ != result.spacing_ ||
+        next.filled_ != result.filled_ || !next.order_.empty() || !result.order_.empty()) {
       fail(Code::Internal, "row source: {} columns of {} stacked on {} of {}", next.num_columns_,
            info_of(next.format_).name, result.num_columns_, info_of(result.format_).name);
     }
@@ -108,6 +109,7 @@ RowSource RowSource::rows(uint64_t first, uint64_t count) const {
 
 RowSource RowSource::columns(uint64_t first, uint64_t count) const {
   require_range(first, count, num_columns_, "columns");
+  if (spacing_ != 1 || filled_) fail(Code::Internal, "row source: columns that are in no tensor");
   RowSource result = *this;
   result.num_columns_ = count;
   for (Part& part : result.parts_) {
@@ -174,6 +176,23 @@ RowSource RowSource::decoded() const {
   return result;
 }
 
+RowSource RowSource::spread(uint64_t step) const {
+  if (parts_.front().transposed || spacing_ != 1 || filled_) {
+    fail(Code::Internal, "row source: only rows of tensors are spread");
+  }
+  RowSource result = decoded();
+  result.num_columns_ = (num_columns_ - 1) * step + 1;
+  result.spacing_ = step;
+  return result;
+}
+
+RowSource RowSource::filled(uint64_t count, float number) const {
+  RowSource result = decoded();
+  result.num_columns_ = count;
+  result.filled_ = number;
+  return result;
+}
+
 RowSource RowSource::plus(float number) const {
   RowSource result = decoded();
   result.added_ += number;
@@ -200,7 +219,8 @@ std::optional<RowSource::Stored> RowSource::stored(uint64_t first, uint64_t coun
   const Run run = run_at(first, count);
   const TensorInfo& tensor = *run.part->tensor;
   const bool unchanged = run.count == count && !run.part->transposed && added_ == 0.0f &&
-                         format_ == tensor.format && num_columns_ == tensor.row_values();
+                         spacing_ == 1 && !filled_ && format_ == tensor.format &&
+                         num_columns_ == tensor.row_values();
   if (!unchanged) return std::nullopt;
   return Stored{&tensor, run.row * row_bytes()};
 }
@@ -210,6 +230,22 @@ void RowSource::read_run(const ModelFile& file, const Run& run, std::byte* out) 
   const TensorInfo& tensor = *part.tensor;
   const FormatInfo& format = info_of(tensor.format);
   const uint64_t tensor_columns = tensor.row_values();
+  if (filled_) {
+    std::vector<float> row(num_columns_, *filled_);
+    for (uint64_t i = 0; i < run.count; ++i) {
+      std::memcpy(out + i * row_bytes(), row.data(), row_bytes());
+    }
+    return;
+  }
+  if (spacing_ != 1) {
+    std::memset(out, 0, run.count * row_bytes());
+    const Conversion apart{true, added_, spacing_ * sizeof(float)};
+    for (uint64_t i = 0; i < run.count; ++i) {
+      read_values(file, tensor, (run.row + i) * tensor_columns + part.first_column,
+                  (num_columns_ - 1) / spacing_ + 1, apart, out + i * row_bytes());
+    }
+    return;
+  }
   Conversion conversion{format_ != tensor.format || added_ != 0.0f, added_, sizeof(float)};
   if (part.transposed) {
     conversion.stride = row_bytes();
@@ -251,7 +287,7 @@ void RowSource::read(const ModelFile& file, uint64_t first, uint64_t count,
 RowSource::Place RowSource::place(uint64_t row, uint64_t column) const {
   require_range(row, 1, num_rows_, "rows");
   const Run run = run_at(row, 1);
-  column += run.part->first_column;
+  column = (filled_ ? 0 : column / spacing_) + run.part->first_column;
   const TensorInfo& tensor = *run.part->tensor;
   if (run.part->transposed) return {&tensor, column, run.row};
   return {&tensor, run.row + column / tensor.row_values(), column % tensor.row_values()};

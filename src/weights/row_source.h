@@ -39,6 +39,11 @@ class RowSource {
   [[nodiscard]] RowSource transposed() const;
   /// [1, rows * columns]: the rows one after another. Of a whole tensor only.
   [[nodiscard]] RowSource as_row() const;
+  /// The columns `step` apart, in f32, with zeros between them: a filter of a convolution as one that
+  /// leaves out places. Of whole rows only.
+  [[nodiscard]] RowSource spread(uint64_t step) const;
+  /// As many rows, of `count` columns that are all `number`, in f32: a filter that takes the mean.
+  [[nodiscard]] RowSource filled(uint64_t count, float number) const;
   /// The same values in f32.
   [[nodiscard]] RowSource decoded() const;
   /// `number` more than each value, in f32.
@@ -54,7 +59,7 @@ class RowSource {
   /// stack. Any thread. Throws Io as ModelFile::read.
   void read(const ModelFile& file, uint64_t first, uint64_t count, std::span<std::byte> out) const;
 
-  /// Where a value of this source stands in the file.
+  /// Where a value of this source stands in the file; of one that does not, some value of its row.
   struct Place {
     const TensorInfo* tensor;
     uint64_t row;
@@ -97,7 +102,9 @@ class RowSource {
   uint64_t num_rows_ = 0;
   uint64_t num_columns_ = 0;
   Format format_ = Format::F32;
-  float added_ = 0.0f;  // not 0: format_ is F32
+  float added_ = 0.0f;           // not 0: format_ is F32
+  uint64_t spacing_ = 1;         // of the parts' columns in this source's; not 1: format_ is F32
+  std::optional<float> filled_;  // all values; format_ is F32
 };
 
 }  // namespace tenon

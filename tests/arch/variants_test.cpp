@@ -79,6 +79,17 @@ TEST(Variants, ThatAreNotComputedAreRefusedWithTheReason) {
 TEST(Variants, ThatContradictThemselvesAreRefused) {
   expect_error(Code::Format, HasSubstr("not in -1000"),
                [] { read_changed("bailingmoe3", "kda.gate_lower_bound", MetadataValue::of(0.0)); });
+  const auto qwen4exp = [](const char* key, MetadataValue value, const char* why) {
+    expect_error(Code::Format, AllOf(HasSubstr(key), HasSubstr(why)),
+                 [&] { read_changed("qwen4exp", key, std::move(value)); });
+  };
+  const std::vector<int32_t> attention = {3};
+  const std::vector<int32_t> two = {5, 7};
+  const std::vector<int32_t> none = {97, 0, 103, 107};
+  qwen4exp("attention.indexer.top_k", MetadataValue::of(int64_t{15}), "not whole blocks of 4");
+  qwen4exp("ple.layers", MetadataValue::of(attention), "names a layer of attention");
+  qwen4exp("ple.layer_multipliers", MetadataValue::of(two), "has 2 entries, not 3");
+  qwen4exp("ple.head_vocab_sizes", MetadataValue::of(none), "is 0, not in 1");
   expect_error(Code::Format, HasSubstr("queries, keys and values are to be alike"), [] {
     read_changed("neo-bert", "attention.head_count_kv", MetadataValue::of(int64_t{2}));
   });

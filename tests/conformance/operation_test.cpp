@@ -389,6 +389,18 @@ TEST(Sinkhorn, OfMatricesNearAndFarFromUniform) {
   }
 }
 
+TEST(Softmax, OfSegmentsNearAndFarFromUniform) {
+  for (const uint32_t segments : {1u, 3u}) {
+    for (const uint32_t size : {1u, 2u, 15u, 16u, 33u}) {
+      for (const float factor : {0.0f, 1.0f, 300.0f}) {
+        SCOPED_TRACE(testing::Message() << segments << " of " << size << " x " << factor);
+        check(uint64_t{segments} * size, float_tolerance(),
+              [&](ProgramBuilder& b, Slot x, bool) { return b.softmax(b.scale(x, factor), size); });
+      }
+    }
+  }
+}
+
 TEST(SoftCap, NearZeroAndSaturated) {
   for (const uint64_t width : kWidths) {
     for (const float cap : {0.01f, 1.0f, 30.0f}) {
@@ -444,6 +456,16 @@ TEST(Activate, EveryActivation) {
                          scaled);
         });
       }
+    }
+  }
+}
+
+TEST(SignedRoot, OfBothSignsNothingAndLittle) {
+  for (const uint64_t width : kWidths) {
+    for (const float factor : {0.0f, 1e-7f, 1.0f, 1e6f}) {
+      check(width, float_tolerance(), [&](ProgramBuilder& b, Slot x, bool) {
+        return b.signed_root(b.scale(x, factor), 1e-6f);
+      });
     }
   }
 }

@@ -62,6 +62,16 @@ TEST(Rope, FromAnOffsetOfEachHead) {
   }
 }
 
+TEST(Rope, OfPositionsBeforeAndAfterTheOwn) {
+  for (const int32_t before : {-9, -1, 3}) {
+    ProgramBuilder b;
+    const Slot angles =
+        b.rope_angles(b.constant("frequencies", frequencies(8)), 1.0f, kNoSlot, before);
+    const Slot out = b.gather_rows(b.rope(random_x(b, 48), angles, TENON_ROPE_HALVES, 24));
+    expect_like_reference(std::move(b).finish(out, kLimits), all_counts(), float_tolerance());
+  }
+}
+
 /// `count` positions of three parts, all different.
 std::vector<int32_t> three_parts(uint32_t count) {
   std::vector<int32_t> positions;

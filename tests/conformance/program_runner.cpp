@@ -255,6 +255,7 @@ void Runner::fork(uint32_t from, uint32_t to) {
 std::vector<float> Runner::run(const StepPlan& plan) {
   std::vector<int32_t> all_tokens;
   std::vector<int32_t> positions;
+  std::vector<int32_t> earlier_tokens;
   std::vector<std::vector<const uint32_t*>> tables(plan.parts.size());
   std::vector<LaterSequence> list;
   for (size_t p = 0; p < plan.parts.size(); ++p) {
@@ -262,6 +263,10 @@ std::vector<float> Runner::run(const StepPlan& plan) {
     const auto count = static_cast<uint32_t>(part.tokens.size());
     Sequence& sequence = sequences_[part.sequence];
     grow(sequence, sequence.past + count);
+    for (uint32_t back = program_.token_history; back > 0; --back) {
+      earlier_tokens.push_back(back > sequence.past ? TENON_NO_TOKEN
+                                                    : sequence.text[sequence.past - back]);
+    }
     uint32_t cross_positions = 0;
     for (uint32_t g = 0; g < program_.num_groups; ++g) {
       const Sequence& from = is_of_encoder(g) ? encoder_->sequences_[part.sequence] : sequence;
@@ -297,6 +302,7 @@ std::vector<float> Runner::run(const StepPlan& plan) {
   step.num_pools = program_.num_groups;
   step.tokens = all_tokens.data();
   step.positions = positions.data();
+  step.earlier_tokens = earlier_tokens.data();
   step.sequences = list.empty() ? nullptr : &list.front().known;
   step.pools = pools.data();
   step.output_rows = rows.data();
@@ -313,6 +319,8 @@ std::vector<float> Runner::run(const StepPlan& plan) {
   executable_->run(step);
   for (const Part& part : plan.parts) {
     Sequence& sequence = sequences_[part.sequence];
+    sequence.text.resize(sequence.past);
+    sequence.text.insert(sequence.text.end(), part.tokens.begin(), part.tokens.end());
     sequence.past += static_cast<uint32_t>(part.tokens.size());
     for (uint32_t g = 0; !part.tokens.empty() && g < program_.num_groups; ++g) {
       if (groups_[g].kind == TENON_CACHE_STATE) keep_state(sequence, g);

@@ -97,6 +97,7 @@ class Runner {
  private:
   struct Sequence {
     uint32_t past = 0;
+    std::vector<int32_t> text;                  // at least `past` tokens
     std::vector<std::vector<uint32_t>> blocks;  // [groups][...], as tenon_step_sequence has them
   };
   struct Pool {

@@ -172,7 +172,7 @@ TEST_P(Kinds, TakeWhatIsForetold) {
 INSTANTIATE_TEST_SUITE_P(Of, Kinds,
                          testing::Values("gemma3", "gemma4", "deepseek2", "mamba", "nemotron_h",
                                          "qwen3next", "kimi-linear", "falcon-h1", "rwkv7", "lfm2",
-                                         "llama4", "gpt-oss"),
+                                         "llama4", "gpt-oss", "qwen4exp", "kimi-k3"),
                          [](const auto& of) {
                            std::string name = of.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -177,7 +177,7 @@ TEST_F(Steps, UnderWayServeRequestsOfAllKindsSideBySide) {
 
 TEST_F(Steps, UnderWayOfWindowsAndStates) {
   // Each takes a dozen seconds with a sanitizer.
-  std::vector<const char*> architectures = {"mamba", "gemma3", "deepseek2"};
+  std::vector<const char*> architectures = {"mamba", "gemma3", "deepseek2", "qwen4exp"};
   if (kSanitized) architectures.resize(1);
   for (const char* architecture : architectures) {
     const auto one = Engine::create(load_delayed_random(architecture, {.steps = 1}));

@@ -64,6 +64,8 @@ class GoldenModel {
       file.add(key, value.get<std::string>());
     } else if (value.at(0).is_boolean()) {
       file.add_raw(key, ValueType::Array, bools(value).bytes());
+    } else if (value.at(0).is_number_integer() && value.at(0) > INT32_MAX) {
+      file.add(key, value.get<std::vector<uint64_t>>());
     } else if (value.at(0).is_number_integer()) {
       file.add(key, value.get<std::vector<int32_t>>());
     } else {

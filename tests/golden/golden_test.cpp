@@ -13,17 +13,33 @@ namespace tenon::golden {
 namespace {
 
 constexpr const char* kGoldens[] = {
-    "llama",        "llama_biases", "llama_experts", "llama_linear", "llama_partial_rope",
-    "llama_window", "llama_yarn",   "qwen2",         "qwen2moe",     "qwen3",
-    "qwen3moe",
+    "kimi-k3",       "llama",        "llama_biases",
+    "llama_experts", "llama_linear", "llama_partial_rope",
+    "llama_window",  "llama_yarn",   "qwen2",
+    "qwen2moe",      "qwen3",        "qwen3moe",
 };
 
 /// Models whose own implementation gave the logits: make/transformers_goldens.py.
 constexpr const char* kTransformersGoldens[] = {
-    "afmoe",        "bailingmoe3", "deepseek32",          "gemma3n",
-    "glm-dsa",      "granite-swa", "granite-swa_experts", "hy_v3",
-    "hy_v4",        "laguna",      "laguna_values",       "mimo2",
-    "muse-glimmer", "qwen3vl",     "qwen3vlmoe",          "step35",
+    "afmoe",
+    "bailingmoe3",
+    "deepseek32",
+    "gemma3n",
+    "glm-dsa",
+    "granite-swa",
+    "granite-swa_experts",
+    "hunyuan_vl",
+    "hy_v3",
+    "hy_v4",
+    "laguna",
+    "laguna_values",
+    "mimo2",
+    "minimax-m3",
+    "muse-glimmer",
+    "qwen3vl",
+    "qwen3vlmoe",
+    "qwen4exp",
+    "step35",
 };
 
 /// The same of encoders, of which one row is compared, and of positions that no text has.

@@ -74,6 +74,12 @@ class ProgramRun {
     for (uint32_t i = 0; given.empty() && i < count; ++i) {
       positions.insert(positions.end(), program_.position_parts, static_cast<int32_t>(past_ + i));
     }
+    const auto history = static_cast<int64_t>(program_.token_history);
+    std::vector<int32_t> earlier;
+    for (int64_t at = int64_t{past_} - history; at < past_; ++at) {
+      earlier.push_back(at < 0 ? TENON_NO_TOKEN : text_[static_cast<size_t>(at)]);
+    }
+    text_.insert(text_.end(), tokens.begin(), tokens.end());
     std::vector<uint32_t> rows(tokens.size());
     std::iota(rows.begin(), rows.end(), 0u);
     std::vector<std::vector<float>> values;
@@ -99,6 +105,7 @@ class ProgramRun {
     step.binding_size = sizeof(tenon_binding);
     step.tokens = tokens.data();
     step.positions = positions.data();
+    step.earlier_tokens = earlier.data();
     step.sequences = &sequence;
     step.pools = pools.data();
     step.output_rows = rows.data();
@@ -143,6 +150,7 @@ class ProgramRun {
   std::vector<uint32_t> num_blocks_;           // [groups]
   std::vector<std::vector<uint32_t>> blocks_;  // [groups]
   uint32_t past_ = 0;
+  std::vector<int32_t> text_;  // [past]
 };
 
 }  // namespace tenon::golden

@@ -280,7 +280,9 @@ TEST(ProgramBuilder, RefusesRowwiseOperationsThatDoNotFit) {
   expect_refused([&] { b.glu({.limit = -1.0f}, x, x); }, "limit is negative");
   expect_refused([&] { b.glu({.up_offset = INFINITY}, x, x); }, "up_offset");
   expect_refused([&] { b.glu(TENON_ACTIVATION_SIGMOID, x, x); }, "unknown activation");
-  expect_refused([&] { b.activate(10, x); }, "unknown activation");
+  expect_refused([&] { b.activate(11, x); }, "unknown activation");
+  expect_refused([&] { b.signed_root(x, -1.0f); }, "epsilon");
+  expect_refused([&] { b.softmax(x, 5); }, "segments of 5");
   expect_refused([&] { b.xielu({.beta = NAN}, x); }, "parameter of XIELU");
   expect_refused([&] { b.add(x, tall); }, "has 2 rows");
   expect_refused([&] { b.mul(x, tall); }, "has 2 rows");
@@ -321,6 +323,32 @@ TEST(ProgramBuilder, RefusesRowwiseOperationsThatDoNotFit) {
   expect_refused([&] { b.sinkhorn(nine, {.size = 3, .epsilon = -1.0f}); }, "epsilon");
   expect_refused([&] { b.pool(x, 3); }, "unknown kind");
   expect_refused([&] { b.pool(b.gather_rows(x), TENON_POOL_MEAN); }, "wrong rows");
+}
+
+TEST(ProgramBuilder, NgramRowsStayWithinTheirTableAndTheTokensThatStepsBring) {
+  ProgramBuilder b;
+  const Slot table = b.weight("e", Format::F32, 10, 4);
+  const std::vector<int64_t> multipliers = {3, 5, 7};
+  const auto rows = [&](const NgramOptions::Head& head, int32_t end = 0) {
+    const NgramOptions::Head heads[] = {{1, 0, 10}, head};
+    return b.ngram_rows(table, {.multipliers = multipliers, .heads = heads, .end = end});
+  };
+  for (const NgramOptions::Head& head :
+       {NgramOptions::Head{0, 0, 1}, {4, 0, 1}, {1, 0, 0}, {1, 0, 11}, {1, 10, 1}, {1, -1, 1}}) {
+    expect_refused([&] { rows(head); }, "leaves the 10 rows");
+  }
+  expect_refused([&] { rows({3, 4, 6}, -1); }, "no token");
+  const std::vector<int64_t> many(17, 1);
+  const NgramOptions::Head one[] = {{1, 0, 10}};
+  expect_refused([&] { b.ngram_rows(table, {.multipliers = many, .heads = one}); },
+                 "not [1, 1 to 16]");
+  const Slot out = rows({3, 4, 6});
+  Program program = std::move(b).finish(b.gather_rows(out), {});
+  EXPECT_EQ(program.view().token_history, 2u);
+  EXPECT_EQ(program.slots()[static_cast<uint32_t>(out)].columns, 8u);
+  tenon_program less = program.view();
+  less.token_history = 1;
+  expect_refused([&] { verify_program(less); }, "looks back 2 tokens, steps bring 1");
 }
 
 TEST(ProgramBuilder, PositionsHaveOneOrThreeParts) {

@@ -110,6 +110,32 @@ const DamagedStep kStepDamages[] = {
 INSTANTIATE_TEST_SUITE_P(StepVerifier, StepDamage, testing::ValuesIn(kStepDamages),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST(StepVerifier, StepsBringTheTokensBeforeThem) {
+  ProgramBuilder b;
+  const int64_t multipliers[] = {3, 5};
+  const NgramOptions::Head heads[] = {{2, 0, 4}};
+  const Slot x =
+      b.ngram_rows(b.weight("e", Format::F32, 4, 4), {.multipliers = multipliers, .heads = heads});
+  const Program program = std::move(b).finish(b.gather_rows(x), {.max_tokens = 8});
+  Fixture fixture;
+  fixture.step.num_pools = 0;
+  fixture.logits_binding.slot = program.view().logits;
+  const auto refused = [&] {
+    try {
+      verify_step(program.view(), fixture.step);
+      return false;
+    } catch (const Error& error) {
+      return std::string(error.what()).find("earlier") != std::string::npos;
+    }
+  };
+  EXPECT_TRUE(refused());
+  int32_t earlier[] = {TENON_NO_TOKEN, 3};
+  fixture.step.earlier_tokens = earlier;
+  EXPECT_NO_THROW(verify_step(program.view(), fixture.step));
+  earlier[1] = -1;
+  EXPECT_TRUE(refused());
+}
+
 TEST(StepVerifier, PositionsThatAreLookedUpAreRowsOfTheTable) {
   ProgramBuilder b;
   b.position_parts(3);

@@ -108,6 +108,27 @@ TEST_F(RowSources, ColumnsOfFloatsAndOfBlocks) {
                [&] { (void)tensor("q").columns(16, 32); });
 }
 
+TEST_F(RowSources, SpreadsColumns) {
+  const RowSource apart = tensor("a").rows(1, 3).spread(3);
+  EXPECT_EQ(apart.num_columns(), 10u);
+  EXPECT_THAT(floats(apart.rows(0, 1)), ElementsAre(10, 0, 0, 11, 0, 0, 12, 0, 0, 13));
+  EXPECT_THAT(floats(tensor("a").rows(5, 1).spread(1)), ElementsAre(50, 51, 52, 53));
+  EXPECT_EQ(apart.stored(0, 1), std::nullopt);
+  EXPECT_EQ(apart.place(1, 6).column, 2u);
+  const std::vector<float> plain = floats(tensor("q").decoded());
+  const std::vector<float> wide = floats(tensor("q").spread(2));
+  ASSERT_EQ(wide.size(), 2u * 191);
+  for (size_t i = 0; i < 96; ++i) EXPECT_EQ(wide[191 + 2 * i], plain[96 + i]);
+}
+
+TEST_F(RowSources, FillsColumns) {
+  const RowSource filled = tensor("a").rows(0, 3).filled(2, 0.5f);
+  EXPECT_EQ(filled.num_rows(), 3u);
+  EXPECT_THAT(floats(filled), ElementsAre(0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f));
+  EXPECT_EQ(filled.stored(0, 1), std::nullopt);
+  EXPECT_EQ(floats(tensor("a").transposed().filled(5, 2.0f)), std::vector<float>(20, 2.0f));
+}
+
 TEST_F(RowSources, PermutesRowsAndPermutesAgain) {
   const RowSource turned = tensor("a").columns(0, 1).permuted({5, 0, 1, 2, 4, 3});
   EXPECT_THAT(floats(turned), ElementsAre(50, 0, 10, 20, 40, 30));

@@ -54,7 +54,7 @@ typedef int32_t tenon_status;
 
 #define TENON_BACKEND_MAGIC 0x4E4E4554u /* "TENN" */
 #define TENON_BACKEND_MAJOR 2u          /* differs: refused */
-#define TENON_BACKEND_MINOR 1u          /* newer minors only add */
+#define TENON_BACKEND_MINOR 2u          /* newer minors only add */
 
 /* Opaque objects of the backend. A backend casts types of its own to these and does not define them, so
  * that several can be linked into one program. */
@@ -138,6 +138,7 @@ typedef struct tenon_host {
 #define TENON_TYPE_F32 0u
 #define TENON_TYPE_F16 1u
 #define TENON_TYPE_I32 26u
+#define TENON_TYPE_I64 27u /* of constants alone; since minor 2 */
 #define TENON_TYPE_F64 28u
 /* Types of the cache alone. Every key and every value of a position and KV head has one f16 scale d.
  *   int8  x ~ d l, l in -127..127: d = max |x| / 127, l = round(x / d)
@@ -185,7 +186,7 @@ typedef struct tenon_slot {
 #define TENON_OP_ROPE 6u        /* (x [T, h d], angles [T, 2p])      -> [T, h d]  params.rope */
 #define TENON_OP_KV_WRITE 7u    /* (k [T, g dk], v [T, g dv]; LATENT: none) -> nothing  params.kv */
 #define TENON_OP_ATTENTION 8u   /* (q [T, h dk], sinks W [1, h] or none, bias or none,
-                                    selection [T, k] i32 or none)  -> [T, h dv]  params.attention */
+                                    selection [T, k] or [T, g k] i32 or none) -> [T, h dv]  params.attention */
 #define TENON_OP_GLU 9u         /* (gate [., n], up [., n])          -> [., n]  act(gate) up; params.glu */
 #define TENON_OP_ADD 10u        /* (x [., n], y [., n] or W [1, n])  -> [., n] */
 #define TENON_OP_SCALE 11u      /* (x [., n])                        -> [., n]  factor x + offset; params.scale */
@@ -220,6 +221,12 @@ typedef struct tenon_slot {
                                                                      -> [., r n]  params.mix_streams */
 #define TENON_OP_SINKHORN 32u     /* (x [., s s])                    -> [., s s]  params.sinkhorn */
 #define TENON_OP_SELECT 33u       /* (q [T, h dk], weights [T, h])   -> [T, k] i32  params.select */
+#define TENON_OP_SELECT_BLOCKS 40u /* (q [T, h dk])                  -> [T, h k] i32  params.select_blocks */
+#define TENON_OP_NGRAM_ROWS 45u   /* (W [rows, d], multipliers C [1, n] i64, heads C [h, 3] i64)
+                                                                     -> [T, h d]  params.ngram_rows */
+#define TENON_OP_SOFTMAX 46u      /* (x [., n])                      -> [., n]  params.segments; of each segment of
+                                     s columns exp(x_i) / sum over j of exp(x_j) */
+#define TENON_OP_SELECT_POOLED 47u /* (q [T, h dk])                  -> [T, k] i32  params.select_pooled */
 
 #define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
 #define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
@@ -235,8 +242,9 @@ typedef struct tenon_slot {
 #define TENON_ACTIVATION_TANH 7u
 #define TENON_ACTIVATION_SOFTPLUS 8u /* ln(1 + exp(x)) */
 #define TENON_ACTIVATION_EXP 9u
+#define TENON_ACTIVATION_SIGNED_ROOT 10u /* sign(x) sqrt(max(|x|, epsilon)), 0 for 0; since minor 2 */
 
-/* The four numbers are XIELU's alone:
+/* The four numbers are XIELU's alone, but for the epsilon of SIGNED_ROOT:
  *   x > 0: alpha_p x^2 + beta x;   else: alpha_n (expm1(min(x, epsilon)) - x) + beta x */
 typedef struct tenon_activate_params {
   uint32_t activation; /* TENON_ACTIVATION_* */
@@ -263,6 +271,17 @@ typedef struct tenon_glu_params {
 typedef struct tenon_embed_params {
   uint32_t source; /* TENON_EMBED_* */
 } tenon_embed_params;
+
+/* Rows by the hash of several tokens (n-gram embeddings: Engram, arXiv 2601.07372). Head j is (order m, offset,
+ * size), 1 <= m <= n, and its part of row t is the row
+ *   offset + (xor over i < m of token_{t-i} multiplier_i) mod size
+ * of W, in integers of 64 bits without sign. token_t is tokens[t], and what stands before it in its sequence is
+ * there or in earlier_tokens, of which n - 1 are there at most (tenon_program.token_history). A token before the
+ * first of its text, and each one before the last `end` that stands before token_t, counts as `end`. n is 1 to 16.
+ * Since minor 2. */
+typedef struct tenon_ngram_rows_params {
+  int32_t end; /* the token that ends a text */
+} tenon_ngram_rows_params;
 
 typedef struct tenon_segments_params {
   uint32_t size;
@@ -332,12 +351,13 @@ typedef struct tenon_norm_params {
   uint32_t segment; /* s */
 } tenon_norm_params;
 
-/* Row t = cos(a_0) m .. cos(a_{p-1}) m, sin(a_0) m .. sin(a_{p-1}) m with a_i = positions[t] C[i],
+/* Row t = cos(a_0) m .. cos(a_{p-1}) m, sin(a_0) m .. sin(a_{p-1}) m with a_i = (positions[t] + offset) C[i],
  * reduced in f64 (a context of a million positions would lose the angle in f32). Where a position has
  * several parts (tenon_program.position_parts), `parts` says by its number, from 0, which one a_i takes;
  * without it, part 0. */
 typedef struct tenon_rope_angles_params {
   float magnitude; /* m: YaRN's attention factor, else 1 */
+  int32_t offset;  /* the sum may be negative. Since minor 2 */
 } tenon_rope_angles_params;
 
 /* Each head rotates its values offset .. offset + 2p - 1: (a, b) -> (a cos - b sin, a sin + b cos); the
@@ -372,8 +392,10 @@ typedef struct tenon_kv_params {
 /* Attention of token t of a sequence. Query head j reads KV head j / (heads / kv_heads).
  *   s_i = scale q.k_i;  soft_cap > 0: s_i = soft_cap tanh(s_i / soft_cap);  s_i + bias
  *   weights = softmax over i (and over the head's sink logit, whose value is zero, if given)
- * A selection, the result of one select, leaves of the positions seen those that its row names. It goes with
- * a LATENT group, a CAUSAL mask without window, and no bias. */
+ * A selection, the result of one select, select_blocks or select_pooled, leaves of the positions seen those that its
+ * row names: those of select and select_pooled one by one, those of select_blocks n at a time, [b n, (b + 1) n) for a number b. All heads
+ * share a selection of one part; of g parts, KV head j has part j. It goes with a FULL or LATENT group, a CAUSAL
+ * mask without window, and no bias. */
 typedef struct tenon_attention_params {
   uint32_t group;
   uint32_t layer;
@@ -385,6 +407,8 @@ typedef struct tenon_attention_params {
   uint32_t bias;         /* TENON_BIAS_* */
   uint32_t two_sided;    /* RELATIVE: 0 or 1 */
   uint32_t max_distance; /* RELATIVE */
+  uint32_t selections;     /* parts of the selection, 1 or g; 0 stands for 1. Since minor 2 */
+  uint32_t selected_block; /* n, the positions of a number of the selection; 0 stands for 1. Since minor 2 */
 } tenon_attention_params;
 
 /* The positions that a token at position `own` looks at: the index of DeepSeek sparse attention, arXiv
@@ -400,6 +424,35 @@ typedef struct tenon_select_params {
   uint32_t heads; /* h, at least 1 */
   uint32_t count; /* k, 1 to 65536 */
 } tenon_select_params;
+
+/* The blocks of positions that a token at position `own` looks at, each index head for itself: MiniMax Sparse
+ * Attention. Layer `layer` of a LATENT group has a row k_i of dk values for each position i; its values are not
+ * read. Block b is the positions [b n, (b + 1) n), the last one as far as `own`.
+ *   s_jb = max over i in block b of q_j.k_i;  infinity for the last `local` blocks
+ * Part j of the row, of k columns, has the numbers of the k blocks of the largest s_jb, of equal ones the lower
+ * first, and of fewer than k blocks all; a product that is NaN counts as -infinity. They are in ascending order,
+ * and the rest of the part is -1. Since minor 2. */
+typedef struct tenon_select_blocks_params {
+  uint32_t group;
+  uint32_t layer;
+  uint32_t heads; /* h, at least 1 */
+  uint32_t count; /* k, at least 1; h k n at most 2^20 */
+  uint32_t block; /* n, at least 1 */
+  uint32_t local; /* 0 to k */
+} tenon_select_blocks_params;
+/* The same of blocks of positions, the index of Qwen sparse attention (transformers, models/qwen4_exp): block b is
+ * the positions [b r, (b + 1) r), and its key is the row k of its last position in layer `layer` of a LATENT group.
+ *   s_b = sum over j < h of max(q_j.k_b, 0),  (b + 1) r <= own + 1
+ * The row has the positions of the n blocks of the largest s_b, of equal ones the lower block first, and of fewer
+ * than n blocks all; an s_b that is NaN counts as -infinity; and those from the end of the last block up to own.
+ * They are in ascending order, and the rest of the row is -1: k = (n + 1) r - 1, 1 to 65536. Since minor 2. */
+typedef struct tenon_select_pooled_params {
+  uint32_t group;
+  uint32_t layer;
+  uint32_t heads; /* h, at least 1 */
+  uint32_t count; /* n, at least 1 */
+  uint32_t block; /* r, at least 1 */
+} tenon_select_pooled_params;
 
 /* Recurrent operations keep values of each sequence in a STATE group: values [offset, offset + size) of
  * layer `layer`. Each says its size. All are zero before the first token of a sequence. The recurrence over
@@ -524,6 +577,9 @@ typedef struct tenon_op {
     tenon_mix_streams_params mix_streams;
     tenon_sinkhorn_params sinkhorn;
     tenon_select_params select;
+    tenon_select_blocks_params select_blocks;
+    tenon_ngram_rows_params ngram_rows;
+    tenon_select_pooled_params select_pooled;
     struct {
       float factor;
       float offset;
@@ -579,6 +635,9 @@ typedef struct tenon_program {
   const tenon_cache_group* groups;
   const uint32_t* results;   /* [num_results] activation slots, each once; operations may read them, too */
   uint64_t activation_bytes; /* size of the planned area */
+  uint32_t token_history; /* columns of tenon_step.earlier_tokens: the largest n - 1 of an ngram_rows; else 0.
+                             Since minor 2 */
+  uint32_t reserved;
 } tenon_program;
 
 /* ---- 4. Step -------------------------------------------------------------------------------------- */
@@ -647,7 +706,13 @@ typedef struct tenon_step {
    * because that step or its draw failed or was cancelled. Where the draw came to no token
    * (tenon_drawn.flags) the step computes anything, but ends. */
   uint64_t after;
+  /* [S, token_history]: of each sequence the tokens before its first one in the step, the latest last, and
+   * TENON_NO_TOKEN where the text has none. All are known: what a step names by `after` is a token of its own.
+   * Not read where token_history is 0. Since minor 2. */
+  const int32_t* earlier_tokens;
 } tenon_step;
+
+#define TENON_NO_TOKEN INT32_MIN
 
 #define TENON_NO_TICKET 0ull
 

@@ -108,7 +108,8 @@ class Entry {
   }
 
   static int32_t supports(tenon_device*, const tenon_program* program, uint32_t op) noexcept {
-    return program != nullptr && op < program->num_ops && B::supports(*program, op) ? 1 : 0;
+    if (program == nullptr || program->struct_size < kFirstProgramBytes) return 0;
+    return op < program->num_ops && B::supports(known_part(*program), op) ? 1 : 0;
   }
 
   static tenon_status buffer_create(tenon_device* device, uint64_t size, uint32_t purpose,
@@ -121,12 +122,12 @@ class Entry {
   static tenon_status compile(tenon_device* device, const tenon_program* program,
                               tenon_executable** executable) noexcept {
     if (device == nullptr || program == nullptr || executable == nullptr ||
-        program->struct_size < sizeof(tenon_program)) {
+        program->struct_size < kFirstProgramBytes) {
       return TENON_BACKEND_ARGUMENT;
     }
     return fenced(of(device)->host, [&] {
-      *executable =
-          reinterpret_cast<tenon_executable*>(B::compile(*of(device), *program).release());
+      *executable = reinterpret_cast<tenon_executable*>(
+          B::compile(*of(device), known_part(*program)).release());
     });
   }
 
@@ -158,10 +159,11 @@ class Entry {
   static tenon_status run(tenon_executable* executable, const tenon_step* step,
                           uint64_t* ticket) noexcept {
     if (executable == nullptr || step == nullptr || ticket == nullptr ||
-        step->struct_size < sizeof(tenon_step)) {
+        step->struct_size < kFirstStepBytes) {
       return TENON_BACKEND_ARGUMENT;
     }
-    return fenced(of(executable)->host(), [&] { *ticket = of(executable)->run(*step); });
+    return fenced(of(executable)->host(),
+                  [&] { *ticket = of(executable)->run(known_part(*step)); });
   }
 
   static tenon_status wait(tenon_executable* executable, uint64_t ticket) noexcept {

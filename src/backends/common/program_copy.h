@@ -36,7 +36,7 @@ inline bool has_mask(const tenon_program& program, uint32_t mask) {
 class ProgramCopy {
  public:
   /// ARGUMENT for lists that are missing or made of smaller structures; UNSUPPORTED for constants
-  /// that are not f64.
+  /// that are neither f64 nor i64.
   explicit ProgramCopy(const tenon_program& program) : view_(program) {
     if (program.position_parts != 1 && program.position_parts != 3) {
       refuse(TENON_BACKEND_ARGUMENT, "program: positions of {} parts, not 1 or 3",
@@ -53,6 +53,7 @@ class ProgramCopy {
     results_.assign(program.results, program.results + program.num_results);
     names_.reserve(slots_.size());
     constants_.resize(slots_.size());
+    integers_.resize(slots_.size());
     for (size_t i = 0; i < slots_.size(); ++i) copy_slot(i);
     note_what_steps_bring();
     note_masks(program);
@@ -86,8 +87,10 @@ class ProgramCopy {
   [[nodiscard]] bool whole_sequences() const { return whole_sequences_; }
   /// Whether some attention reads another text.
   [[nodiscard]] bool reads_cross() const { return reads_cross_; }
-  /// Values of a constant slot; empty for others.
+  /// Values of a constant slot of f64; empty for others.
   [[nodiscard]] std::span<const double> constant(uint32_t slot) const { return constants_[slot]; }
+  /// The same of i64, row after row.
+  [[nodiscard]] std::span<const int64_t> integers(uint32_t slot) const { return integers_[slot]; }
 
  private:
   static void check(const char* what, uint32_t count, const void* first, uint32_t stride,
@@ -101,13 +104,21 @@ class ProgramCopy {
     names_.emplace_back(slot.name == nullptr ? "" : slot.name);
     slot.name = names_.back().c_str();
     if (slot.kind != TENON_SLOT_CONSTANT) return;
-    if (slot.type != TENON_TYPE_F64 || slot.data == nullptr) {
-      refuse(TENON_BACKEND_UNSUPPORTED, "constant \"{}\" is not f64", slot.name);
+    const bool integers = slot.type == TENON_TYPE_I64;
+    if (!(integers || slot.type == TENON_TYPE_F64) || slot.data == nullptr) {
+      refuse(TENON_BACKEND_UNSUPPORTED, "constant \"{}\" is neither f64 nor i64", slot.name);
     }
     const uint64_t values = multiply(slot.rows, slot.columns, slot.name);
-    constants_[number].resize(values);
-    std::memcpy(constants_[number].data(), slot.data, values * sizeof(double));
-    slot.data = constants_[number].data();
+    const auto copy = [&](auto& to) {
+      to.resize(values);
+      std::memcpy(to.data(), slot.data, values * sizeof(to[0]));
+      slot.data = to.data();
+    };
+    if (integers) {
+      copy(integers_[number]);
+    } else {
+      copy(constants_[number]);
+    }
   }
 
   void note_what_steps_bring() {
@@ -144,6 +155,7 @@ class ProgramCopy {
   bool reads_cross_ = false;
   uint64_t max_positions_ = kNoVocab;
   std::vector<std::vector<double>> constants_;  // by slot
+  std::vector<std::vector<int64_t>> integers_;  // by slot
 };
 
 }  // namespace tenon::backends

@@ -82,7 +82,24 @@ inline void check_step_counts(const tenon_program& program, const tenon_step& st
   }
 }
 
+/// Tokens before those of the step are some or none.
+inline void check_earlier_tokens(const ProgramCopy& program, const tenon_step& step) {
+  const uint64_t history = program.view().token_history;
+  if (history == 0 || step.num_sequences == 0) return;
+  if (step.earlier_tokens == nullptr) {
+    refuse(TENON_BACKEND_ARGUMENT, "step: earlier_tokens are missing");
+  }
+  for (uint64_t i = 0; i < step.num_sequences * history; ++i) {
+    const int32_t token = step.earlier_tokens[i];
+    if (token == TENON_NO_TOKEN) continue;
+    if (token >= 0 && static_cast<uint64_t>(token) < program.vocab()) continue;
+    refuse(TENON_BACKEND_ARGUMENT, "step: earlier token {} of a vocabulary of {}", token,
+           program.vocab());
+  }
+}
+
 inline void check_step_tokens(const ProgramCopy& program, const tenon_step& step) {
+  check_earlier_tokens(program, step);
   const bool looked_up = program.vocab() != ProgramCopy::kNoVocab;
   for (uint32_t t = 0; looked_up && t < step.num_tokens; ++t) {
     const int32_t token = step.tokens[t];

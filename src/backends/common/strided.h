@@ -38,6 +38,17 @@ class Strided {
   uint32_t stride_;
 };
 
+/// A structure with a struct_size, as far as both sides know it; the rest is zero.
+template <typename T>
+T known_part(const T& from) {
+  T copy{};
+  std::memcpy(&copy, &from, std::min<size_t>(sizeof(T), from.struct_size));
+  return copy;
+}
+/// What the first version of a structure had.
+inline constexpr uint32_t kFirstProgramBytes = offsetof(tenon_program, token_history);
+inline constexpr uint32_t kFirstStepBytes = offsetof(tenon_step, earlier_tokens);
+
 inline Strided<tenon_slot> slots_of(const tenon_program& program) {
   return {program.slots, program.num_slots, program.slot_size};
 }

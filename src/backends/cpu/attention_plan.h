@@ -37,12 +37,14 @@ struct AttentionShape {
   [[nodiscard]] uint32_t max_tile_tokens() const;
 };
 
-/// Query heads of one work item of an attention of selected positions, whose rows it gathers: each
-/// item does so anew, for enough heads that this costs little. Where heads are of odd sizes, all:
-/// what is quantised is whole blocks of columns.
+/// Query heads of one work item of an attention of selected positions, whose rows it gathers: those
+/// of one KV head. Of a latent cache, which has only one, each item gathers anew for enough heads
+/// that this costs little. Where heads are of odd sizes, all: what is quantised is whole blocks of
+/// columns.
 constexpr uint32_t selected_heads(const tenon_attention_params& params,
                                   const tenon_cache_group& group) {
   constexpr uint32_t kHeads = 16;
+  if (group.kind != TENON_CACHE_LATENT) return params.heads / group.kv_heads;
   return group.value_dim % 2 == 0 && params.heads > kHeads ? kHeads : params.heads;
 }
 constexpr uint32_t selected_head_chunks(const tenon_attention_params& params,

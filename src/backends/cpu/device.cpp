@@ -101,11 +101,17 @@ bool latent_supported(const tenon_program& program, uint32_t group) {
   return group_supported(program, group) && groups_of(program)[group].kind == TENON_CACHE_LATENT;
 }
 
+bool selection_supported(const tenon_program& program, const tenon_attention_params& params) {
+  const tenon_cache_group& group = groups_of(program)[params.group];
+  return (group.kind == TENON_CACHE_LATENT || group.kind == TENON_CACHE_FULL) &&
+         (params.selections <= 1 || params.selections == group.kv_heads);
+}
+
 bool attention_supported(const tenon_program& program, const tenon_op& op) {
   const tenon_attention_params& params = op.params.attention;
   if (op.inputs[3] != TENON_NO_SLOT &&
       (params.mask != TENON_MASK_CAUSAL || params.window != 0 || params.bias != TENON_BIAS_NONE ||
-       !latent_supported(program, params.group))) {
+       !selection_supported(program, params))) {
     return false;
   }
   return group_supported(program, params.group) && params.mask <= TENON_MASK_CROSS &&
@@ -182,12 +188,14 @@ std::string processor_name() {
 bool supports_op(const tenon_program& program, const tenon_op& op) {
   const bool known = (op.kind >= TENON_OP_EMBED && op.kind <= TENON_OP_POOL) ||
                      backends::is_recurrent(op.kind) || op.kind == TENON_OP_MIX_STREAMS ||
-                     op.kind == TENON_OP_SINKHORN || op.kind == TENON_OP_SELECT;
+                     op.kind == TENON_OP_SINKHORN || op.kind == TENON_OP_NGRAM_ROWS ||
+                     op.kind == TENON_OP_SOFTMAX || is_select(op.kind);
   if (!known) return false;
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
     if (op.inputs[i] == TENON_NO_SLOT) continue;
     const tenon_slot& slot = slots_of(program)[op.inputs[i]];
-    if (slot.kind == TENON_SLOT_CONSTANT && slot.type != TENON_TYPE_F64) return false;
+    const uint32_t constants = op.kind == TENON_OP_NGRAM_ROWS ? TENON_TYPE_I64 : TENON_TYPE_F64;
+    if (slot.kind == TENON_SLOT_CONSTANT && slot.type != constants) return false;
     if (slot.kind != TENON_SLOT_WEIGHT) continue;
     const FormatInfo* format = find_format(slot.type);
     if (format == nullptr || !format->weight || slot.columns % format->block_values != 0)
@@ -195,7 +203,7 @@ bool supports_op(const tenon_program& program, const tenon_op& op) {
   }
   if (op.kind == TENON_OP_KV_WRITE) return group_supported(program, op.params.kv.group);
   if (op.kind == TENON_OP_ATTENTION) return attention_supported(program, op);
-  if (op.kind == TENON_OP_SELECT) return latent_supported(program, op.params.select.group);
+  if (is_select(op.kind)) return latent_supported(program, op.params.select.group);
   if (backends::is_recurrent(op.kind)) return recurrence_supported(program, op);
   if (op.kind == TENON_OP_MOE_LINEAR) return matrices_supported(program, op, 2);
   if (op.kind == TENON_OP_LINEAR_HEADS) return matrices_supported(program, op, 1);

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "backends/common/host_buffer.h"
+#include "backends/common/selected_positions.h"
 #include "backends/common/step_rules.h"
 #include "backends/cpu/area_plan.h"
 #include "backends/cpu/cache_block.h"
@@ -74,7 +75,8 @@ void Executable::allocate_weights() {
       const uint32_t seen = num_matrices(op, j);
       matrices[slot] = std::max(matrices[slot], seen);
       if (seen == 0) vectors[slot] = true;
-      if (seen != 0 && op.kind != TENON_OP_EMBED) linear[slot] = true;
+      const bool looked_up = op.kind == TENON_OP_EMBED || op.kind == TENON_OP_NGRAM_ROWS;
+      if (seen != 0 && !looked_up) linear[slot] = true;
     }
   }
   const auto carve = [&](Carver& carver) {
@@ -215,6 +217,7 @@ void Executable::allocate_scratch() {
   uint64_t scores = 0;
   uint64_t recurrence_floats = 0;
   uint64_t candidates = 0;
+  uint64_t index_heads = 0;
   uint64_t selected_bytes = 0;
   uint64_t selected_areas = 0;
   bool glu = false, floats = false;
@@ -233,19 +236,30 @@ void Executable::allocate_scratch() {
     for (const ExpertTask& task : phase.experts) {
       count_linear(task.weight, task.second, joined_width(task.block));
     }
+    const auto count_areas = [&](const CacheBlock& block, uint64_t positions) {
+      const uint64_t areas = (positions + block.block_tokens - 1) / block.block_tokens;
+      selected_areas = std::max(selected_areas, areas);
+      selected_bytes = std::max(selected_bytes, areas * block.area_bytes());
+    };
     if (phase.kind == PhaseKind::Select) {
-      const tenon_select_params& params = phase.select.params.select;
-      const CacheBlock block(program_.groups()[params.group]);
-      candidates = std::max<uint64_t>(candidates, 2 * uint64_t{params.count});
-      attention_floats = std::max(attention_floats, attention_scratch_floats(params.heads, block));
+      const CacheBlock block(program_.groups()[phase.select.params.select.group]);
+      const bool by_head = phase.select.kind == TENON_OP_SELECT_BLOCKS;
+      const uint32_t count =
+          by_head ? phase.select.params.select_blocks.count : phase.select.params.select.count;
+      const uint32_t heads = by_head ? 1 : phase.select.params.select.heads;
+      candidates = std::max<uint64_t>(candidates, 2 * uint64_t{count});
+      attention_floats = std::max(attention_floats, attention_scratch_floats(heads, block));
+      if (phase.select.kind == TENON_OP_SELECT_POOLED) {
+        index_heads = std::max<uint64_t>(index_heads, heads);
+        count_areas(block, kAttentionSpan);
+      }
     } else if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
       const tenon_attention_params& params = phase.attention.params.attention;
       const tenon_cache_group& group = program_.groups()[params.group];
       const CacheBlock block(group);
-      const uint64_t count = plan_.slots[phase.attention.inputs[3]].slot.columns;
-      const uint64_t areas = (count + block.block_tokens - 1) / block.block_tokens;
-      selected_areas = std::max(selected_areas, areas);
-      selected_bytes = std::max(selected_bytes, areas * block.area_bytes());
+      const uint64_t count = plan_.slots[phase.attention.inputs[3]].slot.columns /
+                             backends::selection_parts(params) * backends::selected_block(params);
+      count_areas(block, count);
       attention_floats = std::max(attention_floats,
                                   attention_scratch_floats(selected_heads(params, group), block));
     } else if (phase.kind == PhaseKind::Attention) {
@@ -273,6 +287,7 @@ void Executable::allocate_scratch() {
       s.chunk = carver.take<float>(floats ? kChunkFloats : 0);
       s.attention = carver.take<float>(attention_floats);
       s.index_scores = carver.take<float>(candidates > 0 ? kAttentionSpan : 0);
+      s.index_weights = carver.take<float>(index_heads);
       s.candidates = carver.take<Candidate>(candidates);
       s.selected = carver.take<uint8_t>(selected_bytes);
       s.areas = carver.take<const uint8_t*>(selected_areas);
@@ -285,6 +300,7 @@ void Executable::allocate_scratch() {
   scratch_memory_ = HostMemory(&host_, sizes.used(), TENON_MEMORY_SCRATCH, "scratch");
   Carver carver(bytes_of(scratch_memory_));
   carve(carver);
+  for (ThreadScratch& s : scratch_) std::fill_n(s.index_weights, index_heads, 1.0f);
 }
 
 uint64_t Executable::row_granularity(uint32_t slot) const {

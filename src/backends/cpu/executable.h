@@ -10,6 +10,7 @@
 #include "backends/common/host_memory.h"
 #include "backends/common/program_copy.h"
 #include "backends/cpu/attention_plan.h"
+#include "backends/cpu/best_candidates.h"
 #include "backends/cpu/carver.h"
 #include "backends/cpu/expert_plan.h"
 #include "backends/cpu/kernels.h"
@@ -80,11 +81,6 @@ class Executable {
     float* f32 = nullptr;  // [rows, columns]
     QuantRows quantised{};
   };
-  /// A position that a select may choose.
-  struct Candidate {
-    float score;
-    uint32_t position;
-  };
   struct ThreadScratch {
     float* y = nullptr;      // [max_rows, whole_panels(max_block)]
     float* y2 = nullptr;     // the same, for the second weight of a GLU
@@ -92,7 +88,8 @@ class Executable {
     float* chunk = nullptr;  // [kChunkFloats], where a linear has float panels
     float* attention = nullptr;
     float* index_scores = nullptr;    // of a select: [kAttentionSpan]
-    Candidate* candidates = nullptr;  // [2 count]
+    float* index_weights = nullptr;   // of a select_pooled: [heads] ones
+    Candidate* candidates = nullptr;  // [2 count], of a select
     uint8_t* selected = nullptr;      // rows of selected positions, in areas of cache blocks
     const uint8_t** areas = nullptr;  // of them
     double* scores = nullptr;         // of a route by scores (choose_by_scores)

@@ -281,6 +281,18 @@ void index_scores(const AttentionArgs& a, const float* weights, float* scores) n
   }
 }
 
+/// The products q.k of one index head with the positions of one span (TENON_OP_SELECT_BLOCKS).
+///   products  [kAttentionSpan]; those after the token's own position are anything
+template <typename Cache>
+void index_products(const AttentionArgs& a, float* products) noexcept {
+  const AttentionScratch s = carve(a);
+  const Span span = span_at(a, a.first_span * kAttentionSpan);
+  pack_latent_queries<Cache>(a, 1.0f, s.q);
+  if (a.shape.scaled()) load_scales(a, span, a.shape.key_scale_offset(), s.key_scales);
+  score_latent_span<Cache>(a, span, s, finish_of(a, s.key_scales));
+  std::memcpy(products, s.scores, kAttentionSpan * sizeof(float));
+}
+
 /// The partials of all spans, made by calls of attention, into the result.
 inline void attention_merge(const AttentionArgs& a) noexcept {
   const AttentionScratch s = carve(a);

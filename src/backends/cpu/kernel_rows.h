@@ -174,6 +174,17 @@ inline F32x16 xielu(const tenon_activate_params& p, F32x16 x) {
   return fma(x, broadcast(p.beta), curved);
 }
 
+inline F32x16 signed_root(float epsilon, F32x16 x) {
+  float values[16];
+  store(values, x);
+  for (float& value : values) {
+    if (value == 0.0f) continue;
+    const float size = std::fabs(value) < epsilon ? epsilon : std::fabs(value);
+    value = std::copysign(std::sqrt(size), value);
+  }
+  return load(values);
+}
+
 template <typename F>
 inline void map_row(const float* x, float* out, uint64_t n, F f) {
   each_16(n, [&](uint64_t i, uint64_t m) { store_n(out + i, f(load_n(x + i, m)), m); });
@@ -197,6 +208,8 @@ inline void activate(const tenon_activate_params& params, const float* x, float*
       return activate_with<relu_squared>(x, out, n);
     case TENON_ACTIVATION_XIELU:
       return map_row(x, out, n, [&](F32x16 v) { return xielu(params, v); });
+    case TENON_ACTIVATION_SIGNED_ROOT:
+      return map_row(x, out, n, [&](F32x16 v) { return signed_root(params.epsilon, v); });
     case TENON_ACTIVATION_SIGMOID:
       return activate_with<sigmoid>(x, out, n);
     case TENON_ACTIVATION_TANH:

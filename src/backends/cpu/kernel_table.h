@@ -85,6 +85,13 @@ constexpr Kernels kernel_table(const char* name) {
   score_index(CacheType::F16) = index_scores<CacheF16>;
   score_index(CacheType::Int8) = index_scores<CacheInt8>;
   score_index(CacheType::Q4) = index_scores<CacheQ4>;
+  const auto multiply_index = [&table](CacheType type) -> auto& {
+    return table.index_products[static_cast<uint32_t>(type)];
+  };
+  multiply_index(CacheType::F32) = index_products<CacheF32>;
+  multiply_index(CacheType::F16) = index_products<CacheF16>;
+  multiply_index(CacheType::Int8) = index_products<CacheInt8>;
+  multiply_index(CacheType::Q4) = index_products<CacheQ4>;
   table.conv = conv;
   table.ssm_scan = ssm_scan;
   table.delta_rule = delta_rule;

@@ -352,6 +352,10 @@ struct Kernels {
   void (*index_scores[static_cast<uint32_t>(CacheType::Count)])(const AttentionArgs&,
                                                                 const float* weights,
                                                                 float* scores) noexcept;
+  /// Of one token, one index head and one span: the products of its query and the positions' rows
+  /// [kAttentionSpan].
+  void (*index_products[static_cast<uint32_t>(CacheType::Count)])(const AttentionArgs&,
+                                                                  float* products) noexcept;
   void (*conv)(const ConvArgs&) noexcept;
   void (*ssm_scan)(const SsmScanArgs&) noexcept;
   void (*delta_rule)(const DeltaRuleArgs&) noexcept;

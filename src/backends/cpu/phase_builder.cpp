@@ -40,6 +40,7 @@ bool fits_heads(const LinearTask& task, uint64_t block) {
 uint32_t num_matrices(const tenon_op& op, uint32_t input) noexcept {
   switch (op.kind) {
     case TENON_OP_EMBED:
+    case TENON_OP_NGRAM_ROWS:
       return input == 0 ? 1 : 0;
     case TENON_OP_LINEAR:
       return input == 1 ? 1 : 0;
@@ -434,7 +435,7 @@ PhasePlan PhaseBuilder::build() && {
       place_linear(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION) {
       place_attention(i);
-    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_SELECT) {
+    } else if (row.kind == RowKind::Op && is_select(row.op.kind)) {
       place_select(i);
     } else if (row.kind == RowKind::Op && backends::is_recurrent(row.op.kind)) {
       place_recurrent(i);

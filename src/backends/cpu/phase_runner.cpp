@@ -48,7 +48,7 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
   if (rows == 0) return 0;
   // Rows of a group lie between each other (QuantRows): two threads would share each line.
   if (phase.kind == PhaseKind::Rows) return (rows + kRowInterleave - 1) / kRowInterleave;
-  if (phase.kind == PhaseKind::Select) return rows;
+  if (phase.kind == PhaseKind::Select) return rows * select_parts(phase.select);
   if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
     const tenon_attention_params& params = phase.attention.params.attention;
     return rows * selected_head_chunks(params, x_.program_.groups()[params.group]);
@@ -106,7 +106,13 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
           }
           break;
         case PhaseKind::Select:
-          run_select(phase, item++, thread);
+          if (phase.select.kind == TENON_OP_SELECT) {
+            run_select(phase, item++, thread);
+          } else if (phase.select.kind == TENON_OP_SELECT_BLOCKS) {
+            run_select_blocks(phase, item++, thread);
+          } else {
+            run_select_pooled(phase, item++, thread);
+          }
           break;
         case PhaseKind::Recurrent:
           run_recurrent(phase, item++, thread);
@@ -164,6 +170,9 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
       unpack_row(x_.weights_[op.inputs[0]].matrix, static_cast<uint64_t>(number), out);
       break;
     }
+    case TENON_OP_NGRAM_ROWS:
+      ngram_rows(op, row, out);
+      break;
     case TENON_OP_RMS_NORM:
     case TENON_OP_LAYER_NORM:
     case TENON_OP_L2_NORM:
@@ -198,6 +207,9 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
       break;
     case TENON_OP_SUM_SEGMENTS:
       sum_segments(op, row, out, n);
+      break;
+    case TENON_OP_SOFTMAX:
+      softmax(op.params.segments, input(0), out, n);
       break;
     case TENON_OP_SLICE:
       slice(op, row, out);

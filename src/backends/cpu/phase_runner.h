@@ -53,6 +53,8 @@ class PhaseRunner {
   void mix_streams(const tenon_op& op, uint64_t row, float* out) noexcept;
   static void sinkhorn(const tenon_sinkhorn_params& p, const float* x, float* out) noexcept;
   void pool(const tenon_op& op, uint64_t sequence, float* out, uint64_t n) noexcept;
+  void softmax(const tenon_segments_params& p, const float* x, float* out, uint64_t n) noexcept;
+  void ngram_rows(const tenon_op& op, uint64_t row, float* out) noexcept;
   void quantise_row(uint32_t slot, uint64_t row) noexcept;
 
   /// Work items from `item` on, `most` at most; returns how many.
@@ -68,9 +70,15 @@ class PhaseRunner {
 
   void run_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
   void run_select(const Phase& phase, uint32_t token, uint32_t thread) noexcept;
+  void run_select_blocks(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
+  void run_select_pooled(const Phase& phase, uint32_t token, uint32_t thread) noexcept;
   void run_selected_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
-  void gather_selected(const tenon_op& op, uint32_t token, uint32_t count,
-                       uint32_t thread) noexcept;
+  [[nodiscard]] AttentionArgs index_args(const tenon_op& op, uint32_t token, uint32_t first_head,
+                                         uint32_t heads, uint32_t thread) const noexcept;
+  [[nodiscard]] const uint8_t* const* cache_blocks(uint32_t group, uint32_t token) const noexcept {
+    return x_.state_.blocks[group].data() +
+           x_.state_.first_block[group][x_.state_.token_sequence[token]];
+  }
   [[nodiscard]] AttentionBias bias_of(const Phase& phase, uint64_t first_head) const noexcept;
 
   /// Some columns or lanes of a sequence that an item of a recurrent phase is.

@@ -8,8 +8,9 @@
 //                    everything that can be done column-wise (bias, head norm, rope, cache write,
 //                    gate, residual, quantisation) before it leaves the core
 //   attention phase  a tile of tokens and a KV head at a time, or a chunk of its positions
-//   select phase     a token at a time: the positions that its index scores highest. An attention of
-//                    these gathers their rows, a token and some heads at a time
+//   select phase     a token at a time, or a token and a head: what its index scores highest, positions
+//                    or blocks of them. An attention of these gathers their rows, a token and some
+//                    heads at a time
 //   recurrent phase  a tile of the state of a sequence at a time, through all its tokens
 //   route phase      chooses experts row by row; the last row sorts all of them by expert
 //   gather phase     the activations that experts read, in the order of the experts
@@ -160,6 +161,18 @@ struct SlotInfo {
   /// of that one.
   uint32_t in_place_of = TENON_NO_SLOT;
 };
+
+/// Whether an operation is computed by a select phase. The parameters of all begin with group and
+/// layer.
+constexpr bool is_select(uint32_t kind) {
+  return kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
+         kind == TENON_OP_SELECT_POOLED;
+}
+
+/// Work items of a row of a select phase.
+constexpr uint32_t select_parts(const tenon_op& op) {
+  return op.kind == TENON_OP_SELECT_BLOCKS ? op.params.select_blocks.heads : 1;
+}
 
 /// The matrices that an operation sees in a weight: experts, heads, or one; 0 where it reads
 /// vectors.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/common/ngram_hash.h"
 #include "backends/cpu/phase_runner.h"
 
 namespace tenon::cpu {
@@ -52,7 +53,8 @@ void PhaseRunner::angles(const tenon_op& op, uint64_t row, float* out) noexcept 
   const double magnitude = op.params.rope_angles.magnitude;
   for (size_t i = 0; i < frequencies.size(); ++i) {
     const double part = by_parts ? x_.program_.constant(op.inputs[1])[i] : 0;
-    const double angle = position(row, static_cast<uint32_t>(part)) * frequencies[i];
+    const double at = position(row, static_cast<uint32_t>(part));
+    const double angle = (at + op.params.rope_angles.offset) * frequencies[i];
     out[i] = static_cast<float>(std::cos(angle) * magnitude);
     out[frequencies.size() + i] = static_cast<float>(std::sin(angle) * magnitude);
   }
@@ -94,6 +96,31 @@ void PhaseRunner::sum_segments(const tenon_op& op, uint64_t row, float* out, uin
   const uint64_t size = op.params.segments.size;
   const float* x = f32_row(op.inputs[0], row);
   for (uint64_t j = 0; j < n; ++j) out[j] = k_.sum(x + j * size, size);
+}
+
+void PhaseRunner::softmax(const tenon_segments_params& p, const float* x, float* out,
+                          uint64_t n) noexcept {
+  for (uint64_t first = 0; first < n; first += p.size) {
+    const float largest = *std::max_element(x + first, x + first + p.size);
+    float sum = 0.0f;
+    for (uint64_t i = first; i < first + p.size; ++i) sum += out[i] = std::exp(x[i] - largest);
+    for (uint64_t i = first; i < first + p.size; ++i) out[i] /= sum;
+  }
+}
+
+void PhaseRunner::ngram_rows(const tenon_op& op, uint64_t row, float* out) noexcept {
+  const tenon_step& step = *x_.state_.step;
+  const uint32_t sequence = x_.state_.token_sequence[row];
+  const auto place = static_cast<uint32_t>(row - sequences_of(step)[sequence].first_token);
+  const auto hashes =
+      backends::ngram_hashes(step, x_.program_.view().token_history, sequence, place,
+                             x_.program_.integers(op.inputs[1]), op.params.ngram_rows.end);
+  const std::span<const int64_t> heads = x_.program_.integers(op.inputs[2]);
+  const PackedWeight& table = x_.weights_[op.inputs[0]].matrix;
+  for (uint64_t head = 0; head < heads.size() / backends::kNgramHeadNumbers; ++head) {
+    const auto number = backends::ngram_row(backends::ngram_head(heads, head), hashes);
+    unpack_row(table, number, out + head * table.depth);
+  }
 }
 
 void PhaseRunner::slice(const tenon_op& op, uint64_t row, float* out) noexcept {

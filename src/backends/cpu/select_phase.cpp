@@ -1,49 +1,26 @@
 // The phases of a PhaseRunner that choose positions by an index, and the attention to those chosen.
 // A token is computed alone, so no neighbour, slice or thread changes a bit of it.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "backends/common/selected_positions.h"
 #include "backends/cpu/attention_plan.h"
+#include "backends/cpu/best_candidates.h"
 #include "backends/cpu/cache_block.h"
 #include "backends/cpu/phase_runner.h"
 
 namespace tenon::cpu {
 
-/// Position by position: of up to twice as many candidates as are chosen, the better half stays
-/// whenever there is no room, and what is no better than its worst is no candidate from then on.
-void PhaseRunner::run_select(const Phase& phase, uint32_t token, uint32_t thread) noexcept {
-  const tenon_select_params& params = phase.select.params.select;
-  const Executable::ThreadScratch& scratch = x_.scratch_[thread];
+/// Of the heads [first_head, first_head + heads) of a token's index query and all its positions; the
+/// spans are set later.
+AttentionArgs PhaseRunner::index_args(const tenon_op& op, uint32_t token, uint32_t first_head,
+                                      uint32_t heads, uint32_t thread) const noexcept {
+  const tenon_select_params& params = op.params.select;
   const CacheBlock block(x_.program_.groups()[params.group]);
-  const uint32_t query = phase.select.inputs[0];
   const uint32_t own = x_.state_.token_position[token];
-  int32_t* row = i32_row(phase.select.outputs[0], token);
-  if (own < params.count) {
-    for (uint32_t j = 0; j < params.count; ++j) row[j] = j <= own ? static_cast<int32_t>(j) : -1;
-    return;
-  }
-
-  using Candidate = Executable::Candidate;
-  const auto better = [](const Candidate& a, const Candidate& b) {
-    return a.score > b.score || (a.score == b.score && a.position < b.position);
-  };
-  Candidate* const found = scratch.candidates;
-  Candidate* const room = found + 2 * uint64_t{params.count};
-  Candidate* const chosen = found + params.count;
-  Candidate* end = found;
-  bool full = false;
-  float worst = 0.0f;
-  const auto keep_best = [&] {
-    std::nth_element(found, chosen - 1, end, better);
-    end = chosen;
-    worst = chosen[-1].score;
-    full = true;
-  };
-  AttentionArgs args{
-      .blocks = x_.state_.blocks[params.group].data() +
-                x_.state_.first_block[params.group][x_.state_.token_sequence[token]],
+  return {
+      .blocks = cache_blocks(params.group, token),
       .area_offset = params.layer * block.area_bytes(),
       .shape = block,
       .num_tokens = 1,
@@ -51,11 +28,11 @@ void PhaseRunner::run_select(const Phase& phase, uint32_t token, uint32_t thread
       .window = 0,
       .mask = TENON_MASK_CAUSAL,
       .positions = own + 1,
-      .heads = params.heads,
+      .heads = heads,
       .first_span = 0,
       .end_span = 0,
-      .q = f32_row(query, token),
-      .q_stride = columns(query),
+      .q = f32_row(op.inputs[0], token) + uint64_t{first_head} * block.key_dim,
+      .q_stride = columns(op.inputs[0]),
       .out = nullptr,
       .out_stride = 0,
       .scale = 1.0f,
@@ -63,53 +40,156 @@ void PhaseRunner::run_select(const Phase& phase, uint32_t token, uint32_t thread
       .sinks = nullptr,
       .bias = {},
       .partials = nullptr,
-      .scratch = scratch.attention,
+      .scratch = x_.scratch_[thread].attention,
   };
+}
+
+void PhaseRunner::run_select(const Phase& phase, uint32_t token, uint32_t thread) noexcept {
+  const tenon_select_params& params = phase.select.params.select;
+  const Executable::ThreadScratch& scratch = x_.scratch_[thread];
+  const uint32_t own = x_.state_.token_position[token];
+  int32_t* row = i32_row(phase.select.outputs[0], token);
+  if (own < params.count) {
+    for (uint32_t j = 0; j < params.count; ++j) row[j] = j <= own ? static_cast<int32_t>(j) : -1;
+    return;
+  }
+  BestCandidates best(scratch.candidates, params.count);
+  AttentionArgs args = index_args(phase.select, token, 0, params.heads, thread);
+  const auto type = static_cast<uint32_t>(args.shape.type);
   const float* weights = f32_row(phase.select.inputs[1], token);
   for (uint32_t start = 0; start <= own; start += kAttentionSpan) {
     if (cancelled()) return;
     args.first_span = start / kAttentionSpan;
     args.end_span = args.first_span + 1;
-    k_.index_scores[static_cast<uint32_t>(block.type)](args, weights, scratch.index_scores);
+    k_.index_scores[type](args, weights, scratch.index_scores);
     const uint32_t count = std::min(kAttentionSpan, own + 1 - start);
-    for (uint32_t i = 0; i < count; ++i) {
-      float score = scratch.index_scores[i];
-      if (std::isnan(score)) score = -std::numeric_limits<float>::infinity();
-      if (full && score <= worst) continue;  // of equal ones the lower position is there already
-      *end++ = {score, start + i};
-      if (end == room) keep_best();
-    }
+    for (uint32_t i = 0; i < count; ++i) best.add(scratch.index_scores[i], start + i);
   }
-  if (end > chosen) keep_best();
-  std::sort(found, end,
-            [](const Candidate& a, const Candidate& b) { return a.position < b.position; });
-  for (uint32_t j = 0; j < params.count; ++j) row[j] = static_cast<int32_t>(found[j].position);
+  best.write(row);
 }
 
-/// Copies the rows of the first `count` selected positions side by side, as a cache that has no
-/// others would hold them.
-void PhaseRunner::gather_selected(const tenon_op& op, uint32_t token, uint32_t count,
-                                  uint32_t thread) noexcept {
-  const tenon_attention_params& params = op.params.attention;
+/// A token and a head at a time.
+void PhaseRunner::run_select_blocks(const Phase& phase, uint32_t item, uint32_t thread) noexcept {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const tenon_select_blocks_params& params = phase.select.params.select_blocks;
   const Executable::ThreadScratch& scratch = x_.scratch_[thread];
-  const CacheBlock block(x_.program_.groups()[params.group]);
-  const uint8_t* const* blocks =
-      x_.state_.blocks[params.group].data() +
-      x_.state_.first_block[params.group][x_.state_.token_sequence[token]];
-  const int32_t* positions = i32_row(op.inputs[3], token);
-  for (uint32_t j = 0; j < count; ++j) {
-    const auto position = static_cast<uint32_t>(positions[j]);
-    const uint8_t* from = blocks[position / block.block_tokens] + params.layer * block.area_bytes();
-    uint8_t* to = scratch.selected + j / block.block_tokens * block.area_bytes();
-    const uint32_t from_slot = position % block.block_tokens;
-    const uint32_t to_slot = j % block.block_tokens;
-    if (to_slot == 0) scratch.areas[j / block.block_tokens] = to;
-    std::memcpy(to + to_slot * block.value_row_bytes(), from + from_slot * block.value_row_bytes(),
-                block.value_row_bytes());
-    if (!block.scaled()) continue;
-    std::memcpy(to + block.key_scale_offset() + to_slot * sizeof(uint16_t),
-                from + block.key_scale_offset() + from_slot * sizeof(uint16_t), sizeof(uint16_t));
+  const uint32_t token = item / params.heads;
+  const uint32_t head = item % params.heads;
+  const uint32_t own = x_.state_.token_position[token];
+  const uint32_t last = own / params.block;
+  BestCandidates best(scratch.candidates, params.count);
+  AttentionArgs args = index_args(phase.select, token, head, 1, thread);
+  const auto type = static_cast<uint32_t>(args.shape.type);
+  float highest = -kInfinity;  // of the block so far
+  for (uint32_t start = 0; start <= own; start += kAttentionSpan) {
+    if (cancelled()) return;
+    args.first_span = start / kAttentionSpan;
+    args.end_span = args.first_span + 1;
+    k_.index_products[type](args, scratch.index_scores);
+    const uint32_t end = std::min(start + kAttentionSpan, own + 1);
+    for (uint32_t i = start; i < end; ++i) {
+      const float product = scratch.index_scores[i - start];
+      if (product > highest) highest = product;  // not where it is NaN
+      if ((i + 1) % params.block != 0 && i != own) continue;
+      const uint32_t number = i / params.block;
+      best.add(last - number < params.local ? kInfinity : highest, number);
+      highest = -kInfinity;
+    }
   }
+  best.write(i32_row(phase.select.outputs[0], token) + uint64_t{head} * params.count);
+}
+
+namespace {
+
+/// Copies the row of a position of one area into slot `to_slot` of another one.
+struct AreaCopy {
+  const CacheBlock& block;
+
+  void operator()(const uint8_t* from, uint32_t from_slot, uint8_t* to, uint32_t to_slot) const {
+    const auto copy = [&](uint64_t offset, uint64_t bytes) {
+      std::memcpy(to + offset + to_slot * bytes, from + offset + from_slot * bytes, bytes);
+    };
+    if (!block.latent) {  // keys lie with the positions innermost
+      const uint64_t bytes = block.key_row_bytes() / block.block_tokens;
+      for (uint64_t row = 0; row < block.key_rows(); ++row) {
+        copy(row * block.key_row_bytes(), bytes);
+      }
+    }
+    copy(block.value_offset(), block.value_row_bytes());
+    if (!block.scaled()) return;
+    copy(block.key_scale_offset(), sizeof(uint16_t));
+    if (!block.latent) copy(block.value_scale_offset(), sizeof(uint16_t));
+  }
+};
+
+/// Puts the areas of selected positions side by side, as a cache that has no others would hold them:
+/// where whole blocks of the cache are selected their own, else copies.
+///   blocks  of the sequence; `offset` of the area in each
+///   areas   [ceil(positions / block_tokens)]
+///   copies  the same, areas
+template <typename Positions>
+void gather_areas(const CacheBlock& block, const Positions& positions, bool whole_blocks,
+                  const uint8_t* const* blocks, uint64_t offset, uint8_t* copies,
+                  const uint8_t** areas) noexcept {
+  const AreaCopy copy{block};
+  const uint32_t tokens = block.block_tokens;
+  for (uint32_t j = 0; j < positions.size(); j += whole_blocks ? tokens : 1) {
+    const uint8_t* from = blocks[positions[j] / tokens] + offset;
+    uint8_t* to = copies + j / tokens * block.area_bytes();
+    if (j % tokens == 0) areas[j / tokens] = whole_blocks ? from : to;
+    if (!whole_blocks) copy(from, positions[j] % tokens, to, j % tokens);
+  }
+}
+
+/// The positions of the keys of `count` blocks from `first` on: the last of each.
+struct KeysOfBlocks {
+  uint32_t first, count, block;
+  [[nodiscard]] uint32_t size() const noexcept { return count; }
+  uint32_t operator[](uint32_t i) const noexcept { return (first + i + 1) * block - 1; }
+};
+
+}  // namespace
+
+/// The keys of a span of blocks lie side by side while they are scored.
+void PhaseRunner::run_select_pooled(const Phase& phase, uint32_t token, uint32_t thread) noexcept {
+  const tenon_select_pooled_params& params = phase.select.params.select_pooled;
+  const Executable::ThreadScratch& scratch = x_.scratch_[thread];
+  const uint32_t own = x_.state_.token_position[token];
+  const uint32_t num_blocks = (own + 1) / params.block;
+  const auto width = static_cast<uint32_t>(columns(phase.select.outputs[0]));
+  int32_t* row = i32_row(phase.select.outputs[0], token);
+  if (num_blocks <= params.count) {
+    for (uint32_t j = 0; j < width; ++j) row[j] = j <= own ? static_cast<int32_t>(j) : -1;
+    return;
+  }
+  BestCandidates best(scratch.candidates, params.count);
+  AttentionArgs args = index_args(phase.select, token, 0, params.heads, thread);
+  const uint64_t area = args.area_offset;
+  args.blocks = scratch.areas;
+  args.area_offset = 0;
+  args.end_span = 1;
+  for (uint32_t start = 0; start < num_blocks; start += kAttentionSpan) {
+    if (cancelled()) return;
+    const uint32_t count = std::min(kAttentionSpan, num_blocks - start);
+    gather_areas(args.shape, KeysOfBlocks{start, count, params.block}, false,
+                 cache_blocks(params.group, token), area, scratch.selected, scratch.areas);
+    args.position = count - 1;
+    args.positions = count;
+    k_.index_scores[static_cast<uint32_t>(args.shape.type)](args, scratch.index_weights,
+                                                            scratch.index_scores);
+    for (uint32_t i = 0; i < count; ++i) best.add(scratch.index_scores[i], start + i);
+  }
+  best.write(row);
+  // The numbers of blocks become their positions, the last first: none is overwritten before.
+  for (uint32_t j = params.count; j-- > 0;) {
+    const int32_t first = row[j] * static_cast<int32_t>(params.block);
+    for (uint32_t i = params.block; i-- > 0;) {
+      row[j * params.block + i] = first + static_cast<int32_t>(i);
+    }
+  }
+  uint32_t next = params.count * params.block;
+  for (uint32_t i = num_blocks * params.block; i <= own; ++i) row[next++] = static_cast<int32_t>(i);
+  std::fill(row + next, row + width, -1);
 }
 
 void PhaseRunner::run_selected_attention(const Phase& phase, uint32_t item,
@@ -118,21 +198,31 @@ void PhaseRunner::run_selected_attention(const Phase& phase, uint32_t item,
   const tenon_attention_params& params = op.params.attention;
   const tenon_cache_group& group = x_.program_.groups()[params.group];
   const Executable::ThreadScratch& scratch = x_.scratch_[thread];
+  const CacheBlock block(group);
   const uint32_t chunks = selected_head_chunks(params, group);
   const uint32_t token = item / chunks;
   const uint32_t first_head = item % chunks * selected_heads(params, group);
   const uint32_t heads = std::min(selected_heads(params, group), params.heads - first_head);
-  const int32_t* positions = i32_row(op.inputs[3], token);
-  uint32_t count = 0;
-  while (count < columns(op.inputs[3]) && positions[count] >= 0) ++count;
-  gather_selected(op, token, count, thread);
+  const uint32_t kv_head = first_head / (params.heads / group.kv_heads);
 
+  const uint32_t parts = backends::selection_parts(params);
+  const uint32_t together = backends::selected_block(params);
+  const uint64_t numbers = columns(op.inputs[3]) / parts;
+  const backends::SelectedPositions<int32_t> positions(
+      i32_row(op.inputs[3], token) + kv_head % parts * numbers, numbers, together,
+      x_.state_.token_position[token]);
+  const uint64_t area = uint64_t{params.layer} * group.kv_heads + kv_head;
+  gather_areas(block, positions, together % block.block_tokens == 0,
+               cache_blocks(params.group, token), area * block.area_bytes(), scratch.selected,
+               scratch.areas);
+
+  const uint32_t count = positions.size();
   const uint64_t out_column = uint64_t{first_head} * group.value_dim;
   const float* sinks = vector(op.inputs[1]);
   const AttentionArgs args{
       .blocks = scratch.areas,
       .area_offset = 0,
-      .shape = CacheBlock(group),
+      .shape = block,
       .num_tokens = 1,
       .position = count - 1,
       .window = 0,

@@ -147,12 +147,12 @@ tenon_status buffer_copy(tenon_buffer* to, uint64_t to_offset, const tenon_buffe
 tenon_status compile(tenon_device* device, const tenon_program* program,
                      tenon_executable** executable) noexcept {
   if (device == nullptr || program == nullptr || executable == nullptr ||
-      program->struct_size < sizeof(tenon_program)) {
+      program->struct_size < kFirstProgramBytes) {
     return TENON_BACKEND_ARGUMENT;
   }
   return fenced(of(device)->host(), [&] {
     *executable = reinterpret_cast<tenon_executable*>(
-        std::make_unique<Executable>(*of(device), *program).release());
+        std::make_unique<Executable>(*of(device), known_part(*program)).release());
   });
 }
 
@@ -179,10 +179,11 @@ tenon_status seal(tenon_executable* executable) noexcept {
 
 tenon_status run(tenon_executable* executable, const tenon_step* step, uint64_t* ticket) noexcept {
   if (executable == nullptr || step == nullptr || ticket == nullptr ||
-      step->struct_size < sizeof(tenon_step)) {
+      step->struct_size < kFirstStepBytes) {
     return TENON_BACKEND_ARGUMENT;
   }
-  return fenced(of(executable)->device().host(), [&] { *ticket = of(executable)->run(*step); });
+  return fenced(of(executable)->device().host(),
+                [&] { *ticket = of(executable)->run(known_part(*step)); });
 }
 
 tenon_status draw(tenon_executable* executable, uint64_t step, const tenon_draw* draws,

@@ -79,6 +79,7 @@ Device::~Device() {
 Executable::Executable(Device& device, const tenon_program& program) : device_(device) {
   shape_.groups = groups_of(program).copies();
   shape_.position_parts = program.position_parts;
+  shape_.token_history = program.token_history;
   if (program.logits < program.num_slots) shape_.vocab = slots_of(program)[program.logits].columns;
   check_inner(inner_api().compile(device.inner(), &program, &inner_));
 }

@@ -18,7 +18,8 @@ void StepCopy::check(const tenon_step& step, const StepShape& shape) {
   const bool present =
       (step.num_tokens == 0 || (step.tokens != nullptr && step.positions != nullptr)) &&
       (step.num_outputs == 0 || step.output_rows != nullptr) &&
-      (step.num_sequences == 0 || step.sequences != nullptr) &&
+      (step.num_sequences == 0 || (step.sequences != nullptr &&
+                                   (shape.token_history == 0 || step.earlier_tokens != nullptr))) &&
       (step.num_bindings == 0 || step.bindings != nullptr) &&
       step.num_pools == shape.groups.size() && (step.num_pools == 0 || step.pools != nullptr);
   if (!present) backends::refuse(TENON_BACKEND_ARGUMENT, "step: an array is missing");
@@ -44,6 +45,7 @@ void StepCopy::point() {
   step_.struct_size = sizeof(step_);
   step_.tokens = tokens_.data();
   step_.positions = positions_.data();
+  step_.earlier_tokens = earlier_tokens_.data();
   step_.output_rows = output_rows_.data();
   step_.bindings = bindings_.data();
   step_.binding_size = sizeof(tenon_binding);

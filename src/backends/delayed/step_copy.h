@@ -14,6 +14,7 @@ namespace tenon::delayed {
 struct StepShape {
   std::vector<tenon_cache_group> groups;
   uint32_t position_parts = 1;
+  uint32_t token_history = 0;
   uint64_t vocab = 0;
 };
 
@@ -28,6 +29,11 @@ class StepCopy {
     tokens_.assign(step.tokens, step.tokens + step.num_tokens);
     positions_.assign(step.positions,
                       step.positions + uint64_t{step.num_tokens} * shape.position_parts);
+    if (shape.token_history > 0) {
+      earlier_tokens_.assign(
+          step.earlier_tokens,
+          step.earlier_tokens + uint64_t{step.num_sequences} * shape.token_history);
+    }
     output_rows_.assign(step.output_rows, step.output_rows + step.num_outputs);
     bindings_ = bindings_of(step).copies();
     copy_sequences(shape);
@@ -54,6 +60,7 @@ class StepCopy {
   tenon_step step_;
   std::vector<int32_t> tokens_;
   std::vector<int32_t> positions_;
+  std::vector<int32_t> earlier_tokens_;
   std::vector<uint32_t> output_rows_;
   std::vector<tenon_binding> bindings_;
   std::vector<tenon_step_sequence> sequences_;

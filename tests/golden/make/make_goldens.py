@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the goldens of tests/data/golden: for each model of goldens.py NAME.json, which says what it
 is made of, and NAME.logits, what it must answer (little-endian f32 [tokens, vocab]), computed in
-float64 by decoder.py. Needs numpy.
+float64 by decoder.py or a module of the model's own. Needs numpy.
 
     tests/golden/make/make_goldens.py [NAME ...]
 
@@ -15,6 +15,7 @@ import numpy as np
 
 import decoder
 import goldens
+import kimi_k3
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../data/golden')
 # More than fill a block of the KV cache.
@@ -54,24 +55,23 @@ def largest_relative(a, b):
     return np.abs(a - b).max() / np.abs(b).max()
 
 
-def check(name, model, weights, tokens, logits):
+def check(name, architecture, model, weights, tokens, logits):
     """A golden must not sit on the fence: rounding may not decide which expert is chosen."""
     random = np.random.default_rng(1)
     moved = {n: w * (1 + 1e-6 * random.standard_normal(w.shape)) for n, w in weights.items()}
-    other = decoder.Decoder(model.architecture, model.keys, moved).logits(tokens)
+    other = type(model)(architecture, model.keys, moved).logits(tokens)
     moves = largest_relative(other, logits)
     assert moves < 5e-5, '%s: weights that differ by 1e-6 move logits by %g' % (name, moves)
     assert model.nearest_choice > 1e-3, '%s: two experts differ by %g' % (name, model.nearest_choice)
     return moves
 
 
-def make(name, architecture, keys, parts):
-    tensors = list(goldens.tensors(keys, parts))
+def make(name, architecture, keys, tensors, model_class=decoder.Decoder):
     weights = {tensor[0]: weight(name, *tensor) for tensor in tensors}
     tokens = ((uniform(name, TOKENS) + 1) / 2 * goldens.VOCAB).astype(int)
-    model = decoder.Decoder(architecture, {k: in_f32(v) for k, v in keys.items()}, weights)
+    model = model_class(architecture, {k: in_f32(v) for k, v in keys.items()}, weights)
     logits = model.logits(tokens)
-    moves = check(name, model, weights, tokens, logits)
+    moves = check(name, architecture, model, weights, tokens, logits)
     print('%-20s largest logit %.2f, moved by %.1e' % (name, np.abs(logits).max(), moves))
     logits.astype('<f4').tofile(os.path.join(FOLDER, name + '.logits'))
     prefixed = {architecture + '.' + key: value for key, value in keys.items()}
@@ -85,6 +85,9 @@ def make(name, architecture, keys, parts):
 
 
 if __name__ == '__main__':
-    for golden in goldens.MODELS:
+    wanted = [(name, architecture, keys, list(goldens.tensors(keys, parts)))
+              for name, architecture, keys, parts in goldens.MODELS]
+    wanted.append(('kimi-k3', 'kimi-k3', kimi_k3.KEYS, list(kimi_k3.tensors()), kimi_k3.Decoder))
+    for golden in wanted:
         if len(sys.argv) == 1 or golden[0] in sys.argv[1:]:
             make(*golden)

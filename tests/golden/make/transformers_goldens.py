@@ -172,6 +172,126 @@ def hy_v4(m):
             experts(m, layer, root + 'mlp.', bias='gate.e_score_correction_bias')
 
 
+# ---- Qwen4-Exp. A value head of a file reads the key head of its number modulo theirs; the package has those of
+# a key head side by side. Its norms multiply with 1 + weight, but for those of the delta rule.
+QWEN4EXP_NGRAMS = dict(vocab_size=64, ngram_size=3, seed=77, heads_per_ngram=2, ngram_vocab_size_base=50)
+
+
+def qwen4exp_ngrams():
+    """The keys of the hashes, from the package's own."""
+    from transformers.models.qwen4_exp import modeling_qwen4_exp as package
+    config = QWEN4EXP_NGRAMS
+    multipliers = package._build_layer_multipliers(config['vocab_size'], config['ngram_size'], 0, config['seed'])
+    sizes = [package._find_nth_prime_after(config['ngram_vocab_size_base'] - 1, head + 1) for head in range(4)]
+    return {'ple.layer_multipliers': multipliers.tolist(), 'ple.head_vocab_sizes': sizes,
+            'ple.head_offsets': [sum(sizes[:head]) for head in range(4)]}
+
+
+@golden('qwen4exp', 'qwen4exp',
+        {**base_keys(4, 4, 2, 16, 40, 100000.0, 1e-6, width=24), 'rope.dimension_count': 8,
+         'full_attention_interval': 2, 'ssm.conv_kernel': 3, 'ssm.inner_size': 32, 'ssm.state_size': 8,
+         'ssm.time_step_rank': 4, 'ssm.group_count': 2, **expert_keys(6, 2, 12, shared_feed_forward_length=20),
+         'hyper_connection.count': 3, 'hyper_connection.low_rank': 10, 'attention.indexer.head_count': 8,
+         'attention.indexer.key_length': 12, 'attention.indexer.top_k': 12,
+         'attention.compress_ratios': [0, 3, 0, 3], 'embedding_length_per_layer_input': 5, 'ple.layers': [2],
+         'ple.ngram_size': 3, 'ple.heads_per_ngram': 2, 'ple.conv_kernel': 3, 'ple.eos_token_id': 2,
+         **qwen4exp_ngrams()},
+        of('Qwen4ExpForCausalLM', 'Qwen4ExpTextConfig', hidden_size=24, num_hidden_layers=4,
+           num_attention_heads=4, num_key_value_heads=2, head_dim=16, rms_norm_eps=1e-6,
+           layer_types=['linear_attention', 'full_attention'] * 2, linear_conv_kernel_dim=3,
+           linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4,
+           moe_intermediate_size=12, shared_expert_intermediate_size=20, num_experts_per_tok=2, num_experts=6,
+           hc_count=3, hc_lowrank=10, ple_layer_ids=[3], ple_embed_dim=20, ple_conv_kernel_size=3,
+           make_ngram_vocab_size_divisible_by=16, split_ngram_parts=1, indexer_n_heads=8, indexer_kv_heads=1,
+           indexer_head_dim=12, indexer_budget=12, indexer_compress_ratio=3, output_gate_type='sigmoid',
+           eos_token_id=2, **QWEN4EXP_NGRAMS,
+           rope_parameters={'rope_type': 'default', 'rope_theta': 100000.0, 'partial_rotary_factor': 0.5,
+                            'mrope_section': [2, 1, 1], 'mrope_interleaved': True}))
+def qwen4exp(m):
+    def less_one(values):
+        return values - 1
+
+    def norm(tensor, name):
+        m.norm(tensor + '.weight', name + '.weight', change=less_one)
+
+    def connection(prefix, root, injects=True):
+        norm(prefix + 'norm', root + 'hc_norm')
+        for tensor in ('down', 'up'):
+            m.put(prefix + tensor + '.weight', root + 'input_mix_weight_%s.weight' % tensor)
+        if injects:
+            m.put(prefix + 'inject.weight', root + 'block_inject_weight.weight')
+
+    def by_key_head(rows):
+        """From values of value heads in the order of files."""
+        return lambda values: values.reshape(2, 2, rows, -1).transpose(0, 1).reshape(values.shape)
+
+    def delta_rule(block, root):
+        def qkv(values):
+            return torch.cat((values[:32], by_key_head(8)(values[32:])))
+        m.put(block + 'attn_qkv.weight', root + 'in_proj_qkv.weight', change=qkv)
+        m.put(block + 'attn_gate.weight', root + 'in_proj_z.weight', change=by_key_head(8))
+        m.put(block + 'ssm_conv1d.weight', root + 'conv1d.weight', shape=[64, 3], change=qkv)
+        m.put(block + 'ssm_dt.bias', root + 'dt_bias', spread=1.0, change=by_key_head(1))
+        m.put(block + 'ssm_a', root + 'A_log', -1.0, 0.5,
+              change=lambda values: torch.log(-by_key_head(1)(values)))
+        m.put(block + 'ssm_beta.weight', root + 'in_proj_b.weight', change=by_key_head(1))
+        m.put(block + 'ssm_alpha.weight', root + 'in_proj_a.weight', change=by_key_head(1))
+        m.norm(block + 'ssm_norm.weight', root + 'norm.weight')
+        m.put(block + 'ssm_out.weight', root + 'out_proj.weight',
+              change=lambda values: by_key_head(8)(values.T).T)
+
+    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
+    m.put('output.weight', 'lm_head.weight')
+    connection('output_hc_', 'model.hyper_connection_mixer.', injects=False)
+    for layer in range(4):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        connection(block + 'hc_attn_', root + 'attn_hyper_connection.')
+        connection(block + 'hc_ffn_', root + 'mlp_hyper_connection.')
+        experts(m, layer, root + 'mlp.', shared='shared_expert.')
+        m.put(block + 'ffn_gate_inp_shexp.weight', root + 'mlp.shared_expert_gate.weight')
+        if layer % 2 == 0:
+            delta_rule(block, root + 'linear_attn.')
+            continue
+        a = root + 'self_attn.'
+        attention(m, layer, a)
+        norm(block + 'attn_q_norm', a + 'q_norm')
+        norm(block + 'attn_k_norm', a + 'k_norm')
+        both = m.parameters[a + 'indexer.index_qk_proj.weight']
+        m.put(block + 'indexer.q_proj.weight', both[:96])
+        m.put(block + 'indexer.k_proj.weight', both[96:])
+        norm(block + 'indexer.q_norm', a + 'indexer.q_layernorm')
+        norm(block + 'indexer.k_norm', a + 'indexer.k_layernorm')
+    block, root = 'blk.2.', 'model.layers.2.ple.'
+    m.put('per_layer_token_embd.weight', root + 'ple_embedding.ngram_embedding.weight', spread=1.0)
+    m.put(block + 'ple_key.weight', root + 'key_proj.weight')
+    m.put(block + 'ple_value.weight', root + 'value_proj.weight')
+    for name in ('key', 'query', 'conv'):
+        norm(block + 'ple_norm_' + name, root + 'norm_' + name)
+    m.put(block + 'ple_conv1d.weight', root + 'conv1d.weight', shape=[72, 3])
+
+
+# ---- Hunyuan-VL, whose vision tower is not filled
+@golden('hunyuan_vl', 'hunyuan_vl',
+        {**base_keys(3, 4, 2, 16, 40, 10000.0), 'rope.scaling.alpha': 3.0,
+         'rope.dimension_sections': [2, 2, 2, 2]},
+        lambda: hf.HunYuanVLForConditionalGeneration(hf.HunYuanVLConfig(
+            text_config=dict(vocab_size=64, hidden_size=32, intermediate_size=40, num_hidden_layers=3,
+                             num_attention_heads=4, num_key_value_heads=2, head_dim=16, rms_norm_eps=1e-5,
+                             max_position_embeddings=256, tie_word_embeddings=False,
+                             rope_parameters={'rope_type': 'dynamic', 'rope_theta': 10000.0, 'alpha': 3.0,
+                                              'factor': 1.0, 'mrope_section': [2, 2, 2, 2]}),
+            vision_config=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2),
+            tie_word_embeddings=False, attn_implementation='eager')))
+def hunyuan_vl(m):
+    ends(m, 'model.language_model.')
+    for layer in range(3):
+        root = 'model.language_model.layers.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm',
+                    attn_q_norm='self_attn.query_layernorm', attn_k_norm='self_attn.key_layernorm')
+        attention(m, layer, root + 'self_attn.')
+        gated(m, layer, root + 'mlp.')
+
+
 # ---- MiMo-V2-Flash
 @golden('mimo2', 'mimo2',
         {**base_keys(4, 4, [1, 2, 2, 1], 16, 40, 100000.0), 'attention.value_length': 8,
@@ -513,6 +633,47 @@ def deepseek32(m):
 @golden('glm-dsa', 'glm-dsa', GLM_DSA_KEYS, of('GlmMoeDsaForCausalLM', 'GlmMoeDsaConfig', **GLM_DSA))
 def glm_dsa(m):
     indexed_layers(m, [True, False, True, False])
+
+
+# ---- MiniMax M3, its text model. Blocks of positions are shorter than those of the cache.
+@golden('minimax-m3', 'minimax-m3',
+        {**base_keys(3, 4, 2, 16, 40, 10000.0, 1e-5), 'rope.dimension_count': 8,
+         'leading_dense_block_count': 1, 'attention.indexer.head_count': 2,
+         'attention.indexer.key_length': 12, 'attention.indexer.top_k': 4,
+         'attention.indexer.block_size': 5, 'attention.indexer.local_blocks': 2,
+         **expert_keys(8, 3, 24, shared_count=1, weights_scale=2.0, weights_norm=True, gating_func=2)},
+        of('MiniMaxM3VLForCausalLM', 'MiniMaxM3VLTextConfig', intermediate_size=24, dense_intermediate_size=40,
+           shared_intermediate_size=24, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+           head_dim=16, rms_norm_eps=1e-5, num_local_experts=8, num_experts_per_tok=3,
+           routed_scaling_factor=2.0, rotary_dim=8, index_n_heads=2, index_head_dim=12, index_block_size=5,
+           index_topk_blocks=4, index_local_blocks=2, mlp_layer_types=['dense', 'sparse', 'sparse'],
+           layer_types=['full_attention', 'minimax_m3_sparse', 'minimax_m3_sparse'],
+           rope_parameters={'rope_type': 'default', 'rope_theta': 10000.0, 'partial_rotary_factor': 0.5}))
+def minimax_m3(m):
+    def plus_one(w):
+        return w - 1
+
+    def gated_together(layer, root, suffix=''):
+        both = m.parameters[root + 'gate_up_proj.weight']
+        width = both.shape[0] // 2
+        m.put('blk.%d.ffn_gate%s.weight' % (layer, suffix), both[:width], spread=1.5)
+        m.put('blk.%d.ffn_up%s.weight' % (layer, suffix), both[width:], spread=1.5)
+        m.put('blk.%d.ffn_down%s.weight' % (layer, suffix), root + 'down_proj.weight')
+    ends(m, change=plus_one)
+    for layer in range(3):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        norms = {'attn_norm': 'input_layernorm', 'ffn_norm': 'post_attention_layernorm',
+                 'attn_q_norm': 'self_attn.q_norm', 'attn_k_norm': 'self_attn.k_norm'}
+        attention(m, layer, root + 'self_attn.')
+        if layer == 0:
+            gated_together(layer, root + 'mlp.')
+        else:
+            norms.update({'indexer.q_norm': 'self_attn.indexer.q_norm', 'indexer.k_norm': 'self_attn.indexer.k_norm'})
+            for name in ('q_proj', 'k_proj'):
+                m.put(block + 'indexer.%s.weight' % name, root + 'self_attn.indexer.%s.weight' % name)
+            experts(m, layer, root + 'mlp.', bias='gate.e_score_correction_bias', shared=None)
+            gated_together(layer, root + 'mlp.shared_experts.', '_shexp')
+        layer_norms(m, layer, root, plus_one, **norms)
 
 
 # ---- Step 3.7, its text model

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include "backends/common/plain/plain_cache.h"
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/plain/plain_step.h"
 #include "backends/common/relative_bucket.h"
+#include "backends/common/selected_positions.h"
 #include "backends/common/step_rules.h"
 
 namespace tenon::plain {
@@ -46,19 +48,23 @@ class Attention {
   /// Which positions a token looks at, ascending.
   struct Positions {
     uint32_t first, count;
-    const Real* selected;  ///< [count] or NULL: from `first` on
-    uint32_t operator[](uint32_t i) const noexcept {
-      return selected == nullptr ? first + i : static_cast<uint32_t>(selected[i]);
-    }
+    std::optional<backends::SelectedPositions<Real>> selected;  ///< else from `first` on
+    uint32_t operator[](uint32_t i) const noexcept { return selected ? (*selected)[i] : first + i; }
   };
-  /// Of those that token t sees all, or what is selected.
-  [[nodiscard]] Positions looked_at(uint32_t t) const noexcept {
-    const Range range = seen(step_.place(t));
-    if (!selects()) return {range.first, range.end - range.first, nullptr};
+  /// Of those that token t sees all, or what is selected for a KV head.
+  [[nodiscard]] Positions looked_at(uint32_t t, uint64_t kv_head) const noexcept {
+    const TokenPlace& place = step_.place(t);
+    if (!selects()) {
+      const Range range = seen(place);
+      return {range.first, range.end - range.first, std::nullopt};
+    }
     const auto row = selected_.row(t);
-    uint32_t count = 0;
-    while (count < row.size() && row(count) >= 0 && row(count) < range.end) ++count;
-    return {0, count, row.data()};
+    const uint32_t parts = backends::selection_parts(params);
+    const size_t columns = static_cast<size_t>(row.size()) / parts;
+    const backends::SelectedPositions<Real> selected(row.data() + (kv_head % parts) * columns,
+                                                     columns, backends::selected_block(params),
+                                                     place.position);
+    return {0, selected.size(), selected};
   }
 
   /// The positions [first, end) that a token attends to.
@@ -182,8 +188,10 @@ inline bool fits_selection(const OpShape& shape) noexcept {
   const tenon_attention_params& params = shape.op->params.attention;
   return shape.inputs[3] == nullptr ||
          (is_integers(shape.inputs[3], shape.inputs[0]) &&
-          shape.group->kind == TENON_CACHE_LATENT && params.mask == TENON_MASK_CAUSAL &&
-          params.window == 0 && params.bias == TENON_BIAS_NONE);
+          (shape.group->kind == TENON_CACHE_LATENT || shape.group->kind == TENON_CACHE_FULL) &&
+          (params.selections <= 1 || params.selections == shape.group->kv_heads) &&
+          shape.inputs[3]->columns % backends::selection_parts(params) == 0 &&
+          params.mask == TENON_MASK_CAUSAL && params.window == 0 && params.bias == TENON_BIAS_NONE);
 }
 
 inline bool fits_attention(const OpShape& shape) noexcept {
@@ -212,7 +220,7 @@ void run_attention(StepRun<Math>& step, const tenon_op& op) {
     const uint64_t first_head = kv_head * heads;
     const Real* queries = attention.query.row(t).data() + first_head * group.key_dim;
     Real* results = attention.out.row(t).data() + first_head * group.value_dim;
-    const auto positions = attention.looked_at(t);
+    const auto positions = attention.looked_at(t, kv_head);
     const uint32_t count = positions.count;
     for (uint32_t i = 0; i < count; ++i) {
       attention.load_key(*sequence, kv_head, positions[i], row);

@@ -54,14 +54,25 @@ Real xielu(const tenon_activate_params& p, Real x) {
   return p.alpha_n * (std::expm1(std::min(x, Real{p.epsilon})) - x) + p.beta * x;
 }
 
-// In the order of TENON_ACTIVATION_*; XIELU has parameters besides.
+template <typename Real>
+Real signed_root(Real epsilon, Real x) {
+  return x == 0 ? x : std::copysign(std::sqrt(std::max(std::abs(x), epsilon)), x);
+}
+
+// In the order of TENON_ACTIVATION_*; XIELU and SIGNED_ROOT have parameters besides.
 template <typename Real>
 inline constexpr Real (*kActivations[])(Real) = {
-    silu<Real>,         gelu_erf<Real>,
-    gelu_tanh<Real>,    relu<Real>,
-    relu_squared<Real>, nullptr,
-    sigmoid<Real>,      [](Real x) { return std::tanh(x); },
-    softplus<Real>,     [](Real x) { return std::exp(x); },
+    silu<Real>,
+    gelu_erf<Real>,
+    gelu_tanh<Real>,
+    relu<Real>,
+    relu_squared<Real>,
+    nullptr,
+    sigmoid<Real>,
+    [](Real x) { return std::tanh(x); },
+    softplus<Real>,
+    [](Real x) { return std::exp(x); },
+    nullptr,
 };
 
 /// The second operand of a sum or a product: value(t, column).
@@ -174,6 +185,8 @@ void run_activate(StepRun<Math>& step, const tenon_op& op) {
   const tenon_activate_params& p = op.params.activate;
   if (p.activation == TENON_ACTIVATION_XIELU) {
     transform(step, op, [&](Real x) { return xielu(p, x); });
+  } else if (p.activation == TENON_ACTIVATION_SIGNED_ROOT) {
+    transform(step, op, [&](Real x) { return signed_root(Real{p.epsilon}, x); });
   } else {
     transform(step, op, kActivations<Real>[p.activation]);
   }

@@ -7,6 +7,7 @@
 #include "backends/common/plain/plain_kv_write.h"
 #include "backends/common/plain/plain_linear.h"
 #include "backends/common/plain/plain_moe.h"
+#include "backends/common/plain/plain_ngram_rows.h"
 #include "backends/common/plain/plain_norm.h"
 #include "backends/common/plain/plain_pool.h"
 #include "backends/common/plain/plain_recurrent.h"
@@ -53,6 +54,10 @@ inline constexpr Operation<Math> kOperations[] = {
     {TENON_OP_MIX_STREAMS, "mix_streams", fits_mix_streams, run_mix_streams<Math>},
     {TENON_OP_SINKHORN, "sinkhorn", fits_sinkhorn, run_sinkhorn<Math>},
     {TENON_OP_SELECT, "select", fits_select, run_select<Math>},
+    {TENON_OP_SELECT_BLOCKS, "select_blocks", fits_select_blocks, run_select_blocks<Math>},
+    {TENON_OP_NGRAM_ROWS, "ngram_rows", fits_ngram_rows, run_ngram_rows<Math>},
+    {TENON_OP_SOFTMAX, "softmax", fits_softmax, run_softmax<Math>},
+    {TENON_OP_SELECT_POOLED, "select_pooled", fits_select_pooled, run_select_pooled<Math>},
 };
 
 /// The table of a backend that does the operations in `own` itself, which outlive it.

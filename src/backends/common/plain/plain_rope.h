@@ -60,7 +60,8 @@ void run_rope_angles(StepRun<Math>& step, const tenon_op& op) {
     for (Eigen::Index i = 0; i < pairs; ++i) {
       const auto number = static_cast<size_t>(i);
       const double part = by_parts ? step.constant(op.inputs[1])[number] : 0;
-      const double angle = step.position(t, static_cast<uint32_t>(part)) * frequencies[number];
+      const double position = step.position(t, static_cast<uint32_t>(part));
+      const double angle = (position + op.params.rope_angles.offset) * frequencies[number];
       out(t, i) = static_cast<Real>(std::cos(angle) * magnitude);
       out(t, pairs + i) = static_cast<Real>(std::sin(angle) * magnitude);
     }

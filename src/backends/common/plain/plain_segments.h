@@ -1,5 +1,8 @@
-// sum_segments, slice and concat: columns of a row added up, taken out and put together.
+// sum_segments, softmax, slice and concat: columns of a row added up, weighed, taken out and put
+// together.
 #pragma once
+
+#include <cmath>
 
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/plain/plain_step.h"
@@ -11,6 +14,12 @@ inline bool fits_sum_segments(const OpShape& shape) noexcept {
   return same_rows(shape.inputs[0], shape.outputs[0]) && size > 0 &&
          shape.inputs[0]->columns % size == 0 &&
          shape.outputs[0]->columns == shape.inputs[0]->columns / size;
+}
+
+inline bool fits_softmax(const OpShape& shape) noexcept {
+  const uint64_t size = shape.op->params.segments.size;
+  return same_shape(shape.inputs[0], shape.outputs[0]) && size > 0 &&
+         shape.inputs[0]->columns % size == 0;
 }
 
 inline bool fits_slice(const OpShape& shape) noexcept {
@@ -44,6 +53,21 @@ void run_sum_segments(StepRun<Math>& step, const tenon_op& op) {
   for (Eigen::Index t = 0; t < in.rows(); ++t) {
     for (Eigen::Index j = 0; j < out.cols(); ++j) {
       out(t, j) = in.row(t).segment(j * size, size).sum();
+    }
+  }
+}
+
+template <typename Math>
+void run_softmax(StepRun<Math>& step, const tenon_op& op) {
+  const auto in = step.activation(op.inputs[0]);
+  auto out = step.activation(op.outputs[0]);
+  const Eigen::Index size = op.params.segments.size;
+  for (Eigen::Index t = 0; t < in.rows(); ++t) {
+    for (Eigen::Index first = 0; first < in.cols(); first += size) {
+      const auto x = in.row(t).segment(first, size);
+      auto y = out.row(t).segment(first, size);
+      y = (x.array() - x.maxCoeff()).exp().matrix();
+      y /= y.sum();
     }
   }
 }

@@ -17,14 +17,16 @@ struct OpShape {
   const tenon_op* op;
   const tenon_slot* inputs[TENON_MAX_INPUTS];    ///< nullptr: absent
   const tenon_slot* outputs[TENON_MAX_OUTPUTS];  ///< nullptr: none
-  const tenon_cache_group* group;                ///< of kv_write, attention, select and recurrences
+  const tenon_cache_group* group;                ///< of operations that have one
   uint32_t position_parts;                       ///< of the program
+  uint32_t token_history;                        ///< of the program
 };
 
 /// Looks the numbers of operation `op` up in a program; nothing when one of them names nothing.
 inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t op) noexcept {
   if (op >= program.num_ops) return std::nullopt;
-  OpShape shape{&ops_of(program)[op], {}, {}, nullptr, program.position_parts};
+  OpShape shape{&ops_of(program)[op], {}, {}, nullptr, program.position_parts,
+                program.token_history};
   const auto find = [&](uint32_t number, const tenon_slot*& slot) {
     if (number == TENON_NO_SLOT) return true;
     if (number >= program.num_slots) return false;
@@ -38,8 +40,9 @@ inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t 
     if (!find(shape.op->outputs[o], shape.outputs[o])) return std::nullopt;
   }
   const uint32_t kind = shape.op->kind;
-  const bool cached =
-      kind == TENON_OP_KV_WRITE || kind == TENON_OP_ATTENTION || kind == TENON_OP_SELECT;
+  const bool cached = kind == TENON_OP_KV_WRITE || kind == TENON_OP_ATTENTION ||
+                      kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
+                      kind == TENON_OP_SELECT_POOLED;
   const bool recurrent = backends::is_recurrent(shape.op->kind);
   if (cached || recurrent) {  // the parameters of all begin with group and layer
     const tenon_kv_params& kv = shape.op->params.kv;

@@ -142,6 +142,11 @@ class StepRun {
     return program_.copy().constant(slot);
   }
 
+  [[nodiscard]] std::span<const int64_t> integers(uint32_t slot) const {
+    return program_.copy().integers(slot);
+  }
+
+  [[nodiscard]] uint32_t token_history() const { return program_.view().token_history; }
   /// A part of the position of a token.
   [[nodiscard]] int32_t position(Eigen::Index token, uint32_t part = 0) const {
     return step_.positions[static_cast<uint64_t>(token) * program_.view().position_parts + part];

@@ -1,0 +1,114 @@
+// Indices of sparse attention, each in the order in which a token passes through it.
+#include "arch/sparse_index.h"
+
+#include <string>
+
+namespace tenon {
+namespace {
+
+/// The rotation of one index head or key, [T, heads * key_dim].
+Slot rotated(BuildContext& context, uint32_t layer, Slot x, uint32_t style) {
+  const AttentionSpec& spec = context.layer(layer).attention;
+  const Slot angles = context.angles(layer);
+  if (angles == kNoSlot) return x;
+  const uint32_t key_dim = spec.index.key_dim;
+  const uint32_t first = spec.index.rotates_last ? key_dim - spec.rope.dimensions : 0;
+  return context.ops.rope(x, angles, style, key_dim, first);
+}
+
+}  // namespace
+
+void Selection::put_into(AttentionOptions& options) const {
+  options.selection = slot;
+  options.selections = parts;
+  options.selected_block = block;
+}
+
+/// The published scores have a factor besides, (heads key_dim)^-1/2, which changes no choice.
+Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot source) {
+  const AttentionSpec& spec = context.layer(layer).attention;
+  const IndexSpec& index = spec.index;
+  if (index.shared) return {.slot = context.selection};
+  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+  const uint32_t width = context.model.width;
+  const NormSpec norm{"indexer.k_norm", NormKind::Layer, index.epsilon};
+  const Slot query = context.linear(source, name("indexer.attn_q_b"),
+                                    uint64_t{index.heads} * index.key_dim, spec.latent.query_rank);
+  const Slot key = context.norm(context.linear(x, name("indexer.attn_k"), index.key_dim, width),
+                                name("indexer.k_norm"), norm, index.key_dim);
+  const Slot turned = rotated(context, layer, query, index.rope_style);
+  const Slot row = rotated(context, layer, key, index.rope_style);
+  const Slot weights = context.linear(x, name("indexer.proj"), index.heads, width);
+  const BuildContext::CachePlace place = context.index_cache(layer);
+  context.ops.kv_write(row, kNoSlot, place.group, place.layer);
+  context.selection =
+      context.ops.select(turned, weights, {place.group, place.layer, index.heads, index.count});
+  return {.slot = context.selection};
+}
+
+Selection select_blocks(BuildContext& context, uint32_t layer, Slot x) {
+  const IndexSpec& index = context.layer(layer).attention.index;
+  const auto head_rows = [&](const char* projection, const char* norm_name, uint32_t heads) {
+    const Slot rows = context.linear(x, BuildContext::in_layer(layer, projection),
+                                     uint64_t{heads} * index.key_dim, context.model.width);
+    const NormSpec norm{norm_name, NormKind::Rms, index.epsilon};
+    const Slot normed = context.norm(rows, BuildContext::in_layer(layer, norm_name), norm,
+                                     index.key_dim, index.key_dim);
+    return rotated(context, layer, normed, index.rope_style);
+  };
+  const Slot query = head_rows("indexer.q_proj", "indexer.q_norm", index.heads);
+  const Slot key = head_rows("indexer.k_proj", "indexer.k_norm", 1);
+  const auto [group, place] = context.index_cache(layer);
+  context.ops.kv_write(key, kNoSlot, group, place);
+  const Slot chosen = context.ops.select_blocks(query, {.group = group,
+                                                        .layer = place,
+                                                        .heads = index.heads,
+                                                        .count = index.count,
+                                                        .block = index.together,
+                                                        .local = index.local});
+  return {.slot = chosen, .parts = index.heads, .block = index.together};
+}
+
+namespace {
+
+/// Mean of the last index.together rows of x [T, key_dim]: at the last position of a block, of it.
+///   like  [1, key_dim] any weight
+Slot mean_back(BuildContext& context, uint32_t layer, Slot x, const RowSource& like) {
+  const uint32_t block = context.layer(layer).attention.index.together;
+  if (block == 1) return x;
+  const RowSource taps = like.transposed().filled(block, 1.0f / static_cast<float>(block));
+  const std::string name = BuildContext::in_layer(layer, "indexer.k_proj (mean)");
+  return context.ops.conv(x, context.tensors.bind(name, taps), kNoSlot, context.state(layer, 0));
+}
+
+}  // namespace
+
+Selection select_pooled(BuildContext& context, uint32_t layer, Slot x) {
+  const IndexSpec& index = context.layer(layer).attention.index;
+  ProgramBuilder& ops = context.ops;
+  const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
+  const auto project = [&](const char* tensor, uint32_t heads) {
+    return context.linear(x, name(tensor), uint64_t{heads} * index.key_dim, context.model.width);
+  };
+  const NormSpec norm{"indexer.q_norm", NormKind::Rms, index.epsilon};
+  Slot query = context.norm(project("indexer.q_proj", index.heads), name("indexer.q_norm"), norm,
+                            index.key_dim, index.key_dim);
+  const std::string key_norm = name("indexer.k_norm.weight");
+  const RowSource weights = context.tensors.tensor(key_norm, {index.key_dim}, TensorRole::Norm);
+  const Slot mean = mean_back(context, layer, project("indexer.k_proj", 1), weights);
+  Slot key = ops.rms_norm(mean, context.tensors.bind(key_norm, weights), index.epsilon);
+  if (const Slot angles = context.angles(layer); angles != kNoSlot) {
+    query = ops.rope(query, angles, index.rope_style, index.key_dim);
+    const Slot first = context.angles_before(layer, index.together - 1);
+    key = ops.rope(key, first, index.rope_style, index.key_dim);
+  }
+  const auto [group, place] = context.index_cache(layer);
+  ops.kv_write(key, kNoSlot, group, place);
+  return {.slot = ops.select_pooled(query, {.group = group,
+                                            .layer = place,
+                                            .heads = index.heads,
+                                            .count = index.count,
+                                            .block = index.together})};
+}
+
+}  // namespace tenon
