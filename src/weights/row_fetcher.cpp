@@ -1,5 +1,5 @@
-// RowFetcher: each token claims a place in the cache of each table; rows that are missing are read by
-// all threads, then all rows are decoded by all threads.
+// RowFetcher: each token claims a place in the cache of each table; rows that are missing are read,
+// then all rows are decoded, by all threads where there is enough to do.
 #include "weights/row_fetcher.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "quant/formats.h"
 
 namespace tenon {
@@ -16,6 +17,10 @@ namespace {
 /// Unless it is said: a small part of a table serves most of a text.
 constexpr uint64_t kUsualPart = 4;
 constexpr uint64_t kMostUsualBytes = uint64_t{256} << 20;
+
+/// So many values are decoded in about 30 us. To wake the team for fewer costs more, and on a busy
+/// machine far more.
+constexpr uint64_t kAloneValues = 1u << 15;
 
 /// How many rows of each table the caches hold: as many of one as of another, since a token has a row
 /// in each.
@@ -96,7 +101,7 @@ void RowFetcher::fetch(std::span<const int32_t> tokens, FetchedRows& rows, const
   if (tables_.empty()) return;
   Job job{*this, tokens, cancel, claim(tokens)};
   try {
-    run(job);
+    is_small(job) ? run_alone(job) : run(job);
     if (job.failure) std::rethrow_exception(job.failure);
   } catch (...) {
     forget_missing();
@@ -117,10 +122,14 @@ void RowFetcher::check(std::span<const int32_t> tokens) const {
   }
 }
 
-void RowFetcher::lay_out(uint64_t num_tokens, FetchedRows& rows) {
+uint64_t RowFetcher::num_columns() const {
   uint64_t columns = 0;
   for (const Table& table : tables_) columns += table.source->num_columns();
-  const uint64_t bytes = num_tokens * columns * sizeof(float);
+  return columns;
+}
+
+void RowFetcher::lay_out(uint64_t num_tokens, FetchedRows& rows) {
+  const uint64_t bytes = num_tokens * num_columns() * sizeof(float);
   if (rows.values_.size() < bytes) rows.values_ = Buffer(system_, bytes, "rows of tables");
   rows.bindings_.clear();
   auto* next = reinterpret_cast<float*>(rows.values_.data());
@@ -151,6 +160,18 @@ void RowFetcher::forget_missing() noexcept {
       if (claim.is_missing && claim.place != RowCache::kNoPlace) table.cache.forget(claim.place);
     }
   }
+}
+
+/// Rows of several tokens that are to be read are read side by side, however small they are.
+bool RowFetcher::is_small(const Job& job) const {
+  const uint64_t num_tokens = job.tokens.size();
+  return num_tokens == 1 || (!job.reads && num_tokens * num_columns() <= kAloneValues);
+}
+
+void RowFetcher::run_alone(Job& job) {
+  const ScopedFpEnv fp_env;  // as the team has it
+  if (job.reads) read_missing(job, 0, 1);
+  decode(job, 0, 1);
 }
 
 void RowFetcher::run(Job& job) {

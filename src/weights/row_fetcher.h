@@ -77,10 +77,13 @@ class RowFetcher {
   };
   struct Job;
 
+  [[nodiscard]] uint64_t num_columns() const;  ///< of all tables
   void lay_out(uint64_t num_tokens, FetchedRows& rows);
   void check(std::span<const int32_t> tokens) const;
   [[nodiscard]] bool claim(std::span<const int32_t> tokens) noexcept;
   void forget_missing() noexcept;
+  [[nodiscard]] bool is_small(const Job& job) const;
+  void run_alone(Job& job);
   void run(Job& job);
   void read_missing(Job& job, uint32_t thread, uint32_t num_threads);
   void decode(Job& job, uint32_t thread, uint32_t num_threads);

@@ -95,19 +95,19 @@ TEST_P(RowsOnDemand, HaveTheBitsOfTablesInMemoryInSlicesOfAllSizes) {
   const std::vector<Token> text = text_for(*held, kLength);
   Session session(Engine::create(held));
   const std::vector<float> expected = evaluate_all(session, text);
-  for (const uint32_t slice : {1, 7, 64}) {
-    for (const uint64_t rows : {0, 3, 200}) {
-      SCOPED_TRACE(testing::Message() << "slice " << slice << ", " << rows << " rows");
-      const auto model = fetched(rows, slice);
-      Session other(Engine::create(model));
-      EXPECT_TRUE(same_bits(evaluate_all(other, text), expected));
-      const uint64_t tables = model->demand_tables().size();
-      if (rows == 3) {
-        EXPECT_GT(model->row_fetcher()->rows_read(), kLength / 2 * tables) << "rows are evicted";
-      }
-      if (rows == 200) {
-        EXPECT_LE(model->row_fetcher()->rows_read(), kLength * tables);
-      }
+  constexpr std::pair<uint32_t, uint64_t> kWays[] = {{1, 3}, {7, 3}, {64, 3}, {16, 0}, {16, 200}};
+  for (const auto& [slice, rows] : kWays) {
+    SCOPED_TRACE(testing::Message() << "slice " << slice << ", " << rows << " rows");
+    const auto model = fetched(rows, slice);
+    Session other(Engine::create(model));
+    EXPECT_TRUE(same_bits(evaluate_all(other, text), expected));
+    const uint64_t read = model->row_fetcher()->rows_read();
+    const uint64_t tables = model->demand_tables().size();
+    if (rows == 3) {
+      EXPECT_GT(read, kLength / 2 * tables) << "rows are evicted";
+    }
+    if (rows == 200) {
+      EXPECT_LE(read, kLength * tables);
     }
   }
 }
@@ -166,7 +166,8 @@ TEST(RowsOnDemandTables, AreThoseThatOnlyTokensChooseRowsOf) {
   const TempFolder folder;
   const auto tables_of = [&folder](const std::string& name) {
     std::vector<std::string> names;
-    for (const DemandTable& table : inspected(write_model(folder, name))->demand_tables()) {
+    const auto model = inspected(write_model(folder, name));
+    for (const DemandTable& table : model->demand_tables()) {
       names.push_back(table.source.place(0, 0).tensor->name);
     }
     return names;
@@ -415,8 +416,7 @@ TEST(RowsOnDemandOption, CountsTheCacheInPlaceOfTheTable) {
   const uint64_t table = table_bytes(like->demand_tables());
   const MemoryNeeds held = Model::load(path, in_memory())->memory(64);
   const MemoryNeeds fetched = Model::load(path, in_file(*like, 16))->memory(64);
-  const uint64_t cache =
-      row_cache_bytes(like->demand_tables(), in_file(*like, 16).row_cache_bytes);
+  const uint64_t cache = row_cache_bytes(like->demand_tables(), in_file(*like, 16).row_cache_bytes);
   EXPECT_NEAR(static_cast<double>(held.weights_bytes - fetched.weights_bytes),
               static_cast<double>(table - cache), 4096);
   EXPECT_EQ(fetched.kv_bytes, held.kv_bytes);
