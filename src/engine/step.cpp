@@ -126,7 +126,7 @@ void Step::start(uint64_t after) noexcept {
     has_logits_ = binds_logits();
     if (has_logits_) rows_ = rows_for(builder_.num_outputs());
     fetch_rows();
-    const tenon_step& step = builder_.finish(fetched_.bindings(), rows_, &stop_, after);
+    const tenon_step& step = builder_.finish(rows_, &stop_, after, fetched_.bindings());
     ticket_ = model_.executable().submit(step);
   } catch (...) {
     note_failure();

@@ -63,8 +63,8 @@ void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t nu
   sequences_.push_back({first, num_tokens, past, 0, tables});
 }
 
-const tenon_step& StepBuilder::finish(std::span<const tenon_binding> inputs, float* logits,
-                                      const uint32_t* cancel, uint64_t after) {
+const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel, uint64_t after,
+                                      std::span<const tenon_binding> inputs) {
   pool_views_.clear();
   for (size_t i = 0; i < pools_.size(); ++i) {
     // A copy: slabs without blocks may leave the pool while the step runs.

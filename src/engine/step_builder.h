@@ -28,11 +28,12 @@ class StepBuilder {
   void add(const Sequence& sequence, uint32_t num_tokens, uint32_t num_outputs,
            uint32_t drawn_row = 0);
   /// The step; valid until the next clear() or until a sequence or a pool changes.
-  ///   inputs  one for each input of the program
   ///   logits  [num_outputs(), vocab] f32; null: not wanted
   ///   after   ticket of the step before, or TENON_NO_TICKET when that has ended
-  [[nodiscard]] const tenon_step& finish(std::span<const tenon_binding> inputs, float* logits,
-                                         const uint32_t* cancel, uint64_t after = TENON_NO_TICKET);
+  ///   inputs  one for each input of the program
+  [[nodiscard]] const tenon_step& finish(float* logits, const uint32_t* cancel,
+                                         uint64_t after = TENON_NO_TICKET,
+                                         std::span<const tenon_binding> inputs = {});
 
   [[nodiscard]] std::span<const int32_t> tokens() const { return tokens_; }  // [T]
   [[nodiscard]] uint32_t num_tokens() const { return static_cast<uint32_t>(tokens_.size()); }

@@ -76,10 +76,10 @@ class Probe {
       sequence.prepare(tokens);
       builder_->add(sequence, tokens, 1);
     }
+    auto* const logits = reinterpret_cast<float*>(logits_.data());
     const auto round = [&] {
       fetcher_->fetch(builder_->tokens(), fetched_, nullptr);
-      executable_->run(
-          builder_->finish(fetched_.bindings(), reinterpret_cast<float*>(logits_.data()), nullptr));
+      executable_->run(builder_->finish(logits, nullptr, TENON_NO_TICKET, fetched_.bindings()));
       draw_tokens(sequences);
     };
     round();
