@@ -81,15 +81,11 @@ constexpr std::array kTable = {
          "where "
          "the file is an encoder or names a pooling."),
     text(TENON_SCOPE_MODEL, "rows_on_demand", "auto", "auto|on|off",
-         "Whether tables of which each token needs a row (embeddings, but for one that is the "
-         "output "
-         "matrix, too) stay in the file; auto: where the weights would take more than three "
-         "quarters "
+         "Whether tables of which each token needs a row stay in the file (embeddings, unless they "
+         "are the output matrix, too); auto: where the weights would take more than three quarters "
          "of the memory available."),
-    integer(
-        TENON_SCOPE_MODEL, "row_cache_bytes", 0, std::numeric_limits<int64_t>::max(), 0,
-        "Memory for rows of tables that stay in the file; 0: a quarter of the tables, 256 MiB at "
-        "most."),
+    integer(TENON_SCOPE_MODEL, "row_cache_bytes", 0, std::numeric_limits<int64_t>::max(), 0,
+            "Memory for rows of tables in the file; 0: a quarter of the tables, 256 MiB at most."),
     text(TENON_SCOPE_MODEL, kBackendKey, "", "",
          "Any option of the backend, as tenon_backends_get_info lists them: backend.isa, ..."),
     text(TENON_SCOPE_MODEL, "isa", "", "", "The same as backend.isa."),

@@ -130,9 +130,7 @@ std::string BuildContext::in_layer(uint32_t layer, std::string_view name) {
 }
 
 Slot BuildContext::rows_of_tokens(const std::string& name, const RowSource& table) {
-  const FormatInfo* format = find_format(table.format());
-  const bool has_decoder = format != nullptr && format->decode_row != nullptr;
-  if (!options.rows_on_demand || !has_decoder) return ops.embed(tensors.bind(name, table));
+  if (!options.rows_on_demand) return ops.embed(tensors.bind(name, table));
   const Slot rows = ops.input(name, TENON_ROWS_TOKENS, table.num_columns());
   demand_tables.push_back({rows, table});
   return rows;

@@ -71,7 +71,7 @@ uint64_t plain_block_bytes(const tenon_cache_group& group) {
   return uint64_t{group.layers} * group.kv_heads * head_bytes * group.block_tokens;
 }
 
-/// Takes weights to the executable, and drops the rows of inputs.
+/// Takes weights to the executable. Rows of inputs, which are read to be checked only, are dropped.
 class CheckingSink : public ExecutableSink {
  public:
   CheckingSink(Executable& executable, const Program& program)
@@ -170,9 +170,8 @@ void Model::build() {
   }
   if (built.tables.empty() && options_.rows_on_demand == "on") {
     fail(Code::Unsupported,
-         "{}: rows_on_demand is \"on\", but no table can stay in the file: its embedding is the "
-         "output "
-         "matrix, too",
+         "{}: rows_on_demand is \"on\", but no table can stay in the file: the embedding is the "
+         "output matrix, too",
          file_->name());
   }
   std::unique_ptr<Executable> executable;
