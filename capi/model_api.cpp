@@ -39,6 +39,8 @@ tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Ho
   options.cache_type = set.string("cache_type");
   options.slice = static_cast<uint32_t>(set.integer("slice"));
   options.embeddings = set.string("embeddings");
+  options.rows_on_demand = set.string("rows_on_demand");
+  options.row_cache_bytes = static_cast<uint64_t>(set.integer("row_cache_bytes"));
   options.backend_options = backend_options(set);
   options.vocabulary_only = set.boolean("vocabulary_only");
   options.inspect = set.boolean("inspect");

@@ -80,6 +80,12 @@ constexpr std::array kTable = {
          "What the model is for: on: rows of texts (tenon_embedder_create); off: text; auto: rows "
          "where "
          "the file is an encoder or names a pooling."),
+    text(TENON_SCOPE_MODEL, "rows_on_demand", "auto", "auto|on|off",
+         "Whether tables of which each token needs a row stay in the file (embeddings, unless they "
+         "are the output matrix, too); auto: where the weights would take more than three quarters "
+         "of the memory available."),
+    integer(TENON_SCOPE_MODEL, "row_cache_bytes", 0, std::numeric_limits<int64_t>::max(), 0,
+            "Memory for rows of tables in the file; 0: a quarter of the tables, 256 MiB at most."),
     text(TENON_SCOPE_MODEL, kBackendKey, "", "",
          "Any option of the backend, as tenon_backends_get_info lists them: backend.isa, ..."),
     text(TENON_SCOPE_MODEL, "isa", "", "", "The same as backend.isa."),

@@ -29,7 +29,9 @@ struct ModelOptions {
   std::optional<int64_t> threads{};
   std::optional<std::string> cache_type{};
   std::optional<int64_t> slice{};
-  std::optional<std::string> embeddings{};  ///< "on", "off", "auto"
+  std::optional<std::string> embeddings{};      ///< "on", "off", "auto"
+  std::optional<std::string> rows_on_demand{};  ///< "on", "off", "auto"
+  std::optional<int64_t> row_cache_bytes{};
   std::optional<bool> vocabulary_only{};
   std::optional<bool> inspect{};
   std::optional<bool> check_weights{};
@@ -107,6 +109,8 @@ class Options {
     set("cache_type", from.cache_type);
     set("slice", from.slice);
     set("embeddings", from.embeddings);
+    set("rows_on_demand", from.rows_on_demand);
+    set("row_cache_bytes", from.row_cache_bytes);
     set("vocabulary_only", from.vocabulary_only);
     set("inspect", from.inspect);
     set("check_weights", from.check_weights);

@@ -11,6 +11,7 @@
 #include "arch/tensor_binder.h"
 #include "file/model_file.h"
 #include "program/program.h"
+#include "weights/demand_table.h"
 
 namespace tenon {
 
@@ -39,6 +40,7 @@ struct BuiltProgram {
   ModelSpec model;
   Program program;
   std::vector<BoundWeight> weights;  ///< point into the file's tensors
+  std::vector<DemandTable> tables;   ///< the same; with ProgramOptions::rows_on_demand
 };
 
 /// Reads no weights but rope divisors. Throws as read_model_spec and TensorBinder.

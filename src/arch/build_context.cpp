@@ -138,6 +138,13 @@ std::string BuildContext::in_layer(uint32_t layer, std::string_view name) {
   return fmt::format("blk.{}.{}", layer, name);
 }
 
+Slot BuildContext::rows_of_tokens(const std::string& name, const RowSource& table) {
+  if (!options.rows_on_demand) return ops.embed(tensors.bind(name, table));
+  const Slot rows = ops.input(name, TENON_ROWS_TOKENS, table.num_columns());
+  demand_tables.push_back({rows, table});
+  return rows;
+}
+
 Slot BuildContext::linear(Slot x, const std::string& name, uint64_t rows, uint64_t columns,
                           Presence presence) {
   const Slot weight = tensors.weight(name + ".weight", {rows, columns}, TensorRole::Matrix);

@@ -12,6 +12,7 @@
 #include "arch/model_spec.h"
 #include "arch/tensor_binder.h"
 #include "program/program.h"
+#include "weights/demand_table.h"
 
 namespace tenon {
 
@@ -26,6 +27,8 @@ struct ProgramOptions {
   /// The hidden state of the wanted rows [R, width], after the output norm, is a result besides the
   /// logits and before them: what prediction blocks go on from.
   bool hidden_result = false;
+  /// Tables that nothing but rows_of_tokens() reads stay in the file.
+  bool rows_on_demand = false;
 };
 
 /// Shapes are [rows, columns]; "." is the number of rows that came in, T or R.
@@ -39,9 +42,11 @@ class BuildContext {
   const ProgramOptions& options;
   TensorBinder& tensors;
   ProgramBuilder& ops;
-  Slot embedding_table = kNoSlot;  ///< [vocab, width], once embedding() has bound it
-  Slot token_rows = kNoSlot;       ///< [T, width], once row_head() has them
-  Slot selection = kNoSlot;        ///< [T, count], once a layer has chosen positions by its index
+  /// [vocab, width], once embedding() has bound it: where it is the output matrix, too.
+  Slot embedding_table = kNoSlot;
+  Slot token_rows = kNoSlot;  ///< [T, width], once row_head() has them
+  Slot selection = kNoSlot;   ///< [T, count], once a layer has chosen positions by its index
+  std::vector<DemandTable> demand_tables;  ///< those of rows_of_tokens() that stay in the file
 
   /// "blk.3.attn_q": the name of a layer's tensor without ".weight" or ".bias".
   [[nodiscard]] static std::string in_layer(uint32_t layer, std::string_view name);
@@ -52,6 +57,10 @@ class BuildContext {
     return static_cast<uint32_t>(model.layers.size() - 1);
   }
 
+  /// What a table [vocab, columns] has for the tokens of a step, [T, columns]. Whether the table is a
+  /// weight of the program, or stays in the file and its rows are an input of each step, is no
+  /// business of the architecture's.
+  Slot rows_of_tokens(const std::string& name, const RowSource& table);
   /// x [., columns] -> [., rows] with `name`.weight [rows, columns] and, if there is one,
   /// `name`.bias. In files that have `name`.scale [1] it multiplies the weight.
   Slot linear(Slot x, const std::string& name, uint64_t rows, uint64_t columns,

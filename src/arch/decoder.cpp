@@ -38,15 +38,23 @@ Slot token_types(BuildContext& context) {
   return context.ops.linear(text, table);
 }
 
+/// Rows of the embedding [T, width]. As output_head() it takes the file to be tied where there is no
+/// output matrix; the table is then read whole for the logits.
+Slot embedding_rows(BuildContext& context, const RowSource& table) {
+  const bool is_tied = !context.model.pooling && !context.tensors.has("output.weight");
+  if (!is_tied) return context.rows_of_tokens("token_embd.weight", table);
+  context.embedding_table = context.tensors.bind("token_embd.weight", table);
+  return context.ops.embed(context.embedding_table);
+}
+
 }  // namespace
 
 Slot embedding(BuildContext& context) {
   const ModelSpec& model = context.model;
   const RowSource table = context.tensors.tensor(
       "token_embd.weight", {model.vocab_rows, model.width}, TensorRole::Embedding);
-  context.embedding_table =
-      context.tensors.bind("token_embd.weight", without_padding(model, table));
-  Slot x = context.scaled(context.ops.embed(context.embedding_table), model.embedding_scale);
+  Slot x =
+      context.scaled(embedding_rows(context, without_padding(model, table)), model.embedding_scale);
   if (model.token_types > 0) {
     x = context.ops.add(x, token_types(context));
   }

@@ -12,10 +12,9 @@ Slot layer_embeddings(BuildContext& context, Slot x) {
   const uint64_t columns = model.layers.size() * uint64_t{size};
   const RowSource table = context.tensors.tensor(
       "per_layer_token_embd.weight", {model.vocab_rows, columns}, TensorRole::Embedding);
-  const Slot own =
-      context.ops.scale(context.ops.embed(context.tensors.bind("per_layer_token_embd.weight",
-                                                               table.rows(0, model.vocab))),
-                        std::sqrt(static_cast<float>(size)));
+  const Slot own = context.ops.scale(
+      context.rows_of_tokens("per_layer_token_embd.weight", table.rows(0, model.vocab)),
+      std::sqrt(static_cast<float>(size)));
   const Slot projected =
       context.scaled(context.linear(x, "per_layer_model_proj", columns, model.width),
                      1.0f / std::sqrt(static_cast<float>(model.width)));

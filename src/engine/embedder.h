@@ -47,7 +47,7 @@ struct EmbedderInfo {
 };
 
 /// Any thread; several at once take turns step by step. The row of a text has the same bits alone and
-/// among any others. Reads the model's file no more.
+/// among any others. Reads no more of the model's file than rows of tables that stay in it.
 class Embedder {
  public:
   /// Throws State when the model gives no rows, Argument for dimensions that its rows do not have,

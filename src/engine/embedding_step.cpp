@@ -37,10 +37,16 @@ EmbeddingStep::EmbeddingStep(std::shared_ptr<const Model> model)
   width_ = static_cast<uint32_t>(slots[token_slot_].columns);
   if (text_slot_ != kNoSlot) text_columns_ = static_cast<uint32_t>(slots[text_slot_].columns);
   for (uint32_t slot = 0; slot < slots.size(); ++slot) {
-    if (slots[slot].kind != TENON_SLOT_INPUT) continue;
+    if (slots[slot].kind != TENON_SLOT_INPUT || is_table(slot)) continue;
     type_slot_ = slot;
     types_ = static_cast<uint32_t>(slots[slot].columns);
   }
+}
+
+bool EmbeddingStep::is_table(uint32_t slot) const {
+  return std::ranges::any_of(model_->demand_tables(), [slot](const DemandTable& table) {
+    return static_cast<uint32_t>(table.slot) == slot;
+  });
 }
 
 EmbeddingStep::~EmbeddingStep() {
@@ -155,7 +161,7 @@ void EmbeddingStep::make_room() {
   }
 }
 
-void EmbeddingStep::bind() {
+void EmbeddingStep::bind(const uint32_t* cancel) {
   const auto grow = [&](Buffer& buffer, uint64_t rows, uint64_t columns) {
     const uint64_t bytes = std::max<uint64_t>(rows, 1) * columns * sizeof(float);
     if (buffer.size() < bytes) buffer = Buffer(model_->options().system, bytes, "rows of texts");
@@ -167,12 +173,16 @@ void EmbeddingStep::bind() {
     bindings_.push_back({text_slot_, 0, grow(text_rows_, parts_.size(), text_columns_)});
   }
   if (type_slot_ != kNoSlot) bindings_.push_back({type_slot_, 0, type_rows_.data()});
+  if (model_->row_fetcher() == nullptr) return;
+  model_->row_fetcher()->fetch(tokens_, fetched_, cancel);
+  const std::span<const tenon_binding> fetched = fetched_.bindings();
+  bindings_.insert(bindings_.end(), fetched.begin(), fetched.end());
 }
 
 void EmbeddingStep::run(const uint32_t* cancel) {
   lay_tables();
   make_room();
-  bind();
+  bind(cancel);
   tenon_step step{};
   step.struct_size = sizeof step;
   step.num_tokens = static_cast<uint32_t>(tokens_.size());

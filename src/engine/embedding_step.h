@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "tenon/backend.h"
 #include "text/vocabulary.h"
+#include "weights/row_fetcher.h"
 
 namespace tenon {
 
@@ -65,11 +66,12 @@ class EmbeddingStep {
     uint32_t text_row;
   };
 
+  [[nodiscard]] bool is_table(uint32_t slot) const;
   [[nodiscard]] uint64_t blocks_of(uint32_t group, uint64_t tokens) const;
   void put(const EmbedderText& text, size_t begin, uint32_t count);
   void lay_tables();
   void make_room();
-  void bind();
+  void bind(const uint32_t* cancel);
 
   std::shared_ptr<const Model> model_;
   const tenon_program& program_;
@@ -97,8 +99,9 @@ class EmbeddingStep {
   std::vector<tenon_buffer*> slabs_;                // [groups]
   std::vector<tenon_cache_pool> pools_;             // [groups]
   std::vector<tenon_binding> bindings_;
-  Buffer token_rows_;  // [T, width] f32, grown on demand
-  Buffer text_rows_;   // [S or R, text_columns] f32
+  FetchedRows fetched_;  // of tables in the file
+  Buffer token_rows_;    // [T, width] f32, grown on demand
+  Buffer text_rows_;     // [S or R, text_columns] f32
 };
 
 }  // namespace tenon

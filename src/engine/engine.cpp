@@ -22,6 +22,12 @@ uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
   return options.step_tokens == 0 ? most : std::min(options.step_tokens, most);
 }
 
+/// Rows of tables in the file are fetched before a step, so its tokens must be known then.
+uint32_t steps_under_way(const Model& model) {
+  if (model.row_fetcher() != nullptr) return 1;
+  return std::min(model.executable().device()->info().steps_under_way, kMostSteps);
+}
+
 SchedulerOptions scheduler_options(const Model& model, const EngineOptions& options) {
   SchedulerOptions scheduler;
   scheduler.step_tokens = step_tokens_of(model, options);
@@ -70,8 +76,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
         system_.now_ns() * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(owner_pid_);
     index_ = std::make_unique<PrefixIndex>(pools_, seed);
   }
-  const uint32_t most = model_->executable().device()->info().steps_under_way;
-  const uint32_t num_steps = std::min(most, kMostSteps);
+  const uint32_t num_steps = steps_under_way(*model_);
   for (uint32_t i = 0; i < num_steps; ++i) {
     steps_.push_back(std::make_unique<Step>(*model_, pools_, num_steps == 1));
   }

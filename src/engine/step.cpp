@@ -114,13 +114,20 @@ float* Step::rows_for(uint32_t num_rows) {
   return reinterpret_cast<float*>(logits_.data());
 }
 
+void Step::fetch_rows() {
+  RowFetcher* const fetcher = model_.row_fetcher();
+  if (fetcher != nullptr) fetcher->fetch(builder_.tokens(), fetched_, &stop_);
+}
+
 void Step::start(uint64_t after) noexcept {
   started_ns_ = system_.now_ns();
   if (has_failed_) return;
   try {
     has_logits_ = binds_logits();
     if (has_logits_) rows_ = rows_for(builder_.num_outputs());
-    ticket_ = model_.executable().submit(builder_.finish(rows_, &stop_, after));
+    fetch_rows();
+    const tenon_step& step = builder_.finish(rows_, &stop_, after, fetched_.bindings());
+    ticket_ = model_.executable().submit(step);
   } catch (...) {
     note_failure();
   }

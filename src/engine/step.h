@@ -14,6 +14,7 @@
 #include "engine/request.h"
 #include "engine/step_builder.h"
 #include "model/model.h"
+#include "weights/row_fetcher.h"
 
 namespace tenon {
 
@@ -93,6 +94,7 @@ class Step {
 
  private:
   void note_failure() noexcept;
+  void fetch_rows();
   [[nodiscard]] bool binds_logits() const;
   [[nodiscard]] float* rows_for(uint32_t num_rows);
   void plan_draws();
@@ -110,6 +112,7 @@ class Step {
   bool is_alone_;
   std::vector<Slice> slices_;  // capacity: tokens of a step
   StepBuilder builder_;
+  FetchedRows fetched_;      // of tables in the file
   Buffer logits_;            // [R, vocab] f32, grown on demand
   float* rows_ = nullptr;    // [R, vocab] of this step, here or where a request wants them
   bool has_logits_ = false;  // all rows are bound; else some are drawn as rows

@@ -13,7 +13,7 @@ StepBuilder::StepBuilder(const tenon_program& program,
       position_parts_(program.position_parts),
       token_history_(program.token_history),
       pools_(pools.begin(), pools.end()),
-      logits_{program.logits, 0, nullptr} {
+      logits_slot_(program.logits) {
   const uint32_t max_tokens = max_tokens_;
   tokens_.reserve(max_tokens);
   positions_.reserve(uint64_t{max_tokens} * position_parts_);
@@ -24,6 +24,7 @@ StepBuilder::StepBuilder(const tenon_program& program,
   block_tables_.reserve(max_tokens * pools.size());
   slabs_.resize(pools.size());
   pool_views_.reserve(pools.size());
+  bindings_.reserve(program.num_slots);
 }
 
 void StepBuilder::clear() {
@@ -69,7 +70,8 @@ void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t nu
   sequences_.push_back({first, num_tokens, past, 0, tables});
 }
 
-const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel, uint64_t after) {
+const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel, uint64_t after,
+                                      std::span<const tenon_binding> inputs) {
   pool_views_.clear();
   for (size_t i = 0; i < pools_.size(); ++i) {
     // A copy: slabs without blocks may leave the pool while the step runs.
@@ -89,10 +91,11 @@ const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel, uin
   step_.sequences = sequences_.data();
   step_.pools = pool_views_.data();
   step_.output_rows = output_rows_.data();
-  logits_.data = logits;
-  step_.bindings = &logits_;
-  step_.num_bindings = logits != nullptr ? 1 : 0;
-  step_.binding_size = sizeof(logits_);
+  bindings_.assign(inputs.begin(), inputs.end());
+  if (logits != nullptr) bindings_.push_back({logits_slot_, 0, logits});
+  step_.bindings = bindings_.data();
+  step_.num_bindings = static_cast<uint32_t>(bindings_.size());
+  step_.binding_size = sizeof(tenon_binding);
   step_.cancel = cancel;
   step_.after = names_drawn_ ? after : TENON_NO_TICKET;
   return step_;

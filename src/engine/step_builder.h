@@ -16,7 +16,7 @@ namespace tenon {
 /// All memory is allocated by the constructor, but for the list of slabs when pools grow.
 class StepBuilder {
  public:
-  /// Steps of the program, whose one result are logits.
+  /// Steps of the program, whose one result are logits and whose inputs are rows of tables.
   StepBuilder(const tenon_program& program, std::span<const std::shared_ptr<BlockPool>> pools);
 
   /// Begins an empty step.
@@ -30,9 +30,12 @@ class StepBuilder {
   /// The step; valid until the next clear() or until a sequence or a pool changes.
   ///   logits  [num_outputs(), vocab] f32; null: not wanted
   ///   after   ticket of the step before, or TENON_NO_TICKET when that has ended
+  ///   inputs  one for each input of the program
   [[nodiscard]] const tenon_step& finish(float* logits, const uint32_t* cancel,
-                                         uint64_t after = TENON_NO_TICKET);
+                                         uint64_t after = TENON_NO_TICKET,
+                                         std::span<const tenon_binding> inputs = {});
 
+  [[nodiscard]] std::span<const int32_t> tokens() const { return tokens_; }  // [T]
   [[nodiscard]] uint32_t num_tokens() const { return static_cast<uint32_t>(tokens_.size()); }
   [[nodiscard]] uint32_t num_outputs() const { return static_cast<uint32_t>(output_rows_.size()); }
   [[nodiscard]] uint32_t max_tokens() const { return max_tokens_; }
@@ -53,7 +56,8 @@ class StepBuilder {
   std::vector<std::vector<tenon_buffer*>> slabs_;  // [groups, slabs]
   std::vector<tenon_cache_pool> pool_views_;       // [groups]
   bool names_drawn_ = false;
-  tenon_binding logits_;
+  uint32_t logits_slot_;
+  std::vector<tenon_binding> bindings_;
   tenon_step step_{};
 };
 

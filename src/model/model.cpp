@@ -39,6 +39,11 @@ void check_options(const ModelOptions& options) {
     fail(Code::Argument, "embeddings is \"{}\", not one of auto, on, off",
          options.embeddings.substr(0, 64));
   }
+  if (options.rows_on_demand != "auto" && options.rows_on_demand != "on" &&
+      options.rows_on_demand != "off") {
+    fail(Code::Argument, "rows_on_demand is \"{}\", not one of auto, on, off",
+         options.rows_on_demand.substr(0, 64));
+  }
   if (options.context > kMaxContext) {
     fail(Code::Argument, "context is {}, not in 0..{}", options.context, kMaxContext);
   }
@@ -66,6 +71,26 @@ uint64_t plain_block_bytes(const tenon_cache_group& group) {
   return uint64_t{group.layers} * group.kv_heads * head_bytes * group.block_tokens;
 }
 
+/// Takes weights to the executable. Rows of inputs, which are read to be checked only, are dropped.
+class CheckingSink : public ExecutableSink {
+ public:
+  CheckingSink(Executable& executable, const Program& program)
+      : ExecutableSink(executable), program_(program) {}
+  uint64_t row_granularity(Slot slot) override {
+    return is_input(slot) ? 1 : ExecutableSink::row_granularity(slot);
+  }
+  void load_rows(Slot slot, uint64_t first_row, uint64_t num_rows,
+                 std::span<const std::byte> blocks) override {
+    if (!is_input(slot)) ExecutableSink::load_rows(slot, first_row, num_rows, blocks);
+  }
+
+ private:
+  [[nodiscard]] bool is_input(Slot slot) const {
+    return program_.slots()[static_cast<uint32_t>(slot)].kind == TENON_SLOT_INPUT;
+  }
+  const Program& program_;
+};
+
 }  // namespace
 
 ProgramOptions program_options(const ModelOptions& options, const StepSizes& sizes) {
@@ -74,10 +99,12 @@ ProgramOptions program_options(const ModelOptions& options, const StepSizes& siz
   program.cache_type = cache_type_of(options);
   program.block_tokens = sizes.block_tokens;
   program.limits = {slice, slice};
+  program.rows_on_demand = options.rows_on_demand == "on";
   return program;
 }
 
-ModelOptions runtime_options(const ModelOptions& options) {
+ModelOptions runtime_options(const Model& model) {
+  const ModelOptions& options = model.options();
   ModelOptions copy;
   copy.backend = options.backend;
   copy.threads = options.threads;
@@ -85,6 +112,8 @@ ModelOptions runtime_options(const ModelOptions& options) {
   copy.cache_type = options.cache_type;
   copy.slice = options.slice;
   copy.embeddings = options.embeddings;
+  copy.rows_on_demand = model.demand_tables().empty() ? "off" : "on";
+  copy.row_cache_bytes = options.row_cache_bytes;
   copy.backend_options = options.backend_options;
   copy.plugin_paths = options.plugin_paths;
   copy.system = options.system;
@@ -124,8 +153,10 @@ void Model::build() {
   }
   const bool rows = wants_rows(spec);
   if (rows) spec = row_spec(*file_, std::move(spec));
+  const bool on_demand = wants_rows_on_demand();
   const auto build = [&](const StepSizes& sizes) {
     ProgramOptions program = program_options(options_, sizes);
+    program.rows_on_demand = on_demand;
     program.token_rows = rows;
     if (rows && spec.sees_ahead()) {
       program.limits = whole_texts(spec, options_, program.limits.max_tokens);
@@ -137,10 +168,17 @@ void Model::build() {
     fail(Code::Internal, "{}: the tokenizer has {} tokens, the model {}", file_->name(),
          tokenizer_->size(), built.model.vocab);
   }
+  if (built.tables.empty() && options_.rows_on_demand == "on") {
+    fail(Code::Unsupported,
+         "{}: rows_on_demand is \"on\", but no table can stay in the file: the embedding is the "
+         "output matrix, too",
+         file_->name());
+  }
   std::unique_ptr<Executable> executable;
   if (!options_.inspect) executable = make_executable(built, options_, build);
   hyper_parameters_ = std::move(built.model);
   program_ = std::make_unique<const Program>(std::move(built.program));
+  tables_ = std::move(built.tables);
   if (!options_.inspect) load_weights(built.weights, std::move(executable));
   options_.progress = {};  // its captures need not live as long as the model
 }
@@ -155,6 +193,12 @@ bool Model::wants_rows(const ModelSpec& model) const {
   return false;
 }
 
+bool Model::wants_rows_on_demand() const {
+  if (options_.rows_on_demand != "auto") return options_.rows_on_demand == "on";
+  // The last quarter is for the cache.
+  return file_->tensor_bytes() / 3 > options_.system->available_memory() / 4;
+}
+
 void Model::load_weights(std::span<const BoundWeight> weights,
                          std::unique_ptr<Executable> executable) {
   LoadOptions load;
@@ -164,12 +208,28 @@ void Model::load_weights(std::span<const BoundWeight> weights,
   load.progress = options_.progress;
   TensorSamples samples(*file_);
   load.samples = &samples;
-  ExecutableSink sink(*executable);
-  tenon::load_weights(*file_, weights, sink, load);
+  std::vector<BoundWeight> read(weights.begin(), weights.end());
+  // Tables in the file are read to be checked only.
+  if (options_.check_weights) {
+    for (const DemandTable& table : tables_) read.push_back({table.slot, table.source});
+  }
+  CheckingSink sink(*executable, *program_);
+  tenon::load_weights(*file_, read, sink, load);
   samples.read_rest();
   fingerprint_ = model_fingerprint(*file_, samples);
   executable->seal();
   executable_ = std::move(executable);
+  if (!tables_.empty()) make_fetcher();
+}
+
+void Model::make_fetcher() {
+  fetcher_ = std::make_unique<RowFetcher>(
+      *file_, tables_,
+      RowFetcher::Options{options_.row_cache_bytes, program().view().max_tokens, &team(),
+                          options_.system});
+  options_.log(LogLevel::Info, "{}: {} bytes of tables stay in the file, with a row cache of {}",
+               file_->name(), table_bytes(tables_),
+               row_cache_bytes(tables_, options_.row_cache_bytes));
 }
 
 std::string_view Model::name() const {
@@ -289,10 +349,12 @@ MemoryNeeds Model::memory(uint64_t context) const {
   if (needs.kv_bytes == UINT64_MAX) {
     fail(Code::Argument, "context is {}: its cache passes 2^64 bytes", needs.context);
   }
-  needs.weights_bytes =
-      can_run() ? executable_->memory_bytes(TENON_MEMORY_WEIGHTS) : file_->tensor_bytes();
+  needs.weights_bytes = can_run() ? executable_->memory_bytes(TENON_MEMORY_WEIGHTS)
+                                  : file_->tensor_bytes() - table_bytes(tables_);
+  needs.weights_bytes += row_cache_bytes(tables_, options_.row_cache_bytes);
   needs.scratch_bytes = can_run() ? executable_->memory_bytes(TENON_MEMORY_SCRATCH)
                                   : program().view().activation_bytes;
+  needs.scratch_bytes += fetched_row_bytes(tables_, program().view().max_tokens);
   return needs;
 }
 

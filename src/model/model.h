@@ -23,6 +23,8 @@
 #include "program/program.h"
 #include "text/tokenizer.h"
 #include "weights/bound_weight.h"
+#include "weights/demand_table.h"
+#include "weights/row_fetcher.h"
 
 namespace tenon {
 
@@ -43,6 +45,12 @@ struct ModelOptions {
   /// What the model is for: "off": text; "on": rows of texts (Embedder), without logits; "auto": rows
   /// where the file is an encoder or names a pooling.
   std::string embeddings = "auto";
+  /// Where tables are of which a step reads a row for each token: "off": in memory; "on": in the
+  /// file; "auto": in the file where its tensors take more than three quarters of the memory that is
+  /// available.
+  std::string rows_on_demand = "auto";
+  /// Bytes for rows of tables in the file, never exceeded; 0: a quarter of the tables, 256 MiB at most.
+  uint64_t row_cache_bytes = 0;
   bool vocabulary_only = false;  ///< neither program nor weights
   bool inspect = false;          ///< program and memory figures, but no weights
   bool check_weights = false;    ///< refuse NaN and infinities among the weights
@@ -57,8 +65,8 @@ struct ModelOptions {
 /// Bytes that a model takes with one session. Exact once weights are loaded, else an estimate from
 /// the file's formats.
 struct MemoryNeeds {
-  uint64_t context = 0;  ///< positions of the session
-  uint64_t weights_bytes = 0;
+  uint64_t context = 0;        ///< positions of the session
+  uint64_t weights_bytes = 0;  ///< with the row cache in place of tables in the file
   uint64_t scratch_bytes = 0;
   /// Of the session when it is full, with the checkpoints of its states, in whole slabs: a budget
   /// of so many bytes takes nothing from it.
@@ -121,6 +129,11 @@ class Model {
   /// The threads that steps run on; idle between steps. Throws as services().
   [[nodiscard]] ThreadTeam& team() const;
   [[nodiscard]] StepWork step_work() const;
+  /// Tables that stay in the file.
+  [[nodiscard]] std::span<const DemandTable> demand_tables() const { return tables_; }
+  /// Fetches their rows for a step, for the thread that uses executable(). Null when there are none,
+  /// or nothing runs the model.
+  [[nodiscard]] RowFetcher* row_fetcher() const { return fetcher_.get(); }
   /// What the device in use says about itself; empty when nothing runs the model.
   [[nodiscard]] std::string_view device_description() const;
   /// The name of the backend in use, or empty.
@@ -138,6 +151,8 @@ class Model {
   void build();
   void load_weights(std::span<const BoundWeight> weights, std::unique_ptr<Executable> executable);
   [[nodiscard]] bool wants_rows(const ModelSpec& model) const;
+  [[nodiscard]] bool wants_rows_on_demand() const;
+  void make_fetcher();
   [[nodiscard]] Executable& loaded() const;
   [[noreturn]] void fail_without_program() const;
 
@@ -146,7 +161,9 @@ class Model {
   std::shared_ptr<const Tokenizer> tokenizer_;
   ModelSpec hyper_parameters_;
   std::unique_ptr<const Program> program_;
+  std::vector<DemandTable> tables_;
   std::unique_ptr<Executable> executable_;
+  std::unique_ptr<RowFetcher> fetcher_;  // with the executable's team
   Hash128 fingerprint_;
   mutable DeviceTurn turn_;
 };

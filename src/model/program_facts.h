@@ -16,11 +16,13 @@ struct StepSizes {
   uint32_t block_tokens = 32;
 };
 
-/// What the program of a model opened so looks like. Throws Argument for an unknown cache type.
+/// What the program of a model opened so looks like; rows_on_demand "auto" counts as "off". Throws
+/// Argument for an unknown cache type.
 ProgramOptions program_options(const ModelOptions& options, const StepSizes& sizes = {});
 
-/// A copy of what program and backend depend on; silent, as the load of the model tells of it.
-ModelOptions runtime_options(const ModelOptions& options);
+/// A copy of what program and backend of a model depend on, with "auto" decided for rows_on_demand;
+/// silent, as the load of the model tells of it.
+ModelOptions runtime_options(const Model& model);
 
 StepWork step_work(const Program& program);
 

@@ -19,6 +19,7 @@
 #include "plan/probe_model.h"
 #include "sampler/sampler.h"
 #include "weights/executable_sink.h"
+#include "weights/row_fetcher.h"
 
 namespace tenon {
 namespace {
@@ -53,6 +54,9 @@ class Probe {
     logits_ = Buffer(system_, kMostSequences * probe_.built.model.vocab * sizeof(float),
                      "logits of a probe");
     builder_ = std::make_unique<StepBuilder>(program().view(), pools_);
+    const RowFetcher::Options fetching{options.row_cache_bytes, program().view().max_tokens,
+                                       &team(), system_};
+    fetcher_ = std::make_unique<RowFetcher>(*probe_.file, probe_.built.tables, fetching);
   }
 
   [[nodiscard]] const Program& program() const { return probe_.built.program; }
@@ -72,9 +76,10 @@ class Probe {
       sequence.prepare(tokens);
       builder_->add(sequence, tokens, 1);
     }
-    const tenon_step& step = builder_->finish(reinterpret_cast<float*>(logits_.data()), nullptr);
+    auto* const logits = reinterpret_cast<float*>(logits_.data());
     const auto round = [&] {
-      executable_->run(step);
+      fetcher_->fetch(builder_->tokens(), fetched_, nullptr);
+      executable_->run(builder_->finish(logits, nullptr, TENON_NO_TICKET, fetched_.bindings()));
       draw_tokens(sequences);
     };
     round();
@@ -149,6 +154,8 @@ class Probe {
   std::vector<std::shared_ptr<BlockPool>> pools_;
   Buffer logits_;
   std::unique_ptr<StepBuilder> builder_;
+  std::unique_ptr<RowFetcher> fetcher_;
+  FetchedRows fetched_;
   std::deque<Sampler> samplers_;  // of each sequence
 };
 
@@ -156,7 +163,7 @@ class Probe {
 double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
 
 ModelOptions probe_options(const Model& model) {
-  ModelOptions options = runtime_options(model.options());
+  ModelOptions options = runtime_options(model);
   options.slice = kMostSequences;
   return options;
 }

@@ -35,7 +35,7 @@ class Needs {
       : vocab_(model.hyper_parameters().vocab),
         threads_(hardware.threads),
         process_bytes_(hardware.process_bytes) {
-    ModelOptions options = runtime_options(model.options());
+    ModelOptions options = runtime_options(model);
     options.cache_type = cache_type;
     options.threads = hardware.threads;
     options.system = reserving_system();
@@ -45,8 +45,10 @@ class Needs {
     BuiltProgram built = build({});
     const std::unique_ptr<Executable> executable = make_executable(built, options, build);
     slice_ = built.program.view().max_tokens;
-    weights_bytes_ = executable->memory_bytes(TENON_MEMORY_WEIGHTS);
-    backend_scratch_bytes_ = executable->memory_bytes(TENON_MEMORY_SCRATCH);
+    weights_bytes_ = executable->memory_bytes(TENON_MEMORY_WEIGHTS) +
+                     row_cache_bytes(built.tables, options.row_cache_bytes);
+    step_scratch_bytes_ =
+        executable->memory_bytes(TENON_MEMORY_SCRATCH) + fetched_row_bytes(built.tables, slice_);
     groups_ = cache_groups(built.program, *executable);
     slab_bytes_ = executable->device()->info().slab_bytes;
   }
@@ -73,7 +75,7 @@ class Needs {
   }
   [[nodiscard]] uint64_t scratch_bytes(uint64_t sessions) const {
     const uint64_t rows = std::min<uint64_t>(sessions, slice_);
-    return backend_scratch_bytes_ + rows * vocab_ * sizeof(float);
+    return step_scratch_bytes_ + rows * vocab_ * sizeof(float);
   }
   /// At its peak: while weights are loaded, or when everything is full.
   [[nodiscard]] uint64_t total_bytes(uint64_t context, uint64_t sessions) const {
@@ -89,7 +91,7 @@ class Needs {
   uint64_t process_bytes_;
   uint32_t slice_ = 0;
   uint64_t weights_bytes_ = 0;
-  uint64_t backend_scratch_bytes_ = 0;
+  uint64_t step_scratch_bytes_ = 0;
   uint64_t slab_bytes_ = 0;
   std::vector<BlockPoolOptions> groups_;
 };

@@ -23,7 +23,7 @@ struct Plan {
   uint32_t threads = 0;
   // Memory by kind, in bytes.
   uint64_t process_bytes = 0;
-  uint64_t weights_bytes = 0;  ///< as the backend stores them
+  uint64_t weights_bytes = 0;  ///< as the backend stores them; the row cache for tables in the file
   uint64_t scratch_bytes = 0;  ///< activations, work memory of threads, logits of a step
   uint64_t kv_bytes = 0;  ///< of all sessions with full contexts: the least budget that suffices
   uint64_t session_bytes = 0;  ///< of one session: its cache, logits, text and default sampler

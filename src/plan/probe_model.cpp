@@ -84,6 +84,7 @@ uint32_t num_layers(const Model& model, uint64_t bytes) {
   for (const TensorInfo& tensor : model.file().tensors()) {
     (layer_name(tensor.name) ? in_layers : besides) += tensor.bytes;
   }
+  besides -= table_bytes(model.demand_tables());
   const uint64_t layer_bytes = std::max<uint64_t>(1, in_layers / layers);
   const uint64_t left = bytes > besides ? bytes - besides : 0;
   return static_cast<uint32_t>(std::clamp<uint64_t>(left / layer_bytes, 1, layers));
@@ -125,7 +126,7 @@ ProbeModel make_probe_model(const Model& model, uint64_t bytes, uint32_t max_tok
   auto file = std::make_shared<const ModelFile>(
       Metadata(original.name()), std::move(tensors),
       std::vector<std::shared_ptr<const ByteSource>>{std::move(source)}, std::vector<uint64_t>{0});
-  ModelOptions options = runtime_options(model.options());
+  ModelOptions options = runtime_options(model);
   options.slice = max_tokens;
   BuiltProgram built = build_program(*file, spec, program_options(options));
   return {std::move(file), std::move(built)};

@@ -18,6 +18,11 @@ constexpr KeyValue kMoe1bKeys[] = {
 constexpr KeyValue kQwen3MoeKeys[] = {
     {"expert_count", 128u}, {"expert_used_count", 8u}, {"expert_feed_forward_length", 768u}};
 
+constexpr KeyValue kGemma3n200mKeys[] = {
+    {"attention.sliding_window", 512u},         {"attention.sliding_window_pattern", 5u},
+    {"attention.shared_kv_layers", 3u},         {"altup.num_inputs", 4u},
+    {"embedding_length_per_layer_input", 256u}};
+
 // clang-format off
 #define TENON_TINY_SHAPE(symbol, name) \
     RandomShape{"tiny-" name,   name,     4,  256,  4, 2,  64,   512,    512,   4096, 10000.0f,   true,  {}, true},
@@ -34,6 +39,7 @@ constexpr std::array kShapes = {
     RandomShape{"tiny-moe",     "qwen3moe",  2,  256,  4, 2,  64,   512,    512,   4096, 10000.0f,   true, kTinyMoeKeys},
     RandomShape{"moe-1b-a300m", "qwen3moe", 16, 1024, 16, 4, 128,  3072, 151936,  40960, 1000000.0f, true, kMoe1bKeys},
     RandomShape{"qwen3-30b-a3b", "qwen3moe", 48, 2048, 32, 4, 128, 6144, 151936,  40960, 1000000.0f, false, kQwen3MoeKeys},
+    RandomShape{"gemma3n-200m", "gemma3n", 10, 512, 8, 2,  64,  2048,  65536,  32768, 1000000.0f, true, kGemma3n200mKeys},
     TENON_ARCHITECTURES(TENON_TINY_SHAPE)
 };
 #undef TENON_TINY_SHAPE

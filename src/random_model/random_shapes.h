@@ -13,7 +13,8 @@ namespace tenon {
 
 /// The numbers of a decoder; what tensors it has follows from its architecture. The shapes are
 /// those of published models, but for `tiny`, `tiny-moe` and a `tiny-NAME` of every architecture,
-/// which are for tests, and `moe-1b-a300m`, a mixture of experts of the size of llama-1b.
+/// which are for tests, `moe-1b-a300m`, a mixture of experts of the size of llama-1b, and
+/// `gemma3n-200m`, whose table of layers' embeddings holds two thirds of it.
 struct RandomShape {
   const char* name;
   const char* architecture;  ///< general.architecture

@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/temp_folder.h"
+
 namespace {
 
 template <typename T>
@@ -86,6 +88,23 @@ TEST(Cpp, OptionsReachTheLibrary) {
   tenon::Session extra(demo(), {.extra = {{"context", "77"}}});
   EXPECT_EQ(extra.context(), 77u);
   EXPECT_GT(tenon::option_list().size(), 10u);
+}
+
+TEST(Cpp, TablesStayInTheFileWhereTheHostSaysSo) {
+  const tenon::TempFolder folder;
+  const std::string path = folder.path("model.gguf");
+  tenon::write_random_model(path, "tiny-gemma3n", "q8_0");
+  const tenon::Model held(path, {.threads = 2, .rows_on_demand = "off"});
+  const tenon::Model fetched(path,
+                             {.threads = 2, .rows_on_demand = "on", .row_cache_bytes = 20000});
+  // A table of 512 rows of 272 bytes gives way to the cache.
+  EXPECT_LT(fetched.memory().weights_bytes + 100000, held.memory().weights_bytes);
+  tenon::Session expected(held, {.context = 64});
+  tenon::Session session(fetched, {.context = 64});
+  EXPECT_EQ(text_of(session.generate("Once upon a time", kGreedy)),
+            text_of(expected.generate("Once upon a time", kGreedy)));
+  EXPECT_THROW(tenon::Model(path, {.rows_on_demand = "perhaps"}), tenon::Error);
+  EXPECT_THROW(tenon::Model(path, {.row_cache_bytes = -1}), tenon::Error);
 }
 
 TEST(Cpp, TokenizerRoundTrip) {

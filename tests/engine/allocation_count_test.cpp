@@ -33,6 +33,28 @@ TEST(TokenPath, AllocatesNothing) {
   EXPECT_GT(before, 0u) << "the counter counts";
 }
 
+TEST(TokenPath, AllocatesNothingForRowsOfTablesInTheFile) {
+  TinyModel tiny;
+  tiny.tied = false;
+  ModelOptions options;
+  options.rows_on_demand = "on";
+  options.row_cache_bytes = 1000;  // nine rows: most are read again
+  Session session(tiny_engine(tiny, std::move(options)), SessionOptions{256});
+  const std::vector<Token> text = make_tokens(120);
+  session.append(std::span(text).first(20));
+  Sampler sampler = greedy_sampler();
+  session.next(sampler);
+  session.next(sampler);
+  const uint64_t read_before = session.engine()->model().row_fetcher()->rows_read();
+  const uint64_t before = num_allocations;
+  for (const Token token : std::span(text).subspan(20)) {
+    session.append(std::span(&token, 1));
+    session.prefill();
+  }
+  EXPECT_EQ(num_allocations - before, 0u);
+  EXPECT_GT(session.engine()->model().row_fetcher()->rows_read() - read_before, 50u);
+}
+
 // ---- Memory that is refused ---------------------------------------------------------------------
 
 /// Create, submit, step, fork, draw, save and restore; everything is given back at the end.

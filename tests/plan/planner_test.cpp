@@ -141,6 +141,27 @@ TEST(Planner, SizesAreThoseOfTheLoadedModel) {
   }
 }
 
+TEST(Planner, CountsARowCacheInPlaceOfTablesInTheFile) {
+  TinyModel tiny;
+  tiny.tied = false;
+  const auto options = [](const char* on_demand) {
+    ModelOptions made;
+    made.slice = 48;
+    made.rows_on_demand = on_demand;
+    made.row_cache_bytes = 5000;
+    return made;
+  };
+  const auto held = header_of(tiny, options("off"));
+  const auto fetched = header_of(tiny, options("on"));
+  const Plan plan = make_plan(*fetched, {70, 3}, machine());
+  const auto loaded = load_tiny(tiny, options("on"));
+  EXPECT_EQ(plan.weights_bytes, loaded->memory(70).weights_bytes);
+  EXPECT_EQ(plan.scratch_bytes, loaded->memory(70).scratch_bytes + 3 * 300 * 4);
+  const uint64_t table = table_bytes(fetched->demand_tables());
+  EXPECT_LE(plan.weights_bytes,
+            make_plan(*held, {70, 3}, machine()).weights_bytes - table + 5000 + 64);
+}
+
 TEST(Planner, AllExpertsTakeMemoryThoseOfATokenTakeTime) {
   TinyModel tiny;
   tiny.architecture = "qwen3moe";

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/hardware.h"
 #include "tests/engine/tiny_engine.h"
 
 namespace tenon {
@@ -97,6 +98,24 @@ TEST(ProbeModel, WeightsAreMadeUpAndFinite) {
     }
     EXPECT_GT(sum, 0) << tensor.name;
   }
+}
+
+TEST(ProbeModel, LeavesTablesInTheFileAsTheModelDoes) {
+  TinyModel tiny;
+  tiny.tied = false;
+  tiny.layers = 4;
+  tiny.vocab = 5000;
+  ModelOptions options;
+  options.rows_on_demand = "on";
+  const auto model = header_of(tiny, std::move(options));
+  const uint64_t table = table_bytes(model->demand_tables());
+  ASSERT_GT(table, model->file().tensor_bytes() / 4);
+  const ProbeModel probe = make_probe_model(*model, model->file().tensor_bytes() - table, 8);
+  EXPECT_EQ(probe.built.model.layers.size(), 4u);
+  ASSERT_EQ(probe.built.tables.size(), 1u);
+  EXPECT_EQ(probe.built.tables[0].source.num_rows(), 5000u);
+  const Hardware hardware = measure_hardware(*model);
+  EXPECT_GT(hardware.decode_bytes_per_second[0], 0);
 }
 
 }  // namespace

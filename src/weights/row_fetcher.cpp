@@ -1,0 +1,238 @@
+// RowFetcher: each token claims a place in the cache of each table; rows that are missing are read,
+// then all rows are decoded, by all threads where there is enough to do.
+#include "weights/row_fetcher.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "base/fp_env.h"
+#include "quant/formats.h"
+
+namespace tenon {
+namespace {
+
+/// Unless it is said: a small part of a table serves most of a text.
+constexpr uint64_t kUsualPart = 4;
+constexpr uint64_t kMostUsualBytes = uint64_t{256} << 20;
+
+/// So many values are decoded in about 30 us. To wake the team for fewer costs more, and on a busy
+/// machine far more.
+constexpr uint64_t kAloneValues = 1u << 15;
+
+/// How many rows of each table the caches hold: as many of one as of another, since a token has a row
+/// in each.
+uint64_t cached_rows(std::span<const DemandTable> tables, uint64_t cache_bytes) {
+  uint64_t token_bytes = 0;
+  for (const DemandTable& table : tables) {
+    token_bytes += RowCache::bytes_of_row(table.source.row_bytes());
+  }
+  if (cache_bytes == 0) cache_bytes = std::min(table_bytes(tables) / kUsualPart, kMostUsualBytes);
+  return token_bytes == 0 ? 0 : cache_bytes / token_bytes;
+}
+
+uint64_t most_rows(const DemandTable& table, uint64_t cached) {
+  return std::min(cached, table.source.num_rows());
+}
+
+}  // namespace
+
+uint64_t table_bytes(std::span<const DemandTable> tables) {
+  uint64_t bytes = 0;
+  for (const DemandTable& table : tables) {
+    bytes += table.source.num_rows() * table.source.row_bytes();
+  }
+  return bytes;
+}
+
+uint64_t row_cache_bytes(std::span<const DemandTable> tables, uint64_t cache_bytes) {
+  const uint64_t rows = cached_rows(tables, cache_bytes);
+  uint64_t bytes = 0;
+  for (const DemandTable& table : tables) {
+    bytes += RowCache::memory_bytes(most_rows(table, rows), table.source.row_bytes());
+  }
+  return bytes;
+}
+
+uint64_t fetched_row_bytes(std::span<const DemandTable> tables, uint64_t num_tokens) {
+  uint64_t columns = 0;
+  for (const DemandTable& table : tables) columns += table.source.num_columns();
+  return num_tokens * columns * sizeof(float);
+}
+
+/// A call of fetch() on its way through the team.
+struct RowFetcher::Job {
+  RowFetcher& fetcher;
+  std::span<const int32_t> tokens;
+  const uint32_t* cancel;
+  bool reads;  ///< before rows are decoded
+  std::mutex mutex{};
+  std::exception_ptr failure{};  ///< the first one
+  std::atomic<bool> failed{false};
+
+  void remember_failure() noexcept {
+    const std::scoped_lock lock(mutex);
+    if (!failure) failure = std::current_exception();
+    failed.store(true, std::memory_order_relaxed);
+  }
+};
+
+RowFetcher::RowFetcher(const ModelFile& file, std::span<const DemandTable> tables,
+                       const Options& options)
+    : file_(file), team_(*options.team), system_(options.system) {
+  const uint64_t rows = cached_rows(tables, options.cache_bytes);
+  tables_.reserve(tables.size());
+  for (const DemandTable& table : tables) {
+    const RowSource& source = table.source;
+    longest_row_ = std::max(longest_row_, source.row_bytes());
+    tables_.push_back({&source, static_cast<uint32_t>(table.slot),
+                       find_format(source.format())->decode_row,
+                       RowCache(most_rows(table, rows), source.row_bytes(), system_),
+                       std::vector<RowCache::Claim>(options.max_tokens)});
+  }
+  scratch_ = Buffer(system_, team_.num_threads() * longest_row_, "rows of tables");
+}
+
+void RowFetcher::fetch(std::span<const int32_t> tokens, FetchedRows& rows, const uint32_t* cancel) {
+  check(tokens);
+  lay_out(tokens.size(), rows);
+  if (tables_.empty()) return;
+  Job job{*this, tokens, cancel, claim(tokens)};
+  try {
+    is_small(job) ? run_alone(job) : run(job);
+    if (job.failure) std::rethrow_exception(job.failure);
+  } catch (...) {
+    forget_missing();
+    throw;
+  }
+}
+
+void RowFetcher::check(std::span<const int32_t> tokens) const {
+  for (const Table& table : tables_) {
+    if (tokens.size() > table.claims.size()) {
+      fail(Code::Internal, "rows of tables: {} tokens, at most {}", tokens.size(),
+           table.claims.size());
+    }
+    for (const int32_t token : tokens) {
+      if (token >= 0 && static_cast<uint64_t>(token) < table.source->num_rows()) continue;
+      fail(Code::Internal, "rows of tables: token {} of {}", token, table.source->num_rows());
+    }
+  }
+}
+
+uint64_t RowFetcher::num_columns() const {
+  uint64_t columns = 0;
+  for (const Table& table : tables_) columns += table.source->num_columns();
+  return columns;
+}
+
+void RowFetcher::lay_out(uint64_t num_tokens, FetchedRows& rows) {
+  const uint64_t bytes = num_tokens * num_columns() * sizeof(float);
+  if (rows.values_.size() < bytes) rows.values_ = Buffer(system_, bytes, "rows of tables");
+  rows.bindings_.clear();
+  auto* next = reinterpret_cast<float*>(rows.values_.data());
+  for (Table& table : tables_) {
+    table.out = next;
+    next += num_tokens * table.source->num_columns();
+    rows.bindings_.push_back({table.slot, 0, table.out});
+  }
+}
+
+/// Whether rows are missing that have a place.
+bool RowFetcher::claim(std::span<const int32_t> tokens) noexcept {
+  bool any = false;
+  for (Table& table : tables_) {
+    table.cache.begin_step();
+    std::ranges::fill(table.claims, RowCache::Claim{});
+    for (size_t t = 0; t < tokens.size(); ++t) {
+      table.claims[t] = table.cache.claim(static_cast<uint64_t>(tokens[t]));
+      any |= table.claims[t].is_missing && table.claims[t].place != RowCache::kNoPlace;
+    }
+  }
+  return any;
+}
+
+void RowFetcher::forget_missing() noexcept {
+  for (Table& table : tables_) {
+    for (const RowCache::Claim& claim : table.claims) {
+      if (claim.is_missing && claim.place != RowCache::kNoPlace) table.cache.forget(claim.place);
+    }
+  }
+}
+
+/// Rows of several tokens that are to be read are read side by side, however small they are.
+bool RowFetcher::is_small(const Job& job) const {
+  const uint64_t num_tokens = job.tokens.size();
+  return num_tokens == 1 || (!job.reads && num_tokens * num_columns() <= kAloneValues);
+}
+
+void RowFetcher::run_alone(Job& job) {
+  const ScopedFpEnv fp_env;  // as the team has it
+  if (job.reads) read_missing(job, 0, 1);
+  decode(job, 0, 1);
+}
+
+void RowFetcher::run(Job& job) {
+  Phases phases;
+  phases.num_phases = job.reads ? 2 : 1;
+  phases.arg = &job;
+  phases.phase = [](void* arg, uint32_t phase, uint32_t thread, uint32_t num_threads) noexcept {
+    Job& own = *static_cast<Job*>(arg);
+    try {
+      if (own.reads && phase == 0) {
+        own.fetcher.read_missing(own, thread, num_threads);
+      } else {
+        own.fetcher.decode(own, thread, num_threads);
+      }
+    } catch (...) {
+      own.remember_failure();
+    }
+  };
+  phases.before_phase = [](void* arg, uint32_t) noexcept {
+    return !static_cast<const Job*>(arg)->failed.load(std::memory_order_relaxed);
+  };
+  team_.run(phases);
+}
+
+void RowFetcher::read_row(const Job& job, const Table& table, uint64_t row,
+                          std::span<std::byte> out) {
+  if (job.cancel != nullptr && __atomic_load_n(job.cancel, __ATOMIC_SEQ_CST) != 0) {
+    fail(Code::Cancelled, "cancelled while rows of a table were read");
+  }
+  table.source->read(file_, row, 1, out);
+  rows_read_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void RowFetcher::read_missing(Job& job, uint32_t thread, uint32_t num_threads) {
+  for (const Table& table : tables_) {
+    for (size_t t = thread; t < job.tokens.size(); t += num_threads) {
+      if (job.failed.load(std::memory_order_relaxed)) return;
+      const RowCache::Claim& claim = table.claims[t];
+      if (!claim.is_missing || claim.place == RowCache::kNoPlace) continue;
+      read_row(job, table, static_cast<uint64_t>(job.tokens[t]), table.cache.bytes(claim.place));
+    }
+  }
+}
+
+void RowFetcher::decode(Job& job, uint32_t thread, uint32_t num_threads) {
+  for (const Table& table : tables_) {
+    const uint64_t columns = table.source->num_columns();
+    for (size_t t = thread; t < job.tokens.size(); t += num_threads) {
+      if (job.failed.load(std::memory_order_relaxed)) return;
+      const uint32_t place = table.claims[t].place;
+      std::span<const std::byte> blocks;
+      if (place != RowCache::kNoPlace) {
+        blocks = table.cache.bytes(place);
+      } else {
+        const auto own = scratch_.span().subspan(thread * longest_row_, table.source->row_bytes());
+        read_row(job, table, static_cast<uint64_t>(job.tokens[t]), own);
+        blocks = own;
+      }
+      table.decode_row(blocks.data(), table.out + t * columns, columns);
+    }
+  }
+}
+
+}  // namespace tenon
