@@ -49,6 +49,9 @@ OpCost delta_rule_cost(const OpView& view) { return {0, 0, 0, 4 * delta_rule_sta
 /// The same, and what is added is two products.
 OpCost wkv7_cost(const OpView& view) { return {0, 0, 0, 5 * wkv7_state(view)}; }
 
+/// As ssm_scan.
+OpCost wkv6_cost(const OpView& view) { return {0, 0, 0, 3 * wkv6_state(view)}; }
+
 constexpr OpInfo kOps[] = {
     {TENON_OP_EMBED, "embed", "W", "x", RowRule::Tokens, embed_columns},
     {TENON_OP_RMS_NORM, "rms_norm", "xw", "x", RowRule::LikeInput, norm_columns},
@@ -89,6 +92,7 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_MIX_STREAMS, "mix_streams", "xyyy", "x", RowRule::LikeInput, mix_streams_columns},
     {TENON_OP_SINKHORN, "sinkhorn", "x", "x", RowRule::LikeInput, sinkhorn_columns},
     {TENON_OP_SELECT, "select", "tt", "i", RowRule::Tokens, select_columns, select_cost},
+    {TENON_OP_WKV6, "wkv6", "ttttw", "x", RowRule::Tokens, wkv6_columns, wkv6_cost, wkv6_state},
 };
 
 bool is_integers(char letter) { return letter == 'i' || letter == 's'; }

@@ -53,6 +53,7 @@ inline constexpr Operation<Math> kOperations[] = {
     {TENON_OP_MIX_STREAMS, "mix_streams", fits_mix_streams, run_mix_streams<Math>},
     {TENON_OP_SINKHORN, "sinkhorn", fits_sinkhorn, run_sinkhorn<Math>},
     {TENON_OP_SELECT, "select", fits_select, run_select<Math>},
+    {TENON_OP_WKV6, "wkv6", fits_wkv6, run_wkv6<Math>},
 };
 
 /// The table of a backend that does the operations in `own` itself, which outlive it.
