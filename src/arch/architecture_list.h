@@ -6,6 +6,7 @@
   X(AfMoe, "afmoe")                    \
   X(Apertus, "apertus")                \
   X(Arcee, "arcee")                    \
+  X(Arwkv7, "arwkv7")                  \
   X(Baichuan, "baichuan")              \
   X(BailingMoe, "bailingmoe")          \
   X(BailingMoe2, "bailingmoe2")        \
@@ -100,6 +101,8 @@
   X(Qwen3Vl, "qwen3vl")                \
   X(Qwen3VlMoe, "qwen3vlmoe")          \
   X(Refact, "refact")                  \
+  X(Rwkv6, "rwkv6")                    \
+  X(Rwkv6Qwen2, "rwkv6qwen2")          \
   X(Rwkv7, "rwkv7")                    \
   X(SeedOss, "seed_oss")               \
   X(SmolLm3, "smollm3")                \

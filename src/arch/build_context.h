@@ -39,6 +39,7 @@ class BuildContext {
   ProgramBuilder& ops;
   Slot embedding_table = kNoSlot;  ///< [vocab, width], once embedding() has bound it
   Slot token_rows = kNoSlot;       ///< [T, width], once row_head() has them
+  Slot first_values = kNoSlot;     ///< [T, width], once the first layer of RWKV 7 has them
   Slot selection = kNoSlot;        ///< [T, count], once a layer has chosen positions by its index
 
   /// "blk.3.attn_q": the name of a layer's tensor without ".weight" or ".bias".

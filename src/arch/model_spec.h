@@ -166,14 +166,22 @@ struct ShortConvSpec {
   uint32_t kernel = 0;  ///< taps; 0: there is none
 };
 
-/// RWKV 7 (Peng et al. 2025, arXiv 2503.14456).
+/// RWKV 6 (Peng et al. 2024, arXiv 2404.05892) and 7 (Peng et al. 2025, arXiv 2503.14456).
 struct WkvSpec {
   uint32_t head_dim = 0;  ///< 0: there is none
+  uint32_t shifts = 2;  ///< rows that are kept: of the time mix, and 2: of the channel mix as well
   uint32_t decay_rank = 0;
+  // RWKV 6
+  float result_scale = 1.0f;  ///< of what leaves the layer
+  uint32_t mix_rank = 0;      ///< of how much of the token before counts; 0: RWKV 7
+  uint32_t kv_heads = 0;      ///< of keys and values, each of which several heads share
+  bool linear = false;  ///< gated linear attention: no bonus and no norm of heads, keys times 1 - w
+  // RWKV 7
   uint32_t rate_rank = 0;   ///< of the in-context learning rate
   uint32_t value_rank = 0;  ///< of the share of the first layer's values
-  uint32_t gate_rank = 0;
-  float epsilon = 0.0f;
+  uint32_t gate_rank = 0;   ///< 0: there is no gate
+  Presence head_norm = Presence::Required;
+  float epsilon = 64e-5f;  ///< of the norm of heads, whatever that of rows is
 };
 
 /// How a gate and its activation are bent (gpt-oss): act(min(gate, limit)) (clamp(up) + up_offset).

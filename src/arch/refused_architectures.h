@@ -13,7 +13,6 @@ struct RefusedArchitecture {
 
 inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"arctic", "a dense feed-forward runs beside its experts, each on a residual of its own"},
-    {"arwkv7", "RWKV 7's mixer over Qwen's feed-forward has no block here"},
     {"bitnet", "norms within attention and feed-forward have no block here"},
     {"chameleon", "its query and key norms have biases, and its logits of images are masked"},
     {"clip", "it encodes pictures and has no text model"},
@@ -46,8 +45,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"plm", "no published implementation was compared with yet"},
     {"qwen4exp", "rows of an embedding by the hash of several tokens have no block here"},
     {"rnd1", "it is a diffusion model, which fills in a whole text and not its next token"},
-    {"rwkv6", "the recurrence of RWKV 6 has no operation here"},
-    {"rwkv6qwen2", "the recurrence of RWKV 6 has no operation here"},
     {"smallthinker", "its router reads what attention reads, which has no block here"},
     {"t5encoder", "an encoder of T5 without its decoder is not built yet"},
     {"talkie", "each layer adds the embedding once more, which has no block here"},
