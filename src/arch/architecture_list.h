@@ -54,6 +54,7 @@
   X(InternLm2, "internlm2")            \
   X(Jais, "jais")                      \
   X(Jais2, "jais2")                    \
+  X(Jamba, "jamba")                    \
   X(JinaBertV2, "jina-bert-v2")        \
   X(JinaBertV3, "jina-bert-v3")        \
   X(KimiLinear, "kimi-linear")         \
@@ -89,6 +90,8 @@
   X(Phi2, "phi2")                      \
   X(Phi3, "phi3")                      \
   X(Plamo, "plamo")                    \
+  X(Plamo2, "plamo2")                  \
+  X(Plamo3, "plamo3")                  \
   X(Qwen, "qwen")                      \
   X(Qwen2, "qwen2")                    \
   X(Qwen2Moe, "qwen2moe")              \

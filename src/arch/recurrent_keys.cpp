@@ -29,6 +29,7 @@ void set_state_values(const Keys& keys, uint64_t values, LayerSpec& layer) {
 
 StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version) {
   StateSpaceSpec spec;
+  spec.version = version;
   spec.inner = keys.count("ssm.inner_size", 1, SpecLimits::kWidth);
   spec.state = keys.count("ssm.state_size", 1, SpecLimits::kHeadDim);
   spec.kernel = keys.count("ssm.conv_kernel", 2, SpecLimits::kConvTaps);
@@ -41,7 +42,10 @@ StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version) {
     return spec;
   }
   spec.heads = rank;
-  spec.groups = keys.count_or("ssm.group_count", 1, 1, spec.heads);
+  // Files of PLaMo 2, whose heads share one B and C, have 0 there.
+  if (version == MambaVersion::Second) {
+    spec.groups = keys.count_or("ssm.group_count", 1, 1, spec.heads);
+  }
   if (spec.inner % spec.heads != 0 || spec.heads % spec.groups != 0 ||
       spec.inner % spec.groups != 0) {
     keys.refuse(Code::Format, "ssm.time_step_rank",

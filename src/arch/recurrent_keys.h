@@ -8,9 +8,7 @@
 
 namespace tenon {
 
-/// ssm.* of Mamba 2 or, where `rank` is the time step's, of the first Mamba. Throws Format for
-/// sizes that do not fit together.
-enum class MambaVersion { First, Second };
+/// ssm.* of a version of Mamba. Throws Format for sizes that do not fit together.
 StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version);
 void set_state_space(const Keys& keys, const StateSpaceSpec& spec, LayerSpec& layer);
 
