@@ -1,6 +1,6 @@
 // The recurrences of one core, over the state of one layer: selective scan (mamba2-1.3b, 64 heads
-// of 64 x 128), delta rule (qwen3.5, 32 heads of 128 x 128) and wkv7 (rwkv7-1.5b, 32 heads of 64 x
-// 64). 1 token is decode, where layers take turns so that each state comes from memory; bytes/s
+// of 64 x 128), delta rule (qwen3.5, 32 heads of 128 x 128), wkv7 and wkv6 (rwkv7-1.5b and
+// rwkv6-1.6b, 32 heads of 64 x 64). 1 token is decode, where layers take turns so that each state comes from memory; bytes/s
 // counts each value once read and once written. Many tokens are a slice of a prompt.
 //
 //   build-bench/bin/bench_state_kernels --benchmark_filter=avx512
@@ -144,6 +144,25 @@ void wkv7(benchmark::State& state, const Kernels& kernels) {
   });
 }
 
+void wkv6(benchmark::State& state, const Kernels& kernels) {
+  constexpr uint32_t kHeads = 32, kDim = 64;
+  const auto tokens = static_cast<uint64_t>(state.range(0));
+  const uint64_t count = tokens * kHeads * kDim;
+  const std::vector<float> r = values(count, 1), w(count, 0.9f), k = values(count, 0.1f),
+                           v = values(count, 1), u = values(kHeads * kDim, 1);
+  measure(state, {kHeads, kDim, kDim}, [&](const StateScan& scan, const StateTile& tile) {
+    const uint64_t head = tile.head * kDim;
+    Wkv6Args args{};
+    args.scan = scan;
+    args.r = r.data() + head;
+    args.w = w.data() + head;
+    args.k = k.data() + head;
+    args.v = v.data() + head + tile.first_lane;
+    args.u = u.data() + head;
+    kernels.wkv6(args);
+  });
+}
+
 /// The convolution before qwen3.5's rule: 8,192 columns, 4 taps.
 void conv(benchmark::State& state, const Kernels& kernels) {
   constexpr uint64_t kColumns = 8192;
@@ -186,6 +205,7 @@ int main(int argc, char** argv) {
     add("delta_rule_per_key",
         [kernels](benchmark::State& s) { cpu::delta_rule(s, *kernels, true); });
     add("wkv7", [kernels](benchmark::State& s) { cpu::wkv7(s, *kernels); });
+    add("wkv6", [kernels](benchmark::State& s) { cpu::wkv6(s, *kernels); });
     add("conv", [kernels](benchmark::State& s) { cpu::conv(s, *kernels); });
   }
   benchmark::Initialize(&argc, argv);

@@ -7,6 +7,7 @@
   X(Apertus, "apertus")                \
   X(Arcee, "arcee")                    \
   X(Arctic, "arctic")                  \
+  X(Arwkv7, "arwkv7")                  \
   X(Baichuan, "baichuan")              \
   X(BailingMoe, "bailingmoe")          \
   X(BailingMoe2, "bailingmoe2")        \
@@ -60,6 +61,7 @@
   X(InternLm2, "internlm2")            \
   X(Jais, "jais")                      \
   X(Jais2, "jais2")                    \
+  X(Jamba, "jamba")                    \
   X(JinaBertV2, "jina-bert-v2")        \
   X(JinaBertV3, "jina-bert-v3")        \
   X(KimiK3, "kimi-k3")                 \
@@ -100,6 +102,8 @@
   X(Phi3, "phi3")                      \
   X(PhiMoe, "phimoe")                  \
   X(Plamo, "plamo")                    \
+  X(Plamo2, "plamo2")                  \
+  X(Plamo3, "plamo3")                  \
   X(Plm, "plm")                        \
   X(Qwen, "qwen")                      \
   X(Qwen2, "qwen2")                    \
@@ -114,6 +118,8 @@
   X(Qwen3Vl, "qwen3vl")                \
   X(Qwen3VlMoe, "qwen3vlmoe")          \
   X(Refact, "refact")                  \
+  X(Rwkv6, "rwkv6")                    \
+  X(Rwkv6Qwen2, "rwkv6qwen2")          \
   X(Rwkv7, "rwkv7")                    \
   X(SeedOss, "seed_oss")               \
   X(SmallThinker, "smallthinker")      \

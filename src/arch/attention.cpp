@@ -136,10 +136,13 @@ Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view n
         context.tensors.optional_weight(tensor + ".weight", {spec.key_dim}, TensorRole::Norm);
     return weight == kNoSlot ? x : context.ops.rms_norm(x, weight, norm.epsilon, spec.key_dim);
   }
-  if (spec.qk_norm == QkNorm::LayerOfHead) {
+  if (spec.qk_norm == QkNorm::RmsOfHead || spec.qk_norm == QkNorm::LayerOfHead) {
     const RowSource weights =
         context.tensors.tensor(tensor + ".weight", {heads, spec.key_dim}, TensorRole::Norm);
-    const Slot normed = context.ops.layer_norm(x, kNoSlot, kNoSlot, norm.epsilon, spec.key_dim);
+    const Slot normed =
+        spec.qk_norm == QkNorm::RmsOfHead
+            ? context.ops.rms_norm(x, kNoSlot, norm.epsilon, spec.key_dim)
+            : context.ops.layer_norm(x, kNoSlot, kNoSlot, norm.epsilon, spec.key_dim);
     return context.ops.mul(normed, context.tensors.bind(tensor + ".weight", weights.as_row()));
   }
   if (spec.qk_norm == QkNorm::GainOfQuery) {

@@ -44,8 +44,9 @@ class BuildContext {
   ProgramBuilder& ops;
   /// [vocab, width], once embedding() has bound it: where it is the output matrix, too.
   Slot embedding_table = kNoSlot;
-  Slot token_rows = kNoSlot;  ///< [T, width], once row_head() has them
-  Slot selection = kNoSlot;   ///< [T, count], once a layer has chosen positions by its index
+  Slot token_rows = kNoSlot;    ///< [T, width], once row_head() has them
+  Slot first_values = kNoSlot;  ///< [T, width], once the first layer of RWKV 7 has them
+  Slot selection = kNoSlot;     ///< [T, count], once a layer has chosen positions by its index
   std::vector<DemandTable> demand_tables;  ///< those of rows_of_tokens() that stay in the file
 
   /// "blk.3.attn_q": the name of a layer's tensor without ".weight" or ".bias".

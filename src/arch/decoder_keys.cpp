@@ -29,7 +29,7 @@ HeadCounts read_head_counts(const Keys& keys, uint32_t layers, bool hybrid) {
     const uint32_t heads = counts.heads[layer];
     const uint32_t kv_heads = counts.kv_heads[layer];
     if (kv_heads == 0) counts.heads[layer] = 0;
-    if (kv_heads == 0 || (kv_heads <= heads && heads % kv_heads == 0)) continue;
+    if (heads == 0 || kv_heads == 0 || heads % kv_heads == 0) continue;
     keys.refuse(Code::Format, "attention.head_count_kv",
                 "is {}, which does not divide the {} heads of \"{}\"", kv_heads, heads,
                 keys.key("attention.head_count"));

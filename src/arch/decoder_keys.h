@@ -13,7 +13,8 @@ struct DecoderKind {
   uint32_t rope_style = TENON_ROPE_ADJACENT;
   NormKind norm = NormKind::Rms;  ///< of all norms; says which key holds epsilon
   bool longrope = false;          ///< whether rope.scaling.type may say so
-  /// Layers with 0 KV heads have no attention, those of feed-forward length 0 no feed-forward.
+  /// Layers with 0 heads or KV heads have no attention, those of feed-forward length 0 no
+  /// feed-forward.
   bool hybrid = false;
 };
 

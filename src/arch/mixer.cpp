@@ -6,6 +6,7 @@
 #include "arch/latent_attention.h"
 #include "arch/short_conv.h"
 #include "arch/state_space.h"
+#include "arch/wkv.h"
 
 namespace tenon {
 namespace {
@@ -19,6 +20,7 @@ bool has_latent_attention(const LayerSpec& layer) {
 bool has_state_space(const LayerSpec& layer) { return layer.state_space.inner > 0; }
 bool has_delta_rule(const LayerSpec& layer) { return layer.delta.value_heads > 0; }
 bool has_short_conv(const LayerSpec& layer) { return layer.short_conv.kernel > 0; }
+bool has_wkv(const LayerSpec& layer) { return layer.wkv.head_dim > 0; }
 
 struct Mixer {
   bool (*is_in)(const LayerSpec& layer);
@@ -28,7 +30,7 @@ struct Mixer {
 constexpr Mixer kMixers[] = {
     {has_attention, attention_block}, {has_latent_attention, latent_attention},
     {has_state_space, state_space},   {has_delta_rule, delta_rule},
-    {has_short_conv, short_conv},
+    {has_short_conv, short_conv},     {has_wkv, wkv},
 };
 
 }  // namespace

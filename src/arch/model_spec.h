@@ -39,6 +39,7 @@ enum class QkNorm {
   None,
   EachHead,       ///< a weight [key_dim] that all heads share
   MayBeEachHead,  ///< the same in files that have the weight
+  RmsOfHead,      ///< a weight [key_dim] for each head
   LayerOfHead,    ///< layer norms without biases, a weight [key_dim] for each head
   Unweighted,     ///< of each head, without a weight
   WholeRow,       ///< over all heads together, before they are split
@@ -131,22 +132,38 @@ struct AttentionSpec {
   IndexSpec index;
 };
 
+/// Of what matrix the inputs of a selective scan are made, and what goes through the convolution.
+enum class MambaVersion {
+  First,   ///< a decay for each value; dt, B and C from "ssm_x" of what was convolved
+  Second,  ///< a decay for each head; all of them from "ssm_in", and B and C are convolved, too
+  Plamo,   ///< PLaMo 2: the heads of the second with the inputs of the first
+};
+
+/// RMS norms of the time step's row before its matrix, of B and of C.
+enum class ScanNorms {
+  None,
+  Unweighted,  ///< Falcon Mamba
+  Weighted,    ///< "ssm_dt_norm", "ssm_b_norm", "ssm_c_norm"
+};
+
 /// Selective state space: Mamba (Gu and Dao 2023, arXiv 2312.00752) and Mamba 2 (Dao and Gu 2024,
 /// arXiv 2405.21060).
 struct StateSpaceSpec {
+  MambaVersion version = MambaVersion::Second;
   uint32_t inner = 0;   ///< columns; 0: there is none
-  uint32_t heads = 0;   ///< Mamba 2: divides inner; Mamba: = inner
+  uint32_t heads = 0;   ///< divides inner; Mamba: = inner
   uint32_t groups = 1;  ///< of heads, each with its B and C
   uint32_t state = 0;   ///< values of one column's state
   uint32_t kernel = 0;  ///< taps of the convolution
-  uint32_t rank = 0;    ///< of the time step's projection, Mamba only
+  uint32_t rank = 0;    ///< of the time step's projection; 0 in Mamba 2
+  ScanNorms norms = ScanNorms::None;
+  std::string_view norm_suffix = ".weight";  ///< of the names of their weights
   float epsilon = 0.0f;
 
   /// What goes through the convolution.
   [[nodiscard]] uint64_t conv_columns() const {
-    return is_first() ? inner : inner + uint64_t{2} * groups * state;
+    return version == MambaVersion::Second ? inner + uint64_t{2} * groups * state : inner;
   }
-  [[nodiscard]] bool is_first() const { return rank > 0; }
   [[nodiscard]] uint64_t conv_values() const { return (kernel - 1) * conv_columns(); }
   [[nodiscard]] uint64_t state_values() const {
     return inner == 0 ? 0 : conv_values() + uint64_t{inner} * state;
@@ -208,14 +225,22 @@ struct ShortConvSpec {
   uint32_t kernel = 0;  ///< taps; 0: there is none
 };
 
-/// RWKV 7 (Peng et al. 2025, arXiv 2503.14456).
+/// RWKV 6 (Peng et al. 2024, arXiv 2404.05892) and 7 (Peng et al. 2025, arXiv 2503.14456).
 struct WkvSpec {
   uint32_t head_dim = 0;  ///< 0: there is none
+  uint32_t shifts = 2;  ///< rows that are kept: of the time mix, and 2: of the channel mix as well
   uint32_t decay_rank = 0;
+  // RWKV 6
+  float result_scale = 1.0f;  ///< of what leaves the layer
+  uint32_t mix_rank = 0;      ///< of how much of the token before counts; 0: RWKV 7
+  uint32_t kv_heads = 0;      ///< of keys and values, each of which several heads share
+  bool linear = false;  ///< gated linear attention: no bonus and no norm of heads, keys times 1 - w
+  // RWKV 7
   uint32_t rate_rank = 0;   ///< of the in-context learning rate
   uint32_t value_rank = 0;  ///< of the share of the first layer's values
-  uint32_t gate_rank = 0;
-  float epsilon = 0.0f;
+  uint32_t gate_rank = 0;   ///< 0: there is no gate
+  Presence head_norm = Presence::Required;
+  float epsilon = 64e-5f;  ///< of the norm of heads, whatever that of rows is
 };
 
 /// How a gate and its activation are bent (gpt-oss): act(min(gate, limit)) (clamp(up) + up_offset).

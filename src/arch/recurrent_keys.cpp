@@ -4,6 +4,21 @@
 #include "base/error.h"
 
 namespace tenon {
+namespace {
+
+WkvSpec read_wkv_heads(const Keys& keys, uint32_t width, uint32_t shifts) {
+  WkvSpec spec;
+  spec.head_dim = keys.count("wkv.head_size", 1, SpecLimits::kHeadDim);
+  if (width % spec.head_dim != 0) {
+    keys.refuse(Code::Format, "wkv.head_size", "is {}, which does not divide \"{}\" {}",
+                spec.head_dim, keys.key("embedding_length"), width);
+  }
+  spec.shifts = keys.count_or("token_shift_count", shifts, shifts, shifts);
+  return spec;
+}
+
+}  // namespace
+
 void set_state_values(const Keys& keys, uint64_t values, LayerSpec& layer) {
   if (values > SpecLimits::kStateValues) {
     fail(Code::Format, "{}: a layer of \"{}\" would keep {} values of each sequence, more than {}",
@@ -14,6 +29,7 @@ void set_state_values(const Keys& keys, uint64_t values, LayerSpec& layer) {
 
 StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version) {
   StateSpaceSpec spec;
+  spec.version = version;
   spec.inner = keys.count("ssm.inner_size", 1, SpecLimits::kWidth);
   spec.state = keys.count("ssm.state_size", 1, SpecLimits::kHeadDim);
   spec.kernel = keys.count("ssm.conv_kernel", 2, SpecLimits::kConvTaps);
@@ -26,7 +42,10 @@ StateSpaceSpec read_state_space(const Keys& keys, MambaVersion version) {
     return spec;
   }
   spec.heads = rank;
-  spec.groups = keys.count_or("ssm.group_count", 1, 1, spec.heads);
+  // Files of PLaMo 2, whose heads share one B and C, have 0 there.
+  if (version == MambaVersion::Second) {
+    spec.groups = keys.count_or("ssm.group_count", 1, 1, spec.heads);
+  }
   if (spec.inner % spec.heads != 0 || spec.heads % spec.groups != 0 ||
       spec.inner % spec.groups != 0) {
     keys.refuse(Code::Format, "ssm.time_step_rank",
@@ -66,6 +85,32 @@ void read_gated_delta_net(const Keys& keys, bool interleaved, bool fused_rates, 
   const uint32_t interval = keys.count_or("full_attention_interval", 4, 1, SpecLimits::kLayers);
   for (size_t layer = 0; layer < model.layers.size(); ++layer) {
     if ((layer + 1) % interval != 0) set_delta_rule(keys, spec, model.layers[layer]);
+  }
+}
+
+WkvSpec read_wkv7(const Keys& keys, uint32_t width, uint32_t shifts) {
+  const auto rank = [&](std::string_view name) { return keys.count(name, 1, SpecLimits::kWidth); };
+  WkvSpec spec = read_wkv_heads(keys, width, shifts);
+  spec.decay_rank = rank("attention.decay_lora_rank");
+  spec.rate_rank = rank("attention.iclr_lora_rank");
+  spec.value_rank = rank("attention.value_residual_mix_lora_rank");
+  spec.gate_rank = keys.count_or("attention.gate_lora_rank", 0, 0, SpecLimits::kWidth);
+  return spec;
+}
+
+WkvSpec read_wkv6(const Keys& keys, uint32_t width, uint32_t shifts) {
+  WkvSpec spec = read_wkv_heads(keys, width, shifts);
+  spec.mix_rank = keys.count("time_mix_extra_dim", 1, SpecLimits::kWidth / 5);
+  spec.decay_rank = keys.count("time_decay_extra_dim", 1, SpecLimits::kWidth);
+  spec.kv_heads = width / spec.head_dim;
+  return spec;
+}
+
+void set_wkv(const Keys& keys, const WkvSpec& spec, ModelSpec& model) {
+  for (LayerSpec& layer : model.layers) {
+    layer.attention = {};
+    layer.wkv = spec;
+    set_state_values(keys, uint64_t{model.width} * (spec.shifts + spec.head_dim), layer);
   }
 }
 

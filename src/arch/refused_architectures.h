@@ -12,7 +12,6 @@ struct RefusedArchitecture {
 };
 
 inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
-    {"arwkv7", "RWKV 7's mixer over Qwen's feed-forward has no block here"},
     {"chameleon", "its query and key norms have biases, and its logits of images are masked"},
     {"clip", "it encodes pictures and has no text model"},
     {"cogvlm", "it has a second set of weights for pictures, which are not read here"},
@@ -25,15 +24,10 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"gemma4-assistant", "it drafts tokens for another model and cannot run alone"},
     {"glm5-next", "an index of pooled keys that chooses positions has no block here"},
     {"glm5next", "an index of pooled keys that chooses positions has no block here"},
-    {"jamba", "norms within Mamba have no block here"},
     {"llada", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"llada-moe", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"paddleocr", "its texts are read from pictures, which are not read here"},
-    {"plamo2", "norms within Mamba have no block here"},
-    {"plamo3", "no published implementation was compared with yet"},
     {"rnd1", "it is a diffusion model, which fills in a whole text and not its next token"},
-    {"rwkv6", "the recurrence of RWKV 6 has no operation here"},
-    {"rwkv6qwen2", "the recurrence of RWKV 6 has no operation here"},
     {"wavtokenizer-dec", "it decodes sound and has no text model"},
 };
 

@@ -1,7 +1,9 @@
-// Mamba and Mamba 2, in the order in which a token passes through them.
+// Mamba, Mamba 2 and the one of PLaMo 2, in the order in which a token passes through them.
 #include "arch/state_space.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tenon {
 namespace {
@@ -13,25 +15,27 @@ class StateSpaceBlock {
 
   /// x -> [T, inner], gated. Gu and Dao 2023, section 3: the time step and its B and C depend on x.
   Slot mamba(Slot x) {
-    const RowSource in = input_rows(2 * uint64_t{spec_.inner});
-    const Slot gate = project(x, in, " (z)", spec_.inner, spec_.inner);
-    const Slot mixed = convolved(project(x, in, " (x)", 0, spec_.inner));
+    const auto [gate, mixed] = gate_and_mixed(x);
     const RowSource rows = context_.tensors.tensor(
         name("ssm_x.weight"), {spec_.rank + 2 * uint64_t{spec_.state}, spec_.inner},
         TensorRole::Matrix);
-    const auto part = [&](const char* suffix, uint64_t first, uint64_t count) {
-      return project(mixed, rows, suffix, first, count, "ssm_x.weight");
+    const auto part = [&, &input = mixed](const char* suffix, const char* norm, uint64_t first,
+                                          uint64_t count) {
+      return normed(project(input, rows, suffix, first, count, "ssm_x.weight"), norm, count);
     };
-    const Slot low = part(" (dt)", 0, spec_.rank);
+    const bool plamo = spec_.version == MambaVersion::Plamo;  // "ssm_x" is B, C, dt; else dt, B, C
+    const uint64_t first_b = plamo ? 0 : spec_.rank;
+    const Slot low =
+        part(" (dt)", "ssm_dt_norm", plamo ? 2 * uint64_t{spec_.state} : 0, spec_.rank);
     const Slot step =
-        context_.linear(low, name("ssm_dt"), spec_.inner, spec_.rank, Presence::Required);
+        context_.linear(low, name("ssm_dt"), spec_.heads, spec_.rank, Presence::Required);
     SsmScanInputs scan;
     scan.x = mixed;
     scan.dt = context_.ops.activate(TENON_ACTIVATION_SOFTPLUS, step);
-    scan.a = context_.tensors.weight(name("ssm_a"), {spec_.inner, spec_.state}, TensorRole::Decay);
-    scan.b = part(" (B)", spec_.rank, spec_.state);
-    scan.c = part(" (C)", spec_.rank + spec_.state, spec_.state);
-    scan.d = context_.tensors.weight(name("ssm_d"), {spec_.inner}, TensorRole::Norm);
+    scan.a = decays();
+    scan.b = part(" (B)", "ssm_b_norm", first_b, spec_.state);
+    scan.c = part(" (C)", "ssm_c_norm", first_b + spec_.state, spec_.state);
+    scan.d = context_.tensors.weight(name("ssm_d"), {spec_.heads}, TensorRole::Norm);
     return context_.ops.glu(TENON_ACTIVATION_SILU, gate, scanned(scan));
   }
 
@@ -71,6 +75,50 @@ class StateSpaceBlock {
     return context_.tensors.tensor(name("ssm_in.weight"), {rows, context_.model.width},
                                    TensorRole::Matrix);
   }
+  struct GateAndMixed {
+    Slot gate;
+    Slot mixed;  ///< convolved
+  };
+  /// "ssm_in" [2 inner, .]: what is convolved, then the gate. In PLaMo 2 head by head, the gate
+  /// first.
+  GateAndMixed gate_and_mixed(Slot x) {
+    const uint64_t inner = spec_.inner;
+    RowSource in = input_rows(2 * inner);
+    if (spec_.version == MambaVersion::Plamo) {
+      const uint64_t head_dim = inner / spec_.heads;
+      std::vector<uint64_t> order;
+      for (const uint64_t first : {head_dim, uint64_t{0}}) {
+        for (uint64_t row = 0; row < inner; ++row) {
+          order.push_back(row / head_dim * 2 * head_dim + first + row % head_dim);
+        }
+      }
+      in = in.permuted(std::move(order));
+    }
+    const Slot gate = project(x, in, " (z)", inner, inner);
+    return {gate, convolved(project(x, in, " (x)", 0, inner))};
+  }
+
+  /// [heads, state], or one for each head.
+  Slot decays() {
+    if (spec_.version == MambaVersion::First) {
+      return context_.tensors.weight(name("ssm_a"), {spec_.heads, spec_.state}, TensorRole::Decay);
+    }
+    const RowSource rates =
+        context_.tensors.tensor(name("ssm_a"), {spec_.heads}, TensorRole::Decay);
+    return context_.tensors.bind(name("ssm_a"), rates.transposed());
+  }
+
+  Slot normed(Slot x, const char* norm, uint64_t columns) {
+    if (spec_.norms == ScanNorms::None) return x;
+    const bool weighted = spec_.norms == ScanNorms::Weighted;
+    return context_.norm(x, name(norm),
+                         {.name = norm,
+                          .kind = weighted ? NormKind::Rms : NormKind::RmsUnweighted,
+                          .epsilon = spec_.epsilon,
+                          .suffix = spec_.norm_suffix},
+                         columns);
+  }
+
   Slot project(Slot x, const RowSource& source, const char* suffix, uint64_t first, uint64_t rows,
                const char* tensor = "ssm_in.weight") {
     return context_.ops.linear(
@@ -118,7 +166,7 @@ class StateSpaceBlock {
 Slot state_space(BuildContext& context, uint32_t layer, Slot x) {
   StateSpaceBlock block(context, layer);
   const StateSpaceSpec& spec = context.layer(layer).state_space;
-  const Slot scanned = spec.is_first() ? block.mamba(x) : block.mamba2(x);
+  const Slot scanned = spec.version == MambaVersion::Second ? block.mamba2(x) : block.mamba(x);
   return context.linear(context.wanted_rows(layer, scanned),
                         BuildContext::in_layer(layer, "ssm_out"), context.model.width, spec.inner);
 }

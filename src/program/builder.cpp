@@ -422,6 +422,12 @@ Slot ProgramBuilder::wkv7(const Wkv7Inputs& inputs, uint32_t heads, const StateP
   return add(op, {inputs.r, inputs.w, inputs.k, inputs.v, inputs.a, inputs.b});
 }
 
+Slot ProgramBuilder::wkv6(const Wkv6Inputs& inputs, uint32_t heads, const StatePlace& state) {
+  tenon_op op = op_of(TENON_OP_WKV6);
+  op.params.wkv6 = {state_of(state), heads};
+  return add(op, {inputs.r, inputs.w, inputs.k, inputs.v, inputs.u});
+}
+
 void ProgramBuilder::result(Slot slot) { program_.results_.push_back(number(slot)); }
 
 Program ProgramBuilder::finish(Slot logits, const StepLimits& limits) && {

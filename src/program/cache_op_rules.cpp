@@ -245,4 +245,17 @@ uint64_t wkv7_columns(const OpView& view) {
   return columns_of(view, 0);
 }
 
+uint64_t wkv6_state(const OpView& view) {
+  const uint64_t columns = columns_of(view, 0);
+  return columns / view.op.params.wkv6.heads * columns;
+}
+
+uint64_t wkv6_columns(const OpView& view) {
+  head_columns(view, 0, view.op.params.wkv6.heads);
+  for (const uint32_t input : {1u, 2u, 3u}) require_columns(view, input, columns_of(view, 0));
+  require_vector(view, 4, columns_of(view, 0));
+  require_state(view, wkv6_state(view));
+  return columns_of(view, 0);
+}
+
 }  // namespace tenon::op_rules

@@ -137,5 +137,7 @@ uint64_t delta_rule_state(const OpView& view);
 uint64_t delta_rule_columns(const OpView& view);
 uint64_t wkv7_state(const OpView& view);
 uint64_t wkv7_columns(const OpView& view);
+uint64_t wkv6_state(const OpView& view);
+uint64_t wkv6_columns(const OpView& view);
 
 }  // namespace tenon::op_rules

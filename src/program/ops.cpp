@@ -53,6 +53,9 @@ OpCost delta_rule_cost(const OpView& view) { return {0, 0, 0, 4 * delta_rule_sta
 /// The same, and what is added is two products.
 OpCost wkv7_cost(const OpView& view) { return {0, 0, 0, 5 * wkv7_state(view)}; }
 
+/// As ssm_scan.
+OpCost wkv6_cost(const OpView& view) { return {0, 0, 0, 3 * wkv6_state(view)}; }
+
 constexpr OpInfo kOps[] = {
     {TENON_OP_EMBED, "embed", "W", "x", RowRule::Tokens, embed_columns},
     {TENON_OP_RMS_NORM, "rms_norm", "xw", "x", RowRule::LikeInput, norm_columns},
@@ -99,6 +102,7 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_SOFTMAX, "softmax", "x", "x", RowRule::LikeInput, softmax_columns},
     {TENON_OP_SELECT_POOLED, "select_pooled", "t", "i", RowRule::Tokens, select_pooled_columns,
      select_pooled_cost},
+    {TENON_OP_WKV6, "wkv6", "ttttw", "x", RowRule::Tokens, wkv6_columns, wkv6_cost, wkv6_state},
 };
 
 bool is_integers(char letter) { return letter == 'i' || letter == 's'; }

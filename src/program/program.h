@@ -167,6 +167,15 @@ struct Wkv7Inputs {
   Slot b = kNoSlot;
 };
 
+/// Inputs of a wkv6.
+struct Wkv6Inputs {
+  Slot r = kNoSlot;
+  Slot w = kNoSlot;
+  Slot k = kNoSlot;
+  Slot v = kNoSlot;
+  Slot u = kNoSlot;  ///< weight; may be absent
+};
+
 /// What a moe_route chose: [., used] numbers of experts (i32) and their weights.
 struct Route {
   Slot ids = kNoSlot;
@@ -327,6 +336,7 @@ class ProgramBuilder {
   Slot ssm_scan(const SsmScanInputs& inputs, const SsmScanOptions& options);
   Slot delta_rule(const DeltaRuleInputs& inputs, const DeltaRuleOptions& options);
   Slot wkv7(const Wkv7Inputs& inputs, uint32_t heads, const StatePlace& state);
+  Slot wkv6(const Wkv6Inputs& inputs, uint32_t heads, const StatePlace& state);
 
   /// The activation leaves the step, besides being read by operations.
   void result(Slot slot);

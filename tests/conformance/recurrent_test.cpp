@@ -360,6 +360,35 @@ Recurrence wkv7(uint32_t heads, uint32_t d) {
               }};
 }
 
+Recurrence wkv6(uint32_t heads, uint32_t d, bool bonus) {
+  const uint64_t n = uint64_t{heads} * d;
+  const Input small{n, [](float x) { return 0.2f * x; }};
+  const Input decay{n, [](float x) { return std::exp(-std::exp(x - 1)); }};
+  const std::vector<float> weights = weight_values("bonus", 1, n);
+  return {.inputs = {{n}, decay, small, {n}},
+          .columns = n,
+          .state_values = n * d,
+          .build =
+              [=](ProgramBuilder& b, const std::vector<Slot>& x, const StatePlace& place) {
+                const Slot u = bonus ? b.weight("bonus", Format::F32, 1, n) : kNoSlot;
+                return b.wkv6({x[0], x[1], x[2], x[3], u}, heads, place);
+              },
+          .token =
+              [=](const Rows& x, std::vector<double>& state, double* out) {
+                for (uint64_t value = 0; value < n; ++value) {
+                  const uint64_t first = value / d * d;  // key of the head
+                  out[value] = 0;
+                  for (uint64_t key = first; key < first + d; ++key) {
+                    double& kept = state[key * d + value - first];
+                    const double added = double{x[2][key]} * x[3][value];
+                    const double before = kept + weights[key] * added;
+                    kept = kept * x[1][key] + added;
+                    out[value] += x[0][key] * (bonus ? before : kept);
+                  }
+                }
+              }};
+}
+
 // Columns of one, of odd counts, of whole vectors and tiles and one more, of several work items.
 constexpr uint64_t kScanWidths[] = {1, 3, 16, 17, 33, 96, 2049};
 
@@ -421,6 +450,15 @@ TEST(Wkv7, OfAnyHead) {
   for (const auto& [heads, d] : {std::pair{1u, 1u}, {3u, 64u}, {2u, 33u}, {5u, 16u}, {2u, 40u}}) {
     SCOPED_TRACE(testing::Message() << heads << " x " << d);
     check(wkv7(heads, d));
+  }
+}
+
+TEST(Wkv6, OfAnyHeadWithABonusAndWithout) {
+  for (const auto& [heads, d] : {std::pair{1u, 1u}, {3u, 64u}, {2u, 33u}, {5u, 16u}, {2u, 40u}}) {
+    for (const bool bonus : {true, false}) {
+      SCOPED_TRACE(testing::Message() << heads << " x " << d << (bonus ? " with a bonus" : ""));
+      check(wkv6(heads, d, bonus));
+    }
   }
 }
 

@@ -171,7 +171,8 @@ TEST_P(Kinds, TakeWhatIsForetold) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Kinds,
                          testing::Values("gemma3", "gemma4", "deepseek2", "mamba", "nemotron_h",
-                                         "qwen3next", "kimi-linear", "falcon-h1", "rwkv7", "lfm2",
+                                         "qwen3next", "kimi-linear", "falcon-h1", "rwkv6",
+                                         "rwkv6qwen2", "rwkv7", "arwkv7", "plamo2", "lfm2",
                                          "llama4", "gpt-oss", "qwen4exp", "kimi-k3"),
                          [](const auto& of) {
                            std::string name = of.param;

@@ -385,7 +385,9 @@ TEST(ProgramBuilder, GivesRecurrentOperationsTheirShapes) {
       r.b.delta_rule({keys, keys, x, twos, twos}, {{r.group, 0, 880}, 1, 2, true, 1.0f});
   const Slot wkv = r.b.wkv7({x, x, x, x, x, x}, 3, {r.group, 1, 952});
   (void)rule;
-  const Slot sum = r.b.add(r.b.add(shift, conv), r.b.add(scan, wkv));
+  const Slot bonus = r.weight("bonus", 1, 12);
+  const Slot sixth = r.b.wkv6({x, x, x, x, bonus}, 3, {r.group, 1, 904});
+  const Slot sum = r.b.add(r.b.add(r.b.add(shift, conv), r.b.add(scan, wkv)), sixth);
   EXPECT_NO_THROW((void)std::move(r.b).finish(r.b.gather_rows(sum), {}));
 }
 
@@ -446,6 +448,17 @@ TEST(ProgramBuilder, RefusesRecurrentOperationsThatDoNotFit) {
   expect_refused([&] { b.wkv7({x, x, x, x, x, x}, 0, place); }, "not 0 heads");
   expect_refused([&] { b.wkv7({x, x, x, x, x, x}, 5, place); }, "not 5 heads");
   expect_refused([&] { b.wkv7({x, x, x, x, x, six}, 3, place); }, "has 6 columns, expected 12");
+
+  EXPECT_NO_THROW(b.wkv6({x, x, x, x, kNoSlot}, 3, place));
+  expect_refused([&] { b.wkv6({x, x, x, x, kNoSlot}, 0, place); }, "not 0 heads");
+  expect_refused([&] { b.wkv6({x, x, x, x, kNoSlot}, 5, place); }, "not 5 heads");
+  expect_refused([&] { b.wkv6({x, x, x, six, kNoSlot}, 3, place); }, "has 6 columns, expected 12");
+  expect_refused([&] { b.wkv6({x, x, x, x, r.weight("u", 1, 4)}, 3, place); }, "expected [1, 12]");
+  expect_refused(
+      [&] {
+        b.wkv6({x, x, x, x, kNoSlot}, 1, {r.group, 0, 900});
+      },
+      "144 values from 900 on");
 }
 
 TEST(ProgramBuilder, FinishRefusesLogitsOfTokenRows) {

@@ -227,6 +227,7 @@ typedef struct tenon_slot {
 #define TENON_OP_SOFTMAX 46u      /* (x [., n])                      -> [., n]  params.segments; of each segment of
                                      s columns exp(x_i) / sum over j of exp(x_j) */
 #define TENON_OP_SELECT_POOLED 47u /* (q [T, h dk])                  -> [T, k] i32  params.select_pooled */
+#define TENON_OP_WKV6 50u         /* (r, w, k, v: each [T, h d], u W [1, h d] or none) -> [T, h d]  params.wkv6 */
 
 #define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
 #define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
@@ -499,6 +500,16 @@ typedef struct tenon_wkv7_params {
   uint32_t heads;
 } tenon_wkv7_params;
 
+/* RWKV 6, arXiv 2404.05892; without u gated linear attention, arXiv 2312.06635. Each head has a state S [d, d]
+ * (key, value):
+ *   with u:     y = (S + diag(u) k v^T)^T r;  S <- diag(w) S + k v^T
+ *   without u:  S <- diag(w) S + k v^T;  y = S^T r
+ * size h d d, by head, key and value. */
+typedef struct tenon_wkv6_params {
+  tenon_state_params state;
+  uint32_t heads;
+} tenon_wkv6_params;
+
 /* How logits become scores. */
 #define TENON_MOE_SOFTMAX_ALL 0u    /* softmax over all logits; the weights of the chosen stay below 1 */
 #define TENON_MOE_SOFTMAX_CHOSEN 1u /* softmax over the logits of the chosen; the weights sum to 1 */
@@ -580,6 +591,7 @@ typedef struct tenon_op {
     tenon_select_blocks_params select_blocks;
     tenon_ngram_rows_params ngram_rows;
     tenon_select_pooled_params select_pooled;
+    tenon_wkv6_params wkv6;
     struct {
       float factor;
       float offset;

@@ -10,11 +10,11 @@ namespace tenon::backends {
 
 /// Whether an operation keeps values of each sequence in a STATE group, where params.state says.
 constexpr bool is_recurrent(uint32_t kind) {
-  return kind >= TENON_OP_TOKEN_SHIFT && kind <= TENON_OP_WKV7;
+  return (kind >= TENON_OP_TOKEN_SHIFT && kind <= TENON_OP_WKV7) || kind == TENON_OP_WKV6;
 }
 
-/// `heads` matrices [rows, columns]: the whole state of an ssm_scan, delta_rule or wkv7, as the
-/// operation list in tenon/backend.h has it.
+/// `heads` matrices [rows, columns]: the whole state of an ssm_scan, delta_rule, wkv7 or wkv6, as
+/// the operation list in tenon/backend.h has it.
 struct StateShape {
   uint64_t heads = 0;
   uint64_t rows = 0;
@@ -34,6 +34,10 @@ constexpr StateShape delta_rule_shape(const tenon_delta_rule_params& rule, const
 }
 /// r [T, h d] -> h of [d, d]. heads > 0.
 constexpr StateShape wkv7_shape(const tenon_wkv7_params& wkv, const tenon_slot& r) {
+  return {wkv.heads, r.columns / wkv.heads, r.columns / wkv.heads};
+}
+/// r [T, h d] -> h of [d, d]. heads > 0.
+constexpr StateShape wkv6_shape(const tenon_wkv6_params& wkv, const tenon_slot& r) {
   return {wkv.heads, r.columns / wkv.heads, r.columns / wkv.heads};
 }
 

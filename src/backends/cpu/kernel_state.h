@@ -1,4 +1,5 @@
-// Recurrences over the tokens of a sequence: causal convolution, selective scan, delta rule, wkv7.
+// Recurrences over the tokens of a sequence: causal convolution, selective scan, delta rule, wkv7,
+// wkv6.
 // Included by kernels_<isa>.cpp after vec.h.
 //
 // A call takes all tokens of its sequence that a step has through one tile of the state, which
@@ -244,6 +245,45 @@ inline void wkv7_tile(const Wkv7Args& args, const Lanes& lanes) {
 
 inline void wkv7(const Wkv7Args& args) noexcept {
   with_state_lanes(args.scan.width, [&](const auto& lanes) { wkv7_tile(args, lanes); });
+}
+
+/// kBonus: the token reads the state before it and, weighed by u, itself.
+template <bool kBonus, typename Lanes>
+inline void wkv6_tile(const Wkv6Args& args, const Lanes& lanes) {
+  constexpr int kVectors = Lanes::kVectors;
+  const StateScan& scan = args.scan;
+  for (uint64_t t = 0; t < scan.num_tokens; ++t) {
+    const uint64_t at = t * scan.out_stride;
+    F32x16 value[kVectors];
+    for (int v = 0; v < kVectors; ++v) value[v] = lanes.load(args.v + at, v);
+    StateSums<kVectors> y;
+    each_state_row(scan.rows, [&](uint64_t i, auto chain) {
+      float* row = scan.state + i * scan.width;
+      const F32x16 w = broadcast(args.w[at + i]);
+      const F32x16 k = broadcast(args.k[at + i]);
+      const F32x16 r = broadcast(args.r[at + i]);
+      for (int v = 0; v < kVectors; ++v) {
+        const F32x16 added = mul(k, value[v]);
+        const F32x16 kept = lanes.load(row, v);
+        const F32x16 next = fma(kept, w, added);
+        lanes.store(row, v, next);
+        F32x16 read = next;
+        if constexpr (kBonus) read = fma(broadcast(args.u[i]), added, kept);
+        y.s[chain][v] = fma(read, r, y.s[chain][v]);
+      }
+    });
+    for (int v = 0; v < kVectors; ++v) lanes.store(scan.out + at, v, y.total(v));
+  }
+}
+
+inline void wkv6(const Wkv6Args& args) noexcept {
+  with_state_lanes(args.scan.width, [&](const auto& lanes) {
+    if (args.u != nullptr) {
+      wkv6_tile<true>(args, lanes);
+    } else {
+      wkv6_tile<false>(args, lanes);
+    }
+  });
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -96,6 +96,7 @@ constexpr Kernels kernel_table(const char* name) {
   table.ssm_scan = ssm_scan;
   table.delta_rule = delta_rule;
   table.wkv7 = wkv7;
+  table.wkv6 = wkv6;
   return table;
 }
 

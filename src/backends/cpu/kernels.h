@@ -306,6 +306,14 @@ struct Wkv7Args {
   const float* v;  ///< [num_tokens, width], as out
 };
 
+struct Wkv6Args {
+  StateScan scan;
+  /// [num_tokens, rows], stride that of out
+  const float *r, *w, *k;
+  const float* v;  ///< [num_tokens, width], as out
+  const float* u;  ///< [rows] or NULL
+};
+
 struct Kernels {
   const char* name;  ///< "avx2"
   /// Whether activations are read both as q and as q + 128, by formats or numbers of rows.
@@ -360,6 +368,7 @@ struct Kernels {
   void (*ssm_scan)(const SsmScanArgs&) noexcept;
   void (*delta_rule)(const DeltaRuleArgs&) noexcept;
   void (*wkv7)(const Wkv7Args&) noexcept;
+  void (*wkv6)(const Wkv6Args&) noexcept;
 };
 
 const Kernels& kernels_portable() noexcept;

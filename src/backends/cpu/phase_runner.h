@@ -99,6 +99,7 @@ class PhaseRunner {
   void run_ssm_scan(const RecurrentItem& item) noexcept;
   void run_delta_rule(const RecurrentItem& item, uint32_t thread) noexcept;
   void run_wkv7(const RecurrentItem& item) noexcept;
+  void run_wkv6(const RecurrentItem& item) noexcept;
   [[nodiscard]] StateTiles tiles_of(const tenon_op& op) const noexcept;
 
   void run_route(const Phase& phase, uint64_t row, uint32_t thread) noexcept;

@@ -28,6 +28,8 @@ StateTiles PhaseRunner::tiles_of(const tenon_op& op) const noexcept {
       return ssm_scan_tiles(op.params.ssm_scan, slot(0));
     case TENON_OP_DELTA_RULE:
       return delta_rule_tiles(op.params.delta_rule, slot(0), slot(2));
+    case TENON_OP_WKV6:
+      return wkv6_tiles(op.params.wkv6, slot(0));
     default:
       return wkv7_tiles(op.params.wkv7, slot(0));
   }
@@ -57,6 +59,8 @@ void PhaseRunner::run_recurrent(const Phase& phase, uint32_t item, uint32_t thre
       return run_ssm_scan(own);
     case TENON_OP_DELTA_RULE:
       return run_delta_rule(own, thread);
+    case TENON_OP_WKV6:
+      return run_wkv6(own);
     default:
       return run_wkv7(own);
   }
@@ -196,6 +200,25 @@ void PhaseRunner::run_wkv7(const RecurrentItem& item) noexcept {
   args.a = input(4);
   args.b = input(5);
   k_.wkv7(args);
+}
+
+void PhaseRunner::run_wkv6(const RecurrentItem& item) noexcept {
+  const tenon_op& op = item.op;
+  const StateTiles tiles = tiles_of(op);
+  const StateTile tile = tiles.tile(item.chunk);
+  const uint64_t key = tile.head * tiles.rows;
+  const auto input = [&](uint32_t i) {
+    return f32_row(op.inputs[i], item.sequence.first_token) + key;
+  };
+  const float* bonus = vector(op.inputs[4]);
+  Wkv6Args args{};
+  args.scan = begin_scan(item, tiles, tile, key + tile.first_lane);
+  args.r = input(0);
+  args.w = input(1);
+  args.k = input(2);
+  args.v = input(3) + tile.first_lane;
+  args.u = bonus == nullptr ? nullptr : bonus + key;
+  k_.wkv6(args);
 }
 
 }  // namespace tenon::cpu

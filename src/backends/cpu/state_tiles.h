@@ -7,9 +7,9 @@
 //
 // Of a head's matrix the recurrences add up along one index, the rows, and treat each value of the
 // other, the lanes, alone: a lane of a vector. A tile is what one call of a kernel takes through
-// all tokens of a sequence: kStateLanes lanes, of the last tile what is left. The rows are N, the
-// keys and the keys (ssm_scan, delta_rule, wkv7), the lanes p, the values and the values; with p =
-// 1 (Mamba 1) the heads of a group are the lanes of one matrix.
+// all tokens of a sequence: kStateLanes lanes, of the last tile what is left. The rows are the keys
+// (delta_rule, wkv7, wkv6) or N (ssm_scan), the lanes the values or p; with p = 1 (Mamba 1) the
+// heads of a group are the lanes of one matrix.
 #pragma once
 
 #include <algorithm>
@@ -60,6 +60,10 @@ constexpr StateTiles delta_rule_tiles(const tenon_delta_rule_params& rule, const
 constexpr StateTiles wkv7_tiles(const tenon_wkv7_params& wkv, const tenon_slot& r) {
   const backends::StateShape shape = backends::wkv7_shape(wkv, r);
   return {shape.heads, shape.columns, shape.rows};
+}
+constexpr StateTiles wkv6_tiles(const tenon_wkv6_params& wkv, const tenon_slot& r) {
+  const backends::StateShape shape = backends::wkv6_shape(wkv, r);
+  return {shape.heads, shape.rows, shape.columns};
 }
 
 /// The small matrix of a recurrence that lies transposed, so that its lanes are side by side: the

@@ -495,7 +495,7 @@ def mellum(m):
          of('JambaForCausalLM', 'JambaConfig', intermediate_size=40, num_hidden_layers=4,
             num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5, num_experts=4,
             num_experts_per_tok=2, expert_layer_period=2, expert_layer_offset=1, attn_layer_period=4,
-            attn_layer_offset=1, use_mamba_kernels=False, mamba_d_state=8, mamba_d_conv=4, mamba_expand=2,
+            attn_layer_offset=1, mamba_d_state=8, mamba_d_conv=4, mamba_expand=2,
             mamba_dt_rank=6), 'JambaForCausalLM')
 def jamba(m):
     m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)

@@ -118,6 +118,14 @@ inline bool fits_wkv7(const OpShape& shape) noexcept {
          has_state(shape, backends::wkv7_shape(wkv, *shape.inputs[0]).values());
 }
 
+inline bool fits_wkv6(const OpShape& shape) noexcept {
+  const tenon_wkv6_params& wkv = shape.op->params.wkv6;
+  return has_heads(shape, 0, wkv.heads) && are_rows(shape, 1, 3, shape.inputs[0]->columns) &&
+         is_optional_vector(shape.inputs[4], shape.inputs[0]->columns) &&
+         same_shape(shape.inputs[0], shape.outputs[0]) &&
+         has_state(shape, backends::wkv6_shape(wkv, *shape.inputs[0]).values());
+}
+
 template <typename Math>
 void run_token_shift(StepRun<Math>& step, const tenon_op& op) {
   const auto x = step.activation(op.inputs[0]);
@@ -268,6 +276,36 @@ void run_wkv7(StepRun<Math>& step, const tenon_op& op) {
           out(t, value) = y;
         }
       });
+}
+
+// arXiv 2404.05892 and, without a bonus for the token itself, 2312.06635.
+template <typename Math>
+void run_wkv6(StepRun<Math>& step, const tenon_op& op) {
+  using Real = typename Math::Real;
+  const tenon_wkv6_params& wkv = op.params.wkv6;
+  const StateShape shape = backends::wkv6_shape(wkv, step.slot(op.inputs[0]));
+  const auto input = [&](uint32_t i) { return step.activation(op.inputs[i]); };
+  const auto r = input(0), w = input(1), k = input(2), v = input(3);
+  auto out = step.activation(op.outputs[0]);
+  const auto bonus = step.weight_vector(op.inputs[4]);
+  for_each_head(step, wkv.state, shape, 0,
+                [&](Eigen::Index t, uint64_t head, float* state, Real*) noexcept {
+                  for (uint64_t j = 0; j < shape.columns; ++j) {
+                    const auto value = static_cast<Eigen::Index>(head * shape.columns + j);
+                    Real y = 0;
+                    for (uint64_t i = 0; i < shape.rows; ++i) {
+                      const auto key = static_cast<Eigen::Index>(head * shape.rows + i);
+                      float& kept = state[i * shape.columns + j];
+                      const Real added = k(t, key) * v(t, value);
+                      const Real next = w(t, key) * kept + added;
+                      const Real read =
+                          bonus.empty() ? next : kept + bonus[static_cast<uint64_t>(key)] * added;
+                      y += r(t, key) * read;
+                      kept = static_cast<float>(next);
+                    }
+                    out(t, value) = y;
+                  }
+                });
 }
 
 }  // namespace tenon::plain
