@@ -39,7 +39,7 @@ class BuildContext {
   ProgramBuilder& ops;
   Slot embedding_table = kNoSlot;  ///< [vocab, width], once embedding() has bound it
   Slot token_rows = kNoSlot;       ///< [T, width], once row_head() has them
-  Slot selection = kNoSlot;        ///< [T, count], once a layer has chosen positions by its index
+  Slot selection = kNoSlot;  ///< [T, count], once a layer has chosen by an index that layers share
 
   /// "blk.3.attn_q": the name of a layer's tensor without ".weight" or ".bias".
   [[nodiscard]] static std::string in_layer(uint32_t layer, std::string_view name);
@@ -75,6 +75,8 @@ class BuildContext {
   [[nodiscard]] CachePlace cache(uint32_t layer) const { return cache_[layer]; }
   /// Where the keys of its index are.
   [[nodiscard]] CachePlace index_cache(uint32_t layer) const { return index_cache_[layer]; }
+  /// Where the positions of a pool are until its key is made of them: values and gates, as f32.
+  [[nodiscard]] CachePlace pool_cache(uint32_t layer) const { return pool_cache_[layer]; }
   /// Where the recurrences of a layer keep their values, those from `offset` of the layer's on.
   [[nodiscard]] StatePlace state(uint32_t layer, uint32_t offset) const {
     return {state_[layer].group, state_[layer].layer, offset};
@@ -91,6 +93,7 @@ class BuildContext {
 
   std::vector<CachePlace> cache_;        // [layers], of attention
   std::vector<CachePlace> index_cache_;  // [layers], of attention with an index of its own
+  std::vector<CachePlace> pool_cache_;   // [layers], of the same whose keys are pooled
   std::vector<CachePlace> state_;        // [layers], of recurrences
   std::vector<Slot> angles_;             // [layers]
 };

@@ -139,11 +139,16 @@ class DeltaRuleBlock {
     const Slot bias = context_.tensors.weight(name("ssm_dt.bias"), {columns}, TensorRole::Bias);
     const Slot from = spec_.full_rank ? ops_.linear(x, matrix("ssm_f_a", columns), bias)
                                       : low_rank(x, "ssm_f_a", "ssm_f_b", columns, bias);
-    const Slot rate = context_.tensors.bind(
-        name("ssm_a"),
-        context_.tensors.tensor(name("ssm_a"), {spec_.value_heads, 1}, TensorRole::Decay).as_row());
+    const Slot rate =
+        spec_.negated_rate
+            ? context_.tensors.weight(name("ssm_a"), {spec_.value_heads}, TensorRole::Decay)
+            : context_.tensors.bind(
+                  name("ssm_a"),
+                  context_.tensors.tensor(name("ssm_a"), {spec_.value_heads, 1}, TensorRole::Decay)
+                      .as_row());
     if (spec_.lower_bound < 0.0f) {
-      const Slot share = ops_.activate(TENON_ACTIVATION_SIGMOID, ops_.mul(from, rate));
+      const Slot driven = context_.scaled(ops_.mul(from, rate), spec_.negated_rate ? -1.0f : 1.0f);
+      const Slot share = ops_.activate(TENON_ACTIVATION_SIGMOID, driven);
       inputs.decay = ops_.scale(share, spec_.lower_bound);
     } else {
       inputs.decay = ops_.mul(ops_.activate(TENON_ACTIVATION_SOFTPLUS, from), rate);

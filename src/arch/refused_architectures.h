@@ -27,8 +27,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"dream", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"eagle3", "it drafts tokens for another model and cannot run alone"},
     {"gemma4-assistant", "it drafts tokens for another model and cannot run alone"},
-    {"glm5-next", "an index of pooled keys that chooses positions has no block here"},
-    {"glm5next", "an index of pooled keys that chooses positions has no block here"},
     {"grok", "its router's logits are capped, which has no operation here"},
     {"grovemoe", "its adjugate experts are shared by groups of others, which has no block here"},
     {"hunyuan_vl", "it rotates by four-part positions, which have no operation here"},

@@ -20,22 +20,9 @@ constexpr const char* kGoldens[] = {
 
 /// Models whose own implementation gave the logits: make/transformers_goldens.py.
 constexpr const char* kTransformersGoldens[] = {
-    "afmoe",
-    "bailingmoe3",
-    "deepseek32",
-    "gemma3n",
-    "glm-dsa",
-    "granite-swa",
-    "granite-swa_experts",
-    "hy_v3",
-    "hy_v4",
-    "laguna",
-    "laguna_values",
-    "mimo2",
-    "minimax-m3",
-    "muse-glimmer",
-    "qwen3vl",
-    "qwen3vlmoe",
+    "afmoe",         "bailingmoe3", "deepseek32",          "gemma3n",      "glm-dsa", "glm5next",
+    "glm5-next",     "granite-swa", "granite-swa_experts", "hy_v3",        "hy_v4",   "laguna",
+    "laguna_values", "mimo2",       "minimax-m3",          "muse-glimmer", "qwen3vl", "qwen3vlmoe",
     "step35",
 };
 

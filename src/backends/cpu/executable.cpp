@@ -241,13 +241,20 @@ void Executable::allocate_scratch() {
           by_head ? phase.select.params.select_blocks.count : phase.select.params.select.count;
       const uint32_t heads = by_head ? 1 : phase.select.params.select.heads;
       candidates = std::max<uint64_t>(candidates, 2 * uint64_t{count});
+      if (backends::row_stride(program_.groups()[phase.select.params.select.group]) > 1) {
+        const CacheBlock gathered = block.gathered();
+        const uint64_t areas = kAttentionSpan / gathered.block_tokens;
+        selected_areas = std::max(selected_areas, areas);
+        selected_bytes = std::max(selected_bytes, areas * gathered.area_bytes());
+      }
       attention_floats = std::max(attention_floats, attention_scratch_floats(heads, block));
     } else if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
       const tenon_attention_params& params = phase.attention.params.attention;
       const tenon_cache_group& group = program_.groups()[params.group];
       const CacheBlock block(group);
-      const uint64_t count = plan_.slots[phase.attention.inputs[3]].slot.columns /
-                             backends::selection_parts(params) * backends::selected_block(params);
+      const uint64_t numbers =
+          plan_.slots[phase.attention.inputs[3]].slot.columns / backends::selection_parts(params);
+      const uint64_t count = backends::most_selected(params, numbers);
       const uint64_t areas = (count + block.block_tokens - 1) / block.block_tokens;
       selected_areas = std::max(selected_areas, areas);
       selected_bytes = std::max(selected_bytes, areas * block.area_bytes());
