@@ -594,9 +594,8 @@ typedef struct tenon_cache_group {
    * type is TENON_TYPE_F32. Else 0. */
   uint32_t state_values;
   uint32_t reserved;
-  /* LATENT: m > 1: only positions p with (p + 1) % m = 0 have a row, which stands for the m positions up to p;
-   * a block holds block_tokens / m of them, rounded up. 0 stands for 1. Other
-   * kinds: 0. Since minor 2. */
+  /* LATENT: m > 1: only positions p with (p + 1) % m = 0 have a row, which stands for the m positions up to p, and
+   * a block holds block_tokens / m of them, rounded up; 0 stands for 1. Else 0. Since minor 2. */
   uint32_t stride;
 } tenon_cache_group;
 
