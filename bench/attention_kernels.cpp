@@ -83,7 +83,7 @@ void run(benchmark::State& state, const Kernels& kernels, const Geometry& g, uin
   const auto tokens = static_cast<uint32_t>(state.range(0));
   const auto context = static_cast<uint32_t>(state.range(1));
   const CacheBlock shape(
-      tenon_cache_group{1, 1, g.key_dim, g.value_dim, type, kBlockTokens, g.kind, 0, 0, 0});
+      tenon_cache_group{1, 1, g.key_dim, g.value_dim, type, kBlockTokens, g.kind, 0, 0, 0, 0});
   const Cache cache(kernels, shape, g.areas, context);
   std::mt19937 random(2);
   std::normal_distribution<float> values;

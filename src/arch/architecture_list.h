@@ -42,6 +42,8 @@
   X(Gemma4, "gemma4")                  \
   X(Glm4, "glm4")                      \
   X(Glm4Moe, "glm4moe")                \
+  X(Glm5Next, "glm5next")              \
+  X(Glm5NextDashed, "glm5-next")       \
   X(GlmDsa, "glm-dsa")                 \
   X(GptOss, "gpt-oss")                 \
   X(Gpt2, "gpt2")                      \

@@ -39,12 +39,26 @@ CacheGroup index_group(const IndexSpec& spec, const ProgramOptions& options) {
   group.kind = TENON_CACHE_LATENT;
   group.kv_heads = 1;
   group.key_dim = group.value_dim = spec.key_dim;
+  if (spec.kind == IndexKind::Pools) group.stride = spec.together;
+  return group;
+}
+
+/// What a pooled row is made of: a value and a gate for each of its columns, not rounded.
+CacheGroup pool_group(uint32_t columns, uint32_t window, const ProgramOptions& options) {
+  CacheGroup group;
+  group.type = TENON_TYPE_F32;
+  group.block_tokens = options.block_tokens;
+  group.kv_heads = 1;
+  group.key_dim = group.value_dim = columns;
+  group.kind = TENON_CACHE_WINDOW;
+  group.window = window;
   return group;
 }
 
 bool same_kind(const CacheGroup& a, const CacheGroup& b) {
   return a.kind == b.kind && a.window == b.window && a.kv_heads == b.kv_heads &&
-         a.key_dim == b.key_dim && a.value_dim == b.value_dim;
+         a.key_dim == b.key_dim && a.value_dim == b.value_dim && a.type == b.type &&
+         a.stride == b.stride;
 }
 
 }  // namespace
@@ -69,6 +83,7 @@ void BuildContext::add_groups() {
   };
   cache_.resize(model.layers.size());
   index_cache_.resize(model.layers.size());
+  pool_cache_.resize(model.layers.size());
   for (uint32_t i = 0; i < cache_.size(); ++i) {
     const AttentionSpec& attention = layer(i).attention;
     if (attention.heads == 0) continue;
@@ -78,7 +93,11 @@ void BuildContext::add_groups() {
     }
     cache_[i] = place(attention_group(attention, options));
     const IndexSpec& index = attention.index;
-    if (index.count > 0 && !index.shared) index_cache_[i] = place(index_group(index, options));
+    if (index.count == 0 || index.shared) continue;
+    index_cache_[i] = place(index_group(index, options));
+    if (index.kind == IndexKind::Pools) {
+      pool_cache_[i] = place(pool_group(index.key_dim, index.together, options));
+    }
   }
   for (const CacheGroup& group : groups) ops.cache_group(group);
 }

@@ -46,7 +46,7 @@ class BuildContext {
   Slot embedding_table = kNoSlot;
   Slot token_rows = kNoSlot;    ///< [T, width], once row_head() has them
   Slot first_values = kNoSlot;  ///< [T, width], once the first layer of RWKV 7 has them
-  Slot selection = kNoSlot;     ///< [T, count], once a layer has chosen positions by its index
+  Slot selection = kNoSlot;  ///< [T, count], once a layer has chosen by an index that layers share
   std::vector<DemandTable> demand_tables;  ///< those of rows_of_tokens() that stay in the file
 
   /// "blk.3.attn_q": the name of a layer's tensor without ".weight" or ".bias".
@@ -91,6 +91,8 @@ class BuildContext {
   [[nodiscard]] CachePlace cache(uint32_t layer) const { return cache_[layer]; }
   /// Where the keys of its index are.
   [[nodiscard]] CachePlace index_cache(uint32_t layer) const { return index_cache_[layer]; }
+  /// Where the positions of a pool are until its key is made of them: values and gates, as f32.
+  [[nodiscard]] CachePlace pool_cache(uint32_t layer) const { return pool_cache_[layer]; }
   /// Where the recurrences of a layer keep their values, those from `offset` of the layer's on.
   [[nodiscard]] StatePlace state(uint32_t layer, uint32_t offset) const {
     return {state_[layer].group, state_[layer].layer, offset};
@@ -107,6 +109,7 @@ class BuildContext {
 
   std::vector<CachePlace> cache_;        // [layers], of attention
   std::vector<CachePlace> index_cache_;  // [layers], of attention with an index of its own
+  std::vector<CachePlace> pool_cache_;   // [layers], of the same whose keys are pooled
   std::vector<CachePlace> state_;        // [layers], of recurrences
   std::vector<Slot> angles_;             // [layers]
   std::map<std::pair<Slot, uint32_t>, Slot> angles_before_;  // by those of the tokens, and how far

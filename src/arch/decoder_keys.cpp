@@ -105,6 +105,9 @@ RopeSpec read_rope(const Keys& keys, const DecoderKind& kind, uint32_t key_dim,
                    uint32_t trained_context) {
   RopeSpec rope;
   rope.style = kind.rope_style;
+  if (kind.may_be_unrotated && keys.count_or("rope.dimension_count", 1, 0, UINT32_MAX) == 0) {
+    return rope;
+  }
   rope.dimensions = keys.count_or("rope.dimension_count", key_dim, 2, SpecLimits::kHeadDim);
   if (rope.dimensions > key_dim || rope.dimensions % 2 != 0) {
     keys.refuse(Code::Format, "rope.dimension_count",
@@ -300,7 +303,7 @@ void read_latent_attention(const Keys& keys, ModelSpec& model) {
   LatentSpec latent;
   latent.rank = keys.count("attention.kv_lora_rank", 1, SpecLimits::kHeadDim);
   latent.query_rank = keys.count_or("attention.q_lora_rank", 0, 0, SpecLimits::kWidth);
-  latent.rope_dim = keys.count("rope.dimension_count", 2, SpecLimits::kHeadDim);
+  latent.rope_dim = keys.count("rope.dimension_count", 0, SpecLimits::kHeadDim);
   latent.fused = !keys.contains("attention.key_length_mla");
   const char* key_length = latent.fused ? "attention.key_length" : "attention.key_length_mla";
   const char* value_length = latent.fused ? "attention.value_length" : "attention.value_length_mla";
@@ -339,7 +342,55 @@ void read_index_heads(const Keys& keys, uint32_t rotated, IndexSpec& index) {
               uint64_t{index.heads} * index.key_dim, SpecLimits::kHeadValues);
 }
 
+/// attention.indexer.types: a flag for each layer, whether it has an index of its own; those that have
+/// none share the selection of the nearest before them.
+void share_selections(const Keys& keys, ModelSpec& model) {
+  constexpr const char* kTypes = "attention.indexer.types";
+  if (!keys.contains(kTypes)) return;
+  const std::vector<bool> own = keys.flags(kTypes, static_cast<uint32_t>(model.layers.size()));
+  bool chosen = false;
+  for (size_t i = 0; i < own.size(); ++i) {
+    IndexSpec& index = model.layers[i].attention.index;
+    if (index.count == 0) continue;
+    chosen = chosen || own[i];
+    if (!chosen) keys.refuse(Code::Format, kTypes, "begins with a layer without an index");
+    index.shared = !own[i];
+  }
+}
+
+/// An index that reads what latent queries are made of.
+void require_query_rank(const Keys& keys, uint32_t rank) {
+  if (rank > 0) return;
+  keys.refuse(Code::Format, "attention.q_lora_rank",
+              "is 0 or missing, but an index reads what queries are made of");
+}
+
 }  // namespace
+
+void read_pooled_index(const Keys& keys, ModelSpec& model) {
+  IndexSpec index{.kind = IndexKind::Pools};
+  index.epsilon = static_cast<float>(
+      keys.number_or("attention.layer_norm_epsilon", 1e-6, SpecLimits::kEpsilon, 1.0));
+  index.together = keys.count("attention.indexer.kpool", 1, SpecLimits::kPositions);
+  const uint32_t positions = keys.count("attention.indexer.top_k", 1, kMaxSelected);
+  if (positions % index.together != 0) {
+    keys.refuse(Code::Format, "attention.indexer.top_k", "is {}, no whole number of pools of {}",
+                positions, index.together);
+  }
+  index.count = positions / index.together;
+  if (!keys.flag("attention.indexer.kpool_select_tail").value_or(true)) {
+    keys.refuse(Code::Unsupported, "attention.indexer.kpool_select_tail",
+                "is false; positions after the last whole pool are always looked at here");
+  }
+  for (LayerSpec& layer : model.layers) {
+    AttentionSpec& attention = layer.attention;
+    if (attention.heads == 0) continue;
+    require_query_rank(keys, attention.latent.query_rank);
+    read_index_heads(keys, attention.latent.rope_dim, index);
+    attention.index = index;
+  }
+  share_selections(keys, model);
+}
 
 void read_block_index(const Keys& keys, ModelSpec& model) {
   for (LayerSpec& layer : model.layers) {
@@ -365,19 +416,12 @@ void read_block_index(const Keys& keys, ModelSpec& model) {
 
 void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model) {
   const LatentSpec& latent = model.layers.front().attention.latent;
-  if (latent.query_rank == 0) {
-    keys.refuse(Code::Format, "attention.q_lora_rank",
-                "is 0 or missing, but an index reads what queries are made of");
-  }
+  require_query_rank(keys, latent.query_rank);
   IndexSpec index = kind;
   index.count = keys.count("attention.indexer.top_k", 1, kMaxSelected);
   read_index_heads(keys, latent.rope_dim, index);
   for (LayerSpec& layer : model.layers) layer.attention.index = index;
-  constexpr const char* kTypes = "attention.indexer.types";
-  if (!keys.contains(kTypes)) return;
-  const std::vector<bool> own = keys.flags(kTypes, static_cast<uint32_t>(model.layers.size()));
-  if (!own.front()) keys.refuse(Code::Format, kTypes, "begins with a layer without an index");
-  for (size_t i = 0; i < own.size(); ++i) model.layers[i].attention.index.shared = !own[i];
+  share_selections(keys, model);
 }
 
 void read_qkv_clamp(const Keys& keys, ModelSpec& model) {
@@ -398,6 +442,15 @@ void read_query_scale(const Keys& keys, ModelSpec& model) {
                                           model.trained_context, 1, SpecLimits::kPositions);
   scale.length = keys.count_or("attention.temperature_length", original, 1, SpecLimits::kPositions);
   for (LayerSpec& layer : model.layers) layer.attention.query_scale = scale;
+}
+
+void read_mixed_streams(const Keys& keys, ModelSpec& model) {
+  constexpr float kMagnitude = 2.0f;  // as published, arXiv 2512.24880
+  model.hyper_connection = {
+      .streams = keys.count("hyper_connection.count", 1, 16),
+      .epsilon = static_cast<float>(keys.number("hyper_connection.epsilon", 0.0, 1.0)),
+      .magnitude = kMagnitude,
+      .iterations = keys.count("hyper_connection.sinkhorn_iterations", 1, 1000)};
 }
 
 void set_plain_gelu(LayerSpec& layer) {

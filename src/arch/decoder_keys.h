@@ -16,6 +16,7 @@ struct DecoderKind {
   /// Layers with 0 heads or KV heads have no attention, those of feed-forward length 0 no
   /// feed-forward.
   bool hybrid = false;
+  bool may_be_unrotated = false;  ///< rope.dimension_count may be 0
 };
 
 /// A decoder of layers x += attention(norm(x)), x += gated feed-forward(norm(x)), with the norms
@@ -109,9 +110,19 @@ void read_qkv_clamp(const Keys& keys, ModelSpec& model);
 /// attention.indexer.head_count, .key_length, .top_k, .block_size and .local_blocks.
 void read_block_index(const Keys& keys, ModelSpec& model);
 
+/// The same of an index that chooses pools of positions, in the layers with latent attention:
+/// attention.indexer.head_count, .key_length, .top_k (positions), .kpool, .types and
+/// .kpool_select_tail, and attention.layer_norm_epsilon. Throws Unsupported where the positions after
+/// the last whole pool are not looked at: the first tokens of a text would see nothing.
+void read_pooled_index(const Keys& keys, ModelSpec& model);
+
 /// attention.temperature_scale and .temperature_length (rope.scaling.original_context_length where
 /// it is missing): queries grow with their position.
 void read_query_scale(const Keys& keys, ModelSpec& model);
+
+/// hyper_connection.count, .epsilon and .sinkhorn_iterations: residual streams that are mixed with each
+/// other around each block (mHC).
+void read_mixed_streams(const Keys& keys, ModelSpec& model);
 
 /// The feed-forward of GPT-2: no gate, GELU, biases.
 void set_plain_gelu(LayerSpec& layer);

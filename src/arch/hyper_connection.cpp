@@ -22,8 +22,7 @@ class HyperDecoder {
     for (uint32_t layer = 0; layer < context_.model.layers.size(); ++layer) {
       streams = layer_of(layer, streams);
     }
-    const Slot shares = gates(streams, "output_hc_", 1);
-    return output_head(context_, read(streams, ops_.scale(shares, 1.0f, spec_.epsilon)));
+    return output_head(context_, left(streams));
   }
 
  private:
@@ -32,33 +31,66 @@ class HyperDecoder {
     const Entered attended = enter(streams, BuildContext::in_layer(layer, "hc_attn_"));
     const Slot mixed =
         mixer(context_, layer, context_.layer_norm(attended.input, layer, spec.attention_norm));
-    streams = written(context_.wanted_rows(layer, streams), mixed,
-                      context_.wanted_rows(layer, attended.factors));
+    streams = written(
+        context_.wanted_rows(layer, streams), mixed,
+        {.factors = context_.wanted_rows(layer, attended.factors),
+         .matrix =
+             attended.matrix == kNoSlot ? kNoSlot : context_.wanted_rows(layer, attended.matrix)});
     const Entered fed = enter(streams, BuildContext::in_layer(layer, "hc_ffn_"));
     const Slot given = feed_forward(context_, layer,
                                     context_.layer_norm(fed.input, layer, spec.feed_forward_norm));
-    return written(streams, given, fed.factors);
+    return written(streams, given, fed);
   }
 
   struct Entered {
-    Slot input;    ///< [., width], what a block reads
-    Slot factors;  ///< [., streams], of what it gives
+    Slot input = kNoSlot;    ///< [., width], what a block reads
+    Slot factors = kNoSlot;  ///< [., streams], of what it gives
+    Slot matrix = kNoSlot;   ///< [., streams * streams], or none: streams are not mixed
   };
 
   Entered enter(Slot streams, const std::string& prefix) {
     const uint32_t n = spec_.streams;
+    if (spec_.iterations > 0) return enter_mixed(streams, prefix);
     const Slot both = gates(streams, prefix, 2);
     const Slot shares = ops_.scale(ops_.slice(both, 2 * n, 0, n), 1.0f, spec_.epsilon);
     const Slot factors = ops_.scale(ops_.slice(both, 2 * n, n, n), spec_.magnitude, spec_.epsilon);
-    return {read(streams, shares), factors};
+    return {.input = read(streams, shares), .factors = factors};
+  }
+
+  Entered enter_mixed(Slot streams, const std::string& prefix) {
+    const uint64_t n = spec_.streams;
+    const uint64_t all = (2 + n) * n;
+    const Slot logits = linear_in(streams, prefix, all);
+    const RowSource scales =
+        context_.tensors.tensor(prefix + "scale.weight", {3}, TensorRole::Norm);
+    const RowSource biases =
+        context_.tensors.tensor(prefix + "base.weight", {all}, TensorRole::Bias);
+    const auto part = [&](const char* name, uint64_t kind, uint64_t first, uint64_t columns) {
+      const Slot scale =
+          context_.tensors.bind(prefix + "scale.weight" + name, scales.columns(kind, 1));
+      const Slot bias =
+          context_.tensors.bind(prefix + "base.weight" + name, biases.columns(first, columns));
+      return ops_.add(ops_.mul(ops_.slice(logits, all, first, columns), scale), bias);
+    };
+    const Slot shares = ops_.activate(TENON_ACTIVATION_SIGMOID, part(" (shares)", 0, 0, n));
+    const Slot factors = ops_.activate(TENON_ACTIVATION_SIGMOID, part(" (factors)", 1, n, n));
+    return {.input = read(streams, ops_.scale(shares, 1.0f, spec_.epsilon)),
+            .factors = ops_.scale(factors, spec_.magnitude),
+            .matrix = ops_.sinkhorn(part(" (matrix)", 2, 2 * n, n * n),
+                                    {spec_.streams, spec_.iterations, spec_.epsilon})};
+  }
+
+  /// [., rows], linear in the normalised streams.
+  Slot linear_in(Slot streams, const std::string& prefix, uint64_t rows) {
+    const uint64_t columns = uint64_t{spec_.streams} * context_.model.width;
+    const Slot normed = ops_.rms_norm(streams, kNoSlot, context_.model.output_norm.epsilon);
+    return context_.linear(normed, prefix + "fn", rows, columns);
   }
 
   /// Sigmoids of what is linear in the streams, [., kinds * streams]; each kind has its scale.
   Slot gates(Slot streams, const std::string& prefix, uint64_t kinds) {
     const uint64_t rows = kinds * spec_.streams;
-    const uint64_t columns = uint64_t{spec_.streams} * context_.model.width;
-    const Slot normed = ops_.rms_norm(streams, kNoSlot, context_.model.output_norm.epsilon);
-    const Slot logits = context_.linear(normed, prefix + "fn", rows, columns);
+    const Slot logits = linear_in(streams, prefix, rows);
     const auto vector = [&](const char* name, uint64_t size, TensorRole role) {
       return context_.tensors.weight(prefix + name, {size}, role);
     };
@@ -70,10 +102,21 @@ class HyperDecoder {
   Slot read(Slot streams, Slot shares) {
     return ops_.mix_streams(streams, {.streams = spec_.streams, .matrix = shares});
   }
-  Slot written(Slot streams, Slot added, Slot factors) {
-    return ops_.mix_streams(
-        streams,
-        {.streams = spec_.streams, .results = spec_.streams, .added = added, .factors = factors});
+  Slot written(Slot streams, Slot added, const Entered& how) {
+    return ops_.mix_streams(streams, {.streams = spec_.streams,
+                                      .results = spec_.streams,
+                                      .matrix = how.matrix,
+                                      .added = added,
+                                      .factors = how.factors});
+  }
+  /// What the output norm reads.
+  Slot left(Slot streams) {
+    if (spec_.mean) {
+      const Slot sum = ops_.mix_streams(streams, {.streams = spec_.streams});
+      return context_.scaled(sum, 1.0f / static_cast<float>(spec_.streams));
+    }
+    const Slot shares = gates(streams, "output_hc_", 1);
+    return read(streams, ops_.scale(shares, 1.0f, spec_.epsilon));
   }
 
   BuildContext& context_;

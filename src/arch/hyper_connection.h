@@ -9,10 +9,16 @@ namespace tenon {
 /// residual streams side by side, [T, streams * width], all of them its embedding at first. A block
 /// reads
 ///   sum over j of (sigmoid(a_j) + epsilon) stream_j
-/// and what it gives is added to stream j times magnitude sigmoid(b_j) + epsilon. Here a and b are
-/// linear in the normalised streams: "hc_attn_fn" [2 streams, streams * width], "hc_attn_scale" [2]
-/// of a and of b, "hc_attn_base" [2 streams]; "hc_ffn_*" of the feed-forward. The output norm reads
-/// such a sum, too: "output_hc_*". Test: the golden "hy_v4".
+/// and what it gives is added to stream j times a factor. Here a, b and c are linear in the
+/// normalised streams, by "hc_attn_fn", "hc_attn_scale" (a number for each of them) and
+/// "hc_attn_base"; "hc_ffn_*" of the feed-forward.
+///   independent  factor magnitude sigmoid(b_j) + epsilon; streams stay as they are.
+///                "hc_attn_fn" [2 streams, streams * width]
+///   mixed        factor magnitude sigmoid(b_j); stream j becomes sum over i of M_ij stream_i, where
+///                the matrix M [streams, streams] is c after Sinkhorn's iterations.
+///                "hc_attn_fn" [(2 + streams) streams, streams * width]
+/// The output norm reads such a sum, too, by "output_hc_*", or the mean of the streams.
+/// Tests: the goldens "hy_v4", "glm5next" and "glm5-next".
 Slot build_hyper_decoder(BuildContext& context);
 
 }  // namespace tenon

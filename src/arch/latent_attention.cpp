@@ -33,7 +33,8 @@ Slot queries(BuildContext& context, uint32_t layer, Slot source) {
                         rows, rank == 0 ? context.model.width : rank);
 }
 
-/// Rows [rank + rope_dim] of the cache: the normalised latent, then the key part that is rotated.
+/// Rows [rank + rope_dim] of the cache: the normalised latent, then the key part that is rotated, if
+/// there is any.
 Slot latent_rows(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint32_t rank = spec.latent.rank;
@@ -42,6 +43,10 @@ Slot latent_rows(BuildContext& context, uint32_t layer, Slot x) {
   const RowSource both =
       context.tensors.tensor(name, {all, context.model.width}, TensorRole::Matrix);
   const NormSpec norm{"attn_kv_a_norm", NormKind::Rms, spec.qk_norm_epsilon};
+  if (spec.latent.rope_dim == 0) {
+    return context.norm(context.ops.linear(x, context.tensors.bind(name, both)),
+                        BuildContext::in_layer(layer, norm.name), norm, rank);
+  }
   const Slot latent = context.norm(
       context.ops.linear(x, context.tensors.bind(name + " (latent)", both.rows(0, rank))),
       BuildContext::in_layer(layer, norm.name), norm, rank);
@@ -104,10 +109,14 @@ Slot latent_attention(BuildContext& context, uint32_t layer, Slot x) {
   query = scaled_by_position(context, layer, query);
   const HeadMatrices matrices =
       latent.fused ? fused_matrices(context, layer) : split_matrices(context, layer);
-  const Slot plain = ops.slice(query, spec.key_dim, 0, plain_dim(spec));
-  const Slot rotated = ops.slice(query, spec.key_dim, plain_dim(spec), latent.rope_dim);
-  const Slot absorbed =
-      ops.concat(ops.linear_heads(plain, matrices.key, spec.heads), rotated, spec.heads);
+  Slot absorbed;
+  if (latent.rope_dim == 0) {
+    absorbed = ops.linear_heads(query, matrices.key, spec.heads);
+  } else {
+    const Slot plain = ops.slice(query, spec.key_dim, 0, plain_dim(spec));
+    const Slot rotated = ops.slice(query, spec.key_dim, plain_dim(spec), latent.rope_dim);
+    absorbed = ops.concat(ops.linear_heads(plain, matrices.key, spec.heads), rotated, spec.heads);
+  }
   AttentionOptions options = attention_options(context, layer);
   options.sinks = attention_sinks(context, layer);
   selection.put_into(options);

@@ -59,17 +59,18 @@ struct LatentSpec {
 enum class IndexKind {
   Positions,  ///< one by one, the same for all heads: of latent attention
   Blocks,     ///< of neighbours, for each KV head its own
-  Pooled,     ///< of neighbours, by means of their keys, the same for all heads
+  Pooled,     ///< of neighbours, by the key of the last, the same for all heads
+  Pools,      ///< of neighbours whose keys are pooled, the same for all heads: of latent attention
 };
 
 /// Sparse attention: an index of few small heads, whose keys have rows of their own in the cache,
 /// scores all positions, and attention looks at the best.
 struct IndexSpec {
   IndexKind kind = IndexKind::Positions;
-  uint32_t count = 0;     ///< positions or blocks that are looked at, at most; 0: there is no index
+  uint32_t count = 0;     ///< positions, blocks or pools, at most; 0: there is no index
   uint32_t heads = 0;     ///< of the query
   uint32_t key_dim = 0;   ///< of one head, and of the key that all share
-  uint32_t together = 1;  ///< positions of a block
+  uint32_t together = 1;  ///< positions of a block or a pool
   uint32_t local = 0;     ///< of the last blocks, that are looked at whatever they score
   /// As many values are rotated as attention rotates: the first of a head, or the last.
   uint32_t rope_style = TENON_ROPE_ADJACENT;
@@ -352,14 +353,17 @@ struct LayerSpec {
   }
 };
 
-/// Hyper-connections (Zhu et al. 2024, arXiv 2409.19606) of the independent kind: residual streams
-/// that a block reads as one, each with a share of its own, and to each of which its result is added
-/// with a factor of its own.
+/// Hyper-connections (Zhu et al. 2024, arXiv 2409.19606): residual streams that a block reads as one,
+/// each with a share of its own, and to each of which its result is added with a factor of its own.
+/// Of the independent kind, which leaves the streams apart, or of the manifold-constrained one (mHC,
+/// Xie et al. 2025, arXiv 2512.24880), which mixes them with each other around each block.
 struct HyperConnectionSpec {
-  uint32_t streams = 0;    ///< 0: there are none, and one residual stream
-  float epsilon = 0.0f;    ///< is added to shares and factors
-  float magnitude = 1.0f;  ///< factors lie between 0 and this
-  uint32_t low_rank = 0;   ///< of the gates of each value (gated_residual.h); 0: shares of streams
+  uint32_t streams = 0;     ///< 0: there are none, and one residual stream
+  float epsilon = 0.0f;     ///< is added to shares, and of the independent kind to factors
+  float magnitude = 1.0f;   ///< factors lie between 0 and this
+  uint32_t iterations = 0;  ///< of Sinkhorn's, of the matrix that mixes; 0: streams are not mixed
+  bool mean = false;        ///< the output norm reads the mean of the streams, not a weighted sum
+  uint32_t low_rank = 0;    ///< of the gates of each value (gated_residual.h); 0: shares of streams
 };
 
 /// A head over the row of a text: scores of labels, of which rerankers have one.

@@ -22,8 +22,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"dream", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"eagle3", "it drafts tokens for another model and cannot run alone"},
     {"gemma4-assistant", "it drafts tokens for another model and cannot run alone"},
-    {"glm5-next", "an index of pooled keys that chooses positions has no block here"},
-    {"glm5next", "an index of pooled keys that chooses positions has no block here"},
     {"llada", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"llada-moe", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"paddleocr", "its texts are read from pictures, which are not read here"},

@@ -16,19 +16,43 @@ Slot rotated(BuildContext& context, uint32_t layer, Slot x, uint32_t style) {
   return context.ops.rope(x, angles, style, key_dim, first);
 }
 
+/// What an index that layers share has chosen.
+Selection selection_of(const IndexSpec& index, Slot chosen) {
+  const bool pooled = index.kind == IndexKind::Pools && index.together > 1;
+  return {.slot = chosen, .parts = 1, .block = pooled ? index.together : 1, .rest = pooled};
+}
+
+/// Writes the keys of single positions, [T, key_dim], and makes of them those of pools: what is in
+/// the row of a token that ends its pool, [T, key_dim].
+Slot pooled(BuildContext& context, uint32_t layer, Slot x, Slot key) {
+  const IndexSpec& index = context.layer(layer).attention.index;
+  const auto name = [&](const std::string& tensor) {
+    return BuildContext::in_layer(layer, tensor);
+  };
+  const bool by_pool = context.tensors.has(name("indexer.kpool_gate.weight"));
+  const std::string prefix = by_pool ? "indexer.kpool_" : "indexer_compressor_";
+  const Slot gate = context.linear(x, name(prefix + "gate"), index.key_dim, context.model.width);
+  const Slot places = context.tensors.weight(name(prefix + "ape.weight"),
+                                             {index.together, index.key_dim}, TensorRole::Bias);
+  const auto [group, place] = context.pool_cache(layer);
+  context.ops.kv_write(key, gate, group, place);
+  return context.ops.compress(places, {.group = group, .layer = place, .stride = index.together});
+}
+
 }  // namespace
 
 void Selection::put_into(AttentionOptions& options) const {
   options.selection = slot;
   options.selections = parts;
   options.selected_block = block;
+  options.selected_rest = rest;
 }
 
 /// The published scores have a factor besides, (heads key_dim)^-1/2, which changes no choice.
 Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot source) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const IndexSpec& index = spec.index;
-  if (index.shared) return {.slot = context.selection};
+  if (index.shared) return selection_of(index, context.selection);
   const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
   const uint32_t width = context.model.width;
   const NormSpec norm{"indexer.k_norm", NormKind::Layer, index.epsilon};
@@ -37,13 +61,14 @@ Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot s
   const Slot key = context.norm(context.linear(x, name("indexer.attn_k"), index.key_dim, width),
                                 name("indexer.k_norm"), norm, index.key_dim);
   const Slot turned = rotated(context, layer, query, index.rope_style);
-  const Slot row = rotated(context, layer, key, index.rope_style);
+  Slot row = rotated(context, layer, key, index.rope_style);
+  if (index.kind == IndexKind::Pools) row = pooled(context, layer, x, row);
   const Slot weights = context.linear(x, name("indexer.proj"), index.heads, width);
   const BuildContext::CachePlace place = context.index_cache(layer);
   context.ops.kv_write(row, kNoSlot, place.group, place.layer);
   context.selection =
       context.ops.select(turned, weights, {place.group, place.layer, index.heads, index.count});
-  return {.slot = context.selection};
+  return selection_of(index, context.selection);
 }
 
 Selection select_blocks(BuildContext& context, uint32_t layer, Slot x) {

@@ -12,6 +12,7 @@ struct Selection {
   Slot slot = kNoSlot;  ///< kNoSlot: all positions that it sees
   uint32_t parts = 1;   ///< 1, or one for each KV head
   uint32_t block = 1;   ///< positions that a number stands for
+  bool rest = false;    ///< and those after the last whole block
 
   void put_into(AttentionOptions& options) const;
 };
@@ -19,6 +20,11 @@ struct Selection {
 /// IndexKind::Positions (DeepSeek-AI 2025, arXiv 2512.02556): "indexer.attn_q_b" of what latent
 /// queries are made of, one key ("indexer.attn_k", "indexer.k_norm") for all heads, and "indexer.proj",
 /// the weight of each head. Layers that share a selection get that of the layer before them.
+/// IndexKind::Pools (Zhipu 2026, as `transformers` has it in models/glm5_next): the same, but that
+/// the keys of several neighbours are pooled into one with learnt weights, gates linear in x and a
+/// bias for each place in the pool. Files call their tensors "indexer_compressor_gate" and
+/// "indexer_compressor_ape", or "indexer.kpool_gate" and "indexer.kpool_ape". A token looks at the
+/// positions of the best pools, and at those after the last whole one.
 ///   x [T, width], source [T, query_rank]
 Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot source);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arch/architectures.h"
+#include "backends/common/cache_rows.h"
 #include "base/error.h"
 #include "file/open.h"
 #include "kv/cache_forecast.h"
@@ -68,7 +69,7 @@ uint64_t plain_block_bytes(const tenon_cache_group& group) {
   const bool latent = group.kind == TENON_CACHE_LATENT;
   const uint64_t dims = uint64_t{group.key_dim} + (latent ? 0 : group.value_dim);
   const uint64_t head_bytes = dims * type.bits / 8 + (latent ? 1 : 2) * type.head_bytes;
-  return uint64_t{group.layers} * group.kv_heads * head_bytes * group.block_tokens;
+  return uint64_t{group.layers} * group.kv_heads * head_bytes * backends::rows_of_block(group);
 }
 
 /// Takes weights to the executable. Rows of inputs, which are read to be checked only, are dropped.

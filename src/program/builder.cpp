@@ -118,7 +118,8 @@ uint32_t ProgramBuilder::cache_group(const CacheGroup& group) {
   const bool windowed = group.kind == TENON_CACHE_FULL && group.window > 0;
   const uint32_t kind = windowed ? TENON_CACHE_WINDOW : group.kind;
   program_.groups_.push_back({group.layers, group.kv_heads, group.key_dim, group.value_dim,
-                              group.type, group.block_tokens, kind, group.window, 0, 0});
+                              group.type, group.block_tokens, kind, group.window, 0, 0,
+                              group.stride});
   return static_cast<uint32_t>(program_.groups_.size() - 1);
 }
 
@@ -224,6 +225,7 @@ Slot ProgramBuilder::attention(Slot q, const AttentionOptions& options) {
   if (options.selection != kNoSlot) {
     attention.selections = options.selections;
     attention.selected_block = options.selected_block;
+    attention.selected_rest = options.selected_rest ? 1 : 0;
   }
   return add(op, {q, options.sinks, options.bias_values, options.selection});
 }
@@ -232,6 +234,12 @@ Slot ProgramBuilder::select(Slot q, Slot weights, const SelectOptions& options) 
   tenon_op op = op_of(TENON_OP_SELECT);
   op.params.select = {options.group, options.layer, options.heads, options.count};
   return add(op, {q, weights});
+}
+
+Slot ProgramBuilder::compress(Slot bias, const CompressOptions& options) {
+  tenon_op op = op_of(TENON_OP_COMPRESS);
+  op.params.compress = {options.group, options.layer, options.stride};
+  return add(op, {bias});
 }
 
 Slot ProgramBuilder::select_blocks(Slot q, const SelectBlocksOptions& options) {

@@ -96,6 +96,7 @@ static void check_selection(const OpView& view, const tenon_cache_group& group) 
 uint64_t attention_columns(const OpView& view) {
   const tenon_attention_params& attention = view.op.params.attention;
   const tenon_cache_group& group = group_of(view, attention.group, attention.layer);
+  require(group.stride <= 1, view, "its cache group has rows for some positions only");
   require(attention.heads > 0 && attention.heads % group.kv_heads == 0, view,
           fmt::format("{} heads do not share {} KV heads evenly", attention.heads, group.kv_heads));
   require(columns_of(view, 0) == uint64_t{attention.heads} * group.key_dim, view,
@@ -131,6 +132,7 @@ uint64_t select_blocks_columns(const OpView& view) {
   const tenon_cache_group& group = group_of(view, select.group, select.layer);
   require(group.kind == TENON_CACHE_LATENT, view,
           "blocks of positions are selected by rows of a latent cache");
+  require(group.stride <= 1, view, "its cache group has rows for some positions only");
   require(select.heads > 0, view, "no head");
   require(columns_of(view, 0) == uint64_t{select.heads} * group.key_dim, view,
           fmt::format("the query has {} columns, expected {} heads of {}", columns_of(view, 0),
@@ -160,6 +162,21 @@ uint64_t select_pooled_columns(const OpView& view) {
   require(positions <= kMaxSelected, view,
           fmt::format("{} positions are more than {}", positions, kMaxSelected));
   return positions;
+}
+
+uint64_t compress_columns(const OpView& view) {
+  const tenon_compress_params& compress = view.op.params.compress;
+  const tenon_cache_group& group = group_of(view, compress.group, compress.layer);
+  require(
+      group.kind == TENON_CACHE_WINDOW && group.kv_heads == 1 && group.key_dim == group.value_dim,
+      view, "its cache group has no values and gates of equal size for a window of positions");
+  require(compress.stride > 0 && compress.stride <= group.window, view,
+          fmt::format("a pool of {} positions in a window of {}", compress.stride, group.window));
+  const tenon_slot& bias = *view.inputs[0];
+  require(bias.rows == compress.stride && bias.columns == group.key_dim, view,
+          fmt::format("\"{}\" is [{}, {}], expected [{}, {}]", bias.name, bias.rows, bias.columns,
+                      compress.stride, group.key_dim));
+  return group.key_dim;
 }
 
 uint64_t token_shift_state(const OpView& view) { return columns_of(view, 0); }

@@ -96,6 +96,7 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_MIX_STREAMS, "mix_streams", "xyyy", "x", RowRule::LikeInput, mix_streams_columns},
     {TENON_OP_SINKHORN, "sinkhorn", "x", "x", RowRule::LikeInput, sinkhorn_columns},
     {TENON_OP_SELECT, "select", "tt", "i", RowRule::Tokens, select_columns, select_cost},
+    {TENON_OP_COMPRESS, "compress", "W", "x", RowRule::Tokens, compress_columns},
     {TENON_OP_SELECT_BLOCKS, "select_blocks", "t", "i", RowRule::Tokens, select_blocks_columns,
      select_cost},
     {TENON_OP_NGRAM_ROWS, "ngram_rows", "WCC", "x", RowRule::Tokens, ngram_rows_columns},

@@ -64,6 +64,7 @@ struct AttentionOptions {
   uint32_t max_distance = 0;    ///< RELATIVE: from here on all share the last bucket
   Slot selection = kNoSlot;     ///< of a select: the positions that are looked at; else all
   uint32_t selections = 1;      ///< parts of it: 1, or one for each KV head
+  bool selected_rest = false;   ///< positions after the last whole block are looked at, too
   uint32_t selected_block = 1;  ///< positions that a number of it stands for
 };
 
@@ -73,6 +74,13 @@ struct SelectOptions {
   uint32_t layer = 0;
   uint32_t heads = 0;
   uint32_t count = 0;  ///< positions that are chosen, at most
+};
+
+/// tenon_compress_params.
+struct CompressOptions {
+  uint32_t group = 0;
+  uint32_t layer = 0;
+  uint32_t stride = 0;  ///< positions of a row
 };
 
 /// tenon_select_blocks_params.
@@ -114,6 +122,7 @@ struct CacheGroup {
   uint32_t block_tokens = 32;
   uint32_t window = 0;               ///< positions that are kept; 0: all
   uint32_t kind = TENON_CACHE_FULL;  ///< with a window, FULL becomes WINDOW
+  uint32_t stride = 0;               ///< LATENT: positions that a row stands for; 0: one
 };
 
 /// Where a recurrent operation keeps its values: from `offset` on in a layer of a state group.
@@ -290,6 +299,8 @@ class ProgramBuilder {
   Slot select_blocks(Slot q, const SelectBlocksOptions& options);
   /// q [T, heads * key_dim] -> positions [T, (count + 1) block - 1] of i32, for attention.
   Slot select_pooled(Slot q, const SelectPooledOptions& options);
+  /// bias: a weight [stride, columns of the group's keys]
+  Slot compress(Slot bias, const CompressOptions& options);
   Slot glu(uint32_t activation, Slot gate, Slot up);
   Slot glu(const GluOptions& options, Slot gate, Slot up);
   /// Any TENON_ACTIVATION_* but XIELU and SIGNED_ROOT.

@@ -99,6 +99,10 @@ class Verifier {
            "cache group {}: {} heads with values of {} in keys of {} are not latent", index,
            group.kv_heads, group.value_dim, group.key_dim);
     }
+    if (group.stride > 1 && group.kind != TENON_CACHE_LATENT) {
+      fail(Code::Internal, "cache group {}: a stride of {} goes with latent rows", index,
+           group.stride);
+    }
     if ((group.kind == TENON_CACHE_WINDOW) != (group.window > 0)) {
       fail(Code::Internal, "cache group {}: a window of {} positions does not fit its kind", index,
            group.window);
@@ -249,11 +253,10 @@ class Verifier {
              op_label(index, op.kind), layer.first);
       }
       check_cached(index, layer);
-    } else if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS) {
-      // The parameters of both begin with group and layer.
+    } else if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS ||
+               op.kind == TENON_OP_SELECT_POOLED || op.kind == TENON_OP_COMPRESS) {
+      // The parameters of all begin with group and layer.
       check_cached(index, {op.params.select.group, op.params.select.layer});
-    } else if (op.kind == TENON_OP_SELECT_POOLED) {
-      check_cached(index, {op.params.select_pooled.group, op.params.select_pooled.layer});
     }
   }
 
@@ -275,11 +278,14 @@ class Verifier {
   /// What leaves positions out is what a select chose, in as many parts and by as many positions.
   void check_selection(uint32_t index) {
     const tenon_op& op = ops_[index];
-    if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_POOLED) {
-      selections_[op.outputs[0]] = {1, 1};
-    }
-    if (op.kind == TENON_OP_SELECT_BLOCKS) {
-      selections_[op.outputs[0]] = {op.params.select_blocks.heads, op.params.select_blocks.block};
+    if (op.kind == TENON_OP_SELECT) {
+      const uint32_t stride = std::max(1u, groups_[op.params.select.group].stride);
+      selections_[op.outputs[0]] = {1, stride, stride > 1};
+    } else if (op.kind == TENON_OP_SELECT_POOLED) {
+      selections_[op.outputs[0]] = {1, 1, false};
+    } else if (op.kind == TENON_OP_SELECT_BLOCKS) {
+      const tenon_select_blocks_params& select = op.params.select_blocks;
+      selections_[op.outputs[0]] = {select.heads, select.block, false};
     }
     if (op.kind != TENON_OP_ATTENTION || op.num_inputs < 4) return;
     const auto found = selections_.find(op.inputs[3]);
@@ -290,11 +296,13 @@ class Verifier {
     const tenon_attention_params& attention = op.params.attention;
     const SelectionInfo& made = found->second;
     if (std::max(1u, attention.selections) == made.parts &&
-        std::max(1u, attention.selected_block) == made.block) {
+        std::max(1u, attention.selected_block) == made.block &&
+        attention.selected_rest == (made.rest ? 1u : 0u)) {
       return;
     }
-    fail(Code::Internal, "{}: \"{}\" has {} parts, whose numbers stand for {} positions",
-         op_label(index, op.kind), slots_[op.inputs[3]].name, made.parts, made.block);
+    fail(Code::Internal, "{}: \"{}\" has {} parts, whose numbers stand for {} positions{}",
+         op_label(index, op.kind), slots_[op.inputs[3]].name, made.parts, made.block,
+         made.rest ? ", beside the rest" : "");
   }
 
   /// Each value of a state belongs to one operation.
@@ -365,6 +373,7 @@ class Verifier {
   struct SelectionInfo {
     uint32_t parts;
     uint32_t block;  // positions
+    bool rest;       // and those after the last whole block
   };
   struct RouteInfo {
     uint64_t experts;

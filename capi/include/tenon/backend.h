@@ -222,6 +222,7 @@ typedef struct tenon_slot {
 #define TENON_OP_SINKHORN 32u     /* (x [., s s])                    -> [., s s]  params.sinkhorn */
 #define TENON_OP_SELECT 33u       /* (q [T, h dk], weights [T, h])   -> [T, k] i32  params.select */
 #define TENON_OP_SELECT_BLOCKS 40u /* (q [T, h dk])                  -> [T, h k] i32  params.select_blocks */
+#define TENON_OP_COMPRESS 41u      /* (bias W [m, n])                -> [T, n]  params.compress */
 #define TENON_OP_NGRAM_ROWS 45u   /* (W [rows, d], multipliers C [1, n] i64, heads C [h, 3] i64)
                                                                      -> [T, h d]  params.ngram_rows */
 #define TENON_OP_SOFTMAX 46u      /* (x [., n])                      -> [., n]  params.segments; of each segment of
@@ -370,7 +371,8 @@ typedef struct tenon_rope_params {
 } tenon_rope_params;
 
 /* Writes row t of k and v as position past + i of its sequence into layer `layer` of cache group `group`. A
- * LATENT group has keys only; its values are the first dv columns of the key. */
+ * LATENT group has keys only; its values are the first dv columns of the key. With a stride m (tenon_cache_group)
+ * only rows t with (past + i + 1) % m = 0 are written. */
 typedef struct tenon_kv_params {
   uint32_t group;
   uint32_t layer;
@@ -393,10 +395,12 @@ typedef struct tenon_kv_params {
 /* Attention of token t of a sequence. Query head j reads KV head j / (heads / kv_heads).
  *   s_i = scale q.k_i;  soft_cap > 0: s_i = soft_cap tanh(s_i / soft_cap);  s_i + bias
  *   weights = softmax over i (and over the head's sink logit, whose value is zero, if given)
- * A selection, the result of one select, select_blocks or select_pooled, leaves of the positions seen those that its
- * row names: those of select and select_pooled one by one, those of select_blocks n at a time, [b n, (b + 1) n) for a number b. All heads
- * share a selection of one part; of g parts, KV head j has part j. It goes with a FULL or LATENT group, a CAUSAL
- * mask without window, and no bias. */
+ * A selection, the result of one select, select_blocks or select_pooled, leaves of the positions seen those that
+ * its row names: those of select and select_pooled one by one, those of select_blocks n at a time, [b n, (b + 1) n)
+ * for a number b. All heads share a selection of one part; of g parts, KV head j has part j. The numbers of a select
+ * over a group with a stride n stand for n positions each, too, [j n, (j + 1) n), and beside them the token looks at
+ * the positions after the last whole n, [own + 1 - (own + 1) % n, own]. A selection goes with a FULL or LATENT group
+ * without a stride, a CAUSAL mask without window, and no bias. */
 typedef struct tenon_attention_params {
   uint32_t group;
   uint32_t layer;
@@ -410,6 +414,7 @@ typedef struct tenon_attention_params {
   uint32_t max_distance; /* RELATIVE */
   uint32_t selections;     /* parts of the selection, 1 or g; 0 stands for 1. Since minor 2 */
   uint32_t selected_block; /* n, the positions of a number of the selection; 0 stands for 1. Since minor 2 */
+  uint32_t selected_rest;  /* 1: the positions after the last whole n are looked at, too; else 0. Since minor 2 */
 } tenon_attention_params;
 
 /* The positions that a token at position `own` looks at: the index of DeepSeek sparse attention, arXiv
@@ -418,7 +423,8 @@ typedef struct tenon_attention_params {
  *   s_i = sum over j < h of weights_j max(q_j.k_i, 0),  i <= own
  * The row has the positions of the k largest s_i, of equal ones the lower position first, and of fewer than k
  * positions all; an s_i that is NaN counts as -infinity. They are in ascending order, and the rest of the row
- * is -1. */
+ * is -1. In a group with a stride m, i counts its rows instead, of which the token sees (own + 1) / m, rounded
+ * down. */
 typedef struct tenon_select_params {
   uint32_t group;
   uint32_t layer;
@@ -454,6 +460,18 @@ typedef struct tenon_select_pooled_params {
   uint32_t count; /* n, at least 1 */
   uint32_t block; /* r, at least 1 */
 } tenon_select_pooled_params;
+
+/* One row of m positions, those of a pool [j m, (j + 1) m): learnt weights that sum to 1 in each column. Layer
+ * `layer` of a WINDOW group with g = 1 and dk = dv = n, which has been written, has values v_i (its keys) and gates
+ * z_i (its values) for each position i. For a token at position (j + 1) m - 1
+ *   w_ic = softmax over i of z_ic + bias_{i % m, c};   y_c = sum over i of w_ic v_ic
+ * over the positions i of its pool. The group's window is at least m. Rows of other tokens are zero. Kept in a group
+ * with stride m, these are the pooled index keys of GLM-5.3. Since minor 2. */
+typedef struct tenon_compress_params {
+  uint32_t group;
+  uint32_t layer;
+  uint32_t stride; /* m, at least 1 */
+} tenon_compress_params;
 
 /* Recurrent operations keep values of each sequence in a STATE group: values [offset, offset + size) of
  * layer `layer`. Each says its size. All are zero before the first token of a sequence. The recurrence over
@@ -592,6 +610,7 @@ typedef struct tenon_op {
     tenon_ngram_rows_params ngram_rows;
     tenon_select_pooled_params select_pooled;
     tenon_wkv6_params wkv6;
+    tenon_compress_params compress;
     struct {
       float factor;
       float offset;
@@ -627,6 +646,9 @@ typedef struct tenon_cache_group {
    * type is TENON_TYPE_F32. Else 0. */
   uint32_t state_values;
   uint32_t reserved;
+  /* LATENT: m > 1: only positions p with (p + 1) % m = 0 have a row, which stands for the m positions up to p, and
+   * a block holds block_tokens / m of them, rounded up; 0 stands for 1. Else 0. Since minor 2. */
+  uint32_t stride;
 } tenon_cache_group;
 
 typedef struct tenon_program {

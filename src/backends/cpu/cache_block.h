@@ -16,6 +16,7 @@
 
 #include <cstdint>
 
+#include "backends/common/cache_rows.h"
 #include "tenon/backend.h"
 
 namespace tenon::cpu {
@@ -41,18 +42,26 @@ constexpr CacheType cache_type(uint32_t type) {
 
 /// One layer and KV head of a block.
 struct CacheBlock {
-  uint32_t block_tokens;  ///< a multiple of 16
+  uint32_t block_tokens;  ///< positions, or rows of a stride; what kernels read: a multiple of 16
   uint32_t key_dim;
   uint32_t value_dim;
   CacheType type;
   bool latent;
 
   explicit constexpr CacheBlock(const tenon_cache_group& group)
-      : block_tokens(group.block_tokens),
+      : block_tokens(backends::rows_of_block(group)),
         key_dim(group.key_dim),
         value_dim(group.value_dim),
         type(cache_type(group.type)),
         latent(group.kind == TENON_CACHE_LATENT) {}
+
+  /// The same rows in blocks that kernels read: what they are gathered into.
+  [[nodiscard]] constexpr CacheBlock gathered() const {
+    constexpr uint32_t kRows = 32;
+    CacheBlock block = *this;
+    block.block_tokens = kRows;
+    return block;
+  }
 
   static constexpr uint64_t round_up(uint64_t n, uint64_t unit) {
     return (n + unit - 1) / unit * unit;

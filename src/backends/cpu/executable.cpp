@@ -248,6 +248,9 @@ void Executable::allocate_scratch() {
           by_head ? phase.select.params.select_blocks.count : phase.select.params.select.count;
       const uint32_t heads = by_head ? 1 : phase.select.params.select.heads;
       candidates = std::max<uint64_t>(candidates, 2 * uint64_t{count});
+      if (backends::row_stride(program_.groups()[phase.select.params.select.group]) > 1) {
+        count_areas(block.gathered(), kAttentionSpan);
+      }
       attention_floats = std::max(attention_floats, attention_scratch_floats(heads, block));
       if (phase.select.kind == TENON_OP_SELECT_POOLED) {
         index_heads = std::max<uint64_t>(index_heads, heads);
@@ -257,9 +260,9 @@ void Executable::allocate_scratch() {
       const tenon_attention_params& params = phase.attention.params.attention;
       const tenon_cache_group& group = program_.groups()[params.group];
       const CacheBlock block(group);
-      const uint64_t count = plan_.slots[phase.attention.inputs[3]].slot.columns /
-                             backends::selection_parts(params) * backends::selected_block(params);
-      count_areas(block, count);
+      const uint64_t numbers =
+          plan_.slots[phase.attention.inputs[3]].slot.columns / backends::selection_parts(params);
+      count_areas(block, backends::most_selected(params, numbers));
       attention_floats = std::max(attention_floats,
                                   attention_scratch_floats(selected_heads(params, group), block));
     } else if (phase.kind == PhaseKind::Attention) {

@@ -331,6 +331,14 @@ void PhaseBuilder::place_select(size_t index) {
   place_phase(std::move(phase), output);
 }
 
+void PhaseBuilder::place_compress(size_t index) {
+  Phase phase;
+  phase.kind = PhaseKind::Compress;
+  phase.compress = items_[index].row.op;
+  const uint32_t output = phase.compress.outputs[0];
+  place_phase(std::move(phase), output);
+}
+
 void PhaseBuilder::place_recurrent(size_t index) {
   Phase phase;
   phase.kind = PhaseKind::Recurrent;
@@ -382,6 +390,7 @@ void PhaseBuilder::find_lifetimes() {
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[3]);
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.outputs[0]);
     if (phase.kind == PhaseKind::Select) touch_row({.op = phase.select});
+    if (phase.kind == PhaseKind::Compress) touch_row({.op = phase.compress});
     if (phase.kind == PhaseKind::Recurrent) touch_row({.op = phase.recurrent});
     for (const RowOp& row : phase.rows) touch_row(row);
     if (phase.kind == PhaseKind::Experts) {
@@ -437,6 +446,8 @@ PhasePlan PhaseBuilder::build() && {
       place_attention(i);
     } else if (row.kind == RowKind::Op && is_select(row.op.kind)) {
       place_select(i);
+    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_COMPRESS) {
+      place_compress(i);
     } else if (row.kind == RowKind::Op && backends::is_recurrent(row.op.kind)) {
       place_recurrent(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_MOE_ROUTE) {

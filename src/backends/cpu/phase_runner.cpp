@@ -49,6 +49,7 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
   // Rows of a group lie between each other (QuantRows): two threads would share each line.
   if (phase.kind == PhaseKind::Rows) return (rows + kRowInterleave - 1) / kRowInterleave;
   if (phase.kind == PhaseKind::Select) return rows * select_parts(phase.select);
+  if (phase.kind == PhaseKind::Compress) return rows;
   if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
     const tenon_attention_params& params = phase.attention.params.attention;
     return rows * selected_head_chunks(params, x_.program_.groups()[params.group]);
@@ -70,6 +71,7 @@ bool PhaseRunner::is_for_one(uint32_t phase_index) const noexcept {
   const Phase& phase = x_.plan_.phases[phase_index];
   switch (phase.kind) {
     case PhaseKind::Rows:
+    case PhaseKind::Compress:
     case PhaseKind::Recurrent:
     case PhaseKind::Route:
       return num_items(phase) <= 1;
@@ -113,6 +115,9 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
           } else {
             run_select_pooled(phase, item++, thread);
           }
+          break;
+        case PhaseKind::Compress:
+          run_compress(phase, item++);
           break;
         case PhaseKind::Recurrent:
           run_recurrent(phase, item++, thread);
@@ -249,15 +254,15 @@ void PhaseRunner::write_cache(const RowOp& row, const float* values, uint64_t to
   const uint64_t dim = keys ? group.key_dim : group.value_dim;
   const uint32_t sequence = x_.state_.token_sequence[token];
   const uint32_t position = x_.state_.token_position[token];
+  if (!backends::has_row(group, position)) return;
+  const backends::CacheRow at = backends::cache_row_of(group, position);
   const uint8_t* block =
-      x_.state_.blocks[params.group][x_.state_.first_block[params.group][sequence] +
-                                     position / group.block_tokens];
+      x_.state_.blocks[params.group][x_.state_.first_block[params.group][sequence] + at.block];
   for (uint64_t h = 0; h < num_heads; ++h) {
     const float* head = values + h * dim;
     const uint64_t area = params.layer * group.kv_heads + first_head + h;
     k_.kv_write(keys ? head : nullptr, keys ? nullptr : head, shape,
-                const_cast<uint8_t*>(block) + area * shape.area_bytes(),
-                position % group.block_tokens);
+                const_cast<uint8_t*>(block) + area * shape.area_bytes(), at.slot);
   }
 }
 

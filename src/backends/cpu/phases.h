@@ -11,6 +11,7 @@
 //   select phase     a token at a time, or a token and a head: what its index scores highest, positions
 //                    or blocks of them. An attention of these gathers their rows, a token and some
 //                    heads at a time
+//   compress phase   a token at a time: the row of the positions that it is the last of, if any
 //   recurrent phase  a tile of the state of a sequence at a time, through all its tokens
 //   route phase      chooses experts row by row; the last row sorts all of them by expert
 //   gather phase     the activations that experts read, in the order of the experts
@@ -122,6 +123,7 @@ enum class PhaseKind : uint32_t {
   Linear,
   Attention,
   Select,
+  Compress,
   Recurrent,
   Route,
   Gather,
@@ -139,6 +141,7 @@ struct Phase {
   std::vector<uint16_t> buckets;    ///< Attention: AttentionBias::buckets of a relative bias
   uint32_t attention_plan = 0;      ///< Attention: which plan of the step cuts it into work
   tenon_op select{};                ///< Select
+  tenon_op compress{};              ///< Compress
   tenon_op recurrent{};             ///< Recurrent
   uint32_t route = 0;               ///< Route, Gather, Experts: number among PhasePlan::routes
   uint32_t gathered = 0;            ///< Gather, Experts: number among PhasePlan::gathered

@@ -11,6 +11,67 @@
 #include "backends/cpu/phase_runner.h"
 
 namespace tenon::cpu {
+namespace {
+
+/// Copies a row of an area in one block into an area of a block that may have another number of rows.
+struct AreaCopy {
+  const CacheBlock& from_block;
+  const CacheBlock& to_block;
+
+  void operator()(const uint8_t* from, uint32_t from_slot, uint8_t* to, uint32_t to_slot) const {
+    const auto copy = [&](uint64_t from_offset, uint64_t to_offset, uint64_t bytes) {
+      std::memcpy(to + to_offset + to_slot * bytes, from + from_offset + from_slot * bytes, bytes);
+    };
+    if (!from_block.latent) {  // keys lie with the positions innermost
+      const uint64_t bytes = from_block.key_row_bytes() / from_block.block_tokens;
+      for (uint64_t row = 0; row < from_block.key_rows(); ++row) {
+        copy(row * from_block.key_row_bytes(), row * to_block.key_row_bytes(), bytes);
+      }
+    }
+    copy(from_block.value_offset(), to_block.value_offset(), from_block.value_row_bytes());
+    if (!from_block.scaled()) return;
+    copy(from_block.key_scale_offset(), to_block.key_scale_offset(), sizeof(uint16_t));
+    if (from_block.latent) return;
+    copy(from_block.value_scale_offset(), to_block.value_scale_offset(), sizeof(uint16_t));
+  }
+};
+
+/// Puts the areas of selected positions side by side, as a cache that has no others would hold them:
+/// where whole blocks of the cache are selected their own, else copies.
+///   blocks  of the sequence; `offset` of the area in each
+///   areas   [ceil(positions / block_tokens)]
+///   copies  the same, areas
+template <typename Positions>
+void gather_areas(const CacheBlock& block, const Positions& positions, bool whole_blocks,
+                  const uint8_t* const* blocks, uint64_t offset, uint8_t* copies,
+                  const uint8_t** areas) noexcept {
+  const AreaCopy copy{block, block};
+  const uint32_t tokens = block.block_tokens;
+  for (uint32_t j = 0; j < positions.size(); j += whole_blocks ? tokens : 1) {
+    const uint8_t* from = blocks[positions[j] / tokens] + offset;
+    uint8_t* to = copies + j / tokens * block.area_bytes();
+    if (j % tokens == 0) areas[j / tokens] = whole_blocks ? from : to;
+    if (!whole_blocks) copy(from, positions[j] % tokens, to, j % tokens);
+  }
+}
+
+/// The same of rows [first, first + count) of a group with a stride, into blocks that kernels read.
+void gather_strided(const tenon_cache_group& group, uint32_t first, uint32_t count,
+                    const uint8_t* const* blocks, uint64_t offset, uint8_t* copies,
+                    const uint8_t** areas) noexcept {
+  const CacheBlock from(group);
+  const CacheBlock to = from.gathered();
+  const AreaCopy copy{from, to};
+  for (uint32_t j = 0; j < count; ++j) {
+    const backends::CacheRow row =
+        backends::cache_row_of(group, backends::position_of_row(group, first + j));
+    uint8_t* area = copies + j / to.block_tokens * to.area_bytes();
+    if (j % to.block_tokens == 0) areas[j / to.block_tokens] = area;
+    copy(blocks[row.block] + offset, row.slot, area, j % to.block_tokens);
+  }
+}
+
+}  // namespace
 
 /// Of the heads [first_head, first_head + heads) of a token's index query and all its positions; the
 /// spans are set later.
@@ -49,20 +110,33 @@ void PhaseRunner::run_select(const Phase& phase, uint32_t token, uint32_t thread
   const Executable::ThreadScratch& scratch = x_.scratch_[thread];
   const uint32_t own = x_.state_.token_position[token];
   int32_t* row = i32_row(phase.select.outputs[0], token);
-  if (own < params.count) {
-    for (uint32_t j = 0; j < params.count; ++j) row[j] = j <= own ? static_cast<int32_t>(j) : -1;
+  const tenon_cache_group& group = x_.program_.groups()[params.group];
+  const uint32_t rows = backends::num_rows_before(group, own + 1);
+  if (rows <= params.count) {
+    for (uint32_t j = 0; j < params.count; ++j) row[j] = j < rows ? static_cast<int32_t>(j) : -1;
     return;
   }
   BestCandidates best(scratch.candidates, params.count);
   AttentionArgs args = index_args(phase.select, token, 0, params.heads, thread);
   const auto type = static_cast<uint32_t>(args.shape.type);
   const float* weights = f32_row(phase.select.inputs[1], token);
-  for (uint32_t start = 0; start <= own; start += kAttentionSpan) {
+  const CacheBlock stored = args.shape;
+  const bool strided = backends::row_stride(group) > 1;
+  for (uint32_t start = 0; start < rows; start += kAttentionSpan) {
     if (cancelled()) return;
-    args.first_span = start / kAttentionSpan;
+    const uint32_t count = std::min(kAttentionSpan, rows - start);
+    args.first_span = strided ? 0 : start / kAttentionSpan;
     args.end_span = args.first_span + 1;
+    if (strided) {
+      gather_strided(group, start, count, cache_blocks(params.group, token),
+                     params.layer * stored.area_bytes(), scratch.selected, scratch.areas);
+      args.blocks = scratch.areas;
+      args.area_offset = 0;
+      args.shape = stored.gathered();
+      args.position = count - 1;
+      args.positions = count;
+    }
     k_.index_scores[type](args, weights, scratch.index_scores);
-    const uint32_t count = std::min(kAttentionSpan, own + 1 - start);
     for (uint32_t i = 0; i < count; ++i) best.add(scratch.index_scores[i], start + i);
   }
   best.write(row);
@@ -100,46 +174,6 @@ void PhaseRunner::run_select_blocks(const Phase& phase, uint32_t item, uint32_t 
 }
 
 namespace {
-
-/// Copies the row of a position of one area into slot `to_slot` of another one.
-struct AreaCopy {
-  const CacheBlock& block;
-
-  void operator()(const uint8_t* from, uint32_t from_slot, uint8_t* to, uint32_t to_slot) const {
-    const auto copy = [&](uint64_t offset, uint64_t bytes) {
-      std::memcpy(to + offset + to_slot * bytes, from + offset + from_slot * bytes, bytes);
-    };
-    if (!block.latent) {  // keys lie with the positions innermost
-      const uint64_t bytes = block.key_row_bytes() / block.block_tokens;
-      for (uint64_t row = 0; row < block.key_rows(); ++row) {
-        copy(row * block.key_row_bytes(), bytes);
-      }
-    }
-    copy(block.value_offset(), block.value_row_bytes());
-    if (!block.scaled()) return;
-    copy(block.key_scale_offset(), sizeof(uint16_t));
-    if (!block.latent) copy(block.value_scale_offset(), sizeof(uint16_t));
-  }
-};
-
-/// Puts the areas of selected positions side by side, as a cache that has no others would hold them:
-/// where whole blocks of the cache are selected their own, else copies.
-///   blocks  of the sequence; `offset` of the area in each
-///   areas   [ceil(positions / block_tokens)]
-///   copies  the same, areas
-template <typename Positions>
-void gather_areas(const CacheBlock& block, const Positions& positions, bool whole_blocks,
-                  const uint8_t* const* blocks, uint64_t offset, uint8_t* copies,
-                  const uint8_t** areas) noexcept {
-  const AreaCopy copy{block};
-  const uint32_t tokens = block.block_tokens;
-  for (uint32_t j = 0; j < positions.size(); j += whole_blocks ? tokens : 1) {
-    const uint8_t* from = blocks[positions[j] / tokens] + offset;
-    uint8_t* to = copies + j / tokens * block.area_bytes();
-    if (j % tokens == 0) areas[j / tokens] = whole_blocks ? from : to;
-    if (!whole_blocks) copy(from, positions[j] % tokens, to, j % tokens);
-  }
-}
 
 /// The positions of the keys of `count` blocks from `first` on: the last of each.
 struct KeysOfBlocks {
@@ -209,7 +243,7 @@ void PhaseRunner::run_selected_attention(const Phase& phase, uint32_t item,
   const uint32_t together = backends::selected_block(params);
   const uint64_t numbers = columns(op.inputs[3]) / parts;
   const backends::SelectedPositions<int32_t> positions(
-      i32_row(op.inputs[3], token) + kv_head % parts * numbers, numbers, together,
+      i32_row(op.inputs[3], token) + kv_head % parts * numbers, numbers, params,
       x_.state_.token_position[token]);
   const uint64_t area = uint64_t{params.layer} * group.kv_heads + kv_head;
   gather_areas(block, positions, together % block.block_tokens == 0,

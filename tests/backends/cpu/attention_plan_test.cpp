@@ -25,7 +25,7 @@ AttentionShape shape_of(uint32_t kv_heads, uint32_t group_heads, uint32_t window
   params.window = window;
   params.mask = mask;
   return {params,
-          tenon_cache_group{1, kv_heads, 64, 64, TENON_TYPE_F16, 32, TENON_CACHE_FULL, 0, 0, 0}};
+          tenon_cache_group{1, kv_heads, 64, 64, TENON_TYPE_F16, 32, TENON_CACHE_FULL, 0, 0, 0, 0}};
 }
 
 /// As tenon/backend.h says it.

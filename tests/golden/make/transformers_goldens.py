@@ -635,6 +635,101 @@ def glm_dsa(m):
     indexed_layers(m, [True, False, True, False])
 
 
+# ---- GLM-5.3, its text model: pools of 4 positions, of which 2 are chosen. The package hands a selection on to
+# the next layer only.
+def glm5_next(architecture, layer_types, own):
+    """(keys, model); own: which layers have an index of their own, or None: all."""
+    latent = [kind == 'indexed_attention' for kind in layer_types]
+    keys = {**base_keys(3, 2, [int(one) for one in latent], 16, 24, 10000.0, 1e-5), 'attention.key_length_mla': 12,
+            'attention.value_length_mla': 10, 'attention.kv_lora_rank': 16, 'attention.q_lora_rank': 20,
+            'rope.dimension_count': 0, 'attention.layer_norm_epsilon': 1e-6, 'attention.indexer.head_count': 6,
+            'attention.indexer.key_length': 16, 'attention.indexer.top_k': 8, 'attention.indexer.kpool': 4,
+            'ssm.conv_kernel': 4, 'kda.head_dim': 16, 'kda.gate_lower_bound': -5.0,
+            'leading_dense_block_count': 1, 'hyper_connection.count': 3, 'hyper_connection.epsilon': 0.0625,
+            'hyper_connection.sinkhorn_iterations': 4, 'swiglu_clamp_exp': [0.75] * 3,
+            **expert_keys(6, 2, 12, shared_count=1, weights_scale=1.5, weights_norm=True, gating_func=2)}
+    if own:
+        keys.update({'attention.indexer.types': own, 'attention.indexer.kpool_select_tail': True})
+    else:
+        keys['swiglu_clamp_shexp'] = [0.75] * 3
+    text = dict(vocab_size=64, hidden_size=32, intermediate_size=24, moe_intermediate_size=12,
+                num_hidden_layers=3, num_attention_heads=2, num_key_value_heads=2, rms_norm_eps=1e-5,
+                q_lora_rank=20, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=0, v_head_dim=10,
+                n_routed_experts=6, num_experts_per_tok=2, n_shared_experts=1, routed_scaling_factor=1.5,
+                norm_topk_prob=True, n_group=1, topk_group=1, index_topk=8, index_head_dim=16, index_n_heads=6,
+                index_kpool=4, linear_head_dim=16, linear_num_heads=2, linear_conv_kernel_dim=4,
+                linear_lower_bound=-5.0, hc_mult=3, hc_eps=0.0625, hc_sinkhorn_iters=4, swiglu_limit=0.75,
+                layer_types=layer_types, mlp_layer_types=['dense'] + ['sparse'] * 2, pad_token_id=None,
+                indexer_types=['full' if one else 'shared' for one in own or [True] * 3])
+
+    def model():
+        config = hf.Glm5NextConfig(
+            text_config=text, attn_implementation='eager', tie_word_embeddings=False,
+            vision_config=dict(depth=1, hidden_size=16, num_heads=2, intermediate_size=16, out_hidden_size=32,
+                               projection_intermediate_size=16, image_size=28))
+        return hf.Glm5NextForConditionalGeneration(config)
+    return architecture, keys, model
+
+
+def glm5_next_layers(m, layer_types, own, pool):
+    """pool: the names of the gate and the biases of a pool."""
+    ends(m, 'model.language_model.')
+    for layer, kind in enumerate(layer_types):
+        root, block = 'model.language_model.layers.%d.' % layer, 'blk.%d.' % layer
+        a = root + 'self_attn.'
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
+        for prefix, name in (('hc_attn_', 'attn_hc.'), ('hc_ffn_', 'ffn_hc.')):
+            m.put(block + prefix + 'fn.weight', root + name + 'fn', spread=0.125)
+            m.put(block + prefix + 'scale.weight', root + name + 'scale', 1.0, 0.5)
+            m.put(block + prefix + 'base.weight', root + name + 'base', spread=1.0)
+        if kind == 'linear_attention':
+            attention(m, layer, a)
+            conv = m.parameters[a + 'conv1d.weight']
+            for i, name in enumerate('qkv'):
+                m.put(block + 'ssm_conv1d_%s.weight' % name, conv[32 * i:32 * i + 32], spread=0.6)
+            for name in ('f_a', 'f_b'):
+                m.put(block + 'ssm_%s.weight' % name, a + 'forget_gate.%s_proj.weight' % name)
+            m.put(block + 'ssm_dt.bias', a + 'forget_gate.dt_bias', spread=1.0)
+            m.put(block + 'ssm_a', a + 'forget_gate.A_log', -1.5, 1.0, change=lambda values: torch.log(-values))
+            m.put(block + 'ssm_beta.weight', a + 'b_proj.weight')
+            for name in ('g_a', 'g_b'):
+                m.put(block + 'ssm_%s.weight' % name, a + name + '_proj.weight')
+            m.norm(block + 'ssm_norm.weight', a + 'o_norm.weight')
+        else:
+            layer_norms(m, layer, a, attn_q_a_norm='q_a_layernorm', attn_kv_a_norm='kv_a_layernorm')
+            for tensor, name in (('attn_q_a', 'q_a_proj'), ('attn_q_b', 'q_b_proj'),
+                                 ('attn_kv_a_mqa', 'kv_a_proj_with_mqa'), ('attn_output', 'o_proj')):
+                m.put(block + tensor + '.weight', a + name + '.weight')
+            both = m.parameters[a + 'kv_b_proj.weight'].view(2, 12 + 10, 16)
+            m.put(block + 'attn_k_b.weight', both[:, :12].transpose(1, 2))
+            m.put(block + 'attn_v_b.weight', both[:, 12:])
+        if kind == 'indexed_attention' and own[layer]:
+            for tensor, name in (('attn_q_b', 'wq_b'), ('attn_k', 'wk'), ('proj', 'weights_proj')):
+                m.put(block + 'indexer.' + tensor + '.weight', a + 'indexer.' + name + '.weight')
+            m.norm(block + 'indexer.k_norm.weight', a + 'indexer.k_norm.weight')
+            m.put(block + 'indexer.k_norm.bias', a + 'indexer.k_norm.bias', spread=0.375)
+            m.put(block + pool % 'gate' + '.weight', a + 'indexer.index_kpool_compress_gate')
+            m.put(block + pool % 'ape' + '.weight', a + 'indexer.index_kpool_compress_ape', spread=1.0)
+        if layer == 0:
+            gated(m, layer, root + 'mlp.')
+        else:
+            experts(m, layer, root + 'mlp.', bias='gate.e_score_correction_bias')
+
+
+GLM5_LAYERS = ['linear_attention', 'indexed_attention', 'indexed_attention']
+GLM5_SHARING = ['indexed_attention', 'indexed_attention', 'linear_attention']
+
+
+@golden('glm5next', *glm5_next('glm5next', GLM5_LAYERS, None))
+def glm5next(m):
+    glm5_next_layers(m, GLM5_LAYERS, [True] * 3, 'indexer_compressor_%s')
+
+
+@golden('glm5-next', *glm5_next('glm5-next', GLM5_SHARING, [True, False, True]))
+def glm5_next_dashed(m):
+    glm5_next_layers(m, GLM5_SHARING, [True, False, True], 'indexer.kpool_%s')
+
+
 # ---- MiniMax M3, its text model. Blocks of positions are shorter than those of the cache.
 @golden('minimax-m3', 'minimax-m3',
         {**base_keys(3, 4, 2, 16, 40, 10000.0, 1e-5), 'rope.dimension_count': 8,

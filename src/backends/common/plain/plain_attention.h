@@ -62,8 +62,7 @@ class Attention {
     const uint32_t parts = backends::selection_parts(params);
     const size_t columns = static_cast<size_t>(row.size()) / parts;
     const backends::SelectedPositions<Real> selected(row.data() + (kv_head % parts) * columns,
-                                                     columns, backends::selected_block(params),
-                                                     place.position);
+                                                     columns, params, place.position);
     return {0, selected.size(), selected};
   }
 

@@ -34,6 +34,7 @@ void run_kv_write(StepRun<Math>& step, const tenon_op& op) {
   using Real = typename Math::Real;
   step.for_each(step.num_rows(op.inputs[0]), 0, [&](uint64_t t, Real*) noexcept {
     const TokenPlace& place = step.place(static_cast<uint32_t>(t));
+    if (!backends::has_row(group, place.position)) return;
     std::byte* head = step.cache_row(*place.sequence, kv.group, kv.layer, place.position);
     const auto store = [&](uint32_t slot, uint64_t dim) {
       const auto rows = step.activation(slot);

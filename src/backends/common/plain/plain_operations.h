@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/common/plain/plain_attention.h"
+#include "backends/common/plain/plain_compress.h"
 #include "backends/common/plain/plain_elementwise.h"
 #include "backends/common/plain/plain_embed.h"
 #include "backends/common/plain/plain_kv_write.h"
@@ -54,6 +55,7 @@ inline constexpr Operation<Math> kOperations[] = {
     {TENON_OP_MIX_STREAMS, "mix_streams", fits_mix_streams, run_mix_streams<Math>},
     {TENON_OP_SINKHORN, "sinkhorn", fits_sinkhorn, run_sinkhorn<Math>},
     {TENON_OP_SELECT, "select", fits_select, run_select<Math>},
+    {TENON_OP_COMPRESS, "compress", fits_compress, run_compress<Math>},
     {TENON_OP_SELECT_BLOCKS, "select_blocks", fits_select_blocks, run_select_blocks<Math>},
     {TENON_OP_NGRAM_ROWS, "ngram_rows", fits_ngram_rows, run_ngram_rows<Math>},
     {TENON_OP_SOFTMAX, "softmax", fits_softmax, run_softmax<Math>},

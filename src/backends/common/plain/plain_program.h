@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "backends/common/cache_rows.h"
 #include "backends/common/failure.h"
 #include "backends/common/host_memory.h"
 #include "backends/common/plain/plain_cache.h"
@@ -58,7 +59,7 @@ class LoadedProgram {
     return program_.groups()[group];
   }
 
-  /// Bytes of a cache block: [layers, block_tokens, heads x (key_dim + value_dim)] elements; of a
+  /// Bytes of a cache block: [layers, rows_of_block, heads x (key_dim + value_dim)] elements; of a
   /// state [layers, state_values] f32.
   [[nodiscard]] uint64_t block_bytes(uint32_t group) const { return block_bytes_[group]; }
   [[nodiscard]] std::span<const uint64_t> block_bytes() const { return block_bytes_; }
@@ -183,7 +184,7 @@ class LoadedProgram {
     const uint64_t value =
         info.kind == TENON_CACHE_LATENT ? 0 : cache_head_bytes(info.type, info.value_dim);
     const uint64_t head = key + value;
-    const uint64_t rows = multiply(info.layers, info.block_tokens, "cache block");
+    const uint64_t rows = multiply(info.layers, backends::rows_of_block(info), "cache block");
     return multiply(multiply(info.kv_heads, head, "cache block"), rows, "cache block");
   }
 

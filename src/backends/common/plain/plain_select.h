@@ -37,7 +37,7 @@ inline bool fits_select(const OpShape& shape) noexcept {
 inline bool fits_select_blocks(const OpShape& shape) noexcept {
   const tenon_select_blocks_params& params = shape.op->params.select_blocks;
   return fits_index(shape, params.heads) && params.count > 0 && params.block > 0 &&
-         params.local <= params.count &&
+         params.local <= params.count && backends::row_stride(*shape.group) == 1 &&
          uint64_t{params.count} * params.block <= kMaxSelectedInBlocks / params.heads &&
          shape.outputs[0]->columns == uint64_t{params.heads} * params.count;
 }
@@ -76,9 +76,10 @@ void run_select(StepRun<Math>& step, const tenon_op& op) {
   std::vector<Real> key(group.key_dim);
   for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {
     const auto& [sequence, own] = step.place(t);
-    std::vector<Real> scores(uint64_t{own} + 1);
-    for (uint32_t i = 0; i <= own; ++i) {
-      const std::byte* row = step.cache_row(*sequence, params.group, params.layer, i);
+    std::vector<Real> scores(backends::num_rows_before(group, own + 1));
+    for (uint32_t i = 0; i < scores.size(); ++i) {
+      const std::byte* row = step.cache_row(*sequence, params.group, params.layer,
+                                            backends::position_of_row(group, i));
       load_head(row, group.type, group.key_dim, key.data());
       for (uint32_t h = 0; h < params.heads; ++h) {
         const Real* q = query.row(t).data() + uint64_t{h} * group.key_dim;

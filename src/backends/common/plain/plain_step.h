@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "backends/common/cache_rows.h"
 #include "backends/common/failure.h"
 #include "backends/common/host_buffer.h"
 #include "backends/common/plain/plain_program.h"
@@ -152,16 +153,16 @@ class StepRun {
     return step_.positions[static_cast<uint64_t>(token) * program_.view().position_parts + part];
   }
   [[nodiscard]] const TokenPlace& place(uint32_t token) const { return scratch_.places[token]; }
-  /// Address of the keys of all heads of layer `layer` at `position` of a sequence; the values
-  /// follow.
+  /// Address of the keys of all heads of layer `layer` at `position` of a sequence, which has a row;
+  /// the values follow.
   [[nodiscard]] std::byte* cache_row(const tenon_step_sequence& sequence, uint32_t group_number,
                                      uint32_t layer, uint32_t position) const noexcept {
     const tenon_cache_group& info = group(group_number);
-    const uint32_t block = sequence.block_tables[group_number][position / info.block_tokens];
-    const uint64_t row_bytes =
-        program_.block_bytes(group_number) / (uint64_t{info.layers} * info.block_tokens);
-    const uint64_t row = uint64_t{layer} * info.block_tokens + position % info.block_tokens;
-    return block_address(group_number, block) + row * row_bytes;
+    const backends::CacheRow at = backends::cache_row_of(info, position);
+    const uint32_t block = sequence.block_tables[group_number][at.block];
+    const uint64_t rows = backends::rows_of_block(info);
+    const uint64_t row_bytes = program_.block_bytes(group_number) / (info.layers * rows);
+    return block_address(group_number, block) + (layer * rows + at.slot) * row_bytes;
   }
   /// The part of a state that belongs to an operation, in the block that the sequence writes: what
   /// it was before the step, or zeros.

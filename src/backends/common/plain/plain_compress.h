@@ -1,0 +1,65 @@
+// compress: one row of several positions, weighed column by column.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "backends/common/plain/plain_cache.h"
+#include "backends/common/plain/plain_shape.h"
+#include "backends/common/plain/plain_step.h"
+
+namespace tenon::plain {
+
+inline bool fits_compress(const OpShape& shape) noexcept {
+  const tenon_compress_params& params = shape.op->params.compress;
+  const tenon_cache_group& group = *shape.group;
+  return params.stride > 0 && group.kind == TENON_CACHE_WINDOW && group.kv_heads == 1 &&
+         group.key_dim == group.value_dim && group.block_tokens > 0 &&
+         group.window >= params.stride && fits_cache(group.type, group.key_dim) &&
+         is_weight(shape.inputs[0], params.stride, group.key_dim) &&
+         is_activation(shape.outputs[0], TENON_ROWS_TOKENS) &&
+         shape.outputs[0]->columns == group.key_dim;
+}
+
+template <typename Math>
+void run_compress(StepRun<Math>& step, const tenon_op& op) {
+  using Real = typename Math::Real;
+  const tenon_compress_params& params = op.params.compress;
+  const tenon_cache_group& group = step.group(params.group);
+  const std::vector<Real> bias = step.weight_rows(op.inputs[0]);  // [stride, key_dim]
+  auto out = step.activation(op.outputs[0]);
+  const auto columns = static_cast<uint64_t>(out.cols());
+  const uint64_t key_bytes = cache_head_bytes(group.type, group.key_dim);
+  std::vector<Real> value(group.key_dim), gate(group.key_dim);
+  std::vector<Real> highest(columns), sum(columns), result(columns);
+  for (uint32_t t = 0; t < step.num_rows(op.outputs[0]); ++t) {
+    const auto& [sequence, own] = step.place(t);
+    out.row(t).setZero();
+    if (own % params.stride != params.stride - 1) continue;
+    // Calls body(column, value, gate) for what each position brings.
+    const auto each = [&](const auto& body) {
+      for (uint32_t i = own + 1 - params.stride; i <= own; ++i) {
+        const std::byte* row = step.cache_row(*sequence, params.group, params.layer, i);
+        load_head(row, group.type, group.key_dim, value.data());
+        load_head(row + key_bytes, group.type, group.key_dim, gate.data());
+        for (uint64_t c = 0; c < columns; ++c) {
+          body(c, value[c], gate[c] + bias[i % params.stride * columns + c]);
+        }
+      }
+    };
+    std::fill(highest.begin(), highest.end(), static_cast<Real>(-INFINITY));
+    std::fill(sum.begin(), sum.end(), Real{0});
+    std::fill(result.begin(), result.end(), Real{0});
+    each([&](uint64_t c, Real, Real logit) { highest[c] = std::max(highest[c], logit); });
+    each([&](uint64_t c, Real x, Real logit) {
+      const Real weight = std::exp(logit - highest[c]);
+      sum[c] += weight;
+      result[c] += weight * x;
+    });
+    for (uint64_t c = 0; c < columns; ++c) out(t, c) = result[c] / sum[c];
+  }
+}
+
+}  // namespace tenon::plain

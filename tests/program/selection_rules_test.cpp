@@ -1,0 +1,112 @@
+// What operations over indices and over rows of several positions ask of their groups and inputs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "program/program.h"
+
+namespace tenon {
+namespace {
+
+template <typename F>
+void expect_rule(F&& call, const char* text) {
+  EXPECT_THAT(call, testing::Throws<Error>(
+                        testing::AllOf(testing::Property(&Error::code, Code::Internal),
+                                       testing::Property(&Error::what, testing::HasSubstr(text)))));
+}
+
+/// An index of two heads of 4, attention of two KV heads of 8, and what a test changes of them.
+struct SelectionRules {
+  CacheGroup index{1, 1, 4, 4, TENON_TYPE_F32, 16, 0, TENON_CACHE_LATENT};
+  CacheGroup rows{1, 2, 8, 8, TENON_TYPE_F32, 16};
+  SelectBlocksOptions select{.heads = 2, .count = 3, .block = 5, .local = 1};
+  AttentionOptions attention = defaults();
+
+  static AttentionOptions defaults() {
+    AttentionOptions options;
+    options.heads = 4;
+    options.selections = 2;
+    options.selected_block = 5;
+    return options;
+  }
+  [[nodiscard]] Program build() const {
+    ProgramBuilder b;
+    const auto embedded = [&](const char* name, uint64_t columns) {
+      return b.embed(b.weight(name, Format::F32, 10, columns));
+    };
+    SelectBlocksOptions chosen = select;
+    AttentionOptions options = attention;
+    chosen.group = b.cache_group(index);
+    options.group = b.cache_group(rows);
+    b.kv_write(embedded("index key", 4), kNoSlot, chosen.group, 0);
+    b.kv_write(embedded("key", 16), embedded("value", 16), options.group, 0);
+    options.selection = b.select_blocks(embedded("index query", 8), chosen);
+    return std::move(b).finish(b.gather_rows(b.attention(embedded("query", 32), options)), {4, 4});
+  }
+};
+
+TEST(SelectionRules, BlocksAreChosenForEachKvHead) {
+  const Program program = SelectionRules{}.build();
+  bool found = false;
+  for (const tenon_op& op : program.ops()) {
+    if (op.kind != TENON_OP_SELECT_BLOCKS) continue;
+    found = true;
+    EXPECT_EQ(program.slots()[op.outputs[0]].columns, 6u);
+    EXPECT_EQ(program.slots()[op.outputs[0]].type, TENON_TYPE_I32);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(SelectionRules, ASelectBlocksHasHeadsBlocksAndRows) {
+  const auto refused = [](auto change, const char* text) {
+    SelectionRules rules;
+    change(rules);
+    expect_rule([&] { (void)rules.build(); }, text);
+  };
+  refused([](SelectionRules& r) { r.select.heads = 0; }, "no head");
+  refused([](SelectionRules& r) { r.select.heads = 3; }, "expected 3 heads of 4");
+  refused([](SelectionRules& r) { r.select.count = 0; }, "0 blocks of 5 positions");
+  refused([](SelectionRules& r) { r.select.block = 0; }, "blocks of 0 positions");
+  refused([](SelectionRules& r) { r.select.block = 1u << 20; }, "positions in all");
+  refused([](SelectionRules& r) { r.select.local = 4; }, "more than the 3 in all");
+  refused([](SelectionRules& r) { r.index.stride = 4; }, "rows for some positions only");
+  refused([](SelectionRules& r) { r.rows.stride = 4; }, "rows for some positions only");
+}
+
+TEST(SelectionRules, AnAttentionReadsASelectionAsItWasMade) {
+  const auto refused = [](auto change, const char* text) {
+    SelectionRules rules;
+    change(rules.attention);
+    expect_rule([&] { (void)rules.build(); }, text);
+  };
+  refused([](AttentionOptions& a) { a.selections = 1; }, "has 2 parts");
+  refused([](AttentionOptions& a) { a.selections = 3; }, "3 parts for 2 KV heads");
+  refused([](AttentionOptions& a) { a.selected_block = 1; }, "numbers stand for 5 positions");
+  refused([](AttentionOptions& a) { a.selected_rest = true; }, "numbers stand for 5 positions");
+  refused([](AttentionOptions& a) { a.window = 4; }, "without window and bias");
+}
+
+/// Pools of `stride` positions in a window, with a bias of [bias_rows, 6].
+Program pooled(uint32_t stride, uint32_t window, uint64_t bias_rows, uint32_t kv_heads = 1) {
+  ProgramBuilder b;
+  CacheGroup raw{1, kv_heads, 6, 6, TENON_TYPE_F32, 16};
+  raw.window = window;
+  const uint32_t group = b.cache_group(raw);
+  const Slot x = b.embed(b.weight("x", Format::F32, 10, uint64_t{6} * kv_heads));
+  b.kv_write(x, x, group, 0);
+  const Slot bias = b.weight("bias", Format::F32, bias_rows, 6);
+  const Slot row = b.compress(bias, {.group = group, .layer = 0, .stride = stride});
+  return std::move(b).finish(b.gather_rows(row), {4, 4});
+}
+
+TEST(SelectionRules, APoolIsWithinItsWindow) {
+  EXPECT_NO_THROW((void)pooled(4, 4, 4));
+  expect_rule([] { (void)pooled(5, 4, 5); }, "a pool of 5 positions in a window of 4");
+  expect_rule([] { (void)pooled(0, 4, 4); }, "a pool of 0 positions");
+  expect_rule([] { (void)pooled(4, 4, 3); }, "expected [4, 6]");
+  expect_rule([] { (void)pooled(4, 0, 4); }, "for a window of positions");
+  expect_rule([] { (void)pooled(4, 4, 4, 2); }, "for a window of positions");
+}
+
+}  // namespace
+}  // namespace tenon
