@@ -2,6 +2,7 @@
 #include "fence.h"
 #include "random_model/random_model.h"
 #include "random_model/random_shapes.h"
+#include "random_model/weight_mixes.h"
 #include "values.h"
 
 using namespace tenon::capi;

@@ -48,7 +48,10 @@ void add_make_model(CLI::App& app) {
   auto flags = std::make_shared<MakeModelFlags>();
   CLI::App* command = app.add_subcommand(
       "make-model", "Write a model of a known shape with random weights: to measure");
-  command->add_option("SHAPE", flags->shape, joined(tenon::random_model_shapes()))->required();
+  command
+      ->add_option("SHAPE", flags->shape,
+                   joined(tenon::random_model_shapes()) + "; NAME:N for its first N layers")
+      ->required();
   command->add_option("FORMAT", flags->format, joined(tenon::random_model_formats()))->required();
   command->add_option("OUT", flags->path, "GGUF file to write")->required();
   command->add_option("--seed", flags->seed, "Another seed, other weights (default 0)")

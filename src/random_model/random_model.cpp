@@ -21,6 +21,7 @@
 #include "random_model/random_blocks.h"
 #include "random_model/random_shapes.h"
 #include "random_model/random_vocabulary.h"
+#include "random_model/weight_mixes.h"
 
 namespace tenon {
 namespace {
@@ -118,11 +119,12 @@ class RandomTensors {
 };
 
 /// All keys of the architecture: those that every decoder has, then its own, which win.
-std::vector<KeyValue> model_keys(const RandomShape& shape) {
+std::vector<KeyValue> model_keys(const ChosenShape& chosen) {
+  const RandomShape& shape = chosen.shape;
   std::vector<KeyValue> keys = {
       {"context_length", shape.context},
       {"embedding_length", shape.width},
-      {"block_count", shape.layers},
+      {"block_count", chosen.layers},
       {"feed_forward_length", shape.feed_forward},
       {"attention.head_count", shape.heads},
       {"attention.head_count_kv", shape.kv_heads},
@@ -144,37 +146,41 @@ std::vector<KeyValue> model_keys(const RandomShape& shape) {
     if (!shape.is_example || one.name != shape.architecture) continue;
     for (const KeyValue& own : one.architecture->example) set(own);
   }
+  for (KeyValue& key : keys) {
+    auto* list = std::get_if<std::span<const int32_t>>(&key.value);
+    if (list != nullptr && list->size() == shape.layers) *list = list->first(chosen.layers);
+  }
   return keys;
 }
 
-/// Writes the keys and returns those that the architecture reads.
-Metadata add_keys(const RandomShape& shape, const WeightMix& mix, uint64_t seed, GgufOutput& out) {
-  Metadata metadata("random model");
-  metadata.add("general.architecture", MetadataValue::of(shape.architecture));
+MetadataValue metadata_value(const KeyValue& key) {
+  return std::visit(
+      [](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, uint32_t>) {
+          return MetadataValue::of(uint64_t{value});
+        } else if constexpr (std::is_same_v<T, float>) {
+          return MetadataValue::of(double{value});
+        } else if constexpr (std::is_same_v<T, bool> ||
+                             std::is_same_v<T, std::span<const int32_t>>) {
+          return MetadataValue::of(value);
+        } else {
+          return MetadataValue::of(std::string(value));
+        }
+      },
+      key.value);
+}
+
+void add_keys(const ChosenShape& chosen, const WeightMix& mix, uint64_t seed, GgufOutput& out) {
+  const RandomShape& shape = chosen.shape;
   out.add("general.architecture", shape.architecture);
   out.add("general.name", fmt::format("random {} {} {}", shape.name, mix.name, seed));
   if (mix.file_type != UINT32_MAX) out.add("general.file_type", mix.file_type);
   out.add("general.quantization_version", uint32_t{2});
-  for (const KeyValue& own : model_keys(shape)) {
+  for (const KeyValue& own : model_keys(chosen)) {
     const std::string key = fmt::format("{}.{}", shape.architecture, own.name);
     std::visit([&](const auto& value) { out.add(key, value); }, own.value);
-    metadata.add(key, std::visit(
-                          [](const auto& value) {
-                            using T = std::decay_t<decltype(value)>;
-                            if constexpr (std::is_same_v<T, uint32_t>) {
-                              return MetadataValue::of(uint64_t{value});
-                            } else if constexpr (std::is_same_v<T, float>) {
-                              return MetadataValue::of(double{value});
-                            } else if constexpr (std::is_same_v<T, bool> ||
-                                                 std::is_same_v<T, std::span<const int32_t>>) {
-                              return MetadataValue::of(value);
-                            } else {
-                              return MetadataValue::of(std::string(value));
-                            }
-                          },
-                          own.value));
   }
-  return metadata;
 }
 
 void add_vocabulary(uint32_t size, GgufOutput& out) {
@@ -244,14 +250,25 @@ class Writer {
 
 }  // namespace
 
+Metadata random_model_metadata(const ChosenShape& chosen) {
+  Metadata metadata("random model");
+  const std::string architecture = chosen.shape.architecture;
+  metadata.add("general.architecture", MetadataValue::of(architecture));
+  for (const KeyValue& key : model_keys(chosen)) {
+    metadata.add(fmt::format("{}.{}", architecture, key.name), metadata_value(key));
+  }
+  return metadata;
+}
+
 void write_random_model(const std::shared_ptr<System>& system, const std::string& path,
                         std::string_view shape_name, std::string_view format,
                         const RandomModelOptions& options) {
-  const RandomShape& shape = find_random_shape(shape_name);
+  const ChosenShape chosen = find_random_shape(shape_name);
   const WeightMix mix = find_weight_mix(format);
   GgufOutput out(system, path);
-  const RandomTensors tensors(add_keys(shape, mix, options.seed, out), shape.tied, mix);
-  add_vocabulary(shape.vocab, out);
+  const RandomTensors tensors(random_model_metadata(chosen), chosen.shape.tied, mix);
+  add_keys(chosen, mix, options.seed, out);
+  add_vocabulary(chosen.shape.vocab, out);
   for (const RandomTensor& tensor : tensors.all()) {
     out.add_tensor(tensor.name, tensor.shape, tensor.format);
   }

@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include "base/system.h"
+#include "file/metadata.h"
+#include "random_model/random_shapes.h"
 
 namespace tenon {
 
@@ -18,9 +20,13 @@ struct RandomModelOptions {
   std::function<bool(double fraction)> progress{};
 };
 
+/// The keys of a shape that its architecture reads.
+[[nodiscard]] Metadata random_model_metadata(const ChosenShape& chosen);
+
 /// Writes `path`, a GGUF file that Tenon and llama.cpp load. The same shape, format and seed give
 /// the same bytes. Takes a few megabytes of memory whatever the shape; the file appears complete or
 /// not at all. Activations stay near 1 and logits near N(0, 2^2), as in a trained model.
+///   shape  "llama-8b", or "llama-8b:4" for its first 4 layers
 /// Throws Argument for an unknown shape or format, Io, Cancelled.
 void write_random_model(const std::shared_ptr<System>& system, const std::string& path,
                         std::string_view shape, std::string_view format,

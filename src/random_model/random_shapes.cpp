@@ -1,8 +1,8 @@
 #include "random_model/random_shapes.h"
 
-#include <algorithm>
 #include <array>
-#include <utility>
+#include <charconv>
+#include <system_error>
 
 #include "arch/architecture_list.h"
 #include "base/error.h"
@@ -18,10 +18,117 @@ constexpr KeyValue kMoe1bKeys[] = {
 constexpr KeyValue kQwen3MoeKeys[] = {
     {"expert_count", 128u}, {"expert_used_count", 8u}, {"expert_feed_forward_length", 768u}};
 
-constexpr KeyValue kGemma3n200mKeys[] = {
-    {"attention.sliding_window", 512u},         {"attention.sliding_window_pattern", 5u},
-    {"attention.shared_kv_layers", 3u},         {"altup.num_inputs", 4u},
-    {"embedding_length_per_layer_input", 256u}};
+constexpr KeyValue kGemma3n200mKeys[] = {{"attention.sliding_window", 512u},
+                                         {"attention.sliding_window_pattern", 5u},
+                                         {"attention.shared_kv_layers", 3u},
+                                         {"altup.num_inputs", 4u},
+                                         {"embedding_length_per_layer_input", 256u}};
+// Five layers with a window to one without, which has heads of its own.
+constexpr int32_t kGemma4Windows[] = {1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1,
+                                      1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0};
+constexpr int32_t kGemma4KvHeads[] = {8, 8, 8, 8, 8, 2, 8, 8, 8, 8, 8, 2, 8, 8, 8,
+                                      8, 8, 2, 8, 8, 8, 8, 8, 2, 8, 8, 8, 8, 8, 2};
+constexpr KeyValue kGemma4Keys[] = {
+    {"attention.sliding_window_pattern", std::span<const int32_t>(kGemma4Windows)},
+    {"attention.head_count_kv", std::span<const int32_t>(kGemma4KvHeads)},
+    {"attention.sliding_window", 1024u},
+    {"attention.key_length_swa", 256u},
+    {"attention.value_length_swa", 256u},
+    {"rope.dimension_count_swa", 256u},
+    {"rope.freq_base_swa", 10000.0f},
+    {"attention.shared_kv_layers", 0u},
+    {"embedding_length_per_layer_input", 0u},
+    {"final_logit_softcapping", 30.0f},
+    {"expert_count", 128u},
+    {"expert_used_count", 8u},
+    {"expert_feed_forward_length", 704u}};
+constexpr KeyValue kGemma3Keys[] = {{"attention.sliding_window", 512u}};
+constexpr KeyValue kGptOssKeys[] = {{"attention.sliding_window", 128u},
+                                    {"rope.scaling.type", std::string_view("yarn")},
+                                    {"rope.scaling.factor", 32.0f},
+                                    {"rope.scaling.original_context_length", 4096u},
+                                    {"expert_count", 32u},
+                                    {"expert_used_count", 4u},
+                                    {"expert_feed_forward_length", 2880u}};
+constexpr int32_t kQwen35RopeParts[] = {11, 11, 10, 0};
+constexpr KeyValue kQwen35SmallKeys[] = {
+    {"rope.dimension_count", 64u},
+    {"rope.dimension_sections", std::span<const int32_t>(kQwen35RopeParts)},
+    {"full_attention_interval", 4u},
+    {"ssm.conv_kernel", 4u},
+    {"ssm.inner_size", 2048u},
+    {"ssm.state_size", 128u},
+    {"ssm.time_step_rank", 16u},
+    {"ssm.group_count", 16u}};
+constexpr KeyValue kQwen35MoeKeys[] = {
+    {"rope.dimension_count", 64u},
+    {"rope.dimension_sections", std::span<const int32_t>(kQwen35RopeParts)},
+    {"full_attention_interval", 4u},
+    {"ssm.conv_kernel", 4u},
+    {"ssm.inner_size", 4096u},
+    {"ssm.state_size", 128u},
+    {"ssm.time_step_rank", 32u},
+    {"ssm.group_count", 16u},
+    {"expert_count", 256u},
+    {"expert_used_count", 8u},
+    {"expert_feed_forward_length", 512u},
+    {"expert_shared_feed_forward_length", 512u}};
+// The cache's row is 512 + 64 values; the heads that are made of it have 192 + 64 and 256.
+constexpr KeyValue kGlmFlashKeys[] = {{"attention.head_count_kv", 1u},
+                                      {"attention.key_length", 576u},
+                                      {"attention.value_length", 512u},
+                                      {"attention.key_length_mla", 256u},
+                                      {"attention.value_length_mla", 256u},
+                                      {"attention.kv_lora_rank", 512u},
+                                      {"attention.q_lora_rank", 768u},
+                                      {"rope.dimension_count", 64u},
+                                      {"leading_dense_block_count", 1u},
+                                      {"expert_count", 64u},
+                                      {"expert_used_count", 4u},
+                                      {"expert_feed_forward_length", 1536u},
+                                      {"expert_shared_count", 1u},
+                                      {"expert_gating_func", 2u},
+                                      {"expert_weights_norm", true},
+                                      {"expert_weights_scale", 1.8f}};
+// Layers without key heads are short convolutions.
+constexpr int32_t kLfm2KvHeads[] = {0, 0, 8, 0, 0, 8, 0, 0, 8, 0, 8, 0, 8, 0, 8, 0};
+constexpr KeyValue kLfm2Keys[] = {
+    {"attention.head_count_kv", std::span<const int32_t>(kLfm2KvHeads)}, {"shortconv.l_cache", 3u}};
+// A layer is attention where it has key heads, experts where it has a width, and else Mamba 2.
+constexpr int32_t kNemotron3KvHeads[] = {0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0,
+                                         0, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0,
+                                         0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr int32_t kNemotron3Widths[] = {
+    0,    1856, 0,    1856, 0,    0,    1856, 0,    1856, 0,    1856, 0,    0,
+    1856, 0,    1856, 0,    1856, 0,    0,    1856, 0,    1856, 0,    1856, 0,
+    0,    1856, 0,    1856, 0,    1856, 0,    0,    1856, 0,    1856, 0,    1856,
+    0,    1856, 0,    0,    1856, 0,    1856, 0,    1856, 0,    1856, 0,    1856};
+constexpr KeyValue kNemotron3Keys[] = {
+    {"attention.head_count_kv", std::span<const int32_t>(kNemotron3KvHeads)},
+    {"feed_forward_length", std::span<const int32_t>(kNemotron3Widths)},
+    {"ssm.conv_kernel", 4u},
+    {"ssm.inner_size", 4096u},
+    {"ssm.state_size", 128u},
+    {"ssm.time_step_rank", 64u},
+    {"ssm.group_count", 8u},
+    {"expert_count", 128u},
+    {"expert_used_count", 6u},
+    {"expert_feed_forward_length", 1856u},
+    {"expert_shared_count", 1u},
+    {"expert_shared_feed_forward_length", 3712u},
+    {"expert_gating_func", 2u},
+    {"expert_weights_norm", true},
+    {"expert_weights_scale", 2.5f}};
+constexpr KeyValue kMamba2Keys[] = {{"ssm.conv_kernel", 4u},
+                                    {"ssm.inner_size", 4096u},
+                                    {"ssm.state_size", 128u},
+                                    {"ssm.time_step_rank", 64u},
+                                    {"ssm.group_count", 1u}};
+constexpr KeyValue kRwkv7Keys[] = {{"wkv.head_size", 64u},
+                                   {"attention.decay_lora_rank", 96u},
+                                   {"attention.iclr_lora_rank", 96u},
+                                   {"attention.value_residual_mix_lora_rank", 64u},
+                                   {"attention.gate_lora_rank", 256u}};
 
 // clang-format off
 #define TENON_TINY_SHAPE(symbol, name) \
@@ -40,152 +147,45 @@ constexpr std::array kShapes = {
     RandomShape{"moe-1b-a300m", "qwen3moe", 16, 1024, 16, 4, 128,  3072, 151936,  40960, 1000000.0f, true, kMoe1bKeys},
     RandomShape{"qwen3-30b-a3b", "qwen3moe", 48, 2048, 32, 4, 128, 6144, 151936,  40960, 1000000.0f, false, kQwen3MoeKeys},
     RandomShape{"gemma3n-200m", "gemma3n", 10, 512, 8, 2,  64,  2048,  65536,  32768, 1000000.0f, true, kGemma3n200mKeys},
+    RandomShape{"gemma3-1b",    "gemma3", 26, 1152,  4, 1, 256,  6912, 262144,  32768, 1000000.0f, true, kGemma3Keys},
+    RandomShape{"gemma4-26b-a4b", "gemma4", 30, 2816, 16, 8, 512, 2112, 262144, 262144, 1000000.0f, true, kGemma4Keys},
+    RandomShape{"gpt-oss-20b",  "gpt-oss", 24, 2880, 64, 8, 64,  2880, 201088, 131072, 150000.0f,  false, kGptOssKeys},
+    RandomShape{"qwen3.5-0.8b", "qwen35", 24, 1024,  8, 2, 256,  3584, 248320, 262144, 10000000.0f, true, kQwen35SmallKeys},
+    RandomShape{"qwen3.5-35b-a3b", "qwen35moe", 40, 2048, 16, 2, 256, 0, 248320, 262144, 10000000.0f, false, kQwen35MoeKeys},
+    RandomShape{"glm-4.7-flash", "deepseek2", 47, 2048, 20, 1, 576, 10240, 154880, 202752, 1000000.0f, false, kGlmFlashKeys},
+    RandomShape{"lfm2-1.2b",    "lfm2",  16, 2048, 32, 8,  64,  8192,  65536, 128000, 1000000.0f, true, kLfm2Keys},
+    RandomShape{"nemotron-3-nano", "nemotron_h_moe", 52, 2688, 32, 2, 128, 1856, 131072, 262144, 10000.0f, false, kNemotron3Keys},
+    RandomShape{"mamba2-1.3b",  "mamba2", 48, 2048,  0, 0,  64,     0,  50288, 1048576, 10000.0f, true, kMamba2Keys},
+    RandomShape{"rwkv7-1.5b",   "rwkv7",  24, 2048,  0, 0,  64,  8192,  65536, 1048576, 10000.0f, false, kRwkv7Keys},
     TENON_ARCHITECTURES(TENON_TINY_SHAPE)
 };
 #undef TENON_TINY_SHAPE
-
-constexpr MixRule kQ3KM[] = {{"attn_v", MixLayers::FirstTwo, Format::Q5_K},
-                             {"attn_v", MixLayers::All, Format::Q4_K},
-                             {"attn_output", MixLayers::All, Format::Q4_K},
-                             {"ffn_down", MixLayers::FirstSixteenth, Format::Q5_K},
-                             {"ffn_down", MixLayers::All, Format::Q4_K}};
-constexpr MixRule kQ3KL[] = {{"attn_v", MixLayers::All, Format::Q5_K},
-                             {"attn_output", MixLayers::All, Format::Q5_K},
-                             {"ffn_down", MixLayers::All, Format::Q5_K}};
-constexpr MixRule kQ4KS[] = {{"attn_v", MixLayers::FirstFour, Format::Q5_K},
-                             {"ffn_down", MixLayers::FirstEighth, Format::Q5_K}};
-constexpr MixRule kMedium[] = {{"attn_v", MixLayers::MoreBits, Format::Q6_K},
-                               {"ffn_down", MixLayers::MoreBits, Format::Q6_K}};
-
-constexpr std::array kMixes = {
-    WeightMix{"Q3_K_S", Format::Q3_K, 11, {}},
-    WeightMix{"Q3_K_M", Format::Q3_K, 12, kQ3KM},
-    WeightMix{"Q3_K_L", Format::Q3_K, 13, kQ3KL},
-    WeightMix{"Q4_K_S", Format::Q4_K, 14, kQ4KS},
-    WeightMix{"Q4_K_M", Format::Q4_K, 15, kMedium},
-    WeightMix{"Q5_K_S", Format::Q5_K, 16, {}},
-    WeightMix{"Q5_K_M", Format::Q5_K, 17, kMedium},
-};
-
-/// general.file_type of files in one format. A format that is not here gets none: the key is for
-/// people.
-constexpr std::pair<Format, uint32_t> kFileTypes[] = {
-    {Format::F32, 0},      {Format::F16, 1},      {Format::Q4_0, 2},    {Format::Q4_1, 3},
-    {Format::Q8_0, 7},     {Format::Q5_0, 8},     {Format::Q5_1, 9},    {Format::Q2_K, 21},
-    {Format::Q3_K, 11},    {Format::Q4_K, 14},    {Format::Q5_K, 16},   {Format::Q6_K, 18},
-    {Format::IQ2_XXS, 19}, {Format::IQ2_XS, 20},  {Format::IQ3_XXS, 23}, {Format::IQ1_S, 24},
-    {Format::IQ4_NL, 25},  {Format::IQ3_S, 26},   {Format::IQ2_S, 28},  {Format::IQ4_XS, 30},
-    {Format::IQ1_M, 31},   {Format::BF16, 32},    {Format::TQ1_0, 36},  {Format::TQ2_0, 37},
-    {Format::MXFP4, 38},   {Format::NVFP4, 39},   {Format::Q1_0, 40},   {Format::Q2_0, 41},
-};
-
-/// What the output matrix is in when the rest is in a format: these keep their own or take the
-/// given one, all others take q6_K.
-constexpr std::pair<Format, Format> kOutputs[] = {
-    {Format::F32, Format::F32},      {Format::F16, Format::F16},     {Format::BF16, Format::BF16},
-    {Format::Q8_0, Format::Q8_0},    {Format::IQ1_S, Format::Q5_K},  {Format::IQ1_M, Format::Q5_K},
-    {Format::IQ2_XXS, Format::Q5_K}, {Format::IQ2_XS, Format::Q5_K}, {Format::IQ2_S, Format::Q5_K},
-    {Format::IQ3_XXS, Format::Q5_K},
-};
-
-/// What stands in for a format of large blocks in rows that they do not fit.
-constexpr std::pair<Format, Format> kStandIns[] = {
-    {Format::Q4_K, Format::Q5_0},   {Format::Q5_K, Format::Q5_1},  {Format::Q6_K, Format::Q8_0},
-    {Format::Q2_K, Format::Q4_0},   {Format::Q3_K, Format::Q4_0},  {Format::TQ1_0, Format::Q4_0},
-    {Format::TQ2_0, Format::Q4_0},
-};
 // clang-format on
-
-bool same_name(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
-}
-
-bool in_layers(MixLayers which, uint32_t layer, uint32_t layers) {
-  switch (which) {
-    case MixLayers::All:
-      return true;
-    case MixLayers::MoreBits:
-      return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
-    case MixLayers::FirstEighth:
-      return layer < layers / 8;
-    case MixLayers::FirstSixteenth:
-      return layer < layers / 16;
-    case MixLayers::FirstFour:
-      return layer < 4;
-    case MixLayers::FirstTwo:
-      return layer < 2;
-  }
-  return false;
-}
-
-bool fits(Format format, uint64_t columns) {
-  return columns % find_format(format)->block_values == 0;
-}
 
 }  // namespace
 
 std::span<const RandomShape> random_shapes() noexcept { return kShapes; }
 
-std::span<const WeightMix> weight_mixes() noexcept { return kMixes; }
-
-WeightMix find_weight_mix(std::string_view name) {
-  NearestName nearest(name);
-  for (const WeightMix& mix : kMixes) {
-    if (same_name(mix.name, name)) return mix;
-    nearest.consider(mix.name);
-  }
-  for (const FormatInfo& info : kFormats) {
-    if (!info.weight) continue;
-    nearest.consider(info.name);
-    if (!same_name(info.name, name)) continue;
-    if (info.encode_row == nullptr) {
-      fail(Code::Unsupported, "weight format \"{}\" has no encoder", info.name);
-    }
-    uint32_t file_type = UINT32_MAX;
-    for (const auto& [format, type] : kFileTypes) {
-      if (format == info.id) file_type = type;
-    }
-    return {info.name, info.id, file_type, {}};
-  }
-  fail(Code::Argument, "no weight format \"{}\"; the nearest name is \"{}\"", nearest.name(),
-       nearest.nearest());
-}
-
-const RandomShape& find_random_shape(std::string_view name) {
+ChosenShape find_random_shape(std::string_view text) {
+  const size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
   NearestName nearest(name);
   for (const RandomShape& shape : kShapes) {
-    if (same_name(shape.name, name)) return shape;
     nearest.consider(shape.name);
+    if (!equal_but_for_case(shape.name, name)) continue;
+    if (colon == std::string_view::npos) return {shape, shape.layers};
+    const std::string_view number = text.substr(colon + 1);
+    uint32_t layers = 0;
+    const char* const end = number.data() + number.size();
+    const auto [rest, error] = std::from_chars(number.data(), end, layers);
+    if (error != std::errc() || rest != end || layers == 0 || layers > shape.layers) {
+      fail(Code::Argument, "model shape \"{}\": \"{}\" is no number of layers, 1 to {}", shape.name,
+           number, shape.layers);
+    }
+    return {shape, layers};
   }
   fail(Code::Argument, "no model shape \"{}\"; the nearest name is \"{}\"", nearest.name(),
        nearest.nearest());
-}
-
-Format fitting_format(Format format, uint64_t columns) {
-  if (fits(format, columns)) return format;
-  for (const auto& [wanted, stand_in] : kStandIns) {
-    if (wanted == format && fits(stand_in, columns)) return stand_in;
-  }
-  return fits(Format::IQ4_NL, columns) ? Format::IQ4_NL : Format::F16;
-}
-
-Format layer_format(const WeightMix& mix, std::string_view name, uint32_t layer, uint32_t layers,
-                    uint64_t columns) {
-  for (const MixRule& rule : mix.rules) {
-    if (rule.tensor == name && in_layers(rule.layers, layer, layers)) {
-      return fitting_format(rule.format, columns);
-    }
-  }
-  return fitting_format(mix.format, columns);
-}
-
-Format output_format(const WeightMix& mix, uint64_t columns) {
-  for (const auto& [format, output] : kOutputs) {
-    if (format == mix.format) return fitting_format(output, columns);
-  }
-  return fitting_format(Format::Q6_K, columns);
 }
 
 }  // namespace tenon

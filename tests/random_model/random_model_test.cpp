@@ -13,7 +13,7 @@
 #include "arch/architectures.h"
 #include "engine/embedder.h"
 #include "file/open.h"
-#include "random_model/random_shapes.h"
+#include "random_model/weight_mixes.h"
 #include "tests/base/expect_error.h"
 #include "tests/base/faulty_system.h"
 #include "tests/base/temp_folder.h"
@@ -146,6 +146,16 @@ TEST(RandomModel, ThereIsATinyOneOfEveryArchitecture) {
   }
 }
 
+TEST(RandomModel, HasAsManyLayersAsAreAskedFor) {
+  const TempFolder folder;
+  const std::string path = folder.path("m.gguf");
+  write_random_model(System::real(), path, "tiny-lfm2:3", "f32");
+  const ModelSpec spec = read_model_spec(*open_model_file(path, {}));
+  ASSERT_EQ(spec.layers.size(), 3u);
+  EXPECT_EQ(spec.layers[1].attention.heads, 0u);
+  EXPECT_GT(spec.layers[2].attention.heads, 0u);  // the list of heads was cut as well
+}
+
 TEST(RandomModel, RefusesUnknownNames) {
   const TempFolder folder;
   const auto write = [&](const char* shape, const char* format) {
@@ -157,6 +167,10 @@ TEST(RandomModel, RefusesUnknownNames) {
                [&] { write("tiny", "q4-0"); });
   expect_error(Code::Argument, HasSubstr("no weight format \"i32\""),
                [&] { write("tiny", "i32"); });
+  for (const char* wrong : {"tiny:0", "tiny:3", "tiny:", "tiny:1x", "tiny:-1"}) {
+    expect_error(Code::Argument, HasSubstr("is no number of layers, 1 to 2"),
+                 [&] { write(wrong, "q4_0"); });
+  }
   EXPECT_FALSE(std::filesystem::exists(folder.path("m")));
 }
 

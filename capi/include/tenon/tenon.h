@@ -1068,6 +1068,7 @@ TENON_API const char* tenon_random_model_format(size_t index);
  * Where the blocks of a format do not fit the rows of a matrix, a format of smaller blocks stands
  * in. The file appears under its name complete or not at all and replaces a regular file there, where
  * a symbolic link leads to as well; some megabytes of memory are enough for any shape.
+ *   shape     one of the names, or NAME:LAYERS for its first LAYERS layers ("llama-8b:4")
  *   progress  NULL, or called with 0 <= fraction <= 1 on this thread; nonzero ends it: CANCELLED
  * ARGUMENT for an unknown shape or format (the message names the nearest), IO. Any thread. */
 TENON_API tenon_status tenon_random_model_write(const char* path, const char* shape,
