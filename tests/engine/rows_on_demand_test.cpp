@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <thread>
 
 #include "engine/embedder.h"
 #include "tests/base/expect_error.h"
@@ -225,6 +226,41 @@ TEST(RowsOnDemandSteps, ComeOneAfterTheOtherOnADeviceThatDraws) {
   EXPECT_EQ(answer("on", ahead_in_file), expected);
   EXPECT_GT(ahead_in_memory, 0u);
   EXPECT_EQ(ahead_in_file, 0u);
+}
+
+TEST(RowsOnDemandSteps, TakeTurnsAmongTheEnginesOfAModel) {
+  ModelOptions options = in_memory();
+  options.rows_on_demand = "on";
+  options.row_cache_bytes = 500;
+  const auto model = load_tiny(untied(), std::move(options));
+  const auto answer = [](const std::shared_ptr<const Model>& of, uint32_t seed) {
+    Session session(Engine::create(of));
+    session.append(make_tokens(40, seed));
+    return generate(session, 10);
+  };
+  const auto held = load_tiny(untied(), in_memory());
+  std::vector<std::vector<Token>> answers(4);
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < answers.size(); ++i) {
+    threads.emplace_back([&, i] { answers[i] = answer(model, i); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (uint32_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], answer(held, i)) << i;
+}
+
+TEST(RowsOnDemandSteps, ReadOnTheThreadsOfTheHost) {
+  const auto logits_of = [](const char* on_demand) {
+    ModelOptions options = in_memory();
+    options.rows_on_demand = on_demand;
+    options.row_cache_bytes = 500;
+    options.executor =
+        Executor{nullptr, 3, [](void*, uint32_t n, void (*task)(void*, uint32_t), void* arg) {
+                   for (uint32_t i = n; i > 0; --i) task(arg, i - 1);
+                 }};
+    Session session(Engine::create(load_tiny(untied(), std::move(options))));
+    return evaluate_all(session, make_tokens(40));
+  };
+  EXPECT_TRUE(same_bits(logits_of("on"), logits_of("off")));
 }
 
 // ---- Files that cannot be read ------------------------------------------------------------------

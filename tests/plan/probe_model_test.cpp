@@ -105,6 +105,7 @@ TEST(ProbeModel, LeavesTablesInTheFileAsTheModelDoes) {
   tiny.tied = false;
   tiny.layers = 4;
   tiny.vocab = 5000;
+  tiny.formats = {Format::Q8_0};
   ModelOptions options;
   options.rows_on_demand = "on";
   const auto model = header_of(tiny, std::move(options));
