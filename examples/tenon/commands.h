@@ -21,5 +21,6 @@ void add_render(CLI::App& app);
 void add_chat(CLI::App& app);
 void add_embed(CLI::App& app);
 void add_rerank(CLI::App& app);
+void add_perplexity(CLI::App& app);
 
 }  // namespace tenon_program

@@ -63,6 +63,7 @@ int run(int argc, char** argv) {
   add_chat(app);
   add_embed(app);
   add_rerank(app);
+  add_perplexity(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -11,7 +11,6 @@ namespace {
 ModelSpec read_bailingmoe3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT, .hybrid = true});
   const auto blocks = static_cast<uint32_t>(model.layers.size());
-  drop_prediction_layers(keys, model);
   read_latent_attention(keys, model);
   read_experts(keys, {.sigmoid = true}, model);
   read_shared_expert(keys, model);
@@ -37,6 +36,7 @@ ModelSpec read_bailingmoe3(const Keys& keys) {
     spec.epsilon = model.output_norm.epsilon;
     set_delta_rule(keys, spec, layer);
   }
+  part_prediction_layers(keys, model);
   return model;
 }
 

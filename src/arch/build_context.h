@@ -24,8 +24,8 @@ struct ProgramOptions {
   /// Of a model that gives rows: those of all tokens are a result, too, and where a classifier
   /// reads two texts, each step says of which one a token is.
   bool token_rows = false;
-  /// The hidden state of the wanted rows [R, width], after the output norm, is a result besides the
-  /// logits and before them: what prediction blocks go on from.
+  /// The hidden state of the wanted rows [R, width] is a result besides the logits and before them:
+  /// what prediction blocks go on from (PredictionSpec::reads_normed).
   bool hidden_result = false;
   /// Tables that nothing but rows_of_tokens() reads stay in the file.
   bool rows_on_demand = false;

@@ -99,11 +99,12 @@ Slot decoder_layer(BuildContext& context, uint32_t layer, Slot x) {
 
 Slot output_head(BuildContext& context, Slot x) {
   const ModelSpec& model = context.model;
+  const Slot last = x;
   if (!model.output_norm.name.empty()) {
     x = context.norm(x, std::string(model.output_norm.name), model.output_norm, model.width);
   }
   if (model.pooling) return row_head(context, x);
-  if (context.options.hidden_result) context.ops.result(x);
+  if (context.options.hidden_result) context.ops.result(model.prediction.reads_normed ? x : last);
   x = context.scaled(x, model.logit_scale);
   const auto own = context.tensors.optional_tensor("output.weight", {model.vocab_rows, model.width},
                                                    TensorRole::Output);

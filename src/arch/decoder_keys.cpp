@@ -277,9 +277,10 @@ void share_caches(const Keys& keys, ModelSpec& model) {
 }
 
 void drop_missing_experts(const ModelFile& file, ModelSpec& model) {
-  for (size_t i = 0; i < model.layers.size(); ++i) {
+  const std::vector<LayerSpec*> blocks = model.blocks();
+  for (size_t i = 0; i < blocks.size(); ++i) {
     if (file.find(fmt::format("blk.{}.ffn_gate_inp.weight", i)) == nullptr) {
-      model.layers[i].feed_forward.experts = {};
+      blocks[i]->feed_forward.experts = {};
     }
   }
 }
@@ -287,7 +288,7 @@ void drop_missing_experts(const ModelFile& file, ModelSpec& model) {
 void read_gate_limits(const Keys& keys, ModelSpec& model) {
   const auto layers = static_cast<uint32_t>(model.layers.size());
   const auto limits = [&](const char* name) {
-    return keys.numbers_or(keys.key(name), 0.0, layers + model.unused_blocks, 0.0, 1e6);
+    return keys.numbers_or(keys.key(name), 0.0, layers, 0.0, 1e6);
   };
   const std::vector<double> of_experts = limits("swiglu_clamp_exp");
   const std::vector<double> of_others = limits("swiglu_clamp_shexp");
@@ -465,10 +466,16 @@ void make_encoder(const Keys& keys, uint32_t fallback, ModelSpec& model) {
 }
 
 void drop_prediction_layers(const Keys& keys, ModelSpec& model) {
+  part_prediction_layers(keys, model);
+  model.prediction.layers.clear();
+}
+
+void part_prediction_layers(const Keys& keys, ModelSpec& model) {
   const auto blocks = static_cast<uint32_t>(model.layers.size());
-  const uint32_t dropped = keys.count_or("nextn_predict_layers", 0, 0, blocks - 1);
-  model.layers.resize(blocks - dropped);
-  model.unused_blocks = dropped;
+  model.unused_blocks = keys.count_or("nextn_predict_layers", 0, 0, blocks - 1);
+  const auto first = model.layers.end() - model.unused_blocks;
+  model.prediction.layers.assign(first, model.layers.end());
+  model.layers.erase(first, model.layers.end());
 }
 
 ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind) {

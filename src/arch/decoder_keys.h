@@ -85,7 +85,7 @@ void read_experts(const Keys& keys, const ExpertKind& kind, ModelSpec& model);
 /// none that fits.
 void share_caches(const Keys& keys, ModelSpec& model);
 
-/// Layers in whose place the file has no router are dense.
+/// Layers in whose place the file has no router are dense, those of prediction blocks, too.
 void drop_missing_experts(const ModelFile& file, ModelSpec& model);
 
 /// swiglu_clamp_exp and swiglu_clamp_shexp, one for each layer: limits of activated gates, and of
@@ -130,8 +130,12 @@ void set_plain_gelu(LayerSpec& layer);
 /// pooling_type, of an encoder: makes it one, whose tokens all see each other.
 void make_encoder(const Keys& keys, uint32_t fallback, ModelSpec& model);
 
-/// nextn_predict_layers: the last blocks of the file predict further tokens and are left out.
+/// nextn_predict_layers: the last blocks of the file predict further tokens and are left out. They
+/// are of the trunk's kind.
 void drop_prediction_layers(const Keys& keys, ModelSpec& model);
+/// The same where they differ from the trunk: what has been read of them is kept in
+/// PredictionSpec::layers. Comes after all that is read layer by layer.
+void part_prediction_layers(const Keys& keys, ModelSpec& model);
 
 /// The expert that all tokens use, of the width that "expert_shared_feed_forward_length" tells,
 /// else as wide as "expert_shared_count" others.

@@ -9,7 +9,7 @@ namespace {
 ModelSpec read_deepseek2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
   drop_prediction_layers(keys, model);
-  model.prediction_hands_on_normed = false;
+  model.prediction.hands_on_normed = false;
   read_latent_attention(keys, model);
   read_experts(keys, {.normalised = false}, model);
   read_shared_expert(keys, model);

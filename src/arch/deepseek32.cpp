@@ -8,11 +8,12 @@ namespace {
 /// index chooses. The index rotates halves, attention neighbours.
 ModelSpec read_deepseek32(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
-  drop_prediction_layers(keys, model);
   read_latent_attention(keys, model);
   read_index(keys, {.rope_style = TENON_ROPE_HALVES}, model);
   read_experts(keys, {.normalised = false, .sigmoid = true}, model);
   read_shared_expert(keys, model);
+  part_prediction_layers(keys, model);
+  model.prediction.hands_on_normed = false;
   return model;
 }
 

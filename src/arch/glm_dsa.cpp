@@ -18,12 +18,13 @@ void share_indices(const Keys& keys, ModelSpec& model) {
 /// neighbours, and whose layers may share what one of them chose.
 ModelSpec read_glm_dsa(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_ADJACENT});
-  drop_prediction_layers(keys, model);
   read_latent_attention(keys, model);
   read_index(keys, {}, model);
   share_indices(keys, model);
   read_experts(keys, {.normalised = false, .sigmoid = true}, model);
   read_shared_expert(keys, model);
+  part_prediction_layers(keys, model);
+  for (LayerSpec& layer : model.prediction.layers) layer.attention.index.shared = false;
   return model;
 }
 

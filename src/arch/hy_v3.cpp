@@ -9,7 +9,6 @@ namespace {
 /// further tokens.
 ModelSpec read_hy_v3(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
-  drop_prediction_layers(keys, model);
   read_experts(keys, {.sigmoid = true}, model);
   for (LayerSpec& layer : model.layers) {
     layer.attention.qk_norm = QkNorm::EachHead;
@@ -19,6 +18,7 @@ ModelSpec read_hy_v3(const Keys& keys) {
     experts.shared_width =
         keys.count_or("expert_shared_feed_forward_length", experts.width, 0, SpecLimits::kWidth);
   }
+  part_prediction_layers(keys, model);
   return model;
 }
 

@@ -11,7 +11,6 @@ ModelSpec read_mimo2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_windows(keys, 6, SeesAll::Last, model);
   read_window_rope(keys, model);
-  drop_prediction_layers(keys, model);
   read_experts(keys, {.sigmoid = true}, model);
   const float scale = keys.scale_or("attention.value_scale", 1.0);
   for (LayerSpec& layer : model.layers) {
@@ -19,6 +18,8 @@ ModelSpec read_mimo2(const Keys& keys) {
     layer.attention.qkv_bias = Presence::Optional;
     layer.attention.attended_scale = scale;
   }
+  part_prediction_layers(keys, model);
+  model.prediction.reads_normed = model.prediction.hands_on_normed = false;
   return model;
 }
 

@@ -353,6 +353,17 @@ struct LayerSpec {
   }
 };
 
+/// What blocks that predict further tokens (prediction.h) are made of and go on from.
+struct PredictionSpec {
+  /// Of the blocks, in the file's order. None: each is of the kind of the trunk's last layer with
+  /// attention.
+  std::vector<LayerSpec> layers;
+  /// The trunk's hidden states have been through its output norm when the first block reads them.
+  bool reads_normed = true;
+  /// What a block hands on has been through the norm of its head.
+  bool hands_on_normed = true;
+};
+
 /// Hyper-connections (Zhu et al. 2024, arXiv 2409.19606): residual streams that a block reads as one,
 /// each with a share of its own, and to each of which its result is added with a factor of its own.
 /// Of the independent kind, which leaves the streams apart, or of the manifold-constrained one (mHC,
@@ -391,8 +402,7 @@ struct ModelSpec {
   std::vector<LayerSpec> layers;   ///< at least one
   /// Of the file, after those of the layers: they predict further tokens (prediction.h).
   uint32_t unused_blocks = 0;
-  /// What such a block hands on has been through the norm of its head.
-  bool prediction_hands_on_normed = true;
+  PredictionSpec prediction;  ///< of those
   NormSpec output_norm;
   HyperConnectionSpec hyper_connection;
   uint32_t residual_block = 0;   ///< layers of one residual (attention_residual.h); 0: all
@@ -408,6 +418,13 @@ struct ModelSpec {
   std::vector<LayerSpec> encoder_layers;    ///< of an encoder-decoder
   uint32_t relative_buckets = 0;            ///< of a table of biases by distance
 
+  /// The layers and then those of prediction blocks: in the file's order.
+  [[nodiscard]] std::vector<LayerSpec*> blocks() {
+    std::vector<LayerSpec*> all;
+    for (LayerSpec& layer : layers) all.push_back(&layer);
+    for (LayerSpec& layer : prediction.layers) all.push_back(&layer);
+    return all;
+  }
   /// Whether tokens see those after them, so that a text is computed whole.
   [[nodiscard]] bool sees_ahead() const {
     bool ahead = false;

@@ -7,11 +7,15 @@ namespace tenon {
 namespace {
 
 /// NVIDIA 2025, arXiv 2504.03624: each block is one of Mamba 2, attention without positions, and a
-/// feed-forward of squared ReLU.
-ModelSpec read_nemotron_h(const Keys& keys) {
+/// feed-forward of squared ReLU. A last block that predicts a further token has attention and a
+/// feed-forward.
+ModelSpec read_nemotron_blocks(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES, .hybrid = true});
   const StateSpaceSpec spec = read_state_space(keys, MambaVersion::Second);
-  for (LayerSpec& layer : model.layers) {
+  const auto blocks = static_cast<uint32_t>(model.layers.size());
+  const uint32_t trunk = blocks - keys.count_or("nextn_predict_layers", 0, 0, blocks - 1);
+  for (uint32_t i = 0; i < blocks; ++i) {
+    LayerSpec& layer = model.layers[i];
     layer.attention.rope = {};
     layer.attention.qkv_bias = Presence::Optional;
     layer.attention.output_bias = Presence::Optional;
@@ -19,7 +23,9 @@ ModelSpec read_nemotron_h(const Keys& keys) {
     layer.feed_forward.activation = TENON_ACTIVATION_RELU_SQUARED;
     layer.feed_forward.bias = Presence::Optional;
     layer.feed_forward_norm = layer.attention_norm;
-    if (layer.has_feed_forward()) {
+    if (i >= trunk) {
+      layer.feed_forward_norm.name = "post_attention_norm";
+    } else if (layer.has_feed_forward()) {
       layer.attention = {};
       layer.attention_norm = {};
     } else if (layer.attention.heads == 0) {
@@ -29,9 +35,15 @@ ModelSpec read_nemotron_h(const Keys& keys) {
   return model;
 }
 
+ModelSpec read_nemotron_h(const Keys& keys) {
+  ModelSpec model = read_nemotron_blocks(keys);
+  part_prediction_layers(keys, model);
+  return model;
+}
+
 /// The same with experts, which may work in a narrower space than the router.
 ModelSpec read_nemotron_h_moe(const Keys& keys) {
-  ModelSpec model = read_nemotron_h(keys);
+  ModelSpec model = read_nemotron_blocks(keys);
   read_experts(keys, {.normalised = false, .sigmoid = true}, model);
   read_shared_expert(keys, model);
   const uint32_t latent = keys.count_or("moe_latent_size", 0, 0, SpecLimits::kWidth);
@@ -41,6 +53,7 @@ ModelSpec read_nemotron_h_moe(const Keys& keys) {
     experts.sigmoid = true;
     experts.latent_width = latent;
   }
+  part_prediction_layers(keys, model);
   return model;
 }
 

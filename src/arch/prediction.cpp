@@ -19,19 +19,9 @@ RowSource own_or(BuildContext& context, const std::string& own, const std::strin
   return found ? *found : context.tensors.tensor(shared, shape, role);
 }
 
-}  // namespace
-
-ModelSpec prediction_of(const ModelFile& file, const ModelSpec& model, uint32_t index) {
-  if (index >= model.unused_blocks) {
-    fail(Code::State, "{}: has {} prediction blocks, none of number {}", file.name(),
-         model.unused_blocks, index);
-  }
-  const auto block = static_cast<uint32_t>(model.layers.size()) + index;
-  const std::string name = BuildContext::in_layer(block, "nextn.eh_proj.weight");
-  if (file.find(name) == nullptr) {
-    fail(Code::Unsupported, "{}: tensor \"{}\" is missing: the file holds the trunk only",
-         file.name(), name);
-  }
+/// What a block is made of.
+LayerSpec prediction_layer(const ModelFile& file, const ModelSpec& model, uint32_t index) {
+  if (!model.prediction.layers.empty()) return model.prediction.layers[index];
   const auto last = std::find_if(model.layers.rbegin(), model.layers.rend(),
                                  [](const LayerSpec& layer) { return layer.attention.heads > 0; });
   if (last == model.layers.rend()) {
@@ -45,9 +35,42 @@ ModelSpec prediction_of(const ModelFile& file, const ModelSpec& model, uint32_t 
     fail(Code::Unsupported, "{}: prediction blocks beside whose attention the feed-forward runs",
          file.name());
   }
+  return *last;
+}
+
+/// x normed for the head: by the block's own norm, of which files have one of two names, or the
+/// trunk's.
+Slot prediction_norm(BuildContext& context, uint32_t block, Slot x) {
+  const ModelSpec& model = context.model;
+  const NormSpec& norm = model.output_norm;
+  for (const char* own : {"nextn.shared_head_norm", "layer_output_norm"}) {
+    const std::string name = BuildContext::in_layer(block, own);
+    if (context.tensors.has(name + ".weight")) return context.norm(x, name, norm, model.width);
+  }
+  return context.norm(x, std::string(norm.name), norm, model.width);
+}
+
+}  // namespace
+
+ModelSpec prediction_of(const ModelFile& file, const ModelSpec& model, uint32_t index) {
+  if (index >= model.unused_blocks) {
+    fail(Code::State, "{}: has {} prediction blocks, none of number {}", file.name(),
+         model.unused_blocks, index);
+  }
+  const auto block = static_cast<uint32_t>(model.layers.size()) + index;
+  const std::string name = BuildContext::in_layer(block, "nextn.eh_proj.weight");
+  if (file.find(name) == nullptr) {
+    fail(Code::Unsupported, "{}: tensor \"{}\" is missing: the file holds the trunk only",
+         file.name(), name);
+  }
   ModelSpec prediction = model;
   prediction.layers.assign(block, {});
-  prediction.layers.push_back(*last);
+  prediction.layers.push_back(prediction_layer(file, model, index));
+  if (const LayerSpec& layer = prediction.layers.back();
+      layer.attention.heads == 0 || !layer.has_feed_forward()) {
+    fail(Code::Unsupported, "{}: blk.{} predicts further tokens, but is not a whole layer",
+         file.name(), block);
+  }
   return prediction;
 }
 
@@ -70,13 +93,8 @@ Slot build_prediction(BuildContext& context) {
   Slot x = context.linear(both, name("eh_proj"), model.width, uint64_t{2} * model.width);
   x = decoder_layer(context, block, x);
 
-  const Slot own_norm = context.tensors.optional_weight(name("shared_head_norm.weight"),
-                                                        {model.width}, TensorRole::Norm);
-  const Slot normed =
-      own_norm != kNoSlot
-          ? context.ops.rms_norm(x, own_norm, model.output_norm.epsilon)
-          : context.norm(x, std::string(model.output_norm.name), model.output_norm, model.width);
-  context.ops.result(model.prediction_hands_on_normed ? normed : x);
+  const Slot normed = prediction_norm(context, block, x);
+  context.ops.result(model.prediction.hands_on_normed ? normed : x);
   const std::string shared =
       context.tensors.has("output.weight") ? "output.weight" : "token_embd.weight";
   const RowSource head =

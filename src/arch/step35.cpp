@@ -13,7 +13,6 @@ ModelSpec read_step35(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.rope_style = TENON_ROPE_HALVES});
   read_windows(keys, 4, SeesAll::First, model);
   read_window_rope(keys, model);
-  drop_prediction_layers(keys, model);
   read_experts(keys, {.sigmoid = true}, model);
   read_shared_expert(keys, model);
   read_gate_limits(keys, model);
@@ -28,15 +27,18 @@ ModelSpec read_step35(const Keys& keys) {
       attention.rope.dimensions = attention.rope.dimensions / 4 * 2;
     }
   }
+  part_prediction_layers(keys, model);
+  model.prediction.reads_normed = model.prediction.hands_on_normed = false;
   return model;
 }
 
 /// Some have no gates.
 void adapt_step35(const ModelFile& file, ModelSpec& model) {
   drop_missing_experts(file, model);
-  for (size_t i = 0; i < model.layers.size(); ++i) {
+  const std::vector<LayerSpec*> blocks = model.blocks();
+  for (size_t i = 0; i < blocks.size(); ++i) {
     if (file.find(fmt::format("blk.{}.attn_gate.weight", i)) == nullptr) {
-      model.layers[i].attention.gate = {};
+      blocks[i]->attention.gate = {};
     }
   }
 }

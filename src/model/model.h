@@ -124,6 +124,13 @@ class Model {
   [[nodiscard]] Executable& executable() const;
   /// The same of a model that gives rows.
   [[nodiscard]] Executable& row_executable() const;
+  /// Whether the program attends to what an encoder makes of another text.
+  [[nodiscard]] bool has_encoder() const { return encoder_program_ != nullptr; }
+  /// Of an encoder: its program fills the CROSS group of program(). Throw State without one.
+  [[nodiscard]] const Program& encoder_program() const;
+  [[nodiscard]] Executable& encoder_executable() const;
+  /// The token that answers to an encoder's text begin with, where the file tells one.
+  [[nodiscard]] std::optional<Token> decoder_start() const;
   /// What carries out steps of either. Throws State when the weights are not loaded.
   [[nodiscard]] HostServices& services() const;
   /// The threads that steps run on; idle between steps. Throws as services().
@@ -149,7 +156,13 @@ class Model {
  private:
   Model(std::shared_ptr<const ModelFile> file, ModelOptions options);
   void build();
-  void load_weights(std::span<const BoundWeight> weights, std::unique_ptr<Executable> executable);
+  /// A program's weights, and what runs it.
+  struct Loading {
+    std::span<const BoundWeight> weights;
+    const Program& program;
+    Executable& executable;
+  };
+  void load_weights(std::span<const Loading> loadings);
   [[nodiscard]] bool wants_rows(const ModelSpec& model) const;
   [[nodiscard]] bool wants_rows_on_demand() const;
   void make_fetcher();
@@ -163,7 +176,9 @@ class Model {
   std::unique_ptr<const Program> program_;
   std::vector<DemandTable> tables_;
   std::unique_ptr<Executable> executable_;
-  std::unique_ptr<RowFetcher> fetcher_;  // with the executable's team
+  std::unique_ptr<const Program> encoder_program_;  // or null
+  std::unique_ptr<Executable> encoder_executable_;  // or null
+  std::unique_ptr<RowFetcher> fetcher_;             // with the executable's team; or null
   Hash128 fingerprint_;
   mutable DeviceTurn turn_;
 };

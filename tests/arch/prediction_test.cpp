@@ -1,5 +1,6 @@
 // Blocks that predict further tokens, against values computed apart from the engine in float64
-// (tests/golden/make/predictions.py): each goes on from the hidden states of what is before it.
+// (tests/golden/make/predictions.py and transformers_predictions.py): each goes on from the hidden
+// states of what is before it.
 #include "arch/prediction.h"
 
 #include <gmock/gmock.h>
@@ -93,58 +94,51 @@ TEST_P(Prediction, HasTheSameBitsInSlices) { EXPECT_EQ(values("cpu", 64), values
 TEST_P(Prediction, HasACacheOfItsOwnLayerAlone) {
   const ModelSpec model = read_model_spec(*file_);
   const BuiltProgram built = build_prediction_program(*file_, model, 0, options_for(8));
-  ASSERT_EQ(built.program.groups().size(), 1u);
-  EXPECT_EQ(built.program.groups()[0].layers, 1u);
+  // An index has one of its own.
+  const bool indexed = file_->find("blk.2.indexer.proj.weight") != nullptr;
+  ASSERT_EQ(built.program.groups().size(), indexed ? 2u : 1u);
+  for (const tenon_cache_group& group : built.program.groups()) EXPECT_EQ(group.layers, 1u);
   expect_error(Code::State, HasSubstr("prediction blocks, none of number 9"),
                [&] { (void)prediction_of(*file_, model, 9); });
 }
 
-/// The file without the tensors of some blocks.
-std::shared_ptr<const ModelFile> without(const std::shared_ptr<const ModelFile>& file,
-                                         const std::function<bool(std::string_view)>& left_out) {
-  std::vector<TensorInfo> tensors;
-  for (const TensorInfo& tensor : file->tensors()) {
-    if (!left_out(tensor.name)) tensors.push_back(tensor);
-  }
-  Metadata metadata(file->name());
-  for (const Metadata::Entry& entry : file->metadata().entries()) {
-    if (entry.value.type == ValueType::U32) {
-      metadata.add(entry.key, MetadataValue::of(entry.value.integer));
-    } else if (entry.value.type == ValueType::F32) {
-      metadata.add(entry.key, MetadataValue::of(entry.value.real));
-    } else if (entry.value.type == ValueType::Bool) {
-      metadata.add(entry.key, MetadataValue::of(entry.value.integer != 0));
-    } else if (entry.value.type == ValueType::String) {
-      metadata.add(entry.key, MetadataValue::of(entry.value.text));
-    }
-  }
-  const auto& sources = file->sources();
-  return std::make_shared<const ModelFile>(
-      std::move(metadata), std::move(tensors),
-      std::vector<std::shared_ptr<const ByteSource>>(sources.begin(), sources.end()),
-      std::vector<uint64_t>{0});
-}
-
 TEST_P(Prediction, FilesOfATrunkOrAHeadAloneSaySo) {
-  const auto trunk = without(file_, [](std::string_view name) {
-    return name.starts_with("blk.2.") || name.starts_with("blk.3.");
-  });
+  const size_t layers = read_model_spec(*file_).layers.size();
+  const auto is_of_layer = [layers](std::string_view name) {
+    return name.starts_with("blk.") && name[4] - '0' < static_cast<int>(layers);
+  };
+  const auto trunk = open_model_file(golden_.source(
+      [&](std::string_view name) { return name.starts_with("blk.") && !is_of_layer(name); }));
   const ModelSpec model = read_model_spec(*trunk);
   EXPECT_NO_THROW((void)build_program(*trunk, model, options_for(8)));
   expect_error(Code::Unsupported, AllOf(HasSubstr("nextn.eh_proj"), HasSubstr("the trunk only")),
                [&] { (void)build_prediction_program(*trunk, model, 0, options_for(8)); });
-  const auto head = without(file_, [](std::string_view name) {
-    return name.starts_with("blk.0.") || name.starts_with("blk.1.");
-  });
+  const auto head = open_model_file(golden_.source(is_of_layer));
   expect_error(Code::Unsupported, HasSubstr("a prediction head only"),
                [&] { (void)build_program(*head, options_for(8)); });
   EXPECT_NO_THROW((void)build_prediction_program(*head, read_model_spec(*head), 0, options_for(8)));
 }
 
+TEST_P(Prediction, ABlockIsAWholeLayer) {
+  ModelSpec model = read_model_spec(*file_);
+  model.prediction.layers.assign(model.unused_blocks, model.layers.front());
+  model.prediction.layers.front().feed_forward = {};
+  expect_error(Code::Unsupported, HasSubstr("but is not a whole layer"),
+               [&] { (void)prediction_of(*file_, model, 0); });
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, Prediction,
                          testing::Values("glm4moe_prediction", "deepseek2_prediction",
-                                         "qwen35_prediction"),
-                         [](const auto& instance) { return std::string(instance.param); });
+                                         "qwen35_prediction", "bailingmoe3_prediction",
+                                         "deepseek32_prediction", "glm-dsa_prediction",
+                                         "hy_v3_prediction", "mimo2_prediction",
+                                         "nemotron_h_moe_prediction", "qwen3next_prediction",
+                                         "step35_prediction"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace tenon

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -23,7 +25,8 @@ std::string chat(const std::string& question) {
 TEST(Program, HelpAndVersionGoToStandardOutput) {
   EXPECT_NE(output_of("tenon --help").find("tokenize"), std::string::npos);
   EXPECT_EQ(output_of("tenon --version").rfind("tenon 0.", 0), 0u);
-  for (const char* command : {"run", "tokenize", "logits", "inspect", "bench", "backends"}) {
+  for (const char* command :
+       {"run", "tokenize", "logits", "inspect", "bench", "backends", "perplexity"}) {
     EXPECT_GT(output_of("tenon " + std::string(command) + " --help").size(), 200u) << command;
   }
 }
@@ -193,6 +196,102 @@ TEST(Program, LogitsRefuseBadInput) {
                     "/nowhere");
   expect_error_line("tenon logits " + kDemo + " --tokens-file " + ids + " --output /nowhere/x",
                     "/nowhere/x");
+}
+
+TEST(Program, LogitsOfAnAnswerNeedASource) {
+  const Folder folder;
+  const std::string model = folder.path("t5.gguf");
+  ASSERT_EQ(run_program("tenon make-model tiny-t5 f32 " + model).exit_code, 0);
+  const std::string answer = folder.file("answer", "0 7 8");
+  const std::string out = folder.path("logits");
+  const auto logits = [&](const std::string& source, const std::string& flags) {
+    const std::string ids = folder.file("source", source);
+    EXPECT_EQ(output_of("tenon logits " + model + " --tokens-file " + ids +
+                        " --decoder-tokens-file " + answer + " --output " + out + flags),
+              "");
+    return file_content(out);
+  };
+  const std::string bytes = logits("1 2 3 4", "");
+  EXPECT_EQ(bytes.size(), 3u * 512u * sizeof(float));
+  EXPECT_EQ(logits("1 2 3 4", " --slice 1 --threads 1"), bytes);
+  EXPECT_NE(logits("1 2 3 5", ""), bytes);
+  EXPECT_EQ(logits("1 2 3 4", " --backend reference").size(), bytes.size());
+  expect_error_line("tenon logits " + model + " --tokens-file " + answer + " --output " + out,
+                    "answers to a source");
+  expect_error_line("tenon logits " + kDemo + " --tokens-file " + answer +
+                        " --decoder-tokens-file " + answer + " --output " + out,
+                    "has no encoder");
+  expect_error_line("tenon run " + model + " Hello", "which token answers begin with");
+}
+
+/// The negative log probabilities of the last tokens of a chunk, those before `begin` left out, from
+/// the logits that `tenon logits` writes.
+std::vector<double> surprises(const Folder& folder, const std::string& model,
+                              const std::vector<int>& chunk, size_t begin) {
+  std::string ids;
+  for (const int token : chunk) ids += std::to_string(token) + " ";
+  const std::string out = folder.path("chunk");
+  EXPECT_EQ(output_of("tenon logits " + model + " --cache-type f16 --tokens-file " +
+                      folder.file("ids", ids) + " --output " + out),
+            "");
+  const std::string bytes = file_content(out);
+  const size_t vocab = bytes.size() / sizeof(float) / chunk.size();
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  std::vector<double> result;
+  for (size_t i = begin; i < chunk.size(); ++i) {
+    const float* row = values.data() + (i - 1) * vocab;
+    double sum = 0;
+    for (size_t j = 0; j < vocab; ++j) sum += std::exp(double{row[j]});
+    result.push_back(std::log(sum) - double{row[chunk[i]]});
+  }
+  return result;
+}
+
+std::vector<int> ids_of(const std::string& line) {
+  std::istringstream ids(line);
+  return {std::istream_iterator<int>(ids), {}};
+}
+
+TEST(Program, PerplexityIsOfTheSecondHalvesOfChunks) {
+  const Folder folder;
+  const std::string text = "Once upon a time there was a little girl who had a red ball. One day ";
+  const std::string file = folder.file("text", text + text);
+  for (const std::string& model : {kDemo, kStories}) {
+    if (!std::filesystem::exists(model)) continue;
+    const std::string tokenize = "tenon tokenize " + model + " -f " + file;
+    const std::vector<int> tokens = ids_of(output_of(tokenize + " --add-special"));
+    const bool has_first = tokens != ids_of(output_of(tokenize));
+    ASSERT_GE(tokens.size(), 20u);
+    double sum = 0;
+    const size_t chunks = tokens.size() / 10;
+    for (size_t i = 0; i < chunks; ++i) {
+      const auto begin = tokens.begin() + static_cast<ptrdiff_t>(10 * i);
+      std::vector<int> chunk(begin, begin + 10);
+      if (has_first) chunk[0] = tokens[0];
+      for (const double one : surprises(folder, model, chunk, 6)) sum += one;
+    }
+    const std::string command = "tenon perplexity " + model + " --context 10 --file " + file;
+    const std::string json = output_of(command + " --json");
+    const double expected = std::exp(sum / (4.0 * static_cast<double>(chunks)));
+    EXPECT_NEAR(number_in(json, "perplexity") / expected, 1.0, 1e-5) << json;
+    EXPECT_EQ(number_in(json, "scored_tokens"), 4.0 * static_cast<double>(chunks));
+    EXPECT_GT(number_in(json, "error"), 0.0);
+    EXPECT_EQ(output_of(command + " --threads 1 --slice 3 --json"), json);
+    const std::string line = output_of(command + " --chunks 1");
+    EXPECT_EQ(line.find("perplexity "), 0u);
+    EXPECT_NE(line.find("over 4 tokens in 1 chunk of 10"), std::string::npos) << line;
+  }
+}
+
+TEST(Program, PerplexityRefusesBadInput) {
+  const Folder folder;
+  const std::string file = folder.file("text", "too short");
+  const std::string command = "tenon perplexity " + kDemo + " --file ";
+  expect_error_line(command + file, "fill no chunk of 512");
+  expect_error_line(command + file + " --context 3", "no whole number");
+  expect_error_line(command + "/nowhere", "/nowhere");
+  expect_error_line(command + "/dev/zero", "holds more than");
 }
 
 TEST(Program, RefusesTextsWithoutEnd) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,11 +37,14 @@ class GoldenModel {
   [[nodiscard]] const std::vector<float>& logits() const { return logits_; }
   [[nodiscard]] uint32_t vocab() const { return description_.at("vocab"); }
 
-  [[nodiscard]] std::shared_ptr<const ByteSource> source() const {
+  /// left_out: names of tensors that the file lacks
+  [[nodiscard]] std::shared_ptr<const ByteSource> source(
+      const std::function<bool(std::string_view)>& left_out = {}) const {
     GgufWriter file;
     for (const auto& [key, value] : description_.at("keys").items()) add_key(file, key, value);
     add_vocabulary(file);
     for (const nlohmann::json& tensor : description_.at("tensors")) {
+      if (left_out && left_out(tensor.at(0).get<std::string>())) continue;
       const auto shape = tensor.at(1).get<std::vector<uint64_t>>();
       file.add_tensor(tensor.at(0), shape,
                       values_of(tensor.at(0), shape, tensor.at(2), tensor.at(3)));

@@ -541,11 +541,16 @@ BAILING = dict(intermediate_size=40, moe_intermediate_size=16, num_hidden_layers
                        weights_norm=True, gating_func=2)},
         of('BailingHybridForCausalLM', 'BailingHybridConfig', **BAILING), tokens=80)
 def bailingmoe3(m):
+    bailing_layers(m, 3, [2])
+
+
+def bailing_layers(m, layers, latent):
+    """latent: the layers whose attention is; the others have the delta rule."""
     ends(m)
-    for layer in range(3):
+    for layer in range(layers):
         root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
         layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
-        if layer == 2:
+        if layer in latent:
             a = root + 'self_attn.'
             m.put(block + 'attn_q.weight', a + 'q_proj.weight')
             m.put(block + 'attn_kv_a_mqa.weight', a + 'kv_a_proj_with_mqa.weight')
