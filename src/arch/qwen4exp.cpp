@@ -10,7 +10,7 @@ namespace {
 
 /// attention.indexer.* and attention.compress_ratios: positions of a block of each layer, 0 where
 /// attention looks at all of them.
-void read_pooled_index(const Keys& keys, ModelSpec& model) {
+void read_qwen_index(const Keys& keys, ModelSpec& model) {
   if (!keys.contains("attention.compress_ratios")) return;
   const auto blocks_of_file = static_cast<uint32_t>(model.layers.size()) + model.unused_blocks;
   const std::vector<uint32_t> blocks =
@@ -98,7 +98,7 @@ ModelSpec read_qwen4exp(const Keys& keys) {
       .streams = keys.count("hyper_connection.count", 2, 16),
       .magnitude = 2.0f,
       .low_rank = keys.count("hyper_connection.low_rank", 1, SpecLimits::kWidth)};
-  read_pooled_index(keys, model);
+  read_qwen_index(keys, model);
   read_ngrams(keys, model);
   return model;
 }
