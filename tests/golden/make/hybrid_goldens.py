@@ -167,6 +167,21 @@ def granitehybrid(m):
         linear(m, block + 'ffn_down_shexp', root + 'shared_mlp.output_linear')
 
 
+def less_one(values):
+    """Norms of the package multiply by 1 + w, those of files by w."""
+    return values - 1
+
+
+def qwen_norms(m, layer, root, **tensors):
+    layer_norms(m, layer, root, less_one, **tensors)
+
+
+def qwen_ends(m):
+    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
+    m.norm('output_norm.weight', 'model.norm.weight', change=less_one)
+    linear(m, 'output', 'lm_head')
+
+
 # Of each of two key heads its query and key, and the values and gates of two value heads, are neighbours in
 # the package; files have all queries, keys and values, and the gates apart.
 @further('qwen3next',
@@ -180,19 +195,13 @@ def granitehybrid(m):
             layer_types=['linear_attention'] * 2 + ['full_attention'],
             rope_parameters={**ROPE, 'partial_rotary_factor': 0.5}), 'Qwen3NextForCausalLM')
 def qwen3next(m):
-    def less_one(values):
-        return values - 1
-
-    m.put('token_embd.weight', 'model.embed_tokens.weight', spread=1.0)
-    m.norm('output_norm.weight', 'model.norm.weight', change=less_one)
-    linear(m, 'output', 'lm_head')
+    qwen_ends(m)
     for layer in range(3):
         root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
-        layer_norms(m, layer, root, less_one, attn_norm='input_layernorm',
-                    post_attention_norm='post_attention_layernorm')
+        qwen_norms(m, layer, root, attn_norm='input_layernorm', post_attention_norm='post_attention_layernorm')
         if layer == 2:
             attention(m, layer, root + 'self_attn.')
-            layer_norms(m, layer, root, less_one, attn_q_norm='self_attn.q_norm', attn_k_norm='self_attn.k_norm')
+            qwen_norms(m, layer, root, attn_q_norm='self_attn.q_norm', attn_k_norm='self_attn.k_norm')
         else:
             rule = root + 'linear_attn.'
             of_head = m.parameters[rule + 'in_proj_qkvz.weight'].view(2, 2 * 8 + 2 * 2 * 6, 32)
@@ -210,6 +219,48 @@ def qwen3next(m):
             linear(m, block + 'ssm_out', rule + 'out_proj')
         experts(m, layer, root + 'mlp.', shared='shared_expert.')
         m.put(block + 'ffn_gate_inp_shexp.weight', root + 'mlp.shared_expert_gate.weight', shape=[32], spread=0.75)
+
+
+# Value heads of files take turns among the key heads that they read; in the package they are neighbours.
+@further('qwen35',
+         {**base_keys(3, 4, 2, 8, 40, 10000.0, 1e-6), 'rope.dimension_count': 4, 'ssm.conv_kernel': 4,
+          'ssm.inner_size': 24, 'ssm.state_size': 8, 'ssm.time_step_rank': 6, 'ssm.group_count': 2,
+          'full_attention_interval': 3, 'rope.dimension_sections': [1, 1, 0, 0]},
+         of('Qwen3_5ForCausalLM', 'Qwen3_5TextConfig', intermediate_size=40, num_hidden_layers=3,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=8, linear_key_head_dim=8, linear_value_head_dim=4,
+            linear_num_key_heads=2, linear_num_value_heads=6, rms_norm_eps=1e-6, tie_word_embeddings=False,
+            layer_types=['linear_attention'] * 2 + ['full_attention'],
+            rope_parameters={**ROPE, 'partial_rotary_factor': 0.5, 'mrope_section': [1, 1, 0],
+                             'mrope_interleaved': True}), 'Qwen3_5ForCausalLM')
+def qwen35(m):
+    def neighbours(values, rows):
+        """The last `rows` rows: from [turns, key heads, .] to [key heads, turns, .]."""
+        heads = values[-rows:].reshape(3, 2, rows // 6, -1).transpose(0, 1).reshape(values[-rows:].shape)
+        return torch.cat((values[:-rows], heads))
+
+    def put(tensor, target, rows, **more):
+        change = more.pop('change', lambda values: values)
+        m.put(tensor, target, change=lambda values: change(neighbours(values, rows)), **more)
+
+    qwen_ends(m)
+    for layer in range(3):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        qwen_norms(m, layer, root, attn_norm='input_layernorm', post_attention_norm='post_attention_layernorm')
+        gated(m, layer, root + 'mlp.')
+        if layer == 2:
+            attention(m, layer, root + 'self_attn.')
+            qwen_norms(m, layer, root, attn_q_norm='self_attn.q_norm', attn_k_norm='self_attn.k_norm')
+            continue
+        rule = root + 'linear_attn.'
+        put(block + 'attn_qkv.weight', rule + 'in_proj_qkv.weight', 24)
+        put(block + 'attn_gate.weight', rule + 'in_proj_z.weight', 24)
+        put(block + 'ssm_alpha.weight', rule + 'in_proj_a.weight', 6)
+        put(block + 'ssm_beta.weight', rule + 'in_proj_b.weight', 6)
+        put(block + 'ssm_conv1d.weight', rule + 'conv1d.weight', 24, spread=0.75, shape=[56, 4])
+        put(block + 'ssm_dt.bias', rule + 'dt_bias', 6, spread=0.375)
+        put(block + 'ssm_a', rule + 'A_log', 6, centre=-1.0, spread=0.75, change=lambda a: torch.log(-a))
+        m.norm(block + 'ssm_norm.weight', rule + 'norm.weight')
+        m.put(block + 'ssm_out.weight', rule + 'out_proj.weight', change=lambda w: neighbours(w.T, 24).T)
 
 
 def nemotron_h(types):
