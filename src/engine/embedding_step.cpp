@@ -103,7 +103,7 @@ void EmbeddingStep::put(const EmbedderText& text, size_t begin, uint32_t count) 
     for (uint32_t j = 0; j < types_; ++j) type_rows_.push_back(j == type ? 1.0f : 0.0f);
   }
   for (size_t back = program_.token_history; back > 0; --back) {
-    earlier_tokens_.push_back(back > begin ? TENON_NO_TOKEN : text.tokens[begin - back]);
+    earlier_tokens_.push_back(back > begin ? TENON_BEFORE_TEXT : text.tokens[begin - back]);
   }
   Part part{first, count, past, size, static_cast<uint32_t>(parts_.size())};
   const bool rows_wanted = text_slot_ != kNoSlot &&

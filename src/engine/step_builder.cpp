@@ -60,7 +60,7 @@ void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t nu
   }
   // These are known, also where the next one is still being drawn.
   for (uint32_t back = token_history_; back > 0; --back) {
-    earlier_tokens_.push_back(back > past ? TENON_NO_TOKEN : sequence.tokens()[past - back]);
+    earlier_tokens_.push_back(back > past ? TENON_BEFORE_TEXT : sequence.tokens()[past - back]);
   }
   for (uint32_t i = num_tokens - num_outputs; i < num_tokens; ++i)
     output_rows_.push_back(first + i);

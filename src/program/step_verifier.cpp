@@ -49,8 +49,8 @@ void check_earlier_tokens(const tenon_program& program, const tenon_step& step) 
   require(step.earlier_tokens != nullptr, "step: earlier_tokens are missing");
   for (uint64_t i = 0; i < step.num_sequences * history; ++i) {
     const int32_t token = step.earlier_tokens[i];
-    require(token >= 0 || token == TENON_NO_TOKEN, "step: earlier token {} of sequence {}", token,
-            i / history);
+    require(token >= 0 || token == TENON_BEFORE_TEXT, "step: earlier token {} of sequence {}",
+            token, i / history);
   }
 }
 

@@ -264,7 +264,7 @@ std::vector<float> Runner::run(const StepPlan& plan) {
     Sequence& sequence = sequences_[part.sequence];
     grow(sequence, sequence.past + count);
     for (uint32_t back = program_.token_history; back > 0; --back) {
-      earlier_tokens.push_back(back > sequence.past ? TENON_NO_TOKEN
+      earlier_tokens.push_back(back > sequence.past ? TENON_BEFORE_TEXT
                                                     : sequence.text[sequence.past - back]);
     }
     uint32_t cross_positions = 0;

@@ -77,7 +77,7 @@ class ProgramRun {
     const auto history = static_cast<int64_t>(program_.token_history);
     std::vector<int32_t> earlier;
     for (int64_t at = int64_t{past_} - history; at < past_; ++at) {
-      earlier.push_back(at < 0 ? TENON_NO_TOKEN : text_[static_cast<size_t>(at)]);
+      earlier.push_back(at < 0 ? TENON_BEFORE_TEXT : text_[static_cast<size_t>(at)]);
     }
     text_.insert(text_.end(), tokens.begin(), tokens.end());
     std::vector<uint32_t> rows(tokens.size());

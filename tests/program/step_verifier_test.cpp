@@ -129,7 +129,7 @@ TEST(StepVerifier, StepsBringTheTokensBeforeThem) {
     }
   };
   EXPECT_TRUE(refused());
-  int32_t earlier[] = {TENON_NO_TOKEN, 3};
+  int32_t earlier[] = {TENON_BEFORE_TEXT, 3};
   fixture.step.earlier_tokens = earlier;
   EXPECT_NO_THROW(verify_step(program.view(), fixture.step));
   earlier[1] = -1;

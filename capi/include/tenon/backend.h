@@ -221,14 +221,14 @@ typedef struct tenon_slot {
                                                                      -> [., r n]  params.mix_streams */
 #define TENON_OP_SINKHORN 32u     /* (x [., s s])                    -> [., s s]  params.sinkhorn */
 #define TENON_OP_SELECT 33u       /* (q [T, h dk], weights [T, h])   -> [T, k] i32  params.select */
-#define TENON_OP_SELECT_BLOCKS 40u /* (q [T, h dk])                  -> [T, h k] i32  params.select_blocks */
-#define TENON_OP_COMPRESS 41u      /* (bias W [m, n])                -> [T, n]  params.compress */
-#define TENON_OP_NGRAM_ROWS 45u   /* (W [rows, d], multipliers C [1, n] i64, heads C [h, 3] i64)
+#define TENON_OP_SELECT_BLOCKS 34u /* (q [T, h dk])                  -> [T, h k] i32  params.select_blocks */
+#define TENON_OP_COMPRESS 35u      /* (bias W [m, n])                -> [T, n]  params.compress */
+#define TENON_OP_NGRAM_ROWS 36u   /* (W [rows, d], multipliers C [1, n] i64, heads C [h, 3] i64)
                                                                      -> [T, h d]  params.ngram_rows */
-#define TENON_OP_SOFTMAX 46u      /* (x [., n])                      -> [., n]  params.segments; of each segment of
+#define TENON_OP_SOFTMAX 37u      /* (x [., n])                      -> [., n]  params.segments; of each segment of
                                      s columns exp(x_i) / sum over j of exp(x_j) */
-#define TENON_OP_SELECT_POOLED 47u /* (q [T, h dk])                  -> [T, k] i32  params.select_pooled */
-#define TENON_OP_WKV6 50u         /* (r, w, k, v: each [T, h d], u W [1, h d] or none) -> [T, h d]  params.wkv6 */
+#define TENON_OP_SELECT_POOLED 38u /* (q [T, h dk])                  -> [T, k] i32  params.select_pooled */
+#define TENON_OP_WKV6 39u         /* (r, w, k, v: each [T, h d], u W [1, h d] or none) -> [T, h d]  params.wkv6 */
 
 #define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
 #define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
@@ -741,12 +741,12 @@ typedef struct tenon_step {
    * (tenon_drawn.flags) the step computes anything, but ends. */
   uint64_t after;
   /* [S, token_history]: of each sequence the tokens before its first one in the step, the latest last, and
-   * TENON_NO_TOKEN where the text has none. All are known: what a step names by `after` is a token of its own.
+   * TENON_BEFORE_TEXT where the text has none. All are known: what a step names by `after` is a token of its own.
    * Not read where token_history is 0. Since minor 2. */
   const int32_t* earlier_tokens;
 } tenon_step;
 
-#define TENON_NO_TOKEN INT32_MIN
+#define TENON_BEFORE_TEXT INT32_MIN /* a place before the first token of a text */
 
 #define TENON_NO_TICKET 0ull
 

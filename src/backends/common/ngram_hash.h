@@ -25,7 +25,7 @@ inline NgramHead ngram_head(std::span<const int64_t> numbers, uint64_t head) noe
           static_cast<uint64_t>(own[2])};
 }
 
-/// The token `back` places before number `place` of a sequence's tokens in a step; TENON_NO_TOKEN
+/// The token `back` places before number `place` of a sequence's tokens in a step; TENON_BEFORE_TEXT
 /// where its text has none.
 ///   number   of the sequence in the step
 ///   history  tenon_program.token_history
@@ -33,7 +33,7 @@ inline int32_t token_before(const tenon_step& step, uint32_t history, uint32_t n
                             uint32_t place, uint32_t back) noexcept {
   if (back <= place) return step.tokens[sequences_of(step)[number].first_token + place - back];
   const uint32_t earlier = back - place;
-  if (earlier > history) return TENON_NO_TOKEN;
+  if (earlier > history) return TENON_BEFORE_TEXT;
   return step.earlier_tokens[uint64_t{number} * history + history - earlier];
 }
 
@@ -49,7 +49,7 @@ inline std::array<uint64_t, kMaxNgram> ngram_hashes(const tenon_step& step, uint
   for (uint32_t back = 0; back < multipliers.size(); ++back) {
     int32_t token = token_before(step, history, number, place, back);
     // The own token counts as it is, also where it ends a text.
-    ended = ended || token == TENON_NO_TOKEN || (back > 0 && token == end);
+    ended = ended || token == TENON_BEFORE_TEXT || (back > 0 && token == end);
     if (ended) token = end;
     hash ^= static_cast<uint64_t>(token) * static_cast<uint64_t>(multipliers[back]);
     hashes[back] = hash;

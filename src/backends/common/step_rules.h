@@ -91,7 +91,7 @@ inline void check_earlier_tokens(const ProgramCopy& program, const tenon_step& s
   }
   for (uint64_t i = 0; i < step.num_sequences * history; ++i) {
     const int32_t token = step.earlier_tokens[i];
-    if (token == TENON_NO_TOKEN) continue;
+    if (token == TENON_BEFORE_TEXT) continue;
     if (token >= 0 && static_cast<uint64_t>(token) < program.vocab()) continue;
     refuse(TENON_BACKEND_ARGUMENT, "step: earlier token {} of a vocabulary of {}", token,
            program.vocab());
