@@ -203,6 +203,11 @@ TENON_API const char* tenon_last_error(void);
 TENON_API uint32_t tenon_version(void);
 TENON_API const char* tenon_version_text(void); /* "0.1.0" */
 
+/* This interface as data, in JSON: functions, structures with their offsets, constants, options. Lives
+ * for ever. For bindings, which compare what they were made for with the library that they meet before
+ * they pass it a structure (docs/bindings.md). bindings/interface.json is the same with its prose. */
+TENON_API const char* tenon_interface_description(void);
+
 /* ---- 4. Options --------------------------------------------------------------------------------
  *
  * Typed values under string keys, checked when they are set. One set may serve several calls: each
