@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import contextlib
 import threading
+import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
@@ -172,7 +173,7 @@ class Generation:
         if waker is not self._waker:
             self._waker, self._key = waker, waker.new_key()
             _native.request_attach(self._handle, waker.native, self._key)
-            self._engine._run()
+            self._engine._run(self)
         await waker.wait(self._key)
 
     async def atext(self) -> str:
@@ -205,12 +206,14 @@ class Engine(Object):
 
     It computes in calls that wait. The first `async for` gives it a thread, one for all requests."""
 
-    __slots__ = ("_model", "_lock", "_runner")
+    __slots__ = ("_model", "_lock", "_runner", "_driven")
 
     def __init__(self, model: Model, **options: Unpack[EngineOptions]) -> None:
         self._model = model._view()
         self._lock = threading.Lock()
         self._runner: Optional[_native.Runner] = None
+        # Those that wait for the thread.
+        self._driven: "weakref.WeakSet[Generation]" = weakref.WeakSet()
         self._handle = _native.engine_create(model._handle, options_handle(options))
 
     @property
@@ -244,17 +247,21 @@ class Engine(Object):
         """One step, if there is work; whether there was."""
         return _native.engine_step(self._handle) != 0
 
-    def _run(self) -> None:
-        """Gives the engine its thread."""
+    def _run(self, generation: Generation) -> None:
+        """Gives the engine its thread, for a generation that waits in a loop."""
         with self._lock:
+            self._driven.add(generation)
             if self._runner is None:
                 if not self._handle.is_live:
                     raise StateError("the engine has been closed: only `for` can still iterate")
                 self._runner = _native.Runner(self._handle)
 
     def close(self) -> None:
-        """Ends its thread. Sessions can still be used, but not with `async for`."""
+        """Ends its thread, and with CancelledError what waits for it in event loops. Sessions can still be
+        used, but not with `async for`."""
         with self._lock:
+            for generation in list(self._driven):
+                generation.cancel()
             if self._runner is not None:
                 self._runner.stop()
                 self._runner = None

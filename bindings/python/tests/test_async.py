@@ -126,6 +126,18 @@ def test_a_generation_moves_from_for_to_async_for(model):
     assert first + rest == " there was a proud"
 
 
+def test_closing_an_engine_ends_what_waits_for_it(model):
+    async def iterate():
+        engine = tenon.Engine(model)
+        streams = [engine.stream("word " * 450, ignore_end=True) for _ in range(3)]
+        waiting = [asyncio.ensure_future(stream.atext()) for stream in streams]
+        await asyncio.sleep(0.01)
+        engine.close()
+        ends = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+        assert {type(end) for end in ends} == {tenon.CancelledError}
+    asyncio.run(iterate())
+
+
 def test_a_closed_engine_says_so(model):
     engine = tenon.Engine(model)
     session = engine.open_session()
