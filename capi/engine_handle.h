@@ -29,7 +29,8 @@ struct tenon_request : tenon::capi::Handle<tenon_request> {
   ~tenon_request() {
     if (generation == nullptr) return;
     engine->silence(*generation);
-    engine->cancel(*generation);
+    // Not cancel alone: when this returns, the session takes its next call.
+    engine->withdraw(*generation);
   }
 
   std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks

@@ -271,6 +271,24 @@ TEST_F(Engines, SayWhatTheyReused) {
   }
 }
 
+// With progress a prompt is computed slice by slice; all of the first ones are there already.
+TEST_F(Engines, PrefillInSlicesWhatWasComputedBefore) {
+  const EnginePtr engine = make();
+  std::string text;
+  for (int i = 0; i < 450; ++i) text += "word ";
+  const auto count = [](void* user, double) {
+    ++*static_cast<int*>(user);
+    return int32_t{0};
+  };
+  for (int round = 0; round < 2; ++round) {
+    const SessionPtr session = open(engine);
+    ASSERT_OK(tenon_session_append_text(session.get(), text.data(), text.size(), 0));
+    int num_slices = 0;
+    ASSERT_OK(tenon_session_prefill(session.get(), count, &num_slices));
+    EXPECT_GT(num_slices, 1);
+  }
+}
+
 TEST_F(Engines, FromCpp) {
   const tenon::Model model(TENON_DEMO_MODEL, {.threads = 2});
   tenon::Engine engine(model, {.cache_bytes = 32 << 20});

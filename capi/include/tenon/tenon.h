@@ -73,6 +73,12 @@ extern "C" {
  *             STATE). tenon_session_cancel, tenon_request_cancel, tenon_embedder_cancel: any thread, any time. No threads
  *             are started but those of the option "threads"; no
  *             signal, locale, environment variable, stdout or stderr is touched.
+ * Ends        Handles may be destroyed in any order. While a call on one is under way in another
+ *             thread, a session may be destroyed, and an engine or embedder that computes: the call
+ *             is not harmed. Of the others destroy none that another thread is using. A call on a
+ *             destroyed handle is ARGUMENT until its memory is used again; bindings count the calls on
+ *             each, so that there it always is an error. Nothing runs at exit: a process may end while
+ *             calls are under way in other threads, and waits for none.
  * Unloading   dlclose is allowed at any time, also while models live: the code of the library, and
  *             of plugins that were used, stays in the process. Handles stay valid.
  * fork(2)     An object belongs to the process that made it. In a child each call on it is STATE, or 0
@@ -196,6 +202,11 @@ TENON_API const char* tenon_last_error(void);
 #define TENON_VERSION_PATCH 0
 TENON_API uint32_t tenon_version(void);
 TENON_API const char* tenon_version_text(void); /* "0.1.0" */
+
+/* This interface as data, in JSON: functions, structures with their offsets, constants, options. Lives
+ * for ever. For bindings, which compare what they were made for with the library that they meet before
+ * they pass it a structure (docs/bindings.md). bindings/interface.json is the same with its prose. */
+TENON_API const char* tenon_interface_description(void);
 
 /* ---- 4. Options --------------------------------------------------------------------------------
  *
@@ -853,7 +864,8 @@ typedef struct tenon_submission {
 TENON_API tenon_status tenon_session_submit(tenon_session* session,
                                             const tenon_submission* submission,
                                             tenon_request** request);
-/* Cancels it unless it has ended. */
+/* Cancels it unless it has ended, and returns when its session takes the next call: within a few
+ * milliseconds, as tenon_request_cancel. */
 TENON_API void tenon_request_destroy(tenon_request* request);
 
 /* The next piece; its text is valid until the next call on the request. The last piece has a

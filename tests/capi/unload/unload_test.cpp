@@ -1,12 +1,17 @@
 // Hosts that unload the library while a model lives, as language runtimes do at their end. Not
-// linked with the library: what links it never unloads it.
+// linked with the library: what links it never unloads it. And hosts that end while it works.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <tenon/tenon.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdlib>
+#include <string>
+#include <thread>
 
 namespace {
 
@@ -56,6 +61,65 @@ TEST(Unloading, BesideAModelIsHarmless) {
     ASSERT_TRUE(WIFEXITED(status)) << "round " << round << ": signal " << WTERMSIG(status);
     ASSERT_EQ(WEXITSTATUS(status), 0) << "round " << round;
   }
+}
+
+int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+/// Four long prompts in an engine that a thread drives; then the program ends, and writes first when.
+[[noreturn]] void end_under_way(int pipe) {
+  void* library = ::dlopen(TENON_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) std::exit(1);
+  tenon_model* model = nullptr;
+  tenon_engine* engine = nullptr;
+  auto* open = function_of<decltype(tenon_model_open)>(library, "tenon_model_open");
+  auto* create = function_of<decltype(tenon_engine_create)>(library, "tenon_engine_create");
+  auto* session_of =
+      function_of<decltype(tenon_engine_open_session)>(library, "tenon_engine_open_session");
+  auto* submit = function_of<decltype(tenon_session_submit)>(library, "tenon_session_submit");
+  auto* drive = function_of<decltype(tenon_engine_run)>(library, "tenon_engine_run");
+  if (open(TENON_DEMO_MODEL, nullptr, &model) != TENON_OK) std::exit(2);
+  if (create(model, nullptr, &engine) != TENON_OK) std::exit(3);
+  for (int i = 0; i < 4; ++i) {
+    // Different texts: none finds the blocks of another.
+    std::string text(1, static_cast<char>('a' + i));
+    for (int word = 0; word < 400; ++word) text += " word";
+    tenon_session* session = nullptr;
+    tenon_request* request = nullptr;
+    tenon_submission what{};
+    what.struct_size = sizeof what;
+    what.text = text.data();
+    what.text_length = text.size();
+    if (session_of(engine, nullptr, &session) != TENON_OK) std::exit(4);
+    if (submit(session, &what, &request) != TENON_OK) std::exit(5);
+  }
+  std::thread([=] { (void)drive(engine); }).detach();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const int64_t start = now_ns();
+  if (::write(pipe, &start, sizeof start) != sizeof start) std::exit(6);
+  std::exit(0);
+}
+
+TEST(Exit, WithWorkUnderWayIsHarmlessAndQuick) {
+  std::array<double, 20> seconds{};
+  for (double& took : seconds) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) end_under_way(ends[1]);
+    int64_t start = 0;
+    ASSERT_EQ(::read(ends[0], &start, sizeof start), ssize_t{sizeof start});
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    took = static_cast<double>(now_ns() - start) * 1e-9;
+    ::close(ends[0]);
+    ::close(ends[1]);
+    ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+  }
+  // The median: the machine may have had something else to do in one of them.
+  std::ranges::sort(seconds);
+  EXPECT_LT(seconds[10], 0.1);
 }
 
 }  // namespace

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Makes everything of the bindings that is generated, after a change of tenon.h or of an option:
+#   bindings/generate.sh BUILD_FOLDER|LIBRARY    a build of this tree, for its options
+#   bindings/generate.sh --check LIBRARY         says what is not new, status 1
+set -euo pipefail
+check=()
+if [ "${1:-}" = --check ]; then check=(--check); shift; fi
+library=${1:?usage: bindings/generate.sh [--check] BUILD_FOLDER|LIBRARY}
+library=$(realpath "$library")
+[ ! -d "$library" ] || library=$library/lib/libtenon.so
+cd "$(dirname "${BASH_SOURCE[0]}")"
+clang=$(command -v clang || command -v clang-14) || { echo "clang is missing" >&2; exit 1; }
+python=${PYTHON:-python3}
+
+"$python" describe/describe.py --clang "$clang" --library "$library" ${check[@]+"${check[@]}"}
+for generator in */generate.py; do
+  [ ! -e "$generator" ] || "$python" "$generator" ${check[@]+"${check[@]}"}
+done

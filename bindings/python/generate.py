@@ -1,0 +1,523 @@
+#!/usr/bin/env python3
+"""Writes what of the Python binding follows from bindings/interface.json.
+
+    generate.py           native/generated.h, tenon/_native.pyi, tenon/_options.py, tenon/constants.py,
+                          tenon/_made_for.json
+    generate.py --check   says which of them are not new, status 1
+
+For each function of the interface generated.h has a Python function of the same name without `tenon_`:
+in-parameters are its arguments in order (a text or array without its length, no `user`), out-parameters
+its result. Functions of HAND are written in native/module.c instead.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+INTERFACE = HERE.parent / "interface.json"
+
+# What no rule covers: structures that hold callbacks or arrays of pointers, and pieces, which are waited
+# for in intervals so that Python hears of signals.
+HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_request_next",
+        "tenon_embedder_embed", "tenon_embedder_rank"}
+# Of no use in Python: the binding has a thread that runs an engine, in native/module.c.
+LEFT_OUT = {"tenon_engine_set_executor"}
+# Answered without a library, or by other means.
+LIBRARY = {"tenon_interface_description", "tenon_last_error"}
+
+PYTHON_TYPES = {"int32_t": "int", "uint32_t": "int", "int64_t": "int", "uint64_t": "int", "size_t": "int",
+                "double": "float", "float": "float"}
+HIDDEN = {"struct_size", "reserved"}
+
+
+def short(name):
+    return name.removeprefix("tenon_")
+
+
+def type_name(struct):
+    """tenon_model_info -> ModelInfo"""
+    return "".join(part.capitalize() for part in short(struct).split("_"))
+
+
+class Interface:
+    def __init__(self, data):
+        self.data = data
+        self.aliases = data["aliases"]
+        self.structs = {item["name"]: item for item in data["structs"]}
+        self.callbacks = {item["name"]: item for item in data["callbacks"]}
+        self.handles = {item["name"]: item for item in data["handles"]}
+        # Structures that a function or a callback hands out.
+        self.read = []
+        self.written = []
+        for item in data["functions"] + data["callbacks"]:
+            for parameter in item["parameters"]:
+                if parameter["role"] == "out_struct" or \
+                        parameter["role"] == "struct" and item in data["callbacks"]:
+                    if parameter["of"] not in self.read:
+                        self.read.append(parameter["of"])
+                elif parameter["role"] == "struct" and item["name"] not in HAND - {"tenon_session_submit"} \
+                        and parameter["of"] not in self.written:
+                    self.written.append(parameter["of"])
+
+    def scalar(self, kind):
+        return self.aliases.get(kind, kind)
+
+    def shown(self, struct):
+        """The fields of a structure that Python sees: without sizes, lengths and padding."""
+        return [field for field in self.structs[struct]["fields"]
+                if field["name"] not in HIDDEN and
+                (field["role"] != "length" or struct == "tenon_embedder_batch")]
+
+
+# ---- C -------------------------------------------------------------------------------------------
+
+
+def to_python(interface, kind, expression):
+    """The C expression of a Python object made from a scalar."""
+    scalar = interface.scalar(kind)
+    if scalar in ("double", "float"):
+        return f"PyFloat_FromDouble({expression})"
+    if scalar in ("int32_t", "int64_t"):
+        return f"PyLong_FromLongLong({expression})"
+    return f"PyLong_FromUnsignedLongLong({expression})"
+
+
+def text_of(encoding, pointer, length):
+    return f"{'bytes' if encoding == 'bytes' else 'text'}_object({pointer}, (size_t){length})"
+
+
+def array_of(interface, of, pointer, count):
+    scalar = interface.scalar(of)
+    if scalar == "float":
+        return f"floats_object({pointer}, {count})"
+    if scalar == "int32_t":
+        return f"tokens_object({pointer}, {count})"
+    return f"bytes_object((const char*)({pointer}), ({count}) * sizeof *({pointer}))"
+
+
+def field_object(interface, field):
+    place = f"value->{field['name']}"
+    if field["role"] == "text":
+        return text_of(field.get("encoding"), place, f"value->{field['length']}")
+    if field["role"] == "name":
+        return f"name_object({place})"
+    if field["role"] == "array":
+        return array_of(interface, field["of"], place, f"(size_t)value->{field['length']}")
+    if "count" in field:
+        kind = "doubles" if field["type"] == "double" else "integers"
+        return f"{kind}_object({place}, {field['count']})"
+    if field["role"] == "value":
+        return to_python(interface, field["type"], place)
+    raise SystemExit(f"{field['name']}: no rule reads a field of role {field['role']}")
+
+
+def read_struct(interface, name):
+    fields = interface.shown(name)
+    lines = [f"static PyTypeObject* type_{short(name)};",
+             f"static PyStructSequence_Field fields_{short(name)}[] = {{"]
+    lines += [f'    {{"{field["name"]}", {json.dumps(field["doc"] or None) if field["doc"] else "NULL"}}},'
+              for field in fields]
+    lines += ["    {NULL, NULL}};",
+              f"static PyStructSequence_Desc desc_{short(name)} = {{",
+              f'    "tenon.{type_name(name)}", {json.dumps(interface.structs[name]["doc"])},'
+              f" fields_{short(name)}, {len(fields)}}};",
+              f"static PyObject* from_{short(name)}(const {name}* value) {{",
+              f"  PyObject* const members[] = {{"]
+    lines += [f"      {field_object(interface, field)}," for field in fields]
+    lines += ["  };", f"  return sequence_object(type_{short(name)}, members, {len(fields)});", "}", ""]
+    return lines
+
+
+def write_struct(interface, name):
+    """From a dict whose keys are the fields. Callbacks and arrays of pointers are set by hand."""
+    lines = [f"static void fill_{short(name)}(Call* call, PyObject* given, {name}* value) {{",
+             "  memset(value, 0, sizeof *value);",
+             "  value->struct_size = sizeof *value;",
+             "  if (given == NULL || given == Py_None || !is_dict(call, given)) return;",
+             "  size_t used = 0;", "  PyObject* item = NULL;"]
+    for field in interface.structs[name]["fields"]:
+        place, role = f"value->{field['name']}", field["role"]
+        if field["name"] in HIDDEN or role in ("length", "callback", "user"):
+            continue
+        if role == "array" and "*" in field["type"].removesuffix("*"):
+            continue
+        lines.append(f'  if ((item = member(given, "{field["name"]}", &used)) != NULL) {{')
+        if role == "text":
+            lines += ["    size_t length = 0;", f"    {place} = as_text(call, item, &length);",
+                      f"    value->{field['length']} = length;"]
+        elif role == "array":
+            lines += ["    size_t count = 0;",
+                      f"    {place} = {as_array(interface, field['of'])}(call, item, &count);",
+                      f"    value->{field['length']} = count;"]
+        elif role == "handle":
+            lines.append(f"    {place} = as_handle(call, item, KIND_{short(field['of'])}, NULLABLE);")
+        elif role == "name":
+            lines.append(f"    {place} = as_name(call, item);")
+        elif "count" in field:
+            lines.append(f"    as_doubles(call, item, {place}, {field['count']});")
+        else:
+            lines.append(f"    {place} = as_{interface.scalar(field['type'])}(call, item);")
+        lines.append("  }")
+    lines += [f'  all_used(call, given, used, "{name}");', "}", ""]
+    return lines
+
+
+def as_array(interface, of):
+    return {"float": "as_floats", "int32_t": "as_tokens", "void": "as_bytes"}[interface.scalar(of)]
+
+
+def trampoline(interface, callback):
+    """The C function that calls a Python function. Only for callbacks that functions take."""
+    parameters = callback["parameters"]
+    declared = ", ".join(f"{p['type']} {p['name']}" for p in parameters)
+    lines = [f"static {callback['returns']} on_{short(callback['name'])}({declared}) {{",
+             "  Callback* callback = user;",
+             "  const PyGILState_STATE lock = PyGILState_Ensure();"]
+    arguments = []
+    for parameter in parameters:
+        if parameter["role"] == "value":
+            arguments.append(to_python(interface, parameter["type"], parameter["name"]))
+        elif parameter["role"] == "struct":
+            arguments.append(f"from_{short(parameter['of'])}({parameter['name']})")
+        elif parameter["role"] == "array":
+            arguments.append(f"copy_object({parameter['name']}, "
+                             f"(size_t){parameter['length']} * sizeof *{parameter['name']})")
+    lines += [f"  PyObject* const arguments[] = {{{', '.join(arguments)}}};",
+              f"  const int32_t ends = call_python(callback, arguments, {len(arguments)});",
+              "  PyGILState_Release(lock);",
+              "  (void)ends;" if callback["returns"] == "void" else "  return ends;", "}", ""]
+    return lines
+
+
+def wrapper(interface, function):
+    name = short(function["name"])
+    lines = [f"static PyObject* call_{name}(PyObject* module, PyObject* args) {{",
+             "  (void)module;"]
+    body, results, passed, cleanup = [], [], [], []
+    index = 0
+    buffer = None
+    counted = {q["length"] for q in function["parameters"] if q["role"] in ("array", "text")}
+    busy_ok = "during other calls" in function["thread"]
+    for p in function["parameters"]:
+        variable, role, of = p["name"], p["role"], p.get("of")
+        passed.append(variable)
+        if role in ("length", "capacity", "needed"):
+            continue
+        if role == "fill" and p["length"] not in counted:
+            # The number that says how much is filled.
+            counted.add(p["length"])
+            body.append(f"  const size_t {p['length']} = as_count(&call, argument(&call, {index}));")
+            index += 1
+        if role == "handle":
+            flags = " | ".join((["NULLABLE"] if p.get("nullable") else []) +
+                               (["WHILE_BUSY"] if busy_ok else [])) or "0"
+            body.append(f"  {p['type'].replace('const ', '')} {variable} = "
+                        f"as_handle(&call, argument(&call, {index}), KIND_{short(of)}, {flags});")
+            index += 1
+        elif role == "value":
+            body.append(f"  const {p['type']} {variable} = "
+                        f"as_{interface.scalar(p['type'])}(&call, argument(&call, {index}));")
+            index += 1
+        elif role in ("text", "array"):
+            maker = "as_text" if role == "text" else as_array(interface, of)
+            kind = "char" if role == "text" else of
+            body += [f"  size_t {p['length']} = 0;",
+                     f"  const {kind}* {variable} = "
+                     f"{maker}(&call, argument(&call, {index}), &{p['length']});"]
+            index += 1
+        elif role == "name":
+            body.append(f"  const char* {variable} = as_name(&call, argument(&call, {index}));")
+            index += 1
+        elif role == "struct":
+            body += [f"  {of} {variable}_value;", f"  PyObject* {variable}_given = argument(&call, {index});",
+                     f"  fill_{short(of)}(&call, {variable}_given, &{variable}_value);"]
+            passed[-1] = f"{variable}_given == Py_None ? NULL : &{variable}_value" if p.get("nullable") \
+                else f"&{variable}_value"
+            index += 1
+        elif role == "callback":
+            body += [f"  Callback callback = {{.function = as_callable(&call, argument(&call, {index}))}};",
+                     "  call.callback = &callback;"]
+            passed[-1] = f"callback.function == NULL ? NULL : &on_{short(of)}"
+            index += 1
+        elif role == "user":
+            passed[-1] = "&callback"
+        elif role == "out_handle":
+            body.append(f"  {of}* {variable} = NULL;")
+            passed[-1] = f"&{variable}"
+            if "borrowed_from" in p:
+                passed[-1] = f"(const {of}**)&{variable}"
+                results.append(f"handle_object(KIND_{short(of)}, {variable}, argument(&call, 0), LENT)")
+            else:
+                results.append(f"handle_object(KIND_{short(of)}, {variable}, NULL, 0)")
+        elif role == "out_value":
+            body.append(f"  {of} {variable} = 0;")
+            passed[-1] = f"&{variable}"
+            results.append(to_python(interface, of, variable))
+        elif role == "out_struct":
+            body.append(f"  {of} {variable} = {{.struct_size = sizeof {variable}}};")
+            passed[-1] = f"&{variable}"
+            results.append(f"from_{short(of)}(&{variable})")
+        elif role in ("out_text", "out_array"):
+            body += [f"  const {of}* {variable} = NULL;", f"  size_t {p['length']} = 0;"]
+            passed[-1] = f"&{variable}"
+            results.append(text_of(p.get("encoding"), variable, p["length"]) if role == "out_text" else
+                           f"place_object({variable}, {p['length']})" if of == "float" else
+                           array_of(interface, of, variable, p["length"]))
+        elif role == "out_name":
+            body.append(f"  const char* {variable} = NULL;")
+            passed[-1] = f"&{variable}"
+            results.append(f"name_object({variable})")
+        elif role == "fill":
+            body.append(f"  {of}* {variable} = scratch(&call, {p['length']} * sizeof *{variable});")
+            results.append(array_of(interface, of, variable, p["length"]))
+        elif role == "buffer":
+            buffer = p
+            kind = "char" if of == "void" else of
+            body += [f"  {kind}* {variable} = NULL;", f"  size_t {p['length']} = 0, {p['needed']} = 0;"]
+            made = text_of(p.get("encoding"), variable, p["needed"]) if of == "char" else \
+                array_of(interface, kind if of != "void" else "char", variable, p["needed"])
+            results.append(made)
+            cleanup.append(f"  free({variable});")
+        else:
+            raise SystemExit(f"{function['name']}.{variable}: no rule for the role {role}")
+    # Out-lengths of lent texts are passed by address.
+    for position, p in enumerate(function["parameters"]):
+        if p["role"] == "length" and any(q.get("length") == p["name"] and q["role"] in
+                                         ("out_text", "out_array") for q in function["parameters"]):
+            passed[position] = f"&{p['name']}"
+        if p["role"] == "needed":
+            passed[position] = f"&{p['name']}"
+    lines += ["  Call call;", f'  begin(&call, args, "{name}", {index}, (void*)api.{name});'] + body
+    lines.append("  if (call.failed) return end(&call, NULL);")
+    call = f"api.{name}({', '.join(passed)})"
+    void = function["returns"] == "void"
+    answer = None
+    if function["fails"]:
+        lines.append("  tenon_status status;")
+        call = f"status = {call}"
+    elif not void:
+        lines.append(f"  {function['returns']} answer;")
+        call = f"answer = {call}"
+        answer = "name_object(answer)" if function["returns"] == "const char*" else \
+            to_python(interface, function["returns"], "answer")
+    if function["may_wait"]:
+        lines.append("  release_lock(&call);")
+    if buffer:
+        name_, capacity, needed = buffer["name"], buffer["length"], buffer["needed"]
+        lines += ["  do {", f"    {call};",
+                  f"  }} while (status == TENON_OK && {needed} > {capacity} &&",
+                  f"           grow((void**)&{name_}, &{capacity}, {needed}, sizeof *{name_}, &status));"]
+    else:
+        lines.append(f"  {call};")
+    if function["may_wait"]:
+        lines.append("  take_lock(&call);")
+    if function["fails"]:
+        lines += ["  PyObject* result = NULL;", "  if (succeeded(&call, status)) {"]
+        if len(results) > 1:
+            lines += [f"    PyObject* const members[] = {{{', '.join(results)}}};",
+                      f"    result = tuple_object(members, {len(results)});"]
+        else:
+            lines.append(f"    result = {results[0] if results else 'none_object()'};")
+        lines.append("  }")
+    else:
+        lines.append(f"  PyObject* result = {answer or 'none_object()'};")
+    lines += cleanup + ["  return end(&call, result);", "}", ""]
+    return lines
+
+
+def generated_header(interface):
+    data = interface.data
+    functions = [f for f in data["functions"] if f["name"] not in LEFT_OUT]
+    lines = ["/* Generated by generate.py from bindings/interface.json; not to be edited.",
+             " * Included by module.c twice: for the lists, and with TENON_GENERATED_BODIES. */", "",
+             "#ifndef TENON_GENERATED_BODIES", "#define FUNCTIONS(DO) \\"]
+    lines += [f"  DO({short(f['name'])}) \\" for f in functions]
+    lines += ["", "enum Kind {"] + [f"  KIND_{short(name)}," for name in interface.handles]
+    lines += ["  NUM_KINDS", "};", "", "#else", "", "static const struct KindInfo {",
+              "  const char* name;", "  int one_at_a_time;", "} kinds[NUM_KINDS] = {"]
+    for name, handle in interface.handles.items():
+        alone = int(handle["thread"] == "one at a time")
+        lines.append(f'    [KIND_{short(name)}] = {{"{short(name)}", {alone}}},')
+    lines += ["};", "", "static void destroy_pointer(enum Kind kind, void* pointer) {", "  switch (kind) {"]
+    for name in interface.handles:
+        lines.append(f"    case KIND_{short(name)}: api.{short(name)}_destroy(pointer); return;")
+    lines += ["    default: return;", "  }", "}", ""]
+    for name in interface.read:
+        lines += read_struct(interface, name)
+    for name in interface.written:
+        lines += write_struct(interface, name)
+    wanted = [p["of"] for f in functions if f["name"] not in HAND
+              for p in f["parameters"] if p["role"] == "callback"]
+    for name in dict.fromkeys(wanted):
+        lines += trampoline(interface, interface.callbacks[name])
+    destroys = {h["destroy"] for h in interface.handles.values()}
+    offered = [f for f in functions if f["name"] not in HAND | LIBRARY | destroys]
+    for function in offered:
+        lines += wrapper(interface, function)
+    lines += ["static const struct StructType {", "  PyTypeObject** type;", "  PyStructSequence_Desc* desc;",
+              "  const char* name;", "} struct_types[] = {"]
+    lines += [f'    {{&type_{short(name)}, &desc_{short(name)}, "{type_name(name)}"}},'
+              for name in interface.read]
+    lines += ["};", "", "#define GENERATED_METHODS \\"]
+    for function in offered:
+        lines.append(f'  {{"{short(function["name"])}", call_{short(function["name"])}, METH_VARARGS, '
+                     "NULL}, \\")
+    lines += ["", "/* For tests of layouts: a structure that stands in memory, as Python sees it. */",
+              "static PyObject* read_struct(const char* name, const void* memory) {"]
+    for name in interface.read:
+        lines.append(f'  if (strcmp(name, "{name}") == 0) return from_{short(name)}(memory);')
+    lines += ["  PyErr_Format(PyExc_KeyError, \"%s\", name);", "  return NULL;", "}", "",
+              "#endif  /* TENON_GENERATED_BODIES */", ""]
+    return "\n".join(lines)
+
+
+# ---- Python --------------------------------------------------------------------------------------
+
+
+def python_type(interface, item):
+    role, of = item["role"], item.get("of")
+    if role in ("text", "out_text", "buffer", "name", "out_name") and of == "char":
+        return "bytes" if item.get("encoding") == "bytes" else "str"
+    if role in ("array", "out_array", "fill", "buffer"):
+        scalar = interface.scalar(of)
+        return {"int32_t": "list[int]", "float": "list[float]"}.get(scalar, "bytes")
+    if "count" in item:
+        return "tuple[float, ...]" if item["type"] == "double" else "tuple[int, ...]"
+    return PYTHON_TYPES.get(interface.scalar(item["type"]), "int")
+
+
+def result_type(interface, function):
+    results = []
+    for p in function["parameters"]:
+        role, of = p["role"], p.get("of")
+        if role == "out_handle":
+            results.append("Handle")
+        elif role == "out_value":
+            results.append(PYTHON_TYPES[interface.scalar(of)])
+        elif role == "out_struct":
+            results.append(type_name(of))
+        elif role == "out_array" and of == "float":
+            results.append("tuple[int, int]")
+        elif role in ("out_text", "out_array", "out_name", "fill", "buffer"):
+            results.append(python_type(interface, p))
+    if not function["fails"] and function["returns"] != "void":
+        if function["returns"] != "const char*":
+            return "int"
+        return "Optional[str]" if "random_model" in function["name"] else "str"
+    if len(results) > 1:
+        return f"tuple[{', '.join(results)}]"
+    return results[0] if results else "None"
+
+
+def argument_types(interface, function):
+    arguments = []
+    filled = {q["length"] for q in function["parameters"] if q["role"] == "fill"}
+    arrays = {q["length"] for q in function["parameters"] if q["role"] in ("array", "text")}
+    for p in function["parameters"]:
+        role, of, name = p["role"], p.get("of"), p["name"]
+        kind = None
+        if role == "handle":
+            kind = "Optional[Handle]" if p.get("nullable") else "Handle"
+        elif role == "value":
+            kind = PYTHON_TYPES[interface.scalar(p["type"])]
+        elif role == "text":
+            kind = "Union[str, bytes]"
+        elif role == "name":
+            kind = "Union[str, bytes]"
+        elif role == "array":
+            kind = {"int32_t": "Union[Sequence[int], bytes]",
+                    "float": "Union[Sequence[float], bytes, tuple[int, int]]"}.get(interface.scalar(of), "bytes")
+        elif role == "struct":
+            kind = "Optional[dict[str, Any]]"
+        elif role == "callback":
+            kind = "Optional[Callable[..., Any]]"
+        elif role == "length" and name in filled - arrays:
+            kind = "int"
+        if kind:
+            arguments.append(f"{name}: {kind}")
+    return ", ".join([*arguments, "/"]) if arguments else ""
+
+
+def native_stub(interface):
+    functions = interface.data["functions"]
+    destroys = {h["destroy"] for h in interface.handles.values()}
+    lines = ["# Generated by generate.py from bindings/interface.json; not to be edited.",
+             "from collections.abc import Callable, Sequence",
+             "from typing import Any, NamedTuple, Optional, Union", ""]
+    for name in interface.read:
+        lines.append(f"class {type_name(name)}(NamedTuple):")
+        lines += [f"    {field['name']}: {python_type(interface, field)}" for field in interface.shown(name)]
+        lines.append("")
+    for function in functions:
+        if function["name"] in HAND | LIBRARY | LEFT_OUT | destroys:
+            continue
+        lines.append(f"def {short(function['name'])}({argument_types(interface, function)}) -> "
+                     f"{result_type(interface, function)}: ...")
+    lines.append((HERE / "native/module.pyi").read_text())
+    return "\n".join(lines)
+
+
+def options_module(interface):
+    lines = ['"""The options of each kind of object, with their types. Generated by generate.py."""', "",
+             "from __future__ import annotations", "", "from collections.abc import Sequence",
+             "from typing import TypedDict", ""]
+    kinds = {"int": "int", "float": "float", "bool": "bool", "string": "str",
+             "string_list": "Sequence[str]"}
+    for scope in ("model", "session", "sampler", "engine", "chat", "embedder"):
+        lines += ["", f"class {scope.capitalize()}Options(TypedDict, total=False):"]
+        for option in interface.data["options"]:
+            if option["scope"] != scope or "." in option["name"]:
+                continue
+            lines.append(f"    {option['name']}: {kinds[option['type']]}")
+            text = option["doc"].replace("\\", "\\\\")
+            lines.append(f'    """{text}"""')
+        lines.append("")
+    return "\n".join(lines)
+
+
+def constants_module(interface):
+    lines = ['"""The constants of tenon.h without TENON_. Generated by generate.py."""', ""]
+    lines += [f"{item['name'].removeprefix('TENON_')} = {item['value']}"
+              for item in interface.data["constants"]]
+    return "\n".join([*lines, ""])
+
+
+def made_for(interface):
+    """What _fit.py compares with a library: layouts and signatures, without prose and roles."""
+    data = interface.data
+    def signature(item):
+        return [item["returns"], *(p["type"] for p in item["parameters"])]
+    return json.dumps({
+        "version": data["version"],
+        "constants": {item["name"]: item["value"] for item in data["constants"]
+                      if not item["name"].startswith("TENON_VERSION_")},
+        "structs": {item["name"]: {"size": item["size"], "fields":
+                    [[f["name"], f["offset"], f["size"], f["type"]] for f in item["fields"]]}
+                    for item in data["structs"]},
+        "callbacks": {item["name"]: signature(item) for item in data["callbacks"]},
+        "functions": {item["name"]: signature(item) for item in data["functions"]
+                      if item["name"] not in LEFT_OUT},
+    }, indent=None, separators=(",", ":")) + "\n"
+
+
+def main():
+    interface = Interface(json.loads(INTERFACE.read_text()))
+    files = {"native/generated.h": generated_header, "tenon/_native.pyi": native_stub,
+             "tenon/_options.py": options_module, "tenon/constants.py": constants_module,
+             "tenon/_made_for.json": made_for}
+    old = []
+    for name, make in files.items():
+        text, path = make(interface), HERE / name
+        if "--check" not in sys.argv:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            old.append(name)
+    if old:
+        print(f"bindings/python: {', '.join(old)} are not new: run bindings/generate.sh BUILD_FOLDER",
+              file=sys.stderr)
+    return 1 if old else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,277 @@
+"""Engines, which serve many sessions, and generations, which iterate in both ways."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import threading
+import weakref
+from collections.abc import AsyncIterator, Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
+
+from . import _native, constants
+from ._errors import Error, StateError
+from ._loops import LoopWaker, waker_of_running_loop
+from ._native import EngineStats, Handle, RequestStats
+from ._objects import Object, options_handle
+from ._sampler import Grammar, Sampler
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._model import Model
+    from ._options import EngineOptions, SessionOptions
+    from ._session import Session
+
+# Why a piece is the last one, by TENON_FINISH_*.
+_FINISH = {constants.FINISH_NONE: None, constants.FINISH_END: "end",
+           constants.FINISH_MAX_TOKENS: "max_tokens", constants.FINISH_STOP: "stop",
+           constants.FINISH_BANNED: "banned"}
+# How long Python waits for a piece before it looks for signals (Ctrl-C). Short waits cut steps.
+_SIGNAL_SECONDS = 1.0
+
+
+class GenerateOptions(TypedDict, total=False):
+    """What a generation may be told besides its text."""
+
+    max_tokens: int
+    """At most; 0: as many as the context holds."""
+    sampler: Optional[Sampler]
+    """None: the defaults, with those of `sampling`."""
+    sampling: dict[str, Any]
+    """Options of a sampler, in place of one: {"temperature": 0}."""
+    grammar: Optional[Grammar]
+    """Texts of it only."""
+    add_special: Optional[bool]
+    """Begin token before the text; None: when the session is empty."""
+    parse_special: bool
+    """Spelled control tokens in the text become them: not for user input."""
+    ignore_end: bool
+    """An end token is a token like any other."""
+    logprobs: Optional[int]
+    """Pieces have a logprob, and those of so many likeliest tokens."""
+    timeout: float
+    """Seconds to the end: DeadlineError; 0: none."""
+    priority: Optional[int]
+    """Higher runs first; None: the session's."""
+    client: Optional[str]
+    """Requests of one client share what its weight gives; None: the session's."""
+    weight: float
+    """Of the client; 0: the session's."""
+
+
+class Piece(str):
+    """A token's text: whole characters, empty while one is incomplete. The last one has `finish`."""
+
+    __slots__ = ("token", "finish", "logprob", "top")
+    token: Optional[int]
+    finish: Optional[str]
+    logprob: Optional[float]
+    top: list[tuple[int, float]]
+
+
+def piece_of(raw: _native.Piece) -> Piece:
+    """A piece as Python has it."""
+    piece = Piece(raw.text)
+    piece.token = None if raw.token == constants.NO_TOKEN else raw.token
+    piece.finish = _FINISH[raw.finish]
+    piece.logprob = None
+    piece.top = []
+    return piece
+
+
+class Generation:
+    """A continuation under way: iterate over its pieces with `for` or with `async for`.
+
+    It begins to wait in the queue when it is made, and is cancelled when it is closed: by `close`, the
+    end of a `with` or `async with` block, the cancellation of the task that iterates, or the last
+    reference. The session can then go on from where it was."""
+
+    __slots__ = ("_handle", "_session", "_engine", "_waker", "_key", "_num_top", "_finished", "_owns",
+                 "__weakref__")
+
+    def __init__(self, session: Session, engine: Engine, handle: Handle, num_top: Optional[int],
+                 owns_session: bool) -> None:
+        self._handle = handle
+        self._session = session
+        self._engine = engine
+        self._waker: Optional[LoopWaker] = None
+        self._key = 0
+        self._num_top = num_top
+        self._finished = False
+        self._owns = owns_session
+
+    @property
+    def session(self) -> Session:
+        """Whose text it continues."""
+        return self._session
+
+    def cancel(self) -> None:
+        """Ends it with CancelledError for who iterates. Any thread."""
+        if self._handle.is_live:
+            _native.request_cancel(self._handle)
+
+    def close(self) -> None:
+        """Ends it, and lets the session go. Any thread."""
+        self._finished = True
+        if self._handle.is_live:
+            with contextlib.suppress(Error):  # in a child of fork
+                _native.request_cancel(self._handle)
+        self._handle.destroy()
+        if self._owns:
+            self._session.close()
+
+    def stats(self) -> RequestStats:
+        """How much of the prompt was reused."""
+        return _native.request_get_stats(self._handle)
+
+    def text(self) -> str:
+        """All that comes, joined."""
+        return "".join(self)
+
+    def _taken(self, raw: _native.Piece) -> Piece:
+        piece = piece_of(raw)
+        if self._num_top is not None and piece.token is not None:
+            piece.logprob, tokens, values = _native.request_logprobs(self._handle, self._num_top)
+            piece.top = list(zip(tokens, values))
+        if piece.finish is not None:
+            self.close()
+        return piece
+
+    def __iter__(self) -> Iterator[Piece]:
+        return self
+
+    def __next__(self) -> Piece:
+        if self._finished:
+            raise StopIteration
+        try:
+            return self._taken(_native.request_next(self._handle, _SIGNAL_SECONDS))
+        except BaseException:
+            self.close()
+            raise
+
+    def __aiter__(self) -> AsyncIterator[Piece]:
+        return self
+
+    async def __anext__(self) -> Piece:
+        if self._finished:
+            raise StopAsyncIteration
+        try:
+            while True:
+                raw = _native.request_wait(self._handle, 0)
+                if raw.token != constants.NO_TOKEN or raw.finish != constants.FINISH_NONE:
+                    return self._taken(raw)
+                await self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    async def _wait(self) -> None:
+        waker = waker_of_running_loop()
+        if waker is not self._waker:
+            self._waker, self._key = waker, waker.new_key()
+            _native.request_attach(self._handle, waker.native, self._key)
+            self._engine._run(self)
+        await waker.wait(self._key)
+
+    async def atext(self) -> str:
+        """All that comes, joined."""
+        return "".join([piece async for piece in self])
+
+    def __enter__(self) -> Generation:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Generation:
+        return self
+
+    async def __aexit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a tenon.Generation cannot be pickled or copied: "
+                        "it is an object of this process")
+
+
+class Engine(Object):
+    """Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. Any thread.
+
+        async for piece in tenon.Engine(model).stream("Once upon a time", max_tokens=12): ...
+
+    It computes in calls that wait. The first `async for` gives it a thread, one for all requests."""
+
+    __slots__ = ("_model", "_lock", "_runner", "_driven")
+
+    def __init__(self, model: Model, **options: Unpack[EngineOptions]) -> None:
+        self._model = model._view()
+        self._lock = threading.Lock()
+        self._runner: Optional[_native.Runner] = None
+        # Those that wait for the thread.
+        self._driven: "weakref.WeakSet[Generation]" = weakref.WeakSet()
+        self._handle = _native.engine_create(model._handle, options_handle(options))
+
+    @property
+    def model(self) -> Model:
+        """Whose engine it is."""
+        return self._model
+
+    def open_session(self, **options: Unpack[SessionOptions]) -> Session:
+        """An empty text in this engine."""
+        from ._session import Session
+        return Session(self._model, engine=self, **options)
+
+    def stream(self, prompt: Union[str, Sequence[int]], **options: Unpack[GenerateOptions]) -> Generation:
+        """Continues a text in a session of its own: for `for` and `async for` alike."""
+        session = self.open_session()
+        try:
+            return session._generate(prompt, options, owns_session=True)
+        except BaseException:
+            session.close()
+            raise
+
+    def stats(self) -> EngineStats:
+        """What it has done, and does now."""
+        return _native.engine_get_stats(self._handle)
+
+    def stats_text(self) -> str:
+        """The same for Prometheus."""
+        return _native.engine_stats_text(self._handle)
+
+    def step(self) -> bool:
+        """One step, if there is work; whether there was."""
+        return _native.engine_step(self._handle) != 0
+
+    def _run(self, generation: Generation) -> None:
+        """Gives the engine its thread, for a generation that waits in a loop."""
+        with self._lock:
+            self._driven.add(generation)
+            if self._runner is None:
+                if not self._handle.is_live:
+                    raise StateError("the engine has been closed: only `for` can still iterate")
+                self._runner = _native.Runner(self._handle)
+
+    def close(self) -> None:
+        """Ends its thread, and with CancelledError what waits for it in event loops. Sessions can still be
+        used, but not with `async for`."""
+        with self._lock:
+            for generation in list(self._driven):
+                generation.cancel()
+            if self._runner is not None:
+                self._runner.stop()
+                self._runner = None
+        super().close()
+
+
+# A process ends without waiting for work that is under way.
+atexit.register(_native.end_process)
+
+
+async def gather_texts(generations: Sequence[Generation]) -> list[str]:
+    """The texts of several generations, which run side by side."""
+    return list(await asyncio.gather(*(generation.atext() for generation in generations)))

@@ -1,0 +1,51 @@
+"""How asyncio hears of requests: one waker for each event loop, whatever the number of requests."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import weakref
+
+from . import _native
+
+
+class LoopWaker:
+    """Futures by the key of the request that they wait for."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.native = _native.Waker()
+        self._loop = weakref.ref(loop)
+        self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._keys = itertools.count(1)
+        loop.add_reader(self.native.fileno(), self._wake)
+
+    def new_key(self) -> int:
+        """For one more request."""
+        return next(self._keys)
+
+    def _wake(self) -> None:
+        for key in self.native.take():
+            future = self._waiting.get(key)
+            if future is not None and not future.done():
+                future.set_result(None)
+
+    async def wait(self, key: int) -> None:
+        """Until the request may have something. What it had before is to be looked for first."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = future
+        try:
+            await future
+        finally:
+            del self._waiting[key]
+
+
+_wakers: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopWaker]" = weakref.WeakKeyDictionary()
+
+
+def waker_of_running_loop() -> LoopWaker:
+    """The waker of the loop that runs here."""
+    loop = asyncio.get_running_loop()
+    waker = _wakers.get(loop)
+    if waker is None:
+        waker = _wakers[loop] = LoopWaker(loop)
+    return waker

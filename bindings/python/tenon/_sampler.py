@@ -1,0 +1,176 @@
+"""Samplers, log-probabilities and grammars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from . import _native, constants
+from ._library import library
+from ._native import Handle
+from ._objects import Object, options_handle
+from ._views import place_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._model import Tokenizer
+    from ._options import SamplerOptions
+
+
+class Grammar(Object):
+    """Which texts may be generated. Any thread."""
+
+    __slots__ = ()
+
+    def __init__(self, kind: int, text: str) -> None:
+        library()
+        self._handle = _native.grammar_create(kind, text)
+
+    @classmethod
+    def _of(cls, handle: Handle) -> Grammar:
+        self = cls.__new__(cls)
+        self._handle = handle
+        return self
+
+    @classmethod
+    def json_schema(cls, schema: Union[str, dict[str, Any], bool]) -> Grammar:
+        """Documents that are valid by a JSON Schema."""
+        return cls(constants.GRAMMAR_JSON_SCHEMA,
+                   schema if isinstance(schema, str) else json.dumps(schema))
+
+    @classmethod
+    def gbnf(cls, rules: str) -> Grammar:
+        """Texts of the rule `root`, in GBNF."""
+        return cls(constants.GRAMMAR_GBNF, rules)
+
+    @classmethod
+    def regex(cls, pattern: str) -> Grammar:
+        """Texts that a regular expression matches as a whole."""
+        return cls(constants.GRAMMAR_REGEX, pattern)
+
+    @classmethod
+    def choices(cls, texts: Sequence[str]) -> Grammar:
+        """One of several texts."""
+        return cls(constants.GRAMMAR_CHOICES, json.dumps(list(texts)))
+
+    def accepts(self, text: str) -> bool:
+        """Whether it is a complete text of the grammar."""
+        return _native.grammar_accepts(self._handle, text) != 0
+
+    def matcher(self, tokenizer: Tokenizer) -> Matcher:
+        """For loops that draw by themselves."""
+        return Matcher._of(_native.matcher_create(self._handle, tokenizer._handle))
+
+
+class Matcher(Object):
+    """Where a text of a grammar has come to. One thread at a time."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _of(cls, handle: Handle) -> Matcher:
+        self = cls.__new__(cls)
+        self._handle = handle
+        return self
+
+    def fork(self) -> Matcher:
+        """A second one at the same place."""
+        return self._of(_native.matcher_fork(self._handle))
+
+    def allows(self, token: int) -> bool:
+        """Whether the token may come next."""
+        return _native.matcher_allows(self._handle, token) != 0
+
+    def mask(self) -> bytes:
+        """All tokens that may come next: token t is bit t % 64 of the 64-bit word t // 64."""
+        return _native.matcher_mask(self._handle)
+
+    def accept(self, token: int) -> None:
+        """Takes the next token; StateError for one that cannot follow."""
+        _native.matcher_accept_token(self._handle, token)
+
+    def accept_text(self, text: str) -> bool:
+        """Takes text, if the grammar goes on so."""
+        return _native.matcher_accept_text(self._handle, text) != 0
+
+    def roll_back(self, tokens: int) -> None:
+        """Takes the last tokens back."""
+        _native.matcher_roll_back(self._handle, tokens)
+
+    def reset(self) -> None:
+        """Back to the beginning."""
+        _native.matcher_reset(self._handle)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the text so far is one of the grammar."""
+        return _native.matcher_state(self._handle)[0] != 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing can follow."""
+        return _native.matcher_state(self._handle)[1] != 0
+
+    @property
+    def forced_text(self) -> str:
+        """The text that must come next; often empty."""
+        return _native.matcher_forced_text(self._handle)
+
+
+class Sampler(Object):
+    """Turns logits into tokens. One thread at a time; a generation copies what it needs when it begins.
+
+        tenon.Sampler(temperature=0)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, **options: Unpack[SamplerOptions]) -> None:
+        self._handle = _native.sampler_create(options_handle(options))
+
+    def set(self, name: str, value: Union[int, float]) -> None:
+        """Changes one parameter."""
+        if isinstance(value, int):
+            _native.sampler_set_int(self._handle, name, value)
+        else:
+            _native.sampler_set_float(self._handle, name, value)
+
+    def set_bias(self, token: int, bias: float) -> None:
+        """Adds to the logit of a token; -math.inf forbids it."""
+        _native.sampler_set_bias(self._handle, token, bias)
+
+    def add_stop_token(self, token: int) -> None:
+        """Generation ends with this token."""
+        _native.sampler_add_stop_token(self._handle, token)
+
+    def set_grammar(self, grammar: Optional[Grammar], tokenizer: Optional[Tokenizer] = None) -> None:
+        """From now on texts of the grammar only; None: any."""
+        _native.sampler_set_grammar(self._handle, None if grammar is None else grammar._handle,
+                                    None if tokenizer is None else tokenizer._handle)
+
+    def set_token_limit(self, tokens: int) -> None:
+        """How many tokens may still be drawn."""
+        _native.sampler_set_token_limit(self._handle, tokens)
+
+    def reset(self) -> None:
+        """As it was made."""
+        _native.sampler_reset(self._handle)
+
+    def roll_back(self, draws: int) -> None:
+        """Takes the last draws back."""
+        _native.sampler_roll_back(self._handle, draws)
+
+    def sample(self, logits: Any, history: Sequence[int] = (), position: Optional[int] = None) -> int:
+        """Draws from [vocabulary] f32. position: key of the random number; None: len(history)."""
+        return _native.sampler_sample(self._handle, place_of(logits), history,
+                                      len(history) if position is None else position)
+
+
+def logprobs(logits: Any, tokens: Sequence[int] = (), top: int = 0
+             ) -> tuple[list[float], list[tuple[int, float]]]:
+    """Log-probabilities under logits [vocabulary] f32: those of tokens, and the `top` likeliest."""
+    library()
+    of_tokens, top_tokens, top_values = _native.logprobs(place_of(logits), tokens, top)
+    return of_tokens, list(zip(top_tokens, top_values))

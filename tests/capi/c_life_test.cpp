@@ -1,0 +1,120 @@
+// The ends of handles: any order, any time, and what calls that come late are told.
+#include <gtest/gtest.h>
+#include <tenon/tenon.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "handles.h"
+
+namespace {
+
+using namespace tenon_test;
+
+RequestPtr submit_long_prompt(tenon_session* session) {
+  std::string text;
+  for (int i = 0; i < 450; ++i) text += "word ";
+  tenon_submission submission = sized<tenon_submission>();
+  submission.text = text.data();
+  submission.text_length = text.size();
+  tenon_request* request = nullptr;
+  EXPECT_OK(tenon_session_submit(session, &submission, &request));
+  return RequestPtr(request);
+}
+
+// All 24 orders of a model, an engine, a session and a request that generates.
+TEST(Life, HandlesAreDestroyedInAnyOrder) {
+  std::array<int, 4> order = {0, 1, 2, 3};
+  do {
+    ModelPtr model = open_demo();
+    tenon_engine* raw_engine = nullptr;
+    ASSERT_OK(tenon_engine_create(model.get(), nullptr, &raw_engine));
+    EnginePtr engine(raw_engine);
+    tenon_session* raw_session = nullptr;
+    ASSERT_OK(tenon_engine_open_session(engine.get(), nullptr, &raw_session));
+    SessionPtr session(raw_session);
+    RequestPtr request = submit_long_prompt(session.get());
+    tenon_piece piece = sized<tenon_piece>();
+    ASSERT_OK(tenon_request_wait(request.get(), 0.001, &piece));
+    for (const int which : order) {
+      if (which == 0) model.reset();
+      if (which == 1) engine.reset();
+      if (which == 2) session.reset();
+      if (which == 3) request.reset();
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+// The request lives on without its model, engine and session, and says what became of it.
+TEST(Life, ARequestOutlivesItsSession) {
+  ModelPtr model = open_demo();
+  SessionPtr session = make_session(model);
+  const RequestPtr request = submit_long_prompt(session.get());
+  session.reset();
+  model.reset();
+  tenon_piece piece = sized<tenon_piece>();
+  expect_failure(tenon_request_wait(request.get(), -1, &piece), TENON_ERROR_CANCELLED, "cancelled");
+}
+
+// While another thread computes it: destroying returns when the session is free again.
+TEST(Life, ADestroyedRequestLetsItsSessionGo) {
+  const ModelPtr model = open_demo();
+  tenon_engine* raw_engine = nullptr;
+  ASSERT_OK(tenon_engine_create(model.get(), nullptr, &raw_engine));
+  const EnginePtr engine(raw_engine);
+  std::thread driver([&] { EXPECT_OK(tenon_engine_run(engine.get())); });
+  tenon_session* raw_session = nullptr;
+  ASSERT_OK(tenon_engine_open_session(engine.get(), nullptr, &raw_session));
+  const SessionPtr session(raw_session);
+  for (int round = 0; round < 20; ++round) {
+    RequestPtr request = submit_long_prompt(session.get());
+    std::this_thread::sleep_for(std::chrono::milliseconds(round % 5));
+    request.reset();
+    ASSERT_OK(tenon_session_rewind(session.get(), 0)) << "in round " << round;
+  }
+  EXPECT_OK(tenon_engine_stop(engine.get()));
+  driver.join();
+}
+
+// Destroyed by another thread during a call, it goes when the call returns; the call is not harmed.
+TEST(Life, ASessionIsDestroyedDuringACall) {
+  const ModelPtr model = open_demo();
+  SessionPtr session = make_session(model);
+  const std::string text(2000, 'a');
+  ASSERT_OK(tenon_session_append_text(session.get(), text.data(), 900, 0));
+  struct Seen {
+    tenon_session* session;
+    bool is_destroyed = false;
+  } seen{session.release()};
+  const auto destroy = [](void* user, double) {
+    auto* in = static_cast<Seen*>(user);
+    if (in->is_destroyed) return int32_t{0};
+    std::thread([in] { tenon_session_destroy(in->session); }).join();
+    in->is_destroyed = true;
+    return int32_t{0};
+  };
+  EXPECT_OK(tenon_session_prefill(seen.session, destroy, &seen));
+  EXPECT_TRUE(seen.is_destroyed);
+}
+
+// What is made last may be destroyed first, and borrowed handles go with their owner.
+TEST(Life, WhatAnObjectNeedsItKeepsAlive) {
+  ModelPtr model = open_demo();
+  const tenon_tokenizer* tokenizer = nullptr;
+  ASSERT_OK(tenon_model_tokenizer(model.get(), &tokenizer));
+  tenon_grammar* raw_grammar = nullptr;
+  ASSERT_OK(tenon_grammar_create(TENON_GRAMMAR_REGEX, "[ab]+", TENON_NUL_TERMINATED, &raw_grammar));
+  GrammarPtr grammar(raw_grammar);
+  const SamplerPtr sampler = make_greedy();
+  ASSERT_OK(tenon_sampler_set_grammar(sampler.get(), grammar.get(), tokenizer));
+  SessionPtr session = make_session(model);
+  grammar.reset();
+  model.reset();
+  ASSERT_OK(tenon_session_append_text(session.get(), "x", 1, 0));
+  EXPECT_OK(tenon_session_generate(session.get(), sampler.get(), 4, nullptr, nullptr));
+}
+
+}  // namespace
