@@ -104,7 +104,7 @@ packages=(g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-
           libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libx11-dev xvfb libopenblas-dev)
 if $all; then
   packages+=(abigail-tools binutils meson python3-cffi python3-numpy clang libclang-rt-14-dev
-             libbenchmark-dev clang-format-14 clang-tidy-14)
+             libbenchmark-dev clang-format-14 clang-tidy-14 python3-dev python3-venv)
 fi
 check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
 
@@ -122,6 +122,14 @@ check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON -DTENON_BE
   "$lines_only" || finish
 say "Tests"
 run_ctest dev
+
+say "Python: the wheel, installed and tested"
+bash bindings/python/test.sh build-dev
+case $? in
+  0) passed=$((passed + 1)) ;;
+  77) skipped=$((skipped + 1)) ;;
+  *) fail "the Python package" ;;
+esac
 
 # With clang, which must compile everything without a warning. Without the example programs: what they
 # call is tested through the library's own tests.
