@@ -223,8 +223,8 @@ Slot attention_block(BuildContext& context, uint32_t layer, Slot x) {
   position(context, layer, qkv);
   AttentionOptions options = attention_options(context, layer);
   if (spec.index.count > 0) {
-    const bool pooled = spec.index.kind == IndexKind::Pooled;
-    const auto select = pooled ? select_pooled : select_blocks;
+    const bool by_means = spec.index.kind == IndexKind::Means;
+    const auto select = by_means ? select_by_means : select_blocks;
     select(context, layer, x).put_into(options);
   }
   if (qkv.key != kNoSlot) {

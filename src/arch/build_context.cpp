@@ -39,7 +39,8 @@ CacheGroup index_group(const IndexSpec& spec, const ProgramOptions& options) {
   group.kind = TENON_CACHE_LATENT;
   group.kv_heads = 1;
   group.key_dim = group.value_dim = spec.key_dim;
-  if (spec.kind == IndexKind::Pools) group.stride = spec.together;
+  const bool has_pools = spec.kind == IndexKind::Pools || spec.kind == IndexKind::Means;
+  if (has_pools) group.stride = spec.together;
   return group;
 }
 

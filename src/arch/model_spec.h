@@ -59,8 +59,8 @@ struct LatentSpec {
 enum class IndexKind {
   Positions,  ///< one by one, the same for all heads: of latent attention
   Blocks,     ///< of neighbours, for each KV head its own
-  Pooled,     ///< of neighbours, by the key of the last, the same for all heads
   Pools,      ///< of neighbours whose keys are pooled, the same for all heads: of latent attention
+  Means,      ///< of neighbours, by the means of their keys, the same for all heads
 };
 
 /// Sparse attention: an index of few small heads, whose keys have rows of their own in the cache,
@@ -81,7 +81,7 @@ struct IndexSpec {
 
   /// f32 values that a layer keeps of a sequence: the last keys of a block.
   [[nodiscard]] uint64_t state_values() const {
-    return kind == IndexKind::Pooled ? uint64_t{together - 1} * key_dim : 0;
+    return kind == IndexKind::Means ? uint64_t{together - 1} * key_dim : 0;
   }
 };
 

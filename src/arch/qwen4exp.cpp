@@ -19,7 +19,7 @@ void read_qwen_index(const Keys& keys, ModelSpec& model) {
     LayerSpec& layer = model.layers[i];
     if (layer.attention.heads == 0 || blocks[i] == 0) continue;
     IndexSpec& index = layer.attention.index;
-    index.kind = IndexKind::Pooled;
+    index.kind = IndexKind::Means;
     index.together = blocks[i];
     const uint32_t positions = keys.count("attention.indexer.top_k", 1, kMaxSelected / 2);
     index.count = positions / index.together;

@@ -18,7 +18,8 @@ Slot rotated(BuildContext& context, uint32_t layer, Slot x, uint32_t style) {
 
 /// What an index that layers share has chosen.
 Selection selection_of(const IndexSpec& index, Slot chosen) {
-  const bool pooled = index.kind == IndexKind::Pools && index.together > 1;
+  const bool has_pools = index.kind == IndexKind::Pools || index.kind == IndexKind::Means;
+  const bool pooled = has_pools && index.together > 1;
   return {.slot = chosen, .parts = 1, .block = pooled ? index.together : 1, .rest = pooled};
 }
 
@@ -37,6 +38,16 @@ Slot pooled(BuildContext& context, uint32_t layer, Slot x, Slot key) {
   const auto [group, place] = context.pool_cache(layer);
   context.ops.kv_write(key, gate, group, place);
   return context.ops.compress(places, {.group = group, .layer = place, .stride = index.together});
+}
+
+/// Mean of the last index.together rows of x [T, key_dim]: at the last position of a block, of it.
+///   like  [1, key_dim] any weight
+Slot mean_back(BuildContext& context, uint32_t layer, Slot x, const RowSource& like) {
+  const uint32_t block = context.layer(layer).attention.index.together;
+  if (block == 1) return x;
+  const RowSource taps = like.transposed().filled(block, 1.0f / static_cast<float>(block));
+  const std::string name = BuildContext::in_layer(layer, "indexer.k_proj (mean)");
+  return context.ops.conv(x, context.tensors.bind(name, taps), kNoSlot, context.state(layer, 0));
 }
 
 }  // namespace
@@ -94,21 +105,7 @@ Selection select_blocks(BuildContext& context, uint32_t layer, Slot x) {
   return {.slot = chosen, .parts = index.heads, .block = index.together};
 }
 
-namespace {
-
-/// Mean of the last index.together rows of x [T, key_dim]: at the last position of a block, of it.
-///   like  [1, key_dim] any weight
-Slot mean_back(BuildContext& context, uint32_t layer, Slot x, const RowSource& like) {
-  const uint32_t block = context.layer(layer).attention.index.together;
-  if (block == 1) return x;
-  const RowSource taps = like.transposed().filled(block, 1.0f / static_cast<float>(block));
-  const std::string name = BuildContext::in_layer(layer, "indexer.k_proj (mean)");
-  return context.ops.conv(x, context.tensors.bind(name, taps), kNoSlot, context.state(layer, 0));
-}
-
-}  // namespace
-
-Selection select_pooled(BuildContext& context, uint32_t layer, Slot x) {
+Selection select_by_means(BuildContext& context, uint32_t layer, Slot x) {
   const IndexSpec& index = context.layer(layer).attention.index;
   ProgramBuilder& ops = context.ops;
   const auto name = [&](const char* tensor) { return BuildContext::in_layer(layer, tensor); };
@@ -129,11 +126,9 @@ Selection select_pooled(BuildContext& context, uint32_t layer, Slot x) {
   }
   const auto [group, place] = context.index_cache(layer);
   ops.kv_write(key, kNoSlot, group, place);
-  return {.slot = ops.select_pooled(query, {.group = group,
-                                            .layer = place,
-                                            .heads = index.heads,
-                                            .count = index.count,
-                                            .block = index.together})};
+  // All heads count the same.
+  const Slot ones = ops.scale(ops.slice(query, index.key_dim, 0, 1), 0.0f, 1.0f);
+  return selection_of(index, ops.select(query, ones, {group, place, index.heads, index.count}));
 }
 
 }  // namespace tenon

@@ -34,12 +34,12 @@ Selection select_positions(BuildContext& context, uint32_t layer, Slot x, Slot s
 ///   x [T, width]
 Selection select_blocks(BuildContext& context, uint32_t layer, Slot x);
 
-/// IndexKind::Pooled (Qwen Team 2026, as `transformers` has it in models/qwen4_exp): a few heads
+/// IndexKind::Means (Qwen Team 2026, as `transformers` has it in models/qwen4_exp): a few heads
 /// ("indexer.q_proj", "indexer.q_norm") and one key for a block of positions, the mean of
 /// "indexer.k_proj" x over them, normalised ("indexer.k_norm") and rotated as its first position.
 /// Positions after the last whole block are looked at, too. The last keys are a state of the layer,
 /// from its first value on.
 ///   x [T, width]
-Selection select_pooled(BuildContext& context, uint32_t layer, Slot x);
+Selection select_by_means(BuildContext& context, uint32_t layer, Slot x);
 
 }  // namespace tenon

@@ -249,13 +249,6 @@ Slot ProgramBuilder::select_blocks(Slot q, const SelectBlocksOptions& options) {
   return add(op, {q});
 }
 
-Slot ProgramBuilder::select_pooled(Slot q, const SelectPooledOptions& options) {
-  tenon_op op = op_of(TENON_OP_SELECT_POOLED);
-  op.params.select_pooled = {options.group, options.layer, options.heads, options.count,
-                             options.block};
-  return add(op, {q});
-}
-
 Slot ProgramBuilder::glu(uint32_t activation, Slot gate, Slot up) {
   return glu(GluOptions{.activation = activation}, gate, up);
 }

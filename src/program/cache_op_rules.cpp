@@ -148,22 +148,6 @@ uint64_t select_blocks_columns(const OpView& view) {
   return uint64_t{select.heads} * select.count;
 }
 
-uint64_t select_pooled_columns(const OpView& view) {
-  const tenon_select_pooled_params& select = view.op.params.select_pooled;
-  const tenon_cache_group& group = group_of(view, select.group, select.layer);
-  require(group.kind == TENON_CACHE_LATENT, view,
-          "positions are selected by rows of a latent cache");
-  require(select.heads > 0, view, "no head");
-  require(columns_of(view, 0) == uint64_t{select.heads} * group.key_dim, view,
-          fmt::format("the query has {} columns, expected {} heads of {}", columns_of(view, 0),
-                      select.heads, group.key_dim));
-  require(select.count > 0 && select.block > 0, view, "no block, or blocks of no position");
-  const uint64_t positions = (uint64_t{select.count} + 1) * select.block - 1;
-  require(positions <= kMaxSelected, view,
-          fmt::format("{} positions are more than {}", positions, kMaxSelected));
-  return positions;
-}
-
 uint64_t compress_columns(const OpView& view) {
   const tenon_compress_params& compress = view.op.params.compress;
   const tenon_cache_group& group = group_of(view, compress.group, compress.layer);

@@ -126,7 +126,6 @@ uint64_t kv_write_columns(const OpView& view);
 uint64_t attention_columns(const OpView& view);
 uint64_t select_columns(const OpView& view);
 uint64_t select_blocks_columns(const OpView& view);
-uint64_t select_pooled_columns(const OpView& view);
 uint64_t compress_columns(const OpView& view);
 uint64_t token_shift_state(const OpView& view);
 uint64_t token_shift_columns(const OpView& view);

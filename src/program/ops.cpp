@@ -38,10 +38,6 @@ OpCost attention_cost(const OpView& view) {
 
 OpCost select_cost(const OpView& view) { return {0, 0, columns_of(view, 0)}; }
 
-OpCost select_pooled_cost(const OpView& view) {
-  return {0, 0, columns_of(view, 0) / view.op.params.select_pooled.block};
-}
-
 OpCost conv_cost(const OpView& view) { return matrix_cost(*view.inputs[1], view.inputs[1]->rows); }
 
 /// For each value of the state a decay, what is added, and a term of the result.
@@ -101,8 +97,6 @@ constexpr OpInfo kOps[] = {
      select_cost},
     {TENON_OP_NGRAM_ROWS, "ngram_rows", "WCC", "x", RowRule::Tokens, ngram_rows_columns},
     {TENON_OP_SOFTMAX, "softmax", "x", "x", RowRule::LikeInput, softmax_columns},
-    {TENON_OP_SELECT_POOLED, "select_pooled", "t", "i", RowRule::Tokens, select_pooled_columns,
-     select_pooled_cost},
     {TENON_OP_WKV6, "wkv6", "ttttw", "x", RowRule::Tokens, wkv6_columns, wkv6_cost, wkv6_state},
 };
 

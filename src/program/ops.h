@@ -19,7 +19,7 @@ inline constexpr uint64_t kMaxExperts = 65536;
 inline constexpr uint64_t kMaxBuckets = 65536;
 inline constexpr uint32_t kMaxBiasDistance = 1u << 20;
 
-/// Positions that a select or select_pooled chooses.
+/// Positions that a select chooses.
 inline constexpr uint32_t kMaxSelected = 1u << 16;
 /// Positions in the blocks that all heads of a select_blocks choose together.
 inline constexpr uint64_t kMaxSelectedInBlocks = 1u << 20;

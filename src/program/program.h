@@ -93,15 +93,6 @@ struct SelectBlocksOptions {
   uint32_t local = 0;  ///< of the last blocks, that are chosen whatever they score
 };
 
-/// tenon_select_pooled_params.
-struct SelectPooledOptions {
-  uint32_t group = 0;
-  uint32_t layer = 0;
-  uint32_t heads = 0;
-  uint32_t count = 0;  ///< blocks that are chosen, at most
-  uint32_t block = 0;  ///< positions of one
-};
-
 /// What an ngram_rows hashes, and which rows it takes: tenon_ngram_rows_params.
 struct NgramOptions {
   std::span<const int64_t> multipliers;
@@ -297,8 +288,6 @@ class ProgramBuilder {
   /// q [T, heads * key_dim], weights [T, heads] -> positions [T, count] of i32, for attention.
   Slot select(Slot q, Slot weights, const SelectOptions& options);
   Slot select_blocks(Slot q, const SelectBlocksOptions& options);
-  /// q [T, heads * key_dim] -> positions [T, (count + 1) block - 1] of i32, for attention.
-  Slot select_pooled(Slot q, const SelectPooledOptions& options);
   /// bias: a weight [stride, columns of the group's keys]
   Slot compress(Slot bias, const CompressOptions& options);
   Slot glu(uint32_t activation, Slot gate, Slot up);

@@ -254,7 +254,7 @@ class Verifier {
       }
       check_cached(index, layer);
     } else if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS ||
-               op.kind == TENON_OP_SELECT_POOLED || op.kind == TENON_OP_COMPRESS) {
+               op.kind == TENON_OP_COMPRESS) {
       // The parameters of all begin with group and layer.
       check_cached(index, {op.params.select.group, op.params.select.layer});
     }
@@ -281,8 +281,6 @@ class Verifier {
     if (op.kind == TENON_OP_SELECT) {
       const uint32_t stride = std::max(1u, groups_[op.params.select.group].stride);
       selections_[op.outputs[0]] = {1, stride, stride > 1};
-    } else if (op.kind == TENON_OP_SELECT_POOLED) {
-      selections_[op.outputs[0]] = {1, 1, false};
     } else if (op.kind == TENON_OP_SELECT_BLOCKS) {
       const tenon_select_blocks_params& select = op.params.select_blocks;
       selections_[op.outputs[0]] = {select.heads, select.block, false};

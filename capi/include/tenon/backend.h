@@ -227,8 +227,7 @@ typedef struct tenon_slot {
                                                                      -> [T, h d]  params.ngram_rows */
 #define TENON_OP_SOFTMAX 37u      /* (x [., n])                      -> [., n]  params.segments; of each segment of
                                      s columns exp(x_i) / sum over j of exp(x_j) */
-#define TENON_OP_SELECT_POOLED 38u /* (q [T, h dk])                  -> [T, k] i32  params.select_pooled */
-#define TENON_OP_WKV6 39u         /* (r, w, k, v: each [T, h d], u W [1, h d] or none) -> [T, h d]  params.wkv6 */
+#define TENON_OP_WKV6 38u         /* (r, w, k, v: each [T, h d], u W [1, h d] or none) -> [T, h d]  params.wkv6 */
 
 #define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
 #define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
@@ -395,12 +394,12 @@ typedef struct tenon_kv_params {
 /* Attention of token t of a sequence. Query head j reads KV head j / (heads / kv_heads).
  *   s_i = scale q.k_i;  soft_cap > 0: s_i = soft_cap tanh(s_i / soft_cap);  s_i + bias
  *   weights = softmax over i (and over the head's sink logit, whose value is zero, if given)
- * A selection, the result of one select, select_blocks or select_pooled, leaves of the positions seen those that
- * its row names: those of select and select_pooled one by one, those of select_blocks n at a time, [b n, (b + 1) n)
- * for a number b. All heads share a selection of one part; of g parts, KV head j has part j. The numbers of a select
- * over a group with a stride n stand for n positions each, too, [j n, (j + 1) n), and beside them the token looks at
- * the positions after the last whole n, [own + 1 - (own + 1) % n, own]. A selection goes with a FULL or LATENT group
- * without a stride, a CAUSAL mask without window, and no bias. */
+ * A selection, the result of one select or select_blocks, leaves of the positions seen those that its row
+ * names: that of select one by one, that of select_blocks n at a time, [b n, (b + 1) n) for a number b. All heads
+ * share a selection of one part; of g parts, KV head j has part j. The numbers of a select over a group with a
+ * stride n stand for n positions each, too, [j n, (j + 1) n), and beside them the token looks at the positions after
+ * the last whole n, [own + 1 - (own + 1) % n, own]. A selection goes with a FULL or LATENT group without a stride, a
+ * CAUSAL mask without window, and no bias. */
 typedef struct tenon_attention_params {
   uint32_t group;
   uint32_t layer;
@@ -447,20 +446,6 @@ typedef struct tenon_select_blocks_params {
   uint32_t block; /* n, at least 1 */
   uint32_t local; /* 0 to k */
 } tenon_select_blocks_params;
-/* The same of blocks of positions, the index of Qwen sparse attention (transformers, models/qwen4_exp): block b is
- * the positions [b r, (b + 1) r), and its key is the row k of its last position in layer `layer` of a LATENT group.
- *   s_b = sum over j < h of max(q_j.k_b, 0),  (b + 1) r <= own + 1
- * The row has the positions of the n blocks of the largest s_b, of equal ones the lower block first, and of fewer
- * than n blocks all; an s_b that is NaN counts as -infinity; and those from the end of the last block up to own.
- * They are in ascending order, and the rest of the row is -1: k = (n + 1) r - 1, 1 to 65536. Since minor 2. */
-typedef struct tenon_select_pooled_params {
-  uint32_t group;
-  uint32_t layer;
-  uint32_t heads; /* h, at least 1 */
-  uint32_t count; /* n, at least 1 */
-  uint32_t block; /* r, at least 1 */
-} tenon_select_pooled_params;
-
 /* One row of m positions, those of a pool [j m, (j + 1) m): learnt weights that sum to 1 in each column. Layer
  * `layer` of a WINDOW group with g = 1 and dk = dv = n, which has been written, has values v_i (its keys) and gates
  * z_i (its values) for each position i. For a token at position (j + 1) m - 1
@@ -608,7 +593,6 @@ typedef struct tenon_op {
     tenon_select_params select;
     tenon_select_blocks_params select_blocks;
     tenon_ngram_rows_params ngram_rows;
-    tenon_select_pooled_params select_pooled;
     tenon_wkv6_params wkv6;
     tenon_compress_params compress;
     struct {

@@ -217,7 +217,6 @@ void Executable::allocate_scratch() {
   uint64_t scores = 0;
   uint64_t recurrence_floats = 0;
   uint64_t candidates = 0;
-  uint64_t index_heads = 0;
   uint64_t selected_bytes = 0;
   uint64_t selected_areas = 0;
   bool glu = false, floats = false;
@@ -252,10 +251,6 @@ void Executable::allocate_scratch() {
         count_areas(block.gathered(), kAttentionSpan);
       }
       attention_floats = std::max(attention_floats, attention_scratch_floats(heads, block));
-      if (phase.select.kind == TENON_OP_SELECT_POOLED) {
-        index_heads = std::max<uint64_t>(index_heads, heads);
-        count_areas(block, kAttentionSpan);
-      }
     } else if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
       const tenon_attention_params& params = phase.attention.params.attention;
       const tenon_cache_group& group = program_.groups()[params.group];
@@ -290,7 +285,6 @@ void Executable::allocate_scratch() {
       s.chunk = carver.take<float>(floats ? kChunkFloats : 0);
       s.attention = carver.take<float>(attention_floats);
       s.index_scores = carver.take<float>(candidates > 0 ? kAttentionSpan : 0);
-      s.index_weights = carver.take<float>(index_heads);
       s.candidates = carver.take<Candidate>(candidates);
       s.selected = carver.take<uint8_t>(selected_bytes);
       s.areas = carver.take<const uint8_t*>(selected_areas);
@@ -303,7 +297,6 @@ void Executable::allocate_scratch() {
   scratch_memory_ = HostMemory(&host_, sizes.used(), TENON_MEMORY_SCRATCH, "scratch");
   Carver carver(bytes_of(scratch_memory_));
   carve(carver);
-  for (ThreadScratch& s : scratch_) std::fill_n(s.index_weights, index_heads, 1.0f);
 }
 
 uint64_t Executable::row_granularity(uint32_t slot) const {

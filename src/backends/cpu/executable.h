@@ -88,7 +88,6 @@ class Executable {
     float* chunk = nullptr;  // [kChunkFloats], where a linear has float panels
     float* attention = nullptr;
     float* index_scores = nullptr;    // of a select: [kAttentionSpan]
-    float* index_weights = nullptr;   // of a select_pooled: [heads] ones
     Candidate* candidates = nullptr;  // [2 count], of a select
     uint8_t* selected = nullptr;      // rows of selected positions, in areas of cache blocks
     const uint8_t** areas = nullptr;  // of them

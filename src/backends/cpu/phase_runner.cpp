@@ -110,10 +110,8 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
         case PhaseKind::Select:
           if (phase.select.kind == TENON_OP_SELECT) {
             run_select(phase, item++, thread);
-          } else if (phase.select.kind == TENON_OP_SELECT_BLOCKS) {
-            run_select_blocks(phase, item++, thread);
           } else {
-            run_select_pooled(phase, item++, thread);
+            run_select_blocks(phase, item++, thread);
           }
           break;
         case PhaseKind::Compress:

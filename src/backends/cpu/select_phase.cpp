@@ -173,59 +173,6 @@ void PhaseRunner::run_select_blocks(const Phase& phase, uint32_t item, uint32_t 
   best.write(i32_row(phase.select.outputs[0], token) + uint64_t{head} * params.count);
 }
 
-namespace {
-
-/// The positions of the keys of `count` blocks from `first` on: the last of each.
-struct KeysOfBlocks {
-  uint32_t first, count, block;
-  [[nodiscard]] uint32_t size() const noexcept { return count; }
-  uint32_t operator[](uint32_t i) const noexcept { return (first + i + 1) * block - 1; }
-};
-
-}  // namespace
-
-/// The keys of a span of blocks lie side by side while they are scored.
-void PhaseRunner::run_select_pooled(const Phase& phase, uint32_t token, uint32_t thread) noexcept {
-  const tenon_select_pooled_params& params = phase.select.params.select_pooled;
-  const Executable::ThreadScratch& scratch = x_.scratch_[thread];
-  const uint32_t own = x_.state_.token_position[token];
-  const uint32_t num_blocks = (own + 1) / params.block;
-  const auto width = static_cast<uint32_t>(columns(phase.select.outputs[0]));
-  int32_t* row = i32_row(phase.select.outputs[0], token);
-  if (num_blocks <= params.count) {
-    for (uint32_t j = 0; j < width; ++j) row[j] = j <= own ? static_cast<int32_t>(j) : -1;
-    return;
-  }
-  BestCandidates best(scratch.candidates, params.count);
-  AttentionArgs args = index_args(phase.select, token, 0, params.heads, thread);
-  const uint64_t area = args.area_offset;
-  args.blocks = scratch.areas;
-  args.area_offset = 0;
-  args.end_span = 1;
-  for (uint32_t start = 0; start < num_blocks; start += kAttentionSpan) {
-    if (cancelled()) return;
-    const uint32_t count = std::min(kAttentionSpan, num_blocks - start);
-    gather_areas(args.shape, KeysOfBlocks{start, count, params.block}, false,
-                 cache_blocks(params.group, token), area, scratch.selected, scratch.areas);
-    args.position = count - 1;
-    args.positions = count;
-    k_.index_scores[static_cast<uint32_t>(args.shape.type)](args, scratch.index_weights,
-                                                            scratch.index_scores);
-    for (uint32_t i = 0; i < count; ++i) best.add(scratch.index_scores[i], start + i);
-  }
-  best.write(row);
-  // The numbers of blocks become their positions, the last first: none is overwritten before.
-  for (uint32_t j = params.count; j-- > 0;) {
-    const int32_t first = row[j] * static_cast<int32_t>(params.block);
-    for (uint32_t i = params.block; i-- > 0;) {
-      row[j * params.block + i] = first + static_cast<int32_t>(i);
-    }
-  }
-  uint32_t next = params.count * params.block;
-  for (uint32_t i = num_blocks * params.block; i <= own; ++i) row[next++] = static_cast<int32_t>(i);
-  std::fill(row + next, row + width, -1);
-}
-
 void PhaseRunner::run_selected_attention(const Phase& phase, uint32_t item,
                                          uint32_t thread) noexcept {
   const tenon_op& op = phase.attention;

@@ -59,7 +59,6 @@ inline constexpr Operation<Math> kOperations[] = {
     {TENON_OP_SELECT_BLOCKS, "select_blocks", fits_select_blocks, run_select_blocks<Math>},
     {TENON_OP_NGRAM_ROWS, "ngram_rows", fits_ngram_rows, run_ngram_rows<Math>},
     {TENON_OP_SOFTMAX, "softmax", fits_softmax, run_softmax<Math>},
-    {TENON_OP_SELECT_POOLED, "select_pooled", fits_select_pooled, run_select_pooled<Math>},
     {TENON_OP_WKV6, "wkv6", fits_wkv6, run_wkv6<Math>},
 };
 

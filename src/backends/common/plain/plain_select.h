@@ -1,6 +1,5 @@
 // select: the positions that the rows of an index score highest (arXiv:2512.02556), token by token;
-// select_blocks: the blocks of positions that do so for each head; select_pooled: those whose pooled
-// keys do.
+// select_blocks: the blocks of positions that do so for each head.
 #pragma once
 
 #include <algorithm>
@@ -40,13 +39,6 @@ inline bool fits_select_blocks(const OpShape& shape) noexcept {
          params.local <= params.count && backends::row_stride(*shape.group) == 1 &&
          uint64_t{params.count} * params.block <= kMaxSelectedInBlocks / params.heads &&
          shape.outputs[0]->columns == uint64_t{params.heads} * params.count;
-}
-
-inline bool fits_select_pooled(const OpShape& shape) noexcept {
-  const tenon_select_pooled_params& params = shape.op->params.select_pooled;
-  return fits_index(shape, params.heads) && params.count > 0 && params.block > 0 &&
-         shape.outputs[0]->columns <= kMaxSelected &&
-         shape.outputs[0]->columns == (uint64_t{params.count} + 1) * params.block - 1;
 }
 
 /// Numbers 0 .. scores.size() - 1 of the `count` largest scores, ascending. Scores that are NaN
@@ -127,42 +119,6 @@ void run_select_blocks(StepRun<Math>& step, const tenon_op& op) {
         out(t, h * params.count + j) = is_chosen ? static_cast<Real>(chosen[j]) : Real{-1};
       }
     }
-  }
-}
-
-template <typename Math>
-void run_select_pooled(StepRun<Math>& step, const tenon_op& op) {
-  using Real = typename Math::Real;
-  const tenon_select_pooled_params& params = op.params.select_pooled;
-  const tenon_cache_group& group = step.group(params.group);
-  const auto query = step.activation(op.inputs[0]);
-  auto out = step.activation(op.outputs[0]);
-  std::vector<Real> key(group.key_dim);
-  for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {
-    const auto& [sequence, own] = step.place(t);
-    const uint32_t num_blocks = (own + 1) / params.block;
-    std::vector<Real> scores(num_blocks);
-    for (uint32_t b = 0; b < num_blocks; ++b) {
-      const uint32_t last = (b + 1) * params.block - 1;
-      const std::byte* row = step.cache_row(*sequence, params.group, params.layer, last);
-      load_head(row, group.type, group.key_dim, key.data());
-      for (uint32_t h = 0; h < params.heads; ++h) {
-        const Real* q = query.row(t).data() + uint64_t{h} * group.key_dim;
-        Real product = 0;
-        for (uint32_t d = 0; d < group.key_dim; ++d) product += q[d] * key[d];
-        scores[b] += product <= 0 ? 0 : product;
-      }
-    }
-    Eigen::Index next = 0;
-    for (const uint32_t b : best_of(scores, params.count)) {
-      for (uint32_t i = 0; i < params.block; ++i) {
-        out(t, next++) = static_cast<Real>(b * params.block + i);
-      }
-    }
-    for (uint32_t i = num_blocks * params.block; i <= own; ++i) {
-      out(t, next++) = static_cast<Real>(i);
-    }
-    while (next < out.cols()) out(t, next++) = Real{-1};
   }
 }
 

@@ -42,7 +42,7 @@ inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t 
   const uint32_t kind = shape.op->kind;
   const bool cached = kind == TENON_OP_KV_WRITE || kind == TENON_OP_ATTENTION ||
                       kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
-                      kind == TENON_OP_SELECT_POOLED || kind == TENON_OP_COMPRESS;
+                      kind == TENON_OP_COMPRESS;
   const bool recurrent = backends::is_recurrent(shape.op->kind);
   if (cached || recurrent) {  // the parameters of all begin with group and layer
     const tenon_kv_params& kv = shape.op->params.kv;
