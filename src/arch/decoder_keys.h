@@ -98,23 +98,8 @@ void read_gate_limits(const Keys& keys, ModelSpec& model);
 /// scale tells.
 void read_latent_attention(const Keys& keys, ModelSpec& model);
 
-/// attention.indexer.*: the attention of all layers, which is latent, looks at what an index chooses.
-/// Which layers have one of their own attention.indexer.types tells; where it is missing all have.
-///   kind  the fields that no key tells
-void read_index(const Keys& keys, const IndexSpec& kind, ModelSpec& model);
-
 /// attention.clamp_kqv: queries, keys and values are clamped; 0 or less: they are not.
 void read_qkv_clamp(const Keys& keys, ModelSpec& model);
-
-/// The same of an index that chooses blocks of positions for each KV head, in the layers with experts:
-/// attention.indexer.head_count, .key_length, .top_k, .block_size and .local_blocks.
-void read_block_index(const Keys& keys, ModelSpec& model);
-
-/// The same of an index that chooses pools of positions, in the layers with latent attention:
-/// attention.indexer.head_count, .key_length, .top_k (positions), .kpool, .types and
-/// .kpool_select_tail, and attention.layer_norm_epsilon. Throws Unsupported where the positions after
-/// the last whole pool are not looked at: the first tokens of a text would see nothing.
-void read_pooled_index(const Keys& keys, ModelSpec& model);
 
 /// attention.temperature_scale and .temperature_length (rope.scaling.original_context_length where
 /// it is missing): queries grow with their position.

@@ -1,5 +1,6 @@
 // DeepSeek V3.2 (general.architecture "deepseek32").
 #include "arch/architecture.h"
+#include "arch/index_keys.h"
 
 namespace tenon {
 namespace {

@@ -1,6 +1,7 @@
 // GLM-5.3, its text model (general.architecture "glm5next", "glm5-next").
 #include "arch/architecture.h"
 #include "arch/hyper_connection.h"
+#include "arch/index_keys.h"
 #include "arch/recurrent_keys.h"
 
 namespace tenon {

@@ -1,5 +1,6 @@
 // GLM-5 (general.architecture "glm-dsa").
 #include "arch/architecture.h"
+#include "arch/index_keys.h"
 
 namespace tenon {
 namespace {

@@ -1,6 +1,7 @@
 // Hunyuan 4 (general.architecture "hy_v4").
 #include "arch/architecture.h"
 #include "arch/hyper_connection.h"
+#include "arch/index_keys.h"
 
 namespace tenon {
 namespace {

@@ -1,5 +1,6 @@
 // MiniMax M3, its text model (general.architecture "minimax-m3").
 #include "arch/architecture.h"
+#include "arch/index_keys.h"
 
 namespace tenon {
 namespace {
