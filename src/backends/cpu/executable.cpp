@@ -6,9 +6,9 @@
 #include <type_traits>
 
 #include "backends/common/host_buffer.h"
-#include "backends/common/selected_positions.h"
 #include "backends/common/step_rules.h"
 #include "backends/cpu/area_plan.h"
+#include "backends/cpu/attention_scratch.h"
 #include "backends/cpu/cache_block.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/phase_runner.h"
@@ -213,12 +213,8 @@ void Executable::prepare_attention(const tenon_step& step) {
 
 void Executable::allocate_scratch() {
   uint64_t max_block = 0;
-  uint64_t attention_floats = 0;
   uint64_t scores = 0;
   uint64_t recurrence_floats = 0;
-  uint64_t candidates = 0;
-  uint64_t selected_bytes = 0;
-  uint64_t selected_areas = 0;
   bool glu = false, floats = false;
   const auto count_linear = [&](uint32_t weight, uint32_t second, uint64_t width) {
     max_block = std::max(max_block, width);
@@ -235,36 +231,6 @@ void Executable::allocate_scratch() {
     for (const ExpertTask& task : phase.experts) {
       count_linear(task.weight, task.second, joined_width(task.block));
     }
-    const auto count_areas = [&](const CacheBlock& block, uint64_t positions) {
-      const uint64_t areas = (positions + block.block_tokens - 1) / block.block_tokens;
-      selected_areas = std::max(selected_areas, areas);
-      selected_bytes = std::max(selected_bytes, areas * block.area_bytes());
-    };
-    if (phase.kind == PhaseKind::Select) {
-      const CacheBlock block(program_.groups()[phase.select.params.select.group]);
-      const bool by_head = phase.select.kind == TENON_OP_SELECT_BLOCKS;
-      const uint32_t count =
-          by_head ? phase.select.params.select_blocks.count : phase.select.params.select.count;
-      const uint32_t heads = by_head ? 1 : phase.select.params.select.heads;
-      candidates = std::max<uint64_t>(candidates, 2 * uint64_t{count});
-      if (backends::row_stride(program_.groups()[phase.select.params.select.group]) > 1) {
-        count_areas(block.gathered(), kAttentionSpan);
-      }
-      attention_floats = std::max(attention_floats, attention_scratch_floats(heads, block));
-    } else if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
-      const tenon_attention_params& params = phase.attention.params.attention;
-      const tenon_cache_group& group = program_.groups()[params.group];
-      const CacheBlock block(group);
-      const uint64_t numbers =
-          plan_.slots[phase.attention.inputs[3]].slot.columns / backends::selection_parts(params);
-      count_areas(block, backends::most_selected(params, numbers));
-      attention_floats = std::max(attention_floats,
-                                  attention_scratch_floats(selected_heads(params, group), block));
-    } else if (phase.kind == PhaseKind::Attention) {
-      const AttentionShape& shape = attention_plans_[phase.attention_plan].shape();
-      const uint64_t columns = uint64_t{shape.max_tile_tokens()} * shape.heads;
-      attention_floats = std::max(attention_floats, attention_scratch_floats(columns, shape.block));
-    }
   }
   for (const RouteInfo& route : plan_.routes) {
     if (route.by_scores) scores = std::max<uint64_t>(scores, kScoreArrays * route.experts);
@@ -274,6 +240,7 @@ void Executable::allocate_scratch() {
     const uint64_t keys = plan_.slots[op.inputs[0]].slot.columns / op.params.delta_rule.key_heads;
     recurrence_floats = std::max(recurrence_floats, 2 * keys);
   }
+  const AttentionScratch attention = attention_scratch(plan_, program_.groups(), attention_plans_);
   // As wide as few rows may be (max_width), and the rest of their last panel.
   const uint64_t results = max_rows() * whole_panels(max_block + kFloatPanelRows - 1);
   scratch_.resize(std::max(1u, host_.num_threads(host_.user)));
@@ -283,11 +250,11 @@ void Executable::allocate_scratch() {
       s.y2 = carver.take<float>(glu ? results : 0);
       s.tile = carver.take<float>(static_cast<uint64_t>(kTileDepth) * kFloatPanelRows);
       s.chunk = carver.take<float>(floats ? kChunkFloats : 0);
-      s.attention = carver.take<float>(attention_floats);
-      s.index_scores = carver.take<float>(candidates > 0 ? kAttentionSpan : 0);
-      s.candidates = carver.take<Candidate>(candidates);
-      s.selected = carver.take<uint8_t>(selected_bytes);
-      s.areas = carver.take<const uint8_t*>(selected_areas);
+      s.attention = carver.take<float>(attention.floats);
+      s.index_scores = carver.take<float>(attention.candidates > 0 ? kAttentionSpan : 0);
+      s.candidates = carver.take<Candidate>(attention.candidates);
+      s.selected = carver.take<uint8_t>(attention.area_bytes);
+      s.areas = carver.take<const uint8_t*>(attention.areas);
       s.scores = carver.take<double>(scores);
       s.recurrence = carver.take<float>(recurrence_floats);
     }

@@ -1,0 +1,24 @@
+// How much scratch memory a thread takes for the attention and the selects of a plan.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "backends/cpu/attention_plan.h"
+#include "backends/cpu/phases.h"
+
+namespace tenon::cpu {
+
+struct AttentionScratch {
+  uint64_t floats = 0;      ///< of the kernels
+  uint64_t candidates = 0;  ///< of a select: two for each position that it gives
+  uint64_t areas = 0;       ///< of cache blocks, where rows that were chosen lie side by side
+  uint64_t area_bytes = 0;  ///< of these together
+};
+
+/// What the most demanding phase takes.
+///   groups  of the program
+AttentionScratch attention_scratch(const PhasePlan& plan, std::span<const tenon_cache_group> groups,
+                                   std::span<const AttentionPlan> attention_plans);
+
+}  // namespace tenon::cpu
