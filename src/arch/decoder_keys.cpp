@@ -9,7 +9,6 @@
 
 #include "arch/row_head.h"
 #include "base/error.h"
-#include "program/ops.h"
 
 namespace tenon {
 namespace {
