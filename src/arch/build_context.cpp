@@ -45,14 +45,14 @@ CacheGroup index_group(const IndexSpec& spec, const ProgramOptions& options) {
 }
 
 /// What a pooled row is made of: a value and a gate for each of its columns, not rounded.
-CacheGroup pool_group(uint32_t columns, uint32_t window, const ProgramOptions& options) {
+CacheGroup pool_group(uint32_t columns, uint32_t positions, const ProgramOptions& options) {
   CacheGroup group;
   group.type = TENON_TYPE_F32;
   group.block_tokens = options.block_tokens;
   group.kv_heads = 1;
   group.key_dim = group.value_dim = columns;
   group.kind = TENON_CACHE_WINDOW;
-  group.window = window;
+  group.window = group.stride = positions;
   return group;
 }
 

@@ -49,7 +49,8 @@ std::string cache_text(const Model& model) {
       fmt::format_to(std::back_inserter(text), " of the last {}", group.window);
     }
     if (group.kind == TENON_CACHE_LATENT) text += ", latent";
-    if (group.stride > 1) fmt::format_to(std::back_inserter(text), ", of every {}", group.stride);
+    if (group.kind == TENON_CACHE_LATENT && group.stride > 1)
+      fmt::format_to(std::back_inserter(text), ", of every {}", group.stride);
   }
   return text;
 }

@@ -19,6 +19,7 @@ struct BlockPoolOptions {
   uint32_t block_tokens = 32;        ///< positions in a block, more than 0; STATE: as other groups
   uint32_t kind = TENON_CACHE_FULL;  ///< TENON_CACHE_*
   uint32_t window = 0;               ///< WINDOW: positions, at least 1
+  uint32_t stride = 0;  ///< WINDOW: a token looks back to the last multiple; 0: further
   /// STATE: checkpoints that a sequence keeps at most, and the positions between them.
   uint32_t state_checkpoints = 4;
   uint32_t state_checkpoint_tokens = 1024;

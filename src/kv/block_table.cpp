@@ -36,8 +36,17 @@ std::unique_ptr<CacheTable> BlockTable::fork() const {
   return copy;
 }
 
+/// Whether a token at the beginning of a block sees nothing before it: pools end with blocks.
+bool BlockTable::blocks_stand_alone() const {
+  const BlockPoolOptions& options = pool_->options();
+  return options.stride > 1 && options.block_tokens % options.stride == 0;
+}
+
 /// The block of the first position that a token at `past` sees.
 uint64_t BlockTable::first_seen(uint64_t past) const {
+  if (blocks_stand_alone()) {
+    return (past - past % pool_->options().stride) / pool_->block_tokens();
+  }
   const uint32_t window = pool_->options().window;
   return window == 0 || past < window ? 0 : (past - window + 1) / pool_->block_tokens();
 }
@@ -107,7 +116,8 @@ void BlockTable::trim(uint64_t past) noexcept {
 
 uint64_t BlockTable::resumable(uint64_t position) const {
   const uint64_t end = std::min(position, blocks_.size() * uint64_t{pool_->block_tokens()});
-  return first_seen(end) >= first_held_ ? end : 0;
+  if (first_seen(end) >= first_held_) return end;
+  return blocks_stand_alone() ? end - end % pool_->block_tokens() : 0;
 }
 
 void BlockTable::truncate(uint64_t position) noexcept {

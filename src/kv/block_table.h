@@ -48,6 +48,7 @@ class BlockTable : public CacheTable {
                                           uint64_t slice);
 
  private:
+  [[nodiscard]] bool blocks_stand_alone() const;
   [[nodiscard]] uint64_t first_seen(uint64_t past) const;
 
   uint64_t max_positions_;

@@ -38,6 +38,7 @@ std::vector<BlockPoolOptions> block_pool_options(std::span<const tenon_cache_gro
     pool.block_tokens = groups[i].kind == TENON_CACHE_STATE ? most_tokens : groups[i].block_tokens;
     pool.kind = groups[i].kind;
     pool.window = groups[i].window;
+    if (groups[i].kind == TENON_CACHE_WINDOW) pool.stride = groups[i].stride;
     pools.push_back(pool);
   }
   return pools;

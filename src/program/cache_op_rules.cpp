@@ -156,6 +156,9 @@ uint64_t compress_columns(const OpView& view) {
       view, "its cache group has no values and gates of equal size for a window of positions");
   require(compress.stride > 0 && compress.stride <= group.window, view,
           fmt::format("a pool of {} positions in a window of {}", compress.stride, group.window));
+  require(group.stride <= 1 || group.stride == compress.stride, view,
+          fmt::format("a pool of {} positions in a cache group of pools of {}", compress.stride,
+                      group.stride));
   const tenon_slot& bias = *view.inputs[0];
   require(bias.rows == compress.stride && bias.columns == group.key_dim, view,
           fmt::format("\"{}\" is [{}, {}], expected [{}, {}]", bias.name, bias.rows, bias.columns,

@@ -99,9 +99,9 @@ class Verifier {
            "cache group {}: {} heads with values of {} in keys of {} are not latent", index,
            group.kv_heads, group.value_dim, group.key_dim);
     }
-    if (group.stride > 1 && group.kind != TENON_CACHE_LATENT) {
-      fail(Code::Internal, "cache group {}: a stride of {} goes with latent rows", index,
-           group.stride);
+    if (group.stride > 1 && group.kind != TENON_CACHE_LATENT && group.kind != TENON_CACHE_WINDOW) {
+      fail(Code::Internal, "cache group {}: a stride of {} goes with latent rows or a window",
+           index, group.stride);
     }
     if ((group.kind == TENON_CACHE_WINDOW) != (group.window > 0)) {
       fail(Code::Internal, "cache group {}: a window of {} positions does not fit its kind", index,

@@ -55,7 +55,7 @@ std::vector<float> token_rows(const std::vector<float>& from, uint64_t columns, 
 Program pools_program(const Pools& f, uint32_t max_tokens) {
   ProgramBuilder b;
   CacheGroup raw{2, 1, f.columns, f.columns, TENON_TYPE_F32, f.block_tokens};
-  raw.window = f.stride;
+  raw.window = raw.stride = f.stride;
   CacheGroup rows{2, 1, f.columns, f.columns, f.type, f.block_tokens, 0, TENON_CACHE_LATENT};
   rows.stride = f.stride;
   const uint32_t raw_group = b.cache_group(raw);

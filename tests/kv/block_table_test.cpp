@@ -12,8 +12,10 @@ namespace {
 
 class BlockTables : public testing::Test {
  protected:
-  std::shared_ptr<BlockPool> make_pool(uint64_t max_blocks = 1000, uint32_t window = 0) {
-    BlockPoolOptions options{.block_bytes = 64, .block_tokens = 4, .window = window};
+  std::shared_ptr<BlockPool> make_pool(uint64_t max_blocks = 1000, uint32_t window = 0,
+                                       uint32_t stride = 0) {
+    BlockPoolOptions options{
+        .block_bytes = 64, .block_tokens = 4, .window = window, .stride = stride};
     if (window > 0) options.kind = TENON_CACHE_WINDOW;
     return tenon::make_pool(slabs_, options, {.slab_bytes = 64, .budget_bytes = 64 * max_blocks});
   }
@@ -249,6 +251,34 @@ TEST_F(BlockTables, OfAWindowGoBackByABlockAndElseToTheBeginning) {
   EXPECT_EQ(pool->num_used(), 0u);
   table.prepare(0, 9);
   EXPECT_EQ(table.num_held(), 3u);
+}
+
+TEST_F(BlockTables, OfPoolsThatEndWithBlocksGoBackToAnyOfThem) {
+  const auto pool = make_pool(1000, 2, 2);
+  BlockTable table(pool, 100);
+  compute(table, 0, 61, 1);
+  table.trim(61);
+  EXPECT_EQ(table.num_held(), 2u);
+  EXPECT_EQ(table.resumable(61), 61u);
+  EXPECT_EQ(table.resumable(57), 57u);
+  EXPECT_EQ(table.resumable(51), 48u) << "of the pool of 50 the first is gone";
+  EXPECT_EQ(table.resumable(48), 48u);
+  table.truncate(48);
+  EXPECT_EQ(table.num_held(), 0u);
+  compute(table, 48, 53, 3);
+  EXPECT_NE(table.entries()[12], BlockPool::kNoBlock);
+  EXPECT_EQ(table.entries()[11], BlockPool::kNoBlock);
+  table.truncate(0);
+  EXPECT_EQ(pool->num_used(), 0u);
+}
+
+TEST_F(BlockTables, OfPoolsThatCrossBlocksGoBackAsAWindow) {
+  const auto pool = make_pool(1000, 3, 3);
+  BlockTable table(pool, 100);
+  compute(table, 0, 61, 1);
+  table.trim(61);
+  EXPECT_EQ(table.resumable(57), 57u);
+  EXPECT_EQ(table.resumable(48), 0u);
 }
 
 TEST_F(BlockTables, OfAWindowShareWhatTheyHave) {

@@ -455,7 +455,7 @@ typedef struct tenon_select_blocks_params {
 typedef struct tenon_compress_params {
   uint32_t group;
   uint32_t layer;
-  uint32_t stride; /* m, at least 1 */
+  uint32_t stride; /* m, at least 1, as that of the group where that has one */
 } tenon_compress_params;
 
 /* Recurrent operations keep values of each sequence in a STATE group: values [offset, offset + size) of
@@ -631,7 +631,8 @@ typedef struct tenon_cache_group {
   uint32_t state_values;
   uint32_t reserved;
   /* LATENT: m > 1: only positions p with (p + 1) % m = 0 have a row, which stands for the m positions up to p, and
-   * a block holds block_tokens / m of them, rounded up; 0 stands for 1. Else 0. Since minor 2. */
+   * a block holds block_tokens / m of them, rounded up; 0 stands for 1. WINDOW: m > 1: of it only compress reads, and
+   * so only positions from the last multiple of m on. Else 0. Since minor 2. */
   uint32_t stride;
 } tenon_cache_group;
 

@@ -11,7 +11,7 @@ namespace tenon::backends {
 
 /// Positions from one row to the next.
 constexpr uint32_t row_stride(const tenon_cache_group& group) noexcept {
-  return std::max(1u, group.stride);
+  return group.kind == TENON_CACHE_LATENT ? std::max(1u, group.stride) : 1;
 }
 
 /// The most rows that a block holds: it has room for as many.

@@ -47,6 +47,10 @@ inline uint64_t num_blocks(const tenon_step_sequence& sequence, const tenon_cach
 
 /// The first block of a sequence that a step of it may read.
 inline uint64_t first_block(const tenon_step_sequence& sequence, const tenon_cache_group& group) {
+  if (group.kind == TENON_CACHE_WINDOW && group.stride > 1 &&
+      group.block_tokens % group.stride == 0) {  // pools end with blocks
+    return (sequence.past - sequence.past % group.stride) / group.block_tokens;
+  }
   const bool all = group.kind != TENON_CACHE_WINDOW || sequence.past < group.window;
   return all ? 0 : (uint64_t{sequence.past} - group.window + 1) / group.block_tokens;
 }
