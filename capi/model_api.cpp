@@ -144,6 +144,9 @@ tenon_status tenon_model_get_info(const tenon_model* model, tenon_model_info* in
     out.vocabulary = of_handle.tokenizer()->size();
     if (of_handle.has_program()) {
       put_sizes(of_handle.hyper_parameters(), out);
+      if (of_handle.has_encoder()) {
+        out.source_tokens = of_handle.encoder_program().view().max_tokens;
+      }
     }
     struct_out(out, info, "tenon_model_info");
   });

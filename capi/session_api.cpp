@@ -115,6 +115,26 @@ tenon_status tenon_session_append_tokens(tenon_session* session, const tenon_tok
   });
 }
 
+tenon_status tenon_session_set_source_text(tenon_session* session, const char* text, size_t length,
+                                           uint32_t flags) {
+  return fence([&] {
+    const SessionCall call(session);
+    check_flags(flags, TENON_ADD_SPECIAL | TENON_PARSE_SPECIAL);
+    const auto& tokenizer = *call->session->model().tokenizer();
+    call->session->set_source(tokenizer.encode(
+        text_in(text, length, "text"), {.add_special = (flags & TENON_ADD_SPECIAL) != 0,
+                                        .parse_special = (flags & TENON_PARSE_SPECIAL) != 0}));
+  });
+}
+
+tenon_status tenon_session_set_source_tokens(tenon_session* session, const tenon_token* tokens,
+                                             size_t num_tokens) {
+  return fence([&] {
+    const SessionCall call(session);
+    call->session->set_source(array_in(tokens, num_tokens, "tokens"));
+  });
+}
+
 tenon_status tenon_session_prefill(tenon_session* session, tenon_progress_callback progress,
                                    void* user) {
   return fence([&] {

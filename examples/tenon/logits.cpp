@@ -24,6 +24,7 @@ static_assert(std::endian::native == std::endian::little, "rows are written as t
 struct LogitsFlags {
   std::string model;
   std::string tokens_file;
+  std::string decoder_tokens_file;
   std::string output;
   std::string cache_type = "f32";
   OptionFlags model_options;
@@ -64,11 +65,17 @@ class LogitsFile {
   std::FILE* file_;
 };
 
+std::vector<tenon::Token> token_ids(const std::string& path) {
+  std::vector<tenon::Token> tokens = read_token_ids(path);
+  if (tokens.empty()) throw Failure(path + ": holds no token ids; write at least one");
+  return tokens;
+}
+
 void logits(const LogitsFlags& flags) {
-  const std::vector<tenon::Token> tokens = read_token_ids(flags.tokens_file);
-  if (tokens.empty()) {
-    throw Failure(flags.tokens_file + ": holds no token ids; write at least one");
-  }
+  const std::vector<tenon::Token> first = token_ids(flags.tokens_file);
+  const bool has_source = !flags.decoder_tokens_file.empty();
+  const std::vector<tenon::Token> tokens =
+      has_source ? token_ids(flags.decoder_tokens_file) : first;
   ProgressBar loading("loading");
   const tenon::Model model(flags.model, {.cache_type = flags.cache_type,
                                          .extra = flags.model_options.values(),
@@ -76,6 +83,10 @@ void logits(const LogitsFlags& flags) {
   loading.clear();
 
   tenon::Session session(model, {.context = static_cast<int64_t>(tokens.size())});
+  if (has_source) {
+    session.set_source(first);
+    session.rewind(0);  // the list says what the answer begins with
+  }
   ProgressBar computing("computing");
   const Interruption interruption;
   LogitsFile file(flags.output);
@@ -98,6 +109,11 @@ void add_logits(CLI::App& app) {
   command->add_option("MODEL", flags->model, "GGUF file")->required();
   command->add_option("--tokens-file", flags->tokens_file, "Token ids separated by whitespace")
       ->required()
+      ->type_name("IDS");
+  command
+      ->add_option("--decoder-tokens-file", flags->decoder_tokens_file,
+                   "Of a model with an encoder: the ids of the answer, from its first token on; "
+                   "--tokens-file then holds those of the source")
       ->type_name("IDS");
   command->add_option("--output", flags->output, "File to write")->required()->type_name("OUT");
   // An evaluation should measure the model rather than the cache.

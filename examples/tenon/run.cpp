@@ -82,7 +82,16 @@ void run(const RunFlags& flags) {
   const double load_seconds = seconds_since(start);
 
   tenon::Session session(model, {.extra = flags.session_options.values()});
-  session.append(prompt, {.add_special = !flags.no_special, .parse_special = flags.parse_special});
+  const tenon::EncodeOptions encode{.add_special = !flags.no_special,
+                                    .parse_special = flags.parse_special};
+  if (model.info().source_tokens > 0) {
+    session.set_source(prompt, encode);
+    if (session.position() == 0) {
+      throw Failure(flags.model + ": does not say which token answers begin with");
+    }
+  } else {
+    session.append(prompt, encode);
+  }
   if (session.position() == 0) {
     throw Failure("the prompt is empty and the model has no begin token; give it some text");
   }
@@ -97,7 +106,10 @@ void run(const RunFlags& flags) {
 
 void add_run(CLI::App& app) {
   auto flags = std::make_shared<RunFlags>();
-  CLI::App* command = app.add_subcommand("run", "Continue a text and stream it to standard output");
+  CLI::App* command = app.add_subcommand(
+      "run",
+      "Continue a text, or answer it where the model has an encoder, and stream that "
+      "to standard output");
   command->add_option("MODEL", flags->model, "GGUF file")->required();
   CLI::Option* prompt = command->add_option("PROMPT", flags->prompt, "Text to continue");
   command->add_option("-f,--file", flags->file, "Read the text from a file (-: standard input)")

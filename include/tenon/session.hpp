@@ -125,6 +125,15 @@ class Session {
     check(tenon_session_append_tokens(get(), tokens.data(), tokens.size()));
   }
 
+  /// Of a model with an encoder: the text that it reads and the session's text answers to. Queues the
+  /// token that answers begin with, where the file tells one.
+  void set_source(std::string_view text, EncodeOptions options = {.add_special = true}) {
+    check(tenon_session_set_source_text(get(), text.data(), text.size(), flags_of(options)));
+  }
+  void set_source(std::span<const Token> tokens) {
+    check(tenon_session_set_source_tokens(get(), tokens.data(), tokens.size()));
+  }
+
   /// Appends `text` and continues it:
   ///   for (auto piece : session.generate("Once upon a time")) std::cout << piece;
   [[nodiscard]] Generation generate(std::string_view text, const GenerateOptions& options = {}) {

@@ -65,7 +65,8 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
       step_limit_(step_tokens_of(*model_, options)) {
   pools_ = make_pools(*model_, *slab_memory_, options);
   needed_.resize(pools_.size());
-  if (options.prefix_cache && pools_.size() <= PrefixIndex::kMaxGroups) {
+  // What a decoder computes depends on its source, which the index does not know.
+  if (options.prefix_cache && !model_->has_encoder() && pools_.size() <= PrefixIndex::kMaxGroups) {
     const uint64_t seed =
         system_.now_ns() * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(owner_pid_);
     index_ = std::make_unique<PrefixIndex>(pools_, seed);

@@ -21,6 +21,21 @@ Sequence::Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t c
   tokens_.reserve(std::min(context, kReservedTokens));
   tables_.reserve(pools.size());
   for (const auto& pool : pools) tables_.push_back(CacheTable::create(pool, context));
+  find_cross_table();
+}
+
+/// A program has one at most.
+void Sequence::find_cross_table() noexcept {
+  for (const auto& table : tables_) {
+    if (table->pool().options().kind != TENON_CACHE_CROSS) continue;
+    cross_ = static_cast<CrossTable*>(table.get());
+  }
+}
+
+void Sequence::set_source(std::span<const Token> tokens) {
+  auto source = std::make_shared<const std::vector<Token>>(tokens.begin(), tokens.end());
+  cross_->set_source_size(tokens.size());
+  source_ = std::move(source);
 }
 
 Sequence Sequence::fork() const {
@@ -34,6 +49,8 @@ Sequence Sequence::fork() const {
   copy.foreign_ = foreign_;
   copy.tables_.reserve(tables_.size());
   for (const auto& table : tables_) copy.tables_.push_back(table->fork());
+  copy.find_cross_table();
+  copy.source_ = source_;
   return copy;
 }
 
@@ -78,6 +95,8 @@ void Sequence::forget_cached(uint64_t size) noexcept {
 void Sequence::lose(uint64_t size) noexcept {
   lost_ = {std::max(lost_.positions, cached_), PrefixMiss::Cause::Evicted};
   forget_cached(size);
+  if (size > 0) return;
+  for (const auto& table : tables_) table->lose_rest();
 }
 
 bool Sequence::drop_spare() noexcept {
@@ -107,6 +126,8 @@ void Sequence::swap(Sequence& other) noexcept {
   std::swap(lost_, other.lost_);
   std::swap(foreign_, other.foreign_);
   tables_.swap(other.tables_);
+  std::swap(cross_, other.cross_);
+  source_.swap(other.source_);
 }
 
 uint32_t Sequence::slice_limit(uint32_t count) const {

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "kv/cache_table.h"
+#include "kv/cross_table.h"
 #include "kv/prefix_index.h"
 #include "text/vocabulary.h"
 
@@ -29,6 +30,15 @@ class Sequence {
 
   /// The same tokens over the same blocks.
   [[nodiscard]] Sequence fork() const;
+
+  /// The text that an encoder reads before the first token, in place of another one. Throws
+  /// std::bad_alloc; nothing is then changed.
+  void set_source(std::span<const Token> tokens);
+  [[nodiscard]] std::span<const Token> source() const {
+    return source_ != nullptr ? std::span<const Token>(*source_) : std::span<const Token>();
+  }
+  /// Of the groups of a source; null: the program has none.
+  [[nodiscard]] CrossTable* cross_table() const { return cross_; }
 
   /// Adds pending tokens. Throws Limit "tokens N > context M".
   void append(std::span<const Token> tokens);
@@ -106,6 +116,7 @@ class Sequence {
  private:
   Sequence(uint32_t context, Hash128 root) : context_(context), root_(root) {}
   void set_cached(uint64_t size) noexcept;
+  void find_cross_table() noexcept;
   /// The last position up to `size`, a multiple of `multiple`, from which all tables can go on.
   [[nodiscard]] uint64_t resumable(uint64_t size, uint32_t multiple) const;
 
@@ -118,6 +129,8 @@ class Sequence {
   Lost lost_;
   uint64_t foreign_ = 0;
   std::vector<std::unique_ptr<CacheTable>> tables_;  // [groups]
+  CrossTable* cross_ = nullptr;                      // of tables_
+  std::shared_ptr<const std::vector<Token>> source_;
 };
 
 }  // namespace tenon

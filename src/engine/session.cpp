@@ -64,7 +64,7 @@ Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options)
 Session::~Session() {
   if (generation_ != nullptr) engine_->withdraw(*generation_);
   engine_->with_sequence(*control_, [this] {
-    sequence_.truncate(0);
+    sequence_.lose(0);
     control_->idle.sequence = nullptr;
   });
   engine_->release_unused();
@@ -83,7 +83,34 @@ void Session::check_tokens(std::span<const Token> tokens) const {
   }
 }
 
+void Session::set_source(std::span<const Token> tokens) {
+  const Use use(*this);
+  if (!model().has_encoder()) {
+    fail(Code::State, "session: \"{}\" has no encoder, and reads no source",
+         model().architecture());
+  }
+  if (sequence_.size() > 0) {
+    fail(Code::State, "session: a source comes before the text, which has {} tokens",
+         sequence_.size());
+  }
+  if (tokens.empty()) fail(Code::Argument, "session: a source without tokens");
+  check_tokens(tokens);
+  const uint32_t most = model().encoder_program().view().max_tokens;
+  if (tokens.size() > most) {
+    fail(Code::Limit, "session: a source of {} tokens > {}, the most that the encoder reads",
+         tokens.size(), most);
+  }
+  engine_->with_sequence(*control_, [&] { sequence_.set_source(tokens); });
+  if (const std::optional<Token> start = model().decoder_start()) {
+    append_checked(std::span(&*start, 1));
+  }
+}
+
 void Session::append_checked(std::span<const Token> tokens) {
+  if (model().has_encoder() && sequence_.source().empty()) {
+    fail(Code::State, "session: \"{}\" answers to a source, and there is none yet",
+         model().architecture());
+  }
   check_tokens(tokens);
   sequence_.append(tokens);
   if (tokens.empty()) return;

@@ -51,6 +51,13 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  /// Of a model with an encoder: the text that it reads, in place of another one, and queues the
+  /// token that answers to it begin with, where the file tells one. Computed when it is first needed;
+  /// forks have the same source, and rewind() keeps it. Throws State when there are tokens or no
+  /// encoder, Argument for no tokens or one outside the vocabulary, Limit for more than the encoder
+  /// reads; nothing is then changed.
+  void set_source(std::span<const Token> tokens);
+
   /// Queues tokens. Throws Argument for one outside the vocabulary, Limit "tokens N > context M";
   /// nothing is then queued.
   void append(std::span<const Token> tokens);
@@ -145,6 +152,7 @@ class Session {
     return logits_position_ != kNoLogits && logits_position_ + 1 == position;
   }
   void check_tokens(std::span<const Token> tokens) const;
+  void check_saves() const;
   void append_checked(std::span<const Token> tokens);
   void check_cancelled();
   void compute_pending(const std::function<bool(double)>& progress, AnswerLoop* loop = nullptr);

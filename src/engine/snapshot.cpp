@@ -270,8 +270,16 @@ SnapshotHeader Session::snapshot_header() {
   return header;
 }
 
+/// A snapshot has no place for a source.
+void Session::check_saves() const {
+  if (!model().has_encoder()) return;
+  fail(Code::Unsupported, "session: texts of \"{}\", which has an encoder, are not saved yet",
+       model().architecture());
+}
+
 uint64_t Session::snapshot_bytes() {
   const Use use(*this);
+  check_saves();
   const SnapshotHeader header = snapshot_header();
   return SnapshotHeader::kFixedBytes + header.cache.size() + header.num_tokens * sizeof(Token) +
          Pieces(*engine_, header.position).all_bytes() + kSumBytes;
@@ -279,6 +287,7 @@ uint64_t Session::snapshot_bytes() {
 
 void Session::save(const SnapshotSink& sink) {
   const Use use(*this);
+  check_saves();
   const SnapshotHeader header = snapshot_header();
   const Pieces pieces(*engine_, header.position);
   Buffer room(model().options().system, pieces.largest_bytes(), "block of a snapshot");
@@ -297,6 +306,7 @@ void Session::save(const SnapshotSink& sink) {
 
 void Session::restore(const ByteSource& source, bool text_only_if_cache_differs) {
   const Use use(*this);
+  check_saves();
   const SnapshotIdentity& identity = engine_->snapshot_identity();
   const std::string& name = source.name();
   SummingReader reader(source);

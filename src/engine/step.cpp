@@ -20,6 +20,7 @@ Step::Step(const Model& model, std::span<const std::shared_ptr<BlockPool>> pools
   const uint32_t most = builder_.max_tokens();
   computing.reserve(2 * most);
   slices_.reserve(most);
+  if (model.has_encoder()) sources_ = std::make_unique<SourceStep>(model, pools);
   if (!model.executable().draws()) return;
   draws_.reserve(2 * most);
   drawn_.reserve(2 * most);
@@ -114,10 +115,22 @@ float* Step::rows_for(uint32_t num_rows) {
   return reinterpret_cast<float*>(logits_.data());
 }
 
+/// Blocks of sources that are new, or were lost, are filled before the step reads them.
+void Step::encode_sources() {
+  if (sources_ == nullptr) return;
+  for (const Slice& slice : slices_) {
+    CrossTable& table = *slice.request->sequence->cross_table();
+    if (!table.wants_rows()) continue;
+    sources_->run(*slice.request->sequence, &stop_);
+    table.note_filled();
+  }
+}
+
 void Step::start(uint64_t after) noexcept {
   started_ns_ = system_.now_ns();
   if (has_failed_) return;
   try {
+    encode_sources();
     has_logits_ = binds_logits();
     if (has_logits_) rows_ = rows_for(builder_.num_outputs());
     ticket_ = model_.executable().submit(builder_.finish(rows_, &stop_, after));

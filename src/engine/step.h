@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "engine/draw_watch.h"
 #include "engine/request.h"
+#include "engine/source_step.h"
 #include "engine/step_builder.h"
 #include "model/model.h"
 
@@ -93,6 +94,7 @@ class Step {
 
  private:
   void note_failure() noexcept;
+  void encode_sources();
   [[nodiscard]] bool binds_logits() const;
   [[nodiscard]] float* rows_for(uint32_t num_rows);
   void plan_draws();
@@ -110,7 +112,8 @@ class Step {
   bool is_alone_;
   std::vector<Slice> slices_;  // capacity: tokens of a step
   StepBuilder builder_;
-  Buffer logits_;            // [R, vocab] f32, grown on demand
+  std::unique_ptr<SourceStep> sources_;  // of a model with an encoder; or null
+  Buffer logits_;                        // [R, vocab] f32, grown on demand
   float* rows_ = nullptr;    // [R, vocab] of this step, here or where a request wants them
   bool has_logits_ = false;  // all rows are bound; else some are drawn as rows
   uint64_t ticket_ = TENON_NO_TICKET;

@@ -59,7 +59,8 @@ void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t nu
   // The table pointers do not move: their room was reserved.
   const uint32_t* const* tables = block_tables_.data() + block_tables_.size();
   for (const auto& table : sequence.tables()) block_tables_.push_back(table->entries().data());
-  sequences_.push_back({first, num_tokens, past, 0, tables});
+  const auto source_size = static_cast<uint32_t>(sequence.source().size());
+  sequences_.push_back({first, num_tokens, past, source_size, tables});
 }
 
 const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel, uint64_t after) {

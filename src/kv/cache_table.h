@@ -1,5 +1,6 @@
 // What one sequence has in one cache group, whatever its kind: the interface of tables. A table of
-// positions is in block_table.h, one of recurrent states in state_table.h.
+// positions is in block_table.h, one of recurrent states in state_table.h, one of a source in
+// cross_table.h.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +50,8 @@ class CacheTable {
   [[nodiscard]] virtual uint64_t resumable(uint64_t position) const = 0;
   /// Goes back to a position that is resumable.
   virtual void truncate(uint64_t position) noexcept = 0;
+  /// Gives back what a table has at no position, but for all of them: the rows of a source.
+  virtual void lose_rest() noexcept {}
   /// Gives back something that it can do without where it is; false: there is no such thing.
   virtual bool drop_spare() noexcept = 0;
   /// The next position after `past` where a slice must end, for a text of `size` tokens;

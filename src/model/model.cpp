@@ -91,6 +91,23 @@ ModelOptions runtime_options(const ModelOptions& options) {
   return copy;
 }
 
+namespace {
+
+/// The program of an encoder on the device of its decoder, null: none yet. A source is computed whole.
+BuiltProgram encoder_beside(const ModelFile& file, const ModelSpec& spec,
+                            const ModelOptions& options, const Executable* decoder) {
+  StepSizes sizes;
+  if (decoder != nullptr) {
+    const tenon_device_info& info = decoder->device()->info();
+    sizes = {info.step_tokens, info.block_tokens};
+  }
+  ProgramOptions program = program_options(options, sizes);
+  program.limits = whole_texts(spec, options, program.limits.max_tokens);
+  return build_encoder_program(file, spec, program);
+}
+
+}  // namespace
+
 std::shared_ptr<const Model> Model::load(const std::string& path, ModelOptions options) {
   check_options(options);
   auto file = open_model_file(path, {options.system, std::move(options.overrides)});
@@ -118,11 +135,12 @@ void Model::build() {
   // A vocabulary-only file has no tensors at all.
   if (options_.vocabulary_only || file_->tensors().empty()) return;
   ModelSpec spec = read_model_spec(*file_);
-  if (!options_.inspect && !spec.encoder_layers.empty()) {
-    fail(Code::Unsupported, "{}: \"{}\" is an encoder and a decoder, which is not run yet",
+  const bool has_encoder = !spec.encoder_layers.empty();
+  const bool rows = wants_rows(spec);
+  if (rows && has_encoder) {
+    fail(Code::Unsupported, "{}: \"{}\" is an encoder and a decoder, and gives no embeddings here",
          file_->name(), spec.architecture);
   }
-  const bool rows = wants_rows(spec);
   if (rows) spec = row_spec(*file_, std::move(spec));
   const auto build = [&](const StepSizes& sizes) {
     ProgramOptions program = program_options(options_, sizes);
@@ -139,9 +157,23 @@ void Model::build() {
   }
   std::unique_ptr<Executable> executable;
   if (!options_.inspect) executable = make_executable(built, options_, build);
+  std::vector<Loading> loadings{{built.weights, executable.get()}};
+  std::optional<BuiltProgram> encoder;
+  std::unique_ptr<Executable> encoder_executable;
+  if (has_encoder) {
+    encoder = encoder_beside(*file_, spec, options_, executable.get());
+    if (executable != nullptr) {
+      encoder_executable =
+          std::make_unique<Executable>(executable->device(), encoder->program.view());
+      loadings.push_back({encoder->weights, encoder_executable.get()});
+    }
+    encoder_program_ = std::make_unique<const Program>(std::move(encoder->program));
+  }
   hyper_parameters_ = std::move(built.model);
   program_ = std::make_unique<const Program>(std::move(built.program));
-  if (!options_.inspect) load_weights(built.weights, std::move(executable));
+  if (!options_.inspect) load_weights(loadings);
+  executable_ = std::move(executable);
+  encoder_executable_ = std::move(encoder_executable);
   options_.progress = {};  // its captures need not live as long as the model
 }
 
@@ -155,21 +187,26 @@ bool Model::wants_rows(const ModelSpec& model) const {
   return false;
 }
 
-void Model::load_weights(std::span<const BoundWeight> weights,
-                         std::unique_ptr<Executable> executable) {
-  LoadOptions load;
-  load.team = &executable->device()->host().team();
-  load.system = options_.system;
-  load.check_finite = options_.check_weights;
-  load.progress = options_.progress;
+void Model::load_weights(std::span<const Loading> loadings) {
   TensorSamples samples(*file_);
-  load.samples = &samples;
-  ExecutableSink sink(*executable);
-  tenon::load_weights(*file_, weights, sink, load);
+  const double share = 1.0 / static_cast<double>(loadings.size());
+  double done = 0;
+  for (const auto& [weights, executable] : loadings) {
+    LoadOptions load;
+    load.team = &executable->device()->host().team();
+    load.system = options_.system;
+    load.check_finite = options_.check_weights;
+    if (options_.progress) {
+      load.progress = [&](double fraction) { return options_.progress(done + share * fraction); };
+    }
+    load.samples = &samples;
+    ExecutableSink sink(*executable);
+    tenon::load_weights(*file_, weights, sink, load);
+    executable->seal();
+    done += share;
+  }
   samples.read_rest();
   fingerprint_ = model_fingerprint(*file_, samples);
-  executable->seal();
-  executable_ = std::move(executable);
 }
 
 std::string_view Model::name() const {
@@ -222,6 +259,24 @@ Executable& Model::row_executable() const {
   if (gives_rows()) return executable;
   fail(Code::State, "{} was opened to generate text; set the option embeddings to \"on\"",
        file_->name());
+}
+
+const Program& Model::encoder_program() const {
+  if (has_encoder()) return *encoder_program_;
+  fail(Code::State, "{} has no encoder", file_->name());
+}
+
+Executable& Model::encoder_executable() const {
+  (void)encoder_program();
+  (void)loaded();
+  return *encoder_executable_;
+}
+
+std::optional<Token> Model::decoder_start() const {
+  const std::string key = std::string(architecture()) + ".decoder_start_token_id";
+  const auto token = metadata().find<int64_t>(key);
+  if (!token || *token < 0 || *token >= int64_t{hyper_parameters().vocab}) return std::nullopt;
+  return static_cast<Token>(*token);
 }
 
 HostServices& Model::services() const { return loaded().device()->host(); }
@@ -293,6 +348,12 @@ MemoryNeeds Model::memory(uint64_t context) const {
       can_run() ? executable_->memory_bytes(TENON_MEMORY_WEIGHTS) : file_->tensor_bytes();
   needs.scratch_bytes = can_run() ? executable_->memory_bytes(TENON_MEMORY_SCRATCH)
                                   : program().view().activation_bytes;
+  if (encoder_executable_ != nullptr) {
+    needs.weights_bytes += encoder_executable_->memory_bytes(TENON_MEMORY_WEIGHTS);
+    needs.scratch_bytes += encoder_executable_->memory_bytes(TENON_MEMORY_SCRATCH);
+  } else if (has_encoder()) {
+    needs.scratch_bytes += encoder_program_->view().activation_bytes;
+  }
   return needs;
 }
 

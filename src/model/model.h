@@ -116,6 +116,13 @@ class Model {
   [[nodiscard]] Executable& executable() const;
   /// The same of a model that gives rows.
   [[nodiscard]] Executable& row_executable() const;
+  /// Whether the program attends to what an encoder makes of another text.
+  [[nodiscard]] bool has_encoder() const { return encoder_program_ != nullptr; }
+  /// Of an encoder: its program fills the CROSS group of program(). Throw State without one.
+  [[nodiscard]] const Program& encoder_program() const;
+  [[nodiscard]] Executable& encoder_executable() const;
+  /// The token that answers to an encoder's text begin with, where the file tells one.
+  [[nodiscard]] std::optional<Token> decoder_start() const;
   /// What carries out steps of either. Throws State when the weights are not loaded.
   [[nodiscard]] HostServices& services() const;
   /// The threads that steps run on; idle between steps. Throws as services().
@@ -136,7 +143,12 @@ class Model {
  private:
   Model(std::shared_ptr<const ModelFile> file, ModelOptions options);
   void build();
-  void load_weights(std::span<const BoundWeight> weights, std::unique_ptr<Executable> executable);
+  /// A program's weights, and what runs it.
+  struct Loading {
+    std::span<const BoundWeight> weights;
+    Executable* executable;
+  };
+  void load_weights(std::span<const Loading> loadings);
   [[nodiscard]] bool wants_rows(const ModelSpec& model) const;
   [[nodiscard]] Executable& loaded() const;
   [[noreturn]] void fail_without_program() const;
@@ -147,6 +159,8 @@ class Model {
   ModelSpec hyper_parameters_;
   std::unique_ptr<const Program> program_;
   std::unique_ptr<Executable> executable_;
+  std::unique_ptr<const Program> encoder_program_;  // or null
+  std::unique_ptr<Executable> encoder_executable_;  // or null
   Hash128 fingerprint_;
   mutable DeviceTurn turn_;
 };

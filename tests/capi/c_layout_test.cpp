@@ -99,7 +99,7 @@ TEST(Layout, Callbacks) {
 }
 
 TEST(Layout, ModelSummary) {
-  expect_struct<tenon_model_info>(176);
+  expect_struct<tenon_model_info>(184);
   EXPECT_FIELD(tenon_model_info, has_weights, 4);
   EXPECT_FIELD(tenon_model_info, architecture, 8);
   EXPECT_FIELD(tenon_model_info, name, 24);
@@ -118,6 +118,7 @@ TEST(Layout, ModelSummary) {
   EXPECT_FIELD(tenon_model_info, feed_forward, 152);
   EXPECT_FIELD(tenon_model_info, experts, 160);
   EXPECT_FIELD(tenon_model_info, experts_used, 168);
+  EXPECT_FIELD(tenon_model_info, source_tokens, 176);
 }
 
 TEST(Layout, Memory) {

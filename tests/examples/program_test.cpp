@@ -198,6 +198,32 @@ TEST(Program, LogitsRefuseBadInput) {
                     "/nowhere/x");
 }
 
+TEST(Program, LogitsOfAnAnswerNeedASource) {
+  const Folder folder;
+  const std::string model = folder.path("t5.gguf");
+  ASSERT_EQ(run_program("tenon make-model tiny-t5 f32 " + model).exit_code, 0);
+  const std::string answer = folder.file("answer", "0 7 8");
+  const std::string out = folder.path("logits");
+  const auto logits = [&](const std::string& source, const std::string& flags) {
+    const std::string ids = folder.file("source", source);
+    EXPECT_EQ(output_of("tenon logits " + model + " --tokens-file " + ids +
+                        " --decoder-tokens-file " + answer + " --output " + out + flags),
+              "");
+    return file_content(out);
+  };
+  const std::string bytes = logits("1 2 3 4", "");
+  EXPECT_EQ(bytes.size(), 3u * 512u * sizeof(float));
+  EXPECT_EQ(logits("1 2 3 4", " --slice 1 --threads 1"), bytes);
+  EXPECT_NE(logits("1 2 3 5", ""), bytes);
+  EXPECT_EQ(logits("1 2 3 4", " --backend reference").size(), bytes.size());
+  expect_error_line("tenon logits " + model + " --tokens-file " + answer + " --output " + out,
+                    "answers to a source");
+  expect_error_line("tenon logits " + kDemo + " --tokens-file " + answer +
+                        " --decoder-tokens-file " + answer + " --output " + out,
+                    "has no encoder");
+  expect_error_line("tenon run " + model + " Hello", "which token answers begin with");
+}
+
 /// The negative log probabilities of the last tokens of a chunk, those before `begin` left out, from
 /// the logits that `tenon logits` writes.
 std::vector<double> surprises(const Folder& folder, const std::string& model,

@@ -362,6 +362,8 @@ typedef struct tenon_model_info {
   uint64_t feed_forward;
   uint64_t experts;      /* of a layer; 0: it is no mixture of experts. Since 0.1 */
   uint64_t experts_used; /* by each token */
+  /* The longest source that its encoder reads, in tokens; 0: it has none. Since 0.1 */
+  uint64_t source_tokens;
 } tenon_model_info;
 
 TENON_API tenon_status tenon_model_get_info(const tenon_model* model, tenon_model_info* info);
@@ -538,6 +540,20 @@ TENON_API tenon_status tenon_tokenizer_special(const tenon_tokenizer* tokenizer,
 /* ARGUMENT for a token outside the vocabulary, LIMIT when the context would overflow. */
 TENON_API tenon_status tenon_session_append_tokens(tenon_session* session,
                                                    const tenon_token* tokens, size_t num_tokens);
+
+/* Of a model with an encoder (T5; tenon_model_info.source_tokens): sets the source, the text that the
+ * encoder reads and the session's text answers to, and queues the token that answers begin with, where
+ * the file tells one. A session has none until then, and no token can be appended before. The source is
+ * computed with the first token; rewinding to 0 keeps it, and a new one may be set there; forks share
+ * it. flags: as tenon_session_append_text, ADD_SPECIAL for the end that encoders are used to.
+ * STATE when the session has tokens or the model no encoder, ARGUMENT for an empty source or a token
+ * outside the vocabulary, LIMIT for more tokens than the encoder reads; nothing is then changed. Texts
+ * with a source are not saved yet: UNSUPPORTED. Since 0.1 */
+TENON_API tenon_status tenon_session_set_source_text(tenon_session* session, const char* text,
+                                                     size_t length, uint32_t flags);
+TENON_API tenon_status tenon_session_set_source_tokens(tenon_session* session,
+                                                       const tenon_token* tokens,
+                                                       size_t num_tokens);
 
 /* Computes what is queued now instead of with the next token. progress: NULL, or called with
  * 0 <= fraction <= 1; nonzero ends it with CANCELLED, and what was computed stays. */
