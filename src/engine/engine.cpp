@@ -72,7 +72,9 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     index_ = std::make_unique<PrefixIndex>(pools_, seed);
   }
   const uint32_t most = model_->executable().device()->info().steps_under_way;
-  const uint32_t num_steps = std::min(most, kMostSteps);
+  // A device may run steps of two programs in any order, and an encoder's must not overtake what is
+  // still written to blocks that were others' before.
+  const uint32_t num_steps = model_->has_encoder() ? 1 : std::min(most, kMostSteps);
   for (uint32_t i = 0; i < num_steps; ++i) {
     steps_.push_back(std::make_unique<Step>(*model_, pools_, num_steps == 1));
   }
