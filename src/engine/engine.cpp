@@ -22,9 +22,11 @@ uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
   return options.step_tokens == 0 ? most : std::min(options.step_tokens, most);
 }
 
-/// Rows of tables in the file are fetched before a step, so its tokens must be known then.
+/// Rows of tables in the file are fetched before a step, so its tokens must be known then. And a device
+/// may run steps of two programs in any order: an encoder's must not overtake what is still written to
+/// blocks that were others' before.
 uint32_t steps_under_way(const Model& model) {
-  if (model.row_fetcher() != nullptr) return 1;
+  if (model.row_fetcher() != nullptr || model.has_encoder()) return 1;
   return std::min(model.executable().device()->info().steps_under_way, kMostSteps);
 }
 
