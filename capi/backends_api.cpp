@@ -93,9 +93,10 @@ tenon_status tenon_backends_create(const tenon_options* options, tenon_backends*
   });
 }
 
-void tenon_backends_destroy(tenon_backends* backends) { delete live_or_null(backends); }
+void tenon_backends_destroy(tenon_backends* backends) { destroy(backends); }
 
 size_t tenon_backends_count(const tenon_backends* backends) {
+  const HandlesInUse call;
   const tenon_backends* live = live_or_null(backends);
   return live == nullptr ? 0 : live->lines.size();
 }

@@ -99,7 +99,7 @@ tenon_status tenon_chat_create(const tenon_model* model, const tenon_options* op
   });
 }
 
-void tenon_chat_destroy(tenon_chat* chat) { delete live_or_null(chat); }
+void tenon_chat_destroy(tenon_chat* chat) { destroy(chat); }
 
 tenon_status tenon_chat_format(const tenon_chat* chat, const char** name) {
   return fence([&] {
@@ -166,7 +166,7 @@ tenon_status tenon_chat_reply_create(const tenon_chat* chat, const char* convers
   });
 }
 
-void tenon_chat_reply_destroy(tenon_chat_reply* reply) { delete live_or_null(reply); }
+void tenon_chat_reply_destroy(tenon_chat_reply* reply) { destroy(reply); }
 
 tenon_status tenon_chat_reply_push_text(tenon_chat_reply* reply, const char* text, size_t length,
                                         tenon_chat_callback on_delta, void* user) {

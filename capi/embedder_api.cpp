@@ -106,7 +106,7 @@ tenon_status tenon_embedder_create(const tenon_model* model, const tenon_options
   });
 }
 
-void tenon_embedder_destroy(tenon_embedder* embedder) { delete live_or_null(embedder); }
+void tenon_embedder_destroy(tenon_embedder* embedder) { destroy(embedder); }
 
 tenon_status tenon_embedder_get_info(const tenon_embedder* embedder, tenon_embedder_info* info) {
   return fence([&] {
@@ -122,6 +122,7 @@ tenon_status tenon_embedder_get_info(const tenon_embedder* embedder, tenon_embed
 }
 
 size_t tenon_embedder_dimensions(const tenon_embedder* embedder) {
+  const HandlesInUse call;
   const tenon_embedder* live = live_or_null(embedder);
   return live == nullptr ? 0 : live->embedder->info().dimensions;
 }

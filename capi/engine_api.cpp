@@ -99,7 +99,7 @@ tenon_status tenon_engine_create(const tenon_model* model, const tenon_options* 
   });
 }
 
-void tenon_engine_destroy(tenon_engine* engine) { delete live_or_null(engine); }
+void tenon_engine_destroy(tenon_engine* engine) { destroy(engine); }
 
 tenon_status tenon_engine_open_session(tenon_engine* engine, const tenon_options* options,
                                        tenon_session** session) {

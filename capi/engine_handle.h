@@ -13,7 +13,8 @@ struct tenon_engine : tenon::capi::Handle<tenon_engine> {
 
   tenon_engine(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Engine> made)
       : host(std::move(of_model)), engine(std::move(made)) {}
-  ~tenon_engine() { engine->stop(); }
+  /// Calls of tenon_engine_run return.
+  void interrupt() noexcept { engine->stop(); }
 
   std::shared_ptr<tenon::capi::Host> host;  ///< first: outlives what uses its callbacks
   std::shared_ptr<tenon::Engine> engine;
@@ -26,10 +27,9 @@ struct tenon_request : tenon::capi::Handle<tenon_request> {
   tenon_request(std::shared_ptr<tenon::capi::Host> of_model, std::shared_ptr<tenon::Engine> of,
                 const tenon_submission& given)
       : host(std::move(of_model)), engine(std::move(of)), notify(given.notify), user(given.user) {}
-  ~tenon_request() {
-    if (generation == nullptr) return;
+  /// The host hears no more of it, a call that waits returns, and the session takes its next call.
+  void interrupt() noexcept {
     engine->silence(*generation);
-    // Not cancel alone: when this returns, the session takes its next call.
     engine->withdraw(*generation);
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "handle.h"
 #include "tenon/tenon.h"
 
 namespace tenon::capi {
@@ -16,9 +17,10 @@ namespace tenon::capi {
 tenon_status status_of_current_exception() noexcept;
 
 /// Runs `body` and turns whatever it throws into a status. Every fallible function of the C
-/// interface is one call of this.
+/// interface is one call of this; the handles that it checks are in use until it returns.
 template <typename Body>
 tenon_status fence(Body&& body) noexcept {
+  const HandlesInUse handles;
   try {
     std::forward<Body>(body)();
     return TENON_OK;

@@ -16,7 +16,7 @@ tenon_status tenon_grammar_create(int32_t kind, const char* text, size_t length,
   });
 }
 
-void tenon_grammar_destroy(tenon_grammar* grammar) { delete live_or_null(grammar); }
+void tenon_grammar_destroy(tenon_grammar* grammar) { destroy(grammar); }
 
 tenon_status tenon_grammar_accepts(const tenon_grammar* grammar, const char* text, size_t length,
                                    int32_t* accepted) {
@@ -33,7 +33,7 @@ tenon_status tenon_grammar_cache_create(uint64_t limit_bytes, tenon_grammar_cach
   });
 }
 
-void tenon_grammar_cache_destroy(tenon_grammar_cache* cache) { delete live_or_null(cache); }
+void tenon_grammar_cache_destroy(tenon_grammar_cache* cache) { destroy(cache); }
 
 tenon_status tenon_grammar_cache_get(tenon_grammar_cache* cache, int32_t kind, const char* text,
                                      size_t length, tenon_grammar** grammar) {
@@ -71,7 +71,7 @@ tenon_status tenon_matcher_create(const tenon_grammar* grammar, const tenon_toke
   });
 }
 
-void tenon_matcher_destroy(tenon_matcher* matcher) { delete live_or_null(matcher); }
+void tenon_matcher_destroy(tenon_matcher* matcher) { destroy(matcher); }
 
 tenon_status tenon_matcher_fork(tenon_matcher* matcher, tenon_matcher** fork) {
   return fence([&] {

@@ -117,6 +117,7 @@ tenon_value single_value(const MetadataValue& value) {
 }  // namespace
 
 size_t tenon_model_metadata_count(const tenon_model* model) {
+  const HandlesInUse call;
   const tenon_model* live = live_or_null(model);
   return live == nullptr ? 0 : live->file().metadata().entries().size();
 }
@@ -169,6 +170,7 @@ tenon_status tenon_model_find_metadata(const tenon_model* model, const char* key
 }
 
 size_t tenon_model_tensor_count(const tenon_model* model) {
+  const HandlesInUse call;
   const tenon_model* live = live_or_null(model);
   return live == nullptr ? 0 : live->file().tensors().size();
 }

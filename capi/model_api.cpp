@@ -130,7 +130,7 @@ tenon_status tenon_model_load(const tenon_source* const* sources, size_t num_sou
   });
 }
 
-void tenon_model_destroy(tenon_model* model) { delete live_or_null(model); }
+void tenon_model_destroy(tenon_model* model) { destroy(model); }
 
 tenon_status tenon_model_get_info(const tenon_model* model, tenon_model_info* info) {
   return fence([&] {

@@ -16,7 +16,7 @@ struct tenon_model : tenon::capi::Handle<tenon_model> {
 
   tenon_model(std::shared_ptr<tenon::capi::Host> of_host,
               std::shared_ptr<const tenon::Model> loaded)
-      : host(std::move(of_host)), model(std::move(loaded)), tokenizer(model->tokenizer()) {}
+      : host(std::move(of_host)), model(std::move(loaded)), tokenizer(model->tokenizer(), *this) {}
 
   [[nodiscard]] const tenon::ModelFile& file() const { return model->file(); }
   /// The one engine of the model, made when first asked for. Throws State when the model cannot

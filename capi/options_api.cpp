@@ -13,7 +13,7 @@ tenon_status tenon_options_create(tenon_options** options) {
   });
 }
 
-void tenon_options_destroy(tenon_options* options) { delete live_or_null(options); }
+void tenon_options_destroy(tenon_options* options) { destroy(options); }
 
 tenon_status tenon_options_set_int(tenon_options* options, const char* key, int64_t value) {
   return fence([&] { checked(options).set.set_int(name_in(key, "key"), value); });

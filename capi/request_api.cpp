@@ -91,7 +91,7 @@ tenon_status tenon_session_submit(tenon_session* session, const tenon_submission
   });
 }
 
-void tenon_request_destroy(tenon_request* request) { delete live_or_null(request); }
+void tenon_request_destroy(tenon_request* request) { destroy(request); }
 
 tenon_status tenon_request_wait(tenon_request* request, double timeout_seconds,
                                 tenon_piece* piece) {

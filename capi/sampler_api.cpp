@@ -47,7 +47,7 @@ tenon_status tenon_sampler_create(const tenon_options* options, tenon_sampler** 
   });
 }
 
-void tenon_sampler_destroy(tenon_sampler* sampler) { delete live_or_null(sampler); }
+void tenon_sampler_destroy(tenon_sampler* sampler) { destroy(sampler); }
 
 tenon_status tenon_sampler_set_int(tenon_sampler* sampler, const char* name, int64_t value) {
   return fence([&] { checked(sampler).sampler.set(name_in(name, "name"), value); });

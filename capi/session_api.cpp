@@ -92,9 +92,7 @@ tenon_status tenon_session_create(const tenon_model* model, const tenon_options*
   });
 }
 
-void tenon_session_destroy(tenon_session* session) {
-  if (live_or_null(session) != nullptr) destroy_session(session);
-}
+void tenon_session_destroy(tenon_session* session) { destroy(session); }
 
 tenon_status tenon_session_append_text(tenon_session* session, const char* text, size_t length,
                                        uint32_t flags) {
@@ -315,7 +313,13 @@ tenon_status tenon_session_tokens(tenon_session* session, const tenon_token** to
 }
 
 tenon_status tenon_session_cancel(tenon_session* session) {
-  return fence([&] { checked(session).session->cancel(); });
+  // Not in use by way of the fence, which has thread-local memory: a signal handler may not ask for that.
+  const bool is_good = session != nullptr && session->is(tenon::capi::Magic::Session) &&
+                       session->is_of_this_process() && session->begin_use();
+  if (!is_good) return fence([&] { (void)checked(session); });
+  session->session->cancel();
+  session->end_use();
+  return TENON_OK;
 }
 
 tenon_status tenon_session_get_stats(tenon_session* session, tenon_session_stats* stats) {

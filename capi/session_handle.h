@@ -1,5 +1,4 @@
-// The object behind a session handle: a session of the engine, and the rule that a handle destroyed
-// during a call goes when the call returns.
+// The object behind a session handle: a session of the engine, and the rule that one call at a time uses it.
 #pragma once
 
 #include <atomic>
@@ -27,13 +26,13 @@ struct tenon_session : tenon::capi::Handle<tenon_session> {
   std::unique_ptr<tenon::Session> session;
   std::optional<tenon::Sampler> own_sampler;
 
-  enum class Use : uint32_t { Idle, Busy, Doomed };
-  std::atomic<Use> use{Use::Idle};
+  std::atomic<bool> is_busy{
+      false};  ///< a call is under way that cancel and destroy alone may interrupt
 };
 
 namespace tenon::capi {
 
-/// A call on a session. While it lives, a second one is refused and a destroy is put off.
+/// A call on a session. While it lives, a second one is refused.
 class SessionCall {
  public:
   /// Throws Argument for a bad handle, State when another call is under way.
@@ -46,15 +45,10 @@ class SessionCall {
   tenon_session& operator*() const { return *session_; }
 
  private:
-  void release() noexcept;
-
   tenon_session* session_;
 };
 
 /// The options of scope SESSION.
 tenon::SessionOptions session_options(const OptionSet& set);
-
-/// Destroys the session now, or at the end of the call under way.
-void destroy_session(tenon_session* session) noexcept;
 
 }  // namespace tenon::capi

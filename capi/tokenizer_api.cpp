@@ -67,8 +67,12 @@ tenon_status tenon_tokenizer_load(const tenon_source* source, tenon_tokenizer** 
 }
 
 void tenon_tokenizer_destroy(tenon_tokenizer* tokenizer) {
-  const tenon_tokenizer* live = live_or_null(tokenizer);
-  if (live != nullptr && live->owned != nullptr) delete live;  // a model's lives as long as it
+  {
+    const HandlesInUse call;
+    const tenon_tokenizer* live = live_or_null(tokenizer);
+    if (live == nullptr || live->owned == nullptr) return;  // a model's lives as long as it
+  }
+  destroy(tokenizer);
 }
 
 tenon_status tenon_tokenizer_encode(const tenon_tokenizer* tokenizer, const char* text,
@@ -96,6 +100,7 @@ tenon_status tenon_tokenizer_decode(const tenon_tokenizer* tokenizer, const teno
 }
 
 size_t tenon_tokenizer_count(const tenon_tokenizer* tokenizer) {
+  const HandlesInUse call;
   const tenon_tokenizer* live = live_or_null(tokenizer);
   return live == nullptr ? 0 : live->tokenizer.size();
 }

@@ -11,9 +11,12 @@ struct tenon_tokenizer : tenon::capi::Handle<tenon_tokenizer> {
   static constexpr auto kMagic = tenon::capi::Magic::Tokenizer;
   static constexpr const char* kName = "tokenizer";
 
-  /// Of a model, and destroyed with it.
-  explicit tenon_tokenizer(const std::shared_ptr<const tenon::Tokenizer>& of_model)
-      : tokenizer(*of_model), masks(std::make_unique<tenon::grammar::MaskCache>(of_model)) {}
+  /// Of a model, and destroyed with its handle `whole`.
+  tenon_tokenizer(const std::shared_ptr<const tenon::Tokenizer>& of_model,
+                  const tenon::capi::HandleBase& whole)
+      : tokenizer(*of_model), masks(std::make_unique<tenon::grammar::MaskCache>(of_model)) {
+    be_part_of(whole);
+  }
   explicit tenon_tokenizer(std::unique_ptr<const tenon::Tokenizer> own)
       : owned(std::move(own)),
         tokenizer(*owned),

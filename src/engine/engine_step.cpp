@@ -92,6 +92,12 @@ void Engine::fill_step(Step& step, uint64_t now_ns) {
     ++request.num_under_way;
     if (request.control != nullptr) request.control->in_step.store(1);
   }
+  // What wants no logits may have found all of its tokens: it is in no step, and done.
+  scheduler_.for_each([this](Work& work) {
+    auto& request = static_cast<Request&>(work);
+    const bool is_done = request.num_left == 0 && request.num_under_way == 0;
+    if (request.outputs == Outputs::None && is_done) end(request, nullptr);
+  });
   // A cancel sees that the request is in the step, or is seen here.
   for (const Slice& slice : step.slices()) {
     if (is_set(slice.request->cancel)) stop_steps();

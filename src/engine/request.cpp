@@ -36,8 +36,7 @@ void Request::restart() noexcept {
 
 uint64_t Request::reuse_limit() const {
   if (outputs == Outputs::All) return outputs_from;
-  return end > 0 ? end - 1
-                 : end;  // a request of which nothing is left would be in no step, and never end
+  return outputs == Outputs::Last && end > 0 ? end - 1 : end;
 }
 
 Generation::Generation(Sequence& of_session, AnswerText& end_of_text,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -115,6 +116,99 @@ TEST(Life, WhatAnObjectNeedsItKeepsAlive) {
   model.reset();
   ASSERT_OK(tenon_session_append_text(session.get(), "x", 1, 0));
   EXPECT_OK(tenon_session_generate(session.get(), sampler.get(), 4, nullptr, nullptr));
+}
+
+/// Calls until it fails; returns what with.
+template <typename Call>
+tenon_status call_until_it_fails(Call call) {
+  for (;;) {
+    if (const tenon_status status = call(); status != TENON_OK) return status;
+  }
+}
+
+// Each of several threads calls without pause while the handle is destroyed: calls under way end well, the
+// next ones are told.
+template <typename Call, typename Destroy>
+void expect_an_end_beside_calls(Call call, Destroy destroy) {
+  std::array<tenon_status, 3> ends{};
+  std::array<std::thread, 3> threads;
+  std::atomic<int> num_started = 0;
+  for (size_t i = 0; i < threads.size(); ++i) {
+    threads[i] = std::thread([&, i] {
+      ++num_started;
+      ends[i] = call_until_it_fails(call);
+    });
+  }
+  while (num_started < 3) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  destroy();
+  for (std::thread& thread : threads) thread.join();
+  for (const tenon_status end : ends) EXPECT_STREQ(tenon_status_name(end), "ARGUMENT");
+}
+
+TEST(Life, HandlesAreDestroyedBesideCalls) {
+  for (int round = 0; round < 10; ++round) {
+    ModelPtr model = open_demo();
+    tenon_engine* engine = nullptr;
+    ASSERT_OK(tenon_engine_create(model.get(), nullptr, &engine));
+    expect_an_end_beside_calls(
+        [&] {
+          auto stats = sized<tenon_engine_stats>();
+          return tenon_engine_get_stats(engine, &stats);
+        },
+        [&] { tenon_engine_destroy(engine); });
+    // A tokenizer that is part of a model: the model's memory stays until its calls return.
+    const tenon_tokenizer* tokenizer = nullptr;
+    ASSERT_OK(tenon_model_tokenizer(model.get(), &tokenizer));
+    expect_an_end_beside_calls(
+        [&] {
+          size_t count = 0;
+          return tenon_tokenizer_encode(tokenizer, "a fox", 5, 0, nullptr, 0, &count);
+        },
+        [&] { model.reset(); });
+    tenon_grammar* grammar = nullptr;
+    ASSERT_OK(tenon_grammar_create(TENON_GRAMMAR_REGEX, "[ab]+", TENON_NUL_TERMINATED, &grammar));
+    expect_an_end_beside_calls(
+        [&] {
+          int32_t accepted = 0;
+          return tenon_grammar_accepts(grammar, "abab", 4, &accepted);
+        },
+        [&] { tenon_grammar_destroy(grammar); });
+  }
+}
+
+TEST(Life, AWaitReturnsWhenItsRequestIsDestroyed) {
+  const ModelPtr model = open_demo();
+  const SessionPtr session = make_session(model);
+  tenon_request* request = submit_long_prompt(session.get()).release();
+  std::thread destroyer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    tenon_request_destroy(request);
+  });
+  const tenon_status end = call_until_it_fails([&] {
+    auto piece = sized<tenon_piece>();
+    const tenon_status status = tenon_request_wait(request, -1, &piece);
+    // It may be done before.
+    return status == TENON_OK && piece.finish != TENON_FINISH_NONE ? TENON_ERROR_CANCELLED : status;
+  });
+  EXPECT_TRUE(end == TENON_ERROR_CANCELLED || end == TENON_ERROR_ARGUMENT)
+      << tenon_status_name(end);
+  destroyer.join();
+}
+
+TEST(Life, LateCallsAreTold) {
+  const ModelPtr model = open_demo();
+  std::array<tenon_session*, 300> late{};
+  for (tenon_session*& session : late) {
+    session = make_session(model).release();
+    tenon_session_destroy(session);
+  }
+  for (tenon_session* const session : late) {
+    uint64_t position = 0;
+    expect_failure(tenon_session_position(session, &position), TENON_ERROR_ARGUMENT, "destroyed");
+    expect_failure(tenon_session_cancel(session), TENON_ERROR_ARGUMENT, "destroyed");
+    tenon_session_destroy(session);
+  }
 }
 
 }  // namespace

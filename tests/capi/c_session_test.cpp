@@ -332,7 +332,8 @@ TEST_F(CSession, CancelFromAnotherThreadEndsGenerate) {
 TEST_F(CSession, CallbacksMayCancelAndDestroyButNotCallBack) {
   struct State {
     tenon_session* session;
-    tenon_status inner = TENON_OK;
+    tenon_status before = TENON_OK;  // the handle is destroyed
+    tenon_status after = TENON_OK;
   } state{session("Once upon a time").release()};
   // The destroy takes effect at the end of generate; leaks and use after free are the sanitizer's.
   EXPECT_OK(tenon_session_generate(
@@ -340,12 +341,14 @@ TEST_F(CSession, CallbacksMayCancelAndDestroyButNotCallBack) {
       [](void* user, const tenon_piece* piece) {
         auto* s = static_cast<State*>(user);
         uint64_t position = 0;
-        s->inner = tenon_session_position(s->session, &position);
+        if (s->before == TENON_OK) s->before = tenon_session_position(s->session, &position);
         if (piece->finish == TENON_FINISH_NONE) tenon_session_destroy(s->session);
+        s->after = tenon_session_position(s->session, &position);
         return int32_t{0};
       },
       &state));
-  EXPECT_STREQ(tenon_status_name(state.inner), "STATE");
+  EXPECT_STREQ(tenon_status_name(state.before), "STATE");
+  EXPECT_STREQ(tenon_status_name(state.after), "ARGUMENT");
 
   const SessionPtr s = session("Once upon a time");
   tenon_session* raw = s.get();

@@ -66,19 +66,18 @@ extern "C" {
  *             call fails with ARGUMENT (allocate: NO_MEMORY; read: IO); where no call could tell,
  *             that of notify and post is logged, others are dropped. Nor may a callback call the
  *             session that called it (STATE), except for tenon_session_cancel and
- *             tenon_session_destroy, which takes effect when the call returns. One that returns
+ *             tenon_session_destroy. One that returns
  *             int32_t returns 0 to go on.
  * Threads     Model, tokenizer, grammar: immutable, any thread. Engine, embedder: any thread. Session, request,
  *             sampler, matcher, options, backend list: one thread at a time (a session notices a second one:
  *             STATE). tenon_session_cancel, tenon_request_cancel, tenon_embedder_cancel: any thread, any time. No threads
  *             are started but those of the option "threads"; no
  *             signal, locale, environment variable, stdout or stderr is touched.
- * Ends        Handles may be destroyed in any order. While a call on one is under way in another
- *             thread, a session may be destroyed, and an engine or embedder that computes: the call
- *             is not harmed. Of the others destroy none that another thread is using. A call on a
- *             destroyed handle is ARGUMENT until its memory is used again; bindings count the calls on
- *             each, so that there it always is an error. Nothing runs at exit: a process may end while
- *             calls are under way in other threads, and waits for none.
+ * Ends        Handles may be destroyed at any time, in any order and from any thread: a handle goes
+ *             when the calls under way on it return. Calls that come later are ARGUMENT, as long as
+ *             no more than 1,000 other handles have been destroyed since: its memory is then used again.
+ *             Nothing runs at exit: a process may end while calls are under way in other threads, and
+ *             waits for none.
  * Unloading   dlclose is allowed at any time, also while models live: the code of the library, and
  *             of plugins that were used, stays in the process. Handles stay valid.
  * fork(2)     An object belongs to the process that made it. In a child each call on it is STATE, or 0

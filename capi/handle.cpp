@@ -1,0 +1,72 @@
+#include "handle.h"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <span>
+#include <utility>
+
+namespace tenon::capi {
+namespace {
+
+/// The memory of the handles that were destroyed last. A global, since handles of all objects share it.
+class Graveyard {
+ public:
+  /// Takes memory, and frees what has been there longest.
+  void bury(void* memory) noexcept {
+    {
+      const std::scoped_lock lock(mutex_);
+      std::swap(memory, buried_[next_]);
+      next_ = (next_ + 1) % buried_.size();
+    }
+    ::operator delete(memory);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::array<void*, 1024> buried_{};  // handles have some hundred bytes at most
+  size_t next_ = 0;
+};
+
+constinit Graveyard graveyard;
+constinit thread_local HandlesInUse* innermost = nullptr;
+
+}  // namespace
+
+bool HandleBase::begin_use() const noexcept {
+  if (whole_ != nullptr) return whole_->begin_use();
+  uint32_t uses = uses_.load();
+  while ((uses & kDoomed) == 0) {
+    if (uses_.compare_exchange_weak(uses, uses + 1)) return true;
+  }
+  return false;
+}
+
+void HandleBase::end_use() const noexcept {
+  if (whole_ != nullptr) return whole_->end_use();
+  // Another process: a callback has forked, and this is the child.
+  if (uses_.fetch_sub(1) == (kDoomed | 1u) && is_of_this_process()) delete_(this);
+}
+
+// Not inlined: g++ would see half of the pair and take it for a mismatch.
+[[gnu::noinline]] void* HandleBase::operator new(size_t size) { return ::operator new(size); }
+
+void HandleBase::operator delete(void* memory) noexcept { graveyard.bury(memory); }
+
+HandlesInUse::HandlesInUse() noexcept : outer_(innermost) { innermost = this; }
+
+HandlesInUse::~HandlesInUse() {
+  innermost = outer_;
+  while (count_ > 0) handles_[--count_]->end_use();
+}
+
+bool HandlesInUse::add(const HandleBase& handle) noexcept {
+  HandlesInUse& call = *innermost;
+  const std::span<const HandleBase* const> held(call.handles_.data(), call.count_);
+  if (std::ranges::find(held, &handle) != held.end()) return true;
+  if (call.count_ == kMost || !handle.begin_use()) return false;
+  call.handles_[call.count_++] = &handle;
+  return true;
+}
+
+}  // namespace tenon::capi
