@@ -63,6 +63,9 @@ int run(int argc, char** argv) {
   add_chat(app);
   add_embed(app);
   add_rerank(app);
+#ifdef TENON_HAS_SERVER
+  add_serve(app);
+#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
