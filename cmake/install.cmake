@@ -17,8 +17,15 @@ endif()
 install(TARGETS tenon_shared tenon_static
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set(without_server "")
+if(TARGET tenon_server)
+  install(TARGETS tenon_server LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_target_properties(tenon_server PROPERTIES INSTALL_RPATH "$ORIGIN")
+else()
+  set(without_server PATTERN "server.h" EXCLUDE)
+endif()
 install(DIRECTORY capi/include/tenon include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${without_server})
 if(TARGET tenon_program)
   file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(tenon_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
@@ -37,4 +44,9 @@ file(RELATIVE_PATH TENON_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAK
 string(REGEX REPLACE "/$" "" TENON_PC_PREFIX ${TENON_PC_PREFIX})
 configure_file(cmake/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET tenon_server)
+  configure_file(cmake/tenon-server.pc.in ${PROJECT_BINARY_DIR}/tenon-server.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/tenon-server.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

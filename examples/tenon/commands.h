@@ -22,5 +22,7 @@ void add_chat(CLI::App& app);
 void add_embed(CLI::App& app);
 void add_rerank(CLI::App& app);
 void add_perplexity(CLI::App& app);
+/// Only where libtenon-server is built.
+void add_serve(CLI::App& app);
 
 }  // namespace tenon_program

@@ -64,6 +64,9 @@ int run(int argc, char** argv) {
   add_embed(app);
   add_rerank(app);
   add_perplexity(app);
+#ifdef TENON_HAS_SERVER
+  add_serve(app);
+#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

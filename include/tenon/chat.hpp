@@ -109,6 +109,18 @@ class Chat {
   explicit Chat(const Model& model, const ChatOptions& options = {}) : Chat(model.get(), options) {}
   /// Without a model: text only. options.chat_template must be set.
   explicit Chat(const ChatOptions& options) : Chat(nullptr, options) {}
+  /// Of a model that is held as a handle of the C interface; null: none.
+  explicit Chat(const tenon_model* model, const ChatOptions& from = {}) {
+    Options options;
+    options.set("template", from.chat_template);
+    options.set("template_name", from.template_name);
+    options.set("chat_format", from.format);
+    options.set("template_raw", from.raw);
+    options.parse(from.extra);
+    tenon_chat* raw = nullptr;
+    check(tenon_chat_create(model, options.get(), &raw));
+    handle_.reset(raw);
+  }
 
   /// The prompt as text.
   [[nodiscard]] std::string render(std::string_view conversation) const {
@@ -188,18 +200,6 @@ class Chat {
   [[nodiscard]] tenon_chat* get() const noexcept { return handle_.get(); }
 
  private:
-  Chat(const tenon_model* model, const ChatOptions& from) {
-    Options options;
-    options.set("template", from.chat_template);
-    options.set("template_name", from.template_name);
-    options.set("chat_format", from.format);
-    options.set("template_raw", from.raw);
-    options.parse(from.extra);
-    tenon_chat* raw = nullptr;
-    check(tenon_chat_create(model, options.get(), &raw));
-    handle_.reset(raw);
-  }
-
   struct Destroy {
     void operator()(tenon_chat* raw) const noexcept { tenon_chat_destroy(raw); }
   };

@@ -41,9 +41,12 @@ struct Rows {
 ///   const tenon::Rows rows = embedder.embed({"a cat", "a dog"});
 class Embedder {
  public:
-  explicit Embedder(const Model& model, const EmbedderOptions& options = {}) {
+  explicit Embedder(const Model& model, const EmbedderOptions& options = {})
+      : Embedder(model.get(), options) {}
+  /// Of a model that is held as a handle of the C interface.
+  explicit Embedder(const tenon_model* model, const EmbedderOptions& options = {}) {
     tenon_embedder* raw = nullptr;
-    check(tenon_embedder_create(model.get(), Options(options).get(), &raw));
+    check(tenon_embedder_create(model, Options(options).get(), &raw));
     handle_.reset(raw);
   }
 

@@ -130,9 +130,12 @@ inline Request submit(Session& session, const Submission& what) {
 /// Move-only; any thread. Sessions keep what they need of it alive.
 class Engine {
  public:
-  explicit Engine(const Model& model, const EngineOptions& options = {}) {
+  explicit Engine(const Model& model, const EngineOptions& options = {})
+      : Engine(model.get(), options) {}
+  /// Of a model that is held as a handle of the C interface.
+  explicit Engine(const tenon_model* model, const EngineOptions& options = {}) {
     tenon_engine* raw = nullptr;
-    check(tenon_engine_create(model.get(), Options(options).get(), &raw));
+    check(tenon_engine_create(model, Options(options).get(), &raw));
     handle_.reset(raw);
   }
 

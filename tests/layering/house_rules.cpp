@@ -68,6 +68,12 @@ std::string refuse_include(std::string_view path, std::string_view name, const F
   }
   if (path.starts_with("src/")) {
     const std::string_view room = first_folder(path.substr(4));
+    // A library of its own, above the public interface.
+    if (room == "server") {
+      return target == "tenon" && name != kPluginAbi
+                 ? ""
+                 : "the server includes public headers and its own folder only";
+    }
     const bool of_plugin_abi = name == kPluginAbi || name.starts_with("backends/common/");
     if (of_plugin_abi && floors.may_include(room, "quant")) return "";
     if (target == "tenon") return "the engine knows nothing of the public headers";

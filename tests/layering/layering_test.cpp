@@ -54,6 +54,23 @@ TEST(Layering, ThisTreeKeepsTheRules) {
   }
 }
 
+TEST(Layering, ServerIncludesPublicHeadersAndItsOwnFolder) {
+  const auto found = [](const std::string& include) {
+    const std::string text = "#include " + include + "\n";
+    const Floors floors = Floors::parse("base\nengine\nserver\n");
+    return check_house(
+        {scan_source("src/server/router.cpp", text), scan_source("src/server/fields.h", kOpening),
+         scan_source("src/base/error.h", kOpening)},
+        floors);
+  };
+  EXPECT_THAT(found("<tenon/chat.hpp>"), IsEmpty());
+  EXPECT_THAT(found("\"fields.h\""), IsEmpty());
+  EXPECT_THAT(found("\"base/error.h\""),
+              ElementsAre(finding("src/server/router.cpp", 1, "public headers")));
+  EXPECT_THAT(found("<tenon/backend.h>"),
+              ElementsAre(finding("src/server/router.cpp", 1, "public headers")));
+}
+
 TEST(Layering, AllowsOwnFolderAndLowerFloors) {
   EXPECT_THAT(check({{"src/file/gguf.cpp",
                       "#include \"file/gguf.h\"\n#include \"base/error.h\"\n"

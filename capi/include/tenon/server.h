@@ -1,0 +1,95 @@
+/* Tenon's HTTP server, a library of its own: libtenon-server. It speaks the interfaces of OpenAI over
+ * the models and engines that you give it. docs/server.md tells which routes there are, and how it works.
+ *
+ *   tenon_server_create(NULL, &server);
+ *   tenon_server_add_model(server, "demo", 4, model, NULL, 0);
+ *   tenon_server_listen_tcp(server, "127.0.0.1", 8080, NULL);
+ *   tenon_server_start(server, 0);
+ *   ...
+ *   tenon_server_stop(server, 10);
+ *   tenon_server_destroy(server);
+ *
+ * Status codes, and what they mean, are those of tenon/tenon.h, section 3. Messages are of this library:
+ * tenon_server_last_error(). The rules of tenon/tenon.h for structs and strings hold here, too.
+ */
+#ifndef TENON_SERVER_H
+#define TENON_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tenon/tenon.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TENON_SERVER_API __attribute__((visibility("default")))
+
+typedef struct tenon_server tenon_server;
+
+/* Set struct_size and zero the rest: zero stands for the default. */
+typedef struct tenon_server_options {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* api_keys; /* one a line; empty lines and lines after '#' do not count. NULL: no key is
+                         * asked for. */
+  uint64_t api_keys_length;
+  const char* cors_origin; /* from where pages in browsers may ask; NULL: "*", from anywhere; "": not */
+  uint64_t max_body_bytes;    /* of a request; 32 MiB */
+  uint64_t max_header_bytes;  /* 32 KiB */
+  uint64_t max_connections;   /* 4096; one more is answered with 503 */
+  double header_seconds;  /* from the first byte of a request to the end of its headers; 10 */
+  double body_seconds;    /* for its body; 60 */
+  double idle_seconds;    /* that a connection may wait for the next request; 75 */
+  double write_seconds;   /* that a client may take nothing of its answer; 60 */
+  double request_seconds; /* from the arrival of a request to the end of its answer; 0: any */
+} tenon_server_options;
+
+/* options: NULL for the defaults. ARGUMENT for a struct that is too small, or times below 0. */
+TENON_SERVER_API tenon_status tenon_server_create(const tenon_server_options* options,
+                                                  tenon_server** server);
+/* Stops it as tenon_server_stop(server, 0) does. */
+TENON_SERVER_API void tenon_server_destroy(tenon_server* server);
+
+/* Serves a model under a name, in an engine of the server's own. The model must outlive the server.
+ *   engine_options  of scope ENGINE, or NULL
+ *   context         most tokens of a request's prompt and answer; 0: as a session has by default
+ * ARGUMENT for a name that is empty or taken, STATE when the server runs; what tenon_engine_create and
+ * tenon_embedder_create say of the model. */
+TENON_SERVER_API tenon_status tenon_server_add_model(tenon_server* server, const char* name,
+                                                     size_t name_length, const tenon_model* model,
+                                                     const tenon_options* engine_options,
+                                                     uint64_t context);
+/* The same in an engine of yours, which must outlive the server. The server does not compute in it: a
+ * thread of yours is in tenon_engine_run. */
+TENON_SERVER_API tenon_status tenon_server_add_engine(tenon_server* server, const char* name,
+                                                      size_t name_length, const tenon_model* model,
+                                                      tenon_engine* engine, uint64_t context);
+
+/* Takes connections there from when it runs on. host: a name or an address. port 0: any that is free;
+ * *bound, which may be NULL, becomes the one. Any number of addresses. IO when that cannot be; STATE
+ * when the server runs. */
+TENON_SERVER_API tenon_status tenon_server_listen_tcp(tenon_server* server, const char* host,
+                                                      uint16_t port, uint16_t* bound);
+/* A Unix socket. One that lies there is replaced if nothing listens on it. */
+TENON_SERVER_API tenon_status tenon_server_listen_unix(tenon_server* server, const char* path);
+
+/* Starts threads; 0: as many as it has use for. */
+TENON_SERVER_API tenon_status tenon_server_start(tenon_server* server, uint32_t num_threads);
+/* Lends the calling thread to the server until it is stopped; may be called by any number of threads, and
+ * beside tenon_server_start. The first one serves the sockets, the next ones compute, one for each model,
+ * the others parse and prepare. One alone does all of it, and then sockets wait while a step runs. */
+TENON_SERVER_API tenon_status tenon_server_run(tenon_server* server);
+/* Takes no more requests, waits up to `seconds` for the answers under way, cancels the others, and
+ * returns when no thread is in the server. It cannot run again. Any thread but those in
+ * tenon_server_run. */
+TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double seconds);
+
+/* About the last failure of a function above on this thread; valid until the next one. */
+TENON_SERVER_API const char* tenon_server_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TENON_SERVER_H */

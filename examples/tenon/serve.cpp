@@ -1,0 +1,162 @@
+// tenon serve: models over HTTP, until a signal ends it.
+#include <tenon/server.h>
+
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "commands.h"
+#include "failure.h"
+#include "input_files.h"
+#include "interruption.h"
+#include "option_flags.h"
+#include "terminal.h"
+
+namespace tenon_program {
+namespace {
+
+struct ServeFlags {
+  std::vector<std::string> models;
+  std::vector<std::string> names;
+  std::string host = "127.0.0.1";
+  uint16_t port = 8080;
+  std::string unix_path;
+  std::string api_key_file;
+  std::string cors = "*";
+  uint64_t context = 0;
+  double request_seconds = 0;
+  double stop_seconds = 10;
+  OptionFlags model_options;
+  OptionFlags engine_options;
+};
+
+/// Throws Failure with what the server says of its last call.
+void check_server(tenon_status status) {
+  if (status != TENON_OK) throw Failure(tenon_server_last_error());
+}
+
+struct DestroyServer {
+  void operator()(tenon_server* server) const noexcept { tenon_server_destroy(server); }
+};
+using ServerHandle = std::unique_ptr<tenon_server, DestroyServer>;
+
+ServerHandle make_server(const ServeFlags& flags) {
+  tenon_server_options options{};
+  options.struct_size = sizeof options;
+  std::string keys;
+  if (!flags.api_key_file.empty()) {
+    keys = read_file(flags.api_key_file);
+    options.api_keys = keys.c_str();
+    options.api_keys_length = keys.size();
+  }
+  options.cors_origin = flags.cors.c_str();
+  options.request_seconds = flags.request_seconds;
+  tenon_server* raw = nullptr;
+  check_server(tenon_server_create(&options, &raw));
+  return ServerHandle(raw);
+}
+
+std::string name_of(const ServeFlags& flags, size_t model) {
+  if (model < flags.names.size()) return flags.names[model];
+  const std::filesystem::path file = std::filesystem::path(flags.models[model]).filename();
+  return file.extension() == ".gguf" ? file.stem().string() : file.string();
+}
+
+/// Says where it listens, on standard output: what starts it may wait for the line.
+void listen(tenon_server* server, const ServeFlags& flags) {
+  if (!flags.unix_path.empty()) {
+    check_server(tenon_server_listen_unix(server, flags.unix_path.c_str()));
+    print("listening on " + flags.unix_path + "\n");
+  } else {
+    uint16_t port = 0;
+    check_server(tenon_server_listen_tcp(server, flags.host.c_str(), flags.port, &port));
+    const bool is_v6 = flags.host.find(':') != std::string::npos;
+    print("listening on http://" + (is_v6 ? "[" + flags.host + "]" : flags.host) + ":" +
+          std::to_string(port) + "\n");
+  }
+}
+
+void wait_for_signal() {
+  for (;;) {
+    Interruption::check();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+void serve(const ServeFlags& flags) {
+  if (flags.names.size() > flags.models.size()) {
+    throw Failure("there are more --name than models");
+  }
+  const Interruption interruption;
+  const tenon::Log log = warnings();
+  std::deque<tenon::Model> models;  // before the server, which uses them
+  const ServerHandle server = make_server(flags);
+  tenon::Options engine;
+  engine.parse(flags.engine_options.values());
+  for (size_t i = 0; i < flags.models.size(); ++i) {
+    ProgressBar loading("loading");
+    const tenon::Model& model = models.emplace_back(
+        flags.models[i], tenon::ModelOptions{.extra = flags.model_options.values(),
+                                             .progress =
+                                                 [&loading](double fraction) {
+                                                   loading.update(fraction);
+                                                   Interruption::check();
+                                                   return true;
+                                                 },
+                                             .log = &log});
+    loading.clear();
+    const std::string name = name_of(flags, i);
+    check_server(tenon_server_add_model(server.get(), name.data(), name.size(), model.get(),
+                                        engine.get(), flags.context));
+    print("serving " + printable(name, 200) + "\n");
+  }
+  listen(server.get(), flags);
+  check_server(tenon_server_start(server.get(), 0));
+  flush();
+  try {
+    wait_for_signal();
+  } catch (const Interrupted&) {
+    check_server(tenon_server_stop(server.get(), flags.stop_seconds));
+    throw;
+  }
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  auto flags = std::make_shared<ServeFlags>();
+  CLI::App* command =
+      app.add_subcommand("serve", "Serve models over HTTP, to clients of OpenAI's interfaces");
+  command->add_option("MODEL", flags->models, "GGUF files")->required();
+  command->add_option("--name", flags->names,
+                      "Name under which clients ask for the model (default: that of its file "
+                      "without .gguf); one for each model, in their order");
+  command->add_option("--host", flags->host, "Name or address to listen on")->capture_default_str();
+  command->add_option("--port", flags->port, "Port to listen on; 0: any that is free")
+      ->capture_default_str();
+  command->add_option("--unix", flags->unix_path, "Listen on this Unix socket instead");
+  command->add_option("--api-key-file", flags->api_key_file,
+                      "Ask clients for one of the keys in this file, one a line");
+  command
+      ->add_option("--cors", flags->cors,
+                   "Origin of web pages that may ask; empty: none may (default: all)")
+      ->type_name("ORIGIN");
+  command->add_option("--context", flags->context,
+                      "Most tokens of a prompt with its answer; 0: as the model says");
+  command->add_option("--request-seconds", flags->request_seconds,
+                      "Longest time for an answer; 0: any");
+  command
+      ->add_option("--stop-seconds", flags->stop_seconds,
+                   "How long answers under way may go on after a signal")
+      ->capture_default_str();
+  flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
+  flags->engine_options.add(*command, TENON_SCOPE_ENGINE, "Engine");
+  command->callback([flags] { serve(*flags); });
+}
+
+}  // namespace tenon_program

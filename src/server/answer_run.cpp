@@ -1,0 +1,96 @@
+#include "answer_run.h"
+
+#include <utility>
+
+namespace tenon_http {
+namespace {
+
+/// A client that takes nothing makes an answer wait, in the engine's tokens, beyond so many bytes.
+constexpr size_t kMaxUnsentBytes = size_t{256} << 10;
+
+}  // namespace
+
+AnswerRun::AnswerRun(AnswerPlan plan, std::shared_ptr<Exchange> exchange,
+                     std::unique_ptr<AnswerWriter> writer, ServerState& state)
+    : plan_(std::move(plan)),
+      exchange_(std::move(exchange)),
+      writer_(std::move(writer)),
+      state_(state) {}
+
+void AnswerRun::start() {
+  weak_ = weak_from_this();
+  self_ = shared_from_this();
+  try {
+    for (ChoicePlan& choice : plan_.choices) {
+      generations_.emplace_back(plan_, std::move(choice));
+      generations_.back().submit(state_.limits.request_seconds, notify, this);
+    }
+  } catch (...) {
+    end();
+    throw;
+  }
+  num_running_ = generations_.size();
+  writer_->begin(*exchange_);
+  exchange_->request().interest->on_lost([run = weak_] {
+    if (const auto running = run.lock()) running->end();
+  });
+  state_.submitted(*plan_.model);
+}
+
+void AnswerRun::notify(void* user) {
+  auto& run = *static_cast<AnswerRun*>(user);
+  if (run.is_woken_.exchange(true)) return;
+  run.state_.loop.post([weak = run.weak_] {
+    if (const auto running = weak.lock()) running->pump();
+  });
+}
+
+void AnswerRun::pump() {
+  const auto self = shared_from_this();
+  is_woken_ = false;
+  try {
+    for (size_t i = 0; i < generations_.size(); ++i) {
+      while (i < generations_.size() && !generations_[i].end()) {
+        if (exchange_->unsent() > kMaxUnsentBytes) {
+          return exchange_->on_drained([run = weak_] {
+            if (const auto running = run.lock()) running->pump();
+          });
+        }
+        const bool advanced = generations_[i].advance(
+            [&](AnswerDelta delta) { writer_->delta(*exchange_, i, std::move(delta)); });
+        if (!advanced) break;
+        if (!generations_[i].end()) continue;
+        writer_->end(*exchange_, i, *generations_[i].end());
+        --num_running_;
+      }
+    }
+  } catch (...) {
+    if (self_ != nullptr) writer_->fail(*exchange_, api_error_of_current_exception());
+    return end();
+  }
+  if (self_ == nullptr || num_running_ > 0) return;
+  writer_->complete(*exchange_);
+  end();
+}
+
+void AnswerRun::end() {
+  const auto self = std::move(self_);
+  self_ = nullptr;
+  generations_.clear();
+}
+
+Start start_answers(AnswerPlan plan, std::unique_ptr<AnswerWriter> writer, ServerState& state) {
+  // A Start is copied as a std::function is; what it holds is used once.
+  struct Held {
+    AnswerPlan plan;
+    std::unique_ptr<AnswerWriter> writer;
+  };
+  auto held = std::make_shared<Held>(Held{std::move(plan), std::move(writer)});
+  return [held, &state](const std::shared_ptr<Exchange>& exchange) {
+    if (exchange->request().interest->is_lost()) return;
+    std::make_shared<AnswerRun>(std::move(held->plan), exchange, std::move(held->writer), state)
+        ->start();
+  };
+}
+
+}  // namespace tenon_http

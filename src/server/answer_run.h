@@ -1,0 +1,61 @@
+// The answers to one request, from the engine's pieces to the writer of an interface, until they end or
+// the client has gone.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+
+#include "exchange.h"
+#include "generation.h"
+#include "router.h"
+
+namespace tenon_http {
+
+/// Writes answers in the form of one interface. Called on the loop.
+class AnswerWriter {
+ public:
+  AnswerWriter() = default;
+  AnswerWriter(const AnswerWriter&) = delete;
+  AnswerWriter& operator=(const AnswerWriter&) = delete;
+  virtual ~AnswerWriter() = default;
+
+  /// The answers are queued: a stream begins.
+  virtual void begin(Exchange& exchange) = 0;
+  virtual void delta(Exchange& exchange, size_t choice, AnswerDelta delta) = 0;
+  virtual void end(Exchange& exchange, size_t choice, AnswerEnd end) = 0;
+  /// All have ended.
+  virtual void complete(Exchange& exchange) = 0;
+  /// Instead of what is missing, after begin().
+  virtual void fail(Exchange& exchange, const ApiError& error) = 0;
+};
+
+/// Lives until its answers have ended; on the loop's thread alone.
+class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
+ public:
+  AnswerRun(AnswerPlan plan, std::shared_ptr<Exchange> exchange,
+            std::unique_ptr<AnswerWriter> writer, ServerState& state);
+
+  /// Queues all answers. Throws tenon::Error when the engine takes one of them not.
+  void start();
+
+ private:
+  static void notify(void* user);
+  void pump();
+  void end();
+
+  AnswerPlan plan_;
+  std::shared_ptr<Exchange> exchange_;
+  std::unique_ptr<AnswerWriter> writer_;
+  ServerState& state_;
+  std::atomic<bool> is_woken_{false};
+  size_t num_running_ = 0;
+  std::shared_ptr<AnswerRun> self_;     ///< while it runs
+  std::weak_ptr<AnswerRun> weak_;       ///< for the engine's thread
+  std::deque<Generation> generations_;  // last: what it notifies is destroyed after it
+};
+
+/// Begins answers where a handler has understood what is asked for.
+Start start_answers(AnswerPlan plan, std::unique_ptr<AnswerWriter> writer, ServerState& state);
+
+}  // namespace tenon_http

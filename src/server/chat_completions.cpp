@@ -1,0 +1,295 @@
+// POST /v1/chat/completions.
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "answer_run.h"
+#include "chat_messages.h"
+#include "chat_plan.h"
+#include "event_stream.h"
+#include "random_id.h"
+#include "routes.h"
+#include "usage.h"
+
+namespace tenon_http {
+namespace {
+
+int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+const char* finish_reason(Finish finish, bool has_calls) {
+  if (finish == Finish::Length) return "length";
+  return has_calls ? "tool_calls" : "stop";
+}
+
+/// The id of a call for the client. Ids that the library made up begin anew with each conversation;
+/// clients expect that no two are alike.
+std::string call_id(std::string_view id) {
+  return id.starts_with("call_") ? random_id("call_") : std::string(id);
+}
+
+/// What both forms of the answer have.
+class ChatWriter : public AnswerWriter {
+ public:
+  struct Form {
+    const ServedModel* model = nullptr;
+    size_t num_choices = 1;
+    bool logprobs = false;
+    bool includes_usage = false;  ///< a stream's last chunk
+    bool is_old = false;          ///< function_call in place of tool_calls
+  };
+
+  explicit ChatWriter(Form form) : form_(form) {}
+
+  void fail(Exchange& exchange, const ApiError& error) override { answer_error(exchange, error); }
+
+ protected:
+  [[nodiscard]] Json object(const char* kind) const {
+    return {{"id", id_},
+            {"object", kind},
+            {"created", created_},
+            {"model", form_.model->name()},
+            {"system_fingerprint", nullptr}};
+  }
+  [[nodiscard]] Json logprobs(const std::vector<DrawnToken>& tokens) const {
+    if (!form_.logprobs) return nullptr;
+    return {{"content", logprobs_json(tokens, form_.model->tokenizer())}, {"refusal", nullptr}};
+  }
+  void count(size_t choice, const AnswerEnd& end) { usage_.add(end, choice == 0); }
+  [[nodiscard]] const Form& form() const { return form_; }
+  [[nodiscard]] const Usage& usage() const { return usage_; }
+
+ private:
+  Form form_;
+  std::string id_ = random_id("chatcmpl-");
+  int64_t created_ = unix_seconds();
+  Usage usage_;
+};
+
+class WholeChat : public ChatWriter {
+ public:
+  explicit WholeChat(Form form)
+      : ChatWriter(form), choices_(form.num_choices), tokens_(form.num_choices) {}
+
+  void begin(Exchange&) override {}
+  void delta(Exchange&, size_t choice, AnswerDelta delta) override {
+    add(choice, std::move(delta.tokens));
+  }
+  void end(Exchange&, size_t choice, AnswerEnd end) override {
+    add(choice, std::move(end.tokens));
+    count(choice, end);
+    Json message = message_of(end.message);
+    const bool has_calls = message.contains("tool_calls") || message.contains("function_call");
+    choices_[choice] = {{"index", choice},
+                        {"message", std::move(message)},
+                        {"logprobs", logprobs(tokens_[choice])},
+                        {"finish_reason", finish_reason(end.finish, has_calls)}};
+  }
+  void complete(Exchange& exchange) override {
+    Json answer = object("chat.completion");
+    answer["choices"] = choices_;
+    answer["usage"] = usage().json();
+    exchange.answer({.body = to_text(answer)});
+  }
+
+ private:
+  void add(size_t choice, std::vector<DrawnToken> tokens) {
+    for (DrawnToken& token : tokens) tokens_[choice].push_back(std::move(token));
+  }
+
+  [[nodiscard]] Json message_of(const std::string& text) const {
+    const Json read = parse_json(text);
+    Json message{{"role", "assistant"}, {"content", nullptr}, {"refusal", nullptr}};
+    const auto calls = read.find("tool_calls");
+    const bool has_calls = calls != read.end() && calls->is_array() && !calls->empty();
+    const auto content = read.find("content");
+    if (content != read.end() && content->is_string()) message["content"] = *content;
+    if (!has_calls && message["content"].is_null()) message["content"] = "";
+    if (has_calls && message["content"] == "") message["content"] = nullptr;
+    const auto thoughts = read.find("reasoning_content");
+    if (thoughts != read.end() && thoughts->is_string() && *thoughts != "") {
+      message["reasoning_content"] = *thoughts;
+      message["reasoning"] = *thoughts;
+    }
+    if (!has_calls) return message;
+    if (form().is_old) {
+      message["function_call"] = (*calls)[0]["function"];
+      return message;
+    }
+    Json list = Json::array();
+    for (const Json& call : *calls) {
+      list.push_back(
+          {{"id", call_id(call.value("id", std::string("call_")))},
+           {"type", "function"},
+           {"function",
+            {{"name", call["function"]["name"]}, {"arguments", call["function"]["arguments"]}}}});
+    }
+    message["tool_calls"] = std::move(list);
+    return message;
+  }
+
+  std::vector<Json> choices_;
+  std::vector<std::vector<DrawnToken>> tokens_;
+};
+
+class StreamedChat : public ChatWriter {
+ public:
+  explicit StreamedChat(Form form) : ChatWriter(form), calls_(form.num_choices) {}
+
+  void begin(Exchange& exchange) override {
+    exchange.begin_stream(kEventStream);
+    for (size_t i = 0; i < form().num_choices; ++i) {
+      send(exchange, i, {{"role", "assistant"}, {"content", ""}}, {}, nullptr);
+    }
+  }
+
+  void delta(Exchange& exchange, size_t choice, AnswerDelta delta) override {
+    Json change = change_of(choice, delta);
+    if (change.is_null() && delta.tokens.empty()) return;
+    if (change.is_null()) change = Json::object();
+    send(exchange, choice, std::move(change), delta.tokens, nullptr);
+  }
+
+  void end(Exchange& exchange, size_t choice, AnswerEnd end) override {
+    count(choice, end);
+    send(exchange, choice, Json::object(), end.tokens,
+         finish_reason(end.finish, !calls_[choice].numbers.empty()));
+  }
+
+  void complete(Exchange& exchange) override {
+    if (form().includes_usage) {
+      Json chunk = object("chat.completion.chunk");
+      chunk["choices"] = Json::array();
+      chunk["usage"] = usage().json();
+      exchange.send(event_text(to_text(chunk)));
+    }
+    exchange.send(event_text("[DONE]"));
+    exchange.end_stream();
+  }
+
+  void fail(Exchange& exchange, const ApiError& error) override {
+    exchange.send(event_text(error_body(error, ErrorShape::OpenAi)));
+    exchange.end_stream();
+  }
+
+ private:
+  struct Calls {
+    std::map<uint64_t, size_t> numbers{};  ///< of the library, to indexes
+    bool is_broken =
+        false;  ///< a call was cut: what it had has gone out, and does not come as content
+  };
+
+  /// What a delta changes; null for nothing.
+  Json change_of(size_t choice, const AnswerDelta& delta) {
+    Calls& calls = calls_[choice];
+    switch (delta.kind) {
+      case TENON_CHAT_REASONING:
+        return {{"reasoning_content", delta.text}, {"reasoning", delta.text}};
+      case TENON_CHAT_CALL_BEGIN: {
+        const size_t index = calls.numbers.size();
+        calls.numbers.emplace(delta.call, index);
+        const Json function{{"name", delta.text}, {"arguments", ""}};
+        if (form().is_old) return {{"function_call", function}};
+        return {{"tool_calls",
+                 {{{"index", index},
+                   {"id", call_id(delta.id)},
+                   {"type", "function"},
+                   {"function", function}}}}};
+      }
+      case TENON_CHAT_ARGUMENTS: {
+        const Json function{{"arguments", delta.text}};
+        if (form().is_old) return {{"function_call", function}};
+        return {
+            {"tool_calls", {{{"index", calls.numbers.at(delta.call)}, {"function", function}}}}};
+      }
+      case TENON_CHAT_CALL_RETRACT:
+        calls.is_broken = true;
+        return nullptr;
+      case TENON_CHAT_CONTENT:
+        if (calls.is_broken || delta.text.empty()) return nullptr;
+        return {{"content", delta.text}};
+      default:
+        return nullptr;
+    }
+  }
+
+  void send(Exchange& exchange, size_t choice, Json change, const std::vector<DrawnToken>& tokens,
+            const char* finish) {
+    Json chunk = object("chat.completion.chunk");
+    chunk["choices"] = {{{"index", choice},
+                         {"delta", std::move(change)},
+                         {"logprobs", tokens.empty() ? Json(nullptr) : logprobs(tokens)},
+                         {"finish_reason", finish == nullptr ? Json(nullptr) : Json(finish)}}};
+    if (form().includes_usage) chunk["usage"] = nullptr;
+    exchange.send(event_text(to_text(chunk)));
+  }
+
+  std::vector<Calls> calls_;
+};
+
+void check_modalities(const Fields& fields) {
+  const Json* modalities = fields.list("modalities");
+  if (modalities == nullptr) return;
+  for (const Json& modality : *modalities) {
+    if (modality != "text") fields.refuse("modalities", "the model answers in text only");
+  }
+}
+
+}  // namespace
+
+Start handle_chat_completions(const HttpRequest& request, ServerState& state) {
+  const Json body = parse_json(request.body);
+  const Fields fields(body);
+  const ServedModel& model = state.model(fields.text("model"));
+  model.check_generates();
+  check_modalities(fields);
+
+  ChatRequest chat{.messages = read_messages(fields),
+                   .tools = read_tools(fields),
+                   .response_format = read_response_format(fields),
+                   .format_field = "response_format.json_schema.schema",
+                   .variables = read_template_variables(fields),
+                   .sampling = read_sampling(fields, model.tokenizer()),
+                   .grammar = read_structured_outputs(fields)};
+  if (chat.grammar && (!chat.tools.tools.empty() || !chat.response_format.is_null())) {
+    throw invalid_request("structured_outputs: cannot be kept beside tools or response_format",
+                          "structured_outputs");
+  }
+  chat.num_choices =
+      static_cast<size_t>(fields.integer("n", 1, state.limits.max_choices).value_or(1));
+  const auto limit = [&](const char* name) { return fields.integer(name, 1, INT64_MAX); };
+  const std::optional<int64_t> older = limit("max_tokens");
+  const std::optional<int64_t> newer = limit("max_completion_tokens");
+  if (newer || older) chat.max_tokens = static_cast<uint64_t>(newer ? *newer : *older);
+  chat.logprobs = fields.boolean("logprobs").value_or(false);
+  const std::optional<int64_t> top = fields.integer("top_logprobs", 0, 20);
+  if (top && *top > 0 && !chat.logprobs) {
+    fields.refuse("top_logprobs", "logprobs must be true with it");
+  }
+  chat.num_top = static_cast<uint32_t>(top.value_or(0));
+  const std::optional<Fields> stream_options = fields.object("stream_options");
+  const bool is_streamed = fields.boolean("stream").value_or(false);
+  if (fields.boolean("continue_final_message").value_or(false)) {
+    fields.refuse("continue_final_message", "is not served");
+  }
+
+  const ChatWriter::Form form{
+      .model = &model,
+      .num_choices = chat.num_choices,
+      .logprobs = chat.logprobs,
+      .includes_usage = stream_options && stream_options->boolean("include_usage").value_or(false),
+      .is_old = chat.tools.tools_field == "functions"};
+  std::unique_ptr<AnswerWriter> writer;
+  if (is_streamed) {
+    writer = std::make_unique<StreamedChat>(form);
+  } else {
+    writer = std::make_unique<WholeChat>(form);
+  }
+  return start_answers(plan_chat(model, std::move(chat)), std::move(writer), state);
+}
+
+}  // namespace tenon_http

@@ -1,0 +1,159 @@
+#include "chat_messages.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "api_error.h"
+
+namespace tenon_http {
+namespace {
+
+/// A role that clients use, and the one that templates know.
+struct Role {
+  std::string_view name;
+  std::string_view written;
+};
+constexpr auto kRoles = std::to_array<Role>({
+    {"system", "system"},
+    {"developer", "system"},
+    {"user", "user"},
+    {"assistant", "assistant"},
+    {"tool", "tool"},
+    {"function", "tool"},
+});
+
+/// Kinds of parts that hold what this model cannot read.
+constexpr auto kForeignParts = std::to_array<std::string_view>(
+    {"image_url", "image", "input_image", "input_audio", "audio_url", "file", "input_file",
+     "document", "video_url", "video"});
+
+std::string text_of_part(const Json& part, const std::string& path) {
+  if (part.is_string()) return part.get<std::string>();
+  const Fields fields(part, path);
+  const std::string& type = fields.required_text("type");
+  if (type == "text" || type == "input_text" || type == "output_text") {
+    return fields.required_text("text");
+  }
+  if (type == "refusal") return fields.required_text("refusal");
+  if (std::find(kForeignParts.begin(), kForeignParts.end(), type) != kForeignParts.end()) {
+    throw invalid_request(path + ": the model reads text only; it cannot take a part of type \"" +
+                              type + "\" (images and other modalities)",
+                          path);
+  }
+  fields.refuse("type", "\"" + type + "\" is no kind of part that is known here");
+}
+
+Json read_calls(const Json& calls, const std::string& path) {
+  Json read = Json::array();
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Fields call(calls[i], item_path(path, i));
+    const std::string* id = call.text("id");
+    const std::string* type = call.text("type");
+    const bool is_custom = type != nullptr && *type == "custom";
+    const std::optional<Fields> function = call.object(is_custom ? "custom" : "function");
+    if (!function) call.refuse(is_custom ? "custom" : "function", "is missing");
+    const Json* arguments = function->find(is_custom ? "input" : "arguments");
+    std::string text = "{}";
+    if (is_custom) {
+      text = to_text({{"input", arguments == nullptr ? Json("") : *arguments}});
+    } else if (arguments != nullptr) {
+      text = arguments_text(*arguments, function->path_of("arguments"));
+    }
+    read.push_back({{"id", id == nullptr ? "" : *id},
+                    {"type", "function"},
+                    {"function",
+                     {{"name", function->required_text("name")}, {"arguments", std::move(text)}}}});
+  }
+  return read;
+}
+
+Json read_message(const Fields& message) {
+  const std::string& given = message.required_text("role");
+  const auto role = std::find_if(kRoles.begin(), kRoles.end(),
+                                 [&](const Role& known) { return known.name == given; });
+  if (role == kRoles.end()) message.refuse("role", "\"" + given + "\" is no role");
+  Json read{{"role", role->written}};
+  const Json* calls = message.list("tool_calls");
+  const bool has_calls = calls != nullptr && !calls->empty();
+  const Json* content = message.find("content");
+  const bool may_lack = role->written == "assistant" || role->written == "tool";
+  if (content == nullptr && !may_lack) message.refuse("content", "is missing");
+  read["content"] =
+      content == nullptr ? std::string() : text_of_content(*content, message.path_of("content"));
+  if (const std::string* name = message.text("name")) read["name"] = *name;
+  if (role->written == "assistant") {
+    for (const char* thoughts : {"reasoning_content", "reasoning"}) {
+      const Json* found = message.find(thoughts);
+      if (found != nullptr && found->is_string() && !read.contains("reasoning_content")) {
+        read["reasoning_content"] = *found;
+      }
+    }
+    if (has_calls) read["tool_calls"] = read_calls(*calls, message.path_of("tool_calls"));
+  }
+  if (role->written == "tool") {
+    const std::string* id = message.text("tool_call_id");
+    if (id == nullptr && given == "tool") message.refuse("tool_call_id", "is missing");
+    if (id != nullptr) read["tool_call_id"] = *id;
+  }
+  return read;
+}
+
+}  // namespace
+
+std::string text_of_content(const Json& content, const std::string& path) {
+  if (content.is_null()) return "";
+  if (content.is_string()) return content.get<std::string>();
+  if (!content.is_array()) {
+    throw invalid_request(path + ": must be a string or a list of parts", path);
+  }
+  std::string text;
+  for (size_t i = 0; i < content.size(); ++i) text += text_of_part(content[i], item_path(path, i));
+  return text;
+}
+
+std::string arguments_text(const Json& arguments, const std::string& path) {
+  if (arguments.is_object()) return to_text(arguments);
+  if (!arguments.is_string()) {
+    throw invalid_request(path + ": must be JSON in a string", path);
+  }
+  const std::string& text = arguments.get_ref<const std::string&>();
+  if (text.empty()) return "{}";
+  try {
+    if (parse_json(text).is_object()) return text;
+  } catch (const ApiError&) {
+    throw invalid_request(path + ": the string is not JSON", path);
+  }
+  throw invalid_request(path + ": must be an object in JSON", path);
+}
+
+Json read_messages(const Fields& fields) {
+  const Json* messages = fields.list("messages");
+  if (messages == nullptr) fields.refuse("messages", "is missing");
+  if (messages->empty()) fields.refuse("messages", "must not be empty");
+  Json read = Json::array();
+  for (size_t i = 0; i < messages->size(); ++i) {
+    read.push_back(read_message(Fields((*messages)[i], item_path("messages", i))));
+  }
+  return read;
+}
+
+Json with_one_system_message(const Json& messages) {
+  std::string system;
+  Json others = Json::array();
+  for (const Json& message : messages) {
+    if (message["role"] != "system") {
+      others.push_back(message);
+      continue;
+    }
+    if (!system.empty()) system += "\n\n";
+    system += message["content"].get<std::string>();
+  }
+  Json joined = Json::array();
+  if (!system.empty()) joined.push_back({{"role", "system"}, {"content", system}});
+  for (Json& message : others) joined.push_back(std::move(message));
+  return joined;
+}
+
+}  // namespace tenon_http

@@ -1,0 +1,142 @@
+#include "chat_plan.h"
+
+#include <array>
+#include <ctime>
+
+#include "api_error.h"
+#include "chat_messages.h"
+
+namespace tenon_http {
+namespace {
+
+/// "2026-01-02T03:04:05", for templates that tell the date.
+std::string local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm calendar{};
+  std::array<char, 32> text{};
+  if (::localtime_r(&now, &calendar) == nullptr) return "1970-01-01T00:00:00";
+  const size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &calendar);
+  return {text.data(), length};
+}
+
+std::string conversation_of(const ChatRequest& request) {
+  Json conversation{{"messages", request.messages}, {"now", local_time()}};
+  if (!request.tools.tools.empty()) {
+    conversation["tools"] = request.tools.tools;
+    conversation["tool_choice"] = request.tools.choice;
+    conversation["parallel_tool_calls"] = request.tools.is_parallel;
+  }
+  if (!request.response_format.is_null()) {
+    conversation["response_format"] = request.response_format;
+  }
+  if (!request.variables.empty()) conversation["variables"] = request.variables;
+  return to_text(conversation);
+}
+
+bool has_later_system_message(const Json& messages) {
+  for (size_t i = 1; i < messages.size(); ++i) {
+    if (messages[i]["role"] == "system") return true;
+  }
+  return false;
+}
+
+/// The field that a refused grammar comes from: the schema of the answer, or a tool.
+std::string grammar_field(const ChatRequest& request) {
+  if (request.response_format.is_null()) return request.tools.tools_field;
+  if (request.tools.tools.empty()) return request.format_field;
+  if (!request.response_format.contains("json_schema")) return request.tools.tools_field;
+  try {
+    const Json& schema = request.response_format["json_schema"]["schema"];
+    (void)tenon::Grammar::json_schema(to_text(schema));
+  } catch (const std::exception&) {
+    return request.format_field;
+  }
+  return request.tools.tools_field;
+}
+
+void constrain(const tenon::Chat& chat, const ChatRequest& request, const std::string& conversation,
+               const ServedModel& model, tenon::Sampler& sampler) {
+  if (request.grammar) return sampler.set_grammar(*request.grammar, model.tokenizer());
+  try {
+    chat.constrain(sampler, conversation);
+  } catch (const tenon::Error& error) {
+    const bool of_call = error.code() == tenon::Code::Unsupported && request.tools.must_call();
+    throw api_error_of(error, of_call ? request.tools.choice_field : grammar_field(request));
+  }
+}
+
+}  // namespace
+
+Json read_response_format(const Fields& fields) {
+  const std::optional<Fields> format = fields.object("response_format");
+  if (!format) return nullptr;
+  const std::string& type = format->required_text("type");
+  if (type == "text") return nullptr;
+  if (type == "json_object") return {{"type", "json_object"}};
+  if (type != "json_schema") {
+    format->refuse("type", R"(must be "text", "json_object" or "json_schema")");
+  }
+  const std::optional<Fields> named = format->object("json_schema");
+  if (!named) format->refuse("json_schema", "is missing");
+  const Json& schema = named->required("schema");
+  if (!schema.is_object() && !schema.is_boolean()) {
+    named->refuse("schema", "must be a JSON Schema: an object, true or false");
+  }
+  return {{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}};
+}
+
+Json read_template_variables(const Fields& fields) {
+  Json variables = Json::object();
+  if (const std::optional<Fields> given = fields.object("chat_template_kwargs")) {
+    variables = given->json();
+  }
+  const std::string* effort = fields.text("reasoning_effort");
+  if (effort != nullptr && !variables.contains("reasoning_effort")) {
+    variables["reasoning_effort"] = *effort;
+    if (*effort == "none" && !variables.contains("enable_thinking")) {
+      variables["enable_thinking"] = false;
+    }
+  }
+  return variables;
+}
+
+Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
+  const tenon::Chat& chat = model.chat();
+  try {
+    return chat.encode(conversation_of(request));
+  } catch (const tenon::Error& error) {
+    const bool may_join =
+        error.code() == tenon::Code::Template && has_later_system_message(request.messages);
+    if (!may_join) throw api_error_of(error, request.messages_field);
+  }
+  // Many templates take a system message at the beginning only.
+  request.messages = with_one_system_message(request.messages);
+  try {
+    return chat.encode(conversation_of(request));
+  } catch (const tenon::Error& error) {
+    throw api_error_of(error, request.messages_field);
+  }
+}
+
+AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
+  const tenon::Chat& chat = model.chat();
+  const auto prompt = std::make_shared<const Tokens>(encode_prompt(model, request));
+  AnswerPlan plan{.model = &model,
+                  .stops = request.sampling.stops,
+                  .ignore_end = request.sampling.ignore_end,
+                  .logprobs = request.logprobs,
+                  .num_top = request.num_top,
+                  .priority = request.sampling.priority};
+  const uint64_t max_tokens =
+      room_for_answer(model, prompt->size(), request.max_tokens, request.messages_field);
+  const std::string conversation = conversation_of(request);
+  for (size_t i = 0; i < request.num_choices; ++i) {
+    ChoicePlan choice{prompt, make_sampler(request.sampling, i), max_tokens,
+                      chat.reply(conversation)};
+    constrain(chat, request, conversation, model, choice.sampler);
+    plan.choices.push_back(std::move(choice));
+  }
+  return plan;
+}
+
+}  // namespace tenon_http

@@ -1,0 +1,165 @@
+#include "chat_tools.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "api_error.h"
+
+namespace tenon_http {
+namespace {
+
+constexpr size_t kMaxNameBytes = 128;
+
+void check_name(const Fields& fields) {
+  const std::string& name = fields.required_text("name");
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '-' || c == '.' || c == ':';
+  });
+  if (name.empty() || name.size() > kMaxNameBytes || !is_plain) {
+    fields.refuse("name", "must be 1 to 128 letters, digits, '_', '-', '.' and ':'");
+  }
+}
+
+const std::string& name_of(const Json& tool) {
+  return tool["function"]["name"].get_ref<const std::string&>();
+}
+
+bool has_tool(const ToolUse& use, const std::string& name) {
+  return std::any_of(use.tools.begin(), use.tools.end(),
+                     [&](const Json& tool) { return name_of(tool) == name; });
+}
+
+void add_tool(ToolUse& use, Json tool, const std::string& path) {
+  if (has_tool(use, name_of(tool))) {
+    throw invalid_request(path + ": there are two tools with the name \"" + name_of(tool) + "\"",
+                          path);
+  }
+  use.tools.push_back(std::move(tool));
+}
+
+void read_list(const Fields& fields, ToolUse& use) {
+  const Json* tools = fields.list("tools");
+  if (tools == nullptr) return;
+  if (tools->size() > kMaxTools) fields.refuse("tools", "has more than 1024 tools");
+  for (size_t i = 0; i < tools->size(); ++i) {
+    const Fields tool((*tools)[i], item_path("tools", i));
+    const std::string* type = tool.text("type");
+    if (type != nullptr && *type != "function") {
+      tool.refuse("type", "\"" + *type + "\" is not served; only \"function\" is");
+    }
+    const std::optional<Fields> function = tool.object("function");
+    if (!function) tool.refuse("function", "is missing");
+    add_tool(use, function_tool(*function, "parameters"), tool.path());
+  }
+}
+
+void read_old_list(const Fields& fields, ToolUse& use) {
+  const Json* functions = fields.list("functions");
+  if (functions == nullptr) return;
+  if (functions->size() > kMaxTools) fields.refuse("functions", "has more than 1024 functions");
+  use.tools_field = "functions";
+  use.choice_field = "function_call";
+  for (size_t i = 0; i < functions->size(); ++i) {
+    const Fields function((*functions)[i], item_path("functions", i));
+    add_tool(use, function_tool(function, "parameters"), function.path());
+  }
+  const Json* choice = fields.find("function_call");
+  if (choice == nullptr) return;
+  if (choice->is_string() && (*choice == "auto" || *choice == "none")) {
+    use.choice = *choice;
+  } else if (choice->is_object()) {
+    const Fields named(*choice, "function_call");
+    use.choice = named_choice(use, named.required_text("name"), named, "name");
+  } else {
+    fields.refuse("function_call", R"(must be "auto", "none" or {"name": ...})");
+  }
+}
+
+/// {"type": "allowed_tools", "allowed_tools": {"mode": ..., "tools": [...]}}
+void read_allowed(const Fields& choice, ToolUse& use) {
+  const std::optional<Fields> nested = choice.object("allowed_tools");
+  const Fields& allowed = nested ? *nested : choice;
+  const std::string& mode = allowed.required_text("mode");
+  if (mode != "auto" && mode != "required") {
+    allowed.refuse("mode", R"(must be "auto" or "required")");
+  }
+  const Json* tools = allowed.list("tools");
+  if (tools == nullptr || tools->empty()) allowed.refuse("tools", "must be a list of tools");
+  Json names = Json::array();
+  for (size_t i = 0; i < tools->size(); ++i) {
+    const Fields tool((*tools)[i], item_path(allowed.path_of("tools"), i));
+    const std::optional<Fields> function = tool.object("function");
+    const std::string& name = (function ? *function : tool).required_text("name");
+    (void)named_choice(use, name, allowed, "tools");
+    names.push_back(name);
+  }
+  keep_tools(use, names);
+  use.choice = mode;
+}
+
+}  // namespace
+
+Json function_tool(const Fields& fields, std::string_view schema_field) {
+  check_name(fields);
+  Json function{{"name", *fields.text("name")}};
+  if (const std::string* description = fields.text("description")) {
+    function["description"] = *description;
+  }
+  (void)fields.boolean("strict");
+  const std::optional<Fields> schema = fields.object(schema_field);
+  function["parameters"] =
+      schema ? schema->json() : Json{{"type", "object"}, {"properties", Json::object()}};
+  return {{"type", "function"}, {"function", std::move(function)}};
+}
+
+Json named_choice(const ToolUse& use, const std::string& name, const Fields& fields,
+                  std::string_view field) {
+  if (!has_tool(use, name)) fields.refuse(field, "there is no tool \"" + name + "\"");
+  return {{"type", "function"}, {"function", {{"name", name}}}};
+}
+
+void keep_tools(ToolUse& use, const Json& names) {
+  Json kept = Json::array();
+  for (Json& tool : use.tools) {
+    const auto found = std::find(names.begin(), names.end(), Json(name_of(tool)));
+    if (found != names.end()) kept.push_back(std::move(tool));
+  }
+  use.tools = std::move(kept);
+}
+
+void read_tool_choice(const Fields& fields, ToolUse& use) {
+  const Json* choice = fields.find("tool_choice");
+  if (choice == nullptr) return;
+  if (choice->is_string()) {
+    if (*choice != "auto" && *choice != "none" && *choice != "required") {
+      fields.refuse("tool_choice", R"(must be "auto", "none", "required" or an object)");
+    }
+    use.choice = *choice;
+    if (use.must_call() && use.tools.empty()) {
+      fields.refuse("tool_choice", "a call is asked for, but there are no tools");
+    }
+    return;
+  }
+  if (!choice->is_object()) fields.refuse("tool_choice", "must be a string or an object");
+  const Fields named(*choice, "tool_choice");
+  const std::string& type = named.required_text("type");
+  if (type == "allowed_tools") return read_allowed(named, use);
+  if (type != "function" && type != "custom") {
+    named.refuse("type", "\"" + type + "\" is not served");
+  }
+  const std::optional<Fields> function = named.object("function");
+  const Fields& holder = function ? *function : named;
+  use.choice = named_choice(use, holder.required_text("name"), fields, "tool_choice");
+}
+
+ToolUse read_tools(const Fields& fields) {
+  ToolUse use;
+  read_list(fields, use);
+  if (use.tools.empty()) read_old_list(fields, use);
+  read_tool_choice(fields, use);
+  use.is_parallel = fields.boolean("parallel_tool_calls").value_or(true);
+  return use;
+}
+
+}  // namespace tenon_http

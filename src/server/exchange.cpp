@@ -1,0 +1,53 @@
+#include "exchange.h"
+
+#include <utility>
+
+namespace tenon_http {
+
+void Interest::lose() {
+  std::vector<std::function<void()>> stops;
+  {
+    const std::lock_guard lock(mutex_);
+    if (lost_) return;
+    lost_ = true;
+    stops.swap(stops_);
+  }
+  for (const std::function<void()>& stop : stops) stop();
+}
+
+bool Interest::is_lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+void Interest::on_lost(std::function<void()> stop) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lost_) {
+      stops_.push_back(std::move(stop));
+      return;
+    }
+  }
+  stop();
+}
+
+ErrorShape shape_of(const HttpRequest& request) {
+  const bool of_messages = request.path.starts_with("/v1/messages");
+  const bool of_client =
+      !request.anthropic_version.empty() && request.path.starts_with("/v1/models");
+  return of_messages || of_client ? ErrorShape::Anthropic : ErrorShape::OpenAi;
+}
+
+HttpAnswer error_answer(const ApiError& error, ErrorShape shape) {
+  HttpAnswer answer{.status = error.status(), .body = error_body(error, shape)};
+  if (error.retry_after_seconds()) {
+    answer.headers.emplace_back("Retry-After", std::to_string(*error.retry_after_seconds()));
+  }
+  return answer;
+}
+
+void answer_error(Exchange& exchange, const ApiError& error) {
+  exchange.answer(error_answer(error, exchange.request().shape));
+}
+
+}  // namespace tenon_http

@@ -1,0 +1,89 @@
+// One request and its answer, as the routes see them: plain data in, and a place to write to. How bytes
+// get there is http_connection.cpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api_error.h"
+
+namespace tenon_http {
+
+/// Whether the client still wants its answer. Any thread.
+class Interest {
+ public:
+  /// The client has gone, or the server stops: runs what on_lost() was given, once each.
+  void lose();
+  [[nodiscard]] bool is_lost() const;
+  /// `stop` runs on the thread that loses interest, or at once if that has happened.
+  void on_lost(std::function<void()> stop);
+
+ private:
+  mutable std::mutex mutex_;
+  bool lost_ = false;
+  std::vector<std::function<void()>> stops_;
+};
+
+struct HttpRequest {
+  std::string method;
+  std::string path;   ///< decoded, without the query
+  std::string query;  ///< as it came
+  std::string body;
+  std::string origin;  ///< header of that name, as the next ones; "" when absent
+  std::string authorization;
+  std::string api_key;  ///< x-api-key
+  std::string anthropic_version;
+  std::string content_encoding;
+  ErrorShape shape = ErrorShape::OpenAi;
+  std::shared_ptr<Interest> interest = std::make_shared<Interest>();
+};
+
+/// The interface whose shape of errors a request expects, by its path and headers.
+ErrorShape shape_of(const HttpRequest& request);
+
+struct HttpAnswer {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body{};
+  std::vector<std::pair<std::string, std::string>> headers{};
+};
+
+/// Where an answer goes. One thread, the loop's; after the client has gone all of it does nothing.
+class Exchange {
+ public:
+  Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  virtual ~Exchange() = default;
+
+  [[nodiscard]] virtual const HttpRequest& request() const = 0;
+
+  /// The whole answer. Either this once, or begin_stream(), send() any number of times, end_stream().
+  virtual void answer(HttpAnswer answer) = 0;
+
+  virtual void begin_stream(const std::string& content_type) = 0;
+  virtual void send(std::string bytes) = 0;
+  virtual void end_stream() = 0;
+  /// Bytes that were sent and have not left: what makes more waits until they are few.
+  [[nodiscard]] virtual size_t unsent() const = 0;
+  /// Called when they have become few.
+  virtual void on_drained(std::function<void()> resume) = 0;
+};
+
+/// Answers with an error in the shape of the request's interface.
+void answer_error(Exchange& exchange, const ApiError& error);
+HttpAnswer error_answer(const ApiError& error, ErrorShape shape);
+
+/// Threads that run tasks, in the order in which they come.
+class Tasks {
+ public:
+  virtual ~Tasks() = default;
+  virtual void post(std::function<void()> task) = 0;
+};
+
+}  // namespace tenon_http

@@ -1,0 +1,40 @@
+// An exchange over a connection. It may outlive the connection, and then writes nothing.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "exchange.h"
+
+namespace tenon_http {
+
+class HttpConnection;
+
+class HttpExchange : public Exchange {
+ public:
+  HttpExchange(std::weak_ptr<HttpConnection> connection, HttpRequest request, bool is_old)
+      : connection_(std::move(connection)), request_(std::move(request)), is_old_(is_old) {}
+
+  [[nodiscard]] const HttpRequest& request() const override { return request_; }
+  void answer(HttpAnswer answer) override;
+  void begin_stream(const std::string& content_type) override;
+  void send(std::string bytes) override;
+  void end_stream() override;
+  [[nodiscard]] size_t unsent() const override;
+  void on_drained(std::function<void()> resume) override;
+
+  /// The connection has written much of what it had.
+  void resume();
+  [[nodiscard]] bool has_begun() const { return has_begun_; }
+
+ private:
+  std::weak_ptr<HttpConnection> connection_;
+  HttpRequest request_;
+  std::function<void()> resume_;
+  bool is_old_;  ///< HTTP/1.0: no chunks
+  bool has_begun_ = false;
+  bool has_ended_ = false;
+};
+
+}  // namespace tenon_http

@@ -1,0 +1,28 @@
+// The texts of HTTP/1.1 (RFC 9112) that surround bodies: heads of answers, chunks, targets.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "exchange.h"
+
+namespace tenon_http {
+
+struct HeadOptions {
+  bool keep_alive = true;
+  bool chunked = false;     ///< else with the length of the body
+  bool bare = false;        ///< neither: the body ends with the connection (HTTP/1.0 streams)
+  std::string_view cors{};  ///< origin that browsers may ask from; "": none
+};
+
+/// The status line and the headers of an answer, with the empty line after them.
+std::string http_head(const HttpAnswer& answer, const HeadOptions& options);
+
+/// `bytes`, which are not empty, as a chunk.
+std::string http_chunk(std::string_view bytes);
+inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+/// Splits a target at '?' into request.path, decoded, and request.query.
+void set_target(HttpRequest& request, std::string_view target);
+
+}  // namespace tenon_http

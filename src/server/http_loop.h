@@ -1,0 +1,68 @@
+// The event loop: sockets that listen, connections, and the thread that serves them. Boost stays
+// behind this header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "exchange.h"
+
+namespace tenon_http {
+
+struct HttpLimits {
+  size_t header_bytes = size_t{32} << 10;
+  size_t body_bytes = size_t{32} << 20;
+  double header_seconds = 10;  ///< from the first byte of a request to the last of its headers
+  double body_seconds = 60;
+  double idle_seconds = 75;   ///< between two requests of a connection
+  double write_seconds = 60;  ///< for which a client may take nothing of its answer
+  size_t connections = 4096;
+  std::string cors = "*";  ///< origin that browsers may ask from; "": none
+};
+
+/// Everything happens on the thread in run() but where a function says otherwise.
+class HttpLoop : public Tasks {
+ public:
+  using OnRequest = std::function<void(const std::shared_ptr<Exchange>&)>;
+
+  HttpLoop(HttpLimits limits, OnRequest on_request);
+  ~HttpLoop() override;
+
+  /// Before run(). Throws ListenError.
+  void listen_tcp(const std::string& host, uint16_t port);
+  /// A socket that lies at `path` is replaced when nothing listens there; it is removed at the end.
+  void listen_unix(const std::string& path);
+  /// Of the latest listen_tcp().
+  [[nodiscard]] uint16_t port() const;
+
+  /// Any thread.
+  void post(std::function<void()> task) override;
+
+  /// Serves until finish().
+  void run();
+  /// Makes run() return. Any thread.
+  void finish();
+
+  /// No more connections; those without a request under way are closed, the others after it. Then
+  /// calls `done`.
+  void drain(std::function<void()> done);
+  /// Ends all connections, and interest in what is under way.
+  void drop_all();
+  /// Any thread.
+  [[nodiscard]] size_t num_connections() const;
+
+ private:
+  class State;
+  std::shared_ptr<State> state_;
+};
+
+/// An address cannot be listened on; what() says why.
+class ListenError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace tenon_http

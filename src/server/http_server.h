@@ -1,0 +1,72 @@
+// The server as a whole: models, sockets, and the threads that do the work.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "http_loop.h"
+#include "router.h"
+#include "task_queue.h"
+
+namespace tenon_http {
+
+struct ServerOptions {
+  HttpLimits http{};
+  ServerLimits limits{};
+  std::vector<std::string> api_keys{};
+};
+
+class HttpServer {
+ public:
+  explicit HttpServer(ServerOptions options);
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  /// Stops it, without waiting for answers.
+  ~HttpServer();
+
+  /// Before it runs. Throws ApiError when the name is taken.
+  void add(std::unique_ptr<ServedModel> model);
+  /// Before it runs; returns the port. Throws ListenError.
+  uint16_t listen_tcp(const std::string& host, uint16_t port);
+  void listen_unix(const std::string& path);
+
+  /// Lends the calling thread until stop(). The first one serves the sockets, the next ones compute, one
+  /// for each engine, and all others parse and prepare. With fewer threads the first one does the rest,
+  /// too.
+  void run();
+  /// Starts threads of its own in run(); 0: one for each of these tasks, and two that prepare.
+  void start(uint32_t num_threads);
+  /// Takes no more requests, waits at most so long for those under way, cancels the rest, and returns
+  /// when all threads have left.
+  void stop(double seconds);
+
+ private:
+  enum class Task : uint8_t { Loop, Engine, Prepare };
+  struct Seat {
+    Task task = Task::Prepare;
+    size_t engine = 0;
+  };
+
+  Seat take_seat();
+  void compute_on_loop(const ServedModel& model);
+  [[nodiscard]] bool has_thread(const ServedModel& model);
+  void finish();
+
+  HttpLoop loop_;
+  TaskQueue workers_;
+  ServerState state_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool has_loop_ = false;
+  std::vector<const ServedModel*> computed_;  ///< models whose engine has a thread
+  size_t num_seats_taken_ = 0;
+  bool is_finished_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tenon_http

@@ -1,0 +1,25 @@
+// JSON of requests and answers: read with bounds before anything of it is kept, written on one line.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace tenon_http {
+
+/// Members keep their order: a schema's properties are written in it.
+using Json = nlohmann::ordered_json;
+
+/// What a body may hold. Deeper nesting than any client sends, and fewer values than hurt: a value
+/// of two bytes ("0,") takes 16 in memory.
+inline constexpr size_t kMaxJsonDepth = 128;
+inline constexpr size_t kMaxJsonValues = 2'000'000;
+
+/// Reads a document. Throws ApiError 400 for what is no JSON (RFC 8259), or beyond the bounds. Of
+/// members with one name the first counts. Takes time linear in the text.
+Json parse_json(std::string_view text);
+
+/// Ill-formed UTF-8 becomes U+FFFD.
+std::string to_text(const Json& value);
+
+}  // namespace tenon_http

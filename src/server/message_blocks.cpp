@@ -1,0 +1,226 @@
+#include "message_blocks.h"
+
+#include <string>
+#include <string_view>
+
+#include "api_error.h"
+#include "chat_messages.h"
+
+namespace tenon_http {
+namespace {
+
+/// A line that Claude Code puts first. It differs in each conversation, so that no two would share a
+/// beginning, and says nothing to a model.
+constexpr std::string_view kBillingLine = "x-anthropic-billing-header:";
+
+[[noreturn]] void refuse_block(const Fields& block, const std::string& type) {
+  if (type == "image" || type == "document") {
+    throw invalid_request(block.path() +
+                              ": the model reads text only; it cannot take a block of type \"" +
+                              type + "\" (images and documents)",
+                          block.path());
+  }
+  block.refuse("type", "\"" + type + "\" is no kind of block that is known here");
+}
+
+std::string read_system(const Fields& fields) {
+  const Json* system = fields.find("system");
+  if (system == nullptr) return "";
+  if (system->is_string()) return system->get<std::string>();
+  if (!system->is_array()) fields.refuse("system", "must be a string or a list of blocks");
+  std::string text;
+  for (size_t i = 0; i < system->size(); ++i) {
+    const Fields block((*system)[i], item_path("system", i));
+    const std::string& type = block.required_text("type");
+    if (type != "text") refuse_block(block, type);
+    const std::string& part = block.required_text("text");
+    if (part.starts_with(kBillingLine)) continue;
+    if (!text.empty()) text += "\n\n";
+    text += part;
+  }
+  return text;
+}
+
+/// The content of a tool's result. What the model cannot read is said in its place: the agent goes on.
+std::string result_text(const Fields& result) {
+  const Json* content = result.find("content");
+  std::string text = result.boolean("is_error").value_or(false) ? "Error: " : "";
+  if (content == nullptr) return text;
+  if (content->is_string()) return text + content->get<std::string>();
+  if (!content->is_array()) result.refuse("content", "must be a string or a list of blocks");
+  for (size_t i = 0; i < content->size(); ++i) {
+    const Fields block((*content)[i], item_path(result.path_of("content"), i));
+    const std::string& type = block.required_text("type");
+    if (type == "text") {
+      text += block.required_text("text");
+    } else if (type == "tool_reference") {
+      text += "[tool: " + block.required_text("tool_name") + "]";
+    } else if (type == "image" || type == "document") {
+      text += "[" + type + ": this model reads text only]";
+    } else {
+      refuse_block(block, type);
+    }
+  }
+  return text;
+}
+
+Json tool_call_of(const Fields& block) {
+  const Json* input = block.find("input");
+  if (input != nullptr && !input->is_object()) block.refuse("input", "must be an object");
+  return {{"id", block.required_text("id")},
+          {"type", "function"},
+          {"function",
+           {{"name", block.required_text("name")},
+            {"arguments", input == nullptr ? "{}" : to_text(*input)}}}};
+}
+
+void read_assistant(const Json& blocks, const std::string& path, Json& messages) {
+  Json message{{"role", "assistant"}, {"content", ""}};
+  std::string text;
+  std::string thoughts;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const Fields block(blocks[i], item_path(path, i));
+    const std::string& type = block.required_text("type");
+    if (type == "text") {
+      text += block.required_text("text");
+    } else if (type == "thinking") {
+      thoughts += block.required_text("thinking");
+    } else if (type == "tool_use") {
+      message["tool_calls"].push_back(tool_call_of(block));
+    } else if (type != "redacted_thinking") {
+      refuse_block(block, type);
+    }
+  }
+  message["content"] = text;
+  if (!thoughts.empty()) message["reasoning_content"] = thoughts;
+  messages.push_back(std::move(message));
+}
+
+/// Results of tools become messages of their own; what stands between them stays in its order.
+void read_user(const std::string& role, const Json& blocks, const std::string& path,
+               Json& messages) {
+  std::string text;
+  const auto end_text = [&] {
+    if (!text.empty()) messages.push_back({{"role", role}, {"content", text}});
+    text.clear();
+  };
+  const size_t before = messages.size();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const Fields block(blocks[i], item_path(path, i));
+    const std::string& type = block.required_text("type");
+    if (type == "text") {
+      if (!text.empty()) text += "\n\n";
+      text += block.required_text("text");
+    } else if (type == "tool_result") {
+      end_text();
+      messages.push_back({{"role", "tool"},
+                          {"tool_call_id", block.required_text("tool_use_id")},
+                          {"content", result_text(block)}});
+    } else {
+      refuse_block(block, type);
+    }
+  }
+  end_text();
+  if (messages.size() == before) messages.push_back({{"role", role}, {"content", ""}});
+}
+
+Json read_block_messages(const Fields& fields) {
+  Json messages = Json::array();
+  const std::string system = read_system(fields);
+  if (!system.empty()) messages.push_back({{"role", "system"}, {"content", system}});
+  const Json* list = fields.list("messages");
+  if (list == nullptr) fields.refuse("messages", "is missing");
+  if (list->empty()) fields.refuse("messages", "must not be empty");
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Fields message((*list)[i], item_path("messages", i));
+    const std::string& role = message.required_text("role");
+    if (role != "user" && role != "assistant" && role != "system") {
+      message.refuse("role", "\"" + role + "\" is no role");
+    }
+    const Json& content = message.required("content");
+    if (content.is_string()) {
+      messages.push_back({{"role", role}, {"content", content}});
+    } else if (!content.is_array()) {
+      message.refuse("content", "must be a string or a list of blocks");
+    } else if (role == "assistant") {
+      read_assistant(content, message.path_of("content"), messages);
+    } else {
+      read_user(role, content, message.path_of("content"), messages);
+    }
+  }
+  if (messages.back()["role"] == "assistant") {
+    fields.refuse("messages", "the last message is the assistant's; continuing it is not served");
+  }
+  return messages;
+}
+
+ToolUse read_block_tools(const Fields& fields) {
+  ToolUse use;
+  const Json* tools = fields.list("tools");
+  if (tools != nullptr && tools->size() > kMaxTools) {
+    fields.refuse("tools", "has more than 1024 tools");
+  }
+  for (size_t i = 0; tools != nullptr && i < tools->size(); ++i) {
+    const Fields tool((*tools)[i], item_path("tools", i));
+    const std::string* type = tool.text("type");
+    if (type != nullptr && *type != "custom") {
+      tool.refuse("type",
+                  "\"" + *type + "\" is a tool of another server; only custom ones are served");
+    }
+    use.tools.push_back(function_tool(tool, "input_schema"));
+  }
+  const std::optional<Fields> choice = fields.object("tool_choice");
+  if (!choice) return use;
+  const std::string& type = choice->required_text("type");
+  if (type == "tool") {
+    use.choice = named_choice(use, choice->required_text("name"), *choice, "name");
+  } else if (type == "any") {
+    if (use.tools.empty())
+      fields.refuse("tool_choice", "a call is asked for, but there are no tools");
+    use.choice = "required";
+  } else if (type == "none" || type == "auto") {
+    use.choice = type;
+  } else {
+    choice->refuse("type", R"(must be "auto", "any", "tool" or "none")");
+  }
+  use.is_parallel = !choice->boolean("disable_parallel_tool_use").value_or(false);
+  return use;
+}
+
+void read_thinking(const Fields& fields, Json& variables) {
+  const std::optional<Fields> thinking = fields.object("thinking");
+  if (!thinking) return;
+  const std::string& type = thinking->required_text("type");
+  if (type != "enabled" && type != "disabled" && type != "adaptive") {
+    thinking->refuse("type", R"(must be "enabled", "disabled" or "adaptive")");
+  }
+  if (type != "adaptive") variables["enable_thinking"] = type == "enabled";
+}
+
+void read_output_config(const Fields& fields, ChatRequest& request) {
+  const std::optional<Fields> config = fields.object("output_config");
+  if (!config) return;
+  if (const std::string* effort = config->text("effort")) {
+    request.variables["reasoning_effort"] = *effort;
+  }
+  const std::optional<Fields> format = config->object("format");
+  if (!format) return;
+  if (format->required_text("type") != "json_schema") {
+    format->refuse("type", R"(must be "json_schema")");
+  }
+  const Json& schema = format->required("schema");
+  if (!schema.is_object()) format->refuse("schema", "must be a JSON Schema");
+  request.response_format = {{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}};
+}
+
+}  // namespace
+
+ChatRequest read_message_request(const Fields& fields) {
+  ChatRequest request{.messages = read_block_messages(fields), .tools = read_block_tools(fields)};
+  request.format_field = "output_config.format.schema";
+  read_thinking(fields, request.variables);
+  read_output_config(fields, request);
+  return request;
+}
+
+}  // namespace tenon_http

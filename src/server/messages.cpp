@@ -1,0 +1,220 @@
+// POST /v1/messages and /v1/messages/count_tokens, of Anthropic's interface.
+#include <memory>
+#include <string>
+
+#include "answer_run.h"
+#include "event_stream.h"
+#include "message_blocks.h"
+#include "random_id.h"
+#include "routes.h"
+
+namespace tenon_http {
+namespace {
+
+const char* stop_reason(const AnswerEnd& end, bool has_calls) {
+  if (end.finish == Finish::Length) return "max_tokens";
+  if (end.finish == Finish::StopText) return "stop_sequence";
+  return has_calls ? "tool_use" : "end_turn";
+}
+
+Json stop_sequence(const AnswerEnd& end) {
+  return end.finish == Finish::StopText ? Json(end.stop_text) : Json(nullptr);
+}
+
+/// Tokens that were found computed count apart from the others.
+Json usage_of(uint64_t prompt, uint64_t cached, uint64_t generated) {
+  return {{"input_tokens", prompt - cached},
+          {"cache_creation_input_tokens", 0},
+          {"cache_read_input_tokens", cached},
+          {"output_tokens", generated}};
+}
+
+class MessageWriter : public AnswerWriter {
+ public:
+  explicit MessageWriter(const ServedModel& model) : model_(model) {}
+
+ protected:
+  [[nodiscard]] Json message(Json content, Json reason, Json sequence, Json usage) const {
+    return {{"id", id_},
+            {"type", "message"},
+            {"role", "assistant"},
+            {"model", model_.name()},
+            {"content", std::move(content)},
+            {"stop_reason", std::move(reason)},
+            {"stop_sequence", std::move(sequence)},
+            {"usage", std::move(usage)}};
+  }
+  static std::string block_id() { return random_id("toolu_"); }
+
+ private:
+  const ServedModel& model_;
+  std::string id_ = random_id("msg_");
+};
+
+class WholeMessage : public MessageWriter {
+ public:
+  using MessageWriter::MessageWriter;
+
+  void begin(Exchange&) override {}
+  void delta(Exchange&, size_t, AnswerDelta) override {}
+  void end(Exchange& exchange, size_t, AnswerEnd end) override {
+    const Json read = parse_json(end.message);
+    Json content = Json::array();
+    const auto thoughts = read.find("reasoning_content");
+    if (thoughts != read.end() && thoughts->is_string() && *thoughts != "") {
+      content.push_back({{"type", "thinking"}, {"thinking", *thoughts}, {"signature", ""}});
+    }
+    const auto text = read.find("content");
+    const auto calls = read.find("tool_calls");
+    const bool has_calls = calls != read.end() && calls->is_array() && !calls->empty();
+    if (text != read.end() && text->is_string() && (*text != "" || !has_calls)) {
+      content.push_back({{"type", "text"}, {"text", *text}});
+    }
+    if (has_calls) {
+      for (const Json& call : *calls) {
+        const Json& function = call["function"];
+        content.push_back({{"type", "tool_use"},
+                           {"id", block_id()},
+                           {"name", function["name"]},
+                           {"input", parse_json(arguments_of(function))}});
+      }
+    }
+    exchange.answer({.body = to_text(message(
+                         std::move(content), stop_reason(end, has_calls), stop_sequence(end),
+                         usage_of(end.prompt_tokens, end.cached_tokens, end.generated_tokens)))});
+  }
+  void complete(Exchange&) override {}
+  void fail(Exchange& exchange, const ApiError& error) override { answer_error(exchange, error); }
+
+ private:
+  static std::string arguments_of(const Json& function) {
+    const Json& arguments = function["arguments"];
+    return arguments.is_string() ? arguments.get<std::string>() : to_text(arguments);
+  }
+};
+
+class StreamedMessage : public MessageWriter {
+ public:
+  using MessageWriter::MessageWriter;
+
+  void begin(Exchange& exchange) override { exchange.begin_stream(kEventStream); }
+
+  void delta(Exchange& exchange, size_t, AnswerDelta delta) override {
+    start(exchange, delta.prompt_tokens, delta.cached_tokens);
+    switch (delta.kind) {
+      case TENON_CHAT_REASONING:
+        open(exchange, "thinking", {{"type", "thinking"}, {"thinking", ""}, {"signature", ""}});
+        return change(exchange, {{"type", "thinking_delta"}, {"thinking", delta.text}});
+      case TENON_CHAT_CALL_BEGIN:
+        close(exchange);
+        has_calls_ = true;
+        open(exchange, "tool_use",
+             {{"type", "tool_use"},
+              {"id", block_id()},
+              {"name", delta.text},
+              {"input", Json::object()}});
+        return;
+      case TENON_CHAT_ARGUMENTS:
+        return change(exchange, {{"type", "input_json_delta"}, {"partial_json", delta.text}});
+      case TENON_CHAT_CALL_END:
+        return close(exchange);
+      case TENON_CHAT_CALL_RETRACT:
+        is_broken_ = true;
+        return;
+      default:
+        // What a call had that was cut has gone out as one.
+        if (is_broken_ || delta.text.empty()) return;
+        open(exchange, "text", {{"type", "text"}, {"text", ""}});
+        change(exchange, {{"type", "text_delta"}, {"text", delta.text}});
+    }
+  }
+
+  void end(Exchange& exchange, size_t, AnswerEnd end) override {
+    start(exchange, end.prompt_tokens, end.cached_tokens);
+    close(exchange);
+    send(exchange, "message_delta",
+         {{"delta",
+           {{"stop_reason", stop_reason(end, has_calls_)}, {"stop_sequence", stop_sequence(end)}}},
+          {"usage", usage_of(end.prompt_tokens, end.cached_tokens, end.generated_tokens)}});
+    send(exchange, "message_stop", Json::object());
+  }
+
+  void complete(Exchange& exchange) override { exchange.end_stream(); }
+
+  void fail(Exchange& exchange, const ApiError& error) override {
+    exchange.send(event_text("error", error_body(error, ErrorShape::Anthropic)));
+    exchange.end_stream();
+  }
+
+ private:
+  void start(Exchange& exchange, uint64_t prompt, uint64_t cached) {
+    if (has_started_) return;
+    has_started_ = true;
+    send(exchange, "message_start",
+         {{"message", message(Json::array(), nullptr, nullptr, usage_of(prompt, cached, 0))}});
+  }
+
+  /// Blocks of a kind go on until another one begins.
+  void open(Exchange& exchange, const std::string& kind, Json block) {
+    if (kind_ == kind) return;
+    close(exchange);
+    kind_ = kind;
+    send(exchange, "content_block_start", {{"index", index_}, {"content_block", std::move(block)}});
+  }
+  void change(Exchange& exchange, Json delta) {
+    send(exchange, "content_block_delta", {{"index", index_}, {"delta", std::move(delta)}});
+  }
+  void close(Exchange& exchange) {
+    if (kind_.empty()) return;
+    kind_.clear();
+    send(exchange, "content_block_stop", {{"index", index_++}});
+  }
+
+  static void send(Exchange& exchange, const char* type, Json members) {
+    Json event{{"type", type}};
+    event.update(members);
+    exchange.send(event_text(type, to_text(event)));
+  }
+
+  std::string kind_;  ///< of the open block
+  size_t index_ = 0;
+  bool has_started_ = false;
+  bool has_calls_ = false;
+  bool is_broken_ = false;
+};
+
+}  // namespace
+
+Start handle_messages(const HttpRequest& request, ServerState& state) {
+  const Json body = parse_json(request.body);
+  const Fields fields(body);
+  (void)fields.required_text("model");
+  const ServedModel& model = state.model(fields.text("model"));
+  model.check_generates();
+  ChatRequest chat = read_message_request(fields);
+  (void)fields.required("max_tokens");
+  chat.max_tokens = static_cast<uint64_t>(*fields.integer("max_tokens", 1, INT64_MAX));
+  chat.sampling = read_sampling(fields, model.tokenizer());
+  for (std::string& stop : read_stops(fields, "stop_sequences")) {
+    chat.sampling.stops.push_back(std::move(stop));
+  }
+  chat.sampling.options.stop = chat.sampling.stops;
+  std::unique_ptr<AnswerWriter> writer;
+  if (fields.boolean("stream").value_or(false)) {
+    writer = std::make_unique<StreamedMessage>(model);
+  } else {
+    writer = std::make_unique<WholeMessage>(model);
+  }
+  return start_answers(plan_chat(model, std::move(chat)), std::move(writer), state);
+}
+
+Start handle_count_tokens(const HttpRequest& request, ServerState& state) {
+  const Json body = parse_json(request.body);
+  const Fields fields(body);
+  const ServedModel& model = state.model(fields.text("model"));
+  ChatRequest chat = read_message_request(fields);
+  const Tokens tokens = encode_prompt(model, chat);
+  return answer_with({.body = to_text({{"input_tokens", tokens.size()}})});
+}
+
+}  // namespace tenon_http

@@ -1,0 +1,259 @@
+#include "response_items.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "api_error.h"
+#include "chat_messages.h"
+
+namespace tenon_http {
+namespace {
+
+/// Tools that clients always list and that a server of models alone has not: the model sees nothing of
+/// them.
+constexpr auto kHostedTools =
+    std::to_array<std::string_view>({"web_search", "web_search_preview", "tool_search"});
+
+/// Items about such tools in the history.
+constexpr auto kHostedItems =
+    std::to_array<std::string_view>({"web_search_call", "tool_search_call", "tool_search_output"});
+
+template <size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void add_tool(ResponseRequest& request, Json tool, const std::string& name_space, bool is_custom) {
+  Json& name = tool["function"]["name"];
+  ResponseTool entry{name.get<std::string>(), name.get<std::string>(), name_space, is_custom};
+  const auto is_taken = [&] {
+    return std::any_of(request.tools.begin(), request.tools.end(),
+                       [&](const ResponseTool& other) { return other.name == entry.name; });
+  };
+  if (is_taken() && !name_space.empty()) entry.name = name_space + "__" + entry.name;
+  if (is_taken()) return;  // listed twice: in a namespace, and in the history
+  name = entry.name;
+  request.chat.tools.tools.push_back(std::move(tool));
+  request.tools.push_back(std::move(entry));
+}
+
+/// A custom tool takes a text: any, or by a regular expression. One by a Lark grammar is not offered to
+/// the model, as its text could not be kept to the grammar.
+void read_custom(const Fields& tool, const std::string& name_space, ResponseRequest& request) {
+  Json input{{"type", "string"}};
+  const std::optional<Fields> format = tool.object("format");
+  if (format && format->required_text("type") == "grammar") {
+    const std::string& syntax = format->required_text("syntax");
+    const std::string& definition = format->required_text("definition");
+    if (syntax == "lark") return;
+    if (syntax != "regex") format->refuse("syntax", R"(must be "lark" or "regex")");
+    input["pattern"] = "^(?:" + definition + ")$";
+  }
+  Json function = function_tool(tool, "parameters");
+  function["function"]["parameters"] = {{"type", "object"},
+                                        {"properties", {{"input", std::move(input)}}},
+                                        {"required", {"input"}},
+                                        {"additionalProperties", false}};
+  add_tool(request, std::move(function), name_space, true);
+}
+
+void read_tool_list(const Json& tools, const std::string& path, const std::string& name_space,
+                    ResponseRequest& request) {
+  for (size_t i = 0; i < tools.size(); ++i) {
+    const Fields tool(tools[i], item_path(path, i));
+    if (request.tools.size() == kMaxTools) {
+      throw invalid_request(path + ": there are more than 1024 tools", path);
+    }
+    const std::string& type = tool.required_text("type");
+    if (type == "function") {
+      add_tool(request, function_tool(tool, "parameters"), name_space, false);
+    } else if (type == "custom") {
+      read_custom(tool, name_space, request);
+    } else if (type == "namespace" && name_space.empty()) {
+      const Json* inner = tool.list("tools");
+      if (inner == nullptr) tool.refuse("tools", "is missing");
+      read_tool_list(*inner, tool.path_of("tools"), tool.required_text("name"), request);
+    } else if (!is_one_of(kHostedTools, type)) {
+      tool.refuse("type", "\"" + type + "\" is not served");
+    }
+  }
+}
+
+/// The conversation as its items come.
+class ItemReader {
+ public:
+  explicit ItemReader(ResponseRequest& request) : request_(request) {}
+
+  void read(const Fields& item) {
+    const std::string* type = item.text("type");
+    const std::string kind = type == nullptr ? "message" : *type;
+    if (kind == "message") return read_message(item);
+    if (kind == "function_call") {
+      const Json* arguments = item.find("arguments");
+      return add_call(item, arguments == nullptr
+                                ? "{}"
+                                : arguments_text(*arguments, item.path_of("arguments")));
+    }
+    if (kind == "custom_tool_call") {
+      return add_call(item, to_text({{"input", item.required_text("input")}}));
+    }
+    if (kind == "function_call_output" || kind == "custom_tool_call_output") {
+      return add_result(item);
+    }
+    if (kind == "reasoning") return read_reasoning(item);
+    if (kind == "additional_tools") {
+      const Json* tools = item.list("tools");
+      if (tools == nullptr) item.refuse("tools", "is missing");
+      return read_tool_list(*tools, item.path_of("tools"), "", request_);
+    }
+    if (is_one_of(kHostedItems, kind)) return;
+    item.refuse("type", "\"" + kind + "\" is no kind of item that is known here");
+  }
+
+ private:
+  Json& messages() { return request_.chat.messages; }
+
+  void read_message(const Fields& item) {
+    const std::string& role = item.required_text("role");
+    if (role != "user" && role != "assistant" && role != "system" && role != "developer") {
+      item.refuse("role", "\"" + role + "\" is no role");
+    }
+    Json message{{"role", role == "developer" ? "system" : role},
+                 {"content", text_of_content(item.required("content"), item.path_of("content"))}};
+    if (role == "assistant") take_thoughts(message);
+    messages().push_back(std::move(message));
+  }
+
+  void add_call(const Fields& item, std::string arguments) {
+    if (messages().empty() || messages().back()["role"] != "assistant") {
+      Json message{{"role", "assistant"}, {"content", ""}};
+      take_thoughts(message);
+      messages().push_back(std::move(message));
+    }
+    messages().back()["tool_calls"].push_back(
+        {{"id", item.required_text("call_id")},
+         {"type", "function"},
+         {"function", {{"name", seen_name(item)}, {"arguments", std::move(arguments)}}}});
+  }
+
+  /// Under which name the model saw the tool.
+  [[nodiscard]] std::string seen_name(const Fields& item) const {
+    const std::string& name = item.required_text("name");
+    const std::string* name_space = item.text("namespace");
+    for (const ResponseTool& tool : request_.tools) {
+      const bool same_space = name_space == nullptr || tool.name_space == *name_space;
+      if (tool.shown_name == name && same_space) return tool.name;
+    }
+    return name;
+  }
+
+  void add_result(const Fields& item) {
+    const Json& output = item.required("output");
+    std::string text;
+    if (output.is_array()) {
+      for (size_t i = 0; i < output.size(); ++i) {
+        const Fields part(output[i], item_path(item.path_of("output"), i));
+        const std::string& type = part.required_text("type");
+        // What the model cannot read is said in its place: the agent goes on.
+        text += type == "input_text" || type == "output_text" || type == "text"
+                    ? part.required_text("text")
+                    : "[" + type + ": this model reads text only]";
+      }
+    } else if (output.is_string()) {
+      text = output.get<std::string>();
+    } else {
+      text = to_text(output);
+    }
+    messages().push_back({{"role", "tool"},
+                          {"tool_call_id", item.required_text("call_id")},
+                          {"content", std::move(text)}});
+  }
+
+  void read_reasoning(const Fields& item) {
+    for (const char* field : {"content", "summary"}) {
+      const Json* parts = item.list(field);
+      if (parts == nullptr || !thoughts_.empty()) continue;
+      for (size_t i = 0; i < parts->size(); ++i) {
+        thoughts_ += Fields((*parts)[i], item_path(item.path_of(field), i)).required_text("text");
+      }
+    }
+  }
+
+  void take_thoughts(Json& message) {
+    if (!thoughts_.empty()) message["reasoning_content"] = std::move(thoughts_);
+    thoughts_.clear();
+  }
+
+  ResponseRequest& request_;
+  std::string thoughts_;  ///< for the next message of the assistant
+};
+
+void read_input(const Fields& fields, ResponseRequest& request) {
+  Json& messages = request.chat.messages;
+  if (const std::string* instructions = fields.text("instructions")) {
+    messages.push_back({{"role", "system"}, {"content", *instructions}});
+  }
+  const Json& input = fields.required("input");
+  if (input.is_string()) {
+    messages.push_back({{"role", "user"}, {"content", input}});
+    return;
+  }
+  if (!input.is_array()) fields.refuse("input", "must be a string or a list of items");
+  ItemReader reader(request);
+  for (size_t i = 0; i < input.size(); ++i) reader.read(Fields(input[i], item_path("input", i)));
+  if (messages.empty()) fields.refuse("input", "must not be empty");
+}
+
+void read_text_format(const Fields& fields, ChatRequest& chat) {
+  const std::optional<Fields> text = fields.object("text");
+  if (!text) return;
+  const std::optional<Fields> format = text->object("format");
+  if (!format) return;
+  const std::string& type = format->required_text("type");
+  if (type == "text") return;
+  if (type == "json_object") {
+    chat.response_format = {{"type", "json_object"}};
+    return;
+  }
+  if (type != "json_schema") {
+    format->refuse("type", R"(must be "text", "json_object" or "json_schema")");
+  }
+  const Json& schema = format->required("schema");
+  if (!schema.is_object() && !schema.is_boolean())
+    format->refuse("schema", "must be a JSON Schema");
+  chat.response_format = {{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}};
+}
+
+void refuse_memory(const Fields& fields) {
+  for (const char* name : {"previous_response_id", "conversation", "prompt"}) {
+    if (fields.has(name)) {
+      fields.refuse(name, "is not served: responses are not stored; send the whole input");
+    }
+  }
+  if (fields.boolean("background").value_or(false)) fields.refuse("background", "is not served");
+}
+
+}  // namespace
+
+ResponseRequest read_response_request(const Fields& fields) {
+  refuse_memory(fields);
+  ResponseRequest request;
+  ChatRequest& chat = request.chat;
+  chat.messages_field = "input";
+  chat.format_field = "text.format.schema";
+  if (const Json* tools = fields.list("tools")) read_tool_list(*tools, "tools", "", request);
+  read_input(fields, request);
+  read_tool_choice(fields, chat.tools);
+  chat.tools.is_parallel = fields.boolean("parallel_tool_calls").value_or(true);
+  read_text_format(fields, chat);
+  if (const std::optional<Fields> reasoning = fields.object("reasoning")) {
+    if (const std::string* effort = reasoning->text("effort")) {
+      chat.variables["reasoning_effort"] = *effort;
+      if (*effort == "none") chat.variables["enable_thinking"] = false;
+    }
+  }
+  return request;
+}
+
+}  // namespace tenon_http

@@ -1,0 +1,28 @@
+// Requests of OpenAI's responses interface to those of a conversation: items, tools of all kinds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "chat_plan.h"
+
+namespace tenon_http {
+
+/// A tool under the name that the model sees, and as the client knows it.
+struct ResponseTool {
+  std::string name;
+  std::string shown_name;
+  std::string name_space{};  ///< "" for none
+  bool is_custom = false;    ///< takes a text, which the model writes as {"input": ...}
+};
+
+struct ResponseRequest {
+  ChatRequest chat{};
+  std::vector<ResponseTool> tools{};
+};
+
+/// Reads "input", "instructions", "tools", "tool_choice", "text" and "reasoning". Throws ApiError naming
+/// the field, also for fields that would need a memory of earlier responses.
+ResponseRequest read_response_request(const Fields& fields);
+
+}  // namespace tenon_http

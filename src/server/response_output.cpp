@@ -1,0 +1,168 @@
+#include "response_output.h"
+
+#include <algorithm>
+
+#include "api_error.h"
+#include "random_id.h"
+#include "usage.h"
+
+namespace tenon_http {
+namespace {
+
+Json text_part(const std::string& text, const Json& logprobs) {
+  return {{"type", "output_text"},
+          {"text", text},
+          {"annotations", Json::array()},
+          {"logprobs", logprobs}};
+}
+
+/// The text of {"input": ...}, as a custom tool takes it.
+std::string custom_input(const std::string& arguments) {
+  try {
+    const Json read = parse_json(arguments);
+    return read.is_object() && read.contains("input") && read["input"].is_string()
+               ? read["input"].get<std::string>()
+               : arguments;
+  } catch (const ApiError&) {
+    return arguments;
+  }
+}
+
+}  // namespace
+
+void ResponseOutput::emit(const char* type, Json members) {
+  members["output_index"] = items_.size();
+  if (!members.contains("item")) members["item_id"] = item_["id"];
+  on_event_(type, std::move(members));
+}
+
+void ResponseOutput::add(const AnswerDelta& delta) {
+  switch (delta.kind) {
+    case TENON_CHAT_REASONING:
+      open(Kind::Reasoning, delta);
+      text_ += delta.text;
+      return emit("response.reasoning_text.delta", {{"content_index", 0}, {"delta", delta.text}});
+    case TENON_CHAT_CALL_BEGIN:
+      return open_call(delta);
+    case TENON_CHAT_ARGUMENTS:
+      text_ += delta.text;
+      // A custom tool's text can be told only when its JSON is complete.
+      if (is_custom_) return;
+      return emit("response.function_call_arguments.delta", {{"delta", delta.text}});
+    case TENON_CHAT_CALL_END:
+      return close();
+    case TENON_CHAT_CALL_RETRACT:
+      is_broken_ = true;
+      status_ = "incomplete";
+      return close();
+    default: {
+      if (is_broken_ || delta.text.empty()) return;
+      open(Kind::Message, delta);
+      text_ += delta.text;
+      Json logprobs = Json::array();
+      note_tokens(delta.tokens, logprobs);
+      emit("response.output_text.delta",
+           {{"content_index", 0}, {"delta", delta.text}, {"logprobs", std::move(logprobs)}});
+    }
+  }
+}
+
+void ResponseOutput::note_tokens(const std::vector<DrawnToken>& tokens, Json& into) {
+  if (!logprobs_) return;
+  into = logprobs_json(tokens, tokenizer_);
+  for (const Json& token : into) text_logprobs_.push_back(token);
+}
+
+void ResponseOutput::open(Kind kind, const AnswerDelta&) {
+  if (kind_ == kind) return;
+  close();
+  kind_ = kind;
+  if (kind == Kind::Reasoning) {
+    item_ = {{"id", random_id("rs_")},   {"type", "reasoning"},          {"summary", Json::array()},
+             {"content", Json::array()}, {"encrypted_content", nullptr}, {"status", "in_progress"}};
+    return emit("response.output_item.added", {{"item", item_}});
+  }
+  item_ = {{"id", random_id("msg_")},
+           {"type", "message"},
+           {"status", "in_progress"},
+           {"role", "assistant"},
+           {"content", Json::array()}};
+  emit("response.output_item.added", {{"item", item_}});
+  emit("response.content_part.added",
+       {{"content_index", 0}, {"part", text_part("", Json::array())}});
+}
+
+void ResponseOutput::open_call(const AnswerDelta& delta) {
+  close();
+  kind_ = Kind::Call;
+  ResponseTool tool{std::string(delta.text), std::string(delta.text)};
+  for (const ResponseTool& known : tools_) {
+    if (known.name == delta.text) tool = known;
+  }
+  is_custom_ = tool.is_custom;
+  item_ = {{"id", random_id(is_custom_ ? "ctc_" : "fc_")},
+           {"type", is_custom_ ? "custom_tool_call" : "function_call"},
+           {"status", "in_progress"},
+           {"call_id", random_id("call_")},
+           {"name", tool.shown_name},
+           {is_custom_ ? "input" : "arguments", ""}};
+  if (!tool.name_space.empty()) item_["namespace"] = tool.name_space;
+  emit("response.output_item.added", {{"item", item_}});
+}
+
+void ResponseOutput::close() {
+  if (kind_ == Kind::Reasoning) close_reasoning();
+  if (kind_ == Kind::Message) close_message();
+  if (kind_ == Kind::Call) close_call();
+}
+
+void ResponseOutput::close_reasoning() {
+  item_["content"].push_back({{"type", "reasoning_text"}, {"text", text_}});
+  emit("response.reasoning_text.done", {{"content_index", 0}, {"text", text_}});
+  end_item();
+}
+
+void ResponseOutput::close_message() {
+  const Json part = text_part(text_, text_logprobs_);
+  item_["content"].push_back(part);
+  emit("response.output_text.done",
+       {{"content_index", 0}, {"text", text_}, {"logprobs", text_logprobs_}});
+  emit("response.content_part.done", {{"content_index", 0}, {"part", part}});
+  end_item();
+}
+
+void ResponseOutput::close_call() {
+  if (is_custom_) {
+    const std::string input = custom_input(text_);
+    item_["input"] = input;
+    emit("response.custom_tool_call_input.delta", {{"delta", input}});
+    emit("response.custom_tool_call_input.done", {{"input", input}});
+  } else {
+    item_["arguments"] = text_;
+    emit("response.function_call_arguments.done", {{"arguments", text_}, {"name", item_["name"]}});
+  }
+  end_item();
+}
+
+void ResponseOutput::end_item() {
+  item_["status"] = status_;
+  status_ = "completed";
+  emit("response.output_item.done", {{"item", item_}});
+  items_.push_back(std::move(item_));
+  item_ = Json();
+  kind_ = Kind::None;
+  text_.clear();
+  text_logprobs_ = Json::array();
+}
+
+void ResponseOutput::finish(bool is_cut, const std::vector<DrawnToken>& tokens) {
+  if (kind_ == Kind::Message && logprobs_) {
+    Json ignored;
+    note_tokens(tokens, ignored);
+  }
+  if (is_cut) status_ = "incomplete";
+  if (kind_ == Kind::None && items_.empty()) open(Kind::Message, {});
+  close();
+}
+
+}  // namespace tenon_http

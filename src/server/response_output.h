@@ -1,0 +1,62 @@
+// The output of a response, item by item, and the events that tell of it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "generation.h"
+#include "json.h"
+#include "response_items.h"
+
+namespace tenon_http {
+
+/// Turns deltas into items: reasoning, messages, calls. Each change is an event; who wants the items alone
+/// leaves the events out.
+class ResponseOutput {
+ public:
+  /// Members of an event besides its type and its number.
+  using OnEvent = std::function<void(const char* type, Json members)>;
+
+  ResponseOutput(std::vector<ResponseTool> tools, tenon::Tokenizer tokenizer, bool logprobs,
+                 OnEvent on_event)
+      : tools_(std::move(tools)),
+        tokenizer_(tokenizer),
+        logprobs_(logprobs),
+        on_event_(std::move(on_event)) {}
+
+  void add(const AnswerDelta& delta);
+  /// Closes what is open. A call that was cut is "incomplete".
+  void finish(bool is_cut, const std::vector<DrawnToken>& tokens);
+  /// The items that are complete.
+  [[nodiscard]] const Json& items() const { return items_; }
+
+ private:
+  enum class Kind : uint8_t { None, Reasoning, Message, Call };
+
+  void open(Kind kind, const AnswerDelta& delta);
+  void open_call(const AnswerDelta& delta);
+  void close();
+  void close_reasoning();
+  void close_message();
+  void close_call();
+  void end_item();
+  void note_tokens(const std::vector<DrawnToken>& tokens, Json& into);
+  /// An event about the open item.
+  void emit(const char* type, Json members);
+
+  std::vector<ResponseTool> tools_;
+  tenon::Tokenizer tokenizer_;
+  bool logprobs_;
+  OnEvent on_event_;
+  Kind kind_ = Kind::None;
+  Json item_;
+  std::string text_;
+  Json text_logprobs_ = Json::array();
+  bool is_custom_ = false;
+  bool is_broken_ = false;
+  const char* status_ = "completed";
+  Json items_ = Json::array();
+};
+
+}  // namespace tenon_http

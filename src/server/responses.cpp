@@ -1,0 +1,167 @@
+// POST /v1/responses.
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "answer_run.h"
+#include "event_stream.h"
+#include "random_id.h"
+#include "response_items.h"
+#include "response_output.h"
+#include "routes.h"
+
+namespace tenon_http {
+namespace {
+
+/// A member of the request as it came, or its default.
+Json echoed(const Json& body, const char* name, Json otherwise) {
+  const auto found = body.find(name);
+  return found == body.end() || found->is_null() ? std::move(otherwise) : *found;
+}
+
+/// What a response repeats of its request.
+Json settings_of(const Json& body) {
+  Json settings{{"background", false}, {"previous_response_id", nullptr}, {"store", false}};
+  const auto add = [&](const char* name, Json otherwise) {
+    settings[name] = echoed(body, name, std::move(otherwise));
+  };
+  add("instructions", nullptr);
+  add("max_output_tokens", nullptr);
+  add("parallel_tool_calls", true);
+  add("reasoning", {{"effort", nullptr}, {"summary", nullptr}});
+  add("temperature", nullptr);
+  add("text", {{"format", {{"type", "text"}}}});
+  add("tool_choice", "auto");
+  add("tools", Json::array());
+  add("top_p", nullptr);
+  add("truncation", "disabled");
+  add("user", nullptr);
+  add("metadata", Json::object());
+  return settings;
+}
+
+class ResponseWriter : public AnswerWriter {
+ public:
+  struct Form {
+    const ServedModel* model = nullptr;
+    std::vector<ResponseTool> tools{};
+    Json settings{};
+    bool is_streamed = false;
+    bool logprobs = false;
+  };
+
+  explicit ResponseWriter(Form form)
+      : form_(std::move(form)),
+        output_(form_.tools, form_.model->tokenizer(), form_.logprobs,
+                [this](const char* type, Json members) { send(type, std::move(members)); }) {}
+
+  void begin(Exchange& exchange) override {
+    if (form_.is_streamed) exchange.begin_stream(kEventStream);
+    exchange_ = &exchange;
+    send("response.created", {{"response", response("in_progress")}});
+    send("response.in_progress", {{"response", response("in_progress")}});
+  }
+
+  void delta(Exchange& exchange, size_t, AnswerDelta delta) override {
+    exchange_ = &exchange;
+    output_.add(delta);
+  }
+
+  void end(Exchange& exchange, size_t, AnswerEnd end) override {
+    exchange_ = &exchange;
+    const bool is_cut = end.finish == Finish::Length;
+    output_.finish(is_cut, end.tokens);
+    Json whole = response(is_cut ? "incomplete" : "completed");
+    if (is_cut) whole["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    whole["output"] = output_.items();
+    whole["usage"] = {{"input_tokens", end.prompt_tokens},
+                      {"input_tokens_details", {{"cached_tokens", end.cached_tokens}}},
+                      {"output_tokens", end.generated_tokens},
+                      {"output_tokens_details", {{"reasoning_tokens", end.reasoning_tokens}}},
+                      {"total_tokens", end.prompt_tokens + end.generated_tokens}};
+    if (!form_.is_streamed) return exchange.answer({.body = to_text(whole)});
+    send(is_cut ? "response.incomplete" : "response.completed", {{"response", std::move(whole)}});
+  }
+
+  void complete(Exchange& exchange) override {
+    if (form_.is_streamed) exchange.end_stream();
+  }
+
+  void fail(Exchange& exchange, const ApiError& error) override {
+    if (!form_.is_streamed) return answer_error(exchange, error);
+    exchange_ = &exchange;
+    Json whole = response("failed");
+    whole["error"] = {{"code", error.code().value_or("server_error")}, {"message", error.what()}};
+    send("response.failed", {{"response", std::move(whole)}});
+    exchange.end_stream();
+  }
+
+ private:
+  [[nodiscard]] Json response(const char* status) const {
+    Json whole{{"id", id_},
+               {"object", "response"},
+               {"created_at", created_},
+               {"status", status},
+               {"error", nullptr},
+               {"incomplete_details", nullptr},
+               {"model", form_.model->name()},
+               {"output", Json::array()},
+               {"usage", nullptr}};
+    whole.update(form_.settings);
+    return whole;
+  }
+
+  void send(const char* type, Json members) {
+    if (!form_.is_streamed) return;
+    Json event{{"type", type}, {"sequence_number", sequence_number_++}};
+    event.update(members);
+    exchange_->send(event_text(type, to_text(event)));
+  }
+
+  Form form_;
+  std::string id_ = random_id("resp_");
+  int64_t created_ = std::chrono::duration_cast<std::chrono::seconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+  uint64_t sequence_number_ = 0;
+  Exchange* exchange_ = nullptr;  ///< of the call under way
+  ResponseOutput output_;
+};
+
+/// Whether `include` asks for logprobs; other things that it names come anyway or are not there.
+bool includes_logprobs(const Fields& fields) {
+  const Json* include = fields.list("include");
+  if (include == nullptr) return false;
+  bool logprobs = false;
+  for (const Json& name : *include) {
+    if (!name.is_string()) fields.refuse("include", "must be a list of strings");
+    logprobs |= name == "message.output_text.logprobs";
+  }
+  return logprobs;
+}
+
+}  // namespace
+
+Start handle_responses(const HttpRequest& request, ServerState& state) {
+  const Json body = parse_json(request.body);
+  const Fields fields(body);
+  const ServedModel& model = state.model(fields.text("model"));
+  model.check_generates();
+  ResponseRequest read = read_response_request(fields);
+  ChatRequest& chat = read.chat;
+  chat.sampling = read_sampling(fields, model.tokenizer());
+  const std::optional<int64_t> limit = fields.integer("max_output_tokens", 1, INT64_MAX);
+  if (limit) chat.max_tokens = static_cast<uint64_t>(*limit);
+  const std::optional<int64_t> top = fields.integer("top_logprobs", 0, 20);
+  chat.logprobs = includes_logprobs(fields);
+  chat.num_top = chat.logprobs ? static_cast<uint32_t>(top.value_or(0)) : 0;
+  auto writer = std::make_unique<ResponseWriter>(
+      ResponseWriter::Form{.model = &model,
+                           .tools = std::move(read.tools),
+                           .settings = settings_of(body),
+                           .is_streamed = fields.boolean("stream").value_or(false),
+                           .logprobs = chat.logprobs});
+  return start_answers(plan_chat(model, std::move(chat)), std::move(writer), state);
+}
+
+}  // namespace tenon_http

@@ -1,0 +1,126 @@
+#include "router.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "api_keys.h"
+#include "routes.h"
+
+namespace tenon_http {
+namespace {
+
+struct Route {
+  std::string_view method;
+  std::string_view path;  ///< one that ends in '/' stands for all that begin so
+  Handler handler;
+  bool is_open = false;   ///< answers without a key
+  bool is_short = false;  ///< answers on the loop, without a worker
+};
+
+constexpr auto kRoutes = std::to_array<Route>({
+    {"GET", "/health", handle_health, true, true},
+    {"GET", "/ready", handle_ready, true, true},
+    {"GET", "/metrics", handle_metrics, true, true},
+    {"GET", "/v1/models", handle_models, false, true},
+    {"GET", "/v1/models/", handle_model, false, true},
+    {"POST", "/v1/chat/completions", handle_chat_completions},
+    {"POST", "/v1/completions", handle_completions},
+    {"POST", "/v1/responses", handle_responses},
+    {"POST", "/v1/messages", handle_messages},
+    {"POST", "/v1/messages/count_tokens", handle_count_tokens},
+    {"POST", "/v1/embeddings", handle_embeddings},
+    {"POST", "/v1/rerank", handle_rerank},
+    {"POST", "/v2/rerank", handle_rerank},
+    {"POST", "/rerank", handle_rerank},
+    {"POST", "/tokenize", handle_tokenize},
+    {"POST", "/detokenize", handle_detokenize},
+});
+
+bool leads_to(const Route& route, std::string_view path) {
+  return route.path.ends_with('/') ? path.size() > route.path.size() && path.starts_with(route.path)
+                                   : path == route.path;
+}
+
+/// The route of a request. Throws ApiError 404, or 405 for a path of another method.
+const Route& find_route(const HttpRequest& request) {
+  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  std::string others;
+  for (const Route& route : kRoutes) {
+    if (!leads_to(route, request.path)) continue;
+    if (route.method == method) return route;
+    others = route.method;
+  }
+  if (!others.empty()) {
+    throw ApiError(405, "invalid_request_error",
+                   request.path + " takes " + others + ", not " + request.method)
+        .with_code("method_not_allowed");
+  }
+  throw ApiError(404, "invalid_request_error",
+                 "there is nothing at " + request.method + " " + request.path)
+      .with_code("not_found");
+}
+
+/// Runs the handler on this thread and what remains on the loop.
+void handle(const Route& route, const std::shared_ptr<Exchange>& exchange, ServerState& state) {
+  if (exchange->request().interest->is_lost()) return;
+  Start start;
+  try {
+    start = route.handler(exchange->request(), state);
+  } catch (...) {
+    start = answer_with(error_answer(api_error_of_current_exception(), exchange->request().shape));
+  }
+  const auto finish = [exchange, start = std::move(start)] {
+    try {
+      start(exchange);
+    } catch (...) {
+      answer_error(*exchange, api_error_of_current_exception());
+    }
+  };
+  if (route.is_short) return finish();
+  state.loop.post(finish);
+}
+
+}  // namespace
+
+const ServedModel& ServerState::model(const std::string* name) const {
+  if (name == nullptr && models.size() == 1) return *models.front();
+  if (name == nullptr) throw invalid_request("model: is missing", "model");
+  const auto found = std::find_if(models.begin(), models.end(),
+                                  [&](const auto& model) { return model->name() == *name; });
+  if (found != models.end()) return **found;
+  throw ApiError(404, "invalid_request_error",
+                 "the model \"" + *name + "\" is not served here; GET /v1/models lists what is")
+      .with_code("model_not_found")
+      .with_param("model");
+}
+
+Start answer_with(HttpAnswer answer) {
+  return [answer = std::move(answer)](const std::shared_ptr<Exchange>& exchange) {
+    exchange->answer(answer);
+  };
+}
+
+void route(const std::shared_ptr<Exchange>& exchange, ServerState& state) {
+  const HttpRequest& request = exchange->request();
+  state.num_requests.fetch_add(1, std::memory_order_relaxed);
+  try {
+    if (request.method == "OPTIONS") return exchange->answer({.status = 204});
+    const Route& found = find_route(request);
+    if (!found.is_open) check_api_key(request, state.api_keys);
+    if (!request.content_encoding.empty() && request.content_encoding != "identity") {
+      throw ApiError(415, "invalid_request_error",
+                     "bodies with Content-Encoding " + request.content_encoding + " are not read");
+    }
+    if (found.is_short) return handle(found, exchange, state);
+    if (state.is_stopping) {
+      throw ApiError(503, "server_shutting_down", "the server is shutting down")
+          .with_retry_after(5);
+    }
+    state.workers.post([&found, exchange, &state] { handle(found, exchange, state); });
+  } catch (...) {
+    answer_error(*exchange, api_error_of_current_exception());
+  }
+}
+
+}  // namespace tenon_http

@@ -1,0 +1,53 @@
+// Which function answers which path. A route is a line of the table in router.cpp and a file.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exchange.h"
+#include "served_model.h"
+
+namespace tenon_http {
+
+struct ServerLimits {
+  double request_seconds = 0;  ///< of a generation, from its arrival to its end; 0: none
+  uint32_t max_choices = 128;  ///< answers to one request
+};
+
+/// What all routes share. The models do not change while the server runs.
+struct ServerState {
+  Tasks& loop;     ///< the thread that answers
+  Tasks& workers;  ///< threads for what takes long: parsing, templates, grammars, embeddings
+  /// Something was submitted to an engine.
+  std::function<void(const ServedModel&)> submitted{};
+  std::vector<std::unique_ptr<ServedModel>> models{};
+  std::vector<std::string> api_keys{};  ///< empty: none is asked for
+  ServerLimits limits{};
+  std::atomic<bool> is_stopping{false};
+  std::atomic<uint64_t> num_connections{0};
+  std::atomic<uint64_t> num_requests{0};
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+
+  /// The model of that name; of the only one when `name` is null. Throws ApiError 404.
+  [[nodiscard]] const ServedModel& model(const std::string* name) const;
+};
+
+/// What remains to be done on the loop after a request was understood.
+using Start = std::function<void(const std::shared_ptr<Exchange>&)>;
+
+/// Understands a request, on a worker. Throws ApiError and tenon::Error.
+using Handler = Start (*)(const HttpRequest& request, ServerState& state);
+
+/// A whole answer that is known already.
+Start answer_with(HttpAnswer answer);
+
+/// Answers `exchange`, now or later. Called on the loop.
+void route(const std::shared_ptr<Exchange>& exchange, ServerState& state);
+
+}  // namespace tenon_http

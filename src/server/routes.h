@@ -1,0 +1,23 @@
+// The handlers of all routes, each in a file of its name.
+#pragma once
+
+#include "router.h"
+
+namespace tenon_http {
+
+Start handle_health(const HttpRequest& request, ServerState& state);
+Start handle_ready(const HttpRequest& request, ServerState& state);
+Start handle_metrics(const HttpRequest& request, ServerState& state);
+Start handle_models(const HttpRequest& request, ServerState& state);
+Start handle_model(const HttpRequest& request, ServerState& state);
+Start handle_chat_completions(const HttpRequest& request, ServerState& state);
+Start handle_completions(const HttpRequest& request, ServerState& state);
+Start handle_embeddings(const HttpRequest& request, ServerState& state);
+Start handle_rerank(const HttpRequest& request, ServerState& state);
+Start handle_tokenize(const HttpRequest& request, ServerState& state);
+Start handle_detokenize(const HttpRequest& request, ServerState& state);
+Start handle_messages(const HttpRequest& request, ServerState& state);
+Start handle_count_tokens(const HttpRequest& request, ServerState& state);
+Start handle_responses(const HttpRequest& request, ServerState& state);
+
+}  // namespace tenon_http

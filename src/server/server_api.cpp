@@ -1,0 +1,174 @@
+// The C interface of the server: tenon/server.h.
+#include <tenon/server.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "api_keys.h"
+#include "http_server.h"
+
+struct tenon_server {
+  explicit tenon_server(::tenon_http::ServerOptions options) : server(std::move(options)) {}
+  ::tenon_http::HttpServer server;
+  std::atomic<bool> has_run{false};
+};
+
+namespace {
+
+using namespace tenon_http;
+
+constexpr size_t kMaxErrorBytes = 1024;
+thread_local char last_server_error[kMaxErrorBytes] = "";
+
+tenon_status report_failure(tenon_status status, std::string_view message) noexcept {
+  const size_t length = std::min(message.size(), kMaxErrorBytes - 1);
+  std::memmove(last_server_error, message.data(), length);
+  last_server_error[length] = '\0';
+  return status;
+}
+
+/// Runs `body` and turns what it throws into a status.
+template <typename Body>
+tenon_status server_fence(Body&& body) noexcept {
+  try {
+    body();
+    return TENON_OK;
+  } catch (const tenon::Error& error) {
+    return report_failure(static_cast<tenon_status>(error.code()), error.what());
+  } catch (const ApiError& error) {
+    return report_failure(TENON_ERROR_ARGUMENT, error.what());
+  } catch (const ListenError& error) {
+    return report_failure(TENON_ERROR_IO, error.what());
+  } catch (const std::bad_alloc&) {
+    return report_failure(TENON_ERROR_NO_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return report_failure(TENON_ERROR_INTERNAL, error.what());
+  } catch (...) {
+    return report_failure(TENON_ERROR_INTERNAL, "an exception of unknown type");
+  }
+}
+
+[[noreturn]] void refuse_argument(const std::string& message) {
+  throw tenon::Error(tenon::Code::Argument, message);
+}
+
+tenon_server& checked_server(tenon_server* server) {
+  if (server == nullptr) refuse_argument("server is NULL");
+  return *server;
+}
+
+tenon_server& not_running(tenon_server* server) {
+  if (checked_server(server).has_run) {
+    throw tenon::Error(tenon::Code::State, "the server runs already");
+  }
+  return *server;
+}
+
+std::string checked_name(const char* name, size_t length) {
+  if (name == nullptr || length == 0) refuse_argument("the name of a model is empty");
+  return {name, length};
+}
+
+/// A time of the options, or its default.
+void set_seconds(double& into, double seconds) {
+  if (!(seconds >= 0)) refuse_argument("a time must not be negative");
+  if (seconds > 0) into = std::min(seconds, 1e8);
+}
+
+ServerOptions options_of(const tenon_server_options* given) {
+  ServerOptions options;
+  if (given == nullptr) return options;
+  if (given->struct_size < sizeof(tenon_server_options)) {
+    refuse_argument("tenon_server_options.struct_size is too small");
+  }
+  if (given->api_keys != nullptr) {
+    options.api_keys =
+        read_api_keys({given->api_keys, static_cast<size_t>(given->api_keys_length)});
+    if (options.api_keys.empty()) refuse_argument("api_keys holds no key");
+  }
+  if (given->cors_origin != nullptr) options.http.cors = given->cors_origin;
+  if (given->max_body_bytes > 0) options.http.body_bytes = given->max_body_bytes;
+  if (given->max_header_bytes > 0) {
+    options.http.header_bytes = std::min<uint64_t>(given->max_header_bytes, size_t{1} << 30);
+  }
+  if (given->max_connections > 0) options.http.connections = given->max_connections;
+  set_seconds(options.http.header_seconds, given->header_seconds);
+  set_seconds(options.http.body_seconds, given->body_seconds);
+  set_seconds(options.http.idle_seconds, given->idle_seconds);
+  set_seconds(options.http.write_seconds, given->write_seconds);
+  set_seconds(options.limits.request_seconds, given->request_seconds);
+  return options;
+}
+
+}  // namespace
+
+tenon_status tenon_server_create(const tenon_server_options* options, tenon_server** server) {
+  return server_fence([&] {
+    if (server == nullptr) refuse_argument("server is NULL");
+    *server = std::make_unique<tenon_server>(options_of(options)).release();
+  });
+}
+
+void tenon_server_destroy(tenon_server* server) { delete server; }
+
+tenon_status tenon_server_add_model(tenon_server* server, const char* name, size_t name_length,
+                                    const tenon_model* model, const tenon_options* engine_options,
+                                    uint64_t context) {
+  return server_fence([&] {
+    not_running(server).server.add(std::make_unique<ServedModel>(checked_name(name, name_length),
+                                                                 model, engine_options, context));
+  });
+}
+
+tenon_status tenon_server_add_engine(tenon_server* server, const char* name, size_t name_length,
+                                     const tenon_model* model, tenon_engine* engine,
+                                     uint64_t context) {
+  return server_fence([&] {
+    if (engine == nullptr) refuse_argument("engine is NULL");
+    not_running(server).server.add(
+        std::make_unique<ServedModel>(checked_name(name, name_length), model, engine, context));
+  });
+}
+
+tenon_status tenon_server_listen_tcp(tenon_server* server, const char* host, uint16_t port,
+                                     uint16_t* bound) {
+  return server_fence([&] {
+    if (host == nullptr) refuse_argument("host is NULL");
+    const uint16_t found = not_running(server).server.listen_tcp(host, port);
+    if (bound != nullptr) *bound = found;
+  });
+}
+
+tenon_status tenon_server_listen_unix(tenon_server* server, const char* path) {
+  return server_fence([&] {
+    if (path == nullptr) refuse_argument("path is NULL");
+    not_running(server).server.listen_unix(path);
+  });
+}
+
+tenon_status tenon_server_start(tenon_server* server, uint32_t num_threads) {
+  return server_fence([&] {
+    checked_server(server).has_run = true;
+    server->server.start(num_threads);
+  });
+}
+
+tenon_status tenon_server_run(tenon_server* server) {
+  return server_fence([&] {
+    checked_server(server).has_run = true;
+    server->server.run();
+  });
+}
+
+tenon_status tenon_server_stop(tenon_server* server, double seconds) {
+  return server_fence([&] {
+    checked_server(server).has_run = true;
+    server->server.stop(seconds);
+  });
+}
+
+const char* tenon_server_last_error(void) { return last_server_error; }

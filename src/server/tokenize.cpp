@@ -1,0 +1,61 @@
+// POST /tokenize, /v1/tokenize: text, or a conversation, to token ids. POST /detokenize: back.
+#include <string>
+
+#include "chat_messages.h"
+#include "chat_plan.h"
+#include "routes.h"
+
+namespace tenon_http {
+namespace {
+
+Tokens tokens_of_chat(const Fields& fields, const ServedModel& model) {
+  ChatRequest chat{.messages = read_messages(fields),
+                   .tools = read_tools(fields),
+                   .variables = read_template_variables(fields)};
+  return encode_prompt(model, chat);
+}
+
+/// vLLM's field "prompt", llama-server's "content".
+const std::string& text_field(const Fields& fields) {
+  return fields.has("prompt") || !fields.has("content") ? fields.required_text("prompt")
+                                                        : fields.required_text("content");
+}
+
+Json token_list(const Tokens& tokens) {
+  Json list = Json::array();
+  for (const tenon::Token token : tokens) list.push_back(token);
+  return list;
+}
+
+}  // namespace
+
+Start handle_tokenize(const HttpRequest& request, ServerState& state) {
+  const Json body = parse_json(request.body);
+  const Fields fields(body);
+  const ServedModel& model = state.model(fields.text("model"));
+  // llama-server's name for the same.
+  const std::optional<bool> older = fields.boolean("add_special");
+  const bool adds_special = fields.boolean("add_special_tokens").value_or(older.value_or(true));
+  const bool parses_special = fields.boolean("parse_special").value_or(false);
+  const Tokens tokens =
+      fields.has("messages")
+          ? tokens_of_chat(fields, model)
+          : model.tokenizer().encode(
+                text_field(fields), {.add_special = adds_special, .parse_special = parses_special});
+  return answer_with({.body = to_text({{"tokens", token_list(tokens)},
+                                       {"count", tokens.size()},
+                                       {"max_model_len", model.context()}})});
+}
+
+Start handle_detokenize(const HttpRequest& request, ServerState& state) {
+  const Json body = parse_json(request.body);
+  const Fields fields(body);
+  const ServedModel& model = state.model(fields.text("model"));
+  const Json* list = fields.list("tokens");
+  if (list == nullptr) fields.refuse("tokens", "is missing");
+  const std::string text =
+      model.tokenizer().decode(read_token_ids(*list, "tokens", model.tokenizer()), true);
+  return answer_with({.body = to_text({{"prompt", text}, {"content", text}})});
+}
+
+}  // namespace tenon_http

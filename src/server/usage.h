@@ -1,0 +1,26 @@
+// Counts of tokens and logprobs in the form of OpenAI's interfaces.
+#pragma once
+
+#include <tenon/tokenizer.hpp>
+
+#include "generation.h"
+#include "json.h"
+
+namespace tenon_http {
+
+/// Sums over the answers to one request; a prompt that several share counts once.
+struct Usage {
+  uint64_t prompt_tokens = 0;
+  uint64_t cached_tokens = 0;
+  uint64_t completion_tokens = 0;
+  uint64_t reasoning_tokens = 0;
+
+  /// counts_prompt: it is the first answer to its prompt.
+  void add(const AnswerEnd& end, bool counts_prompt);
+  [[nodiscard]] Json json() const;
+};
+
+/// Of chat completions: [{"token", "bytes", "logprob", "top_logprobs"}, ...].
+Json logprobs_json(const std::vector<DrawnToken>& tokens, const tenon::Tokenizer& tokenizer);
+
+}  // namespace tenon_http

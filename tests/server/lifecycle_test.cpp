@@ -1,0 +1,114 @@
+// The server from its C interface: threads, sockets, keys, ends.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/server_fixture.h"
+
+namespace tenon_http::test {
+namespace {
+
+TEST(ServerLifecycle, RefusesWrongArguments) {
+  tenon_server* server = nullptr;
+  EXPECT_EQ(tenon_server_create(nullptr, nullptr), TENON_ERROR_ARGUMENT);
+  tenon_server_options options{};
+  EXPECT_EQ(tenon_server_create(&options, &server), TENON_ERROR_ARGUMENT);
+  EXPECT_THAT(tenon_server_last_error(), testing::HasSubstr("struct_size"));
+  EXPECT_EQ(tenon_server_start(nullptr, 0), TENON_ERROR_ARGUMENT);
+  ASSERT_EQ(tenon_server_create(nullptr, &server), TENON_OK);
+  EXPECT_EQ(tenon_server_add_model(server, "", 0, demo_model().get(), nullptr, 0),
+            TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(tenon_server_add_model(server, "a", 1, nullptr, nullptr, 0), TENON_ERROR_ARGUMENT);
+  ASSERT_EQ(tenon_server_add_model(server, "a", 1, demo_model().get(), nullptr, 0), TENON_OK);
+  EXPECT_EQ(tenon_server_add_model(server, "a", 1, demo_model().get(), nullptr, 0),
+            TENON_ERROR_ARGUMENT);
+  EXPECT_EQ(tenon_server_listen_tcp(server, "not an address", 0, nullptr), TENON_ERROR_IO);
+  EXPECT_EQ(tenon_server_listen_unix(server, "/nowhere/socket"), TENON_ERROR_IO);
+  tenon_server_destroy(server);
+  tenon_server_destroy(nullptr);
+}
+
+TEST(ServerLifecycle, OneThreadOfTheHostDoesAll) {
+  const RunningServer server({}, false);
+  std::thread host([&] { EXPECT_EQ(tenon_server_run(server.get()), TENON_OK); });
+  const Reply reply = server.post("/v1/chat/completions", capital_chat());
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_THAT(reply.body, testing::HasSubstr("Oslo"));
+  EXPECT_EQ(tenon_server_stop(server.get(), 1), TENON_OK);
+  host.join();
+  EXPECT_FALSE(HttpClient(server.port()).is_connected());
+}
+
+TEST(ServerLifecycle, StopsWithoutHavingRun) {
+  const RunningServer server({}, false);
+  EXPECT_EQ(tenon_server_stop(server.get(), 1), TENON_OK);
+}
+
+TEST(ServerLifecycle, StopWaitsForAnswersAndThenCancels) {
+  const RunningServer server;
+  HttpClient client(server.port());
+  Value body = capital_chat({{"max_tokens", 1900}, {"ignore_eos", true}, {"stream", true}});
+  client.send(HttpClient::text_of("POST", "/v1/chat/completions", body.dump()));
+  EXPECT_THAT(client.read_until("data: "), testing::HasSubstr("200 OK"));
+  HttpClient idle(server.port());
+  EXPECT_EQ(idle.request("GET", "/ready").status, 200);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(tenon_server_stop(server.get(), 0.2), TENON_OK);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(took.count(), 3);
+  EXPECT_TRUE(client.is_closed_within(1));
+  EXPECT_TRUE(idle.is_closed_within(1));
+}
+
+TEST(ServerLifecycle, AnswersOverAUnixSocket) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("tenon-test-" + std::to_string(::getpid()));
+  RunningServer server({}, false);
+  ASSERT_EQ(tenon_server_listen_unix(server.get(), path.c_str()), TENON_OK);
+  ASSERT_EQ(tenon_server_start(server.get(), 2), TENON_OK);
+  EXPECT_EQ(HttpClient(path).request("GET", "/v1/models").status, 200);
+  EXPECT_EQ(tenon_server_stop(server.get(), 1), TENON_OK);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(ServerLifecycle, AsksForKeys) {
+  tenon_server_options options{};
+  const std::string keys = "secret\n";
+  options.api_keys = keys.c_str();
+  options.api_keys_length = keys.size();
+  const RunningServer server(options);
+  EXPECT_EQ(server.get("/health").status, 200);
+  const Reply reply = server.get("/v1/models");
+  EXPECT_EQ(reply.status, 401);
+  EXPECT_EQ(reply.error()["code"], "invalid_api_key");
+  EXPECT_TRUE(reply.headers.contains("access-control-allow-origin"));
+  HttpClient client(server.port());
+  EXPECT_EQ(client.request("GET", "/v1/models", "", "Authorization: bearer secret\r\n").status,
+            200);
+  EXPECT_EQ(client.request("GET", "/v1/models?api_key=secret").status, 401);
+}
+
+TEST(ServerLifecycle, ServesAnEngineOfTheHosts) {
+  tenon::Engine engine(demo_model());
+  std::thread computing([&] { engine.run(); });
+  {
+    RunningServer server({}, false);
+    ASSERT_EQ(
+        tenon_server_add_engine(server.get(), "shared", 6, demo_model().get(), engine.get(), 0),
+        TENON_OK);
+    ASSERT_EQ(tenon_server_start(server.get(), 0), TENON_OK);
+    const Reply reply = server.post("/v1/chat/completions", capital_chat({{"model", "shared"}}));
+    EXPECT_THAT(reply.body, testing::HasSubstr("Oslo"));
+    EXPECT_EQ(server.post("/v1/chat/completions", capital_chat({{"model", nullptr}})).status, 400);
+    EXPECT_THAT(server.get("/metrics").body, testing::HasSubstr("model_name=\"shared\""));
+  }
+  engine.stop();
+  computing.join();
+}
+
+}  // namespace
+}  // namespace tenon_http::test

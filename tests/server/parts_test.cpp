@@ -1,0 +1,99 @@
+// Parts of the server that need no socket: fields, keys, heads of answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api_keys.h"
+#include "fields.h"
+#include "http_head.h"
+
+namespace tenon_http {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+/// The field that reading refuses; "" when it does not.
+template <typename Read>
+std::string refused_field(const std::string& text, Read read) {
+  const Json body = parse_json(text);
+  try {
+    read(Fields(body));
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.status(), 400);
+    return error.param().value_or("(none)");
+  }
+  return "";
+}
+
+TEST(ServerFields, RefusesWrongTypesAndRangesNamingTheField) {
+  const auto integer = [](const Fields& fields) { (void)fields.integer("n", 1, 9); };
+  for (const char* value : {"0", "10", "1.5", "\"1\"", "true", "[]", "18446744073709551615"}) {
+    EXPECT_EQ(refused_field(std::string("{\"n\":") + value + "}", integer), "n") << value;
+  }
+  for (const char* text : {"{\"n\":1}", "{\"n\":9}", "{\"n\":null}", "{}"}) {
+    EXPECT_EQ(refused_field(text, integer), "") << text;
+  }
+  const auto number = [](const Fields& fields) { (void)fields.number("x", 0, 2); };
+  EXPECT_EQ(refused_field(R"({"x":2.5})", number), "x");
+  EXPECT_EQ(refused_field(R"({"x":"1"})", number), "x");
+  EXPECT_EQ(refused_field(R"({"x":2})", number), "");
+}
+
+TEST(ServerFields, NamesTheWholePath) {
+  const auto read = [](const Fields& fields) {
+    (void)fields.object("a")->object("b")->required_text("c");
+  };
+  EXPECT_EQ(refused_field(R"({"a":{"b":{}}})", read), "a.b.c");
+  EXPECT_EQ(refused_field(R"({"a":{"b":[]}})", read), "a.b");
+  EXPECT_EQ(refused_field(R"([])", read), "(none)");
+}
+
+TEST(ServerApiKeys, ReadsALineEach) {
+  EXPECT_THAT(read_api_keys("one\r\n\n  # no\n\ttwo  \nthree"), ElementsAre("one", "two", "three"));
+}
+
+TEST(ServerApiKeys, TakesBearerInAnyCaseAndTheOtherHeader) {
+  const std::vector<std::string> keys = {"secret", "other"};
+  const auto accepts = [&](const std::string& authorization, const std::string& api_key) {
+    HttpRequest request;
+    request.authorization = authorization;
+    request.api_key = api_key;
+    try {
+      check_api_key(request, keys);
+    } catch (const ApiError& error) {
+      EXPECT_EQ(error.status(), 401);
+      return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(accepts("Bearer secret", ""));
+  EXPECT_TRUE(accepts("bEARER  other", ""));
+  EXPECT_TRUE(accepts("", "secret"));
+  for (const char* wrong :
+       {"", "secret", "Bearer ", "Bearer secre", "Bearer secrets", "Basic secret"}) {
+    EXPECT_FALSE(accepts(wrong, "")) << wrong;
+  }
+}
+
+TEST(ServerHttpHead, DecodesPathsAndLeavesBrokenEscapes) {
+  HttpRequest request;
+  set_target(request, "/v1/models/a%2Fb%20c%zz%?beta=true");
+  EXPECT_EQ(request.path, "/v1/models/a/b c%zz%");
+  EXPECT_EQ(request.query, "beta=true");
+}
+
+TEST(ServerHttpHead, WritesLengthOrChunks) {
+  const HttpAnswer answer{.status = 429, .body = "12345", .headers = {{"Retry-After", "1"}}};
+  const std::string head = http_head(answer, {.keep_alive = false, .cors = "*"});
+  EXPECT_THAT(head, HasSubstr("HTTP/1.1 429 Too Many Requests\r\n"));
+  EXPECT_THAT(head, HasSubstr("Content-Length: 5\r\n"));
+  EXPECT_THAT(head, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(head, HasSubstr("Retry-After: 1\r\n"));
+  EXPECT_THAT(head, HasSubstr("Access-Control-Allow-Origin: *\r\n"));
+  EXPECT_THAT(http_head({}, {.chunked = true}), Not(HasSubstr("Content-Length")));
+  EXPECT_EQ(http_chunk("0123456789abcdefg"), "11\r\n0123456789abcdefg\r\n");
+}
+
+}  // namespace
+}  // namespace tenon_http
