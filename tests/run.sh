@@ -104,7 +104,7 @@ packages=(g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-
           libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libx11-dev xvfb libopenblas-dev)
 if $all; then
   packages+=(abigail-tools binutils meson python3-cffi python3-numpy clang libclang-rt-14-dev
-             libbenchmark-dev clang-format-14 clang-tidy-14 python3-dev python3-venv)
+             libbenchmark-dev libboost-dev clang-format-14 clang-tidy-14 python3-dev python3-venv)
 fi
 check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
 
