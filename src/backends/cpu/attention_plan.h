@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/common/selected_positions.h"
 #include "backends/cpu/kernels.h"
 #include "tenon/backend.h"
 
@@ -51,6 +52,20 @@ constexpr uint32_t selected_head_chunks(const tenon_attention_params& params,
                                         const tenon_cache_group& group) {
   const uint32_t heads = selected_heads(params, group);
   return (params.heads + heads - 1) / heads;
+}
+
+/// Areas that hold what a selection of `columns` names for a token.
+inline uint64_t areas_of_selection(const tenon_attention_params& params,
+                                   const tenon_cache_group& group, uint64_t columns) {
+  const uint64_t part = columns / backends::selection_parts(params);
+  const uint32_t tokens = CacheBlock(group).block_tokens;
+  return (backends::most_selected(params, part) + tokens - 1) / tokens;
+}
+
+/// Areas that a select copies the rows of a span to, where its group has a stride.
+constexpr uint64_t gathered_areas(const tenon_cache_group& group) {
+  const bool strided = backends::row_stride(group) > 1;
+  return strided ? kAttentionSpan / CacheBlock(group).gathered().block_tokens : 0;
 }
 
 /// Consecutive tokens of one sequence: the columns of one run of the kernel.

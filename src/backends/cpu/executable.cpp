@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "backends/common/host_buffer.h"
-#include "backends/common/selected_positions.h"
 #include "backends/common/step_rules.h"
 #include "backends/cpu/area_plan.h"
 #include "backends/cpu/cache_block.h"
@@ -216,8 +215,7 @@ void Executable::allocate_scratch() {
   uint64_t scores = 0;
   uint64_t recurrence_floats = 0;
   uint64_t candidates = 0;
-  uint64_t selected_bytes = 0;
-  uint64_t selected_areas = 0;
+  uint64_t selected_bytes = 0, selected_areas = 0;
   bool glu = false, floats = false;
   const auto count_linear = [&](uint32_t weight, uint32_t second, uint64_t width) {
     max_block = std::max(max_block, width);
@@ -235,27 +233,20 @@ void Executable::allocate_scratch() {
       count_linear(task.weight, task.second, joined_width(task.block));
     }
     if (phase.kind == PhaseKind::Select) {
-      const CacheBlock block(program_.groups()[phase.select.params.select.group]);
-      const bool by_head = phase.select.kind == TENON_OP_SELECT_BLOCKS;
-      const uint32_t count =
-          by_head ? phase.select.params.select_blocks.count : phase.select.params.select.count;
-      const uint32_t heads = by_head ? 1 : phase.select.params.select.heads;
-      candidates = std::max<uint64_t>(candidates, 2 * uint64_t{count});
-      if (backends::row_stride(program_.groups()[phase.select.params.select.group]) > 1) {
-        const CacheBlock gathered = block.gathered();
-        const uint64_t areas = kAttentionSpan / gathered.block_tokens;
-        selected_areas = std::max(selected_areas, areas);
-        selected_bytes = std::max(selected_bytes, areas * gathered.area_bytes());
-      }
-      attention_floats = std::max(attention_floats, attention_scratch_floats(heads, block));
+      const tenon_cache_group& group = program_.groups()[phase.select.params.select.group];
+      const CacheBlock block(group);
+      candidates = std::max<uint64_t>(candidates, 2 * uint64_t{chosen_at_once(phase.select)});
+      attention_floats =
+          std::max(attention_floats, attention_scratch_floats(heads_at_once(phase.select), block));
+      const uint64_t areas = gathered_areas(group);
+      selected_areas = std::max(selected_areas, areas);
+      selected_bytes = std::max(selected_bytes, areas * block.gathered().area_bytes());
     } else if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
       const tenon_attention_params& params = phase.attention.params.attention;
       const tenon_cache_group& group = program_.groups()[params.group];
       const CacheBlock block(group);
-      const uint64_t numbers =
-          plan_.slots[phase.attention.inputs[3]].slot.columns / backends::selection_parts(params);
-      const uint64_t count = backends::most_selected(params, numbers);
-      const uint64_t areas = (count + block.block_tokens - 1) / block.block_tokens;
+      const uint64_t areas =
+          areas_of_selection(params, group, plan_.slots[phase.attention.inputs[3]].slot.columns);
       selected_areas = std::max(selected_areas, areas);
       selected_bytes = std::max(selected_bytes, areas * block.area_bytes());
       attention_floats = std::max(attention_floats,

@@ -176,6 +176,15 @@ constexpr uint32_t select_parts(const tenon_op& op) {
   return op.kind == TENON_OP_SELECT ? 1 : op.params.select_blocks.heads;
 }
 
+/// What a work item of a select phase chooses, and the index heads that it scores.
+constexpr uint32_t chosen_at_once(const tenon_op& op) {
+  const bool blocks = op.kind == TENON_OP_SELECT_BLOCKS;
+  return blocks ? op.params.select_blocks.count : op.params.select.count;
+}
+constexpr uint32_t heads_at_once(const tenon_op& op) {
+  return op.kind == TENON_OP_SELECT_BLOCKS ? 1 : op.params.select.heads;
+}
+
 /// The matrices that an operation sees in a weight: experts, heads, or one; 0 where it reads
 /// vectors.
 uint32_t num_matrices(const tenon_op& op, uint32_t input) noexcept;
