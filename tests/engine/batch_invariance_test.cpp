@@ -222,7 +222,14 @@ class BatchInvariance : public testing::Test {
     // The test means something only if these happened.
     EXPECT_GT(preempted, 0u);
     EXPECT_GT(taken, 0u);
-    EXPECT_GT(reused, 0u);
+    // A beginning with a state is found at a checkpoint alone, which these texts may not have;
+    // Kinds.SharedBeginningsChangeNoBit has texts that do.
+    const auto is_state = [](const tenon_cache_group& group) {
+      return group.kind == TENON_CACHE_STATE;
+    };
+    if (std::ranges::none_of(model(1)->program().groups(), is_state)) {
+      EXPECT_GT(reused, 0u);
+    }
     EXPECT_GT(num_compared_, rounds * requests / 20);
     RecordProperty("preempted", static_cast<int>(preempted));
     RecordProperty("idle_blocks_taken", static_cast<int>(taken));
