@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes goldens of tests/data/golden whose logits the models' own implementations in the Python package
 `transformers` give, in float64. Needs numpy, torch and transformers; made with torch 2.15.0 and
-transformers 5.23.0 on Python 3.11.
+transformers 5.23.0 or 5.24.0 on Python 3.11.
 
     tests/golden/make/make_transformers_goldens.py [NAME ...]
 
