@@ -20,8 +20,10 @@ using Tokens = std::vector<tenon::Token>;
 struct ChoicePlan {
   std::shared_ptr<const Tokens> prompt;
   tenon::Sampler sampler;
+  /// For the engine, which completes a constrained text before it.
   uint64_t max_tokens = 0;
   std::optional<tenon::ChatReply> reply{};  ///< reads it; none: it is text
+  uint64_t cut_after = 0;                   ///< tokens after which it just ends; 0: never
 };
 
 struct AnswerPlan {

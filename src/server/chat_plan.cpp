@@ -129,10 +129,17 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
                   .priority = request.sampling.priority};
   const uint64_t max_tokens =
       room_for_answer(model, prompt->size(), request.max_tokens, request.messages_field);
+  // The engine begins no call whose bytes could be more than the tokens that are left. Where a call may
+  // come and need not, that would keep the model from calling at all: it is cut instead.
+  const bool may_call = !request.tools.tools.empty() && request.tools.choice == "auto" &&
+                        request.response_format.is_null();
+  const uint64_t engine_tokens =
+      may_call ? room_for_answer(model, prompt->size(), std::nullopt, request.messages_field)
+               : max_tokens;
   const std::string conversation = conversation_of(request);
   for (size_t i = 0; i < request.num_choices; ++i) {
-    ChoicePlan choice{prompt, make_sampler(request.sampling, i), max_tokens,
-                      chat.reply(conversation)};
+    ChoicePlan choice{prompt, make_sampler(request.sampling, i), engine_tokens,
+                      chat.reply(conversation), may_call ? max_tokens : 0};
     constrain(chat, request, conversation, model, choice.sampler);
     plan.choices.push_back(std::move(choice));
   }

@@ -28,7 +28,12 @@ bool Generation::advance(const OnDelta& on_delta) {
   if (num_drawn_ == 0) cached_tokens_ = request_->stats().reused_tokens;
   if (piece.token != TENON_NO_TOKEN) note_token(piece);
   read(piece, on_delta);
-  if (piece.finish != TENON_FINISH_NONE) finish(piece.finish, on_delta);
+  const bool is_cut = choice_.cut_after != 0 && num_drawn_ >= choice_.cut_after;
+  if (piece.finish != TENON_FINISH_NONE) {
+    finish(piece.finish, on_delta);
+  } else if (is_cut) {
+    finish(TENON_FINISH_MAX_TOKENS, on_delta);
+  }
   return true;
 }
 

@@ -85,7 +85,8 @@ TEST_F(InterfacesTest, CompletionsKeepASchema) {
   const Value format{{"type", "json_schema"},
                      {"json_schema", {{"name", "x"}, {"schema", {{"enum", {12}}}}}}};
   const Value answer = send("/v1/completions", completion({{"response_format", format}}));
-  EXPECT_EQ(answer["choices"][0]["text"], "12");
+  // 12.0 is the same number.
+  EXPECT_EQ(Value::parse(answer["choices"][0]["text"].get<std::string>()), 12);
 }
 
 TEST_F(InterfacesTest, TokensGoThereAndBack) {
