@@ -46,6 +46,8 @@
   DO(tokenizer_find) \
   DO(tokenizer_special) \
   DO(session_append_tokens) \
+  DO(session_set_source_text) \
+  DO(session_set_source_tokens) \
   DO(session_prefill) \
   DO(session_next) \
   DO(session_best_of) \
@@ -256,9 +258,10 @@ static PyStructSequence_Field fields_model_info[] = {
     {"feed_forward", NULL},
     {"experts", "of a layer; 0: it is no mixture of experts. Since 0.1"},
     {"experts_used", "by each token"},
+    {"source_tokens", "The longest source that its encoder reads, in tokens; 0: it has none. Since 0.1"},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_model_info = {
-    "tenon.ModelInfo", "", fields_model_info, 18};
+    "tenon.ModelInfo", "", fields_model_info, 19};
 static PyObject* from_model_info(const tenon_model_info* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->has_weights),
@@ -279,8 +282,9 @@ static PyObject* from_model_info(const tenon_model_info* value) {
       PyLong_FromUnsignedLongLong(value->feed_forward),
       PyLong_FromUnsignedLongLong(value->experts),
       PyLong_FromUnsignedLongLong(value->experts_used),
+      PyLong_FromUnsignedLongLong(value->source_tokens),
   };
-  return sequence_object(type_model_info, members, 18);
+  return sequence_object(type_model_info, members, 19);
 }
 
 static PyTypeObject* type_memory;
@@ -1401,6 +1405,45 @@ static PyObject* call_session_append_tokens(PyObject* module, PyObject* args) {
   tenon_status status;
   release_lock(&call);
   status = api.session_append_tokens(session, tokens, num_tokens);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = none_object();
+  }
+  return end(&call, result);
+}
+
+static PyObject* call_session_set_source_text(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "session_set_source_text", 3, (void*)api.session_set_source_text);
+  tenon_session* session = as_handle(&call, argument(&call, 0), KIND_session, 0);
+  size_t length = 0;
+  const char* text = as_text(&call, argument(&call, 1), &length);
+  const uint32_t flags = as_uint32_t(&call, argument(&call, 2));
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.session_set_source_text(session, text, length, flags);
+  take_lock(&call);
+  PyObject* result = NULL;
+  if (succeeded(&call, status)) {
+    result = none_object();
+  }
+  return end(&call, result);
+}
+
+static PyObject* call_session_set_source_tokens(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "session_set_source_tokens", 2, (void*)api.session_set_source_tokens);
+  tenon_session* session = as_handle(&call, argument(&call, 0), KIND_session, 0);
+  size_t num_tokens = 0;
+  const tenon_token* tokens = as_tokens(&call, argument(&call, 1), &num_tokens);
+  if (call.failed) return end(&call, NULL);
+  tenon_status status;
+  release_lock(&call);
+  status = api.session_set_source_tokens(session, tokens, num_tokens);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -3002,6 +3045,8 @@ static const struct StructType {
   {"tokenizer_find", call_tokenizer_find, METH_VARARGS, NULL}, \
   {"tokenizer_special", call_tokenizer_special, METH_VARARGS, NULL}, \
   {"session_append_tokens", call_session_append_tokens, METH_VARARGS, NULL}, \
+  {"session_set_source_text", call_session_set_source_text, METH_VARARGS, NULL}, \
+  {"session_set_source_tokens", call_session_set_source_tokens, METH_VARARGS, NULL}, \
   {"session_prefill", call_session_prefill, METH_VARARGS, NULL}, \
   {"session_next", call_session_next, METH_VARARGS, NULL}, \
   {"session_best_of", call_session_best_of, METH_VARARGS, NULL}, \

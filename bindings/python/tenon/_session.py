@@ -52,6 +52,14 @@ class Session(Object):
         else:
             _native.session_append_tokens(self._handle, text)
 
+    def set_source(self, text: Union[str, Sequence[int]], *, add_special: bool = True) -> None:
+        """Of a model with an encoder (T5): the text that it reads and this session's text answers to."""
+        if isinstance(text, str):
+            flags = constants.ADD_SPECIAL if add_special else 0
+            _native.session_set_source_text(self._handle, text, flags)
+        else:
+            _native.session_set_source_tokens(self._handle, text)
+
     def _flags(self, add_special: Optional[bool], parse_special: bool) -> int:
         if add_special is None:
             add_special = self.position == 0

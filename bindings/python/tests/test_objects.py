@@ -34,6 +34,13 @@ def test_a_model_tells_what_is_in_it(model):
     assert plan.sessions == 2 and plan.fits == 1
 
 
+def test_models_without_an_encoder_take_no_source(model):
+    with pytest.raises(tenon.StateError, match="encoder"):
+        tenon.Session(model).set_source("Once")
+    with pytest.raises(tenon.StateError, match="encoder"):
+        tenon.Session(model).set_source([1, 2])
+
+
 def test_progress_ends_loading_and_raises():
     seen = []
     tenon.Model(DEMO, progress=seen.append)
