@@ -151,7 +151,7 @@ constexpr std::array kShapes = {
     RandomShape{"gemma4-26b-a4b", "gemma4", 30, 2816, 16, 8, 512, 2112, 262144, 262144, 1000000.0f, true, kGemma4Keys},
     RandomShape{"gpt-oss-20b",  "gpt-oss", 24, 2880, 64, 8, 64,  2880, 201088, 131072, 150000.0f,  false, kGptOssKeys},
     RandomShape{"qwen3.5-0.8b", "qwen35", 24, 1024,  8, 2, 256,  3584, 248320, 262144, 10000000.0f, true, kQwen35SmallKeys},
-    RandomShape{"qwen3.5-35b-a3b", "qwen35moe", 40, 2048, 16, 2, 256, 0, 248320, 262144, 10000000.0f, false, kQwen35MoeKeys},
+    RandomShape{"qwen3.5-35b-a3b", "qwen35moe", 40, 2048, 16, 2, 256, 512, 248320, 262144, 10000000.0f, false, kQwen35MoeKeys},
     RandomShape{"glm-4.7-flash", "deepseek2", 47, 2048, 20, 1, 576, 10240, 154880, 202752, 1000000.0f, false, kGlmFlashKeys},
     RandomShape{"lfm2-1.2b",    "lfm2",  16, 2048, 32, 8,  64,  8192,  65536, 128000, 1000000.0f, true, kLfm2Keys},
     RandomShape{"nemotron-3-nano", "nemotron_h_moe", 52, 2688, 32, 2, 128, 1856, 131072, 262144, 10000.0f, false, kNemotron3Keys},
