@@ -84,8 +84,7 @@ typedef struct Notice Notice;
 
 typedef struct Handle Handle;
 struct Handle {
-  PyObject_HEAD
-  void* pointer;  /* NULL: destroyed */
+  PyObject_HEAD void* pointer; /* NULL: destroyed */
   enum Kind kind;
   int calls;      /* under way on it */
   int holds;      /* views of its memory and lent handles that are alive */
@@ -111,8 +110,7 @@ static void destroy_now(Handle* handle) {
   handle->pointer = NULL;
   if (pointer == NULL || is_ending) return;
   if (!handle->is_lent && handle->pid == getpid()) {
-    Py_BEGIN_ALLOW_THREADS
-    destroy_pointer(handle->kind, pointer);
+    Py_BEGIN_ALLOW_THREADS destroy_pointer(handle->kind, pointer);
     Py_END_ALLOW_THREADS
   }
   if (handle->notice != NULL) {
@@ -243,9 +241,10 @@ static void begin(Call* call, PyObject* args, const char* name, int num_argument
     PyErr_Format(PyExc_TypeError, "%s takes %d arguments", name, num_arguments);
     call->failed = true;
   } else if (function == NULL) {
-    PyErr_Format(PyExc_NotImplementedError, library == NULL
-                     ? "no library is in use: %s"
-                     : "this libtenon has no tenon_%s: it is another version", name);
+    PyErr_Format(PyExc_NotImplementedError,
+                 library == NULL ? "no library is in use: %s"
+                                 : "this libtenon has no tenon_%s: it is another version",
+                 name);
     call->failed = true;
   }
 }
@@ -329,11 +328,12 @@ static void* as_handle(Call* call, PyObject* given, enum Kind kind, int flags) {
   const bool is_held = handle->holds > 0;
   if ((handle->calls > 0 || is_held) && is_one_at_a_time(kind) && (flags & WHILE_BUSY) == 0) {
     char message[160];
-    PyOS_snprintf(message, sizeof message,
-                  is_held ? "logits of the %s are still in use, and the call would change them: drop them "
-                            "(and arrays made from them), or copy them first"
-                          : "the %s is in use by another call; only cancel and close may interrupt",
-                  kind_name(kind));
+    PyOS_snprintf(
+        message, sizeof message,
+        is_held ? "logits of the %s are still in use, and the call would change them: drop them "
+                  "(and arrays made from them), or copy them first"
+                : "the %s is in use by another call; only cancel and close may interrupt",
+        kind_name(kind));
     raise_status(TENON_ERROR_STATE, message);
     call->failed = true;
     return NULL;
@@ -630,7 +630,8 @@ static PyObject* sequence_object(PyTypeObject* type, PyObject* const* members, s
 }
 
 /* Makes a buffer hold `needed` elements. Called without Python's lock. */
-static bool grow(void** buffer, size_t* capacity, size_t needed, size_t size, tenon_status* status) {
+static bool grow(void** buffer, size_t* capacity, size_t needed, size_t size,
+                 tenon_status* status) {
   void* grown = needed < SIZE_MAX / 2 / size ? realloc(*buffer, needed * size) : NULL;
   if (grown == NULL) {
     *status = TENON_ERROR_NO_MEMORY;
@@ -745,8 +746,7 @@ static void forget_notice(Notice* notice) {
 }
 
 typedef struct {
-  PyObject_HEAD
-  Ready* ready;
+  PyObject_HEAD Ready* ready;
 } Waker;
 static PyTypeObject* waker_type;
 
@@ -851,7 +851,8 @@ static PyObject* request_attach(PyObject* module, PyObject* args) {
   (void)module;
   PyObject *request = NULL, *waker = NULL;
   unsigned long long key = 0;
-  if (!PyArg_ParseTuple(args, "O!O!K", handle_type, &request, waker_type, &waker, &key)) return NULL;
+  if (!PyArg_ParseTuple(args, "O!O!K", handle_type, &request, waker_type, &waker, &key))
+    return NULL;
   Notice* const notice = ((Handle*)request)->notice;
   if (notice == NULL) return raise_status(TENON_ERROR_STATE, "the request has been closed");
   Ready* const ready = ((Waker*)waker)->ready;
@@ -999,8 +1000,7 @@ static PyObject* model_load(PyObject* module, PyObject* args) {
                                      .progress = progress == NULL ? NULL : &load_progress};
   tenon_model* model = NULL;
   release_lock(&call);
-  const tenon_status status =
-      api.model_load(pointers, (size_t)count, options, &callbacks, &model);
+  const tenon_status status = api.model_load(pointers, (size_t)count, options, &callbacks, &model);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -1040,7 +1040,8 @@ static void fill_batch(Call* call, PyObject* items, int32_t role, double timeout
   if (call->failed) return;
   const Py_ssize_t count = PyList_Check(items) ? PyList_Size(items) : -1;
   if (count < 0) {
-    PyErr_Format(PyExc_TypeError, "%s: a list of texts or of lists of tokens is needed", call->name);
+    PyErr_Format(PyExc_TypeError, "%s: a list of texts or of lists of tokens is needed",
+                 call->name);
     call->failed = true;
     return;
   }
@@ -1063,7 +1064,8 @@ static void fill_batch(Call* call, PyObject* items, int32_t role, double timeout
         tokens[j] = as_int32_t(call, PyList_GetItem(item, (Py_ssize_t)j));
       }
     } else {
-      PyErr_Format(PyExc_TypeError, "%s: item %zd is of another kind than the first", call->name, i);
+      PyErr_Format(PyExc_TypeError, "%s: item %zd is of another kind than the first", call->name,
+                   i);
     }
     if (bytes == NULL || PyList_Append(joined, bytes) != 0) {
       call->failed = true;
@@ -1157,8 +1159,7 @@ static PyObject* embedder_rank(PyObject* module, PyObject* args) {
 
 /* Runs tenon_engine_run on a thread of its own, which never enters Python. */
 typedef struct {
-  PyObject_HEAD
-  PyObject* engine;
+  PyObject_HEAD PyObject* engine;
   pthread_t thread;
   bool is_running;
   pid_t pid;
@@ -1200,8 +1201,7 @@ static void runner_end(Runner* self) {
   self->is_running = false;
   Handle* const handle = (Handle*)self->engine;
   if (self->pid == getpid()) {
-    Py_BEGIN_ALLOW_THREADS
-    (void)api.engine_stop(handle->pointer);
+    Py_BEGIN_ALLOW_THREADS(void) api.engine_stop(handle->pointer);
     pthread_join(self->thread, NULL);
     Py_END_ALLOW_THREADS
   }
@@ -1300,7 +1300,7 @@ static int execute(PyObject* module) {
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void*)&execute}, {0, NULL}};
-static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "tenon._native", NULL, 0, methods,
-                                 slots, NULL, NULL, NULL};
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "tenon._native", NULL, 0, methods, slots, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }
