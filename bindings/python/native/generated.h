@@ -2,146 +2,146 @@
  * Included by module.c twice: for the lists, and with TENON_GENERATED_BODIES. */
 
 #ifndef TENON_GENERATED_BODIES
-#define FUNCTIONS(DO)           \
-  DO(model_open)                \
-  DO(model_destroy)             \
-  DO(session_create)            \
-  DO(session_destroy)           \
-  DO(session_append_text)       \
-  DO(session_generate)          \
-  DO(status_name)               \
-  DO(last_error)                \
-  DO(version)                   \
-  DO(version_text)              \
-  DO(interface_description)     \
-  DO(options_create)            \
-  DO(options_destroy)           \
-  DO(options_set_int)           \
-  DO(options_set_float)         \
-  DO(options_set_bool)          \
-  DO(options_set_string)        \
-  DO(options_add_string)        \
-  DO(options_parse)             \
-  DO(option_count)              \
-  DO(option_get_info)           \
-  DO(model_load)                \
-  DO(model_get_info)            \
-  DO(model_memory)              \
-  DO(model_execution)           \
-  DO(model_metadata_count)      \
-  DO(model_metadata)            \
-  DO(model_metadata_value)      \
-  DO(model_find_metadata)       \
-  DO(model_tensor_count)        \
-  DO(model_tensor)              \
-  DO(model_find_tensor)         \
-  DO(model_tokenizer)           \
-  DO(tokenizer_open)            \
-  DO(tokenizer_load)            \
-  DO(tokenizer_destroy)         \
-  DO(tokenizer_encode)          \
-  DO(tokenizer_decode)          \
-  DO(tokenizer_count)           \
-  DO(tokenizer_token_info)      \
-  DO(tokenizer_find)            \
-  DO(tokenizer_special)         \
-  DO(session_append_tokens)     \
-  DO(session_set_source_text)   \
+#define FUNCTIONS(DO) \
+  DO(model_open) \
+  DO(model_destroy) \
+  DO(session_create) \
+  DO(session_destroy) \
+  DO(session_append_text) \
+  DO(session_generate) \
+  DO(status_name) \
+  DO(last_error) \
+  DO(version) \
+  DO(version_text) \
+  DO(interface_description) \
+  DO(options_create) \
+  DO(options_destroy) \
+  DO(options_set_int) \
+  DO(options_set_float) \
+  DO(options_set_bool) \
+  DO(options_set_string) \
+  DO(options_add_string) \
+  DO(options_parse) \
+  DO(option_count) \
+  DO(option_get_info) \
+  DO(model_load) \
+  DO(model_get_info) \
+  DO(model_memory) \
+  DO(model_execution) \
+  DO(model_metadata_count) \
+  DO(model_metadata) \
+  DO(model_metadata_value) \
+  DO(model_find_metadata) \
+  DO(model_tensor_count) \
+  DO(model_tensor) \
+  DO(model_find_tensor) \
+  DO(model_tokenizer) \
+  DO(tokenizer_open) \
+  DO(tokenizer_load) \
+  DO(tokenizer_destroy) \
+  DO(tokenizer_encode) \
+  DO(tokenizer_decode) \
+  DO(tokenizer_count) \
+  DO(tokenizer_token_info) \
+  DO(tokenizer_find) \
+  DO(tokenizer_special) \
+  DO(session_append_tokens) \
+  DO(session_set_source_text) \
   DO(session_set_source_tokens) \
-  DO(session_prefill)           \
-  DO(session_next)              \
-  DO(session_best_of)           \
-  DO(session_take_held)         \
-  DO(session_drawn_logits)      \
-  DO(session_logits)            \
-  DO(session_evaluate)          \
-  DO(session_fork)              \
-  DO(session_rewind)            \
-  DO(session_save)              \
-  DO(session_save_buffer)       \
-  DO(session_restore)           \
-  DO(session_restore_buffer)    \
-  DO(session_position)          \
-  DO(session_context)           \
-  DO(session_tokens)            \
-  DO(session_cancel)            \
-  DO(session_get_stats)         \
-  DO(sampler_create)            \
-  DO(sampler_destroy)           \
-  DO(sampler_set_int)           \
-  DO(sampler_set_float)         \
-  DO(sampler_set_bias)          \
-  DO(sampler_add_stop_token)    \
-  DO(sampler_add_dry_breaker)   \
-  DO(logprobs)                  \
-  DO(sampler_reset)             \
-  DO(sampler_sample)            \
-  DO(sampler_roll_back)         \
-  DO(backends_create)           \
-  DO(backends_destroy)          \
-  DO(backends_count)            \
-  DO(backends_get_info)         \
-  DO(engine_create)             \
-  DO(engine_destroy)            \
-  DO(engine_open_session)       \
-  DO(session_submit)            \
-  DO(request_destroy)           \
-  DO(request_wait)              \
-  DO(request_logprobs)          \
-  DO(request_logprobs_of)       \
-  DO(request_cancel)            \
-  DO(request_get_stats)         \
-  DO(engine_step)               \
-  DO(engine_run)                \
-  DO(engine_stop)               \
-  DO(engine_get_stats)          \
-  DO(engine_stats_text)         \
-  DO(grammar_create)            \
-  DO(grammar_destroy)           \
-  DO(grammar_accepts)           \
-  DO(grammar_cache_create)      \
-  DO(grammar_cache_destroy)     \
-  DO(grammar_cache_get)         \
-  DO(sampler_set_grammar)       \
-  DO(sampler_set_token_limit)   \
-  DO(matcher_create)            \
-  DO(matcher_destroy)           \
-  DO(matcher_fork)              \
-  DO(matcher_reset)             \
-  DO(matcher_set_token_limit)   \
-  DO(matcher_allows)            \
-  DO(matcher_mask)              \
-  DO(matcher_accept_token)      \
-  DO(matcher_accept_text)       \
-  DO(matcher_roll_back)         \
-  DO(matcher_state)             \
-  DO(matcher_forced_text)       \
-  DO(random_model_shape)        \
-  DO(random_model_format)       \
-  DO(random_model_write)        \
-  DO(chat_create)               \
-  DO(chat_destroy)              \
-  DO(chat_format)               \
-  DO(chat_render)               \
-  DO(chat_encode)               \
-  DO(chat_grammar)              \
-  DO(chat_constrain)            \
-  DO(chat_reply_create)         \
-  DO(chat_reply_destroy)        \
-  DO(chat_reply_push_token)     \
-  DO(chat_reply_push_text)      \
-  DO(chat_reply_finish)         \
-  DO(chat_reply_message)        \
-  DO(measure_hardware)          \
-  DO(model_plan)                \
-  DO(embedder_create)           \
-  DO(embedder_destroy)          \
-  DO(embedder_get_info)         \
-  DO(embedder_dimensions)       \
-  DO(embedder_label)            \
-  DO(embedder_embed)            \
-  DO(embedder_rank)             \
-  DO(embedder_cancel)
+  DO(session_prefill) \
+  DO(session_next) \
+  DO(session_best_of) \
+  DO(session_take_held) \
+  DO(session_drawn_logits) \
+  DO(session_logits) \
+  DO(session_evaluate) \
+  DO(session_fork) \
+  DO(session_rewind) \
+  DO(session_save) \
+  DO(session_save_buffer) \
+  DO(session_restore) \
+  DO(session_restore_buffer) \
+  DO(session_position) \
+  DO(session_context) \
+  DO(session_tokens) \
+  DO(session_cancel) \
+  DO(session_get_stats) \
+  DO(sampler_create) \
+  DO(sampler_destroy) \
+  DO(sampler_set_int) \
+  DO(sampler_set_float) \
+  DO(sampler_set_bias) \
+  DO(sampler_add_stop_token) \
+  DO(sampler_add_dry_breaker) \
+  DO(logprobs) \
+  DO(sampler_reset) \
+  DO(sampler_sample) \
+  DO(sampler_roll_back) \
+  DO(backends_create) \
+  DO(backends_destroy) \
+  DO(backends_count) \
+  DO(backends_get_info) \
+  DO(engine_create) \
+  DO(engine_destroy) \
+  DO(engine_open_session) \
+  DO(session_submit) \
+  DO(request_destroy) \
+  DO(request_wait) \
+  DO(request_logprobs) \
+  DO(request_logprobs_of) \
+  DO(request_cancel) \
+  DO(request_get_stats) \
+  DO(engine_step) \
+  DO(engine_run) \
+  DO(engine_stop) \
+  DO(engine_get_stats) \
+  DO(engine_stats_text) \
+  DO(grammar_create) \
+  DO(grammar_destroy) \
+  DO(grammar_accepts) \
+  DO(grammar_cache_create) \
+  DO(grammar_cache_destroy) \
+  DO(grammar_cache_get) \
+  DO(sampler_set_grammar) \
+  DO(sampler_set_token_limit) \
+  DO(matcher_create) \
+  DO(matcher_destroy) \
+  DO(matcher_fork) \
+  DO(matcher_reset) \
+  DO(matcher_set_token_limit) \
+  DO(matcher_allows) \
+  DO(matcher_mask) \
+  DO(matcher_accept_token) \
+  DO(matcher_accept_text) \
+  DO(matcher_roll_back) \
+  DO(matcher_state) \
+  DO(matcher_forced_text) \
+  DO(random_model_shape) \
+  DO(random_model_format) \
+  DO(random_model_write) \
+  DO(chat_create) \
+  DO(chat_destroy) \
+  DO(chat_format) \
+  DO(chat_render) \
+  DO(chat_encode) \
+  DO(chat_grammar) \
+  DO(chat_constrain) \
+  DO(chat_reply_create) \
+  DO(chat_reply_destroy) \
+  DO(chat_reply_push_token) \
+  DO(chat_reply_push_text) \
+  DO(chat_reply_finish) \
+  DO(chat_reply_message) \
+  DO(measure_hardware) \
+  DO(model_plan) \
+  DO(embedder_create) \
+  DO(embedder_destroy) \
+  DO(embedder_get_info) \
+  DO(embedder_dimensions) \
+  DO(embedder_label) \
+  DO(embedder_embed) \
+  DO(embedder_rank) \
+  DO(embedder_cancel) \
 
 enum Kind {
   KIND_backends,
@@ -185,50 +185,21 @@ static const struct KindInfo {
 
 static void destroy_pointer(enum Kind kind, void* pointer) {
   switch (kind) {
-    case KIND_backends:
-      api.backends_destroy(pointer);
-      return;
-    case KIND_chat:
-      api.chat_destroy(pointer);
-      return;
-    case KIND_chat_reply:
-      api.chat_reply_destroy(pointer);
-      return;
-    case KIND_embedder:
-      api.embedder_destroy(pointer);
-      return;
-    case KIND_engine:
-      api.engine_destroy(pointer);
-      return;
-    case KIND_grammar:
-      api.grammar_destroy(pointer);
-      return;
-    case KIND_grammar_cache:
-      api.grammar_cache_destroy(pointer);
-      return;
-    case KIND_matcher:
-      api.matcher_destroy(pointer);
-      return;
-    case KIND_model:
-      api.model_destroy(pointer);
-      return;
-    case KIND_options:
-      api.options_destroy(pointer);
-      return;
-    case KIND_request:
-      api.request_destroy(pointer);
-      return;
-    case KIND_sampler:
-      api.sampler_destroy(pointer);
-      return;
-    case KIND_session:
-      api.session_destroy(pointer);
-      return;
-    case KIND_tokenizer:
-      api.tokenizer_destroy(pointer);
-      return;
-    default:
-      return;
+    case KIND_backends: api.backends_destroy(pointer); return;
+    case KIND_chat: api.chat_destroy(pointer); return;
+    case KIND_chat_reply: api.chat_reply_destroy(pointer); return;
+    case KIND_embedder: api.embedder_destroy(pointer); return;
+    case KIND_engine: api.engine_destroy(pointer); return;
+    case KIND_grammar: api.grammar_destroy(pointer); return;
+    case KIND_grammar_cache: api.grammar_cache_destroy(pointer); return;
+    case KIND_matcher: api.matcher_destroy(pointer); return;
+    case KIND_model: api.model_destroy(pointer); return;
+    case KIND_options: api.options_destroy(pointer); return;
+    case KIND_request: api.request_destroy(pointer); return;
+    case KIND_sampler: api.sampler_destroy(pointer); return;
+    case KIND_session: api.session_destroy(pointer); return;
+    case KIND_tokenizer: api.tokenizer_destroy(pointer); return;
+    default: return;
   }
 }
 
@@ -287,10 +258,10 @@ static PyStructSequence_Field fields_model_info[] = {
     {"feed_forward", NULL},
     {"experts", "of a layer; 0: it is no mixture of experts. Since 0.1"},
     {"experts_used", "by each token"},
-    {"source_tokens",
-     "The longest source that its encoder reads, in tokens; 0: it has none. Since 0.1"},
+    {"source_tokens", "The longest source that its encoder reads, in tokens; 0: it has none. Since 0.1"},
     {NULL, NULL}};
-static PyStructSequence_Desc desc_model_info = {"tenon.ModelInfo", "", fields_model_info, 19};
+static PyStructSequence_Desc desc_model_info = {
+    "tenon.ModelInfo", "", fields_model_info, 19};
 static PyObject* from_model_info(const tenon_model_info* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->has_weights),
@@ -345,12 +316,7 @@ static PyStructSequence_Field fields_execution[] = {
     {"output_multiplications", NULL},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_execution = {
-    "tenon.Execution",
-    "How the model runs here, and what speeds are measured against: decoding reads step_bytes for "
-    "each step, and a step of T tokens with R rows of logits multiplies T * token_multiplications "
-    "+ R * output_multiplications times, attention apart. In a mixture of experts, those of one "
-    "token count: so token_multiplications + output_multiplications are the active parameters.",
-    fields_execution, 6};
+    "tenon.Execution", "How the model runs here, and what speeds are measured against: decoding reads step_bytes for each step, and a step of T tokens with R rows of logits multiplies T * token_multiplications + R * output_multiplications times, attention apart. In a mixture of experts, those of one token count: so token_multiplications + output_multiplications are the active parameters.", fields_execution, 6};
 static PyObject* from_execution(const tenon_execution* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->threads),
@@ -370,7 +336,8 @@ static PyStructSequence_Field fields_metadata[] = {
     {"key", NULL},
     {"num_elements", "of an ARRAY, else 1"},
     {NULL, NULL}};
-static PyStructSequence_Desc desc_metadata = {"tenon.Metadata", "", fields_metadata, 4};
+static PyStructSequence_Desc desc_metadata = {
+    "tenon.Metadata", "", fields_metadata, 4};
 static PyObject* from_metadata(const tenon_metadata* value) {
   PyObject* const members[] = {
       PyLong_FromLongLong(value->type),
@@ -388,7 +355,8 @@ static PyStructSequence_Field fields_value[] = {
     {"number", "the same as a float, and floats"},
     {"text", "STRING, else empty"},
     {NULL, NULL}};
-static PyStructSequence_Desc desc_value = {"tenon.Value", "", fields_value, 4};
+static PyStructSequence_Desc desc_value = {
+    "tenon.Value", "", fields_value, 4};
 static PyObject* from_value(const tenon_value* value) {
   PyObject* const members[] = {
       PyLong_FromLongLong(value->type),
@@ -409,7 +377,8 @@ static PyStructSequence_Field fields_tensor[] = {
     {"source", "in which of the files"},
     {"offset", "of the first byte in it"},
     {NULL, NULL}};
-static PyStructSequence_Desc desc_tensor = {"tenon.Tensor", "", fields_tensor, 7};
+static PyStructSequence_Desc desc_tensor = {
+    "tenon.Tensor", "", fields_tensor, 7};
 static PyObject* from_tensor(const tenon_tensor* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->num_dimensions),
@@ -429,7 +398,8 @@ static PyStructSequence_Field fields_token_info[] = {
     {"spelling", "as the file spells it"},
     {"text", "the bytes it stands for; empty for control tokens"},
     {NULL, NULL}};
-static PyStructSequence_Desc desc_token_info = {"tenon.TokenInfo", "", fields_token_info, 3};
+static PyStructSequence_Desc desc_token_info = {
+    "tenon.TokenInfo", "", fields_token_info, 3};
 static PyObject* from_token_info(const tenon_token_info* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->attributes),
@@ -446,10 +416,7 @@ static PyStructSequence_Field fields_piece[] = {
     {"text", "whole UTF-8 characters: empty while one is incomplete or may begin a stop"},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_piece = {
-    "tenon.Piece",
-    "What one step of generation brings. Valid until the callback returns, or until the next call "
-    "on the session.",
-    fields_piece, 3};
+    "tenon.Piece", "What one step of generation brings. Valid until the callback returns, or until the next call on the session.", fields_piece, 3};
 static PyObject* from_piece(const tenon_piece* value) {
   PyObject* const members[] = {
       PyLong_FromLongLong(value->token),
@@ -466,8 +433,8 @@ static PyStructSequence_Field fields_session_stats[] = {
     {"prefill_seconds", NULL},
     {"decode_seconds", NULL},
     {NULL, NULL}};
-static PyStructSequence_Desc desc_session_stats = {"tenon.SessionStats", "", fields_session_stats,
-                                                   4};
+static PyStructSequence_Desc desc_session_stats = {
+    "tenon.SessionStats", "", fields_session_stats, 4};
 static PyObject* from_session_stats(const tenon_session_stats* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->prefill_tokens),
@@ -485,11 +452,10 @@ static PyStructSequence_Field fields_backend_info[] = {
     {"origin", "\"built in\", or the path of the plugin"},
     {"description", "of its device, or the reason for the refusal"},
     {"reason", "TENON_REFUSED_*"},
-    {"options",
-     "A line for each option it takes as backend.KEY: key, values, default, meaning; tabs "
-     "between."},
+    {"options", "A line for each option it takes as backend.KEY: key, values, default, meaning; tabs between."},
     {NULL, NULL}};
-static PyStructSequence_Desc desc_backend_info = {"tenon.BackendInfo", "", fields_backend_info, 6};
+static PyStructSequence_Desc desc_backend_info = {
+    "tenon.BackendInfo", "", fields_backend_info, 6};
 static PyObject* from_backend_info(const tenon_backend_info* value) {
   PyObject* const members[] = {
       PyLong_FromLongLong(value->status),
@@ -509,8 +475,8 @@ static PyStructSequence_Field fields_request_stats[] = {
     {"reused_tokens", "of these computed before, in the session or by others"},
     {"miss_position", "with a miss: the first position that is not there"},
     {NULL, NULL}};
-static PyStructSequence_Desc desc_request_stats = {"tenon.RequestStats", "", fields_request_stats,
-                                                   4};
+static PyStructSequence_Desc desc_request_stats = {
+    "tenon.RequestStats", "", fields_request_stats, 4};
 static PyObject* from_request_stats(const tenon_request_stats* value) {
   PyObject* const members[] = {
       PyLong_FromLongLong(value->reuse_miss),
@@ -555,8 +521,7 @@ static PyStructSequence_Field fields_engine_stats[] = {
     {"request_seconds", NULL},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_engine_stats = {
-    "tenon.EngineStats", "Totals are since the engine was made, the rest is as it is now.",
-    fields_engine_stats, 30};
+    "tenon.EngineStats", "Totals are since the engine was made, the rest is as it is now.", fields_engine_stats, 30};
 static PyObject* from_engine_stats(const tenon_engine_stats* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->waiting),
@@ -598,18 +563,13 @@ static PyStructSequence_Field fields_hardware[] = {
     {"threads", "that compute; at least 1"},
     {"memory_bytes", "that the process may take, what it holds now included"},
     {"process_bytes", "what it holds besides weights, cache and what computing takes"},
-    {"decode_bytes_per_second",
-     "Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128 sequences get "
-     "through in a second: the first is the bandwidth of the memory as far as the kernels use it."},
+    {"decode_bytes_per_second", "Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128 sequences get through in a second: the first is the bandwidth of the memory as far as the kernels use it."},
     {"prefill_multiplications_per_second", "in the matrices, while a prompt is computed"},
     {"cache_bytes_per_second", "that attention reads of the cache in decoding"},
     {"attention_multiplications_per_second", "of attention, while a prompt is computed"},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_hardware = {
-    "tenon.Hardware",
-    "A machine as planning sees it. Fill it in yourself, or have it measured. Speeds are those of "
-    "all threads together; 0: not known, and nothing is predicted from it.",
-    fields_hardware, 7};
+    "tenon.Hardware", "A machine as planning sees it. Fill it in yourself, or have it measured. Speeds are those of all threads together; 0: not known, and nothing is predicted from it.", fields_hardware, 7};
 static PyObject* from_hardware(const tenon_hardware* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->threads),
@@ -631,9 +591,7 @@ static PyStructSequence_Field fields_plan[] = {
     {"process_bytes", "the following add up to total_bytes, but for the short peak of loading"},
     {"weights_bytes", "as they are stored for computing"},
     {"scratch_bytes", "activations, work memory of the threads, logits of a step"},
-    {"kv_bytes",
-     "of all sessions with full contexts: the least \"cache_bytes\" that takes nothing from any of "
-     "them"},
+    {"kv_bytes", "of all sessions with full contexts: the least \"cache_bytes\" that takes nothing from any of them"},
     {"session_bytes", "of one session: its part of the cache, logits, text, sampler"},
     {"total_bytes", "what the process holds at its peak"},
     {"max_context", "What fits, with all else as it is; 0 or \"\" where nothing does."},
@@ -642,7 +600,8 @@ static PyStructSequence_Field fields_plan[] = {
     {"prefill_tokens_per_second", "of a prompt as long as the context, from its beginning"},
     {"decode_tokens_per_second", "of all sessions together"},
     {NULL, NULL}};
-static PyStructSequence_Desc desc_plan = {"tenon.Plan", "", fields_plan, 14};
+static PyStructSequence_Desc desc_plan = {
+    "tenon.Plan", "", fields_plan, 14};
 static PyObject* from_plan(const tenon_plan* value) {
   PyObject* const members[] = {
       PyLong_FromUnsignedLongLong(value->fits),
@@ -671,8 +630,8 @@ static PyStructSequence_Field fields_embedder_info[] = {
     {"normalizes", "1: rows have length 1"},
     {"num_labels", "that have a name"},
     {NULL, NULL}};
-static PyStructSequence_Desc desc_embedder_info = {"tenon.EmbedderInfo", "", fields_embedder_info,
-                                                   5};
+static PyStructSequence_Desc desc_embedder_info = {
+    "tenon.EmbedderInfo", "", fields_embedder_info, 5};
 static PyObject* from_embedder_info(const tenon_embedder_info* value) {
   PyObject* const members[] = {
       PyLong_FromLongLong(value->pooling),
@@ -692,8 +651,7 @@ static PyStructSequence_Field fields_candidate[] = {
     {"logprob", "natural logarithms of the probabilities of the drawn tokens, summed up"},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_candidate = {
-    "tenon.Candidate", "One of several answers to the same text. Valid until the callback returns.",
-    fields_candidate, 4};
+    "tenon.Candidate", "One of several answers to the same text. Valid until the callback returns.", fields_candidate, 4};
 static PyObject* from_candidate(const tenon_candidate* value) {
   PyObject* const members[] = {
       PyLong_FromLongLong(value->finish),
@@ -712,8 +670,7 @@ static PyStructSequence_Field fields_chat_delta[] = {
     {"id", "CALL_BEGIN: as the model wrote it, or made up"},
     {NULL, NULL}};
 static PyStructSequence_Desc desc_chat_delta = {
-    "tenon.ChatDelta", "A piece of an answer. Valid until the callback returns.", fields_chat_delta,
-    4};
+    "tenon.ChatDelta", "A piece of an answer. Valid until the callback returns.", fields_chat_delta, 4};
 static PyObject* from_chat_delta(const tenon_chat_delta* value) {
   PyObject* const members[] = {
       PyLong_FromLongLong(value->kind),
@@ -834,12 +791,10 @@ static int32_t on_candidate_callback(void* user, const tenon_candidate* candidat
   return ends;
 }
 
-static int32_t on_logits_callback(void* user, uint64_t row, const float* logits,
-                                  uint64_t vocabulary) {
+static int32_t on_logits_callback(void* user, uint64_t row, const float* logits, uint64_t vocabulary) {
   Callback* callback = user;
   const PyGILState_STATE lock = PyGILState_Ensure();
-  PyObject* const arguments[] = {PyLong_FromUnsignedLongLong(row),
-                                 copy_object(logits, (size_t)vocabulary * sizeof *logits)};
+  PyObject* const arguments[] = {PyLong_FromUnsignedLongLong(row), copy_object(logits, (size_t)vocabulary * sizeof *logits)};
   const int32_t ends = call_python(callback, arguments, 2);
   PyGILState_Release(lock);
   return ends;
@@ -924,8 +879,7 @@ static PyObject* call_session_generate(PyObject* module, PyObject* args) {
   if (call.failed) return end(&call, NULL);
   tenon_status status;
   release_lock(&call);
-  status = api.session_generate(session, sampler, max_tokens,
-                                callback.function == NULL ? NULL : &on_piece_callback, &callback);
+  status = api.session_generate(session, sampler, max_tokens, callback.function == NULL ? NULL : &on_piece_callback, &callback);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -1508,8 +1462,7 @@ static PyObject* call_session_prefill(PyObject* module, PyObject* args) {
   if (call.failed) return end(&call, NULL);
   tenon_status status;
   release_lock(&call);
-  status = api.session_prefill(session, callback.function == NULL ? NULL : &on_progress_callback,
-                               &callback);
+  status = api.session_prefill(session, callback.function == NULL ? NULL : &on_progress_callback, &callback);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -1551,9 +1504,7 @@ static PyObject* call_session_best_of(PyObject* module, PyObject* args) {
   if (call.failed) return end(&call, NULL);
   tenon_status status;
   release_lock(&call);
-  status = api.session_best_of(session, sampler, count, max_tokens,
-                               callback.function == NULL ? NULL : &on_candidate_callback, &callback,
-                               &best);
+  status = api.session_best_of(session, sampler, count, max_tokens, callback.function == NULL ? NULL : &on_candidate_callback, &callback, &best);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -1631,8 +1582,7 @@ static PyObject* call_session_evaluate(PyObject* module, PyObject* args) {
   if (call.failed) return end(&call, NULL);
   tenon_status status;
   release_lock(&call);
-  status = api.session_evaluate(session, tokens, num_tokens,
-                                callback.function == NULL ? NULL : &on_logits_callback, &callback);
+  status = api.session_evaluate(session, tokens, num_tokens, callback.function == NULL ? NULL : &on_logits_callback, &callback);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -1967,14 +1917,11 @@ static PyObject* call_logprobs(PyObject* module, PyObject* args) {
   if (call.failed) return end(&call, NULL);
   tenon_status status;
   release_lock(&call);
-  status =
-      api.logprobs(logits, count, tokens, num_tokens, logprobs, top_tokens, top_logprobs, num_top);
+  status = api.logprobs(logits, count, tokens, num_tokens, logprobs, top_tokens, top_logprobs, num_top);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
-    PyObject* const members[] = {floats_object(logprobs, num_tokens),
-                                 tokens_object(top_tokens, num_top),
-                                 floats_object(top_logprobs, num_top)};
+    PyObject* const members[] = {floats_object(logprobs, num_tokens), tokens_object(top_tokens, num_top), floats_object(top_logprobs, num_top)};
     result = tuple_object(members, 3);
   }
   return end(&call, result);
@@ -2162,8 +2109,7 @@ static PyObject* call_request_logprobs(PyObject* module, PyObject* args) {
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
-    PyObject* const members[] = {PyFloat_FromDouble(logprob), tokens_object(top_tokens, num_top),
-                                 floats_object(top_logprobs, num_top)};
+    PyObject* const members[] = {PyFloat_FromDouble(logprob), tokens_object(top_tokens, num_top), floats_object(top_logprobs, num_top)};
     result = tuple_object(members, 3);
   }
   return end(&call, result);
@@ -2680,9 +2626,7 @@ static PyObject* call_random_model_write(PyObject* module, PyObject* args) {
   if (call.failed) return end(&call, NULL);
   tenon_status status;
   release_lock(&call);
-  status =
-      api.random_model_write(path, shape, format, seed,
-                             callback.function == NULL ? NULL : &on_progress_callback, &callback);
+  status = api.random_model_write(path, shape, format, seed, callback.function == NULL ? NULL : &on_progress_callback, &callback);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -2848,8 +2792,7 @@ static PyObject* call_chat_reply_push_token(PyObject* module, PyObject* args) {
   if (call.failed) return end(&call, NULL);
   tenon_status status;
   release_lock(&call);
-  status = api.chat_reply_push_token(
-      reply, token, callback.function == NULL ? NULL : &on_chat_callback, &callback);
+  status = api.chat_reply_push_token(reply, token, callback.function == NULL ? NULL : &on_chat_callback, &callback);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -2870,8 +2813,7 @@ static PyObject* call_chat_reply_push_text(PyObject* module, PyObject* args) {
   if (call.failed) return end(&call, NULL);
   tenon_status status;
   release_lock(&call);
-  status = api.chat_reply_push_text(
-      reply, text, length, callback.function == NULL ? NULL : &on_chat_callback, &callback);
+  status = api.chat_reply_push_text(reply, text, length, callback.function == NULL ? NULL : &on_chat_callback, &callback);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -2890,8 +2832,7 @@ static PyObject* call_chat_reply_finish(PyObject* module, PyObject* args) {
   if (call.failed) return end(&call, NULL);
   tenon_status status;
   release_lock(&call);
-  status =
-      api.chat_reply_finish(reply, callback.function == NULL ? NULL : &on_chat_callback, &callback);
+  status = api.chat_reply_finish(reply, callback.function == NULL ? NULL : &on_chat_callback, &callback);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -2952,8 +2893,7 @@ static PyObject* call_model_plan(PyObject* module, PyObject* args) {
   if (call.failed) return end(&call, NULL);
   tenon_status status;
   release_lock(&call);
-  status = api.model_plan(model, context, sessions,
-                          hardware_given == Py_None ? NULL : &hardware_value, &plan);
+  status = api.model_plan(model, context, sessions, hardware_given == Py_None ? NULL : &hardware_value, &plan);
   take_lock(&call);
   PyObject* result = NULL;
   if (succeeded(&call, status)) {
@@ -3069,125 +3009,125 @@ static const struct StructType {
     {&type_chat_delta, &desc_chat_delta, "ChatDelta"},
 };
 
-#define GENERATED_METHODS                                                                \
-  {"model_open", call_model_open, METH_VARARGS, NULL},                                   \
-      {"session_create", call_session_create, METH_VARARGS, NULL},                       \
-      {"session_append_text", call_session_append_text, METH_VARARGS, NULL},             \
-      {"session_generate", call_session_generate, METH_VARARGS, NULL},                   \
-      {"status_name", call_status_name, METH_VARARGS, NULL},                             \
-      {"version", call_version, METH_VARARGS, NULL},                                     \
-      {"version_text", call_version_text, METH_VARARGS, NULL},                           \
-      {"options_create", call_options_create, METH_VARARGS, NULL},                       \
-      {"options_set_int", call_options_set_int, METH_VARARGS, NULL},                     \
-      {"options_set_float", call_options_set_float, METH_VARARGS, NULL},                 \
-      {"options_set_bool", call_options_set_bool, METH_VARARGS, NULL},                   \
-      {"options_set_string", call_options_set_string, METH_VARARGS, NULL},               \
-      {"options_add_string", call_options_add_string, METH_VARARGS, NULL},               \
-      {"options_parse", call_options_parse, METH_VARARGS, NULL},                         \
-      {"option_count", call_option_count, METH_VARARGS, NULL},                           \
-      {"option_get_info", call_option_get_info, METH_VARARGS, NULL},                     \
-      {"model_get_info", call_model_get_info, METH_VARARGS, NULL},                       \
-      {"model_memory", call_model_memory, METH_VARARGS, NULL},                           \
-      {"model_execution", call_model_execution, METH_VARARGS, NULL},                     \
-      {"model_metadata_count", call_model_metadata_count, METH_VARARGS, NULL},           \
-      {"model_metadata", call_model_metadata, METH_VARARGS, NULL},                       \
-      {"model_metadata_value", call_model_metadata_value, METH_VARARGS, NULL},           \
-      {"model_find_metadata", call_model_find_metadata, METH_VARARGS, NULL},             \
-      {"model_tensor_count", call_model_tensor_count, METH_VARARGS, NULL},               \
-      {"model_tensor", call_model_tensor, METH_VARARGS, NULL},                           \
-      {"model_find_tensor", call_model_find_tensor, METH_VARARGS, NULL},                 \
-      {"model_tokenizer", call_model_tokenizer, METH_VARARGS, NULL},                     \
-      {"tokenizer_open", call_tokenizer_open, METH_VARARGS, NULL},                       \
-      {"tokenizer_encode", call_tokenizer_encode, METH_VARARGS, NULL},                   \
-      {"tokenizer_decode", call_tokenizer_decode, METH_VARARGS, NULL},                   \
-      {"tokenizer_count", call_tokenizer_count, METH_VARARGS, NULL},                     \
-      {"tokenizer_token_info", call_tokenizer_token_info, METH_VARARGS, NULL},           \
-      {"tokenizer_find", call_tokenizer_find, METH_VARARGS, NULL},                       \
-      {"tokenizer_special", call_tokenizer_special, METH_VARARGS, NULL},                 \
-      {"session_append_tokens", call_session_append_tokens, METH_VARARGS, NULL},         \
-      {"session_set_source_text", call_session_set_source_text, METH_VARARGS, NULL},     \
-      {"session_set_source_tokens", call_session_set_source_tokens, METH_VARARGS, NULL}, \
-      {"session_prefill", call_session_prefill, METH_VARARGS, NULL},                     \
-      {"session_next", call_session_next, METH_VARARGS, NULL},                           \
-      {"session_best_of", call_session_best_of, METH_VARARGS, NULL},                     \
-      {"session_take_held", call_session_take_held, METH_VARARGS, NULL},                 \
-      {"session_drawn_logits", call_session_drawn_logits, METH_VARARGS, NULL},           \
-      {"session_logits", call_session_logits, METH_VARARGS, NULL},                       \
-      {"session_evaluate", call_session_evaluate, METH_VARARGS, NULL},                   \
-      {"session_fork", call_session_fork, METH_VARARGS, NULL},                           \
-      {"session_rewind", call_session_rewind, METH_VARARGS, NULL},                       \
-      {"session_save", call_session_save, METH_VARARGS, NULL},                           \
-      {"session_save_buffer", call_session_save_buffer, METH_VARARGS, NULL},             \
-      {"session_restore", call_session_restore, METH_VARARGS, NULL},                     \
-      {"session_restore_buffer", call_session_restore_buffer, METH_VARARGS, NULL},       \
-      {"session_position", call_session_position, METH_VARARGS, NULL},                   \
-      {"session_context", call_session_context, METH_VARARGS, NULL},                     \
-      {"session_tokens", call_session_tokens, METH_VARARGS, NULL},                       \
-      {"session_cancel", call_session_cancel, METH_VARARGS, NULL},                       \
-      {"session_get_stats", call_session_get_stats, METH_VARARGS, NULL},                 \
-      {"sampler_create", call_sampler_create, METH_VARARGS, NULL},                       \
-      {"sampler_set_int", call_sampler_set_int, METH_VARARGS, NULL},                     \
-      {"sampler_set_float", call_sampler_set_float, METH_VARARGS, NULL},                 \
-      {"sampler_set_bias", call_sampler_set_bias, METH_VARARGS, NULL},                   \
-      {"sampler_add_stop_token", call_sampler_add_stop_token, METH_VARARGS, NULL},       \
-      {"sampler_add_dry_breaker", call_sampler_add_dry_breaker, METH_VARARGS, NULL},     \
-      {"logprobs", call_logprobs, METH_VARARGS, NULL},                                   \
-      {"sampler_reset", call_sampler_reset, METH_VARARGS, NULL},                         \
-      {"sampler_sample", call_sampler_sample, METH_VARARGS, NULL},                       \
-      {"sampler_roll_back", call_sampler_roll_back, METH_VARARGS, NULL},                 \
-      {"backends_create", call_backends_create, METH_VARARGS, NULL},                     \
-      {"backends_count", call_backends_count, METH_VARARGS, NULL},                       \
-      {"backends_get_info", call_backends_get_info, METH_VARARGS, NULL},                 \
-      {"engine_create", call_engine_create, METH_VARARGS, NULL},                         \
-      {"engine_open_session", call_engine_open_session, METH_VARARGS, NULL},             \
-      {"request_wait", call_request_wait, METH_VARARGS, NULL},                           \
-      {"request_logprobs", call_request_logprobs, METH_VARARGS, NULL},                   \
-      {"request_logprobs_of", call_request_logprobs_of, METH_VARARGS, NULL},             \
-      {"request_cancel", call_request_cancel, METH_VARARGS, NULL},                       \
-      {"request_get_stats", call_request_get_stats, METH_VARARGS, NULL},                 \
-      {"engine_step", call_engine_step, METH_VARARGS, NULL},                             \
-      {"engine_run", call_engine_run, METH_VARARGS, NULL},                               \
-      {"engine_stop", call_engine_stop, METH_VARARGS, NULL},                             \
-      {"engine_get_stats", call_engine_get_stats, METH_VARARGS, NULL},                   \
-      {"engine_stats_text", call_engine_stats_text, METH_VARARGS, NULL},                 \
-      {"grammar_create", call_grammar_create, METH_VARARGS, NULL},                       \
-      {"grammar_accepts", call_grammar_accepts, METH_VARARGS, NULL},                     \
-      {"grammar_cache_create", call_grammar_cache_create, METH_VARARGS, NULL},           \
-      {"grammar_cache_get", call_grammar_cache_get, METH_VARARGS, NULL},                 \
-      {"sampler_set_grammar", call_sampler_set_grammar, METH_VARARGS, NULL},             \
-      {"sampler_set_token_limit", call_sampler_set_token_limit, METH_VARARGS, NULL},     \
-      {"matcher_create", call_matcher_create, METH_VARARGS, NULL},                       \
-      {"matcher_fork", call_matcher_fork, METH_VARARGS, NULL},                           \
-      {"matcher_reset", call_matcher_reset, METH_VARARGS, NULL},                         \
-      {"matcher_set_token_limit", call_matcher_set_token_limit, METH_VARARGS, NULL},     \
-      {"matcher_allows", call_matcher_allows, METH_VARARGS, NULL},                       \
-      {"matcher_mask", call_matcher_mask, METH_VARARGS, NULL},                           \
-      {"matcher_accept_token", call_matcher_accept_token, METH_VARARGS, NULL},           \
-      {"matcher_accept_text", call_matcher_accept_text, METH_VARARGS, NULL},             \
-      {"matcher_roll_back", call_matcher_roll_back, METH_VARARGS, NULL},                 \
-      {"matcher_state", call_matcher_state, METH_VARARGS, NULL},                         \
-      {"matcher_forced_text", call_matcher_forced_text, METH_VARARGS, NULL},             \
-      {"random_model_shape", call_random_model_shape, METH_VARARGS, NULL},               \
-      {"random_model_format", call_random_model_format, METH_VARARGS, NULL},             \
-      {"random_model_write", call_random_model_write, METH_VARARGS, NULL},               \
-      {"chat_create", call_chat_create, METH_VARARGS, NULL},                             \
-      {"chat_format", call_chat_format, METH_VARARGS, NULL},                             \
-      {"chat_render", call_chat_render, METH_VARARGS, NULL},                             \
-      {"chat_encode", call_chat_encode, METH_VARARGS, NULL},                             \
-      {"chat_grammar", call_chat_grammar, METH_VARARGS, NULL},                           \
-      {"chat_constrain", call_chat_constrain, METH_VARARGS, NULL},                       \
-      {"chat_reply_create", call_chat_reply_create, METH_VARARGS, NULL},                 \
-      {"chat_reply_push_token", call_chat_reply_push_token, METH_VARARGS, NULL},         \
-      {"chat_reply_push_text", call_chat_reply_push_text, METH_VARARGS, NULL},           \
-      {"chat_reply_finish", call_chat_reply_finish, METH_VARARGS, NULL},                 \
-      {"chat_reply_message", call_chat_reply_message, METH_VARARGS, NULL},               \
-      {"measure_hardware", call_measure_hardware, METH_VARARGS, NULL},                   \
-      {"model_plan", call_model_plan, METH_VARARGS, NULL},                               \
-      {"embedder_create", call_embedder_create, METH_VARARGS, NULL},                     \
-      {"embedder_get_info", call_embedder_get_info, METH_VARARGS, NULL},                 \
-      {"embedder_dimensions", call_embedder_dimensions, METH_VARARGS, NULL},             \
-      {"embedder_label", call_embedder_label, METH_VARARGS, NULL},                       \
-      {"embedder_cancel", call_embedder_cancel, METH_VARARGS, NULL},
+#define GENERATED_METHODS \
+  {"model_open", call_model_open, METH_VARARGS, NULL}, \
+  {"session_create", call_session_create, METH_VARARGS, NULL}, \
+  {"session_append_text", call_session_append_text, METH_VARARGS, NULL}, \
+  {"session_generate", call_session_generate, METH_VARARGS, NULL}, \
+  {"status_name", call_status_name, METH_VARARGS, NULL}, \
+  {"version", call_version, METH_VARARGS, NULL}, \
+  {"version_text", call_version_text, METH_VARARGS, NULL}, \
+  {"options_create", call_options_create, METH_VARARGS, NULL}, \
+  {"options_set_int", call_options_set_int, METH_VARARGS, NULL}, \
+  {"options_set_float", call_options_set_float, METH_VARARGS, NULL}, \
+  {"options_set_bool", call_options_set_bool, METH_VARARGS, NULL}, \
+  {"options_set_string", call_options_set_string, METH_VARARGS, NULL}, \
+  {"options_add_string", call_options_add_string, METH_VARARGS, NULL}, \
+  {"options_parse", call_options_parse, METH_VARARGS, NULL}, \
+  {"option_count", call_option_count, METH_VARARGS, NULL}, \
+  {"option_get_info", call_option_get_info, METH_VARARGS, NULL}, \
+  {"model_get_info", call_model_get_info, METH_VARARGS, NULL}, \
+  {"model_memory", call_model_memory, METH_VARARGS, NULL}, \
+  {"model_execution", call_model_execution, METH_VARARGS, NULL}, \
+  {"model_metadata_count", call_model_metadata_count, METH_VARARGS, NULL}, \
+  {"model_metadata", call_model_metadata, METH_VARARGS, NULL}, \
+  {"model_metadata_value", call_model_metadata_value, METH_VARARGS, NULL}, \
+  {"model_find_metadata", call_model_find_metadata, METH_VARARGS, NULL}, \
+  {"model_tensor_count", call_model_tensor_count, METH_VARARGS, NULL}, \
+  {"model_tensor", call_model_tensor, METH_VARARGS, NULL}, \
+  {"model_find_tensor", call_model_find_tensor, METH_VARARGS, NULL}, \
+  {"model_tokenizer", call_model_tokenizer, METH_VARARGS, NULL}, \
+  {"tokenizer_open", call_tokenizer_open, METH_VARARGS, NULL}, \
+  {"tokenizer_encode", call_tokenizer_encode, METH_VARARGS, NULL}, \
+  {"tokenizer_decode", call_tokenizer_decode, METH_VARARGS, NULL}, \
+  {"tokenizer_count", call_tokenizer_count, METH_VARARGS, NULL}, \
+  {"tokenizer_token_info", call_tokenizer_token_info, METH_VARARGS, NULL}, \
+  {"tokenizer_find", call_tokenizer_find, METH_VARARGS, NULL}, \
+  {"tokenizer_special", call_tokenizer_special, METH_VARARGS, NULL}, \
+  {"session_append_tokens", call_session_append_tokens, METH_VARARGS, NULL}, \
+  {"session_set_source_text", call_session_set_source_text, METH_VARARGS, NULL}, \
+  {"session_set_source_tokens", call_session_set_source_tokens, METH_VARARGS, NULL}, \
+  {"session_prefill", call_session_prefill, METH_VARARGS, NULL}, \
+  {"session_next", call_session_next, METH_VARARGS, NULL}, \
+  {"session_best_of", call_session_best_of, METH_VARARGS, NULL}, \
+  {"session_take_held", call_session_take_held, METH_VARARGS, NULL}, \
+  {"session_drawn_logits", call_session_drawn_logits, METH_VARARGS, NULL}, \
+  {"session_logits", call_session_logits, METH_VARARGS, NULL}, \
+  {"session_evaluate", call_session_evaluate, METH_VARARGS, NULL}, \
+  {"session_fork", call_session_fork, METH_VARARGS, NULL}, \
+  {"session_rewind", call_session_rewind, METH_VARARGS, NULL}, \
+  {"session_save", call_session_save, METH_VARARGS, NULL}, \
+  {"session_save_buffer", call_session_save_buffer, METH_VARARGS, NULL}, \
+  {"session_restore", call_session_restore, METH_VARARGS, NULL}, \
+  {"session_restore_buffer", call_session_restore_buffer, METH_VARARGS, NULL}, \
+  {"session_position", call_session_position, METH_VARARGS, NULL}, \
+  {"session_context", call_session_context, METH_VARARGS, NULL}, \
+  {"session_tokens", call_session_tokens, METH_VARARGS, NULL}, \
+  {"session_cancel", call_session_cancel, METH_VARARGS, NULL}, \
+  {"session_get_stats", call_session_get_stats, METH_VARARGS, NULL}, \
+  {"sampler_create", call_sampler_create, METH_VARARGS, NULL}, \
+  {"sampler_set_int", call_sampler_set_int, METH_VARARGS, NULL}, \
+  {"sampler_set_float", call_sampler_set_float, METH_VARARGS, NULL}, \
+  {"sampler_set_bias", call_sampler_set_bias, METH_VARARGS, NULL}, \
+  {"sampler_add_stop_token", call_sampler_add_stop_token, METH_VARARGS, NULL}, \
+  {"sampler_add_dry_breaker", call_sampler_add_dry_breaker, METH_VARARGS, NULL}, \
+  {"logprobs", call_logprobs, METH_VARARGS, NULL}, \
+  {"sampler_reset", call_sampler_reset, METH_VARARGS, NULL}, \
+  {"sampler_sample", call_sampler_sample, METH_VARARGS, NULL}, \
+  {"sampler_roll_back", call_sampler_roll_back, METH_VARARGS, NULL}, \
+  {"backends_create", call_backends_create, METH_VARARGS, NULL}, \
+  {"backends_count", call_backends_count, METH_VARARGS, NULL}, \
+  {"backends_get_info", call_backends_get_info, METH_VARARGS, NULL}, \
+  {"engine_create", call_engine_create, METH_VARARGS, NULL}, \
+  {"engine_open_session", call_engine_open_session, METH_VARARGS, NULL}, \
+  {"request_wait", call_request_wait, METH_VARARGS, NULL}, \
+  {"request_logprobs", call_request_logprobs, METH_VARARGS, NULL}, \
+  {"request_logprobs_of", call_request_logprobs_of, METH_VARARGS, NULL}, \
+  {"request_cancel", call_request_cancel, METH_VARARGS, NULL}, \
+  {"request_get_stats", call_request_get_stats, METH_VARARGS, NULL}, \
+  {"engine_step", call_engine_step, METH_VARARGS, NULL}, \
+  {"engine_run", call_engine_run, METH_VARARGS, NULL}, \
+  {"engine_stop", call_engine_stop, METH_VARARGS, NULL}, \
+  {"engine_get_stats", call_engine_get_stats, METH_VARARGS, NULL}, \
+  {"engine_stats_text", call_engine_stats_text, METH_VARARGS, NULL}, \
+  {"grammar_create", call_grammar_create, METH_VARARGS, NULL}, \
+  {"grammar_accepts", call_grammar_accepts, METH_VARARGS, NULL}, \
+  {"grammar_cache_create", call_grammar_cache_create, METH_VARARGS, NULL}, \
+  {"grammar_cache_get", call_grammar_cache_get, METH_VARARGS, NULL}, \
+  {"sampler_set_grammar", call_sampler_set_grammar, METH_VARARGS, NULL}, \
+  {"sampler_set_token_limit", call_sampler_set_token_limit, METH_VARARGS, NULL}, \
+  {"matcher_create", call_matcher_create, METH_VARARGS, NULL}, \
+  {"matcher_fork", call_matcher_fork, METH_VARARGS, NULL}, \
+  {"matcher_reset", call_matcher_reset, METH_VARARGS, NULL}, \
+  {"matcher_set_token_limit", call_matcher_set_token_limit, METH_VARARGS, NULL}, \
+  {"matcher_allows", call_matcher_allows, METH_VARARGS, NULL}, \
+  {"matcher_mask", call_matcher_mask, METH_VARARGS, NULL}, \
+  {"matcher_accept_token", call_matcher_accept_token, METH_VARARGS, NULL}, \
+  {"matcher_accept_text", call_matcher_accept_text, METH_VARARGS, NULL}, \
+  {"matcher_roll_back", call_matcher_roll_back, METH_VARARGS, NULL}, \
+  {"matcher_state", call_matcher_state, METH_VARARGS, NULL}, \
+  {"matcher_forced_text", call_matcher_forced_text, METH_VARARGS, NULL}, \
+  {"random_model_shape", call_random_model_shape, METH_VARARGS, NULL}, \
+  {"random_model_format", call_random_model_format, METH_VARARGS, NULL}, \
+  {"random_model_write", call_random_model_write, METH_VARARGS, NULL}, \
+  {"chat_create", call_chat_create, METH_VARARGS, NULL}, \
+  {"chat_format", call_chat_format, METH_VARARGS, NULL}, \
+  {"chat_render", call_chat_render, METH_VARARGS, NULL}, \
+  {"chat_encode", call_chat_encode, METH_VARARGS, NULL}, \
+  {"chat_grammar", call_chat_grammar, METH_VARARGS, NULL}, \
+  {"chat_constrain", call_chat_constrain, METH_VARARGS, NULL}, \
+  {"chat_reply_create", call_chat_reply_create, METH_VARARGS, NULL}, \
+  {"chat_reply_push_token", call_chat_reply_push_token, METH_VARARGS, NULL}, \
+  {"chat_reply_push_text", call_chat_reply_push_text, METH_VARARGS, NULL}, \
+  {"chat_reply_finish", call_chat_reply_finish, METH_VARARGS, NULL}, \
+  {"chat_reply_message", call_chat_reply_message, METH_VARARGS, NULL}, \
+  {"measure_hardware", call_measure_hardware, METH_VARARGS, NULL}, \
+  {"model_plan", call_model_plan, METH_VARARGS, NULL}, \
+  {"embedder_create", call_embedder_create, METH_VARARGS, NULL}, \
+  {"embedder_get_info", call_embedder_get_info, METH_VARARGS, NULL}, \
+  {"embedder_dimensions", call_embedder_dimensions, METH_VARARGS, NULL}, \
+  {"embedder_label", call_embedder_label, METH_VARARGS, NULL}, \
+  {"embedder_cancel", call_embedder_cancel, METH_VARARGS, NULL}, \
 
 /* For tests of layouts: a structure that stands in memory, as Python sees it. */
 static PyObject* read_struct(const char* name, const void* memory) {
@@ -3213,4 +3153,4 @@ static PyObject* read_struct(const char* name, const void* memory) {
   return NULL;
 }
 
-#endif /* TENON_GENERATED_BODIES */
+#endif  /* TENON_GENERATED_BODIES */
