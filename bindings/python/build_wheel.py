@@ -87,6 +87,10 @@ def main():
                  f"tenon/lib/{soname}": library.resolve()}
         for plugin in sorted((library.parent / "tenon").glob("*.so")):
             files[f"tenon/lib/tenon/{plugin.name}"] = plugin
+        # What the program is linked with.
+        server = library.parent / soname.replace("libtenon.", "libtenon-server.")
+        if server.exists():
+            files[f"tenon/lib/{server.name}"] = server.resolve()
         program = staged / "bin/tenon"
         if program.exists():
             files["tenon/bin/tenon"] = program
