@@ -27,7 +27,7 @@ struct ServeFlags {
   uint16_t port = 8080;
   std::string unix_path;
   std::string api_key_file;
-  std::string cors = "*";
+  std::string cors = "loopback";
   uint64_t context = 0;
   double request_seconds = 0;
   double stop_seconds = 10;
@@ -143,8 +143,11 @@ void add_serve(CLI::App& app) {
   command->add_option("--api-key-file", flags->api_key_file,
                       "Ask clients for one of the keys in this file, one a line");
   command
-      ->add_option("--cors", flags->cors,
-                   "Origin of web pages that may ask; empty: none may (default: all)")
+      ->add_option(
+          "--cors", flags->cors,
+          "Origin of web pages that may ask; \"loopback\": those of this machine, \"*\": all, "
+          "empty: none")
+      ->capture_default_str()
       ->type_name("ORIGIN");
   command->add_option("--context", flags->context,
                       "Most tokens of a prompt with its answer; 0: as the model says");

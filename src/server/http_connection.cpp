@@ -3,6 +3,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 
+#include "cors_policy.h"
 #include "http_exchange.h"
 #include "http_head.h"
 
@@ -118,7 +119,8 @@ void HttpConnection::check_clock(Clock::time_point now) {
   inbox_.clear();
   const HttpAnswer answer = error_answer(
       ApiError(408, "timeout", "the request took too long to arrive"), ErrorShape::OpenAi);
-  write(http_head(answer, {.keep_alive = false, .cors = owner_.limits().cors}) + answer.body);
+  write(http_head(answer, {.keep_alive = false, .cors = allowed_origin(owner_.limits().cors, "")}) +
+        answer.body);
 }
 
 void HttpConnection::read() {
@@ -196,6 +198,10 @@ void HttpConnection::begin(Parser& parser) {
   exchange_ = std::make_shared<HttpExchange>(weak_from_this(), std::move(request), is_old);
   wait(Wait::Handler);
   const auto exchange = exchange_;
+  if (!may_ask(owner_.limits().cors, exchange->request().origin)) {
+    const ApiError error(403, "permission_error", "pages of this origin may not ask here");
+    return exchange->answer(error_answer(error, exchange->request().shape));
+  }
   owner_.on_request(exchange);
 }
 
@@ -210,7 +216,8 @@ void HttpConnection::refuse_bytes(const ErrorCode& error) {
   keeps_alive_ = false;
   closes_after_write_ = true;
   const HttpAnswer answer = error_answer(error_of_bytes(error, owner_.limits()), shape_of(request));
-  write(http_head(answer, {.keep_alive = false, .cors = owner_.limits().cors}) + answer.body);
+  write(http_head(answer, {.keep_alive = false, .cors = allowed_origin(owner_.limits().cors, "")}) +
+        answer.body);
 }
 
 void HttpConnection::write(std::string bytes) {
@@ -288,14 +295,17 @@ void HttpConnection::close_gently() {
   read();
 }
 
+std::string_view HttpExchange::origin_of(const HttpConnection& connection) const {
+  return allowed_origin(connection.owner_.limits().cors, request_.origin);
+}
+
 void HttpExchange::answer(HttpAnswer answer) {
   const auto connection = connection_.lock();
   if (connection == nullptr || has_ended_ || has_begun_) return;
   has_begun_ = has_ended_ = true;
   const bool keep_alive = connection->keeps_alive_ && !connection->owner_.is_draining();
   if (!keep_alive) connection->keeps_alive_ = false;
-  std::string bytes =
-      http_head(answer, {.keep_alive = keep_alive, .cors = connection->owner_.limits().cors});
+  std::string bytes = http_head(answer, {.keep_alive = keep_alive, .cors = origin_of(*connection)});
   if (request_.method != "HEAD") bytes += answer.body;
   connection->write(std::move(bytes));
   connection->end_exchange();
@@ -310,7 +320,7 @@ void HttpExchange::begin_stream(const std::string& content_type) {
   connection->write(http_head(answer, {.keep_alive = connection->keeps_alive_,
                                        .chunked = !is_old_,
                                        .bare = is_old_,
-                                       .cors = connection->owner_.limits().cors}));
+                                       .cors = origin_of(*connection)}));
 }
 
 void HttpExchange::send(std::string bytes) {

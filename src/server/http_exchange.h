@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "exchange.h"
 
@@ -29,6 +30,9 @@ class HttpExchange : public Exchange {
   [[nodiscard]] bool has_begun() const { return has_begun_; }
 
  private:
+  /// The page's that asked, if it may read the answer.
+  [[nodiscard]] std::string_view origin_of(const HttpConnection& connection) const;
+
   std::weak_ptr<HttpConnection> connection_;
   HttpRequest request_;
   std::function<void()> resume_;

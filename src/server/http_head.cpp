@@ -13,6 +13,7 @@ const char* reason_of(int status) {
       {204, "No Content"},
       {400, "Bad Request"},
       {401, "Unauthorized"},
+      {403, "Forbidden"},
       {404, "Not Found"},
       {405, "Method Not Allowed"},
       {408, "Request Timeout"},
@@ -70,6 +71,7 @@ std::string http_head(const HttpAnswer& answer, const HeadOptions& options) {
   add("Connection", options.keep_alive ? "keep-alive" : "close");
   if (!options.cors.empty()) {
     add("Access-Control-Allow-Origin", options.cors);
+    if (options.cors != "*") add("Vary", "Origin");
     if (answer.status == 204) {
       add("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
       add("Access-Control-Allow-Headers", "*, Authorization, Content-Type, X-Api-Key");

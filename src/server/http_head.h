@@ -12,7 +12,7 @@ struct HeadOptions {
   bool keep_alive = true;
   bool chunked = false;     ///< else with the length of the body
   bool bare = false;        ///< neither: the body ends with the connection (HTTP/1.0 streams)
-  std::string_view cors{};  ///< origin that browsers may ask from; "": none
+  std::string_view cors{};  ///< origin that may read it (cors_policy.h); "": none
 };
 
 /// The status line and the headers of an answer, with the empty line after them.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "cors_policy.h"
 #include "exchange.h"
 
 namespace tenon_http {
@@ -20,7 +21,7 @@ struct HttpLimits {
   double idle_seconds = 75;   ///< between two requests of a connection
   double write_seconds = 60;  ///< for which a client may take nothing of its answer
   size_t connections = 4096;
-  std::string cors = "*";  ///< origin that browsers may ask from; "": none
+  std::string cors{kLoopbackPages};  ///< which pages in browsers may ask (cors_policy.h)
 };
 
 /// Everything happens on the thread in run() but where a function says otherwise.

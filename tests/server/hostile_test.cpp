@@ -190,6 +190,18 @@ TEST_F(HostileTest, UnknownPathsAndMethodsAreErrorsInJson) {
   EXPECT_EQ(head.request("HEAD", "/health").status, 200);
 }
 
+TEST_F(HostileTest, PagesFromElsewhereMayNotAsk) {
+  const std::string request =
+      "POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: "
+      "2\r\nOrigin: ";
+  HttpClient page(server().port());
+  page.send(request + "https://evil.example\r\n\r\n{}");
+  EXPECT_EQ(page.read().status, 403);
+  HttpClient own(server().port());
+  own.send(request + "http://localhost:3000\r\n\r\n{}");
+  EXPECT_EQ(own.read().status, 400);  // it may ask, and asks for nothing
+}
+
 TEST(HostileLimits, SlowHeadersAndBodiesEnd) {
   tenon_server_options options{};
   options.header_seconds = 0.3;

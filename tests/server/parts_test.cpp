@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api_keys.h"
+#include "cors_policy.h"
 #include "fields.h"
 #include "http_head.h"
 
@@ -81,6 +82,24 @@ TEST(ServerHttpHead, DecodesPathsAndLeavesBrokenEscapes) {
   set_target(request, "/v1/models/a%2Fb%20c%zz%?beta=true");
   EXPECT_EQ(request.path, "/v1/models/a/b c%zz%");
   EXPECT_EQ(request.query, "beta=true");
+}
+
+TEST(ServerCorsPolicy, PagesOfThisMachineMayAsk) {
+  for (const char* mine :
+       {"http://localhost", "http://localhost:3000", "https://127.0.0.1:8080", "http://[::1]:80"}) {
+    EXPECT_EQ(allowed_origin(kLoopbackPages, mine), mine);
+  }
+  for (const char* foreign :
+       {"http://localhost.evil.example", "http://127.0.0.1.evil.example:80", "http://evil.example",
+        "null", "ftp://localhost", "http://localhost:", "http://localhost:80.evil.example",
+        "http://localhost@evil.example"}) {
+    EXPECT_FALSE(may_ask(kLoopbackPages, foreign)) << foreign;
+    EXPECT_TRUE(may_ask("*", foreign));
+    EXPECT_FALSE(may_ask("", foreign));
+  }
+  EXPECT_TRUE(may_ask("", "")) << "no page";
+  EXPECT_EQ(allowed_origin("https://app.example", "https://app.example"), "https://app.example");
+  EXPECT_FALSE(may_ask("https://app.example", "http://localhost"));
 }
 
 TEST(ServerHttpHead, WritesLengthOrChunks) {

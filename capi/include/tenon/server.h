@@ -34,7 +34,8 @@ typedef struct tenon_server_options {
   const char* api_keys; /* one a line; empty lines and lines after '#' do not count. NULL: no key is
                          * asked for. */
   uint64_t api_keys_length;
-  const char* cors_origin; /* from where pages in browsers may ask; NULL: "*", from anywhere; "": not */
+  const char* cors_origin; /* of pages in browsers that may ask, others are answered 403; NULL:
+                            * "loopback", those of this machine; "*": all; "": none */
   uint64_t max_body_bytes;    /* of a request; 32 MiB */
   uint64_t max_header_bytes;  /* 32 KiB */
   uint64_t max_connections;   /* 4096; one more is answered with 503 */

@@ -1,0 +1,22 @@
+// Which pages in browsers may ask, by the header "Origin" (Fetch standard, "CORS protocol"). A page that
+// may not is refused, not only kept from reading: to ask is to act.
+#pragma once
+
+#include <string_view>
+
+namespace tenon_http {
+
+/// Pages of this machine, on any port: what a desktop program and a developer use.
+inline constexpr std::string_view kLoopbackPages = "loopback";
+
+/// What "Access-Control-Allow-Origin" says to a request of that origin; "" for one that may not ask.
+///   policy  "*", kLoopbackPages, one origin ("https://app.example"), or "" for none
+///   origin  the header, "" where it is absent
+std::string_view allowed_origin(std::string_view policy, std::string_view origin);
+
+/// Requests without the header come from no page.
+inline bool may_ask(std::string_view policy, std::string_view origin) {
+  return origin.empty() || !allowed_origin(policy, origin).empty();
+}
+
+}  // namespace tenon_http
