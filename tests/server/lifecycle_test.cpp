@@ -85,7 +85,10 @@ TEST(ServerLifecycle, AsksForKeys) {
   const Reply reply = server.get("/v1/models");
   EXPECT_EQ(reply.status, 401);
   EXPECT_EQ(reply.error()["code"], "invalid_api_key");
-  EXPECT_TRUE(reply.headers.contains("access-control-allow-origin"));
+  HttpClient page(server.port());
+  const Reply to_page = page.request("GET", "/v1/models", "", "Origin: http://localhost:3000\r\n");
+  EXPECT_EQ(to_page.status, 401);
+  EXPECT_EQ(to_page.headers.at("access-control-allow-origin"), "http://localhost:3000");
   HttpClient client(server.port());
   EXPECT_EQ(client.request("GET", "/v1/models", "", "Authorization: bearer secret\r\n").status,
             200);
