@@ -61,7 +61,7 @@ def test_cancelling_the_task_cancels_the_request(model):
         session = engine.open_session()
         generation = session.generate("word " * 450)
         task = asyncio.create_task(generation.__anext__())
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0)  # it has begun to wait
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -131,7 +131,7 @@ def test_closing_an_engine_ends_what_waits_for_it(model):
         engine = tenon.Engine(model)
         streams = [engine.stream("word " * 450, ignore_end=True) for _ in range(3)]
         waiting = [asyncio.ensure_future(stream.atext()) for stream in streams]
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)  # they have begun to wait
         engine.close()
         ends = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
         assert {type(end) for end in ends} == {tenon.CancelledError}

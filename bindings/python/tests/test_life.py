@@ -15,6 +15,9 @@ from conftest import DEMO, ONCE
 
 import tenon
 
+# More tokens than are generated before a test is about to end it.
+LONG = 16384
+
 
 def run_python(program, **arguments):
     """A process of its own, with the library of this one."""
@@ -58,7 +61,7 @@ def test_a_session_in_use_refuses_a_second_thread(model):
 
 
 def test_cancel_comes_from_another_thread(model):
-    session = tenon.Session(model)
+    session = tenon.Session(model, context=LONG)
     generation = session.generate("word " * 450, ignore_end=True)
     threading.Timer(0.01, generation.cancel).start()
     with pytest.raises(tenon.CancelledError):
@@ -110,7 +113,7 @@ def test_lent_objects_outlive_their_owner():
 
 
 def test_closing_a_generation_ends_who_waits_for_it(model):
-    generation = tenon.Session(model).generate("word " * 450, ignore_end=True)
+    generation = tenon.Session(model, context=LONG).generate("word " * 450, ignore_end=True)
     threading.Timer(0.01, generation.close).start()
     start = time.monotonic()
     with pytest.raises(tenon.CancelledError):
