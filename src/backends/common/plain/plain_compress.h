@@ -35,13 +35,14 @@ void run_compress(StepRun<Math>& step, const tenon_op& op) {
   std::vector<Real> value(group.key_dim), gate(group.key_dim);
   std::vector<Real> highest(columns), sum(columns), result(columns);
   for (uint32_t t = 0; t < step.num_rows(op.outputs[0]); ++t) {
-    const auto& [sequence, own] = step.place(t);
+    const auto& place = step.place(t);
+    const uint32_t own = place.position;
     out.row(t).setZero();
     if (own % params.stride != params.stride - 1) continue;
     // Calls body(column, value, gate) for what each position brings.
     const auto each = [&](const auto& body) {
       for (uint32_t i = own + 1 - params.stride; i <= own; ++i) {
-        const std::byte* row = step.cache_row(*sequence, params.group, params.layer, i);
+        const std::byte* row = step.cache_row(*place.sequence, params.group, params.layer, i);
         load_head(row, group.type, group.key_dim, value.data());
         load_head(row + key_bytes, group.type, group.key_dim, gate.data());
         for (uint64_t c = 0; c < columns; ++c) {
