@@ -44,7 +44,8 @@ bool leads_to(const Route& route, std::string_view path) {
 
 /// The route of a request. Throws ApiError 404, or 405 for a path of another method.
 const Route& find_route(const HttpRequest& request) {
-  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  const std::string_view method =
+      request.method == "HEAD" ? std::string_view("GET") : request.method;
   std::string others;
   for (const Route& route : kRoutes) {
     if (!leads_to(route, request.path)) continue;
