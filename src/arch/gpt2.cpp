@@ -1,10 +1,11 @@
-// GPT-2 (general.architecture "gpt2").
+// GPT-2, StarCoder and SantaCoder (general.architecture "gpt2", "starcoder").
 #include "arch/architecture.h"
 
 namespace tenon {
 namespace {
 
-/// Radford et al. 2019: positions from a table, so that no text is longer than it.
+/// Radford et al. 2019: positions from a table, so that no text is longer than it. StarCoder (Li et al.
+/// 2023, arXiv 2305.06161) is the same with one head of keys and values, as its keys say.
 ModelSpec read_gpt2(const Keys& keys) {
   ModelSpec model = read_decoder(keys, {.norm = NormKind::Layer});
   model.learned_positions = true;
@@ -21,5 +22,6 @@ ModelSpec read_gpt2(const Keys& keys) {
 }  // namespace
 
 extern constexpr Architecture kGpt2{.read = read_gpt2};
+extern constexpr Architecture kStarCoder{.read = read_gpt2};
 
 }  // namespace tenon
