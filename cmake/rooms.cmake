@@ -34,6 +34,9 @@ set(TENON_APART
     text/chat_formats/python_calls.cpp text/chat_formats/python_scan.cpp text/chat_formats/muse.cpp
     text/chat_formats/functionary.cpp text/chat_formats/minimax_m3.cpp text/chat_formats/kimi.cpp)
 
+# Files that go over every weight of a model when it is loaded: -O2 makes loading half as slow again.
+set(TENON_HOT backends/cpu/panels.cpp)
+
 # tenon_optimize(TARGET MODE): in builds that are optimised. What -O3 makes of anything but kernels is larger
 # by an eighth, and no faster.
 function(tenon_optimize target mode)
@@ -62,6 +65,10 @@ function(tenon_room path)
     tenon_optimize(tenon_room_${name} -Os)
   else()
     tenon_optimize(tenon_room_${name} -O2)
+  endif()
+  if(NOT TENON_SANITIZE)
+    list(TRANSFORM TENON_HOT PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE hot)
+    set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O3 SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   if("Eigen3::Eigen" IN_LIST TENON_USES_${name})
     set_target_properties(tenon_room_${name} PROPERTIES TENON_USES_EIGEN ON)
