@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Programs as they were compiled against the headers of a minor that was released, against a library of today.
+#   past.sh run MINOR LANGUAGE COMPILER LIBRARY MODEL  links and runs sources/consumer.LANGUAGE (c, cpp)
+#                                  as MINOR/consumer_LANGUAGE.s.gz has it; it must say MINOR/LANGUAGE.expected
+#   past.sh keep MINOR LIBRARY HEADERS... MODEL              keeps both of today, when a minor is released
+# What is kept is assembler: a program's calls, the sizes and offsets of structures and the code of inline
+# functions are in it as in the program itself, and it links with a library of any version node. x86-64 only.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+link() {  # link COMPILER ASSEMBLER LIBRARY
+  "$1" "$2" -o "$work/consumer" "$3" -Wl,-rpath,"$(dirname "$3")"
+}
+
+case $1 in
+  run)
+    minor=$here/$2 language=$3 compiler=$4 library=$5 model=$6
+    gzip -dc "$minor/consumer_$language.s.gz" > "$work/consumer.s"
+    link "$compiler" "$work/consumer.s" "$library"
+    status=0
+    "$work/consumer" "$model" "$work" > "$work/said" || status=$?
+    [ "$status" -eq 0 ] || { tail -n 5 "$work/said"; echo "FAILED: status $status"; exit 1; }
+    diff "$minor/$language.expected" "$work/said" || { echo "FAILED: it said something else (>)"; exit 1; } ;;
+  keep)
+    minor=$here/$2 library=$3
+    shift 3
+    includes=()
+    while [ $# -gt 1 ]; do includes+=(-I "$1"); shift; done
+    model=$1
+    mkdir -p "$minor"
+    for language in c cpp; do
+      [ $language = c ] && mode=(-x c -std=c11) || mode=(-x c++ -std=c++20)
+      g++ "${mode[@]}" -Wall -Wextra -Os -fno-ident -S "${includes[@]}" "$here/sources/consumer.$language" \
+        -o "$work/consumer.s"
+      gzip -9nc "$work/consumer.s" > "$minor/consumer_$language.s.gz"
+      link g++ "$work/consumer.s" "$library"
+      if [ $language = c ]; then
+        calls() { nm -u "$work/consumer" | sed -n 's/^ *U \(tenon_[a-z_]*\).*/\1/p' | LC_ALL=C sort; }
+        missing=$(LC_ALL=C comm -23 "$here/../symbols.txt" <(calls))
+        [ -z "$missing" ] || { echo "consumer.c does not call:" $missing; exit 1; }
+      fi
+      "$work/consumer" "$model" "$work" > "$minor/$language.expected"
+    done ;;
+  *)
+    echo "past.sh: unknown command '$1'" >&2
+    exit 2 ;;
+esac
