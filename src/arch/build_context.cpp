@@ -165,6 +165,17 @@ Slot BuildContext::rows_of_tokens(const std::string& name, const RowSource& tabl
   return rows;
 }
 
+Slot BuildContext::rows_of_ngrams(const std::string& name, const RowSource& table,
+                                  const NgramLookup& ngrams) {
+  if (!options.rows_on_demand) {
+    return ops.ngram_rows(tensors.bind(name, table), ngrams.options());
+  }
+  const Slot rows = ops.input(name, TENON_ROWS_TOKENS, ngrams.heads.size() * table.num_columns());
+  ops.look_back(static_cast<uint32_t>(ngrams.multipliers.size() - 1));
+  demand_tables.push_back({rows, table, ngrams});
+  return rows;
+}
+
 Slot BuildContext::linear(Slot x, const std::string& name, uint64_t rows, uint64_t columns,
                           Presence presence) {
   const Slot weight = tensors.weight(name + ".weight", {rows, columns}, TensorRole::Matrix);

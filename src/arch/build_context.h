@@ -27,7 +27,7 @@ struct ProgramOptions {
   /// The hidden state of the wanted rows [R, width] is a result besides the logits and before them:
   /// what prediction blocks go on from (PredictionSpec::reads_normed).
   bool hidden_result = false;
-  /// Tables that nothing but rows_of_tokens() reads stay in the file.
+  /// Tables that nothing but rows_of_tokens() and rows_of_ngrams() reads stay in the file.
   bool rows_on_demand = false;
 };
 
@@ -47,7 +47,7 @@ class BuildContext {
   Slot token_rows = kNoSlot;    ///< [T, width], once row_head() has them
   Slot first_values = kNoSlot;  ///< [T, width], once the first layer of RWKV 7 has them
   Slot selection = kNoSlot;  ///< [T, count], once a layer has chosen by an index that layers share
-  std::vector<DemandTable> demand_tables;  ///< those of rows_of_tokens() that stay in the file
+  std::vector<DemandTable> demand_tables;  ///< those of rows_of_*() that stay in the file
 
   /// "blk.3.attn_q": the name of a layer's tensor without ".weight" or ".bias".
   [[nodiscard]] static std::string in_layer(uint32_t layer, std::string_view name);
@@ -62,6 +62,9 @@ class BuildContext {
   /// weight of the program, or stays in the file and its rows are an input of each step, is no
   /// business of the architecture's.
   Slot rows_of_tokens(const std::string& name, const RowSource& table);
+  /// What the heads of `ngrams` find in a table [rows, columns] for the last tokens, side by side:
+  /// [T, heads columns]; in memory or in the file likewise.
+  Slot rows_of_ngrams(const std::string& name, const RowSource& table, const NgramLookup& ngrams);
   /// x [., columns] -> [., rows] with `name`.weight [rows, columns] and, if there is one,
   /// `name`.bias. In files that have `name`.scale [1] it multiplies the weight.
   Slot linear(Slot x, const std::string& name, uint64_t rows, uint64_t columns,

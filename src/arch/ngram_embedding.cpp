@@ -16,19 +16,19 @@ constexpr float kLeastProduct = 1e-6f;
 /// [T, heads * row]: what each head finds, side by side.
 Slot rows_of_tokens(BuildContext& context, const NgramSpec& spec) {
   constexpr const char* kTable = "per_layer_token_embd.weight";
-  std::vector<NgramOptions::Head> heads;
+  NgramLookup ngrams;
+  ngrams.multipliers = spec.multipliers;
+  ngrams.end = static_cast<int32_t>(spec.end);
   uint64_t used = 0;  // files pad the table
   for (const NgramSpec::Head& head : spec.heads) {
-    heads.push_back({static_cast<int64_t>(head.order), static_cast<int64_t>(head.offset),
-                     static_cast<int64_t>(head.size)});
+    ngrams.heads.push_back({static_cast<int64_t>(head.order), static_cast<int64_t>(head.offset),
+                            static_cast<int64_t>(head.size)});
     used = std::max(used, head.offset + head.size);
   }
   const uint64_t rows = std::max(used, context.tensors.rows_of(kTable).value_or(used));
   const RowSource table =
       context.tensors.tensor(kTable, {rows, spec.row}, TensorRole::Embedding).rows(0, used);
-  return context.ops.ngram_rows(
-      context.tensors.bind(kTable, table),
-      {.multipliers = spec.multipliers, .heads = heads, .end = static_cast<int32_t>(spec.end)});
+  return context.rows_of_ngrams(kTable, table, ngrams);
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ void EmbeddingStep::make_room() {
   }
 }
 
-void EmbeddingStep::bind(const uint32_t* cancel) {
+void EmbeddingStep::bind(tenon_step& step) {
   const auto grow = [&](Buffer& buffer, uint64_t rows, uint64_t columns) {
     const uint64_t bytes = std::max<uint64_t>(rows, 1) * columns * sizeof(float);
     if (buffer.size() < bytes) buffer = Buffer(model_->options().system, bytes, "rows of texts");
@@ -173,16 +173,19 @@ void EmbeddingStep::bind(const uint32_t* cancel) {
     bindings_.push_back({text_slot_, 0, grow(text_rows_, parts_.size(), text_columns_)});
   }
   if (type_slot_ != kNoSlot) bindings_.push_back({type_slot_, 0, type_rows_.data()});
-  if (model_->row_fetcher() == nullptr) return;
-  model_->row_fetcher()->fetch(tokens_, fetched_, cancel);
-  const std::span<const tenon_binding> fetched = fetched_.bindings();
-  bindings_.insert(bindings_.end(), fetched.begin(), fetched.end());
+  if (model_->row_fetcher() != nullptr) {
+    model_->row_fetcher()->fetch(step, fetched_, step.cancel);
+    const std::span<const tenon_binding> fetched = fetched_.bindings();
+    bindings_.insert(bindings_.end(), fetched.begin(), fetched.end());
+  }
+  step.bindings = bindings_.data();
+  step.num_bindings = static_cast<uint32_t>(bindings_.size());
+  step.binding_size = sizeof(tenon_binding);
 }
 
 void EmbeddingStep::run(const uint32_t* cancel) {
   lay_tables();
   make_room();
-  bind(cancel);
   tenon_step step{};
   step.struct_size = sizeof step;
   step.num_tokens = static_cast<uint32_t>(tokens_.size());
@@ -190,16 +193,14 @@ void EmbeddingStep::run(const uint32_t* cancel) {
   step.num_sequences = static_cast<uint32_t>(sequences_.size());
   step.sequence_size = sizeof(tenon_step_sequence);
   step.num_pools = static_cast<uint32_t>(pools_.size());
-  step.num_bindings = static_cast<uint32_t>(bindings_.size());
-  step.binding_size = sizeof(tenon_binding);
   step.tokens = tokens_.data();
   step.positions = positions_.data();
   step.earlier_tokens = earlier_tokens_.data();
   step.sequences = sequences_.data();
   step.pools = pools_.data();
   step.output_rows = output_rows_.data();
-  step.bindings = bindings_.data();
   step.cancel = cancel;
+  bind(step);
   model_->row_executable().run(step);
 }
 

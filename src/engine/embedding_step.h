@@ -71,7 +71,7 @@ class EmbeddingStep {
   void put(const EmbedderText& text, size_t begin, uint32_t count);
   void lay_tables();
   void make_room();
-  void bind(const uint32_t* cancel);
+  void bind(tenon_step& step);
 
   std::shared_ptr<const Model> model_;
   const tenon_program& program_;

@@ -117,7 +117,7 @@ float* Step::rows_for(uint32_t num_rows) {
 
 void Step::fetch_rows() {
   RowFetcher* const fetcher = model_.row_fetcher();
-  if (fetcher != nullptr) fetcher->fetch(builder_.tokens(), fetched_, &stop_);
+  if (fetcher != nullptr) fetcher->fetch(builder_.text(), fetched_, &stop_);
 }
 
 /// Blocks of sources that are new, or were lost, are filled before the step reads them.

@@ -71,6 +71,20 @@ void StepBuilder::add(const Sequence& sequence, uint32_t num_tokens, uint32_t nu
   sequences_.push_back({first, num_tokens, past, source_size, tables});
 }
 
+const tenon_step& StepBuilder::text() {
+  step_.struct_size = sizeof(step_);
+  step_.num_tokens = num_tokens();
+  step_.num_outputs = num_outputs();
+  step_.num_sequences = static_cast<uint32_t>(sequences_.size());
+  step_.sequence_size = sizeof(tenon_step_sequence);
+  step_.tokens = tokens_.data();
+  step_.positions = positions_.data();
+  step_.earlier_tokens = earlier_tokens_.data();
+  step_.sequences = sequences_.data();
+  step_.output_rows = output_rows_.data();
+  return step_;
+}
+
 const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel, uint64_t after,
                                       std::span<const tenon_binding> inputs) {
   pool_views_.clear();
@@ -80,18 +94,9 @@ const tenon_step& StepBuilder::finish(float* logits, const uint32_t* cancel, uin
     pool_views_.push_back(
         {slabs_[i].data(), static_cast<uint32_t>(slabs_[i].size()), pools_[i]->blocks_per_slab()});
   }
-  step_.struct_size = sizeof(step_);
-  step_.num_tokens = num_tokens();
-  step_.num_outputs = num_outputs();
-  step_.num_sequences = static_cast<uint32_t>(sequences_.size());
-  step_.sequence_size = sizeof(tenon_step_sequence);
+  (void)text();
   step_.num_pools = static_cast<uint32_t>(pool_views_.size());
-  step_.tokens = tokens_.data();
-  step_.positions = positions_.data();
-  step_.earlier_tokens = earlier_tokens_.data();
-  step_.sequences = sequences_.data();
   step_.pools = pool_views_.data();
-  step_.output_rows = output_rows_.data();
   bindings_.assign(inputs.begin(), inputs.end());
   if (logits != nullptr) bindings_.push_back({logits_slot_, 0, logits});
   step_.bindings = bindings_.data();

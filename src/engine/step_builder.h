@@ -27,6 +27,8 @@ class StepBuilder {
   ///              the token
   void add(const Sequence& sequence, uint32_t num_tokens, uint32_t num_outputs,
            uint32_t drawn_row = 0);
+  /// What is known of the step: tokens, positions, earlier tokens, sequences, output rows.
+  [[nodiscard]] const tenon_step& text();
   /// The step; valid until the next clear() or until a sequence or a pool changes.
   ///   logits  [num_outputs(), vocab] f32; null: not wanted
   ///   after   ticket of the step before, or TENON_NO_TICKET when that has ended
@@ -35,7 +37,6 @@ class StepBuilder {
                                          uint64_t after = TENON_NO_TICKET,
                                          std::span<const tenon_binding> inputs = {});
 
-  [[nodiscard]] std::span<const int32_t> tokens() const { return tokens_; }  // [T]
   [[nodiscard]] uint32_t num_tokens() const { return static_cast<uint32_t>(tokens_.size()); }
   [[nodiscard]] uint32_t num_outputs() const { return static_cast<uint32_t>(output_rows_.size()); }
   [[nodiscard]] uint32_t max_tokens() const { return max_tokens_; }

@@ -262,9 +262,10 @@ void Model::load_weights(std::span<const Loading> loadings) {
 }
 
 void Model::make_fetcher() {
+  const tenon_program& view = program().view();
   fetcher_ = std::make_unique<RowFetcher>(
       *file_, tables_,
-      RowFetcher::Options{options_.row_cache_bytes, program().view().max_tokens, &team(),
+      RowFetcher::Options{options_.row_cache_bytes, view.max_tokens, view.token_history, &team(),
                           options_.system});
   options_.log(LogLevel::Info, "{}: {} bytes of tables stay in the file, with a row cache of {}",
                file_->name(), table_bytes(tables_),

@@ -54,7 +54,8 @@ class Probe {
     logits_ = Buffer(system_, kMostSequences * probe_.built.model.vocab * sizeof(float),
                      "logits of a probe");
     builder_ = std::make_unique<StepBuilder>(program().view(), pools_);
-    const RowFetcher::Options fetching{options.row_cache_bytes, program().view().max_tokens,
+    const tenon_program& view = program().view();
+    const RowFetcher::Options fetching{options.row_cache_bytes, view.max_tokens, view.token_history,
                                        &team(), system_};
     fetcher_ = std::make_unique<RowFetcher>(*probe_.file, probe_.built.tables, fetching);
   }
@@ -78,7 +79,7 @@ class Probe {
     }
     auto* const logits = reinterpret_cast<float*>(logits_.data());
     const auto round = [&] {
-      fetcher_->fetch(builder_->tokens(), fetched_, nullptr);
+      fetcher_->fetch(builder_->text(), fetched_, nullptr);
       executable_->run(builder_->finish(logits, nullptr, TENON_NO_TICKET, fetched_.bindings()));
       draw_tokens(sequences);
     };

@@ -143,9 +143,12 @@ Slot ProgramBuilder::ngram_rows(Slot table, const NgramOptions& options) {
   op.params.ngram_rows = {options.end};
   const Slot multipliers = integers("multipliers", options.multipliers, options.multipliers.size());
   const Slot rows = add(op, {table, multipliers, integers("heads", heads, 3)});
-  const auto back = static_cast<uint32_t>(options.multipliers.size() - 1);
-  token_history_ = std::max(token_history_, back);
+  look_back(static_cast<uint32_t>(options.multipliers.size() - 1));
   return rows;
+}
+
+void ProgramBuilder::look_back(uint32_t tokens) {
+  token_history_ = std::max(token_history_, tokens);
 }
 
 uint32_t ProgramBuilder::state_group(uint32_t layers, uint32_t values) {

@@ -269,6 +269,8 @@ class ProgramBuilder {
 
   /// source  TENON_EMBED_*
   Slot embed(Slot table, uint32_t source = TENON_EMBED_TOKENS);
+  /// Steps of the program tell at least so many tokens before those of each sequence.
+  void look_back(uint32_t tokens);
   /// table [rows, d] -> [T, heads * d]
   Slot ngram_rows(Slot table, const NgramOptions& options);
   /// weight may be kNoSlot; segment 0: the whole row.

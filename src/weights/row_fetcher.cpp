@@ -1,5 +1,5 @@
-// RowFetcher: each token claims a place in the cache of each table; rows that are missing are read,
-// then all rows are decoded, by all threads where there is enough to do.
+// RowFetcher: each row of a token claims a place in the cache of its table; rows that are missing are
+// read, then all rows are decoded, by all threads where there is enough to do.
 #include "weights/row_fetcher.h"
 
 #include <algorithm>
@@ -7,6 +7,8 @@
 #include <mutex>
 #include <utility>
 
+#include "backends/common/ngram_hash.h"
+#include "backends/common/strided.h"
 #include "base/error.h"
 #include "base/fp_env.h"
 #include "quant/formats.h"
@@ -22,19 +24,40 @@ constexpr uint64_t kMostUsualBytes = uint64_t{256} << 20;
 /// machine far more.
 constexpr uint64_t kAloneValues = 1u << 15;
 
-/// How many rows of each table the caches hold: as many of one as of another, since a token has a row
+/// For how many tokens the caches hold rows: as many of one table as of another, since a token has rows
 /// in each.
-uint64_t cached_rows(std::span<const DemandTable> tables, uint64_t cache_bytes) {
+uint64_t cached_tokens(std::span<const DemandTable> tables, uint64_t cache_bytes) {
   uint64_t token_bytes = 0;
   for (const DemandTable& table : tables) {
-    token_bytes += RowCache::bytes_of_row(table.source.row_bytes());
+    token_bytes += table.rows_per_token() * RowCache::bytes_of_row(table.source.row_bytes());
   }
   if (cache_bytes == 0) cache_bytes = std::min(table_bytes(tables) / kUsualPart, kMostUsualBytes);
   return token_bytes == 0 ? 0 : cache_bytes / token_bytes;
 }
 
-uint64_t most_rows(const DemandTable& table, uint64_t cached) {
-  return std::min(cached, table.source.num_rows());
+uint64_t most_rows(const DemandTable& table, uint64_t tokens) {
+  return std::min(tokens * table.rows_per_token(), table.source.num_rows());
+}
+
+/// Numbers of the rows that the heads find for each token of a step, [T, heads].
+void find_ngrams(const NgramLookup& ngrams, const tenon_step& step, uint32_t history,
+                 std::span<uint64_t> numbers) noexcept {
+  const size_t heads = ngrams.heads.size();
+  for (uint32_t s = 0; s < step.num_sequences; ++s) {
+    const tenon_step_sequence& sequence = sequences_of(step)[s];
+    for (uint32_t i = 0; i < sequence.num_tokens; ++i) {
+      const auto hashes =
+          backends::ngram_hashes(step, history, s, i, ngrams.multipliers, ngrams.end);
+      uint64_t* own = numbers.data() + uint64_t{sequence.first_token + i} * heads;
+      for (size_t head = 0; head < heads; ++head) {
+        const auto& [order, offset, size] = ngrams.heads[head];
+        own[head] =
+            backends::ngram_row({static_cast<uint64_t>(order), static_cast<uint64_t>(offset),
+                                 static_cast<uint64_t>(size)},
+                                hashes);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -48,24 +71,26 @@ uint64_t table_bytes(std::span<const DemandTable> tables) {
 }
 
 uint64_t row_cache_bytes(std::span<const DemandTable> tables, uint64_t cache_bytes) {
-  const uint64_t rows = cached_rows(tables, cache_bytes);
+  const uint64_t tokens = cached_tokens(tables, cache_bytes);
   uint64_t bytes = 0;
   for (const DemandTable& table : tables) {
-    bytes += RowCache::memory_bytes(most_rows(table, rows), table.source.row_bytes());
+    bytes += RowCache::memory_bytes(most_rows(table, tokens), table.source.row_bytes());
   }
   return bytes;
 }
 
 uint64_t fetched_row_bytes(std::span<const DemandTable> tables, uint64_t num_tokens) {
   uint64_t columns = 0;
-  for (const DemandTable& table : tables) columns += table.source.num_columns();
+  for (const DemandTable& table : tables) {
+    columns += table.rows_per_token() * table.source.num_columns();
+  }
   return num_tokens * columns * sizeof(float);
 }
 
 /// A call of fetch() on its way through the team.
 struct RowFetcher::Job {
   RowFetcher& fetcher;
-  std::span<const int32_t> tokens;
+  size_t num_tokens;
   const uint32_t* cancel;
   bool reads;  ///< before rows are decoded
   std::mutex mutex{};
@@ -81,25 +106,29 @@ struct RowFetcher::Job {
 
 RowFetcher::RowFetcher(const ModelFile& file, std::span<const DemandTable> tables,
                        const Options& options)
-    : file_(file), team_(*options.team), system_(options.system) {
-  const uint64_t rows = cached_rows(tables, options.cache_bytes);
+    : file_(file),
+      team_(*options.team),
+      system_(options.system),
+      token_history_(options.token_history) {
+  const uint64_t tokens = cached_tokens(tables, options.cache_bytes);
   tables_.reserve(tables.size());
   for (const DemandTable& table : tables) {
     const RowSource& source = table.source;
     longest_row_ = std::max(longest_row_, source.row_bytes());
-    tables_.push_back({&source, static_cast<uint32_t>(table.slot),
-                       find_format(source.format())->decode_row,
-                       RowCache(most_rows(table, rows), source.row_bytes(), system_),
-                       std::vector<RowCache::Claim>(options.max_tokens)});
+    const size_t most = size_t{options.max_tokens} * table.rows_per_token();
+    tables_.push_back({&table, find_format(source.format())->decode_row,
+                       RowCache(most_rows(table, tokens), source.row_bytes(), system_),
+                       std::vector<uint64_t>(most), std::vector<RowCache::Claim>(most)});
   }
   scratch_ = Buffer(system_, team_.num_threads() * longest_row_, "rows of tables");
 }
 
-void RowFetcher::fetch(std::span<const int32_t> tokens, FetchedRows& rows, const uint32_t* cancel) {
-  check(tokens);
-  lay_out(tokens.size(), rows);
+void RowFetcher::fetch(const tenon_step& step, FetchedRows& rows, const uint32_t* cancel) {
+  check({step.tokens, step.num_tokens});
+  lay_out(step.num_tokens, rows);
   if (tables_.empty()) return;
-  Job job{*this, tokens, cancel, claim(tokens)};
+  find_rows(step);
+  Job job{*this, step.num_tokens, cancel, claim(step.num_tokens)};
   try {
     is_small(job) ? run_alone(job) : run(job);
     if (job.failure) std::rethrow_exception(job.failure);
@@ -111,20 +140,21 @@ void RowFetcher::fetch(std::span<const int32_t> tokens, FetchedRows& rows, const
 
 void RowFetcher::check(std::span<const int32_t> tokens) const {
   for (const Table& table : tables_) {
-    if (tokens.size() > table.claims.size()) {
+    if (table.num_rows(tokens.size()) > table.claims.size()) {
       fail(Code::Internal, "rows of tables: {} tokens, at most {}", tokens.size(),
-           table.claims.size());
+           table.claims.size() / table.table->rows_per_token());
     }
+    if (!table.table->ngrams.heads.empty()) continue;  // a hash finds a row of any token
     for (const int32_t token : tokens) {
-      if (token >= 0 && static_cast<uint64_t>(token) < table.source->num_rows()) continue;
-      fail(Code::Internal, "rows of tables: token {} of {}", token, table.source->num_rows());
+      if (token >= 0 && static_cast<uint64_t>(token) < table.source().num_rows()) continue;
+      fail(Code::Internal, "rows of tables: token {} of {}", token, table.source().num_rows());
     }
   }
 }
 
 uint64_t RowFetcher::num_columns() const {
   uint64_t columns = 0;
-  for (const Table& table : tables_) columns += table.source->num_columns();
+  for (const Table& table : tables_) columns += table.columns_per_token();
   return columns;
 }
 
@@ -135,20 +165,30 @@ void RowFetcher::lay_out(uint64_t num_tokens, FetchedRows& rows) {
   auto* next = reinterpret_cast<float*>(rows.values_.data());
   for (Table& table : tables_) {
     table.out = next;
-    next += num_tokens * table.source->num_columns();
-    rows.bindings_.push_back({table.slot, 0, table.out});
+    next += num_tokens * table.columns_per_token();
+    rows.bindings_.push_back({static_cast<uint32_t>(table.table->slot), 0, table.out});
+  }
+}
+
+void RowFetcher::find_rows(const tenon_step& step) noexcept {
+  for (Table& table : tables_) {
+    if (!table.table->ngrams.heads.empty()) {
+      find_ngrams(table.table->ngrams, step, token_history_, table.numbers);
+    } else {
+      std::copy_n(step.tokens, step.num_tokens, table.numbers.begin());
+    }
   }
 }
 
 /// Whether rows are missing that have a place.
-bool RowFetcher::claim(std::span<const int32_t> tokens) noexcept {
+bool RowFetcher::claim(size_t num_tokens) noexcept {
   bool any = false;
   for (Table& table : tables_) {
     table.cache.begin_step();
     std::ranges::fill(table.claims, RowCache::Claim{});
-    for (size_t t = 0; t < tokens.size(); ++t) {
-      table.claims[t] = table.cache.claim(static_cast<uint64_t>(tokens[t]));
-      any |= table.claims[t].is_missing && table.claims[t].place != RowCache::kNoPlace;
+    for (size_t i = 0; i < table.num_rows(num_tokens); ++i) {
+      table.claims[i] = table.cache.claim(table.numbers[i]);
+      any |= table.claims[i].is_missing && table.claims[i].place != RowCache::kNoPlace;
     }
   }
   return any;
@@ -162,10 +202,11 @@ void RowFetcher::forget_missing() noexcept {
   }
 }
 
-/// Rows of several tokens that are to be read are read side by side, however small they are.
+/// Rows that are to be read are read side by side, however small they are, unless it is one of a table.
 bool RowFetcher::is_small(const Job& job) const {
-  const uint64_t num_tokens = job.tokens.size();
-  return num_tokens == 1 || (!job.reads && num_tokens * num_columns() <= kAloneValues);
+  const auto has_one = [&](const Table& table) { return table.num_rows(job.num_tokens) == 1; };
+  if (std::ranges::all_of(tables_, has_one)) return true;
+  return !job.reads && job.num_tokens * num_columns() <= kAloneValues;
 }
 
 void RowFetcher::run_alone(Job& job) {
@@ -201,36 +242,36 @@ void RowFetcher::read_row(const Job& job, const Table& table, uint64_t row,
   if (job.cancel != nullptr && __atomic_load_n(job.cancel, __ATOMIC_SEQ_CST) != 0) {
     fail(Code::Cancelled, "cancelled while rows of a table were read");
   }
-  table.source->read(file_, row, 1, out);
+  table.source().read(file_, row, 1, out);
   rows_read_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void RowFetcher::read_missing(Job& job, uint32_t thread, uint32_t num_threads) {
   for (const Table& table : tables_) {
-    for (size_t t = thread; t < job.tokens.size(); t += num_threads) {
+    for (size_t i = thread; i < table.num_rows(job.num_tokens); i += num_threads) {
       if (job.failed.load(std::memory_order_relaxed)) return;
-      const RowCache::Claim& claim = table.claims[t];
+      const RowCache::Claim& claim = table.claims[i];
       if (!claim.is_missing || claim.place == RowCache::kNoPlace) continue;
-      read_row(job, table, static_cast<uint64_t>(job.tokens[t]), table.cache.bytes(claim.place));
+      read_row(job, table, table.numbers[i], table.cache.bytes(claim.place));
     }
   }
 }
 
 void RowFetcher::decode(Job& job, uint32_t thread, uint32_t num_threads) {
   for (const Table& table : tables_) {
-    const uint64_t columns = table.source->num_columns();
-    for (size_t t = thread; t < job.tokens.size(); t += num_threads) {
+    const uint64_t columns = table.source().num_columns();
+    for (size_t i = thread; i < table.num_rows(job.num_tokens); i += num_threads) {
       if (job.failed.load(std::memory_order_relaxed)) return;
-      const uint32_t place = table.claims[t].place;
+      const uint32_t place = table.claims[i].place;
       std::span<const std::byte> blocks;
       if (place != RowCache::kNoPlace) {
         blocks = table.cache.bytes(place);
       } else {
-        const auto own = scratch_.span().subspan(thread * longest_row_, table.source->row_bytes());
-        read_row(job, table, static_cast<uint64_t>(job.tokens[t]), own);
+        const auto own = scratch_.span().subspan(thread * longest_row_, table.source().row_bytes());
+        read_row(job, table, table.numbers[i], own);
         blocks = own;
       }
-      table.decode_row(blocks.data(), table.out + t * columns, columns);
+      table.decode_row(blocks.data(), table.out + i * columns, columns);
     }
   }
 }

@@ -47,6 +47,7 @@ class RowFetcher {
   struct Options {
     uint64_t cache_bytes = 0;    ///< as of row_cache_bytes()
     uint32_t max_tokens = 0;     ///< of a step
+    uint32_t token_history = 0;  ///< as of tenon_program
     ThreadTeam* team = nullptr;  ///< who reads and decodes
     std::shared_ptr<System> system{};
   };
@@ -56,31 +57,42 @@ class RowFetcher {
   RowFetcher(const RowFetcher&) = delete;
   RowFetcher& operator=(const RowFetcher&) = delete;
 
-  /// Fills `rows` for tokens[0..T). The bits are those of TENON_OP_EMBED over the tables.
-  ///   tokens  [T] of the vocabulary, at most max_tokens of them
+  /// Fills `rows` for the tokens of a step. The bits are those of TENON_OP_EMBED and TENON_OP_NGRAM_ROWS
+  /// over the tables.
+  ///   step    its tokens, sequences and earlier tokens are read: at most max_tokens of the vocabulary
   ///   cancel  null, or a flag that any thread may set; it is read before each row of the file
   /// Throws Io as ModelFile::read, Cancelled, NoMemory, and what keeps the team from running; the next
   /// call then reads again what was missing.
-  void fetch(std::span<const int32_t> tokens, FetchedRows& rows, const uint32_t* cancel);
+  void fetch(const tenon_step& step, FetchedRows& rows, const uint32_t* cancel);
 
   /// Rows read from the file so far.
   [[nodiscard]] uint64_t rows_read() const { return rows_read_; }
 
  private:
   struct Table {
-    const RowSource* source;
-    uint32_t slot;
+    const DemandTable* table;
     DecodeRow decode_row;
     RowCache cache;
-    std::vector<RowCache::Claim> claims;  // [T]
-    float* out = nullptr;                 // [T, columns]
+    std::vector<uint64_t> numbers;        // [T, rows per token], of the rows
+    std::vector<RowCache::Claim> claims;  // likewise
+    float* out = nullptr;                 // [T, rows per token, columns]
+
+    [[nodiscard]] const RowSource& source() const { return table->source; }
+    /// Of a step of so many tokens.
+    [[nodiscard]] size_t num_rows(size_t num_tokens) const {
+      return num_tokens * table->rows_per_token();
+    }
+    [[nodiscard]] uint64_t columns_per_token() const {
+      return table->rows_per_token() * source().num_columns();
+    }
   };
   struct Job;
 
-  [[nodiscard]] uint64_t num_columns() const;  ///< of all tables
+  [[nodiscard]] uint64_t num_columns() const;  ///< of a token, in all tables
   void lay_out(uint64_t num_tokens, FetchedRows& rows);
   void check(std::span<const int32_t> tokens) const;
-  [[nodiscard]] bool claim(std::span<const int32_t> tokens) noexcept;
+  void find_rows(const tenon_step& step) noexcept;
+  [[nodiscard]] bool claim(size_t num_tokens) noexcept;
   void forget_missing() noexcept;
   [[nodiscard]] bool is_small(const Job& job) const;
   void run_alone(Job& job);
@@ -93,6 +105,7 @@ class RowFetcher {
   ThreadTeam& team_;
   std::shared_ptr<System> system_;
   std::vector<Table> tables_;
+  uint32_t token_history_;
   uint64_t longest_row_ = 0;  // bytes
   Buffer scratch_;            // [threads, longest_row_]: rows that have no place in a cache
   std::atomic<uint64_t> rows_read_{0};

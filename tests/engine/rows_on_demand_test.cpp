@@ -50,14 +50,15 @@ ModelOptions in_memory(const std::string& backend = "cpu", uint32_t slice = 16) 
   return options;
 }
 
-/// Caches of about so many rows of each table.
+/// Caches of the rows of about so many tokens.
 ModelOptions in_file(const Model& like, uint64_t rows, const std::string& backend = "cpu",
                      uint32_t slice = 16) {
   ModelOptions options = in_memory(backend, slice);
   options.rows_on_demand = "on";
   options.row_cache_bytes = 1;
   for (const DemandTable& table : like.demand_tables()) {
-    options.row_cache_bytes += rows * RowCache::bytes_of_row(table.source.row_bytes());
+    options.row_cache_bytes +=
+        rows * table.rows_per_token() * RowCache::bytes_of_row(table.source.row_bytes());
   }
   return options;
 }
@@ -103,12 +104,15 @@ TEST_P(RowsOnDemand, HaveTheBitsOfTablesInMemoryInSlicesOfAllSizes) {
     Session other(Engine::create(model));
     EXPECT_TRUE(same_bits(evaluate_all(other, text), expected));
     const uint64_t read = model->row_fetcher()->rows_read();
-    const uint64_t tables = model->demand_tables().size();
+    uint64_t rows_per_token = 0;
+    for (const DemandTable& table : model->demand_tables()) {
+      rows_per_token += table.rows_per_token();
+    }
     if (rows == 3) {
-      EXPECT_GT(read, kLength / 2 * tables) << "rows are evicted";
+      EXPECT_GT(read, kLength / 2 * rows_per_token) << "rows are evicted";
     }
     if (rows == 200) {
-      EXPECT_LE(read, kLength * tables);
+      EXPECT_LE(read, kLength * rows_per_token);
     }
   }
 }
@@ -156,7 +160,7 @@ TEST_P(RowsOnDemand, HaveThemAfterForkAndRewind) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RowsOnDemand,
-                         testing::Combine(testing::Values("llama", "gemma3n", "gemma4"),
+                         testing::Combine(testing::Values("llama", "gemma3n", "gemma4", "qwen4exp"),
                                           testing::Values("cpu", "reference")),
                          [](const auto& instance) {
                            return std::string(std::get<0>(instance.param)) + "_" +
@@ -177,6 +181,7 @@ TEST(RowsOnDemandTables, AreThoseThatOnlyTokensChooseRowsOf) {
   EXPECT_EQ(tables_of("llama"), Names{"token_embd.weight"});
   EXPECT_EQ(tables_of("gemma3n"), Names{"per_layer_token_embd.weight"}) << "the embedding is tied";
   EXPECT_EQ(tables_of("gemma4"), Names{"per_layer_token_embd.weight"});
+  EXPECT_EQ(tables_of("qwen4exp"), Names{"per_layer_token_embd.weight"}) << "n-grams find its rows";
 }
 
 TEST(RowsOnDemandTables, GiveAnEmbedderTheSameRows) {

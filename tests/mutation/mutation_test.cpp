@@ -103,6 +103,7 @@ class Mutations : public testing::TestWithParam<Base> {
     options.threads = 1 + static_cast<uint32_t>(draws.below(2));
     options.cache_type = kCacheTypes[draws.below(std::size(kCacheTypes))].name;
     options.slice = slice;
+    options.embeddings = "off";  // of files that tell a pooling as well
     options.context = kContext;
     options.system = system;
     const auto model = load_source(source, std::move(options));
@@ -160,10 +161,14 @@ class Mutations : public testing::TestWithParam<Base> {
                : Outcome::NotFinite;
   }
 
-  /// The sentence names the file and what of it is wrong.
+  /// The sentence names the file and what of it is wrong, or the session that is too long for it.
   static void expect_sentence(const Error& error) {
     const std::string what = error.what();
     const Code code = error.code();
+    if (code == Code::Limit && what.starts_with("session: context is ")) {
+      EXPECT_NE(what.find("has a table of"), std::string::npos) << what;
+      return;
+    }
     EXPECT_TRUE(code == Code::Format || code == Code::Unsupported || code == Code::Limit)
         << code_name(code) << ": " << what;
     constexpr std::string_view kNames[] = {"key \"",          "tensor \"",       "tensors ",

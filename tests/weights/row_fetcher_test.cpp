@@ -42,6 +42,13 @@ struct Reader {
   std::function<void()> on_read;
 };
 
+tenon_step step_of(std::span<const int32_t> tokens) {
+  tenon_step step{};
+  step.tokens = tokens.data();
+  step.num_tokens = static_cast<uint32_t>(tokens.size());
+  return step;
+}
+
 class RowFetcherTest : public testing::Test {
  protected:
   RowFetcherTest() : reader_(file_bytes()) {
@@ -63,7 +70,7 @@ class RowFetcherTest : public testing::Test {
   }
   [[nodiscard]] std::unique_ptr<RowFetcher> fetcher(uint64_t cache_bytes) {
     return std::make_unique<RowFetcher>(
-        *file_, tables_, RowFetcher::Options{cache_bytes, kMostTokens, &team_, System::real()});
+        *file_, tables_, RowFetcher::Options{cache_bytes, kMostTokens, 0, &team_, System::real()});
   }
   /// What caches of so many rows of each table take.
   [[nodiscard]] uint64_t bytes_of(uint64_t rows) const {
@@ -86,8 +93,12 @@ class RowFetcherTest : public testing::Test {
     }
     return values;
   }
+  void fetch(RowFetcher& fetcher, std::span<const int32_t> tokens,
+             const uint32_t* cancel = nullptr) {
+    fetcher.fetch(step_of(tokens), rows_, cancel);
+  }
   void expect_rows(RowFetcher& fetcher, const std::vector<int32_t>& tokens) {
-    fetcher.fetch(tokens, rows_, nullptr);
+    fetch(fetcher, tokens);
     ASSERT_EQ(rows_.bindings().size(), 2u);
     for (size_t table = 0; table < 2; ++table) {
       const tenon_binding& binding = rows_.bindings()[table];
@@ -137,15 +148,15 @@ TEST_F(RowFetcherTest, DecodesAsTheTeamComputesWhateverTheHostRounds) {
   const std::vector<int32_t> tokens = some_tokens(kMostTokens, 3);
   const std::vector<float> wanted = expected(0, tokens);
   std::vector<float> fetched;
-  const auto fetch = [&](std::span<const int32_t> some) {
-    fetcher->fetch(some, rows_, nullptr);
+  const auto add = [&](std::span<const int32_t> some) {
+    fetch(*fetcher, some);
     const auto* values = static_cast<const float*>(rows_.bindings()[0].data);
     fetched.insert(fetched.end(), values, values + some.size() * 96);
   };
   std::fesetround(FE_UPWARD);
   const std::vector<float> rounded = expected(0, tokens);
-  fetch(std::span(tokens).first(20));
-  for (size_t t = 20; t < tokens.size(); ++t) fetch(std::span(tokens).subspan(t, 1));
+  add(std::span(tokens).first(20));
+  for (size_t t = 20; t < tokens.size(); ++t) add(std::span(tokens).subspan(t, 1));
   std::fesetround(FE_TONEAREST);
   EXPECT_EQ(fetched, wanted);
   const std::span<const float> alone = std::span(wanted).last(20 * 96);
@@ -168,7 +179,7 @@ TEST_F(RowFetcherTest, EveryReadThatFailsIsAnErrorAndTheNextStepReadsAgain) {
       reader_.fails_after = good;
       bool failed = false;
       try {
-        fetcher->fetch(tokens, rows_, nullptr);
+        fetch(*fetcher, tokens);
       } catch (const Error& error) {
         failed = true;
         EXPECT_EQ(error.code(), Code::Io);
@@ -190,8 +201,7 @@ TEST_F(RowFetcherTest, EndsBetweenTwoRowsWhenCancelled) {
     __atomic_store_n(&cancel, 1, __ATOMIC_SEQ_CST);
   };
   const std::vector<int32_t> tokens = some_tokens(kMostTokens, 5);
-  expect_error(Code::Cancelled, HasSubstr("cancelled"),
-               [&] { fetcher->fetch(tokens, rows_, &cancel); });
+  expect_error(Code::Cancelled, HasSubstr("cancelled"), [&] { fetch(*fetcher, tokens, &cancel); });
   EXPECT_LE(reads, team_.num_threads());
   reader_.on_read = {};
   expect_rows(*fetcher, tokens);
@@ -201,12 +211,10 @@ TEST_F(RowFetcherTest, RefusesTokensOutsideTheTables) {
   const auto fetcher = this->fetcher(bytes_of(4));
   for (const int32_t token : {-1, -7, 90, INT32_MAX}) {
     const std::vector<int32_t> tokens = {1, token};
-    expect_error(Code::Internal, HasSubstr("of 90"),
-                 [&] { fetcher->fetch(tokens, rows_, nullptr); });
+    expect_error(Code::Internal, HasSubstr("of 90"), [&] { fetch(*fetcher, tokens); });
   }
   const std::vector<int32_t> many(kMostTokens + 1);
-  expect_error(Code::Internal, HasSubstr("at most 40"),
-               [&] { fetcher->fetch(many, rows_, nullptr); });
+  expect_error(Code::Internal, HasSubstr("at most 40"), [&] { fetch(*fetcher, many); });
   expect_rows(*fetcher, {1, 2});
 }
 
