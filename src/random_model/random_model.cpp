@@ -62,8 +62,8 @@ LayerTensorName layer_tensor_name(std::string_view name) {
 /// What is written for the tensors that an architecture asks for.
 class RandomTensors {
  public:
-  RandomTensors(const Metadata& metadata, bool tied, const WeightMix& mix)
-      : mix_(mix), tied_(tied) {
+  RandomTensors(const Metadata& metadata, const RandomShape& shape, const WeightMix& mix)
+      : mix_(mix), shape_(shape) {
     const std::string architecture(metadata.get_string("general.architecture"));
     layers_ = metadata.get_u32(architecture + ".block_count");
     for (const WantedTensor& wanted : wanted_tensors(metadata)) add(wanted);
@@ -82,19 +82,26 @@ class RandomTensors {
     return layer_format(mix_, parsed.name, parsed.layer, layers_, wanted.shape.back());
   }
 
+  /// The output matrix where it is not the embedding, and what the shape names.
+  [[nodiscard]] bool has_optional(const WantedTensor& wanted) const {
+    if (wanted.role == TensorRole::Output && !shape_.tied) return true;
+    return std::ranges::any_of(shape_.optional, [&](std::string_view end) {
+      return std::string_view(wanted.name).ends_with(end);
+    });
+  }
+
   void add(const WantedTensor& wanted) {
     const uint64_t columns = wanted.shape.back();
     const auto logits = static_cast<float>(kLogitDeviation / std::sqrt(double(columns)));
     const auto put = [&](Format format, float deviation, float mean = 0.0f) {
       tensors_.push_back({wanted.name, wanted.shape, format, deviation, mean});
     };
-    // Of what may be there or not only the output matrix is, where it is not the embedding.
-    if (!wanted.required && (wanted.role != TensorRole::Output || tied_)) return;
+    if (!wanted.required && !has_optional(wanted)) return;
     switch (wanted.role) {
       case TensorRole::Matrix:
         return put(matrix_format(wanted), even_deviation(columns));
       case TensorRole::Embedding:
-        if (tied_) return put(output_format(mix_, columns), logits);
+        if (shape_.tied) return put(output_format(mix_, columns), logits);
         return put(fitting_format(mix_.format, columns), 1.0f);
       case TensorRole::Output:
         return put(output_format(mix_, columns), logits);
@@ -113,7 +120,7 @@ class RandomTensors {
   }
 
   const WeightMix& mix_;
-  bool tied_;
+  const RandomShape& shape_;
   uint32_t layers_ = 0;
   std::vector<RandomTensor> tensors_;
 };
@@ -266,7 +273,7 @@ void write_random_model(const std::shared_ptr<System>& system, const std::string
   const ChosenShape chosen = find_random_shape(shape_name);
   const WeightMix mix = find_weight_mix(format);
   GgufOutput out(system, path);
-  const RandomTensors tensors(random_model_metadata(chosen), chosen.shape.tied, mix);
+  const RandomTensors tensors(random_model_metadata(chosen), chosen.shape, mix);
   add_keys(chosen, mix, options.seed, out);
   add_vocabulary(chosen.shape.vocab, out);
   for (const RandomTensor& tensor : tensors.all()) {

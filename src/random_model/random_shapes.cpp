@@ -124,6 +124,10 @@ constexpr KeyValue kMamba2Keys[] = {{"ssm.conv_kernel", 4u},
                                     {"ssm.state_size", 128u},
                                     {"ssm.time_step_rank", 64u},
                                     {"ssm.group_count", 1u}};
+constexpr std::string_view kGemma4Optional[] = {"rope_freqs.weight"};
+constexpr std::string_view kStateSpaceOptional[] = {".ssm_conv1d.bias", ".ssm_norm.weight"};
+constexpr std::string_view kNemotron3Optional[] = {".ssm_conv1d.bias", ".ssm_norm.weight",
+                                                   ".exp_probs_b.bias"};
 constexpr KeyValue kRwkv7Keys[] = {{"wkv.head_size", 64u},
                                    {"attention.decay_lora_rank", 96u},
                                    {"attention.iclr_lora_rank", 96u},
@@ -148,14 +152,14 @@ constexpr std::array kShapes = {
     RandomShape{"qwen3-30b-a3b", "qwen3moe", 48, 2048, 32, 4, 128, 6144, 151936,  40960, 1000000.0f, false, kQwen3MoeKeys},
     RandomShape{"gemma3n-200m", "gemma3n", 10, 512, 8, 2,  64,  2048,  65536,  32768, 1000000.0f, true, kGemma3n200mKeys},
     RandomShape{"gemma3-1b",    "gemma3", 26, 1152,  4, 1, 256,  6912, 262144,  32768, 1000000.0f, true, kGemma3Keys},
-    RandomShape{"gemma4-26b-a4b", "gemma4", 30, 2816, 16, 8, 512, 2112, 262144, 262144, 1000000.0f, true, kGemma4Keys},
+    RandomShape{"gemma4-26b-a4b", "gemma4", 30, 2816, 16, 8, 512, 2112, 262144, 262144, 1000000.0f, true, kGemma4Keys, false, kGemma4Optional},
     RandomShape{"gpt-oss-20b",  "gpt-oss", 24, 2880, 64, 8, 64,  2880, 201088, 131072, 150000.0f,  false, kGptOssKeys},
     RandomShape{"qwen3.5-0.8b", "qwen35", 24, 1024,  8, 2, 256,  3584, 248320, 262144, 10000000.0f, true, kQwen35SmallKeys},
     RandomShape{"qwen3.5-35b-a3b", "qwen35moe", 40, 2048, 16, 2, 256, 512, 248320, 262144, 10000000.0f, false, kQwen35MoeKeys},
     RandomShape{"glm-4.7-flash", "deepseek2", 47, 2048, 20, 1, 576, 10240, 154880, 202752, 1000000.0f, false, kGlmFlashKeys},
     RandomShape{"lfm2-1.2b",    "lfm2",  16, 2048, 32, 8,  64,  8192,  65536, 128000, 1000000.0f, true, kLfm2Keys},
-    RandomShape{"nemotron-3-nano", "nemotron_h_moe", 52, 2688, 32, 2, 128, 1856, 131072, 262144, 10000.0f, false, kNemotron3Keys},
-    RandomShape{"mamba2-1.3b",  "mamba2", 48, 2048,  0, 0,  64,     0,  50288, 1048576, 10000.0f, true, kMamba2Keys},
+    RandomShape{"nemotron-3-nano", "nemotron_h_moe", 52, 2688, 32, 2, 128, 1856, 131072, 262144, 10000.0f, false, kNemotron3Keys, false, kNemotron3Optional},
+    RandomShape{"mamba2-1.3b",  "mamba2", 48, 2048,  0, 0,  64,     0,  50288, 1048576, 10000.0f, true, kMamba2Keys, false, kStateSpaceOptional},
     RandomShape{"rwkv7-1.5b",   "rwkv7",  24, 2048,  0, 0,  64,  8192,  65536, 1048576, 10000.0f, false, kRwkv7Keys},
     TENON_ARCHITECTURES(TENON_TINY_SHAPE)
 };

@@ -29,6 +29,9 @@ struct RandomShape {
   bool tied;                         ///< the output uses the embedding
   std::span<const KeyValue> keys{};  ///< of its architecture; they win over the numbers above
   bool is_example = false;           ///< has the keys of Architecture::example, too
+  /// Of the tensors that files of the architecture may lack those, by the ends of their names, that the
+  /// published model has.
+  std::span<const std::string_view> optional{};
 };
 
 std::span<const RandomShape> random_shapes() noexcept;
