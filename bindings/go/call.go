@@ -1,0 +1,155 @@
+package tenon
+
+import (
+	"runtime"
+	"strings"
+	"unsafe"
+)
+
+// Flags of call.use.
+const (
+	nullable  = 1 << iota
+	whileBusy // allowed during another call on the handle
+)
+
+// What buffers of results have at first, in elements: most need no second call.
+const firstCapacity = 256
+
+// call is one call of a function of the library, with what it uses until it returns. It stays on its thread,
+// since the library tells the last error by thread.
+type call struct {
+	err  error
+	used [4]struct {
+		handle    *handle
+		exclusive bool
+	}
+	numUsed int
+	kept    *callback
+	key     uintptr // of what is kept
+}
+
+func begin(function int) *call {
+	runtime.LockOSThread()
+	c := &call{err: load()}
+	if c.err == nil && functions[function] == 0 {
+		c.err = failed(ErrUnsupported, "this libtenon has no %s: it is another version", functionNames[function])
+	}
+	return c
+}
+
+func (c *call) end() {
+	runtime.UnlockOSThread()
+	if c.kept != nil {
+		forget(c.key)
+	}
+	for _, one := range c.used[:c.numUsed] {
+		one.handle.leave(one.exclusive)
+		if one.handle.owner != nil {
+			one.handle.owner.leave(false)
+		}
+	}
+}
+
+// use gives the pointer of a handle for as long as the call; 0 with c.err.
+func (c *call) use(h *handle, kind handleKind, flags int) uintptr {
+	if c.err != nil || h == nil && flags&nullable != 0 {
+		return 0
+	}
+	if h == nil || h.kind != kind {
+		c.err = failed(ErrArgument, "a %s is needed", kinds[kind].name)
+		return 0
+	}
+	exclusive := kinds[kind].oneAtATime && flags&whileBusy == 0
+	if h.owner != nil {
+		if _, c.err = h.owner.enter(false); c.err != nil {
+			return 0
+		}
+	}
+	pointer, err := h.enter(exclusive)
+	if err != nil {
+		if h.owner != nil {
+			h.owner.leave(false)
+		}
+		c.err = err
+		return 0
+	}
+	c.used[c.numUsed].handle, c.used[c.numUsed].exclusive = h, exclusive
+	c.numUsed++
+	return pointer
+}
+
+// done makes an error of a status: what a callback brought comes first, and what it panicked with goes on from here.
+func (c *call) done(status int32) error {
+	if c.kept != nil {
+		if c.kept.hasPanicked {
+			panic(c.kept.panicked)
+		}
+		if c.kept.err != nil {
+			return c.kept.err
+		}
+	}
+	if status == OK {
+		return nil
+	}
+	return &Error{Code: Code(status), Message: nameAt(callLastError())}
+}
+
+// callback registers a function that C calls during the call: the address of the one that C knows, and what that
+// gets as `user`. isNil: there is none.
+func (c *call) callback(address uintptr, function any, isNil bool) (uintptr, uintptr) {
+	if isNil || c.err != nil {
+		return 0, 0
+	}
+	c.kept = &callback{function: function}
+	c.key = remember(c.kept)
+	return address, c.key
+}
+
+// name is a text as C has it, with a NUL at its end.
+func (c *call) name(text string) []byte {
+	if c.err == nil && strings.IndexByte(text, 0) >= 0 {
+		c.err = failed(ErrArgument, "%q holds a NUL", text)
+	}
+	return append([]byte(text), 0)
+}
+
+func textPointer(text string) unsafe.Pointer {
+	if text == "" {
+		return nil
+	}
+	return unsafe.Pointer(unsafe.StringData(text))
+}
+
+func slicePointer[T any](values []T) unsafe.Pointer {
+	return unsafe.Pointer(unsafe.SliceData(values))
+}
+
+func bytesAt(place unsafe.Pointer, length uint64) []byte {
+	return copyOf[byte](place, length)
+}
+
+func textAt(place unsafe.Pointer, length uint64) string {
+	if place == nil || length == 0 {
+		return ""
+	}
+	return strings.Clone(unsafe.String((*byte)(place), length))
+}
+
+func copyOf[T any](place unsafe.Pointer, count uint64) []T {
+	if place == nil || count == 0 {
+		return nil
+	}
+	return append([]T(nil), unsafe.Slice((*T)(place), count)...)
+}
+
+// nameAt copies a text that ends in a NUL.
+func nameAt(place unsafe.Pointer) string {
+	if place == nil {
+		return ""
+	}
+	length := 0
+	for *(*byte)(unsafe.Add(place, length)) != 0 {
+		length++
+	}
+	return textAt(place, uint64(length))
+}

@@ -1,0 +1,164 @@
+package tenon
+
+import "encoding/json"
+
+// Conversation is what a chat makes a prompt of. Any value that encoding/json makes the same of will do, a
+// json.RawMessage, too; section 14 of tenon.h lists the members.
+type Conversation struct {
+	Messages   []Message `json:"messages"`
+	Tools      []Tool    `json:"tools,omitempty"`
+	ToolChoice any       `json:"tool_choice,omitempty"` // "auto", "required", "none", or a tool
+	// The schema of the answer: {"type": "json_schema", "json_schema": {"schema": ...}}.
+	ResponseFormat any            `json:"response_format,omitempty"`
+	Variables      map[string]any `json:"variables,omitempty"` // of the template
+}
+
+// Message is one of a conversation.
+type Message struct {
+	Role             string     `json:"role"` // system, user, assistant, tool
+	Content          string     `json:"content"`
+	ReasoningContent string     `json:"reasoning_content,omitempty"`
+	ToolCalls        []ToolCall `json:"tool_calls,omitempty"`
+	ToolCallID       string     `json:"tool_call_id,omitempty"` // which call a message of role tool answers
+}
+
+// ToolCall is one that the model wants made.
+type ToolCall struct {
+	ID       string `json:"id,omitempty"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"` // JSON
+	} `json:"function"`
+}
+
+// Tool is one that the model may call.
+type Tool struct {
+	Type     string       `json:"type"` // function
+	Function ToolFunction `json:"function"`
+}
+
+// ToolFunction describes it; Parameters is a JSON Schema.
+type ToolFunction struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Parameters  any    `json:"parameters,omitempty"`
+}
+
+// Chat turns conversations into prompts, by the template of a model or one of yours. Any goroutine.
+type Chat struct {
+	object
+	model *Model
+}
+
+// NewChat makes one; model nil with the option Template, for text only.
+func NewChat(model *Model, options *ChatOptions) (*Chat, error) {
+	handle, err := withOptions(options, func(options *handle) (*handle, error) {
+		if model == nil {
+			return chatCreate(nil, options)
+		}
+		return chatCreate(model.handle, options)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if model != nil {
+		handle.keep = model.kept
+	}
+	return net(&Chat{object{handle}, model}, handle), nil
+}
+
+// Format is the family by which answers are read.
+func (c *Chat) Format() (string, error) { return chatFormat(c.handle) }
+
+// Render gives the prompt as text.
+func (c *Chat) Render(conversation any) (string, error) {
+	text, err := jsonOf(conversation)
+	if err != nil {
+		return "", err
+	}
+	return chatRender(c.handle, text)
+}
+
+// Encode gives the prompt as tokens, for GenerateOptions.Tokens.
+func (c *Chat) Encode(conversation any) ([]Token, error) {
+	text, err := jsonOf(conversation)
+	if err != nil {
+		return nil, err
+	}
+	return chatEncode(c.handle, text)
+}
+
+// Grammar is what the answer may be; nil: anything.
+func (c *Chat) Grammar(conversation any) (*Grammar, error) {
+	text, err := jsonOf(conversation)
+	if err != nil {
+		return nil, err
+	}
+	return newGrammar(chatGrammar(c.handle, text))
+}
+
+// Constrain sets that grammar; whether there is one.
+func (c *Chat) Constrain(conversation any, sampler *Sampler) (bool, error) {
+	text, err := jsonOf(conversation)
+	if err != nil {
+		return false, err
+	}
+	constrained, err := chatConstrain(c.handle, text, sampler.handle)
+	return constrained != 0, err
+}
+
+// Reply begins to read the answer.
+func (c *Chat) Reply(conversation any) (*Reply, error) {
+	text, err := jsonOf(conversation)
+	if err != nil {
+		return nil, err
+	}
+	handle, err := chatReplyCreate(c.handle, text)
+	if err != nil {
+		return nil, err
+	}
+	return net(&Reply{object{handle}}, handle), nil
+}
+
+// Reply is an answer that is read as it comes. One goroutine at a time.
+type Reply struct {
+	object
+}
+
+// Push takes the next token, and gives what it amounts to.
+func (r *Reply) Push(token Token) ([]ChatDelta, error) {
+	return deltas(func(on func(ChatDelta)) error { return chatReplyPushToken(r.handle, token, on) })
+}
+
+// PushText takes text in any pieces, with the control tokens as text.
+func (r *Reply) PushText(text string) ([]ChatDelta, error) {
+	return deltas(func(on func(ChatDelta)) error { return chatReplyPushText(r.handle, text, on) })
+}
+
+// Finish says that the answer is complete.
+func (r *Reply) Finish() ([]ChatDelta, error) {
+	return deltas(func(on func(ChatDelta)) error { return chatReplyFinish(r.handle, on) })
+}
+
+func deltas(push func(on func(ChatDelta)) error) ([]ChatDelta, error) {
+	var came []ChatDelta
+	err := push(func(delta ChatDelta) { came = append(came, delta) })
+	return came, err
+}
+
+// MessageJSON is the answer so far, as a message of a conversation.
+func (r *Reply) MessageJSON() (json.RawMessage, error) {
+	text, err := chatReplyMessage(r.handle)
+	return json.RawMessage(text), err
+}
+
+// Message is the same as a struct.
+func (r *Reply) Message() (Message, error) {
+	var message Message
+	text, err := r.MessageJSON()
+	if err == nil {
+		err = json.Unmarshal(text, &message)
+	}
+	return message, err
+}

@@ -1,0 +1,28 @@
+//go:build !tenon_cgo
+
+package tenon
+
+import (
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+func openLibrary(path string) (uintptr, error) {
+	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+}
+
+// symbolOf gives the address of a function, 0 where the library lacks it.
+func symbolOf(library uintptr, name string) uintptr {
+	address, err := purego.Dlsym(library, name)
+	if err != nil {
+		return 0
+	}
+	return address
+}
+
+// callText calls a function that returns a text and takes nothing.
+func callText(function uintptr) unsafe.Pointer {
+	result, _, _ := purego.SyscallN(function)
+	return *(*unsafe.Pointer)(unsafe.Pointer(&result))
+}

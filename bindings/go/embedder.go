@@ -1,0 +1,197 @@
+package tenon
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// TextRole is what texts are for, TextPlain to TextDocument.
+type TextRole int32
+
+// Embedder turns texts into rows of numbers. Any goroutine.
+type Embedder struct {
+	object
+	cancels atomic.Uint64 // how often Cancel was called
+}
+
+// NewEmbedder makes one, of an encoder or of a model opened with the option Embeddings.
+func NewEmbedder(model *Model, options *EmbedderOptions) (*Embedder, error) {
+	handle, err := withOptions(options, func(options *handle) (*handle, error) {
+		return embedderCreate(model.handle, options)
+	})
+	if err != nil {
+		return nil, err
+	}
+	handle.keep = model.kept
+	return net(&Embedder{object: object{handle}}, handle), nil
+}
+
+// Info tells pooling, dimensions and limits.
+func (e *Embedder) Info() (EmbedderInfo, error) { return embedderGetInfo(e.handle) }
+
+// Dimensions is how many numbers a row has.
+func (e *Embedder) Dimensions() int { return embedderDimensions(e.handle) }
+
+// Label is the name of a label of the classifier: index < Info().NumLabels.
+func (e *Embedder) Label(index int) (string, error) { return embedderLabel(e.handle, index) }
+
+// Embeddings are rows, one after another in one slice.
+type Embeddings struct {
+	Values     []float32 // [rows, Dimensions]
+	Dimensions int
+	Counts     []int // [texts] how many rows each has; 1 unless the pooling is none
+}
+
+// Len is the number of rows.
+func (e *Embeddings) Len() int {
+	if e.Dimensions == 0 {
+		return 0
+	}
+	return len(e.Values) / e.Dimensions
+}
+
+// Row is part of Values.
+func (e *Embeddings) Row(index int) []float32 {
+	return e.Values[index*e.Dimensions : (index+1)*e.Dimensions : (index+1)*e.Dimensions]
+}
+
+// Embed gives the rows of texts; role says which words of the model's card go before them.
+func (e *Embedder) Embed(ctx context.Context, texts []string, role TextRole) (*Embeddings, error) {
+	return e.embed(ctx, newBatch(texts, role))
+}
+
+// EmbedTokens gives the rows of texts that are tokens already.
+func (e *Embedder) EmbedTokens(ctx context.Context, texts [][]Token) (*Embeddings, error) {
+	return e.embed(ctx, newBatch(texts, TextPlain))
+}
+
+func (e *Embedder) embed(ctx context.Context, batch *batch) (*Embeddings, error) {
+	defer batch.pinner.Unpin()
+	dimensions := e.Dimensions()
+	values, err := e.call(ctx, batch, fnEmbedderEmbed, func(embedder uintptr, values []float32, needed *uintptr) int32 {
+		return callEmbedderEmbed(embedder, unsafe.Pointer(batch.c), slicePointer(values), uintptr(len(values)),
+			unsafe.Pointer(needed))
+	})
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]int, len(batch.numRows))
+	for i, rows := range batch.numRows {
+		counts[i] = int(rows)
+	}
+	return &Embeddings{values, dimensions, counts}, nil
+}
+
+// Rank tells how well each document answers the query; more is better.
+func (e *Embedder) Rank(ctx context.Context, query string, documents []string) ([]float32, error) {
+	batch := newBatch(documents, TextDocument)
+	defer batch.pinner.Unpin()
+	return e.call(ctx, batch, fnEmbedderRank, func(embedder uintptr, scores []float32, needed *uintptr) int32 {
+		return callEmbedderRank(embedder, textPointer(query), uintptr(len(query)), unsafe.Pointer(batch.c),
+			slicePointer(scores), uintptr(len(scores)), unsafe.Pointer(needed))
+	})
+}
+
+// call fills a buffer of the size that the library asks for. The library cancels all calls on an embedder at once, so
+// those whose context has not ended begin again: they give the same bits.
+func (e *Embedder) call(ctx context.Context, batch *batch, function int,
+	get func(embedder uintptr, values []float32, needed *uintptr) int32) ([]float32, error) {
+	defer runtime.KeepAlive(e)
+	stop := context.AfterFunc(ctx, func() { _ = embedderCancel(e.handle) })
+	defer stop()
+	var values []float32
+	for {
+		cancels := e.cancels.Load()
+		needed, err := e.once(ctx, batch, function, values, get)
+		switch {
+		case errors.Is(err, ErrCancelled) && ctx.Err() == nil && cancels == e.cancels.Load() && e.handle.isLive():
+			continue
+		case err != nil:
+			return nil, ofContext(ctx, err)
+		case needed <= uintptr(len(values)):
+			return values[:needed], nil
+		}
+		values = make([]float32, needed)
+	}
+}
+
+func (e *Embedder) once(ctx context.Context, batch *batch, function int, values []float32,
+	get func(embedder uintptr, values []float32, needed *uintptr) int32) (uintptr, error) {
+	if ctx.Err() != nil {
+		return 0, ended(ctx)
+	}
+	batch.c.timeoutSeconds = 0
+	if deadline, has := ctx.Deadline(); has {
+		batch.c.timeoutSeconds = max(time.Until(deadline), time.Nanosecond).Seconds()
+	}
+	c := begin(function)
+	defer c.end()
+	embedder := c.use(e.handle, kindEmbedder, 0)
+	if c.err != nil {
+		return 0, c.err
+	}
+	needed := new(uintptr)
+	err := c.done(get(embedder, values, needed))
+	return *needed, err
+}
+
+// Cancel ends the calls under way with ErrCancelled.
+func (e *Embedder) Cancel() error {
+	e.cancels.Add(1)
+	return embedderCancel(e.handle)
+}
+
+// batch is a tenon_embedder_batch whose memory is pinned until Unpin.
+type batch struct {
+	c       *cEmbedderBatch // an object of its own: cgo looks through all of the one that it gets
+	numRows []uint64
+	pinner  runtime.Pinner
+}
+
+// newBatch puts all texts, or all tokens, into one block.
+func newBatch[T ~string | ~[]Token](texts []T, role TextRole) *batch {
+	b := &batch{numRows: make([]uint64, len(texts))}
+	b.c = &cEmbedderBatch{structSize: uint32(unsafe.Sizeof(*b.c)), role: int32(role), count: uint64(len(texts))}
+	places := make([]unsafe.Pointer, len(texts))
+	lengths := make([]uint64, len(texts))
+	if len(texts) == 0 {
+		return b
+	}
+	size, isText := uintptr(1), false
+	if _, isText = any(texts[0]).(string); !isText {
+		size = unsafe.Sizeof(Token(0))
+	}
+	total := 0
+	for i, text := range texts {
+		lengths[i] = uint64(len(text))
+		total += len(text)
+	}
+	// Of 32-bit words, so that tokens are aligned; never empty, so that every text has a place.
+	block := make([]Token, (uintptr(total)*size+3)/4+1)
+	at := unsafe.Pointer(&block[0])
+	for i, text := range texts {
+		places[i] = at
+		switch text := any(text).(type) {
+		case string:
+			copy(unsafe.Slice((*byte)(at), len(text)), text)
+		case []Token:
+			copy(unsafe.Slice((*Token)(at), len(text)), text)
+		}
+		at = unsafe.Add(at, uintptr(len(text))*size)
+	}
+	b.pinner.Pin(&block[0])
+	b.pinner.Pin(&places[0])
+	b.pinner.Pin(&lengths[0])
+	b.pinner.Pin(&b.numRows[0])
+	b.c.numRows = unsafe.Pointer(&b.numRows[0])
+	if isText {
+		b.c.texts, b.c.lengths = unsafe.Pointer(&places[0]), unsafe.Pointer(&lengths[0])
+	} else {
+		b.c.tokens, b.c.numTokens = unsafe.Pointer(&places[0]), unsafe.Pointer(&lengths[0])
+	}
+	return b
+}

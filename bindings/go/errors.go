@@ -1,0 +1,66 @@
+package tenon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Code is what kind an error is of, ErrFormat to ErrInternal. It is an error itself, for errors.Is.
+type Code int32
+
+// Error is the name that tenon.h has for the code: "BUSY".
+func (c Code) Error() string {
+	if name, known := codeNames[c]; known {
+		return name
+	}
+	return "UNKNOWN"
+}
+
+// Error is what the library reports. errors.Is finds its code, and where it ended by a context what ended that:
+// context.Canceled, context.DeadlineExceeded.
+type Error struct {
+	Code    Code
+	Message string // one sentence: what, where, value and limit
+	cause   error
+}
+
+func (e *Error) Error() string { return "tenon: " + e.Message }
+
+// Is says whether target is the code of the error.
+func (e *Error) Is(target error) bool {
+	code, isCode := target.(Code)
+	return isCode && code == e.Code
+}
+
+// Unwrap gives what is behind it: the end of a context, or what an io.ReaderAt said.
+func (e *Error) Unwrap() error { return e.cause }
+
+func failed(code Code, format string, values ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, values...)}
+}
+
+// ofContext tells that an error came of a context: of its end, or of its deadline, which the library keeps.
+func ofContext(ctx context.Context, err error) error {
+	var known *Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	switch {
+	case known.Code == ErrCancelled && ctx.Err() != nil:
+		return &Error{known.Code, known.Message, context.Cause(ctx)}
+	case known.Code == ErrDeadline:
+		return &Error{known.Code, known.Message, context.DeadlineExceeded}
+	}
+	return err
+}
+
+// ended is the error of a context that is over.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	code := ErrCancelled
+	if errors.Is(cause, context.DeadlineExceeded) {
+		code = ErrDeadline
+	}
+	return &Error{code, cause.Error(), cause}
+}

@@ -1,0 +1,326 @@
+package tenon
+
+import (
+	"context"
+	"io"
+	"iter"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// Finish is why a piece is the last one, FinishEnd to FinishBanned; FinishNone: it is not.
+type Finish int32
+
+func (f Finish) String() string {
+	names := [...]string{"none", "end", "max_tokens", "stop", "banned"}
+	if f < 0 || int(f) >= len(names) {
+		return "unknown"
+	}
+	return names[f]
+}
+
+// Piece is what one token brings.
+type Piece struct {
+	Text   string // whole characters: empty while one is incomplete
+	Token  Token  // NoToken where there is none
+	Finish Finish
+	// With GenerateOptions.Logprobs: of the token, and of the likeliest ones.
+	Logprob float32
+	Top     []TokenLogprob
+}
+
+// TokenLogprob is a token with the natural logarithm of its probability.
+type TokenLogprob struct {
+	Token   Token
+	Logprob float32
+}
+
+func (c *cPiece) value() Piece {
+	return Piece{Text: textAt(c.text, c.length), Token: c.token, Finish: Finish(c.finish)}
+}
+
+// GenerateOptions is what a generation may be told besides its text.
+type GenerateOptions struct {
+	MaxTokens    int             // at most; 0: as many as the context holds
+	Sampling     *SamplerOptions // how tokens are drawn
+	Sampler      *Sampler        // in place of these; it is copied
+	Grammar      *Grammar        // texts of it only
+	Tokens       []Token         // come after the prompt
+	AddSpecial   Opt[bool]       // begin token before the prompt; not set: when the session is empty
+	ParseSpecial bool            // spelled control tokens become them: not for user input
+	IgnoreEnd    bool            // an end token is a token like any other
+	Logprobs     Opt[int]        // pieces have a Logprob, and those of so many likeliest tokens
+	Timeout      time.Duration   // to the end: ErrDeadline; a deadline of the context counts, too
+	Priority     Opt[int]        // higher runs first; not set: the session's
+	Client       string          // requests of one client share what its weight gives; "": the session's
+	Weight       float64         // of the client; 0: the session's
+}
+
+// sampler is what the options say, and whether it is to be closed.
+func (o *GenerateOptions) sampler(model *Model) (*Sampler, bool, error) {
+	if o.Sampler != nil && (o.Grammar != nil || o.Sampling != nil) {
+		return nil, false, failed(ErrArgument, "a Sampler comes in place of Sampling, and has its grammar itself")
+	}
+	if o.Sampler != nil || o.Grammar == nil && o.Sampling == nil {
+		return o.Sampler, false, nil
+	}
+	sampler, err := NewSampler(o.Sampling)
+	if err != nil {
+		return nil, false, err
+	}
+	if o.Grammar == nil {
+		return sampler, true, nil
+	}
+	tokenizer, err := model.Tokenizer()
+	if err == nil {
+		err = sampler.SetGrammar(o.Grammar, tokenizer)
+	}
+	if err != nil {
+		sampler.Close()
+		return nil, false, err
+	}
+	return sampler, true, nil
+}
+
+func (o *GenerateOptions) flags() uint32 {
+	flags := uint32(0)
+	if o.ParseSpecial {
+		flags |= ParseSpecial
+	}
+	if o.IgnoreEnd {
+		flags |= IgnoreEnd
+	}
+	if o.Logprobs.isSet {
+		flags |= Logprobs
+	}
+	return flags
+}
+
+// timeoutSeconds is the nearer of the option and the context's deadline; 0: none.
+func (o *GenerateOptions) timeoutSeconds(ctx context.Context) (float64, error) {
+	if ctx.Err() != nil {
+		return 0, ended(ctx)
+	}
+	timeout := o.Timeout
+	if deadline, has := ctx.Deadline(); has {
+		left := max(time.Until(deadline), time.Nanosecond)
+		if timeout <= 0 || left < timeout {
+			timeout = left
+		}
+	}
+	return timeout.Seconds(), nil
+}
+
+// Generation is a continuation under way. One goroutine at a time, but Cancel and Close from any.
+type Generation struct {
+	handle   *handle
+	session  *Session
+	told     notice
+	ctx      context.Context
+	logprobs Opt[int]
+	isOver   atomic.Bool
+	isClosed atomic.Bool
+}
+
+// Submit appends a prompt and begins to continue it. Until that has ended or is closed the session refuses other
+// calls but Cancel and Close. When ctx ends, so does it.
+func (s *Session) Submit(ctx context.Context, prompt string, options *GenerateOptions) (*Generation, error) {
+	if options == nil {
+		options = &GenerateOptions{}
+	}
+	timeout, err := options.timeoutSeconds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sampler, isOurs, err := options.sampler(s.engine.model)
+	if err != nil {
+		return nil, err
+	}
+	if isOurs {
+		defer sampler.Close()
+	}
+	flags := options.flags()
+	if prompt != "" {
+		special, err := s.special(options.AddSpecial)
+		if err != nil {
+			return nil, err
+		}
+		flags |= special
+	}
+	pinner := new(runtime.Pinner)
+	defer pinner.Unpin()
+	submission := &cSubmission{structSize: uint32(unsafe.Sizeof(cSubmission{})), flags: flags,
+		text: textPointer(prompt), textLength: uint64(len(prompt)),
+		numTokens: uint64(len(options.Tokens)), maxTokens: uint64(max(options.MaxTokens, 0)),
+		timeoutSeconds: timeout, priority: int32(options.Priority.value),
+		client: textPointer(options.Client), clientLength: uint64(len(options.Client)), weight: options.Weight,
+		numTop: uint32(max(options.Logprobs.value, 0))}
+	for _, text := range []string{prompt, options.Client} {
+		if text != "" {
+			pinner.Pin(unsafe.StringData(text))
+		}
+	}
+	if len(options.Tokens) > 0 {
+		pinner.Pin(&options.Tokens[0])
+		submission.tokens = slicePointer(options.Tokens)
+	}
+	if options.Priority.isSet {
+		submission.hasPriority = 1
+	}
+	told := make(notice, 1)
+	request, err := s.submit(submission, sampler, told)
+	if err != nil {
+		return nil, ofContext(ctx, err)
+	}
+	request.whenDestroyed(context.AfterFunc(ctx, func() { _ = requestCancel(request) }))
+	g := &Generation{handle: request, session: s, told: told, ctx: ctx, logprobs: options.Logprobs}
+	return net(g, request), nil
+}
+
+// submit calls tenon_session_submit. The key by which C tells the notice goes with the handle.
+func (s *Session) submit(submission *cSubmission, sampler *Sampler, told notice) (*handle, error) {
+	c := begin(fnSessionSubmit)
+	defer c.end()
+	session := c.use(s.handle, kindSession, 0)
+	if sampler != nil {
+		submission.sampler = c.use(sampler.handle, kindSampler, 0)
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	key := remember(told)
+	submission.notify, submission.user = addressNotify, key
+	var pointer uintptr
+	if err := c.done(callSessionSubmit(session, unsafe.Pointer(submission), unsafe.Pointer(&pointer))); err != nil {
+		forget(key)
+		return nil, err
+	}
+	request := newHandle(kindRequest, pointer, nil)
+	request.key = key
+	return request, nil
+}
+
+// Generate appends a prompt and continues it: range over the pieces. It begins when it is ranged over, and ends with
+// the loop; the session can then go on from where it was. An error is the last pair.
+func (s *Session) Generate(ctx context.Context, prompt string, options *GenerateOptions) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
+		generation, err := s.Submit(ctx, prompt, options)
+		if err != nil {
+			yield(Piece{}, err)
+			return
+		}
+		defer generation.Close()
+		generation.All()(yield)
+	}
+}
+
+// Next waits for the next piece; io.EOF after the last. After an error the generation is closed.
+func (g *Generation) Next() (Piece, error) {
+	defer runtime.KeepAlive(g)
+	if g.isOver.Load() {
+		return Piece{}, io.EOF
+	}
+	piece, err := g.wait()
+	if err == nil && g.logprobs.isSet && piece.Token != NoToken {
+		err = g.look(&piece)
+	}
+	if err != nil {
+		if g.isClosed.Load() {
+			err = failed(ErrCancelled, "the generation has been closed")
+		}
+		err = ofContext(g.ctx, err)
+	}
+	if err != nil || piece.Finish != FinishNone {
+		g.Close()
+	}
+	return piece, err
+}
+
+// wait has this goroutine compute when no other one does, else it waits to be told.
+func (g *Generation) wait() (Piece, error) {
+	compute := g.session.engine.driver
+	for {
+		select {
+		case compute <- struct{}{}:
+			return g.drive(compute)
+		default:
+		}
+		piece, err := requestWait(g.handle, 0)
+		if err != nil || piece.Token != NoToken || piece.Finish != FinishNone {
+			return piece, err
+		}
+		select {
+		case <-g.told:
+		case compute <- struct{}{}:
+			return g.drive(compute)
+		}
+	}
+}
+
+func (g *Generation) drive(held driver) (Piece, error) {
+	defer func() { <-held }()
+	return requestWait(g.handle, -1)
+}
+
+func (g *Generation) look(piece *Piece) error {
+	logprob, tokens, values, err := requestLogprobs(g.handle, g.logprobs.value)
+	piece.Logprob = logprob
+	for i, token := range tokens {
+		piece.Top = append(piece.Top, TokenLogprob{token, values[i]})
+	}
+	return err
+}
+
+// All ranges over the pieces that are left. Leaving the loop leaves the generation as it is.
+func (g *Generation) All() iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
+		for {
+			piece, err := g.Next()
+			if err == io.EOF || !yield(piece, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Text is all that is left, joined.
+func (g *Generation) Text() (string, error) { return Collect(g.All()) }
+
+// Collect joins the texts of pieces, up to an error.
+func Collect(pieces iter.Seq2[Piece, error]) (string, error) {
+	var text strings.Builder
+	for piece, err := range pieces {
+		if err != nil {
+			return text.String(), err
+		}
+		text.WriteString(piece.Text)
+	}
+	return text.String(), nil
+}
+
+// Stats tells how much of the prompt was reused. It is for a generation that has not ended.
+func (g *Generation) Stats() (RequestStats, error) { return requestGetStats(g.handle) }
+
+// Cancel ends it: Next is ErrCancelled after the pieces that are there.
+func (g *Generation) Cancel() error {
+	if !g.handle.isLive() {
+		return nil
+	}
+	return requestCancel(g.handle)
+}
+
+// Close ends it, and lets the session go on.
+func (g *Generation) Close() error {
+	if !g.isOver.Swap(true) {
+		g.isClosed.Store(true)
+	}
+	if g.handle.isLive() {
+		_ = requestCancel(g.handle)
+	}
+	g.handle.destroy()
+	g.told.tell()
+	return nil
+}

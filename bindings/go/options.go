@@ -1,0 +1,77 @@
+package tenon
+
+// Opt is a value that may be left out: Set makes one.
+type Opt[T any] struct {
+	value T
+	isSet bool
+}
+
+// Set is for options: tenon.SamplerOptions{Temperature: tenon.Set(0.0)}.
+func Set[T any](value T) Opt[T] { return Opt[T]{value, true} }
+
+type optionSet interface {
+	apply(set func(key string, value any))
+}
+
+func applyExtra(extra map[string]any, set func(key string, value any)) {
+	for key, value := range extra {
+		set(key, value)
+	}
+}
+
+// optionsHandle makes a set of the library; nil for the defaults. It is the caller's to destroy.
+func optionsHandle(given optionSet) (*handle, error) {
+	var options *handle
+	var err error
+	given.apply(func(key string, value any) {
+		if options == nil && err == nil {
+			options, err = optionsCreate()
+		}
+		if err == nil {
+			err = setOption(options, key, value)
+		}
+	})
+	if err != nil && options != nil {
+		options.destroy()
+	}
+	return options, err
+}
+
+func setOption(options *handle, key string, value any) error {
+	switch value := value.(type) {
+	case bool:
+		number := int32(0)
+		if value {
+			number = 1
+		}
+		return optionsSetBool(options, key, number)
+	case int:
+		return optionsSetInt(options, key, int64(value))
+	case int64:
+		return optionsSetInt(options, key, value)
+	case float64:
+		return optionsSetFloat(options, key, value)
+	case string:
+		return optionsSetString(options, key, value)
+	case []string:
+		for _, item := range value {
+			if err := optionsAddString(options, key, item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return failed(ErrArgument, "option %s: a %T is no value of an option", key, value)
+}
+
+// withOptions makes an object with a set of options, which is only needed until then.
+func withOptions(given optionSet, create func(options *handle) (*handle, error)) (*handle, error) {
+	options, err := optionsHandle(given)
+	if err != nil {
+		return nil, err
+	}
+	if options != nil {
+		defer options.destroy()
+	}
+	return create(options)
+}
