@@ -1,6 +1,9 @@
 package tenon
 
-import "encoding/json"
+import (
+	"context"
+	"encoding/json"
+)
 
 // Conversation is what a chat makes a prompt of. Any value that encoding/json makes the same of will do, a
 // json.RawMessage, too; section 14 of tenon.h lists the members.
@@ -119,6 +122,77 @@ func (c *Chat) Reply(conversation any) (*Reply, error) {
 		return nil, err
 	}
 	return net(&Reply{object{handle}}, handle), nil
+}
+
+// Answer generates the answer to a conversation in session, as Constrain says, and gives it as a message. What the
+// session holds of the prompt already is not computed again. on, which may be nil, gets what comes. Of options,
+// which may be nil, Sampler, Grammar and Tokens must not be set.
+func (c *Chat) Answer(ctx context.Context, session *Session, conversation any, options *GenerateOptions,
+	on func(ChatDelta)) (Message, error) {
+	given := GenerateOptions{}
+	if options != nil {
+		given = *options
+	}
+	if given.Sampler != nil || given.Grammar != nil || given.Tokens != nil {
+		return Message{}, failed(ErrArgument, "a chat has its own sampler, grammar and tokens")
+	}
+	sampler, err := NewSampler(given.Sampling)
+	if err != nil {
+		return Message{}, err
+	}
+	defer sampler.Close()
+	if _, err := c.Constrain(conversation, sampler); err != nil {
+		return Message{}, err
+	}
+	tokens, err := c.Encode(conversation)
+	if err != nil {
+		return Message{}, err
+	}
+	given.Sampling, given.Sampler = nil, sampler
+	if given.Tokens, err = session.advance(tokens); err != nil {
+		return Message{}, err
+	}
+	reply, err := c.Reply(conversation)
+	if err != nil {
+		return Message{}, err
+	}
+	defer reply.Close()
+	hand := func(came []ChatDelta, err error) error {
+		for _, delta := range came {
+			if on != nil {
+				on(delta)
+			}
+		}
+		return err
+	}
+	for piece, err := range session.Generate(ctx, "", &given) {
+		if err == nil && piece.Token != NoToken {
+			err = hand(reply.Push(piece.Token))
+		}
+		if err != nil {
+			return Message{}, err
+		}
+	}
+	if err := hand(reply.Finish()); err != nil {
+		return Message{}, err
+	}
+	return reply.Message()
+}
+
+// advance keeps what the text has of the beginning of tokens, and gives those that are still to come.
+func (s *Session) advance(tokens []Token) ([]Token, error) {
+	held, err := s.Tokens()
+	if err != nil {
+		return nil, err
+	}
+	same := 0
+	for same < len(held) && same+1 < len(tokens) && held[same] == tokens[same] {
+		same++
+	}
+	if same < len(held) {
+		err = s.Rewind(uint64(same))
+	}
+	return tokens[same:], err
 }
 
 // Reply is an answer that is read as it comes. One goroutine at a time.

@@ -2,7 +2,7 @@
 //
 //	model, err := tenon.OpenModel("demo-q8_0.gguf", nil)
 //	session, err := tenon.NewSession(model, nil)
-//	for piece, err := range session.Generate(ctx, "Once upon a time", nil) {
+//	for piece := range session.Generate(ctx, "Once upon a time", nil) { // piece, err: to hear of errors
 //		fmt.Print(piece.Text)
 //	}
 //
