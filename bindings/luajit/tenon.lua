@@ -1,0 +1,87 @@
+-- Tenon from LuaJIT: luajit tenon.lua LIBRARY MODEL
+local ffi = require("ffi")
+
+-- What C would read in tenon.h, from the description that the library gives of itself: so it always fits.
+ffi.cdef("const char* tenon_interface_description(void);")
+local library = ffi.load(arg[1])
+local description = ffi.string(library.tenon_interface_description())
+local function section(name) return description:match('\n"' .. name .. '":%[(.-)%],\n"') end
+local function items(name) return section(name):gmatch('\n{"name":"([%w_]+)",([^%[]*)%[([^%]]*)%]}') end
+local function members(text, ending)
+  local list = {}
+  for name, kind, rest in text:gmatch('"name":"([%w_]+)","type":"([^"]+)"([^}]*)') do
+    local count = rest:match('"count":(%d+)')
+    list[#list + 1] = kind .. " " .. name .. (count and "[" .. count .. "]" or "") .. ending
+  end
+  return list
+end
+local declarations = {"typedef int32_t tenon_status; typedef int32_t tenon_token;"}
+local function declare(format, ...) declarations[#declarations + 1] = format:format(...) end
+for name in section("handles"):gmatch('"name":"([%w_]+)"') do declare("typedef struct %s %s;", name, name) end
+for name in items("structs") do declare("typedef struct %s %s;", name, name) end
+for name, head, rest in items("callbacks") do
+  declare("typedef %s (*%s)(%s);", head:match('"returns":"([^"]+)"'), name, table.concat(members(rest, ""), ", "))
+end
+for name, _, rest in items("structs") do declare("struct %s { %s };", name, table.concat(members(rest, "; "))) end
+for name, head, rest in items("functions") do
+  if name ~= "tenon_interface_description" then
+    declare("%s %s(%s);", head:match('"returns":"([^"]+)"'), name, table.concat(members(rest, ""), ", "))
+  end
+end
+ffi.cdef(table.concat(declarations, "\n"))
+
+local function check(status)
+  if status ~= 0 then error(ffi.string(library.tenon_last_error())) end
+end
+local function made(kind, create) -- an object that is destroyed when nothing refers to it
+  local out = ffi.new(kind .. "*[1]")
+  check(create(out))
+  return ffi.gc(out[0], library[kind .. "_destroy"])
+end
+local function options()
+  return made("tenon_options", function(out) return library.tenon_options_create(out) end)
+end
+local function text_of(piece) return ffi.string(piece.text, piece.length) end
+
+local settings = options()
+check(library.tenon_options_set_int(settings, "threads", 1))
+local model = made("tenon_model", function(out) return library.tenon_model_open(arg[2], settings, out) end)
+check(library.tenon_options_set_string(settings, "embeddings", "on", 2))
+local encoder = made("tenon_model", function(out) return library.tenon_model_open(arg[2], settings, out) end)
+settings = options()
+check(library.tenon_options_set_float(settings, "temperature", 0))
+local sampler = made("tenon_sampler", function(out) return library.tenon_sampler_create(settings, out) end)
+local session = made("tenon_session", function(out) return library.tenon_session_create(model, nil, out) end)
+
+-- Streams.
+check(library.tenon_session_append_text(session, "Once upon a time", 16, 1))
+local piece = ffi.new("tenon_piece")
+for _ = 1, 8 do
+  piece.struct_size = ffi.sizeof(piece)
+  check(library.tenon_session_next(session, sampler, piece))
+  io.write(text_of(piece))
+end
+print()
+
+-- Embeds.
+local embedder = made("tenon_embedder", function(out) return library.tenon_embedder_create(encoder, nil, out) end)
+local texts = ffi.new("const char*[3]", {"a fox", "a fox", "the sea"})
+local batch = ffi.new("tenon_embedder_batch", {struct_size = ffi.sizeof("tenon_embedder_batch"), count = 3, texts = texts})
+local needed = ffi.new("size_t[1]")
+check(library.tenon_embedder_embed(embedder, batch, nil, 0, needed))
+local count, rows = tonumber(needed[0]) / 3, ffi.new("float[?]", needed[0])
+check(library.tenon_embedder_embed(embedder, batch, rows, needed[0], needed))
+local same, other = 0, 0
+for i = 0, count - 1 do same, other = same + rows[i] * rows[count + i], other + rows[i] * rows[2 * count + i] end
+print(("%d numbers, likeness %.3f and %s"):format(count, same, other < 0.999 and "less" or "as much"))
+
+-- Cancels, from the function that gets the pieces. Code that calls back must not be compiled.
+local came = 0
+local on_piece = ffi.cast("tenon_piece_callback", function(_, piece)
+  came = came + 1
+  if came == 3 then library.tenon_session_cancel(session) end
+  return 0
+end)
+local function generate() return library.tenon_session_generate(session, sampler, 100, on_piece, nil) end
+jit.off(generate)
+print(ffi.string(library.tenon_status_name(generate())) .. " after " .. came .. " pieces")

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Runs the small programs in LuaJIT, Ruby, PHP and C# that load a model, stream, embed and cancel.
+#   bindings/test_cheap.sh [BUILD_FOLDER]   the folder is build-dev unless given
+# Those whose interpreter is not installed are named and left out; status 77 when all are.
+# Debian: luajit, ruby, php-cli, mono-mcs and mono-runtime.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$(realpath "${1:-$here/../build-dev}")
+model=$here/../examples/models/demo-q8_0.gguf
+library=$build/lib/libtenon.so
+[ -e "$library" ] || { echo "SKIPPED: $build holds no library"; exit 77; }
+programs=$(mktemp -d)
+trap 'rm -rf "$programs"' EXIT
+expected=" there was a proud squirrel named Iris.
+256 numbers, likeness 1.000 and less
+CANCELLED after 3 pieces"
+ran=0 failed=0
+
+try() {  # try NAME COMMAND...
+  local came
+  ran=$((ran + 1))
+  if came=$("${@:2}" 2>&1) && [ "$came" = "$expected" ]; then
+    echo "$1: passed"
+  else
+    echo "$1: FAILED"
+    echo "$came"
+    failed=$((failed + 1))
+  fi
+}
+has() {  # has NAME COMMAND...
+  if "${@:2}" > /dev/null 2>&1; then return; fi
+  echo "$1: left out, it is not installed"
+  return 1
+}
+
+if has LuaJIT luajit -e 'require("ffi")'; then try LuaJIT luajit "$here/luajit/tenon.lua" "$library" "$model"; fi
+if has Ruby ruby -r fiddle -r json -e 0; then try Ruby ruby "$here/ruby/tenon.rb" "$library" "$model"; fi
+if has PHP php -r 'FFI::cdef("int abs(int);");'; then try PHP php "$here/php/tenon.php" "$library" "$model"; fi
+if has C# mcs --version && has C# mono --version; then
+  mcs -out:"$programs/Tenon.exe" "$here/csharp/Tenon.cs"
+  try C# env LD_LIBRARY_PATH="$build/lib" mono "$programs/Tenon.exe" "$model"
+fi
+[ "$ran" -gt 0 ] || { echo "SKIPPED: none of the interpreters is installed"; exit 77; }
+exit $((failed > 0))
