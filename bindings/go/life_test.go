@@ -265,7 +265,11 @@ func TestASessionInUseRefusesASecondCall(t *testing.T) {
 	tried := false
 	err := session.Prefill(context.Background(), func(float64) error {
 		if !tried {
-			wantCode(t, session.Append("more"), ErrState)
+			err := session.Append("more")
+			wantCode(t, err, ErrState)
+			if !strings.Contains(err.Error(), "only cancelling and closing may interrupt") {
+				t.Errorf("the binding did not notice: %v", err)
+			}
 		}
 		tried = true
 		return nil

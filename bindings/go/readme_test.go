@@ -23,7 +23,7 @@ func goCommand(t *testing.T, folder string, arguments ...string) string {
 	t.Helper()
 	command := exec.Command("go", arguments...)
 	command.Dir = folder
-	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
+	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false")
 	out, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("go %v: %v\n%s", arguments, err, out)
