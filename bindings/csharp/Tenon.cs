@@ -1,5 +1,7 @@
 // Tenon from C#, by P/Invoke: mcs Tenon.cs && mono Tenon.exe MODEL. The library is found as libtenon.so.
 using System;
+using System.Linq;
+using System.Reflection;
 using System.Runtime.InteropServices;
 using System.Text;
 using System.Text.RegularExpressions;
@@ -38,6 +40,22 @@ static class Tenon
         if (!match.Success) throw new Exception("the library has nothing like " + pattern);
         return match.Groups[match.Groups.Count - 1].Value;
     }
+    // What is declared above must be what the library has: a function of another signature is refused.
+    static void CheckSignatures()
+    {
+        Func<Type, string> cType = type => type == typeof(int) ? "int32_t" : type == typeof(uint) ? "uint32_t"
+            : type == typeof(long) ? "int64_t" : type == typeof(ulong) ? "uint64_t" : type == typeof(UIntPtr) ? "size_t"
+            : type == typeof(double) ? "double" : type == typeof(void) ? "void" : "pointer";
+        foreach (var method in typeof(Tenon).GetMethods(BindingFlags.Static | BindingFlags.NonPublic).Where(m => m.Name.StartsWith("tenon_")))
+        {
+            var found = Regex.Match(Description, "\"name\":\"" + method.Name + "\",\"returns\":\"([^\"]*)\"[^\\[]*\\[([^\\]]*)\\]");
+            var theirs = Regex.Matches(found.Groups[2].Value, "\"type\":\"([^\"]*)\"").Cast<Match>().Select(m => m.Groups[1].Value);
+            var ours = method.GetParameters().Select(p => cType(p.ParameterType)).Concat(new[] { cType(method.ReturnType) });
+            var plain = theirs.Concat(new[] { found.Groups[1].Value.Replace("tenon_status", "int32_t") })
+                .Select(type => type.Contains("*") || type.EndsWith("_callback") ? "pointer" : type);
+            if (!found.Success || !ours.SequenceEqual(plain)) throw new Exception("the library has another " + method.Name);
+        }
+    }
     static IntPtr Make(string name) // zeros, but for struct_size
     {
         var memory = Marshal.AllocHGlobal(Size(name));
@@ -55,6 +73,7 @@ static class Tenon
 
     static void Main(string[] arguments)
     {
+        CheckSignatures();
         IntPtr settings, model, encoder, sampler, session, embedder;
         Check(tenon_options_create(out settings));
         Check(tenon_options_set_int(settings, "threads", 1));

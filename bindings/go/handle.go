@@ -77,6 +77,9 @@ func (h *handle) whenDestroyed(release func() bool) {
 }
 
 func (h *handle) isLive() bool {
+	if h == nil {
+		return false
+	}
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return h.pointer != 0 && !h.doomed
@@ -125,7 +128,7 @@ func (o *object) Close() error {
 }
 
 // Closed says whether it was closed.
-func (o *object) Closed() bool { return o.handle == nil || !o.handle.isLive() }
+func (o *object) Closed() bool { return !o.handle.isLive() }
 
 // net has the handle destroyed some time after its object became unreachable.
 func net[T any](of *T, h *handle) *T {

@@ -430,4 +430,31 @@ func TestErrorsAreOfTheirKind(t *testing.T) {
 	}
 	var none Session
 	wantCode(t, none.Append("x"), ErrArgument)
+	if err := none.Close(); err != nil || !none.Closed() {
+		t.Errorf("closing what is nothing: %v", err)
+	}
+}
+
+func TestTheMachineIsKnown(t *testing.T) {
+	backends := must(Backends(&ModelOptions{Plugin: []string{"/nonexistent.so"}}))
+	refused := slices.IndexFunc(backends, func(b BackendInfo) bool { return b.Origin == "/nonexistent.so" })
+	if backends[0].Name != "cpu" || backends[0].Status != OK || refused < 0 || backends[refused].Reason != RefusedNotFound {
+		t.Errorf("%+v", backends)
+	}
+	options := must(KnownOptions())
+	if !slices.ContainsFunc(options, func(o OptionInfo) bool {
+		return o.Name == "temperature" && o.Scope == ScopeSampler && o.FloatMaximum > 1
+	}) {
+		t.Errorf("%d options", len(options))
+	}
+	shapes, formats := RandomModels()
+	if !slices.Contains(shapes, "llama-1b") || !slices.Contains(formats, "q4_0") {
+		t.Errorf("%v, %v", shapes, formats)
+	}
+	path := filepath.Join(t.TempDir(), "random.gguf")
+	enough := errors.New("enough")
+	err := WriteRandomModel(context.Background(), path, shapes[0], "q4_0", 1, func(float64) error { return enough })
+	if _, there := os.Stat(path); err != enough || there == nil {
+		t.Errorf("%v, %v", err, there)
+	}
 }

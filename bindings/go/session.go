@@ -77,7 +77,7 @@ func (s *Session) NextPiece(sampler *Sampler) (Piece, error) {
 }
 
 // BestOf continues the text count times, and gives the answers with the number of the likeliest, with which the text
-// goes on. maxTokens 0: as many as the context holds.
+// goes on. maxTokens 0: as many as the session holds. ctx is looked at between two answers.
 func (s *Session) BestOf(ctx context.Context, count int, sampler *Sampler, maxTokens int) ([]Candidate, int, error) {
 	var candidates []Candidate
 	best, err := sessionBestOf(s.handle, sampler.orNil(), uint32(count), uint64(maxTokens),
