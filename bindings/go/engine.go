@@ -11,11 +11,11 @@ import (
 type Engine struct {
 	object
 	model  *Model
-	driver driver
+	leader leader
 }
 
-// driver is held by the goroutine that computes.
-type driver chan struct{}
+// leader is held by the goroutine that computes.
+type leader chan struct{}
 
 // NewEngine makes an engine for a model.
 func NewEngine(model *Model, options *EngineOptions) (*Engine, error) {
@@ -26,7 +26,7 @@ func NewEngine(model *Model, options *EngineOptions) (*Engine, error) {
 		return nil, err
 	}
 	handle.keep = model.kept
-	return net(&Engine{object: object{handle}, model: model, driver: make(driver, 1)}, handle), nil
+	return net(&Engine{object: object{handle}, model: model, leader: make(leader, 1)}, handle), nil
 }
 
 // NewSession starts an empty text in this engine.

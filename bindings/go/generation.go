@@ -241,11 +241,11 @@ func (g *Generation) Next() (Piece, error) {
 
 // wait has this goroutine compute when no other one does, else it waits to be told.
 func (g *Generation) wait() (Piece, error) {
-	compute := g.session.engine.driver
+	lead := g.session.engine.leader
 	for {
 		select {
-		case compute <- struct{}{}:
-			return g.drive(compute)
+		case lead <- struct{}{}:
+			return g.lead(lead)
 		default:
 		}
 		piece, err := requestWait(g.handle, 0)
@@ -254,13 +254,13 @@ func (g *Generation) wait() (Piece, error) {
 		}
 		select {
 		case <-g.told:
-		case compute <- struct{}{}:
-			return g.drive(compute)
+		case lead <- struct{}{}:
+			return g.lead(lead)
 		}
 	}
 }
 
-func (g *Generation) drive(held driver) (Piece, error) {
+func (g *Generation) lead(held leader) (Piece, error) {
 	defer func() { <-held }()
 	return requestWait(g.handle, -1)
 }
