@@ -12,7 +12,7 @@ import (
 )
 
 // What all tests share. TENON_LIBRARY names the library; TENON_TEST_EXIT has the process be a child that ends while
-// its requests run (exit_test.go).
+// its requests run (scenarios_test.go).
 
 const once = "Once upon a time"
 
