@@ -27,27 +27,27 @@ import (
 var errThrown = errors.New("the callback")
 
 type step struct {
-	Op, As, Into, Fails                                 string
-	Session, Model, Engine, Object, Chat, Embedder, Req string
-	Request, From, Kind, Path                           string
-	Text                                                string
-	Bytes                                               *string
-	Options                                             map[string]any
-	Sampling                                            map[string]any
-	Grammar                                             string
-	Value, Conversation                                 json.RawMessage
-	Texts                                               []string
-	Tokens                                              []Token
-	MaxTokens                                           int      `json:"max_tokens"`
-	ParseSpecial                                        bool     `json:"parse_special"`
-	IgnoreEnd                                           bool     `json:"ignore_end"`
-	Logprobs                                            *int     `json:"logprobs"`
-	Timeout                                             float64  `json:"timeout"`
-	ThrowsAt                                            int      `json:"throws_at"`
-	StopAt                                              *float64 `json:"stop_at"`
-	WithinSeconds                                       float64  `json:"within_seconds"`
-	Pieces, Times, Count, Requests                      int
-	Position                                            uint64
+	Op, As, Into, Fails                            string
+	Session, Model, Engine, Object, Chat, Embedder string
+	Request, From, Kind, Path                      string
+	Text                                           string
+	Bytes                                          *string
+	Options                                        map[string]any
+	Sampling                                       map[string]any
+	Grammar                                        string
+	Value, Conversation                            json.RawMessage
+	Texts                                          []string
+	Tokens                                         []Token
+	MaxTokens                                      int      `json:"max_tokens"`
+	ParseSpecial                                   bool     `json:"parse_special"`
+	IgnoreEnd                                      bool     `json:"ignore_end"`
+	Logprobs                                       *int     `json:"logprobs"`
+	Timeout                                        float64  `json:"timeout"`
+	ThrowsAt                                       int      `json:"throws_at"`
+	StopAt                                         *float64 `json:"stop_at"`
+	WithinSeconds                                  float64  `json:"within_seconds"`
+	Pieces, Times, Count, Requests                 int
+	Position                                       uint64
 }
 
 // bitsOf says what numbers are, bit by bit.
