@@ -3,6 +3,7 @@ package tenon
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand"
@@ -12,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 )
@@ -27,15 +29,27 @@ var readStructs = []string{"tenon_piece", "tenon_model_info", "tenon_memory", "t
 var scalarSizes = map[string]uint64{"int32_t": 4, "uint32_t": 4, "int64_t": 8, "uint64_t": 8, "double": 8, "float": 4,
 	"size_t": 8}
 
-func interfaceOf(t *testing.T) (made *madeFor, found *description) {
-	made, found = &madeFor{}, &description{}
+// readInterface is what this package was made for, and what the library of the tree describes.
+var readInterface = sync.OnceValues(func() (*madeFor, *description) {
+	made, found := &madeFor{}, &description{}
 	text := must(os.ReadFile(filepath.Join(root, "bindings/interface.json")))
-	for from, into := range map[string]any{string(madeForJSON): made, string(text): found} {
-		if err := json.Unmarshal([]byte(from), into); err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(json.Unmarshal(madeForJSON, made), json.Unmarshal(text, found)); err != nil {
+		panic(err)
 	}
 	return made, found
+})
+
+// interfaceOf gives the description to be changed.
+func interfaceOf() (*madeFor, *description) {
+	made, read := readInterface()
+	found := *read
+	found.Structs = slices.Clone(read.Structs)
+	for i := range found.Structs {
+		found.Structs[i].Fields = slices.Clone(found.Structs[i].Fields)
+	}
+	found.Constants, found.Functions = slices.Clone(read.Constants), slices.Clone(read.Functions)
+	found.Callbacks = slices.Clone(read.Callbacks)
+	return made, &found
 }
 
 // layOut gives the fields of a structure offsets as a compiler would; sizes are those of the elements times the count.
@@ -111,7 +125,7 @@ func TestAChangedLayoutIsHarmlessOrRefused(t *testing.T) {
 	refused, harmless := 0, 0
 	for seed := range int64(200) {
 		dice := rand.New(rand.NewSource(seed))
-		made, found := interfaceOf(t)
+		made, found := interfaceOf()
 		name := readStructs[dice.Intn(len(readStructs))]
 		index := slices.IndexFunc(found.Structs, func(s structLayout) bool { return s.Name == name })
 		s := &found.Structs[index]
@@ -187,7 +201,7 @@ func numberOf(value reflect.Value) float64 {
 }
 
 func TestTheRealDescriptionFits(t *testing.T) {
-	if reasons := misfits(interfaceOf(t)); len(reasons) > 0 {
+	if reasons := misfits(interfaceOf()); len(reasons) > 0 {
 		t.Fatal(reasons)
 	}
 }
@@ -200,7 +214,7 @@ func TestOtherChangesAreRefused(t *testing.T) {
 		"tenon_piece_callback": func(d *description) { d.Callbacks[0].Returns = "void" },
 		"major":                func(d *description) { d.Version = "1.0.0" },
 	} {
-		made, found := interfaceOf(t)
+		made, found := interfaceOf()
 		change(found)
 		if reasons := misfits(made, found); len(reasons) == 0 || !strings.Contains(reasons[0], reason) {
 			t.Errorf("%s: %v", reason, reasons)
@@ -209,7 +223,7 @@ func TestOtherChangesAreRefused(t *testing.T) {
 }
 
 func TestNewFunctionsAndMissingOnesAreHarmless(t *testing.T) {
-	made, found := interfaceOf(t)
+	made, found := interfaceOf()
 	found.Functions = append(found.Functions[1:], described{Name: "tenon_fresh", Returns: "void"})
 	if reasons := misfits(made, found); len(reasons) > 0 {
 		t.Fatal(reasons)
