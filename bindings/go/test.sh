@@ -16,6 +16,7 @@ export GOFLAGS=-buildvcs=false
 cd "$here"
 go mod download > /dev/null 2>&1 || skip "go does not reach its module proxy"
 export TENON_LIBRARY=$build/lib/libtenon.so
+export MALLOC_ARENA_MAX=1  # so that memory that is left behind shows
 
 [ -z "$(gofmt -l .)" ] || { echo "gofmt would change:" >&2; gofmt -l . >&2; exit 1; }
 CGO_ENABLED=0 go vet ./...
