@@ -1,0 +1,30 @@
+//! The C interface of Tenon (`tenon.h`) as Rust, without `std`: types with checked layouts, the table of
+//! functions, and what this binding was made for, to be compared with the library that is met.
+//!
+//! The manual is the header; what is written here is from there. The crate `tenon` is the safe one.
+#![no_std]
+#![allow(non_camel_case_types, missing_docs, clippy::missing_safety_doc)]
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("libtenon is for machines of 64 bits");
+
+#[rustfmt::skip]
+mod functions;
+#[cfg(unix)]
+mod load;
+#[rustfmt::skip]
+pub mod made_for;
+#[rustfmt::skip]
+mod types;
+
+#[cfg(feature = "link")]
+pub use functions::linked;
+pub use functions::Api;
+pub use types::*;
+
+/// What the dynamic loader calls the library.
+pub const FILE_NAME: &str = env!("TENON_SYS_FILE_NAME");
+/// Where the library was when this crate was built, if it was found.
+pub const LIBRARY_DIR: Option<&str> = option_env!("TENON_SYS_LIBRARY_DIR");
+/// Where the feature `bundled` has put it.
+pub const BUNDLED_DIR: Option<&str> = option_env!("TENON_SYS_BUNDLED_DIR");

@@ -1,0 +1,100 @@
+//! Functions of the caller that the library calls: what they panic with ends the call, and goes on from
+//! there. Nothing unwinds through the library.
+
+use crate::error::Result;
+use crate::library::lent;
+use crate::sys;
+use std::any::Any;
+use std::ffi::c_void;
+use std::ops::ControlFlow;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+
+/// What a callback returns to end the call.
+const END: i32 = 1;
+const GO_ON: i32 = 0;
+
+/// A function for the time of one call, and what it panicked with.
+pub(crate) struct Guarded<F> {
+    function: F,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<F> Guarded<F> {
+    pub(crate) fn new(function: F) -> Self {
+        Self { function, panic: None }
+    }
+
+    /// The `user` of a callback.
+    pub(crate) fn user(&mut self) -> *mut c_void {
+        std::ptr::from_mut(self).cast()
+    }
+
+    /// Runs a part of the function's; once it has panicked it is not called again.
+    fn run(&mut self, body: impl FnOnce(&mut F) -> ControlFlow<()>) -> i32 {
+        if self.panic.is_some() {
+            return END;
+        }
+        match catch_unwind(AssertUnwindSafe(|| body(&mut self.function))) {
+            Ok(ControlFlow::Continue(())) => GO_ON,
+            Ok(ControlFlow::Break(())) => END,
+            Err(panic) => {
+                self.panic = Some(panic);
+                END
+            }
+        }
+    }
+
+    /// What the call gave, unless the function panicked: that goes on here.
+    pub(crate) fn end<T>(self, result: Result<T>) -> Result<T> {
+        match self.panic {
+            Some(panic) => resume_unwind(panic),
+            None => result,
+        }
+    }
+}
+
+/// # Safety
+/// `user` is a Guarded<F> that nobody else uses during the call; so for all of these.
+pub(crate) unsafe extern "C" fn on_progress<F: FnMut(f64) -> ControlFlow<()>>(
+    user: *mut c_void,
+    fraction: f64,
+) -> i32 {
+    // SAFETY: the caller's.
+    let guarded = unsafe { &mut *user.cast::<Guarded<F>>() };
+    guarded.run(|function| function(fraction))
+}
+
+/// # Safety
+/// As on_progress.
+pub(crate) unsafe extern "C" fn on_logits<F: FnMut(u64, &[f32]) -> ControlFlow<()>>(
+    user: *mut c_void,
+    row: u64,
+    logits: *const f32,
+    vocabulary: u64,
+) -> i32 {
+    // SAFETY: the caller's; the row lives during the call.
+    let (guarded, logits) = unsafe { (&mut *user.cast::<Guarded<F>>(), lent(logits, vocabulary as usize)) };
+    guarded.run(|function| function(row, logits))
+}
+
+/// # Safety
+/// As on_progress.
+pub(crate) unsafe extern "C" fn on_candidate<F: FnMut(&sys::tenon_candidate) -> ControlFlow<()>>(
+    user: *mut c_void,
+    candidate: *const sys::tenon_candidate,
+) -> i32 {
+    // SAFETY: the caller's.
+    let (guarded, candidate) = unsafe { (&mut *user.cast::<Guarded<F>>(), &*candidate) };
+    guarded.run(|function| function(candidate))
+}
+
+/// # Safety
+/// As on_progress.
+pub(crate) unsafe extern "C" fn on_delta<F: FnMut(&sys::tenon_chat_delta) -> ControlFlow<()>>(
+    user: *mut c_void,
+    delta: *const sys::tenon_chat_delta,
+) {
+    // SAFETY: the caller's.
+    let (guarded, delta) = unsafe { (&mut *user.cast::<Guarded<F>>(), &*delta) };
+    guarded.run(|function| function(delta));
+}

@@ -1,0 +1,196 @@
+//! Chats: conversations as prompts, and answers taken apart.
+
+use crate::callback::{on_delta, Guarded};
+use crate::calls;
+use crate::error::Result;
+use crate::grammar::Grammar;
+use crate::handle::{made, Handle};
+use crate::library::owned_text;
+use crate::model::{Model, ModelCore};
+use crate::option_sets::ChatOptions;
+use crate::sampler::Sampler;
+use crate::tokenizer::Tokenizer;
+use crate::{sys, Token};
+use std::ffi::c_void;
+use std::fmt::Display;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Turns conversations into prompts, by the template of a model or one of yours. Any thread.
+///
+/// A conversation is a JSON object, `{"messages": [...], "tools": [...]}`: a text, or what shows itself as
+/// JSON, such as a `serde_json::Value`.
+pub struct Chat {
+    handle: Handle<sys::tenon_chat>,
+    model: Option<Arc<ModelCore>>,
+}
+
+impl Chat {
+    /// By the template of the model.
+    pub fn new(model: &Model) -> Result<Self> {
+        Self::with(Some(model), &ChatOptions::new())
+    }
+
+    /// With options; without a model they have a template, and the chat is for text only.
+    pub fn with(model: Option<&Model>, options: &ChatOptions) -> Result<Self> {
+        let handle = calls::chat_create(model.map(|model| &model.core.handle), options.0.handle()?.as_ref())?;
+        Ok(Self { handle: made(handle)?, model: model.map(|model| model.core.clone()) })
+    }
+
+    /// The family by which answers are read: "hermes", "plain", ...
+    pub fn format(&self) -> Result<&'static str> {
+        calls::chat_format(&self.handle)
+    }
+
+    /// The prompt as text.
+    pub fn render(&self, conversation: impl Display) -> Result<String> {
+        calls::chat_render(&self.handle, &conversation.to_string())
+    }
+
+    /// The prompt as tokens, for `Session::generate`.
+    pub fn encode(&self, conversation: impl Display) -> Result<Vec<Token>> {
+        calls::chat_encode(&self.handle, &conversation.to_string())
+    }
+
+    /// What the answer may be, by response_format and tools; None: anything.
+    pub fn grammar(&self, conversation: impl Display) -> Result<Option<Grammar>> {
+        let handle = calls::chat_grammar(&self.handle, &conversation.to_string())?;
+        Ok(handle.map(|handle| Grammar { handle }))
+    }
+
+    /// Sets that grammar; whether there is one.
+    pub fn constrain(&self, conversation: impl Display, sampler: &mut Sampler) -> Result<bool> {
+        let constrained = calls::chat_constrain(&self.handle, &conversation.to_string(), &sampler.handle)?;
+        let tokenizer = self.model.as_ref().map(Tokenizer::of_model).transpose()?;
+        sampler.keep(tokenizer);
+        Ok(constrained != 0)
+    }
+
+    /// Begins to read the answer.
+    pub fn reply(&self, conversation: impl Display) -> Result<Reply> {
+        let handle = made(calls::chat_reply_create(&self.handle, &conversation.to_string())?)?;
+        Ok(Reply { handle, _model: self.model.clone() })
+    }
+}
+
+/// What a part of an answer amounts to. `call` numbers the calls of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delta {
+    /// More text.
+    Content(String),
+    /// More reasoning.
+    Reasoning(String),
+    /// A tool is to be called.
+    CallBegin {
+        /// Number of the call.
+        call: u64,
+        /// Of the tool.
+        name: String,
+        /// As the model wrote it, or made up.
+        id: String,
+    },
+    /// More of the call's JSON.
+    Arguments {
+        /// Number of the call.
+        call: u64,
+        /// A part of the JSON.
+        text: String,
+    },
+    /// The call is complete.
+    CallEnd {
+        /// Number of the call.
+        call: u64,
+    },
+    /// The call was broken: forget it; its text follows as content.
+    CallRetract {
+        /// Number of the call.
+        call: u64,
+    },
+    /// Something of a newer library.
+    Other(i32),
+}
+
+impl Delta {
+    /// # Safety
+    /// The texts are there.
+    unsafe fn read(raw: &sys::tenon_chat_delta) -> Self {
+        // SAFETY: the caller's.
+        let text = unsafe { owned_text(raw.text, raw.length as usize) };
+        let call = raw.call;
+        match raw.kind {
+            sys::TENON_CHAT_CONTENT => Self::Content(text),
+            sys::TENON_CHAT_REASONING => Self::Reasoning(text),
+            sys::TENON_CHAT_CALL_BEGIN => {
+                // SAFETY: the caller's.
+                let id = unsafe { owned_text(raw.id, raw.id_length as usize) };
+                Self::CallBegin { call, name: text, id }
+            }
+            sys::TENON_CHAT_ARGUMENTS => Self::Arguments { call, text },
+            sys::TENON_CHAT_CALL_END => Self::CallEnd { call },
+            sys::TENON_CHAT_CALL_RETRACT => Self::CallRetract { call },
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// An answer that is read as it comes. One thread at a time.
+pub struct Reply {
+    handle: Handle<sys::tenon_chat_reply>,
+    _model: Option<Arc<ModelCore>>,
+}
+
+impl Reply {
+    /// Takes the next token; what it amounts to.
+    pub fn push(&mut self, token: Token) -> Result<Vec<Delta>> {
+        // SAFETY: function and user belong together.
+        self.deltas(|reply, function, user| unsafe {
+            calls::chat_reply_push_token(reply, token, function, user)
+        })
+    }
+
+    /// Takes text in any pieces, with the control tokens as text.
+    pub fn push_text(&mut self, text: &str) -> Result<Vec<Delta>> {
+        // SAFETY: function and user belong together.
+        self.deltas(|reply, function, user| unsafe {
+            calls::chat_reply_push_text(reply, text, function, user)
+        })
+    }
+
+    /// The answer is complete.
+    pub fn finish(&mut self) -> Result<Vec<Delta>> {
+        // SAFETY: function and user belong together.
+        self.deltas(|reply, function, user| unsafe { calls::chat_reply_finish(reply, function, user) })
+    }
+
+    /// The answer so far as a message of a conversation, in JSON: the library's memory, so it borrows the
+    /// reply.
+    pub fn message(&mut self) -> Result<&str> {
+        // SAFETY: until the next call, which the borrow rules out.
+        unsafe { calls::chat_reply_message(&self.handle) }
+    }
+
+    fn deltas(
+        &mut self,
+        call: impl FnOnce(&Handle<sys::tenon_chat_reply>, sys::tenon_chat_callback, *mut c_void) -> Result<()>,
+    ) -> Result<Vec<Delta>> {
+        let mut deltas = Vec::new();
+        let keep = |raw: &sys::tenon_chat_delta| {
+            // SAFETY: its texts live during the call.
+            deltas.push(unsafe { Delta::read(raw) });
+            ControlFlow::Continue(())
+        };
+        with_deltas(keep, |function, user| call(&self.handle, function, user))?;
+        Ok(deltas)
+    }
+}
+
+fn with_deltas<F: FnMut(&sys::tenon_chat_delta) -> ControlFlow<()>>(
+    on_each: F,
+    call: impl FnOnce(sys::tenon_chat_callback, *mut c_void) -> Result<()>,
+) -> Result<()> {
+    let mut guarded = Guarded::new(on_each);
+    let user = guarded.user();
+    let result = call(Some(on_delta::<F>), user);
+    guarded.end(result)
+}

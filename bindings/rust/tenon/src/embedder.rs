@@ -1,0 +1,282 @@
+//! Embedders: rows of numbers for texts, and rerankers.
+
+use crate::calls;
+use crate::error::Result;
+use crate::handle::{made, Handle};
+use crate::info::EmbedderInfo;
+use crate::library::{check, found, grown, library};
+use crate::model::{Model, ModelCore};
+use crate::option_sets::EmbedderOptions;
+use crate::{sys, Token};
+use std::ffi::c_char;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What becomes of the rows of a text's tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pool {
+    /// They stay: a row for each token.
+    None,
+    /// Their mean.
+    Mean,
+    /// The first one.
+    Cls,
+    /// The last one.
+    Last,
+    /// The scores of the model's classifier.
+    Rank,
+    /// Something of a newer library.
+    Other(i32),
+}
+
+/// What texts are for; retrieval models want other words before a question than before what is searched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextRole {
+    /// Nothing goes before them.
+    #[default]
+    Plain,
+    /// Questions.
+    Query,
+    /// What is searched.
+    Document,
+}
+
+/// How texts are embedded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Embed {
+    role: TextRole,
+    timeout: Option<Duration>,
+}
+
+impl Embed {
+    /// Plain texts, as long as it takes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the texts are for.
+    pub fn role(mut self, role: TextRole) -> Self {
+        self.role = role;
+        self
+    }
+
+    /// From now to the end: `Error::Deadline`.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+}
+
+/// Rows of numbers, one after another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    values: Vec<f32>,
+    dimensions: usize,
+    counts: Vec<u64>,
+}
+
+impl Rows {
+    /// All of them: [rows, dimensions].
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// Numbers of a row.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// [texts]: how many rows each text has; 1 unless the pooling is none.
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.values.len() / self.dimensions.max(1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The rows.
+    pub fn iter(&self) -> std::slice::ChunksExact<'_, f32> {
+        self.values.chunks_exact(self.dimensions.max(1))
+    }
+}
+
+impl std::ops::Index<usize> for Rows {
+    type Output = [f32];
+
+    fn index(&self, row: usize) -> &[f32] {
+        &self.values[row * self.dimensions..(row + 1) * self.dimensions]
+    }
+}
+
+impl<'a> IntoIterator for &'a Rows {
+    type Item = &'a [f32];
+    type IntoIter = std::slice::ChunksExact<'a, f32>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Turns texts into rows of numbers. Any thread; calls wait.
+pub struct Embedder {
+    handle: Handle<sys::tenon_embedder>,
+    dimensions: usize,
+    _model: Arc<ModelCore>,
+}
+
+/// Pointers to texts or tokens, for a batch.
+struct Batch {
+    texts: Vec<*const c_char>,
+    tokens: Vec<*const Token>,
+    lengths: Vec<u64>,
+}
+
+impl Batch {
+    fn of_texts<T: AsRef<str>>(texts: &[T]) -> Self {
+        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+        let lengths = texts.iter().map(|text| text.len() as u64).collect();
+        let texts = texts.iter().map(|text| text.as_ptr().cast()).collect();
+        Self { texts, tokens: Vec::new(), lengths }
+    }
+
+    fn of_tokens<T: AsRef<[Token]>>(texts: &[T]) -> Self {
+        let texts: Vec<&[Token]> = texts.iter().map(AsRef::as_ref).collect();
+        let lengths = texts.iter().map(|tokens| tokens.len() as u64).collect();
+        let tokens = texts.iter().map(|tokens| tokens.as_ptr()).collect();
+        Self { texts: Vec::new(), tokens, lengths }
+    }
+
+    fn raw(&self, options: &Embed) -> sys::tenon_embedder_batch {
+        let mut raw = sys::tenon_embedder_batch::new();
+        raw.role = match options.role {
+            TextRole::Plain => sys::TENON_TEXT_PLAIN,
+            TextRole::Query => sys::TENON_TEXT_QUERY,
+            TextRole::Document => sys::TENON_TEXT_DOCUMENT,
+        };
+        raw.count = self.lengths.len() as u64;
+        if self.tokens.is_empty() {
+            (raw.texts, raw.lengths) = (self.texts.as_ptr(), self.lengths.as_ptr());
+        } else {
+            (raw.tokens, raw.num_tokens) = (self.tokens.as_ptr(), self.lengths.as_ptr());
+        }
+        // No time at all is the shortest there is: 0 stands for none.
+        raw.timeout_seconds = options.timeout.map_or(0.0, |time| time.as_secs_f64().max(1e-9));
+        raw
+    }
+}
+
+impl Embedder {
+    /// As the model's file says. A model that generates is opened with `embeddings(Switch::On)`.
+    pub fn new(model: &Model) -> Result<Self> {
+        Self::with(model, &EmbedderOptions::new())
+    }
+
+    /// The same with options.
+    pub fn with(model: &Model, options: &EmbedderOptions) -> Result<Self> {
+        let handle = made(calls::embedder_create(&model.core.handle, options.0.handle()?.as_ref())?)?;
+        let dimensions = calls::embedder_dimensions(&handle)?;
+        Ok(Self { handle, dimensions, _model: model.core.clone() })
+    }
+
+    /// Pooling, dimensions, limits.
+    pub fn info(&self) -> Result<EmbedderInfo> {
+        let raw = calls::embedder_get_info(&self.handle)?;
+        // SAFETY: numbers.
+        Ok(unsafe { EmbedderInfo::read(&raw) })
+    }
+
+    /// What becomes of the rows of a text's tokens.
+    pub fn pooling(&self) -> Result<Pool> {
+        Ok(match self.info()?.pooling {
+            sys::TENON_POOLING_NONE => Pool::None,
+            sys::TENON_POOLING_MEAN => Pool::Mean,
+            sys::TENON_POOLING_CLS => Pool::Cls,
+            sys::TENON_POOLING_LAST => Pool::Last,
+            sys::TENON_POOLING_RANK => Pool::Rank,
+            other => Pool::Other(other),
+        })
+    }
+
+    /// Numbers of a row.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// Names of the classifier's labels.
+    pub fn labels(&self) -> Result<Vec<&str>> {
+        let count = self.info()?.num_labels as usize;
+        (0..count).map(|index| calls::embedder_label(&self.handle, index)).collect()
+    }
+
+    /// The rows of texts.
+    pub fn embed<T: AsRef<str>>(&self, texts: &[T], options: &Embed) -> Result<Rows> {
+        self.embed_batch(&Batch::of_texts(texts), options)
+    }
+
+    /// The rows of texts that are tokens already.
+    pub fn embed_tokens<T: AsRef<[Token]>>(&self, texts: &[T], options: &Embed) -> Result<Rows> {
+        self.embed_batch(&Batch::of_tokens(texts), options)
+    }
+
+    fn embed_batch(&self, batch: &Batch, options: &Embed) -> Result<Rows> {
+        let embed = found(library()?.api.tenon_embedder_embed, "tenon_embedder_embed")?;
+        let mut raw = batch.raw(options);
+        let mut counts = vec![0; batch.lengths.len()];
+        raw.num_rows = counts.as_mut_ptr();
+        // A row for each text is all that most poolings bring; more, and the call says how much.
+        let mut values = vec![0.0_f32; batch.lengths.len() * self.dimensions];
+        loop {
+            let mut needed = 0;
+            // SAFETY: all that the batch points to lives during the call; values has its capacity.
+            check(unsafe {
+                embed(self.handle.as_ptr(), &raw, values.as_mut_ptr(), values.len(), &mut needed)
+            })?;
+            if needed <= values.len() {
+                values.truncate(needed);
+                return Ok(Rows { values, dimensions: self.dimensions, counts });
+            }
+            values.resize(needed, 0.0);
+        }
+    }
+
+    /// How well each document answers the query; more is better. Of a classifier as many for each as it has
+    /// labels.
+    pub fn rank<T: AsRef<str>>(
+        &self,
+        query: &str,
+        documents: &[T],
+        timeout: Option<Duration>,
+    ) -> Result<Vec<f32>> {
+        let rank = found(library()?.api.tenon_embedder_rank, "tenon_embedder_rank")?;
+        let batch = Batch::of_texts(documents);
+        let raw = batch.raw(&Embed { role: TextRole::Plain, timeout });
+        grown(|scores, capacity, needed| {
+            // SAFETY: all that the batch points to lives during the call.
+            unsafe {
+                let query_length = query.len();
+                rank(
+                    self.handle.as_ptr(),
+                    query.as_ptr().cast(),
+                    query_length,
+                    &raw,
+                    scores,
+                    capacity,
+                    needed,
+                )
+            }
+        })
+    }
+
+    /// Ends the calls under way with `Error::Cancelled`. Any thread.
+    pub fn cancel(&self) -> Result<()> {
+        calls::embedder_cancel(&self.handle)
+    }
+}

@@ -1,0 +1,218 @@
+//! What a generation is told: its prompt and options.
+
+use crate::calls;
+use crate::error::{Error, Result};
+use crate::grammar::Grammar;
+use crate::handle::Handle;
+use crate::option_sets::SamplerOptions;
+use crate::sampler::Sampler;
+use crate::session::Session;
+use crate::{sys, Token};
+use std::ffi::c_void;
+use std::time::Duration;
+
+/// What is appended to a session before it generates: text, tokens, or nothing (`()`).
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Prompt<'a> {
+    /// Text, as `Generate::parse_special` and `add_special` say.
+    Text(&'a str),
+    /// Tokens as they are.
+    Tokens(&'a [Token]),
+    /// Nothing: the session's text goes on.
+    Nothing,
+}
+
+impl<'a> From<&'a str> for Prompt<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a String> for Prompt<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a [Token]> for Prompt<'a> {
+    fn from(tokens: &'a [Token]) -> Self {
+        Self::Tokens(tokens)
+    }
+}
+
+impl<'a> From<&'a Vec<Token>> for Prompt<'a> {
+    fn from(tokens: &'a Vec<Token>) -> Self {
+        Self::Tokens(tokens)
+    }
+}
+
+impl From<()> for Prompt<'_> {
+    fn from((): ()) -> Self {
+        Self::Nothing
+    }
+}
+
+/// How a text is continued; what is not set is as the library has it.
+#[derive(Clone, Default)]
+pub struct Generate<'a> {
+    max_tokens: u64,
+    sampler: Option<&'a Sampler>,
+    sampling: SamplerOptions,
+    grammar: Option<&'a Grammar>,
+    add_special: Option<bool>,
+    parse_special: bool,
+    ignore_end: bool,
+    pub(crate) logprobs: Option<usize>,
+    timeout: Option<Duration>,
+    priority: Option<i32>,
+    client: &'a str,
+    weight: f64,
+}
+
+impl<'a> Generate<'a> {
+    /// The defaults: as many tokens as the context holds.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// At most so many tokens; 0: as many as the context holds.
+    pub fn max_tokens(mut self, tokens: u64) -> Self {
+        self.max_tokens = tokens;
+        self
+    }
+
+    /// How tokens are drawn.
+    pub fn sampling(mut self, options: SamplerOptions) -> Self {
+        self.sampling = options;
+        self
+    }
+
+    /// A sampler, in place of `sampling` and `grammar`; it is copied.
+    pub fn sampler(mut self, sampler: &'a Sampler) -> Self {
+        self.sampler = Some(sampler);
+        self
+    }
+
+    /// Texts of it only.
+    pub fn grammar(mut self, grammar: &'a Grammar) -> Self {
+        self.grammar = Some(grammar);
+        self
+    }
+
+    /// Begin token before the text; not set: when the session is empty.
+    pub fn add_special(mut self, add: bool) -> Self {
+        self.add_special = Some(add);
+        self
+    }
+
+    /// Spelled control tokens in the text become them: not for user input.
+    pub fn parse_special(mut self, parse: bool) -> Self {
+        self.parse_special = parse;
+        self
+    }
+
+    /// An end token is a token like any other.
+    pub fn ignore_end(mut self, ignore: bool) -> Self {
+        self.ignore_end = ignore;
+        self
+    }
+
+    /// Pieces have a `logprob`, and those of so many likeliest tokens.
+    pub fn logprobs(mut self, top: usize) -> Self {
+        self.logprobs = Some(top);
+        self
+    }
+
+    /// From now to the end: `Error::Deadline`.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Higher runs first; not set: the session's.
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Requests of one client share what its weight gives; not set: the session's.
+    pub fn client(mut self, client: &'a str) -> Self {
+        self.client = client;
+        self
+    }
+
+    /// Of the client; 0: the session's.
+    pub fn weight(mut self, weight: f64) -> Self {
+        self.weight = weight;
+        self
+    }
+
+    /// Submits it. notify is called with `user` as tenon_submission says.
+    ///
+    /// # Safety
+    /// `user` is good for `notify` until the request is destroyed.
+    pub(crate) unsafe fn submit(
+        &self,
+        session: &Session,
+        prompt: Prompt<'_>,
+        notify: sys::tenon_notify_callback,
+        user: *mut c_void,
+    ) -> Result<Option<Handle<sys::tenon_request>>> {
+        let mut raw = sys::tenon_submission::new();
+        match prompt {
+            Prompt::Text(text) => {
+                raw.text = text.as_ptr().cast();
+                raw.text_length = text.len() as u64;
+                raw.flags = session.flags(self.add_special, self.parse_special)?;
+            }
+            Prompt::Tokens(tokens) => {
+                raw.tokens = tokens.as_ptr();
+                raw.num_tokens = tokens.len() as u64;
+            }
+            Prompt::Nothing => {}
+        }
+        let made = self.made_sampler(session)?;
+        let sampler = made.as_ref().or(self.sampler);
+        raw.sampler = sampler.map_or(std::ptr::null(), |sampler| sampler.handle.as_ptr());
+        raw.max_tokens = self.max_tokens;
+        // No time at all is the shortest there is: 0 stands for none.
+        raw.timeout_seconds = self.timeout.map_or(0.0, |time| time.as_secs_f64().max(1e-9));
+        if let Some(priority) = self.priority {
+            (raw.priority, raw.has_priority) = (priority, 1);
+        }
+        if !self.client.is_empty() {
+            raw.client = self.client.as_ptr().cast();
+            raw.client_length = self.client.len() as u64;
+        }
+        raw.weight = self.weight;
+        if let Some(top) = self.logprobs {
+            raw.flags |= sys::TENON_LOGPROBS;
+            raw.num_top = u32::try_from(top).map_err(|_| Error::Limit(format!("{top} likeliest tokens")))?;
+        }
+        if self.ignore_end {
+            raw.flags |= sys::TENON_IGNORE_END;
+        }
+        (raw.notify, raw.user) = (notify, user);
+        // SAFETY: what it points to lives during the call; the rest is the caller's.
+        unsafe { calls::session_submit(session.handle(), &raw) }
+    }
+
+    /// A sampler for what is asked for, unless one was given.
+    fn made_sampler(&self, session: &Session) -> Result<Option<Sampler>> {
+        let is_default = self.sampling == SamplerOptions::new() && self.grammar.is_none();
+        if is_default {
+            return Ok(None);
+        }
+        if self.sampler.is_some() {
+            return Err(Error::Argument(
+                "a sampler comes with its own options and grammar (Sampler::set_grammar)".into(),
+            ));
+        }
+        let mut sampler = Sampler::new(&self.sampling)?;
+        if let Some(grammar) = self.grammar {
+            sampler.set_grammar(grammar, &session.model_tokenizer()?)?;
+        }
+        Ok(Some(sampler))
+    }
+}

@@ -1,0 +1,78 @@
+//! Tenon runs language models inside your program: no server, no compiler but Rust's at build.
+//!
+//! ```no_run
+//! let model = tenon::Model::open("demo-q8_0.gguf")?;
+//! let mut session = tenon::Session::new(&model)?;
+//! for piece in session.generate("Once upon a time", &tenon::Generate::new().max_tokens(20))? {
+//!     print!("{}", piece?);
+//! }
+//! # tenon::Result::Ok(())
+//! ```
+//!
+//! A [`Model`] is read once and shared; a [`Session`] is a text under way; an [`Engine`] serves many of them
+//! at once, to threads that wait and to `async` code alike. The README shows chats, JSON by schema, tools,
+//! embeddings and many requests; what is behind each function is told in `tenon.h`.
+//!
+//! # Which library
+//!
+//! The one given to [`use_library`]; with the feature `bundled` the one beside the program, or that of the
+//! build; where pkg-config told at build that it is; what the system's loader finds. It is compared with what
+//! this crate was made for before its first call: older and newer minor versions work, what does not fit is
+//! `Error::Unsupported`. With the features `link` and `static` it is the linker's.
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+mod callback;
+#[rustfmt::skip]
+#[allow(clippy::undocumented_unsafe_blocks)]
+mod calls;
+mod cancel;
+mod chat;
+mod embedder;
+mod engine;
+mod error;
+mod fit;
+mod generate;
+mod grammar;
+mod handle;
+#[rustfmt::skip]
+mod info;
+mod json;
+#[rustfmt::skip]
+mod kinds;
+mod library;
+mod model;
+#[rustfmt::skip]
+mod option_sets;
+mod options;
+mod piece;
+mod request;
+mod sampler;
+mod session;
+mod source;
+mod tokenizer;
+
+pub use cancel::Canceller;
+pub use chat::{Chat, Delta, Reply};
+pub use embedder::{Embed, Embedder, Pool, Rows, TextRole};
+pub use engine::Engine;
+pub use error::{Error, Result};
+pub use generate::{Generate, Prompt};
+pub use grammar::{Grammar, GrammarCache, Matcher};
+pub use info::*;
+pub use library::{api, check_library, library_path, use_library, version};
+pub use model::{
+    backends, options, random_model_formats, random_model_shapes, write_random_model, MetadataValue, Model,
+};
+pub use option_sets::*;
+pub use options::Value;
+pub use piece::{Candidate, Finish, Piece};
+pub use request::{Generation, NextPiece, PieceStream, Request};
+pub use sampler::{logprobs, Logprobs, Sampler};
+pub use session::Session;
+pub use source::{Loader, LogLevel, Source};
+/// The C interface itself.
+pub use tenon_sys as sys;
+pub use tokenizer::{TokenText, Tokenizer};
+
+/// Index of a token in the vocabulary of its model.
+pub type Token = i32;

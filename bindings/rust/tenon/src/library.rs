@@ -1,0 +1,252 @@
+//! The library in use: found, loaded and compared at the first call; and how calls give what they bring.
+
+use crate::error::{Error, Result};
+use crate::fit;
+use crate::json::Json;
+use crate::sys;
+use std::env;
+use std::ffi::{c_char, CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// A library that fits.
+pub(crate) struct Library {
+    pub(crate) api: sys::Api,
+    path: PathBuf,
+}
+
+static LIBRARY: OnceLock<Library> = OnceLock::new();
+/// The path given to use_library; held while the library is being loaded.
+static WANTED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Names the library to use, in place of those that are looked for. Before anything else is called;
+/// `Error::State` afterwards.
+pub fn use_library(path: impl AsRef<Path>) -> Result<()> {
+    let mut wanted = WANTED.lock().unwrap_or_else(PoisonError::into_inner);
+    match LIBRARY.get() {
+        Some(library) if library.path != path.as_ref() => {
+            Err(Error::State(format!("{} is in use already", library.path.display())))
+        }
+        _ => {
+            *wanted = Some(path.as_ref().to_owned());
+            Ok(())
+        }
+    }
+}
+
+/// The library in use. It is loaded if it was not yet; empty when it is linked.
+pub fn library_path() -> Result<&'static Path> {
+    Ok(&library()?.path)
+}
+
+/// The version of the library: "0.1.0".
+pub fn version() -> Result<&'static str> {
+    // SAFETY: a text that lives for ever.
+    Ok(unsafe { version_of(&library()?.api) })
+}
+
+/// The functions of the library, for what this crate does not offer.
+pub fn api() -> Result<&'static sys::Api> {
+    Ok(&library()?.api)
+}
+
+/// Whether the library at a path could be used: `Error::Unsupported` says why not.
+pub fn check_library(path: impl AsRef<Path>) -> Result<()> {
+    load(path.as_ref()).map(|_| ())
+}
+
+pub(crate) fn library() -> Result<&'static Library> {
+    if let Some(library) = LIBRARY.get() {
+        return Ok(library);
+    }
+    let wanted = WANTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(library) = LIBRARY.get() {
+        return Ok(library);
+    }
+    let library = find(wanted.as_deref())?;
+    Ok(LIBRARY.get_or_init(|| library))
+}
+
+#[cfg(feature = "link")]
+fn find(_: Option<&Path>) -> Result<Library> {
+    let api = sys::Api::linked();
+    compare(&api, "the program's")?;
+    Ok(Library { api, path: PathBuf::new() })
+}
+
+/// The order: the one named; with `bundled` beside the program, then where the build put it; where the
+/// build found it; what the system's loader finds.
+#[cfg(not(feature = "link"))]
+fn find(wanted: Option<&Path>) -> Result<Library> {
+    if let Some(path) = wanted {
+        return load(path);
+    }
+    let mut folders = Vec::new();
+    if let Some(bundled) = sys::BUNDLED_DIR {
+        folders.extend(env::current_exe().ok().and_then(|program| program.parent().map(Path::to_owned)));
+        folders.push(PathBuf::from(bundled));
+    }
+    folders.extend(sys::LIBRARY_DIR.map(PathBuf::from));
+    let places = folders.into_iter().map(|folder| folder.join(sys::FILE_NAME));
+    match places.into_iter().find(|path| path.exists()) {
+        Some(path) => load(&path),
+        None => load(Path::new(sys::FILE_NAME)),
+    }
+}
+
+fn load(path: &Path) -> Result<Library> {
+    let text = c_path(path)?;
+    let shown = path.display();
+    // SAFETY: it is compared before it is used. That it is libtenon is what its user says.
+    let api = unsafe {
+        sys::Api::load(&text, |reason| {
+            Error::Unsupported(format!("no libtenon was found: {}", reason.to_string_lossy()))
+        })
+    }?;
+    compare(&api, &shown.to_string())?;
+    Ok(Library { api, path: path.to_owned() })
+}
+
+/// Refuses a library that does not fit, with a sentence.
+fn compare(api: &sys::Api, shown: &str) -> Result<()> {
+    // SAFETY: a text that lives for ever.
+    let version = unsafe { version_of(api) };
+    // SAFETY: as above, from a function without parameters.
+    let description = api.tenon_interface_description.map(|function| unsafe { function() });
+    let Some(description) = description.filter(|text| !text.is_null()) else {
+        return Err(Error::Unsupported(format!(
+            "{shown} is libtenon {version}, which does not describe its interface: it is too old for this \
+             binding"
+        )));
+    };
+    // SAFETY: as above; it ends in a NUL.
+    let description = unsafe { CStr::from_ptr(description) }.to_string_lossy();
+    let found = Json::read(&description).map_err(|reason| {
+        Error::Unsupported(format!("{shown} does not describe its interface in JSON: {reason}"))
+    })?;
+    let reasons = fit::misfits(&found);
+    let Some(first) = reasons.first() else { return Ok(()) };
+    let more = match reasons.len() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    Err(Error::Unsupported(format!(
+        "{shown} is libtenon {version}, which does not fit this binding made for {}: {first}{more}",
+        sys::made_for::VERSION
+    )))
+}
+
+/// # Safety
+/// The functions are of tenon.h.
+unsafe fn version_of(api: &sys::Api) -> &'static str {
+    let Some(function) = api.tenon_version_text else { return "of an unknown version" };
+    // SAFETY: the caller's.
+    unsafe { lent_name(function()) }.unwrap_or("of an unknown version")
+}
+
+// ---- Of calls ------------------------------------------------------------------------------------
+
+/// A function of the library, or that it has none of the name.
+pub(crate) fn found<F>(function: Option<F>, name: &str) -> Result<F> {
+    function.ok_or_else(|| {
+        Error::Unsupported(format!("libtenon {} has no function {name}", version().unwrap_or("?")))
+    })
+}
+
+/// What a status says, with the sentence of the call that failed on this thread.
+pub(crate) fn check(status: sys::tenon_status) -> Result<()> {
+    if status == sys::TENON_OK {
+        return Ok(());
+    }
+    let last_error = library()?.api.tenon_last_error;
+    // SAFETY: a text that is good until the next failure on this thread.
+    let sentence = last_error.map(|function| unsafe { owned_name(function()) });
+    Err(Error::of_status(status, sentence.unwrap_or_default()))
+}
+
+/// Calls a function that fills a buffer until its result fits ("Buffers" in tenon.h).
+pub(crate) fn grown<T: Clone + Default>(
+    mut call: impl FnMut(*mut T, usize, &mut usize) -> sys::tenon_status,
+) -> Result<Vec<T>> {
+    let mut memory: Vec<T> = Vec::new();
+    loop {
+        let mut needed = 0;
+        let pointer = if memory.is_empty() { std::ptr::null_mut() } else { memory.as_mut_ptr() };
+        check(call(pointer, memory.len(), &mut needed))?;
+        if needed <= memory.len() {
+            memory.truncate(needed);
+            return Ok(memory);
+        }
+        memory.resize(needed, T::default());
+    }
+}
+
+/// Text of bytes of the library, which are UTF-8 but for what a model's file may hold.
+pub(crate) fn text_of(memory: Vec<u8>) -> String {
+    String::from_utf8(memory).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// # Safety
+/// `length` elements lie at the pointer as long as 'a; null is none.
+pub(crate) unsafe fn lent<'a, T>(pointer: *const T, length: usize) -> &'a [T] {
+    if pointer.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's.
+    unsafe { std::slice::from_raw_parts(pointer, length) }
+}
+
+/// # Safety
+/// As `lent`.
+pub(crate) unsafe fn lent_text<'a>(pointer: *const c_char, length: usize) -> Result<&'a str> {
+    // SAFETY: the caller's.
+    let bytes = unsafe { lent(pointer.cast::<u8>(), length) };
+    std::str::from_utf8(bytes).map_err(|_| Error::Internal("a text of the library is not UTF-8".into()))
+}
+
+/// # Safety
+/// Null, or a text with a NUL at its end that lives as long as 'a.
+pub(crate) unsafe fn lent_name<'a>(pointer: *const c_char) -> Result<&'a str> {
+    if pointer.is_null() {
+        return Ok("");
+    }
+    // SAFETY: the caller's.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().map_err(|_| Error::Internal("a name of the library is not UTF-8".into()))
+}
+
+/// # Safety
+/// As `lent`, for the call.
+pub(crate) unsafe fn bytes(pointer: *const c_char, length: usize) -> Vec<u8> {
+    // SAFETY: the caller's.
+    unsafe { lent(pointer.cast::<u8>(), length) }.to_vec()
+}
+
+/// # Safety
+/// As `lent`, for the call.
+pub(crate) unsafe fn owned_text(pointer: *const c_char, length: usize) -> String {
+    // SAFETY: the caller's.
+    text_of(unsafe { bytes(pointer, length) })
+}
+
+/// # Safety
+/// As `lent_name`, for the call.
+pub(crate) unsafe fn owned_name(pointer: *const c_char) -> String {
+    if pointer.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller's.
+    unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+}
+
+/// A text with a NUL at its end.
+pub(crate) fn c_name(text: &str) -> Result<CString> {
+    CString::new(text).map_err(|_| Error::Argument(format!("{text:?} holds a NUL")))
+}
+
+/// The bytes of a path with a NUL at their end.
+pub(crate) fn c_path(path: &Path) -> Result<CString> {
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| Error::Argument(format!("{} holds a NUL", path.display())))
+}

@@ -1,0 +1,295 @@
+//! Continuations under way: requests, which wait or are polled, and what iterates over them.
+
+use crate::calls;
+use crate::cancel::{Canceller, Target};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::handle::{made, Cancellable, OneThread};
+use crate::info::RequestStats;
+use crate::model::ModelCore;
+use crate::piece::Piece;
+use crate::session::Session;
+use crate::sys;
+use crate::{Generate, Prompt};
+use std::ffi::c_void;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// Whom to wake when there is something.
+#[derive(Default)]
+struct Notified(Mutex<Option<Waker>>);
+
+impl Notified {
+    /// Wakes this one from now on.
+    fn set(&self, waker: &Waker) {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !place.as_ref().is_some_and(|other| other.will_wake(waker)) {
+            *place = Some(waker.clone());
+        }
+    }
+}
+
+/// # Safety
+/// `user` is a Notified.
+unsafe extern "C" fn on_notify(user: *mut c_void) {
+    // SAFETY: the caller's.
+    let notified = unsafe { &*user.cast::<Notified>() };
+    let waker = notified.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(waker) = waker {
+        // A waker is code of others, and the library has nobody to tell of a panic.
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    }
+}
+
+/// The handle, and what must outlive it; the order of the fields is that of their ends.
+pub(crate) struct RequestCore {
+    pub(crate) handle: Cancellable<sys::tenon_request>,
+    notified: Box<Notified>,
+    _model: Arc<ModelCore>,
+}
+
+/// A continuation under way, from `Session::submit`. It is an iterator of pieces whose `next` waits, and
+/// as `into_stream` an asynchronous one.
+///
+/// One thread at a time, but a [`Canceller`]. Dropping it cancels what is under way and returns within a few
+/// milliseconds, when the session takes the next call.
+pub struct Request {
+    core: Arc<RequestCore>,
+    engine: Engine,
+    num_top: Option<usize>,
+    is_finished: bool,
+    _one_thread: OneThread,
+}
+
+impl Request {
+    pub(crate) fn submit(session: &Session, prompt: Prompt<'_>, options: &Generate<'_>) -> Result<Self> {
+        let notified = Box::<Notified>::default();
+        let user = std::ptr::from_ref::<Notified>(&notified).cast_mut().cast();
+        // SAFETY: it lies in the box until after the request has been destroyed.
+        let handle = made(unsafe { options.submit(session, prompt, Some(on_notify), user) }?)?;
+        let engine = session.engine().clone();
+        let model = engine.model_core().clone();
+        Ok(Self {
+            core: Arc::new(RequestCore { handle: Cancellable(handle), notified, _model: model }),
+            engine,
+            num_top: options.logprobs,
+            is_finished: false,
+            _one_thread: PhantomData,
+        })
+    }
+
+    /// Waits for the next piece, at most so long; None: nothing came, or it has ended.
+    pub fn wait(&mut self, timeout: Duration) -> Result<Option<Piece>> {
+        self.take(timeout.as_secs_f64())
+    }
+
+    /// Negative: for ever. 0: neither waits nor computes.
+    fn take(&mut self, timeout_seconds: f64) -> Result<Option<Piece>> {
+        if self.is_finished {
+            return Ok(None);
+        }
+        let result = self.take_one(timeout_seconds);
+        self.is_finished = match &result {
+            Ok(piece) => piece.as_ref().is_some_and(|piece| piece.finish.is_some()),
+            Err(_) => true,
+        };
+        result
+    }
+
+    fn take_one(&self, timeout_seconds: f64) -> Result<Option<Piece>> {
+        let handle = &self.core.handle.0;
+        let raw = calls::request_wait(handle, timeout_seconds)?;
+        // SAFETY: the text is good until the next call.
+        let mut piece = unsafe { Piece::read(&raw) };
+        if piece.token.is_none() && piece.finish.is_none() {
+            return Ok(None);
+        }
+        if let (Some(num_top), Some(_)) = (self.num_top, piece.token) {
+            let (logprob, tokens, values) = calls::request_logprobs(handle, num_top)?;
+            piece.logprob = Some(logprob);
+            piece.top = tokens.into_iter().zip(values).collect();
+        }
+        Ok(Some(piece))
+    }
+
+    /// The next piece for a task: what `PieceStream` is made of.
+    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Piece>>> {
+        if self.is_finished {
+            return Poll::Ready(None);
+        }
+        // Before it is looked for, so that what comes in between wakes.
+        self.core.notified.set(context.waker());
+        match self.take(0.0) {
+            Ok(None) => match self.engine.drive() {
+                Ok(()) => Poll::Pending,
+                Err(error) => {
+                    self.is_finished = true;
+                    Poll::Ready(Some(Err(error)))
+                }
+            },
+            Ok(Some(piece)) => Poll::Ready(Some(Ok(piece))),
+            Err(error) => Poll::Ready(Some(Err(error))),
+        }
+    }
+
+    /// All that comes, joined; waits for it.
+    pub fn text(self) -> Result<String> {
+        self.collect_text()
+    }
+
+    fn collect_text(mut self) -> Result<String> {
+        let mut text = String::new();
+        for piece in &mut self {
+            text.push_str(&piece?);
+        }
+        Ok(text)
+    }
+
+    /// The same for tasks, of any runtime.
+    pub fn into_stream(self) -> PieceStream<'static> {
+        PieceStream(Generation::new(self, None))
+    }
+
+    /// Ends it: what iterates gets `Error::Cancelled` after the pieces that are there.
+    pub fn cancel(&self) -> Result<()> {
+        calls::request_cancel(&self.core.handle.0)
+    }
+
+    /// Cancels it from any thread.
+    pub fn canceller(&self) -> Canceller {
+        Canceller(Target::Request(Arc::downgrade(&self.core)))
+    }
+
+    /// How much of the prompt was reused.
+    pub fn stats(&self) -> Result<RequestStats> {
+        let raw = calls::request_get_stats(&self.core.handle.0)?;
+        // SAFETY: numbers.
+        Ok(unsafe { RequestStats::read(&raw) })
+    }
+}
+
+impl Iterator for Request {
+    type Item = Result<Piece>;
+
+    fn next(&mut self) -> Option<Result<Piece>> {
+        if self.is_finished {
+            return None;
+        }
+        let interrupted = || Error::Internal("a wait without an end brought nothing".into());
+        Some(self.take(-1.0).and_then(|piece| piece.ok_or_else(interrupted)))
+    }
+}
+
+/// A continuation under way: an iterator of pieces whose `next` waits. The session is borrowed until it is
+/// dropped, which cancels what has not come; the session can then go on from where it was.
+pub struct Generation<'s> {
+    // Before the session, which it may have alone.
+    request: Request,
+    _own: Option<Session>,
+    _session: PhantomData<&'s mut Session>,
+}
+
+impl<'s> Generation<'s> {
+    pub(crate) fn new(request: Request, own: Option<Session>) -> Self {
+        Self { request, _own: own, _session: PhantomData }
+    }
+
+    /// The same for tasks, of any runtime.
+    pub fn into_stream(self) -> PieceStream<'s> {
+        PieceStream(self)
+    }
+
+    /// All that comes, joined; waits for it.
+    pub fn text(mut self) -> Result<String> {
+        let mut text = String::new();
+        for piece in &mut self {
+            text.push_str(&piece?);
+        }
+        Ok(text)
+    }
+
+    /// Cancels it from any thread.
+    pub fn canceller(&self) -> Canceller {
+        self.request.canceller()
+    }
+
+    /// How much of the prompt was reused.
+    pub fn stats(&self) -> Result<RequestStats> {
+        self.request.stats()
+    }
+}
+
+impl Iterator for Generation<'_> {
+    type Item = Result<Piece>;
+
+    fn next(&mut self) -> Option<Result<Piece>> {
+        self.request.next()
+    }
+}
+
+/// A continuation under way, for tasks: `while let Some(piece) = stream.next().await`. No runtime is needed
+/// or preferred: the engine has one thread of its own, which wakes the task. With the feature `stream` it is
+/// a `futures_core::Stream`. Dropping it, or the task, cancels what has not come.
+pub struct PieceStream<'s>(Generation<'s>);
+
+impl<'s> PieceStream<'s> {
+    /// The next piece; None after the last.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> NextPiece<'_, 's> {
+        NextPiece(self)
+    }
+
+    /// All that comes, joined.
+    pub async fn text(mut self) -> Result<String> {
+        let mut text = String::new();
+        while let Some(piece) = self.next().await {
+            text.push_str(&piece?);
+        }
+        Ok(text)
+    }
+
+    /// The next piece, for a task that is polled.
+    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Piece>>> {
+        self.0.request.poll_piece(context)
+    }
+
+    /// Cancels it from any thread.
+    pub fn canceller(&self) -> Canceller {
+        self.0.canceller()
+    }
+
+    /// How much of the prompt was reused.
+    pub fn stats(&self) -> Result<RequestStats> {
+        self.0.stats()
+    }
+
+    /// The same for threads that wait.
+    pub fn into_blocking(self) -> Generation<'s> {
+        self.0
+    }
+}
+
+#[cfg(feature = "stream")]
+impl futures_core::Stream for PieceStream<'_> {
+    type Item = Result<Piece>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_piece(context)
+    }
+}
+
+/// The future of `PieceStream::next`. Dropping it loses nothing: the piece comes with the next one.
+pub struct NextPiece<'a, 's>(&'a mut PieceStream<'s>);
+
+impl Future for NextPiece<'_, '_> {
+    type Output = Option<Result<Piece>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll_piece(context)
+    }
+}

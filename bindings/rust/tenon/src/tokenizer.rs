@@ -1,0 +1,124 @@
+//! Tokenizers: text to tokens and back.
+
+use crate::calls;
+use crate::error::{Error, Result};
+use crate::handle::{made, Handle};
+use crate::info::TokenInfo;
+use crate::library::{c_path, text_of};
+use crate::model::ModelCore;
+use crate::source::Source;
+use crate::{sys, Token};
+use std::mem::ManuallyDrop;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Text to tokens and back. Any thread; clones are the same tokenizer.
+#[derive(Clone)]
+pub struct Tokenizer {
+    inner: Arc<Inner>,
+}
+
+enum Inner {
+    Own(Handle<sys::tenon_tokenizer>),
+    /// Part of a model, which lives as long and destroys it.
+    OfModel(ManuallyDrop<Handle<sys::tenon_tokenizer>>, #[allow(dead_code)] Arc<ModelCore>),
+}
+
+/// How a text becomes tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenText {
+    /// Add the begin (and end) token where the model wants it.
+    pub add_special: bool,
+    /// Spelled control tokens become them: not for user input.
+    pub parse_special: bool,
+}
+
+impl TokenText {
+    pub(crate) fn flags(self) -> u32 {
+        let add = if self.add_special { sys::TENON_ADD_SPECIAL } else { 0 };
+        add | if self.parse_special { sys::TENON_PARSE_SPECIAL } else { 0 }
+    }
+}
+
+/// None where the library says that there is none.
+pub(crate) fn some_token(token: Token) -> Option<Token> {
+    (token != sys::TENON_NO_TOKEN).then_some(token)
+}
+
+impl Tokenizer {
+    /// From a Hugging Face `tokenizer.json`, or the vocabulary of a model file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let handle = made(calls::tokenizer_open(&c_path(path.as_ref())?)?)?;
+        Ok(Self { inner: Arc::new(Inner::Own(handle)) })
+    }
+
+    /// The same from a source, which is not used afterwards.
+    pub fn load(source: &Source) -> Result<Self> {
+        Ok(Self { inner: Arc::new(Inner::Own(made(source.load_tokenizer()?)?)) })
+    }
+
+    pub(crate) fn of_model(model: &Arc<ModelCore>) -> Result<Self> {
+        // SAFETY: the model is kept with the pointer, and nobody destroys it.
+        let handle = unsafe {
+            let pointer = calls::model_tokenizer(&model.handle)?;
+            Handle::new(pointer.cast_mut())
+        };
+        let handle = handle.ok_or_else(|| Error::Internal("the model has no tokenizer".into()))?;
+        Ok(Self { inner: Arc::new(Inner::OfModel(ManuallyDrop::new(handle), model.clone())) })
+    }
+
+    pub(crate) fn handle(&self) -> &Handle<sys::tenon_tokenizer> {
+        match &*self.inner {
+            Inner::Own(handle) => handle,
+            Inner::OfModel(handle, _) => handle,
+        }
+    }
+
+    /// The tokens of a text as it is: nothing is added, nothing in it is a control token.
+    pub fn encode(&self, text: &str) -> Result<Vec<Token>> {
+        self.encode_as(text, TokenText::default())
+    }
+
+    /// The tokens of a text, with what is asked for.
+    pub fn encode_as(&self, text: &str, how: TokenText) -> Result<Vec<Token>> {
+        calls::tokenizer_encode(self.handle(), text, how.flags())
+    }
+
+    /// The text of tokens; what is no character becomes U+FFFD. Control tokens are not shown.
+    pub fn decode(&self, tokens: &[Token]) -> Result<String> {
+        self.decode_bytes(tokens, false).map(text_of)
+    }
+
+    /// The bytes of tokens, which may begin or end inside a character.
+    pub fn decode_bytes(&self, tokens: &[Token], show_special: bool) -> Result<Vec<u8>> {
+        let flags = if show_special { sys::TENON_RENDER_SPECIAL } else { 0 };
+        calls::tokenizer_decode(self.handle(), tokens, flags)
+    }
+
+    /// How many tokens there are: 0 up to this.
+    pub fn count(&self) -> Result<usize> {
+        calls::tokenizer_count(self.handle())
+    }
+
+    /// What a token is.
+    pub fn info(&self, token: Token) -> Result<TokenInfo> {
+        let raw = calls::tokenizer_token_info(self.handle(), token)?;
+        // SAFETY: its texts live as long as the tokenizer.
+        Ok(unsafe { TokenInfo::read(&raw) })
+    }
+
+    /// The token that the file spells so.
+    pub fn find(&self, spelling: &str) -> Result<Option<Token>> {
+        calls::tokenizer_find(self.handle(), spelling).map(some_token)
+    }
+
+    /// The token that texts begin with.
+    pub fn begin_token(&self) -> Result<Option<Token>> {
+        calls::tokenizer_special(self.handle(), sys::TENON_SPECIAL_BEGIN).map(some_token)
+    }
+
+    /// The token that ends a text.
+    pub fn end_token(&self) -> Result<Option<Token>> {
+        calls::tokenizer_special(self.handle(), sys::TENON_SPECIAL_END).map(some_token)
+    }
+}
