@@ -98,3 +98,65 @@ pub(crate) unsafe extern "C" fn on_delta<F: FnMut(&sys::tenon_chat_delta) -> Con
     let (guarded, delta) = unsafe { (&mut *user.cast::<Guarded<F>>(), &*delta) };
     guarded.run(|function| function(delta));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    /// Calls a function of the caller as the library does, several times; what each call said.
+    fn call<F: FnMut(f64) -> ControlFlow<()>>(function: F) -> Result<Vec<i32>> {
+        let mut guarded = Guarded::new(function);
+        let user = guarded.user();
+        // SAFETY: it is there, and nobody else uses it.
+        let said = (0..3).map(|step| unsafe { on_progress::<F>(user, f64::from(step)) }).collect();
+        guarded.end(Ok(said))
+    }
+
+    #[test]
+    fn a_function_goes_on_or_ends_the_call() {
+        let mut seen = Vec::new();
+        let said = call(|fraction| {
+            seen.push(fraction);
+            if fraction < 1.0 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        assert_eq!(said.unwrap(), [GO_ON, END, END]);
+        assert_eq!(seen, [0.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_panic_ends_the_call_and_goes_on_after_it() {
+        let mut count = 0;
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            call(|_| {
+                count += 1;
+                std::panic::panic_any(5_u8)
+            })
+        }));
+        assert_eq!(caught.unwrap_err().downcast_ref(), Some(&5_u8));
+        assert_eq!(count, 1, "it is not called again");
+        let mut guarded = Guarded::new(|_: f64| ControlFlow::Continue(()));
+        assert_eq!(guarded.run(|function| function(0.0)), GO_ON);
+        assert!(matches!(guarded.end::<()>(Err(Error::Io("gone".into()))), Err(Error::Io(_))));
+    }
+
+    #[test]
+    fn rows_of_logits_are_slices() {
+        let (row, mut seen) = ([1.0_f32, 2.0], Vec::new());
+        fn look<F: FnMut(u64, &[f32]) -> ControlFlow<()>>(row: &[f32], function: F) {
+            let mut guarded = Guarded::new(function);
+            // SAFETY: the row is there during the call.
+            unsafe { on_logits::<F>(guarded.user(), 7, row.as_ptr(), row.len() as u64) };
+            guarded.end(Ok(())).unwrap();
+        }
+        look(&row, |number, logits| {
+            seen.push((number, logits.to_vec()));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(seen, [(7, row.to_vec())]);
+    }
+}

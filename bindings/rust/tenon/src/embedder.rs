@@ -77,7 +77,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// All of them: [rows, dimensions].
+    /// All of them: `[rows, dimensions]`.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
@@ -87,7 +87,7 @@ impl Rows {
         self.dimensions
     }
 
-    /// [texts]: how many rows each text has; 1 unless the pooling is none.
+    /// `[texts]`: how many rows each text has; 1 unless the pooling is none.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }

@@ -9,7 +9,7 @@ use crate::option_sets::{EngineOptions, SessionOptions};
 use crate::request::{Generation, PieceStream};
 use crate::session::Session;
 use crate::sys;
-use crate::{Generate, Prompt};
+use crate::{Drawn, Prompt};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -76,19 +76,19 @@ impl Engine {
     }
 
     /// Continues a prompt in a session of its own, for tasks. It can move to other threads and tasks.
-    pub fn stream<'p>(
+    pub fn stream<'p, 'o>(
         &self,
         prompt: impl Into<Prompt<'p>>,
-        options: &Generate<'_>,
+        options: impl Into<Drawn<'o>>,
     ) -> Result<PieceStream<'static>> {
         Ok(self.generate(prompt, options)?.into_stream())
     }
 
     /// Continues a prompt in a session of its own, for threads that wait.
-    pub fn generate<'p>(
+    pub fn generate<'p, 'o>(
         &self,
         prompt: impl Into<Prompt<'p>>,
-        options: &Generate<'_>,
+        options: impl Into<Drawn<'o>>,
     ) -> Result<Generation<'static>> {
         self.open_session(&SessionOptions::new())?.into_generation(prompt, options)
     }

@@ -57,7 +57,6 @@ impl From<()> for Prompt<'_> {
 #[derive(Clone, Default)]
 pub struct Generate<'a> {
     max_tokens: u64,
-    sampler: Option<&'a Sampler>,
     sampling: SamplerOptions,
     grammar: Option<&'a Grammar>,
     add_special: Option<bool>,
@@ -85,12 +84,6 @@ impl<'a> Generate<'a> {
     /// How tokens are drawn.
     pub fn sampling(mut self, options: SamplerOptions) -> Self {
         self.sampling = options;
-        self
-    }
-
-    /// A sampler, in place of `sampling` and `grammar`; it is copied.
-    pub fn sampler(mut self, sampler: &'a Sampler) -> Self {
-        self.sampler = Some(sampler);
         self
     }
 
@@ -148,6 +141,25 @@ impl<'a> Generate<'a> {
         self
     }
 
+    /// The same with a sampler, in place of `sampling` and `grammar`; what it is set to is copied.
+    pub fn drawn_by<'d>(&'d self, sampler: &'d Sampler) -> Drawn<'d> {
+        Drawn { options: self, sampler: Some(sampler) }
+    }
+}
+
+/// How a text is continued, and by which sampler its tokens are drawn: `&Generate`, or `Generate::drawn_by`.
+pub struct Drawn<'a> {
+    pub(crate) options: &'a Generate<'a>,
+    sampler: Option<&'a Sampler>,
+}
+
+impl<'a, 'b: 'a> From<&'a Generate<'b>> for Drawn<'a> {
+    fn from(options: &'a Generate<'b>) -> Self {
+        Self { options, sampler: None }
+    }
+}
+
+impl Drawn<'_> {
     /// Submits it. notify is called with `user` as tenon_submission says.
     ///
     /// # Safety
@@ -159,12 +171,13 @@ impl<'a> Generate<'a> {
         notify: sys::tenon_notify_callback,
         user: *mut c_void,
     ) -> Result<Option<Handle<sys::tenon_request>>> {
+        let options = self.options;
         let mut raw = sys::tenon_submission::new();
         match prompt {
             Prompt::Text(text) => {
                 raw.text = text.as_ptr().cast();
                 raw.text_length = text.len() as u64;
-                raw.flags = session.flags(self.add_special, self.parse_special)?;
+                raw.flags = session.flags(options.add_special, options.parse_special)?;
             }
             Prompt::Tokens(tokens) => {
                 raw.tokens = tokens.as_ptr();
@@ -175,22 +188,22 @@ impl<'a> Generate<'a> {
         let made = self.made_sampler(session)?;
         let sampler = made.as_ref().or(self.sampler);
         raw.sampler = sampler.map_or(std::ptr::null(), |sampler| sampler.handle.as_ptr());
-        raw.max_tokens = self.max_tokens;
+        raw.max_tokens = options.max_tokens;
         // No time at all is the shortest there is: 0 stands for none.
-        raw.timeout_seconds = self.timeout.map_or(0.0, |time| time.as_secs_f64().max(1e-9));
-        if let Some(priority) = self.priority {
+        raw.timeout_seconds = options.timeout.map_or(0.0, |time| time.as_secs_f64().max(1e-9));
+        if let Some(priority) = options.priority {
             (raw.priority, raw.has_priority) = (priority, 1);
         }
-        if !self.client.is_empty() {
-            raw.client = self.client.as_ptr().cast();
-            raw.client_length = self.client.len() as u64;
+        if !options.client.is_empty() {
+            raw.client = options.client.as_ptr().cast();
+            raw.client_length = options.client.len() as u64;
         }
-        raw.weight = self.weight;
-        if let Some(top) = self.logprobs {
+        raw.weight = options.weight;
+        if let Some(top) = options.logprobs {
             raw.flags |= sys::TENON_LOGPROBS;
             raw.num_top = u32::try_from(top).map_err(|_| Error::Limit(format!("{top} likeliest tokens")))?;
         }
-        if self.ignore_end {
+        if options.ignore_end {
             raw.flags |= sys::TENON_IGNORE_END;
         }
         (raw.notify, raw.user) = (notify, user);
@@ -200,7 +213,8 @@ impl<'a> Generate<'a> {
 
     /// A sampler for what is asked for, unless one was given.
     fn made_sampler(&self, session: &Session) -> Result<Option<Sampler>> {
-        let is_default = self.sampling == SamplerOptions::new() && self.grammar.is_none();
+        let options = self.options;
+        let is_default = options.sampling == SamplerOptions::new() && options.grammar.is_none();
         if is_default {
             return Ok(None);
         }
@@ -209,8 +223,8 @@ impl<'a> Generate<'a> {
                 "a sampler comes with its own options and grammar (Sampler::set_grammar)".into(),
             ));
         }
-        let mut sampler = Sampler::new(&self.sampling)?;
-        if let Some(grammar) = self.grammar {
+        let mut sampler = Sampler::new(&options.sampling)?;
+        if let Some(grammar) = options.grammar {
             sampler.set_grammar(grammar, &session.model_tokenizer()?)?;
         }
         Ok(Some(sampler))

@@ -56,7 +56,7 @@ pub use chat::{Chat, Delta, Reply};
 pub use embedder::{Embed, Embedder, Pool, Rows, TextRole};
 pub use engine::Engine;
 pub use error::{Error, Result};
-pub use generate::{Generate, Prompt};
+pub use generate::{Drawn, Generate, Prompt};
 pub use grammar::{Grammar, GrammarCache, Matcher};
 pub use info::*;
 pub use library::{api, check_library, library_path, use_library, version};

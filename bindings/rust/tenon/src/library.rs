@@ -4,7 +4,6 @@ use crate::error::{Error, Result};
 use crate::fit;
 use crate::json::Json;
 use crate::sys;
-use std::env;
 use std::ffi::{c_char, CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +22,9 @@ static WANTED: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// Names the library to use, in place of those that are looked for. Before anything else is called;
 /// `Error::State` afterwards.
 pub fn use_library(path: impl AsRef<Path>) -> Result<()> {
+    if cfg!(feature = "link") {
+        return Err(Error::State("the program is linked with its library".into()));
+    }
     let mut wanted = WANTED.lock().unwrap_or_else(PoisonError::into_inner);
     match LIBRARY.get() {
         Some(library) if library.path != path.as_ref() => {
@@ -84,7 +86,7 @@ fn find(wanted: Option<&Path>) -> Result<Library> {
     }
     let mut folders = Vec::new();
     if let Some(bundled) = sys::BUNDLED_DIR {
-        folders.extend(env::current_exe().ok().and_then(|program| program.parent().map(Path::to_owned)));
+        folders.extend(std::env::current_exe().ok().and_then(|program| program.parent().map(Path::to_owned)));
         folders.push(PathBuf::from(bundled));
     }
     folders.extend(sys::LIBRARY_DIR.map(PathBuf::from));
@@ -249,4 +251,51 @@ pub(crate) fn c_name(text: &str) -> Result<CString> {
 pub(crate) fn c_path(path: &Path) -> Result<CString> {
     CString::new(path.as_os_str().as_bytes())
         .map_err(|_| Error::Argument(format!("{} holds a NUL", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_grows_until_the_result_fits() {
+        let mut asked = Vec::new();
+        let memory = grown::<i32>(|buffer, capacity, needed| {
+            asked.push(capacity);
+            // It takes more the second time, and less the third.
+            *needed = [3, 5, 4][asked.len() - 1];
+            if *needed <= capacity {
+                // SAFETY: so many are there.
+                (0..*needed).for_each(|index| unsafe { buffer.add(index).write(index as i32) });
+            }
+            sys::TENON_OK
+        });
+        assert_eq!(memory.unwrap(), [0, 1, 2, 3]);
+        assert_eq!(asked, [0, 3, 5]);
+    }
+
+    #[test]
+    fn texts_of_the_library_are_read() {
+        let text = c"Gr\xc3\xbc\xc3\x9fe";
+        // SAFETY: the texts are there.
+        unsafe {
+            assert_eq!(owned_name(text.as_ptr()), "Gr\u{fc}\u{df}e");
+            assert_eq!(owned_text(text.as_ptr(), 3), "Gr\u{fffd}");
+            assert_eq!(lent_name(text.as_ptr()).unwrap().len(), 7);
+            assert!(lent_text(text.as_ptr(), 3).is_err());
+            assert_eq!((owned_name(std::ptr::null()), owned_text(std::ptr::null(), 0)), Default::default());
+            assert!(lent::<f32>(std::ptr::null(), 0).is_empty());
+        }
+    }
+
+    #[test]
+    fn structures_begin_with_their_size_and_functions_may_be_missing() {
+        let piece = sys::tenon_piece::new();
+        assert_eq!((piece.struct_size, piece.length, piece.text.is_null()), (32, 0, true));
+        assert!(sys::tenon_source::new().read.is_none());
+        // SAFETY: there are none.
+        let api = unsafe { sys::Api::from_addresses(|_| std::ptr::null_mut()) };
+        assert!(api.tenon_model_open.is_none());
+        assert!(matches!(compare(&api, "it"), Err(Error::Unsupported(text)) if text.contains("too old")));
+    }
 }

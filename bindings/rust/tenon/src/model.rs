@@ -119,9 +119,17 @@ impl Model {
         Ok(Some(MetadataValue::Array(elements?)))
     }
 
-    /// This machine as planning sees it; with_speed runs some layers, for seconds.
-    pub fn measure(&self, with_speed: bool) -> Result<Hardware> {
-        let flags = if with_speed { sys::TENON_MEASURE_SPEED } else { 0 };
+    /// This machine as planning sees it, without its speeds.
+    pub fn measure(&self) -> Result<Hardware> {
+        self.measure_as(0)
+    }
+
+    /// The same with its speeds: runs some layers, for seconds.
+    pub fn measure_speed(&self) -> Result<Hardware> {
+        self.measure_as(sys::TENON_MEASURE_SPEED)
+    }
+
+    fn measure_as(&self, flags: u32) -> Result<Hardware> {
         let raw = calls::measure_hardware(&self.core.handle, flags)?;
         // SAFETY: numbers.
         Ok(unsafe { Hardware::read(&raw) })

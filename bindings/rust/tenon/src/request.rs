@@ -10,7 +10,7 @@ use crate::model::ModelCore;
 use crate::piece::Piece;
 use crate::session::Session;
 use crate::sys;
-use crate::{Generate, Prompt};
+use crate::{Drawn, Prompt};
 use std::ffi::c_void;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -49,7 +49,7 @@ unsafe extern "C" fn on_notify(user: *mut c_void) {
 /// The handle, and what must outlive it; the order of the fields is that of their ends.
 pub(crate) struct RequestCore {
     pub(crate) handle: Cancellable<sys::tenon_request>,
-    notified: Box<Notified>,
+    notified: Arc<Notified>,
     _model: Arc<ModelCore>,
 }
 
@@ -67,17 +67,17 @@ pub struct Request {
 }
 
 impl Request {
-    pub(crate) fn submit(session: &Session, prompt: Prompt<'_>, options: &Generate<'_>) -> Result<Self> {
-        let notified = Box::<Notified>::default();
-        let user = std::ptr::from_ref::<Notified>(&notified).cast_mut().cast();
-        // SAFETY: it lies in the box until after the request has been destroyed.
+    pub(crate) fn submit(session: &Session, prompt: Prompt<'_>, options: Drawn<'_>) -> Result<Self> {
+        let notified = Arc::<Notified>::default();
+        let user = Arc::as_ptr(&notified).cast_mut().cast();
+        // SAFETY: it lives until after the request has been destroyed.
         let handle = made(unsafe { options.submit(session, prompt, Some(on_notify), user) }?)?;
         let engine = session.engine().clone();
         let model = engine.model_core().clone();
         Ok(Self {
             core: Arc::new(RequestCore { handle: Cancellable(handle), notified, _model: model }),
             engine,
-            num_top: options.logprobs,
+            num_top: options.options.logprobs,
             is_finished: false,
             _one_thread: PhantomData,
         })
@@ -291,5 +291,37 @@ impl Future for NextPiece<'_, '_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_piece(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Count(AtomicU32);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn what_waits_is_woken_once_for_each_time_it_waits() {
+        let (notified, count) = (Arc::<Notified>::default(), Arc::<Count>::default());
+        // SAFETY: it lives during the call.
+        let notify = |place: &Arc<Notified>| unsafe { on_notify(Arc::as_ptr(place).cast_mut().cast()) };
+        notify(&notified);
+        let waker = Waker::from(count.clone());
+        for _ in 0..3 {
+            notified.set(&waker);
+            notified.set(&waker);
+            let place = notified.clone();
+            std::thread::spawn(move || (notify(&place), notify(&place))).join().unwrap();
+        }
+        assert_eq!(count.0.load(Ordering::Relaxed), 3);
     }
 }

@@ -80,7 +80,7 @@ impl Sampler {
         calls::sampler_roll_back(&self.handle, draws)
     }
 
-    /// Draws from logits, [vocabulary]. history: the text so far; its length is the key of the random number.
+    /// Draws from logits, `[vocabulary]`. history: the text so far; its length is the key of the random number.
     pub fn sample(&mut self, logits: &[f32], history: &[Token]) -> Result<Token> {
         self.sample_at(logits, history, history.len() as u64)
     }
@@ -100,7 +100,7 @@ pub struct Logprobs {
     pub top: Vec<(Token, f32)>,
 }
 
-/// Log-probabilities under logits, [vocabulary]: those of tokens, and the `num_top` likeliest.
+/// Log-probabilities under logits, `[vocabulary]`: those of tokens, and the `num_top` likeliest.
 pub fn logprobs(logits: &[f32], tokens: &[Token], num_top: usize) -> Result<Logprobs> {
     let (of_tokens, top_tokens, values) = calls::logprobs(logits, tokens, num_top)?;
     Ok(Logprobs { of_tokens, top: top_tokens.into_iter().zip(values).collect() })

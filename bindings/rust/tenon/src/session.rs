@@ -14,7 +14,7 @@ use crate::piece::{Candidate, Piece};
 use crate::request::{Generation, PieceStream, Request};
 use crate::sampler::Sampler;
 use crate::tokenizer::{TokenText, Tokenizer};
-use crate::{sys, Generate, Prompt, Token};
+use crate::{sys, Drawn, Prompt, Token};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -139,37 +139,41 @@ impl Session {
     // ---- Generation ----
 
     /// Appends a prompt (text, tokens, or `()`) and continues it: an iterator of pieces, which waits.
-    pub fn generate<'p>(
+    pub fn generate<'p, 'o>(
         &mut self,
         prompt: impl Into<Prompt<'p>>,
-        options: &Generate<'_>,
+        options: impl Into<Drawn<'o>>,
     ) -> Result<Generation<'_>> {
-        Ok(Generation::new(Request::submit(self, prompt.into(), options)?, None))
+        Ok(Generation::new(Request::submit(self, prompt.into(), options.into())?, None))
     }
 
     /// The same for tasks.
-    pub fn stream<'p>(
+    pub fn stream<'p, 'o>(
         &mut self,
         prompt: impl Into<Prompt<'p>>,
-        options: &Generate<'_>,
+        options: impl Into<Drawn<'o>>,
     ) -> Result<PieceStream<'_>> {
         Ok(self.generate(prompt, options)?.into_stream())
     }
 
     /// The same, with the session inside: it can move to other threads and tasks.
-    pub fn into_generation<'p>(
+    pub fn into_generation<'p, 'o>(
         self,
         prompt: impl Into<Prompt<'p>>,
-        options: &Generate<'_>,
+        options: impl Into<Drawn<'o>>,
     ) -> Result<Generation<'static>> {
-        let request = Request::submit(&self, prompt.into(), options)?;
+        let request = Request::submit(&self, prompt.into(), options.into())?;
         Ok(Generation::new(request, Some(self)))
     }
 
     /// The same as something of its own. Until it has ended or is dropped, calls on the session are
     /// `Error::State`; dropping the session ends it.
-    pub fn submit<'p>(&mut self, prompt: impl Into<Prompt<'p>>, options: &Generate<'_>) -> Result<Request> {
-        Request::submit(self, prompt.into(), options)
+    pub fn submit<'p, 'o>(
+        &mut self,
+        prompt: impl Into<Prompt<'p>>,
+        options: impl Into<Drawn<'o>>,
+    ) -> Result<Request> {
+        Request::submit(self, prompt.into(), options.into())
     }
 
     /// Generates one token: the loop of `generate` in your hands. Without a sampler: the defaults.
@@ -236,7 +240,7 @@ impl Session {
         guarded.end(result)
     }
 
-    /// The logits of the next token: [vocabulary], the library's memory, so they borrow the session.
+    /// The logits of the next token: `[vocabulary]`, the library's memory, so they borrow the session.
     /// Computes what is queued.
     pub fn logits(&mut self) -> Result<&[f32]> {
         // SAFETY: until the next call, which the borrow rules out.
@@ -249,7 +253,7 @@ impl Session {
         unsafe { calls::session_drawn_logits(self.handle()) }
     }
 
-    /// Appends tokens, computes them and calls on_logits(row, logits) after each: [vocabulary], without a
+    /// Appends tokens, computes them and calls on_logits(row, logits) after each: `[vocabulary]`, without a
     /// copy. Break ends it with `Error::Cancelled`; a panic goes on from here.
     pub fn evaluate<F: FnMut(u64, &[f32]) -> ControlFlow<()>>(
         &mut self,
@@ -275,14 +279,25 @@ impl Session {
         calls::session_save_buffer(self.handle())
     }
 
-    /// Puts what was saved in place of the text. text_too: where the cache differs, compute it again.
-    pub fn restore(&mut self, path: impl AsRef<Path>, text_too: bool) -> Result<()> {
-        calls::session_restore(self.handle(), &c_path(path.as_ref())?, restore_flags(text_too))
+    /// Puts what was saved in place of the text, which goes on bit by bit as the saved one would have.
+    /// `Error::Format` for what was made with another model, backend or cache; then it is as it was.
+    pub fn restore(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        calls::session_restore(self.handle(), &c_path(path.as_ref())?, 0)
     }
 
-    /// The same from bytes.
-    pub fn restore_bytes(&mut self, saved: &[u8], text_too: bool) -> Result<()> {
-        calls::session_restore_buffer(self.handle(), saved, restore_flags(text_too))
+    /// The same, but where only the cache differs the text is taken, and computed again.
+    pub fn restore_text(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        calls::session_restore(self.handle(), &c_path(path.as_ref())?, sys::TENON_RESTORE_TEXT)
+    }
+
+    /// `restore` from bytes.
+    pub fn restore_bytes(&mut self, saved: &[u8]) -> Result<()> {
+        calls::session_restore_buffer(self.handle(), saved, 0)
+    }
+
+    /// `restore_text` from bytes.
+    pub fn restore_text_bytes(&mut self, saved: &[u8]) -> Result<()> {
+        calls::session_restore_buffer(self.handle(), saved, sys::TENON_RESTORE_TEXT)
     }
 
     /// Ends calls on this session from any thread.
@@ -293,13 +308,5 @@ impl Session {
     /// The handle, for calls of `tenon::sys`; it is this object's.
     pub fn as_ptr(&self) -> *mut sys::tenon_session {
         self.handle().as_ptr()
-    }
-}
-
-fn restore_flags(text_too: bool) -> u32 {
-    if text_too {
-        sys::TENON_RESTORE_TEXT
-    } else {
-        0
     }
 }

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::{Mutex, PoisonError};
 
 type Bytes = Box<dyn AsRef<[u8]> + Send + Sync>;
@@ -194,17 +194,39 @@ unsafe extern "C" fn on_load(user: *mut c_void, fraction: f64) -> i32 {
     }
 }
 
+/// A Callbacks of which the library has a pointer, too, and may read at any time.
+struct Shared(NonNull<Callbacks>);
+
+impl Shared {
+    fn new(callbacks: Callbacks) -> Self {
+        Self(NonNull::from(Box::leak(Box::new(callbacks))))
+    }
+
+    /// The load is over, and with it the life of its progress.
+    fn end_progress(&mut self) {
+        // SAFETY: the library reads progress only while it loads, on this thread.
+        unsafe { ptr::addr_of_mut!((*self.0.as_ptr()).progress).write(None) }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: made from a box; the model that had a pointer is gone, or was never made.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+// SAFETY: the log may be called from any thread; the progress is taken away when loading is over.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
 /// What must live as long as anything of a model.
 #[derive(Default)]
 pub(crate) struct Kept {
     _sources: Vec<Source>,
-    _log: Option<Box<Callbacks>>,
+    _callbacks: Option<Shared>,
 }
-
-// SAFETY: sources and log may be used from any thread; the progress is taken away when loading is over.
-unsafe impl Send for Kept {}
-// SAFETY: as above.
-unsafe impl Sync for Kept {}
 
 /// Opens a model with more than a path: several sources, progress, a log.
 pub struct Loader<'a> {
@@ -261,9 +283,8 @@ impl<'a> Loader<'a> {
             log
         });
         let has_callbacks = progress.is_some() || log.is_some();
-        // A pointer from now on, since the library has one, too.
-        let callbacks = Box::into_raw(Box::new(Callbacks { log, progress }));
-        raw.user = callbacks.cast();
+        let mut callbacks = Shared::new(Callbacks { log, progress });
+        raw.user = callbacks.0.as_ptr().cast();
         let mut model = ptr::null_mut();
         // SAFETY: all that it points to lives during the call; sources and log are kept with the model.
         let status = unsafe {
@@ -276,12 +297,7 @@ impl<'a> Loader<'a> {
             )
         };
         let result = check(status);
-        // SAFETY: made above; the library reads `log` of it at most, and nothing when it has failed.
-        let log = unsafe {
-            ptr::addr_of_mut!((*callbacks).progress).write(None);
-            Box::from_raw(callbacks)
-        };
-        let log = log.log.is_some().then_some(log);
+        callbacks.end_progress();
         let result = match guarded {
             Some(guarded) => guarded.end(result),
             None => result,
@@ -291,6 +307,6 @@ impl<'a> Loader<'a> {
         // SAFETY: it was made for us.
         let handle = unsafe { Handle::new(model) };
         let handle = handle.ok_or_else(|| Error::Internal("the library made nothing".into()))?;
-        Ok(Model::of(handle, Kept { _sources: self.sources, _log: log }))
+        Ok(Model::of(handle, Kept { _sources: self.sources, _callbacks: has_callbacks.then_some(callbacks) }))
     }
 }

@@ -86,13 +86,17 @@ impl Tokenizer {
 
     /// The text of tokens; what is no character becomes U+FFFD. Control tokens are not shown.
     pub fn decode(&self, tokens: &[Token]) -> Result<String> {
-        self.decode_bytes(tokens, false).map(text_of)
+        self.decode_bytes(tokens).map(text_of)
+    }
+
+    /// The same with control tokens by their names.
+    pub fn decode_special(&self, tokens: &[Token]) -> Result<String> {
+        calls::tokenizer_decode(self.handle(), tokens, sys::TENON_RENDER_SPECIAL).map(text_of)
     }
 
     /// The bytes of tokens, which may begin or end inside a character.
-    pub fn decode_bytes(&self, tokens: &[Token], show_special: bool) -> Result<Vec<u8>> {
-        let flags = if show_special { sys::TENON_RENDER_SPECIAL } else { 0 };
-        calls::tokenizer_decode(self.handle(), tokens, flags)
+    pub fn decode_bytes(&self, tokens: &[Token]) -> Result<Vec<u8>> {
+        calls::tokenizer_decode(self.handle(), tokens, 0)
     }
 
     /// How many tokens there are: 0 up to this.

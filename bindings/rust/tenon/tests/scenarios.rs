@@ -272,7 +272,7 @@ impl Runner {
                 let Some(Object::Saved(saved)) = self.objects.remove(step["from"].as_str().unwrap()) else {
                     panic!("nothing is saved");
                 };
-                self.session(&step["session"])?.restore_bytes(&saved, false)?;
+                self.session(&step["session"])?.restore_bytes(&saved)?;
                 brought(Json::Null)
             }
             "position" => brought(self.session(&step["session"])?.position()?.into()),
@@ -366,8 +366,8 @@ impl Runner {
         let chat = self.chat(&step["chat"])?;
         chat.constrain(conversation, &mut sampler)?;
         let (mut reply, prompt) = (chat.reply(conversation)?, chat.encode(conversation)?);
-        let options = Generate::new().sampler(&sampler).max_tokens(step["max_tokens"].as_u64().unwrap());
-        for piece in self.session(&step["session"])?.generate(&prompt, &options)? {
+        let options = Generate::new().max_tokens(step["max_tokens"].as_u64().unwrap());
+        for piece in self.session(&step["session"])?.generate(&prompt, options.drawn_by(&sampler))? {
             if let Some(token) = piece?.token {
                 reply.push(token)?;
             }

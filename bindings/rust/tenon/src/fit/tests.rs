@@ -32,8 +32,17 @@ impl Dice {
     }
 }
 
+/// The description as the library answers it: without its prose.
 fn interface() -> Value {
-    serde_json::from_str(include_str!("../../../../interface.json")).unwrap()
+    let text = include_str!("../../../../interface.json");
+    let mut interface: Value = serde_json::from_str(text).unwrap();
+    interface["options"].take();
+    for member in ["functions", "structs", "constants", "callbacks"] {
+        for item in interface[member].as_array_mut().unwrap() {
+            item.as_object_mut().unwrap().remove("doc");
+        }
+    }
+    interface
 }
 
 fn misfits_of(interface: &Value) -> Vec<String> {
@@ -104,9 +113,10 @@ fn change(dice: &mut Dice, fields: &mut Vec<Value>) -> (&'static str, bool) {
 #[test]
 fn a_changed_layout_is_harmless_or_refused() {
     let (mut harmless, mut refused) = (0, 0);
+    let real = interface();
     for seed in 0..200 {
         let mut dice = Dice(seed);
-        let mut interface = interface();
+        let mut interface = real.clone();
         let structs = interface["structs"].as_array_mut().unwrap();
         let which = dice.below(structs.len());
         let Value::Array(mut fields) = structs[which]["fields"].take() else { panic!("no fields") };

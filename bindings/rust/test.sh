@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Tests the Rust binding with the library of a build folder: format, clippy, cargo test (scenarios, random
+# orders, programs that must not compile, README and examples among them), and each way to the library.
+#   bindings/rust/test.sh [BUILD_FOLDER] [CARGO_TEST_ARGUMENT...]   the folder is build-dev unless given
+# Ends with status 77, and says so, where cargo or its crates cannot be had. TENON_TEST_ORDERS=10000 runs that
+# many random orders; TENON_TEST_MIRI=1 asks miri, too (a nightly toolchain with miri and rust-src). What cargo
+# builds stays in BUILD_FOLDER/rust-target.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=$(realpath "${1:-$root/build-dev}")
+[ $# -eq 0 ] || shift
+skip() { echo "SKIPPED: $*"; exit 77; }
+
+command -v cargo > /dev/null || skip "no cargo"
+cc --version > /dev/null 2>&1 || skip "no C compiler, which links programs"
+[ -e "$build/lib/libtenon.so" ] || skip "$build holds no library"
+cd "$here"
+export CARGO_TARGET_DIR=$build/rust-target
+cargo fetch --quiet --locked 2> /dev/null || skip "cargo does not reach a registry"
+export CARGO_NET_OFFLINE=true
+
+if cargo fmt --version > /dev/null 2>&1; then cargo fmt --check; else echo "rustfmt is missing: format not checked"; fi
+export TENON_LIBRARY_DIR=$build/lib
+if cargo clippy --version > /dev/null 2>&1; then
+  cargo clippy --quiet --locked --all-targets -- -D warnings
+  cargo clippy --quiet --locked --no-default-features --features link -- -D warnings
+else
+  echo "clippy is missing: not run"
+fi
+cargo test --quiet --locked "$@"
+RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --no-deps
+
+# The parts without the library, of which miri sees every access (cargo +nightly miri setup takes a minute).
+if [ -n "${TENON_TEST_MIRI:-}" ]; then
+  cargo +nightly miri test --quiet --locked -p tenon --lib -- --skip fit < /dev/null
+fi
+
+# tenon-sys needs no std.
+cargo rustc --quiet --locked -p tenon-sys --lib --crate-type lib -- -D warnings
+
+# The packages, as the README says: unpacked in an empty folder.
+packed=$(mktemp -d)
+trap 'rm -rf "$packed"' EXIT
+BUILD=$build "$root/bindings/build_all.sh" rust > /dev/null
+(
+  cd "$packed"
+  for package in "$here"/dist/*.crate; do tar xf "$package"; done
+  mkdir src
+  cp "$here/tenon/examples/hello.rs" src/main.rs
+  { printf '[package]\nname = "empty"\nedition = "2021"\n'; sed -n '/^```toml/,/^```/p' "$here/README.md" | grep -v '^```'; } > Cargo.toml
+  cargo build --quiet --target-dir "$CARGO_TARGET_DIR/empty"
+)
+says() {  # WHAT COMMAND...: it prints the beginning of a story
+  local what=$1
+  shift
+  (cd "$root/examples/models" && "$@") | grep -q "^ there was a" || { echo "$what does not run" >&2; exit 1; }
+}
+says "a program of the packages" "$CARGO_TARGET_DIR/empty/debug/empty"
+
+# Each way to the library, by a program that runs.
+installed=$(mktemp -d)
+trap 'rm -rf "$packed" "$installed"' EXIT
+cmake --install "$build" --prefix "$installed" > /dev/null
+pc=$(dirname "$(find "$installed" -name tenon.pc)")
+folder=$(dirname "$pc")
+hello=$CARGO_TARGET_DIR/debug/examples/hello
+build_hello() { cargo build --quiet --locked -p tenon --example hello "$@"; }
+
+(unset TENON_LIBRARY_DIR && PKG_CONFIG_PATH=$pc build_hello)
+says "what pkg-config found" "$hello"
+(unset TENON_LIBRARY_DIR && PKG_CONFIG_PATH=$pc build_hello --features link)
+says "what is linked" env LD_LIBRARY_PATH="$folder" "$hello"
+if [ -e "$build/lib/libtenon.a" ]; then
+  build_hello --features static
+  says "what holds the library" "$hello"
+  ! ldd "$hello" | grep -q libtenon || { echo "what holds the library needs it" >&2; exit 1; }
+fi
+TENON_LIBRARY_DIR=$folder build_hello --features bundled
+says "what was built with its library" "$hello"
+mkdir "$installed/alone"
+cp "$hello" "$folder/libtenon.so.0.1" "$installed/alone"
+rm -r "$CARGO_TARGET_DIR"/debug/build/tenon-sys-*/out/lib
+says "what has its library beside it" "$installed/alone/hello"
+(unset TENON_LIBRARY_DIR && PKG_CONFIG=false build_hello --no-default-features)
+says "what the loader finds" env LD_LIBRARY_PATH="$folder" "$hello"
