@@ -175,9 +175,12 @@ impl Reader<'_> {
                     let character = self.escape()?;
                     text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                 }
-                Some(&byte) => {
-                    text.push(byte);
-                    self.at += 1;
+                Some(_) => {
+                    let rest = &self.bytes[self.at..];
+                    let ends = |byte: &u8| matches!(byte, b'"' | b'\\');
+                    let run = rest.iter().position(ends).unwrap_or(rest.len());
+                    text.extend_from_slice(&rest[..run]);
+                    self.at += run;
                 }
             }
         }
