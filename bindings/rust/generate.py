@@ -435,20 +435,21 @@ def info_value(field):
 
 
 def info_file(interface):
-    read = []
+    read = {}  # the structure, and the first function that hands it out
     for function in interface.data["functions"]:
         for p in function["parameters"]:
-            if p["role"] == "out_struct" and p["of"] not in SHAPED and p["of"] not in read:
-                read.append(p["of"])
+            if p["role"] == "out_struct" and p["of"] not in SHAPED:
+                read.setdefault(p["of"], function["name"])
     lines = [HEAD, "use crate::library::{bytes, owned_name, owned_text};", "use crate::sys;"]
-    for name in read:
+    for name, function in read.items():
         fields = interface.shown(name)
         plain = all(field["role"] == "value" for field in fields)
-        lines += ["", *doc(interface.structs[name]["doc"] or f"{camel(short(name))} of the library."),
+        lines += ["", *doc(interface.structs[name]["doc"] or f"What `{function}` tells."),
                   f"#[derive(Clone, Debug{', Default, PartialEq' if plain else ''})]", "#[non_exhaustive]",
                   f"pub struct {camel(short(name))} {{"]
         for field in fields:
-            lines += doc(field["doc"] or f"{field['name'].replace('_', ' ')}.", "    ")
+            text = field["doc"] or f"{field['name'].replace('_', ' ')}"
+            lines += doc(text[:1].upper() + text[1:].removesuffix(".") + ".", "    ")
             lines.append(f"    pub {identifier(field['name'])}: {info_type(interface, field)},")
         lines += ["}", f"impl {camel(short(name))} {{",
                   "    /// # Safety", "    /// The texts of `raw` are there.",

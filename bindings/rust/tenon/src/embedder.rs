@@ -12,24 +12,6 @@ use std::ffi::c_char;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What becomes of the rows of a text's tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Pool {
-    /// They stay: a row for each token.
-    None,
-    /// Their mean.
-    Mean,
-    /// The first one.
-    Cls,
-    /// The last one.
-    Last,
-    /// The scores of the model's classifier.
-    Rank,
-    /// Something of a newer library.
-    Other(i32),
-}
-
 /// What texts are for; retrieval models want other words before a question than before what is searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextRole {
@@ -191,18 +173,6 @@ impl Embedder {
         let raw = calls::embedder_get_info(&self.handle)?;
         // SAFETY: numbers.
         Ok(unsafe { EmbedderInfo::read(&raw) })
-    }
-
-    /// What becomes of the rows of a text's tokens.
-    pub fn pooling(&self) -> Result<Pool> {
-        Ok(match self.info()?.pooling {
-            sys::TENON_POOLING_NONE => Pool::None,
-            sys::TENON_POOLING_MEAN => Pool::Mean,
-            sys::TENON_POOLING_CLS => Pool::Cls,
-            sys::TENON_POOLING_LAST => Pool::Last,
-            sys::TENON_POOLING_RANK => Pool::Rank,
-            other => Pool::Other(other),
-        })
     }
 
     /// Numbers of a row.

@@ -7,29 +7,29 @@ use crate::sys;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OptionInfo {
-    /// TENON_SCOPE_*
+    /// TENON_SCOPE_*.
     pub scope: i32,
-    /// TENON_OPTION_*
+    /// TENON_OPTION_*.
     pub r#type: i32,
-    /// name.
+    /// Name.
     pub name: String,
-    /// one sentence
+    /// One sentence.
     pub doc: String,
-    /// INT and BOOL
+    /// INT and BOOL.
     pub int_minimum: i64,
-    /// int maximum.
+    /// Int maximum.
     pub int_maximum: i64,
-    /// int default.
+    /// Int default.
     pub int_default: i64,
-    /// FLOAT
+    /// FLOAT.
     pub float_minimum: f64,
-    /// float maximum.
+    /// Float maximum.
     pub float_maximum: f64,
-    /// float default.
+    /// Float default.
     pub float_default: f64,
-    /// STRING; "" for the others
+    /// STRING; "" for the others.
     pub string_default: String,
-    /// STRING: the values it takes, "f16|f32"; "" takes any
+    /// STRING: the values it takes, "f16|f32"; "" takes any.
     pub string_choices: String,
 }
 impl OptionInfo {
@@ -57,47 +57,47 @@ impl OptionInfo {
     }
 }
 
-/// ModelInfo of the library.
+/// What `tenon_model_get_info` tells.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ModelInfo {
-    /// 0: the file holds a vocabulary only, or was opened so
+    /// 0: the file holds a vocabulary only, or was opened so.
     pub has_weights: u32,
-    /// "llama"
+    /// "llama".
     pub architecture: String,
-    /// as the file calls it; may be empty
+    /// As the file calls it; may be empty.
     pub name: String,
-    /// the file's, or empty
+    /// The file's, or empty.
     pub chat_template: String,
-    /// what runs it: "cpu"; empty when no weights were read
+    /// What runs it: "cpu"; empty when no weights were read.
     pub backend: String,
-    /// elements of all tensors
+    /// Elements of all tensors.
     pub parameters: u64,
-    /// their size in the file
+    /// Their size in the file.
     pub tensor_bytes: u64,
-    /// positions; this and the following are 0 where unknown
+    /// Positions; this and the following are 0 where unknown.
     pub trained_context: u64,
-    /// tokens
+    /// Tokens.
     pub vocabulary: u64,
-    /// layers.
+    /// Layers.
     pub layers: u64,
-    /// width.
+    /// Width.
     pub width: u64,
-    /// of a layer; this and the following are the largest where layers differ
+    /// Of a layer; this and the following are the largest where layers differ.
     pub heads: u64,
-    /// kv heads.
+    /// Kv heads.
     pub kv_heads: u64,
-    /// of one head
+    /// Of one head.
     pub key_dim: u64,
-    /// of one head
+    /// Of one head.
     pub value_dim: u64,
-    /// feed forward.
+    /// Feed forward.
     pub feed_forward: u64,
-    /// of a layer; 0: it is no mixture of experts. Since 0.1
+    /// Of a layer; 0: it is no mixture of experts. Since 0.1.
     pub experts: u64,
-    /// by each token
+    /// By each token.
     pub experts_used: u64,
-    /// The longest source that its encoder reads, in tokens; 0: it has none. Since 0.1
+    /// The longest source that its encoder reads, in tokens; 0: it has none. Since 0.1.
     pub source_tokens: u64,
 }
 impl ModelInfo {
@@ -136,13 +136,13 @@ impl ModelInfo {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Memory {
-    /// positions of the session
+    /// Positions of the session.
     pub context: u64,
-    /// once per model
+    /// Once per model.
     pub weights_bytes: u64,
-    /// once per model
+    /// Once per model.
     pub scratch_bytes: u64,
-    /// once per session: a full one in an engine of so many "cache_bytes"
+    /// Once per session: a full one in an engine of so many "cache_bytes".
     pub kv_bytes: u64,
 }
 impl Memory {
@@ -165,17 +165,17 @@ impl Memory {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Execution {
-    /// that compute, the caller's included
+    /// That compute, the caller's included.
     pub threads: u32,
-    /// as the backend describes it: "AMD EPYC, avx2 kernels"
+    /// As the backend describes it: "AMD EPYC, avx2 kernels".
     pub device: String,
-    /// of the weights in memory, those on 2 MiB pages
+    /// Of the weights in memory, those on 2 MiB pages.
     pub huge_page_bytes: u64,
-    /// of the matrices, in the formats of the file
+    /// Of the matrices, in the formats of the file.
     pub step_bytes: u64,
-    /// token multiplications.
+    /// Token multiplications.
     pub token_multiplications: u64,
-    /// output multiplications.
+    /// Output multiplications.
     pub output_multiplications: u64,
 }
 impl Execution {
@@ -194,17 +194,17 @@ impl Execution {
     }
 }
 
-/// Metadata of the library.
+/// What `tenon_model_metadata` tells.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metadata {
-    /// TENON_VALUE_*
+    /// TENON_VALUE_*.
     pub r#type: i32,
-    /// of an ARRAY's elements, else = type
+    /// Of an ARRAY's elements, else = type.
     pub element_type: i32,
-    /// key.
+    /// Key.
     pub key: String,
-    /// of an ARRAY, else 1
+    /// Of an ARRAY, else 1.
     pub num_elements: u64,
 }
 impl Metadata {
@@ -221,23 +221,23 @@ impl Metadata {
     }
 }
 
-/// Tensor of the library.
+/// What `tenon_model_tensor` tells.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tensor {
-    /// num dimensions.
+    /// Num dimensions.
     pub num_dimensions: u32,
-    /// name.
+    /// Name.
     pub name: String,
-    /// "q4_K"
+    /// "q4_K".
     pub format: String,
-    /// outermost first; what is beyond num_dimensions is 1
+    /// Outermost first; what is beyond num_dimensions is 1.
     pub shape: [u64; 4],
-    /// size bytes.
+    /// Size bytes.
     pub size_bytes: u64,
-    /// in which of the files
+    /// In which of the files.
     pub source: u64,
-    /// of the first byte in it
+    /// Of the first byte in it.
     pub offset: u64,
 }
 impl Tensor {
@@ -258,15 +258,15 @@ impl Tensor {
     }
 }
 
-/// TokenInfo of the library.
+/// What `tenon_tokenizer_token_info` tells.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TokenInfo {
-    /// TENON_TOKEN_*, or-ed
+    /// TENON_TOKEN_*, or-ed.
     pub attributes: u32,
-    /// as the file spells it
+    /// As the file spells it.
     pub spelling: String,
-    /// the bytes it stands for; empty for control tokens
+    /// The bytes it stands for; empty for control tokens.
     pub text: Vec<u8>,
 }
 impl TokenInfo {
@@ -283,17 +283,17 @@ impl TokenInfo {
     }
 }
 
-/// SessionStats of the library.
+/// What `tenon_session_get_stats` tells.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SessionStats {
-    /// computed in prompts, since the session was made
+    /// Computed in prompts, since the session was made.
     pub prefill_tokens: u64,
-    /// generated
+    /// Generated.
     pub decode_tokens: u64,
-    /// prefill seconds.
+    /// Prefill seconds.
     pub prefill_seconds: f64,
-    /// decode seconds.
+    /// Decode seconds.
     pub decode_seconds: f64,
 }
 impl SessionStats {
@@ -309,19 +309,19 @@ impl SessionStats {
     }
 }
 
-/// BackendInfo of the library.
+/// What `tenon_backends_get_info` tells.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BackendInfo {
-    /// TENON_OK: usable; PLUGIN: refused; else what its device said
+    /// TENON_OK: usable; PLUGIN: refused; else what its device said.
     pub status: i32,
-    /// as the option "backend" takes it
+    /// As the option "backend" takes it.
     pub name: String,
-    /// "built in", or the path of the plugin
+    /// "built in", or the path of the plugin.
     pub origin: String,
-    /// of its device, or the reason for the refusal
+    /// Of its device, or the reason for the refusal.
     pub description: String,
-    /// TENON_REFUSED_*
+    /// TENON_REFUSED_*.
     pub reason: i32,
     /// A line for each option it takes as backend.KEY: key, values, default, meaning; tabs between.
     pub options: String,
@@ -345,17 +345,17 @@ impl BackendInfo {
     }
 }
 
-/// RequestStats of the library.
+/// What `tenon_request_get_stats` tells.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RequestStats {
-    /// TENON_REUSE_*
+    /// TENON_REUSE_*.
     pub reuse_miss: i32,
-    /// of the session's text when it was submitted
+    /// Of the session's text when it was submitted.
     pub prompt_tokens: u64,
-    /// of these computed before, in the session or by others
+    /// Of these computed before, in the session or by others.
     pub reused_tokens: u64,
-    /// with a miss: the first position that is not there
+    /// With a miss: the first position that is not there.
     pub miss_position: u64,
 }
 impl RequestStats {
@@ -375,65 +375,65 @@ impl RequestStats {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EngineStats {
-    /// requests in the queue, and prompt tokens of those that have not begun
+    /// Requests in the queue, and prompt tokens of those that have not begun.
     pub waiting: u64,
-    /// waiting tokens.
+    /// Waiting tokens.
     pub waiting_tokens: u64,
-    /// requests that have begun
+    /// Requests that have begun.
     pub running: u64,
-    /// submitted.
+    /// Submitted.
     pub submitted: u64,
-    /// finished.
+    /// Finished.
     pub finished: u64,
-    /// cancelled.
+    /// Cancelled.
     pub cancelled: u64,
-    /// ended by their deadline
+    /// Ended by their deadline.
     pub expired: u64,
-    /// failed.
+    /// Failed.
     pub failed: u64,
-    /// refused
+    /// Refused.
     pub busy: u64,
-    /// preempted.
+    /// Preempted.
     pub preempted: u64,
-    /// kv limit bytes.
+    /// Kv limit bytes.
     pub kv_limit_bytes: u64,
-    /// memory of the cache
+    /// Memory of the cache.
     pub kv_held_bytes: u64,
-    /// of this in blocks of sessions and shared beginnings
+    /// Of this in blocks of sessions and shared beginnings.
     pub kv_used_bytes: u64,
-    /// of this held for reuse alone
+    /// Of this held for reuse alone.
     pub kv_shared_bytes: u64,
-    /// steps.
+    /// Steps.
     pub steps: u64,
-    /// by a cancel or the timeout of a wait, and computed again
+    /// By a cancel or the timeout of a wait, and computed again.
     pub steps_stopped: u64,
-    /// computed in slices of prompts
+    /// Computed in slices of prompts.
     pub prompt_tokens: u64,
-    /// computed one at a time
+    /// Computed one at a time.
     pub decode_tokens: u64,
-    /// reused tokens.
+    /// Reused tokens.
     pub reused_tokens: u64,
-    /// generated tokens.
+    /// Generated tokens.
     pub generated_tokens: u64,
-    /// in the backend
+    /// In the backend.
     pub step_seconds: f64,
-    /// choosing, preparing and settling steps
+    /// Choosing, preparing and settling steps.
     pub schedule_seconds: f64,
-    /// from sessions between two calls, to be computed again
+    /// From sessions between two calls, to be computed again.
     pub idle_blocks_taken: u64,
-    /// blocks of shared beginnings that were given up for others
+    /// Blocks of shared beginnings that were given up for others.
     pub prefix_evicted: u64,
-    /// of requests: from submit
+    /// Of requests: from submit.
     pub first_token_counts: [u64; 17],
-    /// between tokens
+    /// Between tokens.
     pub token_gap_counts: [u64; 17],
-    /// from submit to the end
+    /// From submit to the end.
     pub request_counts: [u64; 17],
-    /// the sums of these durations
+    /// The sums of these durations.
     pub first_token_seconds: f64,
-    /// token gap seconds.
+    /// Token gap seconds.
     pub token_gap_seconds: f64,
-    /// request seconds.
+    /// Request seconds.
     pub request_seconds: f64,
 }
 impl EngineStats {
@@ -480,20 +480,20 @@ impl EngineStats {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Hardware {
-    /// that compute; at least 1
+    /// That compute; at least 1.
     pub threads: u32,
-    /// that the process may take, what it holds now included
+    /// That the process may take, what it holds now included.
     pub memory_bytes: u64,
-    /// what it holds besides weights, cache and what computing takes
+    /// What it holds besides weights, cache and what computing takes.
     pub process_bytes: u64,
     /// Bytes of matrices, as the file has them, that decode steps of 1, 2, 4, ... 128 sequences get through
     /// in a second: the first is the bandwidth of the memory as far as the kernels use it.
     pub decode_bytes_per_second: [f64; 8],
-    /// in the matrices, while a prompt is computed
+    /// In the matrices, while a prompt is computed.
     pub prefill_multiplications_per_second: f64,
-    /// that attention reads of the cache in decoding
+    /// That attention reads of the cache in decoding.
     pub cache_bytes_per_second: f64,
-    /// of attention, while a prompt is computed
+    /// Of attention, while a prompt is computed.
     pub attention_multiplications_per_second: f64,
 }
 impl Hardware {
@@ -524,37 +524,37 @@ impl Hardware {
     }
 }
 
-/// Plan of the library.
+/// What `tenon_model_plan` tells.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Plan {
-    /// total_bytes is no more than the hardware's memory_bytes
+    /// Total_bytes is no more than the hardware's memory_bytes.
     pub fits: u32,
-    /// as asked for; of 0, what a session gets by default
+    /// As asked for; of 0, what a session gets by default.
     pub context: u64,
-    /// sessions.
+    /// Sessions.
     pub sessions: u64,
-    /// the following add up to total_bytes, but for the short peak of loading
+    /// The following add up to total_bytes, but for the short peak of loading.
     pub process_bytes: u64,
-    /// as they are stored for computing
+    /// As they are stored for computing.
     pub weights_bytes: u64,
-    /// activations, work memory of the threads, logits of a step
+    /// Activations, work memory of the threads, logits of a step.
     pub scratch_bytes: u64,
-    /// of all sessions with full contexts: the least "cache_bytes" that takes nothing from any of them
+    /// Of all sessions with full contexts: the least "cache_bytes" that takes nothing from any of them.
     pub kv_bytes: u64,
-    /// of one session: its part of the cache, logits, text, sampler
+    /// Of one session: its part of the cache, logits, text, sampler.
     pub session_bytes: u64,
-    /// what the process holds at its peak
+    /// What the process holds at its peak.
     pub total_bytes: u64,
     /// What fits, with all else as it is; 0 or "" where nothing does.
     pub max_context: u64,
-    /// max sessions.
+    /// Max sessions.
     pub max_sessions: u64,
-    /// the one of most bits, at most the model's; lives for ever
+    /// The one of most bits, at most the model's; lives for ever.
     pub fitting_cache_type: String,
-    /// of a prompt as long as the context, from its beginning
+    /// Of a prompt as long as the context, from its beginning.
     pub prefill_tokens_per_second: f64,
-    /// of all sessions together
+    /// Of all sessions together.
     pub decode_tokens_per_second: f64,
 }
 impl Plan {
@@ -581,19 +581,19 @@ impl Plan {
     }
 }
 
-/// EmbedderInfo of the library.
+/// What `tenon_embedder_get_info` tells.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EmbedderInfo {
-    /// TENON_POOLING_*
+    /// TENON_POOLING_*.
     pub pooling: i32,
-    /// of a row; with RANK the labels
+    /// Of a row; with RANK the labels.
     pub dimensions: u64,
-    /// of a text, those included that the vocabulary adds
+    /// Of a text, those included that the vocabulary adds.
     pub max_tokens: u64,
-    /// 1: rows have length 1
+    /// 1: rows have length 1.
     pub normalizes: u32,
-    /// that have a name
+    /// That have a name.
     pub num_labels: u32,
 }
 impl EmbedderInfo {

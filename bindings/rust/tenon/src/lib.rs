@@ -53,7 +53,7 @@ mod tokenizer;
 
 pub use cancel::Canceller;
 pub use chat::{Chat, Delta, Reply};
-pub use embedder::{Embed, Embedder, Pool, Rows, TextRole};
+pub use embedder::{Embed, Embedder, Rows, TextRole};
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use generate::{Drawn, Generate, Prompt};

@@ -298,14 +298,14 @@ impl<'a> Loader<'a> {
         };
         let result = check(status);
         callbacks.end_progress();
+        // SAFETY: null, or made for us. Should a panic go on from here, it ends before the callbacks.
+        let handle = unsafe { Handle::new(model) };
         let result = match guarded {
             Some(guarded) => guarded.end(result),
             None => result,
         };
         self.sources.iter().for_each(Source::resume_panic);
         result?;
-        // SAFETY: it was made for us.
-        let handle = unsafe { Handle::new(model) };
         let handle = handle.ok_or_else(|| Error::Internal("the library made nothing".into()))?;
         Ok(Model::of(handle, Kept { _sources: self.sources, _callbacks: has_callbacks.then_some(callbacks) }))
     }

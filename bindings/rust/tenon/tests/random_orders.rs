@@ -1,5 +1,6 @@
 //! Random orders of create, use and destroy: no crash, no leak, and nothing but errors that are announced.
-//! 1,000 orders of 12 steps; TENON_TEST_ORDERS says another number, TENON_TEST_SEED where to begin.
+//! 1,000 orders of 12 steps; TENON_TEST_ORDERS says another number, TENON_TEST_SEED where to begin,
+//! TENON_TEST_LIBRARY the library: one with a sanitizer, whose runtime is then preloaded.
 
 mod common;
 
@@ -259,6 +260,10 @@ fn private_bytes() -> u64 {
 
 #[test]
 fn any_order_is_survived() {
+    let other = std::env::var_os("TENON_TEST_LIBRARY");
+    if let Some(library) = &other {
+        use_library(library).unwrap();
+    }
     let first = common::model();
     let embedding = Model::open_with(demo(), &ModelOptions::new().threads(1).embeddings(Switch::On)).unwrap();
     let (orders, begin) = (number("TENON_TEST_ORDERS", 1000), number("TENON_TEST_SEED", 0));
@@ -279,6 +284,7 @@ fn any_order_is_survived() {
         after.1 <= before.1 && after.2 <= before.2,
         "descriptors and threads: {before:?}, then {after:?}"
     );
-    // The allocator keeps some; what a lost session or model has would be more than this by far.
-    assert!(after.0 < before.0 + (24 << 20), "memory: {before:?}, then {after:?}");
+    // The allocator keeps some; what 1,000 lost sessions have would be more than this by far.
+    let is_measured = orders >= 1000 && other.is_none();
+    assert!(!is_measured || after.0 < before.0 + (24 << 20), "memory: {before:?}, then {after:?}");
 }
