@@ -1,21 +1,28 @@
 #!/usr/bin/env bash
 # Builds packages of the bindings, into bindings/LANGUAGE/dist.
 #   bindings/build_all.sh [LANGUAGE...]   python, go, rust; all of them when none is named
-# cheap: runs those that are no packages (luajit, ruby, php, csharp), and says which were left out.
+# cheap: runs those that are no packages (luajit, ruby, php, csharp). What is left out is said.
 # BUILD=FOLDER takes the library of that build folder; without it the release preset is built.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-[ $# -gt 0 ] || set -- python go rust
+python=${PYTHON:-python3}
+[ $# -gt 0 ] || set -- python go rust cheap
 if [ -z "${BUILD:-}" ]; then
   BUILD=$root/build
   (cd "$root" && cmake --preset release && cmake --build build -j "$(nproc)")
 fi
+
+package() {  # package LANGUAGE TOOL SCRIPT
+  command -v "$2" > /dev/null || { echo "$1 is left out: no $2" >&2; return 0; }
+  "$python" "$root/bindings/$1/$3" "$BUILD" "$root/bindings/$1/dist"
+}
+
 for language in "$@"; do
   case $language in
-    python) "${PYTHON:-python3}" "$root/bindings/python/build_wheel.py" "$BUILD" "$root/bindings/python/dist" ;;
-    go) "${PYTHON:-python3}" "$root/bindings/go/build_package.py" "$BUILD" "$root/bindings/go/dist" ;;
+    python) package python "$python" build_wheel.py ;;
+    go) package go go build_package.py ;;
+    rust) package rust cargo build_crates.py ;;
     cheap) "$root/bindings/test_cheap.sh" "$BUILD" || [ $? -eq 77 ] ;;
-    rust) python3 "$root/bindings/rust/build_crates.py" "$BUILD" "$root/bindings/rust/dist" ;;
     *) echo "no binding for $language" >&2; exit 2 ;;
   esac
 done

@@ -220,6 +220,7 @@ fn a_waker_that_panics_is_survived() {
             piece.unwrap().unwrap();
             count += 1;
         }
-        assert!(start.elapsed() < Duration::from_secs(10));
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(start.elapsed() < Duration::from_secs(60));
     }
 }
