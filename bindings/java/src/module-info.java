@@ -1,0 +1,4 @@
+/** Language models inside a program: the binding of libtenon. */
+module tenon {
+  exports tenon;
+}

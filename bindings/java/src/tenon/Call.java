@@ -1,0 +1,172 @@
+package tenon;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+
+/** One call of the library: its handles in use, and the memory of its arguments and results, which live until
+ * it is closed. */
+final class Call implements AutoCloseable {
+  /** Fills a buffer of the caller; "Buffers" in tenon.h. */
+  interface Filler {
+    int fill(long buffer, long capacity, long needed);
+  }
+
+  private static final int SCRATCH_BYTES = 8192;
+  private static final int MOST_KEPT = 64;
+  private static final Deque<Scratch> SCRATCHES = new ArrayDeque<>();
+
+  /** Memory for what is small, used again by later calls. */
+  private record Scratch(ByteBuffer memory, long address) {}
+
+  final NativeCalls library = Library.use();
+  private final Scratch scratch = takeScratch();
+  private int scratchUsed;
+  private final List<Object> kept = new ArrayList<>(0);
+  private final Handle.State[] used = new Handle.State[4];
+  private final boolean[] isAlongside = new boolean[4];
+  private int numUsed;
+  private Logits logits;
+  private Callback callback;
+
+  private Scratch takeScratch() {
+    synchronized (SCRATCHES) {
+      if (!SCRATCHES.isEmpty()) return SCRATCHES.pop();
+    }
+    ByteBuffer memory = ByteBuffer.allocateDirect(SCRATCH_BYTES).order(ByteOrder.nativeOrder());
+    return new Scratch(memory, library.address(memory));
+  }
+
+  /** The pointer of a handle, which is in use until the end of the call; 0 for null. alongside: the call may
+   * come during others on the handle. */
+  long handle(Handle handle, boolean alongside) {
+    if (handle == null) return 0;
+    long pointer = handle.state.enter(alongside);
+    used[numUsed] = handle.state;
+    isAlongside[numUsed++] = alongside;
+    return pointer;
+  }
+
+  /** Room for `count` elements, zeroed. */
+  Block array(int count, int width) {
+    long bytes = (long) count * width;
+    int start = (scratchUsed + 7) & ~7;
+    if (start + bytes <= SCRATCH_BYTES) {
+      scratchUsed = start + (int) bytes;
+      for (int i = start; i < scratchUsed; ++i) scratch.memory.put(i, (byte) 0);
+      return new Block(scratch.memory, start, scratch.address + start, count);
+    }
+    if (bytes > Integer.MAX_VALUE) {
+      throw new TenonException.Limit("Java's buffers hold 2^31 - 1 bytes, not " + bytes);
+    }
+    ByteBuffer memory = ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.nativeOrder());
+    kept.add(memory);
+    return new Block(memory, 0, library.address(memory), count);
+  }
+
+  Block block(int bytes) {
+    return array(bytes, 1);
+  }
+
+  /** A structure, with its size in the first field. */
+  Block struct(int bytes) {
+    Block made = array(bytes, 1);
+    made.int32(0, bytes);
+    return made;
+  }
+
+  Block bytes(byte[] values) {
+    if (values == null) return Block.NONE;
+    // Not of zero bytes: NULL would stand for something else.
+    Block made = array(Math.max(values.length, 1), 1);
+    made.put(values);
+    return made.first(values.length);
+  }
+
+  Block text(String text) {
+    return text == null ? Block.NONE : bytes(text.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** The address of a text that ends in a NUL; 0 for null. */
+  long name(String name) {
+    if (name == null) return 0;
+    if (name.indexOf('\0') >= 0) throw new TenonException.Argument("a NUL in \"" + name.replace("\0", "\\0") + "\"");
+    return bytes((name + "\0").getBytes(StandardCharsets.UTF_8)).address;
+  }
+
+  Block tokens(int[] tokens) {
+    if (tokens == null) return Block.NONE;
+    Block made = array(tokens.length, 4);
+    for (int i = 0; i < tokens.length; ++i) made.int32(4 * i, tokens[i]);
+    return made;
+  }
+
+  /** Logits, which stay where they are, or a FloatBuffer or float[], which are copied. */
+  Block floats(Object values) {
+    if (values instanceof Logits lent) {
+      Block place = lent.enter();
+      logits = lent;
+      return place;
+    }
+    FloatBuffer from = values instanceof FloatBuffer buffer ? buffer.duplicate() : FloatBuffer.wrap((float[]) values);
+    ByteBuffer memory = ByteBuffer.allocateDirect(Math.max(4 * from.remaining(), 1)).order(ByteOrder.nativeOrder());
+    kept.add(memory);
+    int count = from.remaining();
+    memory.asFloatBuffer().put(from);
+    return new Block(memory, 0, library.address(memory), count);
+  }
+
+  /** The function of the library's callback, or 0; what it calls gets user(). */
+  long upcall(Object function, int number) {
+    if (function == null) return 0;
+    callback = Callback.of(function);
+    return library.upcall(number);
+  }
+
+  long user() {
+    return callback == null ? 0 : callback.key;
+  }
+
+  /** Throws what a callback threw, or the exception of the status. */
+  void check(int status) {
+    if (status == Constants.OK) {
+      if (callback != null) callback.rethrow();
+      return;
+    }
+    String message = Structs.name(library.lastError());
+    if (callback != null) callback.rethrow();
+    throw TenonException.of(status, message);
+  }
+
+  /** Has a buffer filled, as large as it needs to be. */
+  Block fill(int width, Filler filler) {
+    Block needed = block(8);
+    int capacity = 1024 / width;
+    while (true) {
+      Block buffer = array(capacity, width);
+      check(filler.fill(buffer.address, capacity, needed.address));
+      long count = needed.int64(0);
+      if (count <= capacity) return buffer.first((int) count);
+      if (count * width > Integer.MAX_VALUE - 8) {
+        throw new TenonException.Limit("the result has " + count * width + " bytes, an array of Java at most 2^31 - 9");
+      }
+      capacity = (int) count;
+    }
+  }
+
+  @Override
+  public void close() {
+    if (callback != null) callback.end();
+    if (logits != null) logits.leave();
+    while (numUsed > 0) used[--numUsed].leave(isAlongside[numUsed]);
+    synchronized (SCRATCHES) {
+      if (SCRATCHES.size() < MOST_KEPT) SCRATCHES.push(scratch);
+    }
+    java.lang.ref.Reference.reachabilityFence(kept);
+  }
+}

@@ -1,0 +1,125 @@
+package tenon;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Turns texts into rows of numbers, or ranks them. Any thread. */
+public final class Embedder extends NativeObject {
+  /** What texts are for: retrieval models want other words before a question than before what is searched. */
+  public enum Role { PLAIN, QUERY, DOCUMENT }
+
+  public Embedder(Model model) {
+    this(model, null);
+  }
+
+  public Embedder(Model model, EmbedderOptions options) {
+    super(make(model, options));
+  }
+
+  private static Handle make(Model model, EmbedderOptions options) {
+    try (Handle set = Options.handle(options)) {
+      return Calls.embedderCreate(model.handle, set);
+    }
+  }
+
+  /** Pooling, dimensions, limits. */
+  public EmbedderInfo info() {
+    return Calls.embedderGetInfo(handle);
+  }
+
+  /** Numbers of a row. */
+  public int dimensions() {
+    return (int) Calls.embedderDimensions(handle);
+  }
+
+  /** Of the classifier. */
+  public List<String> labels() {
+    List<String> all = new ArrayList<>();
+    int count = info().numLabels();
+    for (int i = 0; i < count; ++i) all.add(Calls.embedderLabel(handle, i));
+    return all;
+  }
+
+  /** The rows of texts. */
+  public Rows embed(List<String> texts) {
+    return embed(texts, Role.PLAIN, Duration.ZERO);
+  }
+
+  /** timeout: Duration.ZERO for none, else {@link TenonException.Deadline}. */
+  public Rows embed(List<String> texts, Role role, Duration timeout) {
+    return embed(texts, null, role, timeout);
+  }
+
+  /** The rows of lists of tokens. */
+  public Rows embedTokens(List<int[]> tokens, Duration timeout) {
+    return embed(null, tokens, Role.PLAIN, timeout);
+  }
+
+  private Rows embed(List<String> texts, List<int[]> tokens, Role role, Duration timeout) {
+    try (Call call = new Call()) {
+      long embedder = call.handle(handle, false);
+      int count = texts != null ? texts.size() : tokens.size();
+      Block counts = call.array(count, 8);
+      Block batch = batch(call, texts, tokens, role, timeout);
+      batch.int64(Layouts.EmbedderBatch.NUM_ROWS, counts.address);
+      Block needed = call.block(8);
+      call.check(call.library.embedderEmbed(embedder, batch.address, 0, 0, needed.address));
+      while (true) {
+        long values = needed.int64(0);
+        if (values > Integer.MAX_VALUE / 4) {
+          throw new TenonException.Limit("the rows have " + values + " numbers, a buffer of Java at most "
+              + Integer.MAX_VALUE / 4 + ": embed fewer texts at a time");
+        }
+        ByteBuffer rows = ByteBuffer.allocateDirect((int) values * 4).order(ByteOrder.nativeOrder());
+        if (values > 0) {
+          call.check(call.library.embedderEmbed(embedder, batch.address, call.library.address(rows), values,
+              needed.address));
+        }
+        if (needed.int64(0) <= values) return new Rows(rows, counts.int64s());
+      }
+    }
+  }
+
+  /** How well each document answers the query; more is better. Of a classifier as many for each as it has labels. */
+  public float[] rank(String query, List<String> documents) {
+    return rank(query, documents, Duration.ZERO);
+  }
+
+  public float[] rank(String query, List<String> documents, Duration timeout) {
+    try (Call call = new Call()) {
+      long embedder = call.handle(handle, false);
+      Block batch = batch(call, documents, null, Role.DOCUMENT, timeout);
+      Block text = call.text(query);
+      return call.fill(4, (scores, capacity, needed) -> call.library.embedderRank(embedder, text.address, text.count,
+          batch.address, scores, capacity, needed)).float32s();
+    }
+  }
+
+  private static Block batch(Call call, List<String> texts, List<int[]> tokens, Role role, Duration timeout) {
+    int count = texts != null ? texts.size() : tokens.size();
+    Block items = call.array(Math.max(count, 1), 8);
+    Block lengths = call.array(Math.max(count, 1), 8);
+    for (int i = 0; i < count; ++i) {
+      Block item = texts != null ? call.text(java.util.Objects.requireNonNull(texts.get(i)))
+          : call.tokens(java.util.Objects.requireNonNull(tokens.get(i)));
+      items.int64(8 * i, item.address);
+      lengths.int64(8 * i, item.count);
+    }
+    Block batch = call.struct(Layouts.EmbedderBatch.SIZE);
+    batch.int32(Layouts.EmbedderBatch.ROLE, role.ordinal());
+    batch.int64(Layouts.EmbedderBatch.COUNT, count);
+    boolean isText = texts != null;
+    batch.int64(isText ? Layouts.EmbedderBatch.TEXTS : Layouts.EmbedderBatch.TOKENS, items.address);
+    batch.int64(isText ? Layouts.EmbedderBatch.LENGTHS : Layouts.EmbedderBatch.NUM_TOKENS, lengths.address);
+    batch.float64(Layouts.EmbedderBatch.TIMEOUT_SECONDS, timeout.toNanos() / 1e9);
+    return batch;
+  }
+
+  /** Ends the calls under way with {@link TenonException.Cancelled}. Any thread. */
+  public void cancel() {
+    Calls.embedderCancel(handle);
+  }
+}

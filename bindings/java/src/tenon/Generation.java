@@ -1,0 +1,216 @@
+package tenon;
+
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+import java.util.Spliterator;
+import java.util.Spliterators;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+
+/** A continuation under way: its pieces by a loop, a {@link #stream}, a subscriber or a future; one of them.
+ *
+ * <p>It begins to wait in the engine's queue when it is made, and is cancelled when it is closed. The last piece closes
+ * it. The session can then go on from where it was. */
+public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.Publisher<Piece>, AutoCloseable {
+  /** How long a loop waits in the library before it looks for Thread.interrupt. Short waits cut steps. */
+  private static final double INTERRUPT_SECONDS = 1;
+
+  private final Session session;
+  private final Engine engine;
+  private final Handle handle;
+  private final long key;
+  private final GenerateOptions options;
+  private final boolean ownsSession;
+  private volatile boolean isFinished;
+  private GenerationSubscription subscription;
+  private Runnable wake;
+
+  Generation(Session session, Engine engine, Handle handle, long key, GenerateOptions options, boolean ownsSession) {
+    this.session = session;
+    this.engine = engine;
+    this.handle = handle;
+    this.key = key;
+    this.options = options;
+    this.ownsSession = ownsSession;
+  }
+
+  /** Whose text it continues. */
+  public Session session() {
+    return session;
+  }
+
+  /** Whether more comes: until the last piece, or until it is closed. */
+  @Override
+  public boolean hasNext() {
+    return !isFinished;
+  }
+
+  /** Waits for the next piece. An interrupt of the thread ends it with {@link TenonException.Cancelled}. */
+  @Override
+  public Piece next() {
+    if (isFinished) throw new NoSuchElementException("the generation has ended");
+    synchronized (this) {
+      if (subscription != null) throw new IllegalStateException("its pieces go to a subscriber");
+    }
+    try {
+      return taken(Library.use().isVirtualThread() ? waitVirtually() : waitInLibrary());
+    } catch (Throwable error) {
+      close();
+      throw error;
+    }
+  }
+
+  @Override
+  public Iterator<Piece> iterator() {
+    return this;
+  }
+
+  /** All pieces; closing the stream closes the generation. */
+  public Stream<Piece> stream() {
+    int traits = Spliterator.ORDERED | Spliterator.NONNULL | Spliterator.IMMUTABLE;
+    return StreamSupport.stream(Spliterators.spliteratorUnknownSize(this, traits), false).onClose(this::close);
+  }
+
+  /** All that comes, joined. */
+  public String text() {
+    StringBuilder text = new StringBuilder();
+    while (hasNext()) text.append(next().text());
+    return text.toString();
+  }
+
+  /** The same without a thread that waits. A future that is cancelled, or completed in another way, cancels the
+   * generation. */
+  public CompletableFuture<String> textAsync() {
+    CompletableFuture<String> future = new CompletableFuture<>();
+    StringBuilder text = new StringBuilder();
+    subscribe(new Flow.Subscriber<>() {
+      @Override
+      public void onSubscribe(Flow.Subscription subscription) {
+        subscription.request(Long.MAX_VALUE);
+      }
+
+      @Override
+      public void onNext(Piece piece) {
+        text.append(piece.text());
+      }
+
+      @Override
+      public void onError(Throwable error) {
+        future.completeExceptionally(error);
+      }
+
+      @Override
+      public void onComplete() {
+        future.complete(text.toString());
+      }
+    });
+    future.whenComplete((done, error) -> close());
+    return future;
+  }
+
+  /** Hands the pieces to one subscriber as it requests them. Its methods are called on the executor of the options, one
+   * at a time. */
+  @Override
+  public void subscribe(Flow.Subscriber<? super Piece> subscriber) {
+    GenerationSubscription made = new GenerationSubscription(this, subscriber, options.executor);
+    boolean isFirst;
+    synchronized (this) {
+      isFirst = subscription == null;
+      if (isFirst) subscription = made;
+    }
+    if (!isFirst) {
+      made.refuse(new IllegalStateException("a generation has one subscriber"));
+      return;
+    }
+    try {
+      awaitNotices(made::signal);
+    } catch (TenonException error) {
+      made.refuse(error);
+      close();
+      return;
+    }
+    subscriber.onSubscribe(made);
+  }
+
+  private void awaitNotices(Runnable then) {
+    synchronized (this) {
+      wake = then;
+    }
+    Dispatcher.await(key, then);
+    engine.drive(this);
+  }
+
+  /** The next piece if it is there; null: not yet. Does not wait. */
+  Piece poll() {
+    if (isFinished) throw new TenonException.Cancelled("the generation has been closed");
+    RawPiece raw = Calls.requestWait(handle, 0);
+    return Piece.isThere(raw) ? taken(raw) : null;
+  }
+
+  private RawPiece waitInLibrary() {
+    while (true) {
+      RawPiece raw = Calls.requestWait(handle, INTERRUPT_SECONDS);
+      if (Piece.isThere(raw)) return raw;
+      checkInterrupt();
+    }
+  }
+
+  /** Waiting in the library would hold a carrier thread, so a virtual one parks until it is notified. */
+  private RawPiece waitVirtually() {
+    Thread waiter = Thread.currentThread();
+    awaitNotices(() -> LockSupport.unpark(waiter));
+    while (true) {
+      RawPiece raw = Calls.requestWait(handle, 0);
+      if (Piece.isThere(raw)) return raw;
+      LockSupport.park(this);
+      checkInterrupt();
+    }
+  }
+
+  private static void checkInterrupt() {
+    if (Thread.currentThread().isInterrupted()) throw new TenonException.Cancelled("the thread was interrupted");
+  }
+
+  private Piece taken(RawPiece raw) {
+    Piece piece = Piece.of(raw);
+    if (options.logprobs >= 0 && piece.hasToken()) {
+      Calls.RequestLogprobs with = Calls.requestLogprobs(handle, options.logprobs);
+      piece = new Piece(piece.text(), piece.token(), piece.finish(), with.logprob(),
+          TokenLogprob.list(with.topTokens(), with.topLogprobs()));
+    }
+    if (piece.finish() != null) close();
+    return piece;
+  }
+
+  /** How much of the prompt was reused. */
+  public RequestStats stats() {
+    return Calls.requestGetStats(handle);
+  }
+
+  /** Ends it with {@link TenonException.Cancelled} for what waits for it. Any thread. */
+  public void cancel() {
+    try {
+      Calls.requestCancel(handle);
+    } catch (TenonException.State closed) {
+      return; // it has ended
+    }
+  }
+
+  /** Ends it, and lets the session go. Any thread. */
+  @Override
+  public void close() {
+    isFinished = true;
+    handle.close();
+    Dispatcher.forget(key);
+    Runnable waiting;
+    synchronized (this) {
+      waiting = wake;
+      wake = null;
+    }
+    if (waiting != null) waiting.run();
+    if (ownsSession) session.close();
+  }
+}

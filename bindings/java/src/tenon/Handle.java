@@ -1,0 +1,157 @@
+package tenon;
+
+import java.lang.ref.Cleaner;
+
+/** An object of the library. It counts the calls under way, so that closing is allowed at any time from any
+ * thread: the object goes when the last of them returns, and later ones are refused. */
+final class Handle implements AutoCloseable {
+  private static final Cleaner CLEANER = Cleaner.create();
+
+  final State state;
+  private final Cleaner.Cleanable cleanable;
+
+  private Handle(State state) {
+    this.state = state;
+    cleanable = CLEANER.register(this, state);
+  }
+
+  /** What a function made; null for NULL. parent: what it was made from, whose memory it may use. */
+  static Handle of(Kind kind, long pointer, Handle parent) {
+    return pointer == 0 ? null : new Handle(new State(kind, pointer, null, parent == null ? null : parent.state.keeps));
+  }
+
+  /** Part of another object, which stays as long. */
+  static Handle lent(Kind kind, long pointer, Handle owner) {
+    owner.state.hold();
+    return new Handle(new State(kind, pointer, owner.state, owner.state.keeps));
+  }
+
+  /** Memory of Java's that the object, and all that is made from it, reads. */
+  static Handle withMemory(Kind kind, long pointer, Object memory) {
+    return new Handle(new State(kind, pointer, null, memory));
+  }
+
+  @Override
+  public void close() {
+    cleanable.clean();
+  }
+
+  boolean isLive() {
+    return state.isLive();
+  }
+
+  /** What is behind a handle. It knows nothing of the handle, so that the Cleaner can be a net for those that
+   * nobody closed. */
+  static final class State implements Runnable {
+    private final Kind kind;
+    private final State owner;
+    /** Memory is reachable as long as the cleaner has this, so it outlives the object. */
+    private final Object keeps;
+    private long pointer;
+    private int calls;
+    private int holds;
+    private boolean isInUse; // by a call that must be alone
+    private boolean isClosed;
+
+    private State(Kind kind, long pointer, State owner, Object keeps) {
+      this.kind = kind;
+      this.pointer = pointer;
+      this.owner = owner;
+      this.keeps = keeps;
+    }
+
+    /** Begins a call. */
+    synchronized long enter(boolean alongside) {
+      if (isClosed) throw new TenonException.State("the " + kind.title + " has been closed");
+      if (kind.oneAtATime && !alongside) {
+        if (isInUse) throw new TenonException.State("the " + kind.title + " is in use by another call");
+        if (holds > 0) {
+          throw new TenonException.State("numbers of the " + kind.title + " are still in use: close its Logits");
+        }
+        isInUse = true;
+      }
+      ++calls;
+      return pointer;
+    }
+
+    /** Ends a call. */
+    void leave(boolean alongside) {
+      long last;
+      synchronized (this) {
+        --calls;
+        if (kind.oneAtATime && !alongside) isInUse = false;
+        last = takeIfLast();
+      }
+      destroy(last);
+    }
+
+    /** Begins the life of something in its memory. */
+    synchronized void hold() {
+      ++holds;
+    }
+
+    void release() {
+      long last;
+      synchronized (this) {
+        --holds;
+        last = takeIfLast();
+      }
+      destroy(last);
+    }
+
+    synchronized boolean isLive() {
+      return !isClosed;
+    }
+
+    /** Closes it: now, or when the calls under way return, which it ends where they can be. */
+    @Override
+    public void run() {
+      long last;
+      boolean isBusy;
+      synchronized (this) {
+        if (isClosed) return;
+        isClosed = true;
+        last = takeIfLast();
+        isBusy = calls > 0;
+        if (isBusy) ++calls;
+      }
+      if (isBusy) {
+        endCalls();
+        leave(true);
+      }
+      destroy(last);
+    }
+
+    /** Makes tenon_engine_run return. */
+    void stopEngine() {
+      Library.use().engineStop(pointer);
+    }
+
+    private void endCalls() {
+      NativeCalls library = Library.use();
+      switch (kind) {
+        case SESSION -> library.sessionCancel(pointer);
+        case REQUEST -> library.requestCancel(pointer);
+        case ENGINE -> library.engineStop(pointer);
+        default -> { }
+      }
+    }
+
+    private long takeIfLast() {
+      if (!isClosed || calls > 0 || holds > 0) return 0;
+      long last = pointer;
+      pointer = 0;
+      return last;
+    }
+
+    /** Outside of the lock: it may wait for a callback under way. */
+    private void destroy(long last) {
+      if (last == 0) return;
+      if (owner == null) {
+        kind.destroy(Library.use(), last);
+      } else {
+        owner.release();
+      }
+    }
+  }
+}

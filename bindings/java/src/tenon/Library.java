@@ -1,0 +1,108 @@
+package tenon;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/** Finds libtenon, and refuses one that does not fit. In this order: the path given to {@link #use(Path)} before
+ * anything else, or in the system property tenon.library; the library inside the jar; what the system's loader finds
+ * as libtenon.so.0.1. */
+public final class Library {
+  private static String wanted;
+  private static String used;
+  private static volatile NativeCalls calls;
+  private static NativeCalls layer;
+  private static Path bundled;
+
+  private Library() {}
+
+  /** Names the libtenon.so to use. IllegalStateException when another one is in use. */
+  public static synchronized void use(Path path) {
+    if (used != null && !used.equals(path.toString())) throw new IllegalStateException(used + " is in use already");
+    wanted = path.toString();
+  }
+
+  /** The library in use. */
+  public static synchronized String path() {
+    use();
+    return used;
+  }
+
+  /** Its version: "0.1.0". */
+  public static String version() {
+    return Calls.versionText();
+  }
+
+  /** How it is called: "foreign functions" or "JNI". */
+  public static String layer() {
+    return NativeLayer.NAME;
+  }
+
+  /** Loads the library at the first call; afterwards costs nothing. */
+  static NativeCalls use() {
+    NativeCalls ready = calls;
+    return ready != null ? ready : load();
+  }
+
+  private static synchronized NativeCalls load() {
+    if (calls != null) return calls;
+    NativeCalls made = makeLayer();
+    String path = wanted != null ? wanted : System.getProperty("tenon.library");
+    if (path == null) path = bundled == null ? soname() : bundled.resolve(soname()).toString();
+    try {
+      check(made, path);
+      made.open(path);
+    } catch (UnsatisfiedLinkError error) {
+      throw new TenonException.Unsupported("no libtenon was found: " + error.getMessage());
+    }
+    used = path;
+    calls = made;
+    return made;
+  }
+
+  /** TenonException.Unsupported with a sentence when the library at a path does not fit. */
+  static synchronized void check(String path) {
+    check(makeLayer(), path);
+  }
+
+  private static NativeCalls makeLayer() {
+    if (layer == null) {
+      bundled = Bundle.unpack();
+      layer = NativeLayer.make(bundled);
+    }
+    return layer;
+  }
+
+  private static void check(NativeCalls layer, String path) {
+    NativeMemory.Description said = layer.describe(path);
+    String found = path + " is libtenon " + said.version();
+    if (said.json() == null) {
+      throw new TenonException.Unsupported(
+          found + ", which does not describe its interface: it is too old for this binding");
+    }
+    Map<String, Object> ours = madeFor();
+    List<String> reasons = Fit.misfits(ours, Json.parseObject(said.json()));
+    if (reasons.isEmpty()) return;
+    String more = reasons.size() > 1 ? " (and " + (reasons.size() - 1) + " more)" : "";
+    throw new TenonException.Unsupported(found + ", which does not fit this binding made for "
+        + ours.get("version") + ": " + reasons.get(0) + more);
+  }
+
+  /** What this binding was made for. */
+  static Map<String, Object> madeFor() {
+    try (InputStream file = Library.class.getResourceAsStream("made_for.json")) {
+      return Json.parseObject(new String(file.readAllBytes(), StandardCharsets.UTF_8));
+    } catch (IOException error) {
+      throw new java.io.UncheckedIOException(error);
+    }
+  }
+
+  /** The name of the library for this major and minor version. */
+  static String soname() {
+    String[] version = ((String) madeFor().get("version")).split("\\.");
+    return "libtenon.so." + version[0] + "." + version[1];
+  }
+}

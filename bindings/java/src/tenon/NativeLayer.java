@@ -1,0 +1,15 @@
+package tenon;
+
+import java.nio.file.Path;
+
+/** Picks the way to the library: here JNI. The jar has another one of this name for Java 22 and later. */
+final class NativeLayer {
+  private NativeLayer() {}
+
+  /** bundled: the folder of the jar's native libraries, or null. */
+  static NativeCalls make(Path bundled) {
+    return new JniNative(bundled);
+  }
+
+  static final String NAME = "JNI";
+}

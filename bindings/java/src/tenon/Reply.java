@@ -1,0 +1,44 @@
+package tenon;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** An answer that is read as it comes: its text taken apart into content, reasoning and calls of tools. One thread at a
+ * time. */
+public final class Reply extends NativeObject {
+  Reply(Handle handle) {
+    super(handle);
+  }
+
+  /** Takes the next token; what it amounts to (ChatDelta.kind is Constants.CHAT_*). */
+  public List<ChatDelta> push(int token) {
+    List<ChatDelta> deltas = new ArrayList<>();
+    Calls.chatReplyPushToken(handle, token, deltas::add);
+    return deltas;
+  }
+
+  /** Takes text. */
+  public List<ChatDelta> push(String text) {
+    List<ChatDelta> deltas = new ArrayList<>();
+    Calls.chatReplyPushText(handle, text, deltas::add);
+    return deltas;
+  }
+
+  /** The answer is complete. */
+  public List<ChatDelta> finish() {
+    List<ChatDelta> deltas = new ArrayList<>();
+    Calls.chatReplyFinish(handle, deltas::add);
+    return deltas;
+  }
+
+  /** The answer so far as a message of a conversation. */
+  public Map<String, Object> message() {
+    return Json.parseObject(messageText());
+  }
+
+  /** The same as text. */
+  public String messageText() {
+    return Calls.chatReplyMessage(handle);
+  }
+}

@@ -1,0 +1,99 @@
+package tenon;
+
+import java.nio.FloatBuffer;
+import java.util.List;
+
+/** Turns logits into tokens. One thread at a time; a generation copies what it needs when it begins. */
+public final class Sampler extends NativeObject {
+  public Sampler() {
+    this(null);
+  }
+
+  public Sampler(SamplerOptions options) {
+    super(make(options));
+  }
+
+  private static Handle make(SamplerOptions options) {
+    try (Handle set = Options.handle(options)) {
+      return Calls.samplerCreate(set);
+    }
+  }
+
+  /** Changes one parameter. */
+  public void set(String name, long value) {
+    Calls.samplerSetInt(handle, name, value);
+  }
+
+  public void set(String name, double value) {
+    Calls.samplerSetFloat(handle, name, value);
+  }
+
+  /** Adds to the logit of a token; Double.NEGATIVE_INFINITY forbids it. */
+  public void setBias(int token, double bias) {
+    Calls.samplerSetBias(handle, token, bias);
+  }
+
+  /** Generation ends with this token. */
+  public void addStopToken(int token) {
+    Calls.samplerAddStopToken(handle, token);
+  }
+
+  /** Repetitions that the dry parameters look for end at every token whose text holds this one. */
+  public void addDryBreaker(Tokenizer tokenizer, String text) {
+    Calls.samplerAddDryBreaker(handle, tokenizer.handle, text);
+  }
+
+  /** From now on texts of the grammar only; null: any. */
+  public void setGrammar(Grammar grammar, Tokenizer tokenizer) {
+    Calls.samplerSetGrammar(handle, grammar == null ? null : grammar.handle,
+        tokenizer == null ? null : tokenizer.handle);
+  }
+
+  /** How many tokens may still be drawn. */
+  public void setTokenLimit(long tokens) {
+    Calls.samplerSetTokenLimit(handle, tokens);
+  }
+
+  /** As it was made. */
+  public void reset() {
+    Calls.samplerReset(handle);
+  }
+
+  /** Takes the last draws back. */
+  public void rollBack(int draws) {
+    Calls.samplerRollBack(handle, draws);
+  }
+
+  /** Draws a token. history: the text so far, for the penalties; its length is the key of the random number. */
+  public int sample(Logits logits, int... history) {
+    return Calls.samplerSample(handle, logits, history, history.length);
+  }
+
+  /** Draws from [vocabulary] f32 of your own. */
+  public int sample(FloatBuffer logits, int... history) {
+    return Calls.samplerSample(handle, logits, history, history.length);
+  }
+
+  public int sample(float[] logits, int... history) {
+    return Calls.samplerSample(handle, logits, history, history.length);
+  }
+
+  /** Log-probabilities under logits.
+   *
+   * @param ofTokens those of the tokens that were asked for
+   * @param top the likeliest, likeliest first */
+  public record Logprobs(float[] ofTokens, List<TokenLogprob> top) {}
+
+  public static Logprobs logprobs(Logits logits, int[] tokens, int top) {
+    return logprobsOf(logits, tokens, top);
+  }
+
+  public static Logprobs logprobs(float[] logits, int[] tokens, int top) {
+    return logprobsOf(logits, tokens, top);
+  }
+
+  private static Logprobs logprobsOf(Object logits, int[] tokens, int top) {
+    Calls.Logprobs all = Calls.logprobs(logits, tokens, top);
+    return new Logprobs(all.logprobs(), TokenLogprob.list(all.topTokens(), all.topLogprobs()));
+  }
+}

@@ -1,0 +1,277 @@
+package tenon;
+
+import java.nio.FloatBuffer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.DoublePredicate;
+
+/** A text of tokens and what a model computed for it. One thread at a time (else {@link TenonException.State}), but
+ * {@link #cancel} and {@link #close} from any.
+ *
+ * <pre>{@code
+ * for (Piece piece : model.session().generate("Once upon a time")) System.out.print(piece);
+ * }</pre> */
+public final class Session extends NativeObject {
+  private final Model model;
+  private final Engine engine;
+
+  public Session(Model model) {
+    this(model, null);
+  }
+
+  public Session(Model model, SessionOptions options) {
+    this(model, model.engine(), options);
+  }
+
+  Session(Model model, Engine engine, SessionOptions options) {
+    this(model, engine, open(engine, options));
+  }
+
+  private Session(Model model, Engine engine, Handle handle) {
+    super(handle);
+    this.model = model;
+    this.engine = engine;
+  }
+
+  private static Handle open(Engine engine, SessionOptions options) {
+    try (Handle set = Options.handle(options)) {
+      return Calls.engineOpenSession(engine.handle, set);
+    }
+  }
+
+  /** Whose text it is. */
+  public Model model() {
+    return model;
+  }
+
+  /** Adds text, with the begin token when the session is empty. */
+  public void append(String text) {
+    append(text, position() == 0, false);
+  }
+
+  /** parseSpecial: spelled control tokens become them, which is not for what users write. */
+  public void append(String text, boolean addSpecial, boolean parseSpecial) {
+    Calls.sessionAppendText(handle, text, Tokenizer.flags(addSpecial, parseSpecial));
+  }
+
+  /** Adds tokens. */
+  public void append(int... tokens) {
+    Calls.sessionAppendTokens(handle, tokens);
+  }
+
+  /** Of a model with an encoder (T5): the text that it reads and this session's text answers to. */
+  public void setSource(String text) {
+    Calls.sessionSetSourceText(handle, text, Constants.ADD_SPECIAL);
+  }
+
+  public void setSource(int... tokens) {
+    Calls.sessionSetSourceTokens(handle, tokens);
+  }
+
+  /** Adds a text and continues it: a loop over what comes, a Stream, a Flow.Publisher or a future. Until it has ended
+   * or is closed the session refuses other calls but cancel and close. */
+  public Generation generate(String text) {
+    return start(text, null, null, false);
+  }
+
+  public Generation generate(String text, GenerateOptions options) {
+    return start(text, null, options, false);
+  }
+
+  /** Adds tokens and continues them. */
+  public Generation generate(int[] tokens, GenerateOptions options) {
+    return start(null, tokens, options, false);
+  }
+
+  /** Continues the text as it is. */
+  public Generation generate(GenerateOptions options) {
+    return start(null, null, options, false);
+  }
+
+  Generation start(String text, int[] tokens, GenerateOptions given, boolean ownsSession) {
+    GenerateOptions options = given == null ? GenerateOptions.NONE : given;
+    Sampler own = ownSampler(options);
+    try {
+      Sampler sampler = own != null ? own : options.sampler;
+      long key = Dispatcher.newKey();
+      Handle request = submit(text, tokens, options, sampler == null ? null : sampler.handle, key);
+      return new Generation(this, engine, request, key, options, ownsSession);
+    } finally {
+      if (own != null) own.close();
+    }
+  }
+
+  /** Made for one generation; null: there is one, or the defaults will do. */
+  private Sampler ownSampler(GenerateOptions options) {
+    if (options.grammar == null && (options.sampler != null || options.sampling == null)) return null;
+    if (options.sampler != null) {
+      throw new IllegalArgumentException("a grammar for a sampler is set by Sampler.setGrammar");
+    }
+    Sampler made = new Sampler(options.sampling);
+    try {
+      if (options.grammar != null) made.setGrammar(options.grammar, model.tokenizer());
+    } catch (RuntimeException error) {
+      made.close();
+      throw error;
+    }
+    return made;
+  }
+
+  private Handle submit(String text, int[] tokens, GenerateOptions options, Handle sampler, long key) {
+    boolean addSpecial = text != null && (options.addSpecial != null ? options.addSpecial : position() == 0);
+    int flags = Tokenizer.flags(addSpecial, options.parseSpecial)
+        | (options.ignoreEnd ? Constants.IGNORE_END : 0) | (options.logprobs >= 0 ? Constants.LOGPROBS : 0);
+    try (Call call = new Call()) {
+      long session = call.handle(handle, false);
+      Block at = call.struct(Layouts.Submission.SIZE);
+      at.int32(Layouts.Submission.FLAGS, flags);
+      Block textAt = call.text(text);
+      at.int64(Layouts.Submission.TEXT, textAt.address);
+      at.int64(Layouts.Submission.TEXT_LENGTH, textAt.count);
+      Block tokensAt = call.tokens(tokens);
+      at.int64(Layouts.Submission.TOKENS, tokensAt.address);
+      at.int64(Layouts.Submission.NUM_TOKENS, tokensAt.count);
+      at.int64(Layouts.Submission.SAMPLER, call.handle(sampler, false));
+      at.int64(Layouts.Submission.MAX_TOKENS, options.maxTokens);
+      at.float64(Layouts.Submission.TIMEOUT_SECONDS, options.timeoutSeconds);
+      if (options.priority != null) {
+        at.int32(Layouts.Submission.PRIORITY, options.priority);
+        at.int32(Layouts.Submission.HAS_PRIORITY, 1);
+      }
+      Block client = call.text(options.client);
+      at.int64(Layouts.Submission.CLIENT, client.address);
+      at.int64(Layouts.Submission.CLIENT_LENGTH, client.count);
+      at.float64(Layouts.Submission.WEIGHT, options.weight);
+      at.int64(Layouts.Submission.NOTIFY, call.library.upcall(Upcalls.NOTIFY_CALLBACK));
+      at.int64(Layouts.Submission.USER, key);
+      at.int32(Layouts.Submission.NUM_TOP, Math.max(options.logprobs, 0));
+      Block made = call.block(8);
+      call.check(call.library.sessionSubmit(session, at.address, made.address));
+      return Handle.of(Kind.REQUEST, made.int64(0), handle);
+    }
+  }
+
+  /** One token: the loop of generate in your hands. sampler: null for the defaults. */
+  public Piece next(Sampler sampler) {
+    return Piece.of(Calls.sessionNext(handle, sampler == null ? null : sampler.handle));
+  }
+
+  /** Continuations of the same text.
+   *
+   * @param best the number of the likeliest, with which the text goes on */
+  public record Candidates(List<Candidate> all, int best) {}
+
+  /** So many continuations. sampler: null for the defaults; maxTokens 0: as many as the context holds. */
+  public Candidates bestOf(int count, Sampler sampler, long maxTokens) {
+    List<Candidate> all = new ArrayList<>();
+    int best = Calls.sessionBestOf(handle, sampler == null ? null : sampler.handle, count, maxTokens, candidate -> {
+      all.add(candidate);
+      return false;
+    });
+    return new Candidates(List.copyOf(all), best);
+  }
+
+  /** Computes what is queued now. */
+  public void prefill() {
+    Calls.sessionPrefill(handle, null);
+  }
+
+  /** progress is called with 0 .. 1; true ends it with {@link TenonException.Cancelled}, and what it throws comes out
+   * of here. */
+  public void prefill(DoublePredicate progress) {
+    Calls.sessionPrefill(handle, progress::test);
+  }
+
+  /** Of the next token, in the library's memory; computes what is queued. The session refuses calls until they are
+   * closed. */
+  public Logits logits() {
+    prefill();
+    return Calls.sessionLogits(handle);
+  }
+
+  /** Those that the last token of next was drawn from. */
+  public Logits drawnLogits() {
+    return Calls.sessionDrawnLogits(handle);
+  }
+
+  /** Looks at logits. */
+  @FunctionalInterface
+  public interface LogitsListener {
+    /** logits [vocabulary] f32 are there until it returns; true ends the call with Cancelled. */
+    boolean row(long row, FloatBuffer logits) throws Exception;
+  }
+
+  /** Appends tokens and hands out the logits after each one. What the listener throws comes out of here. */
+  public void evaluate(int[] tokens, LogitsListener listener) {
+    Calls.sessionEvaluate(handle, tokens, listener::row);
+  }
+
+  /** A second session with the same text, sharing what was computed. */
+  public Session fork() {
+    return new Session(model, engine, Calls.sessionFork(handle));
+  }
+
+  /** Forgets everything from a position on. */
+  public void rewind(long position) {
+    Calls.sessionRewind(handle, position);
+  }
+
+  /** Text and cache as bytes. */
+  public byte[] save() {
+    return Calls.sessionSaveBuffer(handle);
+  }
+
+  /** Text and cache to a file. */
+  public void save(Path path) {
+    Calls.sessionSave(handle, path.toString());
+  }
+
+  /** Puts what was saved in place of the text. */
+  public void restore(byte[] saved) {
+    restore(saved, false);
+  }
+
+  /** textOnly: where the cache differs, compute it again. */
+  public void restore(byte[] saved, boolean textOnly) {
+    Calls.sessionRestoreBuffer(handle, saved, textOnly ? Constants.RESTORE_TEXT : 0);
+  }
+
+  public void restore(Path saved) {
+    restore(saved, false);
+  }
+
+  public void restore(Path saved, boolean textOnly) {
+    Calls.sessionRestore(handle, saved.toString(), textOnly ? Constants.RESTORE_TEXT : 0);
+  }
+
+  /** Tokens in the text. */
+  public long position() {
+    return Calls.sessionPosition(handle);
+  }
+
+  /** The most it can hold. */
+  public long context() {
+    return Calls.sessionContext(handle);
+  }
+
+  /** Those of the text. */
+  public int[] tokens() {
+    return Calls.sessionTokens(handle);
+  }
+
+  /** What is held back because it may begin a stop text. */
+  public String takeHeld() {
+    return Calls.sessionTakeHeld(handle);
+  }
+
+  /** Ends the call under way, or the next one, with {@link TenonException.Cancelled}. Any thread. */
+  public void cancel() {
+    Calls.sessionCancel(handle);
+  }
+
+  /** Tokens and seconds. */
+  public SessionStats stats() {
+    return Calls.sessionGetStats(handle);
+  }
+}

@@ -1,0 +1,85 @@
+package tenon;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.OptionalInt;
+
+/** Text to tokens and back, of a tokenizer.json or a model file, or part of a model. Any thread. */
+public final class Tokenizer extends NativeObject {
+  Tokenizer(Handle handle) {
+    super(handle);
+  }
+
+  /** Of a Hugging Face tokenizer.json, or the vocabulary of a model file. */
+  public static Tokenizer open(Path path) {
+    return new Tokenizer(Calls.tokenizerOpen(path.toString()));
+  }
+
+  /** The same from the bytes of such a file. */
+  public static Tokenizer of(byte[] file) {
+    try (Call call = new Call()) {
+      Block data = call.bytes(file);
+      Block source = call.struct(Layouts.Source.SIZE);
+      source.int32(Layouts.Source.KIND, Constants.SOURCE_MEMORY);
+      source.int64(Layouts.Source.DATA, data.address);
+      source.int64(Layouts.Source.SIZE_, data.count);
+      Block made = call.block(8);
+      call.check(call.library.tokenizerLoad(source.address, made.address));
+      return new Tokenizer(Handle.of(Kind.TOKENIZER, made.int64(0), null));
+    }
+  }
+
+  /** The tokens of a text, without those that go around it. */
+  public int[] encode(String text) {
+    return encode(text, false, false);
+  }
+
+  /** addSpecial: with the begin (and end) token. parseSpecial: spelled control tokens become them, which is not for
+   * what users write. */
+  public int[] encode(String text, boolean addSpecial, boolean parseSpecial) {
+    return Calls.tokenizerEncode(handle, text, flags(addSpecial, parseSpecial));
+  }
+
+  static int flags(boolean addSpecial, boolean parseSpecial) {
+    return (addSpecial ? Constants.ADD_SPECIAL : 0) | (parseSpecial ? Constants.PARSE_SPECIAL : 0);
+  }
+
+  /** The text of tokens; what is no character becomes U+FFFD. */
+  public String decode(int... tokens) {
+    return new String(decodeBytes(tokens, false), StandardCharsets.UTF_8);
+  }
+
+  /** The bytes of tokens, which may begin or end inside a character. showSpecial: control tokens by their names. */
+  public byte[] decodeBytes(int[] tokens, boolean showSpecial) {
+    return Calls.tokenizerDecode(handle, tokens, showSpecial ? Constants.RENDER_SPECIAL : 0);
+  }
+
+  /** How many tokens there are. */
+  public int size() {
+    return (int) Calls.tokenizerCount(handle);
+  }
+
+  /** What a token is. */
+  public TokenInfo info(int token) {
+    return Calls.tokenizerTokenInfo(handle, token);
+  }
+
+  /** The token that the file spells so. */
+  public OptionalInt find(String spelling) {
+    return optional(Calls.tokenizerFind(handle, spelling));
+  }
+
+  /** The token that texts begin with. */
+  public OptionalInt beginToken() {
+    return optional(Calls.tokenizerSpecial(handle, Constants.SPECIAL_BEGIN));
+  }
+
+  /** The token that ends a text. */
+  public OptionalInt endToken() {
+    return optional(Calls.tokenizerSpecial(handle, Constants.SPECIAL_END));
+  }
+
+  private static OptionalInt optional(int token) {
+    return token == Constants.NO_TOKEN ? OptionalInt.empty() : OptionalInt.of(token);
+  }
+}

@@ -1,0 +1,52 @@
+package tenon;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Path;
+
+/** The library in use, as java.lang.foreign has it. ForeignCalls finds its functions here, once each. */
+final class Foreign {
+  static final Linker LINKER = Linker.nativeLinker();
+  private static volatile SymbolLookup library;
+
+  private Foreign() {}
+
+  /** Unloaded with the arena. A name without a folder is looked for by the system's loader. */
+  static SymbolLookup load(String path, Arena arena) {
+    try {
+      return path.contains("/") ? SymbolLookup.libraryLookup(Path.of(path), arena)
+                                : SymbolLookup.libraryLookup(path, arena);
+    } catch (IllegalArgumentException error) {
+      throw new UnsatisfiedLinkError(error.getMessage());
+    }
+  }
+
+  static void use(String path) {
+    library = load(path, Arena.global());
+  }
+
+  /** Null: the library lacks it. */
+  static MethodHandle find(String name, FunctionDescriptor descriptor) {
+    return library.find(name).map(address -> LINKER.downcallHandle(address, descriptor)).orElse(null);
+  }
+
+  /** Calls a function without parameters that returns a text; null: the library lacks it. */
+  static String text(SymbolLookup from, String name) throws Throwable {
+    MemorySegment function = from.find(name).orElse(null);
+    if (function == null) return null;
+    MethodHandle handle = LINKER.downcallHandle(
+        function, FunctionDescriptor.of(java.lang.foreign.ValueLayout.ADDRESS));
+    return ((MemorySegment) handle.invokeExact()).reinterpret(Long.MAX_VALUE).getString(0);
+  }
+
+  /** Functions of the library throw nothing, and callbacks keep what they throw. */
+  static RuntimeException unexpected(Throwable thrown) {
+    if (thrown instanceof RuntimeException exception) return exception;
+    if (thrown instanceof Error error) throw error;
+    return new IllegalStateException(thrown);
+  }
+}
