@@ -147,6 +147,11 @@ def jni_calls(interface):
     return "\n".join([*lines, "}", ""])
 
 
+def group(function):
+    """tenon_model_open -> ModelFunctions"""
+    return short(function["name"]).split("_")[0].capitalize() + "Functions"
+
+
 def foreign_calls(interface):
     layouts = {"int": "JAVA_INT", "long": "JAVA_LONG", "double": "JAVA_DOUBLE"}
     def descriptor(item):
@@ -165,14 +170,21 @@ def foreign_calls(interface):
              "  static final FunctionDescriptor[] UPCALLS = {"]
     lines += [f"      {descriptor(callback)}," for callback in interface.callbacks]
     lines.append("  };")
+    groups = {}
+    for function in interface.functions:
+        groups.setdefault(group(function), []).append(function)
+    lines += ["", "  // Found when the first one of a group is called, so after the library was chosen."]
+    for name, functions in groups.items():
+        lines += ["", f"  private static final class {name} {{"]
+        lines += [f"    static final MethodHandle {short(function['name']).upper()} =\n"
+                  f'        Foreign.find("{function["name"]}", {descriptor(function)});' for function in functions]
+        lines.append("  }")
     for function in interface.functions:
         name, answer = function["name"], interface.java(function["returns"])
-        constant = short(name).upper()
+        constant = f"{group(function)}.{short(name).upper()}"
         passed = ", ".join(name for _, name in parameters_of(interface, function))
         cast = "" if answer == "void" else f"return ({answer}) "
-        lines += ["", f"  private static final MethodHandle {constant} =",
-                  f'      Foreign.find("{name}", {descriptor(function)});', "", "  @Override",
-                  f"  {answer} {camel(name)}({declared(interface, function)}) {{",
+        lines += ["", "  @Override", f"  {answer} {camel(name)}({declared(interface, function)}) {{",
                   f'    if ({constant} == null) throw missing("{name}");', "    try {",
                   f"      {cast}{constant}.invokeExact({passed});", "    } catch (Throwable thrown) {",
                   "      throw Foreign.unexpected(thrown);", "    }", "  }"]

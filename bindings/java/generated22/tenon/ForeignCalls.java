@@ -20,1808 +20,1731 @@ abstract class ForeignCalls extends NativeCalls {
       FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG),
   };
 
-  private static final MethodHandle MODEL_OPEN =
-      Foreign.find("tenon_model_open", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  // Found when the first one of a group is called, so after the library was chosen.
+
+  private static final class ModelFunctions {
+    static final MethodHandle MODEL_OPEN =
+        Foreign.find("tenon_model_open", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_DESTROY =
+        Foreign.find("tenon_model_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle MODEL_LOAD =
+        Foreign.find("tenon_model_load", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_GET_INFO =
+        Foreign.find("tenon_model_get_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_MEMORY =
+        Foreign.find("tenon_model_memory", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_EXECUTION =
+        Foreign.find("tenon_model_execution", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_METADATA_COUNT =
+        Foreign.find("tenon_model_metadata_count", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_METADATA =
+        Foreign.find("tenon_model_metadata", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_METADATA_VALUE =
+        Foreign.find("tenon_model_metadata_value", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_FIND_METADATA =
+        Foreign.find("tenon_model_find_metadata", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_TENSOR_COUNT =
+        Foreign.find("tenon_model_tensor_count", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_TENSOR =
+        Foreign.find("tenon_model_tensor", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_FIND_TENSOR =
+        Foreign.find("tenon_model_find_tensor", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_TOKENIZER =
+        Foreign.find("tenon_model_tokenizer", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MODEL_PLAN =
+        Foreign.find("tenon_model_plan", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class SessionFunctions {
+    static final MethodHandle SESSION_CREATE =
+        Foreign.find("tenon_session_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_DESTROY =
+        Foreign.find("tenon_session_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle SESSION_APPEND_TEXT =
+        Foreign.find("tenon_session_append_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT));
+    static final MethodHandle SESSION_GENERATE =
+        Foreign.find("tenon_session_generate", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_APPEND_TOKENS =
+        Foreign.find("tenon_session_append_tokens", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_SET_SOURCE_TEXT =
+        Foreign.find("tenon_session_set_source_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT));
+    static final MethodHandle SESSION_SET_SOURCE_TOKENS =
+        Foreign.find("tenon_session_set_source_tokens", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_PREFILL =
+        Foreign.find("tenon_session_prefill", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_NEXT =
+        Foreign.find("tenon_session_next", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_BEST_OF =
+        Foreign.find("tenon_session_best_of", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_TAKE_HELD =
+        Foreign.find("tenon_session_take_held", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_DRAWN_LOGITS =
+        Foreign.find("tenon_session_drawn_logits", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_LOGITS =
+        Foreign.find("tenon_session_logits", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_EVALUATE =
+        Foreign.find("tenon_session_evaluate", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_FORK =
+        Foreign.find("tenon_session_fork", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_REWIND =
+        Foreign.find("tenon_session_rewind", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_SAVE =
+        Foreign.find("tenon_session_save", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_SAVE_BUFFER =
+        Foreign.find("tenon_session_save_buffer", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_RESTORE =
+        Foreign.find("tenon_session_restore", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
+    static final MethodHandle SESSION_RESTORE_BUFFER =
+        Foreign.find("tenon_session_restore_buffer", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT));
+    static final MethodHandle SESSION_POSITION =
+        Foreign.find("tenon_session_position", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_CONTEXT =
+        Foreign.find("tenon_session_context", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_TOKENS =
+        Foreign.find("tenon_session_tokens", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_CANCEL =
+        Foreign.find("tenon_session_cancel", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    static final MethodHandle SESSION_GET_STATS =
+        Foreign.find("tenon_session_get_stats", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_SUBMIT =
+        Foreign.find("tenon_session_submit", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class StatusFunctions {
+    static final MethodHandle STATUS_NAME =
+        Foreign.find("tenon_status_name", FunctionDescriptor.of(JAVA_LONG, JAVA_INT));
+  }
+
+  private static final class LastFunctions {
+    static final MethodHandle LAST_ERROR =
+        Foreign.find("tenon_last_error", FunctionDescriptor.of(JAVA_LONG));
+  }
+
+  private static final class VersionFunctions {
+    static final MethodHandle VERSION =
+        Foreign.find("tenon_version", FunctionDescriptor.of(JAVA_INT));
+    static final MethodHandle VERSION_TEXT =
+        Foreign.find("tenon_version_text", FunctionDescriptor.of(JAVA_LONG));
+  }
+
+  private static final class InterfaceFunctions {
+    static final MethodHandle INTERFACE_DESCRIPTION =
+        Foreign.find("tenon_interface_description", FunctionDescriptor.of(JAVA_LONG));
+  }
+
+  private static final class OptionsFunctions {
+    static final MethodHandle OPTIONS_CREATE =
+        Foreign.find("tenon_options_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    static final MethodHandle OPTIONS_DESTROY =
+        Foreign.find("tenon_options_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle OPTIONS_SET_INT =
+        Foreign.find("tenon_options_set_int", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle OPTIONS_SET_FLOAT =
+        Foreign.find("tenon_options_set_float", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE));
+    static final MethodHandle OPTIONS_SET_BOOL =
+        Foreign.find("tenon_options_set_bool", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
+    static final MethodHandle OPTIONS_SET_STRING =
+        Foreign.find("tenon_options_set_string", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle OPTIONS_ADD_STRING =
+        Foreign.find("tenon_options_add_string", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle OPTIONS_PARSE =
+        Foreign.find("tenon_options_parse", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class OptionFunctions {
+    static final MethodHandle OPTION_COUNT =
+        Foreign.find("tenon_option_count", FunctionDescriptor.of(JAVA_LONG));
+    static final MethodHandle OPTION_GET_INFO =
+        Foreign.find("tenon_option_get_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class TokenizerFunctions {
+    static final MethodHandle TOKENIZER_OPEN =
+        Foreign.find("tenon_tokenizer_open", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle TOKENIZER_LOAD =
+        Foreign.find("tenon_tokenizer_load", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle TOKENIZER_DESTROY =
+        Foreign.find("tenon_tokenizer_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle TOKENIZER_ENCODE =
+        Foreign.find("tenon_tokenizer_encode", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle TOKENIZER_DECODE =
+        Foreign.find("tenon_tokenizer_decode", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle TOKENIZER_COUNT =
+        Foreign.find("tenon_tokenizer_count", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
+    static final MethodHandle TOKENIZER_TOKEN_INFO =
+        Foreign.find("tenon_tokenizer_token_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
+    static final MethodHandle TOKENIZER_FIND =
+        Foreign.find("tenon_tokenizer_find", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle TOKENIZER_SPECIAL =
+        Foreign.find("tenon_tokenizer_special", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
+  }
+
+  private static final class SamplerFunctions {
+    static final MethodHandle SAMPLER_CREATE =
+        Foreign.find("tenon_sampler_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SAMPLER_DESTROY =
+        Foreign.find("tenon_sampler_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle SAMPLER_SET_INT =
+        Foreign.find("tenon_sampler_set_int", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SAMPLER_SET_FLOAT =
+        Foreign.find("tenon_sampler_set_float", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE));
+    static final MethodHandle SAMPLER_SET_BIAS =
+        Foreign.find("tenon_sampler_set_bias", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_DOUBLE));
+    static final MethodHandle SAMPLER_ADD_STOP_TOKEN =
+        Foreign.find("tenon_sampler_add_stop_token", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
+    static final MethodHandle SAMPLER_ADD_DRY_BREAKER =
+        Foreign.find("tenon_sampler_add_dry_breaker", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SAMPLER_RESET =
+        Foreign.find("tenon_sampler_reset", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    static final MethodHandle SAMPLER_SAMPLE =
+        Foreign.find("tenon_sampler_sample", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SAMPLER_ROLL_BACK =
+        Foreign.find("tenon_sampler_roll_back", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SAMPLER_SET_GRAMMAR =
+        Foreign.find("tenon_sampler_set_grammar", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SAMPLER_SET_TOKEN_LIMIT =
+        Foreign.find("tenon_sampler_set_token_limit", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class LogprobsFunctions {
+    static final MethodHandle LOGPROBS =
+        Foreign.find("tenon_logprobs", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class BackendsFunctions {
+    static final MethodHandle BACKENDS_CREATE =
+        Foreign.find("tenon_backends_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle BACKENDS_DESTROY =
+        Foreign.find("tenon_backends_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle BACKENDS_COUNT =
+        Foreign.find("tenon_backends_count", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
+    static final MethodHandle BACKENDS_GET_INFO =
+        Foreign.find("tenon_backends_get_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class EngineFunctions {
+    static final MethodHandle ENGINE_CREATE =
+        Foreign.find("tenon_engine_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle ENGINE_DESTROY =
+        Foreign.find("tenon_engine_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle ENGINE_OPEN_SESSION =
+        Foreign.find("tenon_engine_open_session", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle ENGINE_STEP =
+        Foreign.find("tenon_engine_step", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle ENGINE_RUN =
+        Foreign.find("tenon_engine_run", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    static final MethodHandle ENGINE_STOP =
+        Foreign.find("tenon_engine_stop", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    static final MethodHandle ENGINE_GET_STATS =
+        Foreign.find("tenon_engine_get_stats", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle ENGINE_STATS_TEXT =
+        Foreign.find("tenon_engine_stats_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class RequestFunctions {
+    static final MethodHandle REQUEST_DESTROY =
+        Foreign.find("tenon_request_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle REQUEST_WAIT =
+        Foreign.find("tenon_request_wait", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_DOUBLE, JAVA_LONG));
+    static final MethodHandle REQUEST_LOGPROBS =
+        Foreign.find("tenon_request_logprobs", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle REQUEST_LOGPROBS_OF =
+        Foreign.find("tenon_request_logprobs_of", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle REQUEST_CANCEL =
+        Foreign.find("tenon_request_cancel", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    static final MethodHandle REQUEST_GET_STATS =
+        Foreign.find("tenon_request_get_stats", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class GrammarFunctions {
+    static final MethodHandle GRAMMAR_CREATE =
+        Foreign.find("tenon_grammar_create", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle GRAMMAR_DESTROY =
+        Foreign.find("tenon_grammar_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle GRAMMAR_ACCEPTS =
+        Foreign.find("tenon_grammar_accepts", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle GRAMMAR_CACHE_CREATE =
+        Foreign.find("tenon_grammar_cache_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle GRAMMAR_CACHE_DESTROY =
+        Foreign.find("tenon_grammar_cache_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle GRAMMAR_CACHE_GET =
+        Foreign.find("tenon_grammar_cache_get", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class MatcherFunctions {
+    static final MethodHandle MATCHER_CREATE =
+        Foreign.find("tenon_matcher_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MATCHER_DESTROY =
+        Foreign.find("tenon_matcher_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle MATCHER_FORK =
+        Foreign.find("tenon_matcher_fork", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MATCHER_RESET =
+        Foreign.find("tenon_matcher_reset", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    static final MethodHandle MATCHER_SET_TOKEN_LIMIT =
+        Foreign.find("tenon_matcher_set_token_limit", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MATCHER_ALLOWS =
+        Foreign.find("tenon_matcher_allows", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
+    static final MethodHandle MATCHER_MASK =
+        Foreign.find("tenon_matcher_mask", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MATCHER_ACCEPT_TOKEN =
+        Foreign.find("tenon_matcher_accept_token", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
+    static final MethodHandle MATCHER_ACCEPT_TEXT =
+        Foreign.find("tenon_matcher_accept_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MATCHER_ROLL_BACK =
+        Foreign.find("tenon_matcher_roll_back", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MATCHER_STATE =
+        Foreign.find("tenon_matcher_state", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle MATCHER_FORCED_TEXT =
+        Foreign.find("tenon_matcher_forced_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class RandomFunctions {
+    static final MethodHandle RANDOM_MODEL_SHAPE =
+        Foreign.find("tenon_random_model_shape", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
+    static final MethodHandle RANDOM_MODEL_FORMAT =
+        Foreign.find("tenon_random_model_format", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
+    static final MethodHandle RANDOM_MODEL_WRITE =
+        Foreign.find("tenon_random_model_write", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class ChatFunctions {
+    static final MethodHandle CHAT_CREATE =
+        Foreign.find("tenon_chat_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_DESTROY =
+        Foreign.find("tenon_chat_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle CHAT_FORMAT =
+        Foreign.find("tenon_chat_format", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_RENDER =
+        Foreign.find("tenon_chat_render", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_ENCODE =
+        Foreign.find("tenon_chat_encode", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_GRAMMAR =
+        Foreign.find("tenon_chat_grammar", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_CONSTRAIN =
+        Foreign.find("tenon_chat_constrain", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_REPLY_CREATE =
+        Foreign.find("tenon_chat_reply_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_REPLY_DESTROY =
+        Foreign.find("tenon_chat_reply_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle CHAT_REPLY_PUSH_TOKEN =
+        Foreign.find("tenon_chat_reply_push_token", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_REPLY_PUSH_TEXT =
+        Foreign.find("tenon_chat_reply_push_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_REPLY_FINISH =
+        Foreign.find("tenon_chat_reply_finish", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle CHAT_REPLY_MESSAGE =
+        Foreign.find("tenon_chat_reply_message", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+  }
+
+  private static final class MeasureFunctions {
+    static final MethodHandle MEASURE_HARDWARE =
+        Foreign.find("tenon_measure_hardware", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
+  }
+
+  private static final class EmbedderFunctions {
+    static final MethodHandle EMBEDDER_CREATE =
+        Foreign.find("tenon_embedder_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle EMBEDDER_DESTROY =
+        Foreign.find("tenon_embedder_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
+    static final MethodHandle EMBEDDER_GET_INFO =
+        Foreign.find("tenon_embedder_get_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle EMBEDDER_DIMENSIONS =
+        Foreign.find("tenon_embedder_dimensions", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
+    static final MethodHandle EMBEDDER_LABEL =
+        Foreign.find("tenon_embedder_label", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle EMBEDDER_EMBED =
+        Foreign.find("tenon_embedder_embed", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle EMBEDDER_RANK =
+        Foreign.find("tenon_embedder_rank", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle EMBEDDER_CANCEL =
+        Foreign.find("tenon_embedder_cancel", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+  }
 
   @Override
   int modelOpen(long path, long options, long model) {
-    if (MODEL_OPEN == null) throw missing("tenon_model_open");
+    if (ModelFunctions.MODEL_OPEN == null) throw missing("tenon_model_open");
     try {
-      return (int) MODEL_OPEN.invokeExact(path, options, model);
+      return (int) ModelFunctions.MODEL_OPEN.invokeExact(path, options, model);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_DESTROY =
-      Foreign.find("tenon_model_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void modelDestroy(long model) {
-    if (MODEL_DESTROY == null) throw missing("tenon_model_destroy");
+    if (ModelFunctions.MODEL_DESTROY == null) throw missing("tenon_model_destroy");
     try {
-      MODEL_DESTROY.invokeExact(model);
+      ModelFunctions.MODEL_DESTROY.invokeExact(model);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_CREATE =
-      Foreign.find("tenon_session_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionCreate(long model, long options, long session) {
-    if (SESSION_CREATE == null) throw missing("tenon_session_create");
+    if (SessionFunctions.SESSION_CREATE == null) throw missing("tenon_session_create");
     try {
-      return (int) SESSION_CREATE.invokeExact(model, options, session);
+      return (int) SessionFunctions.SESSION_CREATE.invokeExact(model, options, session);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_DESTROY =
-      Foreign.find("tenon_session_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void sessionDestroy(long session) {
-    if (SESSION_DESTROY == null) throw missing("tenon_session_destroy");
+    if (SessionFunctions.SESSION_DESTROY == null) throw missing("tenon_session_destroy");
     try {
-      SESSION_DESTROY.invokeExact(session);
+      SessionFunctions.SESSION_DESTROY.invokeExact(session);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_APPEND_TEXT =
-      Foreign.find("tenon_session_append_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT));
 
   @Override
   int sessionAppendText(long session, long text, long length, int flags) {
-    if (SESSION_APPEND_TEXT == null) throw missing("tenon_session_append_text");
+    if (SessionFunctions.SESSION_APPEND_TEXT == null) throw missing("tenon_session_append_text");
     try {
-      return (int) SESSION_APPEND_TEXT.invokeExact(session, text, length, flags);
+      return (int) SessionFunctions.SESSION_APPEND_TEXT.invokeExact(session, text, length, flags);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_GENERATE =
-      Foreign.find("tenon_session_generate", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionGenerate(long session, long sampler, long maxTokens, long onPiece, long user) {
-    if (SESSION_GENERATE == null) throw missing("tenon_session_generate");
+    if (SessionFunctions.SESSION_GENERATE == null) throw missing("tenon_session_generate");
     try {
-      return (int) SESSION_GENERATE.invokeExact(session, sampler, maxTokens, onPiece, user);
+      return (int) SessionFunctions.SESSION_GENERATE.invokeExact(session, sampler, maxTokens, onPiece, user);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle STATUS_NAME =
-      Foreign.find("tenon_status_name", FunctionDescriptor.of(JAVA_LONG, JAVA_INT));
 
   @Override
   long statusName(int status) {
-    if (STATUS_NAME == null) throw missing("tenon_status_name");
+    if (StatusFunctions.STATUS_NAME == null) throw missing("tenon_status_name");
     try {
-      return (long) STATUS_NAME.invokeExact(status);
+      return (long) StatusFunctions.STATUS_NAME.invokeExact(status);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle LAST_ERROR =
-      Foreign.find("tenon_last_error", FunctionDescriptor.of(JAVA_LONG));
 
   @Override
   long lastError() {
-    if (LAST_ERROR == null) throw missing("tenon_last_error");
+    if (LastFunctions.LAST_ERROR == null) throw missing("tenon_last_error");
     try {
-      return (long) LAST_ERROR.invokeExact();
+      return (long) LastFunctions.LAST_ERROR.invokeExact();
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle VERSION =
-      Foreign.find("tenon_version", FunctionDescriptor.of(JAVA_INT));
 
   @Override
   int version() {
-    if (VERSION == null) throw missing("tenon_version");
+    if (VersionFunctions.VERSION == null) throw missing("tenon_version");
     try {
-      return (int) VERSION.invokeExact();
+      return (int) VersionFunctions.VERSION.invokeExact();
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle VERSION_TEXT =
-      Foreign.find("tenon_version_text", FunctionDescriptor.of(JAVA_LONG));
 
   @Override
   long versionText() {
-    if (VERSION_TEXT == null) throw missing("tenon_version_text");
+    if (VersionFunctions.VERSION_TEXT == null) throw missing("tenon_version_text");
     try {
-      return (long) VERSION_TEXT.invokeExact();
+      return (long) VersionFunctions.VERSION_TEXT.invokeExact();
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle INTERFACE_DESCRIPTION =
-      Foreign.find("tenon_interface_description", FunctionDescriptor.of(JAVA_LONG));
 
   @Override
   long interfaceDescription() {
-    if (INTERFACE_DESCRIPTION == null) throw missing("tenon_interface_description");
+    if (InterfaceFunctions.INTERFACE_DESCRIPTION == null) throw missing("tenon_interface_description");
     try {
-      return (long) INTERFACE_DESCRIPTION.invokeExact();
+      return (long) InterfaceFunctions.INTERFACE_DESCRIPTION.invokeExact();
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle OPTIONS_CREATE =
-      Foreign.find("tenon_options_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
 
   @Override
   int optionsCreate(long options) {
-    if (OPTIONS_CREATE == null) throw missing("tenon_options_create");
+    if (OptionsFunctions.OPTIONS_CREATE == null) throw missing("tenon_options_create");
     try {
-      return (int) OPTIONS_CREATE.invokeExact(options);
+      return (int) OptionsFunctions.OPTIONS_CREATE.invokeExact(options);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle OPTIONS_DESTROY =
-      Foreign.find("tenon_options_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void optionsDestroy(long options) {
-    if (OPTIONS_DESTROY == null) throw missing("tenon_options_destroy");
+    if (OptionsFunctions.OPTIONS_DESTROY == null) throw missing("tenon_options_destroy");
     try {
-      OPTIONS_DESTROY.invokeExact(options);
+      OptionsFunctions.OPTIONS_DESTROY.invokeExact(options);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle OPTIONS_SET_INT =
-      Foreign.find("tenon_options_set_int", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int optionsSetInt(long options, long key, long value) {
-    if (OPTIONS_SET_INT == null) throw missing("tenon_options_set_int");
+    if (OptionsFunctions.OPTIONS_SET_INT == null) throw missing("tenon_options_set_int");
     try {
-      return (int) OPTIONS_SET_INT.invokeExact(options, key, value);
+      return (int) OptionsFunctions.OPTIONS_SET_INT.invokeExact(options, key, value);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle OPTIONS_SET_FLOAT =
-      Foreign.find("tenon_options_set_float", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE));
 
   @Override
   int optionsSetFloat(long options, long key, double value) {
-    if (OPTIONS_SET_FLOAT == null) throw missing("tenon_options_set_float");
+    if (OptionsFunctions.OPTIONS_SET_FLOAT == null) throw missing("tenon_options_set_float");
     try {
-      return (int) OPTIONS_SET_FLOAT.invokeExact(options, key, value);
+      return (int) OptionsFunctions.OPTIONS_SET_FLOAT.invokeExact(options, key, value);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle OPTIONS_SET_BOOL =
-      Foreign.find("tenon_options_set_bool", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
 
   @Override
   int optionsSetBool(long options, long key, int value) {
-    if (OPTIONS_SET_BOOL == null) throw missing("tenon_options_set_bool");
+    if (OptionsFunctions.OPTIONS_SET_BOOL == null) throw missing("tenon_options_set_bool");
     try {
-      return (int) OPTIONS_SET_BOOL.invokeExact(options, key, value);
+      return (int) OptionsFunctions.OPTIONS_SET_BOOL.invokeExact(options, key, value);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle OPTIONS_SET_STRING =
-      Foreign.find("tenon_options_set_string", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int optionsSetString(long options, long key, long value, long length) {
-    if (OPTIONS_SET_STRING == null) throw missing("tenon_options_set_string");
+    if (OptionsFunctions.OPTIONS_SET_STRING == null) throw missing("tenon_options_set_string");
     try {
-      return (int) OPTIONS_SET_STRING.invokeExact(options, key, value, length);
+      return (int) OptionsFunctions.OPTIONS_SET_STRING.invokeExact(options, key, value, length);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle OPTIONS_ADD_STRING =
-      Foreign.find("tenon_options_add_string", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int optionsAddString(long options, long key, long value, long length) {
-    if (OPTIONS_ADD_STRING == null) throw missing("tenon_options_add_string");
+    if (OptionsFunctions.OPTIONS_ADD_STRING == null) throw missing("tenon_options_add_string");
     try {
-      return (int) OPTIONS_ADD_STRING.invokeExact(options, key, value, length);
+      return (int) OptionsFunctions.OPTIONS_ADD_STRING.invokeExact(options, key, value, length);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle OPTIONS_PARSE =
-      Foreign.find("tenon_options_parse", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int optionsParse(long options, long key, long value, long length) {
-    if (OPTIONS_PARSE == null) throw missing("tenon_options_parse");
+    if (OptionsFunctions.OPTIONS_PARSE == null) throw missing("tenon_options_parse");
     try {
-      return (int) OPTIONS_PARSE.invokeExact(options, key, value, length);
+      return (int) OptionsFunctions.OPTIONS_PARSE.invokeExact(options, key, value, length);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle OPTION_COUNT =
-      Foreign.find("tenon_option_count", FunctionDescriptor.of(JAVA_LONG));
 
   @Override
   long optionCount() {
-    if (OPTION_COUNT == null) throw missing("tenon_option_count");
+    if (OptionFunctions.OPTION_COUNT == null) throw missing("tenon_option_count");
     try {
-      return (long) OPTION_COUNT.invokeExact();
+      return (long) OptionFunctions.OPTION_COUNT.invokeExact();
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle OPTION_GET_INFO =
-      Foreign.find("tenon_option_get_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int optionGetInfo(long index, long info) {
-    if (OPTION_GET_INFO == null) throw missing("tenon_option_get_info");
+    if (OptionFunctions.OPTION_GET_INFO == null) throw missing("tenon_option_get_info");
     try {
-      return (int) OPTION_GET_INFO.invokeExact(index, info);
+      return (int) OptionFunctions.OPTION_GET_INFO.invokeExact(index, info);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_LOAD =
-      Foreign.find("tenon_model_load", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelLoad(long sources, long numSources, long options, long callbacks, long model) {
-    if (MODEL_LOAD == null) throw missing("tenon_model_load");
+    if (ModelFunctions.MODEL_LOAD == null) throw missing("tenon_model_load");
     try {
-      return (int) MODEL_LOAD.invokeExact(sources, numSources, options, callbacks, model);
+      return (int) ModelFunctions.MODEL_LOAD.invokeExact(sources, numSources, options, callbacks, model);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_GET_INFO =
-      Foreign.find("tenon_model_get_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelGetInfo(long model, long info) {
-    if (MODEL_GET_INFO == null) throw missing("tenon_model_get_info");
+    if (ModelFunctions.MODEL_GET_INFO == null) throw missing("tenon_model_get_info");
     try {
-      return (int) MODEL_GET_INFO.invokeExact(model, info);
+      return (int) ModelFunctions.MODEL_GET_INFO.invokeExact(model, info);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_MEMORY =
-      Foreign.find("tenon_model_memory", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelMemory(long model, long context, long memory) {
-    if (MODEL_MEMORY == null) throw missing("tenon_model_memory");
+    if (ModelFunctions.MODEL_MEMORY == null) throw missing("tenon_model_memory");
     try {
-      return (int) MODEL_MEMORY.invokeExact(model, context, memory);
+      return (int) ModelFunctions.MODEL_MEMORY.invokeExact(model, context, memory);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_EXECUTION =
-      Foreign.find("tenon_model_execution", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelExecution(long model, long execution) {
-    if (MODEL_EXECUTION == null) throw missing("tenon_model_execution");
+    if (ModelFunctions.MODEL_EXECUTION == null) throw missing("tenon_model_execution");
     try {
-      return (int) MODEL_EXECUTION.invokeExact(model, execution);
+      return (int) ModelFunctions.MODEL_EXECUTION.invokeExact(model, execution);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_METADATA_COUNT =
-      Foreign.find("tenon_model_metadata_count", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
 
   @Override
   long modelMetadataCount(long model) {
-    if (MODEL_METADATA_COUNT == null) throw missing("tenon_model_metadata_count");
+    if (ModelFunctions.MODEL_METADATA_COUNT == null) throw missing("tenon_model_metadata_count");
     try {
-      return (long) MODEL_METADATA_COUNT.invokeExact(model);
+      return (long) ModelFunctions.MODEL_METADATA_COUNT.invokeExact(model);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_METADATA =
-      Foreign.find("tenon_model_metadata", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelMetadata(long model, long index, long metadata) {
-    if (MODEL_METADATA == null) throw missing("tenon_model_metadata");
+    if (ModelFunctions.MODEL_METADATA == null) throw missing("tenon_model_metadata");
     try {
-      return (int) MODEL_METADATA.invokeExact(model, index, metadata);
+      return (int) ModelFunctions.MODEL_METADATA.invokeExact(model, index, metadata);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_METADATA_VALUE =
-      Foreign.find("tenon_model_metadata_value", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelMetadataValue(long model, long index, long element, long value) {
-    if (MODEL_METADATA_VALUE == null) throw missing("tenon_model_metadata_value");
+    if (ModelFunctions.MODEL_METADATA_VALUE == null) throw missing("tenon_model_metadata_value");
     try {
-      return (int) MODEL_METADATA_VALUE.invokeExact(model, index, element, value);
+      return (int) ModelFunctions.MODEL_METADATA_VALUE.invokeExact(model, index, element, value);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_FIND_METADATA =
-      Foreign.find("tenon_model_find_metadata", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelFindMetadata(long model, long key, long length, long index) {
-    if (MODEL_FIND_METADATA == null) throw missing("tenon_model_find_metadata");
+    if (ModelFunctions.MODEL_FIND_METADATA == null) throw missing("tenon_model_find_metadata");
     try {
-      return (int) MODEL_FIND_METADATA.invokeExact(model, key, length, index);
+      return (int) ModelFunctions.MODEL_FIND_METADATA.invokeExact(model, key, length, index);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_TENSOR_COUNT =
-      Foreign.find("tenon_model_tensor_count", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
 
   @Override
   long modelTensorCount(long model) {
-    if (MODEL_TENSOR_COUNT == null) throw missing("tenon_model_tensor_count");
+    if (ModelFunctions.MODEL_TENSOR_COUNT == null) throw missing("tenon_model_tensor_count");
     try {
-      return (long) MODEL_TENSOR_COUNT.invokeExact(model);
+      return (long) ModelFunctions.MODEL_TENSOR_COUNT.invokeExact(model);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_TENSOR =
-      Foreign.find("tenon_model_tensor", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelTensor(long model, long index, long tensor) {
-    if (MODEL_TENSOR == null) throw missing("tenon_model_tensor");
+    if (ModelFunctions.MODEL_TENSOR == null) throw missing("tenon_model_tensor");
     try {
-      return (int) MODEL_TENSOR.invokeExact(model, index, tensor);
+      return (int) ModelFunctions.MODEL_TENSOR.invokeExact(model, index, tensor);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_FIND_TENSOR =
-      Foreign.find("tenon_model_find_tensor", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelFindTensor(long model, long name, long length, long index) {
-    if (MODEL_FIND_TENSOR == null) throw missing("tenon_model_find_tensor");
+    if (ModelFunctions.MODEL_FIND_TENSOR == null) throw missing("tenon_model_find_tensor");
     try {
-      return (int) MODEL_FIND_TENSOR.invokeExact(model, name, length, index);
+      return (int) ModelFunctions.MODEL_FIND_TENSOR.invokeExact(model, name, length, index);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_TOKENIZER =
-      Foreign.find("tenon_model_tokenizer", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelTokenizer(long model, long tokenizer) {
-    if (MODEL_TOKENIZER == null) throw missing("tenon_model_tokenizer");
+    if (ModelFunctions.MODEL_TOKENIZER == null) throw missing("tenon_model_tokenizer");
     try {
-      return (int) MODEL_TOKENIZER.invokeExact(model, tokenizer);
+      return (int) ModelFunctions.MODEL_TOKENIZER.invokeExact(model, tokenizer);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle TOKENIZER_OPEN =
-      Foreign.find("tenon_tokenizer_open", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int tokenizerOpen(long path, long tokenizer) {
-    if (TOKENIZER_OPEN == null) throw missing("tenon_tokenizer_open");
+    if (TokenizerFunctions.TOKENIZER_OPEN == null) throw missing("tenon_tokenizer_open");
     try {
-      return (int) TOKENIZER_OPEN.invokeExact(path, tokenizer);
+      return (int) TokenizerFunctions.TOKENIZER_OPEN.invokeExact(path, tokenizer);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle TOKENIZER_LOAD =
-      Foreign.find("tenon_tokenizer_load", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int tokenizerLoad(long source, long tokenizer) {
-    if (TOKENIZER_LOAD == null) throw missing("tenon_tokenizer_load");
+    if (TokenizerFunctions.TOKENIZER_LOAD == null) throw missing("tenon_tokenizer_load");
     try {
-      return (int) TOKENIZER_LOAD.invokeExact(source, tokenizer);
+      return (int) TokenizerFunctions.TOKENIZER_LOAD.invokeExact(source, tokenizer);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle TOKENIZER_DESTROY =
-      Foreign.find("tenon_tokenizer_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void tokenizerDestroy(long tokenizer) {
-    if (TOKENIZER_DESTROY == null) throw missing("tenon_tokenizer_destroy");
+    if (TokenizerFunctions.TOKENIZER_DESTROY == null) throw missing("tenon_tokenizer_destroy");
     try {
-      TOKENIZER_DESTROY.invokeExact(tokenizer);
+      TokenizerFunctions.TOKENIZER_DESTROY.invokeExact(tokenizer);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle TOKENIZER_ENCODE =
-      Foreign.find("tenon_tokenizer_encode", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int tokenizerEncode(long tokenizer, long text, long length, int flags, long tokens, long capacity, long numTokens) {
-    if (TOKENIZER_ENCODE == null) throw missing("tenon_tokenizer_encode");
+    if (TokenizerFunctions.TOKENIZER_ENCODE == null) throw missing("tenon_tokenizer_encode");
     try {
-      return (int) TOKENIZER_ENCODE.invokeExact(tokenizer, text, length, flags, tokens, capacity, numTokens);
+      return (int) TokenizerFunctions.TOKENIZER_ENCODE.invokeExact(tokenizer, text, length, flags, tokens, capacity, numTokens);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle TOKENIZER_DECODE =
-      Foreign.find("tenon_tokenizer_decode", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int tokenizerDecode(long tokenizer, long tokens, long numTokens, int flags, long text, long capacity, long length) {
-    if (TOKENIZER_DECODE == null) throw missing("tenon_tokenizer_decode");
+    if (TokenizerFunctions.TOKENIZER_DECODE == null) throw missing("tenon_tokenizer_decode");
     try {
-      return (int) TOKENIZER_DECODE.invokeExact(tokenizer, tokens, numTokens, flags, text, capacity, length);
+      return (int) TokenizerFunctions.TOKENIZER_DECODE.invokeExact(tokenizer, tokens, numTokens, flags, text, capacity, length);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle TOKENIZER_COUNT =
-      Foreign.find("tenon_tokenizer_count", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
 
   @Override
   long tokenizerCount(long tokenizer) {
-    if (TOKENIZER_COUNT == null) throw missing("tenon_tokenizer_count");
+    if (TokenizerFunctions.TOKENIZER_COUNT == null) throw missing("tenon_tokenizer_count");
     try {
-      return (long) TOKENIZER_COUNT.invokeExact(tokenizer);
+      return (long) TokenizerFunctions.TOKENIZER_COUNT.invokeExact(tokenizer);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle TOKENIZER_TOKEN_INFO =
-      Foreign.find("tenon_tokenizer_token_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
 
   @Override
   int tokenizerTokenInfo(long tokenizer, int token, long info) {
-    if (TOKENIZER_TOKEN_INFO == null) throw missing("tenon_tokenizer_token_info");
+    if (TokenizerFunctions.TOKENIZER_TOKEN_INFO == null) throw missing("tenon_tokenizer_token_info");
     try {
-      return (int) TOKENIZER_TOKEN_INFO.invokeExact(tokenizer, token, info);
+      return (int) TokenizerFunctions.TOKENIZER_TOKEN_INFO.invokeExact(tokenizer, token, info);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle TOKENIZER_FIND =
-      Foreign.find("tenon_tokenizer_find", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int tokenizerFind(long tokenizer, long spelling, long length, long token) {
-    if (TOKENIZER_FIND == null) throw missing("tenon_tokenizer_find");
+    if (TokenizerFunctions.TOKENIZER_FIND == null) throw missing("tenon_tokenizer_find");
     try {
-      return (int) TOKENIZER_FIND.invokeExact(tokenizer, spelling, length, token);
+      return (int) TokenizerFunctions.TOKENIZER_FIND.invokeExact(tokenizer, spelling, length, token);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle TOKENIZER_SPECIAL =
-      Foreign.find("tenon_tokenizer_special", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
 
   @Override
   int tokenizerSpecial(long tokenizer, int role, long token) {
-    if (TOKENIZER_SPECIAL == null) throw missing("tenon_tokenizer_special");
+    if (TokenizerFunctions.TOKENIZER_SPECIAL == null) throw missing("tenon_tokenizer_special");
     try {
-      return (int) TOKENIZER_SPECIAL.invokeExact(tokenizer, role, token);
+      return (int) TokenizerFunctions.TOKENIZER_SPECIAL.invokeExact(tokenizer, role, token);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_APPEND_TOKENS =
-      Foreign.find("tenon_session_append_tokens", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionAppendTokens(long session, long tokens, long numTokens) {
-    if (SESSION_APPEND_TOKENS == null) throw missing("tenon_session_append_tokens");
+    if (SessionFunctions.SESSION_APPEND_TOKENS == null) throw missing("tenon_session_append_tokens");
     try {
-      return (int) SESSION_APPEND_TOKENS.invokeExact(session, tokens, numTokens);
+      return (int) SessionFunctions.SESSION_APPEND_TOKENS.invokeExact(session, tokens, numTokens);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_SET_SOURCE_TEXT =
-      Foreign.find("tenon_session_set_source_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT));
 
   @Override
   int sessionSetSourceText(long session, long text, long length, int flags) {
-    if (SESSION_SET_SOURCE_TEXT == null) throw missing("tenon_session_set_source_text");
+    if (SessionFunctions.SESSION_SET_SOURCE_TEXT == null) throw missing("tenon_session_set_source_text");
     try {
-      return (int) SESSION_SET_SOURCE_TEXT.invokeExact(session, text, length, flags);
+      return (int) SessionFunctions.SESSION_SET_SOURCE_TEXT.invokeExact(session, text, length, flags);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_SET_SOURCE_TOKENS =
-      Foreign.find("tenon_session_set_source_tokens", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionSetSourceTokens(long session, long tokens, long numTokens) {
-    if (SESSION_SET_SOURCE_TOKENS == null) throw missing("tenon_session_set_source_tokens");
+    if (SessionFunctions.SESSION_SET_SOURCE_TOKENS == null) throw missing("tenon_session_set_source_tokens");
     try {
-      return (int) SESSION_SET_SOURCE_TOKENS.invokeExact(session, tokens, numTokens);
+      return (int) SessionFunctions.SESSION_SET_SOURCE_TOKENS.invokeExact(session, tokens, numTokens);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_PREFILL =
-      Foreign.find("tenon_session_prefill", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionPrefill(long session, long progress, long user) {
-    if (SESSION_PREFILL == null) throw missing("tenon_session_prefill");
+    if (SessionFunctions.SESSION_PREFILL == null) throw missing("tenon_session_prefill");
     try {
-      return (int) SESSION_PREFILL.invokeExact(session, progress, user);
+      return (int) SessionFunctions.SESSION_PREFILL.invokeExact(session, progress, user);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_NEXT =
-      Foreign.find("tenon_session_next", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionNext(long session, long sampler, long piece) {
-    if (SESSION_NEXT == null) throw missing("tenon_session_next");
+    if (SessionFunctions.SESSION_NEXT == null) throw missing("tenon_session_next");
     try {
-      return (int) SESSION_NEXT.invokeExact(session, sampler, piece);
+      return (int) SessionFunctions.SESSION_NEXT.invokeExact(session, sampler, piece);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_BEST_OF =
-      Foreign.find("tenon_session_best_of", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionBestOf(long session, long sampler, int count, long maxTokens, long onCandidate, long user, long best) {
-    if (SESSION_BEST_OF == null) throw missing("tenon_session_best_of");
+    if (SessionFunctions.SESSION_BEST_OF == null) throw missing("tenon_session_best_of");
     try {
-      return (int) SESSION_BEST_OF.invokeExact(session, sampler, count, maxTokens, onCandidate, user, best);
+      return (int) SessionFunctions.SESSION_BEST_OF.invokeExact(session, sampler, count, maxTokens, onCandidate, user, best);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_TAKE_HELD =
-      Foreign.find("tenon_session_take_held", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionTakeHeld(long session, long text, long length) {
-    if (SESSION_TAKE_HELD == null) throw missing("tenon_session_take_held");
+    if (SessionFunctions.SESSION_TAKE_HELD == null) throw missing("tenon_session_take_held");
     try {
-      return (int) SESSION_TAKE_HELD.invokeExact(session, text, length);
+      return (int) SessionFunctions.SESSION_TAKE_HELD.invokeExact(session, text, length);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_DRAWN_LOGITS =
-      Foreign.find("tenon_session_drawn_logits", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionDrawnLogits(long session, long logits, long count) {
-    if (SESSION_DRAWN_LOGITS == null) throw missing("tenon_session_drawn_logits");
+    if (SessionFunctions.SESSION_DRAWN_LOGITS == null) throw missing("tenon_session_drawn_logits");
     try {
-      return (int) SESSION_DRAWN_LOGITS.invokeExact(session, logits, count);
+      return (int) SessionFunctions.SESSION_DRAWN_LOGITS.invokeExact(session, logits, count);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_LOGITS =
-      Foreign.find("tenon_session_logits", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionLogits(long session, long logits, long count) {
-    if (SESSION_LOGITS == null) throw missing("tenon_session_logits");
+    if (SessionFunctions.SESSION_LOGITS == null) throw missing("tenon_session_logits");
     try {
-      return (int) SESSION_LOGITS.invokeExact(session, logits, count);
+      return (int) SessionFunctions.SESSION_LOGITS.invokeExact(session, logits, count);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_EVALUATE =
-      Foreign.find("tenon_session_evaluate", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionEvaluate(long session, long tokens, long numTokens, long onLogits, long user) {
-    if (SESSION_EVALUATE == null) throw missing("tenon_session_evaluate");
+    if (SessionFunctions.SESSION_EVALUATE == null) throw missing("tenon_session_evaluate");
     try {
-      return (int) SESSION_EVALUATE.invokeExact(session, tokens, numTokens, onLogits, user);
+      return (int) SessionFunctions.SESSION_EVALUATE.invokeExact(session, tokens, numTokens, onLogits, user);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_FORK =
-      Foreign.find("tenon_session_fork", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionFork(long session, long fork) {
-    if (SESSION_FORK == null) throw missing("tenon_session_fork");
+    if (SessionFunctions.SESSION_FORK == null) throw missing("tenon_session_fork");
     try {
-      return (int) SESSION_FORK.invokeExact(session, fork);
+      return (int) SessionFunctions.SESSION_FORK.invokeExact(session, fork);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_REWIND =
-      Foreign.find("tenon_session_rewind", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionRewind(long session, long position) {
-    if (SESSION_REWIND == null) throw missing("tenon_session_rewind");
+    if (SessionFunctions.SESSION_REWIND == null) throw missing("tenon_session_rewind");
     try {
-      return (int) SESSION_REWIND.invokeExact(session, position);
+      return (int) SessionFunctions.SESSION_REWIND.invokeExact(session, position);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_SAVE =
-      Foreign.find("tenon_session_save", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionSave(long session, long path) {
-    if (SESSION_SAVE == null) throw missing("tenon_session_save");
+    if (SessionFunctions.SESSION_SAVE == null) throw missing("tenon_session_save");
     try {
-      return (int) SESSION_SAVE.invokeExact(session, path);
+      return (int) SessionFunctions.SESSION_SAVE.invokeExact(session, path);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_SAVE_BUFFER =
-      Foreign.find("tenon_session_save_buffer", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionSaveBuffer(long session, long buffer, long capacity, long size) {
-    if (SESSION_SAVE_BUFFER == null) throw missing("tenon_session_save_buffer");
+    if (SessionFunctions.SESSION_SAVE_BUFFER == null) throw missing("tenon_session_save_buffer");
     try {
-      return (int) SESSION_SAVE_BUFFER.invokeExact(session, buffer, capacity, size);
+      return (int) SessionFunctions.SESSION_SAVE_BUFFER.invokeExact(session, buffer, capacity, size);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_RESTORE =
-      Foreign.find("tenon_session_restore", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
 
   @Override
   int sessionRestore(long session, long path, int flags) {
-    if (SESSION_RESTORE == null) throw missing("tenon_session_restore");
+    if (SessionFunctions.SESSION_RESTORE == null) throw missing("tenon_session_restore");
     try {
-      return (int) SESSION_RESTORE.invokeExact(session, path, flags);
+      return (int) SessionFunctions.SESSION_RESTORE.invokeExact(session, path, flags);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_RESTORE_BUFFER =
-      Foreign.find("tenon_session_restore_buffer", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT));
 
   @Override
   int sessionRestoreBuffer(long session, long data, long size, int flags) {
-    if (SESSION_RESTORE_BUFFER == null) throw missing("tenon_session_restore_buffer");
+    if (SessionFunctions.SESSION_RESTORE_BUFFER == null) throw missing("tenon_session_restore_buffer");
     try {
-      return (int) SESSION_RESTORE_BUFFER.invokeExact(session, data, size, flags);
+      return (int) SessionFunctions.SESSION_RESTORE_BUFFER.invokeExact(session, data, size, flags);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_POSITION =
-      Foreign.find("tenon_session_position", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionPosition(long session, long position) {
-    if (SESSION_POSITION == null) throw missing("tenon_session_position");
+    if (SessionFunctions.SESSION_POSITION == null) throw missing("tenon_session_position");
     try {
-      return (int) SESSION_POSITION.invokeExact(session, position);
+      return (int) SessionFunctions.SESSION_POSITION.invokeExact(session, position);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_CONTEXT =
-      Foreign.find("tenon_session_context", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionContext(long session, long context) {
-    if (SESSION_CONTEXT == null) throw missing("tenon_session_context");
+    if (SessionFunctions.SESSION_CONTEXT == null) throw missing("tenon_session_context");
     try {
-      return (int) SESSION_CONTEXT.invokeExact(session, context);
+      return (int) SessionFunctions.SESSION_CONTEXT.invokeExact(session, context);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_TOKENS =
-      Foreign.find("tenon_session_tokens", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionTokens(long session, long tokens, long numTokens) {
-    if (SESSION_TOKENS == null) throw missing("tenon_session_tokens");
+    if (SessionFunctions.SESSION_TOKENS == null) throw missing("tenon_session_tokens");
     try {
-      return (int) SESSION_TOKENS.invokeExact(session, tokens, numTokens);
+      return (int) SessionFunctions.SESSION_TOKENS.invokeExact(session, tokens, numTokens);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_CANCEL =
-      Foreign.find("tenon_session_cancel", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
 
   @Override
   int sessionCancel(long session) {
-    if (SESSION_CANCEL == null) throw missing("tenon_session_cancel");
+    if (SessionFunctions.SESSION_CANCEL == null) throw missing("tenon_session_cancel");
     try {
-      return (int) SESSION_CANCEL.invokeExact(session);
+      return (int) SessionFunctions.SESSION_CANCEL.invokeExact(session);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_GET_STATS =
-      Foreign.find("tenon_session_get_stats", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionGetStats(long session, long stats) {
-    if (SESSION_GET_STATS == null) throw missing("tenon_session_get_stats");
+    if (SessionFunctions.SESSION_GET_STATS == null) throw missing("tenon_session_get_stats");
     try {
-      return (int) SESSION_GET_STATS.invokeExact(session, stats);
+      return (int) SessionFunctions.SESSION_GET_STATS.invokeExact(session, stats);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_CREATE =
-      Foreign.find("tenon_sampler_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int samplerCreate(long options, long sampler) {
-    if (SAMPLER_CREATE == null) throw missing("tenon_sampler_create");
+    if (SamplerFunctions.SAMPLER_CREATE == null) throw missing("tenon_sampler_create");
     try {
-      return (int) SAMPLER_CREATE.invokeExact(options, sampler);
+      return (int) SamplerFunctions.SAMPLER_CREATE.invokeExact(options, sampler);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_DESTROY =
-      Foreign.find("tenon_sampler_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void samplerDestroy(long sampler) {
-    if (SAMPLER_DESTROY == null) throw missing("tenon_sampler_destroy");
+    if (SamplerFunctions.SAMPLER_DESTROY == null) throw missing("tenon_sampler_destroy");
     try {
-      SAMPLER_DESTROY.invokeExact(sampler);
+      SamplerFunctions.SAMPLER_DESTROY.invokeExact(sampler);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_SET_INT =
-      Foreign.find("tenon_sampler_set_int", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int samplerSetInt(long sampler, long name, long value) {
-    if (SAMPLER_SET_INT == null) throw missing("tenon_sampler_set_int");
+    if (SamplerFunctions.SAMPLER_SET_INT == null) throw missing("tenon_sampler_set_int");
     try {
-      return (int) SAMPLER_SET_INT.invokeExact(sampler, name, value);
+      return (int) SamplerFunctions.SAMPLER_SET_INT.invokeExact(sampler, name, value);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_SET_FLOAT =
-      Foreign.find("tenon_sampler_set_float", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE));
 
   @Override
   int samplerSetFloat(long sampler, long name, double value) {
-    if (SAMPLER_SET_FLOAT == null) throw missing("tenon_sampler_set_float");
+    if (SamplerFunctions.SAMPLER_SET_FLOAT == null) throw missing("tenon_sampler_set_float");
     try {
-      return (int) SAMPLER_SET_FLOAT.invokeExact(sampler, name, value);
+      return (int) SamplerFunctions.SAMPLER_SET_FLOAT.invokeExact(sampler, name, value);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_SET_BIAS =
-      Foreign.find("tenon_sampler_set_bias", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_DOUBLE));
 
   @Override
   int samplerSetBias(long sampler, int token, double bias) {
-    if (SAMPLER_SET_BIAS == null) throw missing("tenon_sampler_set_bias");
+    if (SamplerFunctions.SAMPLER_SET_BIAS == null) throw missing("tenon_sampler_set_bias");
     try {
-      return (int) SAMPLER_SET_BIAS.invokeExact(sampler, token, bias);
+      return (int) SamplerFunctions.SAMPLER_SET_BIAS.invokeExact(sampler, token, bias);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_ADD_STOP_TOKEN =
-      Foreign.find("tenon_sampler_add_stop_token", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
 
   @Override
   int samplerAddStopToken(long sampler, int token) {
-    if (SAMPLER_ADD_STOP_TOKEN == null) throw missing("tenon_sampler_add_stop_token");
+    if (SamplerFunctions.SAMPLER_ADD_STOP_TOKEN == null) throw missing("tenon_sampler_add_stop_token");
     try {
-      return (int) SAMPLER_ADD_STOP_TOKEN.invokeExact(sampler, token);
+      return (int) SamplerFunctions.SAMPLER_ADD_STOP_TOKEN.invokeExact(sampler, token);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_ADD_DRY_BREAKER =
-      Foreign.find("tenon_sampler_add_dry_breaker", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int samplerAddDryBreaker(long sampler, long tokenizer, long text, long length) {
-    if (SAMPLER_ADD_DRY_BREAKER == null) throw missing("tenon_sampler_add_dry_breaker");
+    if (SamplerFunctions.SAMPLER_ADD_DRY_BREAKER == null) throw missing("tenon_sampler_add_dry_breaker");
     try {
-      return (int) SAMPLER_ADD_DRY_BREAKER.invokeExact(sampler, tokenizer, text, length);
+      return (int) SamplerFunctions.SAMPLER_ADD_DRY_BREAKER.invokeExact(sampler, tokenizer, text, length);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle LOGPROBS =
-      Foreign.find("tenon_logprobs", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int logprobs(long logits, long count, long tokens, long numTokens, long logprobs, long topTokens, long topLogprobs, long numTop) {
-    if (LOGPROBS == null) throw missing("tenon_logprobs");
+    if (LogprobsFunctions.LOGPROBS == null) throw missing("tenon_logprobs");
     try {
-      return (int) LOGPROBS.invokeExact(logits, count, tokens, numTokens, logprobs, topTokens, topLogprobs, numTop);
+      return (int) LogprobsFunctions.LOGPROBS.invokeExact(logits, count, tokens, numTokens, logprobs, topTokens, topLogprobs, numTop);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_RESET =
-      Foreign.find("tenon_sampler_reset", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
 
   @Override
   int samplerReset(long sampler) {
-    if (SAMPLER_RESET == null) throw missing("tenon_sampler_reset");
+    if (SamplerFunctions.SAMPLER_RESET == null) throw missing("tenon_sampler_reset");
     try {
-      return (int) SAMPLER_RESET.invokeExact(sampler);
+      return (int) SamplerFunctions.SAMPLER_RESET.invokeExact(sampler);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_SAMPLE =
-      Foreign.find("tenon_sampler_sample", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int samplerSample(long sampler, long logits, long count, long history, long historyLength, long position, long token) {
-    if (SAMPLER_SAMPLE == null) throw missing("tenon_sampler_sample");
+    if (SamplerFunctions.SAMPLER_SAMPLE == null) throw missing("tenon_sampler_sample");
     try {
-      return (int) SAMPLER_SAMPLE.invokeExact(sampler, logits, count, history, historyLength, position, token);
+      return (int) SamplerFunctions.SAMPLER_SAMPLE.invokeExact(sampler, logits, count, history, historyLength, position, token);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_ROLL_BACK =
-      Foreign.find("tenon_sampler_roll_back", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int samplerRollBack(long sampler, long numDraws) {
-    if (SAMPLER_ROLL_BACK == null) throw missing("tenon_sampler_roll_back");
+    if (SamplerFunctions.SAMPLER_ROLL_BACK == null) throw missing("tenon_sampler_roll_back");
     try {
-      return (int) SAMPLER_ROLL_BACK.invokeExact(sampler, numDraws);
+      return (int) SamplerFunctions.SAMPLER_ROLL_BACK.invokeExact(sampler, numDraws);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle BACKENDS_CREATE =
-      Foreign.find("tenon_backends_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int backendsCreate(long options, long backends) {
-    if (BACKENDS_CREATE == null) throw missing("tenon_backends_create");
+    if (BackendsFunctions.BACKENDS_CREATE == null) throw missing("tenon_backends_create");
     try {
-      return (int) BACKENDS_CREATE.invokeExact(options, backends);
+      return (int) BackendsFunctions.BACKENDS_CREATE.invokeExact(options, backends);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle BACKENDS_DESTROY =
-      Foreign.find("tenon_backends_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void backendsDestroy(long backends) {
-    if (BACKENDS_DESTROY == null) throw missing("tenon_backends_destroy");
+    if (BackendsFunctions.BACKENDS_DESTROY == null) throw missing("tenon_backends_destroy");
     try {
-      BACKENDS_DESTROY.invokeExact(backends);
+      BackendsFunctions.BACKENDS_DESTROY.invokeExact(backends);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle BACKENDS_COUNT =
-      Foreign.find("tenon_backends_count", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
 
   @Override
   long backendsCount(long backends) {
-    if (BACKENDS_COUNT == null) throw missing("tenon_backends_count");
+    if (BackendsFunctions.BACKENDS_COUNT == null) throw missing("tenon_backends_count");
     try {
-      return (long) BACKENDS_COUNT.invokeExact(backends);
+      return (long) BackendsFunctions.BACKENDS_COUNT.invokeExact(backends);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle BACKENDS_GET_INFO =
-      Foreign.find("tenon_backends_get_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int backendsGetInfo(long backends, long index, long info) {
-    if (BACKENDS_GET_INFO == null) throw missing("tenon_backends_get_info");
+    if (BackendsFunctions.BACKENDS_GET_INFO == null) throw missing("tenon_backends_get_info");
     try {
-      return (int) BACKENDS_GET_INFO.invokeExact(backends, index, info);
+      return (int) BackendsFunctions.BACKENDS_GET_INFO.invokeExact(backends, index, info);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle ENGINE_CREATE =
-      Foreign.find("tenon_engine_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int engineCreate(long model, long options, long engine) {
-    if (ENGINE_CREATE == null) throw missing("tenon_engine_create");
+    if (EngineFunctions.ENGINE_CREATE == null) throw missing("tenon_engine_create");
     try {
-      return (int) ENGINE_CREATE.invokeExact(model, options, engine);
+      return (int) EngineFunctions.ENGINE_CREATE.invokeExact(model, options, engine);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle ENGINE_DESTROY =
-      Foreign.find("tenon_engine_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void engineDestroy(long engine) {
-    if (ENGINE_DESTROY == null) throw missing("tenon_engine_destroy");
+    if (EngineFunctions.ENGINE_DESTROY == null) throw missing("tenon_engine_destroy");
     try {
-      ENGINE_DESTROY.invokeExact(engine);
+      EngineFunctions.ENGINE_DESTROY.invokeExact(engine);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle ENGINE_OPEN_SESSION =
-      Foreign.find("tenon_engine_open_session", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int engineOpenSession(long engine, long options, long session) {
-    if (ENGINE_OPEN_SESSION == null) throw missing("tenon_engine_open_session");
+    if (EngineFunctions.ENGINE_OPEN_SESSION == null) throw missing("tenon_engine_open_session");
     try {
-      return (int) ENGINE_OPEN_SESSION.invokeExact(engine, options, session);
+      return (int) EngineFunctions.ENGINE_OPEN_SESSION.invokeExact(engine, options, session);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SESSION_SUBMIT =
-      Foreign.find("tenon_session_submit", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int sessionSubmit(long session, long submission, long request) {
-    if (SESSION_SUBMIT == null) throw missing("tenon_session_submit");
+    if (SessionFunctions.SESSION_SUBMIT == null) throw missing("tenon_session_submit");
     try {
-      return (int) SESSION_SUBMIT.invokeExact(session, submission, request);
+      return (int) SessionFunctions.SESSION_SUBMIT.invokeExact(session, submission, request);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle REQUEST_DESTROY =
-      Foreign.find("tenon_request_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void requestDestroy(long request) {
-    if (REQUEST_DESTROY == null) throw missing("tenon_request_destroy");
+    if (RequestFunctions.REQUEST_DESTROY == null) throw missing("tenon_request_destroy");
     try {
-      REQUEST_DESTROY.invokeExact(request);
+      RequestFunctions.REQUEST_DESTROY.invokeExact(request);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle REQUEST_WAIT =
-      Foreign.find("tenon_request_wait", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_DOUBLE, JAVA_LONG));
 
   @Override
   int requestWait(long request, double timeoutSeconds, long piece) {
-    if (REQUEST_WAIT == null) throw missing("tenon_request_wait");
+    if (RequestFunctions.REQUEST_WAIT == null) throw missing("tenon_request_wait");
     try {
-      return (int) REQUEST_WAIT.invokeExact(request, timeoutSeconds, piece);
+      return (int) RequestFunctions.REQUEST_WAIT.invokeExact(request, timeoutSeconds, piece);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle REQUEST_LOGPROBS =
-      Foreign.find("tenon_request_logprobs", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int requestLogprobs(long request, long logprob, long topTokens, long topLogprobs, long numTop) {
-    if (REQUEST_LOGPROBS == null) throw missing("tenon_request_logprobs");
+    if (RequestFunctions.REQUEST_LOGPROBS == null) throw missing("tenon_request_logprobs");
     try {
-      return (int) REQUEST_LOGPROBS.invokeExact(request, logprob, topTokens, topLogprobs, numTop);
+      return (int) RequestFunctions.REQUEST_LOGPROBS.invokeExact(request, logprob, topTokens, topLogprobs, numTop);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle REQUEST_LOGPROBS_OF =
-      Foreign.find("tenon_request_logprobs_of", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int requestLogprobsOf(long request, long logprobs, long count) {
-    if (REQUEST_LOGPROBS_OF == null) throw missing("tenon_request_logprobs_of");
+    if (RequestFunctions.REQUEST_LOGPROBS_OF == null) throw missing("tenon_request_logprobs_of");
     try {
-      return (int) REQUEST_LOGPROBS_OF.invokeExact(request, logprobs, count);
+      return (int) RequestFunctions.REQUEST_LOGPROBS_OF.invokeExact(request, logprobs, count);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle REQUEST_CANCEL =
-      Foreign.find("tenon_request_cancel", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
 
   @Override
   int requestCancel(long request) {
-    if (REQUEST_CANCEL == null) throw missing("tenon_request_cancel");
+    if (RequestFunctions.REQUEST_CANCEL == null) throw missing("tenon_request_cancel");
     try {
-      return (int) REQUEST_CANCEL.invokeExact(request);
+      return (int) RequestFunctions.REQUEST_CANCEL.invokeExact(request);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle REQUEST_GET_STATS =
-      Foreign.find("tenon_request_get_stats", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int requestGetStats(long request, long stats) {
-    if (REQUEST_GET_STATS == null) throw missing("tenon_request_get_stats");
+    if (RequestFunctions.REQUEST_GET_STATS == null) throw missing("tenon_request_get_stats");
     try {
-      return (int) REQUEST_GET_STATS.invokeExact(request, stats);
+      return (int) RequestFunctions.REQUEST_GET_STATS.invokeExact(request, stats);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle ENGINE_STEP =
-      Foreign.find("tenon_engine_step", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int engineStep(long engine, long worked) {
-    if (ENGINE_STEP == null) throw missing("tenon_engine_step");
+    if (EngineFunctions.ENGINE_STEP == null) throw missing("tenon_engine_step");
     try {
-      return (int) ENGINE_STEP.invokeExact(engine, worked);
+      return (int) EngineFunctions.ENGINE_STEP.invokeExact(engine, worked);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle ENGINE_RUN =
-      Foreign.find("tenon_engine_run", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
 
   @Override
   int engineRun(long engine) {
-    if (ENGINE_RUN == null) throw missing("tenon_engine_run");
+    if (EngineFunctions.ENGINE_RUN == null) throw missing("tenon_engine_run");
     try {
-      return (int) ENGINE_RUN.invokeExact(engine);
+      return (int) EngineFunctions.ENGINE_RUN.invokeExact(engine);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle ENGINE_STOP =
-      Foreign.find("tenon_engine_stop", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
 
   @Override
   int engineStop(long engine) {
-    if (ENGINE_STOP == null) throw missing("tenon_engine_stop");
+    if (EngineFunctions.ENGINE_STOP == null) throw missing("tenon_engine_stop");
     try {
-      return (int) ENGINE_STOP.invokeExact(engine);
+      return (int) EngineFunctions.ENGINE_STOP.invokeExact(engine);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle ENGINE_GET_STATS =
-      Foreign.find("tenon_engine_get_stats", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int engineGetStats(long engine, long stats) {
-    if (ENGINE_GET_STATS == null) throw missing("tenon_engine_get_stats");
+    if (EngineFunctions.ENGINE_GET_STATS == null) throw missing("tenon_engine_get_stats");
     try {
-      return (int) ENGINE_GET_STATS.invokeExact(engine, stats);
+      return (int) EngineFunctions.ENGINE_GET_STATS.invokeExact(engine, stats);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle ENGINE_STATS_TEXT =
-      Foreign.find("tenon_engine_stats_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int engineStatsText(long engine, long text, long capacity, long length) {
-    if (ENGINE_STATS_TEXT == null) throw missing("tenon_engine_stats_text");
+    if (EngineFunctions.ENGINE_STATS_TEXT == null) throw missing("tenon_engine_stats_text");
     try {
-      return (int) ENGINE_STATS_TEXT.invokeExact(engine, text, capacity, length);
+      return (int) EngineFunctions.ENGINE_STATS_TEXT.invokeExact(engine, text, capacity, length);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle GRAMMAR_CREATE =
-      Foreign.find("tenon_grammar_create", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int grammarCreate(int kind, long text, long length, long grammar) {
-    if (GRAMMAR_CREATE == null) throw missing("tenon_grammar_create");
+    if (GrammarFunctions.GRAMMAR_CREATE == null) throw missing("tenon_grammar_create");
     try {
-      return (int) GRAMMAR_CREATE.invokeExact(kind, text, length, grammar);
+      return (int) GrammarFunctions.GRAMMAR_CREATE.invokeExact(kind, text, length, grammar);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle GRAMMAR_DESTROY =
-      Foreign.find("tenon_grammar_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void grammarDestroy(long grammar) {
-    if (GRAMMAR_DESTROY == null) throw missing("tenon_grammar_destroy");
+    if (GrammarFunctions.GRAMMAR_DESTROY == null) throw missing("tenon_grammar_destroy");
     try {
-      GRAMMAR_DESTROY.invokeExact(grammar);
+      GrammarFunctions.GRAMMAR_DESTROY.invokeExact(grammar);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle GRAMMAR_ACCEPTS =
-      Foreign.find("tenon_grammar_accepts", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int grammarAccepts(long grammar, long text, long length, long accepted) {
-    if (GRAMMAR_ACCEPTS == null) throw missing("tenon_grammar_accepts");
+    if (GrammarFunctions.GRAMMAR_ACCEPTS == null) throw missing("tenon_grammar_accepts");
     try {
-      return (int) GRAMMAR_ACCEPTS.invokeExact(grammar, text, length, accepted);
+      return (int) GrammarFunctions.GRAMMAR_ACCEPTS.invokeExact(grammar, text, length, accepted);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle GRAMMAR_CACHE_CREATE =
-      Foreign.find("tenon_grammar_cache_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int grammarCacheCreate(long limitBytes, long cache) {
-    if (GRAMMAR_CACHE_CREATE == null) throw missing("tenon_grammar_cache_create");
+    if (GrammarFunctions.GRAMMAR_CACHE_CREATE == null) throw missing("tenon_grammar_cache_create");
     try {
-      return (int) GRAMMAR_CACHE_CREATE.invokeExact(limitBytes, cache);
+      return (int) GrammarFunctions.GRAMMAR_CACHE_CREATE.invokeExact(limitBytes, cache);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle GRAMMAR_CACHE_DESTROY =
-      Foreign.find("tenon_grammar_cache_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void grammarCacheDestroy(long cache) {
-    if (GRAMMAR_CACHE_DESTROY == null) throw missing("tenon_grammar_cache_destroy");
+    if (GrammarFunctions.GRAMMAR_CACHE_DESTROY == null) throw missing("tenon_grammar_cache_destroy");
     try {
-      GRAMMAR_CACHE_DESTROY.invokeExact(cache);
+      GrammarFunctions.GRAMMAR_CACHE_DESTROY.invokeExact(cache);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle GRAMMAR_CACHE_GET =
-      Foreign.find("tenon_grammar_cache_get", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int grammarCacheGet(long cache, int kind, long text, long length, long grammar) {
-    if (GRAMMAR_CACHE_GET == null) throw missing("tenon_grammar_cache_get");
+    if (GrammarFunctions.GRAMMAR_CACHE_GET == null) throw missing("tenon_grammar_cache_get");
     try {
-      return (int) GRAMMAR_CACHE_GET.invokeExact(cache, kind, text, length, grammar);
+      return (int) GrammarFunctions.GRAMMAR_CACHE_GET.invokeExact(cache, kind, text, length, grammar);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_SET_GRAMMAR =
-      Foreign.find("tenon_sampler_set_grammar", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int samplerSetGrammar(long sampler, long grammar, long tokenizer) {
-    if (SAMPLER_SET_GRAMMAR == null) throw missing("tenon_sampler_set_grammar");
+    if (SamplerFunctions.SAMPLER_SET_GRAMMAR == null) throw missing("tenon_sampler_set_grammar");
     try {
-      return (int) SAMPLER_SET_GRAMMAR.invokeExact(sampler, grammar, tokenizer);
+      return (int) SamplerFunctions.SAMPLER_SET_GRAMMAR.invokeExact(sampler, grammar, tokenizer);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle SAMPLER_SET_TOKEN_LIMIT =
-      Foreign.find("tenon_sampler_set_token_limit", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int samplerSetTokenLimit(long sampler, long tokens) {
-    if (SAMPLER_SET_TOKEN_LIMIT == null) throw missing("tenon_sampler_set_token_limit");
+    if (SamplerFunctions.SAMPLER_SET_TOKEN_LIMIT == null) throw missing("tenon_sampler_set_token_limit");
     try {
-      return (int) SAMPLER_SET_TOKEN_LIMIT.invokeExact(sampler, tokens);
+      return (int) SamplerFunctions.SAMPLER_SET_TOKEN_LIMIT.invokeExact(sampler, tokens);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_CREATE =
-      Foreign.find("tenon_matcher_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int matcherCreate(long grammar, long tokenizer, long matcher) {
-    if (MATCHER_CREATE == null) throw missing("tenon_matcher_create");
+    if (MatcherFunctions.MATCHER_CREATE == null) throw missing("tenon_matcher_create");
     try {
-      return (int) MATCHER_CREATE.invokeExact(grammar, tokenizer, matcher);
+      return (int) MatcherFunctions.MATCHER_CREATE.invokeExact(grammar, tokenizer, matcher);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_DESTROY =
-      Foreign.find("tenon_matcher_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void matcherDestroy(long matcher) {
-    if (MATCHER_DESTROY == null) throw missing("tenon_matcher_destroy");
+    if (MatcherFunctions.MATCHER_DESTROY == null) throw missing("tenon_matcher_destroy");
     try {
-      MATCHER_DESTROY.invokeExact(matcher);
+      MatcherFunctions.MATCHER_DESTROY.invokeExact(matcher);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_FORK =
-      Foreign.find("tenon_matcher_fork", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int matcherFork(long matcher, long fork) {
-    if (MATCHER_FORK == null) throw missing("tenon_matcher_fork");
+    if (MatcherFunctions.MATCHER_FORK == null) throw missing("tenon_matcher_fork");
     try {
-      return (int) MATCHER_FORK.invokeExact(matcher, fork);
+      return (int) MatcherFunctions.MATCHER_FORK.invokeExact(matcher, fork);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_RESET =
-      Foreign.find("tenon_matcher_reset", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
 
   @Override
   int matcherReset(long matcher) {
-    if (MATCHER_RESET == null) throw missing("tenon_matcher_reset");
+    if (MatcherFunctions.MATCHER_RESET == null) throw missing("tenon_matcher_reset");
     try {
-      return (int) MATCHER_RESET.invokeExact(matcher);
+      return (int) MatcherFunctions.MATCHER_RESET.invokeExact(matcher);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_SET_TOKEN_LIMIT =
-      Foreign.find("tenon_matcher_set_token_limit", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int matcherSetTokenLimit(long matcher, long tokens) {
-    if (MATCHER_SET_TOKEN_LIMIT == null) throw missing("tenon_matcher_set_token_limit");
+    if (MatcherFunctions.MATCHER_SET_TOKEN_LIMIT == null) throw missing("tenon_matcher_set_token_limit");
     try {
-      return (int) MATCHER_SET_TOKEN_LIMIT.invokeExact(matcher, tokens);
+      return (int) MatcherFunctions.MATCHER_SET_TOKEN_LIMIT.invokeExact(matcher, tokens);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_ALLOWS =
-      Foreign.find("tenon_matcher_allows", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
 
   @Override
   int matcherAllows(long matcher, int token, long allowed) {
-    if (MATCHER_ALLOWS == null) throw missing("tenon_matcher_allows");
+    if (MatcherFunctions.MATCHER_ALLOWS == null) throw missing("tenon_matcher_allows");
     try {
-      return (int) MATCHER_ALLOWS.invokeExact(matcher, token, allowed);
+      return (int) MatcherFunctions.MATCHER_ALLOWS.invokeExact(matcher, token, allowed);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_MASK =
-      Foreign.find("tenon_matcher_mask", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int matcherMask(long matcher, long words, long capacity, long numWords) {
-    if (MATCHER_MASK == null) throw missing("tenon_matcher_mask");
+    if (MatcherFunctions.MATCHER_MASK == null) throw missing("tenon_matcher_mask");
     try {
-      return (int) MATCHER_MASK.invokeExact(matcher, words, capacity, numWords);
+      return (int) MatcherFunctions.MATCHER_MASK.invokeExact(matcher, words, capacity, numWords);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_ACCEPT_TOKEN =
-      Foreign.find("tenon_matcher_accept_token", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
 
   @Override
   int matcherAcceptToken(long matcher, int token) {
-    if (MATCHER_ACCEPT_TOKEN == null) throw missing("tenon_matcher_accept_token");
+    if (MatcherFunctions.MATCHER_ACCEPT_TOKEN == null) throw missing("tenon_matcher_accept_token");
     try {
-      return (int) MATCHER_ACCEPT_TOKEN.invokeExact(matcher, token);
+      return (int) MatcherFunctions.MATCHER_ACCEPT_TOKEN.invokeExact(matcher, token);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_ACCEPT_TEXT =
-      Foreign.find("tenon_matcher_accept_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int matcherAcceptText(long matcher, long text, long length, long accepted) {
-    if (MATCHER_ACCEPT_TEXT == null) throw missing("tenon_matcher_accept_text");
+    if (MatcherFunctions.MATCHER_ACCEPT_TEXT == null) throw missing("tenon_matcher_accept_text");
     try {
-      return (int) MATCHER_ACCEPT_TEXT.invokeExact(matcher, text, length, accepted);
+      return (int) MatcherFunctions.MATCHER_ACCEPT_TEXT.invokeExact(matcher, text, length, accepted);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_ROLL_BACK =
-      Foreign.find("tenon_matcher_roll_back", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int matcherRollBack(long matcher, long numTokens) {
-    if (MATCHER_ROLL_BACK == null) throw missing("tenon_matcher_roll_back");
+    if (MatcherFunctions.MATCHER_ROLL_BACK == null) throw missing("tenon_matcher_roll_back");
     try {
-      return (int) MATCHER_ROLL_BACK.invokeExact(matcher, numTokens);
+      return (int) MatcherFunctions.MATCHER_ROLL_BACK.invokeExact(matcher, numTokens);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_STATE =
-      Foreign.find("tenon_matcher_state", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int matcherState(long matcher, long complete, long ended) {
-    if (MATCHER_STATE == null) throw missing("tenon_matcher_state");
+    if (MatcherFunctions.MATCHER_STATE == null) throw missing("tenon_matcher_state");
     try {
-      return (int) MATCHER_STATE.invokeExact(matcher, complete, ended);
+      return (int) MatcherFunctions.MATCHER_STATE.invokeExact(matcher, complete, ended);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MATCHER_FORCED_TEXT =
-      Foreign.find("tenon_matcher_forced_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int matcherForcedText(long matcher, long text, long capacity, long length) {
-    if (MATCHER_FORCED_TEXT == null) throw missing("tenon_matcher_forced_text");
+    if (MatcherFunctions.MATCHER_FORCED_TEXT == null) throw missing("tenon_matcher_forced_text");
     try {
-      return (int) MATCHER_FORCED_TEXT.invokeExact(matcher, text, capacity, length);
+      return (int) MatcherFunctions.MATCHER_FORCED_TEXT.invokeExact(matcher, text, capacity, length);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle RANDOM_MODEL_SHAPE =
-      Foreign.find("tenon_random_model_shape", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
 
   @Override
   long randomModelShape(long index) {
-    if (RANDOM_MODEL_SHAPE == null) throw missing("tenon_random_model_shape");
+    if (RandomFunctions.RANDOM_MODEL_SHAPE == null) throw missing("tenon_random_model_shape");
     try {
-      return (long) RANDOM_MODEL_SHAPE.invokeExact(index);
+      return (long) RandomFunctions.RANDOM_MODEL_SHAPE.invokeExact(index);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle RANDOM_MODEL_FORMAT =
-      Foreign.find("tenon_random_model_format", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
 
   @Override
   long randomModelFormat(long index) {
-    if (RANDOM_MODEL_FORMAT == null) throw missing("tenon_random_model_format");
+    if (RandomFunctions.RANDOM_MODEL_FORMAT == null) throw missing("tenon_random_model_format");
     try {
-      return (long) RANDOM_MODEL_FORMAT.invokeExact(index);
+      return (long) RandomFunctions.RANDOM_MODEL_FORMAT.invokeExact(index);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle RANDOM_MODEL_WRITE =
-      Foreign.find("tenon_random_model_write", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int randomModelWrite(long path, long shape, long format, long seed, long progress, long user) {
-    if (RANDOM_MODEL_WRITE == null) throw missing("tenon_random_model_write");
+    if (RandomFunctions.RANDOM_MODEL_WRITE == null) throw missing("tenon_random_model_write");
     try {
-      return (int) RANDOM_MODEL_WRITE.invokeExact(path, shape, format, seed, progress, user);
+      return (int) RandomFunctions.RANDOM_MODEL_WRITE.invokeExact(path, shape, format, seed, progress, user);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_CREATE =
-      Foreign.find("tenon_chat_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatCreate(long model, long options, long chat) {
-    if (CHAT_CREATE == null) throw missing("tenon_chat_create");
+    if (ChatFunctions.CHAT_CREATE == null) throw missing("tenon_chat_create");
     try {
-      return (int) CHAT_CREATE.invokeExact(model, options, chat);
+      return (int) ChatFunctions.CHAT_CREATE.invokeExact(model, options, chat);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_DESTROY =
-      Foreign.find("tenon_chat_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void chatDestroy(long chat) {
-    if (CHAT_DESTROY == null) throw missing("tenon_chat_destroy");
+    if (ChatFunctions.CHAT_DESTROY == null) throw missing("tenon_chat_destroy");
     try {
-      CHAT_DESTROY.invokeExact(chat);
+      ChatFunctions.CHAT_DESTROY.invokeExact(chat);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_FORMAT =
-      Foreign.find("tenon_chat_format", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatFormat(long chat, long name) {
-    if (CHAT_FORMAT == null) throw missing("tenon_chat_format");
+    if (ChatFunctions.CHAT_FORMAT == null) throw missing("tenon_chat_format");
     try {
-      return (int) CHAT_FORMAT.invokeExact(chat, name);
+      return (int) ChatFunctions.CHAT_FORMAT.invokeExact(chat, name);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_RENDER =
-      Foreign.find("tenon_chat_render", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatRender(long chat, long conversation, long length, long text, long capacity, long needed) {
-    if (CHAT_RENDER == null) throw missing("tenon_chat_render");
+    if (ChatFunctions.CHAT_RENDER == null) throw missing("tenon_chat_render");
     try {
-      return (int) CHAT_RENDER.invokeExact(chat, conversation, length, text, capacity, needed);
+      return (int) ChatFunctions.CHAT_RENDER.invokeExact(chat, conversation, length, text, capacity, needed);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_ENCODE =
-      Foreign.find("tenon_chat_encode", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatEncode(long chat, long conversation, long length, long tokens, long capacity, long numTokens) {
-    if (CHAT_ENCODE == null) throw missing("tenon_chat_encode");
+    if (ChatFunctions.CHAT_ENCODE == null) throw missing("tenon_chat_encode");
     try {
-      return (int) CHAT_ENCODE.invokeExact(chat, conversation, length, tokens, capacity, numTokens);
+      return (int) ChatFunctions.CHAT_ENCODE.invokeExact(chat, conversation, length, tokens, capacity, numTokens);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_GRAMMAR =
-      Foreign.find("tenon_chat_grammar", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatGrammar(long chat, long conversation, long length, long grammar) {
-    if (CHAT_GRAMMAR == null) throw missing("tenon_chat_grammar");
+    if (ChatFunctions.CHAT_GRAMMAR == null) throw missing("tenon_chat_grammar");
     try {
-      return (int) CHAT_GRAMMAR.invokeExact(chat, conversation, length, grammar);
+      return (int) ChatFunctions.CHAT_GRAMMAR.invokeExact(chat, conversation, length, grammar);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_CONSTRAIN =
-      Foreign.find("tenon_chat_constrain", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatConstrain(long chat, long conversation, long length, long sampler, long constrained) {
-    if (CHAT_CONSTRAIN == null) throw missing("tenon_chat_constrain");
+    if (ChatFunctions.CHAT_CONSTRAIN == null) throw missing("tenon_chat_constrain");
     try {
-      return (int) CHAT_CONSTRAIN.invokeExact(chat, conversation, length, sampler, constrained);
+      return (int) ChatFunctions.CHAT_CONSTRAIN.invokeExact(chat, conversation, length, sampler, constrained);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_REPLY_CREATE =
-      Foreign.find("tenon_chat_reply_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatReplyCreate(long chat, long conversation, long length, long reply) {
-    if (CHAT_REPLY_CREATE == null) throw missing("tenon_chat_reply_create");
+    if (ChatFunctions.CHAT_REPLY_CREATE == null) throw missing("tenon_chat_reply_create");
     try {
-      return (int) CHAT_REPLY_CREATE.invokeExact(chat, conversation, length, reply);
+      return (int) ChatFunctions.CHAT_REPLY_CREATE.invokeExact(chat, conversation, length, reply);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_REPLY_DESTROY =
-      Foreign.find("tenon_chat_reply_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void chatReplyDestroy(long reply) {
-    if (CHAT_REPLY_DESTROY == null) throw missing("tenon_chat_reply_destroy");
+    if (ChatFunctions.CHAT_REPLY_DESTROY == null) throw missing("tenon_chat_reply_destroy");
     try {
-      CHAT_REPLY_DESTROY.invokeExact(reply);
+      ChatFunctions.CHAT_REPLY_DESTROY.invokeExact(reply);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_REPLY_PUSH_TOKEN =
-      Foreign.find("tenon_chat_reply_push_token", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatReplyPushToken(long reply, int token, long onDelta, long user) {
-    if (CHAT_REPLY_PUSH_TOKEN == null) throw missing("tenon_chat_reply_push_token");
+    if (ChatFunctions.CHAT_REPLY_PUSH_TOKEN == null) throw missing("tenon_chat_reply_push_token");
     try {
-      return (int) CHAT_REPLY_PUSH_TOKEN.invokeExact(reply, token, onDelta, user);
+      return (int) ChatFunctions.CHAT_REPLY_PUSH_TOKEN.invokeExact(reply, token, onDelta, user);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_REPLY_PUSH_TEXT =
-      Foreign.find("tenon_chat_reply_push_text", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatReplyPushText(long reply, long text, long length, long onDelta, long user) {
-    if (CHAT_REPLY_PUSH_TEXT == null) throw missing("tenon_chat_reply_push_text");
+    if (ChatFunctions.CHAT_REPLY_PUSH_TEXT == null) throw missing("tenon_chat_reply_push_text");
     try {
-      return (int) CHAT_REPLY_PUSH_TEXT.invokeExact(reply, text, length, onDelta, user);
+      return (int) ChatFunctions.CHAT_REPLY_PUSH_TEXT.invokeExact(reply, text, length, onDelta, user);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_REPLY_FINISH =
-      Foreign.find("tenon_chat_reply_finish", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatReplyFinish(long reply, long onDelta, long user) {
-    if (CHAT_REPLY_FINISH == null) throw missing("tenon_chat_reply_finish");
+    if (ChatFunctions.CHAT_REPLY_FINISH == null) throw missing("tenon_chat_reply_finish");
     try {
-      return (int) CHAT_REPLY_FINISH.invokeExact(reply, onDelta, user);
+      return (int) ChatFunctions.CHAT_REPLY_FINISH.invokeExact(reply, onDelta, user);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle CHAT_REPLY_MESSAGE =
-      Foreign.find("tenon_chat_reply_message", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int chatReplyMessage(long reply, long json, long length) {
-    if (CHAT_REPLY_MESSAGE == null) throw missing("tenon_chat_reply_message");
+    if (ChatFunctions.CHAT_REPLY_MESSAGE == null) throw missing("tenon_chat_reply_message");
     try {
-      return (int) CHAT_REPLY_MESSAGE.invokeExact(reply, json, length);
+      return (int) ChatFunctions.CHAT_REPLY_MESSAGE.invokeExact(reply, json, length);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MEASURE_HARDWARE =
-      Foreign.find("tenon_measure_hardware", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
 
   @Override
   int measureHardware(long model, int flags, long hardware) {
-    if (MEASURE_HARDWARE == null) throw missing("tenon_measure_hardware");
+    if (MeasureFunctions.MEASURE_HARDWARE == null) throw missing("tenon_measure_hardware");
     try {
-      return (int) MEASURE_HARDWARE.invokeExact(model, flags, hardware);
+      return (int) MeasureFunctions.MEASURE_HARDWARE.invokeExact(model, flags, hardware);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle MODEL_PLAN =
-      Foreign.find("tenon_model_plan", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int modelPlan(long model, long context, long sessions, long hardware, long plan) {
-    if (MODEL_PLAN == null) throw missing("tenon_model_plan");
+    if (ModelFunctions.MODEL_PLAN == null) throw missing("tenon_model_plan");
     try {
-      return (int) MODEL_PLAN.invokeExact(model, context, sessions, hardware, plan);
+      return (int) ModelFunctions.MODEL_PLAN.invokeExact(model, context, sessions, hardware, plan);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle EMBEDDER_CREATE =
-      Foreign.find("tenon_embedder_create", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int embedderCreate(long model, long options, long embedder) {
-    if (EMBEDDER_CREATE == null) throw missing("tenon_embedder_create");
+    if (EmbedderFunctions.EMBEDDER_CREATE == null) throw missing("tenon_embedder_create");
     try {
-      return (int) EMBEDDER_CREATE.invokeExact(model, options, embedder);
+      return (int) EmbedderFunctions.EMBEDDER_CREATE.invokeExact(model, options, embedder);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle EMBEDDER_DESTROY =
-      Foreign.find("tenon_embedder_destroy", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   @Override
   void embedderDestroy(long embedder) {
-    if (EMBEDDER_DESTROY == null) throw missing("tenon_embedder_destroy");
+    if (EmbedderFunctions.EMBEDDER_DESTROY == null) throw missing("tenon_embedder_destroy");
     try {
-      EMBEDDER_DESTROY.invokeExact(embedder);
+      EmbedderFunctions.EMBEDDER_DESTROY.invokeExact(embedder);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle EMBEDDER_GET_INFO =
-      Foreign.find("tenon_embedder_get_info", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
 
   @Override
   int embedderGetInfo(long embedder, long info) {
-    if (EMBEDDER_GET_INFO == null) throw missing("tenon_embedder_get_info");
+    if (EmbedderFunctions.EMBEDDER_GET_INFO == null) throw missing("tenon_embedder_get_info");
     try {
-      return (int) EMBEDDER_GET_INFO.invokeExact(embedder, info);
+      return (int) EmbedderFunctions.EMBEDDER_GET_INFO.invokeExact(embedder, info);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle EMBEDDER_DIMENSIONS =
-      Foreign.find("tenon_embedder_dimensions", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
 
   @Override
   long embedderDimensions(long embedder) {
-    if (EMBEDDER_DIMENSIONS == null) throw missing("tenon_embedder_dimensions");
+    if (EmbedderFunctions.EMBEDDER_DIMENSIONS == null) throw missing("tenon_embedder_dimensions");
     try {
-      return (long) EMBEDDER_DIMENSIONS.invokeExact(embedder);
+      return (long) EmbedderFunctions.EMBEDDER_DIMENSIONS.invokeExact(embedder);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle EMBEDDER_LABEL =
-      Foreign.find("tenon_embedder_label", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int embedderLabel(long embedder, long index, long name, long length) {
-    if (EMBEDDER_LABEL == null) throw missing("tenon_embedder_label");
+    if (EmbedderFunctions.EMBEDDER_LABEL == null) throw missing("tenon_embedder_label");
     try {
-      return (int) EMBEDDER_LABEL.invokeExact(embedder, index, name, length);
+      return (int) EmbedderFunctions.EMBEDDER_LABEL.invokeExact(embedder, index, name, length);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle EMBEDDER_EMBED =
-      Foreign.find("tenon_embedder_embed", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int embedderEmbed(long embedder, long batch, long rows, long capacity, long numValues) {
-    if (EMBEDDER_EMBED == null) throw missing("tenon_embedder_embed");
+    if (EmbedderFunctions.EMBEDDER_EMBED == null) throw missing("tenon_embedder_embed");
     try {
-      return (int) EMBEDDER_EMBED.invokeExact(embedder, batch, rows, capacity, numValues);
+      return (int) EmbedderFunctions.EMBEDDER_EMBED.invokeExact(embedder, batch, rows, capacity, numValues);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
-
-  private static final MethodHandle EMBEDDER_RANK =
-      Foreign.find("tenon_embedder_rank", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
 
   @Override
   int embedderRank(long embedder, long query, long length, long documents, long scores, long capacity, long numScores) {
-    if (EMBEDDER_RANK == null) throw missing("tenon_embedder_rank");
+    if (EmbedderFunctions.EMBEDDER_RANK == null) throw missing("tenon_embedder_rank");
     try {
-      return (int) EMBEDDER_RANK.invokeExact(embedder, query, length, documents, scores, capacity, numScores);
+      return (int) EmbedderFunctions.EMBEDDER_RANK.invokeExact(embedder, query, length, documents, scores, capacity, numScores);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }
   }
 
-  private static final MethodHandle EMBEDDER_CANCEL =
-      Foreign.find("tenon_embedder_cancel", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
-
   @Override
   int embedderCancel(long embedder) {
-    if (EMBEDDER_CANCEL == null) throw missing("tenon_embedder_cancel");
+    if (EmbedderFunctions.EMBEDDER_CANCEL == null) throw missing("tenon_embedder_cancel");
     try {
-      return (int) EMBEDDER_CANCEL.invokeExact(embedder);
+      return (int) EmbedderFunctions.EMBEDDER_CANCEL.invokeExact(embedder);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }

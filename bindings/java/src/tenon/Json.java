@@ -4,10 +4,12 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 
 /** JSON as maps, lists, strings, numbers (Long, BigInteger or Double), booleans and null. */
 public final class Json {
   private static final int DEEPEST = 500;
+  private static final Pattern NUMBER = Pattern.compile("-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?");
 
   private final String text;
   private int at;
@@ -170,11 +172,11 @@ public final class Json {
     int start = at;
     while (at < text.length() && "+-.0123456789eE".indexOf(text.charAt(at)) >= 0) ++at;
     String digits = text.substring(start, at);
-    if (!digits.matches("-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?")) {
+    if (!NUMBER.matcher(digits).matches()) {
       at = start;
       throw error("no value");
     }
-    if (digits.matches("-?[0-9]+")) {
+    if (digits.indexOf('.') < 0 && digits.indexOf('e') < 0 && digits.indexOf('E') < 0) {
       if (digits.length() < 19) return Long.parseLong(digits);
       java.math.BigInteger whole = new java.math.BigInteger(digits);
       return whole.bitLength() < 64 ? (Object) whole.longValue() : whole;

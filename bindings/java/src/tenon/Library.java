@@ -16,6 +16,7 @@ public final class Library {
   private static volatile NativeCalls calls;
   private static NativeCalls layer;
   private static Path bundled;
+  private static Map<String, Object> madeFor;
 
   private Library() {}
 
@@ -38,7 +39,7 @@ public final class Library {
 
   /** How it is called: "foreign functions" or "JNI". */
   public static String layer() {
-    return NativeLayer.NAME;
+    return NativeLayer.title();
   }
 
   /** Loads the library at the first call; afterwards costs nothing. */
@@ -92,7 +93,12 @@ public final class Library {
   }
 
   /** What this binding was made for. */
-  static Map<String, Object> madeFor() {
+  static synchronized Map<String, Object> madeFor() {
+    if (madeFor == null) madeFor = readMadeFor();
+    return madeFor;
+  }
+
+  private static Map<String, Object> readMadeFor() {
     try (InputStream file = Library.class.getResourceAsStream("made_for.json")) {
       return Json.parseObject(new String(file.readAllBytes(), StandardCharsets.UTF_8));
     } catch (IOException error) {

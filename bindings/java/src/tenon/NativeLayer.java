@@ -11,5 +11,7 @@ final class NativeLayer {
     return new JniNative(bundled);
   }
 
-  static final String NAME = "JNI";
+  static String title() {
+    return "JNI";
+  }
 }

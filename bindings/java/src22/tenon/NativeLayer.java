@@ -10,5 +10,7 @@ final class NativeLayer {
     return new ForeignNative();
   }
 
-  static final String NAME = "foreign functions";
+  static String title() {
+    return "foreign functions";
+  }
 }

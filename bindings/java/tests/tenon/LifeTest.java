@@ -1,0 +1,183 @@
+package tenon;
+
+import static org.junit.jupiter.api.Assertions.*;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+/** Threads, processes and the ends of things. */
+class LifeTest {
+  private final Model model = Demo.MODEL;
+
+  private static Thread after(int milliseconds, Runnable then) {
+    Thread thread = new Thread(() -> {
+      try {
+        Thread.sleep(milliseconds);
+      } catch (InterruptedException error) {
+        return;
+      }
+      then.run();
+    });
+    thread.start();
+    return thread;
+  }
+
+  @Test
+  void aSessionInUseRefusesASecondCall() {
+    try (Session session = model.session()) {
+      session.append(Demo.LONG);
+      AtomicReference<TenonException> refused = new AtomicReference<>();
+      session.prefill(fraction -> {
+        if (refused.get() == null) {
+          refused.set(assertThrows(TenonException.State.class, () -> session.append("more")));
+        }
+        return false;
+      });
+      assertTrue(refused.get().getMessage().contains("in use by another call"));
+    }
+  }
+
+  @Test
+  void cancelComesFromAnotherThread() {
+    Generation generation = Demo.endless();
+    after(20, generation::cancel);
+    assertThrows(TenonException.Cancelled.class, generation::text);
+    Session session = generation.session();
+    session.rewind(1);
+    assertFalse(session.generate(Demo.greedy(2)).text().isEmpty());
+    session.close();
+  }
+
+  @Test
+  void anInterruptEndsAGeneration() {
+    Generation generation = Demo.endless();
+    Thread waiter = Thread.currentThread();
+    after(20, waiter::interrupt);
+    assertThrows(TenonException.Cancelled.class, () -> {
+      while (true) {
+        generation.next();
+        if (Thread.currentThread().isInterrupted()) throw new TenonException.Cancelled("between two pieces");
+      }
+    });
+    assertTrue(Thread.interrupted());
+    generation.session().close();
+  }
+
+  @Test
+  void closingDuringACallEndsIt() {
+    Session session = model.session();
+    session.append(Demo.LONG);
+    assertThrows(TenonException.Cancelled.class, () -> session.prefill(fraction -> {
+      Thread closer = after(0, session::close);
+      try {
+        closer.join();
+      } catch (InterruptedException error) {
+        throw new AssertionError(error);
+      }
+      return false;
+    }));
+    assertTrue(assertThrows(TenonException.State.class, session::prefill).getMessage().contains("closed"));
+    assertTrue(session.isClosed());
+  }
+
+  @Test
+  void closingAGenerationEndsWhoWaitsForIt() {
+    Generation generation = Demo.endless();
+    after(20, generation::close);
+    long start = System.nanoTime();
+    assertThrows(TenonException.class, () -> {
+      while (true) generation.next();
+    }, "or NoSuchElementException between two pieces");
+    assertTrue(System.nanoTime() - start < 2_000_000_000L);
+    generation.session().close();
+  }
+
+  @Test
+  void everythingMayBeClosedInAnyOrder() {
+    for (int number = 0; number < 24; ++number) {
+      Model model = Model.open(Demo.FILE, new ModelOptions().threads(1));
+      Engine engine = new Engine(model);
+      Session session = engine.session();
+      Generation generation = session.generate(Demo.ONCE, Demo.greedy(4));
+      generation.next();
+      List<AutoCloseable> things = new ArrayList<>(List.of(model, engine, session, generation));
+      int order = number;
+      while (!things.isEmpty()) {
+        int index = order % things.size();
+        order /= things.size();
+        assertDoesNotThrow(things.remove(index)::close);
+      }
+      assertThrows(TenonException.State.class, model::info);
+      assertThrows(TenonException.State.class, engine::session);
+      assertThrows(TenonException.State.class, session::position);
+      assertFalse(generation.hasNext());
+    }
+  }
+
+  @Test
+  void aSessionOutlivesItsModel() {
+    Model other = Model.open(Demo.FILE);
+    Session session = other.session();
+    other.close();
+    assertEquals(" there was", session.generate(Demo.ONCE, Demo.greedy(2)).text());
+    session.close();
+  }
+
+  @Test
+  void whatNobodyClosedIsFreed() throws Exception {
+    long before = -1;
+    for (int round = 0; round < 60; ++round) {
+      for (int i = 0; i < 5; ++i) {
+        Model forgotten = Model.open(Demo.FILE, new ModelOptions().threads(1));
+        Session session = forgotten.session();
+        session.generate(Demo.ONCE, Demo.greedy(8)).next();
+      }
+      System.gc();
+      Thread.sleep(20);
+      if (round == 20) before = residentBytes();
+    }
+    long grown = residentBytes() - before;
+    assertTrue(grown < 64 << 20, "200 forgotten models, of 3 MiB and more each, left " + (grown >> 20) + " MiB");
+  }
+
+  private static long residentBytes() throws Exception {
+    String pages = java.nio.file.Files.readString(java.nio.file.Path.of("/proc/self/statm")).split(" ")[1];
+    return Long.parseLong(pages) * 4096;
+  }
+
+  @Test
+  void aHundredSessionsLeakNoDescriptorsOrThreads() {
+    model.session().generate(Demo.ONCE, Demo.greedy(1)).text();
+    int descriptors = Demo.descriptors();
+    for (int i = 0; i < 100; ++i) {
+      try (Session session = model.session()) {
+        session.generate(Demo.ONCE, Demo.greedy(1)).text();
+      }
+    }
+    assertTrue(Demo.descriptors() <= descriptors + 2, "Java itself may open a file meanwhile");
+  }
+
+  @Test
+  void anExitWithRequestsUnderWayIsQuick() throws Exception {
+    assertTrue(exitNanoseconds("async") - exitNanoseconds("nothing") < 100_000_000L);
+  }
+
+  /** The least of three: the machine may have something else to do. */
+  static long exitNanoseconds(String what) throws Exception {
+    long least = Long.MAX_VALUE;
+    for (int i = 0; i < 3; ++i) {
+      Process process = Demo.java(ExitProgram.class, what);
+      String printed = new BufferedReader(new InputStreamReader(process.getInputStream())).readLine();
+      assertTrue(process.waitFor(60, TimeUnit.SECONDS));
+      long ended = System.nanoTime();
+      assertEquals(3, process.exitValue());
+      least = Math.min(least, ended - Long.parseLong(printed));
+    }
+    return least;
+  }
+}
