@@ -45,9 +45,17 @@ final class Call implements AutoCloseable {
   /** The pointer of a handle, which is in use until the end of the call; 0 for null. alongside: the call may
    * come during others on the handle. */
   long handle(Handle handle, boolean alongside) {
-    if (handle == null) return 0;
-    long pointer = handle.state.enter(alongside);
-    used[numUsed] = handle.state;
+    return handle == null ? 0 : enter(handle.state, alongside);
+  }
+
+  /** The same of an engine's state, for its runner. */
+  long state(Handle.State engine) {
+    return enter(engine, true);
+  }
+
+  private long enter(Handle.State state, boolean alongside) {
+    long pointer = state.enter(alongside);
+    used[numUsed] = state;
     isAlongside[numUsed++] = alongside;
     return pointer;
   }

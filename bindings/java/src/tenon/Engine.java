@@ -1,10 +1,5 @@
 package tenon;
 
-import java.util.Collections;
-import java.util.List;
-import java.util.Set;
-import java.util.WeakHashMap;
-
 /** Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. Any thread.
  *
  * <p>It computes in the calls that wait, so a loop over one generation needs no other thread. What waits without a
@@ -12,8 +7,7 @@ import java.util.WeakHashMap;
  * starts. */
 public final class Engine extends NativeObject {
   private final Model model;
-  private final Set<Generation> driven = Collections.newSetFromMap(new WeakHashMap<>());
-  private boolean isRunning;
+  private final EngineRunner runner;
 
   public Engine(Model model) {
     this(model, null);
@@ -22,6 +16,7 @@ public final class Engine extends NativeObject {
   public Engine(Model model, EngineOptions options) {
     super(make(model, options));
     this.model = model;
+    runner = new EngineRunner(handle.state);
   }
 
   private static Handle make(Model model, EngineOptions options) {
@@ -86,22 +81,20 @@ public final class Engine extends NativeObject {
   /** Sees to it that a generation goes on while nothing waits for it in the library. */
   synchronized void drive(Generation generation) {
     if (isClosed()) throw new TenonException.State("the engine has been closed: only loops can still go on");
-    driven.add(generation);
-    if (isRunning) return;
-    isRunning = true;
-    Runners.start(handle.state);
+    runner.add(generation);
+  }
+
+  void release(Generation generation) {
+    runner.remove(generation);
   }
 
   /** Ends its thread, and with {@link TenonException.Cancelled} what waits without one. Sessions can still be used
    * by loops. */
   @Override
   public void close() {
-    List<Generation> waiting;
     synchronized (this) {
-      waiting = List.copyOf(driven);
-      driven.clear();
+      super.close();
     }
-    for (Generation generation : waiting) generation.cancel();
-    super.close();
+    for (Generation generation : runner.all()) generation.cancel();
   }
 }

@@ -15,8 +15,10 @@ import java.util.stream.StreamSupport;
  * <p>It begins to wait in the engine's queue when it is made, and is cancelled when it is closed. The last piece closes
  * it. The session can then go on from where it was. */
 public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.Publisher<Piece>, AutoCloseable {
-  /** How long a loop waits in the library before it looks for Thread.interrupt. Short waits cut steps. */
-  private static final double INTERRUPT_SECONDS = 1;
+  /** How long a loop waits in the library before it looks for Thread.interrupt (and System.exit for it). Steps are cut
+   * to the time that is left, so it waits longer where pieces take longer. */
+  private static final double FIRST_SECONDS = 0.05;
+  private static final double LONGEST_SECONDS = 1;
 
   private final Session session;
   private final Engine engine;
@@ -24,6 +26,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
   private final long key;
   private final GenerateOptions options;
   private final boolean ownsSession;
+  private double waitSeconds = FIRST_SECONDS;
   private volatile boolean isFinished;
   private GenerationSubscription subscription;
   private Runnable wake;
@@ -57,6 +60,9 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     }
     try {
       return taken(Library.use().isVirtualThread() ? waitVirtually() : waitInLibrary());
+    } catch (TenonException.State error) {
+      if (isFinished) throw new TenonException.Cancelled("the generation has been closed");
+      throw error;
     } catch (Throwable error) {
       close();
       throw error;
@@ -143,6 +149,16 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     engine.drive(this);
   }
 
+  private Runnable awaitNoMore() {
+    Dispatcher.forget(key);
+    engine.release(this);
+    synchronized (this) {
+      Runnable had = wake;
+      wake = null;
+      return had;
+    }
+  }
+
   /** The next piece if it is there; null: not yet. Does not wait. */
   Piece poll() {
     if (isFinished) throw new TenonException.Cancelled("the generation has been closed");
@@ -152,9 +168,10 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
 
   private RawPiece waitInLibrary() {
     while (true) {
-      RawPiece raw = Calls.requestWait(handle, INTERRUPT_SECONDS);
+      RawPiece raw = Calls.requestWait(handle, waitSeconds);
       if (Piece.isThere(raw)) return raw;
       checkInterrupt();
+      waitSeconds = Math.min(2 * waitSeconds, LONGEST_SECONDS);
     }
   }
 
@@ -162,11 +179,15 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
   private RawPiece waitVirtually() {
     Thread waiter = Thread.currentThread();
     awaitNotices(() -> LockSupport.unpark(waiter));
-    while (true) {
-      RawPiece raw = Calls.requestWait(handle, 0);
-      if (Piece.isThere(raw)) return raw;
-      LockSupport.park(this);
-      checkInterrupt();
+    try {
+      while (true) {
+        RawPiece raw = Calls.requestWait(handle, 0);
+        if (Piece.isThere(raw)) return raw;
+        LockSupport.park(this);
+        checkInterrupt();
+      }
+    } finally {
+      awaitNoMore();
     }
   }
 
@@ -204,12 +225,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
   public void close() {
     isFinished = true;
     handle.close();
-    Dispatcher.forget(key);
-    Runnable waiting;
-    synchronized (this) {
-      waiting = wake;
-      wake = null;
-    }
+    Runnable waiting = awaitNoMore();
     if (waiting != null) waiting.run();
     if (ownsSession) session.close();
   }

@@ -122,17 +122,11 @@ final class Handle implements AutoCloseable {
       destroy(last);
     }
 
-    /** Makes tenon_engine_run return. */
-    void stopEngine() {
-      Library.use().engineStop(pointer);
-    }
-
     private void endCalls() {
       NativeCalls library = Library.use();
       switch (kind) {
         case SESSION -> library.sessionCancel(pointer);
         case REQUEST -> library.requestCancel(pointer);
-        case ENGINE -> library.engineStop(pointer);
         default -> { }
       }
     }

@@ -164,7 +164,11 @@ class LifeTest {
 
   @Test
   void anExitWithRequestsUnderWayIsQuick() throws Exception {
-    assertTrue(exitNanoseconds("async") - exitNanoseconds("nothing") < 100_000_000L);
+    long nothing = exitNanoseconds("nothing");
+    for (String what : List.of("async", "loops")) {
+      long took = exitNanoseconds(what) - nothing;
+      assertTrue(took < 100_000_000L, what + " took " + took / 1_000_000 + " ms longer");
+    }
   }
 
   /** The least of three: the machine may have something else to do. */

@@ -1,0 +1,84 @@
+package tenon;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** The thread that computes for what waits without one: steps of an engine, as long as there are such generations. It
+ * is in native code for a step at most, since System.exit waits 0.3 s for threads that are. It knows its engine's state
+ * alone, so an engine that nobody has any more can go. */
+final class EngineRunner implements Runnable {
+  private static final long IDLE_MILLISECONDS = 2000;
+  /** While others compute, or pieces wait for their subscribers. */
+  private static final long LONGEST_PAUSE_MILLISECONDS = 16;
+
+  private final Handle.State engine;
+  private final Set<Generation> driven = new HashSet<>();
+  private boolean isRunning;
+  private long pause = 1;
+
+  EngineRunner(Handle.State engine) {
+    this.engine = engine;
+  }
+
+  /** Has the generation computed until it is removed. */
+  synchronized void add(Generation generation) {
+    driven.add(generation);
+    pause = 1;
+    notifyAll();
+    if (isRunning) return;
+    isRunning = true;
+    Thread thread = new Thread(this, "tenon engine");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  synchronized void remove(Generation generation) {
+    driven.remove(generation);
+  }
+
+  synchronized List<Generation> all() {
+    return new ArrayList<>(driven);
+  }
+
+  @Override
+  public void run() {
+    try {
+      while (hasWork()) {
+        if (!step()) rest();
+      }
+    } catch (TenonException.State closed) {
+      end();
+    } catch (InterruptedException nobodysBusiness) {
+      end();
+    }
+  }
+
+  private synchronized boolean hasWork() throws InterruptedException {
+    if (driven.isEmpty()) wait(IDLE_MILLISECONDS);
+    isRunning = !driven.isEmpty();
+    return isRunning;
+  }
+
+  private synchronized void rest() throws InterruptedException {
+    wait(pause);
+    pause = Math.min(2 * pause, LONGEST_PAUSE_MILLISECONDS);
+  }
+
+  private synchronized void end() {
+    isRunning = false;
+  }
+
+  private boolean step() {
+    try (Call call = new Call()) {
+      Block worked = call.block(8);
+      call.check(call.library.engineStep(call.state(engine), worked.address));
+      if (worked.int32(0) == 0) return false;
+    }
+    synchronized (this) {
+      pause = 1;
+    }
+    return true;
+  }
+}
