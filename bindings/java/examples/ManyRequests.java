@@ -13,7 +13,8 @@ public final class ManyRequests {
 
   public static void main(String[] arguments) {
     int count = Integer.parseInt(arguments[1]);
-    try (Model model = Model.open(arguments[0]); Engine engine = new Engine(model, new EngineOptions().running(count))) {
+    try (Model model = Model.open(arguments[0]);
+        Engine engine = new Engine(model, new EngineOptions().running(count))) {
       List<CompletableFuture<String>> texts = IntStream.range(0, count)
           .mapToObj(seed -> engine.generate("Once upon a time", new GenerateOptions().maxTokens(24)
               .sampling(new SamplerOptions().temperature(1).seed(seed))).textAsync()).toList();

@@ -7,7 +7,7 @@ import tenon.Model;
 import tenon.ModelOptions;
 import tenon.Rows;
 
-/** Finds the sentence that is nearest to a question: java -cp tenon.jar SemanticSearch.java model.gguf "Who lived in the forest?" */
+/** Finds the sentence nearest to a question: java -cp tenon.jar SemanticSearch.java model.gguf "Who bakes bread?" */
 public final class SemanticSearch {
   private SemanticSearch() {}
 

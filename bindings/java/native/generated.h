@@ -150,37 +150,44 @@ enum { NUM_UPCALLS = 7 };
 static int32_t on_piece_callback(void* user, const tenon_piece* piece) {
   JNIEnv* const env = environment();
   if (env == NULL) return 1;
-  return (*env)->CallStaticIntMethod(env, upcalls, upcall_methods[0], (jlong)(intptr_t)user, (jlong)(intptr_t)piece);
+  const jint ends = (*env)->CallStaticIntMethod(env, upcalls, upcall_methods[0], (jlong)(intptr_t)user, (jlong)(intptr_t)piece);
+  return has_thrown(env) ? 1 : ends;
 }
 static void on_log_callback(void* user, uint32_t level, const char* text, uint64_t length) {
   JNIEnv* const env = environment();
   if (env == NULL) return;
   (*env)->CallStaticVoidMethod(env, upcalls, upcall_methods[1], (jlong)(intptr_t)user, (jint)level, (jlong)(intptr_t)text, (jlong)length);
+  (void)has_thrown(env);
 }
 static int32_t on_progress_callback(void* user, double fraction) {
   JNIEnv* const env = environment();
   if (env == NULL) return 1;
-  return (*env)->CallStaticIntMethod(env, upcalls, upcall_methods[2], (jlong)(intptr_t)user, (jdouble)fraction);
+  const jint ends = (*env)->CallStaticIntMethod(env, upcalls, upcall_methods[2], (jlong)(intptr_t)user, (jdouble)fraction);
+  return has_thrown(env) ? 1 : ends;
 }
 static int32_t on_candidate_callback(void* user, const tenon_candidate* candidate) {
   JNIEnv* const env = environment();
   if (env == NULL) return 1;
-  return (*env)->CallStaticIntMethod(env, upcalls, upcall_methods[3], (jlong)(intptr_t)user, (jlong)(intptr_t)candidate);
+  const jint ends = (*env)->CallStaticIntMethod(env, upcalls, upcall_methods[3], (jlong)(intptr_t)user, (jlong)(intptr_t)candidate);
+  return has_thrown(env) ? 1 : ends;
 }
 static int32_t on_logits_callback(void* user, uint64_t row, const float* logits, uint64_t vocabulary) {
   JNIEnv* const env = environment();
   if (env == NULL) return 1;
-  return (*env)->CallStaticIntMethod(env, upcalls, upcall_methods[4], (jlong)(intptr_t)user, (jlong)row, (jlong)(intptr_t)logits, (jlong)vocabulary);
+  const jint ends = (*env)->CallStaticIntMethod(env, upcalls, upcall_methods[4], (jlong)(intptr_t)user, (jlong)row, (jlong)(intptr_t)logits, (jlong)vocabulary);
+  return has_thrown(env) ? 1 : ends;
 }
 static void on_notify_callback(void* user) {
   JNIEnv* const env = environment();
   if (env == NULL) return;
   (*env)->CallStaticVoidMethod(env, upcalls, upcall_methods[5], (jlong)(intptr_t)user);
+  (void)has_thrown(env);
 }
 static void on_chat_callback(void* user, const tenon_chat_delta* delta) {
   JNIEnv* const env = environment();
   if (env == NULL) return;
   (*env)->CallStaticVoidMethod(env, upcalls, upcall_methods[6], (jlong)(intptr_t)user, (jlong)(intptr_t)delta);
+  (void)has_thrown(env);
 }
 
 static const struct Upcall {

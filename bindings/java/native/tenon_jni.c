@@ -48,6 +48,13 @@ static JNIEnv* environment(void) {
   return env;
 }
 
+/* Whether a callback threw, which it does only where Java's stack is at its end: nothing of it goes on. */
+static jboolean has_thrown(JNIEnv* env) {
+  const jboolean thrown = (*env)->ExceptionCheck(env);
+  if (thrown) (*env)->ExceptionClear(env);
+  return thrown;
+}
+
 #define TENON_GENERATED_BODIES
 #include "generated.h"
 
@@ -59,7 +66,8 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
   return pthread_key_create(&attached, &detach) == 0 ? JNI_VERSION_1_8 : JNI_ERR;
 }
 
-JNIEXPORT void JNICALL Java_tenon_JniNative_initialise(JNIEnv* env, jclass self, jclass upcalls_class,
+JNIEXPORT void JNICALL Java_tenon_JniNative_initialise(JNIEnv* env, jclass self,
+                                                       jclass upcalls_class,
                                                        jclass unsupported_class) {
   (void)self;
   upcalls = (*env)->NewGlobalRef(env, upcalls_class);
@@ -93,7 +101,8 @@ JNIEXPORT jobjectArray JNICALL Java_tenon_JniNative_describeLibrary(JNIEnv* env,
   const char* (*version)(void) = NULL;
   *(void**)&description = dlsym(library, "tenon_interface_description");
   *(void**)&version = dlsym(library, "tenon_version_text");
-  (*env)->SetObjectArrayElement(env, said, 0, description == NULL ? NULL : text_of(env, description()));
+  (*env)->SetObjectArrayElement(env, said, 0,
+                                description == NULL ? NULL : text_of(env, description()));
   (*env)->SetObjectArrayElement(env, said, 1, text_of(env, version == NULL ? "?" : version()));
   dlclose(library);
   return said;

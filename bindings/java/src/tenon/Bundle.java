@@ -7,14 +7,15 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.function.Predicate;
 
 /** The native libraries inside the jar: /native/SYSTEM/, with their names in its file `list`. */
 final class Bundle {
   private Bundle() {}
 
-  /** Where they can be loaded from: a new folder that only this user can write, gone when the process ends. Null:
-   * the jar has none for this system. */
-  static Path unpack() {
+  /** Where those that are wanted can be loaded from: a new folder that only this user can write, gone when the process
+   * ends. Null: the jar has none for this system. */
+  static Path unpack(Predicate<String> isWanted) {
     String folder = "/native/" + system() + "/";
     try (InputStream list = Bundle.class.getResourceAsStream(folder + "list")) {
       if (list == null) return null;
@@ -22,6 +23,7 @@ final class Bundle {
           PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
       into.toFile().deleteOnExit();
       for (String name : new String(list.readAllBytes(), StandardCharsets.UTF_8).lines().toList()) {
+        if (!isWanted.test(name)) continue;
         Path target = into.resolve(name);
         if (!Files.exists(target.getParent())) {
           Files.createDirectory(target.getParent()).toFile().deleteOnExit();

@@ -50,8 +50,9 @@ public final class Library {
 
   private static synchronized NativeCalls load() {
     if (calls != null) return calls;
+    if (wanted == null) wanted = System.getProperty("tenon.library");
     NativeCalls made = makeLayer();
-    String path = wanted != null ? wanted : System.getProperty("tenon.library");
+    String path = wanted;
     if (path == null) path = bundled == null ? soname() : bundled.resolve(soname()).toString();
     try {
       check(made, path);
@@ -71,7 +72,8 @@ public final class Library {
 
   private static NativeCalls makeLayer() {
     if (layer == null) {
-      bundled = Bundle.unpack();
+      // Of the jar's files, with a library of the program's the shim of JNI alone is of use.
+      bundled = Bundle.unpack(wanted == null ? name -> true : JniNative.SHIM::equals);
       layer = NativeLayer.make(bundled);
     }
     return layer;

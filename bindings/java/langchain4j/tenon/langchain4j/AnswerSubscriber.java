@@ -53,7 +53,8 @@ final class AnswerSubscriber implements Flow.Subscriber<Piece>, StreamingHandle 
           handler.onPartialResponse(new PartialResponse(delta.text()), new PartialResponseContext(this));
       case Constants.CHAT_REASONING ->
           handler.onPartialThinking(new PartialThinking(delta.text()), new PartialThinkingContext(this));
-      case Constants.CHAT_CALL_BEGIN -> calls.put(delta.call(), new Call(delta.id(), delta.text(), new StringBuilder()));
+      case Constants.CHAT_CALL_BEGIN ->
+          calls.put(delta.call(), new Call(delta.id(), delta.text(), new StringBuilder()));
       case Constants.CHAT_ARGUMENTS -> {
         Call call = calls.get(delta.call());
         call.arguments.append(delta.text());

@@ -65,6 +65,7 @@ final class Schemas {
 
   /** As "parameters" of a tool; null: it takes none. */
   static Map<String, Object> parameters(JsonObjectSchema parameters) {
-    return parameters != null ? of(parameters) : Map.of("type", "object", "properties", Map.of(), "required", List.of());
+    return parameters != null ? of(parameters)
+        : Map.of("type", "object", "properties", Map.of(), "required", List.of());
   }
 }
