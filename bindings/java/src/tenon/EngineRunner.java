@@ -48,16 +48,14 @@ final class EngineRunner implements Runnable {
       while (hasWork()) {
         if (!step()) rest();
       }
-    } catch (TenonException.State closed) {
-      end();
-    } catch (InterruptedException nobodysBusiness) {
+    } catch (InterruptedException unasked) {
       end();
     }
   }
 
   private synchronized boolean hasWork() throws InterruptedException {
     if (driven.isEmpty()) wait(IDLE_MILLISECONDS);
-    isRunning = !driven.isEmpty();
+    isRunning = !driven.isEmpty() && engine.isLive();
     return isRunning;
   }
 
@@ -75,6 +73,8 @@ final class EngineRunner implements Runnable {
       Block worked = call.block(8);
       call.check(call.library.engineStep(call.state(engine), worked.address));
       if (worked.int32(0) == 0) return false;
+    } catch (TenonException error) {
+      return false; // closed, or the generations concerned hear of it
     }
     synchronized (this) {
       pause = 1;

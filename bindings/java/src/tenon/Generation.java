@@ -61,7 +61,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
     try {
       return taken(Library.use().isVirtualThread() ? waitVirtually() : waitInLibrary());
     } catch (TenonException.State error) {
-      if (isFinished) throw new TenonException.Cancelled("the generation has been closed");
+      if (isFinished || !handle.isLive()) throw new TenonException.Cancelled("the generation has been closed");
       throw error;
     } catch (Throwable error) {
       close();
@@ -161,7 +161,7 @@ public final class Generation implements Iterable<Piece>, Iterator<Piece>, Flow.
 
   /** The next piece if it is there; null: not yet. Does not wait. */
   Piece poll() {
-    if (isFinished) throw new TenonException.Cancelled("the generation has been closed");
+    if (isFinished || !handle.isLive()) throw new TenonException.Cancelled("the generation has been closed");
     RawPiece raw = Calls.requestWait(handle, 0);
     return Piece.isThere(raw) ? taken(raw) : null;
   }

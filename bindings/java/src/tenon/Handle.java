@@ -1,6 +1,9 @@
 package tenon;
 
 import java.lang.ref.Cleaner;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 
 /** An object of the library. It counts the calls under way, so that closing is allowed at any time from any
  * thread: the object goes when the last of them returns, and later ones are refused. */
@@ -18,6 +21,14 @@ final class Handle implements AutoCloseable {
   /** What a function made; null for NULL. parent: what it was made from, whose memory it may use. */
   static Handle of(Kind kind, long pointer, Handle parent) {
     return pointer == 0 ? null : new Handle(new State(kind, pointer, null, parent == null ? null : parent.state.keeps));
+  }
+
+  /** A request of a session. Closing the session closes it first, as both in two threads would wait for its end. */
+  static Handle request(long pointer, Handle session) {
+    State made = new State(Kind.REQUEST, pointer, null, session.state.keeps);
+    made.session = session.state;
+    if (!session.state.begin(made)) made.run();
+    return new Handle(made);
   }
 
   /** Part of another object, which stays as long. */
@@ -52,6 +63,8 @@ final class Handle implements AutoCloseable {
     private int holds;
     private boolean isInUse; // by a call that must be alone
     private boolean isClosed;
+    private State session; // of a request
+    private final Set<State> requests = new HashSet<>(); // of a session, until they are destroyed
 
     private State(Kind kind, long pointer, State owner, Object keeps) {
       this.kind = kind;
@@ -108,13 +121,16 @@ final class Handle implements AutoCloseable {
     public void run() {
       long last;
       boolean isBusy;
+      List<State> under;
       synchronized (this) {
         if (isClosed) return;
         isClosed = true;
         last = takeIfLast();
         isBusy = calls > 0;
         if (isBusy) ++calls;
+        under = List.copyOf(requests);
       }
+      under.forEach(State::run);
       if (isBusy) {
         endCalls();
         leave(true);
@@ -132,7 +148,7 @@ final class Handle implements AutoCloseable {
     }
 
     private long takeIfLast() {
-      if (!isClosed || calls > 0 || holds > 0) return 0;
+      if (!isClosed || calls > 0 || holds > 0 || !requests.isEmpty()) return 0;
       long last = pointer;
       pointer = 0;
       return last;
@@ -141,11 +157,27 @@ final class Handle implements AutoCloseable {
     /** Outside of the lock: it may wait for a callback under way. */
     private void destroy(long last) {
       if (last == 0) return;
-      if (owner == null) {
-        kind.destroy(Library.use(), last);
-      } else {
+      if (owner != null) {
         owner.release();
+        return;
       }
+      kind.destroy(Library.use(), last);
+      if (session != null) session.end(this);
+    }
+
+    /** Whether it is open. */
+    private synchronized boolean begin(State request) {
+      requests.add(request);
+      return !isClosed;
+    }
+
+    private void end(State request) {
+      long last;
+      synchronized (this) {
+        requests.remove(request);
+        last = takeIfLast();
+      }
+      destroy(last);
     }
   }
 }

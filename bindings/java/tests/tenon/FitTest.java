@@ -236,6 +236,27 @@ class FitTest {
     assertTrue(message.contains("tenon_piece.token lies at byte"), message);
   }
 
+  /** Uses a library that has none of the functions which it describes. */
+  static final class OlderLibraryProgram {
+    private OlderLibraryProgram() {}
+
+    public static void main(String[] arguments) {
+      Library.use(Path.of(arguments[0]));
+      try (Sampler sampler = new Sampler()) {
+        System.out.println(sampler);
+      } catch (TenonException.Unsupported missing) {
+        System.out.println(Library.version() + " " + missing.getMessage());
+      }
+    }
+  }
+
+  @Test
+  void aFunctionThatIsMissingIsAnErrorWhenItIsCalled(@TempDir Path folder) throws Exception {
+    Process process = Demo.java(OlderLibraryProgram.class, fakeLibrary(folder, real()));
+    assertEquals("0.9.0 this libtenon has no tenon_sampler_create: it is another version\n",
+        new String(process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8));
+  }
+
   @Test
   void aLibraryWithoutADescriptionIsRefused(@TempDir Path folder) throws Exception {
     String path = fakeLibrary(folder, null);

@@ -98,6 +98,19 @@ class LifeTest {
   }
 
   @Test
+  void aSessionAndItsGenerationAreClosedAtTheSameTime() throws Exception {
+    for (int i = 0; i < 200; ++i) {
+      Session session = model.session();
+      Generation generation = session.generate(Demo.ONCE, Demo.greedy(50));
+      generation.next();
+      Thread other = after(0, generation::close);
+      session.close();
+      other.join(10_000);
+      assertFalse(other.isAlive());
+    }
+  }
+
+  @Test
   void everythingMayBeClosedInAnyOrder() {
     for (int number = 0; number < 24; ++number) {
       Model model = Model.open(Demo.FILE, new ModelOptions().threads(1));
