@@ -90,9 +90,12 @@ class LifeTest {
     Generation generation = Demo.endless();
     after(20, generation::close);
     long start = System.nanoTime();
-    assertThrows(TenonException.class, () -> {
+    RuntimeException end = assertThrows(RuntimeException.class, () -> {
       while (true) generation.next();
-    }, "or NoSuchElementException between two pieces");
+    });
+    // The other one where it was closed between two pieces.
+    assertTrue(end instanceof TenonException.Cancelled || end instanceof java.util.NoSuchElementException,
+        end.toString());
     assertTrue(System.nanoTime() - start < 2_000_000_000L);
     generation.session().close();
   }
