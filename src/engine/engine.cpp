@@ -445,10 +445,9 @@ void Engine::withdraw(Generation& generation) {
   Lock lock(mutex_);
   if (generation.ended) return;
   __atomic_store_n(&generation.call->cancel, 1, __ATOMIC_SEQ_CST);
-  Wake wake;
-  generation.withdrawn = &wake;
-  wait_until(lock, wake, &generation, UINT64_MAX, [&generation] { return generation.ended; });
-  generation.withdrawn = nullptr;
+  Generation::Withdrawal own{.next = generation.withdrawals};
+  generation.withdrawals = &own;
+  wait_until(lock, own.wake, &generation, UINT64_MAX, [&generation] { return generation.ended; });
 }
 
 EngineMetrics Engine::metrics() const {

@@ -1,5 +1,6 @@
 // The steps of the engine: what goes into one, starting it, and what comes of it.
 #include <algorithm>
+#include <utility>
 
 #include "backend/executable.h"
 #include "base/error.h"
@@ -333,7 +334,11 @@ void Engine::end(Request& request, std::exception_ptr failure) noexcept {
     }
   }
   ++*counter;
-  if (generation.withdrawn != nullptr) generation.withdrawn->post();
+  // None of them goes on, and takes its place with it, before the engine's lock is free.
+  for (Generation::Withdrawal* one = std::exchange(generation.withdrawals, nullptr); one != nullptr;
+       one = one->next) {
+    one->wake.post();
+  }
   generation.call->in_use.store(false, std::memory_order_release);
   if (self != nullptr) tell_later(self);
 }

@@ -129,7 +129,13 @@ class Generation : public Request {
   uint64_t submitted_ns = 0;
   uint64_t first_token_ns = 0;
   uint64_t latest_token_ns = 0;
-  Wake* withdrawn = nullptr;  ///< of a thread that waits for its end, besides the one that fetches
+  /// Of a thread that waits for its end, besides the one that fetches: of destroying its session, of
+  /// destroying the host's handle.
+  struct Withdrawal {
+    Wake wake{};
+    Withdrawal* next = nullptr;
+  };
+  Withdrawal* withdrawals = nullptr;  ///< all of them; those that wait own them
   /// Keeps it alive while the engine has it.
   std::shared_ptr<Generation> self;
 

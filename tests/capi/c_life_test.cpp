@@ -196,6 +196,35 @@ TEST(Life, AWaitReturnsWhenItsRequestIsDestroyed) {
   destroyer.join();
 }
 
+// Both wait for the end of the request, which a third thread is computing.
+TEST(Life, ASessionAndItsRequestAreDestroyedAtTheSameTime) {
+  const ModelPtr model = open_demo();
+  tenon_engine* raw = nullptr;
+  ASSERT_OK(tenon_engine_create(model.get(), nullptr, &raw));
+  std::thread computing([&] { EXPECT_OK(tenon_engine_run(raw)); });
+  for (int round = 0; round < 200; ++round) {
+    tenon_session* session = nullptr;
+    ASSERT_OK(tenon_engine_open_session(raw, nullptr, &session));
+    tenon_request* request = submit_long_prompt(session).release();
+    std::atomic<int> ready = 0;
+    const auto together = [&](auto destroy) {
+      return std::thread([&ready, destroy] {
+        for (++ready; ready < 2;) {
+        }
+        destroy();
+      });
+    };
+    std::this_thread::sleep_for(std::chrono::microseconds(round * 20));
+    std::thread one = together([session] { tenon_session_destroy(session); });
+    std::thread other = together([request] { tenon_request_destroy(request); });
+    one.join();
+    other.join();
+  }
+  EXPECT_OK(tenon_engine_stop(raw));
+  computing.join();
+  tenon_engine_destroy(raw);
+}
+
 TEST(Life, LateCallsAreTold) {
   const ModelPtr model = open_demo();
   std::array<tenon_session*, 300> late{};
