@@ -45,7 +45,7 @@ std::string cache_text(const Model& model) {
                    "; {} cache of {} layers, {} heads of {} + {}, {} bytes for {}",
                    type != nullptr ? type->name : "unknown", group.layers, group.kv_heads,
                    group.key_dim, group.value_dim, bytes, group.block_tokens);
-    if (group.kind == TENON_CACHE_WINDOW) {
+    if (group.window > 0) {
       fmt::format_to(std::back_inserter(text), " of the last {}", group.window);
     }
     if (group.kind == TENON_CACHE_LATENT) text += ", latent";

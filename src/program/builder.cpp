@@ -233,6 +233,13 @@ Slot ProgramBuilder::attention(Slot q, const AttentionOptions& options) {
   return add(op, {q, options.sinks, options.bias_values, options.selection});
 }
 
+Slot ProgramBuilder::attention_pools(Slot q, const PoolAttentionOptions& options) {
+  tenon_op op = op_of(TENON_OP_ATTENTION_POOLS);
+  op.params.attention_pools = {options.group, options.layer,      options.heads,     options.window,
+                               options.scale, options.pool_group, options.pool_layer};
+  return add(op, {q, options.sinks, options.selection});
+}
+
 Slot ProgramBuilder::select(Slot q, Slot weights, const SelectOptions& options) {
   tenon_op op = op_of(TENON_OP_SELECT);
   op.params.select = {options.group, options.layer, options.heads, options.count};
@@ -241,7 +248,7 @@ Slot ProgramBuilder::select(Slot q, Slot weights, const SelectOptions& options) 
 
 Slot ProgramBuilder::compress(Slot bias, const CompressOptions& options) {
   tenon_op op = op_of(TENON_OP_COMPRESS);
-  op.params.compress = {options.group, options.layer, options.stride};
+  op.params.compress = {options.group, options.layer, options.stride, options.overlap ? 1u : 0u};
   return add(op, {bias});
 }
 
@@ -368,7 +375,8 @@ Route ProgramBuilder::moe_route(Slot logits, const RouteOptions& options) {
   route.groups = options.groups;
   route.groups_used = options.groups_used;
   route.closeness = options.closeness;
-  const Outputs outputs = add_op(op, {logits, options.selection_bias, options.expert_scale});
+  const Outputs outputs =
+      add_op(op, {logits, options.selection_bias, options.expert_scale, options.numbers});
   return {outputs[0], outputs[1]};
 }
 

@@ -22,7 +22,13 @@ uint64_t kv_write_columns(const OpView& view) {
   return 0;
 }
 
-/// A mask reads the groups that hold what it sees. Of a WINDOW group positions before the window of
+/// Nothing looks back further than a cache group keeps.
+static void require_within(const OpView& view, uint32_t window, const tenon_cache_group& group) {
+  require(group.window == 0 || (window > 0 && window <= group.window), view,
+          fmt::format("looks back {} positions, its cache group keeps {}", window, group.window));
+}
+
+/// A mask reads the groups that hold what it sees. Of a group with a window positions before the window of
 /// the step's first token may be missing: CAUSAL and CHUNKED look back less than it keeps, and
 /// SYMMETRIC, which has the whole sequence in the step, has no use for one.
 static void check_mask(const OpView& view, const tenon_cache_group& group) {
@@ -34,13 +40,9 @@ static void check_mask(const OpView& view, const tenon_cache_group& group) {
           "a cross mask has no window");
   require(attention.mask != TENON_MASK_CHUNKED || attention.window > 0, view,
           "chunks of no position");
-  require(attention.mask != TENON_MASK_SYMMETRIC || group.kind != TENON_CACHE_WINDOW, view,
+  require(attention.mask != TENON_MASK_SYMMETRIC || group.window == 0, view,
           "a symmetric mask sees the whole sequence, its cache group keeps a window");
-  require(group.kind != TENON_CACHE_WINDOW ||
-              (attention.window > 0 && attention.window <= group.window),
-          view,
-          fmt::format("looks back {} positions, its cache group keeps {}", attention.window,
-                      group.window));
+  require_within(view, attention.window, group);
 }
 
 /// T5's buckets: one of a side at least holds a single distance, and one more.
@@ -112,11 +114,37 @@ uint64_t attention_columns(const OpView& view) {
   return uint64_t{attention.heads} * group.value_dim;
 }
 
+uint64_t attention_pools_columns(const OpView& view) {
+  const tenon_attention_pools_params& attention = view.op.params.attention_pools;
+  const tenon_cache_group& group = group_of(view, attention.group, attention.layer);
+  const tenon_cache_group& pools = group_of(view, attention.pool_group, attention.pool_layer);
+  require(group.kind == TENON_CACHE_LATENT && pools.kind == TENON_CACHE_LATENT &&
+              group.key_dim == pools.key_dim && group.value_dim == pools.value_dim &&
+              group.type == pools.type,
+          view, "its cache groups are not of latent rows of one kind");
+  require(attention.group != attention.pool_group && group.stride <= 1 && pools.window == 0, view,
+          "its cache groups are not one of positions and one of pools");
+  require_within(view, attention.window, group);
+  require(attention.heads > 0, view, "no head");
+  require(columns_of(view, 0) == uint64_t{attention.heads} * group.key_dim, view,
+          fmt::format("the query has {} columns, expected {} heads of {}", columns_of(view, 0),
+                      attention.heads, group.key_dim));
+  require(std::isfinite(attention.scale), view, "scale is no number");
+  require_vector(view, 1, attention.heads);
+  return uint64_t{attention.heads} * group.value_dim;
+}
+
+/// An index reads the rows of all positions.
+static void require_all_positions(const OpView& view, const tenon_cache_group& group) {
+  require(group.window == 0, view, "its cache group keeps a window, not all positions");
+}
+
 uint64_t select_columns(const OpView& view) {
   const tenon_select_params& select = view.op.params.select;
   const tenon_cache_group& group = group_of(view, select.group, select.layer);
   require(group.kind == TENON_CACHE_LATENT, view,
           "positions are selected by rows of a latent cache");
+  require_all_positions(view, group);
   require(select.heads > 0, view, "no head");
   require(columns_of(view, 0) == uint64_t{select.heads} * group.key_dim, view,
           fmt::format("the query has {} columns, expected {} heads of {}", columns_of(view, 0),
@@ -132,6 +160,7 @@ uint64_t select_blocks_columns(const OpView& view) {
   const tenon_cache_group& group = group_of(view, select.group, select.layer);
   require(group.kind == TENON_CACHE_LATENT, view,
           "blocks of positions are selected by rows of a latent cache");
+  require_all_positions(view, group);
   require(group.stride <= 1, view, "its cache group has rows for some positions only");
   require(select.heads > 0, view, "no head");
   require(columns_of(view, 0) == uint64_t{select.heads} * group.key_dim, view,
@@ -154,8 +183,15 @@ uint64_t compress_columns(const OpView& view) {
   require(
       group.kind == TENON_CACHE_WINDOW && group.kv_heads == 1 && group.key_dim == group.value_dim,
       view, "its cache group has no values and gates of equal size for a window of positions");
-  require(compress.stride > 0 && compress.stride <= group.window, view,
-          fmt::format("a pool of {} positions in a window of {}", compress.stride, group.window));
+  require(compress.overlap <= 1, view, "overlap is neither 0 nor 1");
+  const uint32_t parts = compress.overlap + 1;
+  require(compress.stride > 0 && uint64_t{compress.stride} * parts <= group.window, view,
+          fmt::format("a pool of {} positions in a window of {}{}", compress.stride, group.window,
+                      compress.overlap == 1 ? ", and the pool before it" : ""));
+  require(compress.overlap == 0 || group.stride <= 1, view,
+          "pools that overlap need more than a cache group of pools keeps");
+  require(group.key_dim % parts == 0, view,
+          fmt::format("{} columns are not those of two pools", group.key_dim));
   require(group.stride <= 1 || group.stride == compress.stride, view,
           fmt::format("a pool of {} positions in a cache group of pools of {}", compress.stride,
                       group.stride));
@@ -163,7 +199,7 @@ uint64_t compress_columns(const OpView& view) {
   require(bias.rows == compress.stride && bias.columns == group.key_dim, view,
           fmt::format("\"{}\" is [{}, {}], expected [{}, {}]", bias.name, bias.rows, bias.columns,
                       compress.stride, group.key_dim));
-  return group.key_dim;
+  return group.key_dim / parts;
 }
 
 uint64_t token_shift_state(const OpView& view) { return columns_of(view, 0); }

@@ -124,6 +124,7 @@ uint64_t softmax_columns(const OpView& view);
 
 uint64_t kv_write_columns(const OpView& view);
 uint64_t attention_columns(const OpView& view);
+uint64_t attention_pools_columns(const OpView& view);
 uint64_t select_columns(const OpView& view);
 uint64_t select_blocks_columns(const OpView& view);
 uint64_t compress_columns(const OpView& view);

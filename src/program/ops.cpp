@@ -36,6 +36,12 @@ OpCost attention_cost(const OpView& view) {
   return {0, 0, attention.heads * (uint64_t{group.key_dim} + group.value_dim)};
 }
 
+OpCost attention_pools_cost(const OpView& view) {
+  const tenon_attention_pools_params& attention = view.op.params.attention_pools;
+  const tenon_cache_group& group = view.groups[attention.group];
+  return {0, 0, attention.heads * (uint64_t{group.key_dim} + group.value_dim)};
+}
+
 OpCost select_cost(const OpView& view) { return {0, 0, columns_of(view, 0)}; }
 
 OpCost conv_cost(const OpView& view) { return matrix_cost(*view.inputs[1], view.inputs[1]->rows); }
@@ -67,7 +73,7 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_SCALE, "scale", "x", "x", RowRule::LikeInput, scale_columns},
     {TENON_OP_GATHER_ROWS, "gather_rows", "t", "x", RowRule::Outputs, same_columns},
     {TENON_OP_SOFT_CAP, "soft_cap", "x", "x", RowRule::LikeInput, soft_cap_columns},
-    {TENON_OP_MOE_ROUTE, "moe_route", "xww", "ix", RowRule::LikeInput, moe_route_columns},
+    {TENON_OP_MOE_ROUTE, "moe_route", "xwwy", "ix", RowRule::LikeInput, moe_route_columns},
     {TENON_OP_MOE_LINEAR, "moe_linear", "xiWyw", "x", RowRule::LikeInput, moe_linear_columns,
      moe_linear_cost},
     {TENON_OP_SIGMOID_GATE, "sigmoid_gate", "xx", "x", RowRule::LikeInput, sigmoid_gate_columns},
@@ -98,6 +104,8 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_NGRAM_ROWS, "ngram_rows", "WCC", "x", RowRule::Tokens, ngram_rows_columns},
     {TENON_OP_SOFTMAX, "softmax", "x", "x", RowRule::LikeInput, softmax_columns},
     {TENON_OP_WKV6, "wkv6", "ttttw", "x", RowRule::Tokens, wkv6_columns, wkv6_cost, wkv6_state},
+    {TENON_OP_ATTENTION_POOLS, "attention_pools", "tws", "x", RowRule::Tokens,
+     attention_pools_columns, attention_pools_cost},
 };
 
 bool is_integers(char letter) { return letter == 'i' || letter == 's'; }

@@ -80,7 +80,21 @@ struct SelectOptions {
 struct CompressOptions {
   uint32_t group = 0;
   uint32_t layer = 0;
-  uint32_t stride = 0;  ///< positions of a row
+  uint32_t stride = 0;   ///< positions of a row
+  bool overlap = false;  ///< those of the row before count, too
+};
+
+/// tenon_attention_pools_params.
+struct PoolAttentionOptions {
+  uint32_t group = 0;
+  uint32_t layer = 0;
+  uint32_t heads = 0;
+  uint32_t window = 0;  ///< positions that are looked at one by one; 0: all
+  float scale = 1.0f;
+  uint32_t pool_group = 0;
+  uint32_t pool_layer = 0;
+  Slot sinks = kNoSlot;
+  Slot selection = kNoSlot;  ///< of a select: the pools that are looked at; else all
 };
 
 /// tenon_select_blocks_params.
@@ -111,7 +125,7 @@ struct CacheGroup {
   uint32_t value_dim = 0;
   uint32_t type = TENON_TYPE_F16;
   uint32_t block_tokens = 32;
-  uint32_t window = 0;               ///< positions that are kept; 0: all
+  uint32_t window = 0;               ///< positions that are kept; 0: all. Not of CROSS
   uint32_t kind = TENON_CACHE_FULL;  ///< with a window, FULL becomes WINDOW
   uint32_t stride = 0;               ///< LATENT: positions that a row stands for; 0: one
 };
@@ -194,6 +208,7 @@ struct RouteOptions {
   float closeness = 0.0f;         ///< of SPARSE_MIXER
   Slot selection_bias = kNoSlot;  ///< [1, experts]
   Slot expert_scale = kNoSlot;    ///< [1, experts]
+  Slot numbers = kNoSlot;  ///< [., used] f32: the experts, which the logits then do not choose
 };
 
 /// What of a moe_linear the weights of the route multiply.
@@ -287,10 +302,11 @@ class ProgramBuilder {
   /// v kNoSlot: into a LATENT group.
   void kv_write(Slot k, Slot v, uint32_t group, uint32_t layer);
   Slot attention(Slot q, const AttentionOptions& options);
+  Slot attention_pools(Slot q, const PoolAttentionOptions& options);
   /// q [T, heads * key_dim], weights [T, heads] -> positions [T, count] of i32, for attention.
   Slot select(Slot q, Slot weights, const SelectOptions& options);
   Slot select_blocks(Slot q, const SelectBlocksOptions& options);
-  /// bias: a weight [stride, columns of the group's keys]
+  /// bias: a weight [stride, columns of the group's keys] -> [T, as many columns, with overlap half]
   Slot compress(Slot bias, const CompressOptions& options);
   Slot glu(uint32_t activation, Slot gate, Slot up);
   Slot glu(const GluOptions& options, Slot gate, Slot up);

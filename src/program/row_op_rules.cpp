@@ -131,7 +131,7 @@ uint64_t moe_route_columns(const OpView& view) {
           fmt::format("{} experts, at most {}", experts, kMaxExperts));
   require(route.used >= 1 && route.used <= experts, view,
           fmt::format("{} of {} experts are used", route.used, experts));
-  require(route.scoring <= TENON_MOE_SPARSE_MIXER, view, "unknown scoring");
+  require(route.scoring <= TENON_MOE_SQRT_SOFTPLUS, view, "unknown scoring");
   if (route.scoring == TENON_MOE_SPARSE_MIXER) require_sparse_mixer(view);
   require(std::isfinite(route.scale), view, "scale is no number");
   require(route.normalise <= (route.scoring == TENON_MOE_SOFTMAX_CHOSEN ? 0u : 1u), view,
@@ -141,6 +141,10 @@ uint64_t moe_route_columns(const OpView& view) {
   require_expert_groups(view, experts);
   require_vector(view, 1, experts);
   require_vector(view, 2, experts);
+  require_columns(view, 3, route.used);
+  require(view.inputs[3] == nullptr || (view.inputs[1] == nullptr && route.groups <= 1 &&
+                                        route.scoring != TENON_MOE_SPARSE_MIXER),
+          view, "numbers with SPARSE_MIXER, groups or a selection bias");
   return route.used;
 }
 

@@ -103,7 +103,8 @@ class Verifier {
       fail(Code::Internal, "cache group {}: a stride of {} goes with latent rows or a window",
            index, group.stride);
     }
-    if ((group.kind == TENON_CACHE_WINDOW) != (group.window > 0)) {
+    const bool may_have_window = group.kind == TENON_CACHE_LATENT && group.stride <= 1;
+    if ((group.kind == TENON_CACHE_WINDOW) != (group.window > 0) && !may_have_window) {
       fail(Code::Internal, "cache group {}: a window of {} positions does not fit its kind", index,
            group.window);
     }
@@ -253,6 +254,10 @@ class Verifier {
              op_label(index, op.kind), layer.first);
       }
       check_cached(index, layer);
+    } else if (op.kind == TENON_OP_ATTENTION_POOLS) {
+      const tenon_attention_pools_params& attention = op.params.attention_pools;
+      check_cached(index, {attention.group, attention.layer});
+      check_cached(index, {attention.pool_group, attention.pool_layer});
     } else if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS ||
                op.kind == TENON_OP_COMPRESS) {
       // The parameters of all begin with group and layer.
@@ -280,11 +285,12 @@ class Verifier {
     const tenon_op& op = ops_[index];
     if (op.kind == TENON_OP_SELECT) {
       const uint32_t stride = std::max(1u, groups_[op.params.select.group].stride);
-      selections_[op.outputs[0]] = {1, stride, stride > 1};
+      selections_[op.outputs[0]] = {1, stride, stride > 1, true};
     } else if (op.kind == TENON_OP_SELECT_BLOCKS) {
       const tenon_select_blocks_params& select = op.params.select_blocks;
-      selections_[op.outputs[0]] = {select.heads, select.block, false};
+      selections_[op.outputs[0]] = {select.heads, select.block, false, false};
     }
+    if (op.kind == TENON_OP_ATTENTION_POOLS && op.num_inputs == 3) check_pool_selection(index);
     if (op.kind != TENON_OP_ATTENTION || op.num_inputs < 4) return;
     const auto found = selections_.find(op.inputs[3]);
     if (found == selections_.end()) {
@@ -301,6 +307,18 @@ class Verifier {
     fail(Code::Internal, "{}: \"{}\" has {} parts, whose numbers stand for {} positions{}",
          op_label(index, op.kind), slots_[op.inputs[3]].name, made.parts, made.block,
          made.rest ? ", beside the rest" : "");
+  }
+
+  /// The rows that an attention_pools looks at were chosen by a select over as many positions each.
+  void check_pool_selection(uint32_t index) const {
+    const tenon_op& op = ops_[index];
+    const auto found = selections_.find(op.inputs[2]);
+    const uint32_t stride = std::max(1u, groups_[op.params.attention_pools.pool_group].stride);
+    const bool made_alike = found != selections_.end() && found->second.parts == 1 &&
+                            found->second.block == stride && found->second.of_select;
+    if (made_alike) return;
+    fail(Code::Internal, "{}: \"{}\" is no result of a select over a group with stride {}",
+         op_label(index, op.kind), slots_[op.inputs[2]].name, stride);
   }
 
   /// Each value of a state belongs to one operation.
@@ -372,6 +390,7 @@ class Verifier {
     uint32_t parts;
     uint32_t block;  // positions
     bool rest;       // and those after the last whole block
+    bool of_select;  // not of select_blocks
   };
   struct RouteInfo {
     uint64_t experts;

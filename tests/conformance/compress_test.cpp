@@ -26,11 +26,16 @@ struct Pools {
   uint32_t heads = 5;
   uint32_t type = TENON_TYPE_F32;  // of the rows
   uint32_t block_tokens = 16;
+  bool overlap = false;  // with the pool before
+
+  /// Of what a position brings.
+  [[nodiscard]] uint32_t raw_columns() const { return overlap ? 2 * columns : columns; }
 };
 
 void PrintTo(const Pools& f, std::ostream* out) {
   *out << f.count << " rows of " << f.columns << " " << find_cache_type(f.type)->name << " for "
-       << f.stride << " positions, by " << f.heads << " heads, cache blocks of " << f.block_tokens;
+       << f.stride << " positions, by " << f.heads << " heads, cache blocks of " << f.block_tokens
+       << (f.overlap ? ", overlapping" : "");
 }
 
 /// What the tokens of a text bring.
@@ -39,8 +44,8 @@ struct PoolRows {
 };
 
 PoolRows pool_rows(const Pools& f, uint32_t count, const std::string& seed = "") {
-  return {random_values("value" + seed, uint64_t{count} * f.columns),
-          random_values("gate" + seed, uint64_t{count} * f.columns),
+  return {random_values("value" + seed, uint64_t{count} * f.raw_columns()),
+          random_values("gate" + seed, uint64_t{count} * f.raw_columns()),
           random_values("query" + seed, uint64_t{count} * f.heads * f.columns),
           random_values("weights" + seed, uint64_t{count} * f.heads)};
 }
@@ -54,21 +59,23 @@ std::vector<float> token_rows(const std::vector<float>& from, uint64_t columns, 
 /// Results: the rows [T, columns], what is chosen [T, count], then the attention.
 Program pools_program(const Pools& f, uint32_t max_tokens) {
   ProgramBuilder b;
-  CacheGroup raw{2, 1, f.columns, f.columns, TENON_TYPE_F32, f.block_tokens};
-  raw.window = raw.stride = f.stride;
+  CacheGroup raw{2, 1, f.raw_columns(), f.raw_columns(), TENON_TYPE_F32, f.block_tokens};
+  raw.window = f.overlap ? 2 * f.stride : f.stride;
+  raw.stride = f.overlap ? 0 : f.stride;
   CacheGroup rows{2, 1, f.columns, f.columns, f.type, f.block_tokens, 0, TENON_CACHE_LATENT};
   rows.stride = f.stride;
   const uint32_t raw_group = b.cache_group(raw);
   const uint32_t row_group = b.cache_group(rows);
   const uint32_t latent = b.cache_group(
       {1, 1, kLatentDim, kLatentValue, TENON_TYPE_F32, f.block_tokens, 0, TENON_CACHE_LATENT});
-  const Slot value = b.input("value", TENON_ROWS_TOKENS, f.columns);
-  const Slot gate = b.input("gate", TENON_ROWS_TOKENS, f.columns);
+  const Slot value = b.input("value", TENON_ROWS_TOKENS, f.raw_columns());
+  const Slot gate = b.input("gate", TENON_ROWS_TOKENS, f.raw_columns());
   const Slot query = b.input("query", TENON_ROWS_TOKENS, uint64_t{f.heads} * f.columns);
   const Slot weights = b.input("weights", TENON_ROWS_TOKENS, f.heads);
   b.kv_write(value, gate, raw_group, 1);
-  const Slot row = b.compress(b.weight("table_bias", Format::F32, f.stride, f.columns),
-                              {.group = raw_group, .layer = 1, .stride = f.stride});
+  const Slot row =
+      b.compress(b.weight("table_bias", Format::F32, f.stride, f.raw_columns()),
+                 {.group = raw_group, .layer = 1, .stride = f.stride, .overlap = f.overlap});
   b.kv_write(row, kNoSlot, row_group, 1);
   AttentionOptions options;
   options.selection = b.select(query, weights, {row_group, 1, f.heads, f.count});
@@ -91,16 +98,20 @@ Program pools_program(const Pools& f, uint32_t max_tokens) {
 std::vector<double> pooled_row(const Pools& f, const PoolRows& rows, uint32_t own) {
   std::vector<double> row(f.columns);
   if ((own + 1) % f.stride != 0) return row;
-  const std::vector<float> bias = random_values("table_bias", uint64_t{f.stride} * f.columns);
+  const std::vector<float> bias = random_values("table_bias", uint64_t{f.stride} * f.raw_columns());
   const uint32_t pool = own + 1 - f.stride;
   for (uint32_t c = 0; c < f.columns; ++c) {
     double sum = 0;
-    for (uint32_t i = pool; i <= own; ++i) {
-      const double gate = double{rows.gate[uint64_t{i} * f.columns + c]} +
-                          double{bias[uint64_t{i % f.stride} * f.columns + c]};
-      sum += std::exp(gate);
-      row[c] += std::exp(gate) * double{rows.value[uint64_t{i} * f.columns + c]};
-    }
+    const auto add_pool = [&](uint32_t first, uint32_t column) {
+      for (uint32_t i = first; i < first + f.stride; ++i) {
+        const double gate = double{rows.gate[uint64_t{i} * f.raw_columns() + column]} +
+                            double{bias[uint64_t{i % f.stride} * f.raw_columns() + column]};
+        sum += std::exp(gate);
+        row[c] += std::exp(gate) * double{rows.value[uint64_t{i} * f.raw_columns() + column]};
+      }
+    };
+    if (f.overlap && pool > 0) add_pool(pool - f.stride, c);
+    add_pool(pool, f.overlap ? f.columns + c : c);
     row[c] /= sum;
   }
   return row;
@@ -173,8 +184,8 @@ void run_pools(Runner& runner, const Pools& f, const PoolRows& rows,
     const uint32_t count = std::min(slices[std::min<size_t>(s, slices.size() - 1)], end - first);
     StepPlan plan;
     plan.parts = {{0, {text.begin() + first, text.begin() + first + count}}};
-    plan.inputs = {token_rows(rows.value, f.columns, first, count),
-                   token_rows(rows.gate, f.columns, first, count),
+    plan.inputs = {token_rows(rows.value, f.raw_columns(), first, count),
+                   token_rows(rows.gate, f.raw_columns(), first, count),
                    token_rows(rows.query, uint64_t{f.heads} * f.columns, first, count),
                    token_rows(rows.weights, f.heads, first, count)};
     const std::vector<float> results = runner.run(plan);
@@ -235,6 +246,15 @@ void check_pools(const Pools& f, uint32_t length, bool exact = true) {
 TEST(Compress, SizesOfPools) {
   for (const uint32_t stride : {1, 2, 5, 16, 32, 48}) {
     check_pools({.stride = stride}, 110);
+  }
+}
+
+TEST(Compress, PoolsThatOverlap) {
+  for (const uint32_t stride : {1, 2, 5, 16, 32}) {
+    check_pools({.stride = stride, .overlap = true}, 110);
+  }
+  for (const uint32_t columns : {1, 17, 64}) {
+    check_pools({.columns = columns, .heads = 3, .block_tokens = 32, .overlap = true}, 60);
   }
 }
 

@@ -2,6 +2,7 @@
 // that a backend may run as one.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "quant/formats.h"
@@ -84,6 +85,8 @@ TEST(MoeRoute, OfEveryScoring) {
       check_route(experts, {used, TENON_MOE_SIGMOID, 2.5f, true, 1e-20f});
       check_route(experts, {used, TENON_MOE_SIGMOID, 1.0f, true, 100.0f});
       check_route(experts, {used, TENON_MOE_SOFTMAX_ALL, 0.5f, true, 0.0f});
+      check_route(experts, {used, TENON_MOE_SQRT_SOFTPLUS, 2.5f});
+      check_route(experts, {used, TENON_MOE_SQRT_SOFTPLUS, 1.5f, true, 1e-20f});
     }
   }
 }
@@ -120,7 +123,7 @@ void check_route_with_vectors(uint32_t experts, RouteOptions options, bool bias,
 }
 
 constexpr uint32_t kScorings[] = {TENON_MOE_SOFTMAX_ALL, TENON_MOE_SOFTMAX_CHOSEN,
-                                  TENON_MOE_SIGMOID};
+                                  TENON_MOE_SIGMOID, TENON_MOE_SQRT_SOFTPLUS};
 
 TEST(MoeRoute, WithASelectionBiasAndExpertScales) {
   for (const uint32_t scoring : kScorings) {
@@ -150,6 +153,52 @@ TEST(MoeRoute, OfTheLargestGroups) {
 
 TEST(MoeRoute, TakesTheLowerGroupOfEqualOnes) {
   check_route(12, {.used = 3, .scoring = TENON_MOE_SIGMOID, .groups = 4, .groups_used = 2}, 0.0f);
+}
+
+/// Numbers of experts that the rows bring, among them some that there are no experts of.
+TEST(MoeRoute, TakesTheExpertsThatItIsTold) {
+  for (const uint32_t scoring : kScorings) {
+    for (const uint32_t experts : {1u, 7u, 64u}) {
+      for (const bool gathered : {false, true}) {
+        RouteOptions options{.used = std::min(experts, 4u), .scoring = scoring, .scale = 1.5f};
+        options.normalise = scoring == TENON_MOE_SIGMOID || scoring == TENON_MOE_SQRT_SOFTPLUS;
+        Mixture m{{}, experts, options.used, gathered, Format::F32};
+        const Slot numbers = m.table("table_numbers", options.used);
+        options.numbers = m.b.scale(numbers, 2.0f * static_cast<float>(experts));
+        const Route route = m.b.moe_route(m.table("table_logits", experts), options);
+        m.b.result(route.ids);
+        m.b.result(route.weights);
+        m.b.result(m.sum(m.x(), route, "w", 33));
+        expect_like_reference(std::move(m.b).finish(kNoSlot, kLimits), all_counts(),
+                              linear_tolerance(Format::F32));
+      }
+    }
+  }
+}
+
+/// The weights against sqrt(ln(1 + exp(x))) itself, and numbers rounded and brought into range.
+TEST(MoeRoute, WeighsToldExpertsBySquareRootsOfSoftplus) {
+  Mixture m{{}, 4, 4, false, Format::F32};
+  const Slot logits = m.b.input("logits", TENON_ROWS_TOKENS, 4);
+  const Slot numbers = m.b.input("numbers", TENON_ROWS_TOKENS, 4);
+  const Route route = m.b.moe_route(
+      logits, {.used = 4, .scoring = TENON_MOE_SQRT_SOFTPLUS, .scale = 2.0f, .numbers = numbers});
+  m.b.result(route.ids);
+  m.b.result(route.weights);
+  const Program program = std::move(m.b).finish(kNoSlot, kLimits);
+  StepPlan plan = one_sequence(1, 4);
+  plan.rows = std::vector<uint32_t>{};
+  plan.inputs = {{0.5f, -40.0f, 100.0f, 1.0f}, {2.0f, 7.5f, -3.0f, 0.6f}};
+  Runner runner(target(), program);
+  const std::vector<float> results = runner.run(plan);
+  ASSERT_EQ(results.size(), 8u);
+  const float expected[] = {2, 3, 0, 1};
+  const double of[] = {100.0, 1.0, 0.5, -40.0};
+  for (size_t j = 0; j < 4; ++j) {
+    EXPECT_EQ(results[j], expected[j]);
+    const double weight = 2 * std::sqrt(std::log1p(std::exp(of[j])));
+    EXPECT_NEAR(results[4 + j], weight, 1e-5 * weight);
+  }
 }
 
 // In f32 all of these sigmoids are 1: their order would be lost.

@@ -153,7 +153,7 @@ TEST(ProgramBuilder, RefusesMixturesOfExpertsThatDoNotFit) {
   expect_refused([&] { b.moe_route(x, {.used = 0}); }, "0 of 8 experts");
   expect_refused([&] { b.moe_route(x, {.used = 9}); }, "9 of 8 experts");
   expect_refused([&] { b.moe_route(wide, {.used = 1}); }, "at most 65536");
-  expect_refused([&] { b.moe_route(x, {1, 4, 1.0f}); }, "unknown scoring");
+  expect_refused([&] { b.moe_route(x, {1, 5, 1.0f}); }, "unknown scoring");
   expect_refused([&] { b.moe_route(x, {1, 0, NAN}); }, "scale is no number");
   const Route routes = b.moe_route(x, {.used = 2});
   const Slot weight = b.weight("w", Format::F32, 24, 8);

@@ -87,15 +87,18 @@ TEST(SelectionRules, AnAttentionReadsASelectionAsItWasMade) {
 }
 
 /// Pools of `stride` positions in a window, with a bias of [bias_rows, 6].
-Program pooled(uint32_t stride, uint32_t window, uint64_t bias_rows, uint32_t kv_heads = 1) {
+Program pooled(uint32_t stride, uint32_t window, uint64_t bias_rows, uint32_t kv_heads = 1,
+               bool overlap = false, uint32_t group_stride = 0) {
   ProgramBuilder b;
   CacheGroup raw{1, kv_heads, 6, 6, TENON_TYPE_F32, 16};
   raw.window = window;
+  raw.stride = group_stride;
   const uint32_t group = b.cache_group(raw);
   const Slot x = b.embed(b.weight("x", Format::F32, 10, uint64_t{6} * kv_heads));
   b.kv_write(x, x, group, 0);
   const Slot bias = b.weight("bias", Format::F32, bias_rows, 6);
-  const Slot row = b.compress(bias, {.group = group, .layer = 0, .stride = stride});
+  const Slot row =
+      b.compress(bias, {.group = group, .layer = 0, .stride = stride, .overlap = overlap});
   return std::move(b).finish(b.gather_rows(row), {4, 4});
 }
 
@@ -106,6 +109,72 @@ TEST(SelectionRules, APoolIsWithinItsWindow) {
   expect_rule([] { (void)pooled(4, 4, 3); }, "expected [4, 6]");
   expect_rule([] { (void)pooled(4, 0, 4); }, "for a window of positions");
   expect_rule([] { (void)pooled(4, 4, 4, 2); }, "for a window of positions");
+}
+
+TEST(SelectionRules, APoolThatOverlapsIsWithTheOneBeforeInItsWindow) {
+  const Program program = pooled(4, 8, 4, 1, true);
+  for (const tenon_op& op : program.ops()) {
+    if (op.kind != TENON_OP_COMPRESS) continue;
+    EXPECT_EQ(program.slots()[op.outputs[0]].columns, 3u);
+  }
+  expect_rule([] { (void)pooled(4, 7, 4, 1, true); }, "and the pool before it");
+  expect_rule([] { (void)pooled(4, 8, 4, 1, true, 4); }, "more than a cache group of pools keeps");
+}
+
+/// Attention of two heads of 8 to positions in a window and to pools of 4, and what a test changes.
+struct PoolRules {
+  CacheGroup positions{1, 1, 8, 6, TENON_TYPE_F32, 16, 5, TENON_CACHE_LATENT};
+  CacheGroup pools{1, 1, 8, 6, TENON_TYPE_F32, 16, 0, TENON_CACHE_LATENT, 4};
+  CacheGroup index{1, 1, 4, 4, TENON_TYPE_F32, 16, 0, TENON_CACHE_LATENT, 4};
+  PoolAttentionOptions attention{.heads = 2, .window = 5};
+  bool writes_pools = true;
+
+  [[nodiscard]] Program build() const {
+    ProgramBuilder b;
+    const auto embedded = [&](const char* name, uint64_t columns) {
+      return b.embed(b.weight(name, Format::F32, 10, columns));
+    };
+    PoolAttentionOptions options = attention;
+    options.group = b.cache_group(positions);
+    options.pool_group = b.cache_group(pools);
+    const uint32_t index_group = b.cache_group(index);
+    b.kv_write(embedded("row", 8), kNoSlot, options.group, 0);
+    if (writes_pools) b.kv_write(embedded("pool", 8), kNoSlot, options.pool_group, 0);
+    b.kv_write(embedded("index key", 4), kNoSlot, index_group, 0);
+    options.selection =
+        b.select(embedded("index query", 8), embedded("weights", 2), {index_group, 0, 2, 3});
+    return std::move(b).finish(b.gather_rows(b.attention_pools(embedded("query", 16), options)),
+                               {4, 4});
+  }
+};
+
+TEST(SelectionRules, AnAttentionToPoolsHasRowsOfOneKind) {
+  const Program program = PoolRules{}.build();
+  bool found = false;
+  for (const tenon_op& op : program.ops()) {
+    if (op.kind != TENON_OP_ATTENTION_POOLS) continue;
+    found = true;
+    EXPECT_EQ(program.slots()[op.outputs[0]].columns, 12u);
+  }
+  EXPECT_TRUE(found);
+  const auto refused = [](auto change, const char* text) {
+    PoolRules rules;
+    change(rules);
+    expect_rule([&] { (void)rules.build(); }, text);
+  };
+  refused([](PoolRules& r) { r.pools.value_dim = 5; }, "latent rows of one kind");
+  refused([](PoolRules& r) { r.pools.type = TENON_TYPE_F16; }, "latent rows of one kind");
+  refused([](PoolRules& r) { r.positions.window = 0, r.positions.stride = 4; },
+          "one of positions and one of pools");
+  refused([](PoolRules& r) { r.pools.stride = 0, r.pools.window = 5; },
+          "one of positions and one of pools");
+  refused([](PoolRules& r) { r.attention.window = 6; }, "looks back 6 positions");
+  refused([](PoolRules& r) { r.attention.window = 0; }, "looks back 0 positions");
+  refused([](PoolRules& r) { r.attention.heads = 3; }, "expected 3 heads of 8");
+  refused([](PoolRules& r) { r.attention.heads = 0; }, "no head");
+  refused([](PoolRules& r) { r.index.stride = 5; }, "a select over a group with stride 4");
+  refused([](PoolRules& r) { r.writes_pools = false; }, "is read before it is written");
+  refused([](PoolRules& r) { r.index.stride = 0, r.index.window = 5; }, "keeps a window");
 }
 
 }  // namespace

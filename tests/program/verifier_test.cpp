@@ -101,6 +101,13 @@ const Damage kDamages[] = {
     {"OutputsUncounted", "0 outputs, it has 1", [](Editable& e) { e.ops[1].num_outputs = 0; }},
     {"WindowOfFull", "does not fit its kind", [](Editable& e) { e.groups[0].window = 3; }},
     {"WindowOfNone", "does not fit its kind", [](Editable& e) { e.groups[0].kind = 1; }},
+    {"WindowOfPools", "does not fit its kind",
+     [](Editable& e) {
+       e.groups[0].kind = TENON_CACHE_LATENT;
+       e.groups[0].kv_heads = 1;
+       e.groups[0].window = 3;
+       e.groups[0].stride = 2;
+     }},
     {"LooksBehindItsWindow", "looks back 0 positions, its cache group keeps 4",
      [](Editable& e) {
        e.groups[0].kind = TENON_CACHE_WINDOW;

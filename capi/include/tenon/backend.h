@@ -192,7 +192,8 @@ typedef struct tenon_slot {
 #define TENON_OP_SCALE 11u      /* (x [., n])                        -> [., n]  factor x + offset; params.scale */
 #define TENON_OP_GATHER_ROWS 12u /* (x [T, n])                       -> [R, n]  row r = x[output_rows[r]] */
 #define TENON_OP_SOFT_CAP 13u   /* (x [., n])                        -> [., n]  cap tanh(x / cap) */
-#define TENON_OP_MOE_ROUTE 14u  /* (logits [., e], selection bias W [1, e] or none, expert scale W [1, e] or none)
+#define TENON_OP_MOE_ROUTE 14u  /* (logits [., e], selection bias W [1, e] or none, expert scale W [1, e] or none,
+                                    numbers [., u] or none)
                                                  -> ids [., u] i32, weights [., u]  params.moe_route */
 #define TENON_OP_MOE_LINEAR 15u /* (x [., k] or [., u k], ids [., u] i32, W [e n, k], weights [., u] or none,
                                     bias W [e, n] or none)        -> [., u n] or [., n]  params.moe_linear */
@@ -222,12 +223,14 @@ typedef struct tenon_slot {
 #define TENON_OP_SINKHORN 32u     /* (x [., s s])                    -> [., s s]  params.sinkhorn */
 #define TENON_OP_SELECT 33u       /* (q [T, h dk], weights [T, h])   -> [T, k] i32  params.select */
 #define TENON_OP_SELECT_BLOCKS 34u /* (q [T, h dk])                  -> [T, h k] i32  params.select_blocks */
-#define TENON_OP_COMPRESS 35u      /* (bias W [m, n])                -> [T, n]  params.compress */
+#define TENON_OP_COMPRESS 35u      /* (bias W [m, n] or [m, 2 n])    -> [T, n]  params.compress */
 #define TENON_OP_NGRAM_ROWS 36u   /* (W [rows, d], multipliers C [1, n] i64, heads C [h, 3] i64)
                                                                      -> [T, h d]  params.ngram_rows */
 #define TENON_OP_SOFTMAX 37u      /* (x [., n])                      -> [., n]  params.segments; of each segment of
                                      s columns exp(x_i) / sum over j of exp(x_j) */
 #define TENON_OP_WKV6 38u         /* (r, w, k, v: each [T, h d], u W [1, h d] or none) -> [T, h d]  params.wkv6 */
+#define TENON_OP_ATTENTION_POOLS 39u /* (q [T, h dk], sinks W [1, h] or none, selection [T, k] i32 or none)
+                                                                     -> [T, h dv]  params.attention_pools */
 
 #define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
 #define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
@@ -451,12 +454,34 @@ typedef struct tenon_select_blocks_params {
  * z_i (its values) for each position i. For a token at position (j + 1) m - 1
  *   w_ic = softmax over i of z_ic + bias_{i % m, c};   y_c = sum over i of w_ic v_ic
  * over the positions i of its pool. The group's window is at least m. Rows of other tokens are zero. Kept in a group
- * with stride m, these are the pooled index keys of GLM-5.3. Since minor 2. */
+ * with stride m, these are the pooled index keys of GLM-5.3.
+ * With overlap dk = dv = 2 n, and the pool before counts, too: column c of its positions is column c of values, gates
+ * and bias, that of the pool's own positions column n + c. The softmax is over the 2 m of them, for the first pool over
+ * m. The window is at least 2 m, and the group has no stride. The compressed rows of DeepSeek-V4. Since minor 2. */
 typedef struct tenon_compress_params {
   uint32_t group;
   uint32_t layer;
   uint32_t stride; /* m, at least 1, as that of the group where that has one */
+  uint32_t overlap; /* 0 or 1 */
 } tenon_compress_params;
+
+/* Attention of token t to the last `window` positions of its sequence and to pools of positions, all in one softmax,
+ * whose rows are keys and, in their first dv columns, values for all heads: DeepSeek-V4. Layer `layer` of `group`
+ * has a row k_i for each position, layer `pool_layer` of `pool_group` a row r_j for every m positions; both groups are
+ * LATENT and of the same dk, dv and type, the first without a stride, the second with stride m and without a window.
+ *   s_i = scale q.k_i,  own - window < i <= own;   s_j = scale q.r_j,  j < (own + 1) / m, rounded down
+ *   weights = softmax over all i and j (and over the head's sink logit, whose value is zero, if given)
+ * A selection, the result of one select over a group with the same stride, leaves those j that its row names. The
+ * window is at most that of `group`, where that has one. Since minor 2. */
+typedef struct tenon_attention_pools_params {
+  uint32_t group;
+  uint32_t layer;
+  uint32_t heads;
+  uint32_t window; /* 0: no limit */
+  float scale;
+  uint32_t pool_group;
+  uint32_t pool_layer;
+} tenon_attention_pools_params;
 
 /* Recurrent operations keep values of each sequence in a STATE group: values [offset, offset + size) of
  * layer `layer`. Each says its size. All are zero before the first token of a sequence. The recurrence over
@@ -518,6 +543,7 @@ typedef struct tenon_wkv6_params {
 #define TENON_MOE_SOFTMAX_CHOSEN 1u /* softmax over the logits of the chosen; the weights sum to 1 */
 #define TENON_MOE_SIGMOID 2u        /* 1 / (1 + exp(-logit)) */
 #define TENON_MOE_SPARSE_MIXER 3u   /* the weights depend on logits that come close; see below */
+#define TENON_MOE_SQRT_SOFTPLUS 4u  /* sqrt(ln(1 + exp(logit))); since minor 2 */
 
 /* Chooses for each row the u experts of the largest score + selection bias, the largest first and of equal ones
  * the lower number first; SOFTMAX_CHOSEN chooses by logit + selection bias. With groups > 1 the experts are as
@@ -530,7 +556,10 @@ typedef struct tenon_wkv6_params {
  *
  * SPARSE_MIXER (SparseMixer-v2, arXiv 2409.12136) chooses by logit, with neither bias nor groups. With l the
  * logit of the j-th chosen, w_j = 1 / sum(exp(l_i - l)) over the experts i that are not among the first j chosen
- * and have (l - l_i) / max(|l_i|, l) <= closeness; that expert itself is one of them. normalise is 0. */
+ * and have (l - l_i) / max(|l_i|, l) <= closeness; that expert itself is one of them. normalise is 0.
+ *
+ * With `numbers` nothing is chosen: i_j is numbers_j, rounded to the nearest of 0 .. e - 1 (NaN: 0); one may stand
+ * there twice. No selection bias, groups or SPARSE_MIXER then. Since minor 2. */
 typedef struct tenon_moe_route_params {
   uint32_t used;    /* u */
   uint32_t scoring; /* TENON_MOE_* */
@@ -595,6 +624,7 @@ typedef struct tenon_op {
     tenon_ngram_rows_params ngram_rows;
     tenon_wkv6_params wkv6;
     tenon_compress_params compress;
+    tenon_attention_pools_params attention_pools;
     struct {
       float factor;
       float offset;
@@ -625,13 +655,15 @@ typedef struct tenon_cache_group {
   uint32_t type;      /* in the cache: TENON_TYPE_F32, TENON_TYPE_F16, TENON_CACHE_INT8, TENON_CACHE_Q4 */
   uint32_t block_tokens;
   uint32_t kind;   /* TENON_CACHE_* */
-  uint32_t window; /* WINDOW: positions, at least 1; no attention of the group looks back further. Else 0 */
+  /* WINDOW: positions, at least 1; no attention of the group looks back further. LATENT: the same, blocks before them
+   * may be missing as in a WINDOW, and no select reads the group; 0: all positions. Else 0 */
+  uint32_t window;
   /* STATE: f32 values of one layer, at least 1, while kv_heads, key_dim, value_dim and block_tokens are 0 and
    * type is TENON_TYPE_F32. Else 0. */
   uint32_t state_values;
   uint32_t reserved;
-  /* LATENT: m > 1: only positions p with (p + 1) % m = 0 have a row, which stands for the m positions up to p, and
-   * a block holds block_tokens / m of them, rounded up; 0 stands for 1. WINDOW: m > 1: of it only compress reads, and
+  /* LATENT without a window: m > 1: only positions p with (p + 1) % m = 0 have a row, which stands for the m
+   * positions up to p, and a block holds block_tokens / m of them, rounded up; 0 stands for 1. WINDOW: m > 1: of it only compress reads, and
    * so only positions from the last multiple of m on. Else 0. Since minor 2. */
   uint32_t stride;
 } tenon_cache_group;
@@ -661,7 +693,7 @@ typedef struct tenon_program {
 
 /* ---- 4. Step -------------------------------------------------------------------------------------- */
 
-/* In a block table of a WINDOW group: no position of this block is within the window of a token that the
+/* In a block table of a group with a window: no position of this block is within the window of a token that the
  * step computes. */
 #define TENON_NO_BLOCK 0xFFFFFFFFu
 

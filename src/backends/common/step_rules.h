@@ -51,7 +51,7 @@ inline uint64_t first_block(const tenon_step_sequence& sequence, const tenon_cac
       group.block_tokens % group.stride == 0) {  // pools end with blocks
     return (sequence.past - sequence.past % group.stride) / group.block_tokens;
   }
-  const bool all = group.kind != TENON_CACHE_WINDOW || sequence.past < group.window;
+  const bool all = group.window == 0 || sequence.past < group.window;
   return all ? 0 : (uint64_t{sequence.past} - group.window + 1) / group.block_tokens;
 }
 

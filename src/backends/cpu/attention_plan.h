@@ -53,6 +53,12 @@ constexpr uint32_t selected_head_chunks(const tenon_attention_params& params,
   return (params.heads + heads - 1) / heads;
 }
 
+/// Query heads of one work item of an attention_pools, which gathers rows as well.
+constexpr uint32_t kPoolHeads = 16;
+constexpr uint32_t pool_head_chunks(uint32_t heads) {
+  return (heads + kPoolHeads - 1) / kPoolHeads;
+}
+
 /// Consecutive tokens of one sequence: the columns of one run of the kernel.
 struct AttentionTile {
   uint32_t first_token, num_tokens;

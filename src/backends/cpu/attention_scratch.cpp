@@ -36,7 +36,35 @@ void count_selected(const tenon_attention_params& params, const tenon_cache_grou
   count_floats(selected_heads(params, group), block, scratch);
 }
 
+/// A span of rows at a time.
+void count_pools(const tenon_attention_pools_params& params, const tenon_cache_group& group,
+                 AttentionScratch& scratch) {
+  const CacheBlock block = CacheBlock(group).gathered();
+  count_areas(block, kAttentionSpan, scratch);
+  count_floats(std::min(kPoolHeads, params.heads), block, scratch);
+}
+
 }  // namespace
+
+uint64_t pool_partial_floats(const PhasePlan& plan, std::span<const tenon_cache_group> groups,
+                             uint64_t end) {
+  uint64_t floats = 0;
+  for (const Phase& phase : plan.phases) {
+    if (phase.kind != PhaseKind::AttentionPools) continue;
+    const tenon_attention_pools_params& params = phase.attention.params.attention_pools;
+    const uint32_t selection = phase.attention.inputs[2];
+    const uint64_t pools = selection == TENON_NO_SLOT
+                               ? end / backends::row_stride(groups[params.pool_group])
+                               : plan.slots[selection].slot.columns;
+    const uint64_t positions = params.window > 0 ? std::min<uint64_t>(params.window, end) : end;
+    const uint64_t spans = (positions + pools) / kAttentionSpan + 1;
+    if (spans == 1) continue;
+    const CacheBlock block(groups[params.group]);
+    floats = std::max(floats, spans * attention_partial_floats(std::min(kPoolHeads, params.heads),
+                                                               block.value_stride()));
+  }
+  return floats;
+}
 
 AttentionScratch attention_scratch(const PhasePlan& plan, std::span<const tenon_cache_group> groups,
                                    std::span<const AttentionPlan> attention_plans) {
@@ -44,6 +72,9 @@ AttentionScratch attention_scratch(const PhasePlan& plan, std::span<const tenon_
   for (const Phase& phase : plan.phases) {
     if (phase.kind == PhaseKind::Select) {
       count_select(phase.select, groups[phase.select.params.select.group], scratch);
+    } else if (phase.kind == PhaseKind::AttentionPools) {
+      const tenon_attention_pools_params& params = phase.attention.params.attention_pools;
+      count_pools(params, groups[params.group], scratch);
     } else if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
       const tenon_attention_params& params = phase.attention.params.attention;
       count_selected(params, groups[params.group],

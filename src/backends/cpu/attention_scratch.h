@@ -21,4 +21,9 @@ struct AttentionScratch {
 AttentionScratch attention_scratch(const PhasePlan& plan, std::span<const tenon_cache_group> groups,
                                    std::span<const AttentionPlan> attention_plans);
 
+/// Floats that a thread takes for the part results of an attention_pools, the most demanding one, of a
+/// sequence that has `end` positions after the step.
+uint64_t pool_partial_floats(const PhasePlan& plan, std::span<const tenon_cache_group> groups,
+                             uint64_t end);
+
 }  // namespace tenon::cpu

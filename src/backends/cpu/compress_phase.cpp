@@ -22,21 +22,27 @@ void PhaseRunner::run_compress(const Phase& phase, uint32_t token) noexcept {
     return;
   }
   const uint8_t* const* blocks = cache_blocks(params.group, token);
-  const float* bias = vector(op.inputs[0]);  // [stride, n]
+  const float* bias = vector(op.inputs[0]);  // [stride, key_dim]
+  const uint32_t pool = own + 1 - params.stride;
+  const bool overlaps = params.overlap == 1;
+  const uint32_t first = overlaps && pool > 0 ? pool - params.stride : pool;
   for (uint64_t c = 0; c < n; ++c) {
     // Calls body(value, logit) for what each position brings; keys lie with the positions innermost.
     const auto each = [&](const auto& body) {
-      for (uint32_t i = own + 1 - params.stride; i <= own; ++i) {
+      for (uint32_t i = first; i <= own; ++i) {
+        const uint64_t column = overlaps && i >= pool ? n + c : c;  // the pool's own come second
         const uint32_t slot = i % group.block_tokens;
         const uint8_t* area =
             blocks[i / group.block_tokens] + uint64_t{params.layer} * block.area_bytes();
         float value = 0;
         float gate = 0;
-        std::memcpy(&value, area + c * block.key_row_bytes() + slot * sizeof(float), sizeof(float));
+        std::memcpy(&value, area + column * block.key_row_bytes() + slot * sizeof(float),
+                    sizeof(float));
         std::memcpy(
-            &gate, area + block.value_offset() + slot * block.value_row_bytes() + c * sizeof(float),
+            &gate,
+            area + block.value_offset() + slot * block.value_row_bytes() + column * sizeof(float),
             sizeof(float));
-        body(value, gate + bias[i % params.stride * n + c]);
+        body(value, gate + bias[i % params.stride * uint64_t{group.key_dim} + column]);
       }
     };
     float highest = -INFINITY;

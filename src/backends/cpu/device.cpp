@@ -190,7 +190,7 @@ bool supports_op(const tenon_program& program, const tenon_op& op) {
                      backends::is_recurrent(op.kind) || op.kind == TENON_OP_MIX_STREAMS ||
                      op.kind == TENON_OP_SINKHORN || op.kind == TENON_OP_NGRAM_ROWS ||
                      op.kind == TENON_OP_SOFTMAX || op.kind == TENON_OP_COMPRESS ||
-                     is_select(op.kind);
+                     op.kind == TENON_OP_ATTENTION_POOLS || is_select(op.kind);
   if (!known) return false;
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
     if (op.inputs[i] == TENON_NO_SLOT) continue;
@@ -207,6 +207,10 @@ bool supports_op(const tenon_program& program, const tenon_op& op) {
   if (op.kind == TENON_OP_COMPRESS) {
     const uint32_t group = op.params.compress.group;  // which has raw values in the layout of keys
     return group_supported(program, group) && groups_of(program)[group].type == TENON_TYPE_F32;
+  }
+  if (op.kind == TENON_OP_ATTENTION_POOLS) {
+    const tenon_attention_pools_params& pools = op.params.attention_pools;
+    return latent_supported(program, pools.group) && latent_supported(program, pools.pool_group);
   }
   if (is_select(op.kind)) return latent_supported(program, op.params.select.group);
   if (backends::is_recurrent(op.kind)) return recurrence_supported(program, op);

@@ -196,19 +196,31 @@ void Executable::make_attention_plans() {
     partial_floats = std::max(partial_floats,
                               attention_plans_.back().partial_floats_of_context(kReservedContext));
   }
+  const uint64_t of_pools = pool_partial_floats(plan_, program_.groups(), kReservedContext);
+  partial_floats = std::max(partial_floats, num_threads * of_pools);
   attention_partials_ =
       HostMemory(&host_, partial_floats * sizeof(float), TENON_MEMORY_SCRATCH, "attention");
+}
+
+/// Room for so many part results, and for half as many more where there was less.
+void Executable::reserve_partials(uint64_t floats) {
+  const uint64_t needed = floats * sizeof(float);
+  if (needed <= attention_partials_.size()) return;
+  attention_partials_ = HostMemory();
+  attention_partials_ = HostMemory(&host_, needed + needed / 2, TENON_MEMORY_SCRATCH, "attention");
 }
 
 void Executable::prepare_attention(const tenon_step& step) {
   for (AttentionPlan& plan : attention_plans_) {
     plan.build(step, state_.token_position);
-    const uint64_t needed = plan.total_partial_floats() * sizeof(float);
-    if (needed <= attention_partials_.size()) continue;
-    attention_partials_ = HostMemory();
-    attention_partials_ =
-        HostMemory(&host_, needed + needed / 2, TENON_MEMORY_SCRATCH, "attention");
+    reserve_partials(plan.total_partial_floats());
   }
+  uint64_t longest = 0;
+  for (const uint32_t position : std::span(state_.token_position).first(step.num_tokens)) {
+    longest = std::max<uint64_t>(longest, position + 1);
+  }
+  pool_partial_floats_ = pool_partial_floats(plan_, program_.groups(), longest);
+  reserve_partials(scratch_.size() * pool_partial_floats_);
 }
 
 void Executable::allocate_scratch() {
@@ -342,8 +354,7 @@ void Executable::seal() {
 void Executable::allocate_missing_block() {
   uint64_t largest = 0;
   for (uint32_t g = 0; g < program_.groups().size(); ++g) {
-    if (program_.groups()[g].kind == TENON_CACHE_WINDOW)
-      largest = std::max(largest, block_bytes(g));
+    if (program_.groups()[g].window > 0) largest = std::max(largest, block_bytes(g));
   }
   missing_block_ = HostMemory(&host_, largest, TENON_MEMORY_SCRATCH, "a missing block");
 }

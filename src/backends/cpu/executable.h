@@ -116,6 +116,11 @@ class Executable {
   void prepare(const tenon_step& step);
   void find_blocks(const tenon_step_sequence& sequence, uint32_t group);
   void prepare_attention(const tenon_step& step);
+  void reserve_partials(uint64_t floats);
+  /// Of an attention_pools.
+  [[nodiscard]] float* pool_partials(uint32_t thread) const {
+    return reinterpret_cast<float*>(attention_partials_.data()) + thread * pool_partial_floats_;
+  }
 
   const tenon_host& host_;
   const Kernels& kernels_;
@@ -129,7 +134,8 @@ class Executable {
   std::vector<ThreadScratch> scratch_;                  // by thread
   std::unique_ptr<std::atomic<uint32_t>[]> next_item_;  // by phase
   std::vector<AttentionPlan> attention_plans_;
-  HostMemory attention_partials_;  // of one attention phase: part results where a tile is cut
+  HostMemory attention_partials_;     // of one attention phase: part results where it is cut
+  uint64_t pool_partial_floats_ = 0;  // of a thread in an attention_pools phase
   HostMemory weight_memory_;
   HostMemory activation_memory_;
   HostMemory scratch_memory_;

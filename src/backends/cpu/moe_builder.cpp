@@ -20,7 +20,8 @@ bool weighs_outputs(const tenon_op& op) { return weighs(op, TENON_MOE_WEIGHT_OUT
 bool chooses_by_scores(const tenon_op& op) {
   const tenon_moe_route_params& route = op.params.moe_route;
   return route.scoring >= TENON_MOE_SIGMOID || route.normalise == 1 || route.groups > 1 ||
-         op.inputs[1] != TENON_NO_SLOT || op.inputs[2] != TENON_NO_SLOT;
+         op.inputs[1] != TENON_NO_SLOT || op.inputs[2] != TENON_NO_SLOT ||
+         op.inputs[3] != TENON_NO_SLOT;
 }
 
 /// An expert reads the rows in a quantised format, or as f32 (0).

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/common/expert_numbers.h"
 #include "backends/cpu/expert_plan.h"
 #include "backends/cpu/phase_runner.h"
 
@@ -57,6 +58,7 @@ struct RouteByScores {
   uint32_t experts;
   const float* selection_bias;  ///< [experts] or NULL
   const float* expert_scale;    ///< [experts] or NULL
+  const float* numbers;         ///< [used] or NULL: the experts
   double* scratch;
 
   [[nodiscard]] double* scores() const { return scratch; }
@@ -74,6 +76,10 @@ void find_scores(const RouteByScores& route) noexcept {
   std::copy_n(route.logits, route.experts, scores);
   if (route.params.scoring == TENON_MOE_SIGMOID) {
     for (uint32_t e = 0; e < route.experts; ++e) scores[e] = 1 / (1 + std::exp(-scores[e]));
+  } else if (route.params.scoring == TENON_MOE_SQRT_SOFTPLUS) {
+    for (uint32_t e = 0; e < route.experts; ++e) {
+      scores[e] = std::sqrt(backends::softplus(scores[e]));
+    }
   } else if (route.params.scoring == TENON_MOE_SOFTMAX_ALL) {
     double largest = -INFINITY;
     for (uint32_t e = 0; e < route.experts; ++e) largest = std::max(largest, scores[e]);
@@ -132,9 +138,13 @@ void mix_sparsely(const RouteByScores& route, const int32_t* ids, double* weight
   }
 }
 
-void choose_by_scores(const RouteByScores& route, int32_t* ids, float* weights) noexcept {
+/// The numbers of the `used` experts with the largest scores, biases included.
+void choose_ids(const RouteByScores& route, int32_t* ids) noexcept {
   const tenon_moe_route_params& params = route.params;
-  find_scores(route);
+  for (uint32_t j = 0; route.numbers != nullptr && j < params.used; ++j) {
+    ids[j] = static_cast<int32_t>(backends::told_expert(route.numbers[j], route.experts));
+  }
+  if (route.numbers != nullptr) return;
   double* ranks = route.ranks();
   for (uint32_t e = 0; e < route.experts; ++e) {
     const double bias = route.selection_bias == nullptr ? 0 : route.selection_bias[e];
@@ -142,8 +152,14 @@ void choose_by_scores(const RouteByScores& route, int32_t* ids, float* weights) 
     ranks[e] = std::isnan(rank) ? -INFINITY : rank;
   }
   if (params.groups > 1) keep_largest_groups(route);
+  choose_largest(ranks, route.experts, params.used, ids, route.chosen());
+}
+
+void choose_by_scores(const RouteByScores& route, int32_t* ids, float* weights) noexcept {
+  const tenon_moe_route_params& params = route.params;
+  find_scores(route);
+  choose_ids(route, ids);
   double* chosen = route.chosen();
-  choose_largest(ranks, route.experts, params.used, ids, chosen);
   const double first = route.scores()[ids[0]];
   double largest = first, sum = 0;
   for (uint32_t j = 1; j < params.used; ++j) largest = std::max(largest, route.scores()[ids[j]]);
@@ -174,10 +190,13 @@ uint32_t PhaseRunner::num_expert_items(const Phase& phase) const noexcept {
   return items;
 }
 
-/// A step of one row: all its experts read the same, gathered once.
+/// A step of one row: all its experts read the same, gathered once. Not where one was told twice,
+/// which reads two rows.
 bool PhaseRunner::one_row_for_all(const Phase& phase) const noexcept {
   const GatheredRows& rows = x_.plan_.gathered[phase.gathered];
-  return rows.by_row && !rows.weighted && num_rows(phase.row_class) == 1;
+  const ExpertPlan& plan = x_.expert_plans_[rows.route];
+  return rows.by_row && !rows.weighted && num_rows(phase.row_class) == 1 &&
+         plan.num_active() == plan.num_pairs();
 }
 
 void PhaseRunner::run_route(const Phase& phase, uint64_t row, uint32_t thread) noexcept {
@@ -187,9 +206,11 @@ void PhaseRunner::run_route(const Phase& phase, uint64_t row, uint32_t thread) n
   int32_t* ids = i32_row(op.outputs[0], row);
   float* weights = f32_row(op.outputs[1], row);
   if (info.by_scores) {
-    choose_by_scores({op.params.moe_route, logits, info.experts, vector(op.inputs[1]),
-                      vector(op.inputs[2]), x_.scratch_[thread].scores},
-                     ids, weights);
+    const uint32_t numbers = op.inputs[3];
+    choose_by_scores(
+        {op.params.moe_route, logits, info.experts, vector(op.inputs[1]), vector(op.inputs[2]),
+         numbers == TENON_NO_SLOT ? nullptr : f32_row(numbers, row), x_.scratch_[thread].scores},
+        ids, weights);
   } else {
     choose_experts(op.params.moe_route, logits, info.experts, ids, weights);
   }

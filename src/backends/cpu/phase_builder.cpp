@@ -323,6 +323,14 @@ void PhaseBuilder::place_attention(size_t index) {
   place_phase(std::move(phase), output);
 }
 
+void PhaseBuilder::place_attention_pools(size_t index) {
+  Phase phase;
+  phase.kind = PhaseKind::AttentionPools;
+  phase.attention = items_[index].row.op;
+  const uint32_t output = phase.attention.outputs[0];
+  place_phase(std::move(phase), output);
+}
+
 void PhaseBuilder::place_select(size_t index) {
   Phase phase;
   phase.kind = PhaseKind::Select;
@@ -389,6 +397,7 @@ void PhaseBuilder::find_lifetimes() {
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[0]);
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.inputs[3]);
     if (phase.kind == PhaseKind::Attention) touch(phase.attention.outputs[0]);
+    if (phase.kind == PhaseKind::AttentionPools) touch_row({.op = phase.attention});
     if (phase.kind == PhaseKind::Select) touch_row({.op = phase.select});
     if (phase.kind == PhaseKind::Compress) touch_row({.op = phase.compress});
     if (phase.kind == PhaseKind::Recurrent) touch_row({.op = phase.recurrent});
@@ -444,6 +453,8 @@ PhasePlan PhaseBuilder::build() && {
       place_linear(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION) {
       place_attention(i);
+    } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_ATTENTION_POOLS) {
+      place_attention_pools(i);
     } else if (row.kind == RowKind::Op && is_select(row.op.kind)) {
       place_select(i);
     } else if (row.kind == RowKind::Op && row.op.kind == TENON_OP_COMPRESS) {

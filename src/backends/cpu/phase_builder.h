@@ -42,6 +42,7 @@ class PhaseBuilder {
   void place_phase(Phase phase, uint32_t output);
   void place_attention(size_t index);
   void place_select(size_t index);
+  void place_attention_pools(size_t index);
   void place_compress(size_t index);
   void place_recurrent(size_t index);
   void place_rows(size_t index);

@@ -15,7 +15,8 @@ namespace {
 /// that all arrive within an item's time of each other even when a core was stalled. The items of
 /// attention and recurrences are not of one size: shares of what is left from the beginning.
 uint32_t items_at_once(PhaseKind kind, uint32_t item, uint32_t num_items, uint32_t num_threads) {
-  if (kind == PhaseKind::Attention || kind == PhaseKind::Select || kind == PhaseKind::Recurrent)
+  if (kind == PhaseKind::Attention || kind == PhaseKind::AttentionPools ||
+      kind == PhaseKind::Select || kind == PhaseKind::Recurrent)
     return std::max(1u, (num_items - item) / (2 * num_threads));
   const uint32_t run = num_items / num_threads * 7 / 8;
   return item < run * num_threads ? run : std::max(1u, (num_items - item) / num_threads);
@@ -50,6 +51,9 @@ uint32_t PhaseRunner::num_items(const Phase& phase) const noexcept {
   if (phase.kind == PhaseKind::Rows) return (rows + kRowInterleave - 1) / kRowInterleave;
   if (phase.kind == PhaseKind::Select) return rows * select_parts(phase.select);
   if (phase.kind == PhaseKind::Compress) return rows;
+  if (phase.kind == PhaseKind::AttentionPools) {
+    return rows * pool_head_chunks(phase.attention.params.attention_pools.heads);
+  }
   if (phase.kind == PhaseKind::Attention && phase.looks_at_selected()) {
     const tenon_attention_params& params = phase.attention.params.attention;
     return rows * selected_head_chunks(params, x_.program_.groups()[params.group]);
@@ -106,6 +110,9 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
           } else {
             run_attention(phase, item++, thread);
           }
+          break;
+        case PhaseKind::AttentionPools:
+          run_attention_pools(phase, item++, thread);
           break;
         case PhaseKind::Select:
           if (phase.select.kind == TENON_OP_SELECT) {

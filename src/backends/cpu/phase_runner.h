@@ -72,6 +72,7 @@ class PhaseRunner {
   void run_select(const Phase& phase, uint32_t token, uint32_t thread) noexcept;
   void run_select_blocks(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
   void run_compress(const Phase& phase, uint32_t token) noexcept;
+  void run_attention_pools(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
   void run_selected_attention(const Phase& phase, uint32_t item, uint32_t thread) noexcept;
   [[nodiscard]] AttentionArgs index_args(const tenon_op& op, uint32_t token, uint32_t first_head,
                                          uint32_t heads, uint32_t thread) const noexcept;

@@ -11,6 +11,7 @@
 //   select phase     a token at a time, or a token and a head: what its index scores highest, positions
 //                    or blocks of them. An attention of these gathers their rows, a token and some
 //                    heads at a time
+//   attention_pools  a token and some heads at a time: what it looks at is gathered a span at a time
 //   compress phase   a token at a time: the row of the positions that it is the last of, if any
 //   recurrent phase  a tile of the state of a sequence at a time, through all its tokens
 //   route phase      chooses experts row by row; the last row sorts all of them by expert
@@ -122,6 +123,7 @@ enum class PhaseKind : uint32_t {
   Rows,
   Linear,
   Attention,
+  AttentionPools,
   Select,
   Compress,
   Recurrent,
@@ -136,7 +138,7 @@ struct Phase {
   std::vector<RowOp> rows;          ///< Rows, Route; after an attention: Quantise only
   uint32_t input = TENON_NO_SLOT;   ///< Linear
   std::vector<LinearTask> tasks;    ///< Linear
-  tenon_op attention{};             ///< Attention
+  tenon_op attention{};             ///< Attention, AttentionPools
   bool quantise_attention = false;  ///< quantise the output, head by head
   std::vector<uint16_t> buckets;    ///< Attention: AttentionBias::buckets of a relative bias
   uint32_t attention_plan = 0;      ///< Attention: which plan of the step cuts it into work

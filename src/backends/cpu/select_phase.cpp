@@ -1,10 +1,10 @@
 // The phases of a PhaseRunner that choose positions by an index, and the attention to those chosen.
 // A token is computed alone, so no neighbour, slice or thread changes a bit of it.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "backends/common/selected_positions.h"
+#include "backends/cpu/area_rows.h"
 #include "backends/cpu/attention_plan.h"
 #include "backends/cpu/best_candidates.h"
 #include "backends/cpu/cache_block.h"
@@ -12,29 +12,6 @@
 
 namespace tenon::cpu {
 namespace {
-
-/// Copies a row of an area in one block into an area of a block that may have another number of rows.
-struct AreaCopy {
-  const CacheBlock& from_block;
-  const CacheBlock& to_block;
-
-  void operator()(const uint8_t* from, uint32_t from_slot, uint8_t* to, uint32_t to_slot) const {
-    const auto copy = [&](uint64_t from_offset, uint64_t to_offset, uint64_t bytes) {
-      std::memcpy(to + to_offset + to_slot * bytes, from + from_offset + from_slot * bytes, bytes);
-    };
-    if (!from_block.latent) {  // keys lie with the positions innermost
-      const uint64_t bytes = from_block.key_row_bytes() / from_block.block_tokens;
-      for (uint64_t row = 0; row < from_block.key_rows(); ++row) {
-        copy(row * from_block.key_row_bytes(), row * to_block.key_row_bytes(), bytes);
-      }
-    }
-    copy(from_block.value_offset(), to_block.value_offset(), from_block.value_row_bytes());
-    if (!from_block.scaled()) return;
-    copy(from_block.key_scale_offset(), to_block.key_scale_offset(), sizeof(uint16_t));
-    if (from_block.latent) return;
-    copy(from_block.value_scale_offset(), to_block.value_scale_offset(), sizeof(uint16_t));
-  }
-};
 
 /// Puts the areas of selected positions side by side, as a cache that has no others would hold them:
 /// where whole blocks of the cache are selected their own, else copies.
@@ -59,16 +36,8 @@ void gather_areas(const CacheBlock& block, const Positions& positions, bool whol
 void gather_strided(const tenon_cache_group& group, uint32_t first, uint32_t count,
                     const uint8_t* const* blocks, uint64_t offset, uint8_t* copies,
                     const uint8_t** areas) noexcept {
-  const CacheBlock from(group);
-  const CacheBlock to = from.gathered();
-  const AreaCopy copy{from, to};
-  for (uint32_t j = 0; j < count; ++j) {
-    const backends::CacheRow row =
-        backends::cache_row_of(group, backends::position_of_row(group, first + j));
-    uint8_t* area = copies + j / to.block_tokens * to.area_bytes();
-    if (j % to.block_tokens == 0) areas[j / to.block_tokens] = area;
-    copy(blocks[row.block] + offset, row.slot, area, j % to.block_tokens);
-  }
+  AreaRows rows(CacheBlock(group).gathered(), copies, areas);
+  for (uint32_t j = 0; j < count; ++j) rows.add(group, blocks, offset, first + j);
 }
 
 }  // namespace

@@ -15,12 +15,14 @@ namespace tenon::plain {
 inline bool fits_compress(const OpShape& shape) noexcept {
   const tenon_compress_params& params = shape.op->params.compress;
   const tenon_cache_group& group = *shape.group;
-  return params.stride > 0 && group.kind == TENON_CACHE_WINDOW && group.kv_heads == 1 &&
-         group.key_dim == group.value_dim && group.block_tokens > 0 &&
-         group.window >= params.stride && fits_cache(group.type, group.key_dim) &&
+  const uint64_t parts = uint64_t{1} + params.overlap;
+  return params.overlap <= 1 && params.stride > 0 && group.kind == TENON_CACHE_WINDOW &&
+         group.kv_heads == 1 && group.key_dim == group.value_dim && group.block_tokens > 0 &&
+         group.window >= params.stride * parts && group.key_dim % parts == 0 &&
+         (params.overlap == 0 || group.stride <= 1) && fits_cache(group.type, group.key_dim) &&
          is_weight(shape.inputs[0], params.stride, group.key_dim) &&
          is_activation(shape.outputs[0], TENON_ROWS_TOKENS) &&
-         shape.outputs[0]->columns == group.key_dim;
+         shape.outputs[0]->columns * parts == group.key_dim;
 }
 
 template <typename Math>
@@ -40,13 +42,17 @@ void run_compress(StepRun<Math>& step, const tenon_op& op) {
     out.row(t).setZero();
     if (own % params.stride != params.stride - 1) continue;
     // Calls body(column, value, gate) for what each position brings.
+    const uint32_t pool = own + 1 - params.stride;
+    const bool overlaps = params.overlap == 1;
     const auto each = [&](const auto& body) {
-      for (uint32_t i = own + 1 - params.stride; i <= own; ++i) {
+      for (uint32_t i = overlaps && pool > 0 ? pool - params.stride : pool; i <= own; ++i) {
+        const uint64_t from = overlaps && i >= pool ? columns : 0;  // the pool's own come second
         const std::byte* row = step.cache_row(*place.sequence, params.group, params.layer, i);
         load_head(row, group.type, group.key_dim, value.data());
         load_head(row + key_bytes, group.type, group.key_dim, gate.data());
         for (uint64_t c = 0; c < columns; ++c) {
-          body(c, value[c], gate[c] + bias[i % params.stride * columns + c]);
+          const uint64_t at = from + c;
+          body(c, value[at], gate[at] + bias[i % params.stride * group.key_dim + at]);
         }
       }
     };

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/common/expert_numbers.h"
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/plain/plain_step.h"
 
@@ -55,6 +56,8 @@ inline std::vector<double> scores_of(const tenon_moe_route_params& route, Scores
   std::vector<double> scores(logits.begin(), logits.end());
   if (route.scoring == TENON_MOE_SIGMOID) {
     for (double& score : scores) score = 1 / (1 + std::exp(-score));
+  } else if (route.scoring == TENON_MOE_SQRT_SOFTPLUS) {
+    for (double& score : scores) score = std::sqrt(backends::softplus(score));
   } else if (route.scoring == TENON_MOE_SOFTMAX_ALL) {
     std::vector<uint64_t> all(scores.size());
     std::iota(all.begin(), all.end(), uint64_t{0});
@@ -103,7 +106,11 @@ inline bool fits_moe_route(const OpShape& shape) noexcept {
          is_activation(shape.outputs[1], shape.inputs[0]->row_class) &&
          shape.inputs[0]->columns <= kMaxExperts && route.used >= 1 &&
          route.used <= shape.inputs[0]->columns && shape.outputs[0]->columns == route.used &&
-         shape.outputs[1]->columns == route.used && route.scoring <= TENON_MOE_SPARSE_MIXER &&
+         shape.outputs[1]->columns == route.used && route.scoring <= TENON_MOE_SQRT_SOFTPLUS &&
+         (shape.inputs[3] == nullptr ||
+          (same_rows(shape.inputs[3], shape.inputs[0]) && shape.inputs[3]->columns == route.used &&
+           shape.inputs[1] == nullptr && route.groups <= 1 &&
+           route.scoring != TENON_MOE_SPARSE_MIXER)) &&
          (route.scoring != TENON_MOE_SPARSE_MIXER || shape.inputs[1] == nullptr) &&
          is_optional_vector(shape.inputs[1], shape.inputs[0]->columns) &&
          is_optional_vector(shape.inputs[2], shape.inputs[0]->columns) &&
@@ -145,19 +152,25 @@ void run_moe_route(StepRun<Math>& step, const tenon_op& op) {
   const tenon_moe_route_params& route = op.params.moe_route;
   const auto bias = step.weight_vector(op.inputs[1]);
   const auto expert_scale = step.weight_vector(op.inputs[2]);
+  const bool is_told = op.inputs[3] != TENON_NO_SLOT;
+  const auto numbers = step.activation(op.inputs[is_told ? 3 : 0]);
   for (Eigen::Index t = 0; t < out.rows(); ++t) {
     const Real* first = logits.row(t).data();
     const std::vector<double> row(first, first + logits.cols());
     const std::vector<double> scores = scores_of(route, row);
-    const bool orders_as_logits =
-        route.scoring != TENON_MOE_SIGMOID && bias.empty() && route.groups <= 1;
+    const bool orders_as_logits = route.scoring != TENON_MOE_SIGMOID &&
+                                  route.scoring != TENON_MOE_SQRT_SOFTPLUS && bias.empty() &&
+                                  route.groups <= 1;
     std::vector<double> ranks;
     for (size_t e = 0; e < row.size(); ++e) {
       const double score = orders_as_logits ? row[e] : scores[e] + (bias.empty() ? 0 : bias[e]);
       ranks.push_back(rank(score));
     }
     keep_largest_groups(route, ranks);
-    const std::vector<uint64_t> order = by_rank(ranks);
+    std::vector<uint64_t> order = by_rank(ranks);
+    for (uint32_t j = 0; is_told && j < route.used; ++j) {
+      order[j] = backends::told_expert(numbers(t, j), static_cast<uint32_t>(row.size()));
+    }
     const std::span<const uint64_t> chosen(order.data(), route.used);
     std::vector<double> weights;
     if (route.scoring == TENON_MOE_SOFTMAX_CHOSEN) {

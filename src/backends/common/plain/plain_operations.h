@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/common/plain/plain_attention.h"
+#include "backends/common/plain/plain_attention_pools.h"
 #include "backends/common/plain/plain_compress.h"
 #include "backends/common/plain/plain_elementwise.h"
 #include "backends/common/plain/plain_embed.h"
@@ -60,6 +61,7 @@ inline constexpr Operation<Math> kOperations[] = {
     {TENON_OP_NGRAM_ROWS, "ngram_rows", fits_ngram_rows, run_ngram_rows<Math>},
     {TENON_OP_SOFTMAX, "softmax", fits_softmax, run_softmax<Math>},
     {TENON_OP_WKV6, "wkv6", fits_wkv6, run_wkv6<Math>},
+    {TENON_OP_ATTENTION_POOLS, "attention_pools", fits_attention_pools, run_attention_pools<Math>},
 };
 
 /// The table of a backend that does the operations in `own` itself, which outlive it.

@@ -18,6 +18,7 @@ struct OpShape {
   const tenon_slot* inputs[TENON_MAX_INPUTS];    ///< nullptr: absent
   const tenon_slot* outputs[TENON_MAX_OUTPUTS];  ///< nullptr: none
   const tenon_cache_group* group;                ///< of operations that have one
+  const tenon_cache_group* pool_group;           ///< of an attention_pools
   uint32_t position_parts;                       ///< of the program
   uint32_t token_history;                        ///< of the program
 };
@@ -25,7 +26,7 @@ struct OpShape {
 /// Looks the numbers of operation `op` up in a program; nothing when one of them names nothing.
 inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t op) noexcept {
   if (op >= program.num_ops) return std::nullopt;
-  OpShape shape{&ops_of(program)[op], {}, {}, nullptr, program.position_parts,
+  OpShape shape{&ops_of(program)[op], {}, {}, nullptr, nullptr, program.position_parts,
                 program.token_history};
   const auto find = [&](uint32_t number, const tenon_slot*& slot) {
     if (number == TENON_NO_SLOT) return true;
@@ -42,7 +43,7 @@ inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t 
   const uint32_t kind = shape.op->kind;
   const bool cached = kind == TENON_OP_KV_WRITE || kind == TENON_OP_ATTENTION ||
                       kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
-                      kind == TENON_OP_COMPRESS;
+                      kind == TENON_OP_COMPRESS || kind == TENON_OP_ATTENTION_POOLS;
   const bool recurrent = backends::is_recurrent(shape.op->kind);
   if (cached || recurrent) {  // the parameters of all begin with group and layer
     const tenon_kv_params& kv = shape.op->params.kv;
@@ -50,6 +51,12 @@ inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t 
     shape.group = &groups_of(program)[kv.group];
     if (kv.layer >= shape.group->layers) return std::nullopt;
     if (recurrent != (shape.group->kind == TENON_CACHE_STATE)) return std::nullopt;
+  }
+  if (kind == TENON_OP_ATTENTION_POOLS) {
+    const tenon_attention_pools_params& pools = shape.op->params.attention_pools;
+    if (pools.pool_group >= program.num_groups) return std::nullopt;
+    shape.pool_group = &groups_of(program)[pools.pool_group];
+    if (pools.pool_layer >= shape.pool_group->layers) return std::nullopt;
   }
   return shape;
 }

@@ -1,0 +1,94 @@
+// attention_pools: over the last positions and over pools of all, token by token and head by head
+// (DeepSeek-V4, as `transformers` has it in models/deepseek_v4).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "backends/common/cache_rows.h"
+#include "backends/common/plain/plain_cache.h"
+#include "backends/common/plain/plain_shape.h"
+#include "backends/common/plain/plain_step.h"
+
+namespace tenon::plain {
+
+inline bool fits_attention_pools(const OpShape& shape) noexcept {
+  const tenon_attention_pools_params& params = shape.op->params.attention_pools;
+  const tenon_cache_group& group = *shape.group;
+  const tenon_cache_group& pools = *shape.pool_group;
+  const tenon_slot* selection = shape.inputs[2];
+  return group.kind == TENON_CACHE_LATENT && pools.kind == TENON_CACHE_LATENT &&
+         group.kv_heads == 1 && pools.kv_heads == 1 && group.key_dim == pools.key_dim &&
+         group.value_dim == pools.value_dim && group.value_dim <= group.key_dim &&
+         group.type == pools.type && group.block_tokens > 0 && pools.block_tokens > 0 &&
+         backends::row_stride(group) == 1 && pools.window == 0 &&
+         fits_cache(group.type, group.key_dim) && params.heads > 0 &&
+         is_activation(shape.inputs[0], TENON_ROWS_TOKENS) &&
+         is_activation(shape.outputs[0], TENON_ROWS_TOKENS) &&
+         shape.inputs[0]->columns == uint64_t{params.heads} * group.key_dim &&
+         shape.outputs[0]->columns == uint64_t{params.heads} * group.value_dim &&
+         is_optional_vector(shape.inputs[1], params.heads) &&
+         (selection == nullptr || is_integers(selection, shape.inputs[0]));
+}
+
+template <typename Math>
+void run_attention_pools(StepRun<Math>& step, const tenon_op& op) {
+  using Real = typename Math::Real;
+  const tenon_attention_pools_params& params = op.params.attention_pools;
+  const tenon_cache_group& group = step.group(params.group);
+  const tenon_cache_group& pools = step.group(params.pool_group);
+  const auto query = step.activation(op.inputs[0]);
+  const bool selects = op.inputs[2] != TENON_NO_SLOT;
+  const auto selected = step.activation(selects ? op.inputs[2] : op.inputs[0]);
+  const std::vector<Real> sinks = step.weight_vector(op.inputs[1]);
+  auto out = step.activation(op.outputs[0]);
+  std::vector<std::vector<Real>> rows;  // that a token looks at
+  const auto add_row = [&](const std::byte* row) {
+    rows.emplace_back(group.key_dim);
+    load_head(row, group.type, group.key_dim, rows.back().data());
+  };
+  for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {
+    const auto& place = step.place(t);
+    const uint32_t own = place.position;
+    rows.clear();
+    const uint32_t first = params.window > 0 && own >= params.window ? own - params.window + 1 : 0;
+    for (uint32_t i = first; i <= own; ++i) {
+      add_row(step.cache_row(*place.sequence, params.group, params.layer, i));
+    }
+    const uint32_t seen = backends::num_rows_before(pools, own + 1);
+    const auto add_pool = [&](uint32_t j) {
+      add_row(step.cache_row(*place.sequence, params.pool_group, params.pool_layer,
+                             backends::position_of_row(pools, j)));
+    };
+    if (selects) {
+      const auto numbers = selected.row(t);
+      for (Eigen::Index j = 0; j < numbers.size() && numbers[j] >= 0; ++j) {
+        add_pool(static_cast<uint32_t>(numbers[j]));
+      }
+    } else {
+      for (uint32_t j = 0; j < seen; ++j) add_pool(j);
+    }
+    std::vector<Real> scores(rows.size());
+    for (uint32_t h = 0; h < params.heads; ++h) {
+      const Real* q = query.row(t).data() + uint64_t{h} * group.key_dim;
+      Real highest = sinks.empty() ? -INFINITY : sinks[h];
+      for (size_t i = 0; i < rows.size(); ++i) {
+        Real product = 0;
+        for (uint32_t d = 0; d < group.key_dim; ++d) product += q[d] * rows[i][d];
+        scores[i] = product * params.scale;
+        highest = std::max(highest, scores[i]);
+      }
+      Real sum = sinks.empty() ? 0 : std::exp(sinks[h] - highest);
+      for (Real& score : scores) sum += score = std::exp(score - highest);
+      Real* result = out.row(t).data() + uint64_t{h} * group.value_dim;
+      std::fill_n(result, group.value_dim, Real{0});
+      for (size_t i = 0; i < rows.size(); ++i) {
+        for (uint32_t d = 0; d < group.value_dim; ++d) result[d] += scores[i] / sum * rows[i][d];
+      }
+    }
+  }
+}
+
+}  // namespace tenon::plain
