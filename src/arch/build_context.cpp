@@ -14,6 +14,13 @@ CacheGroup attention_group(const AttentionSpec& spec, const ProgramOptions& opti
   CacheGroup group;
   group.type = options.cache_type;
   group.block_tokens = options.block_tokens;
+  if (spec.pools.query_rank > 0) {
+    group.kind = TENON_CACHE_LATENT;
+    group.kv_heads = 1;
+    group.key_dim = group.value_dim = spec.key_dim;
+    group.window = spec.window;
+    return group;
+  }
   if (spec.latent.rank > 0) {
     group.kind = TENON_CACHE_LATENT;
     group.kv_heads = 1;
@@ -39,20 +46,31 @@ CacheGroup index_group(const IndexSpec& spec, const ProgramOptions& options) {
   group.kind = TENON_CACHE_LATENT;
   group.kv_heads = 1;
   group.key_dim = group.value_dim = spec.key_dim;
-  const bool has_pools = spec.kind == IndexKind::Pools || spec.kind == IndexKind::Means;
-  if (has_pools) group.stride = spec.together;
+  const bool has_positions = spec.kind == IndexKind::Positions || spec.kind == IndexKind::Blocks;
+  if (!has_positions) group.stride = spec.together;
   return group;
 }
 
-/// What a pooled row is made of: a value and a gate for each of its columns, not rounded.
-CacheGroup pool_group(uint32_t columns, uint32_t positions, const ProgramOptions& options) {
+/// Rows of pools, as attention looks at them.
+CacheGroup row_group(const AttentionSpec& spec, const ProgramOptions& options) {
+  CacheGroup group = attention_group(spec, options);
+  group.window = 0;
+  group.stride = spec.pools.stride;
+  return group;
+}
+
+/// What a pooled row is made of: a value and a gate for each of its columns, not rounded. Where pools
+/// overlap, for those of the next row as well.
+CacheGroup pool_group(uint32_t columns, uint32_t positions, bool overlap,
+                      const ProgramOptions& options) {
   CacheGroup group;
   group.type = TENON_TYPE_F32;
   group.block_tokens = options.block_tokens;
   group.kv_heads = 1;
-  group.key_dim = group.value_dim = columns;
+  group.key_dim = group.value_dim = overlap ? 2 * columns : columns;
   group.kind = TENON_CACHE_WINDOW;
-  group.window = group.stride = positions;
+  group.window = overlap ? 2 * positions : positions;
+  group.stride = overlap ? 0 : positions;
   return group;
 }
 
@@ -85,6 +103,8 @@ void BuildContext::add_groups() {
   cache_.resize(model.layers.size());
   index_cache_.resize(model.layers.size());
   pool_cache_.resize(model.layers.size());
+  row_cache_.resize(model.layers.size());
+  raw_cache_.resize(model.layers.size());
   for (uint32_t i = 0; i < cache_.size(); ++i) {
     const AttentionSpec& attention = layer(i).attention;
     if (attention.heads == 0) continue;
@@ -93,11 +113,16 @@ void BuildContext::add_groups() {
       continue;
     }
     cache_[i] = place(attention_group(attention, options));
+    const PoolSpec& pools = attention.pools;
+    if (pools.stride > 0) {
+      row_cache_[i] = place(row_group(attention, options));
+      raw_cache_[i] = place(pool_group(attention.key_dim, pools.stride, pools.overlap, options));
+    }
     const IndexSpec& index = attention.index;
     if (index.count == 0 || index.shared) continue;
     index_cache_[i] = place(index_group(index, options));
-    if (index.kind == IndexKind::Pools) {
-      pool_cache_[i] = place(pool_group(index.key_dim, index.together, options));
+    if (index.kind == IndexKind::Pools || index.kind == IndexKind::Rows) {
+      pool_cache_[i] = place(pool_group(index.key_dim, index.together, pools.overlap, options));
     }
   }
   for (const CacheGroup& group : groups) ops.cache_group(group);
@@ -126,7 +151,7 @@ void BuildContext::add_angles() {
     const RopeSpec& rope = layer(i).attention.rope;  // of no dimensions where there is no attention
     uint32_t same = 0;
     while (!(layer(same).attention.rope == rope)) ++same;
-    angles_.push_back(same < i ? angles_[same] : make_angles(rope));
+    angles_.push_back(same < i ? angles_[same] : make_angles(rope, {}));
   }
 }
 
@@ -134,12 +159,20 @@ Slot BuildContext::angles_before(uint32_t layer, uint32_t back) {
   if (angles(layer) == kNoSlot || back == 0) return angles(layer);
   const auto [found, is_new] = angles_before_.try_emplace({angles(layer), back}, kNoSlot);
   if (is_new) {
-    found->second = make_angles(this->layer(layer).attention.rope, -static_cast<int32_t>(back));
+    found->second =
+        make_angles(this->layer(layer).attention.rope, {.offset = -static_cast<int32_t>(back)});
   }
   return found->second;
 }
 
-Slot BuildContext::make_angles(const RopeSpec& rope, int32_t offset) {
+Slot BuildContext::angles_back(uint32_t layer) {
+  if (angles(layer) == kNoSlot) return kNoSlot;
+  const auto [found, is_new] = angles_back_.try_emplace(angles(layer), kNoSlot);
+  if (is_new) found->second = make_angles(this->layer(layer).attention.rope, {.back = true});
+  return found->second;
+}
+
+Slot BuildContext::make_angles(const RopeSpec& rope, const Turn& turn) {
   if (rope.dimensions == 0) return kNoSlot;
   std::vector<float> divisors;
   if (!rope.divisors.empty()) {
@@ -147,11 +180,12 @@ Slot BuildContext::make_angles(const RopeSpec& rope, int32_t offset) {
     divisors = tensors.optional_divisors(rope.divisors, std::max(pairs, rope.num_divisors));
     if (!divisors.empty()) divisors.resize(pairs);
   }
-  const RopeTable table = make_rope_table(rope, divisors);
+  RopeTable table = make_rope_table(rope, divisors);
+  for (double& frequency : table.frequencies) frequency = turn.back ? -frequency : frequency;
   const Slot parts =
       table.parts.empty() ? kNoSlot : ops.constant("rope position parts", table.parts);
   return ops.rope_angles(ops.constant("rope frequencies", table.frequencies),
-                         static_cast<float>(table.magnitude), parts, offset);
+                         static_cast<float>(table.magnitude), parts, turn.offset);
 }
 
 std::string BuildContext::in_layer(uint32_t layer, std::string_view name) {

@@ -86,6 +86,8 @@ class BuildContext {
   [[nodiscard]] Slot angles(uint32_t layer) const { return angles_[layer]; }
   /// The same of the positions `back` before those of the tokens.
   Slot angles_before(uint32_t layer, uint32_t back);
+  /// Those that turn back what the angles of a layer have turned.
+  Slot angles_back(uint32_t layer);
   /// Where the keys and values of a layer are kept. Layers of the same geometry share a group.
   struct CachePlace {
     uint32_t group;
@@ -96,6 +98,10 @@ class BuildContext {
   [[nodiscard]] CachePlace index_cache(uint32_t layer) const { return index_cache_[layer]; }
   /// Where the positions of a pool are until its key is made of them: values and gates, as f32.
   [[nodiscard]] CachePlace pool_cache(uint32_t layer) const { return pool_cache_[layer]; }
+  /// Where the rows of pools are that attention looks at, and where the positions of one are until its
+  /// row is made of them.
+  [[nodiscard]] CachePlace row_cache(uint32_t layer) const { return row_cache_[layer]; }
+  [[nodiscard]] CachePlace raw_cache(uint32_t layer) const { return raw_cache_[layer]; }
   /// Where the recurrences of a layer keep their values, those from `offset` of the layer's on.
   [[nodiscard]] StatePlace state(uint32_t layer, uint32_t offset) const {
     return {state_[layer].group, state_[layer].layer, offset};
@@ -108,14 +114,22 @@ class BuildContext {
   void add_groups();
   void add_state_groups();
   void add_angles();
-  Slot make_angles(const RopeSpec& rope, int32_t offset = 0);
+  /// Which way angles turn, and from which position on.
+  struct Turn {
+    int32_t offset = 0;
+    bool back = false;
+  };
+  Slot make_angles(const RopeSpec& rope, const Turn& turn);
 
   std::vector<CachePlace> cache_;        // [layers], of attention
   std::vector<CachePlace> index_cache_;  // [layers], of attention with an index of its own
   std::vector<CachePlace> pool_cache_;   // [layers], of the same whose keys are pooled
+  std::vector<CachePlace> row_cache_;    // [layers], of attention to pools
+  std::vector<CachePlace> raw_cache_;    // [layers], of the same
   std::vector<CachePlace> state_;        // [layers], of recurrences
   std::vector<Slot> angles_;             // [layers]
   std::map<std::pair<Slot, uint32_t>, Slot> angles_before_;  // by those of the tokens, and how far
+  std::map<Slot, Slot> angles_back_;                         // by those of the tokens
 };
 
 }  // namespace tenon

@@ -72,14 +72,17 @@ RopeScaling read_rope_scaling(const Keys& keys, bool has_factor, bool longrope) 
 /// expert_gating_func: how the weights of experts come from the router's logits.
 void read_gating(const Keys& keys, bool sigmoid, ExpertSpec& experts) {
   // As llama.cpp counts them: 1 is softmax, and 0 as good as no key.
-  constexpr uint32_t kSigmoid = 2, kSoftmaxOfChosen = 3;
+  constexpr uint32_t kSigmoid = 2, kSoftmaxOfChosen = 3, kSqrtSoftplus = 4;
   const uint32_t gating = keys.count_or("expert_gating_func", 0, 0, UINT32_MAX);
   experts.sigmoid = gating == 0 ? sigmoid : gating == kSigmoid;
+  experts.sqrt_softplus = gating == kSqrtSoftplus;
   if (gating == kSoftmaxOfChosen) {
     experts.normalised = true;
-  } else if (gating > kSigmoid) {
+  } else if (gating > kSqrtSoftplus) {
     keys.refuse(Code::Unsupported, "expert_gating_func",
-                "is {}; known are 1 (softmax), 2 (sigmoid), 3 (softmax of the chosen)", gating);
+                "is {}; known are 1 (softmax), 2 (sigmoid), 3 (softmax of the chosen), "
+                "4 (square root of softplus)",
+                gating);
   }
 }
 
@@ -299,6 +302,16 @@ void read_gate_limits(const Keys& keys, ModelSpec& model) {
   }
 }
 
+void read_early_gate_limits(const Keys& keys, ModelSpec& model) {
+  read_gate_limits(keys, model);
+  for (LayerSpec& layer : model.layers) {
+    FeedForwardSpec& feed_forward = layer.feed_forward;
+    feed_forward.experts.gate.limit_after = feed_forward.gate.limit_after = false;
+    if (keys.contains("swiglu_clamp_shexp")) continue;
+    feed_forward.gate.limit = feed_forward.experts.gate.limit;
+  }
+}
+
 void read_latent_attention(const Keys& keys, ModelSpec& model) {
   LatentSpec latent;
   latent.rank = keys.count("attention.kv_lora_rank", 1, SpecLimits::kHeadDim);
@@ -389,8 +402,10 @@ ModelSpec read_decoder(const Keys& keys, const DecoderKind& kind) {
   model.width = keys.count("embedding_length", 1, SpecLimits::kWidth);
   model.trained_context = keys.count("context_length", 1, SpecLimits::kPositions);
   const HeadCounts heads = read_head_counts(keys, layers, kind.hybrid);
+  const bool of_experts = kind.may_have_experts_alone && !keys.contains("feed_forward_length");
   const std::vector<uint32_t> widths =
-      keys.counts("feed_forward_length", layers, kind.hybrid ? 0 : 1, SpecLimits::kWidth);
+      keys.counts(of_experts ? "expert_feed_forward_length" : "feed_forward_length", layers,
+                  kind.hybrid ? 0 : 1, SpecLimits::kWidth);
   const bool is_rms = kind.norm == NormKind::Rms || kind.norm == NormKind::RmsUnweighted;
   const auto epsilon = static_cast<float>(
       keys.number(is_rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",

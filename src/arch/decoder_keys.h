@@ -17,6 +17,8 @@ struct DecoderKind {
   /// feed-forward.
   bool hybrid = false;
   bool may_be_unrotated = false;  ///< rope.dimension_count may be 0
+  /// Without feed_forward_length, layers are as wide as expert_feed_forward_length says.
+  bool may_have_experts_alone = false;
 };
 
 /// A decoder of layers x += attention(norm(x)), x += gated feed-forward(norm(x)), with the norms
@@ -91,6 +93,10 @@ void drop_missing_experts(const ModelFile& file, ModelSpec& model);
 /// swiglu_clamp_exp and swiglu_clamp_shexp, one for each layer: limits of activated gates, and of
 /// what they multiply, in experts and in the other feed-forwards. 0: none.
 void read_gate_limits(const Keys& keys, ModelSpec& model);
+
+/// The same, but limits of gates before they are activated; without swiglu_clamp_shexp that of the
+/// experts is that of the others, too.
+void read_early_gate_limits(const Keys& keys, ModelSpec& model);
 
 /// attention.kv_lora_rank and what belongs to it: makes the attention of the layers that have any
 /// latent. Files with attention.key_length_mla hold the matrices of each head apart, older ones

@@ -118,8 +118,8 @@ RouteOptions route_options(const ExpertSpec& spec, bool is_biased) {
   if (spec.closeness > 0.0f) {
     route.scoring = TENON_MOE_SPARSE_MIXER;
     route.closeness = spec.closeness;
-  } else if (spec.sigmoid) {
-    route.scoring = TENON_MOE_SIGMOID;
+  } else if (spec.sigmoid || spec.sqrt_softplus) {
+    route.scoring = spec.sigmoid ? TENON_MOE_SIGMOID : TENON_MOE_SQRT_SOFTPLUS;
     route.normalise = spec.normalised;
   } else if (spec.normalised && spec.groups == 1 && !is_biased) {
     route.scoring = TENON_MOE_SOFTMAX_CHOSEN;  // the same, from fewer exponentials
@@ -237,6 +237,21 @@ Slot plain_feed_forward(BuildContext& context, uint32_t layer, Slot x) {
                         context.model.width, spec.width, spec.bias);
 }
 
+namespace {
+
+/// "ffn_gate_tid2eid" [vocab, used]: the numbers of each token's experts, for the rows of x.
+Slot told_experts(BuildContext& context, uint32_t layer) {
+  const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
+  if (!spec.told_by_token) return kNoSlot;
+  const std::string name = BuildContext::in_layer(layer, "ffn_gate_tid2eid.weight");
+  const RowSource table =
+      context.tensors.numbers(name, {context.model.vocab_rows, spec.used}, spec.count);
+  const Slot rows = context.ops.embed(context.tensors.bind(name, table));
+  return context.wanted_rows(layer, rows);
+}
+
+}  // namespace
+
 Route expert_routes(BuildContext& context, uint32_t layer, Slot x, Slot expert_scale) {
   const ExpertSpec& spec = context.layer(layer).feed_forward.experts;
   const std::string router = BuildContext::in_layer(layer, "ffn_gate_inp");
@@ -253,6 +268,7 @@ Route expert_routes(BuildContext& context, uint32_t layer, Slot x, Slot expert_s
   RouteOptions options = route_options(spec, selection_bias != kNoSlot);
   options.selection_bias = selection_bias;
   options.expert_scale = expert_scale;
+  options.numbers = told_experts(context, layer);
   return context.ops.moe_route(logits, options);
 }
 

@@ -43,13 +43,7 @@ ModelSpec read_glm5next(const Keys& keys) {
   read_kimi_layers(keys, heads, model);
   read_experts(keys, {.sigmoid = true}, model);
   read_shared_expert(keys, model);
-  read_gate_limits(keys, model);
-  for (LayerSpec& layer : model.layers) {
-    FeedForwardSpec& feed_forward = layer.feed_forward;
-    feed_forward.experts.gate.limit_after = feed_forward.gate.limit_after = false;
-    if (keys.contains("swiglu_clamp_shexp")) continue;
-    feed_forward.gate.limit = feed_forward.experts.gate.limit;
-  }
+  read_early_gate_limits(keys, model);
   read_mixed_streams(keys, model);
   model.hyper_connection.mean = true;
   return model;

@@ -43,10 +43,20 @@ std::vector<uint32_t> Keys::counts_or(std::string_view name, std::vector<uint32_
 
 std::vector<uint64_t> Keys::wholes(std::string_view name, uint64_t size, uint64_t low,
                                    uint64_t high) const {
-  std::vector<uint64_t> values = metadata_.get<std::vector<uint64_t>>(key(name));
+  const std::vector<uint64_t> values = metadata_.get<std::vector<uint64_t>>(key(name));
   if (values.size() != size) {
     refuse(Code::Format, name, "has {} entries, not {}", values.size(), size);
   }
+  return first_wholes(name, size, low, high);
+}
+
+std::vector<uint64_t> Keys::first_wholes(std::string_view name, uint64_t size, uint64_t low,
+                                         uint64_t high) const {
+  std::vector<uint64_t> values = metadata_.get<std::vector<uint64_t>>(key(name));
+  if (values.size() < size) {
+    refuse(Code::Format, name, "has {} entries, fewer than {}", values.size(), size);
+  }
+  values.resize(size);
   for (const uint64_t value : values) {
     if (value < low || value > high) {
       refuse(Code::Format, name, "is {}, not in {}..{}", value, low, high);

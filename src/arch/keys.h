@@ -63,6 +63,9 @@ class Keys {
   /// The key holds an array of `size` whole numbers.
   [[nodiscard]] std::vector<uint64_t> wholes(std::string_view name, uint64_t size, uint64_t low,
                                              uint64_t high) const;
+  /// The same of at least `size`: the first of them.
+  [[nodiscard]] std::vector<uint64_t> first_wholes(std::string_view name, uint64_t size,
+                                                   uint64_t low, uint64_t high) const;
   /// Finite, as low and high are.
   [[nodiscard]] double number(std::string_view name, double low, double high) const;
   [[nodiscard]] double number_or(std::string_view name, double fallback, double low,

@@ -4,6 +4,7 @@
 #include "arch/attention.h"
 #include "arch/delta_rule.h"
 #include "arch/latent_attention.h"
+#include "arch/pooled_attention.h"
 #include "arch/short_conv.h"
 #include "arch/state_space.h"
 #include "arch/wkv.h"
@@ -11,8 +12,12 @@
 namespace tenon {
 namespace {
 
+bool has_pooled_attention(const LayerSpec& layer) {
+  return layer.attention.heads > 0 && layer.attention.pools.query_rank > 0;
+}
 bool has_attention(const LayerSpec& layer) {
-  return layer.attention.heads > 0 && layer.attention.latent.rank == 0;
+  return layer.attention.heads > 0 && layer.attention.latent.rank == 0 &&
+         !has_pooled_attention(layer);
 }
 bool has_latent_attention(const LayerSpec& layer) {
   return layer.attention.heads > 0 && layer.attention.latent.rank > 0;
@@ -28,9 +33,13 @@ struct Mixer {
 };
 
 constexpr Mixer kMixers[] = {
-    {has_attention, attention_block}, {has_latent_attention, latent_attention},
-    {has_state_space, state_space},   {has_delta_rule, delta_rule},
-    {has_short_conv, short_conv},     {has_wkv, wkv},
+    {has_attention, attention_block},
+    {has_latent_attention, latent_attention},
+    {has_pooled_attention, pooled_attention},
+    {has_state_space, state_space},
+    {has_delta_rule, delta_rule},
+    {has_short_conv, short_conv},
+    {has_wkv, wkv},
 };
 
 }  // namespace

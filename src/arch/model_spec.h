@@ -61,6 +61,7 @@ enum class IndexKind {
   Blocks,     ///< of neighbours, for each KV head its own
   Pools,      ///< of neighbours whose keys are pooled, the same for all heads: of latent attention
   Means,      ///< of neighbours, by the means of their keys, the same for all heads
+  Rows,  ///< of those that stand for pools of positions, the same for all heads (pooled_attention.h)
 };
 
 /// Sparse attention: an index of few small heads, whose keys have rows of their own in the cache,
@@ -98,6 +99,17 @@ struct PositionScale {
   uint32_t offset = 0;
 };
 
+/// Attention to the last positions and to pools of all of them (pooled_attention.h), of heads that
+/// share one row, which is key and value.
+struct PoolSpec {
+  uint32_t query_rank =
+      0;  ///< queries come from a row of this size; 0: attention is of another kind
+  uint32_t output_groups = 1;  ///< of heads, each with its matrix to `output_rank` values
+  uint32_t output_rank = 0;
+  uint32_t stride = 0;   ///< positions of a pool; 0: the layer has none
+  bool overlap = false;  ///< rows are made of the pool before, too
+};
+
 /// Softmax attention over the cache.
 struct AttentionSpec {
   uint32_t heads = 0;      ///< 0: the layer has no attention
@@ -130,6 +142,7 @@ struct AttentionSpec {
   PositionScale query_scale;
   bool alibi = false;  ///< scores fall with the distance (Press et al. 2022, arXiv 2108.12409)
   LatentSpec latent;
+  PoolSpec pools;
   IndexSpec index;
 };
 
@@ -266,12 +279,14 @@ struct AdjugateSpec {
 
 /// A mixture of experts (Shazeer et al. 2017).
 struct ExpertSpec {
-  uint32_t count = 0;      ///< 0: there are none
-  uint32_t used = 0;       ///< 1..count, by each token
-  uint32_t width = 0;      ///< of one expert
-  bool sigmoid = false;    ///< scores are sigmoids of the logits, not their softmax
-  bool normalised = true;  ///< the weights of a token's experts sum to 1, before `scale`
-  float scale = 1.0f;      ///< multiplies them
+  uint32_t count = 0;          ///< 0: there are none
+  uint32_t used = 0;           ///< 1..count, by each token
+  uint32_t width = 0;          ///< of one expert
+  bool sigmoid = false;        ///< scores are sigmoids of the logits, not their softmax
+  bool sqrt_softplus = false;  ///< or square roots of their softplus
+  bool told_by_token = false;  ///< "ffn_gate_tid2eid" has the experts of each token
+  bool normalised = true;      ///< the weights of a token's experts sum to 1, before `scale`
+  float scale = 1.0f;          ///< multiplies them
   Presence selection_bias = Presence::Absent;  ///< "exp_probs_b.bias" counts for the choice alone
   uint32_t groups = 1;  ///< experts are chosen out of the best `groups_used` groups
   uint32_t groups_used = 1;
@@ -410,7 +425,7 @@ struct ModelSpec {
   uint32_t active_stream = 0;    ///< that one, below streams
   uint32_t layer_embedding = 0;  ///< values of a token's embedding for each layer; 0: there is none
   float logit_scale = 1.0f;
-  float logit_soft_cap = 0.0f;  ///< 0: none
+  float logit_soft_cap = 0.0f;   ///< 0: none
   Presence output_bias = Presence::Absent;
   std::optional<uint32_t> pooling{};  ///< TENON_POOL_*: the model gives rows and has no logits
   ClassifierSpec classifier;          ///< of such a model

@@ -28,6 +28,9 @@ LayerSpec prediction_layer(const ModelFile& file, const ModelSpec& model, uint32
     fail(Code::Unsupported, "{}: no layer of the trunk has attention, as prediction blocks have",
          file.name());
   }
+  if (model.hyper_connection.streams > 0) {
+    fail(Code::Unsupported, "{}: prediction blocks of several residual streams", file.name());
+  }
   if (last->attention.index.count > 0) {
     fail(Code::Unsupported, "{}: prediction blocks whose attention has an index", file.name());
   }

@@ -59,15 +59,20 @@ TensorBinder::TensorBinder(const ModelFile& file, ProgramBuilder& builder,
 
 void TensorBinder::want(std::string_view name, const std::vector<uint64_t>& shape, TensorRole role,
                         bool required) {
-  wanted_.push_back({std::string(name), shape, role, required});
+  wanted_.push_back(
+      {.name = std::string(name), .shape = shape, .role = role, .required = required});
 }
 
-const TensorInfo& TensorBinder::take(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
+void TensorBinder::use(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
   used_[static_cast<size_t>(&tensor - file_.tensors().data())] = true;
   if (!has_shape(tensor, shape)) {
     fail(Code::Format, "{}: tensor \"{}\" is {}, but the hyper-parameters ask for [{}]",
          file_.name(), tensor.name, tensor.text(), fmt::join(shape, ", "));
   }
+}
+
+const TensorInfo& TensorBinder::take(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
+  use(tensor, shape);
   const FormatInfo* format = find_format(tensor.format);
   if (format == nullptr || !format->weight) {
     fail(Code::Unsupported, "{}: tensor \"{}\" is {}, which is no format of weights", file_.name(),
@@ -84,13 +89,32 @@ RowSource TensorBinder::tensor(std::string_view name, std::vector<uint64_t> shap
          fmt::join(shape, ", "));
   }
   if (const TensorInfo* found = file_.find(name)) return RowSource(take(*found, shape));
+  return RowSource(stand_in(name, shape));
+}
+
+const TensorInfo& TensorBinder::stand_in(std::string_view name,
+                                         const std::vector<uint64_t>& shape) {
   missing_.emplace_back(name);
   TensorInfo& stand_in = stand_ins_.emplace_back();
   stand_in.name = name;
   stand_in.rank = static_cast<uint32_t>(shape.size());
   stand_in.shape.fill(1);
   std::copy(shape.begin(), shape.end(), stand_in.shape.begin());
-  return RowSource(stand_in);
+  return stand_in;
+}
+
+RowSource TensorBinder::numbers(std::string_view name, std::vector<uint64_t> shape,
+                                uint32_t below) {
+  want(name, shape, TensorRole::Numbers, true);
+  wanted_.back().below = below;
+  const TensorInfo* found = file_.find(name);
+  if (found == nullptr) return RowSource(stand_in(name, shape));
+  use(*found, shape);
+  if (found->format != Format::I32) {
+    fail(Code::Unsupported, "{}: tensor \"{}\" is {}, expected i32", file_.name(), found->name,
+         found->text());
+  }
+  return RowSource(*found).decoded();
 }
 
 std::optional<RowSource> TensorBinder::optional_tensor(std::string_view name,

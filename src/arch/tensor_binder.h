@@ -27,6 +27,7 @@ enum class TensorRole {
   RopeDivisors,
   Convolution,  ///< a filter for each column
   Decay,        ///< negative: what a state is multiplied with is exp of it
+  Numbers,      ///< whole, of something that there are some of
 };
 
 /// A tensor that an architecture asked for.
@@ -35,6 +36,7 @@ struct WantedTensor {
   std::vector<uint64_t> shape;  ///< outermost first
   TensorRole role;
   bool required;
+  uint32_t below = 0;  ///< Numbers: how many there are of what they count
 };
 
 /// Whether `name` is `pattern`, in which each * stands for any text: "blk.*.nextn.*".
@@ -53,6 +55,9 @@ class TensorBinder {
   /// for each of several experts [experts, rows, columns]. Throws Format when its shape differs and
   /// Unsupported when its type is no weight format.
   RowSource tensor(std::string_view name, std::vector<uint64_t> shape, TensorRole role);
+  /// The i32 values of a tensor in f32, numbers below `below`, which are not checked. Throws as
+  /// tensor(), and Unsupported where they are of another type.
+  RowSource numbers(std::string_view name, std::vector<uint64_t> shape, uint32_t below);
   /// Nothing where the file has no such tensor.
   std::optional<RowSource> optional_tensor(std::string_view name,
                                            const std::vector<uint64_t>& shape, TensorRole role);
@@ -88,8 +93,12 @@ class TensorBinder {
  private:
   void want(std::string_view name, const std::vector<uint64_t>& shape, TensorRole role,
             bool required);
-  /// Marks the tensor as used and checks it.
+  /// Marks the tensor as used and checks its shape.
+  void use(const TensorInfo& tensor, const std::vector<uint64_t>& shape);
+  /// The same, and that it is a weight.
   const TensorInfo& take(const TensorInfo& tensor, const std::vector<uint64_t>& shape);
+  /// What a missing tensor's sources point to.
+  const TensorInfo& stand_in(std::string_view name, const std::vector<uint64_t>& shape);
 
   const ModelFile& file_;
   ProgramBuilder& builder_;

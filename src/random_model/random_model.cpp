@@ -36,7 +36,8 @@ struct RandomTensor {
   std::vector<uint64_t> shape;  // outermost first
   Format format;
   float deviation;
-  float mean = 0.0f;  // not 0: f32 only
+  float mean = 0.0f;   // not 0: f32 only
+  uint32_t below = 0;  // not 0: numbers below this, evenly spread, i32 only
 };
 
 /// "attn_q" of "blk.3.attn_q.weight", and of the experts' matrix "blk.3.attn_q_exps.weight".
@@ -116,6 +117,9 @@ class RandomTensors {
         return put(Format::F32, 0.1f, 2.0f);
       case TensorRole::Decay:
         return put(Format::F32, 0.1f, -1.0f);
+      case TensorRole::Numbers:
+        return tensors_.push_back(
+            {wanted.name, wanted.shape, Format::I32, 0.0f, 0.0f, wanted.below});
     }
   }
 
@@ -210,6 +214,7 @@ class Writer {
   void write(const RandomTensor& tensor) {
     // By name, so that a tensor does not depend on those before it.
     SplitMix random(hash_bytes(std::as_bytes(std::span(tensor.name)), options_.seed).low);
+    if (tensor.below > 0) return write_numbers(tensor, random);
     if (tensor.shape.size() == 1) return write_vector(tensor, random);
     const FormatInfo& format = *find_format(tensor.format);
     const RandomBlocks& bank = bank_of(format, tensor.deviation);
@@ -225,6 +230,14 @@ class Writer {
   }
 
  private:
+  void write_numbers(const RandomTensor& tensor, SplitMix& random) {
+    uint64_t count = 1;
+    for (const uint64_t extent : tensor.shape) count *= extent;
+    std::vector<int32_t> values(count);
+    for (int32_t& value : values) value = static_cast<int32_t>(random.next() % tensor.below);
+    put(std::as_bytes(std::span(values)));
+  }
+
   void write_vector(const RandomTensor& tensor, SplitMix& random) {
     std::vector<float> values(tensor.shape[0]);
     for (float& value : values) value = tensor.mean + tensor.deviation * random.normal();

@@ -25,6 +25,20 @@ void require_range(uint64_t first, uint64_t count, uint64_t size, const char* wh
   fail(Code::Internal, "row source: {} [{}, {} + {}) of {}", what, first, first, count, size);
 }
 
+/// DecodeRow of i32, which is no format of weights.
+void decode_integers(const void* values, float* out, uint64_t count) noexcept {
+  for (uint64_t i = 0; i < count; ++i) {
+    int32_t value = 0;
+    std::memcpy(&value, static_cast<const std::byte*>(values) + i * sizeof(value), sizeof(value));
+    out[i] = static_cast<float>(value);
+  }
+}
+
+/// nullptr for formats without a decoder.
+DecodeRow decoder_of(Format format) {
+  return format == Format::I32 ? decode_integers : info_of(format).decode_row;
+}
+
 /// How values of a tensor are brought to their place.
 struct Conversion {
   bool decode;
@@ -49,7 +63,7 @@ void read_values(const ModelFile& file, const TensorInfo& tensor, uint64_t first
     const std::span<std::byte> blocks(encoded, bytes_of(format, read));
     file.read(tensor, bytes_of(format, first + done - before), blocks);
     if (conversion.decode) {
-      format.decode_row(encoded, decoded, read);
+      decoder_of(tensor.format)(encoded, decoded, read);
       for (uint64_t i = 0; i < read; ++i) decoded[i] += conversion.added;
     }
     const std::byte* values =
@@ -167,7 +181,7 @@ RowSource RowSource::transposed() const {
 
 RowSource RowSource::decoded() const {
   for (const Part& part : parts_) {
-    if (info_of(part.tensor->format).decode_row != nullptr) continue;
+    if (decoder_of(part.tensor->format) != nullptr) continue;
     fail(Code::Unsupported, "tensor \"{}\" is {}, which has no decoder", part.tensor->name,
          part.tensor->text());
   }

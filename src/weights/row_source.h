@@ -44,7 +44,7 @@ class RowSource {
   [[nodiscard]] RowSource spread(uint64_t step) const;
   /// As many rows, of `count` columns that are all `number`, in f32: a filter that takes the mean.
   [[nodiscard]] RowSource filled(uint64_t count, float number) const;
-  /// The same values in f32.
+  /// The same values in f32; of i32 too, whose values are exact up to 2^24.
   [[nodiscard]] RowSource decoded() const;
   /// `number` more than each value, in f32.
   [[nodiscard]] RowSource plus(float number) const;

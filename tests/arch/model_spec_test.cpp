@@ -263,8 +263,8 @@ TEST(ModelSpec, RefusesExpertsOutOfRange) {
 TEST(ModelSpec, SaysWhichWaysToChooseExpertsAreKnown) {
   TinyModel tiny;
   tiny.experts = 4;
-  expect_error(Code::Unsupported, AllOf(HasSubstr("expert_gating_func\" is 4"), HasSubstr("known")),
-               [&] { read_with("llama.expert_gating_func", int64_t{4}, tiny); });
+  expect_error(Code::Unsupported, AllOf(HasSubstr("expert_gating_func\" is 5"), HasSubstr("known")),
+               [&] { read_with("llama.expert_gating_func", int64_t{5}, tiny); });
 }
 
 TEST(ModelSpec, TakesANumberForEachLayer) {

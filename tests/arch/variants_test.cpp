@@ -76,6 +76,25 @@ TEST(Variants, ThatAreNotComputedAreRefusedWithTheReason) {
                [] { read_changed("bailingmoe3", "kda.safe_gate", MetadataValue::of(false)); });
 }
 
+TEST(Variants, OfDeepSeek4ThatDoNotFitAreRefused) {
+  const auto refused = [](Code code, const char* key, uint64_t value, const char* text) {
+    expect_error(code, AllOf(HasSubstr(key), HasSubstr(text)),
+                 [&] { read_changed("deepseek4", key, MetadataValue::of(value)); });
+  };
+  refused(Code::Format, "attention.output_group_count", 3, "does not divide the 4 heads");
+  refused(Code::Format, "attention.head_count_kv", 2, "all heads share one row");
+  refused(Code::Format, "attention.sliding_window", 0, "not in 1..");
+  refused(Code::Format, "attention.indexer.key_length", 8, "not in 16..");
+  refused(Code::Format, "hash_layer_count", 5, "not in 0..4");
+  refused(Code::Unsupported, "expert_group_count", 2, "a table tells the experts");
+  expect_error(Code::Format,
+               AllOf(HasSubstr("attention.compress_ratios"), HasSubstr("fewer than 4")), [] {
+                 constexpr int32_t kThree[] = {4, 0, 4};
+                 read_changed("deepseek4", "attention.compress_ratios",
+                              MetadataValue::of(std::span<const int32_t>(kThree)));
+               });
+}
+
 TEST(Variants, ThatContradictThemselvesAreRefused) {
   expect_error(Code::Format, HasSubstr("not in -1000"),
                [] { read_changed("bailingmoe3", "kda.gate_lower_bound", MetadataValue::of(0.0)); });

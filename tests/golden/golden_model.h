@@ -46,8 +46,12 @@ class GoldenModel {
     for (const nlohmann::json& tensor : description_.at("tensors")) {
       if (left_out && left_out(tensor.at(0).get<std::string>())) continue;
       const auto shape = tensor.at(1).get<std::vector<uint64_t>>();
-      file.add_tensor(tensor.at(0), shape,
-                      values_of(tensor.at(0), shape, tensor.at(2), tensor.at(3)));
+      const std::vector<float> values = values_of(tensor.at(0), shape, tensor.at(2), tensor.at(3));
+      if (tensor.size() > 4) {  // "i32": rounded
+        file.add_tensor(tensor.at(0), shape, Format::I32, whole(values));
+      } else {
+        file.add_tensor(tensor.at(0), shape, values);
+      }
     }
     return std::make_shared<OwnedSource>(file.finish(), name_ + ".gguf");
   }
@@ -108,6 +112,17 @@ class GoldenModel {
       values.push_back(static_cast<float>(centre + spread * next_uniform(state)));
     }
     return values;
+  }
+
+  /// The nearest whole numbers, as bytes of i32.
+  static std::vector<std::byte> whole(const std::vector<float>& values) {
+    std::vector<std::byte> bytes;
+    for (const float value : values) {
+      const auto number = static_cast<int32_t>(std::lround(value));
+      const auto* raw = reinterpret_cast<const std::byte*>(&number);
+      bytes.insert(bytes.end(), raw, raw + sizeof number);
+    }
+    return bytes;
   }
 
   /// FNV-1a, 64 bits.

@@ -21,13 +21,29 @@ constexpr const char* kGoldens[] = {
 
 /// Models whose own implementation gave the logits: make/transformers_goldens.py.
 constexpr const char* kTransformersGoldens[] = {
-    "afmoe",      "bailingmoe3",   "deepseek32",
-    "gemma3n",    "glm-dsa",       "glm5next",
-    "glm5-next",  "granite-swa",   "granite-swa_experts",
-    "hunyuan_vl", "hy_v3",         "hy_v4",
-    "laguna",     "laguna_values", "mimo2",
-    "minimax-m3", "muse-glimmer",  "qwen3vl",
-    "qwen3vlmoe", "qwen4exp",      "step35",
+    "afmoe",
+    "bailingmoe3",
+    "deepseek32",
+    "deepseek4",
+    "deepseek4_yarn",
+    "gemma3n",
+    "glm-dsa",
+    "glm5next",
+    "glm5-next",
+    "granite-swa",
+    "granite-swa_experts",
+    "hunyuan_vl",
+    "hy_v3",
+    "hy_v4",
+    "laguna",
+    "laguna_values",
+    "mimo2",
+    "minimax-m3",
+    "muse-glimmer",
+    "qwen3vl",
+    "qwen3vlmoe",
+    "qwen4exp",
+    "step35",
 };
 
 /// The same of encoders, of which one row is compared, and of positions that no text has.

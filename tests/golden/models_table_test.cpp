@@ -71,6 +71,7 @@ std::string cache_kinds(std::string_view architecture) {
     if (layer.attention.heads == 0 || model.pooling) continue;
     const bool latent = layer.attention.latent.rank > 0;
     kinds.insert(latent ? "latent" : layer.attention.window > 0 ? "window" : "full");
+    if (layer.attention.pools.stride > 0) kinds.insert("latent");
   }
   if (!model.encoder_layers.empty()) kinds.insert("cross");
   std::string text;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -248,13 +249,17 @@ inline bool follow_keys(File& file, SplitMix& random, uint64_t most_values) {
     if (known || (!one.required && !optional)) continue;
     const uint64_t bytes = bytes_of(one.shape, Format::F32, most_values);
     if (bytes == UINT64_MAX || (values += bytes / 4) > most_values) return false;
-    Tensor tensor{one.name, one.shape, Format::F32, {}};
+    const bool is_whole = one.role == TensorRole::Numbers;
+    Tensor tensor{one.name, one.shape, is_whole ? Format::I32 : Format::F32, {}};
     const double spread = 1.0 / std::sqrt(static_cast<double>(one.shape.back()));
     for (uint64_t i = 0; i < bytes / 4; ++i) {
       float value = random.normal() * static_cast<float>(spread);
       if (one.role == TensorRole::Norm) value = 1.0f + 0.1f * random.normal();
       if (one.role == TensorRole::Decay) value = -1.0f + 0.1f * random.normal();
       if (one.role == TensorRole::RopeDivisors) value = 2.0f + 0.1f * random.normal();
+      if (one.role == TensorRole::Numbers) {
+        value = std::bit_cast<float>(static_cast<int32_t>(random.next() % (one.below + 2)) - 1);
+      }
       const auto* raw = reinterpret_cast<const std::byte*>(&value);
       tensor.bytes.insert(tensor.bytes.end(), raw, raw + sizeof value);
     }

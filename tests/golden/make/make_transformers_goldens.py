@@ -52,6 +52,15 @@ class Filler:
         with torch.no_grad():
             target.copy_(change(torch.from_numpy(values).reshape(target.shape)))
 
+    def numbers(self, tensor, target, count):
+        """Whole numbers below count, as i32 in the file."""
+        if isinstance(target, str):
+            target = self.parameters[target]
+        shape, centre, spread = list(target.shape), (count - 1) / 2, (count - 1) / 2 + 0.25
+        self.tensors.append((tensor, shape, centre, spread, 'i32'))
+        values = np.round(weight(self.name, tensor, shape, centre, spread))
+        target.copy_(torch.from_numpy(values).reshape(target.shape))
+
     def norm(self, tensor, target, change=lambda values: values):
         self.put(tensor, target, 1.0, 0.5, change=change)
 
@@ -81,7 +90,7 @@ def make(name, golden):
     assert np.isfinite(logits).all(), '%s: a parameter was not filled' % name
     # A golden must not sit on the fence: rounding, 6e-8 of a value, may not decide what is chosen.
     moves = largest_relative(logits_of(golden, name, tokens, np.random.default_rng(1))[0], logits)
-    size = sum(int(np.prod(shape)) for _, shape, _, _ in tensors) * 4
+    size = sum(int(np.prod(tensor[1])) for tensor in tensors) * 4
     print('%-20s %6.1f kB, largest %.2f, moved by %.1e' % (name, size / 1e3, np.abs(logits).max(), moves))
     assert moves < 1e-4, '%s: weights that differ by 1e-6 move logits by %g' % (name, moves)
     assert size < 300000, '%s: the model has %d bytes' % (name, size)

@@ -735,6 +735,88 @@ def glm5_next_dashed(m):
     glm5_next_layers(m, GLM5_SHARING, [True, False, True], 'indexer.kpool_%s')
 
 
+# ---- DeepSeek V4: pools of 4 positions, of which 3 are chosen, and pools of 8, all of which are looked at. Of few
+# index heads none may like several pools, and which of two zeros is the larger is not defined.
+def deepseek4_model(layers, told, **rope):
+    """(keys, model); told: of how many layers a table tells the experts."""
+    strides = {'sliding_attention': 0, 'compressed_sparse_attention': 4, 'heavily_compressed_attention': 8}
+    count = len(layers)
+    keys = {**base_keys(count, 4, 1, 16, None, 10000.0, 1e-5), 'rope.dimension_count': 8,
+            'attention.q_lora_rank': 20, 'attention.output_group_count': 2, 'attention.output_lora_rank': 12,
+            'attention.sliding_window': 9, 'attention.compress_ratios': [strides[kind] for kind in layers],
+            'attention.compress_rope_freq_base': 2000.0, 'attention.indexer.head_count': 8,
+            'attention.indexer.key_length': 12, 'attention.indexer.top_k': 3, 'hash_layer_count': told,
+            'swiglu_clamp_exp': [0.75] * count, 'hyper_connection.count': 3, 'hyper_connection.epsilon': 0.0625,
+            'hyper_connection.sinkhorn_iterations': 4,
+            **expert_keys(6, 2, 12, shared_count=1, weights_scale=1.5, weights_norm=True, gating_func=4)}
+    del keys['feed_forward_length']
+    return keys, of('DeepseekV4ForCausalLM', 'DeepseekV4Config', moe_intermediate_size=12, num_hidden_layers=count,
+                    num_attention_heads=4, head_dim=16, q_lora_rank=20, partial_rotary_factor=0.5,
+                    num_experts_per_tok=2, n_routed_experts=6, routed_scaling_factor=1.5, layer_types=layers,
+                    compress_rates={'compressed_sparse_attention': 4, 'heavily_compressed_attention': 8},
+                    compress_rope_theta=2000.0, hc_mult=3, hc_sinkhorn_iters=4, hc_eps=0.0625, swiglu_limit=0.75,
+                    mlp_layer_types=['hash_moe'] * told + ['moe'] * (count - told), sliding_window=9, o_groups=2,
+                    o_lora_rank=12, index_n_heads=8, index_head_dim=12, index_topk=3, rms_norm_eps=1e-5, **rope)
+
+
+def deepseek4_pools(m, block, root, prefix):
+    for tensor, name in (('kv', 'kv_proj.weight'), ('gate', 'gate_proj.weight')):
+        m.put(block + prefix + tensor + '.weight', root + name)
+    m.put(block + prefix + 'ape.weight', root + 'position_bias', spread=1.0)
+    m.norm(block + prefix + 'norm.weight', root + 'kv_norm.weight')
+
+
+def deepseek4_layers(m, layers, told):
+    ends(m)
+    for tensor in ('fn', 'scale', 'base'):
+        centre, spread = {'fn': (0.0, 0.125), 'scale': (1.0, 0.5), 'base': (0.0, 1.0)}[tensor]
+        m.put('output_hc_%s.weight' % tensor, 'model.hc_head.hc_' + tensor, centre, spread)
+    for layer, kind in enumerate(layers):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        a = root + 'self_attn.'
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm',
+                    attn_q_a_norm='self_attn.q_a_norm', attn_kv_a_norm='self_attn.kv_norm')
+        for prefix, name in (('hc_attn_', 'attn_hc.'), ('hc_ffn_', 'ffn_hc.')):
+            m.put(block + prefix + 'fn.weight', root + name + 'fn', spread=0.125)
+            m.put(block + prefix + 'scale.weight', root + name + 'scale', 1.0, 0.5)
+            m.put(block + prefix + 'base.weight', root + name + 'base', spread=1.0)
+        for tensor, name in (('attn_q_a', 'q_a_proj'), ('attn_q_b', 'q_b_proj'), ('attn_kv', 'kv_proj'),
+                             ('attn_output_a', 'o_a_proj'), ('attn_output_b', 'o_b_proj')):
+            m.put(block + tensor + '.weight', a + name + '.weight')
+        m.put(block + 'attn_sinks.weight', a + 'sinks', spread=1.0)
+        if kind != 'sliding_attention':
+            deepseek4_pools(m, block, a + 'compressor.', 'attn_compressor_')
+        if kind == 'compressed_sparse_attention':
+            index = a + 'compressor.indexer.'
+            deepseek4_pools(m, block, index, 'indexer_compressor_')
+            m.put(block + 'indexer.attn_q_b.weight', index + 'q_b_proj.weight')
+            m.put(block + 'indexer.proj.weight', index + 'scorer.weights_proj.weight')
+        if layer < told:
+            m.numbers(block + 'ffn_gate_tid2eid.weight', root + 'mlp.gate.tid2eid', 6)
+        experts(m, layer, root + 'mlp.', bias=None if layer < told else 'gate.e_score_correction_bias')
+
+
+DEEPSEEK4_LAYERS = ['sliding_attention', 'compressed_sparse_attention', 'heavily_compressed_attention']
+DEEPSEEK4_POOLED = ['heavily_compressed_attention', 'compressed_sparse_attention']
+YARN = {'rope_type': 'yarn', 'factor': 4.0, 'original_max_position_embeddings': 64, 'beta_fast': 4.0,
+        'beta_slow': 1.0}
+
+
+@golden('deepseek4', 'deepseek4', *deepseek4_model(DEEPSEEK4_LAYERS, 1))
+def deepseek4(m):
+    deepseek4_layers(m, DEEPSEEK4_LAYERS, 1)
+
+
+# Stretched, and the last layer's experts told, too. The file counts a block of prediction that it has not.
+@golden('deepseek4_yarn', 'deepseek4',
+        {**deepseek4_model(DEEPSEEK4_POOLED, 2)[0], 'rope.scaling.type': 'yarn', 'rope.scaling.factor': 4.0,
+         'rope.scaling.original_context_length': 64, 'rope.scaling.yarn_beta_fast': 4.0,
+         'rope.scaling.yarn_beta_slow': 1.0, 'nextn_predict_layers': 1},
+        deepseek4_model(DEEPSEEK4_POOLED, 2, rope_parameters=YARN)[1])
+def deepseek4_yarn(m):
+    deepseek4_layers(m, DEEPSEEK4_POOLED, 2)
+
+
 # ---- MiniMax M3, its text model. Blocks of positions are shorter than those of the cache.
 @golden('minimax-m3', 'minimax-m3',
         {**base_keys(3, 4, 2, 16, 40, 10000.0, 1e-5), 'rope.dimension_count': 8,
