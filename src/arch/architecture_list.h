@@ -15,6 +15,7 @@
   X(Bert, "bert")                      \
   X(BitNet, "bitnet")                  \
   X(Bloom, "bloom")                    \
+  X(Chameleon, "chameleon")            \
   X(ChatGlm, "chatglm")                \
   X(CodeShell, "codeshell")            \
   X(Cohere2, "cohere2")                \

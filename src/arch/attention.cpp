@@ -143,7 +143,14 @@ Slot head_norm(BuildContext& context, uint32_t layer, Slot x, std::string_view n
         spec.qk_norm == QkNorm::RmsOfHead
             ? context.ops.rms_norm(x, kNoSlot, norm.epsilon, spec.key_dim)
             : context.ops.layer_norm(x, kNoSlot, kNoSlot, norm.epsilon, spec.key_dim);
-    return context.ops.mul(normed, context.tensors.bind(tensor + ".weight", weights.as_row()));
+    const Slot scaled =
+        context.ops.mul(normed, context.tensors.bind(tensor + ".weight", weights.as_row()));
+    if (spec.qk_norm == QkNorm::RmsOfHead) return scaled;
+    const auto biases =
+        context.tensors.optional_tensor(tensor + ".bias", {heads, spec.key_dim}, TensorRole::Bias);
+    return biases
+               ? context.ops.add(scaled, context.tensors.bind(tensor + ".bias", biases->as_row()))
+               : scaled;
   }
   if (spec.qk_norm == QkNorm::GainOfQuery) {
     const Slot normed = context.ops.rms_norm(x, kNoSlot, norm.epsilon, spec.key_dim);

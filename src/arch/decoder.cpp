@@ -1,6 +1,7 @@
 // The decoder, written in the order in which a token passes through it.
 #include "arch/decoder.h"
 
+#include <limits>
 #include <string>
 
 #include "arch/feed_forward.h"
@@ -22,6 +23,27 @@ Slot output_bias(BuildContext& context) {
   const auto bias =
       context.tensors.optional_tensor("output.bias", {model.vocab_rows}, TensorRole::Bias);
   return bias ? context.tensors.bind("output.bias", bias->columns(0, model.vocab)) : kNoSlot;
+}
+
+/// Logits with those of ModelSpec::unsaid put to the lowest number, as if they could not be.
+Slot without_unsaid(BuildContext& context, Slot logits) {
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  const uint32_t vocab = context.model.vocab;
+  Slot joined = kNoSlot;
+  const auto append = [&](uint32_t first, uint32_t end, bool said) {
+    if (first == end) return;
+    const Slot part = context.ops.slice(logits, vocab, first, end - first);
+    const Slot own = said ? part : context.ops.scale(part, 0.0f, kLowest);
+    joined = joined == kNoSlot ? own : context.ops.concat(joined, own);
+  };
+  uint32_t next = 0;
+  for (const TokenRun& run : context.model.unsaid) {
+    append(next, run.first, true);
+    append(run.first, run.end, false);
+    next = run.end;
+  }
+  append(next, vocab, true);
+  return joined;
 }
 
 /// What is added to tokens by the text that they are of: the first row for all, or with two texts in
@@ -111,7 +133,9 @@ Slot output_head(BuildContext& context, Slot x) {
   const Slot table = own ? context.tensors.bind("output.weight", without_padding(model, *own))
                          : context.embedding_table;
   const Slot logits = context.ops.linear(x, table, output_bias(context));
-  return model.logit_soft_cap > 0.0f ? context.ops.soft_cap(logits, model.logit_soft_cap) : logits;
+  const Slot capped =
+      model.logit_soft_cap > 0.0f ? context.ops.soft_cap(logits, model.logit_soft_cap) : logits;
+  return model.unsaid.empty() ? capped : without_unsaid(context, capped);
 }
 
 Slot build_encoder(BuildContext& context) {

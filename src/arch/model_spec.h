@@ -40,7 +40,7 @@ enum class QkNorm {
   EachHead,       ///< a weight [key_dim] that all heads share
   MayBeEachHead,  ///< the same in files that have the weight
   RmsOfHead,      ///< a weight [key_dim] for each head
-  LayerOfHead,    ///< layer norms without biases, a weight [key_dim] for each head
+  LayerOfHead,    ///< layer norms, a weight [key_dim] and maybe a bias for each head
   Unweighted,     ///< of each head, without a weight
   WholeRow,       ///< over all heads together, before they are split
   GainOfQuery,    ///< of each head, without a weight; "attn_q_norm" is a factor for each query head
@@ -401,6 +401,12 @@ struct ClassifierSpec {
   uint32_t pooling = TENON_POOL_FIRST;          ///< of the row that it reads, in an encoder
 };
 
+/// Tokens [first, end).
+struct TokenRun {
+  uint32_t first = 0;
+  uint32_t end = 0;
+};
+
 /// A model: a decoder, which gives logits; an encoder, which gives one row for a text; or both, the
 /// decoder reading what the encoder made of another text. As it comes out of read_model_spec, all
 /// sizes are in range and fit together.
@@ -426,6 +432,7 @@ struct ModelSpec {
   uint32_t layer_embedding = 0;  ///< values of a token's embedding for each layer; 0: there is none
   float logit_scale = 1.0f;
   float logit_soft_cap = 0.0f;   ///< 0: none
+  std::vector<TokenRun> unsaid;  ///< apart and ascending: tokens whose logits are the lowest number
   Presence output_bias = Presence::Absent;
   std::optional<uint32_t> pooling{};  ///< TENON_POOL_*: the model gives rows and has no logits
   ClassifierSpec classifier;          ///< of such a model

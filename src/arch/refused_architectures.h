@@ -12,7 +12,6 @@ struct RefusedArchitecture {
 };
 
 inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
-    {"chameleon", "its query and key norms have biases, and its logits of images are masked"},
     {"clip", "it encodes pictures and has no text model"},
     {"cogvlm", "it has a second set of weights for pictures, which are not read here"},
     {"deepseek2-ocr", "its texts are read from pictures, which are not read here"},

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/engine/tiny_model.h"
@@ -36,6 +38,9 @@ class GoldenModel {
   /// [tokens, vocab]
   [[nodiscard]] const std::vector<float>& logits() const { return logits_; }
   [[nodiscard]] uint32_t vocab() const { return description_.at("vocab"); }
+
+  /// The token is called so in the file, not "word7".
+  void name_token(uint32_t token, std::string name) { names_[token] = std::move(name); }
 
   /// left_out: names of tensors that the file lacks
   [[nodiscard]] std::shared_ptr<const ByteSource> source(
@@ -95,6 +100,7 @@ class GoldenModel {
   void add_vocabulary(GgufWriter& file) const {
     std::vector<std::string> tokens(vocab());
     for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = "word" + std::to_string(i);
+    for (const auto& [token, name] : names_) tokens.at(token) = name;
     file.add("tokenizer.ggml.model", "bert");
     file.add("tokenizer.ggml.tokens", tokens);
     file.add("tokenizer.ggml.unknown_token_id", uint32_t{0});
@@ -147,6 +153,7 @@ class GoldenModel {
   std::string folder_;
   nlohmann::json description_;
   std::vector<float> logits_;
+  std::map<uint32_t, std::string> names_;  // of tokens
 };
 
 }  // namespace tenon::golden

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "file/open.h"
 #include "tests/engine/tiny_engine.h"
 #include "tests/golden/golden_model.h"
@@ -23,6 +25,8 @@ constexpr const char* kGoldens[] = {
 constexpr const char* kTransformersGoldens[] = {
     "afmoe",
     "bailingmoe3",
+    "chameleon",
+    "chameleon_swin",
     "deepseek32",
     "deepseek4",
     "deepseek4_yarn",
@@ -127,6 +131,20 @@ TEST_P(Golden, HasTheSameBitsInSlices) {
     const std::vector<float> whole = program_values(golden_, backend, 512);
     EXPECT_EQ(program_values(golden_, backend, 7), whole);
     EXPECT_EQ(program_values(golden_, backend, 1), whole);
+  }
+}
+
+TEST(Chameleon, SaysNoPieceOfAPicture) {
+  GoldenModel named("chameleon");
+  for (const uint32_t token : {0u, 5u, 6u, 63u}) named.name_token(token, "IMGIMGA");
+  for (const char* backend : {"reference", "cpu"}) {
+    SCOPED_TRACE(backend);
+    std::vector<float> expected = program_values(GoldenModel("chameleon"), backend, 512);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const bool is_unsaid = i % 64 == 0 || i % 64 == 5 || i % 64 == 6 || i % 64 == 63;
+      if (is_unsaid) expected[i] = std::numeric_limits<float>::lowest();
+    }
+    EXPECT_EQ(program_values(named, backend, 512), expected);
   }
 }
 

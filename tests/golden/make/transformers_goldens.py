@@ -735,6 +735,35 @@ def glm5_next_dashed(m):
     glm5_next_layers(m, GLM5_SHARING, [True, False, True], 'indexer.kpool_%s')
 
 
+# ---- Chameleon, its texts, with norms before blocks and after them. Queries and keys have two heads to one.
+def chameleon_model(swin):
+    """(keys, model)"""
+    vision = dict(embed_dim=8, num_embeddings=8, latent_dim=8, resolution=32, base_channels=32,
+                  channel_multiplier=[1], num_res_blocks=1, attn_resolutions=[])
+    keys = {**base_keys(2, 4, 2, 8, 40, 10000.0), 'swin_norm': swin}
+    return keys, of('ChameleonForConditionalGeneration', 'ChameleonConfig', intermediate_size=40,
+                    num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-5,
+                    swin_norm=swin, vq_config=vision, vocabulary_map={'<image>': 63},
+                    rope_parameters={'rope_type': 'default', 'rope_theta': 10000.0})
+
+
+def chameleon(m):
+    ends(m)
+    for layer in range(2):
+        root, block = 'model.layers.%d.' % layer, 'blk.%d.' % layer
+        layer_norms(m, layer, root, attn_norm='input_layernorm', ffn_norm='post_attention_layernorm')
+        attention(m, layer, root + 'self_attn.', pairs={'attn_q': 4, 'attn_k': 2})
+        for name, heads in (('q_norm', 4), ('k_norm', 2)):
+            for part, centre in (('weight', 1.0), ('bias', 0.0)):
+                turned = m.parameters[root + 'self_attn.%s.%s' % (name, part)].view(heads, 2, 4).transpose(1, 2)
+                m.put(block + 'attn_%s.%s' % (name, part), turned, centre, 0.5, shape=[heads, 8])
+        gated(m, layer, root + 'mlp.')
+
+
+golden('chameleon', 'chameleon', *chameleon_model(False))(chameleon)
+golden('chameleon_swin', 'chameleon', *chameleon_model(True))(chameleon)
+
+
 # ---- DeepSeek V4: pools of 4 positions, of which 3 are chosen, and pools of 8, all of which are looked at. Of few
 # index heads none may like several pools, and which of two zeros is the larger is not defined.
 def deepseek4_model(layers, told, **rope):
