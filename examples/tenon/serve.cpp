@@ -28,6 +28,7 @@ struct ServeFlags {
   std::string unix_path;
   std::string api_key_file;
   std::string cors = "loopback";
+  bool no_page = false;
   uint64_t context = 0;
   double request_seconds = 0;
   double stop_seconds = 10;
@@ -54,6 +55,7 @@ ServerHandle make_server(const ServeFlags& flags) {
     options.api_keys = keys.c_str();
     options.api_keys_length = keys.size();
   }
+  options.without_page = flags.no_page ? 1 : 0;
   options.cors_origin = flags.cors.c_str();
   options.request_seconds = flags.request_seconds;
   tenon_server* raw = nullptr;
@@ -149,6 +151,7 @@ void add_serve(CLI::App& app) {
           "empty: none")
       ->capture_default_str()
       ->type_name("ORIGIN");
+  command->add_flag("--no-page", flags->no_page, "Without the chat page at /");
   command->add_option("--context", flags->context,
                       "Most tokens of a prompt with its answer; 0: as the model says");
   command->add_option("--request-seconds", flags->request_seconds,

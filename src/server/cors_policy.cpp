@@ -25,6 +25,13 @@ bool is_loopback(std::string_view origin) {
 
 }  // namespace
 
+bool is_own_page(std::string_view origin, std::string_view host) {
+  const size_t scheme_end = origin.find("://");
+  if (scheme_end == origin.npos || origin.substr(scheme_end + 3) != host) return false;
+  const bool is_v6 = host.starts_with('[');
+  return is_v6 || host.find_first_not_of("0123456789.:") == host.npos;
+}
+
 std::string_view allowed_origin(std::string_view policy, std::string_view origin) {
   if (policy == "*") return policy;
   if (policy == kLoopbackPages) return is_loopback(origin) ? origin : std::string_view();

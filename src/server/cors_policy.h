@@ -19,4 +19,9 @@ inline bool may_ask(std::string_view policy, std::string_view origin) {
   return origin.empty() || !allowed_origin(policy, origin).empty();
 }
 
+/// Of the server's own page, asked for by an address in digits. A name proves nothing, since who owns it
+/// may let it lead here (DNS rebinding).
+///   host  the header: "192.0.2.1:8080"
+bool is_own_page(std::string_view origin, std::string_view host);
+
 }  // namespace tenon_http

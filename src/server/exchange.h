@@ -35,6 +35,7 @@ struct HttpRequest {
   std::string query;  ///< as it came
   std::string body;
   std::string origin;  ///< header of that name, as the next ones; "" when absent
+  std::string host;
   std::string authorization;
   std::string api_key;  ///< x-api-key
   std::string anthropic_version;

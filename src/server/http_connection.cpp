@@ -44,6 +44,7 @@ HttpRequest request_of(http::request<http::string_body>&& message) {
   request.method = text(message.method_string());
   set_target(request, text(message.target()));
   request.origin = text(message[http::field::origin]);
+  request.host = text(message[http::field::host]);
   request.authorization = text(message[http::field::authorization]);
   request.api_key = text(message["x-api-key"]);
   request.anthropic_version = text(message["anthropic-version"]);
@@ -198,7 +199,8 @@ void HttpConnection::begin(Parser& parser) {
   exchange_ = std::make_shared<HttpExchange>(weak_from_this(), std::move(request), is_old);
   wait(Wait::Handler);
   const auto exchange = exchange_;
-  if (!may_ask(owner_.limits().cors, exchange->request().origin)) {
+  const HttpRequest& asked = exchange->request();
+  if (!may_ask(owner_.limits().cors, asked.origin) && !is_own_page(asked.origin, asked.host)) {
     const ApiError error(403, "permission_error", "pages of this origin may not ask here");
     return exchange->answer(error_answer(error, exchange->request().shape));
   }

@@ -12,13 +12,15 @@ namespace {
 
 struct Route {
   std::string_view method;
-  std::string_view path;  ///< one that ends in '/' stands for all that begin so
+  std::string_view path;  ///< one that ends in '/' stands for all that begin so, but "/"
   Handler handler;
   bool is_open = false;   ///< answers without a key
   bool is_short = false;  ///< answers on the loop, without a worker
 };
 
 constexpr auto kRoutes = std::to_array<Route>({
+    {"GET", "/", handle_page, true, true},
+    {"GET", "/page/", handle_page, true, true},
     {"GET", "/health", handle_health, true, true},
     {"GET", "/ready", handle_ready, true, true},
     {"GET", "/metrics", handle_metrics, true, true},
@@ -38,8 +40,9 @@ constexpr auto kRoutes = std::to_array<Route>({
 });
 
 bool leads_to(const Route& route, std::string_view path) {
-  return route.path.ends_with('/') ? path.size() > route.path.size() && path.starts_with(route.path)
-                                   : path == route.path;
+  return route.path.size() > 1 && route.path.ends_with('/')
+             ? path.size() > route.path.size() && path.starts_with(route.path)
+             : path == route.path;
 }
 
 /// The route of a request. Throws ApiError 404, or 405 for a path of another method.
@@ -57,9 +60,7 @@ const Route& find_route(const HttpRequest& request) {
                    request.path + " takes " + others + ", not " + request.method)
         .with_code("method_not_allowed");
   }
-  throw ApiError(404, "invalid_request_error",
-                 "there is nothing at " + request.method + " " + request.path)
-      .with_code("not_found");
+  throw nothing_there(request);
 }
 
 /// Runs the handler on this thread and what remains on the loop.
@@ -94,6 +95,12 @@ const ServedModel& ServerState::model(const std::string* name) const {
                  "the model \"" + *name + "\" is not served here; GET /v1/models lists what is")
       .with_code("model_not_found")
       .with_param("model");
+}
+
+ApiError nothing_there(const HttpRequest& request) {
+  return ApiError(404, "invalid_request_error",
+                  "there is nothing at " + request.method + " " + request.path)
+      .with_code("not_found");
 }
 
 Start answer_with(HttpAnswer answer) {

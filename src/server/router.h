@@ -18,6 +18,7 @@ namespace tenon_http {
 struct ServerLimits {
   double request_seconds = 0;  ///< of a generation, from its arrival to its end; 0: none
   uint32_t max_choices = 128;  ///< answers to one request
+  bool serves_page = true;     ///< the chat page
 };
 
 /// What all routes share. The models do not change while the server runs.
@@ -46,6 +47,9 @@ using Handler = Start (*)(const HttpRequest& request, ServerState& state);
 
 /// A whole answer that is known already.
 Start answer_with(HttpAnswer answer);
+
+/// 404.
+ApiError nothing_there(const HttpRequest& request);
 
 /// Answers `exchange`, now or later. Called on the loop.
 void route(const std::shared_ptr<Exchange>& exchange, ServerState& state);

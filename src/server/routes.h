@@ -5,6 +5,7 @@
 
 namespace tenon_http {
 
+Start handle_page(const HttpRequest& request, ServerState& state);
 Start handle_health(const HttpRequest& request, ServerState& state);
 Start handle_ready(const HttpRequest& request, ServerState& state);
 Start handle_metrics(const HttpRequest& request, ServerState& state);

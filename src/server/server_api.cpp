@@ -96,6 +96,7 @@ ServerOptions options_of(const tenon_server_options* given) {
     options.http.header_bytes = std::min<uint64_t>(given->max_header_bytes, size_t{1} << 30);
   }
   if (given->max_connections > 0) options.http.connections = given->max_connections;
+  options.limits.serves_page = given->without_page == 0;
   set_seconds(options.http.header_seconds, given->header_seconds);
   set_seconds(options.http.body_seconds, given->body_seconds);
   set_seconds(options.http.idle_seconds, given->idle_seconds);

@@ -30,7 +30,7 @@ typedef struct tenon_server tenon_server;
 /* Set struct_size and zero the rest: zero stands for the default. */
 typedef struct tenon_server_options {
   uint32_t struct_size;
-  uint32_t reserved;
+  uint32_t without_page; /* 1: no chat page at "/" */
   const char* api_keys; /* one a line; empty lines and lines after '#' do not count. NULL: no key is
                          * asked for. */
   uint64_t api_keys_length;
