@@ -1,6 +1,8 @@
 // tenon serve: models over HTTP, until a signal ends it.
 #include <tenon/server.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <deque>
@@ -29,6 +31,13 @@ struct ServeFlags {
   std::string api_key_file;
   std::string cors = "loopback";
   bool no_page = false;
+  std::string log_level = "warning";
+  std::string otlp_address;
+  std::string certificate;
+  std::string key;
+  uint64_t memory_bytes = 0;
+  bool on_demand = false;
+  bool model_control = false;
   uint64_t context = 0;
   double request_seconds = 0;
   double stop_seconds = 10;
@@ -46,6 +55,14 @@ struct DestroyServer {
 };
 using ServerHandle = std::unique_ptr<tenon_server, DestroyServer>;
 
+constexpr auto kLogLevels = std::to_array<const char*>({"error", "warning", "info", "debug"});
+
+/// A line on standard error. Whole lines at a time: other threads write as well.
+void write_log_line(void*, uint32_t, const char* text, uint64_t length) {
+  const std::string line = std::string(text, length) + "\n";
+  (void)std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 ServerHandle make_server(const ServeFlags& flags) {
   tenon_server_options options{};
   options.struct_size = sizeof options;
@@ -58,6 +75,16 @@ ServerHandle make_server(const ServeFlags& flags) {
   options.without_page = flags.no_page ? 1 : 0;
   options.cors_origin = flags.cors.c_str();
   options.request_seconds = flags.request_seconds;
+  if (!flags.certificate.empty()) options.tls_certificate_file = flags.certificate.c_str();
+  if (!flags.key.empty()) options.tls_key_file = flags.key.c_str();
+  options.memory_bytes = flags.memory_bytes;
+  options.model_control = flags.model_control ? 1 : 0;
+  if (!flags.otlp_address.empty()) options.otlp_address = flags.otlp_address.c_str();
+  const auto level = std::find(kLogLevels.begin(), kLogLevels.end(), flags.log_level);
+  if (level != kLogLevels.end()) {
+    options.log = write_log_line;
+    options.log_level = static_cast<uint32_t>(level - kLogLevels.begin());
+  }
   tenon_server* raw = nullptr;
   check_server(tenon_server_create(&options, &raw));
   return ServerHandle(raw);
@@ -78,8 +105,56 @@ void listen(tenon_server* server, const ServeFlags& flags) {
     uint16_t port = 0;
     check_server(tenon_server_listen_tcp(server, flags.host.c_str(), flags.port, &port));
     const bool is_v6 = flags.host.find(':') != std::string::npos;
-    print("listening on http://" + (is_v6 ? "[" + flags.host + "]" : flags.host) + ":" +
-          std::to_string(port) + "\n");
+    print(
+        std::string(flags.certificate.empty() ? "listening on http://" : "listening on https://") +
+        (is_v6 ? "[" + flags.host + "]" : flags.host) + ":" + std::to_string(port) + "\n");
+  }
+}
+
+/// Loads all models now. The library's words of them go to `log`.
+void add_models(tenon_server* server, const ServeFlags& flags, std::deque<tenon::Model>& models,
+                const tenon::Log& log) {
+  tenon::Options engine;
+  engine.parse(flags.engine_options.values());
+  for (size_t i = 0; i < flags.models.size(); ++i) {
+    ProgressBar loading("loading");
+    const tenon::Model& model = models.emplace_back(
+        flags.models[i], tenon::ModelOptions{.extra = flags.model_options.values(),
+                                             .progress =
+                                                 [&loading](double fraction) {
+                                                   loading.update(fraction);
+                                                   Interruption::check();
+                                                   return true;
+                                                 },
+                                             .log = &log});
+    loading.clear();
+    const std::string name = name_of(flags, i);
+    check_server(tenon_server_add_model(server, name.data(), name.size(), model.get(), engine.get(),
+                                        flags.context));
+    print("serving " + printable(name, 200) + "\n");
+  }
+}
+
+std::string lines_of(const tenon::ExtraOptions& options) {
+  std::string lines;
+  for (const auto& [key, value] : options) lines.append(key).append("=").append(value).append("\n");
+  return lines;
+}
+
+/// Has the server load them when requests want them.
+void add_files(tenon_server* server, const ServeFlags& flags) {
+  const std::string model_options = lines_of(flags.model_options.values());
+  const std::string engine_options = lines_of(flags.engine_options.values());
+  for (size_t i = 0; i < flags.models.size(); ++i) {
+    tenon_server_model_file file{};
+    file.struct_size = sizeof file;
+    file.path = flags.models[i].c_str();
+    file.model_options = model_options.c_str();
+    file.engine_options = engine_options.c_str();
+    file.context = flags.context;
+    const std::string name = name_of(flags, i);
+    check_server(tenon_server_add_file(server, name.data(), name.size(), &file));
+    print("serving " + printable(name, 200) + " on demand\n");
   }
 }
 
@@ -98,24 +173,10 @@ void serve(const ServeFlags& flags) {
   const tenon::Log log = warnings();
   std::deque<tenon::Model> models;  // before the server, which uses them
   const ServerHandle server = make_server(flags);
-  tenon::Options engine;
-  engine.parse(flags.engine_options.values());
-  for (size_t i = 0; i < flags.models.size(); ++i) {
-    ProgressBar loading("loading");
-    const tenon::Model& model = models.emplace_back(
-        flags.models[i], tenon::ModelOptions{.extra = flags.model_options.values(),
-                                             .progress =
-                                                 [&loading](double fraction) {
-                                                   loading.update(fraction);
-                                                   Interruption::check();
-                                                   return true;
-                                                 },
-                                             .log = &log});
-    loading.clear();
-    const std::string name = name_of(flags, i);
-    check_server(tenon_server_add_model(server.get(), name.data(), name.size(), model.get(),
-                                        engine.get(), flags.context));
-    print("serving " + printable(name, 200) + "\n");
+  if (flags.on_demand || flags.memory_bytes > 0) {
+    add_files(server.get(), flags);
+  } else {
+    add_models(server.get(), flags, models, log);
   }
   listen(server.get(), flags);
   check_server(tenon_server_start(server.get(), 0));
@@ -143,7 +204,8 @@ void add_serve(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--unix", flags->unix_path, "Listen on this Unix socket instead");
   command->add_option("--api-key-file", flags->api_key_file,
-                      "Ask clients for one of the keys in this file, one a line");
+                      "Ask clients for one of the keys in this file, a line for each: KEY [NAME] "
+                      "[weight=W] [requests=N]");
   command
       ->add_option(
           "--cors", flags->cors,
@@ -151,6 +213,29 @@ void add_serve(CLI::App& app) {
           "empty: none")
       ->capture_default_str()
       ->type_name("ORIGIN");
+  command
+      ->add_option("--log", flags->log_level,
+                   "Most detailed kind of lines, in JSON, on standard error; info has one for each "
+                   "request")
+      ->check(CLI::IsMember({"off", "error", "warning", "info", "debug"}))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--otlp", flags->otlp_address,
+          "Collector of OpenTelemetry that gets a span for each request (http://HOST:PORT)")
+      ->type_name("ADDRESS");
+  command->add_option("--tls-certificate", flags->certificate,
+                      "Serve HTTPS with this certificate (PEM, with its chain)");
+  command->add_option("--tls-key", flags->key, "Its key (PEM)");
+  command->add_flag("--on-demand", flags->on_demand, "Load models when requests ask for them");
+  command
+      ->add_option(
+          "--memory-bytes", flags->memory_bytes,
+          "The same, and never more than this at a time: what was not asked for the longest "
+          "goes (8GiB)")
+      ->transform(CLI::AsSizeValue(false));
+  command->add_flag("--model-control", flags->model_control,
+                    "Clients may load and unload models: POST /v1/models/NAME/load, /unload");
   command->add_flag("--no-page", flags->no_page, "Without the chat page at /");
   command->add_option("--context", flags->context,
                       "Most tokens of a prompt with its answer; 0: as the model says");

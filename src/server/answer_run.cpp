@@ -12,18 +12,19 @@ constexpr size_t kMaxUnsentBytes = size_t{256} << 10;
 
 AnswerRun::AnswerRun(AnswerPlan plan, std::shared_ptr<Exchange> exchange,
                      std::unique_ptr<AnswerWriter> writer, ServerState& state)
-    : plan_(std::move(plan)),
-      exchange_(std::move(exchange)),
+    : exchange_(std::move(exchange)),
+      plan_(std::move(plan)),
       writer_(std::move(writer)),
       state_(state) {}
 
 void AnswerRun::start() {
   weak_ = weak_from_this();
   self_ = shared_from_this();
+  const RequestRecord& record = *exchange_->request().record;
   try {
     for (ChoicePlan& choice : plan_.choices) {
       generations_.emplace_back(plan_, std::move(choice));
-      generations_.back().submit(state_.limits.request_seconds, notify, this);
+      generations_.back().submit(state_.limits.request_seconds, record.client, notify, this);
     }
   } catch (...) {
     end();
@@ -45,6 +46,17 @@ void AnswerRun::notify(void* user) {
   });
 }
 
+void AnswerRun::note_progress() {
+  RequestRecord& record = *exchange_->request().record;
+  record.prompt_tokens = generations_.empty() ? 0 : generations_.front().prompt_tokens();
+  record.cached_tokens = generations_.empty() ? 0 : generations_.front().cached_tokens();
+  record.generated_tokens = 0;
+  for (const Generation& each : generations_) record.generated_tokens += each.num_drawn();
+  if (record.generated_tokens > 0 && !record.first_token) {
+    record.first_token = RequestRecord::Clock::now();
+  }
+}
+
 void AnswerRun::pump() {
   const auto self = shared_from_this();
   is_woken_ = false;
@@ -59,6 +71,7 @@ void AnswerRun::pump() {
         const bool advanced = generations_[i].advance(
             [&](AnswerDelta delta) { writer_->delta(*exchange_, i, std::move(delta)); });
         if (!advanced) break;
+        if (!generations_.empty()) note_progress();
         if (!generations_[i].end()) continue;
         writer_->end(*exchange_, i, *generations_[i].end());
         --num_running_;

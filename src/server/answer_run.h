@@ -42,10 +42,11 @@ class AnswerRun : public std::enable_shared_from_this<AnswerRun> {
  private:
   static void notify(void* user);
   void pump();
+  void note_progress();
   void end();
 
+  std::shared_ptr<Exchange> exchange_;  // first: its record keeps the plan's model
   AnswerPlan plan_;
-  std::shared_ptr<Exchange> exchange_;
   std::unique_ptr<AnswerWriter> writer_;
   ServerState& state_;
   std::atomic<bool> is_woken_{false};

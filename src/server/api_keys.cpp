@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 namespace tenon_http {
 namespace {
@@ -30,31 +31,75 @@ std::string_view bearer_of(std::string_view authorization) {
   return authorization;
 }
 
-}  // namespace
-
-std::vector<std::string> read_api_keys(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  std::vector<std::string> keys;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const size_t first = line.find_first_not_of(kBlank);
-    if (first == line.npos || line[first] == '#') continue;
-    keys.emplace_back(line.substr(first, line.find_last_not_of(kBlank) - first + 1));
-  }
-  return keys;
+[[noreturn]] void refuse_line(size_t line, const std::string& message) {
+  throw tenon::Error(tenon::Code::Argument,
+                     "api_keys, line " + std::to_string(line) + ": " + message);
 }
 
-void check_api_key(const HttpRequest& request, const std::vector<std::string>& keys) {
-  if (keys.empty()) return;
-  const std::string_view bearer = bearer_of(request.authorization);
-  bool known = false;
-  for (const std::string& key : keys) {
-    known |= equal_keys(bearer, key);
-    known |= equal_keys(request.api_key, key);
+std::vector<std::string_view> words_of(std::string_view line) {
+  constexpr std::string_view kBlank = " \t\r";
+  std::vector<std::string_view> words;
+  for (size_t at = line.find_first_not_of(kBlank); at != line.npos;
+       at = line.find_first_not_of(kBlank, at)) {
+    const size_t end = std::min(line.find_first_of(kBlank, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
   }
-  if (known) return;
+  return words;
+}
+
+/// "weight=2"; whether it is such a setting.
+bool read_setting(ApiClient& client, std::string_view word, size_t line) {
+  const size_t equals = word.find('=');
+  if (equals == word.npos) return false;
+  const std::string_view name = word.substr(0, equals);
+  const char* begin = word.data() + equals + 1;
+  const char* end = word.data() + word.size();
+  if (name == "weight") {
+    const auto [stop, error] = std::from_chars(begin, end, client.weight);
+    const bool fits = error == std::errc() && stop == end && client.weight >= 0.001;
+    if (!fits || client.weight > 1000) refuse_line(line, "weight must be 0.001 to 1000");
+  } else if (name == "requests") {
+    const auto [stop, error] = std::from_chars(begin, end, client.max_requests);
+    const bool fits = error == std::errc() && stop == end && client.max_requests > 0;
+    if (!fits) refuse_line(line, "requests must be a number of at least 1");
+  } else {
+    refuse_line(line, "\"" + std::string(name) + "\" is not one of weight and requests");
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<ApiClient> read_api_keys(std::string_view text) {
+  std::vector<ApiClient> clients;
+  for (size_t line = 1; !text.empty(); ++line) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::vector<std::string_view> words = words_of(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (words.empty() || words[0].front() == '#') continue;
+    ApiClient client{.key = std::string(words[0]),
+                     .name = "key-" + std::to_string(clients.size() + 1)};
+    for (size_t i = 1; i < words.size(); ++i) {
+      if (read_setting(client, words[i], line)) continue;
+      if (i > 1) refuse_line(line, "a name has no blanks");
+      client.name = words[i];
+    }
+    clients.push_back(std::move(client));
+  }
+  return clients;
+}
+
+const ApiClient* check_api_key(const HttpRequest& request, const std::vector<ApiClient>& clients) {
+  if (clients.empty()) return nullptr;
+  const std::string_view bearer = bearer_of(request.authorization);
+  const ApiClient* known = nullptr;
+  for (const ApiClient& client : clients) {
+    const bool by_bearer = equal_keys(bearer, client.key);
+    const bool by_header = equal_keys(request.api_key, client.key);
+    if (by_bearer || by_header) known = &client;
+  }
+  if (known != nullptr) return known;
   throw ApiError(401, "invalid_request_error",
                  "this server asks for an API key: send it as \"Authorization: Bearer KEY\" or "
                  "\"x-api-key: KEY\"")

@@ -1,6 +1,7 @@
-// Who may ask: the keys of a file, and the headers that carry one.
+// Who may ask: the clients of a file of keys, and the headers that carry one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,11 +10,21 @@
 
 namespace tenon_http {
 
-/// One key a line; empty lines and those that begin with '#' are left out.
-std::vector<std::string> read_api_keys(std::string_view text);
+/// A key, and the client that it stands for. Clients share an engine by their weights; several keys may
+/// be of one client.
+struct ApiClient {
+  std::string key;
+  std::string name;           ///< in logs, metrics and the engine's fair shares
+  double weight = 1;          ///< as tenon_submission.weight
+  uint32_t max_requests = 0;  ///< at once; 0: any number
+};
 
-/// Throws ApiError 401 unless the request has one of the keys, as "Authorization: Bearer KEY" or
-/// "x-api-key: KEY", or none is asked for. Takes the same time whichever key it is.
-void check_api_key(const HttpRequest& request, const std::vector<std::string>& keys);
+/// One key a line: "KEY [NAME] [weight=W] [requests=N]"; without a name it is "key-1" and so on. Empty
+/// lines and those that begin with '#' are left out. Throws tenon::Error with the number of the line.
+std::vector<ApiClient> read_api_keys(std::string_view text);
+
+/// The client whose key the request has, as "Authorization: Bearer KEY" or "x-api-key: KEY"; null when
+/// none is asked for. Throws ApiError 401. Takes the same time whichever key it is.
+const ApiClient* check_api_key(const HttpRequest& request, const std::vector<ApiClient>& clients);
 
 }  // namespace tenon_http

@@ -240,7 +240,7 @@ void refuse_unserved(const Fields& fields) {
 Start handle_completions(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"));
+  const ServedModel& model = state.model(fields.text("model"), request);
   model.check_generates();
   refuse_unserved(fields);
 

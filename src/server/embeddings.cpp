@@ -123,7 +123,7 @@ std::vector<std::string_view> read_documents(const Fields& fields) {
 Start handle_embeddings(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"));
+  const ServedModel& model = state.model(fields.text("model"), request);
   const Inputs inputs = read_inputs(fields, model.tokenizer());
   const std::string* format = fields.text("encoding_format");
   if (format != nullptr && *format != "float" && *format != "base64") {
@@ -158,7 +158,7 @@ Start handle_embeddings(const HttpRequest& request, ServerState& state) {
 Start handle_rerank(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"));
+  const ServedModel& model = state.model(fields.text("model"), request);
   const std::string& query = fields.required_text("query");
   const std::vector<std::string_view> documents = read_documents(fields);
   const auto top = static_cast<size_t>(fields.integer("top_n", 1, INT32_MAX).value_or(INT32_MAX));

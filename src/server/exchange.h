@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api_error.h"
+#include "request_record.h"
 
 namespace tenon_http {
 
@@ -42,6 +43,7 @@ struct HttpRequest {
   std::string content_encoding;
   ErrorShape shape = ErrorShape::OpenAi;
   std::shared_ptr<Interest> interest = std::make_shared<Interest>();
+  std::shared_ptr<RequestRecord> record = std::make_shared<RequestRecord>("", "");
 };
 
 /// The interface whose shape of errors a request expects, by its path and headers.

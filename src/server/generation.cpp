@@ -5,8 +5,11 @@ namespace tenon_http {
 Generation::Generation(const AnswerPlan& plan, ChoicePlan choice)
     : plan_(plan), choice_(std::move(choice)) {}
 
-void Generation::submit(double timeout_seconds, tenon_notify_callback notify, void* user) {
+void Generation::submit(double timeout_seconds, const ApiClient* client,
+                        tenon_notify_callback notify, void* user) {
   session_.emplace(plan_.model->open_session());
+  std::optional<std::string_view> share;
+  if (client != nullptr) share = client->name;
   request_.emplace(tenon::submit(*session_, {.tokens = *choice_.prompt,
                                              .ignore_end = plan_.ignore_end,
                                              .logprobs = plan_.logprobs,
@@ -15,6 +18,8 @@ void Generation::submit(double timeout_seconds, tenon_notify_callback notify, vo
                                              .max_tokens = choice_.max_tokens,
                                              .timeout_seconds = timeout_seconds,
                                              .priority = plan_.priority,
+                                             .client = share,
+                                             .weight = client == nullptr ? 0 : client->weight,
                                              .notify = notify,
                                              .user = user}));
 }

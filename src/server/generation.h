@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "answer_plan.h"
+#include "api_keys.h"
 
 namespace tenon_http {
 
@@ -56,14 +57,19 @@ class Generation {
   /// plan: must outlive this.
   Generation(const AnswerPlan& plan, ChoicePlan choice);
 
-  /// Queues it; notify(user) as the engine says. Throws tenon::Error.
-  void submit(double timeout_seconds, tenon_notify_callback notify, void* user);
+  /// Queues it; notify(user) as the engine says. client: whose share it is of, or null. Throws
+  /// tenon::Error.
+  void submit(double timeout_seconds, const ApiClient* client, tenon_notify_callback notify,
+              void* user);
 
   /// Hands out the next piece if it is there; whether it was. Throws tenon::Error when the request
   /// ended early.
   bool advance(const OnDelta& on_delta);
   /// Nothing until the answer is complete.
   [[nodiscard]] const std::optional<AnswerEnd>& end() const { return end_; }
+  [[nodiscard]] uint64_t num_drawn() const { return num_drawn_; }
+  [[nodiscard]] uint64_t cached_tokens() const { return cached_tokens_; }
+  [[nodiscard]] uint64_t prompt_tokens() const { return choice_.prompt->size(); }
 
  private:
   void note_token(const tenon::Piece& piece);

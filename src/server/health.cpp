@@ -13,7 +13,7 @@ Start handle_ready(const HttpRequest&, ServerState& state) {
     throw ApiError(503, "server_shutting_down", "the server is shutting down").with_retry_after(5);
   }
   Json models = Json::array();
-  for (const auto& model : state.models) models.push_back(model->name());
+  for (const ModelView& model : state.models->views()) models.push_back(model.name);
   return answer_with({.body = to_text({{"status", "ready"}, {"models", std::move(models)}})});
 }
 

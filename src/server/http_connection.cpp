@@ -6,6 +6,7 @@
 #include "cors_policy.h"
 #include "http_exchange.h"
 #include "http_head.h"
+#include "request_journal.h"
 
 namespace tenon_http {
 namespace {
@@ -20,6 +21,21 @@ constexpr double kLingerSeconds = 2;
 
 bool would_block(const ErrorCode& error) {
   return error == asio::error::would_block || error == asio::error::try_again;
+}
+
+ErrorCode error_of(TlsState state) {
+  switch (state) {
+    case TlsState::Done:
+      return {};
+    case TlsState::WantsRead:
+    case TlsState::WantsWrite:
+      return asio::error::would_block;
+    case TlsState::Closed:
+      return asio::error::eof;
+    case TlsState::Failed:
+      break;
+  }
+  return asio::error::connection_reset;
 }
 
 ApiError error_of_bytes(const ErrorCode& error, const HttpLimits& limits) {
@@ -49,14 +65,19 @@ HttpRequest request_of(http::request<http::string_body>&& message) {
   request.api_key = text(message["x-api-key"]);
   request.anthropic_version = text(message["anthropic-version"]);
   request.content_encoding = text(message[http::field::content_encoding]);
+  request.record =
+      std::make_shared<RequestRecord>(text(message["x-request-id"]), text(message["traceparent"]));
+  request.record->method = request.method;
+  request.record->path = request.path;
   request.body = std::move(message.body());
   return request;
 }
 
 }  // namespace
 
-HttpConnection::HttpConnection(Socket socket, HttpConnections& owner)
-    : socket_(std::move(socket)), owner_(owner) {}
+HttpConnection::HttpConnection(Socket socket, std::unique_ptr<TlsStream> tls,
+                               HttpConnections& owner)
+    : socket_(std::move(socket)), tls_(std::move(tls)), owner_(owner) {}
 
 void HttpConnection::start() {
   ErrorCode ignored;
@@ -124,10 +145,33 @@ void HttpConnection::check_clock(Clock::time_point now) {
         answer.body);
 }
 
+size_t HttpConnection::receive(std::vector<char>& buffer, ErrorCode& error) {
+  if (tls_ == nullptr) return socket_.read_some(asio::buffer(buffer), error);
+  const TlsOutcome outcome = tls_->read(buffer.data(), buffer.size());
+  read_waits_for_ = outcome.state == TlsState::WantsWrite ? Socket::wait_write : Socket::wait_read;
+  error = error_of(outcome.state);
+  return outcome.size;
+}
+
+size_t HttpConnection::transmit(std::string_view bytes, ErrorCode& error) {
+  if (tls_ == nullptr) return socket_.write_some(asio::buffer(bytes.data(), bytes.size()), error);
+  const TlsOutcome outcome = tls_->write(bytes);
+  write_waits_for_ = outcome.state == TlsState::WantsRead ? Socket::wait_read : Socket::wait_write;
+  error = error_of(outcome.state);
+  return outcome.size;
+}
+
 void HttpConnection::read() {
   if (is_reading_ || has_ended_ || inbox_.size() >= kMaxAhead) return;
   is_reading_ = true;
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const ErrorCode& error) {
+  if (tls_ != nullptr && tls_->has_pending()) {
+    // The socket would not tell of it.
+    return owner_.post([self = shared_from_this()] {
+      self->is_reading_ = false;
+      if (!self->has_ended_) self->on_readable();
+    });
+  }
+  socket_.async_wait(read_waits_for_, [self = shared_from_this()](const ErrorCode& error) {
     self->is_reading_ = false;
     if (self->has_ended_) return;
     if (error) return self->drop();
@@ -138,7 +182,7 @@ void HttpConnection::read() {
 void HttpConnection::on_readable() {
   std::vector<char>& buffer = owner_.buffer();
   ErrorCode error;
-  const size_t size = socket_.read_some(asio::buffer(buffer), error);
+  const size_t size = receive(buffer, error);
   if (would_block(error)) return read();
   if (error == asio::error::eof && exchange_ == nullptr && !outbox_.empty()) {
     keeps_alive_ = false;
@@ -234,11 +278,10 @@ void HttpConnection::flush() {
   while (!outbox_.empty()) {
     const std::string& first = outbox_.front();
     ErrorCode error;
-    const size_t size =
-        socket_.write_some(asio::buffer(first.data() + written_, first.size() - written_), error);
+    const size_t size = transmit(std::string_view(first).substr(written_), error);
     if (would_block(error)) {
       is_writing_ = true;
-      socket_.async_wait(Socket::wait_write, [self = shared_from_this()](const ErrorCode& failed) {
+      socket_.async_wait(write_waits_for_, [self = shared_from_this()](const ErrorCode& failed) {
         self->is_writing_ = false;
         if (self->has_ended_) return;
         if (failed) return self->drop();
@@ -290,6 +333,7 @@ void HttpConnection::end_exchange() {
 
 void HttpConnection::close_gently() {
   // With bytes of the client unread, close() would make the system throw away what it has not taken.
+  if (tls_ != nullptr) tls_->close();
   ErrorCode ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
   wait(Wait::Linger);
@@ -301,10 +345,29 @@ std::string_view HttpExchange::origin_of(const HttpConnection& connection) const
   return allowed_origin(connection.owner_.limits().cors, request_.origin);
 }
 
+HttpExchange::~HttpExchange() {
+  RequestRecord& record = *request_.record;
+  if (record.journal != nullptr) record.journal->end(record);
+}
+
+void HttpExchange::add_ids(HttpAnswer& answer) const {
+  const bool is_anthropic = request_.shape == ErrorShape::Anthropic;
+  answer.headers.emplace_back(is_anthropic ? "Request-Id" : "X-Request-Id", request_.record->id);
+  answer.headers.emplace_back("Traceresponse", traceresponse_of(request_.record->trace));
+}
+
+void HttpExchange::note_end() {
+  request_.record->is_complete = true;
+  request_.record->end = RequestRecord::Clock::now();
+}
+
 void HttpExchange::answer(HttpAnswer answer) {
   const auto connection = connection_.lock();
   if (connection == nullptr || has_ended_ || has_begun_) return;
   has_begun_ = has_ended_ = true;
+  request_.record->status = answer.status;
+  note_end();
+  add_ids(answer);
   const bool keep_alive = connection->keeps_alive_ && !connection->owner_.is_draining();
   if (!keep_alive) connection->keeps_alive_ = false;
   std::string bytes = http_head(answer, {.keep_alive = keep_alive, .cors = origin_of(*connection)});
@@ -318,7 +381,9 @@ void HttpExchange::begin_stream(const std::string& content_type) {
   if (connection == nullptr || has_begun_) return;
   has_begun_ = true;
   if (is_old_) connection->keeps_alive_ = false;
-  const HttpAnswer answer{.content_type = content_type, .headers = {{"Cache-Control", "no-cache"}}};
+  HttpAnswer answer{.content_type = content_type, .headers = {{"Cache-Control", "no-cache"}}};
+  request_.record->status = answer.status;
+  add_ids(answer);
   connection->write(http_head(answer, {.keep_alive = connection->keeps_alive_,
                                        .chunked = !is_old_,
                                        .bare = is_old_,
@@ -335,6 +400,7 @@ void HttpExchange::end_stream() {
   const auto connection = connection_.lock();
   if (connection == nullptr || has_ended_) return;
   has_ended_ = true;
+  note_end();
   if (!is_old_) connection->write(std::string(kLastChunk));
   connection->end_exchange();
 }

@@ -41,7 +41,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   using Socket = boost::asio::generic::stream_protocol::socket;
   using Clock = std::chrono::steady_clock;
 
-  HttpConnection(Socket socket, HttpConnections& owner);
+  /// tls: over the socket; null for none.
+  HttpConnection(Socket socket, std::unique_ptr<TlsStream> tls, HttpConnections& owner);
 
   void start();
   /// Answers with 503 and ends, without reading.
@@ -62,6 +63,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   enum class Wait : uint8_t { Idle, Header, Body, Handler, Write, Linger };
 
   void wait(Wait what);
+  /// As the socket's, through TLS where there is some: would_block when nothing can be done.
+  size_t receive(std::vector<char>& buffer, boost::beast::error_code& error);
+  size_t transmit(std::string_view bytes, boost::beast::error_code& error);
   void read();
   void on_readable();
   void take(std::string_view bytes);
@@ -76,6 +80,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void lose_exchange();
 
   Socket socket_;
+  std::unique_ptr<TlsStream> tls_;
   HttpConnections& owner_;
   std::string inbox_;
   std::optional<Parser> parser_;
@@ -88,6 +93,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool keeps_alive_ = true;
   bool is_reading_ = false;
   bool is_writing_ = false;
+  // What TLS waits for, which may be the other way around (a handshake, new keys).
+  Socket::wait_type read_waits_for_ = Socket::wait_read;
+  Socket::wait_type write_waits_for_ = Socket::wait_write;
   bool closes_after_write_ = false;
   bool is_behind_ = false;   ///< the exchange waits until little is unsent
   bool has_failed_ = false;  ///< nothing can be written any more

@@ -17,6 +17,11 @@ class HttpExchange : public Exchange {
   HttpExchange(std::weak_ptr<HttpConnection> connection, HttpRequest request, bool is_old)
       : connection_(std::move(connection)), request_(std::move(request)), is_old_(is_old) {}
 
+  HttpExchange(const HttpExchange&) = delete;
+  HttpExchange& operator=(const HttpExchange&) = delete;
+  /// Its end goes to the journal of the request's record.
+  ~HttpExchange() override;
+
   [[nodiscard]] const HttpRequest& request() const override { return request_; }
   void answer(HttpAnswer answer) override;
   void begin_stream(const std::string& content_type) override;
@@ -32,6 +37,10 @@ class HttpExchange : public Exchange {
  private:
   /// The page's that asked, if it may read the answer.
   [[nodiscard]] std::string_view origin_of(const HttpConnection& connection) const;
+
+  /// Headers by which a client and its logs name the request.
+  void add_ids(HttpAnswer& answer) const;
+  void note_end();
 
   std::weak_ptr<HttpConnection> connection_;
   HttpRequest request_;

@@ -22,6 +22,7 @@ using Tcp = asio::ip::tcp;
 using Local = asio::local::stream_protocol;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr uint64_t kTicksASecond = 10;
 
 /// Removes a socket that a server has left behind. One on which something listens stays.
 void remove_stale_socket(asio::io_context& io, const std::string& path) {
@@ -99,6 +100,8 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
     for (const auto& connection : connections) connection->drop();
   }
 
+  void every_second(std::function<void()> task) { every_second_ = std::move(task); }
+
   [[nodiscard]] uint16_t port() const { return port_; }
   [[nodiscard]] size_t num_connections() const { return num_connections_; }
 
@@ -120,8 +123,12 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
       ErrorCode ignored;
       socket.set_option(Tcp::no_delay(true), ignored);
     }
-    const auto connection =
-        std::make_shared<HttpConnection>(HttpConnection::Socket(std::move(socket)), *this);
+    std::unique_ptr<TlsStream> tls;
+    if constexpr (std::is_same_v<Socket, Tcp::socket>) {
+      if (limits_.tls != nullptr) tls = limits_.tls->accept(socket.native_handle());
+    }
+    const auto connection = std::make_shared<HttpConnection>(
+        HttpConnection::Socket(std::move(socket)), std::move(tls), *this);
     const bool is_full = connections_.size() >= limits_.connections;
     connections_.insert(connection);
     num_connections_ = connections_.size();
@@ -139,6 +146,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
       const auto retries = std::move(retries_);
       retries_.clear();
       for (const auto& retry : retries) retry();
+      if (++num_ticks_ % kTicksASecond == 0 && every_second_) every_second_();
       tick();
     });
   }
@@ -167,6 +175,8 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
   std::vector<std::string> paths_;
   std::vector<std::function<void()>> retries_;
   asio::steady_timer timer_{io_};
+  uint64_t num_ticks_ = 0;
+  std::function<void()> every_second_;
   std::set<std::shared_ptr<HttpConnection>> connections_;
   std::atomic<size_t> num_connections_{0};
   std::function<void()> on_drained_;
@@ -185,6 +195,7 @@ void HttpLoop::listen_unix(const std::string& path) { state_->listen_unix(path);
 uint16_t HttpLoop::port() const { return state_->port(); }
 void HttpLoop::post(std::function<void()> task) { state_->post(std::move(task)); }
 void HttpLoop::run() { state_->run(); }
+void HttpLoop::every_second(std::function<void()> task) { state_->every_second(std::move(task)); }
 void HttpLoop::finish() { state_->finish(); }
 void HttpLoop::drain(std::function<void()> done) { state_->drain(std::move(done)); }
 void HttpLoop::drop_all() { state_->drop_all(); }

@@ -10,6 +10,7 @@
 
 #include "cors_policy.h"
 #include "exchange.h"
+#include "tls_stream.h"
 
 namespace tenon_http {
 
@@ -21,7 +22,8 @@ struct HttpLimits {
   double idle_seconds = 75;   ///< between two requests of a connection
   double write_seconds = 60;  ///< for which a client may take nothing of its answer
   size_t connections = 4096;
-  std::string cors{kLoopbackPages};  ///< which pages in browsers may ask (cors_policy.h)
+  std::string cors{kLoopbackPages};         ///< which pages in browsers may ask (cors_policy.h)
+  std::shared_ptr<const TlsContext> tls{};  ///< of connections over TCP; null: none
 };
 
 /// Everything happens on the thread in run() but where a function says otherwise.
@@ -44,6 +46,8 @@ class HttpLoop : public Tasks {
 
   /// Serves until finish().
   void run();
+  /// Calls `task` each second while it runs. Before run().
+  void every_second(std::function<void()> task);
   /// Makes run() return. Any thread.
   void finish();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace tenon_http {
 
@@ -12,26 +13,26 @@ HttpServer::HttpServer(ServerOptions options)
               route(exchange, state_);
             }),
       workers_(loop_),
+      exporter_(options.otlp_address.empty()
+                    ? nullptr
+                    : std::make_shared<SpanExporter>(options.otlp_address)),
       state_{.loop = loop_,
              .workers = workers_,
-             .api_keys = std::move(options.api_keys),
+             .models = std::make_unique<ModelRegistry>(options.memory_bytes, workers_, options.log),
+             .clients = std::move(options.clients),
+             .journal = std::make_shared<RequestJournal>(options.log, exporter_),
              .limits = options.limits} {
   state_.submitted = [this](const ServedModel& model) {
     if (model.owns_engine() && !has_thread(model)) compute_on_loop(model);
   };
+  if (exporter_ != nullptr) {
+    loop_.every_second([this] {
+      if (exporter_->has_spans()) workers_.post([exporter = exporter_] { exporter->send(); });
+    });
+  }
 }
 
 HttpServer::~HttpServer() { stop(0); }
-
-void HttpServer::add(std::unique_ptr<ServedModel> model) {
-  for (const auto& other : state_.models) {
-    if (other->name() == model->name()) {
-      throw invalid_request("there is a model with the name \"" + model->name() + "\" already",
-                            "name");
-    }
-  }
-  state_.models.push_back(std::move(model));
-}
 
 uint16_t HttpServer::listen_tcp(const std::string& host, uint16_t port) {
   loop_.listen_tcp(host, port);
@@ -47,26 +48,32 @@ HttpServer::Seat HttpServer::take_seat() {
     has_loop_ = true;
     return {.task = Task::Loop};
   }
-  for (size_t i = 0; i < state_.models.size(); ++i) {
-    const ServedModel* model = state_.models[i].get();
-    if (!model->owns_engine()) continue;
-    if (std::find(computed_.begin(), computed_.end(), model) != computed_.end()) continue;
-    computed_.push_back(model);
-    return {.task = Task::Engine, .engine = i};
+  for (size_t i = 0; i < state_.models->size(); ++i) {
+    if (!state_.models->computes(i) || !computed_.insert(i).second) continue;
+    computed_names_.insert(state_.models->views()[i].name);
+    return {.task = Task::Engine, .model = i};
   }
   return {.task = Task::Prepare};
 }
 
 bool HttpServer::has_thread(const ServedModel& model) {
   const std::lock_guard lock(mutex_);
-  return std::find(computed_.begin(), computed_.end(), &model) != computed_.end();
+  return computed_names_.contains(model.name());
+}
+
+void HttpServer::compute(size_t model) {
+  while (const auto served = state_.models->wait_for_engine(model)) {
+    if (served->owns_engine()) (void)tenon_engine_run(served->engine());
+    state_.models->leave_engine(model);
+  }
 }
 
 void HttpServer::compute_on_loop(const ServedModel& model) {
-  loop_.post([this, &model] {
+  // Stays loaded until the step is done.
+  loop_.post([this, held = state_.models->use(&model.name())] {
     int32_t worked = 0;
-    const bool failed = tenon_engine_step(model.engine(), &worked) != TENON_OK;
-    if (!failed && worked != 0 && !has_thread(model)) compute_on_loop(model);
+    const bool failed = tenon_engine_step(held->engine(), &worked) != TENON_OK;
+    if (!failed && worked != 0 && !has_thread(*held)) compute_on_loop(*held);
   });
 }
 
@@ -77,7 +84,7 @@ void HttpServer::run() {
       loop_.run();
       break;
     case Task::Engine:
-      (void)tenon_engine_run(state_.models[seat.engine]->engine());
+      compute(seat.model);
       break;
     case Task::Prepare:
       workers_.run();
@@ -89,16 +96,14 @@ void HttpServer::run() {
 }
 
 void HttpServer::start(uint32_t num_threads) {
-  const auto engines = static_cast<uint32_t>(std::count_if(
-      state_.models.begin(), state_.models.end(), [](const auto& m) { return m->owns_engine(); }));
+  uint32_t engines = 0;
+  for (size_t i = 0; i < state_.models->size(); ++i) engines += state_.models->computes(i) ? 1 : 0;
   const uint32_t wanted = num_threads != 0 ? num_threads : 3 + engines;
   for (uint32_t i = 0; i < wanted; ++i) threads_.emplace_back([this] { run(); });
 }
 
 void HttpServer::finish() {
-  for (const auto& model : state_.models) {
-    if (model->owns_engine()) (void)tenon_engine_stop(model->engine());
-  }
+  state_.models->stop();
   workers_.stop();
   loop_.finish();
   const std::lock_guard lock(mutex_);
@@ -127,6 +132,7 @@ void HttpServer::stop(double seconds) {
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  if (exporter_ != nullptr) exporter_->send();
 }
 
 }  // namespace tenon_http

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,7 +19,10 @@ namespace tenon_http {
 struct ServerOptions {
   HttpLimits http{};
   ServerLimits limits{};
-  std::vector<std::string> api_keys{};
+  std::vector<ApiClient> clients{};
+  uint64_t memory_bytes = 0;  ///< of models of files together; 0: any
+  ServerLog log{nullptr, nullptr, 0};
+  std::string otlp_address{};  ///< of a collector of traces; "": none
 };
 
 class HttpServer {
@@ -30,7 +34,10 @@ class HttpServer {
   ~HttpServer();
 
   /// Before it runs. Throws ApiError when the name is taken.
-  void add(std::unique_ptr<ServedModel> model);
+  void add(std::unique_ptr<ServedModel> model) { state_.models->add(std::move(model)); }
+  void add(std::string name, ModelFile file) {
+    state_.models->add(std::move(name), std::move(file));
+  }
   /// Before it runs; returns the port. Throws ListenError.
   uint16_t listen_tcp(const std::string& host, uint16_t port);
   void listen_unix(const std::string& path);
@@ -49,21 +56,24 @@ class HttpServer {
   enum class Task : uint8_t { Loop, Engine, Prepare };
   struct Seat {
     Task task = Task::Prepare;
-    size_t engine = 0;
+    size_t model = 0;
   };
 
   Seat take_seat();
   void compute_on_loop(const ServedModel& model);
+  void compute(size_t model);
   [[nodiscard]] bool has_thread(const ServedModel& model);
   void finish();
 
   HttpLoop loop_;
   TaskQueue workers_;
+  std::shared_ptr<SpanExporter> exporter_;  ///< or null
   ServerState state_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool has_loop_ = false;
-  std::vector<const ServedModel*> computed_;  ///< models whose engine has a thread
+  std::set<size_t> computed_;  ///< numbers of models whose engine has a thread
+  std::set<std::string> computed_names_;
   size_t num_seats_taken_ = 0;
   bool is_finished_ = false;
   std::vector<std::thread> threads_;

@@ -189,7 +189,7 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
   (void)fields.required_text("model");
-  const ServedModel& model = state.model(fields.text("model"));
+  const ServedModel& model = state.model(fields.text("model"), request);
   model.check_generates();
   ChatRequest chat = read_message_request(fields);
   (void)fields.required("max_tokens");
@@ -211,7 +211,7 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
 Start handle_count_tokens(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"));
+  const ServedModel& model = state.model(fields.text("model"), request);
   ChatRequest chat = read_message_request(fields);
   const Tokens tokens = encode_prompt(model, chat);
   return answer_with({.body = to_text({{"input_tokens", tokens.size()}})});

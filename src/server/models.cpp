@@ -16,22 +16,23 @@ std::string date_of(int64_t unix_seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &calendar)};
 }
 
-Json model_json(const ServedModel& model) {
-  return {{"id", model.name()},
+Json model_json(const ModelView& model) {
+  return {{"id", model.name},
           {"object", "model"},
-          {"created", model.created()},
+          {"created", model.created},
           {"owned_by", "tenon"},
           {"type", "model"},
-          {"display_name", model.name()},
-          {"created_at", date_of(model.created())},
-          {"max_model_len", model.context()}};
+          {"display_name", model.name},
+          {"created_at", date_of(model.created)},
+          {"max_model_len", model.context},
+          {"state", model.state}};
 }
 
 }  // namespace
 
 Start handle_models(const HttpRequest&, ServerState& state) {
   Json models = Json::array();
-  for (const auto& model : state.models) models.push_back(model_json(*model));
+  for (const ModelView& model : state.models->views()) models.push_back(model_json(model));
   const auto id_of = [&](size_t index) {
     return models.empty() ? Json(nullptr) : models[index]["id"];
   };
@@ -46,7 +47,7 @@ Start handle_models(const HttpRequest&, ServerState& state) {
 
 Start handle_model(const HttpRequest& request, ServerState& state) {
   const std::string name = request.path.substr(std::string_view("/v1/models/").size());
-  return answer_with({.body = to_text(model_json(state.model(&name)))});
+  return answer_with({.body = to_text(model_json(state.models->view(name)))});
 }
 
 }  // namespace tenon_http

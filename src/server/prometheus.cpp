@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,8 +91,9 @@ std::string metric_label(std::string_view text) {
 }
 
 struct ModelStats {
-  std::string label;  ///< model_name="demo"
-  std::string text;   ///< under our names, without labels
+  std::shared_ptr<const ServedModel> model;  ///< stays loaded meanwhile
+  std::string label;                         ///< model_name="demo"
+  std::string text;                          ///< under our names, without labels
   Stats stats{};
 };
 
@@ -194,14 +196,49 @@ void write_own(std::string& out, const char* name, const char* kind, const char*
   out.append(name).append(" ").append(metric_number(value)).append("\n");
 }
 
+/// What became of the requests, and what each client had.
+void write_requests(std::string& out, const RequestJournal& journal) {
+  const RequestJournal::Totals totals = journal.totals();
+  write_heading(out, "tenon_http_answers_total", "counter",
+                "Answers by the kind of their status; gone: the client left before");
+  constexpr auto kKinds = std::to_array<const char*>({"gone", "1xx", "2xx", "3xx", "4xx", "5xx"});
+  for (size_t i = 0; i < kKinds.size(); ++i) {
+    out.append("tenon_http_answers_total{code=\"").append(kKinds[i]).append("\"} ");
+    out.append(std::to_string(totals.answers[i])).append("\n");
+  }
+  if (totals.clients.empty()) return;
+  using Client = RequestJournal::ClientTotals;
+  const auto write = [&](const char* name, const char* help, uint64_t Client::*value) {
+    write_heading(out, name, "counter", help);
+    for (const auto& [client, counts] : totals.clients) {
+      out.append(name).append("{client=\"").append(metric_label(client)).append("\"} ");
+      out.append(std::to_string(counts.*value)).append("\n");
+    }
+  };
+  write("tenon_client_requests_total", "Requests of a client", &Client::requests);
+  write("tenon_client_prompt_tokens_total", "Prompt tokens of a client", &Client::prompt_tokens);
+  write("tenon_client_generated_tokens_total", "Tokens generated for a client",
+        &Client::generated_tokens);
+}
+
+void write_models(std::string& out, const std::vector<ModelView>& models) {
+  write_heading(out, "tenon_model_loaded", "gauge", "Whether the model is in memory");
+  for (const ModelView& model : models) {
+    out.append("tenon_model_loaded{model_name=\"").append(metric_label(model.name));
+    out.append(model.served != nullptr ? "\"} 1\n" : "\"} 0\n");
+  }
+}
+
 }  // namespace
 
 Start handle_metrics(const HttpRequest&, ServerState& state) {
   std::vector<ModelStats> models;
-  for (const auto& model : state.models) {
-    if (model->engine() == nullptr) continue;
-    ModelStats& entry = models.emplace_back(ModelStats{
-        "model_name=\"" + metric_label(model->name()) + "\"", stats_text(model->engine())});
+  for (const ModelView& view : state.models->views()) {
+    const ServedModel* model = view.served.get();
+    if (model == nullptr || model->engine() == nullptr) continue;
+    ModelStats& entry = models.emplace_back(
+        ModelStats{view.served, "model_name=\"" + metric_label(model->name()) + "\"",
+                   stats_text(model->engine())});
     entry.stats.struct_size = sizeof entry.stats;
     tenon::check(tenon_engine_get_stats(model->engine(), &entry.stats));
   }
@@ -209,6 +246,8 @@ Start handle_metrics(const HttpRequest&, ServerState& state) {
   write_library_metrics(out, models);
   for (const Line& line : kLines) write_line(out, line, models);
   for (const Histogram& histogram : kHistograms) write_histogram(out, histogram, models);
+  write_requests(out, *state.journal);
+  write_models(out, state.models->views());
   write_own(out, "tenon_http_requests_total", "counter", "Requests that came over HTTP",
             static_cast<double>(state.num_requests.load()));
   write_own(out, "tenon_http_connections", "gauge", "Connections that are open",

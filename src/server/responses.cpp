@@ -145,7 +145,7 @@ bool includes_logprobs(const Fields& fields) {
 Start handle_responses(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"));
+  const ServedModel& model = state.model(fields.text("model"), request);
   model.check_generates();
   ResponseRequest read = read_response_request(fields);
   ChatRequest& chat = read.chat;

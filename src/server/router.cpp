@@ -1,10 +1,8 @@
 #include "router.h"
 
-#include <algorithm>
 #include <array>
-#include <optional>
+#include <exception>
 
-#include "api_keys.h"
 #include "routes.h"
 
 namespace tenon_http {
@@ -24,8 +22,10 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/health", handle_health, true, true},
     {"GET", "/ready", handle_ready, true, true},
     {"GET", "/metrics", handle_metrics, true, true},
+    {"GET", "/slots", handle_slots, false, true},
     {"GET", "/v1/models", handle_models, false, true},
     {"GET", "/v1/models/", handle_model, false, true},
+    {"POST", "/v1/models/", handle_model_control},
     {"POST", "/v1/chat/completions", handle_chat_completions},
     {"POST", "/v1/completions", handle_completions},
     {"POST", "/v1/responses", handle_responses},
@@ -63,12 +63,33 @@ const Route& find_route(const HttpRequest& request) {
   throw nothing_there(request);
 }
 
+void handle(const Route& route, const std::shared_ptr<Exchange>& exchange, ServerState& state);
+
+/// Once the model is loaded, or answers why it cannot be.
+void handle_when_ready(const ModelNotReady& model, const Route& route,
+                       const std::shared_ptr<Exchange>& exchange, ServerState& state) {
+  state.models->when_ready(model.name, [&route, exchange, &state](std::exception_ptr failure) {
+    if (failure == nullptr) {
+      return state.workers.post([&route, exchange, &state] { handle(route, exchange, state); });
+    }
+    state.loop.post([exchange, failure] {
+      try {
+        std::rethrow_exception(failure);
+      } catch (...) {
+        answer_error(*exchange, api_error_of_current_exception());
+      }
+    });
+  });
+}
+
 /// Runs the handler on this thread and what remains on the loop.
 void handle(const Route& route, const std::shared_ptr<Exchange>& exchange, ServerState& state) {
   if (exchange->request().interest->is_lost()) return;
   Start start;
   try {
     start = route.handler(exchange->request(), state);
+  } catch (const ModelNotReady& model) {
+    return handle_when_ready(model, route, exchange, state);
   } catch (...) {
     start = answer_with(error_answer(api_error_of_current_exception(), exchange->request().shape));
   }
@@ -85,16 +106,11 @@ void handle(const Route& route, const std::shared_ptr<Exchange>& exchange, Serve
 
 }  // namespace
 
-const ServedModel& ServerState::model(const std::string* name) const {
-  if (name == nullptr && models.size() == 1) return *models.front();
-  if (name == nullptr) throw invalid_request("model: is missing", "model");
-  const auto found = std::find_if(models.begin(), models.end(),
-                                  [&](const auto& model) { return model->name() == *name; });
-  if (found != models.end()) return **found;
-  throw ApiError(404, "invalid_request_error",
-                 "the model \"" + *name + "\" is not served here; GET /v1/models lists what is")
-      .with_code("model_not_found")
-      .with_param("model");
+const ServedModel& ServerState::model(const std::string* name, const HttpRequest& request) const {
+  std::shared_ptr<const ServedModel> found = models->use(name);
+  const ServedModel& model = *found;
+  request.record->use(std::move(found));
+  return model;
 }
 
 ApiError nothing_there(const HttpRequest& request) {
@@ -112,10 +128,11 @@ Start answer_with(HttpAnswer answer) {
 void route(const std::shared_ptr<Exchange>& exchange, ServerState& state) {
   const HttpRequest& request = exchange->request();
   state.num_requests.fetch_add(1, std::memory_order_relaxed);
+  state.journal->begin(request.record);
   try {
     if (request.method == "OPTIONS") return exchange->answer({.status = 204});
     const Route& found = find_route(request);
-    if (!found.is_open) check_api_key(request, state.api_keys);
+    if (!found.is_open) request.record->client = check_api_key(request, state.clients);
     if (!request.content_encoding.empty() && request.content_encoding != "identity") {
       throw ApiError(415, "invalid_request_error",
                      "bodies with Content-Encoding " + request.content_encoding + " are not read");
@@ -125,6 +142,7 @@ void route(const std::shared_ptr<Exchange>& exchange, ServerState& state) {
       throw ApiError(503, "server_shutting_down", "the server is shutting down")
           .with_retry_after(5);
     }
+    state.journal->count(*request.record);
     state.workers.post([&found, exchange, &state] { handle(found, exchange, state); });
   } catch (...) {
     answer_error(*exchange, api_error_of_current_exception());

@@ -10,33 +10,38 @@
 #include <string_view>
 #include <vector>
 
+#include "api_keys.h"
 #include "exchange.h"
-#include "served_model.h"
+#include "model_registry.h"
+#include "request_journal.h"
 
 namespace tenon_http {
 
 struct ServerLimits {
-  double request_seconds = 0;  ///< of a generation, from its arrival to its end; 0: none
-  uint32_t max_choices = 128;  ///< answers to one request
-  bool serves_page = true;     ///< the chat page
+  double request_seconds = 0;    ///< of a generation, from its arrival to its end; 0: none
+  uint32_t max_choices = 128;    ///< answers to one request
+  bool serves_page = true;       ///< the chat page
+  bool controls_models = false;  ///< clients may load and unload models
 };
 
-/// What all routes share. The models do not change while the server runs.
+/// What all routes share.
 struct ServerState {
   Tasks& loop;     ///< the thread that answers
   Tasks& workers;  ///< threads for what takes long: parsing, templates, grammars, embeddings
   /// Something was submitted to an engine.
   std::function<void(const ServedModel&)> submitted{};
-  std::vector<std::unique_ptr<ServedModel>> models{};
-  std::vector<std::string> api_keys{};  ///< empty: none is asked for
+  std::unique_ptr<ModelRegistry> models{};
+  std::vector<ApiClient> clients{};  ///< empty: no key is asked for
+  std::shared_ptr<RequestJournal> journal{};
   ServerLimits limits{};
   std::atomic<bool> is_stopping{false};
   std::atomic<uint64_t> num_connections{0};
   std::atomic<uint64_t> num_requests{0};
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
-  /// The model of that name; of the only one when `name` is null. Throws ApiError 404.
-  [[nodiscard]] const ServedModel& model(const std::string* name) const;
+  /// The model of that name, of the only one when `name` is null, for as long as the request is under
+  /// way. Throws ApiError 404; ModelNotReady, which the router handles.
+  [[nodiscard]] const ServedModel& model(const std::string* name, const HttpRequest& request) const;
 };
 
 /// What remains to be done on the loop after a request was understood.

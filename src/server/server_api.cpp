@@ -86,9 +86,8 @@ ServerOptions options_of(const tenon_server_options* given) {
     refuse_argument("tenon_server_options.struct_size is too small");
   }
   if (given->api_keys != nullptr) {
-    options.api_keys =
-        read_api_keys({given->api_keys, static_cast<size_t>(given->api_keys_length)});
-    if (options.api_keys.empty()) refuse_argument("api_keys holds no key");
+    options.clients = read_api_keys({given->api_keys, static_cast<size_t>(given->api_keys_length)});
+    if (options.clients.empty()) refuse_argument("api_keys holds no key");
   }
   if (given->cors_origin != nullptr) options.http.cors = given->cors_origin;
   if (given->max_body_bytes > 0) options.http.body_bytes = given->max_body_bytes;
@@ -97,6 +96,16 @@ ServerOptions options_of(const tenon_server_options* given) {
   }
   if (given->max_connections > 0) options.http.connections = given->max_connections;
   options.limits.serves_page = given->without_page == 0;
+  options.limits.controls_models = given->model_control != 0;
+  if ((given->tls_certificate_file == nullptr) != (given->tls_key_file == nullptr)) {
+    refuse_argument("TLS needs both a certificate and its key");
+  }
+  if (given->tls_certificate_file != nullptr) {
+    options.http.tls = open_tls(given->tls_certificate_file, given->tls_key_file);
+  }
+  options.memory_bytes = given->memory_bytes;
+  options.log = ServerLog(given->log, given->log_user, given->log_level);
+  if (given->otlp_address != nullptr) options.otlp_address = given->otlp_address;
   set_seconds(options.http.header_seconds, given->header_seconds);
   set_seconds(options.http.body_seconds, given->body_seconds);
   set_seconds(options.http.idle_seconds, given->idle_seconds);
@@ -132,6 +141,22 @@ tenon_status tenon_server_add_engine(tenon_server* server, const char* name, siz
     if (engine == nullptr) refuse_argument("engine is NULL");
     not_running(server).server.add(
         std::make_unique<ServedModel>(checked_name(name, name_length), model, engine, context));
+  });
+}
+
+tenon_status tenon_server_add_file(tenon_server* server, const char* name, size_t name_length,
+                                   const tenon_server_model_file* file) {
+  return server_fence([&] {
+    if (file == nullptr || file->path == nullptr) refuse_argument("file or its path is NULL");
+    if (file->struct_size < sizeof(tenon_server_model_file)) {
+      refuse_argument("tenon_server_model_file.struct_size is too small");
+    }
+    ModelFile model{.path = file->path,
+                    .model_options = read_option_lines(file->model_options),
+                    .engine_options = read_option_lines(file->engine_options),
+                    .context = file->context};
+    measure(model, file->cache_bytes);
+    not_running(server).server.add(checked_name(name, name_length), std::move(model));
   });
 }
 

@@ -32,7 +32,7 @@ Json token_list(const Tokens& tokens) {
 Start handle_tokenize(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"));
+  const ServedModel& model = state.model(fields.text("model"), request);
   // llama-server's name for the same.
   const std::optional<bool> older = fields.boolean("add_special");
   const bool adds_special = fields.boolean("add_special_tokens").value_or(older.value_or(true));
@@ -50,7 +50,7 @@ Start handle_tokenize(const HttpRequest& request, ServerState& state) {
 Start handle_detokenize(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"));
+  const ServedModel& model = state.model(fields.text("model"), request);
   const Json* list = fields.list("tokens");
   if (list == nullptr) fields.refuse("tokens", "is missing");
   const std::string text =

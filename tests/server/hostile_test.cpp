@@ -10,8 +10,6 @@
 namespace tenon_http::test {
 namespace {
 
-constexpr const char* kChat = "/v1/chat/completions";
-
 class HostileTest : public ServerTest {
  protected:
   /// The server answers a chat.

@@ -51,17 +51,41 @@ TEST(ServerFields, NamesTheWholePath) {
 }
 
 TEST(ServerApiKeys, ReadsALineEach) {
-  EXPECT_THAT(read_api_keys("one\r\n\n  # no\n\ttwo  \nthree"), ElementsAre("one", "two", "three"));
+  const std::vector<ApiClient> clients =
+      read_api_keys("one\r\n\n  # no\n\ttwo  anna weight=2.5 \nthree requests=4 weight=1");
+  ASSERT_EQ(clients.size(), 3u);
+  EXPECT_EQ(clients[0].key, "one");
+  EXPECT_EQ(clients[0].name, "key-1");
+  EXPECT_EQ(clients[0].weight, 1);
+  EXPECT_EQ(clients[0].max_requests, 0u);
+  EXPECT_EQ(clients[1].key, "two");
+  EXPECT_EQ(clients[1].name, "anna");
+  EXPECT_EQ(clients[1].weight, 2.5);
+  EXPECT_EQ(clients[2].name, "key-3");
+  EXPECT_EQ(clients[2].max_requests, 4u);
+}
+
+TEST(ServerApiKeys, RefusesLinesThatSaySomethingElse) {
+  for (const char* line : {"k a b", "k weight=0", "k weight=1e9", "k weight=x", "k weight=",
+                           "k requests=0", "k requests=-1", "k requests=1.5", "k wight=2"}) {
+    try {
+      (void)read_api_keys(std::string("good\n") + line);
+      ADD_FAILURE() << line;
+    } catch (const tenon::Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("line 2")) << line;
+    }
+  }
 }
 
 TEST(ServerApiKeys, TakesBearerInAnyCaseAndTheOtherHeader) {
-  const std::vector<std::string> keys = {"secret", "other"};
+  const std::vector<ApiClient> keys = {{.key = "secret", .name = "a"},
+                                       {.key = "other", .name = "b"}};
   const auto accepts = [&](const std::string& authorization, const std::string& api_key) {
     HttpRequest request;
     request.authorization = authorization;
     request.api_key = api_key;
     try {
-      check_api_key(request, keys);
+      EXPECT_NE(check_api_key(request, keys), nullptr);
     } catch (const ApiError& error) {
       EXPECT_EQ(error.status(), 401);
       return false;

@@ -12,6 +12,8 @@
 
 namespace tenon_http::test {
 
+inline constexpr const char* kChat = "/v1/chat/completions";
+
 /// Loaded once for all tests.
 inline const tenon::Model& demo_model() {
   static const tenon::Model model(TENON_DEMO_MODEL, {.threads = 2});

@@ -31,8 +31,9 @@ typedef struct tenon_server tenon_server;
 typedef struct tenon_server_options {
   uint32_t struct_size;
   uint32_t without_page; /* 1: no chat page at "/" */
-  const char* api_keys; /* one a line; empty lines and lines after '#' do not count. NULL: no key is
-                         * asked for. */
+  const char* api_keys; /* one a line: "KEY [NAME] [weight=W] [requests=N]". The client of that name
+                         * has weight W in the engines' fair shares (1) and N requests at once (any).
+                         * Empty lines and those after '#' do not count. NULL: no key is asked for. */
   uint64_t api_keys_length;
   const char* cors_origin; /* of pages in browsers that may ask, others are answered 403; NULL:
                             * "loopback", those of this machine; "*": all; "": none */
@@ -44,9 +45,21 @@ typedef struct tenon_server_options {
   double idle_seconds;    /* that a connection may wait for the next request; 75 */
   double write_seconds;   /* that a client may take nothing of its answer; 60 */
   double request_seconds; /* from the arrival of a request to the end of its answer; 0: any */
+  uint64_t memory_bytes;  /* of the models of tenon_server_add_file that are loaded at a time; 0: any */
+  uint32_t model_control; /* 1: clients may ask for POST /v1/models/NAME/load and /unload */
+  uint32_t log_level;     /* the most detailed TENON_LOG_* wanted: INFO has a line for each request */
+  tenon_log_callback log; /* gets lines of JSON, from any thread, until tenon_server_destroy returns;
+                           * NULL: none */
+  void* log_user;
+  const char* otlp_address; /* of an OpenTelemetry collector, "http://HOST:PORT": gets a span for each
+                             * request; NULL: none */
+  /* Both, in PEM, the first with its chain: connections over TCP are then HTTPS. IO where they cannot be
+   * used, UNSUPPORTED in a library without TLS. */
+  const char* tls_certificate_file;
+  const char* tls_key_file;
 } tenon_server_options;
 
-/* options: NULL for the defaults. ARGUMENT for a struct that is too small, or times below 0. */
+/* options: NULL for the defaults. ARGUMENT for a struct that is too small, or values that are wrong. */
 TENON_SERVER_API tenon_status tenon_server_create(const tenon_server_options* options,
                                                   tenon_server** server);
 /* Stops it as tenon_server_stop(server, 0) does. */
@@ -66,6 +79,25 @@ TENON_SERVER_API tenon_status tenon_server_add_model(tenon_server* server, const
 TENON_SERVER_API tenon_status tenon_server_add_engine(tenon_server* server, const char* name,
                                                       size_t name_length, const tenon_model* model,
                                                       tenon_engine* engine, uint64_t context);
+
+/* A model that the server opens by itself. */
+typedef struct tenon_server_model_file {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* path;
+  const char* model_options;  /* of scope MODEL: "key=value", one a line; or NULL */
+  const char* engine_options; /* of scope ENGINE, likewise */
+  uint64_t context;           /* as with tenon_server_add_model */
+  uint64_t cache_bytes; /* of the KV cache, unless engine_options say; 0: four texts of the context */
+} tenon_server_model_file;
+
+/* Serves a model from when a request asks for it: the request waits until it is loaded. Where the sum is
+ * beyond memory_bytes, the model that was not asked for the longest goes first; one that answers stays,
+ * and the request is told to come again (503). Errors as with add_model; ARGUMENT for a model that alone
+ * takes more; what tenon_model_open says of the file, of which the weights are not read here. */
+TENON_SERVER_API tenon_status tenon_server_add_file(tenon_server* server, const char* name,
+                                                    size_t name_length,
+                                                    const tenon_server_model_file* file);
 
 /* Takes connections there from when it runs on. host: a name or an address. port 0: any that is free;
  * *bound, which may be NULL, becomes the one. Any number of addresses. IO when that cannot be; STATE

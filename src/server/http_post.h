@@ -1,0 +1,20 @@
+// One POST to another server, on the calling thread: for what the server reports, not for answers.
+#pragma once
+
+#include <string>
+
+namespace tenon_http {
+
+struct HttpPost {
+  std::string host;
+  std::string port;
+  std::string path;
+  std::string content_type;
+  std::string body{};
+  double seconds = 2;  ///< to connect, and for each wait after it
+};
+
+/// The status of the answer; 0 when none came in time. Looking up a name may take longer.
+int http_post(const HttpPost& post);
+
+}  // namespace tenon_http

@@ -1,0 +1,100 @@
+#include "request_journal.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "api_error.h"
+#include "api_keys.h"
+
+namespace tenon_http {
+namespace {
+
+double milliseconds(double seconds) { return std::round(seconds * 1e6) / 1e3; }
+
+}  // namespace
+
+void RequestJournal::begin(const std::shared_ptr<RequestRecord>& record) {
+  record->journal = shared_from_this();
+  const std::lock_guard lock(mutex_);
+  under_way_.emplace(record.get(), record);
+}
+
+void RequestJournal::count(RequestRecord& record) {
+  const std::lock_guard lock(mutex_);
+  const ApiClient* client = record.client;
+  uint32_t* running = client == nullptr ? nullptr : &running_[client->name];
+  if (running == nullptr || client->max_requests == 0 || *running < client->max_requests) {
+    record.is_counted = true;
+    if (running != nullptr) ++*running;
+    return;
+  }
+  throw ApiError(429, "rate_limit_error",
+                 "client " + client->name + " has " + std::to_string(*running) +
+                     " requests under way, as many as it may")
+      .with_code("too_many_requests")
+      .with_retry_after(1);
+}
+
+void RequestJournal::end(RequestRecord& record) {
+  if (!record.is_complete) record.end = RequestRecord::Clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    under_way_.erase(&record);
+    const size_t kind = record.is_complete ? static_cast<size_t>(record.status / 100) : 0;
+    ++totals_.answers[std::min(kind, totals_.answers.size() - 1)];
+    if (record.client != nullptr) {
+      ClientTotals& client = totals_.clients[record.client->name];
+      ++client.requests;
+      client.prompt_tokens += record.prompt_tokens;
+      client.generated_tokens += record.generated_tokens;
+      if (record.is_counted) --running_[record.client->name];
+    }
+  }
+  write_log(record);
+  if (exporter_ != nullptr && record.is_counted) exporter_->add(record);
+}
+
+std::vector<std::shared_ptr<const RequestRecord>> RequestJournal::under_way() const {
+  std::vector<std::shared_ptr<const RequestRecord>> records;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, weak] : under_way_) {
+      if (auto record = weak.lock()) records.push_back(std::move(record));
+    }
+  }
+  std::sort(records.begin(), records.end(),
+            [](const auto& left, const auto& right) { return left->arrival < right->arrival; });
+  return records;
+}
+
+RequestJournal::Totals RequestJournal::totals() const {
+  const std::lock_guard lock(mutex_);
+  return totals_;
+}
+
+void RequestJournal::write_log(const RequestRecord& record) const {
+  const uint32_t level = record.status >= 500   ? TENON_LOG_ERROR
+                         : record.is_counted    ? TENON_LOG_INFO
+                         : record.status >= 400 ? TENON_LOG_INFO
+                                                : TENON_LOG_DEBUG;
+  if (!log_.wants(level)) return;
+  Json line{{"request_id", record.id}, {"method", record.method}, {"path", record.path}};
+  line["status"] = record.status == 0 ? Json(nullptr) : Json(record.status);
+  if (!record.is_complete) line["client_gone"] = true;
+  if (record.client != nullptr) line["client"] = record.client->name;
+  if (const std::string model = record.model_name(); !model.empty()) line["model"] = model;
+  if (record.prompt_tokens > 0) {
+    line["prompt_tokens"] = record.prompt_tokens;
+    line["cached_tokens"] = record.cached_tokens;
+    line["generated_tokens"] = record.generated_tokens;
+  }
+  if (record.first_token) {
+    line["first_token_ms"] = milliseconds(record.seconds_until(*record.first_token));
+  }
+  line["duration_ms"] = milliseconds(record.seconds_until(record.end));
+  line["trace_id"] = record.trace.trace_id;
+  line["span_id"] = record.trace.span_id;
+  log_.write(level, "request", line);
+}
+
+}  // namespace tenon_http
