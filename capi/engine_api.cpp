@@ -28,6 +28,7 @@ tenon::EngineOptions engine_options(const OptionSet& set, tenon::System& system)
   options.max_queued_tokens = unless_zero(set.integer("queue_tokens"));
   options.ageing_ns = static_cast<uint64_t>(set.real("ageing") * 1e9);
   options.decode_stretch = set.real("decode_stretch");
+  options.max_stall_ns = static_cast<uint64_t>(set.real("max_stall_ms") * 1e6);
   options.prefix_cache = set.boolean("prefix_cache");
   options.state_checkpoints = static_cast<uint32_t>(set.integer("state_checkpoints"));
   options.state_checkpoint_tokens = static_cast<uint32_t>(set.integer("state_checkpoint_tokens"));

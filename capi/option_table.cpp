@@ -135,6 +135,10 @@ constexpr std::array kTable = {
          "Seconds without a token that raise a client's priority by one; 0: never."),
     real(TENON_SCOPE_ENGINE, "decode_stretch", 1.01, 1000, 1.4,
          "How many times as long a step of single tokens may take with prompts beside them."),
+    real(
+        TENON_SCOPE_ENGINE, "max_stall_ms", 0, 1e6, 0,
+        "Most milliseconds that a step of single tokens may take with prompts beside them; 0: any. "
+        "Four tokens of prompts go on all the same."),
     boolean(TENON_SCOPE_ENGINE, "prefix_cache",
             "Compute equal beginnings of texts once and keep them while there is room.", true),
     integer(TENON_SCOPE_ENGINE, "state_checkpoints", 0, 64, 4,
@@ -214,17 +218,18 @@ tenon_option_info option_at(size_t index) {
 
 tenon_option_info find_option(std::string_view name) {
   std::optional<tenon_option_info> found;
-  NearestName nearest(name);
   for_each_option([&](const tenon_option_info& option) {
     if (names(option, name)) found = option;
-    if (!found) nearest.consider(option.name);
     return found.has_value();
   });
-  if (!found) {
-    fail(Code::Argument, "no option \"{}\"; the nearest name is \"{}\"", nearest.name(),
-         nearest.nearest());
-  }
-  return *found;
+  if (found) return *found;
+  NearestName nearest(name);
+  for_each_option([&](const tenon_option_info& option) {
+    nearest.consider(option.name);
+    return false;
+  });
+  fail(Code::Argument, "no option \"{}\"; the nearest name is \"{}\"", nearest.name(),
+       nearest.nearest());
 }
 
 ListLimits list_limits(std::string_view name) {

@@ -62,6 +62,7 @@ struct EngineOptions {
   std::optional<int64_t> queue_tokens{};
   std::optional<double> ageing{};
   std::optional<double> decode_stretch{};
+  std::optional<double> max_stall_ms{};
   std::optional<bool> prefix_cache{};
   std::optional<int64_t> state_checkpoints{};
   std::optional<int64_t> state_checkpoint_tokens{};
@@ -134,6 +135,7 @@ class Options {
     set("queue_tokens", from.queue_tokens);
     set("ageing", from.ageing);
     set("decode_stretch", from.decode_stretch);
+    set("max_stall_ms", from.max_stall_ms);
     set("prefix_cache", from.prefix_cache);
     set("state_checkpoints", from.state_checkpoints);
     set("state_checkpoint_tokens", from.state_checkpoint_tokens);

@@ -69,7 +69,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
       owner_pid_(::getpid()),
       scheduler_(scheduler_options(*model_, options)),
       idle_(model_->program().groups().size()),
-      tuner_(options.decode_stretch, step_tokens_of(*model_, options)),
+      tuner_(options.decode_stretch, step_tokens_of(*model_, options), options.max_stall_ns),
       step_limit_(step_tokens_of(*model_, options)) {
   pools_ = make_pools(*model_, *slab_memory_, options);
   needed_.resize(pools_.size());

@@ -34,6 +34,7 @@ struct EngineOptions {
   uint64_t max_queued_tokens = UINT64_MAX;
   uint64_t ageing_ns = 2'000'000'000;  ///< without a token for so long: one priority more
   double decode_stretch = 1.4;         ///< what prompts may make of the time of a decode step
+  uint64_t max_stall_ns = 0;           ///< the same as a time, where that is less; 0: any
   bool prefix_cache = false;           ///< share equal beginnings of texts
   /// Of a text of a model with a recurrent state: earlier states that are kept, so that it can go
   /// back without being computed from its beginning, and how far they lie apart.

@@ -12,7 +12,11 @@ namespace tenon {
 class SliceTuner {
  public:
   /// stretch: how many times as long as one without a prompt a step may take, more than 1.
-  SliceTuner(double stretch, uint32_t step_tokens) : stretch_(stretch), step_tokens_(step_tokens) {}
+  /// max_stall_ns: and how long at most; 0: any.
+  SliceTuner(double stretch, uint32_t step_tokens, uint64_t max_stall_ns = 0)
+      : stretch_(stretch),
+        max_stall_ns_(static_cast<double>(max_stall_ns)),
+        step_tokens_(step_tokens) {}
 
   /// A step was computed.
   void observe(uint32_t decode_tokens, uint32_t prompt_tokens, uint64_t ns) {
@@ -51,7 +55,9 @@ class SliceTuner {
   /// Tokens of prompts that may go beside decodes.
   [[nodiscard]] uint32_t beside_tokens() const {
     if (decode_ns_ == 0 || token_ns_ == 0) return std::min(kFirst, step_tokens_);
-    const double fits = (stretch_ - 1) * decode_ns_ / token_ns_;
+    double left = (stretch_ - 1) * decode_ns_;
+    if (max_stall_ns_ > 0) left = std::clamp(max_stall_ns_ - decode_ns_, 0.0, left);
+    const double fits = left / token_ns_;
     return std::clamp(static_cast<uint32_t>(std::min(fits, 65536.0)),
                       std::min(kLeast, step_tokens_), step_tokens_);
   }
@@ -66,6 +72,7 @@ class SliceTuner {
   }
 
   double stretch_;
+  double max_stall_ns_;
   uint32_t step_tokens_;
   double decode_ns_ = 0;        // of a step with decodes only
   double token_ns_ = 0;         // of a prompt's token

@@ -62,6 +62,18 @@ TEST(SliceTuner, FollowsTheTimesOfSteps) {
   }
 }
 
+TEST(SliceTuner, KeepsStepsWithinTheLongestStall) {
+  const auto beside_tokens = [](uint64_t max_stall_ns) {
+    SliceTuner tuner(kStretch, kStepTokens, max_stall_ns);
+    tuner.observe(kDecode.decode_tokens, kDecode.prompt_tokens, kDecode.ns);
+    tuner.observe(kPromptStep.decode_tokens, kPromptStep.prompt_tokens, kPromptStep.ns);
+    return tuner.beside_tokens();
+  };
+  EXPECT_EQ(beside_tokens(1300), 30u);
+  EXPECT_EQ(beside_tokens(5000), 50u) << "the stretch is less";
+  EXPECT_EQ(beside_tokens(900), 4u) << "prompts go on";
+}
+
 TEST(SliceTuner, StaysWithinSmallSteps) {
   SliceTuner tuner(kStretch, 3);
   EXPECT_EQ(tuner.beside_tokens(), 3u);

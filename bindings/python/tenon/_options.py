@@ -124,6 +124,8 @@ class EngineOptions(TypedDict, total=False):
     """Seconds without a token that raise a client's priority by one; 0: never."""
     decode_stretch: float
     """How many times as long a step of single tokens may take with prompts beside them."""
+    max_stall_ms: float
+    """Most milliseconds that a step of single tokens may take with prompts beside them; 0: any. Four tokens of prompts go on all the same."""
     prefix_cache: bool
     """Compute equal beginnings of texts once and keep them while there is room."""
     state_checkpoints: int
