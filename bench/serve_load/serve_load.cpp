@@ -1,5 +1,5 @@
 // A load generator for servers of OpenAI's interfaces: requests a second, streams at once, times to the
-// first byte, memory of idle connections. One thread; docs/benchmarks.md tells how to read it.
+// first byte, memory of idle connections. One thread; docs/server-operations.md tells how to read it.
 //
 //   serve_load http://127.0.0.1:8080 requests [--model demo] [--connections 64] [--seconds 10]
 //   serve_load http://127.0.0.1:8080 streams  [--connections 256] [--tokens 64]

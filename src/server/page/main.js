@@ -112,7 +112,10 @@ function fail(view, message, error) {
   say('');
   if (error instanceof FieldError) showSettings(true);
   if (error.field) markField(error.field, error.message);
-  if (error.status === 401) showSettings(true), document.forms.fields.elements.key.focus();
+  if (error.status === 401) {
+    showSettings(true);
+    document.forms.fields.elements.key.focus();
+  }
 }
 
 function retry() {
@@ -186,6 +189,11 @@ function showSettings(isShown) {
   at('show-settings').setAttribute('aria-expanded', String(isShown));
 }
 
+function hideSettings() {
+  showSettings(false);
+  at('show-settings').focus();
+}
+
 function saveChat() {
   const link = document.createElement('a');
   const text = JSON.stringify(messages.map(asRequest), null, 2);
@@ -221,14 +229,19 @@ async function showModels() {
 function onKeyDown(event) {
   if (event.key === 'Escape') {
     if (stop) stop.abort();
-    else if (!at('settings').hidden) showSettings(false), at('show-settings').focus();
+    else if (!at('settings').hidden) hideSettings();
   }
   if (!event.altKey || event.ctrlKey || event.metaKey) return;
-  const done = { KeyN: newChat, KeyS: () => at('show-settings').click() }[event.code];
-  if (done) event.preventDefault(), done();
+  const action = { KeyN: newChat, KeyS: () => at('show-settings').click() }[event.code];
+  if (!action) return;
+  event.preventDefault();
+  action();
 }
 
-at('composer').addEventListener('submit', (event) => { event.preventDefault(); submit(); });
+at('composer').addEventListener('submit', (event) => {
+  event.preventDefault();
+  submit();
+});
 prompt.addEventListener('input', fit);
 prompt.addEventListener('keydown', (event) => {
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
@@ -241,7 +254,7 @@ at('show-settings').onclick = () => {
   showSettings(at('settings').hidden);
   if (!at('settings').hidden) at('settings').querySelector('textarea').focus();
 };
-at('hide-settings').onclick = () => { showSettings(false); at('show-settings').focus(); };
+at('hide-settings').onclick = hideSettings;
 at('reset').onclick = resetSettings;
 at('save-chat').onclick = saveChat;
 modelList.onchange = () => localStorage.setItem('tenon.model', modelList.value);
