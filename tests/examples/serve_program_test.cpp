@@ -28,7 +28,7 @@ chat() {
     "max_tokens": 24, "temperature": 0}' "$@"
 }
 )" + client + R"(
-kill -INT $server 2> /dev/null
+kill $server 2> /dev/null
 wait $server
 cat $out $err
 )");
