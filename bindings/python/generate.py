@@ -20,7 +20,7 @@ INTERFACE = HERE.parent / "interface.json"
 # What no rule covers: structures that hold callbacks or arrays of pointers, and pieces, which are waited
 # for in intervals so that Python hears of signals.
 HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_request_next",
-        "tenon_embedder_embed", "tenon_embedder_rank"}
+        "tenon_embedder_embed", "tenon_embedder_rank", "tenon_session_score"}
 # Of no use in Python: the binding has a thread that runs an engine, in native/module.c.
 LEFT_OUT = {"tenon_engine_set_executor"}
 # Answered without a library, or by other means.

@@ -198,6 +198,31 @@ class Session {
     return result;
   }
 
+  /// How likely a continuation is: natural logarithms of the probabilities of its tokens, and their
+  /// sum.
+  struct Score {
+    double logprob = 0;
+    std::vector<float> token_logprobs;
+  };
+  /// Those of several continuations of the text, which stays as it is; computed side by side. Texts
+  /// become tokens each by itself.
+  ///   timeout_seconds  0: none
+  [[nodiscard]] std::vector<Score> score(std::span<const std::string> texts,
+                                         EncodeOptions options = {}, double timeout_seconds = 0) {
+    Continuations all(texts);
+    all.given.texts = all.places<const char*>(texts, all.texts);
+    all.given.lengths = all.sizes.data();
+    all.given.flags = flags_of({.parse_special = options.parse_special});
+    return score(all, timeout_seconds);
+  }
+  [[nodiscard]] std::vector<Score> score(std::span<const std::vector<Token>> continuations,
+                                         double timeout_seconds = 0) {
+    Continuations all(continuations);
+    all.given.tokens = all.places<const Token*>(continuations, all.tokens);
+    all.given.num_tokens = all.sizes.data();
+    return score(all, timeout_seconds);
+  }
+
   /// Computes what was appended now. progress(fraction) returns false to cancel; it may throw.
   void prefill(const std::function<bool(double fraction)>& progress = {}) {
     if (!progress) return check(tenon_session_prefill(get(), nullptr, nullptr));
@@ -312,6 +337,47 @@ class Session {
     if (max_tokens != 0) return max_tokens;
     const uint64_t room = context() - position();
     return room != 0 ? room : 1;
+  }
+
+  /// The arguments of tenon_session_score.
+  struct Continuations {
+    template <typename Items>
+    explicit Continuations(const Items& items) : counts(items.size()) {
+      for (const auto& item : items) sizes.push_back(item.size());
+      given.struct_size = sizeof given;
+      given.count = items.size();
+      given.num_logprobs = counts.data();
+    }
+    template <typename Place, typename Items>
+    static const Place* places(const Items& items, std::vector<Place>& into) {
+      for (const auto& item : items) into.push_back(item.data());
+      return into.data();
+    }
+    tenon_continuations given{};
+    std::vector<uint64_t> sizes;
+    std::vector<uint64_t> counts;
+    std::vector<const char*> texts;
+    std::vector<const Token*> tokens;
+  };
+  std::vector<Score> score(Continuations& all, double timeout_seconds) {
+    all.given.timeout_seconds = timeout_seconds;
+    std::vector<float> logprobs;
+    for (;;) {
+      size_t needed = 0;
+      check(tenon_session_score(get(), &all.given, logprobs.data(), logprobs.size(), &needed));
+      const bool fits = needed <= logprobs.size();
+      logprobs.resize(needed);
+      if (fits) break;
+    }
+    std::vector<Score> scores;
+    auto next = logprobs.begin();
+    for (const uint64_t count : all.counts) {
+      Score& score = scores.emplace_back();
+      score.token_logprobs.assign(next, next + static_cast<std::ptrdiff_t>(count));
+      next += static_cast<std::ptrdiff_t>(count);
+      for (const float logprob : score.token_logprobs) score.logprob += double{logprob};
+    }
+    return scores;
   }
 
   /// Carries an exception of the host's function around the C interface.

@@ -149,6 +149,8 @@ void Engine::enqueue(Request& request, const BatchItem& item) {
   request.loop = item.loop;
   request.cancel = item.cancel;
   request.control = item.control;
+  request.idle = item.idle != nullptr || item.control == nullptr ? item.idle : &item.control->idle;
+  request.deadline_ns = item.deadline_ns;
   request.priority = item.priority;
   request.num_left = item.end - std::min(item.end, item.sequence->cached());
   if (request.num_left == 0) {
@@ -158,7 +160,7 @@ void Engine::enqueue(Request& request, const BatchItem& item) {
   try {
     request.client = &scheduler_.client(item.client, item.weight);
     scheduler_.add(request, system_.now_ns());
-    if (request.control != nullptr) idle_.remove(request.control->idle);
+    if (request.idle != nullptr) idle_.remove(*request.idle);
   } catch (...) {
     request.failure = std::current_exception();
     request.ended = true;

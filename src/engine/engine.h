@@ -51,13 +51,17 @@ struct BatchItem {
   float* logits = nullptr;  ///< [1 or end - begin, vocab]; null for None
   /// A flag that any thread may set to stop the item. Null: none.
   const uint32_t* cancel = nullptr;
-  /// Of the session, so that its cancel reaches into steps. Null: none.
+  /// Of the session, so that its cancel reaches into steps; items of one call may share it. Null:
+  /// none.
   CallControl* control = nullptr;
+  /// Of the sequence, when that is not the session's own. Null: the control's.
+  IdleSequences::Entry* idle = nullptr;
   int32_t priority = 0;
   std::string_view client{};
   double weight = 1;
   /// With Outputs::Last: draws from the logits, in the step. Null: nothing is drawn.
   AnswerLoop* loop = nullptr;
+  uint64_t deadline_ns = UINT64_MAX;
 };
 
 /// Lets a host's own threads drive: `post` has task(arg) called once, soon, on some thread.
@@ -98,7 +102,7 @@ class Engine : public std::enable_shared_from_this<Engine>,
   /// computed other than by taking them from others.
   uint64_t run(const BatchItem& item);
 
-  /// Computes all items in as few steps as they fit into: how tests put many sequences in one step.
+  /// Computes all items in as few steps as they fit into. A sequence is in one of them at most.
   /// The first failure is thrown when all have ended.
   uint64_t run(std::span<const BatchItem> items);
 
@@ -107,9 +111,14 @@ class Engine : public std::enable_shared_from_this<Engine>,
   /// State in the child of a fork.
   template <typename Use>
   auto with_sequence(CallControl& session, Use use) {
+    return with_sequence(session.idle, use);
+  }
+  /// The same for a sequence that is not the session's own.
+  template <typename Use>
+  auto with_sequence(IdleSequences::Entry& entry, Use use) {
     check_process();
     const std::scoped_lock lock(mutex_);
-    const IdleSequences::Away away(idle_, session.idle);
+    const IdleSequences::Away away(idle_, entry);
     return use();
   }
   /// The same for the sequences of two sessions.

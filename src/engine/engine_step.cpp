@@ -90,8 +90,8 @@ void Engine::fill_step(Step& step, uint64_t now_ns) {
     request.sequence->begin(pick.num_tokens);
     request.num_left -= pick.num_tokens;
     request.drawn_row = Request::kNoRow;
-    ++request.num_under_way;
-    if (request.control != nullptr) request.control->in_step.store(1);
+    const bool is_first = request.num_under_way++ == 0;
+    if (is_first && request.control != nullptr) request.control->in_step.fetch_add(1);
   }
   // What wants no logits may have found all of its tokens: it is in no step, and done.
   scheduler_.for_each([this](Work& work) {
@@ -211,7 +211,8 @@ void Engine::settle_slice(Slice& slice, bool goes_again) {
   Request& request = *slice.request;
   const bool is_as_drawn = slice.is_as_drawn();
   slice.request = nullptr;
-  if (--request.num_under_way == 0 && request.control != nullptr) request.control->in_step.store(0);
+  const bool was_last = --request.num_under_way == 0;
+  if (was_last && request.control != nullptr) request.control->in_step.fetch_sub(1);
   if (goes_again || slice.failure) {
     let_go_of_steps(request);
     request.sequence->roll_back();
@@ -246,7 +247,7 @@ void Engine::let_go_of_steps(Request& request) noexcept {
     }
   }
   request.num_under_way = 0;
-  if (request.control != nullptr) request.control->in_step.store(0);
+  if (request.control != nullptr) request.control->in_step.fetch_sub(1);
   request.sequence->roll_back();
 }
 
@@ -310,10 +311,8 @@ void Engine::end(Request& request, std::exception_ptr failure) noexcept {
     request.sequence->truncate(std::min(request.sequence->size(), request.loop->held_begin()));
     request.loop->drop_held();
   }
-  if (request.control != nullptr) {
-    idle_.add(request.control->idle);
-    request.control->wake.post();
-  }
+  if (request.idle != nullptr) idle_.add(*request.idle);
+  if (request.control != nullptr) request.control->wake.post();
   if (request.generation == nullptr) return;
   Generation& generation = *request.generation;
   const std::shared_ptr<Generation> self = std::move(generation.self);

@@ -49,6 +49,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
       logprobs(limits.logprobs, vocab) {
   sequence = &of_session;
   control = call.get();
+  idle = &call->idle;
   cancel = &call->cancel;
   generation = this;
   outputs = Outputs::Last;

@@ -35,7 +35,7 @@ struct CallControl {
   /// Set to end the call under way or the next one. Read by steps as plain memory, so only touched
   /// by atomic operations.
   uint32_t cancel = 0;
-  std::atomic<uint32_t> in_step{0};  ///< the step under way has tokens of it
+  std::atomic<uint32_t> in_step{0};  ///< requests of it that steps under way have tokens of
   std::atomic<bool> in_use{false};   ///< a call is under way
   Wake wake;                         ///< of the thread that waits for it
   IdleSequences::Entry idle;  ///< of the session's sequence, while the engine does not have it
@@ -51,6 +51,7 @@ struct Request : Work {
   float* logits = nullptr;  ///< [1 or end - outputs_from, vocab]; null for None and generations
   const uint32_t* cancel = nullptr;
   CallControl* control = nullptr;
+  IdleSequences::Entry* idle = nullptr;  ///< of the sequence, for when the request has ended
   uint64_t deadline_ns = UINT64_MAX;
   /// With Outputs::Last: draws from the logits, in the step; null: they are only computed.
   AnswerLoop* loop = nullptr;

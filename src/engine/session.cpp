@@ -165,8 +165,9 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
   logits_position_ = kNoLogits;
   try {
     num_computed = engine_->run(BatchItem{&sequence_, begin, end, outputs, logits,
-                                          &control_->cancel, control_.get(), options_.priority,
-                                          options_.client, options_.weight, loop});
+                                          &control_->cancel, control_.get(), nullptr,
+                                          options_.priority, options_.client, options_.weight, loop,
+                                          deadline_ns_});
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) check_cancelled();
     throw;

@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "base/byte_source.h"
 #include "engine/answer_loop.h"
+#include "engine/continuation_scorer.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
 #include "engine/snapshot.h"
@@ -99,6 +100,13 @@ class Session {
   void evaluate(std::span<const Token> tokens,
                 const std::function<bool(uint64_t row, std::span<const float> logits)>& on_logits);
 
+  /// How likely each continuation of the text is, token by token after those before it. The text
+  /// stays as it is; continuations that begin alike are computed together. Throws Argument for one
+  /// without tokens or with one outside the vocabulary, Limit for one that the context does not hold,
+  /// State when there are no tokens yet, Deadline; as prefill(). What is in the logprobs after a
+  /// failure is not defined.
+  void score(std::span<const Continuation> continuations, uint64_t deadline_ns = UINT64_MAX);
+
   /// Queues a generation that continues the text, what is queued first, with the rules and limits
   /// given. The session is in use until it has ended; cancel() ends it. Throws Busy when the
   /// engine's queue is full, Limit when the context is, State without tokens.
@@ -153,6 +161,7 @@ class Session {
   }
   void check_tokens(std::span<const Token> tokens) const;
   void check_saves() const;
+  void check_continuation(const Continuation& continuation, size_t index) const;
   void append_checked(std::span<const Token> tokens);
   void check_cancelled();
   void compute_pending(const std::function<bool(double)>& progress, AnswerLoop* loop = nullptr);
@@ -174,6 +183,7 @@ class Session {
   bool last_is_generated_ = false;  // the last token came from next()
   bool last_is_drawn_ = false;      // the last token handed out was, before those held
   SessionOptions options_;
+  uint64_t deadline_ns_ = UINT64_MAX;  // of the call under way
   std::shared_ptr<CallControl> control_;
   std::shared_ptr<Generation> generation_;  // the latest
 };

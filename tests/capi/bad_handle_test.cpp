@@ -67,6 +67,8 @@ class EveryCall {
         {"session_prefill", [=] { return tenon_session_prefill(session, nullptr, nullptr); }},
         {"session_next", [=, this] { return tenon_session_next(session, nullptr, &piece_); }},
         {"session_logits", [=, this] { return tenon_session_logits(session, &logits_, &size_); }},
+        {"session_score",
+         [=, this] { return tenon_session_score(session, &continuations_, nullptr, 0, &size_); }},
         {"session_evaluate",
          [=] {
            return tenon_session_evaluate(
@@ -157,6 +159,7 @@ class EveryCall {
   tenon_embedder_batch batch_ = sized<tenon_embedder_batch>();
   int32_t worked_ = 77;
   tenon_submission submission_ = sized<tenon_submission>();
+  tenon_continuations continuations_ = sized<tenon_continuations>();
   tenon_engine_stats engine_stats_ = sized<tenon_engine_stats>();
   tenon_request_stats request_stats_ = sized<tenon_request_stats>();
   const float* logits_ = &one_;

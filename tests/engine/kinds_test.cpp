@@ -84,6 +84,23 @@ TEST_P(Kinds, ForksChangeNoBit) {
   EXPECT_TRUE(same_bits(last_logits(*again), last_of(joined(text_, other))));
 }
 
+TEST_P(Kinds, ScoresAreTheBitsOfTeacherForcing) {
+  const auto session = over(engine_, text_);
+  // One goes over the end of a block and of a slice, two begin alike, one is a single token.
+  std::vector<std::vector<Token>> texts = {make_tokens(40, 3), make_tokens(1, 4),
+                                           make_tokens(6, 5)};
+  texts.push_back(joined(std::span(texts[2]).first(3), make_tokens(5, 6)));
+  std::vector<std::vector<float>> scores;
+  std::vector<Continuation> asked;
+  for (const std::vector<Token>& text : texts) scores.emplace_back(text.size());
+  for (size_t i = 0; i < texts.size(); ++i) asked.push_back({texts[i], scores[i].data()});
+  session->score(asked);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_TRUE(same_bits(scores[i], forced_logprobs(whole_, text_, texts[i]))) << i;
+  }
+  EXPECT_TRUE(same_bits(last_logits(*session), last_of(text_)));
+}
+
 TEST_P(Kinds, SnapshotsChangeNoBit) {
   const auto session = over(engine_, text_);
   generate(*session, 3);

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/session.h"
 #include "model/model.h"
+#include "sampler/logprobs.h"
 #include "tests/engine/tiny_model.h"
 
 namespace tenon {
@@ -73,6 +74,24 @@ inline std::vector<float> evaluate_all(Session& session, std::span<const Token> 
 inline std::vector<float> last_logits(Session& session) {
   const std::span<const float> row = session.logits();
   return {row.begin(), row.end()};
+}
+
+/// Logprobs of the tokens of a continuation, by teacher forcing in an engine of its own.
+inline std::vector<float> forced_logprobs(const std::shared_ptr<const Model>& model,
+                                          std::span<const Token> text,
+                                          std::span<const Token> continuation) {
+  Session session(Engine::create(model));
+  session.append(text);
+  std::vector<float> rows = last_logits(session);
+  const size_t vocab = rows.size();
+  const std::vector<float> more = evaluate_all(session, continuation);
+  rows.insert(rows.end(), more.begin(), more.end());
+  std::vector<float> logprobs(continuation.size());
+  for (size_t i = 0; i < continuation.size(); ++i) {
+    logprobs_of(std::span(rows).subspan(i * vocab, vocab), continuation.subspan(i, 1),
+                std::span(logprobs).subspan(i, 1), {}, {});
+  }
+  return logprobs;
 }
 
 /// Whether both hold the same bits.

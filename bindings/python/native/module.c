@@ -1155,6 +1155,54 @@ static PyObject* embedder_rank(PyObject* module, PyObject* args) {
   return end(&call, result);
 }
 
+/* session_score(session, items, flags, timeout) -> (logprobs of all items, tokens of each). */
+static PyObject* session_score(PyObject* module, PyObject* args) {
+  (void)module;
+  Call call;
+  begin(&call, args, "session_score", 4, (void*)api.session_score);
+  tenon_session* session = as_handle(&call, argument(&call, 0), KIND_session, 0);
+  const uint32_t flags = as_uint32_t(&call, argument(&call, 2));
+  const double timeout = as_double(&call, argument(&call, 3));
+  tenon_embedder_batch batch;
+  fill_batch(&call, argument(&call, 1), 0, timeout, &batch);
+  if (call.failed) return end(&call, NULL);
+  const tenon_continuations continuations = {.struct_size = sizeof continuations,
+                                             .flags = flags,
+                                             .count = batch.count,
+                                             .texts = batch.texts,
+                                             .lengths = batch.lengths,
+                                             .tokens = batch.tokens,
+                                             .num_tokens = batch.num_tokens,
+                                             .num_logprobs = batch.num_rows,
+                                             .timeout_seconds = timeout};
+  float* logprobs = NULL;
+  size_t capacity = 0, needed = 0;
+  tenon_status status = TENON_OK;
+  release_lock(&call);
+  do {
+    status = api.session_score(session, &continuations, logprobs, capacity, &needed);
+  } while (status == TENON_OK && needed > capacity &&
+           grow((void**)&logprobs, &capacity, needed, sizeof *logprobs, &status));
+  take_lock(&call);
+  PyObject* counts = NULL;
+  PyObject* values = NULL;
+  if (succeeded(&call, status)) {
+    values = list_of_floats(logprobs, needed);
+    counts = PyList_New((Py_ssize_t)batch.count);
+    for (uint64_t i = 0; counts != NULL && i < batch.count; ++i) {
+      PyList_SetItem(counts, (Py_ssize_t)i, PyLong_FromUnsignedLongLong(batch.num_rows[i]));
+    }
+  }
+  free(logprobs);
+  if (PyErr_Occurred()) {
+    Py_XDECREF(values);
+    Py_XDECREF(counts);
+    return end(&call, NULL);
+  }
+  PyObject* const members[] = {values, counts};
+  return end(&call, tuple_object(members, 2));
+}
+
 /* ---- The thread of an engine ----------------------------------------------------------------- */
 
 /* Runs tenon_engine_run on a thread of its own, which never enters Python. */
@@ -1263,6 +1311,7 @@ static PyMethodDef methods[] = {GENERATED_METHODS{"end_process", end_process, ME
                                 {"model_load", model_load, METH_VARARGS, NULL},
                                 {"tokenizer_load", tokenizer_load, METH_VARARGS, NULL},
                                 {"embedder_embed", embedder_embed, METH_VARARGS, NULL},
+                                {"session_score", session_score, METH_VARARGS, NULL},
                                 {"embedder_rank", embedder_rank, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 

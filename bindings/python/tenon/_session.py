@@ -141,6 +141,16 @@ class Session(Object):
         _native.session_evaluate(self._handle, tokens,
                                  lambda row, logits: on_logits(row, floats(logits)))
 
+    def score(self, continuations: "Union[Sequence[str], Sequence[Sequence[int]]]", *,
+              parse_special: bool = False, timeout: float = 0) -> list[list[float]]:
+        """How likely texts, or lists of tokens, are after the text: for each the logprobs of its tokens,
+        whose sum is that of the whole. The text stays as it is."""
+        items: Any = [item if isinstance(item, str) else list(item) for item in continuations]
+        flags = constants.PARSE_SPECIAL if parse_special else 0
+        logprobs, counts = _native.session_score(self._handle, items, flags, timeout)
+        ends = [sum(counts[:index + 1]) for index in range(len(counts))]
+        return [logprobs[end - count:end] for end, count in zip(ends, counts)]
+
     def fork(self) -> Session:
         """A second session with the same text, sharing what was computed."""
         return self._of(_native.session_fork(self._handle))

@@ -154,6 +154,18 @@ def test_best_of_and_next(session):
     assert len(session.drawn_logits()) == 1024
 
 
+def test_scores(session):
+    session.append(ONCE)
+    texts = [", a fox", ", a lamp", ", a"]
+    scores = session.score(texts)
+    tokens = [session.model.tokenizer.encode(text) for text in texts]
+    assert [len(score) for score in scores] == [len(ids) for ids in tokens]
+    assert session.score(tokens) == scores
+    assert scores[2] == scores[0][:len(scores[2])] and all(sum(score) < 0 for score in scores)
+    with pytest.raises(tenon.ArgumentError):
+        session.score(["x", ""])
+
+
 def test_files_of_sessions(session, tmp_path):
     session.append(ONCE)
     session.prefill()

@@ -625,6 +625,35 @@ TENON_API tenon_status tenon_session_evaluate(tenon_session* session, const teno
                                               size_t num_tokens, tenon_logits_callback on_logits,
                                               void* user);
 
+/* What may follow a text: texts, which become tokens each by itself, or tokens. Only read during a call,
+ * but for num_logprobs. Since 0.1 */
+typedef struct tenon_continuations {
+  uint32_t struct_size;
+  uint32_t flags;           /* of texts: 0 or TENON_PARSE_SPECIAL */
+  uint64_t count;           /* any number */
+  const char* const* texts; /* [count]; or NULL: tokens */
+  const uint64_t* lengths;  /* [count]; NULL: all end in a NUL */
+  const tenon_token* const* tokens; /* [count] */
+  const uint64_t* num_tokens;       /* [count] */
+  uint64_t* num_logprobs; /* [count], or NULL: gets how many tokens each one has */
+  double timeout_seconds; /* from now to the end: DEADLINE; 0: none */
+} tenon_continuations;
+
+/* How likely each continuation of the session's text is: natural logarithms of the probabilities of its
+ * tokens, each after the text and the tokens before it; those of all continuations one after another,
+ * logprobs [*num_logprobs] f32, see "Buffers" in 1. Their sum is that of the whole continuation. Which
+ * number of them there is, costs no more than finding the tokens.
+ * What is queued is computed first; the text stays as it is. Continuations are computed side by side,
+ * those that begin alike together, and have the bits that tenon_session_evaluate and tenon_logprobs give
+ * one by one. Their memory is that of the cache while the call lasts.
+ * ARGUMENT for a continuation without tokens, or a token outside the vocabulary; LIMIT for one that the
+ * context does not hold; STATE for an empty text, or "non-finite logits"; CANCELLED, DEADLINE, NO_MEMORY
+ * when the cache has no room even for one. What is in logprobs after a failure is not defined. Since
+ * 0.1 */
+TENON_API tenon_status tenon_session_score(tenon_session* session,
+                                           const tenon_continuations* continuations,
+                                           float* logprobs, size_t capacity, size_t* num_logprobs);
+
 /* A second session with the same text; both go on alone. Costs no computation and no memory for
  * what they share. */
 TENON_API tenon_status tenon_session_fork(tenon_session* session, tenon_session** fork);
