@@ -37,6 +37,7 @@ std::string text_of_part(const Json& part, const std::string& path) {
     return fields.required_text("text");
   }
   if (type == "refusal") return fields.required_text("refusal");
+  if (type == "input_json") return to_text(fields.required("data"));
   if (std::find(kForeignParts.begin(), kForeignParts.end(), type) != kForeignParts.end()) {
     throw invalid_request(path + ": the model reads text only; it cannot take a part of type \"" +
                               type + "\" (images and other modalities)",

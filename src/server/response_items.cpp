@@ -189,22 +189,6 @@ class ItemReader {
   std::string thoughts_;  ///< for the next message of the assistant
 };
 
-void read_input(const Fields& fields, ResponseRequest& request) {
-  Json& messages = request.chat.messages;
-  if (const std::string* instructions = fields.text("instructions")) {
-    messages.push_back({{"role", "system"}, {"content", *instructions}});
-  }
-  const Json& input = fields.required("input");
-  if (input.is_string()) {
-    messages.push_back({{"role", "user"}, {"content", input}});
-    return;
-  }
-  if (!input.is_array()) fields.refuse("input", "must be a string or a list of items");
-  ItemReader reader(request);
-  for (size_t i = 0; i < input.size(); ++i) reader.read(Fields(input[i], item_path("input", i)));
-  if (messages.empty()) fields.refuse("input", "must not be empty");
-}
-
 void read_text_format(const Fields& fields, ChatRequest& chat) {
   const std::optional<Fields> text = fields.object("text");
   if (!text) return;
@@ -236,14 +220,30 @@ void refuse_memory(const Fields& fields) {
 
 }  // namespace
 
+void read_response_input(const Fields& fields, ResponseRequest& request) {
+  request.chat.messages_field = "input";
+  Json& messages = request.chat.messages;
+  if (const std::string* instructions = fields.text("instructions")) {
+    messages.push_back({{"role", "system"}, {"content", *instructions}});
+  }
+  const Json& input = fields.required("input");
+  if (input.is_string()) {
+    messages.push_back({{"role", "user"}, {"content", input}});
+    return;
+  }
+  if (!input.is_array()) fields.refuse("input", "must be a string or a list of items");
+  ItemReader reader(request);
+  for (size_t i = 0; i < input.size(); ++i) reader.read(Fields(input[i], item_path("input", i)));
+  if (messages.empty()) fields.refuse("input", "must not be empty");
+}
+
 ResponseRequest read_response_request(const Fields& fields) {
   refuse_memory(fields);
   ResponseRequest request;
   ChatRequest& chat = request.chat;
-  chat.messages_field = "input";
   chat.format_field = "text.format.schema";
   if (const Json* tools = fields.list("tools")) read_tool_list(*tools, "tools", "", request);
-  read_input(fields, request);
+  read_response_input(fields, request);
   read_tool_choice(fields, chat.tools);
   chat.tools.is_parallel = fields.boolean("parallel_tool_calls").value_or(true);
   read_text_format(fields, chat);

@@ -21,6 +21,9 @@ struct ResponseRequest {
   std::vector<ResponseTool> tools{};
 };
 
+/// Reads "input" and "instructions" alone: items to messages. Throws ApiError naming the field.
+void read_response_input(const Fields& fields, ResponseRequest& request);
+
 /// Reads "input", "instructions", "tools", "tool_choice", "text" and "reasoning". Throws ApiError naming
 /// the field, also for fields that would need a memory of earlier responses.
 ResponseRequest read_response_request(const Fields& fields);

@@ -21,6 +21,7 @@ Start handle_tokenize(const HttpRequest& request, ServerState& state);
 Start handle_detokenize(const HttpRequest& request, ServerState& state);
 Start handle_messages(const HttpRequest& request, ServerState& state);
 Start handle_count_tokens(const HttpRequest& request, ServerState& state);
+Start handle_decisions(const HttpRequest& request, ServerState& state);
 Start handle_responses(const HttpRequest& request, ServerState& state);
 
 }  // namespace tenon_http
