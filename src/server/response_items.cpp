@@ -6,18 +6,25 @@
 
 #include "api_error.h"
 #include "chat_messages.h"
+#include "custom_tools.h"
 
 namespace tenon_http {
 namespace {
 
-/// Tools that clients always list and that a server of models alone has not: the model sees nothing of
-/// them.
-constexpr auto kHostedTools =
-    std::to_array<std::string_view>({"web_search", "web_search_preview", "tool_search"});
+/// Tools that run at OpenAI's, which a server of models alone has not: the model sees nothing of them.
+constexpr auto kHostedTools = std::to_array<std::string_view>(
+    {"web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11",
+     "tool_search", "file_search", "code_interpreter", "image_generation", "computer",
+     "computer_use_preview", "mcp", "local_shell", "shell", "apply_patch",
+     "programmatic_tool_calling"});
 
 /// Items about such tools in the history.
-constexpr auto kHostedItems =
-    std::to_array<std::string_view>({"web_search_call", "tool_search_call", "tool_search_output"});
+constexpr auto kHostedItems = std::to_array<std::string_view>(
+    {"web_search_call", "tool_search_call", "tool_search_output", "file_search_call",
+     "code_interpreter_call", "image_generation_call", "computer_call", "computer_call_output",
+     "mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response",
+     "local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output",
+     "apply_patch_call", "apply_patch_call_output"});
 
 template <size_t N>
 bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -38,23 +45,11 @@ void add_tool(ResponseRequest& request, Json tool, const std::string& name_space
   request.tools.push_back(std::move(entry));
 }
 
-/// A custom tool takes a text: any, or by a regular expression. One by a Lark grammar is not offered to
-/// the model, as its text could not be kept to the grammar.
 void read_custom(const Fields& tool, const std::string& name_space, ResponseRequest& request) {
-  Json input{{"type", "string"}};
   const std::optional<Fields> format = tool.object("format");
-  if (format && format->required_text("type") == "grammar") {
-    const std::string& syntax = format->required_text("syntax");
-    const std::string& definition = format->required_text("definition");
-    if (syntax == "lark") return;
-    if (syntax != "regex") format->refuse("syntax", R"(must be "lark" or "regex")");
-    input["pattern"] = "^(?:" + definition + ")$";
-  }
+  const Fields* given = format ? &*format : nullptr;
   Json function = function_tool(tool, "parameters");
-  function["function"]["parameters"] = {{"type", "object"},
-                                        {"properties", {{"input", std::move(input)}}},
-                                        {"required", {"input"}},
-                                        {"additionalProperties", false}};
+  function["function"]["parameters"] = custom_tool_schema(given, given);
   add_tool(request, std::move(function), name_space, true);
 }
 
@@ -74,7 +69,10 @@ void read_tool_list(const Json& tools, const std::string& path, const std::strin
       const Json* inner = tool.list("tools");
       if (inner == nullptr) tool.refuse("tools", "is missing");
       read_tool_list(*inner, tool.path_of("tools"), tool.required_text("name"), request);
-    } else if (!is_one_of(kHostedTools, type)) {
+    } else if (is_one_of(kHostedTools, type)) {
+      request.notes.push_back(tool.path() + ": \"" + type +
+                              "\" does not run here; the model does not see it");
+    } else {
       tool.refuse("type", "\"" + type + "\" is not served");
     }
   }
@@ -209,10 +207,10 @@ void read_text_format(const Fields& fields, ChatRequest& chat) {
   chat.response_format = {{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}};
 }
 
-void refuse_memory(const Fields& fields) {
-  for (const char* name : {"previous_response_id", "conversation", "prompt"}) {
+void refuse_unserved_state(const Fields& fields) {
+  for (const char* name : {"conversation", "prompt"}) {
     if (fields.has(name)) {
-      fields.refuse(name, "is not served: responses are not stored; send the whole input");
+      fields.refuse(name, "is not served: name a previous_response_id or send the whole input");
     }
   }
   if (fields.boolean("background").value_or(false)) fields.refuse("background", "is not served");
@@ -226,20 +224,28 @@ void read_response_input(const Fields& fields, ResponseRequest& request) {
   if (const std::string* instructions = fields.text("instructions")) {
     messages.push_back({{"role", "system"}, {"content", *instructions}});
   }
+  Json& items = request.items;
+  ItemReader reader(request);
+  for (size_t i = 0; i < items.size(); ++i) {
+    reader.read(Fields(items[i], item_path("previous_response_id", i)));
+  }
   const Json& input = fields.required("input");
   if (input.is_string()) {
-    messages.push_back({{"role", "user"}, {"content", input}});
-    return;
+    items.push_back({{"type", "message"}, {"role", "user"}, {"content", input}});
+    return reader.read(Fields(items.back(), "input"));
   }
   if (!input.is_array()) fields.refuse("input", "must be a string or a list of items");
-  ItemReader reader(request);
-  for (size_t i = 0; i < input.size(); ++i) reader.read(Fields(input[i], item_path("input", i)));
+  for (size_t i = 0; i < input.size(); ++i) {
+    reader.read(Fields(input[i], item_path("input", i)));
+    items.push_back(input[i]);
+  }
   if (messages.empty()) fields.refuse("input", "must not be empty");
 }
 
-ResponseRequest read_response_request(const Fields& fields) {
-  refuse_memory(fields);
+ResponseRequest read_response_request(const Fields& fields, Json earlier) {
+  refuse_unserved_state(fields);
   ResponseRequest request;
+  request.items = std::move(earlier);
   ChatRequest& chat = request.chat;
   chat.format_field = "text.format.schema";
   if (const Json* tools = fields.list("tools")) read_tool_list(*tools, "tools", "", request);

@@ -19,13 +19,17 @@ struct ResponseTool {
 struct ResponseRequest {
   ChatRequest chat{};
   std::vector<ResponseTool> tools{};
+  std::vector<std::string> notes{};  ///< for the client: tools that the model does not see
+  Json items = Json::array();        ///< of the conversation so far, but for the instructions
 };
 
 /// Reads "input" and "instructions" alone: items to messages. Throws ApiError naming the field.
+///   request.items  of the responses that this one goes on from
 void read_response_input(const Fields& fields, ResponseRequest& request);
 
 /// Reads "input", "instructions", "tools", "tool_choice", "text" and "reasoning". Throws ApiError naming
-/// the field, also for fields that would need a memory of earlier responses.
-ResponseRequest read_response_request(const Fields& fields);
+/// the field, also for fields that are not served.
+///   earlier  items of the response named by "previous_response_id"
+ResponseRequest read_response_request(const Fields& fields, Json earlier = Json::array());
 
 }  // namespace tenon_http

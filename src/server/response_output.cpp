@@ -16,18 +16,6 @@ Json text_part(const std::string& text, const Json& logprobs) {
           {"logprobs", logprobs}};
 }
 
-/// The text of {"input": ...}, as a custom tool takes it.
-std::string custom_input(const std::string& arguments) {
-  try {
-    const Json read = parse_json(arguments);
-    return read.is_object() && read.contains("input") && read["input"].is_string()
-               ? read["input"].get<std::string>()
-               : arguments;
-  } catch (const ApiError&) {
-    return arguments;
-  }
-}
-
 }  // namespace
 
 void ResponseOutput::emit(const char* type, Json members) {
@@ -44,11 +32,15 @@ void ResponseOutput::add(const AnswerDelta& delta) {
       return emit("response.reasoning_text.delta", {{"content_index", 0}, {"delta", delta.text}});
     case TENON_CHAT_CALL_BEGIN:
       return open_call(delta);
-    case TENON_CHAT_ARGUMENTS:
-      text_ += delta.text;
-      // A custom tool's text can be told only when its JSON is complete.
-      if (is_custom_) return;
-      return emit("response.function_call_arguments.delta", {{"delta", delta.text}});
+    case TENON_CHAT_ARGUMENTS: {
+      const std::string more =
+          is_custom_ ? custom_input_.push(delta.text) : std::string(delta.text);
+      text_ += more;
+      if (more.empty()) return;
+      return emit(is_custom_ ? "response.custom_tool_call_input.delta"
+                             : "response.function_call_arguments.delta",
+                  {{"delta", more}});
+    }
     case TENON_CHAT_CALL_END:
       return close();
     case TENON_CHAT_CALL_RETRACT:
@@ -100,6 +92,7 @@ void ResponseOutput::open_call(const AnswerDelta& delta) {
     if (known.name == delta.text) tool = known;
   }
   is_custom_ = tool.is_custom;
+  custom_input_ = {};
   item_ = {{"id", random_id(is_custom_ ? "ctc_" : "fc_")},
            {"type", is_custom_ ? "custom_tool_call" : "function_call"},
            {"status", "in_progress"},
@@ -133,10 +126,8 @@ void ResponseOutput::close_message() {
 
 void ResponseOutput::close_call() {
   if (is_custom_) {
-    const std::string input = custom_input(text_);
-    item_["input"] = input;
-    emit("response.custom_tool_call_input.delta", {{"delta", input}});
-    emit("response.custom_tool_call_input.done", {{"input", input}});
+    item_["input"] = text_;
+    emit("response.custom_tool_call_input.done", {{"input", text_}});
   } else {
     item_["arguments"] = text_;
     emit("response.function_call_arguments.done", {{"arguments", text_}, {"name", item_["name"]}});

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "custom_tools.h"
 #include "generation.h"
 #include "json.h"
 #include "response_items.h"
@@ -54,6 +55,7 @@ class ResponseOutput {
   std::string text_;
   Json text_logprobs_ = Json::array();
   bool is_custom_ = false;
+  CustomInput custom_input_;  ///< of a custom tool's call, whose text is in text_
   bool is_broken_ = false;
   const char* status_ = "completed";
   Json items_ = Json::array();

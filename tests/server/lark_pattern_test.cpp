@@ -1,0 +1,97 @@
+// Lark grammars as patterns: what they accept, and what is refused with its line.
+#include "lark_pattern.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <tenon/grammar.hpp>
+
+namespace tenon_http::test {
+namespace {
+
+bool accepts(const std::string& grammar, const std::string& text) {
+  return tenon::Grammar::regular_expression(lark_pattern(grammar)).accepts(text);
+}
+
+void expect_refused_because(const std::string& grammar, const std::string& reason) {
+  try {
+    (void)lark_pattern(grammar);
+    FAIL() << grammar;
+  } catch (const LarkError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(reason)) << grammar;
+  }
+}
+
+TEST(LarkPattern, RefusesWhatAPatternCannotSay) {
+  expect_refused_because("a: \"x\"", "\"start\" is not defined");
+  expect_refused_because("start: a\na: \"x\" start?", "needs itself");
+  expect_refused_because("start: \"x\"\n%ignore \" \"", "line 2: %ignore is not taken");
+  expect_refused_because("start: pair{\"x\"}\npair{a}: a a", "templates");
+  expect_refused_because("start: \"x\"\n%import python.NAME", "common");
+  expect_refused_because("%import common.SHELL_COMMENT\nstart: \"x\"", "SHELL_COMMENT");
+  expect_refused_because("start: /x/i", "flag i");
+  expect_refused_because("start: \"x", "does not end");
+  expect_refused_because("start: \"\"", "empty");
+  expect_refused_because("start: (\"x\"", "\")\" is missing");
+  expect_refused_because("start: \"x\" )", "there is \")\"");
+  expect_refused_because("start: \"x\" ~ 999999999", "count");
+  expect_refused_because("start: \"x\"\nstart: \"y\"", "defined twice");
+  expect_refused_because("start: \"b\"..\"a\"", "range");
+  expect_refused_because("\"x\"", "is missing");
+  std::string twice = "start: a0 a0\n";
+  for (int i = 0; i < 40; ++i) {
+    const std::string next = "a" + std::to_string(i + 1);
+    twice += "a" + std::to_string(i) + ": " + next + " " + next + "\n";
+  }
+  expect_refused_because(twice + "a40: \"x\"", "longer than 256 KiB");
+  expect_refused_because("start: " + std::string(10000, '('), "nested deeper");
+}
+
+TEST(LarkPattern, TakesWhatLarkMeans) {
+  EXPECT_TRUE(accepts("start: \"a.b\"", "a.b"));
+  EXPECT_FALSE(accepts("start: \"a.b\"", "axb"));
+  const std::string list =
+      "start: item (\",\" item)* // one or more\n?item.2: NUMBER | word -> w\n"
+      "word: (\"a\"..\"f\")~2..3\n%import common.NUMBER";
+  for (const char* text : {"1", "1,2.5", "ab,cde,7"}) EXPECT_TRUE(accepts(list, text)) << text;
+  for (const char* text : {"", "1,", "abcd", "x"}) EXPECT_FALSE(accepts(list, text)) << text;
+  const std::string lines = "start: [\"if\"i \" \"] X\n  | /.+/\nX: /[\\/\\d.]/ # a comment\n";
+  for (const char* text : {"If /", "7", "iF .", "anything at all"}) {
+    EXPECT_TRUE(accepts(lines, text)) << text;
+  }
+  EXPECT_FALSE(accepts(lines, "a\nb"));
+  EXPECT_TRUE(accepts("start: /.+/s", "a\nb"));
+  EXPECT_TRUE(accepts("start: \"\\n\\t\\\"\\\\\" \"\u6f22\"", "\n\t\"\\\u6f22"));
+}
+
+TEST(LarkPattern, TakesPatchesOfAgents) {
+  const std::string patch =
+      "start: begin_patch hunk+ end_patch\n"
+      "begin_patch: \"*** Begin Patch\" LF\n"
+      "end_patch: \"*** End Patch\" LF?\n\n"
+      "hunk: add_hunk | update_hunk\n"
+      "add_hunk: \"*** Add File: \" filename LF add_line+\n"
+      "update_hunk: \"*** Update File: \" filename LF change_move? change?\n\n"
+      "filename: /(.+)/\n"
+      "add_line: \"+\" /(.*)/ LF -> line\n\n"
+      "change_move: \"*** Move to: \" filename LF\n"
+      "change: (change_context | change_line)+ eof_line?\n"
+      "change_context: (\"@@\" | \"@@ \" /(.+)/) LF\n"
+      "change_line: (\"+\" | \"-\" | \" \") /(.*)/ LF\n"
+      "eof_line: \"*** End of File\" LF\n\n"
+      "%import common.LF\n";
+  EXPECT_TRUE(
+      accepts(patch,
+              "*** Begin Patch\n*** Add File: a/b.txt\n+one\n+\n*** Update File: c\n@@ f()\n"
+              "-x\n+y\n z\n*** End Patch"));
+  EXPECT_FALSE(accepts(patch, "*** Begin Patch\n*** Add File: a\none\n*** End Patch"));
+  EXPECT_FALSE(accepts(patch, "*** Begin Patch\n*** End Patch"));
+  const std::string source =
+      "start: pragma_source | plain_source\npragma_source: PRAGMA_LINE NEWLINE SOURCE\n"
+      "plain_source: SOURCE\n\nPRAGMA_LINE: /[ \\t]*\\/\\/ @exec:[^\\r\\n]*/\nNEWLINE: /\\r?\\n/\n"
+      "SOURCE: /[\\s\\S]+/\n";
+  EXPECT_TRUE(accepts(source, "// @exec: fast\nprint(1)\n"));
+}
+
+}  // namespace
+}  // namespace tenon_http::test
