@@ -41,6 +41,7 @@ struct ServeFlags {
   uint64_t context = 0;
   double request_seconds = 0;
   double stop_seconds = 10;
+  bool no_echo_repair = false;
   OptionFlags model_options;
   OptionFlags engine_options;
 };
@@ -85,6 +86,7 @@ ServerHandle make_server(const ServeFlags& flags) {
     options.log = write_log_line;
     options.log_level = static_cast<uint32_t>(level - kLogLevels.begin());
   }
+  options.no_echo_repair = flags.no_echo_repair ? 1 : 0;
   tenon_server* raw = nullptr;
   check_server(tenon_server_create(&options, &raw));
   return ServerHandle(raw);
@@ -245,6 +247,9 @@ void add_serve(CLI::App& app) {
       ->add_option("--stop-seconds", flags->stop_seconds,
                    "How long answers under way may go on after a signal")
       ->capture_default_str();
+  command->add_flag("--no-echo-repair", flags->no_echo_repair,
+                    "Take conversations that come back as their template renders them, not in the "
+                    "tokens that were computed");
   flags->model_options.add(*command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
   flags->engine_options.add(*command, TENON_SCOPE_ENGINE, "Engine");
   command->callback([flags] { serve(*flags); });

@@ -10,6 +10,7 @@
 #include <tenon/tokenizer.hpp>
 #include <vector>
 
+#include "echo_memory.h"
 #include "served_model.h"
 
 namespace tenon_http {
@@ -24,6 +25,8 @@ struct ChoicePlan {
   uint64_t max_tokens = 0;
   std::optional<tenon::ChatReply> reply{};  ///< reads it; none: it is text
   uint64_t cut_after = 0;                   ///< tokens after which it just ends; 0: never
+  std::shared_ptr<const EchoTurn> echo{};   ///< remembers it; null: nothing does
+  size_t repaired_turns = 0;                ///< of the prompt
 };
 
 struct AnswerPlan {

@@ -1,4 +1,5 @@
 // POST /v1/chat/completions.
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>
@@ -7,6 +8,7 @@
 #include "answer_run.h"
 #include "chat_messages.h"
 #include "chat_plan.h"
+#include "custom_tools.h"
 #include "event_stream.h"
 #include "random_id.h"
 #include "routes.h"
@@ -39,11 +41,12 @@ class ChatWriter : public AnswerWriter {
     const ServedModel* model = nullptr;
     size_t num_choices = 1;
     bool logprobs = false;
-    bool includes_usage = false;  ///< a stream's last chunk
-    bool is_old = false;          ///< function_call in place of tool_calls
+    bool includes_usage = false;              ///< a stream's last chunk
+    bool is_old = false;                      ///< function_call in place of tool_calls
+    std::vector<std::string> custom_names{};  ///< of tools that take a text
   };
 
-  explicit ChatWriter(Form form) : form_(form) {}
+  explicit ChatWriter(Form form) : form_(std::move(form)) {}
 
   void fail(Exchange& exchange, const ApiError& error) override { answer_error(exchange, error); }
 
@@ -58,6 +61,10 @@ class ChatWriter : public AnswerWriter {
   [[nodiscard]] Json logprobs(const std::vector<DrawnToken>& tokens) const {
     if (!form_.logprobs) return nullptr;
     return {{"content", logprobs_json(tokens, form_.model->tokenizer())}, {"refusal", nullptr}};
+  }
+  [[nodiscard]] bool is_custom(std::string_view name) const {
+    return std::find(form_.custom_names.begin(), form_.custom_names.end(), name) !=
+           form_.custom_names.end();
   }
   void count(size_t choice, const AnswerEnd& end) { usage_.add(end, choice == 0); }
   [[nodiscard]] const Form& form() const { return form_; }
@@ -122,11 +129,20 @@ class WholeChat : public ChatWriter {
     }
     Json list = Json::array();
     for (const Json& call : *calls) {
-      list.push_back(
-          {{"id", call_id(call.value("id", std::string("call_")))},
-           {"type", "function"},
-           {"function",
-            {{"name", call["function"]["name"]}, {"arguments", call["function"]["arguments"]}}}});
+      const std::string id = call_id(call.value("id", std::string("call_")));
+      const Json& name = call["function"]["name"];
+      const Json& arguments = call["function"]["arguments"];
+      if (is_custom(name.get_ref<const std::string&>())) {
+        list.push_back(
+            {{"id", id},
+             {"type", "custom"},
+             {"custom",
+              {{"name", name}, {"input", CustomInput().push(arguments.get<std::string>())}}}});
+        continue;
+      }
+      list.push_back({{"id", id},
+                      {"type", "function"},
+                      {"function", {{"name", name}, {"arguments", arguments}}}});
     }
     message["tool_calls"] = std::move(list);
     return message;
@@ -178,7 +194,8 @@ class StreamedChat : public ChatWriter {
 
  private:
   struct Calls {
-    std::map<uint64_t, size_t> numbers{};  ///< of the library, to indexes
+    std::map<uint64_t, size_t> numbers{};      ///< of the library, to indexes
+    std::map<uint64_t, CustomInput> inputs{};  ///< of those that take a text
     bool is_broken =
         false;  ///< a call was cut: what it had has gone out, and does not come as content
   };
@@ -192,6 +209,14 @@ class StreamedChat : public ChatWriter {
       case TENON_CHAT_CALL_BEGIN: {
         const size_t index = calls.numbers.size();
         calls.numbers.emplace(delta.call, index);
+        if (is_custom(delta.text)) {
+          calls.inputs.emplace(delta.call, CustomInput());
+          return {{"tool_calls",
+                   {{{"index", index},
+                     {"id", call_id(delta.id)},
+                     {"type", "custom"},
+                     {"custom", {{"name", delta.text}, {"input", ""}}}}}}};
+        }
         const Json function{{"name", delta.text}, {"arguments", ""}};
         if (form().is_old) return {{"function_call", function}};
         return {{"tool_calls",
@@ -201,6 +226,12 @@ class StreamedChat : public ChatWriter {
                    {"function", function}}}}};
       }
       case TENON_CHAT_ARGUMENTS: {
+        const auto input = calls.inputs.find(delta.call);
+        if (input != calls.inputs.end()) {
+          const Json custom{{"input", input->second.push(delta.text)}};
+          if (custom["input"] == "") return nullptr;
+          return {{"tool_calls", {{{"index", calls.numbers.at(delta.call)}, {"custom", custom}}}}};
+        }
         const Json function{{"arguments", delta.text}};
         if (form().is_old) return {{"function_call", function}};
         return {
@@ -277,12 +308,14 @@ Start handle_chat_completions(const HttpRequest& request, ServerState& state) {
     fields.refuse("continue_final_message", "is not served");
   }
 
+  chat.echo = read_echo(fields, request, state);
   const ChatWriter::Form form{
       .model = &model,
       .num_choices = chat.num_choices,
       .logprobs = chat.logprobs,
       .includes_usage = stream_options && stream_options->boolean("include_usage").value_or(false),
-      .is_old = chat.tools.tools_field == "functions"};
+      .is_old = chat.tools.tools_field == "functions",
+      .custom_names = chat.tools.custom_names};
   std::unique_ptr<AnswerWriter> writer;
   if (is_streamed) {
     writer = std::make_unique<StreamedChat>(form);

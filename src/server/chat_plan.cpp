@@ -5,6 +5,7 @@
 
 #include "api_error.h"
 #include "chat_messages.h"
+#include "echo_repair.h"
 
 namespace tenon_http {
 namespace {
@@ -19,8 +20,8 @@ std::string local_time() {
   return {text.data(), length};
 }
 
-std::string conversation_of(const ChatRequest& request) {
-  Json conversation{{"messages", request.messages}, {"now", local_time()}};
+std::string conversation_of(const ChatRequest& request, const Json& messages) {
+  Json conversation{{"messages", messages}, {"now", local_time()}};
   if (!request.tools.tools.empty()) {
     conversation["tools"] = request.tools.tools;
     conversation["tool_choice"] = request.tools.choice;
@@ -33,11 +34,27 @@ std::string conversation_of(const ChatRequest& request) {
   return to_text(conversation);
 }
 
+std::string conversation_of(const ChatRequest& request) {
+  return conversation_of(request, request.messages);
+}
+
 bool has_later_system_message(const Json& messages) {
   for (size_t i = 1; i < messages.size(); ++i) {
     if (messages[i]["role"] == "system") return true;
   }
   return false;
+}
+
+void leave_out_volatile_lines(Json& messages) {
+  if (messages.empty() || messages[0]["role"] != "system") return;
+  Json& content = messages[0]["content"];
+  std::string kept = without_volatile_lines(content.get<std::string>());
+  if (kept.size() == content.get_ref<const std::string&>().size()) return;
+  if (kept.empty()) {
+    messages.erase(0);
+  } else {
+    content = std::move(kept);
+  }
 }
 
 /// The field that a refused grammar comes from: the schema of the answer, or a tool.
@@ -100,8 +117,23 @@ Json read_template_variables(const Fields& fields) {
   return variables;
 }
 
+std::string owner_of(const HttpRequest& request) {
+  return request.api_key.empty() ? request.authorization : request.api_key;
+}
+
+ChatRequest::Echo read_echo(const Fields& fields, const HttpRequest& request, ServerState& state) {
+  const bool is_wanted = fields.boolean("echo_repair").value_or(true);
+  if (!is_wanted || state.limits.echo_bytes == 0) return {};
+  return {&state.echo, owner_of(request)};
+}
+
+Tokens encode_messages(const ServedModel& model, const ChatRequest& request, const Json& messages) {
+  return model.chat().encode(conversation_of(request, messages));
+}
+
 Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
   const tenon::Chat& chat = model.chat();
+  leave_out_volatile_lines(request.messages);
   try {
     return chat.encode(conversation_of(request));
   } catch (const tenon::Error& error) {
@@ -120,7 +152,14 @@ Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
 
 AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
   const tenon::Chat& chat = model.chat();
-  const auto prompt = std::make_shared<const Tokens>(encode_prompt(model, request));
+  EchoPrompt echo{encode_prompt(model, request)};
+  std::shared_ptr<const EchoTurn> turn;
+  if (request.echo.memory != nullptr) {
+    ConversationMeaning meaning = meaning_of(model, request);
+    echo = repair_echo(model, request, meaning, std::move(echo.tokens));
+    turn = std::make_shared<const EchoTurn>(EchoTurn{request.echo.memory, std::move(meaning)});
+  }
+  const auto prompt = std::make_shared<const Tokens>(std::move(echo.tokens));
   AnswerPlan plan{.model = &model,
                   .stops = request.sampling.stops,
                   .ignore_end = request.sampling.ignore_end,
@@ -138,8 +177,13 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
                : max_tokens;
   const std::string conversation = conversation_of(request);
   for (size_t i = 0; i < request.num_choices; ++i) {
-    ChoicePlan choice{prompt, make_sampler(request.sampling, i), engine_tokens,
-                      chat.reply(conversation), may_call ? max_tokens : 0};
+    ChoicePlan choice{prompt,
+                      make_sampler(request.sampling, i),
+                      engine_tokens,
+                      chat.reply(conversation),
+                      may_call ? max_tokens : 0,
+                      turn,
+                      echo.num_repaired};
     constrain(chat, request, conversation, model, choice.sampler);
     plan.choices.push_back(std::move(choice));
   }

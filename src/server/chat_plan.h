@@ -9,6 +9,7 @@
 
 #include "answer_plan.h"
 #include "chat_tools.h"
+#include "router.h"
 #include "sampling_fields.h"
 
 namespace tenon_http {
@@ -27,6 +28,12 @@ struct ChatRequest {
   std::optional<uint64_t> max_tokens{};
   bool logprobs = false;
   uint32_t num_top = 0;
+  /// Where its answers are remembered, and for whom.
+  struct Echo {
+    EchoMemory* memory = nullptr;  ///< null: nowhere
+    std::string owner{};
+  };
+  Echo echo{};
 };
 
 /// "response_format" as a conversation takes it; null for text. Throws ApiError naming the field.
@@ -36,8 +43,17 @@ Json read_response_format(const Fields& fields);
 /// "reasoning_effort".
 Json read_template_variables(const Fields& fields);
 
+/// Whose a request is: what one client was told is not another's.
+std::string owner_of(const HttpRequest& request);
+
+/// Where its answers are remembered: nowhere with "echo_repair": false, or when the server does not.
+ChatRequest::Echo read_echo(const Fields& fields, const HttpRequest& request, ServerState& state);
+
 /// The tokens of the prompt. Throws ApiError naming messages_field.
 Tokens encode_prompt(const ServedModel& model, ChatRequest& request);
+
+/// The tokens of other messages under the same rules. Throws tenon::Error.
+Tokens encode_messages(const ServedModel& model, const ChatRequest& request, const Json& messages);
 
 /// Throws ApiError: for a schema that cannot be kept exactly, naming its field, with the JSON pointer.
 AnswerPlan plan_chat(const ServedModel& model, ChatRequest request);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "api_error.h"
+#include "custom_tools.h"
 
 namespace tenon_http {
 namespace {
@@ -38,6 +39,27 @@ void add_tool(ToolUse& use, Json tool, const std::string& path) {
   use.tools.push_back(std::move(tool));
 }
 
+/// {"type": "custom", "custom": {"name", "description", "format"}}
+void read_custom_tool(const Fields& tool, ToolUse& use) {
+  const std::optional<Fields> custom = tool.object("custom");
+  if (!custom) tool.refuse("custom", "is missing");
+  const std::optional<Fields> format = custom->object("format");
+  const std::optional<Fields> grammar = format ? format->object("grammar") : std::nullopt;
+  Json function = function_tool(*custom, "parameters");
+  function["function"]["parameters"] =
+      custom_tool_schema(format ? &*format : nullptr, grammar ? &*grammar : nullptr);
+  use.custom_names.push_back(name_of(function));
+  add_tool(use, std::move(function), tool.path());
+}
+
+/// The object that holds the name of a tool: under its kind, or itself.
+Fields named_holder(const Fields& tool) {
+  for (const char* kind : {"function", "custom"}) {
+    if (const std::optional<Fields> holder = tool.object(kind)) return *holder;
+  }
+  return tool;
+}
+
 void read_list(const Fields& fields, ToolUse& use) {
   const Json* tools = fields.list("tools");
   if (tools == nullptr) return;
@@ -45,8 +67,12 @@ void read_list(const Fields& fields, ToolUse& use) {
   for (size_t i = 0; i < tools->size(); ++i) {
     const Fields tool((*tools)[i], item_path("tools", i));
     const std::string* type = tool.text("type");
+    if (type != nullptr && *type == "custom") {
+      read_custom_tool(tool, use);
+      continue;
+    }
     if (type != nullptr && *type != "function") {
-      tool.refuse("type", "\"" + *type + "\" is not served; only \"function\" is");
+      tool.refuse("type", "\"" + *type + "\" is not served; \"function\" and \"custom\" are");
     }
     const std::optional<Fields> function = tool.object("function");
     if (!function) tool.refuse("function", "is missing");
@@ -89,8 +115,7 @@ void read_allowed(const Fields& choice, ToolUse& use) {
   Json names = Json::array();
   for (size_t i = 0; i < tools->size(); ++i) {
     const Fields tool((*tools)[i], item_path(allowed.path_of("tools"), i));
-    const std::optional<Fields> function = tool.object("function");
-    const std::string& name = (function ? *function : tool).required_text("name");
+    const std::string name = named_holder(tool).required_text("name");
     (void)named_choice(use, name, allowed, "tools");
     names.push_back(name);
   }
@@ -148,9 +173,7 @@ void read_tool_choice(const Fields& fields, ToolUse& use) {
   if (type != "function" && type != "custom") {
     named.refuse("type", "\"" + type + "\" is not served");
   }
-  const std::optional<Fields> function = named.object("function");
-  const Fields& holder = function ? *function : named;
-  use.choice = named_choice(use, holder.required_text("name"), fields, "tool_choice");
+  use.choice = named_choice(use, named_holder(named).required_text("name"), fields, "tool_choice");
 }
 
 ToolUse read_tools(const Fields& fields) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "fields.h"
 
@@ -13,7 +14,8 @@ struct ToolUse {
   Json tools = Json::array();  ///< as tenon.h, 14, has them; empty: none
   Json choice = "auto";        ///< "auto", "none", "required", or a function
   bool is_parallel = true;
-  std::string tools_field = "tools";  ///< where the client finds them
+  std::vector<std::string> custom_names{};  ///< of tools that take a text (custom_tools.h)
+  std::string tools_field = "tools";        ///< where the client finds them
   std::string choice_field = "tool_choice";
 
   [[nodiscard]] bool must_call() const {

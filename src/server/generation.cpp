@@ -30,7 +30,7 @@ bool Generation::advance(const OnDelta& on_delta) {
   if (piece.token == TENON_NO_TOKEN && piece.text.empty() && piece.finish == TENON_FINISH_NONE) {
     return false;
   }
-  if (num_drawn_ == 0) cached_tokens_ = request_->stats().reused_tokens;
+  if (num_drawn_ == 0) note_reuse();
   if (piece.token != TENON_NO_TOKEN) note_token(piece);
   read(piece, on_delta);
   const bool is_cut = choice_.cut_after != 0 && num_drawn_ >= choice_.cut_after;
@@ -42,9 +42,16 @@ bool Generation::advance(const OnDelta& on_delta) {
   return true;
 }
 
+void Generation::note_reuse() {
+  const tenon_request_stats stats = request_->stats();
+  cached_tokens_ = stats.reused_tokens;
+  reuse_ = {stats.prompt_tokens, stats.reused_tokens, stats.miss_position, stats.reuse_miss,
+            choice_.repaired_turns};
+}
+
 void Generation::note_token(const tenon::Piece& piece) {
   ++num_drawn_;
-  if (!plan_.stops.empty()) drawn_.push_back(piece.token);
+  if (!plan_.stops.empty() || choice_.echo) drawn_.push_back(piece.token);
   // An end token is no part of the answer.
   if (!plan_.logprobs || piece.finish == TENON_FINISH_END) return;
   DrawnToken token{.text = {}, .id = piece.token};
@@ -104,6 +111,11 @@ void Generation::finish(int32_t how, const OnDelta& on_delta) {
     });
     end.message = choice_.reply->message();
   }
+  // An answer that was cut does not end as a turn of a conversation.
+  if (how == TENON_FINISH_END && choice_.echo && choice_.reply) {
+    choice_.echo->remember(*choice_.prompt, drawn_, end.message);
+  }
+  end.reuse = reuse_;
   end.prompt_tokens = choice_.prompt->size();
   end.cached_tokens = cached_tokens_;
   end.generated_tokens = num_drawn_;

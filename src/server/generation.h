@@ -37,6 +37,15 @@ struct AnswerDelta {
 
 enum class Finish : uint8_t { End, StopText, Length };
 
+/// What of a prompt was computed before, and why not more.
+struct PromptReuse {
+  uint64_t prompt_tokens = 0;
+  uint64_t reused_tokens = 0;
+  uint64_t miss_position = 0;          ///< the first that was not there, if there is a miss
+  int32_t miss = TENON_REUSE_NO_MISS;  ///< TENON_REUSE_*
+  size_t repaired_turns = 0;           ///< of the assistant, that are there as they were drawn
+};
+
 /// What an answer has come to.
 struct AnswerEnd {
   Finish finish = Finish::End;
@@ -47,6 +56,7 @@ struct AnswerEnd {
   uint64_t reasoning_tokens = 0;
   std::vector<DrawnToken> tokens{};  ///< as in a delta, of what came after the last one
   std::string message{};             ///< of a chat: ChatReply::message()
+  PromptReuse reuse{};
 };
 
 /// Used by one thread. Cancels when destroyed.
@@ -72,6 +82,7 @@ class Generation {
   [[nodiscard]] uint64_t prompt_tokens() const { return choice_.prompt->size(); }
 
  private:
+  void note_reuse();
   void note_token(const tenon::Piece& piece);
   void read(const tenon::Piece& piece, const OnDelta& on_delta);
   void finish(int32_t how, const OnDelta& on_delta);
@@ -83,9 +94,10 @@ class Generation {
   std::optional<tenon::Session> session_;
   std::optional<tenon::Request> request_;
   std::vector<DrawnToken> tokens_;  ///< not handed out yet
-  Tokens drawn_;                    ///< all, where there are stops
+  Tokens drawn_;                    ///< all, where there are stops or they are remembered
   uint64_t num_drawn_ = 0;
   uint64_t cached_tokens_ = 0;
+  PromptReuse reuse_;
   bool reasons_ = false;  ///< the latest delta was reasoning
   uint64_t reasoning_tokens_ = 0;
   std::optional<AnswerEnd> end_;

@@ -74,7 +74,7 @@ std::string http_head(const HttpAnswer& answer, const HeadOptions& options) {
     add("Access-Control-Allow-Origin", options.cors);
     if (options.cors != "*") add("Vary", "Origin");
     if (answer.status == 204) {
-      add("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+      add("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
       add("Access-Control-Allow-Headers", "*, Authorization, Content-Type, X-Api-Key");
       add("Access-Control-Max-Age", "86400");
     }

@@ -5,13 +5,10 @@
 
 #include "api_error.h"
 #include "chat_messages.h"
+#include "echo_repair.h"
 
 namespace tenon_http {
 namespace {
-
-/// A line that Claude Code puts first. It differs in each conversation, so that no two would share a
-/// beginning, and says nothing to a model.
-constexpr std::string_view kBillingLine = "x-anthropic-billing-header:";
 
 [[noreturn]] void refuse_block(const Fields& block, const std::string& type) {
   if (type == "image" || type == "document") {
@@ -33,8 +30,8 @@ std::string read_system(const Fields& fields) {
     const Fields block((*system)[i], item_path("system", i));
     const std::string& type = block.required_text("type");
     if (type != "text") refuse_block(block, type);
-    const std::string& part = block.required_text("text");
-    if (part.starts_with(kBillingLine)) continue;
+    const std::string part = without_volatile_lines(block.required_text("text"));
+    if (part.empty()) continue;
     if (!text.empty()) text += "\n\n";
     text += part;
   }

@@ -7,6 +7,7 @@
 #include "message_blocks.h"
 #include "random_id.h"
 #include "routes.h"
+#include "usage.h"
 
 namespace tenon_http {
 namespace {
@@ -27,6 +28,12 @@ Json usage_of(uint64_t prompt, uint64_t cached, uint64_t generated) {
           {"cache_creation_input_tokens", 0},
           {"cache_read_input_tokens", cached},
           {"output_tokens", generated}};
+}
+
+Json final_usage(const AnswerEnd& end) {
+  Json usage = usage_of(end.prompt_tokens, end.cached_tokens, end.generated_tokens);
+  usage["reuse"] = reuse_json(end.reuse);
+  return usage;
 }
 
 class MessageWriter : public AnswerWriter {
@@ -79,9 +86,8 @@ class WholeMessage : public MessageWriter {
                            {"input", parse_json(arguments_of(function))}});
       }
     }
-    exchange.answer({.body = to_text(message(
-                         std::move(content), stop_reason(end, has_calls), stop_sequence(end),
-                         usage_of(end.prompt_tokens, end.cached_tokens, end.generated_tokens)))});
+    exchange.answer({.body = to_text(message(std::move(content), stop_reason(end, has_calls),
+                                             stop_sequence(end), final_usage(end)))});
   }
   void complete(Exchange&) override {}
   void fail(Exchange& exchange, const ApiError& error) override { answer_error(exchange, error); }
@@ -135,7 +141,7 @@ class StreamedMessage : public MessageWriter {
     send(exchange, "message_delta",
          {{"delta",
            {{"stop_reason", stop_reason(end, has_calls_)}, {"stop_sequence", stop_sequence(end)}}},
-          {"usage", usage_of(end.prompt_tokens, end.cached_tokens, end.generated_tokens)}});
+          {"usage", final_usage(end)}});
     send(exchange, "message_stop", Json::object());
   }
 
@@ -199,6 +205,7 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
     chat.sampling.stops.push_back(std::move(stop));
   }
   chat.sampling.options.stop = chat.sampling.stops;
+  chat.echo = read_echo(fields, request, state);
   std::unique_ptr<AnswerWriter> writer;
   if (fields.boolean("stream").value_or(false)) {
     writer = std::make_unique<StreamedMessage>(model);

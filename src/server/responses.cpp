@@ -9,6 +9,7 @@
 #include "response_items.h"
 #include "response_output.h"
 #include "routes.h"
+#include "usage.h"
 
 namespace tenon_http {
 namespace {
@@ -21,10 +22,12 @@ Json echoed(const Json& body, const char* name, Json otherwise) {
 
 /// What a response repeats of its request.
 Json settings_of(const Json& body) {
-  Json settings{{"background", false}, {"previous_response_id", nullptr}, {"store", false}};
+  Json settings{{"background", false}};
   const auto add = [&](const char* name, Json otherwise) {
     settings[name] = echoed(body, name, std::move(otherwise));
   };
+  add("previous_response_id", nullptr);
+  add("store", true);
   add("instructions", nullptr);
   add("max_output_tokens", nullptr);
   add("parallel_tool_calls", true);
@@ -48,6 +51,9 @@ class ResponseWriter : public AnswerWriter {
     Json settings{};
     bool is_streamed = false;
     bool logprobs = false;
+    ResponseStore* store = nullptr;  ///< keeps it; null: none does
+    std::string owner{};
+    Json items{};  ///< of the conversation before the answer
   };
 
   explicit ResponseWriter(Form form)
@@ -78,7 +84,9 @@ class ResponseWriter : public AnswerWriter {
                       {"input_tokens_details", {{"cached_tokens", end.cached_tokens}}},
                       {"output_tokens", end.generated_tokens},
                       {"output_tokens_details", {{"reasoning_tokens", end.reasoning_tokens}}},
-                      {"total_tokens", end.prompt_tokens + end.generated_tokens}};
+                      {"total_tokens", end.prompt_tokens + end.generated_tokens},
+                      {"reuse", reuse_json(end.reuse)}};
+    keep(whole);
     if (!form_.is_streamed) return exchange.answer({.body = to_text(whole)});
     send(is_cut ? "response.incomplete" : "response.completed", {{"response", std::move(whole)}});
   }
@@ -111,6 +119,12 @@ class ResponseWriter : public AnswerWriter {
     return whole;
   }
 
+  void keep(const Json& whole) {
+    if (form_.store == nullptr) return;
+    for (const Json& item : output_.items()) form_.items.push_back(item);
+    form_.store->add(id_, {form_.owner, std::move(form_.items), whole});
+  }
+
   void send(const char* type, Json members) {
     if (!form_.is_streamed) return;
     Json event{{"type", type}, {"sequence_number", sequence_number_++}};
@@ -127,6 +141,27 @@ class ResponseWriter : public AnswerWriter {
   Exchange* exchange_ = nullptr;  ///< of the call under way
   ResponseOutput output_;
 };
+
+ApiError unknown_response(const std::string& id, const std::string& param, int status) {
+  return ApiError(status, "invalid_request_error",
+                  param + ": there is no response \"" + id +
+                      "\" here: it was not stored, or is no more; send the whole input")
+      .with_code("previous_response_not_found")
+      .with_param(param);
+}
+
+/// The conversation of the response that this one goes on from.
+Json earlier_items(const Fields& fields, const HttpRequest& request, ServerState& state) {
+  const std::string* id = fields.text("previous_response_id");
+  if (id == nullptr) return Json::array();
+  const auto found = state.responses.find(*id, owner_of(request));
+  if (found == nullptr) throw unknown_response(*id, "previous_response_id", 400);
+  return found->items;
+}
+
+std::string id_in(const HttpRequest& request) {
+  return request.path.substr(std::string_view("/v1/responses/").size());
+}
 
 /// Whether `include` asks for logprobs; other things that it names come anyway or are not there.
 bool includes_logprobs(const Fields& fields) {
@@ -147,7 +182,7 @@ Start handle_responses(const HttpRequest& request, ServerState& state) {
   const Fields fields(body);
   const ServedModel& model = state.model(fields.text("model"), request);
   model.check_generates();
-  ResponseRequest read = read_response_request(fields);
+  ResponseRequest read = read_response_request(fields, earlier_items(fields, request, state));
   ChatRequest& chat = read.chat;
   chat.sampling = read_sampling(fields, model.tokenizer());
   const std::optional<int64_t> limit = fields.integer("max_output_tokens", 1, INT64_MAX);
@@ -155,13 +190,36 @@ Start handle_responses(const HttpRequest& request, ServerState& state) {
   const std::optional<int64_t> top = fields.integer("top_logprobs", 0, 20);
   chat.logprobs = includes_logprobs(fields);
   chat.num_top = chat.logprobs ? static_cast<uint32_t>(top.value_or(0)) : 0;
+  chat.echo = read_echo(fields, request, state);
+  const bool is_stored = fields.boolean("store").value_or(true);
+  Json settings = settings_of(body);
+  if (!read.notes.empty()) settings["notes"] = read.notes;
   auto writer = std::make_unique<ResponseWriter>(
       ResponseWriter::Form{.model = &model,
                            .tools = std::move(read.tools),
-                           .settings = settings_of(body),
+                           .settings = std::move(settings),
                            .is_streamed = fields.boolean("stream").value_or(false),
-                           .logprobs = chat.logprobs});
+                           .logprobs = chat.logprobs,
+                           .store = is_stored ? &state.responses : nullptr,
+                           .owner = owner_of(request),
+                           .items = std::move(read.items)});
   return start_answers(plan_chat(model, std::move(chat)), std::move(writer), state);
+}
+
+Start handle_stored_response(const HttpRequest& request, ServerState& state) {
+  const std::string id = id_in(request);
+  const auto found = state.responses.find(id, owner_of(request));
+  if (found == nullptr) throw unknown_response(id, "response_id", 404);
+  return answer_with({.body = to_text(found->response)});
+}
+
+Start handle_delete_response(const HttpRequest& request, ServerState& state) {
+  const std::string id = id_in(request);
+  if (!state.responses.remove(id, owner_of(request))) {
+    throw unknown_response(id, "response_id", 404);
+  }
+  return answer_with(
+      {.body = to_text({{"id", id}, {"object", "response.deleted"}, {"deleted", true}})});
 }
 
 }  // namespace tenon_http

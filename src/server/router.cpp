@@ -29,6 +29,8 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"POST", "/v1/chat/completions", handle_chat_completions},
     {"POST", "/v1/completions", handle_completions},
     {"POST", "/v1/responses", handle_responses},
+    {"GET", "/v1/responses/", handle_stored_response},
+    {"DELETE", "/v1/responses/", handle_delete_response},
     {"POST", "/v1/decisions", handle_decisions},
     {"POST", "/v1/messages", handle_messages},
     {"POST", "/v1/messages/count_tokens", handle_count_tokens},

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "api_keys.h"
+#include "echo_memory.h"
 #include "exchange.h"
 #include "model_registry.h"
 #include "request_journal.h"
+#include "response_store.h"
 
 namespace tenon_http {
 
@@ -22,6 +24,8 @@ struct ServerLimits {
   uint32_t max_choices = 128;    ///< answers to one request
   bool serves_page = true;       ///< the chat page
   bool controls_models = false;  ///< clients may load and unload models
+  uint64_t echo_bytes = uint64_t{64} << 20;      ///< of remembered answers; 0: none are
+  uint64_t response_bytes = uint64_t{64} << 20;  ///< of stored responses
 };
 
 /// What all routes share.
@@ -34,6 +38,9 @@ struct ServerState {
   std::vector<ApiClient> clients{};  ///< empty: no key is asked for
   std::shared_ptr<RequestJournal> journal{};
   ServerLimits limits{};
+  ResponseStore responses{limits.response_bytes};
+  /// Of answers, so that conversations that come back are known.
+  EchoMemory echo{limits.echo_bytes};
   std::atomic<bool> is_stopping{false};
   std::atomic<uint64_t> num_connections{0};
   std::atomic<uint64_t> num_requests{0};

@@ -23,5 +23,7 @@ Start handle_messages(const HttpRequest& request, ServerState& state);
 Start handle_count_tokens(const HttpRequest& request, ServerState& state);
 Start handle_decisions(const HttpRequest& request, ServerState& state);
 Start handle_responses(const HttpRequest& request, ServerState& state);
+Start handle_stored_response(const HttpRequest& request, ServerState& state);
+Start handle_delete_response(const HttpRequest& request, ServerState& state);
 
 }  // namespace tenon_http

@@ -111,6 +111,9 @@ ServerOptions options_of(const tenon_server_options* given) {
   set_seconds(options.http.idle_seconds, given->idle_seconds);
   set_seconds(options.http.write_seconds, given->write_seconds);
   set_seconds(options.limits.request_seconds, given->request_seconds);
+  if (given->echo_bytes > 0) options.limits.echo_bytes = given->echo_bytes;
+  if (given->response_bytes > 0) options.limits.response_bytes = given->response_bytes;
+  if (given->no_echo_repair != 0) options.limits.echo_bytes = 0;
   return options;
 }
 

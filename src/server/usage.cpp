@@ -1,6 +1,7 @@
 #include "usage.h"
 
 #include <algorithm>
+#include <array>
 
 namespace tenon_http {
 namespace {
@@ -23,6 +24,7 @@ void Usage::add(const AnswerEnd& end, bool counts_prompt) {
   completion_tokens += end.generated_tokens;
   reasoning_tokens += end.reasoning_tokens;
   if (!counts_prompt) return;
+  if (prompt_tokens == 0) reuse = end.reuse;
   prompt_tokens += end.prompt_tokens;
   cached_tokens += end.cached_tokens;
 }
@@ -33,7 +35,20 @@ Json Usage::json() const {
       {"completion_tokens", completion_tokens},
       {"total_tokens", prompt_tokens + completion_tokens},
       {"prompt_tokens_details", {{"cached_tokens", cached_tokens}, {"audio_tokens", 0}}},
-      {"completion_tokens_details", {{"reasoning_tokens", reasoning_tokens}, {"audio_tokens", 0}}}};
+      {"completion_tokens_details", {{"reasoning_tokens", reasoning_tokens}, {"audio_tokens", 0}}},
+      {"reuse", reuse_json(reuse)}};
+}
+
+Json reuse_json(const PromptReuse& reuse) {
+  static constexpr std::array<const char*, 5> kMisses = {nullptr, "different_text", "evicted",
+                                                         "other_salt", "cache_type"};
+  const auto miss = static_cast<size_t>(reuse.miss);
+  const bool has_miss = miss > 0 && miss < kMisses.size();
+  return {{"prompt_tokens", reuse.prompt_tokens},
+          {"reused_tokens", reuse.reused_tokens},
+          {"repaired_turns", reuse.repaired_turns},
+          {"miss", has_miss ? Json(kMisses[miss]) : Json(nullptr)},
+          {"miss_position", has_miss ? Json(reuse.miss_position) : Json(nullptr)}};
 }
 
 Json logprobs_json(const std::vector<DrawnToken>& tokens, const tenon::Tokenizer& tokenizer) {

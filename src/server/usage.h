@@ -14,11 +14,15 @@ struct Usage {
   uint64_t cached_tokens = 0;
   uint64_t completion_tokens = 0;
   uint64_t reasoning_tokens = 0;
+  PromptReuse reuse{};  ///< of the first
 
   /// counts_prompt: it is the first answer to its prompt.
   void add(const AnswerEnd& end, bool counts_prompt);
   [[nodiscard]] Json json() const;
 };
+
+/// What was reused of a prompt and why not more, as all interfaces tell it.
+Json reuse_json(const PromptReuse& reuse);
 
 /// Of chat completions: [{"token", "bytes", "logprob", "top_logprobs"}, ...].
 Json logprobs_json(const std::vector<DrawnToken>& tokens, const tenon::Tokenizer& tokenizer);

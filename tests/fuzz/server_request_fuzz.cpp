@@ -1,5 +1,6 @@
 // Bodies of requests as the server reads them before a model is asked: JSON with its bounds, messages,
-// tools, blocks, items, formats. Whatever the bytes, the outcome is a request or an ApiError.
+// tools, blocks, items, formats, questions, and Lark grammars. Whatever the bytes, the outcome is a request
+// or an error.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -8,6 +9,10 @@
 #include "server/chat_messages.h"
 #include "server/chat_plan.h"
 #include "server/chat_tools.h"
+#include "server/custom_tools.h"
+#include "server/decision_questions.h"
+#include "server/echo_memory.h"
+#include "server/lark_pattern.h"
 #include "server/message_blocks.h"
 #include "server/response_items.h"
 
@@ -26,13 +31,22 @@ void try_to(const Json& body, Read read) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  (void)CustomInput().push(text);
+  try {
+    (void)lark_pattern(text);
+  } catch (const LarkError&) {
+  }
   Json body;
   try {
-    body = parse_json({reinterpret_cast<const char*>(data), size});
+    body = parse_json(text);
   } catch (const ApiError&) {
     return 0;
   }
-  try_to(body, [](const Fields& fields) { (void)read_messages(fields); });
+  try_to(body, [](const Fields& fields) {
+    (void)ConversationMeaning(Json::object(), read_messages(fields));
+  });
+  try_to(body, [](const Fields& fields) { (void)read_questions(fields, false); });
   try_to(body, [](const Fields& fields) { (void)read_tools(fields); });
   try_to(body, [](const Fields& fields) { (void)read_response_format(fields); });
   try_to(body, [](const Fields& fields) { (void)read_message_request(fields); });

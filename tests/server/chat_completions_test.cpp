@@ -293,5 +293,42 @@ TEST_F(ChatCompletionsTest, AClientThatLeavesEndsItsRequest) {
   }
 }
 
+TEST_F(ChatCompletionsTest, CustomToolsTakeATextByTheirGrammar) {
+  const Value tool{
+      {"type", "custom"},
+      {"custom",
+       {{"name", "note"},
+        {"description", "Writes"},
+        {"format",
+         {{"type", "grammar"},
+          {"grammar",
+           {{"syntax", "lark"}, {"definition", "start: \"\\\"a\" /b{2,3}/ \"\\n\""}}}}}}}};
+  const Value asked{{"messages", user_message("Hello")},
+                    {"tools", Value::array({tool})},
+                    {"tool_choice", {{"type", "custom"}, {"custom", {{"name", "note"}}}}},
+                    {"max_tokens", 60}};
+  const Value call = server()
+                         .post("/v1/chat/completions", capital_chat(asked))
+                         .json()["choices"][0]["message"]["tool_calls"][0];
+  EXPECT_EQ(call["type"], "custom");
+  EXPECT_THAT(call["custom"]["input"].get<std::string>(), testing::MatchesRegex("\"abbb?\n"));
+  Value streamed = capital_chat(asked);
+  streamed["stream"] = true;
+  std::string input;
+  for (const Value& event : events_of(server().post("/v1/chat/completions", streamed).body)) {
+    if (!event.is_object()) continue;
+    const Value& delta = event["choices"][0]["delta"];
+    if (delta.contains("tool_calls")) {
+      input += delta["tool_calls"][0]["custom"]["input"].get<std::string>();
+    }
+  }
+  EXPECT_EQ(input, call["custom"]["input"]);
+  Value wrong = tool;
+  wrong["custom"]["format"]["grammar"]["definition"] = "start: start";
+  expect_refused(
+      server().post("/v1/chat/completions", capital_chat({{"tools", Value::array({wrong})}})),
+      "tools[0].custom.format.grammar.definition");
+}
+
 }  // namespace
 }  // namespace tenon_http::test

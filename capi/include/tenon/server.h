@@ -57,6 +57,11 @@ typedef struct tenon_server_options {
    * used, UNSUPPORTED in a library without TLS. */
   const char* tls_certificate_file;
   const char* tls_key_file;
+  uint64_t echo_bytes;    /* of answers that are remembered as tokens, so that conversations that come
+                           * back in other words (docs/server.md) reuse what was computed; 64 MiB */
+  uint64_t response_bytes; /* of responses that "previous_response_id" may name; 64 MiB */
+  uint32_t no_echo_repair; /* 1: no answer is remembered, prompts are what the template makes of them */
+  uint32_t reserved_end;
 } tenon_server_options;
 
 /* options: NULL for the defaults. ARGUMENT for a struct that is too small, or values that are wrong. */

@@ -1,0 +1,107 @@
+#include "echo_memory.h"
+
+#include <utility>
+
+#include "api_error.h"
+
+namespace tenon_http {
+namespace {
+
+std::string trimmed_text(const Json& message, const char* member) {
+  const auto found = message.find(member);
+  if (found == message.end() || !found->is_string()) return "";
+  const std::string& text = found->get_ref<const std::string&>();
+  static constexpr std::string_view kSpace = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == text.npos) return "";
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+/// The same for all ways to write the same JSON: members in the order of their names, no white space.
+std::string arguments_meaning(const Json& arguments) {
+  try {
+    const Json read = arguments.is_string() ? parse_json(arguments.get<std::string>()) : arguments;
+    return nlohmann::json(read).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  } catch (const ApiError&) {
+    return arguments.get<std::string>();
+  }
+}
+
+}  // namespace
+
+ConversationMeaning::ConversationMeaning(const Json& frame, const Json& messages)
+    : text_(to_text(frame)) {
+  for (const Json& message : messages) add(message);
+}
+
+void ConversationMeaning::add(const Json& message) {
+  Json meaning{{"role", message.value("role", "")}, {"content", trimmed_text(message, "content")}};
+  const auto calls = message.find("tool_calls");
+  if (calls != message.end() && calls->is_array()) {
+    for (const Json& call : *calls) {
+      call_numbers_[call.value("id", "")] = call_numbers_.size();
+      const Json& function = call["function"];
+      meaning["calls"].push_back(
+          {function.value("name", ""), arguments_meaning(function.value("arguments", Json("{}")))});
+    }
+  }
+  const auto id = message.find("tool_call_id");
+  if (id != message.end() && id->is_string()) {
+    const auto number = call_numbers_.find(id->get<std::string>());
+    meaning["call"] = number == call_numbers_.end() ? *id : Json(number->second);
+  }
+  if (message.contains("name")) meaning["name"] = message["name"];
+  text_ += "\n" + to_text(meaning);
+  ends_.push_back(text_.size());
+  thoughts_.push_back(trimmed_text(message, "reasoning_content"));
+}
+
+void EchoMemory::remember(const ConversationMeaning& meaning, Tokens tokens) {
+  const size_t last = meaning.num_messages() - 1;
+  Entry entry{std::string(meaning.up_to(last)), meaning.thoughts(),
+              std::make_shared<const Tokens>(std::move(tokens))};
+  entry.bytes = sizeof entry + entry.meaning.size() + entry.tokens->size() * sizeof(tenon::Token);
+  for (const std::string& thoughts : entry.thoughts)
+    entry.bytes += sizeof thoughts + thoughts.size();
+  if (entry.bytes > limit_bytes_) return;
+  const std::lock_guard lock(mutex_);
+  const auto old = by_meaning_.find(entry.meaning);
+  if (old != by_meaning_.end()) drop(old->second);
+  while (held_bytes_ + entry.bytes > limit_bytes_) drop(std::prev(entries_.end()));
+  held_bytes_ += entry.bytes;
+  entries_.push_front(std::move(entry));
+  by_meaning_[entries_.front().meaning] = entries_.begin();
+}
+
+void EchoMemory::drop(Entries::iterator entry) {
+  held_bytes_ -= entry->bytes;
+  by_meaning_.erase(entry->meaning);
+  entries_.erase(entry);
+}
+
+std::shared_ptr<const EchoMemory::Tokens> EchoMemory::find(const ConversationMeaning& meaning,
+                                                           size_t last) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_meaning_.find(meaning.up_to(last));
+  if (found == by_meaning_.end()) return nullptr;
+  const Entry& entry = *found->second;
+  for (size_t i = 0; i <= last; ++i) {
+    const std::string& told = meaning.thoughts()[i];
+    if (!told.empty() && told != entry.thoughts[i]) return nullptr;
+  }
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return entry.tokens;
+}
+
+void EchoTurn::remember(const EchoMemory::Tokens& prompt, const EchoMemory::Tokens& drawn,
+                        const std::string& message) const {
+  ConversationMeaning whole = meaning;
+  whole.add(parse_json(message));
+  EchoMemory::Tokens tokens;
+  tokens.reserve(prompt.size() + drawn.size());
+  tokens.insert(tokens.end(), prompt.begin(), prompt.end());
+  tokens.insert(tokens.end(), drawn.begin(), drawn.end());
+  memory->remember(whole, std::move(tokens));
+}
+
+}  // namespace tenon_http

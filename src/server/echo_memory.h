@@ -1,0 +1,85 @@
+// Answers that the server gave, remembered as tokens, and conversations that come back with them.
+// Clients send a conversation back in words of their own (thoughts dropped, arguments written anew): the
+// tokens of such a prompt would differ from those that were computed. How a prompt is repaired is
+// echo_repair.h.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tenon/tokenizer.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "json.h"
+
+namespace tenon_http {
+
+/// What a conversation means: equal texts for equal meanings, message by message. White space around
+/// contents, the order and the spelling of arguments, the ids of calls and thoughts do not count.
+class ConversationMeaning {
+ public:
+  /// frame: what stands before the messages: the client, the model, tools, variables.
+  ConversationMeaning(const Json& frame, const Json& messages);
+
+  void add(const Json& message);
+  [[nodiscard]] size_t num_messages() const { return ends_.size(); }
+  /// Of the messages up to number `last`, which is one of them.
+  [[nodiscard]] std::string_view up_to(size_t last) const {
+    return std::string_view(text_).substr(0, ends_[last]);
+  }
+  /// [messages] thoughts of the assistant, as far as they are there.
+  [[nodiscard]] const std::vector<std::string>& thoughts() const { return thoughts_; }
+
+ private:
+  std::string text_;
+  std::vector<size_t> ends_;
+  std::vector<std::string> thoughts_;
+  std::unordered_map<std::string, size_t> call_numbers_;
+};
+
+/// Any thread.
+class EchoMemory {
+ public:
+  using Tokens = std::vector<tenon::Token>;
+
+  explicit EchoMemory(uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  /// The conversation, whose last message is the answer, was computed as these tokens.
+  void remember(const ConversationMeaning& meaning, Tokens tokens);
+  /// The tokens of the conversation up to message `last`; null when it is not known, or when thoughts
+  /// are told that were others.
+  [[nodiscard]] std::shared_ptr<const Tokens> find(const ConversationMeaning& meaning, size_t last);
+
+ private:
+  struct Entry {
+    std::string meaning;
+    std::vector<std::string> thoughts;
+    std::shared_ptr<const Tokens> tokens;
+    uint64_t bytes = 0;
+  };
+  using Entries = std::list<Entry>;
+  void drop(Entries::iterator entry);
+
+  std::mutex mutex_;
+  uint64_t limit_bytes_;
+  uint64_t held_bytes_ = 0;
+  Entries entries_;  ///< the one used last in front
+  std::unordered_map<std::string_view, Entries::iterator> by_meaning_;
+};
+
+/// An answer under way that is to be remembered.
+struct EchoTurn {
+  EchoMemory* memory = nullptr;
+  ConversationMeaning meaning;  ///< of its prompt
+
+  /// message: the answer, as ChatReply::message() tells it.
+  void remember(const EchoMemory::Tokens& prompt, const EchoMemory::Tokens& drawn,
+                const std::string& message) const;
+};
+
+}  // namespace tenon_http
