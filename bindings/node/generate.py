@@ -1,0 +1,476 @@
+#!/usr/bin/env python3
+"""Writes what of the Node binding follows from bindings/interface.json.
+
+    generate.py           native/generated.h, lib/constants.js, lib/made_for.json, types/options.d.ts,
+                          types/structs.d.ts
+    generate.py --check   says which of them are not new, status 1
+
+For each function of the interface generated.h has three C functions: `parse_` reads the arguments on the
+thread of JavaScript, `run_` calls the library on any thread, `result_` makes the answer, on the thread of
+JavaScript again. In-parameters are the arguments in order (a text or array without its length, no `user`;
+options as an object), out-parameters the result. Functions of HAND are written in native/ instead.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+INTERFACE = HERE.parent / "interface.json"
+
+# What no rule covers: structures that hold callbacks or arrays of pointers, and requests with their notices.
+HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_embedder_embed",
+        "tenon_embedder_rank"}
+# Of no use in JavaScript: native/engine_thread.c runs an engine; sets of options are objects.
+LEFT_OUT = {"tenon_engine_set_executor", "tenon_engine_run"}
+# Called by native/ itself.
+INNER = {"tenon_interface_description", "tenon_last_error", "tenon_options_create", "tenon_options_set_int",
+         "tenon_options_set_float", "tenon_options_set_bool", "tenon_options_set_string",
+         "tenon_options_add_string", "tenon_options_parse"}
+HIDDEN = {"struct_size", "reserved"}
+
+
+def short(name):
+    return name.removeprefix("tenon_")
+
+
+def camel(name):
+    """max_tokens -> maxTokens, cache_type_k -> cacheTypeK"""
+    return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
+
+
+def type_name(struct):
+    """tenon_model_info -> ModelInfo"""
+    return "".join(part.capitalize() for part in short(struct).split("_"))
+
+
+class Interface:
+    def __init__(self, data):
+        self.data = data
+        self.aliases = data["aliases"]
+        self.structs = {item["name"]: item for item in data["structs"]}
+        self.callbacks = {item["name"]: item for item in data["callbacks"]}
+        self.handles = {item["name"]: item for item in data["handles"]}
+        self.read = []     # structures that a function or a callback hands out
+        self.written = []  # structures that a function takes
+        for item in data["functions"] + data["callbacks"]:
+            for parameter in item["parameters"]:
+                if parameter["role"] == "out_struct" or \
+                        parameter["role"] == "struct" and item in data["callbacks"]:
+                    if parameter["of"] not in self.read:
+                        self.read.append(parameter["of"])
+                elif parameter["role"] == "struct" and item["name"] not in HAND - {"tenon_session_submit"} \
+                        and parameter["of"] not in self.written:
+                    self.written.append(parameter["of"])
+        destroys = {handle["destroy"] for handle in self.handles.values()}
+        self.functions = [f for f in data["functions"] if f["name"] not in LEFT_OUT]
+        self.offered = [f for f in self.functions if f["name"] not in INNER | destroys]
+
+    def scalar(self, kind):
+        return self.aliases.get(kind, kind)
+
+    def shown(self, struct):
+        """The fields of a structure that JavaScript sees: without sizes, lengths and padding."""
+        return [field for field in self.structs[struct]["fields"]
+                if field["name"] not in HIDDEN and field["role"] != "length"]
+
+
+# ---- C -------------------------------------------------------------------------------------------
+
+
+def scalar_value(interface, kind, expression):
+    """The C expression of a JavaScript number made from a scalar."""
+    scalar = interface.scalar(kind)
+    if scalar in ("double", "float"):
+        return f"double_value(env, {expression})"
+    if scalar in ("int32_t", "int64_t"):
+        return f"int64_value(env, {expression})"
+    return f"uint64_value(env, {expression})"
+
+
+def text_value(encoding, pointer, length):
+    return f"{'bytes' if encoding == 'bytes' else 'text'}_value(env, {pointer}, (size_t){length})"
+
+
+def array_value(interface, of, pointer, count):
+    """A typed array with a copy."""
+    kind = {"float": "napi_float32_array", "int32_t": "napi_int32_array",
+            "uint64_t": "napi_biguint64_array"}.get(interface.scalar(of), "napi_uint8_array")
+    return f"array_value(env, {kind}, {pointer}, {count})"
+
+
+def field_value(interface, field):
+    place = f"value->{field['name']}"
+    if field["role"] == "text":
+        return text_value(field.get("encoding"), place, f"value->{field['length']}")
+    if field["role"] == "name":
+        return f"name_value(env, {place})"
+    if field["role"] == "array":
+        return array_value(interface, field["of"], place, f"(size_t)value->{field['length']}")
+    if "count" in field:
+        kind = "doubles" if field["type"] == "double" else "integers"
+        return f"{kind}_value(env, {place}, {field['count']})"
+    if field["role"] == "value":
+        return scalar_value(interface, field["type"], place)
+    raise SystemExit(f"{field['name']}: no rule reads a field of role {field['role']}")
+
+
+def read_struct(interface, name):
+    lines = [f"static napi_value from_{short(name)}(napi_env env, const {name}* value) {{",
+             "  napi_value object = object_value(env);"]
+    lines += [f'  set_member(env, object, "{camel(field["name"])}", {field_value(interface, field)});'
+              for field in interface.shown(name)]
+    return lines + ["  return object;", "}", ""]
+
+
+def write_struct(interface, name):
+    """From an object whose members are the fields. Callbacks are set by hand."""
+    lines = [f"static void fill_{short(name)}(Call* call, napi_value given, {name}* value) {{",
+             "  memset(value, 0, sizeof *value);", "  value->struct_size = sizeof *value;",
+             f'  if (!is_object(call, given, "{name}")) return;', "  napi_value item = NULL;"]
+    for field in interface.structs[name]["fields"]:
+        place, role, shown = f"value->{field['name']}", field["role"], camel(field["name"])
+        if field["name"] in HIDDEN or role in ("length", "callback", "user"):
+            continue
+        lines.append(f'  if ((item = member(call, given, "{shown}")) != NULL) {{')
+        if role in ("text", "array"):
+            maker = "as_text" if role == "text" else as_array(interface, field["of"])
+            lines += ["    size_t count = 0;", f'    {place} = {maker}(call, item, "{shown}", &count);',
+                      f"    value->{field['length']} = count;"]
+        elif role == "handle":
+            lines.append(f'    {place} = as_handle(call, item, "{shown}", KIND_{short(field["of"])}, 0);')
+        elif role == "name":
+            lines.append(f'    {place} = as_name(call, item, "{shown}");')
+        elif "count" in field:
+            lines.append(f'    as_doubles(call, item, "{shown}", {place}, {field["count"]});')
+        else:
+            lines.append(f'    {place} = as_{interface.scalar(field["type"])}(call, item, "{shown}");')
+        lines.append("  }")
+    return lines + ["}", ""]
+
+
+def as_array(interface, of):
+    return {"float": "as_floats", "int32_t": "as_tokens", "void": "as_bytes"}[interface.scalar(of)]
+
+
+def trampoline(interface, callback):
+    """The C function that has a JavaScript function called, and what makes its arguments."""
+    name, given, made = short(callback["name"]), [], []
+    for parameter in callback["parameters"]:
+        if parameter["role"] == "user":
+            continue
+        given.append(parameter)
+        place = f"given->{parameter['name']}"
+        if parameter["role"] == "value":
+            made.append(scalar_value(interface, parameter["type"], place))
+        elif parameter["role"] == "struct":
+            made.append(f"from_{short(parameter['of'])}(env, {place})")
+        elif parameter["role"] == "array":
+            made.append(array_value(interface, parameter["of"], place,
+                                    f"(size_t)given->{parameter['length']}"))
+    declared = ", ".join(f"{p['type']} {p['name']}" for p in callback["parameters"])
+    fields = " ".join(f"{p['type']} {p['name']};" for p in given)
+    lines = [f"typedef struct {{ {fields} }} Given_{name};",
+             f"static size_t arguments_{name}(napi_env env, const void* data, napi_value* arguments) {{",
+             f"  const Given_{name}* given = data;"]
+    lines += [f"  arguments[{index}] = {value};" for index, value in enumerate(made)]
+    lines += [f"  return {len(made)};", "}",
+              f"static {callback['returns']} on_{name}({declared}) {{",
+              f"  const Given_{name} given = {{{', '.join(p['name'] for p in given)}}};"]
+    ask = f"ask_javascript(user, &arguments_{name}, &given)"
+    return lines + [f"  (void){ask};" if callback["returns"] == "void" else f"  return {ask};", "}", ""]
+
+
+class Function:
+    """The three C functions of one function of the library."""
+
+    def __init__(self, interface, function):
+        self.interface, self.function = interface, function
+        self.name = short(function["name"])
+        self.fields, self.parse, self.passed, self.results = [], [], [], []
+        self.before, self.after, self.free = [], [], []
+        self.buffer = None
+        self.arguments = 0
+        self.makes_handle = False
+        for parameter in function["parameters"]:
+            self.add(parameter)
+        # Out-lengths of lent texts are passed by address.
+        for position, p in enumerate(function["parameters"]):
+            if p["role"] == "needed" or p["role"] == "length" and any(
+                    q.get("length") == p["name"] and q["role"] in ("out_text", "out_array")
+                    for q in function["parameters"]):
+                self.passed[position] = f"&c->{p['name']}"
+
+    def argument(self, maker, field, *more):
+        self.parse.append(f'  c->{field} = {maker}(call, argument(call, {self.arguments}), "{camel(field)}"'
+                          f"{''.join(', ' + str(item) for item in more)});")
+        self.arguments += 1
+
+    def add(self, p):
+        name, role, of, interface = p["name"], p["role"], p.get("of"), self.interface
+        self.passed.append(f"c->{name}")
+        if role == "handle" and of == "tenon_options":
+            self.fields.append(f"OptionList* {name};")
+            self.argument("as_options", name)
+            self.before += ["  tenon_options* options = NULL;",
+                            f"  if (!make_options(call, c->{name}, &options)) return;"]
+            self.after.append("  if (options != NULL) api.options_destroy(options);")
+            self.passed[-1] = "options"
+        elif role == "handle":
+            busy_ok = "during other calls" in self.function["thread"]
+            flags = " | ".join((["NULLABLE"] if p.get("nullable") else []) +
+                               (["WHILE_BUSY"] if busy_ok else [])) or "0"
+            self.fields.append(f"{p['type']} {name};")
+            self.argument("as_handle", name, f"KIND_{short(of)}", flags)
+        elif role == "value":
+            self.fields.append(f"{p['type']} {name};")
+            self.argument(f"as_{interface.scalar(p['type'])}", name)
+        elif role in ("text", "array"):
+            self.fields += [f"{p['type']} {name};", f"size_t {p['length']};"]
+            maker = "as_text" if role == "text" else as_array(interface, of)
+            self.argument(maker, name, f"&c->{p['length']}")
+        elif role == "name":
+            self.fields.append(f"const char* {name};")
+            self.argument("as_name", name)
+        elif role == "struct":
+            self.fields += [f"{of} {name};", f"bool has_{name};"]
+            self.parse += [f"  c->has_{name} = !is_absent(call, argument(call, {self.arguments}));"
+                           if p.get("nullable") else f"  c->has_{name} = true;",
+                           f"  if (c->has_{name}) fill_{short(of)}(call, argument(call, {self.arguments}), "
+                           f"&c->{name});"]
+            self.passed[-1] = f"c->has_{name} ? &c->{name} : NULL"
+            self.arguments += 1
+        elif role == "callback":
+            self.parse.append(f'  as_callback(call, argument(call, {self.arguments}), "{camel(name)}");')
+            self.arguments += 1
+            self.passed[-1] = f"call->callback == NULL ? NULL : &on_{short(of)}"
+        elif role == "user":
+            self.passed[-1] = "call"
+        elif role == "out_handle":
+            self.makes_handle = True
+            constant = "const " if "borrowed_from" in p else ""
+            self.fields.append(f"{constant}{of}* {name};")
+            self.passed[-1] = f"&c->{name}"
+            self.results.append((name, f"handle_value(call, KIND_{short(of)}, (void*)c->{name}, "
+                                       f"{'LENT' if 'borrowed_from' in p else '0'})"))
+        elif role == "out_value":
+            self.fields.append(f"{of} {name};")
+            self.passed[-1] = f"&c->{name}"
+            self.results.append((name, scalar_value(interface, of, f"c->{name}")))
+        elif role == "out_struct":
+            self.fields.append(f"{of} {name};")
+            self.before.append(f"  c->{name}.struct_size = sizeof c->{name};")
+            self.passed[-1] = f"&c->{name}"
+            self.results.append((name, f"from_{short(of)}(env, &c->{name})"))
+        elif role in ("out_text", "out_array"):
+            self.fields += [f"const {of}* {name};", f"size_t {p['length']};"]
+            self.passed[-1] = f"&c->{name}"
+            self.results.append((name, text_value(p.get("encoding"), f"c->{name}", f"c->{p['length']}")
+                                 if role == "out_text" else
+                                 array_value(interface, of, f"c->{name}", f"c->{p['length']}")))
+        elif role == "out_name":
+            self.fields.append(f"const char* {name};")
+            self.passed[-1] = f"&c->{name}"
+            self.results.append((name, f"name_value(env, c->{name})"))
+        elif role == "fill":
+            # The first of several that are filled alike takes the number, unless an array brings it.
+            count = p["length"]
+            if f"size_t {count};" not in self.fields:
+                self.fields.append(f"size_t {count};")
+                self.argument("as_count", count)
+            self.fields.append(f"{of}* {name};")
+            self.parse.append(f"  c->{name} = scratch(call, c->{count} * sizeof *c->{name});")
+            self.results.append((name, array_value(interface, of, f"c->{name}", f"c->{count}")))
+        elif role == "buffer":
+            self.buffer = p
+            kind = "char" if of == "void" else of
+            self.fields += [f"{kind}* {name};", f"size_t {p['length']};", f"size_t {p['needed']};"]
+            if of == "char" and p.get("encoding") != "bytes":
+                made = text_value(None, f"c->{name}", f"c->{p['needed']}")
+            else:
+                made = f"owned_value(env, {self.typed(of)}, (void**)&c->{name}, c->{p['needed']})"
+            self.results.append((name, made))
+            self.free.append(f"  free(c->{name});")
+        elif role not in ("length", "capacity", "needed"):
+            raise SystemExit(f"{self.function['name']}.{name}: no rule for the role {role}")
+
+    def typed(self, of):
+        return {"int32_t": "napi_int32_array", "float": "napi_float32_array",
+                "uint64_t": "napi_biguint64_array"}.get(self.interface.scalar(of), "napi_uint8_array")
+
+    def text(self):
+        f = self.function
+        call = f"api.{self.name}({', '.join(self.passed)})"
+        if f["fails"]:
+            call = f"call->status = {call}"
+        elif f["returns"] != "void":
+            self.fields.append(f"{f['returns']} answer;")
+            call = f"c->answer = {call}"
+            self.results.append(("answer", "name_value(env, c->answer)" if f["returns"] == "const char*"
+                                 else scalar_value(self.interface, f["returns"], "c->answer")))
+        struct = f"Call_{self.name}"
+        cast = f"  {struct}* const c = ({struct}*)call;"
+        parse, run, result = ("\n".join(part) for part in (self.parse, self.run(call), self.result()))
+        lines = ["typedef struct {", "  Call call;"] + [f"  {field}" for field in self.fields] + \
+            [f"}} {struct};", f"static void parse_{self.name}(Call* call) {{"] + \
+            ([cast] if "c->" in parse else []) + [parse or "  (void)call;", "}",
+             f"static void run_{self.name}(Call* call) {{"] + \
+            ([cast] if "c->" in run else ["  (void)call;"]) + [run, "}",
+             f"static napi_value result_{self.name}(Call* call) {{"] + \
+            ([cast] if "c->" in result else []) + \
+            (["  napi_env const env = call->env;"] if "(env" in result else []) + [result, "}"]
+        if self.free:
+            lines += [f"static void free_{self.name}(Call* call) {{", cast, *self.free, "}"]
+        return lines + [""]
+
+    def run(self, call):
+        if self.buffer is None:
+            body = [f"  {call};"]
+        else:
+            name, capacity, needed = (self.buffer[key] for key in ("name", "length", "needed"))
+            body = ["  do {", f"    {call};", f"  }} while (call->status == TENON_OK && c->{needed} > c->{capacity} &&",
+                    f"           grow(call, (void**)&c->{name}, &c->{capacity}, c->{needed}, sizeof *c->{name}));"]
+        # The message of a failure must be kept before anything else is called.
+        if self.function["fails"]:
+            body.append("  keep_message(call);")
+        return self.before + body + self.after
+
+    def result(self):
+        if not self.results:
+            return ["  return undefined_value(call->env);"]
+        if len(self.results) == 1:
+            return [f"  return {self.results[0][1]};"]
+        return ["  napi_value object = object_value(env);"] + \
+            [f'  set_member(env, object, "{camel(name)}", {made});' for name, made in self.results] + \
+            ["  return object;"]
+
+
+def generated_header(interface):
+    lines = ["/* Generated by generate.py from bindings/interface.json; not to be edited.",
+             " * For the lists in handles.h; with TENON_GENERATED_BODIES for functions.c. */", "",
+             "#ifndef TENON_GENERATED_BODIES", "#define FUNCTIONS(DO) \\"]
+    lines += [f"  DO({short(f['name'])}) \\" for f in interface.functions]
+    lines += ["  DO(engine_run)", "", "enum Kind {"] + [f"  KIND_{short(name)}," for name in interface.handles]
+    lines += ["  NUM_KINDS", "};", "", "#define KINDS(DO) \\"]
+    kinds = [f"  DO({short(name)}, {int(handle['thread'] == 'one at a time')}) \\"
+             for name, handle in interface.handles.items()]
+    lines += kinds + ["", "#else", ""]
+    for name in interface.read:
+        lines += read_struct(interface, name)
+    for name in interface.written:
+        lines += write_struct(interface, name)
+    generated = [f for f in interface.offered if f["name"] not in HAND]
+    wanted = [p["of"] for f in generated for p in f["parameters"] if p["role"] == "callback"]
+    for name in dict.fromkeys([*wanted, "tenon_progress_callback"]):
+        lines += trampoline(interface, interface.callbacks[name])
+    made = [Function(interface, f) for f in generated]
+    for function in made:
+        lines += function.text()
+    lines.append("static const Function generated_functions[] = {")
+    for function in made:
+        name = function.name
+        lines.append(f'    {{"{name}", {function.arguments}, sizeof(Call_{name}), (void**)&api.{name}, &parse_{name}, '
+                     f"&run_{name}, &result_{name}, {f'&free_{name}' if function.free else 'NULL'}}},")
+    lines += ["};", "", "/* For tests of layouts: a structure that stands in memory, as JavaScript sees it. */",
+              "static napi_value read_struct(napi_env env, const char* name, const void* memory) {"]
+    for name in interface.read:
+        lines.append(f'  if (strcmp(name, "{name}") == 0) return from_{short(name)}(env, memory);')
+    return "\n".join([*lines, "  return undefined_value(env);", "}", "", "#endif  /* TENON_GENERATED_BODIES */", ""])
+
+
+# ---- JavaScript ----------------------------------------------------------------------------------
+
+
+def constants_module(interface):
+    lines = ["// The constants of tenon.h without TENON_. Generated by generate.py.", "'use strict'", "",
+             "module.exports = Object.freeze({"]
+    lines += [f"  {item['name'].removeprefix('TENON_')}: {item['value']}," for item in interface.data["constants"]
+              if abs(item["value"]) < 2**53]
+    return "\n".join([*lines, "})", ""])
+
+
+def field_type(interface, field):
+    role, of = field["role"], field.get("of")
+    if role in ("text", "name"):
+        return "Uint8Array" if field.get("encoding") == "bytes" else "string"
+    if role == "array":
+        return {"float": "Float32Array", "int32_t": "Int32Array"}.get(interface.scalar(of), "Uint8Array")
+    if "count" in field:
+        return "number[]"
+    return "number"
+
+
+def documented(doc, line, indent="  "):
+    return ([f"{indent}/** {doc.replace('*/', '* /')} */"] if doc else []) + [f"{indent}{line}"]
+
+
+def structs_types(interface):
+    lines = ["// What the library hands out. Generated by generate.py.", ""]
+    for name in interface.read:
+        lines += documented(interface.structs[name]["doc"], f"export interface {type_name(name)} {{", "")
+        for field in interface.shown(name):
+            lines += documented(field["doc"],
+                                f"readonly {camel(field['name'])}: {field_type(interface, field)}")
+        lines += ["}", ""]
+    lines += ["/** The constants of tenon.h without TENON_. */", "export const constants: Readonly<{"]
+    lines += [f"  {item['name'].removeprefix('TENON_')}: {item['value']}" for item in interface.data["constants"]
+              if abs(item["value"]) < 2**53]
+    return "\n".join([*lines, "}>", ""])
+
+
+def options_types(interface):
+    lines = ["// The options of each kind of object. Generated by generate.py.", ""]
+    kinds = {"int": "number", "float": "number", "bool": "boolean", "string": "string",
+             "string_list": "readonly string[]"}
+    for scope in ("model", "session", "sampler", "engine", "chat", "embedder"):
+        lines.append(f"export interface {scope.capitalize()}Options {{")
+        for option in interface.data["options"]:
+            if option["scope"] != scope or "." in option["name"]:
+                continue
+            if re.sub("[A-Z]", lambda found: "_" + found[0].lower(), camel(option["name"])) != option["name"]:
+                raise SystemExit(f"option {option['name']}: lib/objects.js would not find its name again")
+            lines += documented(option["doc"], f"{camel(option['name'])}?: {kinds[option['type']]}")
+        lines += ["}", ""]
+    return "\n".join(lines)
+
+
+def made_for(interface):
+    """What lib/fit.js compares with a library: layouts and signatures, without prose and roles."""
+    data = interface.data
+
+    def signature(item):
+        return [item["returns"], *(p["type"] for p in item["parameters"])]
+    return json.dumps({
+        "version": data["version"],
+        "constants": {item["name"]: item["value"] for item in data["constants"]
+                      if not item["name"].startswith("TENON_VERSION_") and abs(item["value"]) < 2**53},
+        "structs": {item["name"]: {"size": item["size"], "fields":
+                    [[f["name"], f["offset"], f["size"], f["type"]] for f in item["fields"]]}
+                    for item in data["structs"]},
+        "callbacks": {item["name"]: signature(item) for item in data["callbacks"]},
+        "functions": {item["name"]: signature(item) for item in data["functions"]
+                      if item["name"] not in LEFT_OUT - {"tenon_engine_run"}},
+    }, separators=(",", ":")) + "\n"
+
+
+def main():
+    interface = Interface(json.loads(INTERFACE.read_text()))
+    files = {"native/generated.h": generated_header, "lib/constants.js": constants_module,
+             "lib/made_for.json": made_for, "types/options.d.ts": options_types,
+             "types/structs.d.ts": structs_types}
+    old = []
+    for name, make in files.items():
+        text, path = make(interface), HERE / name
+        if "--check" not in sys.argv:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            old.append(name)
+    if old:
+        print(f"bindings/node: {', '.join(old)} are not new: run bindings/generate.sh BUILD_FOLDER",
+              file=sys.stderr)
+    return 1 if old else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,10 @@
+// The same for `import`: one copy of the classes, whichever way they are loaded.
+import tenon from './index.js'
+
+export const {
+  Model, Tokenizer, Session, Engine, Generation, Piece, Sampler, Grammar, Matcher, Chat, Reply, Embedder, Rows,
+  TenonError, FormatError, UnsupportedError, LimitError, InputOutputError, NoMemoryError, ArgumentError,
+  GrammarError, TemplateError, BusyError, CancelledError, DeadlineError, PluginError, StateError, InternalError,
+  constants, libraryPath, logprobs, useLibrary, version,
+} = tenon
+export default tenon

@@ -1,0 +1,78 @@
+// Engines, which serve many sessions.
+'use strict'
+
+const { now, later, engineStart } = require('./native.js')
+const { MADE_HERE, TenonObject, named } = require('./objects.js')
+const { Generation } = require('./generation.js')
+
+/** Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. The first generation gives it
+ * a thread, one for all requests. */
+class Engine extends TenonObject {
+  #model
+  #running = new Set() // WeakRefs of generations
+  #mostRunning = 64
+
+  constructor(key, handle, model) {
+    super(key, handle)
+    this.#model = model
+  }
+
+  static async create(model, options) {
+    return new Engine(MADE_HERE, await later.engine_create(model._handle, named(options)), model)
+  }
+
+  /** Whose engine it is. */
+  get model() {
+    return this.#model
+  }
+
+  /** An empty text in this engine. */
+  async session(options) {
+    const { Session } = require('./session.js')
+    return Session.create(this.#model, { ...options, engine: this })
+  }
+
+  /** Continues a text in a session of its own. */
+  stream(prompt, options) {
+    return Engine._stream(this.#model, async () => this, prompt, options)
+  }
+
+  static _stream(model, engine, prompt, { session: sessionOptions, ...options } = {}) {
+    return new Generation(async () => (await engine()).session(sessionOptions), prompt, options, true)
+  }
+
+  /** What it has done, and does now. */
+  stats() {
+    return now.engine_get_stats(this._handle)
+  }
+
+  /** The same for Prometheus. */
+  async statsText() {
+    return later.engine_stats_text(this._handle)
+  }
+
+  /** Gives the engine its thread, for a generation that is under way. */
+  _run(generation) {
+    engineStart(this._handle)
+    const weak = new WeakRef(generation)
+    generation._weak = weak
+    this.#running.add(weak)
+    if (this.#running.size <= this.#mostRunning) return
+    for (const one of this.#running) if (!one.deref()) this.#running.delete(one)
+    this.#mostRunning = Math.max(64, 2 * this.#running.size)
+  }
+
+  _ended(generation) {
+    this.#running.delete(generation._weak)
+  }
+
+  /** Ends its thread, and with CancelledError the generations that are under way. Sessions can still be used, but
+   * for generations. */
+  close() {
+    for (const one of this.#running) one.deref()?.cancel()
+    this.#running.clear()
+    return super.close()
+  }
+}
+
+module.exports = { Engine }

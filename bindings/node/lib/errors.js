@@ -1,0 +1,43 @@
+// The errors: one class for each status of tenon.h, all of them TenonError.
+'use strict'
+
+/** What the library reports. `code` is its name in tenon.h: 'FORMAT', 'BUSY', ... */
+class TenonError extends Error {
+  get name() {
+    return this.constructor.name
+  }
+}
+Object.defineProperty(TenonError.prototype, 'code', { value: 'ERROR', enumerable: true })
+
+const codes = [
+  ['FormatError', 'FORMAT'],
+  ['UnsupportedError', 'UNSUPPORTED'],
+  ['LimitError', 'LIMIT'],
+  ['InputOutputError', 'IO'],
+  ['NoMemoryError', 'NO_MEMORY'],
+  ['ArgumentError', 'ARGUMENT'],
+  ['GrammarError', 'GRAMMAR'],
+  ['TemplateError', 'TEMPLATE'],
+  ['BusyError', 'BUSY'],
+  ['CancelledError', 'CANCELLED'],
+  ['DeadlineError', 'DEADLINE'],
+  ['PluginError', 'PLUGIN'],
+  ['StateError', 'STATE'],
+  ['InternalError', 'INTERNAL'],
+]
+
+// classes[status - 1]: TENON_ERROR_FORMAT is 1.
+const classes = codes.map(([name, code]) => {
+  const made = { [name]: class extends TenonError {} }[name]
+  Object.defineProperty(made.prototype, 'code', { value: code, enumerable: true })
+  return made
+})
+
+/** The error of a status: for the addon. */
+function makeError(status, message) {
+  const error = new (classes[status - 1] ?? TenonError)(message)
+  Error.captureStackTrace?.(error, makeError)
+  return error
+}
+
+module.exports = { TenonError, makeError, ...Object.fromEntries(classes.map((made) => [made.name, made])) }

@@ -1,0 +1,56 @@
+// Finds libtenon, and refuses one that does not fit. The order: the path given to useLibrary before the first
+// object is made; the library inside the package; what the system's loader finds as libtenon.so.0.1. The
+// environment is not asked.
+'use strict'
+
+const fs = require('node:fs')
+const path = require('node:path')
+const native = require('./native.js')
+const madeFor = require('./made_for.json')
+const { UnsupportedError, StateError, makeError } = require('./errors.js')
+const { misfits } = require('./fit.js')
+
+const fileName = `libtenon.so.${madeFor.version.split('.').slice(0, 2).join('.')}`
+const bundled = path.join(__dirname, '..', 'prebuilt', `${process.platform}-${process.arch}`, 'lib', fileName)
+let wanted = null
+let used = null
+
+/** Names the libtenon.so to use. Before anything else is called, and once for the process; StateError afterwards. */
+function useLibrary(path) {
+  if (used !== null && used !== path) throw new StateError(`${used} is in use already`)
+  wanted = path
+}
+
+/** Throws UnsupportedError with a sentence when the library at a path does not fit. */
+function checkLibrary(path) {
+  let opened
+  try {
+    opened = native.openLibrary(path)
+  } catch (error) {
+    throw new UnsupportedError(`no libtenon was found: ${error.message}`, { cause: error })
+  }
+  if (opened.description === null) {
+    throw new UnsupportedError(`${path} is libtenon ${opened.version}, which does not describe its interface: ` +
+      'it is too old for this binding')
+  }
+  const reasons = misfits(madeFor, JSON.parse(opened.description))
+  if (reasons.length) {
+    const more = reasons.length > 1 ? ` (and ${reasons.length - 1} more)` : ''
+    throw new UnsupportedError(`${path} is libtenon ${opened.version}, which does not fit this binding made for ` +
+      `${madeFor.version}: ${reasons[0]}${more}`)
+  }
+}
+
+/** Loads the library at the first call, and gives its path; afterwards costs nothing. */
+function library() {
+  if (used !== null) return used
+  const path = wanted ?? (fs.existsSync(bundled) ? bundled : fileName)
+  checkLibrary(path)
+  if (!native.useLibrary(path, makeError)) {
+    throw new StateError(`another thread of this process uses another libtenon than ${path}`)
+  }
+  used = path
+  return used
+}
+
+module.exports = { library, useLibrary, checkLibrary }

@@ -1,0 +1,146 @@
+// Models, and what is in them.
+'use strict'
+
+const constants = require('./constants.js')
+const { now, later } = require('./native.js')
+const { ArgumentError } = require('./errors.js')
+const { MADE_HERE, TenonObject, copied, library, named, nextTurn, withSignal } = require('./objects.js')
+const { Engine } = require('./engine.js')
+const { Session } = require('./session.js')
+const { Tokenizer } = require('./tokenizer.js')
+
+// Entries that are read in a turn of the event loop.
+const A_TURN = 500
+
+/** A model. Any number of sessions; `close` may come before they end. */
+class Model extends TenonObject {
+  #engine = null
+  #tokenizer = null
+
+  /** Opens a file, or all parts of a split one. */
+  static async open(path, options) {
+    const paths = Array.isArray(path) ? path : [path]
+    return Model.#load(paths.map((one) => ({ path: String(one) })), options)
+  }
+
+  /** The same from the bytes of a file, which are copied. */
+  static async fromBytes(bytes, options) {
+    return Model.#load([{ memory: await copied(bytes) }], options)
+  }
+
+  /** From part of an open file; size 0: to its end. The descriptor may be closed afterwards. */
+  static async fromDescriptor(fd, { offset = 0, size = 0, ...options } = {}) {
+    return Model.#load([{ fd, offset, size }], options)
+  }
+
+  static async #load(sources, { progress, log, logLevel = constants.LOG_INFO, signal, ...options } = {}) {
+    library()
+    return withSignal(signal, progress, async (watched) =>
+      new Model(MADE_HERE, await later.model_load(sources, named(options), watched, log, logLevel)))
+  }
+
+  /** Name, architecture, sizes. */
+  get info() {
+    return now.model_get_info(this._handle)
+  }
+
+  /** The model's own, which closes with it. */
+  get tokenizer() {
+    this.#tokenizer ??= new Tokenizer(MADE_HERE, now.model_tokenizer(this._handle))
+    return this.#tokenizer
+  }
+
+  /** The keys of the file's metadata, in its order. */
+  get metadataKeys() {
+    return Array.from({ length: now.model_metadata_count(this._handle) },
+      (_, index) => now.model_metadata(this._handle, index).key)
+  }
+
+  /** The value of a key, an array where it is one, undefined where there is none. */
+  async metadata(key) {
+    let index
+    try {
+      index = await later.model_find_metadata(this._handle, key)
+    } catch (error) {
+      if (error instanceof ArgumentError) return undefined
+      throw error
+    }
+    const entry = now.model_metadata(this._handle, index)
+    if (entry.type !== constants.VALUE_ARRAY) return this.#value(index, 0)
+    const values = []
+    for (let element = 0; element < entry.numElements; ++element) {
+      if (element % A_TURN === A_TURN - 1) await nextTurn()
+      values.push(this.#value(index, element))
+    }
+    return values
+  }
+
+  #value(index, element) {
+    const value = now.model_metadata_value(this._handle, index, element)
+    switch (value.type) {
+      case constants.VALUE_STRING: return value.text
+      case constants.VALUE_BOOL: return value.integer !== 0
+      case constants.VALUE_FLOAT32:
+      case constants.VALUE_FLOAT64: return value.number
+      case constants.VALUE_UINT64: return value.integer < 0 ? BigInt.asUintN(64, BigInt(value.integer)) : value.integer
+      default: return value.integer
+    }
+  }
+
+  /** The tensors of the file, in its order. */
+  async tensors() {
+    const result = []
+    for (let index = 0; index < now.model_tensor_count(this._handle); ++index) {
+      if (index % A_TURN === A_TURN - 1) await nextTurn()
+      result.push(now.model_tensor(this._handle, index))
+    }
+    return result
+  }
+
+  /** What the model with one session takes; 0: of the default context. */
+  async memory(context = 0) {
+    return later.model_memory(this._handle, context)
+  }
+
+  /** How the model runs here. */
+  async execution() {
+    return later.model_execution(this._handle)
+  }
+
+  /** This machine as planning sees it; speed: runs some layers, for seconds. */
+  async measure({ speed = false } = {}) {
+    return later.measure_hardware(this._handle, speed ? constants.MEASURE_SPEED : 0)
+  }
+
+  /** What so many sessions will take, and how fast they will be. */
+  async plan(hardware, { context = 0, sessions = 0 } = {}) {
+    return later.model_plan(this._handle, context, sessions, hardware)
+  }
+
+  /** The engine that sessions of the model are in unless they name another; made at first use. */
+  engine() {
+    this.#engine ??= Engine.create(this)
+    return this.#engine
+  }
+
+  /** An empty text. */
+  async session(options) {
+    return Session.create(this, options)
+  }
+
+  /** Continues a text in a session of its own, in the model's engine. */
+  stream(prompt, options) {
+    return Engine._stream(this, () => this.engine(), prompt, options)
+  }
+
+  /** Ends its engine, too. */
+  async close() {
+    const engine = this.#engine
+    const gone = super.close()
+    void this.#tokenizer?.close()
+    await engine?.then((one) => one.close(), () => {})
+    await gone
+  }
+}
+
+module.exports = { Model }

@@ -1,0 +1,260 @@
+/* See call.h. */
+#include "call.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "values.h"
+
+typedef struct Block {
+  struct Block* next;
+  max_align_t data[];
+} Block;
+
+void* scratch(Call* call, size_t size) {
+  if (call->has_failed) return NULL;
+  Block* const block = size < SIZE_MAX / 2 ? calloc(1, sizeof *block + size + 1) : NULL;
+  if (block == NULL) {
+    fail_argument(call, "no memory for the arguments", NULL);
+    return NULL;
+  }
+  block->next = call->blocks;
+  call->blocks = block;
+  return block->data;
+}
+
+void fail_running(Call* call, tenon_status status, const char* message) {
+  call->status = status;
+  if (call->message == NULL) call->message = strdup(message);
+}
+
+void keep_message(Call* call) {
+  if (call->status != TENON_OK && call->message == NULL) {
+    call->message = strdup(api.last_error != NULL ? api.last_error() : "");
+  }
+}
+
+bool grow(Call* call, void** buffer, size_t* capacity, size_t needed, size_t size) {
+  void* const grown = needed < SIZE_MAX / 2 / size ? realloc(*buffer, needed * size) : NULL;
+  if (grown == NULL) {
+    fail_running(call, TENON_ERROR_NO_MEMORY, "no memory for the result");
+    return false;
+  }
+  *buffer = grown;
+  *capacity = needed;
+  return true;
+}
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+void throw_status(Environment* environment, napi_env env, tenon_status status, const char* message) {
+  napi_value make = NULL, receiver = NULL, error = NULL, arguments[2];
+  napi_get_undefined(env, &receiver);
+  arguments[0] = int64_value(env, status);
+  arguments[1] = name_value(env, message != NULL ? message : "");
+  if (environment->make_error == NULL ||
+      napi_get_reference_value(env, environment->make_error, &make) != napi_ok ||
+      napi_call_function(env, receiver, make, 2, arguments, &error) != napi_ok) {
+    napi_throw_error(env, NULL, message);
+    return;
+  }
+  napi_throw(env, error);
+}
+
+static void delete_reference(napi_env env, napi_ref* reference) {
+  if (*reference != NULL) napi_delete_reference(env, *reference);
+  *reference = NULL;
+}
+
+/* ---- The way of a call ----------------------------------------------------------------------- */
+
+/* env NULL: the environment has ended. */
+static void free_call(Call* call, napi_env env) {
+  for (size_t i = 0; i < call->num_handles; ++i) {
+    if (call->is_alone[i]) call->handles[i]->is_busy = false;
+    handle_unuse(call->handles[i]);
+  }
+  if (call->of->free != NULL) call->of->free(call);
+  while (call->blocks != NULL) {
+    Block* const block = call->blocks;
+    call->blocks = block->next;
+    free(block);
+  }
+  memory_release(call->memory);
+  if (env != NULL) {
+    delete_reference(env, &call->callback);
+    delete_reference(env, &call->thrown);
+  }
+  free(call->message);
+  environment_release(call->environment);
+  free(call);
+}
+
+/* The result, or NULL with an exception: that of a callback first. */
+static napi_value finish(Call* call) {
+  napi_env const env = call->env;
+  napi_value kept = NULL, thrown = NULL;
+  if (call->has_thrown && call->thrown != NULL &&
+      napi_get_reference_value(env, call->thrown, &kept) == napi_ok &&
+      napi_get_element(env, kept, 0, &thrown) == napi_ok) {
+    napi_throw(env, thrown);
+    return NULL;
+  }
+  if (call->status != TENON_OK) {
+    throw_status(call->environment, env, call->status, call->message);
+    return NULL;
+  }
+  return call->of->result(call);
+}
+
+static Call* begin(napi_env env, napi_callback_info info) {
+  void* data = NULL;
+  size_t count = MOST_ARGUMENTS;
+  napi_value arguments[MOST_ARGUMENTS];
+  napi_get_cb_info(env, info, &count, arguments, NULL, &data);
+  const Function* const of = data;
+  Environment* const environment = environment_of(env);
+  if (*of->function == NULL) {
+    char message[160] = "no library is in use";
+    if (api.version != NULL) {
+      strcpy(message, "this libtenon is another version: it has no tenon_");
+      strncat(message, of->name, sizeof message - strlen(message) - 1);
+    }
+    throw_status(environment, env, TENON_ERROR_UNSUPPORTED, message);
+    return NULL;
+  }
+  Call* const call = calloc(1, of->call_size);
+  if (call == NULL) {
+    throw_status(environment, env, TENON_ERROR_NO_MEMORY, "no memory for a call");
+    return NULL;
+  }
+  call->of = of;
+  call->env = env;
+  call->environment = environment;
+  environment_hold(environment);
+  memcpy(call->arguments, arguments, sizeof arguments);
+  of->parse(call);
+  if (!call->has_failed) return call;
+  free_call(call, env);
+  return NULL;
+}
+
+napi_value call_now(napi_env env, napi_callback_info info) {
+  Call* const call = begin(env, info);
+  if (call == NULL) return NULL;
+  call->of->run(call);
+  napi_value const result = finish(call);
+  free_call(call, env);
+  return result;
+}
+
+static void deliver_call(Item* item, napi_env env) {
+  Call* const call = (Call*)((char*)item - offsetof(Call, item));
+  if (env == NULL) {
+    free_call(call, NULL);
+    return;
+  }
+  napi_deferred const deferred = call->deferred;
+  Environment* const environment = call->environment;
+  napi_value result = finish(call), thrown = NULL;
+  bool has_thrown = false;
+  napi_is_exception_pending(env, &has_thrown);
+  if (has_thrown) napi_get_and_clear_last_exception(env, &thrown);
+  free_call(call, env);
+  if (has_thrown || result == NULL) {
+    napi_reject_deferred(env, deferred, thrown != NULL ? thrown : undefined_value(env));
+  } else {
+    napi_resolve_deferred(env, deferred, result);
+  }
+  environment_came(environment, env);
+}
+
+static void run_later(Job* job) {
+  Call* const call = (Call*)((char*)job - offsetof(Call, job));
+  call->of->run(call);
+  if (!environment_post(call->environment, &call->item)) free_call(call, NULL);
+}
+
+napi_value call_later(napi_env env, napi_callback_info info) {
+  Call* const call = begin(env, info);
+  if (call == NULL) return NULL;
+  napi_value promise = NULL;
+  call->item.deliver = &deliver_call;
+  call->job.run = &run_later;
+  if (napi_create_promise(env, &call->deferred, &promise) != napi_ok) {
+    free_call(call, env);
+    return NULL;
+  }
+  environment_await(call->environment, env);
+  if (!threads_run(&call->job)) {
+    fail_running(call, TENON_ERROR_NO_MEMORY, "no thread can be started");
+    deliver_call(&call->item, env);
+  }
+  return promise;
+}
+
+/* ---- Callbacks ------------------------------------------------------------------------------- */
+
+/* What a running call wants to know from JavaScript; on the stack of the thread that waits for it. */
+typedef struct {
+  Item item;
+  Call* call;
+  size_t (*make)(napi_env env, const void* data, napi_value* arguments);
+  const void* data;
+  bool is_answered;
+  int32_t answer;
+} Question;
+
+static void keep_thrown(Call* call, napi_env env) {
+  napi_value thrown = NULL, kept = NULL;
+  call->has_thrown = true;
+  napi_get_and_clear_last_exception(env, &thrown);
+  if (napi_create_array_with_length(env, 1, &kept) == napi_ok) {
+    napi_set_element(env, kept, 0, thrown);
+    napi_create_reference(env, kept, 1, &call->thrown);
+  }
+}
+
+static int32_t answer(Question* question, napi_env env) {
+  Call* const call = question->call;
+  napi_value function = NULL, receiver = NULL, given = NULL, arguments[MOST_ARGUMENTS];
+  napi_valuetype type = napi_undefined;
+  bool ends = false;
+  const size_t count = question->make(env, question->data, arguments);
+  napi_get_undefined(env, &receiver);
+  if (napi_get_reference_value(env, call->callback, &function) != napi_ok ||
+      napi_call_function(env, receiver, function, count, arguments, &given) != napi_ok) {
+    keep_thrown(call, env);
+    return 1;
+  }
+  napi_typeof(env, given, &type);
+  if (type == napi_boolean) napi_get_value_bool(env, given, &ends);
+  return ends;
+}
+
+static void deliver_question(Item* item, napi_env env) {
+  Question* const question = (Question*)((char*)item - offsetof(Question, item));
+  Environment* const environment = question->call->environment;
+  question->answer = env == NULL ? 1 : answer(question, env);
+  pthread_mutex_lock(&environment->lock);
+  question->is_answered = true;
+  pthread_cond_broadcast(&environment->answered);
+  pthread_mutex_unlock(&environment->lock);
+}
+
+int32_t ask_javascript(void* user, size_t (*make)(napi_env env, const void* data, napi_value* arguments),
+                       const void* data) {
+  Call* const call = user;
+  Environment* const environment = call->environment;
+  Question question = {
+      .item.deliver = &deliver_question, .call = call, .make = make, .data = data};
+  if (call->has_thrown) return 1;
+  if (pthread_equal(pthread_self(), environment->thread)) return answer(&question, call->env);
+  if (!environment_post(environment, &question.item)) return 1;
+  pthread_mutex_lock(&environment->lock);
+  while (!question.is_answered) pthread_cond_wait(&environment->answered, &environment->lock);
+  pthread_mutex_unlock(&environment->lock);
+  return question.answer;
+}

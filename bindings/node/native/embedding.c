@@ -1,0 +1,125 @@
+/* Embedders: batches of texts or tokens. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "functions.h"
+#include "values.h"
+
+/* The texts, or the tokens, of a batch: all strings, or all arrays. */
+static void fill_batch(Call* call, napi_value items, int32_t role, double timeout,
+                       tenon_embedder_batch* batch) {
+  memset(batch, 0, sizeof *batch);
+  batch->struct_size = sizeof *batch;
+  batch->role = role;
+  batch->timeout_seconds = timeout;
+  bool is_array = false;
+  uint32_t count = 0;
+  if (call->has_failed) return;
+  if (napi_is_array(call->env, items, &is_array) != napi_ok || !is_array) {
+    fail_argument(call, "an array of strings, or of arrays of tokens, is needed", "texts");
+    return;
+  }
+  napi_get_array_length(call->env, items, &count);
+  const void** places = scratch(call, count * sizeof *places);
+  uint64_t* lengths = scratch(call, count * sizeof *lengths);
+  batch->num_rows = scratch(call, count * sizeof *batch->num_rows);
+  bool has_tokens = false;
+  for (uint32_t i = 0; !call->has_failed && i < count; ++i) {
+    napi_value item = NULL;
+    napi_valuetype type = napi_undefined;
+    size_t length = 0;
+    napi_get_element(call->env, items, i, &item);
+    napi_typeof(call->env, item, &type);
+    if (i == 0) has_tokens = type != napi_string;
+    if ((type != napi_string) != has_tokens) {
+      fail_argument(call, "all are strings, or all are arrays of tokens", "texts");
+      return;
+    }
+    places[i] = has_tokens ? (const void*)as_tokens(call, item, "tokens", &length)
+                           : (const void*)as_text(call, item, "text", &length);
+    lengths[i] = length;
+  }
+  batch->count = count;
+  if (has_tokens) {
+    batch->tokens = (const tenon_token* const*)places;
+    batch->num_tokens = lengths;
+  } else {
+    batch->texts = (const char* const*)places;
+    batch->lengths = lengths;
+  }
+}
+
+typedef struct {
+  Call call;
+  tenon_embedder* embedder;
+  const char* query;
+  size_t query_length;
+  tenon_embedder_batch batch;
+  float* values;
+  size_t capacity, needed;
+} Call_embedder;
+
+/* ---- embedder_embed(embedder, texts, role, timeout) -> {rows, counts} ------------------------ */
+
+static void parse_embedder_embed(Call* call) {
+  Call_embedder* const c = (Call_embedder*)call;
+  c->embedder = as_handle(call, argument(call, 0), "embedder", KIND_embedder, 0);
+  const int32_t role = as_int32_t(call, argument(call, 2), "role");
+  const double timeout = as_double(call, argument(call, 3), "timeout");
+  fill_batch(call, argument(call, 1), role, timeout, &c->batch);
+}
+
+static void run_embedder_embed(Call* call) {
+  Call_embedder* const c = (Call_embedder*)call;
+  do {
+    call->status = api.embedder_embed(c->embedder, &c->batch, c->values, c->capacity, &c->needed);
+  } while (call->status == TENON_OK && c->needed > c->capacity &&
+           grow(call, (void**)&c->values, &c->capacity, c->needed, sizeof *c->values));
+  keep_message(call);
+}
+
+static napi_value result_embedder_embed(Call* call) {
+  Call_embedder* const c = (Call_embedder*)call;
+  napi_value const object = object_value(call->env);
+  set_member(call->env, object, "rows",
+             owned_value(call->env, napi_float32_array, (void**)&c->values, c->needed));
+  set_member(call->env, object, "counts",
+             integers_value(call->env, c->batch.num_rows, (size_t)c->batch.count));
+  return object;
+}
+
+static void free_embedder(Call* call) { free(((Call_embedder*)call)->values); }
+
+/* ---- embedder_rank(embedder, query, texts, timeout) -> scores -------------------------------- */
+
+static void parse_embedder_rank(Call* call) {
+  Call_embedder* const c = (Call_embedder*)call;
+  c->embedder = as_handle(call, argument(call, 0), "embedder", KIND_embedder, 0);
+  c->query = as_text(call, argument(call, 1), "query", &c->query_length);
+  const double timeout = as_double(call, argument(call, 3), "timeout");
+  fill_batch(call, argument(call, 2), TENON_TEXT_DOCUMENT, timeout, &c->batch);
+}
+
+static void run_embedder_rank(Call* call) {
+  Call_embedder* const c = (Call_embedder*)call;
+  do {
+    call->status = api.embedder_rank(c->embedder, c->query, c->query_length, &c->batch, c->values,
+                                     c->capacity, &c->needed);
+  } while (call->status == TENON_OK && c->needed > c->capacity &&
+           grow(call, (void**)&c->values, &c->capacity, c->needed, sizeof *c->values));
+  keep_message(call);
+}
+
+static napi_value result_embedder_rank(Call* call) {
+  Call_embedder* const c = (Call_embedder*)call;
+  return owned_value(call->env, napi_float32_array, (void**)&c->values, c->needed);
+}
+
+static const Function functions[] = {
+    {"embedder_embed", 4, sizeof(Call_embedder), (void**)&api.embedder_embed, &parse_embedder_embed,
+     &run_embedder_embed, &result_embedder_embed, &free_embedder},
+    {"embedder_rank", 4, sizeof(Call_embedder), (void**)&api.embedder_rank, &parse_embedder_rank,
+     &run_embedder_rank, &result_embedder_rank, &free_embedder},
+};
+const FunctionList embedding_list = {functions, 2};

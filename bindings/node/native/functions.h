@@ -1,0 +1,24 @@
+/* The lists of functions that JavaScript can call, and what of the generated ones others need. */
+#ifndef TENON_NODE_FUNCTIONS_H
+#define TENON_NODE_FUNCTIONS_H
+
+#include "call.h"
+
+typedef struct {
+  const Function* functions;
+  size_t count;
+} FunctionList;
+
+extern const FunctionList generated_list; /* functions.c */
+extern const FunctionList request_list;   /* requests.c */
+extern const FunctionList loading_list;   /* loading.c */
+extern const FunctionList embedding_list; /* embedding.c */
+
+/* A structure of a submission from an object. */
+void read_submission(Call* call, napi_value given, tenon_submission* submission);
+/* tenon_progress_callback; user: a call with a callback. */
+int32_t tell_progress(void* call, double fraction);
+/* For tests of layouts: a structure, zero beyond its size, that stands in memory. */
+napi_value structure_value(napi_env env, const char* name, const void* memory);
+
+#endif

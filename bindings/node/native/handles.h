@@ -1,0 +1,79 @@
+/* Handles of the library as objects of JavaScript. What is behind one is destroyed when the object is closed
+ * (or collected, or its environment ends) and the calls under way on it have returned. */
+#ifndef TENON_NODE_HANDLES_H
+#define TENON_NODE_HANDLES_H
+
+#include <tenon/tenon.h>
+
+#include "environment.h"
+#include "generated.h" /* FUNCTIONS, KINDS, enum Kind */
+#include "threads.h"
+
+/* The functions of the library in use, one for the process; NULL: it lacks the function, or none is in use. */
+#define MEMBER(name) __typeof__(&tenon_##name) name;
+typedef struct {
+  FUNCTIONS(MEMBER)
+} Api;
+#undef MEMBER
+extern Api api;
+
+/* Memory that the library reads as long as anything of it lives: the bytes of a model. */
+typedef struct Memory {
+  atomic_int users;
+  size_t size;
+  unsigned char data[];
+} Memory;
+
+struct Notice;
+
+typedef struct Handle Handle;
+struct Handle {
+  void* pointer;
+  enum Kind kind;
+  bool is_lent; /* part of `owner`, not to be destroyed */
+  Environment* environment;
+  Handle* owner;         /* what lends the pointer; or NULL */
+  Memory* kept;          /* or NULL */
+  struct Notice* notice; /* of a request */
+  atomic_int uses;       /* of the pointer: until it is closed, calls, lent handles, a thread */
+  atomic_int holders;    /* of this struct: the object, the pointer */
+
+  /* On the thread of the environment only. */
+  bool is_closed;
+  bool is_busy;    /* a call that wants it for itself is under way */
+  bool has_thread; /* tenon_engine_run is under way */
+  Handle *next, *previous; /* that are not closed */
+
+  /* Of the destruction. */
+  Job job;
+  Item item;
+  napi_deferred gone; /* or NULL: nobody asked */
+};
+
+enum { NULLABLE = 1, WHILE_BUSY = 2, LENT = 4 };
+
+const char* kind_name(enum Kind kind);
+bool kind_is_one_at_a_time(enum Kind kind);
+
+/* Defines the classes of handles and of memory in an environment. */
+bool handles_define(Environment* environment, napi_env env);
+/* An object for a pointer. from: the handle that it was made from, or NULL; flags: LENT, or 0. */
+napi_value handle_create(Environment* environment, napi_env env, enum Kind kind, void* pointer,
+                         Handle* from, int flags);
+/* The handle of an object, closed or not; NULL when it is none. */
+Handle* handle_of(napi_env env, napi_value object);
+/* Ends the calls under way on it that can be cancelled, and has it destroyed when they return. gone: is
+ * resolved then, or NULL. Only once; on the thread of the environment. */
+void handle_close(Handle* handle, napi_deferred gone);
+/* A use more or less. Any thread. */
+void handle_use(Handle* handle);
+void handle_unuse(Handle* handle);
+
+/* memoryCreate(size), memoryWrite(memory, offset, bytes); the memory of an object, or NULL. */
+napi_value memory_create(napi_env env, napi_callback_info info);
+napi_value memory_write(napi_env env, napi_callback_info info);
+Memory* memory_of(napi_env env, napi_value object);
+void memory_hold(Memory* memory);
+void memory_release(Memory* memory);
+
+#endif

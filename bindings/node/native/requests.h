@@ -1,0 +1,17 @@
+/* Requests, and how JavaScript hears that one has something: a notice each, told on any thread. */
+#ifndef TENON_NODE_REQUESTS_H
+#define TENON_NODE_REQUESTS_H
+
+#include <node_api.h>
+
+typedef struct Notice Notice;
+
+/* Who waits goes on; nothing is told from now on. On the thread of JavaScript. */
+void notice_stop(Notice* notice, napi_env env);
+/* When its request has been destroyed. Any thread. */
+void notice_free(Notice* notice);
+
+/* requestReady(request) -> true when something may have come since the last time, else a promise of it. */
+napi_value request_ready(napi_env env, napi_callback_info info);
+
+#endif
