@@ -5,12 +5,13 @@ const { now, later, engineStart } = require('./native.js')
 const { MADE_HERE, TenonObject, named } = require('./objects.js')
 const { Generation } = require('./generation.js')
 
-/** Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. The first generation gives it
- * a thread, one for all requests. */
+/** Serves many sessions of a model: a queue, a scheduler, a KV cache with a budget. The first generation that
+ * is waited for gives it a thread, one for all requests. */
 class Engine extends TenonObject {
   #model
   #running = new Set() // WeakRefs of generations
   #mostRunning = 64
+  #isRetired = false
 
   constructor(key, handle, model) {
     super(key, handle)
@@ -51,9 +52,8 @@ class Engine extends TenonObject {
     return later.engine_stats_text(this._handle)
   }
 
-  /** Gives the engine its thread, for a generation that is under way. */
-  _run(generation) {
-    engineStart(this._handle)
+  /** A generation is under way. */
+  _begin(generation) {
     const weak = new WeakRef(generation)
     generation._weak = weak
     this.#running.add(weak)
@@ -62,8 +62,20 @@ class Engine extends TenonObject {
     this.#mostRunning = Math.max(64, 2 * this.#running.size)
   }
 
-  _ended(generation) {
+  /** Gives the engine its thread, for a generation that waits. */
+  _drive() {
+    engineStart(this._handle)
+  }
+
+  _end(generation) {
     this.#running.delete(generation._weak)
+    if (this.#isRetired && !this.#running.size) void this.close()
+  }
+
+  /** Closes it when the generations that are under way have ended. */
+  async _retire() {
+    this.#isRetired = true
+    if (!this.#running.size) await this.close()
   }
 
   /** Ends its thread, and with CancelledError the generations that are under way. Sessions can still be used, but

@@ -95,10 +95,9 @@ class Generation {
       const session = typeof opened?.then === 'function' ? await opened : opened
       this.#session = session
       this.#engine = session._engine
-      const request = await later.session_submit(...submission(session, text, this.#options))
-      this.#request = request
-      if (this.#isCancelled) now.request_cancel(request)
-      session._engine._run(this)
+      if (!this.#isCancelled) this.#request = await later.session_submit(...submission(session, text, this.#options))
+      if (this.#isCancelled) throw new CancelledError('cancelled')
+      this.#engine._begin(this)
     } catch (error) {
       // As close() does, which waits for this.
       this.#isFinished = true
@@ -133,7 +132,7 @@ class Generation {
     this.#isFinished = true
     this.#stopListening?.()
     await this.#begun.catch(() => {})
-    this.#engine?._ended(this)
+    this.#engine?._end(this)
     await this.#request?.close()
     if (this.#ownsSession) await this.#session?.close()
   }
@@ -156,7 +155,7 @@ class Generation {
   async #take() {
     if (this.#isFinished && this.#closing) return { done: true, value: undefined }
     try {
-      if (this.#request === null || !this.#engine) await this.#begun
+      if (!this.#request) await this.#begun
       if (++this.#atOnce >= PIECES_A_TURN) {
         this.#atOnce = 0
         await nextTurn()
@@ -169,6 +168,7 @@ class Generation {
         }
         const ready = requestReady(this.#request)
         if (ready !== true) {
+          this.#engine._drive()
           this.#atOnce = 0
           await ready
         }

@@ -133,12 +133,12 @@ class Model extends TenonObject {
     return Engine._stream(this, () => this.engine(), prompt, options)
   }
 
-  /** Ends its engine, too. */
+  /** Generations that are under way in its engine go on. */
   async close() {
     const engine = this.#engine
     const gone = super.close()
     void this.#tokenizer?.close()
-    await engine?.then((one) => one.close(), () => {})
+    await engine?.then((one) => one._retire(), () => {})
     await gone
   }
 }

@@ -98,7 +98,7 @@ static napi_value engine_start(napi_env env, napi_callback_info info) {
   }
   if (handle->has_thread) return NULL;
   handle_use(handle);
-  handle->has_thread = threads_start(&run_engine, handle);
+  handle->has_thread = threads_start("tenon-engine", &run_engine, handle);
   if (handle->has_thread) return NULL;
   handle_unuse(handle);
   throw_status(environment_of(env), env, TENON_ERROR_NO_MEMORY, "no thread can be started");

@@ -1,0 +1,8 @@
+// A thread of the scenario `threads`.
+import { parentPort, workerData } from 'node:worker_threads'
+import { Model } from 'tenon'
+
+const { path, options, step } = workerData
+const model = await Model.open(path, options)
+const session = await model.session()
+parentPort.postMessage(await session.generate(step.text, { maxTokens: step.max_tokens, sampling: step.sampling }).text())

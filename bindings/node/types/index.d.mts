@@ -1,0 +1,3 @@
+export * from './index.js'
+import * as tenon from './index.js'
+export default tenon
