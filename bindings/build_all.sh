@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds packages of the bindings, into bindings/LANGUAGE/dist.
-#   bindings/build_all.sh [LANGUAGE...]   python, go, rust, java; all of them when none is named
+#   bindings/build_all.sh [LANGUAGE...]   python, node, rust, go, java; all of them when none is named
 # cheap: runs those that are no packages (luajit, ruby, php, csharp). What is left out is said.
 # BUILD=FOLDER takes the library of that build folder; without it the release preset is built.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=${PYTHON:-python3}
-[ $# -gt 0 ] || set -- python go rust java cheap
+[ $# -gt 0 ] || set -- python node rust go java cheap
 if [ -z "${BUILD:-}" ]; then
   BUILD=$root/build
   (cd "$root" && cmake --preset release && cmake --build build -j "$(nproc)")
@@ -20,8 +20,9 @@ package() {  # package LANGUAGE TOOL SCRIPT
 for language in "$@"; do
   case $language in
     python) package python "$python" build_wheel.py ;;
-    go) package go go build_package.py ;;
+    node) package node node build_package.py ;;
     rust) package rust cargo build_crates.py ;;
+    go) package go go build_package.py ;;
     java) package java javac build_jar.py ;;
     cheap) "$root/bindings/test_cheap.sh" "$BUILD" || [ $? -eq 77 ] ;;
     *) echo "no binding for $language" >&2; exit 2 ;;
