@@ -12,18 +12,18 @@ if [ -z "${BUILD:-}" ]; then
   (cd "$root" && cmake --preset release && cmake --build build -j "$(nproc)")
 fi
 
-package() {  # package LANGUAGE TOOL SCRIPT
+package() {  # package LANGUAGE TOOL INTERPRETER SCRIPT
   command -v "$2" > /dev/null || { echo "$1 is left out: no $2" >&2; return 0; }
-  "$python" "$root/bindings/$1/$3" "$BUILD" "$root/bindings/$1/dist"
+  "$3" "$root/bindings/$1/$4" "$BUILD" "$root/bindings/$1/dist"
 }
 
 for language in "$@"; do
   case $language in
-    python) package python "$python" build_wheel.py ;;
-    node) package node node build_package.py ;;
-    rust) package rust cargo build_crates.py ;;
-    go) package go go build_package.py ;;
-    java) package java javac build_jar.py ;;
+    python) package python "$python" "$python" build_wheel.py ;;
+    node) package node node node build_package.mjs ;;
+    rust) package rust cargo "$python" build_crates.py ;;
+    go) package go go "$python" build_package.py ;;
+    java) package java javac "$python" build_jar.py ;;
     cheap) "$root/bindings/test_cheap.sh" "$BUILD" || [ $? -eq 77 ] ;;
     *) echo "no binding for $language" >&2; exit 2 ;;
   esac

@@ -51,6 +51,6 @@ node compiled/types.mjs
 node smoke.mjs
 bun=$folder/node_modules/.bin/bun
 if [ -e "$bun" ] && "$bun" --version > /dev/null 2>&1; then "$bun" smoke.mjs; else echo "Bun: left out"; fi
-# The program itself: the package's own start script unpacks it into a folder of the user.
+# The program itself, without its start script.
 deno=$(ls "$folder"/node_modules/@deno/*/deno 2> /dev/null | head -1 || true)
 if [ -n "$deno" ]; then DENO_NO_UPDATE_CHECK=1 "$deno" run -A smoke.mjs; else echo "Deno: left out"; fi

@@ -42,7 +42,8 @@ static napi_value open_library(napi_env env, napi_callback_info info) {
   *(void**)&description = dlsym(opened, "tenon_interface_description");
   *(void**)&version = dlsym(opened, "tenon_version_text");
   napi_value const answer = object_value(env);
-  set_member(env, answer, "description", name_value(env, description == NULL ? NULL : description()));
+  set_member(env, answer, "description",
+             name_value(env, description == NULL ? NULL : description()));
   set_member(env, answer, "version", name_value(env, version == NULL ? "?" : version()));
   dlclose(opened);
   return answer;
@@ -137,7 +138,8 @@ NAPI_MODULE_INIT() {
     return NULL;
   }
   napi_value const now = object_value(env), later = object_value(env);
-  const FunctionList* const lists[] = {&generated_list, &request_list, &loading_list, &embedding_list};
+  const FunctionList* const lists[] = {&generated_list, &request_list, &loading_list,
+                                       &embedding_list};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) {
     for (size_t j = 0; j < lists[i]->count; ++j) {
       const Function* const function = &lists[i]->functions[j];

@@ -63,7 +63,8 @@ static double as_whole(Call* call, napi_value given, const char* name, double le
   if (call->has_failed) return 0;
   if (value == floor(value) && value >= least && value <= most) return value;
   char reason[96];
-  snprintf(reason, sizeof reason, "%.15g is no whole number from %.16g to %.16g", value, least, most);
+  snprintf(reason, sizeof reason, "%.15g is no whole number from %.16g to %.16g", value, least,
+           most);
   fail_argument(call, reason, name);
   return 0;
 }
@@ -229,11 +230,13 @@ void* as_handle(Call* call, napi_value given, const char* name, enum Kind kind, 
   if (handle->is_closed) {
     reason = "the %s has been closed";
   } else if (handle->is_busy && (flags & WHILE_BUSY) == 0) {
-    reason = "the %s is in use by another call, which is to be awaited first; only cancel and close may "
-             "interrupt";
+    reason =
+        "the %s is in use by another call, which is to be awaited first; only cancel and close may "
+        "interrupt";
   }
   if (reason != NULL || call->num_handles == MOST_HANDLES) {
-    snprintf(message, sizeof message, reason != NULL ? reason : "%s: too many handles", kind_name(kind));
+    snprintf(message, sizeof message, reason != NULL ? reason : "%s: too many handles",
+             kind_name(kind));
     call->has_failed = true;
     throw_status(call->environment, call->env, TENON_ERROR_STATE, message);
     return NULL;

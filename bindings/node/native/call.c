@@ -49,7 +49,8 @@ bool grow(Call* call, void** buffer, size_t* capacity, size_t needed, size_t siz
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-void throw_status(Environment* environment, napi_env env, tenon_status status, const char* message) {
+void throw_status(Environment* environment, napi_env env, tenon_status status,
+                  const char* message) {
   napi_value make = NULL, receiver = NULL, error = NULL, arguments[2];
   napi_get_undefined(env, &receiver);
   arguments[0] = int64_value(env, status);
@@ -244,12 +245,12 @@ static void deliver_question(Item* item, napi_env env) {
   pthread_mutex_unlock(&environment->lock);
 }
 
-int32_t ask_javascript(void* user, size_t (*make)(napi_env env, const void* data, napi_value* arguments),
+int32_t ask_javascript(void* user,
+                       size_t (*make)(napi_env env, const void* data, napi_value* arguments),
                        const void* data) {
   Call* const call = user;
   Environment* const environment = call->environment;
-  Question question = {
-      .item.deliver = &deliver_question, .call = call, .make = make, .data = data};
+  Question question = {.item.deliver = &deliver_question, .call = call, .make = make, .data = data};
   if (call->has_thrown) return 1;
   if (pthread_equal(pthread_self(), environment->thread)) return answer(&question, call->env);
   if (!environment_post(environment, &question.item)) return 1;

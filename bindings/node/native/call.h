@@ -57,7 +57,8 @@ bool grow(Call* call, void** buffer, size_t* capacity, size_t needed, size_t siz
 
 /* Calls the callback of the call `user` with the arguments that `make` makes from `data`, on the thread of
  * JavaScript, and waits. Nonzero: it returned true, threw, or the environment has ended. */
-int32_t ask_javascript(void* user, size_t (*make)(napi_env env, const void* data, napi_value* arguments),
+int32_t ask_javascript(void* user,
+                       size_t (*make)(napi_env env, const void* data, napi_value* arguments),
                        const void* data);
 
 /* Throws the error of a status. */

@@ -125,8 +125,7 @@ Environment* environment_create(napi_env env) {
   pthread_cond_init(&environment->answered, NULL);
   if (napi_create_string_utf8(env, "tenon", NAPI_AUTO_LENGTH, &name) != napi_ok ||
       napi_create_threadsafe_function(env, NULL, NULL, name, 0, 1, environment, &end_with_function,
-                                      environment, &deliver_items,
-                                      &environment->wake) != napi_ok ||
+                                      environment, &deliver_items, &environment->wake) != napi_ok ||
       napi_unref_threadsafe_function(env, environment->wake) != napi_ok ||
       napi_set_instance_data(env, environment, &forget_instance, NULL) != napi_ok ||
       napi_add_env_cleanup_hook(env, &end_environment, environment) != napi_ok) {

@@ -22,13 +22,14 @@ bool kind_is_one_at_a_time(enum Kind kind) { return kinds[kind].one_at_a_time; }
 
 static void destroy_pointer(enum Kind kind, void* pointer) {
   switch (kind) {
-#define DESTROY(name, alone) \
-  case KIND_##name:          \
+#define DESTROY(name, alone)     \
+  case KIND_##name:              \
     api.name##_destroy(pointer); \
     return;
     KINDS(DESTROY)
 #undef DESTROY
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -165,15 +166,20 @@ void handle_close(Handle* handle, napi_deferred gone) {
   }
   if (handle->next != NULL) handle->next->previous = handle->previous;
   switch (handle->kind) {
-    case KIND_session: (void)api.session_cancel(handle->pointer); break;
-    case KIND_request: (void)api.request_cancel(handle->pointer); break;
+    case KIND_session:
+      (void)api.session_cancel(handle->pointer);
+      break;
+    case KIND_request:
+      (void)api.request_cancel(handle->pointer);
+      break;
     case KIND_embedder:
       if (atomic_load(&handle->uses) > 1) (void)api.embedder_cancel(handle->pointer);
       break;
     case KIND_engine:
       if (handle->has_thread) (void)api.engine_stop(handle->pointer);
       break;
-    default: break;
+    default:
+      break;
   }
   handle_unuse(handle);
 }

@@ -40,8 +40,8 @@ struct Handle {
 
   /* On the thread of the environment only. */
   bool is_closed;
-  bool is_busy;    /* a call that wants it for itself is under way */
-  bool has_thread; /* tenon_engine_run is under way */
+  bool is_busy;            /* a call that wants it for itself is under way */
+  bool has_thread;         /* tenon_engine_run is under way */
   Handle *next, *previous; /* that are not closed */
 
   /* Of the destruction. */

@@ -24,8 +24,10 @@ static void fill_source(Call* call, napi_value given, tenon_source* source) {
   } else if ((item = member(call, given, "fd")) != NULL) {
     source->kind = TENON_SOURCE_FD;
     source->fd = as_int32_t(call, item, "fd");
-    if ((item = member(call, given, "offset")) != NULL) source->offset = as_uint64_t(call, item, "offset");
-    if ((item = member(call, given, "size")) != NULL) source->size = as_uint64_t(call, item, "size");
+    if ((item = member(call, given, "offset")) != NULL)
+      source->offset = as_uint64_t(call, item, "offset");
+    if ((item = member(call, given, "size")) != NULL)
+      source->size = as_uint64_t(call, item, "size");
   } else {
     fail_argument(call, "a path, fd or memory is needed", "source");
   }
@@ -125,7 +127,8 @@ static void parse_model_load(Call* call) {
     c->log_level = as_uint32_t(call, argument(call, 4), "logLevel");
     c->loading->log.environment = call->environment;
     environment_hold(call->environment);
-    if (napi_create_reference(call->env, argument(call, 3), 1, &c->loading->log.function) != napi_ok) {
+    if (napi_create_reference(call->env, argument(call, 3), 1, &c->loading->log.function) !=
+        napi_ok) {
       fail_argument(call, "a function is needed", "log");
     }
   }
@@ -136,12 +139,11 @@ static void run_model_load(Call* call) {
   Call_model_load* const c = (Call_model_load*)call;
   tenon_options* options = NULL;
   if (!make_options(call, c->options, &options)) return;
-  const tenon_callbacks callbacks = {
-      .struct_size = sizeof callbacks,
-      .log_level = c->log_level,
-      .user = c->loading,
-      .log = c->loading->log.function == NULL ? NULL : &load_log,
-      .progress = call->callback == NULL ? NULL : &load_progress};
+  const tenon_callbacks callbacks = {.struct_size = sizeof callbacks,
+                                     .log_level = c->log_level,
+                                     .user = c->loading,
+                                     .log = c->loading->log.function == NULL ? NULL : &load_log,
+                                     .progress = call->callback == NULL ? NULL : &load_progress};
   /* Without callbacks nothing of the call is used when it has returned. */
   const bool has_callbacks = callbacks.log != NULL || callbacks.progress != NULL;
   call->status = api.model_load(c->sources, c->num_sources, options,

@@ -57,7 +57,8 @@ OptionList* as_options(Call* call, napi_value given, const char* name) {
   napi_get_array_length(env, keys, &num_keys);
   /* Lists are an option for each text. */
   for (int is_second = 0; is_second < 2; ++is_second) {
-    OptionList* const list = is_second ? scratch(call, sizeof *list + count * sizeof *list->options) : NULL;
+    OptionList* const list =
+        is_second ? scratch(call, sizeof *list + count * sizeof *list->options) : NULL;
     Option* option = list != NULL ? list->options : NULL;
     for (uint32_t i = 0; !call->has_failed && i < num_keys; ++i) {
       napi_value key = NULL, value = NULL, item = NULL;
@@ -78,7 +79,8 @@ OptionList* as_options(Call* call, napi_value given, const char* name) {
         if (is_array) napi_get_element(env, value, j, &item);
         Option* const next = read_option(call, option, is_array ? item : value);
         if (is_array) option->type = MORE_TEXT;
-        if (is_array && option->text == NULL) fail_argument(call, "a list of strings is needed", name);
+        if (is_array && option->text == NULL)
+          fail_argument(call, "a list of strings is needed", name);
         option = next;
       }
     }
@@ -92,11 +94,16 @@ OptionList* as_options(Call* call, napi_value given, const char* name) {
 
 static tenon_status set_option(tenon_options* options, const Option* option) {
   switch (option->type) {
-    case INTEGER: return api.options_set_int(options, option->key, option->integer);
-    case NUMBER: return api.options_set_float(options, option->key, option->number);
-    case BOOLEAN: return api.options_set_bool(options, option->key, (int32_t)option->integer);
-    case TEXT: return api.options_set_string(options, option->key, option->text, option->length);
-    default: return api.options_add_string(options, option->key, option->text, option->length);
+    case INTEGER:
+      return api.options_set_int(options, option->key, option->integer);
+    case NUMBER:
+      return api.options_set_float(options, option->key, option->number);
+    case BOOLEAN:
+      return api.options_set_bool(options, option->key, (int32_t)option->integer);
+    case TEXT:
+      return api.options_set_string(options, option->key, option->text, option->length);
+    default:
+      return api.options_add_string(options, option->key, option->text, option->length);
   }
 }
 

@@ -11,9 +11,9 @@ struct Notice {
   Item item;
   Environment* environment;
   /* Under the lock of the environment. */
-  bool is_told;           /* since it was looked at last */
+  bool is_told; /* since it was looked at last */
   bool is_posted;
-  napi_deferred waiting;  /* for it, or NULL */
+  napi_deferred waiting; /* for it, or NULL */
 };
 
 /* On the thread of JavaScript: who waits for it is told. */

@@ -54,14 +54,16 @@ napi_value uint64_value(napi_env env, uint64_t number) {
 napi_value doubles_value(napi_env env, const double* values, size_t count) {
   napi_value array = NULL;
   napi_create_array_with_length(env, count, &array);
-  for (uint32_t i = 0; i < count; ++i) napi_set_element(env, array, i, double_value(env, values[i]));
+  for (uint32_t i = 0; i < count; ++i)
+    napi_set_element(env, array, i, double_value(env, values[i]));
   return array;
 }
 
 napi_value integers_value(napi_env env, const uint64_t* values, size_t count) {
   napi_value array = NULL;
   napi_create_array_with_length(env, count, &array);
-  for (uint32_t i = 0; i < count; ++i) napi_set_element(env, array, i, uint64_value(env, values[i]));
+  for (uint32_t i = 0; i < count; ++i)
+    napi_set_element(env, array, i, uint64_value(env, values[i]));
   return array;
 }
 
@@ -81,9 +83,12 @@ napi_value name_value(napi_env env, const char* name) {
 static size_t element_bytes(napi_typedarray_type type) {
   switch (type) {
     case napi_int32_array:
-    case napi_float32_array: return 4;
-    case napi_biguint64_array: return 8;
-    default: return 1;
+    case napi_float32_array:
+      return 4;
+    case napi_biguint64_array:
+      return 8;
+    default:
+      return 1;
   }
 }
 
@@ -113,7 +118,8 @@ napi_value owned_value(napi_env env, napi_typedarray_type type, void** values, s
   const size_t size = count * element_bytes(type);
   /* Where memory of others cannot be an ArrayBuffer (Electron) it is copied, too. */
   if (size >= LEAST_EXTERNAL_BYTES &&
-      napi_create_external_arraybuffer(env, *values, size, &free_external, NULL, &buffer) == napi_ok) {
+      napi_create_external_arraybuffer(env, *values, size, &free_external, NULL, &buffer) ==
+          napi_ok) {
     *values = NULL;
     napi_create_typedarray(env, type, count, buffer, 0, &array);
     return array;

@@ -43,7 +43,7 @@ test('the README runs from top to bottom', async () => {
   assert.deepEqual([code, errors], [0, ''])
   assert.match(output, /^ there was a/)
   for (const shown of ['The capital of Norway is Oslo.', "{ name: 'Mia', age: 41 }",
-    'name: \'weather\', arguments: \'{"city": "Oslo"}\'', 'AbortError']) assert.ok(output.includes(shown), `${shown}\n${output}`)
+    'name: \'get_weather\', arguments: \'{"city": "Oslo"}\'', 'AbortError']) assert.ok(output.includes(shown), `${shown}\n${output}`)
 })
 
 test('the examples run', async () => {
