@@ -24,7 +24,7 @@ export type FilePath = string | { toString(): string }
 /** Something of the library. `close` frees it, at any time and in any order; so does `using`, and the garbage
  * collector. Later calls are StateError. */
 declare abstract class TenonObject {
-  private constructor()
+  protected constructor()
   /** Whether it was closed. */
   get closed(): boolean
   /** Frees what is behind the object when the calls under way on it return, which it ends. The promise is of that,
