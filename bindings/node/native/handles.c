@@ -218,7 +218,8 @@ napi_value handle_create(Environment* environment, napi_env env, enum Kind kind,
   if (from != NULL) {
     handle->kept = from->kept;
     if (handle->kept != NULL) memory_hold(handle->kept);
-    if (handle->is_lent) {
+    /* A session is destroyed after its request: two threads that wait for one request's end may wait for ever. */
+    if (handle->is_lent || kind == KIND_request) {
       handle->owner = from;
       handle_use(from);
     }
@@ -250,6 +251,13 @@ static napi_value close_method(napi_env env, napi_callback_info info) {
   if (handle == NULL || handle->is_closed) return NULL;
   if (napi_create_promise(env, &gone, &promise) != napi_ok) gone = NULL;
   if (handle->notice != NULL) notice_stop(handle->notice, env);
+  for (Handle *other = handle->environment->handles, *next = NULL;
+       handle->kind == KIND_session && other != NULL; other = next) {
+    next = other->next;
+    if (other->owner != handle) continue;
+    notice_stop(other->notice, env);
+    handle_close(other, NULL);
+  }
   if (gone != NULL) environment_await(handle->environment, env);
   handle_close(handle, gone);
   return promise;

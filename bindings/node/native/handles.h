@@ -32,7 +32,7 @@ struct Handle {
   enum Kind kind;
   bool is_lent; /* part of `owner`, not to be destroyed */
   Environment* environment;
-  Handle* owner;         /* what lends the pointer; or NULL */
+  Handle* owner;         /* what lends the pointer, or a request's session; or NULL */
   Memory* kept;          /* or NULL */
   struct Notice* notice; /* of a request */
   atomic_int uses;       /* of the pointer: until it is closed, calls, lent handles, a thread */
