@@ -161,6 +161,8 @@ static napi_value result_session_submit(Call* call) {
   c->request = NULL;
   handle->notice = c->notice;
   c->notice = NULL;
+  /* The session was closed meanwhile, and waits for its request. */
+  if (handle->owner->is_closed) handle_close(handle, NULL);
   return object;
 }
 
