@@ -188,7 +188,7 @@ class Decider {
 Start handle_decisions(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"));
+  const ServedModel& model = state.model(fields.text("model"), request);
   model.check_generates();
   if (fields.boolean("stream").value_or(false)) fields.refuse("stream", "is not served here");
   const Input input = read_decision_input(fields);
