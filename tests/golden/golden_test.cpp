@@ -55,6 +55,7 @@ constexpr const char* kProgramGoldens[] = {"eurobert", "llama-embed", "neo-bert"
                                            "qwen3vl_positions", "t5encoder"};
 
 [[maybe_unused]] constexpr double kMaxBlasError = 2e-4;
+[[maybe_unused]] constexpr double kMaxVulkanError = 2e-4;
 
 class Golden : public testing::TestWithParam<const char*> {
  protected:
@@ -62,7 +63,10 @@ class Golden : public testing::TestWithParam<const char*> {
     ModelOptions options;
     options.backend = backend;
 #ifdef TENON_BLAS_PLUGIN
-    options.plugin_paths = {TENON_BLAS_PLUGIN};
+    options.plugin_paths.emplace_back(TENON_BLAS_PLUGIN);
+#endif
+#ifdef TENON_VULKAN_PLUGIN
+    options.plugin_paths.emplace_back(TENON_VULKAN_PLUGIN);
 #endif
     if (*isa != 0) options.backend_options = {{"isa", isa}};
     options.cache_type = "f32";
@@ -86,6 +90,18 @@ TEST_P(Golden, OnTheReference) {
 
 #ifdef TENON_BLAS_PLUGIN
 TEST_P(Golden, OnBlas) { EXPECT_LE(error_of("blas"), kMaxBlasError); }
+#endif
+
+#ifdef TENON_VULKAN_PLUGIN
+/// By the first device of the driver; skipped where there is none.
+TEST_P(Golden, OnVulkan) {
+  try {
+    EXPECT_LE(error_of("vulkan"), kMaxVulkanError);
+  } catch (const Error& error) {
+    if (error.code() != Code::Unsupported) throw;
+    GTEST_SKIP() << error.what();
+  }
+}
 #endif
 
 TEST_P(Golden, OnTheCpu) {

@@ -63,6 +63,9 @@ std::string refuse_include(std::string_view path, std::string_view name, const F
     if (name.starts_with("backends/" + std::string(backend) + "/") || name == kPluginAbi) return "";
     if (backend == "common" && !plain) return "what backends share includes tenon/backend.h only";
     if (common || format) return "";
+    // What the backends of GPUs share of the host's side, and no driver.
+    const bool of_gpu = backend == "vulkan" || backend == "cuda";
+    if (of_gpu && name.starts_with("backends/gpu/")) return "";
     return "a backend includes tenon/backend.h, its own folder, backends/common and headers of "
            "quant only";
   }

@@ -126,6 +126,14 @@ TEST(Layering, BackendsSeeThePluginAbiOnly) {
                           finding("src/backends/common/plain/b.h", 2, "a backend includes")));
   EXPECT_THAT(check({{"src/backends/common/a.cpp", ""}}),
               ElementsAre(finding("src/backends/common/a.cpp", 0, "header-only")));
+  EXPECT_THAT(check({{"src/backends/vulkan/a.cpp", "#include \"backends/gpu/b.h\"\n"},
+                     {"src/backends/gpu/b.h", "// B.\n#include \"backends/common/c.h\"\n"},
+                     {"src/backends/common/c.h", "// C.\n"}}),
+              IsEmpty());
+  EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"backends/gpu/b.h\"\n"}}),
+              ElementsAre(finding("src/backends/cpu/a.cpp", 1, "a backend includes")));
+  EXPECT_THAT(check({{"src/backends/gpu/a.cpp", "#include \"backends/vulkan/b.h\"\n"}}),
+              ElementsAre(finding("src/backends/gpu/a.cpp", 1, "a backend includes")));
   EXPECT_THAT(check({{"src/backends/cpu/a.cpp", "#include \"backends/reference/b.h\"\n"}}),
               ElementsAre(finding("src/backends/cpu/a.cpp", 1, "a backend includes")));
 }

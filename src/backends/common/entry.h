@@ -1,5 +1,6 @@
-// The functions of the plugin ABI over a backend of one device that computes in the host's memory:
-// casts, checks of what is NULL, and the fence around each. What is computed is the backend's.
+// The functions of the plugin ABI over a backend: casts, checks of what is NULL, and the fence around each.
+// What is computed is the backend's; one that has nothing to say of devices and buffers has a single device
+// that computes in the host's memory.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "backends/common/failure.h"
 #include "backends/common/host_buffer.h"
@@ -32,6 +34,16 @@ namespace tenon::backends {
 ///   static bool supports(const tenon_program&, uint32_t op) noexcept;
 ///   static std::unique_ptr<Executable> compile(const Device&, const tenon_program&);
 ///
+/// With several devices, or memory of their own, it has besides, or in place of those without a Device:
+///
+///   static std::vector<tenon_device_info> list();
+///   static std::unique_ptr<Device> make_device(const tenon_host*, uint32_t index,
+///                                              std::span<const tenon_backend_option>);
+///   static bool supports(const Device&, const tenon_program&, uint32_t op) noexcept;
+///   class Buffer;  // host(), read(), write(), copy(): as the functions of tenon_backend_api
+///   static std::unique_ptr<Buffer> make_buffer(Device&, uint64_t size, uint32_t purpose);
+///   // Executable::poll()
+///
 /// The entry of the backend is then entry_of<B>(host_major).
 template <typename B>
 class Entry {
@@ -45,6 +57,18 @@ class Entry {
   }
   static const Executable* of(const tenon_executable* executable) {
     return reinterpret_cast<const Executable*>(executable);
+  }
+
+  // clang-format off: it takes `&` for an operator here
+  static constexpr bool kListsDevices = requires { B::list(); };
+  static constexpr bool kOwnsMemory = requires { typename B::Buffer; };
+  // clang-format on
+
+  static auto* own_buffer(tenon_buffer* buffer) requires kOwnsMemory {
+    return reinterpret_cast<typename B::Buffer*>(buffer);
+  }
+  static const auto* own_buffer(const tenon_buffer* buffer) requires kOwnsMemory {
+    return reinterpret_cast<const typename B::Buffer*>(buffer);
   }
 
   template <typename Body>
@@ -65,8 +89,17 @@ class Entry {
       return TENON_BACKEND_ARGUMENT;
     }
     return fenced(host, [&] {
-      if (capacity > 0) write_info(B::info(), infos, info_size);
-      *count = 1;
+      if constexpr (kListsDevices) {
+        const std::vector<tenon_device_info> all = B::list();
+        auto* to = reinterpret_cast<std::byte*>(infos);
+        for (size_t i = 0; i < std::min<size_t>(capacity, all.size()); ++i) {
+          write_info(all[i], reinterpret_cast<tenon_device_info*>(to + i * info_size), info_size);
+        }
+        *count = static_cast<uint32_t>(all.size());
+      } else {
+        if (capacity > 0) write_info(B::info(), infos, info_size);
+        *count = 1;
+      }
     });
   }
 
@@ -89,13 +122,20 @@ class Entry {
       return TENON_BACKEND_ARGUMENT;
     }
     return fenced(host, [&] {
-      if (index != 0) refuse(TENON_BACKEND_ARGUMENT, "there is no device {}", index);
+      if (index != 0 && !kListsDevices) {
+        refuse(TENON_BACKEND_ARGUMENT, "there is no device {}", index);
+      }
       for (uint32_t i = 0; i < num_options; ++i) {
         if (options[i].key != nullptr && options[i].value != nullptr) continue;
         refuse(TENON_BACKEND_ARGUMENT, "option {} lacks its key or its value", i);
       }
-      *device = reinterpret_cast<tenon_device*>(
-          B::make_device(host, std::span(options, num_options)).release());
+      std::unique_ptr<Device> made;
+      if constexpr (kListsDevices) {
+        made = B::make_device(host, index, std::span(options, num_options));
+      } else {
+        made = B::make_device(host, std::span(options, num_options));
+      }
+      *device = reinterpret_cast<tenon_device*>(made.release());
     });
   }
 
@@ -107,16 +147,52 @@ class Entry {
                   [&] { write_info(B::info(*of(device)), info, info->struct_size); });
   }
 
-  static int32_t supports(tenon_device*, const tenon_program* program, uint32_t op) noexcept {
-    if (program == nullptr || program->struct_size < kFirstProgramBytes) return 0;
-    return op < program->num_ops && B::supports(known_part(*program), op) ? 1 : 0;
+  static int32_t supports(tenon_device* device, const tenon_program* program,
+                          uint32_t op) noexcept {
+    if (program == nullptr || program->struct_size < kFirstProgramBytes || op >= program->num_ops) {
+      return 0;
+    }
+    if constexpr (requires { B::supports(*of(device), *program, op); }) {
+      return device != nullptr && B::supports(*of(device), known_part(*program), op) ? 1 : 0;
+    } else {
+      return B::supports(known_part(*program), op) ? 1 : 0;
+    }
   }
 
   static tenon_status buffer_create(tenon_device* device, uint64_t size, uint32_t purpose,
                                     tenon_buffer** buffer) noexcept {
     if (device == nullptr || buffer == nullptr) return TENON_BACKEND_ARGUMENT;
     const tenon_host* host = of(device)->host;
-    return fenced(host, [&] { *buffer = make_host_buffer(host, B::kName, size, purpose); });
+    return fenced(host, [&] {
+      if constexpr (kOwnsMemory) {
+        *buffer =
+            reinterpret_cast<tenon_buffer*>(B::make_buffer(*of(device), size, purpose).release());
+      } else {
+        *buffer = make_host_buffer(host, B::kName, size, purpose);
+      }
+    });
+  }
+
+  // Of a backend with memory of its own.
+  static void buffer_destroy(tenon_buffer* buffer) noexcept requires kOwnsMemory {
+    delete own_buffer(buffer);
+  }
+  static tenon_status buffer_read(tenon_buffer* buffer, uint64_t offset, void* out,
+                                  uint64_t size) noexcept requires kOwnsMemory {
+    if (buffer == nullptr || (out == nullptr && size > 0)) return TENON_BACKEND_ARGUMENT;
+    return fenced(own_buffer(buffer)->host(), [&] { own_buffer(buffer)->read(offset, out, size); });
+  }
+  static tenon_status buffer_write(tenon_buffer* buffer, uint64_t offset, const void* in,
+                                   uint64_t size) noexcept requires kOwnsMemory {
+    if (buffer == nullptr || (in == nullptr && size > 0)) return TENON_BACKEND_ARGUMENT;
+    return fenced(own_buffer(buffer)->host(), [&] { own_buffer(buffer)->write(offset, in, size); });
+  }
+  static tenon_status buffer_copy(tenon_buffer* to, uint64_t to_offset, const tenon_buffer* from,
+                                  uint64_t from_offset,
+                                  uint64_t size) noexcept requires kOwnsMemory {
+    if (to == nullptr || from == nullptr) return TENON_BACKEND_ARGUMENT;
+    return fenced(own_buffer(to)->host(),
+                  [&] { own_buffer(to)->copy(to_offset, *own_buffer(from), from_offset, size); });
   }
 
   static tenon_status compile(tenon_device* device, const tenon_program* program,
@@ -200,40 +276,71 @@ class Entry {
     }
   }
 
+  static constexpr bool kPolls = requires(Executable & executable) { executable.poll(uint64_t{}); };
+  using PollFunction = decltype(tenon_backend_api::poll);
+
+  static tenon_status poll(tenon_executable* executable, uint64_t ticket,
+                           uint32_t* ended) noexcept requires kPolls {
+    if (executable == nullptr || ended == nullptr) return TENON_BACKEND_ARGUMENT;
+    return fenced(of(executable)->host(), [&] { *ended = of(executable)->poll(ticket) ? 1 : 0; });
+  }
+
+  static constexpr PollFunction poll_or_null() {
+    if constexpr (kPolls) {
+      return poll;
+    } else {
+      return nullptr;
+    }
+  }
+
+  /// Sets the buffer functions of the table.
+  static constexpr void set_buffer_functions(tenon_backend_api& api) {
+    if constexpr (kOwnsMemory) {
+      api.buffer_destroy = buffer_destroy;
+      api.buffer_read = buffer_read;
+      api.buffer_write = buffer_write;
+      api.buffer_copy = buffer_copy;
+    }
+  }
+
   static uint64_t memory_bytes(const tenon_executable* executable, uint32_t purpose) noexcept {
     return executable == nullptr ? 0 : of(executable)->memory_bytes(purpose);
   }
 
  public:
-  static constexpr tenon_backend_api kApi = {
-      TENON_BACKEND_MAGIC,
-      TENON_BACKEND_MAJOR,
-      TENON_BACKEND_MINOR,
-      sizeof(tenon_backend_api),
-      B::kName,
-      list_devices,
-      list_options,
-      create_device,
-      destroy_device,
-      describe,
-      supports,
-      buffer_create,
-      host_buffer_destroy,
-      host_buffer_read,
-      host_buffer_write,
-      host_buffer_copy,
-      compile,
-      destroy_executable,
-      block_bytes,
-      row_granularity,
-      load_rows,
-      seal,
-      run,
-      wait,
-      memory_bytes,
-      draw_or_null(),
-      nullptr,
-  };
+  static constexpr tenon_backend_api kApi = [] {
+    tenon_backend_api api = {
+        TENON_BACKEND_MAGIC,
+        TENON_BACKEND_MAJOR,
+        TENON_BACKEND_MINOR,
+        sizeof(tenon_backend_api),
+        B::kName,
+        list_devices,
+        list_options,
+        create_device,
+        destroy_device,
+        describe,
+        supports,
+        buffer_create,
+        host_buffer_destroy,
+        host_buffer_read,
+        host_buffer_write,
+        host_buffer_copy,
+        compile,
+        destroy_executable,
+        block_bytes,
+        row_granularity,
+        load_rows,
+        seal,
+        run,
+        wait,
+        memory_bytes,
+        draw_or_null(),
+        poll_or_null(),
+    };
+    set_buffer_functions(api);
+    return api;
+  }();
 };
 
 /// The table for a host of this major version; NULL for another.

@@ -2,10 +2,10 @@
 // `run`, draws from the logits of the last one, and tickets.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "backends/common/drawn_tokens.h"
 #include "backends/common/failure.h"
 #include "backends/common/host_draw.h"
 #include "backends/common/plain/plain_program.h"
@@ -51,11 +51,10 @@ class Executable {
     if (step_ticket_ > waited_ticket_) {
       backends::refuse(TENON_BACKEND_STATE, "run before the last step was waited for");
     }
-    const tenon_step known = with_drawn_tokens(step);
+    const tenon_step known = drawn_.with_tokens(step, step_ticket_);
     step_ticket_ = TENON_NO_TICKET;
     StepRun<Math>(program_, math_, known, scratch_).run();
-    num_rows_ = step.num_outputs;
-    drawn_.assign(num_rows_, kNotDrawn);
+    drawn_.begin_step(step.num_outputs);
     return step_ticket_ = ++last_ticket_;
   }
 
@@ -67,14 +66,15 @@ class Executable {
                        step);
     }
     const uint64_t vocab = program_.slot(logits).columns;
-    for (uint32_t i = 0; i < draws.size(); ++i) backends::check_draw(draws[i], num_rows_, vocab);
+    for (uint32_t i = 0; i < draws.size(); ++i) {
+      backends::check_draw(draws[i], drawn_.num_rows(), vocab);
+    }
     const auto* values = reinterpret_cast<const Real*>(scratch_.bound_values[logits].data());
     for (uint32_t i = 0; i < draws.size(); ++i) {
       const tenon_draw& draw = draws[i];
       row_.assign(values + draw.row * vocab, values + (draw.row + 1) * vocab);
       host_draw_.run(draw, row_);
-      const bool is_token = draw.kind == TENON_DRAW_GREEDY || draw.kind == TENON_DRAW_DRAWN;
-      if (is_token) drawn_[draw.row] = draw.drawn->token;
+      drawn_.note(draw);
     }
     return ++last_ticket_;
   }
@@ -92,30 +92,6 @@ class Executable {
   }
 
  private:
-  /// In the list of drawn tokens: the row has none.
-  static constexpr int32_t kNotDrawn = INT32_MIN;
-
-  /// The step with the tokens that it names by their rows.
-  tenon_step with_drawn_tokens(const tenon_step& step) {
-    tenon_step known = step;
-    if (step.after == TENON_NO_TICKET || step.tokens == nullptr) return known;
-    if (step.after != step_ticket_) {
-      backends::refuse(TENON_BACKEND_ARGUMENT, "step: after {}, not the last one", step.after);
-    }
-    tokens_.assign(step.tokens, step.tokens + step.num_tokens);
-    for (int32_t& token : tokens_) {
-      if (token >= 0) continue;
-      const auto row = static_cast<uint32_t>(-1 - token);
-      if (row >= num_rows_ || drawn_[row] == kNotDrawn) {
-        backends::refuse(TENON_BACKEND_ARGUMENT, "step: nothing was drawn for output row {} of {}",
-                         row, num_rows_);
-      }
-      token = std::max(drawn_[row], 0);
-    }
-    known.tokens = tokens_.data();
-    return known;
-  }
-
   LoadedProgram<Math> program_;
   const Math& math_;
   StepScratch scratch_;
@@ -124,10 +100,8 @@ class Executable {
   uint64_t waited_ticket_ = 0;
   uint64_t step_ticket_ = TENON_NO_TICKET;  ///< of the last step, unless it failed
   // Draws: the logits of the last step are in scratch_.
-  uint32_t num_rows_ = 0;        ///< of that step
-  std::vector<int32_t> drawn_;   ///< [num_rows_] tokens; kNotDrawn
-  std::vector<int32_t> tokens_;  ///< of the step under way, with drawn ones in their places
-  std::vector<float> row_;       ///< [vocab]
+  backends::DrawnTokens drawn_;
+  std::vector<float> row_;  ///< [vocab]
   backends::HostDraw host_draw_;
 };
 

@@ -1,0 +1,57 @@
+# The plugin `vulkan`, built where the headers of Vulkan and glslangValidator are (Debian: libvulkan-dev and
+# glslang-tools). The loader is opened when devices are listed, so nothing is linked.
+set(TENON_VULKAN AUTO CACHE STRING
+    "Build the plugin vulkan: AUTO (where its headers and glslangValidator are), ON or OFF")
+set_property(CACHE TENON_VULKAN PROPERTY STRINGS AUTO ON OFF)
+if(TENON_VULKAN STREQUAL "AUTO" AND CMAKE_CROSSCOMPILING)
+  message(STATUS "Backend vulkan is left out: cross-compiling; TENON_VULKAN=ON asks for it")
+  return()
+elseif(NOT TENON_VULKAN)
+  return()
+endif()
+
+find_path(TENON_VULKAN_INCLUDE_DIR vulkan/vulkan_core.h)
+find_program(TENON_GLSLANG glslangValidator)
+mark_as_advanced(TENON_VULKAN_INCLUDE_DIR TENON_GLSLANG)
+if(NOT TENON_VULKAN_INCLUDE_DIR OR NOT TENON_GLSLANG)
+  set(reason "there is no vulkan_core.h or no glslangValidator (Debian: libvulkan-dev, glslang-tools)")
+  if(TENON_VULKAN STREQUAL "AUTO")
+    message(STATUS "Backend vulkan is left out: ${reason}")
+    return()
+  endif()
+  message(FATAL_ERROR "TENON_VULKAN is ON, but ${reason}")
+endif()
+add_library(tenon_vulkan_headers INTERFACE)
+target_include_directories(tenon_vulkan_headers SYSTEM INTERFACE ${TENON_VULKAN_INCLUDE_DIR})
+target_link_libraries(tenon_vulkan_headers INTERFACE ${CMAKE_DL_LIBS})
+
+# Each shader of vulkan_shader_list.h as an array of words, <name>_words, and all of them in one file.
+set(shader_dir ${PROJECT_SOURCE_DIR}/src/backends/vulkan/shaders)
+set(shader_list ${PROJECT_SOURCE_DIR}/src/backends/vulkan/vulkan_shader_list.h)
+set(words_dir ${PROJECT_BINARY_DIR}/shaders)
+file(MAKE_DIRECTORY ${words_dir})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_list})
+file(STRINGS ${shader_list} lines REGEX "^TENON_SHADER")
+file(GLOB shader_includes CONFIGURE_DEPENDS ${shader_dir}/*.glsl ${shader_dir}/*.h)
+list(APPEND shader_includes ${PROJECT_SOURCE_DIR}/src/backends/gpu/step_layout.h)
+set(all "")
+set(word_files "")
+foreach(line ${lines})
+  string(REGEX REPLACE "^TENON_SHADER.([a-z0-9_]+).*" "\\1" name "${line}")
+  set(words ${words_dir}/${name}.spv.h)
+  add_custom_command(OUTPUT ${words}
+    COMMAND ${TENON_GLSLANG} -V --quiet --target-env vulkan1.2 -I${PROJECT_SOURCE_DIR}/src
+            --vn ${name}_words -o ${words} ${shader_dir}/${name}.comp
+    DEPENDS ${shader_dir}/${name}.comp ${shader_includes}
+    COMMENT "Compiling shader ${name}" VERBATIM)
+  list(APPEND word_files ${words})
+  string(APPEND all "#include \"${name}.spv.h\"\n")
+endforeach()
+file(CONFIGURE OUTPUT ${words_dir}/tenon_vulkan_shaders.inc CONTENT "${all}" @ONLY)
+add_custom_target(tenon_vulkan_shaders DEPENDS ${word_files})
+
+tenon_room(backends/vulkan)
+add_dependencies(tenon_room_backends_vulkan tenon_vulkan_shaders)
+target_include_directories(tenon_room_backends_vulkan PRIVATE ${words_dir})
+tenon_plugin(vulkan)
+target_sources(tenon_plugin_vulkan PRIVATE $<TARGET_OBJECTS:tenon_room_backends_gpu>)

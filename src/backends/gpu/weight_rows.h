@@ -1,0 +1,87 @@
+// Weights on a device in the plain way: rows of blocks as a model file has them, each block beginning at a
+// multiple of four bytes, so that shaders load words. Vectors and other small weights are f32.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "backends/common/strided.h"
+#include "quant/formats.h"
+#include "tenon/backend.h"
+
+namespace tenon::gpu {
+
+inline constexpr uint64_t kWordBytes = 4;
+/// A shader loads eight floats at a time, and may load so much beyond the last row.
+inline constexpr uint64_t kReadBeyond = 32;
+
+constexpr uint64_t whole_words(uint64_t bytes) noexcept {
+  return (bytes + kWordBytes - 1) / kWordBytes * kWordBytes;
+}
+
+/// Bytes from one block to the next; of formats without blocks, of a value.
+constexpr uint64_t block_stride(const FormatInfo& format) noexcept {
+  return format.block_values == 1 ? format.block_bytes : whole_words(format.block_bytes);
+}
+
+/// Bytes from one row of `columns` values, whole blocks, to the next.
+constexpr uint64_t row_stride(const FormatInfo& format, uint64_t columns) noexcept {
+  return whole_words(columns / format.block_values * block_stride(format));
+}
+
+/// Copies a row of `columns` values from the blocks of a file to [row_stride] bytes.
+inline void pack_row(const FormatInfo& format, const std::byte* blocks, uint64_t columns,
+                     std::byte* row) noexcept {
+  const uint64_t stride = block_stride(format);
+  const uint64_t bytes = columns / format.block_values * format.block_bytes;
+  std::memset(row + row_stride(format, columns) - kWordBytes, 0, kWordBytes);
+  if (stride == format.block_bytes) {
+    std::memcpy(row, blocks, bytes);
+    return;
+  }
+  for (uint64_t b = 0; b < columns / format.block_values; ++b) {
+    std::byte* to = row + b * stride;
+    std::memset(to + stride - kWordBytes, 0, kWordBytes);
+    std::memcpy(to, blocks + b * format.block_bytes, format.block_bytes);
+  }
+}
+
+/// The inverse: what a shader sees, as blocks of a file.
+inline void unpack_row(const FormatInfo& format, const std::byte* row, uint64_t columns,
+                       std::byte* blocks) noexcept {
+  for (uint64_t b = 0; b < columns / format.block_values; ++b) {
+    std::memcpy(blocks + b * format.block_bytes, row + b * block_stride(format),
+                format.block_bytes);
+  }
+}
+
+/// Whether input `input` of an operation is multiplied with or looked up in, row by row. Other weights
+/// are few values that are used as they are.
+constexpr bool is_matrix_input(uint32_t kind, uint32_t input) noexcept {
+  switch (kind) {
+    case TENON_OP_EMBED:
+    case TENON_OP_NGRAM_ROWS:
+      return input == 0;
+    case TENON_OP_LINEAR:
+    case TENON_OP_LINEAR_HEADS:
+      return input == 1;
+    case TENON_OP_MOE_LINEAR:
+      return input == 2;
+    default:
+      return false;
+  }
+}
+
+/// Whether some operation takes the weight for small: it is then stored as f32 for all.
+inline bool is_small_weight(const tenon_program& program, uint32_t slot) {
+  const Strided<tenon_op> ops = ops_of(program);
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    for (uint32_t input = 0; input < TENON_MAX_INPUTS; ++input) {
+      if (ops[i].inputs[input] == slot && !is_matrix_input(ops[i].kind, input)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace tenon::gpu

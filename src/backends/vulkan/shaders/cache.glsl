@@ -1,0 +1,58 @@
+// Rows of the cache: where they lie, and what their words hold. The including shader declares
+// kCacheType (the numbers of tenon/backend.h) and has math and halves included.
+
+#include "half.glsl"
+
+const uint kCacheF32 = 0;
+const uint kCacheF16 = 1;
+const uint kCacheInt8 = 256;
+const uint kCacheQ4 = 257;
+
+// Values in a word of a row.
+uint values_of_word() {
+  switch (kCacheType) {
+    case kCacheF32: return 1;
+    case kCacheF16: return 2;
+    case kCacheInt8: return 4;
+    default: return 8;
+  }
+}
+
+// Where the rows of a KV head begin in the block of row `number` of a sequence, and which one of them
+// it is.
+struct CacheRow {
+  Address head;
+  uint slot;
+};
+
+CacheRow cache_row(Step step, CacheLayer cache, uint sequence, uint kv_head, uint number) {
+  const uint position = number * cache.stride + cache.stride - 1;
+  const uint block = position / cache.block_tokens;
+  const uint before = block * cache.block_tokens / cache.stride;
+  const uint start = Words(step.header.table_starts).at[sequence * step.header.groups + cache.group];
+  const Address memory = Addresses(step.header.tables).at[start + block];
+  return CacheRow(memory + cache.layer_offset + kv_head * cache.head_bytes, number - before);
+}
+
+Words cache_key(CacheLayer cache, CacheRow row) { return Words(row.head + row.slot * cache.key_bytes); }
+Words cache_value(CacheLayer cache, CacheRow row) {
+  if (cache.latent != 0) return cache_key(cache, row);
+  return Words(row.head + cache.rows * cache.key_bytes + row.slot * cache.value_bytes);
+}
+
+// What codes of a row of n values are multiplied with.
+float cache_scale(Words row, uint n) {
+  if (kCacheType == kCacheF32 || kCacheType == kCacheF16) return 1;
+  const uint per_word = values_of_word();
+  return half_to_float(row.at[(n + per_word - 1) / per_word] & 0xFFFFu);
+}
+
+// Value d of a row without its scale; of 4 bits that of the rotated row.
+float cache_code(Words row, uint d) {
+  switch (kCacheType) {
+    case kCacheF32: return uintBitsToFloat(row.at[d]);
+    case kCacheF16: return half_to_float(row.at[d / 2] >> d % 2 * 16 & 0xFFFFu);
+    case kCacheInt8: return float(bitfieldExtract(int(row.at[d / 4]), int(d % 4 * 8), 8));
+    default: return 2 * float(row.at[d / 8] >> d % 8 * 4 & 15u) - 15;
+  }
+}

@@ -1,0 +1,42 @@
+// Blocks of 32 values with one scale: layouts and formulas are those of src/quant/q4_0.h, q4_1.h,
+// q5_0.h, q5_1.h and q8_0.h. v, a multiple of 8, is the first value's place in the block.
+
+// The nibbles of bytes [offset + v % 16, + 8): of values below 16 the low ones.
+uint nibble_of_32(Words block, uint offset, uint v, uint i) {
+  return byte_at(block, offset + v % 16 + i) >> v / 16 * 4 & 15u;
+}
+// Bit v + i of the four bytes at `offset`, as a fifth bit.
+uint fifth_bit(Words block, uint offset, uint v, uint i) {
+  return (byte_at(block, offset + v / 8) >> i & 1u) << 4;
+}
+
+void decode_q4_0(Words block, uint v, out float w[8]) {
+  const float d = half_at(block, 0);
+  for (uint i = 0; i < 8; ++i) w[i] = (float(nibble_of_32(block, 2, v, i)) - 8) * d;
+}
+
+void decode_q4_1(Words block, uint v, out float w[8]) {
+  const float d = half_at(block, 0);
+  const float m = half_at(block, 2);
+  for (uint i = 0; i < 8; ++i) w[i] = float(nibble_of_32(block, 4, v, i)) * d + m;
+}
+
+void decode_q5_0(Words block, uint v, out float w[8]) {
+  const float d = half_at(block, 0);
+  for (uint i = 0; i < 8; ++i) {
+    w[i] = (float(nibble_of_32(block, 6, v, i) | fifth_bit(block, 2, v, i)) - 16) * d;
+  }
+}
+
+void decode_q5_1(Words block, uint v, out float w[8]) {
+  const float d = half_at(block, 0);
+  const float m = half_at(block, 2);
+  for (uint i = 0; i < 8; ++i) {
+    w[i] = float(nibble_of_32(block, 8, v, i) | fifth_bit(block, 4, v, i)) * d + m;
+  }
+}
+
+void decode_q8_0(Words block, uint v, out float w[8]) {
+  const float d = half_at(block, 0);
+  for (uint i = 0; i < 8; ++i) w[i] = signed_byte(byte_at(block, 2 + v + i)) * d;
+}

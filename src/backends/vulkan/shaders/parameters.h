@@ -1,0 +1,326 @@
+// The parameters of each shader, to which its push constant points: structures that C++ and GLSL both read
+// (scalar layout gives them the offsets that C++ gives them). Addresses are the device's; 0 is none.
+#ifdef __cplusplus
+#pragma once
+#include <cstdint>
+
+#include "backends/gpu/step_layout.h"
+namespace tenon::vulkan {
+using gpu::Address;
+using gpu::CacheLayer;
+using gpu::StateLayer;
+using gpu::uint;
+#define TENON_SHARED_CONSTANT inline constexpr uint32_t
+#else
+#include "backends/gpu/step_layout.h"
+#define TENON_SHARED_CONSTANT const uint
+#endif
+
+// embed, gather_rows and ngram_rows: rows by number.
+struct RowsStage {
+  Address step;
+  Address table;  // weight rows, or an activation
+  Address y;
+  Address grids;
+  Address row_bytes;  // of the table
+  uint columns;  // of a row of the table
+  uint source;  // TENON_ROWS_BY_*
+  uint position_parts;
+  uint heads;  // rows side by side: ngram_rows; else 1
+  uint first_number;  // ngram_rows: its numbers in StepHeader.ngram_rows begin after so many per token
+  uint reserved;
+};
+TENON_SHARED_CONSTANT kRowsByToken = 0;
+TENON_SHARED_CONSTANT kRowsByPosition = 1;
+TENON_SHARED_CONSTANT kRowsByOutput = 2;
+TENON_SHARED_CONSTANT kRowsByNgram = 3;
+
+struct LinearStage {
+  Address step;
+  Address x;
+  Address weight;
+  Address bias;  // f32; 0: none
+  Address y;
+  Address grids;
+  Address row_bytes;  // of the weight
+  uint row_class;
+  uint rows;  // of the weight, n
+  uint columns;  // of the weight, k
+  uint x_columns;
+  uint rows_of_head;  // linear_heads: rows of the weight that read the same part of x; else n
+  uint reserved;
+};
+
+struct MoeLinearStage {
+  Address step;
+  Address x;
+  Address ids;
+  Address weights;  // 0: none
+  Address weight;
+  Address bias;  // f32 [experts, rows]; 0: none
+  Address y;
+  Address grids;
+  Address row_bytes;
+  uint rows;  // of an expert
+  uint columns;
+  uint x_columns;
+  uint used;
+  uint sum;
+  uint weigh_inputs;
+};
+
+struct MoeRouteStage {
+  Address step;
+  Address logits;
+  Address bias;  // 0: none
+  Address expert_scale;  // 0: none
+  Address ids;
+  Address weights;
+  Address keys;  // scratch [rows, experts + groups] uint
+  uint experts;
+  uint used;
+  uint scoring;
+  uint normalise;
+  uint groups;
+  uint groups_used;
+  float scale;
+  float min_sum;
+  float closeness;
+  uint reserved;
+};
+
+struct NormStage {
+  Address x;
+  Address weight;  // f32 [segment]; 0: none
+  Address bias;
+  Address y;
+  uint columns;
+  uint segment;
+  float epsilon;
+  uint kind;  // TENON_OP_*
+};
+
+struct ElementwiseStage {
+  Address step;
+  Address x;
+  Address y;  // second operand; 0: none
+  Address result;
+  uint columns;
+  uint y_columns;  // divides columns
+  uint y_is_vector;  // 1: one row for all
+  uint position_parts;
+  float a;
+  float b;
+  float c;
+  float d;
+  uint activation;
+  uint flag;
+};
+
+struct RopeAnglesStage {
+  Address step;
+  Address turns;  // [pairs] uint64: turns for a position, a binary fraction
+  Address parts;  // [pairs] uint
+  Address y;
+  uint pairs;
+  uint position_parts;
+  int offset;
+  float magnitude;
+};
+
+struct RopeStage {
+  Address x;
+  Address angles;
+  Address y;
+  uint columns;
+  uint head_dim;
+  uint pairs;
+  uint offset;
+  uint halves;
+  uint reserved;
+};
+
+struct KvWriteStage {
+  Address step;
+  Address keys;
+  Address values;  // 0: latent
+  CacheLayer cache;
+};
+
+struct AttentionStage {
+  Address step;
+  Address query;
+  Address sinks;  // f32 [heads]; 0: none
+  Address bias;  // slopes [heads], or a table [buckets, heads]; f32
+  Address distances;  // RELATIVE: [buckets of a side] uint: the first distance of each
+  Address selection;  // [T, selection_columns] int; 0: none
+  Address y;
+  CacheLayer cache;
+  uint heads;
+  uint window;
+  uint mask;
+  uint bias_kind;
+  uint two_sided;
+  uint side_buckets;
+  uint selection_columns;
+  uint selection_parts;
+  uint selected_block;
+  uint selected_rest;
+  float scale;
+  float soft_cap;
+};
+
+struct SelectStage {
+  Address step;
+  Address query;  // rotated where the cache is
+  Address weights;
+  Address y;
+  CacheLayer cache;
+  uint heads;
+  uint count;
+  uint block;  // select_blocks; else 0
+  uint local;
+};
+
+struct CompressStage {
+  Address step;
+  Address bias;  // f32 [stride, columns]
+  Address y;
+  CacheLayer cache;
+  uint stride;
+  uint reserved;
+};
+
+struct RotateStage {
+  Address x;
+  Address y;
+  uint columns;
+  uint segment;
+};
+
+struct SegmentsStage {
+  Address x;
+  Address y;
+  uint columns;
+  uint segment;
+};
+
+// slice and concat: result = pieces of x and y side by side.
+struct ColumnsStage {
+  Address x;
+  Address y;  // 0: none
+  Address result;
+  uint segments;
+  uint x_segment;  // columns of a segment of x
+  uint x_first;
+  uint x_columns;  // of it that are taken
+  uint y_segment;  // columns of a segment of y
+  uint y_broadcast;  // 1: y has one segment for all
+};
+
+struct PoolStage {
+  Address step;
+  Address x;
+  Address y;
+  uint columns;
+  uint kind;
+};
+
+struct MixStreamsStage {
+  Address x;
+  Address matrix;  // 0: none
+  Address added;  // 0: none
+  Address factors;
+  Address y;
+  uint streams;
+  uint results;
+  uint width;
+  uint reserved;
+};
+
+struct SinkhornStage {
+  Address x;
+  Address y;
+  uint size;
+  uint iterations;
+  float epsilon;
+  uint reserved;
+};
+
+// token_shift and conv.
+struct ConvStage {
+  Address step;
+  Address x;
+  Address weight;  // f32 [columns, taps]; 0: token_shift
+  Address bias;  // 0: none
+  Address y;
+  StateLayer state;
+  uint columns;
+  uint taps;
+};
+
+struct SsmScanStage {
+  Address step;
+  Address x;
+  Address dt;
+  Address a;  // f32 [heads, decays]
+  Address b;
+  Address c;
+  Address d;  // f32 [heads]; 0: none
+  Address y;
+  StateLayer state;
+  uint heads;
+  uint head_dim;
+  uint groups;
+  uint size;
+  uint decays;
+  uint reserved;
+};
+
+struct DeltaRuleStage {
+  Address step;
+  Address q;
+  Address k;
+  Address v;
+  Address decay;
+  Address beta;
+  Address y;
+  StateLayer state;
+  uint key_heads;
+  uint value_heads;
+  uint key_dim;
+  uint value_dim;
+  uint interleaved;
+  uint decay_of_channels;  // 1: one for each key channel
+  float scale;
+  uint reserved;
+};
+
+struct WkvStage {
+  Address step;
+  Address r;
+  Address w;
+  Address k;
+  Address v;
+  Address a;
+  Address b;
+  Address bonus;  // wkv6: f32 [heads * dim]; 0: none
+  Address y;
+  StateLayer state;
+  uint heads;
+  uint dim;
+};
+
+// ---- Codebooks: points of all grids one after another, two a word -----------------------------------
+
+TENON_SHARED_CONSTANT kIq1Points = 0;
+TENON_SHARED_CONSTANT kIq2SPoints = kIq1Points + 2048;
+TENON_SHARED_CONSTANT kIq2XsPoints = kIq2SPoints + 1024;
+TENON_SHARED_CONSTANT kIq2XxsPoints = kIq2XsPoints + 512;
+TENON_SHARED_CONSTANT kIq3SPoints = kIq2XxsPoints + 256;
+TENON_SHARED_CONSTANT kIq3XxsPoints = kIq3SPoints + 512;
+TENON_SHARED_CONSTANT kAllPoints = kIq3XxsPoints + 256;
+
+#ifdef __cplusplus
+}  // namespace tenon::vulkan
+#endif

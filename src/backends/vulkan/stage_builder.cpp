@@ -1,0 +1,135 @@
+#include "backends/vulkan/stage_builder.h"
+
+#include <algorithm>
+
+#include "backends/common/step_rules.h"
+#include "backends/gpu/cache_layout.h"
+#include "backends/gpu/weight_rows.h"
+#include "backends/vulkan/vulkan_operations.h"
+
+namespace tenon::vulkan {
+namespace {
+
+/// What Vulkan promises of every device in each direction.
+constexpr uint64_t kMostGroups = 65535;
+/// More than the parameters of any shader.
+constexpr uint64_t kMostParameters = 256;
+
+uint32_t quotient(uint64_t items, uint64_t of_group) {
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>((items + of_group - 1) / of_group, 1, kMostGroups));
+}
+
+/// Layers of the cache as extents, beyond all addresses.
+gpu::Extent layer_extent(uint32_t group, uint32_t layer) {
+  const uint64_t place = uint64_t{1} << 63 | uint64_t{group} << 32 | layer;
+  return {place, place + 1};
+}
+
+bool is_written(const tenon_op& op) {
+  return op.kind == TENON_OP_KV_WRITE || backends::is_recurrent(op.kind);
+}
+
+}  // namespace
+
+Address ConstantImage::put(const void* bytes, uint64_t size) {
+  const uint64_t first = (bytes_.size() + 7) / 8 * 8;
+  if (first + size > capacity_) backends::refuse(TENON_BACKEND_INTERNAL, "constants do not fit");
+  bytes_.resize(first + size);
+  if (size > 0) std::memcpy(bytes_.data() + first, bytes, size);
+  return address_ + first;
+}
+
+uint64_t ConstantImage::most_bytes(const backends::ProgramCopy& program) {
+  uint64_t bytes = program.ops().size() * 2 * kMostParameters;
+  for (const tenon_op& op : program.ops()) {
+    if (op.kind == TENON_OP_ROPE_ANGLES) {
+      bytes += program.slots()[op.inputs[0]].columns * (sizeof(uint64_t) + sizeof(uint32_t)) + 16;
+    }
+    if (op.kind == TENON_OP_ATTENTION && op.inputs[2] != TENON_NO_SLOT) {
+      const tenon_slot& bias = program.slots()[op.inputs[2]];
+      bytes += std::max(bias.rows, bias.columns) * sizeof(float) + 8;
+    }
+  }
+  return bytes;
+}
+
+uint64_t StageBuilder::scratch_bytes(const backends::ProgramCopy& copy) {
+  using backends::multiply;
+  uint64_t most = 0;
+  for (const tenon_op& op : copy.ops()) {
+    const tenon_slot& x = copy.slots()[op.inputs[0] == TENON_NO_SLOT ? 0 : op.inputs[0]];
+    if (op.kind == TENON_OP_MOE_ROUTE) {
+      const uint64_t keys = x.columns + op.params.moe_route.groups;
+      const uint64_t rows = backends::max_rows(copy.view(), x.row_class);
+      most = std::max(most, multiply(rows, keys * sizeof(uint32_t), "routes"));
+    }
+    const bool selects = op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS;
+    if (selects && copy.groups()[op.params.select.group].type == TENON_CACHE_Q4) {
+      most = std::max(most, multiply(copy.view().max_tokens, x.columns * sizeof(float), "queries"));
+    }
+  }
+  return most;
+}
+
+CacheLayer StageBuilder::cache(uint32_t number, uint32_t layer) const {
+  return gpu::cache_layer(group(number), number, layer);
+}
+
+StateLayer StageBuilder::state(const tenon_state_params& params) const {
+  return gpu::state_layer(group(params.group), params);
+}
+
+StageBuilder::Decoder StageBuilder::decoder(uint32_t weight) const {
+  const uint32_t type = places_.is_small[weight] != 0 ? TENON_TYPE_F32 : slot(weight).type;
+  const FormatInfo& format = *find_format(type);
+  return {type, format.block_values,
+          static_cast<uint32_t>(gpu::block_stride(format) / gpu::kWordBytes)};
+}
+
+uint32_t StageBuilder::by_threads(uint64_t items) const {
+  return quotient(items, limits.group_threads);
+}
+uint32_t StageBuilder::by_subgroups(uint64_t items) const {
+  return quotient(items, limits.group_threads / limits.subgroup_size);
+}
+uint32_t StageBuilder::by_groups(uint64_t items) { return quotient(items, 1); }
+
+std::vector<Stage> StageBuilder::build() {
+  for (op_number = 0; op_number < program.ops().size(); ++op_number) {
+    const tenon_op& op = program.ops()[op_number];
+    find_operation(op.kind)->add(*this, op);
+  }
+  return std::move(stages_);
+}
+
+void StageBuilder::add_stage(Shader shader, std::initializer_list<uint32_t> constants,
+                             Address parameters, const Grid& grid) {
+  const tenon_op& op = program.ops()[op_number];
+  const auto shape = *plain::find_shape(program.view(), op_number);
+  std::vector<gpu::Extent> reads;
+  std::vector<gpu::Extent> writes;
+  const auto note = [&](std::vector<gpu::Extent>& list, uint32_t number) {
+    if (number == TENON_NO_SLOT) return;
+    const tenon_slot& info = slot(number);
+    if (info.kind != TENON_SLOT_ACTIVATION && info.kind != TENON_SLOT_INPUT) return;
+    const uint64_t rows = backends::max_rows(program.view(), info.row_class);
+    list.push_back({address(number), address(number) + rows * info.columns * sizeof(float)});
+  };
+  for (const uint32_t input : op.inputs) note(reads, input);
+  for (const uint32_t output : op.outputs) note(writes, output);
+  if (shape.group != nullptr) {  // the parameters of all that have one begin with group and layer
+    const tenon_kv_params& kv = op.params.kv;
+    (is_written(op) ? writes : reads).push_back(layer_extent(kv.group, kv.layer));
+  }
+  const bool uses_scratch = op.kind == TENON_OP_MOE_ROUTE || op.kind == TENON_OP_SELECT ||
+                            op.kind == TENON_OP_SELECT_BLOCKS;
+  if (uses_scratch) writes.push_back({addresses.scratch, addresses.scratch + 1});
+
+  PipelineKey key{shader, {limits.group_threads}};
+  std::copy(constants.begin(), constants.end(), key.constants.begin() + 1);
+  stages_.push_back({key, parameters, grid.groups, grid.row_class, grid.rows_of_group,
+                     hazards_.needs_barrier(reads, writes)});
+}
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,143 @@
+// From operations to stages: which shader computes one, with which parameters, over how many workgroups, and
+// whether it waits for those before it. Knows addresses, and no function of Vulkan.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "backends/common/plain/plain_shape.h"
+#include "backends/common/program_copy.h"
+#include "backends/gpu/hazards.h"
+#include "backends/gpu/step_data.h"
+#include "backends/vulkan/shaders/parameters.h"
+#include "backends/vulkan/vulkan_context.h"
+
+namespace tenon::vulkan {
+
+/// A dispatch of [groups, rows of the class / rows_of_group] workgroups.
+struct Stage {
+  PipelineKey pipeline;
+  Address parameters;
+  uint32_t groups;
+  uint32_t row_class;
+  uint32_t rows_of_group;
+  bool barrier;  ///< it waits for all stages before it
+};
+
+/// Where the slots of a program lie on the device. By slot; 0 where a slot is of another kind.
+struct SlotPlaces {
+  std::vector<Address> addresses;
+  std::vector<uint64_t> row_bytes;  ///< of weights
+  std::vector<uint8_t> is_small;    ///< weights that are f32 (gpu/weight_rows.h)
+};
+
+/// The device as far as stages depend on it.
+struct StageLimits {
+  uint32_t group_threads;
+  uint32_t subgroup_size;
+};
+
+/// Memory of the device that is written before the first step: parameters and constants. Filled in the
+/// host's memory first.
+class ConstantImage {
+ public:
+  ConstantImage(Address address, uint64_t capacity) : address_(address), capacity_(capacity) {}
+
+  /// Appends the bytes; returns their address, a multiple of 8.
+  Address put(const void* bytes, uint64_t size);
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+  /// Bytes that the operations of a program take at most.
+  static uint64_t most_bytes(const backends::ProgramCopy& program);
+
+ private:
+  Address address_;
+  uint64_t capacity_;
+  std::vector<std::byte> bytes_;
+};
+
+class StageBuilder {
+ public:
+  struct Addresses {
+    Address step;     ///< the header of the step
+    Address grids;    ///< codebooks
+    Address scratch;  ///< of scratch_bytes()
+  };
+  StageBuilder(const backends::ProgramCopy& copy, const gpu::StepData& data,
+               const SlotPlaces& places, const StageLimits& device, const Addresses& memory,
+               ConstantImage& image)
+      : program(copy),
+        step_data(data),
+        limits(device),
+        addresses(memory),
+        places_(places),
+        image_(image) {}
+
+  /// Stages of all operations, which fit (vulkan_operations.h).
+  std::vector<Stage> build();
+
+  /// Memory that the stages of any one operation use besides slots.
+  static uint64_t scratch_bytes(const backends::ProgramCopy& copy);
+
+  // What operations ask for.
+
+  const backends::ProgramCopy& program;
+  const gpu::StepData& step_data;
+  const StageLimits limits;
+  const Addresses addresses;
+  uint32_t op_number = 0;
+
+  [[nodiscard]] const tenon_slot& slot(uint32_t number) const { return program.slots()[number]; }
+  [[nodiscard]] uint32_t columns(uint32_t number) const {
+    return static_cast<uint32_t>(slot(number).columns);
+  }
+  /// 0 for one that is absent.
+  [[nodiscard]] Address address(uint32_t number) const {
+    return number == TENON_NO_SLOT ? 0 : places_.addresses[number];
+  }
+  [[nodiscard]] uint64_t row_bytes(uint32_t weight) const { return places_.row_bytes[weight]; }
+  [[nodiscard]] const tenon_cache_group& group(uint32_t number) const {
+    return program.groups()[number];
+  }
+  [[nodiscard]] CacheLayer cache(uint32_t number, uint32_t layer) const;
+  [[nodiscard]] StateLayer state(const tenon_state_params& params) const;
+  Address constant(const void* bytes, uint64_t size) { return image_.put(bytes, size); }
+
+  /// Specialisation constants 1 .. 3 of shaders that read a matrix.
+  struct Decoder {
+    uint32_t format, block_values, block_words;
+  };
+  [[nodiscard]] Decoder decoder(uint32_t weight) const;
+
+  /// Workgroups for `items` with a thread, a subgroup, or a workgroup for each; a shader goes on from one
+  /// to the next where they are too many.
+  [[nodiscard]] uint32_t by_threads(uint64_t items) const;
+  [[nodiscard]] uint32_t by_subgroups(uint64_t items) const;
+  [[nodiscard]] static uint32_t by_groups(uint64_t items);
+
+  struct Grid {
+    uint32_t groups = 1;
+    uint32_t row_class = TENON_ROWS_TOKENS;
+    uint32_t rows_of_group = 1;
+  };
+  /// A stage of the operation.
+  ///   constants  specialisation constants 1 ...
+  template <typename Parameters>
+  void add(Shader shader, std::initializer_list<uint32_t> constants, const Parameters& parameters,
+           const Grid& grid) {
+    add_stage(shader, constants, image_.put(&parameters, sizeof(parameters)), grid);
+  }
+
+ private:
+  void add_stage(Shader shader, std::initializer_list<uint32_t> constants, Address parameters,
+                 const Grid& grid);
+
+  const SlotPlaces& places_;
+  ConstantImage& image_;
+  gpu::Hazards hazards_;
+  std::vector<Stage> stages_;
+};
+
+}  // namespace tenon::vulkan

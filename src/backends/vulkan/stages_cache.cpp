@@ -1,0 +1,181 @@
+// Stages of positions: rotary embeddings, and what is written to and read from the cache.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "backends/common/relative_bucket.h"
+#include "backends/common/selected_positions.h"
+#include "backends/vulkan/vulkan_operations.h"
+
+namespace tenon::vulkan {
+namespace {
+
+/// What a rotation of `frequency` radians for a position is in turns, mod 1, as a binary fraction.
+uint64_t turns_of(double frequency) {
+  constexpr double kTurn = 6.283185307179586476925;
+  const double turns = frequency / kTurn;
+  return static_cast<uint64_t>(std::ldexp(turns - std::floor(turns), 63)) * 2;
+}
+
+/// Values of a row in shared memory.
+uint32_t shared_row(const tenon_cache_group& group) {
+  return (std::max(group.key_dim, group.value_dim) + 7) / 8 * 8;
+}
+
+/// Of a side of a relative bias: the first distance of each bucket.
+std::vector<uint32_t> first_distances(const tenon_attention_params& params, uint32_t buckets) {
+  const uint32_t side = params.two_sided != 0 ? buckets / 2 : buckets;
+  std::vector<uint32_t> distances(side);
+  for (uint32_t b = 0; b < side; ++b) {
+    uint32_t low = 0;
+    uint32_t high = params.max_distance;  // is in the last one
+    while (low < high) {
+      const uint32_t middle = low + (high - low) / 2;
+      const bool reaches = backends::relative_bucket(-int64_t{middle}, buckets, params) >= b;
+      if (reaches)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    distances[b] = low;
+  }
+  return distances;
+}
+
+/// Rotates segments of a row of queries into scratch memory where the cache is rotated; where they are.
+Address rotated_query(StageBuilder& b, uint32_t query, const tenon_cache_group& group) {
+  if (group.type != TENON_CACHE_Q4) return b.address(query);
+  RotateStage stage{};
+  stage.x = b.address(query);
+  stage.y = b.addresses.scratch;
+  stage.columns = b.columns(query);
+  stage.segment = group.key_dim;
+  b.add(Shader::rotate, {shared_row(group)}, stage,
+        {StageBuilder::by_groups(stage.columns / stage.segment)});
+  return stage.y;
+}
+
+}  // namespace
+
+void add_rope_angles(StageBuilder& b, const tenon_op& op) {
+  const std::span<const double> frequencies = b.program.constant(op.inputs[0]);
+  std::vector<uint64_t> turns;
+  std::vector<uint32_t> parts;
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    turns.push_back(turns_of(frequencies[i]));
+    const bool by_parts = op.inputs[1] != TENON_NO_SLOT;
+    parts.push_back(by_parts ? static_cast<uint32_t>(b.program.constant(op.inputs[1])[i]) : 0);
+  }
+  RopeAnglesStage stage{};
+  stage.step = b.addresses.step;
+  stage.turns = b.constant(turns.data(), turns.size() * sizeof(uint64_t));
+  stage.parts = b.constant(parts.data(), parts.size() * sizeof(uint32_t));
+  stage.y = b.address(op.outputs[0]);
+  stage.pairs = static_cast<uint32_t>(frequencies.size());
+  stage.position_parts = b.program.view().position_parts;
+  stage.offset = op.params.rope_angles.offset;
+  stage.magnitude = op.params.rope_angles.magnitude;
+  b.add(Shader::rope_angles, {}, stage, {b.by_threads(stage.pairs)});
+}
+
+void add_rope(StageBuilder& b, const tenon_op& op) {
+  RopeStage stage{};
+  stage.x = b.address(op.inputs[0]);
+  stage.angles = b.address(op.inputs[1]);
+  stage.y = b.address(op.outputs[0]);
+  stage.columns = b.columns(op.inputs[0]);
+  stage.head_dim = op.params.rope.head_dim;
+  stage.pairs = b.columns(op.inputs[1]) / 2;
+  stage.offset = op.params.rope.offset;
+  stage.halves = op.params.rope.style == TENON_ROPE_HALVES ? 1 : 0;
+  b.add(Shader::rope, {}, stage, {b.by_threads(stage.columns)});
+}
+
+void add_kv_write(StageBuilder& b, const tenon_op& op) {
+  const tenon_cache_group& group = b.group(op.params.kv.group);
+  KvWriteStage stage{};
+  stage.step = b.addresses.step;
+  stage.keys = b.address(op.inputs[0]);
+  stage.values = b.address(op.inputs[1]);
+  stage.cache = b.cache(op.params.kv.group, op.params.kv.layer);
+  const uint32_t kinds = group.kind == TENON_CACHE_LATENT ? 1 : 2;
+  b.add(Shader::kv_write, {group.type, shared_row(group)}, stage, {group.kv_heads * kinds});
+}
+
+void add_attention(StageBuilder& b, const tenon_op& op) {
+  const tenon_attention_params& params = op.params.attention;
+  const tenon_cache_group& group = b.group(params.group);
+  AttentionStage stage{};
+  stage.step = b.addresses.step;
+  stage.query = b.address(op.inputs[0]);
+  stage.sinks = b.address(op.inputs[1]);
+  stage.selection = b.address(op.inputs[3]);
+  stage.y = b.address(op.outputs[0]);
+  stage.cache = b.cache(params.group, params.layer);
+  stage.heads = params.heads;
+  stage.window = params.window;
+  stage.mask = params.mask;
+  stage.bias_kind = params.bias;
+  stage.two_sided = params.two_sided;
+  stage.selection_columns = op.inputs[3] == TENON_NO_SLOT ? 0 : b.columns(op.inputs[3]);
+  stage.selection_parts = backends::selection_parts(params);
+  stage.selected_block = backends::selected_block(params);
+  stage.selected_rest = params.selected_rest;
+  stage.scale = params.scale;
+  stage.soft_cap = params.soft_cap;
+  if (params.bias == TENON_BIAS_ALIBI) {
+    const std::span<const double> slopes = b.program.constant(op.inputs[2]);
+    const std::vector<float> rounded(slopes.begin(), slopes.end());
+    stage.bias = b.constant(rounded.data(), rounded.size() * sizeof(float));
+  } else if (params.bias == TENON_BIAS_RELATIVE) {
+    const auto buckets = static_cast<uint32_t>(b.slot(op.inputs[2]).rows);
+    const std::vector<uint32_t> distances = first_distances(params, buckets);
+    stage.bias = b.address(op.inputs[2]);
+    stage.distances = b.constant(distances.data(), distances.size() * sizeof(uint32_t));
+    stage.side_buckets = static_cast<uint32_t>(distances.size());
+  }
+  b.add(Shader::attention, {group.type, shared_row(group)}, stage, {params.heads});
+}
+
+void add_select(StageBuilder& b, const tenon_op& op) {
+  const tenon_select_params& params = op.params.select;
+  const tenon_cache_group& group = b.group(params.group);
+  SelectStage stage{};
+  stage.step = b.addresses.step;
+  stage.query = rotated_query(b, op.inputs[0], group);
+  stage.weights = b.address(op.inputs[1]);
+  stage.y = b.address(op.outputs[0]);
+  stage.cache = b.cache(params.group, params.layer);
+  stage.heads = params.heads;
+  stage.count = params.count;
+  b.add(Shader::select, {group.type}, stage, {});
+}
+
+void add_select_blocks(StageBuilder& b, const tenon_op& op) {
+  const tenon_select_blocks_params& params = op.params.select_blocks;
+  const tenon_cache_group& group = b.group(params.group);
+  SelectStage stage{};
+  stage.step = b.addresses.step;
+  stage.query = rotated_query(b, op.inputs[0], group);
+  stage.y = b.address(op.outputs[0]);
+  stage.cache = b.cache(params.group, params.layer);
+  stage.heads = params.heads;
+  stage.count = params.count;
+  stage.block = params.block;
+  stage.local = params.local;
+  b.add(Shader::select, {group.type}, stage, {params.heads});
+}
+
+void add_compress(StageBuilder& b, const tenon_op& op) {
+  const tenon_compress_params& params = op.params.compress;
+  const tenon_cache_group& group = b.group(params.group);
+  CompressStage stage{};
+  stage.step = b.addresses.step;
+  stage.bias = b.address(op.inputs[0]);
+  stage.y = b.address(op.outputs[0]);
+  stage.cache = b.cache(params.group, params.layer);
+  stage.stride = params.stride;
+  b.add(Shader::compress, {group.type, shared_row(group)}, stage, {});
+}
+
+}  // namespace tenon::vulkan

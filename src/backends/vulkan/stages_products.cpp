@@ -1,0 +1,128 @@
+// Stages that read matrices: rows by number, products, and mixtures of experts.
+#include "backends/vulkan/vulkan_operations.h"
+
+namespace tenon::vulkan {
+namespace {
+
+/// Rows of x that share each decoded weight.
+constexpr uint32_t kTokensOfGroup = 4;
+/// Values that a thread copies of a row.
+constexpr uint64_t kValuesOfThread = 8;
+
+void add_rows(StageBuilder& b, const tenon_op& op, RowsStage stage,
+              const StageBuilder::Decoder& decoder, uint32_t row_class) {
+  stage.step = b.addresses.step;
+  stage.table = b.address(op.inputs[0]);
+  stage.y = b.address(op.outputs[0]);
+  stage.grids = b.addresses.grids;
+  stage.columns = b.columns(op.inputs[0]);
+  stage.position_parts = b.program.view().position_parts;
+  const uint64_t threads = (stage.columns + kValuesOfThread - 1) / kValuesOfThread;
+  b.add(Shader::rows, {decoder.format, decoder.block_values, decoder.block_words}, stage,
+        {b.by_threads(threads), row_class});
+}
+
+void add_product(StageBuilder& b, const tenon_op& op, uint32_t bias, uint32_t rows_of_head) {
+  const uint32_t weight = op.inputs[1];
+  LinearStage stage{};
+  stage.step = b.addresses.step;
+  stage.x = b.address(op.inputs[0]);
+  stage.weight = b.address(weight);
+  stage.bias = b.address(bias);
+  stage.y = b.address(op.outputs[0]);
+  stage.grids = b.addresses.grids;
+  stage.row_bytes = b.row_bytes(weight);
+  stage.row_class = b.slot(op.outputs[0]).row_class;
+  stage.rows = static_cast<uint32_t>(b.slot(weight).rows);
+  stage.columns = b.columns(weight);
+  stage.x_columns = b.columns(op.inputs[0]);
+  stage.rows_of_head = rows_of_head;
+  const StageBuilder::Decoder decoder = b.decoder(weight);
+  b.add(Shader::linear, {decoder.format, decoder.block_values, decoder.block_words, kTokensOfGroup},
+        stage, {b.by_subgroups(stage.rows), stage.row_class, kTokensOfGroup});
+}
+
+}  // namespace
+
+void add_embed(StageBuilder& b, const tenon_op& op) {
+  RowsStage stage{};
+  const bool by_token = op.params.embed.source == TENON_EMBED_TOKENS;
+  stage.source = by_token ? kRowsByToken : kRowsByPosition;
+  stage.row_bytes = b.row_bytes(op.inputs[0]);
+  stage.heads = 1;
+  add_rows(b, op, stage, b.decoder(op.inputs[0]), TENON_ROWS_TOKENS);
+}
+
+void add_gather_rows(StageBuilder& b, const tenon_op& op) {
+  RowsStage stage{};
+  stage.source = kRowsByOutput;
+  stage.row_bytes = uint64_t{b.columns(op.inputs[0])} * sizeof(float);
+  stage.heads = 1;
+  add_rows(b, op, stage, {TENON_TYPE_F32, 1, 1}, TENON_ROWS_OUTPUTS);
+}
+
+void add_ngram_rows(StageBuilder& b, const tenon_op& op) {
+  RowsStage stage{};
+  stage.source = kRowsByNgram;
+  stage.row_bytes = b.row_bytes(op.inputs[0]);
+  stage.heads = static_cast<uint32_t>(b.slot(op.inputs[2]).rows);
+  stage.first_number = b.step_data.ngram_rows_before(b.op_number);
+  add_rows(b, op, stage, b.decoder(op.inputs[0]), TENON_ROWS_TOKENS);
+}
+
+void add_linear(StageBuilder& b, const tenon_op& op) {
+  add_product(b, op, op.inputs[2], b.columns(op.outputs[0]));
+}
+
+void add_linear_heads(StageBuilder& b, const tenon_op& op) {
+  const uint32_t rows = b.columns(op.outputs[0]);
+  add_product(b, op, TENON_NO_SLOT, rows / op.params.linear_heads.heads);
+}
+
+void add_moe_route(StageBuilder& b, const tenon_op& op) {
+  const tenon_moe_route_params& route = op.params.moe_route;
+  MoeRouteStage stage{};
+  stage.step = b.addresses.step;
+  stage.logits = b.address(op.inputs[0]);
+  stage.bias = b.address(op.inputs[1]);
+  stage.expert_scale = b.address(op.inputs[2]);
+  stage.ids = b.address(op.outputs[0]);
+  stage.weights = b.address(op.outputs[1]);
+  stage.keys = b.addresses.scratch;
+  stage.experts = b.columns(op.inputs[0]);
+  stage.used = route.used;
+  stage.scoring = route.scoring;
+  stage.normalise = route.normalise;
+  stage.groups = route.groups;
+  stage.groups_used = route.groups_used;
+  stage.scale = route.scale;
+  stage.min_sum = route.min_sum;
+  stage.closeness = route.closeness;
+  b.add(Shader::moe_route, {}, stage, {1, b.slot(op.inputs[0]).row_class});
+}
+
+void add_moe_linear(StageBuilder& b, const tenon_op& op) {
+  const tenon_moe_linear_params& moe = op.params.moe_linear;
+  const uint32_t weight = op.inputs[2];
+  MoeLinearStage stage{};
+  stage.step = b.addresses.step;
+  stage.x = b.address(op.inputs[0]);
+  stage.ids = b.address(op.inputs[1]);
+  stage.weights = b.address(op.inputs[3]);
+  stage.weight = b.address(weight);
+  stage.bias = b.address(op.inputs[4]);
+  stage.y = b.address(op.outputs[0]);
+  stage.grids = b.addresses.grids;
+  stage.row_bytes = b.row_bytes(weight);
+  stage.rows = static_cast<uint32_t>(b.slot(weight).rows / moe.experts);
+  stage.columns = b.columns(weight);
+  stage.x_columns = b.columns(op.inputs[0]);
+  stage.used = b.columns(op.inputs[1]);
+  stage.sum = moe.sum;
+  stage.weigh_inputs = moe.weigh == TENON_MOE_WEIGHT_INPUTS ? 1 : 0;
+  const StageBuilder::Decoder decoder = b.decoder(weight);
+  b.add(Shader::moe_linear, {decoder.format, decoder.block_values, decoder.block_words}, stage,
+        {b.by_subgroups(b.columns(op.outputs[0])), b.slot(op.outputs[0]).row_class});
+}
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,180 @@
+// A logical device with its queue, its memory and its pipelines: what executables and buffers are made of.
+// Everything here but begin_upload may be called by one thread at a time.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/vulkan/vulkan_instance.h"
+#include "backends/vulkan/vulkan_shaders.h"
+#include "tenon/backend.h"
+
+namespace tenon::vulkan {
+
+class Context;
+
+/// Where memory lies and who looks at it.
+enum class Access {
+  Device,    ///< of the device; zeroed
+  Upload,    ///< the host writes, the device copies
+  Download,  ///< the device copies, the host reads
+};
+
+/// One allocation with one buffer over it. Move-only.
+class Memory {
+ public:
+  Memory() = default;
+  /// NO_MEMORY naming `what` where there is none, or where it would leave the budget.
+  Memory(Context& context, uint64_t size_bytes, Access access, const char* what);
+  ~Memory();
+  Memory(Memory&& other) noexcept { swap(other); }
+  Memory& operator=(Memory&& other) noexcept {
+    Memory(std::move(other)).swap(*this);
+    return *this;
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  [[nodiscard]] uint64_t size() const { return size_bytes_; }
+  [[nodiscard]] VkBuffer buffer() const { return buffer_; }
+  [[nodiscard]] uint64_t address() const { return address_; }
+  /// Of memory that the host sees.
+  [[nodiscard]] std::byte* bytes() const { return bytes_; }
+
+ private:
+  void swap(Memory& other) noexcept;
+
+  Context* context_ = nullptr;
+  uint64_t size_bytes_ = 0;
+  Access access_ = Access::Device;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  uint64_t address_ = 0;
+  std::byte* bytes_ = nullptr;
+};
+
+/// A shader with the values of its specialisation constants, the first being the threads of a workgroup.
+struct PipelineKey {
+  Shader shader;
+  std::array<uint32_t, 5> constants;
+  auto operator<=>(const PipelineKey&) const = default;
+};
+
+class Context {
+ public:
+  /// UNSUPPORTED where the device cannot be used.
+  ///   memory_limit  bytes of the device that may be taken; 0: all but the larger of 1 GiB and 5 %
+  Context(const tenon_host* host, uint32_t index, uint64_t memory_limit);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  [[nodiscard]] const tenon_host* host() const { return host_; }
+  [[nodiscard]] const PhysicalDevice& physical() const { return physical_; }
+  [[nodiscard]] const DeviceFunctions& functions() const { return functions_; }
+  [[nodiscard]] VkDevice handle() const { return handle_; }
+  [[nodiscard]] uint64_t memory_limit() const { return memory_limit_; }
+  [[nodiscard]] uint64_t memory_available() const;
+  /// Threads of a workgroup that shares a row.
+  [[nodiscard]] uint32_t group_threads() const { return group_threads_; }
+  /// Address of the codebooks (shaders/parameters.h).
+  [[nodiscard]] uint64_t grids() const { return grids_.address(); }
+
+  // ---- Commands ----
+
+  [[nodiscard]] VkCommandBuffer allocate_commands();
+  void free_commands(VkCommandBuffer commands) noexcept;
+  void begin(VkCommandBuffer commands, bool once) const;
+  void end(VkCommandBuffer commands) const;
+  /// All that was done before is seen by all that follows, on the device and by the host.
+  void barrier(VkCommandBuffer commands) const;
+  /// Runs them after all that was submitted before; returns what `wait` takes.
+  uint64_t submit(std::span<const VkCommandBuffer> commands);
+  /// Returns when that submission has ended. STATE when the device is lost, now or before.
+  void wait(uint64_t submission);
+  [[nodiscard]] bool has_ended(uint64_t submission);
+
+  // ---- Copies: each after all submissions before it ----
+
+  void zero(const Memory& memory);
+  void write(const Memory& to, uint64_t offset, const void* from, uint64_t size);
+  void read(const Memory& from, uint64_t offset, void* to, uint64_t size);
+  void copy(const Memory& to, uint64_t to_offset, const Memory& from, uint64_t from_offset,
+            uint64_t size);
+
+  /// Staging memory of kStagingBytes that a thread fills and then sends. Any number of threads at a time.
+  class Upload {
+   public:
+    explicit Upload(Context& context);
+    ~Upload();
+    Upload(const Upload&) = delete;
+    Upload& operator=(const Upload&) = delete;
+    [[nodiscard]] std::byte* bytes() const;
+    /// Copies the first `size` bytes; the memory is the thread's again only after it has asked anew.
+    void send(const Memory& to, uint64_t offset, uint64_t size);
+
+   private:
+    Context& context_;
+    size_t slot_;
+  };
+  static constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
+
+  // ---- Pipelines ----
+
+  /// Makes those that are missing, on the threads of the host.
+  void make_pipelines(std::span<const PipelineKey> keys);
+  [[nodiscard]] VkPipeline pipeline(const PipelineKey& key) const { return pipelines_.at(key); }
+  [[nodiscard]] VkPipelineLayout pipeline_layout() const { return layout_; }
+
+ private:
+  friend class Memory;
+  struct Staging {
+    Memory memory;
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    uint64_t submission = 0;
+    bool held = false;
+  };
+
+  void create_device();
+  void create_objects();
+  void destroy() noexcept;
+  void upload_grids();
+  [[nodiscard]] uint32_t memory_type(uint32_t allowed, Access access) const;
+  [[nodiscard]] VkPipeline create_pipeline(const PipelineKey& key) const;
+  void check_alive() const;
+  /// Notes that a device is lost, and throws.
+  void check(VkResult result, const char* function);
+
+  const tenon_host* host_;
+  Instance instance_;
+  PhysicalDevice physical_;
+  uint64_t memory_limit_ = 0;
+  uint64_t memory_used_ = 0;
+  uint32_t group_threads_ = 0;
+  VkPhysicalDeviceMemoryProperties memory_properties_{};
+  VkDevice handle_ = VK_NULL_HANDLE;
+  DeviceFunctions functions_;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkSemaphore timeline_ = VK_NULL_HANDLE;
+  uint64_t last_submission_ = 0;
+  bool lost_ = false;
+  VkPipelineLayout layout_ = VK_NULL_HANDLE;
+  VkPipelineCache cache_ = VK_NULL_HANDLE;
+  std::map<PipelineKey, VkPipeline> pipelines_;
+  std::mutex staging_mutex_;  // of all that follows, and of the queue while weights are loaded
+  std::condition_variable staging_free_;
+  std::vector<Staging> staging_;
+  Memory download_;
+  VkCommandBuffer copies_ = VK_NULL_HANDLE;
+  Memory grids_;
+};
+
+}  // namespace tenon::vulkan

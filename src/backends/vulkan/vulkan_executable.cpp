@@ -1,0 +1,360 @@
+#include "backends/vulkan/vulkan_executable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/common/failure.h"
+#include "backends/common/sizes.h"
+#include "backends/common/step_rules.h"
+#include "backends/gpu/cache_layout.h"
+#include "backends/vulkan/vulkan_buffer.h"
+#include "backends/vulkan/vulkan_operations.h"
+
+namespace tenon::vulkan {
+namespace {
+
+/// Stages that are submitted at once, and after which a long step looks at its cancel flag: about two
+/// layers.
+constexpr size_t kStagesOfSegment = 32;
+/// Steps of more tokens are submitted segment by segment.
+constexpr uint32_t kLongStep = 64;
+/// Segments of a long step that are under way at once.
+constexpr size_t kSegmentsAhead = 2;
+/// Entries of block tables for which there is room at first.
+constexpr uint64_t kTableEntries = 4096;
+constexpr uint64_t kAlignment = gpu::ChunkPlan::kAlignment;
+
+uint64_t aligned(uint64_t bytes) {
+  return backends::add(bytes, kAlignment - 1, "activations") / kAlignment * kAlignment;
+}
+
+bool is_cancelled(const tenon_step& step) {
+  return step.cancel != nullptr && __atomic_load_n(step.cancel, __ATOMIC_RELAXED) != 0;
+}
+
+}  // namespace
+
+Executable::Executable(Context& context, const tenon_program& program)
+    : context_(context), program_(program), step_data_(program_), weights_(context, program_) {
+  check_operations();
+  for (const tenon_cache_group& group : program_.groups()) {
+    block_bytes_.push_back(gpu::block_bytes(group));
+  }
+  place_slots();
+  build_stages();
+  record_stages();
+}
+
+Executable::~Executable() {
+  // A step may be under way that nobody waits for.
+  context_.functions().DeviceWaitIdle(context_.handle());
+  for (VkCommandBuffer commands : segments_) context_.free_commands(commands);
+  for (VkCommandBuffer commands : {before_, after_}) {
+    if (commands != VK_NULL_HANDLE) context_.free_commands(commands);
+  }
+}
+
+void Executable::check_operations() const {
+  for (uint32_t i = 0; i < program_.ops().size(); ++i) {
+    if (fits_device(program_.view(), i, context_.physical().shared_bytes)) continue;
+    const Operation* operation = find_operation(program_.ops()[i].kind);
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "operation {} ({}) is not supported as given", i,
+                     operation == nullptr ? "unknown" : operation->name);
+  }
+  for (const uint32_t result : program_.results()) {
+    const bool known = result < program_.slots().size();
+    if (known && program_.slots()[result].kind == TENON_SLOT_ACTIVATION) continue;
+    backends::refuse(TENON_BACKEND_ARGUMENT, "program: a result is no activation");
+  }
+  constexpr uint32_t kMostRows = 65535;  // workgroups in a direction
+  if (program_.view().max_tokens > kMostRows || program_.view().max_outputs > kMostRows) {
+    backends::refuse(TENON_BACKEND_LIMIT, "steps of {} tokens and {} outputs, at most {}",
+                     program_.view().max_tokens, program_.view().max_outputs, kMostRows);
+  }
+}
+
+/// Activations lie as the host plans it; results, inputs and what has no plan follow one after another.
+void Executable::place_slots() {
+  const std::span<const tenon_slot> slots = program_.slots();
+  const std::span<const uint32_t> bound = program_.bound();
+  places_.addresses.assign(slots.size(), 0);
+  places_.row_bytes.assign(slots.size(), 0);
+  places_.is_small.assign(slots.size(), 0);
+  const uint64_t planned = program_.view().activation_bytes;
+  uint64_t area = aligned(planned);
+  uint64_t input_bytes = 0;
+  uint64_t result_bytes = 0;
+  for (uint32_t i = 0; i < slots.size(); ++i) {
+    const tenon_slot& slot = slots[i];
+    if (slot.kind != TENON_SLOT_ACTIVATION && slot.kind != TENON_SLOT_INPUT) continue;
+    const uint64_t rows = backends::max_rows(program_.view(), slot.row_class);
+    const uint64_t bytes =
+        backends::multiply(backends::multiply(rows, slot.columns, slot.name), 4, slot.name);
+    const bool is_bound = std::ranges::find(bound, i) != bound.end();
+    if (is_bound || slot.plan_offset == TENON_NO_PLAN) {
+      places_.addresses[i] = area;
+      area = backends::add(area, aligned(bytes), slot.name);
+    } else {
+      places_.addresses[i] = slot.plan_offset;
+      const uint64_t end = backends::add(slot.plan_offset, bytes, slot.name);
+      if (end > planned || slot.plan_offset % sizeof(float) != 0) {
+        backends::refuse(TENON_BACKEND_ARGUMENT, "slot \"{}\" leaves the planned area", slot.name);
+      }
+    }
+    if (slot.kind == TENON_SLOT_INPUT) {
+      inputs_.push_back(i);
+      input_offsets_.push_back(input_bytes);
+      input_bytes = backends::add(input_bytes, aligned(bytes), slot.name);
+    } else if (is_bound) {
+      results_.push_back({i, result_bytes, nullptr, 0});
+      result_bytes = backends::add(result_bytes, aligned(bytes), slot.name);
+    }
+  }
+  // Shaders read eight floats at a time, beyond the last ones too.
+  area_ = Memory(context_, area + kAlignment, Access::Device, "activations");
+  for (uint32_t i = 0; i < slots.size(); ++i) {
+    const bool placed = slots[i].kind == TENON_SLOT_ACTIVATION || slots[i].kind == TENON_SLOT_INPUT;
+    if (placed) places_.addresses[i] += area_.address();
+  }
+  weights_.place(places_);
+  inputs_staging_ = Memory(context_, input_bytes, Access::Upload, "inputs");
+  download_ = Memory(context_, result_bytes, Access::Download, "results");
+}
+
+void Executable::build_stages() {
+  const uint64_t capacity = ConstantImage::most_bytes(program_);
+  const uint64_t most_stages = 2 * program_.ops().size();
+  constants_ = Memory(context_, capacity, Access::Device, "parameters");
+  const uint64_t step_bytes =
+      sizeof(gpu::StepHeader) + most_stages * sizeof(VkDispatchIndirectCommand);
+  step_ = Memory(context_, step_bytes, Access::Device, "the header of a step");
+  step_staging_ = Memory(context_, step_bytes, Access::Upload, "the header of a step");
+  reserve_arrays(step_data_.most_bytes(kTableEntries));
+  const uint64_t scratch = StageBuilder::scratch_bytes(program_);
+  scratch_ = Memory(context_, scratch, Access::Device, "scratch");
+
+  ConstantImage image(constants_.address(), capacity);
+  StageBuilder builder(program_, step_data_, places_,
+                       {context_.group_threads(), context_.physical().subgroup_size},
+                       {step_.address(), context_.grids(), scratch_.address()}, image);
+  stages_ = builder.build();
+  context_.write(constants_, 0, image.bytes().data(), image.bytes().size());
+  std::vector<PipelineKey> keys;
+  for (const Stage& stage : stages_) keys.push_back(stage.pipeline);
+  context_.make_pipelines(keys);
+}
+
+/// The step that they compute is data: how many workgroups is read from step_.
+void Executable::record_stages() {
+  const DeviceFunctions& vk = context_.functions();
+  before_ = context_.allocate_commands();
+  after_ = context_.allocate_commands();
+  for (size_t first = 0; first < stages_.size(); first += kStagesOfSegment) {
+    VkCommandBuffer commands = context_.allocate_commands();
+    segments_.push_back(commands);
+    context_.begin(commands, false);
+    const size_t end = std::min(first + kStagesOfSegment, stages_.size());
+    for (size_t i = first; i < end; ++i) {
+      const Stage& stage = stages_[i];
+      if (stage.barrier || i == first) context_.barrier(commands);
+      vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                         context_.pipeline(stage.pipeline));
+      vk.CmdPushConstants(commands, context_.pipeline_layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                          sizeof(stage.parameters), &stage.parameters);
+      vk.CmdDispatchIndirect(commands, step_.buffer(),
+                             sizeof(gpu::StepHeader) + i * sizeof(VkDispatchIndirectCommand));
+    }
+    context_.end(commands);
+  }
+}
+
+void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
+                           uint64_t size_bytes) {
+  if (sealed_) backends::refuse(TENON_BACKEND_STATE, "load_rows after seal");
+  weights_.load_rows(slot, first_row, num_rows, blocks, size_bytes);
+}
+
+void Executable::seal() {
+  weights_.check_loaded();
+  sealed_ = true;
+}
+
+// ---- Steps --------------------------------------------------------------------------------------
+
+void Executable::check(const tenon_step& step) const {
+  backends::check_step_counts(program_.view(), step);
+  backends::check_step_tokens(program_, step);
+  backends::check_step_bindings(program_, step, true);
+  backends::check_step_masks(program_, step);
+  backends::check_step_sequences(program_.view(), step, [&](uint32_t group, uint32_t block) {
+    const tenon_cache_pool& pool = step.pools[group];
+    const Buffer* slab = vulkan_buffer(pool.slabs[block / pool.blocks_per_slab]);
+    const uint64_t end = uint64_t{block} % pool.blocks_per_slab + 1;
+    return slab != nullptr && slab->size() / block_bytes_[group] >= end;
+  });
+}
+
+/// Block tables alone may need more than was allocated when the program was compiled.
+void Executable::reserve_arrays(uint64_t bytes) {
+  if (bytes <= arrays_.size()) return;
+  const uint64_t size = std::max(bytes, 2 * arrays_.size());
+  arrays_ = Memory();
+  arrays_staging_ = Memory();
+  arrays_ = Memory(context_, size, Access::Device, "block tables");
+  arrays_staging_ = Memory(context_, size, Access::Upload, "block tables");
+}
+
+void Executable::upload_step(const tenon_step& step) {
+  const uint64_t bytes = step_data_.bytes(step);
+  reserve_arrays(bytes);
+  const auto block_address = [&](uint32_t group, uint32_t block) {
+    const tenon_cache_pool& pool = step.pools[group];
+    const Buffer* slab = vulkan_buffer(pool.slabs[block / pool.blocks_per_slab]);
+    return slab->address() + block % pool.blocks_per_slab * block_bytes_[group];
+  };
+  const gpu::StepHeader header =
+      step_data_.write(step, block_address, arrays_staging_.bytes(), arrays_.address());
+  std::memcpy(step_staging_.bytes(), &header, sizeof(header));
+  auto* dispatches =
+      reinterpret_cast<VkDispatchIndirectCommand*>(step_staging_.bytes() + sizeof(header));
+  for (const Stage& stage : stages_) {
+    const uint32_t rows = backends::num_rows(step, stage.row_class);
+    *dispatches++ = {stage.groups, (rows + stage.rows_of_group - 1) / stage.rows_of_group, 1};
+  }
+
+  const auto copy = [&](const Memory& from, uint64_t offset, const Memory& to, uint64_t to_offset,
+                        uint64_t size) {
+    if (size == 0) return;
+    const VkBufferCopy region{offset, to_offset, size};
+    context_.functions().CmdCopyBuffer(before_, from.buffer(), to.buffer(), 1, &region);
+  };
+  context_.begin(before_, true);
+  context_.barrier(before_);
+  copy(step_staging_, 0, step_, 0,
+       sizeof(header) + stages_.size() * sizeof(VkDispatchIndirectCommand));
+  copy(arrays_staging_, 0, arrays_, 0, bytes);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const tenon_slot& slot = program_.slots()[inputs_[i]];
+    const uint64_t size =
+        uint64_t{backends::num_rows(step, slot.row_class)} * slot.columns * sizeof(float);
+    if (size == 0) continue;
+    std::memcpy(inputs_staging_.bytes() + input_offsets_[i],
+                backends::bound_memory(step, inputs_[i]), size);
+    copy(inputs_staging_, input_offsets_[i], area_, places_.addresses[inputs_[i]] - area_.address(),
+         size);
+  }
+  context_.barrier(before_);
+  context_.end(before_);
+}
+
+void Executable::download_results(const tenon_step& step) {
+  context_.begin(after_, true);
+  context_.barrier(after_);
+  for (Result& result : results_) {
+    const tenon_slot& slot = program_.slots()[result.slot];
+    result.bound = backends::bound_memory(step, result.slot);
+    result.bytes =
+        uint64_t{backends::num_rows(step, slot.row_class)} * slot.columns * sizeof(float);
+    if (result.bytes == 0) continue;
+    const VkBufferCopy region{places_.addresses[result.slot] - area_.address(), result.offset,
+                              result.bytes};
+    context_.functions().CmdCopyBuffer(after_, area_.buffer(), download_.buffer(), 1, &region);
+  }
+  context_.barrier(after_);
+  context_.end(after_);
+}
+
+void Executable::submit(const tenon_step& step) {
+  if (step.num_tokens <= kLongStep) {
+    std::vector<VkCommandBuffer> all{before_};
+    all.insert(all.end(), segments_.begin(), segments_.end());
+    all.push_back(after_);
+    submission_ = context_.submit(all);
+    return;
+  }
+  std::vector<uint64_t> submissions{context_.submit(std::span(&before_, 1))};
+  for (const VkCommandBuffer& segment : segments_) {
+    if (submissions.size() > kSegmentsAhead) {
+      context_.wait(submissions[submissions.size() - 1 - kSegmentsAhead]);
+    }
+    if (is_cancelled(step)) {
+      context_.wait(submissions.back());
+      backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
+    }
+    submissions.push_back(context_.submit(std::span(&segment, 1)));
+  }
+  submission_ = context_.submit(std::span(&after_, 1));
+}
+
+uint64_t Executable::run(const tenon_step& step) {
+  if (!sealed_) backends::refuse(TENON_BACKEND_STATE, "run before seal");
+  if (step_ticket_ > waited_ticket_) {
+    backends::refuse(TENON_BACKEND_STATE, "run before the last step was waited for");
+  }
+  const tenon_step known = drawn_.with_tokens(step, step_ticket_);
+  step_ticket_ = TENON_NO_TICKET;
+  drawn_.forget();
+  check(known);
+  if (is_cancelled(known)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
+  upload_step(known);
+  download_results(known);
+  submit(known);
+  drawn_.begin_step(known.num_outputs);
+  return step_ticket_ = ++last_ticket_;
+}
+
+/// The host draws, from logits that have been copied to it.
+uint64_t Executable::draw(uint64_t step, const Strided<tenon_draw>& draws) {
+  const uint32_t logits = program().logits;
+  if (step == TENON_NO_TICKET || step != step_ticket_ || logits == TENON_NO_SLOT) {
+    backends::refuse(TENON_BACKEND_ARGUMENT, "draw: {} is not the last step, or it has no logits",
+                     step);
+  }
+  const uint64_t vocab = program_.slots()[logits].columns;
+  for (uint32_t i = 0; i < draws.size(); ++i) {
+    backends::check_draw(draws[i], drawn_.num_rows(), vocab);
+  }
+  context_.wait(submission_);
+  const auto* result = &*std::ranges::find(results_, logits, &Result::slot);
+  const auto* values = reinterpret_cast<const float*>(download_.bytes() + result->offset);
+  for (uint32_t i = 0; i < draws.size(); ++i) {
+    const tenon_draw& draw = draws[i];
+    row_.assign(values + draw.row * vocab, values + (draw.row + 1) * vocab);
+    host_draw_.run(draw, row_);
+    drawn_.note(draw);
+  }
+  return ++last_ticket_;
+}
+
+void Executable::wait(uint64_t ticket) {
+  if (waited_ticket_ == last_ticket_ || ticket != waited_ticket_ + 1) {
+    backends::refuse(TENON_BACKEND_ARGUMENT, "ticket {} is not the next to be waited for", ticket);
+  }
+  ++waited_ticket_;
+  if (ticket != step_ticket_) return;  // a draw, which has ended
+  context_.wait(submission_);
+  for (const Result& result : results_) {
+    if (result.bound == nullptr || result.bytes == 0) continue;
+    std::memcpy(result.bound, download_.bytes() + result.offset, result.bytes);
+  }
+}
+
+bool Executable::poll(uint64_t ticket) {
+  if (ticket <= waited_ticket_ || ticket > last_ticket_) {
+    backends::refuse(TENON_BACKEND_ARGUMENT, "ticket {} is not one to be waited for", ticket);
+  }
+  return ticket != step_ticket_ || context_.has_ended(submission_);
+}
+
+uint64_t Executable::memory_bytes(uint32_t purpose) const {
+  if (purpose == TENON_MEMORY_WEIGHTS) return weights_.memory_bytes();
+  if (purpose != TENON_MEMORY_SCRATCH) return 0;
+  uint64_t bytes = 0;
+  for (const Memory* memory : {&area_, &scratch_, &constants_, &step_, &arrays_, &inputs_staging_,
+                               &step_staging_, &arrays_staging_, &download_}) {
+    bytes += memory->size();
+  }
+  return bytes;
+}
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,202 @@
+#include "backends/vulkan/vulkan_instance.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/common/failure.h"
+
+namespace tenon::vulkan {
+namespace {
+
+/// Stays in the process once it is loaded: drivers leave threads.
+PFN_vkGetInstanceProcAddr open_loader(const char* name) {
+  void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "{} not found: no Vulkan loader is installed",
+                     name);
+  }
+  const auto find =
+      reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(library, "vkGetInstanceProcAddr"));
+  if (find == nullptr) {
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "{} is no Vulkan loader", name);
+  }
+  return find;
+}
+
+VkInstance create_instance(PFN_vkGetInstanceProcAddr find) {
+  const auto version = reinterpret_cast<PFN_vkEnumerateInstanceVersion>(
+      find(VK_NULL_HANDLE, "vkEnumerateInstanceVersion"));
+  uint32_t loader_version = 0;
+  if (version == nullptr || version(&loader_version) < 0 || loader_version < VK_API_VERSION_1_2) {
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "the Vulkan loader is older than 1.2");
+  }
+  VkApplicationInfo application{};
+  application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+  application.pEngineName = "tenon";
+  application.apiVersion = VK_API_VERSION_1_2;
+  VkInstanceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+  info.pApplicationInfo = &application;
+  const auto create =
+      reinterpret_cast<PFN_vkCreateInstance>(find(VK_NULL_HANDLE, "vkCreateInstance"));
+  VkInstance instance = VK_NULL_HANDLE;
+  const VkResult result =
+      create == nullptr ? VK_ERROR_INCOMPATIBLE_DRIVER : create(&info, nullptr, &instance);
+  if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "no Vulkan driver is installed");
+  }
+  check_result(result, "vkCreateInstance");
+  return instance;
+}
+
+/// The first word for what the device lacks; empty where it has all.
+const char* missing_feature(const Features& features) {
+  const VkPhysicalDeviceVulkan12Features& v = features.vulkan12;
+  if (v.bufferDeviceAddress == VK_FALSE) return "bufferDeviceAddress";
+  if (v.timelineSemaphore == VK_FALSE) return "timelineSemaphore";
+  if (v.scalarBlockLayout == VK_FALSE) return "scalarBlockLayout";
+  if (features.base.features.shaderInt64 == VK_FALSE) return "shaderInt64";
+  return "";
+}
+
+}  // namespace
+
+Features::Features() : base{}, vulkan12{} {
+  base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  base.pNext = &vulkan12;
+  vulkan12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+}
+
+Instance::Instance(const char* loader) {
+  const PFN_vkGetInstanceProcAddr find = open_loader(loader);
+  handle_ = create_instance(find);
+  bool has_all = true;
+#define TENON_FIND(name)                                                       \
+  functions_.name = reinterpret_cast<PFN_vk##name>(find(handle_, "vk" #name)); \
+  has_all = has_all && functions_.name != nullptr;
+  TENON_VULKAN_INSTANCE_FUNCTIONS(TENON_FIND)
+#undef TENON_FIND
+  if (has_all) return;
+  if (functions_.DestroyInstance != nullptr) functions_.DestroyInstance(handle_, nullptr);
+  backends::refuse(TENON_BACKEND_UNSUPPORTED, "the Vulkan loader lacks functions of Vulkan 1.2");
+}
+
+Instance::~Instance() { functions_.DestroyInstance(handle_, nullptr); }
+
+std::vector<PhysicalDevice> Instance::devices() const {
+  uint32_t count = 0;
+  VkResult result = functions_.EnumeratePhysicalDevices(handle_, &count, nullptr);
+  if (result == VK_ERROR_INITIALIZATION_FAILED)
+    count = 0;  // no driver could start
+  else
+    check_result(result, "vkEnumeratePhysicalDevices");
+  std::vector<VkPhysicalDevice> handles(count);
+  if (count > 0) {
+    result = functions_.EnumeratePhysicalDevices(handle_, &count, handles.data());
+    check_result(result, "vkEnumeratePhysicalDevices");
+  }
+  handles.resize(count);
+  std::vector<PhysicalDevice> devices;
+  for (VkPhysicalDevice handle : handles) {
+    PhysicalDevice device;
+    device.handle = handle;
+    describe(device);
+    devices.push_back(std::move(device));
+  }
+  if (devices.empty()) {
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "no Vulkan driver offers a device");
+  }
+  return devices;
+}
+
+void Instance::describe(PhysicalDevice& device) const {
+  VkPhysicalDeviceDriverProperties driver{};
+  driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+  VkPhysicalDeviceSubgroupProperties subgroup{};
+  subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+  subgroup.pNext = &driver;
+  VkPhysicalDeviceMaintenance3Properties maintenance{};
+  maintenance.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
+  maintenance.pNext = &subgroup;
+  VkPhysicalDeviceProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  properties.pNext = &maintenance;
+  functions_.GetPhysicalDeviceProperties2(device.handle, &properties);
+  const VkPhysicalDeviceProperties& base = properties.properties;
+  device.name = base.deviceName;
+  device.driver = fmt::format("{}, {}", driver.driverName, driver.driverInfo);
+  device.type = base.deviceType;
+  device.subgroup_size = subgroup.subgroupSize;
+  device.shared_bytes = base.limits.maxComputeSharedMemorySize;
+  device.largest_allocation = maintenance.maxMemoryAllocationSize;
+  read_memory(device);
+  if (base.apiVersion < VK_API_VERSION_1_2) {
+    device.unavailable =
+        fmt::format("no Vulkan 1.2: the driver has {}.{}", VK_API_VERSION_MAJOR(base.apiVersion),
+                    VK_API_VERSION_MINOR(base.apiVersion));
+    return;
+  }
+  Features features;
+  functions_.GetPhysicalDeviceFeatures2(device.handle, &features.base);
+  if (const char* missing = missing_feature(features); missing[0] != '\0') {
+    device.unavailable = fmt::format("the driver has no {}", missing);
+    return;
+  }
+  constexpr VkSubgroupFeatureFlags kNeeded = VK_SUBGROUP_FEATURE_BASIC_BIT |
+                                             VK_SUBGROUP_FEATURE_BALLOT_BIT |
+                                             VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+  if ((subgroup.supportedOperations & kNeeded) != kNeeded || subgroup.subgroupSize < 4) {
+    device.unavailable = "the driver has no subgroup shuffles";
+    return;
+  }
+  uint32_t count = 0;
+  functions_.GetPhysicalDeviceQueueFamilyProperties(device.handle, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  functions_.GetPhysicalDeviceQueueFamilyProperties(device.handle, &count, families.data());
+  const auto computes = [](const VkQueueFamilyProperties& family) {
+    return (family.queueFlags & VK_QUEUE_COMPUTE_BIT) != 0;
+  };
+  const auto family = std::find_if(families.begin(), families.end(), computes);
+  if (family == families.end()) {
+    device.unavailable = "the device has no compute queue";
+    return;
+  }
+  device.queue_family = static_cast<uint32_t>(family - families.begin());
+}
+
+void Instance::read_memory(PhysicalDevice& device) const {
+  uint32_t count = 0;
+  functions_.EnumerateDeviceExtensionProperties(device.handle, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> extensions(count);
+  functions_.EnumerateDeviceExtensionProperties(device.handle, nullptr, &count, extensions.data());
+  device.has_memory_budget = std::any_of(extensions.begin(), extensions.end(), [](const auto& e) {
+    return std::strcmp(e.extensionName, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0;
+  });
+  VkPhysicalDeviceMemoryProperties2 memory{};
+  memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  functions_.GetPhysicalDeviceMemoryProperties2(device.handle, &memory);
+  const VkPhysicalDeviceMemoryProperties& heaps = memory.memoryProperties;
+  for (uint32_t i = 0; i < heaps.memoryHeapCount; ++i) {
+    const bool local = (heaps.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
+    if (!local || heaps.memoryHeaps[i].size <= device.memory_total) continue;
+    device.memory_total = heaps.memoryHeaps[i].size;
+    device.heap = i;
+  }
+  device.memory_available = available_bytes(device);
+}
+
+uint64_t Instance::available_bytes(const PhysicalDevice& device) const {
+  if (!device.has_memory_budget) return device.memory_total;
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  VkPhysicalDeviceMemoryProperties2 memory{};
+  memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  memory.pNext = &budget;
+  functions_.GetPhysicalDeviceMemoryProperties2(device.handle, &memory);
+  const uint64_t used = std::min(budget.heapUsage[device.heap], budget.heapBudget[device.heap]);
+  return budget.heapBudget[device.heap] - used;
+}
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,68 @@
+// The loader of Vulkan, an instance, and what its physical devices are: found when devices are listed, and
+// not before. What is computed on them is not known here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/vulkan/vulkan_functions.h"
+#include "tenon/backend.h"
+
+namespace tenon::vulkan {
+
+inline constexpr char kLoader[] = "libvulkan.so.1";
+
+/// What a physical device says about itself, as far as this backend asks.
+struct PhysicalDevice {
+  VkPhysicalDevice handle = VK_NULL_HANDLE;
+  std::string name;
+  std::string driver;  ///< "llvmpipe, Mesa 22.3.6 (LLVM 15.0.6)"
+  VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+  uint32_t queue_family = 0;  ///< the one with compute
+  uint32_t subgroup_size = 0;
+  uint32_t shared_bytes = 0;  ///< of a workgroup
+  uint64_t largest_allocation = 0;
+  uint64_t memory_total = 0;  ///< of the heap that is the device's own
+  uint64_t memory_available = 0;
+  uint32_t heap = 0;
+  bool has_memory_budget = false;  ///< VK_EXT_memory_budget: `memory_available` is what is free now
+  std::string unavailable;         ///< why it cannot be used; empty: it can
+};
+
+/// Move-only; with what it lists, as long as it lives.
+class Instance {
+ public:
+  /// UNSUPPORTED where there is no loader or no driver.
+  ///   loader  for the tests, another name
+  explicit Instance(const char* loader = kLoader);
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  [[nodiscard]] const InstanceFunctions& functions() const { return functions_; }
+  /// In the driver's order, with those that cannot be used.
+  [[nodiscard]] std::vector<PhysicalDevice> devices() const;
+  /// Bytes of a heap that are free now.
+  [[nodiscard]] uint64_t available_bytes(const PhysicalDevice& device) const;
+
+ private:
+  void describe(PhysicalDevice& device) const;
+  void read_memory(PhysicalDevice& device) const;
+
+  VkInstance handle_ = VK_NULL_HANDLE;
+  InstanceFunctions functions_;
+};
+
+/// The features that every shader of this backend relies on. Chained: Vulkan reads and writes all.
+struct Features {
+  Features();
+  Features(const Features&) = delete;
+  Features& operator=(const Features&) = delete;
+  VkPhysicalDeviceFeatures2 base;
+  VkPhysicalDeviceVulkan12Features vulkan12;
+};
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,91 @@
+#include "backends/vulkan/vulkan_operations.h"
+
+#include <algorithm>
+
+#include "backends/common/plain/plain_attention.h"
+#include "backends/common/plain/plain_compress.h"
+#include "backends/common/plain/plain_elementwise.h"
+#include "backends/common/plain/plain_embed.h"
+#include "backends/common/plain/plain_kv_write.h"
+#include "backends/common/plain/plain_linear.h"
+#include "backends/common/plain/plain_moe.h"
+#include "backends/common/plain/plain_ngram_rows.h"
+#include "backends/common/plain/plain_norm.h"
+#include "backends/common/plain/plain_pool.h"
+#include "backends/common/plain/plain_recurrent.h"
+#include "backends/common/plain/plain_rope.h"
+#include "backends/common/plain/plain_segments.h"
+#include "backends/common/plain/plain_select.h"
+#include "backends/common/plain/plain_streams.h"
+
+namespace tenon::vulkan {
+namespace {
+
+/// Beside what is counted below: sums of subgroups, digits, a chunk of positions.
+constexpr uint64_t kOtherSharedBytes = 4096;
+
+uint64_t none(const plain::OpShape&) noexcept { return 0; }
+uint64_t row(const plain::OpShape& shape) noexcept {
+  return std::max(shape.group->key_dim, shape.group->value_dim);
+}
+uint64_t two_rows(const plain::OpShape& shape) noexcept { return 2 * (row(shape) + 8); }
+uint64_t five_rows(const plain::OpShape& shape) noexcept { return 5 * row(shape); }
+
+constexpr Operation kOperations[] = {
+    {TENON_OP_EMBED, "embed", plain::fits_embed, none, add_embed},
+    {TENON_OP_RMS_NORM, "rms_norm", plain::fits_norm, none, add_norm},
+    {TENON_OP_LAYER_NORM, "layer_norm", plain::fits_norm, none, add_norm},
+    {TENON_OP_LINEAR, "linear", plain::fits_linear, none, add_linear},
+    {TENON_OP_ROPE_ANGLES, "rope_angles", plain::fits_rope_angles, none, add_rope_angles},
+    {TENON_OP_ROPE, "rope", plain::fits_rope, none, add_rope},
+    {TENON_OP_KV_WRITE, "kv_write", plain::fits_kv_write, row, add_kv_write},
+    {TENON_OP_ATTENTION, "attention", plain::fits_attention, two_rows, add_attention},
+    {TENON_OP_GLU, "glu", plain::fits_glu, none, add_glu},
+    {TENON_OP_ADD, "add", plain::fits_elementwise, none, add_combination},
+    {TENON_OP_SCALE, "scale", plain::fits_elementwise, none, add_scale},
+    {TENON_OP_GATHER_ROWS, "gather_rows", plain::fits_gather_rows, none, add_gather_rows},
+    {TENON_OP_SOFT_CAP, "soft_cap", plain::fits_elementwise, none, add_soft_cap},
+    {TENON_OP_MOE_ROUTE, "moe_route", plain::fits_moe_route, none, add_moe_route},
+    {TENON_OP_MOE_LINEAR, "moe_linear", plain::fits_moe_linear, none, add_moe_linear},
+    {TENON_OP_SIGMOID_GATE, "sigmoid_gate", plain::fits_sigmoid_gate, none, add_combination},
+    {TENON_OP_ACTIVATE, "activate", plain::fits_activate, none, add_activate},
+    {TENON_OP_MUL, "mul", plain::fits_mul, none, add_combination},
+    {TENON_OP_SUM_SEGMENTS, "sum_segments", plain::fits_sum_segments, none, add_segments},
+    {TENON_OP_SLICE, "slice", plain::fits_slice, none, add_slice},
+    {TENON_OP_CONCAT, "concat", plain::fits_concat, none, add_concat},
+    {TENON_OP_LINEAR_HEADS, "linear_heads", plain::fits_linear_heads, none, add_linear_heads},
+    {TENON_OP_L2_NORM, "l2_norm", plain::fits_norm, none, add_norm},
+    {TENON_OP_POSITION_SCALE, "position_scale", plain::fits_position_scale, none,
+     add_position_scale},
+    {TENON_OP_POOL, "pool", plain::fits_pool, none, add_pool},
+    {TENON_OP_TOKEN_SHIFT, "token_shift", plain::fits_token_shift, none, add_token_shift},
+    {TENON_OP_CONV, "conv", plain::fits_conv, none, add_conv},
+    {TENON_OP_SSM_SCAN, "ssm_scan", plain::fits_ssm_scan, none, add_ssm_scan},
+    {TENON_OP_DELTA_RULE, "delta_rule", plain::fits_delta_rule, none, add_delta_rule},
+    {TENON_OP_WKV7, "wkv7", plain::fits_wkv7, none, add_wkv},
+    {TENON_OP_MIX_STREAMS, "mix_streams", plain::fits_mix_streams, none, add_mix_streams},
+    {TENON_OP_SINKHORN, "sinkhorn", plain::fits_sinkhorn, none, add_sinkhorn},
+    {TENON_OP_SELECT, "select", plain::fits_select, row, add_select},
+    {TENON_OP_SELECT_BLOCKS, "select_blocks", plain::fits_select_blocks, row, add_select_blocks},
+    {TENON_OP_COMPRESS, "compress", plain::fits_compress, five_rows, add_compress},
+    {TENON_OP_NGRAM_ROWS, "ngram_rows", plain::fits_ngram_rows, none, add_ngram_rows},
+    {TENON_OP_SOFTMAX, "softmax", plain::fits_softmax, none, add_segments},
+    {TENON_OP_WKV6, "wkv6", plain::fits_wkv6, none, add_wkv},
+};
+
+}  // namespace
+
+const Operation* find_operation(uint32_t kind) noexcept {
+  const auto* found = std::ranges::find(kOperations, kind, &Operation::kind);
+  return found == std::end(kOperations) ? nullptr : found;
+}
+
+bool fits_device(const tenon_program& program, uint32_t op, uint64_t shared_bytes) noexcept {
+  const auto shape = plain::find_shape(program, op);
+  if (!shape) return false;
+  const Operation* operation = find_operation(shape->op->kind);
+  return operation != nullptr && operation->fits(*shape) &&
+         operation->shared_values(*shape) * sizeof(float) + kOtherSharedBytes <= shared_bytes;
+}
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,21 @@
+#include "backends/vulkan/vulkan_shaders.h"
+
+#include <iterator>
+
+// One array `<name>_words` for each shader, from the build.
+#include "tenon_vulkan_shaders.inc"
+
+namespace tenon::vulkan {
+
+std::span<const uint32_t> shader_words(Shader shader) noexcept {
+  switch (shader) {
+#define TENON_SHADER(name) \
+  case Shader::name:       \
+    return name##_words;
+#include "backends/vulkan/vulkan_shader_list.h"
+#undef TENON_SHADER
+  }
+  return {};
+}
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,116 @@
+#include "backends/vulkan/weight_store.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "backends/common/failure.h"
+#include "backends/common/sizes.h"
+#include "backends/gpu/weight_rows.h"
+#include "quant/formats.h"
+
+namespace tenon::vulkan {
+
+WeightStore::WeightStore(Context& context, const backends::ProgramCopy& program)
+    : context_(context), program_(program), weights_(program.slots().size()) {
+  using backends::multiply;
+  gpu::ChunkPlan plan(context.physical().largest_allocation);
+  for (uint32_t i = 0; i < weights_.size(); ++i) {
+    const tenon_slot& slot = program.slots()[i];
+    if (slot.kind != TENON_SLOT_WEIGHT) continue;
+    const FormatInfo* format = find_format(slot.type);
+    const auto bytes = format == nullptr ? std::nullopt : row_bytes(*format, slot.columns);
+    if (!bytes) {
+      backends::refuse(TENON_BACKEND_UNSUPPORTED, "weight \"{}\" of type {} and {} columns",
+                       slot.name, slot.type, slot.columns);
+    }
+    if (slot.rows > UINT32_MAX || slot.columns > UINT32_MAX / sizeof(float)) {
+      backends::refuse(TENON_BACKEND_LIMIT, "weight \"{}\" of {} rows and {} columns", slot.name,
+                       slot.rows, slot.columns);
+    }
+    Weight& weight = weights_[i];
+    weight.file_bytes = *bytes;
+    weight.is_small = gpu::is_small_weight(program.view(), i);
+    weight.row_bytes = weight.is_small ? multiply(slot.columns, sizeof(float), slot.name)
+                                       : gpu::row_stride(*format, slot.columns);
+    if (weight.row_bytes > Context::kStagingBytes) {
+      backends::refuse(TENON_BACKEND_LIMIT, "weight \"{}\": a row of {} bytes, at most {}",
+                       slot.name, weight.row_bytes, Context::kStagingBytes);
+    }
+    const uint64_t size = multiply(weight.row_bytes, slot.rows, slot.name);
+    weight.place = plan.add(backends::add(size, gpu::kReadBeyond, slot.name), slot.name);
+  }
+  for (const uint64_t size : plan.sizes()) {
+    chunks_.emplace_back(context, size, Access::Device, "weights");
+  }
+  rows_loaded_ = std::make_unique<std::atomic<uint64_t>[]>(weights_.size());
+}
+
+void WeightStore::place(SlotPlaces& places) const {
+  for (uint32_t i = 0; i < weights_.size(); ++i) {
+    if (program_.slots()[i].kind != TENON_SLOT_WEIGHT) continue;
+    const Weight& weight = weights_[i];
+    places.addresses[i] = chunks_[weight.place.chunk].address() + weight.place.offset;
+    places.row_bytes[i] = weight.row_bytes;
+    places.is_small[i] = weight.is_small ? 1 : 0;
+  }
+}
+
+void WeightStore::pack(const tenon_slot& slot, const Weight& weight, const std::byte* blocks,
+                       std::byte* row) const noexcept {
+  const FormatInfo& format = *find_format(slot.type);
+  if (weight.is_small) {
+    format.decode_row(blocks, reinterpret_cast<float*>(row), slot.columns);
+  } else {
+    gpu::pack_row(format, blocks, slot.columns, row);
+  }
+}
+
+void WeightStore::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
+                            const void* blocks, uint64_t size_bytes) {
+  if (slot >= weights_.size() || program_.slots()[slot].kind != TENON_SLOT_WEIGHT) {
+    backends::refuse(TENON_BACKEND_ARGUMENT, "slot {} is no weight", slot);
+  }
+  const tenon_slot& info = program_.slots()[slot];
+  const Weight& weight = weights_[slot];
+  if (first_row > info.rows || num_rows > info.rows - first_row) {
+    backends::refuse(TENON_BACKEND_ARGUMENT, "weight \"{}\": {} rows from {} of {}", info.name,
+                     num_rows, first_row, info.rows);
+  }
+  if (size_bytes != num_rows * weight.file_bytes || (size_bytes > 0 && blocks == nullptr)) {
+    backends::refuse(TENON_BACKEND_ARGUMENT, "weight \"{}\": {} bytes for {} rows of {}", info.name,
+                     size_bytes, num_rows, weight.file_bytes);
+  }
+  const auto* from = static_cast<const std::byte*>(blocks);
+  const uint64_t rows_of_part = Context::kStagingBytes / weight.row_bytes;
+  for (uint64_t done = 0; done < num_rows; done += rows_of_part) {
+    const uint64_t count = std::min(rows_of_part, num_rows - done);
+    Context::Upload upload(context_);
+    for (uint64_t r = 0; r < count; ++r) {
+      pack(info, weight, from + (done + r) * weight.file_bytes,
+           upload.bytes() + r * weight.row_bytes);
+    }
+    upload.send(chunks_[weight.place.chunk],
+                weight.place.offset + (first_row + done) * weight.row_bytes,
+                count * weight.row_bytes);
+  }
+  rows_loaded_[slot].fetch_add(num_rows, std::memory_order_relaxed);
+}
+
+void WeightStore::check_loaded() const {
+  for (uint32_t i = 0; i < weights_.size(); ++i) {
+    const tenon_slot& slot = program_.slots()[i];
+    if (slot.kind != TENON_SLOT_WEIGHT) continue;
+    const uint64_t loaded = rows_loaded_[i].load(std::memory_order_relaxed);
+    if (loaded >= slot.rows) continue;
+    backends::refuse(TENON_BACKEND_STATE, "weight \"{}\": {} of {} rows are loaded", slot.name,
+                     loaded, slot.rows);
+  }
+}
+
+uint64_t WeightStore::memory_bytes() const {
+  uint64_t bytes = 0;
+  for (const Memory& chunk : chunks_) bytes += chunk.size();
+  return bytes;
+}
+
+}  // namespace tenon::vulkan
