@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "base/error.h"
 #include "file/open.h"
 #include "tests/engine/tiny_engine.h"
 #include "tests/golden/golden_model.h"

@@ -14,9 +14,9 @@ using testing::ElementsAre;
 constexpr Address kBase = 0x10000;
 
 /// A program of cache groups and no operation.
-class Setup {
+class CacheProgram {
  public:
-  explicit Setup(std::vector<tenon_cache_group> groups) : groups_(std::move(groups)) {
+  explicit CacheProgram(std::vector<tenon_cache_group> groups) : groups_(std::move(groups)) {
     program_.struct_size = sizeof(program_);
     program_.slots = &slot_;
     program_.num_slots = 1;
@@ -74,7 +74,7 @@ Written write(const tenon_program& program, const tenon_step& step) {
 }
 
 TEST(StepData, HasThePlaceOfEachTokenAndTheBlocksOfEachSequence) {
-  const Setup setup({blocks_of(4), blocks_of(2)});
+  const CacheProgram setup({blocks_of(4), blocks_of(2)});
   const int32_t tokens[] = {7, 8, 9};
   const int32_t positions[] = {5, 0, 1};
   const uint32_t rows[] = {2, 0};
@@ -111,7 +111,7 @@ TEST(StepData, HasThePlaceOfEachTokenAndTheBlocksOfEachSequence) {
 }
 
 TEST(StepData, LeavesOutBlocksBeforeTheWindow) {
-  const Setup setup({blocks_of(2, TENON_CACHE_WINDOW, 3)});
+  const CacheProgram setup({blocks_of(2, TENON_CACHE_WINDOW, 3)});
   const int32_t zero = 0;
   const uint32_t table[] = {TENON_NO_BLOCK, TENON_NO_BLOCK, 5, 6};
   const uint32_t* tables[] = {table};
@@ -126,7 +126,7 @@ TEST(StepData, LeavesOutBlocksBeforeTheWindow) {
 }
 
 TEST(StepData, HasTheStateThatIsReadAndTheOneThatIsWritten) {
-  const Setup setup({{1, 0, 0, 0, TENON_TYPE_F32, 0, TENON_CACHE_STATE, 0, 8, 0, 0}});
+  const CacheProgram setup({{1, 0, 0, 0, TENON_TYPE_F32, 0, TENON_CACHE_STATE, 0, 8, 0, 0}});
   const uint32_t fresh[] = {TENON_NO_BLOCK, 4};
   const uint32_t later[] = {3, 9};
   const uint32_t* fresh_tables[] = {fresh};

@@ -37,7 +37,9 @@ TEST_P(WeightRows, AreTheBlocksOfTheFileAtWholeWords) {
     for (uint64_t i = stride; i < row.size(); ++i) EXPECT_EQ(row[i], kUntouched);
     for (uint64_t b = 0; b < blocks; ++b) {
       const uint64_t at = b * block_stride(format_);
-      if (format_.block_values > 1) EXPECT_EQ(at % kWordBytes, 0u);
+      if (format_.block_values > 1) {
+        EXPECT_EQ(at % kWordBytes, 0u);
+      }
       for (uint64_t i = 0; i < format_.block_bytes; ++i) {
         EXPECT_EQ(row[at + i], file[b * format_.block_bytes + i]) << b << ", " << i;
       }

@@ -59,6 +59,25 @@ TEST(VulkanInstance, SaysThatALibraryIsNoLoader) {
   }
 }
 
+TEST(VulkanResults, BecomeTheStatusesOfThePluginInterface) {
+  const auto status_of = [](VkResult result) -> tenon_status {
+    try {
+      check_result(result, "vkSomething");
+      return TENON_BACKEND_OK;
+    } catch (const backends::Failure& failure) {
+      EXPECT_THAT(failure.what(), HasSubstr("vkSomething"));
+      EXPECT_THAT(failure.what(), HasSubstr(result_name(result)));
+      return failure.status();
+    }
+  };
+  EXPECT_EQ(status_of(VK_SUCCESS), TENON_BACKEND_OK);
+  EXPECT_EQ(status_of(VK_TIMEOUT), TENON_BACKEND_OK);  // no failure
+  EXPECT_EQ(status_of(VK_ERROR_OUT_OF_DEVICE_MEMORY), TENON_BACKEND_NO_MEMORY);
+  EXPECT_EQ(status_of(VK_ERROR_OUT_OF_HOST_MEMORY), TENON_BACKEND_NO_MEMORY);
+  EXPECT_EQ(status_of(VK_ERROR_DEVICE_LOST), TENON_BACKEND_STATE);
+  EXPECT_EQ(status_of(VK_ERROR_UNKNOWN), TENON_BACKEND_INTERNAL);
+}
+
 TEST(VulkanDevices, AreListedOrTheReasonIsGiven) {
   FakeHost host;
   std::vector<tenon_device_info> infos(8);
@@ -76,7 +95,9 @@ TEST(VulkanDevices, AreListedOrTheReasonIsGiven) {
     EXPECT_STRNE(infos[i].description, "");
     // A processor that runs shaders is for tests: `auto` shall not choose it.
     const bool is_llvmpipe = std::string(infos[i].description).starts_with("llvmpipe");
-    if (is_llvmpipe) EXPECT_EQ(infos[i].kind, TENON_DEVICE_REFERENCE);
+    if (is_llvmpipe) {
+      EXPECT_EQ(infos[i].kind, TENON_DEVICE_REFERENCE);
+    }
   }
 }
 
