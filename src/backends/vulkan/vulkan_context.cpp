@@ -73,9 +73,20 @@ void Context::create_device() {
   features.vulkan12.bufferDeviceAddress = VK_TRUE;
   features.vulkan12.timelineSemaphore = VK_TRUE;
   features.vulkan12.scalarBlockLayout = VK_TRUE;
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroups{};
+  subgroups.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT;
+  subgroups.computeFullSubgroups = VK_TRUE;
+  std::vector<const char*> extensions;
+  if (physical_.has_full_subgroups) {
+    extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    features.vulkan12.pNext = &subgroups;
+  }
+  if (physical_.has_memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &features.base;
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
   check_result(instance_.functions().CreateDevice(physical_.handle, &info, nullptr, &handle_),
@@ -267,6 +278,9 @@ VkPipeline Context::create_pipeline(const PipelineKey& key) const {
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module;
   info.stage.pName = "main";
+  if (physical_.has_full_subgroups) {
+    info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+  }
   info.stage.pSpecializationInfo = &constants;
   info.layout = layout_;
   VkPipeline made = VK_NULL_HANDLE;

@@ -101,7 +101,7 @@ class Context {
   void wait(uint64_t submission);
   [[nodiscard]] bool has_ended(uint64_t submission);
 
-  // ---- Copies: each after all submissions before it ----
+  // ---- Copies: each after all submissions before it, and ended when the function returns ----
 
   void zero(const Memory& memory);
   void write(const Memory& to, uint64_t offset, const void* from, uint64_t size);

@@ -48,10 +48,7 @@ Executable::Executable(Context& context, const tenon_program& program)
 Executable::~Executable() {
   // A step may be under way that nobody waits for.
   context_.functions().DeviceWaitIdle(context_.handle());
-  for (VkCommandBuffer commands : segments_) context_.free_commands(commands);
-  for (VkCommandBuffer commands : {before_, after_}) {
-    if (commands != VK_NULL_HANDLE) context_.free_commands(commands);
-  }
+  for (VkCommandBuffer commands : commands_) context_.free_commands(commands);
 }
 
 void Executable::check_operations() const {
@@ -147,11 +144,10 @@ void Executable::build_stages() {
 /// The step that they compute is data: how many workgroups is read from step_.
 void Executable::record_stages() {
   const DeviceFunctions& vk = context_.functions();
-  before_ = context_.allocate_commands();
-  after_ = context_.allocate_commands();
+  const auto allocate = [this] { return commands_.emplace_back(context_.allocate_commands()); };
+  before_ = allocate();
   for (size_t first = 0; first < stages_.size(); first += kStagesOfSegment) {
-    VkCommandBuffer commands = context_.allocate_commands();
-    segments_.push_back(commands);
+    const VkCommandBuffer commands = allocate();
     context_.begin(commands, false);
     const size_t end = std::min(first + kStagesOfSegment, stages_.size());
     for (size_t i = first; i < end; ++i) {
@@ -166,6 +162,7 @@ void Executable::record_stages() {
     }
     context_.end(commands);
   }
+  after_ = allocate();
 }
 
 void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
@@ -266,24 +263,18 @@ void Executable::download_results(const tenon_step& step) {
 
 void Executable::submit(const tenon_step& step) {
   if (step.num_tokens <= kLongStep) {
-    std::vector<VkCommandBuffer> all{before_};
-    all.insert(all.end(), segments_.begin(), segments_.end());
-    all.push_back(after_);
-    submission_ = context_.submit(all);
+    submission_ = context_.submit(commands_);
     return;
   }
-  std::vector<uint64_t> submissions{context_.submit(std::span(&before_, 1))};
-  for (const VkCommandBuffer& segment : segments_) {
-    if (submissions.size() > kSegmentsAhead) {
-      context_.wait(submissions[submissions.size() - 1 - kSegmentsAhead]);
-    }
-    if (is_cancelled(step)) {
-      context_.wait(submissions.back());
+  for (size_t i = 0; i < commands_.size(); ++i) {
+    // Submissions are numbered one after another.
+    if (i > kSegmentsAhead) context_.wait(submission_ - kSegmentsAhead);
+    if (i > 0 && is_cancelled(step)) {
+      context_.wait(submission_);
       backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
     }
-    submissions.push_back(context_.submit(std::span(&segment, 1)));
+    submission_ = context_.submit(std::span(&commands_[i], 1));
   }
-  submission_ = context_.submit(std::span(&after_, 1));
 }
 
 uint64_t Executable::run(const tenon_step& step) {

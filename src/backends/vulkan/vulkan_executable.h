@@ -77,11 +77,12 @@ class Executable {
   Memory arrays_staging_;
   Memory download_;
   std::vector<Result> results_;
-  std::vector<uint32_t> inputs_;             ///< slots
-  std::vector<uint64_t> input_offsets_;      ///< of them, in inputs_staging_
-  std::vector<VkCommandBuffer> segments_;    ///< of the stages, in order
-  VkCommandBuffer before_ = VK_NULL_HANDLE;  ///< uploads of a step
-  VkCommandBuffer after_ = VK_NULL_HANDLE;   ///< its downloads
+  std::vector<uint32_t> inputs_;         ///< slots
+  std::vector<uint64_t> input_offsets_;  ///< of them, in inputs_staging_
+  /// Of a step, in order: its uploads, its stages in segments that are recorded once, its downloads.
+  std::vector<VkCommandBuffer> commands_;
+  VkCommandBuffer before_ = VK_NULL_HANDLE;  ///< the first
+  VkCommandBuffer after_ = VK_NULL_HANDLE;   ///< the last
   bool sealed_ = false;
   uint64_t submission_ = 0;   ///< the last one of the step that was run last
   uint64_t last_ticket_ = 0;  ///< of a step or a draw

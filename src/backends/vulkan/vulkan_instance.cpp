@@ -102,7 +102,10 @@ std::vector<PhysicalDevice> Instance::devices() const {
   for (VkPhysicalDevice handle : handles) {
     PhysicalDevice device;
     device.handle = handle;
-    describe(device);
+    read_properties(device);
+    read_extensions(device);
+    read_memory(device);
+    if (device.unavailable.empty()) find_queue(device);
     devices.push_back(std::move(device));
   }
   if (devices.empty()) {
@@ -111,7 +114,7 @@ std::vector<PhysicalDevice> Instance::devices() const {
   return devices;
 }
 
-void Instance::describe(PhysicalDevice& device) const {
+void Instance::read_properties(PhysicalDevice& device) const {
   VkPhysicalDeviceDriverProperties driver{};
   driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
   VkPhysicalDeviceSubgroupProperties subgroup{};
@@ -131,24 +134,24 @@ void Instance::describe(PhysicalDevice& device) const {
   device.subgroup_size = subgroup.subgroupSize;
   device.shared_bytes = base.limits.maxComputeSharedMemorySize;
   device.largest_allocation = maintenance.maxMemoryAllocationSize;
-  read_memory(device);
+  constexpr VkSubgroupFeatureFlags kNeeded = VK_SUBGROUP_FEATURE_BASIC_BIT |
+                                             VK_SUBGROUP_FEATURE_BALLOT_BIT |
+                                             VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
   if (base.apiVersion < VK_API_VERSION_1_2) {
     device.unavailable =
         fmt::format("no Vulkan 1.2: the driver has {}.{}", VK_API_VERSION_MAJOR(base.apiVersion),
                     VK_API_VERSION_MINOR(base.apiVersion));
-    return;
+  } else if ((subgroup.supportedOperations & kNeeded) != kNeeded || subgroup.subgroupSize < 4) {
+    device.unavailable = "the driver has no subgroup shuffles";
   }
+}
+
+/// Of a device with Vulkan 1.2.
+void Instance::find_queue(PhysicalDevice& device) const {
   Features features;
   functions_.GetPhysicalDeviceFeatures2(device.handle, &features.base);
   if (const char* missing = missing_feature(features); missing[0] != '\0') {
     device.unavailable = fmt::format("the driver has no {}", missing);
-    return;
-  }
-  constexpr VkSubgroupFeatureFlags kNeeded = VK_SUBGROUP_FEATURE_BASIC_BIT |
-                                             VK_SUBGROUP_FEATURE_BALLOT_BIT |
-                                             VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
-  if ((subgroup.supportedOperations & kNeeded) != kNeeded || subgroup.subgroupSize < 4) {
-    device.unavailable = "the driver has no subgroup shuffles";
     return;
   }
   uint32_t count = 0;
@@ -166,14 +169,28 @@ void Instance::describe(PhysicalDevice& device) const {
   device.queue_family = static_cast<uint32_t>(family - families.begin());
 }
 
-void Instance::read_memory(PhysicalDevice& device) const {
+void Instance::read_extensions(PhysicalDevice& device) const {
   uint32_t count = 0;
   functions_.EnumerateDeviceExtensionProperties(device.handle, nullptr, &count, nullptr);
   std::vector<VkExtensionProperties> extensions(count);
   functions_.EnumerateDeviceExtensionProperties(device.handle, nullptr, &count, extensions.data());
-  device.has_memory_budget = std::any_of(extensions.begin(), extensions.end(), [](const auto& e) {
-    return std::strcmp(e.extensionName, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0;
-  });
+  const auto has = [&](const char* name) {
+    return std::any_of(extensions.begin(), extensions.end(), [&](const auto& extension) {
+      return std::strcmp(extension.extensionName, name) == 0;
+    });
+  };
+  device.has_memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  if (!has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME)) return;
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroups{};
+  subgroups.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT;
+  VkPhysicalDeviceFeatures2 features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.pNext = &subgroups;
+  functions_.GetPhysicalDeviceFeatures2(device.handle, &features);
+  device.has_full_subgroups = subgroups.computeFullSubgroups == VK_TRUE;
+}
+
+void Instance::read_memory(PhysicalDevice& device) const {
   VkPhysicalDeviceMemoryProperties2 memory{};
   memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
   functions_.GetPhysicalDeviceMemoryProperties2(device.handle, &memory);

@@ -29,10 +29,11 @@ struct PhysicalDevice {
   uint64_t memory_available = 0;
   uint32_t heap = 0;
   bool has_memory_budget = false;  ///< VK_EXT_memory_budget: `memory_available` is what is free now
-  std::string unavailable;         ///< why it cannot be used; empty: it can
+  bool has_full_subgroups = false;  ///< VK_EXT_subgroup_size_control can promise them
+  std::string unavailable;          ///< why it cannot be used; empty: it can
 };
 
-/// Move-only; with what it lists, as long as it lives.
+/// What it lists is valid as long as it lives.
 class Instance {
  public:
   /// UNSUPPORTED where there is no loader or no driver.
@@ -49,8 +50,10 @@ class Instance {
   [[nodiscard]] uint64_t available_bytes(const PhysicalDevice& device) const;
 
  private:
-  void describe(PhysicalDevice& device) const;
+  void read_properties(PhysicalDevice& device) const;
+  void read_extensions(PhysicalDevice& device) const;
   void read_memory(PhysicalDevice& device) const;
+  void find_queue(PhysicalDevice& device) const;
 
   VkInstance handle_ = VK_NULL_HANDLE;
   InstanceFunctions functions_;

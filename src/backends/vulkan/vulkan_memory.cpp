@@ -140,6 +140,7 @@ void Context::write(const Memory& to, uint64_t offset, const void* from, uint64_
     std::memcpy(upload.bytes(), bytes + done, part);
     upload.send(to, offset + done, part);
   }
+  wait(last_submission_);
 }
 
 void Context::read(const Memory& from, uint64_t offset, void* to, uint64_t size) {

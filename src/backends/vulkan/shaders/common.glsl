@@ -13,6 +13,13 @@ layout(constant_id = 0) const uint kThreads = 32;
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Floats { float at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Ints { int at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Words { uint at[]; };
+// Of memory that threads of a workgroup write for one another.
+layout(buffer_reference, scalar, buffer_reference_align = 4) coherent buffer SharedFloats {
+  float at[];
+};
+layout(buffer_reference, scalar, buffer_reference_align = 4) coherent buffer SharedWords {
+  uint at[];
+};
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Addresses {
   Address at[];
 };

@@ -33,7 +33,7 @@ float rank_of_key(uint key) {
 
 // The number of the largest of `count` keys from `first` on, of equal ones the lowest. All threads call it.
 uint largest_key(uint first, uint count) {
-  Words keys = Words(STAGE.keys);
+  SharedWords keys = SharedWords(STAGE.keys);
   uint largest = 0;
   uint number = kNone;
   for (uint i = gl_LocalInvocationID.x; i < count; i += kThreads) {
@@ -50,14 +50,14 @@ uint largest_key(uint first, uint count) {
 // Takes it out of those that can be chosen.
 void take(uint number, uint key) {
   barrier();
-  if (gl_LocalInvocationID.x == 0) Words(STAGE.keys).at[key_place(number)] = key;
+  if (gl_LocalInvocationID.x == 0) SharedWords(STAGE.keys).at[key_place(number)] = key;
   memoryBarrierBuffer();
   barrier();
 }
 
 // Experts of runs that are not among the largest get the lowest rank.
 void keep_largest_groups() {
-  Words keys = Words(STAGE.keys);
+  SharedWords keys = SharedWords(STAGE.keys);
   const uint size = STAGE.experts / STAGE.groups;
   for (uint g = gl_LocalInvocationID.x; g < STAGE.groups; g += kThreads) {
     float first = -kInfinity;
@@ -87,7 +87,7 @@ float mixed_weight(uint expert) {
   const float largest = logit_of(expert);
   float sum = 0;
   for (uint e = gl_LocalInvocationID.x; e < STAGE.experts; e += kThreads) {
-    if (Words(STAGE.keys).at[key_place(e)] == 0) continue;
+    if (SharedWords(STAGE.keys).at[key_place(e)] == 0) continue;
     const float logit = logit_of(e);
     const float gap = (largest - logit) / max(abs(logit), largest);
     if (!(gap > STAGE.closeness)) sum += exp_of(logit - largest);
@@ -112,7 +112,7 @@ void main() {
     if (!by_logits && STAGE.scoring == kSoftmaxAll) rank = exp_of(rank - largest) / sum;
     if (!by_logits && STAGE.scoring == kSigmoid) rank = sigmoid_of(rank);
     if (STAGE.bias != 0) rank += Floats(STAGE.bias).at[e];
-    Words(STAGE.keys).at[key_place(e)] = key_of_rank(rank);
+    SharedWords(STAGE.keys).at[key_place(e)] = key_of_rank(rank);
   }
   memoryBarrierBuffer();
   barrier();

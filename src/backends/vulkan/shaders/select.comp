@@ -43,7 +43,8 @@ uint key_of(uint number) {
   const uint blocks = place.position / STAGE.block + 1;
   if (number + STAGE.local >= blocks) return key_of_score(kInfinity);
   float largest = -kInfinity;
-  for (uint i = number * STAGE.block; i < (number + 1) * STAGE.block; ++i) {
+  const uint end = min((number + 1) * STAGE.block, place.position + 1);
+  for (uint i = number * STAGE.block; i < end; ++i) {
     const float p = product(index_head, i);
     if (!is_nan(p)) largest = max(largest, p);
   }

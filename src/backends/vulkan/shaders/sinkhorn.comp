@@ -11,7 +11,7 @@ layout(push_constant) uniform Push { Parameters parameters; };
 // Rows become softmax + epsilon.
 void soften(uint matrix) {
   Floats x = Floats(STAGE.x);
-  Floats y = Floats(STAGE.y);
+  SharedFloats y = SharedFloats(STAGE.y);
   for (uint i = gl_LocalInvocationID.x; i < STAGE.size; i += kThreads) {
     const uint first = matrix + i * STAGE.size;
     float largest = -kInfinity;
@@ -26,7 +26,7 @@ void soften(uint matrix) {
 
 // Divides each line, `step` from one value to the next, by its sum + epsilon.
 void divide(uint matrix, uint line_step, uint step) {
-  Floats y = Floats(STAGE.y);
+  SharedFloats y = SharedFloats(STAGE.y);
   memoryBarrierBuffer();
   barrier();
   for (uint i = gl_LocalInvocationID.x; i < STAGE.size; i += kThreads) {

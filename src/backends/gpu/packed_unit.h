@@ -1,0 +1,80 @@
+// Units of weights for matrix instructions: 16 rows by 256 columns of codes, in the order in which the 32 lanes
+// of a subgroup hold operand A of a product of 16 x 16 by 16 x 8 (PTX ISA, mma.m16n8k16, fragments of A; wgmma
+// takes the same for each of its warps). A lane loads 16 bytes at a time. No shader reads them yet: this is the
+// definition, and its inverse, that kernels are checked against.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tenon::gpu {
+
+inline constexpr uint32_t kUnitRows = 16;
+inline constexpr uint32_t kUnitColumns = 256;
+inline constexpr uint32_t kUnitValues = kUnitRows * kUnitColumns;
+inline constexpr uint32_t kLanes = 32;
+inline constexpr uint32_t kLoadBytes = 16;
+inline constexpr uint32_t kStepColumns = 16;  ///< of one matrix instruction
+inline constexpr uint32_t kStepValues = 8;    ///< of A that a lane holds for it
+
+/// Which lane multiplies a value, and as which of its eight.
+struct FragmentPlace {
+  uint32_t lane;
+  uint32_t value;
+};
+
+/// Of row `row` and column `column` of a step, both below 16. Lane l holds rows l / 4 and l / 4 + 8 in the
+/// columns 2 (l % 4), the next one, and both 8 further on.
+constexpr FragmentPlace fragment_place(uint32_t row, uint32_t column) noexcept {
+  const uint32_t lane = row % 8 * 4 + column % 8 / 2;
+  return {lane, column % 2 + row / 8 * 2 + column / 8 * 4};
+}
+
+/// Bytes of a plane of a unit with `bits` bits for each code: 1, 2, 4, 8 or 16.
+constexpr uint32_t plane_bytes(uint32_t bits) noexcept { return kUnitValues * bits / 8; }
+
+/// Where a code lies in its plane: in which bit of which 32-bit word.
+struct CodePlace {
+  uint32_t word;
+  uint32_t shift;
+};
+
+/// Planes are [loads][32 lanes][16 bytes], a load with as many steps as fit. The codes of a word are taken out as
+/// pairs, a value in each half: word >> n & mask gives values 2 n / bits and the one after it, so that a mask and
+/// a shift make the two operands of an instruction that works on pairs. Of 4 bits, values 0 .. 7 are the nibbles
+/// 0, 4, 1, 5, 2, 6, 3, 7 of the word.
+constexpr CodePlace code_place(uint32_t bits, uint32_t row, uint32_t column) noexcept {
+  const uint32_t steps_of_load = kLoadBytes * 8 / bits / kStepValues;
+  const uint32_t values_of_word = 32 / bits;
+  const uint32_t step = column / kStepColumns;
+  const FragmentPlace place = fragment_place(row, column % kStepColumns);
+  const uint32_t value = step % steps_of_load * kStepValues + place.value;  // of the lane's load
+  const uint32_t load_words = kLoadBytes / 4;
+  const uint32_t first = (step / steps_of_load * kLanes + place.lane) * load_words;
+  const uint32_t in_word = value % values_of_word;
+  return {first + value / values_of_word, in_word % 2 * 16 + in_word / 2 * bits};
+}
+
+/// Puts codes [16, 256] into a plane [plane_bytes(bits) / 4]; bits above `bits` of a code are left out.
+inline void pack_plane(uint32_t bits, std::span<const uint32_t, kUnitValues> codes,
+                       std::span<uint32_t> plane) noexcept {
+  const uint32_t mask = (1u << bits) - 1;
+  for (uint32_t& word : plane) word = 0;
+  for (uint32_t i = 0; i < kUnitValues; ++i) {
+    const CodePlace place = code_place(bits, i / kUnitColumns, i % kUnitColumns);
+    plane[place.word] |= (codes[i] & mask) << place.shift;
+  }
+}
+
+/// The inverse; the codes of several planes are put together by the caller.
+inline void unpack_plane(uint32_t bits, std::span<const uint32_t> plane,
+                         std::span<uint32_t, kUnitValues> codes) noexcept {
+  const uint32_t mask = (1u << bits) - 1;
+  for (uint32_t i = 0; i < kUnitValues; ++i) {
+    const CodePlace place = code_place(bits, i / kUnitColumns, i % kUnitColumns);
+    codes[i] = plane[place.word] >> place.shift & mask;
+  }
+}
+
+}  // namespace tenon::gpu
