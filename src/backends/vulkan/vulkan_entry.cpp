@@ -44,7 +44,8 @@ tenon_device_info describe(const PhysicalDevice& device, uint32_t index) {
   info.memory_available = device.memory_available;
   info.flags = TENON_DEVICE_BATCH_INVARIANT | TENON_DEVICE_DRAWS;
   info.precision_float = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F32;
-  info.step_tokens = 512;
+  // llvmpipe ends the loops of a thread after 65,535 iterations (docs/gpu.md): short steps stay below.
+  info.step_tokens = is_cpu ? 64 : 512;
   info.step_outputs = 128;
   info.token_multiple = 4;
   info.block_tokens = 64;

@@ -8,7 +8,7 @@
 #include "reduce.glsl"
 
 layout(constant_id = 1) const uint kCacheType = 0;
-layout(constant_id = 2) const uint kColumns = 64;  // at least those of a key and of a value
+layout(constant_id = 2) const uint kColumns = 64;  // of a key or a value, a multiple of 8
 
 layout(buffer_reference, scalar) readonly buffer Parameters { AttentionStage stage; };
 layout(push_constant) uniform Push { Parameters parameters; };
@@ -99,7 +99,11 @@ float bias_of(uint head, uint own, uint position) {
 float score_of(Words key, uint head, uint own, uint position) {
   const uint key_dim = STAGE.cache.key_dim;
   float product = 0;
-  for (uint d = 0; d < key_dim; ++d) product += rotated[d] * cache_code(key, d);
+  for (uint d = 0; d < key_dim; d += 8) {
+    float codes[8];
+    cache_codes(key, d, key_dim, codes);
+    for (uint i = 0; i < 8; ++i) product += rotated[d + i] * codes[i];
+  }
   float score = product * cache_scale(key, key_dim) * STAGE.scale;
   if (STAGE.soft_cap > 0) score = STAGE.soft_cap * tanh_of(score / STAGE.soft_cap);
   return STAGE.bias_kind == 0 ? score : score + bias_of(head, own, position);
@@ -118,8 +122,9 @@ void main() {
   const bool whole = cache.latent != 0 && kCacheType == kCacheQ4;
   const uint columns = whole ? cache.key_dim : cache.value_dim;
 
-  for (uint d = thread; d < cache.key_dim; d += kThreads) {
-    rotated[d] = Floats(STAGE.query).at[(token * STAGE.heads + head) * cache.key_dim + d];
+  for (uint d = thread; d < kColumns; d += kThreads) {
+    const uint at = (token * STAGE.heads + head) * cache.key_dim + d;
+    rotated[d] = d < cache.key_dim ? Floats(STAGE.query).at[at] : 0;
   }
   for (uint d = thread; d < columns; d += kThreads) sums[d] = 0;
   barrier();
@@ -160,8 +165,11 @@ void main() {
     const uint end = min(first + kThreads, range.y) - first;
     for (uint d = thread; d < columns; d += kThreads) {
       float total = sums[d] * kept;
-      for (uint j = begin; j < end; ++j) {
-        total += factors[j] * cache_code(Words(value_rows[j]), d);
+      for (uint piece = 0; piece < end; piece += 4) {
+        for (uint j = piece; j < piece + 4; ++j) {
+          if (j < begin || j >= end) continue;
+          total += factors[j] * cache_code(Words(value_rows[j]), d);
+        }
       }
       sums[d] = total;
     }

@@ -56,3 +56,9 @@ float cache_code(Words row, uint d) {
     default: return 2 * float(row.at[d / 8] >> d % 8 * 4 & 15u) - 15;
   }
 }
+
+// Values d .. d + 8 of a row of n without its scale, d a multiple of 8; zeros beyond the last one. A loop over
+// such pieces loads each word once.
+void cache_codes(Words row, uint d, uint n, out float codes[8]) {
+  for (uint i = 0; i < 8; ++i) codes[i] = d + i < n ? cache_code(row, d + i) : 0;
+}

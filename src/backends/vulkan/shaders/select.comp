@@ -23,8 +23,12 @@ float product(uint head, uint number) {
   Words key = cache_key(cache, cache_row(Step(STAGE.step), cache, place.sequence, 0, number));
   const uint first = (token * STAGE.heads + head) * cache.key_dim;
   float sum = 0;
-  for (uint d = 0; d < cache.key_dim; ++d) {
-    sum += Floats(STAGE.query).at[first + d] * cache_code(key, d);
+  for (uint d = 0; d < cache.key_dim; d += 8) {
+    float codes[8];
+    cache_codes(key, d, cache.key_dim, codes);
+    for (uint i = 0; i < 8; ++i) {
+      if (d + i < cache.key_dim) sum += Floats(STAGE.query).at[first + d + i] * codes[i];
+    }
   }
   return sum * cache_scale(key, cache.key_dim);
 }
