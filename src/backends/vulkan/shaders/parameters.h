@@ -24,7 +24,7 @@ struct RowsStage {
   Address grids;
   Address row_bytes;  // of the table
   uint columns;  // of a row of the table
-  uint source;  // TENON_ROWS_BY_*
+  uint source;  // kRowsBy...
   uint position_parts;
   uint heads;  // rows side by side: ngram_rows; else 1
   uint first_number;  // ngram_rows: its numbers in StepHeader.ngram_rows begin after so many per token

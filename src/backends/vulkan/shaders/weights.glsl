@@ -28,7 +28,8 @@ float signed_byte(uint value) { return float(bitfieldExtract(int(value), 0, 8));
 #include "format_codebook.glsl"
 #include "format_small.glsl"
 
-// Values [first, first + 8) of a row, first a multiple of 8. Rows of floats are padded with zeros.
+// Values [first, first + 8) of a row, first a multiple of 8. Those beyond the end of a row of floats are memory of
+// the weights, and mean nothing.
 void decode8(Address row, uint first, Address grids, out float w[8]) {
   if (kBlockValues == 1) {
     decode_floats(Words(row), first, w);

@@ -1,0 +1,16 @@
+# Compiles every shader and asks spirv-val about it.
+#   cmake -DGLSLANG=... -DSPIRV_VAL=... -DSOURCE_DIR=<src> -DWORK_DIR=... -P validate_shaders.cmake
+file(GLOB shaders ${SOURCE_DIR}/backends/vulkan/shaders/*.comp)
+file(MAKE_DIRECTORY ${WORK_DIR})
+list(LENGTH shaders count)
+if(count EQUAL 0)
+  message(FATAL_ERROR "there are no shaders in ${SOURCE_DIR}")
+endif()
+foreach(shader ${shaders})
+  get_filename_component(name ${shader} NAME_WE)
+  set(module ${WORK_DIR}/${name}.spv)
+  execute_process(COMMAND ${GLSLANG} -V --quiet --target-env vulkan1.2 -I${SOURCE_DIR} -o ${module} ${shader}
+                  COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${SPIRV_VAL} --target-env vulkan1.2 --scalar-block-layout ${module}
+                  COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
