@@ -29,6 +29,9 @@ uint64_t row(const plain::OpShape& shape) noexcept {
   return std::max(shape.group->key_dim, shape.group->value_dim);
 }
 uint64_t two_rows(const plain::OpShape& shape) noexcept { return 2 * (row(shape) + 8); }
+/// Keys that select keeps between its passes (shaders/choose.glsl).
+constexpr uint64_t kKeptKeys = 2048;
+uint64_t row_and_keys(const plain::OpShape& shape) noexcept { return row(shape) + kKeptKeys; }
 uint64_t five_rows(const plain::OpShape& shape) noexcept { return 5 * row(shape); }
 
 constexpr Operation kOperations[] = {
@@ -65,8 +68,9 @@ constexpr Operation kOperations[] = {
     {TENON_OP_WKV7, "wkv7", plain::fits_wkv7, none, add_wkv},
     {TENON_OP_MIX_STREAMS, "mix_streams", plain::fits_mix_streams, none, add_mix_streams},
     {TENON_OP_SINKHORN, "sinkhorn", plain::fits_sinkhorn, none, add_sinkhorn},
-    {TENON_OP_SELECT, "select", plain::fits_select, row, add_select},
-    {TENON_OP_SELECT_BLOCKS, "select_blocks", plain::fits_select_blocks, row, add_select_blocks},
+    {TENON_OP_SELECT, "select", plain::fits_select, row_and_keys, add_select},
+    {TENON_OP_SELECT_BLOCKS, "select_blocks", plain::fits_select_blocks, row_and_keys,
+     add_select_blocks},
     {TENON_OP_COMPRESS, "compress", plain::fits_compress, five_rows, add_compress},
     {TENON_OP_NGRAM_ROWS, "ngram_rows", plain::fits_ngram_rows, none, add_ngram_rows},
     {TENON_OP_SOFTMAX, "softmax", plain::fits_softmax, none, add_segments},

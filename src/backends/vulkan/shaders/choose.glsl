@@ -1,6 +1,10 @@
 // The numbers of the `wanted` items of the largest keys, of equal ones the lower number, in ascending
-// order, without memory for the keys: four passes find the last key that is in, digit by digit (radix
-// selection), and a fifth writes. The including shader declares key_of(number), which may be slow.
+// order: four passes find the last key that is in, digit by digit (radix selection), and a fifth writes. Keys of few
+// items are kept between the passes; those of more are computed anew, since no memory is planned for them. The
+// including shader declares key_of(number).
+
+const uint kKeptKeys = 2048;  // kKeptKeys of vulkan_operations.cpp
+shared uint kept_keys[kKeptKeys];
 
 shared uint digits[256];
 shared uint chosen_digit;
@@ -30,6 +34,8 @@ uvec2 count_before(bool yes) {
   return counts;
 }
 
+uint key_at(uint i, uint items) { return items <= kKeptKeys ? kept_keys[i] : key_of(i); }
+
 // Writes wanted numbers to to.at[first ..], -1 where there are fewer items.
 void choose(uint items, uint wanted, Ints to, uint first) {
   const uint thread = gl_LocalInvocationID.x;
@@ -38,6 +44,7 @@ void choose(uint items, uint wanted, Ints to, uint first) {
     for (uint i = thread; i < items; i += kThreads) to.at[first + i] = int(i);
     return;
   }
+  for (uint i = thread; i < items && items <= kKeptKeys; i += kThreads) kept_keys[i] = key_of(i);
   uint limit = 0;  // the digits of the last key that is in, as far as they are known
   uint known = 0;  // their bits
   uint left = wanted;  // how many of the items whose key begins so are in
@@ -46,7 +53,7 @@ void choose(uint items, uint wanted, Ints to, uint first) {
     for (uint i = thread; i < 256; i += kThreads) digits[i] = 0;
     barrier();
     for (uint i = thread; i < items; i += kThreads) {
-      const uint key = key_of(i);
+      const uint key = key_at(i, items);
       if ((key & known) == limit) atomicAdd(digits[key >> shift & 255u], 1u);
     }
     barrier();
@@ -67,7 +74,7 @@ void choose(uint items, uint wanted, Ints to, uint first) {
   uint equal = 0;
   for (uint chunk = 0; chunk < items && written < wanted; chunk += kThreads) {
     const uint i = chunk + thread;
-    const uint key = i < items ? key_of(i) : 0;
+    const uint key = i < items ? key_at(i, items) : 0;
     const bool is_equal = i < items && key == limit;
     const uvec2 equals = count_before(is_equal);
     const bool is_in = i < items && (key > limit || is_equal && equal + equals.x < left);
