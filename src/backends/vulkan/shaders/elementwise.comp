@@ -56,7 +56,7 @@ float glu(float gate, float up) {
 float position_factor(uint row) {
   Step step = Step(STAGE.step);
   const int position = Ints(step.header.positions).at[row * STAGE.position_parts];
-  const uint lengths = (uint(position) + STAGE.flag) / STAGE.activation;
+  const uint64_t lengths = (uint64_t(uint(position)) + STAGE.flag) / STAGE.activation;
   return 1 + STAGE.a * log_of(float(lengths + 1));
 }
 
