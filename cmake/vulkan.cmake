@@ -35,21 +35,29 @@ set(shader_list ${PROJECT_SOURCE_DIR}/src/backends/vulkan/vulkan_shader_list.h)
 set(words_dir ${PROJECT_BINARY_DIR}/shaders)
 file(MAKE_DIRECTORY ${words_dir})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_list})
-file(STRINGS ${shader_list} lines REGEX "^TENON_SHADER")
+file(STRINGS ${shader_list} lines REGEX "^TENON_.*SHADER")
 file(GLOB shader_includes CONFIGURE_DEPENDS ${shader_dir}/*.glsl ${shader_dir}/*.h)
 list(APPEND shader_includes ${PROJECT_SOURCE_DIR}/src/backends/gpu/step_layout.h)
 set(all "")
 set(word_files "")
 foreach(line ${lines})
-  string(REGEX REPLACE "^TENON_SHADER.([a-z0-9_]+).*" "\\1" name "${line}")
-  set(words ${words_dir}/${name}.spv.h)
-  add_custom_command(OUTPUT ${words}
-    COMMAND ${TENON_GLSLANG} -V --quiet --target-env vulkan1.2 -I${PROJECT_SOURCE_DIR}/src
-            --vn ${name}_words -o ${words} ${shader_dir}/${name}.comp
-    DEPENDS ${shader_dir}/${name}.comp ${shader_includes}
-    COMMENT "Compiling shader ${name}" VERBATIM)
-  list(APPEND word_files ${words})
-  string(APPEND all "#include \"${name}.spv.h\"\n")
+  string(REGEX REPLACE "^TENON_.*SHADER.([a-z0-9_]+).*" "\\1" shader "${line}")
+  set(variants ${shader})
+  if(line MATCHES "^TENON_MATRIX")
+    list(TRANSFORM variants REPLACE "(.+)" "\\1_floats;\\1_scaled;\\1_k;\\1_codebook;\\1_small")
+  endif()
+  set(family 0)
+  foreach(name ${variants})
+    set(words ${words_dir}/${name}.spv.h)
+    add_custom_command(OUTPUT ${words}
+      COMMAND ${TENON_GLSLANG} -V --quiet --target-env vulkan1.2 -I${PROJECT_SOURCE_DIR}/src
+              -DTENON_FAMILY=${family} --vn ${name}_words -o ${words} ${shader_dir}/${shader}.comp
+      DEPENDS ${shader_dir}/${shader}.comp ${shader_includes}
+      COMMENT "Compiling shader ${name}" VERBATIM)
+    list(APPEND word_files ${words})
+    string(APPEND all "#include \"${name}.spv.h\"\n")
+    math(EXPR family "${family} + 1")
+  endforeach()
 endforeach()
 file(CONFIGURE OUTPUT ${words_dir}/tenon_vulkan_shaders.inc CONTENT "${all}" @ONLY)
 add_custom_target(tenon_vulkan_shaders DEPENDS ${word_files})

@@ -108,6 +108,10 @@ class StageBuilder {
   /// Specialisation constants 1 .. 3 of shaders that read a matrix.
   struct Decoder {
     uint32_t format, block_values, block_words;
+    /// The variant of a matrix shader.
+    [[nodiscard]] Shader shader(Shader floats) const {
+      return for_format(floats, static_cast<Format>(format));
+    }
   };
   [[nodiscard]] Decoder decoder(uint32_t weight) const;
 

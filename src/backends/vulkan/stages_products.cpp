@@ -18,7 +18,8 @@ void add_rows(StageBuilder& b, const tenon_op& op, RowsStage stage,
   stage.columns = b.columns(op.inputs[0]);
   stage.position_parts = b.program.view().position_parts;
   const uint64_t threads = (stage.columns + kValuesOfThread - 1) / kValuesOfThread;
-  b.add(Shader::rows, {decoder.format, decoder.block_values, decoder.block_words}, stage,
+  b.add(decoder.shader(Shader::rows_floats),
+        {decoder.format, decoder.block_values, decoder.block_words}, stage,
         {b.by_threads(threads), row_class});
 }
 
@@ -121,7 +122,8 @@ void add_moe_linear(StageBuilder& b, const tenon_op& op) {
   stage.sum = moe.sum;
   stage.weigh_inputs = moe.weigh == TENON_MOE_WEIGHT_INPUTS ? 1 : 0;
   const StageBuilder::Decoder decoder = b.decoder(weight);
-  b.add(Shader::moe_linear, {decoder.format, decoder.block_values, decoder.block_words}, stage,
+  b.add(decoder.shader(Shader::moe_linear_floats),
+        {decoder.format, decoder.block_values, decoder.block_words}, stage,
         {b.by_subgroups(b.columns(op.outputs[0])), b.slot(op.outputs[0]).row_class});
 }
 

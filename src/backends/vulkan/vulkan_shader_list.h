@@ -1,5 +1,5 @@
-// Every shader by name; cmake/vulkan.cmake reads this list, too. The including file says what it wants of
-// each.
+// Every shader by name; cmake/vulkan.cmake reads this list, too. The including file says what it wants of each.
+// A matrix shader is there once for each family of weight formats: floats, scaled, k, codebook, small.
 TENON_SHADER(attention)
 TENON_SHADER(columns)
 TENON_SHADER(compress)
@@ -7,16 +7,16 @@ TENON_SHADER(conv)
 TENON_SHADER(delta_rule)
 TENON_SHADER(elementwise)
 TENON_SHADER(kv_write)
-TENON_SHADER(linear)
+TENON_MATRIX_SHADER(linear)
 TENON_SHADER(mix_streams)
-TENON_SHADER(moe_linear)
+TENON_MATRIX_SHADER(moe_linear)
 TENON_SHADER(moe_route)
 TENON_SHADER(norm)
 TENON_SHADER(pool)
 TENON_SHADER(rope)
 TENON_SHADER(rope_angles)
 TENON_SHADER(rotate)
-TENON_SHADER(rows)
+TENON_MATRIX_SHADER(rows)
 TENON_SHADER(segments)
 TENON_SHADER(select)
 TENON_SHADER(sinkhorn)

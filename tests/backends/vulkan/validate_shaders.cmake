@@ -8,9 +8,12 @@ if(count EQUAL 0)
 endif()
 foreach(shader ${shaders})
   get_filename_component(name ${shader} NAME_WE)
-  set(module ${WORK_DIR}/${name}.spv)
-  execute_process(COMMAND ${GLSLANG} -V --quiet --target-env vulkan1.2 -I${SOURCE_DIR} -o ${module} ${shader}
-                  COMMAND_ERROR_IS_FATAL ANY)
-  execute_process(COMMAND ${SPIRV_VAL} --target-env vulkan1.2 --scalar-block-layout ${module}
-                  COMMAND_ERROR_IS_FATAL ANY)
+  foreach(family RANGE 4)  # of formats: only some shaders look at it
+    set(module ${WORK_DIR}/${name}_${family}.spv)
+    execute_process(COMMAND ${GLSLANG} -V --quiet --target-env vulkan1.2 -I${SOURCE_DIR}
+                            -DTENON_FAMILY=${family} -o ${module} ${shader}
+                    COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${SPIRV_VAL} --target-env vulkan1.2 --scalar-block-layout ${module}
+                    COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
 endforeach()

@@ -99,3 +99,15 @@ void decode_iq1_m(Words block, uint v, Words grids, out float w[8]) {
   write_iq1(point_of(grids, kIq1Points + number), half_to_float(d) * float(2 * code + 1),
             (nibble & 8u) != 0 ? -0.125 : 0.125, w);
 }
+
+void decode_block(Words block, uint v, Words grids, out float w[8]) {
+  switch (kFormat) {
+    case 16: decode_iq2_xxs(block, v, grids, w); break;
+    case 17: decode_iq2_xs(block, v, grids, w); break;
+    case 18: decode_iq3_xxs(block, v, grids, w); break;
+    case 19: decode_iq1_s(block, v, grids, w); break;
+    case 21: decode_iq3_s(block, v, grids, w); break;
+    case 22: decode_iq2_s(block, v, grids, w); break;
+    default: decode_iq1_m(block, v, grids, w); break;
+  }
+}

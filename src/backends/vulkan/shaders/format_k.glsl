@@ -67,3 +67,13 @@ void decode_q6_k(Words block, uint v, out float w[8]) {
     w[i] = scale * (float(four | two << 4) - 32);
   }
 }
+
+void decode_block(Words block, uint v, Words grids, out float w[8]) {
+  switch (kFormat) {
+    case 10: decode_q2_k(block, v, w); break;
+    case 11: decode_q3_k(block, v, w); break;
+    case 12: decode_q4_k(block, v, w); break;
+    case 13: decode_q5_k(block, v, w); break;
+    default: decode_q6_k(block, v, w); break;
+  }
+}

@@ -1,10 +1,6 @@
 // Blocks of 32 values with one scale: layouts and formulas are those of src/quant/q4_0.h, q4_1.h,
 // q5_0.h, q5_1.h and q8_0.h. v, a multiple of 8, is the first value's place in the block.
 
-// The nibbles of bytes [offset + v % 16, + 8): of values below 16 the low ones.
-uint nibble_of_32(Words block, uint offset, uint v, uint i) {
-  return byte_at(block, offset + v % 16 + i) >> v / 16 * 4 & 15u;
-}
 // Bit v + i of the four bytes at `offset`, as a fifth bit.
 uint fifth_bit(Words block, uint offset, uint v, uint i) {
   return (byte_at(block, offset + v / 8) >> i & 1u) << 4;
@@ -39,4 +35,14 @@ void decode_q5_1(Words block, uint v, out float w[8]) {
 void decode_q8_0(Words block, uint v, out float w[8]) {
   const float d = half_at(block, 0);
   for (uint i = 0; i < 8; ++i) w[i] = signed_byte(byte_at(block, 2 + v + i)) * d;
+}
+
+void decode_block(Words block, uint v, Words grids, out float w[8]) {
+  switch (kFormat) {
+    case 2: decode_q4_0(block, v, w); break;
+    case 3: decode_q4_1(block, v, w); break;
+    case 6: decode_q5_0(block, v, w); break;
+    case 7: decode_q5_1(block, v, w); break;
+    default: decode_q8_0(block, v, w); break;
+  }
 }

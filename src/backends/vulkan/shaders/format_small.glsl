@@ -85,3 +85,16 @@ void decode_q2_0(Words block, uint v, out float w[8]) {
     w[i] = (float(byte_at(block, 2 + v / 4 + i / 4) >> i % 4 * 2 & 3u) - 1) * d;
   }
 }
+
+void decode_block(Words block, uint v, Words grids, out float w[8]) {
+  switch (kFormat) {
+    case 20: decode_iq4_nl(block, v, w); break;
+    case 23: decode_iq4_xs(block, v, w); break;
+    case 34: decode_tq1_0(block, v, w); break;
+    case 35: decode_tq2_0(block, v, w); break;
+    case 39: decode_mxfp4(block, v, w); break;
+    case 40: decode_nvfp4(block, v, w); break;
+    case 41: decode_q1_0(block, v, w); break;
+    default: decode_q2_0(block, v, w); break;
+  }
+}

@@ -22,46 +22,32 @@ uint word_at(Words block, uint offset) {
 float half_at(Words block, uint offset) { return half_to_float(short_at(block, offset)); }
 float signed_byte(uint value) { return float(bitfieldExtract(int(value), 0, 8)); }
 
+// The nibbles of bytes [offset + v % 16, + 8) of 32 values: of the first 16 the low ones.
+uint nibble_of_32(Words block, uint offset, uint v, uint i) {
+  return byte_at(block, offset + v % 16 + i) >> v / 16 * 4 & 15u;
+}
+
+// A module has the decoders of one family, which the build names (vulkan_shader_list.h): a driver takes longer to
+// read all of them than to compile the one that is used. Each file defines decode_block.
+#if TENON_FAMILY == 0
 #include "format_floats.glsl"
+#elif TENON_FAMILY == 1
 #include "format_scaled.glsl"
+#elif TENON_FAMILY == 2
 #include "format_k.glsl"
+#elif TENON_FAMILY == 3
 #include "format_codebook.glsl"
+#else
 #include "format_small.glsl"
+#endif
 
 // Values [first, first + 8) of a row, first a multiple of 8. Those beyond the end of a row of floats are memory of
 // the weights, and mean nothing.
 void decode8(Address row, uint first, Address grids, out float w[8]) {
-  if (kBlockValues == 1) {
-    decode_floats(Words(row), first, w);
-    return;
-  }
+#if TENON_FAMILY == 0
+  decode_floats(Words(row), first, w);
+#else
   Words block = Words(row + first / kBlockValues * kBlockWords * 4);
-  const uint v = first % kBlockValues;
-  switch (kFormat) {
-    case 2: decode_q4_0(block, v, w); break;
-    case 3: decode_q4_1(block, v, w); break;
-    case 6: decode_q5_0(block, v, w); break;
-    case 7: decode_q5_1(block, v, w); break;
-    case 8: decode_q8_0(block, v, w); break;
-    case 10: decode_q2_k(block, v, w); break;
-    case 11: decode_q3_k(block, v, w); break;
-    case 12: decode_q4_k(block, v, w); break;
-    case 13: decode_q5_k(block, v, w); break;
-    case 14: decode_q6_k(block, v, w); break;
-    case 16: decode_iq2_xxs(block, v, Words(grids), w); break;
-    case 17: decode_iq2_xs(block, v, Words(grids), w); break;
-    case 18: decode_iq3_xxs(block, v, Words(grids), w); break;
-    case 19: decode_iq1_s(block, v, Words(grids), w); break;
-    case 20: decode_iq4_nl(block, v, w); break;
-    case 21: decode_iq3_s(block, v, Words(grids), w); break;
-    case 22: decode_iq2_s(block, v, Words(grids), w); break;
-    case 23: decode_iq4_xs(block, v, w); break;
-    case 29: decode_iq1_m(block, v, Words(grids), w); break;
-    case 34: decode_tq1_0(block, v, w); break;
-    case 35: decode_tq2_0(block, v, w); break;
-    case 39: decode_mxfp4(block, v, w); break;
-    case 40: decode_nvfp4(block, v, w); break;
-    case 41: decode_q1_0(block, v, w); break;
-    default: decode_q2_0(block, v, w); break;
-  }
+  decode_block(block, first % kBlockValues, Words(grids), w);
+#endif
 }
