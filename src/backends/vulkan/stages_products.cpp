@@ -39,8 +39,9 @@ void add_product(StageBuilder& b, const tenon_op& op, uint32_t bias, uint32_t ro
   stage.x_columns = b.columns(op.inputs[0]);
   stage.rows_of_head = rows_of_head;
   const StageBuilder::Decoder decoder = b.decoder(weight);
-  b.add(Shader::linear, {decoder.format, decoder.block_values, decoder.block_words, kTokensOfGroup},
-        stage, {b.by_subgroups(stage.rows), stage.row_class, kTokensOfGroup});
+  b.add(decoder.shader(Shader::linear_floats),
+        {decoder.format, decoder.block_values, decoder.block_words, kTokensOfGroup}, stage,
+        {b.by_subgroups(stage.rows), stage.row_class, kTokensOfGroup});
 }
 
 }  // namespace
