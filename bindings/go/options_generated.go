@@ -295,6 +295,8 @@ type EngineOptions struct {
 	Ageing Opt[float64]
 	// How many times as long a step of single tokens may take with prompts beside them.
 	DecodeStretch Opt[float64]
+	// Most milliseconds that a step of single tokens may take with prompts beside them; 0: any. Four tokens of prompts go on all the same.
+	MaxStallMs Opt[float64]
 	// Compute equal beginnings of texts once and keep them while there is room.
 	PrefixCache Opt[bool]
 	// Earlier states that a text of a recurrent model keeps while there is room, so that it can go back without being computed from its beginning.
@@ -330,6 +332,9 @@ func (o *EngineOptions) apply(set func(key string, value any)) {
 	}
 	if o.DecodeStretch.isSet {
 		set("decode_stretch", o.DecodeStretch.value)
+	}
+	if o.MaxStallMs.isSet {
+		set("max_stall_ms", o.MaxStallMs.value)
 	}
 	if o.PrefixCache.isSet {
 		set("prefix_cache", o.PrefixCache.value)

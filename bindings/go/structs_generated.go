@@ -282,6 +282,28 @@ var _ [24]byte = [unsafe.Offsetof(cCandidate{}.text)]byte{}
 var _ [32]byte = [unsafe.Offsetof(cCandidate{}.length)]byte{}
 var _ [40]byte = [unsafe.Offsetof(cCandidate{}.logprob)]byte{}
 
+type cContinuations struct {
+	structSize     uint32
+	flags          uint32
+	count          uint64
+	texts          unsafe.Pointer
+	lengths        unsafe.Pointer
+	tokens         unsafe.Pointer
+	numTokens      unsafe.Pointer
+	numLogprobs    unsafe.Pointer
+	timeoutSeconds float64
+}
+
+var _ [64]byte = [unsafe.Sizeof(cContinuations{})]byte{}
+var _ [4]byte = [unsafe.Offsetof(cContinuations{}.flags)]byte{}
+var _ [8]byte = [unsafe.Offsetof(cContinuations{}.count)]byte{}
+var _ [16]byte = [unsafe.Offsetof(cContinuations{}.texts)]byte{}
+var _ [24]byte = [unsafe.Offsetof(cContinuations{}.lengths)]byte{}
+var _ [32]byte = [unsafe.Offsetof(cContinuations{}.tokens)]byte{}
+var _ [40]byte = [unsafe.Offsetof(cContinuations{}.numTokens)]byte{}
+var _ [48]byte = [unsafe.Offsetof(cContinuations{}.numLogprobs)]byte{}
+var _ [56]byte = [unsafe.Offsetof(cContinuations{}.timeoutSeconds)]byte{}
+
 type cSessionStats struct {
 	structSize     uint32
 	reserved       uint32
@@ -1118,6 +1140,7 @@ var mirrors = map[string]any{
 	"tenon_tensor":         cTensor{},
 	"tenon_token_info":     cTokenInfo{},
 	"tenon_candidate":      cCandidate{},
+	"tenon_continuations":  cContinuations{},
 	"tenon_session_stats":  cSessionStats{},
 	"tenon_backend_info":   cBackendInfo{},
 	"tenon_submission":     cSubmission{},

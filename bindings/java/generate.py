@@ -220,7 +220,7 @@ def wrapper(interface, function):
             if of == "char" and p.get("encoding") != "bytes":
                 results.append(("String", name, "filled.string()"))
             else:
-                getter = {"byte": "int8s", "int": "ints", "long": "int64s"}[kind]
+                getter = {"byte": "int8s", "int": "ints", "long": "int64s", "float": "float32s"}[kind]
                 results.append((f"{kind}[]", name, f"filled.{getter}()"))
         else:
             raise SystemExit(f"{function['name']}.{p['name']}: no rule for the role {role}")

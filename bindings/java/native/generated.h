@@ -55,6 +55,7 @@
   DO(session_drawn_logits) \
   DO(session_logits) \
   DO(session_evaluate) \
+  DO(session_score) \
   DO(session_fork) \
   DO(session_rewind) \
   DO(session_save) \
@@ -619,6 +620,14 @@ JNIEXPORT jint JNICALL Java_tenon_JniCalls_sessionEvaluate(JNIEnv* env, jobject 
     return 0;
   }
   return (jint)api.session_evaluate((tenon_session*)(intptr_t)session, (const int32_t*)(intptr_t)tokens, (size_t)num_tokens, (tenon_logits_callback)(intptr_t)on_logits, (void*)(intptr_t)user);
+}
+JNIEXPORT jint JNICALL Java_tenon_JniCalls_sessionScore(JNIEnv* env, jobject self, jlong session, jlong continuations, jlong logprobs, jlong capacity, jlong num_logprobs) {
+  (void)self;
+  if (api.session_score == NULL) {
+    missing(env, "tenon_session_score");
+    return 0;
+  }
+  return (jint)api.session_score((tenon_session*)(intptr_t)session, (const tenon_continuations*)(intptr_t)continuations, (float*)(intptr_t)logprobs, (size_t)capacity, (size_t*)(intptr_t)num_logprobs);
 }
 JNIEXPORT jint JNICALL Java_tenon_JniCalls_sessionFork(JNIEnv* env, jobject self, jlong session, jlong fork) {
   (void)self;

@@ -118,6 +118,8 @@ export interface EngineOptions {
   ageing?: number
   /** How many times as long a step of single tokens may take with prompts beside them. */
   decodeStretch?: number
+  /** Most milliseconds that a step of single tokens may take with prompts beside them; 0: any. Four tokens of prompts go on all the same. */
+  maxStallMs?: number
   /** Compute equal beginnings of texts once and keep them while there is room. */
   prefixCache?: boolean
   /** Earlier states that a text of a recurrent model keeps while there is room, so that it can go back without being computed from its beginning. */

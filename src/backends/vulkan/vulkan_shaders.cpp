@@ -3,7 +3,7 @@
 #include <iterator>
 
 // One array `<name>_words` for each shader, from the build.
-#include "tenon_vulkan_shaders.inc"
+#include <tenon_vulkan_shaders.inc>
 
 namespace tenon::vulkan {
 

@@ -39,6 +39,12 @@ public final class EngineOptions extends Options<EngineOptions> {
     return set("decode_stretch", value);
   }
 
+  /** Most milliseconds that a step of single tokens may take with prompts beside them; 0: any. Four tokens
+   * of prompts go on all the same. */
+  public EngineOptions maxStallMs(double value) {
+    return set("max_stall_ms", value);
+  }
+
   /** Compute equal beginnings of texts once and keep them while there is room. */
   public EngineOptions prefixCache(boolean value) {
     return set("prefix_cache", value);

@@ -107,6 +107,8 @@ abstract class JniCalls extends NativeCalls {
   @Override
   native int sessionEvaluate(long session, long tokens, long numTokens, long onLogits, long user);
   @Override
+  native int sessionScore(long session, long continuations, long logprobs, long capacity, long numLogprobs);
+  @Override
   native int sessionFork(long session, long fork);
   @Override
   native int sessionRewind(long session, long position);

@@ -54,6 +54,7 @@ abstract class NativeCalls extends NativeMemory {
   abstract int sessionDrawnLogits(long session, long logits, long count);
   abstract int sessionLogits(long session, long logits, long count);
   abstract int sessionEvaluate(long session, long tokens, long numTokens, long onLogits, long user);
+  abstract int sessionScore(long session, long continuations, long logprobs, long capacity, long numLogprobs);
   abstract int sessionFork(long session, long fork);
   abstract int sessionRewind(long session, long position);
   abstract int sessionSave(long session, long path);

@@ -84,6 +84,8 @@ abstract class ForeignCalls extends NativeCalls {
         Foreign.find("tenon_session_logits", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle SESSION_EVALUATE =
         Foreign.find("tenon_session_evaluate", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    static final MethodHandle SESSION_SCORE =
+        Foreign.find("tenon_session_score", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     static final MethodHandle SESSION_FORK =
         Foreign.find("tenon_session_fork", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
     static final MethodHandle SESSION_REWIND =
@@ -875,6 +877,16 @@ abstract class ForeignCalls extends NativeCalls {
     if (SessionFunctions.SESSION_EVALUATE == null) throw missing("tenon_session_evaluate");
     try {
       return (int) SessionFunctions.SESSION_EVALUATE.invokeExact(session, tokens, numTokens, onLogits, user);
+    } catch (Throwable thrown) {
+      throw Foreign.unexpected(thrown);
+    }
+  }
+
+  @Override
+  int sessionScore(long session, long continuations, long logprobs, long capacity, long numLogprobs) {
+    if (SessionFunctions.SESSION_SCORE == null) throw missing("tenon_session_score");
+    try {
+      return (int) SessionFunctions.SESSION_SCORE.invokeExact(session, continuations, logprobs, capacity, numLogprobs);
     } catch (Throwable thrown) {
       throw Foreign.unexpected(thrown);
     }

@@ -165,6 +165,17 @@ pub struct Api {
     /// Appends tokens, computes them and hands out the logits after each one: row 0 .. num_tokens - 1, in
     /// order. logits \[vocabulary\] f32, valid during the call. Nonzero ends it: CANCELLED.
     pub tenon_session_evaluate: Option<unsafe extern "C" fn(session: *mut tenon_session, tokens: *const i32, num_tokens: usize, on_logits: tenon_logits_callback, user: *mut c_void) -> tenon_status>,
+    /// How likely each continuation of the session's text is: natural logarithms of the probabilities of its
+    /// tokens, each after the text and the tokens before it; those of all continuations one after another,
+    /// logprobs \[*num_logprobs\] f32, see "Buffers" in 1. Their sum is that of the whole continuation. Which
+    /// number of them there is, costs no more than finding the tokens. What is queued is computed first; the
+    /// text stays as it is. Continuations are computed side by side, those that begin alike together, and
+    /// have the bits that tenon_session_evaluate and tenon_logprobs give one by one. Their memory is that of
+    /// the cache while the call lasts. ARGUMENT for a continuation without tokens, or a token outside the
+    /// vocabulary; LIMIT for one that the context does not hold; STATE for an empty text, or "non-finite
+    /// logits"; CANCELLED, DEADLINE, NO_MEMORY when the cache has no room even for one. What is in logprobs
+    /// after a failure is not defined. Since 0.1
+    pub tenon_session_score: Option<unsafe extern "C" fn(session: *mut tenon_session, continuations: *const tenon_continuations, logprobs: *mut f32, capacity: usize, num_logprobs: *mut usize) -> tenon_status>,
     /// A second session with the same text; both go on alone. Costs no computation and no memory for what
     /// they share.
     pub tenon_session_fork: Option<unsafe extern "C" fn(session: *mut tenon_session, fork: *mut *mut tenon_session) -> tenon_status>,
@@ -526,6 +537,7 @@ impl Api {
                 tenon_session_drawn_logits: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *mut *const f32, *mut usize) -> tenon_status>>(find(c"tenon_session_drawn_logits")),
                 tenon_session_logits: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *mut *const f32, *mut usize) -> tenon_status>>(find(c"tenon_session_logits")),
                 tenon_session_evaluate: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const i32, usize, tenon_logits_callback, *mut c_void) -> tenon_status>>(find(c"tenon_session_evaluate")),
+                tenon_session_score: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const tenon_continuations, *mut f32, usize, *mut usize) -> tenon_status>>(find(c"tenon_session_score")),
                 tenon_session_fork: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *mut *mut tenon_session) -> tenon_status>>(find(c"tenon_session_fork")),
                 tenon_session_rewind: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, u64) -> tenon_status>>(find(c"tenon_session_rewind")),
                 tenon_session_save: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const c_char) -> tenon_status>>(find(c"tenon_session_save")),
@@ -674,6 +686,7 @@ impl Api {
             tenon_session_drawn_logits: Some(linked::tenon_session_drawn_logits),
             tenon_session_logits: Some(linked::tenon_session_logits),
             tenon_session_evaluate: Some(linked::tenon_session_evaluate),
+            tenon_session_score: Some(linked::tenon_session_score),
             tenon_session_fork: Some(linked::tenon_session_fork),
             tenon_session_rewind: Some(linked::tenon_session_rewind),
             tenon_session_save: Some(linked::tenon_session_save),
@@ -933,6 +946,17 @@ pub mod linked {
         /// Appends tokens, computes them and hands out the logits after each one: row 0 .. num_tokens - 1, in
         /// order. logits \[vocabulary\] f32, valid during the call. Nonzero ends it: CANCELLED.
         pub fn tenon_session_evaluate(session: *mut tenon_session, tokens: *const i32, num_tokens: usize, on_logits: tenon_logits_callback, user: *mut c_void) -> tenon_status;
+        /// How likely each continuation of the session's text is: natural logarithms of the probabilities of
+        /// its tokens, each after the text and the tokens before it; those of all continuations one after
+        /// another, logprobs \[*num_logprobs\] f32, see "Buffers" in 1. Their sum is that of the whole
+        /// continuation. Which number of them there is, costs no more than finding the tokens. What is queued
+        /// is computed first; the text stays as it is. Continuations are computed side by side, those that
+        /// begin alike together, and have the bits that tenon_session_evaluate and tenon_logprobs give one by
+        /// one. Their memory is that of the cache while the call lasts. ARGUMENT for a continuation without
+        /// tokens, or a token outside the vocabulary; LIMIT for one that the context does not hold; STATE for
+        /// an empty text, or "non-finite logits"; CANCELLED, DEADLINE, NO_MEMORY when the cache has no room
+        /// even for one. What is in logprobs after a failure is not defined. Since 0.1
+        pub fn tenon_session_score(session: *mut tenon_session, continuations: *const tenon_continuations, logprobs: *mut f32, capacity: usize, num_logprobs: *mut usize) -> tenon_status;
         /// A second session with the same text; both go on alone. Costs no computation and no memory for what
         /// they share.
         pub fn tenon_session_fork(session: *mut tenon_session, fork: *mut *mut tenon_session) -> tenon_status;

@@ -933,6 +933,57 @@ const _: () = {
     assert!(offset_of!(tenon_candidate, logprob) == 40);
 };
 
+/// What may follow a text: texts, which become tokens each by itself, or tokens. Only read during a call, but
+/// for num_logprobs. Since 0.1
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tenon_continuations {
+    pub struct_size: u32,
+    /// of texts: 0 or TENON_PARSE_SPECIAL
+    pub flags: u32,
+    /// any number
+    pub count: u64,
+    /// \[count\]; or NULL: tokens
+    pub texts: *const *const c_char,
+    /// \[count\]; NULL: all end in a NUL
+    pub lengths: *const u64,
+    /// \[count\]
+    pub tokens: *const *const i32,
+    /// \[count\]
+    pub num_tokens: *const u64,
+    /// \[count\], or NULL: gets how many tokens each one has
+    pub num_logprobs: *mut u64,
+    /// from now to the end: DEADLINE; 0: none
+    pub timeout_seconds: f64,
+}
+impl tenon_continuations {
+    /// All zero but `struct_size`, as every structure is before a call.
+    pub const fn new() -> Self {
+        // SAFETY: numbers, pointers and optional functions: zero is a value of each.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = size_of::<Self>() as u32;
+        value
+    }
+}
+impl Default for tenon_continuations {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+const _: () = {
+    assert!(size_of::<tenon_continuations>() == 64);
+    assert!(align_of::<tenon_continuations>() == 8);
+    assert!(offset_of!(tenon_continuations, struct_size) == 0);
+    assert!(offset_of!(tenon_continuations, flags) == 4);
+    assert!(offset_of!(tenon_continuations, count) == 8);
+    assert!(offset_of!(tenon_continuations, texts) == 16);
+    assert!(offset_of!(tenon_continuations, lengths) == 24);
+    assert!(offset_of!(tenon_continuations, tokens) == 32);
+    assert!(offset_of!(tenon_continuations, num_tokens) == 40);
+    assert!(offset_of!(tenon_continuations, num_logprobs) == 48);
+    assert!(offset_of!(tenon_continuations, timeout_seconds) == 56);
+};
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tenon_session_stats {

@@ -524,6 +524,17 @@ pub(crate) unsafe fn session_evaluate(session: &Handle<sys::tenon_session>, toke
     Ok(())
 }
 
+/// tenon_session_score
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn session_score(session: &Handle<sys::tenon_session>, continuations: &sys::tenon_continuations) -> Result<Vec<f32>> {
+    let function = found(library()?.api.tenon_session_score, "tenon_session_score")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    let memory = grown::<f32>(|buffer, capacity, needed| unsafe { function(session.as_ptr(), continuations, buffer.cast(), capacity, needed) })?;
+    Ok(memory)
+}
+
 /// tenon_session_fork
 pub(crate) fn session_fork(session: &Handle<sys::tenon_session>) -> Result<Option<Handle<sys::tenon_session>>> {
     let function = found(library()?.api.tenon_session_fork, "tenon_session_fork")?;

@@ -523,6 +523,13 @@ impl EngineOptions {
         self
     }
 
+    /// Most milliseconds that a step of single tokens may take with prompts beside them; 0: any. Four tokens
+    /// of prompts go on all the same.
+    pub fn max_stall_ms(mut self, value: f64) -> Self {
+        self.0.set("max_stall_ms", value.into());
+        self
+    }
+
     /// Compute equal beginnings of texts once and keep them while there is room.
     pub fn prefix_cache(mut self, value: bool) -> Self {
         self.0.set("prefix_cache", value.into());
