@@ -35,6 +35,9 @@ set(TENON_APART
     text/chat_formats/python_calls.cpp text/chat_formats/python_scan.cpp text/chat_formats/muse.cpp
     text/chat_formats/functionary.cpp text/chat_formats/minimax_m3.cpp text/chat_formats/kimi.cpp)
 
+# Rooms that only plugins are made of: nothing of them is in the library.
+set(TENON_PLUGIN_ROOMS backends/blas backends/gpu backends/vulkan)
+
 # Files that go over every weight of a model when it is loaded: -O2 makes loading half as slow again.
 set(TENON_HOT backends/cpu/panels.cpp)
 
@@ -80,7 +83,9 @@ function(tenon_room path)
     list(TRANSFORM TENON_APART PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE apart)
     set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
-  set_property(GLOBAL APPEND PROPERTY TENON_ROOMS tenon_room_${name})
+  if(NOT path IN_LIST TENON_PLUGIN_ROOMS)
+    set_property(GLOBAL APPEND PROPERTY TENON_ROOMS tenon_room_${name})
+  endif()
 endfunction()
 
 # tenon_kernels(PATH): src/PATH/kernels_<set>.cpp for each instruction set of the machine's kind, as part of

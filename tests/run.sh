@@ -104,7 +104,8 @@ packages=(g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-
           libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libx11-dev xvfb libopenblas-dev)
 if $all; then
   packages+=(abigail-tools binutils meson python3-cffi python3-numpy clang libclang-rt-14-dev
-             libbenchmark-dev libboost-dev clang-format-14 clang-tidy-14 python3-dev python3-venv)
+             libbenchmark-dev libboost-dev libssl-dev clang-format-14 clang-tidy-14 python3-dev python3-venv
+             luajit ruby php-cli mono-mcs mono-runtime)
 fi
 check "installing packages" bash cmake/install_packages.sh "${packages[@]}" || finish
 
@@ -124,13 +125,23 @@ check "the dev build, warnings as errors" build dev -DTENON_WERROR=ON -DTENON_BE
 say "Tests"
 run_ctest dev
 
-say "Python: the wheel, installed and tested"
-bash bindings/python/test.sh build-dev
-case $? in
-  0) passed=$((passed + 1)) ;;
-  77) skipped=$((skipped + 1)) ;;
-  *) fail "the Python package" ;;
-esac
+# Packages of other languages, built, installed and tested; where a language is not there, that is said.
+package() {  # package NAME SCRIPT
+  say "$1"
+  bash "$2" build-dev
+  case $? in
+    0) passed=$((passed + 1)) ;;
+    77) skipped=$((skipped + 1)) ;;
+    *) fail "$1" ;;
+  esac
+}
+package "Python: the wheel" bindings/python/test.sh
+package "Node, Bun and Deno: the package" bindings/node/test.sh
+package "Rust: the crates" bindings/rust/test.sh
+package "Go: the module" bindings/go/test.sh
+package "Java: the jars" bindings/java/test.sh
+package "LuaJIT, Ruby, PHP and C#" bindings/test_cheap.sh
+package "The server's clients" tests/server/clients/run.sh
 
 # With clang, which must compile everything without a warning. Without the example programs: what they
 # call is tested through the library's own tests.

@@ -164,10 +164,9 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
   uint64_t num_computed = 0;
   logits_position_ = kNoLogits;
   try {
-    num_computed = engine_->run(BatchItem{&sequence_, begin, end, outputs, logits,
-                                          &control_->cancel, control_.get(), nullptr,
-                                          options_.priority, options_.client, options_.weight, loop,
-                                          deadline_ns_});
+    num_computed = engine_->run(BatchItem{
+        &sequence_, begin, end, outputs, logits, &control_->cancel, control_.get(), nullptr,
+        options_.priority, options_.client, options_.weight, loop, deadline_ns_});
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) check_cancelled();
     throw;

@@ -23,11 +23,12 @@ struct RowsStage {
   Address y;
   Address grids;
   Address row_bytes;  // of the table
-  uint columns;  // of a row of the table
-  uint source;  // kRowsBy...
+  uint columns;       // of a row of the table
+  uint source;        // kRowsBy...
   uint position_parts;
   uint heads;  // rows side by side: ngram_rows; else 1
-  uint first_number;  // ngram_rows: its numbers in StepHeader.ngram_rows begin after so many per token
+  uint
+      first_number;  // ngram_rows: its numbers in StepHeader.ngram_rows begin after so many per token
   uint reserved;
 };
 TENON_SHARED_CONSTANT kRowsByToken = 0;
@@ -44,7 +45,7 @@ struct LinearStage {
   Address grids;
   Address row_bytes;  // of the weight
   uint row_class;
-  uint rows;  // of the weight, n
+  uint rows;     // of the weight, n
   uint columns;  // of the weight, k
   uint x_columns;
   uint rows_of_head;  // linear_heads: rows of the weight that read the same part of x; else n
@@ -72,7 +73,7 @@ struct MoeLinearStage {
 struct MoeRouteStage {
   Address step;
   Address logits;
-  Address bias;  // 0: none
+  Address bias;          // 0: none
   Address expert_scale;  // 0: none
   Address ids;
   Address weights;
@@ -106,7 +107,7 @@ struct ElementwiseStage {
   Address y;  // second operand; 0: none
   Address result;
   uint columns;
-  uint y_columns;  // divides columns
+  uint y_columns;    // divides columns
   uint y_is_vector;  // 1: one row for all
   uint position_parts;
   float a;
@@ -150,8 +151,8 @@ struct KvWriteStage {
 struct AttentionStage {
   Address step;
   Address query;
-  Address sinks;  // f32 [heads]; 0: none
-  Address bias;  // slopes [heads], or a table [buckets, heads]; f32
+  Address sinks;      // f32 [heads]; 0: none
+  Address bias;       // slopes [heads], or a table [buckets, heads]; f32
   Address distances;  // RELATIVE: [buckets of a side] uint: the first distance of each
   Address selection;  // [T, selection_columns] int; 0: none
   Address y;
@@ -213,8 +214,8 @@ struct ColumnsStage {
   uint segments;
   uint x_segment;  // columns of a segment of x
   uint x_first;
-  uint x_columns;  // of it that are taken
-  uint y_segment;  // columns of a segment of y
+  uint x_columns;    // of it that are taken
+  uint y_segment;    // columns of a segment of y
   uint y_broadcast;  // 1: y has one segment for all
 };
 
@@ -229,7 +230,7 @@ struct PoolStage {
 struct MixStreamsStage {
   Address x;
   Address matrix;  // 0: none
-  Address added;  // 0: none
+  Address added;   // 0: none
   Address factors;
   Address y;
   uint streams;
@@ -252,7 +253,7 @@ struct ConvStage {
   Address step;
   Address x;
   Address weight;  // f32 [columns, taps]; 0: token_shift
-  Address bias;  // 0: none
+  Address bias;    // 0: none
   Address y;
   StateLayer state;
   uint columns;

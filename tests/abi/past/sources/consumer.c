@@ -1,5 +1,4 @@
-/* A program that calls every function of tenon.h once at least and says what came. What it was compiled
- * to when a minor was released is kept, and must go on working:  consumer MODEL WORK_FOLDER */
+/* Calls every function of tenon.h once at least and says what came; past.sh tells what for. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +7,6 @@
 #include "tenon/tenon.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 static void check(tenon_status status, const char* call, int line) {
   if (status == TENON_OK) return;
   printf("line %d: %s: %s: %s\n", line, call, tenon_status_name(status), tenon_last_error());
