@@ -57,7 +57,6 @@ const (
 	fnSessionDrawnLogits
 	fnSessionLogits
 	fnSessionEvaluate
-	fnSessionScore
 	fnSessionFork
 	fnSessionRewind
 	fnSessionSave
@@ -200,7 +199,6 @@ var functionNames = [numFunctions]string{
 	"tenon_session_drawn_logits",
 	"tenon_session_logits",
 	"tenon_session_evaluate",
-	"tenon_session_score",
 	"tenon_session_fork",
 	"tenon_session_rewind",
 	"tenon_session_save",
@@ -853,28 +851,6 @@ func sessionEvaluate(session *handle, tokens []Token, onLogits func(row uint64, 
 		return c.err
 	}
 	return c.done(callSessionEvaluate(sessionPointer, slicePointer(tokens), uintptr(len(tokens)), onLogitsAddress, user))
-}
-
-func sessionScore(session *handle, continuations *Continuations) ([]float32, error) {
-	c := begin(fnSessionScore)
-	defer c.end()
-	sessionPointer := c.use(session, kindSession, 0)
-	var continuationsValue cContinuations
-	continuations.fill(&continuationsValue)
-	logprobs := make([]float32, firstCapacity)
-	var numLogprobs uintptr
-	if c.err != nil {
-		return nil, c.err
-	}
-	for {
-		if err := c.done(callSessionScore(sessionPointer, unsafe.Pointer(&continuationsValue), slicePointer(logprobs), uintptr(len(logprobs)), unsafe.Pointer(&numLogprobs))); err != nil {
-			return nil, err
-		}
-		if numLogprobs <= uintptr(len(logprobs)) {
-			return logprobs[:numLogprobs], nil
-		}
-		logprobs = make([]float32, numLogprobs)
-	}
 }
 
 func sessionFork(session *handle) (*handle, error) {
