@@ -347,6 +347,7 @@ class LarkGrammar {
   /// NAME.2: BODY, with marks that shape trees before the name; null: it is none.
   Definition* begin_definition(std::string_view line, size_t number) {
     size_t at = line.find_first_not_of("?!");
+    if (at == line.npos) return nullptr;
     const size_t begin = at;
     while (at < line.size() && is_name_character(line[at])) ++at;
     const std::string name(line.substr(begin, at - begin));

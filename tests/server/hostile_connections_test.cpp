@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "base/processor_time.h"
 #include "server/server_fixture.h"
 
 namespace tenon_http::test {
@@ -78,7 +79,10 @@ TEST(HostileConnections, AClientThatNeverReadsIsLeftAndItsAnswerCancelled) {
     under_way = server.get("/slots").json()["data"].size();
   }
   EXPECT_EQ(under_way, 0u);
-  EXPECT_LT(resident_megabytes() - before, 100);
+  // A sanitizer keeps what was freed for a while.
+  if (!tenon::kSanitized) {
+    EXPECT_LT(resident_megabytes() - before, 100);
+  }
   expect_served(server);
 }
 

@@ -38,6 +38,7 @@ TEST(LarkPattern, RefusesWhatAPatternCannotSay) {
   expect_refused_because("start: \"x\"\nstart: \"y\"", "defined twice");
   expect_refused_because("start: \"b\"..\"a\"", "range");
   expect_refused_because("\"x\"", "is missing");
+  expect_refused_because("?!", "is missing");  // marks of a rule without one
   std::string twice = "start: a0 a0\n";
   for (int i = 0; i < 40; ++i) {
     const std::string next = "a" + std::to_string(i + 1);
