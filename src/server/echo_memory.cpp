@@ -57,40 +57,25 @@ void ConversationMeaning::add(const Json& message) {
 }
 
 void EchoMemory::remember(const ConversationMeaning& meaning, Tokens tokens) {
-  const size_t last = meaning.num_messages() - 1;
-  Entry entry{std::string(meaning.up_to(last)), meaning.thoughts(),
-              std::make_shared<const Tokens>(std::move(tokens))};
-  entry.bytes = sizeof entry + entry.meaning.size() + entry.tokens->size() * sizeof(tenon::Token);
-  for (const std::string& thoughts : entry.thoughts)
-    entry.bytes += sizeof thoughts + thoughts.size();
-  if (entry.bytes > limit_bytes_) return;
+  std::string name(meaning.up_to(meaning.num_messages() - 1));
+  uint64_t bytes = sizeof(Entry) + sizeof name + name.size() + tokens.size() * sizeof(tenon::Token);
+  for (const std::string& thoughts : meaning.thoughts()) bytes += sizeof thoughts + thoughts.size();
+  Entry entry{meaning.thoughts(), std::make_shared<const Tokens>(std::move(tokens))};
   const std::lock_guard lock(mutex_);
-  const auto old = by_meaning_.find(entry.meaning);
-  if (old != by_meaning_.end()) drop(old->second);
-  while (held_bytes_ + entry.bytes > limit_bytes_) drop(std::prev(entries_.end()));
-  held_bytes_ += entry.bytes;
-  entries_.push_front(std::move(entry));
-  by_meaning_[entries_.front().meaning] = entries_.begin();
-}
-
-void EchoMemory::drop(Entries::iterator entry) {
-  held_bytes_ -= entry->bytes;
-  by_meaning_.erase(entry->meaning);
-  entries_.erase(entry);
+  entries_.add(std::move(name), std::move(entry), bytes);
 }
 
 std::shared_ptr<const EchoMemory::Tokens> EchoMemory::find(const ConversationMeaning& meaning,
                                                            size_t last) {
   const std::lock_guard lock(mutex_);
-  const auto found = by_meaning_.find(meaning.up_to(last));
-  if (found == by_meaning_.end()) return nullptr;
-  const Entry& entry = *found->second;
-  for (size_t i = 0; i <= last; ++i) {
-    const std::string& told = meaning.thoughts()[i];
-    if (!told.empty() && told != entry.thoughts[i]) return nullptr;
-  }
-  entries_.splice(entries_.begin(), entries_, found->second);
-  return entry.tokens;
+  const Entry* const found = entries_.find(meaning.up_to(last), [&](const Entry& entry) {
+    for (size_t i = 0; i <= last; ++i) {
+      const std::string& told = meaning.thoughts()[i];
+      if (!told.empty() && told != entry.thoughts[i]) return false;
+    }
+    return true;
+  });
+  return found == nullptr ? nullptr : found->tokens;
 }
 
 void EchoTurn::remember(const EchoMemory::Tokens& prompt, const EchoMemory::Tokens& drawn,

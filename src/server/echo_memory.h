@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "json.h"
+#include "recent_entries.h"
 
 namespace tenon_http {
 
@@ -47,7 +47,7 @@ class EchoMemory {
  public:
   using Tokens = std::vector<tenon::Token>;
 
-  explicit EchoMemory(uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  explicit EchoMemory(uint64_t limit_bytes) : entries_(limit_bytes) {}
 
   /// The conversation, whose last message is the answer, was computed as these tokens.
   void remember(const ConversationMeaning& meaning, Tokens tokens);
@@ -57,19 +57,12 @@ class EchoMemory {
 
  private:
   struct Entry {
-    std::string meaning;
     std::vector<std::string> thoughts;
     std::shared_ptr<const Tokens> tokens;
-    uint64_t bytes = 0;
   };
-  using Entries = std::list<Entry>;
-  void drop(Entries::iterator entry);
 
   std::mutex mutex_;
-  uint64_t limit_bytes_;
-  uint64_t held_bytes_ = 0;
-  Entries entries_;  ///< the one used last in front
-  std::unordered_map<std::string_view, Entries::iterator> by_meaning_;
+  RecentEntries<Entry> entries_;  ///< by what the conversation means
 };
 
 /// An answer under way that is to be remembered.

@@ -12,40 +12,29 @@ uint64_t bytes_of(const StoredResponse& response) {
   return (to_text(response.items).size() + to_text(response.response).size()) * kBytesOfText;
 }
 
+auto is_of(const std::string& owner) {
+  return [&owner](const std::shared_ptr<const StoredResponse>& one) { return one->owner == owner; };
+}
+
 }  // namespace
 
 void ResponseStore::add(const std::string& id, StoredResponse response) {
   const uint64_t bytes = bytes_of(response);
-  if (bytes > limit_bytes_) return;
   auto shared = std::make_shared<const StoredResponse>(std::move(response));
   const std::lock_guard lock(mutex_);
-  while (held_bytes_ + bytes > limit_bytes_) drop(std::prev(entries_.end()));
-  entries_.push_front({id, std::move(shared), bytes});
-  by_id_[id] = entries_.begin();
-  held_bytes_ += bytes;
-}
-
-void ResponseStore::drop(Entries::iterator entry) {
-  held_bytes_ -= entry->bytes;
-  by_id_.erase(entry->id);
-  entries_.erase(entry);
+  responses_.add(id, std::move(shared), bytes);
 }
 
 std::shared_ptr<const StoredResponse> ResponseStore::find(const std::string& id,
                                                           const std::string& owner) {
   const std::lock_guard lock(mutex_);
-  const auto found = by_id_.find(id);
-  if (found == by_id_.end() || found->second->response->owner != owner) return nullptr;
-  entries_.splice(entries_.begin(), entries_, found->second);
-  return found->second->response;
+  const auto* const found = responses_.find(id, is_of(owner));
+  return found == nullptr ? nullptr : *found;
 }
 
 bool ResponseStore::remove(const std::string& id, const std::string& owner) {
   const std::lock_guard lock(mutex_);
-  const auto found = by_id_.find(id);
-  if (found == by_id_.end() || found->second->response->owner != owner) return false;
-  drop(found->second);
-  return true;
+  return responses_.remove(id, is_of(owner));
 }
 
 }  // namespace tenon_http

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 
 #include "json.h"
+#include "recent_entries.h"
 
 namespace tenon_http {
 
@@ -22,7 +21,7 @@ struct StoredResponse {
 /// Any thread.
 class ResponseStore {
  public:
-  explicit ResponseStore(uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  explicit ResponseStore(uint64_t limit_bytes) : responses_(limit_bytes) {}
 
   /// Keeps it if the limit allows.
   void add(const std::string& id, StoredResponse response);
@@ -33,19 +32,8 @@ class ResponseStore {
   bool remove(const std::string& id, const std::string& owner);
 
  private:
-  struct Entry {
-    std::string id;
-    std::shared_ptr<const StoredResponse> response;
-    uint64_t bytes = 0;
-  };
-  using Entries = std::list<Entry>;
-  void drop(Entries::iterator entry);
-
   std::mutex mutex_;
-  uint64_t limit_bytes_;
-  uint64_t held_bytes_ = 0;
-  Entries entries_;  ///< the one used last in front
-  std::unordered_map<std::string, Entries::iterator> by_id_;
+  RecentEntries<std::shared_ptr<const StoredResponse>> responses_;  ///< by their ids
 };
 
 }  // namespace tenon_http
