@@ -279,50 +279,28 @@ void Executable::submit(const tenon_step& step) {
 
 uint64_t Executable::run(const tenon_step& step) {
   if (!sealed_) backends::refuse(TENON_BACKEND_STATE, "run before seal");
-  if (step_ticket_ > waited_ticket_) {
-    backends::refuse(TENON_BACKEND_STATE, "run before the last step was waited for");
-  }
-  const tenon_step known = drawn_.with_tokens(step, step_ticket_);
-  step_ticket_ = TENON_NO_TICKET;
-  drawn_.forget();
+  const tenon_step known = tickets_.begin_run(step);
   check(known);
   if (is_cancelled(known)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
   upload_step(known);
   download_results(known);
   submit(known);
-  drawn_.begin_step(known.num_outputs);
-  return step_ticket_ = ++last_ticket_;
+  return tickets_.end_run(known.num_outputs);
 }
 
 /// The host draws, from logits that have been copied to it.
 uint64_t Executable::draw(uint64_t step, const Strided<tenon_draw>& draws) {
   const uint32_t logits = program().logits;
-  if (step == TENON_NO_TICKET || step != step_ticket_ || logits == TENON_NO_SLOT) {
-    backends::refuse(TENON_BACKEND_ARGUMENT, "draw: {} is not the last step, or it has no logits",
-                     step);
-  }
-  const uint64_t vocab = program_.slots()[logits].columns;
-  for (uint32_t i = 0; i < draws.size(); ++i) {
-    backends::check_draw(draws[i], drawn_.num_rows(), vocab);
-  }
+  const uint64_t vocab = logits == TENON_NO_SLOT ? 0 : program_.slots()[logits].columns;
+  tickets_.check_draws(step, logits, vocab, draws);
   context_.wait(submission_);
   const auto* result = &*std::ranges::find(results_, logits, &Result::slot);
-  const auto* values = reinterpret_cast<const float*>(download_.bytes() + result->offset);
-  for (uint32_t i = 0; i < draws.size(); ++i) {
-    const tenon_draw& draw = draws[i];
-    row_.assign(values + draw.row * vocab, values + (draw.row + 1) * vocab);
-    host_draw_.run(draw, row_);
-    drawn_.note(draw);
-  }
-  return ++last_ticket_;
+  return tickets_.draw(reinterpret_cast<const float*>(download_.bytes() + result->offset), vocab,
+                       draws);
 }
 
 void Executable::wait(uint64_t ticket) {
-  if (waited_ticket_ == last_ticket_ || ticket != waited_ticket_ + 1) {
-    backends::refuse(TENON_BACKEND_ARGUMENT, "ticket {} is not the next to be waited for", ticket);
-  }
-  ++waited_ticket_;
-  if (ticket != step_ticket_) return;  // a draw, which has ended
+  if (!tickets_.wait(ticket)) return;
   context_.wait(submission_);
   for (const Result& result : results_) {
     if (result.bound == nullptr || result.bytes == 0) continue;
@@ -331,10 +309,7 @@ void Executable::wait(uint64_t ticket) {
 }
 
 bool Executable::poll(uint64_t ticket) {
-  if (ticket <= waited_ticket_ || ticket > last_ticket_) {
-    backends::refuse(TENON_BACKEND_ARGUMENT, "ticket {} is not one to be waited for", ticket);
-  }
-  return ticket != step_ticket_ || context_.has_ended(submission_);
+  return !tickets_.is_step(ticket) || context_.has_ended(submission_);
 }
 
 uint64_t Executable::memory_bytes(uint32_t purpose) const {

@@ -7,9 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "backends/common/drawn_tokens.h"
-#include "backends/common/host_draw.h"
 #include "backends/common/program_copy.h"
+#include "backends/common/step_tickets.h"
 #include "backends/common/strided.h"
 #include "backends/gpu/step_data.h"
 #include "backends/vulkan/stage_builder.h"
@@ -84,13 +83,8 @@ class Executable {
   VkCommandBuffer before_ = VK_NULL_HANDLE;  ///< the first
   VkCommandBuffer after_ = VK_NULL_HANDLE;   ///< the last
   bool sealed_ = false;
-  uint64_t submission_ = 0;   ///< the last one of the step that was run last
-  uint64_t last_ticket_ = 0;  ///< of a step or a draw
-  uint64_t waited_ticket_ = 0;
-  uint64_t step_ticket_ = TENON_NO_TICKET;  ///< of the last step, unless it failed
-  backends::DrawnTokens drawn_;
-  std::vector<float> row_;  ///< [vocab]
-  backends::HostDraw host_draw_;
+  uint64_t submission_ = 0;  ///< the last one of the step that was run last
+  backends::StepTickets tickets_;
 };
 
 }  // namespace tenon::vulkan
