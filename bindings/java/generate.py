@@ -13,14 +13,12 @@ Three layers, lowest first:
     records, options, constants   what programs see.
 """
 
-import json
 import sys
 
-from interface import (BOOLEANS, BOXES, HERE, HIDDEN, INTERNAL, NOTE, Interface, camel, doc, pascal, record_name, short,
+from interface import (BOOLEANS, BOXES, HERE, INTERNAL, NOTE, Interface, camel, doc, pascal, record_name, short,
                        upcall_name)
+from generating import HIDDEN, made_for, write
 from native_layer import foreign_calls, generated_header, jni_calls, native_calls, upcalls
-
-INTERFACE = HERE.parent / "interface.json"
 
 # Structures that hold callbacks or arrays of pointers are filled by hand, with the offsets of Layouts.
 HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_embedder_embed",
@@ -314,23 +312,6 @@ def constants_class(interface):
     return "\n".join([*lines, "}", ""])
 
 
-def made_for(interface):
-    """What Fit compares with a library: layouts and signatures, without prose and roles."""
-    data = interface.data
-    def signature(item):
-        return [item["returns"], *(p["type"] for p in item["parameters"])]
-    return json.dumps({
-        "version": data["version"],
-        "constants": {item["name"]: item["value"] for item in data["constants"]
-                      if not item["name"].startswith("TENON_VERSION_")},
-        "structs": {item["name"]: {"size": item["size"], "fields":
-                    [[f["name"], f["offset"], f["size"], f["type"]] for f in item["fields"]]}
-                    for item in data["structs"]},
-        "callbacks": {item["name"]: signature(item) for item in data["callbacks"]},
-        "functions": {item["name"]: signature(item) for item in interface.functions},
-    }, indent=None, separators=(",", ":")) + "\n"
-
-
 def files_of(interface):
     files = {"generated/tenon/NativeCalls.java": native_calls(interface),
              "generated/tenon/JniCalls.java": jni_calls(interface),
@@ -342,7 +323,7 @@ def files_of(interface):
              "generated/tenon/Calls.java": calls_class(interface),
              "generated/tenon/Kind.java": kind_enum(interface),
              "generated/tenon/Constants.java": constants_class(interface),
-             "generated/tenon/made_for.json": made_for(interface)}
+             "generated/tenon/made_for.json": made_for(interface, interface.functions)}
     for name in interface.read:
         files[f"generated/tenon/{record_name(name)}.java"] = record_file(interface, name)
     for scope in ("model", "session", "sampler", "engine", "chat", "embedder"):
@@ -351,25 +332,10 @@ def files_of(interface):
 
 
 def main():
-    interface = Interface(json.loads(INTERFACE.read_text()))
-    files = files_of(interface)
-    old = [str(path.relative_to(HERE)) for folder in ("generated", "generated22")
-           for path in (HERE / folder).rglob("*.*") if str(path.relative_to(HERE)) not in files]
-    if "--check" not in sys.argv:
-        for name in old:
-            (HERE / name).unlink()
-        old = []
-    for name, text in files.items():
-        path = HERE / name
-        if "--check" not in sys.argv:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            old.append(name)
-    if old:
-        print(f"bindings/java: {', '.join(old)} are not new: run bindings/generate.sh BUILD_FOLDER",
-              file=sys.stderr)
-    return 1 if old else 0
+    files = files_of(Interface())
+    generated = [path for folder in ("generated", "generated22") for path in (HERE / folder).rglob("*.*")]
+    gone = {str(path.relative_to(HERE)): None for path in generated}
+    return write(HERE, gone | files)
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ JavaScript again. In-parameters are the arguments in order (a text or array with
 options as an object), out-parameters the result. Functions of HAND are written in native/ instead.
 """
 
-import json
 import re
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-INTERFACE = HERE.parent / "interface.json"
+sys.path.insert(0, str(HERE.parent))
+from generating import HIDDEN, Interface as Description, made_for, short, write  # noqa: E402
 
 # What no rule covers: structures that hold callbacks or arrays of pointers, and requests with their notices.
 HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_embedder_embed",
@@ -29,11 +29,6 @@ LEFT_OUT = {"tenon_engine_set_executor", "tenon_engine_run", "tenon_session_scor
 INNER = {"tenon_interface_description", "tenon_last_error", "tenon_options_create", "tenon_options_set_int",
          "tenon_options_set_float", "tenon_options_set_bool", "tenon_options_set_string",
          "tenon_options_add_string", "tenon_options_parse"}
-HIDDEN = {"struct_size", "reserved"}
-
-
-def short(name):
-    return name.removeprefix("tenon_")
 
 
 def camel(name):
@@ -46,35 +41,10 @@ def type_name(struct):
     return "".join(part.capitalize() for part in short(struct).split("_"))
 
 
-class Interface:
-    def __init__(self, data):
-        self.data = data
-        self.aliases = data["aliases"]
-        self.structs = {item["name"]: item for item in data["structs"]}
-        self.callbacks = {item["name"]: item for item in data["callbacks"]}
-        self.handles = {item["name"]: item for item in data["handles"]}
-        self.read = []     # structures that a function or a callback hands out
-        self.written = []  # structures that a function takes
-        for item in data["functions"] + data["callbacks"]:
-            for parameter in item["parameters"]:
-                if parameter["role"] == "out_struct" or \
-                        parameter["role"] == "struct" and item in data["callbacks"]:
-                    if parameter["of"] not in self.read:
-                        self.read.append(parameter["of"])
-                elif parameter["role"] == "struct" and parameter["of"] not in self.written \
-                        and item["name"] not in (HAND | LEFT_OUT) - {"tenon_session_submit"}:
-                    self.written.append(parameter["of"])
-        destroys = {handle["destroy"] for handle in self.handles.values()}
-        self.functions = [f for f in data["functions"] if f["name"] not in LEFT_OUT]
-        self.offered = [f for f in self.functions if f["name"] not in INNER | destroys]
-
-    def scalar(self, kind):
-        return self.aliases.get(kind, kind)
-
-    def shown(self, struct):
-        """The fields of a structure that JavaScript sees: without sizes, lengths and padding."""
-        return [field for field in self.structs[struct]["fields"]
-                if field["name"] not in HIDDEN and field["role"] != "length"]
+class Interface(Description):
+    def __init__(self):
+        super().__init__(LEFT_OUT, HAND)
+        self.offered = [f for f in self.functions if f["name"] not in INNER | self.destroys]
 
 
 # ---- C -------------------------------------------------------------------------------------------
@@ -436,41 +406,15 @@ def options_types(interface):
     return "\n".join(lines)
 
 
-def made_for(interface):
-    """What lib/fit.js compares with a library: layouts and signatures, without prose and roles."""
-    data = interface.data
-
-    def signature(item):
-        return [item["returns"], *(p["type"] for p in item["parameters"])]
-    return json.dumps({
-        "version": data["version"],
-        "constants": {item["name"]: item["value"] for item in data["constants"]
-                      if not item["name"].startswith("TENON_VERSION_") and abs(item["value"]) < 2**53},
-        "structs": {item["name"]: {"size": item["size"], "fields":
-                    [[f["name"], f["offset"], f["size"], f["type"]] for f in item["fields"]]}
-                    for item in data["structs"]},
-        "callbacks": {item["name"]: signature(item) for item in data["callbacks"]},
-        "functions": {item["name"]: signature(item) for item in data["functions"]
-                      if item["name"] not in LEFT_OUT - {"tenon_engine_run"}},
-    }, separators=(",", ":")) + "\n"
-
-
 def main():
-    interface = Interface(json.loads(INTERFACE.read_text()))
+    interface = Interface()
+    interface.refuse_arrays_of_pointers()
+    # JavaScript looks at tenon_engine_run, and larger numbers are no whole ones there.
+    known = [f for f in interface.data["functions"] if f["name"] not in LEFT_OUT - {"tenon_engine_run"}]
     files = {"native/generated.h": generated_header, "lib/constants.js": constants_module,
-             "lib/made_for.json": made_for, "types/options.d.ts": options_types,
+             "lib/made_for.json": lambda it: made_for(it, known, most=2**53), "types/options.d.ts": options_types,
              "types/structs.d.ts": structs_types}
-    old = []
-    for name, make in files.items():
-        text, path = make(interface), HERE / name
-        if "--check" not in sys.argv:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            old.append(name)
-    if old:
-        print(f"bindings/node: {', '.join(old)} are not new: run bindings/generate.sh BUILD_FOLDER",
-              file=sys.stderr)
-    return 1 if old else 0
+    return write(HERE, {name: make(interface) for name, make in files.items()})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-INTERFACE = HERE.parent / "interface.json"
+sys.path.insert(0, str(HERE.parent))
+from generating import HIDDEN, Interface as Description, made_for, short, write  # noqa: E402
 
 # What no rule covers: structures that hold callbacks or arrays of pointers, and pieces, which are waited
 # for in intervals so that Python hears of signals.
@@ -28,11 +29,6 @@ LIBRARY = {"tenon_interface_description", "tenon_last_error"}
 
 PYTHON_TYPES = {"int32_t": "int", "uint32_t": "int", "int64_t": "int", "uint64_t": "int", "size_t": "int",
                 "double": "float", "float": "float"}
-HIDDEN = {"struct_size", "reserved"}
-
-
-def short(name):
-    return name.removeprefix("tenon_")
 
 
 def type_name(struct):
@@ -40,31 +36,12 @@ def type_name(struct):
     return "".join(part.capitalize() for part in short(struct).split("_"))
 
 
-class Interface:
-    def __init__(self, data):
-        self.data = data
-        self.aliases = data["aliases"]
-        self.structs = {item["name"]: item for item in data["structs"]}
-        self.callbacks = {item["name"]: item for item in data["callbacks"]}
-        self.handles = {item["name"]: item for item in data["handles"]}
-        # Structures that a function or a callback hands out.
-        self.read = []
-        self.written = []
-        for item in data["functions"] + data["callbacks"]:
-            for parameter in item["parameters"]:
-                if parameter["role"] == "out_struct" or \
-                        parameter["role"] == "struct" and item in data["callbacks"]:
-                    if parameter["of"] not in self.read:
-                        self.read.append(parameter["of"])
-                elif parameter["role"] == "struct" and item["name"] not in HAND - {"tenon_session_submit"} \
-                        and parameter["of"] not in self.written:
-                    self.written.append(parameter["of"])
-
-    def scalar(self, kind):
-        return self.aliases.get(kind, kind)
+class Interface(Description):
+    def __init__(self):
+        super().__init__(LEFT_OUT, HAND)
 
     def shown(self, struct):
-        """The fields of a structure that Python sees: without sizes, lengths and padding."""
+        """Python sees the lengths of a batch, too."""
         return [field for field in self.structs[struct]["fields"]
                 if field["name"] not in HIDDEN and
                 (field["role"] != "length" or struct == "tenon_embedder_batch")]
@@ -483,40 +460,13 @@ def constants_module(interface):
     return "\n".join([*lines, ""])
 
 
-def made_for(interface):
-    """What _fit.py compares with a library: layouts and signatures, without prose and roles."""
-    data = interface.data
-    def signature(item):
-        return [item["returns"], *(p["type"] for p in item["parameters"])]
-    return json.dumps({
-        "version": data["version"],
-        "constants": {item["name"]: item["value"] for item in data["constants"]
-                      if not item["name"].startswith("TENON_VERSION_")},
-        "structs": {item["name"]: {"size": item["size"], "fields":
-                    [[f["name"], f["offset"], f["size"], f["type"]] for f in item["fields"]]}
-                    for item in data["structs"]},
-        "callbacks": {item["name"]: signature(item) for item in data["callbacks"]},
-        "functions": {item["name"]: signature(item) for item in data["functions"]
-                      if item["name"] not in LEFT_OUT},
-    }, indent=None, separators=(",", ":")) + "\n"
-
-
 def main():
-    interface = Interface(json.loads(INTERFACE.read_text()))
+    interface = Interface()
+    interface.refuse_arrays_of_pointers()
     files = {"native/generated.h": generated_header, "tenon/_native.pyi": native_stub,
              "tenon/_options.py": options_module, "tenon/constants.py": constants_module,
-             "tenon/_made_for.json": made_for}
-    old = []
-    for name, make in files.items():
-        text, path = make(interface), HERE / name
-        if "--check" not in sys.argv:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            old.append(name)
-    if old:
-        print(f"bindings/python: {', '.join(old)} are not new: run bindings/generate.sh BUILD_FOLDER",
-              file=sys.stderr)
-    return 1 if old else 0
+             "tenon/_made_for.json": lambda it: made_for(it, it.functions)}
+    return write(HERE, {name: make(interface) for name, make in files.items()})
 
 
 if __name__ == "__main__":
