@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <system_error>
 #include <tenon/error.hpp>
 
 namespace tenon_http {
@@ -149,10 +150,13 @@ class OpenSslContext : public TlsContext {
 
  private:
   [[noreturn]] static void refuse(const std::string& what) {
-    const char* reason = ERR_reason_error_string(ERR_peek_error());
+    const unsigned long error = ERR_peek_error();
     ERR_clear_error();
-    throw tenon::Error(tenon::Code::Io, "TLS cannot use the " + what + ": " +
-                                            (reason == nullptr ? "unknown" : reason));
+    const char* const reason = ERR_reason_error_string(error);  // null for those of the system
+    throw tenon::Error(
+        tenon::Code::Io,
+        "TLS cannot use the " + what + ": " +
+            (reason != nullptr ? reason : std::generic_category().message(ERR_GET_REASON(error))));
   }
 
   BioMethod method_;
