@@ -37,6 +37,8 @@ inline double product_tolerance(uint32_t precision) {
 inline double linear_tolerance(Format format) {
   const tenon_device_info& info = target_info();
   if (format == Format::BF16) return product_tolerance(info.precision_bf16);
+  if (format == Format::F16 && info.precision_f16 != 0)
+    return product_tolerance(info.precision_f16);
   const bool floats = find_format(format)->block_values == 1;
   return product_tolerance(floats ? info.precision_float : info.precision_blocks);
 }

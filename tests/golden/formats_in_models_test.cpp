@@ -162,7 +162,7 @@ TEST(Formats, Bf16IsMultipliedWithFloatsOnDemand) {
     const std::vector<float> expected = logits_of(file, "reference");
     const std::vector<float> exact = logits_of(file, "cpu", "f32");
     EXPECT_LE(relative_rmse(exact, expected), kMaxFloatRmse);
-    if (cpu::choose_kernels("")->fixed_point) {
+    if (cpu::choose_kernels("")->fixed_bf16) {
       EXPECT_GT(relative_rmse(logits_of(file, "cpu"), exact), kMaxFloatRmse);
     }
   }

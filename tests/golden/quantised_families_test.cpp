@@ -5,9 +5,11 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arch/architectures.h"
+#include "backends/cpu/device.h"
 #include "engine/embedder.h"
 #include "file/open.h"
 #include "random_model/random_model.h"
@@ -47,8 +49,10 @@ constexpr Family kFamilies[] = {
 // clang-format on
 
 /// What a random model of the family answers: the logits of all tokens, or of an encoder its rows.
-std::vector<float> answers(const std::string& path, const char* backend) {
+std::vector<float> answers(const std::string& path, const char* backend,
+                           std::vector<std::pair<std::string, std::string>> backend_options = {}) {
   ModelOptions options;
+  options.backend_options = std::move(backend_options);
   options.threads = 2;
   options.backend = backend;
   options.cache_type = "f32";
@@ -110,6 +114,26 @@ TEST_P(QuantisedFamily, AnswersAsItsDecodedValuesDo) {
     RecordProperty(mix, std::to_string(cpu));
     EXPECT_LE(cpu, GetParam().max_rmse);
   }
+}
+
+TEST(F16Weights, AreMultipliedInFixedPointInEncodersAlone) {
+  const TempFolder folder;
+  const std::string path = folder.path("m.gguf");
+  const auto with = [&](const char* activations) {
+    return answers(path, "cpu", {{"f16_activations", activations}});
+  };
+  write_random_model(System::real(), path, "tiny-bert", "f16");
+  const std::vector<float> encoded = with("f32");
+  EXPECT_LE(relative_rmse(encoded, answers(path, "reference")), 1e-5);
+  EXPECT_TRUE(same_bits(answers(path, "cpu"), with("fixed")));
+  EXPECT_LE(relative_rmse(with("fixed"), encoded), 2e-3);
+  EXPECT_EQ(!same_bits(with("fixed"), encoded), cpu::choose_kernels("")->fixed_f16);
+
+  write_random_model(System::real(), path, "tiny-llama", "f16");
+  const std::vector<float> logits = with("f32");
+  EXPECT_TRUE(same_bits(answers(path, "cpu"), logits));
+  EXPECT_LE(relative_rmse(with("fixed"), logits), 2e-3);
+  EXPECT_EQ(!same_bits(with("fixed"), logits), cpu::choose_kernels("")->fixed_f16);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, QuantisedFamily, testing::ValuesIn(kFamilies),

@@ -864,7 +864,7 @@ typedef struct tenon_device_info {
   uint64_t memory_total; /* bytes; 0 unknown */
   uint64_t memory_available;
   uint32_t flags;            /* TENON_DEVICE_BATCH_INVARIANT, ... */
-  uint32_t precision_float;  /* TENON_PRECISION_* with f32 and f16 weights */
+  uint32_t precision_float;  /* TENON_PRECISION_* with f32 weights */
   uint32_t precision_bf16;   /* with bf16 weights */
   uint32_t precision_blocks; /* with weights of a block format */
   uint32_t step_tokens;      /* T up to here makes each token cheaper */
@@ -873,7 +873,7 @@ typedef struct tenon_device_info {
   uint32_t block_tokens;     /* a good size of a block of the cache, in positions */
   uint64_t slab_bytes;       /* a good size of a buffer of cache blocks */
   uint32_t steps_under_way;  /* how many runs may precede the first wait; 1 to 64 */
-  uint32_t reserved;
+  uint32_t precision_f16;    /* with f16 weights; 0: as precision_float */
 } tenon_device_info;
 
 /* A device and what was made from it may be used from any thread, one call at a time, except that

@@ -1,5 +1,9 @@
 #include "backends/cpu/api.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,34 +25,58 @@ constexpr tenon_backend_option_info kOptions[] = {
      "The kernels to use; empty: the best that the processor can run."},
     {"bf16_activations", "fixed or f32", "fixed",
      "What bf16 weights are multiplied with: integers of 14 bits, or f32."},
+    {"f16_activations", "auto, fixed or f32", "auto",
+     "The same of f16 weights; auto: integers in encoders, f32 in what writes text."},
 };
 
-Kernels kernels_of(std::span<const tenon_backend_option> options) {
+/// `value` of an option is one of `choices`, or the device is refused.
+void check_choice(const char* option, std::string_view value,
+                  std::initializer_list<std::string_view> choices) {
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return;
+  refuse(TENON_BACKEND_ARGUMENT, "option \"{}\" is \"{}\"; it can be {}", option, value,
+         fmt::join(choices, " or "));
+}
+
+Device device_of(const tenon_host* host, std::span<const tenon_backend_option> options) {
   std::string isa;
   std::string bf16_activations = "fixed";
+  std::string f16_activations = "auto";
   for (const tenon_backend_option& option : options) {
     const std::string_view key = option.key;
     if (key == "isa") {
       isa = option.value;
     } else if (key == "bf16_activations") {
       bf16_activations = option.value;
+    } else if (key == "f16_activations") {
+      f16_activations = option.value;
     } else {
-      refuse(TENON_BACKEND_ARGUMENT, "unknown option \"{}\"; known: isa, bf16_activations", key);
+      refuse(TENON_BACKEND_ARGUMENT,
+             "unknown option \"{}\"; known: isa, bf16_activations, f16_activations", key);
     }
   }
-  if (bf16_activations != "fixed" && bf16_activations != "f32") {
-    refuse(TENON_BACKEND_ARGUMENT, "option \"bf16_activations\" is \"{}\"; it can be fixed or f32",
-           bf16_activations);
-  }
+  check_choice("bf16_activations", bf16_activations, {"fixed", "f32"});
+  check_choice("f16_activations", f16_activations, {"auto", "fixed", "f32"});
   const Kernels* chosen = choose_kernels(isa);
   if (chosen == nullptr) {
     refuse(TENON_BACKEND_ARGUMENT,
            "option \"isa\": no kernels \"{}\" on this machine; available: {}", isa,
            available_kernels());
   }
-  Kernels kernels = *chosen;
-  if (bf16_activations == "f32") kernels.fixed_point = false;
-  return kernels;
+  Device device{host, *chosen, f16_activations == "auto"};
+  if (bf16_activations == "f32") device.kernels.fixed_bf16 = false;
+  if (f16_activations == "f32") device.kernels.fixed_f16 = false;
+  return device;
+}
+
+/// A token attends to the whole text in all layers.
+bool is_encoder(const tenon_program& program) {
+  bool attends = false;
+  for (const tenon_op& op : ops_of(program).copies()) {
+    if (op.kind != TENON_OP_ATTENTION) continue;
+    if (op.params.attention.mask != TENON_MASK_SYMMETRIC) return false;
+    attends = true;
+  }
+  return attends;
 }
 
 struct Cpu {
@@ -59,12 +87,11 @@ struct Cpu {
 
   static std::span<const tenon_backend_option_info> options() noexcept { return kOptions; }
 
-  static tenon_device_info info() { return info_of(*choose_kernels("")); }
-  static tenon_device_info info(const Device& device) { return info_of(device.kernels); }
+  static tenon_device_info info() { return info(device_of(nullptr, {})); }
 
   static std::unique_ptr<Device> make_device(const tenon_host* host,
                                              std::span<const tenon_backend_option> options) {
-    return std::make_unique<Device>(Device{host, kernels_of(options)});
+    return std::make_unique<Device>(device_of(host, options));
   }
 
   static bool supports(const tenon_program& program, uint32_t op) noexcept {
@@ -76,20 +103,23 @@ struct Cpu {
       if (supports(program, i)) continue;
       refuse(TENON_BACKEND_UNSUPPORTED, "operation {} is not supported", i);
     }
-    return std::make_unique<Executable>(*device.host, device.kernels, program);
+    Kernels kernels = device.kernels;
+    if (device.fixed_f16_of_encoders && !is_encoder(program)) kernels.fixed_f16 = false;
+    return std::make_unique<Executable>(*device.host, kernels, program);
   }
 
- private:
-  static tenon_device_info info_of(const Kernels& kernels) {
+  static tenon_device_info info(const Device& device) {
+    const Kernels& kernels = device.kernels;
     tenon_device_info info{};
     info.kind = TENON_DEVICE_CPU;
     backends::copy_text(info.name, kName);
     // All that the bits of a result depend on: snapshots hold this text.
     backends::copy_text(info.description, processor_name() + ", " + kernels.name + " kernels" +
-                                              (kernels.fixed_point ? ", bf16 in fixed point" : ""));
+                                              fixed_formats(device));
     info.flags = TENON_DEVICE_BATCH_INVARIANT;
     info.precision_float = TENON_PRECISION_F32;
-    info.precision_bf16 = kernels.fixed_point ? TENON_PRECISION_FIXED14 : TENON_PRECISION_F32;
+    info.precision_f16 = kernels.fixed_f16 ? TENON_PRECISION_FIXED14 : TENON_PRECISION_F32;
+    info.precision_bf16 = kernels.fixed_bf16 ? TENON_PRECISION_FIXED14 : TENON_PRECISION_F32;
     info.precision_blocks = TENON_PRECISION_INT8;
     info.step_tokens = info.step_outputs = 256;
     info.token_multiple = 4;  // rows are computed by twelves, eights or fours
@@ -97,6 +127,15 @@ struct Cpu {
     info.slab_bytes = uint64_t{8} << 20;  // 2 MiB pages pay, and a short text does not claim much
     info.steps_under_way = 1;
     return info;
+  }
+
+ private:
+  /// Of programs that write text: what a snapshot depends on.
+  static const char* fixed_formats(const Device& device) noexcept {
+    const bool f16 = device.kernels.fixed_f16 && !device.fixed_f16_of_encoders;
+    if (device.kernels.fixed_bf16)
+      return f16 ? ", f16 and bf16 in fixed point" : ", bf16 in fixed point";
+    return f16 ? ", f16 in fixed point" : "";
   }
 };
 

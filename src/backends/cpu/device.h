@@ -12,6 +12,7 @@ namespace tenon::cpu {
 struct Device {
   const tenon_host* host;
   Kernels kernels;
+  bool fixed_f16_of_encoders;  ///< other programs multiply f16 weights with f32
 };
 
 /// The kernels for this machine, or those that the name asks for; NULL when the machine lacks them

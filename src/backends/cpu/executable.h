@@ -123,7 +123,7 @@ class Executable {
   }
 
   const tenon_host& host_;
-  const Kernels& kernels_;
+  const Kernels kernels_;
   backends::ProgramCopy program_;
   PhasePlan plan_;
   std::vector<uint64_t> block_bytes_;                   // [groups]

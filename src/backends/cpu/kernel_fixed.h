@@ -1,4 +1,4 @@
-// Linear kernels over bf16 panels in fixed point: weights and activations become integers of 14
+// Linear kernels over f16 and bf16 panels in fixed point: weights and activations become integers of 14
 // bits with a power of two for 256 weights of a row and a scale for 32 activations, and products of
 // pairs are added up in int32. That is twice the multiplications of f32, and far less rounding than
 // bf16 activations would be. Included by kernels_<isa>.cpp after vec.h.
@@ -21,12 +21,14 @@ namespace tenon::cpu::TENON_CPU_ISA {
 
 /// The 256 values of k, or fewer at the end of the rows, of which the weights of a row of a panel
 /// share an exponent.
+///   From  FromF16 or FromBf16
+template <typename From>
 struct FixedWeights {
   const uint8_t* weights;
   F32x16 scale[2], factor[2];  // halves of the panel
   /// Values of k from k on of panel p of a call.
   static const uint8_t* at(const LinearArgs& args, uint64_t p, uint64_t k) {
-    return args.weights + (args.first_panel + p) * args.panel_bytes + k * kWide * FromBf16::kSize;
+    return args.weights + (args.first_panel + p) * args.panel_bytes + k * kWide * From::kSize;
   }
   /// Where a weight is no number (exponent 255), the factor is -infinity: all integers are the low
   /// bits of infinity or NaN, 0, and the scale is infinity, of which no sum makes a number.
@@ -42,10 +44,10 @@ struct FixedWeights {
   /// use(h, weights) for both halves of values 2i and 2i + 1 of k.
   template <typename Dot, typename Use>
   void pair(uint64_t i, Use use) const {
-    constexpr uint64_t kBytes = kWide * FromBf16::kSize;
+    constexpr uint64_t kBytes = kWide * From::kSize;
     __builtin_prefetch(weights + 2 * i * kBytes + kPrefetchBytes);
     __builtin_prefetch(weights + (2 * i + 1) * kBytes + kPrefetchBytes);
-    const Pair even = FromBf16::at(weights, 2 * i), odd = FromBf16::at(weights, 2 * i + 1);
+    const Pair even = From::at(weights, 2 * i), odd = From::at(weights, 2 * i + 1);
     // The sum has the nearest integer in its low bits.
     const F32x16 rounding = broadcast(1.5f * (1 << 23));
     use(std::integral_constant<int, 0>(),
@@ -59,13 +61,13 @@ struct FixedWeights {
 constexpr uint64_t kBlockPairs = kActivationBlock / 2;
 
 /// Panel p of a call against its only row.
-template <typename Dot>
+template <typename From, typename Dot>
 inline void direct_fixed(const LinearArgs& args, uint64_t p) {
   const int16_t* q = args.quantised.fixed;
   const float* d = args.quantised.fixed_d;
   F32x16 y[2] = {broadcast(0.0f), broadcast(0.0f)};
   for (uint64_t k = 0; k < args.depth; k += kExponentDepth) {
-    const FixedWeights w(args, p, k);
+    const FixedWeights<From> w(args, p, k);
     const uint64_t blocks = std::min<uint64_t>(args.depth - k, kExponentDepth) / kActivationBlock;
     F32x16 part[2] = {broadcast(0.0f), broadcast(0.0f)};
     for (uint64_t b = 0; b < blocks; ++b, q += kActivationBlock, ++d) {
@@ -92,11 +94,11 @@ struct FixedTile {
 static_assert(kExponentDepth == kTileDepth);
 static_assert(sizeof(FixedTile) <= kTileDepth * kFloatPanelRows * sizeof(float));
 
-template <typename Dot>
-inline void unpack_fixed(const FixedWeights& weights, uint64_t depth, FixedTile& tile) {
+template <typename Dot, typename Weights>
+inline void unpack_fixed(const Weights& weights, uint64_t depth, FixedTile& tile) {
   for (int h = 0; h < 2; ++h) store(tile.scale[h], weights.scale[h]);
   for (uint64_t i = 0; i < depth / 2; ++i) {
-    weights.pair<Dot>(i, [&](auto h, auto pairs) { Dot::store(tile.pairs[i][h], pairs); });
+    weights.template pair<Dot>(i, [&](auto h, auto pairs) { Dot::store(tile.pairs[i][h], pairs); });
   }
 }
 
@@ -144,19 +146,18 @@ inline void micro_kernel_fixed(const LinearArgs& args, uint64_t p, int half, uin
 }
 
 /// Panel p of a call, over a stretch of k, against all rows.
-template <typename Dot>
+template <typename From, typename Dot>
 inline void macro_kernel_fixed(const LinearArgs& args, Run run, uint64_t p) {
   for (uint64_t block = run.first; block < run.end; block += kTileBlocks) {
     const uint64_t k = block * kActivationBlock;
     const uint64_t blocks = std::min<uint64_t>(run.end - block, kTileBlocks);
-    unpack_fixed<Dot>(FixedWeights(args, p, k), blocks * kActivationBlock,
+    unpack_fixed<Dot>(FixedWeights<From>(args, p, k), blocks * kActivationBlock,
                       *reinterpret_cast<FixedTile*>(args.tile));
     const uint64_t after = block + blocks;  // and after a run the first tile of the next panel
     const uint64_t next = after < run.end ? after : run.first;
     TileAhead<1> ahead{
-        {FixedWeights::at(args, after < run.end ? p : p + 1, next * kActivationBlock)},
-        std::min<uint64_t>(run.end - next, kTileBlocks) * kActivationBlock * kWide *
-            FromBf16::kSize};
+        {FixedWeights<From>::at(args, after < run.end ? p : p + 1, next * kActivationBlock)},
+        std::min<uint64_t>(run.end - next, kTileBlocks) * kActivationBlock * kWide * From::kSize};
     ahead.share_among(args.num_rows / Dot::kColumns * 2 / Dot::kHalves);
     for (int half = 0; half < 2; half += Dot::kHalves) {
       // What fills the last group of rows is swept, too (LinearArgs::y).
@@ -168,26 +169,26 @@ inline void macro_kernel_fixed(const LinearArgs& args, Run run, uint64_t p) {
   }
 }
 
-template <typename Dot>
+template <typename From, typename Dot>
 inline void linear_fixed(const LinearArgs& args) {
   static_assert(kRowInterleave % Dot::kColumns == 0);
   static_assert(Dot::kChains <= 2);
   if (args.num_rows == 1) {
-    for (uint64_t p = 0; p < args.num_panels; ++p) direct_fixed<Dot>(args, p);
+    for (uint64_t p = 0; p < args.num_panels; ++p) direct_fixed<From, Dot>(args, p);
     return;
   }
   each_run(args, kRunBytes / sizeof(int16_t), [&](Run run) {
-    for (uint64_t p = 0; p < args.num_panels; ++p) macro_kernel_fixed<Dot>(args, run, p);
+    for (uint64_t p = 0; p < args.num_panels; ++p) macro_kernel_fixed<From, Dot>(args, run, p);
   });
 }
 
 /// Activations that cannot be had in fixed point are read as f32.
-template <typename Dot>
-void linear_bf16(const LinearArgs& args) noexcept {
+template <typename From, typename Dot>
+void linear_fixed_or_float(const LinearArgs& args) noexcept {
   if (args.quantised.fixed != nullptr) {
-    linear_fixed<Dot>(args);
+    linear_fixed<From, Dot>(args);
   } else {
-    linear_float<FromBf16>(args);
+    linear_float<From>(args);
   }
 }
 

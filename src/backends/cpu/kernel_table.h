@@ -21,15 +21,16 @@ constexpr Kernels kernel_table(const char* name) {
   Kernels table{};
   table.name = name;
   table.reads_both = kTilesReadSigned && kTilesReadBiased;
-  table.fixed_point = !std::is_void_v<DotS16>;
+  table.fixed_bf16 = table.fixed_f16 = !std::is_void_v<DotS16>;
   const auto linear = [&table](PanelKind kind) -> LinearKernel& {
     return table.linear[static_cast<uint32_t>(kind)];
   };
   linear(PanelKind::F32) = linear_float<FromF32>;
-  linear(PanelKind::F16) = linear_float<FromF16>;
   if constexpr (!std::is_void_v<DotS16>) {
-    linear(PanelKind::BF16) = linear_bf16<DotS16>;
+    linear(PanelKind::F16) = linear_fixed_or_float<FromF16, DotS16>;
+    linear(PanelKind::BF16) = linear_fixed_or_float<FromBf16, DotS16>;
   } else {
+    linear(PanelKind::F16) = linear_float<FromF16>;
     linear(PanelKind::BF16) = linear_float<FromBf16>;
   }
   linear(PanelKind::Raw) = linear_raw;

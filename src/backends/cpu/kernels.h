@@ -23,7 +23,7 @@ inline constexpr uint32_t kIntegerPanelRows = 16;
 inline constexpr uint32_t kFloatPanelRows = 32;
 /// Values of k that a float tile covers.
 inline constexpr uint32_t kTileDepth = 256;
-/// Values of k of a row of a bf16 panel that share an exponent (panels.h).
+/// Values of k of a row of an f16 or bf16 panel that share an exponent (panels.h).
 inline constexpr uint32_t kExponentDepth = 256;
 /// Whether activation rows of that many columns can be had in fixed point.
 constexpr bool has_fixed_point(uint64_t columns) { return columns % kActivationBlock == 0; }
@@ -46,7 +46,8 @@ struct HalfTotals {
   [[nodiscard]] int32_t both() const { return first + last; }
 };
 
-/// How activations are quantised for weights of integer formats (bytes) and of bf16 (fixed point).
+/// How activations are quantised for weights of integer formats (bytes) and of f16 and bf16 (fixed
+/// point).
 /// Each is a bit, so that the same type holds a set of them; 0 is f32.
 using ActivationFormat = uint32_t;
 inline constexpr ActivationFormat kActivationBytes = 1;
@@ -123,7 +124,7 @@ struct LinearArgs {
   uint64_t weight_rows;  ///< columns of y; the last panel may be partly empty
   uint64_t depth;        ///< k
   uint64_t num_rows;     ///< t
-  QuantRows quantised;   ///< integer panels read this, bf16 panels in fixed point
+  QuantRows quantised;   ///< integer panels read this, f16 and bf16 panels in fixed point
   const float* x;        ///< float panels read this: [num_rows, depth]
   uint64_t x_stride;     ///< from row to row
   /// [grouped rows, y_stride]; what the last panel has no weights for, and rows after the last
@@ -318,8 +319,8 @@ struct Kernels {
   const char* name;  ///< "avx2"
   /// Whether activations are read both as q and as q + 128, by formats or numbers of rows.
   bool reads_both;
-  /// Whether bf16 weights are multiplied in fixed point, where their rows are whole blocks.
-  bool fixed_point;
+  /// Whether weights of these formats are multiplied in fixed point, where their rows are whole blocks.
+  bool fixed_bf16, fixed_f16;
   LinearKernel linear[static_cast<uint32_t>(PanelKind::Count)];
 
   /// x [num_rows, x_stride] -> num_columns columns from first_column on, both multiples of 32, of

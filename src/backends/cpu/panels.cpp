@@ -315,9 +315,18 @@ void put_float_rows(const PackedWeight& w, uint64_t first_row, uint64_t num_rows
   }
 }
 
-/// The exponents of rows of a bf16 panel.
-void put_exponents(const PackedWeight& w, uint64_t first_row, uint64_t num_rows,
-                   const uint8_t* blocks) noexcept {
+/// Floats of 16 bits by their bits.
+struct HalfFormat {
+  int mantissa_bits;
+  int largest_exponent;  ///< that of infinities and NaN
+  int f32_exponent;      ///< of f32, less this one's: the difference of their biases
+};
+constexpr HalfFormat kF16Bits{10, 31, 127 - 15};
+constexpr HalfFormat kBf16Bits{7, 255, 0};
+
+/// The exponents of rows of an f16 or a bf16 panel.
+void put_exponents(const PackedWeight& w, const HalfFormat& bits, uint64_t first_row,
+                   uint64_t num_rows, const uint8_t* blocks) noexcept {
   constexpr int kFixedBits = 13;
   constexpr int kBroken = 255;
   uint8_t* panel = w.data + first_row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
@@ -332,9 +341,10 @@ void put_exponents(const PackedWeight& w, uint64_t first_row, uint64_t num_rows,
       for (uint64_t i = 0; i < depth; ++i) {
         largest = std::max(largest, static_cast<int16_t>(values[i] & 0x7FFF));
       }
-      const int exponent = largest >> 7;  // below 2^(exponent + 1 - bias)
+      const int exponent = largest >> bits.mantissa_bits;
+      const int of_f32 = exponent + bits.f32_exponent;  // below 2^(of_f32 + 1 - bias)
       exponents[r] = static_cast<uint8_t>(
-          exponent == kBroken ? kBroken : std::max(exponent + 1 - kFixedBits, 1));
+          exponent == bits.largest_exponent ? kBroken : std::max(of_f32 + 1 - kFixedBits, 1));
     }
   }
 }
@@ -379,9 +389,9 @@ const PanelFormat& panel_format(Format format) noexcept {
 ActivationFormat activation_format(Format format, uint64_t depth, const Kernels& kernels) noexcept {
   const PanelFormat& layout = panel_format(format);
   if (layout.panel_rows == kIntegerPanelRows) return kActivationBytes;
-  const bool fixed =
-      layout.kind == PanelKind::BF16 && kernels.fixed_point && has_fixed_point(depth);
-  return fixed ? kActivationFixed : 0;
+  const bool fixed = (layout.kind == PanelKind::BF16 && kernels.fixed_bf16) ||
+                     (layout.kind == PanelKind::F16 && kernels.fixed_f16);
+  return fixed && has_fixed_point(depth) ? kActivationFixed : 0;
 }
 
 const PanelFormat& raw_panels() noexcept { return kRaw; }
@@ -389,7 +399,7 @@ const PanelFormat& raw_panels() noexcept { return kRaw; }
 uint64_t panel_bytes(const PanelFormat& layout, uint64_t depth) noexcept {
   if (layout.kind == PanelKind::Raw) return 0;
   const uint64_t bytes = depth / layout.block_values * layout.block_bytes;
-  if (layout.kind != PanelKind::BF16) return bytes;
+  if (layout.kind != PanelKind::F16 && layout.kind != PanelKind::BF16) return bytes;
   const uint64_t exponents = (depth + kExponentDepth - 1) / kExponentDepth * kFloatPanelRows;
   return bytes + CacheBlock::round_up(exponents, 2 * kFloatPanelRows);  // of whole lines
 }
@@ -423,8 +433,10 @@ void pack_rows(const PackedWeight& weight, uint64_t first_row, uint64_t num_rows
     } else {
       put_float_rows<uint16_t>(weight, first_row + i, count, blocks + i * row_bytes);
     }
-    if (weight.layout->kind == PanelKind::BF16) {
-      put_exponents(weight, first_row + i, count, blocks + i * row_bytes);
+    if (weight.layout->kind == PanelKind::F16) {
+      put_exponents(weight, kF16Bits, first_row + i, count, blocks + i * row_bytes);
+    } else if (weight.layout->kind == PanelKind::BF16) {
+      put_exponents(weight, kBf16Bits, first_row + i, count, blocks + i * row_bytes);
     }
     i += count;
   }

@@ -5,7 +5,7 @@
 // A panel holds 16 (integer) or 32 (float) consecutive rows, interleaved, so that one vector holds
 // the same k of all rows and an output is one lane. Missing rows of the last panel are zero.
 //
-//   float panels    [depth][32] of f32, f16 or bf16. After bf16 values, for kernels in fixed
+//   float panels    [depth][32] of f32, f16 or bf16. After values of 16 bits, for kernels in fixed
 //                   point, exponents u8[depth / 256, rounded up][32] and padding to 64 bytes: each
 //                   of the 256 values is below 2^13 times 2^(e - 127); 255 where one is no number
 //   integer panels  [panel blocks]; a panel block is one block or super-block of the format (32 or

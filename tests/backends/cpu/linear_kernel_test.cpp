@@ -134,7 +134,7 @@ double LinearKernel::max_error(const Problem& p) const {
 /// Without blocks a depth that no vector divides; in fixed point one of several runs of tiles, and
 /// a part of one, besides.
 std::vector<uint64_t> depths_of(const FormatInfo& format) {
-  if (format.id == Format::BF16) return {301, 2336};
+  if (format.id == Format::F16 || format.id == Format::BF16) return {301, 2336};
   return {format.block_values == 1 ? uint64_t{301} : 512};
 }
 
@@ -312,9 +312,19 @@ TEST_P(LinearKernel, LargestIntegersDoNotOverflow) {
   }
 }
 
-/// A bf16 weight [16, 256] whose rows have one value each.
-Problem make_rows_of(const std::vector<float>& values, uint64_t tokens) {
-  Problem p = make_problem(*find_format(Format::BF16), 16, 256, tokens);
+TEST_P(LinearKernel, MultipliesF16WithFloatsWhereAsked) {
+  Kernels exact = *kernels_;
+  exact.fixed_f16 = false;
+  const Problem p = make_problem(*find_format(Format::F16), 50, 2336, 29);
+  EXPECT_LT(relative_rmse(p, multiply(exact, p, 0, p.tokens)), 1e-6);
+  if (kernels_->fixed_f16) {
+    EXPECT_GT(relative_rmse(p, multiply(*kernels_, p, 0, p.tokens)), 1e-6);
+  }
+}
+
+/// A weight [16, 256] of f16 or bf16 whose rows have one value each.
+Problem make_rows_of(Format format, const std::vector<float>& values, uint64_t tokens) {
+  Problem p = make_problem(*find_format(format), 16, 256, tokens);
   std::vector<uint8_t> blocks(16 * 512);
   for (uint64_t r = 0; r < 16; ++r) {
     const std::vector<float> row(256, values[r % values.size()]);
@@ -325,18 +335,14 @@ Problem make_rows_of(const std::vector<float>& values, uint64_t tokens) {
   return p;
 }
 
-TEST_P(LinearKernel, Bf16WeightsOfAllSizesAreMultiplied) {
-  // The longest significand: what comes nearest to 2^31 in fixed point. The least numbers are near
-  // 0 in f32, too.
-  constexpr float kLongest = 1.9921875f;
-  const std::vector<float> values = {kLongest, -kLongest, kLongest * 0x1p100f, kLongest * 0x1p-100f,
-                                     0.0f,     0x1p-120f, 0x1p-130f,           1.0f};
+/// With the longest significands: what comes nearest to 2^31 in fixed point.
+void expect_rows_of(const Kernels& kernels, Format format, const std::vector<float>& values) {
   constexpr uint64_t kTokens = 30;
-  Problem p = make_rows_of(values, kTokens);
+  Problem p = make_rows_of(format, values, kTokens);
   for (const float sign : {1.0f, -1.0f}) {
     std::fill(p.x.begin(), p.x.end(), sign * 3.0f);
     for (const uint64_t tokens : {uint64_t{1}, kTokens}) {
-      const std::vector<float> y = multiply(*kernels_, p, 0, tokens);
+      const std::vector<float> y = multiply(kernels, p, 0, tokens);
       for (uint64_t r = 0; r < p.rows; ++r) {
         const double want = 256.0 * p.weights[r * 256] * sign * 3;
         EXPECT_NEAR(y[r], want, 1e-5 * std::abs(want) + 1e-36) << "row " << r;
@@ -345,11 +351,29 @@ TEST_P(LinearKernel, Bf16WeightsOfAllSizesAreMultiplied) {
   }
 }
 
-TEST_P(LinearKernel, ABrokenBf16WeightGivesNoNumberInItsRow) {
-  const Problem p = make_rows_of({1.0f, NAN, INFINITY, -INFINITY}, 20);
-  for (const uint64_t tokens : {uint64_t{1}, p.tokens}) {
-    const std::vector<float> y = multiply(*kernels_, p, 0, tokens);
-    for (uint64_t r = 0; r < p.rows; ++r) EXPECT_EQ(std::isfinite(y[r]), r % 4 == 0) << "row " << r;
+TEST_P(LinearKernel, Bf16WeightsOfAllSizesAreMultiplied) {
+  constexpr float kLongest = 1.9921875f;  // the least numbers are near 0 in f32, too
+  expect_rows_of(*kernels_, Format::BF16,
+                 {kLongest, -kLongest, kLongest * 0x1p100f, kLongest * 0x1p-100f, 0.0f, 0x1p-120f,
+                  0x1p-130f, 1.0f});
+}
+
+TEST_P(LinearKernel, F16WeightsOfAllSizesAreMultiplied) {
+  constexpr float kLongest = 1.9990234375f;  // the least numbers have no leading one
+  expect_rows_of(*kernels_, Format::F16,
+                 {kLongest, -kLongest, kLongest * 0x1p15f, kLongest * 0x1p-14f, 0.0f, 0x1p-15f,
+                  0x1.ff8p-15f, 0x1p-24f});
+}
+
+TEST_P(LinearKernel, ABrokenWeightOf16BitsGivesNoNumberInItsRow) {
+  for (const Format format : {Format::F16, Format::BF16}) {
+    const Problem p = make_rows_of(format, {1.0f, NAN, INFINITY, -INFINITY}, 20);
+    for (const uint64_t tokens : {uint64_t{1}, p.tokens}) {
+      const std::vector<float> y = multiply(*kernels_, p, 0, tokens);
+      for (uint64_t r = 0; r < p.rows; ++r) {
+        EXPECT_EQ(std::isfinite(y[r]), r % 4 == 0) << p.format->name << ", row " << r;
+      }
+    }
   }
 }
 
