@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -215,7 +217,7 @@ class Writer {
     // By name, so that a tensor does not depend on those before it.
     SplitMix random(hash_bytes(std::as_bytes(std::span(tensor.name)), options_.seed).low);
     if (tensor.below > 0) return write_numbers(tensor, random);
-    if (tensor.shape.size() == 1) return write_vector(tensor, random);
+    if (tensor.shape.size() == 1 || tensor.mean != 0) return write_values(tensor, random);
     const FormatInfo& format = *find_format(tensor.format);
     const RandomBlocks& bank = bank_of(format, tensor.deviation);
     uint64_t left = *row_bytes(format, tensor.shape.back());
@@ -230,16 +232,19 @@ class Writer {
   }
 
  private:
+  static uint64_t num_values(const RandomTensor& tensor) {
+    return std::accumulate(tensor.shape.begin(), tensor.shape.end(), uint64_t{1},
+                           std::multiplies());
+  }
+
   void write_numbers(const RandomTensor& tensor, SplitMix& random) {
-    uint64_t count = 1;
-    for (const uint64_t extent : tensor.shape) count *= extent;
-    std::vector<int32_t> values(count);
+    std::vector<int32_t> values(num_values(tensor));
     for (int32_t& value : values) value = static_cast<int32_t>(random.next() % tensor.below);
     put(std::as_bytes(std::span(values)));
   }
 
-  void write_vector(const RandomTensor& tensor, SplitMix& random) {
-    std::vector<float> values(tensor.shape[0]);
+  void write_values(const RandomTensor& tensor, SplitMix& random) {
+    std::vector<float> values(num_values(tensor));
     for (float& value : values) value = tensor.mean + tensor.deviation * random.normal();
     put(std::as_bytes(std::span(values)));
   }

@@ -145,6 +145,26 @@ TEST(RandomModel, ThereIsATinyOneOfEveryArchitecture) {
   }
 }
 
+/// Decays above 0 would make states grow from token to token, to infinity after some hundreds.
+TEST(RandomModel, StatesDecay) {
+  const TempFolder folder;
+  const std::string path = folder.path("m.gguf");
+  for (const char* architecture : {"mamba", "mamba2", "qwen3next"}) {
+    SCOPED_TRACE(architecture);
+    write_random_model(System::real(), path, std::string("tiny-") + architecture, "f32");
+    const auto file = open_model_file(path);
+    size_t seen = 0;
+    for (const TensorInfo& tensor : file->tensors()) {
+      if (!tensor.name.ends_with(".ssm_a")) continue;
+      ++seen;
+      std::vector<float> values(tensor.num_values());
+      file->read(tensor, 0, std::as_writable_bytes(std::span(values)));
+      EXPECT_THAT(values, testing::Each(testing::Lt(0.0f))) << tensor.name;
+    }
+    EXPECT_GT(seen, 0u);
+  }
+}
+
 TEST(RandomModel, HasAsManyLayersAsAreAskedFor) {
   const TempFolder folder;
   const std::string path = folder.path("m.gguf");
