@@ -9,6 +9,7 @@ set(TENON_USES_text_tokenizer_json tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_text_template tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_backends_reference Eigen3::Eigen)
 set(TENON_USES_backends_blas Eigen3::Eigen tenon_cblas)
+set(TENON_USES_backends_gpu Eigen3::Eigen)
 set(TENON_USES_backends_vulkan Eigen3::Eigen tenon_vulkan_headers)
 
 # The rooms within the room of text.

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <iterator>
 
 #include "backends/common/failure.h"
-#include "backends/vulkan/shaders/parameters.h"
-#include "quant/formats.h"
+#include "backends/gpu/codebook_points.h"
 
 namespace tenon::vulkan {
 namespace {
@@ -117,7 +115,7 @@ void Context::create_objects() {
   semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   semaphore.pNext = &type;
   check(functions_.CreateSemaphore(handle_, &semaphore, nullptr, &timeline_), "vkCreateSemaphore");
-  const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(Address)};
+  const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(gpu::Address)};
   VkPipelineLayoutCreateInfo layout{};
   layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
   layout.pushConstantRangeCount = 1;
@@ -137,16 +135,7 @@ void Context::create_objects() {
 }
 
 void Context::upload_grids() {
-  std::vector<uint16_t> points(kAllPoints);
-  const auto put = [&](uint32_t first, const auto& grid) {
-    std::copy(std::begin(grid), std::end(grid), points.begin() + first);
-  };
-  put(kIq1Points, kIq1Grid);
-  put(kIq2SPoints, kIq2SGrid);
-  put(kIq2XsPoints, kIq2XsGrid);
-  put(kIq2XxsPoints, kIq2XxsGrid);
-  put(kIq3SPoints, kIq3SGrid);
-  put(kIq3XxsPoints, kIq3XxsGrid);
+  const std::vector<uint16_t> points = gpu::codebook_points();
   grids_ = Memory(*this, points.size() * sizeof(uint16_t), Access::Device, "the codebooks");
   write(grids_, 0, points.data(), points.size() * sizeof(uint16_t));
 }
@@ -257,8 +246,8 @@ bool Context::has_ended(uint64_t submission) {
 
 // ---- Pipelines ----------------------------------------------------------------------------------
 
-VkPipeline Context::create_pipeline(const PipelineKey& key) const {
-  const std::span<const uint32_t> words = shader_words(key.shader);
+VkPipeline Context::create_pipeline(const gpu::KernelKey& key) const {
+  const std::span<const uint32_t> words = shader_words(key.kernel);
   VkShaderModuleCreateInfo module_info{};
   module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   module_info.codeSize = words.size_bytes();
@@ -291,16 +280,16 @@ VkPipeline Context::create_pipeline(const PipelineKey& key) const {
   return made;
 }
 
-void Context::make_pipelines(std::span<const PipelineKey> keys) {
-  std::vector<PipelineKey> missing;
-  for (const PipelineKey& key : keys) {
+void Context::make_pipelines(std::span<const gpu::KernelKey> keys) {
+  std::vector<gpu::KernelKey> missing;
+  for (const gpu::KernelKey& key : keys) {
     const bool known = pipelines_.contains(key) || std::ranges::find(missing, key) != missing.end();
     if (!known) missing.push_back(key);
   }
   if (missing.empty()) return;
   struct Job {
     const Context* context;
-    std::span<const PipelineKey> keys;
+    std::span<const gpu::KernelKey> keys;
     std::vector<VkPipeline> made;
     std::vector<std::exception_ptr> failures;
   };

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/gpu/kernel_key.h"
 #include "backends/vulkan/vulkan_instance.h"
 #include "backends/vulkan/vulkan_shaders.h"
 #include "tenon/backend.h"
@@ -61,13 +62,6 @@ class Memory {
   std::byte* bytes_ = nullptr;
 };
 
-/// A shader with the values of its specialisation constants, the first being the threads of a workgroup.
-struct PipelineKey {
-  Shader shader;
-  std::array<uint32_t, 5> constants;
-  auto operator<=>(const PipelineKey&) const = default;
-};
-
 class Context {
  public:
   /// UNSUPPORTED where the device cannot be used.
@@ -85,7 +79,7 @@ class Context {
   [[nodiscard]] uint64_t memory_available() const;
   /// Threads of a workgroup that shares a row.
   [[nodiscard]] uint32_t group_threads() const { return group_threads_; }
-  /// Address of the codebooks (shaders/parameters.h).
+  /// Address of the codebooks (gpu/stage_parameters.h).
   [[nodiscard]] uint64_t grids() const { return grids_.address(); }
 
   // ---- Commands ----
@@ -130,8 +124,8 @@ class Context {
   // ---- Pipelines ----
 
   /// Makes those that are missing, on the threads of the host.
-  void make_pipelines(std::span<const PipelineKey> keys);
-  [[nodiscard]] VkPipeline pipeline(const PipelineKey& key) const { return pipelines_.at(key); }
+  void make_pipelines(std::span<const gpu::KernelKey> keys);
+  [[nodiscard]] VkPipeline pipeline(const gpu::KernelKey& key) const { return pipelines_.at(key); }
   [[nodiscard]] VkPipelineLayout pipeline_layout() const { return layout_; }
 
  private:
@@ -148,7 +142,7 @@ class Context {
   void destroy() noexcept;
   void upload_grids();
   [[nodiscard]] uint32_t memory_type(uint32_t allowed, Access access) const;
-  [[nodiscard]] VkPipeline create_pipeline(const PipelineKey& key) const;
+  [[nodiscard]] VkPipeline create_pipeline(const gpu::KernelKey& key) const;
   void check_alive() const;
   /// Notes that a device is lost, and throws.
   void check(VkResult result, const char* function);
@@ -169,7 +163,7 @@ class Context {
   std::atomic<bool> lost_ = false;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipelineCache cache_ = VK_NULL_HANDLE;
-  std::map<PipelineKey, VkPipeline> pipelines_;
+  std::map<gpu::KernelKey, VkPipeline> pipelines_;
   std::mutex staging_mutex_;  // of all that follows, and of the queue while weights are loaded
   std::condition_variable staging_free_;
   std::vector<Staging> staging_;

@@ -8,10 +8,10 @@
 
 #include "backends/common/device_text.h"
 #include "backends/common/entry.h"
+#include "backends/gpu/stage_operations.h"
 #include "backends/vulkan/vulkan_buffer.h"
 #include "backends/vulkan/vulkan_context.h"
 #include "backends/vulkan/vulkan_executable.h"
-#include "backends/vulkan/vulkan_operations.h"
 
 namespace tenon::vulkan {
 namespace {
@@ -97,7 +97,7 @@ struct Vulkan {
   }
 
   static bool supports(const Device& device, const tenon_program& program, uint32_t op) noexcept {
-    return fits_device(program, op, device.context.physical().shared_bytes);
+    return gpu::fits_device(program, op, device.context.physical().shared_bytes);
   }
 
   static std::unique_ptr<Buffer> make_buffer(Device& device, uint64_t size, uint32_t) {

@@ -7,8 +7,8 @@
 #include "backends/common/sizes.h"
 #include "backends/common/step_rules.h"
 #include "backends/gpu/cache_layout.h"
+#include "backends/gpu/stage_operations.h"
 #include "backends/vulkan/vulkan_buffer.h"
-#include "backends/vulkan/vulkan_operations.h"
 
 namespace tenon::vulkan {
 namespace {
@@ -22,11 +22,6 @@ constexpr uint32_t kLongStep = 64;
 constexpr size_t kSegmentsAhead = 2;
 /// Entries of block tables for which there is room at first.
 constexpr uint64_t kTableEntries = 4096;
-constexpr uint64_t kAlignment = gpu::ChunkPlan::kAlignment;
-
-uint64_t aligned(uint64_t bytes) {
-  return backends::add(bytes, kAlignment - 1, "activations") / kAlignment * kAlignment;
-}
 
 bool is_cancelled(const tenon_step& step) {
   return step.cancel != nullptr && __atomic_load_n(step.cancel, __ATOMIC_RELAXED) != 0;
@@ -35,8 +30,12 @@ bool is_cancelled(const tenon_step& step) {
 }  // namespace
 
 Executable::Executable(Context& context, const tenon_program& program)
-    : context_(context), program_(program), step_data_(program_), weights_(context, program_) {
-  check_operations();
+    : context_(context),
+      program_(program),
+      step_data_(program_),
+      weights_(context, program_),
+      activations_(program_) {
+  gpu::check_program(program_, context.physical().shared_bytes);
   for (const tenon_cache_group& group : program_.groups()) {
     block_bytes_.push_back(gpu::block_bytes(group));
   }
@@ -51,75 +50,19 @@ Executable::~Executable() {
   for (VkCommandBuffer commands : commands_) context_.free_commands(commands);
 }
 
-void Executable::check_operations() const {
-  for (uint32_t i = 0; i < program_.ops().size(); ++i) {
-    if (fits_device(program_.view(), i, context_.physical().shared_bytes)) continue;
-    const Operation* operation = find_operation(program_.ops()[i].kind);
-    backends::refuse(TENON_BACKEND_UNSUPPORTED, "operation {} ({}) is not supported as given", i,
-                     operation == nullptr ? "unknown" : operation->name);
-  }
-  for (const uint32_t result : program_.results()) {
-    const bool known = result < program_.slots().size();
-    if (known && program_.slots()[result].kind == TENON_SLOT_ACTIVATION) continue;
-    backends::refuse(TENON_BACKEND_ARGUMENT, "program: a result is no activation");
-  }
-  constexpr uint32_t kMostRows = 65535;  // workgroups in a direction
-  if (program_.view().max_tokens > kMostRows || program_.view().max_outputs > kMostRows) {
-    backends::refuse(TENON_BACKEND_LIMIT, "steps of {} tokens and {} outputs, at most {}",
-                     program_.view().max_tokens, program_.view().max_outputs, kMostRows);
-  }
-}
-
-/// Activations lie as the host plans it; results, inputs and what has no plan follow one after another.
 void Executable::place_slots() {
-  const std::span<const tenon_slot> slots = program_.slots();
-  const std::span<const uint32_t> bound = program_.bound();
-  places_.addresses.assign(slots.size(), 0);
-  places_.row_bytes.assign(slots.size(), 0);
-  places_.is_small.assign(slots.size(), 0);
-  const uint64_t planned = program_.view().activation_bytes;
-  uint64_t area = aligned(planned);
-  uint64_t input_bytes = 0;
-  uint64_t result_bytes = 0;
-  for (uint32_t i = 0; i < slots.size(); ++i) {
-    const tenon_slot& slot = slots[i];
-    if (slot.kind != TENON_SLOT_ACTIVATION && slot.kind != TENON_SLOT_INPUT) continue;
-    const uint64_t rows = backends::max_rows(program_.view(), slot.row_class);
-    const uint64_t bytes =
-        backends::multiply(backends::multiply(rows, slot.columns, slot.name), 4, slot.name);
-    const bool is_bound = std::ranges::find(bound, i) != bound.end();
-    if (is_bound || slot.plan_offset == TENON_NO_PLAN) {
-      places_.addresses[i] = area;
-      area = backends::add(area, aligned(bytes), slot.name);
-    } else {
-      places_.addresses[i] = slot.plan_offset;
-      const uint64_t end = backends::add(slot.plan_offset, bytes, slot.name);
-      if (end > planned || slot.plan_offset % sizeof(float) != 0) {
-        backends::refuse(TENON_BACKEND_ARGUMENT, "slot \"{}\" leaves the planned area", slot.name);
-      }
-    }
-    if (slot.kind == TENON_SLOT_INPUT) {
-      inputs_.push_back(i);
-      input_offsets_.push_back(input_bytes);
-      input_bytes = backends::add(input_bytes, aligned(bytes), slot.name);
-    } else if (is_bound) {
-      results_.push_back({i, result_bytes, nullptr, 0});
-      result_bytes = backends::add(result_bytes, aligned(bytes), slot.name);
-    }
-  }
-  // Shaders read eight floats at a time, beyond the last ones too.
-  area_ = Memory(context_, area + kAlignment, Access::Device, "activations");
-  for (uint32_t i = 0; i < slots.size(); ++i) {
-    const bool placed = slots[i].kind == TENON_SLOT_ACTIVATION || slots[i].kind == TENON_SLOT_INPUT;
-    if (placed) places_.addresses[i] += area_.address();
-  }
+  area_ = Memory(context_, activations_.area_bytes, Access::Device, "activations");
+  activations_.place(area_.address(), places_);
   weights_.place(places_);
-  inputs_staging_ = Memory(context_, input_bytes, Access::Upload, "inputs");
-  download_ = Memory(context_, result_bytes, Access::Download, "results");
+  inputs_staging_ = Memory(context_, activations_.input_bytes, Access::Upload, "inputs");
+  download_ = Memory(context_, activations_.result_bytes, Access::Download, "results");
+  for (const auto& [slot, offset] : activations_.results) {
+    results_.push_back({slot, offset, nullptr, 0});
+  }
 }
 
 void Executable::build_stages() {
-  const uint64_t capacity = ConstantImage::most_bytes(program_);
+  const uint64_t capacity = gpu::ConstantImage::most_bytes(program_);
   const uint64_t most_stages = 2 * program_.ops().size();
   constants_ = Memory(context_, capacity, Access::Device, "parameters");
   const uint64_t step_bytes =
@@ -127,17 +70,17 @@ void Executable::build_stages() {
   step_ = Memory(context_, step_bytes, Access::Device, "the header of a step");
   step_staging_ = Memory(context_, step_bytes, Access::Upload, "the header of a step");
   reserve_arrays(step_data_.most_bytes(kTableEntries));
-  const uint64_t scratch = StageBuilder::scratch_bytes(program_);
+  const uint64_t scratch = gpu::StageBuilder::scratch_bytes(program_);
   scratch_ = Memory(context_, scratch, Access::Device, "scratch");
 
-  ConstantImage image(constants_.address(), capacity);
-  StageBuilder builder(program_, step_data_, places_,
-                       {context_.group_threads(), context_.physical().subgroup_size},
-                       {step_.address(), context_.grids(), scratch_.address()}, image);
+  gpu::ConstantImage image(constants_.address(), capacity);
+  gpu::StageBuilder builder(program_, step_data_, places_,
+                            {context_.group_threads(), context_.physical().subgroup_size},
+                            {step_.address(), context_.grids(), scratch_.address()}, image);
   stages_ = builder.build();
   context_.write(constants_, 0, image.bytes().data(), image.bytes().size());
-  std::vector<PipelineKey> keys;
-  for (const Stage& stage : stages_) keys.push_back(stage.pipeline);
+  std::vector<gpu::KernelKey> keys;
+  for (const gpu::Stage& stage : stages_) keys.push_back(stage.kernel);
   context_.make_pipelines(keys);
 }
 
@@ -151,10 +94,9 @@ void Executable::record_stages() {
     context_.begin(commands, false);
     const size_t end = std::min(first + kStagesOfSegment, stages_.size());
     for (size_t i = first; i < end; ++i) {
-      const Stage& stage = stages_[i];
+      const gpu::Stage& stage = stages_[i];
       if (stage.barrier || i == first) context_.barrier(commands);
-      vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                         context_.pipeline(stage.pipeline));
+      vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, context_.pipeline(stage.kernel));
       vk.CmdPushConstants(commands, context_.pipeline_layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                           sizeof(stage.parameters), &stage.parameters);
       vk.CmdDispatchIndirect(commands, step_.buffer(),
@@ -214,7 +156,7 @@ void Executable::upload_step(const tenon_step& step) {
   std::memcpy(step_staging_.bytes(), &header, sizeof(header));
   auto* dispatches =
       reinterpret_cast<VkDispatchIndirectCommand*>(step_staging_.bytes() + sizeof(header));
-  for (const Stage& stage : stages_) {
+  for (const gpu::Stage& stage : stages_) {
     const uint32_t rows = backends::num_rows(step, stage.row_class);
     *dispatches++ = {stage.groups, (rows + stage.rows_of_group - 1) / stage.rows_of_group, 1};
   }
@@ -230,15 +172,14 @@ void Executable::upload_step(const tenon_step& step) {
   copy(step_staging_, 0, step_, 0,
        sizeof(header) + stages_.size() * sizeof(VkDispatchIndirectCommand));
   copy(arrays_staging_, 0, arrays_, 0, bytes);
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const tenon_slot& slot = program_.slots()[inputs_[i]];
+  for (const gpu::ActivationPlaces::Staged& input : activations_.inputs) {
+    const tenon_slot& slot = program_.slots()[input.slot];
     const uint64_t size =
         uint64_t{backends::num_rows(step, slot.row_class)} * slot.columns * sizeof(float);
     if (size == 0) continue;
-    std::memcpy(inputs_staging_.bytes() + input_offsets_[i],
-                backends::bound_memory(step, inputs_[i]), size);
-    copy(inputs_staging_, input_offsets_[i], area_, places_.addresses[inputs_[i]] - area_.address(),
-         size);
+    std::memcpy(inputs_staging_.bytes() + input.offset, backends::bound_memory(step, input.slot),
+                size);
+    copy(inputs_staging_, input.offset, area_, activations_.offsets[input.slot], size);
   }
   context_.barrier(before_);
   context_.end(before_);
@@ -253,8 +194,7 @@ void Executable::download_results(const tenon_step& step) {
     result.bytes =
         uint64_t{backends::num_rows(step, slot.row_class)} * slot.columns * sizeof(float);
     if (result.bytes == 0) continue;
-    const VkBufferCopy region{places_.addresses[result.slot] - area_.address(), result.offset,
-                              result.bytes};
+    const VkBufferCopy region{activations_.offsets[result.slot], result.offset, result.bytes};
     context_.functions().CmdCopyBuffer(after_, area_.buffer(), download_.buffer(), 1, &region);
   }
   context_.barrier(after_);

@@ -10,8 +10,9 @@
 #include "backends/common/program_copy.h"
 #include "backends/common/step_tickets.h"
 #include "backends/common/strided.h"
+#include "backends/gpu/activation_places.h"
+#include "backends/gpu/stage_builder.h"
 #include "backends/gpu/step_data.h"
-#include "backends/vulkan/stage_builder.h"
 #include "backends/vulkan/vulkan_context.h"
 #include "backends/vulkan/weight_store.h"
 #include "tenon/backend.h"
@@ -49,7 +50,6 @@ class Executable {
     uint64_t bytes;   ///< in it
   };
 
-  void check_operations() const;
   void place_slots();
   void build_stages();
   void record_stages();
@@ -64,8 +64,9 @@ class Executable {
   gpu::StepData step_data_;
   WeightStore weights_;
   std::vector<uint64_t> block_bytes_;  ///< [groups]
-  SlotPlaces places_;
-  std::vector<Stage> stages_;
+  gpu::ActivationPlaces activations_;
+  gpu::SlotPlaces places_;
+  std::vector<gpu::Stage> stages_;
   Memory area_;       ///< activations by the host's plan, and results and inputs after it
   Memory scratch_;    ///< of single operations
   Memory constants_;  ///< parameters of stages
@@ -76,8 +77,6 @@ class Executable {
   Memory arrays_staging_;
   Memory download_;
   std::vector<Result> results_;
-  std::vector<uint32_t> inputs_;         ///< slots
-  std::vector<uint64_t> input_offsets_;  ///< of them, in inputs_staging_
   /// Of a step, in order: its uploads, its stages in segments that are recorded once, its downloads.
   std::vector<VkCommandBuffer> commands_;
   VkCommandBuffer before_ = VK_NULL_HANDLE;  ///< the first

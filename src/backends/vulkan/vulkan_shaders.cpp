@@ -7,20 +7,20 @@
 
 namespace tenon::vulkan {
 
-std::span<const uint32_t> shader_words(Shader shader) noexcept {
-  switch (shader) {
-#define TENON_SHADER(name) \
-  case Shader::name:       \
+std::span<const uint32_t> shader_words(gpu::Kernel kernel) noexcept {
+  switch (kernel) {
+#define TENON_KERNEL(name) \
+  case gpu::Kernel::name:  \
     return name##_words;
-#define TENON_MATRIX_SHADER(name) \
-  TENON_SHADER(name##_floats)     \
-  TENON_SHADER(name##_scaled)     \
-  TENON_SHADER(name##_k)          \
-  TENON_SHADER(name##_codebook)   \
-  TENON_SHADER(name##_small)
-#include "backends/vulkan/vulkan_shader_list.h"
-#undef TENON_MATRIX_SHADER
-#undef TENON_SHADER
+#define TENON_MATRIX_KERNEL(name) \
+  TENON_KERNEL(name##_floats)     \
+  TENON_KERNEL(name##_scaled)     \
+  TENON_KERNEL(name##_k)          \
+  TENON_KERNEL(name##_codebook)   \
+  TENON_KERNEL(name##_small)
+#include "backends/gpu/kernel_list.h"
+#undef TENON_MATRIX_KERNEL
+#undef TENON_KERNEL
   }
   return {};
 }

@@ -155,8 +155,8 @@ TEST(VulkanMemory, CopiesWithinABufferAsIfByWayOfAnother) {
 TEST(VulkanShaders, AreSpirVAndSmallEnoughToShip) {
   constexpr uint32_t kMagic = 0x07230203;
   uint64_t bytes = 0;
-  for (uint32_t i = 0; i <= static_cast<uint32_t>(Shader::wkv); ++i) {
-    const auto words = shader_words(static_cast<Shader>(i));
+  for (uint32_t i = 0; i <= static_cast<uint32_t>(gpu::Kernel::wkv); ++i) {
+    const auto words = shader_words(static_cast<gpu::Kernel>(i));
     ASSERT_FALSE(words.empty());
     EXPECT_EQ(words[0], kMagic);
     bytes += words.size_bytes();

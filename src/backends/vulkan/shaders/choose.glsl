@@ -3,7 +3,7 @@
 // items are kept between the passes; those of more are computed anew, since no memory is planned for them. The
 // including shader declares key_of(number).
 
-const uint kKeptKeys = 2048;  // kKeptKeys of vulkan_operations.cpp
+const uint kKeptKeys = 2048;  // kKeptKeys of stage_operations.cpp
 shared uint kept_keys[kKeptKeys];
 
 shared uint digits[256];

@@ -5,7 +5,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 
-#include "parameters.h"
+#include "backends/gpu/stage_parameters.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint kThreads = 32;

@@ -1,5 +1,5 @@
 // Blocks of 256 values as points of a codebook: src/quant/iq1_s.h to iq3_xxs.h. Points lie in `grids`,
-// two a word, from the places that parameters.h names.
+// two a word, from the places that stage_parameters.h names.
 
 uint point_of(Words grids, uint number) {
   return grids.at[number / 2] >> number % 2 * 16 & 0xFFFFu;

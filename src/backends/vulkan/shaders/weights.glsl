@@ -27,7 +27,7 @@ uint nibble_of_32(Words block, uint offset, uint v, uint i) {
   return byte_at(block, offset + v % 16 + i) >> v / 16 * 4 & 15u;
 }
 
-// A module has the decoders of one family, which the build names (vulkan_shader_list.h): a driver takes longer to
+// A module has the decoders of one family, which the build names (gpu/kernel_list.h): a driver takes longer to
 // read all of them than to compile the one that is used. Each file defines decode_block.
 #if TENON_FAMILY == 0
 #include "format_floats.glsl"

@@ -1,15 +1,11 @@
-// The parameters of each shader, to which its push constant points: structures that C++ and GLSL both read
+// The parameters of each kernel, to which its one argument points: structures that C++ and GLSL both read
 // (scalar layout gives them the offsets that C++ gives them). Addresses are the device's; 0 is none.
 #ifdef __cplusplus
 #pragma once
 #include <cstdint>
 
 #include "backends/gpu/step_layout.h"
-namespace tenon::vulkan {
-using gpu::Address;
-using gpu::CacheLayer;
-using gpu::StateLayer;
-using gpu::uint;
+namespace tenon::gpu {
 #define TENON_SHARED_CONSTANT inline constexpr uint32_t
 #else
 #include "backends/gpu/step_layout.h"
@@ -323,5 +319,5 @@ TENON_SHARED_CONSTANT kIq3XxsPoints = kIq3SPoints + 512;
 TENON_SHARED_CONSTANT kAllPoints = kIq3XxsPoints + 256;
 
 #ifdef __cplusplus
-}  // namespace tenon::vulkan
+}  // namespace tenon::gpu
 #endif

@@ -1,7 +1,7 @@
 // Stages that compute a row of their result from one row of each input.
-#include "backends/vulkan/vulkan_operations.h"
+#include "backends/gpu/stage_operations.h"
 
-namespace tenon::vulkan {
+namespace tenon::gpu {
 namespace {
 
 ElementwiseStage elementwise(const StageBuilder& b, const tenon_op& op, uint32_t second) {
@@ -19,7 +19,7 @@ ElementwiseStage elementwise(const StageBuilder& b, const tenon_op& op, uint32_t
 }
 
 void add_elementwise(StageBuilder& b, const tenon_op& op, const ElementwiseStage& stage) {
-  b.add(Shader::elementwise, {op.kind}, stage,
+  b.add(Kernel::elementwise, {op.kind}, stage,
         {b.by_threads(stage.columns), b.slot(op.outputs[0]).row_class});
 }
 
@@ -35,7 +35,7 @@ void add_norm(StageBuilder& b, const tenon_op& op) {
   stage.segment = op.params.norm.segment;
   stage.epsilon = op.params.norm.epsilon;
   stage.kind = op.kind;
-  b.add(Shader::norm, {}, stage,
+  b.add(Kernel::norm, {}, stage,
         {StageBuilder::by_groups(stage.columns / stage.segment), b.slot(op.outputs[0]).row_class});
 }
 
@@ -94,7 +94,7 @@ void add_segments(StageBuilder& b, const tenon_op& op) {
   stage.y = b.address(op.outputs[0]);
   stage.columns = b.columns(op.inputs[0]);
   stage.segment = op.params.segments.size;
-  b.add(Shader::segments, {op.kind}, stage,
+  b.add(Kernel::segments, {op.kind}, stage,
         {StageBuilder::by_groups(stage.columns / stage.segment), b.slot(op.inputs[0]).row_class});
 }
 
@@ -107,7 +107,7 @@ void add_slice(StageBuilder& b, const tenon_op& op) {
   stage.x_segment = slice.segment;
   stage.x_first = slice.first;
   stage.x_columns = slice.columns;
-  b.add(Shader::columns, {}, stage,
+  b.add(Kernel::columns, {}, stage,
         {b.by_threads(b.columns(op.outputs[0])), b.slot(op.outputs[0]).row_class});
 }
 
@@ -121,7 +121,7 @@ void add_concat(StageBuilder& b, const tenon_op& op) {
   stage.x_segment = stage.x_columns = b.columns(op.inputs[0]) / concat.segments;
   stage.y_segment = b.columns(op.inputs[1]) / (concat.broadcast == 1 ? 1 : concat.segments);
   stage.y_broadcast = concat.broadcast;
-  b.add(Shader::columns, {}, stage,
+  b.add(Kernel::columns, {}, stage,
         {b.by_threads(b.columns(op.outputs[0])), b.slot(op.outputs[0]).row_class});
 }
 
@@ -132,7 +132,7 @@ void add_pool(StageBuilder& b, const tenon_op& op) {
   stage.y = b.address(op.outputs[0]);
   stage.columns = b.columns(op.outputs[0]);
   stage.kind = op.params.pool.kind;
-  b.add(Shader::pool, {}, stage, {b.by_threads(stage.columns), TENON_ROWS_SEQUENCES});
+  b.add(Kernel::pool, {}, stage, {b.by_threads(stage.columns), TENON_ROWS_SEQUENCES});
 }
 
 void add_mix_streams(StageBuilder& b, const tenon_op& op) {
@@ -146,7 +146,7 @@ void add_mix_streams(StageBuilder& b, const tenon_op& op) {
   stage.streams = mix.streams;
   stage.results = mix.results;
   stage.width = b.columns(op.inputs[0]) / mix.streams;
-  b.add(Shader::mix_streams, {}, stage,
+  b.add(Kernel::mix_streams, {}, stage,
         {b.by_threads(stage.width), b.slot(op.outputs[0]).row_class});
 }
 
@@ -157,7 +157,7 @@ void add_sinkhorn(StageBuilder& b, const tenon_op& op) {
   stage.size = op.params.sinkhorn.size;
   stage.iterations = op.params.sinkhorn.iterations;
   stage.epsilon = op.params.sinkhorn.epsilon;
-  b.add(Shader::sinkhorn, {}, stage, {1, b.slot(op.outputs[0]).row_class});
+  b.add(Kernel::sinkhorn, {}, stage, {1, b.slot(op.outputs[0]).row_class});
 }
 
-}  // namespace tenon::vulkan
+}  // namespace tenon::gpu

@@ -1,4 +1,4 @@
-#include "backends/vulkan/weight_store.h"
+#include "backends/gpu/weight_places.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,12 +8,15 @@
 #include "backends/gpu/weight_rows.h"
 #include "quant/formats.h"
 
-namespace tenon::vulkan {
+namespace tenon::gpu {
 
-WeightStore::WeightStore(Context& context, const backends::ProgramCopy& program)
-    : context_(context), program_(program), weights_(program.slots().size()) {
+WeightPlaces::WeightPlaces(const backends::ProgramCopy& program, uint64_t largest_chunk,
+                           uint64_t staging_bytes)
+    : program_(program),
+      plan_(largest_chunk),
+      staging_bytes_(staging_bytes),
+      weights_(program.slots().size()) {
   using backends::multiply;
-  gpu::ChunkPlan plan(context.physical().largest_allocation);
   for (uint32_t i = 0; i < weights_.size(); ++i) {
     const tenon_slot& slot = program.slots()[i];
     if (slot.kind != TENON_SLOT_WEIGHT) continue;
@@ -29,44 +32,41 @@ WeightStore::WeightStore(Context& context, const backends::ProgramCopy& program)
     }
     Weight& weight = weights_[i];
     weight.file_bytes = *bytes;
-    weight.is_small = gpu::is_small_weight(program.view(), i);
+    weight.is_small = is_small_weight(program.view(), i);
     weight.row_bytes = weight.is_small ? multiply(slot.columns, sizeof(float), slot.name)
-                                       : gpu::row_stride(*format, slot.columns);
-    if (weight.row_bytes > Context::kStagingBytes) {
+                                       : row_stride(*format, slot.columns);
+    if (weight.row_bytes > staging_bytes_) {
       backends::refuse(TENON_BACKEND_LIMIT, "weight \"{}\": a row of {} bytes, at most {}",
-                       slot.name, weight.row_bytes, Context::kStagingBytes);
+                       slot.name, weight.row_bytes, staging_bytes_);
     }
     const uint64_t size = multiply(weight.row_bytes, slot.rows, slot.name);
-    weight.place = plan.add(backends::add(size, gpu::kReadBeyond, slot.name), slot.name);
-  }
-  for (const uint64_t size : plan.sizes()) {
-    chunks_.emplace_back(context, size, Access::Device, "weights");
+    weight.place = plan_.add(backends::add(size, kReadBeyond, slot.name), slot.name);
   }
   rows_loaded_ = std::make_unique<std::atomic<uint64_t>[]>(weights_.size());
 }
 
-void WeightStore::place(SlotPlaces& places) const {
+void WeightPlaces::place(std::span<const Address> chunks, SlotPlaces& places) const {
   for (uint32_t i = 0; i < weights_.size(); ++i) {
     if (program_.slots()[i].kind != TENON_SLOT_WEIGHT) continue;
     const Weight& weight = weights_[i];
-    places.addresses[i] = chunks_[weight.place.chunk].address() + weight.place.offset;
+    places.addresses[i] = chunks[weight.place.chunk] + weight.place.offset;
     places.row_bytes[i] = weight.row_bytes;
     places.is_small[i] = weight.is_small ? 1 : 0;
   }
 }
 
-void WeightStore::pack(const tenon_slot& slot, const Weight& weight, const std::byte* blocks,
-                       std::byte* row) const noexcept {
+void WeightPlaces::pack(const tenon_slot& slot, const Weight& weight, const std::byte* blocks,
+                        std::byte* row) const noexcept {
   const FormatInfo& format = *find_format(slot.type);
   if (weight.is_small) {
     format.decode_row(blocks, reinterpret_cast<float*>(row), slot.columns);
   } else {
-    gpu::pack_row(format, blocks, slot.columns, row);
+    pack_row(format, blocks, slot.columns, row);
   }
 }
 
-void WeightStore::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
-                            const void* blocks, uint64_t size_bytes) {
+void WeightPlaces::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows,
+                             const void* blocks, uint64_t size_bytes, const Send& send) {
   if (slot >= weights_.size() || program_.slots()[slot].kind != TENON_SLOT_WEIGHT) {
     backends::refuse(TENON_BACKEND_ARGUMENT, "slot {} is no weight", slot);
   }
@@ -81,22 +81,20 @@ void WeightStore::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows
                      size_bytes, num_rows, weight.file_bytes);
   }
   const auto* from = static_cast<const std::byte*>(blocks);
-  const uint64_t rows_of_part = Context::kStagingBytes / weight.row_bytes;
+  const uint64_t rows_of_part = staging_bytes_ / weight.row_bytes;
   for (uint64_t done = 0; done < num_rows; done += rows_of_part) {
     const uint64_t count = std::min(rows_of_part, num_rows - done);
-    Context::Upload upload(context_);
-    for (uint64_t r = 0; r < count; ++r) {
-      pack(info, weight, from + (done + r) * weight.file_bytes,
-           upload.bytes() + r * weight.row_bytes);
-    }
-    upload.send(chunks_[weight.place.chunk],
-                weight.place.offset + (first_row + done) * weight.row_bytes,
-                count * weight.row_bytes);
+    const uint64_t offset = weight.place.offset + (first_row + done) * weight.row_bytes;
+    send({weight.place.chunk, offset}, count * weight.row_bytes, [&](std::byte* staging) {
+      for (uint64_t r = 0; r < count; ++r) {
+        pack(info, weight, from + (done + r) * weight.file_bytes, staging + r * weight.row_bytes);
+      }
+    });
   }
   rows_loaded_[slot].fetch_add(num_rows, std::memory_order_relaxed);
 }
 
-void WeightStore::check_loaded() const {
+void WeightPlaces::check_loaded() const {
   for (uint32_t i = 0; i < weights_.size(); ++i) {
     const tenon_slot& slot = program_.slots()[i];
     if (slot.kind != TENON_SLOT_WEIGHT) continue;
@@ -107,10 +105,10 @@ void WeightStore::check_loaded() const {
   }
 }
 
-uint64_t WeightStore::memory_bytes() const {
+uint64_t WeightPlaces::memory_bytes() const {
   uint64_t bytes = 0;
-  for (const Memory& chunk : chunks_) bytes += chunk.size();
+  for (const uint64_t size : chunks()) bytes += size;
   return bytes;
 }
 
-}  // namespace tenon::vulkan
+}  // namespace tenon::gpu

@@ -1,7 +1,8 @@
-#include "backends/vulkan/vulkan_operations.h"
+#include "backends/gpu/stage_operations.h"
 
 #include <algorithm>
 
+#include "backends/common/failure.h"
 #include "backends/common/plain/plain_attention.h"
 #include "backends/common/plain/plain_compress.h"
 #include "backends/common/plain/plain_elementwise.h"
@@ -18,7 +19,7 @@
 #include "backends/common/plain/plain_select.h"
 #include "backends/common/plain/plain_streams.h"
 
-namespace tenon::vulkan {
+namespace tenon::gpu {
 namespace {
 
 /// Beside what is counted below: sums of subgroups, digits, a chunk of positions.
@@ -29,7 +30,7 @@ uint64_t row(const plain::OpShape& shape) noexcept {
   return std::max(shape.group->key_dim, shape.group->value_dim);
 }
 uint64_t two_rows(const plain::OpShape& shape) noexcept { return 2 * (row(shape) + 8); }
-/// Keys that select keeps between its passes (shaders/choose.glsl).
+/// Keys that select keeps between its passes (kernel "select").
 constexpr uint64_t kKeptKeys = 2048;
 uint64_t row_and_keys(const plain::OpShape& shape) noexcept { return row(shape) + kKeptKeys; }
 uint64_t five_rows(const plain::OpShape& shape) noexcept { return 5 * row(shape); }
@@ -102,4 +103,23 @@ bool fits_device(const tenon_program& program, uint32_t op, uint64_t shared_byte
          operation->shared_values(*shape) * sizeof(float) + kOtherSharedBytes <= shared_bytes;
 }
 
-}  // namespace tenon::vulkan
+void check_program(const backends::ProgramCopy& program, uint64_t shared_bytes) {
+  for (uint32_t i = 0; i < program.ops().size(); ++i) {
+    if (fits_device(program.view(), i, shared_bytes)) continue;
+    const Operation* operation = find_operation(program.ops()[i].kind);
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "operation {} ({}) is not supported as given", i,
+                     operation == nullptr ? "unknown" : operation->name);
+  }
+  for (const uint32_t result : program.results()) {
+    const bool known = result < program.slots().size();
+    if (known && program.slots()[result].kind == TENON_SLOT_ACTIVATION) continue;
+    backends::refuse(TENON_BACKEND_ARGUMENT, "program: a result is no activation");
+  }
+  constexpr uint32_t kMostRows = 65535;  // workgroups in a direction
+  if (program.view().max_tokens > kMostRows || program.view().max_outputs > kMostRows) {
+    backends::refuse(TENON_BACKEND_LIMIT, "steps of {} tokens and {} outputs, at most {}",
+                     program.view().max_tokens, program.view().max_outputs, kMostRows);
+  }
+}
+
+}  // namespace tenon::gpu

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "backends/common/plain/plain_shape.h"
-#include "backends/vulkan/stage_builder.h"
+#include "backends/gpu/stage_builder.h"
 
-namespace tenon::vulkan {
+namespace tenon::gpu {
 
 struct Operation {
   uint32_t kind;  ///< TENON_OP_*
@@ -24,6 +24,9 @@ const Operation* find_operation(uint32_t kind) noexcept;
 
 /// Whether operation `op` of a program can run where a workgroup shares `shared_bytes`.
 bool fits_device(const tenon_program& program, uint32_t op, uint64_t shared_bytes) noexcept;
+
+/// UNSUPPORTED, ARGUMENT or LIMIT naming what of a program cannot run so.
+void check_program(const backends::ProgramCopy& program, uint64_t shared_bytes);
 
 // By file of the same name.
 // stages_products.cpp
@@ -63,4 +66,4 @@ void add_ssm_scan(StageBuilder& b, const tenon_op& op);
 void add_delta_rule(StageBuilder& b, const tenon_op& op);
 void add_wkv(StageBuilder& b, const tenon_op& op);
 
-}  // namespace tenon::vulkan
+}  // namespace tenon::gpu

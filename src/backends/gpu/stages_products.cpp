@@ -1,7 +1,7 @@
 // Stages that read matrices: rows by number, products, and mixtures of experts.
-#include "backends/vulkan/vulkan_operations.h"
+#include "backends/gpu/stage_operations.h"
 
-namespace tenon::vulkan {
+namespace tenon::gpu {
 namespace {
 
 /// Rows of x that share each decoded weight.
@@ -18,7 +18,7 @@ void add_rows(StageBuilder& b, const tenon_op& op, RowsStage stage,
   stage.columns = b.columns(op.inputs[0]);
   stage.position_parts = b.program.view().position_parts;
   const uint64_t threads = (stage.columns + kValuesOfThread - 1) / kValuesOfThread;
-  b.add(decoder.shader(Shader::rows_floats),
+  b.add(decoder.kernel(Kernel::rows_floats),
         {decoder.format, decoder.block_values, decoder.block_words}, stage,
         {b.by_threads(threads), row_class});
 }
@@ -39,7 +39,7 @@ void add_product(StageBuilder& b, const tenon_op& op, uint32_t bias, uint32_t ro
   stage.x_columns = b.columns(op.inputs[0]);
   stage.rows_of_head = rows_of_head;
   const StageBuilder::Decoder decoder = b.decoder(weight);
-  b.add(decoder.shader(Shader::linear_floats),
+  b.add(decoder.kernel(Kernel::linear_floats),
         {decoder.format, decoder.block_values, decoder.block_words, kTokensOfGroup}, stage,
         {b.by_subgroups(stage.rows), stage.row_class, kTokensOfGroup});
 }
@@ -100,7 +100,7 @@ void add_moe_route(StageBuilder& b, const tenon_op& op) {
   stage.scale = route.scale;
   stage.min_sum = route.min_sum;
   stage.closeness = route.closeness;
-  b.add(Shader::moe_route, {}, stage, {1, b.slot(op.inputs[0]).row_class});
+  b.add(Kernel::moe_route, {}, stage, {1, b.slot(op.inputs[0]).row_class});
 }
 
 void add_moe_linear(StageBuilder& b, const tenon_op& op) {
@@ -123,9 +123,9 @@ void add_moe_linear(StageBuilder& b, const tenon_op& op) {
   stage.sum = moe.sum;
   stage.weigh_inputs = moe.weigh == TENON_MOE_WEIGHT_INPUTS ? 1 : 0;
   const StageBuilder::Decoder decoder = b.decoder(weight);
-  b.add(decoder.shader(Shader::moe_linear_floats),
+  b.add(decoder.kernel(Kernel::moe_linear_floats),
         {decoder.format, decoder.block_values, decoder.block_words}, stage,
         {b.by_subgroups(b.columns(op.outputs[0])), b.slot(op.outputs[0]).row_class});
 }
 
-}  // namespace tenon::vulkan
+}  // namespace tenon::gpu

@@ -1,5 +1,5 @@
-// From operations to stages: which shader computes one, with which parameters, over how many workgroups, and
-// whether it waits for those before it. Knows addresses, and no function of Vulkan.
+// From operations to stages: which kernel computes one, with which parameters, over how many workgroups, and
+// whether it waits for those before it. Knows addresses, and no driver.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 #include "backends/common/plain/plain_shape.h"
 #include "backends/common/program_copy.h"
 #include "backends/gpu/hazards.h"
+#include "backends/gpu/kernel_key.h"
+#include "backends/gpu/stage_parameters.h"
 #include "backends/gpu/step_data.h"
-#include "backends/vulkan/shaders/parameters.h"
-#include "backends/vulkan/vulkan_context.h"
 
-namespace tenon::vulkan {
+namespace tenon::gpu {
 
 /// A dispatch of [groups, rows of the class / rows_of_group] workgroups.
 struct Stage {
-  PipelineKey pipeline;
+  KernelKey kernel;
   Address parameters;
   uint32_t groups;
   uint32_t row_class;
@@ -65,9 +65,8 @@ class StageBuilder {
     Address grids;    ///< codebooks
     Address scratch;  ///< of scratch_bytes()
   };
-  StageBuilder(const backends::ProgramCopy& copy, const gpu::StepData& data,
-               const SlotPlaces& places, const StageLimits& device, const Addresses& memory,
-               ConstantImage& image)
+  StageBuilder(const backends::ProgramCopy& copy, const StepData& data, const SlotPlaces& places,
+               const StageLimits& device, const Addresses& memory, ConstantImage& image)
       : program(copy),
         step_data(data),
         limits(device),
@@ -75,7 +74,7 @@ class StageBuilder {
         places_(places),
         image_(image) {}
 
-  /// Stages of all operations, which fit (vulkan_operations.h).
+  /// Stages of all operations, which fit (stage_operations.h).
   std::vector<Stage> build();
 
   /// Memory that the stages of any one operation use besides slots.
@@ -84,7 +83,7 @@ class StageBuilder {
   // What operations ask for.
 
   const backends::ProgramCopy& program;
-  const gpu::StepData& step_data;
+  const StepData& step_data;
   const StageLimits limits;
   const Addresses addresses;
   uint32_t op_number = 0;
@@ -105,17 +104,17 @@ class StageBuilder {
   [[nodiscard]] StateLayer state(const tenon_state_params& params) const;
   Address constant(const void* bytes, uint64_t size) { return image_.put(bytes, size); }
 
-  /// Specialisation constants 1 .. 3 of shaders that read a matrix.
+  /// Constants 1 .. 3 of kernels that read a matrix.
   struct Decoder {
     uint32_t format, block_values, block_words;
-    /// The variant of a matrix shader.
-    [[nodiscard]] Shader shader(Shader floats) const {
+    /// The variant of a matrix kernel.
+    [[nodiscard]] Kernel kernel(Kernel floats) const {
       return for_format(floats, static_cast<Format>(format));
     }
   };
   [[nodiscard]] Decoder decoder(uint32_t weight) const;
 
-  /// Workgroups for `items` with a thread, a subgroup, or a workgroup for each; a shader goes on from one
+  /// Workgroups for `items` with a thread, a subgroup, or a workgroup for each; a kernel goes on from one
   /// to the next where they are too many.
   [[nodiscard]] uint32_t by_threads(uint64_t items) const;
   [[nodiscard]] uint32_t by_subgroups(uint64_t items) const;
@@ -127,21 +126,21 @@ class StageBuilder {
     uint32_t rows_of_group = 1;
   };
   /// A stage of the operation.
-  ///   constants  specialisation constants 1 ...
+  ///   constants  of the kernel, from 1 on
   template <typename Parameters>
-  void add(Shader shader, std::initializer_list<uint32_t> constants, const Parameters& parameters,
+  void add(Kernel kernel, std::initializer_list<uint32_t> constants, const Parameters& parameters,
            const Grid& grid) {
-    add_stage(shader, constants, image_.put(&parameters, sizeof(parameters)), grid);
+    add_stage(kernel, constants, image_.put(&parameters, sizeof(parameters)), grid);
   }
 
  private:
-  void add_stage(Shader shader, std::initializer_list<uint32_t> constants, Address parameters,
+  void add_stage(Kernel kernel, std::initializer_list<uint32_t> constants, Address parameters,
                  const Grid& grid);
 
   const SlotPlaces& places_;
   ConstantImage& image_;
-  gpu::Hazards hazards_;
+  Hazards hazards_;
   std::vector<Stage> stages_;
 };
 
-}  // namespace tenon::vulkan
+}  // namespace tenon::gpu

@@ -1,18 +1,18 @@
-#include "backends/vulkan/stage_builder.h"
+#include "backends/gpu/stage_builder.h"
 
 #include <algorithm>
 
 #include "backends/common/step_rules.h"
 #include "backends/gpu/cache_layout.h"
+#include "backends/gpu/stage_operations.h"
 #include "backends/gpu/weight_rows.h"
-#include "backends/vulkan/vulkan_operations.h"
 
-namespace tenon::vulkan {
+namespace tenon::gpu {
 namespace {
 
-/// What Vulkan promises of every device in each direction.
+/// What Vulkan promises of every device in each direction; CUDA promises as much.
 constexpr uint64_t kMostGroups = 65535;
-/// More than the parameters of any shader.
+/// More than the parameters of any kernel.
 constexpr uint64_t kMostParameters = 256;
 
 uint32_t quotient(uint64_t items, uint64_t of_group) {
@@ -21,7 +21,7 @@ uint32_t quotient(uint64_t items, uint64_t of_group) {
 }
 
 /// Layers of the cache as extents, beyond all addresses.
-gpu::Extent layer_extent(uint32_t group, uint32_t layer) {
+Extent layer_extent(uint32_t group, uint32_t layer) {
   const uint64_t place = uint64_t{1} << 63 | uint64_t{group} << 32 | layer;
   return {place, place + 1};
 }
@@ -73,18 +73,17 @@ uint64_t StageBuilder::scratch_bytes(const backends::ProgramCopy& copy) {
 }
 
 CacheLayer StageBuilder::cache(uint32_t number, uint32_t layer) const {
-  return gpu::cache_layer(group(number), number, layer);
+  return cache_layer(group(number), number, layer);
 }
 
 StateLayer StageBuilder::state(const tenon_state_params& params) const {
-  return gpu::state_layer(group(params.group), params);
+  return state_layer(group(params.group), params);
 }
 
 StageBuilder::Decoder StageBuilder::decoder(uint32_t weight) const {
   const uint32_t type = places_.is_small[weight] != 0 ? TENON_TYPE_F32 : slot(weight).type;
   const FormatInfo& format = *find_format(type);
-  return {type, format.block_values,
-          static_cast<uint32_t>(gpu::block_stride(format) / gpu::kWordBytes)};
+  return {type, format.block_values, static_cast<uint32_t>(block_stride(format) / kWordBytes)};
 }
 
 uint32_t StageBuilder::by_threads(uint64_t items) const {
@@ -103,13 +102,13 @@ std::vector<Stage> StageBuilder::build() {
   return std::move(stages_);
 }
 
-void StageBuilder::add_stage(Shader shader, std::initializer_list<uint32_t> constants,
+void StageBuilder::add_stage(Kernel kernel, std::initializer_list<uint32_t> constants,
                              Address parameters, const Grid& grid) {
   const tenon_op& op = program.ops()[op_number];
   const auto shape = *plain::find_shape(program.view(), op_number);
-  std::vector<gpu::Extent> reads;
-  std::vector<gpu::Extent> writes;
-  const auto note = [&](std::vector<gpu::Extent>& list, uint32_t number) {
+  std::vector<Extent> reads;
+  std::vector<Extent> writes;
+  const auto note = [&](std::vector<Extent>& list, uint32_t number) {
     if (number == TENON_NO_SLOT) return;
     const tenon_slot& info = slot(number);
     if (info.kind != TENON_SLOT_ACTIVATION && info.kind != TENON_SLOT_INPUT) return;
@@ -126,10 +125,10 @@ void StageBuilder::add_stage(Shader shader, std::initializer_list<uint32_t> cons
                             op.kind == TENON_OP_SELECT_BLOCKS;
   if (uses_scratch) writes.push_back({addresses.scratch, addresses.scratch + 1});
 
-  PipelineKey key{shader, {limits.group_threads}};
+  KernelKey key{kernel, {limits.group_threads}};
   std::copy(constants.begin(), constants.end(), key.constants.begin() + 1);
   stages_.push_back({key, parameters, grid.groups, grid.row_class, grid.rows_of_group,
                      hazards_.needs_barrier(reads, writes)});
 }
 
-}  // namespace tenon::vulkan
+}  // namespace tenon::gpu

@@ -5,9 +5,9 @@
 
 #include "backends/common/relative_bucket.h"
 #include "backends/common/selected_positions.h"
-#include "backends/vulkan/vulkan_operations.h"
+#include "backends/gpu/stage_operations.h"
 
-namespace tenon::vulkan {
+namespace tenon::gpu {
 namespace {
 
 /// What a rotation of `frequency` radians for a position is in turns, mod 1, as a binary fraction.
@@ -50,7 +50,7 @@ Address rotated_query(StageBuilder& b, uint32_t query, const tenon_cache_group& 
   stage.y = b.addresses.scratch;
   stage.columns = b.columns(query);
   stage.segment = group.key_dim;
-  b.add(Shader::rotate, {shared_row(group)}, stage,
+  b.add(Kernel::rotate, {shared_row(group)}, stage,
         {StageBuilder::by_groups(stage.columns / stage.segment)});
   return stage.y;
 }
@@ -75,7 +75,7 @@ void add_rope_angles(StageBuilder& b, const tenon_op& op) {
   stage.position_parts = b.program.view().position_parts;
   stage.offset = op.params.rope_angles.offset;
   stage.magnitude = op.params.rope_angles.magnitude;
-  b.add(Shader::rope_angles, {}, stage, {b.by_threads(stage.pairs)});
+  b.add(Kernel::rope_angles, {}, stage, {b.by_threads(stage.pairs)});
 }
 
 void add_rope(StageBuilder& b, const tenon_op& op) {
@@ -88,7 +88,7 @@ void add_rope(StageBuilder& b, const tenon_op& op) {
   stage.pairs = b.columns(op.inputs[1]) / 2;
   stage.offset = op.params.rope.offset;
   stage.halves = op.params.rope.style == TENON_ROPE_HALVES ? 1 : 0;
-  b.add(Shader::rope, {}, stage, {b.by_threads(stage.columns)});
+  b.add(Kernel::rope, {}, stage, {b.by_threads(stage.columns)});
 }
 
 void add_kv_write(StageBuilder& b, const tenon_op& op) {
@@ -99,7 +99,7 @@ void add_kv_write(StageBuilder& b, const tenon_op& op) {
   stage.values = b.address(op.inputs[1]);
   stage.cache = b.cache(op.params.kv.group, op.params.kv.layer);
   const uint32_t kinds = group.kind == TENON_CACHE_LATENT ? 1 : 2;
-  b.add(Shader::kv_write, {group.type, shared_row(group)}, stage, {group.kv_heads * kinds});
+  b.add(Kernel::kv_write, {group.type, shared_row(group)}, stage, {group.kv_heads * kinds});
 }
 
 void add_attention(StageBuilder& b, const tenon_op& op) {
@@ -134,7 +134,7 @@ void add_attention(StageBuilder& b, const tenon_op& op) {
     stage.distances = b.constant(distances.data(), distances.size() * sizeof(uint32_t));
     stage.side_buckets = static_cast<uint32_t>(distances.size());
   }
-  b.add(Shader::attention, {group.type, shared_row(group)}, stage, {params.heads});
+  b.add(Kernel::attention, {group.type, shared_row(group)}, stage, {params.heads});
 }
 
 void add_select(StageBuilder& b, const tenon_op& op) {
@@ -148,7 +148,7 @@ void add_select(StageBuilder& b, const tenon_op& op) {
   stage.cache = b.cache(params.group, params.layer);
   stage.heads = params.heads;
   stage.count = params.count;
-  b.add(Shader::select, {group.type}, stage, {});
+  b.add(Kernel::select, {group.type}, stage, {});
 }
 
 void add_select_blocks(StageBuilder& b, const tenon_op& op) {
@@ -163,7 +163,7 @@ void add_select_blocks(StageBuilder& b, const tenon_op& op) {
   stage.count = params.count;
   stage.block = params.block;
   stage.local = params.local;
-  b.add(Shader::select, {group.type}, stage, {params.heads});
+  b.add(Kernel::select, {group.type}, stage, {params.heads});
 }
 
 void add_compress(StageBuilder& b, const tenon_op& op) {
@@ -175,7 +175,7 @@ void add_compress(StageBuilder& b, const tenon_op& op) {
   stage.y = b.address(op.outputs[0]);
   stage.cache = b.cache(params.group, params.layer);
   stage.stride = params.stride;
-  b.add(Shader::compress, {group.type, shared_row(group)}, stage, {});
+  b.add(Kernel::compress, {group.type, shared_row(group)}, stage, {});
 }
 
-}  // namespace tenon::vulkan
+}  // namespace tenon::gpu

@@ -1,8 +1,8 @@
 // Stages of operations that carry a state from token to token.
 #include "backends/common/recurrence.h"
-#include "backends/vulkan/vulkan_operations.h"
+#include "backends/gpu/stage_operations.h"
 
-namespace tenon::vulkan {
+namespace tenon::gpu {
 namespace {
 
 void add_filter(StageBuilder& b, const tenon_op& op, ConvStage stage) {
@@ -11,7 +11,7 @@ void add_filter(StageBuilder& b, const tenon_op& op, ConvStage stage) {
   stage.y = b.address(op.outputs[0]);
   stage.state = b.state(op.params.state);
   stage.columns = b.columns(op.inputs[0]);
-  b.add(Shader::conv, {}, stage, {b.by_threads(stage.columns), TENON_ROWS_SEQUENCES});
+  b.add(Kernel::conv, {}, stage, {b.by_threads(stage.columns), TENON_ROWS_SEQUENCES});
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ void add_ssm_scan(StageBuilder& b, const tenon_op& op) {
   stage.groups = scan.groups;
   stage.size = scan.size;
   stage.decays = b.columns(op.inputs[2]);
-  b.add(Shader::ssm_scan, {}, stage, {b.by_threads(b.columns(op.inputs[0])), TENON_ROWS_SEQUENCES});
+  b.add(Kernel::ssm_scan, {}, stage, {b.by_threads(b.columns(op.inputs[0])), TENON_ROWS_SEQUENCES});
 }
 
 void add_delta_rule(StageBuilder& b, const tenon_op& op) {
@@ -68,7 +68,7 @@ void add_delta_rule(StageBuilder& b, const tenon_op& op) {
   stage.interleaved = rule.interleaved;
   stage.decay_of_channels = b.columns(op.inputs[3]) != rule.value_heads ? 1 : 0;
   stage.scale = rule.scale;
-  b.add(Shader::delta_rule, {}, stage,
+  b.add(Kernel::delta_rule, {}, stage,
         {b.by_threads(b.columns(op.inputs[2])), TENON_ROWS_SEQUENCES});
 }
 
@@ -88,8 +88,8 @@ void add_wkv(StageBuilder& b, const tenon_op& op) {
   stage.state = b.state(op.params.state);
   stage.heads = is_wkv7 ? op.params.wkv7.heads : op.params.wkv6.heads;
   stage.dim = b.columns(op.inputs[0]) / stage.heads;
-  b.add(Shader::wkv, {op.kind}, stage,
+  b.add(Kernel::wkv, {op.kind}, stage,
         {b.by_threads(b.columns(op.inputs[0])), TENON_ROWS_SEQUENCES});
 }
 
-}  // namespace tenon::vulkan
+}  // namespace tenon::gpu

@@ -1,0 +1,49 @@
+// The kernels of a GPU backend by name, and what one is made with: how they are written and compiled is the
+// backend's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "quant/formats.h"
+
+namespace tenon::gpu {
+
+/// The list (kernel_list.h) as names; of a matrix kernel, five.
+enum class Kernel : uint32_t {
+#define TENON_KERNEL(name) name,
+#define TENON_MATRIX_KERNEL(name) \
+  name##_floats, name##_scaled, name##_k, name##_codebook, name##_small,
+#include "backends/gpu/kernel_list.h"
+#undef TENON_KERNEL
+#undef TENON_MATRIX_KERNEL
+};
+
+/// A kernel with its constants, the first being the threads of a workgroup: a device may compile it for them.
+struct KernelKey {
+  Kernel kernel;
+  std::array<uint32_t, 5> constants;
+  auto operator<=>(const KernelKey&) const = default;
+};
+
+/// A matrix kernel for weights of this format.
+///   floats  its first variant
+constexpr Kernel for_format(Kernel floats, Format format) noexcept {
+  const auto within = [format](Format first, Format last) {
+    return format >= first && format <= last;
+  };
+  uint32_t family = 4;
+  if (find_format(format)->block_values == 1) {
+    family = 0;
+  } else if (within(Format::Q4_0, Format::Q8_0)) {
+    family = 1;
+  } else if (within(Format::Q2_K, Format::Q6_K)) {
+    family = 2;
+  } else if (within(Format::IQ2_XXS, Format::IQ1_S) || within(Format::IQ3_S, Format::IQ2_S) ||
+             format == Format::IQ1_M) {
+    family = 3;
+  }
+  return static_cast<Kernel>(static_cast<uint32_t>(floats) + family);
+}
+
+}  // namespace tenon::gpu
