@@ -9,6 +9,7 @@ set(TENON_USES_text_tokenizer_json tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_text_template tenon_utf8proc nlohmann_json::nlohmann_json)
 set(TENON_USES_backends_reference Eigen3::Eigen)
 set(TENON_USES_backends_blas Eigen3::Eigen tenon_cblas)
+set(TENON_USES_backends_cuda Eigen3::Eigen)
 set(TENON_USES_backends_gpu Eigen3::Eigen)
 set(TENON_USES_backends_vulkan Eigen3::Eigen tenon_vulkan_headers)
 
@@ -37,7 +38,7 @@ set(TENON_APART
     text/chat_formats/functionary.cpp text/chat_formats/minimax_m3.cpp text/chat_formats/kimi.cpp)
 
 # Rooms that only plugins are made of: nothing of them is in the library.
-set(TENON_PLUGIN_ROOMS backends/blas backends/gpu backends/vulkan)
+set(TENON_PLUGIN_ROOMS backends/blas backends/cuda backends/gpu backends/vulkan)
 
 # Files that go over every weight of a model when it is loaded: -O2 makes loading half as slow again.
 set(TENON_HOT backends/cpu/panels.cpp)

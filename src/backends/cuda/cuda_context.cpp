@@ -1,0 +1,184 @@
+#include "backends/cuda/cuda_context.h"
+
+#include <algorithm>
+
+#include "backends/common/failure.h"
+#include "backends/cuda/cuda_image.h"
+#include "backends/cuda/kernels/constants.h"
+#include "backends/gpu/codebook_points.h"
+
+namespace tenon::cuda {
+namespace {
+
+constexpr size_t kStagingSlots = 4;
+/// What a device keeps free for others by default.
+constexpr uint64_t kLeastFree = uint64_t{1} << 30;
+
+DeviceFacts find_device(const Driver& driver, uint32_t index) {
+  const std::vector<DeviceFacts> all = driver.devices();
+  if (index >= all.size()) {
+    backends::refuse(TENON_BACKEND_ARGUMENT, "there is no device {}; there are {}", index,
+                     all.size());
+  }
+  if (!all[index].unavailable.empty()) {
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "{}: {}", all[index].name, all[index].unavailable);
+  }
+  return all[index];
+}
+
+constexpr const char* kKernelNames[] = {
+#define TENON_KERNEL(name) "tenon_" #name,
+#define TENON_MATRIX_KERNEL(name)                                          \
+  "tenon_" #name "_floats", "tenon_" #name "_scaled", "tenon_" #name "_k", \
+      "tenon_" #name "_codebook", "tenon_" #name "_small",
+#include "backends/gpu/kernel_list.h"
+#undef TENON_KERNEL
+#undef TENON_MATRIX_KERNEL
+};
+
+/// Shared memory that a kernel asks for when it is launched; what it has besides is in its code.
+uint32_t dynamic_shared_bytes(const gpu::KernelKey& key) {
+  const uint32_t threads = key.constants[0];
+  switch (key.kernel) {
+    case gpu::Kernel::attention:
+      return threads * (sizeof(gpu::Address) + sizeof(float)) +
+             2 * key.constants[2] * sizeof(float);
+    case gpu::Kernel::kv_write:
+      return key.constants[2] * sizeof(float);
+    case gpu::Kernel::compress:
+      return 5 * key.constants[2] * sizeof(float);
+    case gpu::Kernel::rotate:
+      return key.constants[1] * sizeof(float);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+Context::Current::Current(Context& context) : context_(context) {
+  const Result lost = context_.lost_;
+  if (lost != kSuccess) {
+    backends::refuse(TENON_BACKEND_STATE, "the device was lost: {}",
+                     context_.driver_.error_name(lost));
+  }
+  context_.check(context_.driver_.cuCtxPushCurrent(context_.handle_), "cuCtxPushCurrent");
+}
+
+Context::Current::~Current() {
+  ContextHandle before = nullptr;
+  context_.driver_.cuCtxPopCurrent(&before);
+}
+
+Context::Context(const tenon_host* host, uint32_t index, uint64_t memory_limit)
+    : host_(host),
+      facts_(find_device(driver_, index)),
+      memory_limit_(memory_limit),
+      group_threads_(std::min(kMostThreads, facts_.most_threads)) {
+  try {
+    create();
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+Context::~Context() { destroy(); }
+
+void Context::create() {
+  // A context of its own: a fault here is not one of what else the process does with the device.
+  check(driver_.cuCtxCreate(&handle_, kScheduleBlocking, facts_.number), "cuCtxCreate");
+  ContextHandle made = nullptr;
+  check(driver_.cuCtxPopCurrent(&made), "cuCtxPopCurrent");
+  {
+    const Current current(*this);
+    check(driver_.cuStreamCreate(&stream_, kStreamNonBlocking), "cuStreamCreate");
+    if (memory_limit_ == 0) {
+      size_t available = 0;
+      size_t total = 0;
+      check(driver_.cuMemGetInfo(&available, &total), "cuMemGetInfo");
+      memory_limit_ =
+          available - std::min<uint64_t>(available, std::max<uint64_t>(kLeastFree, total / 20));
+    }
+    load_kernels();
+  }
+  for (size_t i = 0; i < kStagingSlots; ++i) {
+    staging_.push_back(
+        {Memory(*this, kStagingBytes, Access::Host, "a staging buffer"), Event(*this), false, 0});
+  }
+  download_ = Memory(*this, kStagingBytes, Access::Host, "a staging buffer");
+  const std::vector<uint16_t> points = gpu::codebook_points();
+  grids_ = Memory(*this, points.size() * sizeof(uint16_t), Access::Device, "the codebooks");
+  write(grids_, 0, points.data(), points.size() * sizeof(uint16_t));
+}
+
+void Context::load_kernels() {
+  const Result loaded =
+      driver_.cuLibraryLoadData(&library_, tenon_cuda_kernel_image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  if (loaded == kNoBinaryForDevice) {
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "{}: no code for compute capability {}.{}",
+                     facts_.name, facts_.major, facts_.minor);
+  }
+  check(loaded, "cuLibraryLoadData");
+  for (const char* name : kKernelNames) {
+    KernelHandle& kernel = kernels_.emplace_back();
+    check(driver_.cuLibraryGetKernel(&kernel, library_, name), name);
+  }
+}
+
+void Context::destroy() noexcept {
+  if (handle_ == nullptr) return;
+  finish_quietly();
+  grids_ = Memory();
+  download_ = Memory();
+  staging_.clear();
+  if (driver_.cuCtxPushCurrent(handle_) == kSuccess) {
+    if (library_ != nullptr) driver_.cuLibraryUnload(library_);
+    if (stream_ != nullptr) driver_.cuStreamDestroy(stream_);
+    ContextHandle before = nullptr;
+    driver_.cuCtxPopCurrent(&before);
+  }
+  driver_.cuCtxDestroy(handle_);
+}
+
+uint64_t Context::memory_available() {
+  const Current current(*this);
+  size_t available = 0;
+  size_t total = 0;
+  check(driver_.cuMemGetInfo(&available, &total), "cuMemGetInfo");
+  const uint64_t used = memory_used_;
+  return std::min<uint64_t>(available, memory_limit_ - std::min(memory_limit_, used));
+}
+
+/// What fails once a context works is a fault of the device or of a kernel, after which the driver answers
+/// every call so; memory that is missing is not.
+void Context::check(Result result, const char* function, uint64_t size_bytes) {
+  if (result == kSuccess) return;
+  const std::string of = size_bytes == 0 ? "" : fmt::format(" of {} bytes", size_bytes);
+  if (result == kOutOfMemory) {
+    backends::refuse(TENON_BACKEND_NO_MEMORY, "{}{}: {}", function, of, driver_.error_name(result));
+  }
+  if (handle_ == nullptr || library_ == nullptr) {  // it is being made
+    backends::refuse(TENON_BACKEND_UNSUPPORTED, "{}{}: {}", function, of,
+                     driver_.error_name(result));
+  }
+  lost_ = result;
+  backends::refuse(TENON_BACKEND_STATE, "{}{}: {}: the device was lost", function, of,
+                   driver_.error_name(result));
+}
+
+void Context::launch(const gpu::KernelKey& key, gpu::Address parameters, uint32_t groups,
+                     uint32_t rows) {
+  if (groups == 0 || rows == 0) return;
+  const Current current(*this);
+  Constants constants{};
+  std::copy(key.constants.begin() + 1, key.constants.end(), constants.values);
+  void* arguments[] = {&parameters, &constants};
+  const auto number = static_cast<uint32_t>(key.kernel);
+  const Result result =
+      driver_.cuLaunchKernel(kernels_[number], groups, rows, 1, key.constants[0], 1, 1,
+                             dynamic_shared_bytes(key), stream_, arguments, nullptr);
+  check(result, kKernelNames[number]);
+}
+
+}  // namespace tenon::cuda

@@ -1,0 +1,176 @@
+// A context of the driver with its stream, its memory and its kernels: what executables and buffers are made of.
+// Everything here but Upload may be called by one thread at a time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "backends/cuda/cuda_driver.h"
+#include "backends/gpu/kernel_key.h"
+#include "backends/gpu/step_layout.h"
+#include "tenon/backend.h"
+
+namespace tenon::cuda {
+
+class Context;
+
+enum class Access {
+  Device,  ///< memory of the device; zeroed
+  Host,    ///< page-locked memory, which device and host read and write
+};
+
+/// One allocation. Move-only.
+class Memory {
+ public:
+  Memory() = default;
+  /// NO_MEMORY naming `what` where there is none, or where it would leave the limit.
+  Memory(Context& context, uint64_t size_bytes, Access access, const char* what);
+  ~Memory();
+  Memory(Memory&& other) noexcept { swap(other); }
+  Memory& operator=(Memory&& other) noexcept {
+    Memory(std::move(other)).swap(*this);
+    return *this;
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  [[nodiscard]] uint64_t size() const { return size_bytes_; }
+  [[nodiscard]] gpu::Address address() const { return address_; }
+  /// Of page-locked memory.
+  [[nodiscard]] std::byte* bytes() const { return bytes_; }
+
+ private:
+  void swap(Memory& other) noexcept;
+
+  Context* context_ = nullptr;
+  uint64_t size_bytes_ = 0;
+  gpu::Address address_ = 0;
+  std::byte* bytes_ = nullptr;
+};
+
+/// A place in the stream that the host can wait for. Move-only.
+class Event {
+ public:
+  explicit Event(Context& context);
+  ~Event();
+  Event(Event&& other) noexcept
+      : context_(other.context_), handle_(std::exchange(other.handle_, nullptr)) {}
+  Event& operator=(Event&&) = delete;
+
+  /// After all that was given to the stream so far.
+  void record();
+  /// Returns when the device has come there. STATE when the device is lost.
+  void wait();
+  [[nodiscard]] bool has_come();
+
+ private:
+  Context* context_;
+  EventHandle handle_ = nullptr;
+};
+
+class Context {
+ public:
+  /// UNSUPPORTED where the device cannot be used.
+  ///   memory_limit  bytes of the device that may be taken; 0: all but the larger of 1 GiB and 5 %
+  Context(const tenon_host* host, uint32_t index, uint64_t memory_limit);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  [[nodiscard]] const tenon_host* host() const { return host_; }
+  [[nodiscard]] const DeviceFacts& facts() const { return facts_; }
+  [[nodiscard]] uint64_t memory_available();
+  /// Threads of a group that shares a row.
+  [[nodiscard]] uint32_t group_threads() const { return group_threads_; }
+  /// Address of the codebooks (gpu/codebook_points.h).
+  [[nodiscard]] gpu::Address grids() const { return grids_.address(); }
+
+  // ---- What the stream does, one after another ----
+
+  void launch(const gpu::KernelKey& key, gpu::Address parameters, uint32_t groups, uint32_t rows);
+  /// From and to page-locked memory.
+  void send(gpu::Address to, const std::byte* from, uint64_t size);
+  void take(std::byte* to, gpu::Address from, uint64_t size);
+  /// Returns when all of it is done.
+  void finish();
+  /// The same for a destructor, which a lost device does not stop.
+  void finish_quietly() noexcept;
+
+  // ---- Copies that have ended when the function returns ----
+
+  void write(const Memory& to, uint64_t offset, const void* from, uint64_t size);
+  void read(const Memory& from, uint64_t offset, void* to, uint64_t size);
+  void copy(const Memory& to, uint64_t to_offset, const Memory& from, uint64_t from_offset,
+            uint64_t size);
+
+  /// Staging memory of kStagingBytes that a thread fills and then sends. Any number of threads at a time.
+  class Upload {
+   public:
+    explicit Upload(Context& context);
+    ~Upload();
+    Upload(const Upload&) = delete;
+    Upload& operator=(const Upload&) = delete;
+    [[nodiscard]] std::byte* bytes() const;
+    /// Copies the first `size` bytes; the memory is the thread's again only after it has asked anew.
+    void send(const Memory& to, uint64_t offset, uint64_t size);
+
+   private:
+    Context& context_;
+    size_t slot_ = 0;
+  };
+  static constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
+
+ private:
+  friend class Memory;
+  friend class Event;
+  /// Makes the context current in this thread as long as it lives. STATE when the device is lost.
+  class Current {
+   public:
+    explicit Current(Context& context);
+    ~Current();
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+
+   private:
+    Context& context_;
+  };
+  struct Staging {
+    Memory memory;
+    Event sent;
+    bool held = false;
+    uint64_t use = 0;  ///< which of all uploads it had last
+  };
+
+  void create();
+  void load_kernels();
+  void destroy() noexcept;
+  /// Notes that a device is lost, and throws.
+  ///   size_bytes  what it was about; 0: nothing
+  void check(Result result, const char* function, uint64_t size_bytes = 0);
+
+  const tenon_host* host_;
+  Driver driver_;
+  DeviceFacts facts_;
+  uint64_t memory_limit_ = 0;
+  std::atomic<uint64_t> memory_used_ = 0;
+  uint32_t group_threads_ = 0;
+  ContextHandle handle_ = nullptr;
+  StreamHandle stream_ = nullptr;
+  LibraryHandle library_ = nullptr;
+  std::vector<KernelHandle> kernels_;    ///< by gpu::Kernel
+  std::atomic<Result> lost_ = kSuccess;  ///< why
+  std::mutex staging_mutex_;  // of all that follows, and of the stream while weights are loaded
+  std::condition_variable staging_free_;
+  std::vector<Staging> staging_;
+  uint64_t uploads_ = 0;
+  Memory download_;
+  Memory grids_;
+};
+
+}  // namespace tenon::cuda

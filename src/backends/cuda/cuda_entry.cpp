@@ -1,0 +1,113 @@
+#include "backends/cuda/cuda_entry.h"
+
+#include <charconv>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backends/common/device_text.h"
+#include "backends/common/entry.h"
+#include "backends/cuda/cuda_buffer.h"
+#include "backends/cuda/cuda_context.h"
+#include "backends/cuda/cuda_executable.h"
+#include "backends/gpu/stage_operations.h"
+
+namespace tenon::cuda {
+namespace {
+
+constexpr tenon_backend_option_info kOptions[] = {
+    {"memory_limit", "a whole number of bytes from 1, or 0", "0",
+     "Bytes of the device to take at most; 0: all but the larger of 1 GiB and 5 %."},
+};
+
+uint64_t parse_memory_limit(std::string_view value) {
+  uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), bytes);
+  if (error != std::errc() || end != value.data() + value.size()) {
+    backends::refuse(TENON_BACKEND_ARGUMENT, "memory_limit: \"{}\" is no whole number of bytes",
+                     value);
+  }
+  return bytes;
+}
+
+tenon_device_info describe(const DeviceFacts& device, uint32_t index) {
+  tenon_device_info info{};
+  info.kind = TENON_DEVICE_GPU;
+  backends::copy_text(info.name, index == 0 ? "cuda" : fmt::format("cuda {}", index));
+  backends::copy_text(info.description, fmt::format("{} (compute capability {}.{}), f32",
+                                                    device.name, device.major, device.minor));
+  backends::copy_text(info.unavailable, device.unavailable);
+  info.memory_total = info.memory_available = device.memory_total;
+  info.flags = TENON_DEVICE_BATCH_INVARIANT | TENON_DEVICE_DRAWS;
+  info.precision_float = info.precision_bf16 = info.precision_blocks = TENON_PRECISION_F32;
+  info.step_tokens = 512;
+  info.step_outputs = 128;
+  info.token_multiple = 4;
+  info.block_tokens = 64;
+  info.slab_bytes = uint64_t{64} << 20;
+  info.steps_under_way = 1;
+  return info;
+}
+
+struct Cuda {
+  static constexpr char kName[] = "cuda";
+
+  struct Device {
+    Device(const tenon_host* services, uint32_t number, uint64_t memory_limit)
+        : host(services), index(number), context(services, number, memory_limit) {}
+    const tenon_host* host;
+    uint32_t index;
+    mutable Context context;  // executables share it
+  };
+  using Executable = cuda::Executable;
+  using Buffer = cuda::Buffer;
+
+  static std::span<const tenon_backend_option_info> options() noexcept { return kOptions; }
+
+  static std::vector<tenon_device_info> list() {
+    const Driver driver;
+    std::vector<tenon_device_info> infos;
+    for (const DeviceFacts& device : driver.devices()) {
+      infos.push_back(describe(device, static_cast<uint32_t>(infos.size())));
+    }
+    return infos;
+  }
+  static tenon_device_info info(const Device& device) {
+    tenon_device_info info = describe(device.context.facts(), device.index);
+    info.memory_available = device.context.memory_available();
+    return info;
+  }
+
+  static std::unique_ptr<Device> make_device(const tenon_host* host, uint32_t index,
+                                             std::span<const tenon_backend_option> options) {
+    uint64_t memory_limit = 0;
+    for (const tenon_backend_option& option : options) {
+      if (std::string_view(option.key) != "memory_limit") {
+        backends::refuse(TENON_BACKEND_ARGUMENT, "unknown option \"{}\"; there is: memory_limit",
+                         option.key);
+      }
+      memory_limit = parse_memory_limit(option.value);
+    }
+    return std::make_unique<Device>(host, index, memory_limit);
+  }
+
+  static bool supports(const Device& device, const tenon_program& program, uint32_t op) noexcept {
+    return gpu::fits_device(program, op, device.context.facts().shared_bytes);
+  }
+
+  static std::unique_ptr<Buffer> make_buffer(Device& device, uint64_t size, uint32_t) {
+    return std::make_unique<Buffer>(device.context, size);
+  }
+
+  static std::unique_ptr<Executable> compile(const Device& device, const tenon_program& program) {
+    return std::make_unique<Executable>(device.context, program);
+  }
+};
+
+}  // namespace
+}  // namespace tenon::cuda
+
+const tenon_backend_api* tenon_cuda_backend_entry(uint32_t host_major, uint32_t) {
+  return tenon::backends::entry_of<tenon::cuda::Cuda>(host_major);
+}

@@ -1,0 +1,231 @@
+#include "backends/cuda/cuda_executable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/common/failure.h"
+#include "backends/common/sizes.h"
+#include "backends/common/step_rules.h"
+#include "backends/cuda/cuda_buffer.h"
+#include "backends/cuda/kernels/constants.h"
+#include "backends/gpu/cache_layout.h"
+#include "backends/gpu/stage_operations.h"
+
+namespace tenon::cuda {
+namespace {
+
+/// Stages after which a long step looks at its cancel flag: about two layers.
+constexpr size_t kStagesOfSegment = 32;
+/// Steps of more tokens are given to the device segment by segment, two ahead.
+constexpr uint32_t kLongStep = 64;
+/// Entries of block tables for which there is room at first.
+constexpr uint64_t kTableEntries = 4096;
+
+bool is_cancelled(const tenon_step& step) {
+  return step.cancel != nullptr && __atomic_load_n(step.cancel, __ATOMIC_RELAXED) != 0;
+}
+
+}  // namespace
+
+Executable::Executable(Context& context, const tenon_program& program)
+    : context_(context),
+      program_(program),
+      step_data_(program_),
+      weights_(program_, UINT64_MAX, Context::kStagingBytes),
+      activations_(program_),
+      segments_{Event(context), Event(context)},
+      done_(context) {
+  gpu::check_program(program_, context.facts().shared_bytes);
+  for (const tenon_cache_group& group : program_.groups()) {
+    block_bytes_.push_back(gpu::block_bytes(group));
+  }
+  allocate_activations();
+  allocate_weights();
+  build_stages();
+}
+
+// A step may be under way that nobody waits for.
+Executable::~Executable() { context_.finish_quietly(); }
+
+void Executable::allocate_activations() {
+  area_ = Memory(context_, activations_.area_bytes, Access::Device, "activations");
+  activations_.place(area_.address(), places_);
+  inputs_staging_ = Memory(context_, activations_.input_bytes, Access::Host, "inputs");
+  download_ = Memory(context_, activations_.result_bytes, Access::Host, "results");
+  for (const auto& [slot, offset] : activations_.results) {
+    results_.push_back({slot, offset, nullptr, 0});
+  }
+}
+
+void Executable::allocate_weights() {
+  std::vector<gpu::Address> addresses;
+  for (const uint64_t size : weights_.chunks()) {
+    chunks_.emplace_back(context_, size, Access::Device, "weights");
+    addresses.push_back(chunks_.back().address());
+  }
+  weights_.place(addresses, places_);
+}
+
+void Executable::build_stages() {
+  const uint64_t capacity = gpu::ConstantImage::most_bytes(program_);
+  constants_ = Memory(context_, capacity, Access::Device, "parameters");
+  step_ = Memory(context_, sizeof(gpu::StepHeader), Access::Device, "the header of a step");
+  step_staging_ = Memory(context_, sizeof(gpu::StepHeader), Access::Host, "the header of a step");
+  reserve_arrays(step_data_.most_bytes(kTableEntries));
+  const uint64_t scratch = gpu::StageBuilder::scratch_bytes(program_);
+  scratch_ = Memory(context_, scratch, Access::Device, "scratch");
+
+  gpu::ConstantImage image(constants_.address(), capacity);
+  gpu::StageBuilder builder(program_, step_data_, places_, {context_.group_threads(), kWarp},
+                            {step_.address(), context_.grids(), scratch_.address()}, image);
+  stages_ = builder.build();
+  context_.write(constants_, 0, image.bytes().data(), image.bytes().size());
+}
+
+void Executable::load_rows(uint32_t slot, uint64_t first_row, uint64_t num_rows, const void* blocks,
+                           uint64_t size_bytes) {
+  if (sealed_) backends::refuse(TENON_BACKEND_STATE, "load_rows after seal");
+  const auto send = [this](gpu::ChunkPlan::Place place, uint64_t bytes,
+                           const gpu::WeightPlaces::Fill& fill) {
+    Context::Upload upload(context_);
+    fill(upload.bytes());
+    upload.send(chunks_[place.chunk], place.offset, bytes);
+  };
+  weights_.load_rows(slot, first_row, num_rows, blocks, size_bytes, send);
+}
+
+void Executable::seal() {
+  weights_.check_loaded();
+  context_.finish();
+  sealed_ = true;
+}
+
+// ---- Steps --------------------------------------------------------------------------------------
+
+void Executable::check(const tenon_step& step) const {
+  backends::check_step_counts(program_.view(), step);
+  backends::check_step_tokens(program_, step);
+  backends::check_step_bindings(program_, step, true);
+  backends::check_step_masks(program_, step);
+  backends::check_step_sequences(program_.view(), step, [&](uint32_t group, uint32_t block) {
+    const tenon_cache_pool& pool = step.pools[group];
+    const Buffer* slab = cuda_buffer(pool.slabs[block / pool.blocks_per_slab]);
+    const uint64_t end = uint64_t{block} % pool.blocks_per_slab + 1;
+    return slab != nullptr && slab->size() / block_bytes_[group] >= end;
+  });
+}
+
+/// Block tables alone may need more than was allocated when the program was compiled.
+void Executable::reserve_arrays(uint64_t bytes) {
+  if (bytes <= arrays_.size()) return;
+  const uint64_t size = std::max(bytes, 2 * arrays_.size());
+  arrays_ = Memory();
+  arrays_staging_ = Memory();
+  arrays_ = Memory(context_, size, Access::Device, "block tables");
+  arrays_staging_ = Memory(context_, size, Access::Host, "block tables");
+}
+
+void Executable::send_step(const tenon_step& step) {
+  const uint64_t bytes = step_data_.bytes(step);
+  reserve_arrays(bytes);
+  const auto block_address = [&](uint32_t group, uint32_t block) {
+    const tenon_cache_pool& pool = step.pools[group];
+    const Buffer* slab = cuda_buffer(pool.slabs[block / pool.blocks_per_slab]);
+    return slab->address() + block % pool.blocks_per_slab * block_bytes_[group];
+  };
+  const gpu::StepHeader header =
+      step_data_.write(step, block_address, arrays_staging_.bytes(), arrays_.address());
+  std::memcpy(step_staging_.bytes(), &header, sizeof(header));
+  context_.send(step_.address(), step_staging_.bytes(), sizeof(header));
+  context_.send(arrays_.address(), arrays_staging_.bytes(), bytes);
+  for (const gpu::ActivationPlaces::Staged& input : activations_.inputs) {
+    const tenon_slot& slot = program_.slots()[input.slot];
+    const uint64_t size =
+        uint64_t{backends::num_rows(step, slot.row_class)} * slot.columns * sizeof(float);
+    if (size == 0) continue;
+    std::byte* staging = inputs_staging_.bytes() + input.offset;
+    std::memcpy(staging, backends::bound_memory(step, input.slot), size);
+    context_.send(places_.addresses[input.slot], staging, size);
+  }
+}
+
+void Executable::launch_stages(const tenon_step& step) {
+  const bool is_long = step.num_tokens > kLongStep;
+  size_t segment = 0;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const gpu::Stage& stage = stages_[i];
+    if (is_long && i > 0 && i % kStagesOfSegment == 0) {
+      Event& end = segments_[segment % segments_.size()];
+      if (segment >= segments_.size()) end.wait();
+      end.record();
+      ++segment;
+      if (is_cancelled(step)) {
+        context_.finish();
+        backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
+      }
+    }
+    const uint32_t rows = backends::num_rows(step, stage.row_class);
+    context_.launch(stage.kernel, stage.parameters, stage.groups,
+                    (rows + stage.rows_of_group - 1) / stage.rows_of_group);
+  }
+}
+
+void Executable::take_results(const tenon_step& step) {
+  for (Result& result : results_) {
+    const tenon_slot& slot = program_.slots()[result.slot];
+    result.bound = backends::bound_memory(step, result.slot);
+    result.bytes =
+        uint64_t{backends::num_rows(step, slot.row_class)} * slot.columns * sizeof(float);
+    context_.take(download_.bytes() + result.offset, places_.addresses[result.slot], result.bytes);
+  }
+}
+
+uint64_t Executable::run(const tenon_step& step) {
+  if (!sealed_) backends::refuse(TENON_BACKEND_STATE, "run before seal");
+  const tenon_step known = tickets_.begin_run(step);
+  check(known);
+  if (is_cancelled(known)) backends::refuse(TENON_BACKEND_CANCELLED, "cancelled");
+  // What the last step brought is overwritten; it was waited for, or failed while it was given.
+  if (started_) done_.wait();
+  send_step(known);
+  launch_stages(known);
+  take_results(known);
+  done_.record();
+  started_ = true;
+  return tickets_.end_run(known.num_outputs);
+}
+
+/// The host draws, from logits that have been copied to it.
+uint64_t Executable::draw(uint64_t step, const Strided<tenon_draw>& draws) {
+  const uint32_t logits = program().logits;
+  const uint64_t vocab = logits == TENON_NO_SLOT ? 0 : program_.slots()[logits].columns;
+  tickets_.check_draws(step, logits, vocab, draws);
+  done_.wait();
+  const auto* result = &*std::ranges::find(results_, logits, &Result::slot);
+  return tickets_.draw(reinterpret_cast<const float*>(download_.bytes() + result->offset), vocab,
+                       draws);
+}
+
+void Executable::wait(uint64_t ticket) {
+  if (!tickets_.wait(ticket)) return;
+  done_.wait();
+  for (const Result& result : results_) {
+    if (result.bound == nullptr || result.bytes == 0) continue;
+    std::memcpy(result.bound, download_.bytes() + result.offset, result.bytes);
+  }
+}
+
+bool Executable::poll(uint64_t ticket) { return !tickets_.is_step(ticket) || done_.has_come(); }
+
+uint64_t Executable::memory_bytes(uint32_t purpose) const {
+  if (purpose == TENON_MEMORY_WEIGHTS) return weights_.memory_bytes();
+  if (purpose != TENON_MEMORY_SCRATCH) return 0;
+  uint64_t bytes = 0;
+  for (const Memory* memory : {&area_, &scratch_, &constants_, &step_, &arrays_, &inputs_staging_,
+                               &step_staging_, &arrays_staging_, &download_}) {
+    bytes += memory->size();
+  }
+  return bytes;
+}
+
+}  // namespace tenon::cuda

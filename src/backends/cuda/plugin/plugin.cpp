@@ -1,0 +1,7 @@
+// The CUDA backend as a plugin: the one symbol that a plugin exports.
+#include "backends/cuda/cuda_entry.h"
+
+extern "C" [[gnu::visibility("default")]] const tenon_backend_api* tenon_backend_entry(
+    uint32_t host_major, uint32_t host_minor) {
+  return tenon_cuda_backend_entry(host_major, host_minor);
+}

@@ -1,0 +1,198 @@
+#include "emulated_group.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "fiber.h"
+
+namespace tenon::cuda::emulator {
+
+thread_local Self self;
+
+namespace {
+
+std::vector<Kernel>& kernels() {
+  static std::vector<Kernel> all;
+  return all;
+}
+
+[[noreturn]] void give_up(const char* kernel, const char* what) {
+  std::fprintf(stderr, "kernel %s: %s\n", kernel, what);
+  std::abort();
+}
+
+uint combined(std::array<uint, kWarp> values, Together operation) {
+  if (operation == Together::Vote) {
+    uint votes = 0;
+    for (uint i = 0; i < kWarp; ++i) votes |= values[i] != 0 ? 1u << i : 0;
+    return votes;
+  }
+  for (uint far = kWarp / 2; far > 0; far /= 2) {
+    for (uint i = 0; i < far; ++i) {  // of both lanes of a pair the same
+      const float a = std::bit_cast<float>(values[i]);
+      const float b = std::bit_cast<float>(values[i + far]);
+      if (operation == Together::Sum) values[i] = std::bit_cast<uint>(a + b);
+      if (operation == Together::MaxFloat) values[i] = std::bit_cast<uint>(a < b ? b : a);
+      if (operation == Together::MaxWord) values[i] = std::max(values[i], values[i + far]);
+    }
+  }
+  return values[0];
+}
+
+enum class State { Ready, AtBarrier, AtWarp, Ended };
+
+}  // namespace
+
+Registered::Registered(const Kernel& kernel) { kernels().push_back(kernel); }
+
+const Kernel* find_kernel(const char* name) {
+  const auto found = std::ranges::find_if(
+      kernels(), [&](const Kernel& kernel) { return std::string_view(kernel.name) == name; });
+  return found == kernels().end() ? nullptr : &*found;
+}
+
+class Machine::Group {
+ public:
+  Group(Order order, uint64_t seed) : order_(order), random_(seed) {}
+
+  void run(const Kernel& kernel, const Launch& launch) {
+    kernel_ = &kernel;
+    launch_ = &launch;
+    shared_.resize((launch.shared_bytes + 15) / 16 * 2);
+    if (!kernel.waits) return run_as_loop();
+    if (launch.threads % kWarp != 0) give_up(kernel.name, "threads are no whole warps");
+    while (threads_.size() < launch.threads) add_thread();
+    for (uint y = 0; y < launch.groups_y; ++y) {
+      for (uint x = 0; x < launch.groups_x; ++x) run_group(x, y);
+    }
+  }
+
+  void wait_for_group() { wait(State::AtBarrier); }
+  uint together(uint value, Together operation) {
+    Thread& thread = *threads_[self.thread];
+    thread.value = value;
+    thread.operation = operation;
+    wait(State::AtWarp);
+    return thread.value;
+  }
+
+  static thread_local Group* running;
+
+ private:
+  struct Thread {
+    explicit Thread(std::function<void()> body) : fiber(std::move(body)) {}
+    Fiber fiber;
+    State state = State::Ended;
+    uint value = 0;
+    Together operation = Together::Vote;
+  };
+
+  void add_thread() {
+    const auto number = threads_.size();
+    threads_.push_back(std::make_unique<Thread>([this, number] {
+      kernel_->run(launch_->parameters, launch_->constants);
+      threads_[number]->state = State::Ended;
+    }));
+  }
+
+  void run_as_loop() {
+    for (uint y = 0; y < launch_->groups_y; ++y) {
+      for (uint x = 0; x < launch_->groups_x; ++x) {
+        for (uint i = 0; i < launch_->threads; ++i) {
+          self = {i, launch_->threads, x, y, launch_->groups_x, shared_.data()};
+          kernel_->run(launch_->parameters, launch_->constants);
+        }
+      }
+    }
+  }
+
+  void run_group(uint x, uint y) {
+    const uint threads = launch_->threads;
+    std::memset(shared_.data(), 0xFF, shared_.size() * sizeof(shared_[0]));  // NaN
+    running = this;
+    for (uint i = 0; i < threads; ++i) threads_[i]->state = State::Ready;
+    turns_.resize(threads);
+    std::iota(turns_.begin(), turns_.end(), 0u);
+    if (order_ == Order::Backward) std::ranges::reverse(turns_);
+    uint ended = 0;
+    while (ended < threads) {
+      if (order_ == Order::Random) std::ranges::shuffle(turns_, random_);
+      bool any = false;
+      for (const uint i : turns_) {
+        if (threads_[i]->state != State::Ready) continue;
+        any = true;
+        self = {i, threads, x, y, launch_->groups_x, shared_.data()};
+        threads_[i]->fiber.resume();
+        if (threads_[i]->state == State::Ended) ++ended;
+        if (threads_[i]->state == State::AtWarp) release_warp(i / kWarp * kWarp);
+      }
+      if (!any && !release_group()) {
+        give_up(kernel_->name, "some threads wait where others never come");
+      }
+    }
+    running = nullptr;
+  }
+
+  void wait(State state) {
+    Thread& thread = *threads_[self.thread];
+    thread.state = state;
+    thread.fiber.give_way();
+  }
+
+  void release_warp(uint first) {
+    std::array<uint, kWarp> values;
+    for (uint i = 0; i < kWarp; ++i) {
+      const Thread& thread = *threads_[first + i];
+      if (thread.state != State::AtWarp) return;
+      if (thread.operation != threads_[first]->operation) {
+        give_up(kernel_->name, "lanes of a warp are at different operations");
+      }
+      values[i] = thread.value;
+    }
+    const uint result = combined(values, threads_[first]->operation);
+    for (uint i = 0; i < kWarp; ++i) {
+      threads_[first + i]->value = result;
+      threads_[first + i]->state = State::Ready;
+    }
+  }
+
+  bool release_group() {
+    for (uint i = 0; i < launch_->threads; ++i) {
+      if (threads_[i]->state != State::AtBarrier) return false;
+    }
+    for (uint i = 0; i < launch_->threads; ++i) threads_[i]->state = State::Ready;
+    return true;
+  }
+
+  Order order_;
+  std::mt19937_64 random_;
+  const Kernel* kernel_ = nullptr;
+  const Launch* launch_ = nullptr;
+  std::vector<uint64_t> shared_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<uint> turns_;
+};
+
+thread_local Machine::Group* Machine::Group::running = nullptr;
+
+Machine::Machine(Order order, uint64_t seed) : group_(std::make_unique<Group>(order, seed)) {}
+Machine::~Machine() = default;
+void Machine::run(const Kernel& kernel, const Launch& launch) { group_->run(kernel, launch); }
+
+void wait_for_group() { Machine::wait_for_group(); }
+uint together(uint value, Together operation) { return Machine::together(value, operation); }
+
+void Machine::wait_for_group() { Group::running->wait_for_group(); }
+uint Machine::together(uint value, Together operation) {
+  return Group::running->together(value, operation);
+}
+
+}  // namespace tenon::cuda::emulator

@@ -1,0 +1,2 @@
+// All kernels, compiled for the emulator.
+#include "backends/cuda/kernels/all_kernels.cu"
