@@ -4,6 +4,7 @@
 
 #include "backends/common/failure.h"
 #include "backends/common/plain/plain_attention.h"
+#include "backends/common/plain/plain_attention_pools.h"
 #include "backends/common/plain/plain_compress.h"
 #include "backends/common/plain/plain_elementwise.h"
 #include "backends/common/plain/plain_embed.h"
@@ -35,16 +36,6 @@ constexpr uint64_t kKeptKeys = 2048;
 uint64_t row_and_keys(const plain::OpShape& shape) noexcept { return row(shape) + kKeptKeys; }
 uint64_t five_rows(const plain::OpShape& shape) noexcept { return 5 * row(shape); }
 
-// What these do beyond is not computed here yet: experts that are told, or scored by softplus; pools that
-// overlap.
-bool fits_moe_route(const plain::OpShape& shape) noexcept {
-  return plain::fits_moe_route(shape) && shape.inputs[3] == nullptr &&
-         shape.op->params.moe_route.scoring != TENON_MOE_SQRT_SOFTPLUS;
-}
-bool fits_compress(const plain::OpShape& shape) noexcept {
-  return plain::fits_compress(shape) && shape.op->params.compress.overlap == 0;
-}
-
 constexpr Operation kOperations[] = {
     {TENON_OP_EMBED, "embed", plain::fits_embed, none, add_embed},
     {TENON_OP_RMS_NORM, "rms_norm", plain::fits_norm, none, add_norm},
@@ -59,7 +50,7 @@ constexpr Operation kOperations[] = {
     {TENON_OP_SCALE, "scale", plain::fits_elementwise, none, add_scale},
     {TENON_OP_GATHER_ROWS, "gather_rows", plain::fits_gather_rows, none, add_gather_rows},
     {TENON_OP_SOFT_CAP, "soft_cap", plain::fits_elementwise, none, add_soft_cap},
-    {TENON_OP_MOE_ROUTE, "moe_route", fits_moe_route, none, add_moe_route},
+    {TENON_OP_MOE_ROUTE, "moe_route", plain::fits_moe_route, none, add_moe_route},
     {TENON_OP_MOE_LINEAR, "moe_linear", plain::fits_moe_linear, none, add_moe_linear},
     {TENON_OP_SIGMOID_GATE, "sigmoid_gate", plain::fits_sigmoid_gate, none, add_combination},
     {TENON_OP_ACTIVATE, "activate", plain::fits_activate, none, add_activate},
@@ -82,10 +73,12 @@ constexpr Operation kOperations[] = {
     {TENON_OP_SELECT, "select", plain::fits_select, row_and_keys, add_select},
     {TENON_OP_SELECT_BLOCKS, "select_blocks", plain::fits_select_blocks, row_and_keys,
      add_select_blocks},
-    {TENON_OP_COMPRESS, "compress", fits_compress, five_rows, add_compress},
+    {TENON_OP_COMPRESS, "compress", plain::fits_compress, five_rows, add_compress},
     {TENON_OP_NGRAM_ROWS, "ngram_rows", plain::fits_ngram_rows, none, add_ngram_rows},
     {TENON_OP_SOFTMAX, "softmax", plain::fits_softmax, none, add_segments},
     {TENON_OP_WKV6, "wkv6", plain::fits_wkv6, none, add_wkv},
+    {TENON_OP_ATTENTION_POOLS, "attention_pools", plain::fits_attention_pools, two_rows,
+     add_attention_pools},
 };
 
 }  // namespace

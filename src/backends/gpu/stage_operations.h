@@ -56,6 +56,7 @@ void add_rope_angles(StageBuilder& b, const tenon_op& op);
 void add_rope(StageBuilder& b, const tenon_op& op);
 void add_kv_write(StageBuilder& b, const tenon_op& op);
 void add_attention(StageBuilder& b, const tenon_op& op);
+void add_attention_pools(StageBuilder& b, const tenon_op& op);
 void add_select(StageBuilder& b, const tenon_op& op);
 void add_select_blocks(StageBuilder& b, const tenon_op& op);
 void add_compress(StageBuilder& b, const tenon_op& op);

@@ -71,6 +71,7 @@ struct MoeRouteStage {
   Address logits;
   Address bias;          // 0: none
   Address expert_scale;  // 0: none
+  Address told;          // numbers of experts, f32 [rows, used]; 0: they are chosen
   Address ids;
   Address weights;
   Address keys;  // scratch [rows, experts + groups] uint
@@ -153,6 +154,9 @@ struct AttentionStage {
   Address selection;  // [T, selection_columns] int; 0: none
   Address y;
   CacheLayer cache;
+  CacheLayer pools;  // attention_pools: rows that follow those of the window
+  uint has_pools;
+  uint reserved;
   uint heads;
   uint window;
   uint mask;
@@ -185,7 +189,7 @@ struct CompressStage {
   Address y;
   CacheLayer cache;
   uint stride;
-  uint reserved;
+  uint overlap;  // 1: the pool before counts, too
 };
 
 struct RotateStage {

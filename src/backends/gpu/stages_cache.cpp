@@ -137,6 +137,29 @@ void add_attention(StageBuilder& b, const tenon_op& op) {
   b.add(Kernel::attention, {group.type, shared_row(group)}, stage, {params.heads});
 }
 
+/// The kernel of attention, whose rows are those of the window and then pools.
+void add_attention_pools(StageBuilder& b, const tenon_op& op) {
+  const tenon_attention_pools_params& params = op.params.attention_pools;
+  const tenon_cache_group& group = b.group(params.group);
+  AttentionStage stage{};
+  stage.step = b.addresses.step;
+  stage.query = b.address(op.inputs[0]);
+  stage.sinks = b.address(op.inputs[1]);
+  stage.selection = b.address(op.inputs[2]);
+  stage.y = b.address(op.outputs[0]);
+  stage.cache = b.cache(params.group, params.layer);
+  stage.pools = b.cache(params.pool_group, params.pool_layer);
+  stage.has_pools = 1;
+  stage.heads = params.heads;
+  stage.window = params.window;
+  stage.mask = TENON_MASK_CAUSAL;
+  stage.selection_columns = op.inputs[2] == TENON_NO_SLOT ? 0 : b.columns(op.inputs[2]);
+  stage.selection_parts = 1;
+  stage.selected_block = 1;
+  stage.scale = params.scale;
+  b.add(Kernel::attention, {group.type, shared_row(group)}, stage, {params.heads});
+}
+
 void add_select(StageBuilder& b, const tenon_op& op) {
   const tenon_select_params& params = op.params.select;
   const tenon_cache_group& group = b.group(params.group);
@@ -175,6 +198,7 @@ void add_compress(StageBuilder& b, const tenon_op& op) {
   stage.y = b.address(op.outputs[0]);
   stage.cache = b.cache(params.group, params.layer);
   stage.stride = params.stride;
+  stage.overlap = params.overlap;
   b.add(Kernel::compress, {group.type, shared_row(group)}, stage, {});
 }
 

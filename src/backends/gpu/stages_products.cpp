@@ -88,6 +88,7 @@ void add_moe_route(StageBuilder& b, const tenon_op& op) {
   stage.logits = b.address(op.inputs[0]);
   stage.bias = b.address(op.inputs[1]);
   stage.expert_scale = b.address(op.inputs[2]);
+  stage.told = b.address(op.inputs[3]);
   stage.ids = b.address(op.outputs[0]);
   stage.weights = b.address(op.outputs[1]);
   stage.keys = b.addresses.scratch;

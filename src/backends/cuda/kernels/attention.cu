@@ -87,6 +87,29 @@ struct Attention {
     return uint(Ints(stage.selection).at[s.first + i / block]) * block + i % block;
   }
 
+  // attention_pools: how many pools the token sees; a selection names the first ones of its row.
+  TENON_DEVICE uint seen_pools(uint token, uint own) {
+    const uint all = (own + 1) / stage.pools.stride;
+    if (stage.selection == 0) return all;
+    uint low = 0;  // numbers ascend, and -1 follows them
+    uint high = stage.selection_columns;
+    while (low < high) {
+      const uint middle = (low + high) / 2;
+      if (Ints(stage.selection).at[token * stage.selection_columns + middle] >= 0)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+
+  TENON_DEVICE CacheRow pool_row(Step step, uint sequence, uint token, uint i) {
+    const bool selects = stage.selection != 0;
+    const uint number =
+        selects ? uint(Ints(stage.selection).at[token * stage.selection_columns + i]) : i;
+    return cache_row(step, stage.pools, sequence, 0, number);
+  }
+
   TENON_DEVICE float bias_of(uint head, uint own, uint position) {
     const uint distance = larger(own, position) - smaller(own, position);
     if (stage.bias_kind == kAlibi) return -Floats(stage.bias).at[head] * float(distance);
@@ -138,14 +161,20 @@ struct Attention {
     barrier();
     if (cache_type() == kCacheQ4) rotate(rotated, cache.key_dim);
 
-    const bool selects = stage.selection != 0;
+    const bool has_pools = stage.has_pools != 0;
+    const bool selects = stage.selection != 0 && !has_pools;
     Selected selection{};
     Pair range{};
+    uint before_pools = 0xFFFFFFFFu;  // rows that come before them
     if (selects) {
       selection = selected_positions(token, kv_head, own);
       range = {0, selection.count};
     } else {
       range = seen(place, Spans(step.header.spans).at[place.sequence]);
+    }
+    if (has_pools) {
+      before_pools = range.y;
+      range.y += seen_pools(token, own);
     }
     float highest = stage.sinks == 0 ? -infinity() : Floats(stage.sinks).at[head];
     float sum = stage.sinks == 0 ? 0 : 1;
@@ -155,9 +184,11 @@ struct Attention {
       float value_scale = 0;
       if (i >= range.x && i < range.y) {
         const uint position = selects ? selected_position(selection, i) : i;
-        const CacheRow row = cache_row(step, cache, place.sequence, kv_head, position);
+        const CacheRow row = i < before_pools
+                                 ? cache_row(step, cache, place.sequence, kv_head, position)
+                                 : pool_row(step, place.sequence, token, i - before_pools);
         score = score_of(cache_key(cache, row), head, own, position);
-        const Words value = cache_value(cache, row);
+        const Words value = cache_value(cache, row);  // those of pools lie in the same way
         value_rows[thread] = reinterpret_cast<Address>(value.at);
         value_scale =
             cache_scale(cache_type(), value, cache.latent != 0 ? cache.key_dim : cache.value_dim);

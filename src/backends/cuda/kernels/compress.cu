@@ -41,21 +41,28 @@ struct Compress {
     Step step = Step(stage.step);
     const CacheLayer cache = stage.cache;
     const TokenPlace place = Places(step.header.places).at[token];
-    const uint n = cache.key_dim;
+    const uint parts = 1 + stage.overlap;
+    const uint row_columns = cache.key_dim;
+    const uint n = row_columns / parts;
     const bool ends = place.position % stage.stride == stage.stride - 1;
     for (uint d = thread; d < n; d += num_threads()) {
       highest[d] = -infinity();
       weights[d] = 0;
       results[d] = 0;
     }
-    for (uint i = 0; ends && i < stage.stride; ++i) {
-      const uint position = place.position + 1 - stage.stride + i;
-      const CacheRow row = cache_row(step, cache, place.sequence, 0, position);
-      load(cache_key(cache, row), n);
-      for (uint d = thread; d < n; d += num_threads()) values[d] = rotated[d];
-      load(cache_value(cache, row), n);
+    // Of pools that overlap the positions of the one before come first, if there is one.
+    const uint pool = place.position + 1 - stage.stride;
+    const uint before = ends && pool > 0 ? stage.overlap * stage.stride : 0;
+    const uint count = ends ? before + stage.stride : 0;
+    for (uint i = 0; i < count; ++i) {
+      const uint part = i < before ? 0 : stage.overlap * n;  // the pool's own come second
+      const uint bias = i % stage.stride * row_columns + part;
+      const CacheRow row = cache_row(step, cache, place.sequence, 0, pool - before + i);
+      load(cache_key(cache, row), row_columns);
+      for (uint d = thread; d < n; d += num_threads()) values[d] = rotated[part + d];
+      load(cache_value(cache, row), row_columns);
       for (uint d = thread; d < n; d += num_threads()) {
-        const float logit = rotated[d] + Floats(stage.bias).at[i * n + d];
+        const float logit = rotated[part + d] + Floats(stage.bias).at[bias + d];
         const float top = larger(highest[d], logit);
         const float kept = exp_of(highest[d] - top);
         const float weight = exp_of(logit - top);

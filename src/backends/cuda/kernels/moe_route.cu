@@ -14,6 +14,7 @@ struct MoeRoute {
   static constexpr uint kSoftmaxChosen = 1;
   static constexpr uint kSigmoid = 2;
   static constexpr uint kSparseMixer = 3;
+  static constexpr uint kSqrtSoftplus = 4;
   static constexpr uint kNone = 0xFFFFFFFFu;
 
   uint row = 0;
@@ -31,6 +32,16 @@ struct MoeRoute {
   }
   TENON_DEVICE float rank_of_key(uint key) {
     return bits_to_float((key & 0x80000000u) != 0 ? key & 0x7FFFFFFFu : ~key);
+  }
+
+  // The expert that a table tells: the nearest there is.
+  TENON_DEVICE uint told_expert(uint j) {
+    const float number = Floats(stage.told).at[row * stage.used + j];
+    return number > 0 ? uint(smaller(number + 0.5f, float(stage.experts - 1))) : 0;
+  }
+
+  TENON_DEVICE float sqrt_softplus(float x) {
+    return root(larger(x, 0.0f) + log1p_of(exp_of(-absolute(x))));
   }
 
   // The number of the largest of `count` keys from `first` on, of equal ones the lowest. All threads call it.
@@ -112,6 +123,7 @@ struct MoeRoute {
       float rank = logit_of(e);
       if (!by_logits && stage.scoring == kSoftmaxAll) rank = exp_of(rank - largest) / sum;
       if (!by_logits && stage.scoring == kSigmoid) rank = sigmoid_of(rank);
+      if (!by_logits && stage.scoring == kSqrtSoftplus) rank = sqrt_softplus(rank);
       if (stage.bias != 0) rank += Floats(stage.bias).at[e];
       Words(stage.keys).at[key_place(e)] = key_of_rank(rank);
     }
@@ -123,13 +135,14 @@ struct MoeRoute {
     float top = -infinity();  // of the logits of the chosen
     float total = 0;
     for (uint j = 0; j < stage.used; ++j) {
-      const uint expert = largest_key(0, stage.experts);
+      const uint expert = stage.told != 0 ? told_expert(j) : largest_key(0, stage.experts);
       const float logit = logit_of(expert);
       float weight = logit;
       if (stage.scoring == kSoftmaxAll) weight = exp_of(logit - largest) / sum;
       if (stage.scoring == kSigmoid) weight = sigmoid_of(logit);
+      if (stage.scoring == kSqrtSoftplus) weight = sqrt_softplus(logit);
       if (stage.scoring == kSparseMixer) weight = mixed_weight(expert);
-      take(expert, 0);
+      if (stage.told == 0) take(expert, 0);
       if (thread == 0) {
         Words(stage.ids).at[first + j] = expert;
         weights.at[first + j] = weight;

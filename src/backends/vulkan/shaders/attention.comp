@@ -83,6 +83,26 @@ uint selected_position(Selected s, uint i) {
   return uint(Ints(STAGE.selection).at[s.first + i / block]) * block + i % block;
 }
 
+// attention_pools: how many pools the token sees; a selection names the first ones of its row.
+uint seen_pools(uint token, uint own) {
+  const uint all = (own + 1) / STAGE.pools.stride;
+  if (STAGE.selection == 0) return all;
+  uint low = 0;  // numbers ascend, and -1 follows them
+  uint high = STAGE.selection_columns;
+  while (low < high) {
+    const uint middle = (low + high) / 2;
+    if (Ints(STAGE.selection).at[token * STAGE.selection_columns + middle] >= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+CacheRow pool_row(Step step, uint sequence, uint token, uint i) {
+  const bool selects = STAGE.selection != 0;
+  const uint number = selects ? uint(Ints(STAGE.selection).at[token * STAGE.selection_columns + i]) : i;
+  return cache_row(step, STAGE.pools, sequence, 0, number);
+}
+
 float bias_of(uint head, uint own, uint position) {
   const uint distance = max(own, position) - min(own, position);
   if (STAGE.bias_kind == kAlibi) return -Floats(STAGE.bias).at[head] * float(distance);
@@ -130,14 +150,20 @@ void main() {
   barrier();
   if (kCacheType == kCacheQ4) rotate(cache.key_dim);
 
-  const bool selects = STAGE.selection != 0;
+  const bool has_pools = STAGE.has_pools != 0;
+  const bool selects = STAGE.selection != 0 && !has_pools;
   Selected selection;
   uvec2 range;
+  uint before_pools = 0xFFFFFFFFu;  // rows that come before them
   if (selects) {
     selection = selected_positions(token, kv_head, own);
     range = uvec2(0, selection.count);
   } else {
     range = seen(place, Spans(step.header.spans).at[place.sequence]);
+  }
+  if (has_pools) {
+    before_pools = range.y;
+    range.y += seen_pools(token, own);
   }
   float highest = STAGE.sinks == 0 ? -kInfinity : Floats(STAGE.sinks).at[head];
   float sum = STAGE.sinks == 0 ? 0 : 1;
@@ -147,9 +173,11 @@ void main() {
     float value_scale = 0;
     if (i >= range.x && i < range.y) {
       const uint position = selects ? selected_position(selection, i) : i;
-      const CacheRow row = cache_row(step, cache, place.sequence, kv_head, position);
+      CacheRow row;
+      if (i < before_pools) row = cache_row(step, cache, place.sequence, kv_head, position);
+      else row = pool_row(step, place.sequence, token, i - before_pools);
       score = score_of(cache_key(cache, row), head, own, position);
-      Words value = cache_value(cache, row);
+      Words value = cache_value(cache, row);  // those of pools lie in the same way
       value_rows[thread] = Address(value);
       value_scale = cache_scale(value, cache.latent != 0 ? cache.key_dim : cache.value_dim);
     }

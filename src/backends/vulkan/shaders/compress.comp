@@ -36,21 +36,28 @@ void main() {
   Step step = Step(STAGE.step);
   const CacheLayer cache = STAGE.cache;
   const TokenPlace place = Places(step.header.places).at[token];
-  const uint n = cache.key_dim;
+  const uint parts = 1 + STAGE.overlap;
+  const uint row_columns = cache.key_dim;
+  const uint n = row_columns / parts;
   const bool ends = place.position % STAGE.stride == STAGE.stride - 1;
   for (uint d = thread; d < n; d += kThreads) {
     highest[d] = -kInfinity;
     weights[d] = 0;
     results[d] = 0;
   }
-  for (uint i = 0; ends && i < STAGE.stride; ++i) {
-    const uint position = place.position + 1 - STAGE.stride + i;
-    const CacheRow row = cache_row(step, cache, place.sequence, 0, position);
-    load(cache_key(cache, row), n);
-    for (uint d = thread; d < n; d += kThreads) values[d] = rotated[d];
-    load(cache_value(cache, row), n);
+  // Of pools that overlap the positions of the one before come first, if there is one.
+  const uint pool = place.position + 1 - STAGE.stride;
+  const uint before = ends && pool > 0 ? STAGE.overlap * STAGE.stride : 0;
+  const uint count = ends ? before + STAGE.stride : 0;
+  for (uint i = 0; i < count; ++i) {
+    const uint part = i < before ? 0 : STAGE.overlap * n;  // the pool's own come second
+    const uint bias = i % STAGE.stride * row_columns + part;
+    const CacheRow row = cache_row(step, cache, place.sequence, 0, pool - before + i);
+    load(cache_key(cache, row), row_columns);
+    for (uint d = thread; d < n; d += kThreads) values[d] = rotated[part + d];
+    load(cache_value(cache, row), row_columns);
     for (uint d = thread; d < n; d += kThreads) {
-      const float logit = rotated[d] + Floats(STAGE.bias).at[i * n + d];
+      const float logit = rotated[part + d] + Floats(STAGE.bias).at[bias + d];
       const float top = max(highest[d], logit);
       const float kept = exp_of(highest[d] - top);
       const float weight = exp_of(logit - top);

@@ -14,6 +14,7 @@ const uint kSoftmaxAll = 0;
 const uint kSoftmaxChosen = 1;
 const uint kSigmoid = 2;
 const uint kSparseMixer = 3;
+const uint kSqrtSoftplus = 4;
 const uint kNone = 0xFFFFFFFFu;
 
 uint row;
@@ -30,6 +31,14 @@ uint key_of_rank(float rank) {
 float rank_of_key(uint key) {
   return uintBitsToFloat((key & 0x80000000u) != 0 ? key & 0x7FFFFFFFu : ~key);
 }
+
+// The expert that a table tells: the nearest there is.
+uint told_expert(uint j) {
+  const float number = Floats(STAGE.told).at[row * STAGE.used + j];
+  return number > 0 ? uint(min(number + 0.5, float(STAGE.experts - 1))) : 0;
+}
+
+float sqrt_softplus(float x) { return sqrt(max(x, 0) + log1p_of(exp_of(-abs(x)))); }
 
 // The number of the largest of `count` keys from `first` on, of equal ones the lowest. All threads call it.
 uint largest_key(uint first, uint count) {
@@ -111,6 +120,7 @@ void main() {
     float rank = logit_of(e);
     if (!by_logits && STAGE.scoring == kSoftmaxAll) rank = exp_of(rank - largest) / sum;
     if (!by_logits && STAGE.scoring == kSigmoid) rank = sigmoid_of(rank);
+    if (!by_logits && STAGE.scoring == kSqrtSoftplus) rank = sqrt_softplus(rank);
     if (STAGE.bias != 0) rank += Floats(STAGE.bias).at[e];
     SharedWords(STAGE.keys).at[key_place(e)] = key_of_rank(rank);
   }
@@ -123,13 +133,14 @@ void main() {
   float top = -kInfinity;  // of the logits of the chosen
   float total = 0;
   for (uint j = 0; j < STAGE.used; ++j) {
-    const uint expert = largest_key(0, STAGE.experts);
+    const uint expert = STAGE.told != 0 ? told_expert(j) : largest_key(0, STAGE.experts);
     const float logit = logit_of(expert);
     float weight = logit;
     if (STAGE.scoring == kSoftmaxAll) weight = exp_of(logit - largest) / sum;
     if (STAGE.scoring == kSigmoid) weight = sigmoid_of(logit);
+    if (STAGE.scoring == kSqrtSoftplus) weight = sqrt_softplus(logit);
     if (STAGE.scoring == kSparseMixer) weight = mixed_weight(expert);
-    take(expert, 0);
+    if (STAGE.told == 0) take(expert, 0);
     if (thread == 0) {
       Words(STAGE.ids).at[first + j] = expert;
       weights.at[first + j] = weight;
