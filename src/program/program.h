@@ -21,6 +21,12 @@ namespace tenon {
 enum class Slot : uint32_t {};
 inline constexpr Slot kNoSlot{TENON_NO_SLOT};
 
+/// Sizes a step may have.
+struct StepLimits {
+  uint32_t max_tokens = 512;
+  uint32_t max_outputs = 512;
+};
+
 /// A verified program. Immutable; owns everything its view points to.
 class Program {
  public:
@@ -37,7 +43,11 @@ class Program {
 
  private:
   friend class ProgramBuilder;
+  friend class ProgramCutter;
   Program() = default;
+  /// Fills the view from the vectors, verifies the whole and plans the memory.
+  void complete(Slot logits, const StepLimits& limits, uint32_t position_parts,
+                uint32_t token_history);
   std::vector<std::unique_ptr<const std::string>> names_;  // by slot; never move in memory
   std::vector<std::vector<double>> constants_;
   std::vector<std::vector<int64_t>> integers_;
@@ -252,12 +262,6 @@ struct SinkhornOptions {
   uint32_t size = 1;
   uint32_t iterations = 1;
   float epsilon = 0.0f;
-};
-
-/// Sizes a step may have.
-struct StepLimits {
-  uint32_t max_tokens = 512;
-  uint32_t max_outputs = 512;
 };
 
 /// Builds a program one operation at a time; every call checks the shapes it is given and throws
