@@ -1,10 +1,11 @@
-// Which device runs a program: a backend by its name, or the first that can. What the program
-// computes is not known here.
+// Which device runs a program: a backend by its name, or the first that can; and devices by their
+// names, for a program that is cut. What the program computes is not known here.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,21 @@ struct DeviceChoice {
 /// A device that runs the whole program. Throws Argument for an unknown backend or option, with the
 /// nearest name; Unsupported with the reason of each device; Plugin, and what devices report.
 std::shared_ptr<Device> choose_device(const tenon_program& program, const DeviceChoice& choice);
+
+/// A device of a backend.
+struct DeviceName {
+  std::string backend;
+  std::string device;  ///< its name or its number; empty: the first that can be used
+};
+
+/// Devices of GPUs and accelerators that can be used: of one backend, or with "auto" of the first that
+/// has any. Empty where there are none. Throws Argument for an unknown backend.
+std::vector<DeviceName> find_accelerators(const DeviceChoice& choice);
+
+/// Each of `names`, whatever it can run, with those of choice.options that its backend knows. Throws
+/// Argument for a name that there is not and an option that no backend of them knows, Unsupported with
+/// the device's reason.
+std::vector<std::shared_ptr<Device>> open_devices(std::span<const DeviceName> names,
+                                                  const DeviceChoice& choice);
 
 }  // namespace tenon

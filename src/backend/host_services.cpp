@@ -66,7 +66,7 @@ struct JobRun {
 }  // namespace
 
 HostServices::HostServices(std::shared_ptr<System> system, Log log,
-                           std::unique_ptr<ThreadTeam> team)
+                           std::shared_ptr<ThreadTeam> team)
     : system_(std::move(system)), log_(log), team_(std::move(team)) {
   table_.struct_size = sizeof(table_);
   table_.user = this;

@@ -18,7 +18,7 @@ namespace tenon {
 /// Backs one tenon_host table. Must outlive every device that was made with it.
 class HostServices {
  public:
-  HostServices(std::shared_ptr<System> system, Log log, std::unique_ptr<ThreadTeam> team);
+  HostServices(std::shared_ptr<System> system, Log log, std::shared_ptr<ThreadTeam> team);
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
@@ -55,7 +55,7 @@ class HostServices {
 
   std::shared_ptr<System> system_;
   Log log_;
-  std::unique_ptr<ThreadTeam> team_;
+  std::shared_ptr<ThreadTeam> team_;  // of all devices of a model
   tenon_host table_{};
   std::mutex mutex_;
   std::map<std::thread::id, std::string> errors_;
