@@ -202,12 +202,13 @@ std::vector<std::shared_ptr<BlockPool>> make_block_pools(SlabMemory& memory,
 
 bool have_room(std::span<const std::shared_ptr<BlockPool>> pools,
                std::span<const uint64_t> needed) {
-  if (pools.empty()) return true;
-  uint64_t slabs = 0;
-  for (size_t i = 0; i < pools.size(); ++i) {
-    slabs += pools[i]->slabs_for(needed[i]);
+  for (PoolRange range{0, 0}; range.end < pools.size();) {
+    range = pools_of_device(pools, range.end);
+    uint64_t slabs = 0;
+    for (size_t i = range.first; i < range.end; ++i) slabs += pools[i]->slabs_for(needed[i]);
+    if (slabs > pools[range.first]->slab_pool()->num_available()) return false;
   }
-  return slabs <= pools.front()->slab_pool()->num_available();
+  return true;
 }
 
 }  // namespace tenon

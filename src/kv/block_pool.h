@@ -112,7 +112,20 @@ std::vector<std::shared_ptr<BlockPool>> make_block_pools(SlabMemory& memory,
                                                          uint64_t device_slab_bytes,
                                                          uint64_t budget_bytes);
 
-/// Whether pools of one slab pool can give needed [pools] more blocks, all at once.
+/// Whether pools can give needed [pools] more blocks, all at once. Those of one slab pool stand side by
+/// side.
 bool have_room(std::span<const std::shared_ptr<BlockPool>> pools, std::span<const uint64_t> needed);
+
+/// The pools [first, end) that share a slab pool, those of one device.
+struct PoolRange {
+  size_t first;
+  size_t end;
+};
+/// The range that begins with `first`, one of the pools.
+inline PoolRange pools_of_device(std::span<const std::shared_ptr<BlockPool>> pools, size_t first) {
+  size_t end = first + 1;
+  while (end < pools.size() && pools[end]->slab_pool() == pools[first]->slab_pool()) ++end;
+  return {first, end};
+}
 
 }  // namespace tenon

@@ -84,6 +84,73 @@ uint64_t least_cache_budget(std::span<const BlockPoolOptions> groups, const Text
   return best;
 }
 
+namespace {
+
+/// What each device needs; UINT64_MAX in all: their sum passes the budget.
+std::vector<uint64_t> needs_within(std::span<const DeviceCache> devices, const TextSizes& sizes,
+                                   uint64_t budget_bytes) {
+  std::vector<uint64_t> needs;
+  uint64_t sum = 0;
+  for (const DeviceCache& device : devices) {
+    needs.push_back(least_cache_budget(device.groups, sizes, device.slab_bytes));
+    sum = saturating_add(sum, needs.back());
+  }
+  if (sum > budget_bytes || sum == UINT64_MAX) needs.clear();
+  return needs;
+}
+
+/// The needs with the largest n in [1, most] that the budget has room for; empty: with none.
+template <typename SizesOf>
+std::vector<uint64_t> largest_needs(std::span<const DeviceCache> devices, uint64_t most,
+                                    uint64_t budget_bytes, SizesOf sizes_of) {
+  std::vector<uint64_t> best;
+  for (uint64_t low = 1, high = most; low <= high;) {
+    const uint64_t middle = low + (high - low) / 2;
+    std::vector<uint64_t> needs = needs_within(devices, sizes_of(middle), budget_bytes);
+    if (needs.empty()) {
+      high = middle - 1;
+    } else {
+      best = std::move(needs);
+      low = middle + 1;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<uint64_t> split_cache_budget(std::span<const DeviceCache> devices,
+                                         const TextSizes& sizes, uint64_t budget_bytes) {
+  constexpr uint64_t kMostTexts = uint64_t{1} << 20;
+  std::vector<uint64_t> parts;
+  if (devices.size() == 1 || budget_bytes == UINT64_MAX) {
+    parts.assign(devices.size(), budget_bytes);
+  } else {
+    parts = largest_needs(devices, kMostTexts, budget_bytes, [&](uint64_t texts) {
+      return TextSizes{sizes.positions, sizes.slice, texts};
+    });
+    if (parts.empty()) {
+      parts = largest_needs(devices, sizes.positions, budget_bytes, [&](uint64_t positions) {
+        return TextSizes{positions, sizes.slice, 1};
+      });
+    }
+    // Not even one position: by what one would need.
+    const bool none = parts.empty();
+    if (none) parts = needs_within(devices, {1, 1, 1}, UINT64_MAX - 1);
+    uint64_t sum = 0;
+    for (const uint64_t part : parts) sum += part;
+    const uint64_t left = none ? budget_bytes : budget_bytes - sum;
+    for (uint64_t& part : parts) {
+      const double share =
+          static_cast<double>(part) / static_cast<double>(std::max<uint64_t>(sum, 1));
+      const auto more = static_cast<uint64_t>(share * static_cast<double>(left));
+      part = none ? more : part + more;
+    }
+  }
+  for (size_t i = 0; i < parts.size(); ++i) parts[i] = std::min(parts[i], devices[i].limit_bytes);
+  return parts;
+}
+
 double seen_cache_bytes(std::span<const BlockPoolOptions> groups, uint64_t past) {
   double bytes = 0;
   for (const BlockPoolOptions& group : groups) {

@@ -37,6 +37,20 @@ uint64_t cache_bytes(std::span<const BlockPoolOptions> groups, const TextSizes& 
 uint64_t least_cache_budget(std::span<const BlockPoolOptions> groups, const TextSizes& sizes,
                             uint64_t device_slab_bytes);
 
+/// The cache of one device.
+struct DeviceCache {
+  std::vector<BlockPoolOptions> groups;
+  uint64_t slab_bytes = 0;            ///< the device's wish
+  uint64_t limit_bytes = UINT64_MAX;  ///< what it has room for
+};
+
+/// Of one budget the part of each device [devices], so that as many positions have room on one as on
+/// another: of as many texts of `sizes` as all have room for, or of one shorter text. What is left over
+/// is dealt out alike. A part is at most the device's limit.
+///   budget_bytes  UINT64_MAX: none, each has its limit
+std::vector<uint64_t> split_cache_budget(std::span<const DeviceCache> devices,
+                                         const TextSizes& sizes, uint64_t budget_bytes);
+
 /// Bytes of the cache that attention reads for a token after `past` others. States are not among
 /// them.
 double seen_cache_bytes(std::span<const BlockPoolOptions> groups, uint64_t past);
