@@ -35,6 +35,10 @@ std::vector<std::pair<std::string, std::string>> backend_options(const OptionSet
 tenon::ModelOptions model_options(const OptionSet& set, const std::shared_ptr<Host>& host) {
   tenon::ModelOptions options;
   options.backend = set.string("backend");
+  options.devices = set.string("devices");
+  options.device_memory = set.string("device_memory");
+  options.gpu_layers = set.integer("gpu_layers");
+  options.experts_on = set.string("experts_on");
   options.threads = static_cast<uint32_t>(set.integer("threads"));
   options.cache_type = set.string("cache_type");
   options.slice = static_cast<uint32_t>(set.integer("slice"));

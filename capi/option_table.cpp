@@ -66,6 +66,21 @@ constexpr int64_t kMaxContext = std::numeric_limits<int32_t>::max();
 constexpr std::array kTable = {
     text(TENON_SCOPE_MODEL, "backend", "auto", "",
          "What runs the model: cpu, reference, the name of a plugin, or auto: the first that can."),
+    text(
+        TENON_SCOPE_MODEL, "devices", "", "",
+        "Devices that the model's layers are placed on, in this order, instead of backend: "
+        "vulkan:0,vulkan:1=8,cpu is BACKEND, with :DEVICE its number or name, with =LAYERS exactly "
+        "so many layers; the CPU takes what the others leave."),
+    text(
+        TENON_SCOPE_MODEL, "device_memory", "", "",
+        "Bytes that the model may take of each of devices, with its cache, separated by commas; 0: "
+        "of a GPU what is free, of others any."),
+    integer(
+        TENON_SCOPE_MODEL, "gpu_layers", -1, 65536, -1,
+        "Layers, from the last one, on devices other than the CPU; -1: as many as fit, 0: none."),
+    text(TENON_SCOPE_MODEL, "experts_on", "auto", "auto|cpu",
+         "Where the experts of a mixture are: auto: with their layer; cpu: on the CPU, whatever "
+         "device has the rest of the layer."),
     integer(TENON_SCOPE_MODEL, "threads", 0, ThreadTeam::kMaxThreads, 0,
             "Threads that compute, the caller's included; 0: as many as the process has CPUs."),
     text(TENON_SCOPE_MODEL, "cache_type", "f16", "f16|f32|int8|q4",

@@ -26,6 +26,11 @@ struct Log {
 
 struct ModelOptions {
   std::optional<std::string> backend{};
+  std::optional<std::string>
+      devices{};  ///< "vulkan:0,vulkan:1=8": instead of backend, in this order
+  std::optional<std::string> device_memory{};  ///< bytes of each of devices: "8000000000,0"
+  std::optional<int64_t> gpu_layers{};      ///< on devices other than the CPU; -1: as many as fit
+  std::optional<std::string> experts_on{};  ///< "cpu", "auto"
   std::optional<int64_t> threads{};
   std::optional<std::string> cache_type{};
   std::optional<int64_t> slice{};
@@ -106,6 +111,10 @@ class Options {
   }
   explicit Options(const ModelOptions& from) : Options() {
     set("backend", from.backend);
+    set("devices", from.devices);
+    set("device_memory", from.device_memory);
+    set("gpu_layers", from.gpu_layers);
+    set("experts_on", from.experts_on);
     set("threads", from.threads);
     set("cache_type", from.cache_type);
     set("slice", from.slice);

@@ -1,21 +1,17 @@
-// The cache of a program in the memory of the device that runs it: slabs, and what pools are told
-// of its groups. What is in a slab is for the pools.
+// The cache of a program in the memory of the device that runs it. What is in a slab is for the pools.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "backend/device_buffer.h"
-#include "backend/executable.h"
-#include "kv/cache_forecast.h"
-#include "program/program.h"
+#include "kv/slab_memory.h"
 
 namespace tenon {
 
-/// Slabs from the device that runs the model.
+/// Slabs from the device that runs the model, or a part of it.
 class DeviceSlabs : public SlabMemory {
  public:
   explicit DeviceSlabs(std::shared_ptr<Device> device) : device_(std::move(device)) {}
@@ -41,16 +37,5 @@ class DeviceSlabs : public SlabMemory {
   std::shared_ptr<Device> device_;
   std::unordered_map<const tenon_buffer*, DeviceBuffer> slabs_;
 };
-
-/// What pools are told of the cache groups of a program.
-inline std::vector<BlockPoolOptions> cache_groups(const Program& program,
-                                                  const Executable& executable) {
-  std::vector<uint64_t> block_bytes;
-  for (uint32_t i = 0; i < program.groups().size(); ++i) {
-    block_bytes.push_back(executable.block_bytes(i));
-  }
-  return block_pool_options(program.groups(), block_bytes,
-                            executable.device()->info().block_tokens);
-}
 
 }  // namespace tenon

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "backend/executable.h"
 #include "base/error.h"
+#include "model/placed_executable.h"
 
 namespace tenon {
 namespace {
@@ -145,13 +145,14 @@ void EmbeddingStep::lay_tables() {
 }
 
 void EmbeddingStep::make_room() {
-  const Executable& executable = model_->row_executable();
+  const PlacedExecutable& executable = model_->row_executable();
   pools_.clear();
   for (uint32_t group = 0; group < groups_.size(); ++group) {
     if (needed_[group] > held_[group]) {
       cache_[group].reset();
       held_[group] = 0;
-      cache_[group].emplace(executable.device(), needed_[group] * executable.block_bytes(group),
+      const PlacedDevice& device = executable.devices()[executable.group_device(group)];
+      cache_[group].emplace(device.device, needed_[group] * executable.block_bytes(group),
                             TENON_MEMORY_CACHE);
       held_[group] = needed_[group];
     }

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "backend/executable.h"
 #include "base/error.h"
 #include "engine/device_slabs.h"
+#include "model/placed_executable.h"
 
 namespace tenon {
 namespace {
@@ -27,7 +27,7 @@ uint32_t step_tokens_of(const Model& model, const EngineOptions& options) {
 /// blocks that were others' before.
 uint32_t steps_under_way(const Model& model) {
   if (model.row_fetcher() != nullptr || model.has_encoder()) return 1;
-  return std::min(model.executable().device()->info().steps_under_way, kMostSteps);
+  return std::min(model.executable().steps_under_way(), kMostSteps);
 }
 
 SchedulerOptions scheduler_options(const Model& model, const EngineOptions& options) {
@@ -41,15 +41,28 @@ SchedulerOptions scheduler_options(const Model& model, const EngineOptions& opti
   return scheduler;
 }
 
-std::vector<std::shared_ptr<BlockPool>> make_pools(const Model& model, SlabMemory& memory,
+/// Pools of each device under its part of the budget.
+std::vector<std::shared_ptr<BlockPool>> make_pools(const Model& model,
+                                                   std::vector<std::unique_ptr<SlabMemory>>& memory,
                                                    const EngineOptions& options) {
-  std::vector<BlockPoolOptions> groups = cache_groups(model.program(), model.executable());
+  const PlacedExecutable& executable = model.executable();
+  std::vector<BlockPoolOptions> groups = cache_groups(model.program(), executable);
   for (BlockPoolOptions& group : groups) {
     group.state_checkpoints = options.state_checkpoints;
     group.state_checkpoint_tokens = options.state_checkpoint_tokens;
   }
-  return make_block_pools(memory, groups, model.executable().device()->info().slab_bytes,
-                          options.cache_bytes);
+  std::vector<uint32_t> devices;
+  const std::vector<DeviceCache> caches = device_caches(groups, executable, &devices);
+  const std::vector<uint64_t> budgets = split_cache_budget(
+      caches, {model.default_context(), model.program().view().max_tokens, 1}, options.cache_bytes);
+  std::vector<std::shared_ptr<BlockPool>> pools;
+  for (size_t i = 0; i < caches.size(); ++i) {
+    memory.push_back(std::make_unique<DeviceSlabs>(executable.devices()[devices[i]].device));
+    const auto own =
+        make_block_pools(*memory.back(), caches[i].groups, caches[i].slab_bytes, budgets[i]);
+    pools.insert(pools.end(), own.begin(), own.end());
+  }
+  return pools;
 }
 
 }  // namespace
@@ -64,14 +77,13 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     : model_(std::move(model)),
       options_(options),
       system_(*model_->options().system),
-      slab_memory_(std::make_unique<DeviceSlabs>(model_->executable().device())),
       vocab_(model_->hyper_parameters().vocab),
       owner_pid_(::getpid()),
       scheduler_(scheduler_options(*model_, options)),
       idle_(model_->program().groups().size()),
       tuner_(options.decode_stretch, step_tokens_of(*model_, options), options.max_stall_ns),
       step_limit_(step_tokens_of(*model_, options)) {
-  pools_ = make_pools(*model_, *slab_memory_, options);
+  pools_ = make_pools(*model_, slab_memory_, options);
   needed_.resize(pools_.size());
   // What a decoder computes depends on its source, which the index does not know.
   if (options.prefix_cache && !model_->has_encoder() && pools_.size() <= PrefixIndex::kMaxGroups) {
@@ -460,7 +472,10 @@ EngineMetrics Engine::metrics() const {
   now.running = scheduler_.num_running();
   now.preempted_total = scheduler_.num_preempted();
   now.kv_limit_bytes = options_.cache_bytes;
-  now.kv_held_bytes = pools_.empty() ? 0 : pools_.front()->slab_pool()->held_bytes();
+  for (PoolRange device{0, 0}; device.end < pools_.size();) {
+    device = pools_of_device(pools_, device.end);
+    now.kv_held_bytes += pools_[device.first]->slab_pool()->held_bytes();
+  }
   for (const auto& pool : pools_) {
     now.kv_used_bytes += pool->num_used() * pool->block_bytes();
     now.kv_shared_bytes += pool->num_idle() * pool->block_bytes();

@@ -257,6 +257,7 @@ class Engine : public std::enable_shared_from_this<Engine>,
   bool drop_spare_of_requests();
   [[nodiscard]] bool fits_ever(const Request& request, uint32_t num_tokens);
   bool fits(const Work& work) override;
+  [[nodiscard]] bool fits_on(PoolRange device, const Request& request) const;
   bool holds(const Work& work) override;
   bool is_under_way(const Work& work) override;
   void drop(Work& work) noexcept override;
@@ -272,10 +273,10 @@ class Engine : public std::enable_shared_from_this<Engine>,
   std::shared_ptr<const Model> model_;
   EngineOptions options_;
   System& system_;
-  std::unique_ptr<SlabMemory> slab_memory_;
-  std::vector<std::shared_ptr<BlockPool>> pools_;  // [groups]
-  std::vector<uint64_t> needed_;                   // [groups] blocks, in make_room
-  std::unique_ptr<PrefixIndex> index_;             // or null
+  std::vector<std::unique_ptr<SlabMemory>> slab_memory_;  // [devices]
+  std::vector<std::shared_ptr<BlockPool>> pools_;         // [groups]
+  std::vector<uint64_t> needed_;                          // [groups] blocks, in make_room
+  std::unique_ptr<PrefixIndex> index_;                    // or null
   std::mutex identity_mutex_;
   std::optional<SnapshotIdentity> identity_;
   uint64_t vocab_;

@@ -147,14 +147,19 @@ bool Engine::make_room_alone(Sequence& sequence, uint64_t num_tokens) {
 
 /// Said before a long prompt has pushed everybody else out.
 bool Engine::fits_ever(const Request& request, uint32_t num_tokens) {
-  uint64_t slabs = 0;
-  for (const auto& table : request.sequence->tables()) {
-    const BlockPool& pool = table->pool();
-    const uint64_t blocks = table->most_blocks(request.end, num_tokens);
-    if (blocks > pool.max_blocks()) return false;
-    slabs += (blocks + pool.blocks_per_slab() - 1) / pool.blocks_per_slab();
+  for (PoolRange device{0, 0}; device.end < pools_.size();) {
+    device = pools_of_device(pools_, device.end);
+    uint64_t slabs = 0;
+    for (size_t group = device.first; group < device.end; ++group) {
+      const BlockPool& pool = *pools_[group];
+      const uint64_t blocks =
+          request.sequence->tables()[group]->most_blocks(request.end, num_tokens);
+      if (blocks > pool.max_blocks()) return false;
+      slabs += (blocks + pool.blocks_per_slab() - 1) / pool.blocks_per_slab();
+    }
+    if (slabs > pools_[device.first]->slab_pool()->max_slabs()) return false;
   }
-  return pools_.empty() || slabs <= pools_.front()->slab_pool()->max_slabs();
+  return true;
 }
 
 uint32_t Engine::most_tokens(const Work& work, uint32_t num_tokens) {
@@ -193,13 +198,20 @@ void Engine::note_being_computed(Request& request, uint32_t num_tokens) {
 
 bool Engine::fits(const Work& work) {
   const Request& request = request_of(work);
+  for (PoolRange device{0, 0}; device.end < pools_.size();) {
+    device = pools_of_device(pools_, device.end);
+    if (!fits_on(device, request)) return false;
+  }
+  return true;
+}
+
+/// In bytes, as slabs go from group to group of a device.
+bool Engine::fits_on(PoolRange device, const Request& request) const {
   const Sequence& sequence = *request.sequence;
-  if (pools_.empty()) return true;
-  // In bytes, as slabs go from group to group.
-  const SlabPool& slabs = *pools_.front()->slab_pool();
+  const SlabPool& slabs = *pools_[device.first]->slab_pool();
   uint64_t needed_bytes = 0;
   uint64_t given_bytes = saturating_mul(slabs.num_available(), slabs.slab_bytes());
-  for (size_t group = 0; group < pools_.size(); ++group) {
+  for (size_t group = device.first; group < device.end; ++group) {
     const BlockPool& pool = *pools_[group];
     const uint64_t needed = sequence.tables()[group]->num_needed_in_all(
         sequence.cached(), request.num_left, step_limit_);
@@ -348,7 +360,10 @@ void Engine::end_restore(CallControl& session) {
 // ---- What goes back to the device ---------------------------------------------------------------
 
 void Engine::trim_slabs() noexcept {
-  if (!pools_.empty()) pools_.front()->slab_pool()->trim();
+  for (PoolRange device{0, 0}; device.end < pools_.size();) {
+    device = pools_of_device(pools_, device.end);
+    pools_[device.first]->slab_pool()->trim();
+  }
 }
 
 void Engine::release_unused() noexcept {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "backend/executable.h"
 #include "base/error.h"
 #include "engine/engine.h"
+#include "model/placed_executable.h"
 
 namespace tenon {
 namespace {

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "backend/executable.h"
 #include "base/byte_reader.h"
 #include "base/byte_source.h"
 #include "base/checked.h"
 #include "base/utf8.h"
 #include "engine/session.h"
 #include "engine/session_use.h"
+#include "model/placed_executable.h"
 #include "program/cache_types.h"
 
 namespace tenon {
@@ -29,8 +29,7 @@ constexpr uint64_t kPieceBytes = uint64_t{1} << 18;  // of tokens read at a time
 constexpr uint64_t kSumBytes = 16;
 
 std::string cache_text(const Model& model) {
-  std::string text =
-      fmt::format("{}, {}", model.backend_name(), model.executable().device()->description());
+  std::string text = fmt::format("{}, {}", model.backend_name(), model.device_description());
   const auto groups = model.program().groups();
   for (uint32_t i = 0; i < groups.size(); ++i) {
     const tenon_cache_group& group = groups[i];

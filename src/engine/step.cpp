@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
-#include "backend/executable.h"
 #include "base/error.h"
 #include "base/thread_team.h"
+#include "model/placed_executable.h"
 
 namespace tenon {
 

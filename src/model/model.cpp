@@ -7,8 +7,9 @@
 #include "arch/architectures.h"
 #include "backends/common/cache_rows.h"
 #include "base/error.h"
+#include "base/saturating.h"
 #include "file/open.h"
-#include "kv/cache_forecast.h"
+#include "model/device_options.h"
 #include "model/model_executable.h"
 #include "model/model_fingerprint.h"
 #include "model/program_facts.h"
@@ -20,7 +21,6 @@
 namespace tenon {
 namespace {
 
-constexpr uint32_t kMaxDefaultContext = 8192;
 constexpr uint32_t kMaxSlice = 1u << 16;
 constexpr uint32_t kMaxContext = 0x7fffffff;
 
@@ -45,6 +45,7 @@ void check_options(const ModelOptions& options) {
     fail(Code::Argument, "rows_on_demand is \"{}\", not one of auto, on, off",
          options.rows_on_demand.substr(0, 64));
   }
+  check_device_options(options);
   if (options.context > kMaxContext) {
     fail(Code::Argument, "context is {}, not in 0..{}", options.context, kMaxContext);
   }
@@ -73,22 +74,22 @@ uint64_t plain_block_bytes(const tenon_cache_group& group) {
 }
 
 /// Takes weights to the executable. Rows of inputs, which are read to be checked only, are dropped.
-class CheckingSink : public ExecutableSink {
+class CheckingSink : public WeightSink {
  public:
-  CheckingSink(Executable& executable, const Program& program)
-      : ExecutableSink(executable), program_(program) {}
+  CheckingSink(WeightSink& sink, const Program& program) : sink_(sink), program_(program) {}
   uint64_t row_granularity(Slot slot) override {
-    return is_input(slot) ? 1 : ExecutableSink::row_granularity(slot);
+    return is_input(slot) ? 1 : sink_.row_granularity(slot);
   }
   void load_rows(Slot slot, uint64_t first_row, uint64_t num_rows,
                  std::span<const std::byte> blocks) override {
-    if (!is_input(slot)) ExecutableSink::load_rows(slot, first_row, num_rows, blocks);
+    if (!is_input(slot)) sink_.load_rows(slot, first_row, num_rows, blocks);
   }
 
  private:
   [[nodiscard]] bool is_input(Slot slot) const {
     return program_.slots()[static_cast<uint32_t>(slot)].kind == TENON_SLOT_INPUT;
   }
+  WeightSink& sink_;
   const Program& program_;
 };
 
@@ -108,6 +109,11 @@ ModelOptions runtime_options(const Model& model) {
   const ModelOptions& options = model.options();
   ModelOptions copy;
   copy.backend = options.backend;
+  copy.devices = options.devices;
+  copy.device_memory = options.device_memory;
+  copy.gpu_layers = options.gpu_layers;
+  copy.experts_on = options.experts_on;
+  copy.context = options.context;
   copy.threads = options.threads;
   copy.executor = options.executor;
   copy.cache_type = options.cache_type;
@@ -125,7 +131,7 @@ namespace {
 
 /// The program of an encoder on the device of its decoder, null: none yet. A source is computed whole.
 BuiltProgram encoder_beside(const ModelFile& file, const ModelSpec& spec,
-                            const ModelOptions& options, const Executable* decoder) {
+                            const ModelOptions& options, const PlacedExecutable* decoder) {
   StepSizes sizes;
   if (decoder != nullptr) {
     const tenon_device_info& info = decoder->device()->info();
@@ -172,6 +178,12 @@ void Model::build() {
     fail(Code::Unsupported, "{}: \"{}\" is an encoder and a decoder, and gives no embeddings here",
          file_->name(), spec.architecture);
   }
+  if (has_encoder && asks_for_placement(options_)) {
+    fail(Code::Unsupported,
+         "{}: devices, device_memory, gpu_layers and experts_on do not go with \"{}\", an encoder "
+         "and a decoder",
+         file_->name(), spec.architecture);
+  }
   if (rows) spec = row_spec(*file_, std::move(spec));
   // The step of an encoder has no rows fetched.
   const bool on_demand = !has_encoder && wants_rows_on_demand();
@@ -195,7 +207,7 @@ void Model::build() {
          "output matrix, too",
          file_->name());
   }
-  std::unique_ptr<Executable> executable;
+  std::unique_ptr<PlacedExecutable> executable;
   if (!options_.inspect) executable = make_executable(built, options_, build);
   std::optional<BuiltProgram> encoder;
   if (has_encoder) encoder = encoder_beside(*file_, spec, options_, executable.get());
@@ -208,16 +220,21 @@ void Model::build() {
     if (options_.check_weights) {
       for (const DemandTable& table : tables_) built.weights.push_back({table.slot, table.source});
     }
-    std::vector<Loading> loadings{{built.weights, *program_, *executable}};
+    std::vector<Loading> loadings{
+        {built.weights, *program_, *executable, [&executable] { executable->seal(); }}};
     std::unique_ptr<Executable> encoder_executable;
+    std::optional<ExecutableSink> encoder_sink;
     if (encoder) {
       encoder_executable =
           std::make_unique<Executable>(executable->device(), encoder_program_->view());
-      loadings.push_back({encoder->weights, *encoder_program_, *encoder_executable});
+      encoder_sink.emplace(*encoder_executable);
+      loadings.push_back({encoder->weights, *encoder_program_, *encoder_sink,
+                          [&encoder_executable] { encoder_executable->seal(); }});
     }
-    load_weights(loadings);
+    load_weights(loadings, executable->device()->host().team());
     executable_ = std::move(executable);
     encoder_executable_ = std::move(encoder_executable);
+    note_devices();
     if (!tables_.empty()) make_fetcher();
   }
   options_.progress = {};  // its captures need not live as long as the model
@@ -239,26 +256,40 @@ bool Model::wants_rows_on_demand() const {
   return file_->tensor_bytes() / 3 > options_.system->available_memory() / 4;
 }
 
-void Model::load_weights(std::span<const Loading> loadings) {
+void Model::load_weights(std::span<const Loading> loadings, ThreadTeam& team) {
   TensorSamples samples(*file_);
   const double share = 1.0 / static_cast<double>(loadings.size());
   double done = 0;
   for (const Loading& loading : loadings) {
     LoadOptions load;
-    load.team = &loading.executable.device()->host().team();
+    load.team = &team;
     load.system = options_.system;
     load.check_finite = options_.check_weights;
     if (options_.progress) {
       load.progress = [&](double fraction) { return options_.progress(done + share * fraction); };
     }
     load.samples = &samples;
-    CheckingSink sink(loading.executable, loading.program);
+    CheckingSink sink(loading.sink, loading.program);
     tenon::load_weights(*file_, loading.weights, sink, load);
-    loading.executable.seal();
+    loading.seal();
     done += share;
   }
   samples.read_rest();
   fingerprint_ = model_fingerprint(*file_, samples);
+}
+
+void Model::note_devices() {
+  const std::span<const PlacedDevice> devices = executable_->devices();
+  for (const PlacedDevice& placed : devices) {
+    const Device& device = *placed.device;
+    backend_name_ += fmt::format("{}{}", backend_name_.empty() ? "" : "+", device.name());
+    if (devices.size() == 1) {
+      device_description_ = device.description();
+    } else {
+      device_description_ += fmt::format("{}{}: {}", device_description_.empty() ? "" : "; ",
+                                         device.name(), device.description());
+    }
+  }
 }
 
 void Model::make_fetcher() {
@@ -304,21 +335,21 @@ const Program& Model::program() const {
   return *program_;
 }
 
-Executable& Model::loaded() const {
+PlacedExecutable& Model::loaded() const {
   if (!has_program()) fail_without_program();
   if (!can_run()) fail(Code::State, "{} was opened for inspection, without weights", file_->name());
   return *executable_;
 }
 
-Executable& Model::executable() const {
+PlacedExecutable& Model::executable() const {
   if (gives_rows()) {
     fail(Code::State, "{} was opened for embeddings, it generates no text", file_->name());
   }
   return loaded();
 }
 
-Executable& Model::row_executable() const {
-  Executable& executable = loaded();
+PlacedExecutable& Model::row_executable() const {
+  PlacedExecutable& executable = loaded();
   if (gives_rows()) return executable;
   fail(Code::State, "{} was opened to generate text; set the option embeddings to \"on\"",
        file_->name());
@@ -345,15 +376,6 @@ std::optional<Token> Model::decoder_start() const {
 HostServices& Model::services() const { return loaded().device()->host(); }
 
 ThreadTeam& Model::team() const { return services().team(); }
-
-std::string_view Model::device_description() const {
-  return can_run() ? std::string_view(executable_->device()->info().description)
-                   : std::string_view();
-}
-
-std::string_view Model::backend_name() const {
-  return can_run() ? std::string_view(executable_->device()->api().name) : std::string_view();
-}
 
 StepWork Model::step_work() const { return tenon::step_work(program()); }
 
@@ -383,8 +405,12 @@ double attention_multiplications(const Program& program, SeenPositions seen) {
 uint64_t loading_bytes_per_thread() { return LoadOptions{}.chunk_bytes; }
 
 uint32_t Model::default_context() const {
-  if (options_.context != 0) return options_.context;
-  return std::min(hyper_parameters().trained_context, kMaxDefaultContext);
+  return tenon::default_context(options_, hyper_parameters());
+}
+
+uint32_t default_context(const ModelOptions& options, const ModelSpec& spec) {
+  if (options.context != 0) return options.context;
+  return std::min(spec.trained_context, kMaxDefaultContext);
 }
 
 MemoryNeeds Model::memory(uint64_t context) const {
@@ -393,17 +419,18 @@ MemoryNeeds Model::memory(uint64_t context) const {
   if (needs.context > kMaxContext) {
     fail(Code::Argument, "context is {}, not in 0..{}", needs.context, kMaxContext);
   }
-  const std::span<const tenon_cache_group> groups = program().groups();
-  const uint32_t block_tokens =
-      can_run() ? executable_->device()->info().block_tokens : StepSizes{}.block_tokens;
-  std::vector<uint64_t> block_bytes;
-  for (uint32_t group = 0; group < groups.size(); ++group) {
-    block_bytes.push_back(can_run() ? executable_->block_bytes(group)
-                                    : plain_block_bytes(groups[group]));
+  const TextSizes sizes{needs.context, program().view().max_tokens, 1};
+  if (can_run()) {
+    for (const uint64_t bytes : device_cache_bytes(*program_, *executable_, sizes)) {
+      needs.kv_bytes = saturating_add(needs.kv_bytes, bytes);
+    }
+  } else {
+    const std::span<const tenon_cache_group> groups = program().groups();
+    std::vector<uint64_t> block_bytes;
+    for (const tenon_cache_group& group : groups) block_bytes.push_back(plain_block_bytes(group));
+    needs.kv_bytes = least_cache_budget(
+        block_pool_options(groups, block_bytes, StepSizes{}.block_tokens), sizes, 0);
   }
-  needs.kv_bytes = least_cache_budget(block_pool_options(groups, block_bytes, block_tokens),
-                                      {needs.context, program().view().max_tokens, 1},
-                                      can_run() ? executable_->device()->info().slab_bytes : 0);
   if (needs.kv_bytes == UINT64_MAX) {
     fail(Code::Argument, "context is {}: its cache passes 2^64 bytes", needs.context);
   }

@@ -24,12 +24,14 @@
 #include "text/tokenizer.h"
 #include "weights/bound_weight.h"
 #include "weights/demand_table.h"
+#include "weights/loader.h"
 #include "weights/row_fetcher.h"
 
 namespace tenon {
 
 class Executable;
 class HostServices;
+class PlacedExecutable;
 
 /// How a model is opened. The defaults suit a program on a machine of its own.
 struct ModelOptions {
@@ -37,9 +39,16 @@ struct ModelOptions {
   std::string backend = "auto";
   uint32_t threads = 0;              ///< 0: as many as CPUs; unused with an executor
   std::optional<Executor> executor;  ///< the host's threads instead of own ones
-  std::string cache_type = "f16";    ///< a name of kCacheTypes
-  uint32_t context = 0;              ///< of a session by default; 0: the trained one, 8192 at most
-  uint32_t slice = 0;                ///< tokens of one step at most; 0: as many as suit the device
+  /// Devices that layers are placed on, in this order, "vulkan:0,vulkan:1=8,cpu": BACKEND, with :DEVICE
+  /// its number or name, with =LAYERS exactly so many layers. The CPU takes what they leave. Empty:
+  /// `backend` says which.
+  std::string devices;
+  std::string device_memory;        ///< bytes of each of `devices`, "8000000000,0"; 0: what is free
+  int64_t gpu_layers = -1;          ///< layers on devices besides the CPU; -1: as many as fit
+  std::string experts_on = "auto";  ///< "cpu": the work of chosen experts is done there
+  std::string cache_type = "f16";   ///< a name of kCacheTypes
+  uint32_t context = 0;             ///< of a session by default; 0: the trained one, 8192 at most
+  uint32_t slice = 0;               ///< tokens of one step at most; 0: as many as suit the device
   /// Keys and values for the backend, which lists what it takes (list_options): {"isa", "avx2"}.
   std::vector<std::pair<std::string, std::string>> backend_options;
   /// What the model is for: "off": text; "on": rows of texts (Embedder), without logits; "auto": rows
@@ -121,9 +130,9 @@ class Model {
   /// Whether the weights are loaded.
   [[nodiscard]] bool can_run() const { return executable_ != nullptr; }
   /// What runs the program of a model with logits. Throws State, saying why, when nothing does.
-  [[nodiscard]] Executable& executable() const;
+  [[nodiscard]] PlacedExecutable& executable() const;
   /// The same of a model that gives rows.
-  [[nodiscard]] Executable& row_executable() const;
+  [[nodiscard]] PlacedExecutable& row_executable() const;
   /// Whether the program attends to what an encoder makes of another text.
   [[nodiscard]] bool has_encoder() const { return encoder_program_ != nullptr; }
   /// Of an encoder: its program fills the CROSS group of program(). Throw State without one.
@@ -141,10 +150,11 @@ class Model {
   /// Fetches their rows for a step, for the thread that uses executable(). Null when there are none,
   /// or nothing runs the model.
   [[nodiscard]] RowFetcher* row_fetcher() const { return fetcher_.get(); }
-  /// What the device in use says about itself; empty when nothing runs the model.
-  [[nodiscard]] std::string_view device_description() const;
-  /// The name of the backend in use, or empty.
-  [[nodiscard]] std::string_view backend_name() const;
+  /// What the device in use says about itself, of several one after another: "cpu: ...; vulkan: ...";
+  /// empty when nothing runs the model.
+  [[nodiscard]] std::string_view device_description() const { return device_description_; }
+  /// The name of the backend in use, of several "cpu+vulkan"; or empty.
+  [[nodiscard]] std::string_view backend_name() const { return backend_name_; }
   /// Positions of a session that asks for none in particular.
   [[nodiscard]] uint32_t default_context() const;
   /// Tells this model from others: of the metadata, the directory of tensors and 512 bytes of each
@@ -160,13 +170,15 @@ class Model {
   struct Loading {
     std::span<const BoundWeight> weights;
     const Program& program;
-    Executable& executable;
+    WeightSink& sink;
+    std::function<void()> seal;
   };
-  void load_weights(std::span<const Loading> loadings);
+  void load_weights(std::span<const Loading> loadings, ThreadTeam& team);
+  void note_devices();
   [[nodiscard]] bool wants_rows(const ModelSpec& model) const;
   [[nodiscard]] bool wants_rows_on_demand() const;
   void make_fetcher();
-  [[nodiscard]] Executable& loaded() const;
+  [[nodiscard]] PlacedExecutable& loaded() const;
   [[noreturn]] void fail_without_program() const;
 
   std::shared_ptr<const ModelFile> file_;
@@ -175,7 +187,9 @@ class Model {
   ModelSpec hyper_parameters_;
   std::unique_ptr<const Program> program_;
   std::vector<DemandTable> tables_;
-  std::unique_ptr<Executable> executable_;
+  std::unique_ptr<PlacedExecutable> executable_;
+  std::string backend_name_;
+  std::string device_description_;
   std::unique_ptr<const Program> encoder_program_;  // or null
   std::unique_ptr<Executable> encoder_executable_;  // or null
   std::unique_ptr<RowFetcher> fetcher_;             // with the executable's team; or null

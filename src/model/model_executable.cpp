@@ -4,51 +4,68 @@
 
 #include "backend/choose_device.h"
 #include "base/thread_team.h"
+#include "model/device_placement.h"
 #include "program/ops.h"
 
 namespace tenon {
 namespace {
 
-std::unique_ptr<HostServices> make_services(const ModelOptions& options) {
-  std::unique_ptr<ThreadTeam> team;
-  if (options.executor) {
-    team = std::make_unique<ThreadTeam>(*options.executor);
-  } else {
-    const uint32_t threads =
-        options.threads > 0 ? options.threads : options.system->num_usable_cpus();
-    team = std::make_unique<ThreadTeam>(threads, options.system);
-  }
-  return std::make_unique<HostServices>(options.system, options.log, std::move(team));
+std::shared_ptr<ThreadTeam> make_team(const ModelOptions& options) {
+  if (options.executor) return std::make_shared<ThreadTeam>(*options.executor);
+  const uint32_t threads =
+      options.threads > 0 ? options.threads : options.system->num_usable_cpus();
+  return std::make_shared<ThreadTeam>(threads, options.system);
 }
 
-std::shared_ptr<Device> device_for(const Program& program, const ModelOptions& options) {
+DeviceChoice device_choice(const Program& program, const ModelOptions& options) {
   DeviceChoice choice;
   choice.backend = options.backend;
   choice.options = options.backend_options;
   choice.plugin_paths = options.plugin_paths;
   choice.system = options.system;
   choice.log = options.log;
-  choice.make_services = [&options] { return make_services(options); };
+  // Parts run one after another, so one team serves all devices.
+  choice.make_services = [&options, team = std::shared_ptr<ThreadTeam>()]() mutable {
+    if (team == nullptr) team = make_team(options);
+    return std::make_unique<HostServices>(options.system, options.log, team);
+  };
   choice.op_label = [&program](uint32_t op) { return op_label(op, program.ops()[op].kind); };
-  return choose_device(program.view(), choice);
+  return choice;
+}
+
+std::unique_ptr<PlacedExecutable> on_one_device(BuiltProgram& built, const OpenDevice& device,
+                                                const ModelOptions& options,
+                                                const BuildProgram& build) {
+  const PlacedDevice placed{device.device, device.memory_bytes};
+  const StepSizes sizes = sizes_of({&placed, 1});
+  const StepSizes usual;
+  const bool other_steps = options.slice == 0 && sizes.step_tokens != usual.step_tokens;
+  if (other_steps || sizes.block_tokens != usual.block_tokens) built = build(sizes);
+  return std::make_unique<PlacedExecutable>(placed, built.program);
 }
 
 }  // namespace
 
-std::unique_ptr<Executable> make_executable(const Program& program, const ModelOptions& options) {
-  return std::make_unique<Executable>(device_for(program, options), program.view());
+std::unique_ptr<PlacedExecutable> make_executable(const Program& program,
+                                                  const ModelOptions& options) {
+  const DeviceChoice choice = device_choice(program, options);
+  const std::vector<WantedDevice> wanted = parse_devices(options);
+  const std::shared_ptr<Device> device = wanted.empty()
+                                             ? choose_device(program.view(), choice)
+                                             : open_devices({&wanted[0].name, 1}, choice).front();
+  return std::make_unique<PlacedExecutable>(PlacedDevice{device}, program);
 }
 
-std::unique_ptr<Executable> make_executable(BuiltProgram& built, const ModelOptions& options,
-                                            const BuildProgram& build) {
-  std::shared_ptr<Device> device = device_for(built.program, options);
-  const tenon_device_info& info = device->info();
-  const StepSizes usual;
-  const bool other_steps = options.slice == 0 && info.step_tokens != usual.step_tokens;
-  if (other_steps || info.block_tokens != usual.block_tokens) {
-    built = build({info.step_tokens, info.block_tokens});
+std::unique_ptr<PlacedExecutable> make_executable(BuiltProgram& built, const ModelOptions& options,
+                                                  const BuildProgram& build) {
+  const DeviceChoice choice = device_choice(built.program, options);
+  if (asks_for_placement(options)) {
+    return place_program(built, open_model_devices(options, choice), options, build);
   }
-  return std::make_unique<Executable>(std::move(device), built.program.view());
+  const std::vector<OpenDevice> devices =
+      devices_beside(choose_device(built.program.view(), choice), built, options, choice);
+  if (devices.size() > 1) return place_program(built, devices, options, build);
+  return on_one_device(built, devices[0], options, build);
 }
 
 }  // namespace tenon

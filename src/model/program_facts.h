@@ -16,6 +16,10 @@ struct StepSizes {
   uint32_t block_tokens = 32;
 };
 
+/// Positions of a session by default are no more than this where the options say nothing.
+inline constexpr uint32_t kMaxDefaultContext = 8192;
+uint32_t default_context(const ModelOptions& options, const ModelSpec& spec);
+
 /// What the program of a model opened so looks like; rows_on_demand "auto" counts as "off". Throws
 /// Argument for an unknown cache type.
 ProgramOptions program_options(const ModelOptions& options, const StepSizes& sizes = {});

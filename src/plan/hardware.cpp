@@ -46,8 +46,7 @@ class Probe {
     LoadOptions load;
     load.team = &team();
     load.system = system_;
-    ExecutableSink sink(*executable_);
-    load_weights(*probe_.file, probe_.built.weights, sink, load);
+    load_weights(*probe_.file, probe_.built.weights, *executable_, load);
     executable_->seal();
     pools_ = make_block_pools(slabs_, cache_groups(program(), *executable_),
                               executable_->device()->info().slab_bytes, UINT64_MAX);
@@ -150,7 +149,7 @@ class Probe {
 
   std::shared_ptr<System> system_;
   ProbeModel probe_;
-  std::unique_ptr<Executable> executable_;
+  std::unique_ptr<PlacedExecutable> executable_;
   DeviceSlabs slabs_;
   std::vector<std::shared_ptr<BlockPool>> pools_;
   Buffer logits_;

@@ -43,20 +43,25 @@ class Needs {
       return build_program(model.file(), program_options(options, sizes));
     };
     BuiltProgram built = build({});
-    const std::unique_ptr<Executable> executable = make_executable(built, options, build);
+    const std::unique_ptr<PlacedExecutable> executable = make_executable(built, options, build);
     slice_ = built.program.view().max_tokens;
     weights_bytes_ = executable->memory_bytes(TENON_MEMORY_WEIGHTS) +
                      row_cache_bytes(built.tables, options.row_cache_bytes);
     step_scratch_bytes_ =
         executable->memory_bytes(TENON_MEMORY_SCRATCH) + fetched_row_bytes(built.tables, slice_);
     groups_ = cache_groups(built.program, *executable);
-    slab_bytes_ = executable->device()->info().slab_bytes;
+    caches_ = device_caches(groups_, *executable);
   }
 
   [[nodiscard]] uint64_t weights_bytes() const { return weights_bytes_; }
   /// The least budget for all sessions.
   [[nodiscard]] uint64_t kv_bytes(uint64_t context, uint64_t sessions) const {
-    return least_cache_budget(groups_, {context, slice_, sessions}, slab_bytes_);
+    uint64_t bytes = 0;
+    for (const DeviceCache& device : caches_) {
+      const TextSizes sizes{context, slice_, sessions};
+      bytes = saturating_add(bytes, least_cache_budget(device.groups, sizes, device.slab_bytes));
+    }
+    return bytes;
   }
   /// Cache bytes that attention reads for a token after `context` others; states are read and
   /// written.
@@ -92,8 +97,8 @@ class Needs {
   uint32_t slice_ = 0;
   uint64_t weights_bytes_ = 0;
   uint64_t step_scratch_bytes_ = 0;
-  uint64_t slab_bytes_ = 0;
   std::vector<BlockPoolOptions> groups_;
+  std::vector<DeviceCache> caches_;  // the same groups by device
 };
 
 void check_speeds(const Hardware& hardware) {

@@ -4,18 +4,35 @@
 
 #include <algorithm>
 
-#include "engine/device_slabs.h"
+#include "model/placed_executable.h"
 #include "tests/engine/random_tiny.h"
 #include "tests/engine/tiny_engine.h"
 
 namespace tenon {
 namespace {
 
-class Kinds : public testing::TestWithParam<std::string> {
+/// An architecture, and the devices that its layers are cut over; empty: it runs on one.
+struct KindsCase {
+  std::string architecture;
+  std::string devices{};
+};
+
+class Kinds : public testing::TestWithParam<KindsCase> {
  protected:
   void SetUp() override {
-    whole_ = load_random_tiny(GetParam(), 256);
-    sliced_ = load_random_tiny(GetParam(), 16);
+    const auto& [architecture, devices] = GetParam();
+    if (devices.empty()) {
+      whole_ = load_random_tiny(architecture, 256);
+      sliced_ = load_random_tiny(architecture, 16);
+    } else {
+      ModelOptions one;
+      one.backend = "cpu";
+      whole_ = load_random_placed(architecture, 256, std::move(one));
+      ModelOptions cut;
+      cut.devices = devices;
+      sliced_ = load_random_placed(architecture, 16, std::move(cut));
+      ASSERT_EQ(sliced_->executable().devices().size(), 2u);
+    }
     EngineOptions options;
     options.state_checkpoint_tokens = 64;
     engine_ = Engine::create(sliced_, options);
@@ -141,10 +158,11 @@ TEST_P(Kinds, IdleSessionsGiveWayAndGoOn) {
   EngineOptions narrow;
   narrow.cache_bytes = slab * (6 * engine_->pools().size() + 2);
   const auto engine = Engine::create(sliced_, narrow);
-  constexpr uint32_t kSessions = 9;  // more than fit, however small the blocks of some groups are
+  // More than fit, however small the blocks of some groups are; a cut makes more of them.
+  const uint32_t num_sessions = GetParam().devices.empty() ? 9 : 18;
   std::vector<std::unique_ptr<Session>> sessions;
-  for (uint32_t i = 0; i < kSessions; ++i) sessions.push_back(over(engine, make_tokens(140, i)));
-  for (uint32_t i = 0; i < kSessions; ++i) {
+  for (uint32_t i = 0; i < num_sessions; ++i) sessions.push_back(over(engine, make_tokens(140, i)));
+  for (uint32_t i = 0; i < num_sessions; ++i) {
     EXPECT_TRUE(same_bits(last_logits(*sessions[i]), last_of(make_tokens(140, i)))) << i;
     EXPECT_EQ(generate(*sessions[i], 5),
               generate(*over(Engine::create(whole_), make_tokens(140, i)), 5));
@@ -187,17 +205,29 @@ TEST_P(Kinds, TakeWhatIsForetold) {
   EXPECT_EQ(engine->metrics().idle_blocks_taken_total, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Kinds,
-                         testing::Values("gemma3", "gemma4", "deepseek2", "deepseek32", "deepseek4",
-                                         "glm5next", "minimax-m3", "mamba", "nemotron_h",
-                                         "qwen3next", "kimi-linear", "falcon-h1", "rwkv6",
-                                         "rwkv6qwen2", "rwkv7", "arwkv7", "plamo2", "lfm2",
-                                         "llama4", "gpt-oss", "qwen4exp", "kimi-k3"),
-                         [](const auto& of) {
-                           std::string name = of.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+std::vector<KindsCase> kinds_on(const std::string& devices) {
+  std::vector<KindsCase> cases;
+  for (const char* architecture :
+       {"gemma3",     "gemma4",     "deepseek2",  "deepseek32", "deepseek4",   "glm5next",
+        "minimax-m3", "mamba",      "nemotron_h", "qwen3next",  "kimi-linear", "falcon-h1",
+        "rwkv6",      "rwkv6qwen2", "rwkv7",      "arwkv7",     "plamo2",      "lfm2",
+        "llama4",     "gpt-oss",    "qwen4exp",   "kimi-k3"}) {
+    // Of gemma4 the last three layers share the cache of the first.
+    const bool shares = !devices.empty() && std::string(architecture) == "gemma4";
+    cases.push_back({architecture, shares ? "cpu=3,cpu" : devices});
+  }
+  return cases;
+}
+
+std::string name_of_case(const testing::TestParamInfo<KindsCase>& of) {
+  std::string name = of.param.architecture;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Kinds, testing::ValuesIn(kinds_on("")), name_of_case);
+INSTANTIATE_TEST_SUITE_P(CutInTwo, Kinds, testing::ValuesIn(kinds_on("cpu=1,cpu")),
+                         name_of_case);
 
 }  // namespace
 }  // namespace tenon

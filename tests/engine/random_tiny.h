@@ -33,4 +33,16 @@ inline std::shared_ptr<const Model> load_random_tiny(const std::string& architec
   }
 }
 
+/// The same on the devices that these options name.
+inline std::shared_ptr<const Model> load_random_placed(const std::string& architecture,
+                                                       uint32_t slice, ModelOptions options) {
+  const TempFolder folder;
+  const std::string path = folder.path("model.gguf");
+  write_random_model(System::real(), path, "tiny-" + architecture, "q8_0");
+  options.slice = slice;
+  options.threads = 2;
+  options.context = 256;
+  return Model::load(path, std::move(options));
+}
+
 }  // namespace tenon
