@@ -1,4 +1,6 @@
 // tenon_backends_*: what can run models here.
+#include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@ struct tenon_backends : tenon::capi::Handle<tenon_backends> {
     tenon::Code code = tenon::Code::Ok;
     tenon::PluginReason reason = tenon::PluginReason::None;
     std::string options;
+    std::vector<tenon_device_info> devices{};
   };
   std::vector<Line> lines;
 };
@@ -38,14 +41,18 @@ static_assert(TENON_REFUSED_NAME_TAKEN == static_cast<int32_t>(PluginReason::Nam
 static_assert(TENON_REFUSED_MISSING_FUNCTION ==
               static_cast<int32_t>(PluginReason::MissingFunction));
 
-/// What the devices of a backend say about themselves, or why they cannot be used. A team of one
-/// starts no thread.
-std::string describe_devices(const tenon::Backend& backend) {
+/// The devices of a backend. A team of one starts no thread.
+std::vector<tenon_device_info> devices_of(const tenon::Backend& backend) {
   const std::shared_ptr<tenon::System> system = tenon::System::real();
   tenon::HostServices services(system, tenon::Log{},
                                std::make_unique<tenon::ThreadTeam>(1, system));
+  return tenon::list_devices(backend, services);
+}
+
+/// What they say about themselves, or why they cannot be used.
+std::string describe_devices(std::span<const tenon_device_info> devices) {
   std::string all;
-  for (const tenon_device_info& info : tenon::list_devices(backend, services)) {
+  for (const tenon_device_info& info : devices) {
     if (!all.empty()) all += "; ";
     all += info.description;
     if (info.unavailable[0] != '\0')
@@ -63,19 +70,26 @@ std::string options_text(const tenon::Backend& backend) {
 }
 
 tenon_backends::Line line_of(const tenon::BackendEntry& entry) {
-  tenon_backends::Line line{entry.name, entry.origin, entry.text, {}, entry.reason, {}};
+  tenon_backends::Line line{entry.name, entry.origin, entry.text, {}, entry.reason, {}, {}};
   if (entry.reason != PluginReason::None) {
     line.code = tenon::Code::Plugin;
     return line;
   }
   try {
     line.options = options_text(entry.backend);
-    line.description = describe_devices(entry.backend);
+    line.devices = devices_of(entry.backend);
+    line.description = describe_devices(line.devices);
   } catch (const tenon::Error& error) {
     line.code = error.code();
     line.description = error.what();
   }
   return line;
+}
+
+const tenon_backends::Line& line_at(const tenon_backends& backends, size_t index) {
+  if (index < backends.lines.size()) return backends.lines[index];
+  tenon::fail(tenon::Code::Argument, "backend {} does not exist; there are {}", index,
+              backends.lines.size());
 }
 
 }  // namespace
@@ -101,15 +115,39 @@ size_t tenon_backends_count(const tenon_backends* backends) {
   return live == nullptr ? 0 : live->lines.size();
 }
 
+size_t tenon_backends_count_devices(const tenon_backends* backends, size_t index) {
+  const HandlesInUse call;
+  const tenon_backends* live = live_or_null(backends);
+  return live == nullptr || index >= live->lines.size() ? 0 : live->lines[index].devices.size();
+}
+
+tenon_status tenon_backends_get_device(const tenon_backends* backends, size_t index, size_t device,
+                                       tenon_backend_device* info) {
+  return fence([&] {
+    const tenon_backends::Line& line = line_at(checked(backends), index);
+    if (device >= line.devices.size()) {
+      tenon::fail(tenon::Code::Argument, "device {} of backend \"{}\" does not exist; there are {}",
+                  device, line.name, line.devices.size());
+    }
+    const tenon_device_info& found = line.devices[device];
+    tenon_backend_device out{};
+    out.kind = static_cast<int32_t>(found.kind);
+    out.name = found.name;
+    out.name_length = std::strlen(found.name);
+    out.description = found.description;
+    out.description_length = std::strlen(found.description);
+    out.unavailable = found.unavailable;
+    out.unavailable_length = std::strlen(found.unavailable);
+    out.memory_total = found.memory_total;
+    out.memory_available = found.memory_available;
+    struct_out(out, info, "tenon_backend_device");
+  });
+}
+
 tenon_status tenon_backends_get_info(const tenon_backends* backends, size_t index,
                                      tenon_backend_info* backend) {
   return fence([&] {
-    const std::vector<tenon_backends::Line>& lines = checked(backends).lines;
-    if (index >= lines.size()) {
-      tenon::fail(tenon::Code::Argument, "backend {} does not exist; there are {}", index,
-                  lines.size());
-    }
-    const tenon_backends::Line& line = lines[index];
+    const tenon_backends::Line& line = line_at(checked(backends), index);
     tenon_backend_info out{};
     out.status = static_cast<tenon_status>(line.code);
     out.name = line.name.data();

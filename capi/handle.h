@@ -31,6 +31,7 @@ enum class Magic : uint32_t {
   Chat = 0x74686374u,
   ChatReply = 0x70726374u,
   Embedder = 0x64626d65u,
+  Placement = 0x63616c70u,
 };
 
 /// What every handle begins with. It counts the calls that are under way on it: destroying is put off until

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,12 +13,23 @@
 namespace tenon {
 inline namespace v1 {
 
+/// The option `devices` takes one as BACKEND:NAME, or by its place as BACKEND:NUMBER.
+struct BackendDevice {
+  int32_t kind = 0;  ///< TENON_DEVICE_KIND_*
+  std::string name{};
+  std::string description{};
+  std::string unavailable{};  ///< empty, or why it cannot be used
+  uint64_t memory_total = 0;  ///< bytes; 0: not known
+  uint64_t memory_available = 0;
+};
+
 struct Backend {
   Code status = Code::Ok;  ///< Ok: usable
   std::string name{};
   std::string origin{};       ///< "built in", or the path of the plugin
   std::string description{};  ///< of its device, or why it was refused
   std::string options{};      ///< lines of key, values, default and meaning, tabs between
+  std::vector<BackendDevice> devices{};
 };
 
 /// All backends. plugins: paths to look at besides the folder `tenon` beside the library.
@@ -39,7 +51,17 @@ inline std::vector<Backend> backends(const std::vector<std::string>& plugins = {
                       std::string(backend.name, backend.name_length),
                       std::string(backend.origin, backend.origin_length),
                       std::string(backend.description, backend.description_length),
-                      std::string(backend.options, backend.options_length)});
+                      std::string(backend.options, backend.options_length),
+                      {}});
+    for (size_t device = 0; device < tenon_backends_count_devices(raw, i); ++device) {
+      tenon_backend_device info{};
+      info.struct_size = sizeof info;
+      check(tenon_backends_get_device(raw, i, device, &info));
+      result.back().devices.push_back({info.kind, std::string(info.name, info.name_length),
+                                       std::string(info.description, info.description_length),
+                                       std::string(info.unavailable, info.unavailable_length),
+                                       info.memory_total, info.memory_available});
+    }
   }
   return result;
 }

@@ -1,9 +1,13 @@
 // What a model will take and how fast it will be, before its weights are read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <tenon/error.hpp>
 #include <tenon/model.hpp>
+#include <vector>
 
 namespace tenon {
 inline namespace v1 {
@@ -29,6 +33,45 @@ struct PlanOptions {
   plan.struct_size = sizeof plan;
   check(tenon_model_plan(model.get(), options.context, options.sessions, &hardware, &plan));
   return plan;
+}
+
+/// What one device holds of a model; tenon_placed_device tells the meaning of the figures.
+struct PlacedDevice {
+  int32_t kind = 0;  ///< TENON_DEVICE_KIND_*
+  std::string backend{};
+  std::string name{};
+  uint64_t layers = 0;
+  uint64_t weights_bytes = 0;
+  uint64_t scratch_bytes = 0;
+  uint64_t kv_bytes = 0;
+  uint64_t total_bytes = 0;
+  uint64_t memory_bytes = 0;
+  bool has_own_memory = false;
+  bool fits = false;
+};
+
+/// The devices that the model's layers are placed on, in the order in which steps come to them.
+[[nodiscard]] inline std::vector<PlacedDevice> placement(const Model& model,
+                                                         const tenon_hardware& hardware,
+                                                         const PlanOptions& options = {}) {
+  struct Destroy {
+    void operator()(tenon_placement* raw) const noexcept { tenon_placement_destroy(raw); }
+  };
+  tenon_placement* raw = nullptr;
+  check(tenon_placement_create(model.get(), options.context, options.sessions, &hardware, &raw));
+  const std::unique_ptr<tenon_placement, Destroy> owner(raw);
+  std::vector<PlacedDevice> devices;
+  for (size_t i = 0; i < tenon_placement_count(raw); ++i) {
+    tenon_placed_device device{};
+    device.struct_size = sizeof device;
+    check(tenon_placement_get_device(raw, i, &device));
+    devices.push_back({device.kind, std::string(device.backend, device.backend_length),
+                       std::string(device.name, device.name_length), device.layers,
+                       device.weights_bytes, device.scratch_bytes, device.kv_bytes,
+                       device.total_bytes, device.memory_bytes, device.has_own_memory != 0,
+                       device.fits != 0});
+  }
+  return devices;
 }
 
 }  // namespace v1

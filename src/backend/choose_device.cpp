@@ -101,6 +101,14 @@ uint32_t find_device(const DeviceName& name, std::span<const tenon_device_info> 
        name.device.substr(0, 64), known);
 }
 
+const Backend& backend_of(const BackendRegistry& registry, const DeviceName& name) {
+  try {
+    return registry.find(name.backend);
+  } catch (const Error& error) {
+    fail(error.code(), "devices: {}", error.what());
+  }
+}
+
 /// Of the options those that a backend lists. Marks them in `known`.
 Device::Options options_of(const Backend& backend, const Device::Options& options,
                            std::vector<bool>& known) {
@@ -145,7 +153,7 @@ std::vector<std::shared_ptr<Device>> open_devices(std::span<const DeviceName> na
   std::vector<bool> known(choice.options.size(), false);
   std::vector<std::shared_ptr<Device>> devices;
   for (const DeviceName& name : names) {
-    const Backend& backend = registry.find(name.backend);
+    const Backend& backend = backend_of(registry, name);
     const Device::Options own = options_of(backend, choice.options, known);
     std::unique_ptr<HostServices> services = choice.make_services();
     const uint32_t index = find_device(name, list_devices(backend, *services));

@@ -27,14 +27,9 @@ constexpr int kMostRounds = 24;
 /// Of its room, what a device gives up when it has no memory after all.
 constexpr uint64_t kRoomStep = 16;
 
-bool has_own_memory(const Device& device) {
-  const uint32_t kind = device.info().kind;
-  return kind == TENON_DEVICE_GPU || kind == TENON_DEVICE_ACCELERATOR;
-}
-
-uint64_t default_budget(const Device& device) {
-  const tenon_device_info& info = device.info();
-  if (!has_own_memory(device) || info.memory_total == 0) return UINT64_MAX;
+uint64_t default_budget(const std::shared_ptr<Device>& device) {
+  const tenon_device_info& info = device->info();
+  if (!PlacedDevice{device}.has_own_memory() || info.memory_total == 0) return UINT64_MAX;
   const uint64_t spare = std::max(kSpareBytes, info.memory_total / kSparePart);
   return info.memory_available - std::min(info.memory_available, spare);
 }
@@ -167,8 +162,9 @@ class ProgramPlacer {
       }
     }
     std::vector<PlacedDevice> devices;
-    for (const OpenDevice& device : devices_) {
-      devices.push_back({device.device, device.memory_bytes});
+    for (uint32_t i = 0; i < devices_.size(); ++i) {
+      const auto count = static_cast<uint32_t>(std::ranges::count(placed_, i));
+      devices.push_back({devices_[i].device, devices_[i].memory_bytes, count});
     }
     if (used.size() == 1) {
       check_supported(devices[*used.begin()], built_.program);
@@ -228,7 +224,9 @@ class ProgramPlacer {
     bool any = false;
     for (uint32_t i = 0; i < rooms_.size(); ++i) {
       LayerRoom& room = rooms_[i];
-      if (!has_own_memory(*devices_[i].device) || room.layers || options_.gpu_layers >= 0) continue;
+      if (!PlacedDevice{devices_[i].device}.has_own_memory() || room.layers ||
+          options_.gpu_layers >= 0)
+        continue;
       if (room.bytes == UINT64_MAX || room.bytes == 0) continue;
       room.bytes -= std::max<uint64_t>(1, room.bytes / kRoomStep);
       any = true;
@@ -312,7 +310,7 @@ std::vector<OpenDevice> open_model_devices(const ModelOptions& options,
   const std::vector<std::shared_ptr<Device>> opened = open_devices(names, choice);
   std::vector<OpenDevice> devices;
   for (size_t i = 0; i < opened.size(); ++i) {
-    const uint64_t budget = wanted[i].memory_bytes.value_or(default_budget(*opened[i]));
+    const uint64_t budget = wanted[i].memory_bytes.value_or(default_budget(opened[i]));
     devices.push_back({opened[i], budget, wanted[i].layers});
   }
   add_cpu(devices, choice);
@@ -322,7 +320,7 @@ std::vector<OpenDevice> open_model_devices(const ModelOptions& options,
 std::vector<OpenDevice> devices_beside(const std::shared_ptr<Device>& device,
                                        const BuiltProgram& built, const ModelOptions& options,
                                        const DeviceChoice& choice) {
-  std::vector<OpenDevice> devices{{device, default_budget(*device), {}}};
+  std::vector<OpenDevice> devices{{device, default_budget(device), {}}};
   const uint64_t budget = devices[0].memory_bytes;
   if (budget == UINT64_MAX || !built.model.encoder_layers.empty()) return devices;
   uint64_t needed = built.program.view().activation_bytes;
@@ -337,7 +335,7 @@ std::vector<OpenDevice> devices_beside(const std::shared_ptr<Device>& device,
   const std::vector<DeviceName> names = find_accelerators(same_backend);
   for (const std::shared_ptr<Device>& other : open_devices(names, same_backend)) {
     if (std::string_view(other->info().name) == device->info().name) continue;
-    devices.push_back({other, default_budget(*other), {}});
+    devices.push_back({other, default_budget(other), {}});
   }
   add_cpu(devices, choice);
   return devices;

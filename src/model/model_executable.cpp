@@ -36,7 +36,8 @@ DeviceChoice device_choice(const Program& program, const ModelOptions& options) 
 std::unique_ptr<PlacedExecutable> on_one_device(BuiltProgram& built, const OpenDevice& device,
                                                 const ModelOptions& options,
                                                 const BuildProgram& build) {
-  const PlacedDevice placed{device.device, device.memory_bytes};
+  const auto layers = static_cast<uint32_t>(built.model.layers.size());
+  const PlacedDevice placed{device.device, device.memory_bytes, layers};
   const StepSizes sizes = sizes_of({&placed, 1});
   const StepSizes usual;
   const bool other_steps = options.slice == 0 && sizes.step_tokens != usual.step_tokens;

@@ -21,6 +21,13 @@ namespace tenon {
 struct PlacedDevice {
   std::shared_ptr<Device> device;
   uint64_t memory_bytes = UINT64_MAX;  ///< budget for weights, scratch and cache together
+  uint32_t layers = 0;                 ///< of the model that are on it
+
+  /// Whether it holds what is on it in memory of its own, not in the process's.
+  [[nodiscard]] bool has_own_memory() const {
+    const uint32_t kind = device->info().kind;
+    return kind == TENON_DEVICE_GPU || kind == TENON_DEVICE_ACCELERATOR;
+  }
 };
 
 /// Runs steps of the whole program: its parts one after another, each with the results of those before

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/reserving_system.h"
 #include "base/saturating.h"
-#include "engine/device_slabs.h"
 #include "kv/cache_forecast.h"
 #include "model/model_executable.h"
 #include "model/program_facts.h"
@@ -31,75 +30,145 @@ constexpr uint64_t kTooMuch = UINT64_MAX;
 /// program into memory that is address space only.
 class Needs {
  public:
-  Needs(const Model& model, std::string_view cache_type, const Hardware& hardware)
+  Needs(const Model& model, const ModelOptions& options, const Hardware& hardware)
       : vocab_(model.hyper_parameters().vocab),
         threads_(hardware.threads),
         process_bytes_(hardware.process_bytes) {
-    ModelOptions options = runtime_options(model);
-    options.cache_type = cache_type;
-    options.threads = hardware.threads;
-    options.system = reserving_system();
     const auto build = [&](const StepSizes& sizes) {
       return build_program(model.file(), program_options(options, sizes));
     };
     BuiltProgram built = build({});
     const std::unique_ptr<PlacedExecutable> executable = make_executable(built, options, build);
     slice_ = built.program.view().max_tokens;
-    weights_bytes_ = executable->memory_bytes(TENON_MEMORY_WEIGHTS) +
-                     row_cache_bytes(built.tables, options.row_cache_bytes);
-    step_scratch_bytes_ =
-        executable->memory_bytes(TENON_MEMORY_SCRATCH) + fetched_row_bytes(built.tables, slice_);
-    groups_ = cache_groups(built.program, *executable);
-    caches_ = device_caches(groups_, *executable);
+    table_bytes_ = row_cache_bytes(built.tables, options.row_cache_bytes);
+    host_scratch_bytes_ = executable->carried_bytes() + fetched_row_bytes(built.tables, slice_);
+    for (const PlacedDevice& placed : executable->devices()) {
+      DeviceNeeds& device = devices_.emplace_back();
+      const auto number = static_cast<uint32_t>(devices_.size() - 1);
+      device.plan.backend = placed.device->name();
+      device.plan.device = placed.device->info().name;
+      device.plan.kind = placed.device->info().kind;
+      device.plan.layers = placed.layers;
+      device.plan.weights_bytes = executable->memory_bytes(TENON_MEMORY_WEIGHTS, number);
+      device.plan.scratch_bytes = executable->memory_bytes(TENON_MEMORY_SCRATCH, number);
+      device.plan.memory_bytes = placed.memory_bytes == UINT64_MAX ? 0 : placed.memory_bytes;
+      device.plan.has_own_memory = placed.has_own_memory();
+    }
+    std::vector<uint32_t> numbers;
+    const std::vector<DeviceCache> caches =
+        device_caches(cache_groups(built.program, *executable), *executable, &numbers);
+    for (size_t i = 0; i < caches.size(); ++i) devices_[numbers[i]].cache = caches[i];
   }
 
-  [[nodiscard]] uint64_t weights_bytes() const { return weights_bytes_; }
+  [[nodiscard]] uint64_t weights_bytes() const {
+    uint64_t bytes = table_bytes_;
+    for (const DeviceNeeds& device : devices_) bytes += device.plan.weights_bytes;
+    return bytes;
+  }
   /// The least budget for all sessions.
   [[nodiscard]] uint64_t kv_bytes(uint64_t context, uint64_t sessions) const {
     uint64_t bytes = 0;
-    for (const DeviceCache& device : caches_) {
-      const TextSizes sizes{context, slice_, sessions};
-      bytes = saturating_add(bytes, least_cache_budget(device.groups, sizes, device.slab_bytes));
+    for (const DeviceNeeds& device : devices_) {
+      bytes = saturating_add(bytes, device_kv_bytes(device, context, sessions));
     }
     return bytes;
   }
   /// Cache bytes that attention reads for a token after `context` others; states are read and
   /// written.
   [[nodiscard]] double cache_read_bytes(uint64_t context) const {
-    double bytes = seen_cache_bytes(groups_, context);
-    for (const BlockPoolOptions& group : groups_) {
-      if (group.kind == TENON_CACHE_STATE) bytes += 2 * static_cast<double>(group.block_bytes);
+    double bytes = 0;
+    for (const DeviceNeeds& device : devices_) {
+      bytes += seen_cache_bytes(device.cache.groups, context);
+      for (const BlockPoolOptions& group : device.cache.groups) {
+        if (group.kind == TENON_CACHE_STATE) bytes += 2 * static_cast<double>(group.block_bytes);
+      }
     }
     return bytes;
   }
   [[nodiscard]] uint64_t session_bytes(uint64_t context) const {
-    const uint64_t logits = vocab_ * sizeof(float);
-    const uint64_t text = context * sizeof(int32_t);
-    return saturating_add(cache_bytes(groups_, {context, slice_, 1}),
-                          logits + text + least_candidates_bytes(vocab_));
+    return session_bytes_where(context, [](const DevicePlan&) { return true; });
   }
   [[nodiscard]] uint64_t scratch_bytes(uint64_t sessions) const {
-    const uint64_t rows = std::min<uint64_t>(sessions, slice_);
-    return step_scratch_bytes_ + rows * vocab_ * sizeof(float);
+    uint64_t bytes = step_bytes(sessions);
+    for (const DeviceNeeds& device : devices_) bytes += device.plan.scratch_bytes;
+    return bytes;
   }
-  /// At its peak: while weights are loaded, or when everything is full.
+  /// Of the process at its peak: while weights are loaded, or when everything is full.
   [[nodiscard]] uint64_t total_bytes(uint64_t context, uint64_t sessions) const {
     const uint64_t loading = loading_bytes_per_thread() * threads_;
-    const uint64_t full =
-        saturating_add(scratch_bytes(sessions), saturating_mul(sessions, session_bytes(context)));
-    return saturating_add(saturating_add(process_bytes_, weights_bytes_), std::max(loading, full));
+    uint64_t weights = table_bytes_;
+    uint64_t scratch = step_bytes(sessions);
+    for (const DeviceNeeds& device : devices_) {
+      if (device.plan.has_own_memory) continue;
+      weights += device.plan.weights_bytes;
+      scratch += device.plan.scratch_bytes;
+    }
+    const uint64_t session = session_bytes_where(
+        context, [](const DevicePlan& device) { return !device.has_own_memory; });
+    const uint64_t full = saturating_add(scratch, saturating_mul(sessions, session));
+    return saturating_add(saturating_add(process_bytes_, weights), std::max(loading, full));
+  }
+  [[nodiscard]] std::vector<DevicePlan> devices(uint64_t context, uint64_t sessions) const {
+    std::vector<DevicePlan> plans;
+    for (const DeviceNeeds& device : devices_) {
+      DevicePlan& plan = plans.emplace_back(device.plan);
+      plan.kv_bytes = device_kv_bytes(device, context, sessions);
+      plan.total_bytes =
+          saturating_add(saturating_add(plan.weights_bytes, plan.scratch_bytes), plan.kv_bytes);
+      plan.fits = plan.memory_bytes == 0 || plan.total_bytes <= plan.memory_bytes;
+    }
+    return plans;
+  }
+  [[nodiscard]] bool fit_devices(uint64_t context, uint64_t sessions) const {
+    return std::ranges::all_of(devices(context, sessions), &DevicePlan::fits);
   }
 
  private:
+  struct DeviceNeeds {
+    DevicePlan plan;
+    DeviceCache cache;
+  };
+
+  [[nodiscard]] uint64_t device_kv_bytes(const DeviceNeeds& device, uint64_t context,
+                                         uint64_t sessions) const {
+    return least_cache_budget(device.cache.groups, {context, slice_, sessions},
+                              device.cache.slab_bytes);
+  }
+  /// Of a step: what is in no device's memory.
+  [[nodiscard]] uint64_t step_bytes(uint64_t sessions) const {
+    const uint64_t rows = std::min<uint64_t>(sessions, slice_);
+    return host_scratch_bytes_ + rows * vocab_ * sizeof(float);
+  }
+  template <typename Counts>
+  [[nodiscard]] uint64_t session_bytes_where(uint64_t context, Counts counts) const {
+    const uint64_t logits = vocab_ * sizeof(float);
+    const uint64_t text = context * sizeof(int32_t);
+    uint64_t bytes = logits + text + least_candidates_bytes(vocab_);
+    for (const DeviceNeeds& device : devices_) {
+      if (!counts(device.plan)) continue;
+      bytes = saturating_add(bytes, cache_bytes(device.cache.groups, {context, slice_, 1}));
+    }
+    return bytes;
+  }
+
   uint64_t vocab_;
   uint32_t threads_;
   uint64_t process_bytes_;
   uint32_t slice_ = 0;
-  uint64_t weights_bytes_ = 0;
-  uint64_t step_scratch_bytes_ = 0;
-  std::vector<BlockPoolOptions> groups_;
-  std::vector<DeviceCache> caches_;  // the same groups by device
+  uint64_t table_bytes_ = 0;
+  uint64_t host_scratch_bytes_ = 0;
+  std::vector<DeviceNeeds> devices_;
 };
+
+/// How the model is compiled for its plan.
+ModelOptions planning_options(const Model& model, std::string_view cache_type,
+                              const Hardware& hardware) {
+  ModelOptions options = runtime_options(model);
+  options.cache_type = cache_type;
+  options.threads = hardware.threads;
+  options.system = reserving_system();
+  return options;
+}
 
 void check_speeds(const Hardware& hardware) {
   const auto check = [](double speed, const char* what) {
@@ -133,10 +202,34 @@ std::string_view fitting_cache_type(const Model& model, const Plan& plan,
   const CacheTypeInfo* best = nullptr;
   for (const CacheTypeInfo& type : kCacheTypes) {
     if (type.bits > own.bits || (best != nullptr && type.bits <= best->bits)) continue;
-    const Needs needs(model, type.name, hardware);
-    if (needs.total_bytes(plan.context, plan.sessions) <= hardware.memory_bytes) best = &type;
+    const Needs needs(model, planning_options(model, type.name, hardware), hardware);
+    if (needs.total_bytes(plan.context, plan.sessions) <= hardware.memory_bytes &&
+        needs.fit_devices(plan.context, plan.sessions)) {
+      best = &type;
+    }
   }
   return best != nullptr ? best->name : std::string_view();
+}
+
+/// With the devices filled for contexts and sessions as planned instead of the usual ones.
+int64_t fitting_gpu_layers(const Model& model, const Plan& plan, const Hardware& hardware) {
+  if (plan.devices.size() < 2) return -1;
+  ModelOptions options = planning_options(model, model.options().cache_type, hardware);
+  const uint64_t positions = saturating_mul(plan.context, plan.sessions);
+  options.context = static_cast<uint32_t>(std::min<uint64_t>(positions, kMaxContext));
+  options.gpu_layers = -1;
+  try {
+    const Needs needs(model, options, hardware);
+    if (!needs.fit_devices(plan.context, plan.sessions)) return -1;
+    int64_t layers = 0;
+    for (const DevicePlan& device : needs.devices(plan.context, plan.sessions)) {
+      if (device.kind != TENON_DEVICE_CPU) layers += static_cast<int64_t>(device.layers);
+    }
+    return layers;
+  } catch (const Error& error) {
+    if (error.code() != Code::NoMemory) throw;
+    return -1;
+  }
 }
 
 /// Between the sizes that were measured, on a line over the logarithm of the size; beyond them the
@@ -193,7 +286,7 @@ Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& h
          ThreadTeam::kMaxThreads);
   }
   check_speeds(hardware);
-  const Needs needs(model, model.options().cache_type, hardware);
+  const Needs needs(model, planning_options(model, model.options().cache_type, hardware), hardware);
   plan.total_bytes = needs.total_bytes(plan.context, plan.sessions);
   if (plan.total_bytes == kTooMuch) {
     fail(Code::Argument, "plan: {} sessions of {} positions beside {} bytes pass 2^64 bytes",
@@ -201,7 +294,8 @@ Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& h
   }
   const auto fits = [&](uint64_t context, uint64_t sessions) {
     const uint64_t total = needs.total_bytes(context, sessions);
-    return total != kTooMuch && total <= hardware.memory_bytes;
+    return total != kTooMuch && total <= hardware.memory_bytes &&
+           needs.fit_devices(context, sessions);
   };
   plan.process_bytes = hardware.process_bytes;
   plan.weights_bytes = needs.weights_bytes();
@@ -209,9 +303,11 @@ Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& h
   plan.session_bytes = needs.session_bytes(plan.context);
   plan.kv_bytes = needs.kv_bytes(plan.context, plan.sessions);
   plan.fits = fits(plan.context, plan.sessions);
+  plan.devices = needs.devices(plan.context, plan.sessions);
   plan.max_context = largest(kMaxContext, [&](uint64_t n) { return fits(n, plan.sessions); });
   plan.max_sessions = largest(kMaxSessions, [&](uint64_t n) { return fits(plan.context, n); });
   plan.fitting_cache_type = fitting_cache_type(model, plan, hardware);
+  plan.fitting_gpu_layers = fitting_gpu_layers(model, plan, hardware);
   plan.decode_tokens_per_second = decode_speed(model, needs, plan, hardware);
   plan.prefill_tokens_per_second = prefill_speed(model, plan, hardware);
   return plan;

@@ -250,7 +250,8 @@ class LayerDealer {
     std::string names;
     for (const LayerRoom& room : rooms_) {
       names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", room.name);
-      if (room.bytes != UINT64_MAX) names += fmt::format(" with room for {} bytes", room.bytes);
+      if (room.bytes != UINT64_MAX)
+        names += fmt::format(" with room for {} bytes of layers", room.bytes);
     }
     const uint64_t bytes =
         std::accumulate(request_.bytes.begin(), request_.bytes.end(), uint64_t{0}, saturating_add);

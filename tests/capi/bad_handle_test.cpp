@@ -27,6 +27,7 @@ class EveryCall {
     auto* session = static_cast<tenon_session*>(handle_);
     auto* sampler = static_cast<tenon_sampler*>(handle_);
     auto* backends = static_cast<tenon_backends*>(handle_);
+    auto* placement = static_cast<tenon_placement*>(handle_);
     auto* engine = static_cast<tenon_engine*>(handle_);
     auto* request = static_cast<tenon_request*>(handle_);
     auto* embedder = static_cast<tenon_embedder*>(handle_);
@@ -108,6 +109,10 @@ class EveryCall {
         {"request_cancel", [=] { return tenon_request_cancel(request); }},
         {"request_get_stats",
          [=, this] { return tenon_request_get_stats(request, &request_stats_); }},
+        {"backends_get_device",
+         [=, this] { return tenon_backends_get_device(backends, 0, 0, &backend_device_); }},
+        {"placement_get_device",
+         [=, this] { return tenon_placement_get_device(placement, 0, &placed_device_); }},
         {"backends_get_info",
          [=, this] { return tenon_backends_get_info(backends, 0, &backend_info_); }},
         {"embedder_create",
@@ -173,6 +178,8 @@ class EveryCall {
   tenon_piece piece_ = sized<tenon_piece>();
   tenon_session_stats session_stats_ = sized<tenon_session_stats>();
   tenon_backend_info backend_info_ = sized<tenon_backend_info>();
+  tenon_backend_device backend_device_ = sized<tenon_backend_device>();
+  tenon_placed_device placed_device_ = sized<tenon_placed_device>();
 };
 
 TEST(BadHandle, NullIsAnArgumentErrorEverywhere) {
@@ -211,6 +218,7 @@ TEST(BadHandle, DestroyAndCountTakeAnything) {
   tenon_session_destroy(nullptr);
   tenon_sampler_destroy(nullptr);
   tenon_backends_destroy(nullptr);
+  tenon_placement_destroy(nullptr);
   tenon_engine_destroy(nullptr);
   tenon_request_destroy(nullptr);
   tenon_embedder_destroy(nullptr);
@@ -219,6 +227,8 @@ TEST(BadHandle, DestroyAndCountTakeAnything) {
   EXPECT_EQ(tenon_model_tensor_count(nullptr), 0u);
   EXPECT_EQ(tenon_tokenizer_count(nullptr), 0u);
   EXPECT_EQ(tenon_backends_count(nullptr), 0u);
+  EXPECT_EQ(tenon_backends_count_devices(nullptr, 0), 0u);
+  EXPECT_EQ(tenon_placement_count(nullptr), 0u);
   // A wrong handle is left alone rather than freed.
   const OptionsPtr options = make_options();
   tenon_model_destroy(reinterpret_cast<tenon_model*>(options.get()));

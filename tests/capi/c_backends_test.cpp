@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <tenon/tenon.hpp>
 #include <vector>
 
 #include "handles.h"
@@ -49,6 +50,28 @@ TEST(CBackends, CpuAndReferenceAreBuiltIn) {
     EXPECT_EQ(found->status, TENON_OK);
     EXPECT_FALSE(found->description.empty());
   }
+}
+
+TEST(CBackends, TellTheirDevices) {
+  tenon_backends* raw = nullptr;
+  ASSERT_OK(tenon_backends_create(nullptr, &raw));
+  const BackendsPtr backends(raw);
+  ASSERT_EQ(tenon_backends_count_devices(raw, 0), 1u);
+  auto device = sized<tenon_backend_device>();
+  ASSERT_OK(tenon_backends_get_device(raw, 0, 0, &device));
+  EXPECT_EQ(device.kind, TENON_DEVICE_KIND_CPU);
+  EXPECT_EQ(std::string(device.name, device.name_length), "cpu");
+  EXPECT_GT(device.description_length, 0u);
+  EXPECT_EQ(device.unavailable_length, 0u);
+  ASSERT_OK(tenon_backends_get_device(raw, 1, 0, &device));
+  EXPECT_EQ(device.kind, TENON_DEVICE_KIND_REFERENCE);
+  expect_failure(tenon_backends_get_device(raw, 0, 1, &device), TENON_ERROR_ARGUMENT,
+                 "device 1 of backend \"cpu\" does not exist; there are 1");
+  expect_failure(tenon_backends_get_device(raw, 9999, 0, &device), TENON_ERROR_ARGUMENT,
+                 "backend 9999 does not exist");
+  expect_failure(tenon_backends_get_device(raw, 0, 0, nullptr), TENON_ERROR_ARGUMENT, "NULL");
+  EXPECT_EQ(tenon_backends_count_devices(raw, 9999), 0u);
+  EXPECT_EQ(tenon::backends()[0].devices[0].name, "cpu");
 }
 
 TEST(CBackends, TellTheirOptionsAndTheModelTakesThem) {

@@ -56,6 +56,7 @@ struct Objects {
   tenon_chat* chat = nullptr;
   tenon_chat_reply* reply = nullptr;
   tenon_backends* backends = nullptr;
+  tenon_placement* placement = nullptr;
   tenon_options* for_rows = nullptr;
   tenon_model* of_rows = nullptr;  // opened for embeddings
   tenon_embedder* embedder = nullptr;
@@ -85,6 +86,10 @@ class Fork : public testing::Test {
     ASSERT_OK(tenon_chat_create(o.model, nullptr, &o.chat));
     ASSERT_OK(tenon_chat_reply_create(o.chat, kTalk, TENON_NUL_TERMINATED, &o.reply));
     ASSERT_OK(tenon_backends_create(nullptr, &o.backends));
+    tenon_hardware hardware{};
+    hardware.struct_size = sizeof hardware;
+    hardware.threads = 1;
+    ASSERT_OK(tenon_placement_create(o.model, 0, 0, &hardware, &o.placement));
     ASSERT_OK(tenon_options_create(&o.for_rows));
     ASSERT_OK(tenon_options_set_string(o.for_rows, "embeddings", "on", TENON_NUL_TERMINATED));
     ASSERT_OK(tenon_model_open(TENON_DEMO_MODEL, o.for_rows, &o.of_rows));
@@ -118,6 +123,7 @@ class Fork : public testing::Test {
     tenon_chat_reply_destroy(o.reply);
     tenon_chat_destroy(o.chat);
     tenon_backends_destroy(o.backends);
+    tenon_placement_destroy(o.placement);
     tenon_embedder_destroy(o.embedder);
     tenon_model_destroy(o.of_rows);
     tenon_options_destroy(o.for_rows);
@@ -166,6 +172,7 @@ std::vector<std::pair<std::string, std::function<void()>>> destroys(const Object
       {"tenon_chat_destroy", [&o] { tenon_chat_destroy(o.chat); }},
       {"tenon_chat_reply_destroy", [&o] { tenon_chat_reply_destroy(o.reply); }},
       {"tenon_backends_destroy", [&o] { tenon_backends_destroy(o.backends); }},
+      {"tenon_placement_destroy", [&o] { tenon_placement_destroy(o.placement); }},
       {"tenon_embedder_destroy", [&o] { tenon_embedder_destroy(o.embedder); }},
       {"tenon_options_destroy", [&o] { tenon_options_destroy(o.options); }},
   };

@@ -181,6 +181,13 @@ TEST(Layout, Backend) {
   EXPECT_FIELD(tenon_backend_info, description, 40);
   EXPECT_FIELD(tenon_backend_info, reason, 56);
   EXPECT_FIELD(tenon_backend_info, options, 64);
+  expect_struct<tenon_backend_device>(72);
+  EXPECT_FIELD(tenon_backend_device, kind, 4);
+  EXPECT_FIELD(tenon_backend_device, name, 8);
+  EXPECT_FIELD(tenon_backend_device, description, 24);
+  EXPECT_FIELD(tenon_backend_device, unavailable, 40);
+  EXPECT_FIELD(tenon_backend_device, memory_total, 56);
+  EXPECT_FIELD(tenon_backend_device, memory_available, 64);
 }
 
 TEST(Layout, Engines) {
@@ -234,7 +241,7 @@ TEST(Layout, Planning) {
   EXPECT_FIELD(tenon_hardware, prefill_multiplications_per_second, 88);
   EXPECT_FIELD(tenon_hardware, cache_bytes_per_second, 96);
   EXPECT_FIELD(tenon_hardware, attention_multiplications_per_second, 104);
-  expect_struct<tenon_plan>(112);
+  expect_struct<tenon_plan>(120);
   EXPECT_FIELD(tenon_plan, fits, 4);
   EXPECT_FIELD(tenon_plan, context, 8);
   EXPECT_FIELD(tenon_plan, process_bytes, 24);
@@ -242,6 +249,17 @@ TEST(Layout, Planning) {
   EXPECT_FIELD(tenon_plan, max_context, 72);
   EXPECT_FIELD(tenon_plan, fitting_cache_type, 88);
   EXPECT_FIELD(tenon_plan, decode_tokens_per_second, 104);
+  EXPECT_FIELD(tenon_plan, fitting_gpu_layers, 112);
+  expect_struct<tenon_placed_device>(96);
+  EXPECT_FIELD(tenon_placed_device, kind, 4);
+  EXPECT_FIELD(tenon_placed_device, backend, 8);
+  EXPECT_FIELD(tenon_placed_device, name, 24);
+  EXPECT_FIELD(tenon_placed_device, layers, 40);
+  EXPECT_FIELD(tenon_placed_device, weights_bytes, 48);
+  EXPECT_FIELD(tenon_placed_device, total_bytes, 72);
+  EXPECT_FIELD(tenon_placed_device, memory_bytes, 80);
+  EXPECT_FIELD(tenon_placed_device, has_own_memory, 88);
+  EXPECT_FIELD(tenon_placed_device, fits, 92);
 }
 
 }  // namespace

@@ -77,6 +77,39 @@ TEST(CPlan, PlansTheDemoModel) {
   EXPECT_STREQ(plan.fitting_cache_type, "");
 }
 
+TEST(CPlan, ShowsEachDevice) {
+  const tenon::Model model(TENON_DEMO_MODEL, {.devices = "reference=1,cpu", .inspect = true});
+  const tenon_hardware hardware = some_hardware();
+  tenon_placement* raw = nullptr;
+  ASSERT_OK(tenon_placement_create(model.get(), 512, 2, &hardware, &raw));
+  const PlacementPtr placement(raw);
+  ASSERT_EQ(tenon_placement_count(raw), 2u);
+  auto cpu = sized<tenon_placed_device>();
+  auto reference = sized<tenon_placed_device>();
+  ASSERT_OK(tenon_placement_get_device(raw, 0, &cpu));
+  ASSERT_OK(tenon_placement_get_device(raw, 1, &reference));
+  EXPECT_EQ(std::string(cpu.backend, cpu.backend_length), "cpu");
+  EXPECT_EQ(std::string(reference.name, reference.name_length), "reference");
+  EXPECT_EQ(cpu.layers, 3u);
+  EXPECT_EQ(reference.layers, 1u);
+  EXPECT_EQ(cpu.fits, 1u);
+  auto plan = sized<tenon_plan>();
+  ASSERT_OK(tenon_model_plan(model.get(), 512, 2, &hardware, &plan));
+  EXPECT_EQ(plan.weights_bytes, cpu.weights_bytes + reference.weights_bytes);
+  EXPECT_EQ(plan.kv_bytes, cpu.kv_bytes + reference.kv_bytes);
+  EXPECT_EQ(reference.total_bytes,
+            reference.weights_bytes + reference.scratch_bytes + reference.kv_bytes);
+  expect_failure(tenon_placement_get_device(raw, 2, &cpu), TENON_ERROR_ARGUMENT,
+                 "device 2 of a placement does not exist; there are 2");
+  expect_failure(tenon_placement_create(model.get(), 0, 0, nullptr, &raw), TENON_ERROR_ARGUMENT,
+                 "tenon_hardware is NULL");
+  expect_failure(tenon_placement_create(model.get(), 0, 0, &hardware, nullptr),
+                 TENON_ERROR_ARGUMENT, "placement is NULL");
+  const auto devices = tenon::placement(model, hardware, {.context = 512, .sessions = 2});
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[1].weights_bytes, reference.weights_bytes);
+}
+
 TEST(CPlan, CppSaysTheSame) {
   const tenon::Model model(TENON_DEMO_MODEL, {.inspect = true});
   const tenon_hardware hardware = some_hardware();

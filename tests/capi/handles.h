@@ -16,6 +16,7 @@ struct Destroy {
   void operator()(tenon_session* handle) const { tenon_session_destroy(handle); }
   void operator()(tenon_sampler* handle) const { tenon_sampler_destroy(handle); }
   void operator()(tenon_backends* handle) const { tenon_backends_destroy(handle); }
+  void operator()(tenon_placement* handle) const { tenon_placement_destroy(handle); }
   void operator()(tenon_engine* handle) const { tenon_engine_destroy(handle); }
   void operator()(tenon_request* handle) const { tenon_request_destroy(handle); }
   void operator()(tenon_embedder* handle) const { tenon_embedder_destroy(handle); }
@@ -36,6 +37,7 @@ using TokenizerPtr = std::unique_ptr<tenon_tokenizer, Destroy>;
 using ChatPtr = std::unique_ptr<tenon_chat, Destroy>;
 using ReplyPtr = std::unique_ptr<tenon_chat_reply, Destroy>;
 using BackendsPtr = std::unique_ptr<tenon_backends, Destroy>;
+using PlacementPtr = std::unique_ptr<tenon_placement, Destroy>;
 
 /// Expects a status and, in tenon_last_error(), a text.
 inline void expect_failure(tenon_status status, tenon_status expected, const std::string& text) {

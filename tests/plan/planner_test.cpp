@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "backend/executable.h"
 #include "base/error.h"
+#include "model/placed_executable.h"
 #include "tests/engine/tiny_engine.h"
 
 namespace tenon {
@@ -129,7 +129,7 @@ TEST(Planner, SizesAreThoseOfTheLoadedModel) {
       };
       const auto loaded = load_tiny({}, options());
       const Plan plan = make_plan(*header_of({}, options()), {70, 3}, machine());
-      const Executable& executable = loaded->executable();
+      const PlacedExecutable& executable = loaded->executable();
       EXPECT_EQ(plan.weights_bytes, executable.memory_bytes(TENON_MEMORY_WEIGHTS)) << backend;
       // Three blocks of 32 positions for each of three sessions.
       EXPECT_EQ(plan.kv_bytes, 9 * executable.block_bytes(0)) << backend << " " << cache_type;
@@ -139,6 +139,70 @@ TEST(Planner, SizesAreThoseOfTheLoadedModel) {
       EXPECT_EQ(make_plan(*loaded, {70, 3}, machine()).total_bytes, plan.total_bytes);
     }
   }
+}
+
+TEST(Planner, EachDeviceIsAsLoaded) {
+  TinyModel tiny;
+  tiny.layers = 4;
+  for (const char* devices : {"reference=1,cpu", "reference=3,cpu", "cpu=2,cpu"}) {
+    const auto options = [&](const std::string& memory = "") {
+      ModelOptions made;
+      made.devices = devices;
+      made.device_memory = memory;
+      made.slice = 48;
+      made.context = 70;
+      return made;
+    };
+    const auto loaded = load_tiny(tiny, options());
+    const PlacedExecutable& executable = loaded->executable();
+    const Plan plan = make_plan(*header_of(tiny, options()), {70, 3}, machine());
+    const auto cache = device_cache_bytes(loaded->program(), executable, {70, 48, 3});
+    ASSERT_EQ(plan.devices.size(), 2u);
+    for (uint32_t i = 0; i < 2; ++i) {
+      const DevicePlan& device = plan.devices[i];
+      EXPECT_EQ(device.backend, executable.devices()[i].device->name());
+      EXPECT_EQ(device.weights_bytes, executable.memory_bytes(TENON_MEMORY_WEIGHTS, i));
+      EXPECT_EQ(device.scratch_bytes, executable.memory_bytes(TENON_MEMORY_SCRATCH, i));
+      EXPECT_EQ(device.kv_bytes, cache[i]);
+      EXPECT_TRUE(device.fits);
+    }
+    EXPECT_EQ(plan.devices[0].layers + plan.devices[1].layers, 4u);
+    EXPECT_EQ(plan.scratch_bytes,
+              executable.memory_bytes(TENON_MEMORY_SCRATCH) + 3 * 300 * sizeof(float));
+    EXPECT_TRUE(plan.fits);
+    // Room for one session, and no more.
+    const auto one = device_cache_bytes(loaded->program(), executable, {70, 48, 1});
+    const uint64_t room = plan.devices[1].weights_bytes + plan.devices[1].scratch_bytes + one[1];
+    const Plan narrow =
+        make_plan(*header_of(tiny, options(std::to_string(room))), {70, 3}, machine());
+    EXPECT_FALSE(narrow.fits) << devices;
+    EXPECT_FALSE(narrow.devices[1].fits);
+    EXPECT_TRUE(narrow.devices[0].fits);
+    EXPECT_LT(narrow.max_sessions, 3u);
+    EXPECT_GE(narrow.max_sessions, 1u);
+    EXPECT_LT(narrow.max_context, 70u);
+  }
+}
+
+TEST(Planner, NamesTheLayersThatWouldFit) {
+  TinyModel tiny;
+  tiny.layers = 4;
+  ModelOptions options;
+  options.devices = "reference";
+  options.slice = 48;
+  options.context = 70;
+  const auto whole = make_plan(*header_of(tiny, std::move(options)), {70, 1}, machine());
+  ModelOptions three;
+  three.devices = "reference";
+  three.device_memory = std::to_string(whole.devices[0].total_bytes * 9 / 10);
+  three.gpu_layers = -1;
+  three.slice = 48;
+  three.context = 70;
+  const Plan plan = make_plan(*header_of(tiny, std::move(three)), {70, 200}, machine());
+  EXPECT_EQ(plan.devices.size(), 2u);
+  EXPECT_FALSE(plan.fits);
+  EXPECT_GE(plan.fitting_gpu_layers, 0);
+  EXPECT_LT(plan.fitting_gpu_layers, static_cast<int64_t>(plan.devices[1].layers));
 }
 
 TEST(Planner, CountsARowCacheInPlaceOfTablesInTheFile) {

@@ -110,6 +110,7 @@ typedef struct tenon_matcher tenon_matcher;
 typedef struct tenon_chat tenon_chat;
 typedef struct tenon_chat_reply tenon_chat_reply;
 typedef struct tenon_embedder tenon_embedder;
+typedef struct tenon_placement tenon_placement;
 
 /* ---- 2. The short way ----------------------------------------------------------------------- */
 
@@ -823,6 +824,30 @@ TENON_API size_t tenon_backends_count(const tenon_backends* backends);
 TENON_API tenon_status tenon_backends_get_info(const tenon_backends* backends, size_t index,
                                                tenon_backend_info* info);
 
+#define TENON_DEVICE_KIND_REFERENCE 1 /* right rather than fast; only its name chooses it */
+#define TENON_DEVICE_KIND_CPU 2
+#define TENON_DEVICE_KIND_GPU 3
+#define TENON_DEVICE_KIND_ACCELERATOR 4
+
+/* A device of a backend. The option "devices" takes it as BACKEND:NAME, or BACKEND:NUMBER by its place. */
+typedef struct tenon_backend_device {
+  uint32_t struct_size;
+  int32_t kind; /* TENON_DEVICE_KIND_* */
+  const char* name;
+  uint64_t name_length;
+  const char* description; /* "AMD EPYC, avx2 kernels" */
+  uint64_t description_length;
+  const char* unavailable; /* empty, or why it cannot be used */
+  uint64_t unavailable_length;
+  uint64_t memory_total; /* bytes; 0: not known */
+  uint64_t memory_available;
+} tenon_backend_device;
+
+/* Of the backend `index` of the list; 0 for one that cannot be used. Texts live as long as the list. */
+TENON_API size_t tenon_backends_count_devices(const tenon_backends* backends, size_t index);
+TENON_API tenon_status tenon_backends_get_device(const tenon_backends* backends, size_t index,
+                                                 size_t device, tenon_backend_device* info);
+
 /* ---- 11. Engines -------------------------------------------------------------------------------
  *
  * An engine serves many sessions of one model: a queue, a scheduler that puts the tokens of many of
@@ -1290,6 +1315,10 @@ typedef struct tenon_plan {
   /* When all contexts are full; 0 where the hardware's speeds are not known. */
   double prefill_tokens_per_second; /* of a prompt as long as the context, from its beginning */
   double decode_tokens_per_second;  /* of all sessions together */
+  /* Of a model over several devices what would fit as "gpu_layers" with these sessions; -1: of another
+   * one, or nothing does. total_bytes leaves out what is in memory of a device's own, while `fits` is about
+   * every device, too: tenon_placement_create tells of each. */
+  int64_t fitting_gpu_layers;
 } tenon_plan;
 
 /* A pure function: equal arguments, equal plans; no weights are read and nothing is measured.
@@ -1299,6 +1328,36 @@ typedef struct tenon_plan {
 TENON_API tenon_status tenon_model_plan(const tenon_model* model, uint64_t context,
                                         uint64_t sessions, const tenon_hardware* hardware,
                                         tenon_plan* plan);
+
+/* What one device of a placement holds of a model. */
+typedef struct tenon_placed_device {
+  uint32_t struct_size;
+  int32_t kind;        /* TENON_DEVICE_KIND_* */
+  const char* backend; /* texts live as long as the placement */
+  uint64_t backend_length;
+  const char* name; /* in its backend */
+  uint64_t name_length;
+  uint64_t layers;
+  uint64_t weights_bytes;
+  uint64_t scratch_bytes;
+  uint64_t kv_bytes; /* of all sessions with full contexts */
+  uint64_t total_bytes;
+  uint64_t memory_bytes;   /* that the model may take of it; 0: no limit is known */
+  uint32_t has_own_memory; /* 1: a GPU's; 0: it is the process's, and in tenon_plan.total_bytes */
+  uint32_t fits;
+} tenon_placed_device;
+
+/* The devices that the layers of a model are placed on, in the order in which steps come to them: one, or
+ * as its options "devices", "gpu_layers" and "experts_on" say. Arguments and errors as of tenon_model_plan,
+ * and NO_MEMORY where no placement fits. */
+TENON_API tenon_status tenon_placement_create(const tenon_model* model, uint64_t context,
+                                              uint64_t sessions, const tenon_hardware* hardware,
+                                              tenon_placement** placement);
+TENON_API void tenon_placement_destroy(tenon_placement* placement);
+/* 0 for an invalid handle. */
+TENON_API size_t tenon_placement_count(const tenon_placement* placement);
+TENON_API tenon_status tenon_placement_get_device(const tenon_placement* placement, size_t index,
+                                                  tenon_placed_device* device);
 
 /* ---- 16. Embeddings ----------------------------------------------------------------------------
  *
