@@ -49,6 +49,49 @@ nlohmann::ordered_json options_json(const std::string& text) {
   return json;
 }
 
+const char* kind_name(int32_t kind) {
+  switch (kind) {
+    case TENON_DEVICE_KIND_REFERENCE:
+      return "reference";
+    case TENON_DEVICE_KIND_CPU:
+      return "cpu";
+    case TENON_DEVICE_KIND_GPU:
+      return "gpu";
+    case TENON_DEVICE_KIND_ACCELERATOR:
+      return "accelerator";
+    default:
+      return "unknown";
+  }
+}
+
+nlohmann::ordered_json devices_json(const std::vector<tenon::BackendDevice>& devices) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const tenon::BackendDevice& device : devices) {
+    json.push_back({{"name", device.name},
+                    {"kind", kind_name(device.kind)},
+                    {"description", device.description},
+                    {"unavailable", device.unavailable},
+                    {"memory_total", device.memory_total},
+                    {"memory_available", device.memory_available}});
+  }
+  return json;
+}
+
+/// "vulkan:0  gpu  NVIDIA H100  78.2 GiB free of 79.6 GiB".
+std::string device_text(const tenon::Backend& backend, size_t number) {
+  const tenon::BackendDevice& device = backend.devices[number];
+  std::string text = "    " + printable(backend.name, 64) + ":" + std::to_string(number) + "  " +
+                     kind_name(device.kind) + "  " + printable(device.name, 64);
+  if (device.memory_total != 0) {
+    text +=
+        "  " + size_text(device.memory_available) + " free of " + size_text(device.memory_total);
+  }
+  if (!device.unavailable.empty()) {
+    text += "  cannot be used: " + printable(device.unavailable, 192);
+  }
+  return text + "\n";
+}
+
 void list_backends(const BackendsFlags& flags) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const tenon::Backend& backend : tenon::backends(flags.plugins)) {
@@ -57,11 +100,13 @@ void list_backends(const BackendsFlags& flags) {
                       {"state", state_text(backend)},
                       {"origin", backend.origin},
                       {"description", backend.description},
+                      {"devices", devices_json(backend.devices)},
                       {"options", options_json(backend.options)}});
       continue;
     }
     print(printable(backend.name, 64) + "  " + state_text(backend) + "  from " +
           printable(backend.origin, 4096) + "\n    " + printable(backend.description, 4096) + "\n");
+    for (size_t i = 0; i < backend.devices.size(); ++i) print(device_text(backend, i));
     for (const auto& [key, values, initial, doc] : options_of(backend.options)) {
       print("    backend." + printable(key, 64) + "  " + printable(doc, 4096) + " " +
             printable(values, 4096) + (initial.empty() ? "" : "; " + printable(initial, 4096)) +

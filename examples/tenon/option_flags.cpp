@@ -27,7 +27,10 @@ std::pair<std::string, std::string> backend_option(const std::string& text) {
 }
 
 /// A shorter flag for the same, or "".
-std::string short_flag(std::string_view key) { return key == "banned_strings" ? ",--ban" : ""; }
+std::string short_flag(std::string_view key) {
+  if (key == "devices") return ",--device";
+  return key == "banned_strings" ? ",--ban" : "";
+}
 
 /// "(default 0.8, 0..100)", "(default f16, of f16|f32)"
 std::string range_text(const tenon_option_info& option) {

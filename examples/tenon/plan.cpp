@@ -1,10 +1,12 @@
 // tenon plan: what a model will take and how fast it will be, before it is loaded; or, with
 // --measure, loading it and measuring both.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tenon/tenon.hpp>
+#include <vector>
 
 #include "bench_report.h"
 #include "commands.h"
@@ -45,7 +47,25 @@ ordered_json hardware_json(const tenon_hardware& hardware) {
   return json;
 }
 
-ordered_json plan_json(const tenon_plan& plan, const tenon_hardware& hardware) {
+ordered_json devices_json(const std::vector<tenon::PlacedDevice>& devices) {
+  ordered_json json = ordered_json::array();
+  for (const tenon::PlacedDevice& device : devices) {
+    json.push_back({{"backend", device.backend},
+                    {"name", device.name},
+                    {"layers", device.layers},
+                    {"weights_bytes", device.weights_bytes},
+                    {"scratch_bytes", device.scratch_bytes},
+                    {"kv_bytes", device.kv_bytes},
+                    {"total_bytes", device.total_bytes},
+                    {"memory_bytes", device.memory_bytes},
+                    {"own_memory", device.has_own_memory},
+                    {"fits", device.fits}});
+  }
+  return json;
+}
+
+ordered_json plan_json(const tenon_plan& plan, const std::vector<tenon::PlacedDevice>& devices,
+                       const tenon_hardware& hardware) {
   return {{"context", plan.context},
           {"sessions", plan.sessions},
           {"process_bytes", plan.process_bytes},
@@ -58,6 +78,8 @@ ordered_json plan_json(const tenon_plan& plan, const tenon_hardware& hardware) {
           {"max_context", plan.max_context},
           {"max_sessions", plan.max_sessions},
           {"fitting_cache_type", plan.fitting_cache_type},
+          {"fitting_gpu_layers", plan.fitting_gpu_layers},
+          {"devices", devices_json(devices)},
           {"prefill_tokens_per_second", plan.prefill_tokens_per_second},
           {"decode_tokens_per_second", plan.decode_tokens_per_second},
           {"hardware", hardware_json(hardware)}};
@@ -66,6 +88,48 @@ ordered_json plan_json(const tenon_plan& plan, const tenon_hardware& hardware) {
 std::string row(const char* title, uint64_t bytes, const std::string& remark = "") {
   return format_text("%-16s %12s%s%s\n", title, size_text(bytes).c_str(),
                      remark.empty() ? "" : "  ", remark.c_str());
+}
+
+/// A column for each device.
+std::string devices_text(const std::vector<tenon::PlacedDevice>& devices) {
+  constexpr int kWidth = 22;
+  const auto line = [&](const char* title, auto value_of) {
+    std::string text = format_text("%-16s", title);
+    for (const tenon::PlacedDevice& device : devices) {
+      text += format_text(" %*s", kWidth, value_of(device).c_str());
+    }
+    return text + "\n";
+  };
+  const auto bytes = [&](const char* title, uint64_t tenon::PlacedDevice::*value) {
+    return line(title, [&](const tenon::PlacedDevice& device) { return size_text(device.*value); });
+  };
+  std::string text = line("device", [](const tenon::PlacedDevice& device) {
+    return printable(device.backend + ":" + device.name, kWidth);
+  });
+  text += line("layers",
+               [](const tenon::PlacedDevice& device) { return std::to_string(device.layers); });
+  text += bytes("weights", &tenon::PlacedDevice::weights_bytes);
+  text += bytes("scratch", &tenon::PlacedDevice::scratch_bytes);
+  text += bytes("cache", &tenon::PlacedDevice::kv_bytes);
+  text += bytes("sum", &tenon::PlacedDevice::total_bytes);
+  text += line("of", [](const tenon::PlacedDevice& device) {
+    if (device.memory_bytes != 0) return size_text(device.memory_bytes);
+    return std::string(device.has_own_memory ? "?" : "the process's");
+  });
+  return text + line("", [](const tenon::PlacedDevice& device) {
+           return std::string(device.fits ? "fits" : "does not fit");
+         });
+}
+
+/// Whether the figures of the process say it all: one device in its memory, and nobody asked for more.
+bool is_plain(const std::vector<tenon::PlacedDevice>& devices,
+              const tenon::ExtraOptions& options) {
+  const bool asked = std::any_of(options.begin(), options.end(), [](const auto& option) {
+    return option.first == "devices" || option.first == "gpu_layers" ||
+           option.first == "experts_on";
+  });
+  return devices.size() == 1 && !devices[0].has_own_memory && devices[0].memory_bytes == 0 &&
+         !asked;
 }
 
 /// What to change, one line each; empty where nothing helps.
@@ -80,10 +144,14 @@ std::string advice(const tenon_plan& plan) {
   if (*plan.fitting_cache_type != '\0') {
     text += std::string("  --cache-type ") + plan.fitting_cache_type + "\n";
   }
+  if (plan.fitting_gpu_layers >= 0) {
+    text += format_text("  --gpu-layers %lld\n", static_cast<long long>(plan.fitting_gpu_layers));
+  }
   return text;
 }
 
-std::string plan_text(const tenon_plan& plan, const tenon_hardware& hardware) {
+std::string plan_text(const tenon_plan& plan, const std::string& columns,
+                      const tenon_hardware& hardware) {
   std::string text = counted(plan.sessions, "session") + " of " +
                      counted(plan.context, "position") + ", " +
                      counted(hardware.threads, "thread") + "\n\n";
@@ -94,6 +162,7 @@ std::string plan_text(const tenon_plan& plan, const tenon_hardware& hardware) {
               size_text(plan.session_bytes) + " each; " + size_text(plan.kv_bytes) +
                   " of it cache (--cache-bytes " + std::to_string(plan.kv_bytes) + ")");
   text += row("peak", plan.total_bytes, "of " + size_text(hardware.memory_bytes));
+  if (!columns.empty()) text += "\n" + columns;
   if (plan.fits != 0) {
     text += format_text("\nfits; so do %llu positions, or %llu sessions\n",
                         static_cast<unsigned long long>(plan.max_context),
@@ -119,7 +188,12 @@ void make_plan(const PlanFlags& flags) {
   if (flags.process_bytes != 0) hardware.process_bytes = flags.process_bytes;
   const tenon_plan plan =
       tenon::plan(model, hardware, {.context = flags.context, .sessions = flags.sessions});
-  print(flags.json ? json_text(plan_json(plan, hardware)) : plan_text(plan, hardware));
+  const auto devices =
+      tenon::placement(model, hardware, {.context = flags.context, .sessions = flags.sessions});
+  const std::string columns =
+      is_plain(devices, flags.model_options.values()) ? "" : devices_text(devices);
+  print(flags.json ? json_text(plan_json(plan, devices, hardware))
+                   : plan_text(plan, columns, hardware));
   flush();
 }
 

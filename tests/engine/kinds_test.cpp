@@ -226,8 +226,7 @@ std::string name_of_case(const testing::TestParamInfo<KindsCase>& of) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Kinds, testing::ValuesIn(kinds_on("")), name_of_case);
-INSTANTIATE_TEST_SUITE_P(CutInTwo, Kinds, testing::ValuesIn(kinds_on("cpu=1,cpu")),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(CutInTwo, Kinds, testing::ValuesIn(kinds_on("cpu=1,cpu")), name_of_case);
 
 }  // namespace
 }  // namespace tenon

@@ -272,7 +272,7 @@ TEST(Placed, HostileOptionsAreRefusedByName) {
       options.device_memory = memory;
     });
   };
-  devices(Code::Argument, "nonsense", "nonsense");
+  devices(Code::Argument, "devices: backend: \"nonsense\" is not available", "nonsense");
   devices(Code::Argument, "devices: backend \"reference\" has no device \"7\", but 0 (",
           "reference:7");
   devices(Code::Argument, "devices: backend \"cpu\" has no device \"-1\"", "cpu:-1");

@@ -86,13 +86,12 @@ TEST(LayerPlacement, LayersThatADeviceCannotRunGoElsewhere) {
 
 TEST(LayerPlacement, SaysWhatDoesNotFit) {
   Layers layers;
-  expect_error(
-      Code::NoMemory,
-      testing::HasSubstr(
-          "the 6 layers take 60 bytes, which do not fit \"device\" with room for 10 bytes"),
-      [&] {
-        (void)layers.on({device(10), cpu(10)});
-      });
+  expect_error(Code::NoMemory,
+               testing::HasSubstr("the 6 layers take 60 bytes, which do not fit \"device\" with "
+                                  "room for 10 bytes of layers"),
+               [&] {
+                 (void)layers.on({device(10), cpu(10)});
+               });
   layers.device_layers = 5;
   expect_error(Code::NoMemory, testing::HasSubstr("gpu_layers is 5, but 2 of 6 layers at most fit"),
                [&] {
