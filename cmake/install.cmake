@@ -1,5 +1,6 @@
 # The installed package: libraries, headers, program, CMake package, tenon.pc (plugins: plugins.cmake).
-# Nothing in it holds the prefix, so a copy of the tree works wherever it is put.
+# Nothing in it holds the prefix, so a copy of the tree works wherever it is put. Its components are runtime, server,
+# plugins, program, development and documents: cmake --install BUILD_FOLDER --component runtime.
 if(NOT TENON_INSTALL OR NOT TARGET tenon_shared)
   return()
 endif()
@@ -15,21 +16,23 @@ if(TENON_STATIC_MODULES)
 endif()
 
 install(TARGETS tenon_shared tenon_static
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 set(without_server "")
 if(TARGET tenon_server)
-  install(TARGETS tenon_server LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS tenon_server LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          COMPONENT server NAMELINK_COMPONENT development)
   set_target_properties(tenon_server PROPERTIES INSTALL_RPATH "$ORIGIN")
 else()
   set(without_server PATTERN "server.h" EXCLUDE)
 endif()
 install(DIRECTORY capi/include/tenon include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${without_server})
+        COMPONENT development FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${without_server})
 if(TARGET tenon_program)
   file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(tenon_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
-  install(TARGETS tenon_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS tenon_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+  install(FILES cmake/packaging/tenon.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
 endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tenon)
@@ -38,15 +41,31 @@ configure_package_config_file(cmake/tenon-config.cmake.in ${PROJECT_BINARY_DIR}/
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tenon-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/tenon-config.cmake
-              ${PROJECT_BINARY_DIR}/tenon-config-version.cmake DESTINATION ${package_dir})
+              ${PROJECT_BINARY_DIR}/tenon-config-version.cmake DESTINATION ${package_dir}
+        COMPONENT development)
 
 file(RELATIVE_PATH TENON_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" TENON_PC_PREFIX ${TENON_PC_PREFIX})
 configure_file(cmake/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+        COMPONENT development)
 if(TARGET tenon_server)
   configure_file(cmake/tenon-server.pc.in ${PROJECT_BINARY_DIR}/tenon-server.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/tenon-server.pc
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
+# What of others is in the files (docs/packaging.md); what it is read from exists when all is linked.
+find_program(TENON_PYTHON python3)
+mark_as_advanced(TENON_PYTHON)
+if(TENON_PYTHON AND CMAKE_GENERATOR MATCHES "Ninja" AND NOT TENON_SANITIZE)
+  configure_file(cmake/packaging/install_sbom.cmake.in ${PROJECT_BINARY_DIR}/install_sbom.cmake @ONLY)
+  install(SCRIPT ${PROJECT_BINARY_DIR}/install_sbom.cmake COMPONENT documents)
+else()
+  message(STATUS "No bill of materials is installed: it needs python3 and a build by ninja")
+endif()
+
+if(PROJECT_IS_TOP_LEVEL)
+  include(packaging/deb)
+endif()

@@ -25,6 +25,7 @@ function(tenon_plugin name)
   set_target_properties(tenon_plugin_${name} PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/tenon)
   if(TENON_INSTALL)
-    install(TARGETS tenon_plugin_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon)
+    install(TARGETS tenon_plugin_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon
+            COMPONENT plugins)
   endif()
 endfunction()

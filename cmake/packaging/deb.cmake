@@ -1,0 +1,88 @@
+# Debian packages, by `cpack -G DEB` in a build folder: libtenon0.1, libtenon-server0.1, tenon-plugins, tenon and
+# libtenon-dev. Configure with -DCMAKE_INSTALL_PREFIX=/usr: the libraries then lie where Debian has them.
+set(TENON_PACKAGER "Tenon packagers <tenon@example.org>" CACHE STRING "Who answers for the Debian packages, with an address")
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME tenon)
+set(CPACK_PACKAGE_VENDOR Tenon)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+                                                WORLD_READ WORLD_EXECUTE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_SOURCE tenon)
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${TENON_PACKAGER})
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_BINARY_DIR}/deb_documents.cmake)
+
+set(minor ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(exactly "(= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+set(TENON_DEB_PACKAGES "")  # "component package documents...": deb_documents.cmake reads it
+
+# deb_package(COMPONENT PACKAGE SECTION SUMMARY TEXT DOCUMENT...): the documents are names of sbom.py's.
+macro(deb_package component package section summary text)
+  string(TOUPPER ${component} name)
+  list(APPEND CPACK_COMPONENTS_ALL ${component})
+  set(CPACK_DEBIAN_${name}_PACKAGE_NAME ${package})
+  set(CPACK_DEBIAN_${name}_PACKAGE_SECTION ${section})
+  set(CPACK_DEBIAN_${name}_DESCRIPTION "${summary}\n${text}")
+  string(JOIN " " entry ${component} ${package} ${ARGN})
+  list(APPEND TENON_DEB_PACKAGES ${entry})
+endmacro()
+
+set(CPACK_COMPONENTS_ALL "")
+deb_package(runtime libtenon${minor} libs "LLM inference inside a program: shared library"
+  "Tenon runs language models from GGUF files in the process of the program that\nlinks it. This is the library that such programs need." libtenon)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS tenon-plugins)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/runtime/symbols
+    ${PROJECT_BINARY_DIR}/deb/runtime/shlibs ${PROJECT_BINARY_DIR}/deb/triggers)
+
+set(server_depends "")
+if(TARGET tenon_server)
+  deb_package(server libtenon-server${minor} libs "HTTP server of Tenon: shared library"
+    "With this library a program serves the language models that it runs by Tenon,\nto clients of the usual HTTP interfaces." libtenon-server)
+  set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "libtenon${minor} ${exactly}")
+  set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/server/shlibs
+      ${PROJECT_BINARY_DIR}/deb/triggers)
+  set(server_depends ", libtenon-server${minor} ${exactly}")
+endif()
+
+file(GLOB plugins RELATIVE ${PROJECT_SOURCE_DIR}/src/backends ${PROJECT_SOURCE_DIR}/src/backends/*/plugin)
+list(TRANSFORM plugins REPLACE "(.*)/plugin" "libtenon-\\1")
+deb_package(plugins tenon-plugins libs "LLM inference inside a program: further backends"
+  "What Tenon can compute with beside its own kernels for processors: each backend\nis a plugin, which is loaded when a program asks for it." ${plugins})
+set(CPACK_DEBIAN_PLUGINS_PACKAGE_DEPENDS "libtenon${minor} ${exactly}")
+set(CPACK_DEBIAN_PLUGINS_PACKAGE_SUGGESTS "libopenblas0 | libblas3, libvulkan1")
+
+if(TARGET tenon_program)
+  deb_package(program tenon misc "LLM inference at the command line"
+    "Runs, measures and serves language models from GGUF files." tenon)
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "libtenon${minor} ${exactly}${server_depends}")
+endif()
+
+deb_package(development libtenon-dev libdevel "LLM inference inside a program: development files"
+  "Headers for C and C++, the static library, and what CMake and pkg-config need\nto find them.")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtenon${minor} ${exactly}${server_depends}")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "g++, pkg-config")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
+
+# Control files: which package a program that links the library comes to depend on, and since when a function is there.
+file(STRINGS tests/abi/symbols.txt functions)
+list(TRANSFORM functions REPLACE "(.+)" " \\1@TENON_${minor} ${PROJECT_VERSION}")
+list(JOIN functions "\n" functions)
+file(CONFIGURE OUTPUT deb/runtime/symbols @ONLY CONTENT
+  "libtenon.so.${minor} libtenon${minor} #MINVER#\n TENON_${minor}@TENON_${minor} ${PROJECT_VERSION}\n@functions@\n")
+file(CONFIGURE OUTPUT deb/runtime/shlibs CONTENT "libtenon ${minor} libtenon${minor} (>= ${PROJECT_VERSION})\n")
+file(CONFIGURE OUTPUT deb/server/shlibs
+     CONTENT "libtenon-server ${minor} libtenon-server${minor} (>= ${PROJECT_VERSION})\n")
+file(CONFIGURE OUTPUT deb/triggers CONTENT "activate-noawait ldconfig\n")
+
+configure_file(cmake/packaging/deb_documents.cmake.in deb_documents.cmake @ONLY)
+include(CPack)
