@@ -7,16 +7,17 @@ and the plugins. Needs cmake alone.
 
 import gzip
 import io
-import json
 import platform
-import subprocess
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent))
+sys.dont_write_bytecode = True
+from package_parts import Parts  # noqa: E402
+
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 EMBEDDED = """//go:build linux && {architecture} && !tenon_system
@@ -51,20 +52,17 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     build, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
-    version = json.loads((HERE / "made_for.json").read_text())["version"]
-    soname = f"libtenon.so.{'.'.join(version.split('.')[:2])}"
     architecture = ARCHITECTURES.get(platform.machine())
     if architecture is None:
         sys.exit(f"the Go package is not made for {platform.machine()}")
     with tempfile.TemporaryDirectory() as temporary:
-        staged = Path(temporary)
-        subprocess.run(["cmake", "--install", str(build), "--prefix", str(staged), "--strip"],
-                       check=True, stdout=subprocess.DEVNULL)
-        library = next(staged.glob(f"lib*/**/{soname}"))
-        files = {f"lib/{soname}": library.resolve(), "LICENSE": ROOT / "LICENSE",
+        parts = Parts(build, Path(temporary))
+        files = {f"lib/{parts.soname}": parts.library, **parts.licences(),
                  f"embedded_linux_{architecture}.go":
-                 EMBEDDED.format(architecture=architecture, soname=soname).encode()}
-        for plugin in sorted((library.parent / "tenon").glob("*.so")):
+                 EMBEDDED.format(architecture=architecture, soname=parts.soname).encode()}
+        for name, path in parts.bills(parts.library, *parts.plugins).items():
+            files[f"sbom/{name}"] = path
+        for plugin in parts.plugins:
             files[f"lib/tenon/{plugin.name}"] = plugin
         for pattern in ("*.go", "go.mod", "go.sum", "made_for.json", "README.md", "examples/*/*.go"):
             for source in HERE.glob(pattern):
@@ -73,7 +71,7 @@ def main():
         output.mkdir(parents=True, exist_ok=True)
         for old in output.glob("tenon-go-*.tar.gz"):
             old.unlink()
-        archive = output / f"tenon-go-{version}-linux-{architecture}.tar.gz"
+        archive = output / f"tenon-go-{parts.version}-linux-{architecture}.tar.gz"
         write_archive({f"tenon-go/{name}": source for name, source in files.items()}, archive)
         print(archive)
 

@@ -8,7 +8,6 @@ tenon-langchain4j where Maven reaches LangChain4j. Needs a JDK from 17 on, a C c
 JAVA_HOME names a JDK; else that of javac, and those in the folder where Debian has them. Equal files give equal jars.
 """
 
-import json
 import os
 import platform
 import shutil
@@ -20,6 +19,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent))
+sys.dont_write_bytecode = True
+from package_parts import Parts, project_version  # noqa: E402
+
 FIRST_WITH_FOREIGN_FUNCTIONS = 22
 
 
@@ -55,16 +58,6 @@ def compile_shim(jdk, output):
     run(os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
         "-fvisibility=hidden", "-s", f"-I{jdk / 'include'}", f"-I{jdk / 'include/linux'}",
         f"-I{ROOT / 'capi/include'}", HERE / "native/tenon_jni.c", "-o", output)
-
-
-def native_files(build, staged, version):
-    """{name in the jar's folder: path}: the library and its plugins."""
-    subprocess.run(["cmake", "--install", str(build), "--prefix", str(staged), "--strip"],
-                   check=True, stdout=subprocess.DEVNULL)
-    soname = f"libtenon.so.{'.'.join(version.split('.')[:2])}"
-    library = next(staged.glob(f"lib*/**/{soname}"))
-    plugins = sorted((library.parent / "tenon").glob("*.so"))
-    return {soname: library.resolve(), **{f"tenon/{plugin.name}": plugin for plugin in plugins}}
 
 
 def pom(artifact, version, dependencies=""):
@@ -111,13 +104,15 @@ def build_tenon(found, build, output, version, work):
     else:
         print(f"LEFT OUT: foreign functions, which need a JDK from {FIRST_WITH_FOREIGN_FUNCTIONS} on; "
               "the jar has JNI alone")
-    native = native_files(build, work / "staged", version)
+    parts = Parts(build, work / "staged")
+    native = {parts.soname: parts.library, **{f"tenon/{plugin.name}": plugin for plugin in parts.plugins}}
     compile_shim(jdk, work / "libtenon-jni.so")
     native["libtenon-jni.so"] = work / "libtenon-jni.so"
     folder = f"native/linux-{platform.machine()}/"
     files |= {folder + name: path for name, path in native.items()}
     files[folder + "list"] = "".join(f"{name}\n" for name in native).encode()
-    files["META-INF/LICENSE"] = ROOT / "LICENSE"
+    files |= {f"META-INF/{name}": path for name, path in parts.licences().items()}
+    files |= {f"META-INF/sbom/{name}": path for name, path in parts.bills(parts.library, *parts.plugins).items()}
     files["META-INF/maven/tenon/tenon/pom.xml"] = pom("tenon", version).encode()
     write_jar(output / f"tenon-{version}.jar",
               {"Multi-Release": "true", "Implementation-Title": "tenon", "Implementation-Version": version}, files)
@@ -165,7 +160,7 @@ def main():
     found = jdks()
     if not found or found[0][0] < 17:
         sys.exit("no JDK from 17 on was found (Debian: openjdk-17-jdk-headless)")
-    version = json.loads((HERE / "generated/tenon/made_for.json").read_text())["version"]
+    version = project_version()
     output.mkdir(parents=True, exist_ok=True)
     for old in output.glob("tenon-*.jar"):
         old.unlink()

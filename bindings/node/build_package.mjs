@@ -64,6 +64,13 @@ try {
     if (isOurs) fs.cpSync(path.join(here, part), path.join(made, part), { recursive: true })
   }
   fs.copyFileSync(path.join(root, 'LICENSE'), path.join(made, 'LICENSE'))
+  // The licences of what is inside, and the bills of materials of what is below (cmake/packaging/sbom.py).
+  const documents = path.join(staged, 'share/doc/tenon')
+  fs.mkdirSync(path.join(made, 'sbom'))
+  for (const name of fs.readdirSync(documents)) {
+    if (name === 'THIRD-PARTY.txt') fs.copyFileSync(path.join(documents, name), path.join(made, name))
+    else if (/^libtenon(-(?!server).*)?\.spdx\.json$/.test(name)) fs.copyFileSync(path.join(documents, name), path.join(made, 'sbom', name))
+  }
   const prebuilt = path.join(made, 'prebuilt', `${process.platform}-${process.arch}`)
   const soname = `libtenon.so.${version().split('.').slice(0, 2).join('.')}`
   const library = fs.readdirSync(staged, { recursive: true }).find((file) => path.basename(file) === soname)

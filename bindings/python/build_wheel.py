@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Builds the wheel: the extension module compiled for the limited API, the package, and from a build of the
-library libtenon.so, its plugins and the program. Needs a C compiler, cmake and Python's headers alone.
+library libtenon.so, its plugins and the program. Needs a C compiler, binutils, cmake and Python's headers.
 
     build_wheel.py BUILD_FOLDER OUTPUT_FOLDER
 
@@ -9,9 +9,9 @@ One wheel serves Python 3.9 and every later one; nothing is compiled when it is 
 
 import base64
 import hashlib
-import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -22,12 +22,28 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent))
+sys.dont_write_bytecode = True
+from package_parts import Parts  # noqa: E402
 
 
-def platform_tag():
-    """That of the C library which the files were linked with: pip refuses the wheel under an older one."""
-    _, version = os.confstr("CS_GNU_LIBC_VERSION").split()
-    return f"manylinux_{version.replace('.', '_')}_{platform.machine()}"
+# The first manylinux tag (2_N) whose systems have a libstdc++ with GLIBCXX_3.4.X: X -> N, as PEP 600's list of
+# policies has it.
+MANYLINUX_OF_LIBSTDCXX = {29: 34, 30: 35, 31: 39, 32: 39, 33: 39}
+
+
+def platform_tag(files):
+    """manylinux by the newest symbols that the files ask of the C and C++ libraries: pip refuses the wheel where
+    those are older. All else that they ask for is in the wheel, but for OpenSSL of the system, which tenon/bin/tenon
+    alone needs (docs/decisions/0013-tls-by-openssl.md)."""
+    asked = "".join(subprocess.run(["readelf", "-V", str(file)], check=True, capture_output=True, text=True).stdout
+                    for file in files)
+    minor = max(int(number) for number in re.findall(r"\bGLIBC_2\.(\d+)", asked))
+    newest = max((int(number) for number in re.findall(r"\bGLIBCXX_3\.4\.(\d+)", asked)), default=0)
+    if newest > max(MANYLINUX_OF_LIBSTDCXX):
+        sys.exit(f"build_wheel.py: no manylinux tag is known for GLIBCXX_3.4.{newest}")
+    minor = max(minor, MANYLINUX_OF_LIBSTDCXX.get(newest, 0))
+    return f"manylinux_2_{minor}_{platform.machine()}"
 
 
 def compile_extension(output):
@@ -40,13 +56,13 @@ def compile_extension(output):
                    check=True)
 
 
-def metadata(version):
-    return f"""Metadata-Version: 2.1
+def metadata(version, licence_files):
+    return f"""Metadata-Version: 2.4
 Name: tenon
 Version: {version}
 Summary: Run language models inside your program
-License: Apache-2.0
-Requires-Python: >=3.9
+License-Expression: Apache-2.0
+{"".join(f"License-File: {name}" + chr(10) for name in licence_files)}Requires-Python: >=3.9
 Description-Content-Type: text/markdown
 
 {(HERE / "README.md").read_text()}"""
@@ -75,38 +91,34 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     build, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
-    version = json.loads((HERE / "tenon/_made_for.json").read_text())["version"]
-    soname = f"libtenon.so.{'.'.join(version.split('.')[:2])}"
     with tempfile.TemporaryDirectory() as temporary:
         staged = Path(temporary)
-        subprocess.run(["cmake", "--install", str(build), "--prefix", str(staged), "--strip"],
-                       check=True, stdout=subprocess.DEVNULL)
+        parts = Parts(build, staged)
         compile_extension(staged / "_native.abi3.so")
-        library = next(staged.glob(f"lib*/**/{soname}"))
-        files = {"tenon/_native.abi3.so": staged / "_native.abi3.so",
-                 f"tenon/lib/{soname}": library.resolve()}
-        for plugin in sorted((library.parent / "tenon").glob("*.so")):
+        files = {"tenon/_native.abi3.so": staged / "_native.abi3.so", f"tenon/lib/{parts.soname}": parts.library}
+        for plugin in parts.plugins:
             files[f"tenon/lib/tenon/{plugin.name}"] = plugin
-        # What the program is linked with.
-        server = library.parent / soname.replace("libtenon.", "libtenon-server.")
-        if server.exists():
-            files[f"tenon/lib/{server.name}"] = server.resolve()
-        program = staged / "bin/tenon"
-        if program.exists():
-            files["tenon/bin/tenon"] = program
+        if parts.server:  # what the program is linked with
+            files[f"tenon/lib/{parts.server.name}"] = parts.server.resolve()
+        if parts.program:
+            files["tenon/bin/tenon"] = parts.program
         for source in sorted((HERE / "tenon").iterdir()):
             if source.suffix in (".py", ".pyi", ".json") or source.name == "py.typed":
                 files[f"tenon/{source.name}"] = source
-        tag = f"cp39-abi3-{platform_tag()}"
-        info = f"tenon-{version}.dist-info"
-        files[f"{info}/METADATA"] = metadata(version).encode()
+        binaries = [path for name, path in files.items() if not name.endswith((".py", ".pyi", ".json", "py.typed"))]
+        tag = f"cp39-abi3-{platform_tag(binaries)}"
+        info = f"tenon-{parts.version}.dist-info"
+        licences = parts.licences()
+        files[f"{info}/METADATA"] = metadata(parts.version, licences).encode()
+        files |= {f"{info}/licenses/{name}": path for name, path in licences.items()}
+        bills = parts.bills(parts.library, *parts.plugins, parts.server, parts.program)
+        files |= {f"{info}/sboms/{name}": path for name, path in bills.items()}
         files[f"{info}/WHEEL"] = ("Wheel-Version: 1.0\nGenerator: tenon\nRoot-Is-Purelib: false\n"
                                   f"Tag: {tag}\n").encode()
-        files[f"{info}/LICENSE"] = ROOT / "LICENSE"
         output.mkdir(parents=True, exist_ok=True)
         for old in output.glob("tenon-*.whl"):
             old.unlink()
-        wheel = output / f"tenon-{version}-{tag}.whl"
+        wheel = output / f"tenon-{parts.version}-{tag}.whl"
         write_wheel(files, wheel)
         print(wheel)
 
