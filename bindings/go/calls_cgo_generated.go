@@ -160,6 +160,9 @@ static int32_t call_session_logits(uintptr_t function, uintptr_t session, void* 
 static int32_t call_session_evaluate(uintptr_t function, uintptr_t session, void* tokens, uintptr_t numTokens, uintptr_t onLogits, uintptr_t user) {
   return ((int32_t (*)(uintptr_t, void*, uintptr_t, uintptr_t, uintptr_t))function)(session, tokens, numTokens, onLogits, user);
 }
+static int32_t call_session_score(uintptr_t function, uintptr_t session, void* continuations, void* logprobs, uintptr_t capacity, void* numLogprobs) {
+  return ((int32_t (*)(uintptr_t, void*, void*, uintptr_t, void*))function)(session, continuations, logprobs, capacity, numLogprobs);
+}
 static int32_t call_session_fork(uintptr_t function, uintptr_t session, void* fork) {
   return ((int32_t (*)(uintptr_t, void*))function)(session, fork);
 }
@@ -628,6 +631,10 @@ func callSessionLogits(session uintptr, logits unsafe.Pointer, count unsafe.Poin
 
 func callSessionEvaluate(session uintptr, tokens unsafe.Pointer, numTokens uintptr, onLogits uintptr, user uintptr) int32 {
 	return int32(C.call_session_evaluate(C.uintptr_t(functions[fnSessionEvaluate]), C.uintptr_t(session), tokens, C.uintptr_t(numTokens), C.uintptr_t(onLogits), C.uintptr_t(user)))
+}
+
+func callSessionScore(session uintptr, continuations unsafe.Pointer, logprobs unsafe.Pointer, capacity uintptr, numLogprobs unsafe.Pointer) int32 {
+	return int32(C.call_session_score(C.uintptr_t(functions[fnSessionScore]), C.uintptr_t(session), continuations, logprobs, C.uintptr_t(capacity), numLogprobs))
 }
 
 func callSessionFork(session uintptr, fork unsafe.Pointer) int32 {

@@ -283,6 +283,11 @@ func callSessionEvaluate(session uintptr, tokens unsafe.Pointer, numTokens uintp
 	return int32(result)
 }
 
+func callSessionScore(session uintptr, continuations unsafe.Pointer, logprobs unsafe.Pointer, capacity uintptr, numLogprobs unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnSessionScore], session, uintptr(continuations), uintptr(logprobs), capacity, uintptr(numLogprobs))
+	return int32(result)
+}
+
 func callSessionFork(session uintptr, fork unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnSessionFork], session, uintptr(fork))
 	return int32(result)

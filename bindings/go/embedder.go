@@ -79,11 +79,7 @@ func (e *Embedder) embed(ctx context.Context, batch *batch) (*Embeddings, error)
 	if err != nil {
 		return nil, err
 	}
-	counts := make([]int, len(batch.numRows))
-	for i, rows := range batch.numRows {
-		counts[i] = int(rows)
-	}
-	return &Embeddings{values, dimensions, counts}, nil
+	return &Embeddings{values, dimensions, batch.filled()}, nil
 }
 
 // Rank tells how well each document answers the query; more is better.
@@ -147,51 +143,15 @@ func (e *Embedder) Cancel() error {
 
 // batch is a tenon_embedder_batch whose memory is pinned until Unpin.
 type batch struct {
-	c       *cEmbedderBatch // an object of its own: cgo looks through all of the one that it gets
-	numRows []uint64
-	pinner  runtime.Pinner
+	items
+	c *cEmbedderBatch // an object of its own: cgo looks through all of the one that it gets
 }
 
-// newBatch puts all texts, or all tokens, into one block.
 func newBatch[T ~string | ~[]Token](texts []T, role TextRole) *batch {
-	b := &batch{numRows: make([]uint64, len(texts))}
-	b.c = &cEmbedderBatch{structSize: uint32(unsafe.Sizeof(*b.c)), role: int32(role), count: uint64(len(texts))}
-	places := make([]unsafe.Pointer, len(texts))
-	lengths := make([]uint64, len(texts))
-	if len(texts) == 0 {
-		return b
-	}
-	size, isText := uintptr(1), false
-	if _, isText = any(texts[0]).(string); !isText {
-		size = unsafe.Sizeof(Token(0))
-	}
-	total := 0
-	for i, text := range texts {
-		lengths[i] = uint64(len(text))
-		total += len(text)
-	}
-	// Of 32-bit words, so that tokens are aligned; never empty, so that every text has a place.
-	block := make([]Token, (uintptr(total)*size+3)/4+1)
-	at := unsafe.Pointer(&block[0])
-	for i, text := range texts {
-		places[i] = at
-		switch text := any(text).(type) {
-		case string:
-			copy(unsafe.Slice((*byte)(at), len(text)), text)
-		case []Token:
-			copy(unsafe.Slice((*Token)(at), len(text)), text)
-		}
-		at = unsafe.Add(at, uintptr(len(text))*size)
-	}
-	b.pinner.Pin(&block[0])
-	b.pinner.Pin(&places[0])
-	b.pinner.Pin(&lengths[0])
-	b.pinner.Pin(&b.numRows[0])
-	b.c.numRows = unsafe.Pointer(&b.numRows[0])
-	if isText {
-		b.c.texts, b.c.lengths = unsafe.Pointer(&places[0]), unsafe.Pointer(&lengths[0])
-	} else {
-		b.c.tokens, b.c.numTokens = unsafe.Pointer(&places[0]), unsafe.Pointer(&lengths[0])
-	}
+	b := &batch{}
+	pinItems(&b.items, texts)
+	b.c = &cEmbedderBatch{role: int32(role), count: b.count, texts: b.texts, lengths: b.lengths, tokens: b.tokens,
+		numTokens: b.numTokens, numRows: slicePointer(b.counts)}
+	b.c.structSize = uint32(unsafe.Sizeof(*b.c))
 	return b
 }

@@ -57,6 +57,7 @@ const (
 	fnSessionDrawnLogits
 	fnSessionLogits
 	fnSessionEvaluate
+	fnSessionScore
 	fnSessionFork
 	fnSessionRewind
 	fnSessionSave
@@ -199,6 +200,7 @@ var functionNames = [numFunctions]string{
 	"tenon_session_drawn_logits",
 	"tenon_session_logits",
 	"tenon_session_evaluate",
+	"tenon_session_score",
 	"tenon_session_fork",
 	"tenon_session_rewind",
 	"tenon_session_save",

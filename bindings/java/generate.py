@@ -22,7 +22,7 @@ from native_layer import foreign_calls, generated_header, jni_calls, native_call
 
 # Structures that hold callbacks or arrays of pointers are filled by hand, with the offsets of Layouts.
 HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_embedder_embed",
-        "tenon_embedder_rank"}
+        "tenon_embedder_rank", "tenon_session_score"}
 # Answered by the layers themselves.
 LIBRARY = {"tenon_interface_description", "tenon_last_error"}
 
@@ -103,7 +103,8 @@ def layouts_class(interface):
     """Sizes and offsets of what is filled by hand."""
     lines = ["package tenon;", "", f"/** Offsets of the structures that are filled by hand. {NOTE} */",
              "final class Layouts {", "  private Layouts() {}"]
-    for name in ("tenon_source", "tenon_callbacks", "tenon_submission", "tenon_embedder_batch"):
+    for name in ("tenon_source", "tenon_callbacks", "tenon_submission", "tenon_embedder_batch",
+                 "tenon_continuations"):
         struct = interface.structs[name]
         lines += ["", f"  static final class {pascal(name)} {{", f"    private {pascal(name)}() {{}}",
                   f"    static final int SIZE = {struct['size']};"]

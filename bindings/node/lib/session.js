@@ -90,6 +90,15 @@ class Session extends TenonObject {
     return later.session_evaluate(this._handle, tokens, onLogits)
   }
 
+  /** How likely texts, or arrays of tokens, are after the text: for each the logprobs of its tokens, whose sum is
+   * that of the whole. The text stays as it is. */
+  async score(continuations, { parseSpecial = false, timeout = 0 } = {}) {
+    const flags = parseSpecial ? constants.PARSE_SPECIAL : 0
+    const { logprobs, counts } = await later.session_score(this._handle, continuations, flags, timeout)
+    let end = 0
+    return counts.map((count) => logprobs.subarray(end, end += count))
+  }
+
   /** A second session with the same text, sharing what was computed. */
   async fork() {
     return new Session(MADE_HERE, await later.session_fork(this._handle), this.#model, this.#engine)

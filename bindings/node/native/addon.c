@@ -139,7 +139,7 @@ NAPI_MODULE_INIT() {
   }
   napi_value const now = object_value(env), later = object_value(env);
   const FunctionList* const lists[] = {&generated_list, &request_list, &loading_list,
-                                       &embedding_list};
+                                       &embedding_list, &scoring_list};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) {
     for (size_t j = 0; j < lists[i]->count; ++j) {
       const Function* const function = &lists[i]->functions[j];

@@ -162,6 +162,35 @@ const tenon_token* as_tokens(Call* call, napi_value given, const char* name, siz
   return tokens;
 }
 
+Items as_items(Call* call, napi_value given, const char* name) {
+  const Items none = {0, NULL, NULL, NULL};
+  bool is_array = false;
+  if (call->has_failed) return none;
+  if (napi_is_array(call->env, given, &is_array) != napi_ok || !is_array) {
+    fail_argument(call, "an array of strings, or of arrays of tokens, is needed", name);
+    return none;
+  }
+  const uint32_t count = array_length(call, given, name);
+  const void** const places = scratch(call, count * sizeof *places);
+  uint64_t* const lengths = scratch(call, count * sizeof *lengths);
+  bool has_tokens = false;
+  for (uint32_t i = 0; !call->has_failed && i < count; ++i) {
+    napi_value const item = element(call, given, i);
+    size_t length = 0;
+    const bool is_tokens = !call->has_failed && type_of(call, item) != napi_string;
+    if (i == 0) has_tokens = is_tokens;
+    if (is_tokens != has_tokens) {
+      fail_argument(call, "all are strings, or all are arrays of tokens", name);
+      return none;
+    }
+    places[i] = has_tokens ? (const void*)as_tokens(call, item, "tokens", &length)
+                           : (const void*)as_text(call, item, "text", &length);
+    lengths[i] = length;
+  }
+  return (Items){count, has_tokens ? NULL : (const char* const*)places,
+                 has_tokens ? (const tenon_token* const*)places : NULL, lengths};
+}
+
 const float* as_floats(Call* call, napi_value given, const char* name, size_t* count) {
   float* values = as_typed_array(call, given, napi_float32_array, sizeof *values, count);
   if (values != NULL || call->has_failed) return values;

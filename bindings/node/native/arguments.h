@@ -35,6 +35,16 @@ const void* as_bytes(Call* call, napi_value given, const char* name, size_t* siz
 const tenon_token* as_tokens(Call* call, napi_value given, const char* name, size_t* count);
 const float* as_floats(Call* call, napi_value given, const char* name, size_t* count);
 
+/* Texts or tokens, [count] with their lengths; one of the two is NULL. */
+typedef struct {
+  uint64_t count;
+  const char* const* texts;
+  const tenon_token* const* tokens;
+  const uint64_t* lengths;
+} Items;
+/* Of an array of strings, or one of arrays of tokens. */
+Items as_items(Call* call, napi_value given, const char* name);
+
 /* The pointer of a handle, which the call uses until it returns. */
 void* as_handle(Call* call, napi_value given, const char* name, enum Kind kind, int flags);
 void as_callback(Call* call, napi_value given, const char* name);

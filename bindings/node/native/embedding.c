@@ -6,48 +6,20 @@
 #include "functions.h"
 #include "values.h"
 
-/* The texts, or the tokens, of a batch: all strings, or all arrays. */
-static void fill_batch(Call* call, napi_value items, int32_t role, double timeout,
+/* The texts, or the tokens, of a batch. */
+static void fill_batch(Call* call, napi_value given, int32_t role, double timeout,
                        tenon_embedder_batch* batch) {
   memset(batch, 0, sizeof *batch);
   batch->struct_size = sizeof *batch;
   batch->role = role;
   batch->timeout_seconds = timeout;
-  bool is_array = false;
-  uint32_t count = 0;
-  if (call->has_failed) return;
-  if (napi_is_array(call->env, items, &is_array) != napi_ok || !is_array) {
-    fail_argument(call, "an array of strings, or of arrays of tokens, is needed", "texts");
-    return;
-  }
-  napi_get_array_length(call->env, items, &count);
-  const void** places = scratch(call, count * sizeof *places);
-  uint64_t* lengths = scratch(call, count * sizeof *lengths);
-  batch->num_rows = scratch(call, count * sizeof *batch->num_rows);
-  bool has_tokens = false;
-  for (uint32_t i = 0; !call->has_failed && i < count; ++i) {
-    napi_value item = NULL;
-    napi_valuetype type = napi_undefined;
-    size_t length = 0;
-    napi_get_element(call->env, items, i, &item);
-    napi_typeof(call->env, item, &type);
-    if (i == 0) has_tokens = type != napi_string;
-    if ((type != napi_string) != has_tokens) {
-      fail_argument(call, "all are strings, or all are arrays of tokens", "texts");
-      return;
-    }
-    places[i] = has_tokens ? (const void*)as_tokens(call, item, "tokens", &length)
-                           : (const void*)as_text(call, item, "text", &length);
-    lengths[i] = length;
-  }
-  batch->count = count;
-  if (has_tokens) {
-    batch->tokens = (const tenon_token* const*)places;
-    batch->num_tokens = lengths;
-  } else {
-    batch->texts = (const char* const*)places;
-    batch->lengths = lengths;
-  }
+  const Items items = as_items(call, given, "texts");
+  batch->num_rows = scratch(call, items.count * sizeof *batch->num_rows);
+  batch->count = items.count;
+  batch->texts = items.texts;
+  batch->lengths = items.texts == NULL ? NULL : items.lengths;
+  batch->tokens = items.tokens;
+  batch->num_tokens = items.tokens == NULL ? NULL : items.lengths;
 }
 
 typedef struct {

@@ -13,6 +13,7 @@ extern const FunctionList generated_list; /* functions.c */
 extern const FunctionList request_list;   /* requests.c */
 extern const FunctionList loading_list;   /* loading.c */
 extern const FunctionList embedding_list; /* embedding.c */
+extern const FunctionList scoring_list;   /* scoring.c */
 
 /* A structure of a submission from an object. */
 void read_submission(Call* call, napi_value given, tenon_submission* submission);

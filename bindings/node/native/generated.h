@@ -55,6 +55,7 @@
   DO(session_drawn_logits) \
   DO(session_logits) \
   DO(session_evaluate) \
+  DO(session_score) \
   DO(session_fork) \
   DO(session_rewind) \
   DO(session_save) \

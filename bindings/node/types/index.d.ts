@@ -228,6 +228,10 @@ export class Session extends TenonObject {
   drawnLogits(): Promise<Float32Array>
   /** Appends tokens and calls onLogits after each: [vocabulary]. True ends it with CancelledError. */
   evaluate(tokens: Tokens, onLogits: (row: number, logits: Float32Array) => boolean | void): Promise<void>
+  /** How likely texts, or arrays of tokens, are after the text: for each the logprobs of its tokens, whose sum is
+   * that of the whole. The text stays as it is. */
+  score(continuations: readonly string[] | readonly Tokens[],
+    options?: { parseSpecial?: boolean, timeout?: number }): Promise<Float32Array[]>
   /** A second session with the same text, sharing what was computed. */
   fork(): Promise<Session>
   /** Forgets everything from `position` on. */

@@ -373,17 +373,6 @@ final class Calls {
     }
   }
 
-  static float[] sessionScore(Handle session, Hardware continuations) {
-    try (Call call = new Call()) {
-      long sessionAt = call.handle(session, false);
-      Block continuationsAt = call.struct(64);
-      Structs.write(continuations, continuationsAt);
-      Block filled = call.fill(4, (buffer, capacity, needed) ->
-          call.library.sessionScore(sessionAt, continuationsAt.address, buffer, capacity, needed));
-      return filled.float32s();
-    }
-  }
-
   static Handle sessionFork(Handle session) {
     try (Call call = new Call()) {
       long sessionAt = call.handle(session, false);

@@ -68,4 +68,17 @@ final class Layouts {
     static final int NUM_ROWS = 48;
     static final int TIMEOUT_SECONDS = 56;
   }
+
+  static final class Continuations {
+    private Continuations() {}
+    static final int SIZE = 64;
+    static final int FLAGS = 4;
+    static final int COUNT = 8;
+    static final int TEXTS = 16;
+    static final int LENGTHS = 24;
+    static final int TOKENS = 32;
+    static final int NUM_TOKENS = 40;
+    static final int NUM_LOGPROBS = 48;
+    static final int TIMEOUT_SECONDS = 56;
+  }
 }

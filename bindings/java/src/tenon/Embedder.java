@@ -99,21 +99,12 @@ public final class Embedder extends NativeObject {
   }
 
   private static Block batch(Call call, List<String> texts, List<int[]> tokens, Role role, Duration timeout) {
-    int count = texts != null ? texts.size() : tokens.size();
-    Block items = call.array(Math.max(count, 1), 8);
-    Block lengths = call.array(Math.max(count, 1), 8);
-    for (int i = 0; i < count; ++i) {
-      Block item = texts != null ? call.text(java.util.Objects.requireNonNull(texts.get(i)))
-          : call.tokens(java.util.Objects.requireNonNull(tokens.get(i)));
-      items.int64(8 * i, item.address);
-      lengths.int64(8 * i, item.count);
-    }
+    Items items = Items.of(call, texts, tokens);
     Block batch = call.struct(Layouts.EmbedderBatch.SIZE);
     batch.int32(Layouts.EmbedderBatch.ROLE, role.ordinal());
-    batch.int64(Layouts.EmbedderBatch.COUNT, count);
-    boolean isText = texts != null;
-    batch.int64(isText ? Layouts.EmbedderBatch.TEXTS : Layouts.EmbedderBatch.TOKENS, items.address);
-    batch.int64(isText ? Layouts.EmbedderBatch.LENGTHS : Layouts.EmbedderBatch.NUM_TOKENS, lengths.address);
+    batch.int64(Layouts.EmbedderBatch.COUNT, items.count());
+    items.write(batch, Layouts.EmbedderBatch.TEXTS, Layouts.EmbedderBatch.LENGTHS, Layouts.EmbedderBatch.TOKENS,
+        Layouts.EmbedderBatch.NUM_TOKENS);
     batch.float64(Layouts.EmbedderBatch.TIMEOUT_SECONDS, timeout.toNanos() / 1e9);
     return batch;
   }

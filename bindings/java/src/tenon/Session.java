@@ -2,7 +2,9 @@ package tenon;
 
 import java.nio.FloatBuffer;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.DoublePredicate;
 
@@ -205,6 +207,44 @@ public final class Session extends NativeObject {
   /** Appends tokens and hands out the logits after each one. What the listener throws comes out of here. */
   public void evaluate(int[] tokens, LogitsListener listener) {
     Calls.sessionEvaluate(handle, tokens, listener::row);
+  }
+
+  /** How likely texts are after that of the session: for each the logprobs of its tokens, whose sum is that of the
+   * whole. The session's text stays as it is. */
+  public List<float[]> score(List<String> texts) {
+    return score(texts, false, Duration.ZERO);
+  }
+
+  /** parseSpecial: spelled control tokens become them; timeout: Duration.ZERO for none, else
+   * {@link TenonException.Deadline}. */
+  public List<float[]> score(List<String> texts, boolean parseSpecial, Duration timeout) {
+    return score(texts, null, parseSpecial ? Constants.PARSE_SPECIAL : 0, timeout);
+  }
+
+  /** The same for texts that are tokens already. */
+  public List<float[]> scoreTokens(List<int[]> tokens, Duration timeout) {
+    return score(null, tokens, 0, timeout);
+  }
+
+  private List<float[]> score(List<String> texts, List<int[]> tokens, int flags, Duration timeout) {
+    try (Call call = new Call()) {
+      long session = call.handle(handle, false);
+      Items items = Items.of(call, texts, tokens);
+      Block counts = call.array(items.count(), 8);
+      Block at = call.struct(Layouts.Continuations.SIZE);
+      at.int32(Layouts.Continuations.FLAGS, flags);
+      at.int64(Layouts.Continuations.COUNT, items.count());
+      items.write(at, Layouts.Continuations.TEXTS, Layouts.Continuations.LENGTHS, Layouts.Continuations.TOKENS,
+          Layouts.Continuations.NUM_TOKENS);
+      at.int64(Layouts.Continuations.NUM_LOGPROBS, counts.address);
+      at.float64(Layouts.Continuations.TIMEOUT_SECONDS, timeout.toNanos() / 1e9);
+      float[] logprobs = call.fill(4, (buffer, capacity, needed) ->
+          call.library.sessionScore(session, at.address, buffer, capacity, needed)).float32s();
+      List<float[]> rows = new ArrayList<>();
+      int end = 0;
+      for (long count : counts.int64s()) rows.add(Arrays.copyOfRange(logprobs, end, end += (int) count));
+      return rows;
+    }
   }
 
   /** A second session with the same text, sharing what was computed. */

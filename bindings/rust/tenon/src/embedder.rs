@@ -4,11 +4,12 @@ use crate::calls;
 use crate::error::Result;
 use crate::handle::{made, Handle};
 use crate::info::EmbedderInfo;
+use crate::items::Items;
 use crate::library::{check, found, grown, library};
 use crate::model::{Model, ModelCore};
 use crate::option_sets::EmbedderOptions;
+use crate::time::seconds;
 use crate::{sys, Token};
-use std::ffi::c_char;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,45 +115,19 @@ pub struct Embedder {
     _model: Arc<ModelCore>,
 }
 
-/// Pointers to texts or tokens, for a batch.
-struct Batch {
-    texts: Vec<*const c_char>,
-    tokens: Vec<*const Token>,
-    lengths: Vec<u64>,
-}
-
-impl Batch {
-    fn of_texts<T: AsRef<str>>(texts: &[T]) -> Self {
-        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-        let lengths = texts.iter().map(|text| text.len() as u64).collect();
-        let texts = texts.iter().map(|text| text.as_ptr().cast()).collect();
-        Self { texts, tokens: Vec::new(), lengths }
-    }
-
-    fn of_tokens<T: AsRef<[Token]>>(texts: &[T]) -> Self {
-        let texts: Vec<&[Token]> = texts.iter().map(AsRef::as_ref).collect();
-        let lengths = texts.iter().map(|tokens| tokens.len() as u64).collect();
-        let tokens = texts.iter().map(|tokens| tokens.as_ptr()).collect();
-        Self { texts: Vec::new(), tokens, lengths }
-    }
-
-    fn raw(&self, options: &Embed) -> sys::tenon_embedder_batch {
-        let mut raw = sys::tenon_embedder_batch::new();
-        raw.role = match options.role {
-            TextRole::Plain => sys::TENON_TEXT_PLAIN,
-            TextRole::Query => sys::TENON_TEXT_QUERY,
-            TextRole::Document => sys::TENON_TEXT_DOCUMENT,
-        };
-        raw.count = self.lengths.len() as u64;
-        if self.tokens.is_empty() {
-            (raw.texts, raw.lengths) = (self.texts.as_ptr(), self.lengths.as_ptr());
-        } else {
-            (raw.tokens, raw.num_tokens) = (self.tokens.as_ptr(), self.lengths.as_ptr());
-        }
-        // No time at all is the shortest there is: 0 stands for none.
-        raw.timeout_seconds = options.timeout.map_or(0.0, |time| time.as_secs_f64().max(1e-9));
-        raw
-    }
+/// All that the batch points to belongs to the items.
+fn batch(items: &Items, options: &Embed) -> sys::tenon_embedder_batch {
+    let mut raw = sys::tenon_embedder_batch::new();
+    raw.role = match options.role {
+        TextRole::Plain => sys::TENON_TEXT_PLAIN,
+        TextRole::Query => sys::TENON_TEXT_QUERY,
+        TextRole::Document => sys::TENON_TEXT_DOCUMENT,
+    };
+    raw.count = items.len() as u64;
+    (raw.texts, raw.tokens) = (items.texts(), items.tokens());
+    (raw.lengths, raw.num_tokens) = (items.lengths(), items.lengths());
+    raw.timeout_seconds = seconds(options.timeout);
+    raw
 }
 
 impl Embedder {
@@ -188,21 +163,21 @@ impl Embedder {
 
     /// The rows of texts.
     pub fn embed<T: AsRef<str>>(&self, texts: &[T], options: &Embed) -> Result<Rows> {
-        self.embed_batch(&Batch::of_texts(texts), options)
+        self.embed_items(&Items::of_texts(texts), options)
     }
 
     /// The rows of texts that are tokens already.
     pub fn embed_tokens<T: AsRef<[Token]>>(&self, texts: &[T], options: &Embed) -> Result<Rows> {
-        self.embed_batch(&Batch::of_tokens(texts), options)
+        self.embed_items(&Items::of_tokens(texts), options)
     }
 
-    fn embed_batch(&self, batch: &Batch, options: &Embed) -> Result<Rows> {
+    fn embed_items(&self, items: &Items, options: &Embed) -> Result<Rows> {
         let embed = found(library()?.api.tenon_embedder_embed, "tenon_embedder_embed")?;
-        let mut raw = batch.raw(options);
-        let mut counts = vec![0; batch.lengths.len()];
+        let mut raw = batch(items, options);
+        let mut counts = vec![0; items.len()];
         raw.num_rows = counts.as_mut_ptr();
         // A row for each text is all that most poolings bring; more, and the call says how much.
-        let mut values = vec![0.0_f32; batch.lengths.len() * self.dimensions];
+        let mut values = vec![0.0_f32; items.len() * self.dimensions];
         loop {
             let mut needed = 0;
             // SAFETY: all that the batch points to lives during the call; values has its capacity.
@@ -226,8 +201,8 @@ impl Embedder {
         timeout: Option<Duration>,
     ) -> Result<Vec<f32>> {
         let rank = found(library()?.api.tenon_embedder_rank, "tenon_embedder_rank")?;
-        let batch = Batch::of_texts(documents);
-        let raw = batch.raw(&Embed { role: TextRole::Plain, timeout });
+        let items = Items::of_texts(documents);
+        let raw = batch(&items, &Embed { role: TextRole::Plain, timeout });
         grown(|scores, capacity, needed| {
             // SAFETY: all that the batch points to lives during the call.
             unsafe {

@@ -7,6 +7,7 @@ use crate::handle::Handle;
 use crate::option_sets::SamplerOptions;
 use crate::sampler::Sampler;
 use crate::session::Session;
+use crate::time::seconds;
 use crate::{sys, Token};
 use std::ffi::c_void;
 use std::time::Duration;
@@ -189,8 +190,7 @@ impl Drawn<'_> {
         let sampler = made.as_ref().or(self.sampler);
         raw.sampler = sampler.map_or(std::ptr::null(), |sampler| sampler.handle.as_ptr());
         raw.max_tokens = options.max_tokens;
-        // No time at all is the shortest there is: 0 stands for none.
-        raw.timeout_seconds = options.timeout.map_or(0.0, |time| time.as_secs_f64().max(1e-9));
+        raw.timeout_seconds = seconds(options.timeout);
         if let Some(priority) = options.priority {
             (raw.priority, raw.has_priority) = (priority, 1);
         }

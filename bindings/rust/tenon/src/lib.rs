@@ -36,6 +36,7 @@ mod grammar;
 mod handle;
 #[rustfmt::skip]
 mod info;
+mod items;
 mod json;
 #[rustfmt::skip]
 mod kinds;
@@ -47,8 +48,10 @@ mod options;
 mod piece;
 mod request;
 mod sampler;
+mod score;
 mod session;
 mod source;
+mod time;
 mod tokenizer;
 
 pub use cancel::Canceller;
@@ -68,6 +71,7 @@ pub use options::Value;
 pub use piece::{Candidate, Finish, Piece};
 pub use request::{Generation, NextPiece, PieceStream, Request};
 pub use sampler::{logprobs, Logprobs, Sampler};
+pub use score::Score;
 pub use session::Session;
 pub use source::{Loader, LogLevel, Source};
 /// The C interface itself.
