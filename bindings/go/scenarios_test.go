@@ -27,23 +27,30 @@ import (
 var errThrown = errors.New("the callback")
 
 type step struct {
-	Op, As, Into, Fails                            string
+	Op, As, Into, Fails, Says                      string
 	Session, Model, Engine, Object, Chat, Embedder string
 	Request, From, Kind, Path                      string
 	Text                                           string
 	Bytes                                          *string
 	Options                                        map[string]any
 	Sampling                                       map[string]any
-	Grammar                                        string
+	Grammar, Sampler, Saved, Key, Client           string
+	Template                                       *string
 	Value, Conversation                            json.RawMessage
 	Texts                                          []string
-	Tokens                                         []Token
+	Tokens                                         json.RawMessage // of one text, or of several
+	Token, Top                                     int
+	Bias, Weight                                   float64
+	Priority                                       *int
+	Logits                                         []float32
+	Parts                                          []string
+	Throws, Special                                bool
 	MaxTokens                                      int      `json:"max_tokens"`
 	ParseSpecial                                   bool     `json:"parse_special"`
 	IgnoreEnd                                      bool     `json:"ignore_end"`
 	Logprobs                                       *int     `json:"logprobs"`
 	Timeout                                        float64  `json:"timeout"`
-	ThrowsAt                                       int      `json:"throws_at"`
+	ThrowsAt                                       *int     `json:"throws_at"`
 	StopAt                                         *float64 `json:"stop_at"`
 	WithinSeconds                                  float64  `json:"within_seconds"`
 	Pieces, Times, Count, Requests                 int
@@ -96,7 +103,13 @@ func (r *scenarioRunner) session(name string) *Session { return r.objects[name].
 
 func (r *scenarioRunner) generateOptions(s *step) *GenerateOptions {
 	options := &GenerateOptions{MaxTokens: s.MaxTokens, ParseSpecial: s.ParseSpecial, IgnoreEnd: s.IgnoreEnd,
-		Timeout: time.Duration(s.Timeout * float64(time.Second))}
+		Timeout: time.Duration(s.Timeout * float64(time.Second)), Client: s.Client, Weight: s.Weight}
+	if s.Priority != nil {
+		options.Priority = Set(*s.Priority)
+	}
+	if s.Sampler != "" {
+		options.Sampler = r.sampler(s)
+	}
 	if s.Sampling != nil {
 		options.Sampling = &SamplerOptions{Extra: plainOptions(s.Sampling)}
 	}
@@ -143,6 +156,14 @@ func (r *scenarioRunner) make(s *step) (any, error) {
 	case "model":
 		options := &ModelOptions{Extra: plainOptions(r.options, s.Options)}
 		switch {
+		case s.Throws || s.StopAt != nil:
+			return LoadModel(context.Background(), []Source{FromPath(r.path)}, options, &LoadCallbacks{
+				Progress: func(fraction float64) error {
+					if s.Throws {
+						return errThrown
+					}
+					return s.progress(fraction)
+				}})
 		case s.Bytes != nil:
 			return LoadModel(context.Background(), []Source{FromBytes([]byte(*s.Bytes))}, options, nil)
 		case s.From == "bytes":
@@ -175,9 +196,14 @@ func (r *scenarioRunner) make(s *step) (any, error) {
 		_ = json.Unmarshal(s.Value, &texts)
 		return Choices(texts...)
 	case "chat":
+		if s.Template != nil {
+			return NewChat(nil, &ChatOptions{Template: Set(*s.Template)})
+		}
 		return NewChat(model, nil)
+	case "sampler":
+		return NewSampler(&SamplerOptions{Extra: plainOptions(s.Options)})
 	}
-	return NewEmbedder(model, nil)
+	return NewEmbedder(model, &EmbedderOptions{Extra: plainOptions(s.Options)})
 }
 
 func (r *scenarioRunner) answer(s *step) (any, error) {
@@ -246,7 +272,7 @@ func (r *scenarioRunner) exit(s *step) error {
 func (r *scenarioRunner) do(s *step) (any, error) {
 	background := context.Background()
 	switch s.Op {
-	case "model", "session", "engine", "grammar", "chat", "embedder":
+	case "model", "session", "engine", "grammar", "chat", "embedder", "sampler":
 		return r.make(s)
 	case "close":
 		return nil, r.objects[s.Object].(io.Closer).Close()
@@ -271,12 +297,7 @@ func (r *scenarioRunner) do(s *step) (any, error) {
 	case "append":
 		return nil, r.session(s.Session).Append(strings.Repeat(s.Text, max(s.Times, 1)))
 	case "prefill":
-		return nil, r.session(s.Session).Prefill(background, func(fraction float64) error {
-			if s.StopAt != nil && fraction >= *s.StopAt {
-				return ErrCancelled
-			}
-			return nil
-		})
+		return nil, r.session(s.Session).Prefill(background, s.progress)
 	case "logits":
 		result := ""
 		err := r.session(s.Session).WithLogits(background, func(logits []float32) error {
@@ -285,12 +306,15 @@ func (r *scenarioRunner) do(s *step) (any, error) {
 		})
 		return result, err
 	case "evaluate":
-		return nil, r.session(s.Session).Evaluate(background, s.Tokens, func(row int, _ []float32) error {
-			if row == s.ThrowsAt {
+		rows := []string{}
+		err := r.session(s.Session).Evaluate(background, s.tokens(), func(row int, logits []float32) error {
+			if s.ThrowsAt != nil && row == *s.ThrowsAt {
 				return errThrown
 			}
+			rows = append(rows, bitsOf(logits...))
 			return nil
 		})
+		return rows, err
 	case "fork":
 		return r.session(s.Session).Fork()
 	case "rewind":
@@ -309,8 +333,6 @@ func (r *scenarioRunner) do(s *step) (any, error) {
 			flags = ParseSpecial
 		}
 		return must(r.objects["model"].(*Model).Tokenizer()).Encode(s.Text, flags)
-	case "decode":
-		return must(r.objects["model"].(*Model).Tokenizer()).Decode(s.Tokens, 0)
 	case "render":
 		return r.objects[s.Chat].(*Chat).Render(s.Conversation)
 	case "encode_chat":
@@ -337,7 +359,7 @@ func (r *scenarioRunner) do(s *step) (any, error) {
 	case "exit_under_way":
 		return nil, r.exit(s)
 	}
-	return nil, fmt.Errorf("the scenarios have an operation that is not known here: %s", s.Op)
+	return r.look(s)
 }
 
 func (r *scenarioRunner) run(s *step) {
@@ -354,7 +376,7 @@ func (r *scenarioRunner) run(s *step) {
 	case err != nil:
 		r.t.Fatalf("%s: %v", s.Op, err)
 	}
-	if code != s.Fails {
+	if code != s.Fails || err != nil && !strings.Contains(err.Error(), s.Says) {
 		r.t.Fatalf("%s: %v, where %q was expected", s.Op, err, s.Fails)
 	}
 	if err != nil {

@@ -12,7 +12,8 @@ import { ROOT } from './demo.mjs'
 
 export const DATA = JSON.parse(fs.readFileSync(path.join(ROOT, 'bindings/scenarios.json'), 'utf8'))
 const GENERATE = { max_tokens: 'maxTokens', sampling: 'sampling', parse_special: 'parseSpecial', ignore_end: 'ignoreEnd',
-  logprobs: 'logprobs', timeout: 'timeout' }
+  logprobs: 'logprobs', timeout: 'timeout', priority: 'priority', client: 'client', weight: 'weight' }
+const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 class Thrown extends Error {
   code = 'THROWN'
@@ -45,12 +46,12 @@ class Runner {
 
   async run(steps) {
     this.objects.model = await tenon.Model.open(this.path, this.options)
-    for (const { op, fails, into, as, ...step } of steps) {
+    for (const { op, fails, says, into, as, ...step } of steps) {
       let result
       try {
         result = await this[op](step)
       } catch (error) {
-        if (!fails || error.code !== fails) throw error
+        if (!fails || error.code !== fails || (says && !error.message.includes(says))) throw error
         continue
       }
       if (fails) throw new Error(`${op} did not fail with ${fails}`)
@@ -70,8 +71,13 @@ class Runner {
 
   // ---- Making things ----
 
-  model({ options, path, bytes, from }) {
+  model({ options, path, bytes, from, stop_at: stopAt, throws }) {
     const all = { ...this.options, ...options }
+    if (throws) {
+      all.progress = () => { throw new Thrown('the callback') }
+    } else if (stopAt !== undefined) {
+      all.progress = (fraction) => fraction >= stopAt
+    }
     if (bytes !== undefined) return tenon.Model.fromBytes(new TextEncoder().encode(bytes), all)
     if (from === 'bytes') return tenon.Model.fromBytes(fs.readFileSync(this.path), all)
     return tenon.Model.open(path ?? this.path, all)
@@ -89,12 +95,17 @@ class Runner {
     return kind === 'json_schema' ? tenon.Grammar.jsonSchema(value) : tenon.Grammar[kind](value)
   }
 
-  chat({ model = 'model' }) {
-    return tenon.Chat.create(this.of(model))
+  /** Of the model, or of a template alone. */
+  chat({ template }) {
+    return template === undefined ? tenon.Chat.create(this.of('model')) : tenon.Chat.create(null, { template })
   }
 
-  embedder({ model }) {
-    return tenon.Embedder.create(this.of(model))
+  embedder({ model, options }) {
+    return tenon.Embedder.create(this.of(model), options)
+  }
+
+  sampler({ options }) {
+    return tenon.Sampler.create(options)
   }
 
   close({ object }) {
@@ -103,10 +114,10 @@ class Runner {
 
   // ---- Texts ----
 
-  begin({ session, text, grammar, ...step }) {
+  begin({ session, text, grammar, sampler, ...step }) {
     const options = Object.fromEntries(Object.entries(GENERATE).filter(([key]) => key in step)
       .map(([key, name]) => [name, step[key]]))
-    return this.of(session).generate(text, { ...options, grammar: grammar && this.of(grammar) })
+    return this.of(session).generate(text, { ...options, grammar: grammar && this.of(grammar), sampler: sampler && this.of(sampler) })
   }
 
   async submit(step) {
@@ -145,10 +156,41 @@ class Runner {
     return bits(await this.of(session).logits())
   }
 
-  evaluate({ session, tokens, throws_at: throwsAt }) {
-    return this.of(session).evaluate(tokens, (row) => {
+  async evaluate({ session, tokens, throws_at: throwsAt }) {
+    const rows = []
+    await this.of(session).evaluate(tokens, (row, logits) => {
       if (row === throwsAt) throw new Thrown('the callback')
+      rows.push(bits(logits))
     })
+    return rows
+  }
+
+  async score({ session, texts, tokens }) {
+    const rows = await this.of(session).score(texts ?? tokens)
+    return { counts: rows.map((row) => row.length), bits: rows.map(bits) }
+  }
+
+  async next({ session, sampler, count }) {
+    const pieces = []
+    while (pieces.length < count) pieces.push((await this.of(session).next(this.of(sampler))).text)
+    return pieces
+  }
+
+  take_held({ session }) {
+    return this.of(session).takeHeld()
+  }
+
+  async best_of({ session, count, max_tokens: maxTokens, sampler }) {
+    const { candidates, best } = await this.of(session).bestOf(count, { sampler: this.of(sampler), maxTokens })
+    return { texts: candidates.map(({ text }) => text), best }
+  }
+
+  set_source({ session, text }) {
+    return this.of(session).setSource(text)
+  }
+
+  cancel_session({ session }) {
+    this.of(session).cancel()
   }
 
   fork({ session }) {
@@ -161,6 +203,13 @@ class Runner {
 
   save({ session }) {
     return this.of(session).save()
+  }
+
+  /** What was saved, with another byte in the middle. */
+  damage({ saved }) {
+    const copy = Uint8Array.from(this.of(saved))
+    copy[Math.floor(copy.length / 2)] ^= 1
+    return copy
   }
 
   restore({ session, from }) {
@@ -179,8 +228,65 @@ class Runner {
     return Array.from(await this.of('model').tokenizer.encode(text, { parseSpecial }))
   }
 
-  decode({ tokens }) {
-    return this.of('model').tokenizer.decode(tokens)
+  decode({ tokens, special }) {
+    return this.of('model').tokenizer.decode(tokens, { special })
+  }
+
+  async decode_bytes({ tokens }) {
+    return Buffer.from(await this.of('model').tokenizer.decodeBytes(tokens)).toString('hex')
+  }
+
+  find({ text }) {
+    return this.of('model').tokenizer.find(text)
+  }
+
+  async metadata({ key }) {
+    return (await this.of('model').metadata(key)) ?? null
+  }
+
+  info({ model = 'model' }) {
+    const { architecture, vocabulary, layers, width, heads, trainedContext, hasWeights } = this.of(model).info
+    return [architecture, vocabulary, layers, width, heads, trainedContext, Boolean(hasWeights)]
+  }
+
+  version() {
+    return tenon.version()
+  }
+
+  // ---- Samplers and grammars ----
+
+  bias({ sampler, token, bias }) {
+    this.of(sampler).setBias(token, bias)
+  }
+
+  stop_token({ sampler, token }) {
+    this.of(sampler).addStopToken(token)
+  }
+
+  /** The draws after histories of 0, 1, ... tokens, all of them token 0. */
+  async sample({ sampler, logits, count }) {
+    const tokens = []
+    for (let length = 0; length < count; ++length) {
+      tokens.push(await this.of(sampler).sample(Float32Array.from(logits), { history: new Array(length).fill(0) }))
+    }
+    return tokens
+  }
+
+  async logprobs_of({ logits, tokens, top }) {
+    const { logprobs, top: likeliest } = await tenon.logprobs(Float32Array.from(logits), { tokens, top })
+    return { top: likeliest.map(({ token }) => token),
+      bits: bits(Float32Array.from([...logprobs, ...likeliest.map(({ logprob }) => logprob)])) }
+  }
+
+  accepts({ grammar, text }) {
+    return this.of(grammar).accepts(text)
+  }
+
+  /** A matcher that takes a text: whether it does, what must come next, whether the text is complete. */
+  async match({ grammar, text }) {
+    const matcher = await this.of(grammar).matcher(this.of('model').tokenizer)
+    const isTaken = await matcher.acceptText(text)
+    return [isTaken, await matcher.forcedText(), (await matcher.state()).complete]
   }
 
   // ---- Chats and embeddings ----
@@ -205,6 +311,15 @@ class Runner {
     const message = reply.message()
     for (const call of message.tool_calls ?? []) delete call.id // made up anew each time
     return message
+  }
+
+  /** What an answer that comes in parts amounts to: kinds and texts, and its message. */
+  async read_answer({ chat, conversation, parts }) {
+    const reply = await this.of(chat).reply(conversation)
+    const deltas = [...parts.flatMap((part) => reply.push(part)), ...reply.finish()]
+    const message = reply.message()
+    for (const call of message.tool_calls ?? []) delete call.id
+    return { deltas: deltas.map(({ kind, text }) => [snake(kind), text]), message }
   }
 
   async embed({ embedder, texts }) {

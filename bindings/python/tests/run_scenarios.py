@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
 import hashlib
 import json
@@ -22,7 +23,11 @@ import tenon
 
 ROOT = Path(__file__).resolve().parents[3]
 LIST = ROOT / "bindings/scenarios.json"
-GENERATE = ("max_tokens", "sampling", "parse_special", "ignore_end", "logprobs", "timeout")
+GENERATE = ("max_tokens", "sampling", "parse_special", "ignore_end", "logprobs", "timeout", "priority", "client",
+            "weight")
+DELTAS = {tenon.constants.CHAT_CONTENT: "content", tenon.constants.CHAT_REASONING: "reasoning",
+          tenon.constants.CHAT_CALL_BEGIN: "call_begin", tenon.constants.CHAT_ARGUMENTS: "arguments",
+          tenon.constants.CHAT_CALL_END: "call_end", tenon.constants.CHAT_CALL_RETRACT: "call_retract"}
 
 
 class Thrown(Exception):
@@ -32,6 +37,10 @@ class Thrown(Exception):
 def bits(values):
     """What numbers are, bit by bit."""
     return hashlib.sha256(bytes(values)).hexdigest()[:16]
+
+
+def float_bits(values):
+    return bits(struct.pack(f"<{len(values)}f", *values))
 
 
 class Runner:
@@ -46,12 +55,12 @@ class Runner:
     def run(self, steps):
         for step in steps:
             step = dict(step)
-            fails, into, kept = (step.pop(key, None) for key in ("fails", "into", "as"))
+            fails, says, into, kept = (step.pop(key, None) for key in ("fails", "says", "into", "as"))
             operation = getattr(self, step.pop("op"))
             try:
                 result = operation(**step)
             except (tenon.Error, Thrown) as error:
-                if error.code != fails:
+                if error.code != fails or says and says not in str(error):
                     raise
                 continue
             if fails:
@@ -69,8 +78,14 @@ class Runner:
 
     # ---- Making things ----
 
-    def model(self, options=None, path=None, bytes=None, **other):
+    def model(self, options=None, path=None, bytes=None, stop_at=None, throws=False, **other):
         options = {**self.options, **(options or {})}
+        if throws or stop_at is not None:
+            def progress(fraction):
+                if throws:
+                    raise Thrown("the callback")
+                return fraction >= stop_at
+            options["progress"] = progress
         if bytes is not None:
             return tenon.Model.from_bytes(bytes.encode(), **options)
         if other.get("from") == "bytes":
@@ -86,11 +101,15 @@ class Runner:
     def grammar(self, kind, value):
         return getattr(tenon.Grammar, kind)(value)
 
-    def chat(self, model="model"):
-        return tenon.Chat(self.objects[model])
+    def chat(self, template=None):
+        """Of the model, or of a template alone."""
+        return tenon.Chat(self.objects["model"]) if template is None else tenon.Chat(template=template)
 
-    def embedder(self, model):
-        return tenon.Embedder(self.objects[model])
+    def embedder(self, model, options=None):
+        return tenon.Embedder(self.objects[model], **(options or {}))
+
+    def sampler(self, options=None):
+        return tenon.Sampler(**(options or {}))
 
     def close(self, object):
         self.objects[object].close()
@@ -99,8 +118,7 @@ class Runner:
 
     def _options(self, step):
         options = {key: step[key] for key in GENERATE if key in step}
-        if "grammar" in step:
-            options["grammar"] = self.objects[step["grammar"]]
+        options.update({key: self.objects[step[key]] for key in ("grammar", "sampler") if key in step})
         return options
 
     def submit(self, session, text=None, **step):
@@ -113,9 +131,8 @@ class Runner:
                   "finish": pieces[-1].finish if pieces else None}
         if with_logprobs:
             result["top"] = [[token for token, _ in piece.top] for piece in pieces]
-            result["bits"] = bits(b"".join(
-                struct.pack(f"<{1 + len(piece.top)}f", piece.logprob, *(value for _, value in piece.top))
-                for piece in pieces))
+            result["bits"] = float_bits([value for piece in pieces
+                                         for value in (piece.logprob, *(logprob for _, logprob in piece.top))])
         return result
 
     def generate(self, session, text=None, **step):
@@ -141,11 +158,37 @@ class Runner:
     def logits(self, session):
         return bits(self.objects[session].logits())
 
-    def evaluate(self, session, tokens, throws_at):
+    def evaluate(self, session, tokens, throws_at=None):
+        rows = []
+
         def look(row, logits):
             if row == throws_at:
                 raise Thrown("the callback")
+            rows.append(bits(logits))
         self.objects[session].evaluate(tokens, look)
+        return rows
+
+    def score(self, session, texts=None, tokens=None, **options):
+        rows = self.objects[session].score(tokens if texts is None else texts, **options)
+        return {"counts": [len(row) for row in rows], "bits": [float_bits(row) for row in rows]}
+
+    def next(self, session, count, sampler=None):
+        session, sampler = self.objects[session], sampler and self.objects[sampler]
+        return [str(session.next(sampler)) for _ in range(count)]
+
+    def take_held(self, session):
+        return self.objects[session].take_held()
+
+    def best_of(self, session, count, max_tokens, sampler):
+        candidates, best = self.objects[session].best_of(count, sampler=self.objects[sampler],
+                                                         max_tokens=max_tokens)
+        return {"texts": [candidate.text for candidate in candidates], "best": best}
+
+    def set_source(self, session, text):
+        self.objects[session].set_source(text)
+
+    def cancel_session(self, session):
+        self.objects[session].cancel()
 
     def fork(self, session):
         return self.objects[session].fork()
@@ -155,6 +198,12 @@ class Runner:
 
     def save(self, session):
         return self.objects[session].save()
+
+    def damage(self, saved):
+        """What was saved, with another byte in the middle."""
+        copy = bytearray(self.objects[saved])
+        copy[len(copy) // 2] ^= 1
+        return bytes(copy)
 
     def restore(self, session, **other):
         self.objects[session].restore(self.objects[other["from"]])
@@ -168,8 +217,51 @@ class Runner:
     def encode(self, text, parse_special=False):
         return self.objects["model"].tokenizer.encode(text, parse_special=parse_special)
 
-    def decode(self, tokens):
-        return self.objects["model"].tokenizer.decode(tokens)
+    def decode(self, tokens, special=False):
+        return self.objects["model"].tokenizer.decode(tokens, special=special)
+
+    def decode_bytes(self, tokens):
+        return self.objects["model"].tokenizer.decode_bytes(tokens).hex()
+
+    def find(self, text):
+        return self.objects["model"].tokenizer.find(text)
+
+    def metadata(self, key):
+        return self.objects["model"].metadata.get(key)
+
+    def info(self, model="model"):
+        info = self.objects[model].info
+        return [info.architecture, info.vocabulary, info.layers, info.width, info.heads, info.trained_context,
+                bool(info.has_weights)]
+
+    def version(self):
+        return tenon.version()
+
+    # ---- Samplers and grammars ----
+
+    def bias(self, sampler, token, bias):
+        self.objects[sampler].set_bias(token, bias)
+
+    def stop_token(self, sampler, token):
+        self.objects[sampler].add_stop_token(token)
+
+    def sample(self, sampler, logits, count):
+        """The draws after histories of 0, 1, ... tokens, all of them token 0."""
+        values = array.array("f", logits)
+        return [self.objects[sampler].sample(values, [0] * length) for length in range(count)]
+
+    def logprobs_of(self, logits, tokens, top):
+        of_tokens, likeliest = tenon.logprobs(array.array("f", logits), tokens, top)
+        return {"top": [token for token, _ in likeliest],
+                "bits": float_bits([*of_tokens, *(value for _, value in likeliest)])}
+
+    def accepts(self, grammar, text):
+        return self.objects[grammar].accepts(text)
+
+    def match(self, grammar, text):
+        """A matcher that takes a text: whether it does, what must come next, whether the text is complete."""
+        matcher = self.objects[grammar].matcher(self.objects["model"].tokenizer)
+        return [matcher.accept_text(text), matcher.forced_text, matcher.complete]
 
     # ---- Chats and embeddings ----
 
@@ -193,6 +285,15 @@ class Runner:
         for call in message.get("tool_calls", []):
             call.pop("id", None)  # made up anew each time
         return message
+
+    def read_answer(self, chat, conversation, parts):
+        """What an answer that comes in parts amounts to: kinds and texts, and its message."""
+        reply = self.objects[chat].reply(conversation)
+        deltas = [delta for part in parts for delta in reply.push(part)] + reply.finish()
+        message = reply.message()
+        for call in message.get("tool_calls", []):
+            call.pop("id", None)
+        return {"deltas": [[DELTAS[delta.kind], delta.text] for delta in deltas], "message": message}
 
     def embed(self, embedder, texts):
         rows = self.objects[embedder].embed(texts)
@@ -265,7 +366,8 @@ def as_text(data):
     for scenario in data["scenarios"]:
         steps = ",\n".join(f"    {line(step)}" for step in scenario["steps"])
         expect = ",\n".join(f"    {line(key)}: {line(value)}" for key, value in scenario["expect"].items())
-        rows.append(f'  {{"name": {line(scenario["name"])},\n   "steps": [\n{steps}],\n'
+        rows.append(f'  {{"name": {line(scenario["name"])},\n   "shows": {line(scenario["shows"])},\n'
+                    f'   "steps": [\n{steps}],\n'
                     f'   "expect": {{{chr(10) + expect if expect else ""}}}}}')
     return "{\n" + head + ',\n "scenarios": [\n' + ",\n".join(rows) + "\n ]\n}\n"
 

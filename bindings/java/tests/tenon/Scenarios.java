@@ -12,6 +12,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 
 /** Runs the steps of one scenario of bindings/scenarios.json; python/tests/run_scenarios.py is the reference. */
@@ -42,7 +43,8 @@ final class Scenarios implements AutoCloseable {
         result = perform(step);
       } catch (TenonException | Thrown error) {
         String code = error instanceof TenonException known ? known.code() : "THROWN";
-        if (!code.equals(fails)) throw error;
+        String says = (String) step.getOrDefault("says", "");
+        if (!code.equals(fails) || !says.isEmpty() && !error.getMessage().contains(says)) throw error;
         continue;
       }
       if (fails != null) throw new AssertionError(step + " did not fail");
@@ -69,8 +71,10 @@ final class Scenarios implements AutoCloseable {
       }
       case "engine" -> new Engine(modelOf(step), given(new EngineOptions(), map(step.get("options"))));
       case "grammar" -> grammar((String) step.get("kind"), step.get("value"));
-      case "chat" -> new Chat(modelOf(step));
-      case "embedder" -> new Embedder(modelOf(step));
+      case "chat" -> step.get("template") instanceof String template
+          ? new Chat(null, new ChatOptions().template(template)) : new Chat(modelOf(step));
+      case "embedder" -> new Embedder(modelOf(step), given(new EmbedderOptions(), map(step.get("options"))));
+      case "sampler" -> new Sampler(given(new SamplerOptions(), map(step.get("options"))));
       case "close" -> {
         object(AutoCloseable.class, step, "object").close();
         yield null;
@@ -107,11 +111,34 @@ final class Scenarios implements AutoCloseable {
         }
       }
       case "evaluate" -> {
-        long throwsAt = (Long) step.get("throws_at");
+        long throwsAt = step.get("throws_at") instanceof Long row ? row : -1;
+        List<String> rows = new ArrayList<>();
         sessionOf(step).evaluate(tokens(step), (row, logits) -> {
           if (row == throwsAt) throw new Thrown();
+          rows.add(bits(logits));
           return false;
         });
+        yield rows;
+      }
+      case "score" -> score(step);
+      case "next" -> {
+        List<String> texts = new ArrayList<>();
+        Sampler sampler = object(Sampler.class, step, "sampler");
+        for (long i = 0; i < (Long) step.get("count"); ++i) texts.add(sessionOf(step).next(sampler).text());
+        yield texts;
+      }
+      case "take_held" -> sessionOf(step).takeHeld();
+      case "best_of" -> {
+        Session.Candidates found = sessionOf(step).bestOf(((Long) step.get("count")).intValue(),
+            object(Sampler.class, step, "sampler"), (Long) step.get("max_tokens"));
+        yield Map.of("texts", found.all().stream().map(Candidate::text).toList(), "best", found.best());
+      }
+      case "set_source" -> {
+        sessionOf(step).setSource((String) step.get("text"));
+        yield null;
+      }
+      case "cancel_session" -> {
+        sessionOf(step).cancel();
         yield null;
       }
       case "fork" -> sessionOf(step).fork();
@@ -120,6 +147,11 @@ final class Scenarios implements AutoCloseable {
         yield null;
       }
       case "save" -> sessionOf(step).save();
+      case "damage" -> {
+        byte[] copy = object(byte[].class, step, "saved").clone();
+        copy[copy.length / 2] ^= 1;
+        yield copy;
+      }
       case "restore" -> {
         sessionOf(step).restore(object(byte[].class, step, "from"));
         yield null;
@@ -128,10 +160,52 @@ final class Scenarios implements AutoCloseable {
       case "tokens" -> list(sessionOf(step).tokens());
       case "encode" -> list(modelOf(step).tokenizer().encode((String) step.get("text"), false,
           Boolean.TRUE.equals(step.get("parse_special"))));
-      case "decode" -> modelOf(step).tokenizer().decode(tokens(step));
+      case "decode" -> new String(modelOf(step).tokenizer().decodeBytes(tokens(step),
+          Boolean.TRUE.equals(step.get("special"))), StandardCharsets.UTF_8);
+      case "decode_bytes" -> HexFormat.of().formatHex(modelOf(step).tokenizer().decodeBytes(tokens(step), false));
+      case "find" -> {
+        OptionalInt token = modelOf(step).tokenizer().find((String) step.get("text"));
+        yield token.isPresent() ? token.getAsInt() : null;
+      }
+      case "metadata" -> modelOf(step).metadata((String) step.get("key"));
+      case "info" -> {
+        ModelInfo info = modelOf(step).info();
+        yield List.of(info.architecture(), info.vocabulary(), info.layers(), info.width(), info.heads(),
+            info.trainedContext(), info.hasWeights());
+      }
+      case "version" -> Library.version();
+      case "bias" -> {
+        object(Sampler.class, step, "sampler").setBias(((Long) step.get("token")).intValue(), (Double) step.get("bias"));
+        yield null;
+      }
+      case "stop_token" -> {
+        object(Sampler.class, step, "sampler").addStopToken(((Long) step.get("token")).intValue());
+        yield null;
+      }
+      case "sample" -> {
+        List<Integer> drawn = new ArrayList<>();
+        for (int length = 0; length < (Long) step.get("count"); ++length) {
+          drawn.add(object(Sampler.class, step, "sampler").sample(floats(step.get("logits")), new int[length]));
+        }
+        yield drawn;
+      }
+      case "logprobs_of" -> {
+        Sampler.Logprobs found = Sampler.logprobs(floats(step.get("logits")), tokens(step),
+            ((Long) step.get("top")).intValue());
+        FloatBuffer all = FloatBuffer.allocate(found.ofTokens().length + found.top().size()).put(found.ofTokens());
+        found.top().forEach(one -> all.put(one.logprob()));
+        yield Map.of("top", found.top().stream().map(TokenLogprob::token).toList(), "bits", bits(all.flip()));
+      }
+      case "accepts" -> object(Grammar.class, step, "grammar").accepts((String) step.get("text"));
+      case "match" -> {
+        Matcher matcher = object(Grammar.class, step, "grammar").matcher(modelOf(Map.of()).tokenizer());
+        boolean isTaken = matcher.accept((String) step.get("text"));
+        yield List.of(isTaken, matcher.forcedText(), matcher.isComplete());
+      }
       case "render" -> object(Chat.class, step, "chat").render(map(step.get("conversation")));
       case "encode_chat" -> list(object(Chat.class, step, "chat").encode(map(step.get("conversation"))));
       case "chat_answer" -> chatAnswer(step);
+      case "read_answer" -> readAnswer(step);
       case "embed" -> embed(step);
       case "threads" -> threads(step);
       case "stream_many" -> streamMany(step);
@@ -146,6 +220,12 @@ final class Scenarios implements AutoCloseable {
     Map<String, Object> all = new LinkedHashMap<>(options);
     all.putAll(map(step.get("options")));
     ModelOptions given = given(new ModelOptions(), all);
+    if (step.containsKey("throws")) {
+      given.onProgress(fraction -> {
+        throw new Thrown();
+      });
+    }
+    if (step.get("stop_at") instanceof Double stop) given.onProgress(fraction -> fraction >= stop);
     if (step.get("bytes") instanceof String text) {
       return Model.of(ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)), given);
     }
@@ -188,6 +268,13 @@ final class Scenarios implements AutoCloseable {
     return ((List<?>) step.get("tokens")).stream().mapToInt(token -> ((Long) token).intValue()).toArray();
   }
 
+  private static float[] floats(Object value) {
+    List<?> numbers = (List<?>) value;
+    float[] made = new float[numbers.size()];
+    for (int i = 0; i < made.length; ++i) made[i] = ((Number) numbers.get(i)).floatValue();
+    return made;
+  }
+
   private static List<Integer> list(int[] tokens) {
     return java.util.Arrays.stream(tokens).boxed().toList();
   }
@@ -199,6 +286,10 @@ final class Scenarios implements AutoCloseable {
     if (step.get("max_tokens") instanceof Long count) made.maxTokens(count);
     if (step.containsKey("sampling")) made.sampling(given(new SamplerOptions(), map(step.get("sampling"))));
     if (step.containsKey("grammar")) made.grammar(object(Grammar.class, step, "grammar"));
+    if (step.containsKey("sampler")) made.sampler(object(Sampler.class, step, "sampler"));
+    if (step.get("priority") instanceof Long priority) made.priority(priority.intValue());
+    if (step.get("client") instanceof String client) made.client(client);
+    if (step.get("weight") instanceof Double weight) made.weight(weight);
     if (step.get("logprobs") instanceof Long top) made.logprobs(top.intValue());
     if (step.get("timeout") instanceof Double seconds) {
       made.timeout(java.time.Duration.ofNanos((long) (seconds * 1e9)));
@@ -253,6 +344,34 @@ final class Scenarios implements AutoCloseable {
     // Made up anew each time.
     if (message.get("tool_calls") instanceof List<?> calls) calls.forEach(call -> map(call).remove("id"));
     return message;
+  }
+
+  private Map<String, Object> score(Map<String, Object> step) throws Exception {
+    List<float[]> rows;
+    if (step.get("texts") instanceof List<?> texts) {
+      rows = sessionOf(step).score(texts.stream().map(String.class::cast).toList());
+    } else {
+      List<int[]> tokens = ((List<?>) step.get("tokens")).stream().map(item -> tokens(Map.of("tokens", item))).toList();
+      rows = sessionOf(step).scoreTokens(tokens, java.time.Duration.ZERO);
+    }
+    List<String> all = new ArrayList<>();
+    for (float[] row : rows) all.add(bits(FloatBuffer.wrap(row)));
+    return Map.of("counts", rows.stream().map(row -> row.length).toList(), "bits", all);
+  }
+
+  private static final Map<Integer, String> DELTAS = Map.of(Constants.CHAT_CONTENT, "content",
+      Constants.CHAT_REASONING, "reasoning", Constants.CHAT_CALL_BEGIN, "call_begin", Constants.CHAT_ARGUMENTS,
+      "arguments", Constants.CHAT_CALL_END, "call_end", Constants.CHAT_CALL_RETRACT, "call_retract");
+
+  private Map<String, Object> readAnswer(Map<String, Object> step) {
+    Reply reply = object(Chat.class, step, "chat").reply(map(step.get("conversation")));
+    List<ChatDelta> deltas = new ArrayList<>();
+    for (Object part : (List<?>) step.get("parts")) deltas.addAll(reply.push((String) part));
+    deltas.addAll(reply.finish());
+    Map<String, Object> message = reply.message();
+    if (message.get("tool_calls") instanceof List<?> calls) calls.forEach(call -> map(call).remove("id"));
+    return Map.of("deltas", deltas.stream().map(delta -> List.of(DELTAS.get(delta.kind()), delta.text())).toList(),
+        "message", message);
   }
 
   private Map<String, Object> embed(Map<String, Object> step) throws Exception {
