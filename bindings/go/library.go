@@ -52,6 +52,14 @@ func Library() (string, error) {
 	return usedPath, err
 }
 
+// Version is that of the library, which it loads like the first call that needs it.
+func Version() (string, error) {
+	if err := load(); err != nil {
+		return "", err
+	}
+	return versionText(), nil
+}
+
 func load() error {
 	if isLoaded.Load() {
 		return nil

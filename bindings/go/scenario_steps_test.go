@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
 
-// The operations of scenarios that look at one object: scores, samplers, grammars, answers, what is in a model. Those that
-// make objects and generate are in scenarios_test.go.
+// The operations of scenarios about one object: scores, samplers, grammars, answers, what is in a model. Those that make
+// objects and generate are in scenarios_test.go.
 
 func (s *step) tokens() []Token {
 	var tokens []Token
@@ -122,7 +123,11 @@ func (r *scenarioRunner) look(s *step) (any, error) {
 		}
 		return token, err
 	case "metadata":
-		return model.MetadataValue(s.Key)
+		value, err := model.MetadataValue(s.Key)
+		if errors.Is(err, ErrArgument) {
+			return nil, nil // where other languages have nothing
+		}
+		return value, err
 	case "info":
 		if s.Model != "" {
 			model = r.objects[s.Model].(*Model)

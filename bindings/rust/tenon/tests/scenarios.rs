@@ -3,6 +3,8 @@
 //! and this runner answers what the others do.
 
 mod common;
+#[path = "common/scenario_steps.rs"]
+mod scenario_steps;
 #[path = "common/sha256.rs"]
 mod sha256;
 
@@ -17,8 +19,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tenon::{
-    Chat, Embed, Embedder, EmbedderOptions, Engine, EngineOptions, Error, Generate, Grammar, Model,
-    ModelOptions, Piece, Request, Sampler, SamplerOptions, Session, SessionOptions, Source, TokenText,
+    Chat, ChatOptions, Embed, Embedder, EmbedderOptions, Engine, EngineOptions, Error, Generate, Grammar,
+    Model, ModelOptions, Piece, Request, Sampler, SamplerOptions, Session, SessionOptions, Source, TokenText,
 };
 
 /// What a scenario keeps under a name. A request ends before its session, but only when it is closed.
@@ -30,6 +32,7 @@ enum Object {
     Grammar(Grammar),
     Chat(Chat),
     Embedder(Embedder),
+    Sampler(Sampler),
     Saved(Vec<u8>),
     Closed,
 }
@@ -82,7 +85,7 @@ fn texts_of(value: &Json) -> Vec<&str> {
     value.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-fn generate_options<'a>(step: &Json, grammar: Option<&'a Grammar>) -> Generate<'a> {
+fn generate_options<'a>(step: &'a Json, grammar: Option<&'a Grammar>) -> Generate<'a> {
     let flag = |name: &str| step[name].as_bool().unwrap_or(false);
     let sampling = with_options(SamplerOptions::new(), &step["sampling"], |options, name, value| {
         options.set(name, value)
@@ -97,6 +100,15 @@ fn generate_options<'a>(step: &Json, grammar: Option<&'a Grammar>) -> Generate<'
     }
     if let Some(seconds) = step["timeout"].as_f64() {
         options = options.timeout(Duration::from_secs_f64(seconds));
+    }
+    if let Some(priority) = step["priority"].as_i64() {
+        options = options.priority(priority as i32);
+    }
+    if let Some(client) = step["client"].as_str() {
+        options = options.client(client);
+    }
+    if let Some(weight) = step["weight"].as_f64() {
+        options = options.weight(weight);
     }
     match grammar {
         Some(grammar) => options.grammar(grammar),
@@ -122,6 +134,15 @@ fn as_result(pieces: &[Piece], with_logprobs: bool) -> Json {
     result
 }
 
+/// What a callback panics with is how the step ends.
+fn catching<T>(call: impl FnOnce() -> tenon::Result<T>) -> Result<T, Failure> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Err(payload) if payload.is::<Thrown>() => Err(Failure::Thrown),
+        Err(payload) => std::panic::resume_unwind(payload),
+        Ok(result) => Ok(result?),
+    }
+}
+
 macro_rules! object {
     ($name:ident, $variant:ident, $type:ty) => {
         /// The object of a name; of a closed one every call is STATE.
@@ -143,6 +164,7 @@ impl Runner {
     object!(grammar, Grammar, Grammar);
     object!(chat, Chat, Chat);
     object!(embedder, Embedder, Embedder);
+    object!(sampler, Sampler, Sampler);
 
     fn new(setting: &Json) -> Self {
         let path = root().join(setting["file"].as_str().unwrap());
@@ -164,6 +186,8 @@ impl Runner {
                         Failure::Thrown => ("THROWN", "the callback".into()),
                     };
                     assert_eq!(Some(code), fails, "{step}: {sentence}");
+                    let says = step["says"].as_str().unwrap_or_default();
+                    assert!(sentence.contains(says), "{step}: {sentence}");
                     continue;
                 }
             };
@@ -197,13 +221,25 @@ impl Runner {
                     "json_schema" => Grammar::json_schema(value)?,
                     "choices" => Grammar::choices(texts_of(value))?,
                     "regex" => Grammar::regex(value.as_str().unwrap())?,
+                    "gbnf" => Grammar::gbnf(value.as_str().unwrap())?,
                     other => panic!("grammar of kind {other}"),
                 }))
             }
-            "chat" => made(Object::Chat(Chat::new(self.model(&json!("model"))?)?)),
+            "chat" => made(Object::Chat(match step["template"].as_str() {
+                Some(template) => Chat::with(None, &ChatOptions::new().template(template))?,
+                None => Chat::new(self.model(&json!("model"))?)?,
+            })),
             "embedder" => {
-                let model = self.model(&step["model"])?;
-                made(Object::Embedder(Embedder::with(model, &EmbedderOptions::new())?))
+                let options = with_options(EmbedderOptions::new(), &step["options"], |o, name, value| {
+                    o.set(name, value)
+                });
+                made(Object::Embedder(Embedder::with(self.model(&step["model"])?, &options)?))
+            }
+            "sampler" => {
+                let options = with_options(SamplerOptions::new(), &step["options"], |o, name, value| {
+                    o.set(name, value)
+                });
+                made(Object::Sampler(Sampler::new(&options)?))
             }
             "close" => {
                 self.objects.insert(step["object"].as_str().unwrap().into(), Object::Closed);
@@ -246,21 +282,19 @@ impl Runner {
             }
             "logits" => brought(bits(self.session(&step["session"])?.logits()?).into()),
             "evaluate" => {
-                let (tokens, throws_at) = (tokens_of(&step["tokens"]), step["throws_at"].as_u64().unwrap());
+                let (tokens, throws_at) = (tokens_of(&step["tokens"]), step["throws_at"].as_u64());
                 let session = self.session(&step["session"])?;
-                let caught = catch_unwind(AssertUnwindSafe(|| {
-                    session.evaluate(&tokens, |row, _| {
-                        if row == throws_at {
+                let mut rows = Vec::new();
+                catching(|| {
+                    session.evaluate(&tokens, |row, logits| {
+                        if Some(row) == throws_at {
                             std::panic::panic_any(Thrown);
                         }
+                        rows.push(bits(logits));
                         ControlFlow::Continue(())
                     })
-                }));
-                match caught {
-                    Err(payload) if payload.is::<Thrown>() => Err(Failure::Thrown),
-                    Err(payload) => std::panic::resume_unwind(payload),
-                    Ok(result) => brought(result.map(|()| Json::Null)?),
-                }
+                })?;
+                brought(rows.into())
             }
             "fork" => made(Object::Session(self.session(&step["session"])?.fork()?)),
             "rewind" => {
@@ -269,9 +303,7 @@ impl Runner {
             }
             "save" => made(Object::Saved(self.session(&step["session"])?.save_bytes()?)),
             "restore" => {
-                let Some(Object::Saved(saved)) = self.objects.remove(step["from"].as_str().unwrap()) else {
-                    panic!("nothing is saved");
-                };
+                let saved = self.saved(&step["from"]);
                 self.session(&step["session"])?.restore_bytes(&saved)?;
                 brought(Json::Null)
             }
@@ -282,23 +314,16 @@ impl Runner {
                 let how = TokenText { parse_special, ..TokenText::default() };
                 brought(self.model(&json!("model"))?.tokenizer()?.encode_as(text, how)?.into())
             }
-            "decode" => {
-                let tokens = tokens_of(&step["tokens"]);
-                brought(self.model(&json!("model"))?.tokenizer()?.decode(&tokens)?.into())
-            }
             "render" => brought(self.chat(&step["chat"])?.render(conversation)?.into()),
             "encode_chat" => brought(self.chat(&step["chat"])?.encode(conversation)?.into()),
-            "chat_answer" => brought(self.chat_answer(step)?),
             "embed" => {
                 let rows =
                     self.embedder(&step["embedder"])?.embed(&texts_of(&step["texts"]), &Embed::new())?;
                 let hashes: Vec<String> = rows.iter().map(bits).collect();
                 brought(json!({"counts": rows.counts(), "bits": hashes}))
             }
-            "threads" => brought(self.threads(step)?),
-            "stream_many" => brought(self.stream_many(step)?),
             "exit_under_way" => brought(self.exit_under_way(step)),
-            other => panic!("no operation {other}"),
+            _ => self.look(step),
         }
     }
 
@@ -313,6 +338,21 @@ impl Runner {
             Some(bytes) => Some(bytes.as_bytes().to_vec()),
             None => (step["from"] == "bytes").then(|| std::fs::read(&self.path).unwrap()),
         };
+        if step["throws"] == true || !step["stop_at"].is_null() {
+            let stop_at = step["stop_at"].as_f64().unwrap_or(f64::INFINITY);
+            let progress = |fraction| {
+                if step["throws"] == true {
+                    std::panic::panic_any(Thrown);
+                }
+                if fraction >= stop_at {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            };
+            let loader = Model::loader([Source::path(&self.path)]).options(&options).progress(progress);
+            return catching(|| loader.load());
+        }
         Ok(match bytes {
             Some(bytes) => Model::loader([Source::bytes(bytes)]).options(&options).load()?,
             None => {
@@ -335,80 +375,42 @@ impl Runner {
     }
 
     fn submit(&mut self, step: &Json) -> Result<Request, Failure> {
-        // Taken out for the call, since both are in the map.
-        let grammar = step["grammar"].as_str().map(|name| (name, self.objects.remove(name).unwrap()));
+        // Taken out for the call, since all are in the map.
+        let mut take = |key: &str| step[key].as_str().map(|name| (name, self.objects.remove(name).unwrap()));
+        let (grammar, sampler) = (take("grammar"), take("sampler"));
         let result = self.submit_with(
             step,
             match &grammar {
                 Some((_, Object::Grammar(grammar))) => Some(grammar),
                 _ => None,
             },
+            match &sampler {
+                Some((_, Object::Sampler(sampler))) => Some(sampler),
+                _ => None,
+            },
         );
-        if let Some((name, object)) = grammar {
+        for (name, object) in grammar.into_iter().chain(sampler) {
             self.objects.insert(name.into(), object);
-            self.grammar(&json!(name))?;
         }
         result
     }
 
-    fn submit_with(&mut self, step: &Json, grammar: Option<&Grammar>) -> Result<Request, Failure> {
+    fn submit_with(
+        &mut self,
+        step: &Json,
+        grammar: Option<&Grammar>,
+        sampler: Option<&Sampler>,
+    ) -> Result<Request, Failure> {
         let options = generate_options(step, grammar);
+        let drawn = match sampler {
+            Some(sampler) => options.drawn_by(sampler),
+            None => (&options).into(),
+        };
         let session = self.session(&step["session"])?;
         Ok(match step["text"].as_str() {
-            Some(text) => session.submit(text, &options)?,
-            None => session.submit((), &options)?,
+            Some(text) => session.submit(text, drawn)?,
+            None => session.submit((), drawn)?,
         })
-    }
-
-    fn chat_answer(&mut self, step: &Json) -> Result<Json, Failure> {
-        let conversation = &step["conversation"];
-        let mut sampler = Sampler::new(&common::greedy())?;
-        let chat = self.chat(&step["chat"])?;
-        chat.constrain(conversation, &mut sampler)?;
-        let (mut reply, prompt) = (chat.reply(conversation)?, chat.encode(conversation)?);
-        let options = Generate::new().max_tokens(step["max_tokens"].as_u64().unwrap());
-        for piece in self.session(&step["session"])?.generate(&prompt, options.drawn_by(&sampler))? {
-            if let Some(token) = piece?.token {
-                reply.push(token)?;
-            }
-        }
-        reply.finish()?;
-        let mut message: Json = serde_json::from_str(reply.message()?).unwrap();
-        for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
-            call.as_object_mut().unwrap().remove("id"); // made up anew each time
-        }
-        Ok(message)
-    }
-
-    fn threads(&mut self, step: &Json) -> Result<Json, Failure> {
-        let model = self.model(&json!("model"))?.clone();
-        let text = step["text"].as_str().unwrap();
-        let texts: Result<Vec<String>, Error> = std::thread::scope(|scope| {
-            let work = || Session::new(&model)?.generate(text, &generate_options(step, None))?.text();
-            let threads: Vec<_> = (0..step["count"].as_u64().unwrap()).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        Ok(texts?.into())
-    }
-
-    fn stream_many(&mut self, step: &Json) -> Result<Json, Failure> {
-        let engine = Engine::new(self.model(&json!("model"))?)?;
-        let streams: Result<Vec<_>, Error> = (0..step["count"].as_u64().unwrap())
-            .map(|seed| {
-                let sampling = SamplerOptions::new().temperature(1.0).seed(seed as i64);
-                let options =
-                    Generate::new().max_tokens(step["max_tokens"].as_u64().unwrap()).sampling(sampling);
-                engine.stream(step["text"].as_str().unwrap(), &options)
-            })
-            .collect();
-        let texts: Result<Vec<String>, Error> = block_on(async {
-            let mut texts = Vec::new();
-            for stream in streams? {
-                texts.push(stream.text().await?);
-            }
-            Ok(texts)
-        });
-        Ok(texts?.into())
     }
 
     /// A process of its own that exits while its requests run; the time from the line that it writes last.
@@ -464,7 +466,7 @@ fn every_scenario_brings_what_is_expected() {
     let list = std::fs::read_to_string(root().join("bindings/scenarios.json")).unwrap();
     let list: Json = serde_json::from_str(&list).unwrap();
     let scenarios = list["scenarios"].as_array().unwrap();
-    assert!(scenarios.len() >= 35);
+    assert!(scenarios.len() >= 72);
     let mut failed = Vec::new();
     for scenario in scenarios {
         let name = scenario["name"].as_str().unwrap();
