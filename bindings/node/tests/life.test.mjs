@@ -158,17 +158,23 @@ test('collected objects end what they compute, closed ones free their memory', a
     const before = memory()
     for (let i = 0; i < 40; ++i) await use(true)
     const more = memory() - before
-    for (let i = 0; i < 10; ++i) await use(false)
     // Other threads end what was collected, when they come to it.
-    for (let i = 0; i < 200 && engines() > 0; ++i) { gc(); await sleep(10) }
-    console.log(JSON.stringify([more, engines()]))
+    async function leave(times) {
+      for (let i = 0; i < times; ++i) await use(false)
+      for (let i = 0; i < 200 && engines() > 0; ++i) { gc(); await sleep(10) }
+    }
+    await leave(10)
+    const collected = memory()
+    await leave(20)
+    console.log(JSON.stringify([more, memory() - collected, engines()]))
     process.exit()
   `, ['--expose-gc'],
   // So that freed memory goes back to the system at once, not when a heap has no holes.
   { MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '65536' })
   assert.deepEqual([code, errors], [0, ''])
-  const [kilobytes, engines] = JSON.parse(output)
+  const [kilobytes, collected, engines] = JSON.parse(output)
   assert.ok(kilobytes < 20000, `${kilobytes} kB more`) // a model takes 2 MB
+  assert.ok(collected < 20000, `${collected} kB more when engines are collected before their requests end`)
   assert.equal(engines, 0)
 })
 

@@ -53,6 +53,14 @@ test('the examples run', async () => {
   const search = await runFile([path.join(EXAMPLES, 'search.mjs'), DEMO, path.join(EXAMPLES, 'search.mjs'), 'lines'])
   assert.deepEqual([search.code, search.errors], [0, ''])
   assert.equal(search.output.trim().split('\n').length, 3)
+  const json = await runFile([path.join(EXAMPLES, 'json.mjs'), DEMO, 'Mia is 41 years old.'])
+  assert.deepEqual(json, { code: 0, output: 'Mia is 41\n', errors: '' })
+  const tools = await runFile([path.join(EXAMPLES, 'tools.mjs'), DEMO])
+  assert.deepEqual([tools.code, tools.errors], [0, ''])
+  assert.match(tools.output, /^get_weather: 12 degrees and rain in Oslo\n.+/)
+  const many = await runFile([path.join(EXAMPLES, 'many.mjs'), DEMO, '8'])
+  assert.deepEqual([many.code, many.errors], [0, ''])
+  assert.match(many.output, /^192 tokens in /)
   let answer = ''
   await runFile([path.join(EXAMPLES, 'server.mjs'), DEMO, '0'], { until: /listening on (\d+)/, input: async ([, port]) => {
     answer = await (await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body: 'Once upon a time' })).text()

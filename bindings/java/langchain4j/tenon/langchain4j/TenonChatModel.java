@@ -6,7 +6,6 @@ import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.request.ChatRequestParameters;
 import dev.langchain4j.model.chat.response.ChatResponse;
 import java.util.Set;
-import tenon.Chat;
 import tenon.Engine;
 import tenon.Model;
 import tenon.Piece;
@@ -18,37 +17,31 @@ import tenon.Piece;
  * ChatModel chat = new TenonChatModel(Model.open("model.gguf"));
  * }</pre> */
 public final class TenonChatModel implements ChatModel {
-  private final Engine engine;
-  private final Chat chat;
-  private final String name;
-  private final ChatRequestParameters defaults;
+  private final ServedModel served;
 
   /** The model stays the caller's. */
   public TenonChatModel(Model model) {
-    this(model.engine(), ChatRequestParameters.builder().build());
+    served = ServedModel.of(model);
   }
 
   /** In an engine of the caller's. defaults: for what a request leaves open. */
   public TenonChatModel(Engine engine, ChatRequestParameters defaults) {
-    this.engine = engine;
-    this.defaults = defaults;
-    chat = new Chat(engine.model());
-    name = engine.model().info().name();
+    served = ServedModel.of(engine, defaults);
   }
 
   @Override
   public ChatRequestParameters defaultRequestParameters() {
-    return defaults;
+    return served.defaults();
   }
 
   @Override
   public Set<Capability> supportedCapabilities() {
-    return Set.of(Capability.RESPONSE_FORMAT_JSON_SCHEMA);
+    return ServedModel.CAPABILITIES;
   }
 
   @Override
   public ChatResponse doChat(ChatRequest request) {
-    try (Exchange exchange = new Exchange(engine, chat, name, request)) {
+    try (Exchange exchange = served.begin(request)) {
       for (Piece piece : exchange.generation) exchange.push(piece);
       return exchange.response();
     }

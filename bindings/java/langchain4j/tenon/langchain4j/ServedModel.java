@@ -1,0 +1,26 @@
+package tenon.langchain4j;
+
+import dev.langchain4j.model.chat.Capability;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.request.ChatRequestParameters;
+import java.util.Set;
+import tenon.Chat;
+import tenon.Engine;
+import tenon.Model;
+
+/** What the two chat models have in common: whose engine answers, and by which defaults. */
+record ServedModel(Engine engine, Chat chat, String name, ChatRequestParameters defaults) {
+  static final Set<Capability> CAPABILITIES = Set.of(Capability.RESPONSE_FORMAT_JSON_SCHEMA);
+
+  static ServedModel of(Model model) {
+    return of(model.engine(), ChatRequestParameters.builder().build());
+  }
+
+  static ServedModel of(Engine engine, ChatRequestParameters defaults) {
+    return new ServedModel(engine, new Chat(engine.model()), engine.model().info().name(), defaults);
+  }
+
+  Exchange begin(ChatRequest request) {
+    return new Exchange(engine, chat, name, request);
+  }
+}
