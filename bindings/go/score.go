@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 	"unsafe"
@@ -47,6 +48,13 @@ func (s *Session) score(ctx context.Context, given *items, flags uint32) ([][]fl
 }
 
 func (s *Session) scoreOnce(ctx context.Context, continuations *cContinuations, logprobs []float32) (uintptr, error) {
+	// A cancel that comes when the call has its result would end the next one: it is taken here.
+	isCancelled := false
+	defer func() {
+		if isCancelled {
+			_ = sessionPrefill(s.handle, nil)
+		}
+	}()
 	if ctx.Err() != nil {
 		return 0, ended(ctx)
 	}
@@ -60,22 +68,32 @@ func (s *Session) scoreOnce(ctx context.Context, continuations *cContinuations, 
 	if c.err != nil {
 		return 0, c.err
 	}
-	// A cancel that came after the call would end the next one.
+	needed := new(uintptr)
+	stop := s.cancelWith(ctx)
+	err := c.done(callSessionScore(session, unsafe.Pointer(continuations), slicePointer(logprobs), uintptr(len(logprobs)),
+		unsafe.Pointer(needed)))
+	isCancelled = stop() && !errors.Is(err, ErrCancelled)
+	return *needed, err
+}
+
+// cancelWith cancels what is under way on the session when the context is cancelled; its deadline is the library's.
+// stop ends that, and says whether it did.
+func (s *Session) cancelWith(ctx context.Context) (stop func() bool) {
 	var lock sync.Mutex
-	underWay := true
-	stop := context.AfterFunc(ctx, func() {
+	isUnderWay, isCancelled := true, false
+	end := context.AfterFunc(ctx, func() {
 		lock.Lock()
 		defer lock.Unlock()
-		if underWay {
+		if isUnderWay && ctx.Err() != context.DeadlineExceeded {
+			isCancelled = true
 			_ = sessionCancel(s.handle)
 		}
 	})
-	needed := new(uintptr)
-	err := c.done(callSessionScore(session, unsafe.Pointer(continuations), slicePointer(logprobs), uintptr(len(logprobs)),
-		unsafe.Pointer(needed)))
-	stop()
-	lock.Lock()
-	underWay = false
-	lock.Unlock()
-	return *needed, err
+	return func() bool {
+		end()
+		lock.Lock()
+		defer lock.Unlock()
+		isUnderWay = false
+		return isCancelled
+	}
 }

@@ -207,6 +207,10 @@ test('no turn of the loop takes 5 ms', async () => {
     save: async () => { await session.restore(await session.save()) },
     grammar: () => tenon.Grammar.jsonSchema({ type: 'array', items: { type: 'string', maxLength: 2000 }, maxItems: 40 }),
     metadata: () => model.metadata('tokenizer.ggml.tokens'),
+    score: async () => {
+      await session.rewind(100)
+      await session.score(Array.from({ length: 64 }, (_, index) => `word ${index}`))
+    },
   }
   for (const [name, work] of Object.entries(cases)) {
     const turn = await longestTurn(work)
