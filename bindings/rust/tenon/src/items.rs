@@ -54,3 +54,43 @@ impl<'a> Items<'a> {
         self.lengths.as_ptr()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// # Safety
+    /// All pointers are those of items that live.
+    unsafe fn read<T: Copy>(places: *const *const T, items: &Items) -> Vec<Vec<T>> {
+        // SAFETY: the caller's.
+        let (places, lengths) = unsafe {
+            (
+                std::slice::from_raw_parts(places, items.len()),
+                std::slice::from_raw_parts(items.lengths(), items.len()),
+            )
+        };
+        let each = places.iter().zip(lengths);
+        // SAFETY: the caller's.
+        each.map(|(place, length)| unsafe { std::slice::from_raw_parts(*place, *length as usize) }.to_vec())
+            .collect()
+    }
+
+    #[test]
+    fn texts_are_there_as_they_were_given() {
+        let texts = [String::from("Grüße"), String::new(), String::from("a\0b")];
+        let items = Items::of_texts(&texts);
+        assert!(items.tokens().is_null());
+        // SAFETY: they live.
+        let came = unsafe { read(items.texts().cast::<*const u8>(), &items) };
+        assert_eq!(came, texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn tokens_are_there_as_they_were_given() {
+        let tokens = [vec![1, 2, 3], vec![], vec![-4]];
+        let items = Items::of_tokens(&tokens);
+        assert!(items.texts().is_null());
+        // SAFETY: they live.
+        assert_eq!(unsafe { read(items.tokens(), &items) }, tokens);
+    }
+}
