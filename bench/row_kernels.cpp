@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
         [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 1, cpu::kActivationBytes); });
     add("quantise_64_rows",
         [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 64, cpu::kActivationBytes); });
-    if (!kernels->fixed_point) continue;
+    if (!kernels->fixed_bf16) continue;
     add("quantise_fixed",
         [kernels](benchmark::State& s) { cpu::quantise(s, *kernels, 1, cpu::kActivationFixed); });
   }
