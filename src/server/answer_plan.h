@@ -37,6 +37,8 @@ struct AnswerPlan {
   bool logprobs = false;
   uint32_t num_top = 0;  ///< likeliest tokens beside each
   int32_t priority = 0;
+  std::vector<std::string>
+      notes{};  ///< for the client: what of the request was skipped or left out
 };
 
 /// How many tokens an answer to a prompt may have: `wanted`, or what the context holds. Throws

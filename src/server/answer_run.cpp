@@ -31,6 +31,7 @@ void AnswerRun::start() {
     throw;
   }
   num_running_ = generations_.size();
+  exchange_->request().record->notes = std::move(plan_.notes);
   writer_->begin(*exchange_);
   exchange_->request().interest->on_lost([run = weak_] {
     if (const auto running = run.lock()) running->end();

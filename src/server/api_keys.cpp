@@ -90,6 +90,12 @@ std::vector<ApiClient> read_api_keys(std::string_view text) {
   return clients;
 }
 
+std::string secret_of(const std::vector<ApiClient>& clients) {
+  std::string secret;
+  for (const ApiClient& client : clients) secret += client.key + "\n";
+  return secret;
+}
+
 const ApiClient* check_api_key(const HttpRequest& request, const std::vector<ApiClient>& clients) {
   if (clients.empty()) return nullptr;
   const std::string_view bearer = bearer_of(request.authorization);

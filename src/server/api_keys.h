@@ -23,6 +23,9 @@ struct ApiClient {
 /// lines and those that begin with '#' are left out. Throws tenon::Error with the number of the line.
 std::vector<ApiClient> read_api_keys(std::string_view text);
 
+/// A text that only who knows all the keys knows; "" without any.
+std::string secret_of(const std::vector<ApiClient>& clients);
+
 /// The client whose key the request has, as "Authorization: Bearer KEY" or "x-api-key: KEY"; null when
 /// none is asked for. Throws ApiError 401. Takes the same time whichever key it is.
 const ApiClient* check_api_key(const HttpRequest& request, const std::vector<ApiClient>& clients);

@@ -10,6 +10,7 @@
 #include "chat_plan.h"
 #include "custom_tools.h"
 #include "event_stream.h"
+#include "other_fields.h"
 #include "random_id.h"
 #include "routes.h"
 #include "usage.h"
@@ -100,6 +101,7 @@ class WholeChat : public ChatWriter {
     Json answer = object("chat.completion");
     answer["choices"] = choices_;
     answer["usage"] = usage().json();
+    add_notes(exchange, answer);
     exchange.answer({.body = to_text(answer)});
   }
 
@@ -181,6 +183,7 @@ class StreamedChat : public ChatWriter {
       Json chunk = object("chat.completion.chunk");
       chunk["choices"] = Json::array();
       chunk["usage"] = usage().json();
+      add_notes(exchange, chunk);
       exchange.send(event_text(to_text(chunk)));
     }
     exchange.send(event_text("[DONE]"));
@@ -278,14 +281,17 @@ Start handle_chat_completions(const HttpRequest& request, ServerState& state) {
   const ServedModel& model = state.model(fields.text("model"), request);
   model.check_generates();
   check_modalities(fields);
+  std::vector<std::string> notes;
+  check_other_fields(fields, kChatFields, notes);
 
   ChatRequest chat{.messages = read_messages(fields),
                    .tools = read_tools(fields),
-                   .response_format = read_response_format(fields),
+                   .response_format = read_response_format(fields, notes),
                    .format_field = "response_format.json_schema.schema",
                    .variables = read_template_variables(fields),
                    .sampling = read_sampling(fields, model.tokenizer()),
                    .grammar = read_structured_outputs(fields)};
+  chat.notes = std::move(notes);
   if (chat.grammar && (!chat.tools.tools.empty() || !chat.response_format.is_null())) {
     throw invalid_request("structured_outputs: cannot be kept beside tools or response_format",
                           "structured_outputs");
@@ -302,20 +308,15 @@ Start handle_chat_completions(const HttpRequest& request, ServerState& state) {
     fields.refuse("top_logprobs", "logprobs must be true with it");
   }
   chat.num_top = static_cast<uint32_t>(top.value_or(0));
-  const std::optional<Fields> stream_options = fields.object("stream_options");
+  const bool includes_usage = read_stream_options(fields);
   const bool is_streamed = fields.boolean("stream").value_or(false);
-  if (fields.boolean("continue_final_message").value_or(false)) {
-    fields.refuse("continue_final_message", "is not served");
-  }
-
   chat.echo = read_echo(fields, request, state);
-  const ChatWriter::Form form{
-      .model = &model,
-      .num_choices = chat.num_choices,
-      .logprobs = chat.logprobs,
-      .includes_usage = stream_options && stream_options->boolean("include_usage").value_or(false),
-      .is_old = chat.tools.tools_field == "functions",
-      .custom_names = chat.tools.custom_names};
+  const ChatWriter::Form form{.model = &model,
+                              .num_choices = chat.num_choices,
+                              .logprobs = chat.logprobs,
+                              .includes_usage = includes_usage,
+                              .is_old = chat.tools.tools_field == "functions",
+                              .custom_names = chat.tools.custom_names};
   std::unique_ptr<AnswerWriter> writer;
   if (is_streamed) {
     writer = std::make_unique<StreamedChat>(form);

@@ -1,11 +1,15 @@
 #include "chat_plan.h"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
+#include <string_view>
 
 #include "api_error.h"
 #include "chat_messages.h"
 #include "echo_repair.h"
+#include "loose_schema.h"
+#include "volatile_lines.h"
 
 namespace tenon_http {
 namespace {
@@ -20,10 +24,10 @@ std::string local_time() {
   return {text.data(), length};
 }
 
-std::string conversation_of(const ChatRequest& request, const Json& messages) {
+std::string conversation_of(const ChatRequest& request, const Json& messages, const Json& tools) {
   Json conversation{{"messages", messages}, {"now", local_time()}};
-  if (!request.tools.tools.empty()) {
-    conversation["tools"] = request.tools.tools;
+  if (!tools.empty()) {
+    conversation["tools"] = tools;
     conversation["tool_choice"] = request.tools.choice;
     conversation["parallel_tool_calls"] = request.tools.is_parallel;
   }
@@ -35,7 +39,7 @@ std::string conversation_of(const ChatRequest& request, const Json& messages) {
 }
 
 std::string conversation_of(const ChatRequest& request) {
-  return conversation_of(request, request.messages);
+  return conversation_of(request, request.messages, request.tools.tools);
 }
 
 bool has_later_system_message(const Json& messages) {
@@ -82,9 +86,59 @@ void constrain(const tenon::Chat& chat, const ChatRequest& request, const std::s
   }
 }
 
+/// The messages without the oldest `count` but those of the system; what is left begins with the user's.
+Json without_oldest(const Json& messages, size_t count) {
+  Json rest = Json::array();
+  bool has_begun = false;
+  for (const Json& message : messages) {
+    if (message["role"] == "system") {
+      rest.push_back(message);
+      continue;
+    }
+    if (count > 0) {
+      --count;
+      continue;
+    }
+    has_begun = has_begun || message["role"] == "user";
+    if (has_begun) rest.push_back(message);
+  }
+  return has_begun ? rest : Json::array();
+}
+
+/// Leaves as few of the oldest messages out as make the prompt fill three quarters of the context; the
+/// prompt, `rendered` where that is not to be had.
+Tokens truncate_messages(const ServedModel& model, ChatRequest& request, Tokens rendered) {
+  Json all = request.messages;
+  // Where the last message of the user goes, nothing is left.
+  size_t fits = 0;
+  for (const Json& message : all) fits += message["role"] == "system" ? 0 : 1;
+  Tokens tokens;
+  size_t too_many = 0;
+  while (fits - too_many > 1) {
+    const size_t count = (too_many + fits) / 2;
+    request.messages = without_oldest(all, count);
+    Tokens shorter = request.messages.empty() ? Tokens() : encode_prompt(model, request);
+    if (shorter.size() > model.context() / 4 * 3) {
+      too_many = count;
+    } else {
+      fits = count;
+      if (!shorter.empty()) tokens = std::move(shorter);
+    }
+  }
+  request.messages = tokens.empty() ? Json() : without_oldest(all, fits);
+  if (request.messages.empty()) {
+    request.messages = std::move(all);
+    return rendered;
+  }
+  request.notes.push_back("truncation: the " +
+                          std::to_string(all.size() - request.messages.size()) +
+                          " oldest messages were left out, as the context does not hold them");
+  return tokens;
+}
+
 }  // namespace
 
-Json read_response_format(const Fields& fields) {
+Json read_response_format(const Fields& fields, std::vector<std::string>& notes) {
   const std::optional<Fields> format = fields.object("response_format");
   if (!format) return nullptr;
   const std::string& type = format->required_text("type");
@@ -95,11 +149,18 @@ Json read_response_format(const Fields& fields) {
   }
   const std::optional<Fields> named = format->object("json_schema");
   if (!named) format->refuse("json_schema", "is missing");
-  const Json& schema = named->required("schema");
+  return schema_format(*named, notes);
+}
+
+Json schema_format(const Fields& format, std::vector<std::string>& notes) {
+  Json schema = format.required("schema");
   if (!schema.is_object() && !schema.is_boolean()) {
-    named->refuse("schema", "must be a JSON Schema: an object, true or false");
+    format.refuse("schema", "must be a JSON Schema: an object, true or false");
   }
-  return {{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}};
+  if (!format.boolean("strict").value_or(true)) {
+    schema = loose_schema(std::move(schema), format.path_of("schema"), notes);
+  }
+  return {{"type", "json_schema"}, {"json_schema", {{"schema", std::move(schema)}}}};
 }
 
 Json read_template_variables(const Fields& fields) {
@@ -107,14 +168,22 @@ Json read_template_variables(const Fields& fields) {
   if (const std::optional<Fields> given = fields.object("chat_template_kwargs")) {
     variables = given->json();
   }
-  const std::string* effort = fields.text("reasoning_effort");
-  if (effort != nullptr && !variables.contains("reasoning_effort")) {
-    variables["reasoning_effort"] = *effort;
-    if (*effort == "none" && !variables.contains("enable_thinking")) {
-      variables["enable_thinking"] = false;
-    }
-  }
+  if (!variables.contains("reasoning_effort")) read_effort(fields, "reasoning_effort", variables);
   return variables;
+}
+
+void read_effort(const Fields& fields, std::string_view name, Json& variables) {
+  static constexpr auto kEfforts =
+      std::to_array<std::string_view>({"none", "minimal", "low", "medium", "high", "xhigh", "max"});
+  const std::string* effort = fields.text(name);
+  if (effort == nullptr) return;
+  if (std::find(kEfforts.begin(), kEfforts.end(), *effort) == kEfforts.end()) {
+    fields.refuse(name, "must be one of none, minimal, low, medium, high, xhigh and max");
+  }
+  variables["reasoning_effort"] = *effort;
+  if (*effort == "none" && !variables.contains("enable_thinking")) {
+    variables["enable_thinking"] = false;
+  }
 }
 
 std::string owner_of(const HttpRequest& request) {
@@ -128,7 +197,7 @@ ChatRequest::Echo read_echo(const Fields& fields, const HttpRequest& request, Se
 }
 
 Tokens encode_messages(const ServedModel& model, const ChatRequest& request, const Json& messages) {
-  return model.chat().encode(conversation_of(request, messages));
+  return model.chat().encode(conversation_of(request, messages, request.tools.tools));
 }
 
 Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
@@ -153,6 +222,9 @@ Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
 AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
   const tenon::Chat& chat = model.chat();
   EchoPrompt echo{encode_prompt(model, request)};
+  if (request.truncates && echo.tokens.size() >= model.context()) {
+    echo.tokens = truncate_messages(model, request, std::move(echo.tokens));
+  }
   std::shared_ptr<const EchoTurn> turn;
   if (request.echo.memory != nullptr) {
     ConversationMeaning meaning = meaning_of(model, request);
@@ -176,6 +248,9 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
       may_call ? room_for_answer(model, prompt->size(), std::nullopt, request.messages_field)
                : max_tokens;
   const std::string conversation = conversation_of(request);
+  const std::string kept = request.tools.kept.empty()
+                               ? conversation
+                               : conversation_of(request, request.messages, request.tools.kept);
   for (size_t i = 0; i < request.num_choices; ++i) {
     ChoicePlan choice{prompt,
                       make_sampler(request.sampling, i),
@@ -184,9 +259,11 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
                       may_call ? max_tokens : 0,
                       turn,
                       echo.num_repaired};
-    constrain(chat, request, conversation, model, choice.sampler);
+    constrain(chat, request, kept, model, choice.sampler);
     plan.choices.push_back(std::move(choice));
   }
+  plan.notes = std::move(request.notes);
+  plan.notes.insert(plan.notes.end(), request.tools.notes.begin(), request.tools.notes.end());
   return plan;
 }
 

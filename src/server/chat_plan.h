@@ -34,14 +34,24 @@ struct ChatRequest {
     std::string owner{};
   };
   Echo echo{};
+  /// Where the context does not hold all of it, the oldest messages but those of the system go.
+  bool truncates = false;
+  std::vector<std::string> notes{};  ///< for the client: what was skipped or left out
 };
 
 /// "response_format" as a conversation takes it; null for text. Throws ApiError naming the field.
-Json read_response_format(const Fields& fields);
+///   notes  gets what a schema with "strict": false has and is not kept
+Json read_response_format(const Fields& fields, std::vector<std::string>& notes);
+
+/// The schema of an answer, "schema" of `format`, as a conversation takes it. Throws ApiError.
+Json schema_format(const Fields& format, std::vector<std::string>& notes);
 
 /// What every interface lets a client say to the template: "chat_template_kwargs" and
 /// "reasoning_effort".
 Json read_template_variables(const Fields& fields);
+
+/// How much the model may think, by OpenAI's and Anthropic's names. Throws ApiError for another one.
+void read_effort(const Fields& fields, std::string_view name, Json& variables);
 
 /// Whose a request is: what one client was told is not another's.
 std::string owner_of(const HttpRequest& request);

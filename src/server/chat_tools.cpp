@@ -5,6 +5,7 @@
 
 #include "api_error.h"
 #include "custom_tools.h"
+#include "loose_schema.h"
 
 namespace tenon_http {
 namespace {
@@ -31,12 +32,10 @@ bool has_tool(const ToolUse& use, const std::string& name) {
                      [&](const Json& tool) { return name_of(tool) == name; });
 }
 
-void add_tool(ToolUse& use, Json tool, const std::string& path) {
-  if (has_tool(use, name_of(tool))) {
-    throw invalid_request(path + ": there are two tools with the name \"" + name_of(tool) + "\"",
-                          path);
-  }
-  use.tools.push_back(std::move(tool));
+void check_is_new(const ToolUse& use, const Json& tool, const std::string& path) {
+  if (!has_tool(use, name_of(tool))) return;
+  throw invalid_request(path + ": there are two tools with the name \"" + name_of(tool) + "\"",
+                        path);
 }
 
 /// {"type": "custom", "custom": {"name", "description", "format"}}
@@ -49,7 +48,8 @@ void read_custom_tool(const Fields& tool, ToolUse& use) {
   function["function"]["parameters"] =
       custom_tool_schema(format ? &*format : nullptr, grammar ? &*grammar : nullptr);
   use.custom_names.push_back(name_of(function));
-  add_tool(use, std::move(function), tool.path());
+  check_is_new(use, function, tool.path());
+  add_function(use, std::move(function), *custom, "parameters");
 }
 
 /// The object that holds the name of a tool: under its kind, or itself.
@@ -76,19 +76,23 @@ void read_list(const Fields& fields, ToolUse& use) {
     }
     const std::optional<Fields> function = tool.object("function");
     if (!function) tool.refuse("function", "is missing");
-    add_tool(use, function_tool(*function, "parameters"), tool.path());
+    Json read = function_tool(*function, "parameters");
+    check_is_new(use, read, tool.path());
+    add_function(use, std::move(read), *function, "parameters");
   }
 }
 
 void read_old_list(const Fields& fields, ToolUse& use) {
   const Json* functions = fields.list("functions");
-  if (functions == nullptr) return;
-  if (functions->size() > kMaxTools) fields.refuse("functions", "has more than 1024 functions");
-  use.tools_field = "functions";
-  use.choice_field = "function_call";
-  for (size_t i = 0; i < functions->size(); ++i) {
+  const size_t count = functions == nullptr ? 0 : functions->size();
+  if (count > kMaxTools) fields.refuse("functions", "has more than 1024 functions");
+  if (functions != nullptr) use.tools_field = "functions";
+  if (functions != nullptr) use.choice_field = "function_call";
+  for (size_t i = 0; i < count; ++i) {
     const Fields function((*functions)[i], item_path("functions", i));
-    add_tool(use, function_tool(function, "parameters"), function.path());
+    Json read = function_tool(function, "parameters");
+    check_is_new(use, read, function.path());
+    add_function(use, std::move(read), function, "parameters");
   }
   const Json* choice = fields.find("function_call");
   if (choice == nullptr) return;
@@ -138,6 +142,23 @@ Json function_tool(const Fields& fields, std::string_view schema_field) {
   return {{"type", "function"}, {"function", std::move(function)}};
 }
 
+void add_function(ToolUse& use, Json tool, const Fields& fields, std::string_view schema_field) {
+  if (!fields.boolean("strict").value_or(true)) {
+    Json kept = tool;
+    Json& schema = kept["function"]["parameters"];
+    schema = loose_schema(std::move(schema), fields.path_of(schema_field), use.notes);
+    // Arguments are an object whatever is left out.
+    if (!schema.is_object()) schema = {{"type", "object"}};
+    if (kept != tool || !use.kept.empty()) {
+      for (size_t i = use.kept.size(); i < use.tools.size(); ++i) use.kept.push_back(use.tools[i]);
+      use.kept.push_back(std::move(kept));
+    }
+  } else if (!use.kept.empty()) {
+    use.kept.push_back(tool);
+  }
+  use.tools.push_back(std::move(tool));
+}
+
 Json named_choice(const ToolUse& use, const std::string& name, const Fields& fields,
                   std::string_view field) {
   if (!has_tool(use, name)) fields.refuse(field, "there is no tool \"" + name + "\"");
@@ -145,12 +166,14 @@ Json named_choice(const ToolUse& use, const std::string& name, const Fields& fie
 }
 
 void keep_tools(ToolUse& use, const Json& names) {
-  Json kept = Json::array();
-  for (Json& tool : use.tools) {
-    const auto found = std::find(names.begin(), names.end(), Json(name_of(tool)));
-    if (found != names.end()) kept.push_back(std::move(tool));
+  for (Json* list : {&use.tools, &use.kept}) {
+    Json allowed = Json::array();
+    for (Json& tool : *list) {
+      const auto found = std::find(names.begin(), names.end(), Json(name_of(tool)));
+      if (found != names.end()) allowed.push_back(std::move(tool));
+    }
+    *list = std::move(allowed);
   }
-  use.tools = std::move(kept);
 }
 
 void read_tool_choice(const Fields& fields, ToolUse& use) {

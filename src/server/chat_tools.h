@@ -15,7 +15,10 @@ struct ToolUse {
   Json choice = "auto";        ///< "auto", "none", "required", or a function
   bool is_parallel = true;
   std::vector<std::string> custom_names{};  ///< of tools that take a text (custom_tools.h)
-  std::string tools_field = "tools";        ///< where the client finds them
+  /// [tools] what is kept of them, where "strict": false left something out; empty: all of it.
+  Json kept = Json::array();
+  std::vector<std::string> notes{};   ///< for the client: what was left out
+  std::string tools_field = "tools";  ///< where the client finds them
   std::string choice_field = "tool_choice";
 
   [[nodiscard]] bool must_call() const {
@@ -30,9 +33,12 @@ ToolUse read_tools(const Fields& fields);
 /// Reads "tool_choice" of the tools that `use` has. Throws ApiError naming the field.
 void read_tool_choice(const Fields& fields, ToolUse& use);
 
-/// A function as a tool of a conversation. fields: with "name", "description" and, under
+/// A function as a tool of a conversation. fields: with "name", "description", "strict" and, under
 /// `schema_field`, the schema of its parameters.
 Json function_tool(const Fields& fields, std::string_view schema_field);
+
+/// Adds a tool that function_tool() made of `fields`, and with "strict": false what is kept of it.
+void add_function(ToolUse& use, Json tool, const Fields& fields, std::string_view schema_field);
 
 /// The tool that must be called. Throws ApiError at `field` of `fields` when it is not there.
 Json named_choice(const ToolUse& use, const std::string& name, const Fields& fields,

@@ -9,6 +9,7 @@
 #include "answer_run.h"
 #include "chat_plan.h"
 #include "event_stream.h"
+#include "other_fields.h"
 #include "prompt_logprobs.h"
 #include "random_id.h"
 #include "routes.h"
@@ -113,11 +114,13 @@ class CompletionWriter : public AnswerWriter {
     if (!form_.is_streamed) {
       last["choices"] = choices_;
       last["usage"] = usage_.json();
+      add_notes(exchange, last);
       return exchange.answer({.body = to_text(last)});
     }
     if (form_.includes_usage) {
       last["choices"] = Json::array();
       last["usage"] = usage_.json();
+      add_notes(exchange, last);
       exchange.send(event_text(to_text(last)));
     }
     exchange.send(event_text("[DONE]"));
@@ -209,9 +212,9 @@ std::vector<Tokens> read_prompts(const Fields& fields, const ServedModel& model)
   return prompts;
 }
 
-std::optional<tenon::Grammar> read_grammar(const Fields& fields) {
+std::optional<tenon::Grammar> read_grammar(const Fields& fields, std::vector<std::string>& notes) {
   std::optional<tenon::Grammar> grammar = read_structured_outputs(fields);
-  const Json format = read_response_format(fields);
+  const Json format = read_response_format(fields, notes);
   if (format.is_null()) return grammar;
   if (grammar) fields.refuse("response_format", "cannot be kept beside structured outputs");
   const std::string schema = format["type"] == "json_object"
@@ -246,7 +249,9 @@ Start handle_completions(const HttpRequest& request, ServerState& state) {
 
   std::vector<Tokens> prompts = read_prompts(fields, model);
   const Sampling sampling = read_sampling(fields, model.tokenizer());
-  const std::optional<tenon::Grammar> grammar = read_grammar(fields);
+  std::vector<std::string> notes;
+  const std::optional<tenon::Grammar> grammar = read_grammar(fields, notes);
+  check_other_fields(fields, kCompletionFields, notes);
   const auto num_choices =
       static_cast<size_t>(fields.integer("n", 1, state.limits.max_choices).value_or(1));
   if (prompts.size() * num_choices > kMaxAnswers) {
@@ -257,21 +262,21 @@ Start handle_completions(const HttpRequest& request, ServerState& state) {
   const auto max_tokens =
       static_cast<uint64_t>(fields.integer("max_tokens", 0, INT64_MAX).value_or(kDefaultMaxTokens));
   if (max_tokens == 0 && !echoes) fields.refuse("max_tokens", "must be at least 1 without echo");
-  const std::optional<Fields> stream_options = fields.object("stream_options");
+  const bool includes_usage = read_stream_options(fields);
 
   AnswerPlan plan{.model = &model,
                   .stops = sampling.stops,
                   .ignore_end = sampling.ignore_end,
                   .logprobs = top.has_value(),
                   .num_top = static_cast<uint32_t>(top.value_or(0)),
-                  .priority = sampling.priority};
-  CompletionWriter::Form form{
-      .model = &model,
-      .num_prompts = prompts.size(),
-      .num_choices = num_choices,
-      .logprobs = plan.logprobs,
-      .includes_usage = stream_options && stream_options->boolean("include_usage").value_or(false),
-      .is_streamed = fields.boolean("stream").value_or(false)};
+                  .priority = sampling.priority,
+                  .notes = std::move(notes)};
+  CompletionWriter::Form form{.model = &model,
+                              .num_prompts = prompts.size(),
+                              .num_choices = num_choices,
+                              .logprobs = plan.logprobs,
+                              .includes_usage = includes_usage,
+                              .is_streamed = fields.boolean("stream").value_or(false)};
   std::vector<size_t> sizes;
   for (Tokens& prompt : prompts) {
     const uint64_t room = room_for_answer(model, prompt.size(), max_tokens, "prompt");

@@ -3,14 +3,17 @@
 #include <utility>
 
 #include "api_error.h"
+#include "volatile_lines.h"
 
 namespace tenon_http {
 namespace {
 
-std::string trimmed_text(const Json& message, const char* member) {
+std::string text_in(const Json& message, const char* member) {
   const auto found = message.find(member);
-  if (found == message.end() || !found->is_string()) return "";
-  const std::string& text = found->get_ref<const std::string&>();
+  return found == message.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
+std::string trimmed(const std::string& text) {
   static constexpr std::string_view kSpace = " \t\r\n";
   const size_t begin = text.find_first_not_of(kSpace);
   if (begin == text.npos) return "";
@@ -35,7 +38,9 @@ ConversationMeaning::ConversationMeaning(const Json& frame, const Json& messages
 }
 
 void ConversationMeaning::add(const Json& message) {
-  Json meaning{{"role", message.value("role", "")}, {"content", trimmed_text(message, "content")}};
+  const std::string role = message.value("role", "");
+  const DatedText content = without_dates(role, text_in(message, "content"));
+  Json meaning{{"role", role}, {"content", trimmed(content.text)}};
   const auto calls = message.find("tool_calls");
   if (calls != message.end() && calls->is_array()) {
     for (const Json& call : *calls) {
@@ -53,20 +58,24 @@ void ConversationMeaning::add(const Json& message) {
   if (message.contains("name")) meaning["name"] = message["name"];
   text_ += "\n" + to_text(meaning);
   ends_.push_back(text_.size());
-  thoughts_.push_back(trimmed_text(message, "reasoning_content"));
+  thoughts_.push_back(trimmed(text_in(message, "reasoning_content")));
+  dates_ += content.dates;
+  date_ends_.push_back(dates_.size());
 }
 
 void EchoMemory::remember(const ConversationMeaning& meaning, Tokens tokens) {
   std::string name(meaning.up_to(meaning.num_messages() - 1));
   uint64_t bytes = sizeof(Entry) + sizeof name + name.size() + tokens.size() * sizeof(tenon::Token);
   for (const std::string& thoughts : meaning.thoughts()) bytes += sizeof thoughts + thoughts.size();
-  Entry entry{meaning.thoughts(), std::make_shared<const Tokens>(std::move(tokens))};
+  Known known{std::move(tokens), meaning.dates_up_to(meaning.num_messages() - 1)};
+  bytes += known.dates.size();
+  Entry entry{meaning.thoughts(), std::make_shared<const Known>(std::move(known))};
   const std::lock_guard lock(mutex_);
   entries_.add(std::move(name), std::move(entry), bytes);
 }
 
-std::shared_ptr<const EchoMemory::Tokens> EchoMemory::find(const ConversationMeaning& meaning,
-                                                           size_t last) {
+std::shared_ptr<const EchoMemory::Known> EchoMemory::find(const ConversationMeaning& meaning,
+                                                          size_t last) {
   const std::lock_guard lock(mutex_);
   const Entry* const found = entries_.find(meaning.up_to(last), [&](const Entry& entry) {
     for (size_t i = 0; i <= last; ++i) {
@@ -75,7 +84,7 @@ std::shared_ptr<const EchoMemory::Tokens> EchoMemory::find(const ConversationMea
     }
     return true;
   });
-  return found == nullptr ? nullptr : found->tokens;
+  return found == nullptr ? nullptr : found->known;
 }
 
 void EchoTurn::remember(const EchoMemory::Tokens& prompt, const EchoMemory::Tokens& drawn,

@@ -20,7 +20,8 @@
 namespace tenon_http {
 
 /// What a conversation means: equal texts for equal meanings, message by message. White space around
-/// contents, the order and the spelling of arguments, the ids of calls and thoughts do not count.
+/// contents, the order and the spelling of arguments, the ids of calls, thoughts, and dates where agents
+/// tell them (volatile_lines.h) do not count.
 class ConversationMeaning {
  public:
   /// frame: what stands before the messages: the client, the model, tools, variables.
@@ -34,11 +35,17 @@ class ConversationMeaning {
   }
   /// [messages] thoughts of the assistant, as far as they are there.
   [[nodiscard]] const std::vector<std::string>& thoughts() const { return thoughts_; }
+  /// What the messages up to number `last` tell of the date.
+  [[nodiscard]] std::string dates_up_to(size_t last) const {
+    return dates_.substr(0, date_ends_[last]);
+  }
 
  private:
   std::string text_;
   std::vector<size_t> ends_;
   std::vector<std::string> thoughts_;
+  std::string dates_;
+  std::vector<size_t> date_ends_;
   std::unordered_map<std::string, size_t> call_numbers_;
 };
 
@@ -46,6 +53,10 @@ class ConversationMeaning {
 class EchoMemory {
  public:
   using Tokens = std::vector<tenon::Token>;
+  struct Known {
+    Tokens tokens;
+    std::string dates;  ///< that they tell
+  };
 
   explicit EchoMemory(uint64_t limit_bytes) : entries_(limit_bytes) {}
 
@@ -53,12 +64,12 @@ class EchoMemory {
   void remember(const ConversationMeaning& meaning, Tokens tokens);
   /// The tokens of the conversation up to message `last`; null when it is not known, or when thoughts
   /// are told that were others.
-  [[nodiscard]] std::shared_ptr<const Tokens> find(const ConversationMeaning& meaning, size_t last);
+  [[nodiscard]] std::shared_ptr<const Known> find(const ConversationMeaning& meaning, size_t last);
 
  private:
   struct Entry {
     std::vector<std::string> thoughts;
-    std::shared_ptr<const Tokens> tokens;
+    std::shared_ptr<const Known> known;
   };
 
   std::mutex mutex_;

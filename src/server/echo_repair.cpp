@@ -1,14 +1,11 @@
 #include "echo_repair.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
+
+#include "volatile_lines.h"
 
 namespace tenon_http {
 namespace {
-
-/// Where Claude Code says whom to bill.
-constexpr auto kVolatileLines = std::to_array<std::string_view>({"x-anthropic-billing-header:"});
 
 size_t count_of(const Tokens& tokens, tenon::Token token) {
   return static_cast<size_t>(std::count(tokens.begin(), tokens.end(), token));
@@ -26,38 +23,35 @@ std::optional<Tokens> after_occurrence(const Tokens& rendered, tenon::Token toke
 }
 
 /// What is rendered after the turn of the assistant that message `turn` is.
-std::optional<Tokens> rest_after(const ServedModel& model, const ChatRequest& request, size_t turn,
-                                 const Tokens& rendered, const Tokens& remembered) {
+///   messages  those of the request, or what is told in their place; `rendered` is their prompt
+std::optional<Tokens> rest_after(const ServedModel& model, const ChatRequest& request,
+                                 Json messages, size_t turn, const Tokens& rendered,
+                                 const Tokens& remembered) {
   const tenon::Token end = remembered.back();
   Json before = Json::array();
-  for (size_t i = 0; i < turn; ++i) before.push_back(request.messages[i]);
+  for (size_t i = 0; i < turn; ++i) before.push_back(messages[i]);
   const size_t count = count_of(encode_messages(model, request, before), end) + 1;
   if (count_of(remembered, end) != count) return std::nullopt;
   std::optional<Tokens> rest = after_occurrence(rendered, end, count);
   // If the mark is that of the turn, what the turn says is not in the rest.
-  Json other = request.messages;
-  other[turn]["content"] = "?" + other[turn].value("content", std::string());
-  if (rest != after_occurrence(encode_messages(model, request, other), end, count)) {
+  messages[turn]["content"] = "?" + messages[turn].value("content", std::string());
+  if (rest != after_occurrence(encode_messages(model, request, messages), end, count)) {
     return std::nullopt;
   }
   return rest;
 }
 
-}  // namespace
-
-std::string without_volatile_lines(const std::string& system) {
-  std::string_view text = system;
-  const auto is_volatile = [&] {
-    return std::any_of(kVolatileLines.begin(), kVolatileLines.end(),
-                       [&](std::string_view line) { return text.starts_with(line); });
-  };
-  while (is_volatile()) {
-    const size_t end = text.find('\n');
-    text = end == text.npos ? std::string_view() : text.substr(end + 1);
-    while (text.starts_with('\n')) text.remove_prefix(1);
-  }
-  return std::string(text);
+/// The same where the conversation began on another day: the user tells the new one.
+std::optional<Tokens> rest_with_dates(const ServedModel& model, const ChatRequest& request,
+                                      size_t turn, const std::string& dates,
+                                      const Tokens& remembered) {
+  Json messages = request.messages;
+  if (dates.empty() || !tell_dates(messages, turn, dates)) return std::nullopt;
+  const Tokens rendered = encode_messages(model, request, messages);
+  return rest_after(model, request, std::move(messages), turn, rendered, remembered);
 }
+
+}  // namespace
 
 ConversationMeaning meaning_of(const ServedModel& model, const ChatRequest& request) {
   // "auto" and "required" show the model the same tools.
@@ -77,14 +71,17 @@ EchoPrompt repair_echo(const ServedModel& model, const ChatRequest& request,
     if (request.messages[turn]["role"] != "assistant") continue;
     const auto remembered = memory.find(meaning, turn);
     if (remembered == nullptr) continue;
+    const Tokens& known = remembered->tokens;
     std::optional<Tokens> rest;
     try {
-      rest = rest_after(model, request, turn, rendered, *remembered);
+      rest = meaning.dates_up_to(turn) == remembered->dates
+                 ? rest_after(model, request, request.messages, turn, rendered, known)
+                 : rest_with_dates(model, request, turn, meaning.dates_up_to(turn), known);
     } catch (const tenon::Error&) {  // the template does not take the beginning alone
     }
     // Thoughts that the client dropped must not push the answer out of the context.
-    if (!rest || remembered->size() + rest->size() > model.context() / 8 * 7) continue;
-    EchoPrompt prompt{*remembered, 0};
+    if (!rest || known.size() + rest->size() > model.context() / 8 * 7) continue;
+    EchoPrompt prompt{known, 0};
     prompt.tokens.insert(prompt.tokens.end(), rest->begin(), rest->end());
     for (size_t i = 0; i <= turn; ++i) {
       prompt.num_repaired += request.messages[i]["role"] == "assistant" ? 1 : 0;

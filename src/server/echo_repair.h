@@ -27,12 +27,9 @@ ConversationMeaning meaning_of(const ServedModel& model, const ChatRequest& requ
 ///     repaired:    remembered, then what is rendered after the second <|end|>
 ///
 /// The token that ended the answer marks the place; where the template writes another one, or not one
-/// for each message, nothing is repaired. Throws tenon::Error.
+/// for each message, nothing is repaired. Where the prompt tells another date than the remembered one, it
+/// stays, and the next words of the user begin with the new one. Throws tenon::Error.
 EchoPrompt repair_echo(const ServedModel& model, const ChatRequest& request,
                        const ConversationMeaning& meaning, Tokens rendered);
-
-/// Lines at the beginning of a system prompt that differ with each conversation and say nothing to a
-/// model (x-anthropic-billing-header) are left out, so that conversations share their beginning.
-std::string without_volatile_lines(const std::string& system);
 
 }  // namespace tenon_http

@@ -1,4 +1,4 @@
-// POST /v1/embeddings and /v1/rerank, of a model that was opened for them.
+// POST /v1/embeddings, /v1/rerank and /v1/score, of a model that was opened for them.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -118,6 +118,46 @@ std::vector<std::string_view> read_documents(const Fields& fields) {
   return texts;
 }
 
+/// A text, or a list of them that is not empty.
+std::vector<std::string_view> read_texts(const Fields& fields, std::string_view name) {
+  const Json& value = fields.required(name);
+  if (value.is_string()) return {value.get_ref<const std::string&>()};
+  if (!value.is_array() || value.empty()) {
+    fields.refuse(name, "must be a text, or a list of texts that is not empty");
+  }
+  if (value.size() > kMaxInputs) fields.refuse(name, "has more than 8192 items");
+  std::vector<std::string_view> texts;
+  for (const Json& text : value) {
+    if (!text.is_string()) fields.refuse(name, "must hold texts");
+    texts.push_back(text.get_ref<const std::string&>());
+  }
+  return texts;
+}
+
+/// [documents] how well each answers the query. field: what a refusal names.
+std::vector<float> rank(const HttpRequest& request, const ServedModel& model,
+                        std::string_view query, std::span<const std::string_view> documents,
+                        const std::string& field) {
+  std::vector<float> scores;
+  try {
+    scores = make_embedder(request, model, {})->rank(query, documents);
+  } catch (const tenon::Error& error) {
+    throw api_error_of(error, field);
+  }
+  // A classifier of several labels gives several numbers; the first is the score.
+  const size_t stride = scores.size() / documents.size();
+  for (size_t i = 0; i < documents.size(); ++i) scores[i] = scores[i * stride];
+  scores.resize(documents.size());
+  return scores;
+}
+
+size_t count_pair_tokens(const tenon::Tokenizer& tokenizer, std::string_view query,
+                         std::span<const std::string_view> documents) {
+  size_t count = documents.size() * tokenizer.encode(query).size();
+  for (const std::string_view document : documents) count += tokenizer.encode(document).size();
+  return count;
+}
+
 }  // namespace
 
 Start handle_embeddings(const HttpRequest& request, ServerState& state) {
@@ -163,34 +203,54 @@ Start handle_rerank(const HttpRequest& request, ServerState& state) {
   const std::vector<std::string_view> documents = read_documents(fields);
   const auto top = static_cast<size_t>(fields.integer("top_n", 1, INT32_MAX).value_or(INT32_MAX));
   const bool returns_documents = fields.boolean("return_documents").value_or(false);
-  std::vector<float> scores;
-  try {
-    scores = make_embedder(request, model, {})->rank(query, documents);
-  } catch (const tenon::Error& error) {
-    throw api_error_of(error, "documents");
-  }
-  // A classifier of several labels gives several numbers; the first is the score.
-  const size_t stride = scores.size() / documents.size();
+  const std::vector<float> scores = rank(request, model, query, documents, "documents");
   std::vector<size_t> order(documents.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
-    return scores[left * stride] > scores[right * stride];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t left, size_t right) { return scores[left] > scores[right]; });
   order.resize(std::min(order.size(), top));
   Json results = Json::array();
   for (const size_t index : order) {
-    Json result{{"index", index}, {"relevance_score", scores[index * stride]}};
+    Json result{{"index", index}, {"relevance_score", scores[index]}};
     if (returns_documents) result["document"] = {{"text", documents[index]}};
     results.push_back(std::move(result));
   }
-  size_t tokens = 0;
-  for (const std::string_view document : documents) {
-    tokens += model.tokenizer().encode(query).size() + model.tokenizer().encode(document).size();
+  const size_t tokens = count_pair_tokens(model.tokenizer(), query, documents);
+  return answer_with(
+      {.body = to_text({{"id", random_id("rerank-")},
+                        {"model", model.name()},
+                        {"results", std::move(results)},
+                        {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}})});
+}
+
+Start handle_score(const HttpRequest& request, ServerState& state) {
+  const Json body = parse_json(request.body);
+  const Fields fields(body);
+  const ServedModel& model = state.model(fields.text("model"), request);
+  const std::vector<std::string_view> left = read_texts(fields, "text_1");
+  const std::vector<std::string_view> right = read_texts(fields, "text_2");
+  if (left.size() != 1 && left.size() != right.size()) {
+    fields.refuse("text_1", "must be one text, or as many as text_2 has");
   }
-  return answer_with({.body = to_text({{"id", random_id("rerank-")},
-                                       {"model", model.name()},
-                                       {"results", std::move(results)},
-                                       {"usage", {{"total_tokens", tokens}}}})});
+  Json data = Json::array();
+  size_t tokens = 0;
+  const auto add = [&](std::string_view query, std::span<const std::string_view> documents) {
+    for (const float score : rank(request, model, query, documents, "text_2")) {
+      data.push_back({{"index", data.size()}, {"object", "score"}, {"score", score}});
+    }
+    tokens += count_pair_tokens(model.tokenizer(), query, documents);
+  };
+  if (left.size() == 1) {
+    add(left[0], right);
+  } else {
+    for (size_t i = 0; i < left.size(); ++i) add(left[i], std::span(right).subspan(i, 1));
+  }
+  return answer_with(
+      {.body = to_text({{"id", random_id("score-")},
+                        {"object", "list"},
+                        {"model", model.name()},
+                        {"data", std::move(data)},
+                        {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}})});
 }
 
 }  // namespace tenon_http

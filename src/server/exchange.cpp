@@ -50,4 +50,9 @@ void answer_error(Exchange& exchange, const ApiError& error) {
   exchange.answer(error_answer(error, exchange.request().shape));
 }
 
+void add_notes(const Exchange& exchange, Json& answer) {
+  const std::vector<std::string>& notes = exchange.request().record->notes;
+  if (!notes.empty()) answer["notes"] = notes;
+}
+
 }  // namespace tenon_http

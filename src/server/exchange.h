@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api_error.h"
+#include "json.h"
 #include "request_record.h"
 
 namespace tenon_http {
@@ -81,6 +82,9 @@ class Exchange {
 /// Answers with an error in the shape of the request's interface.
 void answer_error(Exchange& exchange, const ApiError& error);
 HttpAnswer error_answer(const ApiError& error, ErrorShape shape);
+
+/// What a client should know of its request, as the field "notes" of an answer; nothing without any.
+void add_notes(const Exchange& exchange, Json& answer);
 
 /// Threads that run tasks, in the order in which they come.
 class Tasks {

@@ -350,10 +350,13 @@ HttpExchange::~HttpExchange() {
   if (record.journal != nullptr) record.journal->end(record);
 }
 
-void HttpExchange::add_ids(HttpAnswer& answer) const {
+void HttpExchange::add_request_headers(HttpAnswer& answer) const {
   const bool is_anthropic = request_.shape == ErrorShape::Anthropic;
   answer.headers.emplace_back(is_anthropic ? "Request-Id" : "X-Request-Id", request_.record->id);
   answer.headers.emplace_back("Traceresponse", traceresponse_of(request_.record->trace));
+  if (!request_.record->notes.empty()) {
+    answer.headers.emplace_back("Tenon-Notes", notes_header(request_.record->notes));
+  }
 }
 
 void HttpExchange::note_end() {
@@ -367,7 +370,7 @@ void HttpExchange::answer(HttpAnswer answer) {
   has_begun_ = has_ended_ = true;
   request_.record->status = answer.status;
   note_end();
-  add_ids(answer);
+  add_request_headers(answer);
   const bool keep_alive = connection->keeps_alive_ && !connection->owner_.is_draining();
   if (!keep_alive) connection->keeps_alive_ = false;
   std::string bytes = http_head(answer, {.keep_alive = keep_alive, .cors = origin_of(*connection)});
@@ -383,7 +386,7 @@ void HttpExchange::begin_stream(const std::string& content_type) {
   if (is_old_) connection->keeps_alive_ = false;
   HttpAnswer answer{.content_type = content_type, .headers = {{"Cache-Control", "no-cache"}}};
   request_.record->status = answer.status;
-  add_ids(answer);
+  add_request_headers(answer);
   connection->write(http_head(answer, {.keep_alive = connection->keeps_alive_,
                                        .chunked = !is_old_,
                                        .bare = is_old_,

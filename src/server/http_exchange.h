@@ -38,8 +38,8 @@ class HttpExchange : public Exchange {
   /// The page's that asked, if it may read the answer.
   [[nodiscard]] std::string_view origin_of(const HttpConnection& connection) const;
 
-  /// Headers by which a client and its logs name the request.
-  void add_ids(HttpAnswer& answer) const;
+  /// By which a client and its logs name the request, and what it should know of it.
+  void add_request_headers(HttpAnswer& answer) const;
   void note_end();
 
   std::weak_ptr<HttpConnection> connection_;

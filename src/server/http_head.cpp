@@ -73,6 +73,8 @@ std::string http_head(const HttpAnswer& answer, const HeadOptions& options) {
   if (!options.cors.empty()) {
     add("Access-Control-Allow-Origin", options.cors);
     if (options.cors != "*") add("Vary", "Origin");
+    add("Access-Control-Expose-Headers",
+        "X-Request-Id, Request-Id, Traceresponse, Retry-After, Tenon-Notes");
     if (answer.status == 204) {
       add("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
       add("Access-Control-Allow-Headers", "*, Authorization, Content-Type, X-Api-Key");
@@ -81,6 +83,18 @@ std::string http_head(const HttpAnswer& answer, const HeadOptions& options) {
   }
   for (const auto& [name, value] : answer.headers) add(name, value);
   return head + "\r\n";
+}
+
+std::string notes_header(const std::vector<std::string>& notes) {
+  constexpr size_t kMaxBytes = 4096;
+  std::string value;
+  for (const std::string& note : notes) {
+    if (!value.empty()) value += "; ";
+    for (const char c : note) value += c >= ' ' && c <= '~' ? c : '?';
+    if (value.size() > kMaxBytes) break;
+  }
+  if (value.size() > kMaxBytes) value.replace(kMaxBytes - 3, value.npos, "...");
+  return value;
 }
 
 std::string http_chunk(std::string_view bytes) {

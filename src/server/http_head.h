@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "exchange.h"
 
@@ -17,6 +18,10 @@ struct HeadOptions {
 
 /// The status line and the headers of an answer, with the empty line after them.
 std::string http_head(const HttpAnswer& answer, const HeadOptions& options);
+
+/// Notes for the client as a header's value: one after another with "; ", in printable ASCII, cut at
+/// 4 KiB.
+std::string notes_header(const std::vector<std::string>& notes);
 
 /// `bytes`, which are not empty, as a chunk.
 std::string http_chunk(std::string_view bytes);

@@ -5,7 +5,8 @@
 
 #include "api_error.h"
 #include "chat_messages.h"
-#include "echo_repair.h"
+#include "other_fields.h"
+#include "volatile_lines.h"
 
 namespace tenon_http {
 namespace {
@@ -20,6 +21,26 @@ namespace {
   block.refuse("type", "\"" + type + "\" is no kind of block that is known here");
 }
 
+/// Marks up to which a prompt is to be kept: all of it is, here, but a wrong mark is told.
+void check_cache_control(const Fields& fields) {
+  const std::optional<Fields> control = fields.object("cache_control");
+  if (!control) return;
+  if (control->required_text("type") != "ephemeral") {
+    control->refuse("type", R"(must be "ephemeral")");
+  }
+  const std::string* life = control->text("ttl");
+  if (life != nullptr && *life != "5m" && *life != "1h") {
+    control->refuse("ttl", R"(must be "5m" or "1h")");
+  }
+}
+
+/// A block of a list, with its checked marks.
+Fields block_of(const Json& list, const std::string& path, size_t index) {
+  Fields block(list[index], item_path(path, index));
+  check_cache_control(block);
+  return block;
+}
+
 std::string read_system(const Fields& fields) {
   const Json* system = fields.find("system");
   if (system == nullptr) return "";
@@ -27,7 +48,7 @@ std::string read_system(const Fields& fields) {
   if (!system->is_array()) fields.refuse("system", "must be a string or a list of blocks");
   std::string text;
   for (size_t i = 0; i < system->size(); ++i) {
-    const Fields block((*system)[i], item_path("system", i));
+    const Fields block = block_of(*system, "system", i);
     const std::string& type = block.required_text("type");
     if (type != "text") refuse_block(block, type);
     const std::string part = without_volatile_lines(block.required_text("text"));
@@ -46,7 +67,7 @@ std::string result_text(const Fields& result) {
   if (content->is_string()) return text + content->get<std::string>();
   if (!content->is_array()) result.refuse("content", "must be a string or a list of blocks");
   for (size_t i = 0; i < content->size(); ++i) {
-    const Fields block((*content)[i], item_path(result.path_of("content"), i));
+    const Fields block = block_of(*content, result.path_of("content"), i);
     const std::string& type = block.required_text("type");
     if (type == "text") {
       text += block.required_text("text");
@@ -71,17 +92,29 @@ Json tool_call_of(const Fields& block) {
             {"arguments", input == nullptr ? "{}" : to_text(*input)}}}};
 }
 
-void read_assistant(const Json& blocks, const std::string& path, Json& messages) {
+/// The thought of a block. One without a signature is the client's word, as a text would be.
+std::string read_thought(const Fields& block, const ThoughtSigner& signer) {
+  const std::string& thought = block.required_text("thinking");
+  const std::string* signature = block.text("signature");
+  const bool is_signed = signature != nullptr && !signature->empty();
+  if (is_signed && !signer.has_signed(thought, *signature)) {
+    block.refuse("signature", "is not that of this thought: send thoughts back as they came");
+  }
+  return thought;
+}
+
+void read_assistant(const Json& blocks, const std::string& path, const ThoughtSigner& signer,
+                    Json& messages) {
   Json message{{"role", "assistant"}, {"content", ""}};
   std::string text;
   std::string thoughts;
   for (size_t i = 0; i < blocks.size(); ++i) {
-    const Fields block(blocks[i], item_path(path, i));
+    const Fields block = block_of(blocks, path, i);
     const std::string& type = block.required_text("type");
     if (type == "text") {
       text += block.required_text("text");
     } else if (type == "thinking") {
-      thoughts += block.required_text("thinking");
+      thoughts += read_thought(block, signer);
     } else if (type == "tool_use") {
       message["tool_calls"].push_back(tool_call_of(block));
     } else if (type != "redacted_thinking") {
@@ -103,7 +136,7 @@ void read_user(const std::string& role, const Json& blocks, const std::string& p
   };
   const size_t before = messages.size();
   for (size_t i = 0; i < blocks.size(); ++i) {
-    const Fields block(blocks[i], item_path(path, i));
+    const Fields block = block_of(blocks, path, i);
     const std::string& type = block.required_text("type");
     if (type == "text") {
       if (!text.empty()) text += "\n\n";
@@ -121,7 +154,7 @@ void read_user(const std::string& role, const Json& blocks, const std::string& p
   if (messages.size() == before) messages.push_back({{"role", role}, {"content", ""}});
 }
 
-Json read_block_messages(const Fields& fields) {
+Json read_block_messages(const Fields& fields, const ThoughtSigner& signer) {
   Json messages = Json::array();
   const std::string system = read_system(fields);
   if (!system.empty()) messages.push_back({{"role", "system"}, {"content", system}});
@@ -140,7 +173,7 @@ Json read_block_messages(const Fields& fields) {
     } else if (!content.is_array()) {
       message.refuse("content", "must be a string or a list of blocks");
     } else if (role == "assistant") {
-      read_assistant(content, message.path_of("content"), messages);
+      read_assistant(content, message.path_of("content"), signer, messages);
     } else {
       read_user(role, content, message.path_of("content"), messages);
     }
@@ -158,13 +191,14 @@ ToolUse read_block_tools(const Fields& fields) {
     fields.refuse("tools", "has more than 1024 tools");
   }
   for (size_t i = 0; tools != nullptr && i < tools->size(); ++i) {
-    const Fields tool((*tools)[i], item_path("tools", i));
+    const Fields tool = block_of(*tools, "tools", i);
+    (void)tool.boolean("defer_loading");
     const std::string* type = tool.text("type");
     if (type != nullptr && *type != "custom") {
       tool.refuse("type",
                   "\"" + *type + "\" is a tool of another server; only custom ones are served");
     }
-    use.tools.push_back(function_tool(tool, "input_schema"));
+    add_function(use, function_tool(tool, "input_schema"), tool, "input_schema");
   }
   const std::optional<Fields> choice = fields.object("tool_choice");
   if (!choice) return use;
@@ -192,29 +226,43 @@ void read_thinking(const Fields& fields, Json& variables) {
     thinking->refuse("type", R"(must be "enabled", "disabled" or "adaptive")");
   }
   if (type != "adaptive") variables["enable_thinking"] = type == "enabled";
+  if (type == "enabled") {
+    (void)thinking->required("budget_tokens");
+    if (*thinking->integer("budget_tokens", 1, INT64_MAX) < 1024) {
+      thinking->refuse("budget_tokens", "must be at least 1024");
+    }
+  }
+  const std::string* display = thinking->text("display");
+  if (display != nullptr && *display != "summarized" && *display != "omitted") {
+    thinking->refuse("display", R"(must be "summarized" or "omitted")");
+  }
 }
 
 void read_output_config(const Fields& fields, ChatRequest& request) {
   const std::optional<Fields> config = fields.object("output_config");
-  if (!config) return;
-  if (const std::string* effort = config->text("effort")) {
-    request.variables["reasoning_effort"] = *effort;
-  }
-  const std::optional<Fields> format = config->object("format");
+  if (config) read_effort(*config, "effort", request.variables);
+  std::optional<Fields> format = config ? config->object("format") : std::nullopt;
+  if (!format) format = fields.object("output_format");  // its name before
   if (!format) return;
   if (format->required_text("type") != "json_schema") {
     format->refuse("type", R"(must be "json_schema")");
   }
-  const Json& schema = format->required("schema");
-  if (!schema.is_object()) format->refuse("schema", "must be a JSON Schema");
-  request.response_format = {{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}};
+  request.format_field = format->path_of("schema");
+  request.response_format = schema_format(*format, request.notes);
 }
 
 }  // namespace
 
-ChatRequest read_message_request(const Fields& fields) {
-  ChatRequest request{.messages = read_block_messages(fields), .tools = read_block_tools(fields)};
-  request.format_field = "output_config.format.schema";
+bool omits_thoughts(const Fields& fields) {
+  const std::optional<Fields> thinking = fields.object("thinking");
+  const std::string* display = thinking ? thinking->text("display") : nullptr;
+  return display != nullptr && *display == "omitted";
+}
+
+ChatRequest read_message_request(const Fields& fields, const ThoughtSigner& signer) {
+  ChatRequest request{.messages = read_block_messages(fields, signer),
+                      .tools = read_block_tools(fields)};
+  check_other_fields(fields, kMessageFields, request.notes);
   read_thinking(fields, request.variables);
   read_output_config(fields, request);
   return request;

@@ -5,8 +5,11 @@
 
 namespace tenon_http {
 
-/// Reads "system", "messages", "tools", "tool_choice", "thinking" and "output_config". Throws ApiError
-/// naming the field.
-ChatRequest read_message_request(const Fields& fields);
+/// Reads "system", "messages", "tools", "tool_choice", "thinking" and "output_config", and checks the
+/// others. Throws ApiError naming the field, also for thoughts that `signer` has not signed.
+ChatRequest read_message_request(const Fields& fields, const ThoughtSigner& signer);
+
+/// Whether the client wants signatures of thoughts alone: "thinking.display" is "omitted".
+bool omits_thoughts(const Fields& fields);
 
 }  // namespace tenon_http

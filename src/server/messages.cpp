@@ -38,23 +38,35 @@ Json final_usage(const AnswerEnd& end) {
 
 class MessageWriter : public AnswerWriter {
  public:
-  explicit MessageWriter(const ServedModel& model) : model_(model) {}
+  struct Form {
+    const ServedModel& model;
+    const ThoughtSigner& signer;
+    bool omits_thoughts = false;  ///< only their signatures are wanted
+  };
+  explicit MessageWriter(Form form) : form_(form) {}
 
  protected:
   [[nodiscard]] Json message(Json content, Json reason, Json sequence, Json usage) const {
     return {{"id", id_},
             {"type", "message"},
             {"role", "assistant"},
-            {"model", model_.name()},
+            {"model", form_.model.name()},
             {"content", std::move(content)},
             {"stop_reason", std::move(reason)},
             {"stop_sequence", std::move(sequence)},
             {"usage", std::move(usage)}};
   }
   static std::string block_id() { return random_id("toolu_"); }
+  /// What of a thought goes out.
+  [[nodiscard]] std::string_view shown(std::string_view thought) const {
+    return form_.omits_thoughts ? std::string_view() : thought;
+  }
+  [[nodiscard]] std::string signature(std::string_view shown_thought) const {
+    return form_.signer.sign(shown_thought);
+  }
 
  private:
-  const ServedModel& model_;
+  Form form_;
   std::string id_ = random_id("msg_");
 };
 
@@ -69,7 +81,9 @@ class WholeMessage : public MessageWriter {
     Json content = Json::array();
     const auto thoughts = read.find("reasoning_content");
     if (thoughts != read.end() && thoughts->is_string() && *thoughts != "") {
-      content.push_back({{"type", "thinking"}, {"thinking", *thoughts}, {"signature", ""}});
+      const std::string_view thought = shown(thoughts->get_ref<const std::string&>());
+      content.push_back(
+          {{"type", "thinking"}, {"thinking", thought}, {"signature", signature(thought)}});
     }
     const auto text = read.find("content");
     const auto calls = read.find("tool_calls");
@@ -86,8 +100,10 @@ class WholeMessage : public MessageWriter {
                            {"input", parse_json(arguments_of(function))}});
       }
     }
-    exchange.answer({.body = to_text(message(std::move(content), stop_reason(end, has_calls),
-                                             stop_sequence(end), final_usage(end)))});
+    Json whole = message(std::move(content), stop_reason(end, has_calls), stop_sequence(end),
+                         final_usage(end));
+    add_notes(exchange, whole);
+    exchange.answer({.body = to_text(whole)});
   }
   void complete(Exchange&) override {}
   void fail(Exchange& exchange, const ApiError& error) override { answer_error(exchange, error); }
@@ -110,6 +126,8 @@ class StreamedMessage : public MessageWriter {
     switch (delta.kind) {
       case TENON_CHAT_REASONING:
         open(exchange, "thinking", {{"type", "thinking"}, {"thinking", ""}, {"signature", ""}});
+        if (shown(delta.text).empty()) return;
+        thought_ += delta.text;
         return change(exchange, {{"type", "thinking_delta"}, {"thinking", delta.text}});
       case TENON_CHAT_CALL_BEGIN:
         close(exchange);
@@ -156,8 +174,9 @@ class StreamedMessage : public MessageWriter {
   void start(Exchange& exchange, uint64_t prompt, uint64_t cached) {
     if (has_started_) return;
     has_started_ = true;
-    send(exchange, "message_start",
-         {{"message", message(Json::array(), nullptr, nullptr, usage_of(prompt, cached, 0))}});
+    Json begun = message(Json::array(), nullptr, nullptr, usage_of(prompt, cached, 0));
+    add_notes(exchange, begun);
+    send(exchange, "message_start", {{"message", std::move(begun)}});
   }
 
   /// Blocks of a kind go on until another one begins.
@@ -172,6 +191,10 @@ class StreamedMessage : public MessageWriter {
   }
   void close(Exchange& exchange) {
     if (kind_.empty()) return;
+    if (kind_ == "thinking") {
+      change(exchange, {{"type", "signature_delta"}, {"signature", signature(thought_)}});
+      thought_.clear();
+    }
     kind_.clear();
     send(exchange, "content_block_stop", {{"index", index_++}});
   }
@@ -182,7 +205,8 @@ class StreamedMessage : public MessageWriter {
     exchange.send(event_text(type, to_text(event)));
   }
 
-  std::string kind_;  ///< of the open block
+  std::string kind_;     ///< of the open block
+  std::string thought_;  ///< what of it went out, to be signed
   size_t index_ = 0;
   bool has_started_ = false;
   bool has_calls_ = false;
@@ -197,7 +221,7 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
   (void)fields.required_text("model");
   const ServedModel& model = state.model(fields.text("model"), request);
   model.check_generates();
-  ChatRequest chat = read_message_request(fields);
+  ChatRequest chat = read_message_request(fields, state.thoughts);
   (void)fields.required("max_tokens");
   chat.max_tokens = static_cast<uint64_t>(*fields.integer("max_tokens", 1, INT64_MAX));
   chat.sampling = read_sampling(fields, model.tokenizer());
@@ -206,20 +230,26 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
   }
   chat.sampling.options.stop = chat.sampling.stops;
   chat.echo = read_echo(fields, request, state);
+  const MessageWriter::Form form{model, state.thoughts, omits_thoughts(fields)};
   std::unique_ptr<AnswerWriter> writer;
   if (fields.boolean("stream").value_or(false)) {
-    writer = std::make_unique<StreamedMessage>(model);
+    writer = std::make_unique<StreamedMessage>(form);
   } else {
-    writer = std::make_unique<WholeMessage>(model);
+    writer = std::make_unique<WholeMessage>(form);
   }
   return start_answers(plan_chat(model, std::move(chat)), std::move(writer), state);
+}
+
+Start handle_batches(const HttpRequest&, ServerState&) {
+  throw ApiError(404, "invalid_request_error",
+                 "batches of messages are not served here: send each to /v1/messages");
 }
 
 Start handle_count_tokens(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
   const ServedModel& model = state.model(fields.text("model"), request);
-  ChatRequest chat = read_message_request(fields);
+  ChatRequest chat = read_message_request(fields, state.thoughts);
   const Tokens tokens = encode_prompt(model, chat);
   return answer_with({.body = to_text({{"input_tokens", tokens.size()}})});
 }

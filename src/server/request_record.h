@@ -42,6 +42,7 @@ class RequestRecord {
   uint64_t cached_tokens = 0;
   uint64_t generated_tokens = 0;
   std::optional<Clock::time_point> first_token{};
+  std::vector<std::string> notes{};  ///< for the client; the header Tenon-Notes and a field
 
   /// Keeps the model loaded until the request has ended. Any thread.
   void use(std::shared_ptr<const ServedModel> model);

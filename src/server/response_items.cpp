@@ -7,6 +7,7 @@
 #include "api_error.h"
 #include "chat_messages.h"
 #include "custom_tools.h"
+#include "other_fields.h"
 
 namespace tenon_http {
 namespace {
@@ -31,7 +32,9 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-void add_tool(ResponseRequest& request, Json tool, const std::string& name_space, bool is_custom) {
+/// fields: what the tool was made of.
+void add_tool(ResponseRequest& request, Json tool, const std::string& name_space, bool is_custom,
+              const Fields& fields) {
   Json& name = tool["function"]["name"];
   ResponseTool entry{name.get<std::string>(), name.get<std::string>(), name_space, is_custom};
   const auto is_taken = [&] {
@@ -41,7 +44,7 @@ void add_tool(ResponseRequest& request, Json tool, const std::string& name_space
   if (is_taken() && !name_space.empty()) entry.name = name_space + "__" + entry.name;
   if (is_taken()) return;  // listed twice: in a namespace, and in the history
   name = entry.name;
-  request.chat.tools.tools.push_back(std::move(tool));
+  add_function(request.chat.tools, std::move(tool), fields, "parameters");
   request.tools.push_back(std::move(entry));
 }
 
@@ -50,7 +53,7 @@ void read_custom(const Fields& tool, const std::string& name_space, ResponseRequ
   const Fields* given = format ? &*format : nullptr;
   Json function = function_tool(tool, "parameters");
   function["function"]["parameters"] = custom_tool_schema(given, given);
-  add_tool(request, std::move(function), name_space, true);
+  add_tool(request, std::move(function), name_space, true, tool);
 }
 
 void read_tool_list(const Json& tools, const std::string& path, const std::string& name_space,
@@ -62,7 +65,7 @@ void read_tool_list(const Json& tools, const std::string& path, const std::strin
     }
     const std::string& type = tool.required_text("type");
     if (type == "function") {
-      add_tool(request, function_tool(tool, "parameters"), name_space, false);
+      add_tool(request, function_tool(tool, "parameters"), name_space, false, tool);
     } else if (type == "custom") {
       read_custom(tool, name_space, request);
     } else if (type == "namespace" && name_space.empty()) {
@@ -70,8 +73,8 @@ void read_tool_list(const Json& tools, const std::string& path, const std::strin
       if (inner == nullptr) tool.refuse("tools", "is missing");
       read_tool_list(*inner, tool.path_of("tools"), tool.required_text("name"), request);
     } else if (is_one_of(kHostedTools, type)) {
-      request.notes.push_back(tool.path() + ": \"" + type +
-                              "\" does not run here; the model does not see it");
+      request.chat.notes.push_back(tool.path() + ": \"" + type +
+                                   "\" does not run here; the model does not see it");
     } else {
       tool.refuse("type", "\"" + type + "\" is not served");
     }
@@ -190,6 +193,7 @@ class ItemReader {
 void read_text_format(const Fields& fields, ChatRequest& chat) {
   const std::optional<Fields> text = fields.object("text");
   if (!text) return;
+  check_other_fields(*text, kTextFields, chat.notes);
   const std::optional<Fields> format = text->object("format");
   if (!format) return;
   const std::string& type = format->required_text("type");
@@ -201,19 +205,7 @@ void read_text_format(const Fields& fields, ChatRequest& chat) {
   if (type != "json_schema") {
     format->refuse("type", R"(must be "text", "json_object" or "json_schema")");
   }
-  const Json& schema = format->required("schema");
-  if (!schema.is_object() && !schema.is_boolean())
-    format->refuse("schema", "must be a JSON Schema");
-  chat.response_format = {{"type", "json_schema"}, {"json_schema", {{"schema", schema}}}};
-}
-
-void refuse_unserved_state(const Fields& fields) {
-  for (const char* name : {"conversation", "prompt"}) {
-    if (fields.has(name)) {
-      fields.refuse(name, "is not served: name a previous_response_id or send the whole input");
-    }
-  }
-  if (fields.boolean("background").value_or(false)) fields.refuse("background", "is not served");
+  chat.response_format = schema_format(*format, chat.notes);
 }
 
 }  // namespace
@@ -243,8 +235,8 @@ void read_response_input(const Fields& fields, ResponseRequest& request) {
 }
 
 ResponseRequest read_response_request(const Fields& fields, Json earlier) {
-  refuse_unserved_state(fields);
   ResponseRequest request;
+  check_other_fields(fields, kResponseFields, request.chat.notes);
   request.items = std::move(earlier);
   ChatRequest& chat = request.chat;
   chat.format_field = "text.format.schema";
@@ -254,11 +246,11 @@ ResponseRequest read_response_request(const Fields& fields, Json earlier) {
   chat.tools.is_parallel = fields.boolean("parallel_tool_calls").value_or(true);
   read_text_format(fields, chat);
   if (const std::optional<Fields> reasoning = fields.object("reasoning")) {
-    if (const std::string* effort = reasoning->text("effort")) {
-      chat.variables["reasoning_effort"] = *effort;
-      if (*effort == "none") chat.variables["enable_thinking"] = false;
-    }
+    check_other_fields(*reasoning, kReasoningFields, chat.notes);
+    read_effort(*reasoning, "effort", chat.variables);
   }
+  const std::string* truncation = fields.text("truncation");
+  chat.truncates = truncation != nullptr && *truncation == "auto";
   return request;
 }
 

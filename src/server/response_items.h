@@ -19,8 +19,7 @@ struct ResponseTool {
 struct ResponseRequest {
   ChatRequest chat{};
   std::vector<ResponseTool> tools{};
-  std::vector<std::string> notes{};  ///< for the client: tools that the model does not see
-  Json items = Json::array();        ///< of the conversation so far, but for the instructions
+  Json items = Json::array();  ///< of the conversation so far, but for the instructions
 };
 
 /// Reads "input" and "instructions" alone: items to messages. Throws ApiError naming the field.

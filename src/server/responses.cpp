@@ -1,10 +1,14 @@
 // POST /v1/responses.
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "answer_run.h"
 #include "event_stream.h"
+#include "other_fields.h"
 #include "random_id.h"
 #include "response_items.h"
 #include "response_output.h"
@@ -22,7 +26,7 @@ Json echoed(const Json& body, const char* name, Json otherwise) {
 
 /// What a response repeats of its request.
 Json settings_of(const Json& body) {
-  Json settings{{"background", false}};
+  Json settings{{"background", false}, {"service_tier", "default"}};
   const auto add = [&](const char* name, Json otherwise) {
     settings[name] = echoed(body, name, std::move(otherwise));
   };
@@ -30,6 +34,10 @@ Json settings_of(const Json& body) {
   add("store", true);
   add("instructions", nullptr);
   add("max_output_tokens", nullptr);
+  add("max_tool_calls", nullptr);
+  add("prompt_cache_key", nullptr);
+  add("safety_identifier", nullptr);
+  add("top_logprobs", 0);
   add("parallel_tool_calls", true);
   add("reasoning", {{"effort", nullptr}, {"summary", nullptr}});
   add("temperature", nullptr);
@@ -41,6 +49,12 @@ Json settings_of(const Json& body) {
   add("user", nullptr);
   add("metadata", Json::object());
   return settings;
+}
+
+/// Since 1970.
+int64_t seconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
 class ResponseWriter : public AnswerWriter {
@@ -78,6 +92,7 @@ class ResponseWriter : public AnswerWriter {
     const bool is_cut = end.finish == Finish::Length;
     output_.finish(is_cut, end.tokens);
     Json whole = response(is_cut ? "incomplete" : "completed");
+    if (!is_cut) whole["completed_at"] = seconds_now();
     if (is_cut) whole["incomplete_details"] = {{"reason", "max_output_tokens"}};
     whole["output"] = output_.items();
     whole["usage"] = {{"input_tokens", end.prompt_tokens},
@@ -109,6 +124,7 @@ class ResponseWriter : public AnswerWriter {
     Json whole{{"id", id_},
                {"object", "response"},
                {"created_at", created_},
+               {"completed_at", nullptr},
                {"status", status},
                {"error", nullptr},
                {"incomplete_details", nullptr},
@@ -116,6 +132,7 @@ class ResponseWriter : public AnswerWriter {
                {"output", Json::array()},
                {"usage", nullptr}};
     whole.update(form_.settings);
+    if (exchange_ != nullptr) add_notes(*exchange_, whole);
     return whole;
   }
 
@@ -134,9 +151,7 @@ class ResponseWriter : public AnswerWriter {
 
   Form form_;
   std::string id_ = random_id("resp_");
-  int64_t created_ = std::chrono::duration_cast<std::chrono::seconds>(
-                         std::chrono::system_clock::now().time_since_epoch())
-                         .count();
+  int64_t created_ = seconds_now();
   uint64_t sequence_number_ = 0;
   Exchange* exchange_ = nullptr;  ///< of the call under way
   ResponseOutput output_;
@@ -159,9 +174,39 @@ Json earlier_items(const Fields& fields, const HttpRequest& request, ServerState
   return found->items;
 }
 
+/// The items that a response answers, as OpenAI lists them.
+Json input_items(const StoredResponse& stored, const std::string& id, bool latest_first) {
+  Json data = Json::array();
+  const size_t count = stored.items.size() - stored.response["output"].size();
+  for (size_t i = count; i-- > 0;) {
+    Json item = stored.items[i];
+    if (!item.contains("type")) item["type"] = "message";
+    const bool is_short = item["type"] == "message" && item["content"].is_string();
+    if (is_short) {
+      const char* kind = item["role"] == "assistant" ? "output_text" : "input_text";
+      item["content"] = Json::array({{{"type", kind}, {"text", item["content"]}}});
+    }
+    if (!item.contains("id")) item["id"] = id + "_item_" + std::to_string(i);
+    data.push_back(std::move(item));
+  }
+  if (!latest_first) std::reverse(data.begin(), data.end());
+  const Json first = data.empty() ? Json(nullptr) : data.front()["id"];
+  const Json last = data.empty() ? Json(nullptr) : data.back()["id"];
+  return {{"object", "list"},
+          {"data", std::move(data)},
+          {"first_id", first},
+          {"last_id", last},
+          {"has_more", false}};
+}
+
 std::string id_in(const HttpRequest& request) {
   return request.path.substr(std::string_view("/v1/responses/").size());
 }
+
+constexpr auto kIncludable = std::to_array<std::string_view>(
+    {"message.output_text.logprobs", "reasoning.encrypted_content", "file_search_call.results",
+     "web_search_call.results", "web_search_call.action.sources", "message.input_image.image_url",
+     "computer_call_output.output.image_url", "code_interpreter_call.outputs"});
 
 /// Whether `include` asks for logprobs; other things that it names come anyway or are not there.
 bool includes_logprobs(const Fields& fields) {
@@ -170,7 +215,11 @@ bool includes_logprobs(const Fields& fields) {
   bool logprobs = false;
   for (const Json& name : *include) {
     if (!name.is_string()) fields.refuse("include", "must be a list of strings");
-    logprobs |= name == "message.output_text.logprobs";
+    const std::string& text = name.get_ref<const std::string&>();
+    if (std::find(kIncludable.begin(), kIncludable.end(), text) == kIncludable.end()) {
+      fields.refuse("include", "\"" + text + "\" is nothing that a response could include");
+    }
+    logprobs |= text == "message.output_text.logprobs";
   }
   return logprobs;
 }
@@ -193,7 +242,8 @@ Start handle_responses(const HttpRequest& request, ServerState& state) {
   chat.echo = read_echo(fields, request, state);
   const bool is_stored = fields.boolean("store").value_or(true);
   Json settings = settings_of(body);
-  if (!read.notes.empty()) settings["notes"] = read.notes;
+  (void)read_stream_options(fields);
+  (void)fields.integer("max_tool_calls", 1, INT64_MAX);
   auto writer = std::make_unique<ResponseWriter>(
       ResponseWriter::Form{.model = &model,
                            .tools = std::move(read.tools),
@@ -206,10 +256,36 @@ Start handle_responses(const HttpRequest& request, ServerState& state) {
   return start_answers(plan_chat(model, std::move(chat)), std::move(writer), state);
 }
 
+Start handle_input_tokens(const HttpRequest& request, ServerState& state) {
+  const Json body = parse_json(request.body);
+  const Fields fields(body);
+  const ServedModel& model = state.model(fields.text("model"), request);
+  model.check_generates();
+  ResponseRequest read = read_response_request(fields, earlier_items(fields, request, state));
+  const Tokens tokens = encode_prompt(model, read.chat);
+  return answer_with(
+      {.body = to_text({{"object", "response.input_tokens"}, {"input_tokens", tokens.size()}})});
+}
+
+Start handle_compact(const HttpRequest&, ServerState&) {
+  throw ApiError(400, "invalid_request_error",
+                 "responses are not compacted here: send a summary of your own")
+      .with_code("not_served");
+}
+
 Start handle_stored_response(const HttpRequest& request, ServerState& state) {
-  const std::string id = id_in(request);
+  constexpr std::string_view kItems = "/input_items";
+  std::string id = id_in(request);
+  const bool wants_items = id.ends_with(kItems);
+  if (wants_items) id.resize(id.size() - kItems.size());
+  const auto asks = [&](const char* what) { return request.query.find(what) != std::string::npos; };
+  if (asks("stream=true")) {
+    throw invalid_request("stream: a stored response is not streamed again", "stream");
+  }
   const auto found = state.responses.find(id, owner_of(request));
   if (found == nullptr) throw unknown_response(id, "response_id", 404);
+  if (wants_items)
+    return answer_with({.body = to_text(input_items(*found, id, !asks("order=asc")))});
   return answer_with({.body = to_text(found->response)});
 }
 

@@ -29,17 +29,26 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"POST", "/v1/chat/completions", handle_chat_completions},
     {"POST", "/v1/completions", handle_completions},
     {"POST", "/v1/responses", handle_responses},
+    {"POST", "/v1/responses/input_tokens", handle_input_tokens},
+    {"POST", "/v1/responses/compact", handle_compact},
     {"GET", "/v1/responses/", handle_stored_response},
     {"DELETE", "/v1/responses/", handle_delete_response},
     {"POST", "/v1/decisions", handle_decisions},
     {"POST", "/v1/messages", handle_messages},
     {"POST", "/v1/messages/count_tokens", handle_count_tokens},
+    {"GET", "/v1/messages/batches", handle_batches},
+    {"POST", "/v1/messages/batches", handle_batches},
+    {"GET", "/v1/messages/batches/", handle_batches},
     {"POST", "/v1/embeddings", handle_embeddings},
     {"POST", "/v1/rerank", handle_rerank},
     {"POST", "/v2/rerank", handle_rerank},
     {"POST", "/rerank", handle_rerank},
+    {"POST", "/score", handle_score},
+    {"POST", "/v1/score", handle_score},
     {"POST", "/tokenize", handle_tokenize},
+    {"POST", "/v1/tokenize", handle_tokenize},
     {"POST", "/detokenize", handle_detokenize},
+    {"POST", "/v1/detokenize", handle_detokenize},
 });
 
 bool leads_to(const Route& route, std::string_view path) {
@@ -56,7 +65,7 @@ const Route& find_route(const HttpRequest& request) {
   for (const Route& route : kRoutes) {
     if (!leads_to(route, request.path)) continue;
     if (route.method == method) return route;
-    others = route.method;
+    others.append(others.empty() ? "" : " or ").append(route.method);
   }
   if (!others.empty()) {
     throw ApiError(405, "invalid_request_error",

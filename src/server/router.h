@@ -16,6 +16,7 @@
 #include "model_registry.h"
 #include "request_journal.h"
 #include "response_store.h"
+#include "thought_signer.h"
 
 namespace tenon_http {
 
@@ -41,6 +42,7 @@ struct ServerState {
   ResponseStore responses{limits.response_bytes};
   /// Of answers, so that conversations that come back are known.
   EchoMemory echo{limits.echo_bytes};
+  ThoughtSigner thoughts{secret_of(clients)};
   std::atomic<bool> is_stopping{false};
   std::atomic<uint64_t> num_connections{0};
   std::atomic<uint64_t> num_requests{0};

@@ -17,12 +17,16 @@ Start handle_chat_completions(const HttpRequest& request, ServerState& state);
 Start handle_completions(const HttpRequest& request, ServerState& state);
 Start handle_embeddings(const HttpRequest& request, ServerState& state);
 Start handle_rerank(const HttpRequest& request, ServerState& state);
+Start handle_score(const HttpRequest& request, ServerState& state);
 Start handle_tokenize(const HttpRequest& request, ServerState& state);
 Start handle_detokenize(const HttpRequest& request, ServerState& state);
 Start handle_messages(const HttpRequest& request, ServerState& state);
+Start handle_batches(const HttpRequest& request, ServerState& state);
 Start handle_count_tokens(const HttpRequest& request, ServerState& state);
 Start handle_decisions(const HttpRequest& request, ServerState& state);
 Start handle_responses(const HttpRequest& request, ServerState& state);
+Start handle_input_tokens(const HttpRequest& request, ServerState& state);
+Start handle_compact(const HttpRequest& request, ServerState& state);
 Start handle_stored_response(const HttpRequest& request, ServerState& state);
 Start handle_delete_response(const HttpRequest& request, ServerState& state);
 

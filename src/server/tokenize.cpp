@@ -1,4 +1,4 @@
-// POST /tokenize, /v1/tokenize: text, or a conversation, to token ids. POST /detokenize: back.
+// POST /tokenize: text, or a conversation, to token ids. POST /detokenize: back. Under /v1, too.
 #include <string>
 
 #include "chat_messages.h"

@@ -34,12 +34,21 @@ inline Value capital_chat(const Value& changes = Value::object()) {
   return body;
 }
 
+/// How the demo model is served.
+struct ServedAs {
+  uint64_t context = 2048;
+  const tenon_model* model = nullptr;  ///< null: demo_model()
+  const tenon_options* engine_options = nullptr;
+};
+
 class RunningServer {
  public:
-  explicit RunningServer(tenon_server_options options = {}, bool starts = true) {
+  explicit RunningServer(tenon_server_options options = {}, bool starts = true,
+                         const ServedAs& served = {}) {
     options.struct_size = sizeof options;
     check(tenon_server_create(&options, &raw_));
-    check(tenon_server_add_model(raw_, "demo", 4, demo_model().get(), nullptr, 2048));
+    const tenon_model* model = served.model == nullptr ? demo_model().get() : served.model;
+    check(tenon_server_add_model(raw_, "demo", 4, model, served.engine_options, served.context));
     check(tenon_server_listen_tcp(raw_, "127.0.0.1", 0, &port_));
     if (starts) check(tenon_server_start(raw_, 0));
   }

@@ -1,0 +1,88 @@
+#include "other_fields.h"
+
+#include <algorithm>
+
+namespace tenon_http {
+namespace {
+
+using Kind = OtherField::Kind;
+
+bool is_one_of(std::string_view value, std::string_view values) {
+  while (!values.empty()) {
+    const size_t end = std::min(values.find('|'), values.size());
+    if (values.substr(0, end) == value) return true;
+    values.remove_prefix(std::min(end + 1, values.size()));
+  }
+  return false;
+}
+
+std::string listed(std::string_view values) {
+  std::string list = "must be one of ";
+  for (const char c : values) list += c == '|' ? std::string(", ") : std::string(1, c);
+  return list;
+}
+
+void check_texts(const Fields& fields, std::string_view name) {
+  const std::optional<Fields> texts = fields.object(name);
+  if (!texts) return;
+  for (const auto& [key, value] : texts->json().items()) {
+    if (!value.is_string()) texts->refuse(key, "must be a string");
+  }
+}
+
+void check_field(const Fields& fields, const OtherField& field, std::vector<std::string>& notes) {
+  const auto refuse = [&] { fields.refuse(field.name, std::string(field.detail)); };
+  const Json& value = *fields.find(field.name);
+  switch (field.kind) {
+    case Kind::Text:
+      (void)fields.text(field.name);
+      return;
+    case Kind::Boolean:
+      (void)fields.boolean(field.name);
+      return;
+    case Kind::Object:
+      (void)fields.object(field.name);
+      return;
+    case Kind::Texts:
+      return check_texts(fields, field.name);
+    case Kind::OneOf:
+      if (!is_one_of(*fields.text(field.name), field.detail)) {
+        fields.refuse(field.name, listed(field.detail));
+      }
+      return;
+    case Kind::Refused:
+      return refuse();
+    case Kind::RefusedTrue:
+      if (*fields.boolean(field.name)) refuse();
+      return;
+    case Kind::RefusedFull:
+      if (value.is_string() ? value != "" : value.is_primitive() || !value.empty()) refuse();
+      return;
+    case Kind::RefusedFalse:
+      if (!*fields.boolean(field.name)) refuse();
+      return;
+    case Kind::Noted:
+      if (!value.is_structured()) fields.refuse(field.name, "must be an object or a list");
+      if (!value.empty()) {
+        notes.push_back(fields.path_of(field.name) + ": " + std::string(field.detail));
+      }
+  }
+}
+
+}  // namespace
+
+void check_other_fields(const Fields& fields, std::span<const OtherField> others,
+                        std::vector<std::string>& notes) {
+  for (const OtherField& field : others) {
+    if (fields.has(field.name)) check_field(fields, field, notes);
+  }
+}
+
+bool read_stream_options(const Fields& fields) {
+  const std::optional<Fields> options = fields.object("stream_options");
+  if (!options) return false;
+  (void)options->boolean("include_obfuscation");
+  return options->boolean("include_usage").value_or(false);
+}
+
+}  // namespace tenon_http

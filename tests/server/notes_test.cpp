@@ -1,0 +1,251 @@
+// What the server did not take as it came, and says so: parts of loose schemas, fields that are not served,
+// oldest messages; and thoughts that are not the model's.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "http_head.h"
+#include "loose_schema.h"
+#include "other_fields.h"
+#include "server/server_fixture.h"
+#include "thought_signer.h"
+#include "volatile_lines.h"
+
+namespace tenon_http::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const Value& unkept_schema() {
+  static const Value schema = Value::parse(R"({"type": "object", "additionalProperties": false,
+      "properties": {"a": {"type": "string", "pattern": "(?<=x)y"}, "b": {"type": "integer"}},
+      "required": ["a", "b"]})");
+  return schema;
+}
+
+TEST(LooseSchema, LeavesOutWhatHasNoGrammar) {
+  std::vector<std::string> notes;
+  const Value kept = loose_schema(unkept_schema(), "schema", notes);
+  EXPECT_EQ(kept["properties"]["a"], Value({{"type", "string"}}));
+  EXPECT_EQ(kept["properties"]["b"], Value({{"type", "integer"}}));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("schema: #/properties/a/pattern is not kept: ")));
+}
+
+TEST(LooseSchema, FindsKeywordsOfASchemaAndItself) {
+  std::vector<std::string> notes;
+  const Value unique = Value::parse(
+      R"({"properties": {"a~/b": {"type": "array", "uniqueItems": true, "items": {"type": "string"}}}})");
+  const Value kept = loose_schema(unique, "s", notes);
+  EXPECT_EQ(kept["properties"]["a~/b"],
+            Value::parse(R"({"type": "array", "items": {"type": "string"}})"));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("#/properties/a~0~1b/uniqueItems")));
+  notes.clear();
+  EXPECT_EQ(loose_schema({{"$ref", "http://x/y"}, {"type", "integer"}}, "s", notes),
+            Value({{"type", "integer"}}));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("#/$ref")));
+  notes.clear();
+  EXPECT_EQ(loose_schema({{"type", "integer"}}, "s", notes), Value({{"type", "integer"}}));
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST(NotesHeader, IsPrintableAndBounded) {
+  EXPECT_EQ(notes_header({"a", "b\r\nX: y\xc3\xa9"}), "a; b??X: y??");
+  EXPECT_EQ(notes_header({std::string(9000, 'x')}).size(), 4096u);
+}
+
+TEST(ThoughtSigner, IsSipHashOfTheSecret) {
+  // Vectors of the reference implementation (vectors_sip128) have another key; these tell changes.
+  const ThoughtSigner signer("secret");
+  const std::string signature = signer.sign("I think.");
+  EXPECT_TRUE(signer.has_signed("I think.", signature));
+  EXPECT_FALSE(signer.has_signed("I think!", signature));
+  EXPECT_FALSE(signer.has_signed("I think.", signature + "0"));
+  EXPECT_EQ(ThoughtSigner("secret").sign("I think."), signature);
+  EXPECT_NE(ThoughtSigner("other").sign("I think."), signature);
+  EXPECT_EQ(signature.size(), 7u + 32);
+}
+
+TEST(VolatileLines, TakesDatesOutWhereAgentsWriteThem) {
+  const DatedText claude = without_dates(
+      "user",
+      "<system-reminder>\n# currentDate\nToday's date is 2026-01-31.\n\nx</system-reminder>");
+  EXPECT_EQ(claude.dates, "Today's date is 2026-01-31.\n");
+  EXPECT_EQ(claude.text,
+            "<system-reminder>\n# currentDate\nToday's date is \n\nx</system-reminder>");
+  EXPECT_EQ(without_dates("system", "  Today's date: Sat Jan 31 2026").dates,
+            "Today's date: Sat Jan 31 2026\n");
+  EXPECT_EQ(without_dates("user", "Today's date is 2026-01-31.").dates, "");
+  EXPECT_EQ(without_dates("assistant", "<a>\nToday's date is 2026-01-31.").dates, "");
+  EXPECT_EQ(without_dates("system", "").text, "");
+}
+
+class NotesTest : public ServerTest {};
+
+TEST_F(NotesTest, LooseSchemasAreKeptAsFarAsTheyGo) {
+  const auto format = [](bool strict) {
+    return Value{
+        {"response_format",
+         {{"type", "json_schema"},
+          {"json_schema", {{"name", "n"}, {"strict", strict}, {"schema", unkept_schema()}}}}},
+        {"max_tokens", 100}};
+  };
+  const Reply strict = server().post(kChat, capital_chat(format(true)));
+  expect_refused(strict, "response_format.json_schema.schema");
+  EXPECT_THAT(strict.body, HasSubstr("/properties/a/pattern"));
+  const Reply loose = server().post(kChat, capital_chat(format(false)));
+  ASSERT_EQ(loose.status, 200) << loose.body;
+  EXPECT_THAT(loose.headers.at("tenon-notes"), HasSubstr("#/properties/a/pattern"));
+  EXPECT_THAT(loose.json()["notes"].dump(), HasSubstr("#/properties/a/pattern"));
+  const std::string text = loose.json()["choices"][0]["message"]["content"];
+  EXPECT_TRUE(Value::parse(text)["b"].is_number_integer()) << text;
+}
+
+TEST_F(NotesTest, LooseToolsAreKeptAsFarAsTheyGo) {
+  const auto tools = [](bool strict) {
+    return Value{
+        {"tools",
+         {{{"type", "function"},
+           {"function", {{"name", "f"}, {"strict", strict}, {"parameters", unkept_schema()}}}}}},
+        {"tool_choice", "required"},
+        {"max_tokens", 200}};
+  };
+  expect_refused(server().post(kChat, capital_chat(tools(true))), "tools");
+  const Reply loose = server().post(kChat, capital_chat(tools(false)));
+  ASSERT_EQ(loose.status, 200) << loose.body;
+  EXPECT_THAT(loose.json()["notes"].dump(),
+              HasSubstr("tools[0].function.parameters: #/properties/a/pattern"));
+}
+
+TEST_F(NotesTest, HostedToolsAreNotedInFieldAndHeader) {
+  const Reply reply = server().post("/v1/responses", {{"model", "demo"},
+                                                      {"input", "Hi"},
+                                                      {"max_output_tokens", 2},
+                                                      {"tools", {{{"type", "web_search"}}}}});
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_THAT(reply.headers.at("tenon-notes"), HasSubstr("web_search"));
+  EXPECT_THAT(reply.json()["notes"].dump(), HasSubstr("web_search"));
+}
+
+TEST_F(NotesTest, TruncationLeavesOutTheOldest) {
+  Value input = Value::array();
+  for (int i = 0; i < 200; ++i) {
+    input.push_back({{"role", i % 2 == 0 ? "user" : "assistant"},
+                     {"content", "The quick brown fox jumps over the lazy dog, again and again."}});
+  }
+  input.push_back({{"role", "user"}, {"content", "What is the capital of Norway?"}});
+  Value body{{"model", "demo"}, {"input", input}, {"max_output_tokens", 4}};
+  expect_refused(server().post("/v1/responses", body), "input");
+  body["truncation"] = "auto";
+  const Reply reply = server().post("/v1/responses", body);
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_THAT(reply.json()["notes"].dump(), HasSubstr("oldest messages were left out"));
+  EXPECT_LE(reply.json()["usage"]["input_tokens"], 2048 / 4 * 3);
+  EXPECT_GT(reply.json()["usage"]["input_tokens"], 1024);
+  body["truncation"] = "sometimes";
+  expect_refused(server().post("/v1/responses", body), "truncation");
+}
+
+TEST_F(NotesTest, WrongValuesOfUnusedFieldsAreTold) {
+  const Value message{{"model", "demo"}, {"max_tokens", 1}, {"messages", user_message("Hi")}};
+  const Value response{{"model", "demo"}, {"input", "Hi"}, {"max_output_tokens", 1}};
+  const std::vector<std::pair<const char*, std::vector<Value>>> wrong = {
+      {kChat,
+       {{{"user", 5}},
+        {{"metadata", {{"a", 5}}}},
+        {{"service_tier", "golden"}},
+        {{"verbosity", "loud"}},
+        {{"reasoning_effort", "some"}},
+        {{"web_search_options", Value::object()}},
+        {{"stop_token_ids", {3}}},
+        {{"function_call", 5}},
+        {{"stream_options", {{"include_obfuscation", 5}}}},
+        {{"add_generation_prompt", false}}}},
+      {"/v1/responses",
+       {{{"include", {"all"}}},
+        {{"max_tool_calls", 0}},
+        {{"text", {{"verbosity", "loud"}}}},
+        {{"reasoning", {{"effort", "some"}}}},
+        {{"reasoning", {{"summary", "long"}}}}}},
+      {"/v1/messages",
+       {{{"thinking", {{"type", "enabled"}}}},
+        {{"thinking", {{"type", "adaptive"}, {"display", "loud"}}}},
+        {{"cache_control", 5}},
+        {{"mcp_servers", {{{"name", "x"}}}}},
+        {{"output_config", {{"effort", "some"}}}},
+        {{"output_format", {{"type", "text"}}}},
+        {{"system", {{{"type", "text"}, {"text", "x"}, {"cache_control", {{"type", "y"}}}}}}}}}};
+  for (const auto& [path, changes] : wrong) {
+    for (const Value& change : changes) {
+      Value body = std::string_view(path) == kChat             ? capital_chat()
+                   : std::string_view(path) == "/v1/responses" ? response
+                                                               : message;
+      body.update(change);
+      expect_refused(server().post(path, body), change.begin().key());
+    }
+  }
+}
+
+TEST_F(NotesTest, RoutesThatAreNotServedSaySo) {
+  const Reply batches = server().post("/v1/messages/batches", {{"requests", Value::array()}});
+  EXPECT_EQ(batches.status, 404);
+  EXPECT_EQ(batches.json()["type"], "error");
+  EXPECT_EQ(batches.error()["type"], "not_found_error");
+  EXPECT_THAT(batches.body, HasSubstr("batches"));
+  EXPECT_EQ(server().post("/v1/responses/compact", {{"input", "x"}}).status, 400);
+}
+
+TEST_F(NotesTest, ResponsesTellTheirItemsAndCounts) {
+  const Value body{{"model", "demo"}, {"input", "What is the capital of Norway?"}};
+  const Value made = server().post("/v1/responses", body).json();
+  const Value counted = server().post("/v1/responses/input_tokens", body).json();
+  EXPECT_EQ(counted["input_tokens"], made["usage"]["input_tokens"]);
+  const std::string path = "/v1/responses/" + made["id"].get<std::string>();
+  const Value items = server().get(path + "/input_items").json();
+  ASSERT_EQ(items["data"].size(), 1u) << items;
+  EXPECT_EQ(items["data"][0]["content"][0]["type"], "input_text");
+  EXPECT_EQ(server().get(path + "?stream=true").status, 400);
+}
+
+TEST(Thoughts, AreSignedAndCheckedWhenTheyComeBack) {
+  const tenon::Model model(
+      TENON_DEMO_MODEL,
+      {.threads = 2,
+       .extra = {
+           {"override",
+            "tokenizer.chat_template=str:{%- for m in messages %}{{ '<|im_start|>' + m.role + "
+            "'\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{%- if add_generation_prompt "
+            "%}{{ '<|im_start|>assistant\\n<think>\\n' }}{% endif %}"}}});
+  const RunningServer server({}, true, {.model = model.get()});
+  const auto ask = [&](const Value& messages, const Value& more = Value::object()) {
+    Value body{{"model", "demo"}, {"max_tokens", 20}, {"temperature", 0}, {"messages", messages}};
+    body.update(more);
+    return server.post("/v1/messages", body);
+  };
+  Value messages = user_message("What is the capital of Norway?");
+  const Value answer = ask(messages).json();
+  Value thought = answer["content"][0];
+  ASSERT_EQ(thought["type"], "thinking") << answer;
+  ASSERT_FALSE(thought["thinking"].get<std::string>().empty());
+  const auto come_back = [&](const Value& block) {
+    Value talk = messages;
+    talk.push_back(
+        {{"role", "assistant"}, {"content", {block, {{"type", "text"}, {"text", "x"}}}}});
+    talk.push_back({{"role", "user"}, {"content", "Go on"}});
+    return ask(talk);
+  };
+  EXPECT_EQ(come_back(thought).status, 200);
+  Value changed = thought;
+  changed["thinking"] = thought["thinking"].get<std::string>() + "!";
+  const Reply refused = come_back(changed);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.error()["param"], "messages[1].content[0].signature");
+  const Value omitted =
+      ask(messages, {{"thinking", {{"type", "adaptive"}, {"display", "omitted"}}}}).json();
+  EXPECT_EQ(omitted["content"][0]["thinking"], "");
+  EXPECT_EQ(come_back(omitted["content"][0]).status, 200);
+}
+
+}  // namespace
+}  // namespace tenon_http::test
