@@ -34,6 +34,28 @@ std::string header_of(std::string_view head, std::string_view name) {
   return "";
 }
 
+/// A socket that is connected, and does not block.
+int connected_socket(const Target& target) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(target.host.c_str(), target.port.c_str(), &hints, &found) != 0) {
+    fail("there is no host " + target.host);
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
+  const int descriptor = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) fail(std::string("no socket: ") + std::strerror(errno));
+  if (::connect(descriptor, found->ai_addr, found->ai_addrlen) != 0) {
+    const int error = errno;
+    ::close(descriptor);
+    fail("cannot connect to " + target.host + ":" + target.port + ": " + std::strerror(error));
+  }
+  const int on = 1;
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::fcntl(descriptor, F_SETFL, O_NONBLOCK);
+  return descriptor;
+}
+
 }  // namespace
 
 Target read_target(std::string_view address) {
@@ -47,46 +69,45 @@ Target read_target(std::string_view address) {
   return target;
 }
 
-LoadConnection::LoadConnection(const Target& target) : descriptor_(-1) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(target.host.c_str(), target.port.c_str(), &hints, &found) != 0) {
-    fail("there is no host " + target.host);
-  }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
-  descriptor_ = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor_ < 0) fail(std::string("no socket: ") + std::strerror(errno));
-  if (::connect(descriptor_, found->ai_addr, found->ai_addrlen) != 0) {
-    const int error = errno;
-    ::close(descriptor_);
-    fail("cannot connect to " + target.host + ":" + target.port + ": " + std::strerror(error));
-  }
-  const int on = 1;
-  ::setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::fcntl(descriptor_, F_SETFL, O_NONBLOCK);
-}
+LoadConnection::LoadConnection(const Target& target)
+    : target_(target), descriptor_(connected_socket(target)) {}
 
 LoadConnection::~LoadConnection() { ::close(descriptor_); }
 
+void LoadConnection::connect_again() {
+  ::close(descriptor_);
+  descriptor_ = -1;
+  descriptor_ = connected_socket(target_);
+  has_reconnected_ = true;
+  if (is_waiting_) (void)::send(descriptor_, request_.data(), request_.size(), MSG_NOSIGNAL);
+}
+
 void LoadConnection::send(std::string_view request) {
+  request_ = request;
+  is_waiting_ = true;
   body_.clear();
   status_ = 0;
   has_head_ = is_chunked_ = false;
   num_events_ = 0;
   sent_ = Clock::now();
-  const ssize_t size = ::send(descriptor_, request.data(), request.size(), MSG_NOSIGNAL);
-  if (size != static_cast<ssize_t>(request.size())) fail("the server takes no request");
+  // One that the server has just closed is noticed when it is read.
+  (void)::send(descriptor_, request.data(), request.size(), MSG_NOSIGNAL);
 }
 
 bool LoadConnection::on_readable() {
   std::array<char, 16384> buffer;
   const ssize_t size = ::recv(descriptor_, buffer.data(), buffer.size(), 0);
   if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
-  if (size <= 0) fail("the server has closed the connection");
+  if (size <= 0) {
+    if (has_head_ || !inbox_.empty()) fail("the server has closed the connection within an answer");
+    connect_again();
+    return false;
+  }
   if (inbox_.empty() && !has_head_) first_byte_ = first_event_ = Clock::now();
   inbox_.append(buffer.data(), static_cast<size_t>(size));
-  return take();
+  if (!take()) return false;
+  is_waiting_ = has_head_ = false;
+  return true;
 }
 
 bool LoadConnection::take() {

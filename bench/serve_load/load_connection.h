@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace serve_load {
 
@@ -32,9 +33,12 @@ class LoadConnection {
 
   /// Begins a request, which is short: it fits into the system's buffer.
   void send(std::string_view request);
-  /// Takes what has come; true once the answer is complete. Throws std::runtime_error when the server
-  /// closes, or answers something that is not HTTP/1.1.
+  /// Takes what has come; true once the answer is complete. Where the server has closed the connection
+  /// between two answers it connects again, which counts for the time of the next one. Throws
+  /// std::runtime_error when it closes within an answer, or answers something that is not HTTP/1.1.
   bool on_readable();
+  /// Whether the descriptor is another one since the last call.
+  bool take_reconnected() { return std::exchange(has_reconnected_, false); }
 
   // Of the latest answer.
   [[nodiscard]] int status() const { return status_; }
@@ -46,11 +50,16 @@ class LoadConnection {
   [[nodiscard]] uint64_t num_events() const { return num_events_; }
 
  private:
+  void connect_again();
   bool take();
   bool take_chunks();
   void take_body(std::string_view bytes);
 
+  Target target_;
   int descriptor_;
+  std::string request_;
+  bool is_waiting_ = false;  ///< for an answer
+  bool has_reconnected_ = false;
   std::string inbox_;
   std::string body_;
   int status_ = 0;

@@ -84,7 +84,9 @@ class Poll {
       if (count < 0) continue;
       for (int i = 0; i < count; ++i) {
         auto& connection = *static_cast<LoadConnection*>(events[static_cast<size_t>(i)].data.ptr);
-        if (connection.on_readable() && !on_answer(connection)) return;
+        const bool has_answer = connection.on_readable();
+        if (connection.take_reconnected()) add(connection);
+        if (has_answer && !on_answer(connection)) return;
       }
     }
   }

@@ -7,11 +7,9 @@ namespace {
 
 constexpr std::string_view kVersion = "tenon1-";
 
-using Halves = std::array<uint64_t, 2>;
+}  // namespace
 
-/// SipHash-2-4 with 128 bits. Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", and
-/// the 128-bit variant of its reference implementation. Pinned by parts_test.cpp.
-Halves sip_hash(const Halves& key, std::string_view text) {
+std::array<uint64_t, 2> sip_hash(const std::array<uint64_t, 2>& key, std::string_view text) {
   uint64_t v0 = key[0] ^ 0x736f6d6570736575;
   uint64_t v1 = key[1] ^ 0x646f72616e646f6d ^ 0xee;
   uint64_t v2 = key[0] ^ 0x6c7967656e657261;
@@ -43,7 +41,7 @@ Halves sip_hash(const Halves& key, std::string_view text) {
   const uint64_t size = text.size();
   for (; text.size() >= 8; text.remove_prefix(8)) take(word_of(text.substr(0, 8)));
   take(size << 56 | word_of(text));
-  Halves hash{};
+  std::array<uint64_t, 2> hash{};
   v2 ^= 0xee;
   rounds(4);
   hash[0] = v0 ^ v1 ^ v2 ^ v3;
@@ -52,8 +50,6 @@ Halves sip_hash(const Halves& key, std::string_view text) {
   hash[1] = v0 ^ v1 ^ v2 ^ v3;
   return hash;
 }
-
-}  // namespace
 
 ThoughtSigner::ThoughtSigner(std::string_view secret) : key_(sip_hash({}, secret)) {}
 

@@ -2,6 +2,7 @@
 // oldest messages; and thoughts that are not the model's.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,16 @@ TEST(NotesHeader, IsPrintableAndBounded) {
   EXPECT_EQ(notes_header({std::string(9000, 'x')}).size(), 4096u);
 }
 
-TEST(ThoughtSigner, IsSipHashOfTheSecret) {
+TEST(ThoughtSigner, HashesAsTheReferenceDoes) {
+  // vectors_sip128 of the reference implementation, of no byte and of one.
+  const std::array<uint64_t, 2> key = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
+  const std::array<uint64_t, 2> of_none = {0xe6a825ba047f81a3, 0x930255c71472f66d};
+  const std::array<uint64_t, 2> of_one = {0x44af996bd8c187da, 0x45fc229b11597634};
+  EXPECT_EQ(sip_hash(key, ""), of_none);
+  EXPECT_EQ(sip_hash(key, std::string_view("\0", 1)), of_one);
+}
+
+TEST(ThoughtSigner, KnowsWhatItSigned) {
   // Vectors of the reference implementation (vectors_sip128) have another key; these tell changes.
   const ThoughtSigner signer("secret");
   const std::string signature = signer.sign("I think.");

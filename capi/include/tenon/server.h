@@ -1,16 +1,34 @@
-/* Tenon's HTTP server, a library of its own: libtenon-server. It speaks the interfaces of OpenAI over
- * the models and engines that you give it. docs/server.md tells which routes there are, and how it works.
+/* Tenon's HTTP server, a library of its own: libtenon-server. It speaks the interfaces of OpenAI (chat
+ * completions, responses, completions, embeddings, decisions) and Anthropic (messages) over the models and
+ * engines that you give it. docs/server.md tells which routes there are, docs/server-operations.md how a
+ * server is run.
  *
+ * This file reads from top to bottom: 1 options   2 models   3 addresses   4 running   5 errors
+ *
+ * A server in ten lines, without its errors:
+ *
+ *   tenon_model* model = NULL;
+ *   tenon_model_open("demo.gguf", NULL, &model);
+ *   tenon_server* server = NULL;
  *   tenon_server_create(NULL, &server);
  *   tenon_server_add_model(server, "demo", 4, model, NULL, 0);
  *   tenon_server_listen_tcp(server, "127.0.0.1", 8080, NULL);
- *   tenon_server_start(server, 0);
+ *   tenon_server_start(server, 0);      // threads of the server's; this one is free
  *   ...
- *   tenon_server_stop(server, 10);
+ *   tenon_server_stop(server, 10);      // answers under way have ten seconds
  *   tenon_server_destroy(server);
+ *   tenon_model_destroy(model);         // after the server
  *
- * Status codes, and what they mean, are those of tenon/tenon.h, section 3. Messages are of this library:
- * tenon_server_last_error(). The rules of tenon/tenon.h for structs and strings hold here, too.
+ * The order is always this one: create, add what is served, listen, start or run, stop, destroy. What is
+ * added after the start is refused (STATE). examples/serve_in_app shares an engine between a program and
+ * its clients; examples/tenon/serve.cpp is the program `tenon serve`.
+ *
+ * Threads      Any thread may call any function, but only one at a time before the server runs.
+ * Ownership    What you pass stays yours: models and engines must outlive the server, strings and structs
+ *              are copied before a function returns.
+ * Status       As in tenon/tenon.h, section 3. Messages are of this library: tenon_server_last_error().
+ * Structs      Set struct_size and zero the rest; zero stands for the default. Later versions append
+ *              members only.
  */
 #ifndef TENON_SERVER_H
 #define TENON_SERVER_H
@@ -27,7 +45,19 @@ extern "C" {
 
 typedef struct tenon_server tenon_server;
 
-/* Set struct_size and zero the rest: zero stands for the default. */
+/* ---- 1. Options --------------------------------------------------------------------------------
+ *
+ * One for more than one's own machine:
+ *
+ *   tenon_server_options options = {0};
+ *   options.struct_size = sizeof options;
+ *   options.api_keys = "3f0c9a17 anna weight=4\n77d1e2b0 bert requests=8\n";
+ *   options.api_keys_length = strlen(options.api_keys);
+ *   options.tls_certificate_file = "chain.pem";
+ *   options.tls_key_file = "key.pem";
+ *   options.request_seconds = 300;
+ *   tenon_server_create(&options, &server);
+ */
 typedef struct tenon_server_options {
   uint32_t struct_size;
   uint32_t without_page; /* 1: no chat page at "/" */
@@ -70,6 +100,12 @@ TENON_SERVER_API tenon_status tenon_server_create(const tenon_server_options* op
 /* Stops it as tenon_server_stop(server, 0) does. */
 TENON_SERVER_API void tenon_server_destroy(tenon_server* server);
 
+/* ---- 2. Models ---------------------------------------------------------------------------------
+ *
+ * Any number, each under a name by which clients ask for it; with one alone, any request without a name
+ * gets it. A model opened for embeddings serves embeddings, rerank and score, others generate.
+ */
+
 /* Serves a model under a name, in an engine of the server's own. The model must outlive the server.
  *   engine_options  of scope ENGINE, or NULL
  *   context         most tokens of a request's prompt and answer; 0: as a session has by default
@@ -104,6 +140,8 @@ TENON_SERVER_API tenon_status tenon_server_add_file(tenon_server* server, const 
                                                     size_t name_length,
                                                     const tenon_server_model_file* file);
 
+/* ---- 3. Addresses ------------------------------------------------------------------------------ */
+
 /* Takes connections there from when it runs on. host: a name or an address. port 0: any that is free;
  * *bound, which may be NULL, becomes the one. Any number of addresses. IO when that cannot be; STATE
  * when the server runs. */
@@ -111,6 +149,17 @@ TENON_SERVER_API tenon_status tenon_server_listen_tcp(tenon_server* server, cons
                                                       uint16_t port, uint16_t* bound);
 /* A Unix socket. One that lies there is replaced if nothing listens on it. */
 TENON_SERVER_API tenon_status tenon_server_listen_unix(tenon_server* server, const char* path);
+
+/* ---- 4. Running --------------------------------------------------------------------------------
+ *
+ * A server whose threads are yours, as a host with an executor of its own has it:
+ *
+ *   std::jthread sockets([&] { tenon_server_run(server); });
+ *   std::jthread engine([&] { tenon_server_run(server); });
+ *   std::jthread parsing([&] { tenon_server_run(server); });
+ *   ...
+ *   tenon_server_stop(server, 10);  // the three return
+ */
 
 /* Starts threads; 0: as many as it has use for. */
 TENON_SERVER_API tenon_status tenon_server_start(tenon_server* server, uint32_t num_threads);
@@ -122,6 +171,8 @@ TENON_SERVER_API tenon_status tenon_server_run(tenon_server* server);
  * returns when no thread is in the server. It cannot run again. Any thread but those in
  * tenon_server_run. */
 TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double seconds);
+
+/* ---- 5. Errors --------------------------------------------------------------------------------- */
 
 /* About the last failure of a function above on this thread; valid until the next one. */
 TENON_SERVER_API const char* tenon_server_last_error(void);
