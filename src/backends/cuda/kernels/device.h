@@ -84,7 +84,7 @@ TENON_DEVICE float root(float x) { return __fsqrt_rn(x); }
 }  // namespace tenon::cuda
 
 #else
-#include "emulated_device.h"
+#include <emulated_device.h>
 #endif
 
 namespace tenon::cuda {
