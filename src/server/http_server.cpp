@@ -41,6 +41,14 @@ uint16_t HttpServer::listen_tcp(const std::string& host, uint16_t port) {
 
 void HttpServer::listen_unix(const std::string& path) { loop_.listen_unix(path); }
 
+std::shared_ptr<LocalExchange> HttpServer::submit(HttpRequest request,
+                                                  std::function<void()> notify) {
+  auto exchange = std::make_shared<LocalExchange>(std::move(request), std::move(notify), local_);
+  local_.add(exchange);
+  loop_.post([this, exchange] { route(exchange, state_); });
+  return exchange;
+}
+
 HttpServer::Seat HttpServer::take_seat() {
   const std::lock_guard lock(mutex_);
   ++num_seats_taken_;
@@ -118,12 +126,17 @@ void HttpServer::stop(double seconds) {
     const bool runs = has_loop_ && !is_finished_;
     lock.unlock();
     if (runs) {
-      loop_.post([this] { loop_.drain([this] { finish(); }); });
+      loop_.post([this] { loop_.drain([this] { local_.drain([this] { finish(); }); }); });
       lock.lock();
       const auto limit = std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6));
       const bool done = changed_.wait_for(lock, limit, [&] { return is_finished_; });
       lock.unlock();
-      if (!done) loop_.post([this] { loop_.drop_all(); });
+      if (!done) {
+        loop_.post([this] {
+          loop_.drop_all();
+          local_.drop_all();
+        });
+      }
     } else {
       finish();
     }
@@ -132,6 +145,7 @@ void HttpServer::stop(double seconds) {
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  local_.close();
   if (exporter_ != nullptr) exporter_->send();
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "http_loop.h"
+#include "local_exchange.h"
 #include "router.h"
 #include "task_queue.h"
 
@@ -42,6 +43,10 @@ class HttpServer {
   uint16_t listen_tcp(const std::string& host, uint16_t port);
   void listen_unix(const std::string& path);
 
+  /// A request of the host itself. It is answered when the server runs. Any thread. Throws tenon::Error
+  /// STATE after stop().
+  std::shared_ptr<LocalExchange> submit(HttpRequest request, std::function<void()> notify);
+
   /// Lends the calling thread until stop(). The first one serves the sockets, the next ones compute, one
   /// for each engine, and all others parse and prepare. With fewer threads the first one does the rest,
   /// too.
@@ -66,6 +71,7 @@ class HttpServer {
   void finish();
 
   HttpLoop loop_;
+  LocalExchanges local_{loop_};
   TaskQueue workers_;
   std::shared_ptr<SpanExporter> exporter_;  ///< or null
   ServerState state_;

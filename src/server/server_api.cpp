@@ -9,12 +9,18 @@
 #include <string>
 
 #include "api_keys.h"
+#include "http_head.h"
 #include "http_server.h"
 
 struct tenon_server {
   explicit tenon_server(::tenon_http::ServerOptions options) : server(std::move(options)) {}
   ::tenon_http::HttpServer server;
   std::atomic<bool> has_run{false};
+};
+
+struct tenon_server_call {
+  std::shared_ptr<::tenon_http::LocalExchange> exchange;
+  ::tenon_http::LocalExchange::Part part{};  ///< what was handed out last
 };
 
 namespace {
@@ -197,6 +203,59 @@ tenon_status tenon_server_stop(tenon_server* server, double seconds) {
   return server_fence([&] {
     checked_server(server).has_run = true;
     server->server.stop(seconds);
+  });
+}
+
+tenon_status tenon_server_submit(tenon_server* server, const tenon_server_request* request,
+                                 tenon_server_call** call) {
+  return server_fence([&] {
+    if (request == nullptr || call == nullptr) refuse_argument("request or call is NULL");
+    if (request->struct_size < sizeof(tenon_server_request)) {
+      refuse_argument("tenon_server_request.struct_size is too small");
+    }
+    if (request->method == nullptr || request->target == nullptr) {
+      refuse_argument("method or target is NULL");
+    }
+    HttpRequest asked;
+    asked.method = request->method;
+    set_target(asked, request->target);
+    asked.shape = shape_of(asked);
+    if (request->body != nullptr) {
+      asked.body.assign(request->body, static_cast<size_t>(request->body_length));
+    }
+    if (request->api_key != nullptr) asked.api_key = request->api_key;
+    asked.record->method = asked.method;
+    asked.record->path = asked.path;
+    std::function<void()> notify;
+    if (request->notify != nullptr) {
+      notify = [told = request->notify, user = request->user] { told(user); };
+    }
+    auto made = std::make_unique<tenon_server_call>();
+    made->exchange = checked_server(server).server.submit(std::move(asked), std::move(notify));
+    *call = made.release();
+  });
+}
+
+void tenon_server_call_destroy(tenon_server_call* call) {
+  if (call != nullptr) call->exchange->leave();
+  delete call;
+}
+
+tenon_status tenon_server_call_wait(tenon_server_call* call, double timeout_seconds,
+                                    tenon_server_part* part) {
+  return server_fence([&] {
+    if (call == nullptr || part == nullptr) refuse_argument("call or part is NULL");
+    if (part->struct_size < sizeof(tenon_server_part)) {
+      refuse_argument("tenon_server_part.struct_size is too small");
+    }
+    call->part = call->exchange->take(timeout_seconds);
+    part->http_status = call->part.status;
+    part->is_last = call->part.is_last ? 1 : 0;
+    part->reserved = 0;
+    part->content_type = call->part.content_type.c_str();
+    part->headers = call->part.headers.c_str();
+    part->bytes = call->part.bytes.data();
+    part->length = call->part.bytes.size();
   });
 }
 

@@ -172,7 +172,54 @@ TENON_SERVER_API tenon_status tenon_server_run(tenon_server* server);
  * tenon_server_run. */
 TENON_SERVER_API tenon_status tenon_server_stop(tenon_server* server, double seconds);
 
-/* ---- 5. Errors --------------------------------------------------------------------------------- */
+/* ---- 5. Requests without a socket --------------------------------------------------------------
+ *
+ * The program that the server is in asks as a client does, and gets the same answers, without sockets: the
+ * server needs none to listen on, but it must run (tenon_server_start, tenon_server_run). */
+
+/* A request of the program itself, and its answer. One thread at a time. */
+typedef struct tenon_server_call tenon_server_call;
+
+/* Only read during tenon_server_submit. */
+typedef struct tenon_server_request {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* method;  /* "POST" */
+  const char* target;  /* "/v1/chat/completions" */
+  const char* body;    /* any bytes; may be NULL */
+  uint64_t body_length;
+  const char* api_key; /* where the server asks for one; else NULL */
+  /* There is something to take; on any thread, and again only after tenon_server_call_wait. It must not
+   * call the server, and is never called again when tenon_server_call_destroy has returned. May be NULL. */
+  tenon_notify_callback notify;
+  void* user;
+} tenon_server_request;
+
+/* What has come of an answer since it was looked at last. Texts are valid until the next call on it. */
+typedef struct tenon_server_part {
+  uint32_t struct_size;
+  int32_t http_status;      /* 200, 400, ...; 0: the answer has not begun */
+  uint32_t is_last;         /* 1: the answer is complete; further calls say so again, without bytes */
+  uint32_t reserved;
+  const char* content_type; /* "application/json"; of a stream "text/event-stream" */
+  const char* headers;      /* "Name: value", one a line */
+  const char* bytes;
+  uint64_t length;
+} tenon_server_part;
+
+/* Any thread. STATE after tenon_server_stop, ARGUMENT without method or target. What is wrong with the
+ * request is in the answer, as a client gets it. */
+TENON_SERVER_API tenon_status tenon_server_submit(tenon_server* server,
+                                                  const tenon_server_request* request,
+                                                  tenon_server_call** call);
+/* Cancels the request unless it is complete. Before tenon_server_destroy. */
+TENON_SERVER_API void tenon_server_call_destroy(tenon_server_call* call);
+/* What there is; waits for it so many seconds, 0: not at all, negative: for ever. A call that takes
+ * nothing makes the answer wait (256 KiB). CANCELLED when the server was stopped first. */
+TENON_SERVER_API tenon_status tenon_server_call_wait(tenon_server_call* call, double timeout_seconds,
+                                                     tenon_server_part* part);
+
+/* ---- 6. Errors --------------------------------------------------------------------------------- */
 
 /* About the last failure of a function above on this thread; valid until the next one. */
 TENON_SERVER_API const char* tenon_server_last_error(void);

@@ -1,0 +1,180 @@
+#include "local_exchange.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "request_journal.h"
+
+namespace tenon_http {
+namespace {
+
+/// Below so many bytes that the host has not taken an exchange may make more.
+constexpr size_t kLocalDrainedBytes = size_t{64} << 10;
+/// Longer waits are for ever.
+constexpr double kLongestWaitSeconds = 1e8;
+
+}  // namespace
+
+void LocalExchanges::add(std::shared_ptr<LocalExchange> exchange) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) throw tenon::Error(tenon::Code::State, "the server was stopped");
+  exchanges_.insert(std::move(exchange));
+}
+
+void LocalExchanges::remove(const std::shared_ptr<LocalExchange>& exchange) {
+  const std::lock_guard lock(mutex_);
+  exchanges_.erase(exchange);
+  if (exchanges_.empty() && done_) loop_.post(std::exchange(done_, nullptr));
+}
+
+void LocalExchanges::drain(std::function<void()> done) {
+  const std::lock_guard lock(mutex_);
+  if (exchanges_.empty()) return loop_.post(std::move(done));
+  done_ = std::move(done);
+}
+
+void LocalExchanges::drop_all() {
+  std::set<std::shared_ptr<LocalExchange>> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    dropped.swap(exchanges_);
+  }
+  for (const auto& exchange : dropped) {
+    exchange->cancel();
+    exchange->request().interest->lose();
+  }
+  const std::lock_guard lock(mutex_);
+  if (exchanges_.empty() && done_) loop_.post(std::exchange(done_, nullptr));
+}
+
+void LocalExchanges::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+  }
+  drop_all();
+}
+
+LocalExchange::LocalExchange(HttpRequest request, std::function<void()> notify,
+                             LocalExchanges& owner)
+    : request_(std::move(request)), owner_(owner), notify_(std::move(notify)) {}
+
+LocalExchange::~LocalExchange() {
+  RequestRecord& record = *request_.record;
+  if (record.journal != nullptr) record.journal->end(record);
+}
+
+std::string LocalExchange::headers_of(const HttpAnswer& answer) const {
+  std::string lines = "X-Request-Id: " + request_.record->id + "\n";
+  for (const auto& [name, value] : answer.headers) lines += name + ": " + value + "\n";
+  return lines;
+}
+
+template <typename Change>
+void LocalExchange::change(Change&& change) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_cancelled_ || pending_.is_last) return;
+    change();
+    if (std::exchange(has_news_, true)) return;
+    changed_.notify_all();
+  }
+  const std::lock_guard lock(notify_mutex_);
+  if (notify_) notify_();
+}
+
+void LocalExchange::note_end() {
+  request_.record->is_complete = true;
+  request_.record->end = RequestRecord::Clock::now();
+  owner_.remove(shared_from_this());
+}
+
+void LocalExchange::answer(HttpAnswer answer) {
+  const auto self = shared_from_this();
+  request_.record->status = answer.status;
+  note_end();
+  change([&] {
+    if (pending_.status != 0) return;
+    pending_ = {.status = answer.status,
+                .is_last = true,
+                .content_type = answer.content_type,
+                .headers = headers_of(answer),
+                .bytes = std::move(answer.body)};
+  });
+}
+
+void LocalExchange::begin_stream(const std::string& content_type) {
+  const HttpAnswer answer{.content_type = content_type};
+  request_.record->status = answer.status;
+  change([&] {
+    pending_.status = answer.status;
+    pending_.content_type = content_type;
+    pending_.headers = headers_of(answer);
+  });
+}
+
+void LocalExchange::send(std::string bytes) {
+  if (!bytes.empty()) change([&] { pending_.bytes += bytes; });
+}
+
+void LocalExchange::end_stream() {
+  const auto self = shared_from_this();
+  note_end();
+  change([&] { pending_.is_last = true; });
+}
+
+size_t LocalExchange::unsent() const {
+  const std::lock_guard lock(mutex_);
+  return pending_.bytes.size();
+}
+
+void LocalExchange::on_drained(std::function<void()> resume) {
+  {
+    const std::lock_guard lock(mutex_);
+    // The host may have taken all since the route looked.
+    if (pending_.bytes.size() >= kLocalDrainedBytes) {
+      resume_ = std::move(resume);
+      return;
+    }
+  }
+  owner_.loop().post(std::move(resume));
+}
+
+LocalExchange::Part LocalExchange::take(double seconds) {
+  std::unique_lock lock(mutex_);
+  const auto is_ready = [&] { return has_news_ || pending_.is_last || is_cancelled_; };
+  if (seconds < 0 || seconds > kLongestWaitSeconds) {
+    changed_.wait(lock, is_ready);
+  } else if (seconds > 0) {
+    changed_.wait_for(lock, std::chrono::duration<double>(seconds), is_ready);
+  }
+  if (is_cancelled_) {
+    throw tenon::Error(tenon::Code::Cancelled, "the server was stopped before its answer");
+  }
+  has_news_ = false;
+  Part part = pending_;
+  pending_.bytes.clear();
+  std::function<void()> resume = std::exchange(resume_, nullptr);
+  lock.unlock();
+  if (resume) owner_.loop().post(std::move(resume));
+  return part;
+}
+
+void LocalExchange::leave() {
+  {
+    const std::lock_guard lock(notify_mutex_);
+    notify_ = nullptr;
+  }
+  // What an answer does when interest is lost belongs to the loop.
+  owner_.loop().post([self = shared_from_this()] {
+    self->owner_.remove(self);
+    self->request_.interest->lose();
+  });
+}
+
+void LocalExchange::cancel() {
+  change([&] { is_cancelled_ = true; });
+}
+
+}  // namespace tenon_http
