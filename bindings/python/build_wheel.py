@@ -102,9 +102,9 @@ def main():
             files[f"tenon/lib/{parts.server.name}"] = parts.server.resolve()
         if parts.program:
             files["tenon/bin/tenon"] = parts.program
-        for source in sorted((HERE / "tenon").iterdir()):
+        for source in sorted((HERE / "tenon").rglob("*")):
             if source.suffix in (".py", ".pyi", ".json") or source.name == "py.typed":
-                files[f"tenon/{source.name}"] = source
+                files[source.relative_to(HERE).as_posix()] = source
         binaries = [path for name, path in files.items() if not name.endswith((".py", ".pyi", ".json", "py.typed"))]
         tag = f"cp39-abi3-{platform_tag(binaries)}"
         info = f"tenon-{parts.version}.dist-info"

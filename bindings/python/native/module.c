@@ -1,6 +1,7 @@
 /* The extension module tenon._native: the functions of tenon.h as Python functions. What follows from the
  * description of the interface is in generated.h; here are the library, handles, the conversion of
- * arguments and results, requests with their wakers, and the thread that an engine may have.
+ * arguments and results, requests with their wakers, and the thread that an engine may have; requests to the
+ * server in this process are in server_calls.h.
  *
  * Built for the limited API of Python 3.9, so one file serves every later version. Python's lock is held
  * but between release_lock and take_lock, where nothing of Python is touched. */
@@ -845,17 +846,8 @@ static PyObject* session_submit(PyObject* module, PyObject* args) {
   return end(&call, handle);
 }
 
-/* request_attach(request, waker, key): from now on the waker lists `key` when the request has something.
- * What it has already is listed at once. */
-static PyObject* request_attach(PyObject* module, PyObject* args) {
-  (void)module;
-  PyObject *request = NULL, *waker = NULL;
-  unsigned long long key = 0;
-  if (!PyArg_ParseTuple(args, "O!O!K", handle_type, &request, waker_type, &waker, &key))
-    return NULL;
-  Notice* const notice = ((Handle*)request)->notice;
-  if (notice == NULL) return raise_status(TENON_ERROR_STATE, "the request has been closed");
-  Ready* const ready = ((Waker*)waker)->ready;
+/* From now on `ready` lists the notice by `key`; at once what was told already. */
+static PyObject* attach_notice(Notice* notice, Ready* ready, uint64_t key) {
   pthread_mutex_lock(&notice->lock);
   detach(notice);
   pthread_mutex_lock(&ready->lock);
@@ -879,6 +871,19 @@ static PyObject* request_attach(PyObject* module, PyObject* args) {
   if (has_room && notice->is_told) list_notice(notice);
   pthread_mutex_unlock(&notice->lock);
   return has_room ? none_object() : PyErr_NoMemory();
+}
+
+/* request_attach(request, waker, key): from now on the waker lists `key` when the request has something.
+ * What it has already is listed at once. */
+static PyObject* request_attach(PyObject* module, PyObject* args) {
+  (void)module;
+  PyObject *request = NULL, *waker = NULL;
+  unsigned long long key = 0;
+  if (!PyArg_ParseTuple(args, "O!O!K", handle_type, &request, waker_type, &waker, &key))
+    return NULL;
+  Notice* const notice = ((Handle*)request)->notice;
+  if (notice == NULL) return raise_status(TENON_ERROR_STATE, "the request has been closed");
+  return attach_notice(notice, ((Waker*)waker)->ready, key);
 }
 
 /* request_next(request, interval_seconds) -> Piece: waits for ever, and lets Python handle signals (a
@@ -1281,6 +1286,8 @@ static PyType_Slot runner_slots[] = {{Py_tp_new, runner_new},
 static PyType_Spec runner_spec = {"tenon._native.Runner", sizeof(Runner), 0, Py_TPFLAGS_DEFAULT,
                                   runner_slots};
 
+#include "server_calls.h"
+
 /* ---- The module ------------------------------------------------------------------------------ */
 
 /* read_struct(name, bytes): for tests of layouts. */
@@ -1304,6 +1311,7 @@ static PyObject* end_process(PyObject* module, PyObject* nothing) {
 static PyMethodDef methods[] = {GENERATED_METHODS{"end_process", end_process, METH_NOARGS, NULL},
                                 {"open_library", open_library, METH_VARARGS, NULL},
                                 {"use_library", use_library, METH_VARARGS, NULL},
+                                {"open_server_library", open_server_library, METH_VARARGS, NULL},
                                 {"read_struct", read_struct_method, METH_VARARGS, NULL},
                                 {"session_submit", session_submit, METH_VARARGS, NULL},
                                 {"request_attach", request_attach, METH_VARARGS, NULL},
@@ -1337,7 +1345,10 @@ static int execute(PyObject* module) {
   }
   if (add_type(module, &handle_type, made_of(handle_type, &handle_spec), "Handle") != 0 ||
       add_type(module, &waker_type, made_of(waker_type, &waker_spec), "Waker") != 0 ||
-      add_type(module, &runner_type, made_of(runner_type, &runner_spec), "Runner") != 0) {
+      add_type(module, &runner_type, made_of(runner_type, &runner_spec), "Runner") != 0 ||
+      add_type(module, &server_type, made_of(server_type, &server_spec), "Server") != 0 ||
+      add_type(module, &server_call_type, made_of(server_call_type, &server_call_spec),
+               "ServerCall") != 0) {
     return -1;
   }
   for (size_t i = 0; i < sizeof struct_types / sizeof *struct_types; ++i) {

@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Optional, Protocol, TypedDict, Union
 
 from . import _native, constants
 from ._errors import Error, StateError
@@ -31,6 +31,13 @@ _FINISH = {constants.FINISH_NONE: None, constants.FINISH_END: "end",
            constants.FINISH_BANNED: "banned"}
 # How long Python waits for a piece before it looks for signals (Ctrl-C). Short waits cut steps.
 _SIGNAL_SECONDS = 1.0
+
+
+class Driven(Protocol):
+    """What waits for the thread of an engine."""
+
+    def cancel(self) -> None:
+        """The engine will not compute any more."""
 
 
 class GenerateOptions(TypedDict, total=False):
@@ -213,7 +220,7 @@ class Engine(Object):
         self._lock = threading.Lock()
         self._runner: Optional[_native.Runner] = None
         # Those that wait for the thread.
-        self._driven: "weakref.WeakSet[Generation]" = weakref.WeakSet()
+        self._driven: "weakref.WeakSet[Driven]" = weakref.WeakSet()
         self._handle = _native.engine_create(model._handle, options_handle(options))
 
     @property
@@ -247,10 +254,10 @@ class Engine(Object):
         """One step, if there is work; whether there was."""
         return _native.engine_step(self._handle) != 0
 
-    def _run(self, generation: Generation) -> None:
-        """Gives the engine its thread, for a generation that waits in a loop."""
+    def _run(self, waiting: Driven) -> None:
+        """Gives the engine its thread, for something that waits for what it computes."""
         with self._lock:
-            self._driven.add(generation)
+            self._driven.add(waiting)
             if self._runner is None:
                 if not self._handle.is_live:
                     raise StateError("the engine has been closed: only `for` can still iterate")
@@ -260,8 +267,8 @@ class Engine(Object):
         """Ends its thread, and with CancelledError what waits for it in event loops. Sessions can still be
         used, but not with `async for`."""
         with self._lock:
-            for generation in list(self._driven):
-                generation.cancel()
+            for waiting in list(self._driven):
+                waiting.cancel()
             if self._runner is not None:
                 self._runner.stop()
                 self._runner = None

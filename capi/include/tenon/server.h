@@ -3,7 +3,8 @@
  * engines that you give it. docs/server.md tells which routes there are, docs/server-operations.md how a
  * server is run.
  *
- * This file reads from top to bottom: 1 options   2 models   3 addresses   4 running   5 errors
+ * This file reads from top to bottom: 1 options   2 models   3 addresses   4 running
+ * 5 requests without a socket   6 errors
  *
  * A server in ten lines, without its errors:
  *

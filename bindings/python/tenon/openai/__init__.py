@@ -1,0 +1,26 @@
+"""The client of OpenAI's Python package, in this process: the same calls and objects, without a network.
+
+    from tenon.openai import OpenAI
+    client = OpenAI(model="demo-q8_0.gguf")
+    answer = client.chat.completions.create(
+        model="demo-q8_0", messages=[{"role": "user", "content": "What is the capital of Norway?"}])
+    print(answer.choices[0].message.content)
+
+Requests are answered by libtenon-server, which needs no socket for that (tenon/server.h), so what is said of
+the server's routes in docs/server.md holds here. Nothing of the package `openai` is needed.
+"""
+
+from ._client import AsyncOpenAI, OpenAI
+from ._errors import (APIConnectionError, APIError, APIStatusError, APITimeoutError, AuthenticationError,
+                      BadRequestError, ConflictError, InternalServerError, NotFoundError, OpenAIError,
+                      PermissionDeniedError, RateLimitError, UnprocessableEntityError)
+from ._records import Page, Record
+from ._streams import AsyncStream, Stream
+from ._values import NOT_GIVEN, NotGiven
+
+__all__ = [
+    "APIConnectionError", "APIError", "APIStatusError", "APITimeoutError", "AsyncOpenAI", "AsyncStream",
+    "AuthenticationError", "BadRequestError", "ConflictError", "InternalServerError", "NOT_GIVEN",
+    "NotFoundError", "NotGiven", "OpenAI", "OpenAIError", "Page", "PermissionDeniedError",
+    "RateLimitError", "Record", "Stream", "UnprocessableEntityError",
+]

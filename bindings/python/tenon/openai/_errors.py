@@ -1,0 +1,84 @@
+"""The exceptions of OpenAI's package, by the status of the answer."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+
+class OpenAIError(Exception):
+    """All of them."""
+
+
+class APIError(OpenAIError):
+    """An answer that is an error. `body` is its member "error"; code, param and type are of it."""
+
+    def __init__(self, message: str, body: Optional[object] = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.body = body
+        of_body: dict[str, Any] = body if isinstance(body, dict) else {}
+        self.code: Optional[str] = of_body.get("code")
+        self.param: Optional[str] = of_body.get("param")
+        self.type: Optional[str] = of_body.get("type")
+
+
+class APIConnectionError(APIError):
+    """The client or its engine was closed before the answer."""
+
+
+class APITimeoutError(APIConnectionError):
+    """The time that was given has passed."""
+
+
+class APIStatusError(APIError):
+    """An answer with a status from 400 on."""
+
+    def __init__(self, message: str, status_code: int, body: Optional[object],
+                 request_id: Optional[str]) -> None:
+        super().__init__(message, body)
+        self.status_code = status_code
+        self.request_id = request_id
+
+
+class BadRequestError(APIStatusError):
+    """400: `param` names the field that is wrong."""
+
+
+class AuthenticationError(APIStatusError):
+    """401."""
+
+
+class PermissionDeniedError(APIStatusError):
+    """403."""
+
+
+class NotFoundError(APIStatusError):
+    """404: no such model, or response."""
+
+
+class ConflictError(APIStatusError):
+    """409."""
+
+
+class UnprocessableEntityError(APIStatusError):
+    """422."""
+
+
+class RateLimitError(APIStatusError):
+    """429: the queue of the engine is full."""
+
+
+class InternalServerError(APIStatusError):
+    """500 and more."""
+
+
+_BY_STATUS = {400: BadRequestError, 401: AuthenticationError, 403: PermissionDeniedError,
+              404: NotFoundError, 409: ConflictError, 422: UnprocessableEntityError, 429: RateLimitError}
+
+
+def status_error(status: int, body: object, request_id: Optional[str]) -> APIStatusError:
+    """That of an answer whose body is {"error": {...}}."""
+    error = body.get("error") if isinstance(body, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
+    kind = _BY_STATUS.get(status, InternalServerError if status >= 500 else APIStatusError)
+    return kind(f"Error code: {status} - {message or body}", status, error, request_id)

@@ -1,0 +1,117 @@
+"""Objects of answers: JSON with attributes, and the methods of pydantic that programs use on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Optional
+
+# Fields of OpenAI's interface that an answer may leave out; they are then None, as in its package.
+OPTIONAL = frozenset("""
+    accepted_prediction_tokens access_programs annotations audio audio_tokens background billing bytes
+    cache_write_tokens cache_write_tokens_details cached_tokens code compaction completed_at
+    completion_tokens_details content content_filter_results context conversation cost created_by custom
+    delta encrypted_content error finish_reason frequency_penalty function function_call generate_summary id
+    image image_tokens incomplete_details index input_transformations instructions item logprob logprobs
+    max_output_tokens max_tool_calls message metadata mode moderation name namespace obfuscation output_text
+    param parsed phase presence_penalty previous_response_id prompt prompt_cache_diagnostics
+    prompt_cache_key prompt_cache_options prompt_cache_retention prompt_logprobs prompt_tokens_details
+    reasoning reasoning_content reasoning_tokens refusal rejected_prediction_tokens role safety_identifier
+    service_tier shutdown_date status system_fingerprint temperature text text_offset text_tokens
+    token_logprobs tokens tool_calls tool_usage top_logprobs top_p truncation type usage user verbosity
+    """.split())
+
+
+class Record:
+    """An object of an answer. What it lacks of OpenAI's fields is None; other names are errors."""
+
+    __slots__ = ("_fields", "_request_id")
+
+    def __init__(self, fields: dict[str, Any], request_id: Optional[str] = None) -> None:
+        self._fields = fields
+        self._request_id = request_id
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or (name not in self._fields and name not in OPTIONAL):
+            raise AttributeError(f"the answer has no field {name}")
+        return self._fields.get(name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Record) and self._fields == other._fields
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._fields]
+
+    def __repr__(self) -> str:
+        return f"Record({', '.join(f'{key}={value!r}' for key, value in self._fields.items())})"
+
+    def model_dump(self, *, mode: str = "python", exclude_none: bool = False,
+                   exclude_unset: bool = False, **_: Any) -> dict[str, Any]:
+        """As JSON's values."""
+        return {key: _dumped(value, exclude_none) for key, value in self._fields.items()
+                if not (exclude_none and value is None)}
+
+    def model_dump_json(self, *, indent: Optional[int] = None, exclude_none: bool = False, **_: Any) -> str:
+        """As JSON."""
+        return json.dumps(self.model_dump(exclude_none=exclude_none), indent=indent, ensure_ascii=False)
+
+    to_dict = model_dump
+    to_json = model_dump_json
+
+
+class Page(Record):
+    """A list of records: `data`, or iterate over it."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._fields["data"])
+
+    def __len__(self) -> int:
+        return len(self._fields["data"])
+
+
+class Response(Record):
+    """Of responses.create."""
+
+    __slots__ = ()
+
+    @property
+    def output_text(self) -> str:
+        """The texts of its messages, joined."""
+        return "".join(part.text for item in self.output if item.type == "message"
+                       for part in item.content if part.type == "output_text")
+
+
+def _dumped(value: Any, exclude_none: bool) -> Any:
+    if isinstance(value, Record):
+        return value.model_dump(exclude_none=exclude_none)
+    if isinstance(value, list):
+        return [_dumped(one, exclude_none) for one in value]
+    if isinstance(value, dict):
+        return {key: _dumped(one, exclude_none) for key, one in value.items()}
+    return value
+
+
+# Members that are maps by keys of the program's own, in the package and here.
+_MAPS = frozenset(("metadata", "logit_bias", "schema", "parameters"))
+
+
+def _made(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_made(one) for one in value]
+    if isinstance(value, dict):
+        fields = {key: one if key in _MAPS else _made(one) for key, one in value.items()}
+        return Response(fields) if value.get("object") == "response" else Record(fields)
+    return value
+
+
+def record_of(value: dict[str, Any], request_id: Optional[str] = None) -> Any:
+    """The record of a whole answer, or of an event."""
+    made: Record = _made(value)
+    if value.get("object") == "list" and "data" in value and "usage" not in value:
+        made = Page(made._fields)
+    made._request_id = request_id
+    return made

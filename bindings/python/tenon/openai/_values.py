@@ -1,0 +1,48 @@
+"""Arguments as the fields of a request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Optional
+
+
+class NotGiven:
+    """An argument that is left out."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "NOT_GIVEN"
+
+
+NOT_GIVEN = NotGiven()
+# What a client over HTTP is told besides the fields; there are no headers here.
+_OF_TRANSPORT = ("extra_headers", "extra_query", "timeout")
+
+
+def _plain(value: object) -> object:
+    """What json does not know: our records, and models of pydantic."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise TypeError(f"a {type(value).__name__} is no value of a request")
+    return dump(exclude_none=True)
+
+
+def body_of(fields: Mapping[str, Any]) -> bytes:
+    """JSON of the fields of a call."""
+    extra: Optional[Mapping[str, Any]] = fields.get("extra_body")
+    # The package has sentinels of its own, which know their name.
+    given = {key: value for key, value in fields.items()
+             if type(value).__name__ not in ("NotGiven", "Omit") and key not in _OF_TRANSPORT
+             and key != "extra_body"}
+    return json.dumps({**given, **(extra or {})}, default=_plain).encode()
+
+
+def schema_format(wanted: Any) -> Any:
+    """A class of pydantic as response_format; anything else as it is."""
+    if not hasattr(wanted, "model_json_schema"):
+        return wanted
+    return {"type": "json_schema", "json_schema": {"name": wanted.__name__, "strict": True,
+                                                   "schema": wanted.model_json_schema()}}
