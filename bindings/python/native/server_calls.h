@@ -149,8 +149,10 @@ static PyObject* server_close(PyObject* object, PyObject* nothing) {
   if (self->calls == 0) {
     end_server(self);
   } else if (self->pid == getpid()) {
+    /* Counts as a call: what stopping wakes may close the last ServerCall before it returns. */
+    ++self->calls;
     Py_BEGIN_ALLOW_THREADS(void) server_api.stop(self->server, 0);
-    Py_END_ALLOW_THREADS
+    Py_END_ALLOW_THREADS leave_server(self);
   }
   return none_object();
 }
@@ -279,7 +281,8 @@ static PyObject* server_call_wait(PyObject* object, PyObject* args) {
     tenon_server_part part = {.struct_size = sizeof part};
     tenon_status status = TENON_OK;
     ++self->waits;
-    Py_BEGIN_ALLOW_THREADS status = server_api.call_wait(self->call, interval < 0 ? -interval : interval, &part);
+    Py_BEGIN_ALLOW_THREADS status =
+        server_api.call_wait(self->call, interval < 0 ? -interval : interval, &part);
     Py_END_ALLOW_THREADS-- self->waits;
     if (status != TENON_OK) {
       raise_server_status(status);
