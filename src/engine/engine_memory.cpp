@@ -274,6 +274,7 @@ bool Engine::piece_has(size_t group, const SnapshotPiece& piece) const {
   const BlockPoolOptions& options = pools_[group]->options();
   const uint64_t num_blocks = piece.position / options.block_tokens;
   if (options.kind == TENON_CACHE_STATE) return piece.index == num_blocks && piece.position > 0;
+  if (options.kind == TENON_CACHE_CROSS) return false;  // the source is saved in its place
   if (piece.index >= num_blocks) return false;
   const uint64_t unseen = options.window == 0 || piece.position < options.window
                               ? 0

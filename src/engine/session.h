@@ -160,8 +160,8 @@ class Session {
     return logits_position_ != kNoLogits && logits_position_ + 1 == position;
   }
   void check_tokens(std::span<const Token> tokens) const;
-  void check_saves() const;
   void check_continuation(const Continuation& continuation, size_t index) const;
+  void check_source(const SnapshotHeader& header, const std::string& name) const;
   void append_checked(std::span<const Token> tokens);
   void check_cancelled();
   void compute_pending(const std::function<bool(double)>& progress, AnswerLoop* loop = nullptr);

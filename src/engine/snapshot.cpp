@@ -48,6 +48,7 @@ std::string cache_text(const Model& model) {
       fmt::format_to(std::back_inserter(text), " of the last {}", group.window);
     }
     if (group.kind == TENON_CACHE_LATENT) text += ", latent";
+    if (group.kind == TENON_CACHE_CROSS) text += ", of a source";
     if (group.kind == TENON_CACHE_LATENT && group.stride > 1)
       fmt::format_to(std::back_inserter(text), ", of every {}", group.stride);
   }
@@ -85,7 +86,8 @@ std::vector<std::byte> header_bytes(const SnapshotHeader& header) {
     out.insert(out.end(), bytes.begin(), bytes.end());
   };
   put_text(kMagic);
-  put(SnapshotHeader::kVersion);
+  const bool has_source = header.num_source_tokens > 0;
+  put(has_source ? SnapshotHeader::kSourceVersion : SnapshotHeader::kVersion);
   put(kByteOrder);
   put(header.model.low);
   put(header.model.high);
@@ -95,6 +97,7 @@ std::vector<std::byte> header_bytes(const SnapshotHeader& header) {
   put(header.block_tokens);
   put(static_cast<uint32_t>(header.cache.size()));
   put_text(header.cache);
+  if (has_source) put(header.num_source_tokens);
   return out;
 }
 
@@ -141,9 +144,9 @@ SnapshotHeader read_header(SummingReader& reader, const std::string& name) {
   if (fields.read<uint32_t>("byte order") != kByteOrder) {
     fail(Code::Format, "{}: a snapshot in another order of bytes", name);
   }
-  if (version != SnapshotHeader::kVersion) {
-    fail(Code::Format, "{}: snapshot of version {}, this library reads {}", name, version,
-         SnapshotHeader::kVersion);
+  if (version != SnapshotHeader::kVersion && version != SnapshotHeader::kSourceVersion) {
+    fail(Code::Format, "{}: snapshot of version {}, this library reads {} and {}", name, version,
+         SnapshotHeader::kVersion, SnapshotHeader::kSourceVersion);
   }
   SnapshotHeader header;
   header.model.low = fields.read<uint64_t>("model");
@@ -159,18 +162,23 @@ SnapshotHeader read_header(SummingReader& reader, const std::string& name) {
   }
   header.cache.resize(length);
   reader.read(std::as_writable_bytes(std::span(header.cache)), "the cache text");
+  if (version == SnapshotHeader::kSourceVersion) {
+    reader.read(std::as_writable_bytes(std::span(&header.num_source_tokens, 1)),
+                "the size of the source");
+  }
   return header;
 }
 
 /// Bytes of the blocks that follow the tokens. Throws Format where the numbers do not fit together.
 uint64_t checked_block_bytes(const SnapshotHeader& header, const SummingReader& reader,
                              const std::string& name) {
-  const uint64_t tokens_bytes =
-      checked_mul(header.num_tokens, sizeof(Token), "tokens of a snapshot");
+  const uint64_t num_tokens =
+      checked_add(header.num_tokens, header.num_source_tokens, "tokens of a snapshot");
+  const uint64_t tokens_bytes = checked_mul(num_tokens, sizeof(Token), "tokens of a snapshot");
   const uint64_t others = checked_add(tokens_bytes, kSumBytes, "tokens of a snapshot");
   if (others > reader.left()) {
-    fail(Code::Format, "{}: {} tokens do not fit the {} bytes that are left", name,
-         header.num_tokens, reader.left());
+    fail(Code::Format, "{}: {} tokens do not fit the {} bytes that are left", name, num_tokens,
+         reader.left());
   }
   const uint64_t block_bytes = reader.left() - others;
   if (header.block_tokens == 0 || header.position > header.num_tokens ||
@@ -264,6 +272,7 @@ SnapshotHeader Session::snapshot_header() {
   SnapshotHeader header;
   header.model = identity.model;
   header.cache = identity.cache;
+  header.num_source_tokens = sequence_.source().size();
   header.num_tokens = sequence_.size();
   header.num_generated = answer_.num_generated();
   header.position = engine_->snapshot_position(*control_);
@@ -271,29 +280,22 @@ SnapshotHeader Session::snapshot_header() {
   return header;
 }
 
-/// A snapshot has no place for a source.
-void Session::check_saves() const {
-  if (!model().has_encoder()) return;
-  fail(Code::Unsupported, "session: texts of \"{}\", which has an encoder, are not saved yet",
-       model().architecture());
-}
-
 uint64_t Session::snapshot_bytes() {
   const Use use(*this);
-  check_saves();
   const SnapshotHeader header = snapshot_header();
-  return SnapshotHeader::kFixedBytes + header.cache.size() + header.num_tokens * sizeof(Token) +
+  return header_bytes(header).size() +
+         (header.num_source_tokens + header.num_tokens) * sizeof(Token) +
          Pieces(*engine_, header.position).all_bytes() + kSumBytes;
 }
 
 void Session::save(const SnapshotSink& sink) {
   const Use use(*this);
-  check_saves();
   const SnapshotHeader header = snapshot_header();
   const Pieces pieces(*engine_, header.position);
   Buffer room(model().options().system, pieces.largest_bytes(), "block of a snapshot");
   SummingWriter writer(sink);
   writer.write(header_bytes(header));
+  writer.write(std::as_bytes(sequence_.source()));
   writer.write(std::as_bytes(sequence_.tokens()));
   // Others may take blocks meanwhile, the last ones first: what was read by then is a snapshot,
   // too.
@@ -305,9 +307,17 @@ void Session::save(const SnapshotSink& sink) {
   writer.finish();
 }
 
+/// A text of an encoder-decoder has a source that its encoder can read, and others have none.
+void Session::check_source(const SnapshotHeader& header, const std::string& name) const {
+  const uint64_t most = model().has_encoder() ? model().encoder_program().view().max_tokens : 0;
+  const bool is_missing = most > 0 && header.num_source_tokens == 0 && header.num_tokens > 0;
+  if (header.num_source_tokens <= most && !is_missing) return;
+  fail(Code::Format, "{}: {} tokens after a source of {}, of which the model reads up to {}", name,
+       header.num_tokens, header.num_source_tokens, most);
+}
+
 void Session::restore(const ByteSource& source, bool text_only_if_cache_differs) {
   const Use use(*this);
-  check_saves();
   const SnapshotIdentity& identity = engine_->snapshot_identity();
   const std::string& name = source.name();
   SummingReader reader(source);
@@ -332,14 +342,23 @@ void Session::restore(const ByteSource& source, bool text_only_if_cache_differs)
   if (header.num_tokens > context()) {
     fail(Code::Limit, "tokens {} > context {}", header.num_tokens, context());
   }
-  std::vector<Token> tokens(std::min(header.num_tokens, kPieceBytes / sizeof(Token)));
-  for (uint64_t left = header.num_tokens; left > 0;) {
-    const auto piece = std::span(tokens).first(std::min<uint64_t>(left, tokens.size()));
-    reader.read(std::as_writable_bytes(piece), "the tokens");
-    for (const Token token : piece) {
+  const auto read_tokens = [&](std::span<Token> out) {
+    reader.read(std::as_writable_bytes(out), "the tokens");
+    for (const Token token : out) {
       if (token >= 0 && static_cast<uint64_t>(token) < vocab()) continue;
       fail(Code::Format, "{}: token {} is outside 0..{}", name, token, vocab() - 1);
     }
+  };
+  check_source(header, name);
+  if (header.num_source_tokens > 0) {
+    std::vector<Token> source_tokens(header.num_source_tokens);
+    read_tokens(source_tokens);
+    restored->sequence_.set_source(source_tokens);
+  }
+  std::vector<Token> tokens(std::min(header.num_tokens, kPieceBytes / sizeof(Token)));
+  for (uint64_t left = header.num_tokens; left > 0;) {
+    const auto piece = std::span(tokens).first(std::min<uint64_t>(left, tokens.size()));
+    read_tokens(piece);
     restored->sequence_.append(piece);
     left -= piece.size();
   }

@@ -25,7 +25,7 @@ SnapshotIdentity snapshot_identity(const Model& model);
 
 /// A snapshot, little-endian:
 ///   0   "TENONSES"
-///   8   u32 version, 2
+///   8   u32 version, 2; of a text with a source 3
 ///   12  u32 0x01020304, to tell the order of bytes
 ///   16  u128 SnapshotIdentity::model, low half first
 ///   32  u64 tokens
@@ -33,15 +33,18 @@ SnapshotIdentity snapshot_identity(const Model& model);
 ///   48  u64 of these computed, so that the blocks that follow hold them
 ///   56  u32 positions in a block
 ///   60  u32 bytes of SnapshotIdentity::cache, which follows
-/// then the tokens, i32; then the pieces of Engine::read_piece, as many as there were, but without
-/// gaps; then the XXH3-128 of all that is before. Only full blocks: the tokens after them are
-/// computed again, and nothing of others that may lie in the rest of a block gets out.
+/// then with version 3 u64 tokens of the source and those tokens, i32; its rows are not saved, but
+/// encoded again; then the tokens, i32; then the pieces of Engine::read_piece, as many as there were,
+/// but without gaps; then the XXH3-128 of all that is before. Only full blocks: the tokens after them
+/// are computed again, and nothing of others that may lie in the rest of a block gets out.
 struct SnapshotHeader {
   static constexpr uint64_t kFixedBytes = 64;
   static constexpr uint64_t kMaxCacheText = 4096;
   static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kSourceVersion = 3;
 
   Hash128 model;
+  uint64_t num_source_tokens = 0;
   uint64_t num_tokens = 0;
   uint64_t num_generated = 0;
   uint64_t position = 0;

@@ -2,9 +2,17 @@
 // source's rows hold through forks, ways back, lost blocks, preemption and neighbours.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
 
 #include "arch/architectures.h"
+#include "engine/snapshot.h"
 #include "tests/base/expect_error.h"
+#include "tests/base/temp_folder.h"
+#include "tests/engine/delayed_model.h"
 #include "tests/engine/random_tiny.h"
 #include "tests/engine/tiny_engine.h"
 #include "tests/golden/program_run.h"
@@ -48,6 +56,13 @@ class Sources : public testing::Test {
       if (pool->options().kind == TENON_CACHE_CROSS) used += pool->num_used();
     }
     return used;
+  }
+  static std::vector<std::byte> saved(Session& session) {
+    std::vector<std::byte> bytes;
+    session.save([&bytes](std::span<const std::byte> piece) {
+      bytes.insert(bytes.end(), piece.begin(), piece.end());
+    });
+    return bytes;
   }
   static std::vector<Token> drain(Engine& engine, Generation& generation) {
     std::vector<Token> tokens;
@@ -160,7 +175,6 @@ TEST_F(Sources, AreRefusedWhereTheyDoNotFit) {
   session.append(text_);
   expect_error(Code::State, HasSubstr("a source comes before the text"),
                [&] { session.set_source(other_); });
-  expect_error(Code::Unsupported, HasSubstr("not saved"), [&] { (void)session.snapshot_bytes(); });
   Session plain(tiny_engine());
   expect_error(Code::State, HasSubstr("has no encoder"), [&] { plain.set_source(text_); });
 }
@@ -175,6 +189,105 @@ TEST_F(Sources, AreAnsweredFromTheTokenThatTheFileTells) {
   Session session(Engine::create(Model::load(folder.path("m"), std::move(options))));
   session.set_source(source_);
   EXPECT_THAT(session.tokens(), ElementsAreArray({5}));
+}
+
+TEST_F(Sources, AreSavedWithTheText) {
+  const auto engine = Engine::create(model_);
+  const auto session = open(engine, source_);
+  const std::span<const Token> text(text_);
+  (void)evaluate_all(*session, text.first(35));
+  const std::vector<std::byte> bytes = saved(*session);
+  EXPECT_EQ(bytes.size(), session->snapshot_bytes());
+  Session restored(Engine::create(model_), {kContext});
+  restored.restore(*ByteSource::from_memory(bytes, "saved"));
+  EXPECT_EQ(restored.position(), 35u);
+  const std::vector<float> expected = alone(source_, text_);
+  EXPECT_TRUE(same_bits(evaluate_all(restored, text.subspan(35)),
+                        std::span(expected).subspan(35 * kSourceVocab)));
+  restored.rewind(0);
+  restored.append(text_);
+  EXPECT_TRUE(same_bits(last_logits(restored), std::span(expected).last(kSourceVocab)));
+}
+
+TEST_F(Sources, AreRestoredInAnotherProcess) {
+  const TempFolder folder;
+  const std::string path = folder.path("saved");
+  const pid_t child = ::fork();
+  if (child == 0) {  // with a model and an engine of its own
+    Session session(Engine::create(load_random_tiny("t5", 16)), {kContext});
+    session.set_source(source_);
+    session.append(std::span(text_).first(35));
+    session.prefill();
+    const std::vector<std::byte> bytes = saved(session);
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  Session restored(Engine::create(model_), {kContext});
+  restored.restore(*ByteSource::from_path(path, System::real()));
+  ASSERT_EQ(restored.position(), 35u);
+  restored.append(std::span(text_).subspan(35));
+  const std::vector<float> expected = alone(source_, text_);
+  EXPECT_TRUE(same_bits(last_logits(restored), std::span(expected).last(kSourceVocab)));
+  EXPECT_LE(restored.stats().prefill_tokens, 40u - 32u) << "the block is there";
+}
+
+TEST_F(Sources, AreNotRestoredFromWhatIsNotWhole) {
+  const auto engine = Engine::create(model_);
+  const auto session = open(engine, source_);
+  (void)evaluate_all(*session, std::span(text_).first(35));
+  const std::vector<std::byte> bytes = saved(*session);
+  const auto refused = [&](std::span<const std::byte> changed, const char* why) {
+    Session other(engine, {kContext});
+    expect_error(Code::Format, HasSubstr(why),
+                 [&] { other.restore(*ByteSource::from_memory(changed, "saved")); });
+    EXPECT_EQ(other.position(), 0u);
+    other.set_source(source_);  // it is as it was
+  };
+  for (size_t size = 0; size < bytes.size(); size += size < 700 ? 13 : 997) {
+    refused(std::span(bytes).first(size), "saved");
+  }
+  const auto changed = [&](size_t offset, uint64_t value, size_t size) {
+    std::vector<std::byte> other = bytes;
+    std::memcpy(other.data() + offset, &value, size);
+    return other;
+  };
+  refused(changed(8, 2, 4), "saved");  // the source's tokens would be the text's
+  refused(changed(16, 1, 8), "another model");
+  uint32_t cache_text = 0;
+  std::memcpy(&cache_text, bytes.data() + 60, sizeof cache_text);
+  const size_t source = SnapshotHeader::kFixedBytes + cache_text;
+  refused(changed(source, UINT64_MAX / 8, 8), "saved");
+  refused(changed(source, 0, 8), "saved");
+  refused(changed(source, 5000, 8), "saved");
+  refused(changed(source + 8, kSourceVocab, 4), "outside 0..511");
+  refused(changed(source + 8, 1, 4), "saved");  // the sum
+  Session plain(tiny_engine());
+  expect_error(Code::Format, HasSubstr("another model"),
+               [&] { plain.restore(*ByteSource::from_memory(bytes, "saved")); });
+}
+
+TEST_F(Sources, AreReadOnDevicesWithAQueue) {
+  std::vector<std::vector<Token>> answers;
+  for (const uint32_t steps : {1u, 2u}) {
+    const auto engine = Engine::create(load_delayed_random("t5", {.steps = steps}));
+    const auto one = open(engine, source_);
+    const auto two = open(engine, other_);
+    one->append(std::span(&first_, 1));
+    two->append(std::span(&first_, 1));
+    const auto first = one->submit(greedy_sampler(), limits(kAnswer));
+    const auto second = two->submit(greedy_sampler(), limits(kAnswer));
+    answers.push_back(drain(*engine, *second));
+    answers.push_back(drain(*engine, *first));
+    EXPECT_EQ(engine->metrics().steps_ahead_total, 0u);
+  }
+  EXPECT_EQ(answers[0], answers[2]);
+  EXPECT_EQ(answers[1], answers[3]);
+  EXPECT_NE(answers[0], answers[1]);
 }
 
 TEST_F(Sources, TakeTheirShareOfAHardBudget) {

@@ -558,8 +558,8 @@ TENON_API tenon_status tenon_session_append_tokens(tenon_session* session,
  * computed with the first token; rewinding to 0 keeps it, and a new one may be set there; forks share
  * it. flags: as tenon_session_append_text, ADD_SPECIAL for the end that encoders are used to.
  * STATE when the session has tokens or the model no encoder, ARGUMENT for an empty source or a token
- * outside the vocabulary, LIMIT for more tokens than the encoder reads; nothing is then changed. Texts
- * with a source are not saved yet: UNSUPPORTED. Since 0.1 */
+ * outside the vocabulary, LIMIT for more tokens than the encoder reads; nothing is then changed.
+ * Since 0.1 */
 TENON_API tenon_status tenon_session_set_source_text(tenon_session* session, const char* text,
                                                      size_t length, uint32_t flags);
 TENON_API tenon_status tenon_session_set_source_tokens(tenon_session* session,
