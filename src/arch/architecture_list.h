@@ -27,6 +27,7 @@
   X(DeepSeek2, "deepseek2")            \
   X(DeepSeek32, "deepseek32")          \
   X(DeepSeek4, "deepseek4")            \
+  X(DeepSeek41, "deepseek41")          \
   X(Dots1, "dots1")                    \
   X(Ernie45, "ernie4_5")               \
   X(Ernie45Moe, "ernie4_5-moe")        \

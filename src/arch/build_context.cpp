@@ -114,8 +114,13 @@ void BuildContext::add_groups() {
     }
     cache_[i] = place(attention_group(attention, options));
     const PoolSpec& pools = attention.pools;
-    if (pools.stride > 0) {
-      row_cache_[i] = place(row_group(attention, options));
+    if (pools.rows_of >= 0) {
+      row_cache_[i] = row_cache_[static_cast<uint32_t>(pools.rows_of)];
+      index_cache_[i] = index_cache_[static_cast<uint32_t>(pools.rows_of)];
+      continue;
+    }
+    if (pools.stride > 0) row_cache_[i] = place(row_group(attention, options));
+    if (pools.pools_positions()) {
       raw_cache_[i] = place(pool_group(attention.key_dim, pools.stride, pools.overlap, options));
     }
     const IndexSpec& index = attention.index;
@@ -202,7 +207,7 @@ Slot BuildContext::rows_of_tokens(const std::string& name, const RowSource& tabl
 Slot BuildContext::rows_of_ngrams(const std::string& name, const RowSource& table,
                                   const NgramLookup& ngrams) {
   if (!options.rows_on_demand) {
-    return ops.ngram_rows(tensors.bind(name, table), ngrams.options());
+    return ops.ngram_rows(tensors.bind(name, table), ngrams);
   }
   const Slot rows = ops.input(name, TENON_ROWS_TOKENS, ngrams.heads.size() * table.num_columns());
   ops.look_back(static_cast<uint32_t>(ngrams.multipliers.size() - 1));

@@ -46,7 +46,8 @@ class BuildContext {
   Slot embedding_table = kNoSlot;
   Slot token_rows = kNoSlot;    ///< [T, width], once row_head() has them
   Slot first_values = kNoSlot;  ///< [T, width], once the first layer of RWKV 7 has them
-  Slot selection = kNoSlot;  ///< [T, count], once a layer has chosen by an index that layers share
+  Slot selection = kNoSlot;   ///< [T, count], once a layer has chosen by an index that layers share
+  Slot candidates = kNoSlot;  ///< [T, blocks], once the layer that finds them has
   std::vector<DemandTable> demand_tables;  ///< those of rows_of_*() that stay in the file
 
   /// "blk.3.attn_q": the name of a layer's tensor without ".weight" or ".bias".

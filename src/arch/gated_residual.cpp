@@ -26,7 +26,7 @@ class GatedResidualDecoder {
 
  private:
   Slot layer_of(uint32_t layer, Slot streams) {
-    if (!context_.layer(layer).ngram.heads.empty()) {
+    if (context_.layer(layer).ngram.adds()) {
       streams = ops_.add(streams, ngram_embedding(context_, layer, streams));
     }
     const std::string attention = BuildContext::in_layer(layer, "hc_attn_");

@@ -2,10 +2,12 @@
 #include "arch/hyper_connection.h"
 
 #include <string>
+#include <utility>
 
 #include "arch/decoder.h"
 #include "arch/feed_forward.h"
 #include "arch/mixer.h"
+#include "arch/ngram_embedding.h"
 
 namespace tenon {
 namespace {
@@ -28,6 +30,7 @@ class HyperDecoder {
  private:
   Slot layer_of(uint32_t layer, Slot streams) {
     const LayerSpec& spec = context_.layer(layer);
+    if (spec.ngram.adds()) streams = add_ngram_values(context_, layer, streams);
     const Entered attended = enter(streams, BuildContext::in_layer(layer, "hc_attn_"));
     const Slot mixed =
         mixer(context_, layer, context_.layer_norm(attended.input, layer, spec.attention_norm));
@@ -36,6 +39,7 @@ class HyperDecoder {
         {.factors = context_.wanted_rows(layer, attended.factors),
          .matrix =
              attended.matrix == kNoSlot ? kNoSlot : context_.wanted_rows(layer, attended.matrix)});
+    if (shares_ != kNoSlot) shares_ = context_.wanted_rows(layer, shares_);
     const Entered fed = enter(streams, BuildContext::in_layer(layer, "hc_ffn_"));
     const Slot given = feed_forward(context_, layer,
                                     context_.layer_norm(fed.input, layer, spec.feed_forward_norm));
@@ -72,9 +76,11 @@ class HyperDecoder {
           context_.tensors.bind(prefix + "base.weight" + name, biases.columns(first, columns));
       return ops_.add(ops_.mul(ops_.slice(logits, all, first, columns), scale), bias);
     };
-    const Slot shares = ops_.activate(TENON_ACTIVATION_SIGMOID, part(" (shares)", 0, 0, n));
+    Slot shares = ops_.scale(ops_.activate(TENON_ACTIVATION_SIGMOID, part(" (shares)", 0, 0, n)),
+                             1.0f, spec_.epsilon);
+    if (spec_.late) std::swap(shares, shares_);
     const Slot factors = ops_.activate(TENON_ACTIVATION_SIGMOID, part(" (factors)", 1, n, n));
-    return {.input = read(streams, ops_.scale(shares, 1.0f, spec_.epsilon)),
+    return {.input = read(streams, shares),
             .factors = ops_.scale(factors, spec_.magnitude),
             .matrix = ops_.sinkhorn(part(" (matrix)", 2, 2 * n, n * n),
                                     {spec_.streams, spec_.iterations, spec_.epsilon})};
@@ -99,7 +105,12 @@ class HyperDecoder {
                          ops_.add(scaled, vector("base.weight", rows, TensorRole::Bias)));
   }
 
+  /// Without shares, the first stream.
   Slot read(Slot streams, Slot shares) {
+    if (shares == kNoSlot) {
+      const uint32_t width = context_.model.width;
+      return ops_.slice(streams, spec_.streams * width, 0, width);
+    }
     return ops_.mix_streams(streams, {.streams = spec_.streams, .matrix = shares});
   }
   Slot written(Slot streams, Slot added, const Entered& how) {
@@ -111,6 +122,7 @@ class HyperDecoder {
   }
   /// What the output norm reads.
   Slot left(Slot streams) {
+    if (spec_.late) return read(streams, shares_);
     if (spec_.mean) {
       const Slot sum = ops_.mix_streams(streams, {.streams = spec_.streams});
       return context_.scaled(sum, 1.0f / static_cast<float>(spec_.streams));
@@ -122,6 +134,7 @@ class HyperDecoder {
   BuildContext& context_;
   ProgramBuilder& ops_;
   const HyperConnectionSpec& spec_;
+  Slot shares_ = kNoSlot;  ///< HyperConnectionSpec::late: by which the next block reads
 };
 
 }  // namespace

@@ -17,8 +17,9 @@ namespace tenon {
 ///   mixed        factor magnitude sigmoid(b_j); stream j becomes sum over i of M_ij stream_i, where
 ///                the matrix M [streams, streams] is c after Sinkhorn's iterations.
 ///                "hc_attn_fn" [(2 + streams) streams, streams * width]
-/// The output norm reads such a sum, too, by "output_hc_*", or the mean of the streams.
-/// Tests: the goldens "hy_v4", "glm5next" and "glm5-next".
+/// The output norm reads such a sum, too, by "output_hc_*", or the mean of the streams. Where shares come
+/// late (HyperConnectionSpec::late), a block reads by those of the block before it.
+/// Tests: the goldens "hy_v4", "glm5next", "glm5-next" and "deepseek41".
 Slot build_hyper_decoder(BuildContext& context);
 
 }  // namespace tenon

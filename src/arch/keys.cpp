@@ -28,6 +28,12 @@ uint32_t Keys::count_or(std::string_view name, uint32_t fallback, uint32_t low,
   return contains(name) ? count(name, low, high) : fallback;
 }
 
+int64_t Keys::whole(std::string_view name, int64_t low, int64_t high) const {
+  const auto value = metadata_.get<int64_t>(key(name));
+  if (value >= low && value <= high) return value;
+  refuse(Code::Format, name, "is {}, not in {}..{}", value, low, high);
+}
+
 std::vector<uint32_t> Keys::counts(std::string_view name, uint32_t layers, uint32_t low,
                                    uint32_t high) const {
   std::vector<uint32_t> values = metadata_.get_u32_each(key(name), layers);
@@ -48,6 +54,11 @@ std::vector<uint64_t> Keys::wholes(std::string_view name, uint64_t size, uint64_
     refuse(Code::Format, name, "has {} entries, not {}", values.size(), size);
   }
   return first_wholes(name, size, low, high);
+}
+
+std::vector<uint64_t> Keys::some_wholes(std::string_view name, uint64_t low, uint64_t high) const {
+  const std::vector<uint64_t> values = metadata_.get<std::vector<uint64_t>>(key(name));
+  return first_wholes(name, values.size(), low, high);
 }
 
 std::vector<uint64_t> Keys::first_wholes(std::string_view name, uint64_t size, uint64_t low,

@@ -28,8 +28,8 @@ struct SpecLimits {
   static constexpr uint64_t kStateValues = 1u
                                            << 28;    ///< of a layer; published ones have up to 2^21
   static constexpr uint64_t kHeadValues = 1u << 22;  ///< of all heads of a layer together
-  static constexpr double kEpsilon = 9e-13;          ///< of norms: BERT has 1e-12, rounded to f32
-  static constexpr uint32_t kConvTaps = 64;          ///< published ones have 3 or 4
+  static constexpr double kEpsilon = 9e-21;  ///< of norms: DeepSeek-V4.1 has 1e-20, rounded to f32
+  static constexpr uint32_t kConvTaps = 64;  ///< published ones have 3 or 4
 };
 
 /// Reads "<architecture>.<name>". Every value has a range, ends included; what lies outside, and a
@@ -54,6 +54,8 @@ class Keys {
   [[nodiscard]] uint32_t count(std::string_view name, uint32_t low, uint32_t high) const;
   [[nodiscard]] uint32_t count_or(std::string_view name, uint32_t fallback, uint32_t low,
                                   uint32_t high) const;
+  /// One that may be negative.
+  [[nodiscard]] int64_t whole(std::string_view name, int64_t low, int64_t high) const;
   /// One for each of `layers`: the key holds an array of that length, or one number for all.
   [[nodiscard]] std::vector<uint32_t> counts(std::string_view name, uint32_t layers, uint32_t low,
                                              uint32_t high) const;
@@ -63,6 +65,9 @@ class Keys {
   /// The key holds an array of `size` whole numbers.
   [[nodiscard]] std::vector<uint64_t> wholes(std::string_view name, uint64_t size, uint64_t low,
                                              uint64_t high) const;
+  /// The same of any size.
+  [[nodiscard]] std::vector<uint64_t> some_wholes(std::string_view name, uint64_t low,
+                                                  uint64_t high) const;
   /// The same of at least `size`: the first of them.
   [[nodiscard]] std::vector<uint64_t> first_wholes(std::string_view name, uint64_t size,
                                                    uint64_t low, uint64_t high) const;

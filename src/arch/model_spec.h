@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "arch/rope.h"
+#include "program/program.h"
 #include "tenon/backend.h"
 
 namespace tenon {
@@ -62,6 +63,7 @@ enum class IndexKind {
   Pools,      ///< of neighbours whose keys are pooled, the same for all heads: of latent attention
   Means,      ///< of neighbours, by the means of their keys, the same for all heads
   Rows,  ///< of those that stand for pools of positions, the same for all heads (pooled_attention.h)
+  LinearRows,  ///< the same, by keys that are linear in these rows
 };
 
 /// Sparse attention: an index of few small heads, whose keys have rows of their own in the cache,
@@ -79,6 +81,12 @@ struct IndexSpec {
   float epsilon = 1e-6f;  ///< of the key's norm, and the query's if it has one
   /// The layer looks at what the nearest one before it with an index of its own chose.
   bool shared = false;
+  /// Rows are chosen out of the best blocks of `candidate_block` rows, `candidate_blocks` of them at
+  /// most, as one layer finds them; that layer itself chooses among all rows, as those before it do.
+  /// 0: among all.
+  uint32_t candidate_blocks = 0;
+  uint32_t candidate_block = 0;
+  bool finds_candidates = false;
 
   /// f32 values that a layer keeps of a sequence: the last keys of a block.
   [[nodiscard]] uint64_t state_values() const {
@@ -106,8 +114,17 @@ struct PoolSpec {
       0;  ///< queries come from a row of this size; 0: attention is of another kind
   uint32_t output_groups = 1;  ///< of heads, each with its matrix to `output_rank` values
   uint32_t output_rank = 0;
-  uint32_t stride = 0;   ///< positions of a pool; 0: the layer has none
-  bool overlap = false;  ///< rows are made of the pool before, too
+  uint32_t stride = 0;     ///< positions of a pool; 0: the layer has none
+  bool overlap = false;    ///< rows are made of the pool before, too
+  bool query_norm = true;  ///< heads of the query are normalised
+  bool place_bias = true;  ///< gates have a bias for each place in a pool
+  /// The layer looks at the rows of this one, which makes them and has keys of them for its index; -1:
+  /// at its own.
+  int32_t rows_of = -1;
+  bool rounded = false;  ///< rows have few bits, and so do queries and keys of the index
+
+  /// Whether rows are made of several positions, or of one by a gate all the same.
+  [[nodiscard]] bool pools_positions() const { return stride > 1 || (stride == 1 && place_bias); }
 };
 
 /// Softmax attention over the cache.
@@ -215,22 +232,16 @@ struct DeltaSpec {
 };
 
 /// Rows by the hashes of the last tokens, added to the residual streams before a layer (Engram,
-/// arXiv 2601.07372, as Qwen4-Exp has it).
+/// arXiv 2601.07372, as Qwen4-Exp and DeepSeek-V4.1 have it).
 struct NgramSpec {
-  struct Head {
-    uint64_t order = 0;   ///< tokens that are hashed
-    uint64_t offset = 0;  ///< of its rows in the table
-    uint64_t size = 0;    ///< its rows
-  };
-  std::vector<Head> heads;           ///< none: nothing is added
-  std::vector<int64_t> multipliers;  ///< of the last token, of the one before it, ...
-  uint32_t end = 0;                  ///< the token that ends a text
-  uint32_t row = 0;                  ///< values of a row of the table
-  uint32_t kernel = 0;               ///< taps of the convolution
-  uint32_t dilation = 0;             ///< tokens from one of them to the next
+  NgramLookup lookup;     ///< without heads nothing is added
+  uint32_t row = 0;       ///< values of a row of the table
+  uint32_t kernel = 0;    ///< taps of the convolution; 0: there is none
+  uint32_t dilation = 0;  ///< tokens from one of them to the next
 
+  [[nodiscard]] bool adds() const { return !lookup.heads.empty(); }
   [[nodiscard]] uint64_t state_values(uint64_t columns) const {
-    return heads.empty() ? 0 : uint64_t{kernel - 1} * dilation * columns;
+    return kernel == 0 ? 0 : uint64_t{kernel - 1} * dilation * columns;
   }
 };
 
@@ -389,7 +400,10 @@ struct HyperConnectionSpec {
   float magnitude = 1.0f;   ///< factors lie between 0 and this
   uint32_t iterations = 0;  ///< of Sinkhorn's, of the matrix that mixes; 0: streams are not mixed
   bool mean = false;        ///< the output norm reads the mean of the streams, not a weighted sum
-  uint32_t low_rank = 0;    ///< of the gates of each value (gated_residual.h); 0: shares of streams
+  /// A block reads by the shares that the one before it found, the first block the first stream, and
+  /// the output norm by those of the last one.
+  bool late = false;
+  uint32_t low_rank = 0;  ///< of the gates of each value (gated_residual.h); 0: shares of streams
 };
 
 /// A head over the row of a text: scores of labels, of which rerankers have one.
@@ -459,7 +473,8 @@ struct ModelSpec {
   [[nodiscard]] bool layers_stand_alone() const {
     bool alone = layer_embedding == 0;
     for (const LayerSpec& layer : layers) {
-      alone = alone && layer.attention.cache_of < 0 && !layer.attention.index.shared;
+      alone = alone && layer.attention.cache_of < 0 && !layer.attention.index.shared &&
+              layer.attention.pools.rows_of < 0;
     }
     return alone;
   }

@@ -28,13 +28,16 @@ class PooledAttention {
     const Slot source = normed(linear(x, "attn_q_a", spec_.pools.query_rank, width()),
                                "attn_q_a_norm", spec_.pools.query_rank);
     const Slot heads = linear(source, "attn_q_b", head_values(), spec_.pools.query_rank);
-    const Slot query = rotated(ops_.rms_norm(heads, kNoSlot, spec_.qk_norm_epsilon, spec_.key_dim),
-                               context_.angles(layer_), spec_.key_dim);
+    const Slot query = rotated(
+        spec_.pools.query_norm ? ops_.rms_norm(heads, kNoSlot, spec_.qk_norm_epsilon, spec_.key_dim)
+                               : heads,
+        context_.angles(layer_), spec_.key_dim);
     const Slot row = rotated(
         normed(linear(x, "attn_kv", spec_.key_dim, width()), "attn_kv_a_norm", spec_.key_dim),
         context_.angles(layer_), spec_.key_dim);
+    const Slot kept = rounded(row, TENON_ROUND_FP8, 32, spec_.key_dim);
     const auto [group, place] = context_.cache(layer_);
-    ops_.kv_write(row, kNoSlot, group, place);
+    ops_.kv_write(kept, kNoSlot, group, place);
     const Slot attended = spec_.pools.stride == 0 ? attend(query) : attend_pools(query, x, source);
     return output(rotated(attended, context_.angles_back(layer_), spec_.key_dim));
   }
@@ -57,6 +60,11 @@ class PooledAttention {
     return ops_.rope(x, angles, spec_.rope.style, head_dim, head_dim - spec_.rope.dimensions);
   }
 
+  /// With few bits, where the values of a row are whole blocks, as published code has it.
+  Slot rounded(Slot x, uint32_t format, uint32_t block, uint32_t columns) {
+    return spec_.pools.rounded && columns % block == 0 ? ops_.round(x, format, block) : x;
+  }
+
   Slot attend(Slot query) {
     AttentionOptions options = attention_options(context_, layer_);
     options.sinks = attention_sinks(context_, layer_);
@@ -66,7 +74,13 @@ class PooledAttention {
   Slot attend_pools(Slot query, Slot x, Slot source) {
     const BuildContext::CachePlace positions = context_.cache(layer_);
     const BuildContext::CachePlace rows = context_.row_cache(layer_);
-    write_pools(x, {"attn_compressor_", spec_.key_dim, context_.raw_cache(layer_), rows});
+    if (spec_.pools.rows_of < 0) {
+      const Pooling pooling{"attn_compressor_", spec_.key_dim, context_.raw_cache(layer_), rows};
+      const Slot made = pooled(x, pooling);
+      write(rounded(turned_as_first(made, spec_.key_dim), TENON_ROUND_FP4_FP8, 16, spec_.key_dim),
+            rows);
+      if (spec_.index.kind == IndexKind::LinearRows) write_keys(made);
+    }
     return ops_.attention_pools(query, {.group = positions.group,
                                         .layer = positions.layer,
                                         .heads = spec_.heads,
@@ -78,36 +92,76 @@ class PooledAttention {
                                         .selection = chosen(x, source)});
   }
 
-  void write_pools(Slot x, const Pooling& pooling) {
+  void write(Slot row, const BuildContext::CachePlace& place) {
+    ops_.kv_write(row, kNoSlot, place.group, place.layer);
+  }
+
+  /// A row of a pool, which is complete with its last token, turned as its first.
+  Slot turned_as_first(Slot row, uint32_t columns) {
+    return rotated(row, context_.angles_before(layer_, spec_.pools.stride - 1), columns);
+  }
+
+  /// Rows of pools before they are turned, [T, columns]: those of tokens that end a pool.
+  Slot pooled(Slot x, const Pooling& pooling) {
     const PoolSpec& pools = spec_.pools;
     const uint64_t columns = uint64_t{pooling.columns} * (pools.overlap ? 2 : 1);
-    const Slot values = linear(x, pooling.prefix + "kv", columns, width());
-    ops_.kv_write(values, linear(x, pooling.prefix + "gate", columns, width()), pooling.raw.group,
-                  pooling.raw.layer);
-    const Slot places = context_.tensors.weight(name(pooling.prefix + "ape.weight"),
-                                                {pools.stride, columns}, TensorRole::Bias);
-    const Slot row = ops_.compress(places, {.group = pooling.raw.group,
-                                            .layer = pooling.raw.layer,
-                                            .stride = pools.stride,
-                                            .overlap = pools.overlap});
-    const Slot turned = rotated(normed(row, pooling.prefix + "norm", pooling.columns),
-                                context_.angles_before(layer_, pools.stride - 1), pooling.columns);
-    ops_.kv_write(turned, kNoSlot, pooling.rows.group, pooling.rows.layer);
+    const std::string matrix = name(pooling.prefix + "kv.weight");
+    const RowSource rows = context_.tensors.tensor(matrix, {columns, width()}, TensorRole::Matrix);
+    Slot row = ops_.linear(x, context_.tensors.bind(matrix, rows));
+    if (pools.pools_positions()) {
+      ops_.kv_write(row, linear(x, pooling.prefix + "gate", columns, width()), pooling.raw.group,
+                    pooling.raw.layer);
+      const std::string bias = name(pooling.prefix + "ape.weight");
+      const Slot places =
+          pools.place_bias
+              ? context_.tensors.weight(bias, {pools.stride, columns}, TensorRole::Bias)
+              : context_.tensors.bind(bias, rows.rows(0, pools.stride).filled(columns, 0.0f));
+      row = ops_.compress(places, {.group = pooling.raw.group,
+                                   .layer = pooling.raw.layer,
+                                   .stride = pools.stride,
+                                   .overlap = pools.overlap});
+    }
+    return normed(row, pooling.prefix + "norm", pooling.columns);
+  }
+
+  /// The index's keys of rows [T, key_dim].
+  void write_keys(Slot rows) {
+    const IndexSpec& index = spec_.index;
+    const Slot key = normed(linear(rows, "indexer.attn_k", index.key_dim, spec_.key_dim),
+                            "indexer.k_norm", index.key_dim);
+    write(rounded(turned_as_first(key, index.key_dim), TENON_ROUND_FP4, 32, index.key_dim),
+          context_.index_cache(layer_));
   }
 
   /// The pools that an index chooses; kNoSlot without one.
   Slot chosen(Slot x, Slot source) {
     const IndexSpec& index = spec_.index;
     if (index.count == 0) return kNoSlot;
+    if (index.shared) return context_.selection;
     const auto [group, place] = context_.index_cache(layer_);
-    write_pools(x, {"indexer_compressor_", index.key_dim, context_.pool_cache(layer_),
-                    context_.index_cache(layer_)});
+    if (index.kind == IndexKind::Rows) {
+      const Pooling pooling{"indexer_compressor_", index.key_dim, context_.pool_cache(layer_),
+                            context_.index_cache(layer_)};
+      write(turned_as_first(pooled(x, pooling), index.key_dim), pooling.rows);
+    }
     const Slot query =
-        rotated(linear(source, "indexer.attn_q_b", uint64_t{index.heads} * index.key_dim,
-                       spec_.pools.query_rank),
-                context_.angles(layer_), index.key_dim);
+        rounded(rotated(linear(source, "indexer.attn_q_b", uint64_t{index.heads} * index.key_dim,
+                               spec_.pools.query_rank),
+                        context_.angles(layer_), index.key_dim),
+                TENON_ROUND_FP4, 32, index.key_dim);
     const Slot weights = linear(x, "indexer.proj", index.heads, width());
-    return ops_.select(query, weights, {group, place, index.heads, index.count});
+    const SelectWithinOptions blocks{group, place, index.heads, index.candidate_blocks,
+                                     index.candidate_block};
+    if (index.candidate_blocks > 0 && !index.finds_candidates) {
+      SelectWithinOptions within = blocks;
+      within.count = index.count;
+      return context_.selection = ops_.select_within(query, weights, context_.candidates, within);
+    }
+    if (index.finds_candidates) {
+      context_.candidates = ops_.select_candidates(query, weights, blocks);
+    }
+    return context_.selection =
+               ops_.select(query, weights, {group, place, index.heads, index.count});
   }
 
   Slot output(Slot attended) {

@@ -1,4 +1,4 @@
-// Attention of DeepSeek-V4: to the last positions and to pools of positions of the whole text.
+// Attention of DeepSeek-V4 and V4.1: to the last positions and to pools of positions of the whole text.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,14 @@ namespace tenon {
 /// ("attn_compressor_ape"), normalised ("attn_compressor_norm") and rotated as the first position of
 /// the pool. An index with pooled keys of its own ("indexer_compressor_*", "indexer.attn_q_b",
 /// "indexer.proj") chooses among them.
+///
+/// DeepSeek-V4.1 (models/deepseek_v41) has no norm of the query's heads and no biases of places. A layer may
+/// look at the rows of an earlier one (PoolSpec::rows_of), and at what an earlier one chose. Keys of the
+/// index are linear in a row before it is turned ("indexer.attn_k", "indexer.k_norm"); from one layer on
+/// rows are chosen out of candidates (IndexSpec::candidate_blocks). Rows of positions are kept as FP8, those
+/// of pools as FP4, and so are queries and keys of the index.
 ///   x [T, width] -> [., width]
-/// Tests: the goldens "deepseek4" and "deepseek4_yarn".
+/// Tests: the goldens "deepseek4", "deepseek4_yarn" and "deepseek41".
 Slot pooled_attention(BuildContext& context, uint32_t layer, Slot x);
 
 }  // namespace tenon

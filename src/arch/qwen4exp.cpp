@@ -55,15 +55,15 @@ void read_ngrams(const Keys& keys, ModelSpec& model) {
   spec.row = keys.count("embedding_length_per_layer_input", 1, SpecLimits::kWidth);
   spec.kernel = keys.count("ple.conv_kernel", 1, SpecLimits::kConvTaps);
   spec.dilation = n;
-  spec.end = keys.count("ple.eos_token_id", 0, INT32_MAX);
+  spec.lookup.end = static_cast<int32_t>(keys.count("ple.eos_token_id", 0, INT32_MAX));
   for (const uint64_t value : keys.wholes("ple.layer_multipliers", n, 1, INT64_MAX)) {
-    spec.multipliers.push_back(static_cast<int64_t>(value));
+    spec.lookup.multipliers.push_back(static_cast<int64_t>(value));
   }
   const uint64_t all = uint64_t{n - 1} * heads;
   const std::vector<uint64_t> offsets = keys.wholes("ple.head_offsets", all, 0, INT32_MAX);
   const std::vector<uint64_t> sizes = keys.wholes("ple.head_vocab_sizes", all, 1, INT32_MAX);
   for (uint64_t head = 0; head < all; ++head) {
-    spec.heads.push_back({head / heads + 2, offsets[head], sizes[head]});
+    spec.lookup.heads.push_back({head / heads + 2, offsets[head], sizes[head]});
   }
   const uint64_t columns = uint64_t{model.hyper_connection.streams} * model.width;
   set_state_values(keys, layer.delta.state_values() + spec.state_values(columns), layer);

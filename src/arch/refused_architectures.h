@@ -15,7 +15,6 @@ inline constexpr RefusedArchitecture kRefusedArchitectures[] = {
     {"clip", "it encodes pictures and has no text model"},
     {"cogvlm", "it has a second set of weights for pictures, which are not read here"},
     {"deepseek2-ocr", "its texts are read from pictures, which are not read here"},
-    {"deepseek41", "its rows that layers share and its index in two steps have no block here"},
     {"dflash", "it drafts tokens for another model and cannot run alone"},
     {"dream", "it is a diffusion model, which fills in a whole text and not its next token"},
     {"eagle3", "it drafts tokens for another model and cannot run alone"},

@@ -134,16 +134,20 @@ Slot ProgramBuilder::embed(Slot table, uint32_t source) {
   return add(op, {table});
 }
 
-Slot ProgramBuilder::ngram_rows(Slot table, const NgramOptions& options) {
+Slot ProgramBuilder::ngram_rows(Slot table, const NgramLookup& ngrams) {
   std::vector<int64_t> heads;
-  for (const NgramOptions::Head& head : options.heads) {
-    heads.insert(heads.end(), {head.order, head.offset, head.size});
+  for (const backends::NgramHead& head : ngrams.heads) {
+    for (const uint64_t number : {head.order, head.offset, head.size}) {
+      heads.push_back(static_cast<int64_t>(number));
+    }
   }
   tenon_op op = op_of(TENON_OP_NGRAM_ROWS);
-  op.params.ngram_rows = {options.end};
-  const Slot multipliers = integers("multipliers", options.multipliers, options.multipliers.size());
-  const Slot rows = add(op, {table, multipliers, integers("heads", heads, 3)});
-  look_back(static_cast<uint32_t>(options.multipliers.size() - 1));
+  op.params.ngram_rows = {ngrams.end};
+  const Slot multipliers = integers("multipliers", ngrams.multipliers, ngrams.multipliers.size());
+  const Slot map =
+      ngrams.map.empty() ? kNoSlot : integers("token map", ngrams.map, ngrams.map.size());
+  const Slot rows = add(op, {table, multipliers, integers("heads", heads, 3), map});
+  look_back(static_cast<uint32_t>(ngrams.multipliers.size() - 1));
   return rows;
 }
 
@@ -246,6 +250,21 @@ Slot ProgramBuilder::select(Slot q, Slot weights, const SelectOptions& options) 
   return add(op, {q, weights});
 }
 
+Slot ProgramBuilder::select_candidates(Slot q, Slot weights, const SelectWithinOptions& options) {
+  tenon_op op = op_of(TENON_OP_SELECT_CANDIDATES);
+  op.params.select_within = {options.group, options.layer, options.heads, options.count,
+                             options.block};
+  return add(op, {q, weights});
+}
+
+Slot ProgramBuilder::select_within(Slot q, Slot weights, Slot candidates,
+                                   const SelectWithinOptions& options) {
+  tenon_op op = op_of(TENON_OP_SELECT_WITHIN);
+  op.params.select_within = {options.group, options.layer, options.heads, options.count,
+                             options.block};
+  return add(op, {q, weights, candidates});
+}
+
 Slot ProgramBuilder::compress(Slot bias, const CompressOptions& options) {
   tenon_op op = op_of(TENON_OP_COMPRESS);
   op.params.compress = {options.group, options.layer, options.stride, options.overlap ? 1u : 0u};
@@ -304,6 +323,12 @@ Slot ProgramBuilder::mix_streams(Slot x, const MixOptions& options) {
   tenon_op op = op_of(TENON_OP_MIX_STREAMS);
   op.params.mix_streams = {options.streams, options.results};
   return add(op, {x, options.matrix, options.added, options.factors});
+}
+
+Slot ProgramBuilder::round(Slot x, uint32_t format, uint32_t segment) {
+  tenon_op op = op_of(TENON_OP_ROUND);
+  op.params.round = {format, segment};
+  return add(op, {x});
 }
 
 Slot ProgramBuilder::sinkhorn(Slot x, const SinkhornOptions& options) {

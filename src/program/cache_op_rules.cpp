@@ -155,6 +155,22 @@ uint64_t select_columns(const OpView& view) {
   return select.count;
 }
 
+/// The parameters begin as those of select do.
+static uint64_t block_rows_columns(const OpView& view) {
+  require(view.op.params.select_within.block > 0, view, "blocks of no row");
+  return select_columns(view);
+}
+
+uint64_t select_candidates_columns(const OpView& view) {
+  const tenon_select_within_params& select = view.op.params.select_within;
+  require(uint64_t{select.count} * select.block <= kMaxSelectedInBlocks, view,
+          fmt::format("{} blocks of {} rows are more than {} rows in all", select.count,
+                      select.block, kMaxSelectedInBlocks));
+  return block_rows_columns(view);
+}
+
+uint64_t select_within_columns(const OpView& view) { return block_rows_columns(view); }
+
 uint64_t select_blocks_columns(const OpView& view) {
   const tenon_select_blocks_params& select = view.op.params.select_blocks;
   const tenon_cache_group& group = group_of(view, select.group, select.layer);

@@ -119,6 +119,7 @@ uint64_t mix_streams_columns(const OpView& view);
 uint64_t sinkhorn_columns(const OpView& view);
 uint64_t ngram_rows_columns(const OpView& view);
 uint64_t softmax_columns(const OpView& view);
+uint64_t round_columns(const OpView& view);
 
 // ---- Operations over a cache group (cache_op_rules.cpp): the same, and the values of a state.
 
@@ -127,6 +128,8 @@ uint64_t attention_columns(const OpView& view);
 uint64_t attention_pools_columns(const OpView& view);
 uint64_t select_columns(const OpView& view);
 uint64_t select_blocks_columns(const OpView& view);
+uint64_t select_candidates_columns(const OpView& view);
+uint64_t select_within_columns(const OpView& view);
 uint64_t compress_columns(const OpView& view);
 uint64_t token_shift_state(const OpView& view);
 uint64_t token_shift_columns(const OpView& view);

@@ -101,11 +101,16 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_COMPRESS, "compress", "W", "x", RowRule::Tokens, compress_columns},
     {TENON_OP_SELECT_BLOCKS, "select_blocks", "t", "i", RowRule::Tokens, select_blocks_columns,
      select_cost},
-    {TENON_OP_NGRAM_ROWS, "ngram_rows", "WCC", "x", RowRule::Tokens, ngram_rows_columns},
+    {TENON_OP_NGRAM_ROWS, "ngram_rows", "WCCc", "x", RowRule::Tokens, ngram_rows_columns},
     {TENON_OP_SOFTMAX, "softmax", "x", "x", RowRule::LikeInput, softmax_columns},
     {TENON_OP_WKV6, "wkv6", "ttttw", "x", RowRule::Tokens, wkv6_columns, wkv6_cost, wkv6_state},
     {TENON_OP_ATTENTION_POOLS, "attention_pools", "tws", "x", RowRule::Tokens,
      attention_pools_columns, attention_pools_cost},
+    {TENON_OP_ROUND, "round", "x", "x", RowRule::LikeInput, round_columns},
+    {TENON_OP_SELECT_CANDIDATES, "select_candidates", "tt", "i", RowRule::Tokens,
+     select_candidates_columns, select_cost},
+    {TENON_OP_SELECT_WITHIN, "select_within", "tti", "i", RowRule::Tokens, select_within_columns,
+     select_cost},
 };
 
 bool is_integers(char letter) { return letter == 'i' || letter == 's'; }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/common/ngram_hash.h"
 #include "quant/formats.h"
 #include "tenon/backend.h"
 
@@ -117,14 +118,23 @@ struct SelectBlocksOptions {
   uint32_t local = 0;  ///< of the last blocks, that are chosen whatever they score
 };
 
+/// tenon_select_within_params.
+struct SelectWithinOptions {
+  uint32_t group = 0;
+  uint32_t layer = 0;
+  uint32_t heads = 0;
+  uint32_t count = 0;  ///< blocks that are chosen, at most, or rows of blocks
+  uint32_t block = 0;  ///< rows
+};
+
 /// What an ngram_rows hashes, and which rows it takes: tenon_ngram_rows_params.
-struct NgramOptions {
-  std::span<const int64_t> multipliers;
-  struct Head {
-    int64_t order, offset, size;
-  };
-  std::span<const Head> heads;
-  int32_t end = 0;  ///< the token that ends a text
+struct NgramLookup {
+  std::vector<int64_t> multipliers;        ///< of the last token, of the one before it, ...
+  std::vector<backends::NgramHead> heads;  ///< none: there is no lookup
+  int32_t end = 0;                         ///< the token that ends a text
+  std::vector<int64_t> map{};              ///< what tokens count as; none: as themselves
+
+  [[nodiscard]] backends::NgramNumbers numbers() const { return {multipliers, end, map}; }
 };
 
 /// A tenon_cache_group, of every position unless it says otherwise.
@@ -291,7 +301,7 @@ class ProgramBuilder {
   /// Steps of the program tell at least so many tokens before those of each sequence.
   void look_back(uint32_t tokens);
   /// table [rows, d] -> [T, heads * d]
-  Slot ngram_rows(Slot table, const NgramOptions& options);
+  Slot ngram_rows(Slot table, const NgramLookup& ngrams);
   /// weight may be kNoSlot; segment 0: the whole row.
   Slot rms_norm(Slot x, Slot weight, float epsilon, uint32_t segment = 0);
   Slot layer_norm(Slot x, Slot weight, Slot bias, float epsilon, uint32_t segment = 0);
@@ -310,6 +320,10 @@ class ProgramBuilder {
   /// q [T, heads * key_dim], weights [T, heads] -> positions [T, count] of i32, for attention.
   Slot select(Slot q, Slot weights, const SelectOptions& options);
   Slot select_blocks(Slot q, const SelectBlocksOptions& options);
+  /// -> blocks [T, count] of i32, for select_within.
+  Slot select_candidates(Slot q, Slot weights, const SelectWithinOptions& options);
+  /// As select, of the rows of `candidates`.
+  Slot select_within(Slot q, Slot weights, Slot candidates, const SelectWithinOptions& options);
   /// bias: a weight [stride, columns of the group's keys] -> [T, as many columns, with overlap half]
   Slot compress(Slot bias, const CompressOptions& options);
   Slot glu(uint32_t activation, Slot gate, Slot up);
@@ -326,6 +340,8 @@ class ProgramBuilder {
   Slot scale(Slot x, float factor, float offset = 0.0f);
   /// x [., streams * n] -> [., results * n]
   Slot mix_streams(Slot x, const MixOptions& options);
+  /// format  TENON_ROUND_*
+  Slot round(Slot x, uint32_t format, uint32_t segment);
   /// x [., size * size]
   Slot sinkhorn(Slot x, const SinkhornOptions& options);
   /// By the position of each token; see tenon_position_scale_params.

@@ -297,7 +297,16 @@ uint64_t ngram_rows_columns(const OpView& view) {
           fmt::format("a head looks back beyond {} tokens or leaves the {} rows of \"{}\"",
                       multipliers.size(), table.rows, table.name));
   require(view.op.params.ngram_rows.end >= 0, view, "the end of texts is no token");
+  require(view.inputs[3] == nullptr || (view.inputs[3]->rows == 1 && !integers_of(view, 3).empty()),
+          view, "the map is not [1, v]");
   return heads.rows * table.columns;
+}
+
+uint64_t round_columns(const OpView& view) {
+  const tenon_round_params& round = view.op.params.round;
+  require(round.format <= TENON_ROUND_FP4_FP8, view, "unknown format");
+  require_segments(view, 0, round.segment);
+  return columns_of(view, 0);
 }
 
 uint64_t softmax_columns(const OpView& view) {

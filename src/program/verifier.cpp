@@ -259,6 +259,7 @@ class Verifier {
       check_cached(index, {attention.group, attention.layer});
       check_cached(index, {attention.pool_group, attention.pool_layer});
     } else if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_BLOCKS ||
+               op.kind == TENON_OP_SELECT_CANDIDATES || op.kind == TENON_OP_SELECT_WITHIN ||
                op.kind == TENON_OP_COMPRESS) {
       // The parameters of all begin with group and layer.
       check_cached(index, {op.params.select.group, op.params.select.layer});
@@ -283,7 +284,10 @@ class Verifier {
   /// What leaves positions out is what a select chose, in as many parts and by as many positions.
   void check_selection(uint32_t index) {
     const tenon_op& op = ops_[index];
-    if (op.kind == TENON_OP_SELECT) {
+    if (op.kind == TENON_OP_SELECT_CANDIDATES || op.kind == TENON_OP_SELECT_WITHIN) {
+      check_candidates(index);
+    }
+    if (op.kind == TENON_OP_SELECT || op.kind == TENON_OP_SELECT_WITHIN) {
       const uint32_t stride = std::max(1u, groups_[op.params.select.group].stride);
       selections_[op.outputs[0]] = {1, stride, stride > 1, true};
     } else if (op.kind == TENON_OP_SELECT_BLOCKS) {
@@ -307,6 +311,23 @@ class Verifier {
     fail(Code::Internal, "{}: \"{}\" has {} parts, whose numbers stand for {} positions{}",
          op_label(index, op.kind), slots_[op.inputs[3]].name, made.parts, made.block,
          made.rest ? ", beside the rest" : "");
+  }
+
+  /// What a select_within chooses among was chosen over as many positions, in blocks of as many rows.
+  void check_candidates(uint32_t index) {
+    const tenon_op& op = ops_[index];
+    const tenon_select_within_params& select = op.params.select_within;
+    const std::pair made(std::max(1u, groups_[select.group].stride), select.block);
+    if (op.kind == TENON_OP_SELECT_CANDIDATES) {
+      candidates_[op.outputs[0]] = made;
+      return;
+    }
+    const auto found = candidates_.find(op.inputs[2]);
+    if (found != candidates_.end() && found->second == made) return;
+    fail(Code::Internal,
+         "{}: \"{}\" is no result of a select_candidates of blocks of {} rows over a group with "
+         "stride {}",
+         op_label(index, op.kind), slots_[op.inputs[2]].name, made.second, made.first);
   }
 
   /// The rows that an attention_pools looks at were chosen by a select over as many positions each.
@@ -404,6 +425,8 @@ class Verifier {
   std::vector<bool> written_;
   std::set<std::pair<uint32_t, uint32_t>> cached_;
   std::map<uint32_t, SelectionInfo> selections_;  // by slot
+  /// Stride and rows of a block of the results of select_candidates, by slot.
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>> candidates_;
   /// Of each group and layer: where the part of an operation ends, and where it begins.
   std::map<std::pair<uint32_t, uint32_t>, std::map<uint64_t, uint64_t>> states_;
   std::map<uint32_t, RouteInfo> routes_;  // by the slot of the ids

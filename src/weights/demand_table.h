@@ -10,15 +10,6 @@
 
 namespace tenon {
 
-/// NgramOptions that are kept.
-struct NgramLookup {
-  std::vector<int64_t> multipliers;
-  std::vector<NgramOptions::Head> heads;
-  int32_t end = 0;
-
-  [[nodiscard]] NgramOptions options() const { return {multipliers, heads, end}; }
-};
-
 /// An INPUT slot [T, rows_per_token() columns] of the program: its row t is row tokens[t] of the source,
 /// decoded, or the rows that the heads of `ngrams` find for token t, side by side.
 struct DemandTable {

@@ -46,15 +46,10 @@ void find_ngrams(const NgramLookup& ngrams, const tenon_step& step, uint32_t his
   for (uint32_t s = 0; s < step.num_sequences; ++s) {
     const tenon_step_sequence& sequence = sequences_of(step)[s];
     for (uint32_t i = 0; i < sequence.num_tokens; ++i) {
-      const auto hashes =
-          backends::ngram_hashes(step, history, s, i, ngrams.multipliers, ngrams.end);
+      const auto hashes = backends::ngram_hashes(step, history, s, i, ngrams.numbers());
       uint64_t* own = numbers.data() + uint64_t{sequence.first_token + i} * heads;
       for (size_t head = 0; head < heads; ++head) {
-        const auto& [order, offset, size] = ngrams.heads[head];
-        own[head] =
-            backends::ngram_row({static_cast<uint64_t>(order), static_cast<uint64_t>(offset),
-                                 static_cast<uint64_t>(size)},
-                                hashes);
+        own[head] = backends::ngram_row(ngrams.heads[head], hashes);
       }
     }
   }

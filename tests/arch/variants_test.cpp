@@ -95,6 +95,34 @@ TEST(Variants, OfDeepSeek4ThatDoNotFitAreRefused) {
                });
 }
 
+TEST(Variants, OfDeepSeek41ThatDoNotFitAreRefused) {
+  const auto refused = [](Code code, const char* key, MetadataValue value, const char* text) {
+    expect_error(code, AllOf(HasSubstr(key), HasSubstr(text)),
+                 [&] { read_changed("deepseek41", key, std::move(value)); });
+  };
+  const auto list = [](const std::vector<int32_t>& values) { return MetadataValue::of(values); };
+  const std::vector<int32_t> late = {2, 3}, one = {1, 4}, other = {0, 2, 1, 1, 1},
+                             none = {0, 2, 2, 0, 1};
+  const std::vector<int32_t> wide = {0, 100, 100, 1, 1};
+  refused(Code::Format, "attention.kv_source_layer_ids", list(late), "has no layer up to 1");
+  refused(Code::Format, "attention.index_source_layer_ids", list(one), "lacks layer 3");
+  refused(Code::Format, "attention.compress_ratios", list(other), "is 1 in layer 2");
+  refused(Code::Format, "attention.compress_ratios", list(none), "is 0 in layer 3");
+  refused(Code::Unsupported, "attention.compress_ratios", list(wide), "values of a row");
+  refused(Code::Format, "attention.candidate_source_layer_id", MetadataValue::of(int64_t{2}),
+          "a layer without an index");
+  expect_error(Code::Format,
+               AllOf(HasSubstr("attention.compress_ratios"), HasSubstr("candidates of pools of 2")),
+               [] {
+                 read_changed("deepseek41", "attention.candidate_source_layer_id",
+                              MetadataValue::of(int64_t{1}));
+               });
+  refused(Code::Format, "attention.candidate_block_size", MetadataValue::of(int64_t{1} << 18),
+          "not in 1..");
+  refused(Code::Format, "engram.multipliers", list(one), "has 2 entries, not 6");
+  refused(Code::Format, "engram.token_map", list(late), "has 2 entries for 512 tokens");
+}
+
 TEST(Variants, ThatContradictThemselvesAreRefused) {
   expect_error(Code::Format, HasSubstr("not in -1000"),
                [] { read_changed("bailingmoe3", "kda.gate_lower_bound", MetadataValue::of(0.0)); });

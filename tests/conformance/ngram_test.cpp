@@ -20,8 +20,20 @@ struct Ngrams {
   uint64_t n = 3;
   uint64_t columns = 16;
   Format format = Format::F32;
-  std::vector<NgramOptions::Head> heads = {{2, 0, 13}, {1, 13, 31}, {3, 44, 57}, {2, 1, 100}};
+  std::vector<backends::NgramHead> heads = {{2, 0, 13}, {1, 13, 31}, {3, 44, 57}, {2, 1, 100}};
+  bool maps = false;  ///< tokens count as numbers of a map
 };
+
+/// What a token counts as where there is a map.
+int64_t mapped(int32_t token) { return int64_t{token} * 5 % 11; }
+
+std::vector<int64_t> map_of(const Ngrams& f) {
+  std::vector<int64_t> map;
+  for (int32_t token = 0; f.maps && token < static_cast<int32_t>(kVocab); ++token) {
+    map.push_back(mapped(token));
+  }
+  return map;
+}
 
 void PrintTo(const Ngrams& f, std::ostream* out) {
   *out << f.n << " tokens, " << f.heads.size() << " heads of " << f.columns << " "
@@ -31,8 +43,11 @@ void PrintTo(const Ngrams& f, std::ostream* out) {
 Program ngram_program(const Ngrams& f) {
   ProgramBuilder b;
   const Slot table = b.weight("table", f.format, kTableRows, f.columns);
-  const Slot rows = b.ngram_rows(
-      table, {.multipliers = std::span(kMultipliers).first(f.n), .heads = f.heads, .end = kEnd});
+  const auto multipliers = std::span(kMultipliers).first(f.n);
+  const Slot rows = b.ngram_rows(table, {.multipliers = {multipliers.begin(), multipliers.end()},
+                                         .heads = f.heads,
+                                         .end = kEnd,
+                                         .map = map_of(f)});
   const Slot token = b.embed(b.weight("table_e", Format::F32, kVocab, 1));
   return std::move(b).finish(b.gather_rows(b.concat(rows, token)), kLimits);
 }
@@ -49,16 +64,16 @@ std::vector<float> expected_row(const Ngrams& f, std::span<const int32_t> text) 
   const FormatInfo& format = *find_format(slot.type);
   const uint64_t row_size = *row_bytes(format, f.columns);
   std::vector<float> row;
-  for (const NgramOptions::Head& head : f.heads) {
+  for (const backends::NgramHead& head : f.heads) {
     uint64_t hash = 0;
     bool ended = false;
-    for (size_t i = 0; i < static_cast<size_t>(head.order); ++i) {
-      ended = ended || i >= text.size() || (i > 0 && text[text.size() - 1 - i] == kEnd);
+    for (size_t i = 0; i < head.order; ++i) {
+      ended = ended || i >= text.size() || (!f.maps && i > 0 && text[text.size() - 1 - i] == kEnd);
       const int32_t token = ended ? kEnd : text[text.size() - 1 - i];
-      hash ^= static_cast<uint64_t>(token) * static_cast<uint64_t>(kMultipliers[i]);
+      const int64_t counts_as = f.maps && !ended ? mapped(token) : token;
+      hash ^= static_cast<uint64_t>(counts_as) * static_cast<uint64_t>(kMultipliers[i]);
     }
-    const uint64_t number =
-        static_cast<uint64_t>(head.offset) + hash % static_cast<uint64_t>(head.size);
+    const uint64_t number = head.offset + hash % head.size;
     std::vector<float> decoded(f.columns);
     format.decode_row(blocks.data() + number * row_size, decoded.data(), f.columns);
     row.insert(row.end(), decoded.begin(), decoded.end());
@@ -110,7 +125,7 @@ TEST_P(NgramRows, AreThoseOfTheHashesHoweverATextIsCut) {
 
 INSTANTIATE_TEST_SUITE_P(
     Of, NgramRows,
-    testing::Values(Ngrams{}, Ngrams{.n = 1, .heads = {{1, 0, 101}}},
+    testing::Values(Ngrams{}, Ngrams{.n = 1, .heads = {{1, 0, 101}}}, Ngrams{.maps = true},
                     Ngrams{.n = 4, .columns = 7, .heads = {{4, 0, 97}, {2, 5, 96}}},
                     Ngrams{.n = 2, .columns = 64, .format = Format::Q8_0, .heads = {{2, 3, 89}}}));
 

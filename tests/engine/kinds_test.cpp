@@ -208,10 +208,10 @@ TEST_P(Kinds, TakeWhatIsForetold) {
 std::vector<KindsCase> kinds_on(const std::string& devices) {
   std::vector<KindsCase> cases;
   for (const char* architecture :
-       {"gemma3",     "gemma4",     "deepseek2",  "deepseek32", "deepseek4",   "glm5next",
-        "minimax-m3", "mamba",      "nemotron_h", "qwen3next",  "kimi-linear", "falcon-h1",
-        "rwkv6",      "rwkv6qwen2", "rwkv7",      "arwkv7",     "plamo2",      "lfm2",
-        "llama4",     "gpt-oss",    "qwen4exp",   "kimi-k3"}) {
+       {"gemma3",    "gemma4",     "deepseek2",  "deepseek32", "deepseek4", "deepseek41",
+        "glm5next",  "minimax-m3", "mamba",      "nemotron_h", "qwen3next", "kimi-linear",
+        "falcon-h1", "rwkv6",      "rwkv6qwen2", "rwkv7",      "arwkv7",    "plamo2",
+        "lfm2",      "llama4",     "gpt-oss",    "qwen4exp",   "kimi-k3"}) {
     // Of gemma4 the last three layers share the cache of the first.
     const bool shares = !devices.empty() && std::string(architecture) == "gemma4";
     cases.push_back({architecture, shares ? "cpu=3,cpu" : devices});

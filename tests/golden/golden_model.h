@@ -69,6 +69,8 @@ class GoldenModel {
   static void add_key(GgufWriter& file, const std::string& key, const nlohmann::json& value) {
     if (value.is_boolean()) {
       file.add(key, value.get<bool>());
+    } else if (value.is_number_integer() && value < 0) {
+      file.add(key, value.get<int32_t>());
     } else if (value.is_number_integer()) {
       file.add(key, value.get<uint32_t>());
     } else if (value.is_number()) {

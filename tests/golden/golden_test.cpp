@@ -31,6 +31,8 @@ constexpr const char* kTransformersGoldens[] = {
     "deepseek32",
     "deepseek4",
     "deepseek4_yarn",
+    "deepseek41",
+    "deepseek41_yarn",
     "gemma3n",
     "glm-dsa",
     "glm5next",

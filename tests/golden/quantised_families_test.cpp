@@ -45,6 +45,7 @@ constexpr Family kFamilies[] = {
     {"deepseek2", "latent", kChoices},        {"deepseek32", "index", kChoices},
     {"qwen3next", "delta_rule", kChoices},    {"kimi-linear", "kimi_delta", kChoices},
     {"grovemoe", "adjugate", kChoices},       {"phimoe", "sparse_mixer", kChoices},
+    {"deepseek41", "candidates", kChoices},
 };
 // clang-format on
 

@@ -329,19 +329,25 @@ TEST(ProgramBuilder, NgramRowsStayWithinTheirTableAndTheTokensThatStepsBring) {
   ProgramBuilder b;
   const Slot table = b.weight("e", Format::F32, 10, 4);
   const std::vector<int64_t> multipliers = {3, 5, 7};
-  const auto rows = [&](const NgramOptions::Head& head, int32_t end = 0) {
-    const NgramOptions::Head heads[] = {{1, 0, 10}, head};
-    return b.ngram_rows(table, {.multipliers = multipliers, .heads = heads, .end = end});
+  const auto rows = [&](const backends::NgramHead& head, int32_t end = 0) {
+    return b.ngram_rows(table,
+                        {.multipliers = multipliers, .heads = {{1, 0, 10}, head}, .end = end});
   };
-  for (const NgramOptions::Head& head :
-       {NgramOptions::Head{0, 0, 1}, {4, 0, 1}, {1, 0, 0}, {1, 0, 11}, {1, 10, 1}, {1, -1, 1}}) {
+  for (const backends::NgramHead& head : {backends::NgramHead{0, 0, 1},
+                                          {4, 0, 1},
+                                          {1, 0, 0},
+                                          {1, 0, 11},
+                                          {1, 10, 1},
+                                          {1, UINT64_MAX, 1}}) {
     expect_refused([&] { rows(head); }, "leaves the 10 rows");
   }
   expect_refused([&] { rows({3, 4, 6}, -1); }, "no token");
   const std::vector<int64_t> many(17, 1);
-  const NgramOptions::Head one[] = {{1, 0, 10}};
-  expect_refused([&] { b.ngram_rows(table, {.multipliers = many, .heads = one}); },
-                 "not [1, 1 to 16]");
+  expect_refused(
+      [&] {
+        b.ngram_rows(table, {.multipliers = many, .heads = {{1, 0, 10}}});
+      },
+      "not [1, 1 to 16]");
   const Slot out = rows({3, 4, 6});
   Program program = std::move(b).finish(b.gather_rows(out), {});
   EXPECT_EQ(program.view().token_history, 2u);

@@ -177,5 +177,63 @@ TEST(SelectionRules, AnAttentionToPoolsHasRowsOfOneKind) {
   refused([](PoolRules& r) { r.index.stride = 0, r.index.window = 5; }, "keeps a window");
 }
 
+/// Candidates, and rows of theirs, and what a test changes.
+struct WithinRules {
+  CacheGroup group{1, 1, 4, 4, TENON_TYPE_F32, 16, 0, TENON_CACHE_LATENT, 2};
+  CacheGroup other{1, 1, 4, 4, TENON_TYPE_F32, 16, 0, TENON_CACHE_LATENT, 2};
+  SelectWithinOptions candidates{.heads = 2, .count = 3, .block = 5};
+  SelectWithinOptions within{.heads = 2, .count = 6, .block = 5};
+  bool by_select = false;
+
+  [[nodiscard]] Program build() const {
+    ProgramBuilder b;
+    const auto embedded = [&](const char* name, uint64_t columns) {
+      return b.embed(b.weight(name, Format::F32, 10, columns));
+    };
+    SelectWithinOptions first = candidates;
+    SelectWithinOptions second = within;
+    first.group = b.cache_group(group);
+    second.group = b.cache_group(other);
+    b.kv_write(embedded("key", 4), kNoSlot, first.group, 0);
+    b.kv_write(embedded("other key", 4), kNoSlot, second.group, 0);
+    const Slot query = embedded("query", 8);
+    const Slot weights = embedded("weights", 2);
+    const Slot found = by_select ? b.select(query, weights, {first.group, 0, 2, 3})
+                                 : b.select_candidates(query, weights, first);
+    b.result(b.select_within(query, weights, found, second));
+    return std::move(b).finish(b.gather_rows(query), {4, 4});
+  }
+};
+
+TEST(SelectionRules, RowsAreChosenOutOfCandidatesOfTheirKind) {
+  EXPECT_NO_THROW((void)WithinRules{}.build());
+  const auto refused = [](auto change, const char* text) {
+    WithinRules rules;
+    change(rules);
+    expect_rule([&] { (void)rules.build(); }, text);
+  };
+  refused([](WithinRules& r) { r.candidates.block = 0; }, "blocks of no row");
+  refused([](WithinRules& r) { r.within.block = 0; }, "blocks of no row");
+  refused([](WithinRules& r) { r.candidates.block = 1u << 20; }, "rows in all");
+  refused([](WithinRules& r) { r.candidates.count = 0; }, "outside 1..");
+  refused([](WithinRules& r) { r.within.heads = 3; }, "expected 3 heads of 4");
+  refused([](WithinRules& r) { r.group.window = 5; }, "keeps a window");
+  refused([](WithinRules& r) { r.within.block = 4; }, "no result of a select_candidates");
+  refused([](WithinRules& r) { r.other.stride = 3; }, "over a group with stride 3");
+  refused([](WithinRules& r) { r.by_select = true; }, "no result of a select_candidates");
+}
+
+TEST(SelectionRules, ARoundHasAFormatAndWholeSegments) {
+  const auto rounded = [](uint32_t format, uint32_t segment) {
+    ProgramBuilder b;
+    const Slot x = b.embed(b.weight("x", Format::F32, 10, 12));
+    return std::move(b).finish(b.gather_rows(b.round(x, format, segment)), {4, 4});
+  };
+  EXPECT_NO_THROW((void)rounded(TENON_ROUND_FP4_FP8, 4));
+  expect_rule([&] { (void)rounded(3, 4); }, "unknown format");
+  expect_rule([&] { (void)rounded(TENON_ROUND_FP8, 5); }, "whole segments of 5");
+  expect_rule([&] { (void)rounded(TENON_ROUND_FP8, 0); }, "whole segments of 0");
+}
+
 }  // namespace
 }  // namespace tenon

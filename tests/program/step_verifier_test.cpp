@@ -112,10 +112,8 @@ INSTANTIATE_TEST_SUITE_P(StepVerifier, StepDamage, testing::ValuesIn(kStepDamage
 
 TEST(StepVerifier, StepsBringTheTokensBeforeThem) {
   ProgramBuilder b;
-  const int64_t multipliers[] = {3, 5};
-  const NgramOptions::Head heads[] = {{2, 0, 4}};
   const Slot x =
-      b.ngram_rows(b.weight("e", Format::F32, 4, 4), {.multipliers = multipliers, .heads = heads});
+      b.ngram_rows(b.weight("e", Format::F32, 4, 4), {.multipliers = {3, 5}, .heads = {{2, 0, 4}}});
   const Program program = std::move(b).finish(b.gather_rows(x), {.max_tokens = 8});
   Fixture fixture;
   fixture.step.num_pools = 0;

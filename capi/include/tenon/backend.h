@@ -224,13 +224,18 @@ typedef struct tenon_slot {
 #define TENON_OP_SELECT 33u       /* (q [T, h dk], weights [T, h])   -> [T, k] i32  params.select */
 #define TENON_OP_SELECT_BLOCKS 34u /* (q [T, h dk])                  -> [T, h k] i32  params.select_blocks */
 #define TENON_OP_COMPRESS 35u      /* (bias W [m, n] or [m, 2 n])    -> [T, n]  params.compress */
-#define TENON_OP_NGRAM_ROWS 36u   /* (W [rows, d], multipliers C [1, n] i64, heads C [h, 3] i64)
+#define TENON_OP_NGRAM_ROWS 36u   /* (W [rows, d], multipliers C [1, n] i64, heads C [h, 3] i64,
+                                    map C [1, v] i64 or none)
                                                                      -> [T, h d]  params.ngram_rows */
 #define TENON_OP_SOFTMAX 37u      /* (x [., n])                      -> [., n]  params.segments; of each segment of
                                      s columns exp(x_i) / sum over j of exp(x_j) */
 #define TENON_OP_WKV6 38u         /* (r, w, k, v: each [T, h d], u W [1, h d] or none) -> [T, h d]  params.wkv6 */
 #define TENON_OP_ATTENTION_POOLS 39u /* (q [T, h dk], sinks W [1, h] or none, selection [T, k] i32 or none)
                                                                      -> [T, h dv]  params.attention_pools */
+#define TENON_OP_ROUND 40u        /* (x [., n])                      -> [., n]  params.round; see below */
+#define TENON_OP_SELECT_CANDIDATES 41u /* (q [T, h dk], weights [T, h]) -> [T, k] i32  params.select_within */
+#define TENON_OP_SELECT_WITHIN 42u /* (q [T, h dk], weights [T, h], candidates [T, c] i32)
+                                                                     -> [T, k] i32  params.select_within */
 
 #define TENON_ROPE_ADJACENT 0u /* rotates the pairs (2i, 2i + 1): llama */
 #define TENON_ROPE_HALVES 1u   /* rotates the pairs (i, i + p): qwen2, qwen3 (NeoX) */
@@ -282,10 +287,27 @@ typedef struct tenon_embed_params {
  * of W, in integers of 64 bits without sign. token_t is tokens[t], and what stands before it in its sequence is
  * there or in earlier_tokens, of which n - 1 are there at most (tenon_program.token_history). A token before the
  * first of its text, and each one before the last `end` that stands before token_t, counts as `end`. n is 1 to 16.
- * Since minor 2. */
+ * With a map, which has a number for each token, a token counts as its number there, one before the first of its text
+ * as `end`, and none ends a text. Since minor 2. */
 typedef struct tenon_ngram_rows_params {
-  int32_t end; /* the token that ends a text */
+  int32_t end; /* the token that ends a text; with a map the number of what is before a text */
 } tenon_ngram_rows_params;
+
+/* Values of few bits with a scale for each segment of `segment` columns. Of a segment whose largest absolute value is
+ * a, each x becomes s times the value of the format nearest to x / s, and of two that are equally near the one whose
+ * last bit is 0:
+ *   FP8      e4m3, up to 448          s = 2^ceil(log2(max(a, 1e-4) / 448))
+ *   FP4      e2m1, up to 6            s = 2^ceil(log2(max(a, 6 2^-126) / 6))
+ *   FP4_FP8  e2m1                     s = max(a, 6 2^-9) / 6, itself rounded to e4m3
+ * Formats of OCP Microscaling, version 1.0; e4m3 without infinities. What is beyond the largest value becomes it. */
+#define TENON_ROUND_FP8 0u
+#define TENON_ROUND_FP4 1u
+#define TENON_ROUND_FP4_FP8 2u
+
+typedef struct tenon_round_params {
+  uint32_t format;  /* TENON_ROUND_* */
+  uint32_t segment; /* at least 1; divides n */
+} tenon_round_params;
 
 typedef struct tenon_segments_params {
   uint32_t size;
@@ -449,6 +471,22 @@ typedef struct tenon_select_blocks_params {
   uint32_t block; /* n, at least 1 */
   uint32_t local; /* 0 to k */
 } tenon_select_blocks_params;
+
+/* An index that chooses in two steps (DeepSeek-V4.1). With s_i and i as in select, and blocks of n of these i:
+ *   select_candidates  the numbers b of the k blocks [b n, (b + 1) n) of the largest scores; a block's score is the
+ *                      largest s_i that the token sees of it, infinity for the block of the last such i
+ *   select_within      as select, but of those i alone that are in a block which `candidates` names: the result of a
+ *                      select_candidates with the same n over a group with the same stride
+ * Of equal scores the lower number comes first. A row is in ascending order, and the rest of it is -1. Since minor
+ * 2. */
+typedef struct tenon_select_within_params {
+  uint32_t group;
+  uint32_t layer;
+  uint32_t heads; /* h, at least 1 */
+  uint32_t count; /* k, 1 to 65536; of select_candidates k n at most 2^20 */
+  uint32_t block; /* n, at least 1 */
+} tenon_select_within_params;
+
 /* One row of m positions, those of a pool [j m, (j + 1) m): learnt weights that sum to 1 in each column. Layer
  * `layer` of a WINDOW group with g = 1 and dk = dv = n, which has been written, has values v_i (its keys) and gates
  * z_i (its values) for each position i. For a token at position (j + 1) m - 1
@@ -471,7 +509,8 @@ typedef struct tenon_compress_params {
  * LATENT and of the same dk, dv and type, the first without a stride, the second with stride m and without a window.
  *   s_i = scale q.k_i,  own - window < i <= own;   s_j = scale q.r_j,  j < (own + 1) / m, rounded down
  *   weights = softmax over all i and j (and over the head's sink logit, whose value is zero, if given)
- * A selection, the result of one select over a group with the same stride, leaves those j that its row names. The
+ * A selection, the result of one select or select_within over a group with the same stride, leaves those j that its
+ * row names. The
  * window is at most that of `group`, where that has one. Since minor 2. */
 typedef struct tenon_attention_pools_params {
   uint32_t group;
@@ -625,6 +664,8 @@ typedef struct tenon_op {
     tenon_wkv6_params wkv6;
     tenon_compress_params compress;
     tenon_attention_pools_params attention_pools;
+    tenon_round_params round;
+    tenon_select_within_params select_within;
     struct {
       float factor;
       float offset;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "backends/common/program_copy.h"
 #include "backends/common/strided.h"
 #include "tenon/backend.h"
 
@@ -16,7 +17,9 @@ inline constexpr uint32_t kMaxNgram = 16;
 /// Numbers of a head, in this order.
 inline constexpr uint32_t kNgramHeadNumbers = 3;
 struct NgramHead {
-  uint64_t order, offset, size;
+  uint64_t order;   ///< tokens that are hashed
+  uint64_t offset;  ///< of its rows in the table
+  uint64_t size;    ///< its rows
 };
 /// Head `head` of `numbers` [heads, kNgramHeadNumbers].
 inline NgramHead ngram_head(std::span<const int64_t> numbers, uint64_t head) noexcept {
@@ -37,21 +40,37 @@ inline int32_t token_before(const tenon_step& step, uint32_t history, uint32_t n
   return step.earlier_tokens[uint64_t{number} * history + history - earlier];
 }
 
+/// What tokens are hashed with.
+struct NgramNumbers {
+  std::span<const int64_t> multipliers;  ///< [n], at most kMaxNgram
+  int32_t end;                           ///< tenon_ngram_rows_params
+  std::span<const int64_t> map;          ///< [vocab], or none
+};
+/// Those of an ngram_rows.
+inline NgramNumbers ngram_numbers(const ProgramCopy& program, const tenon_op& op) noexcept {
+  const bool maps = op.inputs[3] != TENON_NO_SLOT;
+  return {program.integers(op.inputs[1]), op.params.ngram_rows.end,
+          maps ? program.integers(op.inputs[3]) : std::span<const int64_t>()};
+}
+
 /// Of that place: [m - 1] is the hash of the last m tokens.
-///   multipliers  [n], at most kMaxNgram
 inline std::array<uint64_t, kMaxNgram> ngram_hashes(const tenon_step& step, uint32_t history,
                                                     uint32_t number, uint32_t place,
-                                                    std::span<const int64_t> multipliers,
-                                                    int32_t end) noexcept {
+                                                    const NgramNumbers& numbers) noexcept {
   std::array<uint64_t, kMaxNgram> hashes{};
   uint64_t hash = 0;
   bool ended = false;
-  for (uint32_t back = 0; back < multipliers.size(); ++back) {
-    int32_t token = token_before(step, history, number, place, back);
+  for (uint32_t back = 0; back < numbers.multipliers.size(); ++back) {
+    const int32_t token = token_before(step, history, number, place, back);
     // The own token counts as it is, also where it ends a text.
-    ended = ended || token == TENON_BEFORE_TEXT || (back > 0 && token == end);
-    if (ended) token = end;
-    hash ^= static_cast<uint64_t>(token) * static_cast<uint64_t>(multipliers[back]);
+    const bool ends = numbers.map.empty() && back > 0 && token == numbers.end;
+    ended = ended || token == TENON_BEFORE_TEXT || ends;
+    int64_t counts_as = ended ? numbers.end : token;
+    if (!ended && !numbers.map.empty()) {
+      const auto known = static_cast<uint64_t>(token);
+      counts_as = known < numbers.map.size() ? numbers.map[known] : numbers.end;
+    }
+    hash ^= static_cast<uint64_t>(counts_as) * static_cast<uint64_t>(numbers.multipliers[back]);
     hashes[back] = hash;
   }
   return hashes;

@@ -23,7 +23,8 @@ void count_select(const tenon_op& op, const tenon_cache_group& group, AttentionS
   const bool by_head = op.kind == TENON_OP_SELECT_BLOCKS;
   const uint32_t count = by_head ? op.params.select_blocks.count : op.params.select.count;
   scratch.candidates = std::max(scratch.candidates, 2 * uint64_t{count});
-  if (backends::row_stride(group) > 1) count_areas(block.gathered(), kAttentionSpan, scratch);
+  const bool gathers = backends::row_stride(group) > 1 || op.kind == TENON_OP_SELECT_WITHIN;
+  if (gathers) count_areas(block.gathered(), kAttentionSpan, scratch);
   count_floats(by_head ? 1 : op.params.select.heads, block, scratch);
 }
 

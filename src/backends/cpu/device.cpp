@@ -190,7 +190,8 @@ bool supports_op(const tenon_program& program, const tenon_op& op) {
                      backends::is_recurrent(op.kind) || op.kind == TENON_OP_MIX_STREAMS ||
                      op.kind == TENON_OP_SINKHORN || op.kind == TENON_OP_NGRAM_ROWS ||
                      op.kind == TENON_OP_SOFTMAX || op.kind == TENON_OP_COMPRESS ||
-                     op.kind == TENON_OP_ATTENTION_POOLS || is_select(op.kind);
+                     op.kind == TENON_OP_ATTENTION_POOLS || op.kind == TENON_OP_ROUND ||
+                     is_select(op.kind);
   if (!known) return false;
   for (uint32_t i = 0; i < op.num_inputs; ++i) {
     if (op.inputs[i] == TENON_NO_SLOT) continue;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/common/rounded_values.h"
 #include "backends/common/step_rules.h"
 #include "backends/cpu/cache_block.h"
 
@@ -115,10 +116,10 @@ void PhaseRunner::run(uint32_t phase_index, uint32_t thread, uint32_t num_thread
           run_attention_pools(phase, item++, thread);
           break;
         case PhaseKind::Select:
-          if (phase.select.kind == TENON_OP_SELECT) {
-            run_select(phase, item++, thread);
-          } else {
+          if (phase.select.kind == TENON_OP_SELECT_BLOCKS) {
             run_select_blocks(phase, item++, thread);
+          } else {
+            run_select(phase, item++, thread);
           }
           break;
         case PhaseKind::Compress:
@@ -235,6 +236,9 @@ void PhaseRunner::run_op(const tenon_op& op, uint64_t row) noexcept {
       break;
     case TENON_OP_SINKHORN:
       sinkhorn(op.params.sinkhorn, input(0), out);
+      break;
+    case TENON_OP_ROUND:
+      backends::round_values(op.params.round, input(0), out, n);
       break;
     case TENON_OP_POOL:
       pool(op, row, out, n);

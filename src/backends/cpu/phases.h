@@ -170,7 +170,8 @@ struct SlotInfo {
 /// Whether an operation is computed by a select phase. The parameters of all begin with group and
 /// layer.
 constexpr bool is_select(uint32_t kind) {
-  return kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS;
+  return kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
+         kind == TENON_OP_SELECT_CANDIDATES || kind == TENON_OP_SELECT_WITHIN;
 }
 
 /// Work items of a row of a select phase.

@@ -112,9 +112,8 @@ void PhaseRunner::ngram_rows(const tenon_op& op, uint64_t row, float* out) noexc
   const tenon_step& step = *x_.state_.step;
   const uint32_t sequence = x_.state_.token_sequence[row];
   const auto place = static_cast<uint32_t>(row - sequences_of(step)[sequence].first_token);
-  const auto hashes =
-      backends::ngram_hashes(step, x_.program_.view().token_history, sequence, place,
-                             x_.program_.integers(op.inputs[1]), op.params.ngram_rows.end);
+  const auto hashes = backends::ngram_hashes(step, x_.program_.view().token_history, sequence,
+                                             place, backends::ngram_numbers(x_.program_, op));
   const std::span<const int64_t> heads = x_.program_.integers(op.inputs[2]);
   const PackedWeight& table = x_.weights_[op.inputs[0]].matrix;
   for (uint64_t head = 0; head < heads.size() / backends::kNgramHeadNumbers; ++head) {

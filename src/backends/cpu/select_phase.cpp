@@ -32,12 +32,36 @@ void gather_areas(const CacheBlock& block, const Positions& positions, bool whol
   }
 }
 
-/// The same of rows [first, first + count) of a group with a stride, into blocks that kernels read.
-void gather_strided(const tenon_cache_group& group, uint32_t first, uint32_t count,
-                    const uint8_t* const* blocks, uint64_t offset, uint8_t* copies,
-                    const uint8_t** areas) noexcept {
+/// The rows of its group that a select scores for a token, in ascending order.
+struct ScoredRows {
+  uint32_t count;
+  const int32_t* blocks =
+      nullptr;         ///< those of these blocks, the last of which may be cut; else all
+  uint32_t block = 1;  ///< rows
+
+  [[nodiscard]] uint32_t row(uint32_t i) const noexcept {
+    if (blocks == nullptr) return i;
+    return static_cast<uint32_t>(blocks[i / block]) * block + i % block;
+  }
+};
+
+/// Of the rows [0, seen) those in blocks [count], ascending and then -1.
+ScoredRows rows_in_blocks(uint32_t seen, const int32_t* blocks, uint64_t count,
+                          uint32_t block) noexcept {
+  uint64_t rows = 0;
+  for (uint64_t j = 0; j < count && blocks[j] >= 0; ++j) {
+    const uint64_t first = static_cast<uint64_t>(blocks[j]) * block;
+    if (first < seen) rows += std::min<uint64_t>(block, seen - first);
+  }
+  return {static_cast<uint32_t>(rows), blocks, block};
+}
+
+/// Some of them, into blocks that kernels read.
+void gather_scored(const tenon_cache_group& group, const ScoredRows& scored, uint32_t first,
+                   uint32_t count, const uint8_t* const* blocks, uint64_t offset, uint8_t* copies,
+                   const uint8_t** areas) noexcept {
   AreaRows rows(CacheBlock(group).gathered(), copies, areas);
-  for (uint32_t j = 0; j < count; ++j) rows.add(group, blocks, offset, first + j);
+  for (uint32_t i = first; i < first + count; ++i) rows.add(group, blocks, offset, scored.row(i));
 }
 
 }  // namespace
@@ -75,30 +99,40 @@ AttentionArgs PhaseRunner::index_args(const tenon_op& op, uint32_t token, uint32
 }
 
 void PhaseRunner::run_select(const Phase& phase, uint32_t token, uint32_t thread) noexcept {
-  const tenon_select_params& params = phase.select.params.select;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const tenon_op& op = phase.select;
+  const tenon_select_within_params& params = op.params.select_within;  // begin as those of select
   const Executable::ThreadScratch& scratch = x_.scratch_[thread];
-  const uint32_t own = x_.state_.token_position[token];
-  int32_t* row = i32_row(phase.select.outputs[0], token);
+  int32_t* row = i32_row(op.outputs[0], token);
   const tenon_cache_group& group = x_.program_.groups()[params.group];
-  const uint32_t rows = backends::num_rows_before(group, own + 1);
-  if (rows <= params.count) {
-    for (uint32_t j = 0; j < params.count; ++j) row[j] = j < rows ? static_cast<int32_t>(j) : -1;
+  const uint32_t seen = backends::num_rows_before(group, x_.state_.token_position[token] + 1);
+  ScoredRows rows{seen};
+  if (op.kind == TENON_OP_SELECT_WITHIN) {
+    rows = rows_in_blocks(seen, i32_row(op.inputs[2], token), columns(op.inputs[2]), params.block);
+  }
+  const uint32_t together = op.kind == TENON_OP_SELECT_CANDIDATES ? params.block : 1;
+  const uint32_t numbers = rows.count / together + (rows.count % together != 0 ? 1 : 0);
+  if (numbers <= params.count) {
+    for (uint32_t j = 0; j < params.count; ++j) {
+      row[j] = j < numbers ? static_cast<int32_t>(together > 1 ? j : rows.row(j)) : -1;
+    }
     return;
   }
   BestCandidates best(scratch.candidates, params.count);
-  AttentionArgs args = index_args(phase.select, token, 0, params.heads, thread);
+  AttentionArgs args = index_args(op, token, 0, params.heads, thread);
   const auto type = static_cast<uint32_t>(args.shape.type);
-  const float* weights = f32_row(phase.select.inputs[1], token);
+  const float* weights = f32_row(op.inputs[1], token);
   const CacheBlock stored = args.shape;
-  const bool strided = backends::row_stride(group) > 1;
-  for (uint32_t start = 0; start < rows; start += kAttentionSpan) {
+  const bool gathers = backends::row_stride(group) > 1 || rows.blocks != nullptr;
+  float highest = -kInfinity;  // of the block so far
+  for (uint32_t start = 0; start < rows.count; start += kAttentionSpan) {
     if (cancelled()) return;
-    const uint32_t count = std::min(kAttentionSpan, rows - start);
-    args.first_span = strided ? 0 : start / kAttentionSpan;
+    const uint32_t count = std::min(kAttentionSpan, rows.count - start);
+    args.first_span = gathers ? 0 : start / kAttentionSpan;
     args.end_span = args.first_span + 1;
-    if (strided) {
-      gather_strided(group, start, count, cache_blocks(params.group, token),
-                     params.layer * stored.area_bytes(), scratch.selected, scratch.areas);
+    if (gathers) {
+      gather_scored(group, rows, start, count, cache_blocks(params.group, token),
+                    params.layer * stored.area_bytes(), scratch.selected, scratch.areas);
       args.blocks = scratch.areas;
       args.area_offset = 0;
       args.shape = stored.gathered();
@@ -106,7 +140,17 @@ void PhaseRunner::run_select(const Phase& phase, uint32_t token, uint32_t thread
       args.positions = count;
     }
     k_.index_scores[type](args, weights, scratch.index_scores);
-    for (uint32_t i = 0; i < count; ++i) best.add(scratch.index_scores[i], start + i);
+    for (uint32_t i = start; i < start + count; ++i) {
+      const float score = scratch.index_scores[i - start];
+      if (op.kind != TENON_OP_SELECT_CANDIDATES) {
+        best.add(score, rows.row(i));
+        continue;
+      }
+      if (score > highest) highest = score;  // not where it is NaN
+      if ((i + 1) % together != 0 && i + 1 != rows.count) continue;
+      best.add(i + 1 == rows.count ? kInfinity : highest, i / together);
+      highest = -kInfinity;
+    }
   }
   best.write(row);
 }

@@ -148,13 +148,13 @@ void StepData::write_ngram_rows(const tenon_step& step, uint32_t* rows) const {
   const Strided<tenon_step_sequence> sequences = sequences_of(step);
   for (const tenon_op& op : program_.ops()) {
     if (op.kind != TENON_OP_NGRAM_ROWS) continue;
-    const auto multipliers = program_.integers(op.inputs[1]);
+    const backends::NgramNumbers numbers = backends::ngram_numbers(program_, op);
     const auto heads = program_.integers(op.inputs[2]);
     const uint32_t num_heads = ngram_heads(program_, op);
     for (uint32_t s = 0; s < sequences.size(); ++s) {
       for (uint32_t i = 0; i < sequences[s].num_tokens; ++i) {
-        const auto hashes = backends::ngram_hashes(step, program_.view().token_history, s, i,
-                                                   multipliers, op.params.ngram_rows.end);
+        const auto hashes =
+            backends::ngram_hashes(step, program_.view().token_history, s, i, numbers);
         uint32_t* row = rows + uint64_t{sequences[s].first_token + i} * num_heads;
         for (uint32_t head = 0; head < num_heads; ++head) {
           row[head] =

@@ -26,22 +26,23 @@ inline bool fits_ngram_rows(const OpShape& shape) noexcept {
   }
   const std::span numbers(static_cast<const int64_t*>(heads->data),
                           heads->rows * backends::kNgramHeadNumbers);
-  return is_weight(table, 0, table->columns) && is_activation(out, TENON_ROWS_TOKENS) &&
+  const tenon_slot* map = shape.inputs[3];
+  return (map == nullptr || (is_integer_constant(map) && map->rows == 1)) &&
+         is_weight(table, 0, table->columns) && is_activation(out, TENON_ROWS_TOKENS) &&
          out->columns / heads->rows == table->columns && out->columns % heads->rows == 0 &&
          backends::are_ngram_heads(numbers, multipliers->columns, table->rows);
 }
 
 template <typename Math>
 void run_ngram_rows(StepRun<Math>& step, const tenon_op& op) {
-  const std::span<const int64_t> multipliers = step.integers(op.inputs[1]);
+  const backends::NgramNumbers numbers = step.ngram_numbers(op);
   const std::span<const int64_t> heads = step.integers(op.inputs[2]);
   const uint64_t columns = step.slot(op.inputs[0]).columns;
   const auto sequences = sequences_of(step.step());
   auto out = step.activation(op.outputs[0]);
   for (uint32_t s = 0; s < sequences.size(); ++s) {
     for (uint32_t i = 0; i < sequences[s].num_tokens; ++i) {
-      const auto hashes = backends::ngram_hashes(step.step(), step.token_history(), s, i,
-                                                 multipliers, op.params.ngram_rows.end);
+      const auto hashes = backends::ngram_hashes(step.step(), step.token_history(), s, i, numbers);
       auto* row = out.row(sequences[s].first_token + i).data();
       for (uint64_t head = 0; head < heads.size() / backends::kNgramHeadNumbers; ++head) {
         step.weight_row(op.inputs[0],

@@ -14,6 +14,7 @@
 #include "backends/common/plain/plain_pool.h"
 #include "backends/common/plain/plain_recurrent.h"
 #include "backends/common/plain/plain_rope.h"
+#include "backends/common/plain/plain_round.h"
 #include "backends/common/plain/plain_segments.h"
 #include "backends/common/plain/plain_select.h"
 #include "backends/common/plain/plain_streams.h"
@@ -62,6 +63,10 @@ inline constexpr Operation<Math> kOperations[] = {
     {TENON_OP_SOFTMAX, "softmax", fits_softmax, run_softmax<Math>},
     {TENON_OP_WKV6, "wkv6", fits_wkv6, run_wkv6<Math>},
     {TENON_OP_ATTENTION_POOLS, "attention_pools", fits_attention_pools, run_attention_pools<Math>},
+    {TENON_OP_ROUND, "round", fits_round, run_round<Math>},
+    {TENON_OP_SELECT_CANDIDATES, "select_candidates", fits_select_candidates,
+     run_select_candidates<Math>},
+    {TENON_OP_SELECT_WITHIN, "select_within", fits_select_within, run_select_within<Math>},
 };
 
 /// The table of a backend that does the operations in `own` itself, which outlive it.

@@ -1,10 +1,12 @@
 // select: the positions that the rows of an index score highest (arXiv:2512.02556), token by token;
-// select_blocks: the blocks of positions that do so for each head.
+// select_blocks: the blocks of positions that do so for each head; select_candidates and select_within:
+// blocks of such rows, and then rows of these blocks.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "backends/common/plain/plain_cache.h"
@@ -33,6 +35,17 @@ inline bool fits_select(const OpShape& shape) noexcept {
          shape.inputs[1]->columns == params.heads && shape.outputs[0]->columns == params.count;
 }
 
+inline bool fits_select_candidates(const OpShape& shape) noexcept {
+  const tenon_select_within_params& params = shape.op->params.select_within;
+  return fits_select(shape) && params.block > 0 &&
+         uint64_t{params.count} * params.block <= kMaxSelectedInBlocks;
+}
+
+inline bool fits_select_within(const OpShape& shape) noexcept {
+  return fits_select(shape) && shape.op->params.select_within.block > 0 &&
+         shape.inputs[2] != nullptr && is_integers(shape.inputs[2], shape.inputs[0]);
+}
+
 inline bool fits_select_blocks(const OpShape& shape) noexcept {
   const tenon_select_blocks_params& params = shape.op->params.select_blocks;
   return fits_index(shape, params.heads) && params.count > 0 && params.block > 0 &&
@@ -57,33 +70,94 @@ std::vector<uint32_t> best_of(std::vector<Real>& scores, size_t count) {
   return order;
 }
 
+/// How an index scores these rows of its group for a token. The parameters of select, select_candidates
+/// and select_within begin alike.
 template <typename Math>
-void run_select(StepRun<Math>& step, const tenon_op& op) {
+std::vector<typename Math::Real> index_scores(StepRun<Math>& step, const tenon_op& op, uint32_t t,
+                                              const std::vector<uint32_t>& rows) {
   using Real = typename Math::Real;
   const tenon_select_params& params = op.params.select;
   const tenon_cache_group& group = step.group(params.group);
   const auto query = step.activation(op.inputs[0]);
   const auto weights = step.activation(op.inputs[1]);
-  auto out = step.activation(op.outputs[0]);
   std::vector<Real> key(group.key_dim);
+  std::vector<Real> scores(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::byte* row = step.cache_row(*step.place(t).sequence, params.group, params.layer,
+                                          backends::position_of_row(group, rows[i]));
+    load_head(row, group.type, group.key_dim, key.data());
+    for (uint32_t h = 0; h < params.heads; ++h) {
+      const Real* q = query.row(t).data() + uint64_t{h} * group.key_dim;
+      Real product = 0;
+      for (uint32_t d = 0; d < group.key_dim; ++d) product += q[d] * key[d];
+      scores[i] += weights(t, h) * (product <= 0 ? 0 : product);
+    }
+  }
+  return scores;
+}
+
+/// Rows 0 .. that a token sees of the group of a select.
+template <typename Math>
+std::vector<uint32_t> rows_seen(StepRun<Math>& step, const tenon_op& op, uint32_t t) {
+  const tenon_cache_group& group = step.group(op.params.select.group);
+  std::vector<uint32_t> rows(backends::num_rows_before(group, step.place(t).position + 1));
+  std::iota(rows.begin(), rows.end(), 0u);
+  return rows;
+}
+
+/// Writes the numbers numbers[i] of the chosen i, then -1.
+template <typename Math>
+void write_chosen(StepRun<Math>& step, const tenon_op& op, uint32_t t,
+                  const std::vector<uint32_t>& chosen, const std::vector<uint32_t>& numbers) {
+  using Real = typename Math::Real;
+  auto out = step.activation(op.outputs[0]);
+  for (uint32_t j = 0; j < op.params.select.count; ++j) {
+    out(t, j) = j < chosen.size() ? static_cast<Real>(numbers[chosen[j]]) : Real{-1};
+  }
+}
+
+template <typename Math>
+void run_select(StepRun<Math>& step, const tenon_op& op) {
   for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {
-    const auto& [sequence, own] = step.place(t);
-    std::vector<Real> scores(backends::num_rows_before(group, own + 1));
-    for (uint32_t i = 0; i < scores.size(); ++i) {
-      const std::byte* row = step.cache_row(*sequence, params.group, params.layer,
-                                            backends::position_of_row(group, i));
-      load_head(row, group.type, group.key_dim, key.data());
-      for (uint32_t h = 0; h < params.heads; ++h) {
-        const Real* q = query.row(t).data() + uint64_t{h} * group.key_dim;
-        Real product = 0;
-        for (uint32_t d = 0; d < group.key_dim; ++d) product += q[d] * key[d];
-        scores[i] += weights(t, h) * (product <= 0 ? 0 : product);
-      }
+    const std::vector<uint32_t> rows = rows_seen(step, op, t);
+    auto scores = index_scores(step, op, t, rows);
+    write_chosen(step, op, t, best_of(scores, op.params.select.count), rows);
+  }
+}
+
+template <typename Math>
+void run_select_candidates(StepRun<Math>& step, const tenon_op& op) {
+  using Real = typename Math::Real;
+  const tenon_select_within_params& params = op.params.select_within;
+  for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {
+    const std::vector<uint32_t> rows = rows_seen(step, op, t);
+    const std::vector<Real> scores = index_scores(step, op, t, rows);
+    std::vector<Real> best((rows.size() + params.block - 1) / params.block, -INFINITY);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (scores[i] > best[i / params.block]) best[i / params.block] = scores[i];
     }
-    const std::vector<uint32_t> chosen = best_of(scores, params.count);
-    for (uint32_t j = 0; j < params.count; ++j) {
-      out(t, j) = j < chosen.size() ? static_cast<Real>(chosen[j]) : Real{-1};
+    if (!best.empty()) best.back() = INFINITY;
+    std::vector<uint32_t> numbers(best.size());
+    std::iota(numbers.begin(), numbers.end(), 0u);
+    write_chosen(step, op, t, best_of(best, params.count), numbers);
+  }
+}
+
+template <typename Math>
+void run_select_within(StepRun<Math>& step, const tenon_op& op) {
+  const tenon_select_within_params& params = op.params.select_within;
+  const auto candidates = step.activation(op.inputs[2]);
+  for (uint32_t t = 0; t < step.num_rows(op.inputs[0]); ++t) {
+    const auto seen = static_cast<uint32_t>(rows_seen(step, op, t).size());
+    std::vector<uint32_t> rows;
+    const auto blocks = candidates.row(t);
+    for (Eigen::Index j = 0; j < blocks.size() && blocks[j] >= 0; ++j) {
+      const uint64_t first = static_cast<uint64_t>(blocks[j]) * params.block;
+      const uint64_t end = std::min<uint64_t>(first + params.block, seen);
+      for (uint64_t row = first; row < end; ++row) rows.push_back(static_cast<uint32_t>(row));
     }
+    auto scores = index_scores(step, op, t, rows);
+    write_chosen(step, op, t, best_of(scores, params.count), rows);
   }
 }
 

@@ -43,6 +43,7 @@ inline std::optional<OpShape> find_shape(const tenon_program& program, uint32_t 
   const uint32_t kind = shape.op->kind;
   const bool cached = kind == TENON_OP_KV_WRITE || kind == TENON_OP_ATTENTION ||
                       kind == TENON_OP_SELECT || kind == TENON_OP_SELECT_BLOCKS ||
+                      kind == TENON_OP_SELECT_CANDIDATES || kind == TENON_OP_SELECT_WITHIN ||
                       kind == TENON_OP_COMPRESS || kind == TENON_OP_ATTENTION_POOLS;
   const bool recurrent = backends::is_recurrent(shape.op->kind);
   if (cached || recurrent) {  // the parameters of all begin with group and layer

@@ -12,6 +12,7 @@
 #include "backends/common/cache_rows.h"
 #include "backends/common/failure.h"
 #include "backends/common/host_buffer.h"
+#include "backends/common/ngram_hash.h"
 #include "backends/common/plain/plain_program.h"
 #include "backends/common/plain/plain_table.h"
 #include "backends/common/sizes.h"
@@ -147,6 +148,9 @@ class StepRun {
     return program_.copy().integers(slot);
   }
 
+  [[nodiscard]] backends::NgramNumbers ngram_numbers(const tenon_op& op) const {
+    return backends::ngram_numbers(program_.copy(), op);
+  }
   [[nodiscard]] uint32_t token_history() const { return program_.view().token_history; }
   /// A part of the position of a token.
   [[nodiscard]] int32_t position(Eigen::Index token, uint32_t part = 0) const {
