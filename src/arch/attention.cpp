@@ -26,18 +26,15 @@ struct Qkv {
 void gated_query(BuildContext& context, uint32_t layer, Slot x, Qkv& qkv) {
   const AttentionSpec& spec = context.layer(layer).attention;
   const uint64_t rows = uint64_t{spec.heads} * spec.key_dim;
-  std::vector<uint64_t> order;  // the queries of all heads, then the gates
-  for (const uint64_t first : {uint64_t{0}, uint64_t{spec.key_dim}}) {
-    for (uint64_t row = 0; row < rows; ++row) {
-      order.push_back(row / spec.key_dim * 2 * spec.key_dim + first + row % spec.key_dim);
-    }
-  }
   const std::string name = BuildContext::in_layer(layer, "attn_q.weight");
   const RowSource both =
-      context.tensors.tensor(name, {2 * rows, context.model.width}, TensorRole::Matrix)
-          .permuted(std::move(order));
-  qkv.query = context.ops.linear(x, context.tensors.bind(name + " (query)", both.rows(0, rows)));
-  qkv.gate = context.ops.linear(x, context.tensors.bind(name + " (gate)", both.rows(rows, rows)));
+      context.tensors.tensor(name, {2 * rows, context.model.width}, TensorRole::Matrix);
+  const auto project = [&](const char* part, uint64_t kind) {
+    return context.ops.linear(
+        x, context.tensors.bind(name + part, both.in_turn(kind, 2, spec.key_dim)));
+  };
+  qkv.query = project(" (query)", 0);
+  qkv.gate = project(" (gate)", 1);
 }
 
 Qkv separate_qkv(BuildContext& context, uint32_t layer, Slot x) {
@@ -68,19 +65,6 @@ Qkv separate_qkv(BuildContext& context, uint32_t layer, Slot x) {
   return qkv;
 }
 
-/// The rows of the queries, the keys and the values, of rows that have one of each head in turn.
-std::vector<uint64_t> by_kind(const AttentionSpec& spec) {
-  std::vector<uint64_t> order;
-  for (uint64_t kind = 0; kind < 3; ++kind) {
-    for (uint64_t head = 0; head < spec.heads; ++head) {
-      for (uint64_t i = 0; i < spec.key_dim; ++i) {
-        order.push_back((head * 3 + kind) * spec.key_dim + i);
-      }
-    }
-  }
-  return order;
-}
-
 /// One tensor of the rows of all three.
 Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
   const AttentionSpec& spec = context.layer(layer).attention;
@@ -90,24 +74,25 @@ Qkv fused_qkv(BuildContext& context, uint32_t layer, Slot x) {
   const uint64_t all_rows = query_rows + key_rows + value_rows;
   const std::string name = BuildContext::in_layer(layer, "attn_qkv");
   TensorBinder& tensors = context.tensors;
-  RowSource weight =
+  const RowSource weight =
       tensors.tensor(name + ".weight", {all_rows, context.model.width}, TensorRole::Matrix);
-  if (spec.fused_by_head) weight = weight.permuted(by_kind(spec));
   std::optional<RowSource> bias;
   if (spec.qkv_bias == Presence::Required) {
     bias = tensors.tensor(name + ".bias", {all_rows}, TensorRole::Bias);
   } else if (spec.qkv_bias == Presence::Optional) {
     bias = tensors.optional_tensor(name + ".bias", {all_rows}, TensorRole::Bias);
   }
-  const auto project = [&](const char* part, uint64_t first, uint64_t rows) {
-    const Slot own = tensors.bind(name + ".weight" + part, weight.rows(first, rows));
+  const auto project = [&](const char* part, uint64_t kind, uint64_t first, uint64_t rows) {
+    const Slot own = tensors.bind(
+        name + ".weight" + part,
+        spec.fused_by_head ? weight.in_turn(kind, 3, spec.key_dim) : weight.rows(first, rows));
     const Slot own_bias =
         bias ? tensors.bind(name + ".bias" + part, bias->columns(first, rows)) : kNoSlot;
     return context.ops.linear(x, own, own_bias);
   };
-  const Slot query = project(" (q)", 0, query_rows);
-  const Slot key = project(" (k)", query_rows, key_rows);
-  return {query, key, project(" (v)", query_rows + key_rows, value_rows), kNoSlot};
+  const Slot query = project(" (q)", 0, 0, query_rows);
+  const Slot key = project(" (k)", 1, query_rows, key_rows);
+  return {query, key, project(" (v)", 2, query_rows + key_rows, value_rows), kNoSlot};
 }
 
 /// "attn_q_norm" [heads, 1], or [heads, key_dim] in older files: a factor for each query head.

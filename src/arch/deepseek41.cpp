@@ -1,7 +1,8 @@
 // DeepSeek V4.1 (general.architecture "deepseek41").
 #include <algorithm>
 #include <array>
-#include <string>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "arch/architecture.h"
@@ -14,6 +15,9 @@ namespace {
 
 constexpr const char* kRows = "attention.kv_source_layer_ids";
 constexpr const char* kIndex = "attention.index_source_layer_ids";
+
+/// Positions of a pool; published models have 1 and 2. Its gates have no biases, in whose place are zeros.
+constexpr uint32_t kMostPooled = 64;
 
 /// A flag for each layer.
 struct LayerRoles {
@@ -108,10 +112,12 @@ void read_engrams(const Keys& keys, ModelSpec& model) {
   NgramSpec spec;
   spec.row = keys.count("engram.key_length", 1, SpecLimits::kWidth);
   spec.lookup.end = static_cast<int32_t>(keys.count("engram.pad_id", 0, INT32_MAX));
+  std::vector<int64_t> map;
   for (const uint64_t token : keys.some_wholes("engram.token_map", 0, INT32_MAX)) {
-    spec.lookup.map.push_back(static_cast<int64_t>(token));
+    map.push_back(static_cast<int64_t>(token));
   }
-  if (spec.lookup.map.empty()) keys.refuse(Code::Format, "engram.token_map", "is empty");
+  if (map.empty()) keys.refuse(Code::Format, "engram.token_map", "is empty");
+  spec.lookup.map = std::make_shared<const std::vector<int64_t>>(std::move(map));
   const auto multipliers =
       keys.wholes("engram.multipliers", layers.size() * uint64_t{n}, 1, INT64_MAX);
   const auto offsets = keys.wholes("engram.offsets", layers.size() * all, 0, INT32_MAX);
@@ -142,9 +148,10 @@ ModelSpec read_deepseek41(const Keys& keys) {
     pools.query_norm = pools.place_bias = false;
     pools.rounded = true;
     if (pools.stride == 0) continue;
-    if (pools.stride > attention.key_dim) {
-      keys.refuse(Code::Unsupported, "attention.compress_ratios",
-                  "is {}, more than the {} values of a row", pools.stride, attention.key_dim);
+    const uint32_t most = std::min(kMostPooled, attention.key_dim);
+    if (pools.stride > most) {
+      keys.refuse(Code::Unsupported, "attention.compress_ratios", "is {}, more than {}",
+                  pools.stride, most);
     }
     attention.index = read_row_index(keys, attention);
     attention.index.kind = IndexKind::LinearRows;
@@ -184,8 +191,9 @@ void adapt_deepseek41(const ModelFile& file, ModelSpec& model) {
     read_candidates(keys, model);
   }
   for (const LayerSpec& layer : model.layers) {
-    const size_t known = layer.ngram.lookup.map.size();
-    if (!layer.ngram.adds() || known >= model.vocab) continue;
+    if (!layer.ngram.adds()) continue;
+    const size_t known = layer.ngram.lookup.map->size();
+    if (known >= model.vocab) continue;
     keys.refuse(Code::Format, "engram.token_map", "has {} entries for {} tokens", known,
                 model.vocab);
   }

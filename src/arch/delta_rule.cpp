@@ -118,18 +118,11 @@ class DeltaRuleBlock {
   std::pair<Slot, Slot> fused_rates() {
     const uint64_t heads = spec_.value_heads;
     const uint64_t share = heads / spec_.key_heads;
-    std::vector<uint64_t> order;  // alpha of all heads, then beta
-    for (const uint64_t first : {share, uint64_t{0}}) {
-      for (uint64_t head = 0; head < heads; ++head) {
-        order.push_back(head / share * 2 * share + first + head % share);
-      }
-    }
     const std::string both = name("ssm_ba.weight");
     const RowSource rows =
-        context_.tensors.tensor(both, {2 * heads, context_.model.width}, TensorRole::Matrix)
-            .permuted(std::move(order));
-    const Slot alpha = context_.tensors.bind(both + " (alpha)", rows.rows(0, heads));
-    return {alpha, context_.tensors.bind(both + " (beta)", rows.rows(heads, heads))};
+        context_.tensors.tensor(both, {2 * heads, context_.model.width}, TensorRole::Matrix);
+    const Slot alpha = context_.tensors.bind(both + " (alpha)", rows.in_turn(1, 2, share));
+    return {alpha, context_.tensors.bind(both + " (beta)", rows.in_turn(0, 2, share))};
   }
 
   /// [., value_columns], of what Kimi Delta Attention gives.

@@ -83,19 +83,15 @@ class StateSpaceBlock {
   /// first.
   GateAndMixed gate_and_mixed(Slot x) {
     const uint64_t inner = spec_.inner;
-    RowSource in = input_rows(2 * inner);
-    if (spec_.version == MambaVersion::Plamo) {
-      const uint64_t head_dim = inner / spec_.heads;
-      std::vector<uint64_t> order;
-      for (const uint64_t first : {head_dim, uint64_t{0}}) {
-        for (uint64_t row = 0; row < inner; ++row) {
-          order.push_back(row / head_dim * 2 * head_dim + first + row % head_dim);
-        }
-      }
-      in = in.permuted(std::move(order));
-    }
-    const Slot gate = project(x, in, " (z)", inner, inner);
-    return {gate, convolved(project(x, in, " (x)", 0, inner))};
+    const RowSource in = input_rows(2 * inner);
+    const auto part = [&](const char* suffix, uint64_t kind) {
+      const bool by_head = spec_.version == MambaVersion::Plamo;
+      const RowSource rows =
+          by_head ? in.in_turn(1 - kind, 2, inner / spec_.heads) : in.rows(kind * inner, inner);
+      return project(x, rows, suffix, 0, inner);
+    };
+    const Slot gate = part(" (z)", 1);
+    return {gate, convolved(part(" (x)", 0))};
   }
 
   /// [heads, state], or one for each head.

@@ -396,8 +396,10 @@ double attention_multiplications(const Program& program, SeenPositions seen) {
   double sum = 0;
   for (uint32_t i = 0; i < program.ops().size(); ++i) {
     const OpView view = op_view(program.view(), i);
-    const auto each = static_cast<double>(op_cost(view).seen_multiplications);
-    if (each > 0) sum += each * seen.positions(view.op.params.attention.window);
+    for (const SeenCost& cost : op_cost(view).seen) {
+      const double positions = seen.positions(cost.most * cost.stride);
+      sum += static_cast<double>(cost.multiplications) * positions / cost.stride;
+    }
   }
   return sum;
 }

@@ -35,7 +35,7 @@ struct SeenPositions {
   uint64_t past;  ///< before the token
   bool mean;      ///< of the tokens of a text that has `past`, not of the one after it
   /// In a layer with this window; 0: it has none.
-  [[nodiscard]] double positions(uint32_t window) const {
+  [[nodiscard]] double positions(uint64_t window) const {
     const auto all = static_cast<double>(past);
     const double seen = window == 0 ? all : std::min(all, static_cast<double>(window));
     if (!mean || past == 0) return seen;

@@ -32,6 +32,12 @@ tenon_state_params state_of(const StatePlace& place) {
   return {place.group, place.layer, place.offset};
 }
 
+tenon_op select_op(uint32_t kind, const SelectWithinOptions& o) {
+  tenon_op op = op_of(kind);
+  op.params.select_within = {o.group, o.layer, o.heads, o.count, o.block};
+  return op;
+}
+
 }  // namespace
 
 Program::Program(Program&&) noexcept = default;
@@ -136,16 +142,19 @@ Slot ProgramBuilder::embed(Slot table, uint32_t source) {
 
 Slot ProgramBuilder::ngram_rows(Slot table, const NgramLookup& ngrams) {
   std::vector<int64_t> heads;
-  for (const backends::NgramHead& head : ngrams.heads) {
-    for (const uint64_t number : {head.order, head.offset, head.size}) {
-      heads.push_back(static_cast<int64_t>(number));
-    }
+  for (const auto& [order, offset, size] : ngrams.heads) {
+    const auto numbers = std::array<uint64_t, 3>{order, offset, size};
+    heads.insert(heads.end(), numbers.begin(), numbers.end());
   }
   tenon_op op = op_of(TENON_OP_NGRAM_ROWS);
   op.params.ngram_rows = {ngrams.end};
   const Slot multipliers = integers("multipliers", ngrams.multipliers, ngrams.multipliers.size());
-  const Slot map =
-      ngrams.map.empty() ? kNoSlot : integers("token map", ngrams.map, ngrams.map.size());
+  Slot map = kNoSlot;
+  if (ngrams.map) {
+    const auto [found, is_new] = token_maps_.try_emplace(ngrams.map.get(), kNoSlot);
+    if (is_new) found->second = integers("token map", *ngrams.map, ngrams.map->size());
+    map = found->second;
+  }
   const Slot rows = add(op, {table, multipliers, integers("heads", heads, 3), map});
   look_back(static_cast<uint32_t>(ngrams.multipliers.size() - 1));
   return rows;
@@ -251,18 +260,12 @@ Slot ProgramBuilder::select(Slot q, Slot weights, const SelectOptions& options) 
 }
 
 Slot ProgramBuilder::select_candidates(Slot q, Slot weights, const SelectWithinOptions& options) {
-  tenon_op op = op_of(TENON_OP_SELECT_CANDIDATES);
-  op.params.select_within = {options.group, options.layer, options.heads, options.count,
-                             options.block};
-  return add(op, {q, weights});
+  return add(select_op(TENON_OP_SELECT_CANDIDATES, options), {q, weights});
 }
 
 Slot ProgramBuilder::select_within(Slot q, Slot weights, Slot candidates,
                                    const SelectWithinOptions& options) {
-  tenon_op op = op_of(TENON_OP_SELECT_WITHIN);
-  op.params.select_within = {options.group, options.layer, options.heads, options.count,
-                             options.block};
-  return add(op, {q, weights, candidates});
+  return add(select_op(TENON_OP_SELECT_WITHIN, options), {q, weights, candidates});
 }
 
 Slot ProgramBuilder::compress(Slot bias, const CompressOptions& options) {

@@ -1,5 +1,6 @@
 #include "program/ops.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/error.h"
@@ -16,7 +17,8 @@ using namespace op_rules;
 
 /// Of a product with `rows` rows of a weight.
 OpCost matrix_cost(const tenon_slot& weight, uint64_t rows) {
-  return {rows * weight.columns, rows * *row_bytes(*find_format(weight.type), weight.columns), 0};
+  return {.multiplications = rows * weight.columns,
+          .weight_bytes = rows * *row_bytes(*find_format(weight.type), weight.columns)};
 }
 
 OpCost linear_cost(const OpView& view) {
@@ -33,30 +35,52 @@ OpCost attention_cost(const OpView& view) {
   const tenon_attention_params& attention = view.op.params.attention;
   if (attention.mask == TENON_MASK_CROSS) return {};  // positions of another text
   const tenon_cache_group& group = view.groups[attention.group];
-  return {0, 0, attention.heads * (uint64_t{group.key_dim} + group.value_dim)};
+  SeenCost seen{attention.heads * (uint64_t{group.key_dim} + group.value_dim), attention.window};
+  if (view.inputs[3] != nullptr) {
+    seen.most = columns_of(view, 3) / std::max(1u, attention.selections) *
+                std::max(1u, attention.selected_block);
+  }
+  return {.seen = {seen}};
 }
 
 OpCost attention_pools_cost(const OpView& view) {
   const tenon_attention_pools_params& attention = view.op.params.attention_pools;
   const tenon_cache_group& group = view.groups[attention.group];
-  return {0, 0, attention.heads * (uint64_t{group.key_dim} + group.value_dim)};
+  const uint64_t each = attention.heads * (uint64_t{group.key_dim} + group.value_dim);
+  const uint64_t chosen = view.inputs[2] == nullptr ? 0 : columns_of(view, 2);
+  const uint32_t stride = std::max(1u, view.groups[attention.pool_group].stride);
+  return {.seen = {SeenCost{each, attention.window}, SeenCost{each, chosen, stride}}};
 }
 
-OpCost select_cost(const OpView& view) { return {0, 0, columns_of(view, 0)}; }
+/// The parameters of all begin with group and layer.
+OpCost select_cost(const OpView& view) {
+  const uint32_t stride = std::max(1u, view.groups[view.op.params.select.group].stride);
+  return {.seen = {SeenCost{columns_of(view, 0), 0, stride}}};
+}
+
+OpCost select_within_cost(const OpView& view) {
+  OpCost cost = select_cost(view);
+  cost.seen[0].most = columns_of(view, 2) * view.op.params.select_within.block;
+  return cost;
+}
 
 OpCost conv_cost(const OpView& view) { return matrix_cost(*view.inputs[1], view.inputs[1]->rows); }
 
 /// For each value of the state a decay, what is added, and a term of the result.
-OpCost ssm_scan_cost(const OpView& view) { return {0, 0, 0, 3 * ssm_scan_state(view)}; }
+OpCost ssm_scan_cost(const OpView& view) {
+  return {.state_multiplications = 3 * ssm_scan_state(view)};
+}
 
 /// The same, and a term of the product with the key.
-OpCost delta_rule_cost(const OpView& view) { return {0, 0, 0, 4 * delta_rule_state(view)}; }
+OpCost delta_rule_cost(const OpView& view) {
+  return {.state_multiplications = 4 * delta_rule_state(view)};
+}
 
 /// The same, and what is added is two products.
-OpCost wkv7_cost(const OpView& view) { return {0, 0, 0, 5 * wkv7_state(view)}; }
+OpCost wkv7_cost(const OpView& view) { return {.state_multiplications = 5 * wkv7_state(view)}; }
 
 /// As ssm_scan.
-OpCost wkv6_cost(const OpView& view) { return {0, 0, 0, 3 * wkv6_state(view)}; }
+OpCost wkv6_cost(const OpView& view) { return {.state_multiplications = 3 * wkv6_state(view)}; }
 
 constexpr OpInfo kOps[] = {
     {TENON_OP_EMBED, "embed", "W", "x", RowRule::Tokens, embed_columns},
@@ -110,7 +134,7 @@ constexpr OpInfo kOps[] = {
     {TENON_OP_SELECT_CANDIDATES, "select_candidates", "tt", "i", RowRule::Tokens,
      select_candidates_columns, select_cost},
     {TENON_OP_SELECT_WITHIN, "select_within", "tti", "i", RowRule::Tokens, select_within_columns,
-     select_cost},
+     select_within_cost},
 };
 
 bool is_integers(char letter) { return letter == 'i' || letter == 's'; }

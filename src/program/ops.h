@@ -47,12 +47,18 @@ struct OpOutputs {
   std::array<OpOutput, TENON_MAX_OUTPUTS> list{};
 };
 
+/// Multiply-accumulates with rows that the cache has of a token's own sequence.
+struct SeenCost {
+  uint64_t multiplications = 0;  ///< with each of them
+  uint64_t most = 0;             ///< rows: the last ones, or chosen ones; 0: all
+  uint32_t stride = 1;           ///< positions that a row stands for
+};
+
 /// What a row of an operation costs in matrix products; other arithmetic is not counted.
 struct OpCost {
-  uint64_t multiplications = 0;  ///< with weights
-  uint64_t weight_bytes = 0;     ///< of the formats given, that a step of one row reads
-  /// with each position of its own sequence that the row attends to
-  uint64_t seen_multiplications = 0;
+  uint64_t multiplications = 0;        ///< with weights
+  uint64_t weight_bytes = 0;           ///< of the formats given, that a step of one row reads
+  std::array<SeenCost, 2> seen{};      ///< with rows of the cache: of positions, and of pools
   uint64_t state_multiplications = 0;  ///< with the state of its sequence
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -132,9 +133,12 @@ struct NgramLookup {
   std::vector<int64_t> multipliers;        ///< of the last token, of the one before it, ...
   std::vector<backends::NgramHead> heads;  ///< none: there is no lookup
   int32_t end = 0;                         ///< the token that ends a text
-  std::vector<int64_t> map{};              ///< what tokens count as; none: as themselves
+  /// What tokens count as, which several lookups may share; none: as themselves.
+  std::shared_ptr<const std::vector<int64_t>> map{};
 
-  [[nodiscard]] backends::NgramNumbers numbers() const { return {multipliers, end, map}; }
+  [[nodiscard]] backends::NgramNumbers numbers() const {
+    return {multipliers, end, map ? std::span(*map) : std::span<const int64_t>()};
+  }
 };
 
 /// A tenon_cache_group, of every position unless it says otherwise.
@@ -394,6 +398,7 @@ class ProgramBuilder {
   Slot add_norm(uint32_t kind, std::initializer_list<Slot> inputs, float epsilon, uint32_t segment);
 
   Program program_;
+  std::map<const void*, Slot> token_maps_;  // by NgramLookup::map
   uint32_t position_parts_ = 1;
   uint32_t token_history_ = 0;
 };

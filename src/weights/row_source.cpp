@@ -90,7 +90,7 @@ RowSource RowSource::stacked(std::span<const RowSource> sources) {
   for (const RowSource& next : sources.subspan(1)) {
     if (next.num_columns_ != result.num_columns_ || next.format_ != result.format_ ||
         next.added_ != result.added_ || next.spacing_ != result.spacing_ ||
-        next.filled_ != result.filled_ || !next.order_.empty() || !result.order_.empty()) {
+        next.filled_ != result.filled_ || next.turns_.size != 0 || result.turns_.size != 0) {
       fail(Code::Internal, "row source: {} columns of {} stacked on {} of {}", next.num_columns_,
            info_of(next.format_).name, result.num_columns_, info_of(result.format_).name);
     }
@@ -104,9 +104,8 @@ RowSource RowSource::rows(uint64_t first, uint64_t count) const {
   require_range(first, count, num_rows_, "rows");
   RowSource result = *this;
   result.num_rows_ = count;
-  if (!order_.empty()) {
-    result.order_.assign(order_.begin() + static_cast<ptrdiff_t>(first),
-                         order_.begin() + static_cast<ptrdiff_t>(first + count));
+  if (turns_.size != 0) {
+    result.turns_.first += first;
     return result;
   }
   result.parts_.clear();
@@ -137,22 +136,21 @@ RowSource RowSource::columns(uint64_t first, uint64_t count) const {
   return result;
 }
 
-RowSource RowSource::permuted(std::vector<uint64_t> order) const {
-  if (order.size() != num_rows_) {
-    fail(Code::Internal, "row source: an order of {} for {} rows", order.size(), num_rows_);
-  }
-  for (uint64_t& row : order) {
-    require_range(row, 1, num_rows_, "rows");
-    if (!order_.empty()) row = order_[row];
+RowSource RowSource::in_turn(uint64_t kind, uint64_t kinds, uint64_t size) const {
+  if (turns_.size != 0 || kind >= kinds || size == 0 || num_rows_ / kinds % size != 0 ||
+      num_rows_ % kinds != 0) {
+    fail(Code::Internal, "row source: kind {} of {} in turns of {} of {} rows", kind, kinds, size,
+         num_rows_);
   }
   RowSource result = *this;
-  result.order_ = std::move(order);
+  result.num_rows_ /= kinds;
+  result.turns_ = {size, kinds * size, kind * size, 0};
   return result;
 }
 
 bool RowSource::is_whole_tensor() const {
   const Part& part = parts_.front();
-  return parts_.size() == 1 && order_.empty() && !part.transposed &&
+  return parts_.size() == 1 && turns_.size == 0 && !part.transposed &&
          num_columns_ == part.tensor->row_values() &&
          num_rows_ * num_columns_ == part.tensor->num_values();
 }
@@ -216,13 +214,12 @@ RowSource RowSource::plus(float number) const {
 uint64_t RowSource::row_bytes() const { return bytes_of(info_of(format_), num_columns_); }
 
 RowSource::Run RowSource::run_at(uint64_t row, uint64_t most) const {
-  uint64_t count = 1;
+  uint64_t count = most;
   uint64_t at = row;
-  if (order_.empty()) {
-    count = most;
-  } else {
-    at = order_[row];
-    while (count < most && order_[row + count] == at + count) ++count;
+  if (turns_.size != 0) {
+    const uint64_t number = turns_.first + row;
+    at = number / turns_.size * turns_.step + turns_.offset + number % turns_.size;
+    count = std::min(most, turns_.size - number % turns_.size);
   }
   const Part* part = parts_.data();
   for (; at >= part->num_rows; ++part) at -= part->num_rows;

@@ -32,8 +32,10 @@ class RowSource {
   [[nodiscard]] RowSource rows(uint64_t first, uint64_t count) const;
   /// Columns [first, first + count). Throws Unsupported unless both ends lie between blocks.
   [[nodiscard]] RowSource columns(uint64_t first, uint64_t count) const;
-  /// Row i is row order[i] of this source; order has an entry for each row.
-  [[nodiscard]] RowSource permuted(std::vector<uint64_t> order) const;
+  /// Where rows of several kinds take turns, `size` of each, those of kind `kind`: of a fused tensor
+  /// whose heads have a query and then a gate, the gates are in_turn(1, 2, head_dim).
+  ///   kinds * size  divides the rows
+  [[nodiscard]] RowSource in_turn(uint64_t kind, uint64_t kinds, uint64_t size) const;
   /// [columns, rows], as Conv1D layers store their weights. Of a whole tensor only; of blocks only
   /// once they are decoded(), else Unsupported.
   [[nodiscard]] RowSource transposed() const;
@@ -97,8 +99,16 @@ class RowSource {
   [[nodiscard]] Run run_at(uint64_t row, uint64_t most) const;
   void read_run(const ModelFile& file, const Run& run, std::byte* out) const;
 
-  std::vector<Part> parts_;      // stacked
-  std::vector<uint64_t> order_;  // [num_rows_], or empty: as stacked
+  /// Runs of `size` rows, `step` apart: of these rows those from number `first` on.
+  struct Turns {
+    uint64_t size = 0;  ///< 0: all rows of the parts
+    uint64_t step = 0;
+    uint64_t offset = 0;  ///< of the first run
+    uint64_t first = 0;
+  };
+
+  std::vector<Part> parts_;  // stacked
+  Turns turns_;              // of the parts' rows
   uint64_t num_rows_ = 0;
   uint64_t num_columns_ = 0;
   Format format_ = Format::F32;

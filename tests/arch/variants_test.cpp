@@ -108,7 +108,7 @@ TEST(Variants, OfDeepSeek41ThatDoNotFitAreRefused) {
   refused(Code::Format, "attention.index_source_layer_ids", list(one), "lacks layer 3");
   refused(Code::Format, "attention.compress_ratios", list(other), "is 1 in layer 2");
   refused(Code::Format, "attention.compress_ratios", list(none), "is 0 in layer 3");
-  refused(Code::Unsupported, "attention.compress_ratios", list(wide), "values of a row");
+  refused(Code::Unsupported, "attention.compress_ratios", list(wide), "is 100, more than 64");
   refused(Code::Format, "attention.candidate_source_layer_id", MetadataValue::of(int64_t{2}),
           "a layer without an index");
   expect_error(Code::Format,

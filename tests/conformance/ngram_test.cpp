@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "tests/conformance/program_runner.h"
 #include "tests/conformance/tolerances.h"
@@ -27,12 +28,13 @@ struct Ngrams {
 /// What a token counts as where there is a map.
 int64_t mapped(int32_t token) { return int64_t{token} * 5 % 11; }
 
-std::vector<int64_t> map_of(const Ngrams& f) {
+std::shared_ptr<const std::vector<int64_t>> map_of(const Ngrams& f) {
+  if (!f.maps) return nullptr;
   std::vector<int64_t> map;
-  for (int32_t token = 0; f.maps && token < static_cast<int32_t>(kVocab); ++token) {
+  for (int32_t token = 0; token < static_cast<int32_t>(kVocab); ++token) {
     map.push_back(mapped(token));
   }
-  return map;
+  return std::make_shared<const std::vector<int64_t>>(std::move(map));
 }
 
 void PrintTo(const Ngrams& f, std::ostream* out) {

@@ -160,7 +160,8 @@ TEST_P(RowsOnDemand, HaveThemAfterForkAndRewind) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RowsOnDemand,
-                         testing::Combine(testing::Values("llama", "gemma3n", "gemma4", "qwen4exp"),
+                         testing::Combine(testing::Values("llama", "gemma3n", "gemma4", "qwen4exp",
+                                                          "deepseek41"),
                                           testing::Values("cpu", "reference")),
                          [](const auto& instance) {
                            return std::string(std::get<0>(instance.param)) + "_" +

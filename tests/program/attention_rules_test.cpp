@@ -164,7 +164,7 @@ TEST(AttentionRules, RelativeBuckets) {
 TEST(AttentionRules, PositionsThatAreSeenCostOnlyInTheOwnSequence) {
   const auto seen = [](const Program& program) {
     const auto index = static_cast<uint32_t>(program.ops().size() - 2);
-    return op_cost(op_view(program.view(), index)).seen_multiplications;
+    return op_cost(op_view(program.view(), index)).seen[0].multiplications;
   };
   EXPECT_EQ(seen(build(Case{})), 2 * (4 + 4));
   EXPECT_EQ(seen(build(latent())), 2 * (4 + 3));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "program/ops.h"
 #include "program/program.h"
 
 namespace tenon {
@@ -233,6 +234,31 @@ TEST(SelectionRules, ARoundHasAFormatAndWholeSegments) {
   expect_rule([&] { (void)rounded(3, 4); }, "unknown format");
   expect_rule([&] { (void)rounded(TENON_ROUND_FP8, 5); }, "whole segments of 5");
   expect_rule([&] { (void)rounded(TENON_ROUND_FP8, 0); }, "whole segments of 0");
+}
+
+/// What the operation of this kind costs with rows of the cache.
+std::array<SeenCost, 2> seen_by(const Program& program, uint32_t kind) {
+  for (uint32_t i = 0; i < program.ops().size(); ++i) {
+    if (program.ops()[i].kind == kind) return op_cost(op_view(program.view(), i)).seen;
+  }
+  return {};
+}
+
+TEST(SelectionRules, IndicesCostWithAllRowsAndAttentionWithTheChosen) {
+  const Program pools = PoolRules{}.build();
+  const auto index = seen_by(pools, TENON_OP_SELECT);
+  EXPECT_EQ(index[0].multiplications, 8u);
+  EXPECT_EQ(index[0].most, 0u);
+  EXPECT_EQ(index[0].stride, 4u);
+  const auto attended = seen_by(pools, TENON_OP_ATTENTION_POOLS);
+  EXPECT_EQ(attended[0].multiplications, 2u * (8 + 6));
+  EXPECT_EQ(attended[0].most, 5u);
+  EXPECT_EQ(attended[1].most, 3u);
+  EXPECT_EQ(attended[1].stride, 4u);
+  const auto within = seen_by(WithinRules{}.build(), TENON_OP_SELECT_WITHIN);
+  EXPECT_EQ(within[0].most, 3u * 5);
+  const auto blocks = seen_by(SelectionRules{}.build(), TENON_OP_ATTENTION);
+  EXPECT_EQ(blocks[0].most, 3u * 5);
 }
 
 }  // namespace

@@ -129,11 +129,17 @@ TEST_F(RowSources, FillsColumns) {
   EXPECT_EQ(floats(tensor("a").transposed().filled(5, 2.0f)), std::vector<float>(20, 2.0f));
 }
 
-TEST_F(RowSources, PermutesRowsAndPermutesAgain) {
-  const RowSource turned = tensor("a").columns(0, 1).permuted({5, 0, 1, 2, 4, 3});
-  EXPECT_THAT(floats(turned), ElementsAre(50, 0, 10, 20, 40, 30));
-  EXPECT_THAT(floats(turned.permuted({1, 0, 2, 3, 4, 5})), ElementsAre(0, 50, 10, 20, 40, 30));
-  EXPECT_THAT(floats(turned.rows(3, 3)), ElementsAre(20, 40, 30));
+TEST_F(RowSources, TakesRowsThatComeInTurn) {
+  const RowSource column = tensor("a").columns(0, 1);  // 0, 10, ... 50
+  EXPECT_THAT(floats(column.in_turn(1, 3, 1)), ElementsAre(10, 40));
+  EXPECT_THAT(floats(column.in_turn(1, 3, 2)), ElementsAre(20, 30));
+  EXPECT_THAT(floats(column.in_turn(0, 2, 1)), ElementsAre(0, 20, 40));
+  EXPECT_THAT(floats(column.in_turn(0, 2, 1).rows(1, 2)), ElementsAre(20, 40));
+  EXPECT_THAT(floats(column.in_turn(1, 2, 3)), ElementsAre(30, 40, 50));
+  EXPECT_THAT(floats(column.rows(2, 4).in_turn(1, 2, 1)), ElementsAre(30, 50));
+  const RowSource twice[] = {column, column};
+  EXPECT_THAT(floats(RowSource::stacked(twice).in_turn(1, 2, 2)),
+              ElementsAre(20, 30, 0, 10, 40, 50));
 }
 
 TEST_F(RowSources, TransposesAndSplitsTheTranspose) {
@@ -211,8 +217,11 @@ TEST_F(RowSources, RefuseWhatDoesNotFit) {
   expect_error(Code::Internal, HasSubstr("rows"), [&] { (void)a.rows(0, 0); });
   expect_error(Code::Internal, HasSubstr("rows"), [&] { (void)a.rows(UINT64_MAX, 2); });
   expect_error(Code::Internal, HasSubstr("columns"), [&] { (void)a.columns(0, 5); });
-  expect_error(Code::Internal, HasSubstr("order"), [&] { (void)a.permuted({0, 1}); });
-  expect_error(Code::Internal, HasSubstr("rows"), [&] { (void)a.permuted({0, 1, 2, 3, 4, 6}); });
+  expect_error(Code::Internal, HasSubstr("in turns"), [&] { (void)a.in_turn(2, 2, 1); });
+  expect_error(Code::Internal, HasSubstr("in turns"), [&] { (void)a.in_turn(0, 4, 1); });
+  expect_error(Code::Internal, HasSubstr("in turns"), [&] { (void)a.in_turn(0, 2, 2); });
+  expect_error(Code::Internal, HasSubstr("in turns"),
+               [&] { (void)a.in_turn(0, 2, 1).in_turn(0, 3, 1); });
   expect_error(Code::Internal, HasSubstr("transposes"), [&] { (void)a.rows(0, 2).transposed(); });
   const RowSource parts[] = {a, tensor("q")};
   expect_error(Code::Internal, HasSubstr("stacked"), [&] { (void)RowSource::stacked(parts); });
