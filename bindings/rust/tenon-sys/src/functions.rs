@@ -126,8 +126,7 @@ pub struct Api {
     /// computed with the first token; rewinding to 0 keeps it, and a new one may be set there; forks share
     /// it. flags: as tenon_session_append_text, ADD_SPECIAL for the end that encoders are used to. STATE when
     /// the session has tokens or the model no encoder, ARGUMENT for an empty source or a token outside the
-    /// vocabulary, LIMIT for more tokens than the encoder reads; nothing is then changed. Texts with a source
-    /// are not saved yet: UNSUPPORTED. Since 0.1
+    /// vocabulary, LIMIT for more tokens than the encoder reads; nothing is then changed. Since 0.1
     pub tenon_session_set_source_text: Option<unsafe extern "C" fn(session: *mut tenon_session, text: *const c_char, length: usize, flags: u32) -> tenon_status>,
     /// Of a model with an encoder (T5; tenon_model_info.source_tokens): sets the source, the text that the
     /// encoder reads and the session's text answers to, and queues the token that answers begin with, where
@@ -135,8 +134,7 @@ pub struct Api {
     /// computed with the first token; rewinding to 0 keeps it, and a new one may be set there; forks share
     /// it. flags: as tenon_session_append_text, ADD_SPECIAL for the end that encoders are used to. STATE when
     /// the session has tokens or the model no encoder, ARGUMENT for an empty source or a token outside the
-    /// vocabulary, LIMIT for more tokens than the encoder reads; nothing is then changed. Texts with a source
-    /// are not saved yet: UNSUPPORTED. Since 0.1
+    /// vocabulary, LIMIT for more tokens than the encoder reads; nothing is then changed. Since 0.1
     pub tenon_session_set_source_tokens: Option<unsafe extern "C" fn(session: *mut tenon_session, tokens: *const i32, num_tokens: usize) -> tenon_status>,
     /// Computes what is queued now instead of with the next token. progress: NULL, or called with 0 \<=
     /// fraction \<= 1; nonzero ends it with CANCELLED, and what was computed stays.
@@ -908,7 +906,7 @@ pub mod linked {
         /// forks share it. flags: as tenon_session_append_text, ADD_SPECIAL for the end that encoders are
         /// used to. STATE when the session has tokens or the model no encoder, ARGUMENT for an empty source
         /// or a token outside the vocabulary, LIMIT for more tokens than the encoder reads; nothing is then
-        /// changed. Texts with a source are not saved yet: UNSUPPORTED. Since 0.1
+        /// changed. Since 0.1
         pub fn tenon_session_set_source_text(session: *mut tenon_session, text: *const c_char, length: usize, flags: u32) -> tenon_status;
         /// Of a model with an encoder (T5; tenon_model_info.source_tokens): sets the source, the text that
         /// the encoder reads and the session's text answers to, and queues the token that answers begin with,
@@ -917,7 +915,7 @@ pub mod linked {
         /// forks share it. flags: as tenon_session_append_text, ADD_SPECIAL for the end that encoders are
         /// used to. STATE when the session has tokens or the model no encoder, ARGUMENT for an empty source
         /// or a token outside the vocabulary, LIMIT for more tokens than the encoder reads; nothing is then
-        /// changed. Texts with a source are not saved yet: UNSUPPORTED. Since 0.1
+        /// changed. Since 0.1
         pub fn tenon_session_set_source_tokens(session: *mut tenon_session, tokens: *const i32, num_tokens: usize) -> tenon_status;
         /// Computes what is queued now instead of with the next token. progress: NULL, or called with 0 \<=
         /// fraction \<= 1; nonzero ends it with CANCELLED, and what was computed stays.
